@@ -1,0 +1,95 @@
+// What a picture is, wherever it lies: its format, the view of its planes, and what is known of its time.
+// Plain values: a view owns nothing; who owns the pixels stands beside each function that hands out a view.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+namespace campipe {
+
+// 8-bit 4:2:0. i420: planes Y, U, V. nv12: planes Y, UV interleaved.
+enum class PixelFormat : std::uint8_t { i420, nv12 };
+
+// Where pixels lie and how another process reaches them (docs/architecture.md, "memory kinds").
+enum class MemoryKind : std::uint8_t { host, cuda_vmm, cuda_legacy, cuda_fabric };
+
+// How a reader learns that the pixels of a published frame are complete. `immediate`: when it is published,
+// they are (all host memory). The others are CUDA's and need a stream to wait on.
+enum class ReadySignal : std::uint8_t { immediate, ipc_event, timeline };
+
+// The device that the pixels lie on: the CPU, or a GPU by UUID (never by index: CUDA_VISIBLE_DEVICES renumbers).
+struct Device {
+  std::array<std::uint8_t, 16> gpu_uuid{};  // all zero: the CPU
+  friend bool operator==(const Device&, const Device&) = default;
+};
+
+struct FrameFormat {
+  PixelFormat pixels = PixelFormat::i420;
+  std::int32_t width = 0;   // luma samples; chroma planes have (width + 1) / 2
+  std::int32_t height = 0;
+  // Colour as FFmpeg numbers it (AVColorRange, AVColorSpace, AVColorPrimaries, AVColorTransferCharacteristic,
+  // AVChromaLocation); 0 or "unspecified" where the source does not say. Handed on to the encoder.
+  std::uint8_t color_range = 0;
+  std::uint8_t color_space = 2;
+  std::uint8_t color_primaries = 2;
+  std::uint8_t color_transfer = 2;
+  std::uint8_t chroma_location = 0;
+  std::int32_t sample_aspect_num = 0;  // 0: unknown
+  std::int32_t sample_aspect_den = 1;
+  friend bool operator==(const FrameFormat&, const FrameFormat&) = default;
+};
+
+struct PlaneSize {
+  int width = 0;   // bytes per row
+  int height = 0;  // rows
+};
+
+inline int plane_count(PixelFormat format) { return format == PixelFormat::nv12 ? 2 : 3; }
+
+inline PlaneSize plane_size(const FrameFormat& format, int plane) {
+  if (plane == 0) return {format.width, format.height};
+  const int chroma_width = (format.width + 1) / 2;
+  return {format.pixels == PixelFormat::nv12 ? 2 * chroma_width : chroma_width, (format.height + 1) / 2};
+}
+
+// Planes of one picture. Strides in bytes, at least the plane's width.
+template <typename Byte>
+struct BasicFrameView {
+  FrameFormat format;
+  std::array<Byte*, 3> data{};
+  std::array<std::int32_t, 3> stride{};
+  MemoryKind memory = MemoryKind::host;
+  Device device;
+};
+using FrameView = BasicFrameView<const std::uint8_t>;
+using MutableFrameView = BasicFrameView<std::uint8_t>;
+
+inline FrameView as_const(const MutableFrameView& view) {
+  return {view.format, {view.data[0], view.data[1], view.data[2]}, view.stride, view.memory, view.device};
+}
+
+// A readable picture together with what keeps its pixels alive and unchanged: a ring lease, a pool's buffer.
+// The pixels are given back when the last copy of `owner` is gone.
+struct FrameRef {
+  FrameView view;
+  std::shared_ptr<const void> owner;
+};
+
+enum class CaptureClock : std::uint8_t { arrival, camera };  // which clock capture_utc_ns comes from
+
+// Times of one picture, in nanoseconds. The stamps are of the monotonic clock (core/clock.h); 0: not reached yet.
+struct FrameTimes {
+  std::int64_t pts = 0;       // from the start of the camera's stream; strictly grows
+  std::int64_t duration = 0;  // 0: unknown
+  std::int64_t capture_utc = 0;
+  CaptureClock capture_clock = CaptureClock::arrival;
+  std::int64_t arrival = 0;   // the packet that completed it was read
+  std::int64_t decode_cost = 0;  // time spent in the decoder for it (not a stamp)
+  std::int64_t decoded = 0;   // it was published to the ring
+  std::int64_t leased = 0;    // the worker took it
+  std::int64_t filtered = 0;
+  std::int64_t encoded = 0;   // its packet was published
+};
+
+}  // namespace campipe

@@ -1,0 +1,16 @@
+// Logging: spdlog to standard error, one line a message: `12:34:56.789 warning [worker 0] dock: text`.
+// The supervisor gives its children a pipe as standard error and prints their lines in between its table.
+// Writing never blocks: lines that the pipe cannot take are counted, and the next line that fits says so.
+#pragma once
+
+#include <spdlog/spdlog.h>
+
+#include <string>
+
+namespace campipe {
+
+// Called once per process before the first message. `role`: e.g. "worker 0". `level`: trace|debug|info|warning|error.
+// Routes libav's own messages (warnings and worse) here as well. Throws Error for an unknown level.
+void init_logging(const std::string& role, const std::string& level);
+
+}  // namespace campipe

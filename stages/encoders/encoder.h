@@ -1,0 +1,61 @@
+// The contract of an encoder: pictures in, packets out, in decoding order, one packet for every picture.
+//
+// Life and threads: one object per camera, used by that camera's thread alone. Opening may throw Error, with the
+// encoder's own reason; so may encode() when the encoder fails, and then the object must be dropped.
+// The first packet is a key frame. Nothing of a picture is kept once its FrameRef's owner has been released;
+// the encoder copies the FrameRef when it needs the pixels longer than the call.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/frame.h"
+#include "core/packet.h"
+
+namespace campipe {
+
+enum class Latency : std::uint8_t { low, normal };
+
+struct EncoderConfig {
+  std::string codec = "h264";
+  std::string encoder = "auto";           // auto, or FFmpeg's name of an encoder of that codec
+  std::string preset = "auto";            // auto: superfast
+  std::optional<std::int64_t> bitrate;    // bits a second; neither bitrate nor crf: 4 Mb/s
+  std::optional<double> crf;
+  std::variant<int, std::chrono::nanoseconds> gop = std::chrono::seconds(2);  // frames, or time
+  Latency latency = Latency::low;         // low: no picture is held back (x264's zerolatency)
+  int threads = 0;                        // 0: auto
+  std::vector<std::pair<std::string, std::string>> options;  // as FFmpeg knows them
+  friend bool operator==(const EncoderConfig&, const EncoderConfig&) = default;
+};
+
+class Encoder {
+ public:
+  using PacketHandler = std::function<void(const PacketView&)>;  // the packet is valid during the call
+
+  virtual ~Encoder() = default;
+  [[nodiscard]] virtual const StreamParameters& parameters() const = 0;
+  // Calls `handler` for every packet that came out (none, one or several).
+  // Key frames: where the gop is a time, the first picture at or after each whole gop since the last one.
+  virtual void encode(const FrameRef& picture, const FrameTimes& times, const PacketHandler& handler) = 0;
+  // The pictures still inside come out. Nothing may be encoded afterwards.
+  virtual void flush(const PacketHandler& handler) = 0;
+};
+
+// Opens what `config` asks for. `input`: the pictures' format (odd sizes lose their last row or column, since
+// 4:2:0 encoders want even ones). `frame_rate`: 0 if unknown. Throws Error with FFmpeg's reason, naming the option
+// where there is one, when the encoder is unknown, refuses a value or does not know an option.
+std::unique_ptr<Encoder> open_encoder(const EncoderConfig& config, const FrameFormat& input, double frame_rate);
+
+// Opens and closes such an encoder for a small picture, so that the configuration can be refused at start.
+// Returns what is wrong, or nothing.
+std::optional<std::string> check_encoder(const EncoderConfig& config);
+
+}  // namespace campipe

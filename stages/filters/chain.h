@@ -1,0 +1,39 @@
+// A camera's filters in their order, with the pictures in between.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/frame.h"
+#include "stages/filters/filter.h"
+
+namespace campipe {
+
+struct FilterConfig {
+  std::string name;
+  FilterParameters parameters;
+  friend bool operator==(const FilterConfig&, const FilterConfig&) = default;
+};
+
+// Used by one thread. The pictures that process() hands out come from a pool of the chain and return to it when
+// their `owner` is dropped (any thread); the pool stays alive as long as one of them does.
+class FilterChain {
+ public:
+  // Throws Error for a name or parameters that the registry does not know (the configuration checks them before).
+  explicit FilterChain(const std::vector<FilterConfig>& filters);
+  ~FilterChain();
+
+  [[nodiscard]] bool empty() const;
+  // The format that comes out for `in`. Allocates; throws Error where a filter refuses the input.
+  FrameFormat configure(const FrameFormat& in);
+  // `in` has the configured format. With no filter, `in` itself comes back. Does not allocate pictures once as
+  // many are in use as ever were before.
+  FrameRef process(const FrameRef& in);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace campipe

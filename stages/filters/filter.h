@@ -1,0 +1,62 @@
+// The contract of a filter: one operation on 4:2:0 pictures, with a CPU path (GPU paths come through the same
+// registry). A filter is one file in this folder; the last thing in it registers the filter, and nothing else
+// has to be edited: configuration, documentation, tests and benchmarks find it in the registry.
+//
+// Life and threads: one object per camera and place in its chain, used by that camera's thread alone:
+// create → configure → process, process, … → (configure again when the input's format changes) → destroy.
+// - configure() may allocate and may throw Error (e.g. the input is too small); its text reaches the user.
+// - process() reads `in` and writes every sample of `out`; both have the formats agreed in configure(). The two
+//   never overlap. It must not keep a view, must not allocate after the first frames, and must not start threads.
+// - Pictures are 4:2:0, i420 or nv12; the filter works on the planes as they are and never converts the format.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/frame.h"
+
+namespace campipe {
+
+// One number that the configuration may give a filter. Out of [min, max], or not whole where `whole`: an error.
+struct ParameterInfo {
+  std::string_view name;
+  double min = 0;
+  double max = 0;
+  std::optional<double> fallback;  // the value when it is not given; none: it must be given
+  bool whole = false;
+  std::string_view unit;           // e.g. "samples"; empty: a plain number
+  std::string_view description;
+};
+
+using FilterParameters = std::map<std::string, double, std::less<>>;  // complete: fallbacks are filled in
+
+class Filter {
+ public:
+  virtual ~Filter() = default;
+  // The format that `in` becomes.
+  virtual FrameFormat configure(const FrameFormat& in) = 0;
+  virtual void process(const FrameView& in, const MutableFrameView& out) = 0;
+};
+
+struct FilterInfo {
+  std::string_view name;
+  std::string_view description;
+  std::span<const ParameterInfo> parameters;
+  std::unique_ptr<Filter> (*create)(const FilterParameters&);
+};
+
+// All filters, by name. Filled before main() by FilterRegistration objects; read-only afterwards.
+std::vector<FilterInfo> filter_registry();
+// Null for an unknown name. The pointer lives as long as the program.
+const FilterInfo* find_filter(std::string_view name);
+
+struct FilterRegistration {
+  explicit FilterRegistration(const FilterInfo& info);
+};
+
+}  // namespace campipe
