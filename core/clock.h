@@ -15,7 +15,8 @@ inline std::int64_t to_ns(Clock::time_point t) {
 }
 inline std::int64_t now_ns() { return to_ns(Clock::now()); }
 inline std::int64_t utc_now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 }  // namespace campipe

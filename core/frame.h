@@ -26,7 +26,7 @@ struct Device {
 
 struct FrameFormat {
   PixelFormat pixels = PixelFormat::i420;
-  std::int32_t width = 0;   // luma samples; chroma planes have (width + 1) / 2
+  std::int32_t width = 0;  // luma samples; chroma planes have (width + 1) / 2
   std::int32_t height = 0;
   // Colour as FFmpeg numbers it (AVColorRange, AVColorSpace, AVColorPrimaries, AVColorTransferCharacteristic,
   // AVChromaLocation); 0 or "unspecified" where the source does not say. Handed on to the encoder.
@@ -84,12 +84,12 @@ struct FrameTimes {
   std::int64_t duration = 0;  // 0: unknown
   std::int64_t capture_utc = 0;
   CaptureClock capture_clock = CaptureClock::arrival;
-  std::int64_t arrival = 0;   // the packet that completed it was read
+  std::int64_t arrival = 0;      // the packet that completed it was read
   std::int64_t decode_cost = 0;  // time spent in the decoder for it (not a stamp)
-  std::int64_t decoded = 0;   // it was published to the ring
-  std::int64_t leased = 0;    // the worker took it
+  std::int64_t decoded = 0;      // it was published to the ring
+  std::int64_t leased = 0;       // the worker took it
   std::int64_t filtered = 0;
-  std::int64_t encoded = 0;   // its packet was published
+  std::int64_t encoded = 0;  // its packet was published
 };
 
 }  // namespace campipe

@@ -9,8 +9,8 @@
 
 namespace campipe {
 
-// Called once per process before the first message. `role`: e.g. "worker 0". `level`: trace|debug|info|warning|error.
-// Routes libav's own messages (warnings and worse) here as well. Throws Error for an unknown level.
-void init_logging(const std::string& role, const std::string& level);
+// Called before the first message. `role`: e.g. "worker 0". `level`: trace|debug|info|warning|error. `fd`: where lines
+// go; it must stay open. libav's own messages become messages of level debug. Throws Error for an unknown level.
+void init_logging(const std::string& role, const std::string& level, int fd = 2);
 
 }  // namespace campipe

@@ -13,20 +13,20 @@ namespace campipe {
 // What a muxer or viewer must know before the first packet. A new encoder of the same camera may go on with
 // the same file or stream only if its parameters are equal.
 struct StreamParameters {
-  std::string codec;                     // FFmpeg's name of the codec: "h264"
-  std::string encoder;                   // FFmpeg's name of the encoder that really opened: "libx264"
+  std::string codec;    // FFmpeg's name of the codec: "h264"
+  std::string encoder;  // FFmpeg's name of the encoder that really opened: "libx264"
   FrameFormat format;
-  double frame_rate = 0;                 // frames a second as announced; 0: unknown or variable
-  std::vector<std::uint8_t> extradata;   // as AVCodecParameters.extradata
+  double frame_rate = 0;                // frames a second as announced; 0: unknown or variable
+  std::vector<std::uint8_t> extradata;  // as AVCodecParameters.extradata
   friend bool operator==(const StreamParameters&, const StreamParameters&) = default;
 };
 
 // One packet; times in nanoseconds, as in FrameTimes. `data` is owned by whoever handed the packet out.
 struct PacketView {
   std::span<const std::uint8_t> data;
-  std::int64_t dts = 0;     // strictly grows within one encoder's packets
-  bool key = false;         // decoding can start here
-  FrameTimes times;         // times.pts is the presentation time
+  std::int64_t dts = 0;  // strictly grows within one encoder's packets
+  bool key = false;      // decoding can start here
+  FrameTimes times;      // times.pts is the presentation time
 };
 
 }  // namespace campipe

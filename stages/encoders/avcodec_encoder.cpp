@@ -1,1 +1,158 @@
-// (in progress)
+// Every encoder that libavcodec has, libx264 first of all, behind the contract of encoder.h.
+#include <algorithm>
+#include <deque>
+#include <limits>
+
+#include "core/ffmpeg.h"
+#include "stages/encoders/encoder.h"
+#include "stages/encoders/encoder_context.h"
+
+namespace campipe {
+namespace {
+
+constexpr std::int64_t no_pts = std::numeric_limits<std::int64_t>::min();
+
+// Lets libavcodec refer to the pixels instead of copying them: the buffer it counts references to holds a copy
+// of the picture's owner. The size is of no consequence, the planes need not even lie in one piece.
+AVBufferRef* hold(const FrameRef& picture) {
+  auto owner = std::make_unique<std::shared_ptr<const void>>(picture.owner);
+  auto* pixels = const_cast<std::uint8_t*>(picture.view.data[0]);  // read only, see the flag
+  AVBufferRef* buffer = av_buffer_create(
+      pixels, 1, [](void* opaque, std::uint8_t*) { delete static_cast<std::shared_ptr<const void>*>(opaque); },
+      owner.get(), AV_BUFFER_FLAG_READONLY);
+  if (buffer == nullptr) throw std::bad_alloc();
+  static_cast<void>(owner.release());
+  return buffer;
+}
+
+AvFrame wrap(const FrameRef& picture, const AVCodecContext& context) {
+  AvFrame frame = make_av_frame();
+  frame->buf[0] = hold(picture);
+  frame->format = context.pix_fmt;
+  frame->width = context.width;
+  frame->height = context.height;
+  for (int plane = 0; plane < plane_count(picture.view.format.pixels); ++plane) {
+    frame->data[plane] = const_cast<std::uint8_t*>(picture.view.data[static_cast<std::size_t>(plane)]);
+    frame->linesize[plane] = picture.view.stride[static_cast<std::size_t>(plane)];
+  }
+  frame->color_range = context.color_range;
+  frame->colorspace = context.colorspace;
+  frame->color_primaries = context.color_primaries;
+  frame->color_trc = context.color_trc;
+  frame->chroma_location = context.chroma_sample_location;
+  frame->sample_aspect_ratio = context.sample_aspect_ratio;
+  return frame;
+}
+
+class AvcodecEncoder final : public Encoder {
+ public:
+  AvcodecEncoder(const EncoderConfig& config, const FrameFormat& input, double frame_rate)
+      : context_(open_encoder_context(config, input, frame_rate)), input_(input), packet_(make_av_packet()) {
+    if (const auto* time = std::get_if<std::chrono::nanoseconds>(&config.gop)) gop_ns_ = time->count();
+    parameters_.codec = config.codec;
+    parameters_.encoder = context_->codec->name;
+    parameters_.format = encoded_format(input);
+    parameters_.frame_rate = frame_rate;
+    parameters_.extradata.assign(context_->extradata, context_->extradata + context_->extradata_size);
+  }
+
+  const StreamParameters& parameters() const override { return parameters_; }
+
+  void encode(const FrameRef& picture, const FrameTimes& times, const PacketHandler& handler) override {
+    if (picture.view.format != input_) throw Error("the picture is not of the format that the encoder was opened for");
+    if (picture.view.memory != MemoryKind::host) throw Error("the encoder takes pictures in host memory only");
+    AvFrame frame = wrap(picture, *context_);
+    frame->pts = next_ticks(times.pts);
+    if (key_is_due(times.pts)) {
+      frame->pict_type = AV_PICTURE_TYPE_I;
+      last_key_pts_ = times.pts;
+    }
+    inside_.push_back({frame->pts, times});
+    av_check(avcodec_send_frame(context_.get(), frame.get()), parameters_.encoder);
+    drain(handler);
+  }
+
+  void flush(const PacketHandler& handler) override {
+    av_check(avcodec_send_frame(context_.get(), nullptr), parameters_.encoder);
+    drain(handler);
+  }
+
+ private:
+  struct Picture {
+    std::int64_t ticks;
+    FrameTimes times;
+  };
+
+  std::int64_t next_ticks(std::int64_t pts_ns) {
+    last_ticks_ = std::max(av_rescale_q(pts_ns, nanoseconds, encoder_time_base), last_ticks_ + 1);
+    return last_ticks_;
+  }
+
+  // A picture that rounding put a hair before its time counts as on time: files tell times in milliseconds.
+  [[nodiscard]] bool key_is_due(std::int64_t pts_ns) const {
+    constexpr std::int64_t rounding_ns = 1'000'000;
+    return gop_ns_ > 0 && (last_key_pts_ == no_pts || pts_ns - last_key_pts_ >= gop_ns_ - rounding_ns);
+  }
+
+  void drain(const PacketHandler& handler) {
+    while (true) {
+      const int status = avcodec_receive_packet(context_.get(), packet_.get());
+      if (status == AVERROR(EAGAIN) || status == AVERROR_EOF) return;
+      av_check(status, parameters_.encoder);
+      hand_out(handler);
+      av_packet_unref(packet_.get());
+    }
+  }
+
+  void hand_out(const PacketHandler& handler) {
+    PacketView view;
+    view.data = {packet_->data, static_cast<std::size_t>(packet_->size)};
+    view.key = (packet_->flags & AV_PKT_FLAG_KEY) != 0;
+    view.times = take_times(packet_->pts);
+    view.dts = decode_time(view.times.pts);
+    last_dts_ = view.dts;
+    if (view.key) last_key_pts_ = std::max(last_key_pts_, view.times.pts);
+    handler(view);
+  }
+
+  // Ticks are coarser than nanoseconds: rounding must neither put dts after pts nor stop its growth.
+  [[nodiscard]] std::int64_t decode_time(std::int64_t pts_ns) const {
+    if (packet_->dts == packet_->pts) return pts_ns;
+    return std::min(std::max(av_rescale_q(packet_->dts, encoder_time_base, nanoseconds), last_dts_ + 1), pts_ns);
+  }
+
+  FrameTimes take_times(std::int64_t ticks) {
+    const auto found = std::ranges::find(inside_, ticks, &Picture::ticks);
+    if (found == inside_.end()) throw Error(parameters_.encoder + ": a packet came out that belongs to no picture");
+    const FrameTimes times = found->times;
+    inside_.erase(found);
+    return times;
+  }
+
+  AvCodecContext context_;
+  FrameFormat input_;
+  AvPacket packet_;
+  StreamParameters parameters_;
+  std::int64_t gop_ns_ = 0;  // 0: the encoder counts frames itself
+  std::int64_t last_key_pts_ = no_pts;
+  std::int64_t last_ticks_ = no_pts;
+  std::int64_t last_dts_ = no_pts;
+  std::deque<Picture> inside_;
+};
+
+}  // namespace
+
+std::unique_ptr<Encoder> open_encoder(const EncoderConfig& config, const FrameFormat& input, double frame_rate) {
+  return std::make_unique<AvcodecEncoder>(config, input, frame_rate);
+}
+
+std::optional<std::string> check_encoder(const EncoderConfig& config) {
+  try {
+    open_encoder(config, {.width = 320, .height = 240}, assumed_frame_rate);
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+}  // namespace campipe

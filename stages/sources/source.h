@@ -13,27 +13,17 @@
 #include <string>
 
 #include "core/ffmpeg.h"
+#include "core/source_stream.h"
 
 namespace campipe {
 
 enum class Pace : std::uint8_t { realtime, fast };
 
 struct SourceConfig {
-  std::string url;        // a file's path, or test://pattern?width=…&height=…&rate=…&frames=…
-  bool loop = false;      // at the end, begin again; time goes on
+  std::string url;    // a file's path, or test://pattern?width=…&height=…&rate=…&frames=…
+  bool loop = false;  // at the end, begin again; time goes on
   Pace pace = Pace::realtime;
   friend bool operator==(const SourceConfig&, const SourceConfig&) = default;
-};
-
-// What comes out of a source. Times of packets are in `time_base`.
-struct SourceStream {
-  const AVCodecParameters* codec = nullptr;  // owned by the source; null: packets of the test pattern (below)
-  AVRational time_base{1, 90000};
-  std::int64_t start = 0;    // the time that becomes 0, in time_base
-  double frame_rate = 0;     // 0: unknown
-  std::string decoder;       // the name of what decodes it: FFmpeg's codec name, or "pattern"
-  int width = 0;             // only for the pattern
-  int height = 0;
 };
 
 enum class ReadResult : std::uint8_t { packet, end, interrupted };

@@ -1,0 +1,22 @@
+// The stream that comes out of a source and goes into a decoder.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/ffmpeg.h"
+
+namespace campipe {
+
+// Times of its packets are in `time_base`.
+struct SourceStream {
+  const AVCodecParameters* codec = nullptr;  // owned by the source; null: packets of the test pattern
+  AVRational time_base{1, 90000};
+  std::int64_t start = 0;  // the time that becomes 0, in time_base
+  double frame_rate = 0;   // 0: unknown
+  std::string decoder;     // the name of what decodes it: FFmpeg's codec name, or "pattern"
+  int width = 0;           // only for the pattern
+  int height = 0;
+};
+
+}  // namespace campipe

@@ -1,0 +1,246 @@
+#include "stages/decoders/avcodec_decoder.h"
+
+#include <algorithm>
+#include <array>
+#include <list>
+#include <optional>
+
+#include "core/error.h"
+#include "core/log.h"
+#include "stages/decoders/slot_converter.h"
+#include "stages/decoders/slot_layout.h"
+
+namespace campipe {
+namespace {
+
+std::optional<PixelFormat> ring_format(int av_format) {
+  switch (av_format) {
+    case AV_PIX_FMT_YUV420P:
+    case AV_PIX_FMT_YUVJ420P:
+      return PixelFormat::i420;
+    case AV_PIX_FMT_NV12:
+      return PixelFormat::nv12;
+    default:
+      return std::nullopt;
+  }
+}
+
+// How many pictures a codec may keep for reference while it decodes another.
+unsigned reference_pictures(AVCodecID codec) {
+  switch (codec) {
+    case AV_CODEC_ID_H264:
+    case AV_CODEC_ID_HEVC:
+      return 17;
+    case AV_CODEC_ID_VP8:
+    case AV_CODEC_ID_VP9:
+    case AV_CODEC_ID_AV1:
+      return 9;
+    case AV_CODEC_ID_MJPEG:
+      return 1;
+    default:
+      return 4;
+  }
+}
+
+FrameFormat format_of(const AVFrame& frame, PixelFormat pixels) {
+  FrameFormat format{pixels, frame.width, frame.height};
+  const bool full = frame.color_range == AVCOL_RANGE_JPEG || frame.format == AV_PIX_FMT_YUVJ420P ||
+                    frame.format == AV_PIX_FMT_YUVJ422P || frame.format == AV_PIX_FMT_YUVJ444P;
+  format.color_range = static_cast<std::uint8_t>(full ? AVCOL_RANGE_JPEG : frame.color_range);
+  format.color_space = static_cast<std::uint8_t>(frame.colorspace);
+  format.color_primaries = static_cast<std::uint8_t>(frame.color_primaries);
+  format.color_transfer = static_cast<std::uint8_t>(frame.color_trc);
+  format.chroma_location = static_cast<std::uint8_t>(frame.chroma_location);
+  format.sample_aspect_num = frame.sample_aspect_ratio.num;
+  format.sample_aspect_den = std::max(frame.sample_aspect_ratio.den, 1);
+  return format;
+}
+
+class AvcodecDecoder final : public Decoder {
+ public:
+  AvcodecDecoder(const SourceStream& stream, int threads) : frame_(make_av_frame()) {
+    const AVCodec* codec = avcodec_find_decoder(stream.codec->codec_id);
+    if (codec == nullptr) throw Error("there is no decoder for " + stream.decoder);
+    context_.reset(avcodec_alloc_context3(codec));
+    if (!context_) throw std::bad_alloc();
+    av_check(avcodec_parameters_to_context(context_.get(), stream.codec), "decoder " + stream.decoder);
+    width_ = stream.codec->width;
+    height_ = stream.codec->height;
+    if (width_ <= 0 || height_ <= 0) throw Error("the stream does not say how large its pictures are");
+    context_->pkt_timebase = stream.time_base;
+    context_->thread_count = threads;
+    context_->opaque = this;
+    context_->get_buffer2 = get_buffer;
+    use_own_threads_safely();
+    av_check(avcodec_open2(context_.get(), codec, nullptr), "cannot open the decoder " + stream.decoder);
+    slot_bytes_ = bytes_of_slot();
+  }
+  ~AvcodecDecoder() override {
+    let_go();
+    context_.reset();  // its references go before the pins that they name
+  }
+
+  SlotNeeds needs() const override {
+    const auto threads = static_cast<unsigned>(std::max(context_->thread_count, 1));
+    return {slot_bytes_, reference_pictures(context_->codec_id) + threads + 1};
+  }
+
+  void write_to(std::shared_ptr<FrameRingWriter> ring) override {
+    let_go();
+    ring_ = std::move(ring);
+    // A new set: libavcodec may still hold references into the ring before.
+    Pins& pins = pins_.emplace_back();
+    for (unsigned slot = 0; slot < max_ring_slots; ++slot) pins[slot] = {ring_, slot};
+  }
+
+  bool send(const AVPacket* packet, std::int64_t) override {
+    const int code = avcodec_send_packet(context_.get(), packet);
+    if (code == AVERROR(ENOMEM)) throw std::bad_alloc();
+    return code >= 0;
+  }
+
+  Receive receive(DecodedPicture& picture) override {
+    let_go();
+    const int code = avcodec_receive_frame(context_.get(), frame_.get());
+    if (code == AVERROR(ENOMEM)) throw std::bad_alloc();
+    if (code < 0) return Receive::none;  // needs more, at the end, or the packet was damaged
+    picture.pts = frame_->best_effort_timestamp;
+    picture.record.times.duration = av_rescale_q(frame_->pkt_duration, context_->pkt_timebase, nanoseconds);
+    return describe_direct(picture) || convert_into_slot(picture) ? Receive::picture : Receive::no_slot;
+  }
+
+  void flush() override {
+    let_go();
+    avcodec_flush_buffers(context_.get());
+  }
+
+ private:
+  // A slot that libavcodec holds references to.
+  struct Pin {
+    std::shared_ptr<FrameRingWriter> ring;
+    unsigned slot = 0;
+  };
+  using Pins = std::array<Pin, max_ring_slots>;
+
+  void use_own_threads_safely() {
+#if LIBAVCODEC_VERSION_MAJOR < 60
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    // Otherwise libavcodec hands every allocation of its threads back to ours and waits for it.
+    context_->thread_safe_callbacks = 1;
+#pragma GCC diagnostic pop
+#endif
+  }
+
+  // The size of the codec's own planes is only known per frame; this has room for what codecs are known to add.
+  std::size_t bytes_of_slot() {
+    int width = width_;
+    int height = height_;
+    std::array<int, AV_NUM_DATA_POINTERS> align{};
+    avcodec_align_dimensions2(context_.get(), &width, &height, align.data());
+    return slot_layout(PixelFormat::i420, width + 64, height + 64).bytes;
+  }
+
+  static int get_buffer(AVCodecContext* context, AVFrame* frame, int flags) {
+    auto& self = *static_cast<AvcodecDecoder*>(context->opaque);
+    return self.place_in_slot(*frame) ? 0 : avcodec_default_get_buffer2(context, frame, flags);
+  }
+
+  // Any of libavcodec's threads. Gives `frame` a slot to be decoded into; false where that cannot be.
+  bool place_in_slot(AVFrame& frame) {
+    const auto pixels = ring_format(frame.format);
+    if (!pixels || (context_->codec->capabilities & AV_CODEC_CAP_DR1) == 0 || !ring_) return false;
+    int width = frame.width;
+    int height = frame.height;
+    std::array<int, AV_NUM_DATA_POINTERS> align{};
+    avcodec_align_dimensions2(context_.get(), &width, &height, align.data());
+    const SlotLayout layout = slot_layout(*pixels, width, height);
+    if (layout.bytes > slot_bytes_) return false;
+    const auto slot = ring_->claim();
+    if (!slot) return false;
+    frame.buf[0] = av_buffer_create(slot->pixels.data(), slot->pixels.size(), unpin, &pins_.back()[slot->index], 0);
+    if (frame.buf[0] == nullptr) {
+      ring_->unpin(slot->index);
+      return false;
+    }
+    for (int plane = 0; plane < plane_count(*pixels); ++plane) {
+      const auto at = static_cast<std::size_t>(plane);
+      frame.data[plane] = slot->pixels.data() + layout.offset[at];
+      frame.linesize[plane] = layout.stride[at];
+    }
+    frame.extended_data = frame.data;
+    return true;
+  }
+
+  static void unpin(void* opaque, std::uint8_t*) {
+    const auto& pin = *static_cast<Pin*>(opaque);
+    pin.ring->unpin(pin.slot);
+  }
+
+  // The picture already lies in a slot that has not been published: says where.
+  bool describe_direct(DecodedPicture& picture) {
+    const auto pixels = ring_format(frame_->format);
+    const auto slot = slot_of(*frame_);
+    if (!pixels || !slot || !ring_->unpublished(*slot)) return false;
+    if (frame_->width != width_ || frame_->height != height_) return false;
+    const std::uint8_t* base = ring_->memory().pixels(*slot).data();
+    for (int plane = 0; plane < plane_count(*pixels); ++plane) {
+      const auto at = static_cast<std::size_t>(plane);
+      picture.record.offset[at] = static_cast<std::uint32_t>(frame_->data[plane] - base);
+      picture.record.stride[at] = frame_->linesize[plane];
+    }
+    picture.slot = *slot;
+    picture.record.format = format_of(*frame_, *pixels);
+    picture.converted = false;
+    return true;
+  }
+
+  std::optional<unsigned> slot_of(const AVFrame& frame) const {
+    const auto* opaque =
+        static_cast<const Pin*>(frame.buf[0] != nullptr ? av_buffer_get_opaque(frame.buf[0]) : nullptr);
+    for (const Pin& pin : pins_.back()) {
+      if (&pin == opaque) return pin.slot;
+    }
+    return std::nullopt;
+  }
+
+  bool convert_into_slot(DecodedPicture& picture) {
+    const auto slot = ring_->claim();
+    if (!slot) return false;
+    converted_slot_ = slot->index;
+    FrameFormat format = format_of(*frame_, PixelFormat::i420);
+    format.width = width_;
+    format.height = height_;
+    const SlotLayout layout = slot_layout(format.pixels, width_, height_);
+    converter_.convert(*frame_, view_in_slot(format, layout, slot->pixels.data()));
+    picture.slot = slot->index;
+    picture.record.format = format;
+    picture.record.offset = layout.offset;
+    picture.record.stride = layout.stride;
+    picture.converted = true;
+    return true;
+  }
+
+  void let_go() {
+    av_frame_unref(frame_.get());
+    if (converted_slot_) ring_->unpin(*std::exchange(converted_slot_, std::nullopt));
+  }
+
+  AvCodecContext context_;
+  AvFrame frame_;
+  int width_ = 0;
+  int height_ = 0;
+  std::size_t slot_bytes_ = 0;
+  std::shared_ptr<FrameRingWriter> ring_;
+  std::list<Pins> pins_;  // one set for each ring; a list, since buffers point into it
+  std::optional<unsigned> converted_slot_;
+  SlotConverter converter_;
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> open_avcodec_decoder(const SourceStream& stream, int threads) {
+  return std::make_unique<AvcodecDecoder>(stream, threads);
+}
+
+}  // namespace campipe

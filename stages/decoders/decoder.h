@@ -1,0 +1,51 @@
+// The contract of a decoder: compressed packets in, pictures in slots of the camera's frame ring out.
+//
+// Life and threads: one object per camera, used by its ingest thread: open_decoder → needs → write_to → (send,
+// receive until none)… → destroy, before the ring writer. Decoders may have threads of their own, which claim slots.
+// The picture that receive() found stays in its slot until the next receive() or flush(); the caller publishes the
+// slot in between, or lets it fall back.
+// Pictures lie where the codec wrote them ("direct"); where the codec cannot write into a slot (no direct rendering,
+// other pixel format, bit depth or size, no slot free), there is one conversion by libswscale into one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/ffmpeg.h"
+#include "core/source_stream.h"
+#include "ipc/frame_ring.h"
+
+namespace campipe {
+
+struct SlotNeeds {
+  std::size_t bytes = 0;  // of one slot
+  unsigned kept = 0;      // slots that the decoder may use at once (references, threads)
+};
+
+struct DecodedPicture {
+  unsigned slot = 0;
+  FrameRecord record;                 // format, offsets, strides; of the times only the duration, where it is known
+  std::int64_t pts = AV_NOPTS_VALUE;  // in the source's time_base
+  bool converted = false;
+};
+
+class Decoder {
+ public:
+  enum class Receive : std::uint8_t { picture, none, no_slot };  // no_slot: a picture was lost for want of a slot
+
+  virtual ~Decoder() = default;
+  [[nodiscard]] virtual SlotNeeds needs() const = 0;
+  // Where pictures go from now on. The decoder must be empty (new or flushed).
+  virtual void write_to(std::shared_ptr<FrameRingWriter> ring) = 0;
+  // Takes one packet, or null: no more will come, and receive() hands out what is inside. A damaged packet is not
+  // an error; false is returned. `capture_utc`: for pictures that carry their time.
+  virtual bool send(const AVPacket* packet, std::int64_t capture_utc) = 0;
+  virtual Receive receive(DecodedPicture& picture) = 0;
+  // Forgets everything, and can begin at any key frame.
+  virtual void flush() = 0;
+};
+
+// Throws Error where there is no decoder for the stream.
+std::unique_ptr<Decoder> open_decoder(const SourceStream& stream, int threads);
+
+}  // namespace campipe
