@@ -1,0 +1,193 @@
+// The frame ring: one camera's decoded pictures, from one writer process to up to 16 reader processes, without
+// a copy. Control words lie in one shared memory, pixels in another that readers map read-only.
+//
+// Protocol (docs/architecture.md; checked exhaustively in tests/model):
+// - A slot's control word is one atomic {sequence | state | held | pending}, so that no death can tear it.
+// - The writer claims a slot that is free, or published with nobody holding or awaiting it, and not used by the
+//   decoder any more; fills it; publishes it with `pending` = the live readers; then the index entry; then head;
+//   then wakes who sleeps.
+// - A reader finds the slot of head through the index, turns its pending bit into a held bit by compare-exchange,
+//   uses the pixels, and gives them back by storing the sequence into its own `done` word. The writer harvests
+//   those words; it never waits for a reader's work, only (policy `block`) for room in the reader's queue.
+// - A reader that died is marked gone only when its process is gone; the writer's own thread takes its bits away.
+// - A ring is never repaired. When its writer died, readers finish what is published and get a ring of the next epoch.
+//
+// Memory kinds: `host` is built. A GPU's ring keeps this control memory; its pixels come as another descriptor
+// and its lease as a view with another MemoryKind and Device, and a reader waits for the lease's ReadySignal
+// on its stream before it reads; for host memory that signal is `immediate`.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+
+#include "core/clock.h"
+#include "core/frame.h"
+#include "ipc/shared_memory.h"
+
+namespace campipe {
+
+inline constexpr unsigned max_ring_readers = 16;
+inline constexpr unsigned max_ring_slots = 64;
+
+namespace ring {
+struct Header;
+enum class WriterSleep : std::uint32_t;
+}  // namespace ring
+
+enum class ReaderState : std::uint32_t { empty, live, gone };
+enum class WriterState : std::uint32_t { open, closed, gone };
+
+// What is known of the picture in a slot, and where its planes lie in the slot's bytes.
+struct FrameRecord {
+  FrameFormat format;
+  std::array<std::uint32_t, 3> offset{};
+  std::array<std::int32_t, 3> stride{};
+  FrameTimes times;
+};
+
+struct FrameRingSpec {
+  unsigned slots = 4;
+  std::size_t slot_bytes = 0;
+  std::uint64_t epoch = 1;
+  std::uint64_t base = 0;  // frames published in the camera's earlier epochs
+  // From here on the ring is exhausted(): well before the 30 bits wrap, so that its writer can wait for a key frame.
+  std::uint32_t last_sequence = (1U << 30) - (1U << 20);
+};
+
+// A ring's mappings in this process. Shared by a writer, reader or observer and by the leases they gave out.
+class FrameRingMemory {
+ public:
+  enum class Role { writer, reader, observer };
+  static std::shared_ptr<FrameRingMemory> create(const FrameRingSpec& spec);
+  // Maps a ring of another process. Throws Error when it is not one of this version. An observer maps no pixels.
+  static std::shared_ptr<FrameRingMemory> open(UniqueFd control, UniqueFd pixels, Role role);
+
+  [[nodiscard]] ring::Header& header() const { return *header_; }
+  [[nodiscard]] std::span<std::uint8_t> pixels(unsigned slot) const;
+  [[nodiscard]] int control_fd() const { return control_fd_.get(); }
+  [[nodiscard]] int pixel_fd() const { return pixel_fd_.get(); }
+
+ private:
+  UniqueFd control_fd_;
+  UniqueFd pixel_fd_;
+  Mapping control_;
+  Mapping pixels_;
+  ring::Header* header_ = nullptr;
+};
+
+// The writer. claim() and unpin() may be called from any thread (decoders have threads of their own), the
+// others from the camera's ingest thread, or from the thread that looks after the ring once that one has ended.
+class FrameRingWriter {
+ public:
+  struct Slot {
+    unsigned index = 0;
+    std::span<std::uint8_t> pixels;
+  };
+  enum class Published : std::uint8_t { yes, no_reader };
+
+  explicit FrameRingWriter(std::shared_ptr<FrameRingMemory> memory);
+
+  // A slot to fill, pinned until unpin(); nothing if all are in use. The lowest free one, to stay in the caches.
+  std::optional<Slot> claim();
+  // The decoder lets go of a slot: for good if it was never published.
+  void unpin(unsigned slot);
+  // True while the slot has been claimed and not yet published.
+  [[nodiscard]] bool unpublished(unsigned slot) const;
+
+  // These wait until there is a live reader, or room in every blocking reader's queue; at most until `deadline` or
+  // until `interrupted` (asked every 100 ms). False: there is none.
+  bool wait_for_reader(Deadline deadline, const std::function<bool()>& interrupted);
+  bool wait_for_room(Deadline deadline, const std::function<bool()>& interrupted);
+  // Makes a claimed slot visible to the live readers, pending in each one's queue. Where a queue is full, its oldest
+  // frames are taken back first; `recalled` tells how many that were. With no live reader nothing is published.
+  Published publish(unsigned slot, const FrameRecord& record, unsigned& recalled);
+
+  // Takes away what readers that are gone still held. Must be called between frames, at least every 100 ms.
+  void service();
+  // Sleeps until `deadline`, serving; returns early when `interrupted` says so (asked every 100 ms).
+  void sleep_until(Deadline deadline, const std::function<bool()>& interrupted);
+  // The sequence is near its end: this ring must be closed and one of the next epoch begun.
+  [[nodiscard]] bool exhausted() const;
+  // No frame will come any more; readers end once they have read everything. Idempotent.
+  void close();
+
+  [[nodiscard]] const FrameRingMemory& memory() const { return *memory_; }
+
+ private:
+  void service_locked();
+  void reclaim(unsigned reader);
+  void harvest(unsigned slot);
+  bool claimable(unsigned slot);
+  unsigned recall_oldest(unsigned reader);
+  [[nodiscard]] std::uint32_t live_mask() const;
+  [[nodiscard]] unsigned pending_count(unsigned reader) const;
+  [[nodiscard]] bool has_room() const;
+  bool wait_for(const std::function<bool()>& satisfied, Deadline deadline, const std::function<bool()>& interrupted);
+  void nap(Deadline deadline, ring::WriterSleep reason, const std::function<bool()>& satisfied);
+
+  std::shared_ptr<FrameRingMemory> memory_;
+  mutable std::mutex mutex_;  // between this process's threads only; no other process ever waits for it
+  std::array<bool, max_ring_slots> pinned_{};
+};
+
+// A reader. Used by one thread, except that leases may be dropped by any thread.
+class FrameRingReader {
+ public:
+  enum class Next : std::uint8_t { frame, timeout, ended, writer_gone };
+
+  struct Lease {
+    FrameRef picture;  // the slot's pixels, read-only; given back with the last copy of picture.owner
+    FrameTimes times;
+    ReadySignal ready = ReadySignal::immediate;
+    std::uint64_t number = 0;  // over all epochs, from 1
+  };
+
+  // `spin`: how long to look before sleeping.
+  FrameRingReader(std::shared_ptr<FrameRingMemory> memory, unsigned reader,
+                  std::chrono::nanoseconds spin = std::chrono::microseconds(2));
+  // From here on, frames are published to this reader. Its place must be empty (see FrameRingObserver).
+  void attach(bool blocking, unsigned queue_size);
+  // The next frame, waiting for it until `deadline`. ended and writer_gone come only after every published frame.
+  Next next(Lease& lease, Deadline deadline);
+
+ private:
+  bool take(std::uint32_t sequence, Lease& lease);
+  void wait_for_news(std::uint32_t news, Deadline deadline);
+
+  std::shared_ptr<FrameRingMemory> memory_;
+  unsigned reader_;
+  std::chrono::nanoseconds spin_;
+  std::uint32_t cursor_ = 0;
+};
+
+// What the supervisor sees of a ring and does to it when a process has died. Any thread.
+class FrameRingObserver {
+ public:
+  explicit FrameRingObserver(std::shared_ptr<FrameRingMemory> memory) : memory_(std::move(memory)) {}
+
+  [[nodiscard]] std::optional<unsigned> empty_reader() const;
+  [[nodiscard]] ReaderState reader_state(unsigned reader) const;
+  [[nodiscard]] WriterState writer_state() const;
+  // Only once the reader's process is gone (its pidfd is readable), or when it never attached.
+  void mark_reader_gone(unsigned reader);
+  // Only once the writer's process is gone.
+  void mark_writer_gone();
+  // Frames published in this and all earlier epochs.
+  [[nodiscard]] std::uint64_t published() const;
+  // The time of the newest published frame; nothing if there is none in this epoch.
+  [[nodiscard]] std::optional<std::int64_t> last_pts() const;
+
+  [[nodiscard]] const FrameRingMemory& memory() const { return *memory_; }
+
+ private:
+  std::shared_ptr<FrameRingMemory> memory_;
+};
+
+}  // namespace campipe

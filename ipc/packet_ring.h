@@ -1,0 +1,97 @@
+// The packet ring: one camera's encoded packets, from its worker to the publisher. Bytes are copied in by the writer
+// and read in place. The reader gives packets back only when it no longer needs them (a recording: when they are
+// in the file), so a successor of a dead reader finds all that its predecessor had not finished.
+//
+// Protocol: one writer, one reader at a time. The writer fills the next entry and the bytes it names, then stores
+// head, which is the one point at which a packet exists; then wakes. The reader stores `released`, which is the one
+// point at which its room is free. Both count packets, from `base` on. A ring is never repaired: a new worker
+// makes a ring of the next epoch, and the reader finishes the old one first. Every wait has a deadline.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "core/clock.h"
+#include "core/packet.h"
+#include "ipc/frame_ring.h"
+#include "ipc/shared_memory.h"
+
+namespace campipe {
+
+inline constexpr std::uint32_t packet_ring_entries = 2048;
+
+namespace packet_ring {
+struct Header;
+}
+
+class PacketRingMemory {
+ public:
+  // `capacity`: bytes of packets that fit.
+  static std::shared_ptr<PacketRingMemory> create(std::size_t capacity, std::uint64_t epoch, std::uint64_t base);
+  static std::shared_ptr<PacketRingMemory> open(UniqueFd fd);
+
+  [[nodiscard]] packet_ring::Header& header() const { return *header_; }
+  [[nodiscard]] std::uint8_t* bytes() const;
+  [[nodiscard]] int fd() const { return fd_.get(); }
+
+ private:
+  UniqueFd fd_;
+  Mapping mapping_;
+  packet_ring::Header* header_ = nullptr;
+};
+
+// Used by one thread.
+class PacketRingWriter {
+ public:
+  explicit PacketRingWriter(std::shared_ptr<PacketRingMemory> memory);
+  // Appends a packet, waiting for room until `deadline` or until `interrupted` (asked every 100 ms).
+  // False: there was no room, nothing was written. Throws Error for a packet that can never fit.
+  bool push(const PacketView& packet, Deadline deadline, const std::function<bool()>& interrupted);
+  void close();
+
+  [[nodiscard]] const PacketRingMemory& memory() const { return *memory_; }
+
+ private:
+  std::optional<std::size_t> place(std::size_t size) const;
+
+  std::shared_ptr<PacketRingMemory> memory_;
+};
+
+// Used by one thread. Starts at the first packet that was never released.
+class PacketRingReader {
+ public:
+  enum class Next : std::uint8_t { packet, timeout, ended, writer_gone };
+
+  explicit PacketRingReader(std::shared_ptr<PacketRingMemory> memory);
+  // The next packet; its data stay in place until it is released. `number` counts from 1 over all epochs.
+  Next next(PacketView& packet, std::uint64_t& number, Deadline deadline);
+  // Gives back every packet up to and including `number`.
+  void release_through(std::uint64_t number);
+  // How full the ring is with packets not released, 0 to 1 (by bytes or by count, whichever is more).
+  [[nodiscard]] double fill() const;
+  // True while the writer sleeps until there is room.
+  [[nodiscard]] bool writer_waits() const;
+
+ private:
+  std::shared_ptr<PacketRingMemory> memory_;
+  std::uint64_t cursor_ = 0;  // packets of this epoch that next() has handed out
+};
+
+// What the supervisor sees. Any thread.
+class PacketRingObserver {
+ public:
+  explicit PacketRingObserver(std::shared_ptr<PacketRingMemory> memory) : memory_(std::move(memory)) {}
+  // Only once the writer's process is gone.
+  void mark_writer_gone();
+  // Packets published in this and all earlier epochs.
+  [[nodiscard]] std::uint64_t published() const;
+  [[nodiscard]] int fd() const { return memory_->fd(); }
+
+ private:
+  std::shared_ptr<PacketRingMemory> memory_;
+};
+
+}  // namespace campipe
