@@ -1,1 +1,138 @@
-// (in progress)
+// The file as a whole: its top keys, and what can be checked only when `defaults` and cameras are merged.
+#include "app/config.h"
+
+#include <set>
+
+#include "app/config_settings.h"
+
+namespace campipe {
+namespace {
+
+constexpr std::size_t max_cameras = 256;
+
+struct FileSettings {
+  CameraSettings defaults;
+  const YamlNode* cameras_node = nullptr;
+  std::vector<CameraSettings> cameras;
+  Setting<int> worker_count;  // 0: auto
+};
+
+bool read_defaults(const YamlNode& node, FileSettings& file, Report& report) {
+  return read_camera(node, file.defaults, report);
+}
+
+bool is_camera_name(std::string_view name) {
+  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+  return !name.empty() && name.size() <= 64 && name.front() != '_' && name.front() != '-' &&
+         name.find_first_not_of(allowed) == std::string_view::npos;
+}
+
+bool read_cameras(const YamlNode& node, FileSettings& file, Report& report) {
+  file.cameras_node = &node;
+  if (!is_map(node, report)) return false;
+  if (node.children.empty()) report.at(node, "expected at least one camera");
+  for (const YamlNode& child : node.children) {
+    if (file.cameras.size() == max_cameras) {
+      report.at_key(child, "more than 256 cameras");
+      return false;
+    }
+    if (!is_camera_name(child.key)) {
+      report.at_key(child,
+                    "a camera's name has 1 to 64 of the characters A-Z, a-z, 0-9, _ and -, and begins with "
+                    "a letter or a digit");
+    }
+    read_camera(child, file.cameras.emplace_back(), report);
+  }
+  return true;
+}
+
+bool read_worker_count(const YamlNode& node, FileSettings& file, Report& report) {
+  return set(file.worker_count, node, read_int_or_auto(node, 1, 15, 0, report));
+}
+
+using FileKey = Key<FileSettings>;
+constexpr std::array<FileKey, 1> worker_keys{{{"count", read_worker_count}}};
+
+bool read_workers(const YamlNode& node, FileSettings& file, Report& report) {
+  return read_map(node, std::span<const FileKey>(worker_keys), file, report);
+}
+
+constexpr std::array<FileKey, 3> file_keys{
+    {{"defaults", read_defaults}, {"cameras", read_cameras}, {"workers", read_workers}}};
+
+void check_sources(const std::vector<CameraSettings>& cameras, Report& report) {
+  std::set<const YamlNode*> checked;
+  for (const CameraSettings& camera : cameras) {
+    const YamlNode* node = camera.source.node;
+    if (node == nullptr) {
+      if (!mistyped(*camera.node, "source", camera_sections().front().keys)) {
+        report.at_key(*camera.node, "missing key 'source'");
+      }
+    } else if (camera.source.value && checked.insert(node).second) {
+      if (const auto problem = check_source(*camera.source.value)) report.at(*node, scrub(*problem, *node));
+    }
+  }
+}
+
+void check_recordings(const std::vector<CameraSettings>& cameras, Report& report) {
+  std::vector<RecordTarget> targets;
+  std::set<const YamlNode*> told;
+  for (const CameraSettings& camera : cameras) {
+    const RecordSettings& record = camera.record;
+    if (record.path.value) targets.push_back({camera.node->key, record.path.node, *record.path.value});
+    const bool missing = record.node != nullptr && record.path.node == nullptr;
+    if (missing && told.insert(record.node).second) report.at_key(*record.node, "missing key 'path'");
+  }
+  check_record_targets(targets, report);
+}
+
+RigConfig to_rig(const FileSettings& file, const std::vector<CameraSettings>& cameras) {
+  RigConfig rig;
+  for (const CameraSettings& camera : cameras) rig.cameras.push_back(to_config(camera));
+  if (file.worker_count.value.value_or(0) > 0) rig.worker_count = file.worker_count.value;
+  return rig;
+}
+
+LoadedConfig load_tree(YamlNode& root) {
+  Report report;
+  prepare_tree(root, report);
+  FileSettings file;
+  if (root.kind == YamlNode::Kind::null) {
+    report.add({}, "", "the file is empty, expected `cameras`");
+  } else {
+    const bool is_rig = root.kind == YamlNode::Kind::map;
+    read_map(root, std::span<const FileKey>(file_keys), file, report);
+    const bool told = !is_rig || mistyped(root, "cameras", config_sections().front().keys);
+    if (file.cameras_node == nullptr && !told) report.add({}, "", "missing key 'cameras'");
+  }
+  std::vector<CameraSettings> cameras;
+  for (const CameraSettings& camera : file.cameras) cameras.push_back(merge(camera, file.defaults));
+  check_sources(cameras, report);
+  check_encoders(cameras, file.defaults.encode.node, report);
+  check_recordings(cameras, report);
+  return {to_rig(file, cameras), report.take()};
+}
+
+}  // namespace
+
+std::vector<ConfigSection> config_sections() {
+  std::vector<ConfigSection> sections{{"", key_names(std::span<const FileKey>(file_keys))}};
+  for (ConfigSection& section : camera_sections()) sections.push_back(std::move(section));
+  sections.push_back({"workers", key_names(std::span<const FileKey>(worker_keys))});
+  return sections;
+}
+
+std::string format(const ConfigError& error, const std::string& file) {
+  std::string text = file + ":";
+  if (error.line > 0) text += std::to_string(error.line) + ":" + std::to_string(error.column) + ":";
+  if (!error.path.empty()) text += " " + error.path + ":";
+  return text + " " + error.message;
+}
+
+LoadedConfig load_config(const std::filesystem::path& file) {
+  YamlResult result = read_yaml_file(file);
+  if (auto* error = std::get_if<ConfigError>(&result)) return {{}, {std::move(*error)}};
+  return load_tree(std::get<YamlNode>(result));
+}
+
+}  // namespace campipe

@@ -27,7 +27,7 @@ struct CameraConfig {
   SourceConfig source;
   std::string gpu = "auto";
   DropPolicy drop_policy = DropPolicy::block;  // `auto` is resolved when loading: every source of today is a file
-  int queue_size = 8;       // pictures that may wait for the worker
+  int queue_size = 8;                          // pictures that may wait for the worker
   int decode_threads = 1;
   std::vector<FilterConfig> filters;
   EncoderConfig encode;
@@ -36,15 +36,16 @@ struct CameraConfig {
 };
 
 struct RigConfig {
-  std::vector<CameraConfig> cameras;   // in the file's order
-  std::optional<int> worker_count;     // none: auto
+  std::vector<CameraConfig> cameras;  // in the file's order
+  std::optional<int> worker_count;    // none: auto
 };
 
-// One mistake, as a compiler would tell it: "rig.yaml:14:7: cameras.dock.filters[1].resize.widht: unknown key, did you mean 'width'?"
+// One mistake, as a compiler would tell it: "rig.yaml:14:7: cameras.dock.filters[1].resize.widht: unknown key, did you
+// mean 'width'?"
 struct ConfigError {
-  int line = 0;    // from 1; 0: the file as a whole
+  int line = 0;  // from 1; 0: the file as a whole
   int column = 0;
-  std::string path;     // of the key; may be empty
+  std::string path;  // of the key; may be empty
   std::string message;
 };
 std::string format(const ConfigError& error, const std::string& file);

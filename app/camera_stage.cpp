@@ -1,0 +1,192 @@
+#include "app/camera_stage.h"
+
+#include <algorithm>
+
+#include "app/thread_scope.h"
+#include "core/error.h"
+#include "core/failpoint.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr auto slice = milliseconds(100);                      // how long a wait may last before the thread beats again
+constexpr auto publisher_deadline = std::chrono::seconds(30);  // for a publisher that was restarted, or a slow disk
+
+// Room for a few groups of pictures, since the publisher gives packets back only when they are in the file.
+std::size_t packet_capacity(const EncoderConfig& config, const FrameFormat& format, double frame_rate) {
+  const double rate = frame_rate > 0 ? frame_rate : 30;
+  const auto* frames = std::get_if<int>(&config.gop);
+  const double gop_seconds =
+      frames != nullptr ? *frames / rate : std::chrono::duration<double>(std::get<1>(config.gop)).count();
+  // With a constant quality nobody knows the rate; this is a generous one, an eighth of a byte for a pixel.
+  const double guess = static_cast<double>(format.width) * format.height * rate;
+  const double bits = config.bitrate ? static_cast<double>(*config.bitrate) : config.crf ? guess : 4e6;
+  const double wanted = 4 * gop_seconds * bits / 8;
+  const double pictures = 2.0 * format.width * format.height * 3 / 2;  // one picture must always fit
+  const double low = std::max(4.0 * 1024 * 1024, pictures);
+  return static_cast<std::size_t>(std::clamp(wanted, low, std::max(64.0 * 1024 * 1024, low)));
+}
+
+}  // namespace
+
+CameraStage::CameraStage(const Start& start, const RigPage& page, const Events& events)
+    : start_(start),
+      block_(page.camera(start.camera)),
+      events_(events),
+      filters_(start.config.filters),
+      epoch_(start.epoch) {
+  thread_ = std::jthread([this] { run(); });
+}
+
+CameraStage::~CameraStage() { abandon(); }
+
+void CameraStage::add(const Ring& ring) {
+  const std::lock_guard lock(mutex_);
+  rings_.push_back(ring);
+  changed_.notify_one();
+}
+
+void CameraStage::finish() {
+  const std::lock_guard lock(mutex_);
+  finishing_ = true;
+  changed_.notify_one();
+}
+
+void CameraStage::abandon() {
+  abandoned_ = true;
+  finish();
+}
+
+void CameraStage::run() {
+  ThreadScope scope(block_.stage, "st:" + start_.config.name);
+  scope_ = &scope;
+  while (const auto ring = next_ring()) drain(*ring);
+  try {
+    flush_encoder();
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+  events_.on_done();
+}
+
+// Nothing: there will be none.
+std::optional<CameraStage::Ring> CameraStage::next_ring() {
+  std::unique_lock lock(mutex_);
+  while (rings_.empty()) {
+    if (finishing_) return std::nullopt;
+    scope_->beat();
+    changed_.wait_for(lock, slice);
+  }
+  Ring ring = std::move(rings_.front());
+  rings_.pop_front();
+  return ring;
+}
+
+void CameraStage::drain(const Ring& ring) {
+  FrameRingReader reader(ring.memory, ring.reader);
+  reader.attach(start_.config.drop_policy == DropPolicy::block, static_cast<unsigned>(start_.config.queue_size));
+  for (;;) {
+    scope_->beat();
+    FrameRingReader::Lease lease;
+    const auto next = reader.next(lease, Clock::now() + slice);
+    if (next == FrameRingReader::Next::frame) {
+      process(lease, ring.frame_rate);
+    } else if (next != FrameRingReader::Next::timeout || abandoned_) {
+      return;
+    }
+  }
+}
+
+void CameraStage::process(const FrameRingReader::Lease& lease, double frame_rate) {
+  if (failed_) return count(DropCause::encoder_failed);
+  FrameTimes times = lease.times;
+  times.leased = now_ns();
+  block_.queue.record(times.leased - times.decoded);
+  failpoint("stage.frame", start_.config.name);
+  FrameRef picture;
+  try {
+    prepare(lease.picture.view.format, frame_rate);
+    picture = filters_.process(lease.picture);
+    times.filtered = now_ns();
+    block_.filter.record(times.filtered - times.leased);
+  } catch (const std::exception& error) {
+    count(DropCause::filter_failed);
+    return fail(error.what());
+  }
+  try {
+    encode(picture, times);
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+}
+
+// Filters, encoder and packet ring for pictures of this format.
+void CameraStage::prepare(const FrameFormat& format, double frame_rate) {
+  if (input_ == format && encoder_) return;
+  const FrameFormat output = filters_.configure(format);
+  input_ = format;
+  auto encoder = open_encoder(start_.config.encode, output, frame_rate);
+  if (encoder_) flush_encoder();
+  encoder_ = std::move(encoder);
+  const StreamParameters& parameters = encoder_->parameters();
+  const std::size_t capacity = packet_capacity(start_.config.encode, parameters.format, frame_rate);
+  packets_ = std::make_unique<PacketRingWriter>(PacketRingMemory::create(capacity, epoch_, start_.base + pushed_));
+  events_.on_packets(packets_->memory(), epoch_, parameters);
+  ++epoch_;
+}
+
+void CameraStage::encode(const FrameRef& picture, const FrameTimes& times) {
+  ++inside_;
+  encode_begin_ = now_ns();
+  encoder_->encode(picture, times, [this](const PacketView& packet) { push(packet); });
+}
+
+void CameraStage::flush_encoder() {
+  if (!encoder_) return;
+  encode_begin_ = now_ns();
+  encoder_->flush([this](const PacketView& packet) { push(packet); });
+  encoder_.reset();
+  packets_->close();
+}
+
+void CameraStage::push(const PacketView& packet) {
+  const std::int64_t encode_cost = now_ns() - encode_begin_;
+  --inside_;
+  need_key_ = need_key_ && !packet.key;
+  if (need_key_) return count(DropCause::publisher_slow);
+  PacketView stamped = packet;
+  FrameTimes& times = stamped.times;
+  times.encoded = now_ns();
+  const bool pushed = packets_->push(stamped, Clock::now() + publisher_deadline, [this] {
+    scope_->beat();
+    return abandoned_.load();
+  });
+  if (!pushed) {
+    need_key_ = true;
+    return count(DropCause::publisher_slow);
+  }
+  ++pushed_;
+  const std::int64_t latency = times.encoded - times.arrival;
+  block_.latency.record(latency);
+  block_.encode.record(encode_cost);
+  block_.overhead.record(latency - times.decode_cost - (times.filtered - times.leased) - encode_cost);
+  failpoint("stage.pushed", start_.config.name);
+  encode_begin_ = now_ns();
+}
+
+// From here on this camera's frames are only counted.
+void CameraStage::fail(const std::string& reason) {
+  if (failed_) return;
+  failed_ = true;
+  for (; inside_ > 0; --inside_) count(DropCause::encoder_failed);
+  encoder_.reset();
+  if (packets_) packets_->close();
+  events_.on_failed(reason);
+}
+
+void CameraStage::count(DropCause cause) { counter(block_.dropped, cause).fetch_add(1); }
+
+}  // namespace campipe

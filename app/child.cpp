@@ -1,0 +1,124 @@
+#include "app/child.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+
+#include "app/thread_scope.h"
+#include "core/error.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+using std::chrono::milliseconds;
+constexpr auto beat_interval = milliseconds(100);
+constexpr auto setup_deadline = std::chrono::seconds(10);
+constexpr auto time_to_leave = std::chrono::seconds(4);  // users are promised 5
+
+bool is_seqpacket(int fd) {
+  int type = 0;
+  socklen_t size = sizeof type;
+  return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
+}
+
+// SIGTERM comes through a descriptor; SIGINT of the terminal is the supervisor's business; writing to a peer that
+// is gone is an ordinary error.
+UniqueFd take_signals() {
+  sigset_t mask;
+  sigemptyset(&mask);
+  sigaddset(&mask, SIGTERM);
+  sigaddset(&mask, SIGINT);
+  sigaddset(&mask, SIGHUP);
+  sigprocmask(SIG_BLOCK, &mask, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  sigdelset(&mask, SIGINT);
+  UniqueFd fd(::signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd) throw system_error("cannot receive signals", errno);
+  return fd;
+}
+
+}  // namespace
+
+Child::Child() {
+  if (!is_seqpacket(child_channel_fd)) throw Error("this role is started by campipe itself; run campipe --config FILE");
+  channel_ = Channel(UniqueFd(child_channel_fd));
+  ::fcntl(child_channel_fd, F_SETFD, FD_CLOEXEC);
+  signals_ = take_signals();
+  prctl(PR_SET_PDEATHSIG, SIGTERM);  // if the parent died before this line, its end of the channel is closed
+  install_crash_handler();
+  receive_setup();
+  pin();
+}
+
+void Child::receive_setup() {
+  const Deadline deadline = Clock::now() + setup_deadline;
+  while (Clock::now() < deadline && !channel_.closed()) {
+    if (auto message = channel_.receive()) {
+      if (message->type != "setup" || message->fds.size() != 1)
+        throw Error("the supervisor did not begin with 'setup'");
+      setup_ = std::move(message->body);
+      process_ = setup_.at("process");
+      page_ = std::make_unique<RigPage>(RigPage::open(std::move(message->fds[0])));
+      init_logging(setup_.at("role"), setup_.at("log_level"));
+      return;
+    }
+    pollfd readable{channel_.fd(), POLLIN, 0};
+    ::poll(&readable, 1, 100);
+  }
+  throw Error("the supervisor sent no setup");
+}
+
+void Child::pin() {
+  const auto& cpus = setup_.at("cpus");
+  if (cpus.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const unsigned cpu : cpus) CPU_SET(cpu, &set);
+  if (sched_setaffinity(0, sizeof set, &set) != 0) {
+    spdlog::warn("cannot run on the CPUs chosen for this worker: {}", std::strerror(errno));
+  }
+}
+
+void Child::send(const std::string& type, const nlohmann::json& body, const std::vector<int>& fds) {
+  const std::lock_guard lock(send_mutex_);
+  channel_.send(type, body, fds);
+}
+
+bool Child::handle_messages(const Role& role) {
+  while (auto message = channel_.receive()) role.on_message(*message);
+  return !channel_.closed();
+}
+
+void Child::abandon(const Role& role) {
+  if (abandoned_.exchange(true)) return;
+  leave_by_ = Clock::now() + time_to_leave;
+  role.on_abandoned();
+}
+
+int Child::run(const Role& role) {
+  Deadline next_tick = Clock::now();
+  while (Clock::now() < leave_by_) {
+    std::array<pollfd, 2> waits{{{channel_.closed() ? -1 : channel_.fd(), POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
+    const auto left = std::chrono::ceil<milliseconds>(next_tick - Clock::now());
+    ::poll(waits.data(), waits.size(), static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    if (waits[0].revents != 0 && !handle_messages(role)) abandon(role);
+    signalfd_siginfo signal{};
+    if (waits[1].revents != 0 && ::read(signals_.get(), &signal, sizeof signal) > 0) abandon(role);
+    if (Clock::now() < next_tick) continue;
+    next_tick = Clock::now() + beat_interval;
+    page_->process(process_).beat.store(now_ns(), std::memory_order_relaxed);
+    if (role.on_tick()) return 0;
+  }
+  spdlog::warn("left before everything was finished: the time to end was over");
+  return 1;
+}
+
+}  // namespace campipe

@@ -1,0 +1,60 @@
+// What master, worker and publisher have in common: they are started by the supervisor with a control channel as
+// descriptor 3, learn everything over it, beat ten times a second, and leave when told or when the supervisor is gone.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "ipc/channel.h"
+#include "ipc/rig_page.h"
+
+namespace campipe {
+
+inline constexpr int child_channel_fd = 3;
+
+class Child {
+ public:
+  struct Role {
+    // A message of the supervisor, on the main thread.
+    std::function<void(Message&)> on_message;
+    // Told to leave without the supervisor's guidance (it is gone, or SIGTERM came): finish within seconds.
+    std::function<void()> on_abandoned;
+    // Called ten times a second; true: everything is done, leave.
+    std::function<bool()> on_tick;
+  };
+
+  // Takes descriptor 3 and waits for the supervisor's first message, `setup`. Throws Error when this process was
+  // not started by a supervisor.
+  Child();
+
+  // Until on_tick() says so, or the time given to an abandoned process is over. Returns the exit status.
+  int run(const Role& role);
+  // Any thread. A supervisor that is gone is not an error: on_abandoned() is on its way.
+  void send(const std::string& type, const nlohmann::json& body, const std::vector<int>& fds = {});
+
+  [[nodiscard]] const RigPage& page() const { return *page_; }
+  [[nodiscard]] const nlohmann::json& setup() const { return setup_; }
+  [[nodiscard]] unsigned process_index() const { return process_; }
+  // True from the moment on_abandoned() is called. Any thread.
+  [[nodiscard]] bool abandoned() const { return abandoned_.load(); }
+
+ private:
+  void receive_setup();
+  void pin();
+  bool handle_messages(const Role& role);
+  void abandon(const Role& role);
+
+  Channel channel_;
+  std::mutex send_mutex_;
+  UniqueFd signals_;
+  nlohmann::json setup_;
+  unsigned process_ = 0;
+  std::unique_ptr<RigPage> page_;
+  std::atomic<bool> abandoned_{false};
+  Deadline leave_by_ = Deadline::max();
+};
+
+}  // namespace campipe

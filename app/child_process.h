@@ -1,0 +1,46 @@
+// One process that the supervisor started: its pid, its pidfd, its end of the control channel.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/clock.h"
+#include "ipc/channel.h"
+
+namespace campipe {
+
+struct ExitInfo {
+  int status = 0;    // as waitpid() gives it
+  double cpu_s = 0;  // user and system time of its whole life
+};
+// "exit status 1", "signal 9 (Killed)".
+std::string describe(const ExitInfo& info);
+
+class ChildProcess {
+ public:
+  // Starts this program again as `arguments` (e.g. {"worker", "0"}); its standard output and error go to `log_fd`.
+  // Throws Error.
+  ChildProcess(const std::vector<std::string>& arguments, int log_fd);
+  ~ChildProcess();  // kills and reaps what is still running
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] int pidfd() const { return pidfd_.get(); }  // readable once the process is gone
+  [[nodiscard]] Clock::time_point started() const { return started_; }
+  Channel& channel() { return channel_; }
+  void kill();
+  // Nothing while it runs.
+  std::optional<ExitInfo> reap();
+
+ private:
+  pid_t pid_ = -1;
+  UniqueFd pidfd_;
+  Channel channel_;
+  Clock::time_point started_ = Clock::now();
+};
+
+}  // namespace campipe

@@ -1,0 +1,48 @@
+// The names of the choices in a configuration; YAML and JSON use the same.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "app/config.h"
+
+namespace campipe {
+
+template <typename T>
+struct Choice {
+  std::string_view name;
+  T value;
+};
+
+template <typename T>
+inline constexpr auto choices = nullptr;  // specialised below for every enumeration that a file can name
+template <>
+inline constexpr std::array choices<Pace>{Choice<Pace>{"realtime", Pace::realtime}, Choice<Pace>{"fast", Pace::fast}};
+template <>
+inline constexpr std::array choices<Latency>{Choice<Latency>{"low", Latency::low},
+                                             Choice<Latency>{"normal", Latency::normal}};
+template <>
+inline constexpr std::array choices<DropPolicy>{Choice<DropPolicy>{"drop", DropPolicy::drop},
+                                                Choice<DropPolicy>{"block", DropPolicy::block}};
+template <>
+inline constexpr std::array choices<bool>{Choice<bool>{"true", true}, Choice<bool>{"false", false}};
+
+template <typename T>
+constexpr std::optional<T> find_choice(std::string_view name) {
+  for (const auto& choice : choices<T>) {
+    if (choice.name == name) return choice.value;
+  }
+  return std::nullopt;
+}
+
+template <typename T>
+constexpr std::string_view choice_name(T value) {
+  for (const auto& choice : choices<T>) {
+    if (choice.value == value) return choice.name;
+  }
+  return {};
+}
+
+}  // namespace campipe

@@ -1,0 +1,145 @@
+// `record.path`: what it may contain, which file it means, and whether that file could be written.
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <iomanip>
+#include <locale>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "app/config_settings.h"
+
+namespace campipe {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view camera_field = "{camera}";
+constexpr std::string_view longest_camera = "0123456789012345678901234567890123456789012345678901234567890123";
+// strftime fields that give text without '/' and mean the same in every locale but for names of days and months.
+constexpr std::string_view time_fields = "YymdejHIMSpsaAbBuVGzZFT%";
+// Any moment at which no two fields read alike: 2009-08-27 14:35:56 UTC.
+constexpr std::int64_t sample_time = 1'251'383'756;
+
+std::optional<std::string> check_braces(std::string_view path) {
+  for (auto begin = path.find_first_of("{}"); begin != std::string_view::npos; begin = path.find_first_of("{}")) {
+    path.remove_prefix(begin);
+    if (!path.starts_with(camera_field)) {
+      const std::string field(path.substr(0, path.find('}') == std::string_view::npos ? 1 : path.find('}') + 1));
+      return "unknown field " + in_quotes(field) + ", expected {camera} or a time field such as %Y";
+    }
+    path.remove_prefix(camera_field.size());
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> check_time_fields(std::string_view path) {
+  for (std::size_t at = path.find('%'); at != std::string_view::npos; at = path.find('%', at + 2)) {
+    const bool known = at + 1 < path.size() && time_fields.find(path[at + 1]) != std::string_view::npos;
+    if (!known) {
+      return "unknown time field " + in_quotes(path.substr(at, 2)) +
+             ", expected one such as %Y, %m, %d, %H, %M or %S " + "(%% for a percent sign)";
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> check_lengths(const fs::path& path) {
+  constexpr std::size_t longest_name = 255;
+  constexpr std::size_t longest_path = 4095;
+  const bool name =
+      std::any_of(path.begin(), path.end(), [](const fs::path& p) { return p.native().size() > longest_name; });
+  if (!name && path.native().size() <= longest_path) return std::nullopt;
+  return "a file name may have 255 bytes, and a path 4095; this one has more, with the longest camera name filled in";
+}
+
+fs::path absolute(const std::string& path) { return fs::absolute(path).lexically_normal(); }
+
+// File systems of the kernel where access() promises what creating a file cannot hold.
+bool takes_no_files(const fs::path& folder) {
+  struct statfs info {};
+  if (::statfs(folder.c_str(), &info) != 0) return false;
+  constexpr std::array<long, 8> kinds{PROC_SUPER_MAGIC, SYSFS_MAGIC,   CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
+                                      SECURITYFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC,      DEVPTS_SUPER_MAGIC};
+  return std::find(kinds.begin(), kinds.end(), static_cast<long>(info.f_type)) != kinds.end();
+}
+
+struct FolderProblem {
+  fs::path folder;
+  std::string reason;
+};
+
+// Why no file could be made in `folder`, once the folders that are missing are made; creates nothing.
+std::optional<FolderProblem> check_folder(fs::path folder) {
+  struct stat info {};
+  // A link to nowhere is there, but no folder can be made in its place: stat fails where lstat does not.
+  while (::stat(folder.c_str(), &info) != 0) {
+    const int code = errno;
+    const bool missing = code == ENOENT && ::lstat(folder.c_str(), &info) != 0;
+    if (!missing && code != ENOTDIR)
+      return FolderProblem{folder, std::string("cannot be used: ") + std::strerror(code)};
+    folder = folder.parent_path();
+  }
+  if (!S_ISDIR(info.st_mode)) return FolderProblem{folder, "is not a folder"};
+  const bool writable = ::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0;
+  if (!writable) return FolderProblem{folder, std::string("cannot be written: ") + std::strerror(errno)};
+  if (takes_no_files(folder)) return FolderProblem{folder, "is of a file system that takes no files"};
+  return std::nullopt;
+}
+
+// Names the folder, unless a part of it may come from the environment.
+std::string describe(const FolderProblem& problem, const YamlNode& path) {
+  const std::string folder = path.variables.empty() ? in_quotes(problem.folder.native()) : "of " + shown(path);
+  return "the folder " + folder + " " + problem.reason;
+}
+
+}  // namespace
+
+std::optional<std::string> check_record_path(const std::string& path) {
+  if (auto problem = check_braces(path)) return problem;
+  if (auto problem = check_time_fields(path)) return problem;
+  return check_lengths(absolute(expand_record_path(path, std::string(longest_camera), sample_time)));
+}
+
+std::string expand_record_path(const std::string& path, const std::string& camera, std::int64_t utc_seconds) {
+  std::string pattern = path;
+  // Names of cameras contain neither '{' nor '%'.
+  for (auto at = pattern.find(camera_field); at != std::string::npos; at = pattern.find(camera_field)) {
+    pattern.replace(at, camera_field.size(), camera);
+  }
+  const std::time_t seconds = utc_seconds;
+  std::tm local{};
+  ::localtime_r(&seconds, &local);
+  std::ostringstream out;
+  out.imbue(std::locale::classic());
+  out << std::put_time(&local, pattern.c_str());
+  return out.str();
+}
+
+void check_record_targets(const std::vector<RecordTarget>& targets, Report& report) {
+  std::map<fs::path, const RecordTarget*> files;
+  std::set<const YamlNode*> told;  // a path in `defaults` is every camera's, and wrong only once
+  for (const RecordTarget& target : targets) {
+    const fs::path file = absolute(expand_record_path(target.path, target.camera, sample_time));
+    const auto [other, is_new] = files.try_emplace(file, &target);
+    std::optional<std::string> problem;
+    if (!is_new) {
+      problem = "camera '" + target.camera + "' records to the same file as camera '" + other->second->camera + "'" +
+                (target.path_node == other->second->path_node ? ", use {camera} in the path" : "");
+    } else if (const auto folder = check_folder(file.parent_path())) {
+      problem = describe(*folder, *target.path_node);
+    }
+    if (problem && told.insert(target.path_node).second) report.at(*target.path_node, *problem);
+  }
+}
+
+}  // namespace campipe

@@ -1,0 +1,199 @@
+#include "app/config_report.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <tuple>
+
+namespace campipe {
+namespace {
+
+constexpr std::size_t max_errors = 1000;
+constexpr std::size_t max_shown = 60;     // bytes of a value
+constexpr std::size_t max_foreign = 500;  // bytes of others' text
+
+std::string printable(std::string_view text) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7F) {
+      out += c;
+    } else {
+      out += {'\\', 'x', digits[byte >> 4U], digits[byte & 15U]};
+    }
+  }
+  return out;
+}
+
+// Cuts between characters, not within one.
+std::string shortened(std::string text, std::size_t size) {
+  if (text.size() <= size) return text;
+  std::size_t end = size;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80) --end;
+  return text.substr(0, end) + "…";
+}
+
+std::string display(std::string_view text) {
+  // Masked before it is cut, or the cut could hide the '@' that shows where a password is.
+  return shortened(printable(mask_password(text)), max_shown);
+}
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+// Replaces what must not be seen. Something short only where it is a word of its own: a password 'p' cut out of
+// every word that has a p would be told by what is missing.
+void replace_all(std::string& text, std::string_view what, std::string_view by) {
+  constexpr std::size_t short_text = 4;
+  if (what.empty()) return;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at)) {
+    const std::size_t end = at + what.size();
+    const bool inside_a_word = (at > 0 && is_word(text[at - 1]) && is_word(what.front())) ||
+                               (end < text.size() && is_word(text[end]) && is_word(what.back()));
+    if (what.size() < short_text && inside_a_word) {
+      at = end;
+      continue;
+    }
+    text.replace(at, what.size(), by);
+    at += by.size();
+  }
+}
+
+struct Secret {
+  std::string text;
+  std::string shown_as;
+};
+
+void collect_secrets(const YamlNode& node, std::vector<Secret>& secrets) {
+  for (const Variable& variable : node.variables) secrets.push_back({variable.value, "${" + variable.name + "}"});
+  if (node.kind == YamlNode::Kind::scalar) secrets.push_back({node.text, mask_password(node.written)});
+  for (const YamlNode& child : node.children) collect_secrets(child, secrets);
+}
+
+// As people mistype: `Queue-Size` is `queue_size`.
+std::string folded(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    out += c == '-' || c == ' ' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return out;
+}
+
+// Insertions, deletions, replacements and swaps of neighbours that turn one into the other.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::array<std::vector<std::size_t>, 3> rows;  // the one before the last, the last, this one
+  for (auto& row : rows) row.resize(b.size() + 1);
+  auto& [before, last, row] = rows;
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    before.swap(last);
+    last.swap(row);
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, replaced});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+void Report::add(Mark mark, std::string path, std::string message) {
+  if (errors_.size() == max_errors) {
+    ++more_;
+    return;
+  }
+  errors_.push_back({mark.line, mark.column, std::move(path), std::move(message)});
+}
+
+std::vector<ConfigError> Report::take() {
+  std::stable_sort(errors_.begin(), errors_.end(), [](const ConfigError& a, const ConfigError& b) {
+    return std::tie(a.line, a.column) < std::tie(b.line, b.column);
+  });
+  if (more_ > 0) errors_.push_back({0, 0, "", "and " + std::to_string(more_) + " more mistakes"});
+  return std::move(errors_);
+}
+
+std::string join_path(const std::string& parent, std::string_view key) {
+  return parent.empty() ? display(key) : parent + "." + display(key);
+}
+
+std::string in_quotes(std::string_view text) { return "'" + display(text) + "'"; }
+
+std::string shown(const YamlNode& value) {
+  switch (value.kind) {
+    case YamlNode::Kind::null:
+      return "nothing";
+    case YamlNode::Kind::list:
+      return "a list";
+    case YamlNode::Kind::map:
+      return "a map";
+    case YamlNode::Kind::scalar:
+      break;
+  }
+  std::string text = in_quotes(value.written);
+  for (std::size_t i = 0; i < value.variables.size(); ++i) {
+    text += (i == 0 ? " (from the environment: " : ", ") + value.variables[i].name;
+  }
+  return value.variables.empty() ? text : text + ")";
+}
+
+std::string mask_password(std::string_view text) {
+  const auto scheme = text.find("://");
+  const auto begin = scheme == std::string_view::npos ? 0 : scheme + 3;
+  const auto colon = text.find(':', begin);
+  const auto at = text.rfind('@');
+  if (colon == std::string_view::npos || at == std::string_view::npos || at < colon) return std::string(text);
+  return std::string(text.substr(0, colon + 1)) + "***" + std::string(text.substr(at));
+}
+
+std::string scrub(std::string text, const YamlNode& value) {
+  std::vector<Secret> secrets;
+  collect_secrets(value, secrets);
+  for (std::size_t i = 0; i < secrets.size(); ++i) {
+    const std::string masked = mask_password(secrets[i].text);
+    if (masked == secrets[i].text) continue;
+    const auto begin = masked.find("***");
+    const auto length = secrets[i].text.size() - (masked.size() - 3);
+    secrets.push_back({secrets[i].text.substr(begin, length), "***"});
+  }
+  // The longest first: one may be a part of another.
+  std::stable_sort(secrets.begin(), secrets.end(),
+                   [](const Secret& a, const Secret& b) { return a.text.size() > b.text.size(); });
+  for (const Secret& secret : secrets) replace_all(text, secret.text, secret.shown_as);
+  return shortened(printable(text), max_foreign);
+}
+
+std::string_view nearest(std::string_view given, std::span<const std::string_view> names) {
+  const std::string wanted = folded(given.substr(0, 64));
+  std::string_view best;
+  std::size_t best_distance = 3;
+  for (const std::string_view name : names) {
+    const std::size_t distance = edit_distance(wanted, folded(name));
+    // Two slips in a name of four letters make another name.
+    const std::size_t limit = std::min(wanted.size(), name.size()) < 5 ? 1 : 2;
+    if (distance > limit || distance >= best_distance) continue;
+    best = name;
+    best_distance = distance;
+  }
+  return best;
+}
+
+std::string suggestion(std::string_view given, std::span<const std::string_view> names) {
+  const std::string_view best = nearest(given, names);
+  return best.empty() ? "" : ", did you mean '" + std::string(best) + "'?";
+}
+
+std::string alternatives(std::span<const std::string_view> names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " or " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
+}  // namespace campipe

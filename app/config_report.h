@@ -1,0 +1,53 @@
+// Saying what is wrong, so that it helps and gives nothing away: places, quoted values, nearest names.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/config_yaml.h"
+
+namespace campipe {
+
+// Collects mistakes. Beyond a thousand they are only counted: nobody reads them, and a hostile file has many.
+class Report {
+ public:
+  void at(const YamlNode& value, std::string message) { add(value.mark, value.path, std::move(message)); }
+  void at_key(const YamlNode& value, std::string message) { add(value.key_mark, value.path, std::move(message)); }
+  void add(Mark mark, std::string path, std::string message);
+
+  // In the order of the file.
+  [[nodiscard]] std::vector<ConfigError> take();
+
+ private:
+  std::vector<ConfigError> errors_;
+  std::size_t more_ = 0;
+};
+
+// A path's next step: `cameras` + `dock` → `cameras.dock`. Names are shown as in_quotes() shows them, without quotes.
+std::string join_path(const std::string& parent, std::string_view key);
+
+// "'text'", on one line, cut when long, without the password of a URL.
+std::string in_quotes(std::string_view text);
+
+// What a value is, for "expected …, got …". What comes from the environment is told by the variable's name.
+std::string shown(const YamlNode& value);
+
+// user:password@ → user:***@
+std::string mask_password(std::string_view text);
+
+// A text that others wrote about these values, made fit to be printed: no password, no variable's value.
+std::string scrub(std::string text, const YamlNode& value);
+
+// The one of `names` that `given` is most likely meant to be, or "".
+std::string_view nearest(std::string_view given, std::span<const std::string_view> names);
+
+// ", did you mean 'width'?" where one of `names` is near enough, else "".
+std::string suggestion(std::string_view given, std::span<const std::string_view> names);
+
+// "a, b or c"
+std::string alternatives(std::span<const std::string_view> names);
+
+}  // namespace campipe

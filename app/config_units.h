@@ -1,0 +1,24 @@
+// Numbers as people write them in a configuration. Each function takes the whole text or nothing: no trailing
+// junk, no nan or infinity, no value that does not fit.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace campipe {
+
+std::optional<double> parse_number(std::string_view text);
+
+// Bits a second: `800k`, `4M`, `1.5M`, `1G`, or a plain whole number. Decimal: k is 1000.
+std::optional<std::int64_t> parse_bitrate(std::string_view text);
+
+// A time: a number and ms, s, m, h or d.
+std::optional<std::chrono::nanoseconds> parse_time(std::string_view text);
+
+// A number as the documentation and the errors write it: 16, 0.1.
+std::string number_text(double number);
+
+}  // namespace campipe

@@ -1,0 +1,238 @@
+#include "app/ingest.h"
+
+#include <algorithm>
+
+#include "app/thread_scope.h"
+#include "core/error.h"
+#include "core/failpoint.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr auto start_deadline = seconds(30);       // for the other processes to be ready
+constexpr auto worker_deadline = seconds(30);      // for a worker that was restarted, or a reader that blocks
+constexpr auto drain_deadline = seconds(2);        // for frames that are decoded when told to stop
+constexpr std::int64_t smallest_step = 1'000'000;  // ns, between frames whose times do not grow
+
+}  // namespace
+
+Ingest::Ingest(const Start& start, const RigPage& page, const Events& events)
+    : start_(start),
+      page_(page),
+      block_(page.camera(start.camera)),
+      events_(events),
+      epoch_(start.epoch),
+      skip_through_(start.resume) {
+  thread_ = std::jthread([this] { run(); });
+}
+
+Ingest::~Ingest() { stop(); }
+
+void Ingest::stop() {
+  std::int64_t not_yet = 0;
+  stop_at_.compare_exchange_strong(not_yet, now_ns());
+}
+
+void Ingest::service() {
+  if (over_ && ring_) ring_->service();
+}
+
+bool Ingest::given_up() const {
+  const std::int64_t stopped = stop_at_.load();
+  return stopped != 0 && now_ns() > stopped + std::chrono::nanoseconds(drain_deadline).count();
+}
+
+void Ingest::run() {
+  ThreadScope scope(block_.ingest, "in:" + start_.config.name);
+  scope_ = &scope;
+  std::string failure;
+  try {
+    produce();
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  if (ring_) ring_->close();
+  decoder_.reset();
+  source_.reset();
+  over_ = true;
+  events_.on_over(failure);
+}
+
+void Ingest::produce() {
+  source_ = open_source(start_.config.source, [this] {
+    scope_->beat();
+    return stop_at_.load() != 0;
+  });
+  decoder_ = open_decoder(source_->stream(), start_.config.decode_threads);
+  open_ring();
+  if (!wait_for_start()) return;
+  if (start_.resume) {
+    if (start_.config.source.loop) {
+      loop_offset_ = *start_.resume + smallest_step;  // a loop has no place to go back to: it begins again
+    } else {
+      source_->seek(*start_.resume);
+    }
+    last_pts_ = *start_.resume;
+  }
+  AvPacket packet = make_av_packet();
+  while (stop_at_.load() == 0) {
+    scope_->beat();
+    const ReadResult result = source_->read(*packet);
+    if (result == ReadResult::interrupted || (result == ReadResult::end && at_end())) break;
+    if (result == ReadResult::end) continue;
+    pace(*packet);
+    if (ring_->exhausted() && (packet->flags & AV_PKT_FLAG_KEY) != 0) renew_ring();
+    const bool alive = decode(packet.get());
+    av_packet_unref(packet.get());
+    if (!alive) return;
+  }
+  decode(nullptr);
+  if (published_ == 0 && stop_at_.load() == 0 && !start_.resume) throw Error("no picture could be decoded");
+}
+
+void Ingest::open_ring() {
+  const SlotNeeds needs = decoder_->needs();
+  FrameRingSpec spec;
+  spec.slots = std::min<unsigned>(needs.kept + static_cast<unsigned>(start_.config.queue_size) + 4, max_ring_slots);
+  spec.slot_bytes = needs.bytes;
+  spec.epoch = epoch_;
+  spec.base = start_.base + published_;
+  ring_ = std::make_shared<FrameRingWriter>(FrameRingMemory::create(spec));
+  decoder_->write_to(ring_);
+  events_.on_ring(ring_->memory(), source_->stream());
+}
+
+// Before the sequence wraps, after some months: readers end with this ring and go on with the next.
+void Ingest::renew_ring() {
+  decode(nullptr);
+  decoder_->flush();
+  ring_->close();
+  ++epoch_;
+  open_ring();
+}
+
+bool Ingest::wait_for_start() {
+  const auto stopped = [this] {
+    scope_->beat();
+    return stop_at_.load() != 0;
+  };
+  const Deadline deadline = Clock::now() + start_deadline;
+  while (!page_.barrier().over(0)) {
+    if (stopped()) return false;
+    if (Clock::now() >= deadline) throw Error("the other processes were not ready in time");
+    page_.barrier().wait(0, std::min(deadline, Clock::now() + milliseconds(100)));
+  }
+  return ring_->wait_for_reader(deadline, stopped) || stop_at_.load() == 0;
+}
+
+std::int64_t Ingest::time_of(std::int64_t timestamp) const {
+  const SourceStream& stream = source_->stream();
+  return av_rescale_q(timestamp - stream.start, stream.time_base, nanoseconds) + loop_offset_;
+}
+
+// A file at `realtime` gives each packet when its time has come, counted from the first.
+void Ingest::pace(const AVPacket& packet) {
+  const std::int64_t timestamp = packet.dts != AV_NOPTS_VALUE ? packet.dts : packet.pts;
+  if (start_.config.source.pace == Pace::realtime && timestamp != AV_NOPTS_VALUE) {
+    const std::int64_t time = time_of(timestamp);
+    if (!pace_anchor_) pace_anchor_.emplace(Clock::now(), std::max(time, start_.resume.value_or(time)));
+    const auto due = pace_anchor_->first + std::chrono::nanoseconds(time - pace_anchor_->second);
+    ring_->sleep_until(due, [this] {
+      scope_->beat();
+      return stop_at_.load() != 0;
+    });
+  }
+  arrival_ = now_ns();
+  arrival_utc_ = utc_now_ns();
+}
+
+// False: told to stop, and the time to hand over what is left is over.
+bool Ingest::decode(const AVPacket* packet) {
+  failpoint("ingest.packet", start_.config.name);
+  std::int64_t begin = now_ns();
+  if (!decoder_->send(packet, arrival_utc_)) {
+    spdlog::debug("{}: a packet could not be decoded", start_.config.name);
+  }
+  for (;;) {
+    DecodedPicture picture;
+    const Decoder::Receive received = decoder_->receive(picture);
+    decode_cost_ += now_ns() - begin;
+    if (received == Decoder::Receive::none) return true;
+    if (received == Decoder::Receive::no_slot) {
+      counter(block_.unpublished, DropCause::queue_full).fetch_add(1);
+    } else if (!publish(picture)) {
+      return false;
+    }
+    begin = now_ns();
+  }
+}
+
+bool Ingest::publish(DecodedPicture& picture) {
+  scope_->beat();
+  const std::int64_t time = picture.pts != AV_NOPTS_VALUE ? time_of(picture.pts) : last_pts_ + last_duration_;
+  if (skip_through_ && time <= *skip_through_) return true;
+  skip_through_.reset();
+  const double rate = source_->stream().frame_rate;
+  FrameTimes& times = picture.record.times;
+  if (times.duration <= 0 && rate > 0) times.duration = static_cast<std::int64_t>(1e9 / rate);
+  times.pts = time > last_pts_ ? time : last_pts_ + smallest_step;
+  times.capture_utc = arrival_utc_;
+  times.arrival = arrival_;
+  times.decode_cost = decode_cost_;
+  block_.decode.record(decode_cost_);
+  decode_cost_ = 0;
+  last_pts_ = times.pts;
+  last_duration_ = times.duration;
+  if (picture.converted) block_.converted.fetch_add(1);
+  if (!wait_for_worker()) {
+    count_unpublished();
+    return !given_up();
+  }
+  times.decoded = now_ns();
+  unsigned recalled = 0;
+  const auto published = ring_->publish(picture.slot, picture.record, recalled);
+  counter(block_.dropped, DropCause::queue_full).fetch_add(recalled);
+  if (published == FrameRingWriter::Published::no_reader) {
+    count_unpublished();
+  } else {
+    ++published_;
+  }
+  failpoint("ingest.published", start_.config.name);
+  return true;
+}
+
+void Ingest::count_unpublished() { counter(block_.unpublished, DropCause::worker_lost).fetch_add(1); }
+
+// With policy `block` a frame waits for a reader and for room in its queue, in time; with `drop` never.
+bool Ingest::wait_for_worker() {
+  if (start_.config.drop_policy == DropPolicy::drop) return true;
+  const auto interrupted = [this] {
+    scope_->beat();
+    return given_up();
+  };
+  const Deadline deadline = Clock::now() + worker_deadline;
+  if (!ring_->wait_for_reader(deadline, interrupted)) return false;
+  // A reader that takes nothing for so long loses its oldest frames, like one with policy `drop`.
+  return ring_->wait_for_room(deadline, interrupted) || !given_up();
+}
+
+// The source is at its end: true if that is the end of the camera.
+bool Ingest::at_end() {
+  if (!start_.config.source.loop) return true;
+  if (published_ == 0) return true;  // nothing comes out of it: going round and round would not help
+  finish_loop();
+  return false;
+}
+
+void Ingest::finish_loop() {
+  decode(nullptr);
+  decoder_->flush();
+  loop_offset_ = last_pts_ + std::max(last_duration_, smallest_step);
+  source_->rewind();
+}
+
+}  // namespace campipe

@@ -1,0 +1,87 @@
+// One camera in the master: its source, its decoder and its frame ring, on a thread of their own.
+//
+// Frames are published in order, with times that strictly grow. A source that ends, fails or is told to stop closes
+// the ring; the object stays, so that the ring can be looked after until the master leaves.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "app/config.h"
+#include "ipc/frame_ring.h"
+#include "ipc/rig_page.h"
+#include "stages/decoders/decoder.h"
+#include "stages/sources/source.h"
+
+namespace campipe {
+
+class ThreadScope;
+
+class Ingest {
+ public:
+  struct Start {
+    unsigned camera = 0;  // its place in the rig page
+    CameraConfig config;
+    std::uint64_t epoch = 1;             // of the first ring
+    std::uint64_t base = 0;              // frames published in earlier epochs
+    std::optional<std::int64_t> resume;  // the pts of the newest frame of a master that died
+  };
+  // Called on the camera's thread.
+  struct Events {
+    std::function<void(const FrameRingMemory& ring, const SourceStream& stream)> on_ring;
+    std::function<void(const std::string& failure)> on_over;  // empty: ended as it should
+  };
+
+  Ingest(const Start& start, const RigPage& page, const Events& events);
+  ~Ingest();
+
+  // Ends the source soon; frames that are decoded already are still handed over.
+  void stop();
+  // Looks after the ring of a source that is over. Any thread; does nothing before.
+  void service();
+  [[nodiscard]] bool over() const { return over_; }
+
+ private:
+  void run();
+  void produce();
+  void open_ring();
+  void renew_ring();
+  bool wait_for_start();
+  void pace(const AVPacket& packet);
+  bool decode(const AVPacket* packet);
+  bool publish(DecodedPicture& picture);
+  bool wait_for_worker();
+  void count_unpublished();
+  bool at_end();
+  void finish_loop();
+  [[nodiscard]] std::int64_t time_of(std::int64_t timestamp) const;
+  [[nodiscard]] bool given_up() const;
+
+  Start start_;
+  const RigPage& page_;
+  CameraBlock& block_;
+  Events events_;
+  std::unique_ptr<Source> source_;
+  std::unique_ptr<Decoder> decoder_;
+  std::shared_ptr<FrameRingWriter> ring_;
+  ThreadScope* scope_ = nullptr;
+  std::uint64_t epoch_ = 0;
+  std::uint64_t published_ = 0;  // in this master's life
+  std::int64_t last_pts_ = -1;   // of the newest frame
+  std::int64_t last_duration_ = 0;
+  std::int64_t loop_offset_ = 0;              // added to the source's times since it was last rewound
+  std::optional<std::int64_t> skip_through_;  // frames up to here were published by a master before
+  std::optional<std::pair<Clock::time_point, std::int64_t>> pace_anchor_;  // when which time was due
+  std::int64_t arrival_ = 0;
+  std::int64_t arrival_utc_ = 0;
+  std::int64_t decode_cost_ = 0;
+  std::atomic<std::int64_t> stop_at_{0};  // monotonic ns at which stop() was called; 0: not
+  std::atomic<bool> over_{false};
+  std::jthread thread_;
+};
+
+}  // namespace campipe

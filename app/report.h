@@ -1,0 +1,36 @@
+// The report of a run: one JSON object, as docs/operations.md describes it.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "app/camera_state.h"
+#include "ipc/rig_page.h"
+
+namespace campipe {
+
+struct WorkerReport {
+  unsigned index = 0;
+  unsigned restarts = 0;
+  double cpu_s = 0;
+};
+
+struct RunReport {
+  double duration_s = 0;
+  std::string exit;  // ended, duration, stopped, stopped at once
+  std::vector<WorkerReport> workers;
+  unsigned master_restarts = 0;
+  unsigned publisher_restarts = 0;
+  double cpu_s = 0;           // of all processes that ever ran
+  double max_memory_mib = 0;  // largest sum over the processes, shared pages counted once (PSS)
+};
+
+nlohmann::json camera_report(const CameraState& camera, const CameraBlock& block, double duration_s);
+nlohmann::json rig_report(const RunReport& run, const std::vector<CameraState>& cameras, const RigPage& page);
+
+// Throws Error, naming the file.
+void write_json(const std::filesystem::path& file, const nlohmann::json& json);
+
+}  // namespace campipe

@@ -1,0 +1,137 @@
+#include "app/status_view.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+constexpr auto terminal_interval = std::chrono::milliseconds(500);
+constexpr auto log_interval = std::chrono::seconds(10);
+constexpr unsigned narrowest = 40;
+
+unsigned terminal_width() {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 100;
+  return std::max<unsigned>(size.ws_col, narrowest);
+}
+
+std::string main_cause(const CameraCounts& counts) {
+  const auto most = std::max_element(counts.dropped.begin(), counts.dropped.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == counts.dropped.end() ? "" : most->first;
+}
+
+std::string drops_of(const CameraStatus& camera) {
+  if (camera.dropped == 0) return "0";
+  return fmt::format("{} {}", camera.dropped, camera.main_cause);
+}
+
+void put(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace
+
+std::vector<std::string> format_table(const std::vector<CameraStatus>& cameras, double uptime_s, unsigned width) {
+  std::size_t name_width = 6;
+  for (const CameraStatus& camera : cameras) name_width = std::max(name_width, camera.name.size());
+  name_width = std::min<std::size_t>(name_width, 24);
+  const auto row = [&](const auto& name, const auto& state, const auto& in, const auto& out, const auto& p50,
+                       const auto& p95, const auto& worker, const auto& drops) {
+    return fmt::format("{:<{}.{}}  {:<8}  {:>7}  {:>7}  {:>8}  {:>8}  {:>6}  {}", name, name_width, name_width, state,
+                       in, out, p50, p95, worker, drops);
+  };
+  std::vector<std::string> lines;
+  lines.push_back(row("camera", "state", "fps in", "fps out", "p50 ms", "p95 ms", "worker", "drops"));
+  for (const CameraStatus& c : cameras) {
+    std::string line =
+        row(c.name, c.state, fmt::format("{:.1f}", c.fps_in), fmt::format("{:.1f}", c.fps_out),
+            fmt::format("{:.1f}", c.p50_ms), fmt::format("{:.1f}", c.p95_ms), fmt::format("{}", c.worker), drops_of(c));
+    if (!c.note.empty()) line += "  " + c.note;
+    lines.push_back(std::move(line));
+  }
+  const auto seconds = static_cast<long>(uptime_s);
+  lines.push_back(
+      fmt::format("running {}:{:02}:{:02}; Ctrl-C ends it", seconds / 3600, seconds / 60 % 60, seconds % 60));
+  for (std::string& line : lines) line = line.substr(0, width);
+  return lines;
+}
+
+std::string format_line(const CameraStatus& c) {
+  std::string line =
+      fmt::format("{}: {}, {:.1f} fps in, {:.1f} out, latency p50 {:.1f} ms, p95 {:.1f} ms, dropped {}, worker {}",
+                  c.name, c.state, c.fps_in, c.fps_out, c.p50_ms, c.p95_ms, drops_of(c), c.worker);
+  if (!c.note.empty()) line += ", " + c.note;
+  return line;
+}
+
+StatusView::StatusView()
+    : terminal_(::isatty(STDERR_FILENO) == 1), next_(started_ + (terminal_ ? terminal_interval : log_interval)) {}
+
+void StatusView::log_line(const std::string& line) {
+  if (!terminal_) return put(line + "\n");
+  erase();
+  put(line + "\n");
+  for (const std::string& row : table_) put(row + "\n");
+  lines_drawn_ = table_.size();
+}
+
+std::vector<CameraStatus> StatusView::measure(const std::vector<CameraState>& cameras, const RigPage& page) {
+  const bool first = samples_.empty();
+  if (first) samples_.resize(cameras.size(), Sample{started_, {}, {}});
+  std::vector<CameraStatus> result;
+  for (const CameraState& camera : cameras) {
+    const CameraBlock& block = page.camera(camera.index);
+    const Sample now{Clock::now(), count(camera, block), block.latency.counts()};
+    Sample& before = samples_[camera.index];
+    const double seconds = std::max(std::chrono::duration<double>(now.at - before.at).count(), 1e-3);
+    const HistogramCounts latency = now.latency.since(before.latency);
+    result.push_back({camera.config.name, name_of(camera.state),
+                      static_cast<double>(now.counts.decoded - before.counts.decoded) / seconds,
+                      static_cast<double>(now.counts.encoded - before.counts.encoded) / seconds,
+                      latency.quantile(0.5) / 1e6, latency.quantile(0.95) / 1e6, now.counts.dropped_total,
+                      main_cause(now.counts), camera.worker, camera.reason});
+    // The terminal shows a window of some seconds, so that its numbers can be read.
+    if (!terminal_ || seconds > 3) before = now;
+  }
+  return result;
+}
+
+void StatusView::erase() {
+  if (lines_drawn_ > 0) put(fmt::format("\x1b[{}A\x1b[J", lines_drawn_));
+  lines_drawn_ = 0;
+}
+
+void StatusView::draw(const std::vector<CameraStatus>& cameras) {
+  const double uptime = std::chrono::duration<double>(Clock::now() - started_).count();
+  table_ = format_table(cameras, uptime, terminal_width());
+  erase();
+  for (const std::string& row : table_) put(row + "\n");
+  lines_drawn_ = table_.size();
+}
+
+void StatusView::update(const std::vector<CameraState>& cameras, const RigPage& page) {
+  if (Clock::now() < next_) return;
+  next_ = Clock::now() + (terminal_ ? Clock::duration(terminal_interval) : Clock::duration(log_interval));
+  const auto statuses = measure(cameras, page);
+  if (terminal_) return draw(statuses);
+  for (const CameraStatus& status : statuses) spdlog::info("{}", format_line(status));
+}
+
+void StatusView::finish(const std::vector<CameraState>& cameras, const RigPage& page) {
+  if (!terminal_) return;
+  samples_.clear();  // the averages of the whole run
+  draw(measure(cameras, page));
+  lines_drawn_ = 0;
+  table_.clear();
+}
+
+}  // namespace campipe

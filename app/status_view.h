@@ -1,0 +1,62 @@
+// What a person sees while the rig runs: on a terminal a table that refreshes in place, with log lines above it;
+// elsewhere one line for each camera every ten seconds. Used by the supervisor's thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "app/camera_state.h"
+#include "core/clock.h"
+#include "ipc/histogram.h"
+
+namespace campipe {
+
+// One camera over the last seconds.
+struct CameraStatus {
+  std::string name;
+  std::string state;
+  double fps_in = 0;
+  double fps_out = 0;
+  double p50_ms = 0;
+  double p95_ms = 0;
+  std::uint64_t dropped = 0;
+  std::string main_cause;  // of the drops; empty without any
+  unsigned worker = 0;
+  std::string note;  // why it failed
+};
+
+// The table as lines without line ends, each at most `width` columns.
+std::vector<std::string> format_table(const std::vector<CameraStatus>& cameras, double uptime_s, unsigned width);
+std::string format_line(const CameraStatus& camera);
+
+class StatusView {
+ public:
+  StatusView();
+  // A line of the log, from this or another process; without its line end.
+  void log_line(const std::string& line);
+  // Called ten times a second; shows what is due.
+  void update(const std::vector<CameraState>& cameras, const RigPage& page);
+  // The last state, for good: the table stays on the terminal.
+  void finish(const std::vector<CameraState>& cameras, const RigPage& page);
+
+ private:
+  struct Sample {
+    Clock::time_point at;
+    CameraCounts counts;
+    HistogramCounts latency;
+  };
+
+  std::vector<CameraStatus> measure(const std::vector<CameraState>& cameras, const RigPage& page);
+  void draw(const std::vector<CameraStatus>& cameras);
+  void erase();
+
+  bool terminal_;
+  Clock::time_point started_ = Clock::now();
+  Clock::time_point next_;
+  std::vector<Sample> samples_;  // one for each camera
+  std::size_t lines_drawn_ = 0;
+  std::vector<std::string> table_;
+};
+
+}  // namespace campipe

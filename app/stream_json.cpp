@@ -1,0 +1,41 @@
+#include "app/stream_json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace campipe {
+
+nlohmann::json to_json(const StreamParameters& p) {
+  const FrameFormat& f = p.format;
+  return {{"codec", p.codec},
+          {"encoder", p.encoder},
+          {"frame_rate", p.frame_rate},
+          {"extradata", p.extradata},
+          {"pixels", static_cast<int>(f.pixels)},
+          {"width", f.width},
+          {"height", f.height},
+          {"color", {f.color_range, f.color_space, f.color_primaries, f.color_transfer, f.chroma_location}},
+          {"sample_aspect", {f.sample_aspect_num, f.sample_aspect_den}}};
+}
+
+StreamParameters stream_from_json(const nlohmann::json& json) {
+  StreamParameters p;
+  p.codec = json.at("codec");
+  p.encoder = json.at("encoder");
+  p.frame_rate = json.at("frame_rate");
+  p.extradata = json.at("extradata").get<std::vector<std::uint8_t>>();
+  FrameFormat& f = p.format;
+  f.pixels = static_cast<PixelFormat>(json.at("pixels").get<int>());
+  f.width = json.at("width");
+  f.height = json.at("height");
+  const auto& color = json.at("color");
+  f.color_range = color.at(0);
+  f.color_space = color.at(1);
+  f.color_primaries = color.at(2);
+  f.color_transfer = color.at(3);
+  f.chroma_location = color.at(4);
+  f.sample_aspect_num = json.at("sample_aspect").at(0);
+  f.sample_aspect_den = json.at("sample_aspect").at(1);
+  return p;
+}
+
+}  // namespace campipe

@@ -1,0 +1,13 @@
+// StreamParameters on their way from a worker to the publisher.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/packet.h"
+
+namespace campipe {
+
+nlohmann::json to_json(const StreamParameters& parameters);
+StreamParameters stream_from_json(const nlohmann::json& json);
+
+}  // namespace campipe

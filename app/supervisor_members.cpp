@@ -1,0 +1,170 @@
+// The supervisor's processes: starting, watching, blaming, restarting.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/supervisor.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr auto process_silence = milliseconds(1000);  // a main thread that does not beat for so long hangs
+constexpr auto thread_silence = seconds(10);          // a camera's thread: it may wait for a disk
+constexpr auto start_silence = seconds(15);           // until the first beat
+constexpr std::uint32_t hang = 0;                     // as the fault of a thread that did not beat
+
+std::int64_t ns(Clock::duration d) { return std::chrono::duration_cast<std::chrono::nanoseconds>(d).count(); }
+
+}  // namespace
+
+void Supervisor::start(Member& member) {
+  member.start_at.reset();
+  if (!needed(member)) return;
+  page_.process(member.process).beat = 0;
+  std::vector<std::string> arguments{"master"};
+  if (member.kind == Kind::publisher) arguments = {"publisher"};
+  if (member.kind == Kind::worker) arguments = {"worker", std::to_string(member.worker)};
+  member.child = std::make_unique<ChildProcess>(arguments, log_write_.get());
+  introduce(member);
+}
+
+// Everything that a new process has to know, then `start`.
+void Supervisor::introduce(Member& member) {
+  const std::string role = member.kind == Kind::master      ? "master"
+                           : member.kind == Kind::publisher ? "publisher"
+                                                            : fmt::format("worker {}", member.worker);
+  const unsigned participant = member.process - 1;
+  const std::uint32_t phase = member.kind == Kind::master ? 0 : page_.barrier().add(participant);
+  send(member, "setup",
+       {{"role", role},
+        {"process", member.process},
+        {"participant", participant},
+        {"log_level", options_.log_level},
+        {"cpus", member.cpus}},
+       {page_.fd()});
+  for (CameraState& camera : cameras_) {
+    if (has_camera(member, camera)) introduce_camera(member, camera);
+  }
+  if (member.kind != Kind::master) send(member, "start", {{"phase", phase}});
+}
+
+bool Supervisor::has_camera(const Member& member, const CameraState& camera) const {
+  switch (member.kind) {
+    case Kind::master:
+      return !camera.source_over;
+    case Kind::publisher:
+      return !camera.publisher_done;
+    case Kind::worker:
+      return camera.worker == member.worker && !camera.worker_done;
+  }
+  return false;
+}
+
+// Worth starting (again): some camera still has work for it.
+bool Supervisor::needed(const Member& member) const {
+  if (phase_ == Phase::leaving) return false;
+  if (phase_ == Phase::draining && member.kind == Kind::master) return false;
+  return std::any_of(cameras_.begin(), cameras_.end(), [&](const CameraState& c) { return has_camera(member, c); });
+}
+
+void Supervisor::check(Member& member) {
+  if (!member.child) return;
+  try {
+    while (auto message = member.child->channel().receive()) handle(member, *message);
+  } catch (const std::exception& error) {
+    spdlog::error("process {} is ended: {}", member.child->pid(), error.what());
+    member.child->kill();
+  }
+  if (const auto info = member.child->reap()) on_death(member, *info);
+}
+
+ThreadBlock& Supervisor::thread_of(const Member& member, unsigned camera) const {
+  CameraBlock& block = page_.camera(camera);
+  return member.kind == Kind::master ? block.ingest : member.kind == Kind::worker ? block.stage : block.publish;
+}
+
+bool Supervisor::hung(Member& member) {
+  const auto now = Clock::now();
+  if (now < distrust_beats_until_) return false;
+  const std::int64_t beat = page_.process(member.process).beat.load();
+  if (beat == 0) return now - member.child->started() > start_silence;
+  if (to_ns(now) - beat > ns(process_silence)) {
+    spdlog::warn("process {} does not answer; it is killed", member.child->pid());
+    return true;
+  }
+  for (CameraState& camera : cameras_) {
+    if (!has_camera(member, camera)) continue;
+    ThreadBlock& thread = thread_of(member, camera.index);
+    const std::int64_t last = thread.beat.load();
+    if (last == 0 || to_ns(now) - last < ns(thread_silence)) continue;
+    thread.beat = 0;
+    blame(camera, "did not answer for 10 s");
+    return true;
+  }
+  return false;
+}
+
+void Supervisor::on_death(Member& member, const ExitInfo& info) {
+  const auto now = Clock::now();
+  const auto lived = std::chrono::duration<double>(now - member.child->started()).count();
+  member.cpu_s += info.cpu_s;
+  const Clock::time_point restart_at = member.policy.on_death(member.child->started(), now);
+  member.child.reset();
+  if (member.kind != Kind::master) page_.barrier().remove(member.process - 1);
+  find_guilty(member);
+  if (member.kind == Kind::master) on_master_death();
+  if (member.kind == Kind::worker) on_worker_death(member.worker);
+  if (phase_ == Phase::draining && member.kind == Kind::master) give_up_sources();
+  if (!needed(member)) return;
+  member.start_at = restart_at;
+  ++member.restarts;
+  const char* what = member.kind == Kind::master      ? "the master"
+                     : member.kind == Kind::publisher ? "the publisher"
+                                                      : "a worker";
+  spdlog::error("{} died ({}) after {:.1f} s; it starts again in {:.2f} s", what, describe(info), lived,
+                std::chrono::duration<double>(restart_at - now).count());
+}
+
+// The threads of a dead process: which of them faulted?
+void Supervisor::find_guilty(const Member& member) {
+  for (CameraState& camera : cameras_) {
+    if (!has_camera(member, camera)) continue;
+    ThreadBlock& thread = thread_of(member, camera.index);
+    thread.beat = 0;
+    const std::uint32_t fault = thread.fault.exchange(0);
+    if (fault != hang) blame(camera, fmt::format("crashed its process (signal {})", fault));
+  }
+}
+
+void Supervisor::blame(CameraState& camera, const std::string& what) {
+  spdlog::error("{}: {}", camera.config.name, what);
+  if (!camera.blame.on_fault(Clock::now())) return;
+  fail(camera, "set aside: it brought down its process three times within a minute");
+  on_source_over(camera, "");
+  if (master().child) send(master(), "stop_camera", {{"camera", camera.index}});
+}
+
+void Supervisor::on_master_death() {
+  for (CameraState& camera : cameras_) {
+    if (!camera.frames) continue;
+    camera.frames->observer.mark_writer_gone();
+    if (const auto pts = camera.frames->observer.last_pts()) camera.last_pts = pts;
+  }
+}
+
+void Supervisor::on_worker_death(unsigned index) {
+  for (CameraState& camera : cameras_) {
+    if (camera.worker != index || camera.worker_done) continue;
+    ++camera.worker_restarts;
+    if (camera.newest_packets) camera.newest_packets->mark_writer_gone();
+    if (camera.frames && camera.frames->reader) camera.frames->observer.mark_reader_gone(*camera.frames->reader);
+    camera.unsettled = true;
+    if (phase_ == Phase::leaving || camera.state == CameraState::State::failed) on_worker_done(camera);
+  }
+}
+
+}  // namespace campipe
