@@ -1,1 +1,384 @@
+#include "stages/sinks/recorder.h"
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "stages/encoders/encoder.h"
+#include "tests/unit/moving_picture.h"
+#include "tests/unit/read_back.h"
+
+// A configuration here names only what it is about.
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
+namespace campipe {
+namespace {
+
+namespace fs = std::filesystem;
+using test::Contents;
+using test::read_back;
+using testing::HasSubstr;
+
+constexpr std::int64_t ms = 1'000'000;
+constexpr std::int64_t second = 1'000'000'000;
+constexpr int width = 160;
+constexpr int height = 128;
+
+struct Packet {
+  std::vector<std::uint8_t> data;
+  std::int64_t dts;
+  bool key;
+  FrameTimes times;
+
+  [[nodiscard]] PacketView view() const { return {data, dts, key, times}; }
+};
+
+struct Clip {
+  StreamParameters parameters;
+  std::vector<Packet> packets;
+};
+
+FrameFormat format() {
+  return {.width = width,
+          .height = height,
+          .color_range = AVCOL_RANGE_MPEG,
+          .color_space = AVCOL_SPC_BT709,
+          .color_primaries = AVCOL_PRI_BT709,
+          .color_transfer = AVCOL_TRC_BT709,
+          .sample_aspect_num = 4,
+          .sample_aspect_den = 3};
+}
+
+// Picture number i at times[i]; numbers start at `first`.
+Clip encode(Latency latency, const std::vector<std::int64_t>& times, int first = 0) {
+  const EncoderConfig config{.preset = latency == Latency::low ? "superfast" : "medium",
+                             .gop = std::chrono::milliseconds(500),
+                             .latency = latency};
+  const auto encoder = open_encoder(config, format(), 25);
+  Clip clip{encoder->parameters(), {}};
+  const auto take = [&](const PacketView& p) {
+    clip.packets.push_back({{p.data.begin(), p.data.end()}, p.dts, p.key, p.times});
+  };
+  int number = first;
+  for (const std::int64_t pts : times) encoder->encode(test::moving_picture(format(), number++), {.pts = pts}, take);
+  encoder->flush(take);
+  return clip;
+}
+
+std::vector<std::int64_t> steady(int count, std::int64_t start = 0) {
+  std::vector<std::int64_t> times;
+  for (int i = 0; i < count; ++i) times.push_back(start + i * 40 * ms);
+  return times;
+}
+
+// Steps between 10 and 190 ms, in no whole number of anything.
+std::vector<std::int64_t> varying(int count) {
+  std::vector<std::int64_t> times;
+  std::int64_t t = 0;
+  for (int i = 0; i < count; ++i) times.push_back(t += 10 * ms + (i * 7919 % 181) * 1'000'123);
+  return times;
+}
+
+void expect_near(const std::vector<std::int64_t>& actual, const std::vector<std::int64_t>& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) EXPECT_NEAR(actual[i], expected[i], ms) << i;
+}
+
+// The file holds exactly these packets, and they decode to pictures 0, 1, 2, … at their times.
+void expect_holds(const fs::path& path, const std::vector<Packet>& packets) {
+  const Contents contents = read_back(path);
+  EXPECT_EQ(contents.warnings, 0);
+  std::vector<std::int64_t> pts;
+  std::vector<bool> keys;
+  for (const Packet& p : packets) {
+    pts.push_back(p.times.pts);
+    keys.push_back(p.key);
+  }
+  expect_near(contents.pts, pts);
+  EXPECT_EQ(contents.keys, keys);
+  EXPECT_TRUE(std::ranges::is_sorted(contents.dts, std::ranges::less_equal{}) || !path.string().ends_with(".mp4"));
+  std::ranges::sort(pts);
+  expect_near(contents.shown, pts);
+  EXPECT_TRUE(std::ranges::adjacent_find(contents.shown, std::ranges::greater_equal{}) == contents.shown.end());
+  EXPECT_LT(contents.worst_difference, 6);
+}
+
+std::string output_of(const std::string& command) {
+  std::string output;
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  char buffer[4096];
+  while (const std::size_t size = std::fread(buffer, 1, sizeof buffer, pipe)) output.append(buffer, size);
+  EXPECT_EQ(::pclose(pipe), 0) << command;
+  return output;
+}
+
+// A folder of its own for each test, gone afterwards.
+class RecorderFiles : public testing::Test {
+ protected:
+  RecorderFiles() {
+    std::string name = (fs::temp_directory_path() / "recorder_test_XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw system_error("mkdtemp", errno);
+    folder_ = name;
+  }
+  ~RecorderFiles() override {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  fs::path folder_;
+};
+
+enum class Rate { steady, varying };
+
+class Recorders : public RecorderFiles, public testing::WithParamInterface<std::tuple<std::string, Latency, Rate>> {
+ protected:
+  [[nodiscard]] std::string file() const { return folder_ / ("a" + std::get<0>(GetParam())); }
+  [[nodiscard]] Latency latency() const { return std::get<1>(GetParam()); }
+  [[nodiscard]] Clip clip() const {
+    return encode(latency(), std::get<2>(GetParam()) == Rate::steady ? steady(100) : varying(100));
+  }
+};
+
+std::string name_of(const testing::TestParamInfo<Recorders::ParamType>& info) {
+  return std::get<0>(info.param).substr(1) + (std::get<1>(info.param) == Latency::low ? "_low" : "_normal") +
+         (std::get<2>(info.param) == Rate::steady ? "_steady" : "_varying");
+}
+INSTANTIATE_TEST_SUITE_P(All, Recorders,
+                         testing::Combine(testing::Values(".mp4", ".mkv"),
+                                          testing::Values(Latency::low, Latency::normal),
+                                          testing::Values(Rate::steady, Rate::varying)),
+                         name_of);
+
+// A fragment ends after every `every` packets.
+RecordPosition write(Recorder& recorder, std::span<const Packet> packets, std::size_t every) {
+  RecordPosition position;
+  for (std::size_t i = 0; i < packets.size(); ++i) {
+    recorder.write(packets[i].view());
+    if ((i + 1) % every == 0) position = recorder.flush();
+  }
+  return position;
+}
+
+TEST_P(Recorders, GiveBackWhatWasWritten) {
+  const Clip c = clip();
+  for (const std::size_t every : {1u, 7u, 100u}) {
+    SCOPED_TRACE(every);
+    const auto recorder = Recorder::create(file(), c.parameters);
+    write(*recorder, c.packets, every);
+    const RecordPosition position = recorder->flush();
+    EXPECT_EQ(position.packets, c.packets.size());
+    EXPECT_EQ(position.fragments, (c.packets.size() + every - 1) / every);
+    EXPECT_EQ(position.offset, fs::file_size(recorder->path()));
+    EXPECT_EQ(position.last_dts, c.packets.back().dts);
+    expect_holds(recorder->path(), c.packets);
+  }
+}
+
+TEST_P(Recorders, PleaseFfprobe) {
+  const Clip c = clip();
+  const auto recorder = Recorder::create(file(), c.parameters);
+  write(*recorder, c.packets, 10);
+  const std::string output =
+      output_of("ffprobe -v warning -show_entries packet=pts_time -of csv=p=0 '" + recorder->path() + "' 2>&1");
+  std::istringstream lines(output);
+  std::vector<std::int64_t> pts;
+  for (std::string line; std::getline(lines, line);) pts.push_back(std::llround(std::stod(line) * 1e9));
+  std::vector<std::int64_t> expected;
+  for (const Packet& p : c.packets) expected.push_back(p.times.pts);
+  expect_near(pts, expected);
+  EXPECT_EQ(output_of("ffmpeg -v warning -i '" + recorder->path() +
+                      "' -fps_mode passthrough -enc_time_base -1 -f null - 2>&1"),
+            "");
+}
+
+TEST_P(Recorders, AfterDeathTheFilePlaysUpToTheLastFlush) {
+  const Clip c = clip();
+  std::string path;
+  {
+    const auto recorder = Recorder::create(file(), c.parameters);
+    path = recorder->path();
+    write(*recorder, std::span(c.packets).first(60), 20);
+    for (std::size_t i = 60; i < 75; ++i) recorder->write(c.packets[i].view());
+    EXPECT_GT(recorder->pending_bytes(), 0u);
+  }
+  const Contents contents = read_back(path);
+  EXPECT_EQ(contents.pts.size(), 60u);
+  EXPECT_EQ(contents.shown.size(), 60u);
+  EXPECT_EQ(contents.warnings, 0);
+}
+
+// Dies at any moment, the very first packets included; half a fragment may lie behind what counts.
+TEST_P(Recorders, SuccessorsGoOnWhereTheLastFlushEnded) {
+  const Clip c = clip();
+  RecordPosition position;
+  std::string path = Recorder::create(file(), c.parameters)->path();
+  const std::span<const Packet> packets = c.packets;
+  for (const std::size_t count : {0u, 1u, 1u, 3u, 30u, 20u, 45u}) {
+    std::ofstream(path, std::ios::app) << std::string(5000, 'x');
+    const auto recorder = Recorder::resume(path, c.parameters, position);
+    EXPECT_EQ(recorder->path(), path);
+    for (const Packet& p : packets.subspan(position.packets, count)) recorder->write(p.view());
+    const RecordPosition flushed = recorder->flush();
+    EXPECT_EQ(flushed.packets, position.packets + count);
+    position = flushed;
+    for (const Packet& p : packets.subspan(position.packets)) recorder->write(p.view());  // lost
+  }
+  ASSERT_EQ(position.packets, packets.size());
+  EXPECT_EQ(position.fragments, 6u);
+  expect_holds(path, c.packets);
+}
+
+TEST_P(Recorders, TakeANewEncodersPacketsIntoTheSameFile) {
+  const Clip first = encode(latency(), steady(40));
+  const Clip second_clip = encode(latency(), steady(40, 40 * 40 * ms), 40);
+  ASSERT_EQ(first.parameters, second_clip.parameters);
+  const std::string path = Recorder::create(file(), first.parameters)->path();
+  auto recorder = Recorder::resume(path, first.parameters, {});
+  const RecordPosition position = write(*recorder, first.packets, 40);
+  recorder = Recorder::resume(path, first.parameters, position);
+  write(*recorder, second_clip.packets, 8);
+  std::vector<Packet> all = first.packets;
+  all.insert(all.end(), second_clip.packets.begin(), second_clip.packets.end());
+  expect_holds(path, all);
+}
+
+class Containers : public RecorderFiles, public testing::WithParamInterface<const char*> {
+ protected:
+  [[nodiscard]] std::string file() const { return folder_ / ("a" + std::string(GetParam())); }
+};
+INSTANTIATE_TEST_SUITE_P(All, Containers, testing::Values(".mp4", ".mkv"),
+                         [](const auto& container) { return std::string(container.param).substr(1); });
+
+TEST_P(Containers, KeepTimesThatStartLate) {
+  const Clip clip = encode(Latency::normal, steady(20, 3600 * second));
+  const auto recorder = Recorder::create(file(), clip.parameters);
+  write(*recorder, clip.packets, 10);
+  expect_holds(recorder->path(), clip.packets);
+}
+
+TEST_P(Containers, KeepTimesThatJump) {
+  const Clip clip = encode(Latency::low, {0, 40 * ms, 80 * ms, 12 * 3600 * second, 12 * 3600 * second + 1 * ms});
+  const auto recorder = Recorder::create(file(), clip.parameters);
+  write(*recorder, clip.packets, 3);
+  recorder->flush();
+  expect_near(read_back(recorder->path()).shown,
+              {0, 40 * ms, 80 * ms, 12 * 3600 * second, 12 * 3600 * second + 1 * ms});
+}
+
+TEST_P(Containers, MendDecodeTimesThatDoNotGrow) {
+  Clip clip = encode(Latency::low, steady(10));
+  clip.packets[4].dts = clip.packets[3].dts;
+  clip.packets[5].dts = clip.packets[2].dts;
+  const auto recorder = Recorder::create(file(), clip.parameters);
+  write(*recorder, clip.packets, 3);
+  recorder->flush();
+  expect_holds(recorder->path(), clip.packets);
+}
+
+TEST_P(Containers, SayColourAndShape) {
+  const Clip clip = encode(Latency::low, steady(2));
+  const auto recorder = Recorder::create(file(), clip.parameters);
+  write(*recorder, clip.packets, 2);
+  const AvCodecParameters parameters = read_back(recorder->path()).parameters;
+  EXPECT_EQ(parameters->width, width);
+  EXPECT_EQ(parameters->height, height);
+  EXPECT_EQ(parameters->color_range, AVCOL_RANGE_MPEG);
+  EXPECT_EQ(parameters->color_space, AVCOL_SPC_BT709);
+  EXPECT_EQ(parameters->color_primaries, AVCOL_PRI_BT709);
+  EXPECT_EQ(parameters->color_trc, AVCOL_TRC_BT709);
+  EXPECT_EQ(av_cmp_q(parameters->sample_aspect_ratio, {4, 3}), 0);
+}
+
+TEST_P(Containers, NeverOverwriteAndMakeFolders) {
+  const Clip clip = encode(Latency::low, steady(2));
+  const std::string path = folder_ / "x" / "y.z" / ("a" + std::string(GetParam()));
+  const std::string stem = path.substr(0, path.rfind('.'));
+  EXPECT_EQ(Recorder::create(path, clip.parameters)->path(), path);
+  EXPECT_EQ(Recorder::create(path, clip.parameters)->path(), stem + "-1" + GetParam());
+  EXPECT_EQ(Recorder::create(path, clip.parameters)->path(), stem + "-2" + GetParam());
+}
+
+// Nothing is lost when the file system refuses for a while.
+TEST_P(Containers, FullFileSystemsAreErrorsThatNameTheFile) {
+  const Clip clip = encode(Latency::low, steady(60));
+  const auto recorder = Recorder::create(file(), clip.parameters);
+  const RecordPosition position = write(*recorder, std::span(clip.packets).first(20), 20);
+  for (std::size_t i = 20; i < 40; ++i) recorder->write(clip.packets[i].view());
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit tight{position.offset + 100, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
+  std::string message;
+  try {
+    recorder->flush();
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_THAT(message, HasSubstr(recorder->path()));
+  EXPECT_EQ(fs::file_size(recorder->path()), position.offset) << "no half fragment stays behind";
+  for (std::size_t i = 40; i < 60; ++i) recorder->write(clip.packets[i].view());
+  EXPECT_EQ(recorder->flush().packets, 60u);
+  expect_holds(recorder->path(), clip.packets);
+}
+
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST_F(RecorderFiles, ErrorsNameTheFile) {
+  const Clip clip = encode(Latency::low, steady(2));
+  const std::string plain = folder_ / "plain";
+  std::ofstream(plain) << "here";
+  const auto create = [&](const std::string& path) {
+    return error_of([&] { Recorder::create(path, clip.parameters); });
+  };
+  const auto resume = [&](const std::string& path, std::uint64_t offset) {
+    return error_of([&] { Recorder::resume(path, clip.parameters, {.offset = offset}); });
+  };
+  EXPECT_THAT(create(plain + "/a.mp4"), HasSubstr(plain));
+  EXPECT_THAT(create(folder_ / "a.avi"), HasSubstr("a.avi"));
+  EXPECT_THAT(resume(folder_ / "none.mkv", 0), HasSubstr("none.mkv"));
+  fs::rename(plain, folder_ / "short.mp4");
+  EXPECT_THAT(resume(folder_ / "short.mp4", 5), HasSubstr("short.mp4"));
+  fs::create_symlink("/dev/full", folder_ / "full.mp4");
+  EXPECT_THAT(resume(folder_ / "full.mp4", 0), HasSubstr("full.mp4"));
+}
+
+TEST_F(RecorderFiles, AFlushWithoutPacketsChangesNothing) {
+  const Clip clip = encode(Latency::low, steady(2));
+  const auto recorder = Recorder::create(folder_ / "a.mp4", clip.parameters);
+  const RecordPosition header = recorder->flush();
+  EXPECT_EQ(header.packets, 0u);
+  EXPECT_EQ(header.fragments, 0u);
+  recorder->write(clip.packets[0].view());
+  const RecordPosition one = recorder->flush();
+  EXPECT_GT(one.offset, header.offset);
+  EXPECT_EQ(recorder->flush().offset, one.offset);
+  EXPECT_EQ(recorder->pending_bytes(), 0u);
+}
+
+TEST(CanRecordTo, KnowsTheEndings) {
+  EXPECT_TRUE(can_record_to("a/b.mp4"));
+  EXPECT_TRUE(can_record_to("a/b.mkv"));
+  EXPECT_FALSE(can_record_to("a/b.avi"));
+  EXPECT_FALSE(can_record_to("mp4"));
+  EXPECT_FALSE(can_record_to(""));
+}
+
+}  // namespace
+}  // namespace campipe

@@ -1,0 +1,79 @@
+// What the tests of the configuration share: a folder of their own to be in, and files to load from it.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "app/config.h"
+
+namespace campipe {
+
+class ConfigTest : public ::testing::Test {
+ protected:
+  ConfigTest() {
+    std::string name = (std::filesystem::temp_directory_path() / "campipe-config-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
+    folder_ = name;
+    std::filesystem::current_path(folder_);
+  }
+  ~ConfigTest() override {
+    std::filesystem::current_path("/");
+    std::filesystem::remove_all(folder_);
+  }
+
+  static void write(const std::string& name, const std::string& text) { std::ofstream(name, std::ios::binary) << text; }
+
+  // Everything here must end soon; when it does not, this says so rather than the whole run's time-out.
+  static LoadedConfig load_file(const std::string& name) {
+    auto loading = std::async(std::launch::async, [&] { return load_config(name); });
+    if (loading.wait_for(std::chrono::seconds(5)) != std::future_status::ready) {
+      std::fprintf(stderr, "loading %s takes more than 5 s\n", name.c_str());
+      std::abort();
+    }
+    return loading.get();
+  }
+
+  static LoadedConfig load(const std::string& yaml) {
+    write("rig.yaml", yaml);
+    return load_file("rig.yaml");
+  }
+
+  static std::vector<std::string> formatted(const LoadedConfig& loaded) {
+    std::vector<std::string> lines;
+    for (const ConfigError& error : loaded.errors) lines.push_back(format(error, "rig.yaml"));
+    return lines;
+  }
+
+  static std::vector<std::string> errors(const std::string& yaml) { return formatted(load(yaml)); }
+
+  // The cameras of a file that has no mistakes.
+  static std::vector<CameraConfig> cameras(const std::string& yaml) {
+    const LoadedConfig loaded = load(yaml);
+    EXPECT_EQ(formatted(loaded), std::vector<std::string>());
+    return loaded.rig.cameras;
+  }
+
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+inline const std::string pattern = "test://pattern?width=320&height=240&rate=25";
+
+// A file with one camera; `keys` begin on line 4 and are indented by four.
+inline std::string with_camera(const std::string& keys) {
+  return "cameras:\n  dock:\n    source: " + pattern + "\n" + keys;
+}
+
+}  // namespace campipe

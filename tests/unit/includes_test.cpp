@@ -1,0 +1,221 @@
+// The rules of the source tree that a compiler does not check:
+//  - app → stages → {kernels, ipc} → core: who may include whom, downwards only, and no kind of stage another kind;
+//  - nothing that is kept in the repository speaks of the machine that it was written on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace campipe {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const fs::path source_dir = CAMPIPE_SOURCE_DIR;
+
+struct Folder {
+  std::string_view name;
+  std::vector<std::string_view> may_include;
+};
+
+// Tests may include anything, so they are not here; and nobody may include them.
+const std::vector<Folder>& folders() {
+  static const std::vector<Folder> all = {{"app", {"app", "stages", "kernels", "ipc", "core"}},
+                                          {"stages", {"stages", "kernels", "ipc", "core"}},
+                                          {"kernels", {"kernels", "core"}},
+                                          {"ipc", {"ipc", "core"}},
+                                          {"core", {"core"}}};
+  return all;
+}
+
+// "stages" of "stages/filters/blur.cpp".
+std::string_view first_part(std::string_view path) { return path.substr(0, path.find('/')); }
+
+// "filters" of "stages/filters/blur.cpp"; empty for a file that lies in "stages" itself.
+std::string_view second_part(std::string_view path) {
+  const std::size_t from = path.find('/') + 1;
+  const std::size_t to = path.find('/', from);
+  return to == std::string_view::npos ? std::string_view() : path.substr(from, to - from);
+}
+
+const Folder* find_folder(std::string_view name) {
+  for (const Folder& folder : folders()) {
+    if (folder.name == name) return &folder;
+  }
+  return nullptr;
+}
+
+// What is wrong with `file` including `target` in quotes, both relative to the repository, or nothing.
+std::optional<std::string> check_include(std::string_view file, std::string_view target) {
+  const Folder& from = *find_folder(first_part(file));
+  const std::string_view to = first_part(target);
+  if (target.find('/') == std::string_view::npos || (find_folder(to) == nullptr && to != "tests")) {
+    return "is not written from the root of the repository";
+  }
+  if (std::ranges::find(from.may_include, to) == from.may_include.end()) {
+    return std::string(from.name) + " must not include " + std::string(to);
+  }
+  if (from.name == "stages" && to == "stages" && second_part(file) != second_part(target)) {
+    return "stages of different kinds must not include one another";
+  }
+  return std::nullopt;
+}
+
+// All that is wrong with the includes of a source, as lines that begin "file:line: ".
+std::vector<std::string> check_includes(const std::string& file, std::istream& source) {
+  // In angle brackets are the system's headers; ours would be found there too, and must not hide so.
+  static const std::regex include(
+      R"re(^\s*#\s*include\s*(?:"([^"]+)"|<((?:app|stages|kernels|ipc|core|tests)/[^>]+)>).*)re");
+  std::vector<std::string> complaints;
+  std::string line;
+  for (int number = 1; std::getline(source, line); ++number) {
+    std::smatch match;
+    if (!std::regex_match(line, match, include)) continue;
+    const bool in_quotes = match[1].matched;
+    const std::string target = in_quotes ? match[1] : match[2];
+    const std::string where = file + ":" + std::to_string(number) + ": " + target + ": ";
+    if (!in_quotes) complaints.push_back(where + "belongs in quotes");
+    if (const auto complaint = check_include(file, target)) complaints.push_back(where + *complaint);
+  }
+  return complaints;
+}
+
+std::vector<std::string> check_text(const std::string& file, const std::string& text) {
+  std::istringstream source(text);
+  return check_includes(file, source);
+}
+
+std::string lines(const std::vector<std::string>& all) {
+  std::string text;
+  for (const std::string& line : all) text += line + '\n';
+  return text;
+}
+
+TEST(IncludeRule, HoldsInTheSources) {
+  std::vector<std::string> complaints;
+  int files = 0;
+  for (const Folder& folder : folders()) {
+    const fs::path root = source_dir / folder.name;
+    if (!fs::exists(root)) continue;  // a folder with nothing in it is not in a clone
+    for (const auto& entry : fs::recursive_directory_iterator(root)) {
+      const std::string extension = entry.path().extension().string();
+      if (extension != ".h" && extension != ".cpp" && extension != ".cu") continue;
+      std::ifstream source(entry.path());
+      ASSERT_TRUE(source) << entry.path();
+      const std::string file = entry.path().lexically_relative(source_dir).generic_string();
+      for (std::string& complaint : check_includes(file, source)) complaints.push_back(std::move(complaint));
+      ++files;
+    }
+  }
+  EXPECT_GT(files, 10) << "too few sources in " << source_dir;
+  EXPECT_THAT(complaints, IsEmpty()) << lines(complaints);
+}
+
+TEST(IncludeRule, AllowsDownwardsAndOneself) {
+  EXPECT_THAT(check_text("app/a.cpp", "#include \"stages/sinks/s.h\"\n#include \"ipc/i.h\"\n#include \"app/a.h\"\n"),
+              IsEmpty());
+  EXPECT_THAT(check_text("stages/sinks/s.cpp", "#include \"stages/sinks/t.h\"\n#include \"kernels/k.h\"\n"), IsEmpty());
+  EXPECT_THAT(check_text("kernels/k.cu", "#include \"core/c.h\"\n#include <vector>\n"), IsEmpty());
+  EXPECT_THAT(check_text("core/c.cpp", "#include <opencv2/core/mat.hpp>\n// #include \"app/a.h\"\n"), IsEmpty());
+}
+
+struct BadInclude {
+  const char* name;
+  const char* file;
+  const char* text;
+  const char* complaint;
+  friend std::ostream& operator<<(std::ostream& out, const BadInclude& of) { return out << of.name; }
+};
+
+class IncludeRuleBreach : public testing::TestWithParam<BadInclude> {};
+
+TEST_P(IncludeRuleBreach, IsFound) {
+  const auto complaints = check_text(GetParam().file, std::string("// a comment\n") + GetParam().text);
+  ASSERT_EQ(complaints.size(), 1) << lines(complaints);
+  EXPECT_THAT(complaints[0], HasSubstr(GetParam().complaint));
+  EXPECT_THAT(complaints[0], HasSubstr(std::string(GetParam().file) + ":2: "));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, IncludeRuleBreach,
+    testing::Values(
+        BadInclude{"Upwards", "core/c.h", "#include \"ipc/i.h\"\n", "core must not include ipc"},
+        BadInclude{"FromStageToApp", "stages/sinks/s.h", "  #  include\"app/a.h\" // why\n",
+                   "stages must not include app"},
+        BadInclude{"Sideways", "kernels/k.cu", "#include \"ipc/i.h\"\n", "kernels must not include ipc"},
+        BadInclude{"SidewaysBack", "ipc/i.cpp", "#include \"kernels/k.h\"\n", "ipc must not include kernels"},
+        BadInclude{"StageToStage", "stages/sinks/s.cpp", "#include \"stages/filters/f.h\"\n", "different kinds"},
+        BadInclude{"Tests", "app/a.cpp", "#include \"tests/unit/t.h\"\n", "app must not include tests"},
+        BadInclude{"Neighbour", "core/c.cpp", "#include \"c.h\"\n", "from the root"},
+        BadInclude{"Relative", "core/c.cpp", "#include \"../app/a.h\"\n", "from the root"},
+        BadInclude{"AngleBrackets", "app/a.cpp", "#include <core/c.h>\n", "belongs in quotes"}),
+    [](const auto& of) { return of.param.name; });
+
+// The files that git keeps; empty where there is no git or no repository (a source archive).
+std::vector<std::string> tracked_files() {
+  const std::string command = "git -C '" + source_dir.string() + "' ls-files -z 2>/dev/null";
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), &pclose);
+  std::string output;
+  std::array<char, 4096> buffer;
+  while (pipe != nullptr) {
+    const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe.get());
+    if (got == 0) break;
+    output.append(buffer.data(), got);
+  }
+  std::vector<std::string> files;
+  std::istringstream names(output);
+  for (std::string name; std::getline(names, name, '\0');) files.push_back(name);
+  return files;
+}
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Put together here, so that this file does not hold them.
+std::vector<std::string> paths_of_machines() {
+  const std::string slash = "/";
+  return {slash + "work" + slash, slash + "home" + slash, std::string("bash") + "_jobs"};
+}
+
+std::vector<std::string> machine_paths_in(const std::string& text) {
+  std::vector<std::string> found;
+  const bool is_binary = text.find('\0') != std::string::npos;
+  for (const std::string& path : paths_of_machines()) {
+    if (!is_binary && text.find(path) != std::string::npos) found.push_back(path);
+  }
+  return found;
+}
+
+TEST(TrackedFiles, NameNoPathOfAMachine) {
+  const auto files = tracked_files();
+  if (files.empty()) GTEST_SKIP() << "not a git repository";
+  for (const std::string& file : files) {
+    if (!fs::is_regular_file(fs::symlink_status(source_dir / file))) continue;
+    EXPECT_THAT(machine_paths_in(read_file(source_dir / file)), IsEmpty()) << file;
+  }
+}
+
+TEST(TrackedFiles, CheckSeesPathsInTextOnly) {
+  const std::string bad = "see " + paths_of_machines()[0] + "notes";
+  EXPECT_THAT(machine_paths_in(bad), testing::ElementsAre(paths_of_machines()[0]));
+  EXPECT_THAT(machine_paths_in("net" + paths_of_machines()[0].substr(1)), IsEmpty());
+  EXPECT_THAT(machine_paths_in(bad + '\0'), IsEmpty());
+}
+
+}  // namespace
+}  // namespace campipe
