@@ -40,7 +40,8 @@ void put(const std::string& text) {
 
 }  // namespace
 
-std::vector<std::string> format_table(const std::vector<CameraStatus>& cameras, double uptime_s, unsigned width) {
+std::vector<std::string> format_table(const std::vector<CameraStatus>& cameras, double uptime_s, unsigned width,
+                                      bool over) {
   std::size_t name_width = 6;
   for (const CameraStatus& camera : cameras) name_width = std::max(name_width, camera.name.size());
   name_width = std::min<std::size_t>(name_width, 24);
@@ -59,8 +60,8 @@ std::vector<std::string> format_table(const std::vector<CameraStatus>& cameras, 
     lines.push_back(std::move(line));
   }
   const auto seconds = static_cast<long>(uptime_s);
-  lines.push_back(
-      fmt::format("running {}:{:02}:{:02}; Ctrl-C ends it", seconds / 3600, seconds / 60 % 60, seconds % 60));
+  lines.push_back(fmt::format("{} {}:{:02}:{:02}{}", over ? "ended after" : "running", seconds / 3600,
+                              seconds / 60 % 60, seconds % 60, over ? "" : "; Ctrl-C ends it"));
   for (std::string& line : lines) line = line.substr(0, width);
   return lines;
 }
@@ -71,6 +72,15 @@ std::string format_line(const CameraStatus& c) {
                   c.name, c.state, c.fps_in, c.fps_out, c.p50_ms, c.p95_ms, drops_of(c), c.worker);
   if (!c.note.empty()) line += ", " + c.note;
   return line;
+}
+
+std::string format_summary(const CameraState& camera, const CameraCounts& counts) {
+  std::string text = fmt::format("{}: {}, {} frames decoded, {} encoded", camera.config.name, name_of(camera.state),
+                                 counts.decoded, counts.encoded);
+  for (const auto& [cause, number] : counts.dropped) text += fmt::format(", {} dropped ({})", number, cause);
+  if (!camera.file.empty()) text += fmt::format(", {} recorded; newest file: {}", counts.recorded, camera.file);
+  if (!camera.reason.empty()) text += fmt::format("; {}", camera.reason);
+  return text;
 }
 
 StatusView::StatusView()
@@ -106,13 +116,13 @@ std::vector<CameraStatus> StatusView::measure(const std::vector<CameraState>& ca
 }
 
 void StatusView::erase() {
-  if (lines_drawn_ > 0) put(fmt::format("\x1b[{}A\x1b[J", lines_drawn_));
+  if (lines_drawn_ > 0) put(fmt::format("\r\x1b[{}A\x1b[J", lines_drawn_));  // \r: a typed ^C may stand there
   lines_drawn_ = 0;
 }
 
-void StatusView::draw(const std::vector<CameraStatus>& cameras) {
+void StatusView::draw(const std::vector<CameraStatus>& cameras, bool over) {
   const double uptime = std::chrono::duration<double>(Clock::now() - started_).count();
-  table_ = format_table(cameras, uptime, terminal_width());
+  table_ = format_table(cameras, uptime, terminal_width(), over);
   erase();
   for (const std::string& row : table_) put(row + "\n");
   lines_drawn_ = table_.size();
@@ -122,16 +132,19 @@ void StatusView::update(const std::vector<CameraState>& cameras, const RigPage& 
   if (Clock::now() < next_) return;
   next_ = Clock::now() + (terminal_ ? Clock::duration(terminal_interval) : Clock::duration(log_interval));
   const auto statuses = measure(cameras, page);
-  if (terminal_) return draw(statuses);
+  if (terminal_) return draw(statuses, false);
   for (const CameraStatus& status : statuses) spdlog::info("{}", format_line(status));
 }
 
 void StatusView::finish(const std::vector<CameraState>& cameras, const RigPage& page) {
-  if (!terminal_) return;
-  samples_.clear();  // the averages of the whole run
-  draw(measure(cameras, page));
+  if (terminal_) {
+    samples_.clear();  // the averages of the whole run
+    draw(measure(cameras, page), true);
+  }
   lines_drawn_ = 0;
   table_.clear();
+  for (const CameraState& camera : cameras)
+    put(format_summary(camera, count(camera, page.camera(camera.index))) + "\n");
 }
 
 }  // namespace campipe

@@ -27,8 +27,11 @@ struct CameraStatus {
 };
 
 // The table as lines without line ends, each at most `width` columns.
-std::vector<std::string> format_table(const std::vector<CameraStatus>& cameras, double uptime_s, unsigned width);
+std::vector<std::string> format_table(const std::vector<CameraStatus>& cameras, double uptime_s, unsigned width,
+                                      bool over = false);
 std::string format_line(const CameraStatus& camera);
+// What became of a camera, when the rig has ended.
+std::string format_summary(const CameraState& camera, const CameraCounts& counts);
 
 class StatusView {
  public:
@@ -37,7 +40,7 @@ class StatusView {
   void log_line(const std::string& line);
   // Called ten times a second; shows what is due.
   void update(const std::vector<CameraState>& cameras, const RigPage& page);
-  // The last state, for good: the table stays on the terminal.
+  // The last state, for good: the table stays on the terminal, and a line for each camera says what became of it.
   void finish(const std::vector<CameraState>& cameras, const RigPage& page);
 
  private:
@@ -48,7 +51,7 @@ class StatusView {
   };
 
   std::vector<CameraStatus> measure(const std::vector<CameraState>& cameras, const RigPage& page);
-  void draw(const std::vector<CameraStatus>& cameras);
+  void draw(const std::vector<CameraStatus>& cameras, bool over);
   void erase();
 
   bool terminal_;

@@ -65,7 +65,7 @@ void Supervisor::settle_cameras() {
                          camera.frames->observer.reader_state(*camera.frames->reader) == ReaderState::empty;
     if (!cleared) continue;
     const auto lost = settle(camera, page_.camera(camera.index), DropCause::worker_lost);
-    spdlog::warn("{}: {} frames were lost with its worker", camera.config.name, lost);
+    spdlog::warn("{}: frames lost with its worker: {}", camera.config.name, lost);
     camera.unsettled = false;
     offer_ring(camera);
   }

@@ -125,8 +125,9 @@ void Supervisor::on_death(Member& member, const ExitInfo& info) {
   const char* what = member.kind == Kind::master      ? "the master"
                      : member.kind == Kind::publisher ? "the publisher"
                                                       : "a worker";
-  spdlog::error("{} died ({}) after {:.1f} s; it starts again in {:.2f} s", what, describe(info), lived,
-                std::chrono::duration<double>(restart_at - now).count());
+  const auto wait = std::chrono::duration<double>(restart_at - now).count();
+  spdlog::error("{} died ({}) after {:.1f} s; it starts again {}", what, describe(info), lived,
+                wait > 0 ? fmt::format("in {:.2f} s", wait) : "at once");
 }
 
 // The threads of a dead process: which of them faulted?
