@@ -21,7 +21,7 @@ void unknown_key(const YamlNode& value, std::span<const std::string_view> names,
 
 bool mistyped(const YamlNode& map, std::string_view name, std::span<const std::string_view> names) {
   return std::any_of(map.children.begin(), map.children.end(), [&](const YamlNode& child) {
-    return std::find(names.begin(), names.end(), child.key) == names.end() && nearest(child.key, names) == name;
+    return std::find(names.begin(), names.end(), child.key) == names.end() && nearest_name(child.key, names) == name;
   });
 }
 

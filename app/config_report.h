@@ -1,4 +1,4 @@
-// Saying what is wrong, so that it helps and gives nothing away: places, quoted values, nearest names.
+// Saying what is wrong, so that it helps and gives nothing away: places and quoted values.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/config_yaml.h"
+#include "core/nearest_name.h"
 
 namespace campipe {
 
@@ -40,12 +41,6 @@ std::string mask_password(std::string_view text);
 
 // A text that others wrote about these values, made fit to be printed: no password, no variable's value.
 std::string scrub(std::string text, const YamlNode& value);
-
-// The one of `names` that `given` is most likely meant to be, or "".
-std::string_view nearest(std::string_view given, std::span<const std::string_view> names);
-
-// ", did you mean 'width'?" where one of `names` is near enough, else "".
-std::string suggestion(std::string_view given, std::span<const std::string_view> names);
 
 // "a, b or c"
 std::string alternatives(std::span<const std::string_view> names);

@@ -4,13 +4,12 @@
 #include <spdlog/sinks/base_sink.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <mutex>
 
 #include "core/error.h"
-#include "core/ffmpeg.h"
+#include "core/libav_log.h"
 
 namespace campipe {
 namespace {
@@ -41,17 +40,6 @@ class FdSink final : public spdlog::sinks::base_sink<std::mutex> {
   std::uint64_t lost_ = 0;
 };
 
-void log_from_libav(void* object, int level, const char* format, va_list arguments) {
-  if (level > AV_LOG_WARNING) return;
-  std::array<char, 1024> text{};
-  int print_prefix = 1;
-  av_log_format_line2(object, level, format, arguments, text.data(), text.size(), &print_prefix);
-  std::string line = text.data();
-  while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();
-  // A damaged or odd file is not campipe's error: what matters of it is reported by whoever called libav.
-  if (!line.empty()) spdlog::debug("libav: {}", line);
-}
-
 }  // namespace
 
 void init_logging(const std::string& role, const std::string& level, int fd) {
@@ -61,7 +49,7 @@ void init_logging(const std::string& role, const std::string& level, int fd) {
   if (parsed == spdlog::level::off && level != "off") throw Error("unknown log level '" + level + "'");
   logger->set_level(parsed);
   spdlog::set_default_logger(std::move(logger));
-  av_log_set_callback(log_from_libav);
+  install_libav_log();
 }
 
 }  // namespace campipe

@@ -25,13 +25,13 @@ enum class Latency : std::uint8_t { low, normal };
 
 struct EncoderConfig {
   std::string codec = "h264";
-  std::string encoder = "auto";           // auto, or FFmpeg's name of an encoder of that codec
-  std::string preset = "auto";            // auto: superfast
-  std::optional<std::int64_t> bitrate;    // bits a second; neither bitrate nor crf: 4 Mb/s
+  std::string encoder = "auto";         // auto, or FFmpeg's name of an encoder of that codec
+  std::string preset = "auto";          // auto: superfast
+  std::optional<std::int64_t> bitrate;  // bits a second; neither bitrate nor crf: 4 Mb/s
   std::optional<double> crf;
   std::variant<int, std::chrono::nanoseconds> gop = std::chrono::seconds(2);  // frames, or time
-  Latency latency = Latency::low;         // low: no picture is held back (x264's zerolatency)
-  int threads = 0;                        // 0: auto
+  Latency latency = Latency::low;                            // low: no picture is held back (x264's zerolatency)
+  int threads = 0;                                           // 0: auto
   std::vector<std::pair<std::string, std::string>> options;  // as FFmpeg knows them
   friend bool operator==(const EncoderConfig&, const EncoderConfig&) = default;
 };

@@ -1,10 +1,12 @@
 #include "stages/encoders/encoder_context.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <numeric>
 #include <string_view>
+#include <vector>
 
+#include "core/nearest_name.h"
 #include "stages/encoders/libav_complaints.h"
 
 namespace campipe {
@@ -37,48 +39,30 @@ const AVCodec& find_encoder(const EncoderConfig& config) {
 
 bool is_x264(const AVCodec& codec) { return std::string_view(codec.name).starts_with("libx264"); }
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 constexpr int encoding_option = AV_OPT_FLAG_ENCODING_PARAM | AV_OPT_FLAG_VIDEO_PARAM;
 
 bool has_option(AVCodecContext& context, const std::string& name) {
   return av_opt_find(&context, name.c_str(), nullptr, encoding_option, AV_OPT_SEARCH_CHILDREN) != nullptr;
 }
 
-// ", did you mean 'x'?", or nothing where no option is near.
-std::string suggestion(AVCodecContext& context, const std::string& name) {
-  std::string nearest;
-  std::size_t best = name.size() / 3 + 2;
+std::vector<std::string_view> option_names(AVCodecContext& context) {
+  std::vector<std::string_view> names;
   for (void* object : {context.priv_data, static_cast<void*>(&context)}) {
     const AVOption* option = nullptr;
     while ((option = av_opt_next(object, option)) != nullptr) {
-      if (option->type == AV_OPT_TYPE_CONST || (option->flags & encoding_option) != encoding_option) continue;
-      const std::size_t distance = edit_distance(name, option->name);
-      if (distance >= best) continue;
-      best = distance;
-      nearest = option->name;
+      if (option->type != AV_OPT_TYPE_CONST && (option->flags & encoding_option) == encoding_option) {
+        names.emplace_back(option->name);
+      }
     }
   }
-  return nearest.empty() ? "" : ", did you mean '" + nearest + "'?";
+  return names;
 }
 
 // Options are set one by one rather than through avcodec_open2's dictionary: so each refusal has its key.
 void set_option(AVCodecContext& context, const std::string& key, const std::string& name, const std::string& value) {
   const std::string encoder = context.codec->name;
   if (!has_option(context, name)) {
-    throw Error(key + ": the encoder " + encoder + " does not know it" + suggestion(context, name));
+    throw Error(key + ": the encoder " + encoder + " does not know it" + suggestion(name, option_names(context)));
   }
   const LibavComplaints complaints;
   const int status = av_opt_set(&context, name.c_str(), value.c_str(), AV_OPT_SEARCH_CHILDREN);
@@ -127,11 +111,20 @@ void set_latency(AVCodecContext& context, const EncoderConfig& config) {
   }
 }
 
+// x264 prints its complaint about a preset itself, past every log, and only when it is opened.
+void check_x264_preset(const std::string& preset) {
+  constexpr std::array<std::string_view, 10> presets{"ultrafast", "superfast", "veryfast", "faster",   "fast",
+                                                     "medium",    "slow",      "slower",   "veryslow", "placebo"};
+  if (std::ranges::find(presets, preset) != presets.end()) return;
+  throw Error("encode.preset: the encoder libx264 does not know '" + preset + "'" + suggestion(preset, presets));
+}
+
 void set_preset(AVCodecContext& context, const EncoderConfig& config) {
-  if (config.preset != "auto")
-    set_option(context, "encode.preset", "preset", config.preset);
-  else if (is_x264(*context.codec))
-    set_option(context, "encode.preset", "preset", "superfast");
+  const bool x264 = is_x264(*context.codec);
+  if (config.preset == "auto" && !x264) return;
+  const std::string preset = config.preset == "auto" ? "superfast" : config.preset;
+  if (x264) check_x264_preset(preset);
+  set_option(context, "encode.preset", "preset", preset);
 }
 
 void set_format(AVCodecContext& context, const FrameFormat& format, double frame_rate) {

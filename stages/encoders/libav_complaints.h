@@ -5,14 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "core/libav_log.h"
+
 namespace campipe {
 
 // While one lives, warnings and errors that libav logs on this thread are collected here instead of logged.
-// One at a time on a thread; other threads' messages go where core/log.h sends them.
-class LibavComplaints {
+// One at a time on a thread; other threads' messages go to the log.
+class LibavComplaints final : public LibavListener {
  public:
   LibavComplaints();
-  ~LibavComplaints();
+  ~LibavComplaints() override;
   LibavComplaints(const LibavComplaints&) = delete;
   LibavComplaints& operator=(const LibavComplaints&) = delete;
 
@@ -21,7 +23,7 @@ class LibavComplaints {
   // The first message, of whatever level, that contains `text`; empty if none does.
   [[nodiscard]] std::string find(const std::string& text) const;
 
-  void add(int level, const std::string& piece);  // for libav's callback: a piece of a line
+  void hear(int level, const std::string& piece) override;
 
  private:
   struct Line {
