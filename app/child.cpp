@@ -48,7 +48,6 @@ UniqueFd take_signals() {
 }  // namespace
 
 Child::Child() {
-  if (!is_seqpacket(child_channel_fd)) throw Error("this role is started by campipe itself; run campipe --config FILE");
   channel_ = Channel(UniqueFd(child_channel_fd));
   ::fcntl(child_channel_fd, F_SETFD, FD_CLOEXEC);
   signals_ = take_signals();
@@ -57,6 +56,8 @@ Child::Child() {
   receive_setup();
   pin();
 }
+
+bool Child::started_by_supervisor() { return is_seqpacket(child_channel_fd); }
 
 void Child::receive_setup() {
   const Deadline deadline = Clock::now() + setup_deadline;
@@ -111,7 +112,10 @@ int Child::run(const Role& role) {
     ::poll(waits.data(), waits.size(), static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
     if (waits[0].revents != 0 && !handle_messages(role)) abandon(role);
     signalfd_siginfo signal{};
-    if (waits[1].revents != 0 && ::read(signals_.get(), &signal, sizeof signal) > 0) abandon(role);
+    // A SIGTERM for the whole group is the supervisor's to obey; it tells us in good order. One that its death sent is
+    // ours.
+    const bool told = waits[1].revents != 0 && ::read(signals_.get(), &signal, sizeof signal) > 0;
+    if (told && ::getppid() != supervisor_) abandon(role);
     if (Clock::now() < next_tick) continue;
     next_tick = Clock::now() + beat_interval;
     page_->process(process_).beat.store(now_ns(), std::memory_order_relaxed);

@@ -2,6 +2,8 @@
 // descriptor 3, learn everything over it, beat ten times a second, and leave when told or when the supervisor is gone.
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -20,14 +22,14 @@ class Child {
   struct Role {
     // A message of the supervisor, on the main thread.
     std::function<void(Message&)> on_message;
-    // Told to leave without the supervisor's guidance (it is gone, or SIGTERM came): finish within seconds.
+    // The supervisor is gone: finish within seconds.
     std::function<void()> on_abandoned;
     // Called ten times a second; true: everything is done, leave.
     std::function<bool()> on_tick;
   };
 
-  // Takes descriptor 3 and waits for the supervisor's first message, `setup`. Throws Error when this process was
-  // not started by a supervisor.
+  static bool started_by_supervisor();
+  // Takes descriptor 3 and waits for the supervisor's first message, `setup`. Throws Error when it does not come.
   Child();
 
   // Until on_tick() says so, or the time given to an abandoned process is over. Returns the exit status.
@@ -47,6 +49,7 @@ class Child {
   bool handle_messages(const Role& role);
   void abandon(const Role& role);
 
+  pid_t supervisor_ = ::getppid();
   Channel channel_;
   std::mutex send_mutex_;
   UniqueFd signals_;

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <string>
 
+#include "app/child.h"
 #include "app/config.h"
 #include "app/config_units.h"
 #include "app/devices.h"
@@ -22,6 +23,10 @@ constexpr int internal_error = 1;
 constexpr int usage_error = 2;
 
 int run_role(const std::string& role) {
+  if (!campipe::Child::started_by_supervisor()) {
+    std::cerr << "campipe starts '" << role << "' itself; run campipe --config FILE\n";
+    return usage_error;
+  }
   try {
     if (role == "master") return campipe::run_master();
     if (role == "worker") return campipe::run_worker();

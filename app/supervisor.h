@@ -59,9 +59,11 @@ class Supervisor {
   [[nodiscard]] bool all_gone() const;
 
   // supervisor_members.cpp: processes
+  static std::string role_of(const Member& member);
   void start(Member& member);
   void introduce(Member& member);
   void check(Member& member);
+  void read_messages(Member& member);
   void on_death(Member& member, const ExitInfo& info);
   void on_master_death();
   void on_worker_death(unsigned worker);

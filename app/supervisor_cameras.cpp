@@ -13,7 +13,7 @@ bool Supervisor::send(Member& member, const std::string& type, const nlohmann::j
   try {
     return member.child->channel().send(type, body, fds);
   } catch (const std::exception& error) {
-    spdlog::error("process {} is ended: {}", member.child->pid(), error.what());
+    spdlog::error("{} is ended: {}", role_of(member), error.what());
     member.child->kill();  // its death is found like any other
     return false;
   }

@@ -32,11 +32,15 @@ void Supervisor::start(Member& member) {
   introduce(member);
 }
 
+// "worker 0", as the process list and the log call it.
+std::string Supervisor::role_of(const Member& member) {
+  if (member.kind == Kind::worker) return fmt::format("worker {}", member.worker);
+  return member.kind == Kind::master ? "master" : "publisher";
+}
+
 // Everything that a new process has to know, then `start`.
 void Supervisor::introduce(Member& member) {
-  const std::string role = member.kind == Kind::master      ? "master"
-                           : member.kind == Kind::publisher ? "publisher"
-                                                            : fmt::format("worker {}", member.worker);
+  const std::string role = role_of(member);
   const unsigned participant = member.process - 1;
   const std::uint32_t phase = member.kind == Kind::master ? 0 : page_.barrier().add(participant);
   send(member, "setup",
@@ -73,13 +77,20 @@ bool Supervisor::needed(const Member& member) const {
 
 void Supervisor::check(Member& member) {
   if (!member.child) return;
+  read_messages(member);
+  const auto info = member.child->reap();
+  if (!info) return;
+  read_messages(member);  // what it sent in its last moments
+  on_death(member, *info);
+}
+
+void Supervisor::read_messages(Member& member) {
   try {
     while (auto message = member.child->channel().receive()) handle(member, *message);
   } catch (const std::exception& error) {
-    spdlog::error("process {} is ended: {}", member.child->pid(), error.what());
+    spdlog::error("{} is ended: {}", role_of(member), error.what());
     member.child->kill();
   }
-  if (const auto info = member.child->reap()) on_death(member, *info);
 }
 
 ThreadBlock& Supervisor::thread_of(const Member& member, unsigned camera) const {
@@ -93,7 +104,7 @@ bool Supervisor::hung(Member& member) {
   const std::int64_t beat = page_.process(member.process).beat.load();
   if (beat == 0) return now - member.child->started() > start_silence;
   if (to_ns(now) - beat > ns(process_silence)) {
-    spdlog::warn("process {} does not answer; it is killed", member.child->pid());
+    spdlog::warn("{} does not answer; it is killed", role_of(member));
     return true;
   }
   for (CameraState& camera : cameras_) {
@@ -122,11 +133,8 @@ void Supervisor::on_death(Member& member, const ExitInfo& info) {
   if (!needed(member)) return;
   member.start_at = restart_at;
   ++member.restarts;
-  const char* what = member.kind == Kind::master      ? "the master"
-                     : member.kind == Kind::publisher ? "the publisher"
-                                                      : "a worker";
   const auto wait = std::chrono::duration<double>(restart_at - now).count();
-  spdlog::error("{} died ({}) after {:.1f} s; it starts again {}", what, describe(info), lived,
+  spdlog::error("{} died ({}) after {:.1f} s; it starts again {}", role_of(member), describe(info), lived,
                 wait > 0 ? fmt::format("in {:.2f} s", wait) : "at once");
 }
 
