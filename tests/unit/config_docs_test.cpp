@@ -1,0 +1,91 @@
+// docs/configuration.md says all that the loader knows, and nothing else.
+#include "app/config.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <set>
+
+#include "app/config_settings.h"
+#include "tests/unit/config_test_support.h"
+
+namespace campipe {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// Found before the tests change the folder.
+const std::filesystem::path page =
+    std::filesystem::absolute(std::filesystem::path(__FILE__).parent_path() / "../../docs/configuration.md");
+
+std::string page_text() {
+  std::ifstream file(page);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// heading → key → its row, from all tables whose first column is a key
+std::map<std::string, std::map<std::string, std::string>> documented_keys() {
+  std::map<std::string, std::map<std::string, std::string>> sections;
+  std::istringstream lines(page_text());
+  std::string heading;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("##")) heading = line.substr(line.find(' ') + 1);
+    if (line.starts_with("| `")) sections[heading].emplace(line.substr(3, line.find('`', 3) - 3), line);
+  }
+  return sections;
+}
+
+template <typename Names>
+std::set<std::string> as_set(const Names& names) {
+  std::set<std::string> all;
+  for (const auto& name : names) all.emplace(name);
+  return all;
+}
+
+std::set<std::string> keys_of(const std::map<std::string, std::string>& rows) {
+  std::set<std::string> keys;
+  for (const auto& [key, row] : rows) keys.insert(key);
+  return keys;
+}
+
+TEST(ConfigurationPage, HasEveryKeyAndNoOther) {
+  auto documented = documented_keys();
+  for (const ConfigSection& section : config_sections()) {
+    const std::string heading = section.name.empty() ? "The file" : "`" + std::string(section.name) + "`";
+    EXPECT_EQ(keys_of(documented[heading]), as_set(section.keys)) << heading;
+    documented.erase(heading);
+  }
+  for (const FilterInfo& filter : filter_registry()) {
+    const std::string heading = "`" + std::string(filter.name) + "`";
+    std::set<std::string> names;
+    for (const ParameterInfo& parameter : filter.parameters) {
+      names.emplace(parameter.name);
+      const std::string kind = parameter.whole ? "whole number" : "number";
+      const std::string row = "| `" + std::string(parameter.name) + "` | " + kind + " | " +
+                              std::string(parameter.unit) + (parameter.unit.empty() ? "| " : " | ") +
+                              number_text(parameter.min) + " to " + number_text(parameter.max) + " | " +
+                              (parameter.fallback ? number_text(*parameter.fallback) : "required") + " | ";
+      EXPECT_THAT(documented[heading][std::string(parameter.name)], StartsWith(row));
+    }
+    EXPECT_EQ(keys_of(documented[heading]), names) << heading;
+    EXPECT_THAT(page_text(), HasSubstr("### " + heading + "\n"));
+    documented.erase(heading);
+  }
+  EXPECT_TRUE(documented.empty()) << documented.begin()->first << " is no section of the file, and no filter";
+}
+
+TEST_F(ConfigTest, TheExampleOfThePageLoads) {
+  ::unsetenv("BELT_RATE");
+  const std::string text = page_text();
+  const auto begin = text.find("```yaml\n") + 8;
+  const auto all = cameras(text.substr(begin, text.find("```", begin) - begin));
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[1].name, "belt");
+  EXPECT_THAT(all[1].source.url, HasSubstr("rate=30"));
+}
+
+}  // namespace
+}  // namespace campipe
