@@ -51,6 +51,7 @@ Child::Child() {
   channel_ = Channel(UniqueFd(child_channel_fd));
   ::fcntl(child_channel_fd, F_SETFD, FD_CLOEXEC);
   signals_ = take_signals();
+  prctl(PR_SET_NAME, "campipe");     // it was started as /proc/self/exe
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // if the parent died before this line, its end of the channel is closed
   install_crash_handler();
   receive_setup();

@@ -65,6 +65,11 @@ void pause_until(Clock::time_point due, Pause how) {
   while (Clock::now() < due) spin_pause();
 }
 
+// Frames that are late are not made up for: a queue would be measured, not the hand-over.
+Clock::time_point next_due(Clock::time_point due, nanoseconds interval) {
+  return Clock::now() < due + interval ? due + interval : Clock::now() + interval;
+}
+
 double quantile(std::vector<std::int64_t>& values, double q) {
   if (values.empty()) return 0;
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(q * static_cast<double>(values.size() - 1));
@@ -153,8 +158,10 @@ Result hand_over(const Run& run) {
   record.offset = {0, width * height, width * height * 5 / 4};
   const double cpu_begin = process_cpu_s();
   const auto begin = Clock::now();
+  auto due = begin;
   for (int frame = 0; frame < run.frames; ++frame) {
-    pause_until(begin + frame * run.interval, run.writer);
+    pause_until(due, run.writer);
+    due = next_due(due, run.interval);
     if (!writer.wait_for_room(Clock::now() + seconds(1), never)) throw Error("the reader takes nothing");
     const auto slot = writer.claim();
     if (!slot) throw Error("no slot is free");
@@ -175,7 +182,11 @@ Result hand_over(const Run& run) {
 Result pacing_alone(const Run& run) {
   const double cpu_begin = process_cpu_s();
   const auto begin = Clock::now();
-  for (int frame = 0; frame < run.frames; ++frame) pause_until(begin + frame * run.interval, run.writer);
+  auto due = begin;
+  for (int frame = 0; frame < run.frames; ++frame) {
+    pause_until(due, run.writer);
+    due = next_due(due, run.interval);
+  }
   const double wall = std::chrono::duration<double>(Clock::now() - begin).count();
   return {0, 0, process_cpu_s() - cpu_begin, wall};
 }
@@ -191,17 +202,16 @@ double median(int times, Measure measure) {
 
 int measure(bool quick) {
   const int times = quick ? 3 : 7;
-  const Run spinning{20'000, microseconds(20), seconds(1), Pause::spin};
+  const Run spinning{20'000, microseconds(50), seconds(1), Pause::spin};
   const Run idle{quick ? 200 : 400, milliseconds(5), microseconds(2), Pause::sleep};
   const Run steady{quick ? 2'000 : 4'000, milliseconds(1), microseconds(2), Pause::sleep};
   nlohmann::json result;
   result["spinning_p50_us"] = median(times, [&] { return hand_over(spinning).p50_us; });
   result["idle_p50_us"] = median(times, [&] { return hand_over(idle).p50_us; });
   const auto load = [](const Result& one) { return 100 * one.cpu_s / one.wall_s; };
-  const double alone = median(times, [&] { return load(pacing_alone(steady)); });
-  const double both = median(times, [&] { return load(hand_over(steady)); });
-  result["pacing_percent_of_a_core"] = alone;
-  result["ring_percent_of_a_core"] = both - alone;
+  // One right after the other, so that both find the machine in the same mood.
+  result["ring_percent_of_a_core"] =
+      median(times, [&] { return load(hand_over(steady)) - load(pacing_alone(steady)); });
   std::cout << result.dump(2) << std::endl;
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "app/config_settings.h"
+#include "app/config_units.h"
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {
