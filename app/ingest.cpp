@@ -1,6 +1,7 @@
 #include "app/ingest.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "app/thread_scope.h"
 #include "core/error.h"
@@ -73,10 +74,11 @@ void Ingest::produce() {
   if (start_.resume) {
     if (start_.config.source.loop) {
       loop_offset_ = *start_.resume + smallest_step;  // a loop has no place to go back to: it begins again
+      last_pts_ = *start_.resume;
+      skip_through_.reset();
     } else {
       source_->seek(*start_.resume);
     }
-    last_pts_ = *start_.resume;
   }
   AvPacket packet = make_av_packet();
   while (stop_at_.load() == 0) {
@@ -125,6 +127,7 @@ bool Ingest::wait_for_start() {
     if (stopped()) return false;
     if (Clock::now() >= deadline) throw Error("the other processes were not ready in time");
     page_.barrier().wait(0, std::min(deadline, Clock::now() + milliseconds(100)));
+    ring_->service();
   }
   return ring_->wait_for_reader(deadline, stopped) || stop_at_.load() == 0;
 }
@@ -134,12 +137,21 @@ std::int64_t Ingest::time_of(std::int64_t timestamp) const {
   return av_rescale_q(timestamp - stream.start, stream.time_base, nanoseconds) + loop_offset_;
 }
 
+// Files that start together would deliver at the same moments for ever, and wait for one another's turn on the cores.
+// Real cameras are not in step: the golden ratio spreads any number of them evenly over a frame's time.
+std::chrono::nanoseconds Ingest::stagger() const {
+  const double rate = source_->stream().frame_rate;
+  if (rate <= 0) return {};
+  const double turns = start_.camera * 0.6180339887;
+  return std::chrono::nanoseconds(static_cast<std::int64_t>((turns - std::floor(turns)) * 1e9 / rate));
+}
+
 // A file at `realtime` gives each packet when its time has come, counted from the first.
 void Ingest::pace(const AVPacket& packet) {
   const std::int64_t timestamp = packet.dts != AV_NOPTS_VALUE ? packet.dts : packet.pts;
   if (start_.config.source.pace == Pace::realtime && timestamp != AV_NOPTS_VALUE) {
     const std::int64_t time = time_of(timestamp);
-    if (!pace_anchor_) pace_anchor_.emplace(Clock::now(), std::max(time, start_.resume.value_or(time)));
+    if (!pace_anchor_) pace_anchor_.emplace(Clock::now() + stagger(), std::max(time, start_.resume.value_or(time)));
     const auto due = pace_anchor_->first + std::chrono::nanoseconds(time - pace_anchor_->second);
     ring_->sleep_until(due, [this] {
       scope_->beat();
@@ -174,11 +186,15 @@ bool Ingest::decode(const AVPacket* packet) {
 bool Ingest::publish(DecodedPicture& picture) {
   scope_->beat();
   const std::int64_t time = picture.pts != AV_NOPTS_VALUE ? time_of(picture.pts) : last_pts_ + last_duration_;
-  if (skip_through_ && time <= *skip_through_) return true;
-  skip_through_.reset();
   const double rate = source_->stream().frame_rate;
   FrameTimes& times = picture.record.times;
   if (times.duration <= 0 && rate > 0) times.duration = static_cast<std::int64_t>(1e9 / rate);
+  if (skip_through_ && time <= *skip_through_) {
+    last_pts_ = time;  // pictures without a time count from the one before
+    last_duration_ = times.duration;
+    return true;
+  }
+  skip_through_.reset();
   times.pts = time > last_pts_ ? time : last_pts_ + smallest_step;
   times.capture_utc = arrival_utc_;
   times.arrival = arrival_;

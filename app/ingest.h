@@ -52,6 +52,7 @@ class Ingest {
   void renew_ring();
   bool wait_for_start();
   void pace(const AVPacket& packet);
+  [[nodiscard]] std::chrono::nanoseconds stagger() const;
   bool decode(const AVPacket* packet);
   bool publish(DecodedPicture& picture);
   bool wait_for_worker();
