@@ -84,10 +84,10 @@ void CameraPublisher::drain(const Ring& ring) {
 }
 
 void CameraPublisher::take(PacketRingReader& reader, const PacketView& packet, std::uint64_t number, const Ring& ring) {
-  failpoint("publisher.packet", config_.name);
   if (!config_.record || block_.record.failed.load() != 0 || number <= committed_) {
     return reader.release_through(number);  // nothing to keep, or a predecessor had just put it into the file
   }
+  failpoint("publisher.packet", config_.name);
   try {
     if (!recorder_ || file_stream_ != ring.stream) {
       commit(reader);

@@ -68,7 +68,7 @@ class Supervisor {
   void on_master_death();
   void on_worker_death(unsigned worker);
   void find_guilty(const Member& member);
-  void blame(CameraState& camera, const std::string& what);
+  void blame(const Member& member, CameraState& camera, const std::string& what);
   [[nodiscard]] bool hung(Member& member);
   [[nodiscard]] bool needed(const Member& member) const;
   [[nodiscard]] ThreadBlock& thread_of(const Member& member, unsigned camera) const;

@@ -113,7 +113,7 @@ bool Supervisor::hung(Member& member) {
     const std::int64_t last = thread.beat.load();
     if (last == 0 || to_ns(now) - last < ns(thread_silence)) continue;
     thread.beat = 0;
-    blame(camera, "did not answer for 10 s");
+    blame(member, camera, "did not answer for 10 s");
     return true;
   }
   return false;
@@ -145,13 +145,15 @@ void Supervisor::find_guilty(const Member& member) {
     ThreadBlock& thread = thread_of(member, camera.index);
     thread.beat = 0;
     const std::uint32_t fault = thread.fault.exchange(0);
-    if (fault != hang) blame(camera, fmt::format("crashed its process (signal {})", fault));
+    if (fault != hang) blame(member, camera, fmt::format("crashed its process (signal {})", fault));
   }
 }
 
-void Supervisor::blame(CameraState& camera, const std::string& what) {
+void Supervisor::blame(const Member& member, CameraState& camera, const std::string& what) {
   spdlog::error("{}: {}", camera.config.name, what);
   if (!camera.blame.on_fault(Clock::now())) return;
+  // What is left in its packet rings must not bring down the next publisher as well: it is given back unrecorded.
+  if (member.kind == Kind::publisher) page_.camera(camera.index).record.failed = 1;
   fail(camera, "set aside: it brought down its process three times within a minute");
   on_source_over(camera, "");
   if (master().child) send(master(), "stop_camera", {{"camera", camera.index}});

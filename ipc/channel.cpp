@@ -104,12 +104,13 @@ std::optional<Message> Channel::receive() {
     size = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   } while (size < 0 && errno == EINTR);
   if (size < 0 && errno == EAGAIN) return std::nullopt;
+  // Even an empty packet may bring some.
+  auto fds = size < 0 ? std::vector<UniqueFd>() : take_fds(message);
   if (size == 0 || (size < 0 && errno == ECONNRESET)) {
     closed_ = true;
     return std::nullopt;
   }
   if (size < 0) throw system_error("cannot receive a control message", errno);
-  auto fds = take_fds(message);
   if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) throw Error("a control message is too long");
   return parse({buffer.data(), static_cast<std::size_t>(size)}, std::move(fds));
 }

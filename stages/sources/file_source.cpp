@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
@@ -28,6 +29,10 @@ class FileSource final : public Source {
   const SourceStream& stream() const override { return stream_; }
 
   ReadResult read(AVPacket& packet) override {
+    if (found_->data != nullptr) {
+      av_packet_move_ref(&packet, found_.get());
+      return ReadResult::packet;
+    }
     for (;;) {
       const int code = av_read_frame(input_.get(), &packet);
       if (code == AVERROR_EOF) return ReadResult::end;
@@ -39,11 +44,47 @@ class FileSource final : public Source {
     }
   }
 
-  void rewind() override { go_to(stream_.start); }
+  void rewind() override {
+    av_packet_unref(found_.get());
+    go_to(stream_.start);
+  }
 
-  void seek(std::int64_t pts) override { go_to(stream_.start + av_rescale_q(pts, nanoseconds, stream_.time_base)); }
+  // Containers without an index (MPEG-TS) find a place by its time alone, whether decoding can begin there or not:
+  // further back then, each time twice as far.
+  void seek(std::int64_t pts) override {
+    const std::int64_t target = stream_.start + av_rescale_q(pts, nanoseconds, stream_.time_base);
+    const std::int64_t second = std::max<std::int64_t>(av_rescale_q(1, {1, 1}, stream_.time_base), 1);
+    for (std::int64_t back = 0; target - back > stream_.start; back = std::max(2 * back, second)) {
+      go_to(target - back);
+      if (!find_key_frame(target, second)) continue;
+      if (found_->pts == AV_NOPTS_VALUE && found_->dts == AV_NOPTS_VALUE) break;
+      return;
+    }
+    begin_again();
+  }
 
  private:
+  // Raw streams have no times: those that libavformat counts are right only from the beginning.
+  void begin_again() {
+    av_packet_unref(found_.get());
+    input_.reset();
+    open();
+    choose_stream();
+  }
+
+  // From here on, a key frame at or before `target`; the next read() hands it out. False: there is none.
+  bool find_key_frame(std::int64_t target, std::int64_t second) {
+    while (read(*found_) == ReadResult::packet) {
+      // Where only decode times are told (AVI), pictures that are decoded later may be shown before this one.
+      const bool shown_later = found_->pts != AV_NOPTS_VALUE ? found_->pts > target : found_->dts > target - second;
+      if ((found_->flags & AV_PKT_FLAG_KEY) != 0 && !shown_later) return true;
+      const bool none_will_come = found_->dts != AV_NOPTS_VALUE && found_->dts > target;
+      av_packet_unref(found_.get());
+      if (none_will_come) return false;
+    }
+    return false;
+  }
+
   void open() {
     AVFormatContext* context = avformat_alloc_context();
     if (context == nullptr) throw std::bad_alloc();
@@ -80,6 +121,7 @@ class FileSource final : public Source {
   std::string path_;
   Interrupt interrupt_;
   AvInput input_;
+  AvPacket found_ = make_av_packet();  // by seek()
   int index_ = -1;
   SourceStream stream_;
 };

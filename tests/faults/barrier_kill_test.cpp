@@ -1,0 +1,73 @@
+// Members of a barrier, each a process of its own, killed with SIGKILL at every step of it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "ipc/rig_page.h"
+#include "tests/faults/peer_process.h"
+
+namespace campipe::test {
+namespace {
+
+class MemberKilled : public testing::TestWithParam<std::string> {
+ protected:
+  // As the supervisor does: the member is expected before its process runs.
+  std::unique_ptr<Peer> start(unsigned member, const std::string& failpoint = {}) {
+    const std::uint32_t phase = page_.barrier().add(member);
+    auto peer = std::make_unique<Peer>(
+        std::vector<std::string>{"barrier", std::to_string(member), std::to_string(phase)}, failpoint);
+    EXPECT_TRUE(peer->channel().send("page", {}, {page_.fd()}));
+    return peer;
+  }
+
+  // All have got through `phases` more.
+  static bool go_on(const std::vector<Peer*>& peers, std::uint64_t phases) {
+    std::vector<std::uint64_t> goals;
+    for (const Peer* peer : peers) goals.push_back(peer->delivered() + phases);
+    return eventually([&] {
+      for (std::size_t i = 0; i < peers.size(); ++i) {
+        if (peers[i]->delivered() < goals[i]) return false;
+      }
+      return true;
+    });
+  }
+
+  const RigPage page_ = RigPage::create(1);
+};
+
+TEST_P(MemberKilled, TheOthersGoOnAndASuccessorJoins) {
+  constexpr unsigned mortal_member = 2;
+  // Nobody gets through the first phase before all are there: this process is expected as well.
+  Barrier barrier = page_.barrier();
+  barrier.add(15);
+  const auto one = start(0);
+  const auto other = start(1);
+  auto mortal = start(mortal_member, kill_at(GetParam(), 1));
+  barrier.remove(15);
+  for (const int count : {2, 3, 40, 0}) {
+    const auto died = mortal->wait_gone();
+    ASSERT_TRUE(died && mortal->was_killed()) << "before count " << count;
+    barrier.remove(mortal_member);
+    ASSERT_TRUE(go_on({one.get(), other.get()}, 20));
+    EXPECT_LE(longest_gap(one->journal(), *died), go_on_ns);
+    EXPECT_LE(longest_gap(other->journal(), *died), go_on_ns);
+    expect_sound(mortal->journal(), true, "the killed member");
+    if (count != 0) mortal = start(mortal_member, kill_at(GetParam(), count));
+  }
+  const auto successor = start(mortal_member);
+  EXPECT_TRUE(go_on({one.get(), other.get(), successor.get()}, 20));
+  for (Peer* peer : {one.get(), other.get(), successor.get()}) {
+    peer->kill();
+    EXPECT_TRUE(peer->was_killed()) << "it gave up before";
+    expect_sound(peer->journal(), true, "a member");
+  }
+  EXPECT_EQ(one->journal().entry[0].number, 0U);
+  EXPECT_EQ(other->journal().entry[0].number, 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(At, MemberKilled, testing::Values("barrier.arriving", "barrier.updated"),
+                         [](const auto& of) { return of.param == "barrier.arriving" ? "arriving" : "updated"; });
+
+}  // namespace
+}  // namespace campipe::test

@@ -1,0 +1,148 @@
+// A process dies at each place where its death could leave something half done: between two stores to shared memory,
+// between a file's bytes and the note of how far it is. Successors reach the same place again, so each dies twice or
+// more.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "tests/faults/fault_rig.h"
+
+namespace campipe::test {
+namespace {
+
+constexpr int frames = 150;
+
+// Quick cameras: a death costs the same number of pictures as at 25 a second, but the test takes a quarter of the time.
+std::string quick_rig(const std::string& more = "") {
+  std::string yaml = "defaults:\n  drop_policy: block\n  encode: {gop: 10, bitrate: 1M}\n" + more +
+                     "  source: \"test://pattern?width=320&height=240&rate=100&frames=150\"\n"
+                     "  record: {path: \"{camera}.mp4\"}\nworkers: {count: 2}\ncameras:\n";
+  for (const std::string& name : fault_cameras) yaml += "  " + name + ": {}\n";
+  return yaml;
+}
+
+struct Death {
+  std::string place;
+  std::string failpoints;
+  std::vector<std::string> dies;        // "master", "worker", "publisher"
+  std::vector<std::string> whole = {};  // cameras that must have lost nothing
+};
+void PrintTo(const Death& death, std::ostream* out) { *out << death.failpoints; }
+
+int restarts(const nlohmann::json& report, const std::string& role) {
+  if (role != "worker") return report.at(role + "_restarts");
+  int sum = 0;
+  for (const auto& worker : report.at("workers")) sum += worker.at("restarts").get<int>();
+  return sum;
+}
+
+class Dies : public testing::TestWithParam<Death> {};
+
+TEST_P(Dies, AndNothingIsTornOrCountedTwice) {
+  const Death& death = GetParam();
+  RigRun rig(quick_rig(), {.failpoints = death.failpoints});
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  const auto report = rig.report();
+  EXPECT_EQ(check_books(report), "");
+  for (const std::string& role : death.dies) EXPECT_GE(restarts(report, role), 1) << role << rig.log();
+  for (const std::string& name : fault_cameras) {
+    SCOPED_TRACE(name);
+    const auto counts = report.at("cameras").at(name).at("frames");
+    const bool whole = std::ranges::count(death.whole, name) > 0;
+    const VideoFile recording = read_video(rig.file(name + ".mp4"));
+    EXPECT_EQ(check_pattern_recording(recording, whole), "");
+    EXPECT_EQ(recording.pictures.size(), counts.at("recorded").get<std::size_t>());
+    EXPECT_EQ(counts.at("encoded"), counts.at("recorded"));
+    EXPECT_EQ(counts.at("decoded"), frames);
+    if (!whole) continue;
+    EXPECT_EQ(recording.pictures.size(), std::size_t{frames}) << counts;
+  }
+}
+
+const std::vector<std::string> others_than_b_and_d{"a", "c"};
+
+INSTANTIATE_TEST_SUITE_P(
+    At, Dies,
+    testing::Values(
+        Death{"IngestPacket", "ingest.packet@b:60=kill", {"master"}, fault_cameras},
+        Death{"IngestPublished", "ingest.published@b:60=kill", {"master"}, fault_cameras},
+        Death{"RingWriterClaimed", "ring.writer.claimed:250=kill", {"master"}, fault_cameras},
+        Death{"RingWriterFilled", "ring.writer.filled:250=kill", {"master"}, fault_cameras},
+        Death{"RingWriterPublished", "ring.writer.published:250=kill", {"master"}, fault_cameras},
+        Death{"RingWriterIndexed", "ring.writer.indexed:250=kill", {"master"}, fault_cameras},
+        Death{"RingWriterHead", "ring.writer.head:250=kill", {"master"}, fault_cameras},
+        Death{"RingWriterReclaiming",
+              "stage.frame@b:60=kill,ring.writer.reclaiming:3=kill",
+              {"master", "worker"},
+              others_than_b_and_d},
+        Death{"StageFrame", "stage.frame@b:60=kill", {"worker"}, others_than_b_and_d},
+        Death{"StagePushed", "stage.pushed@b:60=kill", {"worker"}, others_than_b_and_d},
+        Death{"RingReaderAttaching", "ring.reader.attaching:3=kill,ingest.packet@a:60=kill", {"master", "worker"}},
+        Death{"RingReaderAttached", "ring.reader.attached:3=kill,ingest.packet@a:60=kill", {"master", "worker"}},
+        Death{"RingReaderLooked", "ring.reader.looked:120=kill", {"worker"}},
+        Death{"RingReaderLeased", "ring.reader.leased:120=kill", {"worker"}},
+        Death{"RingReaderUsed", "ring.reader.used:120=kill", {"worker"}},
+        Death{"RingReaderDone", "ring.reader.done:120=kill", {"worker"}},
+        Death{"RingReaderWaiting", "ring.reader.waiting:60=kill", {"worker"}},
+        Death{"PacketsWriterFilled", "packets.writer.filled:120=kill", {"worker"}},
+        Death{"PacketsWriterHead", "packets.writer.head:120=kill", {"worker"}},
+        Death{"PublisherPacket", "publisher.packet@b:60=kill", {"publisher"}, fault_cameras},
+        Death{"PublisherFlushed", "publisher.flushed@b:4=kill", {"publisher"}, fault_cameras},
+        Death{"PublisherCommitted", "publisher.committed@b:4=kill", {"publisher"}, fault_cameras},
+        Death{"PacketsReaderReleasing", "packets.reader.releasing:25=kill", {"publisher"}, fault_cameras},
+        Death{"PacketsReaderReleased", "packets.reader.released:25=kill", {"publisher"}, fault_cameras},
+        // The second arrival is at the barrier of the end.
+        Death{"BarrierAtTheEnd", "barrier.arriving:2=kill", {}, fault_cameras}),
+    [](const auto& one) { return one.param.place; });
+
+void expect_set_aside(RigRun& rig, const std::string& camera) {
+  EXPECT_EQ(rig.wait(), 3) << rig.log();
+  const auto report = rig.report();
+  EXPECT_EQ(check_books(report), "");
+  EXPECT_EQ(report.at("cameras").at(camera).at("state"), "failed");
+  EXPECT_THAT(std::string(report.at("cameras").at(camera).at("reason")), testing::HasSubstr("three times"));
+  EXPECT_THAT(rig.log(), testing::HasSubstr(camera + ": set aside"));
+  for (const std::string& name : fault_cameras) {
+    SCOPED_TRACE(name);
+    const VideoFile recording = read_video(rig.file(name + ".mp4"));
+    EXPECT_EQ(check_pattern_recording(recording, false), "");
+    if (name == camera) continue;
+    EXPECT_EQ(report.at("cameras").at(name).at("state"), "ended");
+    EXPECT_EQ(report.at("cameras").at(name).at("frames").at("decoded"), frames);
+    EXPECT_EQ(recording.pictures.back().code->number, frames - 1U) << "it did not go on to its end";
+  }
+}
+
+TEST(Faulting, DecoderIsSetAside) {
+  RigRun rig(quick_rig(), {.failpoints = "ingest.packet@c:20=segv"});
+  expect_set_aside(rig, "c");
+  EXPECT_EQ(rig.report().at("master_restarts"), 3);
+  for (const std::string name : {"a", "b", "d"}) {
+    EXPECT_EQ(check_pattern_recording(read_video(rig.file(name + ".mp4")), true), "") << name;
+  }
+}
+
+TEST(Faulting, FilterOrEncoderIsSetAside) {
+  RigRun rig(quick_rig(), {.failpoints = "stage.frame@c:20=segv"});
+  expect_set_aside(rig, "c");
+  EXPECT_EQ(rig.camera("a").at("worker_restarts"), 3);
+  for (const std::string name : {"b", "d"}) {
+    EXPECT_EQ(check_pattern_recording(read_video(rig.file(name + ".mp4")), true), "") << name;
+  }
+}
+
+TEST(Faulting, RecordingIsSetAside) {
+  // From the fifth packet that it takes: every successor faults on what its predecessor left.
+  RigRun rig(quick_rig(), {.failpoints = "publisher.packet@c:5=segv"});
+  EXPECT_EQ(rig.wait(), 3) << rig.log();
+  EXPECT_EQ(rig.camera("c").at("state"), "failed");
+  EXPECT_EQ(rig.report().at("publisher_restarts"), 3);
+  EXPECT_EQ(check_books(rig.report()), "");
+  for (const std::string name : {"a", "b", "d"}) {
+    EXPECT_EQ(rig.camera(name).at("frames").at("recorded"), frames);
+    EXPECT_EQ(check_pattern_recording(read_video(rig.file(name + ".mp4")), true), "") << name;
+  }
+}
+
+}  // namespace
+}  // namespace campipe::test

@@ -1,0 +1,37 @@
+// The rig that the tests of faults disturb: four cameras on two workers (a and c on 0, b and d on 1), test patterns
+// of 25 pictures a second, recorded with a key frame every ten.
+#pragma once
+
+#include <string>
+
+#include "tests/integration/recording.h"
+#include "tests/integration/rig_run.h"
+
+namespace campipe::test {
+
+inline const std::vector<std::string> fault_cameras{"a", "b", "c", "d"};
+inline constexpr int group = 10;
+
+// `frames`: of each pattern, 0: without end. `policy`: of every camera.
+inline std::string fault_rig(int frames, const std::string& policy = "block") {
+  std::string yaml = "defaults:\n  drop_policy: " + policy +
+                     "\n  queue_size: 32\n  encode: {gop: 10, bitrate: 1M}\n"
+                     "  source: \"test://pattern?width=320&height=240&rate=25&frames=" +
+                     std::to_string(frames) + "\"\n  record: {path: \"{camera}.mp4\"}\nworkers: {count: 2}\ncameras:\n";
+  for (const std::string& name : fault_cameras) yaml += "  " + name + ": {}\n";
+  return yaml;
+}
+
+// All cameras record: something of each is in its file.
+inline bool wait_until_recording(RigRun& rig) {
+  constexpr std::uintmax_t header = 2000;
+  bool all = true;
+  for (const std::string& name : fault_cameras) all = all && rig.wait_for_growth(name + ".mp4", header);
+  return all;
+}
+
+inline std::uint64_t dropped(const nlohmann::json& camera, const std::string& cause) {
+  return camera.at("frames").at("dropped").value(cause, std::uint64_t{0});
+}
+
+}  // namespace campipe::test

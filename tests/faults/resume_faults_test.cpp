@@ -1,0 +1,89 @@
+// The master dies while it reads files: its successor goes on with the very next picture, wherever in a group of
+// pictures that was, and whatever the container's seeking is like.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/faults/fault_rig.h"
+#include "tests/integration/clips.h"
+
+namespace campipe::test {
+namespace {
+
+constexpr int clip_frames = 48;
+
+struct Kind {
+  std::string title;
+  ClipSpec clip;
+  int threads = 1;
+};
+void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.title; }
+
+class Resumed : public testing::TestWithParam<Kind> {};
+
+TEST_P(Resumed, FileGoesOnWithTheNextPicture) {
+  const Kind& kind = GetParam();
+  if (!can_encode(kind.clip.encoder)) GTEST_SKIP() << "no encoder " << kind.clip.encoder;
+  const TemporaryFolder clips;
+  ClipSpec clip = kind.clip;
+  clip.frames = clip_frames;
+  make_clip(clips.path(), clip);
+  const auto expected = times_of(clip);
+  const std::string camera = "{source: \"" + (clips.path() / clip.name).string() +
+                             "\", pace: fast, decode: {threads: " + std::to_string(kind.threads) +
+                             "}, record: {path: \"{camera}.mp4\"}}";
+  // Groups have 12 pictures: deaths all around the beginning of one.
+  for (const int death : {26, 34, 35, 36, 37}) {
+    SCOPED_TRACE("death at packet " + std::to_string(death));
+    RigRun rig("cameras: {cam: " + camera + "}", {.failpoints = "ingest.published:" + std::to_string(death) + "=kill"});
+    ASSERT_EQ(rig.wait(), 0) << rig.log();
+    EXPECT_EQ(check_books(rig.report()), "");
+    EXPECT_GE(rig.report().at("master_restarts"), 1);
+    const VideoFile recording = read_video(rig.file("cam.mp4"));
+    EXPECT_EQ(check_pattern_recording(recording, true), "");
+    ASSERT_EQ(recording.pictures.size(), std::size_t{clip_frames});
+    const auto times = times_of(recording);
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      ASSERT_NEAR(static_cast<double>(times[i]), static_cast<double>(expected[i]), 1e6) << i;
+    }
+  }
+}
+
+// A loop has no place to go back to: it begins again, and time goes on.
+TEST(ResumedLoop, BeginsAgainAndGoesOnInTime) {
+  for (const std::string name : {"a.mp4", "a.h264"}) {
+    SCOPED_TRACE(name);
+    const TemporaryFolder clips;
+    make_clip(clips.path(), {.name = name, .frames = 20});
+    RigRun rig(
+        "cameras: {cam: {source: \"" + (clips.path() / name).string() + "\", loop: true, record: {path: cam.mp4}}}",
+        {.arguments = {"--duration", "3s"}, .failpoints = "ingest.published:27=kill"});
+    ASSERT_EQ(rig.wait(), 0) << rig.log();
+    EXPECT_EQ(check_books(rig.report()), "");
+    const VideoFile recording = read_video(rig.file("cam.mp4"));
+    const auto numbers = numbers_of(recording);
+    ASSERT_GT(numbers.size(), 40U) << rig.log();
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      ASSERT_EQ(numbers[i], static_cast<std::int64_t>(i % 27 % 20)) << i;
+      if (i > 0) {
+        ASSERT_GT(recording.pictures[i].pts, recording.pictures[i - 1].pts) << i;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, Resumed,
+    testing::Values(Kind{"Mp4", {.name = "a.mp4"}}, Kind{"Mp4BFrames", {.name = "a.mp4", .b_frames = 3}},
+                    Kind{"MkvBFramesIrregularFourThreads",
+                         {.name = "a.mkv", .b_frames = 3, .times_ms = irregular_times(clip_frames, 500)},
+                         4},
+                    Kind{"TransportStream", {.name = "a.ts", .b_frames = 3}}, Kind{"RawH264", {.name = "a.h264"}},
+                    Kind{"RawH264BFrames", {.name = "a.h264", .b_frames = 2}},
+                    Kind{"Mpeg4AviBFrames", {.name = "a.avi", .encoder = "mpeg4", .b_frames = 2}},
+                    Kind{"ProgramStream", {.name = "a.mpg", .encoder = "mpeg2video", .b_frames = 2}},
+                    Kind{"Mpeg4Avi", {.name = "a.avi", .encoder = "mpeg4"}}),
+    [](const auto& one) { return one.param.title; });
+
+}  // namespace
+}  // namespace campipe::test

@@ -1,0 +1,211 @@
+// Processes of a running rig are killed and stopped. The promise: frames flow again within two seconds, nobody else
+// notices, each camera's recording stays one playable file, and every frame is accounted for.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "tests/faults/fault_rig.h"
+
+namespace campipe::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr double promised_recovery = 2.0;  // s
+
+struct Blow {
+  std::string title;
+  std::vector<std::string> roles;
+  int signal = SIGKILL;
+};
+void PrintTo(const Blow& blow, std::ostream* out) { *out << blow.title; }
+
+bool hits(const Blow& blow, const std::string& role) { return std::ranges::count(blow.roles, role) > 0; }
+std::string worker_of(std::size_t camera) { return "worker " + std::to_string(camera % 2); }
+
+// Strikes all at once; returns when that was, and waits for the successors.
+std::int64_t strike(RigRun& rig, const Blow& blow) {
+  std::vector<pid_t> victims;
+  for (const std::string& role : blow.roles) victims.push_back(rig.pid_of(role));
+  const std::int64_t when = utc_now_ns();
+  for (const pid_t pid : victims) ::kill(pid, blow.signal);
+  for (std::size_t i = 0; i < victims.size(); ++i) rig.successor_of(blow.roles[i], victims[i]);
+  return when;
+}
+
+// Waits until every file has grown by `times` fragments.
+bool wait_for_flow(RigRun& rig, int times) {
+  for (; times > 0; --times) {
+    std::vector<std::uintmax_t> sizes;
+    for (const std::string& name : fault_cameras) sizes.push_back(rig.size(name + ".mp4"));
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (!rig.wait_for_growth(fault_cameras[i] + ".mp4", sizes[i])) return false;
+    }
+  }
+  return true;
+}
+
+void expect_good_files(const RigRun& rig) {
+  const auto report = rig.report();
+  EXPECT_EQ(check_books(report), "");
+  for (const std::string& name : fault_cameras) {
+    SCOPED_TRACE(name);
+    const auto& camera = report.at("cameras").at(name);
+    const VideoFile recording = read_video(rig.file(name + ".mp4"));
+    EXPECT_EQ(check_pattern_recording(recording, false), "");
+    EXPECT_EQ(recording.pictures.size(), camera.at("frames").at("recorded").get<std::size_t>());
+    EXPECT_EQ(camera.at("frames").at("recorded"), camera.at("frames").at("encoded"));
+    EXPECT_FALSE(std::filesystem::exists(rig.file(name + "-1.mp4"))) << "the recording was broken in two";
+    EXPECT_EQ(camera.at("state"), "ended");
+  }
+}
+
+class Struck : public testing::TestWithParam<Blow> {};
+
+// Policy `drop`, as with live cameras: what is captured while nobody takes it is lost, so the gap in the capture
+// times of the recording is the time without frames.
+TEST_P(Struck, FramesFlowAgainWithinTwoSeconds) {
+  const Blow& blow = GetParam();
+  RigRun rig(fault_rig(0, "drop"));
+  ASSERT_TRUE(wait_until_recording(rig)) << rig.log();
+  const std::int64_t when = strike(rig, blow);
+  ASSERT_TRUE(wait_for_flow(rig, 1)) << rig.log();
+  // Files grow by whole fragments of 0.4 s.
+  EXPECT_LE(static_cast<double>(utc_now_ns() - when) / 1e9, promised_recovery + 0.6);
+  ASSERT_TRUE(wait_for_flow(rig, 2)) << rig.log();
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  expect_good_files(rig);
+  for (std::size_t i = 0; i < fault_cameras.size(); ++i) {
+    SCOPED_TRACE(fault_cameras[i]);
+    const VideoFile recording = read_video(rig.file(fault_cameras[i] + ".mp4"));
+    EXPECT_LE(largest_gap(recording, when), promised_recovery) << rig.log();
+    const bool untouched = !hits(blow, "master") && !hits(blow, worker_of(i));
+    EXPECT_EQ(check_pattern_recording(recording, untouched), "");
+    const auto camera = rig.camera(fault_cameras[i]);
+    EXPECT_TRUE(!untouched || camera.at("frames").at("dropped").empty()) << camera;
+    EXPECT_EQ(camera.at("worker_restarts"), hits(blow, worker_of(i)) ? 1 : 0);
+  }
+  EXPECT_EQ(rig.report().at("master_restarts"), hits(blow, "master") ? 1 : 0);
+  EXPECT_EQ(rig.report().at("publisher_restarts"), hits(blow, "publisher") ? 1 : 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    By, Struck,
+    testing::Values(Blow{"KilledWorker", {"worker 0"}}, Blow{"StoppedWorker", {"worker 1"}, SIGSTOP},
+                    Blow{"KilledMaster", {"master"}}, Blow{"StoppedMaster", {"master"}, SIGSTOP},
+                    Blow{"KilledPublisher", {"publisher"}}, Blow{"StoppedPublisher", {"publisher"}, SIGSTOP},
+                    Blow{"KilledWorkerAndPublisher", {"worker 0", "publisher"}},
+                    Blow{"KilledMasterAndWorker", {"master", "worker 1"}},
+                    Blow{"KilledAllButTheSupervisor", {"master", "worker 0", "worker 1", "publisher"}}),
+    [](const auto& one) { return one.param.title; });
+
+// Policy `block`: the source waits, so only what the dead process had in its hands is lost.
+TEST(Killed, WorkerCostsOnlyWhatItHadInHands) {
+  RigRun rig(fault_rig(150));
+  ASSERT_TRUE(wait_until_recording(rig)) << rig.log();
+  strike(rig, {"", {"worker 0"}});
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  expect_good_files(rig);
+  for (const std::string name : {"b", "d"}) {
+    EXPECT_EQ(check_pattern_recording(read_video(rig.file(name + ".mp4")), true), "") << name;
+    EXPECT_EQ(rig.camera(name).at("frames").at("recorded"), 150);
+  }
+  for (const std::string name : {"a", "c"}) {
+    const auto camera = rig.camera(name);
+    EXPECT_EQ(camera.at("frames").at("decoded"), 150) << name;
+    EXPECT_EQ(camera.at("frames").at("encoded").get<std::uint64_t>() + dropped(camera, "worker_lost"), 150U) << name;
+    EXPECT_LE(dropped(camera, "worker_lost"), 50U) << name;
+    EXPECT_EQ(camera.at("worker_restarts"), 1) << name;
+  }
+}
+
+TEST(Killed, MasterGoesOnWithTheNextNumber) {
+  RigRun rig(fault_rig(150));
+  ASSERT_TRUE(wait_until_recording(rig)) << rig.log();
+  strike(rig, {"", {"master"}});
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  expect_good_files(rig);
+  for (const std::string& name : fault_cameras) {
+    const VideoFile recording = read_video(rig.file(name + ".mp4"));
+    EXPECT_EQ(check_pattern_recording(recording, true), "") << name;
+    EXPECT_EQ(recording.pictures.size(), 150U) << name;
+  }
+}
+
+TEST(Killed, PublisherLosesNothingAndWritesNothingTwice) {
+  RigRun rig(fault_rig(150));
+  ASSERT_TRUE(wait_until_recording(rig)) << rig.log();
+  pid_t publisher = rig.pid_of("publisher");
+  for (int time = 0; time < 2; ++time) {
+    ::kill(publisher, SIGKILL);
+    publisher = rig.successor_of("publisher", publisher);
+    ASSERT_TRUE(rig.wait_for_growth("a.mp4", rig.size("a.mp4"))) << rig.log();
+  }
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  expect_good_files(rig);
+  for (const std::string& name : fault_cameras) {
+    const VideoFile recording = read_video(rig.file(name + ".mp4"));
+    EXPECT_EQ(check_pattern_recording(recording, true), "") << name;
+    EXPECT_EQ(recording.pictures.size(), 150U) << name;
+  }
+}
+
+// A master that waits for a worker (policy `block`, which must not be stuck for ever) dies meanwhile.
+TEST(Killed, MasterThatWaitsForASlowWorker) {
+  RigRun rig(
+      "cameras:\n  cam:\n    source: \"test://pattern?width=640&height=480&frames=120\"\n    pace: fast\n"
+      "    encode: {preset: veryslow, latency: normal, gop: 10}\n    record: {path: cam.mp4}\n");
+  ASSERT_TRUE(rig.wait_for_growth("cam.mp4", 2000)) << rig.log();
+  strike(rig, {"", {"master"}});
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_books(rig.report()), "");
+  const VideoFile recording = read_video(rig.file("cam.mp4"));
+  EXPECT_EQ(check_pattern_recording(recording, true), "");
+  EXPECT_EQ(recording.pictures.size(), 120U);
+}
+
+TEST(Killed, WorkerWhileDraining) {
+  RigRun rig(fault_rig(0));
+  ASSERT_TRUE(wait_until_recording(rig)) << rig.log();
+  const pid_t worker = rig.pid_of("worker 0");
+  ::kill(worker, SIGSTOP);  // so that it cannot have drained before it is killed
+  rig.signal(SIGTERM);
+  ASSERT_TRUE(eventually([&] { return rig.log().find("ending (stopped)") != std::string::npos; }));
+  ::kill(worker, SIGKILL);
+  ASSERT_EQ(rig.wait(seconds(8)), 0) << rig.log();
+  expect_good_files(rig);
+  for (const std::string name : {"b", "d"}) {
+    EXPECT_EQ(check_pattern_recording(read_video(rig.file(name + ".mp4")), true), "") << name;
+  }
+}
+
+// The waits that the log tells for a process that dies again and again; whole lines only, the last may be half written.
+std::vector<double> waits_in(const std::string& log, const std::string& role) {
+  std::vector<double> waits;
+  const std::string died = role + " died";
+  const std::string again = "it starts again ";
+  for (auto at = log.find(died); at != std::string::npos; at = log.find(died, at + 1)) {
+    const auto end = log.find('\n', at);
+    const auto told = log.find(again, at);
+    if (end == std::string::npos || told > end) break;
+    const std::string wait = log.substr(told + again.size(), end - told - again.size());
+    waits.push_back(wait.starts_with("in ") ? std::stod(wait.substr(3)) : 0);
+  }
+  return waits;
+}
+
+// Processes that die at once, again and again, must not eat the machine: each wait is longer than the one before.
+TEST(Restarts, ComeAtGrowingIntervals) {
+  RigRun rig(fault_rig(0), {.failpoints = "barrier.arriving=kill"});
+  ASSERT_TRUE(eventually([&] { return waits_in(rig.log(), "publisher").size() >= 5; })) << rig.log();
+  const std::vector<double> waits = waits_in(rig.log(), "publisher");
+  EXPECT_EQ(waits[0], 0);
+  EXPECT_GE(waits[1], 0.2);
+  for (std::size_t i = 2; i < waits.size(); ++i) EXPECT_NEAR(waits[i], 2 * waits[i - 1], 0.02) << i;
+  rig.signal(SIGINT);
+  EXPECT_EQ(rig.wait(), 3) << "no camera delivered anything";
+}
+
+}  // namespace
+}  // namespace campipe::test

@@ -1,0 +1,223 @@
+// The other process in the tests of deaths: reader or writer of a ring, or member of a barrier, until the failpoint
+// that its environment names kills it. Handles come over the channel; what it is delivered it notes in its journal.
+//
+//   ring_peer PARENT_PID frame-reader PLACE block|drop QUEUE HOLD
+//   ring_peer PARENT_PID frame-writer EPOCH BASE FRAMES
+//   ring_peer PARENT_PID packet-reader BATCH
+//   ring_peer PARENT_PID packet-writer EPOCH BASE PACKETS
+//   ring_peer PARENT_PID barrier MEMBER PHASE
+#include "tests/faults/ring_peer.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <deque>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "ipc/channel.h"
+#include "ipc/frame_ring.h"
+#include "ipc/packet_ring.h"
+#include "ipc/rig_page.h"
+#include "tests/unit/ring_test_support.h"
+
+namespace campipe::test {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+constexpr auto patience = seconds(20);
+constexpr auto pace = microseconds(500);
+
+unsigned number_of(const std::string& text) { return static_cast<unsigned>(std::stoul(text)); }
+
+Message await_message(Channel& channel, const std::string& type) {
+  const Deadline deadline = after(patience);
+  while (Clock::now() < deadline) {
+    if (auto message = channel.receive()) {
+      if (message->type != type) throw Error("got '" + message->type + "' for '" + type + "'");
+      return std::move(*message);
+    }
+    if (channel.closed()) throw Error("the test closed the channel");
+    pollfd readable{channel.fd(), POLLIN, 0};
+    ::poll(&readable, 1, 100);
+  }
+  throw Error("no '" + type + "' came");
+}
+
+class Note {
+ public:
+  explicit Note(Journal& journal) : journal_(&journal) {}
+
+  // Returns the entry's place.
+  std::size_t add(std::uint64_t number, bool whole) {
+    const std::size_t at = journal_->count.load();
+    if (at == Journal::capacity) throw Error("the journal is full");
+    journal_->entry[at] = {number, now_ns(), whole ? 0U : 1U};
+    journal_->count.store(at + 1);
+    return at;
+  }
+  void torn(std::size_t at) { journal_->entry[at].torn = 1; }
+  void end(bool in_order) {
+    journal_->ended_at = now_ns();
+    journal_->end = in_order ? JournalEnd::ended : JournalEnd::writer_gone;
+    journal_->rings.fetch_add(1);
+  }
+
+ private:
+  Journal* journal_;
+};
+
+struct Held {
+  FrameRingReader::Lease lease;
+  std::size_t noted;
+};
+
+// True: the ring ended; false: its writer is gone.
+bool read_ring(FrameRingReader& reader, Note& note, std::size_t hold) {
+  std::deque<Held> held;
+  for (;;) {
+    FrameRingReader::Lease lease;
+    const auto next = reader.next(lease, after(patience));
+    if (next == FrameRingReader::Next::timeout) throw Error("no frame came");
+    if (next != FrameRingReader::Next::frame) return next == FrameRingReader::Next::ended;
+    const std::size_t noted = note.add(lease.number, intact(lease));
+    held.push_back({std::move(lease), noted});
+    if (held.size() < hold) continue;
+    if (!intact(held.front().lease)) note.torn(held.front().noted);
+    held.pop_front();
+  }
+}
+
+// One ring after the other, as long as writers die.
+int read_frames(Channel& channel, Journal& journal, const Arguments& arguments) {
+  const unsigned place = number_of(arguments.at(0));
+  Note note(journal);
+  for (;;) {
+    Message message = await_message(channel, "ring");
+    FrameRingReader reader(FrameRingMemory::open(std::move(message.fds.at(0)), std::move(message.fds.at(1)),
+                                                 FrameRingMemory::Role::reader),
+                           place, std::chrono::nanoseconds(0));
+    reader.attach(arguments.at(1) == "block", number_of(arguments.at(2)));
+    const bool in_order = read_ring(reader, note, number_of(arguments.at(3)));
+    note.end(in_order);
+    if (in_order) return 0;
+  }
+}
+
+int write_frames(Channel& channel, const Arguments& arguments) {
+  const std::uint64_t base = std::stoull(arguments.at(1));
+  const std::uint64_t last = base + std::stoull(arguments.at(2));
+  const auto memory = FrameRingMemory::create(
+      {.slots = ring_slots, .slot_bytes = picture_bytes, .epoch = std::stoull(arguments.at(0)), .base = base});
+  FrameRingWriter writer(memory);
+  if (!channel.send("ring", {}, {memory->control_fd(), memory->pixel_fd()})) return 4;
+  await_message(channel, "go");
+  for (std::uint64_t number = base + 1; number <= last; ++number) {
+    unsigned recalled = 0;
+    if (!writer.wait_for_room(after(patience), never)) throw Error("there was no room");
+    if (!write_frame(writer, number, recalled)) throw Error("a slot stays held");
+    writer.sleep_until(after(pace), never);
+  }
+  writer.close();
+  return 0;
+}
+
+// Gives packets back `batch` at a time; at the end of the ring, what is left.
+int read_packets(Channel& channel, Journal& journal, const Arguments& arguments) {
+  Message message = await_message(channel, "ring");
+  PacketRingReader reader(PacketRingMemory::open(std::move(message.fds.at(0))));
+  const unsigned batch = number_of(arguments.at(0));
+  Note note(journal);
+  std::deque<std::pair<PacketView, std::uint64_t>> kept;
+  const auto release = [&] {
+    if (kept.empty()) return;
+    for (const auto& [packet, number] : kept) {
+      if (!has_pattern(packet.data, number)) throw Error("packet " + std::to_string(number) + " was overwritten");
+    }
+    journal.releasing = kept.back().second;
+    reader.release_through(kept.back().second);
+    journal.released = kept.back().second;
+    kept.clear();
+  };
+  for (;;) {
+    PacketView packet;
+    std::uint64_t number = 0;
+    const auto next = reader.next(packet, number, after(patience));
+    if (next == PacketRingReader::Next::timeout) throw Error("no packet came");
+    if (next != PacketRingReader::Next::packet) {
+      release();
+      note.end(next == PacketRingReader::Next::ended);
+      return 0;
+    }
+    const bool whole = packet.data.size() == packet_size(number) && packet.dts == pts_of(number);
+    note.add(number, whole && has_pattern(packet.data, number));
+    kept.emplace_back(packet, number);
+    if (kept.size() == batch) release();
+  }
+}
+
+int write_packets(Channel& channel, const Arguments& arguments) {
+  const std::uint64_t base = std::stoull(arguments.at(1));
+  const std::uint64_t last = base + std::stoull(arguments.at(2));
+  const auto memory = PacketRingMemory::create(packet_capacity, std::stoull(arguments.at(0)), base);
+  PacketRingWriter writer(memory);
+  if (!channel.send("ring", {}, {memory->fd()})) return 4;
+  await_message(channel, "go");
+  std::vector<std::uint8_t> bytes;
+  for (std::uint64_t number = base + 1; number <= last; ++number) {
+    bytes.resize(packet_size(number));
+    fill_pattern(bytes, number);
+    if (!writer.push(packet_of(number, bytes), after(patience), never)) throw Error("there was no room");
+  }
+  writer.close();
+  return 0;
+}
+
+// Meets phase after phase until it is killed.
+int meet(Channel& channel, Journal& journal, const Arguments& arguments) {
+  Message message = await_message(channel, "page");
+  const RigPage page = RigPage::open(std::move(message.fds.at(0)));
+  Barrier barrier = page.barrier();
+  const unsigned member = number_of(arguments.at(0));
+  Note note(journal);
+  for (std::uint32_t phase = number_of(arguments.at(1));; ++phase) {
+    barrier.arrive(member, phase);
+    if (barrier.wait(phase, after(patience)) != 0) throw Error("somebody is missing");
+    note.add(phase, true);
+    std::this_thread::sleep_for(pace);
+  }
+}
+
+int run(const std::string& role, const Arguments& arguments) {
+  Channel channel((UniqueFd(channel_fd)));
+  const Mapping mapping(journal_fd, Mapping::Access::read_write);
+  auto& journal = *std::launder(reinterpret_cast<Journal*>(mapping.bytes().data()));
+  if (role == "frame-reader") return read_frames(channel, journal, arguments);
+  if (role == "frame-writer") return write_frames(channel, arguments);
+  if (role == "packet-reader") return read_packets(channel, journal, arguments);
+  if (role == "packet-writer") return write_packets(channel, arguments);
+  if (role == "barrier") return meet(channel, journal, arguments);
+  return 2;
+}
+
+}  // namespace
+}  // namespace campipe::test
+
+int main(int count, char** values) {
+  const std::vector<std::string> all(values, values + count);
+  if (all.size() < 3) return 2;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (std::to_string(::getppid()) != all[1]) return 2;  // it died before we asked to be told
+  try {
+    return campipe::test::run(all[2], {all.begin() + 3, all.end()});
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "ring_peer %s: %s\n", all[2].c_str(), error.what());
+    return 3;
+  }
+}

@@ -1,0 +1,199 @@
+// The program as a user meets it: options, messages, exit status, the table on a terminal.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fstream>
+
+#include "tests/integration/clips.h"
+#include "tests/integration/recording.h"
+#include "tests/integration/rig_run.h"
+
+namespace campipe::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::MatchesRegex;
+
+const std::string two_cameras =
+    "workers: {count: 2}\ncameras:\n  dock: {source: \"test://pattern?frames=10\", record: {path: dock.mp4}}\n"
+    "  belt: {source: \"test://pattern?frames=10\"}\n";
+
+TEST(CommandLine, TellsItsVersion) {
+  const Answer answer = ask({"--version"});
+  EXPECT_EQ(answer.status, 0);
+  EXPECT_EQ(answer.output, std::string("campipe ") + CAMPIPE_VERSION + "\n");
+}
+
+TEST(CommandLine, HelpNamesEveryOption) {
+  const Answer answer = ask({"--help"});
+  EXPECT_EQ(answer.status, 0);
+  for (const char* option : {"--config", "--check", "--plan", "--duration", "--report", "--log-level", "--devices",
+                             "--version", "Exit status"}) {
+    EXPECT_THAT(answer.output, HasSubstr(option));
+  }
+}
+
+TEST(CommandLine, TellsWhatTheMachineOffers) {
+  const Answer answer = ask({"--devices"});
+  EXPECT_EQ(answer.status, 0);
+  for (const char* text : {"CPU: ", "h264", "libx264: works", "ring memory host: works", "GPU"}) {
+    EXPECT_THAT(answer.output, HasSubstr(text));
+  }
+}
+
+struct Misuse {
+  std::vector<std::string> command;
+  std::string message;
+};
+
+TEST(CommandLine, RefusesMisuse) {
+  const std::vector<Misuse> cases{
+      {{"--nonsense"}, "--nonsense"},
+      {{"--config", "rig.yaml", "--duration", "soon"}, "soon"},
+      {{"--config", "rig.yaml", "--log-level", "loud"}, "loud"},
+      {{"--config"}, "--config"},
+      {{"--check"}, "--config"},
+      {{"--duration", "3s"}, "--config"},
+      {{"rig.yaml"}, "rig.yaml"},
+      {{"--config", "missing.yaml"}, "missing.yaml"},
+      {{"--config", "rig.yaml", "--report", "missing/report.json"}, "missing/report.json"},
+      {{"--config", "rig.yaml", "--report", "tmp"}, "tmp"},
+  };
+  for (const Misuse& misuse : cases) {
+    const Answer answer = ask(misuse.command, two_cameras);
+    SCOPED_TRACE(testing::PrintToString(misuse.command));
+    EXPECT_EQ(answer.status, 2) << answer.errors;
+    EXPECT_THAT(answer.errors, HasSubstr(misuse.message));
+  }
+}
+
+TEST(CommandLine, RolesAreNotForPeople) {
+  for (const char* role : {"master", "publisher", "worker"}) {
+    const Answer answer = ask({role});
+    EXPECT_EQ(answer.status, 2);
+    EXPECT_THAT(answer.errors, HasSubstr("campipe --config FILE"));
+  }
+}
+
+TEST(CommandLine, CheckStartsNothing) {
+  RigOptions options;
+  options.command = {"--config", "rig.yaml", "--check"};
+  RigRun run(two_cameras, options);
+  EXPECT_EQ(run.wait(), 0) << run.log();
+  EXPECT_EQ(run.log(), "");
+  EXPECT_FALSE(std::filesystem::exists(run.file("dock.mp4")));
+}
+
+TEST(CommandLine, CheckTellsEveryMistakeWithItsPlace) {
+  const Answer answer = ask({"--config", "rig.yaml", "--check"},
+                            "cameras:\n  dock:\n    source: \"test://pattern\"\n    filters:\n"
+                            "      - resize: {widht: 64, height: 64}\n    encode: {preset: warp}\n  belt: {}\n");
+  EXPECT_EQ(answer.status, 2);
+  EXPECT_THAT(answer.errors,
+              HasSubstr("rig.yaml:5:18: cameras.dock.filters[0].resize.widht: unknown key, did you mean 'width'?"));
+  EXPECT_THAT(answer.errors, HasSubstr("rig.yaml:6:22: cameras.dock.encode.preset: "));
+  EXPECT_THAT(answer.errors, HasSubstr("rig.yaml:7:3: cameras.belt: missing key 'source'"));
+  EXPECT_EQ(answer.status, ask({"--config", "rig.yaml"}, "cameras: {}").status);
+}
+
+TEST(CommandLine, PlanShowsThePlacement) {
+  const Answer answer = ask({"--config", "rig.yaml", "--plan"}, two_cameras);
+  EXPECT_EQ(answer.status, 0);
+  EXPECT_THAT(answer.output, MatchesRegex("worker 0 .*cameras: dock\nworker 1 .*cameras: belt\n"));
+}
+
+TEST(CommandLine, DurationEndsARun) {
+  const auto begin = Clock::now();
+  RigRun rig("cameras: {cam: {source: \"test://pattern?width=320&height=240\", record: {path: cam.mp4}}}",
+             {.arguments = {"--duration", "1500ms"}});
+  EXPECT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(1500));
+  EXPECT_EQ(rig.report().at("exit"), "duration");
+  EXPECT_EQ(check_pattern_recording(read_video(rig.file("cam.mp4")), true), "");
+}
+
+// Three cameras: text instead of a video, a video that is cut in its midst, and a good one.
+TEST(Cameras, ThatCannotBeReadFailAlone) {
+  const TemporaryFolder clips;
+  make_clip(clips.path(), {.name = "good.mp4", .frames = 40});
+  make_clip(clips.path(), {.name = "whole.mkv", .frames = 40});
+  const std::string folder = clips.path().string() + "/";
+  std::filesystem::resize_file(folder + "whole.mkv", std::filesystem::file_size(folder + "whole.mkv") / 2);
+  std::ofstream(folder + "text.mp4") << "this is not a video\n";
+  std::ofstream(folder + "empty.mp4");
+  std::string yaml = "defaults: {pace: fast, record: {path: \"{camera}.mp4\"}}\ncameras:\n";
+  for (const std::string name : {"text.mp4", "empty.mp4", "whole.mkv", "good.mp4"}) {
+    yaml += "  " + name.substr(0, name.find('.')) + ": {source: \"" + folder + name + "\"}\n";
+  }
+  RigRun rig(yaml);
+  EXPECT_EQ(rig.wait(), 3) << rig.log();
+  EXPECT_EQ(check_books(rig.report()), "");
+  for (const std::string name : {"text", "empty"}) {
+    EXPECT_EQ(rig.camera(name).at("state"), "failed");
+    EXPECT_THAT(rig.log(), HasSubstr(name + ": cannot "));
+    EXPECT_FALSE(std::filesystem::exists(rig.file(name + ".mp4")));
+  }
+  EXPECT_EQ(check_pattern_recording(read_video(rig.file("good.mp4")), true), "");
+  EXPECT_EQ(rig.camera("good").at("frames").at("recorded"), 40);
+  EXPECT_EQ(rig.camera("whole").at("state"), "ended");
+  EXPECT_GE(rig.camera("whole").at("frames").at("recorded"), 5);
+}
+
+// Noise in the midst of a file costs the pictures that it hits, and not the camera.
+TEST(Cameras, SurviveDamagedFiles) {
+  const TemporaryFolder clips;
+  make_clip(clips.path(), {.name = "a.ts", .frames = 100, .b_frames = 2});
+  const std::string file = (clips.path() / "a.ts").string();
+  {
+    std::fstream out(file, std::ios::in | std::ios::out | std::ios::binary);
+    out.seekp(static_cast<std::streamoff>(std::filesystem::file_size(file) / 3));
+    std::uint32_t random = 7;
+    for (int i = 0; i < 20'000; ++i) out.put(static_cast<char>((random = random * 1664525 + 1013904223) >> 24));
+  }
+  for (const int threads : {1, 4}) {
+    RigRun rig("cameras: {cam: {source: \"" + file + "\", pace: fast, decode: {threads: " + std::to_string(threads) +
+               "}, record: {path: cam.mp4}}}");
+    EXPECT_EQ(rig.wait(), 0) << rig.log();
+    EXPECT_EQ(check_books(rig.report()), "");
+    EXPECT_EQ(rig.report().at("master_restarts"), 0);
+    const VideoFile recording = read_video(rig.file("cam.mp4"));
+    EXPECT_GT(recording.pictures.size(), 50U);
+    EXPECT_EQ(recording.complaints, 0) << recording.text;
+  }
+}
+
+const std::string endless =
+    "cameras: {cam: {source: \"test://pattern?width=320&height=240\", record: {path: cam.mp4}}}";
+
+TEST(Status, IsATableOnATerminal) {
+  RigRun rig(endless, {.terminal = true});
+  const auto count = [&](const std::string& text) {
+    const std::string drawn = rig.log();
+    int found = 0;
+    for (auto at = drawn.find(text); at != std::string::npos; at = drawn.find(text, at + 1)) ++found;
+    return found;
+  };
+  // Three lines: head, camera, running time; each drawing goes back over the one before.
+  ASSERT_TRUE(eventually([&] { return count("\x1b[3A\x1b[J") >= 3; })) << rig.log();
+  EXPECT_GE(count("camera "), 3);
+  EXPECT_GE(count("running 0:00:0"), 3);
+  EXPECT_THAT(rig.log(), HasSubstr("cam: recording to cam.mp4"));
+  rig.signal(SIGINT);
+  EXPECT_EQ(rig.wait(), 0);
+  EXPECT_TRUE(eventually([&] { return rig.log().rfind("ended") != std::string::npos; }));
+}
+
+TEST(Status, IsALineEveryTenSecondsElsewhere) {
+  RigRun rig(endless);
+  const auto begin = Clock::now();
+  ASSERT_TRUE(eventually([&] { return rig.log().find("fps in") != std::string::npos; })) << rig.log();
+  EXPECT_NEAR(std::chrono::duration<double>(Clock::now() - begin).count(), 10, 1.5);
+  EXPECT_THAT(rig.log(), HasSubstr("cam: running, 2"));
+  EXPECT_EQ(rig.log().find('\x1b'), std::string::npos);
+  rig.signal(SIGINT);
+  EXPECT_EQ(rig.wait(), 0);
+}
+
+}  // namespace
+}  // namespace campipe::test

@@ -1,0 +1,200 @@
+// However a rig ends, nothing of it is left: no process, no shared memory with a name, no socket, no temporary file;
+// and what has been recorded can be played.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fstream>
+#include <set>
+
+#include "tests/integration/recording.h"
+#include "tests/integration/rig_run.h"
+
+namespace campipe::test {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::seconds;
+
+constexpr auto promised_end = seconds(5);
+
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) names.insert(entry.path().filename());
+  return names;
+}
+
+// Semaphores and shared memory of System V, and sockets with a path: the kernel lists them, whoever made them.
+std::string kernel_lists() {
+  std::string text = read_text("/proc/sysvipc/shm") + read_text("/proc/sysvipc/sem");
+  std::ifstream sockets("/proc/net/unix");
+  for (std::string line; std::getline(sockets, line);) {
+    if (line.find("campipe") != std::string::npos) text += line + "\n";
+  }
+  return text;
+}
+
+std::string rig_of(const std::string& source_options, const std::string& more = "") {
+  const std::string source = "\"test://pattern?width=320&height=240&rate=25" + source_options + "\"";
+  return "defaults: {encode: {gop: 10, bitrate: 1M}}\nworkers: {count: 2}\ncameras:\n  a: {source: " + source + more +
+         ", record: {path: a.mp4}}\n  b: {source: " + source + more + ", record: {path: b.mkv}}\n";
+}
+
+class Ending : public testing::Test {
+ protected:
+  void begin(const std::string& source_options) {
+    shared_memory_ = names_in("/dev/shm");
+    kernel_ = kernel_lists();
+    rig_ = std::make_unique<RigRun>(rig_of(source_options));
+  }
+  void wait_until_recording() {
+    for (const std::string& name : files_) ASSERT_TRUE(rig_->wait_for_growth(name, 8000)) << rig_->log();
+  }
+  void expect_nothing_left(std::chrono::nanoseconds within = promised_end) {
+    EXPECT_TRUE(eventually([this] { return rig_->processes().empty(); }, within)) << rig_->log();
+    EXPECT_EQ(names_in("/dev/shm"), shared_memory_);
+    EXPECT_EQ(kernel_lists(), kernel_);
+    EXPECT_EQ(names_in(rig_->temporary()), std::set<std::string>{});
+    std::set<std::string> expected{"a.mp4", "b.mkv", "rig.yaml", "log.txt", "output.txt", "tmp"};
+    std::set<std::string> found = names_in(rig_->folder());
+    found.erase("report.json");
+    EXPECT_EQ(found, expected);
+  }
+  void expect_playable(std::size_t at_least) {
+    for (const std::string& name : files_) {
+      SCOPED_TRACE(name);
+      const VideoFile recording = read_video(rig_->file(name));
+      EXPECT_EQ(check_pattern_recording(recording, true), "");
+      EXPECT_GE(recording.pictures.size(), at_least);
+    }
+  }
+  void expect_all_recorded() {
+    EXPECT_EQ(check_books(rig_->report()), "");
+    for (const auto& [camera, file] : {std::pair{"a", "a.mp4"}, {"b", "b.mkv"}}) {
+      const auto counts = rig_->camera(camera).at("frames");
+      EXPECT_EQ(counts.at("decoded"), counts.at("encoded"));
+      EXPECT_EQ(counts.at("recorded"), counts.at("encoded"));
+      EXPECT_EQ(read_video(rig_->file(file)).pictures.size(), counts.at("encoded").get<std::size_t>());
+    }
+  }
+
+  const std::vector<std::string> files_{"a.mp4", "b.mkv"};
+  std::unique_ptr<RigRun> rig_;
+
+ private:
+  std::set<std::string> shared_memory_;
+  std::string kernel_;
+};
+
+TEST_F(Ending, ByItselfLeavesNothing) {
+  begin("&frames=25");
+  EXPECT_EQ(rig_->wait(), 0) << rig_->log();
+  expect_nothing_left(seconds(0));
+  expect_playable(25);
+  EXPECT_EQ(rig_->report().at("exit"), "ended");
+}
+
+class EndingBy : public Ending, public testing::WithParamInterface<int> {};
+
+TEST_P(EndingBy, SignalHandsOverWhatWasDecoded) {
+  begin("");
+  wait_until_recording();
+  rig_->signal(GetParam());
+  const auto asked = Clock::now();
+  EXPECT_EQ(rig_->wait(), 0) << rig_->log();
+  EXPECT_LE(Clock::now() - asked, promised_end);
+  expect_nothing_left(seconds(0));
+  expect_all_recorded();
+  expect_playable(10);
+  EXPECT_EQ(rig_->report().at("exit"), "stopped");
+}
+
+// As Ctrl-C on a terminal and service managers do it: every process of the group gets the signal.
+TEST_P(EndingBy, SignalToEveryProcessIsNoDifferent) {
+  begin("");
+  wait_until_recording();
+  for (const pid_t pid : rig_->processes()) ::kill(pid, GetParam());
+  EXPECT_EQ(rig_->wait(promised_end), 0) << rig_->log();
+  expect_nothing_left(seconds(0));
+  expect_all_recorded();
+  expect_playable(10);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, EndingBy, testing::Values(SIGINT, SIGTERM, SIGHUP));
+
+TEST_F(Ending, ASecondSignalEndsAtOnce) {
+  begin("");
+  wait_until_recording();
+  const pid_t worker = rig_->pid_of("worker 0");
+  ::kill(worker, SIGSTOP);  // so that draining is not over before the second signal
+  rig_->signal(SIGINT);
+  ASSERT_TRUE(eventually([this] { return rig_->log().find("ending (stopped)") != std::string::npos; }));
+  rig_->signal(SIGINT);
+  const auto asked = Clock::now();
+  rig_->wait();
+  EXPECT_LE(Clock::now() - asked, seconds(1));
+  expect_nothing_left(seconds(0));
+  expect_playable(10);
+  EXPECT_EQ(check_books(rig_->report()), "");
+  EXPECT_EQ(rig_->report().at("exit"), "stopped at once");
+}
+
+TEST_F(Ending, KilledSupervisorTakesTheOthersWithIt) {
+  begin("");
+  wait_until_recording();
+  rig_->signal(SIGKILL);
+  expect_nothing_left();
+  expect_playable(10);
+}
+
+TEST_F(Ending, KilledSupervisorAndMaster) {
+  begin("");
+  wait_until_recording();
+  const pid_t master = rig_->pid_of("master");
+  rig_->signal(SIGKILL);
+  ::kill(master, SIGKILL);
+  expect_nothing_left();
+  expect_playable(10);
+}
+
+TEST_F(Ending, KilledSupervisorAndWorkers) {
+  begin("");
+  wait_until_recording();
+  const std::vector<pid_t> workers{rig_->pid_of("worker 0"), rig_->pid_of("worker 1")};
+  rig_->signal(SIGKILL);
+  for (const pid_t pid : workers) ::kill(pid, SIGKILL);
+  expect_nothing_left();
+  expect_playable(10);
+}
+
+// Then the files have what was flushed: all but the last group of pictures.
+TEST_F(Ending, EverythingKilledAtOnce) {
+  begin("");
+  wait_until_recording();
+  const std::vector<pid_t> all = rig_->processes();
+  ASSERT_EQ(all.size(), 5U);
+  for (const pid_t pid : all) ::kill(pid, SIGKILL);
+  expect_nothing_left();
+  expect_playable(10);
+}
+
+TEST_F(Ending, SupervisorKilledWhileItStarts) {
+  begin("");
+  static_cast<void>(rig_->pid_of("master"));
+  rig_->signal(SIGKILL);
+  EXPECT_TRUE(eventually([this] { return rig_->processes().empty(); }, promised_end)) << rig_->log();
+}
+
+TEST_F(Ending, StoppedWhileItStarts) {
+  begin("");
+  static_cast<void>(rig_->pid_of("master"));
+  rig_->signal(SIGINT);
+  const int status = rig_->wait(promised_end);
+  EXPECT_TRUE(status == 0 || status == 3) << status << rig_->log();  // whether a picture came through is chance
+  EXPECT_TRUE(rig_->processes().empty());
+  EXPECT_EQ(check_books(rig_->report()), "");
+}
+
+}  // namespace
+}  // namespace campipe::test

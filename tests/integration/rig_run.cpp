@@ -1,0 +1,254 @@
+#include "tests/integration/rig_run.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "core/error.h"
+
+extern char** environ;
+
+namespace campipe::test {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+// Inherited by every process of a rig: so those are found whose parent has died.
+std::string marker_of(const fs::path& folder) { return "CAMPIPE_TEST_RIG=" + folder.string(); }
+
+bool is_number(const std::string& name) { return name.find_first_not_of("0123456789") == std::string::npos; }
+
+bool is_zombie(const fs::path& proc) {
+  const std::string stat = read_text(proc / "stat");
+  const auto end = stat.rfind(')');
+  return end == std::string::npos || stat.size() < end + 3 || stat[end + 2] == 'Z' || stat[end + 2] == 'X';
+}
+
+std::string arguments_of(pid_t pid) {
+  std::string text = read_text("/proc/" + std::to_string(pid) + "/cmdline");
+  for (char& c : text) c = c == '\0' ? ' ' : c;
+  if (!text.empty()) text.pop_back();
+  return text;
+}
+
+std::vector<std::string> environment_of(const fs::path& folder, const std::string& failpoints) {
+  std::vector<std::string> words;
+  for (char** word = environ; *word != nullptr; ++word) {
+    const std::string text = *word;
+    if (text.starts_with("TMPDIR=") || text.starts_with("CAMPIPE_FAILPOINT=")) continue;
+    words.push_back(text);
+  }
+  words.push_back("TMPDIR=" + (folder / "tmp").string());
+  words.push_back(marker_of(folder));
+  if (!failpoints.empty()) words.push_back("CAMPIPE_FAILPOINT=" + failpoints);
+  return words;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> result;
+  for (std::string& word : words) result.push_back(word.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+void redirect(const fs::path& file, int to) {
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  if (fd < 0 || ::dup2(fd, to) < 0) ::_exit(126);
+  ::close(fd);
+}
+
+}  // namespace
+
+bool eventually(const std::function<bool()>& condition, std::chrono::nanoseconds limit) {
+  const Deadline deadline = Clock::now() + limit;
+  while (!condition()) {
+    if (Clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  return true;
+}
+
+std::string read_text(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::string name = (fs::temp_directory_path() / "campipe-test-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) throw system_error("cannot make " + name, errno);
+  path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code error;
+  fs::remove_all(path_, error);
+}
+
+RigRun::RigRun(const std::string& yaml, const Options& options) {
+  fs::create_directory(temporary());
+  std::ofstream(file("rig.yaml")) << yaml;
+  start(options);
+}
+
+RigRun::~RigRun() {
+  // A process may be starting another just now: until none is left.
+  const bool gone = eventually(
+      [this] {
+        for (const pid_t pid : processes()) ::kill(pid, SIGKILL);
+        return !running() && processes().empty();
+      },
+      std::chrono::seconds(10));
+  if (!gone) std::cerr << "processes of the rig in " << folder() << " could not be ended\n";
+  if (pump_.joinable()) {
+    pump_.request_stop();
+    pump_.join();
+  }
+}
+
+void RigRun::start(const Options& options) {
+  const std::string program = options.failpoints.empty() ? CAMPIPE_PROGRAM : CAMPIPE_FAULTS_PROGRAM;
+  std::vector<std::string> words{program};
+  if (options.command.empty()) {
+    words.insert(words.end(), {"--config", "rig.yaml"});
+    if (options.report) words.insert(words.end(), {"--report", "report.json"});
+    words.insert(words.end(), options.arguments.begin(), options.arguments.end());
+  } else {
+    words.insert(words.end(), options.command.begin(), options.command.end());
+  }
+  std::vector<std::string> environment = environment_of(folder(), options.failpoints);
+  const std::vector<char*> argv = pointers(words);
+  const std::vector<char*> envp = pointers(environment);
+  int terminal = -1;
+  pid_ = options.terminal ? ::forkpty(&terminal, nullptr, nullptr, nullptr) : ::fork();
+  if (pid_ < 0) throw system_error("cannot start " + program, errno);
+  if (pid_ == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // when the test itself is killed for taking too long
+    if (::chdir(folder().c_str()) != 0) ::_exit(126);
+    if (!options.terminal) redirect(folder() / "log.txt", STDERR_FILENO);
+    redirect(folder() / "output.txt", STDOUT_FILENO);
+    ::execve(program.c_str(), argv.data(), envp.data());
+    ::_exit(127);
+  }
+  if (!options.terminal) return;
+  terminal_.reset(terminal);
+  pump_ = std::jthread([this](const std::stop_token& stop) {
+    while (!stop.stop_requested()) pump_terminal();
+  });
+}
+
+// What the program draws is kept like a log.
+void RigRun::pump_terminal() {
+  pollfd readable{terminal_.get(), POLLIN, 0};
+  if (::poll(&readable, 1, 50) <= 0) return;
+  std::array<char, 4096> buffer{};
+  const ssize_t size = ::read(terminal_.get(), buffer.data(), buffer.size());
+  if (size > 0) {
+    std::ofstream(file("log.txt"), std::ios::app | std::ios::binary).write(buffer.data(), size);
+  } else {
+    std::this_thread::sleep_for(milliseconds(20));  // nobody has the other end open any more
+  }
+}
+
+std::vector<pid_t> RigRun::processes() const {
+  const std::string marker = marker_of(folder());
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/proc", error)) {
+    const std::string name = entry.path().filename();
+    if (!is_number(name) || name == std::to_string(::getpid())) continue;
+    const std::string environment = read_text(entry.path() / "environ");
+    if (environment.find(marker + '\0') == std::string::npos || is_zombie(entry.path())) continue;
+    found.push_back(static_cast<pid_t>(std::stol(name)));
+  }
+  return found;
+}
+
+std::optional<pid_t> RigRun::find(const std::string& role) const {
+  for (const pid_t pid : processes()) {
+    if (arguments_of(pid) == "campipe " + role) return pid;
+  }
+  return std::nullopt;
+}
+
+pid_t RigRun::pid_of(const std::string& role) const { return successor_of(role, -1); }
+
+pid_t RigRun::successor_of(const std::string& role, pid_t before) const {
+  std::optional<pid_t> found;
+  const bool came = eventually([&] {
+    found = find(role);
+    return found && *found != before;
+  });
+  if (!came) throw Error("there is no process 'campipe " + role + "'; the log:\n" + log());
+  return *found;
+}
+
+std::uintmax_t RigRun::size(const std::string& name) const {
+  std::error_code error;
+  const auto bytes = fs::file_size(file(name), error);
+  return error ? 0 : bytes;
+}
+
+bool RigRun::has_grown(const std::string& name, std::uintmax_t beyond) const { return size(name) > beyond; }
+
+bool RigRun::wait_for_growth(const std::string& name, std::uintmax_t beyond, std::chrono::nanoseconds limit) {
+  return eventually([&] { return has_grown(name, beyond) || !running(); }, limit) && has_grown(name, beyond);
+}
+
+void RigRun::signal(int number) const { ::kill(pid_, number); }
+
+bool RigRun::running() {
+  if (status_) return false;
+  int status = 0;
+  if (::waitpid(pid_, &status, WNOHANG) != pid_) return true;
+  status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return false;
+}
+
+int RigRun::wait(std::chrono::nanoseconds limit) {
+  if (!eventually([this] { return !running(); }, limit)) throw Error("the rig did not end; its log:\n" + log());
+  return *status_;
+}
+
+std::string RigRun::log() const { return read_text(file("log.txt")); }
+std::string RigRun::output() const { return read_text(file("output.txt")); }
+
+nlohmann::json RigRun::report() const {
+  const std::string text = read_text(file("report.json"));
+  if (text.empty()) throw Error("there is no report; the log:\n" + log());
+  return nlohmann::json::parse(text);
+}
+
+Answer ask(const std::vector<std::string>& command, const std::string& yaml) {
+  RigRun::Options options;
+  options.command = command;
+  RigRun run(yaml, options);
+  const int status = run.wait();
+  return {status, run.output(), run.log()};
+}
+
+std::string check_books(const nlohmann::json& report) {
+  std::string problems;
+  for (const auto& [name, camera] : report.at("cameras").items()) {
+    const auto& frames = camera.at("frames");
+    std::uint64_t sum = frames.at("encoded");
+    for (const auto& [cause, number] : frames.at("dropped").items()) sum += number.get<std::uint64_t>();
+    const bool good = frames.at("decoded") == sum && frames.at("recorded") <= frames.at("encoded");
+    if (!good) problems += name + ": " + frames.dump() + "\n";
+  }
+  return problems;
+}
+
+}  // namespace campipe::test

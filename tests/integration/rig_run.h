@@ -1,0 +1,111 @@
+// Runs the real program as a user does, in a fresh temporary folder, and finds its processes, so that a test can
+// signal them. Whatever a test does, the destructor ends every process of the rig and removes the folder.
+//
+// Nothing here sleeps for a fixed time instead of waiting for something: every wait names its condition and has an end.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/unique_handle.h"
+
+namespace campipe::test {
+
+// Long enough for any machine; what a test measures has bounds of its own.
+inline constexpr auto long_time = std::chrono::seconds(60);
+
+// Asks every few milliseconds; false: not within `limit`.
+bool eventually(const std::function<bool()>& condition, std::chrono::nanoseconds limit = long_time);
+
+std::string read_text(const std::filesystem::path& file);
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+struct RigOptions {
+  std::vector<std::string> arguments = {};  // besides --config and --report
+  std::string failpoints = {};              // CAMPIPE_FAILPOINT; not empty: campipe_faults runs
+  bool terminal = false;                    // standard error is a terminal
+  bool report = true;
+  std::vector<std::string> command = {};  // instead of --config, --report and `arguments`
+};
+
+class RigRun {
+ public:
+  using Options = RigOptions;
+
+  explicit RigRun(const std::string& yaml, const Options& options = {});
+  ~RigRun();
+  RigRun(const RigRun&) = delete;
+  RigRun& operator=(const RigRun&) = delete;
+
+  // The current folder of the program: recordings of relative paths, rig.yaml, report.json.
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_.path(); }
+  [[nodiscard]] std::filesystem::path file(const std::string& name) const { return folder() / name; }
+  [[nodiscard]] std::filesystem::path temporary() const { return folder() / "tmp"; }  // the program's TMPDIR
+
+  [[nodiscard]] pid_t supervisor() const { return pid_; }
+  // Every process of this rig that is not a zombie, whoever its parent is by now.
+  [[nodiscard]] std::vector<pid_t> processes() const;
+  // "master", "publisher", "worker 0"; nothing while there is none.
+  [[nodiscard]] std::optional<pid_t> find(const std::string& role) const;
+  // Waits for it. Throws if it does not come.
+  [[nodiscard]] pid_t pid_of(const std::string& role) const;
+  // Waits for a process of that role with another id.
+  pid_t successor_of(const std::string& role, pid_t before) const;
+  [[nodiscard]] bool has_grown(const std::string& name, std::uintmax_t beyond) const;
+  // Waits until a recording has more bytes than that. False: it did not come, or the rig ended before.
+  bool wait_for_growth(const std::string& name, std::uintmax_t beyond, std::chrono::nanoseconds limit = long_time);
+  [[nodiscard]] std::uintmax_t size(const std::string& name) const;
+
+  void signal(int number) const;
+  // Waits for the program's end: the exit status, or 128 + the signal that ended it. Throws if it goes on.
+  int wait(std::chrono::nanoseconds limit = long_time);
+  [[nodiscard]] bool running();
+
+  [[nodiscard]] std::string log() const;  // standard error so far
+  [[nodiscard]] std::string output() const;
+  [[nodiscard]] nlohmann::json report() const;
+  [[nodiscard]] nlohmann::json camera(const std::string& name) const { return report().at("cameras").at(name); }
+
+ private:
+  void start(const Options& options);
+  void pump_terminal();
+
+  TemporaryFolder folder_;
+  pid_t pid_ = -1;
+  std::optional<int> status_;
+  UniqueFd terminal_;
+  std::jthread pump_;
+};
+
+// The program's answer to a command line, e.g. {"--version"}.
+struct Answer {
+  int status = 0;
+  std::string output;
+  std::string errors;
+};
+Answer ask(const std::vector<std::string>& command, const std::string& yaml = "");
+
+// decoded == encoded + Σ dropped, and recorded ≤ encoded. For EXPECT_EQ: empty, or what is wrong.
+std::string check_books(const nlohmann::json& report);
+
+}  // namespace campipe::test

@@ -1,0 +1,197 @@
+// What the supervisor decides and counts, without processes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "app/camera_state.h"
+#include "app/plan.h"
+#include "app/restart_policy.h"
+#include "app/status_view.h"
+
+namespace campipe {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const Clock::time_point start{seconds(1000)};
+
+TEST(RestartPolicy, StartsAgainAtOnceAfterALongLife) {
+  RestartPolicy policy;
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(policy.on_death(start, start + seconds(10)), start + seconds(10));
+}
+
+TEST(RestartPolicy, WaitsLongerEachTimeAfterQuickDeaths) {
+  RestartPolicy policy;
+  std::vector<std::int64_t> waits;
+  for (int i = 0; i < 11; ++i) {
+    const auto now = start + milliseconds(10);
+    waits.push_back(std::chrono::duration_cast<milliseconds>(policy.on_death(start, now) - now).count());
+  }
+  EXPECT_THAT(waits, ElementsAre(0, 250, 500, 1000, 2000, 4000, 8000, 16000, 30000, 30000, 30000));
+  const auto now = start + seconds(11);
+  EXPECT_EQ(policy.on_death(start, now), now) << "a long life makes up for all";
+  EXPECT_EQ(policy.on_death(now, now + seconds(1)), now + seconds(1) + milliseconds(250));
+}
+
+TEST(BlamePolicy, SetsAsideAtTheThirdFaultWithinAMinute) {
+  BlamePolicy policy;
+  EXPECT_FALSE(policy.on_fault(start));
+  EXPECT_FALSE(policy.on_fault(start + seconds(30)));
+  EXPECT_TRUE(policy.on_fault(start + seconds(60)));
+}
+
+TEST(BlamePolicy, ForgetsAfterAMinute) {
+  BlamePolicy policy;
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(policy.on_fault(start + seconds(31 * i)));
+}
+
+RigConfig rig_of(int cameras, std::optional<int> workers = std::nullopt) {
+  RigConfig rig;
+  for (int i = 0; i < cameras; ++i) rig.cameras.emplace_back().name = "cam" + std::to_string(i);
+  rig.worker_count = workers;
+  return rig;
+}
+
+TEST(Plan, HasOneWorkerForTwoCoresAndNoneIdle) {
+  EXPECT_EQ(plan(rig_of(8), {{0, 1, 2, 3}}).size(), 2U);
+  EXPECT_EQ(plan(rig_of(8), {{0}}).size(), 1U);
+  EXPECT_EQ(plan(rig_of(1), {{0, 1, 2, 3}}).size(), 1U);
+  EXPECT_EQ(plan(rig_of(2, 5), {{0, 1}}).size(), 2U);
+  EXPECT_EQ(plan(rig_of(256, 15), {{0, 1}}).size(), 15U);
+}
+
+TEST(Plan, GoesRoundTheWorkersAndSharesTheCores) {
+  const auto workers = plan(rig_of(5, 2), {{2, 3, 5, 7, 11}});
+  ASSERT_EQ(workers.size(), 2U);
+  EXPECT_THAT(workers[0].cameras, ElementsAre(0, 2, 4));
+  EXPECT_THAT(workers[1].cameras, ElementsAre(1, 3));
+  EXPECT_THAT(workers[0].cpus, ElementsAre(2, 3));
+  EXPECT_THAT(workers[1].cpus, ElementsAre(5, 7, 11));
+}
+
+TEST(Plan, PinsNobodyWhereThereAreTooFewCoresOrOneWorker) {
+  for (const WorkerPlan& worker : plan(rig_of(3, 3), {{0, 1}})) EXPECT_THAT(worker.cpus, IsEmpty());
+  EXPECT_THAT(plan(rig_of(3, 1), {{0, 1, 2, 3}})[0].cpus, IsEmpty());
+}
+
+TEST(Plan, IsDescribedForPeople) {
+  const RigConfig rig = rig_of(3, 2);
+  EXPECT_EQ(describe(plan(rig, {{0, 1}}), rig),
+            "worker 0  cpu  cores 0  cameras: cam0, cam2\nworker 1  cpu  cores 1  cameras: cam1\n");
+}
+
+CameraStatus status_of(const std::string& name) {
+  return {.name = name,
+          .state = "running",
+          .fps_in = 25,
+          .fps_out = 24.96,
+          .p50_ms = 3.14159,
+          .p95_ms = 11,
+          .dropped = 7,
+          .main_cause = "queue_full",
+          .worker = 1,
+          .note = ""};
+}
+
+TEST(StatusTable, HasALineForEachCameraInColumns) {
+  const auto lines = format_table({status_of("a"), status_of("a-rather-long-name")}, 3723.9, 100);
+  ASSERT_EQ(lines.size(), 4U);
+  for (const char* text : {"25.0", "3.1", "11.0", "7 queue_full", "running"}) EXPECT_THAT(lines[1], HasSubstr(text));
+  EXPECT_EQ(lines[1].find("running"), lines[2].find("running"));
+  EXPECT_EQ(lines[0].find("state"), lines[1].find("running"));
+  EXPECT_THAT(lines[3], HasSubstr("1:02:03"));
+}
+
+TEST(StatusTable, IsNeverWiderThanTheTerminal) {
+  CameraStatus failed = status_of(std::string(64, 'x'));
+  failed.note = std::string(300, 'y');
+  for (const unsigned width : {40U, 80U, 200U}) {
+    for (const std::string& line : format_table({failed}, 1, width)) EXPECT_LE(line.size(), width);
+  }
+}
+
+TEST(StatusLine, TellsItAllInOneLine) {
+  CameraStatus status = status_of("dock");
+  status.note = "set aside";
+  EXPECT_EQ(format_line(status),
+            "dock: running, 25.0 fps in, 25.0 out, latency p50 3.1 ms, p95 11.0 ms, dropped 7 queue_full, worker 1, "
+            "set aside");
+}
+
+// A camera with rings in which `published` frames and `encoded` packets have been.
+class Books : public testing::Test {
+ protected:
+  Books() {
+    FrameRingSpec spec;
+    spec.slot_bytes = 64;
+    spec.base = 10;  // of an earlier master
+    frames_ = std::make_unique<FrameRingWriter>(FrameRingMemory::create(spec));
+    packets_ = std::make_unique<PacketRingWriter>(PacketRingMemory::create(4096, 2, 4));
+    camera_.frames.emplace(CameraState::FrameRing{1, 25, FrameRingObserver(open(frames_->memory())), std::nullopt});
+    camera_.newest_packets = PacketRingObserver(PacketRingMemory::open(UniqueFd(::dup(packets_->memory().fd()))));
+    reader_ = std::make_unique<FrameRingReader>(open(frames_->memory()), 0);
+    reader_->attach(false, 1);
+  }
+
+  static std::shared_ptr<FrameRingMemory> open(const FrameRingMemory& memory) {
+    return FrameRingMemory::open(UniqueFd(::dup(memory.control_fd())), UniqueFd(::dup(memory.pixel_fd())),
+                                 FrameRingMemory::Role::reader);
+  }
+  void publish() {
+    const auto slot = frames_->claim();
+    ASSERT_TRUE(slot);
+    unsigned recalled = 0;
+    frames_->publish(slot->index, {}, recalled);
+    frames_->unpin(slot->index);
+  }
+  void encode() {
+    const std::vector<std::uint8_t> data(10);
+    ASSERT_TRUE(packets_->push({.data = data, .times = {}}, Clock::now(), [] { return true; }));
+  }
+
+  RigPage page_ = RigPage::create(1);
+  CameraBlock& block_ = page_.camera(0);
+  CameraState camera_;
+  std::unique_ptr<FrameRingWriter> frames_;
+  std::unique_ptr<PacketRingWriter> packets_;
+  std::unique_ptr<FrameRingReader> reader_;
+};
+
+TEST_F(Books, CountWhatIsInRingsOfAllEpochsAndWhatIsInNone) {
+  for (int i = 0; i < 3; ++i) publish();
+  for (int i = 0; i < 2; ++i) encode();
+  counter(block_.unpublished, DropCause::worker_lost) = 5;
+  counter(block_.dropped, DropCause::queue_full) = 6;
+  counter(block_.dropped, DropCause::worker_lost) = 1;
+  const CameraCounts counts = count(camera_, block_);
+  EXPECT_EQ(counts.decoded, 10U + 3 + 5);
+  EXPECT_EQ(counts.encoded, 4U + 2);
+  EXPECT_EQ(counts.dropped_total, 12U);
+  EXPECT_EQ(counts.dropped, (std::map<std::string, std::uint64_t>{{"queue_full", 6}, {"worker_lost", 6}}));
+}
+
+TEST_F(Books, SettleEntersTheRestOnce) {
+  for (int i = 0; i < 3; ++i) publish();
+  encode();
+  counter(block_.dropped, DropCause::queue_full) = 2;
+  EXPECT_EQ(settle(camera_, block_, DropCause::worker_lost), 13U - 5 - 2);
+  EXPECT_EQ(settle(camera_, block_, DropCause::worker_lost), 0U);
+  const CameraCounts counts = count(camera_, block_);
+  EXPECT_EQ(counts.decoded, counts.encoded + counts.dropped_total);
+  EXPECT_EQ(counts.dropped.at("worker_lost"), 6U);
+}
+
+TEST(CameraBooks, OfACameraThatNeverBeganAreEmpty) {
+  const RigPage page = RigPage::create(1);
+  const CameraState camera;
+  EXPECT_EQ(settle(camera, page.camera(0), DropCause::worker_lost), 0U);
+  const CameraCounts counts = count(camera, page.camera(0));
+  EXPECT_EQ(counts.decoded + counts.encoded + counts.dropped_total + counts.recorded, 0U);
+}
+
+}  // namespace
+}  // namespace campipe

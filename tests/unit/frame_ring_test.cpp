@@ -1,0 +1,411 @@
+// The protocol of the frame ring, one rule at a time, with reader and writer each on mappings of their own.
+#include "ipc/frame_ring.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "core/error.h"
+#include "ipc/frame_ring_layout.h"
+#include "tests/unit/ring_test_support.h"
+
+namespace campipe::test {
+namespace {
+
+using Lease = FrameRingReader::Lease;
+using Next = FrameRingReader::Next;
+using Published = FrameRingWriter::Published;
+using Role = FrameRingMemory::Role;
+
+class FrameRing : public testing::Test {
+ protected:
+  explicit FrameRing(FrameRingSpec spec = {.slots = 6, .slot_bytes = picture_bytes})
+      : memory_(FrameRingMemory::create(spec)), writer_(memory_), observer_(reopen(*memory_, Role::observer)),
+        number_(spec.base) {}
+
+  std::unique_ptr<FrameRingReader> reader(unsigned place, bool blocking, unsigned queue_size) {
+    auto reader = std::make_unique<FrameRingReader>(reopen(*memory_, Role::reader), place);
+    reader->attach(blocking, queue_size);
+    return reader;
+  }
+
+  // Writes the next frame; returns how many had to be taken back for it.
+  unsigned write() {
+    unsigned recalled = 0;
+    EXPECT_TRUE(write_frame(writer_, ++number_, recalled)) << "frame " << number_;
+    return recalled;
+  }
+
+  void write(int frames) {
+    for (int i = 0; i < frames; ++i) write();
+  }
+
+  // The number of the next frame, given back at once; 0: none is there.
+  static std::uint64_t read(FrameRingReader& reader) {
+    Lease lease;
+    if (reader.next(lease, Clock::now()) != Next::frame) return 0;
+    EXPECT_TRUE(intact(lease));
+    return lease.number;
+  }
+
+  static Lease take(FrameRingReader& reader) {
+    Lease lease;
+    EXPECT_EQ(reader.next(lease, after(seconds(5))), Next::frame);
+    return lease;
+  }
+
+  static Next look(FrameRingReader& reader) {
+    Lease lease;
+    return reader.next(lease, Clock::now());
+  }
+
+  // The slots that can be claimed now; they are let go of again.
+  std::set<unsigned> claimable() {
+    std::set<unsigned> slots;
+    while (const auto slot = writer_.claim()) slots.insert(slot->index);
+    for (const unsigned slot : slots) writer_.unpin(slot);
+    return slots;
+  }
+
+  [[nodiscard]] bool writer_sleeps() const { return memory_->header().writer_sleep.load() == ring::WriterSleep::for_room; }
+
+  std::shared_ptr<FrameRingMemory> memory_;
+  FrameRingWriter writer_;
+  FrameRingObserver observer_;
+  std::uint64_t number_;
+};
+
+const std::set<unsigned> all_six{0, 1, 2, 3, 4, 5};
+
+TEST_F(FrameRing, ClaimsTheLowestFreeSlotFirst) {
+  EXPECT_EQ(writer_.claim()->index, 0U);
+  EXPECT_EQ(writer_.claim()->index, 1U);
+  EXPECT_EQ(writer_.claim()->index, 2U);
+  writer_.unpin(1);
+  EXPECT_EQ(writer_.claim()->index, 1U);
+  EXPECT_EQ(writer_.claim()->index, 3U);
+}
+
+TEST_F(FrameRing, ClaimsNothingWhenAllAreInUse) {
+  for (unsigned i = 0; i < 6; ++i) ASSERT_TRUE(writer_.claim());
+  EXPECT_FALSE(writer_.claim());
+  writer_.unpin(5);
+  EXPECT_EQ(writer_.claim()->index, 5U);
+}
+
+TEST_F(FrameRing, UnpinningAnUnpublishedSlotFreesIt) {
+  const auto slot = writer_.claim();
+  EXPECT_TRUE(writer_.unpublished(slot->index));
+  writer_.unpin(slot->index);
+  EXPECT_FALSE(writer_.unpublished(slot->index));
+  EXPECT_EQ(claimable(), all_six);
+}
+
+TEST_F(FrameRing, APublishedSlotThatTheDecoderStillUsesIsNotReused) {
+  const auto reading = reader(0, false, 4);
+  const auto slot = writer_.claim();
+  fill_pattern(slot->pixels, ++number_);
+  unsigned recalled = 0;
+  ASSERT_EQ(writer_.publish(slot->index, record_of(number_), recalled), Published::yes);
+  EXPECT_FALSE(writer_.unpublished(slot->index));
+  EXPECT_EQ(read(*reading), 1U);
+  EXPECT_EQ(claimable(), (std::set<unsigned>{1, 2, 3, 4, 5}));
+  writer_.unpin(slot->index);
+  EXPECT_EQ(claimable(), all_six);
+}
+
+TEST_F(FrameRing, ASlotIsReusedOnlyWhenItsReaderHasGivenItBack) {
+  const auto reading = reader(0, false, 4);
+  write();
+  EXPECT_EQ(claimable().count(0), 0U) << "pending";
+  Lease lease = take(*reading);
+  EXPECT_EQ(claimable().count(0), 0U) << "held";
+  auto copy = lease.picture;
+  lease = {};
+  EXPECT_EQ(claimable().count(0), 0U) << "held by a copy";
+  copy = {};
+  EXPECT_EQ(claimable(), all_six);
+}
+
+TEST_F(FrameRing, WithoutAReaderNothingIsPublished) {
+  const auto slot = writer_.claim();
+  unsigned recalled = 7;
+  EXPECT_EQ(writer_.publish(slot->index, record_of(1), recalled), Published::no_reader);
+  EXPECT_EQ(recalled, 0U);
+  EXPECT_TRUE(writer_.unpublished(slot->index));
+  EXPECT_EQ(observer_.published(), 0U);
+  EXPECT_FALSE(observer_.last_pts());
+}
+
+TEST_F(FrameRing, SixteenReadersShareAFrame) {
+  std::vector<std::unique_ptr<FrameRingReader>> readers;
+  std::vector<Lease> leases;
+  for (unsigned place = 0; place < max_ring_readers; ++place) {
+    ASSERT_EQ(observer_.empty_reader(), place);
+    readers.push_back(reader(place, place % 2 == 0, 2));
+  }
+  EXPECT_FALSE(observer_.empty_reader());
+  write();
+  for (auto& each : readers) leases.push_back(take(*each));
+  for (auto& lease : leases) {
+    EXPECT_EQ(lease.number, 1U);
+    EXPECT_TRUE(intact(lease));
+    EXPECT_EQ(claimable().count(0), 0U);
+    lease = {};
+  }
+  EXPECT_EQ(claimable(), all_six);
+}
+
+TEST_F(FrameRing, ADroppingReadersOldestFramesAreTakenBack) {
+  const auto reading = reader(0, false, 2);
+  EXPECT_EQ(write(), 0U);
+  EXPECT_EQ(write(), 0U);
+  EXPECT_EQ(write(), 1U);
+  EXPECT_EQ(write(), 1U);
+  EXPECT_EQ(claimable().size(), 4U) << "what was taken back is free";
+  EXPECT_EQ(read(*reading), 3U);
+  EXPECT_EQ(write(), 0U) << "there is room for one again";
+  EXPECT_EQ(read(*reading), 4U);
+  EXPECT_EQ(read(*reading), 5U);
+  EXPECT_EQ(read(*reading), 0U);
+}
+
+TEST_F(FrameRing, ALeaseIsNeverTakenBack) {
+  const auto reading = reader(0, false, 1);
+  write();
+  const Lease lease = take(*reading);
+  for (int i = 0; i < 50; ++i) write();
+  EXPECT_TRUE(intact(lease));
+  EXPECT_EQ(lease.number, 1U);
+  EXPECT_EQ(read(*reading), 51U);
+}
+
+TEST_F(FrameRing, AReaderThatWasLappedManyTimesGoesOnWithTheNewest) {
+  const auto reading = reader(0, false, 2);
+  write(1000);
+  EXPECT_EQ(read(*reading), 999U);
+  EXPECT_EQ(read(*reading), 1000U);
+  EXPECT_EQ(read(*reading), 0U);
+}
+
+TEST_F(FrameRing, WaitsForRoomOfABlockingReader) {
+  const auto reading = reader(0, true, 2);
+  EXPECT_TRUE(writer_.wait_for_room(Clock::now(), never));
+  write(2);
+  const auto begin = Clock::now();
+  EXPECT_FALSE(writer_.wait_for_room(begin + milliseconds(30), never));
+  EXPECT_GE(Clock::now() - begin, milliseconds(30));
+  EXPECT_EQ(read(*reading), 1U);
+  EXPECT_TRUE(writer_.wait_for_room(Clock::now(), never));
+}
+
+TEST_F(FrameRing, AnInterruptedWaitEnds) {
+  const auto reading = reader(0, true, 1);
+  write();
+  const auto begin = Clock::now();
+  EXPECT_FALSE(writer_.wait_for_room(begin + seconds(20), [] { return true; }));
+  writer_.sleep_until(begin + seconds(20), [] { return true; });
+  int asked = 0;
+  EXPECT_FALSE(writer_.wait_for_room(begin + seconds(20), [&] { return ++asked == 2; }));
+  EXPECT_LT(Clock::now() - begin, seconds(5));
+}
+
+// Each round would take 100 ms if nobody woke the writer.
+TEST_F(FrameRing, TheWriterIsWokenWhenThereIsRoom) {
+  const auto reading = reader(0, true, 1);
+  const auto begin = Clock::now();
+  constexpr int rounds = 20;
+  for (int round = 0; round < rounds; ++round) {
+    write();
+    std::jthread taker([&] {
+      eventually([&] { return writer_sleeps(); });
+      EXPECT_EQ(read(*reading), number_);
+    });
+    EXPECT_TRUE(writer_.wait_for_room(after(seconds(10)), never));
+  }
+  EXPECT_LT(Clock::now() - begin, rounds * milliseconds(60));
+}
+
+TEST_F(FrameRing, TheWriterIsWokenByTheFirstReader) {
+  EXPECT_FALSE(writer_.wait_for_reader(after(milliseconds(5)), never));
+  std::unique_ptr<FrameRingReader> reading;
+  std::jthread comer([&] {
+    eventually([&] { return writer_sleeps(); });
+    reading = reader(4, false, 1);
+  });
+  EXPECT_TRUE(writer_.wait_for_reader(after(seconds(10)), never));
+  comer.join();
+  EXPECT_EQ(observer_.reader_state(4), ReaderState::live);
+}
+
+TEST_F(FrameRing, ASleepingReaderIsWokenByAFrame) {
+  const auto reading = reader(0, true, 1);
+  std::jthread author([&] {
+    for (int round = 0; round < 20; ++round) {
+      EXPECT_TRUE(eventually([&] { return memory_->header().waiting_readers.load() != 0; }));
+      EXPECT_TRUE(writer_.wait_for_room(after(seconds(10)), never));
+      write();
+    }
+  });
+  for (std::uint64_t number = 1; number <= 20; ++number) EXPECT_EQ(take(*reading).number, number);
+}
+
+TEST_F(FrameRing, AReadersDeadlinePasses) {
+  const auto reading = reader(0, true, 1);
+  const auto begin = Clock::now();
+  Lease lease;
+  EXPECT_EQ(reading->next(lease, begin + milliseconds(30)), Next::timeout);
+  EXPECT_GE(Clock::now() - begin, milliseconds(30));
+  EXPECT_EQ(memory_->header().waiting_readers.load(), 0U);
+}
+
+TEST_F(FrameRing, ADroppingReaderDoesNotHinderABlockingOne) {
+  const auto dropping = reader(0, false, 1);
+  const auto blocking = reader(1, true, 1);
+  const Lease held = (write(), take(*dropping));
+  unsigned recalled = 0;
+  for (std::uint64_t number = 1; number < 40; ++number) {
+    EXPECT_EQ(read(*blocking), number);
+    ASSERT_TRUE(writer_.wait_for_room(after(milliseconds(100)), never));
+    recalled += write();
+  }
+  EXPECT_EQ(recalled, 38U) << "all for the dropping reader but the one that is pending";
+  EXPECT_FALSE(writer_.wait_for_room(Clock::now(), never)) << "the blocking reader's queue is full";
+  EXPECT_EQ(read(*blocking), 40U);
+  EXPECT_EQ(read(*dropping), 40U);
+  EXPECT_TRUE(intact(held));
+}
+
+TEST_F(FrameRing, AReaderThatComesLateGetsOnlyLaterFrames) {
+  const auto first = reader(0, false, 4);
+  write(3);
+  const auto late = reader(1, false, 4);
+  EXPECT_EQ(read(*late), 0U);
+  write();
+  EXPECT_EQ(read(*late), 4U);
+  EXPECT_EQ(read(*first), 1U);
+}
+
+TEST_F(FrameRing, EndedComesAfterEveryFrame) {
+  const auto reading = reader(0, true, 4);
+  write(2);
+  writer_.close();
+  EXPECT_EQ(observer_.writer_state(), WriterState::closed);
+  observer_.mark_writer_gone();
+  EXPECT_EQ(observer_.writer_state(), WriterState::closed) << "what was closed in order stays so";
+  EXPECT_EQ(read(*reading), 1U);
+  EXPECT_EQ(read(*reading), 2U);
+  EXPECT_EQ(look(*reading), Next::ended);
+  writer_.close();
+  EXPECT_EQ(look(*reading), Next::ended);
+}
+
+TEST_F(FrameRing, WriterGoneComesAfterEveryFrame) {
+  const auto reading = reader(0, true, 4);
+  write(2);
+  observer_.mark_writer_gone();
+  EXPECT_EQ(observer_.writer_state(), WriterState::gone);
+  EXPECT_EQ(read(*reading), 1U);
+  EXPECT_EQ(read(*reading), 2U);
+  EXPECT_EQ(look(*reading), Next::writer_gone);
+}
+
+TEST_F(FrameRing, TheEndWakesASleepingReader) {
+  for (const bool in_order : {true, false}) {
+    const auto memory = FrameRingMemory::create({.slots = 2, .slot_bytes = 64});
+    FrameRingReader reading(reopen(*memory, Role::reader), 0);
+    reading.attach(true, 1);
+    std::jthread ender([&] {
+      eventually([&] { return memory->header().waiting_readers.load() != 0; });
+      if (in_order) FrameRingWriter(memory).close();
+      if (!in_order) FrameRingObserver(memory).mark_writer_gone();
+    });
+    Lease lease;
+    EXPECT_EQ(reading.next(lease, after(seconds(10))), in_order ? Next::ended : Next::writer_gone);
+  }
+}
+
+TEST_F(FrameRing, NothingOfADeadReaderStays) {
+  const auto survivor = reader(0, false, 6);
+  const auto dead = reader(1, true, 3);
+  write(3);
+  const Lease held = take(*dead);
+  for (std::uint64_t number = 1; number <= 3; ++number) EXPECT_EQ(read(*survivor), number);
+  EXPECT_EQ(claimable().size(), 3U);
+
+  observer_.mark_reader_gone(1);
+  EXPECT_EQ(observer_.reader_state(1), ReaderState::gone);
+  EXPECT_EQ(observer_.empty_reader(), 2U) << "its place is not empty before the writer has looked";
+  EXPECT_TRUE(writer_.wait_for_room(Clock::now(), never)) << "nobody waits for the dead";
+  writer_.service();
+  EXPECT_EQ(observer_.reader_state(1), ReaderState::empty);
+  EXPECT_EQ(claimable(), all_six);
+
+  const auto successor = reader(1, true, 3);
+  EXPECT_EQ(read(*successor), 0U);
+  write();
+  EXPECT_EQ(read(*successor), 4U);
+  EXPECT_EQ(read(*survivor), 4U);
+  EXPECT_EQ(claimable(), all_six);
+}
+
+TEST_F(FrameRing, MarkingAReaderThatNeverCameDoesNothing) {
+  observer_.mark_reader_gone(5);
+  EXPECT_EQ(observer_.reader_state(5), ReaderState::empty);
+}
+
+TEST_F(FrameRing, ADeathWakesTheWriter) {
+  const auto dead = reader(0, true, 1);
+  write();
+  std::jthread supervisor([&] {
+    eventually([&] { return writer_sleeps(); });
+    observer_.mark_reader_gone(0);
+  });
+  EXPECT_TRUE(writer_.wait_for_room(after(seconds(10)), never));
+  supervisor.join();
+  writer_.service();
+  EXPECT_EQ(observer_.reader_state(0), ReaderState::empty);
+}
+
+TEST_F(FrameRing, TellsHowManyFramesAndTheTimeOfTheNewest) {
+  const auto reading = reader(0, false, 2);
+  EXPECT_EQ(observer_.published(), 0U);
+  EXPECT_FALSE(observer_.last_pts());
+  for (std::uint64_t number = 1; number <= 300; ++number) {
+    write();
+    EXPECT_EQ(observer_.published(), number);
+    EXPECT_EQ(observer_.last_pts(), pts_of(number));
+  }
+}
+
+class FrameRingOfALaterEpoch : public FrameRing {
+ protected:
+  FrameRingOfALaterEpoch()
+      : FrameRing({.slots = 3, .slot_bytes = picture_bytes, .epoch = 2, .base = 1000, .last_sequence = 3}) {}
+};
+
+TEST_F(FrameRingOfALaterEpoch, CountsOn) {
+  EXPECT_EQ(observer_.published(), 1000U);
+  EXPECT_FALSE(observer_.last_pts());
+  const auto reading = reader(0, true, 1);
+  write();
+  EXPECT_EQ(read(*reading), 1001U);
+  EXPECT_EQ(observer_.published(), 1001U);
+  EXPECT_EQ(memory_->header().epoch, 2U);
+}
+
+TEST_F(FrameRingOfALaterEpoch, IsExhaustedAfterItsLastSequence) {
+  const auto reading = reader(0, false, 1);
+  write(2);
+  EXPECT_FALSE(writer_.exhausted());
+  write();
+  EXPECT_TRUE(writer_.exhausted());
+  write();
+  EXPECT_EQ(read(*reading), 1004U) << "it may still be used until its writer has changed over";
+}
+
+}  // namespace
+}  // namespace campipe::test
