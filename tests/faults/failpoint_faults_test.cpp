@@ -95,8 +95,17 @@ INSTANTIATE_TEST_SUITE_P(
         Death{"BarrierAtTheEnd", "barrier.arriving:2=kill", {}, fault_cameras}),
     [](const auto& one) { return one.param.place; });
 
+int crashes_in(const std::string& log) {
+  int count = 0;
+  for (auto at = log.find("crashed its process"); at != std::string::npos; at = log.find("crashed its process", at + 1))
+    ++count;
+  return count;
+}
+
 void expect_set_aside(RigRun& rig, const std::string& camera) {
   EXPECT_EQ(rig.wait(), 3) << rig.log();
+  // Not the number of restarts: after the last crash there may be nothing left to start the process for.
+  EXPECT_EQ(crashes_in(rig.log()), 3) << rig.log();
   const auto report = rig.report();
   EXPECT_EQ(check_books(report), "");
   EXPECT_EQ(report.at("cameras").at(camera).at("state"), "failed");
@@ -116,7 +125,6 @@ void expect_set_aside(RigRun& rig, const std::string& camera) {
 TEST(Faulting, DecoderIsSetAside) {
   RigRun rig(quick_rig(), {.failpoints = "ingest.packet@c:20=segv"});
   expect_set_aside(rig, "c");
-  EXPECT_EQ(rig.report().at("master_restarts"), 3);
   for (const std::string name : {"a", "b", "d"}) {
     EXPECT_EQ(check_pattern_recording(read_video(rig.file(name + ".mp4")), true), "") << name;
   }
@@ -125,7 +133,6 @@ TEST(Faulting, DecoderIsSetAside) {
 TEST(Faulting, FilterOrEncoderIsSetAside) {
   RigRun rig(quick_rig(), {.failpoints = "stage.frame@c:20=segv"});
   expect_set_aside(rig, "c");
-  EXPECT_EQ(rig.camera("a").at("worker_restarts"), 3);
   for (const std::string name : {"b", "d"}) {
     EXPECT_EQ(check_pattern_recording(read_video(rig.file(name + ".mp4")), true), "") << name;
   }
@@ -136,7 +143,7 @@ TEST(Faulting, RecordingIsSetAside) {
   RigRun rig(quick_rig(), {.failpoints = "publisher.packet@c:5=segv"});
   EXPECT_EQ(rig.wait(), 3) << rig.log();
   EXPECT_EQ(rig.camera("c").at("state"), "failed");
-  EXPECT_EQ(rig.report().at("publisher_restarts"), 3);
+  EXPECT_EQ(crashes_in(rig.log()), 3) << rig.log();
   EXPECT_EQ(check_books(rig.report()), "");
   for (const std::string name : {"a", "b", "d"}) {
     EXPECT_EQ(rig.camera(name).at("frames").at("recorded"), frames);
