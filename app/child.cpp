@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -19,7 +20,6 @@ namespace campipe {
 namespace {
 
 using std::chrono::milliseconds;
-constexpr auto beat_interval = milliseconds(100);
 constexpr auto setup_deadline = std::chrono::seconds(10);
 constexpr auto time_to_leave = std::chrono::seconds(4);  // users are promised 5
 
@@ -51,6 +51,8 @@ Child::Child() {
   channel_ = Channel(UniqueFd(child_channel_fd));
   ::fcntl(child_channel_fd, F_SETFD, FD_CLOEXEC);
   signals_ = take_signals();
+  wakeups_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wakeups_) throw system_error("cannot make an event descriptor", errno);
   prctl(PR_SET_NAME, "campipe");     // it was started as /proc/self/exe
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // if the parent died before this line, its end of the channel is closed
   install_crash_handler();
@@ -94,6 +96,12 @@ void Child::send(const std::string& type, const nlohmann::json& body, const std:
   channel_.send(type, body, fds);
 }
 
+void Child::wake() {
+  // The counter of the descriptor cannot overflow here; a write that fails changes nothing but the time of the tick.
+  const std::uint64_t one = 1;
+  static_cast<void>(::write(wakeups_.get(), &one, sizeof one) > 0);
+}
+
 bool Child::handle_messages(const Role& role) {
   while (auto message = channel_.receive()) role.on_message(*message);
   return !channel_.closed();
@@ -108,7 +116,9 @@ void Child::abandon(const Role& role) {
 int Child::run(const Role& role) {
   Deadline next_tick = Clock::now();
   while (Clock::now() < leave_by_) {
-    std::array<pollfd, 2> waits{{{channel_.closed() ? -1 : channel_.fd(), POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
+    std::array<pollfd, 3> waits{{{channel_.closed() ? -1 : channel_.fd(), POLLIN, 0},
+                                 {signals_.get(), POLLIN, 0},
+                                 {wakeups_.get(), POLLIN, 0}}};
     const auto left = std::chrono::ceil<milliseconds>(next_tick - Clock::now());
     ::poll(waits.data(), waits.size(), static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
     if (waits[0].revents != 0 && !handle_messages(role)) abandon(role);
@@ -117,6 +127,9 @@ int Child::run(const Role& role) {
     // ours.
     const bool told = waits[1].revents != 0 && ::read(signals_.get(), &signal, sizeof signal) > 0;
     if (told && ::getppid() != supervisor_) abandon(role);
+    std::uint64_t wakeups = 0;
+    const bool woken = waits[2].revents != 0 && ::read(wakeups_.get(), &wakeups, sizeof wakeups) > 0;
+    if (woken || waits[0].revents != 0) next_tick = Clock::now();
     if (Clock::now() < next_tick) continue;
     next_tick = Clock::now() + beat_interval;
     page_->process(process_).beat.store(now_ns(), std::memory_order_relaxed);

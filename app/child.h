@@ -16,6 +16,7 @@
 namespace campipe {
 
 inline constexpr int child_channel_fd = 3;
+inline constexpr auto beat_interval = std::chrono::milliseconds(100);
 
 class Child {
  public:
@@ -24,7 +25,7 @@ class Child {
     std::function<void(Message&)> on_message;
     // The supervisor is gone: finish within seconds.
     std::function<void()> on_abandoned;
-    // Called ten times a second; true: everything is done, leave.
+    // Called ten times a second, after messages, and after wake(); true: everything is done, leave.
     std::function<bool()> on_tick;
   };
 
@@ -36,6 +37,8 @@ class Child {
   int run(const Role& role);
   // Any thread. A supervisor that is gone is not an error: on_abandoned() is on its way.
   void send(const std::string& type, const nlohmann::json& body, const std::vector<int>& fds = {});
+  // Any thread: something has changed that on_tick() looks at.
+  void wake();
 
   [[nodiscard]] const RigPage& page() const { return *page_; }
   [[nodiscard]] const nlohmann::json& setup() const { return setup_; }
@@ -53,6 +56,7 @@ class Child {
   Channel channel_;
   std::mutex send_mutex_;
   UniqueFd signals_;
+  UniqueFd wakeups_;
   nlohmann::json setup_;
   unsigned process_ = 0;
   std::unique_ptr<RigPage> page_;

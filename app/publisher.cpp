@@ -57,6 +57,7 @@ class Publisher {
     events.on_done = [this, camera] {
       child_.send("camera_done", {{"camera", camera}});
       ++done_;
+      child_.wake();
     };
     cameras_[camera] =
         std::make_unique<CameraPublisher>(camera, camera_from_json(body.at("config")), child_.page(), events);
@@ -80,7 +81,7 @@ class Publisher {
     }
     if (!started_ || !all_done) return false;
     barrier_.arrive(participant_, 1);
-    return barrier_.over(1);
+    return barrier_.wait(1, Clock::now() + beat_interval) == 0;
   }
 
   Child child_;

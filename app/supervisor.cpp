@@ -20,6 +20,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr auto tick_interval = milliseconds(50);
+constexpr auto leaving_interval = milliseconds(5);
 constexpr auto own_pause = milliseconds(500);           // a loop this late was not running; nor were, maybe, the others
 constexpr auto close_files_after = milliseconds(4000);  // of draining: users are promised whole files within 5 s
 constexpr auto kill_after = milliseconds(4700);
@@ -137,7 +138,7 @@ void Supervisor::relay_log() {
 void Supervisor::tick() {
   const auto now = Clock::now();
   if (next_tick_ != Clock::time_point{} && now - next_tick_ > own_pause) distrust_beats_until_ = now + seconds(1);
-  next_tick_ = now + tick_interval;
+  next_tick_ = now + (phase_ == Phase::leaving ? leaving_interval : tick_interval);
   settle_cameras();
   for (Member& member : members_) {
     if (member.child && hung(member)) member.child->kill();

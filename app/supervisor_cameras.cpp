@@ -85,6 +85,7 @@ void Supervisor::handle(Member& member, Message& message) {
     on_worker_done(camera);
   } else if (type == "camera_done") {
     camera.publisher_done = true;
+    next_tick_ = Clock::now();  // it may have been the last
     if (camera.state != CameraState::State::failed) camera.state = CameraState::State::ended;
   } else if (type == "packet_ring_done") {
     camera.packets.remove_if([&](const auto& ring) { return ring.epoch == body.at("epoch"); });

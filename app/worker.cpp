@@ -59,6 +59,7 @@ class Worker {
     events.on_done = [this, camera] {
       child_.send("camera_done", {{"camera", camera}});
       ++done_;
+      child_.wake();
     };
     cameras_[camera] = std::make_unique<CameraStage>(start, child_.page(), events);
   }
@@ -79,7 +80,7 @@ class Worker {
     }
     if (!started_ || !all_done) return false;
     barrier_.arrive(participant_, 1);
-    return barrier_.over(1);
+    return barrier_.wait(1, Clock::now() + beat_interval) == 0;
   }
 
   Child child_;
