@@ -37,8 +37,8 @@ TEST(DropPolicy, LosesPicturesOfTheSlowCameraAndNobodyElses) {
 // The same with `block`: slower than the pictures' own times, but whole.
 TEST(DropPolicy, BlockWaitsInstead) {
   RigRun rig(
-      "cameras:\n  slow:\n    source: \"test://pattern?width=640&height=480&rate=200&frames=60\"\n"
-      "    queue_size: 1\n    filters: [{blur: {sigma: 20}}]\n    encode: {preset: slow}\n"
+      "cameras:\n  slow:\n    source: \"test://pattern?width=320&height=240&rate=500&frames=60\"\n"
+      "    queue_size: 1\n    filters: [{blur: {sigma: 8}}]\n    encode: {preset: slow}\n"
       "    record: {path: slow.mp4}\n");
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(rig.camera("slow").at("frames").at("recorded"), 60);
