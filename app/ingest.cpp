@@ -54,7 +54,12 @@ void Ingest::run() {
   try {
     produce();
   } catch (const std::exception& error) {
-    failure = error.what();
+    // One that was told to stop while it opened its source has not failed: it was interrupted.
+    if (stop_at_.load() == 0) {
+      failure = error.what();
+    } else {
+      spdlog::info("{}: stopped: {}", start_.config.name, error.what());
+    }
   }
   if (ring_) ring_->close();
   decoder_.reset();
