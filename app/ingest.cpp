@@ -73,7 +73,7 @@ void Ingest::produce() {
     scope_->beat();
     return stop_at_.load() != 0;
   });
-  decoder_ = open_decoder(source_->stream(), start_.config.decode_threads);
+  decoder_ = open_decoder(source_->stream(), {.threads = start_.config.decode_threads});
   open_ring();
   if (!wait_for_start()) return;
   if (start_.resume) {

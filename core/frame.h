@@ -11,8 +11,9 @@ namespace campipe {
 // 8-bit 4:2:0. i420: planes Y, U, V. nv12: planes Y, UV interleaved.
 enum class PixelFormat : std::uint8_t { i420, nv12 };
 
-// Where pixels lie and how another process reaches them (docs/architecture.md, "memory kinds").
-enum class MemoryKind : std::uint8_t { host, cuda_vmm, cuda_legacy, cuda_fabric };
+// Where pixels lie and how another process reaches them (docs/architecture.md, "memory kinds"). `cuda`: on a GPU, and
+// no other process does.
+enum class MemoryKind : std::uint8_t { host, cuda_vmm, cuda_legacy, cuda_fabric, cuda };
 
 // How a reader learns that the pixels of a published frame are complete. `immediate`: when it is published,
 // they are (all host memory). The others are CUDA's and need a stream to wait on.

@@ -12,9 +12,12 @@
 // - A reader that died is marked gone only when its process is gone; the writer's own thread takes its bits away.
 // - A ring is never repaired. When its writer died, readers finish what is published and get a ring of the next epoch.
 //
-// Memory kinds: `host` is built. A GPU's ring keeps this control memory; its pixels come as another descriptor
-// and its lease as a view with another MemoryKind and Device, and a reader waits for the lease's ReadySignal
-// on its stream before it reads; for host memory that signal is `immediate`.
+// Memory kinds: pixels of kind `host` lie in shared memory, those of the CUDA kinds on a GPU; the control memory is
+// the same for all. What a GPU fills is published as soon as the fill is enqueued, and a ready signal orders the rest:
+// `ipc_event`, one interprocess CUDA event a slot, or `timeline`, a page-locked word a slot that the writer's stream
+// sets to the number of the fill. The same stream order gives slots back: a reader that works on a stream has its
+// `done` word written by that stream. So neither process ever waits on a GPU for the other. What is in no event and no
+// timeline yet when the writer dies never gets ready: see FrameRingReader::release_waits().
 #pragma once
 
 #include <array>
@@ -29,6 +32,7 @@
 
 #include "core/clock.h"
 #include "core/frame.h"
+#include "core/gpu.h"
 #include "ipc/shared_memory.h"
 
 namespace campipe {
@@ -50,6 +54,9 @@ struct FrameRecord {
   std::array<std::uint32_t, 3> offset{};
   std::array<std::int32_t, 3> stride{};
   FrameTimes times;
+  // Set by publish(): how its slot's fill gets ready, and (`timeline`) the value that says so.
+  ReadySignal ready = ReadySignal::immediate;
+  std::uint64_t fill = 0;
 };
 
 struct FrameRingSpec {
@@ -57,28 +64,43 @@ struct FrameRingSpec {
   std::size_t slot_bytes = 0;
   std::uint64_t epoch = 1;
   std::uint64_t base = 0;  // frames published in the camera's earlier epochs
+  MemoryKind memory = MemoryKind::host;
+  Device device;  // the GPU that the pixels lie on; for host memory that a GPU fills, this GPU
+  ReadySignal ready = ReadySignal::immediate;  // for fills by a GPU; see FrameRingWriter::filled()
   // From here on the ring is exhausted(): well before the 30 bits wrap, so that its writer can wait for a key frame.
   std::uint32_t last_sequence = (1U << 30) - (1U << 20);
 };
 
+class GpuPixels;
+class ReadySignals;
+
 // A ring's mappings in this process. Shared by a writer, reader or observer and by the leases they gave out.
 class FrameRingMemory {
  public:
-  enum class Role { writer, reader, observer };
+  enum class Role : std::uint8_t { writer, reader, observer };
+  // The writer's. Throws GpuError where the GPU has no room, or not this kind of memory.
   static std::shared_ptr<FrameRingMemory> create(const FrameRingSpec& spec);
-  // Maps a ring of another process. Throws Error when it is not one of this version. An observer maps no pixels.
-  static std::shared_ptr<FrameRingMemory> open(UniqueFd control, UniqueFd pixels, Role role);
+  // Maps a ring of another process; `pixels` is none for memory that needs no descriptor (cuda_legacy). Throws Error
+  // when it is not one of this version or cannot be mapped. An observer maps no pixels and never touches CUDA.
+  // `gpu`: what a reader will use the pixels with; the CPU: by itself, which only host memory filled by a CPU can be.
+  // With a GPU this takes milliseconds, and so does dropping it: neither belongs on a camera's thread.
+  static std::shared_ptr<FrameRingMemory> open(UniqueFd control, UniqueFd pixels, Role role, const Device& gpu = {});
 
   [[nodiscard]] ring::Header& header() const { return *header_; }
   [[nodiscard]] std::span<std::uint8_t> pixels(unsigned slot) const;
   [[nodiscard]] int control_fd() const { return control_fd_.get(); }
-  [[nodiscard]] int pixel_fd() const { return pixel_fd_.get(); }
+  [[nodiscard]] int pixel_fd() const { return pixel_fd_.get(); }  // -1: none is needed
+  [[nodiscard]] MemoryKind kind() const;
+  // Null where no GPU uses the ring.
+  [[nodiscard]] ReadySignals* signals() const { return signals_.get(); }
 
  private:
   UniqueFd control_fd_;
   UniqueFd pixel_fd_;
   Mapping control_;
   Mapping pixels_;
+  std::shared_ptr<GpuPixels> gpu_pixels_;
+  std::shared_ptr<ReadySignals> signals_;
   ring::Header* header_ = nullptr;
 };
 
@@ -88,16 +110,20 @@ class FrameRingWriter {
  public:
   struct Slot {
     unsigned index = 0;
-    std::span<std::uint8_t> pixels;
+    std::span<std::uint8_t> pixels;  // the writer's own mapping: of a CUDA kind, only its GPU can use it
   };
   enum class Published : std::uint8_t { yes, no_reader };
 
   explicit FrameRingWriter(std::shared_ptr<FrameRingMemory> memory);
 
-  // A slot to fill, pinned until unpin(); nothing if all are in use. The lowest free one, to stay in the caches.
+  // A slot to fill, pinned until unpin(); nothing if all are in use, which is what one is whose last fill by the GPU
+  // has not completed. The lowest free one, to stay in the caches.
   std::optional<Slot> claim();
   // The decoder lets go of a slot: for good if it was never published.
   void unpin(unsigned slot);
+  // CUDA only. All that fills the claimed slot has been enqueued on `stream`: records the ring's ready signal behind it.
+  // Before publish(); a slot for which it was not called counts as filled already (by the CPU).
+  void filled(unsigned slot, GpuStream stream);
   // True while the slot has been claimed and not yet published.
   [[nodiscard]] bool unpublished(unsigned slot) const;
 
@@ -147,6 +173,8 @@ class FrameRingReader {
     FrameTimes times;
     ReadySignal ready = ReadySignal::immediate;
     std::uint64_t number = 0;  // over all epochs, from 1
+    unsigned slot = 0;
+    std::uint64_t fill = 0;    // see FrameRecord
   };
 
   // `spin`: how long to look before sleeping.
@@ -154,6 +182,13 @@ class FrameRingReader {
                   std::chrono::nanoseconds spin = std::chrono::microseconds(2));
   // From here on, frames are published to this reader. Its place must be empty (see FrameRingObserver).
   void attach(bool blocking, unsigned queue_size);
+  // CUDA only. What is enqueued on `stream` from now on sees the lease's pixels complete, and when the last copy of
+  // picture.owner is dropped, the slot is given back behind all that is enqueued on `stream` at that moment. `stream`
+  // must outlive the lease. A lease with a ReadySignal other than `immediate` must be used in this way.
+  void use_on(GpuStream stream, Lease& lease);
+  // CUDA only, once the writer is gone: lets go streams that wait for a fill that will never come (its pixels are
+  // rubbish). False where that cannot be: with `ipc_event` they wait until this process ends.
+  bool release_waits();
   // The next frame, waiting for it until `deadline`. ended and writer_gone come only after every published frame.
   Next next(Lease& lease, Deadline deadline);
 

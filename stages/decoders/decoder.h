@@ -5,7 +5,9 @@
 // The picture that receive() found stays in its slot until the next receive() or flush(); the caller publishes the
 // slot in between, or lets it fall back.
 // Pictures lie where the codec wrote them ("direct"); where the codec cannot write into a slot (no direct rendering,
-// other pixel format, bit depth or size, no slot free), there is one conversion by libswscale into one.
+// other pixel format, bit depth or size, no slot free), there is one conversion by libswscale into one. A GPU's decoder
+// makes one copy on the device, from its own surface into the slot, and records the slot's ready signal behind it
+// (FrameRingWriter::filled) before receive() returns.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +22,17 @@ namespace campipe {
 struct SlotNeeds {
   std::size_t bytes = 0;  // of one slot
   unsigned kept = 0;      // slots that the decoder may use at once (references, threads)
+  bool on_gpu = false;    // a GPU fills them: the ring's memory must be of a kind that it can write
+};
+
+struct DecoderOptions {
+  int threads = 1;
+  Device gpu;  // decode with this GPU's hardware; the CPU: with libavcodec's own decoders
+};
+
+// The hardware does not do this (codec, profile, format, size), or gave up. The stream can still be decoded on the CPU.
+struct HardwareRefused : Error {
+  using Error::Error;
 };
 
 struct DecodedPicture {
@@ -38,14 +51,16 @@ class Decoder {
   // Where pictures go from now on. The decoder must be empty (new or flushed).
   virtual void write_to(std::shared_ptr<FrameRingWriter> ring) = 0;
   // Takes one packet, or null: no more will come, and receive() hands out what is inside. A damaged packet is not
-  // an error; false is returned. `capture_utc`: for pictures that carry their time.
+  // an error; false is returned. `capture_utc`: for pictures that carry their time. Throws HardwareRefused; so does
+  // receive(). Then the decoder must be dropped, and what was sent since the last key frame sent to another.
   virtual bool send(const AVPacket* packet, std::int64_t capture_utc) = 0;
   virtual Receive receive(DecodedPicture& picture) = 0;
   // Forgets everything, and can begin at any key frame.
   virtual void flush() = 0;
 };
 
-// Throws Error where there is no decoder for the stream.
-std::unique_ptr<Decoder> open_decoder(const SourceStream& stream, int threads);
+// Throws Error where there is no decoder for the stream, HardwareRefused where it is known already that the GPU's
+// hardware cannot do it.
+std::unique_ptr<Decoder> open_decoder(const SourceStream& stream, const DecoderOptions& options);
 
 }  // namespace campipe

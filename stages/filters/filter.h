@@ -1,5 +1,4 @@
-// The contract of a filter: one operation on 4:2:0 pictures, with a CPU path (GPU paths come through the same
-// registry). A filter is one file in this folder; the last thing in it registers the filter, and nothing else
+// The contract of a filter: one operation on 4:2:0 pictures, with a CPU path and a GPU path. A filter is one file in this folder; the last thing in it registers the filter, and nothing else
 // has to be edited: configuration, documentation, tests and benchmarks find it in the registry.
 //
 // Life and threads: one object per camera and place in its chain, used by that camera's thread alone:
@@ -8,8 +7,14 @@
 // - process() reads `in` and writes every sample of `out`; both have the formats agreed in configure(). The two
 //   never overlap. It must not keep a view, must not allocate after the first frames, and must not start threads.
 // - Pictures are 4:2:0, i420 or nv12; the filter works on the planes as they are and never converts the format.
+//
+// The GPU path (class GpuFilter) has the same life. Its pictures are nv12 in device memory, and it enqueues its work on
+// the stream that it is given and returns at once: no waiting, no synchronisation, and after configure() no allocation.
+// Both paths compute the same picture; tests/unit/filters_test.cpp holds the CPU's to a reference in double precision,
+// tests/gpu/filters_gpu_test.cpp the GPU's to the CPU's.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +24,7 @@
 #include <vector>
 
 #include "core/frame.h"
+#include "core/gpu.h"
 
 namespace campipe {
 
@@ -43,12 +49,41 @@ class Filter {
   virtual void process(const FrameView& in, const MutableFrameView& out) = 0;
 };
 
+// What a point-wise filter does to each sample: a table for luma and one for both chroma components, and the place in
+// the input of the output's first sample (even numbers). Filters of this kind that follow one another are one kernel.
+struct Pointwise {
+  std::array<std::uint8_t, 256> luma{};
+  std::array<std::uint8_t, 256> chroma{};
+  int x = 0;
+  int y = 0;
+};
+
+class GpuFilter {
+ public:
+  virtual ~GpuFilter() = default;
+  virtual FrameFormat configure(const FrameFormat& in) = 0;
+  virtual void enqueue(const FrameView& in, const MutableFrameView& out, GpuStream stream) = 0;
+  // After configure(): all that it does, if it is point-wise. Then enqueue() is never called.
+  [[nodiscard]] virtual const Pointwise* pointwise() const { return nullptr; }
+};
+
 struct FilterInfo {
   std::string_view name;
   std::string_view description;
   std::span<const ParameterInfo> parameters;
   std::unique_ptr<Filter> (*create)(const FilterParameters&);
+  std::unique_ptr<GpuFilter> (*create_gpu)(const FilterParameters&);  // null in a build without CUDA
 };
+
+// For FilterInfo::create_gpu.
+template <typename T>
+constexpr std::unique_ptr<GpuFilter> (*gpu_path())(const FilterParameters&) {
+  if constexpr (with_cuda) {
+    return [](const FilterParameters& given) -> std::unique_ptr<GpuFilter> { return std::make_unique<T>(given); };
+  } else {
+    return nullptr;
+  }
+}
 
 // All filters, by name. Filled before main() by FilterRegistration objects; read-only afterwards.
 std::vector<FilterInfo> filter_registry();

@@ -41,7 +41,7 @@ class Bench {
  public:
   Bench(const std::string& file, int threads, std::optional<unsigned> slots = std::nullopt)
       : source_(open_source({.url = file, .pace = Pace::fast}, [] { return false; })),
-        decoder_(open_decoder(source_->stream(), threads)) {
+        decoder_(open_decoder(source_->stream(), {.threads = threads})) {
     FrameRingSpec spec;
     spec.slots = slots.value_or(std::min(decoder_->needs().kept + 12, max_ring_slots));
     spec.slot_bytes = decoder_->needs().bytes;

@@ -1,0 +1,53 @@
+#include "core/gpu.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace campipe {
+namespace {
+
+std::optional<unsigned> hex_digit(char c) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  const auto at = digits.find(c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c);
+  return at == std::string_view::npos ? std::nullopt : std::optional(static_cast<unsigned>(at));
+}
+
+constexpr std::string_view prefix = "GPU-";
+
+bool has_dash_before(std::size_t byte) { return byte == 4 || byte == 6 || byte == 8 || byte == 10; }
+
+}  // namespace
+
+std::string to_string(const Device& device) {
+  if (!on_gpu(device)) return "cpu";
+  std::string text(prefix);
+  for (std::size_t i = 0; i < device.gpu_uuid.size(); ++i) {
+    if (has_dash_before(i)) text += '-';
+    text += fmt::format("{:02x}", device.gpu_uuid[i]);
+  }
+  return text;
+}
+
+std::optional<Device> device_from_string(const std::string& text) {
+  if (text == "cpu") return Device{};
+  std::string_view rest = text;
+  if (rest.starts_with(prefix)) rest.remove_prefix(prefix.size());
+  Device device;
+  for (std::size_t i = 0; i < device.gpu_uuid.size(); ++i) {
+    if (has_dash_before(i)) {
+      if (!rest.starts_with('-')) return std::nullopt;
+      rest.remove_prefix(1);
+    }
+    if (rest.size() < 2) return std::nullopt;
+    const auto high = hex_digit(rest[0]);
+    const auto low = hex_digit(rest[1]);
+    if (!high || !low) return std::nullopt;
+    device.gpu_uuid[i] = static_cast<std::uint8_t>(16 * *high + *low);
+    rest.remove_prefix(2);
+  }
+  return rest.empty() && on_gpu(device) ? std::optional(device) : std::nullopt;
+}
+
+}  // namespace campipe

@@ -1,0 +1,44 @@
+// A camera's filters on a GPU, with what brings pictures there and back: upload (only for pictures that lie in host
+// memory) → filters → download (only where the encoder wants host memory), all of it on one stream. CUDA only.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/frame.h"
+#include "core/gpu.h"
+#include "stages/filters/chain.h"
+
+namespace campipe {
+
+// Used by one thread, whose current GPU (use_gpu) it works on. Pictures that process() hands out return to a pool of
+// the chain when their owner is dropped (any thread); those in device memory may be reused by later work on the same
+// stream. Consecutive point-wise filters run as one kernel.
+class GpuChain {
+ public:
+  enum class Output : std::uint8_t { device, host };  // host: page-locked
+
+  // Throws Error like FilterChain.
+  explicit GpuChain(const std::vector<FilterConfig>& filters);
+  ~GpuChain();
+
+  [[nodiscard]] GpuStream stream() const;
+  // The format that comes out for `in`, always nv12. Allocates all that the pictures need: afterwards process()
+  // allocates nothing. Throws Error where a filter refuses the input, GpuError where there is no room on the GPU; then
+  // it may be tried again.
+  FrameFormat configure(const FrameFormat& in, Output output);
+  // Enqueues all work for `in` and returns at once. `in` may lie on this GPU, on one whose memory is mapped here, or in
+  // host memory (page-locked or not); its owner is dropped when nothing more will be enqueued that reads it (a lease
+  // must have been given to FrameRingReader::use_on with this stream). With nothing to do `in` itself comes back.
+  // The result's pixels are complete after wait(), or for later work on the same stream.
+  FrameRef process(const FrameRef& in);
+  // Sleeps until all enqueued work has completed; false: `deadline` came first. Throws GpuError when the GPU failed.
+  bool wait(Deadline deadline);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace campipe
