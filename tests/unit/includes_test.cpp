@@ -112,7 +112,7 @@ TEST(IncludeRule, HoldsInTheSources) {
     if (!fs::exists(root)) continue;  // a folder with nothing in it is not in a clone
     for (const auto& entry : fs::recursive_directory_iterator(root)) {
       const std::string extension = entry.path().extension().string();
-      if (extension != ".h" && extension != ".cpp" && extension != ".cu") continue;
+      if (extension != ".h" && extension != ".cpp" && extension != ".cu" && extension != ".cuh") continue;
       std::ifstream source(entry.path());
       ASSERT_TRUE(source) << entry.path();
       const std::string file = entry.path().lexically_relative(source_dir).generic_string();
