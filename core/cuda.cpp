@@ -4,6 +4,8 @@
 #include <new>
 #include <utility>
 
+#include "core/log.h"
+
 namespace campipe {
 namespace {
 
@@ -22,6 +24,7 @@ GpuError::Kind kind_of(cudaError_t code) {
     case cudaErrorHardwareStackError:
     case cudaErrorAssert:
     case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
     case cudaErrorMpsClientTerminated:
     case cudaErrorDevicesUnavailable:
     case cudaErrorCudartUnloading:
@@ -50,6 +53,7 @@ void load(Function& function, const char* name) {
 CudaDriver load_driver() {
   CudaDriver driver{};
   load(driver.get_error_string, "cuGetErrorString");
+  load(driver.ctx_get_current, "cuCtxGetCurrent");
   load(driver.device_get_attribute, "cuDeviceGetAttribute");
   load(driver.mem_create, "cuMemCreate");
   load(driver.mem_release, "cuMemRelease");
@@ -113,6 +117,14 @@ void use_gpu(const Device& device) {
              "cannot use " + to_string(device));
   cuda_check(cudaSetDevice(index), "cannot use " + to_string(device));
   current = device;
+}
+
+void use_gpu_to_release(const Device& device) noexcept {
+  try {
+    use_gpu(device);
+  } catch (const Error& error) {
+    spdlog::error("{}", error.what());
+  }
 }
 
 CudaStream make_cuda_stream() {

@@ -39,9 +39,14 @@ struct CudaDriver {
   decltype(&::cuStreamWaitValue64) stream_wait_value;
   decltype(&::cuDeviceGetAttribute) device_get_attribute;
   decltype(&::cuGetErrorString) get_error_string;
+  decltype(&::cuCtxGetCurrent) ctx_get_current;
 };
 // Throws GpuError where there is no driver, or one that is too old.
 const CudaDriver& cuda_driver();
+
+// For destructors: use_gpu(), or a line in the log where that fails. A thread without a GPU would otherwise get the
+// context of the first one with its first call.
+void use_gpu_to_release(const Device& device) noexcept;
 
 struct CudaStreamTraits {
   using Handle = cudaStream_t;

@@ -17,7 +17,8 @@
 // `ipc_event`, one interprocess CUDA event a slot, or `timeline`, a page-locked word a slot that the writer's stream
 // sets to the number of the fill. The same stream order gives slots back: a reader that works on a stream has its
 // `done` word written by that stream. So neither process ever waits on a GPU for the other. What is in no event and no
-// timeline yet when the writer dies never gets ready: see FrameRingReader::release_waits().
+// timeline yet when the writer dies never gets ready: see FrameRingReader::release_waits(). A writer that lives on keeps
+// a ring that a GPU filled until it is drained(): what readers map and wait for is the writer's.
 #pragma once
 
 #include <array>
@@ -65,7 +66,7 @@ struct FrameRingSpec {
   std::uint64_t epoch = 1;
   std::uint64_t base = 0;  // frames published in the camera's earlier epochs
   MemoryKind memory = MemoryKind::host;
-  Device device;  // the GPU that the pixels lie on; for host memory that a GPU fills, this GPU
+  Device device{};  // the GPU that the pixels lie on; for host memory that a GPU fills, this GPU
   ReadySignal ready = ReadySignal::immediate;  // for fills by a GPU; see FrameRingWriter::filled()
   // From here on the ring is exhausted(): well before the 30 bits wrap, so that its writer can wait for a key frame.
   std::uint32_t last_sequence = (1U << 30) - (1U << 20);
@@ -95,13 +96,22 @@ class FrameRingMemory {
   [[nodiscard]] ReadySignals* signals() const { return signals_.get(); }
 
  private:
+  void create_pixels();
+  void create_gpu_part();
+  void open_pixels(const Device& gpu);
+  void open_gpu_part(const Device& gpu);
+  [[nodiscard]] std::size_t pixel_size() const;
+
+  // Each uses what stands above it.
   UniqueFd control_fd_;
   UniqueFd pixel_fd_;
   Mapping control_;
-  Mapping pixels_;
-  std::shared_ptr<GpuPixels> gpu_pixels_;
-  std::shared_ptr<ReadySignals> signals_;
   ring::Header* header_ = nullptr;
+  Mapping pixels_;                         // host memory
+  std::shared_ptr<const void> page_lock_;  // of host memory that a GPU uses
+  std::shared_ptr<GpuPixels> gpu_pixels_;  // the CUDA kinds
+  std::span<std::uint8_t> pixel_bytes_;    // of either
+  std::shared_ptr<ReadySignals> signals_;
 };
 
 // The writer. claim() and unpin() may be called from any thread (decoders have threads of their own), the
@@ -143,6 +153,8 @@ class FrameRingWriter {
   [[nodiscard]] bool exhausted() const;
   // No frame will come any more; readers end once they have read everything. Idempotent.
   void close();
+  // Nothing is pending, and all that was leased has been given back. Ask with a deadline: a reader may take its time.
+  [[nodiscard]] bool drained();
 
   [[nodiscard]] const FrameRingMemory& memory() const { return *memory_; }
 
@@ -161,6 +173,7 @@ class FrameRingWriter {
   std::shared_ptr<FrameRingMemory> memory_;
   mutable std::mutex mutex_;  // between this process's threads only; no other process ever waits for it
   std::array<bool, max_ring_slots> pinned_{};
+  std::array<std::uint64_t, max_ring_slots> fill_{};  // of the newest claim, by a GPU; 0: by the CPU
 };
 
 // A reader. Used by one thread, except that leases may be dropped by any thread.

@@ -9,12 +9,13 @@
 
 #include "core/frame.h"
 #include "ipc/frame_ring.h"
+#include "ipc/gpu_pixels.h"
 #include "ipc/shared_memory.h"
 
 namespace campipe::ring {
 
 inline constexpr std::uint32_t magic = 0x676e6972;  // "ring"
-inline constexpr std::uint32_t layout_version = 1;
+inline constexpr std::uint32_t layout_version = 2;
 // More than the slots, so that the entry of a frame that waits in a slot is never overwritten.
 inline constexpr unsigned index_size = 2 * max_ring_slots;
 
@@ -42,6 +43,12 @@ struct alignas(64) Slot {
   FrameRecord record;  // written before the slot is published, read only under a lease
 };
 
+// How readers learn that a GPU has filled a slot.
+struct alignas(64) Fill {
+  std::atomic<std::uint64_t> timeline;      // ReadySignal timeline: the number of the newest fill that is complete
+  std::array<std::uint8_t, 64> event_handle;  // ReadySignal ipc_event: a cudaIpcEventHandle_t, written by create()
+};
+
 // What the writer sleeps for: only room and a new reader are worth waking it for; a death always wakes it.
 enum class WriterSleep : std::uint32_t { awake, for_room, for_time };
 
@@ -56,8 +63,9 @@ struct Header {
   std::uint32_t version;
   std::uint32_t slots;
   MemoryKind memory;
-  ReadySignal ready;
-  Device device;
+  ReadySignal ready;    // of fills by a GPU
+  Device device;        // see FrameRingSpec
+  GpuHandle gpu_pixels;  // where the memory kind has one
   std::uint64_t slot_bytes;
   std::uint64_t epoch;
   std::uint64_t base;           // frames published in the camera's earlier epochs
@@ -73,8 +81,10 @@ struct Header {
   std::array<std::atomic<std::uint64_t>, index_size> index;  // {sequence 32 | slot 32}
   std::array<std::atomic<std::int64_t>, index_size> pts;     // of the frame in the same place of `index`
   std::array<Reader, max_ring_readers> readers;
-  std::array<std::array<std::atomic<std::uint32_t>, max_ring_slots>, max_ring_readers> done;
+  // 64 bits, because GPUs write them too (ReadySignals::give_back).
+  std::array<std::array<std::atomic<std::uint64_t>, max_ring_slots>, max_ring_readers> done;
   std::array<Slot, max_ring_slots> slot;
+  std::array<Fill, max_ring_slots> fill;
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
 

@@ -3,31 +3,70 @@
 
 #include "core/error.h"
 #include "ipc/frame_ring_layout.h"
+#include "ipc/ready_signals.h"
 
 namespace campipe {
+namespace {
 
-std::shared_ptr<FrameRingMemory> FrameRingMemory::create(const FrameRingSpec& spec) {
+void check(const FrameRingSpec& spec) {
   if (spec.slots < 2 || spec.slots > max_ring_slots || spec.slot_bytes == 0)
     throw Error("a frame ring of impossible size");
+  if (spec.memory == MemoryKind::cuda) throw Error("a frame ring of memory that no other process can map");
+  if (spec.memory != MemoryKind::host && !on_gpu(spec.device)) throw Error("a frame ring in the memory of no GPU");
+  if (on_gpu(spec.device) && spec.ready == ReadySignal::immediate)
+    throw Error("a frame ring that a GPU fills, without a ready signal");
+}
+
+}  // namespace
+
+std::shared_ptr<FrameRingMemory> FrameRingMemory::create(const FrameRingSpec& spec) {
+  check(spec);
   auto memory = std::make_shared<FrameRingMemory>();
   memory->control_fd_ = create_shared_memory("frame ring", sizeof(ring::Header));
-  memory->pixel_fd_ = create_shared_memory("frame ring pixels", spec.slots * spec.slot_bytes);
   memory->control_ = Mapping(memory->control_fd_.get(), Mapping::Access::read_write);
-  memory->pixels_ = Mapping(memory->pixel_fd_.get(), Mapping::Access::read_write);
-  seal_future_writes(memory->pixel_fd_.get());
   auto* header = new (memory->control_.bytes().data()) ring::Header{};
   header->version = ring::layout_version;
   header->slots = spec.slots;
+  header->memory = spec.memory;
+  header->ready = on_gpu(spec.device) ? spec.ready : ReadySignal::immediate;
+  header->device = spec.device;
   header->slot_bytes = spec.slot_bytes;
   header->epoch = spec.epoch;
   header->base = spec.base;
   header->last_sequence = spec.last_sequence;
-  header->magic = ring::magic;
   memory->header_ = header;
+  if (spec.memory == MemoryKind::host) memory->create_pixels();
+  if (on_gpu(spec.device)) memory->create_gpu_part();
+  header->magic = ring::magic;
   return memory;
 }
 
-std::shared_ptr<FrameRingMemory> FrameRingMemory::open(UniqueFd control, UniqueFd pixels, Role role) {
+void FrameRingMemory::create_pixels() {
+  pixel_fd_ = create_shared_memory("frame ring pixels", pixel_size());
+  pixels_ = Mapping(pixel_fd_.get(), Mapping::Access::read_write);
+  pixel_bytes_ = pixels_.bytes();
+  seal_future_writes(pixel_fd_.get());
+}
+
+void FrameRingMemory::create_gpu_part() {
+  if constexpr (with_cuda) {
+    const Device gpu = header_->device;
+    if (kind() == MemoryKind::host) {
+      page_lock_ = page_lock(pixel_bytes_, gpu);
+    } else {
+      gpu_pixels_ = GpuPixels::create(kind(), gpu, pixel_size());
+      pixel_bytes_ = gpu_pixels_->bytes();
+      header_->gpu_pixels = gpu_pixels_->handle();
+      if (gpu_pixels_->fd() >= 0) pixel_fd_ = duplicate(gpu_pixels_->fd());
+    }
+    signals_ = ReadySignals::create(*header_, gpu);
+  } else {
+    throw Error("this campipe was built without CUDA and has no frame ring for " + to_string(header_->device));
+  }
+}
+
+std::shared_ptr<FrameRingMemory> FrameRingMemory::open(UniqueFd control, UniqueFd pixels, Role role,
+                                                       const Device& gpu) {
   auto memory = std::make_shared<FrameRingMemory>();
   checked_size(control.get(), sizeof(ring::Header));
   memory->control_ = Mapping(control.get(), Mapping::Access::read_write);
@@ -35,16 +74,45 @@ std::shared_ptr<FrameRingMemory> FrameRingMemory::open(UniqueFd control, UniqueF
   if (header->magic != ring::magic || header->version != ring::layout_version || header->slots > max_ring_slots) {
     throw Error("a frame ring of another version");
   }
-  checked_size(pixels.get(), header->slots * header->slot_bytes);
-  if (role == Role::reader) memory->pixels_ = Mapping(pixels.get(), Mapping::Access::read);
   memory->header_ = header;
   memory->control_fd_ = std::move(control);
   memory->pixel_fd_ = std::move(pixels);
+  if (memory->kind() == MemoryKind::host) checked_size(memory->pixel_fd(), memory->pixel_size());
+  if (role == Role::reader) memory->open_pixels(gpu);
   return memory;
 }
 
+void FrameRingMemory::open_pixels(const Device& gpu) {
+  if (!on_gpu(gpu) && on_gpu(header_->device)) {
+    throw Error("pixels that " + to_string(header_->device) + " fills can only be read with a GPU");
+  }
+  if (kind() == MemoryKind::host) {
+    pixels_ = Mapping(pixel_fd_.get(), Mapping::Access::read);
+    pixel_bytes_ = pixels_.bytes();
+  }
+  if (on_gpu(gpu)) open_gpu_part(gpu);
+}
+
+void FrameRingMemory::open_gpu_part(const Device& gpu) {
+  if constexpr (with_cuda) {
+    if (kind() == MemoryKind::host) {
+      page_lock_ = page_lock_read_only(pixel_bytes_, gpu);
+    } else {
+      gpu_pixels_ = GpuPixels::import(kind(), gpu, header_->gpu_pixels, pixel_fd(), pixel_size());
+      pixel_bytes_ = gpu_pixels_->bytes();
+    }
+    signals_ = ReadySignals::open(*header_, gpu);
+  } else {
+    throw Error("this campipe was built without CUDA and cannot read a frame ring with " + to_string(gpu));
+  }
+}
+
+MemoryKind FrameRingMemory::kind() const { return header_->memory; }
+
+std::size_t FrameRingMemory::pixel_size() const { return header_->slots * header_->slot_bytes; }
+
 std::span<std::uint8_t> FrameRingMemory::pixels(unsigned slot) const {
-  return pixels_.bytes().subspan(slot * header_->slot_bytes, header_->slot_bytes);
+  return pixel_bytes_.subspan(slot * header_->slot_bytes, header_->slot_bytes);
 }
 
 }  // namespace campipe

@@ -1,8 +1,11 @@
 #include <algorithm>
 
+#include "core/error.h"
 #include "core/failpoint.h"
+#include "core/log.h"
 #include "ipc/frame_ring_layout.h"
 #include "ipc/futex.h"
+#include "ipc/ready_signals.h"
 
 namespace campipe {
 namespace {
@@ -25,20 +28,42 @@ class HeldSlot {
   HeldSlot& operator=(const HeldSlot&) = delete;
   ~HeldSlot() {
     failpoint("ring.reader.used");
-    memory_->header().done[reader_][slot_].store(sequence_, std::memory_order_seq_cst);
+    if (stream_) {
+      give_back_on(*stream_);
+    } else {
+      store_done();
+    }
     failpoint("ring.reader.done");
     tell_writer(memory_->header());
   }
 
+  // From now on a GPU may read the pixels for as long as what is enqueued on `stream` runs.
+  void used_on(GpuStream stream) const { stream_ = stream; }
+
  private:
+  void store_done() { memory_->header().done[reader_][slot_].store(sequence_, std::memory_order_seq_cst); }
+
+  void give_back_on(GpuStream stream) {
+    try {
+      memory_->signals()->give_back(reader_, slot_, sequence_, stream);
+    } catch (const GpuError& error) {
+      // Nothing runs any more in a context that is lost, so that the slot is free. Otherwise the GPU may still read it:
+      // it stays held until this process is gone.
+      spdlog::error("a picture could not be given back behind the GPU's work: {}", error.what());
+      if (error.kind == GpuError::Kind::broken) store_done();
+    }
+  }
+
   std::shared_ptr<FrameRingMemory> memory_;
   unsigned reader_;
   unsigned slot_;
   std::uint32_t sequence_;
+  mutable std::optional<GpuStream> stream_;  // mutable: a lease is read-only for who has it, but not its way back
 };
 
 FrameView view_of(const FrameRecord& record, std::span<const std::uint8_t> pixels, const ring::Header& header) {
-  FrameView view{record.format, {}, record.stride, header.memory, header.device};
+  const bool in_host_memory = header.memory == MemoryKind::host;
+  FrameView view{record.format, {}, record.stride, header.memory, in_host_memory ? Device{} : header.device};
   for (int plane = 0; plane < plane_count(record.format.pixels); ++plane) {
     const auto at = static_cast<std::size_t>(plane);
     view.data[at] = pixels.data() + record.offset[at];
@@ -87,11 +112,21 @@ bool FrameRingReader::take(std::uint32_t sequence, Lease& lease) {
   lease.picture.view = view_of(record, memory_->pixels(slot), header);
   lease.picture.owner = std::make_shared<HeldSlot>(memory_, reader_, slot, sequence);
   lease.times = record.times;
-  lease.ready = header.ready;
+  lease.ready = record.ready;
   lease.number = header.base + sequence;
+  lease.slot = slot;
+  lease.fill = record.fill;
   tell_writer(header);
   return true;
 }
+
+void FrameRingReader::use_on(GpuStream stream, Lease& lease) {
+  if (memory_->signals() == nullptr) throw Error("a frame ring that was opened for the CPU is used with a GPU");
+  if (lease.ready != ReadySignal::immediate) memory_->signals()->wait(lease.slot, lease.fill, stream);
+  std::static_pointer_cast<const HeldSlot>(lease.picture.owner)->used_on(stream);
+}
+
+bool FrameRingReader::release_waits() { return memory_->signals() == nullptr || memory_->signals()->release_waits(); }
 
 FrameRingReader::Next FrameRingReader::next(Lease& lease, Deadline deadline) {
   ring::Header& header = memory_->header();

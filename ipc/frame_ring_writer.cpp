@@ -1,8 +1,10 @@
 #include <algorithm>
 
+#include "core/error.h"
 #include "core/failpoint.h"
 #include "ipc/frame_ring_layout.h"
 #include "ipc/futex.h"
+#include "ipc/ready_signals.h"
 
 namespace campipe {
 namespace {
@@ -36,6 +38,7 @@ std::optional<FrameRingWriter::Slot> FrameRingWriter::claim() {
     control.state = SlotState::writing;
     header.slot[slot].control.store(control.pack(), std::memory_order_release);
     pinned_[slot] = true;
+    fill_[slot] = 0;
     failpoint("ring.writer.claimed");
     return Slot{slot, memory_->pixels(slot)};
   }
@@ -46,8 +49,15 @@ bool FrameRingWriter::claimable(unsigned slot) {
   if (pinned_[slot]) return false;
   harvest(slot);
   const Control control = Control::unpack(memory_->header().slot[slot].control.load(std::memory_order_acquire));
-  return control.state == SlotState::free ||
-         (control.state == SlotState::published && control.held == 0 && control.pending == 0);
+  const bool let_go = control.state == SlotState::free ||
+                      (control.state == SlotState::published && control.held == 0 && control.pending == 0);
+  return let_go && (memory_->signals() == nullptr || memory_->signals()->complete(slot));
+}
+
+void FrameRingWriter::filled(unsigned slot, GpuStream stream) {
+  if (memory_->signals() == nullptr) throw Error("a GPU fills a frame ring that was not made for one");
+  const std::lock_guard lock(mutex_);
+  fill_[slot] = memory_->signals()->record(slot, stream);
 }
 
 void FrameRingWriter::unpin(unsigned slot) {
@@ -144,6 +154,8 @@ FrameRingWriter::Published FrameRingWriter::publish(unsigned slot, const FrameRe
   }
   const std::uint32_t sequence = header.head.load(std::memory_order_relaxed) + 1;
   header.slot[slot].record = record;
+  header.slot[slot].record.ready = fill_[slot] == 0 ? ReadySignal::immediate : header.ready;
+  header.slot[slot].record.fill = fill_[slot];
   failpoint("ring.writer.filled");
   const Control control{sequence, SlotState::published, 0, static_cast<std::uint16_t>(live)};
   header.slot[slot].control.store(control.pack(), std::memory_order_release);
@@ -221,6 +233,18 @@ void FrameRingWriter::close() {
   header.writer.store(WriterState::closed, std::memory_order_seq_cst);
   header.news.fetch_add(1, std::memory_order_seq_cst);
   futex_wake_all(header.news);
+}
+
+bool FrameRingWriter::drained() {
+  const std::lock_guard lock(mutex_);
+  service_locked();
+  const ring::Header& header = memory_->header();
+  for (unsigned slot = 0; slot < header.slots; ++slot) {
+    harvest(slot);
+    const Control control = Control::unpack(header.slot[slot].control.load(std::memory_order_acquire));
+    if (control.held != 0 || control.pending != 0) return false;
+  }
+  return true;
 }
 
 }  // namespace campipe

@@ -35,4 +35,11 @@ class GpuPixels {
   [[nodiscard]] virtual int fd() const = 0;
 };
 
+// Host memory that is page-locked for as long as the result lives, so that GPUs use it under its own address. `gpu`
+// becomes this thread's. Throws GpuError.
+std::shared_ptr<const void> page_lock(std::span<std::uint8_t> bytes, const Device& gpu);
+// The same for a mapping that this process may only read. Null where the driver does not lock such memory: the GPU's
+// copies from it are then staged by the driver, and take the thread that asks for them with them.
+std::shared_ptr<const void> page_lock_read_only(std::span<std::uint8_t> bytes, const Device& gpu);
+
 }  // namespace campipe

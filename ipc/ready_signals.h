@@ -10,6 +10,8 @@
 
 namespace campipe {
 
+// Streams are of `gpu`, which becomes the current one of each thread that calls. Dropping the object waits, two seconds
+// at most, until the work that it was told of has ended: that work uses the ring's memory.
 class ReadySignals {
  public:
   // The writer's: makes the events of a ring with ReadySignal ipc_event, and puts their handles into the header.

@@ -15,13 +15,13 @@ struct RigPage::Header {
 };
 
 namespace {
-constexpr std::uint32_t page_magic = 0x31676972;  // "rig1": grows with the layout
+constexpr std::uint32_t page_magic = 0x32676972;  // "rig2": grows with the layout
 constexpr std::size_t first_camera = 4096;
 }  // namespace
 
 const char* name_of(DropCause cause) {
-  constexpr std::array<const char*, drop_causes> names{
-      "queue_full", "worker_lost", "master_lost", "filter_failed", "encoder_failed", "publisher_slow", "stopped"};
+  constexpr std::array<const char*, drop_causes> names{"queue_full",     "worker_lost",    "master_lost", "filter_failed",
+                                                       "encoder_failed", "publisher_slow", "stopped",     "no_gpu_memory"};
   return names[static_cast<std::size_t>(cause)];
 }
 

@@ -28,8 +28,9 @@ enum class DropCause : std::uint8_t {
   encoder_failed,
   publisher_slow,  // the publisher did not take packets in time
   stopped,         // in flight when the rig was told to stop at once
+  no_gpu_memory,   // the worker's GPU had no room for the camera's pictures
 };
-inline constexpr std::size_t drop_causes = 7;
+inline constexpr std::size_t drop_causes = 8;
 const char* name_of(DropCause cause);
 
 // The processes that beat. Workers are 2, 3, …

@@ -8,14 +8,7 @@
 //   ring_peer PARENT_PID barrier MEMBER PHASE
 #include "tests/faults/ring_peer.h"
 
-#include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <unistd.h>
-
-#include <cstdio>
 #include <deque>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -24,54 +17,13 @@
 #include "ipc/frame_ring.h"
 #include "ipc/packet_ring.h"
 #include "ipc/rig_page.h"
+#include "tests/faults/peer_side.h"
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {
 namespace {
 
-using Arguments = std::vector<std::string>;
-
-constexpr auto patience = seconds(20);
 constexpr auto pace = microseconds(500);
-
-unsigned number_of(const std::string& text) { return static_cast<unsigned>(std::stoul(text)); }
-
-Message await_message(Channel& channel, const std::string& type) {
-  const Deadline deadline = after(patience);
-  while (Clock::now() < deadline) {
-    if (auto message = channel.receive()) {
-      if (message->type != type) throw Error("got '" + message->type + "' for '" + type + "'");
-      return std::move(*message);
-    }
-    if (channel.closed()) throw Error("the test closed the channel");
-    pollfd readable{channel.fd(), POLLIN, 0};
-    ::poll(&readable, 1, 100);
-  }
-  throw Error("no '" + type + "' came");
-}
-
-class Note {
- public:
-  explicit Note(Journal& journal) : journal_(&journal) {}
-
-  // Returns the entry's place.
-  std::size_t add(std::uint64_t number, bool whole) {
-    const std::size_t at = journal_->count.load();
-    if (at == Journal::capacity) throw Error("the journal is full");
-    journal_->entry[at] = {number, now_ns(), whole ? 0U : 1U};
-    journal_->count.store(at + 1);
-    return at;
-  }
-  void torn(std::size_t at) { journal_->entry[at].torn = 1; }
-  void end(bool in_order) {
-    journal_->ended_at = now_ns();
-    journal_->end = in_order ? JournalEnd::ended : JournalEnd::writer_gone;
-    journal_->rings.fetch_add(1);
-  }
-
- private:
-  Journal* journal_;
-};
 
 struct Held {
   FrameRingReader::Lease lease;
@@ -194,10 +146,7 @@ int meet(Channel& channel, Journal& journal, const Arguments& arguments) {
   }
 }
 
-int run(const std::string& role, const Arguments& arguments) {
-  Channel channel((UniqueFd(channel_fd)));
-  const Mapping mapping(journal_fd, Mapping::Access::read_write);
-  auto& journal = *std::launder(reinterpret_cast<Journal*>(mapping.bytes().data()));
+int run(const std::string& role, const Arguments& arguments, Channel& channel, Journal& journal) {
   if (role == "frame-reader") return read_frames(channel, journal, arguments);
   if (role == "frame-writer") return write_frames(channel, arguments);
   if (role == "packet-reader") return read_packets(channel, journal, arguments);
@@ -209,15 +158,4 @@ int run(const std::string& role, const Arguments& arguments) {
 }  // namespace
 }  // namespace campipe::test
 
-int main(int count, char** values) {
-  const std::vector<std::string> all(values, values + count);
-  if (all.size() < 3) return 2;
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (std::to_string(::getppid()) != all[1]) return 2;  // it died before we asked to be told
-  try {
-    return campipe::test::run(all[2], {all.begin() + 3, all.end()});
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "ring_peer %s: %s\n", all[2].c_str(), error.what());
-    return 3;
-  }
-}
+int main(int count, char** values) { return campipe::test::peer_main(count, values, campipe::test::run); }

@@ -34,6 +34,39 @@ TEST(FrameRingMemory, RefusesAnImpossibleSize) {
   EXPECT_NO_THROW(FrameRingMemory::create({.slots = max_ring_slots, .slot_bytes = 1}));
 }
 
+TEST(FrameRingMemory, RefusesMemoryThatDoesNotFitItsGpu) {
+  const Device nowhere = device_from_string("GPU-00000000-0000-0000-0000-000000000001").value();
+  const auto create = [](MemoryKind kind, const Device& device, ReadySignal ready) {
+    return FrameRingMemory::create({.slots = 4, .slot_bytes = 64, .memory = kind, .device = device, .ready = ready});
+  };
+  EXPECT_THROW(create(MemoryKind::cuda_vmm, {}, ReadySignal::timeline), Error) << "of no GPU";
+  EXPECT_THROW(create(MemoryKind::cuda, nowhere, ReadySignal::timeline), Error) << "no other process can map it";
+  EXPECT_THROW(create(MemoryKind::host, nowhere, ReadySignal::immediate), Error) << "nothing says when it is filled";
+  for (const MemoryKind kind : {MemoryKind::host, MemoryKind::cuda_vmm, MemoryKind::cuda_legacy}) {
+    EXPECT_THROW(create(kind, nowhere, ReadySignal::timeline), Error) << "on a GPU that is not there";
+  }
+}
+
+// As for a ring that a GPU fills.
+TEST(FrameRingMemory, AReaderWithoutAGpuIsRefusedWhereOneFills) {
+  const auto ring = small_ring();
+  ring->header().device.gpu_uuid[15] = 1;
+  EXPECT_THROW(reopen(*ring, Role::reader), Error);
+  EXPECT_NO_THROW(reopen(*ring, Role::observer));
+}
+
+TEST(FrameRingMemory, AnObserverNeedsNoDescriptorOfPixelsThatAreNotInHostMemory) {
+  const auto ring = small_ring();
+  ring->header().memory = MemoryKind::cuda_legacy;
+  ring->header().device.gpu_uuid[15] = 1;
+  const auto observer = FrameRingMemory::open(duplicate(ring->control_fd()), UniqueFd(), Role::observer);
+  EXPECT_EQ(observer->kind(), MemoryKind::cuda_legacy);
+  EXPECT_EQ(observer->pixel_fd(), -1);
+  // A descriptor of the driver's is no sealed memory, and is only handed on.
+  UniqueFd other(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  EXPECT_NO_THROW(FrameRingMemory::open(duplicate(ring->control_fd()), std::move(other), Role::observer));
+}
+
 TEST(FrameRingMemory, RefusesAControlDescriptorThatIsNotSealed) {
   const auto ring = small_ring();
   const auto open = [&](UniqueFd control) {

@@ -303,6 +303,34 @@ TEST_F(FrameRing, EndedComesAfterEveryFrame) {
   EXPECT_EQ(look(*reading), Next::ended);
 }
 
+TEST_F(FrameRing, IsDrainedWhenEveryFrameWasTakenAndGivenBack) {
+  const auto blocking = reader(0, true, 4);
+  const auto mortal = reader(1, false, 4);
+  EXPECT_TRUE(writer_.drained());
+  write();
+  writer_.close();
+  Lease lease = take(*blocking);
+  const Lease of_the_dead = take(*mortal);
+  EXPECT_FALSE(writer_.drained());
+  lease = {};
+  EXPECT_FALSE(writer_.drained());
+  observer_.mark_reader_gone(1);
+  EXPECT_TRUE(writer_.drained());
+}
+
+TEST_F(FrameRing, WhatTheCpuFillsIsReadyAtOnceAndNeedsNoStream) {
+  const auto reading = reader(0, true, 4);
+  write();
+  Lease lease = take(*reading);
+  EXPECT_EQ(lease.ready, ReadySignal::immediate);
+  EXPECT_EQ(lease.fill, 0U);
+  EXPECT_EQ(lease.slot, 0U);
+  EXPECT_EQ(memory_->signals(), nullptr);
+  EXPECT_TRUE(reading->release_waits()) << "there are none";
+  EXPECT_THROW(reading->use_on(nullptr, lease), Error);
+  EXPECT_THROW(writer_.filled(1, nullptr), Error);
+}
+
 TEST_F(FrameRing, WriterGoneComesAfterEveryFrame) {
   const auto reading = reader(0, true, 4);
   write(2);
