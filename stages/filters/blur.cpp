@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/blur.h"
 #include "stages/filters/filter.h"
 #include "stages/filters/planes.h"
 #include "stages/filters/planes_avx2.h"
@@ -104,13 +105,31 @@ class Blur : public Filter {
   int centre_ = 0;
 };
 
+class GpuBlur : public GpuFilter {
+ public:
+  explicit GpuBlur(const FilterParameters& parameters) : half_(half_gaussian(parameters.find("sigma")->second)) {}
+
+  FrameFormat configure(const FrameFormat& in) override {
+    kernel_ = BlurKernel(half_);
+    return in;
+  }
+  void enqueue(const FrameView& in, const MutableFrameView& out, GpuStream stream) override {
+    enqueue_blur(in, out, kernel_, stream);
+  }
+
+ private:
+  std::vector<std::int16_t> half_;
+  BlurKernel kernel_;
+};
+
 constexpr std::array parameters{
     ParameterInfo{"sigma", 0.1, 20, std::nullopt, false, "samples", "standard deviation of the Gaussian"},
 };
 
 const FilterRegistration registration{
     {"blur", "Gaussian blur of all planes", parameters,
-     [](const FilterParameters& given) -> std::unique_ptr<Filter> { return std::make_unique<Blur>(given); }}};
+     [](const FilterParameters& given) -> std::unique_ptr<Filter> { return std::make_unique<Blur>(given); },
+     gpu_path<GpuBlur>()}};
 
 }  // namespace
 }  // namespace campipe

@@ -1,5 +1,6 @@
-// The contract of a filter: one operation on 4:2:0 pictures, with a CPU path and a GPU path. A filter is one file in this folder; the last thing in it registers the filter, and nothing else
-// has to be edited: configuration, documentation, tests and benchmarks find it in the registry.
+// The contract of a filter: one operation on 4:2:0 pictures, with a CPU path and a GPU path. A filter is one file in
+// this folder; the last thing in it registers the filter, and nothing else has to be edited: configuration, tests and
+// benchmarks find it in the registry (the tests ask for parameters to try it with: tests/unit/filter_cases.h).
 //
 // Life and threads: one object per camera and place in its chain, used by that camera's thread alone:
 // create → configure → process, process, … → (configure again when the input's format changes) → destroy.
@@ -28,15 +29,17 @@
 
 namespace campipe {
 
-// One number that the configuration may give a filter. Out of [min, max], or not whole where `whole`: an error.
+// One number that the configuration may give a filter. Out of [min, max], not whole where `whole`, or not a multiple of
+// `multiple` where that is more than 1: an error.
 struct ParameterInfo {
   std::string_view name;
   double min = 0;
   double max = 0;
   std::optional<double> fallback;  // the value when it is not given; none: it must be given
   bool whole = false;
-  std::string_view unit;           // e.g. "samples"; empty: a plain number
+  std::string_view unit;  // e.g. "samples"; empty: a plain number
   std::string_view description;
+  int multiple = 1;
 };
 
 using FilterParameters = std::map<std::string, double, std::less<>>;  // complete: fallbacks are filled in
@@ -63,7 +66,8 @@ class GpuFilter {
   virtual ~GpuFilter() = default;
   virtual FrameFormat configure(const FrameFormat& in) = 0;
   virtual void enqueue(const FrameView& in, const MutableFrameView& out, GpuStream stream) = 0;
-  // After configure(): all that it does, if it is point-wise. Then enqueue() is never called.
+  // After configure(): all that it does, if it is point-wise. Then it may be merged with others, and enqueue() is not
+  // called (see gpu_pointwise.h).
   [[nodiscard]] virtual const Pointwise* pointwise() const { return nullptr; }
 };
 
@@ -72,7 +76,7 @@ struct FilterInfo {
   std::string_view description;
   std::span<const ParameterInfo> parameters;
   std::unique_ptr<Filter> (*create)(const FilterParameters&);
-  std::unique_ptr<GpuFilter> (*create_gpu)(const FilterParameters&);  // null in a build without CUDA
+  std::unique_ptr<GpuFilter> (*create_gpu)(const FilterParameters&) = nullptr;  // null in a build without CUDA
 };
 
 // For FilterInfo::create_gpu.
@@ -89,6 +93,11 @@ constexpr std::unique_ptr<GpuFilter> (*gpu_path())(const FilterParameters&) {
 std::vector<FilterInfo> filter_registry();
 // Null for an unknown name. The pointer lives as long as the program.
 const FilterInfo* find_filter(std::string_view name);
+
+// Throws Error for an unknown name.
+const FilterInfo& known_filter(std::string_view name);
+// `given`, checked and with the fallbacks filled in. Throws Error, naming filter and parameter.
+FilterParameters complete_parameters(const FilterInfo& filter, const FilterParameters& given);
 
 struct FilterRegistration {
   explicit FilterRegistration(const FilterInfo& info);

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "kernels/resize.h"
 #include "stages/filters/filter.h"
 #include "stages/filters/planes.h"
 
@@ -128,11 +129,32 @@ void scale_row(const std::int16_t* row, const Axis& axis, int width, std::uint8_
     scale_row_by<scale_4>(row, axis, width, out);
 }
 
+struct Axes {
+  Axis across;
+  Axis down;
+};
+
+using PlaneAxes = std::array<Axes, 2>;  // luma's, chroma's
+
+PlaneAxes make_axes(const FrameFormat& in, const FrameFormat& out) {
+  const auto half = [](int size) { return (size + 1) / 2; };
+  return {Axes{make_axis_across(in.width, out.width), make_axis_down(in.height, out.height)},
+          Axes{make_axis_across(half(in.width), half(out.width)), make_axis_down(half(in.height), half(out.height))}};
+}
+
+struct OutputSize {
+  int width;
+  int height;
+
+  explicit OutputSize(const FilterParameters& parameters)
+      : width(static_cast<int>(parameters.find("width")->second)),
+        height(static_cast<int>(parameters.find("height")->second)) {}
+  [[nodiscard]] FrameFormat scaled(const FrameFormat& in) const;
+};
+
 class Resize : public Filter {
  public:
-  explicit Resize(const FilterParameters& parameters)
-      : width_(static_cast<int>(parameters.find("width")->second)),
-        height_(static_cast<int>(parameters.find("height")->second)) {}
+  explicit Resize(const FilterParameters& parameters) : size_(parameters) {}
 
   FrameFormat configure(const FrameFormat& in) override;
   void process(const FrameView& in, const MutableFrameView& out) override {
@@ -141,17 +163,11 @@ class Resize : public Filter {
   }
 
  private:
-  struct Axes {
-    Axis across;
-    Axis down;
-  };
-
   void resize_plane(const Plane& in, const MutablePlane& out, const Axes& axes);
   void scale_line(int width, const Axis& across, const MutablePlane& out, int y);
 
-  int width_;
-  int height_;
-  std::array<Axes, 2> axes_;  // luma's, chroma's
+  OutputSize size_;
+  PlaneAxes axes_;
   std::vector<const std::uint8_t*> rows_;
   std::vector<std::int16_t> line_;                       // a row of the input's width
   std::array<std::vector<std::int16_t>, 2> components_;  // the same, U and V apart
@@ -174,19 +190,21 @@ void keep_display_aspect(const FrameFormat& in, FrameFormat& out) {
   out.sample_aspect_den = static_cast<std::int32_t>(den);
 }
 
-FrameFormat Resize::configure(const FrameFormat& in) {
+FrameFormat OutputSize::scaled(const FrameFormat& in) const {
   FrameFormat out = in;
-  out.width = width_;
-  out.height = height_;
+  out.width = width;
+  out.height = height;
   keep_display_aspect(in, out);
-  const int chroma_width = (in.width + 1) / 2;
-  const int chroma_height = (in.height + 1) / 2;
-  axes_[0] = {make_axis_across(in.width, width_), make_axis_down(in.height, height_)};
-  axes_[1] = {make_axis_across(chroma_width, (width_ + 1) / 2), make_axis_down(chroma_height, (height_ + 1) / 2)};
+  return out;
+}
+
+FrameFormat Resize::configure(const FrameFormat& in) {
+  const FrameFormat out = size_.scaled(in);
+  axes_ = make_axes(in, out);
   const int most_taps = std::max(axes_[0].across.taps, axes_[1].across.taps);
   line_.assign(static_cast<std::size_t>(in.width + 1 + most_taps + row_slack), 0);
-  for (auto& row : components_) row.assign(static_cast<std::size_t>(chroma_width + most_taps + row_slack), 0);
-  for (auto& row : scaled_) row.assign(static_cast<std::size_t>(width_ + row_slack), 0);
+  for (auto& row : components_) row.assign(static_cast<std::size_t>((in.width + 1) / 2 + most_taps + row_slack), 0);
+  for (auto& row : scaled_) row.assign(static_cast<std::size_t>(out.width + row_slack), 0);
   rows_.resize(static_cast<std::size_t>(std::max(axes_[0].down.taps, axes_[1].down.taps)));
   return out;
 }
@@ -220,6 +238,30 @@ void Resize::scale_line(int width, const Axis& across, const MutablePlane& out, 
       out.row(y)[2 * x + c] = scaled_[static_cast<std::size_t>(c)][static_cast<std::size_t>(x)];
 }
 
+class GpuResize : public GpuFilter {
+ public:
+  explicit GpuResize(const FilterParameters& parameters) : size_(parameters) {}
+
+  FrameFormat configure(const FrameFormat& in) override {
+    const FrameFormat out = size_.scaled(in);
+    const PlaneAxes axes = make_axes(in, out);
+    const auto weights_of = [](const Axis& axis) { return AxisWeights{axis.taps, axis.first, axis.weights}; };
+    const auto plane = [&](const Axes& of, int width, int height) {
+      return PlaneWeights{weights_of(of.across), weights_of(of.down), width, height};
+    };
+    kernel_ = ResizeKernel(
+        {plane(axes[0], out.width, out.height), plane(axes[1], (out.width + 1) / 2, (out.height + 1) / 2)});
+    return out;
+  }
+  void enqueue(const FrameView& in, const MutableFrameView& out, GpuStream stream) override {
+    enqueue_resize(in, out, kernel_, stream);
+  }
+
+ private:
+  OutputSize size_;
+  ResizeKernel kernel_;
+};
+
 constexpr std::array parameters{
     ParameterInfo{"width", 16, 8192, std::nullopt, true, "samples", "width of the output"},
     ParameterInfo{"height", 16, 8192, std::nullopt, true, "samples", "height of the output"},
@@ -227,7 +269,8 @@ constexpr std::array parameters{
 
 const FilterRegistration registration{
     {"resize", "scales to a given size", parameters,
-     [](const FilterParameters& given) -> std::unique_ptr<Filter> { return std::make_unique<Resize>(given); }}};
+     [](const FilterParameters& given) -> std::unique_ptr<Filter> { return std::make_unique<Resize>(given); },
+     gpu_path<GpuResize>()}};
 
 }  // namespace
 }  // namespace campipe

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/sharpen.h"
 #include "stages/filters/filter.h"
 #include "stages/filters/planes.h"
 
@@ -34,10 +35,14 @@ void combine_5_rows(const RowsOf5& rows, int width, std::uint16_t* out) {
   }
 }
 
+// In 4096ths.
+std::int16_t amount_of(const FilterParameters& parameters) {
+  return static_cast<std::int16_t>(std::lround(4096 * parameters.find("amount")->second));
+}
+
 class Sharpen : public Filter {
  public:
-  explicit Sharpen(const FilterParameters& parameters)
-      : amount_(static_cast<std::int16_t>(std::lround(4096 * parameters.find("amount")->second))) {}
+  explicit Sharpen(const FilterParameters& parameters) : amount_(amount_of(parameters)) {}
 
   FrameFormat configure(const FrameFormat& in) override {
     line_.assign(static_cast<std::size_t>(in.width + 2 * radius + row_slack), 0);
@@ -81,8 +86,21 @@ class Sharpen : public Filter {
     return cv::v_reinterpret_as_s16(sharp) + ((change + cv::v_setall_s16(4)) >> 3);
   }
 
-  std::int16_t amount_;  // in 4096ths
+  std::int16_t amount_;
   std::vector<std::uint16_t> line_;
+};
+
+class GpuSharpen : public GpuFilter {
+ public:
+  explicit GpuSharpen(const FilterParameters& parameters) : amount_(amount_of(parameters)) {}
+
+  FrameFormat configure(const FrameFormat& in) override { return in; }
+  void enqueue(const FrameView& in, const MutableFrameView& out, GpuStream stream) override {
+    enqueue_sharpen(in, out, amount_, stream);
+  }
+
+ private:
+  std::int16_t amount_;
 };
 
 constexpr std::array parameters{
@@ -91,7 +109,8 @@ constexpr std::array parameters{
 
 const FilterRegistration registration{
     {"sharpen", "unsharp mask (5 × 5) of luma", parameters,
-     [](const FilterParameters& given) -> std::unique_ptr<Filter> { return std::make_unique<Sharpen>(given); }}};
+     [](const FilterParameters& given) -> std::unique_ptr<Filter> { return std::make_unique<Sharpen>(given); },
+     gpu_path<GpuSharpen>()}};
 
 }  // namespace
 }  // namespace campipe

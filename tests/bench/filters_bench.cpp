@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "stages/filters/chain.h"
+#include "tests/unit/filter_cases.h"
 
 namespace campipe {
 namespace {
@@ -73,15 +74,6 @@ void add(const std::string& name, const std::vector<FilterConfig>& filters, cons
   benchmark::RegisterBenchmark(name.c_str(), run, filters, format)->Unit(benchmark::kMillisecond);
 }
 
-FilterConfig middle_of_the_range(const FilterInfo& info) {
-  FilterConfig config{std::string(info.name), {}};
-  for (const ParameterInfo& parameter : info.parameters) {
-    const double middle = static_cast<int>((parameter.min + parameter.max) / 2);
-    config.parameters.emplace(parameter.name, parameter.fallback.value_or(middle));
-  }
-  return config;
-}
-
 }  // namespace
 }  // namespace campipe
 
@@ -95,8 +87,11 @@ int main(int argc, char** argv) {
   benchmark::RegisterBenchmark("OpenCV blur 1.5", opencv_blur, hd)->Unit(benchmark::kMillisecond);
   benchmark::RegisterBenchmark("OpenCV resize 1080p to 720p", opencv_resize, i420(1920, 1080))
       ->Unit(benchmark::kMillisecond);
-  for (const FilterInfo& info : filter_registry())
-    add(std::string(info.name) + ", middle of its range", {middle_of_the_range(info)}, hd);
+  for (const FilterInfo& info : filter_registry()) {
+    int number = 0;
+    for (const FilterParameters& given : filter_cases(info.name, hd))
+      add(std::string(info.name) + ", case " + std::to_string(number++), {{std::string(info.name), given}}, hd);
+  }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();

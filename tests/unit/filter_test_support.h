@@ -1,52 +1,16 @@
-// Pictures and formulas for the filters' tests, and a count of what a test takes from the heap. For one test program
-// each: it replaces malloc.
+// Pictures and formulas for the filters' tests.
 #pragma once
 
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <random>
 #include <vector>
 
 #include "core/frame.h"
 
-inline std::atomic<long> allocation_count{0};
-
-// Every way to the heap is counted, below operator new, so that OpenCV's own allocator is seen as well. The
-// sanitizers replace these functions themselves.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool counts_allocations = false;
-#else
-inline constexpr bool counts_allocations = true;
-extern "C" {
-void* __libc_malloc(std::size_t);
-void* __libc_calloc(std::size_t, std::size_t);
-void* __libc_realloc(void*, std::size_t);
-void* __libc_memalign(std::size_t, std::size_t);
-
-void* malloc(std::size_t size) { return ++allocation_count, __libc_malloc(size); }
-void* calloc(std::size_t count, std::size_t size) { return ++allocation_count, __libc_calloc(count, size); }
-void* realloc(void* old, std::size_t size) { return ++allocation_count, __libc_realloc(old, size); }
-void* memalign(std::size_t alignment, std::size_t size) { return ++allocation_count, __libc_memalign(alignment, size); }
-void* aligned_alloc(std::size_t alignment, std::size_t size) { return memalign(alignment, size); }
-int posix_memalign(void** out, std::size_t alignment, std::size_t size) {
-  *out = memalign(alignment, size);
-  return *out == nullptr ? ENOMEM : 0;
-}
-}
-#endif
-
 namespace campipe {
-
-inline long allocations_of(const std::function<void()>& work) {
-  const long before = allocation_count;
-  work();
-  return allocation_count - before;
-}
 
 inline constexpr std::uint8_t guard = 0xA5;
 
@@ -125,12 +89,16 @@ struct Samples {  // of one component
   double& at(int x, int y) { return value[static_cast<std::size_t>(y * width + x)]; }
 };
 
-inline Samples luma_of(Picture& picture) {
-  Samples samples{picture.view.format.width, picture.view.format.height, {}};
+// Of i420, any plane.
+inline Samples samples_of(Picture& picture, int plane) {
+  const PlaneSize size = plane_size(picture.view.format, plane);
+  Samples samples{size.width, size.height, {}};
   for (int y = 0; y < samples.height; ++y)
-    for (int x = 0; x < samples.width; ++x) samples.value.push_back(picture.at(0, x, y));
+    for (int x = 0; x < samples.width; ++x) samples.value.push_back(picture.at(plane, x, y));
   return samples;
 }
+
+inline Samples luma_of(Picture& picture) { return samples_of(picture, 0); }
 
 inline Samples convolved(Samples in, const std::vector<double>& kernel) {
   const int radius = static_cast<int>(kernel.size() / 2);
@@ -182,6 +150,19 @@ inline Samples resized(Samples in, int width, int height) {
       out.at(x, y) =
           resampled([&](int k) { return wide.at(x, k); }, in.height, static_cast<double>(in.height) / height, y);
   return out;
+}
+
+// Linear between the four samples around a place; `outside` beyond the first and last ones.
+inline double interpolated(Samples& in, double x, double y, double outside) {
+  const double left = std::floor(x), top = std::floor(y);
+  double sum = 0;
+  for (const double column : {left, left + 1})
+    for (const double row : {top, top + 1}) {
+      const bool there = column >= 0 && row >= 0 && column < in.width && row < in.height;
+      sum += (1 - std::abs(x - column)) * (1 - std::abs(y - row)) *
+             (there ? in.at(static_cast<int>(column), static_cast<int>(row)) : outside);
+    }
+  return sum;
 }
 
 }  // namespace campipe

@@ -14,6 +14,8 @@
 
 #include "core/error.h"
 #include "stages/filters/chain.h"
+#include "tests/unit/allocation_count.h"
+#include "tests/unit/filter_cases.h"
 #include "tests/unit/filter_test_support.h"
 
 namespace campipe {
@@ -27,16 +29,6 @@ Picture filtered(Filter& filter, const Picture& in, std::uint8_t fill = guard) {
 
 std::unique_ptr<Filter> make(std::string_view name, const FilterParameters& parameters) {
   return find_filter(name)->create(parameters);
-}
-
-// Defaults, else the geometric middle.
-FilterParameters usual_parameters(const FilterInfo& info) {
-  FilterParameters parameters;
-  for (const ParameterInfo& parameter : info.parameters) {
-    const double middle = parameter.min > 0 ? std::sqrt(parameter.min * parameter.max) : parameter.max / 2;
-    parameters.emplace(parameter.name, parameter.fallback.value_or(parameter.whole ? std::round(middle) : middle));
-  }
-  return parameters;
 }
 
 constexpr std::array<std::array<int, 2>, 13> sizes{{{1, 1},
@@ -53,21 +45,32 @@ constexpr std::array<std::array<int, 2>, 13> sizes{{{1, 1},
                                                     {320, 240},
                                                     {641, 361}}};
 
-void for_all(const std::function<void(const FilterInfo&, const FrameFormat&)>& check) {
+// `check` makes filters of one kind and with the same parameters.
+using MakeFilter = std::function<std::unique_ptr<Filter>()>;
+
+void for_cases(const FilterInfo& info, const FrameFormat& format,
+               const std::function<void(const MakeFilter&, const FrameFormat&)>& check) {
+  int number = 0;
+  for (const FilterParameters& given : filter_cases(info.name, format)) {
+    SCOPED_TRACE(testing::Message() << info.name << ", case " << number++ << ", " << format.width << "x"
+                                    << format.height << (format.pixels == PixelFormat::nv12 ? " nv12" : " i420"));
+    check([&] { return info.create(complete_parameters(info, given)); }, format);
+  }
+}
+
+void for_all(const std::function<void(const MakeFilter&, const FrameFormat&)>& check) {
   for (const FilterInfo& info : filter_registry())
     for (const auto [width, height] : sizes)
-      for (const PixelFormat pixels : {PixelFormat::i420, PixelFormat::nv12}) {
-        SCOPED_TRACE(testing::Message() << info.name << " " << width << "x" << height << " "
-                                        << (pixels == PixelFormat::nv12 ? "nv12" : "i420"));
-        check(info, format_of(pixels, width, height));
-      }
+      for (const PixelFormat pixels : {PixelFormat::i420, PixelFormat::nv12})
+        for_cases(info, format_of(pixels, width, height), check);
 }
 
 TEST(FilterRegistry, KnowsTheFiltersInOrder) {
   std::vector<std::string_view> names;
   for (const FilterInfo& info : filter_registry()) names.push_back(info.name);
   EXPECT_TRUE(std::ranges::is_sorted(names));
-  for (const char* name : {"blur", "resize", "sharpen"}) EXPECT_NE(find_filter(name), nullptr) << name;
+  for (const char* name : {"blur", "color", "crop", "resize", "sharpen", "undistort"})
+    EXPECT_NE(find_filter(name), nullptr) << name;
   EXPECT_EQ(find_filter("negate"), nullptr);
 }
 
@@ -81,9 +84,15 @@ TEST(FilterRegistry, SaysWhatAUserNeeds) {
   }
 }
 
+TEST(EveryFilter, HasCases) {
+  for (const FilterInfo& info : filter_registry())
+    EXPECT_FALSE(filter_cases(info.name, format_of(PixelFormat::nv12, 64, 64)).empty())
+        << "enter " << info.name << " into tests/unit/filter_cases.h";
+}
+
 TEST(EveryFilter, WritesEverySampleAndNoPadding) {
-  for_all([](const FilterInfo& info, const FrameFormat& format) {
-    const auto filter = info.create(usual_parameters(info));
+  for_all([](const MakeFilter& create, const FrameFormat& format) {
+    const auto filter = create();
     const Picture in = random_picture(format);
     Picture over_black = filtered(*filter, in, 0);
     Picture over_white = filtered(*filter, in, 255);
@@ -93,20 +102,20 @@ TEST(EveryFilter, WritesEverySampleAndNoPadding) {
 }
 
 TEST(EveryFilter, DependsOnItsInputAlone) {
-  for_all([](const FilterInfo& info, const FrameFormat& format) {
-    const auto filter = info.create(usual_parameters(info));
+  for_all([](const MakeFilter& create, const FrameFormat& format) {
+    const auto filter = create();
     const Picture in = random_picture(format, 1);
     const Picture first = filtered(*filter, in);
-    filtered(*filter, random_picture(format_of(PixelFormat::i420, 50, 20), 2));  // another format in between
+    filtered(*filter, random_picture(format_of(PixelFormat::i420, 700, 400), 2));  // another format in between
     EXPECT_EQ(filtered(*filter, in).planes, first.planes);
-    EXPECT_EQ(filtered(*info.create(usual_parameters(info)), in).planes, first.planes);
+    EXPECT_EQ(filtered(*create(), in).planes, first.planes);
   });
 }
 
 TEST(EveryFilter, DoesTheSameToBothFormats) {
-  for_all([](const FilterInfo& info, const FrameFormat& format) {
+  for_all([](const MakeFilter& create, const FrameFormat& format) {
     if (format.pixels == PixelFormat::i420) return;
-    const auto filter = info.create(usual_parameters(info));
+    const auto filter = create();
     Picture in = random_picture(format);
     Picture planar_in(format_of(PixelFormat::i420, format.width, format.height));
     planar_in.each([&](std::uint8_t& sample, int plane, int x, int y) {
@@ -123,10 +132,11 @@ TEST(EveryFilter, DoesTheSameToBothFormats) {
 }
 
 TEST(EveryFilter, LeavesAFlatPictureFlat) {
+  const FrameFormat format = format_of(PixelFormat::nv12, 37, 21);
   for (const FilterInfo& info : filter_registry())
     for (int level = 0; level < 256; ++level) {
-      const auto filter = info.create(usual_parameters(info));
-      const Picture in(format_of(PixelFormat::nv12, 37, 21), static_cast<std::uint8_t>(level));
+      const auto filter = info.create(filter_cases(info.name, format).at(0));
+      const Picture in(format, static_cast<std::uint8_t>(level));
       filtered(*filter, in).each([&](std::uint8_t& sample, int, int, int) { ASSERT_EQ(sample, level) << info.name; });
     }
 }
@@ -152,18 +162,20 @@ TEST(EveryFilter, DoesNotAllocatePerPicture) {
   if (!counts_allocations) GTEST_SKIP() << "the sanitizer owns malloc";
   Forgetful forgetful;
   ASSERT_GT(allocations_per_picture(forgetful, format_of(PixelFormat::i420, 16, 16)), 0) << "the counter is blind";
-  for_all([](const FilterInfo& info, const FrameFormat& format) {
-    EXPECT_EQ(allocations_per_picture(*info.create(usual_parameters(info)), format), 0);
+  for_all([](const MakeFilter& create, const FrameFormat& format) {
+    EXPECT_EQ(allocations_per_picture(*create(), format), 0);
   });
 }
 
-double worst_luma_error(Picture& got, Samples expected) {
+double worst_error(Picture& got, int plane, Samples expected) {
   double worst = 0;
   for (int y = 0; y < expected.height; ++y)
     for (int x = 0; x < expected.width; ++x)
-      worst = std::max(worst, std::abs(got.at(0, x, y) - std::clamp(expected.at(x, y), 0.0, 255.0)));
+      worst = std::max(worst, std::abs(got.at(plane, x, y) - std::clamp(expected.at(x, y), 0.0, 255.0)));
   return worst;
 }
+
+double worst_luma_error(Picture& got, Samples expected) { return worst_error(got, 0, std::move(expected)); }
 
 void for_pictures(const std::function<void(Picture&)>& check) {
   for (const auto [width, height] : sizes) {
@@ -239,18 +251,130 @@ TEST(Resize, KeepsTheShapeOnTheScreen) {
   EXPECT_EQ(out.color_space, 5);
 }
 
+std::string error_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Crop, CutsOutTheRectangle) {
+  for (const PixelFormat pixels : {PixelFormat::i420, PixelFormat::nv12}) {
+    Picture in = random_picture(format_of(pixels, 51, 37));
+    Picture out = filtered(*make("crop", {{"x", 6}, {"y", 4}, {"width", 45}, {"height", 33}}), in);
+    EXPECT_EQ(out.view.format, format_of(pixels, 45, 33));
+    const int across = pixels == PixelFormat::nv12 ? 6 : 3;
+    out.each([&](std::uint8_t& sample, int plane, int x, int y) {
+      ASSERT_EQ(sample, plane == 0 ? in.at(0, x + 6, y + 4) : in.at(plane, x + across, y + 2));
+    });
+  }
+}
+
+TEST(Crop, RefusesWhatDoesNotLieInThePicture) {
+  const auto filter = make("crop", {{"x", 2}, {"y", 0}, {"width", 64}, {"height", 48}});
+  EXPECT_EQ(error_of([&] { filter->configure(format_of(PixelFormat::i420, 66, 48)); }), "");
+  EXPECT_EQ(error_of([&] { filter->configure(format_of(PixelFormat::i420, 65, 48)); }),
+            "crop: 64x48 at 2, 0 does not lie in the picture, which is 65x48");
+  EXPECT_NE(error_of([&] { filter->configure(format_of(PixelFormat::i420, 66, 47)); }), "");
+}
+
+TEST(Color, IsTheFormula) {
+  for (const std::uint8_t range : {0, 1, 2})
+    for (const auto [brightness, contrast, saturation, gamma] : {std::array{0.0, 1.0, 1.0, 1.0},
+                                                                 {0.2, 1.0, 1.0, 1.0},
+                                                                 {0.0, 4.0, 4.0, 1.0},
+                                                                 {-1.0, 0.3, 0.5, 1.0},
+                                                                 {0.1, 1.3, 0.0, 2.2},
+                                                                 {0.0, 1.0, 1.0, 0.1},
+                                                                 {-0.1, 1.0, 1.0, 10.0}}) {
+      FrameFormat format = format_of(PixelFormat::i420, 130, 75);
+      format.color_range = range;
+      Picture in = random_picture(format);
+      Picture out = filtered(
+          *make("color",
+                {{"brightness", brightness}, {"contrast", contrast}, {"saturation", saturation}, {"gamma", gamma}}),
+          in);
+      const double black = range == 2 ? 0 : 16, white = range == 2 ? 255 : 235;
+      out.each([&](std::uint8_t& sample, int plane, int x, int y) {
+        const double linear = contrast * ((in.at(0, x, y) - black) / (white - black) - 0.5) + 0.5 + brightness;
+        const double luma = black + (white - black) * (linear > 0 ? std::pow(linear, 1 / gamma) : linear);
+        const double chroma = 128 + saturation * (in.at(plane, x, y) - 128);
+        ASSERT_NEAR(sample, std::clamp(plane == 0 ? luma : chroma, 0.0, 255.0), 0.501);
+      });
+    }
+}
+
+// As OpenCV writes its model down, for one plane of i420.
+Samples undistorted(Samples in, int plane, const FilterParameters& given, double width, double height) {
+  const auto parameter = [&](const char* name, double fallback) {
+    const double value = given.find(name)->second;
+    return value == 0 ? fallback : value;
+  };
+  const double fx = parameter("fx", width), fy = parameter("fy", fx);
+  const double cx = parameter("cx", (width - 1) / 2), cy = parameter("cy", (height - 1) / 2);
+  const double k1 = parameter("k1", 0), k2 = parameter("k2", 0), k3 = parameter("k3", 0);
+  const double p1 = parameter("p1", 0), p2 = parameter("p2", 0);
+  const double scale = plane == 0 ? 1 : 2, offset = plane == 0 ? 0 : 0.5;
+  Samples out = in;
+  for (int v = 0; v < in.height; ++v)
+    for (int u = 0; u < in.width; ++u) {
+      const double x = (scale * u + offset - cx) / fx, y = (scale * v + offset - cy) / fy;
+      const double r2 = x * x + y * y;
+      const double radial = 1 + k1 * r2 + k2 * std::pow(r2, 2) + k3 * std::pow(r2, 3);
+      const double moved_x = fx * (x * radial + 2 * p1 * x * y + p2 * (r2 + 2 * x * x)) + cx;
+      const double moved_y = fy * (y * radial + p1 * (r2 + 2 * y * y) + 2 * p2 * x * y) + cy;
+      out.at(u, v) = interpolated(in, (moved_x - offset) / scale, (moved_y - offset) / scale, plane == 0 ? 16 : 128);
+    }
+  return out;
+}
+
+TEST(Undistort, IsTheCameraModel) {
+  const FilterParameters odd_lens{{"k1", 0.1}, {"k2", -0.3}, {"p1", 0.01}, {"p2", -0.02}, {"k3", 0.2},
+                                  {"fx", 150}, {"fy", 170},  {"cx", 60},   {"cy", 20}};
+  for_pictures([&](Picture& in) {
+    auto cases = filter_cases("undistort", in.view.format);
+    cases.push_back(odd_lens);
+    for (const FilterParameters& given : cases) {
+      Picture out = filtered(*make("undistort", given), in);
+      for (int plane = 0; plane < 3; ++plane) {
+        Samples expected =
+            undistorted(samples_of(in, plane), plane, given, in.view.format.width, in.view.format.height);
+        EXPECT_LE(worst_error(out, plane, expected), 0.8) << "plane " << plane << ", k1 " << given.find("k1")->second;
+      }
+    }
+  });
+}
+
+TEST(Undistort, WithoutDistortionChangesNothing) {
+  Picture in = random_picture(format_of(PixelFormat::nv12, 131, 77));
+  Picture out = filtered(*make("undistort", filter_cases("undistort", in.view.format)[0]), in);
+  out.each([&](std::uint8_t& sample, int plane, int x, int y) { ASSERT_EQ(sample, in.at(plane, x, y)); });
+}
+
+TEST(Undistort, IsBlackWhereTheCameraSawNothing) {
+  FrameFormat format = format_of(PixelFormat::i420, 64, 64);
+  for (const std::uint8_t range : {1, 2}) {
+    format.color_range = range;
+    const Picture in(format, 200);
+    FilterParameters parameters = filter_cases("undistort", format)[0];
+    parameters["k1"] = 10;  // nothing but the middle is left
+    parameters["k3"] = 10;
+    Picture out = filtered(*make("undistort", parameters), in);
+    EXPECT_EQ(out.at(0, 0, 0), range == 2 ? 0 : 16);
+    EXPECT_EQ(out.at(1, 31, 31), 128);
+    EXPECT_EQ(out.at(0, 32, 32), 200);
+  }
+}
+
 // --- The chain ---
 
 const std::vector<FilterConfig> three{
     {"resize", {{"width", 64}, {"height", 48}}}, {"blur", {{"sigma", 1.5}}}, {"sharpen", {}}};
 
 std::string error_of(const FilterConfig& config) {
-  try {
-    FilterChain chain({config});
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return error_of([&] { FilterChain chain({config}); });
 }
 
 TEST(FilterChain, RefusesWhatTheRegistryDoesNotKnow) {
@@ -262,6 +386,8 @@ TEST(FilterChain, RefusesWhatTheRegistryDoesNotKnow) {
   EXPECT_EQ(error_of({"sharpen", {{"amount", 5.1}}}), "sharpen.amount: must be a number from 0 to 5");
   EXPECT_EQ(error_of({"resize", {{"width", 64.5}, {"height", 64}}}),
             "resize.width: must be a whole number from 16 to 8192");
+  EXPECT_EQ(error_of({"crop", {{"x", 3}, {"width", 64}, {"height", 64}}}),
+            "crop.x: must be a multiple of 2 from 0 to 8190");
   EXPECT_EQ(error_of({"sharpen", {}}), "");
 }
 

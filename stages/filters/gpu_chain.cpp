@@ -1,0 +1,306 @@
+#include "stages/filters/gpu_chain.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "core/cuda.h"
+#include "core/error.h"
+#include "kernels/transfer.h"
+#include "stages/filters/gpu_pointwise.h"
+#include "stages/filters/picture_pool.h"
+
+namespace campipe {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr std::size_t alignment = 256;       // of rows in device memory: whole vectors, whole lines of the caches
+constexpr std::size_t results = 4;           // that may be in use at once before more are allocated
+constexpr auto settle = milliseconds(1000);  // how long work that was enqueued may take when nobody wants it any more
+
+PictureBytes on_device(std::size_t bytes) {
+  return {allocate_on_device(bytes).release(), [](std::uint8_t* p) { DeviceDeleter()(p); }};
+}
+
+PictureBytes page_locked(std::size_t bytes) {
+  return {allocate_pinned(bytes).release(), [](std::uint8_t* p) { PinnedDeleter()(p); }};
+}
+
+Device current_gpu() {
+  int index = 0;
+  cuda_check(cudaGetDevice(&index), "cannot tell the current GPU");
+  cudaDeviceProp properties{};
+  cuda_check(cudaGetDeviceProperties(&properties, index), "cannot read a GPU's properties");
+  Device device;
+  std::memcpy(device.gpu_uuid.data(), properties.uuid.bytes, device.gpu_uuid.size());
+  return device;
+}
+
+// What consecutive point-wise filters do.
+class Merged : public GpuPointwise {
+ public:
+  void append(const Pointwise& next) {
+    for (std::size_t i = 0; i < 256; ++i) {
+      pointwise_.luma[i] = next.luma[pointwise_.luma[i]];
+      pointwise_.chroma[i] = next.chroma[pointwise_.chroma[i]];
+    }
+    pointwise_.x += next.x;
+    pointwise_.y += next.y;
+  }
+  FrameFormat configure(const FrameFormat& in) override { return in; }
+};
+
+void copy_plane_async(const FrameView& in, std::uint8_t* out, std::int32_t out_stride, int plane, GpuStream stream) {
+  const auto i = static_cast<std::size_t>(plane);
+  const PlaneSize size = plane_size(in.format, plane);
+  // By its address CUDA knows what memory it is.
+  cuda_check(cudaMemcpy2DAsync(out, static_cast<std::size_t>(out_stride), in.data[i],
+                               static_cast<std::size_t>(in.stride[i]), static_cast<std::size_t>(size.width),
+                               static_cast<std::size_t>(size.height), cudaMemcpyDefault, stream),
+             "cannot copy a picture to or from the GPU");
+}
+
+void copy_async(const FrameView& in, const MutableFrameView& out, GpuStream stream) {
+  for (int plane = 0; plane < plane_count(in.format.pixels); ++plane) {
+    const auto i = static_cast<std::size_t>(plane);
+    copy_plane_async(in, out.data[i], out.stride[i], plane, stream);
+  }
+}
+
+// Brings i420 to the GPU, and makes nv12 of it there.
+class PlanarUpload {
+ public:
+  void configure(const FrameFormat& in) {
+    const PlaneSize chroma = plane_size(in, 1);
+    stride_ = static_cast<std::int32_t>((static_cast<std::size_t>(chroma.width) + alignment - 1) & ~(alignment - 1));
+    plane_bytes_ = stride_ * chroma.height;
+    chroma_ = allocate_on_device(2 * static_cast<std::size_t>(plane_bytes_));
+  }
+  void enqueue(const FrameView& in, const MutableFrameView& out, GpuStream stream) {
+    std::uint8_t* const u = chroma_.get();
+    std::uint8_t* const v = u + plane_bytes_;
+    copy_plane_async(in, out.data[0], out.stride[0], 0, stream);
+    copy_plane_async(in, u, stride_, 1, stream);
+    copy_plane_async(in, v, stride_, 2, stream);
+    enqueue_interleave_chroma(u, v, stride_, out, stream);
+  }
+
+ private:
+  DeviceBytes chroma_;  // both planes
+  std::int32_t stride_ = 0;
+  std::ptrdiff_t plane_bytes_ = 0;
+};
+
+// Tells how far a stream has come. The stream counts in page-locked memory, and the CPU looks there.
+//
+// Why not cudaEventSynchronize: it has no deadline, and a stream that waits for an event of a process that was killed
+// never goes on. Why not cudaStreamQuery alone: each is a call of some microseconds into the driver, under a lock that
+// all threads of the process share.
+class Progress {
+ public:
+  void enqueue(GpuStream stream) {
+    ++enqueued_;
+    if (!by_word_) return;
+    cuda_check(cuda_driver().stream_write_value(stream, reinterpret_cast<CUdeviceptr>(word_.get()), enqueued_,
+                                                CU_STREAM_WRITE_VALUE_DEFAULT),
+               "cannot enqueue a GPU's signal");
+  }
+
+  // Sleeps until all is done; cudaErrorNotReady: `deadline` came first; else what the GPU failed with. The naps grow,
+  // so that short work is noticed soon and long work costs little.
+  cudaError_t wait(GpuStream stream, Deadline deadline) const {
+    auto nap = microseconds(20);
+    auto ask = Clock::now() + ask_every;
+    for (;;) {
+      if (by_word_ && done()) return cudaSuccess;
+      const auto now = Clock::now();
+      if (!by_word_ || now >= ask || now >= deadline) {
+        // The only way to learn that the GPU failed.
+        const cudaError_t state = cudaStreamQuery(stream);
+        if (state != cudaErrorNotReady) return state;
+        ask = now + ask_every;
+      }
+      if (now >= deadline) return cudaErrorNotReady;
+      std::this_thread::sleep_for(std::min<Clock::duration>(nap, deadline - now));
+      nap = std::min(nap * 2, microseconds(200));
+    }
+  }
+
+ private:
+  static constexpr auto ask_every = milliseconds(10);
+
+  using Word = std::uint64_t;
+
+  [[nodiscard]] bool done() const {
+    Word& word = *reinterpret_cast<Word*>(word_.get());
+    return std::atomic_ref(word).load(std::memory_order_acquire) >= enqueued_;
+  }
+
+  static bool can_write_words() {
+    int device = 0;
+    int can = 0;
+    cuda_check(cudaGetDevice(&device), "cannot tell the current GPU");
+    cuda_check(cuda_driver().device_get_attribute(&can, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, device),
+               "cannot ask the GPU what it can do");
+    return can != 0;
+  }
+  static PinnedBytes make_word() {
+    PinnedBytes bytes = allocate_pinned(sizeof(Word));
+    std::memset(bytes.get(), 0, sizeof(Word));
+    return bytes;
+  }
+
+  bool by_word_ = can_write_words();
+  PinnedBytes word_ = make_word();
+  Word enqueued_ = 0;
+};
+
+struct Filtering {
+  std::unique_ptr<GpuFilter> merged;  // of point-wise filters; else none
+  GpuFilter* filter = nullptr;
+  std::shared_ptr<PicturePool> pool;
+};
+
+// All of a configuration that belongs to one format of input.
+struct Plan {
+  FrameFormat input;
+  GpuChain::Output output = GpuChain::Output::device;
+  PlanarUpload planar;
+  std::shared_ptr<PicturePool> uploaded;
+  std::vector<Filtering> filters;
+  std::shared_ptr<PicturePool> downloaded;  // none: results stay on the device
+};
+
+}  // namespace
+
+struct GpuChain::State {
+  Device gpu = current_gpu();
+  CudaStream stream = make_cuda_stream();
+  Progress progress;
+  std::vector<std::unique_ptr<GpuFilter>> filters;
+  Plan plan;
+
+  std::shared_ptr<PicturePool> make_pool(const FrameFormat& format, bool host, std::size_t count) const {
+    const PictureLayout layout = host ? PictureLayout{format, alignment, MemoryKind::host, {}}
+                                      : PictureLayout{format, alignment, MemoryKind::cuda, gpu};
+    auto pool = std::make_shared<PicturePool>(layout, host ? page_locked : on_device);
+    pool->reserve(count);
+    return pool;
+  }
+  std::vector<Filtering> plan_filters(FrameFormat& format);
+  FrameRef upload(const FrameView& in);
+};
+
+GpuChain::GpuChain(const std::vector<FilterConfig>& filters) : state_(std::make_unique<State>()) {
+  for (const FilterConfig& config : filters) {
+    const FilterInfo& info = known_filter(config.name);
+    const FilterParameters parameters = complete_parameters(info, config.parameters);
+    if (info.create_gpu == nullptr) {
+      throw Error("filter '" + config.name + "' cannot run on a GPU; set `gpu: cpu` for this camera");
+    }
+    state_->filters.push_back(info.create_gpu(parameters));
+  }
+}
+
+// A stream may wait for what never comes: for a picture of a master that was killed. Then it never ends, and freeing
+// any memory of the GPU would wait for it. So everything is left where it is, on purpose: the supervisor ends such a
+// process, and only that helps. A GPU that failed waits for nothing.
+GpuChain::~GpuChain() {
+  if (state_->progress.wait(state_->stream.get(), Clock::now() + settle) == cudaErrorNotReady) {
+    static_cast<void>(state_.release());
+  }
+}
+
+GpuStream GpuChain::stream() const { return state_->stream.get(); }
+
+FrameFormat GpuChain::configure(const FrameFormat& in, Output output) {
+  if (!wait(Clock::now() + settle)) {
+    throw GpuError("the GPU has not finished the camera's earlier pictures within a second", GpuError::Kind::broken);
+  }
+  state_->plan = {};  // first: two plans may be more than there is room for
+  Plan plan;
+  plan.input = in;
+  plan.output = output;
+  FrameFormat format = in;
+  format.pixels = PixelFormat::nv12;
+  const auto pictures = [&](bool last) { return last && output == Output::device ? results : 1; };
+  plan.uploaded = state_->make_pool(format, false, pictures(state_->filters.empty()));
+  if (in.pixels == PixelFormat::i420) plan.planar.configure(in);
+  plan.filters = state_->plan_filters(format);
+  for (Filtering& step : plan.filters) step.pool->reserve(pictures(&step == &plan.filters.back()));
+  if (output == Output::host) plan.downloaded = state_->make_pool(format, true, results);
+  state_->plan = std::move(plan);
+  return format;
+}
+
+// `format`: the first one's input; becomes the last one's output.
+std::vector<Filtering> GpuChain::State::plan_filters(FrameFormat& format) {
+  std::vector<Filtering> steps;
+  Merged* open = nullptr;  // the last step, if it is point-wise
+  for (const auto& filter : filters) {
+    format = filter->configure(format);
+    const Pointwise* pointwise = filter->pointwise();
+    if (pointwise == nullptr) {
+      open = nullptr;
+      steps.push_back({nullptr, filter.get(), nullptr});
+    } else {
+      if (open == nullptr) {
+        auto merged = std::make_unique<Merged>();
+        open = merged.get();
+        steps.push_back({std::move(merged), open, nullptr});
+      }
+      open->append(*pointwise);
+    }
+    steps.back().pool = make_pool(format, false, 0);
+  }
+  return steps;
+}
+
+FrameRef GpuChain::State::upload(const FrameView& in) {
+  auto [view, owner] = plan.uploaded->take();
+  if (in.format.pixels == PixelFormat::i420) {
+    plan.planar.enqueue(in, view, stream.get());
+  } else {
+    copy_async(in, view, stream.get());
+  }
+  return {as_const(view), std::move(owner)};
+}
+
+FrameRef GpuChain::process(const FrameRef& in) {
+  const Plan& plan = state_->plan;
+  const GpuStream stream = state_->stream.get();
+  const bool nv12 = in.view.format.pixels == PixelFormat::nv12;
+  const bool there = in.view.memory != MemoryKind::host;
+  const bool wanted_there = plan.output == Output::device;
+  if (plan.filters.empty() && nv12 && there == wanted_there) {
+    state_->progress.enqueue(stream);  // what fills it may be something that the stream waits for
+    return in;
+  }
+  FrameRef picture = there && nv12 ? in : state_->upload(in.view);
+  for (const Filtering& step : plan.filters) {
+    auto [view, owner] = step.pool->take();
+    step.filter->enqueue(picture.view, view, stream);
+    picture = {as_const(view), std::move(owner)};
+  }
+  if (!wanted_there) {
+    auto [view, owner] = plan.downloaded->take();
+    copy_async(picture.view, view, stream);
+    picture = {as_const(view), std::move(owner)};
+  }
+  state_->progress.enqueue(stream);
+  return picture;
+}
+
+bool GpuChain::wait(Deadline deadline) {
+  const cudaError_t state = state_->progress.wait(state_->stream.get(), deadline);
+  if (state == cudaErrorNotReady) return false;
+  cuda_check(state, "the GPU failed while it worked on a picture");
+  return true;
+}
+
+}  // namespace campipe

@@ -1,0 +1,54 @@
+#include "stages/filters/picture_pool.h"
+
+#include <utility>
+
+namespace campipe {
+
+void PicturePool::add_picture() {
+  auto picture = std::make_unique<Picture>(Picture{{nullptr, nullptr}, {}, {}});
+  MutableFrameView& view = picture->view;
+  view.format = layout_.format;
+  view.memory = layout_.memory;
+  view.device = layout_.device;
+  std::array<std::size_t, 3> offsets{};
+  std::size_t size = 0;
+  const auto planes = static_cast<std::size_t>(plane_count(view.format.pixels));
+  for (std::size_t i = 0; i < planes; ++i) {
+    const PlaneSize plane = plane_size(view.format, static_cast<int>(i));
+    const std::size_t stride =
+        (static_cast<std::size_t>(plane.width) + layout_.alignment - 1) & ~(layout_.alignment - 1);
+    offsets[i] = size;
+    view.stride[i] = static_cast<std::int32_t>(stride);
+    size += stride * static_cast<std::size_t>(plane.height);
+  }
+  picture->pixels = allocate_(size);
+  for (std::size_t i = 0; i < planes; ++i) view.data[i] = picture->pixels.get() + offsets[i];
+  all_.push_back(std::move(picture));
+  free_.reserve(all_.capacity());  // so that put_back() never has to
+  free_.push_back(all_.back().get());
+}
+
+void PicturePool::reserve(std::size_t count) {
+  const std::scoped_lock lock(mutex_);
+  while (all_.size() < count) add_picture();
+}
+
+PicturePool::Lease PicturePool::take() {
+  Picture* picture = nullptr;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (free_.empty()) add_picture();
+    picture = free_.back();
+    free_.pop_back();
+  }
+  const auto nothing_to_delete = [](const Picture*) {};
+  return {picture->view,
+          std::shared_ptr<const void>(picture, nothing_to_delete, InPicture<Picture>(shared_from_this(), picture))};
+}
+
+void PicturePool::put_back(Picture* picture) {
+  const std::scoped_lock lock(mutex_);
+  free_.push_back(picture);
+}
+
+}  // namespace campipe

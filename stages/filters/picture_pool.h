@@ -1,0 +1,82 @@
+// Pictures that a chain hands out and gets back, in whatever memory it needs them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "core/frame.h"
+
+namespace campipe {
+
+using PictureBytes = std::unique_ptr<std::uint8_t[], void (*)(std::uint8_t*)>;
+
+struct PictureLayout {
+  FrameFormat format;
+  std::size_t alignment = 64;  // of planes and rows, in bytes; a power of two
+  MemoryKind memory = MemoryKind::host;
+  Device device = {};
+};
+
+// Pictures of one layout. Each one handed out keeps the pool alive, and comes back from whichever thread drops it.
+class PicturePool : public std::enable_shared_from_this<PicturePool> {
+ public:
+  struct Lease {
+    MutableFrameView view;
+    std::shared_ptr<const void> owner;
+  };
+
+  // `allocate`: bytes for one picture, aligned as the layout wants it; throws where there are none.
+  PicturePool(const PictureLayout& layout, PictureBytes (*allocate)(std::size_t bytes))
+      : layout_(layout), allocate_(allocate) {}
+  // Allocates, so that `count` pictures can be in use at once before take() has to.
+  void reserve(std::size_t count);
+  // One of those that are free, or a new one.
+  Lease take();
+
+ private:
+  struct Picture {
+    PictureBytes pixels;
+    MutableFrameView view;
+    alignas(std::max_align_t) std::array<std::byte, 96> control_block;  // of the shared_ptr that owns it; see below
+  };
+
+  // A shared_ptr allocates a control block each time one is made: this puts it into the picture itself. The picture
+  // is free again when the block is, which is the last thing that happens to a shared_ptr (weak ones included).
+  template <typename T>
+  struct InPicture {
+    using value_type = T;
+    std::shared_ptr<PicturePool> pool;
+    Picture* picture;
+
+    InPicture(std::shared_ptr<PicturePool> p, Picture* in) : pool(std::move(p)), picture(in) {}
+    template <typename U>
+    explicit InPicture(const InPicture<U>& other) : pool(other.pool), picture(other.picture) {}
+    T* allocate(std::size_t count) {
+      static_assert(sizeof(T) <= sizeof(Picture::control_block) && alignof(T) <= alignof(std::max_align_t));
+      if (count != 1) throw std::bad_alloc();
+      return reinterpret_cast<T*>(picture->control_block.data());
+    }
+    void deallocate(T* /*block*/, std::size_t /*count*/) { pool->put_back(picture); }
+    template <typename U>
+    friend bool operator==(const InPicture& a, const InPicture<U>& b) {
+      return a.picture == b.picture;
+    }
+  };
+
+  void add_picture();
+  void put_back(Picture* picture);
+
+  const PictureLayout layout_;
+  PictureBytes (*const allocate_)(std::size_t);
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Picture>> all_;
+  std::vector<Picture*> free_;
+};
+
+}  // namespace campipe

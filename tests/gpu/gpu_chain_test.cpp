@@ -1,0 +1,291 @@
+// A camera's chain on the GPU: the way there and back, what it allocates, and what happens when the GPU does not
+// answer.
+#include "stages/filters/gpu_chain.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "tests/gpu/gpu_pictures.h"
+
+namespace campipe {
+namespace {
+
+using namespace std::chrono_literals;
+using test::GpuPicture;
+using test::Rows;
+using Output = GpuChain::Output;
+
+constexpr std::array<std::array<int, 2>, 5> sizes{{{1, 1}, {3, 5}, {63, 64}, {641, 361}, {1920, 1080}}};
+
+const std::vector<FilterConfig> shrink_and_soften{{"resize", {{"width", 320}, {"height", 180}}},
+                                                  {"blur", {{"sigma", 1.5}}}};
+
+Picture as_nv12(Picture& in) {
+  FrameFormat format = in.view.format;
+  if (format.pixels == PixelFormat::nv12) return test::download(as_const(in.view));
+  format.pixels = PixelFormat::nv12;
+  Picture out(format);
+  out.each([&](std::uint8_t& sample, int plane, int x, int y) {
+    sample = plane == 0 ? in.at(0, x, y) : in.at(1 + x % 2, x / 2, y);
+  });
+  return out;
+}
+
+Picture result_of(GpuChain& chain, const FrameRef& in) {
+  const FrameRef out = chain.process(in);
+  EXPECT_TRUE(chain.wait(Clock::now() + 5s));
+  return test::download(out.view);
+}
+
+void expect_same(Picture& got, Picture& expected) {
+  ASSERT_EQ(got.view.format, expected.view.format);
+  EXPECT_EQ(got.planes, expected.planes);
+}
+
+using GpuChainTest = test::GpuTest;
+
+TEST_F(GpuChainTest, BringsPicturesThereAndBack) {
+  for (const auto [width, height] : sizes)
+    for (const PixelFormat pixels : {PixelFormat::i420, PixelFormat::nv12})
+      for (const Output output : {Output::device, Output::host}) {
+        SCOPED_TRACE(testing::Message() << width << "x" << height << (pixels == PixelFormat::nv12 ? " nv12" : " i420"));
+        Picture in = random_picture(format_of(pixels, width, height));
+        GpuChain chain({});
+        FrameFormat format = in.view.format;
+        format.pixels = PixelFormat::nv12;
+        EXPECT_EQ(chain.configure(in.view.format, output), format);
+        Picture expected = as_nv12(in);
+        Picture got = result_of(chain, in.ref());
+        expect_same(got, expected);
+      }
+}
+
+TEST_F(GpuChainTest, DownloadsWhatLiesOnTheDevice) {
+  Picture in = random_picture(format_of(PixelFormat::nv12, 641, 361));
+  GpuPicture there(in.view.format, Rows::odd);
+  there.upload(as_const(in.view));
+  GpuChain chain({});
+  chain.configure(in.view.format, Output::host);
+  const FrameRef out = chain.process({as_const(there.view), nullptr});
+  ASSERT_TRUE(chain.wait(Clock::now() + 5s));
+  EXPECT_EQ(out.view.memory, MemoryKind::host);
+  EXPECT_EQ(out.view.device, Device{});
+  Picture got = test::download(out.view);
+  expect_same(got, in);
+}
+
+TEST_F(GpuChainTest, HandsOnWhatNeedsNothing) {
+  const FrameFormat format = format_of(PixelFormat::nv12, 64, 48);
+  const GpuPicture there(format, Rows::aligned);
+  const auto owner = std::make_shared<int>(1);
+  GpuChain chain({});
+  chain.configure(format, Output::device);
+  const FrameRef out = chain.process({as_const(there.view), owner});
+  EXPECT_EQ(out.view.data[0], there.view.data[0]);
+  EXPECT_EQ(out.owner, owner);
+}
+
+TEST_F(GpuChainTest, LetsGoOfItsInput) {
+  Picture in = random_picture(format_of(PixelFormat::nv12, 64, 48));
+  const auto owner = std::make_shared<int>(1);
+  GpuChain chain({{"blur", {{"sigma", 1}}}});
+  chain.configure(in.view.format, Output::host);
+  const FrameRef out = chain.process({as_const(in.view), owner});
+  EXPECT_EQ(owner.use_count(), 1);
+}
+
+TEST_F(GpuChainTest, PointwiseFiltersTogetherAreTheSameAsOneByOne) {
+  const std::vector<FilterConfig> filters{{"color", {{"brightness", 0.1}, {"contrast", 1.3}}},
+                                          {"crop", {{"x", 6}, {"y", 4}, {"width", 300}, {"height", 201}}},
+                                          {"color", {{"saturation", 2.5}, {"gamma", 0.6}}},
+                                          {"crop", {{"x", 2}, {"y", 10}, {"width", 259}, {"height", 180}}},
+                                          {"color", {{"contrast", 0.7}}}};
+  Picture in = random_picture(format_of(PixelFormat::nv12, 641, 361));
+  FilterChain cpu(filters);
+  GpuChain gpu(filters);
+  EXPECT_EQ(gpu.configure(in.view.format, Output::host), cpu.configure(in.view.format));
+  Picture expected = test::download(cpu.process(in.ref()).view);
+  Picture got = result_of(gpu, in.ref());
+  expect_same(got, expected);
+}
+
+TEST_F(GpuChainTest, PointwiseFiltersApartStayInOrder) {
+  const std::vector<FilterConfig> filters{{"color", {{"contrast", 1.5}}},
+                                          {"resize", {{"width", 200}, {"height", 100}}},
+                                          {"color", {{"brightness", 0.2}}},
+                                          {"crop", {{"x", 20}, {"y", 10}, {"width", 101}, {"height", 51}}}};
+  Picture in = test::real_picture(format_of(PixelFormat::i420, 400, 200));
+  FilterChain cpu(filters);
+  GpuChain gpu(filters);
+  Picture nv12 = as_nv12(in);
+  cpu.configure(nv12.view.format);
+  gpu.configure(in.view.format, Output::host);
+  Picture expected = test::download(cpu.process(nv12.ref()).view);
+  Picture got = result_of(gpu, in.ref());
+  got.each([&](std::uint8_t& sample, int plane, int x, int y) { ASSERT_NEAR(sample, expected.at(plane, x, y), 2); });
+}
+
+std::size_t free_device_memory() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  cuda_check(cudaMemGetInfo(&free, &total), "cannot ask for the GPU's memory");
+  return free;
+}
+
+TEST_F(GpuChainTest, AllocatesNothingPerPicture) {
+  for (const Output output : {Output::device, Output::host}) {
+    Picture in = random_picture(format_of(PixelFormat::i420, 1920, 1080));
+    GpuChain chain(shrink_and_soften);
+    chain.configure(in.view.format, output);
+    std::array<FrameRef, 4> held;
+    result_of(chain, in.ref());  // kernels are loaded when they first run
+    const std::size_t before = free_device_memory();
+    for (std::size_t i = 0; i < 200; ++i) {
+      held[i % held.size()] = {};
+      held[i % held.size()] = chain.process(in.ref());
+    }
+    EXPECT_TRUE(chain.wait(Clock::now() + 10s));
+    EXPECT_EQ(free_device_memory(), before);
+  }
+}
+
+TEST_F(GpuChainTest, NeverHandsOutAPictureThatIsInUse) {
+  Picture in = random_picture(format_of(PixelFormat::nv12, 160, 90));
+  for (const Output output : {Output::device, Output::host}) {
+    std::vector<FrameRef> held;
+    {
+      GpuChain chain({{"blur", {{"sigma", 1}}}});
+      chain.configure(in.view.format, output);
+      for (int i = 0; i < 7; ++i) held.push_back(chain.process(in.ref()));
+    }
+    std::set<const std::uint8_t*> pictures;
+    for (const FrameRef& ref : held) pictures.insert(ref.view.data[0]);
+    EXPECT_EQ(pictures.size(), held.size());
+    EXPECT_EQ(test::download(held.front().view).planes, test::download(held.back().view).planes) << "the chain is gone";
+  }
+}
+
+TEST_F(GpuChainTest, TakesAnotherFormat) {
+  GpuChain chain({{"blur", {{"sigma", 1}}}});
+  for (const auto [width, height] : sizes) {
+    Picture in = random_picture(format_of(PixelFormat::i420, width, height));
+    Picture nv12 = as_nv12(in);
+    chain.configure(in.view.format, Output::host);
+    FilterChain cpu({{"blur", {{"sigma", 1}}}});
+    cpu.configure(nv12.view.format);
+    Picture expected = test::download(cpu.process(nv12.ref()).view);
+    Picture got = result_of(chain, in.ref());
+    got.each([&](std::uint8_t& sample, int plane, int x, int y) { ASSERT_NEAR(sample, expected.at(plane, x, y), 2); });
+  }
+}
+
+TEST_F(GpuChainTest, RefusesWhatTheFiltersRefuse) {
+  const auto make = [](const std::vector<FilterConfig>& filters) { GpuChain chain(filters); };
+  EXPECT_THROW(make({{"negate", {}}}), Error);
+  EXPECT_THROW(make({{"blur", {}}}), Error);
+  GpuChain chain({{"crop", {{"width", 64}, {"height", 64}}}});
+  EXPECT_THROW(chain.configure(format_of(PixelFormat::nv12, 63, 64), Output::host), Error);
+  EXPECT_EQ(chain.configure(format_of(PixelFormat::nv12, 65, 64), Output::host).width, 64);
+}
+
+// Work that ends when it is told to.
+class Blockade {
+ public:
+  explicit Blockade(GpuStream stream) {
+    cuda_check(cudaLaunchHostFunc(
+                   stream, [](void* self) { static_cast<Blockade*>(self)->wait(); }, this),
+               "blockade");
+  }
+  void lift() {
+    const std::scoped_lock lock(mutex_);
+    lifted_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return lifted_; });
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool lifted_ = false;
+};
+
+TEST_F(GpuChainTest, AWaitEndsAtItsDeadline) {
+  Picture in = random_picture(format_of(PixelFormat::nv12, 640, 360));
+  GpuPicture there(in.view.format, Rows::aligned);
+  there.upload(as_const(in.view));
+  GpuChain chain(shrink_and_soften);
+  chain.configure(in.view.format, Output::host);
+  EXPECT_TRUE(chain.wait(Clock::now())) << "nothing is enqueued";
+  Blockade blockade(chain.stream());
+  const FrameRef out = chain.process({as_const(there.view), nullptr});
+  const auto begin = Clock::now();
+  EXPECT_FALSE(chain.wait(begin + 50ms));
+  EXPECT_GE(Clock::now() - begin, 50ms);
+  EXPECT_LT(Clock::now() - begin, 500ms);
+  blockade.lift();
+  EXPECT_TRUE(chain.wait(Clock::now() + 5s));
+}
+
+TEST_F(GpuChainTest, NothingWaitsForAStreamThatNeverGoesOn) {
+  Picture in = random_picture(format_of(PixelFormat::nv12, 640, 360));
+  GpuPicture there(in.view.format, Rows::aligned);
+  auto chain = std::make_unique<GpuChain>(shrink_and_soften);
+  chain->configure(in.view.format, Output::host);
+  Blockade blockade(chain->stream());
+  FrameRef out = chain->process({as_const(there.view), nullptr});
+  const auto begin = Clock::now();
+  try {
+    chain->configure(in.view.format, Output::host);
+    ADD_FAILURE() << "configured while the stream was busy";
+  } catch (const GpuError& error) {
+    EXPECT_EQ(error.kind, GpuError::Kind::broken);
+  }
+  chain.reset();
+  out = {};
+  EXPECT_LT(Clock::now() - begin, 4s);
+  blockade.lift();
+  cuda_check(cudaDeviceSynchronize(), "what was left behind");
+}
+
+// Takes all but the last MiB of the GPU's memory.
+std::vector<DeviceBytes> take_device_memory() {
+  std::vector<DeviceBytes> taken;
+  for (std::size_t size = std::size_t{64} << 30; size >= 1 << 20;) {
+    void* memory = nullptr;
+    if (cudaMalloc(&memory, size) == cudaSuccess) {
+      taken.emplace_back(static_cast<std::uint8_t*>(memory));
+    } else {
+      static_cast<void>(cudaGetLastError());
+      size /= 2;
+    }
+  }
+  return taken;
+}
+
+TEST_F(GpuChainTest, OutOfMemoryCanBeTriedAgain) {
+  Picture in = random_picture(format_of(PixelFormat::nv12, 3840, 2160));
+  GpuChain chain({{"blur", {{"sigma", 1}}}});
+  auto taken = take_device_memory();
+  try {
+    chain.configure(in.view.format, Output::device);
+    ADD_FAILURE() << "there was room";
+  } catch (const GpuError& error) {
+    EXPECT_EQ(error.kind, GpuError::Kind::out_of_memory) << error.what();
+  }
+  taken.clear();
+  chain.configure(in.view.format, Output::device);
+  Picture got = result_of(chain, in.ref());
+  EXPECT_EQ(got.view.format, in.view.format);
+}
+
+}  // namespace
+}  // namespace campipe
