@@ -1,0 +1,275 @@
+"""Sections decode, latency, kernels and streams of tools/gpu-check: the figures that campipe must reach on H200."""
+
+import json
+import os
+import re
+import statistics
+import subprocess
+import time
+
+from gpu_rig import RATE, Broken, Rig, config_of, dropped, eventually, text_of
+
+CAMERAS = 32
+ROUNDS = 2
+SETTLE = 5  # s
+FFMPEG_SECONDS = 20
+FFMPEG_PROCESSES = (16, 32)
+FFMPEG_FILTERS = "scale=1280:720,gblur=sigma=1.5,unsharp=5:5:1.0"
+STREAM_GROUP = 60
+TRIAL_SECONDS = 12
+STEP = 3  # streams less, when a number was not held
+
+
+# --- decoding, rings, filters ---
+
+def pipeline(check, mode, gpus=1):
+    text = check.programs.must("gpu_pipeline_bench", mode, CAMERAS, *check.clips(), "--gpus", gpus, "--seconds",
+                               check.options.seconds, seconds=check.options.seconds + 90)
+    check.log(f"{mode}, {gpus} GPUs", text)
+    told = json.loads(text.strip().splitlines()[-1])
+    if told["lost"]:
+        check.expect(f"{mode}, {gpus} GPUs: frames that found no slot", False, told["lost"], "0")
+    return told
+
+
+def one_gpu(check):
+    modes = ("decode-bare", "decode-rings", "decode-filter")
+    runs = [{mode: pipeline(check, mode) for mode in modes} for _ in range(ROUNDS)]
+    for mode in modes:
+        fps = [run[mode]["fps"] for run in runs]
+        cpu = statistics.median(1e6 * run[mode]["cpu_s"] / run[mode]["frames"] for run in runs)
+        check.add(f"{mode}, {CAMERAS} x 1080p", f"{statistics.median(fps):.0f} fps ({min(fps):.0f} to {max(fps):.0f}), "
+                  f"{cpu:.0f} us of CPU a frame")
+
+    def ratio(mode, base):
+        return statistics.median(run[mode]["fps"] / run[base]["fps"] for run in runs)
+
+    check.at_least("decode into rings / bare decode loop", ratio("decode-rings", "decode-bare"), 0.90, digits=3)
+    check.at_least("decode + filter / decode into rings", ratio("decode-filter", "decode-rings"), 0.93, digits=3)
+
+
+def several_gpus(check):
+    targets = {2: 1.9, 4: 3.7}
+    wanted = [gpus for gpus in targets if gpus <= len(check.gpus)]
+    if not wanted:
+        return check.add("decode + filter on 2 and 4 GPUs", "there is one GPU", "", "skipped")
+    fps = {gpus: [] for gpus in (1, *wanted)}
+    for _ in range(ROUNDS):
+        for gpus, runs in fps.items():
+            runs.append(pipeline(check, "decode-filter", gpus)["fps"])
+    for gpus in wanted:
+        ratio = statistics.median(several / one for several, one in zip(fps[gpus], fps[1]))
+        check.add(f"decode + filter on {gpus} GPUs", f"{statistics.median(fps[gpus]):.0f} fps")
+        check.at_least(f"decode + filter on {gpus} GPUs / on 1", ratio, targets[gpus])
+
+
+def decode(check):
+    check.step("one GPU", lambda: one_gpu(check), needs=60)
+    check.step("several GPUs", lambda: several_gpus(check), needs=60)
+
+
+# --- programs that print their own figures ---
+
+def latency(check):
+    """gpu_ring_test --latency: lines that begin with "one GPU" or "two GPUs" and have "p50 N us"."""
+    text = check.programs.must("gpu_ring_test", "--latency", seconds=max(check.left(), 10))
+    check.log("gpu_ring_test --latency", text)
+    found = 0
+    for line in text.splitlines():
+        p50 = re.search(r"p50\D{0,4}([\d.]+)", line)
+        if p50 is None:
+            continue
+        found += 1
+        limit = 30 if line.startswith("two GPUs") else 350
+        what = " ".join(line.partition("p50")[0].split())
+        check.at_most(f"hand-over to the first kernel, {what}, p50", float(p50.group(1)), limit, " us", 1)
+    if not found:
+        raise Broken(f"gpu_ring_test told no latencies:\n{text[-1000:]}")
+
+
+def kernels(check):
+    """gpu_kernels_bench: under each size a line a filter: us, GB/s, a copy's us and GB/s, their ratio, its name."""
+    text = check.programs.must("gpu_kernels_bench", seconds=max(check.left(), 10))
+    check.log("gpu_kernels_bench", text)
+    size, found = "", 0
+    for line in text.splitlines():
+        if re.fullmatch(r"\d+x\d+", line):
+            size = line
+        row = re.fullmatch(r"\s*([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+(\S.*)", line)
+        if row is None:
+            continue
+        ratio, name = float(row.group(5)), row.group(6)
+        if size == "3840x2160":
+            found += 1
+            walks = name.split()[0] in ("blur", "sharpen", "undistort")
+            check.at_least(f"{size} {name}, speed / a copy's", ratio, 0.50 if walks else 0.70)
+        else:
+            check.add(f"{size} {name}, speed / a copy's", f"{ratio:.2f}, {row.group(1)} us")
+    if not found:
+        raise Broken(f"gpu_kernels_bench told no figures:\n{text[-1000:]}")
+
+
+# --- streams of 1080p30, side by side with FFmpeg ---
+
+def stream_rig(check, number):
+    clips = check.clips()
+    gpu = "cpu" if check.cpu else 0
+    cameras = {f"cam{n:03}": {"source": clips[n % len(clips)], "gpu": gpu} for n in range(number)}
+    encode = {"codec": "h264", "encoder": "libx264", "preset": "superfast", "bitrate": "4M", "gop": STREAM_GROUP,
+              "latency": "low"}
+    return config_of(cameras, pace="realtime", loop=True, drop_policy="drop", encode=encode)
+
+
+def started(rig, cameras):
+    """When each camera's file first grew: then its first group was encoded."""
+    first = {}
+
+    def all_began():
+        for camera in cameras:
+            if camera not in first and rig.size(camera) > 2000:
+                first[camera] = time.monotonic()
+        return len(first) == len(cameras) or not rig.running()
+
+    if not eventually(all_began, 60) or len(first) < len(cameras):
+        raise Broken(f"{len(cameras) - len(first)} cameras did not begin:\n{rig.log()[-2000:]}")
+    return first
+
+
+class Held:
+    """What became of N streams that ran for some seconds."""
+
+    def __init__(self, check, number, seconds):
+        config = stream_rig(check, number)
+        cameras = list(config["cameras"])
+        with Rig(check.programs, check.folder, config) as rig:
+            first = started(rig, cameras)
+            time.sleep(seconds)
+            end = time.monotonic()
+            report = rig.end()
+            self.cpu_s = rig.cpu_s()
+            check.log(f"{number} streams", f"{json.dumps(report)}\n{rig.log()[-3000:]}")
+        told = report["cameras"]
+        self.number = number
+        self.frames = sum(camera["frames"]["encoded"] for camera in told.values())
+        decoded = sum(camera["frames"]["decoded"] for camera in told.values())
+        self.dropped = sum(dropped(camera) for camera in told.values()) / max(decoded, 1)
+        # A camera that keeps its pace has its first group plus what came due since that was written.
+        due = {name: STREAM_GROUP + RATE * (end - first[name]) for name in cameras}
+        self.rate = min(RATE * told[name]["frames"]["encoded"] / due[name] for name in cameras)
+        self.p95_ms = max(camera["latency_ms"]["p95"] for camera in told.values())
+        # The first group was seen up to a few hundredths of a second late, and the last frames are under way.
+        slack = 10 / (STREAM_GROUP + RATE * seconds)
+        self.good = self.dropped < 0.001 and self.rate >= RATE * (1 - max(0.001, slack))
+
+    def __str__(self):
+        return (f"{self.number} streams: {self.rate:.2f} fps, {100 * self.dropped:.3f} % dropped, "
+                f"p95 {self.p95_ms:.1f} ms")
+
+
+def hold(check, number, seconds):
+    held = Held(check, number, seconds)
+    check.add(f"campipe for {seconds:g} s", str(held), "", "held" if held.good else "not held")
+    return held
+
+
+def most_streams(check):
+    """The largest number that is held for the whole time: short trials first, from both sides."""
+    low, high = 0, None
+    number = check.options.streams
+    while high is None or high - low > STEP:
+        if check.left() < check.options.hold + 120:
+            break
+        if hold(check, number, TRIAL_SECONDS).good:
+            low, number = number, number + 8 if high is None else (number + high) // 2
+        else:
+            high, number = number, max((low + number) // 2 if low else number - 8, 1)
+        if number in (low, high):
+            break
+    number = low or number
+    while number > 0 and check.left() > check.options.hold + 20:
+        held = hold(check, number, check.options.hold)
+        if held.good:
+            return held
+        number -= STEP
+    raise Broken("no number of streams was held in the time there was")
+
+
+def frames_told(progress):
+    found = re.findall(r"^frame=\s*(\d+)", text_of(progress), re.MULTILINE)
+    return int(found[-1]) if found else 0
+
+
+class Ffmpeg:
+    """N processes of FFmpeg at full speed: frames a second in the steady part, and CPU time a frame of the whole."""
+
+    def __init__(self, check, number):
+        clips = check.clips()
+        hardware = [] if check.cpu else ["-hwaccel", "cuda"]
+        progress = [check.folder / f"ffmpeg-{n}.txt" for n in range(number)]
+        outputs = [check.folder / f"ffmpeg-{n}.mp4" for n in range(number)]
+        logs = open(check.folder / "ffmpeg.log", "w")
+        running = []
+        try:
+            for n in range(number):
+                command = check.programs.command(
+                    "ffmpeg", "-nostdin", "-v", "error", "-progress", progress[n], "-stats_period", "0.2",
+                    "-stream_loop", "-1", *hardware, "-i", clips[n % len(clips)], "-an", "-vf", FFMPEG_FILTERS,
+                    "-c:v", "libx264", "-preset", "superfast", "-tune", "zerolatency", "-b:v", "4M",
+                    "-g", STREAM_GROUP, "-f", "mp4", "-y", outputs[n])
+                running.append(subprocess.Popen(command, stdout=logs, stderr=logs, env=check.programs.environment()))
+            if not eventually(lambda: all(frames_told(file) > RATE for file in progress), 60):
+                raise Broken(f"FFmpeg delivers nothing:\n{text_of(check.folder / 'ffmpeg.log')[-2000:]}")
+            time.sleep(SETTLE)
+            begin, before = time.monotonic(), sum(map(frames_told, progress))
+            time.sleep(FFMPEG_SECONDS)
+            self.fps = (sum(map(frames_told, progress)) - before) / (time.monotonic() - begin)
+        finally:
+            self.cpu_s = self.end(running)
+            logs.close()
+        self.frames = sum(map(frames_told, progress))
+        for file in (*progress, *outputs):
+            file.unlink(missing_ok=True)
+
+    @staticmethod
+    def end(running):
+        cpu = 0.0
+        for process in running:
+            process.terminate()  # FFmpeg writes its files to the end
+        for process in running:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            cpu += usage.ru_utime + usage.ru_stime
+        return cpu
+
+
+def ffmpeg_streams(check):
+    best = None
+    for number in FFMPEG_PROCESSES:
+        run = Ffmpeg(check, number)
+        check.add(f"FFmpeg, {number} processes at full speed", f"{run.fps:.0f} fps, "
+                  f"{1000 * run.cpu_s / run.frames:.2f} ms of CPU a frame")
+        if best is None or run.fps > best.fps:
+            best = run
+    return best
+
+
+def half_load(check, number):
+    held = Held(check, max(number // 2, 1), 20)
+    check.add("campipe at half load", str(held))
+    check.at_most("arrival to encoded at half load, p95 of the worst camera", held.p95_ms, 25, " ms", 1)
+
+
+def streams(check):
+    figures = {}
+    check.step("FFmpeg", lambda: figures.update(ffmpeg=ffmpeg_streams(check)), needs=100)
+    check.step("campipe", lambda: figures.update(campipe=most_streams(check)), needs=check.options.hold + 40)
+    if "campipe" in figures:
+        check.step("half load", lambda: half_load(check, figures["campipe"].number), needs=30)
+    if len(figures) < 2:
+        return
+    ours, theirs = figures["campipe"], figures["ffmpeg"]
+    check.add("streams held, campipe / FFmpeg", f"{ours.number} / {theirs.fps / RATE:.1f} (its full speed / {RATE})")
+    check.at_least("streams held, ratio", ours.number / (theirs.fps / RATE), 2.5)
+    ours_ms, theirs_ms = (1000 * one.cpu_s / one.frames for one in (ours, theirs))
+    check.add("CPU a frame, campipe and FFmpeg", f"{ours_ms:.2f} ms and {theirs_ms:.2f} ms")
+    check.at_most("CPU a frame, ratio", ours_ms / theirs_ms, 0.45)
