@@ -5,6 +5,7 @@
 #include "app/record_state.h"
 #include "app/thread_scope.h"
 #include "core/clock.h"
+#include "core/error.h"
 #include "core/failpoint.h"
 #include "core/log.h"
 
@@ -87,6 +88,7 @@ void CameraPublisher::take(PacketRingReader& reader, const PacketView& packet, s
   if (!config_.record || block_.record.failed.load() != 0 || number <= committed_) {
     return reader.release_through(number);  // nothing to keep, or a predecessor had just put it into the file
   }
+  const ProfileRange range(write_range_, number);
   failpoint("publisher.packet", config_.name);
   try {
     if (!recorder_ || file_stream_ != ring.stream) {
@@ -114,7 +116,12 @@ void CameraPublisher::open_file(const Ring& ring) {
   file_stream_ = ring.stream;
   const auto progress = load_record_progress(block_.record);
   if (!first || !progress || !is_stream_of_file(block_.record, ring.stream)) return begin_file(ring.stream);
-  recorder_ = Recorder::resume(record_path(block_.record), ring.stream, progress->position);
+  try {
+    recorder_ = Recorder::resume(record_path(block_.record), ring.stream, progress->position);
+  } catch (const Error& error) {
+    spdlog::warn("{}: {}; the recording goes on in a new file", config_.name, error.what());
+    return begin_file(ring.stream);
+  }
   need_key_ = progress->position.packets == 0;
   spdlog::info("{}: recording goes on in {}", config_.name, recorder_->path());
 }

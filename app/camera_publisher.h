@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "app/config.h"
+#include "core/profile.h"
 #include "ipc/packet_ring.h"
 #include "ipc/rig_page.h"
 #include "stages/sinks/recorder.h"
@@ -62,6 +63,7 @@ class CameraPublisher {
 
   unsigned camera_;
   CameraConfig config_;
+  ProfileName write_range_{config_.name, "write"};
   CameraBlock& block_;
   Events events_;
   ThreadScope* scope_ = nullptr;

@@ -13,6 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr auto slice = milliseconds(100);                      // how long a wait may last before the thread beats again
+constexpr auto room_interval = std::chrono::seconds(1);         // between two looks whether the GPU has room
 constexpr auto publisher_deadline = std::chrono::seconds(30);  // for a publisher that was restarted, or a slow disk
 
 // Room for a few groups of pictures, since the publisher gives packets back only when they are in the file.
@@ -36,7 +37,8 @@ CameraStage::CameraStage(const Start& start, const RigPage& page, const Events& 
     : start_(start),
       block_(page.camera(start.camera)),
       events_(events),
-      filters_(start.config.filters),
+      filter_range_(start.config.name, "filter"),
+      encode_range_(start.config.name, "encode"),
       epoch_(start.epoch) {
   thread_ = std::jthread([this] { run(); });
 }
@@ -60,15 +62,26 @@ void CameraStage::abandon() {
   finish();
 }
 
+void CameraStage::drop_used_rings() {
+  std::vector<std::shared_ptr<FrameRingMemory>> used;
+  const std::lock_guard lock(mutex_);
+  used.swap(used_rings_);
+}
+
 void CameraStage::run() {
   ThreadScope scope(block_.stage, "st:" + start_.config.name);
   scope_ = &scope;
-  while (const auto ring = next_ring()) drain(*ring);
+  while (auto ring = next_ring()) {
+    drain(*ring);
+    const std::lock_guard lock(mutex_);
+    used_rings_.push_back(std::move(ring->memory));
+  }
   try {
     flush_encoder();
   } catch (const std::exception& error) {
-    fail(error.what());
+    fail(error);
   }
+  path_.reset();
   events_.on_done();
 }
 
@@ -86,50 +99,88 @@ std::optional<CameraStage::Ring> CameraStage::next_ring() {
 }
 
 void CameraStage::drain(const Ring& ring) {
-  FrameRingReader reader(ring.memory, ring.reader);
-  reader.attach(start_.config.drop_policy == DropPolicy::block, static_cast<unsigned>(start_.config.queue_size));
+  RingInUse use{FrameRingReader(ring.memory, ring.reader), FrameRingObserver(ring.memory)};
+  use.reader.attach(start_.config.drop_policy == DropPolicy::block, static_cast<unsigned>(start_.config.queue_size));
   for (;;) {
     scope_->beat();
     FrameRingReader::Lease lease;
-    const auto next = reader.next(lease, Clock::now() + slice);
+    const auto next = use.reader.next(lease, Clock::now() + slice);
     if (next == FrameRingReader::Next::frame) {
-      process(lease, ring.frame_rate);
+      process(use, lease, ring.frame_rate);
     } else if (next != FrameRingReader::Next::timeout || abandoned_) {
       return;
     }
   }
 }
 
-void CameraStage::process(const FrameRingReader::Lease& lease, double frame_rate) {
+void CameraStage::process(RingInUse& ring, FrameRingReader::Lease& lease, double frame_rate) {
   if (failed_) return count(DropCause::encoder_failed);
   FrameTimes times = lease.times;
   times.leased = now_ns();
   block_.queue.record(times.leased - times.decoded);
   failpoint("stage.frame", start_.config.name);
-  FrameRef picture;
+  const auto picture = filter(ring, lease, frame_rate);
+  if (!picture) return;
+  times.filtered = now_ns();
+  block_.filter.record(times.filtered - times.leased);
   try {
+    encode(*picture, times, lease.number);
+  } catch (const std::exception& error) {
+    fail(error);
+  }
+}
+
+// Nothing: the frame has been counted as dropped.
+std::optional<FrameRef> CameraStage::filter(RingInUse& ring, FrameRingReader::Lease& lease, double frame_rate) {
+  const ProfileRange range(filter_range_, lease.number);
+  try {
+    if (try_again_ && Clock::now() < *try_again_) {
+      count(DropCause::no_gpu_memory);
+      return std::nullopt;
+    }
     prepare(lease.picture.view.format, frame_rate);
-    picture = filters_.process(lease.picture);
-    times.filtered = now_ns();
-    block_.filter.record(times.filtered - times.leased);
+    auto picture = path_->process(ring, lease, [this] { scope_->beat(); });
+    if (!picture) count(DropCause::master_lost);
+    return picture;
+  } catch (const GpuError& error) {
+    const bool no_room =
+        error.kind == GpuError::Kind::out_of_memory || (!input_ && error.kind == GpuError::Kind::other);
+    count(no_room ? DropCause::no_gpu_memory : DropCause::filter_failed);
+    if (no_room) {
+      wait_for_room(error.what());
+    } else {
+      fail(error);
+    }
   } catch (const std::exception& error) {
     count(DropCause::filter_failed);
-    return fail(error.what());
+    fail(error);
   }
-  try {
-    encode(picture, times);
-  } catch (const std::exception& error) {
-    fail(error.what());
-  }
+  return std::nullopt;
 }
 
 // Filters, encoder and packet ring for pictures of this format.
 void CameraStage::prepare(const FrameFormat& format, double frame_rate) {
-  if (input_ == format && encoder_) return;
-  const FrameFormat output = filters_.configure(format);
+  if (input_ == format) return;
+  input_.reset();
+  if (!path_) path_ = make_frame_path(start_.config.filters, start_.gpu);
+  make_encoder(format, frame_rate);
   input_ = format;
-  auto encoder = open_encoder(start_.config.encode, output, frame_rate);
-  if (encoder_) flush_encoder();
+  if (!try_again_) return;
+  try_again_.reset();
+  spdlog::info("{}: {} has room for its pictures again", start_.config.name, to_string(start_.gpu));
+}
+
+// The encoder is opened for what the filters make of the pictures; and only when it is open, it is known whether it
+// takes them in the GPU's memory.
+void CameraStage::make_encoder(const FrameFormat& format, double frame_rate) {
+  EncoderPlace place = path_->place();
+  place.hardware = start_.hardware_encoder;
+  place.cores = start_.encode_cores;
+  const FrameFormat output = path_->configure(format, place.hardware);
+  flush_encoder();
+  auto encoder = open_encoder(start_.config.encode, output, frame_rate, place);
+  if (!encoder->remark().empty()) spdlog::warn("{}: {}", start_.config.name, encoder->remark());
+  if (place.hardware && !encoder->wants_gpu_pictures()) path_->configure(format, false);
   encoder_ = std::move(encoder);
   const StreamParameters& parameters = encoder_->parameters();
   const std::size_t capacity = packet_capacity(start_.config.encode, parameters.format, frame_rate);
@@ -138,7 +189,8 @@ void CameraStage::prepare(const FrameFormat& format, double frame_rate) {
   ++epoch_;
 }
 
-void CameraStage::encode(const FrameRef& picture, const FrameTimes& times) {
+void CameraStage::encode(const FrameRef& picture, const FrameTimes& times, std::uint64_t number) {
+  const ProfileRange range(encode_range_, number);
   ++inside_;
   encode_begin_ = now_ns();
   encoder_->encode(picture, times, [this](const PacketView& packet) { push(packet); });
@@ -177,14 +229,24 @@ void CameraStage::push(const PacketView& packet) {
   encode_begin_ = now_ns();
 }
 
+// Its frames are dropped until prepare() works again.
+void CameraStage::wait_for_room(const std::string& reason) {
+  if (!try_again_) spdlog::warn("{}: its frames are dropped until the GPU has room: {}", start_.config.name, reason);
+  try_again_ = Clock::now() + room_interval;
+  input_.reset();
+}
+
 // From here on this camera's frames are only counted.
-void CameraStage::fail(const std::string& reason) {
+void CameraStage::fail(const std::exception& error) {
+  const auto* of_gpu = dynamic_cast<const GpuError*>(&error);
+  if (of_gpu != nullptr && of_gpu->kind == GpuError::Kind::broken) events_.on_gpu_lost(error.what());
   if (failed_) return;
   failed_ = true;
   for (; inside_ > 0; --inside_) count(DropCause::encoder_failed);
   encoder_.reset();
+  path_.reset();
   if (packets_) packets_->close();
-  events_.on_failed(reason);
+  events_.on_failed(error.what());
 }
 
 void CameraStage::count(DropCause cause) { counter(block_.dropped, cause).fetch_add(1); }

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "app/config.h"
+#include "app/plan.h"
 #include "app/restart_policy.h"
 #include "ipc/frame_ring.h"
 #include "ipc/packet_ring.h"
@@ -37,11 +38,14 @@ struct CameraState {
 
   unsigned index = 0;
   CameraConfig config;
+  Placement placement;
+  std::string gpu = "cpu";  // its worker's: "0", or "cpu"
   unsigned worker = 0;
   State state = State::starting;
   std::string reason;  // of `failed`; or why its recording failed
   bool record_failed = false;
   std::string decoder;
+  std::string ipc_memory = "host";  // of its newest ring
   std::string encoder;
   std::string file;  // the newest recording
   unsigned worker_restarts = 0;

@@ -15,6 +15,7 @@ extern "C" {
 #include <cstring>
 
 #include "app/child.h"
+#include "app/child_environment.h"
 #include "core/error.h"
 
 namespace campipe {
@@ -22,6 +23,14 @@ namespace {
 
 double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
+
+// As C wants them: ended by a null pointer, into `texts`.
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
 }
 
 class FileActions {
@@ -47,20 +56,20 @@ std::string describe(const ExitInfo& info) {
   return fmt::format("exit status {}", WEXITSTATUS(info.status));
 }
 
-ChildProcess::ChildProcess(const std::vector<std::string>& arguments, int log_fd) {
+ChildProcess::ChildProcess(const std::vector<std::string>& arguments, int log_fd,
+                           const std::vector<std::string>& variables) {
   auto [ours, theirs] = make_channel_pair();
   std::vector<std::string> words{"campipe"};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
+  std::vector<std::string> environment = environment_with(variables);
   FileActions actions;
   actions.open_null(STDIN_FILENO);
   actions.duplicate(log_fd, STDOUT_FILENO);
   actions.duplicate(log_fd, STDERR_FILENO);
   actions.duplicate(theirs.get(), child_channel_fd);  // everything else is close-on-exec
   // The same file that runs now, even if it was replaced meanwhile: all processes of a rig are one version.
-  const int code = posix_spawn(&pid_, "/proc/self/exe", actions.get(), nullptr, argv.data(), environ);
+  const int code = posix_spawn(&pid_, "/proc/self/exe", actions.get(), nullptr, pointers_to(words).data(),
+                               pointers_to(environment).data());
   if (code != 0) throw system_error("cannot start campipe " + arguments.front(), code);
   pidfd_.reset(::pidfd_open(pid_, 0));
   channel_ = Channel(std::move(ours));

@@ -22,8 +22,8 @@ std::string describe(const ExitInfo& info);
 class ChildProcess {
  public:
   // Starts this program again as `arguments` (e.g. {"worker", "0"}); its standard output and error go to `log_fd`.
-  // Throws Error.
-  ChildProcess(const std::vector<std::string>& arguments, int log_fd);
+  // `variables`: of its environment, beside or instead of this process's. Throws Error.
+  ChildProcess(const std::vector<std::string>& arguments, int log_fd, const std::vector<std::string>& variables = {});
   ~ChildProcess();  // kills and reaps what is still running
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;

@@ -1,6 +1,11 @@
 // The file as a whole: its top keys, and what can be checked only when `defaults` and cameras are merged.
 #include "app/config.h"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <set>
 
 #include "app/config_settings.h"
@@ -15,6 +20,7 @@ struct FileSettings {
   const YamlNode* cameras_node = nullptr;
   std::vector<CameraSettings> cameras;
   Setting<int> worker_count;  // 0: auto
+  Setting<Mps> mps;
 };
 
 bool read_defaults(const YamlNode& node, FileSettings& file, Report& report) {
@@ -57,8 +63,24 @@ bool read_workers(const YamlNode& node, FileSettings& file, Report& report) {
   return read_map(node, std::span<const FileKey>(worker_keys), file, report);
 }
 
-constexpr std::array<FileKey, 3> file_keys{
-    {{"defaults", read_defaults}, {"cameras", read_cameras}, {"workers", read_workers}}};
+// The daemon must run: without it CUDA would go on alone, silently.
+bool read_mps(const YamlNode& node, FileSettings& file, Report& report) {
+  const auto mps = read_choice<Mps>(node, report);
+  if (mps == Mps::use) {
+    const char* given = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
+    const std::string folder = given != nullptr && *given != '\0' ? given : "/tmp/nvidia-mps";
+    if (::access((folder + "/control").c_str(), R_OK | W_OK) != 0) {
+      const std::string reason = std::strerror(errno);
+      report.at(node, "no MPS daemon can be reached: " + in_quotes(folder + "/control") + ": " + reason +
+                          "; start one with nvidia-cuda-mps-control -d, or set CUDA_MPS_PIPE_DIRECTORY to its folder");
+      return false;
+    }
+  }
+  return set(file.mps, node, mps);
+}
+
+constexpr std::array<FileKey, 4> file_keys{
+    {{"defaults", read_defaults}, {"cameras", read_cameras}, {"workers", read_workers}, {"mps", read_mps}}};
 
 void check_sources(const std::vector<CameraSettings>& cameras, Report& report) {
   std::set<const YamlNode*> checked;
@@ -90,6 +112,7 @@ RigConfig to_rig(const FileSettings& file, const std::vector<CameraSettings>& ca
   RigConfig rig;
   for (const CameraSettings& camera : cameras) rig.cameras.push_back(to_config(camera));
   if (file.worker_count.value.value_or(0) > 0) rig.worker_count = file.worker_count.value;
+  rig.mps = file.mps.value.value_or(rig.mps);
   return rig;
 }
 
@@ -108,9 +131,12 @@ LoadedConfig load_tree(YamlNode& root) {
   std::vector<CameraSettings> cameras;
   for (const CameraSettings& camera : file.cameras) cameras.push_back(merge(camera, file.defaults));
   check_sources(cameras, report);
+  check_decode_gpus(cameras, report);
   check_encoders(cameras, file.defaults.encode.node, report);
   check_recordings(cameras, report);
-  return {to_rig(file, cameras), report.take()};
+  LoadedConfig loaded{to_rig(file, cameras), {}, report.take()};
+  for (const CameraSettings& camera : cameras) loaded.gpu_places.push_back(gpu_places(camera));
+  return loaded;
 }
 
 }  // namespace
@@ -131,7 +157,7 @@ std::string format(const ConfigError& error, const std::string& file) {
 
 LoadedConfig load_config(const std::filesystem::path& file) {
   YamlResult result = read_yaml_file(file);
-  if (auto* error = std::get_if<ConfigError>(&result)) return {{}, {std::move(*error)}};
+  if (auto* error = std::get_if<ConfigError>(&result)) return {{}, {}, {std::move(*error)}};
   return load_tree(std::get<YamlNode>(result));
 }
 

@@ -1,5 +1,8 @@
 // A camera's keys (and those of `defaults`, which are the same) with their values.
+#include <set>
+
 #include "app/config_settings.h"
+#include "core/gpu.h"
 #include "stages/sinks/recorder.h"
 
 namespace campipe {
@@ -17,20 +20,36 @@ bool read_pace(const YamlNode& node, CameraSettings& camera, Report& report) {
   return set(camera.pace, node, read_choice<Pace>(node, report));
 }
 
+constexpr std::string_view expected_gpu =
+    "auto, cpu, or a GPU by its index or UUID, such as 0 or GPU-5f0c… (campipe --devices lists them)";
+
+bool is_index(const std::string& text) {
+  return text.size() <= 3 && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+std::optional<std::string> read_gpu_name(const YamlNode& node, Report& report) {
+  auto text = read_text(node, expected_gpu, report);
+  if (!text || *text == "auto" || is_index(*text) || device_from_string(*text)) return text;
+  refuse(node, expected_gpu, report);
+  return std::nullopt;
+}
+
 bool read_gpu(const YamlNode& node, CameraSettings& camera, Report& report) {
-  const auto text = read_text(node, "auto or cpu", report);
-  const bool known = text == "auto" || text == "cpu";
-  if (text && !known) refuse(node, "auto or cpu (this version runs cameras on the CPU only)", report);
-  return set(camera.gpu, node, known ? text : std::nullopt);
+  return set(camera.gpu, node, read_gpu_name(node, report));
+}
+
+bool read_ipc_memory(const YamlNode& node, CameraSettings& camera, Report& report) {
+  return set(camera.ipc_memory, node, read_choice_or_auto<MemoryKind>(node, report));
+}
+
+bool read_ready_signal(const YamlNode& node, CameraSettings& camera, Report& report) {
+  return set(camera.ready_signal, node, read_choice_or_auto<ReadySignal>(node, report));
 }
 
 bool read_drop_policy(const YamlNode& node, CameraSettings& camera, Report& report) {
-  constexpr std::array<std::string_view, 3> names{"auto", "drop", "block"};
-  const std::string* text = scalar_text(node);
-  const bool automatic = text != nullptr && *text == "auto";
-  if (automatic) return set(camera.drop_policy, node, std::optional(CameraConfig().drop_policy));
-  const auto policy = text != nullptr ? find_choice<DropPolicy>(*text) : std::nullopt;
-  if (!policy) refuse_choice(node, names, report);
+  const auto given = read_choice_or_auto<DropPolicy>(node, report);
+  std::optional<DropPolicy> policy;
+  if (given) policy = given->value_or(CameraConfig().drop_policy);
   return set(camera.drop_policy, node, policy);
 }
 
@@ -40,6 +59,10 @@ bool read_queue_size(const YamlNode& node, CameraSettings& camera, Report& repor
 
 bool read_decode_threads(const YamlNode& node, CameraSettings& camera, Report& report) {
   return set(camera.decode_threads, node, read_int(node, 1, 16, report));
+}
+
+bool read_decode_gpu(const YamlNode& node, CameraSettings& camera, Report& report) {
+  return set(camera.decode_gpu, node, read_gpu_name(node, report));
 }
 
 bool read_chain(const YamlNode& node, CameraSettings& camera, Report& report) {
@@ -69,7 +92,7 @@ bool read_record_path(const YamlNode& node, CameraSettings& camera, Report& repo
 }
 
 using CameraKey = Key<CameraSettings>;
-constexpr std::array<CameraKey, 1> decode_keys{{{"threads", read_decode_threads}}};
+constexpr std::array<CameraKey, 2> decode_keys{{{"threads", read_decode_threads}, {"gpu", read_decode_gpu}}};
 constexpr std::array<CameraKey, 1> record_keys{{{"path", read_record_path}}};
 
 bool read_decode(const YamlNode& node, CameraSettings& camera, Report& report) {
@@ -84,10 +107,12 @@ bool read_record(const YamlNode& node, CameraSettings& camera, Report& report) {
   return good;
 }
 
-constexpr std::array<CameraKey, 10> camera_keys{{{"source", read_source},
+constexpr std::array<CameraKey, 12> camera_keys{{{"source", read_source},
                                                  {"loop", read_loop},
                                                  {"pace", read_pace},
                                                  {"gpu", read_gpu},
+                                                 {"ipc_memory", read_ipc_memory},
+                                                 {"ready_signal", read_ready_signal},
                                                  {"drop_policy", read_drop_policy},
                                                  {"queue_size", read_queue_size},
                                                  {"decode", read_decode},
@@ -118,9 +143,12 @@ CameraSettings merge(const CameraSettings& own, const CameraSettings& defaults) 
   merged.loop = merge(own.loop, defaults.loop);
   merged.pace = merge(own.pace, defaults.pace);
   merged.gpu = merge(own.gpu, defaults.gpu);
+  merged.ipc_memory = merge(own.ipc_memory, defaults.ipc_memory);
+  merged.ready_signal = merge(own.ready_signal, defaults.ready_signal);
   merged.drop_policy = merge(own.drop_policy, defaults.drop_policy);
   merged.queue_size = merge(own.queue_size, defaults.queue_size);
   merged.decode_threads = merge(own.decode_threads, defaults.decode_threads);
+  merged.decode_gpu = merge(own.decode_gpu, defaults.decode_gpu);
   merged.filters = merge(own.filters, defaults.filters);
   merged.encode = merge(own.encode, defaults.encode);
   merged.record.node = own.record.node != nullptr ? own.record.node : defaults.record.node;
@@ -135,13 +163,43 @@ CameraConfig to_config(const CameraSettings& camera) {
   config.source.loop = camera.loop.value.value_or(config.source.loop);
   config.source.pace = camera.pace.value.value_or(config.source.pace);
   config.gpu = camera.gpu.value.value_or(config.gpu);
+  config.ipc_memory = camera.ipc_memory.value.value_or(config.ipc_memory);
+  config.ready_signal = camera.ready_signal.value.value_or(config.ready_signal);
   config.drop_policy = camera.drop_policy.value.value_or(config.drop_policy);
   config.queue_size = camera.queue_size.value.value_or(config.queue_size);
   config.decode_threads = camera.decode_threads.value.value_or(config.decode_threads);
+  config.decode_gpu = camera.decode_gpu.value.value_or(config.decode_gpu);
   config.filters = camera.filters.value.value_or(config.filters);
   config.encode = to_config(camera.encode);
   if (camera.record.path.value) config.record = RecordConfig{*camera.record.path.value};
   return config;
+}
+
+namespace {
+
+template <typename T>
+ConfigPlace place_of(const Setting<T>& setting) {
+  if (setting.node == nullptr) return {};
+  return {setting.node->mark.line, setting.node->mark.column, setting.node->path, shown(*setting.node)};
+}
+
+}  // namespace
+
+GpuPlaces gpu_places(const CameraSettings& camera) {
+  return {place_of(camera.gpu), place_of(camera.decode_gpu), place_of(camera.ipc_memory),
+          place_of(camera.encode.encoder)};
+}
+
+// What a GPU decodes, only a GPU's worker can read in time: nobody waits for a GPU on the CPU.
+void check_decode_gpus(const std::vector<CameraSettings>& cameras, Report& report) {
+  std::set<const YamlNode*> told;
+  for (const CameraSettings& camera : cameras) {
+    const std::string decode_gpu = camera.decode_gpu.value.value_or("auto");
+    const bool elsewhere = decode_gpu != "auto" && decode_gpu != "cpu";
+    if (camera.gpu.value != "cpu" || !elsewhere || !told.insert(camera.decode_gpu.node).second) continue;
+    const std::string got = shown(*camera.decode_gpu.node);
+    report.at(*camera.decode_gpu.node, "expected auto or cpu, since the camera runs on the CPU (gpu: cpu), got " + got);
+  }
 }
 
 }  // namespace campipe

@@ -55,6 +55,8 @@ void check_encoders(const std::vector<CameraSettings>& cameras, const YamlNode* 
   std::set<const YamlNode*> told;  // places; null: what is wrong was given nowhere
   for (const CameraSettings& camera : cameras) {
     if (!camera.encode.good) continue;
+    // A GPU's is tried by the probe, and its options by the worker: this process must not touch a GPU.
+    if (is_gpu_encoder(to_config(camera.encode).encoder)) continue;
     const auto problem = checks.check(to_config(camera.encode));
     if (!problem) continue;
     const YamlNode* encode = camera.encode.node;

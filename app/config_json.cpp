@@ -27,6 +27,16 @@ T choice_from_json(const json& from) {
   return *value;
 }
 
+template <typename T>
+json optional_choice_to_json(const std::optional<T>& value) {
+  return value ? json(choice_name(*value)) : json();
+}
+
+template <typename T>
+std::optional<T> optional_choice_from_json(const json& from) {
+  return from.is_null() ? std::nullopt : std::optional(choice_from_json<T>(from));
+}
+
 json source_to_json(const SourceConfig& source) {
   return {{"url", source.url}, {"loop", source.loop}, {"pace", choice_name(source.pace)}};
 }
@@ -94,9 +104,12 @@ json to_json(const CameraConfig& camera) {
   return {{"name", camera.name},
           {"source", source_to_json(camera.source)},
           {"gpu", camera.gpu},
+          {"ipc_memory", optional_choice_to_json(camera.ipc_memory)},
+          {"ready_signal", optional_choice_to_json(camera.ready_signal)},
           {"drop_policy", choice_name(camera.drop_policy)},
           {"queue_size", camera.queue_size},
           {"decode_threads", camera.decode_threads},
+          {"decode_gpu", camera.decode_gpu},
           {"filters", filters_to_json(camera.filters)},
           {"encode", encode_to_json(camera.encode)},
           {"record_path", camera.record ? json(camera.record->path) : json()}};
@@ -107,9 +120,12 @@ CameraConfig camera_from_json(const json& from) try {
   camera.name = from.at("name");
   camera.source = source_from_json(from.at("source"));
   camera.gpu = from.at("gpu");
+  camera.ipc_memory = optional_choice_from_json<MemoryKind>(from.at("ipc_memory"));
+  camera.ready_signal = optional_choice_from_json<ReadySignal>(from.at("ready_signal"));
   camera.drop_policy = choice_from_json<DropPolicy>(from.at("drop_policy"));
   camera.queue_size = from.at("queue_size");
   camera.decode_threads = from.at("decode_threads");
+  camera.decode_gpu = from.at("decode_gpu");
   camera.filters = filters_from_json(from.at("filters"));
   camera.encode = encode_from_json(from.at("encode"));
   if (auto path = optional_from_json<std::string>(from.at("record_path"))) camera.record = RecordConfig{*path};

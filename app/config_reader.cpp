@@ -1,6 +1,7 @@
 #include "app/config_reader.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "app/config_units.h"
 
@@ -54,12 +55,15 @@ std::optional<double> number_in(const YamlNode& node, const Range& range) {
   const std::optional<double> number = text != nullptr ? parse_number(*text) : std::nullopt;
   if (!number || *number < range.min || *number > range.max) return std::nullopt;
   if (range.whole && *number != static_cast<double>(static_cast<std::int64_t>(*number))) return std::nullopt;
+  if (range.multiple > 1 && std::fmod(*number, range.multiple) != 0) return std::nullopt;
   return number;
 }
 
 std::string describe(const Range& range) {
-  std::string text = (range.whole ? "a whole number from " : "a number from ") + number_text(range.min) + " to " +
-                     number_text(range.max);
+  const std::string kind = range.multiple > 1 ? "a multiple of " + number_text(range.multiple)
+                           : range.whole      ? "a whole number"
+                                              : "a number";
+  const std::string text = kind + " from " + number_text(range.min) + " to " + number_text(range.max);
   return range.unit.empty() ? text : text + " (" + std::string(range.unit) + ")";
 }
 

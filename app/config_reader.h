@@ -77,6 +77,7 @@ struct Range {
   double max = 0;
   bool whole = true;
   std::string_view unit = {};
+  int multiple = 1;
 };
 std::optional<double> read_number(const YamlNode& node, const Range& range, Report& report);
 std::optional<int> read_int(const YamlNode& node, int min, int max, Report& report);
@@ -91,6 +92,18 @@ std::optional<T> read_choice(const YamlNode& node, Report& report) {
   const std::string* text = scalar_text(node);
   if (const auto found = text != nullptr ? find_choice<T>(*text) : std::nullopt) return found;
   std::vector<std::string_view> names;
+  for (const auto& choice : choices<T>) names.push_back(choice.name);
+  refuse_choice(node, names, report);
+  return std::nullopt;
+}
+
+// Like read_choice, but `auto` is a choice without a value. Nothing at all: reported.
+template <typename T>
+std::optional<std::optional<T>> read_choice_or_auto(const YamlNode& node, Report& report) {
+  const std::string* text = scalar_text(node);
+  if (text != nullptr && *text == "auto") return std::optional<T>();
+  if (const auto found = text != nullptr ? find_choice<T>(*text) : std::nullopt) return found;
+  std::vector<std::string_view> names{"auto"};
   for (const auto& choice : choices<T>) names.push_back(choice.name);
   refuse_choice(node, names, report);
   return std::nullopt;

@@ -42,9 +42,12 @@ struct CameraSettings {
   Setting<bool> loop;
   Setting<Pace> pace;
   Setting<std::string> gpu;
+  Setting<std::optional<MemoryKind>> ipc_memory;
+  Setting<std::optional<ReadySignal>> ready_signal;
   Setting<DropPolicy> drop_policy;
   Setting<int> queue_size;
   Setting<int> decode_threads;
+  Setting<std::string> decode_gpu;
   Setting<std::vector<FilterConfig>> filters;
   EncodeSettings encode;
   RecordSettings record;
@@ -61,6 +64,7 @@ Setting<T> merge(const Setting<T>& own, const Setting<T>& defaults) {
 
 // The values, with the built-in defaults where nothing was given.
 CameraConfig to_config(const CameraSettings& camera);
+GpuPlaces gpu_places(const CameraSettings& camera);
 EncoderConfig to_config(const EncodeSettings& encode);
 
 // False: something in it was reported.
@@ -70,6 +74,8 @@ std::optional<std::vector<FilterConfig>> read_filters(const YamlNode& node, Repo
 
 // Mistakes that show only when everything is read and merged. `defaults`: its `encode`, or null.
 void check_encoders(const std::vector<CameraSettings>& cameras, const YamlNode* defaults, Report& report);
+
+void check_decode_gpus(const std::vector<CameraSettings>& cameras, Report& report);
 
 struct RecordTarget {
   std::string camera;

@@ -1,6 +1,7 @@
 // What this machine offers: CPU, GPUs, decoders, encoders, and which memory two processes can share between which GPUs.
 //
-// The supervisor never touches CUDA: probe_devices() runs `campipe probe`, which looks, prints JSON and ends.
+// The supervisor never touches CUDA: probe_devices() runs `campipe probe`, which looks, tells what it found over its
+// control channel, and ends.
 #pragma once
 
 #include <chrono>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "app/config.h"
 #include "core/frame.h"
 
 namespace campipe {
@@ -31,7 +33,8 @@ struct Gpu {
   unsigned index = 0;  // as nvidia-smi counts
   Device device;
   std::string name;
-  std::string pci;  // "0000:0f:00.0"
+  std::string problem;  // why it cannot be used now (its memory is full, …); empty: it can
+  std::string pci;      // "0000:0f:00.0"
   std::uint64_t memory_mib = 0;
   int numa_node = -1;          // -1: the machine does not say
   std::vector<unsigned> cpus;  // near ones that this process may run on; all of them where the machine does not say
@@ -53,22 +56,34 @@ struct GpuPair {
 struct Devices {
   std::vector<Gpu> gpus;
   std::vector<GpuPair> pairs;
+  bool driver = false;  // this program can use CUDA, and there is a driver for it
   std::string problem;  // why there are no GPUs; empty when there are
 };
 
-// Runs the probe, for at most `deadline`. Never throws: what went wrong is in `problem`.
-Devices probe_devices(std::chrono::nanoseconds deadline);
+// Runs the probe, for at most `deadline`; without a driver only a look for one, which takes milliseconds. Never throws:
+// what went wrong is in `problem`.
+Devices probe_devices(std::chrono::nanoseconds deadline, Mps mps = Mps::off);
 nlohmann::json to_json(const Devices& devices);
 Devices devices_from_json(const nlohmann::json& json);
 
+// Null where there is none.
+const Gpu* find_gpu(const Devices& devices, const Device& device);
+// By index or UUID, as people name one. Null where there is none.
+const Gpu* find_gpu(const Devices& devices, const std::string& name);
+const GpuPair* find_pair(const Devices& devices, const Device& from, const Device& to);
+// "0 (NVIDIA H200, GPU-5f0c…), 1 (…)", for people who named one that is not there.
+std::string list_gpus(const Devices& devices);
+
 // The first kind that works for the pair: cuda_vmm, cuda_legacy, host.
 MemoryKind best_sharing(const Devices& devices, const Device& from, const Device& to);
+// Why a kind does not work for the pair; empty: it does.
+std::string sharing_problem(const Devices& devices, const Device& from, const Device& to, MemoryKind kind);
 
 // For `campipe --devices`: everything, as text or as JSON.
 std::string describe_devices(const Devices& devices);
 std::string describe_devices_json(const Devices& devices);
 
-// The roles `probe` and `probe-peer` of the program: look at CUDA in this process. Return the exit status.
+// CUDA only. The roles `probe` and `probe-peer` of the program: look at CUDA in this process. Return the exit status.
 int run_probe();
 int run_probe_peer();
 

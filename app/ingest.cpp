@@ -1,5 +1,7 @@
 #include "app/ingest.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -17,7 +19,28 @@ using std::chrono::seconds;
 constexpr auto start_deadline = seconds(30);       // for the other processes to be ready
 constexpr auto worker_deadline = seconds(30);      // for a worker that was restarted, or a reader that blocks
 constexpr auto drain_deadline = seconds(2);        // for frames that are decoded when told to stop
+constexpr auto reattach_deadline = seconds(5);     // for the worker to begin with a ring that replaces another
+constexpr auto retired_for = seconds(30);          // at least; a restarted worker may still get to see the ring
 constexpr std::int64_t smallest_step = 1'000'000;  // ns, between frames whose times do not grow
+
+bool ends_process(const std::exception& error) {
+  const auto* of_gpu = dynamic_cast<const GpuError*>(&error);
+  return of_gpu != nullptr && of_gpu->kind == GpuError::Kind::broken;
+}
+
+// Why the camera must go on without the GPU; nothing: `work` was done with it.
+template <typename Work>
+std::optional<std::string> refusal_of(const Work& work) {
+  try {
+    work();
+    return std::nullopt;
+  } catch (const HardwareRefused& error) {
+    return error.what();
+  } catch (const GpuError& error) {
+    if (ends_process(error)) throw;
+    return error.what();
+  }
+}
 
 }  // namespace
 
@@ -40,6 +63,10 @@ void Ingest::stop() {
 
 void Ingest::service() {
   if (over_ && ring_) ring_->service();
+  const std::lock_guard lock(retired_mutex_);
+  std::erase_if(retired_, [](const RetiredRing& retired) {
+    return retired.ring->drained() && Clock::now() > retired.since + retired_for;
+  });
 }
 
 bool Ingest::given_up() const {
@@ -52,8 +79,10 @@ void Ingest::run() {
   scope_ = &scope;
   std::string failure;
   try {
+    pin_to_cores();
     produce();
   } catch (const std::exception& error) {
+    if (ends_process(error)) events_.on_gpu_lost(error.what());
     // One that was told to stop while it opened its source has not failed: it was interrupted.
     if (stop_at_.load() == 0) {
       failure = error.what();
@@ -73,7 +102,7 @@ void Ingest::produce() {
     scope_->beat();
     return stop_at_.load() != 0;
   });
-  decoder_ = open_decoder(source_->stream(), {.threads = start_.config.decode_threads});
+  open_decoder();
   open_ring();
   if (!wait_for_start()) return;
   if (start_.resume) {
@@ -91,6 +120,7 @@ void Ingest::produce() {
     const ReadResult result = source_->read(*packet);
     if (result == ReadResult::interrupted || (result == ReadResult::end && at_end())) break;
     if (result == ReadResult::end) continue;
+    packet->pos = packets_read_++;  // by which its picture is known
     pace(*packet);
     if (ring_->exhausted() && (packet->flags & AV_PKT_FLAG_KEY) != 0) renew_ring();
     const bool alive = decode(packet.get());
@@ -101,25 +131,81 @@ void Ingest::produce() {
   if (published_ == 0 && stop_at_.load() == 0 && !start_.resume) throw Error("no picture could be decoded");
 }
 
+void Ingest::pin_to_cores() const {
+  if (start_.placement.decode_cpus.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const unsigned cpu : start_.placement.decode_cpus) CPU_SET(cpu, &set);
+  if (const int code = pthread_setaffinity_np(pthread_self(), sizeof set, &set); code != 0)
+    spdlog::warn("{}: {}", start_.config.name, system_error("cannot pin its thread to its cores", code).what());
+}
+
+void Ingest::open_decoder() {
+  const SourceStream& stream = source_->stream();
+  DecoderOptions options{start_.config.decode_threads, {}};
+  if (stream.codec != nullptr) options.gpu = start_.placement.decode_gpu;  // the test pattern is painted, not decoded
+  on_hardware_ = on_gpu(options.gpu);
+  const auto refusal = refusal_of([&] { decoder_ = start_.open_decoder(stream, options); });
+  if (refusal) leave_gpu(*refusal);
+}
+
+void Ingest::leave_gpu(const std::string& reason) {
+  spdlog::warn("{}: decoded on the CPU: {}", start_.config.name, reason);
+  on_hardware_ = false;
+  decoder_.reset();
+  decoder_ = start_.open_decoder(source_->stream(), {start_.config.decode_threads, {}});
+}
+
+// Where the GPU has no room for a ring, the camera does without the GPU.
 void Ingest::open_ring() {
+  const auto refusal = refusal_of([this] { make_ring(); });
+  if (!refusal) return;
+  leave_gpu(*refusal);
+  make_ring();
+}
+
+// With policy `block` no picture may be lost for want of a slot. When the decoder claims one, at most queue_size slots
+// wait for the reader, which leaves `kept` for the decoder and 4 for what the reader holds. A slot whose fill by the
+// GPU has not completed is one of those: a reader gives it back behind that fill. Only a reader that dies gives back
+// earlier, and for those fills the GPU's decoder waits.
+void Ingest::make_ring() {
   const SlotNeeds needs = decoder_->needs();
   FrameRingSpec spec;
   spec.slots = std::min<unsigned>(needs.kept + static_cast<unsigned>(start_.config.queue_size) + 4, max_ring_slots);
   spec.slot_bytes = needs.bytes;
   spec.epoch = epoch_;
   spec.base = start_.base + published_;
+  if (needs.on_gpu) {
+    spec.memory = start_.placement.memory;
+    spec.ready = start_.placement.ready;
+    spec.device = start_.placement.decode_gpu;
+  }
   ring_ = std::make_shared<FrameRingWriter>(FrameRingMemory::create(spec));
   decoder_->write_to(ring_);
-  events_.on_ring(ring_->memory(), source_->stream());
+  const SourceStream& stream = source_->stream();
+  events_.on_ring(ring_->memory(), stream, on_hardware_ ? stream.decoder + " (nvdec)" : stream.decoder);
+}
+
+// Readers go on with the ring that is made next.
+void Ingest::retire_ring() {
+  ring_->close();
+  ++epoch_;
+  if (ring_->memory().signals() == nullptr) return;
+  const std::lock_guard lock(retired_mutex_);
+  retired_.push_back({ring_, Clock::now()});
 }
 
 // Before the sequence wraps, after some months: readers end with this ring and go on with the next.
 void Ingest::renew_ring() {
+  empty_decoder();
+  retire_ring();
+  open_ring();
+}
+
+void Ingest::empty_decoder() {
   decode(nullptr);
   decoder_->flush();
-  ring_->close();
-  ++epoch_;
-  open_ring();
+  window_.clear();
 }
 
 bool Ingest::wait_for_start() {
@@ -170,6 +256,18 @@ void Ingest::pace(const AVPacket& packet) {
 // False: told to stop, and the time to hand over what is left is over.
 bool Ingest::decode(const AVPacket* packet) {
   failpoint("ingest.packet", start_.config.name);
+  if (!on_hardware_) return feed(packet);
+  if (packet != nullptr) window_.add(*packet);
+  bool alive = false;
+  const auto refusal = refusal_of([&] { alive = feed(packet); });
+  if (!refusal) return alive;
+  return go_on_without_gpu(*refusal) && (packet != nullptr || feed(nullptr));
+}
+
+bool Ingest::feed(const AVPacket* packet) {
+  if (await_key_ && packet != nullptr && (packet->flags & AV_PKT_FLAG_KEY) == 0) return true;
+  await_key_ = false;
+  const ProfileRange range(packet_range_, start_.base + published_ + 1);
   std::int64_t begin = now_ns();
   if (!decoder_->send(packet, arrival_utc_)) {
     spdlog::debug("{}: a packet could not be decoded", start_.config.name);
@@ -179,13 +277,37 @@ bool Ingest::decode(const AVPacket* packet) {
     const Decoder::Receive received = decoder_->receive(picture);
     decode_cost_ += now_ns() - begin;
     if (received == Decoder::Receive::none) return true;
-    if (received == Decoder::Receive::no_slot) {
+    window_.seen(picture.packet);
+    if (const auto before = seen_before_.find(picture.packet); before != seen_before_.end()) {
+      seen_before_.erase(before);
+    } else if (received == Decoder::Receive::no_slot) {
       counter(block_.unpublished, DropCause::queue_full).fetch_add(1);
     } else if (!publish(picture)) {
       return false;
     }
     begin = now_ns();
   }
+}
+
+// The decoder gave up: another begins where no picture is missed, and those that came already are skipped.
+bool Ingest::go_on_without_gpu(const std::string& reason) {
+  leave_gpu(reason);
+  retire_ring();
+  open_ring();
+  seen_before_ = window_.seen_pictures();
+  if (!window_.complete()) {
+    spdlog::warn("{}: pictures up to the next key frame are lost: the one before is too far back", start_.config.name);
+    await_key_ = true;
+  }
+  // Also with policy `drop`: what the worker cannot have seen yet must not count as lost by it.
+  ring_->wait_for_reader(Clock::now() + reattach_deadline, [this] {
+    scope_->beat();
+    return given_up();
+  });
+  return std::exchange(window_, {}).replay([this](const AVPacket& packet) {
+    scope_->beat();
+    return feed(&packet);
+  });
 }
 
 bool Ingest::publish(DecodedPicture& picture) {
@@ -213,6 +335,7 @@ bool Ingest::publish(DecodedPicture& picture) {
     count_unpublished();
     return !given_up();
   }
+  const ProfileRange range(publish_range_, start_.base + published_ + 1);
   times.decoded = now_ns();
   unsigned recalled = 0;
   const auto published = ring_->publish(picture.slot, picture.record, recalled);
@@ -250,8 +373,7 @@ bool Ingest::at_end() {
 }
 
 void Ingest::finish_loop() {
-  decode(nullptr);
-  decoder_->flush();
+  empty_decoder();
   loop_offset_ = last_pts_ + std::max(last_duration_, smallest_step);
   source_->rewind();
 }

@@ -15,12 +15,16 @@
 #include "app/publisher.h"
 #include "app/supervisor.h"
 #include "app/worker.h"
+#include "core/clock.h"
+#include "core/gpu.h"
 #include "core/log.h"
 
 namespace {
 
 constexpr int internal_error = 1;
 constexpr int usage_error = 2;
+constexpr auto probe_before_a_run = std::chrono::seconds(20);
+constexpr auto probe_for_people = std::chrono::seconds(60);
 
 int run_role(const std::string& role) {
   if (!campipe::Child::started_by_supervisor()) {
@@ -30,14 +34,18 @@ int run_role(const std::string& role) {
   try {
     if (role == "master") return campipe::run_master();
     if (role == "worker") return campipe::run_worker();
-    return campipe::run_publisher();
+    if (role == "publisher") return campipe::run_publisher();
+    if constexpr (campipe::with_cuda) return role == "probe" ? campipe::run_probe() : campipe::run_probe_peer();
+    return usage_error;
   } catch (const std::exception& error) {
     spdlog::critical("{}", error.what());
     return internal_error;
   }
 }
 
-bool is_role(const std::string& word) { return word == "master" || word == "worker" || word == "publisher"; }
+bool is_role(const std::string& word) {
+  return word == "master" || word == "worker" || word == "publisher" || word == "probe" || word == "probe-peer";
+}
 
 struct Arguments {
   std::string config;
@@ -47,6 +55,7 @@ struct Arguments {
   bool check = false;
   bool plan = false;
   bool devices = false;
+  bool json = false;
 };
 
 // A run's report must not fail at its end for want of a folder.
@@ -57,12 +66,37 @@ bool report_can_be_written(const std::string& file) {
   return true;
 }
 
+// False: nothing was wrong.
+bool tell(const std::vector<campipe::ConfigError>& errors, const std::string& file) {
+  for (const auto& error : errors) std::cerr << campipe::format(error, file) << '\n';
+  return !errors.empty();
+}
+
+void log_gpus(const campipe::Devices& devices, std::chrono::duration<double> took) {
+  const std::string found = devices.gpus.empty() ? "none: " + devices.problem : campipe::list_gpus(devices);
+  // Machines without a driver are not worth a word.
+  if (devices.driver) spdlog::info("GPUs: {} (looked at in {:.1f} s)", found, took.count());
+}
+
+// With its GPUs, if the rig may use them or names them: looking at them takes a second or more.
+campipe::Machine machine_for(const campipe::LoadedConfig& loaded, bool check_only) {
+  campipe::Machine machine = campipe::this_machine();
+  if (check_only ? !campipe::names_gpus(loaded) : !campipe::may_use_gpus(loaded.rig)) return machine;
+  const auto begin = campipe::Clock::now();
+  machine.devices = campipe::probe_devices(probe_before_a_run, loaded.rig.mps);
+  if (!check_only) log_gpus(machine.devices, campipe::Clock::now() - begin);
+  return machine;
+}
+
 int run(const Arguments& arguments) {
   const campipe::LoadedConfig loaded = campipe::load_config(arguments.config);
-  for (const auto& error : loaded.errors) std::cerr << campipe::format(error, arguments.config) << '\n';
-  if (!loaded.errors.empty()) return usage_error;
-  const campipe::Machine machine = campipe::this_machine();
-  if (arguments.plan) std::cout << campipe::describe(campipe::plan(loaded.rig, machine), loaded.rig);
+  if (tell(loaded.errors, arguments.config)) return usage_error;
+  const bool check_only = arguments.check && !arguments.plan;
+  const campipe::Machine machine = machine_for(loaded, check_only);
+  if (tell(campipe::check_gpus(loaded, machine), arguments.config)) return usage_error;
+  if (arguments.plan) {
+    std::cout << campipe::describe(campipe::plan(loaded.rig, machine), loaded.rig, machine.devices);
+  }
   if (arguments.check || arguments.plan) return 0;
 
   campipe::RunOptions options;
@@ -96,6 +130,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}))
       ->type_name("LEVEL");
   app.add_flag("--devices", arguments.devices, "print what this machine offers");
+  app.add_flag("--json", arguments.json, "with --devices: for programs");
   app.set_version_flag("--version", std::string("campipe ") + CAMPIPE_VERSION);
   app.footer(
       "Exit status: 0 ended as asked; 1 internal error; 2 usage or configuration error;\n"
@@ -119,8 +154,13 @@ int main(int argc, char** argv) {
   try {
     campipe::init_logging("campipe", arguments.log_level);
     if (arguments.devices) {
-      std::cout << campipe::describe_devices();
+      const campipe::Devices devices = campipe::probe_devices(probe_for_people);
+      std::cout << (arguments.json ? campipe::describe_devices_json(devices) : campipe::describe_devices(devices));
       return 0;
+    }
+    if (arguments.json) {
+      std::cerr << "--json goes with --devices\n";
+      return usage_error;
     }
     if (arguments.config.empty()) {
       std::cerr << "--config FILE is missing; campipe --help lists the options\n";

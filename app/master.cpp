@@ -1,19 +1,41 @@
 #include "app/master.h"
 
+#include <cstdlib>
 #include <map>
 #include <memory>
 
 #include "app/child.h"
+#include "app/config_names.h"
 #include "app/ingest.h"
+#include "app/plan.h"
+#include "app/ring_descriptors.h"
 #include "core/error.h"
+#include "core/gpu.h"
 #include "core/log.h"
 
 namespace campipe {
 namespace {
 
+// Making a context takes a second or so. Here it delays no camera's first picture, and no beat of this process. What
+// does not work is told again, and got around, by the cameras that need it.
+void wake_gpus(const nlohmann::json& setup) {
+  if constexpr (with_cuda) {
+    for (const nlohmann::json& name : setup.at("sees")) {
+      const auto gpu = device_from_string(name);
+      if (!gpu) throw Error("the master is to decode on '" + name.get<std::string>() + "', which is no GPU's UUID");
+      try {
+        use_gpu(*gpu);
+      } catch (const GpuError& error) {
+        spdlog::warn("{}", error.what());
+      }
+    }
+  }
+}
+
 class Master {
  public:
   int run() {
+    wake_gpus(child_.setup());
     return child_.run(
         {[this](Message& message) { handle(message); }, [this] { stop_all(); }, [this] { return tick(); }});
   }
@@ -37,17 +59,27 @@ class Master {
     Ingest::Start start;
     start.camera = body.at("camera");
     start.config = camera_from_json(body.at("config"));
+    start.placement = placement_from_json(body.at("placement"));
     start.epoch = body.at("epoch");
     start.base = body.at("base");
     if (const auto& resume = body.at("resume"); !resume.is_null()) start.resume = resume.get<std::int64_t>();
     const unsigned camera = start.camera;
     auto epoch = std::make_shared<std::uint64_t>(start.epoch);  // grows with every ring; only the ingest thread uses it
     Ingest::Events events;
-    events.on_ring = [this, camera, epoch](const FrameRingMemory& ring, const SourceStream& stream) {
-      child_.send(
-          "frame_ring",
-          {{"camera", camera}, {"epoch", (*epoch)++}, {"frame_rate", stream.frame_rate}, {"decoder", stream.decoder}},
-          {ring.control_fd(), ring.pixel_fd()});
+    events.on_ring = [this, camera, epoch](const FrameRingMemory& ring, const SourceStream& stream,
+                                           const std::string& decoder) {
+      child_.send("frame_ring",
+                  {{"camera", camera},
+                   {"epoch", (*epoch)++},
+                   {"frame_rate", stream.frame_rate},
+                   {"decoder", decoder},
+                   {"memory", choice_name(ring.kind())}},
+                  descriptors_of(ring));
+    };
+    // Nothing of this process's work on that GPU can be saved; a new master has a new context.
+    events.on_gpu_lost = [](const std::string& reason) {
+      spdlog::critical("a GPU is lost: {}", reason);
+      std::_Exit(EXIT_FAILURE);
     };
     events.on_over = [this, camera](const std::string& failure) {
       child_.send("source_over", {{"camera", camera}, {"failure", failure}});

@@ -1,20 +1,163 @@
 #include "app/plan.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
+#include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/gpu.h"
 #include "ipc/rig_page.h"
 
 namespace campipe {
 namespace {
 
+// One place is left for cameras on the CPU.
+constexpr std::size_t most_gpus = max_workers - 1;
+
 // One for two cores: decoding, which the master does, and encoding share a machine about evenly.
 std::size_t automatic_count(const Machine& machine) { return std::max<std::size_t>(machine.cpus.size() / 2, 1); }
+
+// The i-th of n shares, which differ by at most one core. Empty where there are fewer cores than shares.
+std::vector<unsigned> share_of(const std::vector<unsigned>& cpus, std::size_t i, std::size_t n) {
+  if (n > cpus.size()) return {};
+  const auto at = [&](std::size_t share) {
+    return cpus.begin() + static_cast<std::ptrdiff_t>(share * cpus.size() / n);
+  };
+  return {at(i), at(i + 1)};
+}
+
+Device named_gpu(const std::string& name, const Devices& devices) {
+  const Gpu* gpu = find_gpu(devices, name);
+  if (gpu == nullptr) throw Error("there is no GPU " + name);
+  return gpu->device;
+}
+
+bool is_choice(const std::string& gpu) { return gpu == "auto" || gpu == "cpu"; }
+
+// How many cameras each GPU has, while they are given out.
+class Shares {
+ public:
+  explicit Shares(const Devices& devices) : devices_(devices), cameras_(devices.gpus.size()) {}
+
+  void add(const Device& device) { ++cameras_[position(device)]; }
+
+  // Of those that can be used, one with the fewest cameras; the CPU where there is none.
+  [[nodiscard]] Device least() const {
+    const auto in_use = cameras_.size() - static_cast<std::size_t>(std::ranges::count(cameras_, 0U));
+    const Gpu* best = nullptr;
+    for (const Gpu& gpu : devices_.gpus) {
+      const unsigned cameras = cameras_[position(gpu.device)];
+      const bool possible = gpu.problem.empty() && (cameras > 0 || in_use < most_gpus);
+      if (possible && (best == nullptr || cameras < cameras_[position(best->device)])) best = &gpu;
+    }
+    return best != nullptr ? best->device : Device{};
+  }
+
+ private:
+  [[nodiscard]] std::size_t position(const Device& device) const {
+    return static_cast<std::size_t>(find_gpu(devices_, device) - devices_.gpus.data());
+  }
+
+  const Devices& devices_;
+  std::vector<unsigned> cameras_;
+};
+
+// The GPU of each camera. Those that name theirs come first, so that the others are spread around them.
+std::vector<Device> choose_gpus(const RigConfig& rig, const Devices& devices) {
+  std::vector<Device> chosen(rig.cameras.size());
+  Shares shares(devices);
+  for (std::size_t c = 0; c < chosen.size(); ++c) {
+    if (is_choice(rig.cameras[c].gpu)) continue;
+    chosen[c] = named_gpu(rig.cameras[c].gpu, devices);
+    shares.add(chosen[c]);
+  }
+  for (std::size_t c = 0; c < chosen.size(); ++c) {
+    if (rig.cameras[c].gpu != "auto") continue;
+    chosen[c] = shares.least();
+    if (on_gpu(chosen[c])) shares.add(chosen[c]);
+  }
+  return chosen;
+}
+
+bool decodes(const Gpu& gpu) {
+  return std::ranges::any_of(gpu.decoders, [](const HardwareDecoder& d) { return d.problem.empty(); });
+}
+
+bool encodes(const Gpu& gpu, const std::string& codec) {
+  return std::ranges::any_of(gpu.encoders,
+                             [&](const HardwareEncoder& e) { return e.codec == codec && e.problem.empty(); });
+}
+
+// A ring that a GPU fills only a GPU's worker can read.
+Device choose_decoder(const CameraConfig& camera, const Device& gpu, const Devices& devices) {
+  if (!on_gpu(gpu) || camera.decode_gpu == "cpu") return {};
+  if (camera.decode_gpu != "auto") return named_gpu(camera.decode_gpu, devices);
+  return decodes(*find_gpu(devices, gpu)) ? gpu : Device{};
+}
+
+std::vector<unsigned> near_cpus(const Device& gpu, const Machine& machine) {
+  const std::vector<unsigned>& cpus = find_gpu(machine.devices, gpu)->cpus;
+  return cpus == machine.cpus ? std::vector<unsigned>() : cpus;
+}
+
+Placement place(const CameraConfig& camera, const WorkerPlan& worker, const Machine& machine) {
+  const Devices& devices = machine.devices;
+  Placement placement;
+  placement.gpu = worker.gpu;
+  const auto cores = worker.cpus.empty() ? machine.cpus.size() : worker.cpus.size();
+  placement.encode_cores = static_cast<double>(cores) / static_cast<double>(worker.cameras.size());
+  if (!on_gpu(worker.gpu)) return placement;
+  placement.hardware_encoder = encodes(*find_gpu(devices, worker.gpu), camera.encode.codec);
+  placement.decode_gpu = choose_decoder(camera, worker.gpu, devices);
+  if (!on_gpu(placement.decode_gpu)) return placement;
+  placement.decode_cpus = near_cpus(placement.decode_gpu, machine);
+  placement.memory = camera.ipc_memory.value_or(best_sharing(devices, placement.decode_gpu, worker.gpu));
+  placement.ready = camera.ready_signal.value_or(ReadySignal::ipc_event);
+  return placement;
+}
+
+// A GPU's worker is near its GPU; GPUs in use that are near the same cores share them.
+void pin_to_near_cores(std::vector<WorkerPlan>& workers, const Machine& machine) {
+  std::map<std::vector<unsigned>, std::vector<WorkerPlan*>> groups;
+  for (WorkerPlan& worker : workers) {
+    const Gpu& gpu = *find_gpu(machine.devices, worker.gpu);
+    worker.numa_node = gpu.numa_node;
+    groups[gpu.cpus].push_back(&worker);
+  }
+  for (const auto& [cpus, group] : groups) {
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      group[i]->cpus = share_of(cpus, i, group.size());
+      if (group[i]->cpus == machine.cpus) group[i]->cpus.clear();
+    }
+  }
+}
+
+std::vector<WorkerPlan> gpu_workers(const std::vector<Device>& chosen, const Machine& machine) {
+  std::vector<WorkerPlan> workers;
+  for (const Gpu& gpu : machine.devices.gpus) {
+    WorkerPlan worker;
+    worker.gpu = gpu.device;
+    for (unsigned c = 0; c < chosen.size(); ++c) {
+      if (chosen[c] == gpu.device) worker.cameras.push_back(c);
+    }
+    if (!worker.cameras.empty()) workers.push_back(std::move(worker));
+  }
+  pin_to_near_cores(workers, machine);
+  return workers;
+}
+
+std::vector<WorkerPlan> cpu_workers(const std::vector<unsigned>& cameras, std::size_t wanted, std::size_t most,
+                                    const Machine& machine) {
+  const std::size_t count = std::clamp<std::size_t>(wanted, 1, std::min(cameras.size(), most));
+  std::vector<WorkerPlan> workers(count);
+  for (std::size_t i = 0; i < cameras.size(); ++i) workers[i % count].cameras.push_back(cameras[i]);
+  for (std::size_t w = 0; count > 1 && w < count; ++w) workers[w].cpus = share_of(machine.cpus, w, count);
+  return workers;
+}
 
 }  // namespace
 
@@ -29,30 +172,48 @@ Machine this_machine() {
   return machine;
 }
 
-std::vector<WorkerPlan> plan(const RigConfig& rig, const Machine& machine) {
-  const std::size_t wanted = rig.worker_count ? static_cast<std::size_t>(*rig.worker_count) : automatic_count(machine);
-  const std::size_t count = std::clamp<std::size_t>(wanted, 1, std::min<std::size_t>(rig.cameras.size(), max_workers));
-  std::vector<WorkerPlan> workers(count);
-  for (unsigned camera = 0; camera < rig.cameras.size(); ++camera) workers[camera % count].cameras.push_back(camera);
-  const std::size_t cores = machine.cpus.size();
-  if (count == 1 || count > cores) return workers;
-  for (std::size_t w = 0; w < count; ++w) {
-    for (std::size_t i = w * cores / count; i < (w + 1) * cores / count; ++i)
-      workers[w].cpus.push_back(machine.cpus[i]);
+RigPlan plan(const RigConfig& rig, const Machine& machine) {
+  const std::vector<Device> chosen = choose_gpus(rig, machine.devices);
+  RigPlan plan;
+  plan.workers = gpu_workers(chosen, machine);
+  std::vector<unsigned> on_cpu;
+  for (unsigned c = 0; c < chosen.size(); ++c) {
+    if (!on_gpu(chosen[c])) on_cpu.push_back(c);
   }
-  return workers;
+  if (plan.workers.size() + (on_cpu.empty() ? 0 : 1) > max_workers) throw Error("more workers than there can be");
+  if (!on_cpu.empty()) {
+    const auto wanted = rig.worker_count ? static_cast<std::size_t>(*rig.worker_count) : automatic_count(machine);
+    auto others = cpu_workers(on_cpu, wanted, max_workers - plan.workers.size(), machine);
+    std::ranges::move(others, std::back_inserter(plan.workers));
+  }
+  plan.cameras.resize(rig.cameras.size());
+  for (const WorkerPlan& worker : plan.workers) {
+    for (const unsigned c : worker.cameras) plan.cameras[c] = place(rig.cameras[c], worker, machine);
+  }
+  return plan;
 }
 
-std::string describe(const std::vector<WorkerPlan>& workers, const RigConfig& rig) {
-  std::string text;
-  for (std::size_t w = 0; w < workers.size(); ++w) {
-    std::vector<std::string> names;
-    for (const unsigned camera : workers[w].cameras) names.push_back(rig.cameras[camera].name);
-    const std::string cores =
-        workers[w].cpus.empty() ? "all cores" : fmt::format("cores {}", fmt::join(workers[w].cpus, ","));
-    text += fmt::format("worker {}  cpu  {}  cameras: {}\n", w, cores, fmt::join(names, ", "));
-  }
-  return text;
+nlohmann::json to_json(const Placement& placement) {
+  return {{"decode_gpu", to_string(placement.decode_gpu)},
+          {"decode_cpus", placement.decode_cpus},
+          {"memory", static_cast<int>(placement.memory)},
+          {"ready", static_cast<int>(placement.ready)},
+          {"gpu", to_string(placement.gpu)},
+          {"hardware_encoder", placement.hardware_encoder},
+          {"encode_cores", placement.encode_cores}};
+}
+
+Placement placement_from_json(const nlohmann::json& json) {
+  const auto decode_gpu = device_from_string(json.at("decode_gpu"));
+  const auto gpu = device_from_string(json.at("gpu"));
+  if (!decode_gpu || !gpu) throw Error("a camera's placement names no device");
+  return {*decode_gpu,
+          json.at("decode_cpus").get<std::vector<unsigned>>(),
+          static_cast<MemoryKind>(json.at("memory").get<int>()),
+          static_cast<ReadySignal>(json.at("ready").get<int>()),
+          *gpu,
+          json.at("hardware_encoder"),
+          json.at("encode_cores")};
 }
 
 }  // namespace campipe

@@ -25,10 +25,10 @@ nlohmann::json camera_report(const CameraState& camera, const CameraBlock& block
   for (const auto& [cause, number] : counts.dropped) dropped[cause] = number;
   nlohmann::json report{{"state", name_of(camera.state)},
                         {"worker", camera.worker},
-                        {"gpu", "cpu"},
+                        {"gpu", camera.gpu},
                         {"decoder", camera.decoder},
                         {"encoder", camera.encoder},
-                        {"ipc_memory", "host"},
+                        {"ipc_memory", camera.ipc_memory},
                         {"frames",
                          {{"decoded", counts.decoded},
                           {"encoded", counts.encoded},
@@ -63,8 +63,10 @@ nlohmann::json rig_report(const RunReport& run, const std::vector<CameraState>& 
     report["cameras"][camera.config.name] = camera_report(camera, page.camera(camera.index), run.duration_s);
   }
   for (const WorkerReport& worker : run.workers) {
-    report["workers"].push_back(
-        {{"index", worker.index}, {"gpu", "cpu"}, {"restarts", worker.restarts}, {"cpu_s", rounded(worker.cpu_s)}});
+    report["workers"].push_back({{"index", worker.index},
+                                 {"gpu", worker.gpu},
+                                 {"restarts", worker.restarts},
+                                 {"cpu_s", rounded(worker.cpu_s)}});
   }
   return report;
 }

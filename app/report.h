@@ -13,6 +13,7 @@ namespace campipe {
 
 struct WorkerReport {
   unsigned index = 0;
+  std::string gpu;  // "0", or "cpu"
   unsigned restarts = 0;
   double cpu_s = 0;
 };

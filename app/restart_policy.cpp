@@ -10,7 +10,6 @@ using std::chrono::seconds;
 
 constexpr auto soon = seconds(10);
 constexpr auto first_wait = milliseconds(250);
-constexpr auto longest_wait = seconds(30);
 
 constexpr auto fault_window = seconds(60);
 constexpr std::size_t most_faults = 3;
@@ -22,7 +21,7 @@ Clock::time_point RestartPolicy::on_death(Clock::time_point started, Clock::time
   ++quick_deaths_;
   if (quick_deaths_ == 1) return now;
   const int doublings = std::min(quick_deaths_ - 2, 10);
-  return now + std::min<Clock::duration>(first_wait * (1 << doublings), longest_wait);
+  return now + std::min<Clock::duration>(first_wait * (1 << doublings), longest_wait_);
 }
 
 bool BlamePolicy::on_fault(Clock::time_point now) {

@@ -11,10 +11,12 @@ namespace campipe {
 // At once after the first death; a process that dies soon after its start, again and again, waits longer each time.
 class RestartPolicy {
  public:
+  explicit RestartPolicy(Clock::duration longest_wait = std::chrono::seconds(30)) : longest_wait_(longest_wait) {}
   // When to start again a process that was started at `started` and found dead at `now`.
   Clock::time_point on_death(Clock::time_point started, Clock::time_point now);
 
  private:
+  Clock::duration longest_wait_;
   int quick_deaths_ = 0;
 };
 

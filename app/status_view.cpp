@@ -46,16 +46,17 @@ std::vector<std::string> format_table(const std::vector<CameraStatus>& cameras, 
   for (const CameraStatus& camera : cameras) name_width = std::max(name_width, camera.name.size());
   name_width = std::min<std::size_t>(name_width, 24);
   const auto row = [&](const auto& name, const auto& state, const auto& in, const auto& out, const auto& p50,
-                       const auto& p95, const auto& worker, const auto& drops) {
-    return fmt::format("{:<{}.{}}  {:<8}  {:>7}  {:>7}  {:>8}  {:>8}  {:>6}  {}", name, name_width, name_width, state,
-                       in, out, p50, p95, worker, drops);
+                       const auto& p95, const auto& worker, const auto& gpu, const auto& drops) {
+    return fmt::format("{:<{}.{}}  {:<8}  {:>7}  {:>7}  {:>8}  {:>8}  {:>6}  {:>3}  {}", name, name_width, name_width,
+                       state, in, out, p50, p95, worker, gpu, drops);
   };
   std::vector<std::string> lines;
-  lines.push_back(row("camera", "state", "fps in", "fps out", "p50 ms", "p95 ms", "worker", "drops"));
+  lines.push_back(row("camera", "state", "fps in", "fps out", "p50 ms", "p95 ms", "worker", "gpu", "drops"));
   for (const CameraStatus& c : cameras) {
     std::string line =
         row(c.name, c.state, fmt::format("{:.1f}", c.fps_in), fmt::format("{:.1f}", c.fps_out),
-            fmt::format("{:.1f}", c.p50_ms), fmt::format("{:.1f}", c.p95_ms), fmt::format("{}", c.worker), drops_of(c));
+            fmt::format("{:.1f}", c.p50_ms), fmt::format("{:.1f}", c.p95_ms), fmt::format("{}", c.worker), c.gpu,
+            drops_of(c));
     if (!c.note.empty()) line += "  " + c.note;
     lines.push_back(std::move(line));
   }
@@ -70,6 +71,7 @@ std::string format_line(const CameraStatus& c) {
   std::string line =
       fmt::format("{}: {}, {:.1f} fps in, {:.1f} out, latency p50 {:.1f} ms, p95 {:.1f} ms, dropped {}, worker {}",
                   c.name, c.state, c.fps_in, c.fps_out, c.p50_ms, c.p95_ms, drops_of(c), c.worker);
+  if (c.gpu != "cpu") line += " on GPU " + c.gpu;
   if (!c.note.empty()) line += ", " + c.note;
   return line;
 }
@@ -108,7 +110,7 @@ std::vector<CameraStatus> StatusView::measure(const std::vector<CameraState>& ca
                       static_cast<double>(now.counts.decoded - before.counts.decoded) / seconds,
                       static_cast<double>(now.counts.encoded - before.counts.encoded) / seconds,
                       latency.quantile(0.5) / 1e6, latency.quantile(0.95) / 1e6, now.counts.dropped_total,
-                      main_cause(now.counts), camera.worker, camera.reason});
+                      main_cause(now.counts), camera.worker, camera.gpu, camera.reason});
     // The terminal shows a window of some seconds, so that its numbers can be read.
     if (!terminal_ || seconds > 3) before = now;
   }

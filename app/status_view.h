@@ -23,6 +23,7 @@ struct CameraStatus {
   std::uint64_t dropped = 0;
   std::string main_cause;  // of the drops; empty without any
   unsigned worker = 0;
+  std::string gpu = "cpu";
   std::string note;  // why it failed
 };
 

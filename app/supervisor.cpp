@@ -41,7 +41,7 @@ UniqueFd take_signals() {
 }  // namespace
 
 Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOptions& options)
-    : options_(options), page_(RigPage::create(static_cast<unsigned>(rig.cameras.size()))) {
+    : options_(options), mps_(rig.mps), page_(RigPage::create(static_cast<unsigned>(rig.cameras.size()))) {
   signals_ = take_signals();
   std::array<int, 2> log{};
   if (::pipe2(log.data(), O_CLOEXEC | O_NONBLOCK) != 0) throw system_error("cannot make the log's pipe", errno);
@@ -49,25 +49,9 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
   log_write_.reset(log[1]);
   init_logging("supervisor", options_.log_level, log_write_.get());
 
-  const auto workers = plan(rig, machine);
-  members_.resize(2 + workers.size());
-  master().kind = Kind::master;
-  master().process = master_process;
-  publisher().kind = Kind::publisher;
-  publisher().process = publisher_process;
-  for (unsigned w = 0; w < workers.size(); ++w) {
-    worker(w).worker = w;
-    worker(w).process = first_worker_process + w;
-    worker(w).cpus = workers[w].cpus;
-  }
-  cameras_.resize(rig.cameras.size());
-  for (unsigned c = 0; c < cameras_.size(); ++c) {
-    cameras_[c].index = c;
-    cameras_[c].config = rig.cameras[c];
-  }
-  for (unsigned w = 0; w < workers.size(); ++w) {
-    for (const unsigned camera : workers[w].cameras) cameras_[camera].worker = w;
-  }
+  const RigPlan placed = plan(rig, machine);
+  for (const std::string& line : describe_sharing(placed, machine.devices)) spdlog::info("{}", line);
+  set_up(placed, rig, machine.devices);
 }
 
 Supervisor::~Supervisor() {

@@ -39,6 +39,10 @@ class Supervisor {
     Kind kind = Kind::worker;
     unsigned worker = 0;   // for workers
     unsigned process = 0;  // its place in the rig page
+    Device gpu;            // for workers
+    std::string gpu_name = "cpu";
+    std::vector<Device> sees;  // the GPUs that CUDA shows it
+    int numa_node = -1;
     std::vector<unsigned> cpus;
     std::unique_ptr<ChildProcess> child;
     std::optional<Clock::time_point> start_at;
@@ -47,6 +51,8 @@ class Supervisor {
     double cpu_s = 0;  // of those that have died
   };
   enum class Phase : std::uint8_t { running, draining, leaving };
+
+  void set_up(const RigPlan& plan, const RigConfig& rig, const Devices& devices);
 
   // supervisor.cpp: the loop
   void wait_for_events();
@@ -99,6 +105,7 @@ class Supervisor {
   void sample_memory();
 
   RunOptions options_;
+  Mps mps_;
   RigPage page_;
   std::vector<CameraState> cameras_;
   std::vector<Member> members_;

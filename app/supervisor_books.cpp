@@ -54,7 +54,8 @@ void Supervisor::write_report() {
   run.duration_s = std::chrono::duration<double>(Clock::now() - started_).count();
   run.exit = ending_;
   for (const Member& member : members_) {
-    if (member.kind == Kind::worker) run.workers.push_back({member.worker, member.restarts, member.cpu_s});
+    if (member.kind != Kind::worker) continue;
+    run.workers.push_back({member.worker, member.gpu_name, member.restarts, member.cpu_s});
   }
   run.master_restarts = master().restarts;
   run.publisher_restarts = publisher().restarts;

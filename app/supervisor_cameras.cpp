@@ -1,6 +1,7 @@
 // The supervisor's cameras: their rings, from who made them to who reads them, and what their processes say of them.
 #include <utility>
 
+#include "app/ring_descriptors.h"
 #include "app/supervisor.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -21,6 +22,7 @@ bool Supervisor::send(Member& member, const std::string& type, const nlohmann::j
 
 void Supervisor::introduce_camera(Member& member, CameraState& camera) {
   nlohmann::json body{{"camera", camera.index}, {"config", to_json(camera.config)}};
+  if (member.kind != Kind::publisher) body["placement"] = to_json(camera.placement);
   if (member.kind == Kind::master) {
     body["epoch"] = camera.frame_epoch + 1;
     body["base"] = camera.frames_published();
@@ -50,9 +52,8 @@ void Supervisor::offer_ring(CameraState& camera) {
   CameraState::FrameRing& ring = *camera.frames;
   ring.reader = ring.observer.empty_reader();
   if (!ring.reader) throw Error("a frame ring without a free place");
-  const FrameRingMemory& memory = ring.observer.memory();
   send(member, "frame_ring", {{"camera", camera.index}, {"reader", *ring.reader}, {"frame_rate", ring.frame_rate}},
-       {memory.control_fd(), memory.pixel_fd()});
+       descriptors_of(ring.observer.memory()));
 }
 
 // Once a dead worker's bits are gone from the ring, all that is neither encoded nor dropped died with it.
@@ -102,12 +103,14 @@ void Supervisor::handle(Member& member, Message& message) {
 }
 
 void Supervisor::on_frame_ring(CameraState& camera, Message& message) {
-  if (message.fds.size() != 2) throw Error("a frame ring without its two descriptors");
+  if (message.fds.empty() || message.fds.size() > 2) throw Error("a frame ring without its descriptors");
+  UniqueFd pixels = message.fds.size() == 2 ? std::move(message.fds[1]) : UniqueFd();
   auto memory =
-      FrameRingMemory::open(std::move(message.fds[0]), std::move(message.fds[1]), FrameRingMemory::Role::observer);
+      FrameRingMemory::open(std::move(message.fds[0]), std::move(pixels), FrameRingMemory::Role::observer);
   const nlohmann::json& body = message.body;
   camera.frame_epoch = body.at("epoch");
   camera.decoder = body.at("decoder");
+  camera.ipc_memory = body.at("memory");
   camera.frames.emplace(camera.frame_epoch, body.at("frame_rate").get<double>(), FrameRingObserver(std::move(memory)),
                         std::nullopt);
   if (camera.state == CameraState::State::starting) camera.state = CameraState::State::running;

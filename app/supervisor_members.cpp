@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "app/child_environment.h"
 #include "app/supervisor.h"
+#include "core/gpu.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -17,9 +19,73 @@ constexpr auto thread_silence = seconds(10);          // a camera's thread: it m
 constexpr auto start_silence = seconds(15);           // until the first beat
 constexpr std::uint32_t hang = 0;                     // as the fault of a thread that did not beat
 
+// A first use of a GPU takes seconds where no driver daemon keeps it awake, and it comes before the first beat.
+constexpr auto start_silence_per_gpu = seconds(5);
+
+// Of a GPU's worker. One that finds no memory on the GPU ends, and what took it may be gone any moment; the start that
+// then succeeds takes a second or two, and within five the camera shall be back.
+constexpr auto longest_wait_of_gpus = seconds(2);
+
+// The worker's own GPU first: CUDA then takes it unasked.
+std::vector<Device> gpus_of_worker(const WorkerPlan& worker, const std::vector<Placement>& cameras) {
+  std::vector<Device> gpus;
+  if (!on_gpu(worker.gpu)) return gpus;
+  gpus.push_back(worker.gpu);
+  for (const unsigned camera : worker.cameras) {
+    const Device& gpu = cameras[camera].decode_gpu;
+    if (on_gpu(gpu) && std::ranges::find(gpus, gpu) == gpus.end()) gpus.push_back(gpu);
+  }
+  return gpus;
+}
+
+std::vector<Device> gpus_of_master(const std::vector<Placement>& cameras) {
+  std::vector<Device> gpus;
+  for (const Placement& camera : cameras) {
+    if (on_gpu(camera.decode_gpu) && std::ranges::find(gpus, camera.decode_gpu) == gpus.end()) {
+      gpus.push_back(camera.decode_gpu);
+    }
+  }
+  return gpus;
+}
+
+std::vector<std::string> names_of(const std::vector<Device>& gpus) {
+  std::vector<std::string> names;
+  for (const Device& gpu : gpus) names.push_back(to_string(gpu));
+  return names;
+}
+
 std::int64_t ns(Clock::duration d) { return std::chrono::duration_cast<std::chrono::nanoseconds>(d).count(); }
 
 }  // namespace
+
+void Supervisor::set_up(const RigPlan& plan, const RigConfig& rig, const Devices& devices) {
+  members_.resize(2 + plan.workers.size());
+  master().kind = Kind::master;
+  master().process = master_process;
+  master().sees = gpus_of_master(plan.cameras);
+  publisher().kind = Kind::publisher;
+  publisher().process = publisher_process;
+  cameras_.resize(rig.cameras.size());
+  for (unsigned c = 0; c < cameras_.size(); ++c) {
+    cameras_[c].index = c;
+    cameras_[c].config = rig.cameras[c];
+    cameras_[c].placement = plan.cameras[c];
+    cameras_[c].gpu = gpu_name(devices, plan.cameras[c].gpu);
+  }
+  for (unsigned w = 0; w < plan.workers.size(); ++w) {
+    const WorkerPlan& planned = plan.workers[w];
+    Member& member = worker(w);
+    member.worker = w;
+    member.process = first_worker_process + w;
+    member.gpu = planned.gpu;
+    member.gpu_name = gpu_name(devices, planned.gpu);
+    member.sees = gpus_of_worker(planned, plan.cameras);
+    member.numa_node = planned.numa_node;
+    member.cpus = planned.cpus;
+    if (on_gpu(planned.gpu)) member.policy = RestartPolicy(longest_wait_of_gpus);
+    for (const unsigned camera : planned.cameras) cameras_[camera].worker = w;
+  }
+}
 
 void Supervisor::start(Member& member) {
   member.start_at.reset();
@@ -28,7 +94,9 @@ void Supervisor::start(Member& member) {
   std::vector<std::string> arguments{"master"};
   if (member.kind == Kind::publisher) arguments = {"publisher"};
   if (member.kind == Kind::worker) arguments = {"worker", std::to_string(member.worker)};
-  member.child = std::make_unique<ChildProcess>(arguments, log_write_.get());
+  std::vector<std::string> variables = mps_variables(mps_);
+  variables.push_back(see_gpus(member.sees));
+  member.child = std::make_unique<ChildProcess>(arguments, log_write_.get(), variables);
   introduce(member);
 }
 
@@ -48,6 +116,9 @@ void Supervisor::introduce(Member& member) {
         {"process", member.process},
         {"participant", participant},
         {"log_level", options_.log_level},
+        {"gpu", to_string(member.gpu)},
+        {"sees", names_of(member.sees)},
+        {"numa_node", member.numa_node},
         {"cpus", member.cpus}},
        {page_.fd()});
   for (CameraState& camera : cameras_) {
@@ -102,7 +173,8 @@ bool Supervisor::hung(Member& member) {
   const auto now = Clock::now();
   if (now < distrust_beats_until_) return false;
   const std::int64_t beat = page_.process(member.process).beat.load();
-  if (beat == 0) return now - member.child->started() > start_silence;
+  const auto silence = start_silence + start_silence_per_gpu * member.sees.size();
+  if (beat == 0) return now - member.child->started() > silence;
   if (to_ns(now) - beat > ns(process_silence)) {
     spdlog::warn("{} does not answer; it is killed", role_of(member));
     return true;

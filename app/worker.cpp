@@ -1,18 +1,56 @@
 #include "app/worker.h"
 
+#include <unistd.h>
+
+#include <list>
 #include <map>
 #include <memory>
-#include <set>
+#include <optional>
 #include <utility>
 
 #include "app/camera_stage.h"
 #include "app/child.h"
+#include "app/plan.h"
 #include "app/stream_json.h"
 #include "core/error.h"
 #include "core/log.h"
 
 namespace campipe {
 namespace {
+
+constexpr auto room_interval = std::chrono::seconds(1);  // between two looks whether the GPU has room
+
+// The GPU that this process works on, with its context; the CPU: none.
+Device take_gpu(const nlohmann::json& setup) {
+  const std::string text = setup.at("gpu");
+  const auto gpu = device_from_string(text);
+  if (!gpu) throw Error("a worker on '" + text + "', which is neither a GPU's UUID nor cpu");
+  if (!on_gpu(*gpu)) return {};
+  if constexpr (with_cuda) {
+    use_gpu(*gpu);
+    spdlog::info("works on {}", to_string(*gpu));
+    return *gpu;
+  } else {
+    throw Error("this campipe was built without CUDA and cannot work on " + text);
+  }
+}
+
+// Nothing that this process does with the GPU will succeed, and streams may wait for ever: neither destructors nor
+// other cameras' threads would come to an end. The supervisor starts a new process.
+[[noreturn]] void leave_lost_gpu(const std::string& reason) {
+  spdlog::critical("the GPU cannot be used any more, so this process ends: {}", reason);
+  _exit(1);
+}
+
+// A ring on its way from the supervisor to its camera.
+struct GivenRing {
+  UniqueFd control;
+  UniqueFd pixels;  // none for memory that needs no descriptor
+  unsigned camera = 0;
+  unsigned reader = 0;
+  double frame_rate = 0;
+  std::optional<Clock::time_point> try_again;
+};
 
 class Worker {
  public:
@@ -30,10 +68,7 @@ class Worker {
       if (body.at("phase") == 0) barrier_.arrive(participant_, 0);  // a successor finds the rig running
       started_ = true;
     } else if (message.type == "frame_ring") {
-      if (message.fds.size() != 2) throw Error("a frame ring without its two descriptors");
-      auto memory =
-          FrameRingMemory::open(std::move(message.fds[0]), std::move(message.fds[1]), FrameRingMemory::Role::reader);
-      cameras_.at(body.at("camera"))->add({std::move(memory), body.at("reader"), body.at("frame_rate")});
+      take_ring(message);
     } else if (message.type == "camera_over") {
       cameras_.at(body.at("camera"))->finish();
     } else {
@@ -47,6 +82,10 @@ class Worker {
     start.config = camera_from_json(body.at("config"));
     start.epoch = body.at("epoch");
     start.base = body.at("base");
+    start.gpu = gpu_;
+    const Placement placement = placement_from_json(body.at("placement"));
+    start.hardware_encoder = placement.hardware_encoder;
+    start.encode_cores = placement.encode_cores;
     const unsigned camera = start.camera;
     CameraStage::Events events;
     events.on_packets = [this, camera](const PacketRingMemory& ring, std::uint64_t epoch,
@@ -61,7 +100,42 @@ class Worker {
       ++done_;
       child_.wake();
     };
+    events.on_gpu_lost = leave_lost_gpu;
     cameras_[camera] = std::make_unique<CameraStage>(start, child_.page(), events);
+  }
+
+  void take_ring(Message& message) {
+    const nlohmann::json& body = message.body;
+    if (message.fds.empty() || message.fds.size() > 2) throw Error("a frame ring without its descriptors");
+    GivenRing ring;
+    ring.control = std::move(message.fds[0]);
+    if (message.fds.size() == 2) ring.pixels = std::move(message.fds[1]);
+    ring.camera = body.at("camera");
+    ring.reader = body.at("reader");
+    ring.frame_rate = body.at("frame_rate");
+    given_.push_back(std::move(ring));
+    open_rings();
+  }
+
+  void open_rings() {
+    for (auto ring = given_.begin(); ring != given_.end();) ring = open(*ring) ? given_.erase(ring) : std::next(ring);
+  }
+
+  // False: the GPU has no room; to be tried again. Until then the camera has no reader, and its frames are counted so.
+  bool open(GivenRing& ring) {
+    if (ring.try_again && Clock::now() < *ring.try_again) return false;
+    try {
+      auto pixels = ring.pixels ? duplicate(ring.pixels.get()) : UniqueFd();
+      auto memory = FrameRingMemory::open(duplicate(ring.control.get()), std::move(pixels),
+                                          FrameRingMemory::Role::reader, gpu_);
+      cameras_.at(ring.camera)->add({std::move(memory), ring.reader, ring.frame_rate});
+      return true;
+    } catch (const GpuError& error) {
+      if (error.kind == GpuError::Kind::broken) leave_lost_gpu(error.what());
+      if (!ring.try_again) spdlog::warn("a camera's frame ring cannot be used yet: {}", error.what());
+      ring.try_again = Clock::now() + room_interval;
+      return false;
+    }
   }
 
   void abandon_all() {
@@ -70,6 +144,8 @@ class Worker {
   }
 
   bool tick() {
+    open_rings();
+    for (auto& [camera, stage] : cameras_) stage->drop_used_rings();
     const bool all_done = done_ == cameras_.size();
     if (child_.abandoned()) {
       // The master closes its rings within two seconds; what has not ended by then is not waited for.
@@ -86,8 +162,10 @@ class Worker {
   Child child_;
   Barrier barrier_ = child_.page().barrier();
   unsigned participant_ = child_.setup().at("participant");
+  Device gpu_ = take_gpu(child_.setup());
   std::atomic<std::size_t> done_{0};
   std::map<unsigned, std::unique_ptr<CameraStage>> cameras_;
+  std::list<GivenRing> given_;  // not opened yet
   bool started_ = false;
   Clock::time_point abandoned_at_;
 };

@@ -1,7 +1,8 @@
 // Named places where a test can make a process die or hang. In campipe itself failpoint() does nothing; the
 // tests link failpoint_on.cpp instead, which obeys the environment variable
-// CAMPIPE_FAILPOINT=NAME[@SUBJECT][:COUNT]=ACTION[,…], ACTION one of kill (SIGKILL), segv, stop (SIGSTOP):
-// the COUNTth time (default 1) that this process reaches NAME for SUBJECT (default any), ACTION happens.
+// CAMPIPE_FAILPOINT=NAME[@SUBJECT][:COUNT]=ACTION[,…], ACTION one of kill (SIGKILL), segv, stop (SIGSTOP), gpu_fault
+// (an illegal address on this thread's GPU): the COUNTth time (default 1) that this process reaches NAME for SUBJECT
+// (default any), ACTION happens.
 #pragma once
 
 #include <string_view>
@@ -10,5 +11,9 @@ namespace campipe {
 
 // `subject`: the camera, where there is one. Any thread.
 void failpoint(std::string_view name, std::string_view subject = {});
+
+// The action gpu_fault: when it returns, this process's context on this thread's GPU is lost. Linked from
+// kernels/fault.cu, and only by programs that obey failpoints and have a GPU: weak, since the others have none.
+[[gnu::weak]] void gpu_fault();
 
 }  // namespace campipe

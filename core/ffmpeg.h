@@ -23,12 +23,14 @@ struct AvDeleter {
   void operator()(AVCodecParameters* p) const { avcodec_parameters_free(&p); }
   void operator()(AVFormatContext* p) const { avformat_close_input(&p); }
   void operator()(SwsContext* p) const { sws_freeContext(p); }
+  void operator()(AVBufferRef* p) const { av_buffer_unref(&p); }
 };
 using AvFrame = std::unique_ptr<AVFrame, AvDeleter>;
 using AvPacket = std::unique_ptr<AVPacket, AvDeleter>;
 using AvCodecContext = std::unique_ptr<AVCodecContext, AvDeleter>;
 using AvCodecParameters = std::unique_ptr<AVCodecParameters, AvDeleter>;
 using AvInput = std::unique_ptr<AVFormatContext, AvDeleter>;  // an opened input
+using AvBuffer = std::unique_ptr<AVBufferRef, AvDeleter>;  // one reference
 using Scaler = std::unique_ptr<SwsContext, AvDeleter>;
 
 AvFrame make_av_frame();

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "stages/decoders/picture_format.h"
 #include "stages/decoders/slot_converter.h"
 #include "stages/decoders/slot_layout.h"
 
@@ -40,20 +41,6 @@ unsigned reference_pictures(AVCodecID codec) {
     default:
       return 4;
   }
-}
-
-FrameFormat format_of(const AVFrame& frame, PixelFormat pixels) {
-  FrameFormat format{pixels, frame.width, frame.height};
-  const bool full = frame.color_range == AVCOL_RANGE_JPEG || frame.format == AV_PIX_FMT_YUVJ420P ||
-                    frame.format == AV_PIX_FMT_YUVJ422P || frame.format == AV_PIX_FMT_YUVJ444P;
-  format.color_range = static_cast<std::uint8_t>(full ? AVCOL_RANGE_JPEG : frame.color_range);
-  format.color_space = static_cast<std::uint8_t>(frame.colorspace);
-  format.color_primaries = static_cast<std::uint8_t>(frame.color_primaries);
-  format.color_transfer = static_cast<std::uint8_t>(frame.color_trc);
-  format.chroma_location = static_cast<std::uint8_t>(frame.chroma_location);
-  format.sample_aspect_num = frame.sample_aspect_ratio.num;
-  format.sample_aspect_den = std::max(frame.sample_aspect_ratio.den, 1);
-  return format;
 }
 
 class AvcodecDecoder final : public Decoder {
@@ -94,6 +81,7 @@ class AvcodecDecoder final : public Decoder {
   }
 
   bool send(const AVPacket* packet, std::int64_t) override {
+    draining_ = packet == nullptr;
     const int code = avcodec_send_packet(context_.get(), packet);
     if (code == AVERROR(ENOMEM)) throw std::bad_alloc();
     return code >= 0;
@@ -101,10 +89,15 @@ class AvcodecDecoder final : public Decoder {
 
   Receive receive(DecodedPicture& picture) override {
     let_go();
-    const int code = avcodec_receive_frame(context_.get(), frame_.get());
+    int code = avcodec_receive_frame(context_.get(), frame_.get());
+    // At the end an error belongs to the picture of one thread, and others may have good ones.
+    for (int i = 0; draining_ && code < 0 && code != AVERROR_EOF && i < context_->thread_count; ++i) {
+      code = avcodec_receive_frame(context_.get(), frame_.get());
+    }
     if (code == AVERROR(ENOMEM)) throw std::bad_alloc();
     if (code < 0) return Receive::none;  // needs more, at the end, or the packet was damaged
     picture.pts = frame_->best_effort_timestamp;
+    picture.packet = frame_->pkt_pos;
     picture.record.times.duration = av_rescale_q(frame_->pkt_duration, context_->pkt_timebase, nanoseconds);
     return describe_direct(picture) || convert_into_slot(picture) ? Receive::picture : Receive::no_slot;
   }
@@ -190,7 +183,7 @@ class AvcodecDecoder final : public Decoder {
       picture.record.stride[at] = frame_->linesize[plane];
     }
     picture.slot = *slot;
-    picture.record.format = format_of(*frame_, *pixels);
+    picture.record.format = format_of(*frame_, pixel_format(), *pixels);
     picture.converted = false;
     return true;
   }
@@ -208,7 +201,7 @@ class AvcodecDecoder final : public Decoder {
     const auto slot = ring_->claim();
     if (!slot) return false;
     converted_slot_ = slot->index;
-    FrameFormat format = format_of(*frame_, PixelFormat::i420);
+    FrameFormat format = format_of(*frame_, pixel_format(), PixelFormat::i420);
     format.width = width_;
     format.height = height_;
     const SlotLayout layout = slot_layout(format.pixels, width_, height_);
@@ -221,6 +214,8 @@ class AvcodecDecoder final : public Decoder {
     return true;
   }
 
+  AVPixelFormat pixel_format() const { return static_cast<AVPixelFormat>(frame_->format); }
+
   void let_go() {
     av_frame_unref(frame_.get());
     if (converted_slot_) ring_->unpin(*std::exchange(converted_slot_, std::nullopt));
@@ -228,6 +223,7 @@ class AvcodecDecoder final : public Decoder {
 
   AvCodecContext context_;
   AvFrame frame_;
+  bool draining_ = false;
   int width_ = 0;
   int height_ = 0;
   std::size_t slot_bytes_ = 0;

@@ -27,7 +27,7 @@ struct SlotNeeds {
 
 struct DecoderOptions {
   int threads = 1;
-  Device gpu;  // decode with this GPU's hardware; the CPU: with libavcodec's own decoders
+  Device gpu = {};  // decode with this GPU's hardware; the CPU: with libavcodec's own decoders
 };
 
 // The hardware does not do this (codec, profile, format, size), or gave up. The stream can still be decoded on the CPU.
@@ -40,6 +40,7 @@ struct DecodedPicture {
   FrameRecord record;                 // format, offsets, strides; of the times only the duration, where it is known
   std::int64_t pts = AV_NOPTS_VALUE;  // in the source's time_base
   bool converted = false;
+  std::int64_t packet = -1;  // AVPacket::pos of the packet that it came in
 };
 
 class Decoder {

@@ -14,19 +14,24 @@ struct SlotLayout {
   std::size_t bytes = 0;
 };
 
-// For planes of `width` × `height` luma samples (a codec's, which may be larger than the picture's). Strides suit any
-// SIMD code; behind each plane there is room for code that reads or writes a little past the end.
-inline SlotLayout slot_layout(PixelFormat pixels, int width, int height) {
+inline constexpr int simd_row_alignment = 128;  // suits any SIMD code
+inline constexpr int gpu_row_alignment = 256;   // what CUDA's own pitched memory and textures are content with
+
+// For planes of `width` × `height` luma samples (a codec's, which may be larger than the picture's). Planes and rows of
+// luma and of nv12's chroma begin at multiples of `alignment`; behind each plane there is room for code that reads or
+// writes a little past the end.
+inline SlotLayout slot_layout(PixelFormat pixels, int width, int height, int alignment = simd_row_alignment) {
   constexpr std::size_t slack = 128;
+  const auto unit = static_cast<std::size_t>(alignment);
   SlotLayout layout;
-  const int luma_stride = (width + 127) / 128 * 128;
+  const int luma_stride = (width + alignment - 1) / alignment * alignment;
   for (int plane = 0; plane < plane_count(pixels); ++plane) {
     const auto at = static_cast<std::size_t>(plane);
     const bool half = plane > 0 && pixels == PixelFormat::i420;
     layout.stride[at] = half ? luma_stride / 2 : luma_stride;
     layout.offset[at] = static_cast<std::uint32_t>(layout.bytes);
     const auto rows = static_cast<std::size_t>(plane == 0 ? height : (height + 1) / 2);
-    layout.bytes += (static_cast<std::size_t>(layout.stride[at]) * rows + slack + 63) / 64 * 64;
+    layout.bytes += (static_cast<std::size_t>(layout.stride[at]) * rows + slack + unit - 1) / unit * unit;
   }
   return layout;
 }

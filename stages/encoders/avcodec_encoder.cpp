@@ -1,4 +1,4 @@
-// Every encoder that libavcodec has, libx264 first of all, behind the contract of encoder.h.
+// Every encoder that libavcodec has, libx264 and NVENC first of all, behind the contract of encoder.h.
 #include <algorithm>
 #include <deque>
 #include <limits>
@@ -6,6 +6,7 @@
 #include "core/ffmpeg.h"
 #include "stages/encoders/encoder.h"
 #include "stages/encoders/encoder_context.h"
+#include "stages/encoders/gpu_frames.h"
 
 namespace campipe {
 namespace {
@@ -35,6 +36,15 @@ AvFrame wrap(const FrameRef& picture, const AVCodecContext& context) {
     frame->data[plane] = const_cast<std::uint8_t*>(picture.view.data[static_cast<std::size_t>(plane)]);
     frame->linesize[plane] = picture.view.stride[static_cast<std::size_t>(plane)];
   }
+  return frame;
+}
+
+AvFrame frame_of(const FrameRef& picture, const AVCodecContext& context, [[maybe_unused]] GpuStream stream) {
+  AvFrame frame;
+  if constexpr (with_cuda) {
+    if (context.hw_frames_ctx != nullptr) frame = copy_to_gpu_frame(picture.view, *context.hw_frames_ctx, stream);
+  }
+  if (!frame) frame = wrap(picture, context);
   frame->color_range = context.color_range;
   frame->colorspace = context.colorspace;
   frame->color_primaries = context.color_primaries;
@@ -46,8 +56,13 @@ AvFrame wrap(const FrameRef& picture, const AVCodecContext& context) {
 
 class AvcodecEncoder final : public Encoder {
  public:
-  AvcodecEncoder(const EncoderConfig& config, const FrameFormat& input, double frame_rate)
-      : context_(open_encoder_context(config, input, frame_rate)), input_(input), packet_(make_av_packet()) {
+  AvcodecEncoder(const EncoderConfig& config, const FrameFormat& input, double frame_rate, const EncoderPlace& place,
+                 const std::string& remark)
+      : context_(open_encoder_context(config, input, frame_rate, place)),
+        input_(input),
+        stream_(place.stream),
+        remark_(remark),
+        packet_(make_av_packet()) {
     if (const auto* time = std::get_if<std::chrono::nanoseconds>(&config.gop)) gop_ns_ = time->count();
     parameters_.codec = config.codec;
     parameters_.encoder = context_->codec->name;
@@ -57,11 +72,16 @@ class AvcodecEncoder final : public Encoder {
   }
 
   const StreamParameters& parameters() const override { return parameters_; }
+  bool wants_gpu_pictures() const override { return context_->hw_frames_ctx != nullptr; }
+  const std::string& remark() const override { return remark_; }
 
   void encode(const FrameRef& picture, const FrameTimes& times, const PacketHandler& handler) override {
     if (picture.view.format != input_) throw Error("the picture is not of the format that the encoder was opened for");
-    if (picture.view.memory != MemoryKind::host) throw Error("the encoder takes pictures in host memory only");
-    AvFrame frame = wrap(picture, *context_);
+    if (wants_gpu_pictures() == (picture.view.memory == MemoryKind::host)) {
+      throw Error(wants_gpu_pictures() ? "the encoder takes pictures in a GPU's memory only"
+                                       : "the encoder takes pictures in host memory only");
+    }
+    AvFrame frame = frame_of(picture, *context_, stream_);
     frame->pts = next_ticks(times.pts);
     if (key_is_due(times.pts)) {
       frame->pict_type = AV_PICTURE_TYPE_I;
@@ -131,6 +151,8 @@ class AvcodecEncoder final : public Encoder {
 
   AvCodecContext context_;
   FrameFormat input_;
+  GpuStream stream_;
+  std::string remark_;
   AvPacket packet_;
   StreamParameters parameters_;
   std::int64_t gop_ns_ = 0;  // 0: the encoder counts frames itself
@@ -142,8 +164,23 @@ class AvcodecEncoder final : public Encoder {
 
 }  // namespace
 
-std::unique_ptr<Encoder> open_encoder(const EncoderConfig& config, const FrameFormat& input, double frame_rate) {
-  return std::make_unique<AvcodecEncoder>(config, input, frame_rate);
+std::unique_ptr<Encoder> open_encoder(const EncoderConfig& config, const FrameFormat& input, double frame_rate,
+                                      const EncoderPlace& place) {
+  std::string remark;
+  if (place.hardware && config.encoder == "auto") {
+    EncoderConfig hardware = config;
+    hardware.encoder = "h264_nvenc";
+    try {
+      return std::make_unique<AvcodecEncoder>(hardware, input, frame_rate, place, "");
+    } catch (const GpuError& error) {
+      if (error.kind == GpuError::Kind::broken) throw;
+      remark = hardware.encoder + ": " + error.what();
+    } catch (const Error& error) {
+      remark = error.what();
+    }
+    remark += "; its pictures go to libx264";
+  }
+  return std::make_unique<AvcodecEncoder>(config, input, frame_rate, place, remark);
 }
 
 std::optional<std::string> check_encoder(const EncoderConfig& config) {

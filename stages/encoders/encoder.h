@@ -4,6 +4,8 @@
 // encoder's own reason; so may encode() when the encoder fails, and then the object must be dropped.
 // The first packet is a key frame. Nothing of a picture is kept once its FrameRef's owner has been released;
 // the encoder copies the FrameRef when it needs the pixels longer than the call.
+// An encoder on a GPU takes pictures in that GPU's memory: it copies them on the stream that it was given, so that it
+// works behind what made them, and later work on that stream may overwrite them.
 #pragma once
 
 #include <chrono>
@@ -17,6 +19,7 @@
 #include <vector>
 
 #include "core/frame.h"
+#include "core/gpu.h"
 #include "core/packet.h"
 
 namespace campipe {
@@ -31,9 +34,17 @@ struct EncoderConfig {
   std::optional<double> crf;
   std::variant<int, std::chrono::nanoseconds> gop = std::chrono::seconds(2);  // frames, or time
   Latency latency = Latency::low;                            // low: no picture is held back (x264's zerolatency)
-  int threads = 0;                                           // 0: auto
+  int threads = 0;                                           // 0: auto, see encode_threads()
   std::vector<std::pair<std::string, std::string>> options;  // as FFmpeg knows them
   friend bool operator==(const EncoderConfig&, const EncoderConfig&) = default;
+};
+
+// Where an encoder works.
+struct EncoderPlace {
+  double cores = 1;            // its share of the process's, for `threads: auto`
+  Device gpu;                  // the CPU: its pictures come from there. The thread's GPU, where it is one
+  GpuStream stream = nullptr;  // of that GPU; outlives the encoder
+  bool hardware = false;       // that GPU has an encoder of the codec
 };
 
 class Encoder {
@@ -42,6 +53,10 @@ class Encoder {
 
   virtual ~Encoder() = default;
   [[nodiscard]] virtual const StreamParameters& parameters() const = 0;
+  // encode() takes nv12 pictures in the GPU's memory, and no others.
+  [[nodiscard]] virtual bool wants_gpu_pictures() const = 0;
+  // Why it is not the encoder that `auto` prefers there, for the log; else empty.
+  [[nodiscard]] virtual const std::string& remark() const = 0;
   // Calls `handler` for every packet that came out (none, one or several).
   // Key frames: where the gop is a time, the first picture at or after each whole gop since the last one.
   virtual void encode(const FrameRef& picture, const FrameTimes& times, const PacketHandler& handler) = 0;
@@ -51,8 +66,14 @@ class Encoder {
 
 // Opens what `config` asks for. `input`: the pictures' format (odd sizes lose their last row or column, since
 // 4:2:0 encoders want even ones). `frame_rate`: 0 if unknown. Throws Error with FFmpeg's reason, naming the option
-// where there is one, when the encoder is unknown, refuses a value or does not know an option.
-std::unique_ptr<Encoder> open_encoder(const EncoderConfig& config, const FrameFormat& input, double frame_rate);
+// where there is one, when the encoder is unknown, refuses a value or does not know an option; GpuError when the GPU's
+// context is lost. `encoder: auto` is h264_nvenc where `place` has hardware and it opens, else libx264.
+std::unique_ptr<Encoder> open_encoder(const EncoderConfig& config, const FrameFormat& input, double frame_rate,
+                                      const EncoderPlace& place = {});
+
+// `threads: auto`: as many as such pictures need at that rate (0: unknown), within `cores`; at least one, which is what
+// ordinary pictures get, since slices that are encoded side by side cost bits.
+int encode_threads(double cores, const FrameFormat& format, double frame_rate);
 
 // Opens and closes such an encoder for a small picture, so that the configuration can be refused at start.
 // Returns what is wrong, or nothing.

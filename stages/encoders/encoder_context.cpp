@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/nearest_name.h"
+#include "stages/encoders/gpu_frames.h"
 #include "stages/encoders/libav_complaints.h"
 
 namespace campipe {
@@ -147,12 +148,23 @@ void set_format(AVCodecContext& context, const FrameFormat& format, double frame
   context.time_base = encoder_time_base;
 }
 
-void check_pixel_format(const AVCodec& codec, AVPixelFormat wanted) {
+bool takes(const AVCodec& codec, AVPixelFormat wanted) {
   for (const AVPixelFormat* offered = codec.pix_fmts; offered != nullptr; ++offered) {
-    if (*offered == wanted) return;
-    if (*offered != AV_PIX_FMT_NONE) continue;
-    throw Error("encode.encoder: " + std::string(codec.name) + " takes no " + av_get_pix_fmt_name(wanted) +
-                " pictures");
+    if (*offered == wanted) return true;
+    if (*offered == AV_PIX_FMT_NONE) return false;
+  }
+  return true;  // it does not say
+}
+
+void check_pixel_format(const AVCodec& codec, AVPixelFormat wanted) {
+  if (takes(codec, wanted)) return;
+  throw Error("encode.encoder: " + std::string(codec.name) + " takes no " + av_get_pix_fmt_name(wanted) + " pictures");
+}
+
+void take_gpu_pictures([[maybe_unused]] AVCodecContext& context, [[maybe_unused]] const EncoderPlace& place) {
+  if constexpr (with_cuda) {
+    context.hw_frames_ctx = make_gpu_frames(context.width, context.height, place.stream).release();
+    context.pix_fmt = AV_PIX_FMT_CUDA;
   }
 }
 
@@ -171,12 +183,13 @@ void open(AVCodecContext& context) {
 
 }  // namespace
 
-AvCodecContext open_encoder_context(const EncoderConfig& config, const FrameFormat& input, double frame_rate) {
+AvCodecContext open_encoder_context(const EncoderConfig& config, const FrameFormat& input, double frame_rate,
+                                    const EncoderPlace& place) {
   const AVCodec& codec = find_encoder(config);
   AvCodecContext context(avcodec_alloc_context3(&codec));
   if (!context) throw std::bad_alloc();
   if (config.threads < 0) throw Error("encode.threads: must not be negative");
-  context->thread_count = std::max(1, config.threads);
+  context->thread_count = config.threads > 0 ? config.threads : encode_threads(place.cores, input, frame_rate);
   set_preset(*context, config);
   set_latency(*context, config);
   set_rate(*context, config);
@@ -184,6 +197,7 @@ AvCodecContext open_encoder_context(const EncoderConfig& config, const FrameForm
   for (const auto& [name, value] : config.options) set_option(*context, "encode.options." + name, name, value);
   // What the pictures are is not the user's to choose, so it comes after the options.
   set_format(*context, encoded_format(input), frame_rate);
+  if (place.hardware && codec.pix_fmts != nullptr && takes(codec, AV_PIX_FMT_CUDA)) take_gpu_pictures(*context, place);
   check_pixel_format(codec, context->pix_fmt);
   context->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
   open(*context);

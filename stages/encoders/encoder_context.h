@@ -12,7 +12,9 @@ inline constexpr AVRational encoder_time_base{1, 90'000};
 // What rate control assumes for a stream that does not say its frame rate.
 inline constexpr double assumed_frame_rate = 25;
 
-AvCodecContext open_encoder_context(const EncoderConfig& config, const FrameFormat& input, double frame_rate);
+// Takes pictures in the GPU's memory where `place` has hardware and the encoder is that hardware.
+AvCodecContext open_encoder_context(const EncoderConfig& config, const FrameFormat& input, double frame_rate,
+                                    const EncoderPlace& place);
 
 // The input's format without the odd last row and column.
 FrameFormat encoded_format(const FrameFormat& input);

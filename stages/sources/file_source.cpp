@@ -137,6 +137,8 @@ std::optional<std::string> check_file(const std::string& path) {
   const auto status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) return "there is no file '" + path + "' (paths start at the current directory)";
   if (std::filesystem::is_directory(status)) return "'" + path + "' is a folder, not a video file";
+  // Opening a pipe waits for its writer, and nothing could interrupt that.
+  if (!std::filesystem::is_regular_file(status)) return "'" + path + "' is a pipe or a device, not a video file";
   if (::access(path.c_str(), R_OK) != 0) return "'" + path + "' cannot be read: " + std::strerror(errno);
   return std::nullopt;
 }

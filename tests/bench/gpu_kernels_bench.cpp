@@ -1,5 +1,5 @@
-// How fast the GPU paths of the filters are: the bytes of a picture in and out over the time of one, beside a copy on the
-// device of as many bytes. Both go round more pictures than the GPU's cache holds. Needs a GPU.
+// How fast the GPU paths of the filters are: the bytes of a picture in and out over the time of one, beside a copy on
+// the device of as many bytes. Both go round more pictures than the GPU's cache holds. Needs a GPU.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -60,8 +60,8 @@ class Pictures {
 
   [[nodiscard]] MutableFrameView at(std::size_t i) const {
     std::uint8_t* const luma = bytes_.get() + i * size_;
-    return {format_, {luma, luma + plane_bytes(format_, 0, stride_), nullptr}, {stride_, stride_, 0},
-            MemoryKind::cuda, {}};
+    return {
+        format_, {luma, luma + plane_bytes(format_, 0, stride_), nullptr}, {stride_, stride_, 0}, MemoryKind::cuda, {}};
   }
 
  private:
@@ -81,8 +81,8 @@ class Stopwatch {
     }
   }
 
-  // The median time of one, in µs, when many are enqueued one behind the other. They begin behind a longer work, so that
-  // the GPU never waits for the CPU.
+  // The median time of one, in µs, when many are enqueued one behind the other. They begin behind a longer work, so
+  // that the GPU never waits for the CPU.
   double time_of(const std::function<void(int, GpuStream)>& enqueue) {
     std::vector<double> times;
     for (int round = 0; round <= rounds; ++round) {
@@ -146,8 +146,7 @@ void measure(const Case& it, const FrameFormat& in, Stopwatch& stopwatch) {
 
 void measure_all(int width, int height, Stopwatch& stopwatch) {
   std::printf("\n%dx%d\n%8s %8s %8s %8s %7s\n", width, height, "us", "GB/s", "copy us", "GB/s", "ratio");
-  for (const Case& it : cases)
-    measure(it, {.pixels = PixelFormat::nv12, .width = width, .height = height}, stopwatch);
+  for (const Case& it : cases) measure(it, {.pixels = PixelFormat::nv12, .width = width, .height = height}, stopwatch);
 }
 
 }  // namespace

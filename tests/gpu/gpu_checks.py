@@ -68,13 +68,13 @@ def devices_as_json(check):
     gpus = devices.get("gpus", [])
     check.expect("GPUs found", len(gpus) >= len(check.gpus), len(gpus), f"as nvidia-smi: {len(check.gpus)}")
     for gpu in gpus:
-        decoders = [one["codec"] for one in gpu["decoders"] if not one.get("problem")]
-        encoders = [one["name"] for one in gpu["encoders"] if not one.get("problem")]
+        decoders = [one["codec"] for one in gpu["decoders"] if one["works"]]
+        encoders = [one["name"] for one in gpu["encoders"] if one["works"]]
         check.expect(f"GPU {gpu['index']}", "h264" in decoders,
                      f"decodes {', '.join(decoders)}; encodes {', '.join(encoders) or 'nothing'}"[:100], "decodes h264")
     check.expect("pairs of GPUs", len(devices["pairs"]) >= len(gpus), len(devices["pairs"]))
     for pair in devices["pairs"]:
-        works = [kind for kind, problem in pair["sharing"].items() if not problem]
+        works = [kind for kind, result in pair["sharing"].items() if result["works"]]
         check.expect(f"memory shared over {pair['link']}", "host" in works, ", ".join(works), "at least host")
 
 

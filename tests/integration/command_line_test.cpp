@@ -29,7 +29,7 @@ TEST(CommandLine, HelpNamesEveryOption) {
   const Answer answer = ask({"--help"});
   EXPECT_EQ(answer.status, 0);
   for (const char* option : {"--config", "--check", "--plan", "--duration", "--report", "--log-level", "--devices",
-                             "--version", "Exit status"}) {
+                             "--json", "--version", "Exit status"}) {
     EXPECT_THAT(answer.output, HasSubstr(option));
   }
 }
@@ -40,6 +40,25 @@ TEST(CommandLine, TellsWhatTheMachineOffers) {
   for (const char* text : {"CPU: ", "h264", "libx264: works", "ring memory host: works", "GPU"}) {
     EXPECT_THAT(answer.output, HasSubstr(text));
   }
+}
+
+TEST(CommandLine, TellsWhatTheMachineOffersToPrograms) {
+  const Answer answer = ask({"--devices", "--json"});
+  EXPECT_EQ(answer.status, 0);
+  const auto offered = nlohmann::json::parse(answer.output);
+  EXPECT_TRUE(offered.at("cpu").at("sharing").at("host").at("works"));
+  EXPECT_EQ(offered.at("gpus").empty(), !offered.at("problem").get<std::string>().empty()) << answer.output;
+}
+
+TEST(CommandLine, AGpuThatIsNotThereIsAMistakeWithItsPlace) {
+  const std::string camera = "cameras:\n  dock:\n    source: \"test://pattern?frames=1\"\n";
+  for (const std::string command : {"--check", "--plan", "--duration=1s"}) {
+    const Answer answer = ask({"--config", "rig.yaml", command}, camera + "    gpu: 99\n");
+    EXPECT_EQ(answer.status, 2) << command;
+    EXPECT_THAT(answer.errors, HasSubstr("rig.yaml:4:10: cameras.dock.gpu: "));
+    EXPECT_THAT(answer.errors, HasSubstr("got '99'"));
+  }
+  EXPECT_EQ(ask({"--config", "rig.yaml", "--check"}, camera + "    gpu: auto\n    ipc_memory: host\n").status, 0);
 }
 
 struct Misuse {
@@ -55,6 +74,7 @@ TEST(CommandLine, RefusesMisuse) {
       {{"--config"}, "--config"},
       {{"--check"}, "--config"},
       {{"--duration", "3s"}, "--config"},
+      {{"--json"}, "--devices"},
       {{"rig.yaml"}, "rig.yaml"},
       {{"--config", "missing.yaml"}, "missing.yaml"},
       {{"--config", "rig.yaml", "--report", "missing/report.json"}, "missing/report.json"},
@@ -69,7 +89,7 @@ TEST(CommandLine, RefusesMisuse) {
 }
 
 TEST(CommandLine, RolesAreNotForPeople) {
-  for (const char* role : {"master", "publisher", "worker"}) {
+  for (const char* role : {"master", "publisher", "worker", "probe", "probe-peer"}) {
     const Answer answer = ask({role});
     EXPECT_EQ(answer.status, 2);
     EXPECT_THAT(answer.errors, HasSubstr("campipe --config FILE"));

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "app/camera_state.h"
-#include "app/plan.h"
 #include "app/restart_policy.h"
 #include "app/status_view.h"
 
@@ -15,7 +14,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 const Clock::time_point start{seconds(1000)};
 
@@ -37,6 +35,11 @@ TEST(RestartPolicy, WaitsLongerEachTimeAfterQuickDeaths) {
   EXPECT_EQ(policy.on_death(now, now + seconds(1)), now + seconds(1) + milliseconds(250));
 }
 
+TEST(RestartPolicy, KeepsAGpusWorkersWaitingForLessThanFiveSeconds) {
+  RestartPolicy policy(seconds(2));
+  for (int i = 0; i < 20; ++i) EXPECT_LE(policy.on_death(start, start) - start, seconds(2));
+}
+
 TEST(BlamePolicy, SetsAsideAtTheThirdFaultWithinAMinute) {
   BlamePolicy policy;
   EXPECT_FALSE(policy.on_fault(start));
@@ -49,41 +52,6 @@ TEST(BlamePolicy, ForgetsAfterAMinute) {
   for (int i = 0; i < 10; ++i) EXPECT_FALSE(policy.on_fault(start + seconds(31 * i)));
 }
 
-RigConfig rig_of(int cameras, std::optional<int> workers = std::nullopt) {
-  RigConfig rig;
-  for (int i = 0; i < cameras; ++i) rig.cameras.emplace_back().name = "cam" + std::to_string(i);
-  rig.worker_count = workers;
-  return rig;
-}
-
-TEST(Plan, HasOneWorkerForTwoCoresAndNoneIdle) {
-  EXPECT_EQ(plan(rig_of(8), {{0, 1, 2, 3}}).size(), 2U);
-  EXPECT_EQ(plan(rig_of(8), {{0}}).size(), 1U);
-  EXPECT_EQ(plan(rig_of(1), {{0, 1, 2, 3}}).size(), 1U);
-  EXPECT_EQ(plan(rig_of(2, 5), {{0, 1}}).size(), 2U);
-  EXPECT_EQ(plan(rig_of(256, 15), {{0, 1}}).size(), 15U);
-}
-
-TEST(Plan, GoesRoundTheWorkersAndSharesTheCores) {
-  const auto workers = plan(rig_of(5, 2), {{2, 3, 5, 7, 11}});
-  ASSERT_EQ(workers.size(), 2U);
-  EXPECT_THAT(workers[0].cameras, ElementsAre(0, 2, 4));
-  EXPECT_THAT(workers[1].cameras, ElementsAre(1, 3));
-  EXPECT_THAT(workers[0].cpus, ElementsAre(2, 3));
-  EXPECT_THAT(workers[1].cpus, ElementsAre(5, 7, 11));
-}
-
-TEST(Plan, PinsNobodyWhereThereAreTooFewCoresOrOneWorker) {
-  for (const WorkerPlan& worker : plan(rig_of(3, 3), {{0, 1}})) EXPECT_THAT(worker.cpus, IsEmpty());
-  EXPECT_THAT(plan(rig_of(3, 1), {{0, 1, 2, 3}})[0].cpus, IsEmpty());
-}
-
-TEST(Plan, IsDescribedForPeople) {
-  const RigConfig rig = rig_of(3, 2);
-  EXPECT_EQ(describe(plan(rig, {{0, 1}}), rig),
-            "worker 0  cpu  cores 0  cameras: cam0, cam2\nworker 1  cpu  cores 1  cameras: cam1\n");
-}
-
 CameraStatus status_of(const std::string& name) {
   return {.name = name,
           .state = "running",
@@ -94,6 +62,7 @@ CameraStatus status_of(const std::string& name) {
           .dropped = 7,
           .main_cause = "queue_full",
           .worker = 1,
+          .gpu = "cpu",
           .note = ""};
 }
 
@@ -120,6 +89,8 @@ TEST(StatusLine, TellsItAllInOneLine) {
   EXPECT_EQ(format_line(status),
             "dock: running, 25.0 fps in, 25.0 out, latency p50 3.1 ms, p95 11.0 ms, dropped 7 queue_full, worker 1, "
             "set aside");
+  status.gpu = "3";
+  EXPECT_THAT(format_line(status), HasSubstr(", worker 1 on GPU 3, set aside"));
 }
 
 // A camera with rings in which `published` frames and `encoded` packets have been.

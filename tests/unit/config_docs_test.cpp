@@ -64,7 +64,9 @@ TEST(ConfigurationPage, HasEveryKeyAndNoOther) {
     std::set<std::string> names;
     for (const ParameterInfo& parameter : filter.parameters) {
       names.emplace(parameter.name);
-      const std::string kind = parameter.whole ? "whole number" : "number";
+      const std::string kind = parameter.multiple > 1 ? "multiple of " + number_text(parameter.multiple)
+                               : parameter.whole      ? "whole number"
+                                                      : "number";
       const std::string row = "| `" + std::string(parameter.name) + "` | " + kind + " | " +
                               std::string(parameter.unit) + (parameter.unit.empty() ? "| " : " | ") +
                               number_text(parameter.min) + " to " + number_text(parameter.max) + " | " +

@@ -44,15 +44,15 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"    queue-size: 8\n", "4:5: cameras.dock.queue-size: unknown key, did you mean 'queue_size'?"},
         Mistake{"    decode: {htreads: 2}\n",
                 "4:14: cameras.dock.decode.htreads: unknown key, did you mean 'threads'?"},
-        Mistake{"    decode: {zebra: 2}\n", "4:14: cameras.dock.decode.zebra: unknown key, expected threads"},
+        Mistake{"    decode: {zebra: 2}\n", "4:14: cameras.dock.decode.zebra: unknown key, expected threads or gpu"},
         Mistake{"    'é': 1\n    loop: true\n",
-                "4:5: cameras.dock.é: unknown key, expected source, loop, pace, gpu, drop_policy, queue_size, decode, "
-                "filters, encode or record"},
+                "4:5: cameras.dock.é: unknown key, expected source, loop, pace, gpu, ipc_memory, ready_signal, "
+                "drop_policy, queue_size, decode, filters, encode or record"},
         Mistake{"    loop: true\n    pace: fast\n    loop: false\n",
                 "6:5: cameras.dock.loop: duplicate key, first given at line 4, column 5"},
         Mistake{"    rtsp_transport: tcp\n",
-                "4:5: cameras.dock.rtsp_transport: unknown key, expected source, loop, pace, gpu, drop_policy, "
-                "queue_size, decode, filters, encode or record"},
+                "4:5: cameras.dock.rtsp_transport: unknown key, expected source, loop, pace, gpu, ipc_memory, "
+                "ready_signal, drop_policy, queue_size, decode, filters, encode or record"},
         Mistake{"    loop: !!bool true\n", "4:11: cameras.dock.loop: YAML tags (!…) are not read"}));
 
 INSTANTIATE_TEST_SUITE_P(
@@ -65,8 +65,20 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"    pace: raltime\n",
                 "4:11: cameras.dock.pace: expected realtime or fast, got 'raltime', did you mean 'realtime'?"},
         Mistake{"    pace: [fast]\n", "4:11: cameras.dock.pace: expected realtime or fast, got a list"},
-        Mistake{"    gpu: 0\n",
-                "4:10: cameras.dock.gpu: expected auto or cpu (this version runs cameras on the CPU only), got '0'"},
+        Mistake{"    gpu: -1\n",
+                "4:10: cameras.dock.gpu: expected auto, cpu, or a GPU by its index or UUID, such as 0 or GPU-5f0c… "
+                "(campipe --devices lists them), got '-1'"},
+        Mistake{"    decode: {gpu: GPU-5f0c}\n",
+                "4:19: cameras.dock.decode.gpu: expected auto, cpu, or a GPU by its index or UUID, such as 0 or "
+                "GPU-5f0c… (campipe --devices lists them), got 'GPU-5f0c'"},
+        Mistake{"    gpu: cpu\n    decode: {gpu: 1}\n",
+                "5:19: cameras.dock.decode.gpu: expected auto or cpu, since the camera runs on the CPU (gpu: cpu), "
+                "got '1'"},
+        Mistake{"    ipc_memory: cuda_vm\n",
+                "4:17: cameras.dock.ipc_memory: expected auto, host, cuda_vmm, cuda_legacy or cuda_fabric, got "
+                "'cuda_vm', did you mean 'cuda_vmm'?"},
+        Mistake{"    ready_signal: immediate\n",
+                "4:19: cameras.dock.ready_signal: expected auto, ipc_event or timeline, got 'immediate'"},
         Mistake{"    drop_policy: blok\n",
                 "4:18: cameras.dock.drop_policy: expected auto, drop or block, got 'blok', did you mean 'block'?"},
         Mistake{"    queue_size: 0\n", "4:17: cameras.dock.queue_size: expected a whole number from 1 to 32, got '0'"},
@@ -102,6 +114,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"    filters:\n      - resize: {width: 64.5, height: 64}\n",
                 "5:25: cameras.dock.filters[0].resize.width: expected a whole number from 16 to 8192 (samples), got "
                 "'64.5'"},
+        Mistake{"    filters:\n      - crop: {x: 3, width: 64, height: 64}\n",
+                "5:19: cameras.dock.filters[0].crop.x: expected a multiple of 2 from 0 to 8190 (samples), got '3'"},
         Mistake{"    filters:\n      - blur: {sigma: nan}\n",
                 "5:23: cameras.dock.filters[0].blur.sigma: expected a number from 0.1 to 20 (samples), got 'nan'"},
         Mistake{"    filters:\n      - blur: {sigma: 21}\n",
@@ -211,8 +225,8 @@ TEST_F(ConfigTest, AllMistakesComeAtOnceInTheOrderOfTheFile) {
                      "rig.yaml:3:17: defaults.encode.crf: expected a number from 0 to 51, got 'high'",
                      "rig.yaml:4:9: defaults.loop: expected true or false, got 'on'",
                      "rig.yaml:6:15: cameras.a.source: " + *check_source("nowhere.mp4"),
-                     "rig.yaml:6:28: cameras.a.sped: unknown key, expected source, loop, pace, gpu, drop_policy, "
-                     "queue_size, decode, filters, encode or record",
+                     "rig.yaml:6:28: cameras.a.sped: unknown key, expected source, loop, pace, gpu, ipc_memory, "
+                     "ready_signal, drop_policy, queue_size, decode, filters, encode or record",
                      "rig.yaml:7:15: cameras.b.source: " + *check_source("rtsp://host/s")}));
 }
 
@@ -237,7 +251,7 @@ TEST_F(ConfigTest, APresetThatTheEncoderDoesNotHaveIsRefused) {
 
 TEST_F(ConfigTest, ColumnsCountCharactersAndAByteOrderMarkIsNone) {
   EXPECT_EQ(errors("\xEF\xBB\xBF{\"übung\": 1, cameras: {a: {source: '" + pattern + "'}}}\n"),
-            Strings{"rig.yaml:1:2: übung: unknown key, expected defaults, cameras or workers"});
+            Strings{"rig.yaml:1:2: übung: unknown key, expected defaults, cameras, workers or mps"});
   EXPECT_EQ(errors("{cameras: {a: {source: '" + pattern + "'}}, workers: {\"é\": 1}}\n"),
             Strings{"rig.yaml:1:83: workers.é: unknown key, expected count"});
   EXPECT_EQ(errors("{workers: {\"é\": 1, count: 0}, cameras: {a: {source: '" + pattern + "'}}}\r\n").at(1),
@@ -280,6 +294,43 @@ TEST_F(ConfigTest, EveryKeyIsRead) {
   expected.record = RecordConfig{"x/{camera}.mkv"};
   EXPECT_EQ(loaded.rig.cameras.at(0), expected);
   EXPECT_EQ(loaded.rig.worker_count, 3);
+}
+
+TEST_F(ConfigTest, KeysAboutGpusAreReadWithTheirPlaces) {
+  const LoadedConfig loaded =
+      load("defaults: {gpu: 1, ready_signal: timeline, ipc_memory: cuda_legacy}\ncameras:\n  a: {source: '" + pattern +
+           "', decode: {gpu: cpu}}\n  b:\n    source: '" + pattern +
+           "'\n    gpu: GPU-00112233-4455-6677-8899-AABBCCDDEEFF\n    ipc_memory: auto\n    ready_signal: ipc_event\n"
+           "mps: off\n");
+  ASSERT_EQ(formatted(loaded), Strings());
+  const auto& all = loaded.rig.cameras;
+  EXPECT_EQ(all[0].gpu, "1");
+  EXPECT_EQ(all[0].decode_gpu, "cpu");
+  EXPECT_EQ(all[0].ipc_memory, MemoryKind::cuda_legacy);
+  EXPECT_EQ(all[0].ready_signal, ReadySignal::timeline);
+  EXPECT_EQ(all[1].gpu, "GPU-00112233-4455-6677-8899-AABBCCDDEEFF");
+  EXPECT_EQ(all[1].decode_gpu, "auto");
+  EXPECT_EQ(all[1].ipc_memory, std::nullopt);
+  EXPECT_EQ(all[1].ready_signal, ReadySignal::ipc_event);
+  EXPECT_EQ(loaded.rig.mps, Mps::off);
+  ASSERT_EQ(loaded.gpu_places.size(), 2U);
+  EXPECT_EQ(loaded.gpu_places[0].gpu.path, "defaults.gpu");
+  EXPECT_EQ(loaded.gpu_places[0].gpu.shown, "'1'");
+  EXPECT_EQ(loaded.gpu_places[1].gpu.line, 6);
+  EXPECT_EQ(loaded.gpu_places[1].gpu.column, 10);
+  EXPECT_EQ(loaded.gpu_places[1].decode_gpu.line, 0);
+}
+
+TEST_F(ConfigTest, AnMpsDaemonMustBeThereToBeUsed) {
+  const std::string rig = "cameras: {a: {source: '" + pattern + "'}}\nmps: use\n";
+  ::setenv("CUDA_MPS_PIPE_DIRECTORY", "pipes", 1);
+  EXPECT_THAT(errors(rig), ElementsAre("rig.yaml:2:6: mps: no MPS daemon can be reached: 'pipes/control': No such file "
+                                       "or directory; start one with nvidia-cuda-mps-control -d, or set "
+                                       "CUDA_MPS_PIPE_DIRECTORY to its folder"));
+  std::filesystem::create_directory("pipes");
+  write("pipes/control", "");
+  EXPECT_EQ(load(rig).rig.mps, Mps::use);
+  ::unsetenv("CUDA_MPS_PIPE_DIRECTORY");
 }
 
 TEST_F(ConfigTest, ACameraGoesOverDefaults) {
@@ -363,10 +414,13 @@ TEST(CameraJson, ComesBackEqual) {
   EXPECT_EQ(camera_from_json(to_json(camera)), camera);
   camera.name = "dock";
   camera.source = {"a \"b\" ü.mp4", true, Pace::fast};
-  camera.gpu = "cpu";
+  camera.gpu = "2";
+  camera.ipc_memory = MemoryKind::cuda_fabric;
+  camera.ready_signal = ReadySignal::timeline;
   camera.drop_policy = DropPolicy::drop;
   camera.queue_size = 3;
   camera.decode_threads = 5;
+  camera.decode_gpu = "cpu";
   camera.filters = {{"blur", {{"sigma", 0.1}}}, {"sharpen", {}}};
   camera.encode = {"h264", "libx264", "slow", 123'456'789, 0.1, 50, Latency::normal, 7, {{"b", "2"}, {"a", "1"}}};
   camera.record = RecordConfig{"{camera}/%Y.mp4"};

@@ -81,6 +81,16 @@ bool has_idr_slice(const std::vector<std::uint8_t>& data) {
   return false;
 }
 
+// x264 writes start codes of three or four bytes.
+int count_slices(const std::vector<std::uint8_t>& data) {
+  int slices = 0;
+  for (std::size_t i = 0; i + 3 < data.size(); ++i) {
+    const int type = data[i + 3] & 0x1f;
+    if (data[i] == 0 && data[i + 1] == 0 && data[i + 2] == 1 && (type == 1 || type == 5)) ++slices;
+  }
+  return slices;
+}
+
 // Decodes what the encoder made; times of the frames in ticks of 1 ns.
 std::vector<AvFrame> decode(const StreamParameters& parameters, const std::vector<Packet>& packets) {
   AvCodecContext decoder(avcodec_alloc_context3(avcodec_find_decoder(AV_CODEC_ID_H264)));
@@ -351,6 +361,53 @@ TEST(CheckEncoder, AcceptsWhatWorks) {
 }
 
 std::string refusal(const EncoderConfig& config) { return check_encoder(config).value_or("accepted"); }
+
+// A worker's cores are shared by all its cameras, and most pictures need less than one.
+TEST(EncodeThreads, AreWhatThePicturesNeedWithinTheCamerasShare) {
+  const FrameFormat hd{.width = 1280, .height = 720};
+  const FrameFormat full_hd{.width = 1920, .height = 1080};
+  const FrameFormat uhd{.width = 3840, .height = 2160};
+  EXPECT_EQ(encode_threads(16.0 / 50, hd, 30), 1) << "one of 50 cameras on 16 cores";
+  EXPECT_EQ(encode_threads(16, hd, 30), 1);
+  EXPECT_EQ(encode_threads(16, full_hd, 30), 1);
+  EXPECT_EQ(encode_threads(16, full_hd, 60), 2);
+  EXPECT_EQ(encode_threads(16, uhd, 60), 8);
+  EXPECT_EQ(encode_threads(2.9, uhd, 60), 2) << "a share of nearly three cores";
+  EXPECT_EQ(encode_threads(0, uhd, 60), 1);
+  EXPECT_EQ(encode_threads(16, uhd, 0), 3) << "a stream that does not say its rate";
+  EXPECT_EQ(encode_threads(16, {.width = 16384, .height = 16384}, 240), 16);
+}
+
+// The stream is the same for every number of threads, but for what the threads' slices are.
+TEST(EncodeThreads, AreTheEncodersUnlessTheUserSaysHowMany) {
+  const auto slices = [](int threads, double cores) {
+    const FrameFormat large{.width = 3840, .height = 2160};
+    const auto encoder = open_encoder({.threads = threads}, large, 60, {.cores = cores});
+    std::vector<Packet> packets;
+    encoder->encode(moving_picture(large, 0), {.pts = 0}, append_to(packets));
+    return count_slices(packets.at(0).data);
+  };
+  EXPECT_EQ(slices(0, 1), 1);
+  EXPECT_EQ(slices(0, 3), 3);
+  EXPECT_EQ(slices(2, 1), 2);
+}
+
+TEST(Encoder, WithoutWorkingHardwareIsLibx264AndSaysWhy) {
+  if constexpr (!with_cuda) GTEST_SKIP() << "built without CUDA";
+  const auto encoder = open_encoder({}, small(), 25, {.hardware = true});  // but there is no GPU behind it
+  EXPECT_EQ(encoder->parameters().encoder, "libx264");
+  EXPECT_FALSE(encoder->wants_gpu_pictures());
+  EXPECT_THAT(encoder->remark(), AllOf(StartsWith("h264_nvenc: "), HasSubstr("go to libx264")));
+  EXPECT_EQ(encode(*encoder, small(), steady(3, 25)).size(), 3u);
+  EXPECT_EQ(open_encoder({}, small(), 25)->remark(), "");
+}
+
+TEST(Encoder, TakesPicturesOfOneKindOfMemoryOnly) {
+  FrameRef on_gpu = moving_picture(small(), 0);
+  on_gpu.view.memory = MemoryKind::cuda;
+  std::vector<Packet> packets;
+  EXPECT_THROW(open_encoder({}, small(), 25)->encode(on_gpu, {}, append_to(packets)), Error);
+}
 
 TEST(CheckEncoder, SaysWhatIsWrong) {
   EXPECT_THAT(refusal({.codec = "hevc"}), AllOf(StartsWith("encode.codec: "), HasSubstr("hevc")));

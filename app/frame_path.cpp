@@ -1,0 +1,33 @@
+#include "app/frame_path.h"
+
+#include "core/error.h"
+
+namespace campipe {
+namespace {
+
+class CpuFramePath final : public FramePath {
+ public:
+  explicit CpuFramePath(const std::vector<FilterConfig>& filters) : chain_(filters) {}
+
+  EncoderPlace place() const override { return {}; }
+  FrameFormat configure(const FrameFormat& in, bool /*on_gpu*/) override { return chain_.configure(in); }
+  std::optional<FrameRef> process(RingInUse&, FrameRingReader::Lease& lease, const std::function<void()>&) override {
+    return chain_.process(lease.picture);
+  }
+
+ private:
+  FilterChain chain_;
+};
+
+}  // namespace
+
+std::unique_ptr<FramePath> make_frame_path(const std::vector<FilterConfig>& filters, const Device& gpu) {
+  if (!on_gpu(gpu)) return std::make_unique<CpuFramePath>(filters);
+  if constexpr (with_cuda) {
+    return make_gpu_frame_path(filters, gpu);
+  } else {
+    throw Error("this campipe was built without CUDA and cannot use " + to_string(gpu));
+  }
+}
+
+}  // namespace campipe

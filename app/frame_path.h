@@ -1,0 +1,49 @@
+// What happens to a camera's pictures between its frame ring and its encoder: its filters, on the CPU or on a GPU.
+//
+// Life and threads: one object per camera, made, used and destroyed by that camera's thread:
+// make_frame_path → place → configure → process, process, … → (configure again for another format) → destroy.
+// After a GpuError of kind `broken` this process cannot use its GPU any more and must end.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/frame.h"
+#include "core/gpu.h"
+#include "ipc/frame_ring.h"
+#include "stages/encoders/encoder.h"
+#include "stages/filters/chain.h"
+
+namespace campipe {
+
+// A ring that this camera's thread reads.
+struct RingInUse {
+  FrameRingReader reader;
+  FrameRingObserver ring;
+  bool fills_lost = false;  // its writer died before it had filled what it published
+};
+
+class FramePath {
+ public:
+  virtual ~FramePath() = default;
+  // For its encoder: the GPU and the stream that the pictures are finished on.
+  [[nodiscard]] virtual EncoderPlace place() const = 0;
+  // The format that comes out for `in`. `on_gpu`: the encoder wants the pictures in the GPU's memory; else they come
+  // out in host memory. Throws Error where a filter refuses the input, GpuError where there is no room: then it may be
+  // tried again.
+  virtual FrameFormat configure(const FrameFormat& in, bool on_gpu) = 0;
+  // The finished picture, complete. Nothing: the writer died before it had filled this one; then none that it published
+  // later was filled. Calls `beat` while it waits. Throws GpuError, also (`broken`) when a GPU does not finish in time.
+  virtual std::optional<FrameRef> process(RingInUse& ring, FrameRingReader::Lease& lease,
+                                          const std::function<void()>& beat) = 0;
+};
+
+// `gpu`: the CPU, or the worker's GPU, which becomes this thread's. Throws Error, GpuError.
+std::unique_ptr<FramePath> make_frame_path(const std::vector<FilterConfig>& filters, const Device& gpu);
+
+// CUDA only: the one on a GPU.
+std::unique_ptr<FramePath> make_gpu_frame_path(const std::vector<FilterConfig>& filters, const Device& gpu);
+
+}  // namespace campipe

@@ -1,0 +1,13 @@
+// What libavcodec says of a picture, as campipe says it.
+#pragma once
+
+#include "core/ffmpeg.h"
+#include "core/frame.h"
+
+namespace campipe {
+
+// `coded`: the frame's own pixel format, or of a frame on a GPU the one that it would have on the CPU. `pixels`: as the
+// picture will lie in the ring.
+FrameFormat format_of(const AVFrame& frame, AVPixelFormat coded, PixelFormat pixels);
+
+}  // namespace campipe

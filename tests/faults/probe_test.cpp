@@ -1,0 +1,64 @@
+// Drivers that crash, hang or refuse: the probe takes the blow, and whoever started it goes on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "app/devices.h"
+#include "core/clock.h"
+
+namespace campipe {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+Devices probe_with(const char* driver, std::chrono::nanoseconds deadline) {
+  ::setenv("CAMPIPE_FAKE_DRIVER", driver, 1);
+  return probe_devices(deadline);
+}
+
+TEST(Probe, ThatCrashesIsTold) {
+  const Devices found = probe_with("crash", seconds(20));
+  EXPECT_TRUE(found.driver);
+  EXPECT_TRUE(found.gpus.empty());
+  EXPECT_THAT(found.problem, HasSubstr("the probe of the GPUs failed (signal 6"));
+}
+
+TEST(Probe, ThatHangsIsKilledInTimeAndSaysWhereItWas) {
+  const auto begin = Clock::now();
+  const Devices found = probe_with("hang", milliseconds(1500));
+  EXPECT_LT(Clock::now() - begin, milliseconds(2500));
+  EXPECT_TRUE(found.gpus.empty());
+  EXPECT_THAT(found.problem, HasSubstr("did not end within 1.5 s, and was killed; it said last: "));
+  EXPECT_THAT(found.problem, HasSubstr("counting the GPUs"));
+}
+
+TEST(Probe, TellsTheReasonOfADriverThatRefuses) {
+  const Devices found = probe_with("refuse", seconds(20));
+  EXPECT_TRUE(found.driver);
+  EXPECT_TRUE(found.gpus.empty());
+  EXPECT_FALSE(found.problem.empty());
+  EXPECT_THAT(found.problem, testing::Not(HasSubstr("probe")));
+}
+
+}  // namespace
+}  // namespace campipe
+
+// The fake driver must be where the dynamic linker looks from the start, so this program starts itself again.
+int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "probe") == 0) return campipe::run_probe();
+  const char* path = std::getenv("LD_LIBRARY_PATH");
+  if (path == nullptr || std::strcmp(path, CAMPIPE_FAKE_DRIVER_FOLDER) != 0) {
+    ::setenv("LD_LIBRARY_PATH", CAMPIPE_FAKE_DRIVER_FOLDER, 1);
+    ::execv("/proc/self/exe", argv);
+    std::perror("cannot start again");
+    return 1;
+  }
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,340 @@
+// Placement, on machines that are invented.
+#include "app/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "app/child_environment.h"
+#include "app/cpu_list.h"
+#include "core/error.h"
+#include "core/gpu.h"
+
+namespace campipe {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+RigConfig rig_of(int cameras, std::optional<int> workers = std::nullopt) {
+  RigConfig rig;
+  for (int i = 0; i < cameras; ++i) rig.cameras.emplace_back().name = "cam" + std::to_string(i);
+  rig.worker_count = workers;
+  return rig;
+}
+
+Machine cpu_machine(std::vector<unsigned> cpus) { return {std::move(cpus), {}}; }
+
+Device gpu_number(unsigned index) {
+  Device device;
+  device.gpu_uuid.fill(static_cast<std::uint8_t>(index + 1));
+  return device;
+}
+
+std::vector<unsigned> cpus(unsigned first, unsigned count) {
+  std::vector<unsigned> all(count);
+  std::iota(all.begin(), all.end(), first);
+  return all;
+}
+
+// Two nodes of eight cores, the first half of the GPUs near the first; every kind of memory works but the fabric.
+Machine gpu_machine(unsigned gpus) {
+  Machine machine{cpus(0, 16), {}};
+  machine.devices.driver = true;
+  for (unsigned i = 0; i < gpus; ++i) {
+    Gpu gpu;
+    gpu.index = i;
+    gpu.device = gpu_number(i);
+    gpu.name = "Test GPU";
+    gpu.numa_node = 2 * i < gpus ? 0 : 1;
+    gpu.cpus = cpus(gpu.numa_node == 0 ? 0 : 8, 8);
+    gpu.decoders = {{"h264", 4096, 4096, ""}};
+    gpu.encoders = {{"h264_nvenc", "h264", "No capable devices found"}};
+    machine.devices.gpus.push_back(gpu);
+    for (unsigned j = 0; j < gpus; ++j) {
+      machine.devices.pairs.push_back({gpu_number(i), gpu_number(j), true, "link",
+                                       {{MemoryKind::cuda_vmm, ""},
+                                        {MemoryKind::cuda_legacy, ""},
+                                        {MemoryKind::host, ""},
+                                        {MemoryKind::cuda_fabric, "not permitted"}}});
+    }
+  }
+  return machine;
+}
+
+GpuPair& pair_of(Machine& machine, unsigned from, unsigned to) {
+  return machine.devices.pairs[from * machine.devices.gpus.size() + to];
+}
+
+std::vector<unsigned> cameras_of(const RigPlan& plan, const Device& gpu) {
+  for (const WorkerPlan& worker : plan.workers) {
+    if (worker.gpu == gpu) return worker.cameras;
+  }
+  return {};
+}
+
+// --- on the CPU ----------------------------------------------------------------------------------------------------
+
+TEST(Plan, HasOneWorkerForTwoCoresAndNoneIdle) {
+  EXPECT_THAT(plan(rig_of(8), cpu_machine({0, 1, 2, 3})).workers, SizeIs(2));
+  EXPECT_THAT(plan(rig_of(8), cpu_machine({0})).workers, SizeIs(1));
+  EXPECT_THAT(plan(rig_of(1), cpu_machine({0, 1, 2, 3})).workers, SizeIs(1));
+  EXPECT_THAT(plan(rig_of(2, 5), cpu_machine({0, 1})).workers, SizeIs(2));
+  EXPECT_THAT(plan(rig_of(256, 15), cpu_machine({0, 1})).workers, SizeIs(15));
+}
+
+TEST(Plan, GoesRoundTheWorkersAndSharesTheCores) {
+  const RigPlan placed = plan(rig_of(5, 2), cpu_machine({2, 3, 5, 7, 11}));
+  ASSERT_THAT(placed.workers, SizeIs(2));
+  EXPECT_THAT(placed.workers[0].cameras, ElementsAre(0, 2, 4));
+  EXPECT_THAT(placed.workers[1].cameras, ElementsAre(1, 3));
+  EXPECT_THAT(placed.workers[0].cpus, ElementsAre(2, 3));
+  EXPECT_THAT(placed.workers[1].cpus, ElementsAre(5, 7, 11));
+  EXPECT_DOUBLE_EQ(placed.cameras[0].encode_cores, 2.0 / 3);
+  EXPECT_DOUBLE_EQ(placed.cameras[1].encode_cores, 1.5);
+  EXPECT_FALSE(on_gpu(placed.cameras[0].gpu));
+  EXPECT_EQ(placed.cameras[0].ready, ReadySignal::immediate);
+}
+
+TEST(Plan, PinsNobodyWhereThereAreTooFewCoresOrOneWorker) {
+  for (const WorkerPlan& worker : plan(rig_of(3, 3), cpu_machine({0, 1})).workers) EXPECT_THAT(worker.cpus, IsEmpty());
+  EXPECT_THAT(plan(rig_of(3, 1), cpu_machine({0, 1, 2, 3})).workers[0].cpus, IsEmpty());
+}
+
+TEST(Plan, IsDescribedForPeople) {
+  const RigConfig rig = rig_of(3, 2);
+  EXPECT_EQ(describe(plan(rig, cpu_machine({0, 1})), rig, {}),
+            "worker 0  cpu  cores 0  cameras: cam0, cam2\nworker 1  cpu  cores 1  cameras: cam1\n");
+}
+
+// --- on GPUs -------------------------------------------------------------------------------------------------------
+
+TEST(GpuPlan, OneGpuTakesAllAndItsWorkerIsNearIt) {
+  Machine machine = gpu_machine(1);
+  const RigPlan placed = plan(rig_of(4), machine);
+  ASSERT_THAT(placed.workers, SizeIs(1));
+  EXPECT_EQ(placed.workers[0].gpu, gpu_number(0));
+  EXPECT_EQ(placed.workers[0].numa_node, 0);
+  EXPECT_EQ(placed.workers[0].cpus, cpus(0, 8));
+  const Placement& camera = placed.cameras[3];
+  EXPECT_EQ(camera.gpu, gpu_number(0));
+  EXPECT_EQ(camera.decode_gpu, gpu_number(0));
+  EXPECT_EQ(camera.decode_cpus, cpus(0, 8));
+  EXPECT_EQ(camera.memory, MemoryKind::cuda_vmm);
+  EXPECT_EQ(camera.ready, ReadySignal::ipc_event);
+  EXPECT_FALSE(camera.hardware_encoder);
+  EXPECT_DOUBLE_EQ(camera.encode_cores, 2);
+
+  machine.cpus = cpus(0, 8);
+  EXPECT_THAT(plan(rig_of(4), machine).workers[0].cpus, IsEmpty()) << "all cores are near";
+}
+
+TEST(GpuPlan, CamerasGoRoundTheGpusAndGpusThatAreNearTheSameCoresShareThem) {
+  const RigPlan placed = plan(rig_of(10), gpu_machine(4));
+  ASSERT_THAT(placed.workers, SizeIs(4));
+  EXPECT_THAT(placed.workers[0].cameras, ElementsAre(0, 4, 8));
+  EXPECT_THAT(placed.workers[1].cameras, ElementsAre(1, 5, 9));
+  EXPECT_THAT(placed.workers[3].cameras, ElementsAre(3, 7));
+  EXPECT_EQ(placed.workers[0].cpus, cpus(0, 4));
+  EXPECT_EQ(placed.workers[1].cpus, cpus(4, 4));
+  EXPECT_EQ(placed.workers[2].cpus, cpus(8, 4));
+  EXPECT_EQ(placed.workers[3].cpus, cpus(12, 4));
+  EXPECT_THAT(plan(rig_of(2), gpu_machine(4)).workers, SizeIs(2)) << "no worker without a camera";
+}
+
+TEST(GpuPlan, CamerasThatNameAGpuGetItAndOthersAreSpreadAroundThem) {
+  RigConfig rig = rig_of(5);
+  rig.cameras[1].gpu = "1";
+  rig.cameras[2].gpu = to_string(gpu_number(1));
+  rig.cameras[3].gpu = "cpu";
+  const RigPlan placed = plan(rig, gpu_machine(2));
+  EXPECT_THAT(cameras_of(placed, gpu_number(0)), ElementsAre(0, 4));
+  EXPECT_THAT(cameras_of(placed, gpu_number(1)), ElementsAre(1, 2));
+  ASSERT_THAT(placed.workers, SizeIs(3));
+  EXPECT_THAT(placed.workers[2].cameras, ElementsAre(3)) << "CPU workers come last";
+  EXPECT_FALSE(on_gpu(placed.workers[2].gpu));
+  rig.cameras[0].gpu = "2";
+  EXPECT_THROW(plan(rig, gpu_machine(2)), Error);
+}
+
+TEST(GpuPlan, MemoryIsTheFirstKindThatWorksBetweenTheTwo) {
+  Machine machine = gpu_machine(2);
+  RigConfig rig = rig_of(1);
+  rig.cameras[0].gpu = "1";
+  rig.cameras[0].decode_gpu = "0";
+  pair_of(machine, 0, 1).sharing[MemoryKind::cuda_vmm] = "no";
+  EXPECT_EQ(plan(rig, machine).cameras[0].memory, MemoryKind::cuda_legacy);
+  EXPECT_EQ(plan(rig, machine).cameras[0].decode_gpu, gpu_number(0));
+  pair_of(machine, 0, 1).sharing[MemoryKind::cuda_legacy] = "no peer access";
+  EXPECT_EQ(plan(rig, machine).cameras[0].memory, MemoryKind::host);
+  EXPECT_THAT(describe_sharing(plan(rig, machine), machine.devices),
+              ElementsAre("rings from GPU 0 to GPU 1 are host (host works; cuda_vmm does not: no; cuda_legacy does "
+                          "not: no peer access; cuda_fabric does not: not permitted)"));
+  rig.cameras[0].ipc_memory = MemoryKind::cuda_fabric;
+  rig.cameras[0].ready_signal = ReadySignal::timeline;
+  EXPECT_EQ(plan(rig, machine).cameras[0].memory, MemoryKind::cuda_fabric);
+  EXPECT_EQ(plan(rig, machine).cameras[0].ready, ReadySignal::timeline);
+}
+
+TEST(GpuPlan, DecodingStaysOnTheCpuWhereItIsToldToOrTheGpuCannot) {
+  Machine machine = gpu_machine(1);
+  RigConfig rig = rig_of(1);
+  rig.cameras[0].decode_gpu = "cpu";
+  EXPECT_FALSE(on_gpu(plan(rig, machine).cameras[0].decode_gpu));
+  EXPECT_EQ(plan(rig, machine).cameras[0].memory, MemoryKind::host);
+  rig.cameras[0].decode_gpu = "auto";
+  machine.devices.gpus[0].decoders[0].problem = "not on this GPU";
+  EXPECT_FALSE(on_gpu(plan(rig, machine).cameras[0].decode_gpu));
+  EXPECT_TRUE(on_gpu(plan(rig, machine).cameras[0].gpu));
+}
+
+TEST(GpuPlan, AHardwareEncoderMustWorkForTheCodec) {
+  Machine machine = gpu_machine(1);
+  machine.devices.gpus[0].encoders = {{"hevc_nvenc", "hevc", ""}};
+  EXPECT_FALSE(plan(rig_of(1), machine).cameras[0].hardware_encoder);
+  machine.devices.gpus[0].encoders.push_back({"h264_nvenc", "h264", ""});
+  EXPECT_TRUE(plan(rig_of(1), machine).cameras[0].hardware_encoder);
+}
+
+TEST(GpuPlan, AutoLeavesOutWhatCannotBeUsedNow) {
+  Machine machine = gpu_machine(2);
+  machine.devices.gpus[0].problem = "out of memory";
+  EXPECT_THAT(cameras_of(plan(rig_of(3), machine), gpu_number(1)), ElementsAre(0, 1, 2));
+  RigConfig rig = rig_of(1);
+  rig.cameras[0].gpu = "0";
+  EXPECT_EQ(plan(rig, machine).cameras[0].gpu, gpu_number(0));
+}
+
+TEST(GpuPlan, IsDescribedForPeople) {
+  const Machine machine = gpu_machine(1);
+  const RigConfig rig = rig_of(1);
+  EXPECT_EQ(describe(plan(rig, machine), rig, machine.devices),
+            "worker 0  GPU 0  cores 0-7  cameras: cam0\n"
+            "  cam0: decoded on GPU 0 into cuda_vmm (ipc_event); encoder: a CPU's; 8.0 cores to encode with\n"
+            "rings from GPU 0 to GPU 0 are cuda_vmm (host works; cuda_vmm works; cuda_legacy works; cuda_fabric does "
+            "not: not permitted)\n");
+}
+
+LoadedConfig loaded(const RigConfig& rig) {
+  LoadedConfig config;
+  config.rig = rig;
+  for (int i = 0; i < static_cast<int>(rig.cameras.size()); ++i) {
+    const ConfigPlace place{10 + i, 5, "cameras." + rig.cameras[static_cast<std::size_t>(i)].name, "'it'"};
+    config.gpu_places.push_back({place, place, place, place});
+  }
+  return config;
+}
+
+std::vector<std::string> mistakes(const RigConfig& rig, const Machine& machine) {
+  std::vector<std::string> lines;
+  for (const ConfigError& error : check_gpus(loaded(rig), machine)) lines.push_back(format(error, "rig.yaml"));
+  return lines;
+}
+
+TEST(CheckGpus, TellsWhichThereAre) {
+  RigConfig rig = rig_of(2);
+  EXPECT_THAT(mistakes(rig, gpu_machine(2)), IsEmpty());
+  EXPECT_THAT(mistakes(rig, cpu_machine({0})), IsEmpty());
+  rig.cameras[1].gpu = "2";
+  EXPECT_THAT(mistakes(rig, gpu_machine(2)),
+              ElementsAre("rig.yaml:11:5: cameras.cam1: expected one of this machine's GPUs: 0 (Test GPU, " +
+                          to_string(gpu_number(0)) + "), 1 (Test GPU, " + to_string(gpu_number(1)) + "), got 'it'"));
+  Machine machine = cpu_machine({0});
+  machine.devices.problem = "no NVIDIA driver";
+  EXPECT_THAT(mistakes(rig, machine),
+              ElementsAre("rig.yaml:11:5: cameras.cam1: there is no GPU here (no NVIDIA driver), got 'it'"));
+}
+
+TEST(CheckGpus, TellsWhyAForcedMemoryDoesNotWork) {
+  RigConfig rig = rig_of(1);
+  rig.cameras[0].ipc_memory = MemoryKind::cuda_fabric;
+  EXPECT_THAT(mistakes(rig, gpu_machine(1)),
+              ElementsAre("rig.yaml:10:5: cameras.cam0: cuda_fabric does not work from GPU 0 to GPU 0: not permitted"));
+  EXPECT_THAT(mistakes(rig, cpu_machine({0})), IsEmpty()) << "no GPU fills a ring";
+}
+
+TEST(CheckGpus, TellsWhyAGpusEncoderDoesNotWork) {
+  RigConfig rig = rig_of(1);
+  rig.cameras[0].encode.encoder = "h264_nvenc";
+  EXPECT_TRUE(names_gpus(loaded(rig)));
+  Machine machine = gpu_machine(1);
+  EXPECT_THAT(mistakes(rig, machine), ElementsAre("rig.yaml:10:5: cameras.cam0: h264_nvenc does not work on GPU 0: No "
+                                                  "capable devices found"));
+  machine.devices.gpus[0].encoders[0].problem.clear();
+  EXPECT_THAT(mistakes(rig, machine), IsEmpty());
+  machine = cpu_machine({0});
+  machine.devices.problem = "built without CUDA";
+  EXPECT_THAT(mistakes(rig, machine), ElementsAre("rig.yaml:10:5: cameras.cam0: h264_nvenc needs a GPU, and this camera "
+                                                  "is on the CPU (GPUs: built without CUDA)"));
+}
+
+TEST(CheckGpus, AsksForTheMachinesGpusOnlyWhereTheyMatter) {
+  RigConfig rig = rig_of(2);
+  EXPECT_TRUE(may_use_gpus(rig));
+  EXPECT_FALSE(names_gpus(loaded(rig)));
+  for (CameraConfig& camera : rig.cameras) camera.gpu = "cpu";
+  EXPECT_FALSE(may_use_gpus(rig));
+  rig.cameras[0].gpu = "0";
+  EXPECT_TRUE(names_gpus(loaded(rig)));
+}
+
+TEST(PlacementJson, ComesBackEqual) {
+  Placement placement;
+  placement.decode_gpu = gpu_number(1);
+  placement.decode_cpus = {1, 2};
+  placement.memory = MemoryKind::cuda_legacy;
+  placement.ready = ReadySignal::timeline;
+  placement.gpu = gpu_number(0);
+  placement.hardware_encoder = true;
+  placement.encode_cores = 2.5;
+  const Placement back = placement_from_json(nlohmann::json::parse(to_json(placement).dump()));
+  EXPECT_EQ(to_json(back), to_json(placement));
+  EXPECT_EQ(back.decode_gpu, placement.decode_gpu);
+  EXPECT_EQ(back.ready, placement.ready);
+}
+
+TEST(DevicesJson, ComesBackEqual) {
+  Machine machine = gpu_machine(2);
+  machine.devices.gpus[1].problem = "out of memory";
+  const Devices back = devices_from_json(nlohmann::json::parse(to_json(machine.devices).dump()));
+  EXPECT_EQ(to_json(back), to_json(machine.devices));
+  EXPECT_EQ(back.pairs[1].sharing, machine.devices.pairs[1].sharing);
+}
+
+TEST(Devices, AreDescribedForPeople) {
+  const std::string text = describe_devices(gpu_machine(2).devices);
+  for (const char* part : {"GPU 1: Test GPU", "NUMA node 1, near CPUs 8-15", "decoder h264       up to 4096x4096",
+                           "h264_nvenc: does not work: No capable devices found", "From GPU 0 to GPU 1: link",
+                           "ring memory cuda_fabric: does not work: not permitted"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+TEST(CpuList, IsReadAndWrittenAsTheKernelDoes) {
+  EXPECT_THAT(parse_cpu_list("0-2,8,10-11"), ElementsAre(0, 1, 2, 8, 10, 11));
+  EXPECT_EQ(to_cpu_list({0, 1, 2, 8, 10, 11}), "0-2,8,10-11");
+  for (const char* wrong : {"", "x", "1-", "-1", "1,,2", "1 2", "99999999999", "0-99999"}) {
+    EXPECT_THAT(parse_cpu_list(wrong), IsEmpty()) << wrong;
+  }
+}
+
+TEST(ChildEnvironment, ReplacesWhatItIsGivenAndKeepsTheRest) {
+  ::setenv("CUDA_VISIBLE_DEVICES", "7", 1);
+  const auto environment = environment_with({see_gpus({gpu_number(0), gpu_number(1)})});
+  const std::string both = to_string(gpu_number(0)) + "," + to_string(gpu_number(1));
+  EXPECT_THAT(environment, Contains("CUDA_VISIBLE_DEVICES=" + both));
+  EXPECT_THAT(environment, testing::Not(Contains("CUDA_VISIBLE_DEVICES=7")));
+  EXPECT_THAT(environment, Contains(testing::StartsWith("PATH=")));
+  EXPECT_EQ(see_gpus({}), "CUDA_VISIBLE_DEVICES=");
+  EXPECT_THAT(mps_variables(Mps::use), IsEmpty());
+  EXPECT_THAT(mps_variables(Mps::off), SizeIs(1));
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
+}  // namespace
+}  // namespace campipe
