@@ -99,6 +99,7 @@ std::optional<CameraStage::Ring> CameraStage::next_ring() {
 }
 
 void CameraStage::drain(const Ring& ring) {
+  get_ready(ring);
   RingInUse use{FrameRingReader(ring.memory, ring.reader), FrameRingObserver(ring.memory)};
   use.reader.attach(start_.config.drop_policy == DropPolicy::block, static_cast<unsigned>(start_.config.queue_size));
   for (;;) {
@@ -110,6 +111,22 @@ void CameraStage::drain(const Ring& ring) {
     } else if (next != FrameRingReader::Next::timeout || abandoned_) {
       return;
     }
+  }
+}
+
+// Kernels, pools and encoders take tenths of a second to make, more where many cameras start at once: too long for the
+// first frames to wait in the queue. A source begins when its reader is attached.
+void CameraStage::get_ready(const Ring& ring) {
+  const FrameFormat& expected = ring.memory->expected();
+  if (failed_ || expected.width == 0) return;
+  try {
+    prepare(expected, ring.frame_rate);
+  } catch (const GpuError& error) {
+    if (error.kind == GpuError::Kind::broken) return fail(error);
+    wait_for_room(error.what());
+  } catch (const std::exception& error) {
+    // Tried again for the first picture, which may be another than was expected; then it counts.
+    spdlog::debug("{}: not ready for what is expected: {}", start_.config.name, error.what());
   }
 }
 
@@ -206,6 +223,7 @@ void CameraStage::flush_encoder() {
 
 void CameraStage::push(const PacketView& packet) {
   const std::int64_t encode_cost = now_ns() - encode_begin_;
+  scope_->beat();  // a flush hands out hundreds of pictures, and may take long over each
   --inside_;
   need_key_ = need_key_ && !packet.key;
   if (need_key_) return count(DropCause::publisher_slow);

@@ -73,6 +73,7 @@ class CameraStage {
   void drain(const Ring& ring);
   void process(RingInUse& ring, FrameRingReader::Lease& lease, double frame_rate);
   std::optional<FrameRef> filter(RingInUse& ring, FrameRingReader::Lease& lease, double frame_rate);
+  void get_ready(const Ring& ring);
   void prepare(const FrameFormat& format, double frame_rate);
   void make_encoder(const FrameFormat& format, double frame_rate);
   void encode(const FrameRef& picture, const FrameTimes& times, std::uint64_t number);

@@ -152,7 +152,8 @@ int Child::run(const Role& role) {
     if (role.on_tick()) return 0;
   }
   spdlog::warn("left before everything was finished: the time to end was over");
-  return 1;
+  // Without waiting for threads that do not end: nobody is left who would end this process.
+  _exit(1);
 }
 
 }  // namespace campipe

@@ -74,8 +74,10 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments, int log_fd
   pidfd_.reset(::pidfd_open(pid_, 0));
   channel_ = Channel(std::move(ours));
   if (!pidfd_) {
+    const int reason = errno;
     kill();
-    throw system_error("cannot watch campipe " + arguments.front(), errno);
+    ::waitpid(pid_, nullptr, 0);
+    throw system_error("cannot watch campipe " + arguments.front(), reason);
   }
 }
 

@@ -104,23 +104,13 @@ void Ingest::produce() {
   });
   open_decoder();
   open_ring();
-  if (!wait_for_start()) return;
-  if (start_.resume) {
-    if (start_.config.source.loop) {
-      loop_offset_ = *start_.resume + smallest_step;  // a loop has no place to go back to: it begins again
-      last_pts_ = *start_.resume;
-      skip_through_.reset();
-    } else {
-      source_->seek(*start_.resume);
-    }
-  }
+  go_back_to_resume();
   AvPacket packet = make_av_packet();
+  if (on_hardware_) prime(*packet);
+  if (!wait_for_start()) return;
   while (stop_at_.load() == 0) {
     scope_->beat();
-    const ReadResult result = source_->read(*packet);
-    if (result == ReadResult::interrupted || (result == ReadResult::end && at_end())) break;
-    if (result == ReadResult::end) continue;
-    packet->pos = packets_read_++;  // by which its picture is known
+    if (packet->data == nullptr && !read(*packet)) break;
     pace(*packet);
     if (ring_->exhausted() && (packet->flags & AV_PKT_FLAG_KEY) != 0) renew_ring();
     const bool alive = decode(packet.get());
@@ -129,6 +119,44 @@ void Ingest::produce() {
   }
   decode(nullptr);
   if (published_ == 0 && stop_at_.load() == 0 && !start_.resume) throw Error("no picture could be decoded");
+}
+
+void Ingest::go_back_to_resume() {
+  if (!start_.resume) return;
+  if (start_.config.source.loop) {
+    loop_offset_ = *start_.resume + smallest_step;  // a loop has no place to go back to: it begins again
+    last_pts_ = *start_.resume;
+    skip_through_.reset();
+  } else {
+    source_->seek(*start_.resume);
+  }
+}
+
+// False: no packet will come.
+bool Ingest::read(AVPacket& packet) {
+  while (stop_at_.load() == 0) {
+    scope_->beat();
+    const ReadResult result = source_->read(packet);
+    if (result == ReadResult::interrupted || (result == ReadResult::end && at_end())) return false;
+    if (result == ReadResult::end) continue;
+    packet.pos = packets_read_++;  // by which its picture is known
+    return true;
+  }
+  return false;
+}
+
+// The hardware's decoder is made for the first packet, which takes tenths of a second, more where many cameras start at
+// once: too long for a source whose clock runs already. The packet stays, to be handed on when its time has come.
+void Ingest::prime(AVPacket& packet) {
+  if (!read(packet)) return;
+  window_.add(packet);
+  const auto refusal = refusal_of([&] { decoder_->send(&packet, utc_now_ns()); });
+  primed_ = !refusal;
+  if (primed_) return;
+  leave_gpu(*refusal);
+  window_ = {};
+  retire_ring();
+  open_ring();
 }
 
 void Ingest::pin_to_cores() const {
@@ -180,6 +208,7 @@ void Ingest::make_ring() {
     spec.ready = start_.placement.ready;
     spec.device = start_.placement.decode_gpu;
   }
+  spec.expected = needs.expected;
   ring_ = std::make_shared<FrameRingWriter>(FrameRingMemory::create(spec));
   decoder_->write_to(ring_);
   const SourceStream& stream = source_->stream();
@@ -257,7 +286,7 @@ void Ingest::pace(const AVPacket& packet) {
 bool Ingest::decode(const AVPacket* packet) {
   failpoint("ingest.packet", start_.config.name);
   if (!on_hardware_) return feed(packet);
-  if (packet != nullptr) window_.add(*packet);
+  if (packet != nullptr && !primed_) window_.add(*packet);
   bool alive = false;
   const auto refusal = refusal_of([&] { alive = feed(packet); });
   if (!refusal) return alive;
@@ -269,7 +298,7 @@ bool Ingest::feed(const AVPacket* packet) {
   await_key_ = false;
   const ProfileRange range(packet_range_, start_.base + published_ + 1);
   std::int64_t begin = now_ns();
-  if (!decoder_->send(packet, arrival_utc_)) {
+  if (!std::exchange(primed_, false) && !decoder_->send(packet, arrival_utc_)) {
     spdlog::debug("{}: a packet could not be decoded", start_.config.name);
   }
   for (;;) {

@@ -70,6 +70,9 @@ class Ingest {
   void retire_ring();
   void renew_ring();
   void empty_decoder();
+  void go_back_to_resume();
+  bool read(AVPacket& packet);
+  void prime(AVPacket& packet);
   bool wait_for_start();
   void pace(const AVPacket& packet);
   [[nodiscard]] std::chrono::nanoseconds stagger() const;
@@ -102,6 +105,7 @@ class Ingest {
   ReplayWindow window_;       // used only then
   std::multiset<std::int64_t> seen_before_;  // pictures that will come again out of the decoder that took over
   std::int64_t packets_read_ = 0;
+  bool primed_ = false;  // the decoder has the first packet already
   bool await_key_ = false;    // what comes before the next key frame cannot be decoded
   std::shared_ptr<FrameRingWriter> ring_;
   std::mutex retired_mutex_;

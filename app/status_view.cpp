@@ -1,11 +1,13 @@
 #include "app/status_view.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <climits>
+#include <string_view>
 
 #include "core/log.h"
 
@@ -33,9 +35,23 @@ std::string drops_of(const CameraStatus& camera) {
   return fmt::format("{} {}", camera.dropped, camera.main_cause);
 }
 
-void put(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fflush(stderr);
+// A reader that stands still (a pager, a log daemon) must not stop the supervisor: what cannot be written soon is left
+// out. A pipe that can be written to takes PIPE_BUF bytes without waiting.
+void put(std::string text) {
+  constexpr int patience_ms = 20;
+  static bool left_out = false;
+  if (left_out) text.insert(0, "(some lines were left out: nobody read them)\n");
+  left_out = false;
+  for (std::string_view rest = text; !rest.empty();) {
+    pollfd out{STDERR_FILENO, POLLOUT, 0};
+    const bool ready = ::poll(&out, 1, patience_ms) == 1 && (out.revents & POLLOUT) != 0;
+    const ssize_t written = ready ? ::write(STDERR_FILENO, rest.data(), std::min<std::size_t>(rest.size(), PIPE_BUF)) : -1;
+    if (written < 0) {
+      left_out = true;
+      return;
+    }
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ void Supervisor::on_signal() {
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
     if (phase_ == Phase::running) {
       drain("stopped");
-    } else {
+    } else if (info.ssi_signo != SIGHUP) {  // a terminal that closes sends it again when its shell ends
       spdlog::warn("stopped at once: files are whole up to their last fragment");
       ending_ = "stopped at once";
       kill_all();
@@ -139,7 +139,11 @@ void Supervisor::tick() {
     spdlog::warn("not everything was handed over in time: files are closed as they are");
     send(publisher(), "close_files", nlohmann::json::object());
   }
-  if (phase_ == Phase::draining && now - *drain_began_ > kill_after) return kill_all();
+  if (phase_ == Phase::draining && now - *drain_began_ > kill_after) {
+    spdlog::error("not everything could be handed over in time: what is left is given up");
+    gave_up_ = true;
+    return kill_all();
+  }
   const bool all_done = std::all_of(cameras_.begin(), cameras_.end(), [](const auto& c) { return c.publisher_done; });
   if (all_done && phase_ != Phase::leaving) begin_leaving();
   if (phase_ == Phase::leaving) end_leaving();
@@ -170,7 +174,8 @@ void Supervisor::end_leaving() {
   const auto since = Clock::now() - *leave_began_;
   const Barrier barrier = page_.barrier();
   if (barrier.over(1) || since > leave_deadline / 2) send(master(), "leave", nlohmann::json::object());
-  if (since > leave_deadline) {
+  if (since > leave_deadline && !told_late_) {
+    told_late_ = true;
     spdlog::warn("some processes did not leave in time (missing at the barrier: {:#x})", barrier.wait(1, Clock::now()));
     kill_all();
   }
@@ -192,7 +197,7 @@ void Supervisor::kill_all() {
 void Supervisor::settle_the_rest() {
   const bool master_died = master().restarts > 0;
   for (CameraState& camera : cameras_) {
-    const bool forced = ending_ == "stopped at once";
+    const bool forced = gave_up_ || ending_ == "stopped at once";
     const auto cause = forced ? DropCause::stopped : master_died ? DropCause::master_lost : DropCause::worker_lost;
     settle(camera, page_.camera(camera.index), cause);
     if (camera.state == CameraState::State::running || camera.state == CameraState::State::starting) {
@@ -209,7 +214,7 @@ int Supervisor::exit_status() const {
   const bool failed = std::any_of(cameras_.begin(), cameras_.end(), [](const CameraState& c) {
     return c.state == CameraState::State::failed || c.record_failed;
   });
-  return failed ? 3 : 0;
+  return failed || gave_up_ ? 3 : 0;
 }
 
 }  // namespace campipe

@@ -123,6 +123,8 @@ class Supervisor {
   std::optional<Clock::time_point> drain_began_;
   std::optional<Clock::time_point> leave_began_;
   bool files_closed_ = false;
+  bool gave_up_ = false;    // the time to drain was over before everything had been handed over
+  bool told_late_ = false;  // that processes do not leave
   double max_memory_mib_ = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include "app/child_environment.h"
 #include "app/supervisor.h"
+#include "core/error.h"
 #include "core/gpu.h"
 #include "core/log.h"
 
@@ -96,7 +97,15 @@ void Supervisor::start(Member& member) {
   if (member.kind == Kind::worker) arguments = {"worker", std::to_string(member.worker)};
   std::vector<std::string> variables = mps_variables(mps_);
   variables.push_back(see_gpus(member.sees));
-  member.child = std::make_unique<ChildProcess>(arguments, log_write_.get(), variables);
+  try {
+    member.child = std::make_unique<ChildProcess>(arguments, log_write_.get(), variables);
+  } catch (const Error& error) {
+    // A machine out of processes, memory or descriptors may have some again soon; the others run on meanwhile.
+    const auto now = Clock::now();
+    member.start_at = std::max(member.policy.on_death(now, now), now + milliseconds(250));
+    spdlog::error("{}; tried again", error.what());
+    return;
+  }
   introduce(member);
 }
 

@@ -68,6 +68,7 @@ struct FrameRingSpec {
   MemoryKind memory = MemoryKind::host;
   Device device{};  // the GPU that the pixels lie on; for host memory that a GPU fills, this GPU
   ReadySignal ready = ReadySignal::immediate;  // for fills by a GPU; see FrameRingWriter::filled()
+  FrameFormat expected{};                      // what its pictures will be, as far as is known; see expected()
   // From here on the ring is exhausted(): well before the 30 bits wrap, so that its writer can wait for a key frame.
   std::uint32_t last_sequence = (1U << 30) - (1U << 20);
 };
@@ -92,6 +93,9 @@ class FrameRingMemory {
   [[nodiscard]] int control_fd() const { return control_fd_.get(); }
   [[nodiscard]] int pixel_fd() const { return pixel_fd_.get(); }  // -1: none is needed
   [[nodiscard]] MemoryKind kind() const;
+  // What pictures to make ready for, before the first one comes; of no size where that is not known. Each picture says
+  // itself what it is.
+  [[nodiscard]] const FrameFormat& expected() const;
   // Null where no GPU uses the ring.
   [[nodiscard]] ReadySignals* signals() const { return signals_.get(); }
 

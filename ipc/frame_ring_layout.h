@@ -15,7 +15,7 @@
 namespace campipe::ring {
 
 inline constexpr std::uint32_t magic = 0x676e6972;  // "ring"
-inline constexpr std::uint32_t layout_version = 2;
+inline constexpr std::uint32_t layout_version = 3;
 // More than the slots, so that the entry of a frame that waits in a slot is never overwritten.
 inline constexpr unsigned index_size = 2 * max_ring_slots;
 
@@ -66,6 +66,7 @@ struct Header {
   ReadySignal ready;    // of fills by a GPU
   Device device;        // see FrameRingSpec
   GpuHandle gpu_pixels;  // where the memory kind has one
+  FrameFormat expected;
   std::uint64_t slot_bytes;
   std::uint64_t epoch;
   std::uint64_t base;           // frames published in the camera's earlier epochs

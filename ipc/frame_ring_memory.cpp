@@ -30,6 +30,7 @@ std::shared_ptr<FrameRingMemory> FrameRingMemory::create(const FrameRingSpec& sp
   header->memory = spec.memory;
   header->ready = on_gpu(spec.device) ? spec.ready : ReadySignal::immediate;
   header->device = spec.device;
+  header->expected = spec.expected;
   header->slot_bytes = spec.slot_bytes;
   header->epoch = spec.epoch;
   header->base = spec.base;
@@ -106,6 +107,8 @@ void FrameRingMemory::open_gpu_part(const Device& gpu) {
     throw Error("this campipe was built without CUDA and cannot read a frame ring with " + to_string(gpu));
   }
 }
+
+const FrameFormat& FrameRingMemory::expected() const { return header_->expected; }
 
 MemoryKind FrameRingMemory::kind() const { return header_->memory; }
 

@@ -60,6 +60,7 @@ class AvcodecDecoder final : public Decoder {
     context_->get_buffer2 = get_buffer;
     use_own_threads_safely();
     av_check(avcodec_open2(context_.get(), codec, nullptr), "cannot open the decoder " + stream.decoder);
+    expected_ = expected_format(*stream.codec, PixelFormat::i420);
     slot_bytes_ = bytes_of_slot();
   }
   ~AvcodecDecoder() override {
@@ -69,7 +70,7 @@ class AvcodecDecoder final : public Decoder {
 
   SlotNeeds needs() const override {
     const auto threads = static_cast<unsigned>(std::max(context_->thread_count, 1));
-    return {slot_bytes_, reference_pictures(context_->codec_id) + threads + 1};
+    return {slot_bytes_, reference_pictures(context_->codec_id) + threads + 1, false, expected_};
   }
 
   void write_to(std::shared_ptr<FrameRingWriter> ring) override {
@@ -223,6 +224,7 @@ class AvcodecDecoder final : public Decoder {
 
   AvCodecContext context_;
   AvFrame frame_;
+  FrameFormat expected_;
   bool draining_ = false;
   int width_ = 0;
   int height_ = 0;

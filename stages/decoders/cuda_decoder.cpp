@@ -115,7 +115,8 @@ AvBuffer make_hardware_device(GpuStream stream) {
 class CudaDecoder final : public Decoder {
  public:
   CudaDecoder(const SourceStream& stream, const Device& gpu)
-      : gpu_(gpu), name_(name_of(stream)), width_(stream.codec->width), height_(stream.codec->height) {
+      : gpu_(gpu), name_(name_of(stream)), width_(stream.codec->width), height_(stream.codec->height),
+        expected_(expected_format(*stream.codec, PixelFormat::nv12)) {
     const AVCodec* codec = find_hardware_codec(stream.codec->codec_id);
     if (codec == nullptr) throw HardwareRefused("no hardware decoder for " + stream.decoder);
     const auto format = static_cast<AVPixelFormat>(stream.codec->format);
@@ -138,7 +139,7 @@ class CudaDecoder final : public Decoder {
 
   // One slot, for the picture that receive() found: the copy frees the decoder's surface at once. A slot whose fill has
   // not completed costs no other, see claim().
-  SlotNeeds needs() const override { return {layout_.bytes, 1, true}; }
+  SlotNeeds needs() const override { return {layout_.bytes, 1, true, expected_}; }
 
   void write_to(std::shared_ptr<FrameRingWriter> ring) override {
     finish_fills();
@@ -313,6 +314,7 @@ class CudaDecoder final : public Decoder {
   std::string name_;
   int width_;
   int height_;
+  FrameFormat expected_;
   SlotLayout layout_;
   CudaStream cuda_stream_;  // before what works on it
   AvBuffer device_;

@@ -16,7 +16,7 @@ class PatternDecoder final : public Decoder {
         painter_(format_) {}
   ~PatternDecoder() override { let_go(); }
 
-  SlotNeeds needs() const override { return {layout_.bytes, 1}; }
+  SlotNeeds needs() const override { return {layout_.bytes, 1, false, format_}; }
 
   void write_to(std::shared_ptr<FrameRingWriter> ring) override {
     let_go();

@@ -9,5 +9,7 @@ namespace campipe {
 // `coded`: the frame's own pixel format, or of a frame on a GPU the one that it would have on the CPU. `pixels`: as the
 // picture will lie in the ring.
 FrameFormat format_of(const AVFrame& frame, AVPixelFormat coded, PixelFormat pixels);
+// The same, as far as it is known before the first picture.
+FrameFormat expected_format(const AVCodecParameters& stream, PixelFormat pixels);
 
 }  // namespace campipe

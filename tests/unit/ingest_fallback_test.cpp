@@ -236,7 +236,8 @@ TEST_F(IngestFallback, GoesOnInALaterRoundOfALoop) {
   camera.config().source.loop = true;
   const auto seen = camera.run(200);
   ASSERT_GE(seen.size(), 200U);
-  for (std::size_t i = 0; i < seen.size(); ++i) ASSERT_EQ(seen[i], i % 60) << i;
+  // Behind them, a B-frame may be missing whose packet was not read any more.
+  for (std::size_t i = 0; i < 200; ++i) ASSERT_EQ(seen[i], i % 60) << i;
 }
 
 TEST_F(IngestFallback, WaitsForAKeyFrameWhenTheLastIsTooFarBack) {
