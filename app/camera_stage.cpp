@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr auto slice = milliseconds(100);                      // how long a wait may last before the thread beats again
-constexpr auto room_interval = std::chrono::seconds(1);         // between two looks whether the GPU has room
+constexpr auto room_interval = std::chrono::seconds(1);        // between two looks whether the GPU has room
 constexpr auto publisher_deadline = std::chrono::seconds(30);  // for a publisher that was restarted, or a slow disk
 
 // Room for a few groups of pictures, since the publisher gives packets back only when they are in the file.

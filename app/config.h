@@ -29,9 +29,9 @@ struct RecordConfig {
 struct CameraConfig {
   std::string name;
   SourceConfig source;
-  std::string gpu = "auto";                 // auto, cpu, or a GPU's index or UUID
-  std::optional<MemoryKind> ipc_memory;     // of a ring that a GPU fills; none: auto
-  std::optional<ReadySignal> ready_signal;  // likewise
+  std::string gpu = "auto";                    // auto, cpu, or a GPU's index or UUID
+  std::optional<MemoryKind> ipc_memory;        // of a ring that a GPU fills; none: auto
+  std::optional<ReadySignal> ready_signal;     // likewise
   DropPolicy drop_policy = DropPolicy::block;  // `auto` is resolved when loading: every source of today is a file
   int queue_size = 8;                          // pictures that may wait for the worker
   int decode_threads = 1;

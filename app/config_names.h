@@ -27,10 +27,10 @@ template <>
 inline constexpr std::array choices<DropPolicy>{Choice<DropPolicy>{"drop", DropPolicy::drop},
                                                 Choice<DropPolicy>{"block", DropPolicy::block}};
 template <>
-inline constexpr std::array choices<MemoryKind>{
-    Choice<MemoryKind>{"host", MemoryKind::host}, Choice<MemoryKind>{"cuda_vmm", MemoryKind::cuda_vmm},
-    Choice<MemoryKind>{"cuda_legacy", MemoryKind::cuda_legacy},
-    Choice<MemoryKind>{"cuda_fabric", MemoryKind::cuda_fabric}};
+inline constexpr std::array choices<MemoryKind>{Choice<MemoryKind>{"host", MemoryKind::host},
+                                                Choice<MemoryKind>{"cuda_vmm", MemoryKind::cuda_vmm},
+                                                Choice<MemoryKind>{"cuda_legacy", MemoryKind::cuda_legacy},
+                                                Choice<MemoryKind>{"cuda_fabric", MemoryKind::cuda_fabric}};
 template <>
 inline constexpr std::array choices<ReadySignal>{Choice<ReadySignal>{"ipc_event", ReadySignal::ipc_event},
                                                  Choice<ReadySignal>{"timeline", ReadySignal::timeline}};

@@ -24,7 +24,7 @@ struct HardwareDecoder {
   std::string problem;  // why not; empty: it works
 };
 struct HardwareEncoder {
-  std::string name;     // as FFmpeg calls it, e.g. h264_nvenc
+  std::string name;  // as FFmpeg calls it, e.g. h264_nvenc
   std::string codec;
   std::string problem;  // FFmpeg's reason why it does not open; empty: it works
 };

@@ -69,8 +69,8 @@ std::string describe_cpu() {
 std::string describe(const Gpu& gpu) {
   std::string text = fmt::format("GPU {}: {}, {} MiB\n", gpu.index, gpu.name, gpu.memory_mib);
   text += fmt::format("  {}, PCI {}\n", to_string(gpu.device), gpu.pci);
-  text += fmt::format("  NUMA node {}, near CPUs {}\n",
-                      gpu.numa_node < 0 ? "unknown" : std::to_string(gpu.numa_node), to_cpu_list(gpu.cpus));
+  text += fmt::format("  NUMA node {}, near CPUs {}\n", gpu.numa_node < 0 ? "unknown" : std::to_string(gpu.numa_node),
+                      to_cpu_list(gpu.cpus));
   text += fmt::format("  {} copy engines, unified addressing: {}\n", gpu.copy_engines,
                       gpu.unified_addressing ? "yes" : "no");
   if (!gpu.problem.empty()) text += fmt::format("  cannot be used now: {}\n", gpu.problem);
@@ -89,8 +89,8 @@ std::string describe(const GpuPair& pair, const Devices& devices) {
     const Gpu* gpu = find_gpu(devices, device);
     return gpu != nullptr ? std::to_string(gpu->index) : to_string(device);
   };
-  std::string text = fmt::format("From GPU {} to GPU {}: {}, peer access: {}\n", index_of(pair.from),
-                                 index_of(pair.to), pair.link, pair.peer_access ? "yes" : "no");
+  std::string text = fmt::format("From GPU {} to GPU {}: {}, peer access: {}\n", index_of(pair.from), index_of(pair.to),
+                                 pair.link, pair.peer_access ? "yes" : "no");
   for (const auto& choice : choices<MemoryKind>) {
     const auto tried = pair.sharing.find(choice.value);
     const std::string result = tried == pair.sharing.end() ? "was not tried" : works(tried->second);

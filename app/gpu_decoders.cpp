@@ -29,8 +29,7 @@ class Cuvid {
     HardwareDecoder decoder;
     decoder.codec = codec.name;
     if (!loaded_) {
-      decoder.problem =
-          "libnvcuvid.so.1 cannot be used (a container gets it with the driver capability 'video')";
+      decoder.problem = "libnvcuvid.so.1 cannot be used (a container gets it with the driver capability 'video')";
       return decoder;
     }
     CUVIDDECODECAPS capabilities{};

@@ -70,12 +70,11 @@ struct GpuLinks::Library {
 
   bool open() {
     handle = ::dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL);
-    const bool all = handle != nullptr && load(init, "nvmlInit_v2") && load(shutdown, "nvmlShutdown") &&
-                     load(by_pci, "nvmlDeviceGetHandleByPciBusId_v2") && load(index, "nvmlDeviceGetIndex") &&
-                     load(link_state, "nvmlDeviceGetNvLinkState") &&
-                     load(link_remote, "nvmlDeviceGetNvLinkRemotePciInfo_v2") &&
-                     load(p2p_status, "nvmlDeviceGetP2PStatus") &&
-                     load(common_ancestor, "nvmlDeviceGetTopologyCommonAncestor");
+    const bool all =
+        handle != nullptr && load(init, "nvmlInit_v2") && load(shutdown, "nvmlShutdown") &&
+        load(by_pci, "nvmlDeviceGetHandleByPciBusId_v2") && load(index, "nvmlDeviceGetIndex") &&
+        load(link_state, "nvmlDeviceGetNvLinkState") && load(link_remote, "nvmlDeviceGetNvLinkRemotePciInfo_v2") &&
+        load(p2p_status, "nvmlDeviceGetP2PStatus") && load(common_ancestor, "nvmlDeviceGetTopologyCommonAncestor");
     return all && init() == nvml_success;
   }
 

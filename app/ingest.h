@@ -101,12 +101,12 @@ class Ingest {
   Events events_;
   std::unique_ptr<Source> source_;
   std::unique_ptr<Decoder> decoder_;
-  bool on_hardware_ = false;  // decoder_ is a GPU's
-  ReplayWindow window_;       // used only then
+  bool on_hardware_ = false;                 // decoder_ is a GPU's
+  ReplayWindow window_;                      // used only then
   std::multiset<std::int64_t> seen_before_;  // pictures that will come again out of the decoder that took over
   std::int64_t packets_read_ = 0;
-  bool primed_ = false;  // the decoder has the first packet already
-  bool await_key_ = false;    // what comes before the next key frame cannot be decoded
+  bool primed_ = false;     // the decoder has the first packet already
+  bool await_key_ = false;  // what comes before the next key frame cannot be decoded
   std::shared_ptr<FrameRingWriter> ring_;
   std::mutex retired_mutex_;
   std::vector<RetiredRing> retired_;

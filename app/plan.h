@@ -1,4 +1,5 @@
-// Placement: which worker runs which cameras, on which GPU and which cores. A pure function of configuration and machine.
+// Placement: which worker runs which cameras, on which GPU and which cores. A pure function of configuration and
+// machine.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -26,13 +27,13 @@ struct WorkerPlan {
 
 // Where one camera's work is done, for the processes that do it.
 struct Placement {
-  Device decode_gpu;                            // the CPU: libavcodec's own decoders
-  std::vector<unsigned> decode_cpus;            // for its ingest thread; empty: not pinned
-  MemoryKind memory = MemoryKind::host;         // of a ring that a GPU fills; others are of host memory
-  ReadySignal ready = ReadySignal::immediate;   // likewise
-  Device gpu;                                   // its worker's
-  bool hardware_encoder = false;                // that GPU has an encoder of the camera's codec
-  double encode_cores = 1;                      // its share of the worker's cores, for `encode.threads: auto`
+  Device decode_gpu;                           // the CPU: libavcodec's own decoders
+  std::vector<unsigned> decode_cpus;           // for its ingest thread; empty: not pinned
+  MemoryKind memory = MemoryKind::host;        // of a ring that a GPU fills; others are of host memory
+  ReadySignal ready = ReadySignal::immediate;  // likewise
+  Device gpu;                                  // its worker's
+  bool hardware_encoder = false;               // that GPU has an encoder of the camera's codec
+  double encode_cores = 1;                     // its share of the worker's cores, for `encode.threads: auto`
 };
 nlohmann::json to_json(const Placement& placement);
 Placement placement_from_json(const nlohmann::json& json);

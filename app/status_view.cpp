@@ -45,7 +45,8 @@ void put(std::string text) {
   for (std::string_view rest = text; !rest.empty();) {
     pollfd out{STDERR_FILENO, POLLOUT, 0};
     const bool ready = ::poll(&out, 1, patience_ms) == 1 && (out.revents & POLLOUT) != 0;
-    const ssize_t written = ready ? ::write(STDERR_FILENO, rest.data(), std::min<std::size_t>(rest.size(), PIPE_BUF)) : -1;
+    const ssize_t written =
+        ready ? ::write(STDERR_FILENO, rest.data(), std::min<std::size_t>(rest.size(), PIPE_BUF)) : -1;
     if (written < 0) {
       left_out = true;
       return;
@@ -69,10 +70,9 @@ std::vector<std::string> format_table(const std::vector<CameraStatus>& cameras, 
   std::vector<std::string> lines;
   lines.push_back(row("camera", "state", "fps in", "fps out", "p50 ms", "p95 ms", "worker", "gpu", "drops"));
   for (const CameraStatus& c : cameras) {
-    std::string line =
-        row(c.name, c.state, fmt::format("{:.1f}", c.fps_in), fmt::format("{:.1f}", c.fps_out),
-            fmt::format("{:.1f}", c.p50_ms), fmt::format("{:.1f}", c.p95_ms), fmt::format("{}", c.worker), c.gpu,
-            drops_of(c));
+    std::string line = row(c.name, c.state, fmt::format("{:.1f}", c.fps_in), fmt::format("{:.1f}", c.fps_out),
+                           fmt::format("{:.1f}", c.p50_ms), fmt::format("{:.1f}", c.p95_ms),
+                           fmt::format("{}", c.worker), c.gpu, drops_of(c));
     if (!c.note.empty()) line += "  " + c.note;
     lines.push_back(std::move(line));
   }

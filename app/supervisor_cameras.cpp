@@ -105,8 +105,7 @@ void Supervisor::handle(Member& member, Message& message) {
 void Supervisor::on_frame_ring(CameraState& camera, Message& message) {
   if (message.fds.empty() || message.fds.size() > 2) throw Error("a frame ring without its descriptors");
   UniqueFd pixels = message.fds.size() == 2 ? std::move(message.fds[1]) : UniqueFd();
-  auto memory =
-      FrameRingMemory::open(std::move(message.fds[0]), std::move(pixels), FrameRingMemory::Role::observer);
+  auto memory = FrameRingMemory::open(std::move(message.fds[0]), std::move(pixels), FrameRingMemory::Role::observer);
   const nlohmann::json& body = message.body;
   camera.frame_epoch = body.at("epoch");
   camera.decoder = body.at("decoder");

@@ -126,8 +126,8 @@ class Worker {
     if (ring.try_again && Clock::now() < *ring.try_again) return false;
     try {
       auto pixels = ring.pixels ? duplicate(ring.pixels.get()) : UniqueFd();
-      auto memory = FrameRingMemory::open(duplicate(ring.control.get()), std::move(pixels),
-                                          FrameRingMemory::Role::reader, gpu_);
+      auto memory =
+          FrameRingMemory::open(duplicate(ring.control.get()), std::move(pixels), FrameRingMemory::Role::reader, gpu_);
       cameras_.at(ring.camera)->add({std::move(memory), ring.reader, ring.frame_rate});
       return true;
     } catch (const GpuError& error) {

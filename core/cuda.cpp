@@ -147,7 +147,8 @@ PinnedBytes allocate_pinned(std::size_t bytes) {
 }
 
 PinnedRegistration::PinnedRegistration(std::span<std::uint8_t> bytes, bool read_only) {
-  const unsigned flags = cudaHostRegisterPortable | cudaHostRegisterMapped | (read_only ? cudaHostRegisterReadOnly : 0U);
+  const unsigned flags =
+      cudaHostRegisterPortable | cudaHostRegisterMapped | (read_only ? cudaHostRegisterReadOnly : 0U);
   cuda_check(cudaHostRegister(bytes.data(), bytes.size(), flags), "cannot page-lock shared memory");
   data_ = bytes.data();
 }

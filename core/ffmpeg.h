@@ -30,7 +30,7 @@ using AvPacket = std::unique_ptr<AVPacket, AvDeleter>;
 using AvCodecContext = std::unique_ptr<AVCodecContext, AvDeleter>;
 using AvCodecParameters = std::unique_ptr<AVCodecParameters, AvDeleter>;
 using AvInput = std::unique_ptr<AVFormatContext, AvDeleter>;  // an opened input
-using AvBuffer = std::unique_ptr<AVBufferRef, AvDeleter>;  // one reference
+using AvBuffer = std::unique_ptr<AVBufferRef, AvDeleter>;     // one reference
 using Scaler = std::unique_ptr<SwsContext, AvDeleter>;
 
 AvFrame make_av_frame();

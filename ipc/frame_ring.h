@@ -17,8 +17,8 @@
 // `ipc_event`, one interprocess CUDA event a slot, or `timeline`, a page-locked word a slot that the writer's stream
 // sets to the number of the fill. The same stream order gives slots back: a reader that works on a stream has its
 // `done` word written by that stream. So neither process ever waits on a GPU for the other. What is in no event and no
-// timeline yet when the writer dies never gets ready: see FrameRingReader::release_waits(). A writer that lives on keeps
-// a ring that a GPU filled until it is drained(): what readers map and wait for is the writer's.
+// timeline yet when the writer dies never gets ready: see FrameRingReader::release_waits(). A writer that lives on
+// keeps a ring that a GPU filled until it is drained(): what readers map and wait for is the writer's.
 #pragma once
 
 #include <array>
@@ -135,8 +135,8 @@ class FrameRingWriter {
   std::optional<Slot> claim();
   // The decoder lets go of a slot: for good if it was never published.
   void unpin(unsigned slot);
-  // CUDA only. All that fills the claimed slot has been enqueued on `stream`: records the ring's ready signal behind it.
-  // Before publish(); a slot for which it was not called counts as filled already (by the CPU).
+  // CUDA only. All that fills the claimed slot has been enqueued on `stream`: records the ring's ready signal behind
+  // it. Before publish(); a slot for which it was not called counts as filled already (by the CPU).
   void filled(unsigned slot, GpuStream stream);
   // True while the slot has been claimed and not yet published.
   [[nodiscard]] bool unpublished(unsigned slot) const;
@@ -191,7 +191,7 @@ class FrameRingReader {
     ReadySignal ready = ReadySignal::immediate;
     std::uint64_t number = 0;  // over all epochs, from 1
     unsigned slot = 0;
-    std::uint64_t fill = 0;    // see FrameRecord
+    std::uint64_t fill = 0;  // see FrameRecord
   };
 
   // `spin`: how long to look before sleeping.

@@ -45,7 +45,7 @@ struct alignas(64) Slot {
 
 // How readers learn that a GPU has filled a slot.
 struct alignas(64) Fill {
-  std::atomic<std::uint64_t> timeline;      // ReadySignal timeline: the number of the newest fill that is complete
+  std::atomic<std::uint64_t> timeline;        // ReadySignal timeline: the number of the newest fill that is complete
   std::array<std::uint8_t, 64> event_handle;  // ReadySignal ipc_event: a cudaIpcEventHandle_t, written by create()
 };
 
@@ -63,8 +63,8 @@ struct Header {
   std::uint32_t version;
   std::uint32_t slots;
   MemoryKind memory;
-  ReadySignal ready;    // of fills by a GPU
-  Device device;        // see FrameRingSpec
+  ReadySignal ready;     // of fills by a GPU
+  Device device;         // see FrameRingSpec
   GpuHandle gpu_pixels;  // where the memory kind has one
   FrameFormat expected;
   std::uint64_t slot_bytes;

@@ -57,8 +57,7 @@ Allocation allocate(MemoryKind kind, int gpu, std::size_t bytes) {
   properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {gpu}};
   properties.requestedHandleTypes = handle_type(kind);
   std::size_t granularity = 0;
-  cuda_check(cuda_driver().mem_get_allocation_granularity(&granularity, &properties,
-                                                          CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+  cuda_check(cuda_driver().mem_get_allocation_granularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
              "cannot ask for the size of the GPU's pages");
   if (granularity == 0 || unit % granularity != 0) {
     throw GpuError("this GPU allocates in pages of " + text_of(granularity) + "; use ipc_memory: host",
@@ -164,8 +163,7 @@ using Opened = UniqueHandle<OpenedTraits>;
 
 class LegacyPixels : public GpuPixels {
  public:
-  LegacyPixels(const Device& device, std::size_t bytes)
-      : user_(device), size_(bytes), own_(allocate_on_device(bytes)) {
+  LegacyPixels(const Device& device, std::size_t bytes) : user_(device), size_(bytes), own_(allocate_on_device(bytes)) {
     cudaIpcMemHandle_t handle{};
     static_assert(sizeof handle == sizeof(GpuHandle));
     cuda_check(cudaIpcGetMemHandle(&handle, own_.get()), "cannot share GPU memory with other processes");
@@ -219,8 +217,7 @@ struct PageLock {
   Device gpu;
   PinnedRegistration registration;
 
-  PageLock(std::span<std::uint8_t> bytes, const Device& by, bool read_only)
-      : gpu(by), registration(bytes, read_only) {}
+  PageLock(std::span<std::uint8_t> bytes, const Device& by, bool read_only) : gpu(by), registration(bytes, read_only) {}
   PageLock(const PageLock&) = delete;
   PageLock& operator=(const PageLock&) = delete;
   ~PageLock() { use_gpu_to_release(gpu); }

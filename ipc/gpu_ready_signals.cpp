@@ -194,9 +194,7 @@ class TimelineSignals : public SignalsOfRing {
     return ++fills_[slot];
   }
 
-  bool complete(unsigned slot) override {
-    return timeline(slot).load(std::memory_order_acquire) >= fills_[slot];
-  }
+  bool complete(unsigned slot) override { return timeline(slot).load(std::memory_order_acquire) >= fills_[slot]; }
 
   void wait(unsigned slot, std::uint64_t fill, GpuStream stream) override {
     use_gpu(gpu());

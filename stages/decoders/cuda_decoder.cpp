@@ -62,9 +62,9 @@ class Complaints final : public LibavListener {
     if (!piece.ends_with('\n')) return;
     line_.erase(line_.find_last_not_of("\r\n") + 1);
     spdlog::debug("libav: {}", line_);
-    const bool of_hardware = std::ranges::any_of(
-        std::array{"CUDA_ERROR", "decoder surfaces", "hardware accelerator"},
-        [this](const char* words) { return line_.find(words) != std::string::npos; });
+    const bool of_hardware =
+        std::ranges::any_of(std::array{"CUDA_ERROR", "decoder surfaces", "hardware accelerator"},
+                            [this](const char* words) { return line_.find(words) != std::string::npos; });
     if (level <= AV_LOG_ERROR && (first_.empty() || (of_hardware && !of_hardware_))) first_ = line_;
     of_hardware_ = of_hardware_ || of_hardware;
     line_.clear();
@@ -115,7 +115,10 @@ AvBuffer make_hardware_device(GpuStream stream) {
 class CudaDecoder final : public Decoder {
  public:
   CudaDecoder(const SourceStream& stream, const Device& gpu)
-      : gpu_(gpu), name_(name_of(stream)), width_(stream.codec->width), height_(stream.codec->height),
+      : gpu_(gpu),
+        name_(name_of(stream)),
+        width_(stream.codec->width),
+        height_(stream.codec->height),
         expected_(expected_format(*stream.codec, PixelFormat::nv12)) {
     const AVCodec* codec = find_hardware_codec(stream.codec->codec_id);
     if (codec == nullptr) throw HardwareRefused("no hardware decoder for " + stream.decoder);

@@ -20,9 +20,9 @@
 namespace campipe {
 
 struct SlotNeeds {
-  std::size_t bytes = 0;  // of one slot
-  unsigned kept = 0;      // slots that the decoder may use at once (references, threads)
-  bool on_gpu = false;    // a GPU fills them: the ring's memory must be of a kind that it can write
+  std::size_t bytes = 0;   // of one slot
+  unsigned kept = 0;       // slots that the decoder may use at once (references, threads)
+  bool on_gpu = false;     // a GPU fills them: the ring's memory must be of a kind that it can write
   FrameFormat expected{};  // what its pictures will be, as far as the stream says before the first one
 };
 

@@ -7,8 +7,8 @@
 //   gpu_pipeline_bench hog FREE_MIB [--gpus K]
 //     takes all memory of the first K GPUs but FREE_MIB, and what others give back, until its input ends
 //
-// Decoding is done in this process, for all GPUs; the second processes are this program started again, one for each GPU.
-// The files are read again and again, one for each camera in turn, as fast as it goes, and no picture is dropped.
+// Decoding is done in this process, for all GPUs; the second processes are this program started again, one for each
+// GPU. The files are read again and again, one for each camera in turn, as fast as it goes, and no picture is dropped.
 // Prints one line of JSON: `frames` were published (decode-bare: decoded) in `seconds`, `lost` found no slot.
 #include <cuda_runtime_api.h>
 #include <poll.h>

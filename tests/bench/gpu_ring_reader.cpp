@@ -67,9 +67,8 @@ void read_ring(Message& message, std::atomic<std::uint64_t>& frames) {
   const auto gpu = device_from_string(message.body.at("gpu")).value();
   use_gpu(gpu);
   UniqueFd pixels = message.fds.size() > 1 ? std::move(message.fds[1]) : UniqueFd();
-  FrameRingReader reader(FrameRingMemory::open(std::move(message.fds.at(0)), std::move(pixels),
-                                               FrameRingMemory::Role::reader, gpu),
-                         0);
+  FrameRingReader reader(
+      FrameRingMemory::open(std::move(message.fds.at(0)), std::move(pixels), FrameRingMemory::Role::reader, gpu), 0);
   std::unique_ptr<BoundedChain> chain;
   if (message.body.at("filter")) chain = std::make_unique<BoundedChain>(gpu);
   reader.attach(true, queue_size);

@@ -75,8 +75,8 @@ class MemoryWatch {
   void expect_all_back() const {
     for (const auto& [gpu, before] : before_) {
       const auto is_back = [was = before, of = gpu] { return std::abs(free_memory(of) - was) <= memory_tolerance; };
-      EXPECT_TRUE(eventually(is_back))
-          << (before - free_memory(gpu)) / 1024 << " KiB are missing on " << to_string(gpu);
+      EXPECT_TRUE(eventually(is_back)) << (before - free_memory(gpu)) / 1024 << " KiB are missing on "
+                                       << to_string(gpu);
     }
   }
 
@@ -126,8 +126,8 @@ class GpuRing : public testing::TestWithParam<Case> {
 
   // Comes back when frames are published for it.
   [[nodiscard]] std::unique_ptr<Peer> start_reader(const WrittenRing& ring, unsigned place, bool blocking) const {
-    auto reader = std::make_unique<Peer>(std::vector<std::string>{
-        "gpu-reader", std::to_string(place), blocking ? "block" : "drop", reader_gpu(), seen()});
+    auto reader = std::make_unique<Peer>(std::vector<std::string>{"gpu-reader", std::to_string(place),
+                                                                  blocking ? "block" : "drop", reader_gpu(), seen()});
     hand_over(*reader, ring, place);
     return reader;
   }

@@ -142,9 +142,8 @@ CameraConfig camera(const std::vector<FilterConfig>& filters) {
   return config;
 }
 
-const std::vector<FilterConfig> small_and_sharp{{"resize", {{"width", 320}, {"height", 180}}},
-                                                {"blur", {{"sigma", 1.5}}},
-                                                {"sharpen", {{"amount", 1.0}}}};
+const std::vector<FilterConfig> small_and_sharp{
+    {"resize", {{"width", 320}, {"height", 180}}}, {"blur", {{"sigma", 1.5}}}, {"sharpen", {{"amount", 1.0}}}};
 
 // A worker with one camera, and a publisher that keeps its packets.
 class Worker {
@@ -199,8 +198,7 @@ class Worker {
     const StreamParameters stream = parameters();
     AvCodecContext decoder(avcodec_alloc_context3(avcodec_find_decoder(AV_CODEC_ID_H264)));
     decoder->thread_count = 1;
-    decoder->extradata =
-        static_cast<std::uint8_t*>(av_mallocz(stream.extradata.size() + AV_INPUT_BUFFER_PADDING_SIZE));
+    decoder->extradata = static_cast<std::uint8_t*>(av_mallocz(stream.extradata.size() + AV_INPUT_BUFFER_PADDING_SIZE));
     std::ranges::copy(stream.extradata, decoder->extradata);
     decoder->extradata_size = static_cast<int>(stream.extradata.size());
     av_check(avcodec_open2(decoder.get(), nullptr, nullptr), "decoder");
@@ -296,9 +294,7 @@ TEST_F(GpuStage, EncodesWhatTheCpuWould) {
   expect_alike(run(small_and_sharp, {}, gpu_), expected);  // a ring in host memory
 }
 
-TEST_F(GpuStage, OnlyDownloadsWithoutFilters) {
-  expect_alike(run({}, gpu_, gpu_), run({}, {}, {}));
-}
+TEST_F(GpuStage, OnlyDownloadsWithoutFilters) { expect_alike(run({}, gpu_, gpu_), run({}, {}, {})); }
 
 // On GPUs without an encoder, and on those with one whose sessions are all in use.
 TEST_F(GpuStage, GoesOnWithLibx264WhereTheHardwareDoesNotOpen) {

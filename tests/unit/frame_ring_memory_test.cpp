@@ -18,7 +18,9 @@ namespace {
 using Role = FrameRingMemory::Role;
 using Next = FrameRingReader::Next;
 
-std::shared_ptr<FrameRingMemory> small_ring() { return FrameRingMemory::create({.slots = 4, .slot_bytes = picture_bytes}); }
+std::shared_ptr<FrameRingMemory> small_ring() {
+  return FrameRingMemory::create({.slots = 4, .slot_bytes = picture_bytes});
+}
 
 UniqueFd unsealed_memory(std::size_t size) {
   UniqueFd fd(::memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -178,13 +180,28 @@ TEST(FrameRingMemory, APictureIsReadWhereItWasWritten) {
 
 FrameRecord full_record() {
   FrameRecord record;
-  record.format = {.pixels = PixelFormat::nv12, .width = 62, .height = 34, .color_range = 1, .color_space = 3,
-                   .color_primaries = 4, .color_transfer = 5, .chroma_location = 6, .sample_aspect_num = 7,
+  record.format = {.pixels = PixelFormat::nv12,
+                   .width = 62,
+                   .height = 34,
+                   .color_range = 1,
+                   .color_space = 3,
+                   .color_primaries = 4,
+                   .color_transfer = 5,
+                   .chroma_location = 6,
+                   .sample_aspect_num = 7,
                    .sample_aspect_den = 8};
   record.offset = {64, 64 * 40, 0};
   record.stride = {64, 72, 0};
-  record.times = {.pts = 11, .duration = 12, .capture_utc = 13, .capture_clock = CaptureClock::camera, .arrival = 14,
-                  .decode_cost = 15, .decoded = 16, .leased = 17, .filtered = 18, .encoded = 19};
+  record.times = {.pts = 11,
+                  .duration = 12,
+                  .capture_utc = 13,
+                  .capture_clock = CaptureClock::camera,
+                  .arrival = 14,
+                  .decode_cost = 15,
+                  .decoded = 16,
+                  .leased = 17,
+                  .filtered = 18,
+                  .encoded = 19};
   return record;
 }
 
@@ -211,8 +228,8 @@ TEST(FrameRingMemory, EveryFieldOfARecordArrives) {
   EXPECT_EQ(view.device, Device{});
   EXPECT_EQ(lease.ready, ReadySignal::immediate);
   const auto fields = [](const FrameTimes& t) {
-    return std::array<std::int64_t, 10>{t.pts,     t.duration,    t.capture_utc, static_cast<int>(t.capture_clock),
-                                        t.arrival, t.decode_cost, t.decoded,     t.leased,
+    return std::array<std::int64_t, 10>{t.pts,      t.duration,    t.capture_utc, static_cast<int>(t.capture_clock),
+                                        t.arrival,  t.decode_cost, t.decoded,     t.leased,
                                         t.filtered, t.encoded};
   };
   EXPECT_EQ(fields(lease.times), fields(sent.times));

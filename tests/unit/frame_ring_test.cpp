@@ -23,7 +23,9 @@ using Role = FrameRingMemory::Role;
 class FrameRing : public testing::Test {
  protected:
   explicit FrameRing(FrameRingSpec spec = {.slots = 6, .slot_bytes = picture_bytes})
-      : memory_(FrameRingMemory::create(spec)), writer_(memory_), observer_(reopen(*memory_, Role::observer)),
+      : memory_(FrameRingMemory::create(spec)),
+        writer_(memory_),
+        observer_(reopen(*memory_, Role::observer)),
         number_(spec.base) {}
 
   std::unique_ptr<FrameRingReader> reader(unsigned place, bool blocking, unsigned queue_size) {
@@ -70,7 +72,9 @@ class FrameRing : public testing::Test {
     return slots;
   }
 
-  [[nodiscard]] bool writer_sleeps() const { return memory_->header().writer_sleep.load() == ring::WriterSleep::for_room; }
+  [[nodiscard]] bool writer_sleeps() const {
+    return memory_->header().writer_sleep.load() == ring::WriterSleep::for_room;
+  }
 
   std::shared_ptr<FrameRingMemory> memory_;
   FrameRingWriter writer_;

@@ -29,8 +29,8 @@ class FakeHardware final : public Decoder {
   struct Patience {
     int pictures = -1;  // -1: without end
     int packets = -1;
-    bool breaks = false;   // the GPU's context instead of the decoder
-    bool on_gpu = false;   // asks for a ring that a GPU can fill
+    bool breaks = false;  // the GPU's context instead of the decoder
+    bool on_gpu = false;  // asks for a ring that a GPU can fill
   };
   FakeHardware(std::unique_ptr<Decoder> real, const Patience& patience) : real_(std::move(real)), left_(patience) {}
 

@@ -32,7 +32,9 @@ class PacketRing : public testing::Test {
   explicit PacketRing(std::size_t capacity = 10'000, std::uint64_t base = 0)
       : memory_(PacketRingMemory::create(capacity, 1, base)), writer_(memory_), observer_(memory_), number_(base) {}
 
-  [[nodiscard]] PacketRingReader reader() const { return PacketRingReader(PacketRingMemory::open(duplicate(memory_->fd()))); }
+  [[nodiscard]] PacketRingReader reader() const {
+    return PacketRingReader(PacketRingMemory::open(duplicate(memory_->fd())));
+  }
 
   bool push(std::size_t size, Deadline deadline = Clock::now()) {
     const auto bytes = content_of(number_ + 1, size);
@@ -70,8 +72,16 @@ TEST_F(PacketRing, EveryFieldOfAPacketArrives) {
   const auto bytes = content_of(1, 321);
   PacketView sent = packet_of(1, bytes, true);
   sent.dts = -5;
-  sent.times = {.pts = 1, .duration = 2, .capture_utc = 3, .capture_clock = CaptureClock::camera, .arrival = 4,
-                .decode_cost = 5, .decoded = 6, .leased = 7, .filtered = 8, .encoded = 9};
+  sent.times = {.pts = 1,
+                .duration = 2,
+                .capture_utc = 3,
+                .capture_clock = CaptureClock::camera,
+                .arrival = 4,
+                .decode_cost = 5,
+                .decoded = 6,
+                .leased = 7,
+                .filtered = 8,
+                .encoded = 9};
   ASSERT_TRUE(writer_.push(sent, Clock::now(), never));
   Received got;
   ASSERT_EQ(reading.next(got.packet, got.number, after(seconds(1))), Next::packet);
@@ -122,7 +132,8 @@ TEST_F(PacketRing, HoldsWhatWasNotGivenBackOverManyTurns) {
       kept.push_back(received);
     } else if (!kept.empty()) {
       const std::size_t count = 1 + random() % kept.size();
-      for (const Received& packet : kept) ASSERT_TRUE(whole(packet)) << "packet " << packet.number << " was overwritten";
+      for (const Received& packet : kept)
+        ASSERT_TRUE(whole(packet)) << "packet " << packet.number << " was overwritten";
       reading.release_through(kept[count - 1].number);
       for (std::size_t i = 0; i < count; ++i) {
         used -= sizes.front();

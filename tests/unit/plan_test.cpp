@@ -57,7 +57,10 @@ Machine gpu_machine(unsigned gpus) {
     gpu.encoders = {{"h264_nvenc", "h264", "No capable devices found"}};
     machine.devices.gpus.push_back(gpu);
     for (unsigned j = 0; j < gpus; ++j) {
-      machine.devices.pairs.push_back({gpu_number(i), gpu_number(j), true, "link",
+      machine.devices.pairs.push_back({gpu_number(i),
+                                       gpu_number(j),
+                                       true,
+                                       "link",
                                        {{MemoryKind::cuda_vmm, ""},
                                         {MemoryKind::cuda_legacy, ""},
                                         {MemoryKind::host, ""},
@@ -269,8 +272,9 @@ TEST(CheckGpus, TellsWhyAGpusEncoderDoesNotWork) {
   EXPECT_THAT(mistakes(rig, machine), IsEmpty());
   machine = cpu_machine({0});
   machine.devices.problem = "built without CUDA";
-  EXPECT_THAT(mistakes(rig, machine), ElementsAre("rig.yaml:10:5: cameras.cam0: h264_nvenc needs a GPU, and this camera "
-                                                  "is on the CPU (GPUs: built without CUDA)"));
+  EXPECT_THAT(mistakes(rig, machine),
+              ElementsAre("rig.yaml:10:5: cameras.cam0: h264_nvenc needs a GPU, and this camera "
+                          "is on the CPU (GPUs: built without CUDA)"));
 }
 
 TEST(CheckGpus, AsksForTheMachinesGpusOnlyWhereTheyMatter) {

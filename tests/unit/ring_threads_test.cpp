@@ -92,8 +92,7 @@ constexpr unsigned slots_for(std::span<const Plan> plans) {
 }
 
 TEST(RingThreads, FramesAreWholeInOrderAndComplete) {
-  static constexpr std::array<Plan, 3> plans{
-      {{0, true, 3}, {1, false, 2}, {2, false, 2, microseconds(300)}}};
+  static constexpr std::array<Plan, 3> plans{{{0, true, 3}, {1, false, 2}, {2, false, 2, microseconds(300)}}};
   const auto memory = FrameRingMemory::create({.slots = slots_for(plans), .slot_bytes = picture_bytes});
   FrameRingWriter writer(memory);
   std::array<Seen, plans.size()> seen;
