@@ -9,6 +9,14 @@ namespace {
 
 constexpr int block = 512;
 constexpr int blocks_per_multiprocessor = 4;
+// As many as the chip that the code is made for has threads for.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr int resident = 2;
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ > 800 && __CUDA_ARCH__ < 900
+constexpr int resident = 3;
+#else
+constexpr int resident = 4;
+#endif
 constexpr int vector = 16;
 
 struct Job {
@@ -65,7 +73,7 @@ __device__ uint4 load_shifted(const std::uint8_t* in) {
 }
 
 template <bool look, Access access>
-__global__ void __launch_bounds__(block, blocks_per_multiprocessor)
+__global__ void __launch_bounds__(block, resident)
     pointwise_kernel(const __grid_constant__ Job job, const __grid_constant__ Tables tables) {
   __shared__ __align__(16) std::uint8_t shared[look ? 2 * table_bytes : 16];
   if constexpr (look) {
