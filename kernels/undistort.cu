@@ -1,8 +1,13 @@
-// A thread makes 4 × 2 samples of luma and the 2 × 1 of chroma that belong to them. The lens model is evaluated once,
-// in the block's middle, with its first and second derivatives; from there each sample's place is a quadratic
-// polynomial away. What that leaves out is the third derivative over 1.5 samples: less than 0.001 samples, unless the
+// A thread makes 4 × 4 samples of luma and the 2 × 2 of chroma that belong to them. The lens model is evaluated once,
+// in the samples' middle, with its first and second derivatives; from there each sample's place is a quadratic
+// polynomial away. What that leaves out is the third derivative over 2.5 samples: less than 0.003 samples, unless the
 // focal length is that of a thumbnail; then the model is evaluated for each sample. Places are rounded to 256ths of a
 // sample; what follows is whole numbers.
+//
+// What bounds it are instructions and loads of single bytes, not memory. So where all samples of a thread come from
+// inside the picture, which is asked once, they are loaded without a question, U and V together; and dot products of 16
+// with 8 bits blend them. Keeping a part of the input in shared memory was slower, so were samples that lie side by
+// side in a warp (2 × 8 a thread), and more or fewer warps changed nothing.
 //
 // Why not a table of places: it is 8 bytes a sample, four times what the picture itself moves.
 #include "kernels/launch.h"
@@ -11,9 +16,8 @@
 namespace campipe {
 namespace {
 
-constexpr int across = 4;  // samples of luma a thread
-constexpr int down = 2;
-const dim3 block(32, 8);
+constexpr int side = 4;  // of a thread's samples of luma
+const dim3 block(32, 4);
 
 struct Job {
   const std::uint8_t* in[2];
@@ -22,7 +26,8 @@ struct Job {
   int out_stride[2];
   int width;
   int height;
-  bool words;  // out may be written in words
+  bool in_pairs;   // U and V may be read together
+  bool out_words;  // out may be written in words
   unsigned black;
   float k1, k2, k3, p1, p2, cx, cy;
   float fx, fy, inverse_fx, inverse_fy, fx_by_fy, fy_by_fx;
@@ -68,147 +73,209 @@ __device__ Place place_of(const Job& lens, float u, float v) {
   return place;
 }
 
-// The places that the samples about (u, v) have in the input.
-template <bool exact>
-class Places {
- public:
-  __device__ Places(const Job& job, float u, float v) : job_(job), u_(u), v_(v), middle_(place_of(job, u, v)) {}
-  // In 256ths of a sample.
-  __device__ float2 at(float du, float dv) const {
-    if constexpr (exact) {
-      const Place place = place_of(job_, u_ + du, v_ + dv);
-      return {place.x.at, place.y.at};
-    }
-    return {middle_.x.value(du, dv), middle_.y.value(du, dv)};
-  }
+// A float that `rounding` was added to has its whole number in the low bits, which is cheaper than a conversion; and
+// whatever is out of range, or no number, comes out far outside of any picture.
+constexpr float rounding = 12582912.0F;
+constexpr unsigned bits_of_zero = 0x4B400000;
 
- private:
-  const Job& job_;
-  float u_;
-  float v_;
-  Place middle_;
-};
+// Rounded to 256ths, with bits_of_zero added to each.
+using PlaceBits = uint2;
 
-// Rounded. Cheaper than a conversion; and whatever is out of its range, or no number, comes out far outside of any
-// picture.
-__device__ int to_int(float value) { return __float_as_int(value + 12582912.0F) - 0x4B400000; }
-
-// Four samples about a place, in two halves of a word each: the upper row's below, the lower row's above.
-__device__ unsigned blend(unsigned left, unsigned right, int x, int y) {
-  const unsigned fx = static_cast<unsigned>(x) & 255;
-  const unsigned fy = static_cast<unsigned>(y) & 255;
-  const unsigned rows = left * (256 - fx) + right * fx;
-  return ((rows & 0xffff) * (256 - fy) + (rows >> 16) * fy + 32768) >> 16;
+__device__ PlaceBits luma_bits(float x, float y) {
+  return {__float_as_uint(x + rounding), __float_as_uint(y + rounding)};
 }
 
-struct Component {
+// A place of luma, in samples of chroma, whose first one lies half a sample of luma from the corner's middle.
+__device__ PlaceBits chroma_bits(float x, float y) {
+  return {__float_as_uint(0.5F * x + (rounding - 64)), __float_as_uint(0.5F * y + (rounding - 64))};
+}
+
+// The places about (u, v), a distance (du, dv) of samples away.
+struct ExactPlaces {
+  const Job& job;
+  float u, v;
+
+  __device__ PlaceBits luma(float du, float dv) const {
+    const Place place = place_of(job, u + du, v + dv);
+    return luma_bits(place.x.at, place.y.at);
+  }
+  __device__ PlaceBits chroma(float du, float dv) const {
+    const Place place = place_of(job, u + du, v + dv);
+    return chroma_bits(place.x.at, place.y.at);
+  }
+};
+
+struct ExpandedPlaces {
+  Place place;
+  Place rounded;  // `rounding` is in `at`
+
+  __device__ explicit ExpandedPlaces(const Place& middle) : place(middle), rounded(middle) {
+    rounded.x.at += rounding;
+    rounded.y.at += rounding;
+  }
+  __device__ PlaceBits luma(float du, float dv) const {
+    return {__float_as_uint(rounded.x.value(du, dv)), __float_as_uint(rounded.y.value(du, dv))};
+  }
+  __device__ PlaceBits chroma(float du, float dv) const {
+    return chroma_bits(place.x.value(du, dv), place.y.value(du, dv));
+  }
+};
+
+// Of four samples about a place: upper left, upper right, lower left, lower right. The result is the third byte.
+__device__ unsigned blend(unsigned quad, PlaceBits place) {
+  const unsigned weights = (place.x & 255) * 65535 + 256;  // 256 less the fraction, and the fraction
+  const unsigned upper = __dp2a_lo(weights, quad, 128U), lower = __dp2a_hi(weights, quad, 128U);
+  return 256 * upper + (place.y & 255) * (lower - upper);
+}
+
+__device__ unsigned quad_of(unsigned a, unsigned b, unsigned c, unsigned d) {
+  return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+}
+
+// The third bytes of four.
+__device__ unsigned third_bytes(unsigned a, unsigned b, unsigned c, unsigned d) {
+  return __byte_perm(__byte_perm(a, b, 0x0062), __byte_perm(c, d, 0x0062), 0x5410);
+}
+
+// A plane of `components` a position.
+struct InPlane {
   const std::uint8_t* data;
   int stride;
-  int width;  // in positions, `step` bytes apart
+  int width;  // in positions
   int height;
-  int step;
   unsigned black;
 };
 
-// All four samples lie in the picture.
-__device__ bool inside(int x, int y, int width, int height) {
-  return static_cast<unsigned>(x >> 8) < static_cast<unsigned>(width - 1) &&
-         static_cast<unsigned>(y >> 8) < static_cast<unsigned>(height - 1);
+__device__ InPlane luma_of(const Job& job) { return {job.in[0], job.in_stride[0], job.width, job.height, job.black}; }
+__device__ InPlane chroma_of(const Job& job) {
+  return {job.in[1], job.in_stride[1], (job.width + 1) / 2, (job.height + 1) / 2, 128};
 }
 
-__device__ unsigned sample_inside(const Component& in, int x, int y) {
-  const std::uint8_t* const p = in.data + ((y >> 8) * in.stride + (x >> 8) * in.step);
-  const std::uint8_t* const below = p + in.stride;
-  return blend(p[0] | static_cast<unsigned>(below[0]) << 16, p[in.step] | static_cast<unsigned>(below[in.step]) << 16,
-               x, y);
+__device__ int column_of(PlaceBits place) { return static_cast<int>(place.x - bits_of_zero) >> 8; }
+__device__ int row_of(PlaceBits place) { return static_cast<int>(place.y - bits_of_zero) >> 8; }
+
+// Where the upper left of the four samples about a place lies, which is in the picture. Modulo 2^32; so bits_of_zero
+// costs nothing but a constant.
+template <int components>
+__device__ const std::uint8_t* address_of(const InPlane& in, PlaceBits place) {
+  const auto stride = static_cast<unsigned>(in.stride);
+  return in.data +
+         ((place.y >> 8) * stride + (place.x >> 8) * components - (bits_of_zero >> 8) * (stride + components));
 }
 
-__device__ unsigned sample_anywhere(const Component& in, int x, int y) {
-  const auto at = [&](int column, int row) -> unsigned {
-    const bool there = static_cast<unsigned>(column) < static_cast<unsigned>(in.width) &&
-                       static_cast<unsigned>(row) < static_cast<unsigned>(in.height);
-    return there ? in.data[row * in.stride + column * in.step] : in.black;
+// Component `c` at a place, wherever that is.
+template <int components>
+__device__ unsigned sample_anywhere(const InPlane& in, PlaceBits place, int c) {
+  const int column = column_of(place), row = row_of(place);
+  const auto at = [&](int i, int j) -> unsigned {
+    const bool there = static_cast<unsigned>(i) < static_cast<unsigned>(in.width) &&
+                       static_cast<unsigned>(j) < static_cast<unsigned>(in.height);
+    return there ? in.data[j * in.stride + i * components + c] : in.black;
   };
-  const int column = x >> 8, row = y >> 8;
-  return blend(at(column, row) | at(column, row + 1) << 16, at(column + 1, row) | at(column + 1, row + 1) << 16, x, y);
+  return blend(quad_of(at(column, row), at(column + 1, row), at(column, row + 1), at(column + 1, row + 1)), place);
 }
 
-__device__ void store(std::uint8_t* out, const unsigned (&samples)[4], int count, bool words) {
-  if (words && count >= 4) {
-    *reinterpret_cast<unsigned*>(out) = samples[0] | samples[1] << 8 | samples[2] << 16 | samples[3] << 24;
+template <bool inside>
+__device__ unsigned luma_sample(const InPlane& in, PlaceBits place) {
+  if constexpr (inside) {
+    const std::uint8_t* const p = address_of<1>(in, place);
+    const std::uint8_t* const below = p + in.stride;
+    return blend(quad_of(__ldg(p), __ldg(p + 1), __ldg(below), __ldg(below + 1)), place);
+  } else {
+    return sample_anywhere<1>(in, place, 0);
+  }
+}
+
+// U and V.
+template <bool inside>
+__device__ uint2 chroma_sample(const InPlane& in, PlaceBits place) {
+  if constexpr (inside) {
+    const auto* const p = reinterpret_cast<const std::uint16_t*>(address_of<2>(in, place));
+    const auto* const below =
+        reinterpret_cast<const std::uint16_t*>(reinterpret_cast<const std::uint8_t*>(p) + in.stride);
+    const unsigned upper = __byte_perm(__ldg(p), __ldg(p + 1), 0x5140);  // U, its neighbour; V, its neighbour
+    const unsigned lower = __byte_perm(__ldg(below), __ldg(below + 1), 0x5140);
+    return {blend(__byte_perm(upper, lower, 0x5410), place), blend(__byte_perm(upper, lower, 0x7632), place)};
+  } else {
+    return {sample_anywhere<2>(in, place, 0), sample_anywhere<2>(in, place, 1)};
+  }
+}
+
+// Four bytes of the output, from `byte` on.
+__device__ void store(const Job& job, int plane, int row_bytes, int byte, int row, unsigned word) {
+  std::uint8_t* const out = job.out[plane] + (row * job.out_stride[plane] + byte);
+  if (job.out_words && byte + 4 <= row_bytes) {
+    *reinterpret_cast<unsigned*>(out) = word;
     return;
   }
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    if (i < count) out[i] = static_cast<std::uint8_t>(samples[i]);
+    if (byte + i < row_bytes) out[i] = static_cast<std::uint8_t>(word >> 8 * i);
   }
 }
 
-template <bool exact>
-__device__ void make_luma(const Job& job, const Places<exact>& places, int x0, int y, float dv) {
-  const Component in{job.in[0], job.in_stride[0], job.width, job.height, 1, job.black};
-  int x[across], y_at[across];
-  bool all_inside = true;
+// `places`: about the middle of the thread's samples.
+template <bool inside, typename Places>
+__device__ void make_samples(const Job& job, int x0, int y0, const Places& places) {
+  const InPlane luma = luma_of(job), chroma = chroma_of(job);
 #pragma unroll
-  for (int i = 0; i < across; ++i) {
-    const float2 place = places.at(static_cast<float>(i) - 1.5F, dv);
-    x[i] = to_int(place.x);
-    y_at[i] = to_int(place.y);
-    all_inside = all_inside && inside(x[i], y_at[i], in.width, in.height);
+  for (int row = 0; row < side; ++row) {
+    if (y0 + row >= job.height) break;
+    unsigned samples[side];
+#pragma unroll
+    for (int i = 0; i < side; ++i) {
+      samples[i] = luma_sample<inside>(luma, places.luma(static_cast<float>(i) - 1.5F, static_cast<float>(row) - 1.5F));
+    }
+    store(job, 0, luma.width, x0, y0 + row, third_bytes(samples[0], samples[1], samples[2], samples[3]));
   }
-  unsigned samples[across];
-  if (all_inside) {
 #pragma unroll
-    for (int i = 0; i < across; ++i) samples[i] = sample_inside(in, x[i], y_at[i]);
+  for (int row = 0; row < side / 2; ++row) {
+    if (y0 / 2 + row >= chroma.height) break;
+    const float dv = static_cast<float>(2 * row) - 1.0F;
+    const uint2 left = chroma_sample<inside>(chroma, places.chroma(-1, dv));
+    const uint2 right = chroma_sample<inside>(chroma, places.chroma(1, dv));
+    store(job, 1, 2 * chroma.width, x0, y0 / 2 + row, third_bytes(left.x, left.y, right.x, right.y));
+  }
+}
+
+// Whether all of a thread's places lie between the first and the last sample; those of chroma, which are half a sample
+// of chroma further out, and a rounding included. Not if they are no numbers.
+__device__ bool lies_inside(const Expansion& e, int size) {
+  const float reach = 1.5F * (fabsf(e.u) + fabsf(e.v)) + 2.25F * (fabsf(e.uu) + fabsf(e.uv) + fabsf(e.vv));
+  const float low = 256, high = 256.0F * static_cast<float>((size & ~1) - 2);
+  return e.at - reach >= low && e.at + reach <= high;
+}
+
+template <bool exact>
+__global__ void __launch_bounds__(128) undistort_kernel(const __grid_constant__ Job job) {
+  const int x0 = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) * side;
+  const int y0 = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y) * side;
+  if (x0 >= job.width || y0 >= job.height) return;
+  const float u = static_cast<float>(x0) + 1.5F, v = static_cast<float>(y0) + 1.5F;
+  if constexpr (exact) {
+    make_samples<false>(job, x0, y0, ExactPlaces{job, u, v});
   } else {
-#pragma unroll
-    for (int i = 0; i < across; ++i) samples[i] = sample_anywhere(in, x[i], y_at[i]);
-  }
-  store(job.out[0] + (y * job.out_stride[0] + x0), samples, job.width - x0, job.words);
-}
-
-template <bool exact>
-__device__ void make_chroma(const Job& job, const Places<exact>& places, int x0, int y) {
-  const int width = (job.width + 1) / 2;
-  Component in{job.in[1], job.in_stride[1], width, (job.height + 1) / 2, 2, 128};
-  unsigned samples[4];
-#pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    // A place of luma, in samples of chroma, whose first one lies half a sample of luma from the corner's middle.
-    const float2 place = places.at(static_cast<float>(2 * i) - 1.0F, 0);
-    const int x = to_int(0.5F * place.x - 64);
-    const int y_at = to_int(0.5F * place.y - 64);
-    const bool all_inside = inside(x, y_at, in.width, in.height);
-#pragma unroll
-    for (int c = 0; c < 2; ++c) {
-      in.data = job.in[1] + c;
-      samples[2 * i + c] = all_inside ? sample_inside(in, x, y_at) : sample_anywhere(in, x, y_at);
+    const Place middle = place_of(job, u, v);
+    const ExpandedPlaces places(middle);
+    if (job.in_pairs && lies_inside(middle.x, job.width) && lies_inside(middle.y, job.height)) {
+      make_samples<true>(job, x0, y0, places);
+    } else {
+      make_samples<false>(job, x0, y0, places);
     }
   }
-  store(job.out[1] + (y * job.out_stride[1] + x0), samples, 2 * width - x0, job.words);
-}
-
-template <bool exact>
-__global__ void __launch_bounds__(256) undistort_kernel(const __grid_constant__ Job job) {
-  const int x0 = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) * across;
-  const int y0 = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y) * down;
-  if (x0 >= job.width || y0 >= job.height) return;
-  const Places<exact> places(job, static_cast<float>(x0) + 1.5F, static_cast<float>(y0) + 0.5F);
-  make_luma(job, places, x0, y0, -0.5F);
-  if (y0 + 1 < job.height) make_luma(job, places, x0, y0 + 1, 0.5F);
-  make_chroma(job, places, x0, y0 / 2);
 }
 
 Job make_job(const FrameView& in, const MutableFrameView& out, const Lens& lens, std::uint8_t black) {
   Job job{};
-  job.words = true;
+  job.in_pairs = is_aligned(in.data[1], in.stride[1], sizeof(std::uint16_t));
+  job.out_words = true;
   for (int p = 0; p < 2; ++p) {
     const auto i = static_cast<std::size_t>(p);
     job.in[p] = in.data[i];
     job.in_stride[p] = in.stride[i];
     job.out[p] = out.data[i];
     job.out_stride[p] = out.stride[i];
-    job.words = job.words && is_aligned(out.data[i], out.stride[i], sizeof(unsigned));
+    job.out_words = job.out_words && is_aligned(out.data[i], out.stride[i], sizeof(unsigned));
   }
   job.width = in.format.width;
   job.height = in.format.height;
@@ -237,7 +304,7 @@ void enqueue_undistort(const FrameView& in, const MutableFrameView& out, const L
   const auto blocks = [](int samples, unsigned a_block) {
     return (static_cast<unsigned>(samples) + a_block - 1) / a_block;
   };
-  const dim3 grid(blocks(job.width, block.x * across), blocks(job.height, block.y * down));
+  const dim3 grid(blocks(job.width, block.x * side), blocks(job.height, block.y * side));
   if (std::min(lens.fx, lens.fy) < shortest_focal_length) {
     undistort_kernel<true><<<grid, block, 0, stream>>>(job);
   } else {

@@ -39,7 +39,7 @@ using std::chrono::seconds;
 
 constexpr unsigned spare_slots = 4;
 constexpr std::uint64_t warm = 30;  // pictures of each camera before the clock starts
-constexpr auto start_deadline = seconds(60);
+constexpr auto start_deadline = seconds(120);
 
 struct Options {
   std::string mode;

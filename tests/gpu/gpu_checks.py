@@ -8,8 +8,10 @@ from gpu_rig import (FILTERS, Broken, Rig, check_books, config_of, count_frames,
 CLIP_FRAMES = 300
 MEMORIES = ("cuda_vmm", "cuda_legacy", "host")
 SIGNALS = ("ipc_event", "timeline")
-SANITIZED_TESTS = ("filters_gpu_test", "gpu_chain_test")
-SANITIZER_SECONDS = 120
+# Test → what of it. The CPU's side of large pictures takes too long under the sanitizer; an allocation that fails is an
+# error for it.
+SANITIZED_TESTS = {"filters_gpu_test": "-*1918x*:*3840x*", "gpu_chain_test": "-*OutOfMemory*"}
+SANITIZER_SECONDS = 150
 TEST_SECONDS = 300
 
 
@@ -32,7 +34,8 @@ def run_tests(check, name):
 
 
 def sanitize(check, tool, name):
-    status, output = check.programs.run(name, "--gtest_brief=1", f"--gtest_filter={check.options.sanitize}",
+    wanted = check.options.sanitize or SANITIZED_TESTS[name]
+    status, output = check.programs.run(name, "--gtest_brief=1", f"--gtest_filter={wanted}",
                                         prefix=("compute-sanitizer", "--tool", tool, "--error-exitcode", "9"),
                                         seconds=min(SANITIZER_SECONDS, check.left()))
     check.log(f"{tool} {name}", output)
@@ -48,6 +51,9 @@ def tests(check):
         raise Broken("there are no test programs")
     for name in names:
         check.step(name, lambda name=name: run_tests(check, name))
+
+
+def sanitizer(check):
     for name in SANITIZED_TESTS:
         for tool in ("memcheck", "racecheck"):
             check.step(f"{tool} {name}", lambda name=name, tool=tool: sanitize(check, tool, name), needs=30)

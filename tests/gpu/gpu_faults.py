@@ -74,9 +74,9 @@ def recovery(check, measure, rig, pace, since):
     check.expect(f"{measure}: frames flow again", took <= PROMISED, f"{took:.2f} s", f"<= {PROMISED:g} s")
 
 
-def strike(check, measure, roles, pace):
+def strike(check, measure, roles, pace, **defaults):
     before = memory_used()
-    with Rig(check.programs, check.folder, fault_rig(check, pace=pace)) as rig:
+    with Rig(check.programs, check.folder, fault_rig(check, pace=pace, **defaults)) as rig:
         rig.wait_for_groups("abcd", GROUPS, 40)
         pids = {role: rig.pid_of(role) for role in roles}
         running = memory_used()
@@ -174,6 +174,9 @@ def faults(check):
             check.step(blow + suffix, lambda m=blow + suffix, r=roles, p=pace: strike(check, m, r, p))
     if check.cpu:
         return
+    for blow, roles in blows.items():
+        check.step(f"{blow}, timeline", lambda m=f"{blow}, timeline", r=roles: strike(check, m, r, "realtime",
+                                                                                     ready_signal="timeline"))
     check.step("illegal address in worker 0", lambda: gpu_fault(check))
     for free_mib in (0, 1500):
         check.step(f"{free_mib} MiB free at the start", lambda f=free_mib: full_before_start(check, f))

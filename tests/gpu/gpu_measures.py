@@ -1,4 +1,4 @@
-"""Sections decode, latency, kernels and streams of tools/gpu-check: the figures that campipe must reach on H200."""
+"""Sections decode, scaling, latency, kernels and streams of tools/gpu-check: the figures that campipe must reach on H200."""
 
 import json
 import os
@@ -11,6 +11,7 @@ from pathlib import Path
 from gpu_rig import RATE, Broken, Rig, config_of, dropped, eventually, text_of
 
 CAMERAS = 32
+CAMERAS_OF_SEVERAL = 12  # for each GPU, where several are compared: decoders take seconds to start
 ROUNDS = 2
 SETTLE = 5  # s
 FFMPEG_SECONDS = 20
@@ -23,9 +24,9 @@ STEP = 3  # streams less, when a number was not held
 
 # --- decoding, rings, filters ---
 
-def pipeline(check, mode, gpus=1):
-    text = check.programs.must("gpu_pipeline_bench", mode, CAMERAS, *check.clips(), "--gpus", gpus, "--seconds",
-                               check.options.seconds, seconds=check.options.seconds + 90)
+def pipeline(check, mode, gpus=1, cameras=CAMERAS):
+    text = check.programs.must("gpu_pipeline_bench", mode, cameras, *check.clips(), "--gpus", gpus, "--seconds",
+                               check.options.seconds, seconds=check.options.seconds + 150)
     check.log(f"{mode}, {gpus} GPUs", text)
     told = json.loads(text.strip().splitlines()[-1])
     if told["lost"]:
@@ -33,7 +34,7 @@ def pipeline(check, mode, gpus=1):
     return told
 
 
-def one_gpu(check):
+def decode(check):
     modes = ("decode-bare", "decode-rings", "decode-filter")
     runs = [{mode: pipeline(check, mode) for mode in modes} for _ in range(ROUNDS)]
     for mode in modes:
@@ -49,24 +50,23 @@ def one_gpu(check):
     check.at_least("decode + filter / decode into rings", ratio("decode-filter", "decode-rings"), 0.93, digits=3)
 
 
-def several_gpus(check):
+def scaling(check):
     targets = {2: 1.9, 4: 3.7}
     wanted = [gpus for gpus in targets if gpus <= len(check.gpus)]
     if not wanted:
         return check.add("decode + filter on 2 and 4 GPUs", "there is one GPU", "", "skipped")
-    fps = {gpus: [] for gpus in (1, *wanted)}
-    for _ in range(ROUNDS):
-        for gpus, runs in fps.items():
-            runs.append(pipeline(check, "decode-filter", gpus)["fps"])
-    for gpus in wanted:
-        ratio = statistics.median(several / one for several, one in zip(fps[gpus], fps[1]))
-        check.add(f"decode + filter on {gpus} GPUs", f"{statistics.median(fps[gpus]):.0f} fps")
-        check.at_least(f"decode + filter on {gpus} GPUs / on 1", ratio, targets[gpus])
-
-
-def decode(check):
-    check.step("one GPU", lambda: one_gpu(check), needs=60)
-    check.step("several GPUs", lambda: several_gpus(check), needs=60)
+    for mode, measure in (("decode-bare", "bare decode"), ("decode-filter", "decode + filter")):
+        fps = {gpus: [] for gpus in (1, *wanted)}
+        for _ in range(ROUNDS):
+            for gpus, runs in fps.items():
+                runs.append(pipeline(check, mode, gpus, CAMERAS_OF_SEVERAL)["fps"])
+        for gpus in wanted:
+            ratio = statistics.median(several / one for several, one in zip(fps[gpus], fps[1]))
+            check.add(f"{measure} on {gpus} GPUs", f"{statistics.median(fps[gpus]):.0f} fps")
+            if mode == "decode-bare":  # what the machine itself reaches, without campipe
+                check.add(f"{measure} on {gpus} GPUs / on 1", f"{ratio:.2f}")
+            else:
+                check.at_least(f"{measure} on {gpus} GPUs / on 1", ratio, targets[gpus])
 
 
 # --- programs that print their own figures ---

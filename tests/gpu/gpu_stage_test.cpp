@@ -40,23 +40,25 @@ std::vector<std::uint8_t> picture(int number) {
   return bytes;
 }
 
-// Keeps what is enqueued on a stream from running, until it is opened.
+// Keeps what is enqueued on a stream from running, until it is opened. The GPU waits, not a thread of the process: CUDA
+// has one thread for the host functions of all streams. Declared after what waits for the stream when it is destroyed.
 class Gate {
  public:
   ~Gate() { open(); }
   void close(GpuStream stream) {
-    cuda_check(cudaLaunchHostFunc(
-                   stream,
-                   [](void* gate) {
-                     static_cast<void>(eventually([&] { return static_cast<Gate*>(gate)->open_.load(); }, 30s));
-                   },
-                   this),
+    cuda_check(cuda_driver().stream_wait_value(stream, reinterpret_cast<CUdeviceptr>(word_.get()), 1,
+                                               CU_STREAM_WAIT_VALUE_GEQ),
                "gate");
   }
-  void open() { open_ = true; }
+  void open() { std::atomic_ref(*reinterpret_cast<std::uint64_t*>(word_.get())) = 1; }
 
  private:
-  std::atomic<bool> open_{false};
+  static PinnedBytes closed() {
+    PinnedBytes word = allocate_pinned(sizeof(std::uint64_t));
+    std::fill_n(word.get(), sizeof(std::uint64_t), std::uint8_t{0});
+    return word;
+  }
+  PinnedBytes word_ = closed();
 };
 
 // The master of one camera.
@@ -347,9 +349,12 @@ TEST_F(GpuStage, DropsFramesWhileThereIsNoMemoryAndTriesAgain) {
 }
 
 TEST_F(GpuStage, CountsWhatADeadMasterHadNotFilledAndGoesOnWithTheNext) {
-  Gate gate;
-  Master first(gpu_);
+  // Both are there, and mapped, before the gate closes: allocating and mapping wait for all that the process has on the
+  // GPU, and master and worker are one process here.
+  Master first(gpu_), second(gpu_, 2, 6);
+  const CameraStage::Ring second_ring = second.ring_for(gpu_);
   Worker worker(camera(small_and_sharp), gpu_);
+  Gate gate;
   worker.stage().add(first.ring_for(gpu_));
   int number = 0;
   for (; number < 3; ++number) first.publish(number);
@@ -358,8 +363,7 @@ TEST_F(GpuStage, CountsWhatADeadMasterHadNotFilledAndGoesOnWithTheNext) {
   for (; number < 6; ++number) first.publish(number);
   first.die();
   ASSERT_TRUE(eventually([&] { return worker.dropped(DropCause::master_lost) == 3; }));
-  Master second(gpu_, 2, 6);
-  worker.stage().add(second.ring_for(gpu_));
+  worker.stage().add(second_ring);
   for (; number < 10; ++number) second.publish(number);
   second.close();
   ASSERT_TRUE(worker.finish());
@@ -370,9 +374,9 @@ TEST_F(GpuStage, CountsWhatADeadMasterHadNotFilledAndGoesOnWithTheNext) {
 }
 
 TEST_F(GpuStage, GivesUpAGpuThatDoesNotFinish) {
-  Gate gate;
   Master master(gpu_);
   Worker worker(camera(small_and_sharp), gpu_);
+  Gate gate;
   worker.stage().add(master.ring_for(gpu_));
   gate.close(master.stream());
   master.publish(0);
