@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/cuda.h"
+#include "core/cuda_ffmpeg.h"
 #include "core/libav_log.h"
 #include "core/log.h"
 #include "kernels/transfer.h"
@@ -12,7 +13,6 @@
 #include "stages/decoders/slot_layout.h"
 
 extern "C" {
-#include <libavutil/hwcontext_cuda.h>
 #include <libavutil/pixdesc.h>
 }
 
@@ -98,18 +98,14 @@ auto refusing(const Work& work) {
   }
 }
 
-// For FFmpeg: this thread's context, and the stream that all its work for the camera goes to. The context is handed
-// over rather than asked for by index, since FFmpeg 5 refuses a primary context whose flags it did not set itself.
 AvBuffer make_hardware_device(GpuStream stream) {
-  AvBuffer buffer(av_hwdevice_ctx_alloc(AV_HWDEVICE_TYPE_CUDA));
-  if (!buffer) throw HardwareRefused("this FFmpeg was built without CUDA");
-  auto& device = *reinterpret_cast<AVHWDeviceContext*>(buffer->data);
-  auto& cuda = *static_cast<AVCUDADeviceContext*>(device.hwctx);
-  cuda_check(cuda_driver().ctx_get_current(&cuda.cuda_ctx), "cannot find the GPU's context");
-  cuda.stream = stream;
-  if (const int code = av_hwdevice_ctx_init(buffer.get()); code < 0)
-    throw HardwareRefused("FFmpeg cannot use the GPU: " + av_error_text(code));
-  return buffer;
+  try {
+    return make_ffmpeg_device(stream);
+  } catch (const GpuError&) {
+    throw;
+  } catch (const Error& error) {
+    throw HardwareRefused(error.what());
+  }
 }
 
 class CudaDecoder final : public Decoder {
