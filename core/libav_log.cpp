@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdarg>
 
+#include "core/passwords.h"
+
 extern "C" {
 #include <libavutil/log.h>
 }
@@ -22,7 +24,7 @@ void on_message(void* object, int level, const char* format, va_list arguments) 
   std::string line = text.data();
   if (this_threads_listener != nullptr) return this_threads_listener->hear(level, line);
   while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();
-  if (!line.empty()) spdlog::debug("libav: {}", line);
+  if (!line.empty()) spdlog::debug("libav: {}", without_passwords(line));
 }
 
 }  // namespace

@@ -7,26 +7,24 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "core/log.h"
+#include "stages/sources/media_streams.h"
+#include "stages/sources/numbered_pictures.h"
 
 namespace campipe {
 namespace {
 
-int ask_interrupt(void* opaque) { return (*static_cast<const Source::Interrupt*>(opaque))() ? 1 : 0; }
+constexpr double picture_rate = 25;  // of numbered pictures, a second
 
-double rate_of(const AVStream& stream) {
-  const AVRational rate = stream.avg_frame_rate.num > 0 ? stream.avg_frame_rate : stream.r_frame_rate;
-  return rate.num > 0 && rate.den > 0 ? av_q2d(rate) : 0;
-}
+int ask_interrupt(void* opaque) { return (*static_cast<const Source::Interrupt*>(opaque))() ? 1 : 0; }
 
 class FileSource final : public Source {
  public:
-  FileSource(const std::string& path, const Interrupt& interrupt) : path_(path), interrupt_(interrupt) {
+  FileSource(const SourceConfig& config, const Interrupt& interrupt)
+      : config_(config), path_(config.url), interrupt_(interrupt) {
     open();
-    choose_stream();
   }
 
-  const SourceStream& stream() const override { return stream_; }
+  const SourceStream& stream() const override { return streams_.description; }
 
   ReadResult read(AVPacket& packet) override {
     if (found_->data != nullptr) {
@@ -39,22 +37,23 @@ class FileSource final : public Source {
       if (code == AVERROR_EXIT) return ReadResult::interrupted;
       if (code == AVERROR(EAGAIN)) continue;
       av_check(code, "cannot read '" + path_ + "'");
-      if (packet.stream_index == index_) return ReadResult::packet;
+      if (packet.stream_index == streams_.video) return ReadResult::packet;
+      if (packet.stream_index == streams_.audio) return ReadResult::audio;
       av_packet_unref(&packet);
     }
   }
 
   void rewind() override {
     av_packet_unref(found_.get());
-    go_to(stream_.start);
+    go_to(stream().start);
   }
 
   // Containers without an index (MPEG-TS) find a place by its time alone, whether decoding can begin there or not:
   // further back then, each time twice as far.
   void seek(std::int64_t pts) override {
-    const std::int64_t target = stream_.start + av_rescale_q(pts, nanoseconds, stream_.time_base);
-    const std::int64_t second = std::max<std::int64_t>(av_rescale_q(1, {1, 1}, stream_.time_base), 1);
-    for (std::int64_t back = 0; target - back > stream_.start; back = std::max(2 * back, second)) {
+    const std::int64_t target = stream().start + av_rescale_q(pts, nanoseconds, stream().time_base);
+    const std::int64_t second = std::max<std::int64_t>(av_rescale_q(1, {1, 1}, stream().time_base), 1);
+    for (std::int64_t back = 0; target - back > stream().start; back = std::max(2 * back, second)) {
       go_to(target - back);
       if (!find_key_frame(target, second)) continue;
       if (found_->pts == AV_NOPTS_VALUE && found_->dts == AV_NOPTS_VALUE) break;
@@ -67,14 +66,18 @@ class FileSource final : public Source {
   // Raw streams have no times: those that libavformat counts are right only from the beginning.
   void begin_again() {
     av_packet_unref(found_.get());
-    input_.reset();
     open();
-    choose_stream();
   }
 
   // From here on, a key frame at or before `target`; the next read() hands it out. False: there is none.
   bool find_key_frame(std::int64_t target, std::int64_t second) {
-    while (read(*found_) == ReadResult::packet) {
+    for (;;) {
+      const ReadResult result = read(*found_);
+      if (result == ReadResult::audio) {
+        av_packet_unref(found_.get());
+        continue;
+      }
+      if (result != ReadResult::packet) return false;
       // Where only decode times are told (AVI), pictures that are decoded later may be shown before this one.
       const bool shown_later = found_->pts != AV_NOPTS_VALUE ? found_->pts > target : found_->dts > target - second;
       if ((found_->flags & AV_PKT_FLAG_KEY) != 0 && !shown_later) return true;
@@ -82,57 +85,56 @@ class FileSource final : public Source {
       av_packet_unref(found_.get());
       if (none_will_come) return false;
     }
-    return false;
   }
 
   void open() {
+    input_.reset();
     AVFormatContext* context = avformat_alloc_context();
     if (context == nullptr) throw std::bad_alloc();
     context->interrupt_callback = {ask_interrupt, &interrupt_};
+    AVDictionary* options = picture_options();
     // "file:" keeps libavformat from taking a name with a colon for another protocol; the context is freed on error.
-    av_check(avformat_open_input(&context, ("file:" + path_).c_str(), nullptr, nullptr), "cannot open '" + path_ + "'");
+    const int code = avformat_open_input(&context, ("file:" + path_).c_str(), nullptr, &options);
+    av_dict_free(&options);
+    av_check(code, "cannot open '" + path_ + "'");
     input_.reset(context);
     av_check(avformat_find_stream_info(context, nullptr), "cannot read '" + path_ + "'");
+    streams_ = choose_streams(*context, config_, path_);
   }
 
-  void choose_stream() {
-    index_ = av_find_best_stream(input_.get(), AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
-    if (index_ < 0) throw Error("'" + path_ + "' has no video");
-    for (unsigned i = 0; i < input_->nb_streams; ++i) {
-      if (static_cast<int>(i) != index_) input_->streams[i]->discard = AVDISCARD_ALL;
-    }
-    const AVStream& video = *input_->streams[index_];
-    stream_.codec = video.codecpar;
-    stream_.time_base = video.time_base;
-    stream_.start = video.start_time != AV_NOPTS_VALUE ? video.start_time : 0;
-    stream_.frame_rate = rate_of(video);
-    stream_.decoder = avcodec_get_name(video.codecpar->codec_id);
+  // Pictures have no times of their own.
+  [[nodiscard]] AVDictionary* picture_options() const {
+    if (!is_numbered_pictures(path_)) return nullptr;
+    const double rate = config_.capture.rate > 0 ? config_.capture.rate : picture_rate;
+    AVDictionary* options = nullptr;
+    av_dict_set(&options, "framerate", std::to_string(rate).c_str(), 0);
+    av_dict_set_int(&options, "start_number", first_number(path_).value_or(0), 0);
+    return options;
   }
 
   void go_to(std::int64_t timestamp) {
-    if (av_seek_frame(input_.get(), index_, timestamp, AVSEEK_FLAG_BACKWARD) >= 0) return;
+    if (av_seek_frame(input_.get(), streams_.video, timestamp, AVSEEK_FLAG_BACKWARD) >= 0) return;
     // Raw streams have no timestamps to seek by; their beginning can be found by its byte.
-    if (av_seek_frame(input_.get(), index_, 0, AVSEEK_FLAG_BYTE) >= 0) return;
-    input_.reset();
+    if (av_seek_frame(input_.get(), streams_.video, 0, AVSEEK_FLAG_BYTE) >= 0) return;
     open();
-    choose_stream();
   }
 
+  SourceConfig config_;
   std::string path_;
   Interrupt interrupt_;
   AvInput input_;
   AvPacket found_ = make_av_packet();  // by seek()
-  int index_ = -1;
-  SourceStream stream_;
+  MediaStreams streams_;
 };
 
 }  // namespace
 
-std::unique_ptr<Source> open_file_source(const std::string& path, const Source::Interrupt& interrupt) {
-  return std::make_unique<FileSource>(path, interrupt);
+std::unique_ptr<Source> open_file_source(const SourceConfig& config, const Source::Interrupt& interrupt) {
+  return std::make_unique<FileSource>(config, interrupt);
 }
 
 std::optional<std::string> check_file(const std::string& path) {
+  if (is_numbered_pictures(path)) return check_numbered_pictures(path);
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) return "there is no file '" + path + "' (paths start at the current directory)";

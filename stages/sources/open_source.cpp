@@ -1,6 +1,9 @@
 #include "core/error.h"
+#include "core/passwords.h"
 #include "stages/sources/file_source.h"
 #include "stages/sources/pattern_source.h"
+#include "stages/sources/source_address.h"
+#include "stages/sources/stream_source.h"
 
 namespace campipe {
 namespace {
@@ -9,17 +12,20 @@ bool has_scheme(const std::string& url) { return url.find("://") != std::string:
 
 }  // namespace
 
+bool is_live(const std::string& url) { return is_stream_url(url) || is_capture_device(url); }
+
+std::string without_password(const std::string& url) { return without_passwords(url); }
+
 std::unique_ptr<Source> open_source(const SourceConfig& config, const Source::Interrupt& interrupt) {
   if (is_pattern(config.url)) return open_pattern_source(config.url);
-  return open_file_source(config.url, interrupt);
+  if (is_live(config.url)) return open_stream_source(config, interrupt);
+  return open_file_source(config, interrupt);
 }
 
 std::optional<std::string> check_source(const std::string& url) {
   if (is_pattern(url)) return check_pattern(url);
-  if (has_scheme(url)) {
-    return "this version reads files and test://pattern?width=…&height=…&rate=…, not '" +
-           url.substr(0, url.find("://")) + "://'";
-  }
+  if (is_capture_device(url)) return check_capture_device(url);
+  if (has_scheme(url)) return check_stream_url(url);
   return check_file(url);
 }
 

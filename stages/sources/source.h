@@ -1,17 +1,20 @@
 // The contract of a source: where a camera's compressed packets come from.
 //
-// Life and threads: one object per camera, used by that camera's ingest thread alone:
-// open_source → stream() → read, read, … → destroy. open_source throws Error when the source cannot be opened.
-// read() blocks as long as the source needs (files: not at all, beyond the disk) and obeys `interrupt`, which it
-// asks at least every 100 ms while it waits. Pacing, decoding and recovery are not a source's work.
+// Life and threads: one object for each connection to a camera, used by that camera's ingest thread alone:
+// open_source → stream() → read, read, … → destroy. open_source throws Error when the source cannot be opened, and
+// SourceError where a live one cannot. read() blocks as long as the source needs (files: not at all, beyond the disk;
+// live ones: at most `read_timeout`) and obeys `interrupt`, which it asks at least every 100 ms while it waits. Pacing,
+// decoding, mending of times and recovery are not a source's work.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "core/error.h"
 #include "core/ffmpeg.h"
 #include "core/source_stream.h"
 
@@ -19,14 +22,49 @@ namespace campipe {
 
 enum class Pace : std::uint8_t { realtime, fast };
 
+enum class RtspTransport : std::uint8_t { automatic, tcp, udp };  // automatic: UDP, and TCP where that does not work
+enum class Audio : std::uint8_t { copy, off };
+
+// What a capture device is asked for; zero or empty: its own choice. `rate` is that of numbered pictures, too (none:
+// 25).
+struct CaptureConfig {
+  int width = 0;
+  int height = 0;
+  double rate = 0;
+  std::string format;  // FFmpeg's name of a pixel format or codec: "yuyv422", "mjpeg"
+  friend bool operator==(const CaptureConfig&, const CaptureConfig&) = default;
+};
+
 struct SourceConfig {
-  std::string url;    // a file's path, or test://pattern?width=…&height=…&rate=…&frames=…
+  // A file's path; a pattern of file names with %d for numbered pictures;
+  // test://pattern?width=…&height=…&rate=…&frames=…; /dev/videoN; or a URL of rtsp, rtsps, http, https, srt, udp, rtp
+  // or tcp, with user and password where needed.
+  std::string url;
   bool loop = false;  // at the end, begin again; time goes on
   Pace pace = Pace::realtime;
+  std::optional<int> stream = {};  // which of its video streams, counted from 0; none: the best
+  Audio audio = Audio::copy;
+  RtspTransport rtsp_transport = RtspTransport::automatic;
+  std::chrono::nanoseconds read_timeout = std::chrono::seconds(10);  // for connecting too
+  bool verify_certificate = true;                                    // of rtsps and https
+  std::string ca_file = {};                                          // empty: the system's
+  CaptureConfig capture = {};
   friend bool operator==(const SourceConfig&, const SourceConfig&) = default;
 };
 
-enum class ReadResult : std::uint8_t { packet, end, interrupted };
+// `audio`: a packet of the audio stream, in its own time base.
+enum class ReadResult : std::uint8_t { packet, audio, end, interrupted };
+
+// Why a live source cannot be read. What a user must mend (unauthorized, unsupported, not_found) is not worth trying
+// often; the others may be over any moment.
+class SourceError : public Error {
+ public:
+  enum class Kind : std::uint8_t { refused, unauthorized, not_found, timed_out, unsupported, lost };
+  // `message` names the source without its password, and the remedy where there is one.
+  SourceError(Kind why, const std::string& message) : Error(message), kind(why) {}
+  Kind kind;
+};
+const char* name_of(SourceError::Kind kind);  // "refused", …
 
 class Source {
  public:
@@ -34,7 +72,8 @@ class Source {
 
   virtual ~Source() = default;
   [[nodiscard]] virtual const SourceStream& stream() const = 0;
-  // The next packet of the video stream, into `packet` (unreferenced before). Throws Error when reading fails.
+  // The next packet of the video stream, or of the audio stream where there is one and it is wanted, into `packet`
+  // (unreferenced before). Corrupt packets have AV_PKT_FLAG_CORRUPT. Throws Error (SourceError) when reading fails.
   virtual ReadResult read(AVPacket& packet) = 0;
   // Back to the first packet, for `loop`. Throws Error where the source cannot.
   virtual void rewind() = 0;
@@ -44,6 +83,16 @@ class Source {
 
 // A packet of the test pattern carries the frame's number as its pts, and no data that matters.
 std::unique_ptr<Source> open_source(const SourceConfig& config, const Source::Interrupt& interrupt);
+
+// It has no end of its own and no place to go back to: a camera. One that cannot be read is opened again and again.
+bool is_live(const std::string& url);
+
+// When the camera took the picture, by its own clock (RTCP sender reports), in UTC nanoseconds; nothing: it does not
+// say.
+std::optional<std::int64_t> capture_time(const AVPacket& packet);
+
+// The URL without user and password, for people.
+std::string without_password(const std::string& url);
 
 // What is wrong with a source as it is written, before anything is opened (a file that is not there, a scheme
 // that this version does not read, a bad test:// query), or nothing.

@@ -1,0 +1,58 @@
+#include "core/passwords.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+
+namespace campipe {
+namespace {
+
+constexpr std::string_view ends_of_url = " \t\r\n'\"<>";
+// As their names end: "api_key" is one, too.
+constexpr std::array<std::string_view, 8> secret_fields{"password", "passwd", "passphrase", "pass",
+                                                        "pwd",      "token",  "secret",     "key"};
+
+void hide_users(std::string& text) {
+  constexpr std::string_view mark = "://";
+  for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, at)) {
+    at += mark.size();
+    const auto end = std::min(text.find_first_of(ends_of_url, at), text.size());
+    const std::string_view rest = std::string_view(text).substr(at, end - at);
+    const std::string_view host = rest.substr(0, rest.find_first_of("/?#"));
+    auto last = host.rfind('@');
+    // Somebody may have forgotten to write the '/' of a password as %2F.
+    if (last == std::string_view::npos && host.find(':') != std::string_view::npos) last = rest.rfind('@');
+    if (last != std::string_view::npos) text.erase(at, last + 1);
+  }
+}
+
+bool same_letters(std::string_view text, std::string_view lower) {
+  return std::equal(text.begin(), text.end(), lower.begin(), lower.end(),
+                    [](char a, char b) { return static_cast<char>(std::tolower(static_cast<unsigned char>(a))) == b; });
+}
+
+bool is_secret_field(std::string_view text, std::size_t equals) {
+  return std::any_of(secret_fields.begin(), secret_fields.end(), [&](std::string_view field) {
+    return equals >= field.size() && same_letters(text.substr(equals - field.size(), field.size()), field);
+  });
+}
+
+void hide_fields(std::string& text) {
+  for (auto equals = text.find('='); equals != std::string::npos; equals = text.find('=', equals + 1)) {
+    if (!is_secret_field(text, equals)) continue;
+    const auto end = std::min(text.find_first_of(std::string(ends_of_url) + "&/", equals), text.size());
+    text.replace(equals + 1, end - equals - 1, "***");
+  }
+}
+
+}  // namespace
+
+std::string without_passwords(const std::string& text) {
+  std::string shown = text;
+  hide_users(shown);
+  hide_fields(shown);
+  return shown;
+}
+
+}  // namespace campipe

@@ -1,0 +1,26 @@
+// The capture times that libavformat puts on packets (AV_PKT_DATA_PRFT), made right where it miscounts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/ffmpeg.h"
+
+namespace campipe {
+
+// RTP counts in 32 bits. libavformat counts from the last sender report without a thought to that: when the counter has
+// begun anew since (every 13 hours at 90 kHz), and until the next report, its times are wrong by that period.
+class CaptureClock {
+ public:
+  // For each packet of one stream, in order.
+  void mend(AVPacket& packet, AVRational time_base);
+
+ private:
+  struct Seen {
+    std::int64_t utc = 0;  // microseconds
+    std::int64_t time = 0;
+  };
+  std::optional<Seen> last_;
+};
+
+}  // namespace campipe

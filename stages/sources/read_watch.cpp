@@ -1,0 +1,48 @@
+#include "stages/sources/read_watch.h"
+
+namespace campipe {
+namespace {
+
+bool has_video_packets(const AVFormatContext& input) {
+  for (unsigned i = 0; i < input.nb_streams; ++i) {
+    const AVStream& stream = *input.streams[i];
+    const bool video = stream.codecpar->codec_type == AVMEDIA_TYPE_VIDEO;
+    if (video && (stream.event_flags & AVSTREAM_EVENT_FLAG_NEW_PACKETS) != 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void ReadWatch::allow(std::chrono::nanoseconds time, std::chrono::nanoseconds total) {
+  deadline_ = Clock::now() + time;
+  allowed_ = total;
+}
+
+void ReadWatch::expect_packets(const AVFormatContext& input, std::chrono::nanoseconds within) {
+  input_ = &input;
+  first_packet_ = Clock::now() + within;
+  no_packets_ = false;
+}
+
+void ReadWatch::close_within(std::chrono::nanoseconds time) {
+  interrupt_ = [] { return false; };
+  forget_packets();
+  allow(time, time);
+}
+
+bool ReadWatch::ask() {
+  if (interrupt_()) {
+    interrupted_ = true;
+    return true;
+  }
+  const auto now = Clock::now();
+  if (now >= deadline_) {
+    timed_out_ = true;
+    return true;
+  }
+  if (input_ != nullptr && now >= first_packet_) no_packets_ = !has_video_packets(*input_);
+  return no_packets_;
+}
+
+}  // namespace campipe

@@ -1,0 +1,54 @@
+// Ends FFmpeg's waits: when the source's owner wants it, or when the time for it is over.
+#pragma once
+
+#include <chrono>
+#include <utility>
+
+#include "core/clock.h"
+#include "core/ffmpeg.h"
+#include "stages/sources/source.h"
+
+namespace campipe {
+
+// Of one thread. It must outlive every libav object that has its callback().
+class ReadWatch {
+ public:
+  explicit ReadWatch(Source::Interrupt interrupt) : interrupt_(std::move(interrupt)) {}
+  ReadWatch(const ReadWatch&) = delete;
+  ReadWatch& operator=(const ReadWatch&) = delete;
+
+  [[nodiscard]] AVIOInterruptCB callback() { return {&ReadWatch::ask_libav, this}; }
+
+  // How long may be waited from now on. `total`: what is told where it was too long.
+  void allow(std::chrono::nanoseconds time, std::chrono::nanoseconds total);
+  [[nodiscard]] std::chrono::nanoseconds allowed() const { return allowed_; }
+  [[nodiscard]] std::chrono::nanoseconds left() const { return deadline_ - Clock::now(); }
+  // Until forget_packets(): for a first packet of any video stream of `input` no longer than this. It must stay alive.
+  void expect_packets(const AVFormatContext& input, std::chrono::nanoseconds within);
+  void forget_packets() {
+    input_ = nullptr;
+    no_packets_ = false;
+  }
+  // The connection is being closed, which must not take long, but also not be cut off by an interrupt.
+  void close_within(std::chrono::nanoseconds time);
+
+  // True: stop waiting. Why is remembered: what was broken off in the middle cannot be gone on with.
+  [[nodiscard]] bool ask();
+  [[nodiscard]] bool interrupted() const { return interrupted_; }
+  [[nodiscard]] bool timed_out() const { return timed_out_; }
+  [[nodiscard]] bool no_packets() const { return no_packets_; }
+
+ private:
+  static int ask_libav(void* watch) { return static_cast<ReadWatch*>(watch)->ask() ? 1 : 0; }
+
+  Source::Interrupt interrupt_;
+  Deadline deadline_ = Deadline::max();
+  std::chrono::nanoseconds allowed_{0};
+  const AVFormatContext* input_ = nullptr;
+  Deadline first_packet_;
+  bool interrupted_ = false;
+  bool timed_out_ = false;
+  bool no_packets_ = false;
+};
+
+}  // namespace campipe

@@ -1,0 +1,123 @@
+#include "stages/sources/source_address.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <string_view>
+
+#include "core/nearest_name.h"
+#include "stages/sources/source.h"
+
+namespace campipe {
+namespace {
+
+constexpr std::string_view mark = "://";
+
+// `example`: what a URL of this scheme looks like.
+struct Scheme {
+  std::string_view name;
+  bool needs_host;
+  bool needs_port;
+  std::string_view example;
+};
+constexpr std::array<Scheme, 8> schemes{{
+    {"rtsp", true, false, "rtsp://user:password@10.0.0.11/stream1"},
+    {"rtsps", true, false, "rtsps://user:password@10.0.0.11/stream1"},
+    {"http", true, false, "http://10.0.0.11/video.mjpg"},
+    {"https", true, false, "https://10.0.0.11/live.m3u8"},
+    {"srt", false, true, "srt://10.0.0.11:9000, or srt://:9000?mode=listener"},
+    {"udp", false, true, "udp://:5000, or udp://239.0.0.1:5000"},
+    {"rtp", false, true, "rtp://:5004, or rtp://239.0.0.1:5004"},
+    {"tcp", true, true, "tcp://10.0.0.11:5000"},
+}};
+
+const Scheme* find_scheme(std::string_view name) {
+  const auto* found = std::find_if(schemes.begin(), schemes.end(), [&](const Scheme& s) { return s.name == name; });
+  return found != schemes.end() ? found : nullptr;
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+void read_port(std::string_view text, SourceAddress& address) {
+  int port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  address.bad_port = error != std::errc{} || end != text.data() + text.size() || port < 1 || port > 65535;
+  if (!address.bad_port) address.port = port;
+}
+
+std::string unknown_scheme(const std::string& scheme) {
+  std::array<std::string_view, schemes.size() + 1> names;
+  std::transform(schemes.begin(), schemes.end(), names.begin(), [](const Scheme& s) { return s.name; });
+  names.back() = "test";
+  return "there is no kind of source '" + scheme + "://'" + suggestion(scheme, names) +
+         " (files are given as paths; there are rtsp, rtsps, http, https, srt, udp, rtp, tcp, /dev/videoN and "
+         "test://pattern)";
+}
+
+}  // namespace
+
+SourceAddress split_address(const std::string& url) {
+  SourceAddress address;
+  const auto at = url.find(mark);
+  if (at == std::string::npos) return address;
+  address.scheme = lower(std::string_view(url).substr(0, at));
+  std::string_view rest = std::string_view(url).substr(at + mark.size());
+  if (const auto question = rest.find('?'); question != std::string_view::npos) {
+    address.query = rest.substr(question + 1);
+  }
+  rest = rest.substr(0, rest.find_first_of("/?#"));
+  if (const auto user = rest.rfind('@'); user != std::string_view::npos) rest = rest.substr(user + 1);
+  if (const auto bracket = rest.find(']'); rest.starts_with('[') && bracket != std::string_view::npos) {
+    address.host = rest.substr(1, bracket - 1);
+    if (rest.substr(bracket + 1).starts_with(':')) read_port(rest.substr(bracket + 2), address);
+    return address;
+  }
+  const auto colon = rest.rfind(':');
+  address.host = rest.substr(0, colon);
+  if (colon != std::string_view::npos) read_port(rest.substr(colon + 1), address);
+  return address;
+}
+
+bool is_stream_url(const std::string& url) { return find_scheme(split_address(url).scheme) != nullptr; }
+
+bool is_capture_device(const std::string& url) { return url.starts_with("/dev/video"); }
+
+std::optional<std::string> check_stream_url(const std::string& url) {
+  const SourceAddress address = split_address(url);
+  const Scheme* scheme = find_scheme(address.scheme);
+  if (scheme == nullptr) return unknown_scheme(address.scheme);
+  const std::string expected = ", expected " + std::string(scheme->example);
+  // Not shown: what stands where the port belongs may be a password.
+  if (address.bad_port) {
+    return "the port of this " + address.scheme + ":// source is not a number from 1 to 65535" + expected +
+           " (in a password, '@' is written %40, ':' %3A, '/' %2F, '?' %3F, '#' %23 and '%' %25)";
+  }
+  if (scheme->needs_host && address.host.empty()) return "'" + address.scheme + "://' has no host" + expected;
+  if (scheme->needs_port && address.port < 0) return "'" + without_password(url) + "' has no port" + expected;
+  return std::nullopt;
+}
+
+std::optional<std::string> check_capture_device(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    return "there is no device '" + path + "': " + std::strerror(errno) +
+           " (is the camera plugged in? ls /dev/video* shows the devices that there are)";
+  }
+  if (!S_ISCHR(status.st_mode)) return "'" + path + "' is not a device";
+  if (::access(path.c_str(), R_OK | W_OK) != 0) {
+    return "'" + path + "' cannot be opened: " + std::strerror(errno) + " (is this user in the group 'video'?)";
+  }
+  return std::nullopt;
+}
+
+}  // namespace campipe

@@ -1,0 +1,150 @@
+#include "stages/sources/source_errors.h"
+
+#include <array>
+#include <cerrno>
+
+#include "core/log.h"
+#include "core/passwords.h"
+#include "stages/sources/source_address.h"
+
+namespace campipe {
+namespace {
+
+using Kind = SourceError::Kind;
+
+constexpr std::size_t most_heard = 16384;  // bytes of a peer that makes libav complain without end
+
+struct Meaning {
+  int code;
+  Kind kind;
+  const char* text;  // behind the source's name
+};
+
+constexpr std::array<Meaning, 19> meanings{{
+    {AVERROR_HTTP_UNAUTHORIZED, Kind::unauthorized, "wants a user and a password, and these are not the right ones"},
+    {AVERROR_HTTP_FORBIDDEN, Kind::unauthorized, "does not let this user in"},
+    {AVERROR_HTTP_NOT_FOUND, Kind::not_found, "does not exist there (is the path right?)"},
+    {AVERROR_HTTP_BAD_REQUEST, Kind::refused, "rejects the request"},
+    {AVERROR_HTTP_OTHER_4XX, Kind::refused, "rejects the request (does it offer this transport? too many viewers?)"},
+    {AVERROR_HTTP_SERVER_ERROR, Kind::refused, "has an error of its own"},
+    {AVERROR(ECONNREFUSED), Kind::refused, "refuses the connection (is the camera on, and the port right?)"},
+    {AVERROR(EHOSTUNREACH), Kind::refused, "cannot be reached (is the camera on, and in this network?)"},
+    {AVERROR(ENETUNREACH), Kind::refused, "cannot be reached: there is no way to its network"},
+    {AVERROR(EADDRINUSE), Kind::refused, "cannot be listened to: another program has this port"},
+    {AVERROR(EADDRNOTAVAIL), Kind::refused, "cannot be listened to: this machine does not have this address"},
+    {AVERROR(EPROTONOSUPPORT), Kind::refused, "does not offer this transport (see rtsp_transport)"},
+    {AVERROR(EBUSY), Kind::refused, "is used by another program"},
+    {AVERROR(ENOENT), Kind::not_found, "is not there (is the camera plugged in?)"},
+    {AVERROR(ENODEV), Kind::not_found, "is not there, or is no camera (is it plugged in?)"},
+    {AVERROR(EACCES), Kind::unauthorized, "may not be opened by this user (is it in the group 'video'?)"},
+    {AVERROR(ETIMEDOUT), Kind::timed_out, "does not answer (is the camera on?)"},
+    {AVERROR_INVALIDDATA, Kind::unsupported, "is not a video stream that FFmpeg knows"},
+    {AVERROR_PROTOCOL_NOT_FOUND, Kind::unsupported, "is of a kind that this FFmpeg was built without"},
+}};
+
+SourceError make(Kind kind, const std::string& shown, const std::string& text) { return {kind, shown + " " + text}; }
+
+// What libav tells in words only.
+const Meaning* heard_meaning(const LibavReasons& reasons) {
+  static constexpr Meaning unknown_name{
+      0, Kind::refused, "cannot be found: its name is not known (is it right, and does the network work?)"};
+  static constexpr Meaning untrusted{
+      0, Kind::unauthorized,
+      "shows a certificate that is not trusted (set tls: {ca_file: …} to the one that signed it, or tls: {verify: false})"};
+  static constexpr Meaning other_host{
+      0, Kind::unauthorized,
+      "shows a certificate of another host (use the name it was made for, or tls: {verify: false})"};
+  static constexpr Meaning payload{
+      0, Kind::unsupported,
+      "sends RTP that nothing describes: without RTSP only MPEG-TS and JPEG can be received (use rtsp://)"};
+  if (reasons.heard("Failed to resolve hostname")) return &unknown_name;
+  if (reasons.heard("certificate failed verification") || reasons.heard("Unable to verify peer")) return &untrusted;
+  if (reasons.heard("owner does not match hostname")) return &other_host;
+  if (reasons.heard("Unable to receive RTP payload type")) return &payload;
+  return nullptr;
+}
+
+const Meaning* find_meaning(int code) {
+  for (const Meaning& meaning : meanings) {
+    if (meaning.code == code) return &meaning;
+  }
+  return nullptr;
+}
+
+std::string seconds_text(std::chrono::nanoseconds time) {
+  const auto tenths = std::chrono::duration_cast<std::chrono::milliseconds>(time).count() / 100;
+  return std::to_string(tenths / 10) + (tenths % 10 != 0 ? "." + std::to_string(tenths % 10) : "") + " s";
+}
+
+}  // namespace
+
+LibavReasons::LibavReasons() {
+  install_libav_log();
+  listen_to_libav(this);
+}
+
+LibavReasons::~LibavReasons() { listen_to_libav(nullptr); }
+
+void LibavReasons::hear(int /*level*/, const std::string& piece) {
+  if (text_.size() > most_heard) return;
+  text_ += piece;
+  if (!piece.ends_with('\n')) return;
+  spdlog::debug("libav: {}", without_passwords(text_.substr(line_, text_.size() - line_ - 1)));
+  line_ = text_.size();
+}
+
+SourceError opening_error(int code, const std::string& shown, const ReadWatch& watch, const LibavReasons& reasons) {
+  const Meaning* heard = heard_meaning(reasons);
+  if (heard != nullptr && !watch.timed_out()) return make(heard->kind, shown, heard->text);
+  if (watch.timed_out() || watch.no_packets()) {
+    return make(Kind::timed_out, shown, "sends no video within " + seconds_text(watch.allowed()) + " (read_timeout)");
+  }
+  const std::string scheme = split_address(shown).scheme;
+  if (scheme == "srt" && code == AVERROR(EIO)) {
+    return make(Kind::refused, shown, "refuses the connection (are passphrase and streamid right?)");
+  }
+  // So libavformat calls a connection that is closed instead of an answer.
+  if (scheme.starts_with("rtsp") && code == AVERROR_INVALIDDATA)
+    return make(Kind::lost, shown, "gives no answer of RTSP");
+  if (scheme == "tcp" && code == AVERROR_INVALIDDATA) {
+    return make(Kind::lost, shown, "closes the connection before there is any video that FFmpeg knows");
+  }
+  if (const Meaning* meaning = find_meaning(code)) return make(meaning->kind, shown, meaning->text);
+  if (code == AVERROR_EOF) return make(Kind::lost, shown, "closes the connection before there is any video");
+  if (code == AVERROR(EINVAL) && is_capture_device(shown)) {
+    return make(Kind::unsupported, shown,
+                "does not offer this size, rate or format (v4l2-ctl --list-formats-ext shows what it offers)");
+  }
+  return make(Kind::lost, shown, "cannot be opened: " + av_error_text(code));
+}
+
+SourceError reading_error(int code, const std::string& shown, const ReadWatch& watch) {
+  if (watch.timed_out() || code == AVERROR(ETIMEDOUT)) {
+    return make(Kind::timed_out, shown, "has sent no video for " + seconds_text(watch.allowed()) + " (read_timeout)");
+  }
+  if (code == AVERROR_EOF) return make(Kind::lost, shown, "has ended the connection");
+  if (code == AVERROR(ENODEV)) return make(Kind::lost, shown, "is gone (was the camera unplugged?)");
+  return make(Kind::lost, shown, "cannot be read any more: " + av_error_text(code));
+}
+
+Error interrupted_error(const std::string& shown) { return Error("opening " + shown + " was interrupted"); }
+
+const char* name_of(SourceError::Kind kind) {
+  switch (kind) {
+    case Kind::refused:
+      return "refused";
+    case Kind::unauthorized:
+      return "unauthorized";
+    case Kind::not_found:
+      return "not_found";
+    case Kind::timed_out:
+      return "timed_out";
+    case Kind::unsupported:
+      return "unsupported";
+    case Kind::lost:
+      return "lost";
+  }
+  return "";
+}
+
+}  // namespace campipe

@@ -1,0 +1,285 @@
+#include "stages/sources/stream_source.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <thread>
+
+#include "core/log.h"
+#include "core/name_lookup.h"
+#include "stages/sources/capture_clock.h"
+#include "stages/sources/live_options.h"
+#include "stages/sources/media_streams.h"
+#include "stages/sources/read_watch.h"
+#include "stages/sources/source_address.h"
+#include "stages/sources/source_errors.h"
+#include "stages/sources/tls_tunnel.h"
+
+namespace campipe {
+namespace {
+
+using Kind = SourceError::Kind;
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+constexpr auto first_udp_packet = seconds(3);     // before RTSP goes on with TCP, where it may
+constexpr auto longest_analysis = seconds(5);     // of the stream; most are known after the first key frame
+constexpr int frames_for_rate = 8;                // that tell the frame rate, where nothing else does
+constexpr auto closing_time = milliseconds(500);  // for RTSP's good-bye
+constexpr auto capture_asking = milliseconds(2);  // between looks for a frame of a capture device
+constexpr AVRational arrival_base{1, 1'000'000};
+constexpr int default_rtsps_port = 322;
+
+class StreamSource final : public Source {
+ public:
+  StreamSource(const SourceConfig& config, const Interrupt& interrupt)
+      : config_(config), shown_(without_password(config.url)), watch_(interrupt) {
+    watch_.allow(config.read_timeout, config.read_timeout);
+    resolve();
+    if (address_.scheme == "rtsps" && config.verify_certificate) open_tunnel();
+    // What goes through TLS goes through TCP.
+    if (address_.scheme == "rtsps") {
+      open(RtspTransport::tcp);
+    } else if (address_.scheme != "rtsp" || config.rtsp_transport != RtspTransport::automatic) {
+      open(config.rtsp_transport);
+    } else if (!open_over_udp()) {
+      open(RtspTransport::tcp);
+    }
+  }
+
+  ~StreamSource() override { watch_.close_within(closing_time); }
+
+  const SourceStream& stream() const override { return streams_.description; }
+
+  ReadResult read(AVPacket& packet) override {
+    if (first_->data != nullptr) {
+      av_packet_move_ref(&packet, first_.get());
+      return ReadResult::packet;
+    }
+    // Only the time that was spent waiting here counts, and all of it since the last picture.
+    watch_.allow(config_.read_timeout - waited_, config_.read_timeout);
+    const auto begin = Clock::now();
+    const int index = read_wanted(packet);
+    waited_ += Clock::now() - begin;
+    if (index == streams_.audio && index >= 0) return ReadResult::audio;
+    if (index == AVERROR_EXIT) return ReadResult::interrupted;
+    if (index == AVERROR_EOF) return ReadResult::end;
+    waited_ = nanoseconds(0);
+    return ReadResult::packet;
+  }
+
+  void rewind() override { throw Error(shown_ + " cannot be played again: it is live"); }
+  void seek(std::int64_t /*pts*/) override { throw Error(shown_ + " has no place to go back to: it is live"); }
+
+ private:
+  void resolve() {
+    if (can_resolve(address_.host, [this] { return watch_.ask(); })) return;
+    if (watch_.interrupted()) throw interrupted_error(shown_);
+    throw SourceError(Kind::refused, shown_ + " cannot be found: the name '" + address_.host +
+                                         "' is not known (is it right, and does the network work?)");
+  }
+
+  void open_tunnel() {
+    const int port = address_.port > 0 ? address_.port : default_rtsps_port;
+    tunnel_ = std::make_unique<TlsTunnel>(address_.host, port, config_.ca_file, shown_, watch_);
+  }
+
+  // Or over TCP, where the camera refuses UDP. False: a new connection over TCP is worth trying.
+  bool open_over_udp() {
+    try {
+      open(RtspTransport::automatic);
+      return true;
+    } catch (const SourceError& error) {
+      const bool hopeless = error.kind == Kind::unauthorized || error.kind == Kind::not_found || watch_.timed_out();
+      if (hopeless) throw;
+      spdlog::debug("{}; over TCP then", error.what());
+      return false;
+    }
+  }
+
+  void open(RtspTransport transport) {
+    LibavReasons reasons;
+    input_.reset();
+    const bool fall_back = address_.scheme == "rtsp" && transport == RtspTransport::automatic;
+    check_opening(open_input(transport), reasons);
+    if (fall_back) watch_.expect_packets(*input_, std::min<nanoseconds>(first_udp_packet, watch_.left() / 2));
+    // Its packets are known from the beginning, and it would be asked for them without a pause.
+    if (!is_device()) check_opening(avformat_find_stream_info(input_.get(), nullptr), reasons);
+    choose();
+    const int index = read_first();
+    watch_.forget_packets();
+    if (index < 0) check_opening(index, reasons);
+  }
+
+  void check_opening(int code, const LibavReasons& reasons) {
+    if (watch_.interrupted()) throw interrupted_error(shown_);
+    if (code >= 0 && !watch_.timed_out() && !watch_.no_packets()) return;
+    const SourceError error = opening_error(code, shown_, watch_, reasons);
+    watch_.forget_packets();
+    input_.reset();
+    throw error;
+  }
+
+  int open_input(RtspTransport transport) {
+    AVFormatContext* context = avformat_alloc_context();
+    if (context == nullptr) throw std::bad_alloc();
+    context->interrupt_callback = watch_.callback();
+    context->max_analyze_duration = std::chrono::microseconds(longest_analysis).count();
+    context->fps_probe_size = frames_for_rate;
+    context->opaque = this;
+    open_nested_ = context->io_open;
+    context->io_open = open_nested;
+    LibavOptions options;
+    const AVInputFormat* format = nullptr;
+    if (is_device()) {
+      // Nothing could interrupt its wait for a frame.
+      context->flags |= AVFMT_FLAG_NONBLOCK;
+      set_capture_options(options, config_.capture);
+      try {
+        format = capture_format();
+      } catch (...) {
+        avformat_free_context(context);
+        throw;
+      }
+    } else {
+      set_stream_options(options, config_, transport);
+    }
+    // The context is freed on error.
+    const int code = avformat_open_input(&context, url().c_str(), format, options.get());
+    input_.reset(context);
+    return code;
+  }
+
+  // HLS opens its pieces itself and does not know how certificates are to be checked.
+  static int open_nested(AVFormatContext* context, AVIOContext** io, const char* url, int flags,
+                         AVDictionary** options) {
+    const auto& source = *static_cast<const StreamSource*>(context->opaque);
+    LibavOptions own;
+    AVDictionary** given = options != nullptr ? options : own.get();
+    if (split_address(url).scheme == "https") set_certificate_options(given, source.config_);
+    return source.open_nested_(context, io, url, flags, given);
+  }
+
+  // What libavformat opens: the source itself, or this machine's end of the tunnel to it.
+  [[nodiscard]] std::string url() const {
+    if (!tunnel_) return config_.url;
+    const auto begin = config_.url.find("://") + 3;
+    const auto end = std::min(config_.url.find_first_of("/?#", begin), config_.url.size());
+    const std::string authority = config_.url.substr(begin, end - begin);
+    const auto at = authority.rfind('@');
+    const std::string user = at != std::string::npos ? authority.substr(0, at + 1) : "";
+    return "rtsp://" + user + "127.0.0.1:" + std::to_string(tunnel_->port()) + config_.url.substr(end);
+  }
+
+  [[nodiscard]] bool is_device() const { return is_capture_device(config_.url); }
+
+  void choose() {
+    try {
+      streams_ = choose_streams(*input_, config_, shown_);
+    } catch (const Error& error) {
+      throw SourceError(watch_.no_packets() ? Kind::timed_out : Kind::unsupported, error.what());
+    }
+    SourceStream& description = streams_.description;
+    if (avcodec_find_decoder(description.codec->codec_id) == nullptr) {
+      throw SourceError(Kind::unsupported, shown_ + " sends video of the codec '" + description.decoder +
+                                               "', which FFmpeg cannot decode here");
+    }
+    by_arrival_ = (input_->iformat->flags & AVFMT_NOTIMESTAMPS) != 0;
+    if (by_arrival_) {
+      description.time_base = arrival_base;
+      description.frame_rate = 0;
+    }
+    const bool hls = std::strcmp(input_->iformat->name, "hls") == 0;
+    description.in_bursts = hls || (address_.scheme.starts_with("http") && input_->duration > 0);
+  }
+
+  // Into first_. The index of the video's stream, or an error of libav.
+  int read_first() {
+    for (;;) {
+      const int index = read_packet(*first_);
+      if (index != streams_.video && index >= 0) {
+        av_packet_unref(first_.get());
+        continue;
+      }
+      if (index >= 0) begin_time();
+      return index;
+    }
+  }
+
+  // Time begins with the first packet. Where libavformat has missed that one's time, the next one's is known.
+  void begin_time() {
+    SourceStream& description = streams_.description;
+    std::int64_t time = first_->pts != AV_NOPTS_VALUE ? first_->pts : first_->dts;
+    if (time == AV_NOPTS_VALUE && description.frame_rate > 0) {
+      time = description.start - std::llround(1 / (description.frame_rate * av_q2d(description.time_base)));
+      first_->pts = first_->dts = time;
+    }
+    if (time != AV_NOPTS_VALUE) description.start = time;
+  }
+
+  // The index of the stream; AVERROR_EXIT, if interrupted; AVERROR_EOF: the end. Throws for all else.
+  int read_wanted(AVPacket& packet) {
+    const int index = read_packet(packet);
+    if (index >= 0) return index;
+    if (watch_.interrupted()) return AVERROR_EXIT;
+    if (index == AVERROR_EOF && !watch_.timed_out() && address_.scheme.starts_with("http")) return index;
+    throw reading_error(index, shown_, watch_);
+  }
+
+  // Of a stream that is wanted.
+  int read_packet(AVPacket& packet) {
+    for (;;) {
+      const int code = av_read_frame(input_.get(), &packet);
+      if (code == AVERROR(EAGAIN)) {
+        if (watch_.ask()) return AVERROR_EXIT;
+        // Capture devices alone: libavdevice keeps to itself what could be waited for.
+        std::this_thread::sleep_for(capture_asking);
+        continue;
+      }
+      if (code < 0) return code;
+      if (packet.stream_index == streams_.video) return finish_video(packet);
+      const bool wanted = packet.stream_index == streams_.audio;
+      // Other streams' packets may come without an end.
+      const bool over = watch_.ask();
+      if (wanted && !over) return packet.stream_index;
+      av_packet_unref(&packet);
+      if (over) return AVERROR_EXIT;
+    }
+  }
+
+  int finish_video(AVPacket& packet) {
+    if (by_arrival_) {
+      packet.dts = av_rescale_q(now_ns() - opened_, {1, 1'000'000'000}, arrival_base);
+      // Pictures that are shown in another order than they come in are put right by the decoder.
+      packet.pts = streams_.description.codec->video_delay == 0 ? packet.dts : AV_NOPTS_VALUE;
+      packet.duration = 0;
+    }
+    clock_.mend(packet, streams_.description.time_base);
+    return packet.stream_index;
+  }
+
+  using OpenIo = int (*)(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**);
+
+  SourceConfig config_;
+  std::string shown_;
+  SourceAddress address_ = split_address(config_.url);
+  ReadWatch watch_;
+  std::unique_ptr<TlsTunnel> tunnel_;
+  OpenIo open_nested_ = nullptr;
+  AvInput input_;
+  MediaStreams streams_;
+  AvPacket first_ = make_av_packet();
+  nanoseconds waited_{0};
+  bool by_arrival_ = false;  // it has no times
+  std::int64_t opened_ = now_ns();
+  CaptureClock clock_;
+};
+
+}  // namespace
+
+std::unique_ptr<Source> open_stream_source(const SourceConfig& config, const Source::Interrupt& interrupt) {
+  return std::make_unique<StreamSource>(config, interrupt);
+}
+
+}  // namespace campipe

@@ -1,0 +1,80 @@
+// Sources as they are written, and what is shown of them; the capture times of packets.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/passwords.h"
+#include "stages/sources/capture_clock.h"
+#include "stages/sources/source.h"
+
+namespace campipe {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(CaptureTime, IsUtcInNanoseconds) {
+  const AvPacket packet = make_av_packet();
+  EXPECT_EQ(capture_time(*packet), std::nullopt);
+  std::uint8_t* data = av_packet_new_side_data(packet.get(), AV_PKT_DATA_PRFT, sizeof(AVProducerReferenceTime));
+  ASSERT_NE(data, nullptr);
+  auto& reference = *static_cast<AVProducerReferenceTime*>(static_cast<void*>(data));
+  reference = {.wallclock = 1'700'000'000'123'456, .flags = 24};
+  EXPECT_EQ(capture_time(*packet), 1'700'000'000'123'456'000);
+  reference.wallclock = -2'208'988'000'000'000;  // a camera that does not know the time
+  EXPECT_EQ(capture_time(*packet), std::nullopt);
+}
+
+TEST(CaptureTime, OutlivesTheEndOfRtpsCounter) {
+  constexpr AVRational time_base{1, 90000};
+  constexpr std::int64_t begin = 1'700'000'000'000'000;
+  constexpr std::int64_t period = 47'721'858'844;  // microseconds in which 32 bits are counted through
+  CaptureClock clock;
+  for (int i = 0; i < 100; ++i) {
+    const AvPacket packet = make_av_packet();
+    packet->pts = std::int64_t{i} * 90000;
+    const std::int64_t right = begin + std::int64_t{i} * 1'000'000;
+    const bool miscounted = i >= 40 && i < 60;
+    std::uint8_t* data = av_packet_new_side_data(packet.get(), AV_PKT_DATA_PRFT, sizeof(AVProducerReferenceTime));
+    *static_cast<AVProducerReferenceTime*>(static_cast<void*>(data)) = {
+        .wallclock = miscounted ? right - period : right, .flags = 24};
+    clock.mend(*packet, time_base);
+    EXPECT_NEAR(static_cast<double>(*capture_time(*packet) - right * 1000), 0, 2000) << i;
+  }
+}
+
+TEST(SourceAddress, LiveOrNot) {
+  for (const char* url : {"rtsp://a/b", "RTSPS://a", "http://a", "https://a", "srt://a:1", "udp://:1", "rtp://a:1",
+                          "tcp://a:1", "/dev/video0"}) {
+    EXPECT_TRUE(is_live(url)) << url;
+  }
+  for (const char* url : {"clip.mp4", "/a/b.mp4", "test://pattern", "img%d.png"}) EXPECT_FALSE(is_live(url)) << url;
+}
+
+TEST(SourceAddress, MistakesAreToldWithoutPasswords) {
+  for (const char* url : {"rtsp://10.0.0.11/stream1", "rtsp://u:p%40ss@[fe80::1]:554/s", "udp://:5000",
+                          "udp://@239.0.0.1:5000", "srt://:9000?mode=listener", "https://host/live.m3u8?token=1"}) {
+    EXPECT_EQ(check_source(url), std::nullopt) << url;
+  }
+  EXPECT_THAT(*check_source("rstp://host/s"), HasSubstr("did you mean 'rtsp'?"));
+  EXPECT_THAT(*check_source("rtmp://u:hunter2@host/s"), Not(HasSubstr("hunter2")));
+  EXPECT_THAT(*check_source("rtsp:///stream1"), HasSubstr("has no host"));
+  EXPECT_THAT(*check_source("udp://239.0.0.1"), HasSubstr("has no port"));
+  EXPECT_THAT(*check_source("rtsp://host:99999/s"), HasSubstr("port"));
+  EXPECT_THAT(*check_source("rtsp://user:hun/ter2@host/s"), AllOf(HasSubstr("%2F"), Not(HasSubstr("ter2"))));
+  EXPECT_THAT(*check_source("/dev/video77"), HasSubstr("there is no device"));
+}
+
+TEST(SourceAddress, WithoutPassword) {
+  EXPECT_EQ(without_password("rtsp://user:pass@host:554/a?b=c"), "rtsp://host:554/a?b=c");
+  EXPECT_EQ(without_password("rtsp://user:p@ss@host/a"), "rtsp://host/a");
+  EXPECT_EQ(without_password("http://host/a@b"), "http://host/a@b");
+  EXPECT_EQ(without_password("srt://host:1?mode=caller&passphrase=secret&x=1"),
+            "srt://host:1?mode=caller&passphrase=***&x=1");
+  EXPECT_EQ(without_password("/a/clip.mp4"), "/a/clip.mp4");
+  EXPECT_EQ(without_passwords("keepalive request failed for 'http://u:p@h/a.ts' when opening url"),
+            "keepalive request failed for 'http://h/a.ts' when opening url");
+}
+
+}  // namespace
+}  // namespace campipe
