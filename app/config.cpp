@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <set>
 
 #include "app/config_settings.h"
 
@@ -21,16 +20,11 @@ struct FileSettings {
   std::vector<CameraSettings> cameras;
   Setting<int> worker_count;  // 0: auto
   Setting<Mps> mps;
+  Setting<std::string> events;
 };
 
 bool read_defaults(const YamlNode& node, FileSettings& file, Report& report) {
   return read_camera(node, file.defaults, report);
-}
-
-bool is_camera_name(std::string_view name) {
-  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
-  return !name.empty() && name.size() <= 64 && name.front() != '_' && name.front() != '-' &&
-         name.find_first_not_of(allowed) == std::string_view::npos;
 }
 
 bool read_cameras(const YamlNode& node, FileSettings& file, Report& report) {
@@ -42,11 +36,7 @@ bool read_cameras(const YamlNode& node, FileSettings& file, Report& report) {
       report.at_key(child, "more than 256 cameras");
       return false;
     }
-    if (!is_camera_name(child.key)) {
-      report.at_key(child,
-                    "a camera's name has 1 to 64 of the characters A-Z, a-z, 0-9, _ and -, and begins with "
-                    "a letter or a digit");
-    }
+    check_name(child, "a camera's", report);
     read_camera(child, file.cameras.emplace_back(), report);
   }
   return true;
@@ -79,40 +69,24 @@ bool read_mps(const YamlNode& node, FileSettings& file, Report& report) {
   return set(file.mps, node, mps);
 }
 
-constexpr std::array<FileKey, 4> file_keys{
-    {{"defaults", read_defaults}, {"cameras", read_cameras}, {"workers", read_workers}, {"mps", read_mps}}};
-
-void check_sources(const std::vector<CameraSettings>& cameras, Report& report) {
-  std::set<const YamlNode*> checked;
-  for (const CameraSettings& camera : cameras) {
-    const YamlNode* node = camera.source.node;
-    if (node == nullptr) {
-      if (!mistyped(*camera.node, "source", camera_sections().front().keys)) {
-        report.at_key(*camera.node, "missing key 'source'");
-      }
-    } else if (camera.source.value && checked.insert(node).second) {
-      if (const auto problem = check_source(*camera.source.value)) report.at(*node, scrub(*problem, *node));
-    }
-  }
+bool read_events(const YamlNode& node, FileSettings& file, Report& report) {
+  auto path = read_text(node, "a path, such as events.jsonl", report);
+  if (path && !check_can_be_written(*path, node, report)) path.reset();
+  return set(file.events, node, std::move(path));
 }
 
-void check_recordings(const std::vector<CameraSettings>& cameras, Report& report) {
-  std::vector<RecordTarget> targets;
-  std::set<const YamlNode*> told;
-  for (const CameraSettings& camera : cameras) {
-    const RecordSettings& record = camera.record;
-    if (record.path.value) targets.push_back({camera.node->key, record.path.node, *record.path.value});
-    const bool missing = record.node != nullptr && record.path.node == nullptr;
-    if (missing && told.insert(record.node).second) report.at_key(*record.node, "missing key 'path'");
-  }
-  check_record_targets(targets, report);
-}
+constexpr std::array<FileKey, 5> file_keys{{{"defaults", read_defaults},
+                                            {"cameras", read_cameras},
+                                            {"workers", read_workers},
+                                            {"mps", read_mps},
+                                            {"events", read_events}}};
 
 RigConfig to_rig(const FileSettings& file, const std::vector<CameraSettings>& cameras) {
   RigConfig rig;
   for (const CameraSettings& camera : cameras) rig.cameras.push_back(to_config(camera));
   if (file.worker_count.value.value_or(0) > 0) rig.worker_count = file.worker_count.value;
   rig.mps = file.mps.value.value_or(rig.mps);
+  rig.events = file.events.value.value_or(rig.events);
   return rig;
 }
 
@@ -132,14 +106,30 @@ LoadedConfig load_tree(YamlNode& root) {
   for (const CameraSettings& camera : file.cameras) cameras.push_back(merge(camera, file.defaults));
   check_sources(cameras, report);
   check_decode_gpus(cameras, report);
-  check_encoders(cameras, file.defaults.encode.node, report);
+  check_copies(cameras, report);
+  check_encoders(cameras, report);
   check_recordings(cameras, report);
+  check_pushes(cameras, report);
   LoadedConfig loaded{to_rig(file, cameras), {}, report.take()};
   for (const CameraSettings& camera : cameras) loaded.gpu_places.push_back(gpu_places(camera));
   return loaded;
 }
 
 }  // namespace
+
+bool check_name(const YamlNode& named, std::string_view whose, Report& report) {
+  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+  const std::string& name = named.key;
+  const bool good = !name.empty() && name.size() <= 64 && name.front() != '_' && name.front() != '-' &&
+                    name.find_first_not_of(allowed) == std::string::npos;
+  if (!good) {
+    report.at_key(named,
+                  std::string(whose) +
+                      " name has 1 to 64 of the characters A-Z, a-z, 0-9, _ and -, and begins with a letter or a "
+                      "digit");
+  }
+  return good;
+}
 
 std::vector<ConfigSection> config_sections() {
   std::vector<ConfigSection> sections{{"", key_names(std::span<const FileKey>(file_keys))}};

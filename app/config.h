@@ -2,6 +2,7 @@
 // with it; nothing else reads YAML. Every key is described in docs/configuration.md, which a test holds complete.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
@@ -21,31 +22,77 @@ enum class DropPolicy : std::uint8_t { drop, block };
 // Whether processes use GPUs through NVIDIA's MPS daemon (docs/operations.md).
 enum class Mps : std::uint8_t { off, use };
 
+enum class RecordWhen : std::uint8_t { always, motion };
+enum class OnCorrupt : std::uint8_t { show, skip };
+
 struct RecordConfig {
-  std::string path;  // {camera} and strftime fields not yet filled in
+  std::string path;                              // {camera}, {output} and strftime fields not yet filled in
+  std::chrono::nanoseconds segment_duration{0};  // 0: one file
+  std::optional<std::chrono::nanoseconds> delete_after = {};  // files whose end is older are deleted
+  std::optional<std::int64_t> max_size = {};                  // bytes of this recording's files, together
+  RecordWhen when = RecordWhen::always;
+  std::chrono::nanoseconds before = std::chrono::seconds(5);  // of motion, that is kept
+  std::chrono::nanoseconds after = std::chrono::seconds(10);
   friend bool operator==(const RecordConfig&, const RecordConfig&) = default;
 };
 
+struct SnapshotConfig {
+  std::string path;  // ends in .jpg; {camera} and {output} not yet filled in; time fields are not allowed
+  std::chrono::nanoseconds every = std::chrono::seconds(1);
+  friend bool operator==(const SnapshotConfig&, const SnapshotConfig&) = default;
+};
+
+// What is made of a camera's pictures besides its own stream, in the same worker, from the same decoder.
+struct OutputConfig {
+  std::string name;                   // not "main", which is the camera's own
+  std::vector<FilterConfig> filters;  // after the camera's
+  double rate = 0;                    // frames a second at most; 0: all
+  EncoderConfig encode;
+  std::optional<RecordConfig> record;
+  std::vector<std::string> push;
+  std::optional<SnapshotConfig> snapshot;
+  friend bool operator==(const OutputConfig&, const OutputConfig&) = default;
+};
+
 struct CameraConfig {
-  std::string name;
+  std::string name;             // of the camera; of an output: "dock/small"
+  std::string output = "main";  // for {output}
   SourceConfig source;
   std::string gpu = "auto";                    // auto, cpu, or a GPU's index or UUID
   std::optional<MemoryKind> ipc_memory;        // of a ring that a GPU fills; none: auto
   std::optional<ReadySignal> ready_signal;     // likewise
-  DropPolicy drop_policy = DropPolicy::block;  // `auto` is resolved when loading: every source of today is a file
+  DropPolicy drop_policy = DropPolicy::block;  // `auto` is resolved when loading: live sources drop
   int queue_size = 8;                          // pictures that may wait for the worker
   int decode_threads = 1;
   std::string decode_gpu = "auto";  // like gpu; auto: the same GPU
   std::vector<FilterConfig> filters;
   EncoderConfig encode;
   std::optional<RecordConfig> record;
+  std::vector<std::string> push;  // URLs of rtsp(s), srt, rtmp(s) or udp
+  std::optional<SnapshotConfig> snapshot;
+  double rate = 0;  // frames a second at most that are encoded; 0: all
+  std::vector<OutputConfig> outputs;
+  std::chrono::nanoseconds retry_interval = std::chrono::seconds(1);  // until a live source is opened again; doubles
+  std::chrono::nanoseconds retry_max = std::chrono::seconds(30);
+  OnCorrupt on_corrupt = OnCorrupt::show;
+  bool use_absolute_timestamp = false;  // capture time goes into recordings and the report
   friend bool operator==(const CameraConfig&, const CameraConfig&) = default;
 };
+
+// One output of a camera, as a camera of its own that follows the other: its filters, encoder and targets.
+CameraConfig follower(const CameraConfig& camera, const OutputConfig& output);
+
+// For {camera}: the camera's name, also of a follower.
+inline std::string camera_name(const CameraConfig& config) { return config.name.substr(0, config.name.find('/')); }
+
+// It is passed on as the camera encoded it: nothing is decoded for it.
+inline bool is_copy(const EncoderConfig& encode) { return encode.codec == "copy"; }
 
 struct RigConfig {
   std::vector<CameraConfig> cameras;  // in the file's order
   std::optional<int> worker_count;    // none: auto
   Mps mps = Mps::off;
+  std::string events;  // a file that gets a line of JSON for each event; empty: events.jsonl, where a camera has motion
 };
 
 // One mistake, as a compiler would tell it: "rig.yaml:14:7: cameras.dock.filters[1].resize.widht: unknown key, did you
@@ -75,6 +122,7 @@ struct GpuPlaces {
   ConfigPlace decode_gpu;
   ConfigPlace ipc_memory;
   ConfigPlace encoder;
+  std::vector<ConfigPlace> output_encoders = {};  // of its outputs, in their order
 };
 
 struct LoadedConfig {
@@ -89,7 +137,9 @@ LoadedConfig load_config(const std::filesystem::path& file);
 nlohmann::json to_json(const CameraConfig& camera);
 CameraConfig camera_from_json(const nlohmann::json& json);
 
-// The file that `record.path` means for a camera at a time: {camera} and strftime fields filled in (local time).
-std::string expand_record_path(const std::string& path, const std::string& camera, std::int64_t utc_seconds);
+// The file that `record.path` means for a camera's output at a time: {camera}, {output} and strftime fields filled in
+// (local time).
+std::string expand_record_path(const std::string& path, const std::string& camera, const std::string& output,
+                               std::int64_t utc_seconds);
 
 }  // namespace campipe

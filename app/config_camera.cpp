@@ -1,24 +1,14 @@
 // A camera's keys (and those of `defaults`, which are the same) with their values.
+#include <algorithm>
 #include <set>
 
 #include "app/config_settings.h"
 #include "core/gpu.h"
-#include "stages/sinks/recorder.h"
 
 namespace campipe {
 namespace {
 
-bool read_source(const YamlNode& node, CameraSettings& camera, Report& report) {
-  return set(camera.source, node, read_text(node, "a file or test://pattern?…", report));
-}
-
-bool read_loop(const YamlNode& node, CameraSettings& camera, Report& report) {
-  return set(camera.loop, node, read_choice<bool>(node, report));
-}
-
-bool read_pace(const YamlNode& node, CameraSettings& camera, Report& report) {
-  return set(camera.pace, node, read_choice<Pace>(node, report));
-}
+using namespace std::chrono_literals;
 
 constexpr std::string_view expected_gpu =
     "auto, cpu, or a GPU by its index or UUID, such as 0 or GPU-5f0c… (campipe --devices lists them)";
@@ -47,101 +37,91 @@ bool read_ready_signal(const YamlNode& node, CameraSettings& camera, Report& rep
 }
 
 bool read_drop_policy(const YamlNode& node, CameraSettings& camera, Report& report) {
-  const auto given = read_choice_or_auto<DropPolicy>(node, report);
-  std::optional<DropPolicy> policy;
-  if (given) policy = given->value_or(CameraConfig().drop_policy);
-  return set(camera.drop_policy, node, policy);
-}
-
-bool read_queue_size(const YamlNode& node, CameraSettings& camera, Report& report) {
-  return set(camera.queue_size, node, read_int(node, 1, 32, report));
-}
-
-bool read_decode_threads(const YamlNode& node, CameraSettings& camera, Report& report) {
-  return set(camera.decode_threads, node, read_int(node, 1, 16, report));
+  return set(camera.drop_policy, node, read_choice_or_auto<DropPolicy>(node, report));
 }
 
 bool read_decode_gpu(const YamlNode& node, CameraSettings& camera, Report& report) {
   return set(camera.decode_gpu, node, read_gpu_name(node, report));
 }
 
-bool read_chain(const YamlNode& node, CameraSettings& camera, Report& report) {
-  return set(camera.filters, node, read_filters(node, report));
-}
-
-bool read_encode_key(const YamlNode& node, CameraSettings& camera, Report& report) {
-  return read_encode(node, camera.encode, report);
-}
-
-bool read_record_path(const YamlNode& node, CameraSettings& camera, Report& report) {
-  constexpr std::string_view expected = "a path that ends in .mp4 or .mkv";
-  auto path = read_text(node, expected, report);
-  if (!path) return set(camera.record.path, node, std::move(path));
-  const auto problem = check_record_path(*path);
-  if (!can_record_to(*path)) {
-    refuse(node, expected, report);
-    path.reset();
-  } else if (problem) {
-    // What is wrong may be a piece of a variable's value, which nothing would recognise as such.
-    const std::string vague =
-        "expected a path with no fields but {camera} and time fields such as %Y, got " + shown(node);
-    report.at(node, node.variables.empty() ? *problem : vague);
-    path.reset();
-  }
-  return set(camera.record.path, node, std::move(path));
-}
+constexpr TimeRange timeouts{100ms, 10min};
+constexpr TimeRange retry_intervals{100ms, 1h};
+constexpr TimeRange retry_maxima{100ms, 24h};
 
 using CameraKey = Key<CameraSettings>;
-constexpr std::array<CameraKey, 2> decode_keys{{{"threads", read_decode_threads}, {"gpu", read_decode_gpu}}};
-constexpr std::array<CameraKey, 1> record_keys{{{"path", read_record_path}}};
+using Camera = CameraSettings;
+constexpr std::array<CameraKey, 2> decode_keys{
+    {{"threads", int_key<&Camera::decode_threads, 1, 16>}, {"gpu", read_decode_gpu}}};
 
 bool read_decode(const YamlNode& node, CameraSettings& camera, Report& report) {
   return read_map(node, std::span<const CameraKey>(decode_keys), camera, report);
 }
 
-bool read_record(const YamlNode& node, CameraSettings& camera, Report& report) {
-  camera.record.node = &node;
-  const bool good = read_map(node, std::span<const CameraKey>(record_keys), camera, report);
-  // So that the missing path is not told as well.
-  if (!good && camera.record.path.node == nullptr) camera.record.path.node = &node;
-  return good;
-}
+constexpr std::array<CameraKey, 26> camera_keys{
+    {{"source", part_key<read_source>},
+     {"stream", int_key<&Camera::stream, 0, 63>},
+     {"audio", choice_key<&Camera::audio>},
+     {"rtsp_transport", choice_key<&Camera::rtsp_transport>},
+     {"tls", part_key<read_tls>},
+     {"capture", part_key<read_capture>},
+     {"read_timeout", time_key<&Camera::read_timeout, timeouts>},
+     {"retry_interval", time_key<&Camera::retry_interval, retry_intervals>},
+     {"retry_max", time_key<&Camera::retry_max, retry_maxima>},
+     {"loop", choice_key<&Camera::loop>},
+     {"pace", choice_key<&Camera::pace>},
+     {"on_corrupt", choice_key<&Camera::on_corrupt>},
+     {"use_absolute_timestamp", choice_key<&Camera::use_absolute_timestamp>},
+     {"gpu", read_gpu},
+     {"ipc_memory", read_ipc_memory},
+     {"ready_signal", read_ready_signal},
+     {"drop_policy", read_drop_policy},
+     {"queue_size", int_key<&Camera::queue_size, 1, 32>},
+     {"decode", read_decode},
+     {"filters", part_key<read_filters>},
+     {"rate", part_key<read_rate>},
+     {"encode", part_key<read_encode>},
+     {"record", part_key<read_record>},
+     {"push", part_key<read_push>},
+     {"snapshot", part_key<read_snapshot>},
+     {"outputs", read_outputs}}};
 
-constexpr std::array<CameraKey, 12> camera_keys{{{"source", read_source},
-                                                 {"loop", read_loop},
-                                                 {"pace", read_pace},
-                                                 {"gpu", read_gpu},
-                                                 {"ipc_memory", read_ipc_memory},
-                                                 {"ready_signal", read_ready_signal},
-                                                 {"drop_policy", read_drop_policy},
-                                                 {"queue_size", read_queue_size},
-                                                 {"decode", read_decode},
-                                                 {"filters", read_chain},
-                                                 {"encode", read_encode_key},
-                                                 {"record", read_record}}};
+StreamSettings merge_streams(const StreamSettings& own, const StreamSettings& defaults) {
+  StreamSettings merged;
+  merged.filters = merge(own.filters, defaults.filters);
+  merged.rate = merge(own.rate, defaults.rate);
+  merged.encode = merge(own.encode, defaults.encode);
+  merged.record = merge(own.record, defaults.record);
+  merged.push = merge(own.push, defaults.push);
+  merged.snapshot = merge(own.snapshot, defaults.snapshot);
+  return merged;
+}
 
 }  // namespace
 
 std::vector<ConfigSection> camera_sections() {
-  return {{"camera", key_names(std::span<const CameraKey>(camera_keys))},
-          {"decode", key_names(std::span<const CameraKey>(decode_keys))},
-          encode_section(),
-          {"record", key_names(std::span<const CameraKey>(record_keys))}};
+  std::vector<ConfigSection> sections{{"camera", key_names(std::span<const CameraKey>(camera_keys))},
+                                      {"decode", key_names(std::span<const CameraKey>(decode_keys))},
+                                      encode_section(),
+                                      outputs_section()};
+  for (ConfigSection& section : source_sections()) sections.push_back(std::move(section));
+  for (ConfigSection& section : target_sections()) sections.push_back(std::move(section));
+  return sections;
 }
 
 bool read_camera(const YamlNode& node, CameraSettings& camera, Report& report) {
   camera.node = &node;
   // So that a missing source is not told as well.
-  if (node.kind != YamlNode::Kind::map || !node.problem.empty()) camera.source.node = &node;
+  if (node.kind != YamlNode::Kind::map || !node.problem.empty()) camera.url.node = &node;
   return read_map(node, std::span<const CameraKey>(camera_keys), camera, report);
 }
 
 CameraSettings merge(const CameraSettings& own, const CameraSettings& defaults) {
   CameraSettings merged;
+  static_cast<SourceSettings&>(merged) = merge(static_cast<const SourceSettings&>(own), defaults);
+  static_cast<StreamSettings&>(merged) = merge_streams(own, defaults);
   merged.node = own.node;
-  merged.source = merge(own.source, defaults.source);
-  merged.loop = merge(own.loop, defaults.loop);
-  merged.pace = merge(own.pace, defaults.pace);
+  merged.on_corrupt = merge(own.on_corrupt, defaults.on_corrupt);
+  merged.use_absolute_timestamp = merge(own.use_absolute_timestamp, defaults.use_absolute_timestamp);
   merged.gpu = merge(own.gpu, defaults.gpu);
   merged.ipc_memory = merge(own.ipc_memory, defaults.ipc_memory);
   merged.ready_signal = merge(own.ready_signal, defaults.ready_signal);
@@ -149,29 +129,33 @@ CameraSettings merge(const CameraSettings& own, const CameraSettings& defaults) 
   merged.queue_size = merge(own.queue_size, defaults.queue_size);
   merged.decode_threads = merge(own.decode_threads, defaults.decode_threads);
   merged.decode_gpu = merge(own.decode_gpu, defaults.decode_gpu);
-  merged.filters = merge(own.filters, defaults.filters);
-  merged.encode = merge(own.encode, defaults.encode);
-  merged.record.node = own.record.node != nullptr ? own.record.node : defaults.record.node;
-  merged.record.path = merge(own.record.path, defaults.record.path);
+  merged.outputs = merge(own.outputs, defaults.outputs);
+  if (merged.outputs.value) {
+    for (OutputSettings& output : *merged.outputs.value) output.encode = merge(output.encode, merged.encode);
+  }
   return merged;
 }
 
 CameraConfig to_config(const CameraSettings& camera) {
   CameraConfig config;
   config.name = camera.node->key;
-  config.source.url = camera.source.value.value_or("");
-  config.source.loop = camera.loop.value.value_or(config.source.loop);
-  config.source.pace = camera.pace.value.value_or(config.source.pace);
+  config.source = source_config(camera);
+  fill_in_stream(camera, config);
+  config.outputs = output_configs(camera);
+  config.on_corrupt = camera.on_corrupt.value.value_or(config.on_corrupt);
+  config.use_absolute_timestamp = camera.use_absolute_timestamp.value.value_or(config.use_absolute_timestamp);
+  // One of them alone moves the other's default out of its way.
+  const auto& [interval, max] = std::tie(camera.retry_interval.value, camera.retry_max.value);
+  config.retry_interval = interval.value_or(std::min(config.retry_interval, max.value_or(config.retry_max)));
+  config.retry_max = max.value_or(std::max(config.retry_max, config.retry_interval));
   config.gpu = camera.gpu.value.value_or(config.gpu);
   config.ipc_memory = camera.ipc_memory.value.value_or(config.ipc_memory);
   config.ready_signal = camera.ready_signal.value.value_or(config.ready_signal);
-  config.drop_policy = camera.drop_policy.value.value_or(config.drop_policy);
+  const DropPolicy automatic = is_live(config.source.url) ? DropPolicy::drop : DropPolicy::block;
+  config.drop_policy = camera.drop_policy.value.value_or(std::nullopt).value_or(automatic);
   config.queue_size = camera.queue_size.value.value_or(config.queue_size);
   config.decode_threads = camera.decode_threads.value.value_or(config.decode_threads);
   config.decode_gpu = camera.decode_gpu.value.value_or(config.decode_gpu);
-  config.filters = camera.filters.value.value_or(config.filters);
-  config.encode = to_config(camera.encode);
-  if (camera.record.path.value) config.record = RecordConfig{*camera.record.path.value};
   return config;
 }
 
@@ -186,8 +170,16 @@ ConfigPlace place_of(const Setting<T>& setting) {
 }  // namespace
 
 GpuPlaces gpu_places(const CameraSettings& camera) {
-  return {place_of(camera.gpu), place_of(camera.decode_gpu), place_of(camera.ipc_memory),
-          place_of(camera.encode.encoder)};
+  GpuPlaces places{place_of(camera.gpu),
+                   place_of(camera.decode_gpu),
+                   place_of(camera.ipc_memory),
+                   place_of(camera.encode.encoder),
+                   {}};
+  if (!camera.outputs.value) return places;
+  for (const OutputSettings& output : *camera.outputs.value) {
+    places.output_encoders.push_back(place_of(output.encode.encoder));
+  }
+  return places;
 }
 
 // What a GPU decodes, only a GPU's worker can read in time: nobody waits for a GPU on the CPU.

@@ -1,4 +1,4 @@
-// `encode`: its keys, and how a camera's go over those of `defaults`.
+// `rate` and `encode`: the keys, and how a camera's go over those of `defaults`, and an output's over the camera's.
 #include <algorithm>
 
 #include "app/config_settings.h"
@@ -10,10 +10,14 @@ namespace {
 using Options = EncodeSettings::Options;
 
 bool read_codec(const YamlNode& node, EncodeSettings& encode, Report& report) {
-  constexpr std::array<std::string_view, 1> codecs{"h264"};
+  constexpr std::array<std::string_view, 4> codecs{"h264", "hevc", "mjpeg", "copy"};
   const std::string* text = scalar_text(node);
-  const bool known = text != nullptr && *text == codecs.front();
-  if (!known) refuse_choice(node, codecs, report);
+  const bool known = text != nullptr && std::find(codecs.begin(), codecs.end(), *text) != codecs.end();
+  if (!known && text != nullptr && *text == "h265" && node.variables.empty()) {
+    report.at(node, "expected " + alternatives(codecs) + ", got " + shown(node) + ", did you mean 'hevc'?");
+  } else if (!known) {
+    refuse_choice(node, codecs, report);
+  }
   return set(encode.codec, node, known ? std::optional(*text) : std::nullopt);
 }
 
@@ -60,10 +64,6 @@ bool read_gop(const YamlNode& node, EncodeSettings& encode, Report& report) {
   return set(encode.gop, node, gop);
 }
 
-bool read_latency(const YamlNode& node, EncodeSettings& encode, Report& report) {
-  return set(encode.latency, node, read_choice<Latency>(node, report));
-}
-
 bool read_threads(const YamlNode& node, EncodeSettings& encode, Report& report) {
   return set(encode.threads, node, read_int_or_auto(node, 1, 64, EncoderConfig().threads, report));
 }
@@ -86,7 +86,7 @@ constexpr std::array<Key<EncodeSettings>, 9> keys{{{"codec", read_codec},
                                                    {"bitrate", read_bitrate},
                                                    {"crf", read_crf},
                                                    {"gop", read_gop},
-                                                   {"latency", read_latency},
+                                                   {"latency", choice_key<&EncodeSettings::latency>},
                                                    {"threads", read_threads},
                                                    {"options", read_options}}};
 
@@ -105,12 +105,30 @@ Options merge_options(const Options& own, const Options& defaults) {
   return merged;
 }
 
+bool changes_codec(const EncodeSettings& own, const EncodeSettings& outer) {
+  return own.codec.value && *own.codec.value != outer.codec.value.value_or(EncoderConfig().codec);
+}
+
+// Without what an encoder of one codec understands, and one of another does not, or otherwise.
+EncodeSettings without_encoder(EncodeSettings encode) {
+  encode.encoder = {};
+  encode.preset = {};
+  encode.crf = {};
+  encode.options = {};
+  return encode;
+}
+
 }  // namespace
 
 ConfigSection encode_section() { return {"encode", key_names(std::span<const Key<EncodeSettings>>(keys))}; }
 
-bool read_encode(const YamlNode& node, EncodeSettings& encode, Report& report) {
-  encode.node = &node;
+bool read_rate(const YamlNode& node, StreamSettings& stream, Report& report) {
+  return set(stream.rate, node, read_number(node, {.min = 0, .max = 1000, .whole = false}, report));
+}
+
+bool read_encode(const YamlNode& node, StreamSettings& stream, Report& report) {
+  EncodeSettings& encode = stream.encode;
+  encode.nodes = {&node};
   encode.good = read_map(node, std::span<const Key<EncodeSettings>>(keys), encode, report);
   if (encode.bitrate.node != nullptr && encode.crf.node != nullptr) {
     // Both are elements of one vector: the greater address comes later in the file.
@@ -120,17 +138,19 @@ bool read_encode(const YamlNode& node, EncodeSettings& encode, Report& report) {
   return encode.good;
 }
 
-EncodeSettings merge(const EncodeSettings& own, const EncodeSettings& defaults) {
+EncodeSettings merge(const EncodeSettings& own, const EncodeSettings& outer) {
+  const EncodeSettings defaults = changes_codec(own, outer) ? without_encoder(outer) : outer;
   EncodeSettings merged;
-  merged.node = own.node != nullptr ? own.node : defaults.node;
+  merged.nodes = own.nodes;
+  merged.nodes.insert(merged.nodes.end(), defaults.nodes.begin(), defaults.nodes.end());
   merged.good = own.good && defaults.good;
   merged.codec = merge(own.codec, defaults.codec);
   merged.encoder = merge(own.encoder, defaults.encoder);
   merged.preset = merge(own.preset, defaults.preset);
   // One choice with two names: a camera's crf replaces a bitrate from `defaults`, and the other way round.
   const bool own_rate = own.bitrate.node != nullptr || own.crf.node != nullptr;
-  merged.bitrate = own_rate ? own.bitrate : defaults.bitrate;
-  merged.crf = own_rate ? own.crf : defaults.crf;
+  merged.bitrate = own_rate ? own.bitrate : merge({}, defaults.bitrate);
+  merged.crf = own_rate ? own.crf : merge({}, defaults.crf);
   merged.gop = merge(own.gop, defaults.gop);
   merged.latency = merge(own.latency, defaults.latency);
   merged.threads = merge(own.threads, defaults.threads);
@@ -141,9 +161,10 @@ EncodeSettings merge(const EncodeSettings& own, const EncodeSettings& defaults) 
   return merged;
 }
 
-EncoderConfig to_config(const EncodeSettings& encode) {
+EncoderConfig encoder_config(const EncodeSettings& encode) {
   EncoderConfig config;
   config.codec = encode.codec.value.value_or(config.codec);
+  if (is_copy(encode)) return config;
   config.encoder = encode.encoder.value.value_or(config.encoder);
   config.preset = encode.preset.value.value_or(config.preset);
   config.bitrate = encode.bitrate.value;

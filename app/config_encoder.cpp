@@ -34,41 +34,53 @@ Reason split_reason(const std::string& problem) {
   return {subject == "encode" ? "" : subject.substr(7), problem.substr(colon + 2)};
 }
 
-// What `encode` says about a key, if it does.
-const YamlNode* find_key(const YamlNode* encode, std::string_view key) {
-  if (encode == nullptr) return nullptr;
-  for (const YamlNode& child : encode->children) {
+// What a map says about a key, if it does.
+const YamlNode* find_key(const YamlNode& encode, std::string_view key) {
+  for (const YamlNode& child : encode.children) {
     if (child.key == key) return &child;
-    if (key.starts_with(child.key + ".")) return find_key(&child, key.substr(child.key.size() + 1));
+    if (key.starts_with(child.key + ".")) return find_key(child, key.substr(child.key.size() + 1));
   }
   return nullptr;
 }
 
-std::string scrub_by(const std::string& text, const YamlNode* node) {
-  return node != nullptr ? scrub(text, *node) : text;
+const YamlNode* find_key(const EncodeSettings& encode, std::string_view key) {
+  for (const YamlNode* node : encode.nodes) {
+    if (const YamlNode* found = find_key(*node, key)) return found;
+  }
+  return nullptr;
+}
+
+std::string scrubbed(std::string text, const EncodeSettings& encode) {
+  for (const YamlNode* node : encode.nodes) text = scrub(text, *node);
+  return text;
+}
+
+// A GPU's encoder is tried by the probe, and its options by the worker: this process must not touch a GPU.
+std::optional<std::string> check_gpu_encoder(const EncoderConfig& config) {
+  if (config.encoder == config.codec + "_nvenc") return std::nullopt;
+  return "encode.encoder: '" + config.encoder + "' is not an encoder of " + config.codec;
 }
 
 }  // namespace
 
-void check_encoders(const std::vector<CameraSettings>& cameras, const YamlNode* defaults, Report& report) {
+void check_encoders(const std::vector<CameraSettings>& cameras, Report& report) {
   EncoderChecks checks;
   std::set<const YamlNode*> told;  // places; null: what is wrong was given nowhere
-  for (const CameraSettings& camera : cameras) {
-    if (!camera.encode.good) continue;
-    // A GPU's is tried by the probe, and its options by the worker: this process must not touch a GPU.
-    if (is_gpu_encoder(to_config(camera.encode).encoder)) continue;
-    const auto problem = checks.check(to_config(camera.encode));
+  for (const NamedStream& named : streams_of(cameras)) {
+    const EncodeSettings& encode = named.stream->encode;
+    const EncoderConfig config = encoder_config(encode);
+    if (!encode.good || is_copy(config)) continue;
+    const auto problem = is_gpu_encoder(config.encoder) ? check_gpu_encoder(config) : checks.check(config);
     if (!problem) continue;
-    const YamlNode* encode = camera.encode.node;
     const Reason reason = split_reason(*problem);
+    const YamlNode* map = encode.nodes.empty() ? nullptr : encode.nodes.front();
     const YamlNode* value = find_key(encode, reason.key);
-    if (value == nullptr) value = find_key(defaults, reason.key);
-    if (!told.insert(value != nullptr ? value : encode).second) continue;
-    const std::string text = scrub_by(scrub_by(reason.text, encode), defaults);
+    if (!told.insert(value != nullptr ? value : map).second) continue;
+    const std::string text = scrubbed(reason.text, encode);
     if (value != nullptr) {
       report.at(*value, text);
     } else {
-      report.at_key(encode != nullptr ? *encode : *camera.node, text);
+      report.at_key(map != nullptr ? *map : *named.node, text);
     }
   }
 }

@@ -27,6 +27,18 @@ template <>
 inline constexpr std::array choices<DropPolicy>{Choice<DropPolicy>{"drop", DropPolicy::drop},
                                                 Choice<DropPolicy>{"block", DropPolicy::block}};
 template <>
+inline constexpr std::array choices<RtspTransport>{Choice<RtspTransport>{"automatic", RtspTransport::automatic},
+                                                   Choice<RtspTransport>{"tcp", RtspTransport::tcp},
+                                                   Choice<RtspTransport>{"udp", RtspTransport::udp}};
+template <>
+inline constexpr std::array choices<Audio>{Choice<Audio>{"copy", Audio::copy}, Choice<Audio>{"off", Audio::off}};
+template <>
+inline constexpr std::array choices<OnCorrupt>{Choice<OnCorrupt>{"show", OnCorrupt::show},
+                                               Choice<OnCorrupt>{"skip", OnCorrupt::skip}};
+template <>
+inline constexpr std::array choices<RecordWhen>{Choice<RecordWhen>{"always", RecordWhen::always},
+                                                Choice<RecordWhen>{"motion", RecordWhen::motion}};
+template <>
 inline constexpr std::array choices<MemoryKind>{Choice<MemoryKind>{"host", MemoryKind::host},
                                                 Choice<MemoryKind>{"cuda_vmm", MemoryKind::cuda_vmm},
                                                 Choice<MemoryKind>{"cuda_legacy", MemoryKind::cuda_legacy},

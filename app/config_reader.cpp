@@ -92,6 +92,15 @@ std::optional<int> read_int_or_auto(const YamlNode& node, int min, int max, int 
   return std::nullopt;
 }
 
+std::optional<std::chrono::nanoseconds> read_time(const YamlNode& node, std::chrono::nanoseconds min,
+                                                  std::chrono::nanoseconds max, Report& report) {
+  const std::string* text = scalar_text(node);
+  const auto time = text != nullptr ? parse_time(*text) : std::nullopt;
+  if (time && *time >= min && *time <= max) return time;
+  refuse(node, "a time from " + time_text(min) + " to " + time_text(max) + " (units ms, s, m, h, d)", report);
+  return std::nullopt;
+}
+
 void refuse_choice(const YamlNode& value, std::span<const std::string_view> names, Report& report) {
   const std::string* text = scalar_text(value);
   // The nearest name would give away what a variable holds.

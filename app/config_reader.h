@@ -3,10 +3,12 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "app/config_names.h"
@@ -22,8 +24,10 @@ void prepare_tree(YamlNode& root, Report& report);
 // A key of the file: as often as it may be given, and whether that was of use. No node: not given.
 template <typename T>
 struct Setting {
+  using Value = T;
   const YamlNode* node = nullptr;
   std::optional<T> value;
+  int inherited = 0;  // from how many maps further out: 0, it was given here
 };
 
 // One key that a map may have. A table of these is what the loader obeys and what the documentation is held to.
@@ -109,10 +113,40 @@ std::optional<std::optional<T>> read_choice_or_auto(const YamlNode& node, Report
   return std::nullopt;
 }
 
+std::optional<std::chrono::nanoseconds> read_time(const YamlNode& node, std::chrono::nanoseconds min,
+                                                  std::chrono::nanoseconds max, Report& report);
+
 template <typename T>
 bool set(Setting<T>& setting, const YamlNode& node, std::optional<T> value) {
   setting = {&node, std::move(value)};
   return setting.value.has_value();
+}
+
+// Readers for tables: what the key holds goes into the setting that `member` points to.
+template <auto member, typename Target>
+bool choice_key(const YamlNode& node, Target& target, Report& report) {
+  using T = typename std::remove_reference_t<decltype(target.*member)>::Value;
+  return set(target.*member, node, read_choice<T>(node, report));
+}
+
+template <auto member, int min, int max, typename Target>
+bool int_key(const YamlNode& node, Target& target, Report& report) {
+  return set(target.*member, node, read_int(node, min, max, report));
+}
+
+struct TimeRange {
+  std::chrono::nanoseconds min;
+  std::chrono::nanoseconds max;
+};
+template <auto member, const TimeRange& range, typename Target>
+bool time_key(const YamlNode& node, Target& target, Report& report) {
+  return set(target.*member, node, read_time(node, range.min, range.max, report));
+}
+
+// A reader of a part, for the table of the whole.
+template <auto read, typename Whole>
+bool part_key(const YamlNode& node, Whole& whole, Report& report) {
+  return read(node, whole, report);
 }
 
 }  // namespace campipe

@@ -1,4 +1,4 @@
-// `record.path`: what it may contain, which file it means, and whether that file could be written.
+// Paths of recordings and snapshots: what they may contain, which file they mean, and whether it could be written.
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/stat.h>
@@ -24,20 +24,22 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view camera_field = "{camera}";
+constexpr std::string_view output_field = "{output}";
 constexpr std::string_view longest_camera = "0123456789012345678901234567890123456789012345678901234567890123";
 // strftime fields that give text without '/' and mean the same in every locale but for names of days and months.
 constexpr std::string_view time_fields = "YymdejHIMSpsaAbBuVGzZFT%";
 // Any moment at which no two fields read alike: 2009-08-27 14:35:56 UTC.
 constexpr std::int64_t sample_time = 1'251'383'756;
 
-std::optional<std::string> check_braces(std::string_view path) {
+std::optional<std::string> check_braces(std::string_view path, std::string_view others) {
   for (auto begin = path.find_first_of("{}"); begin != std::string_view::npos; begin = path.find_first_of("{}")) {
     path.remove_prefix(begin);
-    if (!path.starts_with(camera_field)) {
-      const std::string field(path.substr(0, path.find('}') == std::string_view::npos ? 1 : path.find('}') + 1));
-      return "unknown field " + in_quotes(field) + ", expected {camera} or a time field such as %Y";
+    const std::string_view field = path.starts_with(camera_field) ? camera_field : output_field;
+    if (!path.starts_with(field)) {
+      const std::string got(path.substr(0, path.find('}') == std::string_view::npos ? 1 : path.find('}') + 1));
+      return "unknown field " + in_quotes(got) + ", expected {camera}" + std::string(others);
     }
-    path.remove_prefix(camera_field.size());
+    path.remove_prefix(field.size());
   }
   return std::nullopt;
 }
@@ -53,16 +55,18 @@ std::optional<std::string> check_time_fields(std::string_view path) {
   return std::nullopt;
 }
 
-std::optional<std::string> check_lengths(const fs::path& path) {
+fs::path absolute(const std::string& path) { return fs::absolute(path).lexically_normal(); }
+
+std::optional<std::string> check_lengths(const std::string& pattern) {
   constexpr std::size_t longest_name = 255;
   constexpr std::size_t longest_path = 4095;
+  const std::string longest(longest_camera);
+  const fs::path path = absolute(expand_record_path(pattern, longest, longest, sample_time));
   const bool name =
       std::any_of(path.begin(), path.end(), [](const fs::path& p) { return p.native().size() > longest_name; });
   if (!name && path.native().size() <= longest_path) return std::nullopt;
   return "a file name may have 255 bytes, and a path 4095; this one has more, with the longest camera name filled in";
 }
-
-fs::path absolute(const std::string& path) { return fs::absolute(path).lexically_normal(); }
 
 // File systems of the kernel where access() promises what creating a file cannot hold.
 bool takes_no_files(const fs::path& folder) {
@@ -102,20 +106,45 @@ std::string describe(const FolderProblem& problem, const YamlNode& path) {
   return "the folder " + folder + " " + problem.reason;
 }
 
+std::string who(const FileTarget& target) {
+  return (target.output == "main" ? "" : "output '" + target.output + "' of ") + "camera '" + target.camera + "'";
+}
+
+std::string same_file(const FileTarget& target, const FileTarget& other) {
+  const std::string_view field = target.camera == other.camera ? output_field : camera_field;
+  return who(target) + " " + std::string(target.what) + " to the same file as " + who(other) +
+         (target.node == other.node ? ", use " + std::string(field) + " in the path" : "");
+}
+
 }  // namespace
 
 std::optional<std::string> check_record_path(const std::string& path) {
-  if (auto problem = check_braces(path)) return problem;
+  if (auto problem = check_braces(path, ", {output} or a time field such as %Y")) return problem;
   if (auto problem = check_time_fields(path)) return problem;
-  return check_lengths(absolute(expand_record_path(path, std::string(longest_camera), sample_time)));
+  return check_lengths(path);
 }
 
-std::string expand_record_path(const std::string& path, const std::string& camera, std::int64_t utc_seconds) {
+std::optional<std::string> check_snapshot_path(const std::string& path) {
+  if (auto problem = check_braces(path, " or {output}")) return problem;
+  if (path.find('%') != std::string::npos) return "a snapshot is one file: no time fields, and no '%'";
+  return check_lengths(path);
+}
+
+bool tells_seconds(const std::string& path) {
+  return expand_record_path(path, "c", "o", sample_time) != expand_record_path(path, "c", "o", sample_time + 1);
+}
+
+std::string expand_record_path(const std::string& path, const std::string& camera, const std::string& output,
+                               std::int64_t utc_seconds) {
   std::string pattern = path;
-  // Names of cameras contain neither '{' nor '%'.
-  for (auto at = pattern.find(camera_field); at != std::string::npos; at = pattern.find(camera_field)) {
-    pattern.replace(at, camera_field.size(), camera);
-  }
+  // Names of cameras and outputs contain neither '{' nor '%'.
+  const auto fill_in = [&pattern](std::string_view field, const std::string& value) {
+    for (auto at = pattern.find(field); at != std::string::npos; at = pattern.find(field)) {
+      pattern.replace(at, field.size(), value);
+    }
+  };
+  fill_in(camera_field, camera);
+  fill_in(output_field, output);
   const std::time_t seconds = utc_seconds;
   std::tm local{};
   ::localtime_r(&seconds, &local);
@@ -125,20 +154,25 @@ std::string expand_record_path(const std::string& path, const std::string& camer
   return out.str();
 }
 
-void check_record_targets(const std::vector<RecordTarget>& targets, Report& report) {
-  std::map<fs::path, const RecordTarget*> files;
+bool check_can_be_written(const std::string& path, const YamlNode& node, Report& report) {
+  const auto problem = check_folder(absolute(path).parent_path());
+  if (problem) report.at(node, describe(*problem, node));
+  return !problem;
+}
+
+void check_files(const std::vector<FileTarget>& targets, Report& report) {
+  std::map<fs::path, const FileTarget*> files;
   std::set<const YamlNode*> told;  // a path in `defaults` is every camera's, and wrong only once
-  for (const RecordTarget& target : targets) {
-    const fs::path file = absolute(expand_record_path(target.path, target.camera, sample_time));
-    const auto [other, is_new] = files.try_emplace(file, &target);
-    std::optional<std::string> problem;
+  for (const FileTarget& target : targets) {
+    const std::string path = expand_record_path(target.path, target.camera, target.output, sample_time);
+    const auto [other, is_new] = files.try_emplace(absolute(path), &target);
+    if (told.count(target.node) > 0) continue;
     if (!is_new) {
-      problem = "camera '" + target.camera + "' records to the same file as camera '" + other->second->camera + "'" +
-                (target.path_node == other->second->path_node ? ", use {camera} in the path" : "");
-    } else if (const auto folder = check_folder(file.parent_path())) {
-      problem = describe(*folder, *target.path_node);
+      told.insert(target.node);
+      report.at(*target.node, same_file(target, *other->second));
+    } else if (!check_can_be_written(path, *target.node, report)) {
+      told.insert(target.node);
     }
-    if (problem && told.insert(target.path_node).second) report.at(*target.path_node, *problem);
   }
 }
 

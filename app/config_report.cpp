@@ -5,6 +5,8 @@
 #include <cctype>
 #include <tuple>
 
+#include "core/passwords.h"
+
 namespace campipe {
 namespace {
 
@@ -36,7 +38,7 @@ std::string shortened(std::string text, std::size_t size) {
 
 std::string display(std::string_view text) {
   // Masked before it is cut, or the cut could hide the '@' that shows where a password is.
-  return shortened(printable(mask_password(text)), max_shown);
+  return shortened(printable(without_passwords(mask_password(text))), max_shown);
 }
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
@@ -135,7 +137,7 @@ std::string scrub(std::string text, const YamlNode& value) {
   std::stable_sort(secrets.begin(), secrets.end(),
                    [](const Secret& a, const Secret& b) { return a.text.size() > b.text.size(); });
   for (const Secret& secret : secrets) replace_all(text, secret.text, secret.shown_as);
-  return shortened(printable(text), max_foreign);
+  return shortened(printable(without_passwords(text)), max_foreign);
 }
 
 std::string alternatives(std::span<const std::string_view> names) {

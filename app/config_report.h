@@ -30,13 +30,13 @@ class Report {
 // A path's next step: `cameras` + `dock` → `cameras.dock`. Names are shown as in_quotes() shows them, without quotes.
 std::string join_path(const std::string& parent, std::string_view key);
 
-// "'text'", on one line, cut when long, without the password of a URL.
+// "'text'", on one line, cut when long, without passwords (core/passwords.h).
 std::string in_quotes(std::string_view text);
 
 // What a value is, for "expected …, got …". What comes from the environment is told by the variable's name.
 std::string shown(const YamlNode& value);
 
-// user:password@ → user:***@
+// user:password@ → user:***@, also where a typing mistake makes it no URL.
 std::string mask_password(std::string_view text);
 
 // A text that others wrote about these values, made fit to be printed: no password, no variable's value.

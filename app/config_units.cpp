@@ -17,6 +17,7 @@ struct Unit {
 constexpr std::array time_units{Unit{"ms", 1e6}, Unit{"s", 1e9}, Unit{"m", 60e9}, Unit{"h", 3600e9},
                                 Unit{"d", 86400e9}};
 constexpr std::array rate_units{Unit{"k", 1e3}, Unit{"M", 1e6}, Unit{"G", 1e9}, Unit{"", 1}};
+constexpr std::array size_units{Unit{"k", 1e3}, Unit{"M", 1e6}, Unit{"G", 1e9}, Unit{"T", 1e12}, Unit{"", 1}};
 
 // The number times its unit; nothing unless that is whole and fits. Doubles are exact far beyond what is allowed.
 std::optional<std::int64_t> parse_with_unit(std::string_view text, std::span<const Unit> units) {
@@ -47,10 +48,22 @@ std::optional<double> parse_number(std::string_view text) {
 
 std::optional<std::int64_t> parse_bitrate(std::string_view text) { return parse_with_unit(text, rate_units); }
 
+std::optional<std::int64_t> parse_size(std::string_view text) { return parse_with_unit(text, size_units); }
+
 std::optional<std::chrono::nanoseconds> parse_time(std::string_view text) {
   const std::optional<std::int64_t> count = parse_with_unit(text, time_units);
   if (!count) return std::nullopt;
   return std::chrono::nanoseconds(*count);
+}
+
+std::string time_text(std::chrono::nanoseconds time) {
+  if (time.count() == 0) return "0s";
+  const Unit* best = &time_units.front();
+  for (const Unit& unit : time_units) {
+    const auto length = static_cast<std::int64_t>(unit.factor);
+    if (time.count() % length == 0) best = &unit;
+  }
+  return number_text(static_cast<double>(time.count()) / best->factor) + std::string(best->name);
 }
 
 std::string number_text(double number) {

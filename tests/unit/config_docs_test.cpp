@@ -90,5 +90,19 @@ TEST_F(ConfigTest, TheExampleOfThePageLoads) {
   EXPECT_THAT(all[1].source.url, HasSubstr("rate=30"));
 }
 
+TEST_F(ConfigTest, TheRigOfRealCamerasLoads) {
+  ::setenv("DOCK_PASSWORD", "p@ss", 1);
+  ::setenv("GATE_PASSWORD", "secret", 1);
+  std::filesystem::create_directory("certificates");
+  write("certificates/gate.pem", "");
+  const std::string text = page_text();
+  const auto begin = text.rfind("```yaml\n") + 8;
+  const auto all = cameras(text.substr(begin, text.find("```", begin) - begin));
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_TRUE(is_copy(all[0].encode));
+  EXPECT_EQ(all[0].outputs.at(0).name, "small");
+  EXPECT_EQ(all[1].record->when, RecordWhen::motion);
+}
+
 }  // namespace
 }  // namespace campipe

@@ -93,9 +93,8 @@ TEST_F(ConfigTest, APasswordIsNeverPrintedWhereverItStands) {
     }
   }
   EXPECT_GT(kinds.size(), 5U);  // the mutants do run into different messages
-  EXPECT_THAT(errors(with_camera("    gpu: rtsp://user:hunter2@host\n")),
-              ElementsAre(HasSubstr("'rtsp://user:***@host'")));
-  EXPECT_THAT(errors("rtsp://user:hun@ter2@host: 1\n"), Contains(HasSubstr(" rtsp://user:***@host: unknown key")));
+  EXPECT_THAT(errors(with_camera("    gpu: rtsp://user:hunter2@host\n")), ElementsAre(HasSubstr("'rtsp://host'")));
+  EXPECT_THAT(errors("rtsp://user:hun@ter2@host: 1\n"), Contains(HasSubstr(" rtsp://host: unknown key")));
 }
 
 // --- recordings --------------------------------------------------------------------------------------------------
@@ -161,9 +160,10 @@ TEST_F(ConfigTest, CheckingCreatesNothing) {
 TEST(RecordPath, IsFilledIn) {
   ::setenv("TZ", "UTC", 1);
   ::tzset();
-  EXPECT_EQ(expand_record_path("{camera}/%Y-%m-%d_%H-%M-%S/{camera}%%.mp4", "dock", 1'000'000'000),
+  EXPECT_EQ(expand_record_path("{camera}-{output}/{output}.mp4", "dock", "small", 0), "dock-small/small.mp4");
+  EXPECT_EQ(expand_record_path("{camera}/%Y-%m-%d_%H-%M-%S/{camera}%%.mp4", "dock", "main", 1'000'000'000),
             "dock/2001-09-09_01-46-40/dock%.mp4");
-  EXPECT_EQ(expand_record_path("a.mp4", "dock", 0), "a.mp4");
+  EXPECT_EQ(expand_record_path("a.mp4", "dock", "main", 0), "a.mp4");
 }
 
 // --- hostile files -----------------------------------------------------------------------------------------------

@@ -71,9 +71,21 @@ class ConfigTest : public ::testing::Test {
 
 inline const std::string pattern = "test://pattern?width=320&height=240&rate=25";
 
+struct Mistake {
+  std::string keys;  // of the camera, from line 4
+  std::string error;
+};
+
+class OneMistake : public ConfigTest, public ::testing::WithParamInterface<Mistake> {};
+
 // A file with one camera; `keys` begin on line 4 and are indented by four.
 inline std::string with_camera(const std::string& keys) {
   return "cameras:\n  dock:\n    source: " + pattern + "\n" + keys;
+}
+
+// With another source.
+inline std::string with_source(const std::string& source, const std::string& keys) {
+  return "cameras:\n  dock:\n    source: '" + source + "'\n" + keys;
 }
 
 }  // namespace campipe

@@ -1,0 +1,63 @@
+// `codec: copy`: which keys have no meaning beside it.
+#include <set>
+
+#include "app/config_settings.h"
+#include "stages/sources/pattern_source.h"
+
+namespace campipe {
+namespace {
+
+// What a map further out says for other cameras does not matter; what goes over `copy`, or stands beside it, does.
+class CopyCheck {
+ public:
+  explicit CopyCheck(Report& report) : report_(report) {}
+
+  void check(const NamedStream& named) {
+    const StreamSettings& stream = *named.stream;
+    const EncodeSettings& encode = stream.encode;
+    codec_ = &encode.codec;
+    refuse(encode.encoder);
+    refuse(encode.preset);
+    refuse(encode.bitrate);
+    refuse(encode.crf);
+    refuse(encode.gop);
+    refuse(encode.latency);
+    refuse(encode.threads);
+    refuse(encode.options);
+    if (!stream.filters.value || !stream.filters.value->empty()) refuse(stream.filters);
+    refuse(stream.rate);
+    refuse(stream.snapshot.path);
+    refuse(stream.snapshot.every);
+    if (named.camera->url.value && is_pattern(*named.camera->url.value)) {
+      tell(*codec_->node, "a test pattern has nothing to copy, since no camera encoded it");
+    }
+  }
+
+ private:
+  template <typename T>
+  void refuse(const Setting<T>& setting) {
+    if (setting.node == nullptr || setting.inherited > codec_->inherited || !told_.insert(setting.node).second) return;
+    report_.at_key(*setting.node,
+                   "does not go with codec `copy`, for which nothing is decoded or encoded; remove it, or move it to "
+                   "one of `outputs` with another codec");
+  }
+
+  void tell(const YamlNode& node, const std::string& message) {
+    if (told_.insert(&node).second) report_.at(node, message);
+  }
+
+  Report& report_;
+  const Setting<std::string>* codec_ = nullptr;
+  std::set<const YamlNode*> told_;
+};
+
+}  // namespace
+
+void check_copies(const std::vector<CameraSettings>& cameras, Report& report) {
+  CopyCheck check(report);
+  for (const NamedStream& named : streams_of(cameras)) {
+    if (is_copy(named.stream->encode)) check.check(named);
+  }
+}
+
+}  // namespace campipe

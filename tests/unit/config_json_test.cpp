@@ -1,0 +1,126 @@
+// A camera's configuration comes to the processes as it was loaded.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "app/config.h"
+#include "core/error.h"
+
+namespace campipe {
+namespace {
+
+using namespace std::chrono_literals;
+
+RecordConfig full_record() { return {"{camera}/%Y.mp4", 90s, 24h, 5'000'000'000, RecordWhen::motion, 3s, 4500ms}; }
+
+EncoderConfig full_encode() {
+  return {"hevc", "libx265", "slow", 123'456'789, 0.1, 50, Latency::normal, 7, {{"b", "2"}, {"a", "1"}}};
+}
+
+OutputConfig full_output() {
+  OutputConfig output;
+  output.name = "small";
+  output.filters = {{"resize", {{"width", 64}, {"height", 48}}}};
+  output.rate = 2.5;
+  output.encode = {"hevc", "libx265", "auto", std::nullopt, 28, 1500ms, Latency::low, 0, {}};
+  output.record = full_record();
+  output.push = {"srt://10.0.0.9:9000"};
+  output.snapshot = SnapshotConfig{"{camera}-{output}.jpg", 250ms};
+  return output;
+}
+
+// Every member differs from its default.
+CameraConfig full_camera() {
+  CameraConfig camera;
+  camera.name = "dock";
+  camera.output = "other";
+  camera.source.url = "a \"b\" ü.mp4";
+  camera.source.loop = true;
+  camera.source.pace = Pace::fast;
+  camera.source.stream = 2;
+  camera.source.audio = Audio::off;
+  camera.source.rtsp_transport = RtspTransport::udp;
+  camera.source.read_timeout = 1234ms;
+  camera.source.verify_certificate = false;
+  camera.source.ca_file = "ca.pem";
+  camera.source.capture = {640, 480, 12.5, "yuyv422"};
+  camera.gpu = "2";
+  camera.ipc_memory = MemoryKind::cuda_fabric;
+  camera.ready_signal = ReadySignal::timeline;
+  camera.drop_policy = DropPolicy::drop;
+  camera.queue_size = 3;
+  camera.decode_threads = 5;
+  camera.decode_gpu = "cpu";
+  camera.filters = {{"blur", {{"sigma", 0.1}}}, {"sharpen", {}}};
+  camera.encode = full_encode();
+  camera.record = full_record();
+  camera.push = {"rtsp://a/b", "udp://239.0.0.1:5000"};
+  camera.snapshot = SnapshotConfig{"{camera}.jpg", 2s};
+  camera.rate = 12;
+  camera.outputs = {full_output(), {}};
+  camera.retry_interval = 100ms;
+  camera.retry_max = 24h;
+  camera.on_corrupt = OnCorrupt::skip;
+  camera.use_absolute_timestamp = true;
+  return camera;
+}
+
+CameraConfig there_and_back(const CameraConfig& camera) {
+  return camera_from_json(nlohmann::json::parse(to_json(camera).dump()));
+}
+
+TEST(CameraJson, ComesBackEqual) {
+  EXPECT_EQ(there_and_back({}), CameraConfig());
+  EXPECT_EQ(there_and_back(full_camera()), full_camera());
+  const CameraConfig follower_camera = follower(full_camera(), full_output());
+  EXPECT_EQ(there_and_back(follower_camera), follower_camera);
+}
+
+// So that a new key cannot be forgotten in what full_camera() sets: its JSON differs from the defaults' everywhere.
+void expect_all_different(const nlohmann::json& full, const nlohmann::json& defaults, const std::string& path) {
+  for (const auto& [key, value] : defaults.items()) {
+    const std::string here = path + "." + key;
+    if (key == "gop_ns") continue;  // null beside gop_frames
+    if (value.is_object()) {
+      expect_all_different(full.at(key), value, here);
+    } else {
+      EXPECT_NE(full.at(key), value) << here;
+    }
+  }
+}
+
+TEST(CameraJson, TheFullCameraIsFull) {
+  expect_all_different(to_json(full_camera()), to_json(CameraConfig()), "camera");
+}
+
+TEST(CameraJson, AnythingElseIsAnError) {
+  const nlohmann::json good = to_json(full_camera());
+  for (const auto& [key, value] : good.items()) {
+    nlohmann::json bad = good;
+    bad.erase(key);
+    EXPECT_THROW(camera_from_json(bad), Error) << key;
+  }
+  nlohmann::json bad = good;
+  bad["drop_policy"] = "later";
+  EXPECT_THROW(camera_from_json(bad), Error);
+  bad = good;
+  bad["outputs"][0]["record"]["when"] = "later";
+  EXPECT_THROW(camera_from_json(bad), Error);
+  EXPECT_THROW(camera_from_json(nlohmann::json::array()), Error);
+}
+
+TEST(Follower, TakesTheOutputsPlace) {
+  const CameraConfig camera = full_camera();
+  const CameraConfig config = follower(camera, full_output());
+  EXPECT_EQ(config.name, "dock/small");
+  EXPECT_EQ(config.output, "small");
+  EXPECT_EQ(camera_name(config), "dock");
+  EXPECT_TRUE(config.outputs.empty());
+  ASSERT_EQ(config.filters.size(), 3U);
+  EXPECT_EQ(config.filters[2].name, "resize");
+  EXPECT_EQ(config.encode, full_output().encode);
+  EXPECT_EQ(config.source, camera.source);
+}
+
+}  // namespace
+}  // namespace campipe
