@@ -30,6 +30,8 @@ class FramePath {
   virtual ~FramePath() = default;
   // For its encoder: the GPU and the stream that the pictures are finished on.
   [[nodiscard]] virtual EncoderPlace place() const = 0;
+  // For other paths of the same camera; none on the CPU.
+  [[nodiscard]] virtual SharedGpuStream stream() const = 0;
   // The format that comes out for `in`. `on_gpu`: the encoder wants the pictures in the GPU's memory; else they come
   // out in host memory. Throws Error where a filter refuses the input, GpuError where there is no room: then it may be
   // tried again.
@@ -38,12 +40,18 @@ class FramePath {
   // later was filled. Calls `beat` while it waits. Throws GpuError, also (`broken`) when a GPU does not finish in time.
   virtual std::optional<FrameRef> process(RingInUse& ring, FrameRingReader::Lease& lease,
                                           const std::function<void()>& beat) = 0;
+  // Of the picture that came out last: the part of what the filters `motion` watch that moves, the highest of them
+  // where there are several; -1: there is no filter `motion`.
+  [[nodiscard]] virtual float motion() const = 0;
 };
 
-// `gpu`: the CPU, or the worker's GPU, which becomes this thread's. Throws Error, GpuError.
-std::unique_ptr<FramePath> make_frame_path(const std::vector<FilterConfig>& filters, const Device& gpu);
+// `gpu`: the CPU, or the worker's GPU, which becomes this thread's. `stream`: of another path that reads the same
+// pictures, so that a slot goes back behind the work of both; none: one of its own. Throws Error, GpuError.
+std::unique_ptr<FramePath> make_frame_path(const std::vector<FilterConfig>& filters, const Device& gpu,
+                                           const SharedGpuStream& stream = nullptr);
 
 // CUDA only: the one on a GPU.
-std::unique_ptr<FramePath> make_gpu_frame_path(const std::vector<FilterConfig>& filters, const Device& gpu);
+std::unique_ptr<FramePath> make_gpu_frame_path(const std::vector<FilterConfig>& filters, const Device& gpu,
+                                               const SharedGpuStream& stream);
 
 }  // namespace campipe

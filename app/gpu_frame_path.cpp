@@ -17,9 +17,12 @@ constexpr auto fill_patience = milliseconds(250);
 
 class GpuFramePath final : public FramePath {
  public:
-  GpuFramePath(const std::vector<FilterConfig>& filters, const Device& gpu) : gpu_(gpu), chain_(filters) {}
+  GpuFramePath(const std::vector<FilterConfig>& filters, const Device& gpu, const SharedGpuStream& stream)
+      : gpu_(gpu), chain_(filters, stream) {}
 
   EncoderPlace place() const override { return {.gpu = gpu_, .stream = chain_.stream()}; }
+
+  SharedGpuStream stream() const override { return chain_.shared_stream(); }
 
   FrameFormat configure(const FrameFormat& in, bool on_gpu) override {
     return chain_.configure(in, on_gpu ? GpuChain::Output::device : GpuChain::Output::host);
@@ -36,6 +39,8 @@ class GpuFramePath final : public FramePath {
     if (ring.fills_lost) return std::nullopt;
     return result;
   }
+
+  float motion() const override { return chain_.motion(); }
 
  private:
   void wait(RingInUse& ring, const std::function<void()>& beat) {
@@ -64,9 +69,10 @@ class GpuFramePath final : public FramePath {
 
 }  // namespace
 
-std::unique_ptr<FramePath> make_gpu_frame_path(const std::vector<FilterConfig>& filters, const Device& gpu) {
+std::unique_ptr<FramePath> make_gpu_frame_path(const std::vector<FilterConfig>& filters, const Device& gpu,
+                                               const SharedGpuStream& stream) {
   use_gpu(gpu);
-  return std::make_unique<GpuFramePath>(filters, gpu);
+  return std::make_unique<GpuFramePath>(filters, gpu, stream);
 }
 
 }  // namespace campipe

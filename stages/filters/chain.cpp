@@ -1,5 +1,6 @@
 #include "stages/filters/chain.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <new>
 #include <utility>
@@ -18,7 +19,7 @@ PictureBytes allocate(std::size_t size) {
 
 struct Stage {
   std::unique_ptr<Filter> filter;
-  std::shared_ptr<PicturePool> pool;
+  std::shared_ptr<PicturePool> pool;  // none: it only looks
 };
 
 }  // namespace
@@ -42,7 +43,7 @@ FrameFormat FilterChain::configure(const FrameFormat& in) {
   FrameFormat format = in;
   for (Stage& stage : state_->stages) {
     format = stage.filter->configure(format);
-    stage.pool = std::make_shared<PicturePool>(PictureLayout{format, alignment}, allocate);
+    if (!stage.filter->motion()) stage.pool = std::make_shared<PicturePool>(PictureLayout{format, alignment}, allocate);
   }
   return format;
 }
@@ -50,11 +51,21 @@ FrameFormat FilterChain::configure(const FrameFormat& in) {
 FrameRef FilterChain::process(const FrameRef& in) {
   FrameRef picture = in;
   for (const Stage& stage : state_->stages) {
+    if (!stage.pool) {
+      stage.filter->look(picture.view);
+      continue;
+    }
     auto [view, owner] = stage.pool->take();
     stage.filter->process(picture.view, view);
     picture = {as_const(view), std::move(owner)};
   }
   return picture;
+}
+
+float FilterChain::motion() const {
+  float highest = -1;
+  for (const Stage& stage : state_->stages) highest = std::max(highest, stage.filter->motion().value_or(-1));
+  return highest;
 }
 
 }  // namespace campipe

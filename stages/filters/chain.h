@@ -27,9 +27,11 @@ class FilterChain {
   [[nodiscard]] bool empty() const;
   // The format that comes out for `in`. Allocates; throws Error where a filter refuses the input.
   FrameFormat configure(const FrameFormat& in);
-  // `in` has the configured format. With no filter, `in` itself comes back. Does not allocate pictures once as
-  // many are in use as ever were before.
+  // `in` has the configured format. With no filter that changes it, `in` itself comes back. Does not allocate pictures
+  // once as many are in use as ever were before.
   FrameRef process(const FrameRef& in);
+  // Of the last picture: the highest that one of the filters tells (Filter::motion()); -1: none of them is such a one.
+  [[nodiscard]] float motion() const;
 
  private:
   struct State;

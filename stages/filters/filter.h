@@ -50,6 +50,11 @@ class Filter {
   // The format that `in` becomes.
   virtual FrameFormat configure(const FrameFormat& in) = 0;
   virtual void process(const FrameView& in, const MutableFrameView& out) = 0;
+  // Of the last picture: the part of what it watches that moves, 0 to 1. Nothing: it is no such filter, at any time.
+  [[nodiscard]] virtual std::optional<float> motion() const { return std::nullopt; }
+  // Only of a filter that tells motion(), which changes nothing: all of process() but the copy. A chain calls it in
+  // place of process(), and hands its own input on.
+  virtual void look(const FrameView& /*in*/) {}
 };
 
 // What a point-wise filter does to each sample: a table for luma and one for both chroma components, and the place in
@@ -69,6 +74,10 @@ class GpuFilter {
   // After configure(): all that it does, if it is point-wise. Then it may be merged with others, and enqueue() is not
   // called (see gpu_pointwise.h).
   [[nodiscard]] virtual const Pointwise* pointwise() const { return nullptr; }
+  // Once what was enqueued last is complete: as Filter::motion().
+  [[nodiscard]] virtual std::optional<float> motion() const { return std::nullopt; }
+  // As Filter::look(), and as little waiting as in enqueue().
+  virtual void enqueue_look(const FrameView& /*in*/, GpuStream /*stream*/) {}
 };
 
 struct FilterInfo {

@@ -31,6 +31,11 @@ PictureBytes page_locked(std::size_t bytes) {
   return {allocate_pinned(bytes).release(), [](std::uint8_t* p) { PinnedDeleter()(p); }};
 }
 
+SharedGpuStream make_stream() {
+  CudaStream stream = make_cuda_stream();
+  return {stream.release(), CudaStreamTraits::close};
+}
+
 Device current_gpu() {
   int index = 0;
   cuda_check(cudaGetDevice(&index), "cannot tell the current GPU");
@@ -163,7 +168,7 @@ class Progress {
 struct Filtering {
   std::unique_ptr<GpuFilter> merged;  // of point-wise filters; else none
   GpuFilter* filter = nullptr;
-  std::shared_ptr<PicturePool> pool;
+  std::shared_ptr<PicturePool> pool;  // none: it only looks
 };
 
 // All of a configuration that belongs to one format of input.
@@ -180,7 +185,7 @@ struct Plan {
 
 struct GpuChain::State {
   Device gpu = current_gpu();
-  CudaStream stream = make_cuda_stream();
+  SharedGpuStream stream;
   Progress progress;
   std::vector<std::unique_ptr<GpuFilter>> filters;
   Plan plan;
@@ -196,7 +201,9 @@ struct GpuChain::State {
   FrameRef upload(const FrameView& in);
 };
 
-GpuChain::GpuChain(const std::vector<FilterConfig>& filters) : state_(std::make_unique<State>()) {
+GpuChain::GpuChain(const std::vector<FilterConfig>& filters, const SharedGpuStream& stream)
+    : state_(std::make_unique<State>()) {
+  state_->stream = stream ? stream : make_stream();
   for (const FilterConfig& config : filters) {
     const FilterInfo& info = known_filter(config.name);
     const FilterParameters parameters = complete_parameters(info, config.parameters);
@@ -218,6 +225,8 @@ GpuChain::~GpuChain() {
 
 GpuStream GpuChain::stream() const { return state_->stream.get(); }
 
+SharedGpuStream GpuChain::shared_stream() const { return state_->stream; }
+
 FrameFormat GpuChain::configure(const FrameFormat& in, Output output) {
   if (!wait(Clock::now() + settle)) {
     throw GpuError("the GPU has not finished the camera's earlier pictures within a second", GpuError::Kind::broken);
@@ -228,11 +237,16 @@ FrameFormat GpuChain::configure(const FrameFormat& in, Output output) {
   plan.output = output;
   FrameFormat format = in;
   format.pixels = PixelFormat::nv12;
-  const auto pictures = [&](bool last) { return last && output == Output::device ? results : 1; };
-  plan.uploaded = state_->make_pool(format, false, pictures(state_->filters.empty()));
+  plan.uploaded = state_->make_pool(format, false, 1);
   if (in.pixels == PixelFormat::i420) plan.planar.configure(in);
   plan.filters = state_->plan_filters(format);
-  for (Filtering& step : plan.filters) step.pool->reserve(pictures(&step == &plan.filters.back()));
+  PicturePool* last = plan.uploaded.get();
+  for (const Filtering& step : plan.filters) {
+    if (!step.pool) continue;
+    step.pool->reserve(1);
+    last = step.pool.get();
+  }
+  if (output == Output::device) last->reserve(results);
   if (output == Output::host) plan.downloaded = state_->make_pool(format, true, results);
   state_->plan = std::move(plan);
   return format;
@@ -256,7 +270,7 @@ std::vector<Filtering> GpuChain::State::plan_filters(FrameFormat& format) {
       }
       open->append(*pointwise);
     }
-    steps.back().pool = make_pool(format, false, 0);
+    if (!filter->motion()) steps.back().pool = make_pool(format, false, 0);
   }
   return steps;
 }
@@ -283,6 +297,10 @@ FrameRef GpuChain::process(const FrameRef& in) {
   }
   FrameRef picture = there && nv12 ? in : state_->upload(in.view);
   for (const Filtering& step : plan.filters) {
+    if (!step.pool) {
+      step.filter->enqueue_look(picture.view, stream);
+      continue;
+    }
     auto [view, owner] = step.pool->take();
     step.filter->enqueue(picture.view, view, stream);
     picture = {as_const(view), std::move(owner)};
@@ -301,6 +319,12 @@ bool GpuChain::wait(Deadline deadline) {
   if (state == cudaErrorNotReady) return false;
   cuda_check(state, "the GPU failed while it worked on a picture");
   return true;
+}
+
+float GpuChain::motion() const {
+  float highest = -1;
+  for (const auto& filter : state_->filters) highest = std::max(highest, filter->motion().value_or(-1));
+  return highest;
 }
 
 }  // namespace campipe

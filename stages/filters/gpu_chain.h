@@ -19,22 +19,25 @@ class GpuChain {
  public:
   enum class Output : std::uint8_t { device, host };  // host: page-locked
 
-  // Throws Error like FilterChain.
-  explicit GpuChain(const std::vector<FilterConfig>& filters);
+  // `stream`: of another chain of the same thread; none: one of its own. Throws Error like FilterChain.
+  explicit GpuChain(const std::vector<FilterConfig>& filters, const SharedGpuStream& stream = nullptr);
   ~GpuChain();
 
   [[nodiscard]] GpuStream stream() const;
+  [[nodiscard]] SharedGpuStream shared_stream() const;
   // The format that comes out for `in`, always nv12. Allocates all that the pictures need: afterwards process()
   // allocates nothing. Throws Error where a filter refuses the input, GpuError where there is no room on the GPU; then
   // it may be tried again.
   FrameFormat configure(const FrameFormat& in, Output output);
   // Enqueues all work for `in` and returns at once. `in` may lie on this GPU, on one whose memory is mapped here, or in
   // host memory (page-locked or not); its owner is dropped when nothing more will be enqueued that reads it (a lease
-  // must have been given to FrameRingReader::use_on with this stream). With nothing to do `in` itself comes back.
+  // must have been given to FrameRingReader::use_on with this stream). With nothing to change `in` itself comes back.
   // The result's pixels are complete after wait(), or for later work on the same stream.
   FrameRef process(const FrameRef& in);
   // Sleeps until all enqueued work has completed; false: `deadline` came first. Throws GpuError when the GPU failed.
   bool wait(Deadline deadline);
+  // After wait(): as FilterChain::motion(), of the picture that process() was called for last.
+  [[nodiscard]] float motion() const;
 
  private:
   struct State;

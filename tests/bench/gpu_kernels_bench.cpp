@@ -33,6 +33,10 @@ const std::array cases{
     Case{"crop", {{"x", 322}, {"y", 180}, {"width", 1280}, {"height", 720}}},
     Case{"color", {{"brightness", 0.1}, {"contrast", 1.2}, {"saturation", 1.5}, {"gamma", 1.4}}},
     Case{"undistort", {{"k1", -0.28}, {"k2", 0.07}, {"p1", 0.001}, {"p2", -0.0005}}},
+    Case{"rotate", {{"angle", 90}}},
+    Case{"rotate", {{"angle", 180}}},
+    Case{"deinterlace", {{"field", 0}}},
+    Case{"motion", {{"sensitivity", 50}}},
 };
 
 std::size_t plane_bytes(const FrameFormat& format, int plane, int stride) {
@@ -136,7 +140,11 @@ void measure(const Case& it, const FrameFormat& in, Stopwatch& stopwatch) {
   const Pictures from(in, count), to(out, count);
   const double time = stopwatch.time_of([&](int i, GpuStream stream) {
     const std::size_t at = static_cast<std::size_t>(i) % count;
-    filter->enqueue(as_const(from.at(at)), to.at(at), stream);
+    if (filter->motion()) {
+      filter->enqueue_look(as_const(from.at(at)), stream);  // as a chain does
+    } else {
+      filter->enqueue(as_const(from.at(at)), to.at(at), stream);
+    }
   });
   const double copy = time_of_copies(bytes / 2, stopwatch);
   std::printf("%8.2f %8.0f %8.2f %8.0f %7.2f  %s\n", time, static_cast<double>(bytes) / time / 1000, copy,

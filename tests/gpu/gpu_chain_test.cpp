@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <random>
 #include <set>
 #include <thread>
 
@@ -128,6 +129,82 @@ TEST_F(GpuChainTest, PointwiseFiltersApartStayInOrder) {
   Picture expected = test::download(cpu.process(nv12.ref()).view);
   Picture got = result_of(gpu, in.ref());
   got.each([&](std::uint8_t& sample, int plane, int x, int y) { ASSERT_NEAR(sample, expected.at(plane, x, y), 2); });
+}
+
+// Noise, in which a square moves; the light changes at picture 50, and the scene at 70.
+void next_scene(Picture& picture, int number, std::minstd_rand& random) {
+  const FrameFormat& format = picture.view.format;
+  const int base = number < 50 ? 100 : number < 70 ? 80 : 40, slope = number < 70 ? 1 : -1;
+  for (int y = 0; y < format.height; ++y)
+    for (int x = 0; x < format.width; ++x) {
+      const bool inside = x / 8 > number / 2 && x / 8 < number / 2 + 9 && y > 10 && y < 90;
+      const int level = inside ? 220 : base + slope * (x / 16 % 32);
+      picture.at(0, x, y) = static_cast<std::uint8_t>(level + static_cast<int>(random() >> 8) % 8);
+    }
+}
+
+// With cells that are cut off, and rows that no unit of a kernel can be read from.
+TEST_F(GpuChainTest, TellsTheMotionThatTheCpuTells) {
+  const std::vector<FilterConfig> filters{
+      {"motion", {}}, {"crop", {{"x", 2}, {"y", 2}, {"width", 16}, {"height", 16}}}, {"motion", {{"sensitivity", 80}}}};
+  for (const auto [width, height] : {std::array{18, 19}, {641, 361}, {1920, 1080}})
+    for (std::size_t count : {1, 3}) {
+      SCOPED_TRACE(testing::Message() << width << "x" << height << ", " << count << " filters");
+      const std::vector<FilterConfig> some(filters.begin(), filters.begin() + static_cast<std::ptrdiff_t>(count));
+      FilterChain cpu(some);
+      GpuChain gpu(some);
+      EXPECT_EQ(gpu.motion(), 0) << "before the first picture";
+      Picture in(format_of(PixelFormat::nv12, width, height), 128);
+      GpuPicture there(in.view.format, count == 1 ? Rows::odd : Rows::aligned);
+      cpu.configure(in.view.format);
+      gpu.configure(in.view.format, Output::device);
+      std::minstd_rand random(1);
+      int moving = 0;
+      for (int number = 0; number < 120; ++number) {
+        next_scene(in, number, random);
+        there.upload(as_const(in.view));
+        cpu.process(in.ref());
+        gpu.process({as_const(there.view), nullptr});
+        ASSERT_TRUE(gpu.wait(Clock::now() + 5s));
+        ASSERT_EQ(gpu.motion(), cpu.motion()) << "picture " << number;
+        moving += gpu.motion() > 0 ? 1 : 0;
+      }
+      EXPECT_TRUE(width < 100 || moving > 20);
+    }
+}
+
+TEST_F(GpuChainTest, TellsOfNoMotionWithoutAFilterForIt) {
+  GpuChain chain(shrink_and_soften);
+  EXPECT_EQ(chain.motion(), -1);
+}
+
+TEST_F(GpuChainTest, CopiesNoPictureToLookAtIt) {
+  const FrameFormat format = format_of(PixelFormat::nv12, 640, 360);
+  const GpuPicture there(format, Rows::aligned);
+  const auto owner = std::make_shared<int>(1);
+  GpuChain chain({{"motion", {}}, {"motion", {{"x", 50}}}});
+  EXPECT_EQ(chain.configure(format, Output::device), format);
+  const FrameRef out = chain.process({as_const(there.view), owner});
+  EXPECT_EQ(out.view.data[0], there.view.data[0]);
+  EXPECT_EQ(out.owner, owner);
+  EXPECT_TRUE(chain.wait(Clock::now() + 5s));
+}
+
+TEST_F(GpuChainTest, BringsPicturesThereAndBackToLookAtThem) {
+  for (const PixelFormat pixels : {PixelFormat::i420, PixelFormat::nv12})
+    for (const Output output : {Output::device, Output::host}) {
+      Picture in = random_picture(format_of(pixels, 641, 361));
+      GpuChain chain(std::vector<FilterConfig>{{"motion", {}}});
+      chain.configure(in.view.format, output);
+      Picture expected = as_nv12(in);
+      std::vector<FrameRef> held;
+      for (int i = 0; i < 6; ++i) held.push_back(chain.process(in.ref()));
+      ASSERT_TRUE(chain.wait(Clock::now() + 5s));
+      for (const FrameRef& one : held) {
+        Picture got = test::download(one.view);
+        expect_same(got, expected);
+      }
+    }
 }
 
 std::size_t free_device_memory() {

@@ -140,17 +140,23 @@ CameraConfig camera(const std::vector<FilterConfig>& filters) {
 const std::vector<FilterConfig> small_and_sharp{
     {"resize", {{"width", 320}, {"height", 180}}}, {"blur", {{"sigma", 1.5}}}, {"sharpen", {{"amount", 1.0}}}};
 
-// A worker with one camera, and a publisher that keeps its packets.
+// A worker with one camera, and a publisher that keeps its packets. `other`: a second output of the camera.
 class Worker {
  public:
-  Worker(const CameraConfig& config, const Device& gpu, bool hardware_encoder = false) {
+  Worker(const CameraConfig& config, const Device& gpu, bool hardware_encoder = false,
+         const std::optional<CameraConfig>& other = std::nullopt) {
     CameraStage::Events events;
-    events.on_packets = [this](const PacketRingMemory& ring, std::uint64_t, const StreamParameters& parameters) {
+    events.on_packets = [this](unsigned output, const PacketRingMemory& ring, std::uint64_t,
+                               const StreamParameters& parameters) {
       const std::lock_guard lock(mutex_);
+      if (output == 1) {
+        other_ring_ = PacketRingMemory::open(duplicate(ring.fd()));
+        return;
+      }
       rings_.push_back(PacketRingMemory::open(duplicate(ring.fd())));
       parameters_ = parameters;
     };
-    events.on_failed = [this](const std::string& reason) {
+    events.on_failed = [this](unsigned, const std::string& reason) {
       const std::lock_guard lock(mutex_);
       failure_ = reason;
     };
@@ -163,7 +169,12 @@ class Worker {
     CameraStage::Start start;
     start.config = config;
     start.gpu = gpu;
-    start.hardware_encoder = hardware_encoder;
+    start.outputs.emplace_back().config = config;
+    start.outputs.back().hardware_encoder = hardware_encoder;
+    if (other) {
+      start.outputs.emplace_back().config = *other;
+      start.outputs.back().camera = 1;
+    }
     stage_ = std::make_unique<CameraStage>(start, page_, events);
   }
 
@@ -186,6 +197,11 @@ class Worker {
   std::uint64_t encoded() {
     const std::lock_guard lock(mutex_);
     return rings_.empty() ? 0 : PacketRingObserver(rings_.back()).published();
+  }
+
+  std::uint64_t other_encoded() {
+    const std::lock_guard lock(mutex_);
+    return other_ring_ ? PacketRingObserver(other_ring_).published() : 0;
   }
 
   // Decodes the packets of the newest ring.
@@ -219,9 +235,10 @@ class Worker {
   }
 
  private:
-  RigPage page_ = RigPage::create(1);
+  RigPage page_ = RigPage::create(2);
   std::mutex mutex_;
   std::vector<std::shared_ptr<PacketRingMemory>> rings_;
+  std::shared_ptr<PacketRingMemory> other_ring_;
   StreamParameters parameters_;
   std::string failure_;
   std::atomic<bool> done_{false};
@@ -290,6 +307,23 @@ TEST_F(GpuStage, EncodesWhatTheCpuWould) {
 }
 
 TEST_F(GpuStage, OnlyDownloadsWithoutFilters) { expect_alike(run({}, gpu_, gpu_), run({}, {}, {})); }
+
+// Both read the same slot; with 12 of them, each has to come back.
+TEST_F(GpuStage, TwoOutputsShareEachPicture) {
+  for (const Device& filler : {gpu_, Device{}}) {
+    Master master(filler);
+    Worker worker(camera(small_and_sharp), gpu_, false, camera({{"rotate", {{"angle", 90}}}}));
+    worker.stage().add(master.ring_for(gpu_));
+    for (int number = 0; number < length; ++number) master.publish(number);
+    master.close();
+    ASSERT_TRUE(worker.finish());
+    EXPECT_EQ(worker.failure(), "");
+    EXPECT_EQ(worker.encoded(), std::uint64_t{length});
+    EXPECT_EQ(worker.other_encoded(), std::uint64_t{length});
+    worker.stage().drop_used_rings();
+    expect_alike(worker.decode(), run(small_and_sharp, {}, {}));
+  }
+}
 
 // On GPUs without an encoder, and on those with one whose sessions are all in use.
 TEST_F(GpuStage, GoesOnWithLibx264WhereTheHardwareDoesNotOpen) {

@@ -51,6 +51,11 @@ inline std::vector<FilterParameters> filter_cases(std::string_view name, const F
   if (name == "undistort")
     return {lens(0, 0, 0, 0, 0, 0, 0), lens(-0.28, 0.07, 0.001, -0.0005, 0, 0.6, 0),
             lens(0.2, 0, 0, 0, 0.05, 0.9, 0.4)};
+  if (name == "motion")
+    return {{{"sensitivity", 50}, {"x", 0}, {"y", 0}, {"width", 100}, {"height", 100}},
+            {{"sensitivity", 100}, {"x", 30}, {"y", 99}, {"width", 12.5}, {"height", 50}}};
+  if (name == "deinterlace") return {{{"field", 0}}, {{"field", 1}}};
+  if (name == "rotate") return {{{"angle", 90}}, {{"angle", 180}}, {{"angle", 270}}};
   return {};
 }
 

@@ -69,7 +69,8 @@ TEST(FilterRegistry, KnowsTheFiltersInOrder) {
   std::vector<std::string_view> names;
   for (const FilterInfo& info : filter_registry()) names.push_back(info.name);
   EXPECT_TRUE(std::ranges::is_sorted(names));
-  for (const char* name : {"blur", "color", "crop", "resize", "sharpen", "undistort"})
+  for (const char* name :
+       {"blur", "color", "crop", "deinterlace", "motion", "resize", "rotate", "sharpen", "undistort"})
     EXPECT_NE(find_filter(name), nullptr) << name;
   EXPECT_EQ(find_filter("negate"), nullptr);
 }

@@ -1,0 +1,35 @@
+// How much of a picture moves: motion_rule.h on a GPU.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/frame.h"
+#include "core/gpu.h"
+#include "kernels/motion_rule.h"
+
+namespace campipe {
+
+struct MotionTables;
+
+// The backgrounds of one camera's cells. Made at configuration; must outlive the work that is enqueued with it.
+class MotionBackground {
+ public:
+  MotionBackground() = default;
+  // Throws GpuError.
+  explicit MotionBackground(const MotionRule& rule);
+
+  // Watched cells that the picture enqueued last has changed in, once that work is complete; 0 before the first.
+  [[nodiscard]] int changed() const;
+  [[nodiscard]] MotionTables& tables() const { return *tables_; }
+
+ private:
+  std::shared_ptr<MotionTables> tables_;
+};
+
+// Compares `in` with the background, and lets it have its part in that. `in` is nv12 or i420 (only luma is read) of the
+// size that the background was made for, in memory that the current GPU can use. Enqueues three kernels on `stream` and
+// returns at once. Throws GpuError when a launch fails.
+void enqueue_motion(const FrameView& in, const MotionBackground& background, GpuStream stream);
+
+}  // namespace campipe

@@ -1,0 +1,246 @@
+// The filter `motion`: what it hands on, what is motion and what is not, and how a chain tells it.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <memory>
+#include <random>
+
+#include "kernels/motion_rule.h"
+#include "stages/filters/chain.h"
+#include "tests/unit/filter_test_support.h"
+
+namespace campipe {
+namespace {
+
+constexpr int width = 320, height = 240;
+constexpr int cells = width / motion_cell * (height / motion_cell);
+
+FilterParameters settings(const FilterParameters& given = {}) {
+  return complete_parameters(known_filter("motion"), given);
+}
+
+struct Square {
+  int x = 0, y = 0, side = 0, level = 0;
+};
+
+// What a camera sees that moves nothing: a scene with noise, and with something in it where a test puts that.
+class Scene {
+ public:
+  Scene() {
+    std::normal_distribution<double> normal{0, 5};
+    for (double& value : noise_) value = normal(random_);
+  }
+
+  Picture& picture(const Square& square = {}) {
+    std::size_t next = random_();
+    for (int y = 0; y < height; ++y)
+      for (int x = 0; x < width; ++x) {
+        const bool inside = x >= square.x && x < square.x + square.side && y >= square.y && y < square.y + square.side;
+        const double level = inside ? square.level : gain * (60 + 40 * std::sin(x / 25.0) + y / 3.0) + offset;
+        picture_.at(0, x, y) =
+            static_cast<std::uint8_t>(std::clamp(std::lround(level + noise_[next++ % noise_.size()]), 0L, 255L));
+      }
+    return picture_;
+  }
+
+  double gain = 1;
+  double offset = 0;
+
+ private:
+  Picture picture_{format_of(PixelFormat::i420, width, height), 128};
+  std::minstd_rand random_{1};
+  std::array<double, 65521> noise_;
+};
+
+class Watcher {
+ public:
+  explicit Watcher(const FilterParameters& given = {}) : chain_({{"motion", settings(given)}}) {
+    chain_.configure(format_of(PixelFormat::i420, width, height));
+  }
+
+  float look(Picture& picture) {
+    chain_.process(picture.ref());
+    return chain_.motion();
+  }
+  void settle(Scene& scene, const Square& square = {}) {
+    for (int i = 0; i < motion_settling_pictures; ++i) EXPECT_EQ(look(scene.picture(square)), 0) << "it settles";
+  }
+
+ private:
+  FilterChain chain_;
+};
+
+constexpr Square parked{96, 80, 48, 220};
+constexpr float parked_part = 36.F / cells;
+
+Square driving(int number) { return {8 + number * 3, 80, 48, 220}; }
+
+TEST(Motion, ChangesNothing) {
+  for (const PixelFormat pixels : {PixelFormat::i420, PixelFormat::nv12}) {
+    Picture in = random_picture(format_of(pixels, 161, 93));
+    const auto filter = known_filter("motion").create(settings());
+    Picture out(filter->configure(in.view.format));
+    filter->process(as_const(in.view), out.view);
+    EXPECT_EQ(out.view.format, in.view.format);
+    EXPECT_EQ(out.planes, in.planes);
+  }
+}
+
+TEST(Motion, IsToldOfWhatMoves) {
+  Scene scene;
+  Watcher watcher;
+  watcher.settle(scene);
+  for (int i = 0; i < 80; ++i) {
+    const float score = watcher.look(scene.picture(driving(i)));
+    EXPECT_GE(score, parked_part) << i;
+    EXPECT_LE(score, 2 * parked_part) << i;
+  }
+  EXPECT_EQ(watcher.look(scene.picture()), 0) << "it is gone, and leaves nothing behind";
+}
+
+TEST(Motion, IsNotToldBeforeTheBackgroundIsKnown) {
+  Scene scene;
+  Watcher watcher;
+  for (int i = 0; i < motion_settling_pictures; ++i) EXPECT_EQ(watcher.look(scene.picture(driving(i))), 0) << i;
+}
+
+TEST(Motion, IsNotNoise) {
+  Scene scene;
+  Watcher watcher;
+  for (int i = 0; i < 400; ++i) EXPECT_EQ(watcher.look(scene.picture()), 0) << i;
+}
+
+TEST(Motion, IsNotAChangeOfTheLight) {
+  Scene scene;
+  Watcher watcher;
+  watcher.settle(scene);
+  for (const double offset : {40.0, -20.0, 0.0}) {  // the camera's exposure jumps
+    scene.offset = offset;
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(watcher.look(scene.picture()), 0) << offset << ", " << i;
+  }
+  for (int i = 0; i < 150; ++i) {  // a cloud comes
+    scene.gain = 1 - 0.4 * std::min(i, 75) / 75;
+    EXPECT_EQ(watcher.look(scene.picture()), 0) << i;
+  }
+  scene.gain = 0.75;  // and goes at once
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(watcher.look(scene.picture()), 0) << i;
+}
+
+TEST(Motion, IsSeenWhileTheLightChanges) {
+  Scene scene;
+  Watcher watcher;
+  watcher.settle(scene);
+  for (int i = 0; i < 80; ++i) {
+    scene.offset = i < 40 ? 0 : -25;
+    EXPECT_GE(watcher.look(scene.picture(driving(i))), parked_part) << i;
+  }
+  EXPECT_EQ(watcher.look(scene.picture()), 0) << "where it was, the background has followed the light";
+}
+
+TEST(Motion, BeginsAnewInAnotherScene) {
+  Scene scene;
+  Watcher watcher;
+  watcher.settle(scene);
+  scene.gain = -1.5;  // as the infrared filter moves: what was bright is dark
+  scene.offset = 330;
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(watcher.look(scene.picture()), 0) << i;
+  EXPECT_GT(watcher.look(scene.picture({96, 80, 48, 10})), 0);
+}
+
+TEST(Motion, EndsWhenSomethingStands) {
+  Scene scene;
+  Watcher watcher;
+  watcher.settle(scene);
+  int last = 0;
+  for (int i = 0; i < 1600; ++i) {
+    const float score = watcher.look(scene.picture(parked));
+    EXPECT_TRUE(i >= 250 || score > 0) << "ten seconds";
+    if (score > 0) last = i;
+  }
+  EXPECT_LT(last, 1500) << "a minute";
+}
+
+TEST(Motion, DependsOnTheSensitivity) {
+  const auto found = [](double sensitivity, const Square& square) {
+    Scene scene;
+    Watcher watcher({{"sensitivity", sensitivity}});
+    watcher.settle(scene);
+    return watcher.look(scene.picture(square)) > 0;
+  };
+  const Square small{160, 120, 8, 255}, middle{160, 120, 24, 255}, large{160, 120, 64, 255};
+  EXPECT_TRUE(found(100, small));
+  EXPECT_FALSE(found(50, small));
+  EXPECT_TRUE(found(50, middle));
+  EXPECT_FALSE(found(1, middle));
+  EXPECT_TRUE(found(1, large));
+}
+
+TEST(Motion, IsLookedForInTheZone) {
+  Scene scene;
+  Watcher left({{"width", 50}}), right({{"x", 50}, {"width", 80}});
+  Watcher middle({{"x", 30}, {"y", 34}, {"width", 15}, {"height", 19}}), below({{"y", 60}});
+  for (Watcher* watcher : {&left, &right, &middle, &below}) watcher->settle(scene);
+  Picture& picture = scene.picture(parked);
+  EXPECT_FLOAT_EQ(left.look(picture), 2 * parked_part);
+  EXPECT_EQ(right.look(picture), 0);
+  EXPECT_EQ(middle.look(picture), 1) << "all of it";
+  EXPECT_EQ(below.look(picture), 0);
+}
+
+TEST(Motion, IsOfTheSameCellsAtOddSizes) {
+  const FrameFormat format = format_of(PixelFormat::nv12, 29, 19);  // 4 × 3 cells, of which the last are cut off
+  FilterChain chain({{"motion", settings({{"x", 99}, {"y", 99}})}});
+  chain.configure(format);
+  Picture in(format, 100);
+  for (int i = 0; i < motion_settling_pictures; ++i) chain.process(in.ref());
+  in.at(0, 23, 18) = 255;  // of the cell beside it
+  chain.process(in.ref());
+  EXPECT_EQ(chain.motion(), 0);
+  for (int y = 16; y < 19; ++y) in.at(0, 28, y) = 200;  // a fifth of what is left of the last cell
+  chain.process(in.ref());
+  EXPECT_EQ(chain.motion(), 1);
+}
+
+TEST(Motion, IsForgottenWithTheFormat) {
+  Scene scene;
+  FilterChain chain({{"motion", settings()}});
+  const FrameFormat format = format_of(PixelFormat::i420, width, height);
+  for (int round = 0; round < 2; ++round) {
+    chain.configure(format);
+    EXPECT_EQ(chain.motion(), 0);
+    for (int i = 0; i < motion_settling_pictures; ++i) chain.process(scene.picture().ref());
+    chain.process(scene.picture(parked).ref());
+    EXPECT_GT(chain.motion(), 0);
+  }
+}
+
+TEST(FilterChainMotion, IsTheHighest) {
+  Scene scene;
+  FilterChain none({{"blur", {{"sigma", 1}}}});
+  EXPECT_EQ(none.motion(), -1);
+  const std::vector<FilterConfig> filters{{"motion", settings({{"x", 50}})},
+                                          {"blur", {{"sigma", 1}}},
+                                          {"motion", settings({{"width", 50}})},
+                                          {"motion", settings()}};
+  FilterChain chain(filters);
+  EXPECT_EQ(chain.motion(), 0);
+  chain.configure(format_of(PixelFormat::i420, width, height));
+  for (int i = 0; i < motion_settling_pictures; ++i) chain.process(scene.picture().ref());
+  chain.process(scene.picture(parked).ref());
+  EXPECT_GE(chain.motion(), 2 * parked_part);
+}
+
+TEST(FilterChainMotion, CopiesNoPicture) {
+  const FrameFormat format = format_of(PixelFormat::nv12, width, height);
+  FilterChain chain({{"motion", settings()}, {"motion", settings({{"x", 50}})}});
+  EXPECT_EQ(chain.configure(format), format);
+  Picture in(format);
+  const auto owner = std::make_shared<int>(1);
+  const FrameRef out = chain.process({as_const(in.view), owner});
+  EXPECT_EQ(out.view.data[0], in.view.data[0]);
+  EXPECT_EQ(out.owner, owner);
+}
+
+}  // namespace
+}  // namespace campipe
