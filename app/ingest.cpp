@@ -2,12 +2,11 @@
 
 #include <pthread.h>
 
-#include <algorithm>
 #include <cmath>
 
+#include "app/ingest_refusal.h"
 #include "app/thread_scope.h"
 #include "core/error.h"
-#include "core/failpoint.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -16,31 +15,32 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr auto start_deadline = seconds(30);       // for the other processes to be ready
-constexpr auto worker_deadline = seconds(30);      // for a worker that was restarted, or a reader that blocks
-constexpr auto drain_deadline = seconds(2);        // for frames that are decoded when told to stop
-constexpr auto reattach_deadline = seconds(5);     // for the worker to begin with a ring that replaces another
-constexpr auto retired_for = seconds(30);          // at least; a restarted worker may still get to see the ring
-constexpr std::int64_t smallest_step = 1'000'000;  // ns, between frames whose times do not grow
+constexpr auto slice = milliseconds(100);             // how long a wait may last before the thread beats again
+constexpr auto start_deadline = seconds(30);          // for the other processes to be ready
+constexpr auto drain_deadline = seconds(2);           // for frames that are decoded when told to stop
+constexpr auto open_deadline = seconds(60);           // for a name server and whatever else has no deadline of its own
+constexpr auto good_connection = seconds(10);         // one that lasted so long was worth the next try at once
+constexpr std::int64_t smallest_step = 1'000'000;     // ns, between frames whose times do not grow
+constexpr std::int64_t longest_gap = 10'000'000'000;  // ns, in a file's times; more is no gap but another clock
 
-bool ends_process(const std::exception& error) {
-  const auto* of_gpu = dynamic_cast<const GpuError*>(&error);
-  return of_gpu != nullptr && of_gpu->kind == GpuError::Kind::broken;
-}
+// Opening a source asks name servers, which libav cannot interrupt: meanwhile this beats for the camera's thread.
+class BeatsWhileOpening {
+ public:
+  explicit BeatsWhileOpening(ThreadScope& scope)
+      : thread_([&scope](const std::stop_token& stop) {
+          std::mutex mutex;
+          std::condition_variable_any changed;
+          std::unique_lock lock(mutex);
+          const auto deadline = Clock::now() + open_deadline;
+          while (!stop.stop_requested() && Clock::now() < deadline) {
+            scope.beat();
+            changed.wait_for(lock, stop, slice, [] { return false; });
+          }
+        }) {}
 
-// Why the camera must go on without the GPU; nothing: `work` was done with it.
-template <typename Work>
-std::optional<std::string> refusal_of(const Work& work) {
-  try {
-    work();
-    return std::nullopt;
-  } catch (const HardwareRefused& error) {
-    return error.what();
-  } catch (const GpuError& error) {
-    if (ends_process(error)) throw;
-    return error.what();
-  }
-}
+ private:
+  std::jthread thread_;
+};
 
 }  // namespace
 
@@ -50,7 +50,24 @@ Ingest::Ingest(const Start& start, const RigPage& page, const Events& events)
       block_(page.camera(start.camera)),
       events_(events),
       epoch_(start.epoch),
+      live_(is_live(start.config.source.url)),
+      timeline_(live_),
+      copies_(start.copies, start.audio, start.config.drop_policy == DropPolicy::block, live_, page,
+              {[this](unsigned camera, std::uint64_t epoch, const PacketRingMemory& ring,
+                      const StreamParameters& stream) { events_.on_copy(camera, epoch, ring, stream); },
+               [this](unsigned camera, std::uint64_t epoch, const PacketRingMemory& ring,
+                      const AudioParameters& stream) { events_.on_audio(camera, epoch, ring, stream); },
+               [this] {
+                 scope_->beat();
+                 return given_up();
+               }}),
+      retry_(start.config.retry_interval, start.config.retry_max),
       skip_through_(start.resume) {
+  if (copies_.wants_audio()) {
+    start_.config.source.audio = Audio::copy;
+  } else {
+    start_.config.source.audio = Audio::off;  // nobody takes it
+  }
   thread_ = std::jthread([this] { run(); });
 }
 
@@ -59,14 +76,8 @@ Ingest::~Ingest() { stop(); }
 void Ingest::stop() {
   std::int64_t not_yet = 0;
   stop_at_.compare_exchange_strong(not_yet, now_ns());
-}
-
-void Ingest::service() {
-  if (over_ && ring_) ring_->service();
-  const std::lock_guard lock(retired_mutex_);
-  std::erase_if(retired_, [](const RetiredRing& retired) {
-    return retired.ring->drained() && Clock::now() > retired.since + retired_for;
-  });
+  const std::lock_guard lock(stop_mutex_);
+  stop_changed_.notify_all();
 }
 
 bool Ingest::given_up() const {
@@ -80,63 +91,147 @@ void Ingest::run() {
   std::string failure;
   try {
     pin_to_cores();
-    produce();
+    if (live_) {
+      keep_connected();
+    } else {
+      produce();
+    }
   } catch (const std::exception& error) {
     if (ends_process(error)) events_.on_gpu_lost(error.what());
     // One that was told to stop while it opened its source has not failed: it was interrupted.
-    if (stop_at_.load() == 0) {
+    if (!stopped()) {
       failure = error.what();
     } else {
       spdlog::info("{}: stopped: {}", start_.config.name, error.what());
     }
   }
   if (ring_) ring_->close();
+  copies_.close();
   decoder_.reset();
   source_.reset();
   over_ = true;
   events_.on_over(failure);
 }
 
+// A file: once, from its beginning or where a master before had come to.
 void Ingest::produce() {
-  source_ = open_source(start_.config.source, [this] {
-    scope_->beat();
-    return stop_at_.load() != 0;
-  });
-  open_decoder();
-  open_ring();
+  connect();
+  timeline_.begin(0, 0);
+  copies_.go_on_at(0, 0);
   go_back_to_resume();
+  deliver();
+  if (start_.decode && published_ == 0 && !stopped() && !start_.resume) throw Error("no picture could be decoded");
+}
+
+// A live source: again and again.
+void Ingest::keep_connected() {
+  skip_through_.reset();  // what a master before published will not come again
+  if (start_.resume) timeline_.set_last(*start_.resume, 0);
+  while (!stopped()) {
+    bool patient = false;
+    std::string reason = "the source ended the stream";
+    const auto begin = Clock::now();
+    try {
+      connect();
+      deliver();
+    } catch (const SourceError& error) {
+      using Kind = SourceError::Kind;
+      patient = error.kind == Kind::unauthorized || error.kind == Kind::unsupported || error.kind == Kind::not_found;
+      reason = error.what();
+    } catch (const std::exception& error) {
+      if (ends_process(error)) throw;
+      reason = error.what();
+    }
+    if (stopped()) return;
+    empty_decoder();
+    source_.reset();
+    timeline_.reconnect();
+    tell_state(false, reason);
+    if (Clock::now() - begin > good_connection) retry_.reset();
+    sleep_until(Clock::now() + retry_.next(patient));
+  }
+}
+
+void Ingest::tell_state(bool delivers, const std::string& reason) {
+  if (delivers_ == delivers && told_reason_ == reason) return;
+  if (!delivers) {
+    spdlog::warn("{}: away: {}", start_.config.name, reason);
+  } else if (delivers_) {
+    spdlog::info("{}: delivers again", start_.config.name);
+  }
+  delivers_ = delivers;
+  told_reason_ = reason;
+  events_.on_state(delivers, reason);
+}
+
+void Ingest::connect() {
+  {
+    const BeatsWhileOpening beats(*scope_);
+    source_ = start_.open_source(start_.config.source, [this] { return stopped(); });
+  }
+  scope_->beat();
+  if (start_.decode) begin_decoding();
+  copies_.begin(source_->stream());
+  captures_.clear();
+  pace_anchor_.reset();
+  told_clock_ = false;
+}
+
+void Ingest::deliver() {
   AvPacket packet = make_av_packet();
-  if (on_hardware_) prime(*packet);
+  if (on_hardware_ && start_.decode && !live_) prime(*packet);
   if (!wait_for_start()) return;
-  while (stop_at_.load() == 0) {
+  while (!stopped()) {
     scope_->beat();
     if (packet->data == nullptr && !read(*packet)) break;
-    pace(*packet);
-    if (ring_->exhausted() && (packet->flags & AV_PKT_FLAG_KEY) != 0) renew_ring();
-    const bool alive = decode(packet.get());
+    if (live_) tell_state(true, "");
+    take(*packet);
     av_packet_unref(packet.get());
-    if (!alive) return;
+    if (given_up()) return;
   }
-  decode(nullptr);
-  if (published_ == 0 && stop_at_.load() == 0 && !start_.resume) throw Error("no picture could be decoded");
+  if (start_.decode) decode(nullptr);
+}
+
+void Ingest::take(AVPacket& packet) {
+  pace(packet);
+  if ((packet.flags & AV_PKT_FLAG_CORRUPT) != 0) block_.source.corrupt_packets.fetch_add(1);
+  note_capture(packet);
+  const bool own_clock = !captures_.empty() && captures_.back().packet == packet.pos;
+  copies_.video(packet, {arrival_, own_clock ? captures_.back().utc : arrival_utc_,
+                         own_clock ? CaptureClock::camera : CaptureClock::arrival});
+  if (!start_.decode) return;
+  if (ring_->exhausted() && (packet.flags & AV_PKT_FLAG_KEY) != 0) renew_ring();
+  decode(&packet);
+}
+
+void Ingest::note_capture(const AVPacket& packet) {
+  if (const auto utc = capture_time(packet)) captures_.push_back({packet.pos, *utc});
+  if (captures_.size() > 256) captures_.pop_front();
 }
 
 void Ingest::go_back_to_resume() {
   if (!start_.resume) return;
   if (start_.config.source.loop) {
-    loop_offset_ = *start_.resume + smallest_step;  // a loop has no place to go back to: it begins again
-    last_pts_ = *start_.resume;
+    // A loop has no place to go back to: it begins again.
+    timeline_.set_last(*start_.resume, 0);
+    timeline_.begin(0, *start_.resume + smallest_step);
+    copies_.go_on_at(0, *start_.resume + smallest_step);
     skip_through_.reset();
   } else {
     source_->seek(*start_.resume);
   }
 }
 
-// False: no packet will come.
+// The next packet of the video. False: none will come.
 bool Ingest::read(AVPacket& packet) {
-  while (stop_at_.load() == 0) {
+  while (!stopped()) {
     scope_->beat();
     const ReadResult result = source_->read(packet);
+    if (result == ReadResult::audio) {
+      pass_on_audio(packet);
+      av_packet_unref(&packet);
+      continue;
+    }
     if (result == ReadResult::interrupted || (result == ReadResult::end && at_end())) return false;
     if (result == ReadResult::end) continue;
     packet.pos = packets_read_++;  // by which its picture is known
@@ -145,18 +240,15 @@ bool Ingest::read(AVPacket& packet) {
   return false;
 }
 
-// The hardware's decoder is made for the first packet, which takes tenths of a second, more where many cameras start at
-// once: too long for a source whose clock runs already. The packet stays, to be handed on when its time has come.
-void Ingest::prime(AVPacket& packet) {
-  if (!read(packet)) return;
-  window_.add(packet);
-  const auto refusal = refusal_of([&] { decoder_->send(&packet, utc_now_ns()); });
-  primed_ = !refusal;
-  if (primed_) return;
-  leave_gpu(*refusal);
-  window_ = {};
-  retire_ring();
-  open_ring();
+// A file's audio is not paced: it is read beside the video, which is.
+void Ingest::pass_on_audio(const AVPacket& packet) {
+  copies_.audio(packet,
+                [this](std::int64_t time) -> std::optional<std::int64_t> {
+                  if (!start_.decode) return copies_.map(time);
+                  if (!timeline_.anchored()) return std::nullopt;
+                  return timeline_.map(time);
+                },
+                {now_ns(), utc_now_ns(), CaptureClock::arrival});
 }
 
 void Ingest::pin_to_cores() const {
@@ -168,93 +260,26 @@ void Ingest::pin_to_cores() const {
     spdlog::warn("{}: {}", start_.config.name, system_error("cannot pin its thread to its cores", code).what());
 }
 
-void Ingest::open_decoder() {
-  const SourceStream& stream = source_->stream();
-  DecoderOptions options{start_.config.decode_threads, {}};
-  if (stream.codec != nullptr) options.gpu = start_.placement.decode_gpu;  // the test pattern is painted, not decoded
-  on_hardware_ = on_gpu(options.gpu);
-  const auto refusal = refusal_of([&] { decoder_ = start_.open_decoder(stream, options); });
-  if (refusal) leave_gpu(*refusal);
-}
-
-void Ingest::leave_gpu(const std::string& reason) {
-  spdlog::warn("{}: decoded on the CPU: {}", start_.config.name, reason);
-  on_hardware_ = false;
-  decoder_.reset();
-  decoder_ = start_.open_decoder(source_->stream(), {start_.config.decode_threads, {}});
-}
-
-// Where the GPU has no room for a ring, the camera does without the GPU.
-void Ingest::open_ring() {
-  const auto refusal = refusal_of([this] { make_ring(); });
-  if (!refusal) return;
-  leave_gpu(*refusal);
-  make_ring();
-}
-
-// With policy `block` no picture may be lost for want of a slot. When the decoder claims one, at most queue_size slots
-// wait for the reader, which leaves `kept` for the decoder and 4 for what the reader holds. A slot whose fill by the
-// GPU has not completed is one of those: a reader gives it back behind that fill. Only a reader that dies gives back
-// earlier, and for those fills the GPU's decoder waits.
-void Ingest::make_ring() {
-  const SlotNeeds needs = decoder_->needs();
-  FrameRingSpec spec;
-  spec.slots = std::min<unsigned>(needs.kept + static_cast<unsigned>(start_.config.queue_size) + 4, max_ring_slots);
-  spec.slot_bytes = needs.bytes;
-  spec.epoch = epoch_;
-  spec.base = start_.base + published_;
-  if (needs.on_gpu) {
-    spec.memory = start_.placement.memory;
-    spec.ready = start_.placement.ready;
-    spec.device = start_.placement.decode_gpu;
-  }
-  spec.expected = needs.expected;
-  ring_ = std::make_shared<FrameRingWriter>(FrameRingMemory::create(spec));
-  decoder_->write_to(ring_);
-  const SourceStream& stream = source_->stream();
-  events_.on_ring(ring_->memory(), stream, on_hardware_ ? stream.decoder + " (nvdec)" : stream.decoder);
-}
-
-// Readers go on with the ring that is made next.
-void Ingest::retire_ring() {
-  ring_->close();
-  ++epoch_;
-  if (ring_->memory().signals() == nullptr) return;
-  const std::lock_guard lock(retired_mutex_);
-  retired_.push_back({ring_, Clock::now()});
-}
-
-// Before the sequence wraps, after some months: readers end with this ring and go on with the next.
-void Ingest::renew_ring() {
-  empty_decoder();
-  retire_ring();
-  open_ring();
-}
-
-void Ingest::empty_decoder() {
-  decode(nullptr);
-  decoder_->flush();
-  window_.clear();
-}
-
 bool Ingest::wait_for_start() {
-  const auto stopped = [this] {
-    scope_->beat();
-    return stop_at_.load() != 0;
-  };
+  if (std::exchange(started_, true)) return true;
   const Deadline deadline = Clock::now() + start_deadline;
   while (!page_.barrier().over(0)) {
+    scope_->beat();
     if (stopped()) return false;
     if (Clock::now() >= deadline) throw Error("the other processes were not ready in time");
-    page_.barrier().wait(0, std::min(deadline, Clock::now() + milliseconds(100)));
-    ring_->service();
+    page_.barrier().wait(0, std::min(deadline, Clock::now() + slice));
+    if (ring_) ring_->service();
   }
-  return ring_->wait_for_reader(deadline, stopped) || stop_at_.load() == 0;
+  if (!ring_) return true;
+  return ring_->wait_for_reader(deadline, [this] {
+    scope_->beat();
+    return stopped();
+  }) || !stopped();
 }
 
-std::int64_t Ingest::time_of(std::int64_t timestamp) const {
+std::int64_t Ingest::source_ns(std::int64_t timestamp) const {
   const SourceStream& stream = source_->stream();
-  return av_rescale_q(timestamp - stream.start, stream.time_base, nanoseconds) + loop_offset_;
+  return av_rescale_q(timestamp - stream.start, stream.time_base, nanoseconds);
 }
 
 // Files that start together would deliver at the same moments for ever, and wait for one another's turn on the cores.
@@ -266,144 +291,49 @@ std::chrono::nanoseconds Ingest::stagger() const {
   return std::chrono::nanoseconds(static_cast<std::int64_t>((turns - std::floor(turns)) * 1e9 / rate));
 }
 
-// A file at `realtime` gives each packet when its time has come, counted from the first.
+// A file at `realtime` gives each packet when its time has come, counted from the first; so does a live source that
+// delivers seconds at once (HLS). Where the time jumps, it is counted from there.
 void Ingest::pace(const AVPacket& packet) {
   const std::int64_t timestamp = packet.dts != AV_NOPTS_VALUE ? packet.dts : packet.pts;
-  if (start_.config.source.pace == Pace::realtime && timestamp != AV_NOPTS_VALUE) {
-    const std::int64_t time = time_of(timestamp);
+  const bool paced = live_ ? source_->stream().in_bursts : start_.config.source.pace == Pace::realtime;
+  if (paced && timestamp != AV_NOPTS_VALUE) {
+    const std::int64_t time = timeline_.map(source_ns(timestamp));
     if (!pace_anchor_) pace_anchor_.emplace(Clock::now() + stagger(), std::max(time, start_.resume.value_or(time)));
-    const auto due = pace_anchor_->first + std::chrono::nanoseconds(time - pace_anchor_->second);
-    ring_->sleep_until(due, [this] {
-      scope_->beat();
-      return stop_at_.load() != 0;
-    });
+    if (std::abs(time - last_paced_) > longest_gap && time > start_.resume.value_or(-1)) {
+      pace_anchor_.emplace(Clock::now(), time);
+    }
+    last_paced_ = time;
+    sleep_until(pace_anchor_->first + std::chrono::nanoseconds(time - pace_anchor_->second));
   }
   arrival_ = now_ns();
   arrival_utc_ = utc_now_ns();
 }
 
-// False: told to stop, and the time to hand over what is left is over.
-bool Ingest::decode(const AVPacket* packet) {
-  failpoint("ingest.packet", start_.config.name);
-  if (!on_hardware_) return feed(packet);
-  if (packet != nullptr && !primed_) window_.add(*packet);
-  bool alive = false;
-  const auto refusal = refusal_of([&] { alive = feed(packet); });
-  if (!refusal) return alive;
-  return go_on_without_gpu(*refusal) && (packet != nullptr || feed(nullptr));
-}
-
-bool Ingest::feed(const AVPacket* packet) {
-  if (await_key_ && packet != nullptr && (packet->flags & AV_PKT_FLAG_KEY) == 0) return true;
-  await_key_ = false;
-  const ProfileRange range(packet_range_, start_.base + published_ + 1);
-  std::int64_t begin = now_ns();
-  if (!std::exchange(primed_, false) && !decoder_->send(packet, arrival_utc_)) {
-    spdlog::debug("{}: a packet could not be decoded", start_.config.name);
-  }
-  for (;;) {
-    DecodedPicture picture;
-    const Decoder::Receive received = decoder_->receive(picture);
-    decode_cost_ += now_ns() - begin;
-    if (received == Decoder::Receive::none) return true;
-    window_.seen(picture.packet);
-    if (const auto before = seen_before_.find(picture.packet); before != seen_before_.end()) {
-      seen_before_.erase(before);
-    } else if (received == Decoder::Receive::no_slot) {
-      counter(block_.unpublished, DropCause::queue_full).fetch_add(1);
-    } else if (!publish(picture)) {
-      return false;
-    }
-    begin = now_ns();
-  }
-}
-
-// The decoder gave up: another begins where no picture is missed, and those that came already are skipped.
-bool Ingest::go_on_without_gpu(const std::string& reason) {
-  leave_gpu(reason);
-  retire_ring();
-  open_ring();
-  seen_before_ = window_.seen_pictures();
-  if (!window_.complete()) {
-    spdlog::warn("{}: pictures up to the next key frame are lost: the one before is too far back", start_.config.name);
-    await_key_ = true;
-  }
-  // Also with policy `drop`: what the worker cannot have seen yet must not count as lost by it.
-  ring_->wait_for_reader(Clock::now() + reattach_deadline, [this] {
-    scope_->beat();
-    return given_up();
-  });
-  return std::exchange(window_, {}).replay([this](const AVPacket& packet) {
-    scope_->beat();
-    return feed(&packet);
-  });
-}
-
-bool Ingest::publish(DecodedPicture& picture) {
-  scope_->beat();
-  const std::int64_t time = picture.pts != AV_NOPTS_VALUE ? time_of(picture.pts) : last_pts_ + last_duration_;
-  const double rate = source_->stream().frame_rate;
-  FrameTimes& times = picture.record.times;
-  if (times.duration <= 0 && rate > 0) times.duration = static_cast<std::int64_t>(1e9 / rate);
-  if (skip_through_ && time <= *skip_through_) {
-    last_pts_ = time;  // pictures without a time count from the one before
-    last_duration_ = times.duration;
-    return true;
-  }
-  skip_through_.reset();
-  times.pts = time > last_pts_ ? time : last_pts_ + smallest_step;
-  times.capture_utc = arrival_utc_;
-  times.arrival = arrival_;
-  times.decode_cost = decode_cost_;
-  block_.decode.record(decode_cost_);
-  decode_cost_ = 0;
-  last_pts_ = times.pts;
-  last_duration_ = times.duration;
-  if (picture.converted) block_.converted.fetch_add(1);
-  if (!wait_for_worker()) {
-    count_unpublished();
-    return !given_up();
-  }
-  const ProfileRange range(publish_range_, start_.base + published_ + 1);
-  times.decoded = now_ns();
-  unsigned recalled = 0;
-  const auto published = ring_->publish(picture.slot, picture.record, recalled);
-  counter(block_.dropped, DropCause::queue_full).fetch_add(recalled);
-  if (published == FrameRingWriter::Published::no_reader) {
-    count_unpublished();
-  } else {
-    ++published_;
-  }
-  failpoint("ingest.published", start_.config.name);
-  return true;
-}
-
-void Ingest::count_unpublished() { counter(block_.unpublished, DropCause::worker_lost).fetch_add(1); }
-
-// With policy `block` a frame waits for a reader and for room in its queue, in time; with `drop` never.
-bool Ingest::wait_for_worker() {
-  if (start_.config.drop_policy == DropPolicy::drop) return true;
+void Ingest::sleep_until(Deadline due) {
   const auto interrupted = [this] {
     scope_->beat();
-    return given_up();
+    return stopped();
   };
-  const Deadline deadline = Clock::now() + worker_deadline;
-  if (!ring_->wait_for_reader(deadline, interrupted)) return false;
-  // A reader that takes nothing for so long loses its oldest frames, like one with policy `drop`.
-  return ring_->wait_for_room(deadline, interrupted) || !given_up();
+  if (ring_) return ring_->sleep_until(due, interrupted);
+  std::unique_lock lock(stop_mutex_);
+  while (!interrupted() && Clock::now() < due) stop_changed_.wait_until(lock, std::min(due, Clock::now() + slice));
 }
 
-// The source is at its end: true if that is the end of the camera.
+// The source is at its end: true if that is the end of the camera, or of this connection to it.
 bool Ingest::at_end() {
-  if (!start_.config.source.loop) return true;
-  if (published_ == 0) return true;  // nothing comes out of it: going round and round would not help
+  if (live_ || !start_.config.source.loop) return true;
+  if (start_.decode && published_ == 0) return true;  // nothing comes out of it: going round and round would not help
+  if (!start_.decode && copies_.end() < 0) return true;
   finish_loop();
   return false;
 }
 
 void Ingest::finish_loop() {
   empty_decoder();
-  loop_offset_ = last_pts_ + std::max(last_duration_, smallest_step);
+  const std::int64_t at = start_.decode ? timeline_.end() : copies_.end();
+  timeline_.begin(0, at);
+  copies_.go_on_at(0, std::max(at, copies_.end()));
+  last_paced_ = at;
   source_->rewind();
 }
 

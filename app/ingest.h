@@ -1,13 +1,20 @@
 // One camera in the master: its source, its decoder and its frame ring, on a thread of their own.
 //
 // Frames are published in order, with times that strictly grow. A source that ends, fails or is told to stop closes
-// the ring; the object stays, so that the ring can be looked after until the master leaves.
+// the ring; the object stays, so that the ring can be looked after until the master leaves. A live source that cannot
+// be read is opened again, for ever, with waits that grow: the ring stays, and time goes on by how long it was away.
+// Where the pictures' size changes, or the stream is another one after a reconnection, a ring of the next epoch begins.
+//
+// Packets that are passed on as they came (outputs with codec `copy`, audio) go through PacketCopies; where every
+// output is a copy, nothing is decoded and there is no frame ring.
 //
 // A camera that was given a GPU to decode with keeps the packets that a decoder on the CPU would need to go on where
 // the GPU's gives up, and goes on with that one and a ring of the next epoch: no picture is lost or comes twice.
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -18,9 +25,13 @@
 #include <vector>
 
 #include "app/config.h"
+#include "app/packet_copies.h"
 #include "app/plan.h"
 #include "app/replay_window.h"
+#include "app/timeline.h"
+#include "core/clock.h"
 #include "core/profile.h"
+#include "core/retry_wait.h"
 #include "ipc/frame_ring.h"
 #include "ipc/rig_page.h"
 #include "stages/decoders/decoder.h"
@@ -39,7 +50,11 @@ class Ingest {
     std::uint64_t epoch = 1;             // of the first ring
     std::uint64_t base = 0;              // frames published in earlier epochs
     std::optional<std::int64_t> resume;  // the pts of the newest frame of a master that died
+    bool decode = true;                  // some output needs pictures
+    std::vector<CopyTarget> copies;      // outputs that take the packets as they are
+    std::vector<CopyTarget> audio;       // recordings
     std::function<decltype(campipe::open_decoder)> open_decoder = campipe::open_decoder;
+    std::function<decltype(campipe::open_source)> open_source = campipe::open_source;
   };
   // Called on the camera's thread.
   struct Events {
@@ -48,6 +63,12 @@ class Ingest {
     // This process's context on the GPU is lost, with the rings of all cameras there: must end the process at once.
     std::function<void(const std::string& reason)> on_gpu_lost;
     std::function<void(const std::string& failure)> on_over;  // empty: ended as it should
+    // A live source: delivers, or is away for this reason.
+    std::function<void(bool delivers, const std::string& reason)> on_state = [](bool, const std::string&) {};
+    std::function<void(unsigned camera, std::uint64_t epoch, const PacketRingMemory& ring, const StreamParameters&)>
+        on_copy = [](unsigned, std::uint64_t, const PacketRingMemory&, const StreamParameters&) {};
+    std::function<void(unsigned camera, std::uint64_t epoch, const PacketRingMemory& ring, const AudioParameters&)>
+        on_audio = [](unsigned, std::uint64_t, const PacketRingMemory&, const AudioParameters&) {};
   };
 
   Ingest(const Start& start, const RigPage& page, const Events& events);
@@ -60,9 +81,33 @@ class Ingest {
   [[nodiscard]] bool over() const { return over_; }
 
  private:
+  // ingest.cpp: the source
   void run();
   void produce();
+  void keep_connected();
+  void connect();
+  void deliver();
+  void get_ready(AVPacket& packet);
+  void go_back_to_resume();
+  bool read(AVPacket& packet);
+  void pass_on_audio(const AVPacket& packet);
+  void take(AVPacket& packet);
+  bool wait_for_start();
+  void pace(const AVPacket& packet);
+  void sleep_until(Deadline due);
+  [[nodiscard]] std::chrono::nanoseconds stagger() const;
+  void note_capture(const AVPacket& packet);
+  bool at_end();
+  void finish_loop();
+  void tell_state(bool delivers, const std::string& reason);
+  [[nodiscard]] std::int64_t source_ns(std::int64_t timestamp) const;
+  [[nodiscard]] bool stopped() const { return stop_at_.load() != 0; }
+  [[nodiscard]] bool given_up() const;
   void pin_to_cores() const;
+
+  // ingest_decode.cpp: the decoder and its ring
+  void prime(AVPacket& packet);
+  void begin_decoding();
   void open_decoder();
   void leave_gpu(const std::string& reason);
   void open_ring();
@@ -70,22 +115,31 @@ class Ingest {
   void retire_ring();
   void renew_ring();
   void empty_decoder();
-  void go_back_to_resume();
-  bool read(AVPacket& packet);
-  void prime(AVPacket& packet);
-  bool wait_for_start();
-  void pace(const AVPacket& packet);
-  [[nodiscard]] std::chrono::nanoseconds stagger() const;
   bool decode(const AVPacket* packet);
   bool feed(const AVPacket* packet);
+  bool hand_over(DecodedPicture& picture, Decoder::Receive received);
   bool go_on_without_gpu(const std::string& reason);
   bool publish(DecodedPicture& picture);
+  void watch_clock(const Timeline::Time& time);
+  [[nodiscard]] bool set_times(const DecodedPicture& picture, FrameTimes& times);
   bool wait_for_worker();
-  void count_unpublished();
-  bool at_end();
-  void finish_loop();
-  [[nodiscard]] std::int64_t time_of(std::int64_t timestamp) const;
-  [[nodiscard]] bool given_up() const;
+  void count_unpublished(DropCause cause);
+
+  // What tells one stream from another for those who decode and filter it.
+  struct StreamKind {
+    AVCodecID codec = AV_CODEC_ID_NONE;
+    int width = 0;
+    int height = 0;
+    int rotation = 0;
+    double frame_rate = 0;
+    [[nodiscard]] bool is_like(const StreamKind& other) const;
+  };
+  static StreamKind kind_of(const SourceStream& stream);
+
+  struct CaptureTime {
+    std::int64_t packet = 0;
+    std::int64_t utc = 0;
+  };
 
   // Written by a GPU, and replaced: its readers may still need it.
   struct RetiredRing {
@@ -111,16 +165,26 @@ class Ingest {
   std::mutex retired_mutex_;
   std::vector<RetiredRing> retired_;
   ThreadScope* scope_ = nullptr;
+  StreamKind kind_;  // of what ring_ holds
   std::uint64_t epoch_ = 0;
   std::uint64_t published_ = 0;  // in this master's life
-  std::int64_t last_pts_ = -1;   // of the newest frame
-  std::int64_t last_duration_ = 0;
-  std::int64_t loop_offset_ = 0;              // added to the source's times since it was last rewound
+  bool live_ = false;
+  bool told_clock_ = false;  // of this connection
+  bool started_ = false;     // all processes are ready
+  Timeline timeline_;
+  PacketCopies copies_;
+  RetryWait retry_;
+  std::optional<bool> delivers_;  // as told last
+  std::string told_reason_;
   std::optional<std::int64_t> skip_through_;  // frames up to here were published by a master before
   std::optional<std::pair<Clock::time_point, std::int64_t>> pace_anchor_;  // when which time was due
+  std::int64_t last_paced_ = 0;
+  std::deque<CaptureTime> captures_;  // of packets whose pictures have not come out, as the camera's clock has them
   std::int64_t arrival_ = 0;
   std::int64_t arrival_utc_ = 0;
   std::int64_t decode_cost_ = 0;
+  std::mutex stop_mutex_;
+  std::condition_variable stop_changed_;
   std::atomic<std::int64_t> stop_at_{0};  // monotonic ns at which stop() was called; 0: not
   std::atomic<bool> over_{false};
   std::jthread thread_;

@@ -9,6 +9,7 @@
 #include "app/ingest.h"
 #include "app/plan.h"
 #include "app/ring_descriptors.h"
+#include "app/stream_json.h"
 #include "core/error.h"
 #include "core/gpu.h"
 #include "core/log.h"
@@ -30,6 +31,15 @@ void wake_gpus(const nlohmann::json& setup) {
       }
     }
   }
+}
+
+// `key`: the outputs that take packets as they are, or nothing.
+std::vector<CopyTarget> targets_of(const nlohmann::json& body, const char* key) {
+  std::vector<CopyTarget> targets;
+  for (const auto& target : body.value(key, nlohmann::json::array())) {
+    targets.push_back({target.at("camera"), target.at("epoch"), target.value("base", std::uint64_t{0})});
+  }
+  return targets;
 }
 
 class Master {
@@ -62,6 +72,9 @@ class Master {
     start.placement = placement_from_json(body.at("placement"));
     start.epoch = body.at("epoch");
     start.base = body.at("base");
+    start.decode = body.value("decode", true);
+    start.copies = targets_of(body, "copies");
+    start.audio = targets_of(body, "audio");
     if (const auto& resume = body.at("resume"); !resume.is_null()) start.resume = resume.get<std::int64_t>();
     const unsigned camera = start.camera;
     auto epoch = std::make_shared<std::uint64_t>(start.epoch);  // grows with every ring; only the ingest thread uses it
@@ -72,6 +85,7 @@ class Master {
                   {{"camera", camera},
                    {"epoch", (*epoch)++},
                    {"frame_rate", stream.frame_rate},
+                   {"rotation", stream.rotation},
                    {"decoder", decoder},
                    {"memory", choice_name(ring.kind())}},
                   descriptors_of(ring));
@@ -83,6 +97,20 @@ class Master {
     };
     events.on_over = [this, camera](const std::string& failure) {
       child_.send("source_over", {{"camera", camera}, {"failure", failure}});
+    };
+    events.on_state = [this, camera](bool delivers, const std::string& reason) {
+      child_.send("source_state", {{"camera", camera},
+                                   {"state", delivers ? "running" : "waiting"},
+                                   {"reason", reason},
+                                   {"since_utc", utc_now_ns()}});
+    };
+    events.on_copy = [this](unsigned to, std::uint64_t ring_epoch, const PacketRingMemory& ring,
+                            const StreamParameters& parameters) {
+      child_.send("packet_ring", {{"camera", to}, {"epoch", ring_epoch}, {"stream", to_json(parameters)}}, {ring.fd()});
+    };
+    events.on_audio = [this](unsigned to, std::uint64_t ring_epoch, const PacketRingMemory& ring,
+                             const AudioParameters& parameters) {
+      child_.send("audio_ring", {{"camera", to}, {"epoch", ring_epoch}, {"audio", to_json(parameters)}}, {ring.fd()});
     };
     cameras_[camera] = std::make_unique<Ingest>(start, child_.page(), events);
   }

@@ -38,4 +38,22 @@ StreamParameters stream_from_json(const nlohmann::json& json) {
   return p;
 }
 
+nlohmann::json to_json(const AudioParameters& p) {
+  return {{"codec", p.codec},           {"sample_rate", p.sample_rate},    {"channels", p.channels},
+          {"frame_size", p.frame_size}, {"bits", p.bits_per_coded_sample}, {"block_align", p.block_align},
+          {"extradata", p.extradata}};
+}
+
+AudioParameters audio_from_json(const nlohmann::json& json) {
+  AudioParameters p;
+  p.codec = json.at("codec");
+  p.sample_rate = json.at("sample_rate");
+  p.channels = json.at("channels");
+  p.frame_size = json.at("frame_size");
+  p.bits_per_coded_sample = json.at("bits");
+  p.block_align = json.at("block_align");
+  p.extradata = json.at("extradata").get<std::vector<std::uint8_t>>();
+  return p;
+}
+
 }  // namespace campipe

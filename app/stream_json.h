@@ -10,4 +10,7 @@ namespace campipe {
 nlohmann::json to_json(const StreamParameters& parameters);
 StreamParameters stream_from_json(const nlohmann::json& json);
 
+nlohmann::json to_json(const AudioParameters& parameters);
+AudioParameters audio_from_json(const nlohmann::json& json);
+
 }  // namespace campipe

@@ -91,6 +91,7 @@ struct FrameTimes {
   std::int64_t leased = 0;       // the worker took it
   std::int64_t filtered = 0;
   std::int64_t encoded = 0;  // its packet was published
+  float motion = -1;         // the part of the watched picture that moves, 0 to 1, by the filter `motion`; -1: not told
 };
 
 }  // namespace campipe

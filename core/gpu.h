@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -22,6 +23,7 @@ inline constexpr bool with_cuda = false;
 #endif
 
 using GpuStream = CUstream_st*;  // CUDA's cudaStream_t and CUstream
+using SharedGpuStream = std::shared_ptr<CUstream_st>;
 
 inline bool on_gpu(const Device& device) { return device != Device{}; }
 // "GPU-5f0c…", as nvidia-smi prints it; "cpu" for the CPU.

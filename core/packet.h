@@ -21,6 +21,18 @@ struct StreamParameters {
   friend bool operator==(const StreamParameters&, const StreamParameters&) = default;
 };
 
+// Of a camera's audio, which is only ever passed on.
+struct AudioParameters {
+  std::string codec;  // FFmpeg's name: "aac", "pcm_mulaw"
+  int sample_rate = 0;
+  int channels = 0;
+  int frame_size = 0;  // samples a packet; 0: it varies
+  int bits_per_coded_sample = 0;
+  int block_align = 0;
+  std::vector<std::uint8_t> extradata;
+  friend bool operator==(const AudioParameters&, const AudioParameters&) = default;
+};
+
 // One packet; times in nanoseconds, as in FrameTimes. `data` is owned by whoever handed the packet out.
 struct PacketView {
   std::span<const std::uint8_t> data;

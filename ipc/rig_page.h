@@ -29,8 +29,10 @@ enum class DropCause : std::uint8_t {
   publisher_slow,  // the publisher did not take packets in time
   stopped,         // in flight when the rig was told to stop at once
   no_gpu_memory,   // the worker's GPU had no room for the camera's pictures
+  corrupt,         // parts of it were missing, and the camera's `on_corrupt` is `skip`
+  rate,            // wanted: the output takes fewer frames a second (`rate`)
 };
-inline constexpr std::size_t drop_causes = 8;
+inline constexpr std::size_t drop_causes = 10;
 const char* name_of(DropCause cause);
 
 // The processes that beat. Workers are 2, 3, …
@@ -57,14 +59,33 @@ struct RecordState {
     std::uint64_t packets;
     std::uint64_t fragments;
     std::int64_t last_dts;
-    std::uint64_t number;    // of the newest packet in the file, as PacketRingReader counts
-    std::uint64_t recorded;  // packets in all files of the camera
+    std::uint64_t number;        // of the newest packet in the file, as PacketRingReader counts
+    std::uint64_t recorded;      // packets in all files of the camera
+    std::uint64_t audio_epoch;   // of the ring that the newest packet of audio in the file came from
+    std::uint64_t audio_number;  // of that packet
+    std::int64_t end;            // of the newest picture in the file, on the stream's time line
+    std::int64_t end_utc;        // likewise, by the clock
+    std::int64_t last_motion;    // pts of the newest picture that moved; -1: no motion is recorded
+    float score;                 // the highest of the motion
+    std::uint32_t open;          // 1: the file is to be gone on in
   };
   std::atomic<std::uint32_t> current;  // 0: no file yet; else copy[current - 1]
   std::array<Copy, 2> copy;
-  std::array<char, 4096> path;  // these two are written before `current` becomes non-zero
+  std::array<char, 4096> path;  // these are written before `current` becomes non-zero
   std::uint64_t stream;         // a hash of the stream's parameters
+  std::uint64_t audio;          // likewise of its audio; 0: it has none
+  std::int64_t begin;           // of its first picture, on the stream's time line
+  std::int64_t begun_utc;       // when that came, by this machine's clock
   std::atomic<std::uint32_t> failed;
+  std::atomic<std::uint64_t> unrecorded;  // packets that came while the recording was paused
+};
+
+// What a camera's source had to be forgiven; by its ingest thread.
+struct SourceHealth {
+  std::atomic<std::uint64_t> corrupt_packets;              // damaged or undecodable
+  std::array<std::atomic<std::uint64_t>, 4> times_mended;  // missing, repeated, backwards, jumped
+  std::atomic<std::int64_t> clock_drift;    // ns by which the camera's clock has run ahead since connected
+  std::atomic<std::uint32_t> camera_clock;  // 1: capture times are the camera's own
 };
 
 struct CameraBlock {
@@ -73,6 +94,7 @@ struct CameraBlock {
   ThreadBlock publish;
   std::array<std::atomic<std::uint64_t>, drop_causes> unpublished;
   std::array<std::atomic<std::uint64_t>, drop_causes> dropped;
+  SourceHealth source;
   std::atomic<std::uint64_t> converted;  // pictures that the decoder could not write into a slot itself
   SharedHistogram latency;               // arrival → encoded
   SharedHistogram decode;                // spent in the decoder

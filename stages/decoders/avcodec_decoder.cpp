@@ -74,7 +74,7 @@ class AvcodecDecoder final : public Decoder {
   }
 
   void write_to(std::shared_ptr<FrameRingWriter> ring) override {
-    let_go();
+    if (!waiting_) let_go();
     ring_ = std::move(ring);
     // A new set: libavcodec may still hold references into the ring before.
     Pins& pins = pins_.emplace_back();
@@ -89,22 +89,20 @@ class AvcodecDecoder final : public Decoder {
   }
 
   Receive receive(DecodedPicture& picture) override {
-    let_go();
-    int code = avcodec_receive_frame(context_.get(), frame_.get());
-    // At the end an error belongs to the picture of one thread, and others may have good ones.
-    for (int i = 0; draining_ && code < 0 && code != AVERROR_EOF && i < context_->thread_count; ++i) {
-      code = avcodec_receive_frame(context_.get(), frame_.get());
+    if (!std::exchange(waiting_, false)) {
+      const Receive received = receive_frame();
+      if (received != Receive::picture) return received;
     }
-    if (code == AVERROR(ENOMEM)) throw std::bad_alloc();
-    if (code < 0) return Receive::none;  // needs more, at the end, or the packet was damaged
     picture.pts = frame_->best_effort_timestamp;
     picture.packet = frame_->pkt_pos;
+    picture.corrupt = frame_->decode_error_flags != 0 || (frame_->flags & AV_FRAME_FLAG_CORRUPT) != 0;
     picture.record.times.duration = av_rescale_q(frame_->pkt_duration, context_->pkt_timebase, nanoseconds);
     return describe_direct(picture) || convert_into_slot(picture) ? Receive::picture : Receive::no_slot;
   }
 
   void flush() override {
     let_go();
+    waiting_ = false;
     avcodec_flush_buffers(context_.get());
   }
 
@@ -115,6 +113,26 @@ class AvcodecDecoder final : public Decoder {
     unsigned slot = 0;
   };
   using Pins = std::array<Pin, max_ring_slots>;
+
+  // Into frame_.
+  Receive receive_frame() {
+    let_go();
+    int code = avcodec_receive_frame(context_.get(), frame_.get());
+    // At the end an error belongs to the picture of one thread, and others may have good ones.
+    for (int i = 0; draining_ && code < 0 && code != AVERROR_EOF && i < context_->thread_count; ++i) {
+      code = avcodec_receive_frame(context_.get(), frame_.get());
+    }
+    if (code == AVERROR(ENOMEM)) throw std::bad_alloc();
+    if (code < 0) return Receive::none;  // needs more, at the end, or the packet was damaged
+    if (frame_->width == width_ && frame_->height == height_) return Receive::picture;
+    width_ = frame_->width;
+    height_ = frame_->height;
+    expected_.width = width_;
+    expected_.height = height_;
+    slot_bytes_ = bytes_of_slot();
+    waiting_ = true;
+    return Receive::changed;
+  }
 
   void use_own_threads_safely() {
 #if LIBAVCODEC_VERSION_MAJOR < 60
@@ -226,6 +244,7 @@ class AvcodecDecoder final : public Decoder {
   AvFrame frame_;
   FrameFormat expected_;
   bool draining_ = false;
+  bool waiting_ = false;  // frame_ is a picture that receive() has not handed out yet
   int width_ = 0;
   int height_ = 0;
   std::size_t slot_bytes_ = 0;

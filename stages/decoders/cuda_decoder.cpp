@@ -142,7 +142,7 @@ class CudaDecoder final : public Decoder {
 
   void write_to(std::shared_ptr<FrameRingWriter> ring) override {
     finish_fills();
-    let_go();
+    if (!waiting_) let_go();
     ring_ = std::move(ring);
   }
 
@@ -151,9 +151,13 @@ class CudaDecoder final : public Decoder {
   }
 
   Receive receive(DecodedPicture& picture) override {
-    let_go();
-    const int code = call([&] { return avcodec_receive_frame(context_.get(), frame_.get()); });
-    if (code < 0) return Receive::none;  // needs more, at the end, or the packet was damaged
+    if (!std::exchange(waiting_, false)) {
+      let_go();
+      const int code = call([&] { return avcodec_receive_frame(context_.get(), frame_.get()); });
+      if (code < 0) return Receive::none;  // needs more, at the end, or the packet was damaged
+      if (size_changed()) return Receive::changed;
+    }
+    picture.corrupt = frame_->decode_error_flags != 0 || (frame_->flags & AV_FRAME_FLAG_CORRUPT) != 0;
     picture.pts = frame_->best_effort_timestamp;
     picture.packet = frame_->pkt_pos;
     picture.record.times.duration = av_rescale_q(frame_->pkt_duration, context_->pkt_timebase, nanoseconds);
@@ -167,10 +171,33 @@ class CudaDecoder final : public Decoder {
 
   void flush() override {
     let_go();
+    waiting_ = false;
     avcodec_flush_buffers(context_.get());
   }
 
  private:
+  // Of a GPU's frame libavcodec crops only the right and the bottom.
+  FrameFormat format_of_frame() const {
+    FrameFormat format = format_of(*frame_, context_->sw_pix_fmt, PixelFormat::nv12);
+    format.width -= static_cast<int>(frame_->crop_left);
+    format.height -= static_cast<int>(frame_->crop_top);
+    return format;
+  }
+
+  bool size_changed() {
+    const FrameFormat format = format_of_frame();
+    if (format.width == width_ && format.height == height_) return false;
+    if (format.width % 2 != 0 || format.height % 2 != 0) {
+      throw HardwareRefused("its pictures change their size to " + size_text(format.width, format.height) +
+                            ", an odd size, which the GPU does not decode");
+    }
+    expected_.width = width_ = format.width;
+    expected_.height = height_ = format.height;
+    layout_ = slot_layout(PixelFormat::nv12, width_, height_, gpu_row_alignment);
+    waiting_ = true;
+    return true;
+  }
+
   static std::string size_text(int width, int height) { return std::to_string(width) + "x" + std::to_string(height); }
 
   std::string refusal_of(AVPixelFormat software) const {
@@ -240,14 +267,7 @@ class CudaDecoder final : public Decoder {
 
   // False: there is no slot for it.
   bool copy_into_slot(DecodedPicture& picture) {
-    FrameFormat format = format_of(*frame_, context_->sw_pix_fmt, PixelFormat::nv12);
-    // Of a GPU's frame libavcodec crops only the right and the bottom.
-    format.width -= static_cast<int>(frame_->crop_left);
-    format.height -= static_cast<int>(frame_->crop_top);
-    if (format.width != width_ || format.height != height_) {
-      throw HardwareRefused("its pictures change their size from " + size_text(width_, height_) + " to " +
-                            size_text(format.width, format.height) + ", which only the CPU's decoder converts");
-    }
+    const FrameFormat format = format_of_frame();
     const auto slot = claim();
     if (!slot) return false;
     slot_ = slot->index;
@@ -324,6 +344,7 @@ class CudaDecoder final : public Decoder {
   bool tried_ = false;   // the GPU's decoder was chosen in this call
   std::shared_ptr<FrameRingWriter> ring_;
   std::optional<unsigned> slot_;
+  bool waiting_ = false;  // frame_ is a picture that receive() has not handed out yet
 };
 
 }  // namespace

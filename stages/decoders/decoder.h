@@ -41,16 +41,19 @@ struct DecodedPicture {
   FrameRecord record;                 // format, offsets, strides; of the times only the duration, where it is known
   std::int64_t pts = AV_NOPTS_VALUE;  // in the source's time_base
   bool converted = false;
+  bool corrupt = false;  // parts of it were missing or damaged, and are guessed
   std::int64_t packet = -1;  // AVPacket::pos of the packet that it came in
 };
 
 class Decoder {
  public:
-  enum class Receive : std::uint8_t { picture, none, no_slot };  // no_slot: a picture was lost for want of a slot
+  // no_slot: a picture was lost for want of a slot. changed: the next picture has another size than those before; it
+  // comes once write_to() was given a ring with the slots that needs() now asks for.
+  enum class Receive : std::uint8_t { picture, none, no_slot, changed };
 
   virtual ~Decoder() = default;
   [[nodiscard]] virtual SlotNeeds needs() const = 0;
-  // Where pictures go from now on. The decoder must be empty (new or flushed).
+  // Where pictures go from now on. The decoder must be empty (new or flushed), or have just said `changed`.
   virtual void write_to(std::shared_ptr<FrameRingWriter> ring) = 0;
   // Takes one packet, or null: no more will come, and receive() hands out what is inside. A damaged packet is not
   // an error; false is returned. `capture_utc`: for pictures that carry their time. Throws HardwareRefused; so does

@@ -41,9 +41,16 @@ class Bench {
  public:
   Bench(const std::string& file, int threads, std::optional<unsigned> slots = std::nullopt)
       : source_(open_source({.url = file, .pace = Pace::fast}, [] { return false; })),
-        decoder_(open_decoder(source_->stream(), {.threads = threads})) {
+        decoder_(open_decoder(source_->stream(), {.threads = threads})),
+        slots_(slots) {
+    make_ring();
+  }
+
+  // As large as the decoder wants it now.
+  void make_ring() {
     FrameRingSpec spec;
-    spec.slots = slots.value_or(std::min(decoder_->needs().kept + 12, max_ring_slots));
+    spec.epoch = ++rings_;
+    spec.slots = slots_.value_or(std::min(decoder_->needs().kept + 12, max_ring_slots));
     spec.slot_bytes = decoder_->needs().bytes;
     writer_ = std::make_shared<FrameRingWriter>(FrameRingMemory::create(spec));
     decoder_->write_to(writer_);
@@ -61,6 +68,8 @@ class Bench {
     const std::uint8_t* slot = nullptr;  // in the reader's mapping
   };
   using Look = std::function<void(const Seen&)>;
+
+  [[nodiscard]] std::uint64_t rings() const { return rings_; }
 
   // Everything in the file; returns how many pictures were lost for want of a slot.
   int run(const Look& look) {
@@ -89,6 +98,12 @@ class Bench {
       const auto before = being_written();
       const auto received = decoder_->receive(seen.picture);
       if (received == Decoder::Receive::none) return;
+      if (received == Decoder::Receive::changed) {
+        reader_.reset();
+        writer_->close();
+        make_ring();
+        continue;
+      }
       if (received == Decoder::Receive::no_slot) {
         ++lost_;
         continue;
@@ -107,6 +122,8 @@ class Bench {
   std::unique_ptr<Decoder> decoder_;
   std::shared_ptr<FrameRingMemory> readable_;
   std::unique_ptr<FrameRingReader> reader_;
+  std::optional<unsigned> slots_;
+  std::uint64_t rings_ = 0;
   int lost_ = 0;
 };
 
@@ -238,7 +255,7 @@ void append(const fs::path& file, const fs::path& to) {
   std::ofstream(to, std::ios::binary | std::ios::app) << std::ifstream(file, std::ios::binary).rdbuf();
 }
 
-TEST(Decoder, KeepsItsSizeWhenTheStreamChangesIts) {
+TEST(Decoder, AsksForAnotherRingWhenTheSizeChanges) {
   const std::vector<std::pair<int, int>> sizes{{480, 360}, {320, 240}, {640, 480}};
   for (const int threads : {1, 4}) {
     const Folder folder;
@@ -247,20 +264,21 @@ TEST(Decoder, KeepsItsSizeWhenTheStreamChangesIts) {
                       {.name = "part.h264", .width = width, .height = height, .frames = 20, .b_frames = 2});
       append(folder.path() / "part.h264", folder.path() / "all.h264");
     }
-    int count = 0;
-    const int lost = Bench(folder.path() / "all.h264", threads).run([&](const Bench::Seen& seen) {
+    std::size_t count = 0;
+    Bench bench(folder.path() / "all.h264", threads);
+    const int lost = bench.run([&](const Bench::Seen& seen) {
       SCOPED_TRACE(count);
       const FrameView& view = seen.lease.picture.view;
-      EXPECT_EQ(view.format.width, 480);
-      EXPECT_EQ(view.format.height, 360);
-      EXPECT_EQ(seen.picture.converted, count >= 20);
+      EXPECT_EQ(view.format.width, sizes.at(count / 20).first);
+      EXPECT_EQ(view.format.height, sizes.at(count / 20).second);
       const auto code = read_pattern(view);
       ASSERT_TRUE(code);
       EXPECT_EQ(code->number, static_cast<std::uint32_t>(count % 20));
       ++count;
     });
     EXPECT_EQ(lost, 0);
-    EXPECT_EQ(count, 60);
+    EXPECT_EQ(count, 60U);
+    EXPECT_EQ(bench.rings(), 3U);
   }
 }
 

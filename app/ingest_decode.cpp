@@ -1,0 +1,303 @@
+// Ingest's decoder and frame ring: packets in, published pictures out.
+#include <algorithm>
+
+#include "app/ingest.h"
+#include "app/ingest_refusal.h"
+#include "app/thread_scope.h"
+#include "core/error.h"
+#include "core/failpoint.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr auto worker_deadline = seconds(30);   // for a worker that was restarted, or a reader that blocks
+constexpr auto reattach_deadline = seconds(5);  // for the worker to begin with a ring that replaces another
+constexpr std::int64_t largest_drift = 1'000'000'000;
+constexpr auto retired_for = seconds(30);  // at least; a restarted worker may still get to see the ring
+
+}  // namespace
+
+void Ingest::service() {
+  if (over_ && ring_) ring_->service();
+  const std::lock_guard lock(retired_mutex_);
+  std::erase_if(retired_, [](const RetiredRing& retired) {
+    return retired.ring->drained() && Clock::now() > retired.since + retired_for;
+  });
+}
+
+bool Ingest::StreamKind::is_like(const StreamKind& other) const {
+  const double difference = std::abs(frame_rate - other.frame_rate);
+  return codec == other.codec && width == other.width && height == other.height && rotation == other.rotation &&
+         difference <= 0.1 * std::max(frame_rate, other.frame_rate);
+}
+
+Ingest::StreamKind Ingest::kind_of(const SourceStream& stream) {
+  StreamKind kind{AV_CODEC_ID_NONE, stream.width, stream.height, stream.rotation, stream.frame_rate};
+  if (stream.codec == nullptr) return kind;
+  kind.codec = stream.codec->codec_id;
+  kind.width = stream.codec->width;
+  kind.height = stream.codec->height;
+  return kind;
+}
+
+// A new decoder for the source that was opened; the ring of the one before stays where the stream is as it was.
+void Ingest::begin_decoding() {
+  const StreamKind kind = kind_of(source_->stream());
+  const bool was_on_hardware = on_hardware_;
+  decoder_.reset();
+  window_.clear();
+  seen_before_.clear();
+  primed_ = false;
+  open_decoder();
+  await_key_ = live_ && on_hardware_;  // a GPU's decoder shows what it guesses
+  const bool same = ring_ && kind.is_like(kind_) && was_on_hardware == on_hardware_ && !ring_->exhausted();
+  kind_ = kind;
+  if (same) return decoder_->write_to(ring_);
+  if (ring_) retire_ring();
+  open_ring();
+}
+
+// The hardware's decoder is made for the first packet, which takes tenths of a second, more where many cameras start at
+// once: too long for a source whose clock runs already. The packet stays, to be handed on when its time has come.
+void Ingest::prime(AVPacket& packet) {
+  if (!read(packet)) return;
+  window_.add(packet);
+  const auto refusal = refusal_of([&] { decoder_->send(&packet, utc_now_ns()); });
+  primed_ = !refusal;
+  if (primed_) return;
+  leave_gpu(*refusal);
+  window_ = {};
+  retire_ring();
+  open_ring();
+}
+
+void Ingest::open_decoder() {
+  const SourceStream& stream = source_->stream();
+  DecoderOptions options{start_.config.decode_threads, {}};
+  if (stream.codec != nullptr) options.gpu = start_.placement.decode_gpu;  // the test pattern is painted, not decoded
+  on_hardware_ = on_gpu(options.gpu);
+  const auto refusal = refusal_of([&] { decoder_ = start_.open_decoder(stream, options); });
+  if (refusal) leave_gpu(*refusal);
+}
+
+void Ingest::leave_gpu(const std::string& reason) {
+  spdlog::warn("{}: decoded on the CPU: {}", start_.config.name, reason);
+  on_hardware_ = false;
+  decoder_.reset();
+  decoder_ = start_.open_decoder(source_->stream(), {start_.config.decode_threads, {}});
+}
+
+// Where the GPU has no room for a ring, the camera does without the GPU.
+void Ingest::open_ring() {
+  const auto refusal = refusal_of([this] { make_ring(); });
+  if (!refusal) return;
+  leave_gpu(*refusal);
+  make_ring();
+}
+
+// With policy `block` no picture may be lost for want of a slot. When the decoder claims one, at most queue_size slots
+// wait for the reader, which leaves `kept` for the decoder and 4 for what the reader holds. A slot whose fill by the
+// GPU has not completed is one of those: a reader gives it back behind that fill. Only a reader that dies gives back
+// earlier, and for those fills the GPU's decoder waits.
+void Ingest::make_ring() {
+  const SlotNeeds needs = decoder_->needs();
+  FrameRingSpec spec;
+  spec.slots = std::min<unsigned>(needs.kept + static_cast<unsigned>(start_.config.queue_size) + 4, max_ring_slots);
+  spec.slot_bytes = needs.bytes;
+  spec.epoch = epoch_;
+  spec.base = start_.base + published_;
+  if (needs.on_gpu) {
+    spec.memory = start_.placement.memory;
+    spec.ready = start_.placement.ready;
+    spec.device = start_.placement.decode_gpu;
+  }
+  spec.expected = needs.expected;
+  ring_ = std::make_shared<FrameRingWriter>(FrameRingMemory::create(spec));
+  decoder_->write_to(ring_);
+  const SourceStream& stream = source_->stream();
+  events_.on_ring(ring_->memory(), stream, on_hardware_ ? stream.decoder + " (nvdec)" : stream.decoder);
+}
+
+// Readers go on with the ring that is made next.
+void Ingest::retire_ring() {
+  ring_->close();
+  ++epoch_;
+  if (ring_->memory().signals() == nullptr) return;
+  const std::lock_guard lock(retired_mutex_);
+  retired_.push_back({ring_, Clock::now()});
+}
+
+// Before the sequence wraps, after some months: readers end with this ring and go on with the next.
+void Ingest::renew_ring() {
+  empty_decoder();
+  retire_ring();
+  open_ring();
+}
+
+void Ingest::empty_decoder() {
+  if (!decoder_ || !source_) return;
+  decode(nullptr);
+  decoder_->flush();
+  window_.clear();
+}
+
+// False: told to stop, and the time to hand over what is left is over.
+bool Ingest::decode(const AVPacket* packet) {
+  failpoint("ingest.packet", start_.config.name);
+  if (!on_hardware_) return feed(packet);
+  if (packet != nullptr && !primed_) window_.add(*packet);
+  bool alive = false;
+  const auto refusal = refusal_of([&] { alive = feed(packet); });
+  if (!refusal) return alive;
+  return go_on_without_gpu(*refusal) && (packet != nullptr || feed(nullptr));
+}
+
+bool Ingest::feed(const AVPacket* packet) {
+  if (await_key_ && packet != nullptr && (packet->flags & AV_PKT_FLAG_KEY) == 0) return true;
+  await_key_ = false;
+  const ProfileRange range(packet_range_, start_.base + published_ + 1);
+  std::int64_t begin = now_ns();
+  if (!std::exchange(primed_, false) && !decoder_->send(packet, arrival_utc_)) {
+    spdlog::debug("{}: a packet could not be decoded", start_.config.name);
+    if (packet != nullptr && (packet->flags & AV_PKT_FLAG_CORRUPT) == 0) block_.source.corrupt_packets.fetch_add(1);
+  }
+  for (;;) {
+    DecodedPicture picture;
+    const Decoder::Receive received = decoder_->receive(picture);
+    decode_cost_ += now_ns() - begin;
+    if (received == Decoder::Receive::none) return true;
+    if (received == Decoder::Receive::changed) {
+      spdlog::info("{}: its pictures are {}x{} now", start_.config.name, decoder_->needs().expected.width,
+                   decoder_->needs().expected.height);
+      retire_ring();
+      open_ring();
+    } else if (!hand_over(picture, received)) {
+      return false;
+    }
+    begin = now_ns();
+  }
+}
+
+bool Ingest::hand_over(DecodedPicture& picture, Decoder::Receive received) {
+  window_.seen(picture.packet);
+  if (const auto before = seen_before_.find(picture.packet); before != seen_before_.end()) {
+    seen_before_.erase(before);
+    return true;
+  }
+  if (received == Decoder::Receive::no_slot) {
+    count_unpublished(DropCause::queue_full);
+    return true;
+  }
+  if (picture.corrupt && start_.config.on_corrupt == OnCorrupt::skip) {
+    count_unpublished(DropCause::corrupt);
+    return true;
+  }
+  return publish(picture);
+}
+
+// The decoder gave up: another begins where no picture is missed, and those that came already are skipped.
+bool Ingest::go_on_without_gpu(const std::string& reason) {
+  leave_gpu(reason);
+  retire_ring();
+  open_ring();
+  seen_before_ = window_.seen_pictures();
+  if (!window_.complete()) {
+    spdlog::warn("{}: pictures up to the next key frame are lost: the one before is too far back", start_.config.name);
+    await_key_ = true;
+  }
+  // Also with policy `drop`: what the worker cannot have seen yet must not count as lost by it.
+  ring_->wait_for_reader(Clock::now() + reattach_deadline, [this] {
+    scope_->beat();
+    return given_up();
+  });
+  return std::exchange(window_, {}).replay([this](const AVPacket& packet) {
+    scope_->beat();
+    return feed(&packet);
+  });
+}
+
+// False: a master before has published this picture.
+bool Ingest::set_times(const DecodedPicture& picture, FrameTimes& times) {
+  const double rate = source_->stream().frame_rate;
+  if (times.duration <= 0 && rate > 0) times.duration = static_cast<std::int64_t>(1e9 / rate);
+  std::optional<std::int64_t> time;
+  if (picture.pts != AV_NOPTS_VALUE) time = source_ns(picture.pts);
+  if (skip_through_) {
+    const std::int64_t at = time ? timeline_.map(*time) : timeline_.end();
+    if (at <= *skip_through_) {
+      timeline_.set_last(at, times.duration);  // pictures without a time count from the one before
+      return false;
+    }
+    skip_through_.reset();
+  }
+  const Timeline::Time mended = timeline_.next(time, times.duration, arrival_);
+  times.pts = mended.pts;
+  if (mended.mended) block_.source.times_mended.at(static_cast<std::size_t>(*mended.mended)).fetch_add(1);
+  times.capture_utc = arrival_utc_;
+  while (!captures_.empty() && captures_.front().packet < picture.packet - 64) captures_.pop_front();
+  const auto own = std::ranges::find(captures_, picture.packet, &CaptureTime::packet);
+  if (own != captures_.end()) {
+    times.capture_utc = own->utc;
+    times.capture_clock = CaptureClock::camera;
+  }
+  block_.source.camera_clock = own != captures_.end() ? 1 : 0;
+  watch_clock(mended);
+  return true;
+}
+
+// Tells once for each connection that the camera's clock is wrong.
+void Ingest::watch_clock(const Timeline::Time& time) {
+  block_.source.clock_drift = timeline_.drift();
+  const bool jumps = time.mended == Mended::jumped || time.mended == Mended::backwards;
+  const bool drifts = std::abs(timeline_.drift()) > largest_drift;
+  if ((!jumps && !drifts) || std::exchange(told_clock_, true)) return;
+  spdlog::warn("{}: its clock {}; times are mended, and counted in the report", start_.config.name,
+               jumps ? "jumps" : "drifts away from this machine's by more than a second");
+}
+
+bool Ingest::publish(DecodedPicture& picture) {
+  scope_->beat();
+  FrameTimes& times = picture.record.times;
+  if (!set_times(picture, times)) return true;
+  times.arrival = arrival_;
+  times.decode_cost = decode_cost_;
+  block_.decode.record(decode_cost_);
+  decode_cost_ = 0;
+  if (picture.converted) block_.converted.fetch_add(1);
+  if (!wait_for_worker()) {
+    count_unpublished(DropCause::worker_lost);
+    return !given_up();
+  }
+  const ProfileRange range(publish_range_, start_.base + published_ + 1);
+  times.decoded = now_ns();
+  unsigned recalled = 0;
+  const auto published = ring_->publish(picture.slot, picture.record, recalled);
+  counter(block_.dropped, DropCause::queue_full).fetch_add(recalled);
+  if (published == FrameRingWriter::Published::no_reader) {
+    count_unpublished(DropCause::worker_lost);
+  } else {
+    ++published_;
+  }
+  failpoint("ingest.published", start_.config.name);
+  return true;
+}
+
+void Ingest::count_unpublished(DropCause cause) { counter(block_.unpublished, cause).fetch_add(1); }
+
+// With policy `block` a frame waits for a reader and for room in its queue, in time; with `drop` never.
+bool Ingest::wait_for_worker() {
+  if (start_.config.drop_policy == DropPolicy::drop) return true;
+  const auto interrupted = [this] {
+    scope_->beat();
+    return given_up();
+  };
+  const Deadline deadline = Clock::now() + worker_deadline;
+  if (!ring_->wait_for_reader(deadline, interrupted)) return false;
+  // A reader that takes nothing for so long loses its oldest frames, like one with policy `drop`.
+  return ring_->wait_for_room(deadline, interrupted) || !given_up();
+}
+
+}  // namespace campipe

@@ -1,0 +1,171 @@
+#include "app/packet_copies.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+constexpr std::size_t video_capacity = std::size_t{32} << 20;  // some groups of pictures of a good camera
+constexpr std::size_t audio_capacity = std::size_t{1} << 20;
+constexpr auto publisher_deadline = std::chrono::seconds(30);
+constexpr std::int64_t smallest_step = 1'000'000;
+
+std::vector<std::uint8_t> extradata_of(const AVCodecParameters& codec) {
+  return {codec.extradata, codec.extradata + codec.extradata_size};
+}
+
+StreamParameters video_of(const SourceStream& stream) {
+  const AVCodecParameters& codec = *stream.codec;
+  StreamParameters parameters;
+  parameters.codec = avcodec_get_name(codec.codec_id);
+  parameters.encoder = "copy";
+  FrameFormat& format = parameters.format;
+  format.width = codec.width;
+  format.height = codec.height;
+  format.color_range = static_cast<std::uint8_t>(codec.color_range);
+  format.color_space = static_cast<std::uint8_t>(codec.color_space);
+  format.color_primaries = static_cast<std::uint8_t>(codec.color_primaries);
+  format.color_transfer = static_cast<std::uint8_t>(codec.color_trc);
+  format.chroma_location = static_cast<std::uint8_t>(codec.chroma_location);
+  format.sample_aspect_num = codec.sample_aspect_ratio.num;
+  format.sample_aspect_den = std::max(codec.sample_aspect_ratio.den, 1);
+  parameters.frame_rate = stream.frame_rate;
+  parameters.extradata = extradata_of(codec);
+  return parameters;
+}
+
+AudioParameters audio_of(const AVCodecParameters& codec) {
+  AudioParameters parameters;
+  parameters.codec = avcodec_get_name(codec.codec_id);
+  parameters.sample_rate = codec.sample_rate;
+  parameters.channels = codec.ch_layout.nb_channels;
+  parameters.frame_size = codec.frame_size;
+  parameters.bits_per_coded_sample = codec.bits_per_coded_sample;
+  parameters.block_align = codec.block_align;
+  parameters.extradata = extradata_of(codec);
+  return parameters;
+}
+
+}  // namespace
+
+PacketCopies::PacketCopies(std::vector<CopyTarget> video, std::vector<CopyTarget> audio, bool block, bool live,
+                           const RigPage& page, Events events)
+    : block_(block), page_(page), events_(std::move(events)), timeline_(live) {
+  for (const CopyTarget& target : video) video_.push_back({target, nullptr});
+  for (const CopyTarget& target : audio) audio_.push_back({target, nullptr});
+}
+
+void PacketCopies::begin(const SourceStream& stream) {
+  stream_ = &stream;
+  timeline_.reconnect();
+  for (Track& track : video_) track.need_key = true;
+  begin_audio(stream);  // the publisher shall know of it before the first picture comes
+  if (!video_.empty() && stream.codec == nullptr) throw Error("the test pattern has no packets that could be copied");
+  if (!video_.empty() && video_parameters_ != video_of(stream)) {
+    video_parameters_ = video_of(stream);
+    for (Track& track : video_) {
+      if (track.ring) track.ring->close();
+      track.ring = std::make_unique<PacketRingWriter>(
+          PacketRingMemory::create(video_capacity, track.target.epoch, track.target.base + track.pushed));
+      events_.on_video(track.target.camera, track.target.epoch++, track.ring->memory(), *video_parameters_);
+    }
+  }
+}
+
+void PacketCopies::begin_audio(const SourceStream& stream) {
+  if (audio_.empty() || stream.audio == nullptr || audio_parameters_ == audio_of(*stream.audio)) return;
+  audio_parameters_ = audio_of(*stream.audio);
+  for (Track& track : audio_) {
+    if (track.ring) track.ring->close();
+    track.ring = std::make_unique<PacketRingWriter>(
+        PacketRingMemory::create(audio_capacity, track.target.epoch, track.target.base + track.pushed));
+    events_.on_audio(track.target.camera, track.target.epoch++, track.ring->memory(), *audio_parameters_);
+  }
+}
+
+void PacketCopies::go_on_at(std::int64_t source, std::int64_t at) { timeline_.begin(source, at); }
+
+std::optional<std::int64_t> PacketCopies::map(std::int64_t source) const {
+  if (!timeline_.anchored()) return std::nullopt;
+  return timeline_.map(source);
+}
+
+void PacketCopies::video(const AVPacket& packet, const PacketTimes& times) {
+  if (video_.empty()) return;
+  const auto ns = [this](std::int64_t time) {
+    return av_rescale_q(time - stream_->start, stream_->time_base, nanoseconds);
+  };
+  std::optional<std::int64_t> decoded;
+  if (packet.dts != AV_NOPTS_VALUE) decoded = ns(packet.dts);
+  if (!decoded && packet.pts != AV_NOPTS_VALUE) decoded = ns(packet.pts);
+  PacketView view;
+  view.data = {packet.data, static_cast<std::size_t>(packet.size)};
+  view.key = (packet.flags & AV_PKT_FLAG_KEY) != 0;
+  view.times.duration = av_rescale_q(packet.duration, stream_->time_base, nanoseconds);
+  if (view.times.duration <= 0 && stream_->frame_rate > 0)
+    view.times.duration = static_cast<std::int64_t>(1e9 / stream_->frame_rate);
+  view.dts = timeline_.next(decoded, view.times.duration, times.arrival).pts;
+  const std::int64_t behind = decoded && packet.pts != AV_NOPTS_VALUE ? ns(packet.pts) - *decoded : 0;
+  view.times.pts = view.dts + std::max<std::int64_t>(behind, 0);
+  view.times.arrival = times.arrival;
+  view.times.capture_utc = times.capture_utc;
+  view.times.capture_clock = times.capture_clock;
+  view.times.decoded = view.times.leased = view.times.filtered = view.times.encoded = now_ns();
+  for (Track& track : video_) {
+    track.need_key = track.need_key && !view.key;
+    if (!track.need_key) push(track, view, true);
+  }
+}
+
+void PacketCopies::audio(const AVPacket& packet, const std::function<std::optional<std::int64_t>(std::int64_t)>& map,
+                         const PacketTimes& times) {
+  const std::int64_t time = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
+  if (audio_.empty() || !audio_parameters_ || time == AV_NOPTS_VALUE) return;
+  // Both streams' times begin at the video's start.
+  const std::int64_t start = av_rescale_q(stream_->start, stream_->time_base, nanoseconds);
+  const auto at = map(av_rescale_q(time, stream_->audio_time_base, nanoseconds) - start);
+  if (!at || *at < 0) return;
+  PacketView view;
+  view.data = {packet.data, static_cast<std::size_t>(packet.size)};
+  view.key = true;
+  view.dts = std::max(*at, last_audio_ + smallest_step);
+  last_audio_ = view.dts;
+  view.times.pts = view.dts;
+  view.times.duration = av_rescale_q(packet.duration, stream_->audio_time_base, nanoseconds);
+  view.times.arrival = times.arrival;
+  for (Track& track : audio_) push(track, view, false);
+}
+
+void PacketCopies::push(Track& track, const PacketView& packet, bool of_video) {
+  CameraBlock& block = page_.camera(track.target.camera);
+  const Deadline deadline = Clock::now() + (of_video && block_ ? publisher_deadline : std::chrono::seconds(0));
+  bool pushed = false;
+  try {
+    pushed = track.ring->push(packet, deadline, events_.interrupted);
+  } catch (const Error& error) {
+    spdlog::debug("a packet of {} bytes is left out: {}", packet.data.size(), error.what());
+  }
+  if (pushed) {
+    ++track.pushed;
+    if (of_video) block.latency.record(packet.times.encoded - packet.times.arrival);
+  } else if (of_video) {
+    track.need_key = true;
+    counter(block.unpublished, DropCause::publisher_slow).fetch_add(1);
+  }
+}
+
+void PacketCopies::close() {
+  for (Track& track : video_) {
+    if (track.ring) track.ring->close();
+  }
+  for (Track& track : audio_) {
+    if (track.ring) track.ring->close();
+  }
+}
+
+}  // namespace campipe

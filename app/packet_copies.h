@@ -1,0 +1,86 @@
+// A camera's packets on their way to the publisher as they came, without a decoder: video for outputs with codec
+// `copy`, audio for recordings. In the master; used by the camera's ingest thread.
+//
+// Each target has a packet ring of its own, and one of the next epoch when the stream's parameters change. Nothing
+// waits for a publisher that does not keep up, unless the camera's policy is `block`: packets up to the next key frame
+// are then left out, and counted.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "app/config.h"
+#include "app/timeline.h"
+#include "core/packet.h"
+#include "core/source_stream.h"
+#include "ipc/packet_ring.h"
+#include "ipc/rig_page.h"
+
+namespace campipe {
+
+// Where a camera's (or follower's) packets go.
+struct CopyTarget {
+  unsigned camera = 0;      // its place in the rig page
+  std::uint64_t epoch = 1;  // of the first ring
+  std::uint64_t base = 0;   // packets of earlier epochs
+};
+
+// Of a packet, as Ingest knows them.
+struct PacketTimes {
+  std::int64_t arrival = 0;
+  std::int64_t capture_utc = 0;
+  CaptureClock capture_clock = CaptureClock::arrival;
+};
+
+class PacketCopies {
+ public:
+  struct Events {
+    std::function<void(unsigned camera, std::uint64_t epoch, const PacketRingMemory& ring, const StreamParameters&)>
+        on_video;
+    std::function<void(unsigned camera, std::uint64_t epoch, const PacketRingMemory& ring, const AudioParameters&)>
+        on_audio;
+    std::function<bool()> interrupted;  // asked at least every 100 ms while it waits
+  };
+  PacketCopies(std::vector<CopyTarget> video, std::vector<CopyTarget> audio, bool block, bool live, const RigPage& page,
+               Events events);
+
+  [[nodiscard]] bool wants_audio() const { return !audio_.empty(); }
+  // The source was opened (again).
+  void begin(const SourceStream& stream);
+  // What comes next follows `at` (ns): a file in a loop begins again, or goes on after a restart.
+  void go_on_at(std::int64_t source, std::int64_t at);
+  void video(const AVPacket& packet, const PacketTimes& times);
+  // `map`: from the source's ns to the stream's; nothing as long as that is not known.
+  void audio(const AVPacket& packet, const std::function<std::optional<std::int64_t>(std::int64_t)>& map,
+             const PacketTimes& times);
+  // By the copies' own time line, for a camera of which nothing is decoded.
+  [[nodiscard]] std::optional<std::int64_t> map(std::int64_t source) const;
+  // Of the newest packet's presentation; -1: there was none.
+  [[nodiscard]] std::int64_t end() const { return timeline_.last() < 0 ? -1 : timeline_.end(); }
+  void close();
+
+ private:
+  struct Track {
+    CopyTarget target;
+    std::unique_ptr<PacketRingWriter> ring;
+    std::uint64_t pushed = 0;
+    bool need_key = true;
+  };
+  void begin_audio(const SourceStream& stream);
+  void push(Track& track, const PacketView& packet, bool of_video);
+
+  std::vector<Track> video_;
+  std::vector<Track> audio_;
+  bool block_;
+  const RigPage& page_;
+  Events events_;
+  Timeline timeline_;
+  const SourceStream* stream_ = nullptr;
+  std::optional<StreamParameters> video_parameters_;
+  std::optional<AudioParameters> audio_parameters_;
+  std::int64_t last_audio_ = -1;
+};
+
+}  // namespace campipe
