@@ -1,8 +1,9 @@
-// One camera in the publisher: packet rings → recording, on a thread of its own.
+// One camera in the publisher: packet rings → recording and push targets, on a thread of its own.
 //
 // A packet is given back to its ring when it is in the file (or when nothing is recorded), and how far the file
 // is stands in the rig page. So a successor of a dead publisher goes on in the same file and finds every packet
-// that is not in it; a new worker's packets go on in the same file if its stream is the same, else in a new one.
+// that is not in it; a new worker's packets go on in the same file if its stream is the same, else in a new one. With
+// record.when: motion packets are given back at once, and a publisher's death costs those that were kept.
 #pragma once
 
 #include <atomic>
@@ -15,11 +16,12 @@
 #include <string>
 #include <thread>
 
+#include "app/camera_pushes.h"
 #include "app/config.h"
+#include "app/recording.h"
 #include "core/profile.h"
 #include "ipc/packet_ring.h"
 #include "ipc/rig_page.h"
-#include "stages/sinks/recorder.h"
 
 namespace campipe {
 
@@ -32,11 +34,17 @@ class CameraPublisher {
     std::uint64_t epoch = 0;
     StreamParameters stream;
   };
+  using AudioRing = AudioFeed::Ring;
   // Called on the camera's thread.
   struct Events {
     std::function<void(std::uint64_t epoch)> on_ring_done;
+    std::function<void(std::uint64_t epoch)> on_audio_ring_done;
     std::function<void(const std::string& path)> on_file;
-    std::function<void(const std::string& reason)> on_record_failed;
+    std::function<void(const std::string& reason)> on_record_failed;  // there will be no more recording
+    std::function<void(const std::string& reason)> on_record_paused;
+    std::function<void(std::uint64_t unrecorded)> on_record_resumed;
+    std::function<void(const Recording::Motion& motion)> on_motion;
+    CameraPushes::StateHandler on_push_state;  // on other threads
     std::function<void()> on_done;
   };
 
@@ -45,6 +53,8 @@ class CameraPublisher {
 
   // Main thread.
   void add(const Ring& ring);
+  // The first one before the first of add(): then the first file has a track for it.
+  void add_audio(const AudioRing& ring) { audio_.add(ring); }
   // No further ring will come: finish those that are there, then close the file.
   void finish();
   // Take what is in the rings now and close the file: the process has to leave.
@@ -55,11 +65,8 @@ class CameraPublisher {
   std::optional<Ring> next_ring();
   void drain(const Ring& ring);
   void take(PacketRingReader& reader, const PacketView& packet, std::uint64_t number, const Ring& ring);
-  void open_file(const Ring& ring);
-  void begin_file(const StreamParameters& stream);
   void commit(PacketRingReader& reader);
-  void finish_fragment(PacketRingReader& reader);
-  void fail(const std::string& reason);
+  void end_recording();
 
   unsigned camera_;
   CameraConfig config_;
@@ -67,12 +74,9 @@ class CameraPublisher {
   CameraBlock& block_;
   Events events_;
   ThreadScope* scope_ = nullptr;
-  std::unique_ptr<Recorder> recorder_;
-  std::optional<StreamParameters> file_stream_;  // of the file that is open
-  std::uint64_t number_ = 0;                     // of the newest packet given to the recorder
-  std::uint64_t committed_ = 0;                  // of the newest packet in a file
-  std::uint64_t recorded_ = 0;                   // packets in all files of the camera
-  bool need_key_ = true;
+  AudioFeed audio_;
+  std::optional<Recording> recording_;
+  std::optional<CameraPushes> pushes_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

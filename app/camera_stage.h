@@ -1,12 +1,8 @@
-// One camera in its worker: frame rings → filters → encoder → packet rings, on a thread of its own. What differs
-// between CPU and GPU is behind FramePath.
-//
-// The encoder outlives frame rings: when the master dies, the ring of the next epoch goes on with it. Only when the
-// pictures' format changes does a new encoder with a packet ring of its own begin.
-// After an error the camera's frames are still taken and counted, so that nothing waits for this camera. Where the GPU
-// has no room, they are counted too, and it is tried again every second.
+// One camera in its worker, on a thread of its own: every picture of its frame rings goes to each of its renditions
+// (app/rendition.h), one after another, without a copy. What differs between CPU and GPU is behind FramePath.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -18,12 +14,10 @@
 #include <vector>
 
 #include "app/config.h"
-#include "app/frame_path.h"
-#include "core/profile.h"
+#include "app/rendition.h"
 #include "ipc/frame_ring.h"
 #include "ipc/packet_ring.h"
 #include "ipc/rig_page.h"
-#include "stages/encoders/encoder.h"
 
 namespace campipe {
 
@@ -34,17 +28,15 @@ class CameraStage {
   struct Start {
     unsigned camera = 0;
     CameraConfig config;
-    std::uint64_t epoch = 1;  // of the first packet ring
-    std::uint64_t base = 0;   // packets of earlier epochs
-    Device gpu;               // the worker's
-    bool hardware_encoder = false;
-    double encode_cores = 1;
+    Device gpu;                             // the worker's
+    std::vector<Rendition::Start> outputs;  // the camera's own and its followers', as far as they are encoded
   };
-  // Called on the camera's thread.
+  // Called on the camera's thread; `camera`: that of the output.
   struct Events {
-    std::function<void(const PacketRingMemory& ring, std::uint64_t epoch, const StreamParameters& parameters)>
+    std::function<void(unsigned camera, const PacketRingMemory& ring, std::uint64_t epoch,
+                       const StreamParameters& parameters)>
         on_packets;
-    std::function<void(const std::string& reason)> on_failed;
+    std::function<void(unsigned camera, const std::string& reason)> on_failed;
     std::function<void()> on_done;
     // This process cannot use its GPU any more and must end at once; not expected to return.
     std::function<void(const std::string& reason)> on_gpu_lost;
@@ -53,6 +45,7 @@ class CameraStage {
     std::shared_ptr<FrameRingMemory> memory;
     unsigned reader = 0;
     double frame_rate = 0;
+    int rotation = 0;  // degrees clockwise by which its pictures must be turned
   };
 
   CameraStage(const Start& start, const RigPage& page, const Events& events);
@@ -60,7 +53,7 @@ class CameraStage {
 
   // Main thread.
   void add(const Ring& ring);
-  // No further ring will come: finish those that are there, then the encoder.
+  // No further ring will come: finish those that are there, then the encoders.
   void finish();
   // Stop waiting for frames and for room: the process has to leave.
   void abandon();
@@ -68,38 +61,18 @@ class CameraStage {
   void drop_used_rings();
 
  private:
+  void make_renditions(const RigPage& page, const Events& events);
   void run();
   std::optional<Ring> next_ring();
   void drain(const Ring& ring);
-  void process(RingInUse& ring, FrameRingReader::Lease& lease, double frame_rate);
-  std::optional<FrameRef> filter(RingInUse& ring, FrameRingReader::Lease& lease, double frame_rate);
-  void get_ready(const Ring& ring);
-  void prepare(const FrameFormat& format, double frame_rate);
-  void make_encoder(const FrameFormat& format, double frame_rate);
-  void encode(const FrameRef& picture, const FrameTimes& times, std::uint64_t number);
-  void flush_encoder();
-  void push(const PacketView& packet);
-  void wait_for_room(const std::string& reason);
-  void fail(const std::exception& error);
-  void count(DropCause cause);
+  void process(RingInUse& ring, FrameRingReader::Lease lease, const Rendition::Source& source);
 
   Start start_;
   CameraBlock& block_;
-  Events events_;
-  ProfileName filter_range_;
-  ProfileName encode_range_;
+  std::function<void()> on_done_;
   ThreadScope* scope_ = nullptr;
-  std::unique_ptr<FramePath> path_;
-  std::optional<FrameFormat> input_;  // that path_ and encoder_ are ready for
-  std::unique_ptr<Encoder> encoder_;
-  std::unique_ptr<PacketRingWriter> packets_;
-  std::uint64_t epoch_;
-  std::uint64_t pushed_ = 0;  // packets in rings, of all epochs of this process
-  std::uint64_t inside_ = 0;  // pictures that the encoder has and whose packets have not come out
-  std::int64_t encode_begin_ = 0;
-  bool need_key_ = false;  // a packet was lost: those up to the next key frame are useless
-  bool failed_ = false;
-  std::optional<Clock::time_point> try_again_;  // the GPU had no room
+  Rendition::Place place_;
+  std::vector<std::unique_ptr<Rendition>> renditions_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

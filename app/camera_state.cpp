@@ -5,38 +5,67 @@
 namespace campipe {
 namespace {
 
-std::uint64_t sum(const std::array<std::atomic<std::uint64_t>, drop_causes>& counters) {
-  std::uint64_t total = 0;
-  for (const auto& counter : counters) total += counter.load();
-  return total;
+using Counters = std::array<std::atomic<std::uint64_t>, drop_causes>;
+
+std::uint64_t load(const Counters& counters, DropCause cause) {
+  return counters[static_cast<std::size_t>(cause)].load();
+}
+
+// Where the frames of an output were left. Its own block has what its worker left out of it. In that of the camera that
+// it follows the master counts for all outputs: frames that it did not publish, and those that it took back from the
+// worker's queue. What the publisher did not take of packets that are passed on is the only cause of theirs, and nobody
+// else's there.
+struct Drops {
+  bool copy;
+  const CameraBlock& own;
+  const CameraBlock& source;
+
+  [[nodiscard]] std::uint64_t unpublished(DropCause cause) const {
+    if (copy) return cause == DropCause::publisher_slow ? load(own.unpublished, cause) : 0;
+    return cause == DropCause::publisher_slow ? 0 : load(source.unpublished, cause);
+  }
+  [[nodiscard]] std::uint64_t dropped(DropCause cause) const {
+    if (copy) return 0;
+    return load(cause == DropCause::queue_full ? source.dropped : own.dropped, cause);
+  }
+};
+
+Drops drops_of(const CameraState& camera, const RigPage& page) {
+  return {is_copy(camera.config.encode), page.camera(camera.index), page.camera(source_of(camera))};
 }
 
 }  // namespace
 
-CameraCounts count(const CameraState& camera, const CameraBlock& block) {
+CameraCounts count(const std::vector<CameraState>& cameras, const CameraState& camera, const RigPage& page) {
   CameraCounts counts;
+  const Drops drops = drops_of(camera, page);
   // Later stages first, so that a frame on its way is never seen at its end and not at its beginning.
-  const auto progress = load_record_progress(block.record);
+  const auto progress = load_record_progress(drops.own.record);
   counts.recorded = progress ? progress->recorded : 0;
   counts.encoded = camera.packets_published();
   std::uint64_t unpublished = 0;
-  for (std::size_t cause = 0; cause < drop_causes; ++cause) {
-    const std::uint64_t early = block.unpublished[cause].load();
-    const std::uint64_t late = block.dropped[cause].load();
+  for (std::size_t i = 0; i < drop_causes; ++i) {
+    const auto cause = static_cast<DropCause>(i);
+    const std::uint64_t early = drops.unpublished(cause);
+    const std::uint64_t late = drops.dropped(cause);
     unpublished += early;
     counts.dropped_total += early + late;
-    if (early + late > 0) counts.dropped[name_of(static_cast<DropCause>(cause))] = early + late;
+    if (early + late > 0) counts.dropped[name_of(cause)] = early + late;
   }
-  counts.decoded = camera.frames_published() + unpublished;
-  counts.converted = block.converted.load();
+  counts.decoded = (drops.copy ? counts.encoded : cameras[source_of(camera)].frames_published()) + unpublished;
+  counts.converted = drops.copy ? 0 : drops.source.converted.load();
   return counts;
 }
 
-std::uint64_t settle(const CameraState& camera, CameraBlock& block, DropCause cause) {
-  const std::uint64_t accounted = camera.packets_published() + sum(block.dropped);
-  const std::uint64_t published = camera.frames_published();
+std::uint64_t settle(const std::vector<CameraState>& cameras, const CameraState& camera, const RigPage& page,
+                     DropCause cause) {
+  const Drops drops = drops_of(camera, page);
+  if (drops.copy) return 0;
+  std::uint64_t accounted = camera.packets_published();
+  for (std::size_t i = 0; i < drop_causes; ++i) accounted += drops.dropped(static_cast<DropCause>(i));
+  const std::uint64_t published = cameras[source_of(camera)].frames_published();
   if (published <= accounted) return 0;
-  counter(block.dropped, cause).fetch_add(published - accounted);
+  counter(page.camera(camera.index).dropped, cause).fetch_add(published - accounted);
   return published - accounted;
 }
 
@@ -46,6 +75,8 @@ const char* name_of(CameraState::State state) {
       return "starting";
     case CameraState::State::running:
       return "running";
+    case CameraState::State::waiting:
+      return "waiting";
     case CameraState::State::ended:
       return "ended";
     case CameraState::State::failed:

@@ -1,7 +1,10 @@
-// What the supervisor knows of one camera: its state, its rings of the current epochs, and its books.
+// What the supervisor knows of one camera: its state, its rings of the current epochs, and its books. Each further
+// output of a camera is a camera of its own here that follows the other: it has packet rings, a place in the rig page
+// and books, and shares the other's source, frame rings and worker.
 //
 // Books (docs/architecture.md): decoded = frames in frame rings + unpublished; encoded = packets in packet rings;
-// what is left when nothing can be in flight has been lost, and is entered under its cause by settle().
+// what is left when nothing can be in flight has been lost, and is entered under its cause by settle(). What is passed
+// on as it came is neither decoded nor encoded: there, both are the packets.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/config.h"
 #include "app/plan.h"
@@ -22,32 +26,48 @@
 namespace campipe {
 
 struct CameraState {
-  enum class State : std::uint8_t { starting, running, ended, failed };
+  // waiting: its live source is away, and is opened again and again.
+  enum class State : std::uint8_t { starting, running, waiting, ended, failed };
 
   struct FrameRing {
     std::uint64_t epoch = 0;
     double frame_rate = 0;
     FrameRingObserver observer;
     std::optional<unsigned> reader;  // the worker's place, once it was sent the ring
+    int rotation = 0;                // degrees clockwise by which its pictures must be turned
   };
   struct PacketRing {
     std::uint64_t epoch = 0;
     nlohmann::json stream;
     PacketRingObserver observer;
   };
+  struct AudioRing {
+    std::uint64_t epoch = 0;
+    nlohmann::json audio;
+    PacketRingObserver observer;
+  };
+  struct Push {
+    std::string state;
+    std::string reason;
+  };
 
   unsigned index = 0;
+  std::optional<unsigned> follows;  // the camera whose other output this is
+  std::vector<unsigned> outputs;    // itself and those that follow it; a follower has none
   CameraConfig config;
   Placement placement;
   std::string gpu = "cpu";  // its worker's: "0", or "cpu"
   unsigned worker = 0;
   State state = State::starting;
-  std::string reason;  // of `failed`; or why its recording failed
+  std::string reason;  // of `failed` and `waiting`; or why its recording failed
+  unsigned reconnects = 0;
   bool record_failed = false;
   std::string decoder;
   std::string ipc_memory = "host";  // of its newest ring
   std::string encoder;
-  std::string file;  // the newest recording
+  std::string file;                  // the newest recording
+  std::string recording_paused;      // why; empty: it is not
+  std::map<std::string, Push> push;  // by URL, without its password
   unsigned worker_restarts = 0;
   BlamePolicy blame;
 
@@ -57,10 +77,15 @@ struct CameraState {
   std::list<PacketRing> packets;         // those that the publisher has not finished, oldest first
   std::optional<PacketRingObserver> newest_packets;
   std::uint64_t packet_epoch = 0;
+  std::list<AudioRing> audio;  // those that the publisher has not finished, oldest first
+  std::optional<PacketRingObserver> newest_audio;
+  std::uint64_t audio_epoch = 0;
+  bool packets_over = false;  // no packet ring will come any more
+  bool publisher_done = false;
+  // Not of followers:
   bool unsettled = false;    // its worker died, and its ring has not been cleared yet
   bool source_over = false;  // no frame ring will come any more
-  bool worker_done = false;  // no packet ring will come any more
-  bool publisher_done = false;
+  bool worker_done = false;  // the worker has no work with it any more, or never had
 
   [[nodiscard]] std::uint64_t frames_published() const { return frames ? frames->observer.published() : 0; }
   [[nodiscard]] std::uint64_t packets_published() const { return newest_packets ? newest_packets->published() : 0; }
@@ -75,12 +100,16 @@ struct CameraCounts {
   std::uint64_t recorded = 0;
 };
 
-// A consistent reading: decoded ≥ encoded + dropped; the difference is in flight.
-CameraCounts count(const CameraState& camera, const CameraBlock& block);
+// The one that it follows, or itself.
+inline unsigned source_of(const CameraState& camera) { return camera.follows.value_or(camera.index); }
+
+// A consistent reading: decoded ≥ encoded + dropped; the difference is in flight. `camera` is one of `cameras`.
+CameraCounts count(const std::vector<CameraState>& cameras, const CameraState& camera, const RigPage& page);
 
 // Enters what is neither encoded nor dropped under `cause`. Only when nothing of the camera can be in flight.
 // Returns how many that were.
-std::uint64_t settle(const CameraState& camera, CameraBlock& block, DropCause cause);
+std::uint64_t settle(const std::vector<CameraState>& cameras, const CameraState& camera, const RigPage& page,
+                     DropCause cause);
 
 const char* name_of(CameraState::State state);
 

@@ -94,7 +94,7 @@ bool encodes(const Gpu& gpu, const std::string& codec) {
 
 // A ring that a GPU fills only a GPU's worker can read.
 Device choose_decoder(const CameraConfig& camera, const Device& gpu, const Devices& devices) {
-  if (!on_gpu(gpu) || camera.decode_gpu == "cpu") return {};
+  if (!on_gpu(gpu) || camera.decode_gpu == "cpu" || encoded_outputs(camera) == 0) return {};
   if (camera.decode_gpu != "auto") return named_gpu(camera.decode_gpu, devices);
   return decodes(*find_gpu(devices, gpu)) ? gpu : Device{};
 }
@@ -104,12 +104,18 @@ std::vector<unsigned> near_cpus(const Device& gpu, const Machine& machine) {
   return cpus == machine.cpus ? std::vector<unsigned>() : cpus;
 }
 
+// All that the worker encodes shares its cores.
+double encode_cores(const WorkerPlan& worker, const RigConfig& rig, const Machine& machine) {
+  unsigned outputs = 0;
+  for (const unsigned c : worker.cameras) outputs += encoded_outputs(rig.cameras[c]);
+  const auto cores = worker.cpus.empty() ? machine.cpus.size() : worker.cpus.size();
+  return static_cast<double>(cores) / std::max(outputs, 1U);
+}
+
 Placement place(const CameraConfig& camera, const WorkerPlan& worker, const Machine& machine) {
   const Devices& devices = machine.devices;
   Placement placement;
   placement.gpu = worker.gpu;
-  const auto cores = worker.cpus.empty() ? machine.cpus.size() : worker.cpus.size();
-  placement.encode_cores = static_cast<double>(cores) / static_cast<double>(worker.cameras.size());
   if (!on_gpu(worker.gpu)) return placement;
   placement.hardware_encoder = encodes(*find_gpu(devices, worker.gpu), camera.encode.codec);
   placement.decode_gpu = choose_decoder(camera, worker.gpu, devices);
@@ -188,9 +194,24 @@ RigPlan plan(const RigConfig& rig, const Machine& machine) {
   }
   plan.cameras.resize(rig.cameras.size());
   for (const WorkerPlan& worker : plan.workers) {
-    for (const unsigned c : worker.cameras) plan.cameras[c] = place(rig.cameras[c], worker, machine);
+    const double cores = encode_cores(worker, rig, machine);
+    for (const unsigned c : worker.cameras) {
+      plan.cameras[c] = place(rig.cameras[c], worker, machine);
+      plan.cameras[c].encode_cores = cores;
+    }
   }
   return plan;
+}
+
+Placement placement_of_output(const Placement& camera, const OutputConfig& output, const Devices& devices) {
+  Placement placement = camera;
+  placement.hardware_encoder = on_gpu(camera.gpu) && encodes(*find_gpu(devices, camera.gpu), output.encode.codec);
+  return placement;
+}
+
+unsigned encoded_outputs(const CameraConfig& camera) {
+  const auto others = std::ranges::count_if(camera.outputs, [](const OutputConfig& o) { return !is_copy(o.encode); });
+  return static_cast<unsigned>(others) + (is_copy(camera.encode) ? 0 : 1);
 }
 
 nlohmann::json to_json(const Placement& placement) {

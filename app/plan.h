@@ -32,9 +32,15 @@ struct Placement {
   MemoryKind memory = MemoryKind::host;        // of a ring that a GPU fills; others are of host memory
   ReadySignal ready = ReadySignal::immediate;  // likewise
   Device gpu;                                  // its worker's
-  bool hardware_encoder = false;               // that GPU has an encoder of the camera's codec
-  double encode_cores = 1;                     // its share of the worker's cores, for `encode.threads: auto`
+  bool hardware_encoder = false;               // that GPU has an encoder of the codec
+  double encode_cores = 1;                     // one output's share of the worker's cores, for `encode.threads: auto`
 };
+// Of another output of a camera, whose placement that is.
+Placement placement_of_output(const Placement& camera, const OutputConfig& output, const Devices& devices);
+
+// A camera's outputs, its own included, that are encoded and not passed on as they come; none: nothing is decoded.
+unsigned encoded_outputs(const CameraConfig& camera);
+
 nlohmann::json to_json(const Placement& placement);
 Placement placement_from_json(const nlohmann::json& json);
 

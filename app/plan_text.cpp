@@ -68,9 +68,9 @@ void check_memory(const Placement& placement, const ConfigPlace& place, const De
                                   gpu_name(devices, placement.decode_gpu), gpu_name(devices, placement.gpu), problem));
 }
 
-void check_encoder(const CameraConfig& camera, const Placement& placement, const ConfigPlace& place,
+void check_encoder(const EncoderConfig& encode, const Placement& placement, const ConfigPlace& place,
                    const Devices& devices, Mistakes& mistakes) {
-  const std::string& name = camera.encode.encoder;
+  const std::string& name = encode.encoder;
   if (!is_gpu_encoder(name)) return;
   const Gpu* gpu = find_gpu(devices, placement.gpu);
   if (gpu == nullptr) {
@@ -84,6 +84,19 @@ void check_encoder(const CameraConfig& camera, const Placement& placement, const
                                   known ? encoder->problem : "FFmpeg here does not have it"));
 }
 
+void check_encoders(const CameraConfig& camera, const Placement& placement, const GpuPlaces& places,
+                    const Devices& devices, Mistakes& mistakes) {
+  check_encoder(camera.encode, placement, places.encoder, devices, mistakes);
+  for (std::size_t o = 0; o < camera.outputs.size(); ++o) {
+    check_encoder(camera.outputs[o].encode, placement, places.output_encoders[o], devices, mistakes);
+  }
+}
+
+bool names_gpu_encoder(const CameraConfig& camera) {
+  return is_gpu_encoder(camera.encode.encoder) ||
+         std::ranges::any_of(camera.outputs, [](const OutputConfig& o) { return is_gpu_encoder(o.encode.encoder); });
+}
+
 }  // namespace
 
 bool may_use_gpus(const RigConfig& rig) {
@@ -92,7 +105,7 @@ bool may_use_gpus(const RigConfig& rig) {
 
 bool names_gpus(const LoadedConfig& loaded) {
   return std::ranges::any_of(loaded.rig.cameras, [](const CameraConfig& camera) {
-    return names_one(camera.gpu) || names_one(camera.decode_gpu) || is_gpu_encoder(camera.encode.encoder) ||
+    return names_one(camera.gpu) || names_one(camera.decode_gpu) || names_gpu_encoder(camera) ||
            (camera.gpu != "cpu" && camera.ipc_memory);
   });
 }
@@ -109,7 +122,7 @@ std::vector<ConfigError> check_gpus(const LoadedConfig& loaded, const Machine& m
     const RigPlan planned = plan(loaded.rig, machine);
     for (std::size_t c = 0; c < cameras.size(); ++c) {
       check_memory(planned.cameras[c], loaded.gpu_places[c].ipc_memory, machine.devices, mistakes);
-      check_encoder(cameras[c], planned.cameras[c], loaded.gpu_places[c].encoder, machine.devices, mistakes);
+      check_encoders(cameras[c], planned.cameras[c], loaded.gpu_places[c], machine.devices, mistakes);
     }
   } catch (const Error& error) {
     mistakes.add({}, error.what());

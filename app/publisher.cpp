@@ -1,12 +1,14 @@
 #include "app/publisher.h"
 
 #include <atomic>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <utility>
 
 #include "app/camera_publisher.h"
 #include "app/child.h"
+#include "app/events_file.h"
 #include "app/stream_json.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -33,6 +35,11 @@ class Publisher {
       if (message.fds.size() != 1) throw Error("a packet ring without its descriptor");
       auto memory = PacketRingMemory::open(std::move(message.fds[0]));
       cameras_.at(body.at("camera"))->add({std::move(memory), body.at("epoch"), stream_from_json(body.at("stream"))});
+    } else if (message.type == "audio_ring") {
+      if (message.fds.size() != 1) throw Error("an audio ring without its descriptor");
+      auto memory = PacketRingMemory::open(std::move(message.fds[0]));
+      cameras_.at(body.at("camera"))
+          ->add_audio({std::move(memory), body.at("epoch"), audio_from_json(body.at("audio"))});
     } else if (message.type == "camera_over") {
       cameras_.at(body.at("camera"))->finish();
     } else if (message.type == "close_files") {
@@ -44,9 +51,14 @@ class Publisher {
 
   void start_camera(const nlohmann::json& body) {
     const unsigned camera = body.at("camera");
+    const CameraConfig config = camera_from_json(body.at("config"));
+    const std::string name = config.name;
     CameraPublisher::Events events;
     events.on_ring_done = [this, camera](std::uint64_t epoch) {
       child_.send("packet_ring_done", {{"camera", camera}, {"epoch", epoch}});
+    };
+    events.on_audio_ring_done = [this, camera](std::uint64_t epoch) {
+      child_.send("audio_ring_done", {{"camera", camera}, {"epoch", epoch}});
     };
     events.on_file = [this, camera](const std::string& path) {
       child_.send("file", {{"camera", camera}, {"path", path}});
@@ -54,13 +66,37 @@ class Publisher {
     events.on_record_failed = [this, camera](const std::string& reason) {
       child_.send("record_failed", {{"camera", camera}, {"reason", reason}});
     };
+    events.on_record_paused = [this, camera, name](const std::string& reason) {
+      spdlog::error("{}: recording paused, and tried again: {}", name, reason);
+      child_.send("record_paused", {{"camera", camera}, {"reason", reason}});
+    };
+    events.on_record_resumed = [this, camera, name](std::uint64_t unrecorded) {
+      spdlog::info("{}: recording goes on; {} packets are not in it", name, unrecorded);
+      child_.send("record_resumed", {{"camera", camera}, {"unrecorded", unrecorded}});
+    };
+    events.on_push_state = [this, camera](const std::string& url, PushState state, const std::string& reason) {
+      child_.send("push_state", {{"camera", camera}, {"url", url}, {"state", name_of(state)}, {"reason", reason}});
+    };
+    if (const auto path = body.find("events"); path != body.end() && path->is_string() && !events_file_)
+      events_file_.emplace(path->get<std::string>());
+    events.on_motion = [this, config](const Recording::Motion& motion) { tell_motion(config, motion); };
     events.on_done = [this, camera] {
       child_.send("camera_done", {{"camera", camera}});
       ++done_;
       child_.wake();
     };
-    cameras_[camera] =
-        std::make_unique<CameraPublisher>(camera, camera_from_json(body.at("config")), child_.page(), events);
+    cameras_[camera] = std::make_unique<CameraPublisher>(camera, config, child_.page(), events);
+  }
+
+  void tell_motion(const CameraConfig& config, const Recording::Motion& motion) {
+    spdlog::info("{}: motion {}", config.name, motion.begins ? "begins" : "is over");
+    if (!events_file_) return;
+    events_file_->append({{"time", utc_text(motion.utc)},
+                          {"camera", camera_name(config)},
+                          {"output", config.output},
+                          {"event", motion.begins ? "motion_begin" : "motion_end"},
+                          {"score", std::round(motion.score * 1000) / 1000},
+                          {"file", motion.file}});
   }
 
   void leave_soon() {
@@ -88,6 +124,7 @@ class Publisher {
   Barrier barrier_ = child_.page().barrier();
   unsigned participant_ = child_.setup().at("participant");
   std::atomic<std::size_t> done_{0};
+  std::optional<EventsFile> events_file_;
   std::map<unsigned, std::unique_ptr<CameraPublisher>> cameras_;
   bool started_ = false;
   Clock::time_point abandoned_at_;

@@ -1,5 +1,6 @@
 #include "app/record_state.h"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -10,7 +11,10 @@
 namespace campipe {
 namespace {
 
-std::uint64_t hash_of(const StreamParameters& stream) { return std::hash<std::string>()(to_json(stream).dump()); }
+template <typename Parameters>
+std::uint64_t hash_of(const Parameters& parameters) {
+  return std::max<std::uint64_t>(std::hash<std::string>()(to_json(parameters).dump()), 1);
+}
 
 }  // namespace
 
@@ -18,20 +22,36 @@ bool is_stream_of_file(const RecordState& state, const StreamParameters& stream)
   return state.stream == hash_of(stream);
 }
 
+bool is_audio_of_file(const RecordState& state, const AudioParameters& audio) { return state.audio == hash_of(audio); }
+
 void store_record_progress(RecordState& state, const RecordProgress& progress) {
   const std::uint32_t current = state.current.load(std::memory_order_relaxed);
   const std::uint32_t next = current == 1 ? 2 : 1;
   const RecordPosition& at = progress.position;
-  state.copy[next - 1] = {at.offset, at.packets, at.fragments, at.last_dts, progress.number, progress.recorded};
+  state.copy[next - 1] = {at.offset,
+                          at.packets,
+                          at.fragments,
+                          at.last_dts,
+                          progress.number,
+                          progress.recorded,
+                          progress.audio_epoch,
+                          progress.audio_number,
+                          progress.end,
+                          progress.end_utc,
+                          progress.last_motion,
+                          progress.score,
+                          progress.open ? 1U : 0U};
   state.current.store(next, std::memory_order_release);
 }
 
-void store_record_file(RecordState& state, const std::string& path, const StreamParameters& stream,
-                       const RecordProgress& progress) {
-  if (path.size() >= state.path.size()) throw Error("the recording's path is too long: " + path);
+void store_record_file(RecordState& state, const RecordFile& file, const RecordProgress& progress) {
+  if (file.path.size() >= state.path.size()) throw Error("the recording's path is too long: " + file.path);
   state.current.store(0, std::memory_order_release);
-  std::memcpy(state.path.data(), path.c_str(), path.size() + 1);
-  state.stream = hash_of(stream);
+  std::memcpy(state.path.data(), file.path.c_str(), file.path.size() + 1);
+  state.stream = hash_of(file.stream);
+  state.audio = file.audio ? hash_of(*file.audio) : 0;
+  state.begin = file.begin;
+  state.begun_utc = file.begun_utc;
   store_record_progress(state, progress);
 }
 
@@ -39,7 +59,18 @@ std::optional<RecordProgress> load_record_progress(const RecordState& state) {
   const std::uint32_t current = state.current.load(std::memory_order_acquire);
   if (current == 0) return std::nullopt;
   const RecordState::Copy& copy = state.copy[current - 1];
-  return RecordProgress{{copy.offset, copy.packets, copy.fragments, copy.last_dts}, copy.number, copy.recorded};
+  RecordProgress progress;
+  progress.position = {copy.offset, copy.packets, copy.fragments, copy.last_dts};
+  progress.number = copy.number;
+  progress.recorded = copy.recorded;
+  progress.audio_epoch = copy.audio_epoch;
+  progress.audio_number = copy.audio_number;
+  progress.end = copy.end;
+  progress.end_utc = copy.end_utc;
+  progress.last_motion = copy.last_motion;
+  progress.score = copy.score;
+  progress.open = copy.open != 0;
+  return progress;
 }
 
 std::string record_path(const RecordState& state) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "app/timeline.h"
 #include "core/error.h"
 
 namespace campipe {
@@ -17,18 +18,24 @@ nlohmann::json quantiles_ms(const HistogramCounts& counts) {
           {"p99", rounded(counts.quantile(0.99) / 1e6)}};
 }
 
-}  // namespace
+nlohmann::json source_report(const SourceHealth& health) {
+  nlohmann::json mended = nlohmann::json::object();
+  for (std::size_t kind = 0; kind < mended_kinds; ++kind) {
+    mended[name_of(static_cast<Mended>(kind))] = health.times_mended.at(kind).load();
+  }
+  return {{"corrupt_packets", health.corrupt_packets.load()},
+          {"times_mended", mended},
+          {"capture_clock", health.camera_clock.load() != 0 ? "camera" : "arrival"},
+          {"clock_drift_ms", rounded(static_cast<double>(health.clock_drift.load()) / 1e6)}};
+}
 
-nlohmann::json camera_report(const CameraState& camera, const CameraBlock& block, double duration_s) {
-  const CameraCounts counts = count(camera, block);
+// What a camera's own stream and its other outputs have in common.
+nlohmann::json stream_report(const CameraState& camera, const CameraCounts& counts, const CameraBlock& block,
+                             double duration_s) {
   nlohmann::json dropped = nlohmann::json::object();
   for (const auto& [cause, number] : counts.dropped) dropped[cause] = number;
   nlohmann::json report{{"state", name_of(camera.state)},
-                        {"worker", camera.worker},
-                        {"gpu", camera.gpu},
-                        {"decoder", camera.decoder},
                         {"encoder", camera.encoder},
-                        {"ipc_memory", camera.ipc_memory},
                         {"frames",
                          {{"decoded", counts.decoded},
                           {"encoded", counts.encoded},
@@ -42,11 +49,33 @@ nlohmann::json camera_report(const CameraState& camera, const CameraBlock& block
                           {"queue", quantiles_ms(block.queue.counts())},
                           {"filter", quantiles_ms(block.filter.counts())},
                           {"encode", quantiles_ms(block.encode.counts())},
-                          {"overhead", quantiles_ms(block.overhead.counts())}}},
-                        {"reconnects", 0},
-                        {"worker_restarts", camera.worker_restarts}};
+                          {"overhead", quantiles_ms(block.overhead.counts())}}}};
   if (!camera.file.empty()) report["recording"] = camera.file;
+  if (!camera.recording_paused.empty()) report["recording_paused"] = camera.recording_paused;
   if (!camera.reason.empty()) report["reason"] = camera.reason;
+  for (const auto& [url, push] : camera.push) report["push"][url] = {{"state", push.state}, {"reason", push.reason}};
+  return report;
+}
+
+}  // namespace
+
+nlohmann::json camera_report(const std::vector<CameraState>& cameras, const CameraState& camera, const RigPage& page,
+                             double duration_s) {
+  const CameraBlock& block = page.camera(camera.index);
+  nlohmann::json report = stream_report(camera, count(cameras, camera, page), block, duration_s);
+  report["worker"] = camera.worker;
+  report["gpu"] = camera.gpu;
+  report["decoder"] = camera.decoder;
+  report["ipc_memory"] = camera.ipc_memory;
+  report["reconnects"] = camera.reconnects;
+  report["source"] = source_report(block.source);
+  report["worker_restarts"] = camera.worker_restarts;
+  for (const unsigned output : camera.outputs) {
+    if (output == camera.index) continue;
+    const CameraState& other = cameras[output];
+    report["outputs"][other.config.output] =
+        stream_report(other, count(cameras, other, page), page.camera(output), duration_s);
+  }
   return report;
 }
 
@@ -60,7 +89,8 @@ nlohmann::json rig_report(const RunReport& run, const std::vector<CameraState>& 
                         {"cpu_s", rounded(run.cpu_s)},
                         {"max_rss_mib", rounded(run.max_memory_mib)}};
   for (const CameraState& camera : cameras) {
-    report["cameras"][camera.config.name] = camera_report(camera, page.camera(camera.index), run.duration_s);
+    if (camera.follows) continue;
+    report["cameras"][camera.config.name] = camera_report(cameras, camera, page, run.duration_s);
   }
   for (const WorkerReport& worker : run.workers) {
     report["workers"].push_back({{"index", worker.index},

@@ -28,7 +28,9 @@ struct RunReport {
   double max_memory_mib = 0;  // largest sum over the processes, shared pages counted once (PSS)
 };
 
-nlohmann::json camera_report(const CameraState& camera, const CameraBlock& block, double duration_s);
+// `camera` is one of `cameras`, and follows no other; those that follow it are its "outputs".
+nlohmann::json camera_report(const std::vector<CameraState>& cameras, const CameraState& camera, const RigPage& page,
+                             double duration_s);
 nlohmann::json rig_report(const RunReport& run, const std::vector<CameraState>& cameras, const RigPage& page);
 
 // Throws Error, naming the file.

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <climits>
+#include <map>
+#include <numeric>
 #include <string_view>
 
 #include "core/log.h"
@@ -24,10 +26,22 @@ unsigned terminal_width() {
   return std::max<unsigned>(size.ws_col, narrowest);
 }
 
-std::string main_cause(const CameraCounts& counts) {
-  const auto most = std::max_element(counts.dropped.begin(), counts.dropped.end(),
+// What was left out as wanted is no drop.
+std::map<std::string, std::uint64_t> lost(const CameraCounts& counts) {
+  auto dropped = counts.dropped;
+  dropped.erase(name_of(DropCause::rate));
+  return dropped;
+}
+
+std::uint64_t total_of(const std::map<std::string, std::uint64_t>& dropped) {
+  return std::accumulate(dropped.begin(), dropped.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const auto& cause) { return sum + cause.second; });
+}
+
+std::string main_cause(const std::map<std::string, std::uint64_t>& dropped) {
+  const auto most = std::max_element(dropped.begin(), dropped.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == counts.dropped.end() ? "" : most->first;
+  return most == dropped.end() ? "" : most->first;
 }
 
 std::string drops_of(const CameraStatus& camera) {
@@ -118,15 +132,16 @@ std::vector<CameraStatus> StatusView::measure(const std::vector<CameraState>& ca
   std::vector<CameraStatus> result;
   for (const CameraState& camera : cameras) {
     const CameraBlock& block = page.camera(camera.index);
-    const Sample now{Clock::now(), count(camera, block), block.latency.counts()};
+    const Sample now{Clock::now(), count(cameras, camera, page), block.latency.counts()};
     Sample& before = samples_[camera.index];
     const double seconds = std::max(std::chrono::duration<double>(now.at - before.at).count(), 1e-3);
+    const auto dropped = lost(now.counts);
     const HistogramCounts latency = now.latency.since(before.latency);
     result.push_back({camera.config.name, name_of(camera.state),
                       static_cast<double>(now.counts.decoded - before.counts.decoded) / seconds,
                       static_cast<double>(now.counts.encoded - before.counts.encoded) / seconds,
-                      latency.quantile(0.5) / 1e6, latency.quantile(0.95) / 1e6, now.counts.dropped_total,
-                      main_cause(now.counts), camera.worker, camera.gpu, camera.reason});
+                      latency.quantile(0.5) / 1e6, latency.quantile(0.95) / 1e6, total_of(dropped), main_cause(dropped),
+                      camera.worker, camera.gpu, camera.reason});
     // The terminal shows a window of some seconds, so that its numbers can be read.
     if (!terminal_ || seconds > 3) before = now;
   }
@@ -161,8 +176,7 @@ void StatusView::finish(const std::vector<CameraState>& cameras, const RigPage& 
   }
   lines_drawn_ = 0;
   table_.clear();
-  for (const CameraState& camera : cameras)
-    put(format_summary(camera, count(camera, page.camera(camera.index))) + "\n");
+  for (const CameraState& camera : cameras) put(format_summary(camera, count(cameras, camera, page)) + "\n");
 }
 
 }  // namespace campipe

@@ -38,10 +38,17 @@ UniqueFd take_signals() {
   return fd;
 }
 
+// Cameras and their other outputs.
+unsigned streams_of(const RigConfig& rig) {
+  std::size_t streams = 0;
+  for (const CameraConfig& camera : rig.cameras) streams += 1 + camera.outputs.size();
+  return static_cast<unsigned>(streams);
+}
+
 }  // namespace
 
 Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOptions& options)
-    : options_(options), mps_(rig.mps), page_(RigPage::create(static_cast<unsigned>(rig.cameras.size()))) {
+    : options_(options), mps_(rig.mps), page_(RigPage::create(streams_of(rig))) {
   signals_ = take_signals();
   std::array<int, 2> log{};
   if (::pipe2(log.data(), O_CLOEXEC | O_NONBLOCK) != 0) throw system_error("cannot make the log's pipe", errno);
@@ -64,7 +71,7 @@ Supervisor::~Supervisor() {
 int Supervisor::run() {
   // All are expected at the start barrier before the first of them can arrive.
   for (Member& member : members_) {
-    if (member.kind != Kind::master) page_.barrier().add(member.process - 1);
+    if (member.kind != Kind::master && needed(member)) page_.barrier().add(member.process - 1);
   }
   for (Member& member : members_) start(member);
   while (!all_gone()) {
@@ -199,12 +206,13 @@ void Supervisor::settle_the_rest() {
   for (CameraState& camera : cameras_) {
     const bool forced = gave_up_ || ending_ == "stopped at once";
     const auto cause = forced ? DropCause::stopped : master_died ? DropCause::master_lost : DropCause::worker_lost;
-    settle(camera, page_.camera(camera.index), cause);
+    settle(cameras_, camera, page_, cause);
     if (camera.state == CameraState::State::running || camera.state == CameraState::State::starting) {
       camera.state = CameraState::State::ended;
     }
     if (camera.packets_published() == 0 && camera.state != CameraState::State::failed) {
-      fail(camera, "no picture came through");
+      const std::string why = camera.state == CameraState::State::waiting ? ": " + camera.reason : "";
+      fail(camera, "no picture came through" + why);
     }
   }
   relay_log();

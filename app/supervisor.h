@@ -53,6 +53,7 @@ class Supervisor {
   enum class Phase : std::uint8_t { running, draining, leaving };
 
   void set_up(const RigPlan& plan, const RigConfig& rig, const Devices& devices);
+  void set_up_cameras(const RigPlan& plan, const RigConfig& rig, const Devices& devices);
 
   // supervisor.cpp: the loop
   void wait_for_events();
@@ -84,12 +85,21 @@ class Supervisor {
   // supervisor_cameras.cpp: rings and messages
   void handle(Member& member, Message& message);
   void on_frame_ring(CameraState& camera, Message& message);
+  void on_source_state(CameraState& camera, bool delivers, const std::string& reason);
   void on_packet_ring(CameraState& camera, Message& message);
   void on_source_over(CameraState& camera, const std::string& failure);
   void on_worker_done(CameraState& camera);
   void fail(CameraState& camera, const std::string& reason);
+  void on_audio_ring(CameraState& camera, Message& message);
+  void on_recording(CameraState& camera, const std::string& type, const nlohmann::json& body);
+  void fail_all(CameraState& source, const std::string& reason);
+  [[nodiscard]] bool all_failed(const CameraState& source, bool encoded_only) const;
   void introduce_camera(Member& member, CameraState& camera);
+  void introduce_to_master(CameraState& camera);
+  void introduce_to_worker(Member& member, CameraState& camera);
+  void introduce_to_publisher(CameraState& camera);
   void offer_ring(CameraState& camera);
+  void end_packets(CameraState& camera);
   void settle_cameras();
   void give_up_sources();
   bool send(Member& member, const std::string& type, const nlohmann::json& body, const std::vector<int>& fds = {});
@@ -107,7 +117,8 @@ class Supervisor {
   RunOptions options_;
   Mps mps_;
   RigPage page_;
-  std::vector<CameraState> cameras_;
+  std::vector<CameraState> cameras_;   // and behind them their other outputs
+  std::optional<std::string> events_;  // the file for events
   std::vector<Member> members_;
   UniqueFd signals_;
   UniqueFd log_read_;

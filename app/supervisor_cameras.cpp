@@ -1,4 +1,5 @@
 // The supervisor's cameras: their rings, from who made them to who reads them, and what their processes say of them.
+#include <algorithm>
 #include <utility>
 
 #include "app/ring_descriptors.h"
@@ -7,6 +8,11 @@
 #include "core/log.h"
 
 namespace campipe {
+namespace {
+
+bool records_audio(const CameraConfig& config) { return config.record && config.source.audio == Audio::copy; }
+
+}  // namespace
 
 bool Supervisor::send(Member& member, const std::string& type, const nlohmann::json& body,
                       const std::vector<int>& fds) {
@@ -21,28 +27,72 @@ bool Supervisor::send(Member& member, const std::string& type, const nlohmann::j
 }
 
 void Supervisor::introduce_camera(Member& member, CameraState& camera) {
-  nlohmann::json body{{"camera", camera.index}, {"config", to_json(camera.config)}};
-  if (member.kind != Kind::publisher) body["placement"] = to_json(camera.placement);
-  if (member.kind == Kind::master) {
-    body["epoch"] = camera.frame_epoch + 1;
-    body["base"] = camera.frames_published();
-    body["resume"] = camera.last_pts ? nlohmann::json(*camera.last_pts) : nlohmann::json();
-  } else if (member.kind == Kind::worker) {
-    body["epoch"] = camera.packet_epoch + 1;
-    body["base"] = camera.packets_published();
+  switch (member.kind) {
+    case Kind::master:
+      return introduce_to_master(camera);
+    case Kind::worker:
+      return introduce_to_worker(member, camera);
+    case Kind::publisher:
+      return introduce_to_publisher(camera);
   }
-  send(member, "camera", body);
-  if (member.kind == Kind::worker) {
-    offer_ring(camera);
-    if (camera.source_over) send(member, "camera_over", {{"camera", camera.index}});
-  }
-  if (member.kind == Kind::publisher) {
-    for (const auto& ring : camera.packets) {
-      send(member, "packet_ring", {{"camera", camera.index}, {"epoch", ring.epoch}, {"stream", ring.stream}},
-           {ring.observer.fd()});
+}
+
+void Supervisor::introduce_to_master(CameraState& camera) {
+  nlohmann::json copies = nlohmann::json::array();
+  nlohmann::json audio = nlohmann::json::array();
+  for (const unsigned output : camera.outputs) {
+    const CameraState& state = cameras_[output];
+    if (is_copy(state.config.encode)) {
+      copies.push_back({{"camera", output}, {"epoch", state.packet_epoch + 1}, {"base", state.packets_published()}});
     }
-    if (camera.worker_done) send(member, "camera_over", {{"camera", camera.index}});
+    if (records_audio(state.config)) audio.push_back({{"camera", output}, {"epoch", state.audio_epoch + 1}});
   }
+  send(master(), "camera",
+       {{"camera", camera.index},
+        {"config", to_json(camera.config)},
+        {"placement", to_json(camera.placement)},
+        {"epoch", camera.frame_epoch + 1},
+        {"base", camera.frames_published()},
+        {"resume", camera.last_pts ? nlohmann::json(*camera.last_pts) : nlohmann::json()},
+        {"decode", encoded_outputs(camera.config) > 0},
+        {"copies", copies},
+        {"audio", audio}});
+}
+
+void Supervisor::introduce_to_worker(Member& member, CameraState& camera) {
+  nlohmann::json outputs = nlohmann::json::array();
+  for (const unsigned output : camera.outputs) {
+    const CameraState& state = cameras_[output];
+    if (is_copy(state.config.encode)) continue;
+    outputs.push_back({{"camera", output},
+                       {"config", to_json(state.config)},
+                       {"placement", to_json(state.placement)},
+                       {"epoch", state.packet_epoch + 1},
+                       {"base", state.packets_published()},
+                       {"failed", state.state == CameraState::State::failed}});
+  }
+  send(member, "camera", {{"camera", camera.index}, {"config", to_json(camera.config)}, {"outputs", outputs}});
+  offer_ring(camera);
+  if (camera.source_over) send(member, "camera_over", {{"camera", camera.index}});
+}
+
+void Supervisor::introduce_to_publisher(CameraState& camera) {
+  camera.recording_paused.clear();  // a new one tells again
+  camera.push.clear();
+  send(publisher(), "camera",
+       {{"camera", camera.index},
+        {"config", to_json(camera.config)},
+        {"audio", records_audio(camera.config)},
+        {"events", events_ ? nlohmann::json(*events_) : nlohmann::json()}});
+  for (const auto& ring : camera.audio) {
+    send(publisher(), "audio_ring", {{"camera", camera.index}, {"epoch", ring.epoch}, {"audio", ring.audio}},
+         {ring.observer.fd()});
+  }
+  for (const auto& ring : camera.packets) {
+    send(publisher(), "packet_ring", {{"camera", camera.index}, {"epoch", ring.epoch}, {"stream", ring.stream}},
+         {ring.observer.fd()});
+  }
+  if (camera.packets_over) send(publisher(), "camera_over", {{"camera", camera.index}});
 }
 
 // Gives the worker the newest frame ring, unless a dead predecessor's frames are still in it.
@@ -52,7 +102,11 @@ void Supervisor::offer_ring(CameraState& camera) {
   CameraState::FrameRing& ring = *camera.frames;
   ring.reader = ring.observer.empty_reader();
   if (!ring.reader) throw Error("a frame ring without a free place");
-  send(member, "frame_ring", {{"camera", camera.index}, {"reader", *ring.reader}, {"frame_rate", ring.frame_rate}},
+  send(member, "frame_ring",
+       {{"camera", camera.index},
+        {"reader", *ring.reader},
+        {"frame_rate", ring.frame_rate},
+        {"rotation", ring.rotation}},
        descriptors_of(ring.observer.memory()));
 }
 
@@ -65,8 +119,12 @@ void Supervisor::settle_cameras() {
     const bool cleared = !camera.frames || !camera.frames->reader || !writer_lives ||
                          camera.frames->observer.reader_state(*camera.frames->reader) == ReaderState::empty;
     if (!cleared) continue;
-    const auto lost = settle(camera, page_.camera(camera.index), DropCause::worker_lost);
-    spdlog::warn("{}: frames lost with its worker: {}", camera.config.name, lost);
+    for (const unsigned output : camera.outputs) {
+      const CameraState& state = cameras_[output];
+      if (is_copy(state.config.encode)) continue;
+      const auto lost = settle(cameras_, state, page_, DropCause::worker_lost);
+      spdlog::warn("{}: frames lost with its worker: {}", state.config.name, lost);
+    }
     camera.unsettled = false;
     offer_ring(camera);
   }
@@ -78,25 +136,44 @@ void Supervisor::handle(Member& member, Message& message) {
   const std::string& type = message.type;
   if (type == "frame_ring") return on_frame_ring(camera, message);
   if (type == "source_over") return on_source_over(camera, body.at("failure"));
+  if (type == "source_state") return on_source_state(camera, body.at("state") == "running", body.at("reason"));
   if (type == "packet_ring") return on_packet_ring(camera, message);
+  if (type == "audio_ring") return on_audio_ring(camera, message);
   if (type == "camera_failed") {
     fail(camera, body.at("reason"));
-    send(master(), "stop_camera", {{"camera", camera.index}});
+    const CameraState& source = cameras_[source_of(camera)];
+    if (all_failed(source, false)) send(master(), "stop_camera", {{"camera", source.index}});
   } else if (type == "camera_done" && member.kind == Kind::worker) {
     on_worker_done(camera);
   } else if (type == "camera_done") {
     camera.publisher_done = true;
     next_tick_ = Clock::now();  // it may have been the last
-    if (camera.state != CameraState::State::failed) camera.state = CameraState::State::ended;
+    const bool kept = camera.state == CameraState::State::failed || camera.state == CameraState::State::waiting;
+    if (!kept) camera.state = CameraState::State::ended;
   } else if (type == "packet_ring_done") {
     camera.packets.remove_if([&](const auto& ring) { return ring.epoch == body.at("epoch"); });
-  } else if (type == "file") {
+  } else if (type == "audio_ring_done") {
+    camera.audio.remove_if([&](const auto& ring) { return ring.epoch == body.at("epoch"); });
+  } else {
+    on_recording(camera, type, body);
+  }
+}
+
+// What the publisher says of files and targets.
+void Supervisor::on_recording(CameraState& camera, const std::string& type, const nlohmann::json& body) {
+  if (type == "file") {
     camera.file = body.at("path");
     spdlog::info("{}: recording to {}", camera.config.name, camera.file);
   } else if (type == "record_failed") {
     camera.record_failed = true;
     camera.reason = "recording stopped: " + body.at("reason").get<std::string>();
     spdlog::error("{}: {}", camera.config.name, camera.reason);
+  } else if (type == "record_paused") {
+    camera.recording_paused = body.at("reason");
+  } else if (type == "record_resumed") {
+    camera.recording_paused.clear();
+  } else if (type == "push_state") {
+    camera.push[body.at("url")] = {body.at("state"), body.at("reason")};
   } else {
     throw Error("the supervisor does not know the message '" + type + "'");
   }
@@ -111,9 +188,25 @@ void Supervisor::on_frame_ring(CameraState& camera, Message& message) {
   camera.decoder = body.at("decoder");
   camera.ipc_memory = body.at("memory");
   camera.frames.emplace(camera.frame_epoch, body.at("frame_rate").get<double>(), FrameRingObserver(std::move(memory)),
-                        std::nullopt);
-  if (camera.state == CameraState::State::starting) camera.state = CameraState::State::running;
+                        std::nullopt, body.at("rotation").get<int>());
+  for (const unsigned output : camera.outputs) {
+    CameraState& state = cameras_[output];
+    if (state.state == CameraState::State::starting) state.state = CameraState::State::running;
+  }
   offer_ring(camera);
+}
+
+// The master has logged it.
+void Supervisor::on_source_state(CameraState& camera, bool delivers, const std::string& reason) {
+  using State = CameraState::State;
+  const bool came_before = camera.frames_published() + camera.packets_published() > 0;
+  if (delivers && camera.state == State::waiting && came_before) ++camera.reconnects;
+  for (const unsigned output : camera.outputs) {
+    CameraState& state = cameras_[output];
+    if (state.state != State::running && state.state != State::waiting && state.state != State::starting) continue;
+    state.state = delivers ? State::running : State::waiting;
+    if (!state.record_failed) state.reason = reason;
+  }
 }
 
 void Supervisor::on_packet_ring(CameraState& camera, Message& message) {
@@ -124,21 +217,64 @@ void Supervisor::on_packet_ring(CameraState& camera, Message& message) {
   camera.encoder = body.at("stream").at("encoder");
   camera.newest_packets = observer;
   camera.packets.push_back({camera.packet_epoch, body.at("stream"), observer});
+  if (camera.state == CameraState::State::starting) camera.state = CameraState::State::running;
   send(publisher(), "packet_ring",
        {{"camera", camera.index}, {"epoch", camera.packet_epoch}, {"stream", body.at("stream")}}, {observer.fd()});
 }
 
+void Supervisor::on_audio_ring(CameraState& camera, Message& message) {
+  if (message.fds.size() != 1) throw Error("an audio ring without its descriptor");
+  const nlohmann::json& body = message.body;
+  PacketRingObserver observer(PacketRingMemory::open(std::move(message.fds[0])));
+  camera.audio_epoch = body.at("epoch");
+  camera.newest_audio = observer;
+  camera.audio.push_back({camera.audio_epoch, body.at("audio"), observer});
+  send(publisher(), "audio_ring",
+       {{"camera", camera.index}, {"epoch", camera.audio_epoch}, {"audio", body.at("audio")}}, {observer.fd()});
+}
+
+// What is passed on as it came ends here; the rest when the worker has encoded it.
 void Supervisor::on_source_over(CameraState& camera, const std::string& failure) {
   if (camera.source_over) return;
   camera.source_over = true;
-  if (!failure.empty()) fail(camera, failure);
-  send(worker(camera.worker), "camera_over", {{"camera", camera.index}});
+  if (!failure.empty()) {
+    fail(camera, failure);
+    fail_all(camera, failure);
+  }
+  for (const unsigned output : camera.outputs) {
+    if (is_copy(cameras_[output].config.encode)) end_packets(cameras_[output]);
+  }
+  if (!camera.worker_done) send(worker(camera.worker), "camera_over", {{"camera", camera.index}});
 }
 
 void Supervisor::on_worker_done(CameraState& camera) {
   if (camera.worker_done) return;
   camera.worker_done = true;
+  for (const unsigned output : camera.outputs) {
+    if (!is_copy(cameras_[output].config.encode)) end_packets(cameras_[output]);
+  }
+}
+
+void Supervisor::end_packets(CameraState& camera) {
+  camera.packets_over = true;
   send(publisher(), "camera_over", {{"camera", camera.index}});
+}
+
+// All outputs of a camera, for a reason that has been logged.
+void Supervisor::fail_all(CameraState& source, const std::string& reason) {
+  for (const unsigned output : source.outputs) {
+    CameraState& state = cameras_[output];
+    if (state.state == CameraState::State::failed) continue;
+    state.state = CameraState::State::failed;
+    state.reason = reason;
+  }
+}
+
+bool Supervisor::all_failed(const CameraState& source, bool encoded_only) const {
+  return std::ranges::all_of(source.outputs, [&](unsigned output) {
+    const CameraState& state = cameras_[output];
+    return state.state == CameraState::State::failed || (encoded_only && is_copy(state.config.encode));
+  });
 }
 
 void Supervisor::fail(CameraState& camera, const std::string& reason) {
@@ -150,7 +286,9 @@ void Supervisor::fail(CameraState& camera, const std::string& reason) {
 
 // There is no master any more, and none will be started.
 void Supervisor::give_up_sources() {
-  for (CameraState& camera : cameras_) on_source_over(camera, "");
+  for (CameraState& camera : cameras_) {
+    if (!camera.follows) on_source_over(camera, "");
+  }
 }
 
 }  // namespace campipe

@@ -66,13 +66,7 @@ void Supervisor::set_up(const RigPlan& plan, const RigConfig& rig, const Devices
   master().sees = gpus_of_master(plan.cameras);
   publisher().kind = Kind::publisher;
   publisher().process = publisher_process;
-  cameras_.resize(rig.cameras.size());
-  for (unsigned c = 0; c < cameras_.size(); ++c) {
-    cameras_[c].index = c;
-    cameras_[c].config = rig.cameras[c];
-    cameras_[c].placement = plan.cameras[c];
-    cameras_[c].gpu = gpu_name(devices, plan.cameras[c].gpu);
-  }
+  set_up_cameras(plan, rig, devices);
   for (unsigned w = 0; w < plan.workers.size(); ++w) {
     const WorkerPlan& planned = plan.workers[w];
     Member& member = worker(w);
@@ -84,8 +78,37 @@ void Supervisor::set_up(const RigPlan& plan, const RigConfig& rig, const Devices
     member.numa_node = planned.numa_node;
     member.cpus = planned.cpus;
     if (on_gpu(planned.gpu)) member.policy = RestartPolicy(longest_wait_of_gpus);
-    for (const unsigned camera : planned.cameras) cameras_[camera].worker = w;
+    for (const unsigned camera : planned.cameras) {
+      for (const unsigned output : cameras_[camera].outputs) cameras_[output].worker = w;
+    }
   }
+}
+
+void Supervisor::set_up_cameras(const RigPlan& plan, const RigConfig& rig, const Devices& devices) {
+  for (const CameraConfig& config : rig.cameras) {
+    CameraState& camera = cameras_.emplace_back();
+    camera.index = static_cast<unsigned>(cameras_.size() - 1);
+    camera.outputs = {camera.index};
+    camera.config = config;
+    camera.placement = plan.cameras[camera.index];
+    camera.gpu = gpu_name(devices, camera.placement.gpu);
+    camera.worker_done = encoded_outputs(config) == 0;
+  }
+  for (unsigned c = 0; c < rig.cameras.size(); ++c) {
+    for (const OutputConfig& config : rig.cameras[c].outputs) {
+      CameraState& output = cameras_.emplace_back();
+      output.index = static_cast<unsigned>(cameras_.size() - 1);
+      output.follows = c;
+      output.config = follower(rig.cameras[c], config);
+      output.placement = placement_of_output(plan.cameras[c], config, devices);
+      output.gpu = cameras_[c].gpu;
+      cameras_[c].outputs.push_back(output.index);
+    }
+  }
+  const bool motion = std::ranges::any_of(cameras_, [](const CameraState& camera) {
+    return std::ranges::any_of(camera.config.filters, [](const FilterConfig& f) { return f.name == "motion"; });
+  });
+  if (!rig.events.empty() || motion) events_ = rig.events.empty() ? "events.jsonl" : rig.events;
 }
 
 void Supervisor::start(Member& member) {
@@ -139,11 +162,11 @@ void Supervisor::introduce(Member& member) {
 bool Supervisor::has_camera(const Member& member, const CameraState& camera) const {
   switch (member.kind) {
     case Kind::master:
-      return !camera.source_over;
+      return !camera.follows && !camera.source_over;
     case Kind::publisher:
       return !camera.publisher_done;
     case Kind::worker:
-      return camera.worker == member.worker && !camera.worker_done;
+      return !camera.follows && camera.worker == member.worker && !camera.worker_done;
   }
   return false;
 }
@@ -236,12 +259,16 @@ void Supervisor::blame(const Member& member, CameraState& camera, const std::str
   // What is left in its packet rings must not bring down the next publisher as well: it is given back unrecorded.
   if (member.kind == Kind::publisher) page_.camera(camera.index).record.failed = 1;
   fail(camera, "set aside: it brought down its process three times within a minute");
-  on_source_over(camera, "");
-  if (master().child) send(master(), "stop_camera", {{"camera", camera.index}});
+  CameraState& source = cameras_[source_of(camera)];
+  fail_all(source, "set aside with " + camera.config.name);
+  on_source_over(source, "");
+  if (master().child) send(master(), "stop_camera", {{"camera", source.index}});
 }
 
 void Supervisor::on_master_death() {
   for (CameraState& camera : cameras_) {
+    if (is_copy(camera.config.encode) && camera.newest_packets) camera.newest_packets->mark_writer_gone();
+    if (camera.newest_audio) camera.newest_audio->mark_writer_gone();
     if (!camera.frames) continue;
     camera.frames->observer.mark_writer_gone();
     if (const auto pts = camera.frames->observer.last_pts()) camera.last_pts = pts;
@@ -250,12 +277,15 @@ void Supervisor::on_master_death() {
 
 void Supervisor::on_worker_death(unsigned index) {
   for (CameraState& camera : cameras_) {
-    if (camera.worker != index || camera.worker_done) continue;
+    if (camera.follows || camera.worker != index || camera.worker_done) continue;
     ++camera.worker_restarts;
-    if (camera.newest_packets) camera.newest_packets->mark_writer_gone();
+    for (const unsigned output : camera.outputs) {
+      CameraState& state = cameras_[output];
+      if (!is_copy(state.config.encode) && state.newest_packets) state.newest_packets->mark_writer_gone();
+    }
     if (camera.frames && camera.frames->reader) camera.frames->observer.mark_reader_gone(*camera.frames->reader);
     camera.unsettled = true;
-    if (phase_ == Phase::leaving || camera.state == CameraState::State::failed) on_worker_done(camera);
+    if (phase_ == Phase::leaving || all_failed(camera, true)) on_worker_done(camera);
   }
 }
 

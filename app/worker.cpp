@@ -49,6 +49,7 @@ struct GivenRing {
   unsigned camera = 0;
   unsigned reader = 0;
   double frame_rate = 0;
+  int rotation = 0;
   std::optional<Clock::time_point> try_again;
 };
 
@@ -80,20 +81,16 @@ class Worker {
     CameraStage::Start start;
     start.camera = body.at("camera");
     start.config = camera_from_json(body.at("config"));
-    start.epoch = body.at("epoch");
-    start.base = body.at("base");
     start.gpu = gpu_;
-    const Placement placement = placement_from_json(body.at("placement"));
-    start.hardware_encoder = placement.hardware_encoder;
-    start.encode_cores = placement.encode_cores;
+    for (const nlohmann::json& output : body.at("outputs")) start.outputs.push_back(output_of(output));
     const unsigned camera = start.camera;
     CameraStage::Events events;
-    events.on_packets = [this, camera](const PacketRingMemory& ring, std::uint64_t epoch,
-                                       const StreamParameters& parameters) {
-      child_.send("packet_ring", {{"camera", camera}, {"epoch", epoch}, {"stream", to_json(parameters)}}, {ring.fd()});
+    events.on_packets = [this](unsigned output, const PacketRingMemory& ring, std::uint64_t epoch,
+                               const StreamParameters& parameters) {
+      child_.send("packet_ring", {{"camera", output}, {"epoch", epoch}, {"stream", to_json(parameters)}}, {ring.fd()});
     };
-    events.on_failed = [this, camera](const std::string& reason) {
-      child_.send("camera_failed", {{"camera", camera}, {"reason", reason}});
+    events.on_failed = [this](unsigned output, const std::string& reason) {
+      child_.send("camera_failed", {{"camera", output}, {"reason", reason}});
     };
     events.on_done = [this, camera] {
       child_.send("camera_done", {{"camera", camera}});
@@ -102,6 +99,19 @@ class Worker {
     };
     events.on_gpu_lost = leave_lost_gpu;
     cameras_[camera] = std::make_unique<CameraStage>(start, child_.page(), events);
+  }
+
+  static Rendition::Start output_of(const nlohmann::json& body) {
+    const Placement placement = placement_from_json(body.at("placement"));
+    Rendition::Start output;
+    output.camera = body.at("camera");
+    output.config = camera_from_json(body.at("config"));
+    output.epoch = body.at("epoch");
+    output.base = body.at("base");
+    output.hardware_encoder = placement.hardware_encoder;
+    output.encode_cores = placement.encode_cores;
+    output.failed = body.at("failed");
+    return output;
   }
 
   void take_ring(Message& message) {
@@ -113,6 +123,7 @@ class Worker {
     ring.camera = body.at("camera");
     ring.reader = body.at("reader");
     ring.frame_rate = body.at("frame_rate");
+    ring.rotation = body.at("rotation");
     given_.push_back(std::move(ring));
     open_rings();
   }
@@ -128,7 +139,7 @@ class Worker {
       auto pixels = ring.pixels ? duplicate(ring.pixels.get()) : UniqueFd();
       auto memory =
           FrameRingMemory::open(duplicate(ring.control.get()), std::move(pixels), FrameRingMemory::Role::reader, gpu_);
-      cameras_.at(ring.camera)->add({std::move(memory), ring.reader, ring.frame_rate});
+      cameras_.at(ring.camera)->add({std::move(memory), ring.reader, ring.frame_rate, ring.rotation});
       return true;
     } catch (const GpuError& error) {
       if (error.kind == GpuError::Kind::broken) leave_lost_gpu(error.what());

@@ -1,12 +1,15 @@
-// Every encoder that libavcodec has, libx264 and NVENC first of all, behind the contract of encoder.h.
+// Every encoder that libavcodec has, libx264, libx265 and NVENC first of all, behind the contract of encoder.h.
 #include <algorithm>
 #include <deque>
 #include <limits>
+#include <optional>
 
 #include "core/ffmpeg.h"
+#include "stages/encoders/codec_encoders.h"
 #include "stages/encoders/encoder.h"
 #include "stages/encoders/encoder_context.h"
 #include "stages/encoders/gpu_frames.h"
+#include "stages/encoders/picture_converter.h"
 
 namespace campipe {
 namespace {
@@ -40,18 +43,20 @@ AvFrame wrap(const FrameRef& picture, const AVCodecContext& context) {
 }
 
 AvFrame frame_of(const FrameRef& picture, const AVCodecContext& context, [[maybe_unused]] GpuStream stream) {
-  AvFrame frame;
   if constexpr (with_cuda) {
-    if (context.hw_frames_ctx != nullptr) frame = copy_to_gpu_frame(picture.view, *context.hw_frames_ctx, stream);
+    if (context.hw_frames_ctx != nullptr) return copy_to_gpu_frame(picture.view, *context.hw_frames_ctx, stream);
   }
-  if (!frame) frame = wrap(picture, context);
+  return wrap(picture, context);
+}
+
+void describe(AVFrame* frame, const AVCodecContext& context) {
+  frame->quality = context.global_quality;
   frame->color_range = context.color_range;
   frame->colorspace = context.colorspace;
   frame->color_primaries = context.color_primaries;
   frame->color_trc = context.color_trc;
   frame->chroma_location = context.chroma_sample_location;
   frame->sample_aspect_ratio = context.sample_aspect_ratio;
-  return frame;
 }
 
 class AvcodecEncoder final : public Encoder {
@@ -66,7 +71,9 @@ class AvcodecEncoder final : public Encoder {
     if (const auto* time = std::get_if<std::chrono::nanoseconds>(&config.gop)) gop_ns_ = time->count();
     parameters_.codec = config.codec;
     parameters_.encoder = context_->codec->name;
-    parameters_.format = encoded_format(input);
+    const FrameFormat encoded = encoded_format(input, *context_->codec);
+    parameters_.format = encoded;
+    if (encoded != even_size(input)) converter_.emplace(input, encoded);
     parameters_.frame_rate = frame_rate;
     parameters_.extradata.assign(context_->extradata, context_->extradata + context_->extradata_size);
   }
@@ -81,7 +88,8 @@ class AvcodecEncoder final : public Encoder {
       throw Error(wants_gpu_pictures() ? "the encoder takes pictures in a GPU's memory only"
                                        : "the encoder takes pictures in host memory only");
     }
-    AvFrame frame = frame_of(picture, *context_, stream_);
+    AvFrame frame = converter_ ? converter_->convert(picture.view) : frame_of(picture, *context_, stream_);
+    describe(frame.get(), *context_);
     frame->pts = next_ticks(times.pts);
     if (key_is_due(times.pts)) {
       frame->pict_type = AV_PICTURE_TYPE_I;
@@ -104,7 +112,7 @@ class AvcodecEncoder final : public Encoder {
   };
 
   std::int64_t next_ticks(std::int64_t pts_ns) {
-    last_ticks_ = std::max(av_rescale_q(pts_ns, nanoseconds, encoder_time_base), last_ticks_ + 1);
+    last_ticks_ = std::max(av_rescale_q(pts_ns, nanoseconds, context_->time_base), last_ticks_ + 1);
     return last_ticks_;
   }
 
@@ -138,7 +146,7 @@ class AvcodecEncoder final : public Encoder {
   // Ticks are coarser than nanoseconds: rounding must neither put dts after pts nor stop its growth.
   [[nodiscard]] std::int64_t decode_time(std::int64_t pts_ns) const {
     if (packet_->dts == packet_->pts) return pts_ns;
-    return std::min(std::max(av_rescale_q(packet_->dts, encoder_time_base, nanoseconds), last_dts_ + 1), pts_ns);
+    return std::min(std::max(av_rescale_q(packet_->dts, context_->time_base, nanoseconds), last_dts_ + 1), pts_ns);
   }
 
   FrameTimes take_times(std::int64_t ticks) {
@@ -151,6 +159,7 @@ class AvcodecEncoder final : public Encoder {
 
   AvCodecContext context_;
   FrameFormat input_;
+  std::optional<PictureConverter> converter_;
   GpuStream stream_;
   std::string remark_;
   AvPacket packet_;
@@ -167,9 +176,10 @@ class AvcodecEncoder final : public Encoder {
 std::unique_ptr<Encoder> open_encoder(const EncoderConfig& config, const FrameFormat& input, double frame_rate,
                                       const EncoderPlace& place) {
   std::string remark;
-  if (place.hardware && config.encoder == "auto") {
+  const CodecEncoders& encoders = encoders_for(config.codec);
+  if (place.hardware && config.encoder == "auto" && encoders.hardware != nullptr) {
     EncoderConfig hardware = config;
-    hardware.encoder = "h264_nvenc";
+    hardware.encoder = encoders.hardware;
     try {
       return std::make_unique<AvcodecEncoder>(hardware, input, frame_rate, place, "");
     } catch (const GpuError& error) {
@@ -178,12 +188,16 @@ std::unique_ptr<Encoder> open_encoder(const EncoderConfig& config, const FrameFo
     } catch (const Error& error) {
       remark = error.what();
     }
-    remark += "; its pictures go to libx264";
+    remark += std::string("; its pictures go to ") + encoders.software;
   }
   return std::make_unique<AvcodecEncoder>(config, input, frame_rate, place, remark);
 }
 
 std::optional<std::string> check_encoder(const EncoderConfig& config) {
+  if (config.codec == "copy") {
+    if (config.encoder == "auto") return std::nullopt;
+    return "encode.encoder: with codec copy nothing is encoded; leave it out";
+  }
   try {
     open_encoder(config, {.width = 320, .height = 240}, assumed_frame_rate);
     return std::nullopt;

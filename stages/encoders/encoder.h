@@ -27,11 +27,11 @@ namespace campipe {
 enum class Latency : std::uint8_t { low, normal };
 
 struct EncoderConfig {
-  std::string codec = "h264";
+  std::string codec = "h264";           // h264, hevc, mjpeg; or copy, for which there is no encoder
   std::string encoder = "auto";         // auto, or FFmpeg's name of an encoder of that codec
   std::string preset = "auto";          // auto: superfast
-  std::optional<std::int64_t> bitrate;  // bits a second; neither bitrate nor crf: 4 Mb/s
-  std::optional<double> crf;
+  std::optional<std::int64_t> bitrate;  // bits a second; neither bitrate nor crf: 4 Mb/s, mjpeg: crf 23
+  std::optional<double> crf;            // mjpeg: a quantizer about as coarse as H.264's of that number
   std::variant<int, std::chrono::nanoseconds> gop = std::chrono::seconds(2);  // frames, or time
   Latency latency = Latency::low;                            // low: no picture is held back (x264's zerolatency)
   int threads = 0;                                           // 0: auto, see encode_threads()
@@ -67,16 +67,17 @@ class Encoder {
 // Opens what `config` asks for. `input`: the pictures' format (odd sizes lose their last row or column, since
 // 4:2:0 encoders want even ones). `frame_rate`: 0 if unknown. Throws Error with FFmpeg's reason, naming the option
 // where there is one, when the encoder is unknown, refuses a value or does not know an option; GpuError when the GPU's
-// context is lost. `encoder: auto` is h264_nvenc where `place` has hardware and it opens, else libx264.
+// context is lost. `encoder: auto` is the GPU's (h264_nvenc, hevc_nvenc) where `place` has hardware and it opens, else
+// libx264, libx265 or mjpeg.
 std::unique_ptr<Encoder> open_encoder(const EncoderConfig& config, const FrameFormat& input, double frame_rate,
                                       const EncoderPlace& place = {});
 
 // `threads: auto`: as many as such pictures need at that rate (0: unknown), within `cores`; at least one, which is what
 // ordinary pictures get, since slices that are encoded side by side cost bits.
-int encode_threads(double cores, const FrameFormat& format, double frame_rate);
+int encode_threads(double cores, const FrameFormat& format, double frame_rate, const std::string& codec = "h264");
 
 // Opens and closes such an encoder for a small picture, so that the configuration can be refused at start.
-// Returns what is wrong, or nothing.
+// Returns what is wrong, or nothing. With codec `copy` only that no encoder is asked for.
 std::optional<std::string> check_encoder(const EncoderConfig& config);
 
 }  // namespace campipe

@@ -2,43 +2,23 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <cmath>
 #include <string_view>
 #include <vector>
 
 #include "core/nearest_name.h"
+#include "stages/encoders/codec_encoders.h"
 #include "stages/encoders/gpu_frames.h"
 #include "stages/encoders/libav_complaints.h"
+#include "stages/encoders/picture_converter.h"
 
 namespace campipe {
 namespace {
 
 constexpr std::int64_t default_bitrate = 4'000'000;
+constexpr double default_jpeg_crf = 23;
 constexpr double max_frame_rate = 1000;
-
-std::string encoders_of(AVCodecID id) {
-  std::string names;
-  void* position = nullptr;
-  while (const AVCodec* codec = av_codec_iterate(&position)) {
-    if (codec->id != id || av_codec_is_encoder(codec) == 0) continue;
-    names += (names.empty() ? "" : ", ") + std::string(codec->name);
-  }
-  return names;
-}
-
-const AVCodec& find_encoder(const EncoderConfig& config) {
-  if (config.codec != "h264") throw Error("encode.codec: '" + config.codec + "' is not supported, only h264 is");
-  const std::string name = config.encoder == "auto" ? "libx264" : config.encoder;
-  const AVCodec* codec = avcodec_find_encoder_by_name(name.c_str());
-  if (codec == nullptr || codec->id != AV_CODEC_ID_H264) {
-    const std::string why = codec == nullptr ? "FFmpeg here has no encoder '" + name + "'"
-                                             : "'" + name + "' is not an encoder of " + config.codec;
-    throw Error("encode.encoder: " + why + "; it has " + encoders_of(AV_CODEC_ID_H264));
-  }
-  return *codec;
-}
-
-bool is_x264(const AVCodec& codec) { return std::string_view(codec.name).starts_with("libx264"); }
 
 constexpr int encoding_option = AV_OPT_FLAG_ENCODING_PARAM | AV_OPT_FLAG_VIDEO_PARAM;
 
@@ -73,23 +53,42 @@ void set_option(AVCodecContext& context, const std::string& key, const std::stri
               "': " + (reason.empty() ? av_error_text(status) : reason));
 }
 
+bool is_jpeg(const AVCodecContext& context) { return context.codec_id == AV_CODEC_ID_MJPEG; }
+
+// The quantizer of MPEG-1, of which JPEG's is a kind, that is as coarse as H.264's of that number.
+double quantizer_of(double crf) { return std::clamp(0.85 * std::exp2((crf - 12) / 6), 1.0, 31.0); }
+
+void set_jpeg_rate(AVCodecContext& context, const EncoderConfig& config) {
+  if (config.bitrate) {
+    context.bit_rate = *config.bitrate;
+    context.bit_rate_tolerance = static_cast<int>(std::min<std::int64_t>(*config.bitrate, INT_MAX));
+    return;
+  }
+  context.flags |= AV_CODEC_FLAG_QSCALE;
+  context.qmin = 1;
+  context.global_quality =
+      static_cast<int>(std::lround(quantizer_of(config.crf.value_or(default_jpeg_crf)) * FF_QP2LAMBDA));
+}
+
 void set_rate(AVCodecContext& context, const EncoderConfig& config) {
+  if (config.bitrate && *config.bitrate < 1000) throw Error("encode.bitrate: must be at least 1000 bits a second");
+  if (is_jpeg(context)) return set_jpeg_rate(context, config);
   if (config.crf) {
     set_option(context, "encode.crf", "crf", std::to_string(*config.crf));
     return;
   }
   context.bit_rate = config.bitrate.value_or(default_bitrate);
-  if (context.bit_rate < 1000) throw Error("encode.bitrate: must be at least 1000 bits a second");
 }
 
 void set_gop(AVCodecContext& context, const EncoderConfig& config) {
   if (const int* frames = std::get_if<int>(&config.gop)) {
     if (*frames < 1) throw Error("encode.gop: must be at least one frame");
-    context.gop_size = *frames;
+    if (!is_jpeg(context)) context.gop_size = *frames;
     return;
   }
   const std::chrono::duration<double> time = std::get<std::chrono::nanoseconds>(config.gop);
   if (time.count() <= 0) throw Error("encode.gop: must be longer than nothing");
+  if (is_jpeg(context)) return;  // all its pictures are key frames
   // Key frames are asked for by time; the encoder's own limit in frames must not come before.
   context.gop_size = static_cast<int>(std::clamp(time.count() * max_frame_rate, max_frame_rate, 1e9));
   for (const char* name : {"forced-idr", "forced_idr"}) {
@@ -97,14 +96,23 @@ void set_gop(AVCodecContext& context, const EncoderConfig& config) {
   }
 }
 
+// What x265 does not take from FFmpeg's own options. Not a word from it: it writes past every log. A key frame must be
+// one that decoding can start at, whatever came before. Left alone, it takes all cores of the machine.
+std::string x265_params(const AVCodecContext& context, const EncoderConfig& config) {
+  std::string params = "log-level=none:open-gop=0:pools=" + std::to_string(context.thread_count);
+  if (config.latency == Latency::low) params += ":frame-threads=1";  // each further one is a picture late
+  return params;
+}
+
 // zerolatency makes x264 count every picture as 1/frame_rate long, as ffmpeg's users know it: the bitrate is
 // right when the announced frame rate is. Its other way needs the next picture's time, so it is one picture late.
 void set_latency(AVCodecContext& context, const EncoderConfig& config) {
   if (config.latency == Latency::normal) return;
-  if (is_x264(*context.codec)) {
+  if (is_x264(*context.codec) || is_x265(*context.codec)) {
     set_option(context, "encode.latency", "tune", "zerolatency");
     return;
   }
+  if (is_jpeg(context)) return;
   context.flags |= AV_CODEC_FLAG_LOW_DELAY;
   context.max_b_frames = 0;
   for (const char* name : {"zerolatency", "delay"}) {  // NVENC's
@@ -112,19 +120,20 @@ void set_latency(AVCodecContext& context, const EncoderConfig& config) {
   }
 }
 
-// x264 prints its complaint about a preset itself, past every log, and only when it is opened.
-void check_x264_preset(const std::string& preset) {
+// x264 and x265 have the same ones. They print their complaints themselves, past every log, and only when opened.
+void check_x26x_preset(const std::string& encoder, const std::string& preset) {
   constexpr std::array<std::string_view, 10> presets{"ultrafast", "superfast", "veryfast", "faster",   "fast",
                                                      "medium",    "slow",      "slower",   "veryslow", "placebo"};
   if (std::ranges::find(presets, preset) != presets.end()) return;
-  throw Error("encode.preset: the encoder libx264 does not know '" + preset + "'" + suggestion(preset, presets));
+  throw Error("encode.preset: the encoder " + encoder + " does not know '" + preset + "'" +
+              suggestion(preset, presets));
 }
 
 void set_preset(AVCodecContext& context, const EncoderConfig& config) {
-  const bool x264 = is_x264(*context.codec);
-  if (config.preset == "auto" && !x264) return;
+  const bool x26x = is_x264(*context.codec) || is_x265(*context.codec);
+  if (config.preset == "auto" && !x26x) return;
   const std::string preset = config.preset == "auto" ? "superfast" : config.preset;
-  if (x264) check_x264_preset(preset);
+  if (x26x) check_x26x_preset(context.codec->name, preset);
   set_option(context, "encode.preset", "preset", preset);
 }
 
@@ -134,7 +143,7 @@ void set_format(AVCodecContext& context, const FrameFormat& format, double frame
   }
   context.width = format.width;
   context.height = format.height;
-  context.pix_fmt = av_pixel_format(format.pixels);
+  context.pix_fmt = is_jpeg(context) ? AV_PIX_FMT_YUVJ420P : av_pixel_format(format.pixels);
   context.color_range = static_cast<AVColorRange>(format.color_range);
   context.colorspace = static_cast<AVColorSpace>(format.color_space);
   context.color_primaries = static_cast<AVColorPrimaries>(format.color_primaries);
@@ -145,7 +154,8 @@ void set_format(AVCodecContext& context, const FrameFormat& format, double frame
   }
   const bool known = std::isfinite(frame_rate) && frame_rate > 0 && frame_rate <= max_frame_rate;
   context.framerate = av_d2q(known ? frame_rate : assumed_frame_rate, 1'001'000);
-  context.time_base = encoder_time_base;
+  // FFmpeg's own rate control takes every picture to be one unit of time long.
+  context.time_base = is_jpeg(context) ? av_inv_q(context.framerate) : encoder_time_base;
 }
 
 bool takes(const AVCodec& codec, AVPixelFormat wanted) {
@@ -170,11 +180,14 @@ void take_gpu_pictures([[maybe_unused]] AVCodecContext& context, [[maybe_unused]
 
 void open(AVCodecContext& context) {
   const LibavComplaints complaints;
-  const std::string refusal = "the encoder " + std::string(context.codec->name) + " refuses: ";
+  const AVCodec& codec = *context.codec;  // which a refusal takes away
+  const std::string refusal = "the encoder " + std::string(codec.name) + " refuses: ";
   const int status = avcodec_open2(&context, nullptr, nullptr);
-  // libx264 goes on without what it could not read there; the user asked for it.
-  const std::string ignored = complaints.find("Error parsing option");
-  if (!ignored.empty()) throw Error("encode.options.x264-params: " + refusal + ignored);
+  // They go on without what they could not read there; the user asked for it.
+  const std::string unread = is_x265(codec) ? complaints.find_any({"Unknown option:", "Invalid value for"})
+                                            : complaints.find_any({"Error parsing option"});
+  const std::string params = is_x265(codec) ? "x265-params" : "x264-params";
+  if (!unread.empty()) throw Error("encode.options." + params + ": " + refusal + unread);
   if (status >= 0) return;
   const std::string reason = complaints.errors();
   const bool preset = reason.find("Error setting preset") != std::string::npos;
@@ -189,14 +202,21 @@ AvCodecContext open_encoder_context(const EncoderConfig& config, const FrameForm
   AvCodecContext context(avcodec_alloc_context3(&codec));
   if (!context) throw std::bad_alloc();
   if (config.threads < 0) throw Error("encode.threads: must not be negative");
-  context->thread_count = config.threads > 0 ? config.threads : encode_threads(place.cores, input, frame_rate);
+  context->thread_count =
+      config.threads > 0 ? config.threads : encode_threads(place.cores, input, frame_rate, config.codec);
+  if (is_jpeg(*context)) context->thread_type = FF_THREAD_SLICE;  // the other kind holds pictures back
   set_preset(*context, config);
   set_latency(*context, config);
   set_rate(*context, config);
   set_gop(*context, config);
-  for (const auto& [name, value] : config.options) set_option(*context, "encode.options." + name, name, value);
+  const std::string own_params = is_x265(codec) ? x265_params(*context, config) : "";
+  if (is_x265(codec)) set_option(*context, "encode", "x265-params", own_params);
+  for (const auto& [name, value] : config.options) {
+    const bool added = is_x265(codec) && name == "x265-params";
+    set_option(*context, "encode.options." + name, name, added ? own_params + ":" + value : value);
+  }
   // What the pictures are is not the user's to choose, so it comes after the options.
-  set_format(*context, encoded_format(input), frame_rate);
+  set_format(*context, encoded_format(input, codec), frame_rate);
   if (place.hardware && codec.pix_fmts != nullptr && takes(codec, AV_PIX_FMT_CUDA)) take_gpu_pictures(*context, place);
   check_pixel_format(codec, context->pix_fmt);
   context->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
@@ -204,10 +224,19 @@ AvCodecContext open_encoder_context(const EncoderConfig& config, const FrameForm
   return context;
 }
 
-FrameFormat encoded_format(const FrameFormat& input) {
-  FrameFormat format = input;
-  format.width &= ~1;
-  format.height &= ~1;
+FrameFormat even_size(const FrameFormat& format) {
+  FrameFormat even = format;
+  even.width &= ~1;
+  even.height &= ~1;
+  return even;
+}
+
+FrameFormat encoded_format(const FrameFormat& input, const AVCodec& encoder) {
+  FrameFormat format = even_size(input);
+  if (encoder.id == AV_CODEC_ID_MJPEG) return jpeg_format(format);
+  if (!takes(encoder, av_pixel_format(format.pixels)) && takes(encoder, AV_PIX_FMT_YUV420P)) {
+    format.pixels = PixelFormat::i420;
+  }
   return format;
 }
 

@@ -16,8 +16,10 @@ inline constexpr double assumed_frame_rate = 25;
 AvCodecContext open_encoder_context(const EncoderConfig& config, const FrameFormat& input, double frame_rate,
                                     const EncoderPlace& place);
 
-// The input's format without the odd last row and column.
-FrameFormat encoded_format(const FrameFormat& input);
+// Without the odd last row and column.
+FrameFormat even_size(const FrameFormat& format);
+// What the encoder is given of pictures of `input`: of even size, i420 where it takes no nv12, for JPEG as that is.
+FrameFormat encoded_format(const FrameFormat& input, const AVCodec& encoder);
 AVPixelFormat av_pixel_format(PixelFormat pixels);
 
 }  // namespace campipe

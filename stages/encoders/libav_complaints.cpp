@@ -41,8 +41,12 @@ std::string LibavComplaints::errors() const {
   return joined;
 }
 
-std::string LibavComplaints::find(const std::string& text) const {
-  const auto line = std::ranges::find_if(lines_, [&](const Line& l) { return l.text.find(text) != std::string::npos; });
+std::string LibavComplaints::find_any(const std::vector<std::string>& texts) const {
+  const auto contains_one = [&](const Line& line) {
+    return std::ranges::any_of(texts,
+                               [&](const std::string& text) { return line.text.find(text) != std::string::npos; });
+  };
+  const auto line = std::ranges::find_if(lines_, contains_one);
   return line == lines_.end() ? std::string() : line->text;
 }
 

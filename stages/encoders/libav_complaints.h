@@ -20,8 +20,8 @@ class LibavComplaints final : public LibavListener {
 
   // The errors, in one line; nothing was said: empty.
   [[nodiscard]] std::string errors() const;
-  // The first message, of whatever level, that contains `text`; empty if none does.
-  [[nodiscard]] std::string find(const std::string& text) const;
+  // The first message, of whatever level, that contains one of `texts`; empty if none does.
+  [[nodiscard]] std::string find_any(const std::vector<std::string>& texts) const;
 
   void hear(int level, const std::string& piece) override;
 

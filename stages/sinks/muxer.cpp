@@ -1,9 +1,15 @@
 #include "stages/sinks/muxer.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <ctime>
 #include <limits>
+#include <string>
 #include <utility>
+
+#include "core/log.h"
+#include "stages/sinks/codec_parameters.h"
 
 namespace campipe {
 namespace {
@@ -27,46 +33,59 @@ AVIOContext* open_io(std::vector<std::uint8_t>& bytes) {
   throw std::bad_alloc();
 }
 
+const char* muxer_name(Container container) { return container == Container::mp4 ? "mp4" : "matroska"; }
+
+std::int64_t ticks(std::int64_t ns, AVRational time_base) { return av_rescale_q(ns, nanoseconds, time_base); }
+
+// A copy, which libav then owns.
+void fill(AVPacket& packet, std::span<const std::uint8_t> data) {
+  av_check(av_new_packet(&packet, static_cast<int>(data.size())), "no memory for a packet");
+  std::ranges::copy(data, packet.data);
+}
+
 AVFormatContext* open_context(Container container) {
   AVFormatContext* context = nullptr;
-  const char* name = container == Container::mp4 ? "mp4" : "matroska";
+  const char* name = muxer_name(container);
   av_check(avformat_alloc_output_context2(&context, nullptr, name, nullptr), name);
   return context;
 }
 
-void set_extradata(AVCodecParameters& out, const std::vector<std::uint8_t>& extradata) {
-  out.extradata = static_cast<std::uint8_t*>(av_mallocz(extradata.size() + AV_INPUT_BUFFER_PADDING_SIZE));
-  if (out.extradata == nullptr) throw std::bad_alloc();
-  std::ranges::copy(extradata, out.extradata);
-  out.extradata_size = static_cast<int>(extradata.size());
+// Apple's players take HEVC under this name only.
+void name_for_mp4(AVCodecParameters& codec) {
+  if (codec.codec_id == AV_CODEC_ID_HEVC) codec.codec_tag = MKTAG('h', 'v', 'c', '1');
 }
 
-void set_parameters(AVCodecParameters& out, const StreamParameters& in) {
-  const AVCodecDescriptor* codec = avcodec_descriptor_get_by_name(in.codec.c_str());
-  if (codec == nullptr) throw Error("cannot record the unknown codec '" + in.codec + "'");
-  const FrameFormat& format = in.format;
-  out.codec_type = AVMEDIA_TYPE_VIDEO;
-  out.codec_id = codec->id;
-  out.format = format.pixels == PixelFormat::nv12 ? AV_PIX_FMT_NV12 : AV_PIX_FMT_YUV420P;
-  out.width = format.width;
-  out.height = format.height;
-  out.color_range = static_cast<AVColorRange>(format.color_range);
-  out.color_space = static_cast<AVColorSpace>(format.color_space);
-  out.color_primaries = static_cast<AVColorPrimaries>(format.color_primaries);
-  out.color_trc = static_cast<AVColorTransferCharacteristic>(format.color_transfer);
-  out.chroma_location = static_cast<AVChromaLocation>(format.chroma_location);
-  if (format.sample_aspect_num > 0 && format.sample_aspect_den > 0) {
-    out.sample_aspect_ratio = {format.sample_aspect_num, format.sample_aspect_den};
-  }
-  set_extradata(out, in.extradata);
+void check_can_hold(Container container, const AVFormatContext& context, AVCodecID codec) {
+  if (avformat_query_codec(context.oformat, codec, FF_COMPLIANCE_NORMAL) == 1) return;
+  const bool mp4 = container == Container::mp4;
+  throw Error("a file that ends in " + std::string(mp4 ? ".mp4" : ".mkv") + " cannot hold " + avcodec_get_name(codec) +
+              (mp4 ? ", one that ends in .mkv may" : ""));
 }
 
-void add_track(AVFormatContext& context, const StreamParameters& parameters) {
+void add_track(AVFormatContext& context, Container container, const StreamParameters& parameters) {
   AVStream* track = avformat_new_stream(&context, nullptr);
   if (track == nullptr) throw std::bad_alloc();
-  set_parameters(*track->codecpar, parameters);
+  set_codec_parameters(*track->codecpar, parameters);
+  check_can_hold(container, context, track->codecpar->codec_id);
+  if (container == Container::mp4) name_for_mp4(*track->codecpar);
   track->sample_aspect_ratio = track->codecpar->sample_aspect_ratio;
   track->time_base = mp4_time_base;  // Matroska makes milliseconds of it
+}
+
+void add_audio_track(AVFormatContext& context, const AudioParameters& parameters) {
+  AVStream* track = avformat_new_stream(&context, nullptr);
+  if (track == nullptr) throw std::bad_alloc();
+  set_codec_parameters(*track->codecpar, parameters);
+  track->time_base = {1, parameters.sample_rate};
+}
+
+std::string creation_time(std::int64_t utc_ns) {
+  const std::time_t seconds = utc_ns / 1'000'000'000;
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  std::array<char, 32> text{};
+  const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &utc);
+  return std::string(text.data(), size) + "." + std::to_string(1'000'000 + utc_ns / 1000 % 1'000'000).substr(1) + "Z";
 }
 
 // The header must not depend on what comes: it is written once, and every fragment must go with it. So no edit
@@ -102,43 +121,59 @@ void Muxer::Closer::operator()(AVIOContext* io) const {
   avio_context_free(&io);
 }
 
-Muxer::Muxer(Container container, const StreamParameters& parameters, const RecordPosition& position)
+bool can_hold(Container container, const AudioParameters& audio) {
+  const AVOutputFormat* format = av_guess_format(muxer_name(container), nullptr, nullptr);
+  const AVCodecDescriptor* codec = avcodec_descriptor_get_by_name(audio.codec.c_str());
+  // What has no name of its own in Matroska goes in as Windows would name it (G.711), and players take it.
+  const int strictness = container == Container::mkv ? FF_COMPLIANCE_UNOFFICIAL : FF_COMPLIANCE_NORMAL;
+  return format != nullptr && codec != nullptr && audio.sample_rate > 0 &&
+         avformat_query_codec(format, codec->id, strictness) == 1;
+}
+
+Muxer::Muxer(Container container, const StreamParameters& parameters, const std::optional<AudioParameters>& audio,
+             const RecordPosition& position, std::int64_t created_utc)
     : container_(container),
       parameters_(parameters),
+      audio_(audio),
+      created_utc_(created_utc),
       fragments_(position.fragments),
       io_(open_io(written_)),
-      packet_(make_av_packet()) {
+      packet_(make_av_packet()),
+      held_(make_av_packet()) {
   begin_fragment();
   time_base_ = context_->streams[0]->time_base;
+  if (audio_) audio_time_base_ = context_->streams[1]->time_base;
   const double rate = parameters.frame_rate;
-  step_ = ticks(std::isfinite(rate) && rate > 0 ? std::llround(1e9 / rate) : 40'000'000);
+  step_ = ticks(std::isfinite(rate) && rate > 0 ? std::llround(1e9 / rate) : 40'000'000, time_base_);
   if (position.packets == 0) return;
-  last_dts_ = ticks(position.last_dts);
+  last_dts_ = ticks(position.last_dts, time_base_);
   // Squeezed decode times (see next_decode_time) were one tick apart, so the last one was at least this.
   if (container_ == Container::mp4) last_dts_ = std::max(*last_dts_, static_cast<std::int64_t>(position.packets) - 1);
 }
 
 // Each fragment has a muxer of its own, whose header is dropped: so the first fragment, the next one and a
 // successor's are made alike, and each begins at the time of its first packet. A muxer that goes on lets an MP4
-// fragment begin where the last one's durations ended, and the duration of its last picture was only a guess.
+// fragment begin where the last one's durations ended, and the duration of its last picture may have been a guess.
 void Muxer::begin_fragment() {
   context_.reset(open_context(container_));
   context_->pb = io_.get();
-  add_track(*context_, parameters_);
+  if (created_utc_ > 0) {
+    av_dict_set(&context_->metadata, "creation_time", creation_time(created_utc_).c_str(), 0);
+  }
+  add_track(*context_, container_, parameters_);
+  if (audio_) add_audio_track(*context_, *audio_);
   write_header(*context_, container_, fragments_);
   header_ = std::exchange(written_, {});
 }
 
-std::int64_t Muxer::ticks(std::int64_t ns) const { return av_rescale_q(ns, nanoseconds, time_base_); }
-
 // Decode times below zero, which the first packets have where pictures are reordered, do not exist in an MP4
 // fragment: they are squeezed in behind zero. Presentation times stay what they are.
 std::int64_t Muxer::next_decode_time(std::int64_t dts_ns) {
-  std::int64_t dts = ticks(dts_ns);
+  std::int64_t dts = ticks(dts_ns, time_base_);
   if (container_ == Container::mp4) dts = std::max<std::int64_t>(dts, 0);
   if (last_dts_) {
     dts = std::max(dts, *last_dts_ + 1);
-    if (const std::int64_t step = dts - *last_dts_; step < ticks(longest_step_ns)) step_ = step;
+    if (const std::int64_t step = dts - *last_dts_; step < ticks(longest_step_ns, time_base_)) step_ = step;
   }
   last_dts_ = dts;
   return dts;
@@ -147,22 +182,55 @@ std::int64_t Muxer::next_decode_time(std::int64_t dts_ns) {
 void Muxer::write(const PacketView& packet) {
   if (!context_) begin_fragment();
   empty_ = false;
-  packet_->data = const_cast<std::uint8_t*>(packet.data.data());  // av_write_frame only reads
-  packet_->size = static_cast<int>(packet.data.size());
-  packet_->dts = next_decode_time(packet.dts);
-  packet_->pts = std::max(ticks(packet.times.pts), packet_->dts);
-  // Of use for a fragment's last packet, whose successor is not known yet.
-  const std::int64_t duration = packet.times.duration > 0 ? ticks(packet.times.duration) : step_;
-  packet_->duration = std::clamp<std::int64_t>(duration, 1, ticks(longest_step_ns));
-  packet_->flags = packet.key ? AV_PKT_FLAG_KEY : 0;
-  const int status = av_write_frame(context_.get(), packet_.get());
-  av_packet_unref(packet_.get());
-  av_check(status, "cannot record a packet");
+  const std::int64_t dts = next_decode_time(packet.dts);
+  write_held(dts);
+  fill(*held_, packet.data);
+  held_->dts = dts;
+  held_->pts = std::max(ticks(packet.times.pts, time_base_), dts);
+  const std::int64_t duration = packet.times.duration > 0 ? ticks(packet.times.duration, time_base_) : step_;
+  held_->duration = std::clamp<std::int64_t>(duration, 1, ticks(longest_step_ns, time_base_));
+  held_->flags = packet.key ? AV_PKT_FLAG_KEY : 0;
+  if (container_ == Container::mkv) write_held(std::nullopt);  // its blocks have no durations, but an order
 }
 
-std::vector<std::uint8_t> Muxer::end_fragment() {
+void Muxer::write_held(std::optional<std::int64_t> next_dts) {
+  if (held_->size == 0) return;
+  if (next_dts && *next_dts > held_->dts && *next_dts - held_->dts < ticks(longest_step_ns, time_base_)) {
+    held_->duration = *next_dts - held_->dts;
+  }
+  hand_over(*held_);
+}
+
+// What a camera sends may be damaged in such a way that the muxer does not take it: it is left out.
+void Muxer::hand_over(AVPacket& packet) {
+  const int status = av_write_frame(context_.get(), &packet);
+  av_packet_unref(&packet);
+  if (status == AVERROR(ENOMEM)) throw std::bad_alloc();
+  if (status < 0 && !std::exchange(told_refused_, true)) {
+    spdlog::warn("a damaged packet is left out of a recording: {}", av_error_text(status));
+  }
+}
+
+void Muxer::write_audio(const PacketView& packet) {
+  if (!audio_) return;
+  if (!context_) begin_fragment();
+  empty_ = false;
+  fill(*packet_, packet.data);
+  std::int64_t pts = std::max<std::int64_t>(ticks(packet.times.pts, audio_time_base_), 0);
+  if (last_audio_) pts = std::max(pts, *last_audio_ + 1);
+  last_audio_ = packet_->pts = packet_->dts = pts;
+  packet_->stream_index = 1;
+  packet_->duration = std::max<std::int64_t>(ticks(packet.times.duration, audio_time_base_), 0);
+  packet_->flags = AV_PKT_FLAG_KEY;
+  hand_over(*packet_);
+}
+
+std::vector<std::uint8_t> Muxer::end_fragment(std::optional<std::int64_t> next_dts) {
   if (empty_) return {};
-  av_check(av_write_frame(context_.get(), nullptr), "cannot end a fragment");
+  write_held(next_dts ? std::optional(ticks(*next_dts, time_base_)) : std::nullopt);
+  // Matroska's muxer keeps the newest packet of audio back until it is told that this is the end.
+  const bool mp4 = container_ == Container::mp4;
+  av_check(mp4 ? av_write_frame(context_.get(), nullptr) : av_write_trailer(context_.get()), "cannot end a fragment");
   avio_flush(io_.get());
   context_.reset();
   ++fragments_;

@@ -1,5 +1,5 @@
-// One video track into bytes in memory, by libavformat: what a recorder writes, without the file.
-// When and where the bytes are written is the recorder's affair.
+// One video track, and one of audio where there is any, into bytes in memory, by libavformat: what a recorder writes,
+// without the file. When and where the bytes are written is the recorder's affair.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,24 @@ enum class Container : std::uint8_t { mp4, mkv };
 
 // By the ending of the name.
 std::optional<Container> container_of(std::string_view path);
+bool can_hold(Container container, const AudioParameters& audio);
 
 class Muxer {
  public:
-  // Goes on behind what another muxer of the same stream wrote, up to `position`.
-  Muxer(Container container, const StreamParameters& parameters, const RecordPosition& position);
+  // Goes on behind what another muxer of the same streams wrote, up to `position`.
+  // `created_utc`: see Recorder::create().
+  Muxer(Container container, const StreamParameters& parameters, const std::optional<AudioParameters>& audio,
+        const RecordPosition& position, std::int64_t created_utc = 0);
   Muxer(const Muxer&) = delete;
   Muxer& operator=(const Muxer&) = delete;
 
   // The bytes that begin a file.
   [[nodiscard]] const std::vector<std::uint8_t>& header() const { return header_; }
   void write(const PacketView& packet);
-  // The bytes of the packets since the last call; none, if there were none.
-  std::vector<std::uint8_t> end_fragment();
+  void write_audio(const PacketView& packet);
+  // The bytes of the packets since the last call; none, if there were none. `next_dts`: of the video packet that
+  // follows, where that is known.
+  std::vector<std::uint8_t> end_fragment(std::optional<std::int64_t> next_dts);
 
  private:
   struct Closer {
@@ -38,21 +43,29 @@ class Muxer {
   };
 
   void begin_fragment();
-  [[nodiscard]] std::int64_t ticks(std::int64_t ns) const;
   std::int64_t next_decode_time(std::int64_t dts_ns);
+  void hand_over(AVPacket& packet);
+  void write_held(std::optional<std::int64_t> next_dts);
 
   Container container_;
   StreamParameters parameters_;
+  std::optional<AudioParameters> audio_;
+  std::int64_t created_utc_;
   std::uint64_t fragments_;
   std::vector<std::uint8_t> written_;
   std::vector<std::uint8_t> header_;
   std::unique_ptr<AVIOContext, Closer> io_;           // outlives the context, which writes into it
   std::unique_ptr<AVFormatContext, Closer> context_;  // of the open fragment
-  bool empty_ = true;                                 // that is: no packet in it yet
+  bool told_refused_ = false;
+  bool empty_ = true;  // that is: no packet in it yet
   AvPacket packet_;
+  // MP4: the newest video packet, until it is known when the next one comes: only then its duration is.
+  AvPacket held_;
   std::optional<std::int64_t> last_dts_;
+  std::optional<std::int64_t> last_audio_;
   std::int64_t step_ = 0;   // between the decode times of the last two packets, or as the frame rate has it; ticks
-  AVRational time_base_{};  // the container's choice
+  AVRational time_base_{};  // of the video, the container's choice
+  AVRational audio_time_base_{};
 };
 
 }  // namespace campipe

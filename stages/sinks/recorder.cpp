@@ -18,6 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+RecordFileError file_error(const std::string& what, int code) {
+  return RecordFileError(system_error(what, code).what());
+}
+
 Container container_or_throw(const std::string& path) {
   const auto container = container_of(path);
   if (!container) throw Error(path + ": recordings end in .mp4 or .mkv");
@@ -28,7 +32,7 @@ void make_folder_of(const std::string& path) {
   const fs::path folder = fs::path(path).parent_path();
   std::error_code error;
   if (!folder.empty()) fs::create_directories(folder, error);
-  if (error) throw Error("cannot make the folder " + folder.string() + ": " + error.message());
+  if (error) throw RecordFileError("cannot make the folder " + folder.string() + ": " + error.message());
 }
 
 // "a/b.mp4", then "a/b-1.mp4", …
@@ -43,7 +47,7 @@ std::pair<UniqueFd, std::string> open_new(const std::string& path) {
     std::string name = numbered(path, number);
     UniqueFd fd(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (fd) return {std::move(fd), std::move(name)};
-    if (errno != EEXIST) throw system_error("cannot make " + name, errno);
+    if (errno != EEXIST) throw file_error("cannot make " + name, errno);
   }
 }
 
@@ -58,12 +62,25 @@ UniqueFd open_existing(const std::string& path, std::uint64_t offset) {
   return fd;
 }
 
+// Lives as long as somebody writes into the file or has it put on the disk.
+struct OpenFile {
+  std::string path;
+  UniqueFd fd;
+};
+
+void sync_folder_of(const std::string& path) {
+  const fs::path parent = fs::path(path).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.string();
+  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd || ::fsync(fd.get()) != 0) throw file_error("cannot put the folder " + folder + " on the disk", errno);
+}
+
 class FileRecorder final : public Recorder {
  public:
-  FileRecorder(std::string path, UniqueFd fd, const StreamParameters& parameters, const RecordPosition& position)
-      : path_(std::move(path)),
-        fd_(std::move(fd)),
-        muxer_(container_or_throw(path_), parameters, position),
+  FileRecorder(const std::string& path, UniqueFd fd, const StreamParameters& parameters,
+               const std::optional<AudioParameters>& audio, const RecordPosition& position, std::int64_t created_utc)
+      : file_(std::make_shared<const OpenFile>(path, std::move(fd))),
+        muxer_(container_or_throw(path), parameters, audio, position, created_utc),
         position_(position) {
     cut();
     if (position_.offset > 0) return;
@@ -71,7 +88,7 @@ class FileRecorder final : public Recorder {
     store();
   }
 
-  const std::string& path() const override { return path_; }
+  const std::string& path() const override { return file_->path; }
 
   void write(const PacketView& packet) override {
     muxer_.write(packet);
@@ -80,27 +97,54 @@ class FileRecorder final : public Recorder {
     pending_.last_dts = packet.dts;
   }
 
+  void write_audio(const PacketView& packet) override {
+    muxer_.write_audio(packet);
+    pending_.offset += packet.data.size();
+  }
+
   std::uint64_t pending_bytes() const override { return pending_.offset; }
 
   // When the file system refuses, the bytes stay here, so that a later flush() can succeed.
-  RecordPosition flush() override {
-    const std::vector<std::uint8_t> fragment = muxer_.end_fragment();
+  RecordPosition flush(std::optional<std::int64_t> next_dts) override {
+    if (!is_in_place()) {
+      throw RecordFileError(path() + ": is gone; somebody has deleted or moved it, or removed its disk");
+    }
+    const std::vector<std::uint8_t> fragment = muxer_.end_fragment(next_dts);
     if (!fragment.empty()) ++pending_.fragments;
     unwritten_.insert(unwritten_.end(), fragment.begin(), fragment.end());
     if (unwritten_.empty()) return position_;
     store();
     position_.packets += pending_.packets;
     position_.fragments += pending_.fragments;
-    position_.last_dts = pending_.last_dts;
+    if (pending_.packets > 0) position_.last_dts = pending_.last_dts;
     pending_ = {};
     return position_;
   }
 
+  void discard() override {
+    if (is_in_place() && ::unlink(path().c_str()) != 0) throw file_error("cannot delete " + path(), errno);
+  }
+
+  std::function<void()> sync() const override {
+    return [file = file_] {
+      if (::fdatasync(file->fd.get()) != 0) throw file_error("cannot put " + file->path + " on the disk", errno);
+      sync_folder_of(file->path);
+    };
+  }
+
  private:
+  // Whoever deletes or moves a file, or takes its disk away, leaves a descriptor into which one can write for ever.
+  bool is_in_place() const {
+    struct stat here {};
+    struct stat there {};
+    return ::fstat(file_->fd.get(), &here) == 0 && ::stat(path().c_str(), &there) == 0 && here.st_dev == there.st_dev &&
+           here.st_ino == there.st_ino;
+  }
+
   void store() {
     std::uint64_t offset = position_.offset;
     for (std::span<const std::uint8_t> rest = unwritten_; !rest.empty();) {
-      const ssize_t written = ::pwrite(fd_.get(), rest.data(), rest.size(), static_cast<off_t>(offset));
+      const ssize_t written = ::pwrite(file_->fd.get(), rest.data(), rest.size(), static_cast<off_t>(offset));
       if (written < 0 && errno == EINTR) continue;
       if (written <= 0) fail(written < 0 ? errno : EIO);
       rest = rest.subspan(static_cast<std::size_t>(written));
@@ -112,17 +156,16 @@ class FileRecorder final : public Recorder {
 
   [[noreturn]] void fail(int code) {
     // Leaves no half fragment behind; where even that fails, a successor cuts it off.
-    static_cast<void>(::ftruncate(fd_.get(), static_cast<off_t>(position_.offset)) == 0);
-    throw system_error("cannot write " + path_, code);
+    static_cast<void>(::ftruncate(file_->fd.get(), static_cast<off_t>(position_.offset)) == 0);
+    throw file_error("cannot write " + path(), code);
   }
 
   void cut() {
-    if (::ftruncate(fd_.get(), static_cast<off_t>(position_.offset)) != 0)
-      throw system_error("cannot cut " + path_, errno);
+    if (::ftruncate(file_->fd.get(), static_cast<off_t>(position_.offset)) != 0)
+      throw file_error("cannot cut " + path(), errno);
   }
 
-  std::string path_;
-  UniqueFd fd_;
+  std::shared_ptr<const OpenFile> file_;
   Muxer muxer_;
   RecordPosition position_;
   RecordPosition pending_;  // what the next flush adds; offset: bytes of packets
@@ -131,12 +174,13 @@ class FileRecorder final : public Recorder {
 
 }  // namespace
 
-std::unique_ptr<Recorder> Recorder::create(const std::string& path, const StreamParameters& parameters) {
+std::unique_ptr<Recorder> Recorder::create(const std::string& path, const StreamParameters& parameters,
+                                           const std::optional<AudioParameters>& audio, std::int64_t created_utc) {
   container_or_throw(path);
   make_folder_of(path);
   auto [fd, name] = open_new(path);
   try {
-    return std::make_unique<FileRecorder>(name, std::move(fd), parameters, RecordPosition{});
+    return std::make_unique<FileRecorder>(name, std::move(fd), parameters, audio, RecordPosition{}, created_utc);
   } catch (...) {
     ::unlink(name.c_str());  // or a full disk would gather an empty file for every attempt
     throw;
@@ -144,8 +188,14 @@ std::unique_ptr<Recorder> Recorder::create(const std::string& path, const Stream
 }
 
 std::unique_ptr<Recorder> Recorder::resume(const std::string& path, const StreamParameters& parameters,
-                                           const RecordPosition& position) {
-  return std::make_unique<FileRecorder>(path, open_existing(path, position.offset), parameters, position);
+                                           const RecordPosition& position,
+                                           const std::optional<AudioParameters>& audio) {
+  return std::make_unique<FileRecorder>(path, open_existing(path, position.offset), parameters, audio, position, 0);
+}
+
+bool can_record_audio(std::string_view path, const AudioParameters& audio) {
+  const auto container = container_of(path);
+  return container && can_hold(*container, audio);
 }
 
 bool can_record_to(std::string_view path) { return container_of(path).has_value(); }

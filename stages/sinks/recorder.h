@@ -3,47 +3,75 @@
 //
 // A fragment is collected in memory and reaches the file in flush() with plain write calls; only what has been
 // flushed counts. RecordPosition says how far that is: a successor cuts the file there and goes on, and
-// packets that came after are written again from the packet ring. So no packet is in the file twice or missing.
+// packets that came after are written again from the packet ring. So no picture is in the file twice or missing.
 //
-// Used by one thread. Errors of the file system are thrown as Error, naming the file.
+// Times in the file are those of the packets, from the start of the camera's stream: so the files of a camera lie on
+// one time line, and the end of one is the beginning of the next.
+//
+// Used by one thread. Errors of the file system are thrown as RecordFileError, naming the file; what the container
+// cannot hold as Error.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/error.h"
 #include "core/packet.h"
 
 namespace campipe {
 
+// The disk is full, the folder is gone, … It may be over any moment.
+struct RecordFileError : Error {
+  using Error::Error;
+};
+
 // Plain data: lives in shared memory while the publisher does not.
 struct RecordPosition {
   std::uint64_t offset = 0;     // bytes of the file that count
-  std::uint64_t packets = 0;    // packets in them
+  std::uint64_t packets = 0;    // video packets in them
   std::uint64_t fragments = 0;  // fragments (MP4) or clusters (MKV) in them
-  std::int64_t last_dts = 0;    // ns, of the last packet in them
+  std::int64_t last_dts = 0;    // ns, of the last video packet in them
 };
 
 class Recorder {
  public:
   // Makes the file and its folders; never overwrites: where `path` is taken, "-1", "-2", … goes before the ending.
-  static std::unique_ptr<Recorder> create(const std::string& path, const StreamParameters& parameters);
-  // Goes on in a file that an earlier recorder (perhaps of a dead process) left at `position`.
+  // With `audio` it has a second track. `created_utc` (ns): what it tells as its creation time; 0: nothing.
+  static std::unique_ptr<Recorder> create(const std::string& path, const StreamParameters& parameters,
+                                          const std::optional<AudioParameters>& audio = {},
+                                          std::int64_t created_utc = 0);
+  // Goes on in a file that an earlier recorder (perhaps of a dead process) left at `position`. Where the file has a
+  // track of audio, and none is given, it goes on without.
   static std::unique_ptr<Recorder> resume(const std::string& path, const StreamParameters& parameters,
-                                          const RecordPosition& position);
+                                          const RecordPosition& position,
+                                          const std::optional<AudioParameters>& audio = {});
   virtual ~Recorder() = default;  // what was not flushed is not in the file
 
   [[nodiscard]] virtual const std::string& path() const = 0;  // the file as it is really called
   // Takes one packet into the open fragment (copied). Decode times that do not grow are mended by the smallest step.
   virtual void write(const PacketView& packet) = 0;
+  // Likewise of the audio track; without one it does nothing. Only its pts counts.
+  virtual void write_audio(const PacketView& packet) = 0;
   // Bytes waiting in the open fragment.
   [[nodiscard]] virtual std::uint64_t pending_bytes() const = 0;
-  // Ends the open fragment and writes it. Everything up to here is safe when it returns.
-  virtual RecordPosition flush() = 0;
+  // Ends the open fragment and writes it. Everything up to here survives this process when it returns. `next_dts`: of
+  // the packet that comes next, in this file or another one; it says exactly how long the last one lasts.
+  virtual RecordPosition flush(std::optional<std::int64_t> next_dts = std::nullopt) = 0;
+  // Deletes the file, if it is still in its place.
+  virtual void discard() = 0;
+  // Puts what was flushed on the disk, so that it survives a power cut. That can take seconds: to be called on another
+  // thread, even when the recorder is gone. Throws RecordFileError.
+  [[nodiscard]] virtual std::function<void()> sync() const = 0;
 };
 
 // "mp4" or "mkv" endings are what there is; false for any other.
 bool can_record_to(std::string_view path);
+
+// A file of that ending can have a track of such audio.
+bool can_record_audio(std::string_view path, const AudioParameters& audio);
 
 }  // namespace campipe

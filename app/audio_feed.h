@@ -1,0 +1,81 @@
+// A camera's audio on its way into its recording: rings that the master writes, read beside the video by the camera's
+// thread in the publisher. It never makes the video wait: what is not there is left out, and where it is not taken in
+// time the master leaves some out.
+//
+// A packet is given back when it is in the file, or not wanted. After a publisher's death its successor goes on behind
+// the newest packet in the file.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "app/kept_packet.h"
+#include "core/packet.h"
+#include "ipc/packet_ring.h"
+
+namespace campipe {
+
+class AudioFeed {
+ public:
+  struct Ring {
+    std::shared_ptr<PacketRingMemory> memory;
+    std::uint64_t epoch = 0;
+    AudioParameters stream;
+  };
+  // A packet of a ring, as far as that had been read: what a successor has to know.
+  struct Position {
+    std::uint64_t epoch = 0;
+    std::uint64_t number = 0;
+  };
+  using Taker = std::function<void(const PacketView& packet, const AudioParameters& stream)>;
+
+  explicit AudioFeed(std::function<void(std::uint64_t epoch)> on_ring_done) : on_ring_done_(std::move(on_ring_done)) {}
+
+  // Any thread.
+  void add(const Ring& ring);
+
+  // The rest: the camera's thread.
+  // Packets up to there are in a predecessor's file.
+  void skip(const Position& position) { skipped_ = position; }
+  // What there is now, or was last.
+  const std::optional<AudioParameters>& stream();
+  // The packet that take() would hand out next, if one is there.
+  std::optional<PacketView> peek();
+  // Hands out those with a pts before `until`, oldest first.
+  void take(std::int64_t until, const Taker& taker);
+  // Those that were handed out are in the file, or not wanted.
+  void give_back();
+  // Keeps copies of those before `until`, for the next take(), and forgets those before `from`.
+  void keep(std::int64_t from, std::int64_t until);
+  [[nodiscard]] Position position() const { return position_; }
+  [[nodiscard]] double fill() const { return reader_ ? reader_->fill() : 0; }
+
+ private:
+  struct Kept {
+    KeptPacket packet;
+    std::shared_ptr<const AudioParameters> stream;
+  };
+  bool advance();
+  bool next_ring();
+  void take_from_rings(std::int64_t until, const Taker& taker);
+
+  std::function<void(std::uint64_t epoch)> on_ring_done_;
+  std::unique_ptr<PacketRingReader> reader_;
+  std::uint64_t epoch_ = 0;
+  std::shared_ptr<const AudioParameters> ring_stream_;
+  std::optional<AudioParameters> stream_;
+  std::optional<PacketView> waiting_;  // read, and not handed out: it is too new
+  std::uint64_t waiting_number_ = 0;
+  Position position_;  // of the newest packet handed out
+  Position skipped_;
+  std::deque<Kept> kept_;
+
+  std::mutex mutex_;
+  std::deque<Ring> rings_;
+};
+
+}  // namespace campipe

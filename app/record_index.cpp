@@ -1,0 +1,214 @@
+#include "app/record_index.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "app/config.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "core/unique_handle.h"
+
+namespace campipe {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::int64_t second = 1'000'000'000;
+constexpr std::size_t most_pending = std::size_t{1} << 20;  // bytes of lines that wait for the disk
+
+std::int64_t utc_from_text(const std::string& text) {
+  std::tm time{};
+  int milliseconds = 0;
+  if (std::sscanf(text.c_str(), "%d-%d-%dT%d:%d:%d.%dZ", &time.tm_year, &time.tm_mon, &time.tm_mday, &time.tm_hour,
+                  &time.tm_min, &time.tm_sec, &milliseconds) != 7)
+    throw Error("'" + text + "' is no time");
+  time.tm_year -= 1900;
+  time.tm_mon -= 1;
+  return std::int64_t{::timegm(&time)} * second + std::int64_t{milliseconds} * 1'000'000;
+}
+
+std::int64_t changed_at(const fs::path& file) {
+  std::error_code error;
+  const auto time = fs::last_write_time(file, error);
+  if (error) return 0;
+  const auto utc = std::chrono::file_clock::to_sys(time).time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(utc).count();
+}
+
+double seconds_of(std::int64_t ns) { return static_cast<double>(ns / 1'000'000) / 1000; }
+
+// An index that somebody has edited must not make us delete what lies elsewhere.
+bool is_inside(const fs::path& relative) {
+  return !relative.empty() && relative.is_relative() &&
+         std::find(relative.begin(), relative.end(), fs::path("..")) == relative.end();
+}
+
+json end_line(const std::string& name, const RecordedFile& file, std::int64_t duration, const std::string& reason,
+              const std::string& clock) {
+  return {{"event", "end"},
+          {"file", name},
+          {"start", utc_text(file.start)},
+          {"end", utc_text(file.end)},
+          {"duration_s", seconds_of(duration)},
+          {"bytes", file.bytes},
+          {"reason", reason},
+          {"clock", clock},
+          {"written", utc_text(file.written)}};
+}
+
+}  // namespace
+
+std::string utc_text(std::int64_t utc_ns) {
+  const std::time_t seconds = utc_ns / second;
+  std::tm time{};
+  ::gmtime_r(&seconds, &time);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", time.tm_year + 1900, time.tm_mon + 1, time.tm_mday,
+                     time.tm_hour, time.tm_min, time.tm_sec, utc_ns / 1'000'000 % 1000);
+}
+
+fs::path record_index_path(const std::string& record_path, const std::string& camera, const std::string& output) {
+  const std::string fixed = record_path.substr(0, record_path.find('%'));
+  const auto slash = fixed.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : fixed.substr(0, slash + 1);
+  const std::string name = output == "main" ? camera : camera + "." + output;
+  return fs::path(expand_record_path(folder, camera, output, 0)) / (name + ".index.jsonl");
+}
+
+RecordIndex::RecordIndex(const fs::path& path, const fs::path& open_file) : path_(path) { load(open_file); }
+
+void RecordIndex::load(const fs::path& open_file) {
+  std::ifstream in(path_);
+  if (!in && fs::exists(path_)) spdlog::error("{}", system_error("cannot read " + path_.string(), errno).what());
+  std::vector<Open> open;
+  std::size_t damaged = 0;
+  for (std::string text; std::getline(in, text); ++lines_) {
+    cut_off_ = in.eof();
+    try {
+      read(text, open);
+    } catch (const std::exception&) {  // a power cut leaves such lines, or a full disk
+      ++damaged;
+    }
+  }
+  if (damaged > 0) spdlog::warn("{}: {} damaged lines are left out", path_.string(), damaged);
+  std::erase_if(files_, [](const auto& file) { return !fs::exists(file.first); });
+  if (lines_ > files_.size() * 3 + 1000) rewrite();
+  for (const Open& file : open) {
+    if (!open_file.empty() && file.path.lexically_normal() == open_file.lexically_normal()) {
+      open_ = file;
+    } else if (fs::exists(file.path)) {
+      end_interrupted(file);
+    }
+  }
+}
+
+void RecordIndex::read(const std::string& text, std::vector<Open>& open) {
+  const json line = json::parse(text);
+  const fs::path name = line.at("file").get<std::string>();
+  if (!is_inside(name)) throw Error("'" + name.string() + "' does not lie in the index's folder");
+  const fs::path file = path_.parent_path() / name;
+  const std::string event = line.at("event");
+  std::erase_if(open, [&file](const Open& other) { return other.path == file; });
+  if (event == "begin") {
+    open.push_back({file, utc_from_text(line.at("start")), line.at("clock")});
+  } else if (event == "end") {
+    const std::int64_t end = utc_from_text(line.at("end"));
+    const std::int64_t written = utc_from_text(line.at("written"));
+    files_[file] = {lines_, {file, utc_from_text(line.at("start")), end, written, line.at("bytes")}};
+  } else {
+    files_.erase(file);
+  }
+}
+
+void RecordIndex::end_interrupted(const Open& file) {
+  std::error_code error;
+  RecordedFile ended{file.path, file.start, 0, changed_at(file.path), fs::file_size(file.path, error)};
+  ended.end = std::max(ended.written, ended.start);
+  files_[file.path] = {lines_, ended};
+  append(end_line(name_of(file.path), ended, ended.end - ended.start, "interrupted", file.clock));
+}
+
+// Only what is still there.
+void RecordIndex::rewrite() {
+  const fs::path temporary = path_.string() + ".new";
+  std::ifstream in(path_);
+  std::ofstream out(temporary, std::ios::trunc);
+  for (std::string text; std::getline(in, text);) {
+    const json line = json::parse(text, nullptr, false);
+    const bool named = line.is_object() && line.contains("file") && line["file"].is_string();
+    if (named && fs::exists(path_.parent_path() / line["file"].get<std::string>())) out << text << '\n';
+  }
+  out.close();
+  std::error_code error;
+  if (out) fs::rename(temporary, path_, error);
+  if (!out || error) spdlog::warn("cannot make {} shorter", path_.string());
+  cut_off_ = cut_off_ && (!out || error);
+}
+
+std::string RecordIndex::name_of(const fs::path& file) const {
+  return file.lexically_proximate(path_.parent_path()).string();
+}
+
+void RecordIndex::append(const json& line) {
+  ++lines_;
+  if (pending_.size() < most_pending) pending_ += line.dump() + "\n";
+  write_pending();
+}
+
+void RecordIndex::write_pending() {
+  if (pending_.empty()) return;
+  std::error_code error;
+  fs::create_directories(path_.parent_path(), error);  // opening says what is wrong
+  const UniqueFd fd(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  const std::string text = (cut_off_ ? "\n" : "") + pending_;
+  const ssize_t written = fd ? ::write(fd.get(), text.data(), text.size()) : -1;
+  if (written == static_cast<ssize_t>(text.size())) {
+    pending_.clear();
+    cut_off_ = told_ = false;
+    return;
+  }
+  const int code = written < 0 ? errno : ENOSPC;
+  if (written > 0) cut_off_ = true;  // what is there of it is damaged or doubled, and both is understood
+  if (!std::exchange(told_, true)) spdlog::error("{}", system_error("cannot write " + path_.string(), code).what());
+}
+
+void RecordIndex::begin(const fs::path& file, std::int64_t start, bool camera_clock) {
+  open_ = Open{file, start, camera_clock ? "camera" : "arrival"};
+  append({{"event", "begin"}, {"file", name_of(file)}, {"start", utc_text(start)}, {"clock", open_->clock}});
+}
+
+void RecordIndex::end(const End& end) {
+  if (!open_) return;
+  const Open file = *std::exchange(open_, std::nullopt);
+  const RecordedFile closed{file.path, file.start, std::max(end.utc, file.start), utc_now_ns(), end.bytes};
+  files_[file.path] = {lines_, closed};
+  json line = end_line(name_of(file.path), closed, end.duration, end.reason, file.clock);
+  line["packets"] = end.packets;
+  append(line);
+}
+
+void RecordIndex::deleted(const fs::path& file, const std::string& reason) {
+  if (open_ && open_->path == file) open_.reset();
+  files_.erase(file);
+  append({{"event", "deleted"}, {"file", name_of(file)}, {"time", utc_text(utc_now_ns())}, {"reason", reason}});
+}
+
+std::vector<RecordedFile> RecordIndex::files() const {
+  std::vector<const std::pair<std::uint64_t, RecordedFile>*> order;
+  for (const auto& [path, file] : files_) order.push_back(&file);
+  std::ranges::sort(order, {}, [](const auto* file) { return file->first; });
+  std::vector<RecordedFile> files;
+  for (const auto* file : order) files.push_back(file->second);
+  return files;
+}
+
+}  // namespace campipe

@@ -1,0 +1,224 @@
+#include "app/recording.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.h"
+#include "core/failpoint.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+constexpr auto retry_interval = std::chrono::seconds(3);       // while paused
+constexpr auto retention_interval = std::chrono::seconds(60);  // and at the end of each file
+constexpr auto sync_interval = std::chrono::seconds(10);
+// Of a fragment at least: where each picture is a key frame, a fragment for each would be wasteful.
+constexpr std::int64_t shortest_fragment = 200'000'000;
+
+std::filesystem::path index_path(const CameraConfig& config) {
+  return record_index_path(config.record->path, camera_name(config), config.output);
+}
+
+// The file that a predecessor left to be gone on in.
+std::string left_open(const RecordState& state) {
+  const auto left = load_record_progress(state);
+  return left && left->open ? record_path(state) : std::string();
+}
+
+}  // namespace
+
+Recording::Recording(const CameraConfig& config, RecordState& state, AudioFeed& audio, Events events)
+    : config_(config),
+      state_(state),
+      audio_(audio),
+      events_(std::move(events)),
+      index_(index_path(config), left_open(state)) {
+  const RecordConfig& record = *config_.record;
+  if (record.when == RecordWhen::motion) motion_.emplace(record.before, record.after);
+  const auto left = load_record_progress(state_);
+  if (!left) return;
+  safe_ = number_ = written_ = left->number;
+  recorded_ = left->recorded;
+  audio_.skip({left->audio_epoch, left->audio_number});
+  may_resume_ = left->open;
+  if (motion_ && left->open && left->last_motion >= 0) {
+    motion_->resume(left->last_motion, left->score);
+    newest_path_ = record_path(state_);
+  }
+}
+
+Recording::~Recording() = default;
+
+// What goes wrong with the disk is waited for; the rest ends the recording, and the camera goes on.
+void Recording::guarded(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const RecordFileError& error) {
+    pause(error.what());
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+}
+
+void Recording::take(const PacketView& packet, std::uint64_t number, const StreamParameters& stream) {
+  number_ = number;
+  newest_utc_ = capture_utc_of(packet);
+  if (state_.failed.load() != 0) return leave_out(number);
+  guarded([&] {
+    if (motion_) {
+      take_motion(packet, number, stream);
+    } else {
+      record(packet, number, stream);
+    }
+  });
+  stream_ = stream;
+  const bool keeps_audio = motion_ && !motion_->moving();
+  if (file_ || keeps_audio) return;
+  take_audio(packet.dts);
+  audio_.give_back();
+}
+
+void Recording::take_motion(const PacketView& packet, std::uint64_t number, const StreamParameters& stream) {
+  if (stream_ && stream_ != stream) motion_->forget();
+  switch (motion_->take(packet, number)) {
+    case MotionGate::Does::go_on:
+      return record(packet, number, stream);
+    case MotionGate::Does::begin:
+      begin_motion(packet, stream);
+      break;
+    case MotionGate::Does::end:
+      end_motion(packet);
+      break;
+    case MotionGate::Does::nothing:
+      break;
+  }
+  safe_ = number;
+  const auto& kept = motion_->kept();
+  if (!motion_->moving()) audio_.keep(kept.empty() ? packet.times.pts : kept.front().pts(), packet.dts);
+}
+
+void Recording::begin_motion(const PacketView& packet, const StreamParameters& stream) {
+  newest_path_.clear();
+  guarded([&] {
+    for (const KeptPacket& kept : motion_->kept()) record(kept.view(), kept.number(), stream);
+    flush();  // most of these are in no ring any more
+  });
+  events_.on_motion({true, motion_->highest(), capture_utc_of(packet), newest_path_});
+}
+
+void Recording::end_motion(const PacketView& packet) {
+  guarded([&] { close_file("motion over", &packet); });
+  events_.on_motion({false, motion_->highest(), capture_utc_of(packet), newest_path_});
+}
+
+void Recording::record(const PacketView& packet, std::uint64_t number, const StreamParameters& stream) {
+  bool goes_on = false;
+  if (file_ && file_->stream != stream) close_file("stream changed");
+  if (file_ && packet.key && is_over(packet)) {
+    close_file("segment", &packet);
+    goes_on = true;
+  }
+  if (file_ && packet.key && packet.dts - file_->first_dts >= shortest_fragment) flush(&packet);
+  if (!file_ && !open_file(packet, stream, goes_on)) return leave_out(number);
+  write(packet, number);
+}
+
+void Recording::write(const PacketView& packet, std::uint64_t number) {
+  take_audio(packet.dts);
+  File& file = *file_;
+  if (file.empty) file.first_dts = packet.dts;
+  file.empty = false;
+  file.recorder->write(packet);
+  file.end_dts = packet.dts + packet.times.duration;
+  file.end = std::max(file.end, packet.times.pts + packet.times.duration);
+  file.end_utc = std::max(file.end_utc, capture_utc_of(packet) + packet.times.duration);
+  if (number > written_) ++file.packets;
+  written_ = std::max(written_, number);
+}
+
+// Paused, or it cannot be decoded without what came before.
+void Recording::leave_out(std::uint64_t number) {
+  safe_ = std::max(safe_, number);
+  if (!paused_) return;
+  ++missing_;
+  state_.unrecorded.fetch_add(1);
+}
+
+void Recording::take_audio(std::int64_t until) {
+  audio_.take(until, [this](const PacketView& packet, const AudioParameters& stream) {
+    if (!file_ || file_->audio != stream || packet.times.pts < file_->audio_from) return;
+    file_->recorder->write_audio(packet);
+    file_->empty = false;
+  });
+}
+
+void Recording::flush(const PacketView* next) {
+  if (!file_ || file_->empty) return;
+  File& file = *file_;
+  take_audio(next != nullptr ? next->times.pts : file.end_dts);
+  file.committed = file.recorder->flush(next != nullptr ? std::optional(next->dts) : std::nullopt);
+  failpoint("publisher.flushed", config_.name);
+  file.committed_end = file.end;
+  file.committed_end_utc = file.end_utc;
+  file.empty = true;
+  recorded_ += std::exchange(file.packets, 0);
+  safe_ = std::max(safe_, written_);
+  store_record_progress(state_, progress(true));
+  failpoint("publisher.committed", config_.name);
+  audio_.give_back();
+  if (std::exchange(paused_, false)) events_.on_resumed(std::exchange(missing_, 0));
+  announce_file();
+  if (Clock::now() < next_sync_ || disk_.busy()) return;
+  next_sync_ = Clock::now() + sync_interval;
+  disk_.sync(file.recorder->sync());
+}
+
+void Recording::commit() {
+  guarded([&] { flush(); });
+}
+
+void Recording::tick() {
+  index_.write_pending();
+  if (const auto result = disk_.take_retention()) {
+    for (const auto& gone : result->gone) index_.deleted(gone.path, gone.reason);
+    const bool is_news = !result->problem.empty() && result->problem != told_problem_;
+    if (is_news) spdlog::warn("{}: {}", config_.name, result->problem);
+    told_problem_ = result->problem;
+  }
+  if (const auto problem = disk_.take_sync_problem(); problem && file_) pause(*problem);
+  if (Clock::now() >= next_retention_) retain();
+}
+
+void Recording::retain() {
+  const RecordConfig& record = *config_.record;
+  if ((!record.delete_after && !record.max_size) || disk_.busy()) return;
+  next_retention_ = Clock::now() + retention_interval;
+  disk_.enforce({record.delete_after, record.max_size}, index_.files(), file_ ? file_->recorder->path() : "");
+}
+
+void Recording::finish() {
+  guarded([&] { close_file("stopped"); });
+  if (motion_ && motion_->moving()) events_.on_motion({false, motion_->highest(), newest_utc_, newest_path_});
+}
+
+// What was committed stays as it is; what was not is lost.
+void Recording::pause(const std::string& reason) {
+  const std::uint64_t lost = number_ - std::min(safe_, number_);
+  missing_ += lost;
+  state_.unrecorded.fetch_add(lost);
+  safe_ = number_;
+  drop_file();
+  next_retention_ = {};  // it may make room
+  retry_at_ = Clock::now() + retry_interval;
+  if (!std::exchange(paused_, true)) events_.on_paused(reason);
+}
+
+void Recording::fail(const std::string& reason) {
+  state_.failed = 1;
+  safe_ = number_;
+  drop_file();
+  events_.on_failed(reason);
+}
+
+}  // namespace campipe

@@ -1,0 +1,159 @@
+// One output's recording in the publisher: its files, one after the other, from the packets that it is given.
+//
+// A file begins with a key frame: the first one, the first at or after a boundary of this machine's wall clock
+// (segment_duration), one from before a motion, the first of a stream with other parameters, or after a pause. Where no
+// motion decides, the last picture of a file lasts until the first one of the next: nothing is missing in between.
+//
+// A file's tracks are fixed when it begins. Audio that comes, or changes, later gets its track in the next file.
+//
+// What has been committed survives the death of this process. That it survives a power cut, too, is taken care of on
+// another thread: each file is put on the disk when it ends, and the open one every ten seconds.
+//
+// A disk that is full, a folder that is gone, files that may not be written: the recording pauses, is tried again every
+// few seconds with a new file at a key frame, and what comes meanwhile is given back unrecorded, and counted. It has
+// resumed when the first fragment is in the new file. What no waiting can mend (a codec that the container does not
+// hold) ends it.
+//
+// Used by the camera's thread in the publisher; everything that goes wrong is told by the events.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "app/audio_feed.h"
+#include "app/config.h"
+#include "app/disk_work.h"
+#include "app/motion_gate.h"
+#include "app/record_index.h"
+#include "app/record_state.h"
+#include "core/clock.h"
+#include "core/packet.h"
+#include "stages/sinks/recorder.h"
+
+namespace campipe {
+
+// The first moment after `utc` (ns) at which the local clock shows a whole number of `length` since midnight.
+std::int64_t next_segment_boundary(std::int64_t utc, std::chrono::nanoseconds length);
+
+// When a packet's picture was taken, by the clock that FrameTimes::capture_clock names.
+std::int64_t capture_utc_of(const PacketView& packet);
+// When it came, by this machine's clock.
+std::int64_t arrival_utc_of(const PacketView& packet);
+
+class Recording {
+ public:
+  struct Motion {
+    bool begins = false;   // or ends
+    float score = 0;       // the highest so far
+    std::int64_t utc = 0;  // of the picture
+    std::string file;      // the newest one of the motion; empty: it could not be recorded
+  };
+  struct Events {
+    std::function<void(const std::string& path)> on_file;
+    std::function<void(const std::string& reason)> on_failed;
+    std::function<void(const std::string& reason)> on_paused;
+    std::function<void(std::uint64_t unrecorded)> on_resumed;  // packets that are missing
+    std::function<void(const Motion& motion)> on_motion;
+  };
+  // `config` (which has `record`), `state` and `audio` outlive it.
+  Recording(const CameraConfig& config, RecordState& state, AudioFeed& audio, Events events);
+  ~Recording();
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  // `number` counts over all rings. `stream`: of the packet's ring.
+  void take(const PacketView& packet, std::uint64_t number, const StreamParameters& stream);
+  // Everything taken so far goes into the file.
+  void commit();
+  // To be called several times a second: what the clock brings about.
+  void tick();
+  // Nothing more will come: ends the file.
+  void finish();
+  // False: files are still being put on the disk, for which finish() does not wait.
+  [[nodiscard]] bool at_rest() const { return !disk_.busy(); }
+  // Packets up to this number are in a file or will never be: they may be given back.
+  [[nodiscard]] std::uint64_t safe() const { return safe_; }
+
+ private:
+  struct File {
+    std::unique_ptr<Recorder> recorder;
+    StreamParameters stream;
+    std::optional<AudioParameters> audio;  // as it comes
+    std::int64_t begin = 0;                // of the first picture, on the stream's time line
+    std::int64_t begun_utc = 0;            // when that came, by this machine's clock
+    std::int64_t boundary = 0;             // of that clock: when the next segment begins; 0: never
+    std::int64_t start_utc = 0;            // of the first picture, by the clock that told its capture time
+    bool camera_clock = false;             // that is the camera's
+    std::int64_t audio_from = INT64_MIN;   // older audio goes with no picture in here
+    bool announced = false;
+    RecordPosition committed;
+    std::int64_t committed_end = 0;  // of the newest picture in it, as `begin`
+    std::int64_t committed_end_utc = 0;
+    // The open fragment and its newest packet.
+    bool empty = true;
+    std::uint64_t packets = 0;  // that are in no other file
+    std::int64_t first_dts = 0;
+    std::int64_t end_dts = 0;  // with its duration, like the next two
+    std::int64_t end = 0;
+    std::int64_t end_utc = 0;
+  };
+
+  // recording.cpp: which packets
+  void guarded(const std::function<void()>& action);
+  void take_motion(const PacketView& packet, std::uint64_t number, const StreamParameters& stream);
+  void begin_motion(const PacketView& packet, const StreamParameters& stream);
+  void end_motion(const PacketView& packet);
+  void record(const PacketView& packet, std::uint64_t number, const StreamParameters& stream);
+  void write(const PacketView& packet, std::uint64_t number);
+  void leave_out(std::uint64_t number);
+  void take_audio(std::int64_t until);
+  // `next`: the packet that comes next, where it is known.
+  void flush(const PacketView* next = nullptr);
+  void retain();
+  void pause(const std::string& reason);
+  void fail(const std::string& reason);
+
+  // recording_files.cpp: into which file
+  bool open_file(const PacketView& packet, const StreamParameters& stream, bool goes_on);
+  bool resume_file(const PacketView& packet, const StreamParameters& stream);
+  bool begin_file(const PacketView& first, const StreamParameters& stream, bool goes_on);
+  void create_file(const std::string& path, const StreamParameters& stream);
+  void announce_file();
+  std::optional<AudioParameters> audio_track(const std::string& path);
+  void close_file(const std::string& reason, const PacketView* next = nullptr);
+  void drop_file();
+  void end_in_index(const std::string& reason);
+  void give_up_left_file(const RecordProgress& left, const std::string& reason);
+  [[nodiscard]] RecordProgress progress(bool open) const;
+  [[nodiscard]] bool is_over(const PacketView& packet) const;
+
+  const CameraConfig& config_;
+  RecordState& state_;
+  AudioFeed& audio_;
+  Events events_;
+  RecordIndex index_;
+  std::optional<MotionGate> motion_;
+  DiskWork disk_;
+
+  std::optional<File> file_;                // the open one
+  std::optional<StreamParameters> stream_;  // of the newest packet
+  std::string newest_path_;
+  bool may_resume_ = false;      // a predecessor has left a file to be gone on in
+  std::uint64_t number_ = 0;     // of the newest packet taken
+  std::int64_t newest_utc_ = 0;  // when its picture was taken
+  std::uint64_t safe_ = 0;
+  std::uint64_t written_ = 0;   // of the newest packet that is in a file or its open fragment
+  std::uint64_t recorded_ = 0;  // packets in all files
+  bool paused_ = false;
+  Clock::time_point retry_at_{};
+  std::uint64_t missing_ = 0;  // packets since the pause
+  Clock::time_point next_retention_{};
+  Clock::time_point next_sync_{};
+  std::string told_problem_;  // of deleting
+  bool told_audio_ = false;
+  bool told_headers_ = false;
+};
+
+}  // namespace campipe

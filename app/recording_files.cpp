@@ -1,0 +1,227 @@
+// How a recording's files begin and end.
+#include <ctime>
+#include <utility>
+
+#include "app/recording.h"
+#include "core/log.h"
+#include "stages/sinks/stream_headers.h"
+
+namespace campipe {
+namespace {
+
+constexpr std::int64_t second = 1'000'000'000;
+
+}  // namespace
+
+std::int64_t arrival_utc_of(const PacketView& packet) {
+  return utc_now_ns() - (packet.times.arrival > 0 ? now_ns() - packet.times.arrival : 0);
+}
+
+std::int64_t capture_utc_of(const PacketView& packet) {
+  return packet.times.capture_utc > 0 ? packet.times.capture_utc : arrival_utc_of(packet);
+}
+
+// By way of the calendar, so that a day with 23 or 25 hours ends at midnight, too.
+std::int64_t next_segment_boundary(std::int64_t utc, std::chrono::nanoseconds length) {
+  const std::time_t seconds = utc / second;
+  std::tm local{};
+  ::localtime_r(&seconds, &local);
+  const std::int64_t shown = utc + std::int64_t{local.tm_gmtoff} * second;
+  const std::int64_t next_shown = (shown / length.count() + 1) * length.count();
+  const std::time_t next_seconds = next_shown / second;
+  std::tm next{};
+  ::gmtime_r(&next_seconds, &next);
+  next.tm_isdst = -1;
+  const std::int64_t boundary = std::int64_t{::mktime(&next)} * second + next_shown % second;
+  return boundary > utc ? boundary : utc + next_shown - shown;
+}
+
+// Also when the clock has been set back by so much that its boundary has become senseless.
+bool Recording::is_over(const PacketView& packet) const {
+  if (file_->boundary == 0) return false;
+  const std::int64_t now = arrival_utc_of(packet);
+  return now >= file_->boundary || now < file_->begun_utc - config_.record->segment_duration.count();
+}
+
+bool Recording::open_file(const PacketView& packet, const StreamParameters& stream, bool goes_on) {
+  if (may_resume_ && resume_file(packet, stream)) return true;
+  if (!packet.key || (paused_ && Clock::now() < retry_at_)) return false;
+  return begin_file(packet, stream, goes_on);
+}
+
+// The file that a predecessor left.
+bool Recording::resume_file(const PacketView& packet, const StreamParameters& stream) {
+  const auto left = load_record_progress(state_);
+  if (left->position.packets == 0 && !packet.key) return false;  // it waits for its first key frame
+  may_resume_ = false;
+  const StreamParameters complete = with_headers(stream, packet.data);
+  if (!is_stream_of_file(state_, stream) || lacks_headers(complete)) {
+    give_up_left_file(*left, "stream changed");
+    return false;
+  }
+  File file;
+  file.stream = stream;
+  const auto& audio = audio_.stream();
+  if (audio && is_audio_of_file(state_, *audio)) file.audio = audio;
+  try {
+    file.recorder = Recorder::resume(record_path(state_), complete, left->position, file.audio);
+  } catch (const Error& error) {
+    spdlog::warn("{}: {}; the recording goes on in a new file", config_.name, error.what());
+    give_up_left_file(*left, "interrupted");
+    return false;
+  }
+  file.begin = state_.begin;
+  file.begun_utc = state_.begun_utc;
+  if (config_.record->segment_duration.count() > 0) {
+    file.boundary = next_segment_boundary(file.begun_utc, config_.record->segment_duration);
+  }
+  file.announced = true;
+  file.committed = left->position;
+  file.committed_end = file.end = left->end;
+  file.committed_end_utc = file.end_utc = left->end_utc;
+  file_ = std::move(file);
+  newest_path_ = file_->recorder->path();
+  spdlog::info("{}: recording goes on in {}", config_.name, newest_path_);
+  return true;
+}
+
+void Recording::give_up_left_file(const RecordProgress& left, const std::string& reason) {
+  index_.end({left.end_utc, left.end - state_.begin, left.position.offset, left.position.packets, reason});
+  store_record_progress(state_, progress(false));
+}
+
+// False: it cannot begin with this packet.
+bool Recording::begin_file(const PacketView& first, const StreamParameters& stream, bool goes_on) {
+  const StreamParameters complete = with_headers(stream, first.data);
+  if (lacks_headers(complete)) {
+    if (!std::exchange(told_headers_, true)) {
+      spdlog::warn("{}: the recording waits for a key frame with the headers of {}", config_.name, stream.codec);
+    }
+    return false;
+  }
+  File file;
+  file.stream = stream;
+  file.begin = file.end = file.committed_end = first.times.pts;
+  file.begun_utc = arrival_utc_of(first);
+  file.start_utc = file.end_utc = file.committed_end_utc = capture_utc_of(first);
+  file.camera_clock = first.times.capture_utc > 0 && first.times.capture_clock == CaptureClock::camera;
+  if (!goes_on) file.audio_from = first.times.pts;
+  if (config_.record->segment_duration.count() > 0) {
+    file.boundary = next_segment_boundary(file.begun_utc, config_.record->segment_duration);
+  }
+  const std::string path =
+      expand_record_path(config_.record->path, camera_name(config_), config_.output, file.begun_utc / second);
+  file.audio = audio_track(path);
+  file_ = std::move(file);
+  try {
+    create_file(path, complete);
+  } catch (...) {
+    file_.reset();
+    throw;
+  }
+  store_record_file(state_, {file_->recorder->path(), stream, file_->audio, file_->begin, file_->begun_utc},
+                    progress(true));
+  newest_path_ = file_->recorder->path();
+  if (!paused_) announce_file();
+  return true;
+}
+
+// Without the audio, where the container refuses it after all.
+void Recording::create_file(const std::string& path, const StreamParameters& stream) {
+  File& file = *file_;
+  if (file.audio) {
+    const auto first = audio_.peek();
+    const AudioParameters audio = with_headers(*file.audio, first ? first->data : std::span<const std::uint8_t>());
+    try {
+      file.recorder = Recorder::create(path, stream, audio, file.start_utc);
+      return;
+    } catch (const RecordFileError&) {
+      throw;
+    } catch (const Error& error) {
+      spdlog::warn("{}: its audio is left out: {}", config_.name, error.what());
+      file.audio.reset();
+    }
+  }
+  file.recorder = Recorder::create(path, stream, std::nullopt, file.start_utc);
+}
+
+// Of a file that begins now.
+std::optional<AudioParameters> Recording::audio_track(const std::string& path) {
+  const auto audio = audio_.stream();
+  if (!audio) return std::nullopt;
+  if (!can_record_audio(path, *audio)) {
+    if (!std::exchange(told_audio_, true)) {
+      spdlog::warn(
+          "{}: its audio is left out: {} does not fit into this kind of file (Matroska, .mkv, takes nearly all)",
+          config_.name, audio->codec);
+    }
+    return std::nullopt;
+  }
+  const auto first = audio_.peek();
+  if (lacks_headers(with_headers(*audio, first ? first->data : std::span<const std::uint8_t>()))) return std::nullopt;
+  return audio;
+}
+
+// While paused, a file counts only when something has come into it: or a full disk, which still takes empty files,
+// would be told of again and again.
+void Recording::announce_file() {
+  if (std::exchange(file_->announced, true)) return;
+  index_.begin(file_->recorder->path(), file_->start_utc, file_->camera_clock);
+  events_.on_file(file_->recorder->path());
+}
+
+void Recording::close_file(const std::string& reason, const PacketView* next) {
+  if (!file_) return;
+  flush(next);
+  if (file_->committed.packets == 0) return drop_file();
+  disk_.sync(file_->recorder->sync());
+  end_in_index(reason);
+  file_.reset();
+  store_record_progress(state_, progress(false));
+  next_retention_ = {};
+}
+
+void Recording::end_in_index(const std::string& reason) {
+  const File& file = *file_;
+  index_.end(
+      {file.committed_end_utc, file.committed_end - file.begin, file.committed.offset, file.committed.packets, reason});
+}
+
+// As it was committed; what came in later is lost.
+void Recording::drop_file() {
+  if (!file_) return;
+  if (file_->committed.packets > 0) {
+    end_in_index("error");
+  } else {
+    try {
+      file_->recorder->discard();
+    } catch (const RecordFileError& error) {  // the same disk; an empty file stays
+      spdlog::debug("{}: {}", config_.name, error.what());
+    }
+    if (file_->announced) index_.deleted(file_->recorder->path(), "empty");
+    newest_path_.clear();
+  }
+  file_.reset();
+  store_record_progress(state_, progress(false));
+}
+
+RecordProgress Recording::progress(bool open) const {
+  RecordProgress progress;
+  if (file_) {
+    progress.position = file_->committed;
+    progress.end = file_->committed_end;
+    progress.end_utc = file_->committed_end_utc;
+  }
+  progress.number = safe_;
+  progress.recorded = recorded_;
+  progress.audio_epoch = audio_.position().epoch;
+  progress.audio_number = audio_.position().number;
+  if (motion_ && motion_->moving()) {
+    progress.last_motion = motion_->last_motion();
+    progress.score = motion_->highest();
+  }
+  progress.open = open;
+  return progress;
+}
+
+}  // namespace campipe

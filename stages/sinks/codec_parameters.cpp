@@ -1,0 +1,53 @@
+#include "stages/sinks/codec_parameters.h"
+
+#include <algorithm>
+#include <new>
+
+namespace campipe {
+namespace {
+
+void set_extradata(AVCodecParameters& out, const std::vector<std::uint8_t>& extradata) {
+  out.extradata = static_cast<std::uint8_t*>(av_mallocz(extradata.size() + AV_INPUT_BUFFER_PADDING_SIZE));
+  if (out.extradata == nullptr) throw std::bad_alloc();
+  std::ranges::copy(extradata, out.extradata);
+  out.extradata_size = static_cast<int>(extradata.size());
+}
+
+AVCodecID id_of(const std::string& name) {
+  const AVCodecDescriptor* codec = avcodec_descriptor_get_by_name(name.c_str());
+  if (codec == nullptr) throw Error("FFmpeg here does not know the codec '" + name + "'");
+  return codec->id;
+}
+
+}  // namespace
+
+void set_codec_parameters(AVCodecParameters& out, const StreamParameters& stream) {
+  const FrameFormat& format = stream.format;
+  out.codec_type = AVMEDIA_TYPE_VIDEO;
+  out.codec_id = id_of(stream.codec);
+  out.format = format.pixels == PixelFormat::nv12 ? AV_PIX_FMT_NV12 : AV_PIX_FMT_YUV420P;
+  out.width = format.width;
+  out.height = format.height;
+  out.color_range = static_cast<AVColorRange>(format.color_range);
+  out.color_space = static_cast<AVColorSpace>(format.color_space);
+  out.color_primaries = static_cast<AVColorPrimaries>(format.color_primaries);
+  out.color_trc = static_cast<AVColorTransferCharacteristic>(format.color_transfer);
+  out.chroma_location = static_cast<AVChromaLocation>(format.chroma_location);
+  if (format.sample_aspect_num > 0 && format.sample_aspect_den > 0) {
+    out.sample_aspect_ratio = {format.sample_aspect_num, format.sample_aspect_den};
+  }
+  set_extradata(out, stream.extradata);
+}
+
+void set_codec_parameters(AVCodecParameters& out, const AudioParameters& audio) {
+  out.codec_type = AVMEDIA_TYPE_AUDIO;
+  out.codec_id = id_of(audio.codec);
+  out.sample_rate = audio.sample_rate;
+  av_channel_layout_default(&out.ch_layout, audio.channels);
+  out.frame_size = audio.frame_size;
+  out.bits_per_coded_sample = audio.bits_per_coded_sample;
+  out.block_align = audio.block_align;
+  set_extradata(out, audio.extradata);
+}
+
+}  // namespace campipe

@@ -1,0 +1,201 @@
+#include "stages/sinks/push_connection.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <new>
+#include <string_view>
+#include <utility>
+
+#include "core/log.h"
+#include "core/name_lookup.h"
+#include "stages/sinks/codec_parameters.h"
+
+namespace campipe {
+namespace {
+
+constexpr int max_line = 4096;  // bytes of what libav says that are kept
+using Remedy = PushError::Remedy;
+
+// Options of libavformat, freed whatever happens.
+class Options {
+ public:
+  Options() = default;
+  Options(const Options&) = delete;
+  Options& operator=(const Options&) = delete;
+  ~Options() { av_dict_free(&options_); }
+  void set(const char* name, const char* value) { av_dict_set(&options_, name, value, 0); }
+  AVDictionary** get() { return &options_; }
+
+ private:
+  AVDictionary* options_ = nullptr;
+};
+
+bool writes_itself(const AVFormatContext& context) { return (context.oformat->flags & AVFMT_NOFILE) != 0; }
+
+bool is_avcc(const AVCodecParameters& codec) { return codec.extradata_size > 0 && codec.extradata[0] == 1; }
+
+bool wants_credentials(int code) { return code == AVERROR_HTTP_UNAUTHORIZED || code == AVERROR_HTTP_FORBIDDEN; }
+
+// Codes with which libavformat says no more than that something went wrong.
+bool is_vague(int code) {
+  constexpr std::array vague{AVERROR(EIO),    AVERROR(EPERM),      AVERROR(EINVAL),
+                             AVERROR_UNKNOWN, AVERROR_INVALIDDATA, AVERROR_EXTERNAL};
+  return std::ranges::find(vague, code) != vague.end();
+}
+
+std::string seconds_text(std::chrono::nanoseconds time) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count() / 1000) + " s";
+}
+
+}  // namespace
+
+PushWatch::PushWatch(const PushTarget& target, std::function<bool()> stop) : target_(target), stop_(std::move(stop)) {
+  install_libav_log();
+  listen_to_libav(this);
+}
+
+PushWatch::~PushWatch() { listen_to_libav(nullptr); }
+
+void PushWatch::allow(std::chrono::nanoseconds time) {
+  deadline_ = Clock::now() + time;
+  timed_out_ = false;
+  error_.clear();
+}
+
+bool PushWatch::ask() {
+  if (stop_()) return true;
+  timed_out_ = timed_out_ || Clock::now() >= deadline_;
+  return timed_out_;
+}
+
+void PushWatch::hear(int level, const std::string& piece) {
+  if (line_.size() + piece.size() < max_line) line_ += piece;
+  if (!piece.ends_with('\n')) return;
+  line_.resize(line_.find_last_not_of("\r\n ") + 1);
+  const std::string line = scrubbed(std::exchange(line_, {}), target_);
+  spdlog::debug("libav: {}", line);
+  if (level <= AV_LOG_ERROR) error_ = line;
+}
+
+std::string PushWatch::heard() const { return error_; }
+
+void PushConnection::Closer::operator()(AVFormatContext* context) const {
+  if (!writes_itself(*context)) avio_closep(&context->pb);
+  avformat_free_context(context);
+}
+
+PushConnection::PushConnection(const PushTarget& target, const StreamParameters& stream,
+                               std::chrono::nanoseconds patience, std::function<bool()> stop)
+    : target_(target), patience_(patience), watch_(target, std::move(stop)) {
+  if (!can_carry(target, stream.codec)) {
+    throw PushError(AVERROR_PATCHWELCOME, Remedy::none,
+                    target.scheme + " cannot carry " + stream.codec + " (set encode.codec to h264, or push to rtsp)");
+  }
+  watch_.allow(patience_);
+  open();
+  add_track(stream);
+  begin_headers();
+  greet();
+}
+
+PushConnection::~PushConnection() {
+  watch_.allow(failed_ ? std::chrono::nanoseconds(0) : patience_);
+  // It also closes what the muxer has opened, so it must be called whatever has happened. Whether the other side has
+  // heard the farewell changes nothing.
+  av_write_trailer(context_.get());
+}
+
+void PushConnection::open() {
+  if (!can_resolve(target_.host, [this] { return watch_.ask(); })) {
+    throw PushError(AVERROR(ENOENT), Remedy::wait,
+                    "the name '" + target_.host + "' is not known (is it right, and does the network work?)");
+  }
+  AVFormatContext* context = nullptr;
+  check(avformat_alloc_output_context2(&context, target_.format, nullptr, target_.url.c_str()));
+  context_.reset(context);
+  context_->interrupt_callback = watch_.callback();
+  context_->flush_packets = 1;
+  if (writes_itself(*context_)) return;
+  Options options;
+  if (target_.scheme == "udp") options.set("pkt_size", "1316");  // whole packets of MPEG-TS in each datagram
+  check(avio_open2(&context_->pb, target_.url.c_str(), AVIO_FLAG_WRITE, &context_->interrupt_callback, options.get()));
+}
+
+void PushConnection::add_track(const StreamParameters& stream) {
+  AVStream* track = avformat_new_stream(context_.get(), nullptr);
+  if (track == nullptr) throw std::bad_alloc();
+  set_codec_parameters(*track->codecpar, stream);
+  track->sample_aspect_ratio = track->codecpar->sample_aspect_ratio;
+  track->time_base = {1, 90'000};
+  if (stream.frame_rate > 0) track->avg_frame_rate = av_d2q(stream.frame_rate, 100'000);
+}
+
+// Encoders keep the headers out of the stream, as files want it; who tunes in later needs them at every key frame.
+// FLV has a place of its own for them, and headers of the kind that MP4 has are put in by the muxers themselves.
+void PushConnection::begin_headers() {
+  const AVCodecParameters& codec = *context_->streams[0]->codecpar;
+  if (codec.extradata_size == 0 || is_avcc(codec) || std::string_view(target_.format->name) == "flv") return;
+  if (codec.codec_id != AV_CODEC_ID_H264 && codec.codec_id != AV_CODEC_ID_HEVC) return;
+  AVBSFContext* filter = nullptr;
+  check(av_bsf_alloc(av_bsf_get_by_name("dump_extra"), &filter));
+  headers_.reset(filter);
+  check(avcodec_parameters_copy(headers_->par_in, &codec));
+  check(av_bsf_init(headers_.get()));
+}
+
+void PushConnection::greet() {
+  Options options;
+  greeted_ = Clock::now();
+  options.set("rtsp_transport", "tcp");
+  options.set("flvflags", "no_duration_filesize");  // there is no going back to write them
+  check(avformat_write_header(context_.get(), options.get()));
+}
+
+void PushConnection::send(PushPacket packet) {
+  AVPacket& data = *packet.data;
+  set_times(data, packet);
+  if (headers_) {
+    check(av_bsf_send_packet(headers_.get(), &data));
+    check(av_bsf_receive_packet(headers_.get(), &data));
+  }
+  watch_.allow(patience_);
+  check(av_write_frame(context_.get(), &data));
+  if (watch_.timed_out()) check(AVERROR(ETIMEDOUT));  // over RTSP, libavformat does not tell that a write failed
+  // RTP takes JPEG with the standard's tables only; libavformat says so and leaves the picture out, without an error.
+  const bool left_out = context_->streams[0]->codecpar->codec_id == AV_CODEC_ID_MJPEG && !watch_.heard().empty();
+  if (left_out) throw PushError(AVERROR_PATCHWELCOME, Remedy::none, watch_.heard());
+}
+
+// By RTSP's sender reports, zero is the time of the greeting; a receiver that believes them must not think that the
+// first pictures are older than the stream.
+void PushConnection::begin_time(const PushPacket& first) {
+  const bool is_rtsp = std::string_view(target_.format->name) == "rtsp";
+  start_ = first.dts - (is_rtsp ? std::chrono::nanoseconds(Clock::now() - greeted_).count() : 0);
+}
+
+void PushConnection::set_times(AVPacket& data, const PushPacket& packet) {
+  if (!start_) begin_time(packet);
+  const AVRational time_base = context_->streams[0]->time_base;
+  const auto ticks = [time_base](std::int64_t ns) { return av_rescale_q(ns, nanoseconds, time_base); };
+  data.dts = std::max(ticks(packet.dts - *start_), last_dts_ + 1);
+  data.pts = std::max(ticks(packet.pts - *start_), data.dts);
+  data.duration = std::max<std::int64_t>(ticks(packet.duration), 0);
+  data.flags = packet.key ? AV_PKT_FLAG_KEY : 0;
+  last_dts_ = data.dts;
+}
+
+void PushConnection::check(int code) {
+  if (code >= 0) return;
+  failed_ = true;
+  if (watch_.timed_out()) code = AVERROR(ETIMEDOUT);
+  throw PushError(code, wants_credentials(code) ? Remedy::credentials : Remedy::wait, reason(code));
+}
+
+std::string PushConnection::reason(int code) const {
+  if (watch_.timed_out()) return "it took nothing for " + seconds_text(patience_);
+  const std::string heard = watch_.heard();
+  return is_vague(code) && !heard.empty() ? heard : av_error_text(code);
+}
+
+}  // namespace campipe

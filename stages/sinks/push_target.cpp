@@ -1,0 +1,125 @@
+#include "stages/sinks/push_target.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+
+#include "core/passwords.h"
+
+namespace campipe {
+namespace {
+
+constexpr std::string_view mark = "://";
+constexpr std::string_view hidden = "***";
+
+struct Scheme {
+  std::string_view name;
+  const char* format;
+  bool needs_port;
+  std::string_view example;
+};
+constexpr std::array<Scheme, 6> schemes{{
+    {"rtsp", "rtsp", false, "rtsp://user:password@10.0.0.9:8554/dock"},
+    {"rtsps", "rtsp", false, "rtsps://user:password@10.0.0.9:8322/dock"},
+    {"srt", "mpegts", true, "srt://10.0.0.9:9000"},
+    {"udp", "mpegts", true, "udp://239.0.0.1:5000"},
+    {"rtmp", "flv", false, "rtmp://10.0.0.9/live/dock"},
+    {"rtmps", "flv", false, "rtmps://example.org/live/key"},
+}};
+
+const Scheme& find_scheme(std::string_view name) {
+  const auto* found = std::ranges::find(schemes, name, &Scheme::name);
+  if (found == schemes.end()) {
+    throw Error("there is no push target '" + std::string(name) + "://', only rtsp, rtsps, srt, udp, rtmp and rtmps");
+  }
+  return *found;
+}
+
+bool is_rtmp(std::string_view scheme) { return scheme.starts_with("rtmp"); }
+
+void replace_all(std::string& text, std::string_view what, std::string_view with) {
+  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
+    text.replace(at, what.size(), with);
+  }
+}
+
+// "key?more" of the path "/app/key?more".
+std::string stream_key_of(std::string_view path) {
+  const auto slash = path.substr(0, path.find('?')).rfind('/');
+  return slash == 0 || slash == std::string_view::npos ? std::string() : std::string(path.substr(slash + 1));
+}
+
+// A stream's id tells a server who publishes, and often with which password.
+void hide_stream_id(std::string& name) {
+  constexpr std::string_view field = "streamid=";
+  const auto at = name.find(field);
+  if (at == std::string::npos) return;
+  const auto begin = at + field.size();
+  name.replace(begin, std::min(name.find('&', begin), name.size()) - begin, hidden);
+}
+
+// "host" of "user:password@host:554", without the brackets of an IPv6 address.
+std::string host_of(std::string_view authority) {
+  if (const auto at = authority.rfind('@'); at != std::string_view::npos) authority.remove_prefix(at + 1);
+  if (authority.starts_with('[')) return std::string(authority.substr(1, authority.find(']') - 1));
+  return std::string(authority.substr(0, authority.rfind(':')));
+}
+
+bool has_port(std::string_view authority) {
+  const auto colon = authority.rfind(':');
+  const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
+  return colon != std::string_view::npos && colon + 1 < authority.size() &&
+         std::ranges::all_of(authority.substr(colon + 1), is_digit);
+}
+
+}  // namespace
+
+PushTarget read_push_target(const std::string& url) {
+  const auto at = std::min(url.find(mark), url.size());
+  PushTarget target;
+  target.url = url;
+  for (const unsigned char c : url.substr(0, at)) target.scheme += static_cast<char>(std::tolower(c));
+  const Scheme& scheme = find_scheme(target.scheme);
+  const std::string rest = url.substr(std::min(at + mark.size(), url.size()));
+  const std::string authority = rest.substr(0, rest.find_first_of("/?#"));
+  target.host = host_of(authority);
+  if (is_rtmp(target.scheme)) target.stream_key = stream_key_of(std::string_view(rest).substr(authority.size()));
+  target.name = url.substr(0, url.size() - target.stream_key.size());
+  if (!target.stream_key.empty()) target.name += hidden;
+  target.name = without_passwords(target.name);
+  hide_stream_id(target.name);
+  const bool listens = target.scheme == "srt" && rest.find("mode=listener") != std::string::npos;
+  if ((target.host.empty() && !listens) || (scheme.needs_port && !has_port(authority))) {
+    throw Error("'" + target.name + "' has no " + (target.host.empty() && !listens ? "host" : "port") +
+                ", expected something like " + std::string(scheme.example));
+  }
+  target.format = av_guess_format(scheme.format, nullptr, nullptr);
+  if (target.format == nullptr) {
+    throw Error("this FFmpeg was built without '" + std::string(scheme.format) + "', which " + target.scheme +
+                ":// needs");
+  }
+  return target;
+}
+
+bool can_carry(const PushTarget& target, const std::string& codec_name) {
+  const AVCodecDescriptor* descriptor = avcodec_descriptor_get_by_name(codec_name.c_str());
+  if (descriptor == nullptr) return false;
+  const AVCodecID codec = descriptor->id;
+  const int answer = avformat_query_codec(target.format, codec, FF_COMPLIANCE_NORMAL);
+  if (answer >= 0) return answer != 0;
+  // These muxers do not tell: MPEG-TS takes everything, and what it has no number for nobody can decode.
+  constexpr std::array mpegts{AV_CODEC_ID_H264, AV_CODEC_ID_HEVC, AV_CODEC_ID_MPEG1VIDEO, AV_CODEC_ID_MPEG4};
+  constexpr std::array rtp{AV_CODEC_ID_H264,       AV_CODEC_ID_HEVC,  AV_CODEC_ID_MJPEG, AV_CODEC_ID_MPEG1VIDEO,
+                           AV_CODEC_ID_MPEG2VIDEO, AV_CODEC_ID_MPEG4, AV_CODEC_ID_VP8,   AV_CODEC_ID_VP9};
+  const bool is_rtsp = std::string_view(target.format->name) == "rtsp";
+  return is_rtsp ? std::ranges::count(rtp, codec) != 0 : std::ranges::count(mpegts, codec) != 0;
+}
+
+std::string scrubbed(std::string text, const PushTarget& target) {
+  replace_all(text, target.url, target.name);
+  if (!target.stream_key.empty()) replace_all(text, target.stream_key, hidden);
+  return without_passwords(text);
+}
+
+}  // namespace campipe

@@ -1,0 +1,202 @@
+#include "stages/sinks/pusher.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "core/clock.h"
+#include "core/retry_wait.h"
+#include "stages/sinks/push_connection.h"
+#include "stages/sinks/push_queue.h"
+#include "stages/sinks/push_target.h"
+
+namespace campipe {
+namespace {
+
+constexpr std::size_t max_bytes = 16 << 20;
+constexpr auto max_time = std::chrono::seconds(4);
+
+PushPacket copy(const PacketView& packet) {
+  PushPacket copied{make_av_packet(), packet.dts, packet.times.pts, packet.times.duration, packet.key, nullptr};
+  if (av_new_packet(copied.data.get(), static_cast<int>(packet.data.size())) < 0) throw std::bad_alloc();
+  std::copy(packet.data.begin(), packet.data.end(), copied.data->data);
+  return copied;
+}
+
+}  // namespace
+
+class Pusher::Sender {
+ public:
+  Sender(const std::string& url, StateHandler on_state, const PushPatience& patience)
+      : target_(read_push_target(url)), on_state_(std::move(on_state)), patience_(patience) {
+    thread_ = std::jthread([this] { run(); });
+  }
+
+  const std::string& name() const { return target_.name; }
+
+  void offer(const PacketView& packet, const StreamParameters& stream) {
+    if (!stream_ || *stream_ != stream) stream_ = std::make_shared<const StreamParameters>(stream);
+    PushPacket copied = copy(packet);
+    copied.stream = stream_;
+    const std::lock_guard lock(mutex_);
+    dropped_ += queue_.add(std::move(copied));
+    changed_.notify_one();
+  }
+
+  void lose() {
+    const std::lock_guard lock(mutex_);
+    queue_.lose();
+    ++dropped_;
+  }
+
+  void finish() {
+    const std::lock_guard lock(mutex_);
+    if (!finishing_) leave_at_ = to_ns(Clock::now() + patience_.farewell);
+    finishing_ = true;
+    changed_.notify_one();
+  }
+
+  void wait_for_end() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+  PushCounts counts() const { return {sent_, dropped_, connects_}; }
+
+ private:
+  using Stream = std::shared_ptr<const StreamParameters>;
+
+  void run() {
+    RetryWait waits(patience_.first_wait, patience_.longest_wait);
+    Stream unfit;  // a stream that the target will never take
+    while (const Stream stream = next_stream(unfit)) {
+      const auto begin = Clock::now();
+      try {
+        serve(stream);
+      } catch (const PushError& error) {
+        if (finishing_) break;
+        tell(PushState::failed, error.code, error.what());
+        if (error.remedy == PushError::Remedy::none) unfit = stream;
+        if (unfit == stream) continue;
+        if (Clock::now() - begin > patience_.call) waits.reset();
+        wait(waits.next(error.remedy == PushError::Remedy::credentials));
+      } catch (const std::exception& error) {  // no memory
+        tell(PushState::failed, AVERROR(ENOMEM), error.what());
+        wait(waits.next(true));
+      }
+    }
+    const std::lock_guard lock(mutex_);
+    dropped_ += queue_.clear();
+  }
+
+  // Waits for a key frame; nothing: it is over.
+  Stream next_stream(const Stream& unfit) {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      dropped_ += queue_.drop_to_key();
+      if (finishing_) return nullptr;
+      if (queue_.empty()) {
+        changed_.wait(lock);
+      } else if (unfit && queue_.front().stream == unfit) {
+        queue_.take();
+        ++dropped_;
+      } else {
+        return queue_.front().stream;
+      }
+    }
+  }
+
+  // Returns when the stream is another, or it is over.
+  void serve(const Stream& stream) {
+    connected_ = false;
+    PushConnection connection(target_, *stream, patience_.call, [this] { return must_leave(); });
+    connected_ = true;
+    ++connects_;
+    tell(PushState::connected, 0, "");
+    while (auto packet = next_packet(stream)) {
+      try {
+        connection.send(std::move(*packet));
+      } catch (...) {
+        ++dropped_;
+        throw;
+      }
+      ++sent_;
+    }
+  }
+
+  std::optional<PushPacket> next_packet(const Stream& stream) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !queue_.empty() || finishing_; });
+    if (queue_.empty() || queue_.front().stream != stream || must_leave()) return std::nullopt;
+    return queue_.take();
+  }
+
+  void wait(std::chrono::nanoseconds time) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, time, [this] { return finishing_.load(); });
+  }
+
+  // A connection that stands may say good-bye; one that does not is not worth waiting for.
+  bool must_leave() const { return finishing_ && (!connected_ || now_ns() >= leave_at_); }
+
+  void tell(PushState state, int code, const std::string& reason) {
+    if (told_ == code) return;
+    told_ = code;
+    on_state_(state, reason);
+  }
+
+  PushTarget target_;
+  StateHandler on_state_;
+  PushPatience patience_;
+  Stream stream_;            // of the last packet offered
+  std::optional<int> told_;  // the code of what was told last; 0: connected
+  std::atomic<bool> connected_{false};
+  std::atomic<std::int64_t> leave_at_{0};
+  std::atomic<std::uint64_t> sent_{0};
+  std::atomic<std::uint64_t> dropped_{0};
+  std::atomic<std::uint64_t> connects_{0};
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  PushQueue queue_{max_bytes, max_time};
+  std::atomic<bool> finishing_{false};
+  std::jthread thread_;
+};
+
+Pusher::Pusher(const std::string& url, StateHandler on_state, const PushPatience& patience)
+    : sender_(std::make_unique<Sender>(url, std::move(on_state), patience)) {}
+
+Pusher::~Pusher() { finish(); }
+
+const std::string& Pusher::name() const { return sender_->name(); }
+
+void Pusher::offer(const PacketView& packet, const StreamParameters& stream) noexcept {
+  try {
+    sender_->offer(packet, stream);
+  } catch (const std::bad_alloc&) {
+    sender_->lose();
+  }
+}
+
+void Pusher::finish() { sender_->finish(); }
+
+void Pusher::wait() { sender_->wait_for_end(); }
+
+PushCounts Pusher::counts() const { return sender_->counts(); }
+
+const char* name_of(PushState state) { return state == PushState::connected ? "connected" : "failed"; }
+
+std::string push_name(const std::string& url) { return read_push_target(url).name; }
+
+std::optional<std::string> check_push(const std::string& url) {
+  try {
+    read_push_target(url);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return std::nullopt;
+}
+
+}  // namespace campipe

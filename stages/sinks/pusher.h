@@ -1,0 +1,71 @@
+// Sends one camera's packets to one push target (RTSP, SRT, RTMP, UDP), on a thread of its own. A target that is dead,
+// slow or gone costs its own viewers pictures, and nobody else anything.
+//
+// It connects when there is something to send, and again for ever after a failure, with waits that grow. What it cannot
+// send within some seconds is dropped in whole groups of pictures, and counted: every packet that was offered
+// is sent, dropped, or still waiting.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/packet.h"
+
+namespace campipe {
+
+enum class PushState : std::uint8_t { connected, failed };
+const char* name_of(PushState state);
+
+struct PushCounts {
+  std::uint64_t sent = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t connects = 0;
+};
+
+struct PushPatience {
+  std::chrono::nanoseconds call = std::chrono::seconds(10);  // for connecting, and for each packet
+  std::chrono::nanoseconds first_wait = std::chrono::seconds(1);
+  std::chrono::nanoseconds longest_wait = std::chrono::seconds(30);
+  std::chrono::nanoseconds farewell = std::chrono::milliseconds(500);  // for what waits when the stream ends
+};
+
+class Pusher {
+ public:
+  // On the pusher's thread, for each change: connected, or why not (or not any more). No secrets are in the reason.
+  using StateHandler = std::function<void(PushState state, const std::string& reason)>;
+
+  // Throws Error where check_push() complains. Connects later.
+  Pusher(const std::string& url, StateHandler on_state, const PushPatience& patience = {});
+  // finish(), and waits for it: at most a second.
+  ~Pusher();
+  Pusher(const Pusher&) = delete;
+  Pusher& operator=(const Pusher&) = delete;
+
+  // The URL for people: without user, password, stream key and stream id.
+  [[nodiscard]] const std::string& name() const;
+  // Takes a copy; never waits for the target. One thread calls it. A packet of another stream than the last one's makes
+  // it connect anew.
+  void offer(const PacketView& packet, const StreamParameters& stream) noexcept;
+  // Nothing more will be offered. Returns at once; what waits is sent if it can be soon. Any thread.
+  void finish();
+  // After finish(): until what can be sent is sent.
+  void wait();
+  // Any thread.
+  [[nodiscard]] PushCounts counts() const;
+
+ private:
+  class Sender;
+  std::unique_ptr<Sender> sender_;
+};
+
+// What Pusher::name() would be. Throws Error where check_push() complains.
+std::string push_name(const std::string& url);
+
+// What is wrong with a target as it is written, before anything is opened, or nothing.
+std::optional<std::string> check_push(const std::string& url);
+
+}  // namespace campipe
