@@ -102,8 +102,10 @@ class Books : public testing::Test {
     spec.base = 10;  // of an earlier master
     frames_ = std::make_unique<FrameRingWriter>(FrameRingMemory::create(spec));
     packets_ = std::make_unique<PacketRingWriter>(PacketRingMemory::create(4096, 2, 4));
-    camera_.frames.emplace(CameraState::FrameRing{1, 25, FrameRingObserver(open(frames_->memory())), std::nullopt});
-    camera_.newest_packets = PacketRingObserver(PacketRingMemory::open(UniqueFd(::dup(packets_->memory().fd()))));
+    cameras_.reserve(2);
+    CameraState& camera = cameras_[0];
+    camera.frames.emplace(CameraState::FrameRing{1, 25, FrameRingObserver(open(frames_->memory())), std::nullopt});
+    camera.newest_packets = PacketRingObserver(PacketRingMemory::open(UniqueFd(::dup(packets_->memory().fd()))));
     reader_ = std::make_unique<FrameRingReader>(open(frames_->memory()), 0);
     reader_->attach(false, 1);
   }
@@ -124,9 +126,24 @@ class Books : public testing::Test {
     ASSERT_TRUE(packets_->push({.data = data, .times = {}}, Clock::now(), [] { return true; }));
   }
 
-  RigPage page_ = RigPage::create(1);
+  [[nodiscard]] CameraCounts counts_of(unsigned camera = 0) const { return count(cameras_, cameras_[camera], page_); }
+  [[nodiscard]] std::uint64_t settled(unsigned camera = 0) const {
+    return settle(cameras_, cameras_[camera], page_, DropCause::worker_lost);
+  }
+  [[nodiscard]] bool balanced(unsigned camera) const {
+    const CameraCounts counts = counts_of(camera);
+    return counts.decoded == counts.encoded + counts.dropped_total;
+  }
+  CameraState& follow() {
+    CameraState& output = cameras_.emplace_back();
+    output.index = 1;
+    output.follows = 0;
+    return output;
+  }
+
+  RigPage page_ = RigPage::create(2);
   CameraBlock& block_ = page_.camera(0);
-  CameraState camera_;
+  std::vector<CameraState> cameras_ = std::vector<CameraState>(1);
   std::unique_ptr<FrameRingWriter> frames_;
   std::unique_ptr<PacketRingWriter> packets_;
   std::unique_ptr<FrameRingReader> reader_;
@@ -138,7 +155,7 @@ TEST_F(Books, CountWhatIsInRingsOfAllEpochsAndWhatIsInNone) {
   counter(block_.unpublished, DropCause::worker_lost) = 5;
   counter(block_.dropped, DropCause::queue_full) = 6;
   counter(block_.dropped, DropCause::worker_lost) = 1;
-  const CameraCounts counts = count(camera_, block_);
+  const CameraCounts counts = counts_of();
   EXPECT_EQ(counts.decoded, 10U + 3 + 5);
   EXPECT_EQ(counts.encoded, 4U + 2);
   EXPECT_EQ(counts.dropped_total, 12U);
@@ -149,18 +166,53 @@ TEST_F(Books, SettleEntersTheRestOnce) {
   for (int i = 0; i < 3; ++i) publish();
   encode();
   counter(block_.dropped, DropCause::queue_full) = 2;
-  EXPECT_EQ(settle(camera_, block_, DropCause::worker_lost), 13U - 5 - 2);
-  EXPECT_EQ(settle(camera_, block_, DropCause::worker_lost), 0U);
-  const CameraCounts counts = count(camera_, block_);
+  EXPECT_EQ(settled(), 13U - 5 - 2);
+  EXPECT_EQ(settled(), 0U);
+  const CameraCounts counts = counts_of();
   EXPECT_EQ(counts.decoded, counts.encoded + counts.dropped_total);
   EXPECT_EQ(counts.dropped.at("worker_lost"), 6U);
 }
 
+// The master counts for all outputs in the camera's block, each output's worker in its own.
+TEST_F(Books, OfAnotherOutputShareWhatTheMasterCounts) {
+  follow();
+  for (int i = 0; i < 10; ++i) publish();
+  counter(block_.unpublished, DropCause::corrupt) = 2;
+  counter(block_.dropped, DropCause::queue_full) = 3;
+  counter(block_.dropped, DropCause::filter_failed) = 4;
+  counter(page_.camera(1).dropped, DropCause::rate) = 5;
+  EXPECT_EQ(counts_of(1).decoded, 10U + 10 + 2);
+  EXPECT_EQ(counts_of(1).dropped,
+            (std::map<std::string, std::uint64_t>{{"corrupt", 2}, {"queue_full", 3}, {"rate", 5}}));
+  EXPECT_EQ(settled(1), 20U - 3 - 5);
+  EXPECT_EQ(counts_of(1).dropped.at("worker_lost"), 12U);
+  EXPECT_TRUE(balanced(1));
+  EXPECT_EQ(settled(0), 20U - 4 - 3 - 4);
+  EXPECT_TRUE(balanced(0));
+}
+
+TEST_F(Books, OfWhatIsPassedOnAreItsPackets) {
+  cameras_[0].config.encode.codec = "copy";
+  follow();
+  for (int i = 0; i < 10; ++i) publish();
+  encode();
+  counter(block_.unpublished, DropCause::publisher_slow) = 6;  // of the copy
+  counter(block_.unpublished, DropCause::corrupt) = 1;         // of what is decoded for the other
+  counter(block_.dropped, DropCause::queue_full) = 2;          // likewise
+  EXPECT_EQ(counts_of(0).encoded, 4U + 1);
+  EXPECT_EQ(counts_of(0).decoded, 5U + 6);
+  EXPECT_EQ(counts_of(0).dropped, (std::map<std::string, std::uint64_t>{{"publisher_slow", 6}}));
+  EXPECT_EQ(settled(0), 0U);
+  EXPECT_EQ(settled(1), 20U - 2);
+  EXPECT_EQ(counts_of(1).decoded, 21U);
+  EXPECT_TRUE(balanced(1));
+}
+
 TEST(CameraBooks, OfACameraThatNeverBeganAreEmpty) {
   const RigPage page = RigPage::create(1);
-  const CameraState camera;
-  EXPECT_EQ(settle(camera, page.camera(0), DropCause::worker_lost), 0U);
-  const CameraCounts counts = count(camera, page.camera(0));
+  const std::vector<CameraState> cameras(1);
+  EXPECT_EQ(settle(cameras, cameras[0], page, DropCause::worker_lost), 0U);
+  const CameraCounts counts = count(cameras, cameras[0], page);
   EXPECT_EQ(counts.decoded + counts.encoded + counts.dropped_total + counts.recorded, 0U);
 }
 

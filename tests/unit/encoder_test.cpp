@@ -410,7 +410,7 @@ TEST(Encoder, TakesPicturesOfOneKindOfMemoryOnly) {
 }
 
 TEST(CheckEncoder, SaysWhatIsWrong) {
-  EXPECT_THAT(refusal({.codec = "hevc"}), AllOf(StartsWith("encode.codec: "), HasSubstr("hevc")));
+  EXPECT_THAT(refusal({.codec = "vp9"}), AllOf(StartsWith("encode.codec: "), HasSubstr("vp9"), HasSubstr("mjpeg")));
   EXPECT_THAT(refusal({.encoder = "libx265x"}),
               AllOf(StartsWith("encode.encoder: "), HasSubstr("libx265x"), HasSubstr("libx264")));
   EXPECT_THAT(refusal({.encoder = "aac"}), StartsWith("encode.encoder: 'aac' is not an encoder of h264"));

@@ -109,6 +109,21 @@ TEST(Plan, PinsNobodyWhereThereAreTooFewCoresOrOneWorker) {
   EXPECT_THAT(plan(rig_of(3, 1), cpu_machine({0, 1, 2, 3})).workers[0].cpus, IsEmpty());
 }
 
+TEST(Plan, SharesTheCoresAmongAllThatIsEncoded) {
+  RigConfig rig = rig_of(3, 1);
+  rig.cameras[0].outputs.resize(3);
+  rig.cameras[0].outputs[1].encode.codec = "copy";
+  rig.cameras[1].encode.codec = "copy";
+  EXPECT_EQ(encoded_outputs(rig.cameras[0]), 3U);
+  EXPECT_EQ(encoded_outputs(rig.cameras[1]), 0U);
+  const RigPlan placed = plan(rig, cpu_machine(cpus(0, 6)));
+  EXPECT_DOUBLE_EQ(placed.cameras[0].encode_cores, 6.0 / 4);
+  EXPECT_DOUBLE_EQ(placed.cameras[2].encode_cores, 6.0 / 4);
+  rig = rig_of(1);
+  rig.cameras[0].encode.codec = "copy";
+  EXPECT_DOUBLE_EQ(plan(rig, cpu_machine(cpus(0, 6))).cameras[0].encode_cores, 6);
+}
+
 TEST(Plan, IsDescribedForPeople) {
   const RigConfig rig = rig_of(3, 2);
   EXPECT_EQ(describe(plan(rig, cpu_machine({0, 1})), rig, {}),
@@ -204,6 +219,25 @@ TEST(GpuPlan, AHardwareEncoderMustWorkForTheCodec) {
   EXPECT_TRUE(plan(rig_of(1), machine).cameras[0].hardware_encoder);
 }
 
+TEST(GpuPlan, AnotherOutputMayHaveAnotherEncoder) {
+  Machine machine = gpu_machine(1);
+  machine.devices.gpus[0].encoders = {{"hevc_nvenc", "hevc", ""}};
+  OutputConfig output;
+  const Placement camera = plan(rig_of(1), machine).cameras[0];
+  EXPECT_FALSE(placement_of_output(camera, output, machine.devices).hardware_encoder);
+  output.encode.codec = "hevc";
+  EXPECT_TRUE(placement_of_output(camera, output, machine.devices).hardware_encoder);
+  EXPECT_FALSE(placement_of_output(Placement(), output, machine.devices).hardware_encoder) << "on the CPU";
+}
+
+TEST(GpuPlan, NothingIsDecodedWhereAllIsPassedOn) {
+  RigConfig rig = rig_of(1);
+  rig.cameras[0].encode.codec = "copy";
+  EXPECT_FALSE(on_gpu(plan(rig, gpu_machine(1)).cameras[0].decode_gpu));
+  rig.cameras[0].outputs.emplace_back();
+  EXPECT_TRUE(on_gpu(plan(rig, gpu_machine(1)).cameras[0].decode_gpu));
+}
+
 TEST(GpuPlan, AutoLeavesOutWhatCannotBeUsedNow) {
   Machine machine = gpu_machine(2);
   machine.devices.gpus[0].problem = "out of memory";
@@ -228,7 +262,8 @@ LoadedConfig loaded(const RigConfig& rig) {
   config.rig = rig;
   for (int i = 0; i < static_cast<int>(rig.cameras.size()); ++i) {
     const ConfigPlace place{10 + i, 5, "cameras." + rig.cameras[static_cast<std::size_t>(i)].name, "'it'"};
-    config.gpu_places.push_back({place, place, place, place});
+    const std::size_t outputs = rig.cameras[static_cast<std::size_t>(i)].outputs.size();
+    config.gpu_places.push_back({place, place, place, place, std::vector(outputs, place)});
   }
   return config;
 }
@@ -275,6 +310,18 @@ TEST(CheckGpus, TellsWhyAGpusEncoderDoesNotWork) {
   EXPECT_THAT(mistakes(rig, machine),
               ElementsAre("rig.yaml:10:5: cameras.cam0: h264_nvenc needs a GPU, and this camera "
                           "is on the CPU (GPUs: built without CUDA)"));
+}
+
+TEST(CheckGpus, ChecksTheEncodersOfOutputsToo) {
+  RigConfig rig = rig_of(2);
+  rig.cameras[1].outputs.resize(2);
+  rig.cameras[1].outputs[1].encode.encoder = "h264_nvenc";
+  EXPECT_TRUE(names_gpus(loaded(rig)));
+  EXPECT_THAT(mistakes(rig, cpu_machine({0})),
+              ElementsAre("rig.yaml:11:5: cameras.cam1: h264_nvenc needs a GPU, and this camera is on the CPU"));
+  Machine machine = gpu_machine(2);
+  for (Gpu& gpu : machine.devices.gpus) gpu.encoders[0].problem.clear();
+  EXPECT_THAT(mistakes(rig, machine), IsEmpty());
 }
 
 TEST(CheckGpus, AsksForTheMachinesGpusOnlyWhereTheyMatter) {

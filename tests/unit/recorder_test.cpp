@@ -12,8 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "stages/encoders/encoder.h"
-#include "tests/unit/moving_picture.h"
+#include "tests/unit/encoded_clip.h"
 #include "tests/unit/read_back.h"
 
 // A configuration here names only what it is about.
@@ -27,57 +26,12 @@ using test::Contents;
 using test::read_back;
 using testing::HasSubstr;
 
-constexpr std::int64_t ms = 1'000'000;
-constexpr std::int64_t second = 1'000'000'000;
-constexpr int width = 160;
-constexpr int height = 128;
-
-struct Packet {
-  std::vector<std::uint8_t> data;
-  std::int64_t dts;
-  bool key;
-  FrameTimes times;
-
-  [[nodiscard]] PacketView view() const { return {data, dts, key, times}; }
-};
-
-struct Clip {
-  StreamParameters parameters;
-  std::vector<Packet> packets;
-};
-
-FrameFormat format() {
-  return {.width = width,
-          .height = height,
-          .color_range = AVCOL_RANGE_MPEG,
-          .color_space = AVCOL_SPC_BT709,
-          .color_primaries = AVCOL_PRI_BT709,
-          .color_transfer = AVCOL_TRC_BT709,
-          .sample_aspect_num = 4,
-          .sample_aspect_den = 3};
-}
-
-// Picture number i at times[i]; numbers start at `first`.
-Clip encode(Latency latency, const std::vector<std::int64_t>& times, int first = 0) {
-  const EncoderConfig config{.preset = latency == Latency::low ? "superfast" : "medium",
-                             .gop = std::chrono::milliseconds(500),
-                             .latency = latency};
-  const auto encoder = open_encoder(config, format(), 25);
-  Clip clip{encoder->parameters(), {}};
-  const auto take = [&](const PacketView& p) {
-    clip.packets.push_back({{p.data.begin(), p.data.end()}, p.dts, p.key, p.times});
-  };
-  int number = first;
-  for (const std::int64_t pts : times) encoder->encode(test::moving_picture(format(), number++), {.pts = pts}, take);
-  encoder->flush(take);
-  return clip;
-}
-
-std::vector<std::int64_t> steady(int count, std::int64_t start = 0) {
-  std::vector<std::int64_t> times;
-  for (int i = 0; i < count; ++i) times.push_back(start + i * 40 * ms);
-  return times;
-}
+using test::Clip;
+using test::encode;
+using test::ms;
+using test::Packet;
+using test::second;
+using test::steady;
 
 // Steps between 10 and 190 ms, in no whole number of anything.
 std::vector<std::int64_t> varying(int count) {
@@ -287,8 +241,8 @@ TEST_P(Containers, SayColourAndShape) {
   const auto recorder = Recorder::create(file(), clip.parameters);
   write(*recorder, clip.packets, 2);
   const AvCodecParameters parameters = read_back(recorder->path()).parameters;
-  EXPECT_EQ(parameters->width, width);
-  EXPECT_EQ(parameters->height, height);
+  EXPECT_EQ(parameters->width, test::clip_format().width);
+  EXPECT_EQ(parameters->height, test::clip_format().height);
   EXPECT_EQ(parameters->color_range, AVCOL_RANGE_MPEG);
   EXPECT_EQ(parameters->color_space, AVCOL_SPC_BT709);
   EXPECT_EQ(parameters->color_primaries, AVCOL_PRI_BT709);

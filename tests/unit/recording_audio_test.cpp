@@ -1,0 +1,1 @@
+#include "tests/unit/recording_test_support.h"

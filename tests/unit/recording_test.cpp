@@ -1,0 +1,385 @@
+#include "app/recording.h"
+
+#include <gmock/gmock.h>
+
+#include <ctime>
+
+#include "tests/unit/read_back.h"
+#include "tests/unit/recording_test_support.h"
+
+namespace campipe::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr double tick = 1.0 / 90'000;
+
+std::int64_t utc(int year, int month, int day, int hour, int minute, int seconds) {
+  std::tm time{};
+  time.tm_year = year - 1900;
+  time.tm_mon = month - 1;
+  time.tm_mday = day;
+  time.tm_hour = hour;
+  time.tm_min = minute;
+  time.tm_sec = seconds;
+  return std::int64_t{::timegm(&time)} * second;
+}
+
+class LocalTime {
+ public:
+  explicit LocalTime(const char* zone) {
+    ::setenv("TZ", zone, 1);
+    ::tzset();
+  }
+  ~LocalTime() {
+    ::unsetenv("TZ");
+    ::tzset();
+  }
+  LocalTime(const LocalTime&) = delete;
+  LocalTime& operator=(const LocalTime&) = delete;
+};
+
+TEST(SegmentBoundary, IsWhatTheLocalClockShows) {
+  using namespace std::chrono_literals;
+  const LocalTime zone("Asia/Kolkata");  // five and a half hours ahead
+  EXPECT_EQ(next_segment_boundary(utc(2026, 5, 1, 12, 3, 4) + 5, 10min), utc(2026, 5, 1, 12, 10, 0));
+  EXPECT_EQ(next_segment_boundary(utc(2026, 5, 1, 12, 10, 0), 10min), utc(2026, 5, 1, 12, 20, 0));
+  EXPECT_EQ(next_segment_boundary(utc(2026, 5, 1, 12, 0, 0), 1h), utc(2026, 5, 1, 12, 30, 0));
+  EXPECT_EQ(next_segment_boundary(utc(2026, 5, 1, 12, 0, 0), 24h), utc(2026, 5, 1, 18, 30, 0));
+  EXPECT_EQ(next_segment_boundary(utc(2026, 5, 1, 12, 0, 0), 1500ms), utc(2026, 5, 1, 12, 0, 1) + 500 * ms);
+}
+
+TEST(SegmentBoundary, IsMidnightAfterDaysOfAnyLength) {
+  using namespace std::chrono_literals;
+  const LocalTime zone("Europe/Berlin");
+  EXPECT_EQ(next_segment_boundary(utc(2026, 3, 28, 23, 0, 0), 24h), utc(2026, 3, 29, 22, 0, 0)) << "23 hours";
+  EXPECT_EQ(next_segment_boundary(utc(2026, 10, 24, 22, 0, 0), 24h), utc(2026, 10, 25, 23, 0, 0)) << "25 hours";
+  for (int minute = 0; minute < 180; ++minute) {  // around the hour that comes twice
+    const std::int64_t now = utc(2026, 10, 24, 23, minute, 1);
+    const std::int64_t next = next_segment_boundary(now, 10min);
+    EXPECT_GT(next, now);
+    EXPECT_LE(next, now + 600 * second);
+  }
+}
+
+class Segments : public RecordingTest, public testing::WithParamInterface<std::tuple<std::string, Latency>> {};
+INSTANTIATE_TEST_SUITE_P(
+    All, Segments, testing::Combine(testing::Values("mp4", "mkv"), testing::Values(Latency::low, Latency::normal)),
+    [](const auto& info) {
+      return std::get<0>(info.param) + (std::get<1>(info.param) == Latency::low ? "Low" : "Normal");
+    });
+
+TEST_P(Segments, MeetAtTheWallClocksBoundaries) {
+  const auto& [ending, latency] = GetParam();
+  config_.record->path = folder() / "{camera}" / ("%H-%M-%S." + ending);
+  config_.record->segment_duration = std::chrono::seconds(2);
+  const Clip clip = encode(latency, steady(200));  // 8 s, a key frame every 0.5 s, from 0.7 s behind a boundary on
+  begin();
+  take(clip);
+  finish();
+  ASSERT_THAT(files_, SizeIs(5));
+  std::size_t packets = 0;
+  double end = 0;
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    SCOPED_TRACE(files_[i]);
+    // Key frames come at 0.7, 1.2, 1.7, 2.2 s: the first one behind each boundary is 0.2 s late.
+    const std::int64_t start = i == 0 ? origin_ : origin_ + static_cast<std::int64_t>(i) * 2 * second - 500 * ms;
+    EXPECT_EQ(files_[i], expand_record_path(config_.record->path, "dock", "main", start / second));
+    const auto found = packets_of(files_[i]);
+    ASSERT_FALSE(found.empty());
+    EXPECT_TRUE(found.front().key);
+    packets += found.size();
+    const double precision = ending == "mp4" ? tick / 2 : 0.002;
+    EXPECT_NEAR(found.front().dts, end, precision + (i == 0 ? 1.0 : 0.0)) << "begins where the last one ended";
+    end = found.back().dts + (ending == "mp4" ? found.back().duration : 0.04);
+    EXPECT_EQ(read_back(files_[i]).warnings, 0);
+  }
+  EXPECT_EQ(packets, clip.packets.size());
+  EXPECT_EQ(load_record_progress(state())->recorded, clip.packets.size());
+}
+
+TEST_F(RecordingTest, TellsOfItsFilesInAnIndex) {
+  config_.record->segment_duration = std::chrono::seconds(2);
+  Clip clip = encode(Latency::low, steady(100));
+  for (Packet& packet : clip.packets) {
+    packet.times.capture_utc = utc(2001, 2, 3, 4, 5, 6) + packet.times.pts;
+    packet.times.capture_clock = CaptureClock::camera;
+  }
+  begin();
+  take(clip);
+  finish();
+  EXPECT_EQ(index(), folder() / "dock" / "dock.index.jsonl");
+  const auto lines = lines_of(index());
+  ASSERT_THAT(lines, SizeIs(6));
+  ASSERT_THAT(files_, SizeIs(3));
+  EXPECT_EQ(lines[0].at("event"), "begin");
+  EXPECT_EQ(lines[1].at("event"), "end");
+  EXPECT_EQ(lines[1].at("file"), fs::path(files_[0]).filename().string());
+  EXPECT_EQ(lines[1].at("start"), "2001-02-03T04:05:06.000Z");
+  EXPECT_EQ(lines[1].at("end"), "2001-02-03T04:05:07.500Z");
+  EXPECT_EQ(lines[1].at("clock"), "camera");
+  EXPECT_EQ(lines[1].at("duration_s"), 1.5);
+  EXPECT_EQ(lines[1].at("bytes"), fs::file_size(files_[0]));
+  EXPECT_EQ(lines[1].at("packets"), packets_of(files_[0]).size());
+  EXPECT_EQ(lines[1].at("reason"), "segment");
+  EXPECT_EQ(lines[5].at("reason"), "stopped");
+  const auto tags = probe(files_[0], "-show_format").at("format").at("tags");
+  EXPECT_EQ(tags.at("creation_time"), "2001-02-03T04:05:06.000000Z");
+}
+
+TEST_F(RecordingTest, OutputsHaveAnIndexOfTheirOwn) {
+  EXPECT_EQ(record_index_path("a/{camera}/%Y/x.mp4", "dock", "main"), "a/dock/dock.index.jsonl");
+  EXPECT_EQ(record_index_path("a/{camera}/%Y/x.mp4", "dock", "small"), "a/dock/dock.small.index.jsonl");
+  EXPECT_EQ(record_index_path("{camera}-%Y.mp4", "dock", "main"), "./dock.index.jsonl");
+}
+
+TEST_F(RecordingTest, GoesOnInTheFileOfADeadPublisher) {
+  config_.record->segment_duration = std::chrono::seconds(2);
+  const Clip clip = encode(Latency::low, steady(100));
+  begin();
+  take(clip, 0, 70);
+  const std::uint64_t safe = recording_->safe();
+  EXPECT_EQ(safe, 63U) << "up to the last key frame";
+  die();
+  begin();
+  number_ = safe;
+  take(clip, safe);
+  finish();
+  ASSERT_THAT(files_, SizeIs(3));
+  std::size_t packets = 0;
+  for (const std::string& file : files_) packets += packets_of(file).size();
+  EXPECT_EQ(packets, clip.packets.size()) << "none twice, none missing";
+  const auto lines = lines_of(index());
+  EXPECT_EQ(lines.size(), 6U) << "one line for each beginning, one for each end";
+  EXPECT_EQ(lines[3].at("packets"), 50);
+  EXPECT_EQ(lines[3].at("duration_s"), 2.0);
+}
+
+TEST_F(RecordingTest, ClosesInTheIndexWhatAKillLeftOpen) {
+  const Clip clip = encode(Latency::low, steady(60));
+  begin();
+  take(clip);
+  die();
+  page_ = RigPage::create(1);  // all processes have died
+  origin_ += 60 * second;
+  begin();
+  take(clip);
+  finish();
+  const auto lines = lines_of(index());
+  ASSERT_THAT(lines, SizeIs(4));
+  EXPECT_EQ(lines[1].at("event"), "end");
+  EXPECT_EQ(lines[1].at("reason"), "interrupted");
+  EXPECT_EQ(lines[1].at("file"), lines[0].at("file"));
+  EXPECT_EQ(lines[1].at("bytes"), fs::file_size(files_[0]));
+  EXPECT_THAT(packets_of(files_[0]), SizeIs(50)) << "at most one group of pictures is lost";
+}
+
+TEST_F(RecordingTest, BeginsANewFileForAnotherStream) {
+  const Clip clip = encode(Latency::low, steady(30));
+  Clip other = encode(Latency::normal, steady(30, 2 * second));
+  ASSERT_NE(clip.parameters, other.parameters);
+  begin();
+  take(clip);
+  take(other);
+  finish();
+  ASSERT_THAT(files_, SizeIs(2));
+  EXPECT_EQ(lines_of(index())[1].at("reason"), "stream changed");
+  EXPECT_THAT(packets_of(files_[0]), SizeIs(30));
+  EXPECT_THAT(packets_of(files_[1]), SizeIs(30));
+}
+
+TEST_F(RecordingTest, EndsWhereNoWaitingHelps) {
+  Clip clip = encode(Latency::low, steady(5));
+  clip.parameters.codec = "vp8";
+  begin();
+  take(clip);
+  EXPECT_THAT(failed_, ElementsAre(HasSubstr("cannot hold vp8, one that ends in .mkv may")));
+  EXPECT_THAT(paused_, IsEmpty());
+  EXPECT_EQ(recording_->safe(), 5U);
+  EXPECT_EQ(state().failed, 1U);
+  finish();
+}
+
+// By the names of the files that are still there.
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename());
+  std::ranges::sort(names);
+  return names;
+}
+
+class Retention : public RecordingTest {
+ protected:
+  Retention() { config_.record->segment_duration = std::chrono::seconds(2); }
+  void record_another(int i) {
+    origin_ += 20 * second;
+    const Clip clip = encode(Latency::low, steady(25, i * 20 * second));
+    begin();
+    take(clip);
+    finish();
+  }
+};
+
+TEST_F(Retention, DeletesTheOldestOnceThereIsTooMuch) {
+  for (int i = 0; i < 6; ++i) record_another(i);
+  ASSERT_THAT(files_, SizeIs(6));
+  std::ofstream(folder() / "dock" / "00-00-00.mp4") << std::string(1'000'000, 'x');
+  fs::remove(files_[4]);  // somebody else
+  config_.record->max_size = 3 * static_cast<std::int64_t>(fs::file_size(files_[5]));
+  record_another(6);
+  ASSERT_THAT(files_, SizeIs(7));
+  EXPECT_THAT(names_in(folder() / "dock"), ElementsAre("00-00-00.mp4", fs::path(files_[3]).filename().string(),
+                                                       fs::path(files_[5]).filename().string(),
+                                                       fs::path(files_[6]).filename().string(), "dock.index.jsonl"));
+  std::vector<std::string> deleted;
+  for (const auto& line : lines_of(index())) {
+    if (line.at("event") == "deleted") deleted.push_back(line.at("reason"));
+  }
+  EXPECT_THAT(deleted, testing::Each("size"));
+  EXPECT_THAT(deleted, SizeIs(3));
+}
+
+TEST_F(Retention, DeletesWhatIsTooOldAndNotTheOpenFile) {
+  RetentionLimits limits{std::chrono::seconds(60), 1};
+  const std::int64_t now = utc_now_ns();
+  std::vector<RecordedFile> files;
+  for (const char* name : {"old.mp4", "open.mp4", "new.mp4"}) {
+    std::ofstream(folder() / name) << "x";
+    files.push_back({folder() / name, 0, 0, std::string(name) == "old.mp4" ? now - 61 * second : now, 1});
+  }
+  const auto by_age = enforce_limits({limits.age, std::nullopt}, files, folder() / "open.mp4", now);
+  EXPECT_THAT(by_age.gone, SizeIs(1));
+  EXPECT_FALSE(fs::exists(folder() / "old.mp4"));
+  const auto by_size = enforce_limits(limits, files, folder() / "open.mp4", now);
+  EXPECT_TRUE(fs::exists(folder() / "open.mp4"));
+  EXPECT_FALSE(fs::exists(folder() / "new.mp4"));
+  EXPECT_EQ(by_size.problem, "");
+}
+
+TEST_F(Retention, NeverBelievesAnIndexThatNamesFilesElsewhere) {
+  fs::create_directories(folder() / "dock");
+  const fs::path elsewhere = folder() / "elsewhere.mp4";
+  std::ofstream(elsewhere) << "x";
+  std::ofstream out(index());
+  for (const std::string& name : {std::string("../elsewhere.mp4"), elsewhere.string()}) {
+    out << nlohmann::json{{"event", "end"},
+                          {"file", name},
+                          {"start", "2001-01-01T00:00:00.000Z"},
+                          {"end", "2001-01-01T00:00:01.000Z"},
+                          {"written", "2001-01-01T00:00:01.000Z"},
+                          {"bytes", 1},
+                          {"reason", "stopped"}}
+               .dump()
+        << '\n';
+  }
+  out << "{\"event\": \"beg";  // cut off
+  out.close();
+  config_.record->delete_after = std::chrono::hours(1);
+  record_another(0);
+  EXPECT_TRUE(fs::exists(elsewhere));
+  std::ifstream in(index());
+  std::string last;
+  for (std::string line; std::getline(in, line);) last = line;
+  EXPECT_EQ(nlohmann::json::parse(last).at("event"), "end") << "the cut line has spoiled no other";
+}
+
+class MotionRecording : public RecordingTest {
+ protected:
+  MotionRecording() {
+    config_.record->when = RecordWhen::motion;
+    config_.record->before = std::chrono::milliseconds(1200);
+    config_.record->after = std::chrono::seconds(1);
+    for (Packet& packet : clip_.packets) packet.times.motion = 0;
+  }
+  void move(int from, int to, float score) {
+    for (int i = from; i <= to; ++i) clip_.packets[static_cast<std::size_t>(i)].times.motion = score;
+  }
+  Clip clip_ = encode(Latency::low, steady(300));  // a key frame every 12.5 pictures: 0, 13, 25, 38, 50, …
+};
+
+TEST_F(MotionRecording, KeepsSecondsBeforeAndAfter) {
+  move(100, 110, 0.25F);
+  move(105, 105, 0.5F);
+  move(130, 130, 0.125F);  // within the second after: it goes on
+  begin();
+  take(clip_);
+  finish();
+  ASSERT_THAT(files_, SizeIs(1));
+  const auto packets = packets_of(files_[0]);
+  EXPECT_NEAR(packets.front().pts, 63 * 0.04, 0.001) << "the key frame at or before 4.0 - 1.2 s";
+  EXPECT_TRUE(packets.front().key);
+  EXPECT_NEAR(packets.back().pts, 130 * 0.04 + 1 - 0.04, 0.001);
+  ASSERT_THAT(motions_, SizeIs(2));
+  EXPECT_TRUE(motions_[0].begins);
+  EXPECT_EQ(motions_[0].score, 0.25F);
+  EXPECT_EQ(motions_[0].file, files_[0]);
+  EXPECT_NEAR(static_cast<double>(motions_[0].utc - origin_), 4e9, 1e7);
+  EXPECT_FALSE(motions_[1].begins);
+  EXPECT_EQ(motions_[1].score, 0.5F);
+  EXPECT_EQ(motions_[1].file, files_[0]);
+  EXPECT_EQ(lines_of(index()).back().at("reason"), "motion over");
+  EXPECT_EQ(load_record_progress(state())->recorded, packets.size());
+  EXPECT_EQ(state().unrecorded, 0U);
+}
+
+TEST_F(MotionRecording, EachMotionIsAFile) {
+  move(60, 60, 0.1F);
+  move(90, 90, 0.1F);    // soon after the end of the first one, and before the next key frame
+  move(200, 299, 0.1F);  // until the end
+  begin();
+  take(clip_);
+  EXPECT_EQ(recording_->safe(), 288U);
+  finish();
+  ASSERT_THAT(files_, SizeIs(3));
+  ASSERT_THAT(motions_, SizeIs(6));
+  EXPECT_NEAR(packets_of(files_[1]).front().pts, 75 * 0.04, 0.001) << "the last key frame before the first one's end";
+  EXPECT_NEAR(packets_of(files_[2]).back().pts, 299 * 0.04, 0.001);
+  EXPECT_FALSE(motions_[5].begins);
+}
+
+TEST_F(MotionRecording, HasSegmentsToo) {
+  config_.record->segment_duration = std::chrono::seconds(2);
+  move(100, 250, 0.1F);
+  begin();
+  take(clip_);
+  finish();
+  EXPECT_THAT(files_, SizeIs(5));
+  EXPECT_THAT(motions_, SizeIs(2));
+  EXPECT_EQ(motions_[1].file, files_[4]);
+}
+
+TEST_F(MotionRecording, GoesOnAfterAPublishersDeath) {
+  move(100, 100, 0.25F);
+  begin();
+  take(clip_, 0, 115);
+  const std::uint64_t safe = recording_->safe();
+  EXPECT_EQ(safe, 113U);
+  die();
+  begin();
+  number_ = safe;
+  take(clip_, safe);
+  finish();
+  ASSERT_THAT(files_, SizeIs(1));
+  const auto packets = packets_of(files_[0]);
+  EXPECT_NEAR(packets.back().pts, 100 * 0.04 + 1 - 0.04, 0.001);
+  EXPECT_THAT(packets, SizeIs(125 - 63));
+  ASSERT_THAT(motions_, SizeIs(2));
+  EXPECT_EQ(motions_[1].score, 0.25F);
+}
+
+TEST_F(MotionRecording, WithoutMotionNothingIsKept) {
+  begin();
+  take(clip_);
+  EXPECT_EQ(recording_->safe(), clip_.packets.size());
+  finish();
+  EXPECT_THAT(files_, IsEmpty());
+  EXPECT_THAT(motions_, IsEmpty());
+  EXPECT_FALSE(fs::exists(index()));
+}
+
+}  // namespace
+}  // namespace campipe::test

@@ -1,0 +1,127 @@
+// A recording as the publisher's camera thread drives it, without processes and without waiting: packets come at times
+// that the test makes up.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "app/recording.h"
+#include "ipc/rig_page.h"
+#include "tests/unit/encoded_clip.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace campipe::test {
+
+inline std::string output_of(const std::string& command) {
+  std::string output;
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  char buffer[4096];
+  while (const std::size_t size = std::fread(buffer, 1, sizeof buffer, pipe)) output.append(buffer, size);
+  EXPECT_EQ(::pclose(pipe), 0) << command << "\n" << output;
+  return output;
+}
+
+struct ProbedPacket {
+  double pts = 0;
+  double dts = 0;
+  double duration = 0;
+  bool key = false;
+};
+
+inline nlohmann::json probe(const std::filesystem::path& file, const std::string& what) {
+  return nlohmann::json::parse(output_of("ffprobe -v error -of json " + what + " '" + file.string() + "'"));
+}
+
+// `track`: "v" or "a".
+inline std::vector<ProbedPacket> packets_of(const std::filesystem::path& file, const std::string& track = "v") {
+  const auto found =
+      probe(file, "-select_streams " + track + " -show_entries packet=pts_time,dts_time,duration_time,flags");
+  std::vector<ProbedPacket> packets;
+  for (const auto& packet : found.at("packets")) {
+    const auto number = [&packet](const char* key) { return std::stod(packet.value(key, std::string("nan"))); };
+    packets.push_back({number("pts_time"), number("dts_time"), number("duration_time"),
+                       packet.at("flags").get<std::string>()[0] == 'K'});
+  }
+  return packets;
+}
+
+inline std::vector<nlohmann::json> lines_of(const std::filesystem::path& file) {
+  std::vector<nlohmann::json> lines;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+// A ring with these packets of audio, which ends behind them.
+inline AudioFeed::Ring audio_ring(const AudioParameters& stream, const std::vector<Packet>& packets,
+                                  std::uint64_t epoch = 1, bool close = true) {
+  AudioFeed::Ring ring{PacketRingMemory::create(1 << 20, epoch, 0), epoch, stream};
+  PacketRingWriter writer(ring.memory);
+  for (const Packet& packet : packets) writer.push(packet.view(), Clock::now(), [] { return false; });
+  if (close) writer.close();
+  return ring;
+}
+
+class RecordingTest : public testing::Test {
+ protected:
+  RecordingTest() : page_(RigPage::create(1)), audio_([this](std::uint64_t epoch) { audio_done_.push_back(epoch); }) {
+    config_.name = "dock";
+    config_.record.emplace();
+    config_.record->path = folder() / "{camera}" / "%H-%M-%S.mp4";
+  }
+
+  [[nodiscard]] std::filesystem::path folder() const { return folder_.path(); }
+  [[nodiscard]] RecordState& state() const { return page_.camera(0).record; }
+  [[nodiscard]] std::filesystem::path index() const {
+    return record_index_path(config_.record->path, camera_name(config_), config_.output);
+  }
+
+  void begin() {
+    Recording::Events events;
+    events.on_file = [this](const std::string& path) { files_.push_back(path); };
+    events.on_failed = [this](const std::string& reason) { failed_.push_back(reason); };
+    events.on_paused = [this](const std::string& reason) { paused_.push_back(reason); };
+    events.on_resumed = [this](std::uint64_t missing) { resumed_.push_back(missing); };
+    events.on_motion = [this](const Recording::Motion& motion) { motions_.push_back(motion); };
+    recording_ = std::make_unique<Recording>(config_, state(), audio_, events);
+  }
+  // As if the process had died: nothing is finished.
+  void die() { recording_.reset(); }
+
+  // Comes at `origin_` (UTC) + its pts.
+  void take(Packet packet, const StreamParameters& stream) {
+    packet.times.arrival = now_ns() + (origin_ + packet.times.pts - utc_now_ns());
+    recording_->take(packet.view(), ++number_, stream);
+    recording_->tick();
+  }
+  void take(const Clip& clip, std::size_t from = 0, std::size_t to = SIZE_MAX) {
+    for (std::size_t i = from; i < std::min(to, clip.packets.size()); ++i) take(clip.packets[i], clip.parameters);
+  }
+  void finish() {
+    recording_->finish();
+    while (!recording_->at_rest()) std::this_thread::yield();
+    recording_->tick();
+    recording_.reset();
+  }
+
+  TemporaryFolder folder_;
+  RigPage page_;
+  CameraConfig config_;
+  AudioFeed audio_;
+  std::unique_ptr<Recording> recording_;
+  std::uint64_t number_ = 0;
+  std::int64_t origin_ = utc_now_ns() / (10 * second) * (10 * second) + 700 * ms;
+  std::vector<std::string> files_, failed_, paused_;
+  std::vector<std::uint64_t> resumed_, audio_done_;
+  std::vector<Recording::Motion> motions_;
+};
+
+}  // namespace campipe::test

@@ -1,0 +1,301 @@
+// One camera's stage in a worker without a GPU: what becomes of its pictures in each of its outputs. The master and the
+// publisher are this test.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+#include "app/camera_stage.h"
+#include "tests/unit/ring_test_support.h"
+
+namespace campipe {
+namespace {
+
+using namespace std::chrono_literals;
+using test::after;
+using test::eventually;
+using testing::AllOf;
+using testing::Ge;
+using testing::HasSubstr;
+using testing::Le;
+
+constexpr std::int64_t step = 40'000'000;  // between two pictures, ns
+
+// Grey pictures of one size in a ring of their own.
+class Master {
+ public:
+  Master(int width, int height, std::uint64_t epoch = 1, std::uint64_t base = 0)
+      : format_{.width = width, .height = height}, luma_(static_cast<std::uint32_t>(width * height)) {
+    FrameRingSpec spec;
+    spec.slot_bytes = (luma_ * 3 / 2 + 4095) / 4096 * 4096;
+    spec.epoch = epoch;
+    spec.base = base;
+    writer_ = std::make_unique<FrameRingWriter>(FrameRingMemory::create(spec));
+  }
+
+  CameraStage::Ring ring(double frame_rate = 25, int rotation = 0) const {
+    return {test::reopen(writer_->memory(), FrameRingMemory::Role::reader), 0, frame_rate, rotation};
+  }
+
+  void publish(int number) {
+    ASSERT_TRUE(writer_->wait_for_reader(after(5s), test::never));
+    ASSERT_TRUE(writer_->wait_for_room(after(5s), test::never));
+    std::optional<FrameRingWriter::Slot> slot;
+    ASSERT_TRUE(eventually([&] { return (slot = writer_->claim()).has_value(); }));
+    std::ranges::fill(slot->pixels.first(luma_), static_cast<std::uint8_t>(40 + number));
+    std::ranges::fill(slot->pixels.subspan(luma_, luma_ / 2), std::uint8_t{128});
+    FrameRecord record;
+    record.format = format_;
+    record.offset = {0, luma_, luma_ * 5 / 4};
+    record.stride = {format_.width, format_.width / 2, format_.width / 2};
+    record.times.pts = number * step;
+    record.times.arrival = record.times.decoded = now_ns();
+    unsigned recalled = 0;
+    ASSERT_EQ(writer_->publish(slot->index, record, recalled), FrameRingWriter::Published::yes);
+    writer_->unpin(slot->index);
+  }
+  void publish(int first, int count) {
+    for (int number = first; number < first + count; ++number) publish(number);
+  }
+
+  void close() { writer_->close(); }
+  bool drained() {
+    return eventually([this] { return writer_->drained(); });
+  }
+
+ private:
+  FrameFormat format_;
+  std::uint32_t luma_;
+  std::unique_ptr<FrameRingWriter> writer_;
+};
+
+CameraConfig output(const std::string& name, const std::vector<FilterConfig>& filters = {}) {
+  CameraConfig config;
+  config.name = name;
+  config.drop_policy = DropPolicy::block;
+  config.filters = filters;
+  return config;
+}
+
+std::vector<FilterConfig> to_size(int width, int height) {
+  return {{"resize", {{"width", width}, {"height", height}}}};
+}
+
+class Worker {
+ public:
+  explicit Worker(const std::vector<CameraConfig>& outputs) : page_(RigPage::create(4)) {
+    CameraStage::Events events;
+    events.on_packets = [this](unsigned camera, const PacketRingMemory& ring, std::uint64_t,
+                               const StreamParameters& parameters) {
+      const std::lock_guard lock(mutex_);
+      rings_[camera].push_back({PacketRingMemory::open(duplicate(ring.fd())), parameters});
+    };
+    events.on_failed = [this](unsigned camera, const std::string& reason) {
+      const std::lock_guard lock(mutex_);
+      failures_[camera] = reason;
+    };
+    events.on_done = [this] { done_ = true; };
+    CameraStage::Start start;
+    start.config = outputs.front();
+    for (unsigned camera = 0; camera < outputs.size(); ++camera) {
+      Rendition::Start& rendition = start.outputs.emplace_back();
+      rendition.camera = camera;
+      rendition.config = outputs[camera];
+    }
+    stage_ = std::make_unique<CameraStage>(start, page_, events);
+  }
+
+  CameraStage& stage() { return *stage_; }
+  void finish() {
+    stage_->finish();
+    ASSERT_TRUE(eventually([this] { return done_.load(); }, 60s));
+  }
+
+  std::string failure(unsigned camera) {
+    const std::lock_guard lock(mutex_);
+    return failures_[camera];
+  }
+  std::vector<StreamParameters> streams(unsigned camera) {
+    const std::lock_guard lock(mutex_);
+    std::vector<StreamParameters> streams;
+    for (const auto& ring : rings_[camera]) streams.push_back(ring.second);
+    return streams;
+  }
+  // The times of all packets of an output, in pictures.
+  std::vector<std::int64_t> packets(unsigned camera) {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::int64_t> times;
+    for (const auto& ring : rings_[camera]) {
+      PacketRingReader reader(ring.first);
+      PacketView packet;
+      std::uint64_t number = 0;
+      while (reader.next(packet, number, Clock::now()) == PacketRingReader::Next::packet) {
+        times.push_back(packet.times.pts / step);
+      }
+    }
+    return times;
+  }
+  std::uint64_t dropped(unsigned camera, DropCause cause) { return counter(page_.camera(camera).dropped, cause); }
+
+ private:
+  RigPage page_;
+  std::mutex mutex_;
+  std::map<unsigned, std::vector<std::pair<std::shared_ptr<PacketRingMemory>, StreamParameters>>> rings_;
+  std::map<unsigned, std::string> failures_;
+  std::atomic<bool> done_{false};
+  std::unique_ptr<CameraStage> stage_;
+};
+
+// All of one ring's pictures through a camera with these outputs.
+void run(Worker& worker, int count) {
+  Master master(320, 240);
+  worker.stage().add(master.ring());
+  master.publish(0, count);
+  master.close();
+  worker.finish();
+  EXPECT_TRUE(master.drained()) << "a slot was not given back";
+}
+
+TEST(Stage, MakesEachOutputFromTheSamePictures) {
+  CameraConfig small = output("dock/small", to_size(160, 120));
+  small.encode.codec = "mjpeg";
+  CameraConfig reordered = output("dock/late");
+  reordered.encode.latency = Latency::normal;
+  Worker worker({output("dock"), small, reordered});
+  run(worker, 40);
+  for (unsigned camera = 0; camera < 3; ++camera) {
+    EXPECT_EQ(worker.failure(camera), "");
+    EXPECT_EQ(worker.packets(camera).size(), 40U);
+    ASSERT_EQ(worker.streams(camera).size(), 1U);
+    EXPECT_EQ(worker.streams(camera)[0].format.width, camera == 1 ? 160 : 320);
+    EXPECT_EQ(worker.streams(camera)[0].codec, camera == 1 ? "mjpeg" : "h264");
+  }
+}
+
+TEST(Stage, AnOutputWithARateLeavesOutTheOthersAndCountsThem) {
+  CameraConfig slow = output("dock/slow");
+  slow.rate = 10;
+  Worker worker({output("dock"), slow});
+  run(worker, 50);
+  EXPECT_EQ(worker.packets(0).size(), 50U);
+  EXPECT_EQ(worker.dropped(0, DropCause::rate), 0U);
+  EXPECT_THAT(worker.packets(1).size(), AllOf(Ge(19U), Le(21U)));
+  EXPECT_EQ(worker.packets(1).size() + worker.dropped(1, DropCause::rate), 50U);
+  EXPECT_EQ(worker.streams(1).at(0).frame_rate, 10);
+}
+
+TEST(Stage, AnOutputThatFailsIsCountedAndLeavesTheOthersWhole) {
+  const CameraConfig broken = output("dock/broken", {{"crop", {{"x", 1000}, {"y", 0}, {"width", 64}, {"height", 64}}}});
+  Worker worker({output("dock"), broken, output("dock/small", to_size(160, 120))});
+  run(worker, 30);
+  EXPECT_THAT(worker.failure(1), HasSubstr("crop"));
+  EXPECT_EQ(worker.dropped(1, DropCause::filter_failed) + worker.dropped(1, DropCause::encoder_failed), 30U);
+  for (const unsigned camera : {0U, 2U}) {
+    EXPECT_EQ(worker.failure(camera), "");
+    EXPECT_EQ(worker.packets(camera).size(), 30U);
+  }
+}
+
+// The camera comes back with pictures of another size.
+TEST(Stage, AnEncoderGoesOnWhereItsPicturesStayTheSame) {
+  Worker worker({output("dock"), output("dock/small", to_size(160, 120))});
+  Master first(320, 240);
+  worker.stage().add(first.ring());
+  first.publish(0, 10);
+  first.close();
+  Master second(640, 480, 2, 10);
+  worker.stage().add(second.ring());
+  second.publish(10, 10);
+  second.close();
+  worker.finish();
+  ASSERT_EQ(worker.streams(0).size(), 2U);
+  EXPECT_EQ(worker.streams(0)[1].format.width, 640);
+  EXPECT_EQ(worker.streams(1).size(), 1U);
+  for (const unsigned camera : {0U, 1U}) EXPECT_EQ(worker.packets(camera).size(), 20U);
+  EXPECT_TRUE(first.drained() && second.drained());
+}
+
+TEST(Stage, AnEncoderGoesOnThroughSmallChangesOfTheFrameRateOnly) {
+  Worker worker({output("dock")});
+  int number = 0;
+  std::uint64_t epoch = 0;
+  for (const double rate : {25.0, 24.0, 0.0, 27.0, 30.0}) {
+    Master master(320, 240, ++epoch, static_cast<std::uint64_t>(number));
+    worker.stage().add(master.ring(rate));
+    master.publish(number, 3);
+    number += 3;
+    master.close();
+    ASSERT_TRUE(master.drained());
+  }
+  worker.finish();
+  ASSERT_EQ(worker.streams(0).size(), 2U);
+  EXPECT_EQ(worker.streams(0)[1].frame_rate, 30);
+  EXPECT_EQ(worker.packets(0).size(), 15U);
+}
+
+TEST(Stage, TurnsPicturesUpright) {
+  Worker worker({output("dock"), output("dock/small", to_size(160, 120))});
+  int number = 0;
+  for (const int rotation : {90, 0}) {
+    Master master(320, 240, rotation == 90 ? 1 : 2, static_cast<std::uint64_t>(number));
+    worker.stage().add(master.ring(25, rotation));
+    master.publish(number, 5);
+    number += 5;
+    master.close();
+    ASSERT_TRUE(master.drained());
+  }
+  worker.finish();
+  ASSERT_EQ(worker.streams(0).size(), 2U);
+  EXPECT_EQ(worker.streams(0)[0].format.width, 240);
+  EXPECT_EQ(worker.streams(0)[0].format.height, 320);
+  EXPECT_EQ(worker.streams(0)[1].format.width, 320);
+  EXPECT_EQ(worker.streams(1).size(), 1U) << "it is resized to the same size";
+}
+
+TEST(Stage, WritesSnapshotsOfWhatTheFiltersMake) {
+  std::string folder = (std::filesystem::temp_directory_path() / "campipe-stage-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  CameraConfig config = output("dock", to_size(160, 120));
+  config.snapshot = SnapshotConfig{folder + "/{camera}.jpg", 10ms};
+  Worker worker({config});
+  run(worker, 5);
+  EXPECT_GT(std::filesystem::file_size(folder + "/dock.jpg"), 100U);
+  std::filesystem::remove_all(folder);
+}
+
+std::vector<int> taken(double rate, const std::vector<std::int64_t>& times) {
+  RateLimit limit(rate);
+  std::vector<int> numbers;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (limit.takes(times[i])) numbers.push_back(static_cast<int>(i));
+  }
+  return numbers;
+}
+
+std::vector<std::int64_t> at_rate(double rate, int count) {
+  std::vector<std::int64_t> times;
+  for (int i = 0; i < count; ++i) times.push_back(static_cast<std::int64_t>(i * 1000 / rate) * 1'000'000);
+  return times;
+}
+
+TEST(RateLimit, TakesEvenlyAndNoMoreThanItSays) {
+  EXPECT_EQ(taken(0, at_rate(25, 50)).size(), 50U);
+  EXPECT_EQ(taken(25, at_rate(25, 50)).size(), 50U);
+  EXPECT_EQ(taken(60, at_rate(25, 50)).size(), 50U);
+  EXPECT_EQ(taken(30, at_rate(30, 300)).size(), 300U) << "whole milliseconds";
+  EXPECT_EQ(taken(25, at_rate(30, 300)).size(), 250U);
+  EXPECT_EQ(taken(1, at_rate(25, 100)), (std::vector<int>{0, 25, 50, 75}));
+  EXPECT_EQ(taken(12.5, at_rate(25, 6)), (std::vector<int>{0, 2, 4}));
+}
+
+TEST(RateLimit, DoesNotMakeUpForAGap) {
+  std::vector<std::int64_t> times = at_rate(25, 10);
+  for (const std::int64_t time : at_rate(25, 10)) times.push_back(time + 60'000'000'000);
+  EXPECT_EQ(taken(12.5, times), (std::vector<int>{0, 2, 4, 6, 8, 10, 12, 14, 16, 18}));
+}
+
+}  // namespace
+}  // namespace campipe
