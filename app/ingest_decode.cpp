@@ -226,7 +226,8 @@ bool Ingest::set_times(const DecodedPicture& picture, FrameTimes& times) {
   std::optional<std::int64_t> time;
   if (picture.pts != AV_NOPTS_VALUE) time = source_ns(picture.pts);
   if (skip_through_) {
-    const std::int64_t at = time ? timeline_.map(*time) : timeline_.end();
+    const std::int64_t next = timeline_.last() < 0 ? 0 : timeline_.end();
+    const std::int64_t at = time ? timeline_.map(*time) : next;
     if (at <= *skip_through_) {
       timeline_.set_last(at, times.duration);  // pictures without a time count from the one before
       return false;

@@ -21,7 +21,8 @@ std::int64_t capture_utc_of(const PacketView& packet) {
   return packet.times.capture_utc > 0 ? packet.times.capture_utc : arrival_utc_of(packet);
 }
 
-// By way of the calendar, so that a day with 23 or 25 hours ends at midnight, too.
+// A day ends at midnight by the calendar, whether it has 23 or 25 hours. What is shorter counts on, since in an hour
+// that comes twice the calendar does not say which one is meant.
 std::int64_t next_segment_boundary(std::int64_t utc, std::chrono::nanoseconds length) {
   const std::time_t seconds = utc / second;
   std::tm local{};
@@ -32,8 +33,10 @@ std::int64_t next_segment_boundary(std::int64_t utc, std::chrono::nanoseconds le
   std::tm next{};
   ::gmtime_r(&next_seconds, &next);
   next.tm_isdst = -1;
-  const std::int64_t boundary = std::int64_t{::mktime(&next)} * second + next_shown % second;
-  return boundary > utc ? boundary : utc + next_shown - shown;
+  const std::int64_t by_calendar = std::int64_t{::mktime(&next)} * second + next_shown % second;
+  const std::int64_t by_counting = utc + next_shown - shown;
+  const bool whole_day = length.count() >= 24 * 3600 * second;
+  return whole_day && by_calendar > utc ? by_calendar : by_counting;
 }
 
 // Also when the clock has been set back by so much that its boundary has become senseless.

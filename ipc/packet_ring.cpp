@@ -158,9 +158,9 @@ PacketRingReader::Next PacketRingReader::next(PacketView& packet, std::uint64_t&
 
 void PacketRingReader::release_through(std::uint64_t number) {
   Header& header = memory_->header();
-  failpoint("packets.reader.releasing");
   const std::uint64_t released = header.released.load(std::memory_order_relaxed);
   if (number <= header.base + released) return;
+  failpoint("packets.reader.releasing");
   header.released.store(number - header.base, std::memory_order_seq_cst);
   failpoint("packets.reader.released");
   if (header.writer_sleeps.load(std::memory_order_seq_cst) == 0) return;

@@ -41,7 +41,7 @@ struct DecodedPicture {
   FrameRecord record;                 // format, offsets, strides; of the times only the duration, where it is known
   std::int64_t pts = AV_NOPTS_VALUE;  // in the source's time_base
   bool converted = false;
-  bool corrupt = false;  // parts of it were missing or damaged, and are guessed
+  bool corrupt = false;      // parts of it were missing or damaged, and are guessed
   std::int64_t packet = -1;  // AVPacket::pos of the packet that it came in
 };
 

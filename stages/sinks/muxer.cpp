@@ -10,6 +10,7 @@
 
 #include "core/log.h"
 #include "stages/sinks/codec_parameters.h"
+#include "stages/sinks/stream_headers.h"
 
 namespace campipe {
 namespace {
@@ -215,7 +216,7 @@ void Muxer::write_audio(const PacketView& packet) {
   if (!audio_) return;
   if (!context_) begin_fragment();
   empty_ = false;
-  fill(*packet_, packet.data);
+  fill(*packet_, without_header(*audio_, packet.data));
   std::int64_t pts = std::max<std::int64_t>(ticks(packet.times.pts, audio_time_base_), 0);
   if (last_audio_) pts = std::max(pts, *last_audio_ + 1);
   last_audio_ = packet_->pts = packet_->dts = pts;

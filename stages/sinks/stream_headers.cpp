@@ -37,10 +37,17 @@ AvPacket copy_of(std::span<const std::uint8_t> data) {
   return packet;
 }
 
+// Bytes of a packet's ADTS header; 0: it has none.
+std::size_t adts_size(std::span<const std::uint8_t> packet) {
+  const bool is_adts = packet.size() > 9 && packet[0] == 0xff && (packet[1] & 0xf6) == 0xf0;
+  if (!is_adts) return 0;
+  const bool has_checksum = (packet[1] & 1) == 0;
+  return has_checksum ? 9 : 7;
+}
+
 // The AudioSpecificConfig that an ADTS header stands for; none: it is no ADTS.
 std::vector<std::uint8_t> aac_headers(std::span<const std::uint8_t> packet) {
-  const bool is_adts = packet.size() >= 7 && packet[0] == 0xff && (packet[1] & 0xf6) == 0xf0;
-  if (!is_adts) return {};
+  if (adts_size(packet) == 0) return {};
   const unsigned object_type = (packet[2] >> 6U) + 1U;
   const unsigned rate_index = (packet[2] >> 2U) & 15U;
   const unsigned channels = ((packet[2] & 1U) << 2U) | (packet[3] >> 6U);
@@ -84,6 +91,10 @@ AudioParameters with_headers(AudioParameters audio, std::span<const std::uint8_t
   if (audio.codec == "aac") audio.extradata = aac_headers(first);
   if (audio.codec == "opus" && audio.channels <= 2) audio.extradata = opus_headers(audio.channels);
   return audio;
+}
+
+std::span<const std::uint8_t> without_header(const AudioParameters& audio, std::span<const std::uint8_t> packet) {
+  return audio.codec == "aac" ? packet.subspan(adts_size(packet)) : packet;
 }
 
 }  // namespace campipe

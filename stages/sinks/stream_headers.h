@@ -17,5 +17,7 @@ bool lacks_headers(const StreamParameters& stream);
 // Likewise. `first` may be empty: then only what its parameters tell.
 AudioParameters with_headers(AudioParameters audio, std::span<const std::uint8_t> first);
 bool lacks_headers(const AudioParameters& audio);
+// A packet as files want it: AAC without the header that it has in streams (ADTS).
+std::span<const std::uint8_t> without_header(const AudioParameters& audio, std::span<const std::uint8_t> packet);
 
 }  // namespace campipe

@@ -48,9 +48,9 @@ SourceError make(Kind kind, const std::string& shown, const std::string& text) {
 const Meaning* heard_meaning(const LibavReasons& reasons) {
   static constexpr Meaning unknown_name{
       0, Kind::refused, "cannot be found: its name is not known (is it right, and does the network work?)"};
-  static constexpr Meaning untrusted{
-      0, Kind::unauthorized,
-      "shows a certificate that is not trusted (set tls: {ca_file: …} to the one that signed it, or tls: {verify: false})"};
+  static constexpr Meaning untrusted{0, Kind::unauthorized,
+                                     "shows a certificate that is not trusted (set tls: {ca_file: …} to the one that "
+                                     "signed it, or tls: {verify: false})"};
   static constexpr Meaning other_host{
       0, Kind::unauthorized,
       "shows a certificate of another host (use the name it was made for, or tls: {verify: false})"};

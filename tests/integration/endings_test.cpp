@@ -21,7 +21,10 @@ constexpr auto promised_end = seconds(5);
 std::set<std::string> names_in(const fs::path& folder) {
   std::set<std::string> names;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) names.insert(entry.path().filename());
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    // The recordings' indexes are written when their first files begin, which an early end may prevent.
+    if (entry.path().extension() != ".jsonl") names.insert(entry.path().filename());
+  }
   return names;
 }
 

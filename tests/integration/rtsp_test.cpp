@@ -22,7 +22,6 @@ using Arguments = std::vector<std::string>;
 
 constexpr const char* recording = "cam.mp4";
 constexpr std::uintmax_t some = 15'000;  // bytes of a recording: a second or less
-constexpr std::int64_t second = 1'000'000'000;
 
 // What ffprobe says of a file.
 json probe(const std::filesystem::path& file) {
@@ -105,20 +104,28 @@ class Rtsp : public testing::Test {
     return report.at("cameras").at("cam");
   }
 
-  // The one file that there is, from the beginning to the end.
-  Track expect_good_recording() {
+  [[nodiscard]] int recordings() const {
     int files = 0;
     for (const auto& entry : std::filesystem::directory_iterator(rig_->folder())) {
       const std::string name = entry.path().filename();
       if (name.starts_with("cam") && name.ends_with(".mp4")) ++files;
     }
-    EXPECT_EQ(files, 1) << rig_->log();
-    const VideoFile video = read_video(rig_->file(recording));
+    return files;
+  }
+
+  Track expect_good(const std::string& file) {
+    const VideoFile video = read_video(rig_->file(file));
     EXPECT_EQ(video.complaints, 0) << video.text;
     EXPECT_GT(video.pictures.size(), 10U);
-    const Track track = track_of(probe(rig_->file(recording)), "video");
+    const Track track = track_of(probe(rig_->file(file)), "video");
     expect_growing(track.dts);
     return track;
+  }
+
+  // One file, from the beginning to the end.
+  Track expect_good_recording() {
+    EXPECT_EQ(recordings(), 1) << rig_->log();
+    return expect_good(recording);
   }
 
   std::unique_ptr<RigRun> rig_;
@@ -281,11 +288,23 @@ TEST_F(Rtsp, ANewPictureSizeGoesOnAtTheSizeThatIsConfigured) {
   TestCamera camera;
   begin(camera.url(), "    rtsp_transport: tcp\n    filters: [{resize: {width: 160, height: 120}}]\n");
   wait_for_more();
-  camera.command("resize 640x360");
-  wait_for_log("640x360");
+  camera.command("resize 640x480");
+  wait_for_log("640x480");
   wait_for_more();
   EXPECT_EQ(end().at("reconnects"), 0);
   EXPECT_EQ(expect_good_recording().stream.at("width"), 160);
+}
+
+TEST_F(Rtsp, ANewPictureSizeWithNoneConfiguredBeginsAnotherFile) {
+  TestCamera camera;
+  begin(camera.url());
+  wait_for_more();
+  camera.command("resize 640x360");
+  ASSERT_TRUE(rig_->wait_for_growth("cam-1.mp4", some)) << rig_->log();
+  EXPECT_EQ(end().at("reconnects"), 0);
+  EXPECT_EQ(recordings(), 2);
+  EXPECT_EQ(expect_good(recording).stream.at("width"), 320);
+  EXPECT_EQ(expect_good("cam-1.mp4").stream.at("width"), 640);
 }
 
 TEST_F(Rtsp, AClockThatJumpsIsMendedAndCounted) {
@@ -318,6 +337,21 @@ TEST_F(Rtsp, SoundIsRecordedBesideThePictures) {
   EXPECT_NEAR(audio.seconds, video.seconds, 0.5);
 }
 
+TEST_F(Rtsp, SoundGoesOnAfterAClockThatJumps) {
+  TestCamera camera({"--audio"});
+  begin(camera.url());
+  wait_for_more();
+  for (const char* jump : {"clock 3600", "clock -3600"}) {
+    camera.command(jump);
+    for (int times = 0; times < 3; ++times) wait_for_more();
+  }
+  end();
+  const Track video = expect_good_recording();
+  const Track audio = track_of(probe(rig_->file(recording)), "audio");
+  expect_growing(audio.dts);
+  EXPECT_NEAR(audio.seconds, video.seconds, 2);
+}
+
 TEST_F(Rtsp, WhatIsCopiedIsNotDecoded) {
   const TestCamera camera({"--codec", "h265", "--audio"});
   begin(camera.url(), "    rtsp_transport: tcp\n    encode: {codec: copy}\n");
@@ -340,7 +374,28 @@ TEST_F(Rtsp, WhatIsCopiedGoesOnAfterARestartOfTheCamera) {
   camera = std::make_unique<TestCamera>(Arguments{}, port);
   wait_for_more();
   EXPECT_GE(end().at("reconnects"), 1);
+  EXPECT_EQ(recordings(), 1) << rig_->log();
+  const Track video = track_of(probe(rig_->file(recording)), "video");
+  expect_growing(video.dts);
+  // The picture that was on its way when the camera died may be cut off, and is recorded as it came.
+  EXPECT_GE(read_video(rig_->file(recording)).pictures.size() + 1, video.dts.size());
+}
+
+TEST_F(Rtsp, ACameraThatIsAwayAtTheEndIsToldAsSuch) {
+  TestCamera camera;
+  begin(camera.url());
+  wait_for_more();
+  camera.kill();
+  wait_for_log("refuses the connection");
+  const json cam = end();
+  EXPECT_EQ(cam.at("state"), "waiting");
+  EXPECT_THAT(cam.at("reason").get<std::string>(), HasSubstr("refuses the connection"));
   expect_good_recording();
+}
+
+TEST(RtspExample, IsAGoodConfiguration) {
+  const Answer answer = ask({"--config", CAMPIPE_SOURCE_DIR "/configs/rtsp.yaml", "--check"});
+  EXPECT_EQ(answer.status, 0) << answer.errors;
 }
 
 }  // namespace

@@ -43,10 +43,11 @@ inline FrameFormat clip_format() {
   return format;
 }
 
+// A key frame every 0.4 s.
 inline EncoderConfig clip_config(Latency latency) {
   EncoderConfig config;
   config.preset = latency == Latency::low ? "superfast" : "medium";
-  config.gop = std::chrono::milliseconds(500);
+  config.gop = 10;
   config.latency = latency;
   return config;
 }

@@ -1,1 +1,285 @@
+// Audio beside the video, and streams that come as their cameras encoded them.
+#include <gmock/gmock.h>
+
+#include "core/ffmpeg.h"
 #include "tests/unit/recording_test_support.h"
+
+namespace campipe::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+struct Sent {
+  Clip video;
+  AudioParameters audio_parameters;
+  std::vector<Packet> audio;
+};
+
+void describe(Sent& sent, const AVCodecParameters& codec) {
+  const std::vector<std::uint8_t> extradata(codec.extradata, codec.extradata + codec.extradata_size);
+  if (codec.codec_type == AVMEDIA_TYPE_VIDEO) {
+    StreamParameters& video = sent.video.parameters;
+    video.codec = avcodec_get_name(codec.codec_id);
+    video.encoder = "copy";
+    video.format.width = codec.width;
+    video.format.height = codec.height;
+    video.frame_rate = 25;
+    video.extradata = extradata;
+  } else {
+    AudioParameters& audio = sent.audio_parameters;
+    audio.codec = avcodec_get_name(codec.codec_id);
+    audio.sample_rate = codec.sample_rate;
+    audio.channels = codec.ch_layout.nb_channels;
+    audio.frame_size = codec.frame_size;
+    audio.bits_per_coded_sample = codec.bits_per_coded_sample;
+    audio.block_align = codec.block_align;
+    audio.extradata = extradata;
+  }
+}
+
+// What comes out of a file that FFmpeg makes with these arguments: packets as a camera sends them, from time 0 on.
+Sent make(const fs::path& file, const std::string& arguments) {
+  output_of("ffmpeg -v error -y " + arguments + " '" + file.string() + "' 2>&1");
+  AVFormatContext* raw = nullptr;
+  av_check(avformat_open_input(&raw, file.c_str(), nullptr, nullptr), file);
+  const AvInput input(raw);
+  av_check(avformat_find_stream_info(input.get(), nullptr), file);
+  Sent sent;
+  for (unsigned i = 0; i < input->nb_streams; ++i) describe(sent, *input->streams[i]->codecpar);
+  const AvPacket packet = make_av_packet();
+  while (av_read_frame(input.get(), packet.get()) == 0) {
+    const AVStream& stream = *input->streams[packet->stream_index];
+    const auto ns = [&](std::int64_t t) {
+      return av_rescale_q(t, stream.time_base, nanoseconds) -
+             av_rescale_q(input->start_time, {1, AV_TIME_BASE}, nanoseconds);
+    };
+    Packet copy{
+        {packet->data, packet->data + packet->size}, ns(packet->dts), (packet->flags & AV_PKT_FLAG_KEY) != 0, {}};
+    copy.times.pts = ns(packet->pts);
+    copy.times.duration = av_rescale_q(packet->duration, stream.time_base, nanoseconds);
+    const bool video = stream.codecpar->codec_type == AVMEDIA_TYPE_VIDEO;
+    (video ? sent.video.packets : sent.audio).push_back(copy);
+    av_packet_unref(packet.get());
+  }
+  return sent;
+}
+
+const std::string picture = "-f lavfi -i testsrc2=size=160x128:rate=25:duration=4 ";
+const std::string sound = "-f lavfi -i sine=frequency=440:sample_rate=48000:duration=4 ";
+const std::string x264 = "-c:v libx264 -g 10 -bf 2 ";
+
+std::string complaints(const std::string& file) {
+  return output_of("ffmpeg -v warning -i '" + file + "' -fps_mode passthrough -enc_time_base -1 -f null - 2>&1");
+}
+
+class AudioRecording : public RecordingTest {
+ protected:
+  void use_ending(const std::string& ending) { config_.record->path = folder() / "{camera}" / ("%H-%M-%S." + ending); }
+  Sent make(const std::string& name, const std::string& arguments) { return test::make(folder() / name, arguments); }
+  void record(const Sent& sent) {
+    begin();
+    take(sent.video);
+    finish();
+  }
+  [[nodiscard]] std::vector<std::string> codecs_in(const std::string& file) const {
+    std::vector<std::string> codecs;
+    const auto found = probe(file, "-show_streams");
+    for (const auto& stream : found.at("streams")) codecs.push_back(stream.at("codec_name"));
+    return codecs;
+  }
+};
+
+struct Kind {
+  std::string title;
+  std::string ending;
+  std::string source;  // a file's name: what comes out of MPEG-TS has its headers in the packets
+  std::string codec;   // FFmpeg's arguments
+  std::string name;
+};
+
+void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.title; }
+
+class AudioKinds : public AudioRecording, public testing::WithParamInterface<Kind> {};
+INSTANTIATE_TEST_SUITE_P(All, AudioKinds,
+                         testing::Values(Kind{"AacMp4", "mp4", "a.mp4", "-c:a aac", "aac"},
+                                         Kind{"AacMkv", "mkv", "a.mp4", "-c:a aac", "aac"},
+                                         Kind{"AdtsMp4", "mp4", "a.ts", "-c:a aac", "aac"},
+                                         Kind{"AdtsMkv", "mkv", "a.ts", "-c:a aac", "aac"},
+                                         Kind{"OpusMp4", "mp4", "a.mkv", "-c:a libopus", "opus"},
+                                         Kind{"Mp3Mp4", "mp4", "a.mkv", "-c:a libmp3lame", "mp3"},
+                                         Kind{"Ac3Mp4", "mp4", "a.mkv", "-c:a ac3", "ac3"},
+                                         Kind{"MulawMkv", "mkv", "a.mkv", "-c:a pcm_mulaw -ar 8000", "pcm_mulaw"}),
+                         [](const auto& one) { return one.param.title; });
+
+TEST_P(AudioKinds, IsInTheSegmentsOfItsVideo) {
+  const Kind& kind = GetParam();
+  use_ending(kind.ending);
+  config_.record->segment_duration = std::chrono::seconds(2);
+  Sent sent = make(kind.source, picture + sound + x264 + kind.codec);
+  if (kind.title.starts_with("Adts")) sent.audio_parameters.extradata.clear();
+  ASSERT_EQ(sent.audio_parameters.codec, kind.name);
+  audio_.add(audio_ring(sent.audio_parameters, sent.audio));
+  record(sent);
+  ASSERT_THAT(files_, SizeIs(3));
+  std::size_t packets = 0;
+  double end = 0;
+  for (const std::string& file : files_) {
+    SCOPED_TRACE(file);
+    EXPECT_THAT(codecs_in(file), ElementsAre("h264", kind.name));
+    EXPECT_EQ(complaints(file), "");
+    const auto audio = packets_of(file, "a");
+    const auto video = packets_of(file, "v");
+    ASSERT_FALSE(audio.empty());
+    packets += audio.size();
+    EXPECT_NEAR(audio.front().pts, end, 0.1);
+    EXPECT_NEAR(audio.front().pts, video.front().pts, 0.15);
+    end = audio.back().pts;
+  }
+  std::size_t wanted = 0;  // with those after the last picture's end nobody can do anything
+  for (const Packet& packet : sent.audio) wanted += packet.times.pts >= 0 && packet.times.pts < 3800 * ms ? 1 : 0;
+  EXPECT_GE(packets, wanted - 2);
+  EXPECT_THAT(audio_done_, testing::AnyOf(IsEmpty(), ElementsAre(1)));
+}
+
+TEST_F(AudioRecording, IsLeftOutWhereTheFileCannotHoldIt) {
+  const Sent sent = make("a.mkv", picture + sound + x264 + "-c:a pcm_mulaw -ar 8000");
+  audio_.add(audio_ring(sent.audio_parameters, sent.audio));
+  record(sent);
+  EXPECT_THAT(codecs_in(files_.at(0)), ElementsAre("h264"));
+  EXPECT_EQ(packets_of(files_.at(0)).size(), sent.video.packets.size());
+}
+
+TEST_F(AudioRecording, ThatComesLaterBeginsWithTheNextFile) {
+  config_.record->segment_duration = std::chrono::seconds(2);
+  const Sent sent = make("a.mp4", picture + sound + x264 + "-c:a aac");
+  begin();
+  take(sent.video, 0, 20);
+  audio_.add(audio_ring(sent.audio_parameters, sent.audio));
+  take(sent.video, 20);
+  finish();
+  ASSERT_THAT(files_, SizeIs(3));
+  EXPECT_THAT(codecs_in(files_[0]), ElementsAre("h264"));
+  EXPECT_THAT(codecs_in(files_[1]), ElementsAre("h264", "aac"));
+  EXPECT_NEAR(packets_of(files_[1], "a").front().pts, packets_of(files_[1]).front().pts, 0.15);
+}
+
+TEST_F(AudioRecording, ThatStopsDoesNotStopTheVideo) {
+  const Sent sent = make("a.mp4", picture + sound + x264 + "-c:a aac");
+  const std::vector<Packet> half(sent.audio.begin(), sent.audio.begin() + 60);
+  audio_.add(audio_ring(sent.audio_parameters, half, 1, false));  // and its writer says no more
+  record(sent);
+  EXPECT_EQ(packets_of(files_.at(0)).size(), sent.video.packets.size());
+  EXPECT_GE(packets_of(files_.at(0), "a").size(), half.size() - 1) << "but for what comes before the first picture";
+}
+
+TEST_F(AudioRecording, GoesOnAfterTheDeathsOfMasterAndPublisher) {
+  const Sent sent = make("a.mp4", picture + sound + x264 + "-c:a aac");
+  const auto middle = sent.audio.begin() + 80;
+  const AudioFeed::Ring first = audio_ring(sent.audio_parameters, {sent.audio.begin(), middle}, 1);
+  const AudioFeed::Ring second_ring = audio_ring(sent.audio_parameters, {middle, sent.audio.end()}, 2);
+  audio_.add(first);
+  begin();
+  take(sent.video, 0, 38);
+  const std::uint64_t safe = recording_->safe();
+  die();
+  AudioFeed again([](std::uint64_t) {});  // the successor gets the rings anew
+  again.add(first);
+  again.add(second_ring);
+  Recording::Events events;
+  for (auto* event : {&events.on_file, &events.on_failed, &events.on_paused}) *event = [](const std::string&) {};
+  Recording successor(config_, state(), again, events);
+  for (std::size_t i = safe; i < sent.video.packets.size(); ++i) {
+    successor.take(sent.video.packets[i].view(), i + 1, sent.video.parameters);
+  }
+  successor.finish();
+  ASSERT_THAT(files_, SizeIs(1));
+  EXPECT_EQ(packets_of(files_[0]).size(), sent.video.packets.size());
+  const auto audio = packets_of(files_[0], "a");
+  for (std::size_t i = 1; i < audio.size(); ++i) {
+    EXPECT_NEAR(audio[i].pts - audio[i - 1].pts, 1024.0 / 48000, 0.002) << i << ": none lost, none twice";
+  }
+  EXPECT_NEAR(audio.back().pts, 3.9, 0.1);
+}
+
+TEST_F(AudioRecording, IsKeptForAMotion) {
+  config_.record->when = RecordWhen::motion;
+  config_.record->before = std::chrono::seconds(1);
+  config_.record->after = std::chrono::milliseconds(500);
+  Sent sent = make("a.mp4", picture + sound + "-c:v libx264 -g 10 -bf 0 -c:a aac");
+  for (Packet& packet : sent.video.packets) packet.times.motion = 0;
+  sent.video.packets[60].times.motion = 0.5F;
+  audio_.add(audio_ring(sent.audio_parameters, sent.audio));
+  record(sent);
+  const auto audio = packets_of(files_.at(0), "a");
+  ASSERT_FALSE(audio.empty());
+  EXPECT_NEAR(audio.front().pts, 1.2, 0.05);
+  EXPECT_NEAR(audio.back().pts, 2.88, 0.06);
+  EXPECT_EQ(complaints(files_[0]), "");
+}
+
+struct Camera {
+  std::string title;
+  std::string ending;
+  std::string source;
+  std::string arguments;
+  std::string codec;
+  std::string tag;
+  bool clear_headers = false;
+};
+
+void PrintTo(const Camera& camera, std::ostream* out) { *out << camera.title; }
+
+class CopiedStreams : public AudioRecording, public testing::WithParamInterface<Camera> {};
+const std::string x265 = "-c:v libx265 -preset ultrafast -x265-params keyint=10:bframes=2:log-level=error";
+INSTANTIATE_TEST_SUITE_P(All, CopiedStreams,
+                         testing::Values(Camera{"H264AvccMp4", "mp4", "a.mp4", x264, "h264", "avc1"},
+                                         Camera{"H264AnnexBMp4", "mp4", "a.ts", x264, "h264", "avc1"},
+                                         Camera{"H264HeadersInPacketsMp4", "mp4", "a.ts", x264, "h264", "avc1", true},
+                                         Camera{"H264HeadersInPacketsMkv", "mkv", "a.ts", x264, "h264", "", true},
+                                         Camera{"HevcHvccMp4", "mp4", "a.mp4", x265, "hevc", "hvc1"},
+                                         Camera{"HevcAnnexBMp4", "mp4", "a.ts", x265, "hevc", "hvc1"},
+                                         Camera{"HevcHeadersInPacketsMp4", "mp4", "a.ts", x265, "hevc", "hvc1", true},
+                                         Camera{"HevcAnnexBMkv", "mkv", "a.ts", x265, "hevc", ""},
+                                         Camera{"MjpegMp4", "mp4", "a.avi", "-c:v mjpeg", "mjpeg", "mp4v"},
+                                         Camera{"MjpegMkv", "mkv", "a.avi", "-c:v mjpeg", "mjpeg", ""}),
+                         [](const auto& one) { return one.param.title; });
+
+TEST_P(CopiedStreams, AreRecordedAsTheyCame) {
+  const Camera& camera = GetParam();
+  use_ending(camera.ending);
+  Sent sent = make(camera.source, picture + camera.arguments);
+  for (Packet& packet : sent.video.packets) {  // AVI has no presentation times
+    if (camera.codec == "mjpeg") packet.times.pts = packet.dts;
+  }
+  if (camera.clear_headers) sent.video.parameters.extradata.clear();
+  begin();
+  take(sent.video, 0, 45);
+  const std::uint64_t safe = recording_->safe();
+  die();
+  begin();
+  number_ = safe;
+  take(sent.video, safe);
+  finish();
+  const auto streams = probe(files_.at(0), "-show_streams").at("streams");
+  EXPECT_EQ(streams.at(0).at("codec_name"), camera.codec);
+  if (!camera.tag.empty()) {
+    EXPECT_EQ(streams.at(0).at("codec_tag_string"), camera.tag);
+  }
+  const auto packets = packets_of(files_[0]);
+  ASSERT_EQ(packets.size(), sent.video.packets.size());
+  for (std::size_t i = 0; i < packets.size(); ++i) {
+    EXPECT_NEAR(packets[i].pts, static_cast<double>(sent.video.packets[i].times.pts) / 1e9, 0.002) << i;
+  }
+  EXPECT_EQ(complaints(files_[0]), "");
+  const std::string frames = output_of(
+      "ffprobe -v error -count_frames -select_streams v -show_entries stream=nb_read_frames "
+      "-of csv=p=0 '" +
+      files_[0] + "'");
+  EXPECT_EQ(std::stoul(frames), packets.size());
+}
+
+}  // namespace
+}  // namespace campipe::test

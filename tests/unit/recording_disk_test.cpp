@@ -1,1 +1,149 @@
+// Recordings on disks that are full, gone or read-only.
+#include <gmock/gmock.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/unit/read_back.h"
 #include "tests/unit/recording_test_support.h"
+
+namespace campipe::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class DiskFaults : public RecordingTest {
+ protected:
+  ~DiskFaults() override {
+    recording_.reset();
+    if (mounted_) ::umount2(disk().c_str(), MNT_DETACH);
+  }
+  [[nodiscard]] fs::path disk() const { return folder() / "disk"; }
+  // A small disk of our own. False: only root may make one.
+  bool mount(const std::string& options) {
+    fs::create_directories(disk());
+    config_.record->path = disk() / "{camera}" / "%H-%M-%S.mp4";
+    mounted_ = ::mount("tmpfs", disk().c_str(), "tmpfs", 0, options.c_str()) == 0;
+    return mounted_;
+  }
+  bool remount(unsigned long flags) const {
+    return ::mount("tmpfs", disk().c_str(), "tmpfs", MS_REMOUNT | flags, nullptr) == 0;
+  }
+  [[nodiscard]] std::uint64_t packets_in_files() const {
+    std::uint64_t packets = 0;
+    for (const std::string& file : files_) packets += packets_of(file).size();
+    return packets;
+  }
+
+  Clip clip_ = encode(Latency::low, steady(50));
+  bool mounted_ = false;
+};
+
+TEST_F(DiskFaults, AFullDiskPausesTheRecordingAndHarmsNothing) {
+  if (!mount("size=1m")) GTEST_SKIP() << "only root can make a small disk";
+  const fs::path ballast = disk() / "ballast";
+  begin();
+  take_until(clip_, [&] { return files_.size() == 1 && number_ >= 30; });
+  std::ofstream(ballast) << std::string(2'000'000, 'x');  // as much as fits
+  take_until(clip_, [&] { return !paused_.empty(); });
+  EXPECT_THAT(paused_, ElementsAre(HasSubstr("No space left on device")));
+  const std::uint64_t before = packets_of(files_[0]).size();
+  EXPECT_GT(before, 0U);
+  EXPECT_EQ(read_back(files_[0]).warnings, 0);
+  const std::uint64_t paused_at = number_;
+  take_until(clip_, [&] { return state().unrecorded > 2500; });  // 5 s: it is tried again meanwhile
+  EXPECT_THAT(paused_, SizeIs(1)) << "told once";
+  EXPECT_THAT(files_, SizeIs(1));
+  EXPECT_EQ(recording_->safe(), number_) << "what cannot be recorded is given back";
+  fs::remove(ballast);
+  take_until(clip_, [&] { return !resumed_.empty(); });
+  take_until(clip_, [&] { return number_ % 50 == 0; });
+  finish();
+  EXPECT_THAT(resumed_, ElementsAre(state().unrecorded.load()));
+  EXPECT_GT(resumed_[0], number_ - paused_at - 1000);
+  ASSERT_THAT(files_, SizeIs(2));
+  EXPECT_EQ(read_back(files_[0]).warnings, 0);
+  EXPECT_EQ(packets_of(files_[0]).size(), before);
+  EXPECT_EQ(packets_in_files() + state().unrecorded, number_);
+  EXPECT_EQ(load_record_progress(state())->recorded, packets_in_files());
+  EXPECT_THAT(failed_, IsEmpty());
+  std::vector<std::string> reasons;
+  for (const auto& line : lines_of(index())) {
+    if (line.at("event") == "end") reasons.push_back(line.at("reason"));
+  }
+  EXPECT_THAT(reasons, ElementsAre("error", "stopped")) << "lines that did not fit are written later";
+}
+
+TEST_F(DiskFaults, RetentionMakesRoom) {
+  if (!mount("size=1m")) GTEST_SKIP() << "only root can make a small disk";
+  config_.record->segment_duration = std::chrono::seconds(2);
+  config_.record->max_size = 500'000;
+  begin();
+  take_until(clip_, [&] { return files_.size() == 60; });
+  finish();
+  EXPECT_THAT(paused_, IsEmpty());
+  EXPECT_FALSE(fs::exists(files_[0]));
+  EXPECT_TRUE(fs::exists(files_[59]));
+}
+
+TEST_F(DiskFaults, AReadOnlyDiskIsWaitedFor) {
+  if (!mount("size=8m")) GTEST_SKIP() << "only root can make a small disk";
+  begin();
+  take_until(clip_, [&] { return number_ == 30; });
+  die();  // no file is open, so that it can be made read-only
+  ASSERT_TRUE(remount(MS_RDONLY));
+  begin();
+  take_until(clip_, [&] { return !paused_.empty(); });
+  EXPECT_THAT(paused_, ElementsAre(HasSubstr("Read-only file system")));
+  ASSERT_TRUE(remount(0));
+  take_until(clip_, [&] { return !resumed_.empty(); });
+  finish();
+  EXPECT_THAT(files_, SizeIs(2));
+}
+
+TEST_F(DiskFaults, AVanishedFolderIsMadeAnew) {
+  begin();
+  take_until(clip_, [&] { return number_ == 30; });
+  fs::remove_all(folder() / "dock");
+  take_until(clip_, [&] { return !resumed_.empty(); });
+  finish();
+  EXPECT_THAT(paused_, ElementsAre(HasSubstr("is gone")));
+  ASSERT_THAT(files_, SizeIs(2));
+  EXPECT_EQ(packets_of(files_[1]).size() + 20 + state().unrecorded, number_);
+  EXPECT_EQ(lines_of(index()).back().at("event"), "end");
+}
+
+TEST_F(DiskFaults, AMovedFileIsLeftAlone) {
+  begin();
+  take_until(clip_, [&] { return number_ == 15; });
+  fs::rename(files_[0], folder() / "kept.mp4");
+  std::ofstream(files_[0]) << "somebody else's";
+  take_until(clip_, [&] { return !resumed_.empty(); });
+  finish();
+  EXPECT_EQ(fs::file_size(files_[0]), 15U);
+  EXPECT_EQ(packets_of(folder() / "kept.mp4").size(), 10U);
+}
+
+TEST_F(DiskFaults, MotionsAreToldOfEvenWhereTheyCannotBeRecorded) {
+  if (!mount("size=64k")) GTEST_SKIP() << "only root can make a small disk";
+  config_.record->when = RecordWhen::motion;
+  config_.record->after = std::chrono::seconds(1);
+  std::ofstream(disk() / "ballast") << std::string(100'000, 'x');
+  for (Packet& packet : clip_.packets) packet.times.motion = 0;
+  clip_.packets[12].times.motion = 0.5F;
+  begin();
+  take(clip_);
+  finish();
+  EXPECT_THAT(paused_, SizeIs(1));
+  ASSERT_THAT(motions_, SizeIs(2));
+  EXPECT_EQ(motions_[0].file, "");
+  EXPECT_FALSE(motions_[1].begins);
+  EXPECT_GT(state().unrecorded, 0U);
+}
+
+}  // namespace
+}  // namespace campipe::test

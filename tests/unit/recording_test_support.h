@@ -9,8 +9,8 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "app/recording.h"
@@ -104,6 +104,19 @@ class RecordingTest : public testing::Test {
   }
   void take(const Clip& clip, std::size_t from = 0, std::size_t to = SIZE_MAX) {
     for (std::size_t i = from; i < std::min(to, clip.packets.size()); ++i) take(clip.packets[i], clip.parameters);
+  }
+  // As if the camera went on sending this clip, which begins with a key frame, until something has come about.
+  void take_until(const Clip& clip, const std::function<bool()>& condition) {
+    const Deadline deadline = Clock::now() + std::chrono::seconds(30);
+    while (!condition() && Clock::now() < deadline) {
+      Packet packet = clip.packets[number_ % clip.packets.size()];
+      const auto round = static_cast<std::int64_t>(number_ / clip.packets.size());
+      packet.times.pts += round * 40 * ms * static_cast<std::int64_t>(clip.packets.size());
+      packet.dts += packet.times.pts - clip.packets[number_ % clip.packets.size()].times.pts;
+      take(packet, clip.parameters);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));  // a camera takes its time, too
+    }
+    EXPECT_TRUE(condition());
   }
   void finish() {
     recording_->finish();
