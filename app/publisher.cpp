@@ -95,7 +95,7 @@ class Publisher {
                           {"camera", camera_name(config)},
                           {"output", config.output},
                           {"event", motion.begins ? "motion_begin" : "motion_end"},
-                          {"score", std::round(motion.score * 1000) / 1000},
+                          {"score", std::round(double{motion.score} * 1000) / 1000},
                           {"file", motion.file}});
   }
 

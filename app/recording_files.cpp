@@ -141,7 +141,9 @@ void Recording::create_file(const std::string& path, const StreamParameters& str
     } catch (const RecordFileError&) {
       throw;
     } catch (const Error& error) {
-      spdlog::warn("{}: its audio is left out: {}", config_.name, error.what());
+      if (!std::exchange(told_audio_, true)) {
+        spdlog::warn("{}: its audio is left out: {}", config_.name, error.what());
+      }
       file.audio.reset();
     }
   }

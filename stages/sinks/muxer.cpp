@@ -123,12 +123,14 @@ void Muxer::Closer::operator()(AVIOContext* io) const {
 }
 
 bool can_hold(Container container, const AudioParameters& audio) {
+  const bool mp4 = container == Container::mp4;
   const AVOutputFormat* format = av_guess_format(muxer_name(container), nullptr, nullptr);
   const AVCodecDescriptor* codec = avcodec_descriptor_get_by_name(audio.codec.c_str());
+  if (format == nullptr || codec == nullptr || audio.sample_rate <= 0) return false;
+  // MP4's header for these is made of their first packets, and ours is written before.
+  if (mp4 && (codec->id == AV_CODEC_ID_AC3 || codec->id == AV_CODEC_ID_EAC3)) return false;
   // What has no name of its own in Matroska goes in as Windows would name it (G.711), and players take it.
-  const int strictness = container == Container::mkv ? FF_COMPLIANCE_UNOFFICIAL : FF_COMPLIANCE_NORMAL;
-  return format != nullptr && codec != nullptr && audio.sample_rate > 0 &&
-         avformat_query_codec(format, codec->id, strictness) == 1;
+  return avformat_query_codec(format, codec->id, mp4 ? FF_COMPLIANCE_NORMAL : FF_COMPLIANCE_UNOFFICIAL) == 1;
 }
 
 Muxer::Muxer(Container container, const StreamParameters& parameters, const std::optional<AudioParameters>& audio,

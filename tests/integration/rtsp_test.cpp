@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <array>
 #include <cstdio>
 
 #include "tests/integration/recording.h"
@@ -18,7 +17,6 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
-using Arguments = std::vector<std::string>;
 
 constexpr const char* recording = "cam.mp4";
 constexpr std::uintmax_t some = 15'000;  // bytes of a recording: a second or less
@@ -28,14 +26,13 @@ json probe(const std::filesystem::path& file) {
   const std::string command = "ffprobe -v error -show_streams -show_packets -of json '" + file.string() + "'";
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
   std::string text;
-  std::array<char, 4096> piece{};
+  std::string piece(4096, '\0');
   while (const std::size_t size = std::fread(piece.data(), 1, piece.size(), pipe.get())) {
     text.append(piece.data(), size);
   }
   return json::parse(text);
 }
 
-// Of one kind: "video", "audio".
 struct Track {
   json stream;
   std::vector<std::int64_t> dts;
@@ -65,7 +62,7 @@ class Rtsp : public testing::Test {
     if (const std::string reason = TestCamera::missing(); !reason.empty()) GTEST_SKIP() << reason;
   }
 
-  // `cam` has these keys besides, which end in a newline.
+  // `keys`: of `cam`, lines.
   void begin(const std::string& url, const std::string& keys = "    rtsp_transport: tcp\n") {
     rig_ = std::make_unique<RigRun>(
         "defaults:\n"
@@ -78,10 +75,7 @@ class Rtsp : public testing::Test {
         "  steady: {source: \"test://pattern?width=160&height=120&rate=25\", record: {path: steady.mp4}}\n");
   }
 
-  void wait_for_more() {
-    const auto size = rig_->size(recording);
-    ASSERT_TRUE(rig_->wait_for_growth(recording, size + some)) << rig_->log();
-  }
+  void wait_for_more() { ASSERT_TRUE(rig_->wait_for_growth(recording, rig_->size(recording) + some)) << rig_->log(); }
   [[nodiscard]] std::size_t times_in_log(const std::string& text) const {
     const std::string log = rig_->log();
     std::size_t times = 0;
@@ -98,7 +92,7 @@ class Rtsp : public testing::Test {
     EXPECT_EQ(rig_->wait(), status) << rig_->log();
     const json report = rig_->report();
     EXPECT_EQ(check_books(report), "");
-    EXPECT_TRUE(report.at("cameras").at("steady").at("frames").at("dropped").empty()) << report.dump(2);
+    EXPECT_TRUE(report.at("cameras").at("steady").at("frames").at("dropped").empty()) << report.dump(2) << rig_->log();
     EXPECT_EQ(check_pattern_recording(read_video(rig_->file("steady.mp4")), true), "");
     EXPECT_EQ(report.at("master_restarts"), 0);
     return report.at("cameras").at("cam");
@@ -108,7 +102,7 @@ class Rtsp : public testing::Test {
     int files = 0;
     for (const auto& entry : std::filesystem::directory_iterator(rig_->folder())) {
       const std::string name = entry.path().filename();
-      if (name.starts_with("cam") && name.ends_with(".mp4")) ++files;
+      files += name.starts_with("cam") && name.ends_with(".mp4") ? 1 : 0;
     }
     return files;
   }
@@ -177,22 +171,24 @@ INSTANTIATE_TEST_SUITE_P(Codecs, RtspCodec, testing::Values(std::pair{"h265", "h
 
 class RtspPassword : public Rtsp, public testing::WithParamInterface<std::string> {
  protected:
-  TestCamera camera_{{"--user", "ada", "--password", "love1ace", "--" + GetParam()}};
+  const std::vector<std::string> options_{"--user", "ada", "--password", "love1ace", "--" + GetParam()};
 };
 
 TEST_P(RtspPassword, IsTakenAndNeverShown) {
-  begin(camera_.url("ada:love1ace@"));
+  const TestCamera camera(options_);
+  begin(camera.url("ada:love1ace@"));
   wait_for_more();
   EXPECT_EQ(end().at("reconnects"), 0);
   EXPECT_THAT(rig_->log() + rig_->report().dump(), Not(HasSubstr("love1ace")));
 }
 
 TEST_P(RtspPassword, ThatIsWrongIsToldOnceAndNotHammered) {
-  begin(camera_.url("ada:wr0ng@"), "    rtsp_transport: tcp\n    retry_max: 3s\n");
+  const TestCamera camera(options_);
+  begin(camera.url("ada:wr0ng@"), "    rtsp_transport: tcp\n    retry_max: 3s\n");
   wait_for_log("cam: away");
   const auto since = Clock::now();
-  const int before = camera_.connections();
-  ASSERT_TRUE(eventually([&] { return camera_.connections() >= before + 2; })) << rig_->log();
+  const int before = camera.connections();
+  ASSERT_TRUE(eventually([&] { return camera.connections() >= before + 2; })) << rig_->log();
   // Two waits of at least three quarters of retry_max.
   EXPECT_GE(Clock::now() - since, std::chrono::milliseconds(2500));
   const json cam = end(3);
@@ -224,7 +220,7 @@ TEST_F(Rtsp, ARestartOfTheCameraCostsTheTimeThatItTakes) {
   wait_for_more();
   camera->kill();
   wait_for_log("cam: away");
-  camera = std::make_unique<TestCamera>(Arguments{}, port);
+  camera = std::make_unique<TestCamera>(std::vector<std::string>{}, port);
   wait_for_log("cam: delivers again");
   wait_for_more();
   const json cam = end();
@@ -371,7 +367,7 @@ TEST_F(Rtsp, WhatIsCopiedGoesOnAfterARestartOfTheCamera) {
   wait_for_more();
   camera->kill();
   wait_for_log("cam: away");
-  camera = std::make_unique<TestCamera>(Arguments{}, port);
+  camera = std::make_unique<TestCamera>(std::vector<std::string>{}, port);
   wait_for_more();
   EXPECT_GE(end().at("reconnects"), 1);
   EXPECT_EQ(recordings(), 1) << rig_->log();

@@ -1,0 +1,113 @@
+// The publisher dies while it records segments: its successor goes on in the file that was open, and over all files
+// each picture is there once.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+
+#include "tests/integration/recording.h"
+#include "tests/integration/rig_run.h"
+
+namespace campipe::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string segments_rig(int frames) {
+  return "cameras:\n  cam:\n    source: \"test://pattern?width=320&height=240&rate=25&frames=" +
+         std::to_string(frames) +
+         "\"\n    encode: {gop: 10, bitrate: 1M}\n"
+         "    record: {path: \"{camera}/%Y%m%d-%H%M%S.mp4\", segment_duration: 1s}\n";
+}
+
+std::vector<fs::path> recordings_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".mp4") files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+std::vector<nlohmann::json> lines_of(const fs::path& file) {
+  std::vector<nlohmann::json> lines;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+// How often each file begins and ends in the index.
+std::map<std::string, std::map<std::string, int>> events_of(const fs::path& index) {
+  std::map<std::string, std::map<std::string, int>> events;
+  for (const auto& line : lines_of(index)) ++events[line.at("file")][line.at("event")];
+  return events;
+}
+
+class PublisherDies : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(At, PublisherDies,
+                         testing::Values("publisher.packet:47=kill", "publisher.flushed:5=kill",
+                                         "publisher.committed:5=kill", "publisher.committed:3=kill"),
+                         [](const auto& one) {
+                           std::string name = one.param;
+                           std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
+                           return name;
+                         });
+
+TEST_P(PublisherDies, SegmentsGoOn) {
+  constexpr int frames = 125;
+  RigRun rig(segments_rig(frames), {.failpoints = GetParam()});
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_books(rig.report()), "");
+  EXPECT_GE(rig.report().at("publisher_restarts"), 2);
+  EXPECT_EQ(rig.camera("cam").at("frames").at("recorded"), frames);
+  std::vector<std::int64_t> numbers;
+  const auto files = recordings_in(rig.file("cam"));
+  EXPECT_GE(files.size(), 4U);
+  for (const fs::path& file : files) {
+    const VideoFile video = read_video(file);
+    EXPECT_EQ(video.complaints, 0) << file << video.text;
+    const auto more = numbers_of(video);
+    numbers.insert(numbers.end(), more.begin(), more.end());
+  }
+  ASSERT_EQ(numbers.size(), std::size_t{frames});
+  for (int i = 0; i < frames; ++i) EXPECT_EQ(numbers[static_cast<std::size_t>(i)], i);
+  const auto events = events_of(rig.file("cam") / "cam.index.jsonl");
+  EXPECT_EQ(events.size(), files.size());
+  for (const auto& [file, counts] : events) {
+    EXPECT_EQ(counts.at("begin"), 1) << file;
+    EXPECT_EQ(counts.at("end"), 1) << file;
+  }
+}
+
+TEST(RigDies, TheNextOneClosesItsFilesInTheIndex) {
+  const std::string yaml = segments_rig(0);
+  fs::path kept;
+  const TemporaryFolder folder;
+  const std::string here =
+      yaml.substr(0, yaml.find("{camera}")) + (folder.path() / "{camera}").string() + yaml.substr(yaml.find("/%Y"));
+  {
+    RigRun rig(here);
+    ASSERT_TRUE(eventually(
+        [&] { return fs::exists(folder.path() / "cam") && recordings_in(folder.path() / "cam").size() >= 2; }));
+    const auto processes = rig.processes();
+    for (const pid_t process : processes) ::kill(process, SIGKILL);
+    rig.wait();
+  }
+  const auto before = events_of(folder.path() / "cam" / "cam.index.jsonl");
+  const auto is_open = [](const auto& file) { return !file.second.contains("end"); };
+  EXPECT_EQ(std::ranges::count_if(before, is_open), 1);
+  RigRun next(here, {.arguments = {"--duration", "2s"}});
+  ASSERT_EQ(next.wait(), 0) << next.log();
+  const auto after = events_of(folder.path() / "cam" / "cam.index.jsonl");
+  EXPECT_EQ(std::ranges::count_if(after, is_open), 0);
+  std::vector<std::string> reasons;
+  for (const auto& line : lines_of(folder.path() / "cam" / "cam.index.jsonl")) {
+    if (line.at("event") == "end") reasons.push_back(line.at("reason"));
+  }
+  EXPECT_THAT(reasons, testing::Contains("interrupted").Times(1));
+}
+
+}  // namespace
+}  // namespace campipe::test
