@@ -76,6 +76,7 @@ struct CameraConfig {
   std::chrono::nanoseconds retry_max = std::chrono::seconds(30);
   OnCorrupt on_corrupt = OnCorrupt::show;
   bool use_absolute_timestamp = false;  // capture time goes into recordings and the report
+  bool enabled = true;                  // false: it has its place in the rig, and nothing of it runs
   friend bool operator==(const CameraConfig&, const CameraConfig&) = default;
 };
 
@@ -88,11 +89,42 @@ inline std::string camera_name(const CameraConfig& config) { return config.name.
 // It is passed on as the camera encoded it: nothing is decoded for it.
 inline bool is_copy(const EncoderConfig& encode) { return encode.codec == "copy"; }
 
+// view: watch, and see how the rig does. record: also recordings, and starting and stopping them. administer: all.
+// Each includes those before it.
+enum class Permission : std::uint8_t { view, record, administer };
+
+struct UserConfig {
+  std::string name;
+  std::string password;     // its argon2id hash, as `campipe hash-password` prints it
+  std::string rtsp_secret;  // in clear, for RTSP's Digest; empty: this user has Basic only
+  Permission may = Permission::view;
+  std::vector<std::string> cameras;  // empty: all
+  friend bool operator==(const UserConfig&, const UserConfig&) = default;
+};
+
+struct TlsConfig {
+  std::string certificate;  // PEM files
+  std::string key;
+  friend bool operator==(const TlsConfig&, const TlsConfig&) = default;
+};
+
+// What the publisher serves. Without users everybody who reaches an address may do everything: then addresses other
+// than loopback ones are a mistake, unless `insecure` says that it is meant.
+struct ServerConfig {
+  std::string http_address = "127.0.0.1:8080";  // "HOST:PORT", ":PORT" for all addresses, port 0: any; empty: off
+  std::string rtsp_address = "127.0.0.1:8554";  // likewise
+  bool insecure = false;
+  std::optional<TlsConfig> tls;  // for HTTP and RTSP
+  std::vector<UserConfig> users;
+  friend bool operator==(const ServerConfig&, const ServerConfig&) = default;
+};
+
 struct RigConfig {
   std::vector<CameraConfig> cameras;  // in the file's order
   std::optional<int> worker_count;    // none: auto
   Mps mps = Mps::off;
   std::string events;  // a file that gets a line of JSON for each event; empty: events.jsonl, where a camera has motion
+  ServerConfig server;
 };
 
 // One mistake, as a compiler would tell it: "rig.yaml:14:7: cameras.dock.filters[1].resize.widht: unknown key, did you
@@ -136,6 +168,9 @@ LoadedConfig load_config(const std::filesystem::path& file);
 // A camera's configuration on its way to another process.
 nlohmann::json to_json(const CameraConfig& camera);
 CameraConfig camera_from_json(const nlohmann::json& json);
+// Of the servers' on its way to the publisher.
+nlohmann::json to_json(const ServerConfig& server);
+ServerConfig server_from_json(const nlohmann::json& json);
 
 // The file that `record.path` means for a camera's output at a time: {camera}, {output} and strftime fields filled in
 // (local time).

@@ -1,0 +1,68 @@
+// Who may see and do what, for the pages, the API and RTSP alike.
+//
+// Thread-safe. A password is checked by argon2id, which takes tens of milliseconds on purpose; what was right is
+// remembered for a minute (as a keyed hash, not as the password), so that players that send it with every request do
+// not cost that each time. Failed attempts are limited for each address: five are free, then each further one is
+// refused unseen for 1, 2, 4 … 60 s.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "app/config.h"
+
+namespace campipe {
+
+// What somebody was found to be. Without users in the configuration everybody may do everything.
+struct Identity {
+  std::string user;                          // empty: there are no users
+  std::shared_ptr<const UserConfig> config;  // null likewise
+  // `camera`: the camera's name; empty: the rig as a whole, for which only users of all cameras may do more than view.
+  [[nodiscard]] bool may(Permission permission, const std::string& camera) const;
+};
+
+class Access {
+ public:
+  enum class Refusal : std::uint8_t { wrong, too_many };
+  struct Result {
+    std::optional<Identity> identity;
+    Refusal refusal = Refusal::wrong;
+    int retry_after_s = 0;  // of too_many
+  };
+  struct Session {
+    std::string token;  // for the cookie: 256 random bits, base64url
+    std::string csrf;   // must come back in the header X-CSRF-Token with everything that changes something
+    std::string user;
+  };
+
+  explicit Access(const ServerConfig& config);
+  ~Access();
+
+  [[nodiscard]] bool required() const;  // there are users
+  // `address`: the peer's, for the limit.
+  Result check_password(const std::string& user, const std::string& password, const std::string& address);
+  // The value of an HTTP header Authorization, Basic or Bearer (a bearer token is "user:password", base64url).
+  Result check_authorization(const std::string& header, const std::string& address);
+  // For pages. Sessions end after 12 hours, and after one without a request.
+  Session open_session(const Identity& identity);
+  [[nodiscard]] std::optional<Identity> find_session(const std::string& token);
+  [[nodiscard]] bool is_csrf_token(const std::string& session, const std::string& csrf) const;
+  void close_session(const std::string& token);
+  // For RTSP Digest: the user's stored secret, where there is one.
+  [[nodiscard]] std::optional<std::string> rtsp_secret(const std::string& user) const;
+  [[nodiscard]] std::optional<Identity> identity_of(const std::string& user) const;
+  // The configuration was reloaded. Sessions of users that are gone or have another password end.
+  void update(const ServerConfig& config);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// argon2id, as libsodium's crypto_pwhash_str makes it ("$argon2id$v=19$…").
+std::string hash_password(const std::string& password);
+// Whether it is a hash that check_password() can check.
+bool is_password_hash(const std::string& text);
+
+}  // namespace campipe

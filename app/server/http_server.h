@@ -1,0 +1,59 @@
+// HTTP, WebSocket and TLS by Boost.Beast: pages, API, live video, recordings, metrics. One thread serves all
+// connections; handlers of requests, which may wait for the rig or a disk, run on a few others. It never holds up the
+// publisher: all it touches is RigView, Access and files.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/config.h"
+#include "app/server/access.h"
+#include "app/server/rig_view.h"
+
+namespace campipe {
+
+// A request whose sender is known and whose size was checked. Valid during the handler's call.
+struct HttpRequest {
+  std::string method;  // GET (also of HEAD), POST, PUT, PATCH, DELETE
+  std::string path;    // decoded, without the query; begins with '/'
+  std::map<std::string, std::string> query;
+  std::string body;
+  std::string address;  // the peer's
+  Identity identity;
+};
+struct HttpAnswer {
+  int status = 200;
+  std::string type = "application/json";
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string file;  // sent instead of `body`, with ranges, where it is not empty
+};
+
+class HttpServer {
+ public:
+  // A handler for everything below a prefix, such as "/api/v1/". `anyone`: needs no login (the login page, /healthz).
+  struct Route {
+    std::string prefix;
+    bool anyone = false;
+    std::function<HttpAnswer(const HttpRequest&)> handle;
+  };
+
+  // Throws Error where the address cannot be taken or the certificate cannot be used.
+  HttpServer(const ServerConfig& config, RigView& rig, Access& access, std::vector<Route> routes);
+  ~HttpServer();  // ends all connections, within a second
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // Who watches, for the status: [{"camera", "address", "user", "form": "fmp4", "since_utc", "sent", "dropped",
+  // "bytes"}]
+  [[nodiscard]] nlohmann::json viewers() const;
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace campipe

@@ -1,0 +1,129 @@
+// What one output of a camera offers to those who watch: its newest group of pictures, so that a new viewer has a
+// picture at once, and everything that comes after it, in the form that the viewer wants. Packets come from the
+// encoder as they are; nothing is encoded again.
+//
+// The camera's publishing thread calls offer(), and never waits for a viewer: each viewer has a queue of its own that
+// is bounded in bytes and in time. One that is full loses what is in it, and goes on with the next key frame (or the
+// newest, where that is already there); what it loses is counted. All viewers of a form share the same bytes: a
+// stream is muxed once, and only while somebody watches it in that form.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/packet.h"
+
+namespace campipe {
+
+// packets: as the encoder made them (for H.264 and HEVC from our encoders Annex B; from a camera's own stream as its
+// extradata say). fmp4: one fragment for each picture. mpegts: whole transport stream packets, tables before key
+// frames.
+enum class LiveForm : std::uint8_t { packets, fmp4, mpegts };
+
+using SharedBytes = std::shared_ptr<const std::vector<std::uint8_t>>;
+
+// What a viewer must have got before its first piece, and again when `serial` changes.
+struct LiveHeader {
+  std::uint64_t serial = 0;  // grows with every new encoder whose stream differs, and with every break in time
+  StreamParameters stream;
+  std::string mime;   // of fmp4: "video/mp4; codecs=\"avc1.64001f\""; of mpegts "video/mp2t"; else empty
+  SharedBytes bytes;  // fmp4: ftyp and moov; else null
+};
+
+struct LivePiece {
+  std::shared_ptr<const LiveHeader> header;  // never null
+  SharedBytes bytes;
+  bool key = false;
+  std::int64_t dts = 0;  // ns
+  FrameTimes times;
+  bool after_loss = false;  // pieces before this one were dropped for this viewer
+};
+
+class LiveStream;
+
+// One who watches. take() is for one thread; the rest for any. It unsubscribes when it is destroyed.
+class LiveViewer {
+ public:
+  enum class Next : std::uint8_t { piece, timeout, over };
+  ~LiveViewer();
+  LiveViewer(const LiveViewer&) = delete;
+  LiveViewer& operator=(const LiveViewer&) = delete;
+
+  // The next piece; `over`: the camera was removed, or the rig ends.
+  Next take(LivePiece& piece, Deadline deadline);
+  // For those who do not wait in take(): `ready` is called, on the publishing thread and without locks, when a piece
+  // came and none was there, and when it is over. It must not wait. Set it once, before the first take(); it is called
+  // at once if there is something already.
+  void on_ready(std::function<void()> ready);
+  // Wakes take(), which then says `over`.
+  void stop();
+
+  [[nodiscard]] std::uint64_t sent() const { return sent_.load(); }        // pieces taken
+  [[nodiscard]] std::uint64_t dropped() const { return dropped_.load(); }  // pieces lost for slowness
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_.load(); }      // of pieces taken
+
+ private:
+  friend class LiveStream;
+  explicit LiveViewer(std::shared_ptr<LiveStream> stream, LiveForm form);
+  void add(const LivePiece& piece);  // under the stream's lock
+
+  std::shared_ptr<LiveStream> stream_;
+  LiveForm form_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<LivePiece> queue_;
+  std::size_t queued_bytes_ = 0;
+  bool need_key_ = true;
+  bool lost_ = false;
+  bool over_ = false;
+  std::function<void()> ready_;
+  std::atomic<std::uint64_t> sent_{0};
+  std::atomic<std::uint64_t> dropped_{0};
+  std::atomic<std::uint64_t> bytes_{0};
+};
+
+struct LiveCounts {
+  std::uint64_t viewers = 0;
+  std::uint64_t sent = 0;     // pieces, to all viewers there ever were
+  std::uint64_t dropped = 0;  // likewise; the cause is always a viewer that is too slow
+  std::uint64_t bytes = 0;
+};
+
+class LiveStream : public std::enable_shared_from_this<LiveStream> {
+ public:
+  // `on_audience`: somebody watches (true), nobody does any more (false); and each time somebody comes, so that a key
+  // frame can be asked for. Called without locks, on the thread of the viewer; must not wait.
+  explicit LiveStream(std::function<void(bool watched)> on_audience = {});
+
+  // The camera's publishing thread. Takes one copy. Never throws: a stream that cannot be muxed in some form is told
+  // once, and its viewers in that form get nothing (failure()).
+  void offer(const PacketView& packet, const StreamParameters& stream) noexcept;
+  // Nothing more will come, ever.
+  void close();
+
+  // Any thread. Begins with the newest key frame, if there is one.
+  std::shared_ptr<LiveViewer> watch(LiveForm form);
+  // Any thread. The newest group of pictures, from its key frame on; empty: nothing came yet.
+  [[nodiscard]] std::vector<LivePiece> newest_group() const;
+  // Why there is no such form of the stream; empty: there is, or nothing came yet.
+  [[nodiscard]] std::string failure(LiveForm form) const;
+  [[nodiscard]] std::optional<StreamParameters> parameters() const;
+  [[nodiscard]] LiveCounts counts() const;
+
+ private:
+  friend class LiveViewer;
+  struct State;
+  std::shared_ptr<State> state_;
+  std::function<void(bool)> on_audience_;
+};
+
+}  // namespace campipe

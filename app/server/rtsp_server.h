@@ -1,0 +1,34 @@
+// RTSP for many readers, by gst-rtsp-server on a thread with a main loop of its own: rtsp://HOST:PORT/NAME and
+// /NAME/OUTPUT, over TCP and UDP. One media for each stream, shared by its readers, made when the first one comes and
+// gone after the last; fed with the encoder's packets from a LiveViewer of its own.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "app/config.h"
+#include "app/server/access.h"
+#include "app/server/rig_view.h"
+
+namespace campipe {
+
+class RtspServer {
+ public:
+  // Throws Error where the address cannot be taken or the certificate cannot be used.
+  RtspServer(const ServerConfig& config, RigView& rig, Access& access);
+  ~RtspServer();  // ends all sessions, within a second
+  RtspServer(const RtspServer&) = delete;
+  RtspServer& operator=(const RtspServer&) = delete;
+
+  // The publisher calls these when a stream comes or goes. Any thread.
+  void add(const std::string& stream);
+  void remove(const std::string& stream);
+  // As HttpServer::viewers(), with "form": "rtsp".
+  [[nodiscard]] nlohmann::json viewers() const;
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace campipe
