@@ -1,14 +1,9 @@
 #include "stages/sources/source_address.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <string_view>
 
 #include "core/nearest_name.h"
@@ -18,6 +13,8 @@ namespace campipe {
 namespace {
 
 constexpr std::string_view mark = "://";
+constexpr std::string_view numbered_device = "/dev/video";
+constexpr std::string_view named_devices = "/dev/v4l/";  // links that stay where numbers change
 
 // `example`: what a URL of this scheme looks like.
 struct Scheme {
@@ -90,7 +87,9 @@ SourceAddress split_address(const std::string& url) {
 
 bool is_stream_url(const std::string& url) { return find_scheme(split_address(url).scheme) != nullptr; }
 
-bool is_capture_device(const std::string& url) { return url.starts_with("/dev/video"); }
+bool is_capture_device(const std::string& url) {
+  return url.starts_with(numbered_device) || url.starts_with(named_devices);
+}
 
 std::optional<std::string> check_stream_url(const std::string& url) {
   const SourceAddress address = split_address(url);
@@ -107,17 +106,16 @@ std::optional<std::string> check_stream_url(const std::string& url) {
   return std::nullopt;
 }
 
+// Not whether it is there: a camera may be plugged in later.
 std::optional<std::string> check_capture_device(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) {
-    return "there is no device '" + path + "': " + std::strerror(errno) +
-           " (is the camera plugged in? ls /dev/video* shows the devices that there are)";
-  }
-  if (!S_ISCHR(status.st_mode)) return "'" + path + "' is not a device";
-  if (::access(path.c_str(), R_OK | W_OK) != 0) {
-    return "'" + path + "' cannot be opened: " + std::strerror(errno) + " (is this user in the group 'video'?)";
-  }
-  return std::nullopt;
+  const bool numbered = path.starts_with(numbered_device);
+  const std::string_view rest = std::string_view(path).substr((numbered ? numbered_device : named_devices).size());
+  const bool number = !rest.empty() && rest.size() <= 4 && rest.find_first_not_of("0123456789") == std::string::npos;
+  const bool name = !rest.empty() && !rest.ends_with('/') && rest.find("..") == std::string::npos;
+  if (numbered ? number : name) return std::nullopt;
+  return "'" + path +
+         "' is no name of a capture device, expected /dev/video0, or /dev/v4l/by-id/… (ls /dev/video* "
+         "/dev/v4l/by-id/* shows those that are there)";
 }
 
 }  // namespace campipe

@@ -20,6 +20,7 @@ bool is_stream_url(const std::string& url);
 bool is_capture_device(const std::string& url);
 
 std::optional<std::string> check_stream_url(const std::string& url);
+// Its name alone: a device that is not there is waited for.
 std::optional<std::string> check_capture_device(const std::string& path);
 
 }  // namespace campipe

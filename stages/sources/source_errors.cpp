@@ -20,7 +20,7 @@ struct Meaning {
   const char* text;  // behind the source's name
 };
 
-constexpr std::array<Meaning, 19> meanings{{
+constexpr std::array<Meaning, 21> meanings{{
     {AVERROR_HTTP_UNAUTHORIZED, Kind::unauthorized, "wants a user and a password, and these are not the right ones"},
     {AVERROR_HTTP_FORBIDDEN, Kind::unauthorized, "does not let this user in"},
     {AVERROR_HTTP_NOT_FOUND, Kind::not_found, "does not exist there (is the path right?)"},
@@ -33,9 +33,11 @@ constexpr std::array<Meaning, 19> meanings{{
     {AVERROR(EADDRINUSE), Kind::refused, "cannot be listened to: another program has this port"},
     {AVERROR(EADDRNOTAVAIL), Kind::refused, "cannot be listened to: this machine does not have this address"},
     {AVERROR(EPROTONOSUPPORT), Kind::refused, "does not offer this transport (see rtsp_transport)"},
+    {AVERROR(ENXIO), Kind::refused, "is not there (is the camera plugged in?)"},
+    {AVERROR(ENOTTY), Kind::unsupported, "is no capture device"},
     {AVERROR(EBUSY), Kind::refused, "is used by another program"},
-    {AVERROR(ENOENT), Kind::not_found, "is not there (is the camera plugged in?)"},
-    {AVERROR(ENODEV), Kind::not_found, "is not there, or is no camera (is it plugged in?)"},
+    {AVERROR(ENOENT), Kind::refused, "is not there (is the camera plugged in?)"},
+    {AVERROR(ENODEV), Kind::refused, "is not there, or is no camera (is it plugged in?)"},
     {AVERROR(EACCES), Kind::unauthorized, "may not be opened by this user (is it in the group 'video'?)"},
     {AVERROR(ETIMEDOUT), Kind::timed_out, "does not answer (is the camera on?)"},
     {AVERROR_INVALIDDATA, Kind::unsupported, "is not a video stream that FFmpeg knows"},

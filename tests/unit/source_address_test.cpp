@@ -45,7 +45,7 @@ TEST(CaptureTime, OutlivesTheEndOfRtpsCounter) {
 
 TEST(SourceAddress, LiveOrNot) {
   for (const char* url : {"rtsp://a/b", "RTSPS://a", "http://a", "https://a", "srt://a:1", "udp://:1", "rtp://a:1",
-                          "tcp://a:1", "/dev/video0"}) {
+                          "tcp://a:1", "/dev/video0", "/dev/v4l/by-id/usb-cam"}) {
     EXPECT_TRUE(is_live(url)) << url;
   }
   for (const char* url : {"clip.mp4", "/a/b.mp4", "test://pattern", "img%d.png"}) EXPECT_FALSE(is_live(url)) << url;
@@ -62,7 +62,17 @@ TEST(SourceAddress, MistakesAreToldWithoutPasswords) {
   EXPECT_THAT(*check_source("udp://239.0.0.1"), HasSubstr("has no port"));
   EXPECT_THAT(*check_source("rtsp://host:99999/s"), HasSubstr("port"));
   EXPECT_THAT(*check_source("rtsp://user:hun/ter2@host/s"), AllOf(HasSubstr("%2F"), Not(HasSubstr("ter2"))));
-  EXPECT_THAT(*check_source("/dev/video77"), HasSubstr("there is no device"));
+}
+
+// Cameras are unplugged, and plugged in later.
+TEST(SourceAddress, OfACaptureDeviceTheNameAloneIsChecked) {
+  for (const char* path : {"/dev/video77", "/dev/v4l/by-id/usb-Acme_Camera-video-index0"}) {
+    EXPECT_EQ(check_source(path), std::nullopt) << path;
+  }
+  for (const char* path :
+       {"/dev/video", "/dev/videox", "/dev/video0/", "/dev/video-1", "/dev/v4l/", "/dev/v4l/by-id/"}) {
+    EXPECT_THAT(check_source(path).value_or(""), HasSubstr("no name of a capture device")) << path;
+  }
 }
 
 TEST(SourceAddress, WithoutPassword) {

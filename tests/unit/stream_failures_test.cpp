@@ -23,6 +23,12 @@ TEST_F(StreamFailures, NobodyListens) {
   }
 }
 
+TEST_F(StreamFailures, ACaptureDeviceThatIsNotThere) {
+  const Failure failure = failure_of(source_of("/dev/video777"));
+  EXPECT_EQ(failure.kind, Kind::refused) << failure.text;  // tried again soon: it may be plugged in any moment
+  EXPECT_THAT(failure.text, AllOf(HasSubstr("/dev/video777 is not there"), HasSubstr("plugged in")));
+}
+
 TEST_F(StreamFailures, PeersThatNeverAnswerTimeOut) {
   const Server silent(test::stay_silent);
   for (const std::string scheme : {"rtsp", "rtsps", "http", "https", "tcp"}) {
