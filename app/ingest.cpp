@@ -19,7 +19,7 @@ constexpr auto slice = milliseconds(100);             // how long a wait may las
 constexpr auto start_deadline = seconds(30);          // for the other processes to be ready
 constexpr auto drain_deadline = seconds(2);           // for frames that are decoded when told to stop
 constexpr auto open_deadline = seconds(60);           // for a name server and whatever else has no deadline of its own
-constexpr auto good_connection = seconds(10);         // one that lasted so long was worth the next try at once
+constexpr auto good_connection = seconds(10);         // one that delivered so long is worth a short wait again
 constexpr std::int64_t smallest_step = 1'000'000;     // ns, between frames whose times do not grow
 constexpr std::int64_t longest_gap = 10'000'000'000;  // ns, in a file's times; more is no gap but another clock
 
@@ -130,13 +130,14 @@ void Ingest::keep_connected() {
   while (!stopped()) {
     bool patient = false;
     std::string reason = "the source ended the stream";
-    const auto begin = Clock::now();
+    std::optional<Clock::time_point> connected;  // not the time that a camera takes that does not answer
     try {
       connect();
+      connected = Clock::now();
       deliver();
     } catch (const SourceError& error) {
       using Kind = SourceError::Kind;
-      patient = error.kind == Kind::unauthorized || error.kind == Kind::unsupported || error.kind == Kind::not_found;
+      patient = error.kind == Kind::unauthorized || error.kind == Kind::unsupported;
       reason = error.what();
     } catch (const std::exception& error) {
       if (ends_process(error)) throw;
@@ -147,7 +148,8 @@ void Ingest::keep_connected() {
     source_.reset();
     timeline_.reconnect();
     tell_state(false, reason);
-    if (Clock::now() - begin > good_connection) retry_.reset();
+    const auto good = std::min<std::chrono::nanoseconds>(good_connection, start_.config.retry_max);
+    if (connected && Clock::now() - *connected > good) retry_.reset();
     sleep_until(Clock::now() + retry_.next(patient));
   }
 }
@@ -194,7 +196,7 @@ void Ingest::deliver() {
 
 void Ingest::take(AVPacket& packet) {
   pace(packet);
-  if ((packet.flags & AV_PKT_FLAG_CORRUPT) != 0) block_.source.corrupt_packets.fetch_add(1);
+  if ((packet.flags & AV_PKT_FLAG_CORRUPT) != 0) count_corrupt(packet.pos);
   note_capture(packet);
   const bool own_clock = !captures_.empty() && captures_.back().packet == packet.pos;
   copies_.video(packet, {arrival_, own_clock ? captures_.back().utc : arrival_utc_,
@@ -297,9 +299,14 @@ void Ingest::pace(const AVPacket& packet) {
   const std::int64_t timestamp = packet.dts != AV_NOPTS_VALUE ? packet.dts : packet.pts;
   const bool paced = live_ ? source_->stream().in_bursts : start_.config.source.pace == Pace::realtime;
   if (paced && timestamp != AV_NOPTS_VALUE) {
-    const std::int64_t time = timeline_.map(source_ns(timestamp));
-    if (!pace_anchor_) pace_anchor_.emplace(Clock::now() + stagger(), std::max(time, start_.resume.value_or(time)));
-    if (std::abs(time - last_paced_) > longest_gap && time > start_.resume.value_or(-1)) {
+    // Each connection to a live source is paced by itself: its times are mapped once its first picture has come.
+    const std::int64_t time = live_ ? source_ns(timestamp) : timeline_.map(source_ns(timestamp));
+    const std::int64_t shown = live_ ? -1 : start_.resume.value_or(-1);  // what goes before has been shown
+    if (!pace_anchor_) {
+      pace_anchor_.emplace(Clock::now() + stagger(), std::max(time, shown));
+      last_paced_ = time;
+    }
+    if (std::abs(time - last_paced_) > longest_gap && time > shown) {
       pace_anchor_.emplace(Clock::now(), time);
     }
     last_paced_ = time;

@@ -87,7 +87,6 @@ class Ingest {
   void keep_connected();
   void connect();
   void deliver();
-  void get_ready(AVPacket& packet);
   void go_back_to_resume();
   bool read(AVPacket& packet);
   void pass_on_audio(const AVPacket& packet);
@@ -123,6 +122,7 @@ class Ingest {
   void watch_clock(const Timeline::Time& time);
   [[nodiscard]] bool set_times(const DecodedPicture& picture, FrameTimes& times);
   bool wait_for_worker();
+  void count_corrupt(std::int64_t packet);
   void count_unpublished(DropCause cause);
 
   // What tells one stream from another for those who decode and filter it.
@@ -159,8 +159,9 @@ class Ingest {
   ReplayWindow window_;                      // used only then
   std::multiset<std::int64_t> seen_before_;  // pictures that will come again out of the decoder that took over
   std::int64_t packets_read_ = 0;
-  bool primed_ = false;     // the decoder has the first packet already
-  bool await_key_ = false;  // what comes before the next key frame cannot be decoded
+  std::set<std::int64_t> corrupt_;  // the newest packets that were counted as such
+  bool primed_ = false;             // the decoder has the first packet already
+  bool await_key_ = false;          // what comes before the next key frame cannot be decoded
   std::shared_ptr<FrameRingWriter> ring_;
   std::mutex retired_mutex_;
   std::vector<RetiredRing> retired_;

@@ -13,8 +13,9 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr auto worker_deadline = seconds(30);   // for a worker that was restarted, or a reader that blocks
-constexpr auto reattach_deadline = seconds(5);  // for the worker to begin with a ring that replaces another
+constexpr auto worker_deadline = seconds(30);    // for a worker that was restarted, or a reader that blocks
+constexpr auto reattach_deadline = seconds(5);   // for the worker to begin with a ring that replaces another
+constexpr std::size_t most_corrupt_known = 128;  // packets; more than a decoder holds
 constexpr std::int64_t largest_drift = 1'000'000'000;
 constexpr auto retired_for = seconds(30);  // at least; a restarted worker may still get to see the ring
 
@@ -54,7 +55,6 @@ void Ingest::begin_decoding() {
   open_decoder();
   await_key_ = live_ && on_hardware_;  // a GPU's decoder shows what it guesses
   const bool same = ring_ && kind.is_like(kind_) && was_on_hardware == on_hardware_ && !ring_->exhausted();
-  kind_ = kind;
   if (same) return decoder_->write_to(ring_);
   if (ring_) retire_ring();
   open_ring();
@@ -118,12 +118,19 @@ void Ingest::make_ring() {
   ring_ = std::make_shared<FrameRingWriter>(FrameRingMemory::create(spec));
   decoder_->write_to(ring_);
   const SourceStream& stream = source_->stream();
+  kind_ = kind_of(stream);
+  // Where the size has changed in mid-stream, the stream's description is out of date.
+  if (needs.expected.width > 0) {
+    kind_.width = needs.expected.width;
+    kind_.height = needs.expected.height;
+  }
   events_.on_ring(ring_->memory(), stream, on_hardware_ ? stream.decoder + " (nvdec)" : stream.decoder);
 }
 
 // Readers go on with the ring that is made next.
 void Ingest::retire_ring() {
   ring_->close();
+  kind_ = {};  // should no other be made, this one is not taken for a ring of the next connection
   ++epoch_;
   if (ring_->memory().signals() == nullptr) return;
   const std::lock_guard lock(retired_mutex_);
@@ -162,7 +169,7 @@ bool Ingest::feed(const AVPacket* packet) {
   std::int64_t begin = now_ns();
   if (!std::exchange(primed_, false) && !decoder_->send(packet, arrival_utc_)) {
     spdlog::debug("{}: a packet could not be decoded", start_.config.name);
-    if (packet != nullptr && (packet->flags & AV_PKT_FLAG_CORRUPT) == 0) block_.source.corrupt_packets.fetch_add(1);
+    if (packet != nullptr) count_corrupt(packet->pos);
   }
   for (;;) {
     DecodedPicture picture;
@@ -183,6 +190,7 @@ bool Ingest::feed(const AVPacket* packet) {
 
 bool Ingest::hand_over(DecodedPicture& picture, Decoder::Receive received) {
   window_.seen(picture.packet);
+  if (picture.corrupt) count_corrupt(picture.packet);
   if (const auto before = seen_before_.find(picture.packet); before != seen_before_.end()) {
     seen_before_.erase(before);
     return true;
@@ -284,6 +292,13 @@ bool Ingest::publish(DecodedPicture& picture) {
   }
   failpoint("ingest.published", start_.config.name);
   return true;
+}
+
+// Once for each packet, whoever finds it: the source, the decoder when it is given it, or in the picture.
+void Ingest::count_corrupt(std::int64_t packet) {
+  if (!corrupt_.insert(packet).second) return;
+  block_.source.corrupt_packets.fetch_add(1);
+  if (corrupt_.size() > most_corrupt_known) corrupt_.erase(corrupt_.begin());
 }
 
 void Ingest::count_unpublished(DropCause cause) { counter(block_.unpublished, cause).fetch_add(1); }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <list>
+#include <mutex>
 #include <optional>
 
 #include "core/error.h"
@@ -75,10 +77,12 @@ class AvcodecDecoder final : public Decoder {
 
   void write_to(std::shared_ptr<FrameRingWriter> ring) override {
     if (!waiting_) let_go();
+    const std::lock_guard lock(slots_mutex_);
     ring_ = std::move(ring);
-    // A new set: libavcodec may still hold references into the ring before.
+    // A new set: libavcodec may still hold references into the ring before. Older ones would keep their rings' memory.
+    pins_.remove_if([](const Pins& pins) { return pins.used.load(std::memory_order_acquire) == 0; });
     Pins& pins = pins_.emplace_back();
-    for (unsigned slot = 0; slot < max_ring_slots; ++slot) pins[slot] = {ring_, slot};
+    for (unsigned slot = 0; slot < max_ring_slots; ++slot) pins.pin[slot] = {ring_, slot, &pins.used};
   }
 
   bool send(const AVPacket* packet, std::int64_t) override {
@@ -111,8 +115,12 @@ class AvcodecDecoder final : public Decoder {
   struct Pin {
     std::shared_ptr<FrameRingWriter> ring;
     unsigned slot = 0;
+    std::atomic<unsigned>* used = nullptr;
   };
-  using Pins = std::array<Pin, max_ring_slots>;
+  struct Pins {
+    std::array<Pin, max_ring_slots> pin;
+    std::atomic<unsigned> used{0};  // how many buffers name one of them
+  };
 
   // Into frame_.
   Receive receive_frame() {
@@ -129,6 +137,7 @@ class AvcodecDecoder final : public Decoder {
     height_ = frame_->height;
     expected_.width = width_;
     expected_.height = height_;
+    const std::lock_guard lock(slots_mutex_);
     slot_bytes_ = bytes_of_slot();
     waiting_ = true;
     return Receive::changed;
@@ -155,26 +164,34 @@ class AvcodecDecoder final : public Decoder {
 
   static int get_buffer(AVCodecContext* context, AVFrame* frame, int flags) {
     auto& self = *static_cast<AvcodecDecoder*>(context->opaque);
-    return self.place_in_slot(*frame) ? 0 : avcodec_default_get_buffer2(context, frame, flags);
+    return self.place_in_slot(*context, *frame) ? 0 : avcodec_default_get_buffer2(context, frame, flags);
   }
 
-  // Any of libavcodec's threads. Gives `frame` a slot to be decoded into; false where that cannot be.
-  bool place_in_slot(AVFrame& frame) {
+  // Any of libavcodec's threads, with its own `context`. Gives `frame` a slot to be decoded into; false where that
+  // cannot be.
+  bool place_in_slot(AVCodecContext& context, AVFrame& frame) {
+    const std::lock_guard lock(slots_mutex_);
     const auto pixels = ring_format(frame.format);
-    if (!pixels || (context_->codec->capabilities & AV_CODEC_CAP_DR1) == 0 || !ring_) return false;
+    if (!pixels || (context.codec->capabilities & AV_CODEC_CAP_DR1) == 0 || !ring_) return false;
     int width = frame.width;
     int height = frame.height;
     std::array<int, AV_NUM_DATA_POINTERS> align{};
-    avcodec_align_dimensions2(context_.get(), &width, &height, align.data());
+    avcodec_align_dimensions2(&context, &width, &height, align.data());
     const SlotLayout layout = slot_layout(*pixels, width, height);
     if (layout.bytes > slot_bytes_) return false;
     const auto slot = ring_->claim();
     if (!slot) return false;
-    frame.buf[0] = av_buffer_create(slot->pixels.data(), slot->pixels.size(), unpin, &pins_.back()[slot->index], 0);
+    if (layout.bytes > slot->pixels.size()) {
+      ring_->unpin(slot->index);
+      return false;
+    }
+    Pins& pins = pins_.back();
+    frame.buf[0] = av_buffer_create(slot->pixels.data(), slot->pixels.size(), unpin, &pins.pin[slot->index], 0);
     if (frame.buf[0] == nullptr) {
       ring_->unpin(slot->index);
       return false;
     }
+    pins.used.fetch_add(1, std::memory_order_relaxed);
     for (int plane = 0; plane < plane_count(*pixels); ++plane) {
       const auto at = static_cast<std::size_t>(plane);
       frame.data[plane] = slot->pixels.data() + layout.offset[at];
@@ -187,6 +204,7 @@ class AvcodecDecoder final : public Decoder {
   static void unpin(void* opaque, std::uint8_t*) {
     const auto& pin = *static_cast<Pin*>(opaque);
     pin.ring->unpin(pin.slot);
+    pin.used->fetch_sub(1, std::memory_order_release);  // the last: the set may go now
   }
 
   // The picture already lies in a slot that has not been published: says where.
@@ -210,7 +228,7 @@ class AvcodecDecoder final : public Decoder {
   std::optional<unsigned> slot_of(const AVFrame& frame) const {
     const auto* opaque =
         static_cast<const Pin*>(frame.buf[0] != nullptr ? av_buffer_get_opaque(frame.buf[0]) : nullptr);
-    for (const Pin& pin : pins_.back()) {
+    for (const Pin& pin : pins_.back().pin) {
       if (&pin == opaque) return pin.slot;
     }
     return std::nullopt;
@@ -247,6 +265,7 @@ class AvcodecDecoder final : public Decoder {
   bool waiting_ = false;  // frame_ is a picture that receive() has not handed out yet
   int width_ = 0;
   int height_ = 0;
+  std::mutex slots_mutex_;  // of what stands below: libavcodec's threads go on while the ring is replaced
   std::size_t slot_bytes_ = 0;
   std::shared_ptr<FrameRingWriter> ring_;
   std::list<Pins> pins_;  // one set for each ring; a list, since buffers point into it

@@ -37,8 +37,8 @@ struct CaptureConfig {
 
 struct SourceConfig {
   // A file's path; a pattern of file names with %d for numbered pictures;
-  // test://pattern?width=…&height=…&rate=…&frames=…; /dev/videoN; or a URL of rtsp, rtsps, http, https, srt, udp, rtp
-  // or tcp, with user and password where needed.
+  // test://pattern?width=…&height=…&rate=…&frames=…; /dev/videoN or /dev/v4l/by-id/…; or a URL of rtsp, rtsps, http,
+  // https, srt, udp, rtp or tcp, with user and password where needed.
   std::string url;
   bool loop = false;  // at the end, begin again; time goes on
   Pace pace = Pace::realtime;
@@ -55,8 +55,9 @@ struct SourceConfig {
 // `audio`: a packet of the audio stream, in its own time base.
 enum class ReadResult : std::uint8_t { packet, audio, end, interrupted };
 
-// Why a live source cannot be read. What a user must mend (unauthorized, unsupported, not_found) is not worth trying
-// often; the others may be over any moment.
+// Why a live source cannot be read. What a user must mend (unauthorized, unsupported) is not worth trying often, and
+// too many wrong passwords lock some cameras; the others may be over any moment, a path that a server does not know yet
+// too.
 class SourceError : public Error {
  public:
   enum class Kind : std::uint8_t { refused, unauthorized, not_found, timed_out, unsupported, lost };

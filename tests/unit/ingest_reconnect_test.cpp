@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
+#include <span>
+#include <thread>
 
 #include "app/ingest.h"
 #include "core/test_pattern.h"
@@ -24,15 +28,32 @@ struct Connection {
   fs::path file;  // empty: opening fails
   int packets = 20;
   Kind failure = Kind::lost;
+  std::chrono::milliseconds opening{0};  // takes so long
+  bool in_bursts = false;
+  int damage_every = 0;  // packets; 0: none
 };
+
+// Their headers stay, as where a network loses a part.
+void damage(AVPacket& packet) {
+  av_check(av_packet_make_writable(&packet), "a packet");
+  const std::span data(packet.data, static_cast<std::size_t>(packet.size));
+  const std::size_t begin = data.size() / 3;
+  for (std::size_t i = begin; i < 2 * begin; ++i) data[i] = static_cast<std::uint8_t>(37 * i + 11);
+}
 
 class FailingSource final : public Source {
  public:
-  FailingSource(std::unique_ptr<Source> real, const Connection& plan) : real_(std::move(real)), plan_(plan) {}
-  const SourceStream& stream() const override { return real_->stream(); }
+  FailingSource(std::unique_ptr<Source> real, const Connection& plan)
+      : real_(std::move(real)), plan_(plan), stream_(real_->stream()) {
+    stream_.in_bursts = plan.in_bursts;
+  }
+  const SourceStream& stream() const override { return stream_; }
   ReadResult read(AVPacket& packet) override {
     if (plan_.packets-- == 0) throw SourceError(plan_.failure, "it went away");
-    return real_->read(packet);
+    const ReadResult result = real_->read(packet);
+    const bool damaged = plan_.damage_every > 0 && ++count_ % plan_.damage_every == 0;
+    if (result == ReadResult::packet && damaged) damage(packet);
+    return result;
   }
   void rewind() override { real_->rewind(); }
   void seek(std::int64_t pts) override { real_->seek(pts); }
@@ -40,6 +61,8 @@ class FailingSource final : public Source {
  private:
   std::unique_ptr<Source> real_;
   Connection plan_;
+  SourceStream stream_;
+  int count_ = 0;
 };
 
 class IngestReconnect : public testing::Test {
@@ -73,6 +96,7 @@ class IngestReconnect : public testing::Test {
     const std::lock_guard lock(mutex_);
     opened_.push_back(Clock::now());
     const Connection plan = plans_.at(std::min(opened_.size() - 1, plans_.size() - 1));
+    std::this_thread::sleep_for(plan.opening);
     if (plan.file.empty()) throw SourceError(plan.failure, "it cannot be opened");
     config.url = plan.file.string();
     return std::make_unique<FailingSource>(open_source(config, interrupt), plan);
@@ -164,6 +188,101 @@ TEST_F(IngestReconnect, BeginsAnotherRingForOtherPictures) {
   EXPECT_EQ(rings_.size(), 2U);
   EXPECT_EQ(sizes_.back(), 192);
   EXPECT_NE(sizes_.front(), 192);
+}
+
+// What the stream's description says of the first connection is out of date when its second one says the same.
+TEST_F(IngestReconnect, BeginsAnotherRingForTheOldPicturesAfterAChangeInMidStream) {
+  const fs::path large = make({.name = "large.ts", .frames = 20});
+  const fs::path small = make({.name = "small.ts", .width = 192, .height = 128, .frames = 20});
+  const fs::path both = folder_ / "both.ts";
+  std::ofstream(both, std::ios::binary) << std::ifstream(large, std::ios::binary).rdbuf()
+                                        << std::ifstream(small, std::ios::binary).rdbuf();
+  plans_ = {{both, 40}, {large, 1000}};
+  Ingest ingest(start_, page_, events());
+  read(58);
+  EXPECT_EQ(rings_.size(), 3U);
+  EXPECT_EQ(sizes_.front(), 320);
+  EXPECT_EQ(std::ranges::count(sizes_, 192), 20);
+  EXPECT_EQ(sizes_.back(), 320);
+}
+
+// The time that a camera takes that does not answer is no good connection.
+TEST_F(IngestReconnect, WaitsLongerEachTimeForACameraThatIsSlowToFail) {
+  start_.config.retry_interval = std::chrono::milliseconds(100);
+  start_.config.retry_max = std::chrono::milliseconds(800);
+  plans_ = {{.file = "", .failure = Kind::timed_out, .opening = std::chrono::milliseconds(1000)}};
+  Ingest ingest(start_, page_, events());
+  ASSERT_TRUE(test::eventually([&] {
+    const std::lock_guard lock(mutex_);
+    return opened_.size() == 5;
+  }));
+  const std::lock_guard lock(mutex_);
+  EXPECT_GE(opened_[4] - opened_[3], std::chrono::milliseconds(1000 + 640));
+}
+
+TEST_F(IngestReconnect, PacesEachConnectionThatDeliversInBurstsByItself) {
+  const fs::path file = make({.name = "a.mp4"});
+  plans_ = {{.file = file, .packets = 50, .in_bursts = true}, {.file = file, .packets = 1000, .in_bursts = true}};
+  Ingest ingest(start_, page_, events());
+  read(80);
+  std::int64_t longest = 0;
+  for (std::size_t i = 1; i < times_.size(); ++i) {
+    longest = std::max(longest, times_[i].arrival - times_[i - 1].arrival);
+  }
+  EXPECT_LT(longest, 1'500'000'000);
+  EXPECT_GT(times_[79].arrival - times_[51].arrival, 900'000'000);
+}
+
+struct Damaged {
+  std::uint64_t skipped = 0;
+  std::uint64_t counted = 0;
+};
+
+class IngestDamage : public IngestReconnect {
+ protected:
+  // All pictures of a clip, each fifth of them damaged.
+  Damaged play(OnCorrupt on_corrupt) {
+    start_.config.on_corrupt = on_corrupt;
+    start_.config.drop_policy = DropPolicy::block;
+    plans_ = {{.file = make({.name = "a.ts", .encoder = "mpeg2video"}), .packets = 60, .damage_every = 5}, {}};
+    Ingest ingest(start_, page_, events());
+    EXPECT_TRUE(test::eventually([&] {
+      const std::lock_guard lock(mutex_);
+      return !rings_.empty();
+    }));
+    FrameRingReader reader(rings_.at(0), 0);
+    reader.attach(true, 8);
+    FrameRingReader::Lease lease;
+    const auto away = [&] {
+      const std::lock_guard lock(mutex_);
+      return states_.size() >= 2;
+    };
+    for (;;) {
+      const bool last = away();  // before looking: what is published now was published before that
+      if (reader.next(lease, test::after(std::chrono::milliseconds(100))) == FrameRingReader::Next::frame) {
+        times_.push_back(lease.times);
+      } else if (last) {
+        break;
+      }
+    }
+    const CameraBlock& block = page_.camera(0);
+    return {block.unpublished.at(static_cast<std::size_t>(DropCause::corrupt)), block.source.corrupt_packets};
+  }
+};
+
+TEST_F(IngestDamage, IsShownAndCounted) {
+  const Damaged damaged = play(OnCorrupt::show);
+  EXPECT_EQ(times_.size(), 60U);
+  EXPECT_EQ(damaged.skipped, 0U);
+  EXPECT_GE(damaged.counted, 6U);
+  EXPECT_LE(damaged.counted, 12U);
+}
+
+TEST_F(IngestDamage, IsSkippedWhereThatIsWanted) {
+  const Damaged damaged = play(OnCorrupt::skip);
+  EXPECT_GE(damaged.skipped, 6U);
+  EXPECT_EQ(times_.size() + damaged.skipped, 60U);
+  EXPECT_EQ(damaged.counted, damaged.skipped);
 }
 
 TEST_F(IngestReconnect, DoesNotHammerACameraThatWantsAnotherPassword) {
