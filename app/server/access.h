@@ -3,14 +3,17 @@
 // Thread-safe. A password is checked by argon2id, which takes tens of milliseconds on purpose; what was right is
 // remembered for a minute (as a keyed hash, not as the password), so that players that send it with every request do
 // not cost that each time. Failed attempts are limited for each address: five are free, then each further one is
-// refused unseen for 1, 2, 4 … 60 s.
+// refused unseen for 1, 2, 4 … 60 s (app/server/login_limit.h). One password is checked at a time, so that strangers
+// can take one core and 64 MiB, and no more.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "app/config.h"
+#include "core/clock.h"
 
 namespace campipe {
 
@@ -36,11 +39,13 @@ class Access {
     std::string user;
   };
 
-  explicit Access(const ServerConfig& config);
+  // `now`: the clock by which sessions and waits end.
+  explicit Access(const ServerConfig& config, std::function<Clock::time_point()> now = Clock::now);
   ~Access();
 
   [[nodiscard]] bool required() const;  // there are users
-  // `address`: the peer's, for the limit.
+  // `address`: the peer's, for the limit. Waits while others' passwords are checked, ten seconds at most (too_many).
+  // Without users everything is right.
   Result check_password(const std::string& user, const std::string& password, const std::string& address);
   // The value of an HTTP header Authorization, Basic or Bearer (a bearer token is "user:password", base64url).
   Result check_authorization(const std::string& header, const std::string& address);
@@ -59,10 +64,5 @@ class Access {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-// argon2id, as libsodium's crypto_pwhash_str makes it ("$argon2id$v=19$…").
-std::string hash_password(const std::string& password);
-// Whether it is a hash that check_password() can check.
-bool is_password_hash(const std::string& text);
 
 }  // namespace campipe

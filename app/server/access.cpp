@@ -1,0 +1,266 @@
+#include "app/server/access.h"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "app/password_hash.h"
+#include "app/server/login_limit.h"
+#include "core/error.h"
+
+namespace campipe {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto remembered_for = 1min;
+constexpr auto session_length = 12h;
+constexpr auto session_pause = 1h;
+constexpr std::size_t sessions_of_a_user = 64;
+constexpr auto longest_queue = 10s;  // for a password to be checked
+
+std::string base64url(const std::vector<unsigned char>& bytes) {
+  constexpr int variant = sodium_base64_VARIANT_URLSAFE_NO_PADDING;
+  std::string text(sodium_base64_encoded_len(bytes.size(), variant), '\0');
+  ::sodium_bin2base64(text.data(), text.size(), bytes.data(), bytes.size(), variant);
+  text.pop_back();  // the NUL
+  return text;
+}
+
+std::optional<std::string> from_base64(const std::string& text, int variant) {
+  std::vector<unsigned char> bytes(text.size() + 1);
+  std::size_t size = 0;
+  if (::sodium_base642bin(bytes.data(), bytes.size(), text.data(), text.size(), nullptr, &size, nullptr, variant) != 0)
+    return std::nullopt;
+  return std::string(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
+}
+
+std::vector<unsigned char> random_bytes(std::size_t size) {
+  if (::sodium_init() < 0) throw Error("libsodium cannot be used: no source of random numbers");
+  std::vector<unsigned char> bytes(size);
+  ::randombytes_buf(bytes.data(), bytes.size());
+  return bytes;
+}
+
+std::string random_token() { return base64url(random_bytes(32)); }
+
+bool equal(const std::string& a, const std::string& b) {
+  return a.size() == b.size() && ::sodium_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+// Without padding there is one variant less to try.
+std::optional<std::string> decode(const std::string& scheme, std::string text) {
+  while (text.ends_with('=')) text.pop_back();
+  return from_base64(
+      text, scheme == "basic" ? sodium_base64_VARIANT_ORIGINAL_NO_PADDING : sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+}
+
+}  // namespace
+
+bool Identity::may(Permission permission, const std::string& camera) const {
+  if (!config) return true;
+  if (config->may < permission) return false;
+  if (config->cameras.empty()) return true;
+  if (camera.empty()) return permission == Permission::view;
+  return std::ranges::find(config->cameras, camera) != config->cameras.end();
+}
+
+struct Access::State {
+  struct OpenSession {
+    std::string csrf;
+    std::string user;
+    std::string password;  // its hash then
+    Clock::time_point opened;
+    Clock::time_point used;
+  };
+  using Users = std::map<std::string, std::shared_ptr<const UserConfig>>;
+
+  explicit State(std::function<Clock::time_point()> clock) : now(std::move(clock)) {}
+
+  std::function<Clock::time_point()> now;
+  // What is looked up is looked up by its keyed hash: how long that takes then tells nobody anything.
+  std::vector<unsigned char> key = random_bytes(crypto_generichash_KEYBYTES);
+  std::mutex mutex;
+  Users users;
+  std::map<std::string, Clock::time_point> remembered;  // until then
+  std::map<std::string, OpenSession> sessions;
+  LoginLimit limit;
+  bool checking = false;
+  std::condition_variable checked;
+
+  // Only one at a time; false: too many others wait.
+  bool begin_check() {
+    std::unique_lock lock(mutex);
+    if (!checked.wait_until(lock, Clock::now() + longest_queue, [&] { return !checking; })) return false;
+    return checking = true;
+  }
+  void end_check() {
+    const std::lock_guard lock(mutex);
+    checking = false;
+    checked.notify_one();
+  }
+
+  [[nodiscard]] std::string keyed_hash(const std::string& text) const {
+    std::string hash(crypto_generichash_BYTES, '\0');
+    std::vector<unsigned char> out(hash.size());
+    const std::vector<unsigned char> in(text.begin(), text.end());
+    ::crypto_generichash(out.data(), out.size(), in.data(), in.size(), key.data(), key.size());
+    std::copy(out.begin(), out.end(), hash.begin());
+    return hash;
+  }
+
+  // The rest is called with the mutex held.
+  [[nodiscard]] std::optional<Identity> identity(const std::string& user) const {
+    const auto found = users.find(user);
+    return found == users.end() ? std::nullopt : std::optional(Identity{user, found->second});
+  }
+  [[nodiscard]] std::string memory_of(const UserConfig& user, const std::string& password) const {
+    return keyed_hash(user.name + '\0' + user.password + '\0' + password);
+  }
+  void drop_old_sessions() {
+    std::erase_if(sessions, [time = now()](const auto& entry) {
+      return time - entry.second.opened >= session_length || time - entry.second.used >= session_pause;
+    });
+  }
+  void make_room_for(const std::string& user) {
+    const auto is_older = [&](const auto& a, const auto& b) {
+      return std::pair(a.second.user != user, a.second.used) < std::pair(b.second.user != user, b.second.used);
+    };
+    const auto of_user = std::ranges::count(sessions, user, [](const auto& entry) { return entry.second.user; });
+    if (static_cast<std::size_t>(of_user) >= sessions_of_a_user)
+      sessions.erase(std::ranges::min_element(sessions, is_older));
+  }
+  // What needs no argon2id. Empty: it does.
+  [[nodiscard]] std::optional<Result> known(const std::string& user, const std::string& password,
+                                            const std::string& address) const {
+    if (users.empty()) return Result{Identity{}};
+    if (const int wait = limit.wait_s(address, now()); wait > 0) return Result{std::nullopt, Refusal::too_many, wait};
+    const auto found = users.find(user);
+    if (found == users.end()) return std::nullopt;
+    const auto memory = remembered.find(memory_of(*found->second, password));
+    if (memory == remembered.end() || memory->second <= now()) return std::nullopt;
+    return Result{Identity{user, found->second}};
+  }
+};
+
+Access::Access(const ServerConfig& config, std::function<Clock::time_point()> now)
+    : state_(std::make_unique<State>(std::move(now))) {
+  update(config);
+}
+Access::~Access() = default;
+
+bool Access::required() const {
+  const std::lock_guard lock(state_->mutex);
+  return !state_->users.empty();
+}
+
+Access::Result Access::check_password(const std::string& user, const std::string& password,
+                                      const std::string& address) {
+  const auto known = [&] {
+    const std::lock_guard lock(state_->mutex);
+    return state_->known(user, password, address);
+  };
+  if (auto result = known()) return std::move(*result);
+  if (!state_->begin_check()) return {std::nullopt, Refusal::too_many, 1};
+  struct Ending {
+    State& state;
+    ~Ending() { state.end_check(); }
+  } const ending{*state_};
+  // Others may just have tried the same.
+  if (auto result = known()) return std::move(*result);
+
+  std::unique_lock lock(state_->mutex);
+  if (state_->users.empty()) return {Identity{}};
+  const auto found = state_->users.find(user);
+  const bool exists = found != state_->users.end();
+  // For one who does not exist some other's, so that the time does not tell who does.
+  const auto config = exists ? found->second : state_->users.begin()->second;
+  lock.unlock();
+  const bool fits = password_fits(config->password, password);
+  lock.lock();
+  const auto time = state_->now();
+  if (!exists || !fits) {
+    state_->limit.failed(address, time);
+    return {};
+  }
+  std::erase_if(state_->remembered, [time](const auto& entry) { return entry.second <= time; });
+  state_->remembered[state_->memory_of(*config, password)] = time + remembered_for;
+  return {Identity{user, config}};
+}
+
+Access::Result Access::check_authorization(const std::string& header, const std::string& address) {
+  const auto space = header.find(' ');
+  std::string scheme = header.substr(0, space);
+  std::ranges::transform(scheme, scheme.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (space == std::string::npos || (scheme != "basic" && scheme != "bearer")) return {};
+  const auto text = decode(scheme, header.substr(header.find_last_of(' ') + 1));
+  const auto colon = text ? text->find(':') : std::string::npos;
+  if (colon == std::string::npos) return {};
+  return check_password(text->substr(0, colon), text->substr(colon + 1), address);
+}
+
+Access::Session Access::open_session(const Identity& identity) {
+  const Session session{random_token(), random_token(), identity.user};
+  const std::string id = state_->keyed_hash(session.token);
+  const std::lock_guard lock(state_->mutex);
+  const auto time = state_->now();
+  state_->drop_old_sessions();
+  state_->make_room_for(identity.user);
+  const std::string password = identity.config ? identity.config->password : "";
+  state_->sessions[id] = {session.csrf, session.user, password, time, time};
+  return session;
+}
+
+std::optional<Identity> Access::find_session(const std::string& token) {
+  const std::string id = state_->keyed_hash(token);
+  const std::lock_guard lock(state_->mutex);
+  state_->drop_old_sessions();
+  const auto found = state_->sessions.find(id);
+  if (found == state_->sessions.end()) return std::nullopt;
+  found->second.used = state_->now();
+  return state_->identity(found->second.user);
+}
+
+bool Access::is_csrf_token(const std::string& session, const std::string& csrf) const {
+  const std::string id = state_->keyed_hash(session);
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->sessions.find(id);
+  return found != state_->sessions.end() && equal(found->second.csrf, csrf);
+}
+
+void Access::close_session(const std::string& token) {
+  const std::string id = state_->keyed_hash(token);
+  const std::lock_guard lock(state_->mutex);
+  state_->sessions.erase(id);
+}
+
+std::optional<std::string> Access::rtsp_secret(const std::string& user) const {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->users.find(user);
+  if (found == state_->users.end() || found->second->rtsp_secret.empty()) return std::nullopt;
+  return found->second->rtsp_secret;
+}
+
+std::optional<Identity> Access::identity_of(const std::string& user) const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->identity(user);
+}
+
+void Access::update(const ServerConfig& config) {
+  State::Users users;
+  for (const UserConfig& user : config.users) users[user.name] = std::make_shared<UserConfig>(user);
+  const std::lock_guard lock(state_->mutex);
+  state_->users = std::move(users);
+  std::erase_if(state_->sessions, [this](const auto& entry) {
+    const auto found = state_->users.find(entry.second.user);
+    return found == state_->users.end() || found->second->password != entry.second.password;
+  });
+}
+
+}  // namespace campipe

@@ -1,0 +1,28 @@
+// Failed logins, by where they come from: five are free, then each further one costs a wait of 1, 2, 4 … 60 s, until
+// nothing failed for a quarter of an hour. An IPv6 address counts as its network of 64 bits, which one house has.
+// Used under its owner's lock.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "core/clock.h"
+
+namespace campipe {
+
+class LoginLimit {
+ public:
+  // Until it may try again; 0: at once.
+  [[nodiscard]] int wait_s(const std::string& address, Clock::time_point now) const;
+  void failed(const std::string& address, Clock::time_point now);
+
+ private:
+  struct Failures {
+    int count = 0;
+    Clock::time_point last;
+    Clock::time_point until;  // refused before it
+  };
+  std::map<std::string, Failures> networks_;
+};
+
+}  // namespace campipe

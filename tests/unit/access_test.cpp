@@ -1,0 +1,307 @@
+// Who may see and do what: passwords, how often they may be tried, sessions, permissions.
+#include "app/server/access.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <ctime>
+#include <set>
+#include <thread>
+
+#include "app/password_hash.h"
+#include "app/server/login_limit.h"
+
+namespace campipe {
+namespace {
+
+using namespace std::chrono_literals;
+using Refusal = Access::Refusal;
+
+const std::string home = "10.0.0.5";
+
+// Hashes are slow to make, on purpose.
+const std::string& hash_of_right() {
+  static const std::string hash = hash_password("right");
+  return hash;
+}
+
+UserConfig user(const std::string& name, Permission may, std::vector<std::string> cameras = {}) {
+  return {name, hash_of_right(), "", may, std::move(cameras)};
+}
+
+ServerConfig with_users(std::vector<UserConfig> users) {
+  ServerConfig config;
+  config.users = std::move(users);
+  return config;
+}
+
+std::chrono::nanoseconds cpu_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+class AccessTest : public ::testing::Test {
+ protected:
+  Clock::time_point time_ = Clock::now();
+  ServerConfig config_ = with_users({user("ann", Permission::administer), user("ben", Permission::view, {"dock"})});
+  Access access_{config_, [this] { return time_; }};
+
+  bool lets_in(const std::string& name, const std::string& password, const std::string& address = home) {
+    return access_.check_password(name, password, address).identity.has_value();
+  }
+  Access::Session session_of(const std::string& name) { return access_.open_session(*access_.identity_of(name)); }
+};
+
+TEST(PasswordHash, FitsItsPasswordOnly) {
+  const std::string hash = hash_password("pass word");
+  EXPECT_TRUE(hash.starts_with("$argon2id$v=19$"));
+  EXPECT_TRUE(is_password_hash(hash));
+  EXPECT_TRUE(password_fits(hash, "pass word"));
+  EXPECT_FALSE(password_fits(hash, "pass wore"));
+  EXPECT_FALSE(password_fits(hash, ""));
+  EXPECT_NE(hash, hash_password("pass word"));  // salted
+}
+
+TEST(PasswordHash, OtherTextsAreNone) {
+  const std::vector<std::string> texts{"",
+                                       "secret",
+                                       "$argon2id$",
+                                       "$argon2id$v=19$m=65536,t=2,p=1$c2FsdA",
+                                       "$argon2i$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$RdescudvJCsgt3ub+b9dWA",
+                                       "$2b$12$abcdefghijklmnopqrstuv"};
+  for (const std::string& text : texts) {
+    EXPECT_FALSE(is_password_hash(text)) << text;
+    EXPECT_FALSE(password_fits(text, "secret")) << text;
+  }
+}
+
+TEST(Identities, MayDoWhatTheirPermissionIncludes) {
+  const auto may = [](Permission permission, std::vector<std::string> cameras, Permission wanted,
+                      const std::string& camera) {
+    return Identity{"u", std::make_shared<UserConfig>(user("u", permission, std::move(cameras)))}.may(wanted, camera);
+  };
+  EXPECT_TRUE(Identity().may(Permission::administer, ""));  // there are no users
+  EXPECT_TRUE(may(Permission::view, {}, Permission::view, "dock"));
+  EXPECT_FALSE(may(Permission::view, {}, Permission::record, "dock"));
+  EXPECT_TRUE(may(Permission::record, {}, Permission::view, "dock"));
+  EXPECT_FALSE(may(Permission::record, {}, Permission::administer, "dock"));
+  EXPECT_TRUE(may(Permission::administer, {}, Permission::administer, ""));
+  EXPECT_TRUE(may(Permission::administer, {"dock"}, Permission::administer, "dock"));
+  EXPECT_FALSE(may(Permission::administer, {"dock"}, Permission::view, "gate"));
+  EXPECT_FALSE(may(Permission::administer, {"dock"}, Permission::administer, ""));
+  EXPECT_TRUE(may(Permission::view, {"dock"}, Permission::view, ""));
+}
+
+TEST_F(AccessTest, LetsInWhoKnowsThePassword) {
+  const auto ann = access_.check_password("ann", "right", home);
+  ASSERT_TRUE(ann.identity);
+  EXPECT_EQ(ann.identity->user, "ann");
+  EXPECT_TRUE(ann.identity->may(Permission::administer, ""));
+  EXPECT_TRUE(access_.required());
+  EXPECT_FALSE(lets_in("ann", "wrong"));
+  EXPECT_FALSE(lets_in("ann", ""));
+  EXPECT_FALSE(lets_in("ann", hash_of_right()));
+  EXPECT_FALSE(lets_in("eve", "right"));
+}
+
+TEST_F(AccessTest, WithoutUsersEverybodyMayDoEverything) {
+  access_.update({});
+  EXPECT_FALSE(access_.required());
+  const auto anyone = access_.check_password("eve", "anything", home);
+  ASSERT_TRUE(anyone.identity);
+  EXPECT_TRUE(anyone.identity->may(Permission::administer, ""));
+}
+
+TEST_F(AccessTest, AfterFiveFailuresEachFurtherOneCostsAWait) {
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(access_.check_password("ann", "wrong", home).refusal, Refusal::wrong);
+  const auto refused = access_.check_password("ann", "right", home);
+  EXPECT_FALSE(refused.identity);
+  EXPECT_EQ(refused.refusal, Refusal::too_many);
+  EXPECT_EQ(refused.retry_after_s, 1);
+  EXPECT_TRUE(lets_in("ann", "right", "10.0.0.6"));  // others are not held up
+  time_ += 1s;
+  EXPECT_EQ(access_.check_password("ann", "wrong", home).refusal, Refusal::wrong);
+  EXPECT_EQ(access_.check_password("ann", "right", home).retry_after_s, 2);
+  time_ += 2s;
+  EXPECT_TRUE(lets_in("ann", "right"));
+}
+
+TEST_F(AccessTest, WhatIsRememberedDoesNotHelpWhoTriesPasswords) {
+  EXPECT_TRUE(lets_in("ann", "right"));
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(lets_in("ann", "wrong"));
+  EXPECT_FALSE(lets_in("ann", "right"));
+}
+
+TEST(LoginLimits, WaitsDoubleUpToAMinuteAndAreForgotten) {
+  LoginLimit limit;
+  auto time = Clock::now();
+  std::vector<int> waits;
+  for (int i = 0; i < 13; ++i) {
+    limit.failed(home, time);
+    waits.push_back(limit.wait_s(home, time));
+    time += std::chrono::seconds(waits.back());
+  }
+  EXPECT_THAT(waits, ::testing::ElementsAre(0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 60, 60, 60));
+  time += 16min;
+  limit.failed(home, time);
+  EXPECT_EQ(limit.wait_s(home, time), 0);
+}
+
+TEST(LoginLimits, AHousesAddressesCountAsOne) {
+  LoginLimit limit;
+  const auto time = Clock::now();
+  for (int i = 0; i < 5; ++i) limit.failed("2001:db8:1:2::" + std::to_string(i), time);
+  EXPECT_EQ(limit.wait_s("2001:db8:1:2:ffff::1", time), 1);
+  EXPECT_EQ(limit.wait_s("2001:db8:1:3::1", time), 0);
+  for (int i = 0; i < 5; ++i) limit.failed("::ffff:10.0.0.1", time);
+  EXPECT_EQ(limit.wait_s("10.0.0.1", time), 1);
+  EXPECT_EQ(limit.wait_s("::ffff:10.0.0.2", time), 0);
+}
+
+TEST_F(AccessTest, RightPasswordsAreRememberedForAMinute) {
+  // The processor's time, which does not depend on what else runs.
+  const auto cost = [&] {
+    const auto begin = cpu_time();
+    EXPECT_TRUE(lets_in("ann", "right"));
+    return cpu_time() - begin;
+  };
+  const auto first = cost();
+  EXPECT_LT(cost(), first / 5);
+  time_ += 61s;
+  EXPECT_GT(cost(), first / 5);
+  // Another password makes it worthless at once.
+  config_.users[0].password = hash_password("other");
+  access_.update(config_);
+  EXPECT_FALSE(lets_in("ann", "right"));
+  EXPECT_TRUE(lets_in("ann", "other"));
+}
+
+TEST_F(AccessTest, ReadsBasicAndBearer) {
+  const auto user_of = [&](const std::string& header) {
+    const auto result = access_.check_authorization(header, home);
+    return result.identity ? result.identity->user : "";
+  };
+  EXPECT_EQ(user_of("Basic YW5uOnJpZ2h0"), "ann");  // ann:right
+  EXPECT_EQ(user_of("basic  YW5uOnJpZ2h0"), "ann");
+  EXPECT_EQ(user_of("Bearer YW5uOnJpZ2h0"), "ann");
+  const std::vector<std::string> bad{
+      "", "Basic", "Basic ", "Basic !", "Basic YW5u", "Digest YW5uOnJpZ2h0", "YW5uOnJpZ2h0"};
+  for (const std::string& header : bad) EXPECT_EQ(user_of(header), "") << header;
+  // Padding may be there or not; colons belong to the password.
+  config_.users[0].password = hash_password("a:b?>c");
+  access_.update(config_);
+  EXPECT_EQ(user_of("Basic YW5uOmE6Yj8+Yw=="), "ann");
+  EXPECT_EQ(user_of("Basic YW5uOmE6Yj8+Yw"), "ann");
+  EXPECT_EQ(user_of("Bearer YW5uOmE6Yj8-Yw"), "ann");
+}
+
+TEST_F(AccessTest, SessionsFindTheirUser) {
+  const Access::Session session = session_of("ben");
+  EXPECT_EQ(session.user, "ben");
+  const auto identity = access_.find_session(session.token);
+  ASSERT_TRUE(identity);
+  EXPECT_EQ(identity->user, "ben");
+  EXPECT_FALSE(identity->may(Permission::view, "gate"));
+  EXPECT_FALSE(access_.find_session(""));
+  EXPECT_FALSE(access_.find_session(session.token + "A"));
+  EXPECT_FALSE(access_.find_session(session.csrf));
+}
+
+TEST_F(AccessTest, TokensCannotBeGuessed) {
+  std::set<std::string> tokens;
+  for (int i = 0; i < 50; ++i) {
+    const Access::Session session = session_of("ann");
+    tokens.insert({session.token, session.csrf});
+    EXPECT_EQ(session.token.size(), 43U);  // 256 bits, six a character
+    EXPECT_EQ(session.csrf.size(), 43U);
+  }
+  EXPECT_EQ(tokens.size(), 100U);
+}
+
+TEST_F(AccessTest, TheCsrfTokenBelongsToItsSession) {
+  const Access::Session one = session_of("ann");
+  const Access::Session other = session_of("ann");
+  EXPECT_TRUE(access_.is_csrf_token(one.token, one.csrf));
+  EXPECT_FALSE(access_.is_csrf_token(one.token, other.csrf));
+  EXPECT_FALSE(access_.is_csrf_token(one.token, ""));
+  EXPECT_FALSE(access_.is_csrf_token("", ""));
+}
+
+TEST_F(AccessTest, SessionsEnd) {
+  const Access::Session closed = session_of("ann");
+  const Access::Session idle = session_of("ann");
+  const Access::Session used = session_of("ann");
+  access_.close_session(closed.token);
+  EXPECT_FALSE(access_.find_session(closed.token));
+  for (int i = 0; i < 23; ++i) {
+    time_ += 30min;
+    EXPECT_TRUE(access_.find_session(used.token)) << i;
+  }
+  EXPECT_FALSE(access_.find_session(idle.token));  // an hour without a request
+  EXPECT_FALSE(access_.is_csrf_token(idle.token, idle.csrf));
+  time_ += 30min;
+  EXPECT_FALSE(access_.find_session(used.token));  // twelve hours, in any case
+}
+
+TEST_F(AccessTest, AUserHasSixtyFourSessionsAtMost) {
+  const Access::Session bens = session_of("ben");
+  time_ += 1s;
+  const Access::Session first = session_of("ann");
+  std::vector<Access::Session> later;
+  for (int i = 0; i < 64; ++i) {
+    time_ += 1s;
+    later.push_back(session_of("ann"));
+  }
+  EXPECT_FALSE(access_.find_session(first.token));
+  EXPECT_TRUE(access_.find_session(later.front().token));
+  EXPECT_TRUE(access_.find_session(later.back().token));
+  EXPECT_TRUE(access_.find_session(bens.token));
+}
+
+TEST_F(AccessTest, AReloadEndsSessionsOfUsersThatAreGoneOrHaveAnotherPassword) {
+  config_.users.push_back(user("cat", Permission::view));
+  access_.update(config_);
+  const auto ann = session_of("ann");
+  const auto ben = session_of("ben");
+  const auto cat = session_of("cat");
+  config_.users = {user("ann", Permission::view), {"ben", hash_password("new"), "", Permission::view, {}}};
+  access_.update(config_);
+  ASSERT_TRUE(access_.find_session(ann.token));
+  EXPECT_FALSE(access_.find_session(ann.token)->may(Permission::record, "dock"));  // what she may now
+  EXPECT_FALSE(access_.find_session(ben.token));
+  EXPECT_FALSE(access_.find_session(cat.token));
+}
+
+TEST_F(AccessTest, RtspSecretsAreOfThoseWhoHaveOne) {
+  EXPECT_EQ(access_.rtsp_secret("ann"), std::nullopt);
+  config_.users[0].rtsp_secret = "for digest";
+  access_.update(config_);
+  EXPECT_EQ(access_.rtsp_secret("ann"), "for digest");
+  EXPECT_EQ(access_.rtsp_secret("eve"), std::nullopt);
+  EXPECT_FALSE(lets_in("ann", "for digest"));
+  EXPECT_FALSE(access_.identity_of("eve"));
+}
+
+TEST_F(AccessTest, ManyAtOnceAreNotTakenForGuesses) {
+  std::vector<std::thread> threads;
+  std::atomic<int> in = 0;
+  for (int i = 0; i < 12; ++i) threads.emplace_back([&] { in += lets_in("ann", "right") ? 1 : 0; });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(in, 12);
+}
+
+TEST_F(AccessTest, ManyGuessesAtOnceAreFiveAtMost) {
+  std::vector<std::thread> threads;
+  std::atomic<int> seen = 0;
+  for (int i = 0; i < 20; ++i) {
+    threads.emplace_back([&] {
+      if (access_.check_password("ann", "wrong", home).refusal == Refusal::wrong) ++seen;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(seen, 5);
+}
+
+}  // namespace
+}  // namespace campipe
