@@ -46,9 +46,12 @@ void stop_if_over(ReadWatch& watch, const std::string& shown) {
   throw SourceError(Kind::timed_out, shown + " does not answer (is the camera on?)");
 }
 
+// Asks in any case: a peer that sends a byte now and then keeps nobody waiting in poll().
 void wait_for(int fd, short events, ReadWatch& watch, const std::string& shown) {
   pollfd entry{fd, events, 0};
-  while (::poll(&entry, 1, ask_every_ms) <= 0) stop_if_over(watch, shown);
+  do {
+    stop_if_over(watch, shown);
+  } while (::poll(&entry, 1, ask_every_ms) <= 0);
 }
 
 // 0, or an errno.

@@ -44,6 +44,19 @@ TEST_F(StreamFailures, PeersThatNeverAnswerTimeOut) {
   }
 }
 
+// It always has something to say, and never comes to the point.
+TEST_F(StreamFailures, PeersThatSendAByteNowAndThenTimeOut) {
+  const std::string record{"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc", 9};  // of TLS, of 16 KiB
+  const Server slow([&](int fd, const std::atomic<bool>& over) {
+    test::send_all(fd, record);
+    while (!over && test::send_all(fd, std::string(1, '\0'))) std::this_thread::sleep_for(milliseconds(10));
+  });
+  for (const std::string scheme : {"rtsp", "rtsps", "http", "https", "tcp"}) {
+    const Failure failure = failure_of(source_of(local(scheme, slow.port(), "/s"), milliseconds(1000)));
+    EXPECT_LT(failure.took, seconds(8)) << scheme << ": " << failure.text;
+  }
+}
+
 TEST_F(StreamFailures, OpeningIsInterrupted) {
   const Server silent(test::stay_silent);
   for (const std::string scheme : {"rtsp", "rtsps", "http", "https", "tcp", "udp", "srt", "rtp"}) {
