@@ -20,6 +20,8 @@ constexpr auto start_deadline = seconds(30);          // for the other processes
 constexpr auto drain_deadline = seconds(2);           // for frames that are decoded when told to stop
 constexpr auto open_deadline = seconds(60);           // for a name server and whatever else has no deadline of its own
 constexpr auto good_connection = seconds(10);         // one that delivered so long is worth a short wait again
+constexpr auto stall = milliseconds(500);             // of a live source; what comes behind it may come at once
+constexpr auto longest_burst = milliseconds(1000);    // for which the worker is waited for
 constexpr std::int64_t smallest_step = 1'000'000;     // ns, between frames whose times do not grow
 constexpr std::int64_t longest_gap = 10'000'000'000;  // ns, in a file's times; more is no gap but another clock
 
@@ -176,6 +178,7 @@ void Ingest::connect() {
   copies_.begin(source_->stream());
   captures_.clear();
   pace_anchor_.reset();
+  burst_left_ = longest_burst;
   told_clock_ = false;
 }
 
@@ -228,7 +231,9 @@ void Ingest::go_back_to_resume() {
 bool Ingest::read(AVPacket& packet) {
   while (!stopped()) {
     scope_->beat();
+    const auto begin = Clock::now();
     const ReadResult result = source_->read(packet);
+    if (Clock::now() - begin > stall) burst_left_ = longest_burst;
     if (result == ReadResult::audio) {
       pass_on_audio(packet);
       av_packet_unref(&packet);

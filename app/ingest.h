@@ -121,6 +121,7 @@ class Ingest {
   bool publish(DecodedPicture& picture);
   void watch_clock(const Timeline::Time& time);
   [[nodiscard]] bool set_times(const DecodedPicture& picture, FrameTimes& times);
+  void wait_out_burst();
   bool wait_for_worker();
   void count_corrupt(std::int64_t packet);
   void count_unpublished(DropCause cause);
@@ -180,6 +181,7 @@ class Ingest {
   std::optional<std::int64_t> skip_through_;  // frames up to here were published by a master before
   std::optional<std::pair<Clock::time_point, std::int64_t>> pace_anchor_;  // when which time was due
   std::int64_t last_paced_ = 0;
+  std::chrono::nanoseconds burst_left_{0};  // for how long the worker may still be waited for; see wait_out_burst()
   std::deque<CaptureTime> captures_;  // of packets whose pictures have not come out, as the camera's clock has them
   std::int64_t arrival_ = 0;
   std::int64_t arrival_utc_ = 0;

@@ -303,9 +303,28 @@ void Ingest::count_corrupt(std::int64_t packet) {
 
 void Ingest::count_unpublished(DropCause cause) { counter(block_.unpublished, cause).fetch_add(1); }
 
-// With policy `block` a frame waits for a reader and for room in its queue, in time; with `drop` never.
+// What a connection held up comes at once, and so does what was read to learn what the stream is. For a short time the
+// worker may take that in, while newer packets wait in the socket. A worker that is always too slow gets no more of it,
+// and what has come to lie behind is dropped.
+void Ingest::wait_out_burst() {
+  if (!live_ || burst_left_ <= std::chrono::nanoseconds(0)) return;
+  const auto begin = Clock::now();
+  ring_->wait_for_room(
+      begin + burst_left_,
+      [this] {
+        scope_->beat();
+        return stopped();
+      },
+      FrameRingWriter::Readers::all);
+  burst_left_ -= Clock::now() - begin;
+}
+
+// With policy `block` a frame waits for a reader and for room in its queue, in time; with `drop` only in a burst.
 bool Ingest::wait_for_worker() {
-  if (start_.config.drop_policy == DropPolicy::drop) return true;
+  if (start_.config.drop_policy == DropPolicy::drop) {
+    wait_out_burst();
+    return true;
+  }
   const auto interrupted = [this] {
     scope_->beat();
     return given_up();

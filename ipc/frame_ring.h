@@ -127,6 +127,7 @@ class FrameRingWriter {
     std::span<std::uint8_t> pixels;  // the writer's own mapping: of a CUDA kind, only its GPU can use it
   };
   enum class Published : std::uint8_t { yes, no_reader };
+  enum class Readers : std::uint8_t { blocking, all };
 
   explicit FrameRingWriter(std::shared_ptr<FrameRingMemory> memory);
 
@@ -141,10 +142,10 @@ class FrameRingWriter {
   // True while the slot has been claimed and not yet published.
   [[nodiscard]] bool unpublished(unsigned slot) const;
 
-  // These wait until there is a live reader, or room in every blocking reader's queue; at most until `deadline` or
-  // until `interrupted` (asked every 100 ms). False: there is none.
+  // These wait until there is a live reader, or room in the queue of every one of `readers`; at most until `deadline`
+  // or until `interrupted` (asked every 100 ms). False: there is none.
   bool wait_for_reader(Deadline deadline, const std::function<bool()>& interrupted);
-  bool wait_for_room(Deadline deadline, const std::function<bool()>& interrupted);
+  bool wait_for_room(Deadline deadline, const std::function<bool()>& interrupted, Readers readers = Readers::blocking);
   // Makes a claimed slot visible to the live readers, pending in each one's queue. Where a queue is full, its oldest
   // frames are taken back first; `recalled` tells how many that were. With no live reader nothing is published.
   Published publish(unsigned slot, const FrameRecord& record, unsigned& recalled);
@@ -170,7 +171,7 @@ class FrameRingWriter {
   unsigned recall_oldest(unsigned reader);
   [[nodiscard]] std::uint32_t live_mask() const;
   [[nodiscard]] unsigned pending_count(unsigned reader) const;
-  [[nodiscard]] bool has_room() const;
+  [[nodiscard]] bool has_room(Readers readers) const;
   bool wait_for(const std::function<bool()>& satisfied, Deadline deadline, const std::function<bool()>& interrupted);
   void nap(Deadline deadline, ring::WriterSleep reason, const std::function<bool()>& satisfied);
 

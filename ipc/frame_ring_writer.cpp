@@ -109,11 +109,13 @@ unsigned FrameRingWriter::pending_count(unsigned reader) const {
   return count;
 }
 
-bool FrameRingWriter::has_room() const {
+bool FrameRingWriter::has_room(Readers readers) const {
   const ring::Header& header = memory_->header();
   const std::uint32_t live = live_mask();
   for (unsigned reader = 0; live >> reader != 0; ++reader) {
-    if ((live >> reader & 1) == 0 || header.readers[reader].blocking.load(std::memory_order_acquire) == 0) continue;
+    if ((live >> reader & 1) == 0) continue;
+    const bool blocking = header.readers[reader].blocking.load(std::memory_order_acquire) != 0;
+    if (!blocking && readers == Readers::blocking) continue;
     const unsigned limit = std::max(header.readers[reader].queue_size.load(std::memory_order_acquire), 1U);
     if (pending_count(reader) >= limit) return false;
   }
@@ -217,8 +219,8 @@ bool FrameRingWriter::wait_for_reader(Deadline deadline, const std::function<boo
   return wait_for([this] { return live_mask() != 0; }, deadline, interrupted);
 }
 
-bool FrameRingWriter::wait_for_room(Deadline deadline, const std::function<bool()>& interrupted) {
-  return wait_for([this] { return has_room(); }, deadline, interrupted);
+bool FrameRingWriter::wait_for_room(Deadline deadline, const std::function<bool()>& interrupted, Readers readers) {
+  return wait_for([this, readers] { return has_room(readers); }, deadline, interrupted);
 }
 
 void FrameRingWriter::sleep_until(Deadline deadline, const std::function<bool()>& interrupted) {

@@ -140,6 +140,32 @@ class IngestReconnect : public testing::Test {
     }
   }
 
+  // Of the first ring, until the camera is away and all that it sent was read. `work`: that each picture takes.
+  void read_to_the_end(bool blocking, std::chrono::milliseconds work = {}) {
+    ASSERT_TRUE(test::eventually([&] {
+      const std::lock_guard lock(mutex_);
+      return !rings_.empty();
+    }));
+    FrameRingReader reader(rings_.at(0), 0);
+    reader.attach(blocking, 8);
+    FrameRingReader::Lease lease;
+    const auto away = [&] {
+      const std::lock_guard lock(mutex_);
+      return states_.size() >= 2;
+    };
+    for (;;) {
+      const bool last = away();  // before looking: what is published now was published before that
+      if (reader.next(lease, test::after(std::chrono::milliseconds(100))) == FrameRingReader::Next::frame) {
+        times_.push_back(lease.times);
+        std::this_thread::sleep_for(work);
+      } else if (last) {
+        break;
+      }
+    }
+  }
+
+  std::uint64_t dropped() { return counter(page_.camera(0).dropped, DropCause::queue_full); }
+
   RigPage page_ = RigPage::create(1);
   Ingest::Start start_;
   fs::path folder_;
@@ -233,6 +259,23 @@ TEST_F(IngestReconnect, PacesEachConnectionThatDeliversInBurstsByItself) {
   EXPECT_GT(times_[79].arrival - times_[51].arrival, 900'000'000);
 }
 
+// All at once, as after a stall.
+TEST_F(IngestReconnect, ABurstIsTakenInAsFastAsTheWorkerCan) {
+  plans_ = {{.file = make({.name = "a.mp4"}), .packets = 60}, {}};
+  Ingest ingest(start_, page_, events());
+  read_to_the_end(false, std::chrono::milliseconds(4));
+  EXPECT_EQ(times_.size(), 60U);
+  EXPECT_EQ(dropped(), 0U);
+}
+
+TEST_F(IngestReconnect, AWorkerThatIsTooSlowHoldsTheSourceUpForAShortTimeOnly) {
+  plans_ = {{.file = make({.name = "a.mp4", .frames = 400}), .packets = 400}, {}};
+  Ingest ingest(start_, page_, events());
+  read_to_the_end(false, std::chrono::milliseconds(50));
+  EXPECT_GT(dropped(), 200U);
+  EXPECT_EQ(times_.size() + dropped(), 400U);
+}
+
 struct Damaged {
   std::uint64_t skipped = 0;
   std::uint64_t counted = 0;
@@ -246,25 +289,7 @@ class IngestDamage : public IngestReconnect {
     start_.config.drop_policy = DropPolicy::block;
     plans_ = {{.file = make({.name = "a.ts", .encoder = "mpeg2video"}), .packets = 60, .damage_every = 5}, {}};
     Ingest ingest(start_, page_, events());
-    EXPECT_TRUE(test::eventually([&] {
-      const std::lock_guard lock(mutex_);
-      return !rings_.empty();
-    }));
-    FrameRingReader reader(rings_.at(0), 0);
-    reader.attach(true, 8);
-    FrameRingReader::Lease lease;
-    const auto away = [&] {
-      const std::lock_guard lock(mutex_);
-      return states_.size() >= 2;
-    };
-    for (;;) {
-      const bool last = away();  // before looking: what is published now was published before that
-      if (reader.next(lease, test::after(std::chrono::milliseconds(100))) == FrameRingReader::Next::frame) {
-        times_.push_back(lease.times);
-      } else if (last) {
-        break;
-      }
-    }
+    read_to_the_end(true);
     const CameraBlock& block = page_.camera(0);
     return {block.unpublished.at(static_cast<std::size_t>(DropCause::corrupt)), block.source.corrupt_packets};
   }
