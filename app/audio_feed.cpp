@@ -57,6 +57,7 @@ void AudioFeed::take_from_rings(std::int64_t until, const Taker& taker) {
   while (advance() && waiting_->times.pts < until) {
     position_ = {epoch_, waiting_number_};
     const PacketView packet = *std::exchange(waiting_, std::nullopt);
+    if (listener_) listener_(packet, *ring_stream_);
     taker(packet, *ring_stream_);
   }
 }

@@ -1,6 +1,6 @@
-// A camera's audio on its way into its recording: rings that the master writes, read beside the video by the camera's
-// thread in the publisher. It never makes the video wait: what is not there is left out, and where it is not taken in
-// time the master leaves some out.
+// A camera's audio on its way into its recording and to its push targets: rings that the master writes, read beside
+// the video by the camera's thread in the publisher. It never makes the video wait: what is not there is left out, and
+// where it is not taken in time the master leaves some out.
 //
 // A packet is given back when it is in the file, or not wanted. After a publisher's death its successor goes on behind
 // the newest packet in the file.
@@ -39,6 +39,8 @@ class AudioFeed {
   void add(const Ring& ring);
 
   // The rest: the camera's thread.
+  // Gets each packet as well, once, when it is taken or kept, whatever becomes of it then.
+  void listen(Taker listener) { listener_ = std::move(listener); }
   // Packets up to there are in a predecessor's file.
   void skip(const Position& position) { skipped_ = position; }
   // What there is now, or was last.
@@ -64,6 +66,7 @@ class AudioFeed {
   void take_from_rings(std::int64_t until, const Taker& taker);
 
   std::function<void(std::uint64_t epoch)> on_ring_done_;
+  Taker listener_;
   std::unique_ptr<PacketRingReader> reader_;
   std::uint64_t epoch_ = 0;
   std::shared_ptr<const AudioParameters> ring_stream_;

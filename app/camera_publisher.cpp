@@ -51,6 +51,8 @@ void CameraPublisher::run() {
                                          events_.on_record_resumed, events_.on_motion});
   }
   pushes_.emplace(config_, events_.on_push_state);
+  audio_.listen(
+      [this](const PacketView& packet, const AudioParameters& stream) { pushes_->offer_audio(packet, stream); });
   while (const auto ring = next_ring()) drain(*ring);
   if (recording_) end_recording();
   pushes_.reset();
@@ -102,8 +104,13 @@ void CameraPublisher::drain(const Ring& ring) {
 }
 
 void CameraPublisher::take(PacketRingReader& reader, const PacketView& packet, std::uint64_t number, const Ring& ring) {
-  pushes_->offer(packet, ring.stream);
-  if (!recording_ || block_.record.failed.load() != 0 || number <= recording_->safe()) {
+  pushes_->offer(packet, ring.stream, audio_);
+  const bool records = recording_ && block_.record.failed.load() == 0;
+  if (!records) {
+    audio_.take(packet.dts, [](const PacketView&, const AudioParameters&) {});
+    audio_.give_back();
+  }
+  if (!records || number <= recording_->safe()) {
     return reader.release_through(number);  // nothing to keep, or a predecessor had just put it into the file
   }
   const ProfileRange range(write_range_, number);

@@ -3,9 +3,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "app/audio_feed.h"
 #include "app/config.h"
 #include "core/packet.h"
 #include "stages/sinks/pusher.h"
@@ -23,12 +25,23 @@ class CameraPushes {
   CameraPushes(const CameraPushes&) = delete;
   CameraPushes& operator=(const CameraPushes&) = delete;
 
-  // To each of them. Never waits.
-  void offer(const PacketView& packet, const StreamParameters& stream);
+  // To each of them. Never waits. `audio`: what comes beside it; what kind that is is looked up with key frames.
+  void offer(const PacketView& packet, const StreamParameters& stream, AudioFeed& audio);
+  // `stream`: of its ring. Left out, where it is not what was found with the last key frame.
+  void offer_audio(const PacketView& packet, const AudioParameters& stream);
+  [[nodiscard]] bool empty() const { return targets_.empty(); }
 
  private:
   std::string camera_;
-  std::vector<std::unique_ptr<Pusher>> pushers_;
+  struct Target {
+    std::string url;
+    std::unique_ptr<Pusher> pusher;
+    std::optional<AudioParameters> audio;  // that goes there, with its headers
+  };
+  void find_audio(AudioFeed& feed);
+
+  std::vector<Target> targets_;
+  std::optional<AudioParameters> audio_;  // as its ring has it
 };
 
 }  // namespace campipe

@@ -1,6 +1,7 @@
 #include "app/packet_copies.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "core/clock.h"
@@ -39,6 +40,19 @@ StreamParameters video_of(const SourceStream& stream) {
   return parameters;
 }
 
+// The AudioSpecificConfig of AAC that comes with a header of its own in each packet (ADTS), so that nobody has to wait
+// for the first one. Only of the plain kind, where what libavformat found out says it all.
+std::vector<std::uint8_t> aac_headers_of(const AVCodecParameters& codec) {
+  constexpr std::array rates{96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350};
+  const auto* rate = std::ranges::find(rates, codec.sample_rate);
+  const int channels = codec.ch_layout.nb_channels;
+  const bool plain = codec.profile == FF_PROFILE_AAC_LOW && (channels == 1 || channels == 2) && rate != rates.end();
+  if (!plain) return {};
+  const auto config =
+      2U << 11U | static_cast<unsigned>(rate - rates.begin()) << 7U | static_cast<unsigned>(channels) << 3U;
+  return {static_cast<std::uint8_t>(config >> 8U), static_cast<std::uint8_t>(config & 255U)};
+}
+
 AudioParameters audio_of(const AVCodecParameters& codec) {
   AudioParameters parameters;
   parameters.codec = avcodec_get_name(codec.codec_id);
@@ -48,6 +62,7 @@ AudioParameters audio_of(const AVCodecParameters& codec) {
   parameters.bits_per_coded_sample = codec.bits_per_coded_sample;
   parameters.block_align = codec.block_align;
   parameters.extradata = extradata_of(codec);
+  if (codec.codec_id == AV_CODEC_ID_AAC && parameters.extradata.empty()) parameters.extradata = aac_headers_of(codec);
   return parameters;
 }
 

@@ -10,7 +10,9 @@
 namespace campipe {
 namespace {
 
-bool records_audio(const CameraConfig& config) { return config.record && config.source.audio == Audio::copy; }
+bool takes_audio(const CameraConfig& config) {
+  return (config.record || !config.push.empty()) && config.source.audio == Audio::copy;
+}
 
 }  // namespace
 
@@ -45,7 +47,7 @@ void Supervisor::introduce_to_master(CameraState& camera) {
     if (is_copy(state.config.encode)) {
       copies.push_back({{"camera", output}, {"epoch", state.packet_epoch + 1}, {"base", state.packets_published()}});
     }
-    if (records_audio(state.config)) audio.push_back({{"camera", output}, {"epoch", state.audio_epoch + 1}});
+    if (takes_audio(state.config)) audio.push_back({{"camera", output}, {"epoch", state.audio_epoch + 1}});
   }
   send(master(), "camera",
        {{"camera", camera.index},
@@ -82,7 +84,6 @@ void Supervisor::introduce_to_publisher(CameraState& camera) {
   send(publisher(), "camera",
        {{"camera", camera.index},
         {"config", to_json(camera.config)},
-        {"audio", records_audio(camera.config)},
         {"events", events_ ? nlohmann::json(*events_) : nlohmann::json()}});
   for (const auto& ring : camera.audio) {
     send(publisher(), "audio_ring", {{"camera", camera.index}, {"epoch", ring.epoch}, {"audio", ring.audio}},

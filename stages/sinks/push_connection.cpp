@@ -85,16 +85,17 @@ void PushConnection::Closer::operator()(AVFormatContext* context) const {
   avformat_free_context(context);
 }
 
-PushConnection::PushConnection(const PushTarget& target, const StreamParameters& stream,
-                               std::chrono::nanoseconds patience, std::function<bool()> stop)
+PushConnection::PushConnection(const PushTarget& target, const PushStream& stream, std::chrono::nanoseconds patience,
+                               std::function<bool()> stop)
     : target_(target), patience_(patience), watch_(target, std::move(stop)) {
-  if (!can_carry(target, stream.codec)) {
-    throw PushError(AVERROR_PATCHWELCOME, Remedy::none,
-                    target.scheme + " cannot carry " + stream.codec + " (set encode.codec to h264, or push to rtsp)");
+  if (!can_carry(target, stream.video.codec)) {
+    throw PushError(
+        AVERROR_PATCHWELCOME, Remedy::none,
+        target.scheme + " cannot carry " + stream.video.codec + " (set encode.codec to h264, or push to rtsp)");
   }
   watch_.allow(patience_);
   open();
-  add_track(stream);
+  add_tracks(stream);
   begin_headers();
   greet();
 }
@@ -122,13 +123,18 @@ void PushConnection::open() {
   check(avio_open2(&context_->pb, target_.url.c_str(), AVIO_FLAG_WRITE, &context_->interrupt_callback, options.get()));
 }
 
-void PushConnection::add_track(const StreamParameters& stream) {
-  AVStream* track = avformat_new_stream(context_.get(), nullptr);
-  if (track == nullptr) throw std::bad_alloc();
-  set_codec_parameters(*track->codecpar, stream);
-  track->sample_aspect_ratio = track->codecpar->sample_aspect_ratio;
-  track->time_base = {1, 90'000};
-  if (stream.frame_rate > 0) track->avg_frame_rate = av_d2q(stream.frame_rate, 100'000);
+void PushConnection::add_tracks(const PushStream& stream) {
+  AVStream* video = avformat_new_stream(context_.get(), nullptr);
+  if (video == nullptr) throw std::bad_alloc();
+  set_codec_parameters(*video->codecpar, stream.video);
+  video->sample_aspect_ratio = video->codecpar->sample_aspect_ratio;
+  video->time_base = {1, 90'000};
+  if (stream.video.frame_rate > 0) video->avg_frame_rate = av_d2q(stream.video.frame_rate, 100'000);
+  if (!stream.audio) return;
+  AVStream* audio = avformat_new_stream(context_.get(), nullptr);
+  if (audio == nullptr) throw std::bad_alloc();
+  set_codec_parameters(*audio->codecpar, *stream.audio);
+  audio->time_base = {1, stream.audio->sample_rate};
 }
 
 // Encoders keep the headers out of the stream, as files want it; who tunes in later needs them at every key frame.
@@ -154,15 +160,21 @@ void PushConnection::greet() {
 
 void PushConnection::send(PushPacket packet) {
   AVPacket& data = *packet.data;
+  if (!start_) begin_time(packet);
+  if (packet.audio && packet.dts < *start_) return;
   set_times(data, packet);
-  if (headers_) {
+  if (headers_ && !packet.audio) {
     check(av_bsf_send_packet(headers_.get(), &data));
     check(av_bsf_receive_packet(headers_.get(), &data));
   }
   watch_.allow(patience_);
   check(av_write_frame(context_.get(), &data));
   if (watch_.timed_out()) check(AVERROR(ETIMEDOUT));  // over RTSP, libavformat does not tell that a write failed
-  // RTP takes JPEG with the standard's tables only; libavformat says so and leaves the picture out, without an error.
+  if (!packet.audio) check_left_out();
+}
+
+// RTP takes JPEG with the standard's tables only; libavformat says so and leaves the picture out, without an error.
+void PushConnection::check_left_out() {
   const bool left_out = context_->streams[0]->codecpar->codec_id == AV_CODEC_ID_MJPEG && !watch_.heard().empty();
   if (left_out) throw PushError(AVERROR_PATCHWELCOME, Remedy::none, watch_.heard());
 }
@@ -175,14 +187,15 @@ void PushConnection::begin_time(const PushPacket& first) {
 }
 
 void PushConnection::set_times(AVPacket& data, const PushPacket& packet) {
-  if (!start_) begin_time(packet);
-  const AVRational time_base = context_->streams[0]->time_base;
+  data.stream_index = packet.audio ? 1 : 0;
+  const AVRational time_base = context_->streams[data.stream_index]->time_base;
+  std::int64_t& last_dts = last_dts_.at(packet.audio ? 1 : 0);
   const auto ticks = [time_base](std::int64_t ns) { return av_rescale_q(ns, nanoseconds, time_base); };
-  data.dts = std::max(ticks(packet.dts - *start_), last_dts_ + 1);
+  data.dts = std::max(ticks(packet.dts - *start_), last_dts + 1);
   data.pts = std::max(ticks(packet.pts - *start_), data.dts);
   data.duration = std::max<std::int64_t>(ticks(packet.duration), 0);
-  data.flags = packet.key ? AV_PKT_FLAG_KEY : 0;
-  last_dts_ = data.dts;
+  data.flags = packet.key || packet.audio ? AV_PKT_FLAG_KEY : 0;
+  last_dts = data.dts;
 }
 
 void PushConnection::check(int code) {

@@ -6,6 +6,7 @@ extern "C" {
 #include <libavcodec/bsf.h>
 }
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -60,15 +61,16 @@ class PushWatch final : public LibavListener {
 class PushConnection {
  public:
   // Connects. No call of libav takes longer than `patience`. Throws PushError. The target outlives the connection.
-  PushConnection(const PushTarget& target, const StreamParameters& stream, std::chrono::nanoseconds patience,
+  // Audio must be such as the target can carry.
+  PushConnection(const PushTarget& target, const PushStream& stream, std::chrono::nanoseconds patience,
                  std::function<bool()> stop);
   // Says good-bye, unless the connection has failed.
   ~PushConnection();
   PushConnection(const PushConnection&) = delete;
   PushConnection& operator=(const PushConnection&) = delete;
 
-  // The first packet must be a key frame; time begins with it. Decode times that do not grow are mended. Throws
-  // PushError.
+  // The first packet must be a key frame; time begins with it, and older audio is left out. Decode times that do not
+  // grow are mended. Throws PushError.
   void send(PushPacket packet);
 
  private:
@@ -78,11 +80,12 @@ class PushConnection {
   };
 
   void open();
-  void add_track(const StreamParameters& stream);
+  void add_tracks(const PushStream& stream);
   void begin_headers();
   void greet();
   void begin_time(const PushPacket& first);
   void set_times(AVPacket& data, const PushPacket& packet);
+  void check_left_out();
   void check(int code);
   [[nodiscard]] std::string reason(int code) const;
 
@@ -92,8 +95,8 @@ class PushConnection {
   std::unique_ptr<AVFormatContext, Closer> context_;
   std::unique_ptr<AVBSFContext, Closer> headers_;  // puts the stream's headers before its key frames; null: not needed
   Clock::time_point greeted_;
-  std::optional<std::int64_t> start_;  // the dts in ns that becomes zero
-  std::int64_t last_dts_ = -1;         // in the track's units
+  std::optional<std::int64_t> start_;             // the dts in ns that becomes zero
+  std::array<std::int64_t, 2> last_dts_{-1, -1};  // of video and audio, in their tracks' units
   bool failed_ = false;
 };
 

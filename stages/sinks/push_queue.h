@@ -5,19 +5,28 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 
 #include "core/ffmpeg.h"
 #include "core/packet.h"
 
 namespace campipe {
 
+// What a receiver must know beforehand. The audio has its headers.
+struct PushStream {
+  StreamParameters video;
+  std::optional<AudioParameters> audio;
+  friend bool operator==(const PushStream&, const PushStream&) = default;
+};
+
 struct PushPacket {
   AvPacket data;  // owns its bytes; times are not in it
   std::int64_t dts = 0;
   std::int64_t pts = 0;
   std::int64_t duration = 0;
-  bool key = false;
-  std::shared_ptr<const StreamParameters> stream;
+  bool key = false;  // of video: decoding can start here
+  bool audio = false;
+  std::shared_ptr<const PushStream> stream;
 };
 
 class PushQueue {
@@ -44,7 +53,7 @@ class PushQueue {
   std::chrono::nanoseconds max_time_;
   std::deque<PushPacket> packets_;
   std::size_t bytes_ = 0;
-  std::shared_ptr<const StreamParameters> stream_;  // of the newest packet
+  std::shared_ptr<const PushStream> stream_;  // of the newest packet
   bool need_key_ = true;
 };
 

@@ -116,6 +116,20 @@ bool can_carry(const PushTarget& target, const std::string& codec_name) {
   return is_rtsp ? std::ranges::count(rtp, codec) != 0 : std::ranges::count(mpegts, codec) != 0;
 }
 
+bool can_carry(const PushTarget& target, const AudioParameters& audio) {
+  const AVCodecDescriptor* descriptor = avcodec_descriptor_get_by_name(audio.codec.c_str());
+  if (descriptor == nullptr || audio.sample_rate <= 0 || audio.channels <= 0) return false;
+  const AVCodecID codec = descriptor->id;
+  const std::string_view format = target.format->name;
+  if (format == "flv") return codec == AV_CODEC_ID_AAC;  // what else it has a number for, few servers take
+  constexpr std::array mpegts{AV_CODEC_ID_AAC, AV_CODEC_ID_MP2,  AV_CODEC_ID_MP3,
+                              AV_CODEC_ID_AC3, AV_CODEC_ID_EAC3, AV_CODEC_ID_OPUS};
+  constexpr std::array rtp{AV_CODEC_ID_AAC,        AV_CODEC_ID_MP2,        AV_CODEC_ID_MP3,
+                           AV_CODEC_ID_PCM_MULAW,  AV_CODEC_ID_PCM_ALAW,   AV_CODEC_ID_OPUS,
+                           AV_CODEC_ID_ADPCM_G722, AV_CODEC_ID_ADPCM_G726, AV_CODEC_ID_ADPCM_G726LE};
+  return format == "rtsp" ? std::ranges::count(rtp, codec) != 0 : std::ranges::count(mpegts, codec) != 0;
+}
+
 std::string scrubbed(std::string text, const PushTarget& target) {
   replace_all(text, target.url, target.name);
   if (!target.stream_key.empty()) replace_all(text, target.stream_key, hidden);

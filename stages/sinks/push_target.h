@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/ffmpeg.h"
+#include "core/packet.h"
 
 namespace campipe {
 
@@ -23,6 +24,8 @@ PushTarget read_push_target(const std::string& url);
 
 // A viewer can decode a stream of this codec (FFmpeg's name) there.
 bool can_carry(const PushTarget& target, const std::string& codec);
+// Likewise of audio, beside the video.
+bool can_carry(const PushTarget& target, const AudioParameters& audio);
 
 // `text` (of libav) without what is secret about the target.
 std::string scrubbed(std::string text, const PushTarget& target);

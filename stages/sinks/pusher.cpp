@@ -12,6 +12,7 @@
 #include "stages/sinks/push_connection.h"
 #include "stages/sinks/push_queue.h"
 #include "stages/sinks/push_target.h"
+#include "stages/sinks/stream_headers.h"
 
 namespace campipe {
 namespace {
@@ -19,10 +20,15 @@ namespace {
 constexpr std::size_t max_bytes = 16 << 20;
 constexpr auto max_time = std::chrono::seconds(4);
 
-PushPacket copy(const PacketView& packet) {
-  PushPacket copied{make_av_packet(), packet.dts, packet.times.pts, packet.times.duration, packet.key, nullptr};
-  if (av_new_packet(copied.data.get(), static_cast<int>(packet.data.size())) < 0) throw std::bad_alloc();
-  std::copy(packet.data.begin(), packet.data.end(), copied.data->data);
+PushPacket copy(const PacketView& packet, std::span<const std::uint8_t> data) {
+  PushPacket copied;
+  copied.data = make_av_packet();
+  copied.dts = packet.dts;
+  copied.pts = packet.times.pts;
+  copied.duration = packet.times.duration;
+  copied.key = packet.key;
+  if (av_new_packet(copied.data.get(), static_cast<int>(data.size())) < 0) throw std::bad_alloc();
+  std::ranges::copy(data, copied.data->data);
   return copied;
 }
 
@@ -37,13 +43,19 @@ class Pusher::Sender {
 
   const std::string& name() const { return target_.name; }
 
-  void offer(const PacketView& packet, const StreamParameters& stream) {
-    if (!stream_ || *stream_ != stream) stream_ = std::make_shared<const StreamParameters>(stream);
-    PushPacket copied = copy(packet);
-    copied.stream = stream_;
-    const std::lock_guard lock(mutex_);
-    dropped_ += queue_.add(std::move(copied));
-    changed_.notify_one();
+  void offer(const PacketView& packet, const StreamParameters& video, const std::optional<AudioParameters>& audio) {
+    if (!stream_ || stream_->video != video || stream_->audio != audio) {
+      stream_ = std::make_shared<const PushStream>(video, audio);
+    }
+    add(copy(packet, packet.data));
+  }
+
+  void offer_audio(const PacketView& packet) {
+    if (!stream_ || !stream_->audio) return;
+    PushPacket copied = copy(packet, without_header(*stream_->audio, packet.data));
+    copied.key = false;
+    copied.audio = true;
+    add(std::move(copied));
   }
 
   void lose() {
@@ -51,6 +63,8 @@ class Pusher::Sender {
     queue_.lose();
     ++dropped_;
   }
+
+  void lose_audio() { ++dropped_; }
 
   void finish() {
     const std::lock_guard lock(mutex_);
@@ -66,7 +80,14 @@ class Pusher::Sender {
   PushCounts counts() const { return {sent_, dropped_, connects_}; }
 
  private:
-  using Stream = std::shared_ptr<const StreamParameters>;
+  using Stream = std::shared_ptr<const PushStream>;
+
+  void add(PushPacket packet) {
+    packet.stream = stream_;
+    const std::lock_guard lock(mutex_);
+    dropped_ += queue_.add(std::move(packet));
+    changed_.notify_one();
+  }
 
   void run() {
     RetryWait waits(patience_.first_wait, patience_.longest_wait);
@@ -172,11 +193,20 @@ Pusher::~Pusher() { finish(); }
 
 const std::string& Pusher::name() const { return sender_->name(); }
 
-void Pusher::offer(const PacketView& packet, const StreamParameters& stream) noexcept {
+void Pusher::offer(const PacketView& packet, const StreamParameters& stream,
+                   const std::optional<AudioParameters>& audio) noexcept {
   try {
-    sender_->offer(packet, stream);
+    sender_->offer(packet, stream, audio);
   } catch (const std::bad_alloc&) {
     sender_->lose();
+  }
+}
+
+void Pusher::offer_audio(const PacketView& packet) noexcept {
+  try {
+    sender_->offer_audio(packet);
+  } catch (const std::bad_alloc&) {
+    sender_->lose_audio();
   }
 }
 
@@ -187,6 +217,10 @@ void Pusher::wait() { sender_->wait_for_end(); }
 PushCounts Pusher::counts() const { return sender_->counts(); }
 
 const char* name_of(PushState state) { return state == PushState::connected ? "connected" : "failed"; }
+
+bool can_push_audio(const std::string& url, const AudioParameters& audio) {
+  return can_carry(read_push_target(url), audio);
+}
 
 std::string push_name(const std::string& url) { return read_push_target(url).name; }
 

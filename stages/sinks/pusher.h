@@ -1,5 +1,5 @@
-// Sends one camera's packets to one push target (RTSP, SRT, RTMP, UDP), on a thread of its own. A target that is dead,
-// slow or gone costs its own viewers pictures, and nobody else anything.
+// Sends one camera's packets, and its audio, to one push target (RTSP, SRT, RTMP, UDP), on a thread of its own. A
+// target that is dead, slow or gone costs its own viewers pictures, and nobody else anything.
 //
 // It connects when there is something to send, and again for ever after a failure, with waits that grow. What it cannot
 // send within some seconds is dropped in whole groups of pictures, and counted: every packet that was offered
@@ -47,9 +47,13 @@ class Pusher {
 
   // The URL for people: without user, password, stream key and stream id.
   [[nodiscard]] const std::string& name() const;
-  // Takes a copy; never waits for the target. One thread calls it. A packet of another stream than the last one's makes
-  // it connect anew.
-  void offer(const PacketView& packet, const StreamParameters& stream) noexcept;
+  // Take a copy; never wait for the target. One thread calls them.
+  // `audio`: what comes beside it, with its headers; nothing, where none does or the target cannot carry it. A packet
+  // of other streams than the last one's makes it connect anew.
+  void offer(const PacketView& packet, const StreamParameters& stream,
+             const std::optional<AudioParameters>& audio = {}) noexcept;
+  // Of the audio that the last packet was offered with.
+  void offer_audio(const PacketView& packet) noexcept;
   // Nothing more will be offered. Returns at once; what waits is sent if it can be soon. Any thread.
   void finish();
   // After finish(): until what can be sent is sent.
@@ -61,6 +65,9 @@ class Pusher {
   class Sender;
   std::unique_ptr<Sender> sender_;
 };
+
+// Such audio can be pushed there. Throws Error where check_push() complains.
+bool can_push_audio(const std::string& url, const AudioParameters& audio);
 
 // What Pusher::name() would be. Throws Error where check_push() complains.
 std::string push_name(const std::string& url);

@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Packets of 100 bytes, a second apart. "K" is a key frame.
+// Packets of 100 bytes, a second apart. "K" is a key frame, "a" is audio.
 class PushQueues : public testing::Test {
  protected:
   // Returns how many were lost for it.
@@ -19,6 +19,7 @@ class PushQueues : public testing::Test {
     av_check(av_new_packet(packet.data.get(), size), "packet");
     packet.dts = next_++ * 1'000'000'000;
     packet.key = kind == 'K';
+    packet.audio = kind == 'a';
     packet.stream = stream_;
     return queue.add(std::move(packet));
   }
@@ -35,7 +36,7 @@ class PushQueues : public testing::Test {
   }
 
   std::int64_t next_ = 0;
-  std::shared_ptr<const StreamParameters> stream_ = std::make_shared<const StreamParameters>();
+  std::shared_ptr<const PushStream> stream_ = std::make_shared<const PushStream>();
 };
 
 TEST_F(PushQueues, BeginAtAKeyFrame) {
@@ -43,6 +44,13 @@ TEST_F(PushQueues, BeginAtAKeyFrame) {
   EXPECT_EQ(add_all(queue, "ddKdd"), 2U);
   EXPECT_EQ(take_all(queue), "2 3 4 ");
   EXPECT_EQ(add_all(queue, "d"), 0U) << "what it needs has been taken out, not lost";
+}
+
+TEST_F(PushQueues, BeginWithAPictureAndDropAudioWithItsGroup) {
+  PushQueue queue(500, 100s);
+  EXPECT_EQ(add_all(queue, "aaKad"), 2U);
+  EXPECT_EQ(add_all(queue, "aKa"), 4U);
+  EXPECT_EQ(take_all(queue), "6 7 ");
 }
 
 TEST_F(PushQueues, DropTheOldestGroupsForBytes) {
@@ -85,7 +93,7 @@ TEST_F(PushQueues, DropWhatNeedsALostPacket) {
 TEST_F(PushQueues, BeginAnewWithAnotherStream) {
   PushQueue queue(10'000, 100s);
   EXPECT_EQ(add_all(queue, "Kd"), 0U);
-  stream_ = std::make_shared<const StreamParameters>();
+  stream_ = std::make_shared<const PushStream>();
   EXPECT_EQ(add_all(queue, "dKd"), 1U);
   EXPECT_EQ(take_all(queue), "0 1 3 4 ");
 }
