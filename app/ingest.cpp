@@ -21,7 +21,6 @@ constexpr auto drain_deadline = seconds(2);           // for frames that are dec
 constexpr auto open_deadline = seconds(60);           // for a name server and whatever else has no deadline of its own
 constexpr auto good_connection = seconds(10);         // one that delivered so long is worth a short wait again
 constexpr auto stall = milliseconds(500);             // of a live source; what comes behind it may come at once
-constexpr auto longest_burst = milliseconds(1000);    // for which the worker is waited for
 constexpr std::int64_t smallest_step = 1'000'000;     // ns, between frames whose times do not grow
 constexpr std::int64_t longest_gap = 10'000'000'000;  // ns, in a file's times; more is no gap but another clock
 
@@ -250,10 +249,8 @@ bool Ingest::read(AVPacket& packet) {
 // A file's audio is not paced: it is read beside the video, which is.
 void Ingest::pass_on_audio(const AVPacket& packet) {
   copies_.audio(packet,
-                [this](std::int64_t time) -> std::optional<std::int64_t> {
-                  if (!start_.decode) return copies_.map(time);
-                  if (!timeline_.anchored()) return std::nullopt;
-                  return timeline_.map(time);
+                [this](std::int64_t time) {
+                  return start_.decode ? timeline_.map_beside(time, now_ns()) : copies_.map_beside(time, now_ns());
                 },
                 {now_ns(), utc_now_ns(), CaptureClock::arrival});
 }

@@ -142,6 +142,8 @@ class Ingest {
     std::int64_t utc = 0;
   };
 
+  static constexpr std::chrono::seconds longest_burst{1};  // for which the worker is waited for
+
   // Written by a GPU, and replaced: its readers may still need it.
   struct RetiredRing {
     std::shared_ptr<FrameRingWriter> ring;

@@ -130,7 +130,8 @@ void Ingest::make_ring() {
 // Readers go on with the ring that is made next.
 void Ingest::retire_ring() {
   ring_->close();
-  kind_ = {};  // should no other be made, this one is not taken for a ring of the next connection
+  burst_left_ = longest_burst;  // the worker has to find the next one first
+  kind_ = {};                   // should no other be made, this one is not taken for a ring of the next connection
   ++epoch_;
   if (ring_->memory().signals() == nullptr) return;
   const std::lock_guard lock(retired_mutex_);
@@ -308,14 +309,15 @@ void Ingest::count_unpublished(DropCause cause) { counter(block_.unpublished, ca
 // and what has come to lie behind is dropped.
 void Ingest::wait_out_burst() {
   if (!live_ || burst_left_ <= std::chrono::nanoseconds(0)) return;
+  const auto interrupted = [this] {
+    scope_->beat();
+    return stopped();
+  };
   const auto begin = Clock::now();
-  ring_->wait_for_room(
-      begin + burst_left_,
-      [this] {
-        scope_->beat();
-        return stopped();
-      },
-      FrameRingWriter::Readers::all);
+  const Deadline deadline = begin + burst_left_;
+  if (ring_->wait_for_reader(deadline, interrupted)) {
+    ring_->wait_for_room(deadline, interrupted, FrameRingWriter::Readers::all);
+  }
   burst_left_ -= Clock::now() - begin;
 }
 

@@ -105,9 +105,8 @@ void PacketCopies::begin_audio(const SourceStream& stream) {
 
 void PacketCopies::go_on_at(std::int64_t source, std::int64_t at) { timeline_.begin(source, at); }
 
-std::optional<std::int64_t> PacketCopies::map(std::int64_t source) const {
-  if (!timeline_.anchored()) return std::nullopt;
-  return timeline_.map(source);
+std::optional<std::int64_t> PacketCopies::map_beside(std::int64_t source, std::int64_t arrival) const {
+  return timeline_.map_beside(source, arrival);
 }
 
 void PacketCopies::video(const AVPacket& packet, const PacketTimes& times) {

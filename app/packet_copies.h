@@ -56,7 +56,7 @@ class PacketCopies {
   void audio(const AVPacket& packet, const std::function<std::optional<std::int64_t>(std::int64_t)>& map,
              const PacketTimes& times);
   // By the copies' own time line, for a camera of which nothing is decoded.
-  [[nodiscard]] std::optional<std::int64_t> map(std::int64_t source) const;
+  [[nodiscard]] std::optional<std::int64_t> map_beside(std::int64_t source, std::int64_t arrival) const;
   // Of the newest packet's presentation; -1: there was none.
   [[nodiscard]] std::int64_t end() const { return timeline_.last() < 0 ? -1 : timeline_.end(); }
   void close();

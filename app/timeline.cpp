@@ -47,6 +47,13 @@ std::int64_t Timeline::due(std::int64_t arrival) const {
   return end();
 }
 
+std::optional<std::int64_t> Timeline::map_beside(std::int64_t source, std::int64_t arrival) const {
+  if (!anchored()) return std::nullopt;
+  const std::int64_t at = map(source);
+  if (live_ && last_ >= 0 && at - due(arrival) > longest_live_lead) return std::nullopt;
+  return at;
+}
+
 void Timeline::watch_clock(std::int64_t source, std::int64_t arrival) {
   const std::int64_t way = arrival - source;
   if (!window_ || arrival - window_->begin >= drift_window) {

@@ -35,6 +35,9 @@ class Timeline {
 
   // Where a time of the source lies, without mending.
   [[nodiscard]] std::int64_t map(std::int64_t source) const { return source + offset_; }
+  // The same for what comes beside the pictures, as sound does. Nothing where that is not known: a reconnection is
+  // open, or a live source's clock has jumped and no picture has shown it yet.
+  [[nodiscard]] std::optional<std::int64_t> map_beside(std::int64_t source, std::int64_t arrival) const;
   // map() is right: no reconnection is open.
   [[nodiscard]] bool anchored() const { return anchored_ && !reconnected_; }
   // Of the newest picture; -1: there was none.

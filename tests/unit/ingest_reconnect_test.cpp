@@ -164,6 +164,7 @@ class IngestReconnect : public testing::Test {
     }
   }
 
+  std::uint64_t lost() { return counter(page_.camera(0).unpublished, DropCause::worker_lost); }
   std::uint64_t dropped() { return counter(page_.camera(0).dropped, DropCause::queue_full); }
 
   RigPage page_ = RigPage::create(1);
@@ -225,7 +226,8 @@ TEST_F(IngestReconnect, BeginsAnotherRingForTheOldPicturesAfterAChangeInMidStrea
                                         << std::ifstream(small, std::ios::binary).rdbuf();
   plans_ = {{both, 40}, {large, 1000}};
   Ingest ingest(start_, page_, events());
-  read(58);
+  read(60);
+  EXPECT_EQ(lost(), 0U);
   EXPECT_EQ(rings_.size(), 3U);
   EXPECT_EQ(sizes_.front(), 320);
   EXPECT_EQ(std::ranges::count(sizes_, 192), 20);

@@ -153,6 +153,21 @@ TEST(Timeline, TellsTheDriftOfACamerasClock) {
   EXPECT_LT(std::abs(good.line.drift()), 10 * ms);
 }
 
+// Its clock jumps, and sound shows that before a picture does.
+TEST(Timeline, SoundWaitsForThePicturesAfterAJump) {
+  Timeline line(true);
+  EXPECT_EQ(line.map_beside(0, 0), std::nullopt);
+  constexpr std::int64_t begin = 50'000 * ms;
+  for (int i = 0; i < 10; ++i) line.next(begin + i * frame, frame, i * frame);
+  EXPECT_EQ(line.map_beside(begin + 10 * frame, 10 * frame), 10 * frame);
+  constexpr std::int64_t jump = 3'600'000 * ms;
+  EXPECT_EQ(line.map_beside(begin + jump + 10 * frame, 10 * frame), std::nullopt);
+  line.next(begin + jump + 10 * frame, frame, 10 * frame);
+  EXPECT_EQ(line.map_beside(begin + jump + 11 * frame, 11 * frame), 11 * frame);
+  // Pictures may be rare.
+  EXPECT_EQ(line.map_beside(begin + jump + 500 * frame, 500 * frame), 500 * frame);
+}
+
 TEST(RetryWait, DoublesUpToTheLongestWithJitter) {
   RetryWait wait(std::chrono::seconds(1), std::chrono::seconds(5));
   for (const int base : {1, 2, 4, 5, 5}) {
