@@ -97,6 +97,41 @@ TEST_F(Pushes, CarryTheCamerasSound) {
   EXPECT_THAT(run.log(), Not(HasSubstr("without audio")));
 }
 
+TEST_F(Pushes, GoThroughTls) {
+  make_source("a.mkv", "-c:a aac -ar 48000");
+  const std::string key = folder_.path() / "key.pem";
+  const std::string certificate = folder_.path() / "certificate.pem";
+  Program openssl({"sh", "-c",
+                   "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj "
+                   "/CN=localhost -keyout '" +
+                       key + "' -out '" + certificate + "' 2>&1"});
+  ASSERT_EQ(openssl.wait(), 0);
+  const auto relay = [&](int port, int target) {
+    auto program = std::make_unique<Program>(
+        std::vector<std::string>{"python3", CAMPIPE_SOURCE_DIR "/tests/integration/tls_relay.py", certificate, key,
+                                 std::to_string(port), std::to_string(target)});
+    EXPECT_EQ(program->first_line(), "ready");
+    return program;
+  };
+  const int rtsps = free_port();
+  const int rtsp = free_port();
+  const auto first = relay(rtsps, rtsp);
+  const int rtmps = free_port();
+  const int rtmp = free_port();
+  const auto second = relay(rtmps, rtmp);
+  const auto by_rtsps = listen({"-rtsp_flags", "listen", "-i", local("rtsp", rtsp, "/dock")}, "rtsps.mkv");
+  const auto by_rtmps = listen({"-listen", "1", "-i", local("rtmp", rtmp, "/live/dock")}, "rtmps.mkv");
+  RigRun run(rig({local("rtsps", rtsps, "/dock"), local("rtmps", rtmps, "/live/dock")}));
+  ASSERT_EQ(run.wait(), 0) << run.log();
+  by_rtsps->wait();
+  by_rtmps->wait();
+  const int sounds = seconds * 48000 / 1024 + 1;
+  for (const std::string file : {"rtsps.mkv", "rtmps.mkv"}) {
+    expect_pictures(file, 100);
+    expect_sound(file, "aac", sounds, sounds * 2 / 3);
+  }
+}
+
 TEST_F(Pushes, LeaveOutSoundThatTheTargetDoesNotTake) {
   make_source("a.mkv", "-c:a pcm_mulaw");
   const std::string rtsp = local("rtsp", free_port(), "/dock");
