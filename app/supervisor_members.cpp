@@ -258,8 +258,11 @@ void Supervisor::blame(const Member& member, CameraState& camera, const std::str
   if (!camera.blame.on_fault(Clock::now())) return;
   // What is left in its packet rings must not bring down the next publisher as well: it is given back unrecorded.
   if (member.kind == Kind::publisher) page_.camera(camera.index).record.failed = 1;
+  // In the publisher an output is a thread of its own and goes alone. Should that not help, its camera goes with it.
+  const bool alone = member.kind == Kind::publisher && camera.follows && camera.state != CameraState::State::failed;
   fail(camera, "set aside: it brought down its process three times within a minute");
   CameraState& source = cameras_[source_of(camera)];
+  if (alone && !all_failed(source, false)) return;
   fail_all(source, "set aside with " + camera.config.name);
   on_source_over(source, "");
   if (master().child) send(master(), "stop_camera", {{"camera", source.index}});

@@ -151,5 +151,21 @@ TEST(Faulting, RecordingIsSetAside) {
   }
 }
 
+TEST(Faulting, RecordingOfAnOutputIsSetAsideAlone) {
+  RigRun rig(
+      "cameras:\n  c:\n    source: \"test://pattern?width=320&height=240&rate=25&frames=150\"\n"
+      "    encode: {gop: 10, bitrate: 1M}\n    record: {path: c.mp4}\n"
+      "    outputs:\n      small: {encode: {gop: 10, bitrate: 1M}, record: {path: small.mp4}}\n",
+      {.failpoints = "publisher.packet@c/small:5=segv"});
+  EXPECT_EQ(rig.wait(), 3) << rig.log();
+  EXPECT_EQ(crashes_in(rig.log()), 3) << rig.log();
+  const auto camera = rig.camera("c");
+  EXPECT_EQ(camera.at("state"), "ended");
+  EXPECT_EQ(camera.at("frames").at("recorded"), 150);
+  EXPECT_EQ(check_pattern_recording(read_video(rig.file("c.mp4")), true), "");
+  EXPECT_EQ(camera.at("outputs").at("small").at("state"), "failed");
+  EXPECT_THAT(std::string(camera.at("outputs").at("small").at("reason")), testing::HasSubstr("three times"));
+}
+
 }  // namespace
 }  // namespace campipe::test
