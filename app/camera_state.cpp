@@ -42,6 +42,7 @@ CameraCounts count(const std::vector<CameraState>& cameras, const CameraState& c
   // Later stages first, so that a frame on its way is never seen at its end and not at its beginning.
   const auto progress = load_record_progress(drops.own.record);
   counts.recorded = progress ? progress->recorded : 0;
+  counts.unrecorded = drops.own.record.unrecorded.load();
   counts.encoded = camera.packets_published();
   std::uint64_t unpublished = 0;
   for (std::size_t i = 0; i < drop_causes; ++i) {

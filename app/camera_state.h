@@ -19,6 +19,7 @@
 #include "app/config.h"
 #include "app/plan.h"
 #include "app/restart_policy.h"
+#include "core/clock.h"
 #include "ipc/frame_ring.h"
 #include "ipc/packet_ring.h"
 #include "ipc/rig_page.h"
@@ -59,7 +60,8 @@ struct CameraState {
   std::string gpu = "cpu";  // its worker's: "0", or "cpu"
   unsigned worker = 0;
   State state = State::starting;
-  std::string reason;  // of `failed` and `waiting`; or why its recording failed
+  std::int64_t since = utc_now_ns();  // that it is in that state
+  std::string reason;                 // of `failed` and `waiting`; or why its recording failed
   unsigned reconnects = 0;
   bool record_failed = false;
   std::string decoder;
@@ -87,6 +89,10 @@ struct CameraState {
   bool source_over = false;  // no frame ring will come any more
   bool worker_done = false;  // the worker has no work with it any more, or never had
 
+  void become(State next) {
+    if (next != state) since = utc_now_ns();
+    state = next;
+  }
   [[nodiscard]] std::uint64_t frames_published() const { return frames ? frames->observer.published() : 0; }
   [[nodiscard]] std::uint64_t packets_published() const { return newest_packets ? newest_packets->published() : 0; }
 };
@@ -98,6 +104,7 @@ struct CameraCounts {
   std::uint64_t dropped_total = 0;
   std::uint64_t converted = 0;
   std::uint64_t recorded = 0;
+  std::uint64_t unrecorded = 0;  // came while the recording was paused
 };
 
 // The one that it follows, or itself.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "app/record_index.h"
 #include "app/timeline.h"
 #include "core/error.h"
 
@@ -35,13 +36,15 @@ nlohmann::json stream_report(const CameraState& camera, const CameraCounts& coun
   nlohmann::json dropped = nlohmann::json::object();
   for (const auto& [cause, number] : counts.dropped) dropped[cause] = number;
   nlohmann::json report{{"state", name_of(camera.state)},
+                        {"since_utc", utc_text(camera.since)},
                         {"encoder", camera.encoder},
                         {"frames",
                          {{"decoded", counts.decoded},
                           {"encoded", counts.encoded},
                           {"dropped", dropped},
                           {"converted", counts.converted},
-                          {"recorded", counts.recorded}}},
+                          {"recorded", counts.recorded},
+                          {"unrecorded", counts.unrecorded}}},
                         {"fps", rounded(static_cast<double>(counts.encoded) / std::max(duration_s, 1e-3))},
                         {"latency_ms", quantiles_ms(block.latency.counts())},
                         {"stages_ms",

@@ -208,7 +208,7 @@ void Supervisor::settle_the_rest() {
     const auto cause = forced ? DropCause::stopped : master_died ? DropCause::master_lost : DropCause::worker_lost;
     settle(cameras_, camera, page_, cause);
     if (camera.state == CameraState::State::running || camera.state == CameraState::State::starting) {
-      camera.state = CameraState::State::ended;
+      camera.become(CameraState::State::ended);
     }
     if (camera.packets_published() == 0 && camera.state != CameraState::State::failed) {
       const std::string why = camera.state == CameraState::State::waiting ? ": " + camera.reason : "";

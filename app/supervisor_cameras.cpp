@@ -150,7 +150,7 @@ void Supervisor::handle(Member& member, Message& message) {
     camera.publisher_done = true;
     next_tick_ = Clock::now();  // it may have been the last
     const bool kept = camera.state == CameraState::State::failed || camera.state == CameraState::State::waiting;
-    if (!kept) camera.state = CameraState::State::ended;
+    if (!kept) camera.become(CameraState::State::ended);
   } else if (type == "packet_ring_done") {
     camera.packets.remove_if([&](const auto& ring) { return ring.epoch == body.at("epoch"); });
   } else if (type == "audio_ring_done") {
@@ -192,7 +192,7 @@ void Supervisor::on_frame_ring(CameraState& camera, Message& message) {
                         std::nullopt, body.at("rotation").get<int>());
   for (const unsigned output : camera.outputs) {
     CameraState& state = cameras_[output];
-    if (state.state == CameraState::State::starting) state.state = CameraState::State::running;
+    if (state.state == CameraState::State::starting) state.become(CameraState::State::running);
   }
   offer_ring(camera);
 }
@@ -205,7 +205,7 @@ void Supervisor::on_source_state(CameraState& camera, bool delivers, const std::
   for (const unsigned output : camera.outputs) {
     CameraState& state = cameras_[output];
     if (state.state != State::running && state.state != State::waiting && state.state != State::starting) continue;
-    state.state = delivers ? State::running : State::waiting;
+    state.become(delivers ? State::running : State::waiting);
     if (!state.record_failed) state.reason = reason;
   }
 }
@@ -218,7 +218,7 @@ void Supervisor::on_packet_ring(CameraState& camera, Message& message) {
   camera.encoder = body.at("stream").at("encoder");
   camera.newest_packets = observer;
   camera.packets.push_back({camera.packet_epoch, body.at("stream"), observer});
-  if (camera.state == CameraState::State::starting) camera.state = CameraState::State::running;
+  if (camera.state == CameraState::State::starting) camera.become(CameraState::State::running);
   send(publisher(), "packet_ring",
        {{"camera", camera.index}, {"epoch", camera.packet_epoch}, {"stream", body.at("stream")}}, {observer.fd()});
 }
@@ -266,7 +266,7 @@ void Supervisor::fail_all(CameraState& source, const std::string& reason) {
   for (const unsigned output : source.outputs) {
     CameraState& state = cameras_[output];
     if (state.state == CameraState::State::failed) continue;
-    state.state = CameraState::State::failed;
+    state.become(CameraState::State::failed);
     state.reason = reason;
   }
 }
@@ -280,7 +280,7 @@ bool Supervisor::all_failed(const CameraState& source, bool encoded_only) const 
 
 void Supervisor::fail(CameraState& camera, const std::string& reason) {
   if (camera.state == CameraState::State::failed) return;
-  camera.state = CameraState::State::failed;
+  camera.become(CameraState::State::failed);
   camera.reason = reason;
   spdlog::error("{}: {}", camera.config.name, reason);
 }

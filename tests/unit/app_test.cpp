@@ -208,6 +208,15 @@ TEST_F(Books, OfWhatIsPassedOnAreItsPackets) {
   EXPECT_TRUE(balanced(1));
 }
 
+TEST(CameraStates, AreDatedByTheirLastChange) {
+  CameraState camera;
+  camera.since = 1;
+  camera.become(CameraState::State::starting);
+  EXPECT_EQ(camera.since, 1);
+  camera.become(CameraState::State::running);
+  EXPECT_NEAR(static_cast<double>(camera.since), static_cast<double>(utc_now_ns()), 60e9);
+}
+
 TEST(CameraBooks, OfACameraThatNeverBeganAreEmpty) {
   const RigPage page = RigPage::create(1);
   const std::vector<CameraState> cameras(1);
