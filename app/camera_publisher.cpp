@@ -45,7 +45,7 @@ void CameraPublisher::abandon() {
 void CameraPublisher::run() {
   ThreadScope scope(block_.publish, "pb:" + config_.name);
   scope_ = &scope;
-  if (config_.record) {
+  if (config_.record && block_.record.failed.load() == 0) {
     recording_.emplace(config_, block_.record, audio_,
                        Recording::Events{events_.on_file, events_.on_record_failed, events_.on_record_paused,
                                          events_.on_record_resumed, events_.on_motion});

@@ -55,6 +55,16 @@ std::vector<std::string> names_of(const std::vector<Device>& gpus) {
   return names;
 }
 
+// What is left in its packet rings must not bring down the next publisher as well: it is given back unrecorded. False:
+// there is none, or none any more.
+bool give_up_recording(CameraState& camera, RecordState& record) {
+  if (!camera.config.record || record.failed.exchange(1) != 0) return false;
+  camera.record_failed = true;
+  camera.reason = "recording stopped: it brought down the publisher three times within a minute";
+  spdlog::error("{}: {}", camera.config.name, camera.reason);
+  return true;
+}
+
 std::int64_t ns(Clock::duration d) { return std::chrono::duration_cast<std::chrono::nanoseconds>(d).count(); }
 
 }  // namespace
@@ -256,9 +266,8 @@ void Supervisor::find_guilty(const Member& member) {
 void Supervisor::blame(const Member& member, CameraState& camera, const std::string& what) {
   spdlog::error("{}: {}", camera.config.name, what);
   if (!camera.blame.on_fault(Clock::now())) return;
-  // What is left in its packet rings must not bring down the next publisher as well: it is given back unrecorded.
-  if (member.kind == Kind::publisher) page_.camera(camera.index).record.failed = 1;
-  // In the publisher an output is a thread of its own and goes alone. Should that not help, its camera goes with it.
+  // In the publisher its recording goes first. Should that not help, an output goes alone, and then its camera.
+  if (member.kind == Kind::publisher && give_up_recording(camera, page_.camera(camera.index).record)) return;
   const bool alone = member.kind == Kind::publisher && camera.follows && camera.state != CameraState::State::failed;
   fail(camera, "set aside: it brought down its process three times within a minute");
   CameraState& source = cameras_[source_of(camera)];

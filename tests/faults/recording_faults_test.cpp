@@ -2,6 +2,7 @@
 // each picture is there once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <fstream>
@@ -79,6 +80,28 @@ TEST_P(PublisherDies, SegmentsGoOn) {
     EXPECT_EQ(counts.at("begin"), 1) << file;
     EXPECT_EQ(counts.at("end"), 1) << file;
   }
+}
+
+// As on a network disk whose server is gone: who opens a file there waits.
+TEST(DiskHangs, ItsRecordingIsGivenUpAndNothingElse) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder.path() / "hangs.index.jsonl").c_str(), 0600), 0);
+  const std::string camera = ":\n    source: \"test://pattern?width=160&height=120&rate=25\"\n    encode: {gop: 10}\n";
+  RigRun rig("cameras:\n  hangs" + camera + "    record: {path: \"" + (folder.path() / "{camera}.mp4").string() +
+             "\"}\n  well" + camera + "    record: {path: well.mp4}\n");
+  ASSERT_TRUE(eventually([&] { return rig.log().find("hangs: recording stopped") != std::string::npos; })) << rig.log();
+  const pid_t publisher = rig.successor_of("publisher", 0);
+  const auto size = rig.size("well.mp4");
+  ASSERT_TRUE(rig.wait_for_growth("well.mp4", size + 20'000)) << rig.log();
+  EXPECT_EQ(rig.pid_of("publisher"), publisher) << "it hangs no more";
+  rig.signal(SIGTERM);
+  EXPECT_EQ(rig.wait(), 3) << rig.log();
+  EXPECT_EQ(check_books(rig.report()), "");
+  EXPECT_EQ(rig.camera("hangs").at("state"), "ended");
+  EXPECT_EQ(rig.camera("hangs").at("frames").at("recorded"), 0);
+  const auto frames = rig.camera("well").at("frames");
+  EXPECT_EQ(frames.at("recorded"), frames.at("encoded"));
+  EXPECT_EQ(check_pattern_recording(read_video(rig.file("well.mp4")), true), "");
 }
 
 TEST(RigDies, TheNextOneClosesItsFilesInTheIndex) {
