@@ -3,10 +3,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <iostream>
 #include <string>
 
 #include "app/child.h"
+#include "app/commands/commands.h"
 #include "app/config.h"
 #include "app/config_units.h"
 #include "app/devices.h"
@@ -146,6 +148,8 @@ int main(int argc, char** argv) {
       "campipe"};
   Arguments arguments;
   add_options(app, arguments);
+  std::function<int()> command;
+  campipe::add_commands(app, command);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -153,6 +157,7 @@ int main(int argc, char** argv) {
   }
   try {
     campipe::init_logging("campipe", arguments.log_level);
+    if (command) return command();
     if (arguments.devices) {
       const campipe::Devices devices = campipe::probe_devices(probe_for_people);
       std::cout << (arguments.json ? campipe::describe_devices_json(devices) : campipe::describe_devices(devices));

@@ -1,0 +1,62 @@
+#include "app/commands/commands.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "app/commands/api_client.h"
+#include "app/commands/status.h"
+#include "app/commands/terminal.h"
+#include "app/commands/top.h"
+
+namespace campipe {
+namespace {
+
+using Address = std::shared_ptr<ApiAddress>;
+
+Address add_address(CLI::App& command) {
+  auto address = std::make_shared<ApiAddress>();
+  command.add_option("--url", address->url, "the rig's http_address; http://127.0.0.1:8080 if it is not given")
+      ->check(check_api_url)
+      ->type_name("URL");
+  command.add_option("--user", address->user, "whose password is in CAMPIPE_PASSWORD, or is asked for")
+      ->type_name("NAME");
+  command.add_option("--ca-file", address->ca_file, "trust the certificates in this PEM file, not the system's")
+      ->type_name("FILE")
+      ->check(CLI::ExistingFile.description(""));
+  return address;
+}
+
+const ApiAddress& with_password(ApiAddress& address) {
+  if (address.user.empty()) return address;
+  const char* given = std::getenv("CAMPIPE_PASSWORD");
+  address.password = given != nullptr ? given : ask_password("password of " + address.user + ": ");
+  if (!ApiClient(address).keeps_secrets()) {
+    std::cerr << "campipe: the password goes to " << address.url << " in clear: anybody on the way can read it\n";
+  }
+  return address;
+}
+
+}  // namespace
+
+void add_commands(CLI::App& app, std::function<int()>& chosen) {
+  app.require_subcommand(0, 1);
+  CLI::App& status = *app.add_subcommand("status", "print how the cameras of a running rig do");
+  auto address = add_address(status);
+  auto json = std::make_shared<bool>(false);
+  status.add_flag("--json", *json, "the status as the API tells it (docs/api.md)");
+  status.callback([&chosen, address, json] { chosen = [=] { return run_status(with_password(*address), *json); }; });
+
+  CLI::App& top = *app.add_subcommand("top", "watch a running rig in a table; h lists its keys");
+  address = add_address(top);
+  top.callback([&chosen, address] { chosen = [=] { return run_top(with_password(*address)); }; });
+
+  CLI::App& reload = *app.add_subcommand("reload", "have a running rig take its edited configuration");
+  address = add_address(reload);
+  reload.footer("Exit status 2: the configuration is wrong, and the rig goes on as it was.");
+  reload.callback([&chosen, address] { chosen = [=] { return run_reload(with_password(*address)); }; });
+}
+
+}  // namespace campipe

@@ -1,0 +1,235 @@
+#include "app/commands/rig_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+
+namespace campipe {
+namespace {
+
+constexpr std::size_t widest_name = 24;
+
+Look look_of_state(const std::string& state) {
+  if (state == "running") return Look::good;
+  if (state == "failed") return Look::bad;
+  return state == "starting" || state == "waiting" ? Look::warning : Look::dim;
+}
+
+std::string recording_of(const StreamSample& s) {
+  if (!s.recording_paused.empty()) return "paused";
+  return s.recording_on ? "on" : "-";
+}
+
+Look look_of_recording(const StreamSample& s) {
+  if (!s.recording_paused.empty()) return Look::bad;
+  return s.recording_on ? Look::plain : Look::dim;
+}
+
+std::string causes_of(const StreamSample& s) {
+  std::string text;
+  for (const auto& [cause, number] : s.dropped) {
+    if (number > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", cause, number);
+  }
+  return text;
+}
+
+std::string note_of(const StreamSample& s) {
+  std::string note = s.reason;
+  for (const std::string& more : {s.recording_paused, causes_of(s)}) {
+    if (!more.empty()) note += (note.empty() ? "" : "; ") + more;
+  }
+  return note;
+}
+
+struct ColumnForm {
+  const char* title;
+  bool number;
+  int worth;  // those that are worth less are left out first
+  std::string (*text)(const StreamSample&);
+  double (*value)(const StreamSample&);  // of numbers
+  Look (*look)(const StreamSample&);
+};
+
+Look no_look(const StreamSample&) { return Look::plain; }
+Look bad_if_dropping(const StreamSample& s) { return s.drops_per_s > 0 ? Look::bad : Look::plain; }
+double no_value(const StreamSample&) { return 0; }
+
+using Sample = const StreamSample&;
+const std::array<ColumnForm, column_count> forms{{
+    {"CAMERA", false, 10, [](Sample s) { return s.name; }, no_value, no_look},
+    {"STATE", false, 9, [](Sample s) { return s.state; }, no_value, [](Sample s) { return look_of_state(s.state); }},
+    {"FPS", true, 8, [](Sample s) { return fmt::format("{:.1f}", s.fps); }, [](Sample s) { return s.fps; }, no_look},
+    {"P50 ms", true, 4, [](Sample s) { return fmt::format("{:.1f}", s.p50_ms); }, [](Sample s) { return s.p50_ms; },
+     no_look},
+    {"P95 ms", true, 7, [](Sample s) { return fmt::format("{:.1f}", s.p95_ms); }, [](Sample s) { return s.p95_ms; },
+     no_look},
+    {"DROP/s", true, 6, [](Sample s) { return fmt::format("{:.1f}", s.drops_per_s); },
+     [](Sample s) { return s.drops_per_s; }, bad_if_dropping},
+    {"DROPPED", true, 5, [](Sample s) { return fmt::format("{}", s.dropped_total); },
+     [](Sample s) { return static_cast<double>(s.dropped_total); }, no_look},
+    {"Mb/s", true, 3, [](Sample s) { return fmt::format("{:.2f}", s.mbit_per_s); },
+     [](Sample s) { return s.mbit_per_s; }, no_look},
+    {"VIEWERS", true, 1, [](Sample s) { return s.viewers ? fmt::format("{}", *s.viewers) : std::string("-"); },
+     [](Sample s) { return static_cast<double>(s.viewers.value_or(0)); }, no_look},
+    {"REC", false, 2, recording_of, no_value, look_of_recording},
+}};
+
+const ColumnForm& form_of(Column column) { return forms.at(static_cast<std::size_t>(column)); }
+
+std::size_t width_of(const ColumnForm& form, const std::vector<StreamSample>& streams) {
+  std::size_t width = columns_of(form.title) + 1;  // room for the mark
+  for (const StreamSample& s : streams) width = std::max(width, columns_of(form.text(s)));
+  return std::min(width, widest_name);
+}
+
+struct Shown {
+  Column column;
+  std::size_t width;
+};
+
+std::vector<Shown> choose_columns(const std::vector<StreamSample>& streams, std::size_t width) {
+  std::vector<Shown> shown;
+  std::size_t needed = 0;
+  for (std::size_t i = 0; i < column_count; ++i) {
+    shown.push_back({static_cast<Column>(i), width_of(forms.at(i), streams)});
+    needed += shown.back().width + 1;
+  }
+  while (needed > width + 1 && shown.size() > 1) {
+    const auto least = std::min_element(shown.begin(), shown.end(), [](const Shown& a, const Shown& b) {
+      return form_of(a.column).worth < form_of(b.column).worth;
+    });
+    needed -= least->width + 1;
+    shown.erase(least);
+  }
+  return shown;
+}
+
+std::string head_of(const ColumnForm& form, std::size_t width, bool sorted) {
+  const std::string mark = sorted ? "▾" : " ";
+  return form.number ? fit(mark + form.title, width, true) : fit(form.title + mark, width);
+}
+
+std::string length_of_time(double seconds) {
+  const auto s = static_cast<long>(seconds);
+  const std::string clock = fmt::format("{}:{:02}:{:02}", s / 3600 % 24, s / 60 % 60, s % 60);
+  return s < 86400 ? clock : fmt::format("{} d {}", s / 86400, clock);
+}
+
+bool is_camera(const StreamSample& s) { return s.name.find('/') == std::string::npos; }
+
+}  // namespace
+
+void sort_streams(std::vector<StreamSample>& streams, Column by, bool reversed) {
+  const ColumnForm& form = form_of(by);
+  std::stable_sort(streams.begin(), streams.end(), [](Sample a, Sample b) { return a.name < b.name; });
+  std::stable_sort(streams.begin(), streams.end(), [&](Sample a, Sample b) {
+    const StreamSample& first = reversed ? b : a;
+    const StreamSample& second = reversed ? a : b;
+    return form.number ? form.value(first) > form.value(second) : form.text(first) < form.text(second);
+  });
+}
+
+std::vector<StyledLine> stream_table(const std::vector<StreamSample>& streams, std::size_t width,
+                                     std::optional<Column> sorted) {
+  const auto shown = choose_columns(streams, width);
+  std::vector<StyledLine> lines(1);
+  for (const auto& [column, size] : shown) {
+    lines[0].add(head_of(form_of(column), size, column == sorted) + " ", Look::bold);
+  }
+  lines[0].add("NOTES", Look::bold);
+  lines[0].invert();
+  for (const StreamSample& s : streams) {
+    StyledLine& line = lines.emplace_back();
+    for (const auto& [column, size] : shown) {
+      const ColumnForm& form = form_of(column);
+      line.add(fit(form.text(s), size, form.number), form.look(s)).add(" ");
+    }
+    line.add(note_of(s), s.state == "failed" ? Look::bad : Look::plain);
+  }
+  return lines;
+}
+
+std::vector<StyledLine> process_table(const std::vector<ProcessSample>& processes) {
+  std::vector<StyledLine> lines(1);
+  lines[0].add(
+      fmt::format("{:<12} {:>8} {:>7} {:>11} {:>4} {:>9}", "PROCESS", "PID", "CPU %", "MEMORY MiB", "GPU", "RESTARTS"));
+  lines[0].invert();
+  for (const ProcessSample& p : processes) {
+    lines.emplace_back()
+        .add(fmt::format("{} {:>8} {:>7.1f} {:>11.1f} {} ", fit(p.role, 12), p.pid, p.cpu_percent, p.memory_mib,
+                         fit(p.gpu.empty() ? "-" : p.gpu, 4, true)))
+        .add(fmt::format("{:>9}", p.restarts), p.restarts > 0 ? Look::warning : Look::plain);
+  }
+  return lines;
+}
+
+StyledLine gpu_line(const GpuSample& gpu) {
+  StyledLine line;
+  line.add(fmt::format("GPU {}: {:.0f} % busy, decoder {:.0f} %, memory {:.0f} of {:.0f} MiB", gpu.name,
+                       gpu.utilization, gpu.decoder, gpu.memory_used_mib, gpu.memory_mib));
+  return line;
+}
+
+StyledLine rig_line(const RigSample& rig) {
+  StyledLine line;
+  line.add("campipe " + rig.version, Look::bold).add("  " + rig.config + "  ");
+  line.add(rig.state, rig.state == "running" ? Look::good : Look::warning);
+  line.add("  for " + length_of_time(rig.uptime_s));
+  return line;
+}
+
+StyledLine summary_line(const RigSample& rig) {
+  std::map<std::string, unsigned> states;
+  unsigned cameras = 0;
+  unsigned viewers = 0;
+  double fps = 0;
+  double mbit = 0;
+  for (const StreamSample& s : rig.streams) {
+    viewers += s.viewers.value_or(0);
+    mbit += s.mbit_per_s;
+    if (!is_camera(s)) continue;
+    ++cameras;
+    ++states[s.state];
+    fps += s.fps;
+  }
+  double cpu = 0;
+  double memory = 0;
+  for (const ProcessSample& p : rig.processes) {
+    cpu += p.cpu_percent;
+    memory += p.memory_mib;
+  }
+  StyledLine line;
+  line.add(fmt::format("{} camera{}", cameras, cameras == 1 ? "" : "s"));
+  const char* before = ": ";
+  for (const auto& [state, number] : states) {
+    line.add(before).add(fmt::format("{} {}", number, state), look_of_state(state));
+    before = ", ";
+  }
+  line.add(fmt::format("   {:.1f} fps   {:.1f} Mb/s   {} viewer{}   CPU {:.0f} %   {:.0f} MiB", fps, mbit, viewers,
+                       viewers == 1 ? "" : "s", cpu, memory));
+  return line;
+}
+
+std::vector<StyledLine> stream_details(const StreamSample& s) {
+  std::vector<StyledLine> lines;
+  lines.emplace_back()
+      .add(s.name, Look::bold)
+      .add("  " + s.state, look_of_state(s.state))
+      .add((s.since_utc.empty() ? "" : " since " + s.since_utc) + (s.reason.empty() ? "" : ": " + s.reason));
+  lines.emplace_back().add(fmt::format("{}{}{} -> {} {}x{}  worker {} on {}  reconnects {}  worker restarts {}",
+                                       s.source, s.source.empty() ? "" : "  ", s.decoder, s.encoder, s.width, s.height,
+                                       s.worker, s.gpu, s.reconnects, s.worker_restarts));
+  std::string times;
+  for (const auto& [stage, p50] : s.stages_ms) times += fmt::format("  {} {:.1f} ms", stage, p50);
+  lines.emplace_back().add(fmt::format("{} decoded, {} encoded{}", s.decoded, s.encoded, times));
+  std::string file = s.recording.empty() ? "no recording" : "recording to " + s.recording;
+  if (!s.recording_paused.empty()) file = "recording paused: " + s.recording_paused;
+  const std::string causes = causes_of(s);
+  lines.emplace_back().add(file + (causes.empty() ? "  nothing dropped" : "  dropped: " + causes));
+  return lines;
+}
+
+}  // namespace campipe

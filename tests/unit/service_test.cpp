@@ -1,0 +1,188 @@
+// The service manager's side: what arrives at its socket, and what the journal gets.
+#include "app/service.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <optional>
+
+#include "core/log.h"
+#include "core/unique_handle.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace campipe::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::Not;
+using testing::StartsWith;
+
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) { ::setenv(name, value.c_str(), 1); }
+  ~Variable() { ::unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+class Service : public testing::Test {
+ protected:
+  Service() {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path_.copy(&address.sun_path[0], sizeof address.sun_path - 1);
+    const auto* generic = static_cast<const sockaddr*>(static_cast<const void*>(&address));
+    if (::bind(socket_.get(), generic, sizeof address) != 0) throw system_error("bind", errno);
+  }
+
+  // What came within `patience_ms`.
+  std::optional<std::string> receive(int patience_ms = 10'000) {
+    pollfd readable{socket_.get(), POLLIN, 0};
+    if (::poll(&readable, 1, patience_ms) != 1) return std::nullopt;
+    std::array<char, 4096> buffer{};
+    const ssize_t size = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
+    return std::string(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  }
+
+  TemporaryFolder folder_;
+  std::string path_ = folder_.path() / "notify";
+  UniqueFd socket_{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+};
+
+TEST_F(Service, TellsThatItIsReadyOnceAndThenHowItDoes) {
+  const Variable variable("NOTIFY_SOCKET", path_);
+  ServiceNotifier notifier;
+  EXPECT_TRUE(notifier.active());
+  notifier.ready("3 cameras: 3 running");
+  EXPECT_EQ(receive(), "READY=1\nSTATUS=3 cameras: 3 running");
+  notifier.ready("3 cameras: 3 running");
+  notifier.ready("3 cameras: 2 running, 1 waiting");
+  EXPECT_EQ(receive(), "STATUS=3 cameras: 2 running, 1 waiting") << "the same is not told again";
+}
+
+TEST_F(Service, IsReadyAgainAfterAReload) {
+  const Variable variable("NOTIFY_SOCKET", path_);
+  ServiceNotifier notifier;
+  notifier.ready("fine");
+  EXPECT_TRUE(receive());
+  notifier.reloading();
+  EXPECT_THAT(receive().value_or(""), MatchesRegex("RELOADING=1\nMONOTONIC_USEC=[0-9]+\nSTATUS=reloading.*"));
+  notifier.ready("fine");
+  EXPECT_EQ(receive(), "READY=1\nSTATUS=fine");
+}
+
+TEST_F(Service, TellsThatItStops) {
+  const Variable variable("NOTIFY_SOCKET", path_);
+  ServiceNotifier().stopping();
+  EXPECT_THAT(receive().value_or(""), StartsWith("STOPPING=1\n"));
+}
+
+TEST_F(Service, FeedsTheWatchdogTwiceInItsTime) {
+  const Variable variable("NOTIFY_SOCKET", path_);
+  const Variable time("WATCHDOG_USEC", "400000");
+  const Variable process("WATCHDOG_PID", std::to_string(::getpid()));
+  ServiceNotifier notifier;
+  const auto begin = Clock::now();
+  notifier.watchdog();
+  notifier.watchdog();
+  EXPECT_EQ(receive(), "WATCHDOG=1");
+  while (!receive(5)) notifier.watchdog();
+  EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(200)) << "not at every tick";
+}
+
+TEST_F(Service, HasNoWatchdogThatIsForAnotherProcess) {
+  const Variable variable("NOTIFY_SOCKET", path_);
+  const Variable time("WATCHDOG_USEC", "400000");
+  const Variable process("WATCHDOG_PID", "1");
+  ServiceNotifier notifier;
+  notifier.watchdog();
+  notifier.stopping();
+  EXPECT_THAT(receive().value_or(""), StartsWith("STOPPING=1")) << "nothing came before";
+}
+
+TEST_F(Service, TellsNobodyWhereNobodyListens) {
+  ServiceNotifier notifier;
+  EXPECT_FALSE(notifier.active());
+  notifier.ready("fine");
+  notifier.watchdog();
+  notifier.stopping();
+  EXPECT_FALSE(receive(0));
+}
+
+TEST_F(Service, GoesOnWithoutItsManager) {
+  const Variable variable("NOTIFY_SOCKET", path_ + "-gone");
+  ServiceNotifier notifier;
+  notifier.ready("fine");
+  notifier.stopping();
+}
+
+class JournalLog : public testing::Test {
+ protected:
+  JournalLog() {
+    std::array<int, 2> ends{};
+    if (::pipe(ends.data()) != 0) throw system_error("pipe", errno);
+    read_.reset(ends[0]);
+    write_.reset(ends[1]);
+  }
+  ~JournalLog() override {
+    ::unsetenv("CAMPIPE_LOGS_TO_JOURNAL");
+    init_logging("test", "info");
+  }
+
+  [[nodiscard]] std::string journal_is(int fd) const {
+    struct stat file {};
+    ::fstat(fd, &file);
+    return std::to_string(file.st_dev) + ":" + std::to_string(file.st_ino);
+  }
+  std::string line_of(spdlog::level::level_enum level) {
+    spdlog::log(level, "text");
+    std::array<char, 256> buffer{};
+    const ssize_t size = ::read(read_.get(), buffer.data(), buffer.size());
+    return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+  }
+
+  UniqueFd read_;
+  UniqueFd write_;
+};
+
+TEST_F(JournalLog, HasPrioritiesAndNoTimes) {
+  const Variable variable("JOURNAL_STREAM", journal_is(write_.get()));
+  init_logging("worker 0", "trace", write_.get());
+  EXPECT_EQ(line_of(spdlog::level::debug), "<7>[worker 0] text\n");
+  EXPECT_EQ(line_of(spdlog::level::info), "<6>[worker 0] text\n");
+  EXPECT_EQ(line_of(spdlog::level::warn), "<4>[worker 0] text\n");
+  EXPECT_EQ(line_of(spdlog::level::err), "<3>[worker 0] text\n");
+  EXPECT_EQ(line_of(spdlog::level::critical), "<2>[worker 0] text\n");
+}
+
+// The supervisor finds the journal at its standard error; its children write into a pipe that ends there.
+TEST_F(JournalLog, IsWrittenThroughPipesToo) {
+  const UniqueFd journal(::memfd_create("journal", MFD_CLOEXEC));
+  const Variable variable("JOURNAL_STREAM", journal_is(journal.get()));
+  init_logging("supervisor", "info", journal.get());
+  init_logging("supervisor", "info", write_.get());
+  EXPECT_EQ(line_of(spdlog::level::warn), "<4>[supervisor] text\n");
+}
+
+TEST_F(JournalLog, IsNotWhereStandardErrorWasRedirected) {
+  const Variable variable("JOURNAL_STREAM", "1:2");
+  init_logging("supervisor", "info", write_.get());
+  EXPECT_THAT(line_of(spdlog::level::warn), MatchesRegex("..:..:..\\.... warning \\[supervisor\\] text\n"));
+}
+
+}  // namespace
+}  // namespace campipe::test
