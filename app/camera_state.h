@@ -79,6 +79,7 @@ struct CameraState {
   std::list<PacketRing> packets;         // those that the publisher has not finished, oldest first
   std::optional<PacketRingObserver> newest_packets;
   std::uint64_t packet_epoch = 0;
+  std::optional<std::int64_t> last_dts;  // of the newest packet that a master that died passed on
   std::list<AudioRing> audio;  // those that the publisher has not finished, oldest first
   std::optional<PacketRingObserver> newest_audio;
   std::uint64_t audio_epoch = 0;

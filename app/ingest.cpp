@@ -128,6 +128,7 @@ void Ingest::produce() {
 void Ingest::keep_connected() {
   skip_through_.reset();  // what a master before published will not come again
   if (start_.resume) timeline_.set_last(*start_.resume, 0);
+  copies_.resume(false);
   while (!stopped()) {
     bool patient = false;
     std::string reason = "the source ended the stream";
@@ -214,12 +215,14 @@ void Ingest::note_capture(const AVPacket& packet) {
 }
 
 void Ingest::go_back_to_resume() {
+  if (!start_.decode) start_.resume = copies_.resume_at();
   if (!start_.resume) return;
+  copies_.resume(!start_.config.source.loop);
   if (start_.config.source.loop) {
     // A loop has no place to go back to: it begins again.
     timeline_.set_last(*start_.resume, 0);
     timeline_.begin(0, *start_.resume + smallest_step);
-    copies_.go_on_at(0, *start_.resume + smallest_step);
+    copies_.go_on_at(0, std::max(*start_.resume, copies_.end()) + smallest_step);
     skip_through_.reset();
   } else {
     source_->seek(*start_.resume);

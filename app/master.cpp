@@ -37,7 +37,9 @@ void wake_gpus(const nlohmann::json& setup) {
 std::vector<CopyTarget> targets_of(const nlohmann::json& body, const char* key) {
   std::vector<CopyTarget> targets;
   for (const auto& target : body.value(key, nlohmann::json::array())) {
-    targets.push_back({target.at("camera"), target.at("epoch"), target.value("base", std::uint64_t{0})});
+    targets.push_back({target.at("camera"), target.at("epoch"), target.value("base", std::uint64_t{0}), {}});
+    const auto resume = target.find("resume");
+    if (resume != target.end() && !resume->is_null()) targets.back().resume = resume->get<std::int64_t>();
   }
   return targets;
 }

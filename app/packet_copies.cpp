@@ -103,6 +103,22 @@ void PacketCopies::begin_audio(const SourceStream& stream) {
   }
 }
 
+std::optional<std::int64_t> PacketCopies::resume_at() const {
+  std::optional<std::int64_t> first;
+  for (const Track& track : video_) {
+    if (!track.target.resume) return std::nullopt;
+    first = std::min(first.value_or(*track.target.resume), *track.target.resume);
+  }
+  return first;
+}
+
+void PacketCopies::resume(bool goes_back) {
+  for (Track& track : video_) {
+    if (track.target.resume && !goes_back) timeline_.set_last(std::max(timeline_.last(), *track.target.resume), 0);
+    if (!goes_back) track.target.resume.reset();
+  }
+}
+
 void PacketCopies::go_on_at(std::int64_t source, std::int64_t at) { timeline_.begin(source, at); }
 
 std::optional<std::int64_t> PacketCopies::map_beside(std::int64_t source, std::int64_t arrival) const {
@@ -131,6 +147,11 @@ void PacketCopies::video(const AVPacket& packet, const PacketTimes& times) {
   view.times.capture_clock = times.capture_clock;
   view.times.decoded = view.times.leased = view.times.filtered = view.times.encoded = now_ns();
   for (Track& track : video_) {
+    if (track.target.resume) {
+      if (view.dts <= *track.target.resume) continue;
+      track.need_key = false;  // what it refers to has been passed on
+      track.target.resume.reset();
+    }
     track.need_key = track.need_key && !view.key;
     if (!track.need_key) push(track, view, true);
   }

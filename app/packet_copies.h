@@ -22,9 +22,10 @@ namespace campipe {
 
 // Where a camera's (or follower's) packets go.
 struct CopyTarget {
-  unsigned camera = 0;      // its place in the rig page
-  std::uint64_t epoch = 1;  // of the first ring
-  std::uint64_t base = 0;   // packets of earlier epochs
+  unsigned camera = 0;                      // its place in the rig page
+  std::uint64_t epoch = 1;                  // of the first ring
+  std::uint64_t base = 0;                   // packets of earlier epochs
+  std::optional<std::int64_t> resume = {};  // the dts of the newest packet that a master that died passed on
 };
 
 // Of a packet, as Ingest knows them.
@@ -51,6 +52,11 @@ class PacketCopies {
   void begin(const SourceStream& stream);
   // What comes next follows `at` (ns): a file in a loop begins again, or goes on after a restart.
   void go_on_at(std::int64_t source, std::int64_t at);
+  // Before the first packet, where a master before has passed some on. A source that can go back to a place hands out
+  // again what it knows the time of: that is left out. Of others nothing comes again, and time goes on.
+  void resume(bool goes_back);
+  // Where a source must go back to for what has not been passed on; nothing: to its beginning.
+  [[nodiscard]] std::optional<std::int64_t> resume_at() const;
   void video(const AVPacket& packet, const PacketTimes& times);
   // `map`: from the source's ns to the stream's; nothing as long as that is not known.
   void audio(const AVPacket& packet, const std::function<std::optional<std::int64_t>(std::int64_t)>& map,

@@ -43,9 +43,13 @@ void Supervisor::introduce_to_master(CameraState& camera) {
   nlohmann::json copies = nlohmann::json::array();
   nlohmann::json audio = nlohmann::json::array();
   for (const unsigned output : camera.outputs) {
-    const CameraState& state = cameras_[output];
+    CameraState& state = cameras_[output];
     if (is_copy(state.config.encode)) {
-      copies.push_back({{"camera", output}, {"epoch", state.packet_epoch + 1}, {"base", state.packets_published()}});
+      if (const auto dts = state.newest_packets ? state.newest_packets->last_dts() : std::nullopt) state.last_dts = dts;
+      copies.push_back({{"camera", output},
+                        {"epoch", state.packet_epoch + 1},
+                        {"base", state.packets_published()},
+                        {"resume", state.last_dts ? nlohmann::json(*state.last_dts) : nlohmann::json()}});
     }
     if (takes_audio(state.config)) audio.push_back({{"camera", output}, {"epoch", state.audio_epoch + 1}});
   }

@@ -198,4 +198,11 @@ std::uint64_t PacketRingObserver::published() const {
   return header.base + header.head.load(std::memory_order_acquire);
 }
 
+std::optional<std::int64_t> PacketRingObserver::last_dts() const {
+  const Header& header = memory_->header();
+  const std::uint64_t head = header.head.load(std::memory_order_seq_cst);
+  if (head == 0) return std::nullopt;
+  return header.entry[(head - 1) % packet_ring_entries].dts;
+}
+
 }  // namespace campipe

@@ -88,6 +88,8 @@ class PacketRingObserver {
   void mark_writer_gone();
   // Packets published in this and all earlier epochs.
   [[nodiscard]] std::uint64_t published() const;
+  // The decode time of the newest packet; nothing if there is none in this epoch.
+  [[nodiscard]] std::optional<std::int64_t> last_dts() const;
   [[nodiscard]] int fd() const { return memory_->fd(); }
 
  private:

@@ -72,6 +72,34 @@ TEST(ResumedLoop, BeginsAgainAndGoesOnInTime) {
   }
 }
 
+class ResumedCopy : public testing::TestWithParam<ClipSpec> {};
+
+// What is passed on without a decoder: nothing is missing, and nothing comes twice.
+TEST_P(ResumedCopy, GoesOnWithTheNextPacket) {
+  const TemporaryFolder clips;
+  ClipSpec clip = GetParam();
+  clip.frames = clip_frames;
+  make_clip(clips.path(), clip);
+  const std::string camera = "{source: \"" + (clips.path() / clip.name).string() +
+                             "\", pace: fast, encode: {codec: copy}, record: {path: cam.mp4}}";
+  for (const int death : {26, 36, 37}) {
+    SCOPED_TRACE("death at packet " + std::to_string(death));
+    RigRun rig("cameras: {cam: " + camera + "}",
+               {.failpoints = "packets.writer.head:" + std::to_string(death) + "=kill"});
+    ASSERT_EQ(rig.wait(), 0) << rig.log();
+    EXPECT_EQ(check_books(rig.report()), "");
+    EXPECT_GE(rig.report().at("master_restarts"), 1);
+    const auto numbers = numbers_of(read_video(rig.file("cam.mp4")));
+    ASSERT_EQ(numbers.size(), std::size_t{clip_frames}) << rig.log();
+    for (std::size_t i = 0; i < numbers.size(); ++i) ASSERT_EQ(numbers[i], static_cast<std::int64_t>(i));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, ResumedCopy,
+                         testing::Values(ClipSpec{.name = "plain.mp4"}, ClipSpec{.name = "b.mp4", .b_frames = 3},
+                                         ClipSpec{.name = "stream.ts"}),
+                         [](const auto& spec) { return spec.param.name.substr(0, spec.param.name.find('.')); });
+
 INSTANTIATE_TEST_SUITE_P(
     Of, Resumed,
     testing::Values(Kind{"Mp4", {.name = "a.mp4"}}, Kind{"Mp4BFrames", {.name = "a.mp4", .b_frames = 3}},
