@@ -9,7 +9,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -48,10 +50,20 @@ struct LivePiece {
   bool after_loss = false;  // pieces before this one were dropped for this viewer
 };
 
+// What is kept, and for whom. The newest group of pictures does not count against a viewer who comes.
+struct LiveLimits {
+  std::size_t viewer_bytes = std::size_t{4} << 20U;
+  std::chrono::nanoseconds viewer_wait = std::chrono::seconds(3);  // of the oldest piece in a viewer's queue
+  // Of the newest group. Where it is larger, only its key frame is kept: who comes sees that, and then waits for the
+  // next one.
+  std::size_t group_bytes = std::size_t{32} << 20U;
+  std::size_t group_packets = 1500;
+};
+
 class LiveStream;
 
 // One who watches. take() is for one thread; the rest for any. It unsubscribes when it is destroyed.
-class LiveViewer {
+class LiveViewer : public std::enable_shared_from_this<LiveViewer> {
  public:
   enum class Next : std::uint8_t { piece, timeout, over };
   ~LiveViewer();
@@ -62,7 +74,7 @@ class LiveViewer {
   Next take(LivePiece& piece, Deadline deadline);
   // For those who do not wait in take(): `ready` is called, on the publishing thread and without locks, when a piece
   // came and none was there, and when it is over. It must not wait. Set it once, before the first take(); it is called
-  // at once if there is something already.
+  // at once if there is something already. It may still be called, once, while the viewer is being destroyed.
   void on_ready(std::function<void()> ready);
   // Wakes take(), which then says `over`.
   void stop();
@@ -73,19 +85,35 @@ class LiveViewer {
 
  private:
   friend class LiveStream;
-  explicit LiveViewer(std::shared_ptr<LiveStream> stream, LiveForm form);
-  void add(const LivePiece& piece);  // under the stream's lock
+  struct Queued {
+    LivePiece piece;
+    Clock::time_point since;
+    std::size_t counted;  // bytes, against the limit
+  };
 
-  std::shared_ptr<LiveStream> stream_;
-  LiveForm form_;
-  std::mutex mutex_;
+  LiveViewer(std::shared_ptr<LiveStream> stream, LiveForm form, const LiveLimits& limits);
+  // For the stream, under its lock. add(): true if wake() must be called, without locks.
+  void begin(const std::vector<LivePiece>& group, bool whole);
+  bool add(const LivePiece& piece, Clock::time_point now);
+  void wake();
+  void end();
+
+  [[nodiscard]] bool is_full(std::size_t more, Clock::time_point now) const;
+  void make_room(const LivePiece& piece, Clock::time_point now);
+  void drop_before(std::size_t index);
+
+  const std::shared_ptr<LiveStream> stream_;
+  const LiveForm form_;
+  const LiveLimits limits_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<LivePiece> queue_;
-  std::size_t queued_bytes_ = 0;
+  std::deque<Queued> queue_;
+  std::size_t queued_bytes_ = 0;  // those that count
   bool need_key_ = true;
-  bool lost_ = false;
+  bool losing_ = false;  // what does not go into the queue now is lost to slowness
+  bool lost_ = false;    // and take() has not told it yet
   bool over_ = false;
-  std::function<void()> ready_;
+  std::shared_ptr<const std::function<void()>> ready_;  // may be null
   std::atomic<std::uint64_t> sent_{0};
   std::atomic<std::uint64_t> dropped_{0};
   std::atomic<std::uint64_t> bytes_{0};
@@ -101,8 +129,13 @@ struct LiveCounts {
 class LiveStream : public std::enable_shared_from_this<LiveStream> {
  public:
   // `on_audience`: somebody watches (true), nobody does any more (false); and each time somebody comes, so that a key
-  // frame can be asked for. Called without locks, on the thread of the viewer; must not wait.
-  explicit LiveStream(std::function<void(bool watched)> on_audience = {});
+  // frame can be asked for. Called without locks and never twice at once, on the thread of a viewer; must not wait, nor
+  // call close(). Not called any more after close(). `name`: for the log.
+  explicit LiveStream(std::function<void(bool watched)> on_audience = {}, std::string name = "live",
+                      const LiveLimits& limits = {});
+  ~LiveStream();
+  LiveStream(const LiveStream&) = delete;
+  LiveStream& operator=(const LiveStream&) = delete;
 
   // The camera's publishing thread. Takes one copy. Never throws: a stream that cannot be muxed in some form is told
   // once, and its viewers in that form get nothing (failure()).
@@ -122,7 +155,11 @@ class LiveStream : public std::enable_shared_from_this<LiveStream> {
  private:
   friend class LiveViewer;
   struct State;
-  std::shared_ptr<State> state_;
+
+  void leave(LiveViewer& viewer);
+  void tell_audience();
+
+  std::unique_ptr<State> state_;
   std::function<void(bool)> on_audience_;
 };
 

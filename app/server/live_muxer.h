@@ -1,0 +1,60 @@
+// One stream in a form that travels, made by libavformat in memory: fragmented MP4, each picture a fragment of its own,
+// or MPEG-TS. For one thread at a time.
+#pragma once
+
+extern "C" {
+#include <libavcodec/bsf.h>
+}
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/server/live_stream.h"
+#include "core/ffmpeg.h"
+#include "core/packet.h"
+
+namespace campipe {
+
+// Why a codec has no such form; empty: it has one.
+std::string why_no_form(LiveForm form, const std::string& codec);
+
+class LiveMuxer {
+ public:
+  // `form` is fmp4 or mpegts; `stream` with its headers (stages/sinks/stream_headers.h). Throws Error.
+  LiveMuxer(LiveForm form, const StreamParameters& stream);
+  LiveMuxer(const LiveMuxer&) = delete;
+  LiveMuxer& operator=(const LiveMuxer&) = delete;
+
+  // As in LiveHeader.
+  [[nodiscard]] const std::string& mime() const { return mime_; }
+  [[nodiscard]] const std::vector<std::uint8_t>& header() const { return header_; }  // of mpegts empty
+  // One picture. None, where libavformat does not take a damaged packet. Throws Error.
+  std::vector<std::uint8_t> mux(const PacketView& packet);
+
+ private:
+  struct Closer {
+    void operator()(AVFormatContext* context) const { avformat_free_context(context); }
+    void operator()(AVIOContext* io) const;
+    void operator()(AVBSFContext* filter) const { av_bsf_free(&filter); }
+  };
+
+  void open(const StreamParameters& stream);
+  void begin_headers();
+  void fill(const PacketView& packet);
+
+  LiveForm form_;
+  std::string mime_;
+  std::vector<std::uint8_t> written_;
+  std::vector<std::uint8_t> header_;
+  std::unique_ptr<AVIOContext, Closer> io_;  // outlives the context, which writes into it
+  std::unique_ptr<AVFormatContext, Closer> context_;
+  std::unique_ptr<AVBSFContext, Closer> headers_;  // puts them before key frames; null: they are there
+  AvPacket packet_;
+  std::optional<std::int64_t> last_dts_;
+  std::int64_t step_ = 0;  // between the decode times of the last two packets, or as the frame rate has it; ticks
+};
+
+}  // namespace campipe
