@@ -5,7 +5,8 @@
 namespace campipe {
 namespace {
 
-// A bit rate that no camera has shall not fill the memory; then less than `before` is kept.
+// A bit rate that no camera has, or a group of pictures without end, shall not fill the memory; then less than `before`
+// is kept, or nothing before the next key frame.
 constexpr std::size_t most_bytes = std::size_t{128} << 20;
 
 }  // namespace
@@ -40,6 +41,7 @@ void MotionGate::keep(const PacketView& packet, std::uint64_t number) {
     }
     keys_.pop_front();
   }
+  if (bytes_ > most_bytes) forget();
 }
 
 void MotionGate::resume(std::int64_t last_motion, float highest) {
