@@ -45,6 +45,12 @@ std::int64_t changed_at(const fs::path& file) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(utc).count();
 }
 
+// False where that cannot be found out, too: a disk that fails, a name that is too long.
+bool is_gone(const fs::path& file) {
+  std::error_code error;
+  return !fs::exists(file, error) && !error;
+}
+
 double seconds_of(std::int64_t ns) { return static_cast<double>(ns / 1'000'000) / 1000; }
 
 // An index that somebody has edited must not make us delete what lies elsewhere.
@@ -88,7 +94,7 @@ RecordIndex::RecordIndex(const fs::path& path, const fs::path& open_file) : path
 
 void RecordIndex::load(const fs::path& open_file) {
   std::ifstream in(path_);
-  if (!in && fs::exists(path_)) spdlog::error("{}", system_error("cannot read " + path_.string(), errno).what());
+  if (!in && !is_gone(path_)) spdlog::error("{}", system_error("cannot read " + path_.string(), errno).what());
   std::vector<Open> open;
   std::size_t damaged = 0;
   for (std::string text; std::getline(in, text); ++lines_) {
@@ -100,12 +106,12 @@ void RecordIndex::load(const fs::path& open_file) {
     }
   }
   if (damaged > 0) spdlog::warn("{}: {} damaged lines are left out", path_.string(), damaged);
-  std::erase_if(files_, [](const auto& file) { return !fs::exists(file.first); });
+  std::erase_if(files_, [](const auto& file) { return is_gone(file.first); });
   if (lines_ > files_.size() * 3 + 1000) rewrite();
   for (const Open& file : open) {
     if (!open_file.empty() && file.path.lexically_normal() == open_file.lexically_normal()) {
       open_ = file;
-    } else if (fs::exists(file.path)) {
+    } else if (!is_gone(file.path)) {
       end_interrupted(file);
     }
   }
@@ -132,6 +138,7 @@ void RecordIndex::read(const std::string& text, std::vector<Open>& open) {
 void RecordIndex::end_interrupted(const Open& file) {
   std::error_code error;
   RecordedFile ended{file.path, file.start, 0, changed_at(file.path), fs::file_size(file.path, error)};
+  if (error) return;
   ended.end = std::max(ended.written, ended.start);
   files_[file.path] = {lines_, ended};
   append(end_line(name_of(file.path), ended, ended.end - ended.start, "interrupted", file.clock));
@@ -145,7 +152,7 @@ void RecordIndex::rewrite() {
   for (std::string text; std::getline(in, text);) {
     const json line = json::parse(text, nullptr, false);
     const bool named = line.is_object() && line.contains("file") && line["file"].is_string();
-    if (named && fs::exists(path_.parent_path() / line["file"].get<std::string>())) out << text << '\n';
+    if (named && !is_gone(path_.parent_path() / line["file"].get<std::string>())) out << text << '\n';
   }
   out.close();
   std::error_code error;

@@ -279,7 +279,12 @@ TEST_F(Retention, NeverBelievesAnIndexThatNamesFilesElsewhere) {
                .dump()
         << '\n';
   }
-  out << "{\"event\": \"beg";  // cut off
+  out << nlohmann::json{{"event", "begin"},
+                        {"file", std::string(300, 'x')},
+                        {"start", "2001-01-01T00:00:00.000Z"},
+                        {"clock", "arrival"}}
+             .dump()
+      << "\n{\"event\": \"beg";  // cut off
   out.close();
   config_.record->delete_after = std::chrono::hours(1);
   record_another(0);
