@@ -68,7 +68,8 @@ Message parse(std::span<const char> bytes, std::vector<UniqueFd> fds) {
 }  // namespace
 
 bool Channel::send(const std::string& type, const nlohmann::json& body, const std::vector<int>& fds) {
-  std::string text = body.dump();
+  // What strangers say in their error messages need not be UTF-8, and is no reason to die.
+  std::string text = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (text.size() > max_body || fds.size() > max_fds) throw Error("control message '" + type + "' is too large");
   WireHeader header{wire_magic, wire_version, static_cast<std::uint16_t>(fds.size()),
                     static_cast<std::uint32_t>(type.size()), static_cast<std::uint32_t>(text.size())};

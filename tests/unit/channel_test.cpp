@@ -57,6 +57,14 @@ TEST(Channel, CarriesMessagesInOrder) {
   EXPECT_EQ(ours.receive()->type, "back");
 }
 
+TEST(Channel, CarriesTextThatIsNoUtf8) {
+  auto [ours, theirs] = make_ends();
+  ASSERT_TRUE(ours.send("state", {{"reason", "go \xff away"}}));
+  const auto message = theirs.receive();
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->body.at("reason"), "go \xEF\xBF\xBD away");
+}
+
 TEST(Channel, CarriesDescriptors) {
   const std::size_t before = open_descriptors();
   {
