@@ -1,0 +1,132 @@
+// The rig's API: requests, who is logged in, and the status that all pages share.
+let session = {user: '', permissions: [], csrf: ''};
+
+export class ApiError extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+async function request(method, path, body) {
+  if (method !== 'GET' && path !== 'login' && !session.csrf) await loadSession();
+  const headers = {Accept: 'application/json'};
+  if (body !== undefined) headers['Content-Type'] = 'application/json';
+  if (method !== 'GET') headers['X-CSRF-Token'] = session.csrf;
+  let answer;
+  try {
+    answer = await fetch(`/api/v1/${path}`, {
+      method, headers, cache: 'no-store', credentials: 'same-origin',
+      body: body === undefined ? undefined : JSON.stringify(body), signal: AbortSignal.timeout(15000),
+    });
+  } catch (error) {
+    throw new ApiError(0, error.name === 'TimeoutError' ? 'campipe does not answer in time' : 'campipe does not answer');
+  }
+  const text = await answer.text();
+  let json = {};
+  try {
+    json = text ? JSON.parse(text) : {};
+  } catch {
+    json = {error: text.slice(0, 200)};
+  }
+  if (answer.ok) return json;
+  if (answer.status === 401 && path !== 'login') window.dispatchEvent(new Event('loginneeded'));
+  throw new ApiError(answer.status, json.error ?? json.errors?.join('\n') ?? `the answer was ${answer.status}`);
+}
+
+export const get = (path) => request('GET', path);
+export const post = (path, body) => request('POST', path, body ?? {});
+
+export const currentSession = () => session;
+
+export async function loadSession() {
+  session = await get('session');
+  return session;
+}
+
+export async function login(user, password) {
+  await post('login', {user, password});
+  return loadSession();
+}
+
+export async function logout() {
+  await post('logout');
+  session = {user: '', permissions: [], csrf: ''};
+}
+
+// Whether the page should offer something: `permission` is "view", "record" or "administer". The server decides.
+export function may(permission) {
+  return session.permissions.includes(permission);
+}
+
+// The rig's clock, by which a camera went away: a browser's own may be wrong by minutes.
+let clockOffset = 0;
+export const rigNow = () => Date.now() + clockOffset;
+
+const listeners = new Set();
+const period = 2000;
+let timer = 0;
+let asking = false;
+let latest = null;  // {status, rates, previous}
+let failedSince = 0;
+
+// Calls `listener` with {status, rates} at once, if there is one, and then about every two seconds while somebody looks;
+// with {error, since} while the rig does not answer. Gives the function that ends it.
+export function watchStatus(listener) {
+  listeners.add(listener);
+  if (latest) listener(latest);
+  if (!timer && !asking) ask();
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size === 0) {
+      clearTimeout(timer);
+      timer = 0;
+    }
+  };
+}
+
+function tell(message) {
+  for (const listener of [...listeners]) listener(message);
+}
+
+// What changed between two answers, for each second: the counters themselves only grow.
+function ratesOf(status, previous) {
+  const rates = {};
+  if (!previous) return rates;
+  const seconds = (Date.parse(status.time_utc) - Date.parse(previous.time_utc)) / 1000;
+  if (!(seconds > 0.2)) return rates;
+  for (const [name, camera] of Object.entries(status.cameras ?? {})) {
+    const before = previous.cameras?.[name];
+    const frames = camera.frames?.encoded - before?.frames?.encoded;
+    const bits = (camera.bytes - before?.bytes) * 8;
+    if (frames >= 0) rates[name] = {fps: frames / seconds, bitrate: Math.max(0, bits) / seconds};
+  }
+  return rates;
+}
+
+async function ask() {
+  clearTimeout(timer);
+  timer = 0;
+  asking = true;
+  try {
+    const status = await get('status');
+    clockOffset = Date.parse(status.time_utc) - Date.now();
+    const rates = ratesOf(status, latest?.status);
+    latest = {status, rates: Object.keys(rates).length ? rates : latest?.rates ?? {}};
+    failedSince = 0;
+    tell(latest);
+  } catch (error) {
+    failedSince ||= Date.now();
+    if (error.status !== 401) tell({error: error.message, since: failedSince});
+  } finally {
+    asking = false;
+  }
+  if (listeners.size > 0 && !document.hidden) timer = setTimeout(ask, period);
+}
+
+document.addEventListener('visibilitychange', () => {
+  if (!document.hidden && listeners.size > 0 && !asking) ask();
+});
+
+export const dropsOf = (camera) =>
+  Object.values(camera.frames?.dropped ?? {}).reduce((sum, frames) => sum + frames, 0);

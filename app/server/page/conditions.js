@@ -1,0 +1,34 @@
+// What a person is told about a camera: a word, why, and since when.
+import {rigNow} from '/static/api.js';
+import {duration, since} from '/static/format.js';
+
+const words = {
+  starting: 'Starting', waiting: 'Away', failed: 'Failed', disabled: 'Switched off', ended: 'Ended', removed: 'Removed',
+};
+const looks = {running: 'good', starting: 'busy', waiting: 'warn', failed: 'bad', disabled: 'off', ended: 'off', removed: 'off'};
+
+export const wordOf = (state) => words[state] ?? (state === 'running' ? 'Live' : state);
+export const lookOf = (state) => looks[state] ?? 'warn';
+
+// {look, title, text} of a player's condition; `title` is empty where the picture speaks for itself.
+export function describe(condition) {
+  const {phase, state, reason, since_utc} = condition;
+  switch (phase) {
+    case 'lost': {
+      const wait = Math.max(0, (condition.retryAt - Date.now()) / 1000);
+      return {look: 'bad', title: 'No connection to campipe',
+              text: `${since(since_utc, Date.now())} · ${wait > 0.5 ? `trying again in ${duration(wait)}` : 'trying again'}`};
+    }
+    case 'away':
+      return {look: lookOf(state), title: wordOf(state),
+              text: [reason, since_utc && since(since_utc, rigNow())].filter(Boolean).join(' · ')};
+    case 'unplayable':
+      return {look: 'bad', title: 'Cannot be played', text: reason};
+    case 'stalled':
+      return {look: 'warn', title: 'No new picture', text: `for ${duration(condition.silence / 1000)}`};
+    case 'connecting':
+      return {look: 'busy', title: state === 'starting' ? 'Starting' : 'Waiting for the first picture', text: reason ?? ''};
+    default:
+      return {look: 'good', title: '', text: ''};
+  }
+}

@@ -1,0 +1,49 @@
+// Numbers and times as people read them. Times are those of the browser's own zone.
+const clock = new Intl.DateTimeFormat(undefined, {hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false});
+const day = new Intl.DateTimeFormat(undefined, {weekday: 'short', day: 'numeric', month: 'short'});
+
+export const timeOf = (date) => clock.format(date);
+export const dayOf = (date) => day.format(date);
+export const isSameDay = (a, b) => a.toDateString() === b.toDateString();
+
+// "8 s", "4 min", "2 h 5 min", "3 d 4 h"
+export function duration(seconds) {
+  const s = Math.max(0, Math.round(seconds));
+  if (s < 60) return `${s} s`;
+  const minutes = Math.floor(s / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
+  return hours % 24 ? `${Math.floor(hours / 24)} d ${hours % 24} h` : `${Math.floor(hours / 24)} d`;
+}
+
+// "1:02:03" of a recording
+export function length(seconds) {
+  const s = Math.max(0, Math.round(seconds));
+  const two = (n) => String(n).padStart(2, '0');
+  const hours = Math.floor(s / 3600);
+  return `${hours ? `${hours}:${two(Math.floor(s / 60) % 60)}` : Math.floor(s / 60)}:${two(s % 60)}`;
+}
+
+// "since 12:03:11 (4 min)"; with the day where it was not today
+export function since(utc, now) {
+  const date = new Date(utc);
+  if (Number.isNaN(date.getTime())) return '';
+  const today = isSameDay(date, new Date(now));
+  return `since ${today ? '' : `${dayOf(date)} `}${timeOf(date)} (${duration((now - date) / 1000)})`;
+}
+
+function scaled(value, step, units) {
+  let unit = 0;
+  while (Math.abs(value) >= step && unit < units.length - 1) {
+    value /= step;
+    ++unit;
+  }
+  return `${value >= 100 || unit === 0 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
+}
+
+export const bytes = (n) => scaled(n, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB']);
+export const bitrate = (n) => scaled(n, 1000, ['bit/s', 'kbit/s', 'Mbit/s', 'Gbit/s']);
+export const milliseconds = (n) => (Number.isFinite(n) ? `${n < 10 ? n.toFixed(1) : Math.round(n)} ms` : '–');
+export const count = (n) => new Intl.NumberFormat().format(n);
+export const fps = (n) => (Number.isFinite(n) ? `${n >= 99.95 ? Math.round(n) : n.toFixed(1)} fps` : '–');

@@ -1,0 +1,66 @@
+// Keeps a playing <video> close behind the newest picture: how close is decided by how unevenly pictures arrive, so
+// that a quiet network plays at once and an uneven one does not stutter.
+const shortest = 0.03;   // s behind the newest picture at its arrival
+const longest = 0.8;
+const window_ms = 5000;  // how long an uneven arrival is remembered
+const jumpAgain = 4000;  // ms; each jump has the browser decode a whole group of pictures
+
+export class LiveEdge {
+  #video;
+  #delays = [];      // [arrived, delay]: of each picture, arrival minus its place on the line of time
+  #jumpUntil = 0;
+  #jumped = -Infinity;
+  goal = shortest;
+  newest = 0;        // where the newest picture begins
+  jumps = 0;
+
+  constructor(video) {
+    this.#video = video;
+  }
+
+  // Seconds until the newest picture will be seen.
+  get behind() {
+    return this.newest - this.#video.currentTime;
+  }
+
+  // What comes next follows a pause: go to its end as soon as it is there, and for a moment more, since it comes in
+  // many pieces.
+  jump() {
+    this.#delays = [];
+    this.#jumpUntil = performance.now() + 1000;
+    this.#jumped = -Infinity;
+  }
+
+  arrived({start, broken}) {
+    const now = performance.now();
+    if (broken) this.#delays = [];
+    this.newest = start;
+    this.#delays.push([now, now / 1000 - start]);
+    while (this.#delays[0][0] < now - window_ms) this.#delays.shift();
+  }
+
+  // After something was appended, up to `end`.
+  steer(end) {
+    const video = this.#video;
+    if (!end || video.seeking) return;
+    const now = performance.now();
+    const jumping = now < this.#jumpUntil;
+    this.goal = jumping ? shortest : this.#unevenness();
+    const late = this.behind - this.goal;
+    if ((late > 1 || (jumping && late > 0.15)) && now - this.#jumped > (jumping ? 250 : jumpAgain)) {
+      this.#jumped = now;
+      ++this.jumps;
+      video.currentTime = Math.max(0, this.newest - this.goal);
+      return;
+    }
+    const rate = late > 0.25 ? 1.1 : late > 0.08 ? 1.05 : 1;
+    if (video.playbackRate !== rate) video.playbackRate = rate;
+  }
+
+  #unevenness() {
+    if (this.#delays.length < 10) return shortest;
+    const delays = this.#delays.map(([, delay]) => delay).sort((a, b) => a - b);
+    const spread = delays[Math.floor(delays.length * 0.98)] - delays[Math.floor(delays.length * 0.1)];
+    return Math.min(longest, Math.max(shortest, spread));
+  }
+}

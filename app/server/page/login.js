@@ -1,0 +1,40 @@
+// Who are you? Comes back to where somebody wanted to go (?next=/camera/dock).
+import {login} from '/static/api.js';
+import {el, setText} from '/static/dom.js';
+import {navigate} from '/static/navigate.js';
+
+// Only addresses of this application: "//other.example/" would lead away.
+function target(url) {
+  const next = new URL(url.searchParams.get('next') ?? '/', location.origin);
+  return next.origin === location.origin && next.pathname !== '/login' ? next.pathname + next.search : '/';
+}
+
+export function show(main, url) {
+  main.className = 'login';
+  const user = el('input', {name: 'user', autocomplete: 'username', required: true, autocapitalize: 'off', spellcheck: 'false'});
+  const password = el('input', {name: 'password', type: 'password', autocomplete: 'current-password', required: true});
+  const button = el('button', {class: 'button primary', type: 'submit'}, 'Log in');
+  const error = el('p', {class: 'error', role: 'alert'});
+  const form = el('form', {class: 'card', onsubmit: submit}, el('h1', {}, 'Log in'),
+    el('label', {}, 'User', user), el('label', {}, 'Password', password), error, button);
+  main.append(form);
+  user.focus();
+
+  async function submit(event) {
+    event.preventDefault();
+    button.disabled = true;
+    setText(error, '');
+    try {
+      await login(user.value, password.value);
+      window.dispatchEvent(new Event('sessionbegan'));
+      navigate(target(url), {replace: true});
+    } catch (failure) {
+      setText(error, failure.message);
+      password.select();
+    } finally {
+      button.disabled = false;
+    }
+  }
+
+  return {title: 'Log in', close() {}};
+}

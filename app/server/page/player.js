@@ -1,0 +1,256 @@
+// Live video of one camera. `element` is to be put into a page; `onchange` is called when `condition` may have changed.
+// It connects when it is first made active, rests while it is inactive or the page is hidden, and mends itself.
+import {el} from '/static/dom.js';
+import {LiveEdge} from '/static/live_edge.js';
+import {LiveSocket} from '/static/live_socket.js';
+import {MediaSink, canPlay} from '/static/media_sink.js';
+import {Timeline} from '/static/timeline.js';
+
+const stillAfter = 3000;    // ms without a new picture: it is said
+const frozenAfter = 8000;   // ms without one although they arrive: the browser's decoder hangs. Longer after each time,
+                            // since a browser that has too much to do is not helped by more of it
+const silentAfter = 8000;  // ms without any although the camera runs: the connection may be dead
+const breaksAllowed = 5;   // within breaksPeriod; more: this browser cannot play it
+const breaksPeriod = 60000;
+
+export class Player {
+  element;
+  video;
+  onchange = () => {};
+  dropped = 0;           // pictures that the server left out for this viewer
+  firstPictureMs = null; // from the first opening on
+  #camera;
+  #output;
+  #socket = null;
+  #sink;
+  #timeline = new Timeline();
+  #edge;
+  #still;
+  #wanted = false;
+  #resting = true;
+  #rig = {state: 'starting', reason: '', since_utc: null};
+  #lost = null;          // {since, retryAt}
+  #unplayable = '';
+  #blocked = false;
+  #header = null;        // {mime, bytes}; bytes are null until they come
+  #breaks = [];
+  #openedAt = 0;
+  #lastArrived = 0;
+  #lastShown = 0;
+  #shown = [];           // when pictures were shown, of the last two seconds
+  #watchdog = 0;
+  #visibility = () => this.#rest();
+
+  constructor(camera, output = '') {
+    this.#camera = camera;
+    this.#output = output;
+    // Nobody presses play on a wall: without sound every browser begins by itself.
+    this.video = el('video', {playsinline: true, muted: true, 'aria-hidden': 'true', tabindex: '-1'});
+    this.video.muted = true;
+    this.#still = el('canvas', {class: 'still', 'aria-hidden': 'true', hidden: true});
+    this.element = el('div', {class: 'player'}, this.video, this.#still);
+    this.#sink = new MediaSink(this.video, (reason) => this.#broke(reason));
+    this.#edge = new LiveEdge(this.video);
+    document.addEventListener('visibilitychange', this.#visibility);
+    this.#nextPicture();
+  }
+
+  get output() {
+    return this.#output;
+  }
+
+  // What is to be told: {phase, state, reason, since_utc, retryAt}. phase: live, connecting, away (the camera), lost (the
+  // rig), stalled, unplayable.
+  get condition() {
+    const {state, reason, since_utc} = this.#rig;
+    if (this.#lost) return {phase: 'lost', reason: '', ...this.#lost};
+    if (state !== 'running' && state !== 'starting') return {phase: 'away', state, reason, since_utc};
+    if (this.#unplayable) return {phase: 'unplayable', reason: this.#unplayable};
+    if (this.#blocked) return {phase: 'unplayable', reason: 'this browser wants a click on the page before it plays'};
+    if (!this.#lastShown) return {phase: 'connecting', state, reason, since_utc};
+    const silence = performance.now() - Math.max(this.#lastShown, this.#openedAt);
+    if (!this.#resting && silence > stillAfter) return {phase: 'stalled', reason: '', silence};
+    return {phase: 'live', state, reason, since_utc};
+  }
+
+  // Of the last two seconds.
+  get stats() {
+    const span = this.#shown.length > 1 ? this.#shown.at(-1) - this.#shown[0] : 0;
+    return {
+      fps: span ? (this.#shown.length - 1) * 1000 / span : 0,
+      behindMs: Math.max(0, this.#edge.behind * 1000), goalMs: this.#edge.goal * 1000, jumps: this.#edge.jumps,
+      dropped: this.dropped, rate: this.video.playbackRate, firstPictureMs: this.firstPictureMs,
+    };
+  }
+
+  setActive(wanted) {
+    this.#wanted = wanted;
+    this.#rest();
+  }
+
+  // Another output of the camera; the last picture stays until the first one of the new.
+  setOutput(output) {
+    if (output === this.#output) return;
+    this.#output = output;
+    if (!this.#socket) return;
+    this.#freeze();
+    this.#socket.close();
+    this.#sink.close();
+    this.#open();
+  }
+
+  close() {
+    document.removeEventListener('visibilitychange', this.#visibility);
+    clearInterval(this.#watchdog);
+    this.#socket?.close();
+    this.#socket = null;
+    this.#sink.close();
+  }
+
+  #rest() {
+    const resting = !this.#wanted || document.hidden;
+    if (resting === this.#resting) return;
+    this.#resting = resting;
+    if (resting) {
+      clearInterval(this.#watchdog);
+      this.#socket?.send({type: 'pause'});
+      this.video.pause();
+      return;
+    }
+    this.#openedAt = this.#lastArrived = performance.now();
+    this.#watchdog = setInterval(() => this.#watch(), 1000);
+    this.#edge.jump();
+    if (!this.#socket) this.#open();
+    else this.#socket.send({type: 'resume'});
+  }
+
+  #open() {
+    this.#openedAt = this.#lastArrived = performance.now();
+    this.#unplayable = '';
+    this.#timeline.restart();
+    const query = this.#output ? `?output=${encodeURIComponent(this.#output)}` : '';
+    this.#socket = new LiveSocket(`/cameras/${encodeURIComponent(this.#camera)}/live${query}`, {
+      up: () => this.#connected(),
+      down: ({retryAt}) => {
+        this.#lost = {since_utc: this.#lost?.since_utc ?? new Date().toISOString(), retryAt};
+        this.onchange();
+      },
+      text: (message) => this.#text(message),
+      bytes: (bytes) => this.#bytes(bytes),
+    });
+    this.#socket.open();
+  }
+
+  #connected() {
+    this.#lost = null;
+    this.#header = null;
+    this.#edge.jump();
+    if (this.#resting) this.#socket.send({type: 'pause'});
+    this.onchange();
+  }
+
+  #text(message) {
+    if (message.type === 'init') {
+      this.#unplayable = canPlay(message.mime) ? '' : `this browser does not play ${message.mime}`;
+      this.#header = {mime: message.mime, bytes: null};
+    } else if (message.type === 'state') {
+      this.#rig = message;
+    } else if (message.type === 'dropped') {
+      this.dropped += message.pieces;
+      this.#edge.jump();
+    } else if (message.type === 'unplayable') {
+      this.#unplayable = message.reason;
+    }
+    this.onchange();
+  }
+
+  #bytes(bytes) {
+    this.#lastArrived = performance.now();
+    if (this.#unplayable || !this.#header) return;
+    if (!this.#header.bytes) {
+      this.#header.bytes = bytes;
+      if (this.#timeline.begin(bytes)) this.#sink.header(this.#header.mime, bytes);
+      else this.#broke('the server sent something that is no video');
+      return;
+    }
+    if (!this.#sink.open) return;  // it broke; the socket is being opened anew
+    const place = this.#timeline.place(bytes);
+    if (!place) return this.#broke('the server sent something that is no video');
+    this.#edge.arrived(place);
+    this.#sink.append(bytes);
+    if (this.#resting) return;
+    this.#edge.steer(this.#sink.end);
+    if (this.video.paused) this.#play();
+  }
+
+  // Tried again with each picture until it plays.
+  async #play() {
+    try {
+      await this.video.play();
+      this.#blocked = false;
+    } catch (error) {
+      this.#blocked = error.name === 'NotAllowedError';  // others: nothing to play yet, or a newer attempt
+    }
+  }
+
+  // The last picture stays while a new MediaSource is filled; the stream begins with a key frame again.
+  #broke(reason) {
+    const now = performance.now();
+    this.#breaks = [...this.#breaks.filter((at) => at > now - breaksPeriod), now];
+    if (this.#breaks.length > breaksAllowed) {
+      this.#unplayable = reason;
+      this.onchange();
+      return;
+    }
+    console.warn(`${this.#camera}: ${reason}; playing it anew`);
+    this.#freeze();
+    this.#sink.close();
+    this.#timeline.restart();
+    this.#socket?.restart();
+  }
+
+  #freeze() {
+    const {videoWidth, videoHeight} = this.video;
+    if (!videoWidth) return;
+    this.#still.width = videoWidth;
+    this.#still.height = videoHeight;
+    this.#still.getContext('2d').drawImage(this.video, 0, 0);
+    this.#still.hidden = false;
+  }
+
+  #nextPicture() {
+    this.video.requestVideoFrameCallback((now) => {
+      const first = !this.#lastShown;
+      this.#lastShown = performance.now();
+      this.firstPictureMs ??= this.#lastShown - this.#openedAt;
+      this.#shown.push(now);
+      while (this.#shown[0] < now - 2000) this.#shown.shift();
+      this.#still.hidden = true;
+      if (first) this.onchange();
+      this.#nextPicture();
+    });
+  }
+
+  #watch() {
+    const now = performance.now();
+    const running = this.#rig.state === 'running' && !this.#lost && !this.#unplayable;
+    if (!running) this.#lastArrived = now;
+    else if (now - this.#lastArrived > silentAfter) this.#reconnect(now);
+    else if (this.#arrives(now) && now - Math.max(this.#lastShown, this.#openedAt) > frozenAfter * 2 ** this.#breaks.length) this.#unfreeze(now);
+    this.onchange();
+  }
+
+  #arrives(now) {
+    return this.#header?.bytes && now - this.#lastArrived < 500;
+  }
+
+  #reconnect(now) {
+    this.#lastArrived = now;
+    this.#socket.restart();
+  }
+
+  #unfreeze(now) {
+    this.#openedAt = now;
+    this.#broke('the picture stood still');
+  }
+}

@@ -1,0 +1,90 @@
+// One camera on the wall: its picture, its name and numbers, and where there is no picture, why.
+import {dropsOf} from '/static/api.js';
+import {describe, lookOf, wordOf} from '/static/conditions.js';
+import {el, icon, setText} from '/static/dom.js';
+import {count, fps, milliseconds} from '/static/format.js';
+import {Player} from '/static/player.js';
+
+export class Tile {
+  element;
+  player;
+  name;
+  #dot = el('span', {class: 'dot'});
+  #recording = el('span', {class: 'recording', hidden: true, title: 'Being recorded'}, 'REC');
+  #fps = el('span', {class: 'fps'});
+  #latency = el('span', {class: 'latency'});
+  #drops = el('span', {class: 'drops'});
+  #title = el('strong');
+  #text = el('span');
+  #panel = el('span', {class: 'panel', hidden: true}, icon('camera-off'), this.#title, this.#text);
+  #active = false;
+  #seen = false;  // on the screen
+
+  constructor(name, number) {
+    this.name = name;
+    this.player = new Player(name);
+    this.player.onchange = () => this.#tellCondition();
+    this.element = el('a', {class: 'tile', href: `/?camera=${encodeURIComponent(name)}`, 'data-camera': name},
+      this.player.element, this.#panel, this.#recording,
+      el('span', {class: 'caption'}, this.#dot, el('span', {class: 'name', title: name}, name),
+        el('span', {class: 'numbers', 'aria-hidden': 'true'}, this.#fps, this.#latency, this.#drops)),
+      el('span', {class: 'number', 'aria-hidden': 'true'}, String(number)));
+    this.#tellCondition();
+  }
+
+  set seen(seen) {
+    this.#seen = seen;
+    this.player.setActive(this.#active && this.#seen);
+  }
+
+  set active(active) {
+    this.#active = active;
+    this.player.setActive(this.#active && this.#seen);
+  }
+
+  // `camera` of the rig's status, `rate` of its counters (may be missing at first).
+  update(camera, rate) {
+    const running = camera.state === 'running';
+    setText(this.#fps, running && rate ? fps(rate.fps) : '');
+    this.#tellLatency(running ? camera.latency_ms?.p50 : undefined);
+    const drops = dropsOf(camera) + this.player.dropped;
+    setText(this.#drops, drops ? `${count(drops)} dropped` : '');
+    this.#drops.title = this.#dropCauses(camera);
+    this.#recording.hidden = !camera.recording_on;
+    setText(this.#recording, camera.recording_paused ? 'REC paused' : 'REC');
+    this.#recording.classList.toggle('paused', Boolean(camera.recording_paused));
+    this.#tellCondition();
+  }
+
+  close() {
+    this.player.close();
+    this.element.remove();
+  }
+
+  // From the camera to the encoder by the rig's measurement, and what this browser holds back.
+  #tellLatency(rigMs) {
+    const {behindMs, firstPictureMs} = this.player.stats;
+    const known = Number.isFinite(rigMs) && firstPictureMs !== null;
+    setText(this.#latency, known ? milliseconds(rigMs + behindMs) : '');
+    this.#latency.title = known ? `${milliseconds(rigMs)} in the rig + ${milliseconds(behindMs)} in this browser` : '';
+  }
+
+  #dropCauses(camera) {
+    const causes = Object.entries(camera.frames?.dropped ?? {}).filter(([, n]) => n).map(([cause, n]) => `${cause}: ${n}`);
+    if (this.player.dropped) causes.push(`this viewer was too slow: ${this.player.dropped}`);
+    return causes.join('\n');
+  }
+
+  #tellCondition() {
+    const condition = this.player.condition;
+    const {look, title, text} = describe(condition);
+    this.#dot.className = `dot ${condition.phase === 'away' ? lookOf(condition.state) : look}`;
+    this.#panel.hidden = !title;
+    this.#panel.className = `panel ${look}`;
+    setText(this.#title, title);
+    setText(this.#text, text);
+    this.element.classList.toggle('dimmed', Boolean(title));
+    const label = `${this.name}: ${title || wordOf('running')}`;
+    if (this.element.getAttribute('aria-label') !== label) this.element.setAttribute('aria-label', label);
+  }
+}

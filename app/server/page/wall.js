@@ -1,0 +1,180 @@
+// The wall: all cameras in a grid, or one of them enlarged (/?camera=NAME).
+import {watchStatus} from '/static/api.js';
+import {el, icon} from '/static/dom.js';
+import {layOut} from '/static/layout.js';
+import {navigate} from '/static/navigate.js';
+import {Tile} from '/static/tile.js';
+
+const gap = 6;
+const digitsWait = 700;  // ms for a second digit
+
+export function show(main, url) {
+  return new Wall(main, url);
+}
+
+class Wall {
+  title = 'Wall';
+  #grid = el('div', {class: 'grid', role: 'group', 'aria-label': 'Cameras'});
+  #empty = el('div', {class: 'empty', hidden: true});
+  #details = el('a', {class: 'button'}, 'Details');
+  #stage = el('div', {class: 'stage', hidden: true}, this.#details,
+    el('a', {class: 'button', href: '/', 'aria-label': 'Back to all cameras', title: 'Back (Esc)'}, icon('close')));
+  #tiles = new Map();
+  #cameras = {};
+  #enlarged;
+  #digits = '';
+  #digitsTimer = 0;
+  #cleanUps = [];
+
+  constructor(main, url) {
+    main.className = 'wall';
+    main.append(this.#grid, this.#stage, this.#empty);
+    this.#enlarged = url.searchParams.get('camera');
+    const seen = new IntersectionObserver((entries) => {
+      for (const entry of entries) {
+        const tile = this.#tiles.get(entry.target.dataset.camera);
+        if (tile) tile.seen = entry.isIntersecting;
+      }
+    });
+    this.observer = seen;
+    const resized = new ResizeObserver(() => this.#layOut());
+    resized.observe(main);
+    const keys = (event) => this.#key(event);
+    document.addEventListener('keydown', keys);
+    this.#cleanUps = [() => seen.disconnect(), () => resized.disconnect(),
+                      () => document.removeEventListener('keydown', keys),
+                      watchStatus((message) => this.#update(message))];
+  }
+
+  // The same page with another camera enlarged: nothing is played anew.
+  go(url) {
+    const before = this.#enlarged;
+    this.#enlarged = url.searchParams.get('camera');
+    this.#layOut();
+    (this.#tiles.get(this.#enlarged ?? before))?.element.focus();
+  }
+
+  close() {
+    clearTimeout(this.#digitsTimer);
+    for (const cleanUp of this.#cleanUps) cleanUp();
+    for (const tile of this.#tiles.values()) tile.close();
+  }
+
+  #update({status, rates}) {
+    if (!status) return;  // the last picture of the rig stays, with a line above it
+    this.#cameras = status.cameras ?? {};
+    const names = Object.keys(this.#cameras);
+    if (names.join('\n') !== [...this.#tiles.keys()].join('\n')) this.#setTiles(names);
+    for (const [name, tile] of this.#tiles) tile.update(this.#cameras[name], rates[name]);
+    this.#tellEmpty(names.length === 0);
+    this.#chooseOutputs();
+  }
+
+  #setTiles(names) {
+    for (const [name, tile] of this.#tiles) {
+      if (names.includes(name)) continue;
+      this.observer.unobserve(tile.element);
+      tile.close();
+    }
+    const before = this.#tiles;
+    this.#tiles = new Map(names.map((name, i) => [name, before.get(name) ?? new Tile(name, i + 1)]));
+    for (const [name, tile] of this.#tiles) {
+      this.#grid.append(tile.element);
+      if (!before.has(name)) this.observer.observe(tile.element);
+    }
+    this.#layOut();
+  }
+
+  #tellEmpty(empty) {
+    if (this.#empty.hidden === !empty) return;
+    this.#empty.hidden = !empty;
+    if (!empty) return;
+    this.#empty.replaceChildren(el('h1', {}, 'No cameras yet'),
+      el('p', {}, 'Add one to the rig’s file, and reload it with ', el('code', {}, 'campipe reload'), ':'),
+      el('pre', {}, 'cameras:\n  dock:\n    source: rtsp://10.0.0.11/stream1'));
+  }
+
+  #layOut() {
+    const one = this.#tiles.has(this.#enlarged);
+    this.#stage.hidden = !one;
+    if (one) this.#details.href = `/camera/${encodeURIComponent(this.#enlarged)}`;
+    this.#grid.classList.toggle('single', one);
+    const box = this.#grid.parentElement.getBoundingClientRect();
+    const {columns, tileWidth, tileHeight, scrolls} =
+      layOut(one ? 1 : Math.max(1, this.#tiles.size), box.width - 2 * gap, box.height - 2 * gap, one ? box.width / box.height : this.#aspect(), gap);
+    this.#grid.classList.toggle('scrolls', scrolls);
+    this.#grid.style.gridTemplateColumns = `repeat(${columns}, ${tileWidth}px)`;
+    this.#grid.style.gridAutoRows = `${tileHeight}px`;
+    this.columns = columns;
+    this.tileWidth = tileWidth;
+    for (const [name, tile] of this.#tiles) {
+      const shown = !one || name === this.#enlarged;
+      tile.element.classList.toggle('enlarged', one && shown);
+      tile.element.hidden = !shown;
+      tile.active = shown;
+    }
+    this.#chooseOutputs();
+  }
+
+  // The shape that most cameras have.
+  #aspect() {
+    const shapes = Object.values(this.#cameras).filter(({width, height}) => width > 0 && height > 0)
+      .map(({width, height}) => width / height).sort((a, b) => a - b);
+    return shapes.length ? shapes[Math.floor(shapes.length / 2)] : 16 / 9;
+  }
+
+  // Of a camera with several outputs: the smallest that is as large as its place, if a browser can play it.
+  #chooseOutputs() {
+    const needed = this.tileWidth * Math.min(2, window.devicePixelRatio);
+    for (const [name, tile] of this.#tiles) {
+      const fits = Object.entries(this.#cameras[name]?.outputs ?? {})
+        .filter(([, {width, codec}]) => width >= needed * 0.8 && codec === 'h264')
+        .sort(([, a], [, b]) => a.width - b.width);
+      const smaller = fits.length && fits[0][1].width < this.#cameras[name].width ? fits[0][0] : '';
+      if (!tile.element.hidden) tile.player.setOutput(smaller);
+    }
+  }
+
+  #key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return;
+    const names = [...this.#tiles.keys()];
+    const focused = document.activeElement?.closest?.('.tile')?.dataset.camera;
+    const at = names.indexOf(this.#enlarged ?? focused);
+    const steps = {ArrowLeft: -1, ArrowRight: 1, ArrowUp: -this.columns, ArrowDown: this.columns};
+    if (event.key in steps) this.#move(names, at, steps[event.key]);
+    else if (event.key === ' ' && focused) this.#enlarge(this.#enlarged ? null : focused);
+    else if (event.key === 'Enter' && focused && this.#enlarged) this.#enlarge(null);
+    else if (event.key === 'Escape' && this.#enlarged) this.#enlarge(null);
+    else if (event.key === 'd' && at >= 0) navigate(`/camera/${encodeURIComponent(names[at])}`);
+    else if (/^\d$/.test(event.key)) this.#digit(names, event.key);
+    else return;
+    event.preventDefault();
+  }
+
+  #move(names, at, step) {
+    if (names.length === 0) return;
+    if (this.#enlarged) {
+      const next = (at + Math.sign(step) + names.length) % names.length;
+      navigate(`/?camera=${encodeURIComponent(names[next])}`, {replace: true});
+      return;
+    }
+    const next = at < 0 ? 0 : at + step;
+    if (next >= 0 && next < names.length) this.#tiles.get(names[next]).element.focus();
+  }
+
+  #enlarge(name) {
+    navigate(name ? `/?camera=${encodeURIComponent(name)}` : '/');
+  }
+
+  #digit(names, digit) {
+    clearTimeout(this.#digitsTimer);
+    this.#digits += digit;
+    const chosen = () => {
+      const name = names[Number(this.#digits) - 1];
+      this.#digits = '';
+      if (name) this.#enlarge(name);
+    };
+    if (Number(this.#digits) * 10 > names.length) chosen();
+    else this.#digitsTimer = setTimeout(chosen, digitsWait);
+  }
+}
