@@ -14,12 +14,14 @@ constexpr double fullest = 0.5;                         // a fragment ends befor
 
 }  // namespace
 
-CameraPublisher::CameraPublisher(unsigned camera, CameraConfig config, const RigPage& page, const Events& events)
+CameraPublisher::CameraPublisher(unsigned camera, CameraConfig config, const RigPage& page, const Events& events,
+                                 bool records)
     : camera_(camera),
       config_(std::move(config)),
       block_(page.camera(camera)),
       events_(events),
-      audio_(events.on_audio_ring_done) {
+      audio_(events.on_audio_ring_done),
+      record_(records) {
   thread_ = std::jthread([this] { run(); });
 }
 
@@ -45,11 +47,7 @@ void CameraPublisher::abandon() {
 void CameraPublisher::run() {
   ThreadScope scope(block_.publish, "pb:" + config_.name);
   scope_ = &scope;
-  if (config_.record && block_.record.failed.load() == 0) {
-    recording_.emplace(config_, block_.record, audio_,
-                       Recording::Events{events_.on_file, events_.on_record_failed, events_.on_record_paused,
-                                         events_.on_record_resumed, events_.on_motion});
-  }
+  follow_wish(nullptr);
   pushes_.emplace(config_, events_.on_push_state);
   audio_.listen(
       [this](const PacketView& packet, const AudioParameters& stream) { pushes_->offer_audio(packet, stream); });
@@ -57,6 +55,21 @@ void CameraPublisher::run() {
   if (recording_) end_recording();
   pushes_.reset();
   events_.on_done();
+}
+
+void CameraPublisher::begin_recording() {
+  recording_.emplace(config_, block_.record, audio_,
+                     Recording::Events{events_.on_file, events_.on_record_failed, events_.on_record_paused,
+                                       events_.on_record_resumed, events_.on_motion});
+}
+
+// Somebody may have begun or ended the recording. `reader`: of the ring that is drained just now.
+void CameraPublisher::follow_wish(PacketRingReader* reader) {
+  if (!config_.record || record_ == recording_.has_value()) return;
+  if (record_ && block_.record.failed.load() != 0) return;  // given up
+  if (record_) return begin_recording();
+  if (reader != nullptr) commit(*reader);
+  end_recording();
 }
 
 void CameraPublisher::end_recording() {
@@ -87,6 +100,7 @@ void CameraPublisher::drain(const Ring& ring) {
   PacketRingReader reader(ring.memory);
   for (;;) {
     scope_->beat();
+    follow_wish(&reader);
     if (recording_) recording_->tick();
     PacketView packet;
     std::uint64_t number = 0;

@@ -48,13 +48,16 @@ class CameraPublisher {
     std::function<void()> on_done;
   };
 
-  CameraPublisher(unsigned camera, CameraConfig config, const RigPage& page, const Events& events);
+  // `records`: begin with a recording, if there is one.
+  CameraPublisher(unsigned camera, CameraConfig config, const RigPage& page, const Events& events, bool records = true);
   ~CameraPublisher();
 
   // Main thread.
   void add(const Ring& ring);
   // The first one before the first of add(): then the first file has a track for it.
   void add_audio(const AudioRing& ring) { audio_.add(ring); }
+  // Ends the recording, or begins a new one with the next key frame. Does nothing where none is configured.
+  void set_recording(bool on) { record_ = on; }
   // No further ring will come: finish those that are there, then close the file.
   void finish();
   // Take what is in the rings now and close the file: the process has to leave.
@@ -66,6 +69,8 @@ class CameraPublisher {
   void drain(const Ring& ring);
   void take(PacketRingReader& reader, const PacketView& packet, std::uint64_t number, const Ring& ring);
   void commit(PacketRingReader& reader);
+  void begin_recording();
+  void follow_wish(PacketRingReader* reader);
   void end_recording();
 
   unsigned camera_;
@@ -83,6 +88,7 @@ class CameraPublisher {
   std::deque<Ring> rings_;
   bool finishing_ = false;
   std::atomic<bool> abandoned_{false};
+  std::atomic<bool> record_;
   std::jthread thread_;
 };
 

@@ -82,6 +82,10 @@ const char* name_of(CameraState::State state) {
       return "ended";
     case CameraState::State::failed:
       return "failed";
+    case CameraState::State::disabled:
+      return "disabled";
+    case CameraState::State::removed:
+      return "removed";
   }
   return "";
 }

@@ -27,8 +27,9 @@
 namespace campipe {
 
 struct CameraState {
-  // waiting: its live source is away, and is opened again and again.
-  enum class State : std::uint8_t { starting, running, waiting, ended, failed };
+  // waiting: its live source is away, and is opened again and again. disabled: nothing of it runs, by its
+  // configuration. removed: the place is free.
+  enum class State : std::uint8_t { starting, running, waiting, ended, failed, disabled, removed };
 
   struct FrameRing {
     std::uint64_t epoch = 0;
@@ -83,12 +84,16 @@ struct CameraState {
   std::list<AudioRing> audio;  // those that the publisher has not finished, oldest first
   std::optional<PacketRingObserver> newest_audio;
   std::uint64_t audio_epoch = 0;
+  nlohmann::json stream;      // the parameters of its newest packet ring
+  bool recording_on = true;   // false: told to stop recording for now
   bool packets_over = false;  // no packet ring will come any more
   bool publisher_done = false;
   // Not of followers:
   bool unsettled = false;    // its worker died, and its ring has not been cleared yet
   bool source_over = false;  // no frame ring will come any more
   bool worker_done = false;  // the worker has no work with it any more, or never had
+  bool retiring = false;     // told to end while the rig runs on
+  std::optional<CameraConfig> successor;  // what comes in its place then; none: nothing
 
   void become(State next) {
     if (next != state) since = utc_now_ns();
@@ -120,5 +125,10 @@ std::uint64_t settle(const std::vector<CameraState>& cameras, const CameraState&
                      DropCause cause);
 
 const char* name_of(CameraState::State state);
+
+// Some process has, or had, work with it.
+inline bool takes_part(const CameraState& camera) {
+  return camera.state != CameraState::State::disabled && camera.state != CameraState::State::removed;
+}
 
 }  // namespace campipe

@@ -102,6 +102,7 @@ int run(const Arguments& arguments) {
   if (arguments.check || arguments.plan) return 0;
 
   campipe::RunOptions options;
+  options.config = arguments.config;
   options.log_level = arguments.log_level;
   if (!arguments.duration.empty()) options.duration = campipe::parse_time(arguments.duration);
   if (!arguments.report.empty()) {

@@ -58,6 +58,8 @@ class Master {
       start_camera(message.body);
     } else if (message.type == "stop_camera") {
       if (const auto found = cameras_.find(message.body.at("camera")); found != cameras_.end()) found->second->stop();
+    } else if (message.type == "forget_camera") {
+      cameras_.erase(message.body.at("camera").get<unsigned>());
     } else if (message.type == "drain") {
       stop_all();
     } else if (message.type == "leave") {

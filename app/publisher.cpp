@@ -44,6 +44,12 @@ class Publisher {
       cameras_.at(body.at("camera"))->finish();
     } else if (message.type == "close_files") {
       abandon_all();
+    } else if (message.type == "record") {
+      cameras_.at(body.at("camera"))->set_recording(body.at("on"));
+    } else if (message.type == "forget_camera") {
+      forget(body.at("camera"));
+    } else if (message.type == "rig_over") {
+      over_ = true;
     } else {
       throw Error("the publisher does not know the message '" + message.type + "'");
     }
@@ -85,8 +91,10 @@ class Publisher {
       ++done_;
       child_.wake();
     };
-    cameras_[camera] = std::make_unique<CameraPublisher>(camera, config, child_.page(), events);
+    cameras_[camera] = std::make_unique<CameraPublisher>(camera, config, child_.page(), events, body.at("recording"));
   }
+
+  void forget(unsigned camera) { done_ -= cameras_.erase(camera); }
 
   void tell_motion(const CameraConfig& config, const Recording::Motion& motion) {
     spdlog::info("{}: motion {}", config.name, motion.begins ? "begins" : "is over");
@@ -115,7 +123,7 @@ class Publisher {
       if (Clock::now() > abandoned_at_ + std::chrono::seconds(3)) abandon_all();
       return all_done;
     }
-    if (!started_ || !all_done) return false;
+    if (!started_ || !over_ || !all_done) return false;
     barrier_.arrive(participant_, 1);
     return barrier_.wait(1, Clock::now() + beat_interval) == 0;
   }
@@ -127,6 +135,7 @@ class Publisher {
   std::optional<EventsFile> events_file_;
   std::map<unsigned, std::unique_ptr<CameraPublisher>> cameras_;
   bool started_ = false;
+  bool over_ = false;  // no further camera will come
   Clock::time_point abandoned_at_;
 };
 

@@ -92,7 +92,7 @@ nlohmann::json rig_report(const RunReport& run, const std::vector<CameraState>& 
                         {"cpu_s", rounded(run.cpu_s)},
                         {"max_rss_mib", rounded(run.max_memory_mib)}};
   for (const CameraState& camera : cameras) {
-    if (camera.follows) continue;
+    if (camera.follows || camera.state == CameraState::State::removed) continue;
     report["cameras"][camera.config.name] = camera_report(cameras, camera, page, run.duration_s);
   }
   for (const WorkerReport& worker : run.workers) {

@@ -127,13 +127,14 @@ void StatusView::log_line(const std::string& line) {
 }
 
 std::vector<CameraStatus> StatusView::measure(const std::vector<CameraState>& cameras, const RigPage& page) {
-  const bool first = samples_.empty();
-  if (first) samples_.resize(cameras.size(), Sample{started_, {}, {}});
   std::vector<CameraStatus> result;
   for (const CameraState& camera : cameras) {
+    if (camera.state == CameraState::State::removed) continue;
     const CameraBlock& block = page.camera(camera.index);
     const Sample now{Clock::now(), count(cameras, camera, page), block.latency.counts()};
-    Sample& before = samples_[camera.index];
+    // Its place may have been another camera's.
+    Sample& before = samples_.try_emplace(camera.index, Sample{started_, {}, {}}).first->second;
+    if (now.counts.decoded < before.counts.decoded) before = now;
     const double seconds = std::max(std::chrono::duration<double>(now.at - before.at).count(), 1e-3);
     const auto dropped = lost(now.counts);
     const HistogramCounts latency = now.latency.since(before.latency);
@@ -176,7 +177,10 @@ void StatusView::finish(const std::vector<CameraState>& cameras, const RigPage& 
   }
   lines_drawn_ = 0;
   table_.clear();
-  for (const CameraState& camera : cameras) put(format_summary(camera, count(cameras, camera, page)) + "\n");
+  for (const CameraState& camera : cameras) {
+    if (camera.state == CameraState::State::removed) continue;
+    put(format_summary(camera, count(cameras, camera, page)) + "\n");
+  }
 }
 
 }  // namespace campipe

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -58,7 +59,7 @@ class StatusView {
   bool terminal_;
   Clock::time_point started_ = Clock::now();
   Clock::time_point next_;
-  std::vector<Sample> samples_;  // one for each camera
+  std::map<unsigned, Sample> samples_;  // by the camera's place
   std::size_t lines_drawn_ = 0;
   std::vector<std::string> table_;
 };

@@ -26,6 +26,7 @@ constexpr auto close_files_after = milliseconds(4000);  // of draining: users ar
 constexpr auto kill_after = milliseconds(4700);
 constexpr auto leave_deadline = seconds(2);
 constexpr auto memory_interval = seconds(5);
+constexpr unsigned spare_places = 512;  // for cameras that come later; memory only once they do
 
 UniqueFd take_signals() {
   sigset_t mask;
@@ -48,7 +49,7 @@ unsigned streams_of(const RigConfig& rig) {
 }  // namespace
 
 Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOptions& options)
-    : options_(options), mps_(rig.mps), page_(RigPage::create(streams_of(rig))) {
+    : options_(options), rig_(rig), machine_(machine), page_(RigPage::create(streams_of(rig) + spare_places)) {
   signals_ = take_signals();
   std::array<int, 2> log{};
   if (::pipe2(log.data(), O_CLOEXEC | O_NONBLOCK) != 0) throw system_error("cannot make the log's pipe", errno);
@@ -58,7 +59,7 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
 
   const RigPlan placed = plan(rig, machine);
   for (const std::string& line : describe_sharing(placed, machine.devices)) spdlog::info("{}", line);
-  set_up(placed, rig, machine.devices);
+  set_up(placed);
 }
 
 Supervisor::~Supervisor() {
@@ -100,10 +101,15 @@ void Supervisor::wait_for_events() {
   relay_log();
 }
 
+// SIGHUP asks to read the configuration again, unless it says that the terminal of this run is gone.
+bool Supervisor::terminal_closed() const { return on_terminal_ && ::isatty(STDERR_FILENO) == 0; }
+
 void Supervisor::on_signal() {
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
-    if (phase_ == Phase::running) {
+    if (info.ssi_signo == SIGHUP && !terminal_closed()) {
+      if (phase_ == Phase::running) reload();
+    } else if (phase_ == Phase::running) {
       drain("stopped");
     } else if (info.ssi_signo != SIGHUP) {  // a terminal that closes sends it again when its shell ends
       spdlog::warn("stopped at once: files are whole up to their last fragment");
@@ -131,6 +137,7 @@ void Supervisor::tick() {
   if (next_tick_ != Clock::time_point{} && now - next_tick_ > own_pause) distrust_beats_until_ = now + seconds(1);
   next_tick_ = now + (phase_ == Phase::leaving ? leaving_interval : tick_interval);
   settle_cameras();
+  settle_retiring();
   for (Member& member : members_) {
     if (member.child && hung(member)) member.child->kill();
     if (!member.child && member.start_at && now >= *member.start_at) start(member);
@@ -151,8 +158,7 @@ void Supervisor::tick() {
     gave_up_ = true;
     return kill_all();
   }
-  const bool all_done = std::all_of(cameras_.begin(), cameras_.end(), [](const auto& c) { return c.publisher_done; });
-  if (all_done && phase_ != Phase::leaving) begin_leaving();
+  if (everything_is_over() && phase_ != Phase::leaving) begin_leaving();
   if (phase_ == Phase::leaving) end_leaving();
 }
 
@@ -169,12 +175,23 @@ void Supervisor::drain(const std::string& why) {
   }
 }
 
+// A rig without any camera that takes part waits for one, as long as there is somebody who could bring it.
+bool Supervisor::everything_is_over() const {
+  const bool any = std::ranges::any_of(cameras_, takes_part);
+  if (!any && phase_ == Phase::running) return !has_servers();
+  return std::ranges::all_of(cameras_,
+                             [](const auto& c) { return !takes_part(c) || (c.publisher_done && !c.retiring); });
+}
+
 // Every file is closed. Workers and publisher meet at the stop barrier and leave; the master is told to.
 void Supervisor::begin_leaving() {
   if (ending_.empty()) ending_ = "ended";
   phase_ = Phase::leaving;
   leave_began_ = Clock::now();
   sample_memory();
+  for (Member& member : members_) {
+    if (member.kind != Kind::master) send(member, "rig_over", nlohmann::json::object());
+  }
 }
 
 void Supervisor::end_leaving() {
@@ -187,6 +204,8 @@ void Supervisor::end_leaving() {
     kill_all();
   }
 }
+
+bool Supervisor::has_servers() const { return false; }
 
 bool Supervisor::all_gone() const {
   return std::none_of(members_.begin(), members_.end(), [](const Member& m) { return m.child || m.start_at; });
@@ -204,6 +223,7 @@ void Supervisor::kill_all() {
 void Supervisor::settle_the_rest() {
   const bool master_died = master().restarts > 0;
   for (CameraState& camera : cameras_) {
+    if (!takes_part(camera)) continue;
     const bool forced = gave_up_ || ending_ == "stopped at once";
     const auto cause = forced ? DropCause::stopped : master_died ? DropCause::master_lost : DropCause::worker_lost;
     settle(cameras_, camera, page_, cause);

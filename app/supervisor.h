@@ -2,6 +2,8 @@
 // and keeps the books. It touches no pixels, no stream and no GPU, so that it has little to die of. One thread.
 #pragma once
 
+#include <unistd.h>
+
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -14,11 +16,14 @@
 #include "app/config.h"
 #include "app/plan.h"
 #include "app/restart_policy.h"
+#include "app/server/rig_view.h"
+#include "app/status_json.h"
 #include "app/status_view.h"
 
 namespace campipe {
 
 struct RunOptions {
+  std::filesystem::path config;  // for reloading
   std::string log_level = "info";
   std::optional<std::chrono::nanoseconds> duration;
   std::optional<std::filesystem::path> report;
@@ -49,20 +54,25 @@ class Supervisor {
     RestartPolicy policy;
     unsigned restarts = 0;
     double cpu_s = 0;  // of those that have died
+    double memory_mib = 0;
   };
   enum class Phase : std::uint8_t { running, draining, leaving };
 
-  void set_up(const RigPlan& plan, const RigConfig& rig, const Devices& devices);
-  void set_up_cameras(const RigPlan& plan, const RigConfig& rig, const Devices& devices);
+  void set_up(const RigPlan& plan);
+  void set_up_cameras(const RigPlan& plan);
+  void set_up_member(Member& member, unsigned index, const WorkerPlan& planned, const std::vector<Device>& sees);
 
   // supervisor.cpp: the loop
   void wait_for_events();
   void on_signal();
+  [[nodiscard]] bool terminal_closed() const;
   void relay_log();
   void tick();
   void drain(const std::string& why);
   void begin_leaving();
   void end_leaving();
+  [[nodiscard]] bool everything_is_over() const;
+  [[nodiscard]] bool has_servers() const;
   [[nodiscard]] bool all_gone() const;
 
   // supervisor_members.cpp: processes
@@ -102,6 +112,30 @@ class Supervisor {
   void end_packets(CameraState& camera);
   void settle_cameras();
   void give_up_sources();
+
+  // supervisor_changes.cpp: cameras that come and go while the rig runs
+  void make_camera(const std::vector<unsigned>& places, const CameraConfig& config, const Placement& placement,
+                   unsigned worker);
+  [[nodiscard]] std::vector<unsigned> free_places(std::size_t wanted);
+  void add_camera(const CameraConfig& config);
+  unsigned worker_for(const CameraConfig& config, Placement& placement);
+  void make_known(CameraState& camera);
+  void retire(CameraState& camera, const std::optional<CameraConfig>& successor);
+  void settle_retiring();
+  void free_camera(CameraState& camera);
+  [[nodiscard]] CameraState* find_camera(const std::string& name);
+  void apply(const RigConfig& rig);
+
+  // supervisor_requests.cpp: what the publisher's servers ask for
+  void on_request(const nlohmann::json& request);
+  RigAnswer answer(const nlohmann::json& request);
+  RigAnswer reload();
+  RigAnswer remove_camera(const nlohmann::json& request);
+  RigAnswer enable_camera(const nlohmann::json& request);
+  RigAnswer record(const nlohmann::json& request);
+  RigAnswer take(const LoadedConfig& loaded);
+  void tell_status();
+
   bool send(Member& member, const std::string& type, const nlohmann::json& body, const std::vector<int>& fds = {});
   Member& master() { return members_[0]; }
   Member& publisher() { return members_[1]; }
@@ -115,11 +149,12 @@ class Supervisor {
   void sample_memory();
 
   RunOptions options_;
-  Mps mps_;
+  RigConfig rig_;  // as it was read last; its cameras are as they were at the start
+  Machine machine_;
   RigPage page_;
-  std::vector<CameraState> cameras_;   // and behind them their other outputs
+  std::vector<CameraState> cameras_;   // and behind them their other outputs; never moved
   std::optional<std::string> events_;  // the file for events
-  std::vector<Member> members_;
+  std::vector<Member> members_;        // never moved
   UniqueFd signals_;
   UniqueFd log_read_;
   UniqueFd log_write_;
@@ -127,15 +162,19 @@ class Supervisor {
   StatusView view_;
   Phase phase_ = Phase::running;
   std::string ending_;  // why the run ends: "ended", "stopped", "duration"
+  bool on_terminal_ = ::isatty(STDERR_FILENO) != 0;
   Clock::time_point started_ = Clock::now();
   Clock::time_point next_tick_{};
   Clock::time_point next_memory_sample_{};
+  Clock::time_point next_status_{};
+  StatusJson status_;
   Clock::time_point distrust_beats_until_{};  // this process did not run for a while: others may not have either
   std::optional<Clock::time_point> drain_began_;
   std::optional<Clock::time_point> leave_began_;
   bool files_closed_ = false;
   bool gave_up_ = false;    // the time to drain was over before everything had been handed over
   bool told_late_ = false;  // that processes do not leave
+  double own_memory_mib_ = 0;
   double max_memory_mib_ = 0;
 };
 

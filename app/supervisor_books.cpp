@@ -36,9 +36,11 @@ double own_cpu_seconds() {
 }  // namespace
 
 void Supervisor::sample_memory() {
-  double sum = pss_mib(::getpid());
-  for (const Member& member : members_) {
-    if (member.child) sum += pss_mib(member.child->pid());
+  own_memory_mib_ = pss_mib(::getpid());
+  double sum = own_memory_mib_;
+  for (Member& member : members_) {
+    member.memory_mib = member.child ? pss_mib(member.child->pid()) : 0;
+    sum += member.memory_mib;
   }
   max_memory_mib_ = std::max(max_memory_mib_, sum);
 }

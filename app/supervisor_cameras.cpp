@@ -88,6 +88,7 @@ void Supervisor::introduce_to_publisher(CameraState& camera) {
   send(publisher(), "camera",
        {{"camera", camera.index},
         {"config", to_json(camera.config)},
+        {"recording", camera.recording_on},
         {"events", events_ ? nlohmann::json(*events_) : nlohmann::json()}});
   for (const auto& ring : camera.audio) {
     send(publisher(), "audio_ring", {{"camera", camera.index}, {"epoch", ring.epoch}, {"audio", ring.audio}},
@@ -137,6 +138,7 @@ void Supervisor::settle_cameras() {
 
 void Supervisor::handle(Member& member, Message& message) {
   const nlohmann::json& body = message.body;
+  if (message.type == "request") return on_request(body);
   CameraState& camera = cameras_.at(body.at("camera").get<std::size_t>());
   const std::string& type = message.type;
   if (type == "frame_ring") return on_frame_ring(camera, message);
@@ -220,6 +222,7 @@ void Supervisor::on_packet_ring(CameraState& camera, Message& message) {
   PacketRingObserver observer(PacketRingMemory::open(std::move(message.fds[0])));
   camera.packet_epoch = body.at("epoch");
   camera.encoder = body.at("stream").at("encoder");
+  camera.stream = body.at("stream");
   camera.newest_packets = observer;
   camera.packets.push_back({camera.packet_epoch, body.at("stream"), observer});
   if (camera.state == CameraState::State::starting) camera.become(CameraState::State::running);

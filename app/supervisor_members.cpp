@@ -69,56 +69,47 @@ std::int64_t ns(Clock::duration d) { return std::chrono::duration_cast<std::chro
 
 }  // namespace
 
-void Supervisor::set_up(const RigPlan& plan, const RigConfig& rig, const Devices& devices) {
+void Supervisor::set_up(const RigPlan& plan) {
+  members_.reserve(2 + max_workers);
+  cameras_.reserve(page_.cameras());
   members_.resize(2 + plan.workers.size());
   master().kind = Kind::master;
   master().process = master_process;
   master().sees = gpus_of_master(plan.cameras);
   publisher().kind = Kind::publisher;
   publisher().process = publisher_process;
-  set_up_cameras(plan, rig, devices);
   for (unsigned w = 0; w < plan.workers.size(); ++w) {
-    const WorkerPlan& planned = plan.workers[w];
-    Member& member = worker(w);
-    member.worker = w;
-    member.process = first_worker_process + w;
-    member.gpu = planned.gpu;
-    member.gpu_name = gpu_name(devices, planned.gpu);
-    member.sees = gpus_of_worker(planned, plan.cameras);
-    member.numa_node = planned.numa_node;
-    member.cpus = planned.cpus;
-    if (on_gpu(planned.gpu)) member.policy = RestartPolicy(longest_wait_of_gpus);
-    for (const unsigned camera : planned.cameras) {
-      for (const unsigned output : cameras_[camera].outputs) cameras_[output].worker = w;
-    }
+    set_up_member(worker(w), w, plan.workers[w], gpus_of_worker(plan.workers[w], plan.cameras));
   }
+  set_up_cameras(plan);
 }
 
-void Supervisor::set_up_cameras(const RigPlan& plan, const RigConfig& rig, const Devices& devices) {
-  for (const CameraConfig& config : rig.cameras) {
-    CameraState& camera = cameras_.emplace_back();
-    camera.index = static_cast<unsigned>(cameras_.size() - 1);
-    camera.outputs = {camera.index};
-    camera.config = config;
-    camera.placement = plan.cameras[camera.index];
-    camera.gpu = gpu_name(devices, camera.placement.gpu);
-    camera.worker_done = encoded_outputs(config) == 0;
+void Supervisor::set_up_member(Member& member, unsigned index, const WorkerPlan& planned,
+                               const std::vector<Device>& sees) {
+  member.worker = index;
+  member.process = first_worker_process + index;
+  member.gpu = planned.gpu;
+  member.gpu_name = gpu_name(machine_.devices, planned.gpu);
+  member.sees = sees;
+  member.numa_node = planned.numa_node;
+  member.cpus = planned.cpus;
+  if (on_gpu(planned.gpu)) member.policy = RestartPolicy(longest_wait_of_gpus);
+}
+
+// In the configuration's order, and behind them their other outputs.
+void Supervisor::set_up_cameras(const RigPlan& plan) {
+  std::size_t places = rig_.cameras.size();
+  for (const CameraConfig& config : rig_.cameras) places += config.outputs.size();
+  cameras_.resize(places);
+  auto next = static_cast<unsigned>(rig_.cameras.size());
+  for (unsigned w = 0; w < plan.workers.size(); ++w) {
+    for (const unsigned c : plan.workers[w].cameras) cameras_[c].worker = w;
   }
-  for (unsigned c = 0; c < rig.cameras.size(); ++c) {
-    for (const OutputConfig& config : rig.cameras[c].outputs) {
-      CameraState& output = cameras_.emplace_back();
-      output.index = static_cast<unsigned>(cameras_.size() - 1);
-      output.follows = c;
-      output.config = follower(rig.cameras[c], config);
-      output.placement = placement_of_output(plan.cameras[c], config, devices);
-      output.gpu = cameras_[c].gpu;
-      cameras_[c].outputs.push_back(output.index);
-    }
+  for (unsigned c = 0; c < rig_.cameras.size(); ++c) {
+    std::vector<unsigned> own{c};
+    for (std::size_t output = 0; output < rig_.cameras[c].outputs.size(); ++output) own.push_back(next++);
+    make_camera(own, rig_.cameras[c], plan.cameras[c], cameras_[c].worker);
   }
-  const bool motion = std::ranges::any_of(cameras_, [](const CameraState& camera) {
-    return std::ranges::any_of(camera.config.filters, [](const FilterConfig& f) { return f.name == "motion"; });
-  });
-  if (!rig.events.empty() || motion) events_ = rig.events.empty() ? "events.jsonl" : rig.events;
 }
 
 void Supervisor::start(Member& member) {
@@ -128,7 +119,7 @@ void Supervisor::start(Member& member) {
   std::vector<std::string> arguments{"master"};
   if (member.kind == Kind::publisher) arguments = {"publisher"};
   if (member.kind == Kind::worker) arguments = {"worker", std::to_string(member.worker)};
-  std::vector<std::string> variables = mps_variables(mps_);
+  std::vector<std::string> variables = mps_variables(rig_.mps);
   variables.push_back(see_gpus(member.sees));
   try {
     member.child = std::make_unique<ChildProcess>(arguments, log_write_.get(), variables);
@@ -170,6 +161,7 @@ void Supervisor::introduce(Member& member) {
 }
 
 bool Supervisor::has_camera(const Member& member, const CameraState& camera) const {
+  if (!takes_part(camera)) return false;
   switch (member.kind) {
     case Kind::master:
       return !camera.follows && !camera.source_over;
@@ -185,6 +177,7 @@ bool Supervisor::has_camera(const Member& member, const CameraState& camera) con
 bool Supervisor::needed(const Member& member) const {
   if (phase_ == Phase::leaving) return false;
   if (phase_ == Phase::draining && member.kind == Kind::master) return false;
+  if (member.kind == Kind::publisher && has_servers()) return true;
   return std::any_of(cameras_.begin(), cameras_.end(), [&](const CameraState& c) { return has_camera(member, c); });
 }
 
@@ -279,6 +272,7 @@ void Supervisor::blame(const Member& member, CameraState& camera, const std::str
 
 void Supervisor::on_master_death() {
   for (CameraState& camera : cameras_) {
+    if (camera.retiring) on_source_over(camera, "");
     if (is_copy(camera.config.encode) && camera.newest_packets) camera.newest_packets->mark_writer_gone();
     if (camera.newest_audio) camera.newest_audio->mark_writer_gone();
     if (!camera.frames) continue;

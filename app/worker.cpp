@@ -72,6 +72,10 @@ class Worker {
       take_ring(message);
     } else if (message.type == "camera_over") {
       cameras_.at(body.at("camera"))->finish();
+    } else if (message.type == "forget_camera") {
+      done_ -= cameras_.erase(body.at("camera").get<unsigned>());
+    } else if (message.type == "rig_over") {
+      over_ = true;
     } else {
       throw Error("a worker does not know the message '" + message.type + "'");
     }
@@ -165,7 +169,7 @@ class Worker {
       }
       return all_done;
     }
-    if (!started_ || !all_done) return false;
+    if (!started_ || !over_ || !all_done) return false;
     barrier_.arrive(participant_, 1);
     return barrier_.wait(1, Clock::now() + beat_interval) == 0;
   }
@@ -178,6 +182,7 @@ class Worker {
   std::map<unsigned, std::unique_ptr<CameraStage>> cameras_;
   std::list<GivenRing> given_;  // not opened yet
   bool started_ = false;
+  bool over_ = false;  // no further camera will come
   Clock::time_point abandoned_at_;
 };
 

@@ -15,7 +15,7 @@ struct RigPage::Header {
 };
 
 namespace {
-constexpr std::uint32_t page_magic = 0x32676972;  // "rig2": grows with the layout
+constexpr std::uint32_t page_magic = 0x33676972;  // "rig3": grows with the layout
 constexpr std::size_t first_camera = 4096;
 }  // namespace
 
@@ -56,6 +56,8 @@ CameraBlock& RigPage::camera(unsigned index) const {
   if (index >= header_->cameras) throw Error("no such camera: " + std::to_string(index));
   return cameras_[index];
 }
+
+void RigPage::clear_camera(unsigned index) const { new (&camera(index)) CameraBlock(); }
 
 Barrier RigPage::barrier() const { return Barrier(header_->barrier); }
 

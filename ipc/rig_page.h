@@ -118,6 +118,9 @@ class RigPage {
   [[nodiscard]] int fd() const { return fd_.get(); }
   [[nodiscard]] ProcessBlock& process(unsigned index) const;
   [[nodiscard]] CameraBlock& camera(unsigned index) const;
+  [[nodiscard]] unsigned cameras() const { return static_cast<unsigned>(cameras_.size()); }
+  // All of a camera's block is as it was at first. Only when no process uses it any more.
+  void clear_camera(unsigned index) const;
   [[nodiscard]] Barrier barrier() const;
 
  private:

@@ -124,7 +124,7 @@ TEST_P(EndingBy, SignalToEveryProcessIsNoDifferent) {
   expect_playable(10);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, EndingBy, testing::Values(SIGINT, SIGTERM, SIGHUP));
+INSTANTIATE_TEST_SUITE_P(Kinds, EndingBy, testing::Values(SIGINT, SIGTERM));
 
 TEST_F(Ending, ASecondSignalEndsAtOnce) {
   begin("");

@@ -1,0 +1,60 @@
+// All that the publisher serves: what HTTP and RTSP need, put together. Used by the publisher's main thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "app/config.h"
+#include "app/server/access.h"
+#include "app/server/http_server.h"
+#include "app/server/live_stream.h"
+#include "app/server/rig_view.h"
+#include "app/server/rtsp_server.h"
+#include "core/clock.h"
+#include "ipc/rig_page.h"
+
+namespace campipe {
+
+class Servers {
+ public:
+  // `send`: a request on its way to the supervisor. An address that cannot be taken is told once, and tried again every
+  // few seconds: the rig runs meanwhile.
+  Servers(const ServerConfig& config, const RigPage& page, const RigView::Send& send);
+  ~Servers();
+  Servers(const Servers&) = delete;
+  Servers& operator=(const Servers&) = delete;
+
+  // A camera or output, by its place in the rig page. Returns what its packets are to be offered to; null: nothing is
+  // served.
+  std::shared_ptr<LiveStream> add(unsigned camera, const CameraConfig& config);
+  void remove(unsigned camera);
+  void set_status(nlohmann::json status);
+  void on_answer(const nlohmann::json& answer);
+  // Users may have changed; addresses do not while the rig runs.
+  void update(const ServerConfig& config);
+  // To be called several times a second.
+  void tick();
+
+ private:
+  void start_http();
+  void start_rtsp();
+  template <typename Start>
+  void try_to(const char* what, const std::string& address, std::string& told, const Start& start);
+
+  ServerConfig config_;
+  const RigPage& page_;
+  RigView rig_;
+  Access access_;
+  std::map<unsigned, CameraConfig> cameras_;
+  std::unique_ptr<HttpServer> http_;
+  std::unique_ptr<RtspServer> rtsp_;
+  std::string http_problem_;
+  std::string rtsp_problem_;
+  Clock::time_point next_try_{};
+};
+
+}  // namespace campipe

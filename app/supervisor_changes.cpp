@@ -1,0 +1,213 @@
+// Cameras that come and go while the rig runs. A change touches only its camera: the others' processes, rings, encoders
+// and files stay.
+//
+// A camera that is to go is stopped like one whose source has ended, so that what was decoded still goes all the way.
+// When its processes are done with it they forget it, and its place in the rig page is free. A camera that is changed
+// goes, and comes anew in its place.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "app/status_view.h"
+#include "app/supervisor.h"
+#include "core/error.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+bool has_motion(const CameraConfig& config) {
+  return std::ranges::any_of(config.filters, [](const FilterConfig& filter) { return filter.name == "motion"; });
+}
+
+bool sees(const std::vector<Device>& gpus, const Device& gpu) {
+  return !on_gpu(gpu) || std::ranges::find(gpus, gpu) != gpus.end();
+}
+
+}  // namespace
+
+// `places`: the camera's own, and one for each of its other outputs.
+void Supervisor::make_camera(const std::vector<unsigned>& places, const CameraConfig& config,
+                             const Placement& placement, unsigned worker) {
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    CameraState& camera = cameras_[places[i]];
+    camera = CameraState();
+    camera.index = places[i];
+    if (i > 0) camera.follows = places[0];
+    camera.config = i == 0 ? config : follower(config, config.outputs[i - 1]);
+    camera.placement = i == 0 ? placement : placement_of_output(placement, config.outputs[i - 1], machine_.devices);
+    camera.gpu = gpu_name(machine_.devices, placement.gpu);
+    camera.worker = worker;
+    if (!config.enabled) camera.state = CameraState::State::disabled;
+    if (!events_ && !rig_.events.empty()) events_ = rig_.events;
+    if (!events_ && has_motion(camera.config)) events_ = "events.jsonl";
+  }
+  cameras_[places[0]].outputs = places;
+  cameras_[places[0]].worker_done = encoded_outputs(config) == 0;
+}
+
+// Those of cameras that are gone, then new ones.
+std::vector<unsigned> Supervisor::free_places(std::size_t wanted) {
+  std::vector<unsigned> places;
+  for (const CameraState& camera : cameras_) {
+    if (camera.state == CameraState::State::removed && places.size() < wanted) places.push_back(camera.index);
+  }
+  const std::size_t more = wanted - places.size();
+  if (cameras_.size() + more > page_.cameras()) {
+    throw Error(fmt::format("there is no room for {} more streams in this run; restart the rig with them", wanted));
+  }
+  for (std::size_t i = 0; i < more; ++i) {
+    CameraState& camera = cameras_.emplace_back();
+    camera.index = static_cast<unsigned>(cameras_.size() - 1);
+    camera.state = CameraState::State::removed;
+    places.push_back(camera.index);
+  }
+  return places;
+}
+
+void Supervisor::add_camera(const CameraConfig& config) {
+  Placement placement;
+  const unsigned to = worker_for(config, placement);
+  const std::vector<unsigned> places = free_places(1 + config.outputs.size());
+  make_camera(places, config, placement, to);
+  spdlog::info("{}: {}", config.name, config.enabled ? "added" : "added, disabled");
+  if (config.enabled) make_known(cameras_[places[0]]);
+}
+
+// Of those that work where the camera is placed the one with the fewest cameras, else a new one.
+unsigned Supervisor::worker_for(const CameraConfig& config, Placement& placement) {
+  RigConfig rig = rig_;
+  rig.cameras.clear();
+  for (const CameraState& camera : cameras_) {
+    if (!camera.follows && takes_part(camera)) rig.cameras.push_back(camera.config);
+  }
+  const auto position = static_cast<unsigned>(rig.cameras.size());
+  rig.cameras.push_back(config);
+  const RigPlan planned = plan(rig, machine_);
+  placement = planned.cameras[position];
+  if (!sees(master().sees, placement.decode_gpu)) {
+    spdlog::warn("{}: is decoded on the CPU until the rig is restarted: the master was started without that GPU",
+                 config.name);
+    placement.decode_gpu = {};
+  }
+  std::vector<unsigned> cameras(members_.size() - 2);
+  for (const CameraState& camera : cameras_) {
+    if (!camera.follows && takes_part(camera)) ++cameras[camera.worker];
+  }
+  std::optional<unsigned> best;
+  for (unsigned w = 0; w < cameras.size(); ++w) {
+    const bool fits = worker(w).gpu == placement.gpu && sees(worker(w).sees, placement.decode_gpu);
+    if (fits && (!best || cameras[w] < cameras[*best])) best = w;
+  }
+  if (best) return *best;
+  if (cameras.size() == max_workers) throw Error("there are as many workers as there can be, and none fits");
+  const auto its = std::ranges::find_if(planned.workers, [&](const WorkerPlan& worker) {
+    return std::ranges::find(worker.cameras, position) != worker.cameras.end();
+  });
+  std::vector<Device> gpus;
+  if (on_gpu(placement.gpu)) gpus.push_back(placement.gpu);
+  if (on_gpu(placement.decode_gpu) && !sees(gpus, placement.decode_gpu)) gpus.push_back(placement.decode_gpu);
+  set_up_member(members_.emplace_back(), static_cast<unsigned>(cameras.size()), *its, gpus);
+  return static_cast<unsigned>(cameras.size());
+}
+
+// To the processes that have work with it. One that does not run is started: it had none before.
+void Supervisor::make_known(CameraState& camera) {
+  for (Member& member : members_) {
+    const bool any = std::ranges::any_of(camera.outputs, [&](unsigned c) { return has_camera(member, cameras_[c]); });
+    if (!any) continue;
+    if (!member.child && !member.start_at) {
+      start(member);
+    } else if (member.child) {
+      for (const unsigned output : camera.outputs) {
+        if (has_camera(member, cameras_[output])) introduce_camera(member, cameras_[output]);
+      }
+    }
+  }
+}
+
+// `successor` comes in its place when nothing of it is left; none: nothing does.
+void Supervisor::retire(CameraState& camera, const std::optional<CameraConfig>& successor) {
+  camera.successor = successor;
+  if (camera.retiring) return;
+  camera.retiring = true;
+  if (!takes_part(camera)) return;
+  if (master().child) {
+    send(master(), "stop_camera", {{"camera", camera.index}});
+  } else {
+    on_source_over(camera, "");
+  }
+}
+
+void Supervisor::settle_retiring() {
+  for (CameraState& camera : cameras_) {
+    if (!camera.retiring) continue;
+    const bool rests = std::ranges::all_of(camera.outputs, [&](unsigned output) {
+      return !takes_part(cameras_[output]) || cameras_[output].publisher_done;
+    });
+    if (!rests || (takes_part(camera) && !camera.source_over)) continue;
+    const auto successor = std::move(camera.successor);
+    const std::string name = camera.config.name;
+    free_camera(camera);
+    if (!successor || phase_ != Phase::running) continue;
+    try {
+      add_camera(*successor);
+    } catch (const Error& error) {
+      spdlog::error("{}: cannot be started: {}", name, error.what());
+    }
+  }
+}
+
+// Nothing of it is in flight.
+void Supervisor::free_camera(CameraState& camera) {
+  const std::vector<unsigned> places = camera.outputs;
+  for (const unsigned place : places) {
+    CameraState& state = cameras_[place];
+    if (takes_part(state)) {
+      settle(cameras_, state, page_, DropCause::worker_lost);
+      spdlog::info("{}: gone; {}", state.config.name, format_summary(state, count(cameras_, state, page_)));
+    }
+  }
+  for (Member& member : members_) {
+    for (const unsigned place : places) {
+      const bool knows = member.kind == Kind::publisher || place == places[0];
+      const bool its_worker = member.kind != Kind::worker || member.worker == camera.worker;
+      if (takes_part(camera) && knows && its_worker) send(member, "forget_camera", {{"camera", place}});
+    }
+  }
+  for (const unsigned place : places) {
+    page_.clear_camera(place);
+    cameras_[place] = CameraState();
+    cameras_[place].index = place;
+    cameras_[place].state = CameraState::State::removed;
+  }
+}
+
+// Null: there is none of that name.
+CameraState* Supervisor::find_camera(const std::string& name) {
+  const auto found = std::ranges::find_if(cameras_, [&](const CameraState& camera) {
+    return !camera.follows && camera.state != CameraState::State::removed && camera.config.name == name;
+  });
+  return found == cameras_.end() ? nullptr : &*found;
+}
+
+// The cameras become those of `rig`; one that is the same is not touched.
+void Supervisor::apply(const RigConfig& rig) {
+  for (CameraState& camera : cameras_) {
+    if (camera.follows || camera.state == CameraState::State::removed) continue;
+    const bool wanted =
+        std::ranges::any_of(rig.cameras, [&](const CameraConfig& config) { return config.name == camera.config.name; });
+    if (!wanted) retire(camera, std::nullopt);
+  }
+  for (const CameraConfig& config : rig.cameras) {
+    CameraState* camera = find_camera(config.name);
+    if (camera == nullptr) {
+      add_camera(config);
+    } else if (camera->retiring || !(camera->config == config)) {
+      retire(*camera, config);
+    }
+  }
+}
+
+}  // namespace campipe

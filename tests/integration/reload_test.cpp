@@ -1,0 +1,124 @@
+// A rig that runs reads its file again (SIGHUP): what is different is done, and nobody else notices.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fstream>
+#include <memory>
+
+#include "tests/integration/recording.h"
+#include "tests/integration/rig_run.h"
+
+namespace campipe::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* quiet = "http_address: off\nrtsp_address: off\nworkers: {count: 1}\n";
+
+std::string camera(const std::string& name, int width, const std::string& more = "") {
+  return "  " + name + ": {source: \"test://pattern?width=" + std::to_string(width) +
+         "&height=240&rate=25\", record: {path: " + name + "_" + std::to_string(width) + ".mp4}" + more + "}\n";
+}
+
+class Reload : public testing::Test {
+ protected:
+  void begin(const std::string& cameras) { rig_ = std::make_unique<RigRun>(quiet + ("cameras:\n" + cameras)); }
+  void reload(const std::string& cameras) {
+    write(quiet + ("cameras:\n" + cameras));
+    rig_->signal(SIGHUP);
+  }
+  void write(const std::string& yaml) const { std::ofstream(rig_->file("rig.yaml")) << yaml; }
+  [[nodiscard]] bool told(const std::string& what) const {
+    return eventually([&] { return rig_->log().find(what) != std::string::npos; });
+  }
+  // Its own pictures are all in its file, without a gap.
+  nlohmann::json end() {
+    rig_->signal(SIGTERM);
+    EXPECT_EQ(rig_->wait(), 0) << rig_->log();
+    EXPECT_EQ(check_books(rig_->report()), "");
+    return rig_->report().at("cameras");
+  }
+  void expect_undisturbed(const nlohmann::json& cameras, const std::string& name) {
+    const auto& frames = cameras.at(name).at("frames");
+    EXPECT_EQ(frames.at("dropped"), nlohmann::json::object()) << name;
+    EXPECT_EQ(frames.at("recorded"), frames.at("decoded")) << name;
+  }
+
+  std::unique_ptr<RigRun> rig_;
+};
+
+TEST_F(Reload, AddsAndRemovesCamerasAndTheOthersLoseNothing) {
+  begin(camera("a", 320) + camera("b", 320));
+  ASSERT_TRUE(rig_->wait_for_growth("a_320.mp4", 1000) && rig_->wait_for_growth("b_320.mp4", 1000));
+  const pid_t worker = rig_->pid_of("worker 0");
+  reload(camera("a", 320) + camera("c", 640, ", outputs: {small: {record: {path: small.mp4}}}"));
+  EXPECT_TRUE(told("b: gone"));
+  EXPECT_TRUE(rig_->wait_for_growth("c_640.mp4", 1000) && rig_->wait_for_growth("small.mp4", 1000)) << rig_->log();
+  EXPECT_EQ(rig_->pid_of("worker 0"), worker);
+  const auto cameras = end();
+  expect_undisturbed(cameras, "a");
+  expect_undisturbed(cameras, "c");
+  EXPECT_FALSE(cameras.contains("b"));
+}
+
+TEST_F(Reload, AChangedCameraComesAnew) {
+  begin(camera("a", 320) + camera("b", 320));
+  ASSERT_TRUE(rig_->wait_for_growth("a_320.mp4", 1000) && rig_->wait_for_growth("b_320.mp4", 1000));
+  for (const int width : {640, 160, 800}) {
+    reload(camera("a", 320) + camera("b", width));
+    EXPECT_TRUE(rig_->wait_for_growth("b_" + std::to_string(width) + ".mp4", 1000)) << rig_->log();
+  }
+  expect_undisturbed(end(), "a");
+}
+
+TEST_F(Reload, ADisabledCameraRestsUntilItIsEnabled) {
+  begin(camera("a", 320) + camera("b", 320, ", enabled: false"));
+  ASSERT_TRUE(rig_->wait_for_growth("a_320.mp4", 1000));
+  EXPECT_EQ(rig_->size("b_320.mp4"), 0U);
+  reload(camera("a", 320) + camera("b", 320));
+  EXPECT_TRUE(rig_->wait_for_growth("b_320.mp4", 1000)) << rig_->log();
+  reload(camera("a", 320) + camera("b", 320, ", enabled: false"));
+  EXPECT_TRUE(told("b: gone"));
+  const auto cameras = end();
+  EXPECT_EQ(cameras.at("b").at("state"), "disabled");
+  expect_undisturbed(cameras, "a");
+}
+
+TEST_F(Reload, RefusesAWrongFileWhole) {
+  begin(camera("a", 320));
+  ASSERT_TRUE(rig_->wait_for_growth("a_320.mp4", 1000));
+  reload(camera("b", 320) + "  c: {source: \"test://pattern?rate=many\"}\n");
+  EXPECT_TRUE(told("not reloaded: rig.yaml:6:")) << rig_->log();
+  write("workers: {count: 2}\nhttp_address: off\nrtsp_address: off\ncameras:\n" + camera("a", 320));
+  rig_->signal(SIGHUP);
+  EXPECT_TRUE(told("'workers.count' cannot be changed while the rig runs")) << rig_->log();
+  EXPECT_THAT(rig_->log(), Not(HasSubstr("added")));
+  expect_undisturbed(end(), "a");
+}
+
+TEST_F(Reload, GoesOnWhenAProcessDiesInBetween) {
+  for (const char* role : {"master", "worker 0", "publisher"}) {
+    SCOPED_TRACE(role);
+    begin(camera("a", 320) + camera("b", 320));
+    ASSERT_TRUE(rig_->wait_for_growth("a_320.mp4", 1000) && rig_->wait_for_growth("b_320.mp4", 1000));
+    const pid_t before = rig_->pid_of(role);
+    reload(camera("a", 320) + camera("c", 640));
+    ::kill(before, SIGKILL);
+    rig_->successor_of(role, before);
+    EXPECT_TRUE(rig_->wait_for_growth("c_640.mp4", 1000)) << rig_->log();
+    EXPECT_TRUE(told("b: gone")) << rig_->log();
+    end();
+  }
+}
+
+TEST_F(Reload, EndsByItselfWhenTheLastCameraHasEnded) {
+  begin(
+      "  a: {source: \"test://pattern?width=320&height=240&rate=25&frames=50\"}\n  b: {enabled: false, source: "
+      "\"test://pattern\"}\n");
+  EXPECT_EQ(rig_->wait(), 0) << rig_->log();
+}
+
+}  // namespace
+}  // namespace campipe::test
