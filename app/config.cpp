@@ -7,14 +7,16 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "app/config_settings.h"
+#include "app/config_changes.h"
+#include "app/config_overlay.h"
+#include "app/config_server.h"
 
 namespace campipe {
 namespace {
 
 constexpr std::size_t max_cameras = 256;
 
-struct FileSettings {
+struct FileSettings : ServerSettings {
   CameraSettings defaults;
   const YamlNode* cameras_node = nullptr;
   std::vector<CameraSettings> cameras;
@@ -75,11 +77,16 @@ bool read_events(const YamlNode& node, FileSettings& file, Report& report) {
   return set(file.events, node, std::move(path));
 }
 
-constexpr std::array<FileKey, 5> file_keys{{{"defaults", read_defaults},
-                                            {"cameras", read_cameras},
-                                            {"workers", read_workers},
-                                            {"mps", read_mps},
-                                            {"events", read_events}}};
+constexpr std::array<FileKey, 10> file_keys{{{"defaults", read_defaults},
+                                             {"cameras", read_cameras},
+                                             {"workers", read_workers},
+                                             {"mps", read_mps},
+                                             {"http_address", part_key<read_http_address>},
+                                             {"rtsp_address", part_key<read_rtsp_address>},
+                                             {"insecure", choice_key<&FileSettings::insecure>},
+                                             {"tls", part_key<read_server_tls>},
+                                             {"users", part_key<read_users>},
+                                             {"events", read_events}}};
 
 RigConfig to_rig(const FileSettings& file, const std::vector<CameraSettings>& cameras) {
   RigConfig rig;
@@ -87,11 +94,12 @@ RigConfig to_rig(const FileSettings& file, const std::vector<CameraSettings>& ca
   if (file.worker_count.value.value_or(0) > 0) rig.worker_count = file.worker_count.value;
   rig.mps = file.mps.value.value_or(rig.mps);
   rig.events = file.events.value.value_or(rig.events);
+  rig.server = server_config(file);
   return rig;
 }
 
-LoadedConfig load_tree(YamlNode& root) {
-  Report report;
+// `removed`: cameras that are not there any more; users may be allowed to see them still.
+LoadedConfig load_tree(YamlNode& root, const std::vector<std::string>& removed, Report& report) {
   prepare_tree(root, report);
   FileSettings file;
   if (root.kind == YamlNode::Kind::null) {
@@ -110,6 +118,9 @@ LoadedConfig load_tree(YamlNode& root) {
   check_encoders(cameras, report);
   check_recordings(cameras, report);
   check_pushes(cameras, report);
+  std::vector<std::string_view> names(removed.begin(), removed.end());
+  for (const CameraSettings& camera : cameras) names.push_back(camera.node->key);
+  check_server(file, names, report);
   LoadedConfig loaded{to_rig(file, cameras), {}, report.take()};
   for (const CameraSettings& camera : cameras) loaded.gpu_places.push_back(gpu_places(camera));
   return loaded;
@@ -135,20 +146,39 @@ std::vector<ConfigSection> config_sections() {
   std::vector<ConfigSection> sections{{"", key_names(std::span<const FileKey>(file_keys))}};
   for (ConfigSection& section : camera_sections()) sections.push_back(std::move(section));
   sections.push_back({"workers", key_names(std::span<const FileKey>(worker_keys))});
+  for (ConfigSection& section : server_sections()) sections.push_back(std::move(section));
   return sections;
 }
 
 std::string format(const ConfigError& error, const std::string& file) {
-  std::string text = file + ":";
+  if (error.document == ConfigDocument::request) return error.path + ": " + error.message;
+  std::string text = (error.document == ConfigDocument::overlay ? overlay_path(file).string() : file) + ":";
   if (error.line > 0) text += std::to_string(error.line) + ":" + std::to_string(error.column) + ":";
   if (!error.path.empty()) text += " " + error.path + ":";
   return text + " " + error.message;
 }
 
-LoadedConfig load_config(const std::filesystem::path& file) {
+LoadedConfig load_config(const std::filesystem::path& file) { return load_config_with(file, {}); }
+
+LoadedConfig load_config_with(const std::filesystem::path& file, const CameraChanges& changes) {
+  const auto failed = [](ConfigError error, ConfigDocument document) {
+    error.document = document;
+    return LoadedConfig{{}, {}, {std::move(error)}};
+  };
   YamlResult result = read_yaml_file(file);
-  if (auto* error = std::get_if<ConfigError>(&result)) return {{}, {}, {std::move(*error)}};
-  return load_tree(std::get<YamlNode>(result));
+  if (auto* error = std::get_if<ConfigError>(&result)) return failed(*error, ConfigDocument::file);
+  auto& root = std::get<YamlNode>(result);
+  Report report;
+  std::vector<std::string> removed;
+  std::error_code cannot_tell;  // then reading it says why
+  if (const auto path = overlay_path(file); std::filesystem::exists(path, cannot_tell) || cannot_tell) {
+    YamlResult overlay = read_yaml_file(path);
+    if (auto* error = std::get_if<ConfigError>(&overlay)) return failed(*error, ConfigDocument::overlay);
+    mark_as(std::get<YamlNode>(overlay), ConfigDocument::overlay);
+    removed = lay_over(root, std::move(std::get<YamlNode>(overlay)), report);
+  }
+  for (std::string& name : lay_over(root, tree_of(changes), report)) removed.push_back(std::move(name));
+  return load_tree(root, removed, report);
 }
 
 }  // namespace campipe

@@ -127,6 +127,10 @@ struct RigConfig {
   ServerConfig server;
 };
 
+// What a value stands in: the file, its overlay, or a request to the API (app/config_changes.h). In the order in which
+// they go over one another.
+enum class ConfigDocument : std::uint8_t { file, overlay, request };
+
 // One mistake, as a compiler would tell it: "rig.yaml:14:7: cameras.dock.filters[1].resize.widht: unknown key, did you
 // mean 'width'?"
 struct ConfigError {
@@ -134,7 +138,9 @@ struct ConfigError {
   int column = 0;
   std::string path;  // of the key; may be empty
   std::string message;
+  ConfigDocument document = ConfigDocument::file;
 };
+// `file`: the configuration's; a mistake in its overlay is told with that file's name.
 std::string format(const ConfigError& error, const std::string& file);
 
 // Where a key's value stands in the file.
@@ -143,6 +149,7 @@ struct ConfigPlace {
   int column = 0;
   std::string path;
   std::string shown;  // the value, fit to be printed
+  ConfigDocument document = ConfigDocument::file;
 };
 
 // FFmpeg's name of an encoder that needs an NVIDIA GPU.
@@ -162,7 +169,8 @@ struct LoadedConfig {
   std::vector<GpuPlaces> gpu_places;  // for each camera
   std::vector<ConfigError> errors;    // in the order of the file; not empty: `rig` must not be used
 };
-// Never throws for what is in the file. Files over 1 MiB, deep nesting, aliases and binary are refused at once.
+// With its overlay, if there is one. Never throws for what is in the files. Files over 1 MiB, deep nesting, aliases and
+// binary are refused at once.
 LoadedConfig load_config(const std::filesystem::path& file);
 
 // A camera's configuration on its way to another process.

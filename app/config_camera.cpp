@@ -57,7 +57,7 @@ bool read_decode(const YamlNode& node, CameraSettings& camera, Report& report) {
   return read_map(node, std::span<const CameraKey>(decode_keys), camera, report);
 }
 
-constexpr std::array<CameraKey, 26> camera_keys{
+constexpr std::array<CameraKey, 27> camera_keys{
     {{"source", part_key<read_source>},
      {"stream", int_key<&Camera::stream, 0, 63>},
      {"audio", choice_key<&Camera::audio>},
@@ -69,6 +69,7 @@ constexpr std::array<CameraKey, 26> camera_keys{
      {"retry_max", time_key<&Camera::retry_max, retry_maxima>},
      {"loop", choice_key<&Camera::loop>},
      {"pace", choice_key<&Camera::pace>},
+     {"enabled", choice_key<&Camera::enabled>},
      {"on_corrupt", choice_key<&Camera::on_corrupt>},
      {"use_absolute_timestamp", choice_key<&Camera::use_absolute_timestamp>},
      {"gpu", read_gpu},
@@ -122,6 +123,7 @@ CameraSettings merge(const CameraSettings& own, const CameraSettings& defaults) 
   merged.node = own.node;
   merged.on_corrupt = merge(own.on_corrupt, defaults.on_corrupt);
   merged.use_absolute_timestamp = merge(own.use_absolute_timestamp, defaults.use_absolute_timestamp);
+  merged.enabled = merge(own.enabled, defaults.enabled);
   merged.gpu = merge(own.gpu, defaults.gpu);
   merged.ipc_memory = merge(own.ipc_memory, defaults.ipc_memory);
   merged.ready_signal = merge(own.ready_signal, defaults.ready_signal);
@@ -144,6 +146,7 @@ CameraConfig to_config(const CameraSettings& camera) {
   config.outputs = output_configs(camera);
   config.on_corrupt = camera.on_corrupt.value.value_or(config.on_corrupt);
   config.use_absolute_timestamp = camera.use_absolute_timestamp.value.value_or(config.use_absolute_timestamp);
+  config.enabled = camera.enabled.value.value_or(config.enabled);
   // One of them alone moves the other's default out of its way.
   const auto& [interval, max] = std::tie(camera.retry_interval.value, camera.retry_max.value);
   config.retry_interval = interval.value_or(std::min(config.retry_interval, max.value_or(config.retry_max)));
@@ -164,7 +167,8 @@ namespace {
 template <typename T>
 ConfigPlace place_of(const Setting<T>& setting) {
   if (setting.node == nullptr) return {};
-  return {setting.node->mark.line, setting.node->mark.column, setting.node->path, shown(*setting.node)};
+  const Mark& mark = setting.node->mark;
+  return {mark.line, mark.column, setting.node->path, shown(*setting.node), mark.document};
 }
 
 }  // namespace

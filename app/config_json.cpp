@@ -209,7 +209,8 @@ json to_json(const CameraConfig& camera) {
                  {"retry_interval_ns", time_to_json(camera.retry_interval)},
                  {"retry_max_ns", time_to_json(camera.retry_max)},
                  {"on_corrupt", choice_name(camera.on_corrupt)},
-                 {"use_absolute_timestamp", camera.use_absolute_timestamp}});
+                 {"use_absolute_timestamp", camera.use_absolute_timestamp},
+                 {"enabled", camera.enabled}});
   return object;
 }
 
@@ -229,6 +230,7 @@ CameraConfig camera_from_json(const json& from) try {
   camera.retry_max = time_from_json(from.at("retry_max_ns"));
   camera.on_corrupt = choice_from_json<OnCorrupt>(from.at("on_corrupt"));
   camera.use_absolute_timestamp = from.at("use_absolute_timestamp");
+  camera.enabled = from.at("enabled");
   return camera;
 } catch (const nlohmann::json::exception& error) {
   throw Error(std::string("a camera's configuration as JSON: ") + error.what());

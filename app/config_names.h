@@ -49,6 +49,10 @@ inline constexpr std::array choices<ReadySignal>{Choice<ReadySignal>{"ipc_event"
 template <>
 inline constexpr std::array choices<Mps>{Choice<Mps>{"off", Mps::off}, Choice<Mps>{"use", Mps::use}};
 template <>
+inline constexpr std::array choices<Permission>{Choice<Permission>{"view", Permission::view},
+                                                Choice<Permission>{"record", Permission::record},
+                                                Choice<Permission>{"administer", Permission::administer}};
+template <>
 inline constexpr std::array choices<bool>{Choice<bool>{"true", true}, Choice<bool>{"false", false}};
 
 template <typename T>

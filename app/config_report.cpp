@@ -79,12 +79,12 @@ void Report::add(Mark mark, std::string path, std::string message) {
     ++more_;
     return;
   }
-  errors_.push_back({mark.line, mark.column, std::move(path), std::move(message)});
+  errors_.push_back({mark.line, mark.column, std::move(path), std::move(message), mark.document});
 }
 
 std::vector<ConfigError> Report::take() {
   std::stable_sort(errors_.begin(), errors_.end(), [](const ConfigError& a, const ConfigError& b) {
-    return std::tie(a.line, a.column) < std::tie(b.line, b.column);
+    return std::tie(a.document, a.line, a.column) < std::tie(b.document, b.line, b.column);
   });
   if (more_ > 0) errors_.push_back({0, 0, "", "and " + std::to_string(more_) + " more mistakes"});
   return std::move(errors_);

@@ -85,6 +85,7 @@ struct CameraSettings : SourceSettings, StreamSettings {
   const YamlNode* node = nullptr;
   Setting<OnCorrupt> on_corrupt;
   Setting<bool> use_absolute_timestamp;
+  Setting<bool> enabled;
   Setting<std::string> gpu;
   Setting<std::optional<MemoryKind>> ipc_memory;
   Setting<std::optional<ReadySignal>> ready_signal;

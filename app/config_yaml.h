@@ -14,6 +14,7 @@ namespace campipe {
 struct Mark {
   int line = 0;    // from 1; 0: no place in the file
   int column = 0;  // from 1, in characters
+  ConfigDocument document = ConfigDocument::file;
 };
 
 // An environment variable that a scalar was filled in from. Its value may be a secret: it is never printed.

@@ -38,18 +38,18 @@ std::string describe(const Placement& placement, const Devices& devices) {
 class Mistakes {
  public:
   void add(const ConfigPlace& place, const std::string& message) {
-    if (told_.insert({place.line, place.column}).second) {
-      errors_.push_back({place.line, place.column, place.path, message});
+    if (told_.insert({place.document, place.line, place.column}).second) {
+      errors_.push_back({place.line, place.column, place.path, message, place.document});
     }
   }
   [[nodiscard]] bool none() const { return errors_.empty(); }
   std::vector<ConfigError> take() {
-    std::ranges::sort(errors_, {}, [](const ConfigError& e) { return std::tie(e.line, e.column); });
+    std::ranges::sort(errors_, {}, [](const ConfigError& e) { return std::tie(e.document, e.line, e.column); });
     return std::move(errors_);
   }
 
  private:
-  std::set<std::pair<int, int>> told_;
+  std::set<std::tuple<ConfigDocument, int, int>> told_;
   std::vector<ConfigError> errors_;
 };
 

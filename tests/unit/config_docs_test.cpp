@@ -8,6 +8,7 @@
 
 #include "app/config_settings.h"
 #include "app/config_units.h"
+#include "app/password_hash.h"
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {
@@ -52,10 +53,24 @@ std::set<std::string> keys_of(const std::map<std::string, std::string>& rows) {
   return keys;
 }
 
+// "tls of the servers" is called "`tls` of the servers".
+std::string heading_of(const std::string& section) {
+  if (section.empty()) return "The file";
+  const auto end = std::min(section.find(' '), section.size());
+  return "`" + section.substr(0, end) + "`" + section.substr(end);
+}
+
+// The example that comes behind `place`.
+std::string example_behind(const std::string& place) {
+  const std::string text = page_text();
+  const auto begin = text.find("```yaml\n", text.find(place)) + 8;
+  return text.substr(begin, text.find("```", begin) - begin);
+}
+
 TEST(ConfigurationPage, HasEveryKeyAndNoOther) {
   auto documented = documented_keys();
   for (const ConfigSection& section : config_sections()) {
-    const std::string heading = section.name.empty() ? "The file" : "`" + std::string(section.name) + "`";
+    const std::string heading = heading_of(std::string(section.name));
     EXPECT_EQ(keys_of(documented[heading]), as_set(section.keys)) << heading;
     documented.erase(heading);
   }
@@ -82,9 +97,7 @@ TEST(ConfigurationPage, HasEveryKeyAndNoOther) {
 
 TEST_F(ConfigTest, TheExampleOfThePageLoads) {
   ::unsetenv("BELT_RATE");
-  const std::string text = page_text();
-  const auto begin = text.find("```yaml\n") + 8;
-  const auto all = cameras(text.substr(begin, text.find("```", begin) - begin));
+  const auto all = cameras(example_behind("A complete file:"));
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[1].name, "belt");
   EXPECT_THAT(all[1].source.url, HasSubstr("rate=30"));
@@ -95,13 +108,30 @@ TEST_F(ConfigTest, TheRigOfRealCamerasLoads) {
   ::setenv("GATE_PASSWORD", "secret", 1);
   std::filesystem::create_directory("certificates");
   write("certificates/gate.pem", "");
-  const std::string text = page_text();
-  const auto begin = text.rfind("```yaml\n") + 8;
-  const auto all = cameras(text.substr(begin, text.find("```", begin) - begin));
+  const auto all = cameras(example_behind("A rig of real cameras:"));
   ASSERT_EQ(all.size(), 2U);
   EXPECT_TRUE(is_copy(all[0].encode));
   EXPECT_EQ(all[0].outputs.at(0).name, "small");
   EXPECT_EQ(all[1].record->when, RecordWhen::motion);
+}
+
+TEST_F(ConfigTest, TheServersExampleLoads) {
+  ::setenv("GATEHOUSE_HASH", hash_password("secret").c_str(), 1);
+  ::setenv("GATEHOUSE_SECRET", "for-digest", 1);
+  std::filesystem::create_directory("certificates");
+  make_certificate("certificates/rig.pem", "certificates/rig.key");
+  const LoadedConfig loaded = load("cameras: {gate: {source: '" + pattern + "'}}\n" + example_behind("## Servers"));
+  EXPECT_EQ(formatted(loaded), std::vector<std::string>());
+  EXPECT_EQ(loaded.rig.server.users.at(1).cameras, std::vector<std::string>{"gate"});
+}
+
+TEST_F(ConfigTest, TheOverlaysExampleLoads) {
+  write("rig.api.yaml", example_behind("## Changes through the API"));
+  const std::string source = "{source: '" + pattern + "'}";
+  const auto all = cameras("cameras: {gate: " + source + ", belt: " + source + ", dock: " + source + "}\n");
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_FALSE(all[0].enabled);
+  EXPECT_EQ(all[1].source.url, "rtsp://10.0.0.17/stream1");
 }
 
 }  // namespace

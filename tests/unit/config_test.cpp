@@ -24,6 +24,7 @@ TEST_P(OneMistake, IsToldOnceWithItsPlace) {
 
 const std::string all_keys =
     "source, stream, audio, rtsp_transport, tls, capture, read_timeout, retry_interval, retry_max, loop, pace, "
+    "enabled, "
     "on_corrupt, use_absolute_timestamp, gpu, ipc_memory, ready_signal, drop_policy, queue_size, decode, filters, "
     "rate, encode, record, push, snapshot or outputs";
 const std::string bitrate_text = "expected bits a second from 10k to 1G (units k, M, G), such as 4M, got ";
@@ -243,7 +244,8 @@ TEST_F(ConfigTest, APresetThatTheEncoderDoesNotHaveIsRefused) {
 
 TEST_F(ConfigTest, ColumnsCountCharactersAndAByteOrderMarkIsNone) {
   EXPECT_EQ(errors("\xEF\xBB\xBF{\"übung\": 1, cameras: {a: {source: '" + pattern + "'}}}\n"),
-            Strings{"rig.yaml:1:2: übung: unknown key, expected defaults, cameras, workers, mps or events"});
+            Strings{"rig.yaml:1:2: übung: unknown key, expected defaults, cameras, workers, mps, http_address, "
+                    "rtsp_address, insecure, tls, users or events"});
   EXPECT_EQ(errors("{cameras: {a: {source: '" + pattern + "'}}, workers: {\"é\": 1}}\n"),
             Strings{"rig.yaml:1:83: workers.é: unknown key, expected count"});
   EXPECT_EQ(errors("{workers: {\"é\": 1, count: 0}, cameras: {a: {source: '" + pattern + "'}}}\r\n").at(1),

@@ -18,6 +18,15 @@
 
 namespace campipe {
 
+// A certificate of its own for "rig", and its key.
+inline void make_certificate(const std::string& certificate, const std::string& key) {
+  const std::string command =
+      "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
+      "-subj /CN=rig -keyout " +
+      key + " -out " + certificate + " 2> /dev/null";
+  if (std::system(command.c_str()) != 0) throw std::runtime_error(command);
+}
+
 class ConfigTest : public ::testing::Test {
  protected:
   ConfigTest() {

@@ -1,0 +1,39 @@
+// Changes to cameras that come through the API while the rig runs, over what its file says.
+//
+// The file itself is its owner's: its comments and order would not survive being written by a program. What is to last
+// is kept in a file beside it, the overlay: rig.api.yaml for rig.yaml. load_config() reads it after the file, if it is
+// there: a camera under its `cameras` takes the whole place of the file's of that name, nothing instead of keys removes
+// it, and `enabled` goes over that key of whatever camera has the name. `defaults` of the file are for all of them.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "app/config.h"
+
+namespace campipe {
+
+struct CameraChanges {
+  nlohmann::json cameras = nlohmann::json::object();  // name → the camera's keys as in the file, or null: removed
+  std::map<std::string, bool> enabled;
+
+  // One change goes over what was there of that camera.
+  void put(const std::string& name, nlohmann::json keys);
+  void remove(const std::string& name);
+  void enable(const std::string& name, bool on);
+  void add(const CameraChanges& newer);
+};
+
+std::filesystem::path overlay_path(const std::filesystem::path& file);
+
+// The file, its overlay, and `changes` over both. What is wrong with a change is told as of a file, without a place:
+// "cameras.dock.filters[1].resize.widht: unknown key, did you mean 'width'?"
+LoadedConfig load_config_with(const std::filesystem::path& file, const CameraChanges& changes);
+
+// Puts `changes` into the file's overlay, in one step: whoever reads it, also after a power cut, finds all of them or
+// none. They must be good (load_config_with). The overlay can only be read by its owner. Throws Error.
+void keep_changes(const std::filesystem::path& file, const CameraChanges& changes);
+
+}  // namespace campipe

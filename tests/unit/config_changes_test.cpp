@@ -1,0 +1,195 @@
+// Changes through the API: checked as the file is, kept beside it.
+#include "app/config_changes.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include "core/error.h"
+#include "tests/unit/config_test_support.h"
+
+namespace campipe {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using Strings = std::vector<std::string>;
+
+const std::string file =
+    "# the rig of the yard\ndefaults: {queue_size: 5, source: '" + pattern + "'}\ncameras:\n  dock: {}\n  gate: {}\n";
+
+class ChangesTest : public ConfigTest {
+ protected:
+  ChangesTest() { write("rig.yaml", file); }
+
+  static Strings names(const LoadedConfig& loaded) {
+    EXPECT_EQ(formatted(loaded), Strings());
+    Strings names;
+    for (const CameraConfig& camera : loaded.rig.cameras) names.push_back(camera.name);
+    return names;
+  }
+  static CameraChanges with(const std::string& name, const json& keys) {
+    CameraChanges changes;
+    changes.put(name, keys);
+    return changes;
+  }
+  static Strings told(const CameraChanges& changes) { return formatted(load_config_with("rig.yaml", changes)); }
+};
+
+TEST_F(ChangesTest, TheOverlayLiesBesideTheFile) {
+  EXPECT_EQ(overlay_path("rig.yaml"), "rig.api.yaml");
+  EXPECT_EQ(overlay_path("/etc/campipe/rig.v2.yml"), "/etc/campipe/rig.v2.api.yml");
+  EXPECT_EQ(overlay_path("./rig"), "./rig.api");
+}
+
+TEST_F(ChangesTest, ACameraIsAddedChangedAndRemoved) {
+  CameraChanges changes = with("belt", {{"queue_size", 3}, {"decode", {{"threads", 2}}}, {"filters", {"deinterlace"}}});
+  changes.put("dock", {{"rate", 12.5}});
+  changes.remove("gate");
+  const LoadedConfig loaded = load_config_with("rig.yaml", changes);
+  EXPECT_THAT(names(loaded), ElementsAre("dock", "belt"));
+  EXPECT_EQ(loaded.rig.cameras[0].rate, 12.5);
+  EXPECT_EQ(loaded.rig.cameras[0].queue_size, 5);  // the file's defaults apply
+  EXPECT_EQ(loaded.rig.cameras[1].queue_size, 3);
+  EXPECT_EQ(loaded.rig.cameras[1].decode_threads, 2);
+  EXPECT_EQ(loaded.rig.cameras[1].filters.at(0).name, "deinterlace");
+  EXPECT_EQ(loaded.gpu_places.size(), 2U);
+}
+
+TEST_F(ChangesTest, ACameraTakesTheWholePlaceOfTheFiles) {
+  write("rig.yaml", "cameras:\n  dock: {source: '" + pattern + "', rate: 5, record: {path: a.mp4}}\n");
+  const LoadedConfig loaded = load_config_with("rig.yaml", with("dock", {{"source", pattern}}));
+  ASSERT_THAT(names(loaded), ElementsAre("dock"));
+  EXPECT_EQ(loaded.rig.cameras[0].rate, 0);
+  EXPECT_FALSE(loaded.rig.cameras[0].record);
+}
+
+TEST_F(ChangesTest, EnabledGoesOverWhateverCameraItIs) {
+  CameraChanges changes;
+  changes.enable("gate", false);
+  changes.enable("nobody", false);
+  EXPECT_FALSE(load_config_with("rig.yaml", changes).rig.cameras.at(1).enabled);
+  changes.enable("gate", true);
+  write("rig.yaml", "cameras:\n  gate: {source: '" + pattern + "', enabled: false}\n");
+  EXPECT_TRUE(load_config_with("rig.yaml", changes).rig.cameras.at(0).enabled);
+  changes.enable("gate", false);
+  changes.put("gate", {{"source", pattern}});  // what is said last counts
+  EXPECT_TRUE(load_config_with("rig.yaml", changes).rig.cameras.at(0).enabled);
+}
+
+TEST_F(ChangesTest, MistakesAreToldAsTheFilesAre) {
+  EXPECT_EQ(told(with("dock", {{"filters", {{{"resize", {{"widht", 640}, {"height", 480}}}}}}})),
+            (Strings{"cameras.dock.filters[0].resize.widht: unknown key, did you mean 'width'?"}));
+  EXPECT_EQ(told(with("dock", {{"queue_size", 99}})),
+            Strings{"cameras.dock.queue_size: expected a whole number from 1 to 32, got '99'"});
+  EXPECT_EQ(told(with("dock", {{"loop", "maybe"}, {"queue_size", json::array()}})),
+            (Strings{"cameras.dock.loop: expected true or false, got 'maybe'",
+                     "cameras.dock.queue_size: expected a whole number from 1 to 32, got a list"}));
+  EXPECT_THAT(told(with("a b", json::object())), ElementsAre(HasSubstr("cameras.a b: a camera's name has 1 to 64")));
+  EXPECT_EQ(told(with("dock", 1)), Strings{"cameras.dock: expected a map, got '1'"});
+  EXPECT_EQ(told(with("belt", {{"record", {{"path", "x.mp4"}}}})), Strings());
+  // Also what shows only beside the other cameras.
+  write("rig.yaml", file + "  belt: {record: {path: x.mp4}}\n");
+  EXPECT_EQ(
+      told(with("dock", {{"record", {{"path", "x.mp4"}}}})),
+      Strings{"rig.yaml:6:25: cameras.belt.record.path: camera 'belt' records to the same file as camera 'dock'"});
+}
+
+TEST_F(ChangesTest, WhatIsNestedWithoutEndIsRefused) {
+  json deep = 1;
+  for (int i = 0; i < 100; ++i) deep = json::array({deep});
+  EXPECT_THAT(told(with("dock", {{"filters", deep}})), ElementsAre(HasSubstr("cameras.dock.filters[0]")));
+}
+
+TEST_F(ChangesTest, PasswordsAreNotTold) {
+  EXPECT_THAT(told(with("dock", {{"source", "rtps://user:hunter2@host/s"}})), ElementsAre(Not(HasSubstr("hunter2"))));
+}
+
+TEST_F(ChangesTest, WhatIsKeptIsThereWhenTheFileIsReadAgain) {
+  ::setenv("CAMPIPE_TEST_HOST", "10.0.0.17", 1);
+  const std::string source = "rtsp://u:p%20\"'x: y@${CAMPIPE_TEST_HOST}/s?a=b #c";
+  const json keys{{"queue_size", 3}, {"source", source}, {"filters", json::array()}, {"rate", 0.5}, {"enabled", false}};
+  CameraChanges changes = with("belt", keys);
+  changes.remove("gate");
+  const LoadedConfig before = load_config_with("rig.yaml", changes);
+  keep_changes("rig.yaml", changes);
+  const LoadedConfig after = load_file("rig.yaml");
+  EXPECT_THAT(names(after), ElementsAre("dock", "belt"));
+  EXPECT_EQ(after.rig.cameras, before.rig.cameras);
+  EXPECT_EQ(after.rig.cameras[1].source.url, "rtsp://u:p%20\"'x: y@10.0.0.17/s?a=b #c");
+}
+
+TEST_F(ChangesTest, WhatIsKeptIsNeverHalfThere) {
+  keep_changes("rig.yaml", with("belt", json::object()));
+  struct stat info {};
+  ASSERT_EQ(::stat("rig.api.yaml", &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0600U);
+  // Only the file and its overlay: nothing unfinished is left.
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator("."), {}), 2);
+  std::stringstream text;
+  text << std::ifstream("rig.yaml").rdbuf();
+  EXPECT_EQ(text.str(), file);
+  std::filesystem::create_directory("folder");
+  EXPECT_THROW(keep_changes("folder/missing/rig.yaml", with("belt", json::object())), Error);
+}
+
+TEST_F(ChangesTest, LaterChangesGoOverEarlierOnes) {
+  keep_changes("rig.yaml", with("belt", {{"queue_size", 3}}));
+  CameraChanges off;
+  off.enable("belt", false);
+  off.enable("dock", false);
+  keep_changes("rig.yaml", off);
+  const LoadedConfig first = load_file("rig.yaml");
+  EXPECT_THAT(names(first), ElementsAre("dock", "gate", "belt"));
+  EXPECT_EQ(first.rig.cameras[2].queue_size, 3);
+  EXPECT_FALSE(first.rig.cameras[2].enabled);
+  EXPECT_FALSE(first.rig.cameras[0].enabled);
+  keep_changes("rig.yaml", with("belt", {{"queue_size", 4}}));
+  EXPECT_TRUE(load_file("rig.yaml").rig.cameras.at(2).enabled);
+  CameraChanges gone;
+  gone.remove("belt");
+  keep_changes("rig.yaml", gone);
+  EXPECT_THAT(names(load_file("rig.yaml")), ElementsAre("dock", "gate"));
+  // And a change that is not kept goes over what is.
+  EXPECT_THAT(names(load_config_with("rig.yaml", with("belt", json::object()))), ElementsAre("dock", "gate", "belt"));
+}
+
+TEST_F(ChangesTest, AnOverlayIsCheckedAsTheFile) {
+  const auto told_of = [](const std::string& overlay) {
+    write("rig.api.yaml", overlay);
+    return formatted(load_file("rig.yaml"));
+  };
+  EXPECT_THAT(told_of(""), IsEmpty());
+  EXPECT_THAT(told_of("cameras: {}\n"), IsEmpty());
+  EXPECT_EQ(told_of("cameras:\n  dock: {queue_size: 99}\n"),
+            Strings{"rig.api.yaml:2:22: cameras.dock.queue_size: expected a whole number from 1 to 32, got '99'"});
+  EXPECT_EQ(told_of("camera: {}\n"), Strings{"rig.api.yaml:1:1: camera: unknown key, did you mean 'cameras'?"});
+  EXPECT_EQ(told_of("cameras: [dock]\n"), Strings{"rig.api.yaml:1:10: cameras: expected a map, got a list"});
+  EXPECT_EQ(told_of("[dock]\n"), Strings{"rig.api.yaml:1:1: expected a map, got a list"});
+  EXPECT_EQ(told_of("enabled: {dock: maybe}\n"),
+            Strings{"rig.api.yaml:1:17: cameras.dock.enabled: expected true or false, got 'maybe'"});
+  EXPECT_EQ(told_of("cameras: {dock: {}, dock: {}}\n"), Strings{"rig.api.yaml:1:21: cameras.dock: duplicate key"});
+  EXPECT_THAT(told_of("cameras: {"), ElementsAre(HasSubstr("rig.api.yaml:")));
+}
+
+TEST_F(ChangesTest, AUserMayBeAllowedToSeeACameraThatWasRemoved) {
+  write("rig.yaml",
+        file +
+            "users:\n  ann: {cameras: [gate], password: "
+            "'$argon2id$v=19$m=65536,t=2,p=1$pKdkMPjFL/OThlHz4rBWXQ$Nsc6Kn8RIyBJGZ4TWJ9EqnoaYwM0LGMgZpmvw+vSu24'}\n");
+  CameraChanges changes;
+  changes.remove("gate");
+  EXPECT_THAT(told(changes), IsEmpty());
+  keep_changes("rig.yaml", changes);
+  EXPECT_THAT(names(load_file("rig.yaml")), ElementsAre("dock"));
+}
+
+TEST_F(ChangesTest, AFileWithoutCamerasMayGetThemFromItsOverlay) {
+  write("rig.yaml", "defaults: {source: '" + pattern + "'}\n");
+  EXPECT_THAT(names(load_config_with("rig.yaml", with("belt", json::object()))), ElementsAre("belt"));
+}
+
+}  // namespace
+}  // namespace campipe

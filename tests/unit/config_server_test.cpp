@@ -1,0 +1,173 @@
+// Keys of what is served: addresses, TLS, users.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "app/config.h"
+#include "app/password_hash.h"
+#include "core/error.h"
+#include "tests/unit/config_test_support.h"
+
+namespace campipe {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using Strings = std::vector<std::string>;
+
+const std::string hash = hash_password("hunter2");
+
+// `keys` begin on line 2.
+std::string with_server(const std::string& keys) { return "cameras: {dock: {source: '" + pattern + "'}}\n" + keys; }
+std::string with_user(const std::string& keys) {
+  return with_server("users:\n  ann: {password: '" + hash + "', " + keys + "}\n");
+}
+
+class ServerConfigTest : public ConfigTest {
+ protected:
+  static ServerConfig server(const std::string& keys) {
+    const LoadedConfig loaded = load(with_server(keys));
+    EXPECT_EQ(formatted(loaded), Strings());
+    return loaded.rig.server;
+  }
+};
+
+TEST_F(ServerConfigTest, WithoutKeysOnlyThisMachineIsServed) {
+  EXPECT_EQ(server(""), ServerConfig());
+  EXPECT_EQ(ServerConfig().http_address, "127.0.0.1:8080");
+}
+
+TEST_F(ServerConfigTest, KeysAreRead) {
+  make_certificate("rig.pem", "rig.key");
+  const ServerConfig read = server(
+      "http_address: :8443\nrtsp_address: 'off'\n"
+      "tls: {certificate: rig.pem, key: rig.key}\nusers: {ann: {password: '" +
+      hash + "'}}\n");
+  const ServerConfig expected{
+      ":8443", "", false, TlsConfig{"rig.pem", "rig.key"}, {{"ann", hash, "", Permission::view, {}}}};
+  EXPECT_EQ(read, expected);
+}
+
+TEST_F(ServerConfigTest, AddressesAreNamesOrNumbersWithAPort) {
+  for (const std::string address : {"127.0.0.1:0", "[::1]:8080", "localhost:65535", "127.1.2.3:1", "off"}) {
+    EXPECT_EQ(server("http_address: '" + address + "'\n").http_address, address == "off" ? "" : address);
+    EXPECT_EQ(server("rtsp_address: '" + address + "'\n").rtsp_address, address == "off" ? "" : address);
+  }
+  for (const std::string address : {":8080", "0.0.0.0:80", "[::]:80", "rig.example:443", "10.0.0.1:80"}) {
+    EXPECT_EQ(server("insecure: true\nhttp_address: '" + address + "'\n").http_address, address);
+  }
+  for (const std::string address :
+       {"8080", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "::1:80", "[::1]80", "[127.0.0.1]:80",
+        "127.0.0:80", "a b:80", "http://localhost:80", "a:80/x", "[]:80", "OFF"}) {
+    EXPECT_THAT(
+        errors(with_server("http_address: '" + address + "'\n")),
+        ElementsAre("rig.yaml:2:15: http_address: expected HOST:PORT, :PORT for all of this machine's addresses, "
+                    "or off, got '" +
+                    address + "'"));
+  }
+}
+
+TEST_F(ServerConfigTest, WhatOthersReachNeedsUsersOrAWord) {
+  const std::string told =
+      " could watch and change the rig: add `users`, or say that it is meant with `insecure: true`";
+  EXPECT_EQ(errors(with_server("http_address: :8080\nrtsp_address: 10.0.0.1:554\n")),
+            (Strings{"rig.yaml:2:15: http_address: anybody who reaches ':8080'" + told,
+                     "rig.yaml:3:15: rtsp_address: anybody who reaches '10.0.0.1:554'" + told}));
+  EXPECT_EQ(errors(with_server("insecure: false\nhttp_address: rig.example:80\n")),
+            Strings{"rig.yaml:3:15: http_address: anybody who reaches 'rig.example:80'" + told + ", which is false"});
+  EXPECT_THAT(errors(with_server("insecure: true\nhttp_address: :8080\n")), IsEmpty());
+  EXPECT_THAT(errors(with_user("may: view") + "http_address: :8080\nrtsp_address: :8554\n"), IsEmpty());
+}
+
+TEST_F(ServerConfigTest, CertificateAndKeyMustBelongTogether) {
+  make_certificate("rig.pem", "rig.key");
+  make_certificate("other.pem", "other.key");
+  write("junk.pem", "-----BEGIN CERTIFICATE-----\njunk\n-----END CERTIFICATE-----\n");
+  ASSERT_EQ(std::system("openssl ec -in rig.key -aes128 -passout pass:x -out locked.key 2> /dev/null"), 0);
+  const auto told = [](const std::string& tls) { return errors(with_server("tls: {" + tls + "}\n")); };
+  EXPECT_THAT(told("certificate: rig.pem, key: rig.key"), IsEmpty());
+  EXPECT_EQ(told("certificate: rig.pem, key: other.key"),
+            Strings{"rig.yaml:2:34: tls.key: the file 'other.key' does not belong to the certificate"});
+  EXPECT_THAT(told("certificate: rig.pem, key: rig.pem"),
+              ElementsAre(HasSubstr("tls.key: the file 'rig.pem' is no private key (PEM): ")));
+  EXPECT_THAT(told("certificate: rig.key, key: rig.key"),
+              ElementsAre(HasSubstr("tls.certificate: the file 'rig.key' has no certificates (PEM): ")));
+  EXPECT_THAT(told("certificate: junk.pem, key: rig.key"),
+              ElementsAre(HasSubstr("tls.certificate: the file 'junk.pem' has no certificates (PEM): ")));
+  EXPECT_THAT(told("certificate: rig.pem, key: locked.key"),
+              ElementsAre(HasSubstr("tls.key: the file 'locked.key' is encrypted")));
+  EXPECT_THAT(told("certificate: gone.pem, key: rig.key"),
+              ElementsAre(HasSubstr("tls.certificate: the file 'gone.pem' cannot be read: No such file")));
+  EXPECT_EQ(told("certificate: rig.pem"), Strings{"rig.yaml:2:1: tls: missing key 'key'"});
+  EXPECT_EQ(told("key: rig.key"), Strings{"rig.yaml:2:1: tls: missing key 'certificate'"});
+  EXPECT_EQ(told("certificate: rig.pem, kye: rig.key"),
+            Strings{"rig.yaml:2:29: tls.kye: unknown key, did you mean 'key'?"});
+}
+
+TEST_F(ServerConfigTest, PasswordsInClearAreRefusedUnseen) {
+  const std::string told =
+      "expected a hash ($argon2id$…), since a password in clear is not taken; use campipe "
+      "hash-password";
+  EXPECT_EQ(errors(with_server("users: {ann: {password: hunter2}}\n")),
+            Strings{"rig.yaml:2:25: users.ann.password: " + told});
+  EXPECT_EQ(errors(with_server("users: {ann: {password: [hunter2]}}\n")),
+            Strings{"rig.yaml:2:25: users.ann.password: " + told});
+  for (const std::string& users :
+       Strings{"hunter2", "{ann: hunter2}", "[hunter2]", "{ann: [hunter2]}", "{ann: {password: 'hunter2${'}}",
+               "{ann: {password: !x hunter2}}", "{ann: {password: '" + hash + "', rtsp_secret: hunter2}}",
+               "{ann: {password: '" + hash + "', rtsp_secret: {hunter2: 1}}}"}) {
+    EXPECT_THAT(errors(with_server("users: " + users + "\n")), ElementsAre(Not(HasSubstr("hunter2")))) << users;
+  }
+}
+
+TEST_F(ServerConfigTest, UsersMayWhatTheirKeysSay) {
+  const auto users = server(
+                         "users:\n"
+                         "  ann: {password: '" +
+                         hash +
+                         "'}\n"
+                         "  ben: {password: '" +
+                         hash + "', rtsp_secret: open-sesame, may: record, cameras: [dock]}\n")
+                         .users;
+  EXPECT_EQ(users, (std::vector<UserConfig>{{"ann", hash, "", Permission::view, {}},
+                                            {"ben", hash, "open-sesame", Permission::record, {"dock"}}}));
+}
+
+TEST_F(ServerConfigTest, MistakesInUsersAreTold) {
+  EXPECT_THAT(errors(with_user("may: admin")),
+              ElementsAre(HasSubstr("expected view, record or administer, got 'admin'")));
+  EXPECT_THAT(errors(with_user("cameras: [docks]")),
+              ElementsAre(HasSubstr("users.ann.cameras[0]: there is no camera 'docks', did you mean 'dock'?")));
+  EXPECT_THAT(errors(with_user("cameras: []")), ElementsAre(HasSubstr("without this key it is all cameras")));
+  EXPECT_THAT(errors(with_user("cameras: dock")), ElementsAre(HasSubstr("expected a list, got 'dock'")));
+  EXPECT_THAT(errors(with_user("pasword: x")), ElementsAre(HasSubstr("unknown key, did you mean 'password'?")));
+  EXPECT_EQ(errors(with_server("users: {ann: {may: view}}\n")),
+            Strings{"rig.yaml:2:9: users.ann: missing key 'password'; make one with campipe hash-password"});
+  EXPECT_THAT(errors(with_server("users: {}\n")), ElementsAre(HasSubstr("expected at least one user")));
+  EXPECT_THAT(errors(with_server("users: {'a:b': {password: '" + hash + "'}}\n")),
+              ElementsAre(HasSubstr("a user's name has 1 to 64")));
+}
+
+TEST(ServerJson, ComesBackEqual) {
+  ServerConfig full{":1", ":2", true, TlsConfig{"a.pem", "b.key"}, {}};
+  full.users = {{"ann", hash, "secret", Permission::record, {"dock", "gate"}}, {"ben", hash, "", Permission::view, {}}};
+  const auto there_and_back = [](const ServerConfig& server) {
+    return server_from_json(nlohmann::json::parse(to_json(server).dump()));
+  };
+  EXPECT_EQ(there_and_back({}), ServerConfig());
+  EXPECT_EQ(there_and_back(full), full);
+  const nlohmann::json good = to_json(full);
+  nlohmann::json bad = good;
+  bad["users"][0]["may"] = "rule";
+  EXPECT_THROW(server_from_json(bad), Error);
+  for (const auto& [key, value] : good.items()) {
+    bad = good;
+    bad.erase(key);
+    EXPECT_THROW(server_from_json(bad), Error) << key;
+  }
+}
+
+}  // namespace
+}  // namespace campipe
