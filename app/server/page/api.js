@@ -16,11 +16,18 @@ async function request(method, path, body) {
   let answer;
   try {
     answer = await fetch(`/api/v1/${path}`, {
-      method, headers, cache: 'no-store', credentials: 'same-origin',
-      body: body === undefined ? undefined : JSON.stringify(body), signal: AbortSignal.timeout(15000),
+      method,
+      headers,
+      cache: 'no-store',
+      credentials: 'same-origin',
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal: AbortSignal.timeout(15000),
     });
   } catch (error) {
-    throw new ApiError(0, error.name === 'TimeoutError' ? 'campipe does not answer in time' : 'campipe does not answer');
+    throw new ApiError(
+      0,
+      error.name === 'TimeoutError' ? 'campipe does not answer in time' : 'campipe does not answer',
+    );
   }
   const text = await answer.text();
   let json = {};
@@ -67,11 +74,11 @@ const listeners = new Set();
 const period = 2000;
 let timer = 0;
 let asking = false;
-let latest = null;  // {status, rates, previous}
+let latest = null; // {status, rates, previous}
 let failedSince = 0;
 
-// Calls `listener` with {status, rates} at once, if there is one, and then about every two seconds while somebody looks;
-// with {error, since} while the rig does not answer. Gives the function that ends it.
+// Calls `listener` with {status, rates} at once, if there is one, and then about every two seconds while the page is
+// seen; with {error, since} while the rig does not answer. Gives the function that ends it.
 export function watchStatus(listener) {
   listeners.add(listener);
   if (latest) listener(latest);
@@ -112,7 +119,7 @@ async function ask() {
     const status = await get('status');
     clockOffset = Date.parse(status.time_utc) - Date.now();
     const rates = ratesOf(status, latest?.status);
-    latest = {status, rates: Object.keys(rates).length ? rates : latest?.rates ?? {}};
+    latest = {status, rates: Object.keys(rates).length ? rates : (latest?.rates ?? {})};
     failedSince = 0;
     tell(latest);
   } catch (error) {
@@ -128,5 +135,4 @@ document.addEventListener('visibilitychange', () => {
   if (!document.hidden && listeners.size > 0 && !asking) ask();
 });
 
-export const dropsOf = (camera) =>
-  Object.values(camera.frames?.dropped ?? {}).reduce((sum, frames) => sum + frames, 0);
+export const dropsOf = (camera) => Object.values(camera.frames?.dropped ?? {}).reduce((sum, frames) => sum + frames, 0);

@@ -3,9 +3,22 @@ import {rigNow} from '/static/api.js';
 import {duration, since} from '/static/format.js';
 
 const words = {
-  starting: 'Starting', waiting: 'Away', failed: 'Failed', disabled: 'Switched off', ended: 'Ended', removed: 'Removed',
+  starting: 'Starting',
+  waiting: 'Away',
+  failed: 'Failed',
+  disabled: 'Switched off',
+  ended: 'Ended',
+  removed: 'Removed',
 };
-const looks = {running: 'good', starting: 'busy', waiting: 'warn', failed: 'bad', disabled: 'off', ended: 'off', removed: 'off'};
+const looks = {
+  running: 'good',
+  starting: 'busy',
+  waiting: 'warn',
+  failed: 'bad',
+  disabled: 'off',
+  ended: 'off',
+  removed: 'off',
+};
 
 export const wordOf = (state) => words[state] ?? (state === 'running' ? 'Live' : state);
 export const lookOf = (state) => looks[state] ?? 'warn';
@@ -16,18 +29,28 @@ export function describe(condition) {
   switch (phase) {
     case 'lost': {
       const wait = Math.max(0, (condition.retryAt - Date.now()) / 1000);
-      return {look: 'bad', title: 'No connection to campipe',
-              text: `${since(since_utc, Date.now())} · ${wait > 0.5 ? `trying again in ${duration(wait)}` : 'trying again'}`};
+      return {
+        look: 'bad',
+        title: 'No connection to campipe',
+        text: `${since(since_utc, Date.now())} · ${wait > 0.5 ? `trying again in ${duration(wait)}` : 'trying again'}`,
+      };
     }
     case 'away':
-      return {look: lookOf(state), title: wordOf(state),
-              text: [reason, since_utc && since(since_utc, rigNow())].filter(Boolean).join(' · ')};
+      return {
+        look: lookOf(state),
+        title: wordOf(state),
+        text: [reason, since_utc && since(since_utc, rigNow())].filter(Boolean).join(' · '),
+      };
     case 'unplayable':
       return {look: 'bad', title: 'Cannot be played', text: reason};
     case 'stalled':
       return {look: 'warn', title: 'No new picture', text: `for ${duration(condition.silence / 1000)}`};
     case 'connecting':
-      return {look: 'busy', title: state === 'starting' ? 'Starting' : 'Waiting for the first picture', text: reason ?? ''};
+      return {
+        look: 'busy',
+        title: state === 'starting' ? 'Starting' : 'Waiting for the first picture',
+        text: reason ?? '',
+      };
     default:
       return {look: 'good', title: '', text: ''};
   }

@@ -1,5 +1,10 @@
 // Numbers and times as people read them. Times are those of the browser's own zone.
-const clock = new Intl.DateTimeFormat(undefined, {hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false});
+const clock = new Intl.DateTimeFormat(undefined, {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hour12: false,
+});
 const day = new Intl.DateTimeFormat(undefined, {weekday: 'short', day: 'numeric', month: 'short'});
 
 export const timeOf = (date) => clock.format(date);

@@ -1,18 +1,20 @@
 // How many columns show `count` pictures of one shape (`aspect`: width / height) largest in a space, without scrolling
 // as long as they stay recognisable; then with.
-const smallest = 150;   // px wide
-const readable = 260;   // px wide, when it scrolls anyway
+const smallest = 150; // px wide
+const readable = 260; // px wide, when it scrolls anyway
 
 export function layOut(count, width, height, aspect, gap) {
   let best = {columns: 1, tileWidth: 0, tileHeight: 0, scrolls: false};
   for (let columns = 1; columns <= count; ++columns) {
     const rows = Math.ceil(count / columns);
-    const tileWidth = Math.floor(Math.min((width - gap * (columns - 1)) / columns,
-                                          (height - gap * (rows - 1)) / rows * aspect));
-    if (tileWidth > best.tileWidth) best = {columns, tileWidth, tileHeight: Math.floor(tileWidth / aspect), scrolls: false};
+    const tileWidth = Math.floor(
+      Math.min((width - gap * (columns - 1)) / columns, ((height - gap * (rows - 1)) / rows) * aspect),
+    );
+    if (tileWidth > best.tileWidth)
+      best = {columns, tileWidth, tileHeight: Math.floor(tileWidth / aspect), scrolls: false};
   }
   if (best.tileWidth >= Math.min(smallest, width)) return best;
-  const columns = Math.max(1, Math.floor((width + gap) / (readable + gap))) || 1;
+  const columns = Math.max(width < 2 * smallest ? 1 : 2, Math.floor((width + gap) / (readable + gap)));
   const tileWidth = Math.floor((width - gap * (columns - 1)) / columns);
   return {columns, tileWidth, tileHeight: Math.floor(tileWidth / aspect), scrolls: true};
 }

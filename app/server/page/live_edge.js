@@ -1,17 +1,17 @@
 // Keeps a playing <video> close behind the newest picture: how close is decided by how unevenly pictures arrive, so
 // that a quiet network plays at once and an uneven one does not stutter.
-const shortest = 0.03;   // s behind the newest picture at its arrival
+const shortest = 0.03; // s behind the newest picture at its arrival
 const longest = 0.8;
-const window_ms = 5000;  // how long an uneven arrival is remembered
-const jumpAgain = 4000;  // ms; each jump has the browser decode a whole group of pictures
+const window_ms = 5000; // how long an uneven arrival is remembered
+const jumpAgain = 4000; // ms; each jump has the browser decode a whole group of pictures
 
 export class LiveEdge {
   #video;
-  #delays = [];      // [arrived, delay]: of each picture, arrival minus its place on the line of time
+  #delays = []; // [arrived, delay]: of each picture, arrival minus its place on the line of time
   #jumpUntil = 0;
   #jumped = -Infinity;
   goal = shortest;
-  newest = 0;        // where the newest picture begins
+  newest = 0; // where the newest picture begins
   jumps = 0;
 
   constructor(video) {

@@ -1,5 +1,5 @@
-// One camera's live stream by WebSocket, again and again until it is closed: after 0.5 s, 1 s, 2 s … 10 s, and at once
-// when the browser is back online.
+// One camera's live stream by WebSocket, again and again until it is closed: after 0.5 s, 1 s, 2 s … 10 s, and at
+// once when the browser is back online.
 const firstWait = 500;
 const longestWait = 10000;
 
@@ -77,7 +77,7 @@ export class LiveSocket {
 
   #lost() {
     this.#socket = null;
-    const wait = this.#wait * (0.8 + 0.4 * Math.random());  // a wall's many do not all come at once
+    const wait = this.#wait * (0.8 + 0.4 * Math.random()); // a wall's many do not all come at once
     this.#wait = Math.min(longestWait, this.#wait * 2);
     this.#handlers.down({retryAt: Date.now() + wait});
     this.#timer = setTimeout(() => this.#connect(), wait);

@@ -11,12 +11,25 @@ function target(url) {
 
 export function show(main, url) {
   main.className = 'login';
-  const user = el('input', {name: 'user', autocomplete: 'username', required: true, autocapitalize: 'off', spellcheck: 'false'});
+  const user = el('input', {
+    name: 'user',
+    autocomplete: 'username',
+    required: true,
+    autocapitalize: 'off',
+    spellcheck: 'false',
+  });
   const password = el('input', {name: 'password', type: 'password', autocomplete: 'current-password', required: true});
   const button = el('button', {class: 'button primary', type: 'submit'}, 'Log in');
   const error = el('p', {class: 'error', role: 'alert'});
-  const form = el('form', {class: 'card', onsubmit: submit}, el('h1', {}, 'Log in'),
-    el('label', {}, 'User', user), el('label', {}, 'Password', password), error, button);
+  const form = el(
+    'form',
+    {class: 'card', onsubmit: submit},
+    el('h1', {}, 'Log in'),
+    el('label', {}, 'User', user),
+    el('label', {}, 'Password', password),
+    error,
+    button,
+  );
   main.append(form);
   user.focus();
 

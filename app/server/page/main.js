@@ -30,7 +30,7 @@ async function showPage() {
   const main = byId('main');
   try {
     const module = await load();
-    if (current !== visit) return;  // somebody was faster
+    if (current !== visit) return; // somebody was faster
     page?.close();
     main.replaceChildren();
     shownPath = url.pathname;
@@ -73,13 +73,19 @@ let stopWatching = null;
 function sessionBegan() {
   tellUser();
   stopWatching ??= watchStatus(({status, error, since}) => {
-    if (error) return trouble(`${error}, since ${timeOf(new Date(since))} (${duration((Date.now() - since) / 1000)}). Trying again.`);
+    if (error)
+      return trouble(
+        `${error}, since ${timeOf(new Date(since))} (${duration((Date.now() - since) / 1000)}). Trying again.`,
+      );
     trouble(status.state === 'draining' ? 'campipe is being stopped.' : '');
     const cameras = Object.values(status.cameras ?? {});
     const live = cameras.filter(({state}) => state === 'running').length;
     const off = cameras.filter(({state}) => state === 'disabled').length;
     const away = cameras.length - live - off;
-    setText(byId('summary'), [`${live} live`, away ? `${away} away` : '', off ? `${off} off` : ''].filter(Boolean).join(' · '));
+    setText(
+      byId('summary'),
+      [`${live} live`, away ? `${away} away` : '', off ? `${off} off` : ''].filter(Boolean).join(' · '),
+    );
     byId('summary').classList.toggle('warn', away > 0);
   });
 }
@@ -92,8 +98,12 @@ async function toggleFullscreen() {
 function key(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('input, select, textarea, dialog')) return;
   const actions = {
-    f: toggleFullscreen, t: window.toggleTheme, '?': () => byId('keys').showModal(),
-    w: () => navigate('/'), r: () => navigate('/recordings'), s: () => navigate('/system'),
+    f: toggleFullscreen,
+    t: window.toggleTheme,
+    '?': () => byId('keys').showModal(),
+    w: () => navigate('/'),
+    r: () => navigate('/recordings'),
+    s: () => navigate('/system'),
   };
   if (document.body.classList.contains('login') || !Object.hasOwn(actions, event.key)) return;
   event.preventDefault();
@@ -129,7 +139,7 @@ async function start() {
   try {
     if (location.pathname !== '/login') await loadSession();
   } catch (error) {
-    if (error.status === 401) return;  // toLogin() has shown that page
+    if (error.status === 401) return; // toLogin() has shown that page
   }
   if (location.pathname !== '/login') sessionBegan();
   showPage();

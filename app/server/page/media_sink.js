@@ -1,9 +1,9 @@
 // A <video> fed with fragments through Media Source Extensions. What breaks is told by `onBroken(reason)`; then, or at
 // any time, begin() makes a fresh one.
-const Source = window.ManagedMediaSource ?? window.MediaSource;  // iPhones know only the first
-const keptBehind = 10;    // s of what was played
-const trimEvery = 5;      // s
-const queueLimit = 600;   // fragments that wait for the element; more: it does not take them any more
+const Source = window.ManagedMediaSource ?? window.MediaSource; // iPhones know only the first
+const keptBehind = 10; // s of what was played
+const trimEvery = 5; // s
+const queueLimit = 600; // fragments that wait for the element; more: it does not take them any more
 
 export const canPlay = (mime) => Boolean(Source?.isTypeSupported(mime));
 
@@ -24,7 +24,7 @@ export class MediaSink {
   #source = null;
   #buffer = null;
   #url = '';
-  #queue = [];  // Uint8Array, or {mime, bytes} of an init segment
+  #queue = []; // Uint8Array, or {mime, bytes} of an init segment
   #mime = '';
 
   constructor(video, onBroken) {
@@ -73,7 +73,7 @@ export class MediaSink {
   #begin() {
     const source = new Source();
     this.#source = source;
-    this.#video.disableRemotePlayback = true;  // else no ManagedMediaSource
+    this.#video.disableRemotePlayback = true; // else no ManagedMediaSource
     this.#url = URL.createObjectURL(source);
     source.addEventListener('sourceopen', () => {
       if (this.#source === source) this.#pump();

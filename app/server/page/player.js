@@ -6,18 +6,18 @@ import {LiveSocket} from '/static/live_socket.js';
 import {MediaSink, canPlay} from '/static/media_sink.js';
 import {Timeline} from '/static/timeline.js';
 
-const stillAfter = 3000;    // ms without a new picture: it is said
-const frozenAfter = 8000;   // ms without one although they arrive: the browser's decoder hangs. Longer after each time,
-                            // since a browser that has too much to do is not helped by more of it
-const silentAfter = 8000;  // ms without any although the camera runs: the connection may be dead
-const breaksAllowed = 5;   // within breaksPeriod; more: this browser cannot play it
+const stillAfter = 3000; // ms without a new picture: it is said
+const frozenAfter = 8000; // ms without one although they arrive: the browser's decoder hangs. Longer after each time,
+// since a browser that has too much to do is not helped by more of it
+const silentAfter = 8000; // ms without any although the camera runs: the connection may be dead
+const breaksAllowed = 5; // within breaksPeriod; more: this browser cannot play it
 const breaksPeriod = 60000;
 
 export class Player {
   element;
   video;
   onchange = () => {};
-  dropped = 0;           // pictures that the server left out for this viewer
+  dropped = 0; // pictures that the server left out for this viewer
   firstPictureMs = null; // from the first opening on
   #camera;
   #output;
@@ -29,15 +29,15 @@ export class Player {
   #wanted = false;
   #resting = true;
   #rig = {state: 'starting', reason: '', since_utc: null};
-  #lost = null;          // {since, retryAt}
+  #lost = null; // {since, retryAt}
   #unplayable = '';
   #blocked = false;
-  #header = null;        // {mime, bytes}; bytes are null until they come
+  #header = null; // {mime, bytes}; bytes are null until they come
   #breaks = [];
   #openedAt = 0;
   #lastArrived = 0;
   #lastShown = 0;
-  #shown = [];           // when pictures were shown, of the last two seconds
+  #shown = []; // when pictures were shown, of the last two seconds
   #watchdog = 0;
   #visibility = () => this.#rest();
 
@@ -59,8 +59,8 @@ export class Player {
     return this.#output;
   }
 
-  // What is to be told: {phase, state, reason, since_utc, retryAt}. phase: live, connecting, away (the camera), lost (the
-  // rig), stalled, unplayable.
+  // What is to be told: {phase, state, reason, since_utc, retryAt}. phase: live, connecting, away (the camera), lost
+  // (the rig), stalled, unplayable.
   get condition() {
     const {state, reason, since_utc} = this.#rig;
     if (this.#lost) return {phase: 'lost', reason: '', ...this.#lost};
@@ -77,9 +77,13 @@ export class Player {
   get stats() {
     const span = this.#shown.length > 1 ? this.#shown.at(-1) - this.#shown[0] : 0;
     return {
-      fps: span ? (this.#shown.length - 1) * 1000 / span : 0,
-      behindMs: Math.max(0, this.#edge.behind * 1000), goalMs: this.#edge.goal * 1000, jumps: this.#edge.jumps,
-      dropped: this.dropped, rate: this.video.playbackRate, firstPictureMs: this.firstPictureMs,
+      fps: span ? ((this.#shown.length - 1) * 1000) / span : 0,
+      behindMs: Math.max(0, this.#edge.behind * 1000),
+      goalMs: this.#edge.goal * 1000,
+      jumps: this.#edge.jumps,
+      dropped: this.dropped,
+      rate: this.video.playbackRate,
+      firstPictureMs: this.firstPictureMs,
     };
   }
 
@@ -173,7 +177,7 @@ export class Player {
       else this.#broke('the server sent something that is no video');
       return;
     }
-    if (!this.#sink.open) return;  // it broke; the socket is being opened anew
+    if (!this.#sink.open) return; // it broke; the socket is being opened anew
     const place = this.#timeline.place(bytes);
     if (!place) return this.#broke('the server sent something that is no video');
     this.#edge.arrived(place);
@@ -189,7 +193,7 @@ export class Player {
       await this.video.play();
       this.#blocked = false;
     } catch (error) {
-      this.#blocked = error.name === 'NotAllowedError';  // others: nothing to play yet, or a newer attempt
+      this.#blocked = error.name === 'NotAllowedError'; // others: nothing to play yet, or a newer attempt
     }
   }
 
@@ -236,7 +240,11 @@ export class Player {
     const running = this.#rig.state === 'running' && !this.#lost && !this.#unplayable;
     if (!running) this.#lastArrived = now;
     else if (now - this.#lastArrived > silentAfter) this.#reconnect(now);
-    else if (this.#arrives(now) && now - Math.max(this.#lastShown, this.#openedAt) > frozenAfter * 2 ** this.#breaks.length) this.#unfreeze(now);
+    else if (
+      this.#arrives(now) &&
+      now - Math.max(this.#lastShown, this.#openedAt) > frozenAfter * 2 ** this.#breaks.length
+    )
+      this.#unfreeze(now);
     this.onchange();
   }
 

@@ -6,11 +6,13 @@
     try {
       return localStorage.getItem('theme');
     } catch {
-      return null;  // storage is forbidden: the system's choice
+      return null; // storage is forbidden: the system's choice
     }
   };
   const light = matchMedia('(prefers-color-scheme: light)');
-  const apply = () => { root.dataset.theme = stored() ?? (light.matches ? 'light' : 'dark'); };
+  const apply = () => {
+    root.dataset.theme = stored() ?? (light.matches ? 'light' : 'dark');
+  };
   apply();
   light.addEventListener('change', apply);
 

@@ -18,17 +18,27 @@ export class Tile {
   #text = el('span');
   #panel = el('span', {class: 'panel', hidden: true}, icon('camera-off'), this.#title, this.#text);
   #active = false;
-  #seen = false;  // on the screen
+  #seen = false; // on the screen
 
   constructor(name, number) {
     this.name = name;
     this.player = new Player(name);
     this.player.onchange = () => this.#tellCondition();
-    this.element = el('a', {class: 'tile', href: `/?camera=${encodeURIComponent(name)}`, 'data-camera': name},
-      this.player.element, this.#panel, this.#recording,
-      el('span', {class: 'caption'}, this.#dot, el('span', {class: 'name', title: name}, name),
-        el('span', {class: 'numbers', 'aria-hidden': 'true'}, this.#fps, this.#latency, this.#drops)),
-      el('span', {class: 'number', 'aria-hidden': 'true'}, String(number)));
+    this.element = el(
+      'a',
+      {class: 'tile', href: `/?camera=${encodeURIComponent(name)}`, 'data-camera': name},
+      this.player.element,
+      this.#panel,
+      this.#recording,
+      el(
+        'span',
+        {class: 'caption'},
+        this.#dot,
+        el('span', {class: 'name', title: name}, name),
+        el('span', {class: 'numbers', 'aria-hidden': 'true'}, this.#fps, this.#latency, this.#drops),
+      ),
+      el('span', {class: 'number', 'aria-hidden': 'true'}, String(number)),
+    );
     this.#tellCondition();
   }
 
@@ -70,7 +80,9 @@ export class Tile {
   }
 
   #dropCauses(camera) {
-    const causes = Object.entries(camera.frames?.dropped ?? {}).filter(([, n]) => n).map(([cause, n]) => `${cause}: ${n}`);
+    const causes = Object.entries(camera.frames?.dropped ?? {})
+      .filter(([, n]) => n)
+      .map(([cause, n]) => `${cause}: ${n}`);
     if (this.player.dropped) causes.push(`this viewer was too slow: ${this.player.dropped}`);
     return causes.join('\n');
   }

@@ -9,9 +9,9 @@ const viewOf = (bytes) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byt
 
 export class Timeline {
   #timescale = 1;
-  #last = null;   // {time: of the stream, in ticks; place: on the line, in seconds}
-  #usual = 0.04;  // s between pictures, smoothed
-  #longest = 0;   // of late; decays
+  #last = null; // {time: of the stream, in ticks; place: on the line, in seconds}
+  #usual = 0.04; // s between pictures, smoothed
+  #longest = 0; // of late; decays
 
   // A new init segment. False: it is not one.
   begin(bytes) {

@@ -6,7 +6,7 @@ import {navigate} from '/static/navigate.js';
 import {Tile} from '/static/tile.js';
 
 const gap = 6;
-const digitsWait = 700;  // ms for a second digit
+const digitsWait = 700; // ms for a second digit
 
 export function show(main, url) {
   return new Wall(main, url);
@@ -17,8 +17,12 @@ class Wall {
   #grid = el('div', {class: 'grid', role: 'group', 'aria-label': 'Cameras'});
   #empty = el('div', {class: 'empty', hidden: true});
   #details = el('a', {class: 'button'}, 'Details');
-  #stage = el('div', {class: 'stage', hidden: true}, this.#details,
-    el('a', {class: 'button', href: '/', 'aria-label': 'Back to all cameras', title: 'Back (Esc)'}, icon('close')));
+  #stage = el(
+    'div',
+    {class: 'stage', hidden: true},
+    this.#details,
+    el('a', {class: 'button', href: '/', 'aria-label': 'Back to all cameras', title: 'Back (Esc)'}, icon('close')),
+  );
   #tiles = new Map();
   #cameras = {};
   #enlarged;
@@ -41,9 +45,12 @@ class Wall {
     resized.observe(main);
     const keys = (event) => this.#key(event);
     document.addEventListener('keydown', keys);
-    this.#cleanUps = [() => seen.disconnect(), () => resized.disconnect(),
-                      () => document.removeEventListener('keydown', keys),
-                      watchStatus((message) => this.#update(message))];
+    this.#cleanUps = [
+      () => seen.disconnect(),
+      () => resized.disconnect(),
+      () => document.removeEventListener('keydown', keys),
+      watchStatus((message) => this.#update(message)),
+    ];
   }
 
   // The same page with another camera enlarged: nothing is played anew.
@@ -51,7 +58,7 @@ class Wall {
     const before = this.#enlarged;
     this.#enlarged = url.searchParams.get('camera');
     this.#layOut();
-    (this.#tiles.get(this.#enlarged ?? before))?.element.focus();
+    this.#tiles.get(this.#enlarged ?? before)?.element.focus();
   }
 
   close() {
@@ -61,7 +68,7 @@ class Wall {
   }
 
   #update({status, rates}) {
-    if (!status) return;  // the last picture of the rig stays, with a line above it
+    if (!status) return; // the last picture of the rig stays, with a line above it
     this.#cameras = status.cameras ?? {};
     const names = Object.keys(this.#cameras);
     if (names.join('\n') !== [...this.#tiles.keys()].join('\n')) this.#setTiles(names);
@@ -89,9 +96,11 @@ class Wall {
     if (this.#empty.hidden === !empty) return;
     this.#empty.hidden = !empty;
     if (!empty) return;
-    this.#empty.replaceChildren(el('h1', {}, 'No cameras yet'),
+    this.#empty.replaceChildren(
+      el('h1', {}, 'No cameras yet'),
       el('p', {}, 'Add one to the rig’s file, and reload it with ', el('code', {}, 'campipe reload'), ':'),
-      el('pre', {}, 'cameras:\n  dock:\n    source: rtsp://10.0.0.11/stream1'));
+      el('pre', {}, 'cameras:\n  dock:\n    source: rtsp://10.0.0.11/stream1'),
+    );
   }
 
   #layOut() {
@@ -100,8 +109,13 @@ class Wall {
     if (one) this.#details.href = `/camera/${encodeURIComponent(this.#enlarged)}`;
     this.#grid.classList.toggle('single', one);
     const box = this.#grid.parentElement.getBoundingClientRect();
-    const {columns, tileWidth, tileHeight, scrolls} =
-      layOut(one ? 1 : Math.max(1, this.#tiles.size), box.width - 2 * gap, box.height - 2 * gap, one ? box.width / box.height : this.#aspect(), gap);
+    const {columns, tileWidth, tileHeight, scrolls} = layOut(
+      one ? 1 : Math.max(1, this.#tiles.size),
+      box.width - 2 * gap,
+      box.height - 2 * gap,
+      one ? box.width / box.height : this.#aspect(),
+      gap,
+    );
     this.#grid.classList.toggle('scrolls', scrolls);
     this.#grid.style.gridTemplateColumns = `repeat(${columns}, ${tileWidth}px)`;
     this.#grid.style.gridAutoRows = `${tileHeight}px`;
@@ -118,8 +132,10 @@ class Wall {
 
   // The shape that most cameras have.
   #aspect() {
-    const shapes = Object.values(this.#cameras).filter(({width, height}) => width > 0 && height > 0)
-      .map(({width, height}) => width / height).sort((a, b) => a - b);
+    const shapes = Object.values(this.#cameras)
+      .filter(({width, height}) => width > 0 && height > 0)
+      .map(({width, height}) => width / height)
+      .sort((a, b) => a - b);
     return shapes.length ? shapes[Math.floor(shapes.length / 2)] : 16 / 9;
   }
 

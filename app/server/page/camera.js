@@ -1,0 +1,162 @@
+// One camera: its picture, what the rig says of it, ten minutes of its numbers, and what may be done.
+import {dropsOf, get, may, post, watchStatus} from '/static/api.js';
+import {factsOf, linksOf} from '/static/camera_facts.js';
+import {el, setText} from '/static/dom.js';
+import {bitrate, fps, milliseconds} from '/static/format.js';
+import {Plot} from '/static/plot.js';
+import {Tile} from '/static/tile.js';
+
+const historyPeriod = 2000;
+const short = (n) => (n >= 10 || Number.isInteger(n) ? String(Math.round(n)) : n.toFixed(1));
+
+function makePlots() {
+  return [
+    new Plot('Pictures', [{key: 'fps', label: 'per second'}], {format: fps, scale: short}),
+    new Plot(
+      'Latency',
+      [
+        {key: 'latency_p50_ms', label: 'median'},
+        {key: 'latency_p95_ms', label: '95 %'},
+      ],
+      {format: milliseconds, scale: (n) => `${short(n)} ms`},
+    ),
+    new Plot(
+      'Where the time goes',
+      [
+        {key: 'decode_ms', label: 'decode'},
+        {key: 'queue_ms', label: 'queue'},
+        {key: 'filter_ms', label: 'filter'},
+        {key: 'encode_ms', label: 'encode'},
+      ],
+      {format: milliseconds, scale: (n) => `${short(n)} ms`, stacked: true},
+    ),
+    new Plot('Dropped pictures', [{key: 'dropped', label: 'in 2 s'}], {format: short, scale: short, bars: true}),
+    new Plot('Bit rate', [{key: 'bitrate', label: ''}], {
+      format: bitrate,
+      scale: (n) => bitrate(n).replace('bit/s', ''),
+    }),
+  ];
+}
+
+export function show(main, url) {
+  return new CameraPage(main, decodeURIComponent(url.pathname.slice('/camera/'.length)));
+}
+
+class CameraPage {
+  title;
+  #name;
+  #tile;
+  #camera = null;
+  #facts = el('dl', {class: 'facts'});
+  #links = el('ul', {class: 'links'});
+  #error = el('p', {class: 'error', role: 'alert'});
+  #record = el('button', {class: 'button', type: 'button', hidden: true});
+  #enable = el('button', {class: 'button', type: 'button', hidden: true});
+  #plots = makePlots();
+  #timer = 0;
+  #closed = false;
+  #stopWatching;
+  #redraw = () => this.#plots.forEach((plot) => plot.draw());
+
+  constructor(main, name) {
+    this.#name = this.title = name;
+    this.#tile = new Tile(name, 1);
+    this.#tile.element.removeAttribute('href');
+    this.#tile.element.classList.add('screen');
+    this.#tile.seen = this.#tile.active = true;
+    this.#record.addEventListener('click', () => this.#do(this.#camera.recording_on ? 'stop-recording' : 'record'));
+    this.#enable.addEventListener('click', () => this.#do(this.#camera.enabled === false ? 'enable' : 'disable'));
+    main.className = 'page';
+    main.append(
+      el(
+        'div',
+        {class: 'head'},
+        el('h1', {}, name),
+        this.#error,
+        el(
+          'div',
+          {class: 'actions'},
+          this.#record,
+          this.#enable,
+          el('a', {class: 'button', href: `/recordings?camera=${encodeURIComponent(name)}`}, 'Recordings'),
+          el('a', {class: 'button', href: `/?camera=${encodeURIComponent(name)}`}, 'On the wall'),
+        ),
+      ),
+      el(
+        'div',
+        {class: 'camera-page'},
+        el('div', {}, this.#tile.element, el('div', {class: 'plots'}, ...this.#plots.map(({element}) => element))),
+        el(
+          'div',
+          {class: 'side'},
+          el('section', {class: 'card'}, el('h2', {}, 'Now'), this.#facts),
+          el('section', {class: 'card'}, el('h2', {}, 'Watch it elsewhere'), this.#links),
+        ),
+      ),
+    );
+    this.#stopWatching = watchStatus((message) => this.#update(message));
+    window.addEventListener('themechange', this.#redraw);
+    this.#loadHistory();
+  }
+
+  close() {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    this.#stopWatching();
+    window.removeEventListener('themechange', this.#redraw);
+    this.#plots.forEach((plot) => plot.close());
+    this.#tile.close();
+  }
+
+  #update({status, rates}) {
+    if (!status) return;
+    const camera = status.cameras?.[this.#name];
+    if (!camera) {
+      this.#camera = null;
+      setText(this.#error, 'There is no camera of this name, or you may not see it.');
+      this.#record.hidden = this.#enable.hidden = true;
+      return;
+    }
+    if (!this.#camera) setText(this.#error, '');
+    this.#camera = camera;
+    this.#tile.update(camera, rates[this.#name]);
+    this.#facts.replaceChildren(...factsOf(camera, rates[this.#name], this.#tile.player.stats, dropsOf(camera)));
+    const links = linksOf(this.#name, camera, status);
+    if (this.#links.dataset.for !== links.key) {
+      this.#links.dataset.for = links.key;
+      this.#links.replaceChildren(...links.items);
+    }
+    this.#tellButtons(camera);
+  }
+
+  #tellButtons(camera) {
+    this.#record.hidden = !camera.records || !may('record', this.#name);
+    setText(this.#record, camera.recording_on ? 'Stop recording' : 'Start recording');
+    this.#enable.hidden = !may('administer', this.#name);
+    setText(this.#enable, camera.enabled === false ? 'Switch on' : 'Switch off');
+  }
+
+  async #do(what) {
+    this.#record.disabled = this.#enable.disabled = true;
+    setText(this.#error, '');
+    try {
+      await post(`cameras/${encodeURIComponent(this.#name)}/${what}`);
+    } catch (error) {
+      setText(this.#error, error.message);
+    } finally {
+      this.#record.disabled = this.#enable.disabled = false;
+    }
+  }
+
+  async #loadHistory() {
+    try {
+      if (!document.hidden) {
+        const history = await get(`cameras/${encodeURIComponent(this.#name)}/history`);
+        for (const plot of this.#plots) plot.data = history;
+      }
+    } catch (error) {
+      if (error.status === 404) return; // the status says it, too
+    }
+    if (!this.#closed) this.#timer = setTimeout(() => this.#loadHistory(), historyPeriod);
+  }
+}

@@ -1,0 +1,105 @@
+// What the page of one camera tells in words: facts, and addresses for other players.
+import {rigNow} from '/static/api.js';
+import {lookOf, wordOf} from '/static/conditions.js';
+import {el} from '/static/dom.js';
+import {bitrate, bytes, count, fps, milliseconds, since} from '/static/format.js';
+
+const withDot = (look, text) => el('span', {class: 'with-dot'}, el('span', {class: `dot ${look}`}), text);
+
+function dropsText(camera, drops) {
+  if (!drops) return 'none';
+  const causes = Object.entries(camera.frames.dropped)
+    .filter(([, n]) => n)
+    .map(([cause, n]) => `${count(n)} ${cause}`);
+  return `${count(drops)} (${causes.join(', ')})`;
+}
+
+function recordingText(camera) {
+  if (camera.recording_paused) return `paused: ${camera.recording_paused}`;
+  if (camera.recording_on) return camera.recording ? `on, ${camera.recording}` : 'on';
+  return camera.records ? 'stopped' : 'not configured';
+}
+
+function latencyText({latency_ms: latency}, behindMs) {
+  if (!Number.isFinite(latency?.p50)) return '–';
+  const rig = `median ${milliseconds(latency.p50)}, 95 % within ${milliseconds(latency.p95)}`;
+  return Number.isFinite(behindMs) ? `${rig}; and ${milliseconds(behindMs)} in this browser` : rig;
+}
+
+function placeText({worker, gpu, decoder, encoder}) {
+  return [worker !== undefined && `worker ${worker}`, gpu, decoder && encoder && `${decoder} → ${encoder}`]
+    .filter(Boolean)
+    .join(', ');
+}
+
+// `stats`: of this page's player.
+export function factsOf(camera, rate, stats, drops) {
+  const stream = [camera.codec, camera.width && `${camera.width} × ${camera.height}`].filter(Boolean).join(', ');
+  const rows = [
+    [
+      'State',
+      withDot(
+        lookOf(camera.state),
+        [wordOf(camera.state), camera.since_utc && since(camera.since_utc, rigNow())].filter(Boolean).join(', '),
+      ),
+    ],
+    ['Why', camera.reason],
+    ['Source', camera.source],
+    ['Stream', stream],
+    ['Rate', rate && `${fps(rate.fps)}, ${bitrate(rate.bitrate)}`],
+    ['Latency', latencyText(camera, stats.behindMs)],
+    ['Dropped', dropsText(camera, drops)],
+    ['Runs on', placeText(camera)],
+    ['Ring', camera.ring && `${camera.ring.waiting} of ${camera.ring.slots} slots waiting`],
+    ['Recording', recordingText(camera)],
+    ['Sent so far', camera.bytes && bytes(camera.bytes)],
+    ['Connected anew', camera.reconnects ? `${count(camera.reconnects)} times` : ''],
+    ['Worker began anew', camera.worker_restarts ? `${count(camera.worker_restarts)} times` : ''],
+  ];
+  return rows.filter(([, value]) => value).flatMap(([name, value]) => [el('dt', {}, name), el('dd', {}, value)]);
+}
+
+function copyButton(text) {
+  const button = el('button', {class: 'button', type: 'button'}, 'Copy');
+  button.addEventListener('click', async () => {
+    await navigator.clipboard.writeText(text);
+    button.textContent = 'Copied';
+    setTimeout(() => {
+      button.textContent = 'Copy';
+    }, 1500);
+  });
+  // Browsers have a clipboard only for pages that came by TLS or from this machine.
+  button.hidden = !navigator.clipboard;
+  return button;
+}
+
+function item(label, address) {
+  return el('li', {}, el('small', {}, label), el('code', {title: address}, address), copyButton(address));
+}
+
+// Where the RTSP server is, as seen from this browser; empty: the rig has none.
+function rtspBase(status) {
+  const port = /:(\d+)$/.exec(status.rtsp_address ?? '')?.[1];
+  return port ? `${status.rtsp_tls ? 'rtsps' : 'rtsp'}://${location.hostname}:${port}` : '';
+}
+
+// {key: changes with the items, items}
+export function linksOf(name, camera, status) {
+  const path = encodeURIComponent(name);
+  const rtsp = rtspBase(status);
+  const outputs = ['', ...Object.keys(camera.outputs ?? {})];
+  const items = outputs.flatMap((output) => {
+    const query = output ? `?output=${encodeURIComponent(output)}` : '';
+    const of = output ? ` (output ${output})` : '';
+    return [
+      rtsp &&
+        item(
+          `RTSP${of}: VLC, mpv, ffplay, other recorders`,
+          `${rtsp}/${path}${output ? `/${encodeURIComponent(output)}` : ''}`,
+        ),
+      item(`MPEG-TS${of}: mpv, ffplay, VLC`, `${location.origin}/cameras/${path}/stream.ts${query}`),
+    ].filter(Boolean);
+  });
+  items.push(item('The newest picture', `${location.origin}/cameras/${path}/snapshot.jpg`));
+  return {key: [rtsp, ...outputs].join('\n'), items};
+}

@@ -1,0 +1,184 @@
+// The rig behind the cameras: processes, GPUs, rings, and who watches.
+import {currentSession, dropsOf, get, rigNow, watchStatus} from '/static/api.js';
+import {lookOf, wordOf} from '/static/conditions.js';
+import {el} from '/static/dom.js';
+import {bitrate, bytes, count, duration, fps, milliseconds, since} from '/static/format.js';
+
+const cell = (content, kind = '') => el('td', kind ? {class: kind} : {}, content ?? '–');
+const number = (content) => cell(content, 'number-cell');
+
+// columns: "Name", or "#Name" for numbers, "?Name" for what small screens leave out
+function table(columns, rows) {
+  const kinds = columns.map((column) => ({'#': 'number-cell', '?': 'optional'})[column[0]] ?? '');
+  const head = columns.map((column, i) =>
+    el('th', {scope: 'col', class: kinds[i] || null}, column.replace(/^[#?]/, '')),
+  );
+  return el(
+    'div',
+    {class: 'card table'},
+    el('table', {}, el('thead', {}, el('tr', {}, ...head)), el('tbody', {}, ...rows)),
+  );
+}
+
+const section = (title, ...content) => el('section', {}, el('h2', {}, title), ...content);
+
+function meter(share) {
+  const fill = el('i');
+  fill.style.width = `${Math.min(100, Math.max(0, share))}%`;
+  return el('span', {}, el('span', {class: 'meter'}, fill), `${Math.round(share)} %`);
+}
+
+const mebibytes = (n) => (Number.isFinite(n) ? bytes(n * 1024 * 1024) : '–');
+
+function summary(status, rates) {
+  const cameras = Object.entries(status.cameras ?? {});
+  const sum = (of) => cameras.reduce((total, [name, camera]) => total + (of(camera, rates[name]) || 0), 0);
+  const tile = (value, what) => el('div', {class: 'card'}, el('b', {}, value), el('span', {}, what));
+  return el(
+    'div',
+    {class: 'tiles'},
+    tile(duration(status.uptime_s), 'running'),
+    tile(`${cameras.filter(([, {state}]) => state === 'running').length} of ${cameras.length}`, 'cameras live'),
+    tile(fps(sum((camera, rate) => rate?.fps)), 'encoded by all'),
+    tile(bitrate(sum((camera, rate) => rate?.bitrate)), 'encoded by all'),
+    tile(count(sum(dropsOf)), 'pictures dropped since the start'),
+    tile(mebibytes((status.processes ?? []).reduce((total, {memory_mib}) => total + memory_mib, 0)), 'memory'),
+  );
+}
+
+function processes(status, before) {
+  const seconds = before ? (Date.parse(status.time_utc) - Date.parse(before.time_utc)) / 1000 : 0;
+  const rows = (status.processes ?? []).map((process) => {
+    const earlier = before?.processes?.find(({pid}) => pid === process.pid);
+    const share = earlier && seconds > 0 ? ((process.cpu_s - earlier.cpu_s) / seconds) * 100 : NaN;
+    return el(
+      'tr',
+      {},
+      cell(process.role),
+      number(String(process.pid)),
+      number(Number.isFinite(share) ? `${share.toFixed(0)} %` : '–'),
+      number(mebibytes(process.memory_mib)),
+      number(count(process.restarts)),
+      cell(process.gpu || '–', 'optional'),
+    );
+  });
+  return section(
+    'Processes',
+    table(['Process', '#PID', '#CPU (of one core)', '#Memory', '#Restarts', '?Device'], rows),
+  );
+}
+
+function gpus(status) {
+  if (!status.gpus?.length) return null;
+  const rows = status.gpus.map((gpu) =>
+    el(
+      'tr',
+      {},
+      cell(gpu.name),
+      cell(meter(gpu.utilization)),
+      cell(meter(gpu.decoder)),
+      cell(el('span', {}, meter((gpu.memory_used_mib / gpu.memory_mib) * 100), ` of ${mebibytes(gpu.memory_mib)}`)),
+    ),
+  );
+  return section('GPUs', table(['GPU', 'In use', 'Decoder', 'Memory'], rows));
+}
+
+function rings(status, rates) {
+  const rows = Object.entries(status.cameras ?? {}).map(([name, camera]) =>
+    el(
+      'tr',
+      {},
+      cell(el('a', {href: `/camera/${encodeURIComponent(name)}`}, name)),
+      cell(
+        el(
+          'span',
+          {class: 'with-dot', title: camera.reason ?? ''},
+          el('span', {class: `dot ${lookOf(camera.state)}`}),
+          wordOf(camera.state),
+        ),
+      ),
+      number(camera.state === 'running' && rates[name] ? fps(rates[name].fps) : '–'),
+      number(milliseconds(camera.latency_ms?.p95)),
+      number(camera.ring ? `${camera.ring.waiting} / ${camera.ring.slots}` : '–'),
+      number(count(dropsOf(camera))),
+      number(count(camera.reconnects ?? 0)),
+      number(count(camera.worker_restarts ?? 0)),
+      cell(camera.worker !== undefined ? `worker ${camera.worker}, ${camera.gpu}` : '–', 'optional'),
+    ),
+  );
+  return section(
+    'Cameras',
+    table(
+      ['Camera', 'State', '#Rate', '#Latency (95 %)', '#Ring', '#Dropped', '#Reconnects', '#Restarts', '?Where'],
+      rows,
+    ),
+  );
+}
+
+function viewersSection(viewers) {
+  if (!viewers) return null;
+  if (viewers.length === 0) return section('Viewers', el('p', {class: 'quiet'}, 'Nobody watches.'));
+  const rows = viewers.map((viewer) =>
+    el(
+      'tr',
+      {},
+      cell(viewer.camera),
+      cell(viewer.form),
+      cell(viewer.user || '–'),
+      cell(viewer.address),
+      cell(since(viewer.since_utc, rigNow()), 'optional'),
+      number(bytes(viewer.bytes)),
+      number(count(viewer.dropped)),
+    ),
+  );
+  return section(
+    `Viewers (${viewers.length})`,
+    table(['Camera', 'By', 'User', 'Address', '?Since', '#Got', '#Dropped'], rows),
+  );
+}
+
+export function show(main) {
+  main.className = 'page';
+  const version = el('span', {class: 'quiet'});
+  const content = el('div', {class: 'sections'});
+  main.append(el('div', {class: 'head'}, el('h1', {}, 'System'), version), content);
+  let before = null;
+  let viewers = null;
+  let closed = false;
+
+  async function loadViewers() {
+    try {
+      const answer = await get('viewers');
+      viewers = Array.isArray(answer) ? answer : answer.viewers;
+    } catch (error) {
+      if (error.status === 403) return; // not for this user: no such section
+      viewers = null;
+    }
+  }
+
+  const stop = watchStatus(async ({status, rates}) => {
+    if (!status) return;
+    await loadViewers();
+    if (closed) return;
+    version.textContent = [`campipe ${status.version ?? ''}`, status.config, currentSession().user]
+      .filter(Boolean)
+      .join(' · ');
+    content.replaceChildren(
+      ...[
+        summary(status, rates),
+        processes(status, before),
+        gpus(status),
+        rings(status, rates),
+        viewersSection(viewers),
+      ].filter(Boolean),
+    );
+    before = status;
+  });
+  return {
+    title: 'System',
+    close() {
+      closed = true;
+      stop();
+    },
+  };
+}
