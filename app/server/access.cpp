@@ -227,11 +227,16 @@ std::optional<Identity> Access::find_session(const std::string& token) {
   return state_->identity(found->second.user);
 }
 
-bool Access::is_csrf_token(const std::string& session, const std::string& csrf) const {
+std::string Access::csrf_token(const std::string& session) const {
   const std::string id = state_->keyed_hash(session);
   const std::lock_guard lock(state_->mutex);
   const auto found = state_->sessions.find(id);
-  return found != state_->sessions.end() && equal(found->second.csrf, csrf);
+  return found == state_->sessions.end() ? "" : found->second.csrf;
+}
+
+bool Access::is_csrf_token(const std::string& session, const std::string& csrf) const {
+  const std::string right = csrf_token(session);
+  return !right.empty() && equal(right, csrf);
 }
 
 void Access::close_session(const std::string& token) {
@@ -245,6 +250,11 @@ std::optional<std::string> Access::rtsp_secret(const std::string& user) const {
   const auto found = state_->users.find(user);
   if (found == state_->users.end() || found->second->rtsp_secret.empty()) return std::nullopt;
   return found->second->rtsp_secret;
+}
+
+bool Access::has_rtsp_secrets() const {
+  const std::lock_guard lock(state_->mutex);
+  return std::ranges::any_of(state_->users, [](const auto& user) { return !user.second->rtsp_secret.empty(); });
 }
 
 std::optional<Identity> Access::identity_of(const std::string& user) const {

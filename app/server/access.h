@@ -25,6 +25,9 @@ struct Identity {
   [[nodiscard]] bool may(Permission permission, const std::string& camera) const;
 };
 
+// The cookie that carries a session's token.
+inline constexpr const char* session_cookie = "campipe_session";
+
 class Access {
  public:
   enum class Refusal : std::uint8_t { wrong, too_many };
@@ -52,10 +55,12 @@ class Access {
   // For pages. Sessions end after 12 hours, and after one without a request.
   Session open_session(const Identity& identity);
   [[nodiscard]] std::optional<Identity> find_session(const std::string& token);
+  [[nodiscard]] std::string csrf_token(const std::string& session) const;  // empty: there is no such session
   [[nodiscard]] bool is_csrf_token(const std::string& session, const std::string& csrf) const;
   void close_session(const std::string& token);
   // For RTSP Digest: the user's stored secret, where there is one.
   [[nodiscard]] std::optional<std::string> rtsp_secret(const std::string& user) const;
+  [[nodiscard]] bool has_rtsp_secrets() const;  // some user does
   [[nodiscard]] std::optional<Identity> identity_of(const std::string& user) const;
   // The configuration was reloaded. Sessions of users that are gone or have another password end.
   void update(const ServerConfig& config);

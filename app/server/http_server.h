@@ -3,6 +3,7 @@
 // publisher: all it touches is RigView, Access and files.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -23,18 +24,24 @@ struct HttpRequest {
   std::string body;
   std::string address;  // the peer's
   Identity identity;
+  std::string session;  // the token in the cookie `session_cookie`, if that is how the sender is known
+  bool secure = false;  // it came over TLS
 };
 struct HttpAnswer {
   int status = 200;
   std::string type = "application/json";
   std::string body;
+  // An ETag here is compared with what the browser has. Headers of security are added where they are not here.
   std::vector<std::pair<std::string, std::string>> headers;
-  std::string file;  // sent instead of `body`, with ranges, where it is not empty
+  // Sent instead of `body`, with ranges, where it is not empty; its ending tells the type, and with the query `download`
+  // it is to be saved. That this sender may read it is the handler's affair.
+  std::string file;
 };
 
 class HttpServer {
  public:
-  // A handler for everything below a prefix, such as "/api/v1/". `anyone`: needs no login (the login page, /healthz).
+  // A handler for everything below a prefix, such as "/api/v1/"; of several that fit, the longest counts. `anyone`:
+  // needs no login (the login page, /healthz).
   struct Route {
     std::string prefix;
     bool anyone = false;

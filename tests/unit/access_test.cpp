@@ -223,6 +223,8 @@ TEST_F(AccessTest, TheCsrfTokenBelongsToItsSession) {
   const Access::Session one = session_of("ann");
   const Access::Session other = session_of("ann");
   EXPECT_TRUE(access_.is_csrf_token(one.token, one.csrf));
+  EXPECT_EQ(access_.csrf_token(one.token), one.csrf);
+  EXPECT_EQ(access_.csrf_token(""), "");
   EXPECT_FALSE(access_.is_csrf_token(one.token, other.csrf));
   EXPECT_FALSE(access_.is_csrf_token(one.token, ""));
   EXPECT_FALSE(access_.is_csrf_token("", ""));
