@@ -7,6 +7,7 @@
 #include <string>
 
 #include "app/commands/api_client.h"
+#include "app/commands/hash_password.h"
 #include "app/commands/status.h"
 #include "app/commands/terminal.h"
 #include "app/commands/top.h"
@@ -57,6 +58,10 @@ void add_commands(CLI::App& app, std::function<int()>& chosen) {
   address = add_address(reload);
   reload.footer("Exit status 2: the configuration is wrong, and the rig goes on as it was.");
   reload.callback([&chosen, address] { chosen = [=] { return run_reload(with_password(*address)); }; });
+
+  CLI::App& hash = *app.add_subcommand("hash-password", "make a user's `password` for the configuration");
+  hash.footer("The password is asked for, or is the first line of standard input.");
+  hash.callback([&chosen] { chosen = run_hash_password; });
 }
 
 }  // namespace campipe

@@ -1,4 +1,4 @@
-// The sub-commands of campipe that talk to a running rig: status, top, reload.
+// The sub-commands of campipe: status, top and reload, which talk to a running rig, and hash-password.
 #pragma once
 
 #include <functional>
