@@ -1,0 +1,225 @@
+#include "app/server/rtsp_auth.h"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string_view>
+
+#include "app/server/login_limit.h"
+
+namespace campipe {
+namespace {
+
+constexpr const char* realm = "campipe";
+constexpr const char* user_key = "campipe-user";
+constexpr const char* nonce_key = "campipe-nonce";
+
+// Of the secrets; of the passwords Access has its own.
+struct Secrets {
+  std::mutex mutex;
+  LoginLimit limit;
+};
+struct Auth {
+  GstRTSPAuth base;
+  Access* access;
+  Secrets* secrets;
+};
+struct AuthClass {
+  GstRTSPAuthClass base;
+};
+
+gpointer parent = nullptr;
+
+void remember(GstRTSPClient* client, const char* key, const std::string& value) {
+  g_object_set_data_full(G_OBJECT(client), key, g_strdup(value.c_str()), g_free);
+}
+
+std::string recall(GstRTSPClient* client, const char* key) {
+  const auto* value = static_cast<const char*>(g_object_get_data(G_OBJECT(client), key));
+  return value == nullptr ? "" : value;
+}
+
+std::string nonce_of(GstRTSPClient* client) {
+  if (recall(client, nonce_key).empty()) {
+    std::array<unsigned char, 16> bytes{};
+    ::randombytes_buf(bytes.data(), bytes.size());
+    std::array<char, 2 * bytes.size() + 1> text{};
+    ::sodium_bin2hex(text.data(), text.size(), bytes.data(), bytes.size());
+    remember(client, nonce_key, text.data());
+  }
+  return recall(client, nonce_key);
+}
+
+bool equal(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && ::sodium_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+// Of one request.
+struct Verdict {
+  std::optional<std::string> user = {};
+  bool digest = true;  // may be asked for
+  bool stale = false;
+  int retry_after_s = 0;
+};
+
+int secret_wait(Auth& auth, const std::string& address) {
+  const std::lock_guard lock(auth.secrets->mutex);
+  return auth.secrets->limit.wait_s(address, Clock::now());
+}
+
+void secret_failed(Auth& auth, const std::string& address) {
+  const std::lock_guard lock(auth.secrets->mutex);
+  auth.secrets->limit.failed(address, Clock::now());
+}
+
+Verdict check_basic(Auth& auth, const char* authorization, const std::string& address) {
+  gsize size = 0;
+  guchar* bytes = g_base64_decode(authorization, &size);
+  const std::string text(bytes, bytes + size);
+  g_free(bytes);
+  const auto colon = text.find(':');
+  if (colon == std::string::npos) return {};
+  const std::string user = text.substr(0, colon);
+  const std::string password = text.substr(colon + 1);
+  if (const auto secret = auth.access->rtsp_secret(user)) {
+    if (const int wait = secret_wait(auth, address)) return {.retry_after_s = wait};
+    if (equal(*secret, password)) return {.user = user};
+  }
+  const Access::Result result = auth.access->check_password(user, password, address);
+  if (result.identity) return {.user = user};
+  secret_failed(auth, address);
+  return {.retry_after_s = result.refusal == Access::Refusal::too_many ? std::max(1, result.retry_after_s) : 0};
+}
+
+Verdict check_digest(Auth& auth, GstRTSPAuthParam* const* params, const GstRTSPContext* ctx,
+                     const std::string& address) {
+  std::map<std::string, std::string> given;
+  for (; params != nullptr && *params != nullptr; ++params) {
+    if ((*params)->value != nullptr) given[(*params)->name] = (*params)->value;
+  }
+  const std::string& user = given["username"];
+  const auto secret = auth.access->rtsp_secret(user);
+  if (!secret) return {.digest = false};
+  const std::string nonce = nonce_of(ctx->client);
+  if (!equal(given["nonce"], nonce)) return {.stale = true};
+  if (const int wait = secret_wait(auth, address)) return {.retry_after_s = wait};
+  const GTextPtr right(gst_rtsp_generate_digest_auth_response(nullptr, gst_rtsp_method_as_text(ctx->method), realm,
+                                                              user.c_str(), secret->c_str(), given["uri"].c_str(),
+                                                              nonce.c_str()));
+  if (right && equal(given["response"], right.get())) return {.user = user};
+  secret_failed(auth, address);
+  return {};
+}
+
+Verdict check_request(Auth& auth, const GstRTSPContext* ctx) {
+  const std::unique_ptr<GstRTSPAuthCredential*, GRelease<gst_rtsp_auth_credentials_free>> credentials(
+      gst_rtsp_message_parse_auth_credentials(ctx->request, GST_RTSP_HDR_AUTHORIZATION));
+  const GstRTSPAuthCredential* first = credentials ? *credentials : nullptr;
+  if (first == nullptr) return {};
+  const std::string address = rtsp_address(ctx->client);
+  if (first->scheme == GST_RTSP_AUTH_BASIC && first->authorization != nullptr)
+    return check_basic(auth, first->authorization, address);
+  if (first->scheme == GST_RTSP_AUTH_DIGEST) return check_digest(auth, first->params, ctx, address);
+  return {};
+}
+
+void answer(const GstRTSPContext* ctx, GstRTSPStatusCode status) {
+  gst_rtsp_message_init_response(ctx->response, status, gst_rtsp_status_as_text(status), ctx->request);
+}
+
+void send(const GstRTSPContext* ctx) { gst_rtsp_client_send_message(ctx->client, ctx->session, ctx->response); }
+
+void refuse(Auth& auth, const GstRTSPContext* ctx, const Verdict& verdict) {
+  if (verdict.retry_after_s > 0) {
+    answer(ctx, GST_RTSP_STS_SERVICE_UNAVAILABLE);
+    gst_rtsp_message_add_header(ctx->response, GST_RTSP_HDR_RETRY_AFTER, std::to_string(verdict.retry_after_s).c_str());
+    return send(ctx);
+  }
+  answer(ctx, GST_RTSP_STS_UNAUTHORIZED);
+  const GObjectPtr<GTlsCertificate> certificate(gst_rtsp_auth_get_tls_certificate(&auth.base));
+  if (!certificate && verdict.digest && auth.access->has_rtsp_secrets()) {
+    const std::string digest = std::string("Digest realm=\"") + realm + "\", nonce=\"" + nonce_of(ctx->client) + "\"" +
+                               (verdict.stale ? ", stale=TRUE" : "");
+    gst_rtsp_message_add_header(ctx->response, GST_RTSP_HDR_WWW_AUTHENTICATE, digest.c_str());
+  }
+  const std::string basic = std::string("Basic realm=\"") + realm + "\"";
+  gst_rtsp_message_add_header(ctx->response, GST_RTSP_HDR_WWW_AUTHENTICATE, basic.c_str());
+  send(ctx);
+}
+
+bool check_url(Auth& auth, GstRTSPContext* ctx) {
+  if (!auth.access->required()) return true;
+  const Verdict verdict = check_request(auth, ctx);
+  remember(ctx->client, user_key, verdict.user.value_or(""));
+  if (verdict.user) return true;
+  refuse(auth, ctx, verdict);
+  return false;
+}
+
+bool check_camera(Auth& auth, const GstRTSPContext* ctx) {
+  if (may_view(*auth.access, rtsp_user(ctx->client), ctx->uri->abspath)) return true;
+  answer(ctx, GST_RTSP_STS_NOT_FOUND);  // as if there were none
+  send(ctx);
+  return false;
+}
+
+gboolean check(GstRTSPAuth* auth, GstRTSPContext* ctx, const gchar* what) {
+  const std::string_view asked = what;
+  Auth& self = *reinterpret_cast<Auth*>(auth);
+  if (asked == GST_RTSP_AUTH_CHECK_CONNECT) return static_cast<GstRTSPAuthClass*>(parent)->check(auth, ctx, what);
+  if (asked == GST_RTSP_AUTH_CHECK_URL) return check_url(self, ctx) ? TRUE : FALSE;
+  if (asked == GST_RTSP_AUTH_CHECK_MEDIA_FACTORY_ACCESS) return check_camera(self, ctx) ? TRUE : FALSE;
+  // That a reader names another destination than itself is never allowed.
+  return asked == GST_RTSP_AUTH_CHECK_MEDIA_FACTORY_CONSTRUCT ? TRUE : FALSE;
+}
+
+void finalize(GObject* object) {
+  delete reinterpret_cast<Auth*>(object)->secrets;
+  static_cast<GObjectClass*>(parent)->finalize(object);
+}
+
+GType auth_type() {
+  static const GType type = g_type_register_static_simple(
+      GST_TYPE_RTSP_AUTH, "CampipeRtspAuth", sizeof(AuthClass),
+      [](gpointer table, gpointer) {
+        parent = g_type_class_peek_parent(table);
+        static_cast<GstRTSPAuthClass*>(table)->check = check;
+        static_cast<GObjectClass*>(table)->finalize = finalize;
+      },
+      sizeof(Auth), nullptr, GTypeFlags{});
+  return type;
+}
+
+}  // namespace
+
+GObjectPtr<GstRTSPAuth> make_rtsp_auth(Access& access, GTlsCertificate* certificate) {
+  GObjectPtr<GstRTSPAuth> auth(GST_RTSP_AUTH(g_object_new(auth_type(), nullptr)));
+  auto* self = reinterpret_cast<Auth*>(auth.get());
+  self->access = &access;
+  self->secrets = new Secrets;
+  if (certificate != nullptr) gst_rtsp_auth_set_tls_certificate(auth.get(), certificate);
+  return auth;
+}
+
+std::string rtsp_user(GstRTSPClient* client) { return recall(client, user_key); }
+
+bool may_view(const Access& access, const std::string& user, const std::string& path) {
+  if (!access.required()) return true;
+  const auto identity = access.identity_of(user);
+  const std::string name = path.substr(path.starts_with('/') ? 1 : 0);
+  return identity && identity->may(Permission::view, name.substr(0, name.find('/')));
+}
+
+std::string rtsp_address(GstRTSPClient* client) {
+  const GstRTSPConnection* connection = gst_rtsp_client_get_connection(client);
+  const char* ip = connection == nullptr ? nullptr : gst_rtsp_connection_get_ip(connection);
+  std::string address = ip == nullptr ? "" : ip;
+  if (constexpr std::string_view mapped = "::ffff:"; address.starts_with(mapped)) address.erase(0, mapped.size());
+  return address;
+}
+
+}  // namespace campipe

@@ -1,0 +1,195 @@
+#include "app/server/rtsp_media.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+
+#include "app/server/rtsp_feed.h"
+
+namespace campipe {
+namespace {
+
+// GLib's way of deriving a class: structures that begin with their base, and functions written into a table.
+struct Factory {
+  GstRTSPMediaFactory base;
+  std::string* stream;
+  RtspMediaContext* context;
+};
+struct FactoryClass {
+  GstRTSPMediaFactoryClass base;
+};
+struct Media {
+  GstRTSPMedia base;
+  RtspFeed* feed;
+  std::shared_ptr<RtspReaders>* readers;
+};
+struct MediaClass {
+  GstRTSPMediaClass base;
+};
+
+template <typename Derived, typename Base>
+Derived* derived(Base* base) {
+  return reinterpret_cast<Derived*>(base);
+}
+
+gpointer media_parent = nullptr;
+gpointer factory_parent = nullptr;
+
+gboolean setup_rtpbin(GstRTSPMedia* media, GstElement* rtpbin) {
+  const GObjectPtr<GstElement> bin(gst_rtsp_media_get_element(media));
+  derived<Media>(media)->feed->start(GST_BIN(bin.get()), rtpbin);
+  return TRUE;
+}
+
+gboolean unprepare(GstRTSPMedia* media) {
+  Media* self = derived<Media>(media);
+  self->feed->stop();
+  (*self->readers)->clear();
+  return static_cast<GstRTSPMediaClass*>(media_parent)->unprepare(media);
+}
+
+gboolean handle_message(GstRTSPMedia* media, GstMessage* message) {
+  if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) {
+    GError* error = nullptr;
+    gst_message_parse_error(message, &error, nullptr);
+    const GErrorPtr owner(error);
+    spdlog::warn("rtsp: a stream cannot be passed on: {}", error->message);
+  }
+  return static_cast<GstRTSPMediaClass*>(media_parent)->handle_message(media, message);
+}
+
+void finalize_media(GObject* object) {
+  Media* self = derived<Media>(object);
+  delete self->feed;
+  delete self->readers;
+  static_cast<GObjectClass*>(media_parent)->finalize(object);
+}
+
+GType media_type() {
+  static const GType type = g_type_register_static_simple(
+      GST_TYPE_RTSP_MEDIA, "CampipeRtspMedia", sizeof(MediaClass),
+      [](gpointer table, gpointer) {
+        media_parent = g_type_class_peek_parent(table);
+        auto* media = static_cast<GstRTSPMediaClass*>(table);
+        media->setup_rtpbin = setup_rtpbin;
+        media->unprepare = unprepare;
+        media->handle_message = handle_message;
+        static_cast<GObjectClass*>(table)->finalize = finalize_media;
+      },
+      sizeof(Media), nullptr, GTypeFlags{});
+  return type;
+}
+
+GstElement* create_element(GstRTSPMediaFactory* factory, const GstRTSPUrl* /*url*/) {
+  const Factory* self = derived<Factory>(factory);
+  const std::shared_ptr<LiveStream> stream = self->context->rig.stream(*self->stream);
+  const auto parameters = stream ? stream->parameters() : std::nullopt;
+  if (!parameters) return nullptr;  // it has no pictures yet
+  const std::string pipeline = rtsp_pipeline(*parameters);
+  if (pipeline.empty()) {
+    spdlog::warn("{}: RTSP cannot carry {} of {}x{}", *self->stream, parameters->codec, parameters->format.width,
+                 parameters->format.height);
+    return nullptr;
+  }
+  GError* error = nullptr;
+  GstElement* element = gst_parse_launch_full(pipeline.c_str(), nullptr, GST_PARSE_FLAG_FATAL_ERRORS, &error);
+  if (error != nullptr) {
+    const GErrorPtr owner(error);
+    spdlog::warn("{}: no RTSP: {}", *self->stream, error->message);
+  }
+  return element;
+}
+
+void configure(GstRTSPMediaFactory* factory, GstRTSPMedia* media) {
+  static_cast<GstRTSPMediaFactoryClass*>(factory_parent)->configure(factory, media);
+  const Factory* self = derived<Factory>(factory);
+  RtspMediaContext* context = self->context;
+  const auto readers = std::make_shared<RtspReaders>(*self->stream);
+  Media* ours = derived<Media>(media);
+  ours->readers = new std::shared_ptr(readers);
+  // There is one, as create_element() found it; were it gone by now, an empty one ends at once.
+  std::shared_ptr<LiveStream> stream = context->rig.stream(*self->stream);
+  if (!stream) {
+    stream = std::make_shared<LiveStream>();
+    stream->close();
+  }
+  ours->feed = new RtspFeed(std::move(stream), readers, [context, readers] { context->dismiss(readers); });
+  context->medias.add(readers);
+  // Packets go out when they come: whoever encoded them has seen to their pace.
+  gst_rtsp_media_set_rate_control(media, FALSE);
+}
+
+void finalize_factory(GObject* object) {
+  delete derived<Factory>(object)->stream;
+  static_cast<GObjectClass*>(factory_parent)->finalize(object);
+}
+
+GType factory_type() {
+  static const GType type = g_type_register_static_simple(
+      GST_TYPE_RTSP_MEDIA_FACTORY, "CampipeRtspMediaFactory", sizeof(FactoryClass),
+      [](gpointer table, gpointer) {
+        factory_parent = g_type_class_peek_parent(table);
+        auto* factory = static_cast<GstRTSPMediaFactoryClass*>(table);
+        factory->create_element = create_element;
+        factory->configure = configure;
+        static_cast<GObjectClass*>(table)->finalize = finalize_factory;
+      },
+      sizeof(Factory), nullptr, GTypeFlags{});
+  return type;
+}
+
+}  // namespace
+
+void RtspMedias::add(const std::shared_ptr<RtspReaders>& readers) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(medias_, [](const auto& media) { return media.expired(); });
+  medias_.push_back(readers);
+}
+
+std::vector<std::shared_ptr<RtspReaders>> RtspMedias::all() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<RtspReaders>> all;
+  for (const auto& media : medias_) {
+    if (auto readers = media.lock()) all.push_back(std::move(readers));
+  }
+  return all;
+}
+
+GObjectPtr<GstRTSPMediaFactory> make_rtsp_factory(const std::string& stream, RtspMediaContext& context) {
+  GObjectPtr<GstRTSPMediaFactory> factory(GST_RTSP_MEDIA_FACTORY(g_object_new(factory_type(), nullptr)));
+  derived<Factory>(factory.get())->stream = new std::string(stream);
+  derived<Factory>(factory.get())->context = &context;
+  gst_rtsp_media_factory_set_media_gtype(factory.get(), media_type());
+  gst_rtsp_media_factory_set_shared(factory.get(), TRUE);
+  gst_rtsp_media_factory_set_protocols(
+      factory.get(), static_cast<GstRTSPLowerTrans>(GST_RTSP_LOWER_TRANS_TCP | GST_RTSP_LOWER_TRANS_UDP));
+  gst_rtsp_media_factory_set_buffer_size(factory.get(), 512U << 10U);
+  gst_rtsp_media_factory_set_publish_clock_mode(factory.get(), GST_RTSP_PUBLISH_CLOCK_MODE_NONE);
+  // Sender reports are by this clock (rtsp_feed.cpp).
+  const GObjectPtr<GstClock> clock(
+      GST_CLOCK(g_object_new(GST_TYPE_SYSTEM_CLOCK, "clock-type", GST_CLOCK_TYPE_REALTIME, nullptr)));
+  gst_rtsp_media_factory_set_clock(factory.get(), clock.get());
+  return factory;
+}
+
+std::shared_ptr<RtspReaders> readers_of(GstRTSPMedia* media) {
+  if (!G_TYPE_CHECK_INSTANCE_TYPE(media, media_type())) return nullptr;
+  return *derived<Media>(media)->readers;
+}
+
+std::string missing_rtsp_elements() {
+  constexpr std::array needed{"appsrc",     "h264parse", "h265parse", "rtph264pay", "rtph265pay",
+                              "rtpjpegpay", "rtpbin",    "udpsrc",    "udpsink",    "appsink"};
+  std::string missing;
+  for (const char* name : needed) {
+    if (GstElementFactory* found = gst_element_factory_find(name)) {
+      gst_object_unref(found);
+    } else {
+      missing += (missing.empty() ? "" : ", ") + std::string(name);
+    }
+  }
+  return missing;
+}
+
+}  // namespace campipe

@@ -1,0 +1,201 @@
+#include "app/server/rtsp_readers.h"
+
+#include <algorithm>
+
+#include "app/record_index.h"
+
+namespace campipe {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Players give up a stream over UDP that is silent for five seconds: then rather a picture that is not whole.
+constexpr auto longest_wait = 4s;
+constexpr std::size_t history_length = 8;    // of cut_late(), which is called each 250 ms: two seconds
+constexpr std::uint64_t always_allowed = 8;  // packets of lists that may be on their way at any rate
+
+using Meter = std::shared_ptr<std::atomic<std::uint64_t>>;
+
+gboolean count_buffer(GstBuffer* /*buffer*/, guint8 /*channel*/, gpointer meter) {
+  static_cast<Meter*>(meter)->get()->fetch_add(1);
+  return TRUE;
+}
+
+gboolean count_list(GstBufferList* /*list*/, guint8 /*channel*/, gpointer meter) {
+  static_cast<Meter*>(meter)->get()->fetch_add(1);
+  return TRUE;
+}
+
+template <typename T>
+void delete_as(gpointer thing) {
+  delete static_cast<T*>(thing);
+}
+
+bool takes_more(GSocket* socket) { return (g_socket_condition_check(socket, G_IO_OUT) & G_IO_OUT) != 0; }
+
+}  // namespace
+
+void RtspReaders::Progress::add() {
+  sent_.fetch_add(1);
+  const std::lock_guard lock(mutex_);
+  if (session_) gst_rtsp_session_touch(session_.get());
+}
+
+void RtspReaders::Progress::forget_session() {
+  GObjectPtr<GstRTSPSession> session;
+  const std::lock_guard lock(mutex_);
+  session.swap(session_);
+}
+
+void RtspReaders::start_meter(GstRTSPStream* stream) {
+  GstRTSPTransport* transport = nullptr;
+  gst_rtsp_transport_new(&transport);
+  transport->trans = GST_RTSP_TRANS_RTP;
+  transport->profile = GST_RTSP_PROFILE_AVP;
+  transport->lower_transport = GST_RTSP_LOWER_TRANS_TCP;
+  transport->interleaved = {0, 1};
+  meter_.reset(gst_rtsp_stream_transport_new(stream, transport));
+  gst_rtsp_stream_transport_set_callbacks(meter_.get(), count_buffer, count_buffer, new Meter(metered_),
+                                          delete_as<Meter>);
+  gst_rtsp_stream_transport_set_list_callbacks(meter_.get(), count_list, count_list, new Meter(metered_),
+                                               delete_as<Meter>);
+  gst_rtsp_stream_transport_set_active(meter_.get(), TRUE);
+}
+
+void RtspReaders::stop_meter() {
+  if (meter_) gst_rtsp_stream_transport_set_active(meter_.get(), FALSE);
+  meter_.reset();
+}
+
+void RtspReaders::join(RtspReader reader) {
+  GstRTSPStreamTransport* transport = reader.transport.get();
+  Player player;
+  player.tcp = gst_rtsp_stream_transport_get_transport(transport)->lower_transport == GST_RTSP_LOWER_TRANS_TCP;
+  player.waits_since = Clock::now();
+  player.since_utc = utc_now_ns();
+  if (player.tcp) {
+    player.progress = std::make_shared<Progress>(reader.session.get());
+    gst_rtsp_stream_transport_set_keepalive(
+        transport, [](gpointer data) { static_cast<std::shared_ptr<Progress>*>(data)->get()->add(); },
+        new std::shared_ptr<Progress>(player.progress), delete_as<std::shared_ptr<Progress>>);
+  }
+  player.reader = std::move(reader);
+  const std::lock_guard lock(mutex_);
+  if (player.tcp && !meter_) start_meter(gst_rtsp_stream_transport_get_stream(transport));
+  gst_rtsp_stream_transport_set_active(transport, FALSE);
+  players_.push_back(std::move(player));
+}
+
+template <typename Predicate>
+void RtspReaders::leave_if(const Predicate& predicate) {
+  std::vector<Player> gone;
+  const std::lock_guard lock(mutex_);
+  const auto first = std::stable_partition(players_.begin(), players_.end(),
+                                           [&](const Player& player) { return !predicate(player.reader); });
+  for (auto player = first; player != players_.end(); ++player) {
+    gst_rtsp_stream_transport_set_active(player->reader.transport.get(), FALSE);
+    if (player->progress) player->progress->forget_session();
+  }
+  gone.assign(std::move_iterator(first), std::move_iterator(players_.end()));
+  players_.erase(first, players_.end());
+  // The library does not take a media apart while there are transports.
+  if (std::ranges::none_of(players_, &Player::tcp)) stop_meter();
+}
+
+void RtspReaders::leave(const GstRTSPSession* session) {
+  leave_if([&](const RtspReader& reader) { return reader.session.get() == session; });
+}
+
+void RtspReaders::leave(const GstRTSPClient* client) {
+  leave_if([&](const RtspReader& reader) { return reader.client.get() == client; });
+}
+
+void RtspReaders::clear() {
+  leave_if([](const RtspReader&) { return true; });
+}
+
+std::uint64_t RtspReaders::behind(const Player& player) const {
+  const std::uint64_t sent = player.progress->sent() - player.sent_before;
+  const std::uint64_t due = metered_->load() - player.metered_before;
+  return due > sent ? due - sent : 0;
+}
+
+void RtspReaders::cut(Player& player, std::uint64_t lost) {
+  gst_rtsp_stream_transport_set_active(player.reader.transport.get(), FALSE);
+  player.active = false;
+  player.waits_since = Clock::now();
+  lost = std::min(lost, player.pieces);
+  player.pieces -= lost;
+  player.dropped += lost;
+}
+
+void RtspReaders::cut_late() {
+  const std::lock_guard lock(mutex_);
+  history_.push_back(metered_->load());
+  if (history_.size() > history_length + 1) history_.pop_front();
+  const std::uint64_t allowed = std::max(history_.back() - history_.front(), always_allowed);
+  for (Player& player : players_) {
+    if (!player.tcp || !player.active) continue;
+    if (const std::uint64_t lost = behind(player); lost > allowed) cut(player, lost);
+  }
+}
+
+std::vector<GObjectPtr<GstRTSPClient>> RtspReaders::clients() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<GObjectPtr<GstRTSPClient>> clients;
+  for (const Player& player : players_) clients.push_back(share(player.reader.client.get()));
+  return clients;
+}
+
+void RtspReaders::add_to(nlohmann::json& viewers) const {
+  const std::lock_guard lock(mutex_);
+  for (const Player& player : players_) {
+    viewers.push_back({{"camera", stream_},
+                       {"address", player.reader.address},
+                       {"user", player.reader.user},
+                       {"form", "rtsp"},
+                       {"transport", player.tcp ? "tcp" : "udp"},
+                       {"since_utc", utc_text(player.since_utc)},
+                       {"sent", player.pieces},
+                       {"dropped", player.dropped},
+                       {"bytes", player.bytes}});
+  }
+}
+
+bool RtspReaders::empty() const {
+  const std::lock_guard lock(mutex_);
+  return players_.empty();
+}
+
+Clock::time_point RtspReaders::waiting_since() const {
+  const std::lock_guard lock(mutex_);
+  Clock::time_point first = Clock::now();
+  for (const Player& player : players_) {
+    if (!player.active) first = std::min(first, player.waits_since);
+  }
+  return first;
+}
+
+void RtspReaders::activate(Player& player) const {
+  if (player.progress) player.sent_before = player.progress->sent();
+  player.metered_before = metered_->load();
+  player.active = true;
+  gst_rtsp_stream_transport_set_active(player.reader.transport.get(), TRUE);
+}
+
+void RtspReaders::before(const LivePiece& piece) {
+  const auto now = Clock::now();
+  const std::lock_guard lock(mutex_);
+  for (Player& player : players_) {
+    const bool begins = piece.key || now - player.waits_since > longest_wait;
+    if (!player.active && begins && takes_more(player.reader.socket.get())) activate(player);
+    if (player.active) {
+      ++player.pieces;
+      player.bytes += piece.bytes->size();
+    } else if (player.pieces > 0) {  // it was cut off
+      ++player.dropped;
+    }
+  }
+}
+
+}  // namespace campipe
