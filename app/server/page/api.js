@@ -115,20 +115,23 @@ async function ask() {
   clearTimeout(timer);
   timer = 0;
   asking = true;
+  let message;
+  let mayAskAgain = true;
   try {
     const status = await get('status');
     clockOffset = Date.parse(status.time_utc) - Date.now();
     const rates = ratesOf(status, latest?.status);
-    latest = {status, rates: Object.keys(rates).length ? rates : (latest?.rates ?? {})};
+    message = latest = {status, rates: Object.keys(rates).length ? rates : (latest?.rates ?? {})};
     failedSince = 0;
-    tell(latest);
   } catch (error) {
     failedSince ||= Date.now();
-    if (error.status !== 401) tell({error: error.message, since: failedSince});
-  } finally {
-    asking = false;
+    message = {error: error.message, since: failedSince};
+    mayAskAgain = error.status !== 401; // the page that comes after the login asks
   }
+  asking = false;
+  if (!mayAskAgain) return;
   if (listeners.size > 0 && !document.hidden) timer = setTimeout(ask, period);
+  tell(message);
 }
 
 document.addEventListener('visibilitychange', () => {

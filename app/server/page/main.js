@@ -67,27 +67,29 @@ function tellUser() {
   byId('logout').textContent = `Log out ${user}`;
 }
 
+function tellStatus({status, error, since}) {
+  const summary = byId('summary');
+  if (error) {
+    setText(summary, '');
+    const ago = duration((Date.now() - since) / 1000);
+    return trouble(`${error}, since ${timeOf(new Date(since))} (${ago}). Trying again.`);
+  }
+  trouble(status.state === 'draining' ? 'campipe is being stopped.' : '');
+  const cameras = Object.values(status.cameras ?? {});
+  const live = cameras.filter(({state}) => state === 'running').length;
+  const off = cameras.filter(({state}) => state === 'disabled').length;
+  const away = cameras.length - live - off;
+  const parts = [`${live} live`, away ? `${away} away` : '', off ? `${off} off` : ''];
+  setText(summary, parts.filter(Boolean).join(' · '));
+  summary.classList.toggle('warn', away > 0);
+}
+
 let stopWatching = null;
 
 // After a login, and at first.
 function sessionBegan() {
   tellUser();
-  stopWatching ??= watchStatus(({status, error, since}) => {
-    if (error)
-      return trouble(
-        `${error}, since ${timeOf(new Date(since))} (${duration((Date.now() - since) / 1000)}). Trying again.`,
-      );
-    trouble(status.state === 'draining' ? 'campipe is being stopped.' : '');
-    const cameras = Object.values(status.cameras ?? {});
-    const live = cameras.filter(({state}) => state === 'running').length;
-    const off = cameras.filter(({state}) => state === 'disabled').length;
-    const away = cameras.length - live - off;
-    setText(
-      byId('summary'),
-      [`${live} live`, away ? `${away} away` : '', off ? `${off} off` : ''].filter(Boolean).join(' · '),
-    );
-    byId('summary').classList.toggle('warn', away > 0);
-  });
+  stopWatching ??= watchStatus(tellStatus);
 }
 
 async function toggleFullscreen() {

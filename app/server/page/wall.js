@@ -109,13 +109,9 @@ class Wall {
     if (one) this.#details.href = `/camera/${encodeURIComponent(this.#enlarged)}`;
     this.#grid.classList.toggle('single', one);
     const box = this.#grid.parentElement.getBoundingClientRect();
-    const {columns, tileWidth, tileHeight, scrolls} = layOut(
-      one ? 1 : Math.max(1, this.#tiles.size),
-      box.width - 2 * gap,
-      box.height - 2 * gap,
-      one ? box.width / box.height : this.#aspect(),
-      gap,
-    );
+    const {columns, tileWidth, tileHeight, scrolls} = one
+      ? layOut(1, box.width, box.height, box.width / box.height, 0)
+      : layOut(Math.max(1, this.#tiles.size), box.width - 2 * gap, box.height - 2 * gap, this.#aspect(), gap);
     this.#grid.classList.toggle('scrolls', scrolls);
     this.#grid.style.gridTemplateColumns = `repeat(${columns}, ${tileWidth}px)`;
     this.#grid.style.gridAutoRows = `${tileHeight}px`;

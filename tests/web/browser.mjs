@@ -1,0 +1,63 @@
+// Chromium without a window, and what is on its screen. Moving pictures are told from their pixels.
+import {createRequire} from 'node:module';
+import fs from 'node:fs';
+import path from 'node:path';
+import {eventually, longTime} from './rig.mjs';
+
+const {chromium} = createRequire(`${process.env.CAMPIPE_TEST_MODULES}/`)('playwright-core');
+const pixels = fs.readFileSync(path.join(import.meta.dirname, 'pixels.js'), 'utf8');
+
+export async function openBrowser() {
+  return chromium.launch({
+    executablePath: process.env.CAMPIPE_TEST_CHROMIUM,
+    args: ['--no-sandbox', '--autoplay-policy=no-user-gesture-required'],
+  });
+}
+
+// A page whose errors are collected in `page.problems`: a test ends with none.
+export async function openPage(browser, options = {}) {
+  const page = await browser.newPage({viewport: {width: 1366, height: 768}, ...options});
+  page.setDefaultTimeout(longTime);
+  page.problems = [];
+  page.on('pageerror', (error) => page.problems.push(error.stack));
+  page.on('console', (message) => {
+    if (message.type() === 'error' && /Content.Security|Refused to/.test(message.text()))
+      page.problems.push(message.text());
+  });
+  await page.addInitScript(pixels);
+  return page;
+}
+
+export const tile = (camera) => `.tile[data-camera="${camera}"]`;
+
+// A number that differs when the picture of the camera does; null: there is none.
+export const hashOf = (page, camera) =>
+  page.evaluate((selector) => window.pictureHash(selector), `${tile(camera)} video`);
+
+// Three different pictures, one after the other.
+export async function expectMoving(page, camera, limit = longTime) {
+  const seen = new Set();
+  await eventually(
+    `${camera} moves`,
+    async () => {
+      const hash = await hashOf(page, camera);
+      if (hash !== null) seen.add(hash);
+      return seen.size >= 3;
+    },
+    limit,
+  );
+}
+
+// The same picture for a second.
+export async function expectStill(page, camera) {
+  let last = await hashOf(page, camera);
+  let since = Date.now();
+  await eventually(`${camera} stands still for 1 s`, async () => {
+    const hash = await hashOf(page, camera);
+    if (hash !== last) since = Date.now();
+    last = hash;
+    return Date.now() - since > 1000;
+  });
+}
+
+export const percentile = (values, share) => [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) * share)];

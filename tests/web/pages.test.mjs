@@ -1,0 +1,148 @@
+// The pages of one camera, of recordings and of the system; who may see them.
+import assert from 'node:assert/strict';
+import {after, afterEach, before, beforeEach, describe, test} from 'node:test';
+import {expectMoving, openBrowser, openPage, tile} from './browser.mjs';
+import {Rig, eventually} from './rig.mjs';
+
+const cameras = `  dock:
+    source: "test://pattern?width=320&height=240&rate=15"
+    record: {path: "recordings/{camera}/%Y-%m-%d_%H-%M-%S.mp4"}
+`;
+const defaults = 'workers: {count: 1}\ndefaults:\n  encode: {bitrate: 500k, gop: 1s}\n';
+
+// Drawn, and not in one colour.
+const plotsDrawn = (page) =>
+  page.evaluate(() => {
+    const plots = [...document.querySelectorAll('.plot canvas')];
+    return (
+      plots.length === 5 &&
+      plots.every((canvas) => {
+        const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        return data.some((value) => value !== 0);
+      })
+    );
+  });
+
+describe('pages', {timeout: 300000}, () => {
+  let rig;
+  let browser;
+  let page;
+
+  before(async () => {
+    rig = await Rig.start({more: defaults, cameras});
+    browser = await openBrowser();
+  });
+  after(async () => {
+    await browser?.close();
+    await rig?.stop();
+  });
+  beforeEach(async () => {
+    page = await openPage(browser);
+  });
+  afterEach(async () => {
+    const {problems} = page;
+    await page.close();
+    assert.deepEqual(problems, []);
+  });
+
+  test('one camera: picture, numbers, plots', async () => {
+    await page.goto(`${rig.base}/camera/dock`);
+    await expectMoving(page, 'dock');
+    await eventually('numbers', async () => /320 × 240/.test(await page.textContent('.facts')));
+    await eventually('plots', () => plotsDrawn(page));
+    await eventually('a rate in the plot', async () => /\d fps/.test(await page.textContent('.plot .key b')));
+    assert.match(await page.textContent('.links'), /rtsp:\/\/127\.0\.0\.1:\d+\/dock/);
+    assert.match(await page.textContent('.links'), /\/cameras\/dock\/stream\.ts/);
+  });
+
+  test('switched off and on', async () => {
+    await page.goto(`${rig.base}/camera/dock`);
+    await expectMoving(page, 'dock');
+    await page.click('text=Switch off');
+    await page.waitForSelector(`${tile('dock')} .panel:not([hidden]) >> text=Switched off`);
+    await page.click('text=Switch on');
+    await expectMoving(page, 'dock');
+  });
+
+  test('recording is stopped, listed, played and fetched', async () => {
+    await page.goto(`${rig.base}/camera/dock`);
+    await eventually('it records', async () => (await rig.status()).cameras.dock.recording_on);
+    await expectMoving(page, 'dock');
+    await page.click('text=Stop recording');
+    await eventually('it does not record', async () => !(await rig.status()).cameras.dock.recording_on);
+    await page.click('text=Recordings >> nth=0');
+    await page.waitForURL('**/recordings**');
+    await page.waitForSelector('tr[data-id]');
+    await page.click('tr[data-id] >> text=Play');
+    await eventually('the recording plays', () =>
+      page.evaluate(() => document.querySelector('.watching video').currentTime > 0.2),
+    );
+    const [download] = await Promise.all([page.waitForEvent('download'), page.click('tr[data-id] a[download]')]);
+    assert.equal(await download.failure(), null);
+    await page.goto(`${rig.base}/recordings?camera=dock&to=2001-01-01T00:00:00Z`);
+    await page.waitForSelector('text=Nothing was recorded here');
+  });
+
+  test('system', async () => {
+    await page.goto(`${rig.base}/system`);
+    for (const text of ['publisher', 'worker 0', 'master', 'supervisor'])
+      await page.waitForSelector(`td:text-is("${text}")`);
+    await page.click('nav >> text=Wall');
+    await expectMoving(page, 'dock');
+  });
+});
+
+describe('login', {timeout: 200000}, () => {
+  const password = 'correct horse';
+  const hash = '$argon2id$v=19$m=8192,t=1,p=1$j5Jqca6CfWjn2YBeUc14IQ$WqqfGov3SJrVn7xzww+8j9iTz0qXyfgVxPehGfpf2kg';
+  let rig;
+  let browser;
+
+  before(async () => {
+    const users = ['ann: {may: administer', 'bob: {may: view']
+      .map((user) => `  ${user}, password: "${hash}"}\n`)
+      .join('');
+    rig = await Rig.start({more: `${defaults}users:\n${users}`, cameras});
+    browser = await openBrowser();
+  });
+  after(async () => {
+    await browser?.close();
+    await rig?.stop();
+  });
+
+  async function logIn(page, user, secret) {
+    await page.fill('input[name=user]', user);
+    await page.fill('input[name=password]', secret);
+    await page.click('button[type=submit]');
+  }
+
+  test('nothing without a login; back to where one wanted to go; out again', async () => {
+    const page = await openPage(browser);
+    await page.goto(`${rig.base}/camera/dock`);
+    await page.waitForURL('**/login?next=**');
+    await logIn(page, 'ann', 'wrong');
+    await page.waitForSelector('[role=alert]:not(:empty)');
+    await logIn(page, 'ann', password);
+    await page.waitForURL('**/camera/dock');
+    await expectMoving(page, 'dock');
+    await page.waitForSelector('text=Switch off');
+    await page.click('#logout');
+    await page.waitForURL('**/login**');
+    await page.goto(rig.base);
+    await page.waitForURL('**/login**');
+    assert.deepEqual(page.problems, []);
+    await page.context().close();
+  });
+
+  test('who may only look is offered nothing else', async () => {
+    const page = await openPage(browser);
+    await page.goto(`${rig.base}/login?next=/camera/dock`);
+    await logIn(page, 'bob', password);
+    await expectMoving(page, 'dock');
+    await eventually('facts', async () => /320/.test(await page.textContent('.facts')));
+    for (const text of ['Switch off', 'Stop recording'])
+      assert.equal(await page.isVisible(`text=${text}`), false, text);
+    assert.deepEqual(page.problems, []);
+    await page.context().close();
+  });
+});

@@ -1,0 +1,122 @@
+// A real rig in a folder of its own, on free ports, and the cameras that it watches. Ends with stop().
+import {spawn} from 'node:child_process';
+import fs from 'node:fs';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import readline from 'node:readline';
+
+export const longTime = 60000; // for any machine
+
+// Asks until the answer is true; throws what was waited for after `limit` ms.
+export async function eventually(what, condition, limit = longTime) {
+  const end = Date.now() + limit;
+  let last;
+  do {
+    last = await condition();
+    if (last) return last;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  } while (Date.now() < end);
+  throw new Error(`not within ${limit / 1000} s: ${what}`);
+}
+
+export async function freePort() {
+  const server = net.createServer();
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const {port} = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+const ended = (child) =>
+  new Promise((resolve) => ((child.exitCode ?? child.signalCode) !== null ? resolve() : child.once('exit', resolve)));
+
+async function endProcess(child) {
+  child.kill('SIGTERM');
+  const late = setTimeout(() => child.kill('SIGKILL'), 15000);
+  await ended(child);
+  clearTimeout(late);
+}
+
+export class Rig {
+  // `cameras`: YAML of what stands below `cameras:`, `more`: of the rest of the file.
+  static async start({cameras, more = ''}) {
+    const rig = new Rig();
+    rig.folder = fs.mkdtempSync(path.join(os.tmpdir(), 'campipe-web-'));
+    const port = await freePort();
+    rig.base = `http://127.0.0.1:${port}`;
+    fs.writeFileSync(
+      path.join(rig.folder, 'rig.yaml'),
+      `http_address: "127.0.0.1:${port}"\nrtsp_address: "127.0.0.1:${await freePort()}"\n${more}\ncameras:\n${cameras}`,
+    );
+    rig.log = '';
+    rig.child = spawn(process.env.CAMPIPE_PROGRAM, ['--config', 'rig.yaml'], {
+      cwd: rig.folder,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [rig.child.stdout, rig.child.stderr])
+      stream.on('data', (text) => {
+        rig.log += text;
+      });
+    try {
+      await eventually('the rig is ready', async () => {
+        if (rig.child.exitCode !== null) throw new Error(`campipe ended:\n${rig.log}`);
+        return rig.answers('/readyz');
+      });
+    } catch (error) {
+      await rig.stop();
+      throw new Error(`${error.message}\n${rig.log}`);
+    }
+    return rig;
+  }
+
+  async answers(address) {
+    try {
+      return (await fetch(this.base + address, {signal: AbortSignal.timeout(5000)})).ok;
+    } catch {
+      return false; // it is not there yet
+    }
+  }
+
+  async status() {
+    return (await fetch(`${this.base}/api/v1/status`, {signal: AbortSignal.timeout(5000)})).json();
+  }
+
+  async stop() {
+    await endProcess(this.child);
+    fs.rmSync(this.folder, {recursive: true, force: true});
+  }
+}
+
+// tools/testcam: a camera by RTSP that can be taken away and comes back under the same address.
+export class TestCamera {
+  static async start(port) {
+    const camera = new TestCamera();
+    camera.port = port;
+    await camera.#spawn();
+    return camera;
+  }
+
+  get url() {
+    return `rtsp://127.0.0.1:${this.port}/cam`;
+  }
+
+  async #spawn() {
+    const program = path.resolve(import.meta.dirname, '../../tools/testcam');
+    const options = ['--port', String(this.port), '--width', '320', '--height', '240', '--rate', '15', '--gop', '15'];
+    this.child = spawn('/usr/bin/python3', [program, ...options], {stdio: ['pipe', 'pipe', 'inherit']});
+    const lines = readline.createInterface({input: this.child.stdout});
+    await new Promise((resolve, reject) => {
+      lines.on('line', (line) => line.includes('ready') && resolve());
+      this.child.once('exit', (status) => reject(new Error(`testcam ended with ${status}`)));
+    });
+  }
+
+  stop() {
+    return endProcess(this.child);
+  }
+
+  back() {
+    return this.#spawn();
+  }
+}

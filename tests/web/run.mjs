@@ -1,0 +1,48 @@
+// node run.mjs PROGRAM FOLDER: runs all *.test.mjs here with that campipe. FOLDER is for what npm fetches, and stays.
+// Leaves with 77, which ctest shows as skipped, where there is no browser, or no network to fetch playwright-core by.
+import {spawnSync} from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+
+const here = import.meta.dirname;
+const [program, folder] = process.argv.slice(2);
+const skipped = 77;
+
+function skip(why) {
+  console.log(`skipped: ${why}`);
+  process.exit(skipped);
+}
+
+const browsers = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const browser = browsers.find((file) => file && fs.existsSync(file));
+if (!browser) skip('there is no Chromium; CHROMIUM names one');
+
+const wanted = JSON.parse(fs.readFileSync(path.join(here, 'package.json'))).dependencies['playwright-core'];
+const installed = path.join(folder, 'node_modules/playwright-core/package.json');
+if (!fs.existsSync(installed) || JSON.parse(fs.readFileSync(installed)).version !== wanted) {
+  fs.mkdirSync(folder, {recursive: true});
+  fs.copyFileSync(path.join(here, 'package.json'), path.join(folder, 'package.json'));
+  const npm = spawnSync('npm', ['install', '--no-package-lock', '--ignore-scripts', '--no-audit', '--no-fund'], {
+    cwd: folder,
+    stdio: 'inherit',
+    timeout: 120000,
+  });
+  if (npm.status !== 0) skip(`npm cannot fetch playwright-core ${wanted}`);
+}
+
+const tests = fs
+  .readdirSync(here)
+  .filter((file) => file.endsWith('.test.mjs'))
+  .sort();
+const options = ['--test', '--test-concurrency=1', '--test-reporter=spec'];
+const only = process.env.WEB_TEST_ONLY ? [`--test-name-pattern=${process.env.WEB_TEST_ONLY}`] : [];
+const run = spawnSync(process.execPath, [...options, ...only, ...tests.map((file) => path.join(here, file))], {
+  stdio: 'inherit',
+  env: {
+    ...process.env,
+    CAMPIPE_PROGRAM: path.resolve(program),
+    CAMPIPE_TEST_CHROMIUM: browser,
+    CAMPIPE_TEST_MODULES: path.resolve(folder),
+  },
+});
+process.exit(run.status ?? 1);
