@@ -1,5 +1,6 @@
 // The rig's API: requests, who is logged in, and the status that all pages share.
-let session = {user: '', permissions: [], csrf: ''};
+const nobody = {user: '', permissions: [], cameras: null, csrf: ''};
+let session = nobody;
 
 export class ApiError extends Error {
   constructor(status, message) {
@@ -58,12 +59,14 @@ export async function login(user, password) {
 
 export async function logout() {
   await post('logout');
-  session = {user: '', permissions: [], csrf: ''};
+  session = nobody;
 }
 
-// Whether the page should offer something: `permission` is "view", "record" or "administer". The server decides.
-export function may(permission) {
-  return session.permissions.includes(permission);
+// Whether the page should offer something: `permission` is "view", "record" or "administer", of a camera, or of the rig
+// as a whole. The server decides.
+export function may(permission, camera) {
+  if (!session.permissions.includes(permission)) return false;
+  return !session.cameras || (camera !== undefined && session.cameras.includes(camera));
 }
 
 // The rig's clock, by which a camera went away: a browser's own may be wrong by minutes.

@@ -78,7 +78,9 @@ class CameraPage {
           {class: 'actions'},
           this.#record,
           this.#enable,
-          el('a', {class: 'button', href: `/recordings?camera=${encodeURIComponent(name)}`}, 'Recordings'),
+          may('record', name)
+            ? el('a', {class: 'button', href: `/recordings?camera=${encodeURIComponent(name)}`}, 'Recordings')
+            : null,
           el('a', {class: 'button', href: `/?camera=${encodeURIComponent(name)}`}, 'On the wall'),
         ),
       ),

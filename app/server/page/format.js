@@ -39,6 +39,7 @@ export function since(utc, now) {
 }
 
 function scaled(value, step, units) {
+  if (!Number.isFinite(value)) return '–';
   let unit = 0;
   while (Math.abs(value) >= step && unit < units.length - 1) {
     value /= step;
@@ -50,5 +51,6 @@ function scaled(value, step, units) {
 export const bytes = (n) => scaled(n, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB']);
 export const bitrate = (n) => scaled(n, 1000, ['bit/s', 'kbit/s', 'Mbit/s', 'Gbit/s']);
 export const milliseconds = (n) => (Number.isFinite(n) ? `${n < 10 ? n.toFixed(1) : Math.round(n)} ms` : '–');
-export const count = (n) => new Intl.NumberFormat().format(n);
+const grouped = new Intl.NumberFormat();
+export const count = (n) => (Number.isFinite(n) ? grouped.format(n) : '–');
 export const fps = (n) => (Number.isFinite(n) ? `${n >= 99.95 ? Math.round(n) : n.toFixed(1)} fps` : '–');

@@ -1,5 +1,5 @@
 // The frame around all pages: which page an address means, the bar at the top, the keys that work everywhere.
-import {currentSession, loadSession, logout, watchStatus} from '/static/api.js';
+import {currentSession, loadSession, logout, may, watchStatus} from '/static/api.js';
 import {setText} from '/static/dom.js';
 import {duration, timeOf} from '/static/format.js';
 import {navigate} from '/static/navigate.js';
@@ -62,7 +62,8 @@ function toLogin() {
 }
 
 function tellUser() {
-  const {user} = currentSession();
+  const {user, cameras} = currentSession();
+  document.querySelector('nav a[href="/recordings"]').hidden = !may('record', cameras?.[0]);
   byId('logout').hidden = !user;
   byId('logout').textContent = `Log out ${user}`;
 }
