@@ -58,7 +58,9 @@ std::string fetch_status(ApiClient& client) {
 int run_status(const ApiAddress& address, bool json) {
   ApiClient client(address);
   if (json) {
-    std::cout << fetch_status(client) << '\n';
+    const std::string status = fetch_status(client);
+    static_cast<void>(parse_status(status));  // throws for another program's
+    std::cout << status << '\n';
     return 0;
   }
   RigHistory history;
@@ -82,10 +84,14 @@ int run_reload(const ApiAddress& address) {
     print_changes(answer.body);
     return 0;
   }
-  const auto json = nlohmann::json::parse(answer.body, nullptr, false);
-  const auto errors = json.is_object() ? json.find("errors") : json.end();
-  if (!json.is_object() || errors == json.end() || !errors->is_array()) throw Error(explain(answer, address));
-  for (const auto& error : *errors) {
+  // 400 and 409: the rig has read it, and goes on as it was.
+  if (answer.status != 400 && answer.status != 409) throw Error(explain(answer, address));
+  auto json = nlohmann::json::parse(answer.body, nullptr, false);
+  if (!json.is_object() || !json["errors"].is_array()) {
+    std::cerr << "campipe: not reloaded: " << explain(answer, address) << '\n';
+    return configuration_error;
+  }
+  for (const auto& error : json["errors"]) {
     std::cerr << printable(error.is_string() ? error.get<std::string>() : error.dump()) << '\n';
   }
   return configuration_error;

@@ -10,7 +10,7 @@ std::string fetch_status(ApiClient& client);
 
 // Print to standard output; return the exit status. Throw Error where nobody answers, or refuses.
 int run_status(const ApiAddress& address, bool json);
-// 2: the configuration is wrong, as standard error tells in the words of --check, and nothing has changed.
+// 2: the configuration is refused, as standard error tells in the words of --check, and nothing has changed.
 int run_reload(const ApiAddress& address);
 
 }  // namespace campipe

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Answers as a rig's API would: three cameras, one of them away, whose counters go on by 25 frames with every status.
 
-  fake_rig.py [--user NAME:PASSWORD] [--tls CERTIFICATE KEY] [--refuse-reload] [--silent] [--text TEXT]
-
-Prints its port. Tests only; what it tells of itself at /seen is what it was asked.
+Prints its port, and writes each request into the file of --seen, one line of JSON each. For tests only.
 """
 
 import argparse
@@ -11,22 +9,22 @@ import base64
 import http.server
 import json
 import ssl
-import sys
 import threading
 import time
 
 options = argparse.ArgumentParser()
 options.add_argument("--user")
 options.add_argument("--tls", nargs=2)
-options.add_argument("--refuse-reload", action="store_true")
+options.add_argument("--refuse-reload", choices=["errors", "error"])
 options.add_argument("--silent", action="store_true", help="take requests, and never answer")
+options.add_argument("--port", type=int, default=0)
+options.add_argument("--seen")
 options.add_argument("--text", help="answer with this, whatever was asked")
 options.add_argument("--cameras", type=int, default=3)
 options = options.parse_args()
 
 lock = threading.Lock()
 asked = 0
-seen = []
 
 
 def camera(name, state, asked, **more):
@@ -84,9 +82,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         size = int(self.headers.get("Content-Length", 0))
         body = self.rfile.read(size).decode()
         with lock:
-            if self.path != "/seen":
-                seen.append({"method": self.command, "path": self.path, "type": self.headers.get("Content-Type", ""),
-                             "body": body})
+            if options.seen:
+                with open(options.seen, "a", encoding="utf-8") as file:
+                    print(json.dumps([self.command, self.path, self.headers.get("Content-Type", ""), body]), file=file)
             if options.silent:
                 time.sleep(3600)
             if options.user:
@@ -99,12 +97,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 viewers = [{"camera": "dock", "form": "fmp4"}, {"camera": "dock", "form": "rtsp"}]
                 return self.answer(200, {"viewers": viewers})
             if self.path == "/api/v1/reload" and self.command == "POST":
+                if options.refuse_reload == "error":
+                    return self.answer(409, {"error": "'tls' cannot be changed while the rig runs; restart it"})
                 if options.refuse_reload:
                     return self.answer(400, {"errors": ["rig.yaml:4:7: cameras.dock.sourc: unknown key, "
                                                         "did you mean 'source'?", "rig.yaml:9:3: \x1b[31mred"]})
                 return self.answer(200, {"added": ["yard"], "changed": ["dock"], "removed": []})
-            if self.path == "/seen":
-                return self.answer(200, seen)
             return self.answer(404, {"error": "there is no such thing"})
 
     do_GET = do_POST = handle_request
@@ -113,14 +111,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+class Server(http.server.ThreadingHTTPServer):
+    def handle_error(self, *_):
+        pass  # clients that are killed, or that do not like the certificate, are what is tested
+
+
+server = Server(("127.0.0.1", options.port), Handler)
 server.daemon_threads = True
 if options.tls:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*options.tls)
     server.socket = context.wrap_socket(server.socket, server_side=True)
 print(server.server_address[1], flush=True)
-try:
-    server.serve_forever()
-except KeyboardInterrupt:
-    sys.exit(0)
+server.serve_forever()
