@@ -3,6 +3,7 @@ import {currentSession, loadSession, logout, may, watchStatus} from '/static/api
 import {setText} from '/static/dom.js';
 import {duration, timeOf} from '/static/format.js';
 import {navigate} from '/static/navigate.js';
+import {followVersion, toggleFullscreen} from '/static/screen.js';
 
 const pages = [
   [/^\/$/, () => import('/static/wall.js')],
@@ -75,6 +76,7 @@ function tellStatus({status, error, since}) {
     const ago = duration((Date.now() - since) / 1000);
     return trouble(`${error}, since ${timeOf(new Date(since))} (${ago}). Trying again.`);
   }
+  followVersion(status.version);
   trouble(status.state === 'draining' ? 'campipe is being stopped.' : '');
   const cameras = Object.values(status.cameras ?? {});
   const live = cameras.filter(({state}) => state === 'running').length;
@@ -91,11 +93,6 @@ let stopWatching = null;
 function sessionBegan() {
   tellUser();
   stopWatching ??= watchStatus(tellStatus);
-}
-
-async function toggleFullscreen() {
-  if (document.fullscreenElement) await document.exitFullscreen();
-  else await document.documentElement.requestFullscreen();
 }
 
 function key(event) {

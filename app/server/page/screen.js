@@ -1,0 +1,33 @@
+// What a wall of monitors needs: full screen, a screen that does not go to sleep meanwhile, and the page of the program
+// that runs, not of the one that ran when it was opened.
+let lock = null;
+
+export async function toggleFullscreen() {
+  if (document.fullscreenElement) await document.exitFullscreen();
+  else await document.documentElement.requestFullscreen();
+}
+
+// Browsers grant it only to pages that came by TLS or from this machine, and take it back from hidden ones.
+async function keepAwake() {
+  if (!navigator.wakeLock || !document.fullscreenElement || document.hidden) return;
+  try {
+    lock = await navigator.wakeLock.request('screen');
+  } catch (error) {
+    console.info(`the screen may go to sleep: ${error.message}`);
+  }
+}
+
+document.addEventListener('visibilitychange', keepAwake);
+document.addEventListener('fullscreenchange', () => {
+  if (document.fullscreenElement) return keepAwake();
+  lock?.release();
+  lock = null;
+});
+
+let version = '';
+
+// The version that answers now.
+export function followVersion(now) {
+  if (version && now && now !== version) location.reload();
+  version ||= now ?? '';
+}

@@ -1,0 +1,171 @@
+// What can be said of the page's modules without a browser.
+import assert from 'node:assert/strict';
+import {describe, test} from 'node:test';
+import './static_loader.mjs';
+
+const {Timeline} = await import('/static/timeline.js');
+const {fragmentOf} = await import('/static/mp4.js');
+const {layOut} = await import('/static/layout.js');
+const {LiveEdge} = await import('/static/live_edge.js');
+const format = await import('/static/format.js');
+
+const timescale = 90000;
+
+function box(type, ...parts) {
+  const body = Buffer.concat(parts.map((part) => (Buffer.isBuffer(part) ? part : Buffer.from(part))));
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(8 + body.length);
+  head.write(type, 4, 'latin1');
+  return Buffer.concat([head, body]);
+}
+
+function u32(...values) {
+  const bytes = Buffer.alloc(4 * values.length);
+  values.forEach((value, i) => bytes.writeUInt32BE(value, 4 * i));
+  return bytes;
+}
+
+const ftyp = () => box('ftyp', u32(0));
+const moov = () => box('moov', box('trak', box('tkhd', u32(0)), box('mdia', box('mdhd', u32(0, 0, 0, timescale, 0)))));
+const header = () => new Uint8Array(Buffer.concat([ftyp(), moov()]));
+
+// One picture; its duration stands where muxers may put it.
+function fragment(seconds, duration, {wide = true, inTrun = false} = {}) {
+  const time = Math.round(seconds * timescale);
+  const last = Math.round(duration * timescale);
+  const tfdt = wide ? u32(0x01000000, Math.floor(time / 2 ** 32), time % 2 ** 32) : u32(0, time);
+  const tfhd = inTrun ? u32(0x020000, 1) : u32(0x020008, 1, last);
+  const trun = inTrun ? u32(0x301, 1, 100, last, 4) : u32(0x201, 1, 100, 4);
+  const traf = box('traf', box('tfhd', tfhd), box('tfdt', tfdt), box('trun', trun));
+  return new Uint8Array(Buffer.concat([box('moof', box('mfhd', u32(0, 1)), traf), box('mdat', u32(1))]));
+}
+
+const read = (bytes) => fragmentOf(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+const near = (actual, wanted, tolerance = 0.001) =>
+  assert.ok(Math.abs(actual - wanted) <= tolerance, `${actual} is not ${wanted}`);
+
+function begun() {
+  const timeline = new Timeline();
+  assert.ok(timeline.begin(header()));
+  return timeline;
+}
+
+describe('timeline', () => {
+  for (const options of [{}, {wide: false}, {inTrun: true}]) {
+    test(`begins at 0 and keeps the pace of the stream, ${JSON.stringify(options)}`, () => {
+      const timeline = begun();
+      for (let i = 0; i < 50; ++i) {
+        const bytes = fragment(1000 + i * 0.04, 0.04, options);
+        near(timeline.place(bytes).start, i * 0.04);
+        near(read(bytes).time / timescale, i * 0.04);
+        near(read(bytes).duration / timescale, 0.04);
+      }
+    });
+  }
+
+  test('a picture never comes later than twice the duration of the one before, or a browser waits for a key frame', () => {
+    const timeline = begun();
+    let before = null;
+    for (const time of [0, 0.04, 0.08, 0.4, 0.44, 3, 3.04, 60, 60.04, 5, 5.04]) {
+      const bytes = fragment(time, 0.04);
+      timeline.place(bytes);
+      const now = read(bytes);
+      if (before) {
+        assert.ok(now.time > before.time, 'forwards');
+        assert.ok(now.time - before.time <= 2 * before.duration, `${now.time - before.time} > 2 * ${before.duration}`);
+      }
+      before = now;
+    }
+  });
+
+  test('a break is told', () => {
+    const timeline = begun();
+    assert.equal(timeline.place(fragment(7, 0.04)).broken, true);
+    assert.equal(timeline.place(fragment(7.04, 0.04)).broken, false);
+    assert.equal(timeline.place(fragment(9, 0.04)).broken, true);
+    assert.ok(timeline.begin(header()));
+    assert.equal(timeline.place(fragment(0, 0.04)).broken, true);
+  });
+
+  test('takes the pace of a stream whose fragments tell a wrong one', () => {
+    const timeline = begun();
+    let last = 0;
+    for (let i = 0; i < 100; ++i) last = timeline.place(fragment(i * 0.5, 0.04)).start;
+    const step = timeline.place(fragment(50, 0.04)).start - last;
+    near(step, 0.5);
+  });
+
+  test('what is no MP4 is refused', () => {
+    assert.equal(new Timeline().begin(new Uint8Array([0, 0, 0, 9, 1, 2, 3, 4, 5])), false);
+    assert.equal(begun().place(new Uint8Array(100)), undefined);
+    assert.equal(begun().place(header()), undefined);
+  });
+});
+
+describe('live edge', () => {
+  const player = (currentTime) => ({currentTime, playbackRate: 1, seeking: false});
+
+  test('jumps when far behind, hurries when a little, else lets it play', () => {
+    for (const [behind, rate, jumps] of [
+      [5, 1, 1],
+      [0.5, 1.1, 0],
+      [0.15, 1.05, 0],
+      [0.02, 1, 0],
+    ]) {
+      const video = player(100 - behind);
+      const edge = new LiveEdge(video);
+      edge.arrived({start: 100, broken: false});
+      edge.steer(100.04);
+      assert.equal(video.playbackRate, rate, `${behind} s behind`);
+      assert.equal(edge.jumps, jumps, `${behind} s behind`);
+      if (jumps) near(video.currentTime, 100, 0.1);
+    }
+  });
+
+  test('does not jump again and again when it does not help', () => {
+    const video = player(0);
+    const edge = new LiveEdge(video);
+    for (let i = 0; i < 20; ++i) {
+      edge.arrived({start: 100 + i, broken: false});
+      edge.steer(101 + i);
+      video.currentTime = 0;
+    }
+    assert.equal(edge.jumps, 1);
+  });
+});
+
+test('a grid of up to 25 fits every usual screen without scrolling', () => {
+  for (const [width, height] of [
+    [1920, 1034],
+    [1366, 722],
+    [2560, 1394],
+    [1080, 1874],
+  ]) {
+    for (let count = 1; count <= 25; ++count) {
+      const {columns, tileWidth, tileHeight, scrolls} = layOut(count, width, height, 16 / 9, 6);
+      assert.equal(scrolls, false);
+      assert.ok(columns * tileWidth + (columns - 1) * 6 <= width);
+      const rows = Math.ceil(count / columns);
+      assert.ok(rows * tileHeight + (rows - 1) * 6 <= height);
+    }
+  }
+  assert.equal(layOut(1, 1600, 900, 16 / 9, 6).columns, 1);
+  assert.equal(layOut(16, 1920, 1034, 16 / 9, 6).columns, 4);
+  assert.equal(layOut(25, 378, 786, 16 / 9, 6).columns, 2);
+  assert.equal(layOut(100, 1920, 1034, 16 / 9, 6).scrolls, false);
+  assert.equal(layOut(256, 1366, 722, 16 / 9, 6).scrolls, true);
+});
+
+test('numbers as people read them', () => {
+  assert.equal(format.duration(245), '4 min');
+  assert.equal(format.duration(7500), '2 h 5 min');
+  assert.equal(format.duration(3 * 86400 + 4 * 3600), '3 d 4 h');
+  assert.equal(format.length(3723), '1:02:03');
+  assert.equal(format.length(59.6), '1:00');
+  assert.equal(format.bytes(1536), '1.5 KiB');
+  assert.equal(format.bitrate(2.5e6), '2.5 Mbit/s');
+  assert.equal(format.bitrate(undefined), '–');
+  const now = Date.parse('2026-11-21T12:07:11Z');
+  assert.match(format.since('2026-11-21T12:03:11Z', now), /^since \d\d:\d\d:\d\d \(4 min\)$/);
+  assert.equal(format.since('', now), '');
+});
