@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/server/rtsp_auth.h"
+#include "app/server/rtsp_feed.h"
 
 namespace campipe {
 namespace {
@@ -14,7 +15,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t most_clients = 1000;
-constexpr auto longest_idle = 15s;     // without a session
+constexpr auto longest_idle = 15s;  // without a session
+constexpr auto kept_after_end = 5s;
 constexpr int unsent = 256 << 10;      // bytes that wait in the kernel for a connection
 constexpr int unanswered_ms = 30'000;  // until a peer that is gone is taken for gone
 constexpr guint longest_message = 8U << 10U;
@@ -62,18 +64,32 @@ void RtspClients::on_connected(GstRTSPServer* /*server*/, GstRTSPClient* client,
   } else {
     clients.idle_since_[client] = Clock::now();
   }
+  clients.owned_[client] = share(client);
   if (GSocket* socket = socket_of(client)) set_up(socket);
   gst_rtsp_client_set_content_length_limit(client, longest_message);
   g_signal_connect(client, "closed", G_CALLBACK(on_closed), self);
+  g_signal_connect(client, "pre-describe-request", G_CALLBACK(before_describe), self);
   g_signal_connect(client, "play-request", G_CALLBACK(on_play), self);
   g_signal_connect(client, "pause-request", G_CALLBACK(on_stop), self);
   g_signal_connect(client, "teardown-request", G_CALLBACK(on_stop), self);
+}
+
+// The library would say that the request is a bad one.
+GstRTSPStatusCode RtspClients::before_describe(GstRTSPClient* client, GstRTSPContext* request, gpointer self) {
+  const auto& clients = *static_cast<RtspClients*>(self);
+  const std::string name = std::string(request->uri->abspath).substr(1);
+  const auto stream = clients.context_.rig.stream(name);
+  if (!stream || !may_view(clients.access_, rtsp_user(client), name)) return GST_RTSP_STS_OK;  // it is said later
+  const auto parameters = stream->parameters();
+  if (!parameters) return GST_RTSP_STS_SERVICE_UNAVAILABLE;
+  return rtsp_pipeline(*parameters).empty() ? GST_RTSP_STS_UNSUPPORTED_MEDIA_TYPE : GST_RTSP_STS_OK;
 }
 
 void RtspClients::on_closed(GstRTSPClient* client, gpointer self) {
   auto& clients = *static_cast<RtspClients*>(self);
   g_signal_handlers_disconnect_by_data(client, self);
   clients.idle_since_.erase(client);
+  clients.closed_[client] = Clock::now();
   for (const auto& readers : clients.context_.medias.all()) readers->leave(client);
 }
 
@@ -105,6 +121,11 @@ void RtspClients::end_session(const GstRTSPSession* session) const {
 void RtspClients::look_after() {
   gst_rtsp_session_pool_cleanup(sessions_);
   const auto now = Clock::now();
+  std::erase_if(closed_, [&](const auto& entry) {
+    const bool over = entry.second < now - kept_after_end;
+    if (over) owned_.erase(entry.first);
+    return over;
+  });
   std::vector<GObjectPtr<GstRTSPClient>> to_close;
   for (auto& [client, since] : idle_since_) {
     if (since != Clock::time_point::min() && has_session(client)) since = now;

@@ -27,6 +27,7 @@ class RtspClients {
 
  private:
   static void on_connected(GstRTSPServer*, GstRTSPClient* client, gpointer self);
+  static GstRTSPStatusCode before_describe(GstRTSPClient* client, GstRTSPContext* request, gpointer self);
   static void on_closed(GstRTSPClient* client, gpointer self);
   static void on_play(GstRTSPClient* client, GstRTSPContext* request, gpointer self);
   static void on_stop(GstRTSPClient* client, GstRTSPContext* request, gpointer self);
@@ -37,7 +38,11 @@ class RtspClients {
   GstRTSPSessionPool* sessions_;
   RtspMediaContext& context_;
   Access& access_;
-  std::map<GstRTSPClient*, Clock::time_point> idle_since_;  // they live until they tell that they are closed
+  std::map<GstRTSPClient*, Clock::time_point> idle_since_;  // those that are open
+  // A thread that sends tells the library's main loop to close a connection that is broken, without owning it. So what
+  // is closed lives on for a while.
+  std::map<GstRTSPClient*, GObjectPtr<GstRTSPClient>> owned_;
+  std::map<GstRTSPClient*, Clock::time_point> closed_;
 };
 
 }  // namespace campipe

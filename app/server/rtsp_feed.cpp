@@ -180,15 +180,20 @@ void RtspFeed::set_origin(const LivePiece& piece) {
   epoch_.reset();
 }
 
-// Reports say which RTP time it is at a time of the clock, by the time since rtpbin's base time. So that is when, by
-// the clock by which pictures are taken, a time of 0 was. The pipeline sets it, too, when it starts.
+// Reports say which RTP time it is at a time of the clock, by the time since their element's base time. So that is
+// when, by the clock by which pictures are taken, a time of 0 was. The pipeline sets it, too, when it starts.
 void RtspFeed::set_clock(const LivePiece& piece, GstClockTime time) {
   if (piece.times.capture_utc == 0) return;
   const std::int64_t epoch = piece.times.capture_utc - static_cast<std::int64_t>(time);
   const std::int64_t error = epoch - epoch_.value_or(epoch);
   epoch_ = !epoch_ || std::abs(error) > clock_jump ? epoch : *epoch_ + error / 16;
   const auto base = static_cast<GstClockTime>(*epoch_);
-  if (gst_element_get_base_time(rtpbin_.get()) != base) gst_element_set_base_time(rtpbin_.get(), base);
+  if (!session_) {
+    GstElement* session = nullptr;
+    g_signal_emit_by_name(rtpbin_.get(), "get-session", 0, &session);
+    session_.reset(session);
+  }
+  if (session_ && gst_element_get_base_time(session_.get()) != base) gst_element_set_base_time(session_.get(), base);
 }
 
 void RtspFeed::push(const LivePiece& piece) {

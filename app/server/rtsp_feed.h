@@ -63,6 +63,7 @@ class RtspFeed {
   SharedGate gate_ = std::make_shared<Gate>();
   GObjectPtr<GstAppSrc> source_;
   GObjectPtr<GstElement> rtpbin_;
+  GObjectPtr<GstElement> session_;  // of rtpbin; null until it has one
 
   std::shared_ptr<const LiveHeader> header_;  // of the newest piece
   bool with_header_ = false;                  // the next key frame needs the stream's parameters before it

@@ -1,5 +1,6 @@
 #include "app/server/rtsp_media.h"
 
+#include <gst/base/gstbasesink.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -85,7 +86,7 @@ GstElement* create_element(GstRTSPMediaFactory* factory, const GstRTSPUrl* /*url
   const Factory* self = derived<Factory>(factory);
   const std::shared_ptr<LiveStream> stream = self->context->rig.stream(*self->stream);
   const auto parameters = stream ? stream->parameters() : std::nullopt;
-  if (!parameters) return nullptr;  // it has no pictures yet
+  if (!parameters) return nullptr;
   const std::string pipeline = rtsp_pipeline(*parameters);
   if (pipeline.empty()) {
     spdlog::warn("{}: RTSP cannot carry {} of {}x{}", *self->stream, parameters->codec, parameters->format.width,
@@ -99,6 +100,24 @@ GstElement* create_element(GstRTSPMediaFactory* factory, const GstRTSPUrl* /*url
     spdlog::warn("{}: no RTSP: {}", *self->stream, error->message);
   }
   return element;
+}
+
+// Packets go out when they come: whoever encoded them has seen to their pace. The library says otherwise to some sinks
+// after it has added them.
+void do_not_wait(GstBaseSink* sink, GParamSpec* /*property*/ = nullptr, gpointer /*data*/ = nullptr) {
+  if (gst_base_sink_get_sync(sink) != FALSE) gst_base_sink_set_sync(sink, FALSE);
+}
+
+void on_element(GstBin* /*pipeline*/, GstBin* /*parent*/, GstElement* element, gpointer /*data*/) {
+  if (!GST_IS_BASE_SINK(element)) return;
+  do_not_wait(GST_BASE_SINK(element));
+  g_signal_connect(element, "notify::sync", G_CALLBACK(do_not_wait), nullptr);
+}
+
+GstElement* create_pipeline(GstRTSPMediaFactory* factory, GstRTSPMedia* media) {
+  GstElement* pipeline = static_cast<GstRTSPMediaFactoryClass*>(factory_parent)->create_pipeline(factory, media);
+  if (pipeline != nullptr) g_signal_connect(pipeline, "deep-element-added", G_CALLBACK(on_element), nullptr);
+  return pipeline;
 }
 
 void configure(GstRTSPMediaFactory* factory, GstRTSPMedia* media) {
@@ -116,8 +135,6 @@ void configure(GstRTSPMediaFactory* factory, GstRTSPMedia* media) {
   }
   ours->feed = new RtspFeed(std::move(stream), readers, [context, readers] { context->dismiss(readers); });
   context->medias.add(readers);
-  // Packets go out when they come: whoever encoded them has seen to their pace.
-  gst_rtsp_media_set_rate_control(media, FALSE);
 }
 
 void finalize_factory(GObject* object) {
@@ -132,6 +149,7 @@ GType factory_type() {
         factory_parent = g_type_class_peek_parent(table);
         auto* factory = static_cast<GstRTSPMediaFactoryClass*>(table);
         factory->create_element = create_element;
+        factory->create_pipeline = create_pipeline;
         factory->configure = configure;
         static_cast<GObjectClass*>(table)->finalize = finalize_factory;
       },

@@ -77,8 +77,7 @@ class RtspServer::Implementation {
 
   void add(const std::string& stream) {
     run_on(context_.get(), [this, stream] {
-      streams_.insert(stream);
-      if (mounts_) mount(stream);
+      if (streams_.insert(stream).second && mounts_) mount(stream);
     });
   }
 
@@ -116,6 +115,10 @@ class RtspServer::Implementation {
 bool RtspServer::Implementation::load_gstreamer() const {
   // Plugins are looked at here, rather than in a process that is forked from this one with all its threads.
   gst_registry_fork_set_enabled(FALSE);
+  // Its libraries' own words are for who looks into it; what matters is told by us.
+  g_log_set_default_handler([](const gchar* domain, GLogLevelFlags, const gchar* message,
+                               gpointer) { spdlog::debug("{}: {}", domain == nullptr ? "glib" : domain, message); },
+                            nullptr);
   GError* error = nullptr;
   if (gst_init_check(nullptr, nullptr, &error) == FALSE) {
     const GErrorPtr owner(error);

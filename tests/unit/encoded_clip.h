@@ -53,8 +53,9 @@ inline EncoderConfig clip_config(Latency latency) {
 }
 
 // Picture number i at times[i]; numbers start at `first`.
-inline Clip encode(const EncoderConfig& config, const std::vector<std::int64_t>& times, int first = 0) {
-  const auto encoder = open_encoder(config, clip_format(), 25);
+inline Clip encode(const EncoderConfig& config, const std::vector<std::int64_t>& times, int first = 0,
+                   const FrameFormat& format = clip_format()) {
+  const auto encoder = open_encoder(config, format, 25);
   Clip clip{encoder->parameters(), {}};
   const auto take = [&](const PacketView& p) {
     clip.packets.push_back({{p.data.begin(), p.data.end()}, p.dts, p.key, p.times});
@@ -63,7 +64,7 @@ inline Clip encode(const EncoderConfig& config, const std::vector<std::int64_t>&
     FrameTimes at;
     at.pts = times[i];
     at.duration = i + 1 < times.size() ? times[i + 1] - times[i] : 40 * ms;
-    encoder->encode(moving_picture(clip_format(), first + static_cast<int>(i)), at, take);
+    encoder->encode(moving_picture(format, first + static_cast<int>(i)), at, take);
   }
   encoder->flush(take);
   return clip;

@@ -1,0 +1,345 @@
+// The RTSP server, read by FFmpeg, by GStreamer and by hand.
+#include "app/server/rtsp_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "app/password_hash.h"
+#include "tests/unit/live_camera.h"
+#include "tests/unit/peers.h"
+#include "tests/unit/rtsp_player.h"
+#include "tests/unit/rtsp_wire.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace campipe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto patience = 60s;
+
+template <typename Condition>
+bool becomes_true(const Condition& condition, std::chrono::nanoseconds within = patience) {
+  const auto deadline = Clock::now() + within;
+  while (!condition()) {
+    if (Clock::now() > deadline) return false;
+    std::this_thread::sleep_for(10ms);
+  }
+  return true;
+}
+
+class RtspServerTest : public testing::Test {
+ protected:
+  RtspServerTest() { config_.rtsp_address = "127.0.0.1:" + std::to_string(port_); }
+
+  // Another must be going before it ends.
+  void serve() {
+    access_ = std::make_unique<Access>(config_);
+    server_ = std::make_unique<RtspServer>(config_, rig_, *access_);
+  }
+  void add(const std::string& name, LiveCamera& camera) {
+    rig_.add_stream(name, camera.stream());
+    if (server_) server_->add(name);
+    ASSERT_TRUE(becomes_true([&] { return camera.stream()->parameters().has_value(); }));
+  }
+  void serve_dock() {
+    add("dock", dock());
+    serve();
+    ASSERT_TRUE(becomes_true([&] { return RtspWire(port_).ask("OPTIONS", "/dock").status > 0; }));
+  }
+  LiveCamera& dock() {
+    if (!dock_) dock_ = std::make_unique<LiveCamera>(encode(Latency::low, steady(50)));
+    return *dock_;
+  }
+  void add_user(const std::string& name, std::vector<std::string> cameras = {}, const std::string& secret = "") {
+    config_.users.push_back({name, hash_password("pw-" + name), secret, Permission::view, std::move(cameras)});
+  }
+
+  [[nodiscard]] std::string url(const std::string& rest, const std::string& scheme = "rtsp") const {
+    return scheme + "://" + rest;
+  }
+  [[nodiscard]] std::string at_server(const std::string& path = "/dock", const std::string& login = "",
+                                      const std::string& scheme = "rtsp") const {
+    return scheme + "://" + login + (login.empty() ? "" : "@") + "127.0.0.1:" + std::to_string(port_) + path;
+  }
+  // FFmpeg's exit status when it wants so many pictures.
+  static int ffmpeg(const std::string& source, const std::string& transport, int pictures = 20) {
+    return Program({"ffmpeg", "-hide_banner", "-nostdin", "-loglevel", "fatal", "-rtsp_transport", transport,
+                    "-timeout", "20000000", "-i", source, "-frames:v", std::to_string(pictures), "-f", "null", "-"})
+        .wait();
+  }
+
+  int port_ = free_port();
+  ServerConfig config_;
+  RigView rig_{[](const nlohmann::json&) {}};
+  std::unique_ptr<LiveCamera> dock_;
+  std::unique_ptr<Access> access_;
+  std::unique_ptr<RtspServer> server_;
+};
+
+TEST_F(RtspServerTest, FfmpegReadsOverTcpAndUdpAndComesAgain) {
+  serve_dock();
+  for (const std::string transport : {"tcp", "udp", "tcp"}) EXPECT_EQ(ffmpeg(at_server(), transport), 0) << transport;
+  EXPECT_TRUE(becomes_true([&] { return server_->viewers().empty(); }));
+}
+
+class RtspTransportTest : public RtspServerTest, public testing::WithParamInterface<std::string> {};
+
+TEST_P(RtspTransportTest, EveryReaderBeginsWithAKeyFrameThatIsNew) {
+  serve_dock();
+  std::vector<std::unique_ptr<RtspPlayer>> players;
+  for (int i = 0; i < 3; ++i) {
+    const std::uint32_t before = dock().newest();
+    players.push_back(std::make_unique<RtspPlayer>(at_server(), GetParam()));
+    const auto first = players.back()->next(patience);
+    ASSERT_TRUE(first.has_value()) << i;
+    EXPECT_TRUE(first->key) << i;
+    EXPECT_GE(number_in(first->data).value_or(0), before) << i;
+    const auto second = players.back()->next(patience);
+    ASSERT_TRUE(second.has_value());
+    EXPECT_EQ(number_in(second->data).value_or(0), *number_in(first->data) + 1) << i;
+  }
+  const nlohmann::json viewers = server_->viewers();
+  ASSERT_EQ(viewers.size(), 3);
+  EXPECT_EQ(viewers[0]["camera"], "dock");
+  EXPECT_EQ(viewers[0]["form"], "rtsp");
+  EXPECT_EQ(viewers[0]["transport"], GetParam());
+  EXPECT_EQ(viewers[0]["address"], "127.0.0.1");
+  EXPECT_EQ(viewers[0]["dropped"], 0);
+  EXPECT_GT(viewers[0]["bytes"], 0);
+}
+
+TEST_P(RtspTransportTest, SenderReportsTellWhenAPictureWasTaken) {
+  serve_dock();
+  RtspPlayer player(at_server(), GetParam());
+  int compared = 0;
+  const auto deadline = Clock::now() + patience;
+  while (compared < 50 && Clock::now() < deadline) {
+    const auto picture = player.next(patience);
+    ASSERT_TRUE(picture.has_value());
+    const auto number = number_in(picture->data);
+    ASSERT_TRUE(number.has_value());
+    if (!picture->taken_utc) continue;
+    ++compared;
+    // What the machine's load does to the camera's own times is smoothed.
+    EXPECT_NEAR(static_cast<double>(*picture->taken_utc - dock().capture_utc(*number)) / ms, 0, 40) << *number;
+  }
+  EXPECT_EQ(compared, 50);
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, RtspTransportTest, testing::Values("tcp", "udp"),
+                         [](const auto& each) { return each.param; });
+
+TEST_F(RtspServerTest, AReaderThatStopsReadingHoldsUpNobodyAndGoesOnWithAKeyFrame) {
+  dock().pad(40'000);
+  serve_dock();
+  RtspWire stuck(port_, 4096);
+  ASSERT_EQ(stuck.play("/dock"), 200);
+  RtspPlayer other(at_server(), "tcp");
+  std::uint32_t last = 0;
+  const auto deadline = Clock::now() + patience;
+  const auto is_cut = [&] {
+    for (const auto& viewer : server_->viewers()) {
+      if (viewer["dropped"] > 0) return true;
+    }
+    return false;
+  };
+  while (!is_cut() && Clock::now() < deadline) {
+    const auto picture = other.next(patience);
+    ASSERT_TRUE(picture.has_value());
+    const std::uint32_t number = number_in(picture->data).value_or(0);
+    EXPECT_TRUE(last == 0 || number == last + 1) << number;
+    last = number;
+  }
+  ASSERT_TRUE(is_cut());
+  // It reads again, and gets what is on now.
+  EXPECT_TRUE(becomes_true([&] {
+    const std::uint64_t before = server_->viewers()[0]["sent"];
+    stuck.receive(Clock::now() + 1s);
+    return server_->viewers()[0]["sent"] > before;
+  }));
+}
+
+TEST_F(RtspServerTest, AReaderThatWasSlowForAMomentIsSoonUpToDate) {
+  dock().pad(40'000);
+  serve_dock();
+  RtspWire wire(port_, 4096);
+  ASSERT_EQ(wire.play("/dock"), 200);
+  const std::uint32_t stopped_at = dock().newest();
+  ASSERT_TRUE(becomes_true([&] { return dock().newest() > stopped_at + 30; }));
+  const auto deadline = Clock::now() + patience;
+  std::uint32_t behind = 1000;
+  while (behind > 3 && Clock::now() < deadline) {
+    ASSERT_GE(wire.receive(deadline), 0);
+    if (const auto number = number_in(wire.received())) behind = dock().newest() - *number;
+  }
+  EXPECT_LE(behind, 3);
+  EXPECT_EQ(server_->viewers().at(0)["dropped"], 0);
+}
+
+TEST_F(RtspServerTest, ManyMayBreakOffAtOnce) {
+  dock().pad(10'000);
+  serve_dock();
+  RtspPlayer other(at_server(), "tcp");
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::unique_ptr<RtspWire>> wires;
+    for (int i = 0; i < 40; ++i) {
+      wires.push_back(std::make_unique<RtspWire>(port_));
+      ASSERT_EQ(wires.back()->play("/dock"), 200) << i;
+    }
+    ASSERT_TRUE(becomes_true([&] { return server_->viewers().size() == 41; }));
+    // What they have not read makes the kernel reset the connections.
+    wires.clear();
+    ASSERT_TRUE(becomes_true([&] { return server_->viewers().size() == 1; }));
+  }
+  EXPECT_TRUE(other.next(patience).has_value());
+}
+
+TEST_F(RtspServerTest, WhoIsNotKnownIsRefused) {
+  add_user("ada");
+  serve_dock();
+  RtspWire wire(port_);
+  const auto answer = wire.ask("DESCRIBE", "/dock");
+  EXPECT_EQ(answer.status, 401);
+  EXPECT_THAT(answer.text, testing::HasSubstr("Basic realm=\"campipe\""));
+  EXPECT_THAT(answer.text, testing::Not(testing::HasSubstr("Digest")));
+  EXPECT_NE(ffmpeg(at_server("/dock", "ada:wrong"), "tcp"), 0);
+  EXPECT_EQ(ffmpeg(at_server("/dock", "ada:pw-ada"), "tcp"), 0);
+  EXPECT_EQ(ffmpeg(at_server("/dock", "ada:pw-ada"), "udp"), 0);
+}
+
+TEST_F(RtspServerTest, ACameraThatAUserMayNotSeeIsNotThere) {
+  add_user("ada", {"belt"});
+  serve_dock();
+  const std::string login = "Authorization: Basic YWRhOnB3LWFkYQ==\r\n";  // ada:pw-ada
+  EXPECT_EQ(RtspWire(port_).ask("DESCRIBE", "/dock", login).status, 404);
+  EXPECT_EQ(RtspWire(port_).ask("DESCRIBE", "/gate", login).status, 404);
+}
+
+TEST_F(RtspServerTest, ASecretServesDigestAndBasic) {
+  add_user("ada", {}, "lovelace");
+  serve_dock();
+  EXPECT_THAT(RtspWire(port_).ask("DESCRIBE", "/dock").text, testing::HasSubstr("Digest realm=\"campipe\", nonce=\""));
+  EXPECT_EQ(ffmpeg(at_server("/dock", "ada:lovelace"), "tcp"), 0);
+  EXPECT_NE(ffmpeg(at_server("/dock", "ada:wrong"), "tcp"), 0);
+  const auto basic = [&](const std::string& login) {
+    return RtspWire(port_).ask("DESCRIBE", "/dock", "Authorization: Basic " + login + "\r\n").status;
+  };
+  EXPECT_EQ(basic("YWRhOmxvdmVsYWNl"), 200);          // ada:lovelace
+  EXPECT_EQ(basic("YWRhOnB3LWFkYQ=="), 200);          // ada:pw-ada
+  for (int i = 0; i < 6; ++i) basic("YWRhOndyb25n");  // ada:wrong
+  EXPECT_EQ(basic("YWRhOndyb25n"), 503);
+  EXPECT_EQ(basic("YWRhOmxvdmVsYWNl"), 503);  // guessing goes on unseen
+}
+
+TEST_F(RtspServerTest, AUserWhoMayNoLongerSeeItIsSentAway) {
+  add_user("ada");
+  serve_dock();
+  RtspWire wire(port_);
+  ASSERT_EQ(wire.play("/dock", "Authorization: Basic YWRhOnB3LWFkYQ==\r\n"), 200);
+  config_.users[0].cameras = {"belt"};
+  access_->update(config_);
+  EXPECT_TRUE(wire.is_closed(Clock::now() + patience));
+}
+
+TEST_F(RtspServerTest, OverTls) {
+  const TemporaryFolder folder;
+  const std::string certificate = (folder.path() / "cert.pem").string();
+  const std::string key = (folder.path() / "key.pem").string();
+  ASSERT_EQ(Program({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                     "-days", "2", "-subj", "/CN=localhost", "-out", certificate, "-keyout", key, "-batch"})
+                .wait(),
+            0);
+  config_.tls = TlsConfig{certificate, key};
+  add_user("ada", {}, "lovelace");
+  add("dock", dock());
+  serve();
+  EXPECT_EQ(ffmpeg(at_server("/dock", "ada:pw-ada", "rtsps"), "tcp"), 0);
+  EXPECT_EQ(ffmpeg(at_server("/dock", "ada:lovelace", "rtsps"), "tcp"), 0);
+  EXPECT_NE(ffmpeg(at_server("/dock", "ada:wrong", "rtsps"), "tcp"), 0);
+  RtspPlayer player(at_server("/dock", "ada:pw-ada", "rtsps"), "tcp");
+  EXPECT_TRUE(player.next(patience).has_value());
+}
+
+TEST_F(RtspServerTest, ACertificateThatCannotBeUsedIsTold) {
+  config_.tls = TlsConfig{"/nowhere/cert.pem", "/nowhere/key.pem"};
+  EXPECT_THROW(serve(), Error);
+}
+
+TEST_F(RtspServerTest, AnAddressThatIsTakenIsTold) {
+  const UniqueFd taken = bind_any(SOCK_STREAM);
+  ASSERT_EQ(::listen(taken.get(), 1), 0);
+  config_.rtsp_address = "127.0.0.1:" + std::to_string(port_of(taken.get()));
+  try {
+    serve();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr(config_.rtsp_address));
+  }
+}
+
+TEST_F(RtspServerTest, StreamsComeAndGo) {
+  serve_dock();
+  EXPECT_EQ(RtspWire(port_).ask("DESCRIBE", "/belt").status, 404);
+  LiveCamera belt(encode(Latency::low, steady(50)));
+  add("belt/small", belt);
+  EXPECT_TRUE(becomes_true([&] { return RtspWire(port_).ask("DESCRIBE", "/belt/small").status == 200; }));
+  RtspWire wire(port_);
+  ASSERT_EQ(wire.play("/belt/small"), 200);
+  server_->remove("belt/small");
+  rig_.remove_stream("belt/small");
+  EXPECT_TRUE(wire.is_closed(Clock::now() + patience));
+  EXPECT_TRUE(becomes_true([&] { return RtspWire(port_).ask("DESCRIBE", "/belt/small").status == 404; }));
+  EXPECT_EQ(ffmpeg(at_server(), "tcp"), 0);
+}
+
+TEST_F(RtspServerTest, ACameraWithoutPicturesYetIsRefusedAtOnce) {
+  rig_.add_stream("gate", std::make_shared<LiveStream>());
+  serve_dock();
+  const auto begin = Clock::now();
+  EXPECT_EQ(RtspWire(port_).ask("DESCRIBE", "/gate").status, 503);
+  EXPECT_LT(Clock::now() - begin, 5s);
+}
+
+TEST_F(RtspServerTest, AnotherPictureSizeIsGoneOnWithAndAnotherCodecEndsIt) {
+  serve_dock();
+  RtspPlayer player(at_server(), "tcp");
+  RtspWire wire(port_);
+  ASSERT_EQ(wire.play("/dock"), 200);
+  ASSERT_EQ(player.next(patience).value().width, 160);
+  FrameFormat format = clip_format();
+  format.width = 320;
+  format.height = 192;
+  dock().change(encode(clip_config(Latency::low), steady(50), 0, format));
+  EXPECT_TRUE(becomes_true([&] {
+    const auto picture = player.next(patience);
+    return picture && picture->width == 320;
+  }));
+  EncoderConfig mjpeg;
+  mjpeg.codec = "mjpeg";
+  dock().change(encode(mjpeg, steady(50)));
+  EXPECT_TRUE(wire.is_closed(Clock::now() + patience));
+  EXPECT_TRUE(becomes_true([&] { return ffmpeg(at_server(), "tcp") == 0; }));
+}
+
+TEST_F(RtspServerTest, HevcAndMjpeg) {
+  for (const std::string codec : {"hevc", "mjpeg"}) {
+    EncoderConfig config;
+    config.codec = codec;
+    config.gop = 10;
+    LiveCamera camera(encode(config, steady(50)));
+    add(codec, camera);
+    if (!server_) serve();
+    server_->add(codec);
+    for (const std::string transport : {"tcp", "udp"}) {
+      EXPECT_TRUE(becomes_true([&] { return ffmpeg(at_server("/" + codec), transport) == 0; })) << codec << transport;
+    }
+    server_->remove(codec);
+    rig_.remove_stream(codec);
+  }
+}
+
+}  // namespace
+}  // namespace campipe::test
