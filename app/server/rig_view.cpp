@@ -22,6 +22,12 @@ std::shared_ptr<const nlohmann::json> RigView::status() const {
   return status_;
 }
 
+std::optional<std::chrono::nanoseconds> RigView::status_age() const {
+  const std::lock_guard lock(mutex_);
+  if (!status_at_) return std::nullopt;
+  return Clock::now() - *status_at_;
+}
+
 RigAnswer RigView::ask(nlohmann::json request, Deadline deadline) {
   std::unique_lock lock(mutex_);
   const std::uint64_t id = next_request_++;
@@ -51,6 +57,7 @@ void RigView::set_status(nlohmann::json status) {
   auto newest = std::make_shared<const nlohmann::json>(std::move(status));
   const std::lock_guard lock(mutex_);
   status_ = std::move(newest);
+  status_at_ = Clock::now();
 }
 
 void RigView::on_answer(const nlohmann::json& answer) {

@@ -2,12 +2,14 @@
 // servers read it on their own threads.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -35,6 +37,7 @@ class RigView {
   // The newest status of the rig, at most two seconds old while the supervisor runs; never null. docs/api.md tells its
   // fields: {"time_utc", "uptime_s", "version", "state", "cameras": {NAME: …}, "processes": […], "workers": […]}.
   [[nodiscard]] std::shared_ptr<const nlohmann::json> status() const;
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> status_age() const;  // nothing: none came yet
   // Has the supervisor do something; waits for its answer until `deadline` (then status 504).
   //   {"op": "put_camera", "name", "config": {the camera's keys as in the file}, "persist": bool}
   //   {"op": "remove_camera", "name", "persist"}, {"op": "enable_camera", "name", "on": bool, "persist"}
@@ -55,6 +58,7 @@ class RigView {
   std::condition_variable answered_;
   std::map<std::string, std::shared_ptr<LiveStream>> streams_;
   std::shared_ptr<const nlohmann::json> status_ = std::make_shared<nlohmann::json>(nlohmann::json::object());
+  std::optional<Clock::time_point> status_at_;
   std::set<std::uint64_t> waiting_;  // requests
   std::map<std::uint64_t, RigAnswer> answers_;
   std::uint64_t next_request_ = 1;

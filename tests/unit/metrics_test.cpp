@@ -1,0 +1,192 @@
+// What Prometheus is told, checked by its own tools and by itself.
+#include "app/server/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <regex>
+#include <set>
+#include <thread>
+
+#include "tests/unit/peers.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace campipe::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Not;
+
+nlohmann::json some_status() {
+  return nlohmann::json::parse(R"({
+    "version": "0.1.0", "uptime_s": 12.5, "state": "running",
+    "cameras": {
+      "dock": {"state": "running", "frames": {"decoded": 500, "encoded": 498, "recorded": 490, "converted": 0,
+               "dropped": {"queue_full": 2}}, "bytes": 12345, "fps": 25.0, "recording": "dock.mp4", "in_flight": 1,
+               "queue_size": 8, "reconnects": 3, "worker_restarts": 1, "source_health": {"corrupt_packets": 4},
+               "outputs": {"small": {"state": "running", "frames": {"encoded": 250}, "bytes": 99}}},
+      "belt": {"state": "waiting", "frames": {"decoded": 0, "encoded": 0, "dropped": {}}}},
+    "processes": [{"role": "worker 0", "pid": 7, "restarts": 1, "cpu_s": 3.25, "memory_mib": 2.0, "gpu": "cpu"}]})");
+}
+
+class MetricsTest : public testing::Test {
+ protected:
+  MetricsTest() {
+    rig_.add_stream("dock", std::make_shared<LiveStream>());
+    metrics_.add(0, "dock");
+    metrics_.add(1, "dock/small");
+    metrics_.add(2, "belt");
+    page_.camera(0).latency.record(12'000'000);
+    page_.camera(0).latency.record(55'000'000);
+    page_.camera(2).decode.record(1'000'000);
+  }
+
+  HttpAnswer get(const std::string& path, const Identity& identity = {}) {
+    HttpRequest request;
+    request.method = "GET";
+    request.path = path;
+    request.identity = identity;
+    for (const HttpServer::Route& route : metrics_.routes()) {
+      if (route.prefix == path) return route.handle(request);
+    }
+    throw Error("no route " + path);
+  }
+
+  RigPage page_ = RigPage::create(4);
+  RigView rig_{[](const nlohmann::json&) {}};
+  nlohmann::json viewers_ = {{{"camera", "dock/small"}, {"form", "rtsp"}},
+                             {{"camera", "dock/small"}, {"form", "rtsp"}}};
+  Metrics metrics_{rig_, page_, [this] { return viewers_; }};
+};
+
+TEST_F(MetricsTest, TellsWhatTheRigDoes) {
+  rig_.set_status(some_status());
+  const HttpAnswer answer = get("/metrics");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_THAT(answer.type, HasSubstr("text/plain; version=0.0.4"));
+  for (const char* line : {
+           "# TYPE campipe_frames_total counter",
+           "campipe_frames_total{camera=\"dock\",output=\"main\",stage=\"encoded\"} 498\n",
+           "campipe_frames_total{camera=\"dock\",output=\"small\",stage=\"encoded\"} 250\n",
+           "campipe_frames_dropped_total{camera=\"dock\",output=\"main\",cause=\"queue_full\"} 2\n",
+           "campipe_camera_up{camera=\"dock\",output=\"main\"} 1\n",
+           "campipe_camera_up{camera=\"belt\",output=\"main\"} 0\n",
+           "campipe_recording{camera=\"dock\",output=\"main\"} 1\n",
+           "campipe_cameras{state=\"waiting\"} 1\n",
+           "# TYPE campipe_latency_seconds histogram",
+           "campipe_latency_seconds_bucket{camera=\"dock\",output=\"main\",stage=\"total\",le=\"0.02\"} 1\n",
+           "campipe_latency_seconds_bucket{camera=\"dock\",output=\"main\",stage=\"total\",le=\"0.06\"} 2\n",
+           "campipe_latency_seconds_bucket{camera=\"dock\",output=\"main\",stage=\"total\",le=\"+Inf\"} 2\n",
+           "campipe_latency_seconds_count{camera=\"dock\",output=\"main\",stage=\"total\"} 2\n",
+           "campipe_viewers{camera=\"dock\",output=\"small\",form=\"rtsp\"} 2\n",
+           "campipe_process_cpu_seconds_total{role=\"worker 0\"} 3.25\n",
+           "campipe_process_memory_bytes{role=\"worker 0\"} 2097152\n",
+       }) {
+    EXPECT_THAT(answer.body, HasSubstr(line));
+  }
+}
+
+TEST_F(MetricsTest, AUserIsToldOfTheCamerasThatUserMaySee) {
+  rig_.set_status(some_status());
+  UserConfig user;
+  user.name = "ada";
+  user.cameras = {"belt"};
+  const std::string text = get("/metrics", {"ada", std::make_shared<UserConfig>(user)}).body;
+  EXPECT_THAT(text, HasSubstr("camera=\"belt\""));
+  EXPECT_THAT(text, Not(HasSubstr("dock")));
+}
+
+TEST_F(MetricsTest, WithoutAStatusThereAreStillMetrics) {
+  EXPECT_THAT(get("/metrics").body, HasSubstr("campipe_build_info"));
+}
+
+TEST_F(MetricsTest, HealthAndReadinessFollowTheStatus) {
+  EXPECT_EQ(get("/healthz").status, 503);
+  EXPECT_EQ(get("/readyz").status, 503);
+  nlohmann::json status = some_status();
+  status["cameras"]["belt"]["state"] = "starting";
+  rig_.set_status(status);
+  EXPECT_EQ(get("/healthz").status, 200);
+  EXPECT_EQ(get("/readyz").status, 503);
+  EXPECT_THAT(get("/readyz").body, Not(HasSubstr("belt")));
+  rig_.set_status(some_status());
+  EXPECT_EQ(get("/readyz").status, 200);
+  status = some_status();
+  status["state"] = "draining";
+  rig_.set_status(status);
+  EXPECT_EQ(get("/readyz").status, 503);
+}
+
+TEST_F(MetricsTest, PrometheusToolsFindNoFault) {
+  rig_.set_status(some_status());
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "metrics").string();
+  MetricsInput input{some_status(), viewers_, {}, {{"GPU-1", "H200", 0.5, 0.25, 0, 1 << 20, 1 << 30}}};
+  std::ofstream(file) << get("/metrics").body;
+  EXPECT_EQ(Program({"sh", "-c", "promtool check metrics < " + file}).wait(), 0);
+  std::ofstream(file) << metrics_text(input);
+  EXPECT_EQ(Program({"sh", "-c", "promtool check metrics < " + file}).wait(), 0);
+  EXPECT_EQ(Program({"promtool", "check", "config", CAMPIPE_SOURCE_DIR "/configs/prometheus.yaml"}).wait(), 0);
+}
+
+std::set<std::string> names_in(const std::string& text) {
+  std::set<std::string> names;
+  const std::regex name("campipe_[a-z_]+");
+  for (std::sregex_iterator at(text.begin(), text.end(), name), end; at != end; ++at) {
+    names.insert(std::regex_replace(at->str(), std::regex("_(bucket|sum|count)$"), ""));
+  }
+  return names;
+}
+
+TEST_F(MetricsTest, WhatTheDashboardShowsIsThere) {
+  std::ifstream file(CAMPIPE_SOURCE_DIR "/configs/grafana-dashboard.json");
+  const nlohmann::json dashboard = nlohmann::json::parse(file);
+  std::string expressions;
+  for (const auto& panel : dashboard.at("panels")) {
+    for (const auto& target : panel.at("targets")) expressions += target.at("expr").get<std::string>() + "\n";
+  }
+  StreamMetrics stream;
+  stream.name = "dock";
+  const std::string text = metrics_text({some_status(), viewers_, {stream}, {{"GPU-1", "H200", 0, 0, 0, 1, 2}}});
+  const std::set<std::string> there = names_in(text);
+  const std::set<std::string> shown = names_in(expressions);
+  EXPECT_GT(shown.size(), 10);
+  EXPECT_TRUE(std::ranges::includes(there, shown)) << testing::PrintToString(shown);
+}
+
+// What a program prints.
+std::string output_of(const std::vector<std::string>& command) {
+  Program program(command);
+  return program.first_line();
+}
+
+TEST_F(MetricsTest, PrometheusScrapesIt) {
+  const int port = free_port();
+  ServerConfig config;
+  config.http_address = "127.0.0.1:" + std::to_string(port);
+  Access access(config);
+  rig_.set_status(some_status());
+  const HttpServer server(config, rig_, access, metrics_.routes());
+
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "prometheus.yaml").string();
+  std::ofstream(file) << "global: {scrape_interval: 1s}\nscrape_configs: [{job_name: campipe, static_configs: "
+                         "[{targets: ['127.0.0.1:"
+                      << port << "']}]}]\n";
+  const std::string address = "127.0.0.1:" + std::to_string(free_port());
+  const Program prometheus({"prometheus", "--config.file=" + file, "--log.level=error",
+                            "--storage.tsdb.path=" + (folder.path() / "data").string(),
+                            "--web.listen-address=" + address});
+  const std::string query = "http://" + address + "/api/v1/query?query=campipe_frames_total";
+  const auto deadline = Clock::now() + 60s;
+  std::string found;
+  while (Clock::now() < deadline && found.find("\"498\"") == std::string::npos) {
+    found = output_of({"curl", "--silent", "--retry", "20", "--retry-connrefused", "--retry-delay", "1", query});
+  }
+  EXPECT_THAT(found, HasSubstr("\"498\""));
+}
+
+}  // namespace
+}  // namespace campipe::test
