@@ -1,0 +1,73 @@
+// What was recorded, from the indexes beside the files (app/record_index.h), which other threads write meanwhile. Only
+// what an index names is listed, and only that can be had: no other file, whatever an id says.
+//
+// Cameras are remembered as long as the process runs, so that recordings of one that is disabled can still be seen;
+// whoever asks says which cameras there are. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/config.h"
+
+namespace campipe {
+
+struct ListedRecording {
+  std::string id;  // "dock/main/2026-11-21/10-15-30.mp4": camera, output, and the file as the index names it
+  std::string camera;
+  std::string output;  // "main": the camera's own stream
+  std::string start;   // UTC, as in the index: "2026-11-21T10:15:30.250Z"
+  std::string end;     // empty: it is being written
+  double duration_s = 0;
+  std::uint64_t bytes = 0;
+  std::string reason;  // why it ended
+};
+
+class Recordings {
+ public:
+  struct Query {
+    std::function<bool(const std::string& camera)> wanted;
+    std::string from;  // UTC, as ListedRecording::start; empty: no limit
+    std::string to;
+    std::size_t limit = 0;
+  };
+
+  // A camera, or an output of one ("dock/small"). It takes the place of one of that name.
+  void add(const CameraConfig& config);
+  // Those of which something lies between `from` and `to`, the newest first.
+  [[nodiscard]] std::vector<ListedRecording> list(const Query& query);
+  // Empty: there is no such recording (any more).
+  [[nodiscard]] std::filesystem::path file(const std::string& id);
+  // The camera that an id names; it may not exist.
+  static std::string camera_of(const std::string& id);
+
+ private:
+  struct Stream {
+    std::string camera;
+    std::string output;
+    std::filesystem::path index;
+  };
+  // An index that has not changed is not read again.
+  struct Known {
+    std::filesystem::file_time_type changed;
+    std::uintmax_t size = 0;
+    std::vector<ListedRecording> recordings;  // as they are in the index; `id` is the file's name only
+  };
+  const std::vector<ListedRecording>& read(const std::filesystem::path& index);
+
+  std::mutex mutex_;
+  std::map<std::string, Stream> streams_;  // by name
+  std::map<std::filesystem::path, Known> known_;
+};
+
+// "2026-11-21T10:15:30Z", with or without parts of the second, as the index writes it; nothing: it is no such time.
+std::optional<std::string> utc_of(const std::string& text);
+
+}  // namespace campipe
