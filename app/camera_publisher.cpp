@@ -15,12 +15,13 @@ constexpr double fullest = 0.5;                         // a fragment ends befor
 }  // namespace
 
 CameraPublisher::CameraPublisher(unsigned camera, CameraConfig config, const RigPage& page, const Events& events,
-                                 bool records)
+                                 std::shared_ptr<LiveStream> live, bool records)
     : camera_(camera),
       config_(std::move(config)),
       block_(page.camera(camera)),
       events_(events),
       audio_(events.on_audio_ring_done),
+      live_(std::move(live)),
       record_(records) {
   thread_ = std::jthread([this] { run(); });
 }
@@ -118,6 +119,8 @@ void CameraPublisher::drain(const Ring& ring) {
 }
 
 void CameraPublisher::take(PacketRingReader& reader, const PacketView& packet, std::uint64_t number, const Ring& ring) {
+  if (live_) live_->offer(packet, ring.stream);
+  block_.bytes.fetch_add(packet.data.size(), std::memory_order_relaxed);
   pushes_->offer(packet, ring.stream, audio_);
   const bool records = recording_ && block_.record.failed.load() == 0;
   if (!records) {

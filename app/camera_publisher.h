@@ -19,6 +19,7 @@
 #include "app/camera_pushes.h"
 #include "app/config.h"
 #include "app/recording.h"
+#include "app/server/live_stream.h"
 #include "core/profile.h"
 #include "ipc/packet_ring.h"
 #include "ipc/rig_page.h"
@@ -48,8 +49,10 @@ class CameraPublisher {
     std::function<void()> on_done;
   };
 
-  // `records`: begin with a recording, if there is one.
-  CameraPublisher(unsigned camera, CameraConfig config, const RigPage& page, const Events& events, bool records = true);
+  // `live` takes every packet for those who watch; null: nobody can. `records`: begin with a recording, if there is
+  // one.
+  CameraPublisher(unsigned camera, CameraConfig config, const RigPage& page, const Events& events,
+                  std::shared_ptr<LiveStream> live = nullptr, bool records = true);
   ~CameraPublisher();
 
   // Main thread.
@@ -82,6 +85,7 @@ class CameraPublisher {
   AudioFeed audio_;
   std::optional<Recording> recording_;
   std::optional<CameraPushes> pushes_;
+  std::shared_ptr<LiveStream> live_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

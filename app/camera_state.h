@@ -81,18 +81,18 @@ struct CameraState {
   std::optional<PacketRingObserver> newest_packets;
   std::uint64_t packet_epoch = 0;
   std::optional<std::int64_t> last_dts;  // of the newest packet that a master that died passed on
-  std::list<AudioRing> audio;  // those that the publisher has not finished, oldest first
+  std::list<AudioRing> audio;            // those that the publisher has not finished, oldest first
   std::optional<PacketRingObserver> newest_audio;
   std::uint64_t audio_epoch = 0;
-  nlohmann::json stream;      // the parameters of its newest packet ring
-  bool recording_on = true;   // false: told to stop recording for now
-  bool packets_over = false;  // no packet ring will come any more
+  nlohmann::json stream = nlohmann::json::object();  // the parameters of its newest packet ring
+  bool recording_on = true;                          // false: told to stop recording for now
+  bool packets_over = false;                         // no packet ring will come any more
   bool publisher_done = false;
   // Not of followers:
-  bool unsettled = false;    // its worker died, and its ring has not been cleared yet
-  bool source_over = false;  // no frame ring will come any more
-  bool worker_done = false;  // the worker has no work with it any more, or never had
-  bool retiring = false;     // told to end while the rig runs on
+  bool unsettled = false;                 // its worker died, and its ring has not been cleared yet
+  bool source_over = false;               // no frame ring will come any more
+  bool worker_done = false;               // the worker has no work with it any more, or never had
+  bool retiring = false;                  // told to end while the rig runs on
   std::optional<CameraConfig> successor;  // what comes in its place then; none: nothing
 
   void become(State next) {

@@ -9,12 +9,20 @@
 #include "app/camera_publisher.h"
 #include "app/child.h"
 #include "app/events_file.h"
+#include "app/server/servers.h"
 #include "app/stream_json.h"
 #include "core/error.h"
 #include "core/log.h"
 
 namespace campipe {
 namespace {
+
+// A supervisor's message that is too long for a message.
+nlohmann::json read_json(const UniqueFd& fd) {
+  const Mapping text(fd.get(), Mapping::Access::read);
+  const auto bytes = text.bytes();
+  return nlohmann::json::parse(bytes.begin(), bytes.end());
+}
 
 class Publisher {
  public:
@@ -44,6 +52,13 @@ class Publisher {
       cameras_.at(body.at("camera"))->finish();
     } else if (message.type == "close_files") {
       abandon_all();
+    } else if (message.type == "status") {
+      if (message.fds.size() != 1) throw Error("a status without its descriptor");
+      servers_.set_status(read_json(message.fds[0]));
+    } else if (message.type == "answer") {
+      servers_.on_answer(body);
+    } else if (message.type == "server") {
+      servers_.update(server_from_json(body));
     } else if (message.type == "record") {
       cameras_.at(body.at("camera"))->set_recording(body.at("on"));
     } else if (message.type == "forget_camera") {
@@ -91,10 +106,16 @@ class Publisher {
       ++done_;
       child_.wake();
     };
-    cameras_[camera] = std::make_unique<CameraPublisher>(camera, config, child_.page(), events, body.at("recording"));
+    auto live = servers_.add(camera, config);
+    const bool records = body.at("recording");
+    cameras_[camera] =
+        std::make_unique<CameraPublisher>(camera, config, child_.page(), events, std::move(live), records);
   }
 
-  void forget(unsigned camera) { done_ -= cameras_.erase(camera); }
+  void forget(unsigned camera) {
+    servers_.remove(camera);
+    done_ -= cameras_.erase(camera);
+  }
 
   void tell_motion(const CameraConfig& config, const Recording::Motion& motion) {
     spdlog::info("{}: motion {}", config.name, motion.begins ? "begins" : "is over");
@@ -117,6 +138,7 @@ class Publisher {
   }
 
   bool tick() {
+    servers_.tick();
     const bool all_done = done_ == cameras_.size();
     if (child_.abandoned()) {
       // Workers close their rings within three seconds; what has not ended by then is closed as it is.
@@ -133,6 +155,8 @@ class Publisher {
   unsigned participant_ = child_.setup().at("participant");
   std::atomic<std::size_t> done_{0};
   std::optional<EventsFile> events_file_;
+  Servers servers_{server_from_json(child_.setup().at("server")), child_.page(),
+                   [this](const nlohmann::json& request) { child_.send("request", request); }};
   std::map<unsigned, std::unique_ptr<CameraPublisher>> cameras_;
   bool started_ = false;
   bool over_ = false;  // no further camera will come

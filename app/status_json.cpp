@@ -85,6 +85,7 @@ void StatusJson::refine(nlohmann::json& json, const CameraState& camera, const R
   }
   json["since_utc"] = utc_text(sample.since_utc);
   json["in_flight"] = counts.decoded - counts.encoded - counts.dropped_total;
+  json["bytes"] = page.camera(camera.index).bytes.load();
   json["records"] = camera.config.record.has_value();
   json["recording_on"] = camera.config.record.has_value() && camera.recording_on;
   json["codec"] = camera.stream.value("codec", camera.config.encode.codec);

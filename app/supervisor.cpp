@@ -158,6 +158,8 @@ void Supervisor::tick() {
     gave_up_ = true;
     return kill_all();
   }
+  if (now >= next_status_) tell_status();
+  service_.watchdog();
   if (everything_is_over() && phase_ != Phase::leaving) begin_leaving();
   if (phase_ == Phase::leaving) end_leaving();
 }
@@ -167,6 +169,7 @@ void Supervisor::drain(const std::string& why) {
   phase_ = Phase::draining;
   ending_ = why;
   drain_began_ = Clock::now();
+  service_.stopping();
   spdlog::info("ending ({}): handing over what has been decoded", why);
   if (master().child) {
     send(master(), "drain", nlohmann::json::object());
@@ -186,6 +189,7 @@ bool Supervisor::everything_is_over() const {
 // Every file is closed. Workers and publisher meet at the stop barrier and leave; the master is told to.
 void Supervisor::begin_leaving() {
   if (ending_.empty()) ending_ = "ended";
+  service_.stopping();
   phase_ = Phase::leaving;
   leave_began_ = Clock::now();
   sample_memory();
@@ -205,7 +209,7 @@ void Supervisor::end_leaving() {
   }
 }
 
-bool Supervisor::has_servers() const { return false; }
+bool Supervisor::has_servers() const { return !rig_.server.http_address.empty() || !rig_.server.rtsp_address.empty(); }
 
 bool Supervisor::all_gone() const {
   return std::none_of(members_.begin(), members_.end(), [](const Member& m) { return m.child || m.start_at; });

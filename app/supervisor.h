@@ -14,9 +14,11 @@
 #include "app/camera_state.h"
 #include "app/child_process.h"
 #include "app/config.h"
+#include "app/config_changes.h"
 #include "app/plan.h"
 #include "app/restart_policy.h"
 #include "app/server/rig_view.h"
+#include "app/service.h"
 #include "app/status_json.h"
 #include "app/status_view.h"
 
@@ -130,10 +132,14 @@ class Supervisor {
   void on_request(const nlohmann::json& request);
   RigAnswer answer(const nlohmann::json& request);
   RigAnswer reload();
+  RigAnswer put_camera(const nlohmann::json& request);
   RigAnswer remove_camera(const nlohmann::json& request);
   RigAnswer enable_camera(const nlohmann::json& request);
   RigAnswer record(const nlohmann::json& request);
   RigAnswer take(const LoadedConfig& loaded);
+  std::optional<RigAnswer> check(const LoadedConfig& loaded) const;
+  void remember(const CameraChanges& change, bool persist);
+  void tell_service();
   void tell_status();
 
   bool send(Member& member, const std::string& type, const nlohmann::json& body, const std::vector<int>& fds = {});
@@ -149,7 +155,8 @@ class Supervisor {
   void sample_memory();
 
   RunOptions options_;
-  RigConfig rig_;  // as it was read last; its cameras are as they were at the start
+  RigConfig rig_;          // as it was read last; its cameras are as they were at the start
+  CameraChanges changes_;  // to cameras, since then
   Machine machine_;
   RigPage page_;
   std::vector<CameraState> cameras_;   // and behind them their other outputs; never moved
@@ -168,6 +175,7 @@ class Supervisor {
   Clock::time_point next_memory_sample_{};
   Clock::time_point next_status_{};
   StatusJson status_;
+  ServiceNotifier service_;
   Clock::time_point distrust_beats_until_{};  // this process did not run for a while: others may not have either
   std::optional<Clock::time_point> drain_began_;
   std::optional<Clock::time_point> leave_began_;

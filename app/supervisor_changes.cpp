@@ -39,7 +39,7 @@ void Supervisor::make_camera(const std::vector<unsigned>& places, const CameraCo
     camera.placement = i == 0 ? placement : placement_of_output(placement, config.outputs[i - 1], machine_.devices);
     camera.gpu = gpu_name(machine_.devices, placement.gpu);
     camera.worker = worker;
-    if (!config.enabled) camera.state = CameraState::State::disabled;
+    if (!config.enabled) camera.become(CameraState::State::disabled);
     if (!events_ && !rig_.events.empty()) events_ = rig_.events;
     if (!events_ && has_motion(camera.config)) events_ = "events.jsonl";
   }

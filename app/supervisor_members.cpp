@@ -147,6 +147,7 @@ void Supervisor::introduce(Member& member) {
   send(member, "setup",
        {{"role", role},
         {"process", member.process},
+        {"server", member.kind == Kind::publisher ? to_json(rig_.server) : nlohmann::json()},
         {"participant", participant},
         {"log_level", options_.log_level},
         {"gpu", to_string(member.gpu)},

@@ -1,18 +1,18 @@
 // What the publisher's servers ask of the supervisor, and what it tells them each second.
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "app/supervisor.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "ipc/shared_memory.h"
 
 namespace campipe {
 namespace {
 
 constexpr auto status_interval = std::chrono::seconds(1);
+constexpr auto longest_start = std::chrono::seconds(10);  // then the service is ready with what runs
 
 RigAnswer refused(int status, const std::string& why) { return {status, {{"error", why}}}; }
 
@@ -29,18 +29,32 @@ std::optional<std::string> needs_restart(const RigConfig& before, const RigConfi
 
 // Messages are small; a status grows with the rig.
 UniqueFd in_memory(const std::string& text) {
-  UniqueFd fd(::memfd_create("status", MFD_CLOEXEC));
-  if (!fd) throw system_error("cannot make memory for the status", errno);
-  if (::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    throw system_error("cannot write the status into memory", errno);
-  }
+  UniqueFd fd = create_shared_memory("status", text.size());
+  const Mapping memory(fd.get(), Mapping::Access::read_write);
+  std::ranges::copy(text, memory.bytes().begin());
   return fd;
 }
 
 }  // namespace
 
+// For systemd: ready when every camera has shown what becomes of it.
+void Supervisor::tell_service() {
+  unsigned cameras = 0;
+  unsigned run = 0;
+  bool starting = false;
+  for (const CameraState& camera : cameras_) {
+    if (camera.follows || !takes_part(camera)) continue;
+    ++cameras;
+    run += camera.state == CameraState::State::running ? 1 : 0;
+    starting = starting || camera.state == CameraState::State::starting;
+  }
+  if (starting && Clock::now() - started_ < longest_start) return;
+  service_.ready(std::to_string(run) + " of " + std::to_string(cameras) + " cameras run");
+}
+
 void Supervisor::tell_status() {
   next_status_ = Clock::now() + status_interval;
+  if (phase_ == Phase::running) tell_service();
   if (!has_servers() || !publisher().child) return;
   std::vector<ProcessStatus> processes{{"supervisor", ::getpid(), 0, "cpu", 0, own_memory_mib_}};
   for (const Member& member : members_) {
@@ -70,51 +84,95 @@ RigAnswer Supervisor::answer(const nlohmann::json& request) {
   const std::string op = request.at("op");
   if (phase_ != Phase::running) return refused(409, "the rig is ending");
   if (op == "reload") return reload();
+  if (op == "put_camera") return put_camera(request);
   if (op == "remove_camera") return remove_camera(request);
   if (op == "enable_camera") return enable_camera(request);
   if (op == "record") return record(request);
   return refused(400, "the rig cannot do '" + op + "'");
 }
 
+// What was changed since it was read last is forgotten, unless it was to last.
 RigAnswer Supervisor::reload() {
   spdlog::info("reading {} again", options_.config.string());
-  RigAnswer reply = take(load_config(options_.config));
+  service_.reloading();
+  const RigAnswer reply = take(load_config(options_.config));
+  if (reply.status == 200) changes_ = {};
   for (const auto& error : reply.body.value("errors", nlohmann::json::array())) {
     spdlog::error("not reloaded: {}", error.get<std::string>());
   }
   if (reply.body.contains("error")) spdlog::error("not reloaded: {}", reply.body["error"].get<std::string>());
+  tell_service();
   return reply;
+}
+
+// Nothing: it is good.
+std::optional<RigAnswer> Supervisor::check(const LoadedConfig& loaded) const {
+  std::vector<ConfigError> errors = loaded.errors;
+  if (errors.empty()) errors = check_gpus(loaded, machine_);
+  if (errors.empty()) return std::nullopt;
+  nlohmann::json lines = nlohmann::json::array();
+  for (const ConfigError& error : errors) lines.push_back(format(error, options_.config.string()));
+  return RigAnswer{400, {{"errors", lines}}};
 }
 
 // All of it, or nothing.
 RigAnswer Supervisor::take(const LoadedConfig& loaded) {
-  std::vector<ConfigError> errors = loaded.errors;
-  if (errors.empty()) errors = check_gpus(loaded, machine_);
-  if (!errors.empty()) {
-    nlohmann::json lines = nlohmann::json::array();
-    for (const ConfigError& error : errors) lines.push_back(format(error, options_.config.string()));
-    return {400, {{"errors", lines}}};
-  }
+  if (const auto refusal = check(loaded)) return *refusal;
   if (const auto key = needs_restart(rig_, loaded.rig)) {
     return refused(409, "'" + *key + "' cannot be changed while the rig runs; restart it");
   }
   apply(loaded.rig);
+  if (!(rig_.server == loaded.rig.server)) send(publisher(), "server", to_json(loaded.rig.server));
   rig_.server = loaded.rig.server;
   return {200, nlohmann::json::object()};
 }
 
+// `persist`: also for the next start. Throws Error where that cannot be written.
+void Supervisor::remember(const CameraChanges& change, bool persist) {
+  if (persist) keep_changes(options_.config, change);
+  changes_.add(change);
+}
+
+RigAnswer Supervisor::put_camera(const nlohmann::json& request) {
+  const std::string name = request.at("name");
+  CameraChanges change;
+  change.put(name, request.at("config"));
+  CameraChanges all = changes_;
+  all.add(change);
+  const LoadedConfig loaded = load_config_with(options_.config, all);
+  if (const auto refusal = check(loaded)) return *refusal;
+  const auto config = std::ranges::find(loaded.rig.cameras, name, &CameraConfig::name);
+  if (config == loaded.rig.cameras.end()) return refused(400, "no camera came of it");
+  remember(change, request.value("persist", false));
+  CameraState* camera = find_camera(name);
+  if (camera == nullptr) {
+    add_camera(*config);
+    return {201, nlohmann::json::object()};
+  }
+  if (camera->retiring || !(camera->config == *config)) retire(*camera, *config);
+  return {200, nlohmann::json::object()};
+}
+
 RigAnswer Supervisor::remove_camera(const nlohmann::json& request) {
-  CameraState* camera = find_camera(request.at("name"));
+  const std::string name = request.at("name");
+  CameraState* camera = find_camera(name);
   if (camera == nullptr) return refused(404, "there is no such camera");
+  CameraChanges change;
+  change.remove(name);
+  remember(change, request.value("persist", false));
   retire(*camera, std::nullopt);
   return {200, nlohmann::json::object()};
 }
 
 RigAnswer Supervisor::enable_camera(const nlohmann::json& request) {
-  CameraState* camera = find_camera(request.at("name"));
+  const std::string name = request.at("name");
+  CameraState* camera = find_camera(name);
   if (camera == nullptr) return refused(404, "there is no such camera");
   CameraConfig config = camera->retiring && camera->successor ? *camera->successor : camera->config;
   config.enabled = request.at("on");
+  CameraChanges change;
+  change.enable(name, config.enabled);
+  remember(change, request.value("persist", false));
   if (camera->retiring || config.enabled != camera->config.enabled) retire(*camera, config);
   return {200, {{"enabled", config.enabled}}};
 }

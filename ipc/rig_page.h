@@ -96,6 +96,7 @@ struct CameraBlock {
   std::array<std::atomic<std::uint64_t>, drop_causes> dropped;
   SourceHealth source;
   std::atomic<std::uint64_t> converted;  // pictures that the decoder could not write into a slot itself
+  std::atomic<std::uint64_t> bytes;      // of encoded packets, as far as the publisher has seen them
   SharedHistogram latency;               // arrival → encoded
   SharedHistogram decode;                // spent in the decoder
   SharedHistogram queue;                 // decoded → taken by the worker

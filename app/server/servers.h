@@ -10,6 +10,7 @@
 
 #include "app/config.h"
 #include "app/server/access.h"
+#include "app/server/api.h"
 #include "app/server/http_server.h"
 #include "app/server/live_stream.h"
 #include "app/server/rig_view.h"
@@ -40,16 +41,19 @@ class Servers {
   void tick();
 
  private:
+  [[nodiscard]] nlohmann::json viewers() const;
   void start_http();
   void start_rtsp();
   template <typename Start>
-  void try_to(const char* what, const std::string& address, std::string& told, const Start& start);
+  void try_to(const char* what, std::string& told, const Start& start);
 
   ServerConfig config_;
   const RigPage& page_;
   RigView rig_;
   Access access_;
+  Api api_;
   std::map<unsigned, CameraConfig> cameras_;
+  mutable std::mutex mutex_;  // of the next two, for the API's threads
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<RtspServer> rtsp_;
   std::string http_problem_;
