@@ -11,8 +11,10 @@
 #include "app/config.h"
 #include "app/server/access.h"
 #include "app/server/api.h"
+#include "app/server/gpu_meter.h"
 #include "app/server/http_server.h"
 #include "app/server/live_stream.h"
+#include "app/server/metrics.h"
 #include "app/server/rig_view.h"
 #include "app/server/rtsp_server.h"
 #include "core/clock.h"
@@ -48,10 +50,11 @@ class Servers {
   void try_to(const char* what, std::string& told, const Start& start);
 
   ServerConfig config_;
-  const RigPage& page_;
   RigView rig_;
   Access access_;
   Api api_;
+  Metrics metrics_;
+  GpuMeter gpus_;
   std::map<unsigned, CameraConfig> cameras_;
   mutable std::mutex mutex_;  // of the next two, for the API's threads
   std::unique_ptr<HttpServer> http_;

@@ -1,0 +1,119 @@
+#include "app/server/servers.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "app/server/page.h"
+#include "core/error.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+constexpr auto retry_interval = std::chrono::seconds(5);
+
+}  // namespace
+
+Servers::Servers(const ServerConfig& config, const RigPage& page, const RigView::Send& send)
+    : config_(config),
+      rig_(send),
+      access_(config),
+      api_(rig_, access_, [this] { return viewers(); }),
+      metrics_(rig_, page, [this] { return viewers(); }) {}
+
+// The servers' threads use what is declared before them.
+Servers::~Servers() {
+  rig_.close();
+  std::unique_lock lock(mutex_);
+  const auto http = std::move(http_);
+  const auto rtsp = std::move(rtsp_);
+  lock.unlock();  // a handler that still runs may ask who watches
+}
+
+nlohmann::json Servers::viewers() const {
+  const std::lock_guard lock(mutex_);
+  nlohmann::json all = http_ ? http_->viewers() : nlohmann::json::array();
+  if (!rtsp_) return all;
+  for (auto& viewer : rtsp_->viewers()) all.push_back(std::move(viewer));
+  return all;
+}
+
+std::shared_ptr<LiveStream> Servers::add(unsigned camera, const CameraConfig& config) {
+  if (config_.http_address.empty() && config_.rtsp_address.empty()) return nullptr;
+  auto stream = std::make_shared<LiveStream>();
+  cameras_[camera] = config;
+  rig_.add_stream(config.name, stream);
+  api_.add(config);
+  metrics_.add(camera, config.name);
+  if (rtsp_) rtsp_->add(config.name);
+  return stream;
+}
+
+void Servers::remove(unsigned camera) {
+  const auto gone = cameras_.extract(camera);
+  if (!gone) return;
+  if (rtsp_) rtsp_->remove(gone.mapped().name);
+  metrics_.remove(camera);
+  rig_.remove_stream(gone.mapped().name);
+}
+
+void Servers::set_status(nlohmann::json status) {
+  std::map<std::string, unsigned> watched;
+  for (const auto& viewer : viewers()) ++watched[viewer.value("camera", "")];
+  for (auto& [name, camera] : status.at("cameras").items()) camera["viewers"] = watched[name];
+  status["gpus"] = to_json(gpus_.read());
+  rig_.set_status(std::move(status));
+}
+
+void Servers::on_answer(const nlohmann::json& answer) { rig_.on_answer(answer); }
+
+void Servers::update(const ServerConfig& config) {
+  config_.users = config.users;
+  access_.update(config);
+}
+
+void Servers::tick() {
+  api_.tick();
+  if (Clock::now() < next_try_) return;
+  next_try_ = Clock::now() + retry_interval;
+  if (!http_ && !config_.http_address.empty()) start_http();
+  if (!rtsp_ && !config_.rtsp_address.empty()) start_rtsp();
+}
+
+template <typename Start>
+void Servers::try_to(const char* what, std::string& told, const Start& start) {
+  try {
+    start();
+    told.clear();
+  } catch (const Error& error) {
+    if (told == error.what()) return;
+    told = error.what();
+    spdlog::error("{} is not served, and tried again: {}", what, told);
+  }
+}
+
+void Servers::start_http() {
+  try_to("HTTP", http_problem_, [&] {
+    std::vector<HttpServer::Route> routes = api_.routes();
+    for (const char* prefix : {"/", "/login", "/camera/", "/recordings", "/system", "/static/"}) {
+      routes.push_back({prefix, true, page_route});
+    }
+    std::ranges::move(metrics_.routes(), std::back_inserter(routes));
+    auto server = std::make_unique<HttpServer>(config_, rig_, access_, std::move(routes));
+    const std::lock_guard lock(mutex_);
+    http_ = std::move(server);
+    spdlog::info("watch at {}://{}/", config_.tls ? "https" : "http", config_.http_address);
+  });
+}
+
+void Servers::start_rtsp() {
+  try_to("RTSP", rtsp_problem_, [&] {
+    auto server = std::make_unique<RtspServer>(config_, rig_, access_);
+    for (const auto& [camera, config] : cameras_) server->add(config.name);
+    const std::lock_guard lock(mutex_);
+    rtsp_ = std::move(server);
+  });
+}
+
+}  // namespace campipe
