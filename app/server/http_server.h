@@ -3,6 +3,8 @@
 // publisher: all it touches is RigView, Access and files.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -33,15 +35,23 @@ struct HttpAnswer {
   std::string body;
   // An ETag here is compared with what the browser has. Headers of security are added where they are not here.
   std::vector<std::pair<std::string, std::string>> headers;
-  // Sent instead of `body`, with ranges, where it is not empty; its ending tells the type, and with the query `download`
-  // it is to be saved. That this sender may read it is the handler's affair.
+  // Sent instead of `body`, with ranges, where it is not empty; its ending tells the type, and with the query
+  // `download` it is to be saved. That this sender may read it is the handler's affair.
   std::string file;
+};
+
+struct HttpLimits {
+  std::size_t connections = 1000;
+  std::chrono::milliseconds request = std::chrono::seconds(10);  // from its first byte to its last
+  std::chrono::milliseconds idle = std::chrono::seconds(60);     // between requests
+  std::chrono::milliseconds send = std::chrono::seconds(30);     // that does not move
 };
 
 class HttpServer {
  public:
-  // A handler for everything below a prefix, such as "/api/v1/"; of several that fit, the longest counts. `anyone`:
-  // needs no login (the login page, /healthz).
+  // A handler for what is at a prefix or below it, such as "/login" or "/api/v1/"; of several that fit, the longest
+  // counts. `anyone`: needs no login (the login page, /healthz); `identity` is then of a session, if there is one, else
+  // nobody. /cameras/NAME/… are the server's own.
   struct Route {
     std::string prefix;
     bool anyone = false;
@@ -49,14 +59,18 @@ class HttpServer {
   };
 
   // Throws Error where the address cannot be taken or the certificate cannot be used.
-  HttpServer(const ServerConfig& config, RigView& rig, Access& access, std::vector<Route> routes);
-  ~HttpServer();  // ends all connections, within a second
+  HttpServer(const ServerConfig& config, RigView& rig, Access& access, std::vector<Route> routes,
+             const HttpLimits& limits = {});
+  // Ends all connections, within a second; waits for handlers that still run (RigView::close() ends their waits).
+  ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
   // Who watches, for the status: [{"camera", "address", "user", "form": "fmp4", "since_utc", "sent", "dropped",
   // "bytes"}]
   [[nodiscard]] nlohmann::json viewers() const;
+
+  [[nodiscard]] std::uint16_t port() const;  // that it listens at
 
  private:
   class Implementation;

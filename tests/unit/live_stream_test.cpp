@@ -11,6 +11,7 @@
 
 #include "app/server/live_mime.h"
 #include "app/server/live_stream.h"
+#include "tests/unit/command_output.h"
 #include "tests/unit/encoded_clip.h"
 #include "tests/unit/read_back.h"
 #include "tests/unit/temporary_folder.h"
@@ -58,13 +59,6 @@ std::filesystem::path write(const test::TemporaryFolder& folder, const std::vect
   if (pieces.at(0).header->bytes) put(*pieces.at(0).header->bytes);
   for (const LivePiece& piece : pieces) put(*piece.bytes);
   return path;
-}
-
-std::string output_of(const std::string& command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), &::pclose);
-  std::string text;
-  for (int c = std::fgetc(pipe.get()); c != EOF; c = std::fgetc(pipe.get())) text += static_cast<char>(c);
-  return text;
 }
 
 // Bytes of any kind, for what is not muxed. `size` bytes each; a key frame every `gop`.
@@ -124,7 +118,7 @@ TEST_P(LiveStreamForm, IsReadByFfprobe) {
   offer(*stream, clip(), 0, 40);
   const test::TemporaryFolder folder;
   const auto path = write(folder, take_all(*viewer));
-  const std::string seen = output_of(
+  const std::string seen = test::output_of(
       "ffprobe -v error -count_packets -of csv=p=0 -show_entries "
       "stream=codec_name,width,height,nb_read_packets " +
       path.string() + " 2>&1");

@@ -1,0 +1,342 @@
+#include "app/server/http_connection.h"
+
+#include <boost/asio/detached.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/serializer.hpp>
+#include <boost/beast/http/write.hpp>
+#include <boost/beast/websocket/rfc6455.hpp>
+
+#include <algorithm>
+
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using asio::awaitable;
+using asio::redirect_error;
+using asio::use_awaitable;
+using SystemError = HttpStream::SystemError;
+
+constexpr std::uint32_t header_limit = 16 * 1024;
+constexpr std::uint64_t body_limit = 64 * 1024;
+constexpr std::size_t file_part = 256 * 1024;
+constexpr int most_at_the_door = 32;
+constexpr auto farewell_patience = std::chrono::seconds(2);
+
+std::string text_of(boost::beast::string_view text) { return {text.data(), text.size()}; }
+
+HttpFacts facts_of(HttpMessage& message) {
+  const auto header = [&message](auto name) { return text_of(message[name]); };
+  HttpFacts facts;
+  facts.method = text_of(message.method_string());
+  facts.target = text_of(message.target());
+  facts.host = header(http::field::host);
+  facts.origin = header(http::field::origin);
+  facts.fetch_mode = header("Sec-Fetch-Mode");
+  facts.fetch_site = header("Sec-Fetch-Site");
+  facts.accept = header(http::field::accept);
+  facts.cookie = header(http::field::cookie);
+  facts.authorization = header(http::field::authorization);
+  facts.csrf = header("X-CSRF-Token");
+  facts.range = header(http::field::range);
+  facts.if_range = header(http::field::if_range);
+  facts.if_none_match = header(http::field::if_none_match);
+  facts.body = std::move(message.body());
+  facts.upgrade = boost::beast::websocket::is_upgrade(message);
+  return facts;
+}
+
+template <typename Body>
+awaitable<void> write_moving(HttpStream& stream, http::response<Body>& response, std::chrono::milliseconds patience) {
+  http::response_serializer<Body> serializer(response);
+  while (!serializer.is_done()) {
+    stream.tcp().expires_after(patience);
+    co_await http::async_write_some(stream, serializer, use_awaitable);
+  }
+}
+
+template <typename Body>
+http::response<Body> make_response(const HttpAnswer& answer, const HttpConnection::Exchange& exchange) {
+  http::response<Body> response(http::int_to_status(static_cast<unsigned>(answer.status)), exchange.message.version());
+  set_headers(response, answer);
+  response.keep_alive(exchange.keep_alive);
+  return response;
+}
+
+std::string header_of(const HttpAnswer& answer, std::string_view name) {
+  const auto found = std::ranges::find(answer.headers, name, &std::pair<std::string, std::string>::first);
+  return found == answer.headers.end() ? "" : found->second;
+}
+
+HttpAnswer handle_route(const HttpServer::Route& route, const HttpRequest& request) {
+  try {
+    return route.handle(request);
+  } catch (const std::exception& error) {
+    spdlog::error("http: {} {} failed: {}", request.method, request.path, error.what());
+    return http_error(500, "the request failed; the log says why");
+  }
+}
+
+std::optional<LivePlace> find_place(const RigView& rig, const HttpGate::Passed& passed) {
+  const auto wanted = passed.request.query.find("output");
+  const std::string output = wanted == passed.request.query.end() ? "" : wanted->second;
+  const std::string& camera = passed.camera->camera;
+  LivePlace place{camera, output.empty() ? camera : camera + "/" + output};
+  if (rig.stream(place.stream)) return place;
+  const auto status = rig.status();
+  if (!status->contains("cameras") || !(*status)["cameras"].contains(camera)) return std::nullopt;
+  if (output.empty()) return place;
+  const nlohmann::json& all = (*status)["cameras"][camera];
+  return all.contains("outputs") && all["outputs"].contains(output) ? std::optional(place) : std::nullopt;
+}
+
+}  // namespace
+
+void set_headers(http::fields& fields, const HttpAnswer& answer) {
+  fields.set("Content-Security-Policy",
+             "default-src 'self'; media-src 'self' blob:; img-src 'self' data: blob:; connect-src 'self'; "
+             "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'");
+  fields.set("X-Content-Type-Options", "nosniff");
+  fields.set("Referrer-Policy", "no-referrer");
+  fields.set(http::field::cache_control, "no-store");
+  fields.set(http::field::content_type, answer.type);
+  for (const auto& [name, value] : answer.headers) {
+    if (name == "Set-Cookie")
+      fields.insert(name, value);
+    else
+      fields.set(name, value);
+  }
+}
+
+HttpConnection::HttpConnection(asio::ip::tcp::socket socket, std::shared_ptr<HttpShared> of)
+    : shared_(std::move(of)), stream_(std::move(socket), shared_->tls ? &*shared_->tls : nullptr) {
+  SystemError error;
+  const auto peer = stream_.tcp().socket().remote_endpoint(error);
+  auto address = peer.address();
+  if (address.is_v6() && address.to_v6().is_v4_mapped())
+    address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+  address_ = error ? "unknown" : address.to_string();
+  shared_->connections.insert(this);
+}
+
+HttpConnection::~HttpConnection() { shared_->connections.erase(this); }
+
+void HttpConnection::start() {
+  asio::co_spawn(
+      *shared_->io, [self = shared_from_this()] { return self->run(); }, asio::detached);
+}
+
+void HttpConnection::close() {
+  closed_ = true;
+  stream_.tcp().close();
+}
+
+awaitable<void> HttpConnection::run() {
+  try {
+    stream_.tcp().expires_after(shared_->limits.request);
+    co_await stream_.handshake();
+    bool more = true;
+    while (more && !shared_->closing) more = co_await serve_one();
+    stream_.tcp().expires_after(farewell_patience);
+    co_await stream_.say_end();
+  } catch (const boost::system::system_error& error) {
+    spdlog::debug("http: {} is gone: {}", address_, error.what());
+  } catch (const std::exception& error) {
+    spdlog::error("http: the connection of {} ends: {}", address_, error.what());
+  }
+  close();
+}
+
+awaitable<bool> HttpConnection::wait_for_bytes() {
+  if (buffer_.size() > 0) co_return true;
+  SystemError error;
+  stream_.tcp().expires_after(shared_->limits.idle);
+  const std::size_t size =
+      co_await stream_.async_read_some(buffer_.prepare(4096), redirect_error(use_awaitable, error));
+  buffer_.commit(size);
+  co_return !error;
+}
+
+awaitable<bool> HttpConnection::serve_one() {
+  const bool is_there = co_await wait_for_bytes();
+  if (!is_there) co_return false;
+  http::request_parser<http::string_body> parser;
+  parser.header_limit(header_limit);
+  parser.body_limit(body_limit);
+  SystemError error;
+  stream_.tcp().expires_after(shared_->limits.request);
+  co_await http::async_read(stream_, buffer_, parser, redirect_error(use_awaitable, error));
+  if (error) {
+    co_await refuse_unread(error);
+    co_return false;
+  }
+  Exchange exchange;
+  exchange.message = parser.release();
+  exchange.keep_alive = exchange.message.keep_alive() && !shared_->closing;
+  exchange.facts = facts_of(exchange.message);
+  exchange.facts.address = address_;
+  exchange.facts.secure = stream_.has_tls();
+  HttpGate::Verdict verdict = co_await judge(exchange.facts);
+  exchange.passed = std::move(verdict.passed);
+  if (verdict.refusal)
+    co_await send(*verdict.refusal, exchange);
+  else
+    co_await dispatch(exchange);
+  co_return exchange.keep_alive && !closed_;
+}
+
+// What could not be read has an answer where it is not the connection that failed.
+awaitable<void> HttpConnection::refuse_unread(SystemError error) {
+  const bool is_theirs = error.category() == http::make_error_code(http::error::end_of_stream).category();
+  if (!is_theirs || error == http::error::end_of_stream || error == http::error::partial_message) co_return;
+  Exchange exchange;
+  exchange.message.version(11);
+  HttpAnswer answer = http_error(400, "this is no HTTP");
+  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+    answer = http_error(431, "the headers are longer than 16 KiB");
+  }
+  if (error == http::error::body_limit) answer = http_error(413, "the body is longer than 64 KiB");
+  co_await send(answer, exchange);
+  co_await linger();
+}
+
+// Bytes that nobody reads would make the kernel take the answer back.
+awaitable<void> HttpConnection::linger() {
+  SystemError error;
+  stream_.tcp().expires_after(farewell_patience);
+  stream_.tcp().socket().shutdown(asio::ip::tcp::socket::shutdown_send, error);
+  while (!error) {
+    buffer_.clear();
+    co_await stream_.async_read_some(buffer_.prepare(4096), redirect_error(use_awaitable, error));
+  }
+}
+
+awaitable<HttpGate::Verdict> HttpConnection::judge(const HttpFacts& facts) {
+  HttpShared& shared = *shared_;
+  HttpGate::Verdict verdict;
+  if (facts.host.empty()) {
+    verdict.refusal = http_error(400, "the header Host is missing");
+  } else if (!HttpGate::is_slow(facts)) {
+    verdict = shared.gate.judge(facts);
+  } else if (shared.at_the_door >= most_at_the_door) {
+    verdict.refusal = http_error(503, "too many are logging in; try again");
+  } else {
+    ++shared.at_the_door;
+    verdict = co_await run_on(shared.door, [&shared, &facts] { return shared.gate.judge(facts); });
+    --shared.at_the_door;
+  }
+  co_return verdict;
+}
+
+awaitable<void> HttpConnection::dispatch(Exchange& exchange) {
+  const HttpGate::Passed& passed = exchange.passed;
+  if (!passed.camera) {
+    co_await serve_route(exchange);
+    co_return;
+  }
+  const std::string& what = passed.camera->what;
+  const bool endless = what == "stream.ts" || what == "stream.mp4";
+  const auto place = find_place(shared_->rig, passed);
+  const auto self = shared_from_this();
+  HttpAnswer refusal;
+  if (what != "live" && !endless && what != "snapshot.jpg")
+    refusal = http_error(404, "a camera has no such thing");
+  else if (passed.request.method != "GET")
+    refusal = http_error(405, "this can only be read");
+  else if (!place)
+    refusal = http_error(404, "there is no such camera or output");
+  else if (what == "live" && !exchange.facts.upgrade)
+    refusal = http_error(426, "this is a WebSocket");
+  if (refusal.status != 200)
+    co_await send(refusal, exchange);
+  else if (what == "snapshot.jpg")
+    co_await serve_snapshot(exchange);
+  else if (endless)
+    co_await serve_endless(self, exchange, *place);
+  else
+    co_await serve_web_socket(self, exchange, *place);
+}
+
+awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
+  const HttpServer::Route& route = *exchange.passed.route;
+  const HttpRequest& request = exchange.passed.request;
+  // What strangers may send, and what then takes its time: logins.
+  asio::thread_pool& pool = route.anyone && request.method != "GET" ? shared_->door : shared_->workers;
+  HttpAnswer answer = co_await run_on(pool, [&route, &request] { return handle_route(route, request); });
+  co_await send(answer, exchange);
+}
+
+awaitable<void> HttpConnection::serve_snapshot(Exchange& exchange) {
+  const auto place = find_place(shared_->rig, exchange.passed);
+  const auto make = [this, &place]() -> HttpAnswer {
+    try {
+      const auto stream = shared_->rig.stream(place->stream);
+      const auto jpeg = stream ? shared_->snapshots.take(place->stream, *stream) : nullptr;
+      if (!jpeg) return http_error(503, "no picture came from this camera yet");
+      HttpAnswer answer;
+      answer.type = "image/jpeg";
+      answer.body.assign(jpeg->begin(), jpeg->end());
+      return answer;
+    } catch (const Error& error) {
+      return http_error(500, error.what());
+    }
+  };
+  HttpAnswer answer = co_await run_on(shared_->workers, make);
+  co_await send(answer, exchange);
+}
+
+awaitable<void> HttpConnection::send(HttpAnswer& answer, const Exchange& exchange) {
+  if (!answer.file.empty()) {
+    co_await send_file(answer, exchange);
+    co_return;
+  }
+  const std::string etag = header_of(answer, "ETag");
+  if (answer.status == 200 && !etag.empty() && matches_etag(exchange.facts.if_none_match, etag)) answer.status = 304;
+  if (answer.status == 304 || exchange.facts.method == "HEAD") {
+    auto response = make_response<http::empty_body>(answer, exchange);
+    if (answer.status != 304) response.content_length(answer.body.size());
+    co_await write_moving(stream_, response, shared_->limits.send);
+    co_return;
+  }
+  auto response = make_response<http::string_body>(answer, exchange);
+  response.body() = std::move(answer.body);
+  response.prepare_payload();
+  co_await write_moving(stream_, response, shared_->limits.send);
+}
+
+awaitable<void> HttpConnection::send_file(const HttpAnswer& answer, const Exchange& exchange) {
+  const bool download = exchange.passed.request.query.contains("download");
+  const HttpFacts& facts = exchange.facts;
+  FileAnswer file = co_await run_on(shared_->workers, [&] { return open_file(answer, facts, download); });
+  if (!file.fd) {
+    co_await send(file.head, exchange);
+    co_return;
+  }
+  auto response = make_response<http::empty_body>(file.head, exchange);
+  response.content_length(file.range.size);
+  co_await write_moving(stream_, response, shared_->limits.send);
+  if (facts.method == "HEAD") co_return;
+  std::uint64_t done = 0;
+  while (done < file.range.size) {
+    const auto from = file.range.begin + done;
+    const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(file_part, file.range.size - done));
+    const auto part = co_await run_on(shared_->workers, [&] { return read_part(file.fd, from, most); });
+    if (part.empty()) throw Error("a file became shorter while it was sent");
+    co_await send_bytes(asio::buffer(part));
+    done += part.size();
+  }
+}
+
+awaitable<void> HttpConnection::send_bytes(asio::const_buffer bytes) {
+  while (bytes.size() > 0) {
+    stream_.tcp().expires_after(shared_->limits.send);
+    bytes += co_await stream_.async_write_some(bytes, use_awaitable);
+  }
+}
+
+}  // namespace campipe

@@ -1,0 +1,121 @@
+// One connection of HTTP, from its first byte to its last. All of it runs on the thread that serves; what takes longer
+// is waited for while others do it. Only for the files that use Boost.Beast.
+#pragma once
+
+#include "app/server/http_stream.h"  // first: see there
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/http/string_body.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "app/server/http_files.h"
+#include "app/server/http_gate.h"
+#include "app/server/http_snapshots.h"
+#include "app/server/http_viewers.h"
+
+namespace campipe {
+
+class HttpConnection;
+
+// What connections have in common. It lives as long as the last one of them.
+struct HttpShared {
+  HttpShared(const ServerConfig& config, RigView& of_rig, Access& access, std::vector<HttpServer::Route> of_routes,
+             const HttpLimits& of_limits)
+      : rig(of_rig), routes(std::move(of_routes)), gate(config, access, routes), limits(of_limits) {}
+
+  RigView& rig;
+  const std::vector<HttpServer::Route> routes;
+  const HttpGate gate;
+  const HttpLimits limits;
+  HttpViewers viewers;
+  HttpSnapshots snapshots;
+  // Shared with what wakes it, which may come later than the server's end.
+  std::shared_ptr<boost::asio::io_context> io = std::make_shared<boost::asio::io_context>(1);
+  boost::asio::thread_pool workers{4};  // handlers and disks
+  boost::asio::thread_pool door{1};     // passwords: strangers cannot take the workers' time
+  std::optional<boost::asio::ssl::context> tls;
+
+  // Of the serving thread.
+  std::set<HttpConnection*> connections;
+  int at_the_door = 0;
+  bool closing = false;
+};
+
+using HttpMessage = boost::beast::http::request<boost::beast::http::string_body>;
+
+// What the answer says in its headers, and what all answers do.
+void set_headers(boost::beast::http::fields& fields, const HttpAnswer& answer);
+
+class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
+ public:
+  HttpConnection(boost::asio::ip::tcp::socket socket, std::shared_ptr<HttpShared> of);
+  ~HttpConnection();
+
+  void start();
+  void close();
+  [[nodiscard]] bool closed() const { return closed_; }
+  HttpStream& stream() { return stream_; }
+  HttpShared& shared() { return *shared_; }
+
+  struct Exchange {
+    HttpMessage message;
+    HttpFacts facts;
+    HttpGate::Passed passed;
+    bool keep_alive = false;
+  };
+  // `answer` is used up. No temporary fits, as GCC 12 destroys some that stand in an expression with co_await twice.
+  boost::asio::awaitable<void> send(HttpAnswer& answer, const Exchange& exchange);
+  // With the whole of the bytes, or throws.
+  boost::asio::awaitable<void> send_bytes(boost::asio::const_buffer bytes);
+
+ private:
+  boost::asio::awaitable<void> run();
+  boost::asio::awaitable<bool> serve_one();
+  boost::asio::awaitable<bool> wait_for_bytes();
+  boost::asio::awaitable<void> refuse_unread(HttpStream::SystemError error);
+  boost::asio::awaitable<HttpGate::Verdict> judge(const HttpFacts& facts);
+  boost::asio::awaitable<void> dispatch(Exchange& exchange);
+  boost::asio::awaitable<void> serve_route(Exchange& exchange);
+  boost::asio::awaitable<void> serve_snapshot(Exchange& exchange);
+  boost::asio::awaitable<void> send_file(const HttpAnswer& answer, const Exchange& exchange);
+  boost::asio::awaitable<void> linger();
+
+  std::shared_ptr<HttpShared> shared_;
+  HttpStream stream_;
+  std::string address_;
+  boost::beast::flat_buffer buffer_;
+  bool closed_ = false;
+};
+
+// Of a camera's stream.
+struct LivePlace {
+  std::string camera;
+  std::string stream;  // "dock" or "dock/small"
+};
+// WebSocket, until it is over. The connection has no other use afterwards.
+boost::asio::awaitable<void> serve_web_socket(std::shared_ptr<HttpConnection> connection,
+                                              HttpConnection::Exchange& exchange, LivePlace place);
+// An answer without end.
+boost::asio::awaitable<void> serve_endless(std::shared_ptr<HttpConnection> connection,
+                                           HttpConnection::Exchange& exchange, LivePlace place);
+
+// What `work` returns, done by the pool.
+template <typename Work>
+boost::asio::awaitable<std::invoke_result_t<Work>> run_on(boost::asio::thread_pool& pool, Work work) {
+  using Result = std::invoke_result_t<Work>;
+  const auto task = [&work]() -> boost::asio::awaitable<Result> { co_return work(); };
+  co_return co_await boost::asio::co_spawn(pool.get_executor(), task, boost::asio::use_awaitable);
+}
+
+}  // namespace campipe

@@ -1,0 +1,47 @@
+// Who may come in: every request passes here before anything looks at it. Thread-safe.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/server/access.h"
+#include "app/server/http_rules.h"
+#include "app/server/http_server.h"
+
+namespace campipe {
+
+class HttpGate {
+ public:
+  // `access` and `routes` must outlive it.
+  HttpGate(const ServerConfig& config, Access& access, const std::vector<HttpServer::Route>& routes);
+
+  struct Passed {
+    HttpRequest request;
+    const HttpServer::Route* route = nullptr;  // null: of a camera
+    std::optional<CameraPath> camera;
+  };
+  struct Verdict {
+    std::optional<HttpAnswer> refusal;
+    Passed passed;
+  };
+
+  // Checking a password takes its time: then judge() is not for the thread that serves all.
+  [[nodiscard]] static bool is_slow(const HttpFacts& facts) { return !facts.authorization.empty(); }
+  // `facts.body` is moved into the request.
+  Verdict judge(HttpFacts facts) const;
+  // For those who watch for hours: whether they still may.
+  [[nodiscard]] bool still_may_view(const Identity& identity, const std::string& camera) const;
+
+ private:
+  [[nodiscard]] std::optional<HttpAnswer> refuse_stranger(const HttpFacts& facts) const;
+  [[nodiscard]] const HttpServer::Route* find_route(const std::string& path) const;
+  [[nodiscard]] std::optional<HttpAnswer> identify(const HttpFacts& facts, Passed& passed) const;
+  [[nodiscard]] std::optional<HttpAnswer> refuse_forgery(const HttpFacts& facts, const Passed& passed) const;
+
+  std::string own_host_;
+  Access& access_;
+  const std::vector<HttpServer::Route>& routes_;
+};
+
+}  // namespace campipe

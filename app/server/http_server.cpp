@@ -1,0 +1,174 @@
+#include "app/server/http_server.h"
+
+#include "app/server/http_connection.h"  // first of those with asio
+
+#include <openssl/ssl.h>
+
+#include <boost/asio/detached.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+
+#include <future>
+#include <thread>
+
+#include "app/config_address.h"
+#include "core/error.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+namespace asio = boost::asio;
+using asio::redirect_error;
+using asio::use_awaitable;
+using asio::ip::tcp;
+using SystemError = boost::system::error_code;
+
+constexpr auto farewell_patience = std::chrono::milliseconds(800);
+constexpr auto pause_without_descriptors = std::chrono::milliseconds(200);
+constexpr int waiting_connections = 256;
+
+void listen_at(tcp::acceptor& acceptor, const tcp::endpoint& at, SystemError& error) {
+  const auto check = [&error](auto&& step) {
+    if (!error) step();
+  };
+  error = {};
+  acceptor.open(at.protocol(), error);
+  check([&] { acceptor.set_option(tcp::acceptor::reuse_address(true), error); });
+  // An address of all of IPv6 stands for IPv4's as well.
+  check([&] {
+    if (at.address().is_v6()) acceptor.set_option(asio::ip::v6_only(false), error);
+  });
+  check([&] { acceptor.bind(at, error); });
+  check([&] { acceptor.listen(waiting_connections, error); });
+  if (!error) return;
+  SystemError ignored;  // the first one is told
+  acceptor.close(ignored);
+}
+
+tcp::acceptor open_acceptor(asio::io_context& io, const std::string& address) {
+  const std::string what = "HTTP cannot listen at " + address;
+  const auto place = split_listen_address(address);
+  if (!place) throw Error(what + ": it is not HOST:PORT");
+  tcp::acceptor acceptor(io);
+  SystemError error;
+  if (place->host.empty()) {
+    listen_at(acceptor, {tcp::v6(), place->port}, error);
+    if (error) listen_at(acceptor, {tcp::v4(), place->port}, error);  // a machine may be without IPv6
+  } else {
+    tcp::resolver resolver(io);
+    const auto found = resolver.resolve(place->host, std::to_string(place->port), error);
+    if (!error) listen_at(acceptor, found.begin()->endpoint(), error);
+  }
+  if (error) throw Error(what + ": " + error.message());
+  return acceptor;
+}
+
+asio::ssl::context open_tls(const TlsConfig& config) {
+  const auto check = [](const SystemError& error, const std::string& what, const std::string& file) {
+    if (error) throw Error(what + " " + file + " cannot be used: " + error.message());
+  };
+  asio::ssl::context tls(asio::ssl::context::tls_server);
+  ::SSL_CTX_set_min_proto_version(tls.native_handle(), TLS1_2_VERSION);
+  ::SSL_CTX_set_options(tls.native_handle(), SSL_OP_NO_RENEGOTIATION);
+  SystemError error;
+  tls.use_certificate_chain_file(config.certificate, error);
+  check(error, "the certificate", config.certificate);
+  tls.use_private_key_file(config.key, asio::ssl::context::pem, error);
+  check(error, "the key", config.key);
+  if (::SSL_CTX_check_private_key(tls.native_handle()) != 1) {
+    throw Error("the key " + config.key + " is not that of the certificate " + config.certificate);
+  }
+  return tls;
+}
+
+}  // namespace
+
+class HttpServer::Implementation {
+ public:
+  Implementation(const ServerConfig& config, RigView& rig, Access& access, std::vector<Route> routes,
+                 const HttpLimits& limits)
+      : shared_(std::make_shared<HttpShared>(config, rig, access, std::move(routes), limits)),
+        acceptor_(open_acceptor(*shared_->io, config.http_address)) {
+    if (config.tls) shared_->tls.emplace(open_tls(*config.tls));
+    port_ = acceptor_.local_endpoint().port();
+    asio::co_spawn(
+        *shared_->io, [this] { return accept(); }, asio::detached);
+    thread_ = std::thread([this] { run(); });
+  }
+
+  ~Implementation() {
+    asio::post(*shared_->io, [this] { close_all(); });
+    if (ended_.get_future().wait_for(farewell_patience) != std::future_status::ready) shared_->io->stop();
+    thread_.join();
+    shared_->workers.join();
+    shared_->door.join();
+  }
+
+  Implementation(const Implementation&) = delete;
+  Implementation& operator=(const Implementation&) = delete;
+
+  [[nodiscard]] nlohmann::json viewers() const { return shared_->viewers.list(); }
+  [[nodiscard]] std::uint16_t port() const { return port_; }
+
+ private:
+  void run() {
+    ::pthread_setname_np(::pthread_self(), "http");
+    shared_->io->run();
+    ended_.set_value();
+  }
+
+  void close_all() {
+    shared_->closing = true;
+    SystemError ignored;  // it is closed either way
+    acceptor_.close(ignored);
+    for (HttpConnection* connection : shared_->connections) connection->close();
+  }
+
+  asio::awaitable<void> accept() {
+    asio::steady_timer pause(*shared_->io);
+    while (!shared_->closing) {
+      SystemError error;
+      tcp::socket socket = co_await acceptor_.async_accept(redirect_error(use_awaitable, error));
+      if (shared_->closing) break;
+      if (!error) {
+        welcome(std::move(socket));
+        continue;
+      }
+      if (!std::exchange(told_, true)) spdlog::warn("http: a connection cannot be taken: {}", error.message());
+      pause.expires_after(pause_without_descriptors);
+      co_await pause.async_wait(redirect_error(use_awaitable, error));
+    }
+  }
+
+  void welcome(tcp::socket socket) {
+    SystemError ignored;  // it may be gone already, which its first read will tell
+    socket.set_option(tcp::no_delay(true), ignored);
+    if (shared_->connections.size() < shared_->limits.connections) {
+      std::make_shared<HttpConnection>(std::move(socket), shared_)->start();
+    } else if (!shared_->tls) {
+      constexpr std::string_view full =
+          "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\nRetry-After: 10\r\n\r\n";
+      socket.non_blocking(true, ignored);
+      asio::write(socket, asio::buffer(full), ignored);
+    }
+  }
+
+  const std::shared_ptr<HttpShared> shared_;
+  tcp::acceptor acceptor_;
+  std::uint16_t port_ = 0;
+  bool told_ = false;
+  std::promise<void> ended_;
+  std::thread thread_;
+};
+
+HttpServer::HttpServer(const ServerConfig& config, RigView& rig, Access& access, std::vector<Route> routes,
+                       const HttpLimits& limits)
+    : implementation_(std::make_unique<Implementation>(config, rig, access, std::move(routes), limits)) {}
+HttpServer::~HttpServer() = default;
+
+nlohmann::json HttpServer::viewers() const { return implementation_->viewers(); }
+std::uint16_t HttpServer::port() const { return implementation_->port(); }
+
+}  // namespace campipe

@@ -1,0 +1,118 @@
+#include "app/server/live_feed.h"
+
+#include <utility>
+
+namespace campipe {
+
+LiveFeed::LiveFeed(RigView& rig, std::string camera, std::string stream, std::shared_ptr<HttpViewer> books,
+                   std::function<void()> ready)
+    : rig_(rig),
+      camera_(std::move(camera)),
+      name_(std::move(stream)),
+      books_(std::move(books)),
+      ready_(std::move(ready)) {}
+
+LiveFeed::Next LiveFeed::next(LiveMessage& message) {
+  if (waiting_.empty() && viewer_) {
+    LivePiece piece;
+    const LiveViewer::Next next = viewer_->take(piece, Deadline());
+    if (next == LiveViewer::Next::piece) take_in(piece);
+    if (next == LiveViewer::Next::over) {
+      dropped_before_ += viewer_->dropped();
+      viewer_.reset();
+      stream_.reset();
+      look();  // it may have been replaced already
+    }
+  }
+  if (!waiting_.empty()) {
+    message = std::move(waiting_.front());
+    waiting_.pop_front();
+    return Next::message;
+  }
+  return over_ ? Next::over : Next::nothing;
+}
+
+void LiveFeed::look() {
+  look_at_state();
+  attach();
+  keep_books();
+}
+
+void LiveFeed::attach() {
+  if (!stream_) {
+    stream_ = rig_.stream(name_);
+    const bool is_known = status_->contains("cameras") && (*status_)["cameras"].contains(camera_);
+    over_ = !stream_ && !is_known;
+  }
+  if (!stream_ || paused_) return;
+  if (!viewer_) {
+    dropped_ = 0;
+    serial_ = 0;  // of another stream, which counts anew; or it is told once more after a pause
+    viewer_ = stream_->watch(LiveForm::fmp4);
+    viewer_->on_ready(ready_);
+  }
+  const std::string failure = stream_->failure(LiveForm::fmp4);
+  if (failure == told_failure_) return;
+  told_failure_ = failure;
+  if (!failure.empty()) say({{"type", "unplayable"}, {"reason", failure}});
+}
+
+void LiveFeed::look_at_state() {
+  const auto status = rig_.status();
+  if (status == status_) return;
+  status_ = status;
+  nlohmann::json state = {{"type", "state"}, {"state", "starting"}, {"reason", ""}, {"since_utc", ""}};
+  if (status->contains("cameras") && (*status)["cameras"].contains(camera_)) {
+    const nlohmann::json& camera = (*status)["cameras"][camera_];
+    for (const char* key : {"state", "reason", "since_utc"}) {
+      if (camera.contains(key)) state[key] = camera[key];
+    }
+  }
+  if (state == told_state_) return;
+  say(state);
+  told_state_ = std::move(state);
+}
+
+void LiveFeed::take_in(const LivePiece& piece) {
+  const LiveHeader& header = *piece.header;
+  if (header.serial != serial_) {
+    serial_ = header.serial;
+    say({{"type", "init"},
+         {"mime", header.mime},
+         {"width", header.stream.format.width},
+         {"height", header.stream.format.height},
+         {"serial", header.serial}});
+    waiting_.push_back({{}, header.bytes});
+  }
+  if (piece.after_loss) {
+    const std::uint64_t dropped = viewer_->dropped();
+    say({{"type", "dropped"}, {"pieces", dropped - dropped_}});
+    dropped_ = dropped;
+  }
+  waiting_.push_back({{}, piece.bytes});
+  ++books_->sent;
+  books_->bytes += piece.bytes->size();
+  keep_books();
+}
+
+void LiveFeed::keep_books() { books_->dropped = dropped_before_ + (viewer_ ? viewer_->dropped() : 0); }
+
+void LiveFeed::pause() {
+  paused_ = true;
+  if (viewer_) dropped_before_ += viewer_->dropped();
+  viewer_.reset();
+  waiting_.clear();
+  told_state_ = nullptr;  // it may have been among them
+  status_.reset();
+  look();
+}
+
+void LiveFeed::resume() {
+  if (std::exchange(paused_, false)) look();
+}
+
+void LiveFeed::say(const nlohmann::json& message) {
+  waiting_.push_back({message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), nullptr});
+}
+
+}  // namespace campipe

@@ -1,0 +1,296 @@
+// Live video by HTTP: over WebSocket as a page gets it, in one long answer as players do, and as single pictures.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <fstream>
+#include <thread>
+
+#include "app/server/http_server.h"
+#include "tests/unit/command_output.h"
+#include "tests/unit/encoded_clip.h"
+#include "tests/unit/http_client.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace campipe {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+using test::ask;
+using test::Clip;
+using test::ms;
+using test::Reply;
+using test::WebSocketClient;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const Clip& clip() {
+  static const Clip all = test::encode(Latency::low, test::steady(40));  // key frames 0, 10, 20, 30
+  return all;
+}
+
+class HttpLiveTest : public testing::Test {
+ protected:
+  HttpLiveTest() : access_(config()), server_(config(), rig_, access_, {}) {
+    rig_.set_status({{"cameras", {{"dock", camera_state("running")}}}});
+    rig_.add_stream("dock", stream_);
+  }
+  ~HttpLiveTest() override { rig_.close(); }
+
+  static ServerConfig config() {
+    ServerConfig config;
+    config.http_address = "127.0.0.1:0";
+    return config;
+  }
+  static json camera_state(const std::string& state) {
+    return {{"state", state},
+            {"reason", "why"},
+            {"since_utc", "2026-01-02T03:04:05Z"},
+            {"outputs", {{"small", json::object()}}}};
+  }
+
+  // The clip again and again, without a break in its times. `padding`: bytes more in each packet.
+  void send(int pictures, std::size_t padding = 0) {
+    for (int i = 0; i < pictures; ++i, ++sent_) {
+      test::Packet packet = clip().packets.at(static_cast<std::size_t>(sent_) % 40);
+      packet.dts = sent_ * 40 * ms;
+      packet.times.pts = packet.dts;
+      packet.data.resize(packet.data.size() + padding);  // zeros between pictures mean nothing
+      stream_->offer(packet.view(), clip().parameters);
+    }
+  }
+  void wait_for_viewers(std::uint64_t count) {
+    const Deadline deadline = Clock::now() + test::patience;
+    while (stream_->counts().viewers != count && Clock::now() < deadline) std::this_thread::yield();
+    ASSERT_EQ(stream_->counts().viewers, count);
+  }
+  [[nodiscard]] std::uint16_t port() const { return server_.port(); }
+  [[nodiscard]] std::string url(const std::string& path) const {
+    return "http://127.0.0.1:" + std::to_string(port()) + path;
+  }
+
+  // Skips messages until one of the type; none: the connection is over.
+  static json next_of(WebSocketClient& client, const std::string& type) {
+    for (;;) {
+      const auto message = client.next();
+      if (message.opcode == 8) return nullptr;
+      if (message.opcode != 1) continue;
+      json parsed = json::parse(message.bytes);
+      if (parsed["type"] == type) return parsed;
+    }
+  }
+  static std::string next_binary(WebSocketClient& client) {
+    for (;;) {
+      auto message = client.next();
+      if (message.opcode == 2 || message.opcode == 8) return message.bytes;
+    }
+  }
+
+  RigView rig_{[](const json&) {}};
+  Access access_;
+  std::shared_ptr<LiveStream> stream_ = std::make_shared<LiveStream>();
+  HttpServer server_;
+  std::int64_t sent_ = 0;
+};
+
+TEST_F(HttpLiveTest, IsSentOverWebSocketAsThePageWantsIt) {
+  send(25);
+  WebSocketClient page(port(), "/cameras/dock/live");
+  ASSERT_EQ(page.head().status, 101);
+  EXPECT_EQ(page.head().headers.at("sec-websocket-accept"), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+  const auto state = json::parse(page.next().bytes);
+  EXPECT_EQ(state,
+            (json{{"type", "state"}, {"state", "running"}, {"reason", "why"}, {"since_utc", "2026-01-02T03:04:05Z"}}));
+  const auto init = json::parse(page.next().bytes);
+  EXPECT_EQ(init["type"], "init");
+  EXPECT_EQ(init["width"], 160);
+  EXPECT_EQ(init["height"], 128);
+  EXPECT_THAT(init["mime"].get<std::string>(), StartsWith("video/mp4; codecs=\"avc1."));
+  std::string file = next_binary(page);
+  EXPECT_THAT(file.substr(4, 4), "ftyp");
+  send(15);
+  for (int i = 0; i < 20; ++i) file += next_binary(page);
+  const test::TemporaryFolder folder;
+  std::ofstream(folder.path() / "live.mp4", std::ios::binary) << file;
+  const std::string seen =
+      test::output_of("ffprobe -v error -count_frames -of csv=p=0 -show_entries stream=nb_read_frames " +
+                      (folder.path() / "live.mp4").string() + " 2>&1");
+  EXPECT_EQ(seen, "20\n");
+  const json viewers = server_.viewers();
+  ASSERT_EQ(viewers.size(), 1);
+  EXPECT_EQ(viewers[0]["camera"], "dock");
+  EXPECT_EQ(viewers[0]["form"], "fmp4");
+  EXPECT_EQ(viewers[0]["sent"], 20);
+}
+
+TEST_F(HttpLiveTest, TellsWhatBecomesOfTheCamera) {
+  WebSocketClient page(port(), "/cameras/dock/live");
+  EXPECT_EQ(next_of(page, "state")["state"], "running");
+  rig_.set_status({{"cameras", {{"dock", camera_state("waiting")}}}});
+  EXPECT_EQ(next_of(page, "state")["state"], "waiting");
+  // It is changed: its stream goes, and another one comes.
+  send(1);
+  EXPECT_FALSE(next_of(page, "init").is_null());
+  rig_.remove_stream("dock");
+  stream_ = std::make_shared<LiveStream>();
+  sent_ = 0;
+  rig_.add_stream("dock", stream_);
+  send(1);
+  EXPECT_FALSE(next_of(page, "init").is_null());
+  // And removed.
+  rig_.set_status({{"cameras", json::object()}});
+  rig_.remove_stream("dock");
+  EXPECT_TRUE(next_of(page, "init").is_null());
+  wait_for_viewers(0);
+}
+
+TEST_F(HttpLiveTest, PausesForThePage) {
+  send(5);
+  WebSocketClient page(port(), "/cameras/dock/live");
+  EXPECT_FALSE(next_of(page, "init").is_null());
+  page.say(R"({"type":"pause"})");
+  wait_for_viewers(0);
+  send(10);
+  page.say("nonsense");
+  page.say(R"({"type":"resume"})");
+  EXPECT_FALSE(next_of(page, "init").is_null());
+  EXPECT_EQ(next_binary(page).substr(4, 4), "ftyp");
+}
+
+TEST_F(HttpLiveTest, SaysWhatBrowsersCannotPlay) {
+  WebSocketClient page(port(), "/cameras/dock/live");
+  StreamParameters jpeg;
+  jpeg.codec = "mjpeg";
+  const std::vector<std::uint8_t> bytes(10);
+  PacketView packet;
+  packet.data = bytes;
+  packet.key = true;
+  stream_->offer(packet, jpeg);
+  EXPECT_THAT(next_of(page, "unplayable")["reason"].get<std::string>(), HasSubstr("mjpeg"));
+  EXPECT_EQ(ask(port(), "GET /cameras/dock/stream.mp4").status, 415);
+}
+
+// One does not read; another gets every picture.
+TEST_F(HttpLiveTest, DropsForTheSlowAndForNobodyElse) {
+  WebSocketClient slow(port(), "/cameras/dock/live", "", 4096);
+  WebSocketClient quick(port(), "/cameras/dock/live");
+  wait_for_viewers(2);
+  std::atomic<int> fragments = 0;
+  std::jthread reader([&] {
+    for (auto message = quick.next(); message.opcode != 8; message = quick.next()) {
+      if (message.opcode == 2 && message.bytes.substr(4, 4) == "moof") ++fragments;
+    }
+  });
+  int pictures = 0;
+  const Deadline deadline = Clock::now() + test::patience;
+  while (stream_->counts().dropped == 0 && Clock::now() < deadline) {
+    send(1, 100'000);
+    ++pictures;
+    while (fragments < pictures && Clock::now() < deadline) std::this_thread::yield();
+  }
+  EXPECT_GT(stream_->counts().dropped, 0);
+  EXPECT_EQ(fragments, pictures);
+  EXPECT_GT(next_of(slow, "dropped")["pieces"], 0);
+  const json viewers = server_.viewers();
+  const auto dropped = [&viewers](std::size_t i) { return viewers.at(i).at("dropped").get<std::uint64_t>(); };
+  EXPECT_EQ(std::min(dropped(0), dropped(1)), 0);
+  EXPECT_GT(std::max(dropped(0), dropped(1)), 0);
+  rig_.close();
+  rig_.set_status({{"cameras", json::object()}});
+}
+
+TEST_F(HttpLiveTest, RefusesOtherSitesSockets) {
+  const std::string here = "Host: localhost:" + std::to_string(port()) + "\r\n";
+  EXPECT_EQ(WebSocketClient(port(), "/cameras/dock/live", here + "Origin: http://evil.example\r\n").head().status, 403);
+  EXPECT_EQ(WebSocketClient(port(), "/cameras/dock/live",
+                            here + "Origin: http://localhost:" + std::to_string(port()) + "\r\n")
+                .head()
+                .status,
+            101);
+  EXPECT_EQ(WebSocketClient(port(), "/cameras/other/live").head().status, 404);
+  EXPECT_EQ(WebSocketClient(port(), "/cameras/dock/live?output=other").head().status, 404);
+  EXPECT_EQ(WebSocketClient(port(), "/cameras/dock/live?output=small").head().status, 101) << "its stream may come";
+  EXPECT_EQ(ask(port(), "GET /cameras/dock/live").status, 426);
+}
+
+TEST_F(HttpLiveTest, EndsForOneWhoMayNotSeeItAnyMore) {
+  WebSocketClient page(port(), "/cameras/dock/live");
+  ASSERT_EQ(page.head().status, 101);
+  ServerConfig guarded = config();
+  guarded.users.push_back({"anna", "", "", Permission::view, {}});
+  access_.update(guarded);
+  EXPECT_TRUE(next_of(page, "init").is_null());
+}
+
+TEST_F(HttpLiveTest, EndsForClientsThatLeave) {
+  send(1);
+  {
+    WebSocketClient page(port(), "/cameras/dock/live");
+    test::TcpClient player(port());
+    player.send(test::request_text("GET /cameras/dock/stream.ts"));
+    wait_for_viewers(2);
+  }
+  wait_for_viewers(0);
+  const Deadline deadline = Clock::now() + test::patience;
+  while (!server_.viewers().empty() && Clock::now() < deadline) std::this_thread::yield();
+  EXPECT_TRUE(server_.viewers().empty());
+}
+
+class HttpLiveStreamTest : public HttpLiveTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(HttpLiveStreamTest, IsPlayedByFfmpeg) {
+  send(5);
+  std::jthread camera([this](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      send(1);
+      std::this_thread::sleep_for(5ms);  // eight times as fast as the camera
+    }
+  });
+  const std::string seen =
+      test::output_of(std::string("ffprobe -v error -count_packets -read_intervals %+#50 -of csv=p=0 "
+                                  "-show_entries stream=codec_name,width,nb_read_packets ") +
+                      url(std::string("/cameras/dock/") + GetParam()) + " 2>&1");
+  EXPECT_THAT(seen, StartsWith("h264,160,50"));
+}
+
+TEST_P(HttpLiveStreamTest, EndsWithTheCamera) {
+  send(5);
+  test::TcpClient player(port());
+  player.send(test::request_text(std::string("GET /cameras/dock/") + GetParam()));
+  const Reply head = read_head(player);
+  EXPECT_EQ(head.status, 200);
+  EXPECT_EQ(head.headers.at("transfer-encoding"), "chunked");
+  rig_.remove_stream("dock");
+  player.read_to_the_end();
+  EXPECT_TRUE(player.text().ends_with("\r\n0\r\n\r\n"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, HttpLiveStreamTest, testing::Values("stream.ts", "stream.mp4"),
+                         [](const auto& of) { return std::string(of.param).substr(7); });
+
+TEST_F(HttpLiveTest, ShowsTheNewestPicture) {
+  EXPECT_EQ(ask(port(), "GET /cameras/dock/snapshot.jpg").status, 503);
+  send(15);
+  const Reply reply = ask(port(), "GET /cameras/dock/snapshot.jpg");
+  ASSERT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.headers.at("content-type"), "image/jpeg");
+  const test::TemporaryFolder folder;
+  const std::string jpeg = folder.path() / "shot.jpg";
+  const std::string luma = folder.path() / "luma";
+  std::ofstream(jpeg, std::ios::binary) << reply.body;
+  test::output_of("ffmpeg -v error -i " + jpeg + " -pix_fmt gray -f rawvideo " + luma + " 2>&1");
+  std::ifstream file(luma, std::ios::binary);
+  const std::string pixels{std::istreambuf_iterator<char>(file), {}};
+  ASSERT_EQ(pixels.size(), 160 * 128);
+  // The bright square of picture 14, whose left edge moves by 3 with each picture.
+  const auto bright = [&pixels](int x) {
+    return static_cast<unsigned char>(pixels[static_cast<std::size_t>(40 * 160 + x)]) > 200;
+  };
+  EXPECT_TRUE(bright(8 + 14 * 3 + 2));
+  EXPECT_FALSE(bright(8 + 14 * 3 - 3));
+  EXPECT_TRUE(ask(port(), "GET /cameras/dock/snapshot.jpg").body == reply.body);
+}
+
+}  // namespace
+}  // namespace campipe
