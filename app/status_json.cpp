@@ -107,7 +107,11 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const std::vector<CameraSt
     json["source_health"] = std::move(json["source"]);
     json["source"] = without_passwords(camera.config.source.url);
     json["enabled"] = camera.config.enabled;
-    json["queue_size"] = camera.config.queue_size;
+    if (camera.frames) {
+      const auto counts = count(cameras, camera, page);
+      const auto waiting = counts.decoded - counts.encoded - counts.dropped_total;
+      json["ring"] = {{"slots", camera.config.queue_size}, {"waiting", waiting}};
+    }
     for (const unsigned output : camera.outputs) {
       const CameraState& state = cameras[output];
       nlohmann::json& place = state.follows ? json["outputs"][state.config.output] : json;
