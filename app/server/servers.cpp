@@ -63,6 +63,8 @@ void Servers::set_status(nlohmann::json status) {
   for (const auto& viewer : viewers()) ++watched[viewer.value("camera", "")];
   for (auto& [name, camera] : status.at("cameras").items()) camera["viewers"] = watched[name];
   status["gpus"] = to_json(gpus_.read());
+  if (!config_.rtsp_address.empty())
+    status["rtsp"] = {{"address", config_.rtsp_address}, {"tls", config_.tls.has_value()}};
   rig_.set_status(std::move(status));
 }
 

@@ -87,6 +87,16 @@ describe('timeline', () => {
     assert.equal(timeline.place(fragment(0, 0.04)).broken, true);
   });
 
+  test('what comes faster than its pace is put close together, and then the pace is kept', () => {
+    const timeline = begun();
+    let last = 0;
+    for (let i = 0; i < 50; ++i) last = timeline.place(fragment(i * 0.04, 0.04), 0.001).start;
+    assert.ok(last < 0.2, `${last} s`);
+    const {start, broken} = timeline.place(fragment(2, 0.04), 0.04);
+    near(start - last, 0.04);
+    assert.equal(broken, false);
+  });
+
   test('takes the pace of a stream whose fragments tell a wrong one', () => {
     const timeline = begun();
     let last = 0;

@@ -61,7 +61,7 @@ export class Rig {
     try {
       await eventually('the rig is ready', async () => {
         if (rig.child.exitCode !== null) throw new Error(`campipe ended:\n${rig.log}`);
-        return rig.answers('/readyz');
+        return rig.answers('/login');
       });
     } catch (error) {
       await rig.stop();
@@ -80,6 +80,15 @@ export class Rig {
 
   async status() {
     return (await fetch(`${this.base}/api/v1/status`, {signal: AbortSignal.timeout(5000)})).json();
+  }
+
+  // Undefined: it does not run.
+  async processOf(role) {
+    try {
+      return (await this.status()).processes.find((process) => process.role === role);
+    } catch {
+      return undefined; // nobody answers just now
+    }
   }
 
   async stop() {

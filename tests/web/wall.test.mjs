@@ -70,11 +70,9 @@ describe('wall', {timeout: 400000}, () => {
     await page.evaluate(() => {
       window.sameDocument = true;
     });
-    const worker = (await rig.status()).processes.find(({role}) => role === 'worker 0');
-    process.kill(worker.pid, 'SIGKILL');
-    await eventually('another worker', async () =>
-      (await rig.status()).processes.some(({role, pid}) => role === 'worker 0' && pid !== worker.pid),
-    );
+    const {pid} = await rig.processOf('worker 0');
+    process.kill(pid, 'SIGKILL');
+    await eventually('another worker', async () => ![pid, undefined].includes((await rig.processOf('worker 0'))?.pid));
     for (const name of ['dock', 'gate', 'yard']) await expectMoving(page, name);
     assert.equal(await page.evaluate(() => window.sameDocument), true);
   });
@@ -82,12 +80,12 @@ describe('wall', {timeout: 400000}, () => {
   test('a killed publisher: the page waits, tells it, and goes on', async () => {
     await page.goto(rig.base);
     await expectMoving(page, 'dock');
-    const publisher = (await rig.status()).processes.find(({role}) => role === 'publisher');
-    process.kill(publisher.pid, 'SIGKILL');
-    await eventually('another publisher', async () => {
-      if (!(await rig.answers('/readyz'))) return false;
-      return (await rig.status()).processes.some(({role, pid}) => role === 'publisher' && pid !== publisher.pid);
-    });
+    const {pid} = await rig.processOf('publisher');
+    process.kill(pid, 'SIGKILL');
+    await eventually(
+      'another publisher',
+      async () => ![pid, undefined].includes((await rig.processOf('publisher'))?.pid),
+    );
     await expectMoving(page, 'dock');
     await page.waitForSelector('#trouble[hidden]', {state: 'attached'});
   });
@@ -144,7 +142,8 @@ describe('wall', {timeout: 400000}, () => {
   test('fits the screen, and weighs at most 100 KB', async () => {
     const files = [];
     page.on('response', (response) => {
-      if (/^\/(static\/.*)?$/.test(new URL(response.url()).pathname)) files.push(response.body());
+      const ours = /^\/(static\/.*)?$/.test(new URL(response.url()).pathname);
+      if (ours && response.status() === 200) files.push(response.body());
     });
     await page.goto(rig.base);
     await expectMoving(page, 'dock');

@@ -79,8 +79,8 @@ function item(label, address) {
 
 // Where the RTSP server is, as seen from this browser; empty: the rig has none.
 function rtspBase(status) {
-  const port = /:(\d+)$/.exec(status.rtsp_address ?? '')?.[1];
-  return port ? `${status.rtsp_tls ? 'rtsps' : 'rtsp'}://${location.hostname}:${port}` : '';
+  const port = /:(\d+)$/.exec(status.rtsp?.address ?? '')?.[1];
+  return port ? `${status.rtsp.tls ? 'rtsps' : 'rtsp'}://${location.hostname}:${port}` : '';
 }
 
 // {key: changes with the items, items}

@@ -8,7 +8,6 @@ const jumpAgain = 4000; // ms; each jump has the browser decode a whole group of
 export class LiveEdge {
   #video;
   #delays = []; // [arrived, delay]: of each picture, arrival minus its place on the line of time
-  #jumpUntil = 0;
   #jumped = -Infinity;
   goal = shortest;
   newest = 0; // where the newest picture begins
@@ -21,14 +20,6 @@ export class LiveEdge {
   // Seconds until the newest picture will be seen.
   get behind() {
     return this.newest - this.#video.currentTime;
-  }
-
-  // What comes next follows a pause: go to its end as soon as it is there, and for a moment more, since it comes in
-  // many pieces.
-  jump() {
-    this.#delays = [];
-    this.#jumpUntil = performance.now() + 1000;
-    this.#jumped = -Infinity;
   }
 
   arrived({start, broken}) {
@@ -44,23 +35,22 @@ export class LiveEdge {
     const video = this.#video;
     if (!end || video.seeking) return;
     const now = performance.now();
-    const jumping = now < this.#jumpUntil;
-    this.goal = jumping ? shortest : this.#unevenness();
+    this.goal = this.#unevenness();
     const late = this.behind - this.goal;
-    if ((late > 1 || (jumping && late > 0.15)) && now - this.#jumped > (jumping ? 250 : jumpAgain)) {
+    if (late > 1 && now - this.#jumped > jumpAgain) {
       this.#jumped = now;
       ++this.jumps;
       video.currentTime = Math.max(0, this.newest - this.goal);
       return;
     }
-    const rate = late > 0.25 ? 1.1 : late > 0.08 ? 1.05 : 1;
+    const rate = late > 0.3 ? 1.1 : late > 0.1 ? 1.05 : late > 0.03 ? 1.02 : 1;
     if (video.playbackRate !== rate) video.playbackRate = rate;
   }
 
   #unevenness() {
     if (this.#delays.length < 10) return shortest;
     const delays = this.#delays.map(([, delay]) => delay).sort((a, b) => a - b);
-    const spread = delays[Math.floor(delays.length * 0.98)] - delays[Math.floor(delays.length * 0.1)];
+    const spread = delays[Math.floor(delays.length * 0.95)] - delays[Math.floor(delays.length * 0.1)];
     return Math.min(longest, Math.max(shortest, spread));
   }
 }

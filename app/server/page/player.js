@@ -10,6 +10,7 @@ const stillAfter = 3000; // ms without a new picture: it is said
 const frozenAfter = 8000; // ms without one although they arrive: the browser's decoder hangs. Longer after each time,
 // since a browser that has too much to do is not helped by more of it
 const silentAfter = 8000; // ms without any although the camera runs: the connection may be dead
+const fastFor = 2000; // ms after a beginning
 const breaksAllowed = 5; // within breaksPeriod; more: this browser cannot play it
 const breaksPeriod = 60000;
 
@@ -37,6 +38,7 @@ export class Player {
   #openedAt = 0;
   #lastArrived = 0;
   #lastShown = 0;
+  #comesFast = 0; // until when what was before comes faster than its pace
   #shown = []; // when pictures were shown, of the last two seconds
   #watchdog = 0;
   #visibility = () => this.#rest();
@@ -123,9 +125,13 @@ export class Player {
     }
     this.#openedAt = this.#lastArrived = performance.now();
     this.#watchdog = setInterval(() => this.#watch(), 1000);
-    this.#edge.jump();
     if (!this.#socket) this.#open();
-    else this.#socket.send({type: 'resume'});
+    else this.#resume();
+  }
+
+  #resume() {
+    this.#comesFast = performance.now() + fastFor;
+    this.#socket.send({type: 'resume'});
   }
 
   #open() {
@@ -148,7 +154,7 @@ export class Player {
   #connected() {
     this.#lost = null;
     this.#header = null;
-    this.#edge.jump();
+    this.#comesFast = performance.now() + fastFor;
     if (this.#resting) this.#socket.send({type: 'pause'});
     this.onchange();
   }
@@ -161,7 +167,7 @@ export class Player {
       this.#rig = message;
     } else if (message.type === 'dropped') {
       this.dropped += message.pieces;
-      this.#edge.jump();
+      this.#comesFast = performance.now() + fastFor;
     } else if (message.type === 'unplayable') {
       this.#unplayable = message.reason;
     }
@@ -169,7 +175,9 @@ export class Player {
   }
 
   #bytes(bytes) {
-    this.#lastArrived = performance.now();
+    const now = performance.now();
+    const waited = now < this.#comesFast ? (now - this.#lastArrived) / 1000 : Infinity;
+    this.#lastArrived = now;
     if (this.#unplayable || !this.#header) return;
     if (!this.#header.bytes) {
       this.#header.bytes = bytes;
@@ -178,7 +186,7 @@ export class Player {
       return;
     }
     if (!this.#sink.open) return; // it broke; the socket is being opened anew
-    const place = this.#timeline.place(bytes);
+    const place = this.#timeline.place(bytes, waited);
     if (!place) return this.#broke('the server sent something that is no video');
     this.#edge.arrived(place);
     this.#sink.append(bytes);

@@ -7,6 +7,8 @@ import {fragmentOf, timescaleOf} from '/static/mp4.js';
 
 const viewOf = (bytes) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
+const hurried = 0.002; // s
+
 export class Timeline {
   #timescale = 1;
   #last = null; // {time: of the stream, in ticks; place: on the line, in seconds}
@@ -28,11 +30,12 @@ export class Timeline {
   }
 
   // Writes the fragment's place into it. {start, broken} in seconds; undefined: it is no fragment. `broken`: this does
-  // not follow what came before at the stream's own pace.
-  place(bytes) {
+  // not follow what came before at the stream's own pace. `waited`: for this fragment, in seconds; what comes faster
+  // than its pace is put close together, so that a group of pictures from before is behind a viewer at once.
+  place(bytes, waited = Infinity) {
     const fragment = fragmentOf(viewOf(bytes));
     if (!fragment) return undefined;
-    const {step, broken} = this.#step(fragment.time);
+    const {step, broken} = this.#step(fragment.time, waited);
     const start = this.#last ? this.#last.place + step : 0;
     // Room for one picture to be late, or to be missing.
     const duration = Math.max(fragment.duration / this.#timescale, this.#usual, this.#longest);
@@ -42,12 +45,13 @@ export class Timeline {
     return {start, broken};
   }
 
-  #step(time) {
+  #step(time, waited) {
     if (!this.#last || this.#last.time === null) return {step: this.#usual, broken: true};
     const step = (time - this.#last.time) / this.#timescale;
     if (!(step > 0) || step > 10) return {step: this.#usual, broken: true};
     this.#usual += (step - this.#usual) / 16;
     this.#longest = Math.max(step, this.#longest * 0.98);
+    if (waited < step / 2) return {step: hurried, broken: true};
     const allowed = this.#last.limit * 0.95;
     return {step: Math.min(step, allowed), broken: step > allowed};
   }
