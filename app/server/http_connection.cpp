@@ -255,7 +255,7 @@ awaitable<void> HttpConnection::dispatch(Exchange& exchange) {
   if (refusal.status != 200)
     co_await send(refusal, exchange);
   else if (what == "snapshot.jpg")
-    co_await serve_snapshot(exchange);
+    co_await serve_snapshot(exchange, *place);
   else if (endless)
     co_await serve_endless(self, exchange, *place);
   else
@@ -271,12 +271,11 @@ awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
   co_await send(answer, exchange);
 }
 
-awaitable<void> HttpConnection::serve_snapshot(Exchange& exchange) {
-  const auto place = find_place(shared_->rig, exchange.passed);
+awaitable<void> HttpConnection::serve_snapshot(Exchange& exchange, const LivePlace& place) {
   const auto make = [this, &place]() -> HttpAnswer {
     try {
-      const auto stream = shared_->rig.stream(place->stream);
-      const auto jpeg = stream ? shared_->snapshots.take(place->stream, *stream) : nullptr;
+      const auto stream = shared_->rig.stream(place.stream);
+      const auto jpeg = stream ? shared_->snapshots.take(place.stream, *stream) : nullptr;
       if (!jpeg) return http_error(503, "no picture came from this camera yet");
       HttpAnswer answer;
       answer.type = "image/jpeg";

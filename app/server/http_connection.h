@@ -26,6 +26,8 @@
 
 namespace campipe {
 
+struct LivePlace;
+
 class HttpConnection;
 
 // What connections have in common. It lives as long as the last one of them.
@@ -87,7 +89,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   boost::asio::awaitable<HttpGate::Verdict> judge(const HttpFacts& facts);
   boost::asio::awaitable<void> dispatch(Exchange& exchange);
   boost::asio::awaitable<void> serve_route(Exchange& exchange);
-  boost::asio::awaitable<void> serve_snapshot(Exchange& exchange);
+  boost::asio::awaitable<void> serve_snapshot(Exchange& exchange, const LivePlace& place);
   boost::asio::awaitable<void> send_file(const HttpAnswer& answer, const Exchange& exchange);
   boost::asio::awaitable<void> linger();
 
