@@ -104,7 +104,7 @@ function ratesOf(status, previous) {
   const rates = {};
   if (!previous) return rates;
   const seconds = (Date.parse(status.time_utc) - Date.parse(previous.time_utc)) / 1000;
-  if (!(seconds > 0.2)) return rates;
+  if (!(seconds > 1.5)) return rates; // too short to say
   for (const [name, camera] of Object.entries(status.cameras ?? {})) {
     const before = previous.cameras?.[name];
     const frames = camera.frames?.encoded - before?.frames?.encoded;

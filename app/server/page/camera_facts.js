@@ -20,8 +20,8 @@ function recordingText(camera) {
   return camera.records ? 'stopped' : 'not configured';
 }
 
-function latencyText({latency_ms: latency}, behindMs) {
-  if (!Number.isFinite(latency?.p50)) return '–';
+function latencyText({state, latency_ms: latency}, behindMs) {
+  if (state !== 'running' || !Number.isFinite(latency?.p50)) return '';
   const rig = `median ${milliseconds(latency.p50)}, 95 % within ${milliseconds(latency.p95)}`;
   return Number.isFinite(behindMs) ? `${rig}; and ${milliseconds(behindMs)} in this browser` : rig;
 }

@@ -12,6 +12,7 @@ export class LiveEdge {
   goal = shortest;
   newest = 0; // where the newest picture begins
   jumps = 0;
+  held = 0; // s that pictures are held back, smoothed
 
   constructor(video) {
     this.#video = video;
@@ -36,7 +37,9 @@ export class LiveEdge {
     if (!end || video.seeking) return;
     const now = performance.now();
     this.goal = this.#unevenness();
-    const late = this.behind - this.goal;
+    const {behind} = this;
+    this.held += (Math.max(0, behind) - this.held) / 16;
+    const late = behind - this.goal;
     if (late > 1 && now - this.#jumped > jumpAgain) {
       this.#jumped = now;
       ++this.jumps;

@@ -80,7 +80,7 @@ export class Player {
     const span = this.#shown.length > 1 ? this.#shown.at(-1) - this.#shown[0] : 0;
     return {
       fps: span ? ((this.#shown.length - 1) * 1000) / span : 0,
-      behindMs: Math.max(0, this.#edge.behind * 1000),
+      behindMs: this.#edge.held * 1000,
       goalMs: this.#edge.goal * 1000,
       jumps: this.#edge.jumps,
       dropped: this.dropped,

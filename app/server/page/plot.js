@@ -110,11 +110,14 @@ export class Plot {
       context.fillText(this.#options.scale(value), left - 7, at);
     }
     context.textBaseline = 'alphabetic';
-    const step = end - begin > 240 ? 120 : 30;
-    for (let t = Math.ceil(begin / step) * step; t < end - step / 4; t += step) {
-      if (x(t) < left + 14) continue;
-      context.textAlign = 'center';
-      context.fillText(timeOf(new Date(t * 1000)).slice(0, step < 60 ? 8 : 5), x(t), height - 5);
+    const seconds = end - begin <= 180;
+    const room = ((end - begin) / (width - left)) * (seconds ? 72 : 48); // s that a label takes
+    const step = [15, 30, 60, 120, 300, 600].find((wanted) => wanted >= room) ?? 600;
+    context.textAlign = 'center';
+    for (let t = Math.ceil(begin / step) * step; t < end; t += step) {
+      const at = x(t);
+      if (at < left + 20 || at > width - 20) continue;
+      context.fillText(timeOf(new Date(t * 1000)).slice(0, seconds ? 8 : 5), at, height - 5);
     }
   }
 

@@ -98,7 +98,7 @@ function rings(status, rates) {
         ),
       ),
       number(camera.state === 'running' && rates[name] ? fps(rates[name].fps) : '–'),
-      number(milliseconds(camera.latency_ms?.p95)),
+      number(camera.state === 'running' ? milliseconds(camera.latency_ms?.p95) : '–'),
       number(camera.ring ? `${camera.ring.waiting} / ${camera.ring.slots}` : '–'),
       number(count(dropsOf(camera))),
       number(count(camera.reconnects ?? 0)),
