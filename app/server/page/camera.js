@@ -8,6 +8,7 @@ import {Tile} from '/static/tile.js';
 
 const historyPeriod = 2000;
 const short = (n) => (n >= 10 || Number.isInteger(n) ? String(Math.round(n)) : n.toFixed(1));
+const shortTime = (ms) => (ms >= 1000 ? `${short(ms / 1000)} s` : `${short(ms)} ms`);
 
 function makePlots() {
   return [
@@ -18,7 +19,7 @@ function makePlots() {
         {key: 'latency_p50_ms', label: 'median'},
         {key: 'latency_p95_ms', label: '95 %'},
       ],
-      {format: milliseconds, scale: (n) => `${short(n)} ms`},
+      {format: milliseconds, scale: shortTime},
     ),
     new Plot(
       'Where the time goes',
@@ -28,7 +29,7 @@ function makePlots() {
         {key: 'filter_ms', label: 'filter'},
         {key: 'encode_ms', label: 'encode'},
       ],
-      {format: milliseconds, scale: (n) => `${short(n)} ms`, stacked: true},
+      {format: milliseconds, scale: shortTime, stacked: true},
     ),
     new Plot('Dropped pictures', [{key: 'dropped', label: 'in 2 s'}], {format: short, scale: short, bars: true}),
     new Plot('Bit rate', [{key: 'bitrate', label: ''}], {

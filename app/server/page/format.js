@@ -50,7 +50,11 @@ function scaled(value, step, units) {
 
 export const bytes = (n) => scaled(n, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB']);
 export const bitrate = (n) => scaled(n, 1000, ['bit/s', 'kbit/s', 'Mbit/s', 'Gbit/s']);
-export const milliseconds = (n) => (Number.isFinite(n) ? `${n < 10 ? n.toFixed(1) : Math.round(n)} ms` : '–');
+export const milliseconds = (n) => {
+  if (!Number.isFinite(n)) return '–';
+  if (n >= 1000) return `${(n / 1000).toFixed(1)} s`;
+  return `${n < 10 ? n.toFixed(1) : Math.round(n)} ms`;
+};
 const grouped = new Intl.NumberFormat();
 export const count = (n) => (Number.isFinite(n) ? grouped.format(n) : '–');
 export const fps = (n) => (Number.isFinite(n) ? `${n >= 99.95 ? Math.round(n) : n.toFixed(1)} fps` : '–');
