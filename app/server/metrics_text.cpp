@@ -92,7 +92,8 @@ void tell_frames(Families& out, const Labels& labels, const json& stream) {
       out.counter("campipe_frames_total", "Pictures, by what was done with them.", with(labels, "stage", stage), count);
     });
   }
-  for (const auto& [cause, count] : frames.value("dropped", json::object()).items()) {
+  const json dropped = frames.value("dropped", json::object());
+  for (const auto& [cause, count] : dropped.items()) {
     out.counter("campipe_frames_dropped_total", "Pictures that were decoded and not encoded, by cause.",
                 with(labels, "cause", cause), count.get<double>());
   }
