@@ -18,8 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 // Found before the tests change the folder.
-const std::filesystem::path page =
-    std::filesystem::absolute(std::filesystem::path(__FILE__).parent_path() / "../../docs/configuration.md");
+const std::filesystem::path page = std::filesystem::path(CAMPIPE_SOURCE_DIR) / "docs/configuration.md";
 
 std::string page_text() {
   std::ifstream file(page);
