@@ -13,25 +13,9 @@
 namespace campipe {
 namespace {
 
-constexpr int io_buffer_size = 64 * 1024;
 constexpr AVRational time_base{1, 90'000};
 constexpr std::int64_t longest_step = 10 * 90'000;  // ticks; more is a gap, and says nothing of the next picture
 constexpr int ts_delay_us = 100'000;                // between a picture's clock reference and its time to be shown
-
-int append(void* opaque, std::uint8_t* data, int size) {
-  auto& bytes = *static_cast<std::vector<std::uint8_t>*>(opaque);
-  bytes.insert(bytes.end(), data, data + size);
-  return size;
-}
-
-AVIOContext* open_io(std::vector<std::uint8_t>& bytes) {
-  auto* buffer = static_cast<unsigned char*>(av_malloc(io_buffer_size));
-  if (buffer == nullptr) throw std::bad_alloc();
-  AVIOContext* io = avio_alloc_context(buffer, io_buffer_size, 1, &bytes, nullptr, append, nullptr);
-  if (io != nullptr) return io;
-  av_free(buffer);
-  throw std::bad_alloc();
-}
 
 std::int64_t ticks(std::int64_t ns) { return av_rescale_q(ns, nanoseconds, time_base); }
 
@@ -63,13 +47,8 @@ std::string why_no_form(LiveForm form, const std::string& codec) {
   return what + codec + " (set encode.codec to h264)";
 }
 
-void LiveMuxer::Closer::operator()(AVIOContext* io) const {
-  av_freep(&io->buffer);
-  avio_context_free(&io);
-}
-
 LiveMuxer::LiveMuxer(LiveForm form, const StreamParameters& stream)
-    : form_(form), io_(open_io(written_)), packet_(make_av_packet()) {
+    : form_(form), io_(open_memory_output(written_)), packet_(make_av_packet()) {
   if (const std::string why = why_no_form(form, stream.codec); !why.empty()) throw Error(why);
   if (lacks_headers(stream)) throw Error("the stream has not told its parameter sets");
   const double rate = stream.frame_rate;

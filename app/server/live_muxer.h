@@ -15,6 +15,7 @@ extern "C" {
 #include "app/server/live_stream.h"
 #include "core/ffmpeg.h"
 #include "core/packet.h"
+#include "stages/sinks/memory_output.h"
 
 namespace campipe {
 
@@ -37,7 +38,6 @@ class LiveMuxer {
  private:
   struct Closer {
     void operator()(AVFormatContext* context) const { avformat_free_context(context); }
-    void operator()(AVIOContext* io) const;
     void operator()(AVBSFContext* filter) const { av_bsf_free(&filter); }
   };
 
@@ -49,7 +49,7 @@ class LiveMuxer {
   std::string mime_;
   std::vector<std::uint8_t> written_;
   std::vector<std::uint8_t> header_;
-  std::unique_ptr<AVIOContext, Closer> io_;  // outlives the context, which writes into it
+  MemoryOutput io_;  // outlives the context, which writes into it
   std::unique_ptr<AVFormatContext, Closer> context_;
   std::unique_ptr<AVBSFContext, Closer> headers_;  // puts them before key frames; null: they are there
   AvPacket packet_;

@@ -15,24 +15,8 @@
 namespace campipe {
 namespace {
 
-constexpr int io_buffer_size = 64 * 1024;
 constexpr std::int64_t longest_step_ns = 10'000'000'000;  // more is a gap, and says nothing of the next picture
 constexpr AVRational mp4_time_base{1, 90'000};
-
-int append(void* opaque, std::uint8_t* data, int size) {
-  auto& bytes = *static_cast<std::vector<std::uint8_t>*>(opaque);
-  bytes.insert(bytes.end(), data, data + size);
-  return size;
-}
-
-AVIOContext* open_io(std::vector<std::uint8_t>& bytes) {
-  auto* buffer = static_cast<unsigned char*>(av_malloc(io_buffer_size));
-  if (buffer == nullptr) throw std::bad_alloc();
-  AVIOContext* io = avio_alloc_context(buffer, io_buffer_size, 1, &bytes, nullptr, append, nullptr);
-  if (io != nullptr) return io;
-  av_free(buffer);
-  throw std::bad_alloc();
-}
 
 const char* muxer_name(Container container) { return container == Container::mp4 ? "mp4" : "matroska"; }
 
@@ -117,11 +101,6 @@ std::optional<Container> container_of(std::string_view path) {
   return std::nullopt;
 }
 
-void Muxer::Closer::operator()(AVIOContext* io) const {
-  av_freep(&io->buffer);
-  avio_context_free(&io);
-}
-
 bool can_hold(Container container, const AudioParameters& audio) {
   const bool mp4 = container == Container::mp4;
   const AVOutputFormat* format = av_guess_format(muxer_name(container), nullptr, nullptr);
@@ -140,7 +119,7 @@ Muxer::Muxer(Container container, const StreamParameters& parameters, const std:
       audio_(audio),
       created_utc_(created_utc),
       fragments_(position.fragments),
-      io_(open_io(written_)),
+      io_(open_memory_output(written_)),
       packet_(make_av_packet()),
       held_(make_av_packet()) {
   begin_fragment();

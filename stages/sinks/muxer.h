@@ -9,6 +9,7 @@
 
 #include "core/ffmpeg.h"
 #include "core/packet.h"
+#include "stages/sinks/memory_output.h"
 #include "stages/sinks/recorder.h"
 
 namespace campipe {
@@ -39,7 +40,6 @@ class Muxer {
  private:
   struct Closer {
     void operator()(AVFormatContext* context) const { avformat_free_context(context); }
-    void operator()(AVIOContext* io) const;
   };
 
   void begin_fragment();
@@ -54,7 +54,7 @@ class Muxer {
   std::uint64_t fragments_;
   std::vector<std::uint8_t> written_;
   std::vector<std::uint8_t> header_;
-  std::unique_ptr<AVIOContext, Closer> io_;           // outlives the context, which writes into it
+  MemoryOutput io_;                                   // outlives the context, which writes into it
   std::unique_ptr<AVFormatContext, Closer> context_;  // of the open fragment
   bool told_refused_ = false;
   bool empty_ = true;  // that is: no packet in it yet
