@@ -1,0 +1,115 @@
+// The API with users of all kinds, and a supervisor that answers what it is told to.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "app/password_hash.h"
+#include "app/server/api.h"
+#include "app/server/page.h"
+
+namespace campipe {
+
+using nlohmann::json;
+
+inline const json& description() {
+  static const json all = json::parse(find_page_file("openapi.json")->bytes);
+  return all;
+}
+
+inline json camera_status(const std::string& source) {
+  const json stage{{"p50", 1.5}, {"p95", 2}, {"p99", 3}};
+  return {{"state", "running"},
+          {"reason", ""},
+          {"since_utc", "2026-11-21T10:15:30.250Z"},
+          {"enabled", true},
+          {"source", source},
+          {"frames", {{"decoded", 100}, {"encoded", 90}, {"dropped", {{"queue_full", 10}}}}},
+          {"bytes", 5000},
+          {"latency_ms", stage},
+          {"stages_ms", {{"decode", stage}, {"queue", stage}, {"filter", stage}, {"encode", stage}}},
+          {"push", {{"rtsp://u:hunter2@host/a", {{"state", "connected"}, {"reason", "rtsp://u:hunter2@host/a"}}}}},
+          {"outputs", {{"small", {{"state", "waiting"}, {"reason", "no"}}}}}};
+}
+
+class ApiTest : public ::testing::Test {
+ protected:
+  ApiTest() {
+    config_.users = {{"ann", hash(), "", Permission::administer, {}},
+                     {"ben", hash(), "", Permission::record, {"dock"}},
+                     {"cat", hash(), "", Permission::view, {"dock"}},
+                     {"dan", hash(), "", Permission::administer, {"dock"}}};
+    access_.update(config_);
+    json gone = camera_status("gone");
+    gone["state"] = "removed";
+    rig_.set_status(
+        {{"time_utc", "2026-11-21T10:15:30.250Z"},
+         {"uptime_s", 1.5},
+         {"version", "0.1.0"},
+         {"state", "running"},
+         {"config", "rig.yaml"},
+         {"cameras",
+          {{"dock", camera_status("rtsp://u:hunter2@10.0.0.11/s")}, {"gate", camera_status("b.mp4")}, {"gone", gone}}},
+         {"processes", {{{"role", "publisher"}, {"pid", 2}}}},
+         {"gpus", json::array()}});
+    api_.tick();
+  }
+
+  static const std::string& hash() {
+    static const std::string made = hash_password("hunter2");
+    return made;
+  }
+
+  HttpAnswer call(const std::string& user, const std::string& method, const std::string& path,
+                  const std::string& body = "", const std::map<std::string, std::string>& query = {}) {
+    HttpRequest request{method, "/api/v1/" + path, query, body, "10.0.0.9", {}, "", true};
+    if (!user.empty()) request.identity = *access_.identity_of(user);
+    return route_for(request.path).handle(request);
+  }
+  json told(const std::string& user, const std::string& path, const std::map<std::string, std::string>& query = {}) {
+    const HttpAnswer answer = call(user, "GET", path, "", query);
+    EXPECT_EQ(answer.status, 200) << path << answer.body;
+    return json::parse(answer.body);
+  }
+  // "error" of the answer, with its status.
+  std::string refusal(const std::string& user, const std::string& method, const std::string& path,
+                      const std::string& body = "", const std::map<std::string, std::string>& query = {}) {
+    const HttpAnswer answer = call(user, method, path, body, query);
+    return std::to_string(answer.status) + " " + json::parse(answer.body).value("error", "");
+  }
+  const HttpServer::Route& route_for(const std::string& path) {
+    const HttpServer::Route* best = nullptr;
+    for (const auto& route : routes_) {
+      if (path.starts_with(route.prefix) && (best == nullptr || route.prefix.size() > best->prefix.size()))
+        best = &route;
+    }
+    return *best;
+  }
+
+  json asked_;  // of the supervisor, last
+  RigAnswer reply_{200, {{"done", true}}};
+  RigView rig_{[this](const json& request) {
+    asked_ = request;
+    rig_.on_answer({{"request", request.at("request")}, {"status", reply_.status}, {"body", reply_.body}});
+  }};
+  ServerConfig config_;
+  Access access_{config_};
+  Api api_{rig_, access_, [] {
+             return json::array({{{"camera", "dock"},
+                                  {"address", "10.0.0.9"},
+                                  {"user", "cat"},
+                                  {"form", "fmp4"},
+                                  {"since_utc", "2026-11-21T10:15:30Z"},
+                                  {"sent", 5},
+                                  {"dropped", 0},
+                                  {"bytes", 1000}}});
+           }};
+  std::vector<HttpServer::Route> routes_ = api_.routes();
+};
+
+}  // namespace campipe

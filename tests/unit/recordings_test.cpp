@@ -1,0 +1,174 @@
+// Recordings by the API: which are listed, to whom, and that no other file can be had.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/unit/api_schema.h"
+#include "tests/unit/api_test_support.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace campipe {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class RecordingsTest : public ApiTest {
+ protected:
+  RecordingsTest() {
+    write("dock.index.jsonl",
+          begin("day1/a.mp4", "10:00") + end("day1/a.mp4", "10:00", "10:10") + begin("day1/b.mp4", "10:10") +
+              end("day1/b.mp4", "10:10", "10:20") + begin("day2/c.mp4", "10:20") + begin("deleted.mp4", "09:00") +
+              R"({"event": "deleted", "file": "deleted.mp4"})" + "\nnot JSON\n{\"event\": 1}\n[]\n" +
+              end("../outside.mp4", "09:00", "09:10") + end("link.mp4", "09:00", "09:10") +
+              end("/etc/passwd", "09:00", "09:10") + end("gone.mp4", "09:00", "09:10") + end("day1", "09:00", "09:10") +
+              end("fine.link.mp4", "08:00", "08:10"));
+    write("gate.index.jsonl", end("g.mp4", "10:05", "10:06"));
+    write("dock.small.index.jsonl", end("s.mkv", "10:07", "10:08"));
+    for (const char* file : {"day1/a.mp4", "day1/b.mp4", "day2/c.mp4", "deleted.mp4", "g.mp4", "s.mkv", "other.mp4"}) {
+      write(file, "video");
+    }
+    std::ofstream(outer_.path() / "outside.mp4") << "secret";
+    std::filesystem::create_symlink(outer_.path() / "outside.mp4", folder_ / "link.mp4");
+    std::filesystem::create_symlink("day1/a.mp4", folder_ / "fine.link.mp4");
+    add("dock", "main");
+    add("dock/small", "small");
+    add("gate", "main");
+  }
+
+  void write(const std::string& name, const std::string& text) {
+    const auto file = folder_ / name;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  }
+  static std::string utc(const std::string& time) { return "2026-11-21T" + time + ":00.000Z"; }
+  static std::string begin(const std::string& file, const std::string& start) {
+    return json{{"event", "begin"}, {"file", file}, {"start", utc(start)}, {"clock", "arrival"}}.dump() + "\n";
+  }
+  static std::string end(const std::string& file, const std::string& start, const std::string& stop) {
+    return json{{"event", "end"},      {"file", file},       {"start", utc(start)},
+                {"end", utc(stop)},    {"bytes", 5},         {"duration_s", 600.0},
+                {"reason", "segment"}, {"clock", "arrival"}, {"written", utc(stop)}}
+               .dump() +
+           "\n";
+  }
+  void add(const std::string& name, const std::string& output) {
+    CameraConfig config;
+    config.name = name;
+    config.output = output;
+    config.record = RecordConfig{(folder_ / "%Y.mp4").string()};
+    api_.add(config);
+  }
+
+  std::vector<std::string> ids(const std::string& user, const std::map<std::string, std::string>& query = {}) {
+    std::vector<std::string> all;
+    const json answer = told(user, "recordings", query);
+    for (const json& recording : answer["recordings"]) all.push_back(recording["id"]);
+    return all;
+  }
+  HttpAnswer file(const std::string& user, const std::string& id,
+                  const std::map<std::string, std::string>& query = {}) {
+    HttpRequest request{"GET", "/recordings/files/" + id, query, "", "", {}, "", false};
+    if (!user.empty()) request.identity = *access_.identity_of(user);
+    return route_for(request.path).handle(request);
+  }
+
+  test::TemporaryFolder outer_;
+  std::filesystem::path folder_ = outer_.path() / "recordings";
+};
+
+TEST_F(RecordingsTest, AreListedTheNewestFirst) {
+  EXPECT_THAT(ids("ann"), ElementsAre("dock/main/day2/c.mp4", "dock/main/day1/b.mp4", "dock/small/s.mkv",
+                                      "gate/main/g.mp4", "dock/main/day1/a.mp4", "dock/main/fine.link.mp4"));
+  const json listed = told("ann", "recordings")["recordings"];
+  EXPECT_EQ(listed[0], (json{{"id", "dock/main/day2/c.mp4"},
+                             {"camera", "dock"},
+                             {"start_utc", utc("10:20")},
+                             {"bytes", 5},
+                             {"writing", true}}));
+  EXPECT_EQ(listed[2]["output"], "small");
+  EXPECT_EQ(listed[1]["duration_s"], 600);
+  const test::SchemaCheck check(description());
+  EXPECT_THAT(check(listed, json{{"type", "array"}, {"items", {{"$ref", "#/components/schemas/Recording"}}}}),
+              IsEmpty());
+}
+
+TEST_F(RecordingsTest, AreChosenByCameraAndTime) {
+  EXPECT_THAT(ids("ann", {{"camera", "gate"}}), ElementsAre("gate/main/g.mp4"));
+  EXPECT_THAT(ids("ann", {{"limit", "2"}}), ElementsAre("dock/main/day2/c.mp4", "dock/main/day1/b.mp4"));
+  EXPECT_THAT(ids("ann", {{"from", "2026-11-21T10:10:30Z"}}),
+              ElementsAre("dock/main/day2/c.mp4", "dock/main/day1/b.mp4"));
+  EXPECT_THAT(ids("ann", {{"to", "2026-11-21T10:05:30.5Z"}, {"from", "2026-11-21T10:00:00Z"}}),
+              ElementsAre("gate/main/g.mp4", "dock/main/day1/a.mp4"));
+  EXPECT_EQ(refusal("ann", "GET", "recordings", "", {{"from", "today"}}),
+            "400 'from' must be a time in UTC, such as 2026-11-21T10:15:30Z");
+  for (const std::string bad : {"2026-11-21", "2026-11-21T10:00:00", "2026-11-21T10:00:00+01:00",
+                                "2026-11-21T10:00:00.Z", "2026-11-21T10:00:00Zx", "2026-13-21T10:00:00Z"}) {
+    EXPECT_THAT(refusal("ann", "GET", "recordings", "", {{"to", bad}}), HasSubstr("400 'to' must be a time")) << bad;
+  }
+  for (const std::string bad : {"0", "-1", "10001", "1e3", "", "x"}) {
+    EXPECT_EQ(refusal("ann", "GET", "recordings", "", {{"limit", bad}}),
+              "400 'limit' must be a whole number from 1 to 10000");
+  }
+}
+
+TEST_F(RecordingsTest, AreForThoseWhoMay) {
+  EXPECT_THAT(ids("ben"), ElementsAre("dock/main/day2/c.mp4", "dock/main/day1/b.mp4", "dock/small/s.mkv",
+                                      "dock/main/day1/a.mp4", "dock/main/fine.link.mp4"));
+  EXPECT_EQ(refusal("ben", "GET", "recordings", "", {{"camera", "gate"}}), "404 there is no camera 'gate'");
+  EXPECT_EQ(refusal("cat", "GET", "recordings", "", {{"camera", "dock"}}), "403 user 'cat' may not see recordings");
+  EXPECT_EQ(file("ben", "dock/main/day1/a.mp4").status, 200);
+  EXPECT_EQ(file("ben", "gate/main/g.mp4").status, 404);
+  EXPECT_EQ(file("cat", "dock/main/day1/a.mp4").status, 403);
+  EXPECT_EQ(file("cat", "gate/main/g.mp4").status, 404);
+}
+
+TEST_F(RecordingsTest, OnlyWhatTheIndexNamesCanBeHad) {
+  const HttpAnswer good = file("ann", "dock/main/day1/a.mp4");
+  EXPECT_EQ(good.file, std::filesystem::canonical(folder_ / "day1/a.mp4"));
+  EXPECT_EQ(good.type, "video/mp4");
+  EXPECT_EQ(file("ann", "dock/small/s.mkv").type, "video/x-matroska");
+  EXPECT_EQ(file("ann", "dock/main/day1/a.mp4", {{"download", ""}}).file, good.file);
+  EXPECT_EQ(file("ann", "dock/main/fine.link.mp4").file, std::filesystem::canonical(folder_ / "day1/a.mp4"));
+  for (const std::string id : {"dock/main/other.mp4",
+                               "dock/main/deleted.mp4",
+                               "dock/main/gone.mp4",
+                               "dock/main/link.mp4",
+                               "dock/main/../outside.mp4",
+                               "dock/main//etc/passwd",
+                               "dock/main/day1",
+                               "dock/main/day1/../day1/a.mp4",
+                               "dock/main/./day1/a.mp4",
+                               "dock/main/dock.index.jsonl",
+                               "dock/main/",
+                               "dock/main",
+                               "dock",
+                               "",
+                               "/",
+                               "//",
+                               "dock/small/day1/a.mp4",
+                               "dock/nothing/day1/a.mp4",
+                               "gate/main/day1/a.mp4",
+                               "nobody/main/a.mp4",
+                               "..",
+                               "../a/b"}) {
+    const HttpAnswer answer = file("ann", id);
+    EXPECT_EQ(answer.status, 404) << id;
+    EXPECT_EQ(answer.file, "") << id;
+  }
+}
+
+TEST_F(RecordingsTest, WhatIsAddedToTheIndexIsSeen) {
+  EXPECT_THAT(ids("ann", {{"camera", "gate"}}), ElementsAre("gate/main/g.mp4"));
+  write("h.mp4", "video");
+  std::ofstream(folder_ / "gate.index.jsonl", std::ios::app) << end("h.mp4", "11:00", "11:01");
+  EXPECT_THAT(ids("ann", {{"camera", "gate"}}), ElementsAre("gate/main/h.mp4", "gate/main/g.mp4"));
+  std::filesystem::remove(folder_ / "gate.index.jsonl");
+  EXPECT_THAT(ids("ann", {{"camera", "gate"}}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace campipe
