@@ -85,7 +85,7 @@ struct CameraState {
   std::optional<PacketRingObserver> newest_audio;
   std::uint64_t audio_epoch = 0;
   nlohmann::json stream = nlohmann::json::object();  // the parameters of its newest packet ring
-  bool recording_on = true;                          // false: told to stop recording for now
+  bool recording_on = true;                          // what was asked last; a new process of the publisher obeys it too
   bool packets_over = false;                         // no packet ring will come any more
   bool publisher_done = false;
   // Not of followers:

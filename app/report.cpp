@@ -11,8 +11,6 @@
 namespace campipe {
 namespace {
 
-double rounded(double value) { return std::round(value * 100) / 100; }
-
 nlohmann::json quantiles_ms(const HistogramCounts& counts) {
   return {{"p50", rounded(counts.quantile(0.5) / 1e6)},
           {"p95", rounded(counts.quantile(0.95) / 1e6)},
@@ -31,7 +29,7 @@ nlohmann::json source_report(const SourceHealth& health) {
 }
 
 // What a camera's own stream and its other outputs have in common.
-nlohmann::json stream_report(const CameraState& camera, const CameraCounts& counts, const CameraBlock& block,
+nlohmann::json stream_report(const CameraState& camera, const CameraCounts& counts, const Latencies& latencies,
                              double duration_s) {
   nlohmann::json dropped = nlohmann::json::object();
   for (const auto& [cause, number] : counts.dropped) dropped[cause] = number;
@@ -46,13 +44,13 @@ nlohmann::json stream_report(const CameraState& camera, const CameraCounts& coun
                           {"recorded", counts.recorded},
                           {"unrecorded", counts.unrecorded}}},
                         {"fps", rounded(static_cast<double>(counts.encoded) / std::max(duration_s, 1e-3))},
-                        {"latency_ms", quantiles_ms(block.latency.counts())},
+                        {"latency_ms", quantiles_ms(latencies.total)},
                         {"stages_ms",
-                         {{"decode", quantiles_ms(block.decode.counts())},
-                          {"queue", quantiles_ms(block.queue.counts())},
-                          {"filter", quantiles_ms(block.filter.counts())},
-                          {"encode", quantiles_ms(block.encode.counts())},
-                          {"overhead", quantiles_ms(block.overhead.counts())}}}};
+                         {{"decode", quantiles_ms(latencies.decode)},
+                          {"queue", quantiles_ms(latencies.queue)},
+                          {"filter", quantiles_ms(latencies.filter)},
+                          {"encode", quantiles_ms(latencies.encode)},
+                          {"overhead", quantiles_ms(latencies.overhead)}}}};
   if (!camera.file.empty()) report["recording"] = camera.file;
   if (!camera.recording_paused.empty()) report["recording_paused"] = camera.recording_paused;
   if (!camera.reason.empty()) report["reason"] = camera.reason;
@@ -62,22 +60,33 @@ nlohmann::json stream_report(const CameraState& camera, const CameraCounts& coun
 
 }  // namespace
 
+double rounded(double value) { return std::round(value * 100) / 100; }
+
+Latencies latencies_of(const CameraBlock& block) {
+  return {block.latency.counts(), block.decode.counts(), block.queue.counts(),
+          block.filter.counts(),  block.encode.counts(), block.overhead.counts()};
+}
+
+Latencies Latencies::since(const Latencies& earlier) const {
+  return {total.since(earlier.total),   decode.since(earlier.decode), queue.since(earlier.queue),
+          filter.since(earlier.filter), encode.since(earlier.encode), overhead.since(earlier.overhead)};
+}
+
 nlohmann::json camera_report(const std::vector<CameraState>& cameras, const CameraState& camera, const RigPage& page,
-                             double duration_s) {
-  const CameraBlock& block = page.camera(camera.index);
-  nlohmann::json report = stream_report(camera, count(cameras, camera, page), block, duration_s);
+                             double duration_s, const LatencyReader& latencies) {
+  nlohmann::json report = stream_report(camera, count(cameras, camera, page), latencies(camera), duration_s);
   report["worker"] = camera.worker;
   report["gpu"] = camera.gpu;
   report["decoder"] = camera.decoder;
   report["ipc_memory"] = camera.ipc_memory;
   report["reconnects"] = camera.reconnects;
-  report["source"] = source_report(block.source);
+  report["source"] = source_report(page.camera(camera.index).source);
   report["worker_restarts"] = camera.worker_restarts;
   for (const unsigned output : camera.outputs) {
     if (output == camera.index) continue;
     const CameraState& other = cameras[output];
     report["outputs"][other.config.output] =
-        stream_report(other, count(cameras, other, page), page.camera(output), duration_s);
+        stream_report(other, count(cameras, other, page), latencies(other), duration_s);
   }
   return report;
 }
@@ -91,9 +100,10 @@ nlohmann::json rig_report(const RunReport& run, const std::vector<CameraState>& 
                         {"publisher_restarts", run.publisher_restarts},
                         {"cpu_s", rounded(run.cpu_s)},
                         {"max_rss_mib", rounded(run.max_memory_mib)}};
+  const LatencyReader whole_run = [&](const CameraState& output) { return latencies_of(page.camera(output.index)); };
   for (const CameraState& camera : cameras) {
     if (camera.follows || camera.state == CameraState::State::removed) continue;
-    report["cameras"][camera.config.name] = camera_report(cameras, camera, page, run.duration_s);
+    report["cameras"][camera.config.name] = camera_report(cameras, camera, page, run.duration_s, whole_run);
   }
   for (const WorkerReport& worker : run.workers) {
     report["workers"].push_back({{"index", worker.index},

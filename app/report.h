@@ -2,11 +2,13 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "app/camera_state.h"
+#include "ipc/histogram.h"
 #include "ipc/rig_page.h"
 
 namespace campipe {
@@ -28,10 +30,24 @@ struct RunReport {
   double max_memory_mib = 0;  // largest sum over the processes, shared pages counted once (PSS)
 };
 
+// Where an output's pictures spent their time.
+struct Latencies {
+  HistogramCounts total, decode, queue, filter, encode, overhead;
+  // What came since `earlier`.
+  [[nodiscard]] Latencies since(const Latencies& earlier) const;
+};
+Latencies latencies_of(const CameraBlock& block);
+
+// Of an output, and of which pictures, in its report.
+using LatencyReader = std::function<Latencies(const CameraState& output)>;
+
 // `camera` is one of `cameras`, and follows no other; those that follow it are its "outputs".
 nlohmann::json camera_report(const std::vector<CameraState>& cameras, const CameraState& camera, const RigPage& page,
-                             double duration_s);
+                             double duration_s, const LatencyReader& latencies);
 nlohmann::json rig_report(const RunReport& run, const std::vector<CameraState>& cameras, const RigPage& page);
+
+// To two places.
+double rounded(double value);
 
 // Throws Error, naming the file.
 void write_json(const std::filesystem::path& file, const nlohmann::json& json);

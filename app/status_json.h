@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "app/camera_state.h"
+#include "app/report.h"
 #include "core/clock.h"
-#include "ipc/histogram.h"
 #include "ipc/rig_page.h"
 
 namespace campipe {
@@ -38,9 +38,6 @@ class StatusJson {
   nlohmann::json make(const RigStatus& rig, const std::vector<CameraState>& cameras, const RigPage& page);
 
  private:
-  struct Latencies {
-    HistogramCounts total, decode, queue, filter, encode, overhead;
-  };
   // As it was at the last calls, so that latencies are of one to two seconds' frames.
   struct Sample {
     std::string name = {};  // whose: places are used again
@@ -48,11 +45,10 @@ class StatusJson {
     std::uint64_t encoded = 0;
     Latencies before = {};
     Latencies last = {};
-    std::string state = {};
-    std::int64_t since_utc = 0;
+    double fps = 0;
   };
-  void refine(nlohmann::json& json, const CameraState& camera, const RigPage& page, const CameraCounts& counts);
-  static Latencies read(const CameraBlock& block);
+  Latencies newest(const CameraState& camera, const RigPage& page);
+  void refine(nlohmann::json& json, const CameraState& camera, const RigPage& page, const CameraCounts& counts) const;
 
   std::map<unsigned, Sample> samples_;
 };

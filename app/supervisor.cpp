@@ -181,7 +181,7 @@ void Supervisor::drain(const std::string& why) {
 // A rig without any camera that takes part waits for one, as long as there is somebody who could bring it.
 bool Supervisor::everything_is_over() const {
   const bool any = std::ranges::any_of(cameras_, takes_part);
-  if (!any && phase_ == Phase::running) return !has_servers();
+  if (!any && phase_ == Phase::running) return !serves(rig_.server);
   return std::ranges::all_of(cameras_,
                              [](const auto& c) { return !takes_part(c) || (c.publisher_done && !c.retiring); });
 }
@@ -208,8 +208,6 @@ void Supervisor::end_leaving() {
     kill_all();
   }
 }
-
-bool Supervisor::has_servers() const { return !rig_.server.http_address.empty() || !rig_.server.rtsp_address.empty(); }
 
 bool Supervisor::all_gone() const {
   return std::none_of(members_.begin(), members_.end(), [](const Member& m) { return m.child || m.start_at; });

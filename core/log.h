@@ -1,7 +1,7 @@
 // Logging: spdlog to standard error, one line a message: `12:34:56.789 warning [worker 0] dock: text`.
 // The supervisor gives its children a pipe as standard error and prints their lines in between its table.
-// Where the journal reads standard error (a service of systemd), lines are `<4>[worker 0] dock: text`: it keeps the time
-// itself, and the number is the priority (sd-daemon(3)); the processes that the first one starts do the same.
+// Where the journal reads standard error (a service of systemd), lines are `<4>[worker 0] dock: text`: it keeps the
+// time itself, and the number is the priority (sd-daemon(3)); the processes that the first one starts do the same.
 // Writing never blocks: lines that the pipe cannot take are counted, and the next line that fits says so.
 #pragma once
 

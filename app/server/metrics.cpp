@@ -43,10 +43,8 @@ std::vector<StreamMetrics> Metrics::streams(const Identity& identity) const {
   std::vector<StreamMetrics> all;
   for (const auto& [camera, name] : cameras_) {
     if (!may_view(identity, name)) continue;
-    const CameraBlock& block = page_.camera(camera);
     const auto stream = rig_.stream(name);
-    all.push_back({name, block.latency.counts(), block.decode.counts(), block.queue.counts(), block.filter.counts(),
-                   block.encode.counts(), block.overhead.counts(), stream ? stream->counts() : LiveCounts{}});
+    all.push_back({name, latencies_of(page_.camera(camera)), stream ? stream->counts() : LiveCounts{}});
   }
   return all;
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "app/report.h"
 #include "app/server/gpu_meter.h"
 #include "app/server/http_server.h"
 #include "app/server/live_stream.h"
@@ -20,7 +21,7 @@ namespace campipe {
 // One output of a camera.
 struct StreamMetrics {
   std::string name;  // "dock" or "dock/small"
-  HistogramCounts latency, decode, queue, filter, encode, overhead;
+  Latencies latencies;
   LiveCounts viewers;
 };
 
@@ -36,8 +37,8 @@ class Metrics {
  public:
   using Viewers = std::function<nlohmann::json()>;
   // What is named by reference outlives it, and it its routes.
-  Metrics(const RigView& rig, const RigPage& page, Viewers viewers)
-      : rig_(rig), page_(page), viewers_(std::move(viewers)) {}
+  Metrics(const RigView& rig, const RigPage& page, GpuMeter& gpus, Viewers viewers)
+      : rig_(rig), page_(page), gpus_(gpus), viewers_(std::move(viewers)) {}
 
   // A camera or output, by its place in the rig page. Any thread.
   void add(unsigned camera, const std::string& name);
@@ -57,8 +58,8 @@ class Metrics {
 
   const RigView& rig_;
   const RigPage& page_;
+  GpuMeter& gpus_;
   Viewers viewers_;
-  GpuMeter gpus_;
   mutable std::mutex mutex_;
   std::map<unsigned, std::string> cameras_;
 };

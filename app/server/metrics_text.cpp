@@ -167,12 +167,13 @@ void tell_processes(Families& out, const json& status) {
 
 void tell_latencies(Families& out, const StreamMetrics& stream) {
   const Labels labels = stream_labels(stream.name);
-  const std::array<std::pair<const char*, const HistogramCounts*>, 6> stages{{{"total", &stream.latency},
-                                                                              {"decode", &stream.decode},
-                                                                              {"queue", &stream.queue},
-                                                                              {"filter", &stream.filter},
-                                                                              {"encode", &stream.encode},
-                                                                              {"overhead", &stream.overhead}}};
+  const std::array<std::pair<const char*, const HistogramCounts*>, 6> stages{
+      {{"total", &stream.latencies.total},
+       {"decode", &stream.latencies.decode},
+       {"queue", &stream.latencies.queue},
+       {"filter", &stream.latencies.filter},
+       {"encode", &stream.latencies.encode},
+       {"overhead", &stream.latencies.overhead}}};
   for (const auto& [stage, counts] : stages) {
     out.histogram("campipe_latency_seconds", "From arrival to encoded (total), and its parts.",
                   with(labels, "stage", stage), *counts);

@@ -58,7 +58,8 @@ class MetricsTest : public testing::Test {
   RigView rig_{[](const nlohmann::json&) {}};
   nlohmann::json viewers_ = {{{"camera", "dock/small"}, {"form", "rtsp"}},
                              {{"camera", "dock/small"}, {"form", "rtsp"}}};
-  Metrics metrics_{rig_, page_, [this] { return viewers_; }};
+  GpuMeter gpus_;
+  Metrics metrics_{rig_, page_, gpus_, [this] { return viewers_; }};
 };
 
 TEST_F(MetricsTest, TellsWhatTheRigDoes) {
