@@ -55,7 +55,7 @@ void Supervisor::tell_service() {
 void Supervisor::tell_status() {
   next_status_ = Clock::now() + status_interval;
   if (phase_ == Phase::running) tell_service();
-  if (!has_servers() || !publisher().child) return;
+  if (!serves(rig_.server) || !publisher().child) return;
   std::vector<ProcessStatus> processes{{"supervisor", ::getpid(), 0, "cpu", 0, own_memory_mib_}};
   for (const Member& member : members_) {
     if (!member.child) continue;
@@ -95,7 +95,12 @@ RigAnswer Supervisor::answer(const nlohmann::json& request) {
 RigAnswer Supervisor::reload() {
   spdlog::info("reading {} again", options_.config.string());
   service_.reloading();
-  const RigAnswer reply = take(load_config(options_.config));
+  RigAnswer reply;
+  try {
+    reply = take(load_config(options_.config));
+  } catch (const Error& error) {  // no room for a camera: SIGHUP has nobody above who would hear it
+    reply = refused(409, error.what());
+  }
   if (reply.status == 200) changes_ = {};
   for (const auto& error : reply.body.value("errors", nlohmann::json::array())) {
     spdlog::error("not reloaded: {}", error.get<std::string>());
@@ -122,7 +127,7 @@ RigAnswer Supervisor::take(const LoadedConfig& loaded) {
     return refused(409, "'" + *key + "' cannot be changed while the rig runs; restart it");
   }
   apply(loaded.rig);
-  if (!(rig_.server == loaded.rig.server)) send(publisher(), "server", to_json(loaded.rig.server));
+  send(publisher(), "server", to_json(loaded.rig.server));  // also where it is the same: certificates are read anew
   rig_.server = loaded.rig.server;
   return {200, nlohmann::json::object()};
 }

@@ -46,9 +46,9 @@ struct HttpShared {
   std::shared_ptr<boost::asio::io_context> io = std::make_shared<boost::asio::io_context>(1);
   boost::asio::thread_pool workers{4};  // handlers and disks
   boost::asio::thread_pool door{1};     // passwords: strangers cannot take the workers' time
-  std::optional<boost::asio::ssl::context> tls;
 
-  // Of the serving thread.
+  // Of the serving thread, once it runs.
+  std::optional<boost::asio::ssl::context> tls;
   std::set<HttpConnection*> connections;
   int at_the_door = 0;
   bool closing = false;

@@ -109,6 +109,11 @@ class HttpServer::Implementation {
   Implementation(const Implementation&) = delete;
   Implementation& operator=(const Implementation&) = delete;
 
+  void renew_certificate(const TlsConfig& config) {
+    auto renewed = std::make_shared<asio::ssl::context>(open_tls(config));
+    asio::post(*shared_->io, [shared = shared_, renewed] { *shared->tls = std::move(*renewed); });
+  }
+
   [[nodiscard]] nlohmann::json viewers() const { return shared_->viewers.list(); }
   [[nodiscard]] std::uint16_t port() const { return port_; }
 
@@ -169,6 +174,7 @@ HttpServer::HttpServer(const ServerConfig& config, RigView& rig, Access& access,
 HttpServer::~HttpServer() = default;
 
 nlohmann::json HttpServer::viewers() const { return implementation_->viewers(); }
+void HttpServer::renew_certificate(const TlsConfig& tls) { implementation_->renew_certificate(tls); }
 std::uint16_t HttpServer::port() const { return implementation_->port(); }
 
 }  // namespace campipe

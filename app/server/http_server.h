@@ -70,6 +70,10 @@ class HttpServer {
   // "bytes"}]
   [[nodiscard]] nlohmann::json viewers() const;
 
+  // For connections from now on. Throws Error where it cannot be used; then the one before stays. Not for a server that
+  // has none.
+  void renew_certificate(const TlsConfig& tls);
+
   [[nodiscard]] std::uint16_t port() const;  // that it listens at
 
  private:

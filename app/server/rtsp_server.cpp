@@ -63,7 +63,6 @@ class RtspServer::Implementation {
         context_(g_main_context_new()),
         loop_(g_main_loop_new(context_.get(), FALSE)),
         media_{rig, {}, [this](auto readers) { dismiss(std::move(readers)); }} {
-    for (const std::string& stream : rig.streams()) streams_.insert(stream);
     thread_ = std::jthread([this] { run(); });
   }
 
@@ -88,6 +87,13 @@ class RtspServer::Implementation {
     });
   }
 
+  void renew_certificate(const TlsConfig& tls) {
+    const std::shared_ptr<GTlsCertificate> renewed = load_rtsp_certificate(tls);
+    run_on(context_.get(), [this, renewed] {
+      if (auth_) gst_rtsp_auth_set_tls_certificate(auth_.get(), renewed.get());
+    });
+  }
+
   [[nodiscard]] nlohmann::json viewers() const {
     nlohmann::json viewers = nlohmann::json::array();
     for (const auto& readers : media_.medias.all()) readers->add_to(viewers);
@@ -103,12 +109,13 @@ class RtspServer::Implementation {
 
   Access& access_;
   GObjectPtr<GSocket> socket_;
-  GObjectPtr<GTlsCertificate> certificate_;
+  GObjectPtr<GTlsCertificate> certificate_;  // at first
   GMainContextPtr context_;
   GMainLoopPtr loop_;
   RtspMediaContext media_;
   std::set<std::string> streams_;          // the thread's, once it runs
   GObjectPtr<GstRTSPMountPoints> mounts_;  // likewise
+  GObjectPtr<GstRTSPAuth> auth_;           // likewise
   std::jthread thread_;
 };
 
@@ -152,7 +159,8 @@ void RtspServer::Implementation::serve() {
   // All clients are served by this thread; those who play are sent to by threads of their medias.
   const GObjectPtr<GstRTSPThreadPool> threads(gst_rtsp_server_get_thread_pool(server.get()));
   gst_rtsp_thread_pool_set_max_threads(threads.get(), 0);
-  gst_rtsp_server_set_auth(server.get(), make_rtsp_auth(access_, certificate_.get()).get());
+  auth_ = make_rtsp_auth(access_, certificate_.get());
+  gst_rtsp_server_set_auth(server.get(), auth_.get());
   mounts_.reset(gst_rtsp_server_get_mount_points(server.get()));
   for (const std::string& stream : streams_) mount(stream);
   RtspClients clients(server.get(), sessions.get(), media_, access_);
@@ -192,6 +200,7 @@ RtspServer::RtspServer(const ServerConfig& config, RigView& rig, Access& access)
 RtspServer::~RtspServer() = default;
 void RtspServer::add(const std::string& stream) { implementation_->add(stream); }
 void RtspServer::remove(const std::string& stream) { implementation_->remove(stream); }
+void RtspServer::renew_certificate(const TlsConfig& tls) { implementation_->renew_certificate(tls); }
 nlohmann::json RtspServer::viewers() const { return implementation_->viewers(); }
 
 }  // namespace campipe

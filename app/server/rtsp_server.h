@@ -23,6 +23,8 @@ class RtspServer {
   // The publisher calls these when a stream comes or goes. Any thread.
   void add(const std::string& stream);
   void remove(const std::string& stream);
+  // As HttpServer::renew_certificate().
+  void renew_certificate(const TlsConfig& tls);
   // As HttpServer::viewers(), with "form": "rtsp".
   [[nodiscard]] nlohmann::json viewers() const;
 

@@ -381,13 +381,16 @@ TEST_F(HttpServerTest, SaysWhyItCannotListen) {
 class HttpsTest : public HttpServerTest {
  protected:
   HttpsTest() {
+    make_certificate();
+    ServerConfig config = open_config();
+    config.tls = TlsConfig{certificate_, key_};
+    start(config);
+  }
+  void make_certificate() const {
     test::output_of(
         "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext "
         "subjectAltName=DNS:localhost -keyout " +
         key_ + " -out " + certificate_ + " 2>&1");
-    ServerConfig config = open_config();
-    config.tls = TlsConfig{certificate_, key_};
-    start(config);
   }
   [[nodiscard]] std::string curl(const std::string& options) const {
     return test::output_of("curl -sS --cacert " + certificate_ + " --max-time 20 -w ' %{http_code}' " + options +
@@ -397,6 +400,18 @@ class HttpsTest : public HttpServerTest {
   std::string certificate_ = folder_.path() / "cert.pem";
   std::string key_ = folder_.path() / "key.pem";
 };
+
+TEST_F(HttpsTest, ACertificateIsRenewedForThoseWhoConnectNext) {
+  const TlsConfig files{certificate_, key_};
+  make_certificate();
+  EXPECT_THAT(curl(""), testing::EndsWith("000")) << "the one before is served, which curl does not trust";
+  server_->renew_certificate(files);
+  const auto deadline = Clock::now() + 30s;
+  while (!curl("").ends_with(" 200")) ASSERT_LT(Clock::now(), deadline);
+  std::ofstream(key_) << "no key";
+  EXPECT_THROW(server_->renew_certificate(files), Error);
+  EXPECT_THAT(curl(""), testing::EndsWith(" 200"));
+}
 
 TEST_F(HttpsTest, IsSpokenWithCurl) {
   EXPECT_THAT(curl(""), HasSubstr("/api/v1/x"));

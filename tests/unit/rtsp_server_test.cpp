@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "app/password_hash.h"
+#include "tests/unit/command_output.h"
 #include "tests/unit/live_camera.h"
 #include "tests/unit/peers.h"
 #include "tests/unit/rtsp_player.h"
@@ -38,6 +39,7 @@ class RtspServerTest : public testing::Test {
   void serve() {
     access_ = std::make_unique<Access>(config_);
     server_ = std::make_unique<RtspServer>(config_, rig_, *access_);
+    for (const std::string& stream : rig_.streams()) server_->add(stream);
   }
   void add(const std::string& name, LiveCamera& camera) {
     rig_.add_stream(name, camera.stream());
@@ -244,15 +246,39 @@ TEST_F(RtspServerTest, AUserWhoMayNoLongerSeeItIsSentAway) {
   EXPECT_TRUE(wire.is_closed(Clock::now() + patience));
 }
 
-TEST_F(RtspServerTest, OverTls) {
-  const TemporaryFolder folder;
+TlsConfig make_certificate(const TemporaryFolder& folder) {
   const std::string certificate = (folder.path() / "cert.pem").string();
   const std::string key = (folder.path() / "key.pem").string();
-  ASSERT_EQ(Program({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+  EXPECT_EQ(Program({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
                      "-days", "2", "-subj", "/CN=localhost", "-out", certificate, "-keyout", key, "-batch"})
                 .wait(),
             0);
-  config_.tls = TlsConfig{certificate, key};
+  return {certificate, key};
+}
+
+TEST_F(RtspServerTest, ACertificateIsRenewedForThoseWhoConnectNext) {
+  const TemporaryFolder folder;
+  config_.tls = make_certificate(folder);
+  serve();
+  const auto of_file = [&] {
+    return output_of("openssl x509 -noout -fingerprint -in " + config_.tls->certificate + " 2>&1");
+  };
+  const auto of_server = [&] {
+    return output_of("openssl s_client -connect 127.0.0.1:" + std::to_string(port_) +
+                     " < /dev/null 2> /dev/null | openssl x509 -noout -fingerprint 2>&1");
+  };
+  EXPECT_TRUE(becomes_true([&] { return of_server() == of_file(); }));
+  const std::string before = of_file();
+  make_certificate(folder);
+  EXPECT_EQ(of_server(), before);
+  server_->renew_certificate(*config_.tls);
+  EXPECT_TRUE(becomes_true([&] { return of_server() == of_file(); }));
+  EXPECT_NE(of_server(), before);
+}
+
+TEST_F(RtspServerTest, OverTls) {
+  const TemporaryFolder folder;
+  config_.tls = make_certificate(folder);
   add_user("ada", {}, "lovelace");
   add("dock", dock());
   serve();
