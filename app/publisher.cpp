@@ -61,6 +61,8 @@ class Publisher {
       servers_.update(server_from_json(body));
     } else if (message.type == "record") {
       cameras_.at(body.at("camera"))->set_recording(body.at("on"));
+    } else if (message.type == "disabled_camera") {
+      servers_.add_disabled(camera_from_json(body.at("config")));
     } else if (message.type == "forget_camera") {
       forget(body.at("camera"));
     } else if (message.type == "rig_over") {

@@ -74,7 +74,6 @@ class Supervisor {
   void begin_leaving();
   void end_leaving();
   [[nodiscard]] bool everything_is_over() const;
-  [[nodiscard]] bool has_servers() const;
   [[nodiscard]] bool all_gone() const;
 
   // supervisor_members.cpp: processes
@@ -110,6 +109,7 @@ class Supervisor {
   void introduce_to_master(CameraState& camera);
   void introduce_to_worker(Member& member, CameraState& camera);
   void introduce_to_publisher(CameraState& camera);
+  void tell_disabled(const CameraState& camera);
   void offer_ring(CameraState& camera);
   void end_packets(CameraState& camera);
   void settle_cameras();

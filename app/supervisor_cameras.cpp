@@ -101,6 +101,12 @@ void Supervisor::introduce_to_publisher(CameraState& camera) {
   if (camera.packets_over) send(publisher(), "camera_over", {{"camera", camera.index}});
 }
 
+// There may be recordings of it.
+void Supervisor::tell_disabled(const CameraState& camera) {
+  if (camera.state != CameraState::State::disabled) return;
+  send(publisher(), "disabled_camera", {{"config", to_json(camera.config)}});
+}
+
 // Gives the worker the newest frame ring, unless a dead predecessor's frames are still in it.
 void Supervisor::offer_ring(CameraState& camera) {
   Member& member = worker(camera.worker);

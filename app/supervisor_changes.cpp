@@ -72,7 +72,8 @@ void Supervisor::add_camera(const CameraConfig& config) {
   const std::vector<unsigned> places = free_places(1 + config.outputs.size());
   make_camera(places, config, placement, to);
   spdlog::info("{}: {}", config.name, config.enabled ? "added" : "added, disabled");
-  if (config.enabled) make_known(cameras_[places[0]]);
+  if (config.enabled) return make_known(cameras_[places[0]]);
+  for (const unsigned place : places) tell_disabled(cameras_[place]);
 }
 
 // Of those that work where the camera is placed the one with the fewest cameras, else a new one.

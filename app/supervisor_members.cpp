@@ -157,6 +157,7 @@ void Supervisor::introduce(Member& member) {
        {page_.fd()});
   for (CameraState& camera : cameras_) {
     if (has_camera(member, camera)) introduce_camera(member, camera);
+    if (member.kind == Kind::publisher) tell_disabled(camera);
   }
   if (member.kind != Kind::master) send(member, "start", {{"phase", phase}});
 }
@@ -178,7 +179,7 @@ bool Supervisor::has_camera(const Member& member, const CameraState& camera) con
 bool Supervisor::needed(const Member& member) const {
   if (phase_ == Phase::leaving) return false;
   if (phase_ == Phase::draining && member.kind == Kind::master) return false;
-  if (member.kind == Kind::publisher && has_servers()) return true;
+  if (member.kind == Kind::publisher && serves(rig_.server)) return true;
   return std::any_of(cameras_.begin(), cameras_.end(), [&](const CameraState& c) { return has_camera(member, c); });
 }
 
