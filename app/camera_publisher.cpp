@@ -113,6 +113,7 @@ void CameraPublisher::drain(const Ring& ring) {
     const bool over = next != PacketRingReader::Next::timeout || abandoned_;
     if (over || reader.writer_waits()) commit(reader);
     if (!over) continue;
+    if (live_ && config_.on_demand) live_->forget();  // until it is watched again, which may be tomorrow
     events_.on_ring_done(ring.epoch);
     return;
   }

@@ -123,6 +123,7 @@ LoadedConfig load_tree(YamlNode& root, const std::vector<std::string>& removed, 
   check_server(file, names, report);
   LoadedConfig loaded{to_rig(file, cameras), {}, report.take()};
   for (const CameraSettings& camera : cameras) loaded.gpu_places.push_back(gpu_places(camera));
+  add_browser_outputs(loaded);
   return loaded;
 }
 

@@ -51,6 +51,7 @@ struct OutputConfig {
   std::optional<RecordConfig> record;
   std::vector<std::string> push;
   std::optional<SnapshotConfig> snapshot;
+  bool on_demand = false;  // encoded only while somebody watches
   friend bool operator==(const OutputConfig&, const OutputConfig&) = default;
 };
 
@@ -70,7 +71,8 @@ struct CameraConfig {
   std::optional<RecordConfig> record;
   std::vector<std::string> push;  // URLs of rtsp(s), srt, rtmp(s) or udp
   std::optional<SnapshotConfig> snapshot;
-  double rate = 0;  // frames a second at most that are encoded; 0: all
+  double rate = 0;         // frames a second at most that are encoded; 0: all
+  bool on_demand = false;  // encoded only while somebody watches
   std::vector<OutputConfig> outputs;
   std::chrono::nanoseconds retry_interval = std::chrono::seconds(1);  // until a live source is opened again; doubles
   std::chrono::nanoseconds retry_max = std::chrono::seconds(30);
@@ -119,6 +121,8 @@ struct ServerConfig {
   friend bool operator==(const ServerConfig&, const ServerConfig&) = default;
 };
 
+inline bool serves(const ServerConfig& server) { return !server.http_address.empty() || !server.rtsp_address.empty(); }
+
 struct RigConfig {
   std::vector<CameraConfig> cameras;  // in the file's order
   std::optional<int> worker_count;    // none: auto
@@ -142,6 +146,9 @@ struct ConfigError {
 };
 // `file`: the configuration's; a mistake in its overlay is told with that file's name.
 std::string format(const ConfigError& error, const std::string& file);
+
+// The output that a camera has of itself where browsers do not play its codec; they watch it instead.
+inline constexpr const char* browser_output = "browser";
 
 // Where a key's value stands in the file.
 struct ConfigPlace {

@@ -174,6 +174,7 @@ json stream_to_json(const Config& config) {
           {"encode", encode_to_json(config.encode)},
           {"record", record_to_json(config.record)},
           {"push", config.push},
+          {"on_demand", config.on_demand},
           {"snapshot", snapshot_to_json(config.snapshot)}};
 }
 
@@ -186,6 +187,7 @@ Config stream_from_json(const json& from) {
   config.encode = encode_from_json(from.at("encode"));
   config.record = record_from_json(from.at("record"));
   config.push = from.at("push").get<std::vector<std::string>>();
+  config.on_demand = from.at("on_demand");
   config.snapshot = snapshot_from_json(from.at("snapshot"));
   return config;
 }

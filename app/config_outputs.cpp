@@ -1,4 +1,6 @@
 // A camera's outputs: what is made of its pictures besides its own stream.
+#include <algorithm>
+
 #include "app/config_settings.h"
 
 namespace campipe {
@@ -64,6 +66,19 @@ std::vector<NamedStream> streams_of(const std::vector<CameraSettings>& cameras) 
   return streams;
 }
 
+void add_browser_outputs(LoadedConfig& loaded) {
+  if (loaded.rig.server.http_address.empty()) return;
+  for (std::size_t c = 0; c < loaded.rig.cameras.size(); ++c) {
+    CameraConfig& camera = loaded.rig.cameras[c];
+    if (is_copy(camera.encode) || camera.encode.codec == "h264") continue;
+    if (std::ranges::find(camera.outputs, browser_output, &OutputConfig::name) != camera.outputs.end()) continue;
+    OutputConfig& output = camera.outputs.emplace_back();
+    output.name = browser_output;
+    output.on_demand = true;
+    loaded.gpu_places[c].output_encoders.emplace_back();
+  }
+}
+
 CameraConfig follower(const CameraConfig& camera, const OutputConfig& output) {
   CameraConfig config = camera;
   config.name = camera.name + "/" + output.name;
@@ -75,6 +90,7 @@ CameraConfig follower(const CameraConfig& camera, const OutputConfig& output) {
   config.record = output.record;
   config.push = output.push;
   config.snapshot = output.snapshot;
+  config.on_demand = output.on_demand;
   return config;
 }
 

@@ -120,6 +120,8 @@ std::vector<OutputConfig> output_configs(const CameraSettings& camera);
 std::optional<RecordConfig> record_config(const RecordSettings& record);
 std::optional<SnapshotConfig> snapshot_config(const SnapshotSettings& snapshot);
 GpuPlaces gpu_places(const CameraSettings& camera);
+// Of cameras whose own stream is encoded as something that browsers do not play.
+void add_browser_outputs(LoadedConfig& loaded);
 
 inline bool is_copy(const EncodeSettings& encode) { return encode.codec.value == "copy"; }
 

@@ -210,7 +210,8 @@ Placement placement_of_output(const Placement& camera, const OutputConfig& outpu
 }
 
 unsigned encoded_outputs(const CameraConfig& camera) {
-  const auto others = std::ranges::count_if(camera.outputs, [](const OutputConfig& o) { return !is_copy(o.encode); });
+  const auto others = std::ranges::count_if(
+      camera.outputs, [](const OutputConfig& output) { return !is_copy(output.encode) && !output.on_demand; });
   return static_cast<unsigned>(others) + (is_copy(camera.encode) ? 0 : 1);
 }
 

@@ -13,6 +13,8 @@ namespace {
 
 constexpr auto room_interval = std::chrono::seconds(1);        // between two looks whether the GPU has room
 constexpr auto publisher_deadline = std::chrono::seconds(30);  // for a publisher that was restarted, or a slow disk
+constexpr auto unwatched_for = std::chrono::seconds(5);  // who changes pages comes back before the encoder is gone
+constexpr std::int64_t recent_ns = 500'000'000;          // a key frame as old as this serves who comes to watch
 constexpr double same_rate = 0.1;  // an encoder goes on where the frame rate differs by no more than this part
 
 // Room for a few groups of pictures, since the publisher gives packets back only when they are in the file.
@@ -67,12 +69,13 @@ Rendition::Rendition(const Start& start, const RigPage& page, const Events& even
       rate_(start.config.rate),
       snapshot_(make_snapshot(start.config)),
       epoch_(start.epoch),
+      arrivals_(block_.audience.arrivals),
       failed_(start.failed) {}
 
 // Kernels, pools and encoders take tenths of a second to make, more where many cameras start at once: too long for the
 // first frames to wait in the queue.
 void Rendition::get_ready(const FrameFormat& expected, const Source& source) {
-  if (failed_ || expected.width == 0) return;
+  if (failed_ || expected.width == 0 || !is_wanted()) return;
   try {
     prepare(expected, source);
   } catch (const GpuError& error) {
@@ -86,6 +89,7 @@ void Rendition::get_ready(const FrameFormat& expected, const Source& source) {
 
 void Rendition::process(RingInUse& ring, FrameRingReader::Lease lease, const Source& source) {
   if (failed_) return count(DropCause::encoder_failed);
+  if (!is_wanted()) return count(DropCause::unwatched);
   if (!rate_.takes(lease.times.pts)) return count(DropCause::rate);
   FrameTimes times = lease.times;
   times.leased = now_ns();
@@ -101,6 +105,17 @@ void Rendition::process(RingInUse& ring, FrameRingReader::Lease lease, const Sou
   } catch (const std::exception& error) {
     fail(error);
   }
+}
+
+// Where it is not, what it takes to encode is given up.
+bool Rendition::is_wanted() {
+  if (!start_.config.on_demand) return true;
+  if (block_.audience.watches != 0) watched_at_ = Clock::now();
+  if (watched_at_ && Clock::now() < *watched_at_ + unwatched_for) return true;
+  if (encoder_) finish();
+  path_.reset();
+  input_.reset();
+  return false;
 }
 
 void Rendition::finish() {
@@ -196,9 +211,17 @@ void Rendition::make_encoder(const FrameFormat& input, bool on_gpu, const FrameF
 
 void Rendition::encode(const FrameRef& picture, const FrameTimes& times, std::uint64_t number) {
   const ProfileRange range(encode_range_, number);
+  look_at_audience(times.pts);
   ++inside_;
   encode_begin_ = now_ns();
   encoder_->encode(picture, times, [this](const PacketView& packet) { push(packet); });
+}
+
+// Who has come to watch begins with the newest key frame there is, unless that is long ago.
+void Rendition::look_at_audience(std::int64_t pts) {
+  const std::uint32_t arrivals = block_.audience.arrivals;
+  if (std::exchange(arrivals_, arrivals) == arrivals) return;
+  if (pts - last_key_pts_ >= recent_ns) encoder_->want_key_frame();
 }
 
 void Rendition::flush_encoder() {
@@ -227,6 +250,7 @@ void Rendition::push(const PacketView& packet) {
     return count(DropCause::publisher_slow);
   }
   ++pushed_;
+  if (packet.key) last_key_pts_ = packet.times.pts;
   const std::int64_t latency = times.encoded - times.arrival;
   block_.latency.record(latency);
   block_.encode.record(encode_cost);

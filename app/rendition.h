@@ -6,6 +6,8 @@
 // packet ring of its own begins.
 // After an error the frames are still taken and counted, so that nothing waits for this output and no other notices.
 // Where the GPU has no room, they are counted too, and it is tried again every second.
+// An output that is encoded on demand has no encoder while nobody watches it; those who come to watch any get a key
+// frame soon.
 #pragma once
 
 #include <cstdint>
@@ -81,12 +83,14 @@ class Rendition {
   void finish();
 
  private:
+  bool is_wanted();
   std::optional<FrameRef> filter(RingInUse& ring, FrameRingReader::Lease& lease, const Source& source);
   void prepare(const FrameFormat& format, const Source& source);
   void make_path(int rotation);
   void make_encoder(const FrameFormat& input, bool on_gpu, const FrameFormat& output, double frame_rate);
   [[nodiscard]] bool encoder_goes_on(const FrameFormat& output, double frame_rate) const;
   void encode(const FrameRef& picture, const FrameTimes& times, std::uint64_t number);
+  void look_at_audience(std::int64_t pts);
   void flush_encoder();
   void push(const PacketView& packet);
   void wait_for_room(const std::string& reason);
@@ -113,6 +117,9 @@ class Rendition {
   std::uint64_t pushed_ = 0;  // packets in rings, of all epochs of this process
   std::uint64_t inside_ = 0;  // pictures that the encoder has and whose packets have not come out
   std::int64_t encode_begin_ = 0;
+  std::optional<Clock::time_point> watched_at_;  // last
+  std::uint32_t arrivals_;                       // of viewers, who have been served
+  std::int64_t last_key_pts_ = 0;
   bool need_key_ = false;  // a packet was lost: those up to the next key frame are useless
   bool failed_ = false;
   std::optional<Clock::time_point> try_again_;  // the GPU had no room

@@ -21,8 +21,8 @@ constexpr std::size_t first_camera = 4096;
 
 const char* name_of(DropCause cause) {
   constexpr std::array<const char*, drop_causes> names{
-      "queue_full",     "worker_lost", "master_lost",   "filter_failed", "encoder_failed",
-      "publisher_slow", "stopped",     "no_gpu_memory", "corrupt",       "rate"};
+      "queue_full", "worker_lost",   "master_lost", "filter_failed", "encoder_failed", "publisher_slow",
+      "stopped",    "no_gpu_memory", "corrupt",     "rate",          "unwatched"};
   return names[static_cast<std::size_t>(cause)];
 }
 

@@ -31,8 +31,9 @@ enum class DropCause : std::uint8_t {
   no_gpu_memory,   // the worker's GPU had no room for the camera's pictures
   corrupt,         // parts of it were missing, and the camera's `on_corrupt` is `skip`
   rate,            // wanted: the output takes fewer frames a second (`rate`)
+  unwatched,       // wanted: the output is encoded only while somebody watches it
 };
-inline constexpr std::size_t drop_causes = 10;
+inline constexpr std::size_t drop_causes = 11;
 const char* name_of(DropCause cause);
 
 // The processes that beat. Workers are 2, 3, …
@@ -88,6 +89,12 @@ struct SourceHealth {
   std::atomic<std::uint32_t> camera_clock;  // 1: capture times are the camera's own
 };
 
+// Who watches what the camera's encoder makes; by the publisher.
+struct Audience {
+  std::atomic<std::uint32_t> watches;   // 1: somebody does
+  std::atomic<std::uint32_t> arrivals;  // one more each time somebody comes, for whom a key frame is to come soon
+};
+
 struct CameraBlock {
   ThreadBlock ingest;
   ThreadBlock stage;
@@ -95,6 +102,7 @@ struct CameraBlock {
   std::array<std::atomic<std::uint64_t>, drop_causes> unpublished;
   std::array<std::atomic<std::uint64_t>, drop_causes> dropped;
   SourceHealth source;
+  Audience audience;
   std::atomic<std::uint64_t> converted;  // pictures that the decoder could not write into a slot itself
   std::atomic<std::uint64_t> bytes;      // of encoded packets, as far as the publisher has seen them
   SharedHistogram latency;               // arrival → encoded

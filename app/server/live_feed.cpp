@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "app/config.h"
+
 namespace campipe {
 
 LiveFeed::LiveFeed(RigView& rig, std::string camera, std::string stream, std::shared_ptr<HttpViewer> books,
@@ -54,7 +56,7 @@ void LiveFeed::attach() {
   const std::string failure = stream_->failure(LiveForm::fmp4);
   if (failure == told_failure_) return;
   told_failure_ = failure;
-  if (!failure.empty()) say({{"type", "unplayable"}, {"reason", failure}});
+  if (!failure.empty()) say_with_instead({{"type", "unplayable"}, {"reason", failure}});
 }
 
 void LiveFeed::look_at_state() {
@@ -77,11 +79,11 @@ void LiveFeed::take_in(const LivePiece& piece) {
   const LiveHeader& header = *piece.header;
   if (header.serial != serial_) {
     serial_ = header.serial;
-    say({{"type", "init"},
-         {"mime", header.mime},
-         {"width", header.stream.format.width},
-         {"height", header.stream.format.height},
-         {"serial", header.serial}});
+    say_with_instead({{"type", "init"},
+                      {"mime", header.mime},
+                      {"width", header.stream.format.width},
+                      {"height", header.stream.format.height},
+                      {"serial", header.serial}});
     waiting_.push_back({{}, header.bytes});
   }
   if (piece.after_loss) {
@@ -109,6 +111,13 @@ void LiveFeed::pause() {
 
 void LiveFeed::resume() {
   if (std::exchange(paused_, false)) look();
+}
+
+// Who cannot play the camera's own stream may have another.
+void LiveFeed::say_with_instead(nlohmann::json message) {
+  const bool has_other = name_ == camera_ && rig_.stream(camera_ + "/" + browser_output);
+  if (has_other) message["instead"] = browser_output;
+  say(message);
 }
 
 void LiveFeed::say(const nlohmann::json& message) {

@@ -41,6 +41,7 @@ class LiveFeed {
   void take_in(const LivePiece& piece);
   void keep_books();
   void say(const nlohmann::json& message);
+  void say_with_instead(nlohmann::json message);
 
   RigView& rig_;
   const std::string camera_;

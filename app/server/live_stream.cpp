@@ -26,6 +26,12 @@ void LiveStream::offer(const PacketView& packet, const StreamParameters& stream)
   }
 }
 
+void LiveStream::forget() {
+  const std::lock_guard lock(state_->mutex);
+  state_->need_key = true;
+  state_->begin_group();
+}
+
 void LiveStream::close() {
   State::Viewers viewers;
   std::unique_lock lock(state_->mutex);

@@ -140,6 +140,8 @@ class LiveStream : public std::enable_shared_from_this<LiveStream> {
   // The camera's publishing thread. Takes one copy. Never throws: a stream that cannot be muxed in some form is told
   // once, and its viewers in that form get nothing (failure()).
   void offer(const PacketView& packet, const StreamParameters& stream) noexcept;
+  // Who comes from now on waits for what comes from now on.
+  void forget();
   // Nothing more will come, ever.
   void close();
 

@@ -41,7 +41,7 @@ class RigView {
   // Has the supervisor do something; waits for its answer until `deadline` (then status 504).
   //   {"op": "put_camera", "name", "config": {the camera's keys as in the file}, "persist": bool}
   //   {"op": "remove_camera", "name", "persist"}, {"op": "enable_camera", "name", "on": bool, "persist"}
-  //   {"op": "record", "name", "on": bool}, {"op": "reload"}, {"op": "key_frame", "name"}
+  //   {"op": "record", "name", "on": bool}, {"op": "reload"}
   RigAnswer ask(nlohmann::json request, Deadline deadline);
 
   // For the publisher's main thread.

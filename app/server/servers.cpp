@@ -13,14 +13,18 @@ namespace {
 
 constexpr auto retry_interval = std::chrono::seconds(5);
 
+// Who asks by RTSP what a stream is gets no answer before there is one; and its players need no other codec.
+bool has_rtsp(const CameraConfig& config) { return !config.on_demand; }
+
 }  // namespace
 
 Servers::Servers(const ServerConfig& config, const RigPage& page, const RigView::Send& send)
     : config_(config),
+      page_(page),
       rig_(send),
       access_(config),
       api_(rig_, access_, [this] { return viewers(); }),
-      metrics_(rig_, page, [this] { return viewers(); }) {}
+      metrics_(rig_, page, gpus_, [this] { return viewers(); }) {}
 
 // The servers' threads use what is declared before them.
 Servers::~Servers() {
@@ -40,13 +44,19 @@ nlohmann::json Servers::viewers() const {
 }
 
 std::shared_ptr<LiveStream> Servers::add(unsigned camera, const CameraConfig& config) {
-  if (config_.http_address.empty() && config_.rtsp_address.empty()) return nullptr;
-  auto stream = std::make_shared<LiveStream>();
+  if (!serves(config_)) return nullptr;
+  Audience& audience = page_.camera(camera).audience;
+  audience.watches = 0;  // who watched a publisher before is gone
+  const auto on_audience = [&audience](bool watched) {
+    audience.watches = watched ? 1 : 0;
+    if (watched) audience.arrivals.fetch_add(1);
+  };
+  auto stream = std::make_shared<LiveStream>(on_audience, config.name);
   cameras_[camera] = config;
   rig_.add_stream(config.name, stream);
   api_.add(config);
   metrics_.add(camera, config.name);
-  if (rtsp_) rtsp_->add(config.name);
+  if (rtsp_ && has_rtsp(config)) rtsp_->add(config.name);
   return stream;
 }
 
@@ -73,6 +83,17 @@ void Servers::on_answer(const nlohmann::json& answer) { rig_.on_answer(answer); 
 void Servers::update(const ServerConfig& config) {
   config_.users = config.users;
   access_.update(config);
+  if (config.tls) renew_certificates(*config.tls);
+}
+
+// Certificates do not last: the files may be others than before.
+void Servers::renew_certificates(const TlsConfig& tls) {
+  try {
+    if (http_) http_->renew_certificate(tls);
+    if (rtsp_) rtsp_->renew_certificate(tls);
+  } catch (const Error& error) {
+    spdlog::error("the certificate before stays: {}", error.what());
+  }
 }
 
 void Servers::tick() {
@@ -112,7 +133,9 @@ void Servers::start_http() {
 void Servers::start_rtsp() {
   try_to("RTSP", rtsp_problem_, [&] {
     auto server = std::make_unique<RtspServer>(config_, rig_, access_);
-    for (const auto& [camera, config] : cameras_) server->add(config.name);
+    for (const auto& [camera, config] : cameras_) {
+      if (has_rtsp(config)) server->add(config.name);
+    }
     const std::lock_guard lock(mutex_);
     rtsp_ = std::move(server);
   });

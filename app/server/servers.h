@@ -35,26 +35,30 @@ class Servers {
   // served.
   std::shared_ptr<LiveStream> add(unsigned camera, const CameraConfig& config);
   void remove(unsigned camera);
+  // One that does not run: its recordings can be seen.
+  void add_disabled(const CameraConfig& config) { api_.add(config); }
   void set_status(nlohmann::json status);
   void on_answer(const nlohmann::json& answer);
-  // Users may have changed; addresses do not while the rig runs.
+  // Users may have changed, and what is in the certificates' files; addresses do not while the rig runs.
   void update(const ServerConfig& config);
   // To be called several times a second.
   void tick();
 
  private:
   [[nodiscard]] nlohmann::json viewers() const;
+  void renew_certificates(const TlsConfig& tls);
   void start_http();
   void start_rtsp();
   template <typename Start>
   void try_to(const char* what, std::string& told, const Start& start);
 
   ServerConfig config_;
+  const RigPage& page_;
   RigView rig_;
   Access access_;
   Api api_;
-  Metrics metrics_;
   GpuMeter gpus_;
+  Metrics metrics_;
   std::map<unsigned, CameraConfig> cameras_;
   mutable std::mutex mutex_;  // of the next two, for the API's threads
   std::unique_ptr<HttpServer> http_;

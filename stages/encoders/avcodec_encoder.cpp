@@ -3,6 +3,7 @@
 #include <deque>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "core/ffmpeg.h"
 #include "stages/encoders/codec_encoders.h"
@@ -82,6 +83,8 @@ class AvcodecEncoder final : public Encoder {
   bool wants_gpu_pictures() const override { return context_->hw_frames_ctx != nullptr; }
   const std::string& remark() const override { return remark_; }
 
+  void want_key_frame() override { key_wanted_ = true; }
+
   void encode(const FrameRef& picture, const FrameTimes& times, const PacketHandler& handler) override {
     if (picture.view.format != input_) throw Error("the picture is not of the format that the encoder was opened for");
     if (wants_gpu_pictures() == (picture.view.memory == MemoryKind::host)) {
@@ -91,7 +94,7 @@ class AvcodecEncoder final : public Encoder {
     AvFrame frame = converter_ ? converter_->convert(picture.view) : frame_of(picture, *context_, stream_);
     describe(frame.get(), *context_);
     frame->pts = next_ticks(times.pts);
-    if (key_is_due(times.pts)) {
+    if (std::exchange(key_wanted_, false) || key_is_due(times.pts)) {
       frame->pict_type = AV_PICTURE_TYPE_I;
       last_key_pts_ = times.pts;
     }
@@ -166,6 +169,7 @@ class AvcodecEncoder final : public Encoder {
   StreamParameters parameters_;
   std::int64_t gop_ns_ = 0;  // 0: the encoder counts frames itself
   std::int64_t last_key_pts_ = no_pts;
+  bool key_wanted_ = false;
   std::int64_t last_ticks_ = no_pts;
   std::int64_t last_dts_ = no_pts;
   std::deque<Picture> inside_;

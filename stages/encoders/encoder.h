@@ -57,6 +57,8 @@ class Encoder {
   [[nodiscard]] virtual bool wants_gpu_pictures() const = 0;
   // Why it is not the encoder that `auto` prefers there, for the log; else empty.
   [[nodiscard]] virtual const std::string& remark() const = 0;
+  // The next picture will be a key frame, whenever the last one was.
+  virtual void want_key_frame() = 0;
   // Calls `handler` for every packet that came out (none, one or several).
   // Key frames: where the gop is a time, the first picture at or after each whole gop since the last one.
   virtual void encode(const FrameRef& picture, const FrameTimes& times, const PacketHandler& handler) = 0;

@@ -91,6 +91,10 @@ void set_gop(AVCodecContext& context, const EncoderConfig& config) {
   if (is_jpeg(context)) return;  // all its pictures are key frames
   // Key frames are asked for by time; the encoder's own limit in frames must not come before.
   context.gop_size = static_cast<int>(std::clamp(time.count() * max_frame_rate, max_frame_rate, 1e9));
+}
+
+// A key frame that is asked for is one that decoding can start at.
+void set_forced_keys(AVCodecContext& context) {
   for (const char* name : {"forced-idr", "forced_idr"}) {
     if (has_option(context, name)) set_option(context, "encode.gop", name, "1");
   }
@@ -209,6 +213,7 @@ AvCodecContext open_encoder_context(const EncoderConfig& config, const FrameForm
   set_latency(*context, config);
   set_rate(*context, config);
   set_gop(*context, config);
+  set_forced_keys(*context);
   const std::string own_params = is_x265(codec) ? x265_params(*context, config) : "";
   if (is_x265(codec)) set_option(*context, "encode", "x265-params", own_params);
   for (const auto& [name, value] : config.options) {

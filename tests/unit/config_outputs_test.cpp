@@ -171,6 +171,26 @@ TEST_F(ConfigTest, AnotherCodecDoesNotInheritWhatIsTheEncoders) {
   EXPECT_EQ(all[0].outputs.at(1).encode, all[0].encode);
 }
 
+TEST_F(ConfigTest, WhatBrowsersDoNotPlayHasAnOutputThatTheyDo) {
+  const std::string hevc = "    encode: {codec: hevc}\n";
+  const LoadedConfig loaded = load(with_camera(hevc + "    outputs: {a: {}}\n"));
+  ASSERT_EQ(formatted(loaded), Strings());
+  const CameraConfig& dock = loaded.rig.cameras.at(0);
+  ASSERT_EQ(dock.outputs.size(), 2U);
+  EXPECT_FALSE(dock.outputs[0].on_demand);
+  EXPECT_EQ(dock.outputs[1].name, browser_output);
+  EXPECT_TRUE(dock.outputs[1].on_demand);
+  EXPECT_EQ(dock.outputs[1].encode, EncoderConfig());
+  EXPECT_TRUE(follower(dock, dock.outputs[1]).on_demand);
+  EXPECT_EQ(loaded.gpu_places.at(0).output_encoders.size(), 2U);
+  EXPECT_EQ(cameras(with_camera("    encode: {codec: mjpeg}\n")).at(0).outputs.size(), 1U);
+  EXPECT_TRUE(cameras(with_camera("    encode: {codec: h264}\n")).at(0).outputs.empty());
+  EXPECT_TRUE(cameras("http_address: off\n" + with_camera(hevc)).at(0).outputs.empty());
+  const auto own = cameras(with_camera(hevc + "    outputs: {browser: {rate: 5}}\n"));
+  ASSERT_EQ(own.at(0).outputs.size(), 1U);
+  EXPECT_FALSE(own[0].outputs[0].on_demand);
+}
+
 TEST_F(ConfigTest, AnEncoderMustBeOfTheCodec) {
   EXPECT_THAT(errors(with_camera("    encode: {codec: h264, encoder: mjpeg}\n")),
               ElementsAre(AllOf(HasSubstr("4:36: cameras.dock.encode.encoder: "), HasSubstr("mjpeg"))));

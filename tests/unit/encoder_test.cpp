@@ -187,6 +187,23 @@ TEST(Encoder, PicturesCloserThanATickKeepTheirTimes) {
   }
 }
 
+TEST(Encoder, AKeyFrameThatIsAskedForComesAtOnce) {
+  using Gop = decltype(EncoderConfig::gop);
+  for (const char* codec : {"h264", "hevc"}) {
+    for (const Gop& gop : {Gop(250), Gop(std::chrono::seconds(10))}) {
+      const EncoderConfig config{.codec = codec, .gop = gop};
+      const auto encoder = open_encoder(config, small(), 25);
+      std::vector<Packet> packets;
+      for (int i = 0; i < 30; ++i) {
+        if (i == 13) encoder->want_key_frame();
+        encoder->encode(moving_picture(small(), i), {.pts = i * 40 * ms}, append_to(packets));
+      }
+      encoder->flush(append_to(packets));
+      EXPECT_EQ(key_times(packets), (std::vector<std::int64_t>{0, 13 * 40 * ms})) << codec << gop.index();
+    }
+  }
+}
+
 TEST(Encoder, GopInTimeFollowsTheClockAndNotTheCount) {
   EncoderConfig config{.gop = std::chrono::milliseconds(500), .options = {{"sc_threshold", "0"}}};
   std::vector<std::int64_t> times;  // 20 fps, then 4, then one every 700 ms

@@ -125,7 +125,14 @@ class Worker {
     return streams;
   }
   // The times of all packets of an output, in pictures.
-  std::vector<std::int64_t> packets(unsigned camera) {
+  std::vector<std::int64_t> packets(unsigned camera) { return read(camera, false); }
+  // Likewise of the key frames.
+  std::vector<std::int64_t> key_frames(unsigned camera) { return read(camera, true); }
+  Audience& audience(unsigned camera) { return page_.camera(camera).audience; }
+  std::uint64_t dropped(unsigned camera, DropCause cause) { return counter(page_.camera(camera).dropped, cause); }
+
+ private:
+  std::vector<std::int64_t> read(unsigned camera, bool only_keys) {
     const std::lock_guard lock(mutex_);
     std::vector<std::int64_t> times;
     for (const auto& ring : rings_[camera]) {
@@ -133,14 +140,12 @@ class Worker {
       PacketView packet;
       std::uint64_t number = 0;
       while (reader.next(packet, number, Clock::now()) == PacketRingReader::Next::packet) {
-        times.push_back(packet.times.pts / step);
+        if (packet.key || !only_keys) times.push_back(packet.times.pts / step);
       }
     }
     return times;
   }
-  std::uint64_t dropped(unsigned camera, DropCause cause) { return counter(page_.camera(camera).dropped, cause); }
 
- private:
   RigPage page_;
   std::mutex mutex_;
   std::map<unsigned, std::vector<std::pair<std::shared_ptr<PacketRingMemory>, StreamParameters>>> rings_;
@@ -234,6 +239,59 @@ TEST(Stage, AnEncoderGoesOnThroughSmallChangesOfTheFrameRateOnly) {
   ASSERT_EQ(worker.streams(0).size(), 2U);
   EXPECT_EQ(worker.streams(0)[1].frame_rate, 30);
   EXPECT_EQ(worker.packets(0).size(), 15U);
+}
+
+TEST(Stage, WhoComesToWatchGetsAKeyFrameUnlessThereIsARecentOne) {
+  CameraConfig dock = output("dock");
+  dock.encode.gop = 60s;
+  dock.encode.options = {{"sc_threshold", "0"}};
+  Worker worker({dock});
+  Master master(320, 240);
+  worker.stage().add(master.ring());
+  const auto publish = [&](int first, int count) {
+    master.publish(first, count);
+    return master.drained();
+  };
+  ASSERT_TRUE(publish(0, 30));
+  for (const auto& [first, count] : {std::pair{30, 5}, {35, 25}, {60, 5}}) {
+    worker.audience(0).arrivals += 3;
+    ASSERT_TRUE(publish(first, count));
+  }
+  master.close();
+  worker.finish();
+  EXPECT_THAT(worker.key_frames(0), testing::ElementsAre(0, 30, 60));
+}
+
+TEST(Stage, WhatIsEncodedOnDemandIsOnlyWhileSomebodyWatches) {
+  CameraConfig browser = output("dock/browser");
+  browser.on_demand = true;
+  Worker worker({output("dock"), browser});
+  Master master(320, 240);
+  worker.stage().add(master.ring());
+  master.publish(0, 10);
+  ASSERT_TRUE(master.drained());
+  EXPECT_TRUE(worker.streams(1).empty());
+  EXPECT_EQ(worker.dropped(1, DropCause::unwatched), 10U);
+  int number = 10;
+  for (const std::size_t times : {1U, 2U}) {
+    worker.audience(1).watches = 1;
+    master.publish(number, 10);
+    number += 10;
+    ASSERT_TRUE(master.drained());
+    EXPECT_EQ(worker.streams(1).size(), times);
+    worker.audience(1).watches = 0;
+    const std::uint64_t before = worker.dropped(1, DropCause::unwatched);
+    ASSERT_TRUE(eventually(
+        [&] {
+          master.publish(number++);
+          return worker.dropped(1, DropCause::unwatched) > before;
+        },
+        60s));
+  }
+  master.close();
+  worker.finish();
+  EXPECT_EQ(worker.packets(0).size(), static_cast<std::size_t>(number));
+  EXPECT_EQ(worker.packets(1).size() + worker.dropped(1, DropCause::unwatched), static_cast<std::uint64_t>(number));
 }
 
 TEST(Stage, TurnsPicturesUpright) {

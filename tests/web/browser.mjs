@@ -1,7 +1,9 @@
 // Chromium without a window, and what is on its screen. Moving pictures are told from their pixels.
+import assert from 'node:assert/strict';
 import {createRequire} from 'node:module';
 import fs from 'node:fs';
 import path from 'node:path';
+import {afterEach, beforeEach} from 'node:test';
 import {eventually, longTime} from './rig.mjs';
 
 const {chromium} = createRequire(`${process.env.CAMPIPE_TEST_MODULES}/`)('playwright-core');
@@ -26,6 +28,20 @@ export async function openPage(browser, options = {}) {
   });
   await page.addInitScript(pixels);
   return page;
+}
+
+// Within a suite: each of its tests gets a page of its own, by `take`, in the browser that `browser` says then.
+export function openPageForEachTest(browser, take) {
+  let page;
+  beforeEach(async () => {
+    page = await openPage(browser());
+    take(page);
+  });
+  afterEach(async () => {
+    const {problems} = page;
+    await page.close();
+    assert.deepEqual(problems, []);
+  });
 }
 
 export const tile = (camera) => `.tile[data-camera="${camera}"]`;

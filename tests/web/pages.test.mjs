@@ -1,7 +1,7 @@
 // The pages of one camera, of recordings and of the system; who may see them.
 import assert from 'node:assert/strict';
-import {after, afterEach, before, beforeEach, describe, test} from 'node:test';
-import {expectMoving, openBrowser, openPage, tile} from './browser.mjs';
+import {after, before, describe, test} from 'node:test';
+import {expectMoving, openBrowser, openPage, openPageForEachTest, tile} from './browser.mjs';
 import {Rig, eventually} from './rig.mjs';
 
 const cameras = `  dock:
@@ -36,14 +36,12 @@ describe('pages', {timeout: 300000}, () => {
     await browser?.close();
     await rig?.stop();
   });
-  beforeEach(async () => {
-    page = await openPage(browser);
-  });
-  afterEach(async () => {
-    const {problems} = page;
-    await page.close();
-    assert.deepEqual(problems, []);
-  });
+  openPageForEachTest(
+    () => browser,
+    (opened) => {
+      page = opened;
+    },
+  );
 
   test('one camera: picture, numbers, plots', async () => {
     await page.goto(`${rig.base}/camera/dock`);
@@ -81,6 +79,22 @@ describe('pages', {timeout: 300000}, () => {
     assert.equal(await download.failure(), null);
     await page.goto(`${rig.base}/recordings?camera=dock&to=2001-01-01T00:00:00Z`);
     await page.waitForSelector('text=Nothing was recorded here');
+  });
+
+  test('recordings of a camera that is switched off are known to a new publisher', async () => {
+    const ask = async (what, options) => (await fetch(`${rig.base}/api/v1/${what}`, options)).json();
+    await ask('cameras/dock/disable', {method: 'POST'});
+    await eventually('it is off', async () => (await rig.status()).cameras.dock.state === 'disabled');
+    const {pid} = await rig.processOf('publisher');
+    process.kill(pid, 'SIGKILL');
+    await eventually(
+      'another publisher',
+      async () => ![pid, undefined].includes((await rig.processOf('publisher'))?.pid),
+    );
+    const {recordings} = await ask('recordings?camera=dock');
+    assert.notEqual(recordings.length, 0);
+    await ask('cameras/dock/enable', {method: 'POST'});
+    await eventually('it is on', async () => (await rig.status()).cameras.dock.state === 'running');
   });
 
   test('system', async () => {

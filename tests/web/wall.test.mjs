@@ -1,7 +1,7 @@
 // The wall: what moves, what is away, what the keys do, and what it weighs.
 import assert from 'node:assert/strict';
-import {after, afterEach, before, beforeEach, describe, test} from 'node:test';
-import {expectMoving, expectStill, hashOf, openBrowser, openPage, percentile, tile} from './browser.mjs';
+import {after, before, describe, test} from 'node:test';
+import {expectMoving, expectStill, hashOf, openBrowser, openPageForEachTest, percentile, tile} from './browser.mjs';
 import {Rig, TestCamera, eventually, freePort} from './rig.mjs';
 
 const pattern = 'test://pattern?width=640&height=360&rate=25';
@@ -25,14 +25,12 @@ describe('wall', {timeout: 400000}, () => {
     await rig?.stop();
     await camera?.stop();
   });
-  beforeEach(async () => {
-    page = await openPage(browser);
-  });
-  afterEach(async () => {
-    const {problems} = page;
-    await page.close();
-    assert.deepEqual(problems, []);
-  });
+  openPageForEachTest(
+    () => browser,
+    (opened) => {
+      page = opened;
+    },
+  );
 
   test('all cameras move', async () => {
     await page.goto(rig.base);

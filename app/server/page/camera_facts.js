@@ -89,10 +89,11 @@ export function linksOf(name, camera, status) {
   const rtsp = rtspBase(status);
   const outputs = ['', ...Object.keys(camera.outputs ?? {})];
   const items = outputs.flatMap((output) => {
+    const hasRtsp = rtsp && !camera.outputs?.[output]?.on_demand;
     const query = output ? `?output=${encodeURIComponent(output)}` : '';
     const of = output ? ` (output ${output})` : '';
     return [
-      rtsp &&
+      hasRtsp &&
         item(
           `RTSP${of}: VLC, mpv, ffplay, other recorders`,
           `${rtsp}/${path}${output ? `/${encodeURIComponent(output)}` : ''}`,

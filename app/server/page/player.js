@@ -22,6 +22,7 @@ export class Player {
   firstPictureMs = null; // from the first opening on
   #camera;
   #output;
+  #instead = ''; // the output to watch where this browser does not play the camera's own stream
   #socket = null;
   #sink;
   #timeline = new Timeline();
@@ -138,7 +139,8 @@ export class Player {
     this.#openedAt = this.#lastArrived = performance.now();
     this.#unplayable = '';
     this.#timeline.restart();
-    const query = this.#output ? `?output=${encodeURIComponent(this.#output)}` : '';
+    const output = this.#output || this.#instead;
+    const query = output ? `?output=${encodeURIComponent(output)}` : '';
     this.#socket = new LiveSocket(`/cameras/${encodeURIComponent(this.#camera)}/live${query}`, {
       up: () => this.#connected(),
       down: ({retryAt}) => {
@@ -161,7 +163,9 @@ export class Player {
 
   #text(message) {
     if (message.type === 'init') {
-      this.#unplayable = canPlay(message.mime) ? '' : `this browser does not play ${message.mime}`;
+      const playable = canPlay(message.mime);
+      if (!playable && message.instead) return this.#watchInstead(message.instead);
+      this.#unplayable = playable ? '' : `this browser does not play ${message.mime}`;
       this.#header = {mime: message.mime, bytes: null};
     } else if (message.type === 'state') {
       this.#rig = message;
@@ -169,9 +173,16 @@ export class Player {
       this.dropped += message.pieces;
       this.#comesFast = performance.now() + fastFor;
     } else if (message.type === 'unplayable') {
+      if (message.instead) return this.#watchInstead(message.instead);
       this.#unplayable = message.reason;
     }
     this.onchange();
+  }
+
+  #watchInstead(output) {
+    this.#instead = output;
+    this.#socket.close();
+    this.#open();
   }
 
   #bytes(bytes) {
