@@ -56,13 +56,14 @@ void repeat(GMainContext* context, GSource* timer, Work work) {
 
 class RtspServer::Implementation {
  public:
-  Implementation(const ServerConfig& config, RigView& rig, Access& access)
+  Implementation(const ServerConfig& config, RigView& rig, Access& access, std::set<std::string> streams)
       : access_(access),
         socket_(listen_for_rtsp(config.rtsp_address)),
         certificate_(load_rtsp_certificate(config.tls)),
         context_(g_main_context_new()),
         loop_(g_main_loop_new(context_.get(), FALSE)),
-        media_{rig, {}, [this](auto readers) { dismiss(std::move(readers)); }} {
+        media_{rig, {}, [this](auto readers) { dismiss(std::move(readers)); }},
+        streams_(std::move(streams)) {
     thread_ = std::jthread([this] { run(); });
   }
 
@@ -195,8 +196,8 @@ void RtspServer::Implementation::dismiss(std::shared_ptr<RtspReaders> readers) {
   });
 }
 
-RtspServer::RtspServer(const ServerConfig& config, RigView& rig, Access& access)
-    : implementation_(std::make_unique<Implementation>(config, rig, access)) {}
+RtspServer::RtspServer(const ServerConfig& config, RigView& rig, Access& access, std::set<std::string> streams)
+    : implementation_(std::make_unique<Implementation>(config, rig, access, std::move(streams))) {}
 RtspServer::~RtspServer() = default;
 void RtspServer::add(const std::string& stream) { implementation_->add(stream); }
 void RtspServer::remove(const std::string& stream) { implementation_->remove(stream); }

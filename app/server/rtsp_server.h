@@ -5,6 +5,8 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 
 #include "app/config.h"
 #include "app/server/access.h"
@@ -14,8 +16,9 @@ namespace campipe {
 
 class RtspServer {
  public:
-  // Throws Error where the address cannot be taken or the certificate cannot be used.
-  RtspServer(const ServerConfig& config, RigView& rig, Access& access);
+  // `streams`: those of the rig that are there already. Throws Error where the address cannot be taken or the
+  // certificate cannot be used.
+  RtspServer(const ServerConfig& config, RigView& rig, Access& access, std::set<std::string> streams);
   ~RtspServer();  // ends all sessions, within a second
   RtspServer(const RtspServer&) = delete;
   RtspServer& operator=(const RtspServer&) = delete;

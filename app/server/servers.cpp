@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "app/server/page.h"
@@ -132,10 +133,11 @@ void Servers::start_http() {
 
 void Servers::start_rtsp() {
   try_to("RTSP", rtsp_problem_, [&] {
-    auto server = std::make_unique<RtspServer>(config_, rig_, access_);
+    std::set<std::string> streams;
     for (const auto& [camera, config] : cameras_) {
-      if (has_rtsp(config)) server->add(config.name);
+      if (has_rtsp(config)) streams.insert(config.name);
     }
+    auto server = std::make_unique<RtspServer>(config_, rig_, access_, std::move(streams));
     const std::lock_guard lock(mutex_);
     rtsp_ = std::move(server);
   });

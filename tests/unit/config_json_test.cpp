@@ -26,6 +26,7 @@ OutputConfig full_output() {
   output.record = full_record();
   output.push = {"srt://10.0.0.9:9000"};
   output.snapshot = SnapshotConfig{"{camera}-{output}.jpg", 250ms};
+  output.on_demand = true;
   return output;
 }
 
@@ -57,6 +58,7 @@ CameraConfig full_camera() {
   camera.push = {"rtsp://a/b", "udp://239.0.0.1:5000"};
   camera.snapshot = SnapshotConfig{"{camera}.jpg", 2s};
   camera.rate = 12;
+  camera.on_demand = true;
   camera.outputs = {full_output(), {}};
   camera.retry_interval = 100ms;
   camera.retry_max = 24h;

@@ -38,8 +38,8 @@ class RtspServerTest : public testing::Test {
   // Another must be going before it ends.
   void serve() {
     access_ = std::make_unique<Access>(config_);
-    server_ = std::make_unique<RtspServer>(config_, rig_, *access_);
-    for (const std::string& stream : rig_.streams()) server_->add(stream);
+    const auto streams = rig_.streams();
+    server_ = std::make_unique<RtspServer>(config_, rig_, *access_, std::set(streams.begin(), streams.end()));
   }
   void add(const std::string& name, LiveCamera& camera) {
     rig_.add_stream(name, camera.stream());
