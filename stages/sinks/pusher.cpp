@@ -45,7 +45,7 @@ class Pusher::Sender {
 
   void offer(const PacketView& packet, const StreamParameters& video, const std::optional<AudioParameters>& audio) {
     if (!stream_ || stream_->video != video || stream_->audio != audio) {
-      stream_ = std::make_shared<const PushStream>(video, audio);
+      stream_ = std::make_shared<const PushStream>(PushStream{video, audio});
     }
     add(copy(packet, packet.data));
   }

@@ -79,7 +79,7 @@ class FileRecorder final : public Recorder {
  public:
   FileRecorder(const std::string& path, UniqueFd fd, const StreamParameters& parameters,
                const std::optional<AudioParameters>& audio, const RecordPosition& position, std::int64_t created_utc)
-      : file_(std::make_shared<const OpenFile>(path, std::move(fd))),
+      : file_(std::make_shared<const OpenFile>(OpenFile{path, std::move(fd)})),
         muxer_(container_or_throw(path), parameters, audio, position, created_utc),
         position_(position) {
     cut();
