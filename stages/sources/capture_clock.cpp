@@ -1,6 +1,6 @@
 #include "stages/sources/capture_clock.h"
 
-#include <cstdlib>
+#include <cmath>
 
 #include "stages/sources/source.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 constexpr AVRational microseconds{1, 1'000'000};
 constexpr std::int64_t rtp_period = std::int64_t{1} << 32;
-constexpr std::int64_t tolerance = 10'000'000;  // microseconds; far more than a clock that is set jumps by
+constexpr double tolerance = 10'000'000;  // microseconds; far more than a clock that is set jumps by
 
 AVProducerReferenceTime* reference_of(const AVPacket& packet) {
   std::size_t size = 0;
@@ -25,11 +25,12 @@ void CaptureClock::mend(AVPacket& packet, AVRational time_base) {
   const std::int64_t time = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
   if (reference == nullptr || time == AV_NOPTS_VALUE) return;
   if (last_) {
-    const std::int64_t expected = last_->utc + av_rescale_q(time - last_->time, time_base, microseconds);
+    // As doubles, which no time stamp makes overflow.
+    const double passed = (static_cast<double>(time) - static_cast<double>(last_->time)) * av_q2d(time_base) * 1e6;
+    const double off = static_cast<double>(reference->wallclock) - static_cast<double>(last_->utc) - passed;
     const std::int64_t period = av_rescale_q(rtp_period, time_base, microseconds);
-    const std::int64_t off = reference->wallclock - expected;
-    if (std::llabs(off + period) < tolerance) reference->wallclock += period;
-    if (std::llabs(off - period) < tolerance) reference->wallclock -= period;
+    if (std::abs(off + static_cast<double>(period)) < tolerance) reference->wallclock += period;
+    if (std::abs(off - static_cast<double>(period)) < tolerance) reference->wallclock -= period;
   }
   last_ = {reference->wallclock, time};
 }

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "core/passwords.h"
 #include "stages/sources/capture_clock.h"
 #include "stages/sources/source.h"
@@ -40,6 +42,20 @@ TEST(CaptureTime, OutlivesTheEndOfRtpsCounter) {
         .wallclock = miscounted ? right - period : right, .flags = 24};
     clock.mend(*packet, time_base);
     EXPECT_NEAR(static_cast<double>(*capture_time(*packet) - right * 1000), 0, 2000) << i;
+  }
+}
+
+TEST(CaptureTime, StaysWhereTimeStampsLeapAsFarAsTheyCan) {
+  CaptureClock clock;
+  for (const std::int64_t pts : {std::int64_t{0}, std::numeric_limits<std::int64_t>::max(),
+                                 std::numeric_limits<std::int64_t>::min() + 1, std::int64_t{5}}) {
+    const AvPacket packet = make_av_packet();
+    packet->pts = pts;
+    std::uint8_t* data = av_packet_new_side_data(packet.get(), AV_PKT_DATA_PRFT, sizeof(AVProducerReferenceTime));
+    *static_cast<AVProducerReferenceTime*>(static_cast<void*>(data)) = {.wallclock = 1'700'000'000'000'000,
+                                                                        .flags = 24};
+    clock.mend(*packet, {1, 90000});
+    EXPECT_EQ(capture_time(*packet), 1'700'000'000'000'000'000) << pts;
   }
 }
 
