@@ -1,6 +1,7 @@
 #include "app/commands/rig_sample.h"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -32,19 +33,26 @@ double number_of(const nlohmann::json& json, const char* key) {
   return found != json.end() && found->is_number() ? found->get<double>() : 0;
 }
 
-unsigned count_of(const nlohmann::json& json, const char* key) {
-  return static_cast<unsigned>(std::max(number_of(json, key), 0.0));
+// As a whole number that others may say: what does not fit is the nearest that does.
+template <typename Whole>
+Whole whole(double number) {
+  const auto most = static_cast<double>(std::numeric_limits<Whole>::max());
+  if (number >= most) return std::numeric_limits<Whole>::max();
+  return static_cast<Whole>(std::max(number, static_cast<double>(std::numeric_limits<Whole>::min())));
 }
 
+unsigned count_of(const nlohmann::json& json, const char* key) { return whole<unsigned>(number_of(json, key)); }
+
 std::uint64_t total_of(const nlohmann::json& json, const char* key) {
-  return static_cast<std::uint64_t>(std::max(number_of(json, key), 0.0));
+  return whole<std::uint64_t>(number_of(json, key));
 }
 
 void read_drops(StreamSample& stream, const nlohmann::json& dropped) {
   for (const auto& [cause, number] : dropped.items()) {
     if (cause == "rate" || !number.is_number()) continue;
-    stream.dropped[printable(cause)] = number.get<std::uint64_t>();
-    stream.dropped_total += number.get<std::uint64_t>();
+    const auto count = whole<std::uint64_t>(number.get<double>());
+    stream.dropped[printable(cause)] = count;
+    stream.dropped_total += count;
   }
 }
 
@@ -64,7 +72,7 @@ StreamSample parse_stream(const std::string& name, const nlohmann::json& json) {
   s.recording_on = recording != json.end() && recording->is_boolean() && recording->get<bool>();
   s.width = count_of(json, "width");
   s.height = count_of(json, "height");
-  if (json.contains("worker")) s.worker = static_cast<int>(number_of(json, "worker"));
+  if (json.contains("worker")) s.worker = whole<int>(number_of(json, "worker"));
   s.gpu = text_of(json, "gpu");
   const auto frames = object_of(json, "frames");
   s.decoded = total_of(frames, "decoded");
@@ -92,7 +100,7 @@ void add_camera(RigSample& sample, const std::string& name, const nlohmann::json
 
 ProcessSample parse_process(const nlohmann::json& json) {
   return {.role = text_of(json, "role"),
-          .pid = static_cast<int>(number_of(json, "pid")),
+          .pid = whole<int>(number_of(json, "pid")),
           .restarts = count_of(json, "restarts"),
           .cpu_s = number_of(json, "cpu_s"),
           .memory_mib = number_of(json, "memory_mib"),

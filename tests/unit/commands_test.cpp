@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "app/commands/api_client.h"
@@ -68,6 +69,18 @@ TEST(RigSample, ToleratesWhatIsNotKnown) {
       "frames": {"dropped": {"queue_full": null}}, "worker": null}}, "gpus": [{"name": "A", "utilization": null}]})");
   EXPECT_EQ(rig.streams.at(0).dropped_total, 0U);
   EXPECT_EQ(rig.gpus.at(0).utilization, 0);
+}
+
+TEST(RigSample, TakesNumbersThatDoNotFitAsTheNearestThatDo) {
+  const RigSample rig = parse_status(R"({"uptime_s": 1, "cameras": {"dock": {"worker": -1e300, "width": 1e300,
+      "reconnects": -5, "bytes": 1e300, "frames": {"dropped": {"queue_full": -1.5}}}}, "processes": [{"pid": 1e300}]})");
+  const StreamSample& dock = rig.streams.at(0);
+  EXPECT_EQ(dock.worker, std::numeric_limits<int>::min());
+  EXPECT_EQ(dock.width, std::numeric_limits<unsigned>::max());
+  EXPECT_EQ(dock.reconnects, 0U);
+  EXPECT_EQ(dock.bytes, std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(dock.dropped_total, 0U);
+  EXPECT_EQ(rig.processes.at(0).pid, std::numeric_limits<int>::max());
 }
 
 TEST(RigSample, IsNotMadeOfAnything) {
