@@ -55,6 +55,13 @@ std::optional<std::string> check_time_fields(std::string_view path) {
   return std::nullopt;
 }
 
+// What is recorded lies below the folder in which its index lies: the one before the first time field.
+std::optional<std::string> check_way_back(const std::string& path) {
+  const fs::path changing = path.substr(std::min(path.find('%'), path.size()));
+  if (std::find(changing.begin(), changing.end(), fs::path("..")) == changing.end()) return std::nullopt;
+  return "'..' behind a time field, expected folders that lead down from there";
+}
+
 fs::path absolute(const std::string& path) { return fs::absolute(path).lexically_normal(); }
 
 std::optional<std::string> check_lengths(const std::string& pattern) {
@@ -121,6 +128,7 @@ std::string same_file(const FileTarget& target, const FileTarget& other) {
 std::optional<std::string> check_record_path(const std::string& path) {
   if (auto problem = check_braces(path, ", {output} or a time field such as %Y")) return problem;
   if (auto problem = check_time_fields(path)) return problem;
+  if (auto problem = check_way_back(path)) return problem;
   return check_lengths(path);
 }
 

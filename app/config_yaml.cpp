@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "app/config_report.h"
+
 namespace campipe {
 namespace {
 
@@ -154,7 +156,7 @@ YamlResult parse_yaml(std::string text) {
   } catch (const YAML::Exception& error) {
     const Mark mark = positions(error.mark);
     const bool alias = error.msg == YAML::ErrorMsg::UNKNOWN_ANCHOR;
-    return ConfigError{mark.line, mark.column, "", alias ? no_aliases : "not valid YAML: " + error.msg};
+    return ConfigError{mark.line, mark.column, "", alias ? no_aliases : "not valid YAML: " + scrub(error.msg, {})};
   }
 }
 

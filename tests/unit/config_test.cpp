@@ -155,6 +155,8 @@ INSTANTIATE_TEST_SUITE_P(
             "    record: {path: \"%Q.mp4\"}\n",
             "4:20: cameras.dock.record.path: unknown time field '%Q', expected one such as %Y, %m, %d, %H, %M or %S "
             "(%% for a percent sign)"},
+        Mistake{"    record: {path: \"rec/%Y/../../%S.mp4\"}\n",
+                "4:20: cameras.dock.record.path: '..' behind a time field, expected folders that lead down from there"},
         Mistake{"    record: {path: /proc/campipe/a.mp4}\n",
                 "4:20: cameras.dock.record.path: the folder '/proc' is of a file system that takes no files"}));
 
@@ -179,6 +181,7 @@ TEST_F(ConfigTest, FileWithoutCamerasIsRefused) {
 
 TEST_F(ConfigTest, BadYamlIsToldWithItsPlace) {
   EXPECT_THAT(errors("cameras:\n  dock: [1, 2\n"), ElementsAre(HasSubstr("rig.yaml:3:1: not valid YAML: ")));
+  EXPECT_THAT(errors("cameras: \"a\\\x1b[2J\"\n"), ElementsAre(AllOf(HasSubstr("\\x1b"), Not(HasSubstr("\x1b")))));
   EXPECT_THAT(errors("cameras: {}\n---\na: b\n"), ElementsAre(HasSubstr("a second document")));
   EXPECT_THAT(errors("? [a]\n: b\n"), ElementsAre("rig.yaml:1:3: a list or map as a key, expected a name"));
 }
