@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "app/config.h"
 #include "core/clock.h"
@@ -26,15 +29,12 @@ using nlohmann::json;
 constexpr std::int64_t second = 1'000'000'000;
 constexpr std::size_t most_pending = std::size_t{1} << 20;  // bytes of lines that wait for the disk
 
-std::int64_t utc_from_text(const std::string& text) {
-  std::tm time{};
-  int milliseconds = 0;
-  if (std::sscanf(text.c_str(), "%d-%d-%dT%d:%d:%d.%dZ", &time.tm_year, &time.tm_mon, &time.tm_mday, &time.tm_hour,
-                  &time.tm_min, &time.tm_sec, &milliseconds) != 7)
-    throw Error("'" + text + "' is no time");
-  time.tm_year -= 1900;
-  time.tm_mon -= 1;
-  return std::int64_t{::timegm(&time)} * second + std::int64_t{milliseconds} * 1'000'000;
+// Throws Error.
+std::int64_t time_of(const json& line, const char* key) {
+  const std::string text = line.at(key);
+  const auto utc = utc_from_text(text);
+  if (!utc) throw Error("'" + text + "' is no time");
+  return *utc;
 }
 
 std::int64_t changed_at(const fs::path& file) {
@@ -55,7 +55,7 @@ double seconds_of(std::int64_t ns) { return static_cast<double>(ns / 1'000'000) 
 
 // An index that somebody has edited must not make us delete what lies elsewhere.
 bool is_inside(const fs::path& relative) {
-  return !relative.empty() && relative.is_relative() &&
+  return !relative.empty() && relative.is_relative() && relative.native().find('\0') == std::string::npos &&
          std::find(relative.begin(), relative.end(), fs::path("..")) == relative.end();
 }
 
@@ -80,6 +80,23 @@ std::string utc_text(std::int64_t utc_ns) {
   ::gmtime_r(&seconds, &time);
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", time.tm_year + 1900, time.tm_mon + 1, time.tm_mday,
                      time.tm_hour, time.tm_min, time.tm_sec, utc_ns / 1'000'000 % 1000);
+}
+
+std::optional<std::int64_t> utc_from_text(const std::string& text) {
+  std::tm time{};
+  const char* const rest = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &time);
+  if (rest == nullptr) return std::nullopt;
+  double part = 0;
+  int used = 0;
+  const bool whole = std::string_view(rest) == "Z";
+  const bool parts = !whole && std::sscanf(rest, ".%*9[0-9]Z%n", &used) >= 0 && used > 0 && rest[used] == '\0';
+  if (!whole && !parts) return std::nullopt;
+  if (parts) part = std::strtod(("0" + std::string(rest)).c_str(), nullptr);
+  // What 64 bits of nanoseconds can hold.
+  constexpr int first_year = 1970 - 1900;
+  constexpr int last_year = 2261 - 1900;
+  if (time.tm_year < first_year || time.tm_year > last_year) return std::nullopt;
+  return std::int64_t{::timegm(&time)} * second + std::llround(part * 1e9);
 }
 
 fs::path record_index_path(const std::string& record_path, const std::string& camera, const std::string& output) {
@@ -125,11 +142,12 @@ void RecordIndex::read(const std::string& text, std::vector<Open>& open) {
   const std::string event = line.at("event");
   std::erase_if(open, [&file](const Open& other) { return other.path == file; });
   if (event == "begin") {
-    open.push_back({file, utc_from_text(line.at("start")), line.at("clock")});
+    open.push_back({file, time_of(line, "start"), line.at("clock")});
   } else if (event == "end") {
-    const std::int64_t end = utc_from_text(line.at("end"));
-    const std::int64_t written = utc_from_text(line.at("written"));
-    files_[file] = {lines_, {file, utc_from_text(line.at("start")), end, written, line.at("bytes")}};
+    const std::int64_t end = time_of(line, "end");
+    const std::int64_t written = time_of(line, "written");
+    if (!line.at("bytes").is_number_unsigned()) throw Error("'bytes' is no size");
+    files_[file] = {lines_, {file, time_of(line, "start"), end, written, line["bytes"]}};
   } else {
     files_.erase(file);
   }

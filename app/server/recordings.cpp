@@ -1,34 +1,16 @@
 #include "app/server/recordings.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "app/record_index.h"
-#include "core/clock.h"
 
 namespace campipe {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-constexpr std::int64_t second = 1'000'000'000;
-
-// ns
-std::optional<std::int64_t> parse_utc(const std::string& text) {
-  std::tm time{};
-  const char* const rest = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &time);
-  if (rest == nullptr) return std::nullopt;
-  double part = 0;
-  int used = 0;
-  const bool whole = std::string_view(rest) == "Z";
-  const bool parts = !whole && std::sscanf(rest, ".%*9[0-9]Z%n", &used) >= 0 && used > 0 && rest[used] == '\0';
-  if (!whole && !parts) return std::nullopt;
-  if (parts) part = std::strtod(("0" + std::string(rest)).c_str(), nullptr);
-  return std::int64_t{::timegm(&time)} * second + static_cast<std::int64_t>(part * 1e9);
-}
 
 // Nothing: such lines are left by a power cut, a full disk, or somebody's editor.
 std::optional<ListedRecording> parse_line(const json& line, const std::string& event) {
@@ -86,7 +68,7 @@ bool between(const ListedRecording& recording, const Recordings::Query& query) {
 }  // namespace
 
 std::optional<std::string> utc_of(const std::string& text) {
-  const auto utc = parse_utc(text);
+  const auto utc = utc_from_text(text);
   return utc ? std::optional(utc_text(*utc)) : std::nullopt;
 }
 

@@ -105,8 +105,9 @@ TEST_F(RecordingsTest, AreChosenByCameraAndTime) {
               ElementsAre("gate/main/g.mp4", "dock/main/day1/a.mp4"));
   EXPECT_EQ(refusal("ann", "GET", "recordings", "", {{"from", "today"}}),
             "400 'from' must be a time in UTC, such as 2026-11-21T10:15:30Z");
-  for (const std::string bad : {"2026-11-21", "2026-11-21T10:00:00", "2026-11-21T10:00:00+01:00",
-                                "2026-11-21T10:00:00.Z", "2026-11-21T10:00:00Zx", "2026-13-21T10:00:00Z"}) {
+  for (const std::string bad :
+       {"2026-11-21", "2026-11-21T10:00:00", "2026-11-21T10:00:00+01:00", "2026-11-21T10:00:00.Z",
+        "2026-11-21T10:00:00Zx", "2026-13-21T10:00:00Z", "9999-12-31T23:59:59Z", "1969-12-31T23:59:59Z"}) {
     EXPECT_THAT(refusal("ann", "GET", "recordings", "", {{"to", bad}}), HasSubstr("400 'to' must be a time")) << bad;
   }
   for (const std::string bad : {"0", "-1", "10001", "1e3", "", "x"}) {
