@@ -10,6 +10,7 @@
 #include <boost/beast/http/write.hpp>
 #include <boost/beast/websocket/stream.hpp>
 
+#include "app/server/http_rules.h"
 #include "app/server/live_feed.h"
 #include "core/log.h"
 
@@ -135,7 +136,7 @@ class LiveSocket : public std::enable_shared_from_this<LiveSocket> {
     while (!error) {
       co_await socket_.async_read(buffer, redirect_error(use_awaitable, error));
       if (error) break;
-      obey({static_cast<const char*>(buffer.data().data()), buffer.size()});
+      obey(parse_viewer_wish({static_cast<const char*>(buffer.data().data()), buffer.size()}));
       buffer.clear();
       event_->wake();
     }
@@ -143,12 +144,9 @@ class LiveSocket : public std::enable_shared_from_this<LiveSocket> {
     event_->wake();
   }
 
-  // What else a client may say is not for us.
-  void obey(std::string_view text) {
-    const auto message = nlohmann::json::parse(text, nullptr, false);
-    if (!message.is_object() || !message.contains("type")) return;
-    if (message["type"] == "pause") feed_.pause();
-    if (message["type"] == "resume") feed_.resume();
+  void obey(ViewerWish wish) {
+    if (wish == ViewerWish::pause) feed_.pause();
+    if (wish == ViewerWish::resume) feed_.resume();
   }
 
   const std::shared_ptr<HttpConnection> connection_;

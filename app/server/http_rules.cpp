@@ -142,6 +142,13 @@ std::optional<CameraPath> parse_camera_path(std::string_view path) {
   return CameraPath{std::string(path.substr(0, slash)), std::string(path.substr(slash + 1))};
 }
 
+ViewerWish parse_viewer_wish(std::string_view text) {
+  const auto message = nlohmann::json::parse(text, nullptr, false);
+  if (!message.is_object() || !message.contains("type")) return ViewerWish::nothing;
+  if (message["type"] == "pause") return ViewerWish::pause;
+  return message["type"] == "resume" ? ViewerWish::resume : ViewerWish::nothing;
+}
+
 HttpAnswer http_error(int status, const std::string& text) {
   HttpAnswer answer;
   answer.status = status;

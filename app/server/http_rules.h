@@ -2,6 +2,7 @@
 // it is bytes from outside.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -54,6 +55,10 @@ struct CameraPath {
   std::string what;
 };
 std::optional<CameraPath> parse_camera_path(std::string_view path);
+
+// What one who watches says over the WebSocket. What else may be said is for nobody here.
+enum class ViewerWish : std::uint8_t { nothing, pause, resume };
+ViewerWish parse_viewer_wish(std::string_view text);
 
 // {"error": text}
 HttpAnswer http_error(int status, const std::string& text);

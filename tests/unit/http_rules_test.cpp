@@ -67,6 +67,13 @@ TEST(HttpCameraPath, HasANameAndAWish) {
   }
 }
 
+TEST(ViewerWish, IsAnObjectWithAType) {
+  EXPECT_EQ(parse_viewer_wish(R"({"type":"pause"})"), ViewerWish::pause);
+  EXPECT_EQ(parse_viewer_wish(R"({"type":"resume","x":1})"), ViewerWish::resume);
+  for (const char* other : {"", "pause", "[]", "{}", R"(["type"])", R"({"type":{"type":"pause"}})", R"({"type":"x"})"})
+    EXPECT_EQ(parse_viewer_wish(other), ViewerWish::nothing) << other;
+}
+
 struct RangeCase {
   const char* header;
   RangeWish wish;
