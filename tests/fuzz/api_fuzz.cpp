@@ -1,0 +1,82 @@
+// A request to the API: method, target, then the body. Whatever comes, the answer is JSON, and the supervisor is asked
+// only for what it knows, of the camera that the path names.
+#include "app/server/api.h"
+
+#include <array>
+
+#include "app/server/http_rules.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace campipe::fuzz {
+namespace {
+
+using nlohmann::json;
+
+class Rig {
+ public:
+  Rig() {
+    view_.set_status({{"uptime_s", 1.5}, {"state", "running"}, {"cameras", {{"dock", {{"state", "running"}}}}}});
+  }
+
+  HttpAnswer answer(const HttpRequest& request) {
+    asked_ = nullptr;
+    const HttpServer::Route* best = nullptr;
+    for (const auto& route : routes_) {
+      const bool fits = request.path.starts_with(route.prefix);
+      if (fits && (best == nullptr || route.prefix.size() > best->prefix.size())) best = &route;
+    }
+    return best == nullptr ? http_error(404, "") : best->handle(request);
+  }
+  // Null: nothing.
+  [[nodiscard]] const json& asked() const { return asked_; }
+
+ private:
+  void take(const json& request) {
+    asked_ = request;
+    view_.on_answer({{"request", request.at("request")}, {"status", 200}, {"body", request}});
+  }
+
+  json asked_;
+  RigView view_{[this](const json& request) { take(request); }};
+  Access access_{ServerConfig()};
+  Api api_{view_, access_, [] { return json::array(); }};
+  std::vector<HttpServer::Route> routes_ = api_.routes();
+};
+
+void check_asked(const json& asked, const std::string& path) {
+  constexpr std::array<std::string_view, 5> known{"put_camera", "remove_camera", "enable_camera", "record", "reload"};
+  const std::string op = asked.at("op");
+  require(std::ranges::find(known, op) != known.end(), "what is asked is known", op);
+  if (op == "reload") return;
+  const std::string name = asked.at("name");
+  const std::string camera = path.substr(std::string_view("/api/v1/cameras/").size());
+  require(camera == name || camera.starts_with(name + "/"), "the camera is the path's", path);
+  require(op != "put_camera" || asked.at("config").is_object(), "a camera's keys are an object", path);
+  for (const char* flag : {"persist", "on"})
+    require(!asked.contains(flag) || asked[flag].is_boolean(), "a flag is true or false", path);
+}
+
+void check(std::string input) {
+  static Rig rig;
+  HttpRequest request;
+  request.method = take_line(input);
+  auto target = parse_target(take_line(input));
+  if (!target) return;
+  request.path = std::move(target->path);
+  request.query = std::move(target->query);
+  request.body = std::move(input);
+  const HttpAnswer answer = rig.answer(request);
+  const json body = json::parse(answer.body, nullptr, false);
+  require(!answer.file.empty() || body.is_object(), "an answer is JSON", answer.body);
+  require(answer.status < 400 || body.contains("error"), "a refusal has its reason", answer.body);
+  require(answer.status < 500, "no request makes the server fail", answer.body);
+  if (!rig.asked().is_null()) check_asked(rig.asked(), request.path);
+}
+
+}  // namespace
+}  // namespace campipe::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  campipe::fuzz::check(campipe::fuzz::text_of(data, size));
+  return 0;
+}

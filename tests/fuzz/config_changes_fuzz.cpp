@@ -1,0 +1,45 @@
+// A camera's keys as the API gets them, JSON: they are refused, or kept in the overlay, from which the same rig is
+// read.
+#include "app/config_changes.h"
+#include "tests/fuzz/folder.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace campipe::fuzz {
+namespace {
+
+struct Disk {
+  Folder folder;
+  Disk() { Folder::write("rig.yaml", "cameras:\n  gate:\n    source: test://pattern\n    source_fps: 5\n"); }
+};
+
+std::string first_of(const LoadedConfig& loaded) {
+  return loaded.errors.empty() ? "" : format(loaded.errors.front(), "rig.yaml");
+}
+
+void check(std::string input) {
+  static const Disk disk;
+  const std::string name = take_line(input);
+  const auto keys = nlohmann::json::parse(input, nullptr, false);
+  if (keys.is_discarded() ||
+      !nlohmann::json::accept(nlohmann::json(name).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)))
+    return;
+  CameraChanges changes;
+  changes.put(name, keys);
+  changes.enable("gate", false);
+  const LoadedConfig changed = load_config_with("rig.yaml", changes);
+  if (!changed.errors.empty()) return;
+  std::filesystem::remove(overlay_path("rig.yaml"));
+  keep_changes("rig.yaml", changes);
+  const LoadedConfig kept = load_config("rig.yaml");
+  std::filesystem::remove(overlay_path("rig.yaml"));
+  require(kept.errors.empty(), "what was good is good when it is read again", first_of(kept));
+  require(kept.rig.cameras == changed.rig.cameras, "the same rig is read again", input);
+}
+
+}  // namespace
+}  // namespace campipe::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  campipe::fuzz::check(campipe::fuzz::text_of(data, size));
+  return 0;
+}

@@ -1,0 +1,59 @@
+// A whole request, a header a line: method, target, Host, Origin, Sec-Fetch-Site, Cookie, Authorization, X-CSRF-Token.
+// Whatever they are, nobody comes in who may not. "@SESSION" and "@CSRF" stand for those that ann has.
+#include "app/server/http_gate.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/quiet.h"
+#include "tests/fuzz/users.h"
+
+namespace campipe::fuzz {
+namespace {
+
+struct Server {
+  ServerConfig config = server_with_users();
+  Access access{config, hurried_clock()};
+  std::vector<HttpServer::Route> routes{{"/", true, {}}, {"/api/v1/", false, {}}, {"/api/v1/login", true, {}}};
+  HttpGate gate{config, access, routes};
+};
+
+std::string filled_in(std::string line, const std::string& mark, const std::string& value) {
+  if (const auto at = line.find(mark); at != std::string::npos) line.replace(at, mark.size(), value);
+  return line;
+}
+
+HttpFacts read_facts(std::string input, const Access::Session& session) {
+  HttpFacts facts;
+  for (std::string* header : {&facts.method, &facts.target, &facts.host, &facts.origin, &facts.fetch_site,
+                              &facts.cookie, &facts.authorization, &facts.csrf})
+    *header = filled_in(filled_in(take_line(input), "@SESSION", session.token), "@CSRF", session.csrf);
+  facts.address = "10.0.0.5";
+  return facts;
+}
+
+void check(const std::string& input) {
+  static Server server;
+  be_silent();
+  const Access::Session session = server.access.open_session(*server.access.identity_of("ann"));
+  const HttpFacts facts = read_facts(input, session);
+  const HttpGate::Verdict verdict = server.gate.judge(facts);
+  server.access.close_session(session.token);
+  if (verdict.refusal) {
+    require(verdict.refusal->status >= 300, "a refusal is none that looks like an answer", input);
+    return;
+  }
+  const auto& [request, route, camera] = verdict.passed;
+  const bool known = request.identity.config != nullptr;
+  require(known || (route != nullptr && route->anyone), "who is not known sees only what anyone may", input);
+  require((route != nullptr) != camera.has_value(), "what passes goes somewhere", input);
+  require(!camera || request.identity.may(Permission::view, camera->camera), "nobody sees others' cameras", input);
+  require(facts.origin.empty() || is_same_origin(facts.origin, facts.host), "no other site's page comes in", input);
+  const bool changes = request.method != "GET" && (route == nullptr || !route->anyone);
+  require(!changes || request.session.empty() || facts.csrf == session.csrf, "no forgery comes in", input);
+}
+
+}  // namespace
+}  // namespace campipe::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  campipe::fuzz::check(campipe::fuzz::text_of(data, size));
+  return 0;
+}

@@ -1,0 +1,28 @@
+// A path of the page: what is served is one of the files that are built in, as it is.
+#include "app/server/page.h"
+
+#include "tests/fuzz/fuzz.h"
+
+namespace campipe::fuzz {
+namespace {
+
+void check(const std::string& path) {
+  HttpRequest request;
+  request.method = "GET";
+  request.path = path;
+  const HttpAnswer answer = page_route(request);
+  require(answer.status == 200 || answer.status == 404, "it is there or not", path);
+  require(answer.file.empty(), "no file of the disk is served", path);
+  if (answer.status != 200) return;
+  const bool is_file = path.starts_with("/static/");
+  const PageFile* file = find_page_file(is_file ? path.substr(path.rfind('/') + 1) : "index.html");
+  require(file != nullptr && answer.body == file->bytes, "what is served is built in", path);
+}
+
+}  // namespace
+}  // namespace campipe::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  campipe::fuzz::check(campipe::fuzz::text_of(data, size));
+  return 0;
+}

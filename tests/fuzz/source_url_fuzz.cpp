@@ -1,0 +1,40 @@
+// The URL of a source, as it is and behind a user and a password: no message shows the password, and the parts of an
+// address are what they should be.
+#include "stages/sources/pattern_source.h"
+#include "stages/sources/source.h"
+#include "stages/sources/source_address.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace campipe::fuzz {
+namespace {
+
+constexpr std::string_view secret = "hidden-7351";
+
+void check_address(const std::string& url) {
+  const SourceAddress address = split_address(url);
+  require(address.port == -1 || (address.port > 0 && address.port < 65536), "a port is one", url);
+  require(!address.bad_port || address.port == -1, "a bad port is none", url);
+  require(address.host.find_first_of("@/?#") == std::string::npos, "a host is only that", url);
+  if (is_capture_device(url)) static_cast<void>(check_capture_device(url));
+  if (!check_stream_url(url)) require(is_stream_url(url), "a URL that is good is one of a stream", url);
+  if (is_pattern(url) && !check_pattern(url)) static_cast<void>(open_pattern_source(url));
+}
+
+void check(const std::string& input) {
+  check_address(input);
+  if (contains(input, secret)) return;
+  for (const char* scheme : {"rtsp", "srt", "nonsense"}) {
+    const std::string url = std::string(scheme) + "://ann:" + std::string(secret) + "@" + input;
+    check_address(url);
+    require(!contains(check_stream_url(url).value_or(""), secret), "no message shows a password", url);
+    require(!contains(without_password(url), secret), "a URL for people has no password", url);
+  }
+}
+
+}  // namespace
+}  // namespace campipe::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  campipe::fuzz::check(campipe::fuzz::text_of(data, size));
+  return 0;
+}
