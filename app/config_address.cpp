@@ -35,7 +35,7 @@ std::optional<std::uint16_t> parse_port(std::string_view text) {
 
 std::optional<ListenAddress> split_listen_address(const std::string& text) {
   const auto colon = text.rfind(':');
-  if (colon == std::string::npos) return std::nullopt;
+  if (colon == std::string::npos || text.find('\0') != std::string::npos) return std::nullopt;
   const auto port = parse_port(std::string_view(text).substr(colon + 1));
   std::string host = text.substr(0, colon);
   const bool in_brackets = host.starts_with('[') && host.ends_with(']');

@@ -113,7 +113,8 @@ std::string head_of(const ColumnForm& form, std::size_t width, bool sorted) {
 }
 
 std::string length_of_time(double seconds) {
-  const auto s = static_cast<long>(seconds);
+  constexpr double longest = 1e15;  // another program may say anything
+  const auto s = static_cast<long>(std::clamp(seconds, 0.0, longest));
   const std::string clock = fmt::format("{}:{:02}:{:02}", s / 3600 % 24, s / 60 % 60, s % 60);
   return s < 86400 ? clock : fmt::format("{} d {}", s / 86400, clock);
 }

@@ -81,6 +81,7 @@ TEST(RigSample, TakesNumbersThatDoNotFitAsTheNearestThatDo) {
   EXPECT_EQ(dock.bytes, std::numeric_limits<std::uint64_t>::max());
   EXPECT_EQ(dock.dropped_total, 0U);
   EXPECT_EQ(rig.processes.at(0).pid, std::numeric_limits<int>::max());
+  EXPECT_THAT(text({rig_line(sample(1e308, {{"dock", camera(0, 0)}}))}), HasSubstr(" d "));
 }
 
 TEST(RigSample, IsNotMadeOfAnything) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/config.h"
+#include "app/config_address.h"
 #include "app/password_hash.h"
 #include "core/error.h"
 #include "tests/unit/config_test_support.h"
@@ -67,6 +68,7 @@ TEST_F(ServerConfigTest, AddressesAreNamesOrNumbersWithAPort) {
                     "or off, got '" +
                     address + "'"));
   }
+  EXPECT_FALSE(split_listen_address(std::string("10.0.0.1\0:80", 12)));
 }
 
 TEST_F(ServerConfigTest, WhatOthersReachNeedsUsersOrAWord) {
