@@ -13,8 +13,9 @@ using Bytes = std::span<const std::uint8_t>;
 // The contents of the box `name`, from there to the segment's end; empty: there is none, or no more than `least` bytes
 // of it. The segment is ours, so that nothing else in it reads like the name.
 Bytes contents_of(Bytes segment, std::string_view name, std::size_t least) {
-  const auto found = std::ranges::search(segment, name);
-  const Bytes rest(found.end(), segment.end());
+  const auto found = std::search(segment.begin(), segment.end(), name.begin(), name.end());
+  const Bytes after(found, segment.end());
+  const Bytes rest = after.subspan(std::min(name.size(), after.size()));
   return rest.size() < least ? Bytes() : rest;
 }
 
