@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "app/config.h"
+#include "app/server/api_request.h"
 
 namespace campipe {
 
@@ -71,7 +72,7 @@ void LiveFeed::look_at_state() {
     }
   }
   if (state == told_state_) return;
-  say(state);
+  say(without_secrets(state));
   told_state_ = std::move(state);
 }
 
