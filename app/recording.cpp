@@ -125,9 +125,9 @@ void Recording::record(const PacketView& packet, std::uint64_t number, const Str
 }
 
 void Recording::write(const PacketView& packet, std::uint64_t number) {
-  take_audio(packet.dts);
   File& file = *file_;
   if (file.empty) file.first_dts = packet.dts;
+  take_audio(packet.dts);
   file.empty = false;
   file.recorder->write(packet);
   file.end_dts = packet.dts + packet.times.duration;

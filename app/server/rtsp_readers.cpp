@@ -63,7 +63,10 @@ void RtspReaders::start_meter(GstRTSPStream* stream) {
 }
 
 void RtspReaders::stop_meter() {
-  if (meter_) gst_rtsp_stream_transport_set_active(meter_.get(), FALSE);
+  if (!meter_) return;
+  gst_rtsp_stream_transport_set_active(meter_.get(), FALSE);
+  // Unlike the others, these would be forgotten with what they were given (seen with GStreamer 1.22).
+  gst_rtsp_stream_transport_set_list_callbacks(meter_.get(), nullptr, nullptr, nullptr, nullptr);
   meter_.reset();
 }
 

@@ -151,7 +151,7 @@ TEST(Rig, AFastLoopLosesNothingEither) {
   const TemporaryFolder clips;
   make_clip(clips.path(), {.name = "b.mkv", .frames = 20, .b_frames = 3, .times_ms = irregular_times(20)});
   RigRun rig("cameras:\n" + camera("cam", (clips.path() / "b.mkv").string(), "    loop: true\n    pace: fast\n"),
-             {.arguments = {"--duration", "1s"}});
+             {.arguments = {"--duration", "4s"}});
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(check_books(rig.report()), "");
   const VideoFile recording = read_video(rig.file("cam.mp4"));

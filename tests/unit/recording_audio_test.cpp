@@ -1,6 +1,8 @@
 // Audio beside the video, and streams that come as their cameras encoded them.
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "core/ffmpeg.h"
 #include "tests/unit/recording_test_support.h"
 
@@ -40,6 +42,8 @@ void describe(Sent& sent, const AVCodecParameters& codec) {
   }
 }
 
+constexpr std::int64_t no_time = std::numeric_limits<std::int64_t>::min();
+
 // What comes out of a file that FFmpeg makes with these arguments: packets as a camera sends them, from time 0 on.
 Sent make(const fs::path& file, const std::string& arguments) {
   output_of("ffmpeg -v error -y " + arguments + " '" + file.string() + "' 2>&1");
@@ -56,13 +60,18 @@ Sent make(const fs::path& file, const std::string& arguments) {
       return av_rescale_q(t, stream.time_base, nanoseconds) -
              av_rescale_q(input->start_time, {1, AV_TIME_BASE}, nanoseconds);
     };
-    Packet copy{
-        {packet->data, packet->data + packet->size}, ns(packet->dts), (packet->flags & AV_PKT_FLAG_KEY) != 0, {}};
+    const std::int64_t dts = packet->dts == AV_NOPTS_VALUE ? no_time : ns(packet->dts);
+    Packet copy{{packet->data, packet->data + packet->size}, dts, (packet->flags & AV_PKT_FLAG_KEY) != 0, {}};
     copy.times.pts = ns(packet->pts);
     copy.times.duration = av_rescale_q(packet->duration, stream.time_base, nanoseconds);
     const bool video = stream.codecpar->codec_type == AVMEDIA_TYPE_VIDEO;
     (video ? sent.video.packets : sent.audio).push_back(copy);
     av_packet_unref(packet.get());
+  }
+  // Matroska's first pictures have none where there are B-frames.
+  for (std::size_t i = sent.video.packets.size(); i-- > 1;) {
+    Packet& before = sent.video.packets[i - 1];
+    if (before.dts == no_time) before.dts = sent.video.packets[i].dts - before.times.duration;
   }
   return sent;
 }
