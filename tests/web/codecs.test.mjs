@@ -44,7 +44,7 @@ describe('codecs', {timeout: 300000}, () => {
     await page.goto(rig.base);
     for (const camera of ['dock', 'gate']) {
       await expectMoving(page, camera);
-      assert.notEqual((await framesOf(camera)).encoded, 0);
+      await eventually('the status tells of it', async () => (await framesOf(camera)).encoded > 0);
     }
     const {dropped, encoded, decoded} = (await rig.status()).cameras.dock.frames;
     assert.deepEqual(dropped, {});
