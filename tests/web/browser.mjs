@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import {createRequire} from 'node:module';
 import fs from 'node:fs';
 import path from 'node:path';
-import {afterEach, beforeEach} from 'node:test';
+import {after, afterEach, before, beforeEach} from 'node:test';
 import {eventually, longTime} from './rig.mjs';
 
 const {chromium} = createRequire(`${process.env.CAMPIPE_TEST_MODULES}/`)('playwright-core');
 const pixels = fs.readFileSync(path.join(import.meta.dirname, 'pixels.js'), 'utf8');
 
-export async function openBrowser() {
+async function openBrowser() {
   return chromium.launch({
     executablePath: process.env.CAMPIPE_TEST_CHROMIUM,
     args: ['--no-sandbox', '--autoplay-policy=no-user-gesture-required'],
@@ -17,8 +17,8 @@ export async function openBrowser() {
 }
 
 // A page whose errors are collected in `page.problems`: a test ends with none.
-export async function openPage(browser, options = {}) {
-  const page = await browser.newPage({viewport: {width: 1366, height: 768}, ...options});
+async function openPage(browser) {
+  const page = await browser.newPage({viewport: {width: 1366, height: 768}});
   page.setDefaultTimeout(longTime);
   page.problems = [];
   page.on('pageerror', (error) => page.problems.push(error.stack));
@@ -30,12 +30,22 @@ export async function openPage(browser, options = {}) {
   return page;
 }
 
-// Within a suite: each of its tests gets a page of its own, by `take`, in the browser that `browser` says then.
-export function openPageForEachTest(browser, take) {
+// Within a suite: the rig that `start` starts, a browser, and for each test a page of its own, by `take`.
+export function browseRig(start, take) {
+  let rig;
+  let browser;
   let page;
+  before(async () => {
+    rig = await start();
+    browser = await openBrowser();
+  });
+  after(async () => {
+    await browser?.close();
+    await rig?.stop();
+  });
   beforeEach(async () => {
-    page = await openPage(browser());
-    take(page);
+    page = await openPage(browser);
+    take({rig, page});
   });
   afterEach(async () => {
     const {problems} = page;

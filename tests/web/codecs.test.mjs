@@ -1,33 +1,25 @@
 // Cameras whose own streams browsers do not play: H.264 is encoded for them while somebody watches, and only then.
 import assert from 'node:assert/strict';
-import {after, before, describe, test} from 'node:test';
-import {expectMoving, openBrowser, openPageForEachTest} from './browser.mjs';
+import {describe, test} from 'node:test';
+import {browseRig, expectMoving} from './browser.mjs';
 import {Rig, eventually} from './rig.mjs';
 
 const pattern = 'test://pattern?width=320&height=240&rate=15';
 
 describe('codecs', {timeout: 300000}, () => {
   let rig;
-  let browser;
   let page;
 
-  before(async () => {
-    rig = await Rig.start({
-      more: 'workers: {count: 1}',
-      cameras:
-        `  dock: {source: "${pattern}", encode: {codec: hevc, preset: ultrafast}}\n` +
-        `  gate: {source: "${pattern}", encode: {codec: mjpeg}}\n`,
-    });
-    browser = await openBrowser();
-  });
-  after(async () => {
-    await browser?.close();
-    await rig?.stop();
-  });
-  openPageForEachTest(
-    () => browser,
+  browseRig(
+    () =>
+      Rig.start({
+        more: 'workers: {count: 1}',
+        cameras:
+          `  dock: {source: "${pattern}", encode: {codec: hevc, preset: ultrafast}}\n` +
+          `  gate: {source: "${pattern}", encode: {codec: mjpeg}}\n`,
+      }),
     (opened) => {
-      page = opened;
+      ({rig, page} = opened);
     },
   );
 

@@ -1,7 +1,7 @@
 // The pages of one camera, of recordings and of the system; who may see them.
 import assert from 'node:assert/strict';
-import {after, before, describe, test} from 'node:test';
-import {expectMoving, openBrowser, openPage, openPageForEachTest, tile} from './browser.mjs';
+import {describe, test} from 'node:test';
+import {browseRig, expectMoving, tile} from './browser.mjs';
 import {Rig, eventually} from './rig.mjs';
 
 const cameras = `  dock:
@@ -25,21 +25,12 @@ const plotsDrawn = (page) =>
 
 describe('pages', {timeout: 300000}, () => {
   let rig;
-  let browser;
   let page;
 
-  before(async () => {
-    rig = await Rig.start({more: defaults, cameras});
-    browser = await openBrowser();
-  });
-  after(async () => {
-    await browser?.close();
-    await rig?.stop();
-  });
-  openPageForEachTest(
-    () => browser,
+  browseRig(
+    () => Rig.start({more: defaults, cameras}),
     (opened) => {
-      page = opened;
+      ({rig, page} = opened);
     },
   );
 
@@ -110,33 +101,32 @@ describe('login', {timeout: 200000}, () => {
   const password = 'correct horse';
   const hash = '$argon2id$v=19$m=8192,t=1,p=1$j5Jqca6CfWjn2YBeUc14IQ$WqqfGov3SJrVn7xzww+8j9iTz0qXyfgVxPehGfpf2kg';
   let rig;
-  let browser;
+  let page;
 
-  before(async () => {
-    const users = ['ann: {may: administer', 'bob: {may: view']
-      .map((user) => `  ${user}, password: "${hash}"}\n`)
-      .join('');
-    rig = await Rig.start({more: `${defaults}users:\n${users}`, cameras});
-    browser = await openBrowser();
-  });
-  after(async () => {
-    await browser?.close();
-    await rig?.stop();
-  });
+  browseRig(
+    () => {
+      const users = ['ann: {may: administer', 'bob: {may: view']
+        .map((user) => `  ${user}, password: "${hash}"}\n`)
+        .join('');
+      return Rig.start({more: `${defaults}users:\n${users}`, cameras});
+    },
+    (opened) => {
+      ({rig, page} = opened);
+    },
+  );
 
-  async function logIn(page, user, secret) {
+  async function logIn(user, secret) {
     await page.fill('input[name=user]', user);
     await page.fill('input[name=password]', secret);
     await page.click('button[type=submit]');
   }
 
   test('nothing without a login; back to where one wanted to go; out again', async () => {
-    const page = await openPage(browser);
     await page.goto(`${rig.base}/camera/dock`);
     await page.waitForURL('**/login?next=**');
-    await logIn(page, 'ann', 'wrong');
+    await logIn('ann', 'wrong');
     await page.waitForSelector('[role=alert]:not(:empty)');
-    await logIn(page, 'ann', password);
+    await logIn('ann', password);
     await page.waitForURL('**/camera/dock');
     await expectMoving(page, 'dock');
     await page.waitForSelector('text=Switch off');
@@ -144,19 +134,14 @@ describe('login', {timeout: 200000}, () => {
     await page.waitForURL('**/login**');
     await page.goto(rig.base);
     await page.waitForURL('**/login**');
-    assert.deepEqual(page.problems, []);
-    await page.context().close();
   });
 
   test('who may only look is offered nothing else', async () => {
-    const page = await openPage(browser);
     await page.goto(`${rig.base}/login?next=/camera/dock`);
-    await logIn(page, 'bob', password);
+    await logIn('bob', password);
     await expectMoving(page, 'dock');
     await eventually('facts', async () => /320/.test(await page.textContent('.facts')));
     for (const text of ['Switch off', 'Stop recording'])
       assert.equal(await page.isVisible(`text=${text}`), false, text);
-    assert.deepEqual(page.problems, []);
-    await page.context().close();
   });
 });

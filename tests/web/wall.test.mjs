@@ -1,7 +1,7 @@
 // The wall: what moves, what is away, what the keys do, and what it weighs.
 import assert from 'node:assert/strict';
-import {after, before, describe, test} from 'node:test';
-import {expectMoving, expectStill, hashOf, openBrowser, openPageForEachTest, percentile, tile} from './browser.mjs';
+import {after, describe, test} from 'node:test';
+import {browseRig, expectMoving, expectStill, hashOf, percentile, tile} from './browser.mjs';
 import {Rig, TestCamera, eventually, freePort} from './rig.mjs';
 
 const pattern = 'test://pattern?width=640&height=360&rate=25';
@@ -9,28 +9,21 @@ const pattern = 'test://pattern?width=640&height=360&rate=25';
 describe('wall', {timeout: 400000}, () => {
   let camera;
   let rig;
-  let browser;
   let page;
 
-  before(async () => {
-    camera = await TestCamera.start(await freePort());
-    rig = await Rig.start({
-      more: 'workers: {count: 1}\ndefaults:\n  encode: {bitrate: 1M, gop: 2s}',
-      cameras: `  dock: {source: "${pattern}"}\n  gate: {source: "${pattern}"}\n  yard: {source: "${camera.url}"}\n`,
-    });
-    browser = await openBrowser();
-  });
-  after(async () => {
-    await browser?.close();
-    await rig?.stop();
-    await camera?.stop();
-  });
-  openPageForEachTest(
-    () => browser,
+  browseRig(
+    async () => {
+      camera = await TestCamera.start(await freePort());
+      return Rig.start({
+        more: 'workers: {count: 1}\ndefaults:\n  encode: {bitrate: 1M, gop: 2s}',
+        cameras: `  dock: {source: "${pattern}"}\n  gate: {source: "${pattern}"}\n  yard: {source: "${camera.url}"}\n`,
+      });
+    },
     (opened) => {
-      page = opened;
+      ({rig, page} = opened);
     },
   );
+  after(() => camera?.stop());
 
   test('all cameras move', async () => {
     await page.goto(rig.base);
