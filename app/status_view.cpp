@@ -11,6 +11,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "app/wanted_drops.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -26,10 +27,9 @@ unsigned terminal_width() {
   return std::max<unsigned>(size.ws_col, narrowest);
 }
 
-// What was left out as wanted is no drop.
 std::map<std::string, std::uint64_t> lost(const CameraCounts& counts) {
   auto dropped = counts.dropped;
-  dropped.erase(name_of(DropCause::rate));
+  std::erase_if(dropped, [](const auto& cause) { return is_wanted_drop(cause.first); });
   return dropped;
 }
 

@@ -6,6 +6,7 @@
 #include "app/camera_state.h"
 #include "app/restart_policy.h"
 #include "app/status_view.h"
+#include "app/wanted_drops.h"
 
 namespace campipe {
 namespace {
@@ -189,6 +190,13 @@ TEST_F(Books, OfAnotherOutputShareWhatTheMasterCounts) {
   EXPECT_TRUE(balanced(1));
   EXPECT_EQ(settled(0), 20U - 4 - 3 - 4);
   EXPECT_TRUE(balanced(0));
+}
+
+TEST(WantedDrops, AreThoseThatTheConfigurationCauses) {
+  for (std::size_t i = 0; i < drop_causes; ++i) {
+    const auto cause = static_cast<DropCause>(i);
+    EXPECT_EQ(is_wanted_drop(name_of(cause)), cause == DropCause::rate || cause == DropCause::unwatched);
+  }
 }
 
 TEST_F(Books, OfWhatIsPassedOnAreItsPackets) {

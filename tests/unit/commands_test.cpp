@@ -23,7 +23,10 @@ constexpr auto plain = StyledLine::Form::plain;
 
 nlohmann::json camera(std::uint64_t encoded, std::uint64_t dropped) {
   return {{"state", "running"},
-          {"frames", {{"decoded", encoded}, {"encoded", encoded}, {"dropped", {{"queue_full", dropped}, {"rate", 7}}}}},
+          {"frames",
+           {{"decoded", encoded},
+            {"encoded", encoded},
+            {"dropped", {{"queue_full", dropped}, {"rate", 7}, {"unwatched", 9}}}}},
           {"bytes", encoded * 10'000},
           {"latency_ms", {{"p50", 1.5}, {"p95", 2.5}}},
           {"recording_on", true}};
