@@ -10,6 +10,7 @@
 #include <boost/beast/http/write.hpp>
 #include <boost/beast/websocket/stream.hpp>
 
+#include "app/server/fragment_times.h"
 #include "app/server/http_rules.h"
 #include "app/server/live_feed.h"
 #include "core/log.h"
@@ -191,7 +192,7 @@ class LiveAnswer {
     bool more = true;
     // Players of MP4 do not take another beginning in the middle.
     while (more && (form_ == LiveForm::mpegts || same_beginning(*piece_.header, *header))) {
-      co_await put(*piece_.bytes);
+      co_await put_piece();
       ++books_->sent;
       books_->bytes += piece_.bytes->size();
       more = co_await next(Clock::time_point::max());
@@ -245,6 +246,16 @@ class LiveAnswer {
     if (piece_.header->bytes) co_await put(*piece_.header->bytes);
   }
 
+  awaitable<void> put_piece() {
+    if (form_ == LiveForm::mpegts) {
+      co_await put(*piece_.bytes);
+      co_return;
+    }
+    std::vector<std::uint8_t> own = *piece_.bytes;  // others get the same
+    times_.place(own);
+    co_await put(own);
+  }
+
   awaitable<void> put(const std::vector<std::uint8_t>& bytes) {
     connection_->stream().tcp().expires_after(connection_->shared().limits.send);
     if (!chunked_) {
@@ -265,6 +276,7 @@ class LiveAnswer {
   const LiveForm form_;
   std::shared_ptr<LiveViewer> viewer_;
   LivePiece piece_;
+  FragmentTimes times_;
 };
 
 }  // namespace
