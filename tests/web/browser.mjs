@@ -9,7 +9,7 @@ import {eventually, longTime} from './rig.mjs';
 const {chromium} = createRequire(`${process.env.CAMPIPE_TEST_MODULES}/`)('playwright-core');
 const pixels = fs.readFileSync(path.join(import.meta.dirname, 'pixels.js'), 'utf8');
 
-async function openBrowser() {
+export async function openBrowser() {
   return chromium.launch({
     executablePath: process.env.CAMPIPE_TEST_CHROMIUM,
     args: ['--no-sandbox', '--autoplay-policy=no-user-gesture-required'],
@@ -17,8 +17,8 @@ async function openBrowser() {
 }
 
 // A page whose errors are collected in `page.problems`: a test ends with none.
-async function openPage(browser) {
-  const page = await browser.newPage({viewport: {width: 1366, height: 768}});
+export async function openPage(browser, viewport = {width: 1366, height: 768}) {
+  const page = await browser.newPage({viewport});
   page.setDefaultTimeout(longTime);
   page.problems = [];
   page.on('pageerror', (error) => page.problems.push(error.stack));

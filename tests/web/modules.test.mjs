@@ -133,6 +133,19 @@ describe('live edge', () => {
     }
   });
 
+  test('holds one picture back where they are rare', () => {
+    for (const [step, goal] of [
+      [0.01, 0.03],
+      [0.1, 0.1],
+      [1, 0.2],
+    ]) {
+      const edge = new LiveEdge(player(100));
+      for (let i = 0; i < 5; ++i) edge.arrived({start: 100 + i * step, broken: i === 0});
+      edge.steer(101);
+      near(edge.goal, goal);
+    }
+  });
+
   test('does not jump again and again when it does not help', () => {
     const video = player(0);
     const edge = new LiveEdge(video);

@@ -2,6 +2,9 @@
 // that a quiet network plays at once and an uneven one does not stutter.
 const shortest = 0.03; // s behind the newest picture at its arrival
 const longest = 0.8;
+// A browser that has run out of pictures waits for several before it goes on, which takes long where they are rare:
+// there one picture is held back.
+const longestForOne = 0.2;
 const window_ms = 5000; // how long an uneven arrival is remembered
 const jumpAgain = 4000; // ms; each jump has the browser decode a whole group of pictures
 
@@ -9,6 +12,7 @@ export class LiveEdge {
   #video;
   #delays = []; // [arrived, delay]: of each picture, arrival minus its place on the line of time
   #jumped = -Infinity;
+  #step = 0; // s between pictures, smoothed
   goal = shortest;
   newest = 0; // where the newest picture begins
   jumps = 0;
@@ -26,6 +30,7 @@ export class LiveEdge {
   arrived({start, broken}) {
     const now = performance.now();
     if (broken) this.#delays = [];
+    else if (this.#delays.length) this.#step += (start - this.newest - this.#step) / (this.#step ? 16 : 1);
     this.newest = start;
     this.#delays.push([now, now / 1000 - start]);
     while (this.#delays[0][0] < now - window_ms) this.#delays.shift();
@@ -51,9 +56,10 @@ export class LiveEdge {
   }
 
   #unevenness() {
-    if (this.#delays.length < 10) return shortest;
+    const least = Math.max(shortest, Math.min(longestForOne, this.#step));
+    if (this.#delays.length < 10) return least;
     const delays = this.#delays.map(([, delay]) => delay).sort((a, b) => a - b);
     const spread = delays[Math.floor(delays.length * 0.95)] - delays[Math.floor(delays.length * 0.1)];
-    return Math.min(longest, Math.max(shortest, spread));
+    return Math.min(longest, Math.max(least, spread));
   }
 }
