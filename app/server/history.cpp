@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/wanted_drops.h"
 #include "core/clock.h"
 
 namespace campipe {
@@ -18,10 +19,13 @@ std::optional<double> number_at(const json& status, const json::json_pointer& wh
   return status.at(where).get<double>();
 }
 
-double sum_at(const json& status, const json::json_pointer& where) {
+double lost_frames(const json& status) {
+  const auto dropped = "/frames/dropped"_json_pointer;
   double sum = 0;
-  if (!status.contains(where)) return sum;
-  for (const json& number : status.at(where)) sum += number.is_number() ? number.get<double>() : 0;
+  if (!status.contains(dropped)) return sum;
+  for (const auto& [cause, number] : status.at(dropped).items()) {
+    if (!is_wanted_drop(cause) && number.is_number()) sum += number.get<double>();
+  }
   return sum;
 }
 
@@ -43,7 +47,7 @@ json column(const Samples& samples, Member member) {
 }  // namespace
 
 History::Counters History::counters_of(const json& status) {
-  return {number_at(status, "/frames/encoded"_json_pointer).value_or(0), sum_at(status, "/frames/dropped"_json_pointer),
+  return {number_at(status, "/frames/encoded"_json_pointer).value_or(0), lost_frames(status),
           number_at(status, "/bytes"_json_pointer).value_or(0)};
 }
 

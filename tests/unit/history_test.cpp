@@ -11,10 +11,11 @@ namespace {
 using nlohmann::json;
 
 json status(double uptime, int encoded, int dropped, int bytes) {
+  const json drops = {{"queue_full", dropped}, {"worker_lost", 1}, {"unwatched", 9 * encoded}};
   return {{"uptime_s", uptime},
           {"cameras",
            {{"dock",
-             {{"frames", {{"encoded", encoded}, {"dropped", {{"queue_full", dropped}, {"worker_lost", 1}}}}},
+             {{"frames", {{"encoded", encoded}, {"dropped", drops}}},
               {"bytes", bytes},
               {"latency_ms", {{"p50", 20.0}, {"p95", 30.0}}},
               {"stages_ms", {{"decode", {{"p50", 5.0}}}}}}}}}};

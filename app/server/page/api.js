@@ -141,4 +141,11 @@ document.addEventListener('visibilitychange', () => {
   if (!document.hidden && listeners.size > 0 && !asking) ask();
 });
 
-export const dropsOf = (camera) => Object.values(camera.frames?.dropped ?? {}).reduce((sum, frames) => sum + frames, 0);
+// Left out because the configuration wants it (app/wanted_drops.h) is not lost.
+const wantedDrops = ['rate', 'unwatched'];
+
+// Of every cause that lost pictures: [cause, pictures].
+export const dropCausesOf = (camera) =>
+  Object.entries(camera.frames?.dropped ?? {}).filter(([cause, frames]) => frames && !wantedDrops.includes(cause));
+
+export const dropsOf = (camera) => dropCausesOf(camera).reduce((sum, [, frames]) => sum + frames, 0);

@@ -1,5 +1,5 @@
 // One camera: its picture, what the rig says of it, ten minutes of its numbers, and what may be done.
-import {dropsOf, get, may, post, watchStatus} from '/static/api.js';
+import {get, may, post, watchStatus} from '/static/api.js';
 import {factsOf, linksOf} from '/static/camera_facts.js';
 import {el, setText} from '/static/dom.js';
 import {bitrate, fps, milliseconds} from '/static/format.js';
@@ -123,7 +123,7 @@ class CameraPage {
     if (!this.#camera) setText(this.#error, '');
     this.#camera = camera;
     this.#tile.update(camera, rates[this.#name]);
-    this.#facts.replaceChildren(...factsOf(camera, rates[this.#name], this.#tile.player.stats, dropsOf(camera)));
+    this.#facts.replaceChildren(...factsOf(camera, rates[this.#name], this.#tile.player.stats));
     const links = linksOf(this.#name, camera, status);
     if (this.#links.dataset.for !== links.key) {
       this.#links.dataset.for = links.key;

@@ -1,17 +1,14 @@
 // What the page of one camera tells in words: facts, and addresses for other players.
-import {rigNow} from '/static/api.js';
+import {dropCausesOf, dropsOf, rigNow} from '/static/api.js';
 import {lookOf, wordOf} from '/static/conditions.js';
 import {el} from '/static/dom.js';
 import {bitrate, bytes, count, fps, milliseconds, since} from '/static/format.js';
 
 const withDot = (look, text) => el('span', {class: 'with-dot'}, el('span', {class: `dot ${look}`}), text);
 
-function dropsText(camera, drops) {
-  if (!drops) return 'none';
-  const causes = Object.entries(camera.frames.dropped)
-    .filter(([, n]) => n)
-    .map(([cause, n]) => `${count(n)} ${cause}`);
-  return `${count(drops)} (${causes.join(', ')})`;
+function dropsText(camera) {
+  const causes = dropCausesOf(camera).map(([cause, n]) => `${count(n)} ${cause}`);
+  return causes.length ? `${count(dropsOf(camera))} (${causes.join(', ')})` : 'none';
 }
 
 function recordingText(camera) {
@@ -33,7 +30,7 @@ function placeText({worker, gpu, decoder, encoder}) {
 }
 
 // `stats`: of this page's player.
-export function factsOf(camera, rate, stats, drops) {
+export function factsOf(camera, rate, stats) {
   const stream = [camera.codec, camera.width && `${camera.width} × ${camera.height}`].filter(Boolean).join(', ');
   const rows = [
     [
@@ -48,7 +45,7 @@ export function factsOf(camera, rate, stats, drops) {
     ['Stream', stream],
     ['Rate', rate && `${fps(rate.fps)}, ${bitrate(rate.bitrate)}`],
     ['Latency', latencyText(camera, stats.behindMs)],
-    ['Dropped', dropsText(camera, drops)],
+    ['Dropped', dropsText(camera)],
     ['Runs on', placeText(camera)],
     ['Ring', camera.ring && `${camera.ring.waiting} of ${camera.ring.slots} slots waiting`],
     ['Recording', recordingText(camera)],

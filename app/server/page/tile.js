@@ -1,5 +1,5 @@
 // One camera on the wall: its picture, its name and numbers, and where there is no picture, why.
-import {dropsOf} from '/static/api.js';
+import {dropCausesOf, dropsOf} from '/static/api.js';
 import {describe, lookOf, wordOf} from '/static/conditions.js';
 import {el, icon, setText} from '/static/dom.js';
 import {count, fps, milliseconds} from '/static/format.js';
@@ -80,9 +80,7 @@ export class Tile {
   }
 
   #dropCauses(camera) {
-    const causes = Object.entries(camera.frames?.dropped ?? {})
-      .filter(([, n]) => n)
-      .map(([cause, n]) => `${cause}: ${n}`);
+    const causes = dropCausesOf(camera).map(([cause, n]) => `${cause}: ${n}`);
     if (this.player.dropped) causes.push(`this viewer was too slow: ${this.player.dropped}`);
     return causes.join('\n');
   }
