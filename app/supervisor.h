@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -119,6 +120,7 @@ class Supervisor {
   void make_camera(const std::vector<unsigned>& places, const CameraConfig& config, const Placement& placement,
                    unsigned worker);
   [[nodiscard]] std::vector<unsigned> free_places(std::size_t wanted);
+  void require_room(std::span<const CameraConfig> coming);
   void add_camera(const CameraConfig& config);
   unsigned worker_for(const CameraConfig& config, Placement& placement);
   void make_known(CameraState& camera);

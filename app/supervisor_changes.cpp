@@ -4,8 +4,6 @@
 // A camera that is to go is stopped like one whose source has ended, so that what was decoded still goes all the way.
 // When its processes are done with it they forget it, and its place in the rig page is free. A camera that is changed
 // goes, and comes anew in its place.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -20,6 +18,8 @@ namespace {
 bool has_motion(const CameraConfig& config) {
   return std::ranges::any_of(config.filters, [](const FilterConfig& filter) { return filter.name == "motion"; });
 }
+
+constexpr auto no_room = "there is no room for so many more streams in this run; restart the rig with them";
 
 bool sees(const std::vector<Device>& gpus, const Device& gpu) {
   return !on_gpu(gpu) || std::ranges::find(gpus, gpu) != gpus.end();
@@ -54,9 +54,7 @@ std::vector<unsigned> Supervisor::free_places(std::size_t wanted) {
     if (camera.state == CameraState::State::removed && places.size() < wanted) places.push_back(camera.index);
   }
   const std::size_t more = wanted - places.size();
-  if (cameras_.size() + more > page_.cameras()) {
-    throw Error(fmt::format("there is no room for {} more streams in this run; restart the rig with them", wanted));
-  }
+  if (cameras_.size() + more > page_.cameras()) throw Error(no_room);
   for (std::size_t i = 0; i < more; ++i) {
     CameraState& camera = cameras_.emplace_back();
     camera.index = static_cast<unsigned>(cameras_.size() - 1);
@@ -64,6 +62,22 @@ std::vector<unsigned> Supervisor::free_places(std::size_t wanted) {
     places.push_back(camera.index);
   }
   return places;
+}
+
+// Throws Error, before anything is changed, where these cameras do not fit. One that goes keeps its places until
+// nothing of it is left, and its successor may want more.
+void Supervisor::require_room(std::span<const CameraConfig> coming) {
+  std::size_t places = 0;
+  for (const CameraState& camera : cameras_) {
+    if (camera.follows || camera.state == CameraState::State::removed) continue;
+    const auto changed = std::ranges::find(coming, camera.config.name, &CameraConfig::name);
+    const auto* next = changed != coming.end() ? &*changed : camera.successor ? &*camera.successor : nullptr;
+    places += std::max(camera.outputs.size(), next != nullptr ? 1 + next->outputs.size() : 0);
+  }
+  for (const CameraConfig& config : coming) {
+    if (find_camera(config.name) == nullptr) places += 1 + config.outputs.size();
+  }
+  if (places > page_.cameras()) throw Error(no_room);
 }
 
 void Supervisor::add_camera(const CameraConfig& config) {
@@ -195,6 +209,7 @@ CameraState* Supervisor::find_camera(const std::string& name) {
 
 // The cameras become those of `rig`; one that is the same is not touched.
 void Supervisor::apply(const RigConfig& rig) {
+  require_room(rig.cameras);
   for (CameraState& camera : cameras_) {
     if (camera.follows || camera.state == CameraState::State::removed) continue;
     const bool wanted =

@@ -148,6 +148,7 @@ RigAnswer Supervisor::put_camera(const nlohmann::json& request) {
   if (const auto refusal = check(loaded)) return *refusal;
   const auto config = std::ranges::find(loaded.rig.cameras, name, &CameraConfig::name);
   if (config == loaded.rig.cameras.end()) return refused(400, "no camera came of it");
+  require_room({config, 1});
   remember(change, request.value("persist", false));
   CameraState* camera = find_camera(name);
   if (camera == nullptr) {

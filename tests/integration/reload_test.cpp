@@ -98,6 +98,20 @@ TEST_F(Reload, RefusesAWrongFileWhole) {
   expect_undisturbed(end(), "a");
 }
 
+TEST_F(Reload, RefusesWholeWhatHasNoRoom) {
+  begin(camera("a", 320));
+  ASSERT_TRUE(rig_->wait_for_growth("a_320.mp4", 1000));
+  std::string many;
+  for (int i = 0; i < 200; ++i) {
+    many += "  c" + std::to_string(i) + ": {source: \"test://pattern\", enabled: false, outputs: {x: {}, y: {}}}\n";
+  }
+  reload(many);
+  EXPECT_TRUE(told("not reloaded: there is no room")) << rig_->log();
+  EXPECT_THAT(rig_->log(), Not(HasSubstr("added")));
+  EXPECT_THAT(rig_->log(), Not(HasSubstr("a: gone")));
+  expect_undisturbed(end(), "a");
+}
+
 TEST_F(Reload, GoesOnWhenAProcessDiesInBetween) {
   for (const char* role : {"master", "worker 0", "publisher"}) {
     SCOPED_TRACE(role);
