@@ -190,7 +190,7 @@ std::vector<fs::path> footage() {
   if (const char* folder = std::getenv("CAMPIPE_CLIPS")) {
     for (const auto& entry : fs::directory_iterator(folder)) clips.push_back(entry.path());
   }
-  std::erase_if(clips, [](const fs::path& clip) { return !fs::is_regular_file(clip); });
+  std::erase_if(clips, [](const fs::path& clip) { return !fs::is_regular_file(clip) || clip.extension() == ".md"; });
   return clips;
 }
 
