@@ -7,6 +7,7 @@
 #include <numbers>
 #include <string>
 
+#include "core/big_endian.h"
 #include "core/error.h"
 
 namespace campipe {
@@ -33,16 +34,6 @@ std::uint32_t crc32(const std::uint8_t* data, std::size_t size) {
     for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ (crc & 1 ? 0xEDB88320 : 0);
   }
   return ~crc;
-}
-
-void put_big_endian(std::uint64_t value, int size, std::uint8_t* out) {
-  for (int i = 0; i < size; ++i) out[i] = static_cast<std::uint8_t>(value >> (8 * (size - 1 - i)));
-}
-
-std::uint64_t get_big_endian(const std::uint8_t* in, int size) {
-  std::uint64_t value = 0;
-  for (int i = 0; i < size; ++i) value = value << 8 | in[i];
-  return value;
 }
 
 constexpr int checked_bytes = 12;  // number and time

@@ -1,23 +1,15 @@
 #include "app/server/live_mime.h"
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
-#include <string_view>
+
+#include "app/server/mp4_box.h"
+#include "core/big_endian.h"
 
 namespace campipe {
 namespace {
 
 using Bytes = std::span<const std::uint8_t>;
-
-// The contents of the box `name`, from there to the segment's end; empty: there is none, or no more than `least` bytes
-// of it. The segment is ours, so that nothing else in it reads like the name.
-Bytes contents_of(Bytes segment, std::string_view name, std::size_t least) {
-  const auto found = std::search(segment.begin(), segment.end(), name.begin(), name.end());
-  const Bytes after(found, segment.end());
-  const Bytes rest = after.subspan(std::min(name.size(), after.size()));
-  return rest.size() < least ? Bytes() : rest;
-}
 
 template <typename... Values>
 std::string text(const char* format, Values... values) {
@@ -40,9 +32,7 @@ std::uint32_t reversed(std::uint32_t bits) {
 // bits of constraints; level.
 std::string hevc_codec(Bytes record) {
   constexpr std::array<const char*, 4> spaces{"", "A", "B", "C"};
-  const std::uint32_t flags = static_cast<std::uint32_t>(record[2]) << 24U |
-                              static_cast<std::uint32_t>(record[3]) << 16U |
-                              static_cast<std::uint32_t>(record[4]) << 8U | record[5];
+  const auto flags = static_cast<std::uint32_t>(get_big_endian(&record[2], 4));
   std::string codec = text("hvc1.%s%d.%x.%c%d", spaces[record[1] >> 6U], record[1] & 31, reversed(flags),
                            (record[1] & 32) != 0 ? 'H' : 'L', record[12]);
   std::size_t constraints = 6;

@@ -3,8 +3,8 @@
 //   node tests/bench/wall_bench.mjs                       16 cameras of 1280 x 720 at 10/s for 60 s
 //   node tests/bench/wall_bench.mjs --cameras 9 --rate 25
 //
-// Cameras are one file that ffmpeg makes, copied (`codec: copy`): the machine's time goes to the browser. It counts from
-// 10 s after all of them are shown.
+// Cameras are one file that ffmpeg makes, copied (`codec: copy`): the machine's time goes to the browser. It counts
+// from 10 s after all of them are shown.
 // Needs a built campipe (--program) and what the browser tests fetched (--modules, their folder).
 // Exit status: 1 where a camera's picture stood still for longer than --still ms.
 import {spawnSync} from 'node:child_process';
@@ -41,7 +41,8 @@ function makeFile() {
   const file = path.join(folder, 'camera.mp4');
   const input = ['-f', 'lavfi', '-i', `testsrc2=size=1280x720:rate=${rate}`, '-t', String(2 * seconds + 60)];
   const video = ['-c:v', 'libx264', '-preset', 'veryfast', '-bf', '0', '-g', String(2 * rate), '-b:v', options.bitrate];
-  const made = spawnSync('ffmpeg', ['-v', 'error', ...input, ...video, '-pix_fmt', 'yuv420p', file], {stdio: 'inherit'});
+  const all = ['-v', 'error', ...input, ...video, '-pix_fmt', 'yuv420p', file];
+  const made = spawnSync('ffmpeg', all, {stdio: 'inherit'});
   if (made.status !== 0) throw new Error('ffmpeg made no file');
   return file;
 }
@@ -64,7 +65,9 @@ function countPictures() {
 }
 
 const toldBy = (page) =>
-  page.evaluate(() => window.seen.map(({pictures, last, longest}) => ({pictures, longest: Math.max(longest, performance.now() - last)})));
+  page.evaluate(() =>
+    window.seen.map(({pictures, last, longest}) => ({pictures, longest: Math.max(longest, performance.now() - last)})),
+  );
 
 let rig;
 let browser;

@@ -1,0 +1,21 @@
+// Where the boxes are in MP4 that LiveMuxer made.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace campipe {
+
+// The contents of the box `name`, from there to the end of `bytes`; empty: there is none, or fewer than `least` bytes
+// of it. The MP4 is ours, so that nothing else in it reads like the name.
+template <typename Byte>
+std::span<Byte> contents_of(std::span<Byte> bytes, std::string_view name, std::size_t least) {
+  const auto found = std::search(bytes.begin(), bytes.end(), name.begin(), name.end());
+  const std::span<Byte> after(found, bytes.end());
+  const std::span<Byte> rest = after.subspan(std::min(name.size(), after.size()));
+  return rest.size() < least ? std::span<Byte>() : rest;
+}
+
+}  // namespace campipe
