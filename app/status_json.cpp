@@ -90,6 +90,7 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const std::vector<CameraSt
     json["source_health"] = std::move(json["source"]);
     json["source"] = without_passwords(camera.config.source.url);
     json["enabled"] = camera.config.enabled;
+    json["order"] = camera.index;
     for (const unsigned output : camera.outputs) {
       const CameraState& state = cameras[output];
       nlohmann::json& place = state.follows ? json["outputs"][state.config.output] : json;

@@ -133,7 +133,10 @@ RigSample parse_status(const std::string& text) {
     sample.version = text_of(json, "version");
     sample.state = text_of(json, "state");
     sample.config = text_of(json, "config");
-    for (const auto& [name, camera] : json.at("cameras").items()) add_camera(sample, name, camera);
+    std::vector<std::pair<double, std::string>> names;  // in the order of the configuration
+    for (const auto& [name, camera] : json.at("cameras").items()) names.emplace_back(number_of(camera, "order"), name);
+    std::ranges::sort(names);
+    for (const auto& [order, name] : names) add_camera(sample, name, json["cameras"][name]);
     for (const auto& process : array_of(json, "processes")) sample.processes.push_back(parse_process(process));
     for (const auto& gpu : array_of(json, "gpus")) sample.gpus.push_back(parse_gpu(gpu));
     return sample;

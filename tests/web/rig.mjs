@@ -91,8 +91,12 @@ export class Rig {
     }
   }
 
+  end() {
+    return endProcess(this.child);
+  }
+
   async stop() {
-    await endProcess(this.child);
+    await this.end();
     fs.rmSync(this.folder, {recursive: true, force: true});
   }
 }

@@ -73,6 +73,11 @@ export function may(permission, camera) {
 let clockOffset = 0;
 export const rigNow = () => Date.now() + clockOffset;
 
+// [name, camera] of every camera, in the order of the rig's file. (An object's own order is not that: names like "2" come
+// first there.)
+export const camerasOf = (status) =>
+  Object.entries(status?.cameras ?? {}).sort(([, a], [, b]) => (a.order ?? 0) - (b.order ?? 0));
+
 const listeners = new Set();
 const period = 2000;
 let timer = 0;

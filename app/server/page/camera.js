@@ -1,7 +1,7 @@
 // One camera: its picture, what the rig says of it, ten minutes of its numbers, and what may be done.
 import {get, may, post, watchStatus} from '/static/api.js';
 import {factsOf, linksOf} from '/static/camera_facts.js';
-import {el, setText} from '/static/dom.js';
+import {el, patch, setText} from '/static/dom.js';
 import {bitrate, fps, milliseconds} from '/static/format.js';
 import {Plot} from '/static/plot.js';
 import {Tile} from '/static/tile.js';
@@ -54,6 +54,13 @@ class CameraPage {
   #record = el('button', {class: 'button', type: 'button', hidden: true});
   #enable = el('button', {class: 'button', type: 'button', hidden: true});
   #plots = makePlots();
+  #body;
+  #missing = el(
+    'p',
+    {class: 'quiet', hidden: true},
+    'There is no camera of this name, or you may not see it. ',
+    el('a', {href: '/'}, 'All cameras'),
+  );
   #timer = 0;
   #closed = false;
   #stopWatching;
@@ -67,6 +74,17 @@ class CameraPage {
     this.#tile.seen = this.#tile.active = true;
     this.#record.addEventListener('click', () => this.#do(this.#camera.recording_on ? 'stop-recording' : 'record'));
     this.#enable.addEventListener('click', () => this.#do(this.#camera.enabled === false ? 'enable' : 'disable'));
+    this.#body = el(
+      'div',
+      {class: 'camera-page'},
+      el('div', {}, this.#tile.element, el('div', {class: 'plots'}, ...this.#plots.map(({element}) => element))),
+      el(
+        'div',
+        {class: 'side'},
+        el('section', {class: 'card'}, el('h2', {}, 'Now'), this.#facts),
+        el('section', {class: 'card'}, el('h2', {}, 'Watch it elsewhere'), this.#links),
+      ),
+    );
     main.className = 'page';
     main.append(
       el(
@@ -85,17 +103,8 @@ class CameraPage {
           el('a', {class: 'button', href: `/?camera=${encodeURIComponent(name)}`}, 'On the wall'),
         ),
       ),
-      el(
-        'div',
-        {class: 'camera-page'},
-        el('div', {}, this.#tile.element, el('div', {class: 'plots'}, ...this.#plots.map(({element}) => element))),
-        el(
-          'div',
-          {class: 'side'},
-          el('section', {class: 'card'}, el('h2', {}, 'Now'), this.#facts),
-          el('section', {class: 'card'}, el('h2', {}, 'Watch it elsewhere'), this.#links),
-        ),
-      ),
+      this.#missing,
+      this.#body,
     );
     this.#stopWatching = watchStatus((message) => this.#update(message));
     window.addEventListener('themechange', this.#redraw);
@@ -112,18 +121,18 @@ class CameraPage {
   }
 
   #update({status, rates}) {
-    if (!status) return;
+    if (!status) return this.#tile.forget(); // a line above the page says why
     const camera = status.cameras?.[this.#name];
+    this.#missing.hidden = Boolean(camera);
+    this.#body.hidden = !camera;
+    this.#tile.active = Boolean(camera);
+    this.#camera = camera ?? null;
     if (!camera) {
-      this.#camera = null;
-      setText(this.#error, 'There is no camera of this name, or you may not see it.');
       this.#record.hidden = this.#enable.hidden = true;
       return;
     }
-    if (!this.#camera) setText(this.#error, '');
-    this.#camera = camera;
     this.#tile.update(camera, rates[this.#name]);
-    this.#facts.replaceChildren(...factsOf(camera, rates[this.#name], this.#tile.player.stats));
+    patch(this.#facts, ...factsOf(camera, rates[this.#name], this.#tile.player.stats));
     const links = linksOf(this.#name, camera, status);
     if (this.#links.dataset.for !== links.key) {
       this.#links.dataset.for = links.key;

@@ -53,7 +53,12 @@ export function factsOf(camera, rate, stats) {
     ['Connected anew', camera.reconnects ? `${count(camera.reconnects)} times` : ''],
     ['Worker began anew', camera.worker_restarts ? `${count(camera.worker_restarts)} times` : ''],
   ];
-  return rows.filter(([, value]) => value).flatMap(([name, value]) => [el('dt', {}, name), el('dd', {}, value)]);
+  return rows
+    .filter(([, value]) => value)
+    .flatMap(([name, value]) => [
+      el('dt', {'data-key': name}, name),
+      el('dd', {'data-key': `value of ${name}`}, value),
+    ]);
 }
 
 function copyButton(text) {

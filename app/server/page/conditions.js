@@ -4,7 +4,7 @@ import {duration, since} from '/static/format.js';
 
 const words = {
   starting: 'Starting',
-  waiting: 'Away',
+  waiting: 'Offline',
   failed: 'Failed',
   disabled: 'Switched off',
   ended: 'Ended',
@@ -19,6 +19,13 @@ const looks = {
   ended: 'off',
   removed: 'off',
 };
+
+// "3 live · 1 offline · 1 failed": how many cameras are in which state, live ones first.
+export function summaryOf(cameras) {
+  const counts = new Map([['Live', 0]]);
+  for (const {state} of cameras) counts.set(wordOf(state), (counts.get(wordOf(state)) ?? 0) + 1);
+  return [...counts].map(([word, n]) => `${n} ${word.toLowerCase()}`).join(' · ');
+}
 
 export const wordOf = (state) => words[state] ?? (state === 'running' ? 'Live' : state);
 export const lookOf = (state) => looks[state] ?? 'warn';

@@ -1,5 +1,6 @@
 // The frame around all pages: which page an address means, the bar at the top, the keys that work everywhere.
 import {currentSession, loadSession, logout, may, watchStatus} from '/static/api.js';
+import {lookOf, summaryOf} from '/static/conditions.js';
 import {setText} from '/static/dom.js';
 import {duration, timeOf} from '/static/format.js';
 import {navigate} from '/static/navigate.js';
@@ -79,12 +80,11 @@ function tellStatus({status, error, since}) {
   followVersion(status.version);
   trouble(status.state === 'draining' ? 'campipe is being stopped.' : '');
   const cameras = Object.values(status.cameras ?? {});
-  const live = cameras.filter(({state}) => state === 'running').length;
-  const off = cameras.filter(({state}) => state === 'disabled').length;
-  const away = cameras.length - live - off;
-  const parts = [`${live} live`, away ? `${away} away` : '', off ? `${off} off` : ''];
-  setText(summary, parts.filter(Boolean).join(' · '));
-  summary.classList.toggle('warn', away > 0);
+  setText(summary, summaryOf(cameras));
+  summary.classList.toggle(
+    'warn',
+    cameras.some(({state}) => ['warn', 'bad'].includes(lookOf(state))),
+  );
 }
 
 let stopWatching = null;

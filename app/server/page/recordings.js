@@ -1,5 +1,5 @@
 // What was recorded: by camera and time (in the address, so that a link shows the same), to be played and fetched.
-import {get, rigNow, watchStatus} from '/static/api.js';
+import {camerasOf, get, rigNow, watchStatus} from '/static/api.js';
 import {el, icon, setText} from '/static/dom.js';
 import {bytes, dayOf, isSameDay, length, timeOf} from '/static/format.js';
 import {navigate} from '/static/navigate.js';
@@ -44,7 +44,9 @@ class Recordings {
       this.#note,
     );
     main.append(el('div', {class: 'head'}, el('h1', {}, 'Recordings')), this.#watching, filters, this.#list);
-    this.#stopWatching = watchStatus(({status}) => status && this.#setCameras(Object.keys(status.cameras ?? {})));
+    this.#stopWatching = watchStatus(
+      ({status}) => status && this.#setCameras(camerasOf(status).map(([name]) => name)),
+    );
     this.#show();
   }
 
@@ -123,7 +125,7 @@ class Recordings {
             'tr',
             {},
             ...titles.map((title, i) =>
-              el('th', {scope: 'col', class: i === 2 || i === 3 ? 'number-cell' : null}, title),
+              el('th', {scope: 'col', class: [null, null, 'number-cell', 'number-cell optional', null][i]}, title),
             ),
           ),
         ),
@@ -143,7 +145,7 @@ class Recordings {
       'button',
       {class: 'button', type: 'button', 'aria-label': `Play ${name}`, onclick: () => this.#play(recording, begin)},
       icon('play'),
-      'Play',
+      el('span', {class: 'wide-only'}, 'Play'),
     );
     const fetch = el(
       'a',
@@ -158,15 +160,15 @@ class Recordings {
     );
     row.append(
       el('td', {}, timeOf(begin)),
-      el('td', {}, recording.output ? `${recording.camera} / ${recording.output}` : recording.camera),
+      el('td', {class: 'name'}, recording.output ? `${recording.camera} / ${recording.output}` : recording.camera),
       el(
         'td',
         {class: 'number-cell'},
         recording.writing
-          ? el('span', {class: 'with-dot'}, el('span', {class: 'dot bad'}), 'still being written')
+          ? el('span', {class: 'with-dot'}, el('span', {class: 'dot bad'}), 'being written')
           : length(recording.duration_s),
       ),
-      el('td', {class: 'number-cell'}, bytes(recording.bytes)),
+      el('td', {class: 'number-cell optional'}, bytes(recording.bytes)),
       el('td', {}, el('span', {class: 'row-actions'}, play, fetch)),
     );
     row.classList.toggle('playing', recording.id === this.#playing);

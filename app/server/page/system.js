@@ -1,7 +1,7 @@
 // The rig behind the cameras: processes, GPUs, rings, and who watches.
-import {currentSession, dropsOf, get, may, rigNow, watchStatus} from '/static/api.js';
+import {camerasOf, currentSession, dropsOf, get, may, rigNow, watchStatus} from '/static/api.js';
 import {lookOf, wordOf} from '/static/conditions.js';
-import {el} from '/static/dom.js';
+import {el, patch} from '/static/dom.js';
 import {bitrate, bytes, count, duration, fps, milliseconds, since} from '/static/format.js';
 
 const cell = (content, kind = '') => el('td', kind ? {class: kind} : {}, content ?? '–');
@@ -20,7 +20,9 @@ function table(columns, rows) {
   );
 }
 
-const section = (title, ...content) => el('section', {}, el('h2', {}, title), ...content);
+// `name` tells one section from another while the page stays.
+const section = (name, title, ...content) =>
+  el('section', {'data-key': name}, el('h2', {}, title), ...content);
 
 function meter(share) {
   const fill = el('i');
@@ -31,12 +33,12 @@ function meter(share) {
 const mebibytes = (n) => (Number.isFinite(n) ? bytes(n * 1024 * 1024) : '–');
 
 function summary(status, rates) {
-  const cameras = Object.entries(status.cameras ?? {});
+  const cameras = camerasOf(status);
   const sum = (of) => cameras.reduce((total, [name, camera]) => total + (of(camera, rates[name]) || 0), 0);
   const tile = (value, what) => el('div', {class: 'card'}, el('b', {}, value), el('span', {}, what));
   return el(
     'div',
-    {class: 'tiles'},
+    {class: 'tiles', 'data-key': 'summary'},
     tile(duration(status.uptime_s), 'running'),
     tile(`${cameras.filter(([, {state}]) => state === 'running').length} of ${cameras.length}`, 'cameras live'),
     tile(fps(sum((camera, rate) => rate?.fps)), 'encoded by all'),
@@ -53,7 +55,7 @@ function processes(status, before) {
     const share = earlier && seconds > 0 ? ((process.cpu_s - earlier.cpu_s) / seconds) * 100 : NaN;
     return el(
       'tr',
-      {},
+      {'data-key': process.role},
       cell(process.role),
       number(String(process.pid)),
       number(Number.isFinite(share) ? `${share.toFixed(0)} %` : '–'),
@@ -63,6 +65,7 @@ function processes(status, before) {
     );
   });
   return section(
+    'processes',
     'Processes',
     table(['Process', '#PID', '#CPU (of one core)', '#Memory', '#Restarts', '?Device'], rows),
   );
@@ -80,15 +83,15 @@ function gpus(status) {
       cell(el('span', {}, meter((gpu.memory_used_mib / gpu.memory_mib) * 100), ` of ${mebibytes(gpu.memory_mib)}`)),
     ),
   );
-  return section('GPUs', table(['GPU', 'In use', 'Decoder', 'Memory'], rows));
+  return section('gpus', 'GPUs', table(['GPU', 'In use', 'Decoder', 'Memory'], rows));
 }
 
 function rings(status, rates) {
-  const rows = Object.entries(status.cameras ?? {}).map(([name, camera]) =>
+  const rows = camerasOf(status).map(([name, camera]) =>
     el(
       'tr',
-      {},
-      cell(el('a', {href: `/camera/${encodeURIComponent(name)}`}, name)),
+      {'data-key': name},
+      cell(el('a', {href: `/camera/${encodeURIComponent(name)}`}, name), 'name'),
       cell(
         el(
           'span',
@@ -107,6 +110,7 @@ function rings(status, rates) {
     ),
   );
   return section(
+    'cameras',
     'Cameras',
     table(
       ['Camera', 'State', '#Rate', '#Latency (95 %)', '#Ring', '#Dropped', '#Reconnects', '#Restarts', '?Where'],
@@ -117,12 +121,12 @@ function rings(status, rates) {
 
 function viewersSection(viewers) {
   if (!viewers) return null;
-  if (viewers.length === 0) return section('Viewers', el('p', {class: 'quiet'}, 'Nobody watches.'));
+  if (viewers.length === 0) return section('viewers', 'Viewers', el('p', {class: 'quiet'}, 'Nobody watches.'));
   const rows = viewers.map((viewer) =>
     el(
       'tr',
       {},
-      cell(viewer.camera),
+      cell(viewer.camera, 'name'),
       cell(viewer.form),
       cell(viewer.user || '–'),
       cell(viewer.address),
@@ -132,6 +136,7 @@ function viewersSection(viewers) {
     ),
   );
   return section(
+    'viewers',
     `Viewers (${viewers.length})`,
     table(['Camera', 'By', 'User', 'Address', '?Since', '#Got', '#Dropped'], rows),
   );
@@ -162,7 +167,8 @@ export function show(main) {
     version.textContent = [`campipe ${status.version ?? ''}`, status.config, currentSession().user]
       .filter(Boolean)
       .join(' · ');
-    content.replaceChildren(
+    patch(
+      content,
       ...[
         summary(status, rates),
         processes(status, before),

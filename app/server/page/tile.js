@@ -66,6 +66,12 @@ export class Tile {
     this.#tellCondition();
   }
 
+  // The rig does not answer: what it said last is no longer known to be true.
+  forget() {
+    for (const number of [this.#fps, this.#latency, this.#drops]) setText(number, '');
+    this.#recording.hidden = true;
+  }
+
   close() {
     this.player.close();
     this.element.remove();

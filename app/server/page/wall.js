@@ -1,5 +1,5 @@
 // The wall: all cameras in a grid, or one of them enlarged (/?camera=NAME).
-import {watchStatus} from '/static/api.js';
+import {camerasOf, watchStatus} from '/static/api.js';
 import {el, icon} from '/static/dom.js';
 import {layOut} from '/static/layout.js';
 import {navigate} from '/static/navigate.js';
@@ -68,9 +68,12 @@ class Wall {
   }
 
   #update({status, rates}) {
-    if (!status) return; // the last picture of the rig stays, with a line above it
+    if (!status) {
+      for (const tile of this.#tiles.values()) tile.forget(); // a line above the page says why
+      return;
+    }
     this.#cameras = status.cameras ?? {};
-    const names = Object.keys(this.#cameras);
+    const names = camerasOf(status).map(([name]) => name);
     if (names.join('\n') !== [...this.#tiles.keys()].join('\n')) this.#setTiles(names);
     for (const [name, tile] of this.#tiles) tile.update(this.#cameras[name], rates[name]);
     this.#tellEmpty(names.length === 0);
