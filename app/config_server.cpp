@@ -164,12 +164,29 @@ bool read_users(const YamlNode& node, ServerSettings& server, Report& report) {
   return good;
 }
 
+namespace {
+
+// The default of one may be what was chosen for the other.
+void check_two_addresses(const ServerSettings& server, Report& report) {
+  const ServerConfig config = server_config(server);
+  const auto http = split_listen_address(config.http_address);
+  const auto rtsp = split_listen_address(config.rtsp_address);
+  const YamlNode* node = server.rtsp_address.node != nullptr ? server.rtsp_address.node : server.http_address.node;
+  if (node == nullptr || !http || !rtsp || http->port == 0 || http->port != rtsp->port) return;
+  if (http->host != rtsp->host && !http->host.empty() && !rtsp->host.empty()) return;
+  report.at(*node, "http_address '" + config.http_address + "' and rtsp_address '" + config.rtsp_address +
+                       "' are the same port; choose another for one of them");
+}
+
+}  // namespace
+
 void check_server(const ServerSettings& server, std::span<const std::string_view> cameras, Report& report) {
   check_tls(server, report);
   if (server.users_node == nullptr && !server.insecure.value.value_or(false)) {
     check_exposed(server.http_address, server, report);
     check_exposed(server.rtsp_address, server, report);
   }
+  check_two_addresses(server, report);
   for (const UserSettings& user : server.users) {
     for (const YamlNode* camera : user.cameras.value.value_or(std::vector<const YamlNode*>())) {
       if (std::ranges::find(cameras, camera->text) != cameras.end()) continue;

@@ -44,8 +44,12 @@ class Positions {
   [[nodiscard]] Mark operator()(const YAML::Mark& mark) const {
     if (mark.is_null()) return {};
     const std::size_t start = line_starts_[std::min(static_cast<std::size_t>(mark.line), line_starts_.size() - 1)];
-    const std::size_t place = std::min(start + static_cast<std::size_t>(mark.column), characters_.size() - 1);
+    const std::size_t place = byte(mark);
     return {mark.line + 1, characters_[place] - characters_[start] + 1};
+  }
+  [[nodiscard]] std::size_t byte(const YAML::Mark& mark) const {
+    const std::size_t start = line_starts_[std::min(static_cast<std::size_t>(mark.line), line_starts_.size() - 1)];
+    return std::min(start + static_cast<std::size_t>(mark.column), characters_.size() - 1);
   }
 
  private:
@@ -53,9 +57,33 @@ class Positions {
   std::vector<int> characters_;  // before each byte of the text, and in all of it
 };
 
+// The first line up to `last` that is indented with a tab: YAML's own message names another place, and not the reason.
+std::optional<Mark> tab_in_indentation(std::string_view text, int last) {
+  for (int number = 1; number <= last && !text.empty(); ++number) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    const auto place = line.find_first_not_of(' ');
+    if (place != std::string_view::npos && line[place] == '\t') return Mark{number, static_cast<int>(place) + 1};
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return std::nullopt;
+}
+
+// A text in quotes that goes on in the next line is valid YAML, and in a rig's file a quote that was forgotten.
+bool is_unclosed(std::string_view rest_of_line) {
+  const char quote = rest_of_line.empty() ? '\0' : rest_of_line.front();
+  if (quote != '"' && quote != '\'') return false;
+  for (std::size_t i = 1; i < rest_of_line.size(); ++i) {
+    if (quote == '"' && rest_of_line[i] == '\\')
+      ++i;
+    else if (rest_of_line[i] == quote)
+      return false;
+  }
+  return true;
+}
+
 class TreeBuilder : public YAML::EventHandler {
  public:
-  explicit TreeBuilder(const Positions& positions) : positions_(positions) {}
+  TreeBuilder(std::string_view text, const Positions& positions) : text_(text), positions_(positions) {}
 
   [[nodiscard]] YamlNode take() { return std::move(root_); }
 
@@ -67,6 +95,8 @@ class TreeBuilder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { throw Refusal{positions_(mark), no_aliases}; }
   void OnAnchor(const YAML::Mark& mark, const std::string&) override { throw Refusal{positions_(mark), no_aliases}; }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, const std::string& value) override {
+    if (!mark.is_null() && is_unclosed(text_.substr(positions_.byte(mark), line_length(mark))))
+      throw Refusal{positions_(mark), "the quote that begins here is not closed in this line"};
     YamlNode node = make(YamlNode::Kind::scalar, mark, tag);
     node.text = node.written = value;
     add(std::move(node));
@@ -126,12 +156,18 @@ class TreeBuilder : public YAML::EventHandler {
     }
   }
 
+  [[nodiscard]] std::size_t line_length(const YAML::Mark& mark) const {
+    const std::size_t begin = positions_.byte(mark);
+    return std::min(text_.find('\n', begin), text_.size()) - begin;
+  }
+
   static void name(YamlNode& node, YamlNode key) {
     node.key = std::move(key.text);
     node.key_mark = key.mark;
     if (node.problem.empty()) node.problem = std::move(key.problem);
   }
 
+  std::string_view text_;
   const Positions& positions_;
   std::vector<Open> open_;
   YamlNode root_;
@@ -144,7 +180,7 @@ class TreeBuilder : public YAML::EventHandler {
 YamlResult parse_yaml(std::string text) {
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
   const Positions positions(text);
-  TreeBuilder builder(positions);
+  TreeBuilder builder(text, positions);
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);
@@ -155,6 +191,8 @@ YamlResult parse_yaml(std::string text) {
     return ConfigError{refusal.mark.line, refusal.mark.column, "", refusal.message};
   } catch (const YAML::Exception& error) {
     const Mark mark = positions(error.mark);
+    if (const auto tab = tab_in_indentation(text, mark.line))
+      return ConfigError{tab->line, tab->column, "", "a tab in the indentation: YAML takes spaces only"};
     const bool alias = error.msg == YAML::ErrorMsg::UNKNOWN_ANCHOR;
     return ConfigError{mark.line, mark.column, "", alias ? no_aliases : "not valid YAML: " + scrub(error.msg, {})};
   }

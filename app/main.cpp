@@ -15,6 +15,7 @@
 #include "app/master.h"
 #include "app/plan.h"
 #include "app/publisher.h"
+#include "app/rig_check.h"
 #include "app/supervisor.h"
 #include "app/worker.h"
 #include "core/clock.h"
@@ -54,6 +55,7 @@ struct Arguments {
   std::string duration;
   std::string report;
   std::string log_level = "info";
+  std::string log_format;
   bool check = false;
   bool plan = false;
   bool devices = false;
@@ -90,6 +92,16 @@ campipe::Machine machine_for(const campipe::LoadedConfig& loaded, bool check_onl
   return machine;
 }
 
+// Of a configuration without mistakes.
+int check(const campipe::LoadedConfig& loaded, const std::string& file) {
+  const campipe::RigCheck found = campipe::check_rig(loaded.rig);
+  for (const std::string& line : found.lines) std::cout << line << '\n';
+  if (tell(found.errors, file)) return usage_error;
+  const std::size_t cameras = loaded.rig.cameras.size();
+  std::cout << "fine: " << cameras << (cameras == 1 ? " camera\n" : " cameras\n");
+  return 0;
+}
+
 int run(const Arguments& arguments) {
   const campipe::LoadedConfig loaded = campipe::load_config(arguments.config);
   if (tell(loaded.errors, arguments.config)) return usage_error;
@@ -99,7 +111,8 @@ int run(const Arguments& arguments) {
   if (arguments.plan) {
     std::cout << campipe::describe(campipe::plan(loaded.rig, machine), loaded.rig, machine.devices);
   }
-  if (arguments.check || arguments.plan) return 0;
+  if (arguments.plan) return 0;
+  if (arguments.check) return check(loaded, arguments.config);
 
   campipe::RunOptions options;
   options.config = arguments.config;
@@ -122,7 +135,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
                                      : "expected a duration such as 30s, 10m or 250ms, not '" + text + "'";
   };
   app.add_option("--config", arguments.config, "the rig's configuration (docs/configuration.md)")->type_name("FILE");
-  app.add_flag("--check", arguments.check, "say what is wrong with the configuration, and end");
+  app.add_flag("--check", arguments.check,
+               "say what is wrong with the configuration, its files and addresses, and end");
   app.add_flag("--plan", arguments.plan, "check, and print which worker gets which cameras");
   app.add_option("--duration", arguments.duration, "end after this time, e.g. 30s or 10m")
       ->check(is_duration)
@@ -132,11 +146,14 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--log-level", arguments.log_level, "trace, debug, info, warning or error")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}))
       ->type_name("LEVEL");
+  app.add_option("--log-format", arguments.log_format, "text, or json: an object a line")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("FORMAT");
   app.add_flag("--devices", arguments.devices, "print what this machine offers");
   app.add_flag("--json", arguments.json, "with --devices: for programs");
   app.set_version_flag("--version", std::string("campipe ") + CAMPIPE_VERSION);
   app.footer(
-      "Exit status: 0 ended as asked; 1 internal error; 2 usage or configuration error;\n"
+      "Exit status: 0 ended as asked; 1 internal error, or no rig answers a command; 2 usage or configuration error;\n"
       "3 ran, but some camera failed or never delivered.");
 }
 
@@ -157,6 +174,9 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : usage_error;
   }
   try {
+    if (!arguments.log_format.empty()) {
+      campipe::set_log_format(arguments.log_format == "json" ? campipe::LogFormat::json : campipe::LogFormat::text);
+    }
     campipe::init_logging("campipe", arguments.log_level);
     if (command) return command();
     if (arguments.devices) {

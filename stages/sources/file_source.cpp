@@ -137,6 +137,8 @@ std::optional<std::string> check_file(const std::string& path) {
   if (is_numbered_pictures(path)) return check_numbered_pictures(path);
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
+  if (error == std::errc::permission_denied)
+    return "'" + path + "' cannot be reached: " + error.message() + " (of a folder above it)";
   if (!std::filesystem::exists(status)) return "there is no file '" + path + "' (paths start at the current directory)";
   if (std::filesystem::is_directory(status)) return "'" + path + "' is a folder, not a video file";
   // Opening a pipe waits for its writer, and nothing could interrupt that.

@@ -71,6 +71,15 @@ TEST_F(ServerConfigTest, AddressesAreNamesOrNumbersWithAPort) {
   EXPECT_FALSE(split_listen_address(std::string("10.0.0.1\0:80", 12)));
 }
 
+TEST_F(ServerConfigTest, TwoServersDoNotShareAPort) {
+  const auto first = [&](const std::string& yaml) { return formatted(load(yaml + "\ncameras: {}\n")).at(0); };
+  EXPECT_THAT(first("http_address: \"127.0.0.1:9000\"\nrtsp_address: \"127.0.0.1:9000\""),
+              HasSubstr("rig.yaml:2:15: rtsp_address: "));
+  EXPECT_THAT(first("http_address: \"127.0.0.1:8554\""), HasSubstr("rig.yaml:1:15: http_address: "));
+  EXPECT_THAT(first("http_address: \":9000\"\nrtsp_address: \"127.0.0.1:9000\"\ninsecure: true"),
+              HasSubstr("rig.yaml:2:15: rtsp_address: "));
+}
+
 TEST_F(ServerConfigTest, WhatOthersReachNeedsUsersOrAWord) {
   const std::string told =
       " could watch and change the rig: add `users`, or say that it is meant with `insecure: true`";

@@ -180,6 +180,12 @@ TEST_F(ConfigTest, FileWithoutCamerasIsRefused) {
 }
 
 TEST_F(ConfigTest, BadYamlIsToldWithItsPlace) {
+  EXPECT_THAT(errors("cameras:\n\tdock:\n\t\tsource: a.mp4\n"), ElementsAre(HasSubstr("rig.yaml:2:1: a tab ")));
+  EXPECT_THAT(errors("cameras:\n  dock:\n  \tsource: a.mp4\n"), ElementsAre(HasSubstr("rig.yaml:3:3: a tab ")));
+  for (const char* quote : {"\"", "'"})
+    EXPECT_THAT(
+        errors(std::string("cameras:\n  dock:\n    source: ") + quote + "a.mp4\n    record: {path: \"b.mp4\"}\n"),
+        ElementsAre(HasSubstr("rig.yaml:3:13: the quote ")));
   EXPECT_THAT(errors("cameras:\n  dock: [1, 2\n"), ElementsAre(HasSubstr("rig.yaml:3:1: not valid YAML: ")));
   EXPECT_THAT(errors("cameras: \"a\\\x1b[2J\"\n"), ElementsAre(AllOf(HasSubstr("\\x1b"), Not(HasSubstr("\x1b")))));
   EXPECT_THAT(errors("cameras: {}\n---\na: b\n"), ElementsAre(HasSubstr("a second document")));
