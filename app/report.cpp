@@ -1,7 +1,11 @@
 #include "app/report.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cmath>
+#include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 #include "app/record_index.h"
@@ -115,10 +119,26 @@ nlohmann::json rig_report(const RunReport& run, const std::vector<CameraState>& 
 }
 
 void write_json(const std::filesystem::path& file, const nlohmann::json& json) {
-  std::ofstream out(file, std::ios::trunc);
-  out << json.dump(2) << '\n';
+  const std::string text = json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  const auto failed = [&](int reason) {
+    return system_error("cannot write the report '" + file.string() + "'", reason);
+  };
+  if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) {  // such as /dev/stdout
+    std::ofstream out(file);
+    out << text;
+    out.close();
+    if (!out) throw failed(errno);
+    return;
+  }
+  const std::filesystem::path part = file.string() + ".part";
+  std::ofstream out(part, std::ios::trunc);
+  out << text;
   out.close();
-  if (!out) throw system_error("cannot write the report '" + file.string() + "'", errno);
+  if (!out || std::rename(part.c_str(), file.c_str()) != 0) {
+    const int reason = errno;
+    ::unlink(part.c_str());
+    throw failed(reason);
+  }
 }
 
 }  // namespace campipe

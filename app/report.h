@@ -49,7 +49,7 @@ nlohmann::json rig_report(const RunReport& run, const std::vector<CameraState>& 
 // To two places.
 double rounded(double value);
 
-// Throws Error, naming the file.
+// Replaces the file in one step: who reads it finds the old one or the new one whole. Throws Error, naming the file.
 void write_json(const std::filesystem::path& file, const nlohmann::json& json);
 
 }  // namespace campipe

@@ -18,7 +18,8 @@ namespace campipe {
 namespace {
 
 constexpr auto terminal_interval = std::chrono::milliseconds(500);
-constexpr auto log_interval = std::chrono::seconds(10);
+constexpr auto log_interval = std::chrono::seconds(10);  // between two looks at what has changed
+constexpr auto log_anyway = std::chrono::hours(1);
 constexpr unsigned narrowest = 40;
 
 unsigned terminal_width() {
@@ -118,7 +119,10 @@ std::string format_summary(const CameraState& camera, const CameraCounts& counts
 StatusView::StatusView()
     : terminal_(::isatty(STDERR_FILENO) == 1), next_(started_ + (terminal_ ? terminal_interval : log_interval)) {}
 
-void StatusView::log_line(const std::string& line) {
+void StatusView::log_line(const std::string& given) {
+  // What libraries and sanitizers write themselves.
+  const bool foreign = log_format() == LogFormat::json && !given.starts_with('{');
+  const std::string line = foreign ? json_log_line(std::chrono::system_clock::now(), "warning", "", given) : given;
   if (!terminal_) return put(line + "\n");
   erase();
   put(line + "\n");
@@ -167,7 +171,24 @@ void StatusView::update(const std::vector<CameraState>& cameras, const RigPage& 
   next_ = Clock::now() + (terminal_ ? Clock::duration(terminal_interval) : Clock::duration(log_interval));
   const auto statuses = measure(cameras, page);
   if (terminal_) return draw(statuses, false);
-  for (const CameraStatus& status : statuses) spdlog::info("{}", format_line(status));
+  for (const CameraStatus& status : changes_.take(statuses, Clock::now())) spdlog::info("{}", format_line(status));
+}
+
+std::vector<CameraStatus> StatusChanges::take(const std::vector<CameraStatus>& cameras, Clock::time_point now) {
+  std::vector<CameraStatus> due;
+  std::map<std::string, Logged> logged;
+  for (const CameraStatus& camera : cameras) {
+    const Logged before = logged_[camera.name];
+    Logged after{camera.state, camera.dropped > before.dropped, camera.dropped, before.at};
+    const bool changed = after.state != before.state || after.drops != before.drops;
+    if (changed || now - before.at >= log_anyway) {
+      due.push_back(camera);
+      after.at = now;
+    }
+    logged[camera.name] = after;
+  }
+  logged_ = std::move(logged);
+  return due;
 }
 
 void StatusView::finish(const std::vector<CameraState>& cameras, const RigPage& page) {
@@ -179,7 +200,9 @@ void StatusView::finish(const std::vector<CameraState>& cameras, const RigPage& 
   table_.clear();
   for (const CameraState& camera : cameras) {
     if (camera.state == CameraState::State::removed) continue;
-    put(format_summary(camera, count(cameras, camera, page)) + "\n");
+    const std::string summary = format_summary(camera, count(cameras, camera, page));
+    const bool json = log_format() == LogFormat::json;
+    put((json ? json_log_line(std::chrono::system_clock::now(), "info", "supervisor", summary) : summary) + "\n");
   }
 }
 

@@ -1,5 +1,6 @@
 // What a person sees while the rig runs: on a terminal a table that refreshes in place, with log lines above it;
-// elsewhere one line for each camera every ten seconds. Used by the supervisor's thread.
+// elsewhere a line for a camera when it changes (its state, frames that begin or cease to be dropped), and once an
+// hour. Used by the supervisor's thread.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,23 @@ std::string format_line(const CameraStatus& camera);
 // What became of a camera, when the rig has ended.
 std::string format_summary(const CameraState& camera, const CameraCounts& counts);
 
+// Which cameras are worth a line of the log: 8,640 lines a day for each would hide what happens.
+class StatusChanges {
+ public:
+  // Those whose state is another than at the last call, or whose frames began or ceased to be dropped since; and each
+  // once an hour.
+  std::vector<CameraStatus> take(const std::vector<CameraStatus>& cameras, Clock::time_point now);
+
+ private:
+  struct Logged {
+    std::string state;
+    bool drops = false;
+    std::uint64_t dropped = 0;
+    Clock::time_point at;
+  };
+  std::map<std::string, Logged> logged_;  // by the camera's name
+};
+
 class StatusView {
  public:
   StatusView();
@@ -60,6 +78,7 @@ class StatusView {
   Clock::time_point started_ = Clock::now();
   Clock::time_point next_;
   std::map<unsigned, Sample> samples_;  // by the camera's place
+  StatusChanges changes_;
   std::size_t lines_drawn_ = 0;
   std::vector<std::string> table_;
 };

@@ -25,6 +25,8 @@ constexpr auto own_pause = milliseconds(500);           // a loop this late was 
 constexpr auto close_files_after = milliseconds(4000);  // of draining: users are promised whole files within 5 s
 constexpr auto kill_after = milliseconds(4700);
 constexpr auto leave_deadline = seconds(2);
+// timeout(1) and shells signal a child and its group: a signal that comes again so soon is the same one.
+constexpr auto same_signal = milliseconds(500);
 constexpr auto memory_interval = seconds(5);
 constexpr unsigned spare_places = 512;  // for cameras that come later; memory only once they do
 
@@ -107,6 +109,8 @@ bool Supervisor::terminal_closed() const { return on_terminal_ && ::isatty(STDER
 void Supervisor::on_signal() {
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+    if (info.ssi_signo != SIGHUP && Clock::now() - told_to_end_ < same_signal) continue;
+    if (info.ssi_signo != SIGHUP) told_to_end_ = Clock::now();
     if (info.ssi_signo == SIGHUP && !terminal_closed()) {
       if (phase_ == Phase::running) reload();
     } else if (phase_ == Phase::running) {
@@ -159,6 +163,7 @@ void Supervisor::tick() {
     return kill_all();
   }
   if (now >= next_status_) tell_status();
+  if (options_.report && now >= next_report_) update_report();
   service_.watchdog();
   if (everything_is_over() && phase_ != Phase::leaving) begin_leaving();
   if (phase_ == Phase::leaving) end_leaving();

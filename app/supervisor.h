@@ -151,6 +151,7 @@ class Supervisor {
 
   // The end of a run
   void settle_the_rest();
+  void update_report();
   void write_report();
   [[nodiscard]] int exit_status() const;
   [[nodiscard]] double cpu_seconds() const;
@@ -176,6 +177,8 @@ class Supervisor {
   Clock::time_point next_tick_{};
   Clock::time_point next_memory_sample_{};
   Clock::time_point next_status_{};
+  Clock::time_point next_report_{};
+  Clock::time_point told_to_end_{};  // by a signal
   StatusJson status_;
   ServiceNotifier service_;
   Clock::time_point distrust_beats_until_{};  // this process did not run for a while: others may not have either

@@ -7,9 +7,12 @@
 
 #include "app/report.h"
 #include "app/supervisor.h"
+#include "core/log.h"
 
 namespace campipe {
 namespace {
+
+constexpr auto report_interval = std::chrono::minutes(1);
 
 // Resident memory of a process with each shared page divided among those that map it.
 double pss_mib(pid_t pid) {
@@ -51,10 +54,20 @@ double Supervisor::cpu_seconds() const {
   return sum;
 }
 
+// A report that cannot be written now may be the next time, and is no reason to end.
+void Supervisor::update_report() {
+  next_report_ = Clock::now() + report_interval;
+  try {
+    write_report();
+  } catch (const std::exception& error) {
+    spdlog::error("{}", error.what());
+  }
+}
+
 void Supervisor::write_report() {
   RunReport run;
   run.duration_s = std::chrono::duration<double>(Clock::now() - started_).count();
-  run.exit = ending_;
+  run.exit = ending_.empty() ? "running" : ending_;
   for (const Member& member : members_) {
     if (member.kind != Kind::worker) continue;
     run.workers.push_back({member.worker, member.gpu_name, member.restarts, member.cpu_s});

@@ -1,10 +1,16 @@
 // The program as a user meets it: options, messages, exit status, the table on a terminal.
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 
 #include <fstream>
+#include <set>
+#include <sstream>
 
+#include "core/unique_handle.h"
 #include "tests/integration/clips.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
@@ -61,6 +67,25 @@ TEST(CommandLine, AGpuThatIsNotThereIsAMistakeWithItsPlace) {
   EXPECT_EQ(ask({"--config", "rig.yaml", "--check"}, camera + "    gpu: auto\n    ipc_memory: host\n").status, 0);
 }
 
+// Another program at a port.
+class Listener {
+ public:
+  Listener() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    address_.sin_family = AF_INET;
+    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address_;
+    auto* const address = reinterpret_cast<sockaddr*>(&address_);
+    if (::bind(fd_.get(), address, size) != 0 || ::listen(fd_.get(), 1) != 0 ||
+        ::getsockname(fd_.get(), address, &size) != 0)
+      throw std::runtime_error("cannot listen");
+  }
+  [[nodiscard]] int port() const { return ntohs(address_.sin_port); }
+
+ private:
+  UniqueFd fd_;
+  sockaddr_in address_{};
+};
+
 struct Misuse {
   std::vector<std::string> command;
   std::string message;
@@ -99,10 +124,49 @@ TEST(CommandLine, RolesAreNotForPeople) {
 TEST(CommandLine, CheckStartsNothing) {
   RigOptions options;
   options.command = {"--config", "rig.yaml", "--check"};
-  RigRun run(two_cameras, options);
+  RigRun run("http_address: off\nrtsp_address: off\n" + two_cameras, options);
   EXPECT_EQ(run.wait(), 0) << run.log();
   EXPECT_EQ(run.log(), "");
   EXPECT_FALSE(std::filesystem::exists(run.file("dock.mp4")));
+}
+
+TEST(CommandLine, CheckLooksAtFilesFramesAndAddresses) {
+  const auto check = [](const std::string& yaml) { return ask({"--config", "rig.yaml", "--check"}, yaml); };
+  const std::string off = "http_address: off\nrtsp_address: off\n";
+  EXPECT_EQ(check(off + two_cameras).output,
+            "dock: test://pattern?frames=10: pattern, 1280x720, 25 fps\n"
+            "belt: test://pattern?frames=10: pattern, 1280x720, 25 fps\nfine: 2 cameras\n");
+  const Answer crop = check(off +
+                            "cameras: {dock: {source: \"test://pattern?width=320&height=240\", filters: [{crop: "
+                            "{x: 300, y: 0, width: 200, height: 200}}]}}\n");
+  EXPECT_EQ(crop.status, 2);
+  EXPECT_THAT(crop.errors, HasSubstr("cameras.dock.filters: for frames of 320x240: crop"));
+
+  const Answer no_video = check(off + "cameras: {dock: {source: rig.yaml}}\n");
+  EXPECT_EQ(no_video.status, 2);
+  EXPECT_THAT(no_video.errors, HasSubstr("cameras.dock.source: "));
+
+  const Listener busy;
+  const Answer taken = check("rtsp_address: off\nhttp_address: \"127.0.0.1:" + std::to_string(busy.port()) +
+                             "\"\ncameras: {dock: {source: \"test://pattern\"}}\n");
+  EXPECT_EQ(taken.status, 0) << "it may be this rig";
+  EXPECT_THAT(taken.output, HasSubstr("note: http_address: "));
+}
+
+TEST(CommandLine, LogsAreJsonWhereThatIsAskedFor) {
+  RigOptions options;
+  options.command = {"--config", "rig.yaml", "--log-format", "json"};
+  RigRun rig(two_cameras, options);
+  EXPECT_EQ(rig.wait(), 0) << rig.log();
+  std::istringstream lines(rig.log());
+  std::set<std::string> processes;
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    ASSERT_TRUE(json.is_object()) << line;
+    for (const char* key : {"time", "level", "message"}) EXPECT_FALSE(json.at(key).get<std::string>().empty()) << line;
+    processes.insert(json.at("process"));
+  }
+  EXPECT_THAT(processes, testing::IsSupersetOf({"supervisor", "publisher"}));
 }
 
 TEST(CommandLine, CheckTellsEveryMistakeWithItsPlace) {
@@ -204,7 +268,7 @@ TEST(Status, IsATableOnATerminal) {
   EXPECT_TRUE(eventually([&] { return rig.log().rfind("ended") != std::string::npos; }));
 }
 
-TEST(Status, IsALineEveryTenSecondsElsewhere) {
+TEST(Status, IsALineForEachChangeElsewhere) {
   RigRun rig(endless);
   const auto begin = Clock::now();
   ASSERT_TRUE(eventually([&] { return rig.log().find("fps in") != std::string::npos; })) << rig.log();

@@ -133,7 +133,11 @@ TEST_F(Ending, ASecondSignalEndsAtOnce) {
   ::kill(worker, SIGSTOP);  // so that draining is not over before the second signal
   rig_->signal(SIGINT);
   ASSERT_TRUE(eventually([this] { return rig_->log().find("ending (stopped)") != std::string::npos; }));
-  rig_->signal(SIGINT);
+  // A signal that comes again within half a second is the same one.
+  EXPECT_TRUE(eventually([this] {
+    rig_->signal(SIGINT);
+    return rig_->log().find("stopped at once") != std::string::npos;
+  }));
   const auto asked = Clock::now();
   rig_->wait();
   EXPECT_LE(Clock::now() - asked, seconds(1));
@@ -141,6 +145,32 @@ TEST_F(Ending, ASecondSignalEndsAtOnce) {
   expect_playable(10);
   EXPECT_EQ(check_books(rig_->report()), "");
   EXPECT_EQ(rig_->report().at("exit"), "stopped at once");
+}
+
+// timeout(1) signals its child, and then the group that both are in.
+TEST_F(Ending, ASignalThatComesTwiceAtOnceIsOne) {
+  begin("");
+  wait_until_recording();
+  const pid_t worker = rig_->pid_of("worker 0");
+  ::kill(worker, SIGSTOP);
+  rig_->signal(SIGINT);
+  rig_->signal(SIGTERM);
+  ASSERT_TRUE(eventually([this] { return rig_->log().find("ending (stopped)") != std::string::npos; }));
+  ::kill(worker, SIGCONT);
+  EXPECT_EQ(rig_->wait(), 0) << rig_->log();
+  EXPECT_EQ(rig_->report().at("exit"), "stopped");
+  expect_all_recorded();
+}
+
+// It is written while the rig runs, and replaced in one step.
+TEST_F(Ending, KilledSupervisorLeavesAReport) {
+  begin("");
+  wait_until_recording();
+  ASSERT_TRUE(eventually([this] { return std::filesystem::exists(rig_->file("report.json")); }));
+  rig_->signal(SIGKILL);
+  rig_->wait();
+  expect_nothing_left();
+  EXPECT_EQ(rig_->report().at("exit"), "running");
 }
 
 TEST_F(Ending, KilledSupervisorTakesTheOthersWithIt) {

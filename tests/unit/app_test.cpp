@@ -94,6 +94,29 @@ TEST(StatusLine, TellsItAllInOneLine) {
   EXPECT_THAT(format_line(status), HasSubstr(", worker 1 on GPU 3, set aside"));
 }
 
+TEST(StatusChanges, AreWhatTheLogTells) {
+  StatusChanges changes;
+  const auto names = [&](const std::vector<CameraStatus>& cameras, Clock::time_point now) {
+    std::vector<std::string> due;
+    for (const CameraStatus& camera : changes.take(cameras, now)) due.push_back(camera.name);
+    return due;
+  };
+  CameraStatus dock = status_of("dock");
+  CameraStatus gate = status_of("gate");
+  gate.dropped = 0;
+  EXPECT_THAT(names({dock, gate}, start), ElementsAre("dock", "gate"));
+  EXPECT_THAT(names({dock, gate}, start + seconds(10)), ElementsAre("dock")) << "it drops no more";
+  EXPECT_THAT(names({dock, gate}, start + seconds(20)), ElementsAre());
+  gate.state = "waiting";
+  EXPECT_THAT(names({dock, gate}, start + seconds(30)), ElementsAre("gate"));
+  dock.dropped += 3;
+  EXPECT_THAT(names({dock, gate}, start + seconds(40)), ElementsAre("dock"));
+  dock.dropped += 3;
+  EXPECT_THAT(names({dock, gate}, start + seconds(50)), ElementsAre()) << "it drops still";
+  EXPECT_THAT(names({dock, gate}, start + seconds(60)), ElementsAre("dock"));
+  EXPECT_THAT(names({dock, gate}, start + std::chrono::hours(1) + seconds(45)), ElementsAre("gate")) << "for an hour";
+}
+
 // A camera with rings in which `published` frames and `encoded` packets have been.
 class Books : public testing::Test {
  protected:

@@ -181,7 +181,7 @@ TEST_F(JournalLog, IsWrittenThroughPipesToo) {
 TEST_F(JournalLog, IsNotWhereStandardErrorWasRedirected) {
   const Variable variable("JOURNAL_STREAM", "1:2");
   init_logging("supervisor", "info", write_.get());
-  EXPECT_THAT(line_of(spdlog::level::warn), MatchesRegex("..:..:..\\.... warning \\[supervisor\\] text\n"));
+  EXPECT_THAT(line_of(spdlog::level::warn), MatchesRegex("....-..-.. ..:..:..\\.... warning \\[supervisor\\] text\n"));
 }
 
 }  // namespace
