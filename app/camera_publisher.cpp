@@ -18,7 +18,7 @@ CameraPublisher::CameraPublisher(unsigned camera, CameraConfig config, const Rig
                                  std::shared_ptr<LiveStream> live, bool records)
     : camera_(camera),
       config_(std::move(config)),
-      block_(page.camera(camera)),
+      block_(page.publisher(camera)),
       events_(events),
       audio_(events.on_audio_ring_done),
       live_(std::move(live)),

@@ -79,7 +79,7 @@ class CameraPublisher {
   unsigned camera_;
   CameraConfig config_;
   ProfileName write_range_{config_.name, "write"};
-  CameraBlock& block_;
+  PublisherBlock& block_;
   Events events_;
   ThreadScope* scope_ = nullptr;
   AudioFeed audio_;

@@ -14,7 +14,7 @@ constexpr auto slice = std::chrono::milliseconds(100);  // how long a wait may l
 }  // namespace
 
 CameraStage::CameraStage(const Start& start, const RigPage& page, const Events& events)
-    : start_(start), block_(page.camera(start.camera)), on_done_(events.on_done), place_{start.gpu, nullptr} {
+    : start_(start), block_(page.own_worker(start.camera)), on_done_(events.on_done), place_{start.gpu, nullptr} {
   make_renditions(page, events);
   thread_ = std::jthread([this] { run(); });
 }

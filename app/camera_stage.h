@@ -68,7 +68,7 @@ class CameraStage {
   void process(RingInUse& ring, FrameRingReader::Lease lease, const Rendition::Source& source);
 
   Start start_;
-  CameraBlock& block_;
+  WorkerBlock& block_;
   std::function<void()> on_done_;
   ThreadScope* scope_ = nullptr;
   Rendition::Place place_;

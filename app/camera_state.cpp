@@ -5,33 +5,33 @@
 namespace campipe {
 namespace {
 
-using Counters = std::array<std::atomic<std::uint64_t>, drop_causes>;
-
-std::uint64_t load(const Counters& counters, DropCause cause) {
+std::uint64_t load(const DropCounters& counters, DropCause cause) {
   return counters[static_cast<std::size_t>(cause)].load();
 }
 
-// Where the frames of an output were left. Its own block has what its worker left out of it. In that of the camera that
-// it follows the master counts for all outputs: frames that it did not publish, and those that it took back from the
-// worker's queue. What the publisher did not take of packets that are passed on is the only cause of theirs, and nobody
-// else's there.
+// Where the frames of an output were left. Its worker counts what it left out of each output. In the block of the
+// camera that an output follows the master counts for all outputs: frames that it did not publish, and those that it
+// took back from the worker's queue. What the publisher did not take of packets that are passed on is the only cause of
+// theirs, and nobody else's there.
 struct Drops {
   bool copy;
-  const CameraBlock& own;
-  const CameraBlock& source;
+  const MasterBlock& passed_on;
+  const MasterBlock& source;
+  const WorkerBlock& worker;
 
   [[nodiscard]] std::uint64_t unpublished(DropCause cause) const {
-    if (copy) return cause == DropCause::publisher_slow ? load(own.unpublished, cause) : 0;
+    if (copy) return cause == DropCause::publisher_slow ? load(passed_on.unpublished, cause) : 0;
     return cause == DropCause::publisher_slow ? 0 : load(source.unpublished, cause);
   }
   [[nodiscard]] std::uint64_t dropped(DropCause cause) const {
     if (copy) return 0;
-    return load(cause == DropCause::queue_full ? source.dropped : own.dropped, cause);
+    return load(cause == DropCause::queue_full ? source.dropped : worker.dropped, cause);
   }
 };
 
 Drops drops_of(const CameraState& camera, const RigPage& page) {
-  return {is_copy(camera.config.encode), page.camera(camera.index), page.camera(source_of(camera))};
+  return {is_copy(camera.config.encode), page.master(camera.index), page.master(source_of(camera)),
+          page.worker(camera.index, camera.worker)};
 }
 
 }  // namespace
@@ -39,10 +39,11 @@ Drops drops_of(const CameraState& camera, const RigPage& page) {
 CameraCounts count(const std::vector<CameraState>& cameras, const CameraState& camera, const RigPage& page) {
   CameraCounts counts;
   const Drops drops = drops_of(camera, page);
+  const RecordState& record = page.publisher(camera.index).record;
   // Later stages first, so that a frame on its way is never seen at its end and not at its beginning.
-  const auto progress = load_record_progress(drops.own.record);
+  const auto progress = load_record_progress(record);
   counts.recorded = progress ? progress->recorded : 0;
-  counts.unrecorded = drops.own.record.unrecorded.load();
+  counts.unrecorded = record.unrecorded.load();
   counts.encoded = camera.packets_published();
   std::uint64_t unpublished = 0;
   for (std::size_t i = 0; i < drop_causes; ++i) {
@@ -66,7 +67,7 @@ std::uint64_t settle(const std::vector<CameraState>& cameras, const CameraState&
   for (std::size_t i = 0; i < drop_causes; ++i) accounted += drops.dropped(static_cast<DropCause>(i));
   const std::uint64_t published = cameras[source_of(camera)].frames_published();
   if (published <= accounted) return 0;
-  counter(page.camera(camera.index).dropped, cause).fetch_add(published - accounted);
+  counter(page.worker(camera.index, camera.worker).dropped, cause).fetch_add(published - accounted);
   return published - accounted;
 }
 

@@ -81,11 +81,12 @@ void Child::receive_setup() {
   const Deadline deadline = Clock::now() + setup_deadline;
   while (Clock::now() < deadline && !channel_.closed()) {
     if (auto message = channel_.receive()) {
-      if (message->type != "setup" || message->fds.size() != 1)
+      if (message->type != "setup" || message->fds.size() != 2)
         throw Error("the supervisor did not begin with 'setup'");
       setup_ = std::move(message->body);
       process_ = setup_.at("process");
-      page_ = std::make_unique<RigPage>(RigPage::open(std::move(message->fds[0])));
+      page_ =
+          std::make_unique<RigPage>(RigPage::open(std::move(message->fds[0]), std::move(message->fds[1]), process_));
       init_logging(setup_.at("role"), setup_.at("log_level"));
       return;
     }
@@ -111,6 +112,8 @@ void Child::send(const std::string& type, const nlohmann::json& body, const std:
   const std::lock_guard lock(send_mutex_);
   channel_.send(type, body, fds);
 }
+
+void Child::arrive(std::uint32_t phase) { page_->process(process_).arrive(phase); }
 
 void Child::wake() {
   // The counter of the descriptor cannot overflow here; a write that fails changes nothing but the time of the tick.

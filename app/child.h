@@ -37,6 +37,8 @@ class Child {
   int run(const Role& role);
   // Any thread. A supervisor that is gone is not an error: on_abandoned() is on its way.
   void send(const std::string& type, const nlohmann::json& body, const std::vector<int>& fds = {});
+  // This process is at the end of a phase of the barrier.
+  void arrive(std::uint32_t phase);
   // Any thread: something has changed that on_tick() looks at.
   void wake();
 

@@ -48,7 +48,7 @@ class BeatsWhileOpening {
 Ingest::Ingest(const Start& start, const RigPage& page, const Events& events)
     : start_(start),
       page_(page),
-      block_(page.camera(start.camera)),
+      block_(page.master(start.camera)),
       events_(events),
       epoch_(start.epoch),
       live_(is_live(start.config.source.url)),

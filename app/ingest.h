@@ -154,7 +154,7 @@ class Ingest {
   ProfileName packet_range_{start_.config.name, "ingest"};
   ProfileName publish_range_{start_.config.name, "publish"};
   const RigPage& page_;
-  CameraBlock& block_;
+  MasterBlock& block_;
   Events events_;
   std::unique_ptr<Source> source_;
   std::unique_ptr<Decoder> decoder_;

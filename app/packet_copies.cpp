@@ -177,7 +177,7 @@ void PacketCopies::audio(const AVPacket& packet, const std::function<std::option
 }
 
 void PacketCopies::push(Track& track, const PacketView& packet, bool of_video) {
-  CameraBlock& block = page_.camera(track.target.camera);
+  MasterBlock& block = page_.master(track.target.camera);
   const Deadline deadline = Clock::now() + (of_video && block_ ? publisher_deadline : std::chrono::seconds(0));
   bool pushed = false;
   try {

@@ -37,7 +37,7 @@ class Publisher {
     if (message.type == "camera") {
       start_camera(body);
     } else if (message.type == "start") {
-      if (body.at("phase") == 0) barrier_.arrive(participant_, 0);  // a successor finds the rig running
+      if (body.at("phase") == 0) child_.arrive(0);  // a successor finds the rig running
       started_ = true;
     } else if (message.type == "packet_ring") {
       if (message.fds.size() != 1) throw Error("a packet ring without its descriptor");
@@ -148,13 +148,11 @@ class Publisher {
       return all_done;
     }
     if (!started_ || !over_ || !all_done) return false;
-    barrier_.arrive(participant_, 1);
-    return barrier_.wait(1, Clock::now() + beat_interval) == 0;
+    child_.arrive(1);
+    return child_.page().barrier().wait(1, Clock::now() + beat_interval) == 0;
   }
 
   Child child_;
-  Barrier barrier_ = child_.page().barrier();
-  unsigned participant_ = child_.setup().at("participant");
   std::atomic<std::size_t> done_{0};
   std::optional<EventsFile> events_file_;
   Servers servers_{server_from_json(child_.setup().at("server")), child_.page(),

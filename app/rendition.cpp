@@ -61,7 +61,8 @@ bool RateLimit::takes(std::int64_t pts) {
 
 Rendition::Rendition(const Start& start, const RigPage& page, const Events& events, Place& place)
     : start_(start),
-      block_(page.camera(start.camera)),
+      block_(page.own_worker(start.camera)),
+      audience_(page.shared(start.camera).audience),
       events_(events),
       place_(place),
       filter_range_(start.config.name, "filter"),
@@ -69,7 +70,7 @@ Rendition::Rendition(const Start& start, const RigPage& page, const Events& even
       rate_(start.config.rate),
       snapshot_(make_snapshot(start.config)),
       epoch_(start.epoch),
-      arrivals_(block_.audience.arrivals),
+      arrivals_(audience_.arrivals),
       failed_(start.failed) {}
 
 // Kernels, pools and encoders take tenths of a second to make, more where many cameras start at once: too long for the
@@ -110,7 +111,7 @@ void Rendition::process(RingInUse& ring, FrameRingReader::Lease lease, const Sou
 // Where it is not, what it takes to encode is given up.
 bool Rendition::is_wanted() {
   if (!start_.config.on_demand) return true;
-  if (block_.audience.watches != 0) watched_at_ = Clock::now();
+  if (audience_.watches != 0) watched_at_ = Clock::now();
   if (watched_at_ && Clock::now() < *watched_at_ + unwatched_for) return true;
   if (encoder_) finish();
   path_.reset();
@@ -219,7 +220,7 @@ void Rendition::encode(const FrameRef& picture, const FrameTimes& times, std::ui
 
 // Who has come to watch begins with the newest key frame there is, unless that is long ago.
 void Rendition::look_at_audience(std::int64_t pts) {
-  const std::uint32_t arrivals = block_.audience.arrivals;
+  const std::uint32_t arrivals = audience_.arrivals;
   if (std::exchange(arrivals_, arrivals) == arrivals) return;
   if (pts - last_key_pts_ >= recent_ns) encoder_->want_key_frame();
 }

@@ -98,7 +98,8 @@ class Rendition {
   void count(DropCause cause);
 
   Start start_;
-  CameraBlock& block_;
+  WorkerBlock& block_;
+  const Audience& audience_;
   Events events_;
   Place& place_;
   ProfileName filter_range_;

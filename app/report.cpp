@@ -66,7 +66,28 @@ nlohmann::json stream_report(const CameraState& camera, const CameraCounts& coun
 
 double rounded(double value) { return std::round(value * 100) / 100; }
 
-Latencies latencies_of(const CameraBlock& block) {
+HistogramCounts latency_of(const RigPage& page, const CameraState& output) {
+  if (is_copy(output.config.encode)) return page.master(output.index).latency.counts();
+  return page.worker(output.index, output.worker).latency.counts();
+}
+
+Latencies latencies_of(const RigPage& page, const CameraState& output) {
+  const WorkerBlock& worker = page.worker(output.index, output.worker);
+  return {latency_of(page, output), page.master(output.index).decode.counts(),
+          worker.queue.counts(),    worker.filter.counts(),
+          worker.encode.counts(),   worker.overhead.counts()};
+}
+
+void pass_on(const Latencies& latencies, SharedBlock& block) {
+  block.latency.store(latencies.total);
+  block.decode.store(latencies.decode);
+  block.queue.store(latencies.queue);
+  block.filter.store(latencies.filter);
+  block.encode.store(latencies.encode);
+  block.overhead.store(latencies.overhead);
+}
+
+Latencies latencies_of(const SharedBlock& block) {
   return {block.latency.counts(), block.decode.counts(), block.queue.counts(),
           block.filter.counts(),  block.encode.counts(), block.overhead.counts()};
 }
@@ -84,7 +105,7 @@ nlohmann::json camera_report(const std::vector<CameraState>& cameras, const Came
   report["decoder"] = camera.decoder;
   report["ipc_memory"] = camera.ipc_memory;
   report["reconnects"] = camera.reconnects;
-  report["source"] = source_report(page.camera(camera.index).source);
+  report["source"] = source_report(page.master(camera.index).source);
   report["worker_restarts"] = camera.worker_restarts;
   for (const unsigned output : camera.outputs) {
     if (output == camera.index) continue;
@@ -104,7 +125,7 @@ nlohmann::json rig_report(const RunReport& run, const std::vector<CameraState>& 
                         {"publisher_restarts", run.publisher_restarts},
                         {"cpu_s", rounded(run.cpu_s)},
                         {"max_rss_mib", rounded(run.max_memory_mib)}};
-  const LatencyReader whole_run = [&](const CameraState& output) { return latencies_of(page.camera(output.index)); };
+  const LatencyReader whole_run = [&](const CameraState& output) { return latencies_of(page, output); };
   for (const CameraState& camera : cameras) {
     if (camera.follows || camera.state == CameraState::State::removed) continue;
     report["cameras"][camera.config.name] = camera_report(cameras, camera, page, run.duration_s, whole_run);

@@ -36,7 +36,11 @@ struct Latencies {
   // What came since `earlier`.
   [[nodiscard]] Latencies since(const Latencies& earlier) const;
 };
-Latencies latencies_of(const CameraBlock& block);
+Latencies latencies_of(const RigPage& page, const CameraState& output);
+HistogramCounts latency_of(const RigPage& page, const CameraState& output);
+// As the supervisor passes them on to the publisher.
+Latencies latencies_of(const SharedBlock& block);
+void pass_on(const Latencies& latencies, SharedBlock& block);
 
 // Of an output, and of which pictures, in its report.
 using LatencyReader = std::function<Latencies(const CameraState& output)>;

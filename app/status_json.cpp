@@ -47,7 +47,7 @@ Latencies StatusJson::newest(const CameraState& camera, const RigPage& page) {
   const std::uint64_t encoded = camera.packets_published();
   Sample& sample = samples_[camera.index];
   if (sample.name != camera.config.name || encoded < sample.encoded) sample = {.name = camera.config.name};
-  const Latencies all = latencies_of(page.camera(camera.index));
+  const Latencies all = latencies_of(page, camera);
   const Latencies recent = all.since(sample.before);
   const double seconds = std::chrono::duration<double>(now - sample.at).count();
   const bool known = sample.at != Clock::time_point{};
@@ -66,7 +66,7 @@ void StatusJson::refine(nlohmann::json& json, const CameraState& camera, const R
                         const CameraCounts& counts) const {
   json["fps"] = rounded(samples_.at(camera.index).fps);
   json["in_flight"] = counts.decoded - counts.encoded - counts.dropped_total;
-  json["bytes"] = page.camera(camera.index).bytes.load();
+  json["bytes"] = page.publisher(camera.index).bytes.load();
   json["records"] = camera.config.record.has_value();
   json["recording_on"] = camera.config.record.has_value() && camera.recording_on;
   if (camera.config.on_demand) json["on_demand"] = true;

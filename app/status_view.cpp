@@ -11,6 +11,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "app/report.h"
 #include "app/wanted_drops.h"
 #include "core/log.h"
 
@@ -134,8 +135,7 @@ std::vector<CameraStatus> StatusView::measure(const std::vector<CameraState>& ca
   std::vector<CameraStatus> result;
   for (const CameraState& camera : cameras) {
     if (camera.state == CameraState::State::removed) continue;
-    const CameraBlock& block = page.camera(camera.index);
-    const Sample now{Clock::now(), count(cameras, camera, page), block.latency.counts()};
+    const Sample now{Clock::now(), count(cameras, camera, page), latency_of(page, camera)};
     // Its place may have been another camera's.
     Sample& before = samples_.try_emplace(camera.index, Sample{started_, {}, {}}).first->second;
     if (now.counts.decoded < before.counts.decoded) before = now;

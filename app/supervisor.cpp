@@ -51,7 +51,10 @@ unsigned streams_of(const RigConfig& rig) {
 }  // namespace
 
 Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOptions& options)
-    : options_(options), rig_(rig), machine_(machine), page_(RigPage::create(streams_of(rig) + spare_places)) {
+    : options_(options),
+      rig_(rig),
+      machine_(machine),
+      page_(RigPage::create(streams_of(rig) + spare_places, max_workers)) {
   signals_ = take_signals();
   std::array<int, 2> log{};
   if (::pipe2(log.data(), O_CLOEXEC | O_NONBLOCK) != 0) throw system_error("cannot make the log's pipe", errno);
@@ -74,7 +77,7 @@ Supervisor::~Supervisor() {
 int Supervisor::run() {
   // All are expected at the start barrier before the first of them can arrive.
   for (Member& member : members_) {
-    if (member.kind != Kind::master && needed(member)) page_.barrier().add(member.process - 1);
+    if (member.kind != Kind::master && needed(member)) page_.barrier().add(participant_of(member.process));
   }
   for (Member& member : members_) start(member);
   while (!all_gone()) {
@@ -100,7 +103,21 @@ void Supervisor::wait_for_events() {
   ::poll(waits.data(), waits.size(), static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 100)));
   if (waits[0].revents != 0) on_signal();
   for (Member& member : members_) check(member);
+  pass_on_notes();
   relay_log();
+}
+
+// What processes note in pages of their own, and others wait for.
+void Supervisor::pass_on_notes() {
+  for (const Member& member : members_) {
+    if (member.child && member.kind != Kind::master) page_.enter_arrival(member.process);
+  }
+  for (const CameraState& camera : cameras_) {
+    const Audience& audience = page_.publisher(camera.index).audience;
+    Audience& passed_on = page_.shared(camera.index).audience;
+    passed_on.watches.store(audience.watches.load());
+    passed_on.arrivals.store(audience.arrivals.load());
+  }
 }
 
 // SIGHUP asks to read the configuration again, unless it says that the terminal of this run is gone.

@@ -69,6 +69,7 @@ class Supervisor {
   void wait_for_events();
   void on_signal();
   [[nodiscard]] bool terminal_closed() const;
+  void pass_on_notes();
   void relay_log();
   void tick();
   void drain(const std::string& why);

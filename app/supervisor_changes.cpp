@@ -192,7 +192,7 @@ void Supervisor::free_camera(CameraState& camera) {
     }
   }
   for (const unsigned place : places) {
-    page_.clear_camera(place);
+    page_.clear_camera(place, cameras_[place].worker);
     cameras_[place] = CameraState();
     cameras_[place].index = place;
     cameras_[place].state = CameraState::State::removed;

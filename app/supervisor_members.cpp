@@ -13,6 +13,7 @@ namespace campipe {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
 constexpr auto process_silence = milliseconds(1000);  // a main thread that does not beat for so long hangs
@@ -58,14 +59,20 @@ std::vector<std::string> names_of(const std::vector<Device>& gpus) {
 // What is left in its packet rings must not bring down the next publisher as well: it is given back unrecorded. False:
 // there is none, or none any more.
 bool give_up_recording(CameraState& camera, RecordState& record) {
-  if (!camera.config.record || record.failed.exchange(1) != 0) return false;
+  if (!camera.config.record || camera.record_failed) return false;
+  record.failed = 1;
   camera.record_failed = true;
   camera.reason = "recording stopped: it brought down the publisher three times within a minute";
   spdlog::error("{}: {}", camera.config.name, camera.reason);
   return true;
 }
 
-std::int64_t ns(Clock::duration d) { return std::chrono::duration_cast<std::chrono::nanoseconds>(d).count(); }
+// Since `beat`, which its process wrote: any number. One that was never is as good as none.
+Clock::duration silent_for(std::int64_t beat, Clock::time_point now) {
+  const std::int64_t at = to_ns(now);
+  const bool possible = beat > 0 && beat <= at + nanoseconds(seconds(1)).count();
+  return nanoseconds(possible ? at - beat : at);
+}
 
 }  // namespace
 
@@ -116,6 +123,7 @@ void Supervisor::start(Member& member) {
   member.start_at.reset();
   if (!needed(member)) return;
   page_.process(member.process).beat = 0;
+  page_.process(member.process).arrived = 0;
   std::vector<std::string> arguments{"master"};
   if (member.kind == Kind::publisher) arguments = {"publisher"};
   if (member.kind == Kind::worker) arguments = {"worker", std::to_string(member.worker)};
@@ -142,19 +150,17 @@ std::string Supervisor::role_of(const Member& member) {
 // Everything that a new process has to know, then `start`.
 void Supervisor::introduce(Member& member) {
   const std::string role = role_of(member);
-  const unsigned participant = member.process - 1;
-  const std::uint32_t phase = member.kind == Kind::master ? 0 : page_.barrier().add(participant);
+  const std::uint32_t phase = member.kind == Kind::master ? 0 : page_.barrier().add(participant_of(member.process));
   send(member, "setup",
        {{"role", role},
         {"process", member.process},
         {"server", member.kind == Kind::publisher ? to_json(rig_.server) : nlohmann::json()},
-        {"participant", participant},
         {"log_level", options_.log_level},
         {"gpu", to_string(member.gpu)},
         {"sees", names_of(member.sees)},
         {"numa_node", member.numa_node},
         {"cpus", member.cpus}},
-       {page_.fd()});
+       {page_.shared_fd(), page_.fd_of(member.process)});
   for (CameraState& camera : cameras_) {
     if (has_camera(member, camera)) introduce_camera(member, camera);
     if (member.kind == Kind::publisher) tell_disabled(camera);
@@ -202,8 +208,9 @@ void Supervisor::read_messages(Member& member) {
 }
 
 ThreadBlock& Supervisor::thread_of(const Member& member, unsigned camera) const {
-  CameraBlock& block = page_.camera(camera);
-  return member.kind == Kind::master ? block.ingest : member.kind == Kind::worker ? block.stage : block.publish;
+  if (member.kind == Kind::master) return page_.master(camera).ingest;
+  if (member.kind == Kind::worker) return page_.worker(camera, member.worker).stage;
+  return page_.publisher(camera).publish;
 }
 
 bool Supervisor::hung(Member& member) {
@@ -212,7 +219,7 @@ bool Supervisor::hung(Member& member) {
   const std::int64_t beat = page_.process(member.process).beat.load();
   const auto silence = start_silence + start_silence_per_gpu * member.sees.size();
   if (beat == 0) return now - member.child->started() > silence;
-  if (to_ns(now) - beat > ns(process_silence)) {
+  if (silent_for(beat, now) > process_silence) {
     spdlog::warn("{} does not answer; it is killed", role_of(member));
     return true;
   }
@@ -220,7 +227,7 @@ bool Supervisor::hung(Member& member) {
     if (!has_camera(member, camera)) continue;
     ThreadBlock& thread = thread_of(member, camera.index);
     const std::int64_t last = thread.beat.load();
-    if (last == 0 || to_ns(now) - last < ns(thread_silence)) continue;
+    if (last == 0 || silent_for(last, now) < thread_silence) continue;
     thread.beat = 0;
     blame(member, camera, "did not answer for 10 s");
     return true;
@@ -234,7 +241,7 @@ void Supervisor::on_death(Member& member, const ExitInfo& info) {
   member.cpu_s += info.cpu_s;
   const Clock::time_point restart_at = member.policy.on_death(member.child->started(), now);
   member.child.reset();
-  if (member.kind != Kind::master) page_.barrier().remove(member.process - 1);
+  if (member.kind != Kind::master) page_.barrier().remove(participant_of(member.process));
   find_guilty(member);
   if (member.kind == Kind::master) on_master_death();
   if (member.kind == Kind::worker) on_worker_death(member.worker);
@@ -262,7 +269,7 @@ void Supervisor::blame(const Member& member, CameraState& camera, const std::str
   spdlog::error("{}: {}", camera.config.name, what);
   if (!camera.blame.on_fault(Clock::now())) return;
   // In the publisher its recording goes first. Should that not help, an output goes alone, and then its camera.
-  if (member.kind == Kind::publisher && give_up_recording(camera, page_.camera(camera.index).record)) return;
+  if (member.kind == Kind::publisher && give_up_recording(camera, page_.publisher(camera.index).record)) return;
   const bool alone = member.kind == Kind::publisher && camera.follows && camera.state != CameraState::State::failed;
   fail(camera, "set aside: it brought down its process three times within a minute");
   CameraState& source = cameras_[source_of(camera)];

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "app/report.h"
 #include "app/supervisor.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -65,6 +66,9 @@ void Supervisor::tell_status() {
   const RigStatus rig{options_.config.filename().string(),
                       std::chrono::duration<double>(Clock::now() - started_).count(),
                       phase_ == Phase::running ? "running" : "draining", processes};
+  for (const CameraState& camera : cameras_) {
+    if (takes_part(camera)) pass_on(latencies_of(page_, camera), page_.shared(camera.index));
+  }
   const UniqueFd text = in_memory(status_.make(rig, cameras_, page_).dump());
   send(publisher(), "status", nlohmann::json::object(), {text.get()});
 }

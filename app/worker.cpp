@@ -66,7 +66,7 @@ class Worker {
     if (message.type == "camera") {
       start_camera(body);
     } else if (message.type == "start") {
-      if (body.at("phase") == 0) barrier_.arrive(participant_, 0);  // a successor finds the rig running
+      if (body.at("phase") == 0) child_.arrive(0);  // a successor finds the rig running
       started_ = true;
     } else if (message.type == "frame_ring") {
       take_ring(message);
@@ -170,13 +170,11 @@ class Worker {
       return all_done;
     }
     if (!started_ || !over_ || !all_done) return false;
-    barrier_.arrive(participant_, 1);
-    return barrier_.wait(1, Clock::now() + beat_interval) == 0;
+    child_.arrive(1);
+    return child_.page().barrier().wait(1, Clock::now() + beat_interval) == 0;
   }
 
   Child child_;
-  Barrier barrier_ = child_.page().barrier();
-  unsigned participant_ = child_.setup().at("participant");
   Device gpu_ = take_gpu(child_.setup());
   std::atomic<std::size_t> done_{0};
   std::map<unsigned, std::unique_ptr<CameraStage>> cameras_;

@@ -2,7 +2,6 @@
 
 #include <bit>
 
-#include "core/failpoint.h"
 #include "ipc/futex.h"
 
 namespace campipe {
@@ -41,7 +40,6 @@ State update(Barrier::Word& word, Change change) {
       after.arrived = 0;
     }
     if (!word.compare_exchange_weak(seen, pack(after), std::memory_order_seq_cst)) continue;
-    failpoint("barrier.updated");
     if (complete) futex_wake_all(phase_of(word));
     return before;
   }
@@ -70,7 +68,6 @@ void Barrier::remove(unsigned participant) {
 }
 
 void Barrier::arrive(unsigned participant, std::uint32_t phase) {
-  failpoint("barrier.arriving");
   update(*word_, [&](State& s) {
     if (s.phase != phase) return false;
     s.arrived |= static_cast<std::uint16_t>(1U << participant);

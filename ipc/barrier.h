@@ -1,6 +1,7 @@
 // A barrier for up to 16 participants in several processes, who may die: one atomic 64-bit word in shared memory,
-// {phase 32 | expected 16 | arrived 16}. The last one to arrive, or the supervisor when it takes the last missing
-// one out, moves the phase on with the same compare-exchange. Checked exhaustively in tests/model.
+// {phase 32 | expected 16 | arrived 16}. The last arrival, or the removal of the last missing one, moves the phase on
+// with the same compare-exchange. In a rig the supervisor does both, for those who note their arrival in pages of their
+// own (rig_page.h), and the others only wait. Checked exhaustively in tests/model.
 //
 // campipe meets twice: phase 0 ends when workers and publisher are ready for the first frame, phase 1 when they have
 // drained. A participant's place is a bit; a successor of a dead process is given the same bit again.

@@ -71,6 +71,12 @@ class SharedHistogram {
     }
     return copy;
   }
+  // A copy of another one, by the only one who writes this one.
+  void store(const HistogramCounts& counts) {
+    for (unsigned bucket = 0; bucket < histogram::buckets; ++bucket) {
+      count_[bucket].store(counts.count[bucket], std::memory_order_relaxed);
+    }
+  }
 
  private:
   std::array<std::atomic<std::uint32_t>, histogram::buckets> count_{};

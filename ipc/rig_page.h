@@ -1,6 +1,8 @@
-// What all processes of a rig know of one another: heartbeats, the barrier, and for each camera its counters, its
-// latencies, how far its recording is, and who is to blame when a process dies. One shared memory, made by the
-// supervisor; every word is an atomic, so a process may die at any instruction.
+// What the processes of a rig know of one another: heartbeats, the barrier, and for each camera its counters, its
+// latencies, how far its recording is, and who is to blame when a process dies. Each process writes a page of its own,
+// which only the supervisor has beside it, so that nobody can write what another one counts. What all may read lies in
+// the shared page: the supervisor alone writes it, and nobody else can map it writable. Every word is an atomic, so a
+// process may die at any instruction; the supervisor takes what it reads for numbers to show, and nothing else.
 //
 // Accounting (docs/architecture.md, "every frame is counted"): decoded = frames published to the frame ring +
 // `unpublished`; encoded = packets published to the packet ring; dropped = `unpublished` + `dropped`. Heads of
@@ -10,8 +12,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <memory>
-#include <span>
+#include <optional>
 
 #include "ipc/barrier.h"
 #include "ipc/histogram.h"
@@ -36,15 +37,20 @@ enum class DropCause : std::uint8_t {
 inline constexpr std::size_t drop_causes = 11;
 const char* name_of(DropCause cause);
 
-// The processes that beat. Workers are 2, 3, …
+// The processes that beat. Workers are 2, 3, … All but the master take part in the barrier.
 inline constexpr unsigned master_process = 0;
 inline constexpr unsigned publisher_process = 1;
 inline constexpr unsigned first_worker_process = 2;
 inline constexpr unsigned max_workers = Barrier::max_participants - 1;  // the publisher takes part as well
 inline constexpr unsigned max_processes = first_worker_process + max_workers;
+constexpr unsigned participant_of(unsigned process) { return process - publisher_process; }
 
 struct alignas(64) ProcessBlock {
-  std::atomic<std::int64_t> beat;  // monotonic ns, from the process's main thread every 100 ms
+  std::atomic<std::int64_t> beat;      // monotonic ns, from the process's main thread every 100 ms
+  std::atomic<std::uint32_t> arrived;  // phases of the barrier whose end it has reached
+
+  // The process is at the end of `phase`. Does not wait; the supervisor enters it at the barrier.
+  void arrive(std::uint32_t phase);
 };
 
 // The camera's thread in one process.
@@ -95,50 +101,88 @@ struct Audience {
   std::atomic<std::uint32_t> arrivals;  // one more each time somebody comes, for whom a key frame is to come soon
 };
 
-struct CameraBlock {
-  ThreadBlock ingest;
-  ThreadBlock stage;
-  ThreadBlock publish;
-  std::array<std::atomic<std::uint64_t>, drop_causes> unpublished;
-  std::array<std::atomic<std::uint64_t>, drop_causes> dropped;
-  SourceHealth source;
-  Audience audience;
-  std::atomic<std::uint64_t> converted;  // pictures that the decoder could not write into a slot itself
-  std::atomic<std::uint64_t> bytes;      // of encoded packets, as far as the publisher has seen them
-  SharedHistogram latency;               // arrival → encoded
-  SharedHistogram decode;                // spent in the decoder
-  SharedHistogram queue;                 // decoded → taken by the worker
-  SharedHistogram filter;
-  SharedHistogram encode;
-  SharedHistogram overhead;  // latency less decode, filter and encode
-  RecordState record;
-};
+using DropCounters = std::array<std::atomic<std::uint64_t>, drop_causes>;
 
-inline std::atomic<std::uint64_t>& counter(std::array<std::atomic<std::uint64_t>, drop_causes>& counters,
-                                           DropCause cause) {
+inline std::atomic<std::uint64_t>& counter(DropCounters& counters, DropCause cause) {
   return counters[static_cast<std::size_t>(cause)];
 }
 
+// What the master counts of a camera or output.
+struct MasterBlock {
+  ThreadBlock ingest;
+  DropCounters unpublished;
+  DropCounters dropped;  // taken back from the worker's queue
+  SourceHealth source;
+  std::atomic<std::uint64_t> converted;  // frames that the decoder could not write into a slot itself
+  SharedHistogram latency;               // arrival → passed on, of packets that are copied
+  SharedHistogram decode;                // spent in the decoder
+};
+
+// What the camera's worker counts of it.
+struct WorkerBlock {
+  ThreadBlock stage;
+  DropCounters dropped;
+  SharedHistogram latency;  // arrival → encoded
+  SharedHistogram queue;    // decoded → taken by the worker
+  SharedHistogram filter;
+  SharedHistogram encode;
+  SharedHistogram overhead;  // latency less decode, filter and encode
+};
+
+// What the publisher notes.
+struct PublisherBlock {
+  ThreadBlock publish;
+  Audience audience;
+  std::atomic<std::uint64_t> bytes;  // of encoded packets, as far as the publisher has seen them
+  RecordState record;
+};
+
+// What the supervisor passes on from one process's page to the others.
+struct SharedBlock {
+  Audience audience;                                                 // for workers
+  SharedHistogram latency, decode, queue, filter, encode, overhead;  // for the publisher's metrics
+};
+
 class RigPage {
  public:
-  static RigPage create(unsigned cameras);
-  static RigPage open(UniqueFd fd);
+  // The supervisor's: it reads and writes all pages, those of the others where their process does not run.
+  static RigPage create(unsigned cameras, unsigned workers = 1);
+  // That of `process`: it has its own page and, read-only, the shared one. Throws Error when they are not what they
+  // should be.
+  static RigPage open(UniqueFd shared, UniqueFd own, unsigned process);
 
-  [[nodiscard]] int fd() const { return fd_.get(); }
-  [[nodiscard]] ProcessBlock& process(unsigned index) const;
-  [[nodiscard]] CameraBlock& camera(unsigned index) const;
-  [[nodiscard]] unsigned cameras() const { return static_cast<unsigned>(cameras_.size()); }
-  // All of a camera's block is as it was at first. Only when no process uses it any more.
-  void clear_camera(unsigned index) const;
+  [[nodiscard]] int shared_fd() const { return shared_.fd.get(); }
+  [[nodiscard]] int fd_of(unsigned process) const { return part(process).fd.get(); }
+  [[nodiscard]] unsigned cameras() const { return cameras_; }
+
+  // Each throws Error for a camera that there is not, or a page that this process does not have.
+  [[nodiscard]] ProcessBlock& process(unsigned process) const;
+  [[nodiscard]] MasterBlock& master(unsigned camera) const;
+  [[nodiscard]] WorkerBlock& worker(unsigned camera, unsigned worker) const;
+  [[nodiscard]] WorkerBlock& own_worker(unsigned camera) const { return worker(camera, own_worker_); }
+  [[nodiscard]] PublisherBlock& publisher(unsigned camera) const;
+  [[nodiscard]] SharedBlock& shared(unsigned camera) const;
+  // The supervisor's to change; the others can only wait there.
   [[nodiscard]] Barrier barrier() const;
+  // Supervisor: what `process`, which takes part and runs, has noted by ProcessBlock::arrive().
+  void enter_arrival(unsigned process) const;
+  // All of a camera's blocks are as they were at first. Only when no process uses them any more.
+  void clear_camera(unsigned camera, unsigned worker) const;
 
  private:
-  struct Header;
-  explicit RigPage(UniqueFd fd);
-  UniqueFd fd_;
-  Mapping mapping_;
-  Header* header_ = nullptr;
-  std::span<CameraBlock> cameras_;
+  struct Part {
+    UniqueFd fd;
+    Mapping mapping;
+  };
+  RigPage() = default;
+  [[nodiscard]] const Part& part(unsigned process) const;
+  template <typename Block>
+  Block& block(const Part& part, unsigned camera) const;
+
+  Part shared_;
+  std::array<std::optional<Part>, max_processes> parts_;  // those that this process has
+  unsigned cameras_ = 0;
+  unsigned own_worker_ = 0;
 };
 
 }  // namespace campipe

@@ -44,7 +44,7 @@ std::vector<StreamMetrics> Metrics::streams(const Identity& identity) const {
   for (const auto& [camera, name] : cameras_) {
     if (!may_view(identity, name)) continue;
     const auto stream = rig_.stream(name);
-    all.push_back({name, latencies_of(page_.camera(camera)), stream ? stream->counts() : LiveCounts{}});
+    all.push_back({name, latencies_of(page_.shared(camera)), stream ? stream->counts() : LiveCounts{}});
   }
   return all;
 }

@@ -46,7 +46,7 @@ nlohmann::json Servers::viewers() const {
 
 std::shared_ptr<LiveStream> Servers::add(unsigned camera, const CameraConfig& config) {
   if (!serves(config_)) return nullptr;
-  Audience& audience = page_.camera(camera).audience;
+  Audience& audience = page_.publisher(camera).audience;
   audience.watches = 0;  // who watched a publisher before is gone
   const auto on_audience = [&audience](bool watched) {
     audience.watches = watched ? 1 : 0;

@@ -23,7 +23,7 @@ const std::vector<std::string> writer_points{"ring.writer.claimed", "ring.writer
                                              "ring.writer.indexed", "ring.writer.head",   "ring.writer.reclaiming"};
 const std::set<std::string> points_of_the_other_tests{"packets.reader.releasing", "packets.reader.released",
                                                       "packets.writer.filled",    "packets.writer.head",
-                                                      "barrier.arriving",         "barrier.updated"};
+                                                      "barrier.arriving",         "barrier.arrived"};
 
 // A step that is added to a protocol is to be killed at as well.
 TEST(KillPoints, AreAllThatTheProtocolsHave) {

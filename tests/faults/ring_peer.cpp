@@ -134,13 +134,12 @@ int write_packets(Channel& channel, const Arguments& arguments) {
 // Meets phase after phase until it is killed.
 int meet(Channel& channel, Journal& journal, const Arguments& arguments) {
   Message message = await_message(channel, "page");
-  const RigPage page = RigPage::open(std::move(message.fds.at(0)));
-  Barrier barrier = page.barrier();
-  const unsigned member = number_of(arguments.at(0));
+  const unsigned process = number_of(arguments.at(0));
+  const RigPage page = RigPage::open(std::move(message.fds.at(0)), std::move(message.fds.at(1)), process);
   Note note(journal);
   for (std::uint32_t phase = number_of(arguments.at(1));; ++phase) {
-    barrier.arrive(member, phase);
-    if (barrier.wait(phase, after(patience)) != 0) throw Error("somebody is missing");
+    page.process(process).arrive(phase);
+    if (page.barrier().wait(phase, after(patience)) != 0) throw Error("somebody is missing");
     note.add(phase, true);
     std::this_thread::sleep_for(pace);
   }

@@ -193,7 +193,7 @@ class Worker {
     const std::lock_guard lock(mutex_);
     return parameters_;
   }
-  std::uint64_t dropped(DropCause cause) { return counter(page_.camera(0).dropped, cause).load(); }
+  std::uint64_t dropped(DropCause cause) { return counter(page_.worker(0, 0).dropped, cause).load(); }
   std::uint64_t encoded() {
     const std::lock_guard lock(mutex_);
     return rings_.empty() ? 0 : PacketRingObserver(rings_.back()).published();

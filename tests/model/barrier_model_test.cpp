@@ -4,7 +4,8 @@
 //  - nobody waits for ever, and the word is left clean,
 // and that the exploration would see it if it were otherwise: each careless variant of the protocol is found out.
 //
-// One atomic word {phase, expected, arrived}. Steps are single accesses to it; what happens between them is local.
+// One atomic word {phase, expected, arrived} that the supervisor alone writes, and for each participant a note of how
+// many phases it has arrived at, which outlives it. Steps are single accesses to them; what happens between is local.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -24,38 +25,33 @@ enum class Mutant {
   none,
   remove_without_completing,  // the others wait for ever for the one who was the last missing
   remove_leaves_arrived,      // the dead one's arrival counts for its successor, or for nobody
-  add_tells_stale_phase,      // the successor is told a phase that was read before its bit was set
-  completes_in_two_stores,    // phase and arrived do not change together
+  successor_keeps_note,       // likewise, by its note
+  enters_any_note,            // a note of a phase that is over counts for the next
 };
 
 struct Word {
   std::uint8_t phase;
   std::uint8_t expected;
   std::uint8_t arrived;
-  friend bool operator==(const Word&, const Word&) = default;
 };
 
 enum class Process : std::uint8_t { running, killed, removed };
 enum class At : std::uint8_t {
-  load,              // about to look at the word
-  exchange,          // about to compare-exchange what it saw
-  complete_phase,    // mutant: about to store the next phase
-  complete_arrived,  // mutant: about to store that nobody has arrived
-  wait,              // has arrived; waits for the phase to pass
+  note,  // about to note its arrival
+  wait,  // has noted it; waits for the phase to pass
 };
 struct Participant {
   Process process;
   At at;
   std::uint8_t phase;  // it is about to arrive at, or waits in; phase_count: it has been through all
-  Word seen;
+  std::uint8_t noted;  // in its page: phases that it has arrived at
 };
 
-enum class Task : std::uint8_t { none, remove, add };
+enum class Task : std::uint8_t { none, enter };
 struct Supervisor {
   Task task;
-  std::uint8_t of;          // the participant it is about
-  std::uint8_t told_phase;  // mutant: what it will tell the successor
-  Word seen;
+  std::uint8_t of;     // the participant it is about
+  std::uint8_t noted;  // what it has read of that one's note
 };
 
 class BarrierModel {
@@ -82,15 +78,14 @@ class BarrierModel {
       const Participant& self = state.participants[i];
       if (self.process == Process::running && self.phase < phase_count) arrive(state, i, emit);
       if (self.process == Process::running && state.deaths_left > 0) die(state, i, emit);
-      if (self.process != Process::running && state.supervisor.task == Task::none) take_up(state, i, emit);
+      if (state.supervisor.task == Task::none) take_up(state, i, emit);
     }
-    supervise(state, emit);
+    if (state.supervisor.task == Task::enter) enter(state, emit);
   }
 
   const char* violation(const State& state) const {
     for (const Participant& self : state.participants) {
-      const bool yet_to_arrive = self.at == At::load || self.at == At::exchange;
-      if (self.process == Process::running && yet_to_arrive && self.phase < state.word.phase) {
+      if (self.process == Process::running && self.at == At::note && self.phase < state.word.phase) {
         return "a phase passed that a living participant has yet to arrive at";
       }
     }
@@ -111,101 +106,68 @@ class BarrierModel {
 
  private:
   template <typename Emit>
-  void arrive(const State& state, int i, Emit& emit) const {
+  static void arrive(const State& state, int i, Emit& emit) {
     const Participant& self = state.participants[i];
     State next = state;
     Participant& then = next.participants[i];
-    switch (self.at) {
-      case At::load:
-        if (state.word.phase > self.phase) {
-          then.phase++;
-          emit(Step{"participant", i, "sees that the phase has passed:", self.phase}, next);
-        } else {
-          then.at = At::exchange;
-          then.seen = state.word;
-          emit(Step{"participant", i, "loads the word to arrive at phase", self.phase}, next);
-        }
-        break;
-      case At::exchange:
-        then.seen = {};
-        if (state.word != self.seen) {
-          then.at = At::load;
-          emit(Step{"participant", i, "finds the word changed"}, next);
-        } else {
-          then.at = add_arrival(next.word, i) ? At::complete_phase : At::wait;
-          emit(Step{"participant", i, "arrives at phase", self.phase}, next);
-        }
-        break;
-      case At::complete_phase:
-        next.word.phase++;
-        then.at = At::complete_arrived;
-        emit(Step{"participant", i, "stores the phase that follows", self.phase}, next);
-        break;
-      case At::complete_arrived:
-        next.word.arrived = 0;
-        then.at = At::wait;
-        emit(Step{"participant", i, "stores that nobody has arrived"}, next);
-        break;
-      case At::wait:
-        if (state.word.phase <= self.phase) break;
-        then.at = At::load;
-        then.phase++;
-        emit(Step{"participant", i, "passes phase", self.phase}, next);
-        break;
+    if (self.at == At::note) {
+      then.at = At::wait;
+      then.noted = static_cast<std::uint8_t>(self.phase + 1);
+      emit(Step{"participant", i, "notes that it has arrived at phase", self.phase}, next);
+    } else if (state.word.phase > self.phase) {
+      then.at = At::note;
+      then.phase++;
+      emit(Step{"participant", i, "passes phase", self.phase}, next);
     }
   }
 
-  // Does what an arrival does to the word; true if completing the phase is left to later stores (the mutant).
-  bool add_arrival(Word& word, int i) const {
-    word.arrived |= bit(i);
-    if (word.arrived != word.expected) return false;
-    if (mutant_ == Mutant::completes_in_two_stores) return true;
-    word = completed(word);
-    return false;
-  }
-
+  // Its note stays.
   template <typename Emit>
   static void die(const State& state, int i, Emit& emit) {
     State next = state;
-    next.participants[i] = {Process::killed, At::load, 0, {}};
+    next.participants[i] = {Process::killed, At::note, 0, state.participants[i].noted};
     next.deaths_left--;
     emit(Step{"participant", i, "is killed", -1, true}, next);
   }
 
-  // The supervisor, one thread, takes up one participant at a time: takes a dead one out, then brings a successor
-  // in, or never does (a camera may be set aside), which must hold up nobody.
+  // The supervisor, one thread, takes up one participant at a time: reads its note, before or after it died; takes a
+  // dead one out; then brings a successor in, or never does (a camera may be set aside), which must hold up nobody.
   template <typename Emit>
   void take_up(const State& state, int i, Emit& emit) const {
-    const bool is_in = state.participants[i].process == Process::killed;
+    const Participant& self = state.participants[i];
     State next = state;
-    next.supervisor = {is_in ? Task::remove : Task::add, static_cast<std::uint8_t>(i), 0, state.word};
-    if (!is_in && mutant_ == Mutant::add_tells_stale_phase) next.supervisor.told_phase = state.word.phase;
-    emit(Step{"supervisor", -1, is_in ? "loads the word to remove participant" : "loads the word to add participant", i,
-              !is_in},
-         next);
+    if (self.process != Process::removed && counts(state, i, self.noted)) {
+      next.supervisor = {Task::enter, static_cast<std::uint8_t>(i), self.noted};
+      emit(Step{"supervisor", -1, "reads the note of participant", i}, next);
+    }
+    next = state;
+    if (self.process == Process::killed) {
+      next.word = without(state.word, i);
+      next.participants[i].process = Process::removed;
+      emit(Step{"supervisor", -1, "removes participant", i}, next);
+    } else if (self.process == Process::removed) {
+      const std::uint8_t note = mutant_ == Mutant::successor_keeps_note ? self.noted : std::uint8_t{0};
+      next.word.expected |= bit(i);
+      next.participants[i] = {Process::running, At::note, state.word.phase, note};
+      emit(Step{"supervisor", -1, "adds and starts participant", i, true}, next);
+    }
   }
 
   template <typename Emit>
-  void supervise(const State& state, Emit& emit) const {
-    const Supervisor& self = state.supervisor;
-    if (self.task == Task::none) return;
+  void enter(const State& state, Emit& emit) const {
     State next = state;
-    if (state.word != self.seen) {
-      next.supervisor.seen = state.word;
-      emit(Step{"supervisor", -1, "finds the word changed"}, next);
-      return;
-    }
     next.supervisor = {};
-    if (self.task == Task::remove) {
-      next.word = without(state.word, self.of);
-      next.participants[self.of].process = Process::removed;
-      emit(Step{"supervisor", -1, "removes participant", self.of}, next);
-    } else {
-      const bool stale = mutant_ == Mutant::add_tells_stale_phase;
-      next.word.expected |= bit(self.of);
-      next.participants[self.of] = {Process::running, At::load, stale ? self.told_phase : state.word.phase, {}};
-      emit(Step{"supervisor", -1, "adds and starts participant", self.of}, next);
+    if (counts(state, state.supervisor.of, state.supervisor.noted)) {
+      next.word.arrived |= bit(state.supervisor.of);
+      if (next.word.arrived == next.word.expected) next.word = completed(next.word);
     }
+    emit(Step{"supervisor", -1, "enters the arrival of participant", state.supervisor.of}, next);
+  }
+
+  // A note of another phase, or one that has been entered, changes nothing.
+  bool counts(const State& state, int i, std::uint8_t noted) const {
+    if (noted == 0 || (state.word.arrived & bit(i)) != 0 || state.word.phase == phase_count) return false;
+    return noted - 1 == state.word.phase || mutant_ == Mutant::enters_any_note;
   }
 
   Word without(Word word, int i) const {
@@ -260,8 +222,8 @@ TEST_P(CarelessBarrierModel, IsFoundOut) {
 INSTANTIATE_TEST_SUITE_P(Mutants, CarelessBarrierModel,
                          testing::Values(CarelessBarrier{"RemoveWithoutCompleting", Mutant::remove_without_completing},
                                          CarelessBarrier{"RemoveLeavesArrived", Mutant::remove_leaves_arrived},
-                                         CarelessBarrier{"AddTellsStalePhase", Mutant::add_tells_stale_phase},
-                                         CarelessBarrier{"CompletesInTwoStores", Mutant::completes_in_two_stores}),
+                                         CarelessBarrier{"SuccessorKeepsNote", Mutant::successor_keeps_note},
+                                         CarelessBarrier{"EntersAnyNote", Mutant::enters_any_note}),
                          [](const auto& of) { return of.param.name; });
 
 }  // namespace

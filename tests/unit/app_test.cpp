@@ -166,7 +166,8 @@ class Books : public testing::Test {
   }
 
   RigPage page_ = RigPage::create(2);
-  CameraBlock& block_ = page_.camera(0);
+  MasterBlock& master_ = page_.master(0);
+  WorkerBlock& worker_ = page_.worker(0, 0);
   std::vector<CameraState> cameras_ = std::vector<CameraState>(1);
   std::unique_ptr<FrameRingWriter> frames_;
   std::unique_ptr<PacketRingWriter> packets_;
@@ -176,9 +177,9 @@ class Books : public testing::Test {
 TEST_F(Books, CountWhatIsInRingsOfAllEpochsAndWhatIsInNone) {
   for (int i = 0; i < 3; ++i) publish();
   for (int i = 0; i < 2; ++i) encode();
-  counter(block_.unpublished, DropCause::worker_lost) = 5;
-  counter(block_.dropped, DropCause::queue_full) = 6;
-  counter(block_.dropped, DropCause::worker_lost) = 1;
+  counter(master_.unpublished, DropCause::worker_lost) = 5;
+  counter(master_.dropped, DropCause::queue_full) = 6;
+  counter(worker_.dropped, DropCause::worker_lost) = 1;
   const CameraCounts counts = counts_of();
   EXPECT_EQ(counts.decoded, 10U + 3 + 5);
   EXPECT_EQ(counts.encoded, 4U + 2);
@@ -189,7 +190,7 @@ TEST_F(Books, CountWhatIsInRingsOfAllEpochsAndWhatIsInNone) {
 TEST_F(Books, SettleEntersTheRestOnce) {
   for (int i = 0; i < 3; ++i) publish();
   encode();
-  counter(block_.dropped, DropCause::queue_full) = 2;
+  counter(master_.dropped, DropCause::queue_full) = 2;
   EXPECT_EQ(settled(), 13U - 5 - 2);
   EXPECT_EQ(settled(), 0U);
   const CameraCounts counts = counts_of();
@@ -201,10 +202,10 @@ TEST_F(Books, SettleEntersTheRestOnce) {
 TEST_F(Books, OfAnotherOutputShareWhatTheMasterCounts) {
   follow();
   for (int i = 0; i < 10; ++i) publish();
-  counter(block_.unpublished, DropCause::corrupt) = 2;
-  counter(block_.dropped, DropCause::queue_full) = 3;
-  counter(block_.dropped, DropCause::filter_failed) = 4;
-  counter(page_.camera(1).dropped, DropCause::rate) = 5;
+  counter(master_.unpublished, DropCause::corrupt) = 2;
+  counter(master_.dropped, DropCause::queue_full) = 3;
+  counter(worker_.dropped, DropCause::filter_failed) = 4;
+  counter(page_.worker(1, 0).dropped, DropCause::rate) = 5;
   EXPECT_EQ(counts_of(1).decoded, 10U + 10 + 2);
   EXPECT_EQ(counts_of(1).dropped,
             (std::map<std::string, std::uint64_t>{{"corrupt", 2}, {"queue_full", 3}, {"rate", 5}}));
@@ -227,9 +228,9 @@ TEST_F(Books, OfWhatIsPassedOnAreItsPackets) {
   follow();
   for (int i = 0; i < 10; ++i) publish();
   encode();
-  counter(block_.unpublished, DropCause::publisher_slow) = 6;  // of the copy
-  counter(block_.unpublished, DropCause::corrupt) = 1;         // of what is decoded for the other
-  counter(block_.dropped, DropCause::queue_full) = 2;          // likewise
+  counter(master_.unpublished, DropCause::publisher_slow) = 6;  // of the copy
+  counter(master_.unpublished, DropCause::corrupt) = 1;         // of what is decoded for the other
+  counter(master_.dropped, DropCause::queue_full) = 2;          // likewise
   EXPECT_EQ(counts_of(0).encoded, 4U + 1);
   EXPECT_EQ(counts_of(0).decoded, 5U + 6);
   EXPECT_EQ(counts_of(0).dropped, (std::map<std::string, std::uint64_t>{{"publisher_slow", 6}}));

@@ -92,7 +92,7 @@ class Camera {
         if (numbers_.size() == stop_after) ingest.stop();
       }
     }
-    const CameraBlock& block = page_.camera(0);
+    const MasterBlock& block = page_.master(0);
     for (const auto& lost : block.unpublished) unpublished += lost.load();
     return numbers_;
   }

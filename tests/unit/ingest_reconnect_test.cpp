@@ -164,8 +164,8 @@ class IngestReconnect : public testing::Test {
     }
   }
 
-  std::uint64_t lost() { return counter(page_.camera(0).unpublished, DropCause::worker_lost); }
-  std::uint64_t dropped() { return counter(page_.camera(0).dropped, DropCause::queue_full); }
+  std::uint64_t lost() { return counter(page_.master(0).unpublished, DropCause::worker_lost); }
+  std::uint64_t dropped() { return counter(page_.master(0).dropped, DropCause::queue_full); }
 
   RigPage page_ = RigPage::create(1);
   Ingest::Start start_;
@@ -292,7 +292,7 @@ class IngestDamage : public IngestReconnect {
     plans_ = {{.file = make({.name = "a.ts", .encoder = "mpeg2video"}), .packets = 60, .damage_every = 5}, {}};
     Ingest ingest(start_, page_, events());
     read_to_the_end(true);
-    const CameraBlock& block = page_.camera(0);
+    const MasterBlock& block = page_.master(0);
     return {block.unpublished.at(static_cast<std::size_t>(DropCause::corrupt)), block.source.corrupt_packets};
   }
 };

@@ -38,9 +38,9 @@ class MetricsTest : public testing::Test {
     metrics_.add(0, "dock");
     metrics_.add(1, "dock/small");
     metrics_.add(2, "belt");
-    page_.camera(0).latency.record(12'000'000);
-    page_.camera(0).latency.record(55'000'000);
-    page_.camera(2).decode.record(1'000'000);
+    page_.shared(0).latency.record(12'000'000);
+    page_.shared(0).latency.record(55'000'000);
+    page_.shared(2).decode.record(1'000'000);
   }
 
   HttpAnswer get(const std::string& path, const Identity& identity = {}) {

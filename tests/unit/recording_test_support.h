@@ -79,7 +79,7 @@ class RecordingTest : public testing::Test {
   }
 
   [[nodiscard]] std::filesystem::path folder() const { return folder_.path(); }
-  [[nodiscard]] RecordState& state() const { return page_.camera(0).record; }
+  [[nodiscard]] RecordState& state() const { return page_.publisher(0).record; }
   [[nodiscard]] std::filesystem::path index() const {
     return record_index_path(config_.record->path, camera_name(config_), config_.output);
   }

@@ -1,7 +1,10 @@
 // The rig's page and its histograms: what one process counts another reads, and quantiles are right within 5 %.
 #include "ipc/rig_page.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -96,48 +99,101 @@ TEST(Histogram, TellsWhatCameSince) {
 }
 
 TEST(RigPage, WhatOneProcessCountsAnotherReads) {
-  const RigPage page = RigPage::create(3);
-  const RigPage other = RigPage::open(duplicate(page.fd()));
-  ASSERT_NE(&page.camera(0), &other.camera(0));
+  const RigPage page = RigPage::create(3, 2);
+  const unsigned second = first_worker_process + 1;
+  const RigPage worker = RigPage::open(duplicate(page.shared_fd()), duplicate(page.fd_of(second)), second);
+  ASSERT_NE(&page.worker(0, 1), &worker.own_worker(0));
   for (unsigned camera = 0; camera < 3; ++camera) {
-    counter(page.camera(camera).dropped, DropCause::worker_lost) += camera + 1;
-    page.camera(camera).latency.record(1'000'000);
-    page.camera(camera).stage.beat = 10 + camera;
+    counter(worker.own_worker(camera).dropped, DropCause::worker_lost) += camera + 1;
+    worker.own_worker(camera).latency.record(1'000'000);
+    worker.own_worker(camera).stage.beat = 10 + camera;
+    page.shared(camera).audience.watches = camera;
   }
-  page.process(max_processes - 1).beat = 99;
+  worker.process(second).beat = 99;
   for (unsigned camera = 0; camera < 3; ++camera) {
-    EXPECT_EQ(counter(other.camera(camera).dropped, DropCause::worker_lost).load(), camera + 1);
-    EXPECT_EQ(counter(other.camera(camera).dropped, DropCause::queue_full).load(), 0U);
-    EXPECT_EQ(counter(other.camera(camera).unpublished, DropCause::worker_lost).load(), 0U);
-    EXPECT_EQ(other.camera(camera).latency.counts().total(), 1U);
-    EXPECT_EQ(other.camera(camera).stage.beat.load(), 10 + camera);
+    EXPECT_EQ(counter(page.worker(camera, 1).dropped, DropCause::worker_lost).load(), camera + 1);
+    EXPECT_EQ(counter(page.worker(camera, 1).dropped, DropCause::queue_full).load(), 0U);
+    EXPECT_EQ(counter(page.worker(camera, 0).dropped, DropCause::worker_lost).load(), 0U);
+    EXPECT_EQ(page.worker(camera, 1).latency.counts().total(), 1U);
+    EXPECT_EQ(page.worker(camera, 1).stage.beat.load(), 10 + camera);
+    EXPECT_EQ(worker.shared(camera).audience.watches.load(), camera);
   }
-  EXPECT_EQ(other.process(max_processes - 1).beat.load(), 99);
-  page.barrier().add(2);
-  EXPECT_EQ(other.barrier().wait(0, Clock::now()), 0x0004U);
+  EXPECT_EQ(page.process(second).beat.load(), 99);
+  page.barrier().add(participant_of(second));
+  EXPECT_EQ(worker.barrier().wait(0, Clock::now()), 0x0004U) << "waits where it cannot write";
+  EXPECT_EQ(worker.barrier().wait(0, after(milliseconds(5))), 0x0004U);
+  worker.process(second).arrive(0);
+  page.enter_arrival(second);
+  EXPECT_EQ(worker.barrier().wait(0, Clock::now()), 0U);
+}
+
+TEST(RigPage, AProcessHasItsOwnPageOnlyAndCannotWriteTheSharedOne) {
+  const RigPage page = RigPage::create(2, 2);
+  const RigPage worker =
+      RigPage::open(duplicate(page.shared_fd()), duplicate(page.fd_of(first_worker_process)), first_worker_process);
+  EXPECT_THROW(std::ignore = &worker.worker(0, 1), Error);
+  EXPECT_THROW(std::ignore = &worker.master(0), Error);
+  EXPECT_THROW(std::ignore = &worker.publisher(0), Error);
+  EXPECT_THROW(std::ignore = &worker.process(master_process), Error);
+  // Neither through its descriptor nor through another open file of the same memory, nor by a mapping made writable.
+  const UniqueFd again(::open(("/proc/self/fd/" + std::to_string(worker.shared_fd())).c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_TRUE(again);
+  for (const int fd : {worker.shared_fd(), again.get()}) {
+    EXPECT_THROW(Mapping(fd, Mapping::Access::read_write), Error);
+    EXPECT_EQ(::pwrite(fd, "x", 1, 0), -1);
+  }
+  auto address = reinterpret_cast<std::uintptr_t>(&worker.shared(0));
+  address -= address % 4096;
+  EXPECT_NE(::mprotect(reinterpret_cast<void*>(address), 4096, PROT_READ | PROT_WRITE), 0);
 }
 
 TEST(RigPage, BeginsWithZeros) {
-  const RigPage page = RigPage::create(1);
+  const RigPage page = RigPage::create(1, max_workers);
   for (unsigned process = 0; process < max_processes; ++process) EXPECT_EQ(page.process(process).beat.load(), 0);
-  const CameraBlock& camera = page.camera(0);
-  EXPECT_EQ(camera.latency.counts().total(), 0U);
-  EXPECT_EQ(camera.record.current.load(), 0U);
-  EXPECT_EQ(camera.ingest.fault.load(), 0U);
+  EXPECT_EQ(page.worker(0, max_workers - 1).latency.counts().total(), 0U);
+  EXPECT_EQ(page.publisher(0).record.current.load(), 0U);
+  EXPECT_EQ(page.master(0).ingest.fault.load(), 0U);
+}
+
+TEST(RigPage, ACameraThatIsClearedIsAsAtFirst) {
+  const RigPage page = RigPage::create(2, 2);
+  for (unsigned camera = 0; camera < 2; ++camera) {
+    page.master(camera).converted = 1;
+    page.worker(camera, 1).stage.beat = 2;
+    page.publisher(camera).bytes = 3;
+    page.shared(camera).audience.arrivals = 4;
+  }
+  page.clear_camera(1, 1);
+  EXPECT_EQ(page.master(1).converted + page.publisher(1).bytes + page.shared(1).audience.arrivals, 0U);
+  EXPECT_EQ(page.worker(1, 1).stage.beat, 0);
+  EXPECT_EQ(page.master(0).converted, 1U);
+  EXPECT_EQ(page.worker(0, 1).stage.beat, 2);
 }
 
 TEST(RigPage, RefusesAWrongCameraOrProcess) {
   const RigPage page = RigPage::create(2);
-  EXPECT_NO_THROW(std::ignore = &page.camera(1));
-  EXPECT_THROW(std::ignore = &page.camera(2), Error);
-  EXPECT_THROW(std::ignore = &page.process(max_processes), std::out_of_range);
-  EXPECT_THROW(std::ignore = &RigPage::create(0).camera(0), Error);
+  EXPECT_NO_THROW(std::ignore = &page.master(1));
+  EXPECT_THROW(std::ignore = &page.master(2), Error);
+  EXPECT_THROW(std::ignore = &page.shared(2), Error);
+  EXPECT_THROW(std::ignore = &page.worker(0, 1), Error) << "it was made for one worker";
+  EXPECT_THROW(std::ignore = &page.worker(0, max_workers), Error);
+  EXPECT_THROW(std::ignore = &page.process(max_processes), Error);
+  EXPECT_THROW(std::ignore = &RigPage::create(0).publisher(0), Error);
 }
 
 TEST(RigPage, RefusesWhatIsNotAPage) {
-  EXPECT_THROW(RigPage::open(UniqueFd()), Error);
-  EXPECT_THROW(RigPage::open(create_shared_memory("small", 64)), Error);
-  EXPECT_THROW(RigPage::open(create_shared_memory("zero", 1 << 20)), Error);
+  const RigPage page = RigPage::create(2, 1);
+  const auto open = [](UniqueFd shared, UniqueFd own) { RigPage::open(std::move(shared), std::move(own), 0); };
+  const auto shared = [&] { return duplicate(page.shared_fd()); };
+  const auto own = [&] { return duplicate(page.fd_of(0)); };
+  EXPECT_NO_THROW(open(shared(), own()));
+  EXPECT_THROW(open(UniqueFd(), own()), Error);
+  EXPECT_THROW(open(shared(), UniqueFd()), Error);
+  EXPECT_THROW(open(create_shared_memory("small", 64), own()), Error);
+  EXPECT_THROW(open(create_shared_memory("zero", 1 << 20), own()), Error);
+  EXPECT_THROW(open(shared(), duplicate(page.fd_of(publisher_process))), Error) << "another process's page";
+  EXPECT_THROW(open(shared(), duplicate(RigPage::create(3).fd_of(0))), Error) << "another rig's";
+  EXPECT_THROW(RigPage::open(shared(), own(), max_processes), Error);
 }
 
 TEST(RigPage, EveryCauseHasANameOfItsOwn) {

@@ -129,8 +129,8 @@ class Worker {
   std::vector<std::int64_t> packets(unsigned camera) { return read(camera, false); }
   // Likewise of the key frames.
   std::vector<std::int64_t> key_frames(unsigned camera) { return read(camera, true); }
-  Audience& audience(unsigned camera) { return page_.camera(camera).audience; }
-  std::uint64_t dropped(unsigned camera, DropCause cause) { return counter(page_.camera(camera).dropped, cause); }
+  Audience& audience(unsigned camera) { return page_.shared(camera).audience; }
+  std::uint64_t dropped(unsigned camera, DropCause cause) { return counter(page_.worker(camera, 0).dropped, cause); }
 
  private:
   std::vector<std::int64_t> read(unsigned camera, bool only_keys) {
