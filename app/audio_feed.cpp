@@ -33,9 +33,13 @@ bool AudioFeed::advance() {
     if (next == PacketRingReader::Next::timeout) return false;
     if (next == PacketRingReader::Next::packet) {
       const bool known = epoch_ == skipped_.epoch && waiting_number_ <= skipped_.number;
-      if (!known) waiting_ = packet;
+      if (known) continue;
+      bytes_.assign(packet.data.begin(), packet.data.end());  // while they are parsed nobody changes these
+      waiting_ = packet;
+      waiting_->data = bytes_;
       continue;
     }
+    if (next == PacketRingReader::Next::broken) on_broken_();
     give_back();
     reader_.reset();
     on_ring_done_(epoch_);

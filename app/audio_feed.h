@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "app/kept_packet.h"
 #include "core/packet.h"
@@ -39,6 +40,8 @@ class AudioFeed {
   void add(const Ring& ring);
 
   // The rest: the camera's thread.
+  // Called where a ring says what cannot be. Before the first ring.
+  void on_broken(std::function<void()> handler) { on_broken_ = std::move(handler); }
   // Gets each packet as well, once, when it is taken or kept, whatever becomes of it then.
   void listen(Taker listener) { listener_ = std::move(listener); }
   // Packets up to there are in a predecessor's file.
@@ -66,11 +69,13 @@ class AudioFeed {
   void take_from_rings(std::int64_t until, const Taker& taker);
 
   std::function<void(std::uint64_t epoch)> on_ring_done_;
+  std::function<void()> on_broken_ = [] {};
   Taker listener_;
   std::unique_ptr<PacketRingReader> reader_;
   std::uint64_t epoch_ = 0;
   std::shared_ptr<const AudioParameters> ring_stream_;
   std::optional<AudioParameters> stream_;
+  std::vector<std::uint8_t> bytes_;    // of the packet read last
   std::optional<PacketView> waiting_;  // read, and not handed out: it is too new
   std::uint64_t waiting_number_ = 0;
   Position position_;  // of the newest packet handed out

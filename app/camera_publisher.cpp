@@ -23,6 +23,10 @@ CameraPublisher::CameraPublisher(unsigned camera, CameraConfig config, const Rig
       audio_(events.on_audio_ring_done),
       live_(std::move(live)),
       record_(records) {
+  audio_.on_broken([this] {
+    spdlog::error("{}: an audio ring says what cannot be; it is left", config_.name);
+    accuse(block_.accusation, Accused::master);
+  });
   thread_ = std::jthread([this] { run(); });
 }
 
@@ -107,8 +111,14 @@ void CameraPublisher::drain(const Ring& ring) {
     std::uint64_t number = 0;
     const auto next = reader.next(packet, number, Clock::now() + slice);
     if (next == PacketRingReader::Next::packet) {
+      bytes_.assign(packet.data.begin(), packet.data.end());  // while they are parsed nobody changes these
+      packet.data = bytes_;
       take(reader, packet, number, ring);
       continue;
+    }
+    if (next == PacketRingReader::Next::broken) {
+      spdlog::error("{}: a packet ring says what cannot be; it is left", config_.name);
+      accuse(block_.accusation, is_copy(config_.encode) ? Accused::master : Accused::worker);
     }
     const bool over = next != PacketRingReader::Next::timeout || abandoned_;
     if (over || reader.writer_waits()) commit(reader);

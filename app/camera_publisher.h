@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "app/camera_pushes.h"
 #include "app/config.h"
@@ -83,6 +84,7 @@ class CameraPublisher {
   Events events_;
   ThreadScope* scope_ = nullptr;
   AudioFeed audio_;
+  std::vector<std::uint8_t> bytes_;  // of the packet that was read last
   std::optional<Recording> recording_;
   std::optional<CameraPushes> pushes_;
   std::shared_ptr<LiveStream> live_;

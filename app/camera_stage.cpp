@@ -5,6 +5,7 @@
 #include "app/thread_scope.h"
 #include "core/clock.h"
 #include "core/failpoint.h"
+#include "core/log.h"
 
 namespace campipe {
 namespace {
@@ -98,6 +99,9 @@ void CameraStage::drain(const Ring& ring) {
     const auto next = use.reader.next(lease, Clock::now() + slice);
     if (next == FrameRingReader::Next::frame) {
       process(use, std::move(lease), source);
+    } else if (next == FrameRingReader::Next::broken) {
+      spdlog::error("{}: its frame ring says what cannot be; it is left", start_.config.name);
+      return accuse(block_.accusation, Accused::master);
     } else if (next != FrameRingReader::Next::timeout || abandoned_) {
       return;
     }

@@ -116,6 +116,7 @@ void Ingest::make_ring() {
   }
   spec.expected = needs.expected;
   ring_ = std::make_shared<FrameRingWriter>(FrameRingMemory::create(spec));
+  ring_->on_faulty_reader([this] { accuse(block_.accusation, Accused::worker); });
   decoder_->write_to(ring_);
   const SourceStream& stream = source_->stream();
   kind_ = kind_of(stream);

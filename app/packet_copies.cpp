@@ -87,6 +87,7 @@ void PacketCopies::begin(const SourceStream& stream) {
       if (track.ring) track.ring->close();
       track.ring = std::make_unique<PacketRingWriter>(
           PacketRingMemory::create(video_capacity, track.target.epoch, track.target.base + track.pushed));
+      watch(track);
       events_.on_video(track.target.camera, track.target.epoch++, track.ring->memory(), *video_parameters_);
     }
   }
@@ -99,8 +100,14 @@ void PacketCopies::begin_audio(const SourceStream& stream) {
     if (track.ring) track.ring->close();
     track.ring = std::make_unique<PacketRingWriter>(
         PacketRingMemory::create(audio_capacity, track.target.epoch, track.target.base + track.pushed));
+    watch(track);
     events_.on_audio(track.target.camera, track.target.epoch++, track.ring->memory(), *audio_parameters_);
   }
+}
+
+void PacketCopies::watch(Track& track) {
+  Accusation& accusation = page_.master(track.target.camera).accusation;
+  track.ring->on_faulty_reader([&accusation] { accuse(accusation, Accused::publisher); });
 }
 
 std::optional<std::int64_t> PacketCopies::resume_at() const {

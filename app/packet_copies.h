@@ -75,6 +75,7 @@ class PacketCopies {
     bool need_key = true;
   };
   void begin_audio(const SourceStream& stream);
+  void watch(Track& track);
   void push(Track& track, const PacketView& packet, bool of_video);
 
   std::vector<Track> video_;

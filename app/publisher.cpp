@@ -41,13 +41,15 @@ class Publisher {
       started_ = true;
     } else if (message.type == "packet_ring") {
       if (message.fds.size() != 1) throw Error("a packet ring without its descriptor");
-      auto memory = PacketRingMemory::open(std::move(message.fds[0]));
-      cameras_.at(body.at("camera"))->add({std::move(memory), body.at("epoch"), stream_from_json(body.at("stream"))});
+      if (auto memory = open_ring(message, "packet_ring_done")) {
+        cameras_.at(body.at("camera"))->add({std::move(memory), body.at("epoch"), stream_from_json(body.at("stream"))});
+      }
     } else if (message.type == "audio_ring") {
       if (message.fds.size() != 1) throw Error("an audio ring without its descriptor");
-      auto memory = PacketRingMemory::open(std::move(message.fds[0]));
-      cameras_.at(body.at("camera"))
-          ->add_audio({std::move(memory), body.at("epoch"), audio_from_json(body.at("audio"))});
+      if (auto memory = open_ring(message, "audio_ring_done")) {
+        cameras_.at(body.at("camera"))
+            ->add_audio({std::move(memory), body.at("epoch"), audio_from_json(body.at("audio"))});
+      }
     } else if (message.type == "camera_over") {
       cameras_.at(body.at("camera"))->finish();
     } else if (message.type == "close_files") {
@@ -69,6 +71,20 @@ class Publisher {
       over_ = true;
     } else {
       throw Error("the publisher does not know the message '" + message.type + "'");
+    }
+  }
+
+  // Null: it is none any more, which whoever writes it has to answer for.
+  std::shared_ptr<PacketRingMemory> open_ring(Message& message, const char* done) {
+    const unsigned camera = message.body.at("camera");
+    try {
+      return PacketRingMemory::open(std::move(message.fds[0]));
+    } catch (const Error& error) {
+      spdlog::error("a camera's ring cannot be used: {}", error.what());
+      const bool of_worker = message.type == "packet_ring" && message.body.at("stream").value("encoder", "") != "copy";
+      accuse(child_.page().publisher(camera).accusation, of_worker ? Accused::worker : Accused::master);
+      child_.send(done, {{"camera", camera}, {"epoch", message.body.at("epoch")}});
+      return nullptr;
     }
   }
 

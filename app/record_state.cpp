@@ -57,7 +57,7 @@ void store_record_file(RecordState& state, const RecordFile& file, const RecordP
 
 std::optional<RecordProgress> load_record_progress(const RecordState& state) {
   const std::uint32_t current = state.current.load(std::memory_order_acquire);
-  if (current == 0) return std::nullopt;
+  if (current == 0 || current > state.copy.size()) return std::nullopt;
   const RecordState::Copy& copy = state.copy[current - 1];
   RecordProgress progress;
   progress.position = {copy.offset, copy.packets, copy.fragments, copy.last_dts};
@@ -74,7 +74,9 @@ std::optional<RecordProgress> load_record_progress(const RecordState& state) {
 }
 
 std::string record_path(const RecordState& state) {
-  return state.current.load(std::memory_order_acquire) == 0 ? std::string() : std::string(state.path.data());
+  if (!load_record_progress(state)) return {};
+  const auto end = std::ranges::find(state.path, '\0');
+  return end == state.path.end() ? std::string() : std::string(state.path.begin(), end);
 }
 
 }  // namespace campipe

@@ -206,6 +206,7 @@ void Rendition::make_encoder(const FrameFormat& input, bool on_gpu, const FrameF
   const StreamParameters& parameters = encoder_->parameters();
   const std::size_t capacity = packet_capacity(start_.config.encode, parameters.format, frame_rate);
   packets_ = std::make_unique<PacketRingWriter>(PacketRingMemory::create(capacity, epoch_, start_.base + pushed_));
+  packets_->on_faulty_reader([this] { accuse(block_.accusation, Accused::publisher); });
   events_.on_packets(start_.camera, packets_->memory(), epoch_, parameters);
   ++epoch_;
 }

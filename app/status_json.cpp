@@ -65,7 +65,8 @@ Latencies StatusJson::newest(const CameraState& camera, const RigPage& page) {
 void StatusJson::refine(nlohmann::json& json, const CameraState& camera, const RigPage& page,
                         const CameraCounts& counts) const {
   json["fps"] = rounded(samples_.at(camera.index).fps);
-  json["in_flight"] = counts.decoded - counts.encoded - counts.dropped_total;
+  const std::uint64_t left = counts.encoded + counts.dropped_total;
+  json["in_flight"] = counts.decoded > left ? counts.decoded - left : 0;
   json["bytes"] = page.publisher(camera.index).bytes.load();
   json["records"] = camera.config.record.has_value();
   json["recording_on"] = camera.config.record.has_value() && camera.recording_on;

@@ -150,6 +150,10 @@ class Worker {
       if (!ring.try_again) spdlog::warn("a camera's frame ring cannot be used yet: {}", error.what());
       ring.try_again = Clock::now() + room_interval;
       return false;
+    } catch (const Error& error) {
+      spdlog::error("a camera's frame ring cannot be used: {}", error.what());
+      accuse(child_.page().own_worker(ring.camera).accusation, Accused::master);
+      return true;
     }
   }
 

@@ -10,7 +10,12 @@
 //   uses the pixels, and gives them back by storing the sequence into its own `done` word. The writer harvests
 //   those words; it never waits for a reader's work, only (policy `block`) for room in the reader's queue.
 // - A reader that died is marked gone only when its process is gone; the writer's own thread takes its bits away.
-// - A ring is never repaired. When its writer died, readers finish what is published and get a ring of the next epoch.
+// - Nobody believes what another process wrote: each works with copies of its own of what the ring is, of where it is
+// in
+//   it and of a record, and checks a copy before it uses it. The writer puts right what only it may write. Who finds
+//   what cannot be says so (Next::broken, on_faulty_reader), and reads or waits no more.
+// - A ring is never repaired otherwise. When its writer died, readers finish what is published and get a ring of the
+// next epoch.
 //
 // Memory kinds: pixels of kind `host` lie in shared memory, those of the CUDA kinds on a GPU; the control memory is
 // the same for all. What a GPU fills is published as soon as the fill is enqueued, and a ready signal orders the rest:
@@ -42,7 +47,10 @@ inline constexpr unsigned max_ring_readers = 16;
 inline constexpr unsigned max_ring_slots = 64;
 
 namespace ring {
+struct Description;
 struct Header;
+struct Control;
+enum class SlotState : std::uint8_t;
 enum class WriterSleep : std::uint32_t;
 }  // namespace ring
 
@@ -89,6 +97,8 @@ class FrameRingMemory {
   static std::shared_ptr<FrameRingMemory> open(UniqueFd control, UniqueFd pixels, Role role, const Device& gpu = {});
 
   [[nodiscard]] ring::Header& header() const { return *header_; }
+  // As it was when the ring was opened, and checked: no other process can change it.
+  [[nodiscard]] const ring::Description& description() const { return *description_; }
   [[nodiscard]] std::span<std::uint8_t> pixels(unsigned slot) const;
   [[nodiscard]] int control_fd() const { return control_fd_.get(); }
   [[nodiscard]] int pixel_fd() const { return pixel_fd_.get(); }  // -1: none is needed
@@ -111,6 +121,7 @@ class FrameRingMemory {
   UniqueFd pixel_fd_;
   Mapping control_;
   ring::Header* header_ = nullptr;
+  std::shared_ptr<const ring::Description> description_;
   Mapping pixels_;                         // host memory
   std::shared_ptr<const void> page_lock_;  // of host memory that a GPU uses
   std::shared_ptr<GpuPixels> gpu_pixels_;  // the CUDA kinds
@@ -130,6 +141,8 @@ class FrameRingWriter {
   enum class Readers : std::uint8_t { blocking, all };
 
   explicit FrameRingWriter(std::shared_ptr<FrameRingMemory> memory);
+  // Called, by the thread that finds it, when a reader wrote what only the writer may write. Before the first reader.
+  void on_faulty_reader(std::function<void()> handler) { on_faulty_reader_ = std::move(handler); }
 
   // A slot to fill, pinned until unpin(); nothing if all are in use, which is what one is whose last fill by the GPU
   // has not completed. The lowest free one, to stay in the caches.
@@ -167,16 +180,36 @@ class FrameRingWriter {
   void service_locked();
   void reclaim(unsigned reader);
   void harvest(unsigned slot);
+  void audit();
+  ring::Control look(unsigned slot);
+  void let_go(unsigned slot, std::uint16_t held, std::uint16_t pending);
   bool claimable(unsigned slot);
   unsigned recall_oldest(unsigned reader);
-  [[nodiscard]] std::uint32_t live_mask() const;
+  std::uint32_t live_mask();
   [[nodiscard]] unsigned pending_count(unsigned reader) const;
-  [[nodiscard]] bool has_room(Readers readers) const;
+  [[nodiscard]] bool has_room(Readers readers);
   bool wait_for(const std::function<bool()>& satisfied, Deadline deadline, const std::function<bool()>& interrupted);
   void nap(Deadline deadline, ring::WriterSleep reason, const std::function<bool()>& satisfied);
 
   std::shared_ptr<FrameRingMemory> memory_;
   mutable std::mutex mutex_;  // between this process's threads only; no other process ever waits for it
+  // What the control words and the header must say, but for what readers change there.
+  struct OwnSlot {
+    std::uint32_t sequence = 0;
+    ring::SlotState state{};
+    std::uint16_t readers = 0;  // those that may still have it held or pending
+  };
+  // As a reader that is live said when it came.
+  struct Settings {
+    bool live = false;
+    bool blocking = false;
+    unsigned queue_size = 1;
+  };
+  std::array<OwnSlot, max_ring_slots> own_{};
+  std::array<Settings, max_ring_readers> settings_{};
+  std::uint32_t head_ = 0;
+  bool closed_ = false;
+  std::function<void()> on_faulty_reader_ = [] {};
   std::array<bool, max_ring_slots> pinned_{};
   std::array<std::uint64_t, max_ring_slots> fill_{};  // of the newest claim, by a GPU; 0: by the CPU
 };
@@ -184,7 +217,8 @@ class FrameRingWriter {
 // A reader. Used by one thread, except that leases may be dropped by any thread.
 class FrameRingReader {
  public:
-  enum class Next : std::uint8_t { frame, timeout, ended, writer_gone };
+  // broken: what the ring says cannot be; no frame is taken from it any more.
+  enum class Next : std::uint8_t { frame, timeout, ended, writer_gone, broken };
 
   struct Lease {
     FrameRef picture;  // the slot's pixels, read-only; given back with the last copy of picture.owner
@@ -211,13 +245,16 @@ class FrameRingReader {
   Next next(Lease& lease, Deadline deadline);
 
  private:
-  bool take(std::uint32_t sequence, Lease& lease);
+  enum class Taken : std::uint8_t { frame, none, broken };
+  Taken take(std::uint32_t sequence, Lease& lease);
+  Next take_newer(std::uint32_t head, Lease& lease);
   void wait_for_news(std::uint32_t news, Deadline deadline);
 
   std::shared_ptr<FrameRingMemory> memory_;
   unsigned reader_;
   std::chrono::nanoseconds spin_;
   std::uint32_t cursor_ = 0;
+  bool broken_ = false;
 };
 
 // What the supervisor sees of a ring and does to it when a process has died. Any thread.
@@ -232,6 +269,8 @@ class FrameRingObserver {
   void mark_reader_gone(unsigned reader);
   // Only once the writer's process is gone.
   void mark_writer_gone();
+  // Marks all readers gone but the only one that was ever sent the ring, and is alive.
+  void turn_out_strangers(std::optional<unsigned> reader);
   // Frames published in this and all earlier epochs.
   [[nodiscard]] std::uint64_t published() const;
   // The time of the newest published frame; nothing if there is none in this epoch.

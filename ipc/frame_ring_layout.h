@@ -15,9 +15,12 @@
 namespace campipe::ring {
 
 inline constexpr std::uint32_t magic = 0x676e6972;  // "ring"
-inline constexpr std::uint32_t layout_version = 3;
+inline constexpr std::uint32_t layout_version = 4;
 // More than the slots, so that the entry of a frame that waits in a slot is never overwritten.
 inline constexpr unsigned index_size = 2 * max_ring_slots;
+
+// Of a control word's 30 bits.
+inline constexpr std::uint32_t largest_sequence = (1U << 30) - 1;
 
 enum class SlotState : std::uint8_t { free = 0, writing = 1, published = 2 };
 
@@ -58,7 +61,8 @@ struct alignas(64) Reader {
   std::atomic<std::uint32_t> queue_size;  // frames that may be pending
 };
 
-struct Header {
+// What the ring is. The writer says it once; everybody works with a copy (FrameRingMemory::description()).
+struct Description {
   std::uint32_t magic;
   std::uint32_t version;
   std::uint32_t slots;
@@ -71,7 +75,10 @@ struct Header {
   std::uint64_t epoch;
   std::uint64_t base;           // frames published in the camera's earlier epochs
   std::uint32_t last_sequence;  // see FrameRingSpec
+};
 
+struct Header {
+  Description description;
   alignas(64) std::atomic<std::uint32_t> head;  // sequence of the newest frame; 0: none yet
   std::atomic<WriterState> writer;
   std::atomic<std::uint32_t> news;  // futex of readers: grows with every publish, close and death

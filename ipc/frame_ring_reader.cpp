@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 
 #include "core/error.h"
 #include "core/failpoint.h"
@@ -6,6 +7,7 @@
 #include "ipc/frame_ring_layout.h"
 #include "ipc/futex.h"
 #include "ipc/ready_signals.h"
+#include "ipc/ring_checks.h"
 
 namespace campipe {
 namespace {
@@ -61,15 +63,30 @@ class HeldSlot {
   mutable std::optional<GpuStream> stream_;  // mutable: a lease is read-only for who has it, but not its way back
 };
 
-FrameView view_of(const FrameRecord& record, std::span<const std::uint8_t> pixels, const ring::Header& header) {
-  const bool in_host_memory = header.memory == MemoryKind::host;
-  FrameView view{record.format, {}, record.stride, header.memory, in_host_memory ? Device{} : header.device};
+FrameView view_of(const FrameRecord& record, std::span<const std::uint8_t> pixels, const ring::Description& ring) {
+  const bool in_host_memory = ring.memory == MemoryKind::host;
+  FrameView view{record.format, {}, record.stride, ring.memory, in_host_memory ? Device{} : ring.device};
   for (int plane = 0; plane < plane_count(record.format.pixels); ++plane) {
     const auto at = static_cast<std::size_t>(plane);
     view.data[at] = pixels.data() + record.offset[at];
   }
   return view;
 }
+
+// Of what the writer could change, though under a lease it does not.
+FrameRecord copy_of(const FrameRecord& record) {
+  FrameRecord copy;
+  std::memcpy(&copy, &record, sizeof copy);
+  return copy;
+}
+
+bool is_possible(const FrameRecord& record, const ring::Description& ring) {
+  const bool ready = record.ready == ReadySignal::immediate || record.ready == ring.ready;
+  return ready && is_possible(record, ring.slot_bytes);
+}
+
+// No frame is overwritten in the index before it was so far ahead; one that is more than half a turn ahead is behind.
+constexpr std::uint32_t farthest_ahead = ring::largest_sequence;
 
 }  // namespace
 
@@ -90,11 +107,15 @@ void FrameRingReader::attach(bool blocking, unsigned queue_size) {
   tell_writer(header);
 }
 
-bool FrameRingReader::take(std::uint32_t sequence, Lease& lease) {
+FrameRingReader::Taken FrameRingReader::take(std::uint32_t sequence, Lease& lease) {
   ring::Header& header = memory_->header();
+  const ring::Description& ring = memory_->description();
   const std::uint64_t entry = header.index[sequence % ring::index_size].load(std::memory_order_acquire);
-  if (entry >> 32 != sequence) return false;  // lapped: it was taken back long ago
+  const std::uint32_t newer = static_cast<std::uint32_t>(entry >> 32) - sequence;
+  if (newer % ring::index_size != 0 || newer > farthest_ahead) return Taken::broken;
+  if (newer != 0) return Taken::none;  // lapped: it was taken back long ago
   const auto slot = static_cast<unsigned>(entry & 0xffffffff);
+  if (slot >= ring.slots) return Taken::broken;
   const auto bit = static_cast<std::uint16_t>(1U << reader_);
   failpoint("ring.reader.looked");
   std::uint64_t word = header.slot[slot].control.load(std::memory_order_acquire);
@@ -102,22 +123,26 @@ bool FrameRingReader::take(std::uint32_t sequence, Lease& lease) {
     Control control = Control::unpack(word);
     const bool ours =
         control.state == SlotState::published && control.sequence == sequence && (control.pending & bit) != 0;
-    if (!ours) return false;  // taken back, or published before this reader came
+    if (!ours) return Taken::none;  // taken back, or published before this reader came
     control.pending &= static_cast<std::uint16_t>(~bit);
     control.held |= bit;
     if (header.slot[slot].control.compare_exchange_weak(word, control.pack(), std::memory_order_seq_cst)) break;
   }
   failpoint("ring.reader.leased");
-  const FrameRecord& record = header.slot[slot].record;
-  lease.picture.view = view_of(record, memory_->pixels(slot), header);
   lease.picture.owner = std::make_shared<HeldSlot>(memory_, reader_, slot, sequence);
+  const FrameRecord record = copy_of(header.slot[slot].record);
+  if (!is_possible(record, ring)) {
+    lease = {};
+    return Taken::broken;
+  }
+  lease.picture.view = view_of(record, memory_->pixels(slot), ring);
   lease.times = record.times;
   lease.ready = record.ready;
-  lease.number = header.base + sequence;
+  lease.number = ring.base + sequence;
   lease.slot = slot;
   lease.fill = record.fill;
   tell_writer(header);
-  return true;
+  return Taken::frame;
 }
 
 void FrameRingReader::use_on(GpuStream stream, Lease& lease) {
@@ -128,15 +153,28 @@ void FrameRingReader::use_on(GpuStream stream, Lease& lease) {
 
 bool FrameRingReader::release_waits() { return memory_->signals() == nullptr || memory_->signals()->release_waits(); }
 
+// `timeout`: there is none now.
+FrameRingReader::Next FrameRingReader::take_newer(std::uint32_t head, Lease& lease) {
+  broken_ = broken_ || head - cursor_ > farthest_ahead;
+  // What was overwritten in the index waits for nobody.
+  if (head - cursor_ > ring::index_size) cursor_ = head - ring::index_size;
+  while (!broken_ && cursor_ != head) {
+    const Taken taken = take(++cursor_, lease);
+    if (taken == Taken::frame) return Next::frame;
+    broken_ = taken == Taken::broken;
+  }
+  // Its place is taken away from a reader that is gone, and from no other.
+  broken_ = broken_ || memory_->header().readers[reader_].state.load(std::memory_order_acquire) != ReaderState::live;
+  return broken_ ? Next::broken : Next::timeout;
+}
+
 FrameRingReader::Next FrameRingReader::next(Lease& lease, Deadline deadline) {
   ring::Header& header = memory_->header();
   for (;;) {
     const std::uint32_t news = header.news.load(std::memory_order_seq_cst);
     const WriterState writer = header.writer.load(std::memory_order_seq_cst);  // before head: then head is final
     const std::uint32_t head = header.head.load(std::memory_order_seq_cst);
-    while (cursor_ != head) {
-      if (take(++cursor_, lease)) return Next::frame;
-    }
+    if (const Next next = take_newer(head, lease); next != Next::timeout) return next;
     if (writer == WriterState::closed) return Next::ended;
     if (writer == WriterState::gone) return Next::writer_gone;
     if (Clock::now() >= deadline) return Next::timeout;
@@ -172,30 +210,40 @@ WriterState FrameRingObserver::writer_state() const { return memory_->header().w
 
 void FrameRingObserver::mark_reader_gone(unsigned reader) {
   ring::Header& header = memory_->header();
-  auto expected = ReaderState::live;
-  header.readers[reader].state.compare_exchange_strong(expected, ReaderState::gone, std::memory_order_seq_cst);
+  auto& state = header.readers[reader].state;
+  if (state.load(std::memory_order_seq_cst) != ReaderState::empty)
+    state.store(ReaderState::gone, std::memory_order_seq_cst);
   header.room.fetch_add(1, std::memory_order_seq_cst);
   futex_wake_all(header.room);
 }
 
+void FrameRingObserver::turn_out_strangers(std::optional<unsigned> reader) {
+  for (unsigned place = 0; place < max_ring_readers; ++place) {
+    if (place == reader) continue;
+    const ReaderState state = reader_state(place);
+    if (state != ReaderState::empty && state != ReaderState::gone) mark_reader_gone(place);
+  }
+}
+
 void FrameRingObserver::mark_writer_gone() {
   ring::Header& header = memory_->header();
-  auto expected = WriterState::open;
-  header.writer.compare_exchange_strong(expected, WriterState::gone, std::memory_order_seq_cst);
+  if (header.writer.load(std::memory_order_seq_cst) != WriterState::closed)
+    header.writer.store(WriterState::gone, std::memory_order_seq_cst);
   header.news.fetch_add(1, std::memory_order_seq_cst);
   futex_wake_all(header.news);
 }
 
 std::uint64_t FrameRingObserver::published() const {
-  const ring::Header& header = memory_->header();
-  return header.base + header.head.load(std::memory_order_acquire);
+  const std::uint32_t head = memory_->header().head.load(std::memory_order_acquire);
+  return memory_->description().base + std::min(head, ring::largest_sequence);
 }
 
 std::optional<std::int64_t> FrameRingObserver::last_pts() const {
   const ring::Header& header = memory_->header();
   const std::uint32_t head = header.head.load(std::memory_order_acquire);
   if (head == 0) return std::nullopt;
-  return header.pts[head % ring::index_size].load(std::memory_order_acquire);
+  const std::int64_t pts = header.pts[head % ring::index_size].load(std::memory_order_acquire);
+  return is_possible_time(pts) ? std::optional(pts) : std::nullopt;
 }
 
 }  // namespace campipe

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 
 #include "core/error.h"
 #include "core/failpoint.h"
@@ -14,29 +15,70 @@ using ring::SlotState;
 
 constexpr auto longest_sleep = std::chrono::milliseconds(100);  // interrupts are asked at least this often
 
-// Takes bits out of a control word that readers change at the same time.
-void clear_bits(std::atomic<std::uint64_t>& word, std::uint16_t held, std::uint16_t pending) {
-  std::uint64_t seen = word.load(std::memory_order_acquire);
-  for (;;) {
-    Control control = Control::unpack(seen);
-    control.held &= static_cast<std::uint16_t>(~held);
-    control.pending &= static_cast<std::uint16_t>(~pending);
-    if (word.compare_exchange_weak(seen, control.pack(), std::memory_order_acq_rel)) return;
-  }
-}
+// Readers take a frame each at most, so that a compare-exchange fails that often. One that makes it fail for ever is
+// not waited for.
+constexpr int most_attempts = 1000;
 
 }  // namespace
 
 FrameRingWriter::FrameRingWriter(std::shared_ptr<FrameRingMemory> memory) : memory_(std::move(memory)) {}
 
+// A slot's control word, of which readers only change what they hold and await. The rest is put right.
+Control FrameRingWriter::look(unsigned slot) {
+  auto& word = memory_->header().slot[slot].control;
+  const OwnSlot& own = own_[slot];
+  std::uint64_t seen = word.load(std::memory_order_acquire);
+  for (int attempt = 0;; ++attempt) {
+    const Control control = Control::unpack(seen);
+    const Control right{own.sequence, own.state, static_cast<std::uint16_t>(control.held & own.readers),
+                        static_cast<std::uint16_t>(control.pending & own.readers)};
+    if (right.pack() == seen) return right;
+    if (attempt == 0) on_faulty_reader_();
+    if (word.compare_exchange_weak(seen, right.pack(), std::memory_order_acq_rel)) return right;
+    if (attempt == most_attempts) word.store(right.pack(), std::memory_order_release);
+  }
+}
+
+// Takes bits out of a control word that readers change at the same time.
+void FrameRingWriter::let_go(unsigned slot, std::uint16_t held, std::uint16_t pending) {
+  auto& word = memory_->header().slot[slot].control;
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    Control control = look(slot);
+    std::uint64_t seen = control.pack();
+    control.held &= static_cast<std::uint16_t>(~held);
+    control.pending &= static_cast<std::uint16_t>(~pending);
+    if (!word.compare_exchange_weak(seen, control.pack(), std::memory_order_acq_rel)) continue;
+    own_[slot].readers = control.held | control.pending;
+    return;
+  }
+}
+
+// What no reader may write is as the writer left it.
+void FrameRingWriter::audit() {
+  ring::Header& header = memory_->header();
+  bool right = std::memcmp(&header.description, &memory_->description(), sizeof header.description) == 0;
+  right = right && header.head.load(std::memory_order_relaxed) == head_;
+  const WriterState state = closed_ ? WriterState::closed : WriterState::open;
+  right = right && header.writer.load(std::memory_order_relaxed) == state;
+  for (unsigned slot = 0; slot < memory_->description().slots; ++slot) look(slot);
+  for (const ring::Reader& reader : header.readers) {
+    right = right && reader.state.load(std::memory_order_relaxed) <= ReaderState::gone;
+  }
+  if (right) return;
+  std::memcpy(&header.description, &memory_->description(), sizeof header.description);
+  header.head.store(head_, std::memory_order_seq_cst);
+  header.writer.store(state, std::memory_order_seq_cst);
+  on_faulty_reader_();
+}
+
 std::optional<FrameRingWriter::Slot> FrameRingWriter::claim() {
   const std::lock_guard lock(mutex_);
-  ring::Header& header = memory_->header();
-  for (unsigned slot = 0; slot < header.slots; ++slot) {
+  for (unsigned slot = 0; slot < memory_->description().slots; ++slot) {
     if (!claimable(slot)) continue;
-    Control control = Control::unpack(header.slot[slot].control.load(std::memory_order_acquire));
-    control.state = SlotState::writing;
-    header.slot[slot].control.store(control.pack(), std::memory_order_release);
+    own_[slot].state = SlotState::writing;
+    own_[slot].readers = 0;
+    const Control control{own_[slot].sequence, SlotState::writing, 0, 0};
+    memory_->header().slot[slot].control.store(control.pack(), std::memory_order_release);
     pinned_[slot] = true;
     fill_[slot] = 0;
     failpoint("ring.writer.claimed");
@@ -48,7 +90,7 @@ std::optional<FrameRingWriter::Slot> FrameRingWriter::claim() {
 bool FrameRingWriter::claimable(unsigned slot) {
   if (pinned_[slot]) return false;
   harvest(slot);
-  const Control control = Control::unpack(memory_->header().slot[slot].control.load(std::memory_order_acquire));
+  const Control control = look(slot);
   const bool let_go = control.state == SlotState::free ||
                       (control.state == SlotState::published && control.held == 0 && control.pending == 0);
   return let_go && (memory_->signals() == nullptr || memory_->signals()->complete(slot));
@@ -63,83 +105,85 @@ void FrameRingWriter::filled(unsigned slot, GpuStream stream) {
 void FrameRingWriter::unpin(unsigned slot) {
   const std::lock_guard lock(mutex_);
   pinned_[slot] = false;
-  auto& word = memory_->header().slot[slot].control;
-  Control control = Control::unpack(word.load(std::memory_order_acquire));
-  if (control.state != SlotState::writing) return;
-  control.state = SlotState::free;
-  word.store(control.pack(), std::memory_order_release);
+  if (own_[slot].state != SlotState::writing) return;
+  own_[slot].state = SlotState::free;
+  const Control control{own_[slot].sequence, SlotState::free, 0, 0};
+  memory_->header().slot[slot].control.store(control.pack(), std::memory_order_release);
 }
 
 bool FrameRingWriter::unpublished(unsigned slot) const {
-  const auto word = memory_->header().slot[slot].control.load(std::memory_order_acquire);
-  return Control::unpack(word).state == SlotState::writing;
+  const std::lock_guard lock(mutex_);
+  return own_[slot].state == SlotState::writing;
 }
 
 void FrameRingWriter::harvest(unsigned slot) {
   ring::Header& header = memory_->header();
-  const Control control = Control::unpack(header.slot[slot].control.load(std::memory_order_acquire));
+  const Control control = look(slot);
   for (unsigned reader = 0; control.held >> reader != 0; ++reader) {
     const auto bit = static_cast<std::uint16_t>(1U << reader);
     if ((control.held & bit) == 0) continue;
     if (header.done[reader][slot].load(std::memory_order_acquire) != control.sequence) continue;
-    clear_bits(header.slot[slot].control, bit, 0);
+    let_go(slot, bit, 0);
   }
 }
 
-std::uint32_t FrameRingWriter::live_mask() const {
+std::uint32_t FrameRingWriter::live_mask() {
   std::uint32_t mask = 0;
   for (unsigned reader = 0; reader < max_ring_readers; ++reader) {
-    if (memory_->header().readers[reader].state.load(std::memory_order_seq_cst) == ReaderState::live)
-      mask |= 1U << reader;
+    const ring::Reader& place = memory_->header().readers[reader];
+    Settings& settings = settings_[reader];
+    const bool live = place.state.load(std::memory_order_seq_cst) == ReaderState::live;
+    if (live) mask |= 1U << reader;
+    if (live && !settings.live) {
+      const unsigned size = place.queue_size.load(std::memory_order_acquire);
+      settings.queue_size = std::clamp(size, 1U, memory_->description().slots);
+      settings.blocking = place.blocking.load(std::memory_order_acquire) != 0;
+    }
+    settings.live = live;
   }
   return mask;
 }
 
-bool FrameRingWriter::exhausted() const {
-  return memory_->header().head.load(std::memory_order_relaxed) >= memory_->header().last_sequence;
-}
+bool FrameRingWriter::exhausted() const { return head_ >= memory_->description().last_sequence; }
 
 unsigned FrameRingWriter::pending_count(unsigned reader) const {
   const ring::Header& header = memory_->header();
   unsigned count = 0;
-  for (unsigned slot = 0; slot < header.slots; ++slot) {
+  for (unsigned slot = 0; slot < memory_->description().slots; ++slot) {
     const Control control = Control::unpack(header.slot[slot].control.load(std::memory_order_seq_cst));
-    count += control.state == SlotState::published && (control.pending >> reader & 1) != 0 ? 1 : 0;
+    const unsigned pending = control.pending & own_[slot].readers;
+    count += own_[slot].state == SlotState::published && (pending >> reader & 1) != 0 ? 1 : 0;
   }
   return count;
 }
 
-bool FrameRingWriter::has_room(Readers readers) const {
-  const ring::Header& header = memory_->header();
+bool FrameRingWriter::has_room(Readers readers) {
   const std::uint32_t live = live_mask();
   for (unsigned reader = 0; live >> reader != 0; ++reader) {
     if ((live >> reader & 1) == 0) continue;
-    const bool blocking = header.readers[reader].blocking.load(std::memory_order_acquire) != 0;
-    if (!blocking && readers == Readers::blocking) continue;
-    const unsigned limit = std::max(header.readers[reader].queue_size.load(std::memory_order_acquire), 1U);
-    if (pending_count(reader) >= limit) return false;
+    if (!settings_[reader].blocking && readers == Readers::blocking) continue;
+    if (pending_count(reader) >= settings_[reader].queue_size) return false;
   }
   return true;
 }
 
 unsigned FrameRingWriter::recall_oldest(unsigned reader) {
-  ring::Header& header = memory_->header();
   const auto bit = static_cast<std::uint16_t>(1U << reader);
-  std::atomic<std::uint64_t>* oldest = nullptr;
-  std::uint64_t expected = 0;
-  for (unsigned slot = 0; slot < header.slots; ++slot) {
-    const std::uint64_t word = header.slot[slot].control.load(std::memory_order_acquire);
-    const Control control = Control::unpack(word);
-    if (control.state != SlotState::published || (control.pending & bit) == 0) continue;
-    if (oldest != nullptr && Control::unpack(expected).sequence < control.sequence) continue;
-    oldest = &header.slot[slot].control;
-    expected = word;
+  std::optional<unsigned> oldest;
+  Control control;
+  for (unsigned slot = 0; slot < memory_->description().slots; ++slot) {
+    const Control seen = look(slot);
+    if (seen.state != SlotState::published || (seen.pending & bit) == 0) continue;
+    if (oldest && control.sequence < seen.sequence) continue;
+    oldest = slot;
+    control = seen;
   }
-  if (oldest == nullptr) return 0;
-  Control control = Control::unpack(expected);
+  if (!oldest) return 0;
+  std::uint64_t expected = control.pack();
   control.pending &= static_cast<std::uint16_t>(~bit);
   // A reader that takes the frame at this moment wins; the caller counts again.
-  return oldest->compare_exchange_strong(expected, control.pack(), std::memory_order_acq_rel) ? 1 : 0;
+  auto& word = memory_->header().slot[*oldest].control;
+  return word.compare_exchange_strong(expected, control.pack(), std::memory_order_acq_rel) ? 1 : 0;
 }
 
 FrameRingWriter::Published FrameRingWriter::publish(unsigned slot, const FrameRecord& record, unsigned& recalled) {
@@ -151,20 +195,23 @@ FrameRingWriter::Published FrameRingWriter::publish(unsigned slot, const FrameRe
   if (live == 0) return Published::no_reader;
   for (unsigned reader = 0; live >> reader != 0; ++reader) {
     if ((live >> reader & 1) == 0) continue;
-    const unsigned limit = std::max(header.readers[reader].queue_size.load(std::memory_order_acquire), 1U);
-    while (pending_count(reader) >= limit) recalled += recall_oldest(reader);
+    for (int attempt = 0; attempt < most_attempts && pending_count(reader) >= settings_[reader].queue_size; ++attempt) {
+      recalled += recall_oldest(reader);
+    }
   }
-  const std::uint32_t sequence = header.head.load(std::memory_order_relaxed) + 1;
+  const std::uint32_t sequence = head_ + 1;
   header.slot[slot].record = record;
-  header.slot[slot].record.ready = fill_[slot] == 0 ? ReadySignal::immediate : header.ready;
+  header.slot[slot].record.ready = fill_[slot] == 0 ? ReadySignal::immediate : memory_->description().ready;
   header.slot[slot].record.fill = fill_[slot];
   failpoint("ring.writer.filled");
   const Control control{sequence, SlotState::published, 0, static_cast<std::uint16_t>(live)};
+  own_[slot] = {sequence, SlotState::published, static_cast<std::uint16_t>(live)};
   header.slot[slot].control.store(control.pack(), std::memory_order_release);
   failpoint("ring.writer.published");
   header.pts[sequence % ring::index_size].store(record.times.pts, std::memory_order_release);
   header.index[sequence % ring::index_size].store(std::uint64_t{sequence} << 32 | slot, std::memory_order_release);
   failpoint("ring.writer.indexed");
+  head_ = sequence;
   header.head.store(sequence, std::memory_order_seq_cst);
   failpoint("ring.writer.head");
   header.news.fetch_add(1, std::memory_order_seq_cst);
@@ -178,6 +225,7 @@ void FrameRingWriter::service() {
 }
 
 void FrameRingWriter::service_locked() {
+  audit();
   for (unsigned reader = 0; reader < max_ring_readers; ++reader) {
     if (memory_->header().readers[reader].state.load(std::memory_order_acquire) == ReaderState::gone) reclaim(reader);
   }
@@ -186,8 +234,8 @@ void FrameRingWriter::service_locked() {
 void FrameRingWriter::reclaim(unsigned reader) {
   ring::Header& header = memory_->header();
   const auto bit = static_cast<std::uint16_t>(1U << reader);
-  for (unsigned slot = 0; slot < header.slots; ++slot) {
-    clear_bits(header.slot[slot].control, bit, bit);
+  for (unsigned slot = 0; slot < memory_->description().slots; ++slot) {
+    let_go(slot, bit, bit);
     header.done[reader][slot].store(0, std::memory_order_relaxed);
     failpoint("ring.writer.reclaiming");
   }
@@ -232,7 +280,11 @@ void FrameRingWriter::sleep_until(Deadline deadline, const std::function<bool()>
 
 void FrameRingWriter::close() {
   ring::Header& header = memory_->header();
-  header.writer.store(WriterState::closed, std::memory_order_seq_cst);
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    header.writer.store(WriterState::closed, std::memory_order_seq_cst);
+  }
   header.news.fetch_add(1, std::memory_order_seq_cst);
   futex_wake_all(header.news);
 }
@@ -240,10 +292,9 @@ void FrameRingWriter::close() {
 bool FrameRingWriter::drained() {
   const std::lock_guard lock(mutex_);
   service_locked();
-  const ring::Header& header = memory_->header();
-  for (unsigned slot = 0; slot < header.slots; ++slot) {
+  for (unsigned slot = 0; slot < memory_->description().slots; ++slot) {
     harvest(slot);
-    const Control control = Control::unpack(header.slot[slot].control.load(std::memory_order_acquire));
+    const Control control = look(slot);
     if (control.held != 0 || control.pending != 0) return false;
   }
   return true;

@@ -21,7 +21,8 @@ static_assert(sizeof(cudaIpcEventHandle_t) == sizeof(ring::Fill::event_handle));
 // What both kinds have in common: the control memory as the GPU sees it, and the way that slots are given back.
 class SignalsOfRing : public ReadySignals {
  public:
-  SignalsOfRing(ring::Header& header, const Device& gpu) : header_(header), gpu_(gpu) {
+  SignalsOfRing(ring::Header& header, const ring::Description& description, const Device& gpu)
+      : header_(header), slots_(description.slots), gpu_(gpu) {
     use_gpu(gpu);
     page_lock_ = page_lock({reinterpret_cast<std::uint8_t*>(&header), sizeof header}, gpu);
     void* address = nullptr;
@@ -74,6 +75,7 @@ class SignalsOfRing : public ReadySignals {
 
   [[nodiscard]] bool writes_from_streams() const { return writes_from_streams_; }
   [[nodiscard]] ring::Header& header() const { return header_; }
+  [[nodiscard]] unsigned slots() const { return slots_; }
   [[nodiscard]] const Device& gpu() const { return gpu_; }
 
  private:
@@ -89,12 +91,12 @@ class SignalsOfRing : public ReadySignals {
   }
 
   bool settled() {
-    for (unsigned slot = 0; slot < header_.slots; ++slot) {
+    for (unsigned slot = 0; slot < slots_; ++slot) {
       const GivenBack& given = given_back_[slot];
       if (given.done != nullptr && given.done->load(std::memory_order_acquire) != given.sequence) return false;
     }
     try {
-      for (unsigned slot = 0; slot < header_.slots; ++slot) {
+      for (unsigned slot = 0; slot < slots_; ++slot) {
         if (!complete(slot)) return false;
       }
     } catch (const GpuError& error) {
@@ -104,6 +106,7 @@ class SignalsOfRing : public ReadySignals {
   }
 
   ring::Header& header_;
+  unsigned slots_;
   Device gpu_;
   std::shared_ptr<const void> page_lock_;
   CUdeviceptr address_ = 0;  // of the header
@@ -115,8 +118,9 @@ class EventSignals : public SignalsOfRing {
  public:
   enum class Side : std::uint8_t { writer, reader };
 
-  EventSignals(ring::Header& header, const Device& gpu, Side side) : SignalsOfRing(header, gpu), side_(side) {
-    for (unsigned slot = 0; slot < header.slots; ++slot) {
+  EventSignals(ring::Header& header, const ring::Description& description, const Device& gpu, Side side)
+      : SignalsOfRing(header, description, gpu), side_(side) {
+    for (unsigned slot = 0; slot < slots(); ++slot) {
       event_[slot] = side == Side::writer ? make_event(header.fill[slot]) : open_event(header.fill[slot]);
     }
   }
@@ -178,8 +182,9 @@ class EventSignals : public SignalsOfRing {
 // Also what a reader has whose ring is filled by the CPU: then it only gives back.
 class TimelineSignals : public SignalsOfRing {
  public:
-  TimelineSignals(ring::Header& header, const Device& gpu) : SignalsOfRing(header, gpu) {
-    if (header.ready == ReadySignal::timeline && !writes_from_streams()) {
+  TimelineSignals(ring::Header& header, const ring::Description& description, const Device& gpu)
+      : SignalsOfRing(header, description, gpu) {
+    if (description.ready == ReadySignal::timeline && !writes_from_streams()) {
       throw GpuError(to_string(gpu) + " cannot write memory in stream order; use ready_signal: ipc_event",
                      GpuError::Kind::other);
     }
@@ -206,7 +211,7 @@ class TimelineSignals : public SignalsOfRing {
 
   bool release_waits() override {
     released_ = true;
-    for (unsigned slot = 0; slot < header().slots; ++slot) release(slot);
+    for (unsigned slot = 0; slot < slots(); ++slot) release(slot);
     return true;
   }
 
@@ -226,16 +231,18 @@ class TimelineSignals : public SignalsOfRing {
 
 }  // namespace
 
-std::shared_ptr<ReadySignals> ReadySignals::create(ring::Header& header, const Device& gpu) {
-  if (header.ready == ReadySignal::ipc_event)
-    return std::make_shared<EventSignals>(header, gpu, EventSignals::Side::writer);
-  return std::make_shared<TimelineSignals>(header, gpu);
+std::shared_ptr<ReadySignals> ReadySignals::create(ring::Header& header, const ring::Description& description,
+                                                   const Device& gpu) {
+  if (description.ready == ReadySignal::ipc_event)
+    return std::make_shared<EventSignals>(header, description, gpu, EventSignals::Side::writer);
+  return std::make_shared<TimelineSignals>(header, description, gpu);
 }
 
-std::shared_ptr<ReadySignals> ReadySignals::open(ring::Header& header, const Device& gpu) {
-  if (header.ready == ReadySignal::ipc_event)
-    return std::make_shared<EventSignals>(header, gpu, EventSignals::Side::reader);
-  return std::make_shared<TimelineSignals>(header, gpu);
+std::shared_ptr<ReadySignals> ReadySignals::open(ring::Header& header, const ring::Description& description,
+                                                 const Device& gpu) {
+  if (description.ready == ReadySignal::ipc_event)
+    return std::make_shared<EventSignals>(header, description, gpu, EventSignals::Side::reader);
+  return std::make_shared<TimelineSignals>(header, description, gpu);
 }
 
 }  // namespace campipe

@@ -9,28 +9,34 @@
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "ipc/futex.h"
+#include "ipc/ring_checks.h"
 
 namespace campipe {
 
 namespace packet_ring {
 
 inline constexpr std::uint32_t magic = 0x746b6370;  // "pckt"
-inline constexpr std::uint32_t layout_version = 1;
+inline constexpr std::uint32_t layout_version = 2;
 
 struct Entry {
   std::uint64_t offset;
   std::uint32_t size;
-  bool key;
+  std::uint32_t key;  // 0 or 1
   std::int64_t dts;
   FrameTimes times;
 };
 
-struct Header {
+// What the ring is. The writer says it once; everybody works with a copy.
+struct Description {
   std::uint32_t magic;
   std::uint32_t version;
   std::uint64_t capacity;
   std::uint64_t epoch;
   std::uint64_t base;
+};
+
+struct Header {
+  Description description;
   alignas(64) std::atomic<std::uint64_t> head;  // packets written in this epoch
   std::atomic<WriterState> writer;
   std::atomic<std::uint32_t> news;                  // futex of the reader
@@ -43,8 +49,32 @@ struct Header {
 
 }  // namespace packet_ring
 
+using packet_ring::Description;
 using packet_ring::Entry;
 using packet_ring::Header;
+
+namespace {
+
+constexpr std::uint64_t most_packets = std::uint64_t{1} << 62;  // in all epochs
+
+// A copy of what another process may change at any time.
+template <typename Record>
+Record copy_of(const Record& record) {
+  Record copy;
+  std::memcpy(&copy, &record, sizeof copy);
+  return copy;
+}
+
+// No sum here has more than 64 bits.
+bool is_possible(const Entry& entry, std::uint64_t capacity) {
+  const bool inside = entry.size > 0 && entry.size <= capacity && entry.offset <= capacity - entry.size;
+  return inside && entry.key <= 1 && is_possible_time(entry.dts) && is_possible(entry.times);
+}
+
+// How many of the packets up to `head` one may still want.
+std::uint64_t kept(std::uint64_t head) { return std::min<std::uint64_t>(head, packet_ring_entries); }
+
+}  // namespace
 
 std::shared_ptr<PacketRingMemory> PacketRingMemory::create(std::size_t capacity, std::uint64_t epoch,
                                                            std::uint64_t base) {
@@ -53,11 +83,9 @@ std::shared_ptr<PacketRingMemory> PacketRingMemory::create(std::size_t capacity,
   memory->mapping_ = Mapping(memory->fd_.get(), Mapping::Access::read_write);
   // The zero bytes of a new memfd are a valid Header; constructing one would touch every page of it.
   memory->header_ = std::launder(reinterpret_cast<Header*>(memory->mapping_.bytes().data()));
-  memory->header_->version = packet_ring::layout_version;
-  memory->header_->capacity = capacity;
-  memory->header_->epoch = epoch;
-  memory->header_->base = base;
-  memory->header_->magic = packet_ring::magic;
+  memory->description_ = std::make_shared<const Description>(
+      Description{packet_ring::magic, packet_ring::layout_version, capacity, epoch, base});
+  std::memcpy(&memory->header_->description, memory->description_.get(), sizeof(Description));
   return memory;
 }
 
@@ -66,41 +94,67 @@ std::shared_ptr<PacketRingMemory> PacketRingMemory::open(UniqueFd fd) {
   const std::size_t size = checked_size(fd.get(), sizeof(Header));
   memory->mapping_ = Mapping(fd.get(), Mapping::Access::read_write);
   memory->header_ = std::launder(reinterpret_cast<Header*>(memory->mapping_.bytes().data()));
-  const Header& header = *memory->header_;
-  if (header.magic != packet_ring::magic || header.version != packet_ring::layout_version ||
-      sizeof(Header) + header.capacity > size) {
+  const Description description = copy_of(memory->header_->description);
+  if (description.magic != packet_ring::magic || description.version != packet_ring::layout_version) {
     throw Error("a packet ring of another version");
   }
+  if (description.capacity == 0 || description.capacity > size - sizeof(Header) || description.epoch > most_packets ||
+      description.base > most_packets) {
+    throw Error("a packet ring that describes itself as it cannot be");
+  }
+  memory->description_ = std::make_shared<const Description>(description);
   memory->fd_ = std::move(fd);
   return memory;
 }
 
 std::uint8_t* PacketRingMemory::bytes() const { return mapping_.bytes().data() + sizeof(Header); }
 
-PacketRingWriter::PacketRingWriter(std::shared_ptr<PacketRingMemory> memory) : memory_(std::move(memory)) {}
+std::uint64_t PacketRingMemory::capacity() const { return description_->capacity; }
+std::uint64_t PacketRingMemory::base() const { return description_->base; }
+
+PacketRingWriter::PacketRingWriter(std::shared_ptr<PacketRingMemory> memory)
+    : memory_(std::move(memory)), offset_(packet_ring_entries) {}
+
+// Takes over what the reader gave back, if that can be; and nobody else has written what only the writer may.
+void PacketRingWriter::look_at_reader() {
+  Header& header = memory_->header();
+  const std::uint64_t released = header.released.load(std::memory_order_seq_cst);
+  const WriterState state = closed_ ? WriterState::closed : WriterState::open;
+  bool right = released >= released_ && released <= head_;
+  if (right) {
+    released_ = released;
+  } else {
+    header.released.store(released_, std::memory_order_seq_cst);
+  }
+  right = right && header.head.load(std::memory_order_relaxed) == head_ &&
+          header.writer.load(std::memory_order_relaxed) == state;
+  right = right && std::memcmp(&header.description, memory_->description_.get(), sizeof(Description)) == 0;
+  if (right) return;
+  std::memcpy(&header.description, memory_->description_.get(), sizeof(Description));
+  header.head.store(head_, std::memory_order_seq_cst);
+  header.writer.store(state, std::memory_order_seq_cst);
+  on_faulty_reader_();
+}
 
 // Where `size` contiguous bytes are free: behind the newest packet, or at the beginning.
-std::optional<std::size_t> PacketRingWriter::place(std::size_t size) const {
-  const Header& header = memory_->header();
-  const std::uint64_t head = header.head.load(std::memory_order_relaxed);
-  const std::uint64_t released = header.released.load(std::memory_order_seq_cst);
-  if (head == released) return 0;
-  if (head - released >= packet_ring_entries) return std::nullopt;
-  const Entry& newest = header.entry[(head - 1) % packet_ring_entries];
-  const std::size_t end = newest.offset + newest.size;
-  const std::size_t oldest = header.entry[released % packet_ring_entries].offset;
-  if (newest.offset >= oldest) {  // in use: [oldest, end)
-    if (header.capacity - end >= size) return end;
+std::optional<std::size_t> PacketRingWriter::place(std::size_t size) {
+  look_at_reader();
+  if (head_ == released_) return 0;
+  if (head_ - released_ >= packet_ring_entries) return std::nullopt;
+  const std::uint64_t newest = offset_[(head_ - 1) % packet_ring_entries];
+  const std::uint64_t oldest = offset_[released_ % packet_ring_entries];
+  if (newest >= oldest) {  // in use: [oldest, end)
+    if (memory_->capacity() - end_ >= size) return end_;
     if (oldest > size) return 0;
     return std::nullopt;
   }
-  return oldest - end > size ? std::optional(end) : std::nullopt;  // in use: [oldest, …) and […, end)
+  return oldest - end_ > size ? std::optional(end_) : std::nullopt;  // in use: [oldest, …) and […, end)
 }
 
 bool PacketRingWriter::push(const PacketView& packet, Deadline deadline, const std::function<bool()>& interrupted) {
   Header& header = memory_->header();
   const std::size_t size = packet.data.size();
-  if (size == 0 || size > header.capacity / 2) {
+  if (size == 0 || size > memory_->capacity() / 2) {
     throw Error("a packet of " + std::to_string(size) + " bytes does not fit the packet ring");
   }
   std::optional<std::size_t> offset = place(size);
@@ -114,11 +168,12 @@ bool PacketRingWriter::push(const PacketView& packet, Deadline deadline, const s
     if (!offset) offset = place(size);
   }
   std::memcpy(memory_->bytes() + *offset, packet.data.data(), size);
-  const std::uint64_t head = header.head.load(std::memory_order_relaxed);
-  header.entry[head % packet_ring_entries] = {*offset, static_cast<std::uint32_t>(size), packet.key, packet.dts,
-                                              packet.times};
+  header.entry[head_ % packet_ring_entries] = {*offset, static_cast<std::uint32_t>(size), packet.key ? 1U : 0U,
+                                               packet.dts, packet.times};
+  offset_[head_ % packet_ring_entries] = *offset;
+  end_ = *offset + size;
   failpoint("packets.writer.filled");
-  header.head.store(head + 1, std::memory_order_seq_cst);
+  header.head.store(++head_, std::memory_order_seq_cst);
   failpoint("packets.writer.head");
   header.news.fetch_add(1, std::memory_order_seq_cst);
   if (header.reader_sleeps.load(std::memory_order_seq_cst) != 0) futex_wake_all(header.news);
@@ -127,24 +182,34 @@ bool PacketRingWriter::push(const PacketView& packet, Deadline deadline, const s
 
 void PacketRingWriter::close() {
   Header& header = memory_->header();
+  closed_ = true;
   header.writer.store(WriterState::closed, std::memory_order_seq_cst);
   header.news.fetch_add(1, std::memory_order_seq_cst);
   futex_wake_all(header.news);
 }
 
-PacketRingReader::PacketRingReader(std::shared_ptr<PacketRingMemory> memory)
-    : memory_(std::move(memory)), cursor_(memory_->header().released.load(std::memory_order_seq_cst)) {}
+// A predecessor, who may have died of anything, has left `released`.
+PacketRingReader::PacketRingReader(std::shared_ptr<PacketRingMemory> memory) : memory_(std::move(memory)) {
+  const Header& header = memory_->header();
+  const std::uint64_t head = header.head.load(std::memory_order_seq_cst);
+  const std::uint64_t released = header.released.load(std::memory_order_seq_cst);
+  released_ = std::clamp(released, head - kept(head), head);
+  cursor_ = released_;
+}
 
 PacketRingReader::Next PacketRingReader::next(PacketView& packet, std::uint64_t& number, Deadline deadline) {
   Header& header = memory_->header();
   for (;;) {
     const std::uint32_t news = header.news.load(std::memory_order_seq_cst);
     const WriterState writer = header.writer.load(std::memory_order_seq_cst);  // before head: then head is final
-    if (cursor_ != header.head.load(std::memory_order_seq_cst)) {
-      const Entry& entry = header.entry[cursor_ % packet_ring_entries];
+    const std::uint64_t head = header.head.load(std::memory_order_seq_cst);
+    if (broken_ || head < cursor_ || head - released_ > packet_ring_entries || head > most_packets) break;
+    if (cursor_ != head) {
+      const Entry entry = copy_of(header.entry[cursor_ % packet_ring_entries]);
+      if (!is_possible(entry, memory_->capacity())) break;
       ++cursor_;
-      packet = {{memory_->bytes() + entry.offset, entry.size}, entry.dts, entry.key, entry.times};
-      number = header.base + cursor_;
+      packet = {{memory_->bytes() + entry.offset, entry.size}, entry.dts, entry.key != 0, entry.times};
+      number = memory_->base() + cursor_;
       return Next::packet;
     }
     if (writer == WriterState::closed) return Next::ended;
@@ -154,31 +219,34 @@ PacketRingReader::Next PacketRingReader::next(PacketView& packet, std::uint64_t&
     futex_wait(header.news, news, deadline);
     header.reader_sleeps.store(0, std::memory_order_seq_cst);
   }
+  broken_ = true;
+  return Next::broken;
 }
 
 void PacketRingReader::release_through(std::uint64_t number) {
   Header& header = memory_->header();
-  const std::uint64_t released = header.released.load(std::memory_order_relaxed);
-  if (number <= header.base + released) return;
+  if (number <= memory_->base() + released_) return;
+  released_ = number - memory_->base();
   failpoint("packets.reader.releasing");
-  header.released.store(number - header.base, std::memory_order_seq_cst);
+  header.released.store(released_, std::memory_order_seq_cst);
   failpoint("packets.reader.released");
   if (header.writer_sleeps.load(std::memory_order_seq_cst) == 0) return;
   header.room.fetch_add(1, std::memory_order_seq_cst);
   futex_wake_all(header.room);
 }
 
+// Of numbers that the writer may have got wrong: then the answer is wrong as well, and no more.
 double PacketRingReader::fill() const {
   const Header& header = memory_->header();
   const std::uint64_t head = header.head.load(std::memory_order_seq_cst);
-  const std::uint64_t released = header.released.load(std::memory_order_relaxed);
-  if (head == released) return 0;
-  const Entry& newest = header.entry[(head - 1) % packet_ring_entries];
-  const std::uint64_t oldest = header.entry[released % packet_ring_entries].offset;
+  if (head <= released_) return 0;
+  const Entry newest = copy_of(header.entry[(head - 1) % packet_ring_entries]);
+  const std::uint64_t oldest = header.entry[released_ % packet_ring_entries].offset;
   const std::uint64_t end = newest.offset + newest.size;
-  const std::uint64_t used = newest.offset >= oldest ? end - oldest : header.capacity - oldest + end;
-  return std::max(static_cast<double>(used) / static_cast<double>(header.capacity),
-                  static_cast<double>(head - released) / packet_ring_entries);
+  const std::uint64_t used = newest.offset >= oldest ? end - oldest : memory_->capacity() - oldest + end;
+  const double fill = std::max(static_cast<double>(used) / static_cast<double>(memory_->capacity()),
+                               static_cast<double>(head - released_) / packet_ring_entries);
+  return std::min(fill, 1.0);
 }
 
 bool PacketRingReader::writer_waits() const {
@@ -187,22 +255,22 @@ bool PacketRingReader::writer_waits() const {
 
 void PacketRingObserver::mark_writer_gone() {
   Header& header = memory_->header();
-  auto expected = WriterState::open;
-  header.writer.compare_exchange_strong(expected, WriterState::gone, std::memory_order_seq_cst);
+  if (header.writer.load(std::memory_order_seq_cst) != WriterState::closed)
+    header.writer.store(WriterState::gone, std::memory_order_seq_cst);
   header.news.fetch_add(1, std::memory_order_seq_cst);
   futex_wake_all(header.news);
 }
 
 std::uint64_t PacketRingObserver::published() const {
-  const Header& header = memory_->header();
-  return header.base + header.head.load(std::memory_order_acquire);
+  return memory_->base() + std::min(memory_->header().head.load(std::memory_order_acquire), most_packets);
 }
 
 std::optional<std::int64_t> PacketRingObserver::last_dts() const {
   const Header& header = memory_->header();
   const std::uint64_t head = header.head.load(std::memory_order_seq_cst);
   if (head == 0) return std::nullopt;
-  return header.entry[(head - 1) % packet_ring_entries].dts;
+  const std::int64_t dts = header.entry[(head - 1) % packet_ring_entries].dts;
+  return is_possible_time(dts) ? std::optional(dts) : std::nullopt;
 }
 
 }  // namespace campipe

@@ -6,6 +6,9 @@
 // head, which is the one point at which a packet exists; then wakes. The reader stores `released`, which is the one
 // point at which its room is free. Both count packets, from `base` on. A ring is never repaired: a new worker
 // makes a ring of the next epoch, and the reader finishes the old one first. Every wait has a deadline.
+// Neither believes the other: each keeps its positions to itself, the reader copies and checks an entry before it uses
+// it, and the writer takes no more back than it wrote. The bytes of a packet are the writer's: who parses them copies
+// them first.
 #pragma once
 
 #include <chrono>
@@ -13,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "core/clock.h"
 #include "core/packet.h"
@@ -24,10 +28,13 @@ namespace campipe {
 inline constexpr std::uint32_t packet_ring_entries = 2048;
 
 namespace packet_ring {
+struct Description;
 struct Header;
-}
+}  // namespace packet_ring
 
 class PacketRingMemory {
+  friend class PacketRingWriter;
+
  public:
   // `capacity`: bytes of packets that fit.
   static std::shared_ptr<PacketRingMemory> create(std::size_t capacity, std::uint64_t epoch, std::uint64_t base);
@@ -36,11 +43,15 @@ class PacketRingMemory {
   [[nodiscard]] packet_ring::Header& header() const { return *header_; }
   [[nodiscard]] std::uint8_t* bytes() const;
   [[nodiscard]] int fd() const { return fd_.get(); }
+  // As they were when the ring was opened, and checked: no other process can change them.
+  [[nodiscard]] std::uint64_t capacity() const;
+  [[nodiscard]] std::uint64_t base() const;
 
  private:
   UniqueFd fd_;
   Mapping mapping_;
   packet_ring::Header* header_ = nullptr;
+  std::shared_ptr<const packet_ring::Description> description_;
 };
 
 // Used by one thread.
@@ -51,19 +62,29 @@ class PacketRingWriter {
   // False: there was no room, nothing was written. Throws Error for a packet that can never fit.
   bool push(const PacketView& packet, Deadline deadline, const std::function<bool()>& interrupted);
   void close();
+  // Called by push() when the reader wrote what cannot be, or what only the writer may write.
+  void on_faulty_reader(std::function<void()> handler) { on_faulty_reader_ = std::move(handler); }
 
   [[nodiscard]] const PacketRingMemory& memory() const { return *memory_; }
 
  private:
-  std::optional<std::size_t> place(std::size_t size) const;
+  void look_at_reader();
+  std::optional<std::size_t> place(std::size_t size);
 
   std::shared_ptr<PacketRingMemory> memory_;
+  std::function<void()> on_faulty_reader_ = [] {};
+  std::vector<std::uint64_t> offset_;  // of the packets whose entries are still there
+  std::uint64_t end_ = 0;              // of the newest packet
+  std::uint64_t head_ = 0;
+  std::uint64_t released_ = 0;
+  bool closed_ = false;
 };
 
 // Used by one thread. Starts at the first packet that was never released.
 class PacketRingReader {
  public:
-  enum class Next : std::uint8_t { packet, timeout, ended, writer_gone };
+  // broken: what the ring says cannot be; no packet is taken from it any more.
+  enum class Next : std::uint8_t { packet, timeout, ended, writer_gone, broken };
 
   explicit PacketRingReader(std::shared_ptr<PacketRingMemory> memory);
   // The next packet; its data stay in place until it is released. `number` counts from 1 over all epochs.
@@ -77,7 +98,9 @@ class PacketRingReader {
 
  private:
   std::shared_ptr<PacketRingMemory> memory_;
-  std::uint64_t cursor_ = 0;  // packets of this epoch that next() has handed out
+  std::uint64_t cursor_ = 0;    // packets of this epoch that next() has handed out
+  std::uint64_t released_ = 0;  // likewise that were given back
+  bool broken_ = false;
 };
 
 // What the supervisor sees. Any thread.

@@ -15,9 +15,11 @@ namespace campipe {
 class ReadySignals {
  public:
   // The writer's: makes the events of a ring with ReadySignal ipc_event, and puts their handles into the header.
-  static std::shared_ptr<ReadySignals> create(ring::Header& header, const Device& gpu);
+  static std::shared_ptr<ReadySignals> create(ring::Header& header, const ring::Description& description,
+                                              const Device& gpu);
   // A reader's. Throws GpuError.
-  static std::shared_ptr<ReadySignals> open(ring::Header& header, const Device& gpu);
+  static std::shared_ptr<ReadySignals> open(ring::Header& header, const ring::Description& description,
+                                            const Device& gpu);
   virtual ~ReadySignals() = default;
 
   // Writer. Records behind what is enqueued on `stream`; returns the number of the fill.

@@ -59,6 +59,14 @@ struct alignas(64) ThreadBlock {
   std::atomic<std::uint32_t> fault;  // the signal that this thread died of; 0: none
 };
 
+// What a process notes of who shares a camera's rings with it: the supervisor ends and restarts those that wrote what
+// cannot be.
+enum class Accused : std::uint32_t { nobody = 0, master = 1, worker = 2, publisher = 4 };
+using Accusation = std::atomic<std::uint32_t>;
+inline void accuse(Accusation& accusation, Accused whom) {
+  accusation.fetch_or(static_cast<std::uint32_t>(whom), std::memory_order_relaxed);
+}
+
 // How far a recording is. Two copies, of which `current` names the valid one, so that a death cannot tear it.
 struct RecordState {
   struct Copy {
@@ -110,6 +118,7 @@ inline std::atomic<std::uint64_t>& counter(DropCounters& counters, DropCause cau
 // What the master counts of a camera or output.
 struct MasterBlock {
   ThreadBlock ingest;
+  Accusation accusation;
   DropCounters unpublished;
   DropCounters dropped;  // taken back from the worker's queue
   SourceHealth source;
@@ -121,6 +130,7 @@ struct MasterBlock {
 // What the camera's worker counts of it.
 struct WorkerBlock {
   ThreadBlock stage;
+  Accusation accusation;
   DropCounters dropped;
   SharedHistogram latency;  // arrival → encoded
   SharedHistogram queue;    // decoded → taken by the worker
@@ -132,6 +142,7 @@ struct WorkerBlock {
 // What the publisher notes.
 struct PublisherBlock {
   ThreadBlock publish;
+  Accusation accusation;
   Audience audience;
   std::atomic<std::uint64_t> bytes;  // of encoded packets, as far as the publisher has seen them
   RecordState record;

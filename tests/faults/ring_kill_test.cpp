@@ -68,7 +68,7 @@ bool comes_alive(const FrameRingObserver& observer, unsigned place) {
 
 // Neither a lease nor a pending frame of the reader in `place`.
 bool has_no_bits(const FrameRingMemory& memory, unsigned place) {
-  for (unsigned slot = 0; slot < memory.header().slots; ++slot) {
+  for (unsigned slot = 0; slot < memory.description().slots; ++slot) {
     const auto control = ring::Control::unpack(memory.header().slot[slot].control.load());
     if (((control.held | control.pending) >> place & 1) != 0) return false;
   }

@@ -52,15 +52,15 @@ TEST(FrameRingMemory, RefusesMemoryThatDoesNotFitItsGpu) {
 // As for a ring that a GPU fills.
 TEST(FrameRingMemory, AReaderWithoutAGpuIsRefusedWhereOneFills) {
   const auto ring = small_ring();
-  ring->header().device.gpu_uuid[15] = 1;
+  ring->header().description.device.gpu_uuid[15] = 1;
   EXPECT_THROW(reopen(*ring, Role::reader), Error);
   EXPECT_NO_THROW(reopen(*ring, Role::observer));
 }
 
 TEST(FrameRingMemory, AnObserverNeedsNoDescriptorOfPixelsThatAreNotInHostMemory) {
   const auto ring = small_ring();
-  ring->header().memory = MemoryKind::cuda_legacy;
-  ring->header().device.gpu_uuid[15] = 1;
+  ring->header().description.memory = MemoryKind::cuda_legacy;
+  ring->header().description.device.gpu_uuid[15] = 1;
   const auto observer = FrameRingMemory::open(duplicate(ring->control_fd()), UniqueFd(), Role::observer);
   EXPECT_EQ(observer->kind(), MemoryKind::cuda_legacy);
   EXPECT_EQ(observer->pixel_fd(), -1);
@@ -94,9 +94,9 @@ TEST(FrameRingMemory, RefusesAnotherMagicOrVersionOrTooManySlots) {
     EXPECT_THROW(reopen(*ring, Role::reader), Error);
     EXPECT_THROW(reopen(*ring, Role::observer), Error);
   };
-  expect_refused([](ring::Header& header) { header.magic = 0; });
-  expect_refused([](ring::Header& header) { header.version = ring::layout_version + 1; });
-  expect_refused([](ring::Header& header) { header.slots = max_ring_slots + 1; });
+  expect_refused([](ring::Header& header) { header.description.magic = 0; });
+  expect_refused([](ring::Header& header) { header.description.version = ring::layout_version + 1; });
+  expect_refused([](ring::Header& header) { header.description.slots = max_ring_slots + 1; });
 }
 
 TEST(FrameRingMemory, RefusesPixelsThatAreTooSmallOrNotSealed) {
@@ -147,7 +147,7 @@ TEST(FrameRingMemory, MappingsOutliveDescriptorsAndTheOtherSide) {
   fill_pattern(ring->pixels(2), 5);
   ring.reset();
   EXPECT_TRUE(has_pattern(reader->pixels(2), 5));
-  EXPECT_EQ(reader->header().slots, 4U);
+  EXPECT_EQ(reader->description().slots, 4U);
 }
 
 TEST(FrameRingMemory, APictureIsReadWhereItWasWritten) {

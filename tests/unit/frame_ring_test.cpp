@@ -426,7 +426,7 @@ TEST_F(FrameRingOfALaterEpoch, CountsOn) {
   write();
   EXPECT_EQ(read(*reading), 1001U);
   EXPECT_EQ(observer_.published(), 1001U);
-  EXPECT_EQ(memory_->header().epoch, 2U);
+  EXPECT_EQ(memory_->description().epoch, 2U);
 }
 
 TEST_F(FrameRingOfALaterEpoch, IsExhaustedAfterItsLastSequence) {

@@ -110,7 +110,7 @@ class Camera {
     return {[this](const FrameRingMemory& ring, const SourceStream&, const std::string& decoder) {
               const std::lock_guard lock(mutex_);
               decoders.push_back(decoder);
-              epochs.push_back(ring.header().epoch);
+              epochs.push_back(ring.description().epoch);
               rings_.push_back(test::reopen(ring, FrameRingMemory::Role::reader));
               changed_.notify_one();
             },
