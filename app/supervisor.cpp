@@ -157,6 +157,7 @@ void Supervisor::tick() {
   const auto now = Clock::now();
   if (next_tick_ != Clock::time_point{} && now - next_tick_ > own_pause) distrust_beats_until_ = now + seconds(1);
   next_tick_ = now + (phase_ == Phase::leaving ? leaving_interval : tick_interval);
+  follow_accusations();
   settle_cameras();
   settle_retiring();
   for (Member& member : members_) {

@@ -117,6 +117,13 @@ class Supervisor {
   void settle_cameras();
   void give_up_sources();
 
+  // supervisor_trust.cpp: what is believed of what processes say
+  void require_right(const Member& member, const Message& message) const;
+  void require_camera(const Member& member, const Message& message, const CameraState& camera) const;
+  void follow_accusations();
+  void follow_accusation(CameraState& camera, Accusation& accusation, Accused accuser);
+  void end_accused(Member& member, CameraState& camera);
+
   // supervisor_changes.cpp: cameras that come and go while the rig runs
   void make_camera(const std::vector<unsigned>& places, const CameraConfig& config, const Placement& placement,
                    unsigned worker);

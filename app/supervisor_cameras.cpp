@@ -143,6 +143,7 @@ void Supervisor::settle_cameras() {
 }
 
 void Supervisor::handle(Member& member, Message& message) {
+  require_right(member, message);
   const nlohmann::json& body = message.body;
   if (message.type == "request") return on_request(body);
   CameraState& camera = cameras_.at(body.at("camera").get<std::size_t>());

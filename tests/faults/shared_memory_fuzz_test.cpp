@@ -1,0 +1,204 @@
+// A process that was taken over writes what it likes into the memory that it shares. From outside, random words of one
+// shared memory of a running rig are overwritten, thousands of times. Whoever has that memory may be restarted, and its
+// cameras may be set aside; the supervisor and everybody else live on, and other cameras' recordings are whole.
+// CAMPIPE_FUZZ_SEED repeats a run: the seed is printed.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <map>
+#include <random>
+#include <set>
+
+#include "core/error.h"
+#include "ipc/shared_memory.h"
+#include "tests/integration/clips.h"
+#include "tests/integration/recording.h"
+#include "tests/integration/rig_run.h"
+
+namespace campipe::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr int pokes = 2'000;
+constexpr int pokes_at_once = 100;
+const std::set<std::string> roles{"master", "publisher", "worker 0", "worker 1"};
+
+struct Target {
+  std::string title;
+  std::string memory;  // as its descriptor is called
+  std::string holder;  // a process that has it, and no other of the kind
+  std::set<std::string> owners;
+  std::set<std::string> cameras;  // whose frames it is about
+};
+void PrintTo(const Target& target, std::ostream* out) { *out << target.title; }
+
+// Camera a is on worker 0, b on worker 1; c is passed on as it comes. Each has a size of its own.
+std::string fuzzed_rig(const std::filesystem::path& clip) {
+  return "defaults:\n  drop_policy: drop\n  encode: {gop: 10, bitrate: 500k}\n  record: {path: \"{camera}.mp4\"}\n"
+         "workers: {count: 2}\ncameras:\n"
+         "  a: {source: \"test://pattern?width=320&height=240&rate=25\"}\n"
+         "  b: {source: \"test://pattern?width=352&height=288&rate=25\"}\n"
+         "  c:\n    source: " +
+         clip.string() + "\n    pace: realtime\n    loop: true\n    encode: {codec: copy}\n";
+}
+
+// The newest descriptor of that name in the process, opened again. None while there is none.
+UniqueFd open_memory(pid_t pid, const std::string& name) {
+  const std::filesystem::path folder = "/proc/" + std::to_string(pid) + "/fd";
+  std::error_code error;
+  int newest = -1;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string link = std::filesystem::read_symlink(entry.path(), error);
+    if (link == "/memfd:campipe " + name + " (deleted)") newest = std::max(newest, std::stoi(entry.path().filename()));
+  }
+  if (newest < 0) return {};
+  return UniqueFd(::open((folder / std::to_string(newest)).c_str(), O_RDWR | O_CLOEXEC));
+}
+
+class Poker {
+ public:
+  Poker() {
+    const char* given = std::getenv("CAMPIPE_FUZZ_SEED");  // NOLINT: no other thread sets it
+    const auto seed = given != nullptr ? std::stoul(given) : 20261122UL;
+    std::cout << "seed " << seed << '\n';
+    random_.seed(seed);
+  }
+
+  // Half of the words lie where the words are that everything hangs on.
+  void poke(const Mapping& memory) {
+    const std::size_t head = random_() % 2 == 0 ? 1024 : 1 << 16;
+    const std::size_t size = std::min(memory.bytes().size(), head);
+    const std::uint64_t value = word();
+    const std::size_t width = random_() % 2 == 0 ? 4 : 8;
+    const std::size_t at = random_() % (size / width) * width;
+    std::memcpy(memory.bytes().data() + at, &value, width);
+  }
+
+ private:
+  std::uint64_t word() {
+    constexpr std::array<std::uint64_t, 8> special{
+        0, 1, 2, ~0ULL, 1ULL << 63, ~0ULL >> 1, 0x8000'0000'8000'0000ULL, 0x0000'0001'0000'0040ULL};
+    const auto choice = random_() % 12;
+    if (choice < special.size()) return special.at(choice);
+    return choice < 10 ? random_() % 4096 : std::uint64_t{random_()} << 32 | random_();
+  }
+
+  std::mt19937 random_;
+};
+
+std::map<std::string, pid_t> processes_of(const RigRun& rig) {
+  std::map<std::string, pid_t> found;
+  for (const std::string& role : roles) found[role] = rig.pid_of(role);
+  return found;
+}
+
+class Poked : public testing::TestWithParam<Target> {
+ protected:
+  // Pokes until that was enough, or nobody has such a memory any more: its cameras were set aside.
+  int poke(RigRun& rig) {
+    Poker poker;
+    int done = 0;
+    while (done < pokes) {
+      UniqueFd memory;
+      const bool there = eventually(
+          [&] {
+            const auto holder = rig.find(GetParam().holder);
+            if (holder) memory = open_memory(*holder, GetParam().memory);
+            return static_cast<bool>(memory);
+          },
+          seconds(5));
+      if (!there || !rig.running()) return done;
+      const Mapping mapping(memory.get(), Mapping::Access::read_write);
+      for (int i = 0; i < pokes_at_once; ++i) poker.poke(mapping);
+      done += pokes_at_once;
+      std::this_thread::sleep_for(milliseconds(2));  // so that they meet it in different states
+    }
+    return done;
+  }
+
+  static void expect_only_owners_died(const RigRun& rig, const std::map<std::string, pid_t>& before) {
+    const std::string log = rig.log();
+    for (const auto& [role, pid] : before) {
+      if (GetParam().owners.contains(role)) continue;
+      EXPECT_EQ(rig.find(role).value_or(-1), pid) << role << " is another one\n" << log;
+      EXPECT_EQ(log.find(role + " died"), std::string::npos) << log;
+    }
+    for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) {
+      EXPECT_EQ(log.find(fmt::format("died (signal {} ", signal)), std::string::npos) << log;
+    }
+  }
+
+  static void expect_own_frames(const RigRun& rig) {
+    const std::map<std::string, int> widths{{"a", 320}, {"b", 352}, {"c", 192}};
+    for (const auto& entry : std::filesystem::directory_iterator(rig.folder())) {
+      if (entry.path().extension() != ".mp4" || entry.path().stem() == "clip") continue;
+      const std::string camera = entry.path().stem().string().substr(0, 1);
+      SCOPED_TRACE(entry.path());
+      const VideoFile video = read_video(entry.path());
+      EXPECT_EQ(video.width, widths.at(camera));
+      if (GetParam().cameras.contains(camera)) continue;
+      if (camera == "c") {
+        EXPECT_EQ(video.complaints, 0) << video.text;  // its clip begins again and again
+      } else {
+        EXPECT_EQ(check_pattern_recording(video, !GetParam().owners.contains("master")), "");
+      }
+    }
+  }
+};
+
+TEST_P(Poked, HarmsNobodyElse) {
+  const TemporaryFolder folder;
+  make_clip(folder.path(), {.name = "clip.mp4", .width = 192, .height = 160, .frames = 50, .gop = 10});
+  RigRun rig(fuzzed_rig(folder.path() / "clip.mp4"));
+  for (const char* file : {"a.mp4", "b.mp4", "c.mp4"}) ASSERT_TRUE(rig.wait_for_growth(file, 3000)) << rig.log();
+  const auto before = processes_of(rig);
+  const int done = poke(rig);
+  EXPECT_GE(done, pokes_at_once);
+  ASSERT_TRUE(rig.running()) << rig.log();
+  for (const std::string camera : {"a", "b", "c"}) {
+    if (GetParam().cameras.contains(camera)) continue;
+    EXPECT_TRUE(rig.wait_for_growth(camera + ".mp4", rig.size(camera + ".mp4"))) << camera << '\n' << rig.log();
+  }
+  expect_only_owners_died(rig, before);
+  rig.signal(SIGINT);
+  const int status = rig.wait();
+  EXPECT_TRUE(status == 0 || status == 3) << status << '\n' << rig.log();
+  std::cout << done << " words\n";
+  expect_own_frames(rig);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    In, Poked,
+    testing::Values(Target{"FrameRing", "frame ring", "worker 0", {"master", "worker 0"}, {"a"}},
+                    Target{"PacketRing", "packet ring", "worker 0", {"worker 0", "publisher"}, {"a"}},
+                    Target{"CopiesRing", "packet ring", "master", {"master", "publisher"}, {"c"}},
+                    Target{"MastersPage", "rig process", "master", {"master"}, {"a", "b", "c"}},
+                    Target{"WorkersPage", "rig process", "worker 0", {"worker 0"}, {"a"}},
+                    Target{"PublishersPage", "rig process", "publisher", {"publisher"}, {"a", "b", "c"}}),
+    [](const auto& of) { return of.param.title; });
+
+// What the supervisor writes nobody else can, whatever descriptor of it he has.
+TEST(SharedPage, IsTheSupervisorsToWrite) {
+  RigRun rig("cameras:\n  a: {source: \"test://pattern?width=320&height=240&rate=25\", record: {path: a.mp4}}\n");
+  ASSERT_TRUE(rig.wait_for_growth("a.mp4", 3000)) << rig.log();
+  for (const char* role : {"master", "worker 0", "publisher"}) {
+    const UniqueFd page = open_memory(rig.pid_of(role), "rig");
+    ASSERT_TRUE(page) << role;
+    EXPECT_THROW(Mapping(page.get(), Mapping::Access::read_write), Error) << role;
+    EXPECT_NO_THROW(Mapping(page.get(), Mapping::Access::read)) << role;
+  }
+  rig.signal(SIGINT);
+  EXPECT_EQ(rig.wait(), 0) << rig.log();
+}
+
+}  // namespace
+}  // namespace campipe::test
