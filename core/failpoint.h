@@ -1,8 +1,9 @@
 // Named places where a test can make a process die or hang. In campipe itself failpoint() does nothing; the
 // tests link failpoint_on.cpp instead, which obeys the environment variable
-// CAMPIPE_FAILPOINT=NAME[@SUBJECT][:COUNT]=ACTION[,…], ACTION one of kill (SIGKILL), segv, stop (SIGSTOP), gpu_fault
-// (an illegal address on this thread's GPU): the COUNTth time (default 1) that this process reaches NAME for SUBJECT
-// (default any), ACTION happens.
+// CAMPIPE_FAILPOINT=NAME[@SUBJECT][:COUNT]=ACTION[,…], ACTION one of kill (SIGKILL), segv, stop (SIGSTOP), overflow (of
+// the thread's stack), hang (it sleeps for ever), work (12 s of CPU time, and it goes on), gpu_fault (an illegal
+// address on this thread's GPU): the COUNTth time (default 1) that this process reaches NAME for SUBJECT (default any),
+// ACTION happens.
 #pragma once
 
 #include <string_view>

@@ -1,8 +1,13 @@
 #include <signal.h>
+#include <time.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <list>
+#include <map>
 #include <string>
 
 #include "core/failpoint.h"
@@ -10,35 +15,56 @@
 namespace campipe {
 namespace {
 
+using Action = void (*)();
+
+// The result is needed behind the call, so that each call has a frame of its own.
+int overflow(int depth) {
+  std::array<volatile char, 1024> frame{};
+  if (depth < 0) return 0;
+  frame[0] = static_cast<char>(depth);
+  return overflow(depth % 2 + 1) + frame[0];
+}
+
+void work() {
+  constexpr std::int64_t seconds = 12;
+  timespec used{};
+  do {
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  } while (used.tv_sec < seconds);
+}
+
+void hang() {
+  for (;;) ::pause();
+}
+
+void fault_gpu() {
+  if (gpu_fault == nullptr) std::abort();  // the test asks the wrong program
+  gpu_fault();
+}
+
+const std::map<std::string, Action> actions{
+    {"kill", [] { raise(SIGKILL); }},
+    {"segv", [] { raise(SIGSEGV); }},
+    {"stop", [] { raise(SIGSTOP); }},
+    {"overflow", [] { static_cast<void>(overflow(0)); }},
+    {"hang", hang},
+    {"work", work},
+    {"gpu_fault", fault_gpu},
+};
+
 struct Point {
   std::string name;
   std::string subject;
   std::atomic<long> countdown{1};
-  int signal = SIGKILL;  // 0: gpu_fault
+  Action act = nullptr;
 };
-
-int signal_of(const std::string& action) {
-  if (action == "segv") return SIGSEGV;
-  if (action == "stop") return SIGSTOP;
-  return action == "gpu_fault" ? 0 : SIGKILL;
-}
-
-void act(const Point& point) {
-  if (point.signal != 0) {
-    raise(point.signal);
-  } else if (gpu_fault != nullptr) {
-    gpu_fault();
-  } else {
-    std::abort();  // the test asks the wrong program
-  }
-}
 
 // NAME[@SUBJECT][:COUNT]=ACTION
 void parse(const std::string& text, std::list<Point>& points) {
   const auto equals = text.rfind('=');
   if (equals == std::string::npos) return;
   Point& point = points.emplace_back();
-  point.signal = signal_of(text.substr(equals + 1));
+  point.act = actions.at(text.substr(equals + 1));
   std::string place = text.substr(0, equals);
   if (const auto colon = place.rfind(':'); colon != std::string::npos) {
     point.countdown = std::strtol(place.c_str() + colon + 1, nullptr, 10);
@@ -69,7 +95,7 @@ void failpoint(std::string_view name, std::string_view subject) {
   static std::list<Point> points = parse_environment();
   for (Point& point : points) {
     if (point.name != name || (!point.subject.empty() && point.subject != subject)) continue;
-    if (point.countdown.fetch_sub(1) == 1) act(point);
+    if (point.countdown.fetch_sub(1) == 1) point.act();
   }
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "core/failpoint.h"
 #include "core/log.h"
 #include "stages/decoders/picture_format.h"
 #include "stages/decoders/slot_converter.h"
@@ -163,6 +164,7 @@ class AvcodecDecoder final : public Decoder {
   }
 
   static int get_buffer(AVCodecContext* context, AVFrame* frame, int flags) {
+    failpoint("decoder.buffer");
     auto& self = *static_cast<AvcodecDecoder*>(context->opaque);
     return self.place_in_slot(*context, *frame) ? 0 : avcodec_default_get_buffer2(context, frame, flags);
   }
