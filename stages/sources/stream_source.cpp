@@ -230,6 +230,8 @@ class StreamSource final : public Source {
   // Of a stream that is wanted.
   int read_packet(AVPacket& packet) {
     for (;;) {
+      // Where a wait was broken off libavformat hands out what it still has, and would then go on as if nothing were.
+      if (watch_.interrupted() || watch_.timed_out()) return AVERROR_EXIT;
       const int code = av_read_frame(input_.get(), &packet);
       if (code == AVERROR(EAGAIN)) {
         if (watch_.ask()) return AVERROR_EXIT;
