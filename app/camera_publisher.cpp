@@ -9,8 +9,12 @@
 namespace campipe {
 namespace {
 
-constexpr auto slice = std::chrono::milliseconds(100);  // how long a wait may last before the thread beats again
-constexpr double fullest = 0.5;                         // a fragment ends before it fills more of the ring than this
+constexpr auto slice = std::chrono::milliseconds(100);    // how long a wait may last before the thread beats again
+constexpr auto disk_patience = std::chrono::seconds(20);  // beside what any thread may be silent
+constexpr double fullest = 0.5;                           // a fragment ends before it fills more of the ring than this
+
+// A slow disk is no reason to be taken for hung.
+ThreadWait disk_wait() { return ThreadWait(WaitsFor::disk, Clock::now() + disk_patience); }
 
 }  // namespace
 
@@ -63,6 +67,7 @@ void CameraPublisher::run() {
 }
 
 void CameraPublisher::begin_recording() {
+  const ThreadWait wait = disk_wait();
   recording_.emplace(config_, block_.record, audio_,
                      Recording::Events{events_.on_file, events_.on_record_failed, events_.on_record_paused,
                                        events_.on_record_resumed, events_.on_motion});
@@ -78,14 +83,29 @@ void CameraPublisher::follow_wish(PacketRingReader* reader) {
 }
 
 void CameraPublisher::end_recording() {
-  recording_->finish();
+  {
+    const ThreadWait wait = disk_wait();
+    recording_->finish();
+  }
+  wait_for_disk();
+  const ThreadWait wait = disk_wait();
+  recording_->tick();
+  recording_.reset();
+}
+
+// Files are put on the disk by another thread, and may wait for the files of others.
+void CameraPublisher::wait_for_disk() {
   std::unique_lock lock(mutex_);
-  while (!recording_->at_rest()) {  // a slow disk: no reason to be taken for dead
+  while (!recording_->at_rest()) {
     scope_->beat();
     changed_.wait_for(lock, slice);
   }
+}
+
+void CameraPublisher::tick_recording() {
+  if (!recording_) return;
+  const ThreadWait wait = disk_wait();
   recording_->tick();
-  recording_.reset();
 }
 
 std::optional<CameraPublisher::Ring> CameraPublisher::next_ring() {
@@ -93,8 +113,10 @@ std::optional<CameraPublisher::Ring> CameraPublisher::next_ring() {
   while (rings_.empty()) {
     if (finishing_) return std::nullopt;
     scope_->beat();
-    if (recording_) recording_->tick();
-    changed_.wait_for(lock, slice);
+    lock.unlock();  // whoever has a ring for this camera waits for no disk
+    tick_recording();
+    lock.lock();
+    changed_.wait_for(lock, slice, [this] { return finishing_ || !rings_.empty(); });
   }
   Ring ring = std::move(rings_.front());
   rings_.pop_front();
@@ -106,7 +128,7 @@ void CameraPublisher::drain(const Ring& ring) {
   for (;;) {
     scope_->beat();
     follow_wish(&reader);
-    if (recording_) recording_->tick();
+    tick_recording();
     PacketView packet;
     std::uint64_t number = 0;
     const auto next = reader.next(packet, number, Clock::now() + slice);
@@ -143,6 +165,7 @@ void CameraPublisher::take(PacketRingReader& reader, const PacketView& packet, s
   }
   const ProfileRange range(write_range_, number);
   failpoint("publisher.packet", config_.name);
+  const ThreadWait wait = disk_wait();
   recording_->take(packet, number, ring.stream);
   if (reader.fill() > fullest || audio_.fill() > fullest) recording_->commit();
   reader.release_through(recording_->safe());
@@ -151,6 +174,7 @@ void CameraPublisher::take(PacketRingReader& reader, const PacketView& packet, s
 // Everything taken so far goes into the file; then its packets are given back.
 void CameraPublisher::commit(PacketRingReader& reader) {
   if (!recording_) return;
+  const ThreadWait wait = disk_wait();
   recording_->commit();
   reader.release_through(recording_->safe());
 }

@@ -76,6 +76,8 @@ class CameraPublisher {
   void begin_recording();
   void follow_wish(PacketRingReader* reader);
   void end_recording();
+  void wait_for_disk();
+  void tick_recording();
 
   unsigned camera_;
   CameraConfig config_;

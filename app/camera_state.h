@@ -7,6 +7,7 @@
 // on as it came is neither decoded nor encoded: there, both are the packets.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <list>
 #include <map>
@@ -19,6 +20,7 @@
 #include "app/config.h"
 #include "app/plan.h"
 #include "app/restart_policy.h"
+#include "app/thread_watch.h"
 #include "core/clock.h"
 #include "ipc/frame_ring.h"
 #include "ipc/packet_ring.h"
@@ -73,6 +75,8 @@ struct CameraState {
   std::map<std::string, Push> push;  // by URL, without its password
   unsigned worker_restarts = 0;
   BlamePolicy blame;
+  // Of its threads in the master, in its worker and in the publisher.
+  std::array<ThreadWatch, 3> watches{ThreadWatch(thread_hangs), ThreadWatch(thread_hangs), ThreadWatch(thread_hangs)};
 
   std::optional<FrameRing> frames;       // the newest
   std::uint64_t frame_epoch = 0;         // of the newest ring, of any master

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "app/thread_cpu.h"
 #include "app/thread_scope.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -152,6 +153,7 @@ int Child::run(const Role& role) {
     if (Clock::now() < next_tick) continue;
     next_tick = Clock::now() + beat_interval;
     page_->process(process_).beat.store(now_ns(), std::memory_order_relaxed);
+    publish_cpu_times();
     if (role.on_tick()) return 0;
   }
   spdlog::warn("left before everything was finished: the time to end was over");

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@ struct ExitInfo {
 };
 // "exit status 1", "signal 9 (Killed)".
 std::string describe(const ExitInfo& info);
+// By a fault of its own, not killed by somebody.
+bool crashed(const ExitInfo& info);
 
 class ChildProcess {
  public:
@@ -32,6 +35,8 @@ class ChildProcess {
   [[nodiscard]] int pidfd() const { return pidfd_.get(); }  // readable once the process is gone
   [[nodiscard]] Clock::time_point started() const { return started_; }
   Channel& channel() { return channel_; }
+  // ns that its main thread has used or waited for a core; 0: not known.
+  [[nodiscard]] std::int64_t main_thread_cpu() const;
   void kill();
   // Nothing while it runs.
   std::optional<ExitInfo> reap();

@@ -18,30 +18,11 @@ using std::chrono::seconds;
 constexpr auto slice = milliseconds(100);             // how long a wait may last before the thread beats again
 constexpr auto start_deadline = seconds(30);          // for the other processes to be ready
 constexpr auto drain_deadline = seconds(2);           // for frames that are decoded when told to stop
-constexpr auto open_deadline = seconds(60);           // for a name server and whatever else has no deadline of its own
+constexpr auto uninterrupted = seconds(60);           // what FFmpeg itself asks name servers for takes no longer
 constexpr auto good_connection = seconds(10);         // one that delivered so long is worth a short wait again
 constexpr auto stall = milliseconds(500);             // of a live source; what comes behind it may come at once
 constexpr std::int64_t smallest_step = 1'000'000;     // ns, between frames whose times do not grow
 constexpr std::int64_t longest_gap = 10'000'000'000;  // ns, in a file's times; more is no gap but another clock
-
-// Opening a source asks name servers, which libav cannot interrupt: meanwhile this beats for the camera's thread.
-class BeatsWhileOpening {
- public:
-  explicit BeatsWhileOpening(ThreadScope& scope)
-      : thread_([&scope](const std::stop_token& stop) {
-          std::mutex mutex;
-          std::condition_variable_any changed;
-          std::unique_lock lock(mutex);
-          const auto deadline = Clock::now() + open_deadline;
-          while (!stop.stop_requested() && Clock::now() < deadline) {
-            scope.beat();
-            changed.wait_for(lock, stop, slice, [] { return false; });
-          }
-        }) {}
-
- private:
-  std::jthread thread_;
-};
 
 }  // namespace
 
@@ -109,7 +90,7 @@ void Ingest::run() {
   if (ring_) ring_->close();
   copies_.close();
   decoder_.reset();
-  source_.reset();
+  close_source();
   over_ = true;
   events_.on_over(failure);
 }
@@ -147,7 +128,7 @@ void Ingest::keep_connected() {
     }
     if (stopped()) return;
     empty_decoder();
-    source_.reset();
+    close_source();
     timeline_.reconnect();
     tell_state(false, reason);
     const auto good = std::min<std::chrono::nanoseconds>(good_connection, start_.config.retry_max);
@@ -170,10 +151,9 @@ void Ingest::tell_state(bool delivers, const std::string& reason) {
 
 void Ingest::connect() {
   {
-    const BeatsWhileOpening beats(*scope_);
+    const ThreadWait wait(WaitsFor::source, source_deadline());
     source_ = start_.open_source(start_.config.source, [this] { return stopped(); });
   }
-  scope_->beat();
   if (start_.decode) begin_decoding();
   copies_.begin(source_->stream());
   captures_.clear();
@@ -225,6 +205,7 @@ void Ingest::go_back_to_resume() {
     copies_.go_on_at(0, std::max(*start_.resume, copies_.end()) + smallest_step);
     skip_through_.reset();
   } else {
+    const ThreadWait wait(WaitsFor::source, source_deadline());
     source_->seek(*start_.resume);
   }
 }
@@ -234,7 +215,7 @@ bool Ingest::read(AVPacket& packet) {
   while (!stopped()) {
     scope_->beat();
     const auto begin = Clock::now();
-    const ReadResult result = source_->read(packet);
+    const ReadResult result = read_source(packet);
     if (Clock::now() - begin > stall) burst_left_ = longest_burst;
     if (result == ReadResult::audio) {
       pass_on_audio(packet);
@@ -247,6 +228,22 @@ bool Ingest::read(AVPacket& packet) {
     return true;
   }
   return false;
+}
+
+void Ingest::close_source() {
+  const ThreadWait wait(WaitsFor::source, source_deadline());
+  source_.reset();
+}
+
+ReadResult Ingest::read_source(AVPacket& packet) {
+  const ThreadWait wait(WaitsFor::source, source_deadline());
+  return source_->read(packet);
+}
+
+// By when a source has answered or has been given up: its silence is no hang of its thread. A file has no such time,
+// since its disk may be another machine's; to end the process would bring back neither.
+Deadline Ingest::source_deadline() const {
+  return live_ ? Clock::now() + start_.config.source.read_timeout + uninterrupted : Deadline::max();
 }
 
 // A file's audio is not paced: it is read beside the video, which is.
@@ -346,6 +343,7 @@ void Ingest::finish_loop() {
   timeline_.begin(0, at);
   copies_.go_on_at(0, std::max(at, copies_.end()));
   last_paced_ = at;
+  const ThreadWait wait(WaitsFor::source, source_deadline());
   source_->rewind();
 }
 

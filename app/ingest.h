@@ -89,6 +89,9 @@ class Ingest {
   void deliver();
   void go_back_to_resume();
   bool read(AVPacket& packet);
+  ReadResult read_source(AVPacket& packet);
+  void close_source();
+  [[nodiscard]] Deadline source_deadline() const;
   void pass_on_audio(const AVPacket& packet);
   void take(AVPacket& packet);
   bool wait_for_start();
@@ -108,6 +111,9 @@ class Ingest {
   void prime(AVPacket& packet);
   void begin_decoding();
   void open_decoder();
+  [[nodiscard]] std::unique_ptr<Decoder> make_decoder(const DecoderOptions& options) const;
+  bool send(const AVPacket* packet, std::int64_t capture_utc);
+  Decoder::Receive receive(DecodedPicture& picture);
   void leave_gpu(const std::string& reason);
   void open_ring();
   void make_ring();

@@ -65,7 +65,7 @@ void Ingest::begin_decoding() {
 void Ingest::prime(AVPacket& packet) {
   if (!read(packet)) return;
   window_.add(packet);
-  const auto refusal = refusal_of([&] { decoder_->send(&packet, utc_now_ns()); });
+  const auto refusal = refusal_of([&] { send(&packet, utc_now_ns()); });
   primed_ = !refusal;
   if (primed_) return;
   leave_gpu(*refusal);
@@ -79,7 +79,7 @@ void Ingest::open_decoder() {
   DecoderOptions options{start_.config.decode_threads, {}};
   if (stream.codec != nullptr) options.gpu = start_.placement.decode_gpu;  // the test pattern is painted, not decoded
   on_hardware_ = on_gpu(options.gpu);
-  const auto refusal = refusal_of([&] { decoder_ = start_.open_decoder(stream, options); });
+  const auto refusal = refusal_of([&] { decoder_ = make_decoder(options); });
   if (refusal) leave_gpu(*refusal);
 }
 
@@ -87,7 +87,23 @@ void Ingest::leave_gpu(const std::string& reason) {
   spdlog::warn("{}: decoded on the CPU: {}", start_.config.name, reason);
   on_hardware_ = false;
   decoder_.reset();
-  decoder_ = start_.open_decoder(source_->stream(), {start_.config.decode_threads, {}});
+  decoder_ = make_decoder({start_.config.decode_threads, {}});
+}
+
+// In these the decoder's own threads may work for this one.
+std::unique_ptr<Decoder> Ingest::make_decoder(const DecoderOptions& options) const {
+  const ThreadWait wait(WaitsFor::decoder);
+  return start_.open_decoder(source_->stream(), options);
+}
+
+bool Ingest::send(const AVPacket* packet, std::int64_t capture_utc) {
+  const ThreadWait wait(WaitsFor::decoder);
+  return decoder_->send(packet, capture_utc);
+}
+
+Decoder::Receive Ingest::receive(DecodedPicture& picture) {
+  const ThreadWait wait(WaitsFor::decoder);
+  return decoder_->receive(picture);
 }
 
 // Where the GPU has no room for a ring, the camera does without the GPU.
@@ -169,13 +185,13 @@ bool Ingest::feed(const AVPacket* packet) {
   await_key_ = false;
   const ProfileRange range(packet_range_, start_.base + published_ + 1);
   std::int64_t begin = now_ns();
-  if (!std::exchange(primed_, false) && !decoder_->send(packet, arrival_utc_)) {
+  if (!std::exchange(primed_, false) && !send(packet, arrival_utc_)) {
     spdlog::debug("{}: a packet could not be decoded", start_.config.name);
     if (packet != nullptr) count_corrupt(packet->pos);
   }
   for (;;) {
     DecodedPicture picture;
-    const Decoder::Receive received = decoder_->receive(picture);
+    const Decoder::Receive received = receive(picture);
     decode_cost_ += now_ns() - begin;
     if (received == Decoder::Receive::none) return true;
     if (received == Decoder::Receive::changed) {

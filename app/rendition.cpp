@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "app/thread_scope.h"
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "core/log.h"
@@ -136,6 +137,7 @@ std::optional<FrameRef> Rendition::filter(RingInUse& ring, FrameRingReader::Leas
       return std::nullopt;
     }
     prepare(lease.picture.view.format, source);
+    const ThreadWait wait(WaitsFor::filter);
     auto picture = path_->process(ring, lease, events_.beat);
     lease.picture = {};
     if (!picture) count(DropCause::master_lost);
@@ -197,6 +199,7 @@ void Rendition::make_encoder(const FrameFormat& input, bool on_gpu, const FrameF
   place.hardware = start_.hardware_encoder && !snapshot_;
   place.cores = start_.encode_cores;
   flush_encoder();
+  const ThreadWait wait(WaitsFor::encoder);
   auto encoder = open_encoder(start_.config.encode, output, frame_rate, place);
   if (!encoder->remark().empty()) spdlog::warn("{}: {}", start_.config.name, encoder->remark());
   if (encoder->wants_gpu_pictures() != on_gpu) path_->configure(input, encoder->wants_gpu_pictures());
@@ -213,6 +216,7 @@ void Rendition::make_encoder(const FrameFormat& input, bool on_gpu, const FrameF
 
 void Rendition::encode(const FrameRef& picture, const FrameTimes& times, std::uint64_t number) {
   const ProfileRange range(encode_range_, number);
+  const ThreadWait wait(WaitsFor::encoder);
   look_at_audience(times.pts);
   ++inside_;
   encode_begin_ = now_ns();
@@ -228,6 +232,7 @@ void Rendition::look_at_audience(std::int64_t pts) {
 
 void Rendition::flush_encoder() {
   if (!encoder_) return;
+  const ThreadWait wait(WaitsFor::encoder);
   encode_begin_ = now_ns();
   encoder_->flush([this](const PacketView& packet) { push(packet); });
   encoder_.reset();

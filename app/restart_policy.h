@@ -13,7 +13,8 @@ class RestartPolicy {
  public:
   explicit RestartPolicy(Clock::duration longest_wait = std::chrono::seconds(30)) : longest_wait_(longest_wait) {}
   // When to start again a process that was started at `started` and found dead at `now`.
-  Clock::time_point on_death(Clock::time_point started, Clock::time_point now);
+  // `again`: however long it lived, it is about to die again.
+  Clock::time_point on_death(Clock::time_point started, Clock::time_point now, bool again = false);
 
  private:
   Clock::duration longest_wait_;
@@ -23,8 +24,9 @@ class RestartPolicy {
 // A camera that was to blame for the death of its process three times within a minute is set aside.
 class BlamePolicy {
  public:
-  // True: set it aside.
-  bool on_fault(Clock::time_point now);
+  // `unnoticed`: for how long the fault, a hang, had been there before it was found. That time does not count, or slow
+  // faults would never be three within a minute. True: set the camera aside.
+  bool on_fault(Clock::time_point now, Clock::duration unnoticed = {});
 
  private:
   std::deque<Clock::time_point> faults_;

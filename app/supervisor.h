@@ -22,6 +22,7 @@
 #include "app/service.h"
 #include "app/status_json.h"
 #include "app/status_view.h"
+#include "app/thread_watch.h"
 
 namespace campipe {
 
@@ -55,6 +56,8 @@ class Supervisor {
     std::unique_ptr<ChildProcess> child;
     std::optional<Clock::time_point> start_at;
     RestartPolicy policy;
+    BlamePolicy unexplained;  // crashes of threads that work for no camera
+    ThreadWatch watch{process_hangs};
     unsigned restarts = 0;
     double cpu_s = 0;  // of those that have died
     double memory_mib = 0;
@@ -87,9 +90,11 @@ class Supervisor {
   void on_death(Member& member, const ExitInfo& info);
   void on_master_death();
   void on_worker_death(unsigned worker);
-  void find_guilty(const Member& member);
-  void blame(const Member& member, CameraState& camera, const std::string& what);
+  bool find_guilty(const Member& member);
+  [[nodiscard]] bool crashed_unexplained(Member& member, const ExitInfo& info, bool explained);
+  void blame(const Member& member, CameraState& camera, const std::string& what, Clock::duration unnoticed = {});
   [[nodiscard]] bool hung(Member& member);
+  bool has_hung_thread(const Member& member);
   [[nodiscard]] bool needed(const Member& member) const;
   [[nodiscard]] ThreadBlock& thread_of(const Member& member, unsigned camera) const;
   [[nodiscard]] bool has_camera(const Member& member, const CameraState& camera) const;

@@ -13,13 +13,10 @@ namespace campipe {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-constexpr auto process_silence = milliseconds(1000);  // a main thread that does not beat for so long hangs
-constexpr auto thread_silence = seconds(10);          // a camera's thread: it may wait for a disk
-constexpr auto start_silence = seconds(15);           // until the first beat
-constexpr std::uint32_t hang = 0;                     // as the fault of a thread that did not beat
+constexpr auto start_silence = seconds(15);  // until the first beat
+constexpr std::uint32_t hang = 0;            // as the fault of a thread that did not beat
 
 // A first use of a GPU takes seconds where no driver daemon keeps it awake, and it comes before the first beat.
 constexpr auto start_silence_per_gpu = seconds(5);
@@ -65,13 +62,6 @@ bool give_up_recording(CameraState& camera, RecordState& record) {
   camera.reason = "recording stopped: it brought down the publisher three times within a minute";
   spdlog::error("{}: {}", camera.config.name, camera.reason);
   return true;
-}
-
-// Since `beat`, which its process wrote: any number. One that was never is as good as none.
-Clock::duration silent_for(std::int64_t beat, Clock::time_point now) {
-  const std::int64_t at = to_ns(now);
-  const bool possible = beat > 0 && beat <= at + nanoseconds(seconds(1)).count();
-  return nanoseconds(possible ? at - beat : at);
 }
 
 }  // namespace
@@ -219,17 +209,29 @@ bool Supervisor::hung(Member& member) {
   const std::int64_t beat = page_.process(member.process).beat.load();
   const auto silence = start_silence + start_silence_per_gpu * member.sees.size();
   if (beat == 0) return now - member.child->started() > silence;
-  if (silent_for(beat, now) > process_silence) {
+  if (member.watch.hung({.beat = beat, .cpu_time = member.child->main_thread_cpu()}, to_ns(now))) {
     spdlog::warn("{} does not answer; it is killed", role_of(member));
     return true;
   }
+  return has_hung_thread(member);
+}
+
+bool Supervisor::has_hung_thread(const Member& member) {
   for (CameraState& camera : cameras_) {
     if (!has_camera(member, camera)) continue;
     ThreadBlock& thread = thread_of(member, camera.index);
-    const std::int64_t last = thread.beat.load();
-    if (last == 0 || silent_for(last, now) < thread_silence) continue;
+    // The end of a wait is seen with the heartbeat that goes before it.
+    const std::int64_t wait_until = thread.wait_until.load(std::memory_order_acquire);
+    const ThreadWatch::Signs signs{thread.beat.load(), wait_until, thread.cpu_time.load()};
+    const auto silence = camera.watches.at(static_cast<std::size_t>(member.kind)).hung(signs, now_ns());
+    if (!silence) continue;
     thread.beat = 0;
-    blame(member, camera, "did not answer for 10 s");
+    const WaitsFor what = thread.waits_for.load();
+    blame(member, camera,
+          fmt::format("its thread in {} did not answer for {} s{}", role_of(member),
+                      std::chrono::duration_cast<seconds>(*silence).count(),
+                      what == WaitsFor::nothing ? "" : fmt::format(" (in its {})", name_of(what))),
+          *silence);
     return true;
   }
   return false;
@@ -237,12 +239,14 @@ bool Supervisor::hung(Member& member) {
 
 void Supervisor::on_death(Member& member, const ExitInfo& info) {
   const auto now = Clock::now();
-  const auto lived = std::chrono::duration<double>(now - member.child->started()).count();
+  const auto started = member.child->started();
+  const auto lived = std::chrono::duration<double>(now - started).count();
   member.cpu_s += info.cpu_s;
-  const Clock::time_point restart_at = member.policy.on_death(member.child->started(), now);
   member.child.reset();
   if (member.kind != Kind::master) page_.barrier().remove(participant_of(member.process));
-  find_guilty(member);
+  const bool explained = find_guilty(member);
+  const Clock::time_point restart_at =
+      member.policy.on_death(started, now, crashed_unexplained(member, info, explained));
   if (member.kind == Kind::master) on_master_death();
   if (member.kind == Kind::worker) on_worker_death(member.worker);
   if (phase_ == Phase::draining && member.kind == Kind::master) give_up_sources();
@@ -254,20 +258,32 @@ void Supervisor::on_death(Member& member, const ExitInfo& info) {
                 wait > 0 ? fmt::format("in {:.2f} s", wait) : "at once");
 }
 
-// The threads of a dead process: which of them faulted?
-void Supervisor::find_guilty(const Member& member) {
+// The threads of a dead process: did one of a camera's fault?
+bool Supervisor::find_guilty(const Member& member) {
+  bool found = false;
   for (CameraState& camera : cameras_) {
     if (!has_camera(member, camera)) continue;
     ThreadBlock& thread = thread_of(member, camera.index);
     thread.beat = 0;
     const std::uint32_t fault = thread.fault.exchange(0);
-    if (fault != hang) blame(member, camera, fmt::format("crashed its process (signal {})", fault));
+    if (fault == hang) continue;
+    found = true;
+    blame(member, camera, fmt::format("crashed its process (signal {})", fault));
   }
+  return found;
 }
 
-void Supervisor::blame(const Member& member, CameraState& camera, const std::string& what) {
+// A crash on a thread of no camera, for the third time within a minute: whom to quarantine is not known, so the process
+// waits before it starts again, longer each time, rather than drag its cameras through one crash after another.
+bool Supervisor::crashed_unexplained(Member& member, const ExitInfo& info, bool explained) {
+  if (explained || !crashed(info)) return false;
+  spdlog::error("{} crashed on a thread that works for no camera; please report it with a core dump", role_of(member));
+  return member.unexplained.on_fault(Clock::now());
+}
+
+void Supervisor::blame(const Member& member, CameraState& camera, const std::string& what, Clock::duration unnoticed) {
   spdlog::error("{}: {}", camera.config.name, what);
-  if (!camera.blame.on_fault(Clock::now())) return;
+  if (!camera.blame.on_fault(Clock::now(), unnoticed)) return;
   // In the publisher its recording goes first. Should that not help, an output goes alone, and then its camera.
   if (member.kind == Kind::publisher && give_up_recording(camera, page_.publisher(camera.index).record)) return;
   const bool alone = member.kind == Kind::publisher && camera.follows && camera.state != CameraState::State::failed;

@@ -57,6 +57,24 @@ const char* name_of(DropCause cause) {
   return names[static_cast<std::size_t>(cause)];
 }
 
+const char* name_of(WaitsFor what) {
+  switch (what) {
+    case WaitsFor::nothing:
+      return "nothing";
+    case WaitsFor::source:
+      return "source";
+    case WaitsFor::disk:
+      return "disk";
+    case WaitsFor::decoder:
+      return "decoder";
+    case WaitsFor::filter:
+      return "filter";
+    case WaitsFor::encoder:
+      return "encoder";
+  }
+  return "unknown";
+}
+
 RigPage RigPage::create(unsigned cameras, unsigned workers) {
   if (workers > max_workers) throw Error("a rig page for too many workers");
   RigPage page;

@@ -89,7 +89,10 @@ TEST(DiskHangs, ItsRecordingIsGivenUpAndNothingElse) {
   const std::string camera = ":\n    source: \"test://pattern?width=160&height=120&rate=25\"\n    encode: {gop: 10}\n";
   RigRun rig("cameras:\n  hangs" + camera + "    record: {path: \"" + (folder.path() / "{camera}.mp4").string() +
              "\"}\n  well" + camera + "    record: {path: well.mp4}\n");
-  ASSERT_TRUE(eventually([&] { return rig.log().find("hangs: recording stopped") != std::string::npos; })) << rig.log();
+  // Three times half a minute.
+  ASSERT_TRUE(eventually([&] { return rig.log().find("hangs: recording stopped") != std::string::npos; },
+                         std::chrono::seconds(180)))
+      << rig.log();
   const pid_t publisher = rig.successor_of("publisher", 0);
   const auto size = rig.size("well.mp4");
   ASSERT_TRUE(rig.wait_for_growth("well.mp4", size + 20'000)) << rig.log();

@@ -2,6 +2,7 @@
 // the object goes, or when the test is.
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <string>
@@ -32,6 +33,9 @@ class TestCamera {
   void command(const std::string& line);
   // Connections that were made to it so far.
   [[nodiscard]] int connections() const;
+  // It is silent, and keeps its connections. What it had to send comes all at once when it goes on.
+  void pause() { ::kill(pid_, SIGSTOP); }
+  void go_on() { ::kill(pid_, SIGCONT); }
   // As when its plug is pulled.
   void kill();
   [[nodiscard]] std::string output() const;

@@ -48,6 +48,23 @@ TEST(BlamePolicy, SetsAsideAtTheThirdFaultWithinAMinute) {
   EXPECT_TRUE(policy.on_fault(start + seconds(60)));
 }
 
+// A hang that takes half a minute to be found would otherwise never be the third within a minute.
+TEST(BlamePolicy, DoesNotCountTheTimeInWhichAHangWasNotFound) {
+  BlamePolicy policy;
+  EXPECT_FALSE(policy.on_fault(start + seconds(40), seconds(40)));
+  EXPECT_FALSE(policy.on_fault(start + seconds(80), seconds(40)));
+  EXPECT_TRUE(policy.on_fault(start + seconds(120), seconds(40)));
+}
+
+TEST(RestartPolicy, WaitsAfterALongLifeThatEndsAgainAndAgain) {
+  RestartPolicy policy;
+  const auto now = start + seconds(20);
+  EXPECT_EQ(policy.on_death(start, now), now);
+  EXPECT_EQ(policy.on_death(start, now, true), now + milliseconds(250));
+  EXPECT_EQ(policy.on_death(start, now, true), now + milliseconds(500));
+  EXPECT_EQ(policy.on_death(start, now), now);
+}
+
 TEST(BlamePolicy, ForgetsAfterAMinute) {
   BlamePolicy policy;
   for (int i = 0; i < 10; ++i) EXPECT_FALSE(policy.on_fault(start + seconds(31 * i)));

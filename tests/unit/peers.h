@@ -51,6 +51,10 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   void signal(int number) const { ::kill(pid_, number); }
+  [[nodiscard]] bool ended() const {
+    siginfo_t info{};
+    return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
+  }
   // Its exit status, when it has ended by itself.
   int wait() {
     int status = 0;

@@ -1,0 +1,164 @@
+// Whom a crash or a hang is attributed to, where it is not the camera's own thread that has it: threads that its codecs
+// have started, and stacks that overflow. The camera is quarantined at the third, the others go on to their end.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/syscall.h>
+
+#include "tests/faults/fault_rig.h"
+#include "tests/integration/clips.h"
+
+namespace campipe::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr int frames = 200;
+
+std::size_t times_in(const std::string& text, const std::string& what) {
+  std::size_t times = 0;
+  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++times;
+  return times;
+}
+
+std::string pattern(int length) {
+  return "\"test://pattern?width=160&height=120&rate=25&frames=" + std::to_string(length) + "\"";
+}
+
+// Two workers: `bad` alone has the first. `well` runs for `length` pictures.
+std::string rig_with(const std::string& source, const std::string& keys, int length) {
+  return "defaults: {drop_policy: block, encode: {gop: 10, bitrate: 500k}, record: {path: \"{camera}.mp4\"}}\n"
+         "workers: {count: 2}\ncameras:\n  bad:\n    source: " +
+         source + "\n" + keys + "  well: {source: " + pattern(length) + "}\n";
+}
+
+void expect_quarantined(RigRun& rig, int length) {
+  EXPECT_EQ(rig.wait(), 3) << rig.log();
+  const json report = rig.report();
+  EXPECT_EQ(check_books(report), "");
+  const json bad = report.at("cameras").at("bad");
+  EXPECT_EQ(bad.at("state"), "failed") << rig.log();
+  EXPECT_THAT(bad.at("reason").get<std::string>(), HasSubstr("three times"));
+  const json well = report.at("cameras").at("well");
+  EXPECT_EQ(well.at("state"), "ended");
+  EXPECT_EQ(well.at("frames").at("recorded"), length);
+  EXPECT_EQ(check_pattern_recording(read_video(rig.file("well.mp4")), true), "");
+}
+
+// A camera whose stream is decoded by threads of libavcodec.
+class DecodedByThreads : public testing::Test {
+ protected:
+  DecodedByThreads() {
+    make_clip(folder_.path(), {.name = "bad.mp4", .frames = 100});
+    source_ = "\"" + (folder_.path() / "bad.mp4").string() + "\"";
+  }
+  [[nodiscard]] std::string rig(int length) const {
+    return rig_with(source_, "    loop: true\n    decode: {threads: 2}\n    record: {path: bad.mp4}\n", length);
+  }
+
+  TemporaryFolder folder_;
+  std::string source_;
+};
+
+TEST_F(DecodedByThreads, ACrashIsTheCameras) {
+  RigRun run(rig(frames), {.failpoints = "decoder.buffer:20=segv"});
+  expect_quarantined(run, frames);
+}
+
+TEST_F(DecodedByThreads, AnOverflowOfTheirStackIsTheCameras) {
+  RigRun run(rig(frames), {.failpoints = "decoder.buffer:20=overflow"});
+  expect_quarantined(run, frames);
+}
+
+// The camera's own thread waits for it, and uses no CPU time.
+TEST_F(DecodedByThreads, WhatTheyWorkOnForLongIsNoHang) {
+  RigRun run(rig(600), {.failpoints = "decoder.buffer:20=work"});
+  ASSERT_TRUE(eventually([&] { return run.has_grown("well.mp4", 1) && run.has_grown("bad.mp4", 60'000); }))
+      << run.log();
+  run.signal(SIGTERM);
+  EXPECT_EQ(run.wait(), 0) << run.log();
+  EXPECT_EQ(run.report().at("master_restarts"), 0) << run.log();
+}
+
+TEST_F(DecodedByThreads, AHangIsFoundAndIsTheCameras) {
+  RigRun run(rig(1500), {.failpoints = "decoder.buffer:20=hang"});
+  ASSERT_TRUE(
+      eventually([&] { return run.log().find("bad: set aside") != std::string::npos; }, std::chrono::seconds(100)))
+      << run.log();
+  EXPECT_EQ(times_in(run.log(), "did not answer"), 3U) << run.log();
+  EXPECT_THAT(run.log(), HasSubstr("in its decoder"));
+  const auto size = run.size("well.mp4");
+  EXPECT_TRUE(run.wait_for_growth("well.mp4", size)) << run.log();
+  run.signal(SIGTERM);
+  EXPECT_EQ(run.wait(), 3) << run.log();
+}
+
+TEST(StackOverflow, OfTheCamerasThreadInTheMasterIsTheCameras) {
+  RigRun run(rig_with(pattern(0), "", frames), {.failpoints = "ingest.packet@bad:20=overflow"});
+  expect_quarantined(run, frames);
+}
+
+TEST(StackOverflow, OfTheCamerasThreadInItsWorkerIsTheCameras) {
+  RigRun run(rig_with(pattern(0), "", frames), {.failpoints = "stage.frame@bad:20=overflow"});
+  expect_quarantined(run, frames);
+}
+
+// The threads of a process that have this name, as children inherit it.
+std::vector<pid_t> threads_called(pid_t process, const std::string& name) {
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task", error)) {
+    if (read_text(task.path() / "comm") == name + "\n") found.push_back(std::stoi(task.path().filename()));
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+class EncodedByThreads : public testing::TestWithParam<std::string> {};
+
+TEST_P(EncodedByThreads, ACrashIsTheCameras) {
+  RigRun rig(rig_with(pattern(0), "    encode: {codec: " + GetParam() + ", threads: 4}\n", 750));
+  pid_t worker = -1;
+  for (std::size_t crash = 1; crash <= 3; ++crash) {
+    // Besides the camera's own thread, which is the first.
+    std::vector<pid_t> threads;
+    ASSERT_TRUE(eventually([&] {
+      const auto found = rig.find("worker 0");
+      if (!found || *found == worker) return false;
+      threads = threads_called(*found, "st:bad");
+      if (threads.size() < 3) return false;
+      worker = *found;
+      return true;
+    })) << rig.log();
+    ASSERT_EQ(::syscall(SYS_tgkill, worker, threads.back(), SIGSEGV), 0);
+    ASSERT_TRUE(eventually([&] { return times_in(rig.log(), "bad: crashed its process") == crash; })) << rig.log();
+  }
+  expect_quarantined(rig, 750);
+}
+
+INSTANTIATE_TEST_SUITE_P(Codecs, EncodedByThreads, testing::Values("h264", "hevc"),
+                         [](const auto& codec) { return codec.param; });
+
+// Nobody is quarantined for it: there is no telling who it was.
+TEST(ThreadOfNobody, CrashesAndItsProcessComesBack) {
+  RigRun rig(rig_with(pattern(0), "", 0));
+  pid_t worker = 0;
+  for (int crash = 1; crash <= 4; ++crash) {
+    worker = rig.successor_of("worker 0", worker);
+    const auto size = rig.size("bad.mp4");
+    ASSERT_TRUE(rig.wait_for_growth("bad.mp4", size)) << rig.log();
+    ASSERT_EQ(::syscall(SYS_tgkill, worker, worker, SIGSEGV), 0);  // its main thread
+  }
+  const auto size = rig.size("bad.mp4");
+  ASSERT_TRUE(rig.wait_for_growth("bad.mp4", size + 1)) << rig.log();
+  rig.signal(SIGTERM);
+  EXPECT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(times_in(rig.log(), "works for no camera"), 4U) << rig.log();
+  EXPECT_THAT(rig.log(), Not(HasSubstr("set aside")));
+  EXPECT_EQ(check_books(rig.report()), "");
+}
+
+}  // namespace
+}  // namespace campipe::test
