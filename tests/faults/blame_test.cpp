@@ -119,7 +119,7 @@ std::vector<pid_t> threads_called(pid_t process, const std::string& name) {
 class EncodedByThreads : public testing::TestWithParam<std::string> {};
 
 TEST_P(EncodedByThreads, ACrashIsTheCameras) {
-  RigRun rig(rig_with(pattern(0), "    encode: {codec: " + GetParam() + ", threads: 4}\n", 750));
+  RigRun rig(rig_with(pattern(0), "    encode: {codec: " + GetParam() + ", threads: 4}\n", 400));
   pid_t worker = -1;
   for (std::size_t crash = 1; crash <= 3; ++crash) {
     // Besides the camera's own thread, which is the first.
@@ -135,7 +135,7 @@ TEST_P(EncodedByThreads, ACrashIsTheCameras) {
     ASSERT_EQ(::syscall(SYS_tgkill, worker, threads.back(), SIGSEGV), 0);
     ASSERT_TRUE(eventually([&] { return times_in(rig.log(), "bad: crashed its process") == crash; })) << rig.log();
   }
-  expect_quarantined(rig, 750);
+  expect_quarantined(rig, 400);
 }
 
 INSTANTIATE_TEST_SUITE_P(Codecs, EncodedByThreads, testing::Values("h264", "hevc"),

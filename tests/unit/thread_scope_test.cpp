@@ -83,7 +83,9 @@ TEST(ThreadScope, CountsTheCpuTimeOfItsCodecsThreads) {
     publish_cpu_times();
     return std::chrono::nanoseconds(block.cpu_time - before);
   };
-  while (used() < some) std::this_thread::sleep_for(milliseconds(1));
+  const Deadline deadline = Clock::now() + seconds(30);
+  while (used() < some && Clock::now() < deadline) std::this_thread::sleep_for(milliseconds(1));
+  EXPECT_GE(used(), some);
   over = true;
   codec.reset();
   EXPECT_LT(used(), some) << "threads that have ended are not counted any more";
