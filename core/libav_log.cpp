@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdarg>
 
+#include "core/c_callback.h"
 #include "core/passwords.h"
 
 extern "C" {
@@ -29,7 +30,7 @@ void on_message(void* object, int level, const char* format, va_list arguments) 
 
 }  // namespace
 
-void install_libav_log() { av_log_set_callback(on_message); }
+void install_libav_log() { av_log_set_callback(c_callback<on_message>); }
 
 void listen_to_libav(LibavListener* listener) { this_threads_listener = listener; }
 

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <thread>
 
+#include "core/c_callback.h"
 #include "core/cuda.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -44,7 +45,8 @@ class SignalsOfRing : public ReadySignals {
     if (writes_from_streams_) {
       write(stream, *given.done, sequence);
     } else {
-      cuda_check(cudaLaunchHostFunc(stream, store_done, &given), "cannot enqueue that a picture is given back");
+      cuda_check(cudaLaunchHostFunc(stream, c_callback<&SignalsOfRing::store_done>, &given),
+                 "cannot enqueue that a picture is given back");
     }
   }
 

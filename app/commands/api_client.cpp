@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/c_callback.h"
 #include "core/error.h"
 
 namespace campipe {
@@ -110,7 +111,7 @@ struct ApiClient::State {
     set(CURLOPT_ACCEPT_ENCODING, "");
     set(CURLOPT_USERAGENT, "campipe/" CAMPIPE_VERSION);
     set(CURLOPT_HTTPHEADER, headers.get());
-    set(CURLOPT_WRITEFUNCTION, &collect);
+    set(CURLOPT_WRITEFUNCTION, c_callback<collect, 0>);
     set(CURLOPT_WRITEDATA, &body);
     set(CURLOPT_ERRORBUFFER, error.data());
     if (!address.ca_file.empty()) set(CURLOPT_CAINFO, address.ca_file.c_str());

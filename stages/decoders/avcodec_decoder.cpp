@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "core/c_callback.h"
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "core/log.h"
@@ -60,7 +61,7 @@ class AvcodecDecoder final : public Decoder {
     context_->pkt_timebase = stream.time_base;
     context_->thread_count = threads;
     context_->opaque = this;
-    context_->get_buffer2 = get_buffer;
+    context_->get_buffer2 = c_callback<&AvcodecDecoder::get_buffer, AVERROR(ENOMEM)>;
     use_own_threads_safely();
     av_check(avcodec_open2(context_.get(), codec, nullptr), "cannot open the decoder " + stream.decoder);
     expected_ = expected_format(*stream.codec, PixelFormat::i420);
@@ -188,7 +189,8 @@ class AvcodecDecoder final : public Decoder {
       return false;
     }
     Pins& pins = pins_.back();
-    frame.buf[0] = av_buffer_create(slot->pixels.data(), slot->pixels.size(), unpin, &pins.pin[slot->index], 0);
+    frame.buf[0] = av_buffer_create(slot->pixels.data(), slot->pixels.size(), c_callback<&AvcodecDecoder::unpin>,
+                                    &pins.pin[slot->index], 0);
     if (frame.buf[0] == nullptr) {
       ring_->unpin(slot->index);
       return false;

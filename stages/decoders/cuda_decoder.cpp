@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "core/c_callback.h"
 #include "core/cuda.h"
 #include "core/cuda_ffmpeg.h"
 #include "core/libav_log.h"
@@ -215,7 +216,7 @@ class CudaDecoder final : public Decoder {
     context_->pkt_timebase = stream.time_base;
     context_->thread_count = 1;  // the hardware works by itself
     context_->opaque = this;
-    context_->get_format = choose_format;
+    context_->get_format = c_callback<&CudaDecoder::choose_format, AV_PIX_FMT_NONE>;
     context_->hw_device_ctx = av_buffer_ref(device_.get());
     if (context_->hw_device_ctx == nullptr) throw std::bad_alloc();
     if (avcodec_open2(context_.get(), &codec, nullptr) < 0) throw HardwareRefused(complaints_.first());

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/c_callback.h"
 #include "core/ffmpeg.h"
 #include "stages/encoders/codec_encoders.h"
 #include "stages/encoders/encoder.h"
@@ -23,7 +24,8 @@ AVBufferRef* hold(const FrameRef& picture) {
   auto owner = std::make_unique<std::shared_ptr<const void>>(picture.owner);
   auto* pixels = const_cast<std::uint8_t*>(picture.view.data[0]);  // read only, see the flag
   AVBufferRef* buffer = av_buffer_create(
-      pixels, 1, [](void* opaque, std::uint8_t*) { delete static_cast<std::shared_ptr<const void>*>(opaque); },
+      pixels, 1,
+      c_callback<[](void* opaque, std::uint8_t*) { delete static_cast<std::shared_ptr<const void>*>(opaque); }>,
       owner.get(), AV_BUFFER_FLAG_READONLY);
   if (buffer == nullptr) throw std::bad_alloc();
   static_cast<void>(owner.release());

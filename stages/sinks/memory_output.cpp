@@ -1,4 +1,5 @@
 #include "stages/sinks/memory_output.h"
+#include "core/c_callback.h"
 
 #include <new>
 
@@ -23,7 +24,8 @@ void MemoryOutputCloser::operator()(AVIOContext* io) const {
 MemoryOutput open_memory_output(std::vector<std::uint8_t>& bytes) {
   auto* buffer = static_cast<unsigned char*>(av_malloc(buffer_size));
   if (buffer == nullptr) throw std::bad_alloc();
-  AVIOContext* io = avio_alloc_context(buffer, buffer_size, 1, &bytes, nullptr, append, nullptr);
+  AVIOContext* io =
+      avio_alloc_context(buffer, buffer_size, 1, &bytes, nullptr, c_callback<append, AVERROR(ENOMEM)>, nullptr);
   if (io != nullptr) return MemoryOutput(io);
   av_free(buffer);
   throw std::bad_alloc();

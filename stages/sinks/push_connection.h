@@ -12,6 +12,7 @@ extern "C" {
 #include <optional>
 #include <string>
 
+#include "core/c_callback.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/ffmpeg.h"
@@ -39,7 +40,7 @@ class PushWatch final : public LibavListener {
   PushWatch(const PushWatch&) = delete;
   PushWatch& operator=(const PushWatch&) = delete;
 
-  [[nodiscard]] AVIOInterruptCB callback() { return {&PushWatch::ask_libav, this}; }
+  [[nodiscard]] AVIOInterruptCB callback() { return {c_callback<&PushWatch::ask_libav, 1>, this}; }
   void allow(std::chrono::nanoseconds time);
   [[nodiscard]] bool ask();
   [[nodiscard]] bool timed_out() const { return timed_out_; }

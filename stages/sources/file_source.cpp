@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "core/c_callback.h"
 #include "core/error.h"
 #include "stages/sources/media_streams.h"
 #include "stages/sources/numbered_pictures.h"
@@ -91,7 +92,7 @@ class FileSource final : public Source {
     input_.reset();
     AVFormatContext* context = avformat_alloc_context();
     if (context == nullptr) throw std::bad_alloc();
-    context->interrupt_callback = {ask_interrupt, &interrupt_};
+    context->interrupt_callback = {c_callback<ask_interrupt, 1>, &interrupt_};
     AVDictionary* options = picture_options();
     // "file:" keeps libavformat from taking a name with a colon for another protocol; the context is freed on error.
     const int code = avformat_open_input(&context, ("file:" + path_).c_str(), nullptr, &options);

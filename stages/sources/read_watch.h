@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "core/c_callback.h"
 #include "core/clock.h"
 #include "core/ffmpeg.h"
 #include "stages/sources/source.h"
@@ -17,7 +18,7 @@ class ReadWatch {
   ReadWatch(const ReadWatch&) = delete;
   ReadWatch& operator=(const ReadWatch&) = delete;
 
-  [[nodiscard]] AVIOInterruptCB callback() { return {&ReadWatch::ask_libav, this}; }
+  [[nodiscard]] AVIOInterruptCB callback() { return {c_callback<&ReadWatch::ask_libav, 1>, this}; }
 
   // How long may be waited from now on. `total`: what is told where it was too long.
   void allow(std::chrono::nanoseconds time, std::chrono::nanoseconds total);

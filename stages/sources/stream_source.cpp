@@ -5,6 +5,7 @@
 #include <cstring>
 #include <thread>
 
+#include "core/c_callback.h"
 #include "core/log.h"
 #include "core/name_lookup.h"
 #include "stages/sources/capture_clock.h"
@@ -129,7 +130,7 @@ class StreamSource final : public Source {
     context->fps_probe_size = frames_for_rate;
     context->opaque = this;
     open_nested_ = context->io_open;
-    context->io_open = open_nested;
+    context->io_open = c_callback<&StreamSource::open_nested, AVERROR_EXTERNAL>;
     LibavOptions options;
     const AVInputFormat* format = nullptr;
     if (is_device()) {
