@@ -2,8 +2,6 @@
 
 #include "app/server/http_connection.h"  // first of those with asio
 
-#include <openssl/ssl.h>
-
 #include <boost/asio/detached.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -13,6 +11,7 @@
 #include <thread>
 
 #include "app/config_address.h"
+#include "app/server/server_tls.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -65,24 +64,6 @@ tcp::acceptor open_acceptor(asio::io_context& io, const std::string& address) {
   return acceptor;
 }
 
-asio::ssl::context open_tls(const TlsConfig& config) {
-  const auto check = [](const SystemError& error, const std::string& what, const std::string& file) {
-    if (error) throw Error(what + " " + file + " cannot be used: " + error.message());
-  };
-  asio::ssl::context tls(asio::ssl::context::tls_server);
-  ::SSL_CTX_set_min_proto_version(tls.native_handle(), TLS1_2_VERSION);
-  ::SSL_CTX_set_options(tls.native_handle(), SSL_OP_NO_RENEGOTIATION);
-  SystemError error;
-  tls.use_certificate_chain_file(config.certificate, error);
-  check(error, "the certificate", config.certificate);
-  tls.use_private_key_file(config.key, asio::ssl::context::pem, error);
-  check(error, "the key", config.key);
-  if (::SSL_CTX_check_private_key(tls.native_handle()) != 1) {
-    throw Error("the key " + config.key + " is not that of the certificate " + config.certificate);
-  }
-  return tls;
-}
-
 }  // namespace
 
 class HttpServer::Implementation {
@@ -91,7 +72,7 @@ class HttpServer::Implementation {
                  const HttpLimits& limits)
       : shared_(std::make_shared<HttpShared>(config, rig, access, std::move(routes), limits)),
         acceptor_(open_acceptor(*shared_->io, config.http_address)) {
-    if (config.tls) shared_->tls.emplace(open_tls(*config.tls));
+    if (config.tls) shared_->tls.emplace(open_server_tls(*config.tls));
     port_ = acceptor_.local_endpoint().port();
     asio::co_spawn(
         *shared_->io, [this] { return accept(); }, asio::detached);
@@ -110,7 +91,7 @@ class HttpServer::Implementation {
   Implementation& operator=(const Implementation&) = delete;
 
   void renew_certificate(const TlsConfig& config) {
-    auto renewed = std::make_shared<asio::ssl::context>(open_tls(config));
+    auto renewed = std::make_shared<asio::ssl::context>(open_server_tls(config));
     asio::post(*shared_->io, [shared = shared_, renewed] { *shared->tls = std::move(*renewed); });
   }
 

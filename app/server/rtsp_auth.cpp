@@ -10,13 +10,17 @@
 #include <string_view>
 
 #include "app/server/login_limit.h"
+#include "core/c_callback.h"
 
 namespace campipe {
 namespace {
 
 constexpr const char* realm = "campipe";
-constexpr const char* user_key = "campipe-user";
+constexpr const char* identity_key = "campipe-identity";
+constexpr const char* owner_key = "campipe-owner";
 constexpr const char* nonce_key = "campipe-nonce";
+// What is compared where a user has no secret, so that the time does not tell who has one.
+constexpr const char* nobodys_secret = "a user without a secret cannot log in by this";
 
 // Of the secrets; of the passwords Access has its own.
 struct Secrets {
@@ -27,6 +31,7 @@ struct Auth {
   GstRTSPAuth base;
   Access* access;
   Secrets* secrets;
+  bool tls;
 };
 struct AuthClass {
   GstRTSPAuthClass base;
@@ -34,13 +39,18 @@ struct AuthClass {
 
 gpointer parent = nullptr;
 
-void remember(GstRTSPClient* client, const char* key, const std::string& value) {
-  g_object_set_data_full(G_OBJECT(client), key, g_strdup(value.c_str()), g_free);
+void remember(gpointer object, const char* key, const std::string& value) {
+  g_object_set_data_full(G_OBJECT(object), key, g_strdup(value.c_str()), g_free);
 }
 
-std::string recall(GstRTSPClient* client, const char* key) {
-  const auto* value = static_cast<const char*>(g_object_get_data(G_OBJECT(client), key));
+std::string recall(gpointer object, const char* key) {
+  const auto* value = static_cast<const char*>(g_object_get_data(G_OBJECT(object), key));
   return value == nullptr ? "" : value;
+}
+
+void set_identity(GstRTSPClient* client, Identity identity) {
+  g_object_set_data_full(G_OBJECT(client), identity_key, new Identity(std::move(identity)),
+                         c_callback<[](gpointer data) { delete static_cast<Identity*>(data); }>);
 }
 
 std::string nonce_of(GstRTSPClient* client) {
@@ -61,7 +71,6 @@ bool equal(std::string_view a, std::string_view b) {
 // Of one request.
 struct Verdict {
   std::optional<std::string> user = {};
-  bool digest = true;  // may be asked for
   bool stale = false;
   int retry_after_s = 0;
 };
@@ -85,14 +94,16 @@ Verdict check_basic(Auth& auth, const char* authorization, const std::string& ad
   if (colon == std::string::npos) return {};
   const std::string user = text.substr(0, colon);
   const std::string password = text.substr(colon + 1);
-  if (const auto secret = auth.access->rtsp_secret(user)) {
-    if (const int wait = secret_wait(auth, address)) return {.retry_after_s = wait};
-    if (equal(*secret, password)) return {.user = user};
-  }
+  // Whoever has a secret and whoever has none is answered alike.
+  const int wait = secret_wait(auth, address);
+  const auto secret = auth.access->rtsp_secret(user);
+  const bool fits = equal(secret.value_or(nobodys_secret), password);
+  if (wait == 0 && secret && fits) return {.user = user};
   const Access::Result result = auth.access->check_password(user, password, address);
   if (result.identity) return {.user = user};
   secret_failed(auth, address);
-  return {.retry_after_s = result.refusal == Access::Refusal::too_many ? std::max(1, result.retry_after_s) : 0};
+  const int wait_for_password = result.refusal == Access::Refusal::too_many ? std::max(1, result.retry_after_s) : 0;
+  return {.retry_after_s = std::max(wait, wait_for_password)};
 }
 
 Verdict check_digest(Auth& auth, GstRTSPAuthParam* const* params, const GstRTSPContext* ctx,
@@ -102,15 +113,14 @@ Verdict check_digest(Auth& auth, GstRTSPAuthParam* const* params, const GstRTSPC
     if ((*params)->value != nullptr) given[(*params)->name] = (*params)->value;
   }
   const std::string& user = given["username"];
-  const auto secret = auth.access->rtsp_secret(user);
-  if (!secret) return {.digest = false};
   const std::string nonce = nonce_of(ctx->client);
   if (!equal(given["nonce"], nonce)) return {.stale = true};
   if (const int wait = secret_wait(auth, address)) return {.retry_after_s = wait};
+  const auto secret = auth.access->rtsp_secret(user);
   const GTextPtr right(gst_rtsp_generate_digest_auth_response(nullptr, gst_rtsp_method_as_text(ctx->method), realm,
-                                                              user.c_str(), secret->c_str(), given["uri"].c_str(),
-                                                              nonce.c_str()));
-  if (right && equal(given["response"], right.get())) return {.user = user};
+                                                              user.c_str(), secret.value_or(nobodys_secret).c_str(),
+                                                              given["uri"].c_str(), nonce.c_str()));
+  if (right && equal(given["response"], right.get()) && secret) return {.user = user};
   secret_failed(auth, address);
   return {};
 }
@@ -140,8 +150,7 @@ void refuse(Auth& auth, const GstRTSPContext* ctx, const Verdict& verdict) {
     return send(ctx);
   }
   answer(ctx, GST_RTSP_STS_UNAUTHORIZED);
-  const GObjectPtr<GTlsCertificate> certificate(gst_rtsp_auth_get_tls_certificate(&auth.base));
-  if (!certificate && verdict.digest && auth.access->has_rtsp_secrets()) {
+  if (!auth.tls && auth.access->has_rtsp_secrets()) {
     const std::string digest = std::string("Digest realm=\"") + realm + "\", nonce=\"" + nonce_of(ctx->client) + "\"" +
                                (verdict.stale ? ", stale=TRUE" : "");
     gst_rtsp_message_add_header(ctx->response, GST_RTSP_HDR_WWW_AUTHENTICATE, digest.c_str());
@@ -151,17 +160,34 @@ void refuse(Auth& auth, const GstRTSPContext* ctx, const Verdict& verdict) {
   send(ctx);
 }
 
+// The library has put the session that the request names among the client's own, and would end it with the connection.
+void forget_session(const GstRTSPContext* ctx) {
+  gst_rtsp_client_session_filter(ctx->client,
+                                 c_callback<[](GstRTSPClient*, GstRTSPSession* session, gpointer named) {
+                                   return session == named ? GST_RTSP_FILTER_REMOVE : GST_RTSP_FILTER_KEEP;
+                                 },
+                                            GST_RTSP_FILTER_KEEP>,
+                                 ctx->session);
+}
+
 bool check_url(Auth& auth, GstRTSPContext* ctx) {
   if (!auth.access->required()) return true;
   const Verdict verdict = check_request(auth, ctx);
-  remember(ctx->client, user_key, verdict.user.value_or(""));
-  if (verdict.user) return true;
-  refuse(auth, ctx, verdict);
-  return false;
+  const auto identity = verdict.user ? auth.access->identity_of(*verdict.user) : std::nullopt;
+  set_identity(ctx->client, identity.value_or(Identity{}));
+  const bool foreign = ctx->session != nullptr && (!identity || recall(ctx->session, owner_key) != identity->user);
+  if (foreign) forget_session(ctx);
+  if (!identity) {
+    refuse(auth, ctx, verdict);
+  } else if (foreign) {
+    answer(ctx, GST_RTSP_STS_SESSION_NOT_FOUND);
+    send(ctx);
+  }
+  return identity && !foreign;
 }
 
 bool check_camera(Auth& auth, const GstRTSPContext* ctx) {
-  if (may_view(*auth.access, rtsp_user(ctx->client), ctx->uri->abspath)) return true;
+  if (may_view(*auth.access, rtsp_identity(ctx->client), ctx->uri->abspath)) return true;
   answer(ctx, GST_RTSP_STS_NOT_FOUND);  // as if there were none
   send(ctx);
   return false;
@@ -170,7 +196,6 @@ bool check_camera(Auth& auth, const GstRTSPContext* ctx) {
 gboolean check(GstRTSPAuth* auth, GstRTSPContext* ctx, const gchar* what) {
   const std::string_view asked = what;
   Auth& self = *reinterpret_cast<Auth*>(auth);
-  if (asked == GST_RTSP_AUTH_CHECK_CONNECT) return static_cast<GstRTSPAuthClass*>(parent)->check(auth, ctx, what);
   if (asked == GST_RTSP_AUTH_CHECK_URL) return check_url(self, ctx) ? TRUE : FALSE;
   if (asked == GST_RTSP_AUTH_CHECK_MEDIA_FACTORY_ACCESS) return check_camera(self, ctx) ? TRUE : FALSE;
   // That a reader names another destination than itself is never allowed.
@@ -187,8 +212,8 @@ GType auth_type() {
       GST_TYPE_RTSP_AUTH, "CampipeRtspAuth", sizeof(AuthClass),
       [](gpointer table, gpointer) {
         parent = g_type_class_peek_parent(table);
-        static_cast<GstRTSPAuthClass*>(table)->check = check;
-        static_cast<GObjectClass*>(table)->finalize = finalize;
+        static_cast<GstRTSPAuthClass*>(table)->check = c_callback<check, FALSE>;
+        static_cast<GObjectClass*>(table)->finalize = c_callback<finalize>;
       },
       sizeof(Auth), nullptr, GTypeFlags{});
   return type;
@@ -196,28 +221,41 @@ GType auth_type() {
 
 }  // namespace
 
-GObjectPtr<GstRTSPAuth> make_rtsp_auth(Access& access, GTlsCertificate* certificate) {
+GObjectPtr<GstRTSPAuth> make_rtsp_auth(Access& access, bool tls) {
   GObjectPtr<GstRTSPAuth> auth(GST_RTSP_AUTH(g_object_new(auth_type(), nullptr)));
   auto* self = reinterpret_cast<Auth*>(auth.get());
   self->access = &access;
   self->secrets = new Secrets;
-  if (certificate != nullptr) gst_rtsp_auth_set_tls_certificate(auth.get(), certificate);
+  self->tls = tls;
   return auth;
 }
 
-std::string rtsp_user(GstRTSPClient* client) { return recall(client, user_key); }
+Identity rtsp_identity(GstRTSPClient* client) {
+  const auto* identity = static_cast<const Identity*>(g_object_get_data(G_OBJECT(client), identity_key));
+  return identity == nullptr ? Identity{} : *identity;
+}
 
-bool may_view(const Access& access, const std::string& user, const std::string& path) {
+void own_session(GstRTSPSession* session, GstRTSPClient* client) {
+  remember(session, owner_key, rtsp_identity(client).user);
+}
+
+bool may_view(const Access& access, const Identity& identity, const std::string& path) {
   if (!access.required()) return true;
-  const auto identity = access.identity_of(user);
+  const auto now = access.identity_of(identity.user);
+  if (!now || !identity.config || now->config->password != identity.config->password ||
+      now->config->rtsp_secret != identity.config->rtsp_secret)
+    return false;
   const std::string name = path.substr(path.starts_with('/') ? 1 : 0);
-  return identity && identity->may(Permission::view, name.substr(0, name.find('/')));
+  return now->may(Permission::view, name.substr(0, name.find('/')));
 }
 
 std::string rtsp_address(GstRTSPClient* client) {
   const GstRTSPConnection* connection = gst_rtsp_client_get_connection(client);
   const char* ip = connection == nullptr ? nullptr : gst_rtsp_connection_get_ip(connection);
-  std::string address = ip == nullptr ? "" : ip;
+  return without_mapping(ip == nullptr ? "" : ip);
+}
+
+std::string without_mapping(std::string address) {
   if (constexpr std::string_view mapped = "::ffff:"; address.starts_with(mapped)) address.erase(0, mapped.size());
   return address;
 }

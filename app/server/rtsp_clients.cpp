@@ -4,18 +4,19 @@
 #include <netinet/tcp.h>
 #include <spdlog/spdlog.h>
 
-#include <vector>
+#include <algorithm>
+#include <utility>
 
 #include "app/server/rtsp_auth.h"
+#include "app/server/rtsp_channel.h"
 #include "app/server/rtsp_feed.h"
+#include "core/c_callback.h"
 
 namespace campipe {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t most_clients = 1000;
-constexpr auto longest_idle = 15s;  // without a session
 constexpr auto kept_after_end = 5s;
 constexpr int unsent = 256 << 10;      // bytes that wait in the kernel for a connection
 constexpr int unanswered_ms = 30'000;  // until a peer that is gone is taken for gone
@@ -43,43 +44,82 @@ bool has_session(GstRTSPClient* client) {
 
 }  // namespace
 
-RtspClients::RtspClients(GstRTSPServer* server, GstRTSPSessionPool* sessions, RtspMediaContext& context, Access& access)
-    : server_(server), sessions_(sessions), context_(context), access_(access) {
-  g_signal_connect(server_, "client-connected", G_CALLBACK(on_connected), this);
-  g_signal_connect(sessions_, "session-removed", G_CALLBACK(on_session_removed), this);
+void end_connection(GstRTSPClient* client) {
+  GSocket* socket = socket_of(client);
+  if (RtspChannel* channel = socket == nullptr ? nullptr : channel_of(socket)) channel->end();
+}
+
+RtspClients::RtspClients(GstRTSPServer* server, GstRTSPSessionPool* sessions, RtspMediaContext& context, Access& access,
+                         const RtspLimits& limits)
+    : server_(server), sessions_(sessions), context_(context), access_(access), limits_(limits) {
+  g_signal_connect(server_, "client-connected", G_CALLBACK(c_callback<&RtspClients::on_connected>), this);
+  g_signal_connect(sessions_, "session-removed", G_CALLBACK(c_callback<&RtspClients::on_session_removed>), this);
 }
 
 RtspClients::~RtspClients() {
   g_signal_handlers_disconnect_by_data(server_, this);
   g_signal_handlers_disconnect_by_data(sessions_, this);
-  for (const auto& [client, since] : idle_since_) g_signal_handlers_disconnect_by_data(client, this);
+  for (const auto& [client, connection] : open_) g_signal_handlers_disconnect_by_data(client, this);
 }
 
 void RtspClients::on_connected(GstRTSPServer* /*server*/, GstRTSPClient* client, gpointer self) {
   auto& clients = *static_cast<RtspClients*>(self);
-  if (clients.idle_since_.size() >= most_clients) {
-    spdlog::warn("rtsp: {} is sent away: there are {} clients", rtsp_address(client), most_clients);
-    // At once is too early: the server is about to take it in.
-    clients.idle_since_[client] = Clock::time_point::min();
-  } else {
-    clients.idle_since_[client] = Clock::now();
-  }
-  clients.owned_[client] = share(client);
+  const auto now = Clock::now();
+  clients.open_[client] = {share(client), rtsp_address(client), now, now};
   if (GSocket* socket = socket_of(client)) set_up(socket);
   gst_rtsp_client_set_content_length_limit(client, longest_message);
-  g_signal_connect(client, "closed", G_CALLBACK(on_closed), self);
-  g_signal_connect(client, "pre-describe-request", G_CALLBACK(before_describe), self);
-  g_signal_connect(client, "play-request", G_CALLBACK(on_play), self);
-  g_signal_connect(client, "pause-request", G_CALLBACK(on_stop), self);
-  g_signal_connect(client, "teardown-request", G_CALLBACK(on_stop), self);
+  g_signal_connect(client, "closed", G_CALLBACK(c_callback<&RtspClients::on_closed>), self);
+  g_signal_connect(client, "new-session", G_CALLBACK(c_callback<&RtspClients::on_session>), self);
+  g_signal_connect(client, "pre-describe-request",
+                   G_CALLBACK((c_callback<&RtspClients::before_describe, GST_RTSP_STS_INTERNAL_SERVER_ERROR>)), self);
+  g_signal_connect(client, "play-request", G_CALLBACK(c_callback<&RtspClients::on_play>), self);
+  g_signal_connect(client, "pause-request", G_CALLBACK(c_callback<&RtspClients::on_stop>), self);
+  g_signal_connect(client, "teardown-request", G_CALLBACK(c_callback<&RtspClients::on_stop>), self);
+}
+
+void RtspClients::on_session(GstRTSPClient* client, GstRTSPSession* session, gpointer /*self*/) {
+  own_session(session, client);
+}
+
+template <typename Predicate>
+RtspClients::Connection* RtspClients::find_idle(const Predicate& which) {
+  const auto value = [](const Connection& connection) {
+    return std::pair(!rtsp_identity(connection.client.get()).user.empty(), connection.opened);
+  };
+  Connection* found = nullptr;
+  for (auto& [client, connection] : open_) {
+    if (connection.ending || !which(connection) || has_session(client)) continue;
+    if (found == nullptr || value(connection) < value(*found)) found = &connection;
+  }
+  return found;
+}
+
+bool RtspClients::make_room_for(const std::string& address) {
+  const auto is_from_there = [&](const Connection& connection) { return connection.address == address; };
+  const auto count_if = [&](const auto& which) {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(open_, [&](const auto& entry) { return !entry.second.ending && which(entry.second); }));
+  };
+  const auto make_room = [&](std::size_t most, const auto& which) {
+    if (count_if(which) < most) return true;
+    Connection* idle = find_idle(which);
+    if (idle == nullptr) return false;
+    idle->ending = true;
+    end_connection(idle->client.get());
+    return true;
+  };
+  return make_room(limits_.of_address, is_from_there) &&
+         make_room(limits_.connections, [](const Connection&) { return true; });
 }
 
 // The library would say that the request is a bad one.
 GstRTSPStatusCode RtspClients::before_describe(GstRTSPClient* client, GstRTSPContext* request, gpointer self) {
   const auto& clients = *static_cast<RtspClients*>(self);
-  const std::string name = std::string(request->uri->abspath).substr(1);
+  if (request->uri == nullptr) return GST_RTSP_STS_OK;  // of "*", which the library refuses
+  std::string name = request->uri->abspath;
+  if (name.starts_with('/')) name.erase(0, 1);
   const auto stream = clients.context_.rig.stream(name);
-  if (!stream || !may_view(clients.access_, rtsp_user(client), name)) return GST_RTSP_STS_OK;  // it is said later
+  if (!stream || !may_view(clients.access_, rtsp_identity(client), name)) return GST_RTSP_STS_OK;  // it is said later
   const auto parameters = stream->parameters();
   if (!parameters) return GST_RTSP_STS_SERVICE_UNAVAILABLE;
   return rtsp_pipeline(*parameters).empty() ? GST_RTSP_STS_UNSUPPORTED_MEDIA_TYPE : GST_RTSP_STS_OK;
@@ -88,9 +128,14 @@ GstRTSPStatusCode RtspClients::before_describe(GstRTSPClient* client, GstRTSPCon
 void RtspClients::on_closed(GstRTSPClient* client, gpointer self) {
   auto& clients = *static_cast<RtspClients*>(self);
   g_signal_handlers_disconnect_by_data(client, self);
-  clients.idle_since_.erase(client);
-  clients.closed_[client] = Clock::now();
   for (const auto& readers : clients.context_.medias.all()) readers->leave(client);
+  // The library sends nothing more over it, but keeps it for as long as the client.
+  GSocket* socket = socket_of(client);
+  if (RtspChannel* channel = socket == nullptr ? nullptr : channel_of(socket)) channel->close();
+  auto gone = clients.open_.extract(client);
+  if (!gone) return;
+  Connection& connection = gone.mapped();
+  clients.closed_.emplace(Clock::now() + (connection.played ? kept_after_end : 0s), std::move(connection.client));
 }
 
 void RtspClients::on_play(GstRTSPClient* client, GstRTSPContext* request, gpointer self) {
@@ -98,10 +143,12 @@ void RtspClients::on_play(GstRTSPClient* client, GstRTSPContext* request, gpoint
   const auto readers = readers_of(gst_rtsp_session_media_get_media(request->sessmedia));
   GstRTSPStreamTransport* transport = gst_rtsp_session_media_get_transport(request->sessmedia, 0);
   GSocket* socket = socket_of(client);
-  if (!readers || transport == nullptr || socket == nullptr) return;
+  const auto connection = clients.open_.find(client);
+  if (!readers || transport == nullptr || socket == nullptr || connection == clients.open_.end()) return;
+  connection->second.played = true;
   readers->leave(request->session);  // PLAY may come again
   readers->join({share(client), share(request->session), share(transport), share(socket), rtsp_address(client),
-                 rtsp_user(client)});
+                 rtsp_identity(client)});
   // Whoever comes causes a key frame, where the encoder is ours.
   if (const auto stream = clients.context_.rig.stream(readers->stream())) stream->watch(LiveForm::packets);
 }
@@ -120,29 +167,34 @@ void RtspClients::end_session(const GstRTSPSession* session) const {
 
 void RtspClients::look_after() {
   gst_rtsp_session_pool_cleanup(sessions_);
-  const auto now = Clock::now();
-  std::erase_if(closed_, [&](const auto& entry) {
-    const bool over = entry.second < now - kept_after_end;
-    if (over) owned_.erase(entry.first);
-    return over;
-  });
-  std::vector<GObjectPtr<GstRTSPClient>> to_close;
-  for (auto& [client, since] : idle_since_) {
-    if (since != Clock::time_point::min() && has_session(client)) since = now;
-    if (since < now - longest_idle) to_close.push_back(share(client));
-  }
+  forget_closed();
+  end_late();
   for (const auto& readers : context_.medias.all()) {
-    for (auto& client : readers->clients()) {
-      if (!may_view(access_, rtsp_user(client.get()), readers->stream())) to_close.push_back(std::move(client));
+    const auto may_no_more = [&](const RtspReader& reader) {
+      return !may_view(access_, reader.identity, readers->stream());
+    };
+    for (const auto& client : readers->clients(may_no_more)) end_connection(client.get());
+  }
+}
+
+void RtspClients::forget_closed() { closed_.erase(closed_.begin(), closed_.upper_bound(Clock::now())); }
+
+void RtspClients::end_late() {
+  const auto now = Clock::now();
+  for (auto& [client, connection] : open_) {
+    if (has_session(client)) connection.idle_since = now;
+    GSocket* socket = socket_of(client);
+    const RtspChannel* channel = socket == nullptr ? nullptr : channel_of(socket);
+    const bool late = channel != nullptr && channel->is_late(limits_.request);
+    if (late || now - connection.idle_since > limits_.idle) {
+      connection.ending = true;
+      end_connection(client);
     }
   }
-  for (const auto& client : to_close) gst_rtsp_client_close(client.get());
 }
 
 void RtspClients::close_all() {
-  std::vector<GObjectPtr<GstRTSPClient>> all;
-  for (const auto& [client, since] : idle_since_) all.push_back(share(client));
-  for (const auto& client : all) gst_rtsp_client_close(client.get());
+  for (auto& [client, connection] : open_) end_connection(client);
 }
 
 }  // namespace campipe

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "core/c_callback.h"
+
 namespace campipe {
 namespace {
 
@@ -48,7 +50,7 @@ GstMemory* shared_memory(const SharedBytes& bytes) {
   // The memory is not written to: it is marked so.
   return gst_memory_new_wrapped(GST_MEMORY_FLAG_READONLY, const_cast<std::uint8_t*>(bytes->data()), bytes->size(), 0,
                                 bytes->size(), new SharedBytes(bytes),
-                                [](gpointer owner) { delete static_cast<SharedBytes*>(owner); });
+                                c_callback<[](gpointer owner) { delete static_cast<SharedBytes*>(owner); }>);
 }
 
 GstClockTime time_in(GstPadProbeInfo* info) {
@@ -73,13 +75,13 @@ std::string rtsp_pipeline(const StreamParameters& stream) {
 // What the gate stops never comes through `pad`.
 void RtspFeed::close_with(GstPad* pad, const SharedGate& gate) {
   constexpr auto data = static_cast<GstPadProbeType>(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST);
-  gst_pad_add_probe(
-      pad, data,
-      [](GstPad*, GstPadProbeInfo* info, gpointer own) {
-        const GstClockTime open_from = static_cast<SharedGate*>(own)->get()->open_from.load();
-        return time_in(info) < open_from ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
-      },
-      new SharedGate(gate), [](gpointer own) { delete static_cast<SharedGate*>(own); });
+  gst_pad_add_probe(pad, data,
+                    c_callback<[](GstPad*, GstPadProbeInfo* info, gpointer own) {
+                      const GstClockTime open_from = static_cast<SharedGate*>(own)->get()->open_from.load();
+                      return time_in(info) < open_from ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
+                    },
+                               GST_PAD_PROBE_DROP>,
+                    new SharedGate(gate), c_callback<[](gpointer own) { delete static_cast<SharedGate*>(own); }>);
 }
 
 RtspFeed::RtspFeed(std::shared_ptr<LiveStream> stream, std::shared_ptr<RtspReaders> readers,
@@ -93,11 +95,13 @@ void RtspFeed::start(GstBin* bin, GstElement* rtpbin) {
   source_.reset(GST_APP_SRC(gst_bin_get_by_name(bin, "source")));
   rtpbin_ = share(rtpbin);
   // Behind rtpbin, where the library holds back what comes before somebody plays.
-  g_signal_connect_data(
-      rtpbin, "pad-added", G_CALLBACK(+[](GstElement*, GstPad* pad, gpointer gate) {
-        if (GST_PAD_NAME(pad) == std::string_view("send_rtp_src_0")) close_with(pad, *static_cast<SharedGate*>(gate));
-      }),
-      new SharedGate(gate_), [](gpointer gate, GClosure*) { delete static_cast<SharedGate*>(gate); }, GConnectFlags{});
+  g_signal_connect_data(rtpbin, "pad-added", G_CALLBACK((c_callback<[](GstElement*, GstPad* pad, gpointer gate) {
+                          if (GST_PAD_NAME(pad) == std::string_view("send_rtp_src_0"))
+                            close_with(pad, *static_cast<SharedGate*>(gate));
+                        }>)),
+                        new SharedGate(gate_),
+                        c_callback<[](gpointer gate, GClosure*) { delete static_cast<SharedGate*>(gate); }>,
+                        GConnectFlags{});
   thread_ = std::jthread([this](const std::stop_token& stopping) { run(stopping); });
 }
 

@@ -56,17 +56,6 @@ GObjectPtr<GSocket> listen_for_rtsp(const std::string& address) {
   fail(what, error);
 }
 
-GObjectPtr<GTlsCertificate> load_rtsp_certificate(const std::optional<TlsConfig>& tls) {
-  if (!tls) return nullptr;
-  if (g_tls_backend_supports_tls(g_tls_backend_get_default()) == FALSE)
-    throw Error("RTSP cannot use TLS: GLib has no library for it; install the package glib-networking");
-  GError* error = nullptr;
-  GObjectPtr<GTlsCertificate> certificate(
-      g_tls_certificate_new_from_files(tls->certificate.c_str(), tls->key.c_str(), &error));
-  if (!certificate) fail("RTSP cannot use the certificate " + tls->certificate + " with the key " + tls->key, error);
-  return certificate;
-}
-
 std::string local_address(GSocket* socket) {
   const GObjectPtr<GSocketAddress> address(g_socket_get_local_address(socket, nullptr));
   const GTextPtr text(address ? g_socket_connectable_to_string(G_SOCKET_CONNECTABLE(address.get())) : nullptr);

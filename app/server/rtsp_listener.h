@@ -1,19 +1,15 @@
-// The port that RTSP is served at, and what it is served with. Needs GLib only, not GStreamer, so that a mistake is
-// found at once, on the thread that asked for it.
+// The port that RTSP is served at. Needs GLib only, not GStreamer, so that a mistake is found at once, on the thread
+// that asked for it.
 #pragma once
 
-#include <optional>
 #include <string>
 
-#include "app/config.h"
 #include "app/server/gst_handles.h"
 
 namespace campipe {
 
 // `address`: as ServerConfig::rtsp_address. Throws Error.
 GObjectPtr<GSocket> listen_for_rtsp(const std::string& address);
-// Null without TLS. Throws Error.
-GObjectPtr<GTlsCertificate> load_rtsp_certificate(const std::optional<TlsConfig>& tls);
 // "127.0.0.1:8554", as it really is.
 std::string local_address(GSocket* socket);
 

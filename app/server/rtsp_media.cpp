@@ -7,6 +7,7 @@
 #include <array>
 
 #include "app/server/rtsp_feed.h"
+#include "core/c_callback.h"
 
 namespace campipe {
 namespace {
@@ -73,10 +74,10 @@ GType media_type() {
       [](gpointer table, gpointer) {
         media_parent = g_type_class_peek_parent(table);
         auto* media = static_cast<GstRTSPMediaClass*>(table);
-        media->setup_rtpbin = setup_rtpbin;
-        media->unprepare = unprepare;
-        media->handle_message = handle_message;
-        static_cast<GObjectClass*>(table)->finalize = finalize_media;
+        media->setup_rtpbin = c_callback<setup_rtpbin, FALSE>;
+        media->unprepare = c_callback<unprepare, FALSE>;
+        media->handle_message = c_callback<handle_message, FALSE>;
+        static_cast<GObjectClass*>(table)->finalize = c_callback<finalize_media>;
       },
       sizeof(Media), nullptr, GTypeFlags{});
   return type;
@@ -111,12 +112,13 @@ void do_not_wait(GstBaseSink* sink, GParamSpec* /*property*/ = nullptr, gpointer
 void on_element(GstBin* /*pipeline*/, GstBin* /*parent*/, GstElement* element, gpointer /*data*/) {
   if (!GST_IS_BASE_SINK(element)) return;
   do_not_wait(GST_BASE_SINK(element));
-  g_signal_connect(element, "notify::sync", G_CALLBACK(do_not_wait), nullptr);
+  g_signal_connect(element, "notify::sync", G_CALLBACK(c_callback<do_not_wait>), nullptr);
 }
 
 GstElement* create_pipeline(GstRTSPMediaFactory* factory, GstRTSPMedia* media) {
   GstElement* pipeline = static_cast<GstRTSPMediaFactoryClass*>(factory_parent)->create_pipeline(factory, media);
-  if (pipeline != nullptr) g_signal_connect(pipeline, "deep-element-added", G_CALLBACK(on_element), nullptr);
+  if (pipeline != nullptr)
+    g_signal_connect(pipeline, "deep-element-added", G_CALLBACK(c_callback<on_element>), nullptr);
   return pipeline;
 }
 
@@ -148,10 +150,10 @@ GType factory_type() {
       [](gpointer table, gpointer) {
         factory_parent = g_type_class_peek_parent(table);
         auto* factory = static_cast<GstRTSPMediaFactoryClass*>(table);
-        factory->create_element = create_element;
-        factory->create_pipeline = create_pipeline;
-        factory->configure = configure;
-        static_cast<GObjectClass*>(table)->finalize = finalize_factory;
+        factory->create_element = c_callback<create_element, nullptr>;
+        factory->create_pipeline = c_callback<create_pipeline, nullptr>;
+        factory->configure = c_callback<configure>;
+        static_cast<GObjectClass*>(table)->finalize = c_callback<finalize_factory>;
       },
       sizeof(Factory), nullptr, GTypeFlags{});
   return type;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/record_index.h"
+#include "core/c_callback.h"
 
 namespace campipe {
 namespace {
@@ -55,10 +56,12 @@ void RtspReaders::start_meter(GstRTSPStream* stream) {
   transport->lower_transport = GST_RTSP_LOWER_TRANS_TCP;
   transport->interleaved = {0, 1};
   meter_.reset(gst_rtsp_stream_transport_new(stream, transport));
-  gst_rtsp_stream_transport_set_callbacks(meter_.get(), count_buffer, count_buffer, new Meter(metered_),
-                                          delete_as<Meter>);
-  gst_rtsp_stream_transport_set_list_callbacks(meter_.get(), count_list, count_list, new Meter(metered_),
-                                               delete_as<Meter>);
+  gst_rtsp_stream_transport_set_callbacks(meter_.get(), c_callback<count_buffer, FALSE>,
+                                          c_callback<count_buffer, FALSE>, new Meter(metered_),
+                                          c_callback<delete_as<Meter>>);
+  gst_rtsp_stream_transport_set_list_callbacks(meter_.get(), c_callback<count_list, FALSE>,
+                                               c_callback<count_list, FALSE>, new Meter(metered_),
+                                               c_callback<delete_as<Meter>>);
   gst_rtsp_stream_transport_set_active(meter_.get(), TRUE);
 }
 
@@ -79,8 +82,8 @@ void RtspReaders::join(RtspReader reader) {
   if (player.tcp) {
     player.progress = std::make_shared<Progress>(reader.session.get());
     gst_rtsp_stream_transport_set_keepalive(
-        transport, [](gpointer data) { static_cast<std::shared_ptr<Progress>*>(data)->get()->add(); },
-        new std::shared_ptr<Progress>(player.progress), delete_as<std::shared_ptr<Progress>>);
+        transport, c_callback<[](gpointer data) { static_cast<std::shared_ptr<Progress>*>(data)->get()->add(); }>,
+        new std::shared_ptr<Progress>(player.progress), c_callback<delete_as<std::shared_ptr<Progress>>>);
   }
   player.reader = std::move(reader);
   const std::lock_guard lock(mutex_);
@@ -143,10 +146,12 @@ void RtspReaders::cut_late() {
   }
 }
 
-std::vector<GObjectPtr<GstRTSPClient>> RtspReaders::clients() const {
+std::vector<GObjectPtr<GstRTSPClient>> RtspReaders::clients(const std::function<bool(const RtspReader&)>& which) const {
   const std::lock_guard lock(mutex_);
   std::vector<GObjectPtr<GstRTSPClient>> clients;
-  for (const Player& player : players_) clients.push_back(share(player.reader.client.get()));
+  for (const Player& player : players_) {
+    if (which(player.reader)) clients.push_back(share(player.reader.client.get()));
+  }
   return clients;
 }
 
@@ -155,7 +160,7 @@ void RtspReaders::add_to(nlohmann::json& viewers) const {
   for (const Player& player : players_) {
     viewers.push_back({{"camera", stream_},
                        {"address", player.reader.address},
-                       {"user", player.reader.user},
+                       {"user", player.reader.identity.user},
                        {"form", "rtsp"},
                        {"transport", player.tcp ? "tcp" : "udp"},
                        {"since_utc", utc_text(player.since_utc)},

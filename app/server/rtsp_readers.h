@@ -12,12 +12,14 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "app/server/access.h"
 #include "app/server/gst_handles.h"
 #include "app/server/live_stream.h"
 #include "core/clock.h"
@@ -31,7 +33,7 @@ struct RtspReader {
   GObjectPtr<GstRTSPStreamTransport> transport;
   GObjectPtr<GSocket> socket;  // of its connection
   std::string address;
-  std::string user;
+  Identity identity;
 };
 
 // Thread-safe. No callback of it is called under its lock.
@@ -51,7 +53,9 @@ class RtspReaders {
   void clear();
   // To be called several times a second.
   void cut_late();
-  [[nodiscard]] std::vector<GObjectPtr<GstRTSPClient>> clients() const;
+  // Of those readers.
+  [[nodiscard]] std::vector<GObjectPtr<GstRTSPClient>> clients(
+      const std::function<bool(const RtspReader&)>& which) const;
   void add_to(nlohmann::json& viewers) const;
 
   // The feeding thread.

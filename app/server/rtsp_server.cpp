@@ -2,7 +2,9 @@
 
 #include <gst/rtsp-server/rtsp-server.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 #include <string>
@@ -11,14 +13,16 @@
 #include "app/server/gst_handles.h"
 #include "app/server/rtsp_auth.h"
 #include "app/server/rtsp_clients.h"
+#include "app/server/rtsp_door.h"
 #include "app/server/rtsp_listener.h"
 #include "app/server/rtsp_media.h"
+#include "app/server/server_tls.h"
+#include "core/c_callback.h"
 
 namespace campipe {
 namespace {
 
 constexpr guint watch_ms = 250;
-constexpr guint look_after_s = 2;
 constexpr guint most_sessions = 1000;
 
 using Work = std::function<void()>;
@@ -26,40 +30,54 @@ using Work = std::function<void()>;
 void call_on(GMainContext* context, GSource* made, GSourceFunc call, Work work) {
   const GSourcePtr source(made);
   g_source_set_callback(source.get(), call, new Work(std::move(work)),
-                        [](gpointer data) { delete static_cast<Work*>(data); });
+                        c_callback<[](gpointer data) { delete static_cast<Work*>(data); }>);
   g_source_attach(source.get(), context);
 }
 
 // Once, on the thread that runs `context`, later.
 void run_on(GMainContext* context, Work work) {
-  call_on(
-      context, g_idle_source_new(),
-      [](gpointer data) -> gboolean {
-        (*static_cast<Work*>(data))();
-        return G_SOURCE_REMOVE;
-      },
-      std::move(work));
+  call_on(context, g_idle_source_new(),
+          c_callback<[](gpointer data) -> gboolean {
+            (*static_cast<Work*>(data))();
+            return G_SOURCE_REMOVE;
+          },
+                     G_SOURCE_REMOVE>,
+          std::move(work));
 }
 
 // Runs again and again, until the context ends.
 void repeat(GMainContext* context, GSource* timer, Work work) {
-  call_on(
-      context, timer,
-      [](gpointer data) -> gboolean {
-        (*static_cast<Work*>(data))();
-        return G_SOURCE_CONTINUE;
-      },
-      std::move(work));
+  call_on(context, timer,
+          c_callback<[](gpointer data) -> gboolean {
+            (*static_cast<Work*>(data))();
+            return G_SOURCE_CONTINUE;
+          },
+                     G_SOURCE_CONTINUE>,
+          std::move(work));
+}
+
+SharedTls share_tls(const TlsConfig& config) {
+  return std::make_shared<boost::asio::ssl::context>(open_server_tls(config));
+}
+
+// The rest is for the rig's own work.
+RtspLimits within_descriptors(RtspLimits limits) {
+  rlimit descriptors{};
+  if (::getrlimit(RLIMIT_NOFILE, &descriptors) == 0)
+    limits.connections = std::min<std::size_t>(limits.connections, descriptors.rlim_cur / 4);
+  return limits;
 }
 
 }  // namespace
 
 class RtspServer::Implementation {
  public:
-  Implementation(const ServerConfig& config, RigView& rig, Access& access, std::set<std::string> streams)
+  Implementation(const ServerConfig& config, RigView& rig, Access& access, std::set<std::string> streams,
+                 const RtspLimits& limits)
       : access_(access),
+        limits_(limits),
         socket_(listen_for_rtsp(config.rtsp_address)),
-        certificate_(load_rtsp_certificate(config.tls)),
+        tls_(config.tls ? share_tls(*config.tls) : nullptr),
         context_(g_main_context_new()),
         loop_(g_main_loop_new(context_.get(), FALSE)),
         media_{rig, {}, [this](auto readers) { dismiss(std::move(readers)); }},
@@ -89,9 +107,8 @@ class RtspServer::Implementation {
   }
 
   void renew_certificate(const TlsConfig& tls) {
-    const std::shared_ptr<GTlsCertificate> renewed = load_rtsp_certificate(tls);
-    run_on(context_.get(), [this, renewed] {
-      if (auth_) gst_rtsp_auth_set_tls_certificate(auth_.get(), renewed.get());
+    run_on(context_.get(), [this, renewed = share_tls(tls)] {
+      if (door_) door_->renew(renewed);
     });
   }
 
@@ -109,14 +126,15 @@ class RtspServer::Implementation {
   [[nodiscard]] bool load_gstreamer() const;
 
   Access& access_;
+  const RtspLimits limits_;
   GObjectPtr<GSocket> socket_;
-  GObjectPtr<GTlsCertificate> certificate_;  // at first
+  SharedTls tls_;  // at first
   GMainContextPtr context_;
   GMainLoopPtr loop_;
   RtspMediaContext media_;
   std::set<std::string> streams_;          // the thread's, once it runs
   GObjectPtr<GstRTSPMountPoints> mounts_;  // likewise
-  GObjectPtr<GstRTSPAuth> auth_;           // likewise
+  std::unique_ptr<RtspDoor> door_;         // likewise
   std::jthread thread_;
 };
 
@@ -124,8 +142,9 @@ bool RtspServer::Implementation::load_gstreamer() const {
   // Plugins are looked at here, rather than in a process that is forked from this one with all its threads.
   gst_registry_fork_set_enabled(FALSE);
   // Its libraries' own words are for who looks into it; what matters is told by us.
-  g_log_set_default_handler([](const gchar* domain, GLogLevelFlags, const gchar* message,
-                               gpointer) { spdlog::debug("{}: {}", domain == nullptr ? "glib" : domain, message); },
+  g_log_set_default_handler(c_callback<[](const gchar* domain, GLogLevelFlags, const gchar* message, gpointer) {
+                              spdlog::debug("{}: {}", domain == nullptr ? "glib" : domain, message);
+                            }>,
                             nullptr);
   GError* error = nullptr;
   if (gst_init_check(nullptr, nullptr, &error) == FALSE) {
@@ -160,25 +179,21 @@ void RtspServer::Implementation::serve() {
   // All clients are served by this thread; those who play are sent to by threads of their medias.
   const GObjectPtr<GstRTSPThreadPool> threads(gst_rtsp_server_get_thread_pool(server.get()));
   gst_rtsp_thread_pool_set_max_threads(threads.get(), 0);
-  auth_ = make_rtsp_auth(access_, certificate_.get());
-  gst_rtsp_server_set_auth(server.get(), auth_.get());
+  const GObjectPtr<GstRTSPAuth> auth = make_rtsp_auth(access_, tls_ != nullptr);
+  gst_rtsp_server_set_auth(server.get(), auth.get());
   mounts_.reset(gst_rtsp_server_get_mount_points(server.get()));
   for (const std::string& stream : streams_) mount(stream);
-  RtspClients clients(server.get(), sessions.get(), media_, access_);
-
-  GSocket* socket = socket_.get();
-  const GSourcePtr connections(g_socket_create_source(socket, G_IO_IN, nullptr));
-  g_source_set_callback(connections.get(), G_SOURCE_FUNC(gst_rtsp_server_io_func), server.get(), nullptr);
-  g_source_attach(connections.get(), context_.get());
-  repeat(context_.get(), g_timeout_source_new(watch_ms), [this] {
+  RtspClients clients(server.get(), sessions.get(), media_, access_, within_descriptors(limits_));
+  door_ = std::make_unique<RtspDoor>(socket_.get(), server.get(), clients, context_.get(), tls_);
+  repeat(context_.get(), g_timeout_source_new(watch_ms), [this, &clients] {
     for (const auto& readers : media_.medias.all()) readers->cut_late();
+    clients.look_after();
   });
-  repeat(context_.get(), g_timeout_source_new_seconds(look_after_s), [&clients] { clients.look_after(); });
-  spdlog::info("RTSP at {}://{}", certificate_ ? "rtsps" : "rtsp", local_address(socket));
+  spdlog::info("RTSP at {}://{}", tls_ ? "rtsps" : "rtsp", local_address(socket_.get()));
 
   g_main_loop_run(loop_.get());
 
-  g_source_destroy(connections.get());
+  door_.reset();
   clients.close_all();
   while (g_main_context_iteration(context_.get(), FALSE) != FALSE) {
   }
@@ -192,12 +207,13 @@ void RtspServer::Implementation::mount(const std::string& stream) {
 
 void RtspServer::Implementation::dismiss(std::shared_ptr<RtspReaders> readers) {
   run_on(context_.get(), [readers = std::move(readers)] {
-    for (const auto& client : readers->clients()) gst_rtsp_client_close(client.get());
+    for (const auto& client : readers->clients([](const RtspReader&) { return true; })) end_connection(client.get());
   });
 }
 
-RtspServer::RtspServer(const ServerConfig& config, RigView& rig, Access& access, std::set<std::string> streams)
-    : implementation_(std::make_unique<Implementation>(config, rig, access, std::move(streams))) {}
+RtspServer::RtspServer(const ServerConfig& config, RigView& rig, Access& access, std::set<std::string> streams,
+                       const RtspLimits& limits)
+    : implementation_(std::make_unique<Implementation>(config, rig, access, std::move(streams), limits)) {}
 RtspServer::~RtspServer() = default;
 void RtspServer::add(const std::string& stream) { implementation_->add(stream); }
 void RtspServer::remove(const std::string& stream) { implementation_->remove(stream); }

@@ -3,6 +3,8 @@
 // gone after the last; fed with the encoder's packets from a LiveViewer of its own.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -14,11 +16,19 @@
 
 namespace campipe {
 
+struct RtspLimits {
+  std::size_t connections = 1000;  // and no more than a quarter of the descriptors that the process may have
+  std::size_t of_address = 64;
+  std::chrono::milliseconds request = std::chrono::seconds(10);  // from its first byte to its last; a TLS handshake
+  std::chrono::milliseconds idle = std::chrono::seconds(15);     // without a session
+};
+
 class RtspServer {
  public:
   // `streams`: those of the rig that are there already. Throws Error where the address cannot be taken or the
   // certificate cannot be used.
-  RtspServer(const ServerConfig& config, RigView& rig, Access& access, std::set<std::string> streams);
+  RtspServer(const ServerConfig& config, RigView& rig, Access& access, std::set<std::string> streams,
+             const RtspLimits& limits = {});
   ~RtspServer();  // ends all sessions, within a second
   RtspServer(const RtspServer&) = delete;
   RtspServer& operator=(const RtspServer&) = delete;

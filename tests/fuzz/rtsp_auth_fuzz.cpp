@@ -32,7 +32,7 @@ struct Request {
 // Who comes in with this header; empty: nobody.
 std::string let_in(const std::string& authorization) {
   Access access(server_with_users(), hurried_clock());
-  const GObjectPtr<GstRTSPAuth> auth = make_rtsp_auth(access, nullptr);
+  const GObjectPtr<GstRTSPAuth> auth = make_rtsp_auth(access, false);
   const GObjectPtr<GstRTSPClient> client(gst_rtsp_client_new());
   Request message(authorization);
   GstRTSPContext context{};
@@ -45,8 +45,8 @@ std::string let_in(const std::string& authorization) {
   gst_rtsp_context_push_current(&context);
   const bool good = gst_rtsp_auth_check(GST_RTSP_AUTH_CHECK_URL) == TRUE;
   gst_rtsp_context_pop_current(&context);
-  require(good == !rtsp_user(client.get()).empty(), "who comes in is known", authorization);
-  return rtsp_user(client.get());
+  require(good == !rtsp_identity(client.get()).user.empty(), "who comes in is known", authorization);
+  return rtsp_identity(client.get()).user;
 }
 
 std::string basic(const std::string& text) {

@@ -1,85 +1,14 @@
 // The RTSP server, read by FFmpeg, by GStreamer and by hand.
 #include "app/server/rtsp_server.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <fstream>
-
-#include "app/password_hash.h"
 #include "tests/unit/command_output.h"
-#include "tests/unit/live_camera.h"
-#include "tests/unit/peers.h"
 #include "tests/unit/rtsp_player.h"
-#include "tests/unit/rtsp_wire.h"
-#include "tests/unit/temporary_folder.h"
+#include "tests/unit/rtsp_test_support.h"
 
 namespace campipe::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr auto patience = 60s;
-
-template <typename Condition>
-bool becomes_true(const Condition& condition, std::chrono::nanoseconds within = patience) {
-  const auto deadline = Clock::now() + within;
-  while (!condition()) {
-    if (Clock::now() > deadline) return false;
-    std::this_thread::sleep_for(10ms);
-  }
-  return true;
-}
-
-class RtspServerTest : public testing::Test {
- protected:
-  RtspServerTest() { config_.rtsp_address = "127.0.0.1:" + std::to_string(port_); }
-
-  // Another must be going before it ends.
-  void serve() {
-    access_ = std::make_unique<Access>(config_);
-    const auto streams = rig_.streams();
-    server_ = std::make_unique<RtspServer>(config_, rig_, *access_, std::set(streams.begin(), streams.end()));
-  }
-  void add(const std::string& name, LiveCamera& camera) {
-    rig_.add_stream(name, camera.stream());
-    if (server_) server_->add(name);
-    ASSERT_TRUE(becomes_true([&] { return camera.stream()->parameters().has_value(); }));
-  }
-  void serve_dock() {
-    add("dock", dock());
-    serve();
-    ASSERT_TRUE(becomes_true([&] { return RtspWire(port_).ask("OPTIONS", "/dock").status > 0; }));
-  }
-  LiveCamera& dock() {
-    if (!dock_) dock_ = std::make_unique<LiveCamera>(encode(Latency::low, steady(50)));
-    return *dock_;
-  }
-  void add_user(const std::string& name, std::vector<std::string> cameras = {}, const std::string& secret = "") {
-    config_.users.push_back({name, hash_password("pw-" + name), secret, Permission::view, std::move(cameras)});
-  }
-
-  [[nodiscard]] std::string url(const std::string& rest, const std::string& scheme = "rtsp") const {
-    return scheme + "://" + rest;
-  }
-  [[nodiscard]] std::string at_server(const std::string& path = "/dock", const std::string& login = "",
-                                      const std::string& scheme = "rtsp") const {
-    return scheme + "://" + login + (login.empty() ? "" : "@") + "127.0.0.1:" + std::to_string(port_) + path;
-  }
-  // FFmpeg's exit status when it wants so many pictures.
-  static int ffmpeg(const std::string& source, const std::string& transport, int pictures = 20) {
-    return Program({"ffmpeg", "-hide_banner", "-nostdin", "-loglevel", "fatal", "-rtsp_transport", transport,
-                    "-timeout", "20000000", "-i", source, "-frames:v", std::to_string(pictures), "-f", "null", "-"})
-        .wait();
-  }
-
-  int port_ = free_port();
-  ServerConfig config_;
-  RigView rig_{[](const nlohmann::json&) {}};
-  std::unique_ptr<LiveCamera> dock_;
-  std::unique_ptr<Access> access_;
-  std::unique_ptr<RtspServer> server_;
-};
 
 TEST_F(RtspServerTest, FfmpegReadsOverTcpAndUdpAndComesAgain) {
   serve_dock();
@@ -244,16 +173,6 @@ TEST_F(RtspServerTest, AUserWhoMayNoLongerSeeItIsSentAway) {
   config_.users[0].cameras = {"belt"};
   access_->update(config_);
   EXPECT_TRUE(wire.is_closed(Clock::now() + patience));
-}
-
-TlsConfig make_certificate(const TemporaryFolder& folder) {
-  const std::string certificate = (folder.path() / "cert.pem").string();
-  const std::string key = (folder.path() / "key.pem").string();
-  EXPECT_EQ(Program({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-                     "-days", "2", "-subj", "/CN=localhost", "-out", certificate, "-keyout", key, "-batch"})
-                .wait(),
-            0);
-  return {certificate, key};
 }
 
 TEST_F(RtspServerTest, ACertificateIsRenewedForThoseWhoConnectNext) {

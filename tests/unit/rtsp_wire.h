@@ -24,11 +24,15 @@ class RtspWire {
     std::string text;  // head and body
   };
 
-  explicit RtspWire(int port, int receive_buffer = 0)
+  // `from`: the address of this end, in 127/8.
+  explicit RtspWire(int port, int receive_buffer = 0, const std::string& from = "127.0.0.1")
       : port_(port), fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     if (receive_buffer > 0) ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof(receive_buffer));
     sockaddr_in address{};
     address.sin_family = AF_INET;
+    ::inet_pton(AF_INET, from.c_str(), &address.sin_addr);
+    if (::bind(fd_.get(), static_cast<sockaddr*>(static_cast<void*>(&address)), sizeof(address)) != 0)
+      throw system_error("bind", errno);
     address.sin_port = htons(static_cast<std::uint16_t>(port));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (::connect(fd_.get(), static_cast<sockaddr*>(static_cast<void*>(&address)), sizeof(address)) != 0)
@@ -37,11 +41,22 @@ class RtspWire {
 
   [[nodiscard]] int fd() const { return fd_.get(); }
 
+  // As it is; false: the other end has closed.
+  [[nodiscard]] bool send(std::string_view bytes) {
+    while (!bytes.empty()) {
+      pollfd entry{fd_.get(), POLLOUT, 0};
+      if (::poll(&entry, 1, 30'000) <= 0) throw Error("it takes nothing more");
+      const ssize_t count = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (count < 0 && errno != EAGAIN) return false;
+      bytes.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+    }
+    return true;
+  }
+
   Answer ask(const std::string& method, const std::string& path, const std::string& headers = "") {
     const std::string request = method + " rtsp://127.0.0.1:" + std::to_string(port_) + path +
                                 " RTSP/1.0\r\nCSeq: " + std::to_string(++sequence_) + "\r\n" + headers + "\r\n";
-    if (::send(fd_.get(), request.data(), request.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request.size()))
-      throw system_error("send", errno);
+    if (!send(request)) throw system_error("send", errno);
     return answer();
   }
 
@@ -56,6 +71,8 @@ class RtspWire {
     return ask("PLAY", path, "Session: " + session_ + "\r\n" + headers).status;
   }
 
+  // Of the last play().
+  [[nodiscard]] const std::string& session() const { return session_; }
   // What came with the last receive().
   [[nodiscard]] std::string_view received() const { return {buffer_.data(), received_}; }
   // What was sent until `deadline`, at most a buffer full; -1: the connection is closed, or was reset.
@@ -74,7 +91,6 @@ class RtspWire {
     return false;
   }
 
- private:
   // Data of a stream that is being played may come before it.
   Answer answer() {
     std::string head;
@@ -95,6 +111,7 @@ class RtspWire {
     return got;
   }
 
+ private:
   char byte() {
     pollfd entry{fd_.get(), POLLIN, 0};
     char letter = 0;

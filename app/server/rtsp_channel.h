@@ -1,0 +1,76 @@
+// One RTSP client's bytes, between its socket and GStreamer: TLS, if it is served, and whole messages only
+// (rtsp_framing.h).
+//
+// GStreamer makes a GSocketConnection for each socket. For sockets that have a channel it is one of ours, whose input
+// stream is the channel, and whose output stream is the socket's, or the channel's where there is TLS: OpenSSL's, as
+// GLib's makes handshakes on threads of which there are a few, where ten slow clients hold up all others.
+#pragma once
+
+#include <gio/gio.h>
+#include <openssl/ssl.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+
+#include "app/server/rtsp_framing.h"
+
+namespace campipe {
+
+class RtspChannel {
+ public:
+  // What read() and write() return where they moved nothing.
+  static constexpr gssize failed = -1;
+  static constexpr gssize would_block = -2;
+
+  // `socket` owns it; null: no TLS. Throws std::bad_alloc.
+  RtspChannel(GSocket* socket, SSL_CTX* tls);
+  RtspChannel(const RtspChannel&) = delete;
+  RtspChannel& operator=(const RtspChannel&) = delete;
+
+  // The server's thread. Bytes of whole messages; 0: the client has ended.
+  gssize read(std::span<char> room);
+  // There is something to read, though the socket may have nothing more.
+  [[nodiscard]] bool ready() const { return framing_.whole() || more_; }
+  // The client should have completed its message, or the handshake, and has not.
+  [[nodiscard]] bool is_late(std::chrono::nanoseconds allowed) const;
+  [[nodiscard]] const std::string& refusal() const { return framing_.refusal(); }
+
+  // GStreamer is to see that the client has ended, when it next reads. That is how a connection is to be closed: what
+  // gst_rtsp_client_close() frees, threads of medias may be using.
+  void end();
+  // Nobody reads or writes any more: the descriptor is given back.
+  void close();
+
+  [[nodiscard]] bool has_tls() const { return tls_ != nullptr; }
+  // Any thread; only with TLS.
+  gssize write(std::span<const GOutputVector> parts);
+
+ private:
+  struct SslFree {
+    void operator()(SSL* tls) const { ::SSL_free(tls); }
+  };
+
+  gssize receive(std::span<char> room);
+  gssize receive_decrypted(std::span<char> room);
+  [[nodiscard]] gssize result_of(int result) const;
+
+  GSocket* socket_;
+  Clock::time_point opened_ = Clock::now();
+  RtspFraming framing_;
+  bool more_ = false;   // a client that sends faster than is read lets others go first
+  bool ended_ = false;  // by end()
+  std::mutex mutex_;    // of the rest
+  bool closed_ = false;
+  std::unique_ptr<SSL, SslFree> tls_;
+  std::atomic<bool> greeted_{true};  // the handshake is complete
+};
+
+// From now on GStreamer's connection over `socket`, which is not blocking, goes through the channel that is returned;
+// it lives as long as `socket`.
+RtspChannel& put_channel(GSocket* socket, SSL_CTX* tls);
+// Null: it has none.
+RtspChannel* channel_of(GSocket* socket);
+
+}  // namespace campipe

@@ -1,0 +1,48 @@
+// Takes the connections to an RTSP server, and gives them to GStreamer with a channel each (rtsp_channel.h). For the
+// thread of the server.
+#pragma once
+
+#include <gst/rtsp-server/rtsp-server.h>
+
+#include <boost/asio/ssl/context.hpp>
+
+#include <memory>
+#include <string>
+
+#include "app/server/gst_handles.h"
+#include "app/server/rtsp_clients.h"
+
+namespace campipe {
+
+using SharedTls = std::shared_ptr<boost::asio::ssl::context>;
+
+class RtspDoor {
+ public:
+  // What is named outlives it. `tls`: null: none.
+  RtspDoor(GSocket* listener, GstRTSPServer* server, RtspClients& clients, GMainContext* context, SharedTls tls);
+  ~RtspDoor() { stop_waiting(); }
+  RtspDoor(const RtspDoor&) = delete;
+  RtspDoor& operator=(const RtspDoor&) = delete;
+
+  // For connections from now on.
+  void renew(SharedTls tls) { tls_ = std::move(tls); }
+
+ private:
+  static gboolean on_connections(GSocket*, GIOCondition, gpointer self);
+  static gboolean on_pause_over(gpointer self);
+  void wait_for(GSource* source, GSourceFunc call);
+  void stop_waiting();
+  gboolean take_in();
+  void welcome(int fd);
+  void pause(int error);
+
+  GSocket* listener_;
+  GstRTSPServer* server_;
+  RtspClients& clients_;
+  GMainContext* context_;
+  SharedTls tls_;
+  GSourcePtr waiting_;  // for connections, or for the end of a pause
+  bool told_ = false;   // that there are no descriptors
+};
+
+}  // namespace campipe

@@ -1,0 +1,275 @@
+// The GObjects by which GStreamer gets at a channel.
+#include <gio/gio.h>
+
+#include "app/server/gst_handles.h"
+#include "app/server/rtsp_channel.h"
+#include "core/c_callback.h"
+
+namespace campipe {
+namespace {
+
+constexpr const char* channel_key = "campipe-channel";
+
+// GLib's way of deriving a class: structures that begin with their base, and functions written into a table. The
+// streams keep the socket, which owns the channel.
+struct Input {
+  GInputStream base;
+  GSocket* socket;
+};
+struct InputClass {
+  GInputStreamClass base;
+};
+struct Output {
+  GOutputStream base;
+  GSocket* socket;
+};
+struct OutputClass {
+  GOutputStreamClass base;
+};
+struct Connection {
+  GTcpConnection base;
+  Input* input;    // null: the socket has no channel
+  Output* output;  // null: the channel has no TLS
+};
+struct ConnectionClass {
+  GTcpConnectionClass base;
+};
+
+gpointer input_parent = nullptr;
+gpointer output_parent = nullptr;
+gpointer connection_parent = nullptr;
+
+template <typename Derived>
+Derived* derived(gpointer base) {
+  return static_cast<Derived*>(base);
+}
+
+void set_error(GError** error, gssize result, const char* what) {
+  const bool waits = result == RtspChannel::would_block;
+  g_set_error_literal(error, G_IO_ERROR, waits ? G_IO_ERROR_WOULD_BLOCK : G_IO_ERROR_CONNECTION_CLOSED, what);
+}
+
+// A source that is ready when the channel is, whatever its socket is.
+struct ReadySource {
+  GSource base;
+  GSocket* socket;
+};
+
+gboolean is_ready(GSource* source) {
+  return channel_of(reinterpret_cast<ReadySource*>(source)->socket)->ready() ? TRUE : FALSE;
+}
+
+GSource* make_ready_source(GSocket* socket) {
+  static GSourceFuncs functions{c_callback<[](GSource* source, gint* timeout) {
+                                  *timeout = -1;
+                                  return is_ready(source);
+                                },
+                                           FALSE>,
+                                c_callback<is_ready, FALSE>,
+                                [](GSource*, GSourceFunc, gpointer) -> gboolean { return G_SOURCE_CONTINUE; },
+                                [](GSource* source) { g_object_unref(reinterpret_cast<ReadySource*>(source)->socket); },
+                                nullptr,
+                                nullptr};
+  GSource* source = g_source_new(&functions, sizeof(ReadySource));
+  reinterpret_cast<ReadySource*>(source)->socket = G_SOCKET(g_object_ref(socket));
+  return source;
+}
+
+// One that is ready when `socket` is.
+GSource* make_source(gpointer stream, GSocket* socket, GIOCondition condition, GCancellable* cancellable) {
+  const GSourcePtr socket_source(g_socket_create_source(socket, condition, cancellable));
+  return g_pollable_source_new_full(stream, socket_source.get(), cancellable);
+}
+
+gboolean is_readable(GPollableInputStream* stream) {
+  GSocket* socket = derived<Input>(stream)->socket;
+  return channel_of(socket)->ready() || g_socket_condition_check(socket, G_IO_IN) != 0 ? TRUE : FALSE;
+}
+
+GSource* make_input_source(GPollableInputStream* stream, GCancellable* cancellable) {
+  GSocket* socket = derived<Input>(stream)->socket;
+  GSource* source = make_source(stream, socket, G_IO_IN, cancellable);
+  const GSourcePtr ready(make_ready_source(socket));
+  g_source_add_child_source(source, ready.get());
+  return source;
+}
+
+gssize read_nonblocking(GPollableInputStream* stream, void* buffer, gsize size, GError** error) {
+  RtspChannel& channel = *channel_of(derived<Input>(stream)->socket);
+  const gssize count = channel.read({static_cast<char*>(buffer), size});
+  if (count >= 0) return count;
+  set_error(error, count, channel.refusal().empty() ? "the connection is broken" : channel.refusal().c_str());
+  return -1;
+}
+
+gboolean is_writable(GPollableOutputStream* stream) {
+  return g_socket_condition_check(derived<Output>(stream)->socket, G_IO_OUT) != 0 ? TRUE : FALSE;
+}
+
+GSource* make_output_source(GPollableOutputStream* stream, GCancellable* cancellable) {
+  return make_source(stream, derived<Output>(stream)->socket, G_IO_OUT, cancellable);
+}
+
+GPollableReturn writev_nonblocking(GPollableOutputStream* stream, const GOutputVector* parts, gsize count,
+                                   gsize* written, GError** error) {
+  *written = 0;
+  const gssize result = channel_of(derived<Output>(stream)->socket)->write({parts, count});
+  if (result == RtspChannel::would_block) return G_POLLABLE_RETURN_WOULD_BLOCK;
+  if (result < 0) {
+    set_error(error, result, "the connection is broken");
+    return G_POLLABLE_RETURN_FAILED;
+  }
+  *written = static_cast<gsize>(result);
+  return G_POLLABLE_RETURN_OK;
+}
+
+gssize write_nonblocking(GPollableOutputStream* stream, const void* buffer, gsize size, GError** error) {
+  const GOutputVector part{buffer, size};
+  const gssize result = channel_of(derived<Output>(stream)->socket)->write({&part, 1});
+  if (result >= 0) return result;
+  set_error(error, result, "the connection is broken");
+  return -1;
+}
+
+// The streams wait for nothing.
+gssize refuse_to_wait(GError** error) {
+  g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED, "this stream does not block");
+  return -1;
+}
+
+void finalize_input(GObject* object) {
+  g_object_unref(derived<Input>(object)->socket);
+  static_cast<GObjectClass*>(input_parent)->finalize(object);
+}
+
+void finalize_output(GObject* object) {
+  g_object_unref(derived<Output>(object)->socket);
+  static_cast<GObjectClass*>(output_parent)->finalize(object);
+}
+
+void add_interface(GType type, GType interface, GInterfaceInitFunc fill) {
+  const GInterfaceInfo info{fill, nullptr, nullptr};
+  g_type_add_interface_static(type, interface, &info);
+}
+
+GType make_input_type() {
+  const GType type = g_type_register_static_simple(
+      G_TYPE_INPUT_STREAM, "CampipeRtspInput", sizeof(InputClass),
+      [](gpointer table, gpointer) {
+        input_parent = g_type_class_peek_parent(table);
+        static_cast<GObjectClass*>(table)->finalize = c_callback<finalize_input>;
+        static_cast<GInputStreamClass*>(table)->read_fn = [](GInputStream*, void*, gsize, GCancellable*,
+                                                             GError** error) { return refuse_to_wait(error); };
+      },
+      sizeof(Input), nullptr, GTypeFlags{});
+  add_interface(type, G_TYPE_POLLABLE_INPUT_STREAM, [](gpointer table, gpointer) {
+    auto* pollable = static_cast<GPollableInputStreamInterface*>(table);
+    pollable->is_readable = c_callback<is_readable, FALSE>;
+    pollable->create_source = c_callback<make_input_source, nullptr>;
+    pollable->read_nonblocking = c_callback<read_nonblocking, -1>;
+  });
+  return type;
+}
+
+GType make_output_type() {
+  const GType type = g_type_register_static_simple(
+      G_TYPE_OUTPUT_STREAM, "CampipeRtspOutput", sizeof(OutputClass),
+      [](gpointer table, gpointer) {
+        output_parent = g_type_class_peek_parent(table);
+        static_cast<GObjectClass*>(table)->finalize = c_callback<finalize_output>;
+        static_cast<GOutputStreamClass*>(table)->write_fn = [](GOutputStream*, const void*, gsize, GCancellable*,
+                                                               GError** error) { return refuse_to_wait(error); };
+      },
+      sizeof(Output), nullptr, GTypeFlags{});
+  add_interface(type, G_TYPE_POLLABLE_OUTPUT_STREAM, [](gpointer table, gpointer) {
+    auto* pollable = static_cast<GPollableOutputStreamInterface*>(table);
+    pollable->is_writable = c_callback<is_writable, FALSE>;
+    pollable->create_source = c_callback<make_output_source, nullptr>;
+    pollable->write_nonblocking = c_callback<write_nonblocking, -1>;
+    pollable->writev_nonblocking = c_callback<writev_nonblocking, G_POLLABLE_RETURN_FAILED>;
+  });
+  return type;
+}
+
+template <typename Stream>
+Stream* make_stream(GType type, GSocket* socket) {
+  auto* stream = static_cast<Stream*>(g_object_new(type, nullptr));
+  stream->socket = G_SOCKET(g_object_ref(socket));
+  return stream;
+}
+
+void make_streams(GObject* object) {
+  static const GType input_type = make_input_type();
+  static const GType output_type = make_output_type();
+  static_cast<GObjectClass*>(connection_parent)->constructed(object);
+  GSocket* socket = g_socket_connection_get_socket(G_SOCKET_CONNECTION(object));
+  const RtspChannel* channel = channel_of(socket);
+  if (channel == nullptr) return;
+  auto* self = derived<Connection>(object);
+  self->input = make_stream<Input>(input_type, socket);
+  if (channel->has_tls()) self->output = make_stream<Output>(output_type, socket);
+}
+
+GInputStream* input_stream(GIOStream* stream) {
+  auto* self = derived<Connection>(stream);
+  return self->input != nullptr ? &self->input->base
+                                : static_cast<GIOStreamClass*>(connection_parent)->get_input_stream(stream);
+}
+
+GOutputStream* output_stream(GIOStream* stream) {
+  auto* self = derived<Connection>(stream);
+  return self->output != nullptr ? &self->output->base
+                                 : static_cast<GIOStreamClass*>(connection_parent)->get_output_stream(stream);
+}
+
+void finalize_connection(GObject* object) {
+  auto* self = derived<Connection>(object);
+  if (self->input != nullptr) g_object_unref(self->input);
+  if (self->output != nullptr) g_object_unref(self->output);
+  static_cast<GObjectClass*>(connection_parent)->finalize(object);
+}
+
+GType make_connection_type() {
+  return g_type_register_static_simple(
+      G_TYPE_TCP_CONNECTION, "CampipeRtspConnection", sizeof(ConnectionClass),
+      [](gpointer table, gpointer) {
+        connection_parent = g_type_class_peek_parent(table);
+        auto* object = static_cast<GObjectClass*>(table);
+        object->constructed = c_callback<make_streams>;
+        object->finalize = c_callback<finalize_connection>;
+        auto* stream = static_cast<GIOStreamClass*>(table);
+        stream->get_input_stream = c_callback<input_stream, nullptr>;
+        stream->get_output_stream = c_callback<output_stream, nullptr>;
+      },
+      sizeof(Connection), nullptr, GTypeFlags{});
+}
+
+// Sockets without a channel get what they got before.
+void use_our_connections() {
+  static const bool done = [] {
+    const GType type = make_connection_type();
+    for (const GSocketFamily family : {G_SOCKET_FAMILY_IPV4, G_SOCKET_FAMILY_IPV6}) {
+      // GLib's own must be registered first.
+      g_socket_connection_factory_lookup_type(family, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP);
+      g_socket_connection_factory_register_type(type, family, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP);
+    }
+    return true;
+  }();
+  static_cast<void>(done);
+}
+
+}  // namespace
+
+RtspChannel& put_channel(GSocket* socket, SSL_CTX* tls) {
+  use_our_connections();
+  auto* channel = new RtspChannel(socket, tls);
+  g_object_set_data_full(G_OBJECT(socket), channel_key, channel,
+                         [](gpointer data) { delete static_cast<RtspChannel*>(data); });
+  return *channel;
+}
+
+RtspChannel* channel_of(GSocket* socket) {
+  return static_cast<RtspChannel*>(g_object_get_data(G_OBJECT(socket), channel_key));
+}
+
+}  // namespace campipe

@@ -1,0 +1,321 @@
+// What people who have no login, or not the right one, do to the RTSP server.
+#include <fcntl.h>
+#include <gst/rtsp/gstrtspconnection.h>
+#include <sys/resource.h>
+
+#include <regex>
+
+#include "app/server/rtsp_server.h"
+#include "tests/unit/rtsp_test_support.h"
+
+namespace campipe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class RtspStrangersTest : public RtspServerTest {
+ protected:
+  // That somebody else is served.
+  [[nodiscard]] bool serves_others() const { return RtspWire(port_).ask("OPTIONS", "/dock").status > 0; }
+
+  static std::string basic(const std::string& user, const std::string& password) {
+    const std::string text = user + ":" + password;
+    gchar* encoded = g_base64_encode(reinterpret_cast<const guchar*>(text.data()), text.size());
+    const std::string header = std::string("Authorization: Basic ") + encoded + "\r\n";
+    g_free(encoded);
+    return header;
+  }
+  static std::string digest(const std::string& user, const std::string& secret, const std::string& nonce) {
+    const std::string uri = "rtsp://127.0.0.1/dock";
+    gchar* response = gst_rtsp_generate_digest_auth_response(nullptr, "DESCRIBE", "campipe", user.c_str(),
+                                                             secret.c_str(), uri.c_str(), nonce.c_str());
+    const std::string header = "Authorization: Digest username=\"" + user + "\", realm=\"campipe\", nonce=\"" + nonce +
+                               "\", uri=\"" + uri + "\", response=\"" + response + "\"\r\n";
+    g_free(response);
+    return header;
+  }
+  static std::string nonce_in(const std::string& text) {
+    std::smatch found;
+    return std::regex_search(text, found, std::regex("nonce=\"([^\"]*)\"")) ? found[1].str() : "";
+  }
+  // Until `over`, or the other end has closed: then true.
+  static bool flood(RtspWire& wire, const std::string& bytes, const std::atomic<bool>& over) {
+    constexpr std::size_t most = 512U << 20U;
+    std::size_t sent = 0;
+    for (; !over && sent < most; sent += bytes.size()) {
+      if (!wire.send(bytes)) return true;
+    }
+    return false;
+  }
+};
+
+TEST_F(RtspStrangersTest, OddAddressesAreAnswered) {
+  serve_dock();
+  const std::string host = "127.0.0.1:" + std::to_string(port_);
+  const std::vector<std::string> addresses{"rtsp://" + host,
+                                           "rtsp://" + host + "/",
+                                           "rtsp://" + host + "//",
+                                           "rtsp://" + host + "?",
+                                           "rtsp://" + host + "/?x",
+                                           "rtsp://" + host + "/%00",
+                                           "rtsp://" + host + "/%2e%2e/dock",
+                                           "rtsp://" + host + "/dock/../dock",
+                                           "rtsp://",
+                                           "rtsp:",
+                                           "*",
+                                           "/",
+                                           "dock",
+                                           "rtsp://[",
+                                           "rtsp://[::1",
+                                           "rtsp://" + host + "/" + std::string(3000, 'a'),
+                                           "rtsp://" + host + std::string(3000, '/'),
+                                           "rtsp://:@/",
+                                           "rtspu://" + host};
+  for (const std::string method : {"OPTIONS", "DESCRIBE", "SETUP", "PLAY", "PAUSE", "TEARDOWN", "GET_PARAMETER",
+                                   "SET_PARAMETER", "ANNOUNCE", "RECORD", "REDIRECT", "NONSENSE"}) {
+    for (const std::string& address : addresses) {
+      RtspWire wire(port_);
+      ASSERT_TRUE(wire.send(method + " " + address + " RTSP/1.0\r\nCSeq: 1\r\n\r\n"));
+      ASSERT_GE(wire.answer().status, 200) << method << " " << address.substr(0, 80);
+    }
+  }
+  EXPECT_EQ(RtspWire(port_).ask("DESCRIBE", "").status, 404);
+  EXPECT_TRUE(serves_others());
+}
+
+class RtspFloodTest : public RtspStrangersTest,
+                      public testing::WithParamInterface<std::pair<const char*, std::string>> {};
+
+// The server goes on, and whoever sends without end is cut off.
+TEST_P(RtspFloodTest, WhatHasNoEndHoldsUpNobody) {
+  serve_dock();
+  RtspWire wire(port_);
+  ASSERT_TRUE(wire.send("OPTIONS * RTSP/1.0\r\n"));
+  std::atomic<bool> over{false};
+  std::atomic<bool> cut_off{false};
+  const std::jthread sender([&] { cut_off = flood(wire, GetParam().second, over); });
+  EXPECT_TRUE(becomes_true([&] { return cut_off.load(); }));
+  EXPECT_TRUE(serves_others());
+  over = true;
+}
+
+std::string repeated(const std::string& text, std::size_t bytes) {
+  std::string all;
+  while (all.size() < bytes) all += text;
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, RtspFloodTest,
+                         testing::Values(std::pair("header_lines", repeated("X-Filler: aaaaaaaaaaaaaaaa\r\n", 60'000)),
+                                         std::pair("one_line", std::string(60'000, 'a')),
+                                         std::pair("folded_lines", repeated("\r\n a", 60'000)),
+                                         std::pair("carriage_returns", std::string(60'000, '\r'))),
+                         [](const auto& each) { return each.param.first; });
+
+TEST_F(RtspStrangersTest, EmptyLinesAndFramesForNobodyHoldUpNobody) {
+  serve_dock();
+  for (const std::string& bytes : {std::string(60'000, '\n'), repeated(std::string("$\x07\0\x04....", 8), 60'000)}) {
+    RtspWire wire(port_);
+    std::atomic<bool> over{false};
+    const std::jthread sender([&] { flood(wire, bytes, over); });
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(serves_others());
+    over = true;
+  }
+}
+
+TEST_F(RtspStrangersTest, AnswersThatNobodyReadsAreNotKept) {
+  serve_dock();
+  RtspWire wire(port_, 4096);
+  const std::string request = "OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n";
+  std::atomic<bool> over{false};
+  std::atomic<bool> cut_off{false};
+  const std::jthread sender([&] {
+    try {
+      cut_off = flood(wire, repeated(request, 60'000), over);
+    } catch (const Error&) {
+      cut_off = true;  // it takes nothing more
+    }
+  });
+  EXPECT_TRUE(becomes_true([&] { return cut_off.load(); }));
+  EXPECT_TRUE(serves_others());
+  over = true;
+}
+
+TEST_F(RtspStrangersTest, SessionsOfOthersAreNotThere) {
+  add_user("ada");
+  add_user("ben");
+  serve_dock();
+  RtspWire ada(port_);
+  ASSERT_EQ(ada.play("/dock", basic("ada", "pw-ada")), 200);
+  for (const std::string& login : {basic("ben", "pw-ben"), basic("ben", "wrong"), std::string()}) {
+    const std::string headers = "Session: " + ada.session() + "\r\n" + login;
+    for (const std::string method : {"PLAY", "PAUSE", "GET_PARAMETER", "SET_PARAMETER", "OPTIONS", "TEARDOWN"}) {
+      const int status = RtspWire(port_).ask(method, "/dock", headers).status;
+      EXPECT_TRUE(status == 454 || status == 401 || status == 503) << method << " " << status;
+    }
+    RtspWire other(port_);
+    const auto setup =
+        other.ask("SETUP", "/dock/stream=0", "Transport: RTP/AVP/TCP;unicast;interleaved=0-1\r\n" + headers);
+    EXPECT_NE(setup.status, 200);
+    // A response names a session, too.
+    static_cast<void>(other.send("RTSP/1.0 200 OK\r\nCSeq: 1\r\nSession: " + ada.session() + "\r\n\r\n"));
+  }
+  const std::uint64_t before = server_->viewers().at(0).at("sent");
+  EXPECT_TRUE(becomes_true([&] {
+    ada.receive(Clock::now() + 100ms);
+    const auto viewers = server_->viewers();
+    return viewers.size() == 1 && viewers[0]["sent"] > before + 10;
+  }));
+}
+
+TEST_F(RtspStrangersTest, WhoHasASecretIsNotTold) {
+  add_user("ada", {}, "lovelace");
+  add_user("ben");
+  serve_dock();
+  // All but what is another for each connection.
+  const auto answer = [](const RtspWire::Answer& got) {
+    return std::regex_replace(got.text, std::regex("nonce=\"[^\"]*\"|Date: [^\r]*|CSeq: [^\r]*"), "");
+  };
+  std::set<std::string> to_old_nonces;
+  std::set<std::string> to_wrong_secrets;
+  std::set<std::string> to_many_tries;
+  std::string from = "127.0.0.1";
+  for (const std::string user : {"ada", "ben", "carl"}) {
+    from.back() = static_cast<char>(from.back() + 1);
+    RtspWire wire(port_, 0, from);
+    const std::string nonce = nonce_in(wire.ask("DESCRIBE", "/dock").text);
+    to_old_nonces.insert(answer(wire.ask("DESCRIBE", "/dock", digest(user, "wrong", "0123"))));
+    to_wrong_secrets.insert(answer(wire.ask("DESCRIBE", "/dock", digest(user, "wrong", nonce))));
+    for (int i = 0; i < 6; ++i) wire.ask("DESCRIBE", "/dock", digest(user, "wrong", nonce));
+    RtspWire::Answer last = wire.ask("DESCRIBE", "/dock", digest(user, "wrong", nonce));
+    EXPECT_EQ(last.status, 503);
+    to_many_tries.insert(std::regex_replace(answer(last), std::regex("Retry-After: [0-9]+"), ""));
+    EXPECT_EQ(wire.ask("DESCRIBE", "/dock", basic(user, "wrong")).status, 503) << user;
+  }
+  EXPECT_THAT(to_old_nonces, testing::SizeIs(1));
+  EXPECT_THAT(to_wrong_secrets, testing::SizeIs(1));
+  EXPECT_THAT(to_many_tries, testing::SizeIs(1));
+}
+
+TEST_F(RtspStrangersTest, WhatWasTakenBackEndsSoon) {
+  const std::vector<std::function<void(UserConfig&)>> changes{
+      [](UserConfig& user) { user.name = "other"; },
+      [](UserConfig& user) { user.password = hash_password("another"); },
+      [](UserConfig& user) { user.rtsp_secret = "another-secret"; },
+      [](UserConfig& user) { user.cameras = {"belt"}; },
+  };
+  add_user("ada", {}, "lovelace");
+  add_user("ben");
+  const ServerConfig before = config_;
+  serve_dock();
+  RtspWire ben(port_);
+  ASSERT_EQ(ben.play("/dock", basic("ben", "pw-ben")), 200);
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    RtspWire wire(port_);
+    ASSERT_EQ(wire.play("/dock", basic("ada", "pw-ada")), 200);
+    // That another logs in over the same connection makes it no more theirs.
+    ASSERT_EQ(wire.ask("OPTIONS", "/dock", basic("ben", "pw-ben")).status, 200);
+    config_ = before;
+    changes[i](config_.users[0]);
+    access_->update(config_);
+    EXPECT_TRUE(wire.is_closed(Clock::now() + patience)) << i;
+    access_->update(before);
+  }
+  EXPECT_EQ(server_->viewers().size(), 1);
+  EXPECT_EQ(server_->viewers().at(0).at("user"), "ben");
+}
+
+TEST_F(RtspStrangersTest, OfTheConnectionsOfAnAddressIdleOnesGoFirst) {
+  serve_dock();
+  RtspWire player(port_);
+  ASSERT_EQ(player.play("/dock"), 200);
+  std::vector<std::unique_ptr<RtspWire>> idle;
+  for (int i = 0; i < 80; ++i) idle.push_back(std::make_unique<RtspWire>(port_));
+  EXPECT_TRUE(idle.front()->is_closed(Clock::now() + patience));
+  EXPECT_EQ(idle.back()->ask("OPTIONS", "/dock").status, 200);
+  EXPECT_EQ(RtspWire(port_, 0, "127.0.0.2").ask("OPTIONS", "/dock").status, 200);
+  EXPECT_EQ(server_->viewers().size(), 1);
+}
+
+TEST_F(RtspStrangersTest, TheConnectionsOfAnAddressAreLimited) {
+  serve_dock();
+  std::vector<std::unique_ptr<RtspWire>> players;
+  for (int i = 0; i < 64; ++i) {
+    players.push_back(std::make_unique<RtspWire>(port_));
+    ASSERT_EQ(players.back()->play("/dock"), 200) << i;
+  }
+  EXPECT_ANY_THROW(RtspWire(port_).ask("OPTIONS", "/dock"));
+  EXPECT_EQ(RtspWire(port_, 0, "127.0.0.2").play("/dock"), 200);
+  EXPECT_GE(server_->viewers().size(), 64);
+}
+
+TEST_F(RtspStrangersTest, WithoutDescriptorsItWaitsAndGoesOn) {
+  serve_dock();
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  std::vector<UniqueFd> held;
+  {
+    RtspWire spare(port_);
+    ASSERT_EQ(spare.ask("OPTIONS", "/dock").status, 200);
+    rlimit low{static_cast<rlim_t>(::dup(0)) + 64, before.rlim_max};
+    ::close(static_cast<int>(low.rlim_cur) - 64);
+    ::setrlimit(RLIMIT_NOFILE, &low);
+    for (;;) {
+      UniqueFd fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+      if (!fd) break;
+      held.push_back(std::move(fd));
+    }
+    held.pop_back();  // for the connection's own end
+  }
+  RtspWire wire(port_);
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  const auto begin = Clock::now();
+  EXPECT_EQ(wire.receive(Clock::now() + 2s), 0);
+  const auto cpu = [](const rusage& usage) {
+    return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000 + usage.ru_utime.tv_usec +
+           usage.ru_stime.tv_usec;
+  };
+  const auto cpu_before = cpu(used);
+  ::getrusage(RUSAGE_SELF, &used);
+  // It does not try again and again.
+  EXPECT_LT(std::chrono::microseconds(cpu(used) - cpu_before), (Clock::now() - begin) / 2);
+  held.clear();
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(wire.ask("OPTIONS", "/dock").status, 200);
+}
+
+TEST_F(RtspStrangersTest, OldTlsIsRefused) {
+  const TemporaryFolder folder;
+  config_.tls = make_certificate(folder);
+  serve();
+  const auto connect = [&](const std::string& version) {
+    return Program({"openssl", "s_client", "-connect", "127.0.0.1:" + std::to_string(port_), "-" + version, "-cipher",
+                    "ALL:@SECLEVEL=0", "-quiet", "-no_ign_eof"})
+        .wait();
+  };
+  EXPECT_TRUE(becomes_true([&] { return connect("tls1_2") == 0; }));
+  EXPECT_NE(connect("tls1"), 0);
+  EXPECT_NE(connect("tls1_1"), 0);
+}
+
+TEST_F(RtspStrangersTest, SlowHandshakesHoldUpNobody) {
+  const TemporaryFolder folder;
+  config_.tls = make_certificate(folder);
+  add("dock", dock());
+  serve();
+  ASSERT_TRUE(becomes_true([&] { return ffmpeg(at_server("/dock", "", "rtsps"), "tcp", 1) == 0; }));
+  std::vector<std::unique_ptr<RtspWire>> slow;
+  for (int i = 0; i < 40; ++i) {
+    slow.push_back(std::make_unique<RtspWire>(port_));
+    ASSERT_TRUE(slow.back()->send(std::string("\x16\x03\x01\x02\x00\x01\x00", 7)));  // a ClientHello begins
+  }
+  const auto begin = Clock::now();
+  EXPECT_EQ(ffmpeg(at_server("/dock", "", "rtsps"), "tcp", 1), 0);
+  const auto beside_slow_ones = Clock::now() - begin;
+  EXPECT_TRUE(slow.front()->is_closed(Clock::now() + patience));
+  EXPECT_LT(beside_slow_ones, 5s);
+}
+
+}  // namespace
+}  // namespace campipe::test
