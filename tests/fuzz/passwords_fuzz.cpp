@@ -13,8 +13,10 @@ void check(const std::string& text) {
   const std::string hidden(secret);
   for (const std::string& with :
        {text + " rtsp://ann:" + hidden + "@host/1 " + text, text + " http://host/?password=" + hidden + "&" + text,
-        "rtsp://ann:" + hidden + "@" + text})
+        "rtsp://ann:" + hidden + "@" + text}) {
     require(!contains(without_passwords(with), secret), "a password is hidden", with);
+    require(!contains(redact_urls(with), secret), "for viewers too", with);
+  }
   require(without_passwords(text).size() <= text.size() * 4, "a text stays of its size", text);
 }
 
