@@ -57,11 +57,12 @@ bool read_decode(const YamlNode& node, CameraSettings& camera, Report& report) {
   return read_map(node, std::span<const CameraKey>(decode_keys), camera, report);
 }
 
-constexpr std::array<CameraKey, 27> camera_keys{
+constexpr std::array<CameraKey, 28> camera_keys{
     {{"source", part_key<read_source>},
      {"stream", int_key<&Camera::stream, 0, 63>},
      {"audio", choice_key<&Camera::audio>},
      {"rtsp_transport", choice_key<&Camera::rtsp_transport>},
+     {"allow_redirects", choice_key<&Camera::allow_redirects>},
      {"tls", part_key<read_tls>},
      {"capture", part_key<read_capture>},
      {"read_timeout", time_key<&Camera::read_timeout, timeouts>},

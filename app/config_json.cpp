@@ -60,6 +60,7 @@ json source_to_json(const SourceConfig& source) {
           {"read_timeout_ns", time_to_json(source.read_timeout)},
           {"verify_certificate", source.verify_certificate},
           {"ca_file", source.ca_file},
+          {"allow_redirects", source.allow_redirects},
           {"capture", capture_to_json(source.capture)}};
 }
 
@@ -74,6 +75,7 @@ SourceConfig source_from_json(const json& from) {
   source.read_timeout = time_from_json(from.at("read_timeout_ns"));
   source.verify_certificate = from.at("verify_certificate");
   source.ca_file = from.at("ca_file");
+  source.allow_redirects = from.at("allow_redirects");
   source.capture = capture_from_json(from.at("capture"));
   return source;
 }

@@ -59,6 +59,7 @@ struct SourceSettings {
   Setting<std::chrono::nanoseconds> retry_max;
   Setting<bool> verify_certificate;
   Setting<std::string> ca_file;
+  Setting<bool> allow_redirects;
   Setting<int> capture_width;
   Setting<int> capture_height;
   Setting<double> capture_rate;

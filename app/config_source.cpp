@@ -49,14 +49,19 @@ struct SourceKind {
   bool live = false;
   bool rtsp = false;
   bool with_tls = false;
+  bool redirects = false;  // its server may send its reader elsewhere
   bool device = false;
   bool pictures = false;
 };
 
 SourceKind kind_of(const std::string& url) {
   const std::string scheme = split_address(url).scheme;
-  return {is_live(url), scheme == "rtsp" || scheme == "rtsps", scheme == "rtsps" || scheme == "https",
-          is_capture_device(url), scheme.empty() && is_numbered_pictures(url)};
+  return {is_live(url),
+          scheme == "rtsp" || scheme == "rtsps",
+          scheme == "rtsps" || scheme == "https",
+          scheme.starts_with("rtsp") || scheme.starts_with("http"),
+          is_capture_device(url),
+          scheme.empty() && is_numbered_pictures(url)};
 }
 
 // In `defaults`, keys of other kinds of source simply do not apply.
@@ -75,6 +80,7 @@ void check_kind(const CameraSettings& camera, Report& report) {
   check_fits(camera.rtsp_transport, kind.rtsp, "sources of rtsp:// and rtsps://", report);
   check_fits(camera.verify_certificate, kind.with_tls, "sources of rtsps:// and https://", report);
   check_fits(camera.ca_file, kind.with_tls, "sources of rtsps:// and https://", report);
+  check_fits(camera.allow_redirects, kind.redirects, "sources of rtsp(s):// and http(s)://", report);
   check_fits(camera.capture_width, kind.device, devices, report);
   check_fits(camera.capture_height, kind.device, devices, report);
   check_fits(camera.capture_rate, kind.device || kind.pictures, devices + " and numbered pictures", report);
@@ -134,6 +140,7 @@ SourceSettings merge(const SourceSettings& own, const SourceSettings& defaults) 
   merged.retry_max = merge(own.retry_max, defaults.retry_max);
   merged.verify_certificate = merge(own.verify_certificate, defaults.verify_certificate);
   merged.ca_file = merge(own.ca_file, defaults.ca_file);
+  merged.allow_redirects = merge(own.allow_redirects, defaults.allow_redirects);
   merged.capture_width = merge(own.capture_width, defaults.capture_width);
   merged.capture_height = merge(own.capture_height, defaults.capture_height);
   merged.capture_rate = merge(own.capture_rate, defaults.capture_rate);
@@ -155,6 +162,7 @@ SourceConfig source_config(const SourceSettings& source) {
     config.pace = source.pace.value.value_or(config.pace);
   }
   if (kind.rtsp) config.rtsp_transport = source.rtsp_transport.value.value_or(config.rtsp_transport);
+  if (kind.redirects) config.allow_redirects = source.allow_redirects.value.value_or(false);
   if (kind.with_tls) {
     config.verify_certificate = source.verify_certificate.value.value_or(config.verify_certificate);
     config.ca_file = source.ca_file.value.value_or(config.ca_file);

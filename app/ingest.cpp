@@ -118,6 +118,7 @@ void Ingest::keep_connected() {
       connect();
       connected = Clock::now();
       deliver();
+      if (source_->stream().finite) return;
     } catch (const SourceError& error) {
       using Kind = SourceError::Kind;
       patient = error.kind == Kind::unauthorized || error.kind == Kind::unsupported;

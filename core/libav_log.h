@@ -18,4 +18,13 @@ void install_libav_log();
 // For this thread alone; null: back to the log. One at a time.
 void listen_to_libav(LibavListener* listener);
 
+// What libav says on this thread in messages of the lowest levels alone. For the words of an error, never for a
+// decision: another version may say it in another way, and then these are empty.
+struct LibavHints {
+  std::string redirect;  // where the newest answer of HTTP sends its reader
+  std::string format;    // the container that was found last
+};
+// Since the last call.
+LibavHints take_libav_hints();
+
 }  // namespace campipe

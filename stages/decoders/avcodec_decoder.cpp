@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "core/log.h"
+#include "core/media_limits.h"
 #include "stages/decoders/picture_format.h"
 #include "stages/decoders/slot_converter.h"
 #include "stages/decoders/slot_layout.h"
@@ -60,6 +61,7 @@ class AvcodecDecoder final : public Decoder {
     if (width_ <= 0 || height_ <= 0) throw Error("the stream does not say how large its pictures are");
     context_->pkt_timebase = stream.time_base;
     context_->thread_count = threads;
+    context_->max_pixels = most_pixels;
     context_->opaque = this;
     context_->get_buffer2 = c_callback<&AvcodecDecoder::get_buffer, AVERROR(ENOMEM)>;
     use_own_threads_safely();
@@ -135,6 +137,7 @@ class AvcodecDecoder final : public Decoder {
     if (code == AVERROR(ENOMEM)) throw std::bad_alloc();
     if (code < 0) return Receive::none;  // needs more, at the end, or the packet was damaged
     if (frame_->width == width_ && frame_->height == height_) return Receive::picture;
+    if (refused_size(frame_->width, frame_->height)) return Receive::none;  // as damaged: in mid-stream nobody means it
     width_ = frame_->width;
     height_ = frame_->height;
     expected_.width = width_;

@@ -5,16 +5,21 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <utility>
 
 #include "core/c_callback.h"
 #include "core/error.h"
+#include "core/log.h"
+#include "stages/sources/accepted_media.h"
 #include "stages/sources/media_streams.h"
 #include "stages/sources/numbered_pictures.h"
+#include "stages/sources/source_errors.h"
 
 namespace campipe {
 namespace {
 
 constexpr double picture_rate = 25;  // of numbered pictures, a second
+constexpr double least_missing = 1;  // s; less may be rounding, or a last frame that is shown for long
 
 int ask_interrupt(void* opaque) { return (*static_cast<const Source::Interrupt*>(opaque))() ? 1 : 0; }
 
@@ -34,11 +39,17 @@ class FileSource final : public Source {
     }
     for (;;) {
       const int code = av_read_frame(input_.get(), &packet);
-      if (code == AVERROR_EOF) return ReadResult::end;
+      if (code == AVERROR_EOF) {
+        warn_if_cut_off();
+        return ReadResult::end;
+      }
       if (code == AVERROR_EXIT) return ReadResult::interrupted;
       if (code == AVERROR(EAGAIN)) continue;
       av_check(code, "cannot read '" + path_ + "'");
-      if (packet.stream_index == streams_.video) return ReadResult::packet;
+      if (packet.stream_index == streams_.video) {
+        note_end(packet);
+        return ReadResult::packet;
+      }
       if (packet.stream_index == streams_.audio) return ReadResult::audio;
       av_packet_unref(&packet);
     }
@@ -64,6 +75,21 @@ class FileSource final : public Source {
   }
 
  private:
+  void note_end(const AVPacket& packet) {
+    const std::int64_t time = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
+    if (time != AV_NOPTS_VALUE) end_ = std::max(end_, time + packet.duration - stream().start);
+  }
+
+  // What it holds is read as it is. Only containers that say how long their video is give a missing end away.
+  void warn_if_cut_off() {
+    const AVStream& video = *input_->streams[streams_.video];
+    const bool says = input_->duration_estimation_method == AVFMT_DURATION_FROM_STREAM && video.duration > 0;
+    const double missing = says ? static_cast<double>(video.duration - end_) * av_q2d(video.time_base) : 0;
+    if (missing < least_missing || std::exchange(cut_off_, true)) return;
+    spdlog::warn("'{}' is cut off: it says that it lasts {:.1f} s, and {:.1f} s are missing at its end", path_,
+                 static_cast<double>(video.duration) * av_q2d(video.time_base), missing);
+  }
+
   // Raw streams have no times: those that libavformat counts are right only from the beginning.
   void begin_again() {
     av_packet_unref(found_.get());
@@ -93,13 +119,20 @@ class FileSource final : public Source {
     AVFormatContext* context = avformat_alloc_context();
     if (context == nullptr) throw std::bad_alloc();
     context->interrupt_callback = {c_callback<ask_interrupt, 1>, &interrupt_};
+    limit_media(*context, formats_of_files(), "file");
+    const LibavReasons reasons;
     AVDictionary* options = picture_options();
     // "file:" keeps libavformat from taking a name with a colon for another protocol; the context is freed on error.
     const int code = avformat_open_input(&context, ("file:" + path_).c_str(), nullptr, &options);
     av_dict_free(&options);
+    if (code < 0) {
+      if (const std::string format = reasons.refused_format(); !format.empty()) {
+        throw Error("'" + path_ + "' " + refused_format_text(format));
+      }
+    }
     av_check(code, "cannot open '" + path_ + "'");
     input_.reset(context);
-    av_check(avformat_find_stream_info(context, nullptr), "cannot read '" + path_ + "'");
+    av_check(find_stream_info(*context), "cannot read '" + path_ + "'");
     streams_ = choose_streams(*context, config_, path_);
   }
 
@@ -126,6 +159,8 @@ class FileSource final : public Source {
   AvInput input_;
   AvPacket found_ = make_av_packet();  // by seek()
   MediaStreams streams_;
+  std::int64_t end_ = 0;  // of its video so far, from its start
+  bool cut_off_ = false;  // and that was said
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 extern "C" {
 #include <libavdevice/version_major.h>
+#include <libavutil/opt.h>
 }
 
 #include "stages/sources/source_address.h"
@@ -54,6 +55,26 @@ void set_stream_options(LibavOptions& options, const SourceConfig& config, RtspT
 void set_certificate_options(AVDictionary** options, const SourceConfig& config) {
   av_dict_set_int(options, "tls_verify", config.verify_certificate ? 1 : 0, 0);
   if (!config.ca_file.empty()) av_dict_set(options, "ca_file", config.ca_file.c_str(), 0);
+}
+
+std::string protocols_of(const std::string& scheme) {
+  if (scheme.starts_with("http")) return "http,https,httpproxy,tls,tcp,crypto";
+  if (scheme.starts_with("rtsp")) return "tcp,tls,udp,rtp";
+  if (scheme == "rtp") return "rtp,udp";
+  return scheme;
+}
+
+void refuse_redirects(AVDictionary** options, const std::string& shown) {
+  constexpr const char* name = "max_redirects";
+  const AVClass* http = avio_protocol_get_class("http");
+  // An option that is not known would be ignored, and the redirect followed.
+  if (http == nullptr || av_opt_find(static_cast<void*>(&http), name, nullptr, 0, AV_OPT_SEARCH_FAKE_OBJ) == nullptr) {
+    throw SourceError(SourceError::Kind::unsupported,
+                      shown +
+                          " may send its reader anywhere, and this FFmpeg cannot be kept from following (update "
+                          "FFmpeg, or set allow_redirects: true)");
+  }
+  av_dict_set_int(options, name, 0, 0);
 }
 
 void set_capture_options(LibavOptions& options, const CaptureConfig& capture) {

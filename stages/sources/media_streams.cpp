@@ -8,6 +8,7 @@ extern "C" {
 }
 
 #include "core/log.h"
+#include "stages/sources/accepted_media.h"
 
 namespace campipe {
 namespace {
@@ -53,13 +54,16 @@ int choose_video(AVFormatContext& input, const SourceConfig& config, const std::
               std::to_string(videos.size()) + ", counted from 0");
 }
 
-int choose_audio(AVFormatContext& input, const SourceConfig& config, int video) {
+int choose_audio(AVFormatContext& input, const SourceConfig& config, int video, const std::string& name) {
   if (config.audio == Audio::off) return -1;
   const int best = av_find_best_stream(&input, AVMEDIA_TYPE_AUDIO, -1, video, nullptr, 0);
   if (best < 0) return -1;
   const AVCodecParameters& codec = *input.streams[best]->codecpar;
-  const bool known = codec.codec_id != AV_CODEC_ID_NONE && codec.sample_rate > 0;
-  return known ? best : -1;
+  if (codec.codec_id == AV_CODEC_ID_NONE || codec.sample_rate <= 0) return -1;
+  if (is_accepted_audio(codec.codec_id)) return best;
+  spdlog::warn("'{}' has sound of the codec '{}', which campipe does not take; it goes on without sound", name,
+               avcodec_get_name(codec.codec_id));
+  return -1;
 }
 
 }  // namespace
@@ -67,7 +71,8 @@ int choose_audio(AVFormatContext& input, const SourceConfig& config, int video) 
 MediaStreams choose_streams(AVFormatContext& input, const SourceConfig& config, const std::string& name) {
   MediaStreams chosen;
   chosen.video = choose_video(input, config, name);
-  chosen.audio = choose_audio(input, config, chosen.video);
+  require_accepted_video(*input.streams[chosen.video]->codecpar, name);
+  chosen.audio = choose_audio(input, config, chosen.video, name);
   for (unsigned i = 0; i < input.nb_streams; ++i) {
     const int index = static_cast<int>(i);
     if (index != chosen.video && index != chosen.audio) input.streams[i]->discard = AVDISCARD_ALL;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/passwords.h"
 #include "stages/sources/file_source.h"
@@ -14,7 +16,12 @@ bool has_scheme(const std::string& url) { return url.find("://") != std::string:
 
 bool is_live(const std::string& url) { return is_stream_url(url) || is_capture_device(url); }
 
-std::string without_password(const std::string& url) { return without_passwords(url); }
+std::string shown_url(const std::string& url) {
+  std::string shown = without_passwords(url);
+  // Not redact_urls(): in a URL by itself a quote does not end the query.
+  if (is_stream_url(url)) shown.resize(std::min(shown.find_first_of("?#"), shown.size()));
+  return shown;
+}
 
 std::unique_ptr<Source> open_source(const SourceConfig& config, const Source::Interrupt& interrupt) {
   if (is_pattern(config.url)) return open_pattern_source(config.url);

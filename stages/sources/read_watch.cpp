@@ -27,6 +27,7 @@ void ReadWatch::expect_packets(const AVFormatContext& input, std::chrono::nanose
 
 void ReadWatch::close_within(std::chrono::nanoseconds time) {
   interrupt_ = [] { return false; };
+  stop_ = [] { return false; };
   forget_packets();
   allow(time, time);
 }
@@ -36,6 +37,7 @@ bool ReadWatch::ask() {
     interrupted_ = true;
     return true;
   }
+  if (stop_()) return true;
   const auto now = Clock::now();
   if (now >= deadline_) {
     timed_out_ = true;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <utility>
 
 #include "core/c_callback.h"
@@ -30,6 +31,9 @@ class ReadWatch {
     input_ = nullptr;
     no_packets_ = false;
   }
+  // Whatever waits is ended once `stop` says so, without that being an interrupt or a time-out. `stop` is asked on the
+  // source's thread.
+  void end_when(std::function<bool()> stop) { stop_ = std::move(stop); }
   // The connection is being closed, which must not take long, but also not be cut off by an interrupt.
   void close_within(std::chrono::nanoseconds time);
 
@@ -43,6 +47,7 @@ class ReadWatch {
   static int ask_libav(void* watch) { return static_cast<ReadWatch*>(watch)->ask() ? 1 : 0; }
 
   Source::Interrupt interrupt_;
+  std::function<bool()> stop_ = [] { return false; };
   Deadline deadline_ = Deadline::max();
   std::chrono::nanoseconds allowed_{0};
   const AVFormatContext* input_ = nullptr;

@@ -48,6 +48,8 @@ struct SourceConfig {
   std::chrono::nanoseconds read_timeout = std::chrono::seconds(10);  // for connecting too
   bool verify_certificate = true;                                    // of rtsps and https
   std::string ca_file = {};                                          // empty: the system's
+  // What a server of HTTP or RTSP names instead of itself may be of another host, port or scheme.
+  bool allow_redirects = false;
   CaptureConfig capture = {};
   friend bool operator==(const SourceConfig&, const SourceConfig&) = default;
 };
@@ -92,8 +94,8 @@ bool is_live(const std::string& url);
 // say.
 std::optional<std::int64_t> capture_time(const AVPacket& packet);
 
-// The URL without user and password, for people.
-std::string without_password(const std::string& url);
+// The URL for people: scheme, host, port and path; a path as it is.
+std::string shown_url(const std::string& url);
 
 // What is wrong with a source as it is written, before anything is opened (a file that is not there, a scheme
 // that this version does not read, a bad test:// query), or nothing.

@@ -19,19 +19,20 @@ constexpr std::string_view named_devices = "/dev/v4l/";  // links that stay wher
 // `example`: what a URL of this scheme looks like.
 struct Scheme {
   std::string_view name;
+  int port;  // where none is given; -1: there is none
   bool needs_host;
   bool needs_port;
   std::string_view example;
 };
 constexpr std::array<Scheme, 8> schemes{{
-    {"rtsp", true, false, "rtsp://user:password@10.0.0.11/stream1"},
-    {"rtsps", true, false, "rtsps://user:password@10.0.0.11/stream1"},
-    {"http", true, false, "http://10.0.0.11/video.mjpg"},
-    {"https", true, false, "https://10.0.0.11/live.m3u8"},
-    {"srt", false, true, "srt://10.0.0.11:9000, or srt://:9000?mode=listener"},
-    {"udp", false, true, "udp://:5000, or udp://239.0.0.1:5000"},
-    {"rtp", false, true, "rtp://:5004, or rtp://239.0.0.1:5004"},
-    {"tcp", true, true, "tcp://10.0.0.11:5000"},
+    {"rtsp", 554, true, false, "rtsp://user:password@10.0.0.11/stream1"},
+    {"rtsps", 322, true, false, "rtsps://user:password@10.0.0.11/stream1"},
+    {"http", 80, true, false, "http://10.0.0.11/video.mjpg"},
+    {"https", 443, true, false, "https://10.0.0.11/live.m3u8"},
+    {"srt", -1, false, true, "srt://10.0.0.11:9000, or srt://:9000?mode=listener"},
+    {"udp", -1, false, true, "udp://:5000, or udp://239.0.0.1:5000"},
+    {"rtp", -1, false, true, "rtp://:5004, or rtp://239.0.0.1:5004"},
+    {"tcp", -1, true, true, "tcp://10.0.0.11:5000"},
 }};
 
 const Scheme* find_scheme(std::string_view name) {
@@ -85,6 +86,32 @@ SourceAddress split_address(const std::string& url) {
   return address;
 }
 
+bool same_origin(const std::string& a, const std::string& b) {
+  const SourceAddress one = split_address(a);
+  const SourceAddress other = split_address(b);
+  const Scheme* scheme = find_scheme(one.scheme);
+  if (scheme == nullptr || one.scheme != other.scheme || one.bad_port || other.bad_port) return false;
+  const auto port_of = [&](const SourceAddress& address) { return address.port > 0 ? address.port : scheme->port; };
+  return lower(one.host) == lower(other.host) && port_of(one) == port_of(other);
+}
+
+std::string redirected(const std::string& url, const std::string& location) {
+  const auto begin = url.find(mark) + mark.size();
+  const auto path = std::min(url.find_first_of("/?#", begin), url.size());
+  if (location.starts_with("//")) return redirected(url, url.substr(0, begin - 2) + location);
+  if (location.starts_with('/')) return url.substr(0, path) + location;
+  if (location.find(mark) == std::string::npos) {
+    const std::string_view folder = std::string_view(url).substr(0, std::min(url.find_first_of("?#"), url.size()));
+    const auto slash = folder.rfind('/');
+    return (slash > begin && slash != std::string_view::npos ? url.substr(0, slash) : url.substr(0, path)) + "/" +
+           location;
+  }
+  if (!same_origin(url, location)) return location;
+  const std::string_view host = std::string_view(location).substr(location.find(mark) + mark.size());
+  const auto rest = std::min(host.find_first_of("/?#"), host.size());
+  return url.substr(0, path) + std::string(host.substr(rest));
+}
+
 bool is_stream_url(const std::string& url) { return find_scheme(split_address(url).scheme) != nullptr; }
 
 bool is_capture_device(const std::string& url) {
@@ -102,7 +129,7 @@ std::optional<std::string> check_stream_url(const std::string& url) {
            " (in a password, '@' is written %40, ':' %3A, '/' %2F, '?' %3F, '#' %23 and '%' %25)";
   }
   if (scheme->needs_host && address.host.empty()) return "'" + address.scheme + "://' has no host" + expected;
-  if (scheme->needs_port && address.port < 0) return "'" + without_password(url) + "' has no port" + expected;
+  if (scheme->needs_port && address.port < 0) return "'" + shown_url(url) + "' has no port" + expected;
   return std::nullopt;
 }
 

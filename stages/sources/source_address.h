@@ -15,6 +15,12 @@ struct SourceAddress {
 };
 SourceAddress split_address(const std::string& url);
 
+// Scheme, host and port are the same, also where one of them gives the scheme's own port and the other none.
+bool same_origin(const std::string& a, const std::string& b);
+// Where `location`, as an answer of `url` gives it, leads to: a URL, with the user of `url` if it is of the same
+// origin.
+std::string redirected(const std::string& url, const std::string& location);
+
 // It is read by libavformat through a network.
 bool is_stream_url(const std::string& url);
 bool is_capture_device(const std::string& url);

@@ -82,7 +82,14 @@ std::string seconds_text(std::chrono::nanoseconds time) {
 
 LibavReasons::LibavReasons() {
   install_libav_log();
+  take_libav_hints();
   listen_to_libav(this);
+}
+
+std::string LibavReasons::refused_format() const {
+  if (!heard("Format not on whitelist")) return "";
+  const std::string format = take_libav_hints().format;
+  return format.empty() ? "unknown" : format;
 }
 
 LibavReasons::~LibavReasons() { listen_to_libav(nullptr); }
@@ -91,7 +98,7 @@ void LibavReasons::hear(int /*level*/, const std::string& piece) {
   if (text_.size() > most_heard) return;
   text_ += piece;
   if (!piece.ends_with('\n')) return;
-  spdlog::debug("libav: {}", without_passwords(text_.substr(line_, text_.size() - line_ - 1)));
+  spdlog::debug("libav: {}", redact_urls(text_.substr(line_, text_.size() - line_ - 1)));
   line_ = text_.size();
 }
 
@@ -104,6 +111,9 @@ SourceError opening_error(int code, const std::string& shown, const ReadWatch& w
   const std::string scheme = split_address(shown).scheme;
   if (scheme == "srt" && code == AVERROR(EIO)) {
     return make(Kind::refused, shown, "refuses the connection (are passphrase and streamid right?)");
+  }
+  if (const std::string format = reasons.refused_format(); !format.empty()) {
+    return make(Kind::unsupported, shown, refused_format_text(format));
   }
   // So libavformat calls a connection that is closed instead of an answer.
   if (scheme.starts_with("rtsp") && code == AVERROR_INVALIDDATA)
@@ -118,6 +128,20 @@ SourceError opening_error(int code, const std::string& shown, const ReadWatch& w
                 "does not offer this size, rate or format (v4l2-ctl --list-formats-ext shows what it offers)");
   }
   return make(Kind::lost, shown, "cannot be opened: " + av_error_text(code));
+}
+
+SourceError redirect_error(const std::string& shown, const std::string& target) {
+  const SourceAddress address = split_address(target);
+  const std::string port = address.port > 0 ? ":" + std::to_string(address.port) : "";
+  const std::string where = address.scheme.empty() ? "elsewhere" : "to " + address.scheme + "://" + address.host + port;
+  return make(
+      Kind::unsupported, shown,
+      "sends its reader " + where + ", another scheme, host or port; that is followed only with allow_redirects: true");
+}
+
+std::string refused_format_text(const std::string& format) {
+  return "is of the format '" + format +
+         "', which campipe does not take (docs/configuration.md lists those that it does)";
 }
 
 SourceError reading_error(int code, const std::string& shown, const ReadWatch& watch) {

@@ -18,6 +18,8 @@ class LibavReasons final : public LibavListener {
   LibavReasons(const LibavReasons&) = delete;
   LibavReasons& operator=(const LibavReasons&) = delete;
   void hear(int level, const std::string& piece) override;
+  // The container that limit_media() kept from being opened; empty: that was not what went wrong.
+  [[nodiscard]] std::string refused_format() const;
   [[nodiscard]] bool heard(const std::string& text) const { return text_.find(text) != std::string::npos; }
 
  private:
@@ -27,6 +29,9 @@ class LibavReasons final : public LibavListener {
 
 // `shown`: the source without its password. `watch` may have ended the wait.
 SourceError opening_error(int code, const std::string& shown, const ReadWatch& watch, const LibavReasons& reasons);
+// It sends its reader to the URL `target`, or names it as a part of itself.
+SourceError redirect_error(const std::string& shown, const std::string& target);
+std::string refused_format_text(const std::string& format);  // to stand behind the source's name
 SourceError reading_error(int code, const std::string& shown, const ReadWatch& watch);
 // When `watch` was interrupted.
 Error interrupted_error(const std::string& shown);

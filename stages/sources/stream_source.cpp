@@ -3,11 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <thread>
 
+extern "C" {
+#include <libavutil/avstring.h>
+}
+
 #include "core/c_callback.h"
+#include "core/libav_log.h"
 #include "core/log.h"
 #include "core/name_lookup.h"
+#include "stages/sources/accepted_media.h"
 #include "stages/sources/capture_clock.h"
 #include "stages/sources/live_options.h"
 #include "stages/sources/media_streams.h"
@@ -31,12 +38,16 @@ constexpr auto closing_time = milliseconds(500);  // for RTSP's good-bye
 constexpr auto capture_asking = milliseconds(2);  // between looks for a frame of a capture device
 constexpr AVRational arrival_base{1, 1'000'000};
 constexpr int default_rtsps_port = 322;
+constexpr int most_redirects = 8;                        // as FFmpeg follows
+constexpr std::string_view encrypted_piece = "crypto+";  // before the URL of a piece of HLS
+constexpr std::string_view encrypted_piece_too = "crypto:";
 
 class StreamSource final : public Source {
  public:
   StreamSource(const SourceConfig& config, const Interrupt& interrupt)
-      : config_(config), shown_(without_password(config.url)), watch_(interrupt) {
+      : config_(config), shown_(shown_url(config.url)), watch_(interrupt) {
     watch_.allow(config.read_timeout, config.read_timeout);
+    watch_.end_when([this] { return strayed(); });
     resolve();
     if (address_.scheme == "rtsps" && config.verify_certificate) open_tunnel();
     // What goes through TLS goes through TCP.
@@ -106,15 +117,30 @@ class StreamSource final : public Source {
     check_opening(open_input(transport), reasons);
     if (fall_back) watch_.expect_packets(*input_, std::min<nanoseconds>(first_udp_packet, watch_.left() / 2));
     // Its packets are known from the beginning, and it would be asked for them without a pause.
-    if (!is_device()) check_opening(avformat_find_stream_info(input_.get(), nullptr), reasons);
+    if (!is_device()) check_opening(find_stream_info(*input_), reasons);
     choose();
     const int index = read_first();
     watch_.forget_packets();
-    if (index < 0) check_opening(index, reasons);
+    if (index >= 0) return;
+    if (needs_parts() && !watch_.ask()) {
+      throw SourceError(Kind::unsupported,
+                        shown_ +
+                            " is an MP4 file with its index at its end, and its server does not give parts of it "
+                            "(put the index first: ffmpeg -i … -c copy -movflags +faststart …)");
+    }
+    check_opening(index, reasons);
+  }
+
+  // Such a file can be read only by going back.
+  [[nodiscard]] bool needs_parts() const {
+    const AVIOContext* io = input_->pb;
+    return av_match_name("mp4", input_->iformat->name) != 0 && input_->duration > 0 && io != nullptr &&
+           (io->seekable & AVIO_SEEKABLE_NORMAL) == 0;
   }
 
   void check_opening(int code, const LibavReasons& reasons) {
     if (watch_.interrupted()) throw interrupted_error(shown_);
+    throw_if_strayed();
     if (code >= 0 && !watch_.timed_out() && !watch_.no_packets()) return;
     const SourceError error = opening_error(code, shown_, watch_, reasons);
     watch_.forget_packets();
@@ -145,21 +171,61 @@ class StreamSource final : public Source {
       }
     } else {
       set_stream_options(options, config_, transport);
+      limit_media(*context, formats_of_streams(), protocols_of(address_.scheme));
     }
+    opening_ = context;
     // The context is freed on error.
     const int code = avformat_open_input(&context, url().c_str(), format, options.get());
+    opening_ = nullptr;
     input_.reset(context);
     return code;
   }
 
-  // HLS opens its pieces itself and does not know how certificates are to be checked.
+  // RTSP's client goes wherever an answer sends it, and tells so by the input's URL alone. It connects there, but is
+  // stopped before it sends anything.
+  bool strayed() {
+    const bool checked = opening_ != nullptr && opening_->url != nullptr && address_.scheme.starts_with("rtsp");
+    if (checked && !config_.allow_redirects && !same_origin(opening_->url, url())) elsewhere_ = opening_->url;
+    return failure_ != nullptr || !elsewhere_.empty();
+  }
+  void throw_if_strayed() {
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+    if (!elsewhere_.empty()) throw redirect_error(shown_, elsewhere_);
+  }
+
+  // The source itself, and what it is made of: HLS opens its pieces and keys one by one.
   static int open_nested(AVFormatContext* context, AVIOContext** io, const char* url, int flags,
                          AVDictionary** options) {
-    const auto& source = *static_cast<const StreamSource*>(context->opaque);
-    LibavOptions own;
-    AVDictionary** given = options != nullptr ? options : own.get();
-    if (split_address(url).scheme == "https") set_certificate_options(given, source.config_);
-    return source.open_nested_(context, io, url, flags, given);
+    auto& source = *static_cast<StreamSource*>(context->opaque);
+    try {
+      const AVDictionary* given = options != nullptr ? *options : nullptr;
+      if (!source.address_.scheme.starts_with("http")) return source.open_nested_(context, io, url, flags, options);
+      return source.open_http(*context, io, url, flags, given);
+    } catch (...) {
+      source.failure_ = std::current_exception();  // nothing may leave libav's function
+      return AVERROR_EXIT;
+    }
+  }
+
+  // Where it is not allowed to lead elsewhere, every URL is checked, and redirects are followed here.
+  int open_http(AVFormatContext& context, AVIOContext** io, const std::string& given_url, int flags,
+                const AVDictionary* given) {
+    const bool encrypted = given_url.starts_with(encrypted_piece) || given_url.starts_with(encrypted_piece_too);
+    const std::string prefix = encrypted ? given_url.substr(0, encrypted_piece.size()) : "";
+    std::string url = given_url.substr(prefix.size());
+    for (int redirects = 0;; ++redirects) {
+      if (!config_.allow_redirects && !same_origin(url, config_.url)) elsewhere_ = url;
+      if (!elsewhere_.empty()) return AVERROR(EACCES);
+      LibavOptions options;
+      av_dict_copy(options.get(), given, 0);
+      if (split_address(url).scheme == "https") set_certificate_options(options.get(), config_);
+      if (!config_.allow_redirects) refuse_redirects(options.get(), shown_);
+      take_libav_hints();
+      const int code = open_nested_(&context, io, (prefix + url).c_str(), flags, options.get());
+      const std::string location = code == AVERROR(EIO) ? take_libav_hints().redirect : "";
+      if (location.empty() || redirects == most_redirects) return code;
+      url = redirected(url, location);
+    }
   }
 
   // What libavformat opens: the source itself, or this machine's end of the tunnel to it.
@@ -192,7 +258,9 @@ class StreamSource final : public Source {
       description.frame_rate = 0;
     }
     const bool hls = std::strcmp(input_->iformat->name, "hls") == 0;
-    description.in_bursts = hls || (address_.scheme.starts_with("http") && input_->duration > 0);
+    // A file, or a playlist to which nothing is added any more: both say how long they are.
+    description.finite = address_.scheme.starts_with("http") && input_->duration > 0;
+    description.in_bursts = hls || description.finite;
   }
 
   // Into first_. The index of the video's stream, or an error of libav.
@@ -224,6 +292,7 @@ class StreamSource final : public Source {
     const int index = read_packet(packet);
     if (index >= 0) return index;
     if (watch_.interrupted()) return AVERROR_EXIT;
+    throw_if_strayed();
     if (index == AVERROR_EOF && !watch_.timed_out() && address_.scheme.starts_with("http")) return index;
     throw reading_error(index, shown_, watch_);
   }
@@ -270,6 +339,9 @@ class StreamSource final : public Source {
   ReadWatch watch_;
   std::unique_ptr<TlsTunnel> tunnel_;
   OpenIo open_nested_ = nullptr;
+  const AVFormatContext* opening_ = nullptr;  // while it is being opened
+  std::exception_ptr failure_;                // in a function that libav called
+  std::string elsewhere_;                     // the URL that it leads to, and may not; empty: none
   AvInput input_;
   MediaStreams streams_;
   AvPacket first_ = make_av_packet();

@@ -9,6 +9,8 @@
 #include "app/config_settings.h"
 #include "app/config_units.h"
 #include "app/password_hash.h"
+#include "core/media_limits.h"
+#include "stages/sources/accepted_media.h"
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {
@@ -131,6 +133,16 @@ TEST_F(ConfigTest, TheOverlaysExampleLoads) {
   ASSERT_EQ(all.size(), 2U);
   EXPECT_FALSE(all[0].enabled);
   EXPECT_EQ(all[1].source.url, "rtsp://10.0.0.17/stream1");
+}
+
+TEST(ConfigDocs, ListWhatIsRead) {
+  const std::string text = page_text();
+  const auto expect_listed = [&](const std::string& name) { EXPECT_THAT(text, HasSubstr("`" + name + "`")); };
+  for (const auto name : formats_of_files()) expect_listed(std::string(name));
+  for (const auto name : formats_of_streams()) expect_listed(std::string(name));
+  for (const AVCodecID codec : accepted_video()) expect_listed(avcodec_get_name(codec));
+  for (const AVCodecID codec : accepted_audio()) expect_listed(avcodec_get_name(codec));
+  EXPECT_THAT(text, HasSubstr(std::to_string(most_pixels)));
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ CameraConfig full_camera() {
   camera.source.read_timeout = 1234ms;
   camera.source.verify_certificate = false;
   camera.source.ca_file = "ca.pem";
+  camera.source.allow_redirects = true;
   camera.source.capture = {640, 480, 12.5, "yuyv422"};
   camera.gpu = "2";
   camera.ipc_memory = MemoryKind::cuda_fabric;

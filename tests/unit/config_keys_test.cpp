@@ -111,7 +111,7 @@ TEST_F(ConfigTest, KeysOfSourcesAreRead) {
       "cameras:\n"
       "  a: {source: 'rtsps://u:p@host/s', stream: 1, audio: off, rtsp_transport: tcp, read_timeout: 5s,\n"
       "      retry_interval: 2s, retry_max: 1m, tls: {verify: false, ca_file: ca.pem}, on_corrupt: skip,\n"
-      "      use_absolute_timestamp: true, rate: 12.5}\n"
+      "      use_absolute_timestamp: true, rate: 12.5, allow_redirects: true}\n"
       "  b: {source: 'http://host/v.mjpg', retry_interval: 10m}\n"
       "  c: {source: 'udp://:5000', retry_max: 500ms, drop_policy: block}\n");
   SourceConfig source;
@@ -122,6 +122,7 @@ TEST_F(ConfigTest, KeysOfSourcesAreRead) {
   source.read_timeout = 5s;
   source.verify_certificate = false;
   source.ca_file = "ca.pem";
+  source.allow_redirects = true;
   ASSERT_EQ(all.size(), 3U);
   EXPECT_EQ(all[0].source, source);
   EXPECT_TRUE(all[0].retry_interval == 2s && all[0].retry_max == 1min);

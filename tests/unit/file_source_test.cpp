@@ -3,6 +3,14 @@ extern "C" {
 #include <libavutil/display.h>
 }
 
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
 #include "tests/unit/live_test_support.h"
 
 namespace campipe {
@@ -92,6 +100,66 @@ TEST_F(FileSource, NumberedPicturesHaveTheTimesOfTheirRate) {
     source->rewind();
   }
   EXPECT_THAT(check_source(file("other%d.png")).value_or(""), HasSubstr("there is no picture"));
+}
+
+// Of opening.
+std::string error_of(const SourceConfig& config) {
+  try {
+    open_source(config, never);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << config.url << " was opened";
+  return "";
+}
+
+TEST_F(FileSource, WhatIsNotOnTheListIsRefusedByItsName) {
+  const std::string pattern = "testsrc2=rate=25:duration=0.2:size=";
+  run_ffmpeg({"-f", "lavfi", "-i", pattern + "176x144", "-c:v", "rv10", file("real.rm")});
+  EXPECT_THAT(error_of(source_of(file("real.rm"))), HasSubstr("'rm'"));
+  run_ffmpeg({"-f", "lavfi", "-i", pattern + "176x144", "-c:v", "asv1", file("asus.avi")});
+  EXPECT_THAT(error_of(source_of(file("asus.avi"))), HasSubstr("'asv1'"));
+  run_ffmpeg({"-f", "lavfi", "-i", pattern + "8x16", "-c:v", "ffv1", file("small.mkv")});
+  EXPECT_THAT(error_of(source_of(file("small.mkv"))), AllOf(HasSubstr("8x16"), HasSubstr("16 to 16384")));
+  run_ffmpeg({"-f", "lavfi", "-i", pattern + "16400x16", "-frames:v", "1", "-c:v", "ffv1", file("wide.mkv")});
+  EXPECT_THAT(error_of(source_of(file("wide.mkv"))), AllOf(HasSubstr("16400x16"), HasSubstr("16 to 16384")));
+  run_ffmpeg({"-i", file("clip.ts"), "-c:v", "copy", "-c:a", "wavpack", file("sound.mkv")});
+  EXPECT_EQ(open_source(source_of(file("sound.mkv")), never)->stream().audio, nullptr);
+}
+
+// A playlist, or a list of files, that lies there as a video names files that nobody has given to campipe.
+TEST_F(FileSource, PlaylistsAreNoFiles) {
+  for (const auto& [name, text] : std::map<std::string, std::string>{
+           {"hls", "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\nclip.ts\n#EXT-X-ENDLIST\n"},
+           {"concat", "ffconcat version 1.0\nfile 'clip.ts'\n"}}) {
+    std::ofstream(file("list.mp4")) << text;
+    EXPECT_THAT(error_of(source_of(file("list.mp4"))), HasSubstr("'" + name + "'"));
+  }
+}
+
+// How many warnings name `name` while `source` is read to its end.
+int warnings_about(const std::string& name, Source& source) {
+  std::ostringstream text;
+  const auto sink = std::make_shared<spdlog::sinks::ostream_sink_st>(text);
+  sink->set_level(spdlog::level::warn);
+  spdlog::default_logger()->sinks().push_back(sink);
+  count_packets(source, {100000, 100000});
+  spdlog::default_logger()->sinks().pop_back();
+  int count = 0;
+  const std::string all = text.str();
+  for (auto at = all.find(name); at != std::string::npos; at = all.find(name, at + 1)) ++count;
+  return count;
+}
+
+TEST_F(FileSource, OneThatIsCutOffSaysSo) {
+  run_ffmpeg({"-i", file("clip.ts"), "-c", "copy", "-movflags", "+faststart", file("whole.mp4")});
+  std::filesystem::copy(file("whole.mp4"), file("half.mp4"));
+  std::filesystem::resize_file(file("half.mp4"), std::filesystem::file_size(file("whole.mp4")) / 2);
+  EXPECT_EQ(warnings_about("whole.mp4", *open_source(source_of(file("whole.mp4")), never)), 0);
+  const auto half = open_source(source_of(file("half.mp4")), never);
+  EXPECT_EQ(warnings_about("half.mp4", *half), 1);
+  half->rewind();
+  EXPECT_EQ(warnings_about("half.mp4", *half), 0);  // once is enough where it is looped
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ inline Failure failure_of(const SourceConfig& config, const Source::Interrupt& i
   } catch (const SourceError& error) {
     return {error.kind, error.what(), Clock::now() - begin};
   }
-  ADD_FAILURE() << without_password(config.url) << " was opened";
+  ADD_FAILURE() << shown_url(config.url) << " was opened";
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include "core/passwords.h"
 #include "stages/sources/capture_clock.h"
 #include "stages/sources/source.h"
+#include "stages/sources/source_address.h"
 
 namespace campipe {
 namespace {
@@ -92,14 +93,45 @@ TEST(SourceAddress, OfACaptureDeviceTheNameAloneIsChecked) {
 }
 
 TEST(SourceAddress, WithoutPassword) {
-  EXPECT_EQ(without_password("rtsp://user:pass@host:554/a?b=c"), "rtsp://host:554/a?b=c");
-  EXPECT_EQ(without_password("rtsp://user:p@ss@host/a"), "rtsp://host/a");
-  EXPECT_EQ(without_password("http://host/a@b"), "http://host/a@b");
-  EXPECT_EQ(without_password("srt://host:1?mode=caller&passphrase=secret&x=1"),
-            "srt://host:1?mode=caller&passphrase=***&x=1");
-  EXPECT_EQ(without_password("/a/clip.mp4"), "/a/clip.mp4");
+  EXPECT_EQ(shown_url("rtsp://user:pass@host:554/a?b=c"), "rtsp://host:554/a");
+  EXPECT_EQ(shown_url("rtsp://user:p@ss@host/a"), "rtsp://host/a");
+  EXPECT_EQ(shown_url("http://host/a@b"), "http://host/a@b");
+  EXPECT_EQ(shown_url("srt://host:1?mode=caller&passphrase=secret&x=1"), "srt://host:1");
+  EXPECT_EQ(shown_url("srt://host:1?streamid=it's mine&x=1"), "srt://host:1");
+  EXPECT_EQ(shown_url("rtsp://user:p?ss@host/a?x=1#y"), "rtsp://host/a");
+  EXPECT_EQ(shown_url("test://pattern?width=320"), "test://pattern?width=320");
+  EXPECT_EQ(shown_url("what?.mp4"), "what?.mp4");
+  EXPECT_EQ(redact_urls("cannot open 'http://u:p@h/a.ts?sig=abc#x' (srt://h:1?streamid=s), or 'b?.mp4'"),
+            "cannot open 'http://h/a.ts' (srt://h:1 or 'b?.mp4'");
+  EXPECT_EQ(shown_url("/a/clip.mp4"), "/a/clip.mp4");
   EXPECT_EQ(without_passwords("keepalive request failed for 'http://u:p@h/a.ts' when opening url"),
             "keepalive request failed for 'http://h/a.ts' when opening url");
+}
+
+TEST(SourceAddress, SameOrigin) {
+  const std::string camera = "http://user:pass@cam.example/live";
+  for (const char* same : {"http://cam.example/", "HTTP://CAM.example:80/x?y", "http://other@cam.example:80#z"}) {
+    EXPECT_TRUE(same_origin(camera, same)) << same;
+  }
+  for (const char* other :
+       {"https://cam.example/", "http://cam.example:81/", "http://cam.example.org/", "http://cam.example@127.0.0.1/",
+        "http://cam.example:8x/", "http://cam.example:80@127.0.0.1/", "http://127.0.0.1\\@cam.example:81/",
+        "http:/cam.example/", "file:///etc/passwd", "cam.example", "", "gopher://cam.example/"}) {
+    EXPECT_FALSE(same_origin(camera, other)) << other;
+  }
+  EXPECT_TRUE(same_origin("https://[::1]/", "https://[::1]:443/a"));
+  EXPECT_FALSE(same_origin("file:///a", "file:///a"));  // nothing that a source comes from by a network
+}
+
+TEST(SourceAddress, Redirected) {
+  const std::string url = "http://user:pass@cam:81/folder/live?x=1";
+  EXPECT_EQ(redirected(url, "/other"), "http://user:pass@cam:81/other");
+  EXPECT_EQ(redirected(url, "other?y"), "http://user:pass@cam:81/folder/other?y");
+  EXPECT_EQ(redirected("http://cam", "other"), "http://cam/other");
+  EXPECT_EQ(redirected(url, "http://cam:81/b"), "http://user:pass@cam:81/b");
+  EXPECT_EQ(redirected(url, "//cam:81/b"), "http://user:pass@cam:81/b");
+  EXPECT_EQ(redirected(url, "http://evil/b"), "http://evil/b");  // without the password
+  EXPECT_EQ(redirected(url, "//evil/b"), "http://evil/b");
 }
 
 }  // namespace

@@ -144,7 +144,48 @@ TEST_F(StreamSource, HlsIsPacedByItsTimes) {
   const auto source = open_source(source_of(local("http", std::stoi(line.substr(at + 5)), "/live.m3u8")), never);
   expect_clip(*source);
   EXPECT_TRUE(source->stream().in_bursts);
+  EXPECT_TRUE(source->stream().finite);
   EXPECT_GT(count_packets(*source, {1000, 1000}).video, 50);
+}
+
+// A server of files that gives parts of them, or does not.
+auto serving(const std::string& body, bool parts) {
+  return [body, parts](int fd, const std::atomic<bool>&) {
+    const std::string request = read_request(fd);
+    const std::string range = header_of(request, "Range");
+    const bool part = parts && range.starts_with("bytes=");
+    const std::size_t from = part ? std::stoul(range.substr(6)) : 0;
+    std::string head = "HTTP/1.1 " + std::string(part ? "206 Partial Content" : "200 OK") + "\r\nConnection: close\r\n";
+    if (parts) head += "Accept-Ranges: bytes\r\n";
+    if (part) {
+      head += "Content-Range: bytes " + std::to_string(from) + "-" + std::to_string(body.size() - 1) + "/" +
+              std::to_string(body.size()) + "\r\n";
+    }
+    send_all(fd, head + "Content-Length: " + std::to_string(body.size() - from) + "\r\n\r\n" + body.substr(from));
+  };
+}
+
+TEST_F(StreamSource, AnMp4FileOverHttpWhereverItsIndexIs) {
+  for (const char* flags : {"+faststart", "+use_metadata_tags"}) {
+    run_ffmpeg({"-i", file("clip.ts"), "-c", "copy", "-movflags", flags, file("clip.mp4")});
+    std::ifstream input(file("clip.mp4"), std::ios::binary);
+    const std::string clip((std::istreambuf_iterator<char>(input)), std::istreambuf_iterator<char>());
+    const Server server(serving(clip, true));
+    const auto source = open_source(source_of(local("http", server.port(), "/clip.mp4")), never);
+    expect_clip(*source);
+    EXPECT_TRUE(source->stream().finite);
+    EXPECT_EQ(count_packets(*source, {1000, 1000}).video, 100) << flags;
+  }
+}
+
+TEST_F(StreamSource, AnMp4FileWithItsIndexAtTheEndNeedsAServerOfParts) {
+  run_ffmpeg({"-i", file("clip.ts"), "-c", "copy", file("clip.mp4")});
+  std::ifstream input(file("clip.mp4"), std::ios::binary);
+  const std::string clip((std::istreambuf_iterator<char>(input)), std::istreambuf_iterator<char>());
+  const Server server(serving(clip, false));
+  const Failure failure = failure_of(source_of(local("http", server.port(), "/clip.mp4")));
+  EXPECT_EQ(failure.kind, Kind::unsupported);
+  EXPECT_THAT(failure.text, HasSubstr("faststart"));
 }
 
 TEST_F(StreamSource, MotionJpegHasTheTimesOfItsArrival) {

@@ -1,0 +1,25 @@
+// The sizes of frames that are taken, whoever sends them: a header of a few bytes must not make anybody allocate
+// gigabytes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace campipe {
+
+inline constexpr int smallest_side = 16;
+inline constexpr int largest_side = 16384;
+inline constexpr std::int64_t most_pixels = std::int64_t{1} << 27;  // 16384 × 8192
+
+// What is wrong with a size, to stand behind a source's name, or nothing.
+inline std::optional<std::string> refused_size(int width, int height) {
+  const bool good = width >= smallest_side && height >= smallest_side && width <= largest_side &&
+                    height <= largest_side && std::int64_t{width} * height <= most_pixels;
+  if (good) return std::nullopt;
+  return "has frames of " + std::to_string(width) + "x" + std::to_string(height) + ", and " +
+         std::to_string(smallest_side) + " to " + std::to_string(largest_side) + " a side and at most " +
+         std::to_string(most_pixels) + " in all are taken";
+}
+
+}  // namespace campipe
