@@ -34,8 +34,8 @@ Control FrameRingWriter::look(unsigned slot) {
                         static_cast<std::uint16_t>(control.pending & own.readers)};
     if (right.pack() == seen) return right;
     if (attempt == 0) on_faulty_reader_();
-    if (word.compare_exchange_weak(seen, right.pack(), std::memory_order_acq_rel)) return right;
-    if (attempt == most_attempts) word.store(right.pack(), std::memory_order_release);
+    const bool put_right = word.compare_exchange_weak(seen, right.pack(), std::memory_order_acq_rel);
+    if (put_right || attempt == most_attempts) return right;
   }
 }
 
@@ -158,6 +158,7 @@ unsigned FrameRingWriter::pending_count(unsigned reader) const {
 }
 
 bool FrameRingWriter::has_room(Readers readers) {
+  const std::lock_guard lock(mutex_);
   const std::uint32_t live = live_mask();
   for (unsigned reader = 0; live >> reader != 0; ++reader) {
     if ((live >> reader & 1) == 0) continue;
@@ -264,7 +265,11 @@ bool FrameRingWriter::wait_for(const std::function<bool()>& satisfied, Deadline 
 }
 
 bool FrameRingWriter::wait_for_reader(Deadline deadline, const std::function<bool()>& interrupted) {
-  return wait_for([this] { return live_mask() != 0; }, deadline, interrupted);
+  const auto has_reader = [this] {
+    const std::lock_guard lock(mutex_);
+    return live_mask() != 0;
+  };
+  return wait_for(has_reader, deadline, interrupted);
 }
 
 bool FrameRingWriter::wait_for_room(Deadline deadline, const std::function<bool()>& interrupted, Readers readers) {
