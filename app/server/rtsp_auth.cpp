@@ -16,6 +16,7 @@ namespace campipe {
 namespace {
 
 constexpr const char* realm = "campipe";
+constexpr guint most_sessions = 8;  // of one connection
 constexpr const char* identity_key = "campipe-identity";
 constexpr const char* owner_key = "campipe-owner";
 constexpr const char* nonce_key = "campipe-nonce";
@@ -186,6 +187,18 @@ bool check_url(Auth& auth, GstRTSPContext* ctx) {
   return identity && !foreign;
 }
 
+// There are only so many for all (rtsp_server.cpp).
+bool check_sessions(const GstRTSPContext* ctx) {
+  if (ctx->method != GST_RTSP_SETUP || ctx->session != nullptr) return true;
+  GList* sessions = gst_rtsp_client_session_filter(ctx->client, nullptr, nullptr);
+  const bool more = g_list_length(sessions) < most_sessions;
+  g_list_free_full(sessions, g_object_unref);
+  if (more) return true;
+  answer(ctx, GST_RTSP_STS_SERVICE_UNAVAILABLE);
+  send(ctx);
+  return false;
+}
+
 bool check_camera(Auth& auth, const GstRTSPContext* ctx) {
   if (may_view(*auth.access, rtsp_identity(ctx->client), ctx->uri->abspath)) return true;
   answer(ctx, GST_RTSP_STS_NOT_FOUND);  // as if there were none
@@ -196,7 +209,7 @@ bool check_camera(Auth& auth, const GstRTSPContext* ctx) {
 gboolean check(GstRTSPAuth* auth, GstRTSPContext* ctx, const gchar* what) {
   const std::string_view asked = what;
   Auth& self = *reinterpret_cast<Auth*>(auth);
-  if (asked == GST_RTSP_AUTH_CHECK_URL) return check_url(self, ctx) ? TRUE : FALSE;
+  if (asked == GST_RTSP_AUTH_CHECK_URL) return check_url(self, ctx) && check_sessions(ctx) ? TRUE : FALSE;
   if (asked == GST_RTSP_AUTH_CHECK_MEDIA_FACTORY_ACCESS) return check_camera(self, ctx) ? TRUE : FALSE;
   // That a reader names another destination than itself is never allowed.
   return asked == GST_RTSP_AUTH_CHECK_MEDIA_FACTORY_CONSTRUCT ? TRUE : FALSE;

@@ -65,7 +65,7 @@ RtspClients::~RtspClients() {
 void RtspClients::on_connected(GstRTSPServer* /*server*/, GstRTSPClient* client, gpointer self) {
   auto& clients = *static_cast<RtspClients*>(self);
   const auto now = Clock::now();
-  clients.open_[client] = {share(client), rtsp_address(client), now, now};
+  clients.open_[client] = {share(client), rtsp_address(client), now, now, {}};
   if (GSocket* socket = socket_of(client)) set_up(socket);
   gst_rtsp_client_set_content_length_limit(client, longest_message);
   g_signal_connect(client, "closed", G_CALLBACK(c_callback<&RtspClients::on_closed>), self);
@@ -77,8 +77,11 @@ void RtspClients::on_connected(GstRTSPServer* /*server*/, GstRTSPClient* client,
   g_signal_connect(client, "teardown-request", G_CALLBACK(c_callback<&RtspClients::on_stop>), self);
 }
 
-void RtspClients::on_session(GstRTSPClient* client, GstRTSPSession* session, gpointer /*self*/) {
+void RtspClients::on_session(GstRTSPClient* client, GstRTSPSession* session, gpointer self) {
   own_session(session, client);
+  auto& clients = *static_cast<RtspClients*>(self);
+  if (const auto found = clients.open_.find(client); found != clients.open_.end())
+    found->second.sessions.push_back(share(session));
 }
 
 template <typename Predicate>
@@ -135,6 +138,8 @@ void RtspClients::on_closed(GstRTSPClient* client, gpointer self) {
   auto gone = clients.open_.extract(client);
   if (!gone) return;
   Connection& connection = gone.mapped();
+  // The library would keep them for a minute, and there are only so many.
+  for (const auto& session : connection.sessions) gst_rtsp_session_pool_remove(clients.sessions_, session.get());
   clients.closed_.emplace(Clock::now() + (connection.played ? kept_after_end : 0s), std::move(connection.client));
 }
 
@@ -158,7 +163,11 @@ void RtspClients::on_stop(GstRTSPClient* /*client*/, GstRTSPContext* request, gp
 }
 
 void RtspClients::on_session_removed(GstRTSPSessionPool* /*pool*/, GstRTSPSession* session, gpointer self) {
-  static_cast<RtspClients*>(self)->end_session(session);
+  auto& clients = *static_cast<RtspClients*>(self);
+  clients.end_session(session);
+  for (auto& [client, connection] : clients.open_) {
+    std::erase_if(connection.sessions, [session](const auto& each) { return each.get() == session; });
+  }
 }
 
 void RtspClients::end_session(const GstRTSPSession* session) const {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "app/server/access.h"
 #include "app/server/rtsp_media.h"
@@ -38,6 +39,7 @@ class RtspClients {
     std::string address;
     Clock::time_point opened;
     Clock::time_point idle_since;
+    std::vector<GObjectPtr<GstRTSPSession>> sessions;  // that it began
     bool played = false;
     bool ending = false;  // it was told to
   };

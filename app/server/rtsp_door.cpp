@@ -15,7 +15,7 @@
 namespace campipe {
 namespace {
 
-constexpr int most_at_once = 16;                // before those that are there have their turn
+constexpr int most_at_once = 16;            // before those that are there have their turn
 constexpr guint pause_after_failure = 200;  // ms
 
 }  // namespace

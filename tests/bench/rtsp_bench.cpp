@@ -67,7 +67,7 @@ int run(int readers, int seconds) {
   ServerConfig config;
   config.rtsp_address = "127.0.0.1:" + std::to_string(port);
   Access access(config);
-  const RtspServer server(config, rig, access, {"dock"});
+  const RtspServer server(config, rig, access, {"dock"}, {.of_address = 1000});
   wait_for_dock(port, camera);
   char letter = 'x';
   if (::write(go[1], &letter, 1) != 1 || ::read(playing[0], &letter, 1) != 1) return 1;

@@ -79,8 +79,14 @@ class Rig:
 
 
 class Viewer:
+    count = 0
+
     def __init__(self, rig, camera, form):
-        self.socket = socket.create_connection(("127.0.0.1", rig.rtsp if form == "rtsp" else rig.http), PATIENCE)
+        # From many addresses, as the connections of one are limited.
+        Viewer.count += 1
+        address = (f"127.0.0.{Viewer.count % 250 + 1}", 0)
+        self.socket = socket.create_connection(
+            ("127.0.0.1", rig.rtsp if form == "rtsp" else rig.http), PATIENCE, address)
         self.bytes = 0
         if form == "rtsp":
             self.play(f"rtsp://127.0.0.1:{rig.rtsp}/{camera}")

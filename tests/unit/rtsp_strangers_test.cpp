@@ -221,7 +221,7 @@ TEST_F(RtspStrangersTest, WhatWasTakenBackEndsSoon) {
     EXPECT_TRUE(wire.is_closed(Clock::now() + patience)) << i;
     access_->update(before);
   }
-  EXPECT_EQ(server_->viewers().size(), 1);
+  EXPECT_TRUE(becomes_true([&] { return server_->viewers().size() == 1; }));
   EXPECT_EQ(server_->viewers().at(0).at("user"), "ben");
 }
 
@@ -247,6 +247,21 @@ TEST_F(RtspStrangersTest, TheConnectionsOfAnAddressAreLimited) {
   EXPECT_ANY_THROW(RtspWire(port_).ask("OPTIONS", "/dock"));
   EXPECT_EQ(RtspWire(port_, 0, "127.0.0.2").play("/dock"), 200);
   EXPECT_GE(server_->viewers().size(), 64);
+}
+
+TEST_F(RtspStrangersTest, SessionsAreNotUsedUp) {
+  serve_dock();
+  const std::string transport = "Transport: RTP/AVP/UDP;unicast;client_port=5000-5001\r\n";
+  const auto set_up = [&](RtspWire& wire) { return wire.ask("SETUP", "/dock/stream=0", transport).status; };
+  RtspWire greedy(port_);
+  int had = 0;
+  while (had < 1100 && set_up(greedy) == 200) ++had;
+  EXPECT_LT(had, 100);
+  for (int i = 0; i < 300; ++i) {
+    RtspWire wire(port_);
+    for (int k = 0; k < 4; ++k) ASSERT_EQ(set_up(wire), 200) << i;
+  }
+  EXPECT_EQ(RtspWire(port_).play("/dock"), 200);
 }
 
 TEST_F(RtspStrangersTest, WithoutDescriptorsItWaitsAndGoesOn) {
