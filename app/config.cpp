@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 
@@ -23,6 +24,7 @@ struct FileSettings : ServerSettings {
   Setting<int> worker_count;  // 0: auto
   Setting<Mps> mps;
   Setting<std::string> events;
+  Setting<unsigned> umask;
 };
 
 bool read_defaults(const YamlNode& node, FileSettings& file, Report& report) {
@@ -77,7 +79,19 @@ bool read_events(const YamlNode& node, FileSettings& file, Report& report) {
   return set(file.events, node, std::move(path));
 }
 
-constexpr std::array<FileKey, 10> file_keys{{{"defaults", read_defaults},
+// As chmod's numbers are written, so that nobody reads them as decimal ones.
+bool read_umask(const YamlNode& node, FileSettings& file, Report& report) {
+  constexpr std::string_view expected = "four octal digits from 0000 to 0777, such as 0022";
+  auto text = read_text(node, expected, report);
+  if (!text) return set(file.umask, node, std::optional<unsigned>());
+  unsigned mask = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), mask, 8);
+  const bool good = text->size() == 4 && text->front() == '0' && error == std::errc{} && end == text->data() + 4;
+  if (!good) refuse(node, expected, report);
+  return set(file.umask, node, good ? std::optional(mask) : std::nullopt);
+}
+
+constexpr std::array<FileKey, 11> file_keys{{{"defaults", read_defaults},
                                              {"cameras", read_cameras},
                                              {"workers", read_workers},
                                              {"mps", read_mps},
@@ -86,7 +100,8 @@ constexpr std::array<FileKey, 10> file_keys{{{"defaults", read_defaults},
                                              {"insecure", choice_key<&FileSettings::insecure>},
                                              {"tls", part_key<read_server_tls>},
                                              {"users", part_key<read_users>},
-                                             {"events", read_events}}};
+                                             {"events", read_events},
+                                             {"umask", read_umask}}};
 
 RigConfig to_rig(const FileSettings& file, const std::vector<CameraSettings>& cameras) {
   RigConfig rig;
@@ -94,6 +109,7 @@ RigConfig to_rig(const FileSettings& file, const std::vector<CameraSettings>& ca
   if (file.worker_count.value.value_or(0) > 0) rig.worker_count = file.worker_count.value;
   rig.mps = file.mps.value.value_or(rig.mps);
   rig.events = file.events.value.value_or(rig.events);
+  rig.umask = file.umask.value;
   rig.server = server_config(file);
   return rig;
 }

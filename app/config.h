@@ -128,6 +128,7 @@ struct RigConfig {
   std::optional<int> worker_count;    // none: auto
   Mps mps = Mps::off;
   std::string events;  // a file that gets a line of JSON for each event; empty: events.jsonl, where a camera has motion
+  std::optional<unsigned> umask;  // of all processes; none: as started, and nothing for others
   ServerConfig server;
 };
 

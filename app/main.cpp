@@ -1,4 +1,7 @@
 // campipe: the command line, and the four roles of the one program.
+#include <sys/resource.h>
+#include <sys/stat.h>
+
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
@@ -102,6 +105,17 @@ int check(const campipe::LoadedConfig& loaded, const std::string& file) {
   return 0;
 }
 
+// Of this process and those that it starts. What is recorded is not for other users of the machine, and cores would
+// hold passwords. The hard limit stays: who looks for a fault lifts the soft one (prlimit --core=unlimited --pid …).
+// Not PR_SET_DUMPABLE: it would take /proc from the rig's own user, who reads there how the processes do.
+void keep_private(const campipe::RigConfig& rig) {
+  const mode_t given = ::umask(0027);
+  ::umask(rig.umask ? static_cast<mode_t>(*rig.umask) : given | 0027);
+  rlimit cores{};
+  if (::getrlimit(RLIMIT_CORE, &cores) == 0) cores.rlim_cur = 0;
+  if (::setrlimit(RLIMIT_CORE, &cores) != 0) spdlog::warn("core dumps stay on: {}", std::strerror(errno));
+}
+
 int run(const Arguments& arguments) {
   const campipe::LoadedConfig loaded = campipe::load_config(arguments.config);
   if (tell(loaded.errors, arguments.config)) return usage_error;
@@ -125,6 +139,7 @@ int run(const Arguments& arguments) {
     }
     options.report = arguments.report;
   }
+  keep_private(loaded.rig);
   campipe::Supervisor supervisor(loaded.rig, machine, options);
   return supervisor.run();
 }

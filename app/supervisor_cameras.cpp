@@ -14,6 +14,12 @@ bool takes_audio(const CameraConfig& config) {
   return (config.record || !config.push.empty()) && config.source.audio == Audio::copy;
 }
 
+// For processes that read no source: they need not know its password.
+nlohmann::json without_source(CameraConfig config) {
+  config.source = {};
+  return to_json(config);
+}
+
 }  // namespace
 
 bool Supervisor::send(Member& member, const std::string& type, const nlohmann::json& body,
@@ -71,13 +77,13 @@ void Supervisor::introduce_to_worker(Member& member, CameraState& camera) {
     const CameraState& state = cameras_[output];
     if (is_copy(state.config.encode)) continue;
     outputs.push_back({{"camera", output},
-                       {"config", to_json(state.config)},
+                       {"config", without_source(state.config)},
                        {"placement", to_json(state.placement)},
                        {"epoch", state.packet_epoch + 1},
                        {"base", state.packets_published()},
                        {"failed", state.state == CameraState::State::failed}});
   }
-  send(member, "camera", {{"camera", camera.index}, {"config", to_json(camera.config)}, {"outputs", outputs}});
+  send(member, "camera", {{"camera", camera.index}, {"config", without_source(camera.config)}, {"outputs", outputs}});
   offer_ring(camera);
   if (camera.source_over) send(member, "camera_over", {{"camera", camera.index}});
 }
@@ -87,7 +93,7 @@ void Supervisor::introduce_to_publisher(CameraState& camera) {
   camera.push.clear();
   send(publisher(), "camera",
        {{"camera", camera.index},
-        {"config", to_json(camera.config)},
+        {"config", without_source(camera.config)},
         {"recording", camera.recording_on},
         {"events", events_ ? nlohmann::json(*events_) : nlohmann::json()}});
   for (const auto& ring : camera.audio) {
@@ -104,7 +110,7 @@ void Supervisor::introduce_to_publisher(CameraState& camera) {
 // There may be recordings of it.
 void Supervisor::tell_disabled(const CameraState& camera) {
   if (camera.state != CameraState::State::disabled) return;
-  send(publisher(), "disabled_camera", {{"config", to_json(camera.config)}});
+  send(publisher(), "disabled_camera", {{"config", without_source(camera.config)}});
 }
 
 // Gives the worker the newest frame ring, unless a dead predecessor's frames are still in it.

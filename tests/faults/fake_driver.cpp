@@ -7,7 +7,7 @@
 namespace {
 
 int misbehave() {
-  const char* how = std::getenv("CAMPIPE_FAKE_DRIVER");
+  const char* how = std::getenv("CUDA_FAKE_DRIVER");
   if (how != nullptr && std::strcmp(how, "crash") == 0) std::abort();
   while (how != nullptr && std::strcmp(how, "hang") == 0) ::pause();
   return 999;  // CUDA_ERROR_UNKNOWN

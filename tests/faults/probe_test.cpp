@@ -18,7 +18,7 @@ using std::chrono::seconds;
 using testing::HasSubstr;
 
 Devices probe_with(const char* driver, std::chrono::nanoseconds deadline) {
-  ::setenv("CAMPIPE_FAKE_DRIVER", driver, 1);
+  ::setenv("CUDA_FAKE_DRIVER", driver, 1);
   return probe_devices(deadline);
 }
 

@@ -25,7 +25,8 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
 // Inherited by every process of a rig: so those are found whose parent has died.
-std::string marker_of(const fs::path& folder) { return "CAMPIPE_TEST_RIG=" + folder.string(); }
+// Which every process of the rig has in its environment, and no other's.
+std::string marker_of(const fs::path& folder) { return "TMPDIR=" + (folder / "tmp").string(); }
 
 bool is_number(const std::string& name) { return name.find_first_not_of("0123456789") == std::string::npos; }
 
@@ -49,7 +50,6 @@ std::vector<std::string> environment_of(const fs::path& folder, const std::strin
     if (text.starts_with("TMPDIR=") || text.starts_with("CAMPIPE_FAILPOINT=")) continue;
     words.push_back(text);
   }
-  words.push_back("TMPDIR=" + (folder / "tmp").string());
   words.push_back(marker_of(folder));
   if (!failpoints.empty()) words.push_back("CAMPIPE_FAILPOINT=" + failpoints);
   return words;

@@ -381,6 +381,9 @@ TEST(ChildEnvironment, ReplacesWhatItIsGivenAndKeepsTheRest) {
   EXPECT_THAT(environment, Contains("CUDA_VISIBLE_DEVICES=" + both));
   EXPECT_THAT(environment, testing::Not(Contains("CUDA_VISIBLE_DEVICES=7")));
   EXPECT_THAT(environment, Contains(testing::StartsWith("PATH=")));
+  ::setenv("DOCK_PASSWORD", "hunter2", 1);
+  EXPECT_THAT(environment_with({}), testing::Not(Contains(testing::HasSubstr("hunter2"))));
+  ::unsetenv("DOCK_PASSWORD");
   EXPECT_EQ(see_gpus({}), "CUDA_VISIBLE_DEVICES=");
   EXPECT_THAT(mps_variables(Mps::use), IsEmpty());
   EXPECT_THAT(mps_variables(Mps::off), SizeIs(1));
