@@ -19,6 +19,7 @@
 #include "app/plan.h"
 #include "app/publisher.h"
 #include "app/rig_check.h"
+#include "app/server/snapshot_decoder.h"
 #include "app/supervisor.h"
 #include "app/worker.h"
 #include "core/clock.h"
@@ -176,6 +177,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
 
 int main(int argc, char** argv) {
   if (argc > 1 && is_role(argv[1])) return run_role(argv[1]);
+  if (argc == 2 && std::string_view(argv[1]) == campipe::snapshot_role) return campipe::run_snapshot_child();
   CLI::App app{
       "campipe takes many cameras, decodes each once, filters and encodes them in worker processes, and records them.",
       "campipe"};

@@ -16,9 +16,6 @@
 
 namespace campipe {
 
-// The newest picture of the group. Throws Error where it cannot be decoded.
-std::vector<std::uint8_t> jpeg_of(const std::vector<LivePiece>& group);
-
 class HttpSnapshots {
  public:
   // Null: no picture came yet. Throws Error.

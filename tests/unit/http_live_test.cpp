@@ -1,12 +1,20 @@
 // Live video by HTTP: over WebSocket as a page gets it, in one long answer as players do, and as single pictures.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <fstream>
 #include <thread>
 
 #include "app/server/http_server.h"
+#include "app/server/snapshot_decoder.h"
 #include "tests/unit/command_output.h"
 #include "tests/unit/encoded_clip.h"
 #include "tests/unit/http_client.h"
@@ -297,5 +305,77 @@ TEST_F(HttpLiveTest, ShowsTheNewestPicture) {
   EXPECT_TRUE(ask(port(), "GET /cameras/dock/snapshot.jpg").body == reply.body);
 }
 
+// As the publisher starts it, but it waits for more to read.
+class WaitingDecoder {
+ public:
+  WaitingDecoder() {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw system_error("pipe", errno);
+    const UniqueFd read_end(ends[0]);
+    input_.reset(ends[1]);
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_adddup2(&actions, read_end.get(), STDIN_FILENO);
+    ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    std::string name = "campipe";
+    std::string role = snapshot_role;
+    std::array<char*, 3> words{name.data(), role.data(), nullptr};
+    const int code = ::posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, words.data(), environ);
+    ::posix_spawn_file_actions_destroy(&actions);
+    if (code != 0) throw system_error("posix_spawn", code);
+  }
+  ~WaitingDecoder() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  WaitingDecoder(const WaitingDecoder&) = delete;
+  WaitingDecoder& operator=(const WaitingDecoder&) = delete;
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] std::string status() const {
+    std::ifstream file("/proc/" + std::to_string(pid_) + "/status");
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+ private:
+  pid_t pid_ = -1;
+  UniqueFd input_;
+};
+
+TEST(SnapshotDecoder, CanReachNobody) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need files and threads";
+#endif
+  const WaitingDecoder decoder;
+  const auto deadline = Clock::now() + 60s;
+  while (decoder.status().find("Seccomp:\t2") == std::string::npos && Clock::now() < deadline) {
+    std::this_thread::sleep_for(5ms);
+  }
+  EXPECT_THAT(decoder.status(), HasSubstr("Seccomp:\t2"));
+  EXPECT_THAT(decoder.status(), HasSubstr("NoNewPrivs:\t1"));
+  for (const auto resource : {RLIMIT_NOFILE, RLIMIT_FSIZE, RLIMIT_CORE}) {
+    rlimit limit{1, 1};
+    ASSERT_EQ(::prlimit(decoder.pid(), resource, nullptr, &limit), 0);
+    EXPECT_EQ(limit.rlim_max, 0U) << resource;
+  }
+}
+
+TEST(SnapshotDecoder, WhatCannotBeDecodedIsAnError) {
+  auto header = std::make_shared<LiveHeader>();
+  header->stream = clip().parameters;
+  LivePiece piece;
+  piece.header = header;
+  piece.bytes = std::make_shared<std::vector<std::uint8_t>>(5000, std::uint8_t{0x5a});
+  EXPECT_THROW(decode_apart({piece}), Error);
+  header->stream.codec = "no such codec";
+  EXPECT_THROW(decode_apart({piece}), Error);
+}
+
 }  // namespace
 }  // namespace campipe
+
+// Snapshots start this program again, as they do with campipe itself.
+int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == campipe::snapshot_role) return campipe::run_snapshot_child();
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
