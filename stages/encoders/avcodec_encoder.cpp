@@ -7,6 +7,7 @@
 
 #include "core/c_callback.h"
 #include "core/ffmpeg.h"
+#include "core/log.h"
 #include "stages/encoders/codec_encoders.h"
 #include "stages/encoders/encoder.h"
 #include "stages/encoders/encoder_context.h"
@@ -76,6 +77,10 @@ class AvcodecEncoder final : public Encoder {
     parameters_.encoder = context_->codec->name;
     const FrameFormat encoded = encoded_format(input, *context_->codec);
     parameters_.format = encoded;
+    if (encoded.width != input.width || encoded.height != input.height) {
+      spdlog::info("frames of {}x{} are encoded as {}x{}, without the odd last row or column: encoders take even sizes",
+                   input.width, input.height, encoded.width, encoded.height);
+    }
     if (encoded != even_size(input)) converter_.emplace(input, encoded);
     parameters_.frame_rate = frame_rate;
     parameters_.extradata.assign(context_->extradata, context_->extradata + context_->extradata_size);

@@ -43,8 +43,10 @@ void name_for_mp4(AVCodecParameters& codec) {
 void check_can_hold(Container container, const AVFormatContext& context, AVCodecID codec) {
   if (avformat_query_codec(context.oformat, codec, FF_COMPLIANCE_NORMAL) == 1) return;
   const bool mp4 = container == Container::mp4;
+  const AVOutputFormat* matroska = av_guess_format(muxer_name(Container::mkv), nullptr, nullptr);
+  const bool other_can = mp4 && avformat_query_codec(matroska, codec, FF_COMPLIANCE_NORMAL) == 1;
   throw Error("a file that ends in " + std::string(mp4 ? ".mp4" : ".mkv") + " cannot hold " + avcodec_get_name(codec) +
-              (mp4 ? ", one that ends in .mkv may" : ""));
+              (other_can ? "; one that ends in .mkv can" : "; encode it with another codec than `copy`"));
 }
 
 void add_track(AVFormatContext& context, Container container, const StreamParameters& parameters) {

@@ -195,12 +195,25 @@ TEST_F(RecordingTest, BeginsANewFileForAnotherStream) {
   EXPECT_EQ(packets_of(files_[1]).size(), std::size_t{30});
 }
 
+TEST_F(RecordingTest, NamesARemedyThatHelps) {
+  for (const char* codec : {"gif", "flv1", "wmv2"}) {
+    Clip clip = encode(Latency::low, steady(5));
+    clip.parameters.codec = codec;
+    failed_.clear();
+    page_ = RigPage::create(1);
+    begin();
+    take(clip);
+    EXPECT_THAT(failed_, ElementsAre(testing::AllOf(HasSubstr("another codec"), testing::Not(HasSubstr(".mkv can")))));
+    finish();
+  }
+}
+
 TEST_F(RecordingTest, EndsWhereNoWaitingHelps) {
   Clip clip = encode(Latency::low, steady(5));
   clip.parameters.codec = "vp8";
   begin();
   take(clip);
-  EXPECT_THAT(failed_, ElementsAre(HasSubstr("cannot hold vp8, one that ends in .mkv may")));
+  EXPECT_THAT(failed_, ElementsAre(HasSubstr("cannot hold vp8; one that ends in .mkv can")));
   EXPECT_THAT(paused_, IsEmpty());
   EXPECT_EQ(recording_->safe(), 5U);
   EXPECT_EQ(state().failed, 1U);
