@@ -23,7 +23,8 @@ TEST_P(OneMistake, IsToldOnceWithItsPlace) {
 }
 
 const std::string all_keys =
-    "source, stream, audio, rtsp_transport, allow_redirects, tls, capture, read_timeout, retry_interval, retry_max, loop, pace, "
+    "source, stream, audio, rtsp_transport, allow_redirects, tls, capture, read_timeout, retry_interval, retry_max, "
+    "loop, pace, "
     "enabled, "
     "on_corrupt, use_absolute_timestamp, gpu, ipc_memory, ready_signal, drop_policy, queue_size, decode, filters, "
     "rate, encode, record, push, snapshot or outputs";
