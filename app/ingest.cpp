@@ -22,7 +22,7 @@ constexpr auto uninterrupted = seconds(60);           // what FFmpeg itself asks
 constexpr auto good_connection = seconds(10);         // one that delivered so long is worth a short wait again
 constexpr auto stall = milliseconds(500);             // of a live source; what comes behind it may come at once
 constexpr std::int64_t smallest_step = 1'000'000;     // ns, between frames whose times do not grow
-constexpr std::int64_t longest_gap = 10'000'000'000;  // ns, in a file's times; more is no gap but another clock
+constexpr std::int64_t longest_gap = 10'000'000'000;  // ns, in a file's times; more is not waited for
 
 }  // namespace
 
@@ -33,8 +33,8 @@ Ingest::Ingest(const Start& start, const RigPage& page, const Events& events)
       events_(events),
       epoch_(start.epoch),
       live_(is_live(start.config.source.url)),
-      timeline_(live_),
-      copies_(start.copies, start.audio, start.config.drop_policy == DropPolicy::block, live_, page,
+      clock_(live_),
+      copies_(start.copies, start.audio, start.config.drop_policy == DropPolicy::block, page,
               {[this](unsigned camera, std::uint64_t epoch, const PacketRingMemory& ring,
                       const StreamParameters& stream) { events_.on_copy(camera, epoch, ring, stream); },
                [this](unsigned camera, std::uint64_t epoch, const PacketRingMemory& ring,
@@ -98,8 +98,7 @@ void Ingest::run() {
 // A file: once, from its beginning or where a master before had come to.
 void Ingest::produce() {
   connect();
-  timeline_.begin(0, 0);
-  copies_.go_on_at(0, 0);
+  clock_.begin(0, 0);
   go_back_to_resume();
   deliver();
   if (start_.decode && published_ == 0 && !stopped() && !start_.resume) throw Error("no picture could be decoded");
@@ -110,6 +109,8 @@ void Ingest::keep_connected() {
   skip_through_.reset();  // what a master before published will not come again
   if (start_.resume) timeline_.set_last(*start_.resume, 0);
   copies_.resume(false);
+  const std::int64_t before = std::max(timeline_.last(), copies_.end());
+  if (before >= 0) clock_.resume(before, block_.source.time_origin);
   while (!stopped()) {
     bool patient = false;
     std::string reason = "the source ended the stream";
@@ -130,7 +131,7 @@ void Ingest::keep_connected() {
     if (stopped()) return;
     empty_decoder();
     close_source();
-    timeline_.reconnect();
+    clock_.reconnect();
     tell_state(false, reason);
     const auto good = std::min<std::chrono::nanoseconds>(good_connection, start_.config.retry_max);
     if (connected && Clock::now() - *connected > good) retry_.reset();
@@ -157,16 +158,18 @@ void Ingest::connect() {
   }
   if (start_.decode) begin_decoding();
   copies_.begin(source_->stream());
-  captures_.clear();
+  notes_.clear();
+  ahead_.clear();
   pace_anchor_.reset();
   burst_left_ = longest_burst;
-  told_clock_ = false;
+  told_of_clock_.clear();
 }
 
 void Ingest::deliver() {
   AvPacket packet = make_av_packet();
   if (on_hardware_ && start_.decode && !live_) prime(*packet);
   if (!wait_for_start()) return;
+  preview();
   while (!stopped()) {
     scope_->beat();
     if (packet->data == nullptr && !read(*packet)) break;
@@ -179,20 +182,17 @@ void Ingest::deliver() {
 }
 
 void Ingest::take(AVPacket& packet) {
+  if (!live_) observe(packet);  // it is paced by the timeline
   pace(packet);
+  if (live_) observe(packet);
   if ((packet.flags & AV_PKT_FLAG_CORRUPT) != 0) count_corrupt(packet.pos);
-  note_capture(packet);
-  const bool own_clock = !captures_.empty() && captures_.back().packet == packet.pos;
-  copies_.video(packet, {arrival_, own_clock ? captures_.back().utc : arrival_utc_,
-                         own_clock ? CaptureClock::camera : CaptureClock::arrival});
-  if (!start_.decode) return;
+  const auto correction = copies_.video(packet, clock_, note(packet));
+  if (!start_.decode) {
+    if (correction) count(*correction);
+    return;
+  }
   if (ring_->exhausted() && (packet.flags & AV_PKT_FLAG_KEY) != 0) renew_ring();
   decode(&packet);
-}
-
-void Ingest::note_capture(const AVPacket& packet) {
-  if (const auto utc = capture_time(packet)) captures_.push_back({packet.pos, *utc});
-  if (captures_.size() > 256) captures_.pop_front();
 }
 
 void Ingest::go_back_to_resume() {
@@ -202,8 +202,7 @@ void Ingest::go_back_to_resume() {
   if (start_.config.source.loop) {
     // A loop has no place to go back to: it begins again.
     timeline_.set_last(*start_.resume, 0);
-    timeline_.begin(0, *start_.resume + smallest_step);
-    copies_.go_on_at(0, std::max(*start_.resume, copies_.end()) + smallest_step);
+    clock_.begin(0, std::max(*start_.resume, copies_.end()) + smallest_step);
     skip_through_.reset();
   } else {
     const ThreadWait wait(WaitsFor::source, source_deadline());
@@ -215,9 +214,8 @@ void Ingest::go_back_to_resume() {
 bool Ingest::read(AVPacket& packet) {
   while (!stopped()) {
     scope_->beat();
-    const auto begin = Clock::now();
     const ReadResult result = read_source(packet);
-    if (Clock::now() - begin > stall) burst_left_ = longest_burst;
+    if (std::chrono::nanoseconds(ahead_.times().waited) > stall) burst_left_ = longest_burst;
     if (result == ReadResult::audio) {
       pass_on_audio(packet);
       av_packet_unref(&packet);
@@ -238,7 +236,7 @@ void Ingest::close_source() {
 
 ReadResult Ingest::read_source(AVPacket& packet) {
   const ThreadWait wait(WaitsFor::source, source_deadline());
-  return source_->read(packet);
+  return ahead_.read(*source_, packet);
 }
 
 // By when a source has answered or has been given up: its silence is no hang of its thread. A file has no such time,
@@ -249,11 +247,7 @@ Deadline Ingest::source_deadline() const {
 
 // A file's audio is not paced: it is read beside the video, which is.
 void Ingest::pass_on_audio(const AVPacket& packet) {
-  copies_.audio(packet,
-                [this](std::int64_t time) {
-                  return start_.decode ? timeline_.map_beside(time, now_ns()) : copies_.map_beside(time, now_ns());
-                },
-                {now_ns(), utc_now_ns(), CaptureClock::arrival});
+  copies_.audio(packet, clock_, {ahead_.times().arrival, ahead_.times().arrival_utc, CaptureClock::arrival});
 }
 
 void Ingest::pin_to_cores() const {
@@ -299,11 +293,11 @@ std::chrono::nanoseconds Ingest::stagger() const {
 // A file at `realtime` gives each packet when its time has come, counted from the first; so does a live source that
 // delivers seconds at once (HLS). Where the time jumps, it is counted from there.
 void Ingest::pace(const AVPacket& packet) {
-  const std::int64_t timestamp = packet.dts != AV_NOPTS_VALUE ? packet.dts : packet.pts;
+  const auto source_time = decode_time(packet);
   const bool paced = live_ ? source_->stream().in_bursts : start_.config.source.pace == Pace::realtime;
-  if (paced && timestamp != AV_NOPTS_VALUE) {
-    // Each connection to a live source is paced by itself: its times are mapped once its first picture has come.
-    const std::int64_t time = live_ ? source_ns(timestamp) : timeline_.map(source_ns(timestamp));
+  if (paced && source_time) {
+    // Each connection to a live source is paced by itself: its times are mapped once its first packet has come.
+    const std::int64_t time = live_ ? *source_time : clock_.map(*source_time);
     const std::int64_t shown = live_ ? -1 : start_.resume.value_or(-1);  // what goes before has been shown
     if (!pace_anchor_) {
       pace_anchor_.emplace(Clock::now() + stagger(), std::max(time, shown));
@@ -315,8 +309,9 @@ void Ingest::pace(const AVPacket& packet) {
     last_paced_ = time;
     sleep_until(pace_anchor_->first + std::chrono::nanoseconds(time - pace_anchor_->second));
   }
-  arrival_ = now_ns();
-  arrival_utc_ = utc_now_ns();
+  const bool as_read = live_ && !paced;
+  arrival_ = as_read ? ahead_.times().arrival : now_ns();
+  arrival_utc_ = as_read ? ahead_.times().arrival_utc : utc_now_ns();
 }
 
 void Ingest::sleep_until(Deadline due) {
@@ -340,12 +335,12 @@ bool Ingest::at_end() {
 
 void Ingest::finish_loop() {
   empty_decoder();
-  const std::int64_t at = start_.decode ? timeline_.end() : copies_.end();
-  timeline_.begin(0, at);
-  copies_.go_on_at(0, std::max(at, copies_.end()));
+  const std::int64_t at = std::max(start_.decode ? timeline_.end() : -1, copies_.end());
+  clock_.begin(0, at);
   last_paced_ = at;
   const ThreadWait wait(WaitsFor::source, source_deadline());
   source_->rewind();
+  ahead_.clear();
 }
 
 }  // namespace campipe

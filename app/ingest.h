@@ -21,13 +21,16 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "app/config.h"
 #include "app/packet_copies.h"
 #include "app/plan.h"
+#include "app/read_ahead.h"
 #include "app/replay_window.h"
+#include "app/source_clock.h"
 #include "app/timeline.h"
 #include "core/clock.h"
 #include "core/profile.h"
@@ -98,7 +101,6 @@ class Ingest {
   void pace(const AVPacket& packet);
   void sleep_until(Deadline due);
   [[nodiscard]] std::chrono::nanoseconds stagger() const;
-  void note_capture(const AVPacket& packet);
   bool at_end();
   void finish_loop();
   void tell_state(bool delivers, const std::string& reason);
@@ -106,6 +108,16 @@ class Ingest {
   [[nodiscard]] bool stopped() const { return stop_at_.load() != 0; }
   [[nodiscard]] bool given_up() const;
   void pin_to_cores() const;
+
+  // ingest_clock.cpp: the source's clock
+  const ReadAhead::Entry* look_ahead();
+  void preview();
+  void observe(const AVPacket& packet);
+  PacketTimes note(const AVPacket& packet);
+  [[nodiscard]] bool confirms_leap(std::int64_t to);
+  [[nodiscard]] std::optional<std::int64_t> decode_time(const AVPacket& packet) const;
+  void count(Correction kind);
+  void report_clock(const std::optional<SourceClock::Corrected>& corrected);
 
   // ingest_decode.cpp: the decoder and its ring
   void prime(AVPacket& packet);
@@ -125,7 +137,6 @@ class Ingest {
   bool hand_over(DecodedPicture& picture, Decoder::Receive received);
   bool go_on_without_gpu(const std::string& reason);
   bool publish(DecodedPicture& picture);
-  void watch_clock(const Timeline::Time& time);
   [[nodiscard]] bool set_times(const DecodedPicture& picture, FrameTimes& times);
   void wait_out_burst();
   bool wait_for_worker();
@@ -143,9 +154,12 @@ class Ingest {
   };
   static StreamKind kind_of(const SourceStream& stream);
 
-  struct CaptureTime {
+  // What is known of a packet, for the frame that comes out of it.
+  struct PacketNote {
     std::int64_t packet = 0;
-    std::int64_t utc = 0;
+    std::int64_t offset = 0;  // of SourceClock
+    std::int64_t capture_utc = 0;
+    CaptureClock capture_clock = CaptureClock::arrival;
   };
 
   static constexpr std::chrono::seconds longest_burst{1};  // for which the worker is waited for
@@ -179,9 +193,10 @@ class Ingest {
   std::uint64_t epoch_ = 0;
   std::uint64_t published_ = 0;  // in this master's life
   bool live_ = false;
-  bool told_clock_ = false;  // of this connection
-  bool started_ = false;     // all processes are ready
-  Timeline timeline_;
+  bool started_ = false;  // all processes are ready
+  ReadAhead ahead_;
+  SourceClock clock_;
+  Timeline timeline_;  // of the decoded frames
   PacketCopies copies_;
   RetryWait retry_;
   std::optional<bool> delivers_;  // as told last
@@ -189,8 +204,9 @@ class Ingest {
   std::optional<std::int64_t> skip_through_;  // frames up to here were published by a master before
   std::optional<std::pair<Clock::time_point, std::int64_t>> pace_anchor_;  // when which time was due
   std::int64_t last_paced_ = 0;
-  std::chrono::nanoseconds burst_left_{0};  // for how long the worker may still be waited for; see wait_out_burst()
-  std::deque<CaptureTime> captures_;  // of packets whose pictures have not come out, as the camera's clock has them
+  std::chrono::nanoseconds burst_left_{0};    // for how long the worker may still be waited for; see wait_out_burst()
+  std::deque<PacketNote> notes_;              // of packets whose frames have not come out
+  std::set<std::string_view> told_of_clock_;  // of this connection
   std::int64_t arrival_ = 0;
   std::int64_t arrival_utc_ = 0;
   std::int64_t decode_cost_ = 0;

@@ -16,8 +16,7 @@ using std::chrono::seconds;
 constexpr auto worker_deadline = seconds(30);    // for a worker that was restarted, or a reader that blocks
 constexpr auto reattach_deadline = seconds(5);   // for the worker to begin with a ring that replaces another
 constexpr std::size_t most_corrupt_known = 128;  // packets; more than a decoder holds
-constexpr std::int64_t largest_drift = 1'000'000'000;
-constexpr auto retired_for = seconds(30);  // at least; a restarted worker may still get to see the ring
+constexpr auto retired_for = seconds(30);        // at least; a restarted worker may still get to see the ring
 
 }  // namespace
 
@@ -249,40 +248,29 @@ bool Ingest::go_on_without_gpu(const std::string& reason) {
 bool Ingest::set_times(const DecodedPicture& picture, FrameTimes& times) {
   const double rate = source_->stream().frame_rate;
   if (times.duration <= 0 && rate > 0) times.duration = static_cast<std::int64_t>(1e9 / rate);
-  std::optional<std::int64_t> time;
-  if (picture.pts != AV_NOPTS_VALUE) time = source_ns(picture.pts);
+  while (!notes_.empty() && notes_.front().packet < picture.packet - 64) notes_.pop_front();
+  const auto note = std::ranges::find(notes_, picture.packet, &PacketNote::packet);
+  const bool noted = note != notes_.end();
+  std::optional<Timeline::Mapped> mapped;
+  if (picture.pts != AV_NOPTS_VALUE) {
+    const std::int64_t time = source_ns(picture.pts);
+    mapped = {time, time + (noted ? note->offset : clock_.offset())};
+  }
   if (skip_through_) {
     const std::int64_t next = timeline_.last() < 0 ? 0 : timeline_.end();
-    const std::int64_t at = time ? timeline_.map(*time) : next;
+    const std::int64_t at = mapped ? mapped->at : next;
     if (at <= *skip_through_) {
       timeline_.set_last(at, times.duration);  // pictures without a time count from the one before
       return false;
     }
     skip_through_.reset();
   }
-  const Timeline::Time mended = timeline_.next(time, times.duration, arrival_);
-  times.pts = mended.pts;
-  if (mended.mended) block_.source.times_mended.at(static_cast<std::size_t>(*mended.mended)).fetch_add(1);
-  times.capture_utc = arrival_utc_;
-  while (!captures_.empty() && captures_.front().packet < picture.packet - 64) captures_.pop_front();
-  const auto own = std::ranges::find(captures_, picture.packet, &CaptureTime::packet);
-  if (own != captures_.end()) {
-    times.capture_utc = own->utc;
-    times.capture_clock = CaptureClock::camera;
-  }
-  block_.source.camera_clock = own != captures_.end() ? 1 : 0;
-  watch_clock(mended);
+  const Timeline::Time time = timeline_.next(mapped, times.duration);
+  times.pts = time.pts;
+  if (time.correction) count(*time.correction);
+  times.capture_utc = noted ? note->capture_utc : arrival_utc_;
+  times.capture_clock = noted ? note->capture_clock : CaptureClock::arrival;
   return true;
-}
-
-// Tells once for each connection that the camera's clock is wrong.
-void Ingest::watch_clock(const Timeline::Time& time) {
-  block_.source.clock_drift = timeline_.drift();
-  const bool jumps = time.mended == Mended::jumped || time.mended == Mended::backwards;
-  const bool drifts = std::abs(timeline_.drift()) > largest_drift;
-  if ((!jumps && !drifts) || std::exchange(told_clock_, true)) return;
-  spdlog::warn("{}: its clock {}; times are mended, and counted in the report", start_.config.name,
-               jumps ? "jumps" : "drifts away from this machine's by more than a second");
 }
 
 bool Ingest::publish(DecodedPicture& picture) {

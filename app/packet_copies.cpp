@@ -15,6 +15,7 @@ constexpr std::size_t video_capacity = std::size_t{32} << 20;  // some groups of
 constexpr std::size_t audio_capacity = std::size_t{1} << 20;
 constexpr auto publisher_deadline = std::chrono::seconds(30);
 constexpr std::int64_t smallest_step = 1'000'000;
+constexpr std::int64_t longest_overlap = 50'000'000;  // of audio; where a clock was corrected, more is left out
 
 std::vector<std::uint8_t> extradata_of(const AVCodecParameters& codec) {
   return {codec.extradata, codec.extradata + codec.extradata_size};
@@ -68,16 +69,15 @@ AudioParameters audio_of(const AVCodecParameters& codec) {
 
 }  // namespace
 
-PacketCopies::PacketCopies(std::vector<CopyTarget> video, std::vector<CopyTarget> audio, bool block, bool live,
+PacketCopies::PacketCopies(std::vector<CopyTarget> video, std::vector<CopyTarget> audio, bool block,
                            const RigPage& page, Events events)
-    : block_(block), page_(page), events_(std::move(events)), timeline_(live) {
+    : block_(block), page_(page), events_(std::move(events)) {
   for (const CopyTarget& target : video) video_.push_back({target, nullptr});
   for (const CopyTarget& target : audio) audio_.push_back({target, nullptr});
 }
 
 void PacketCopies::begin(const SourceStream& stream) {
   stream_ = &stream;
-  timeline_.reconnect();
   for (Track& track : video_) track.need_key = true;
   begin_audio(stream);  // the publisher shall know of it before the first picture comes
   if (!video_.empty() && stream.codec == nullptr) throw Error("the test pattern has no packets that could be copied");
@@ -126,14 +126,9 @@ void PacketCopies::resume(bool goes_back) {
   }
 }
 
-void PacketCopies::go_on_at(std::int64_t source, std::int64_t at) { timeline_.begin(source, at); }
-
-std::optional<std::int64_t> PacketCopies::map_beside(std::int64_t source, std::int64_t arrival) const {
-  return timeline_.map_beside(source, arrival);
-}
-
-void PacketCopies::video(const AVPacket& packet, const PacketTimes& times) {
-  if (video_.empty()) return;
+std::optional<Correction> PacketCopies::video(const AVPacket& packet, const SourceClock& clock,
+                                              const PacketTimes& times) {
+  if (video_.empty()) return std::nullopt;
   const auto ns = [this](std::int64_t time) {
     return av_rescale_q(time - stream_->start, stream_->time_base, nanoseconds);
   };
@@ -146,7 +141,10 @@ void PacketCopies::video(const AVPacket& packet, const PacketTimes& times) {
   view.times.duration = av_rescale_q(packet.duration, stream_->time_base, nanoseconds);
   if (view.times.duration <= 0 && stream_->frame_rate > 0)
     view.times.duration = static_cast<std::int64_t>(1e9 / stream_->frame_rate);
-  view.dts = timeline_.next(decoded, view.times.duration, times.arrival).pts;
+  std::optional<Timeline::Mapped> mapped;
+  if (decoded) mapped = {*decoded, clock.map(*decoded)};
+  const Timeline::Time time = timeline_.next(mapped, view.times.duration);
+  view.dts = time.pts;
   const std::int64_t behind = decoded && packet.pts != AV_NOPTS_VALUE ? ns(packet.pts) - *decoded : 0;
   view.times.pts = view.dts + std::max<std::int64_t>(behind, 0);
   view.times.arrival = times.arrival;
@@ -162,16 +160,16 @@ void PacketCopies::video(const AVPacket& packet, const PacketTimes& times) {
     track.need_key = track.need_key && !view.key;
     if (!track.need_key) push(track, view, true);
   }
+  return time.correction;
 }
 
-void PacketCopies::audio(const AVPacket& packet, const std::function<std::optional<std::int64_t>(std::int64_t)>& map,
-                         const PacketTimes& times) {
+void PacketCopies::audio(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times) {
   const std::int64_t time = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
   if (audio_.empty() || !audio_parameters_ || time == AV_NOPTS_VALUE) return;
   // Both streams' times begin at the video's start.
   const std::int64_t start = av_rescale_q(stream_->start, stream_->time_base, nanoseconds);
-  const auto at = map(av_rescale_q(time, stream_->audio_time_base, nanoseconds) - start);
-  if (!at || *at < 0) return;
+  const auto at = clock.map_beside(av_rescale_q(time, stream_->audio_time_base, nanoseconds) - start, times.arrival);
+  if (!at || *at < 0 || *at + longest_overlap < last_audio_) return;
   PacketView view;
   view.data = {packet.data, static_cast<std::size_t>(packet.size)};
   view.key = true;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "app/config.h"
+#include "app/source_clock.h"
 #include "app/timeline.h"
 #include "core/packet.h"
 #include "core/source_stream.h"
@@ -44,25 +45,20 @@ class PacketCopies {
         on_audio;
     std::function<bool()> interrupted;  // asked at least every 100 ms while it waits
   };
-  PacketCopies(std::vector<CopyTarget> video, std::vector<CopyTarget> audio, bool block, bool live, const RigPage& page,
+  PacketCopies(std::vector<CopyTarget> video, std::vector<CopyTarget> audio, bool block, const RigPage& page,
                Events events);
 
   [[nodiscard]] bool wants_audio() const { return !audio_.empty(); }
   // The source was opened (again).
   void begin(const SourceStream& stream);
-  // What comes next follows `at` (ns): a file in a loop begins again, or goes on after a restart.
-  void go_on_at(std::int64_t source, std::int64_t at);
   // Before the first packet, where a master before has passed some on. A source that can go back to a place hands out
   // again what it knows the time of: that is left out. Of others nothing comes again, and time goes on.
   void resume(bool goes_back);
   // Where a source must go back to for what has not been passed on; nothing: to its beginning.
   [[nodiscard]] std::optional<std::int64_t> resume_at() const;
-  void video(const AVPacket& packet, const PacketTimes& times);
-  // `map`: from the source's ns to the stream's; nothing as long as that is not known.
-  void audio(const AVPacket& packet, const std::function<std::optional<std::int64_t>(std::int64_t)>& map,
-             const PacketTimes& times);
-  // By the copies' own time line, for a camera of which nothing is decoded.
-  [[nodiscard]] std::optional<std::int64_t> map_beside(std::int64_t source, std::int64_t arrival) const;
+  // Returns how its time was corrected, beside what `clock` itself corrects.
+  std::optional<Correction> video(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times);
+  void audio(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times);
   // Of the newest packet's presentation; -1: there was none.
   [[nodiscard]] std::int64_t end() const { return timeline_.last() < 0 ? -1 : timeline_.end(); }
   void close();

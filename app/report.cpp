@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "app/record_index.h"
-#include "app/timeline.h"
+#include "app/source_clock.h"
 #include "core/error.h"
 
 namespace campipe {
@@ -22,12 +22,14 @@ nlohmann::json quantiles_ms(const HistogramCounts& counts) {
 }
 
 nlohmann::json source_report(const SourceHealth& health) {
-  nlohmann::json mended = nlohmann::json::object();
-  for (std::size_t kind = 0; kind < mended_kinds; ++kind) {
-    mended[name_of(static_cast<Mended>(kind))] = health.times_mended.at(kind).load();
+  nlohmann::json corrected = nlohmann::json::object();
+  for (std::size_t kind = 0; kind < correction_kinds; ++kind) {
+    corrected[name_of(static_cast<Correction>(kind))] = health.times_mended.at(kind).load();
   }
   return {{"corrupt_packets", health.corrupt_packets.load()},
-          {"times_mended", mended},
+          {"times_mended", corrected},
+          {"lag_ms", rounded(static_cast<double>(health.lag.load()) / 1e6)},
+          {"largest_lag_ms", rounded(static_cast<double>(health.largest_lag.load()) / 1e6)},
           {"capture_clock", health.camera_clock.load() != 0 ? "camera" : "arrival"},
           {"clock_drift_ms", rounded(static_cast<double>(health.clock_drift.load()) / 1e6)}};
 }

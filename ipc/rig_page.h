@@ -106,8 +106,11 @@ struct RecordState {
 // What a camera's source had to be forgiven; by its ingest thread.
 struct SourceHealth {
   std::atomic<std::uint64_t> corrupt_packets;              // damaged or undecodable
-  std::array<std::atomic<std::uint64_t>, 4> times_mended;  // missing, repeated, backwards, jumped
+  std::array<std::atomic<std::uint64_t>, 5> times_mended;  // missing, repeated, backwards, jumped, stopped
   std::atomic<std::int64_t> clock_drift;    // ns by which the camera's clock has run ahead since connected
+  std::atomic<std::int64_t> lag;            // ns by which the newest packet came later than usual
+  std::atomic<std::int64_t> largest_lag;    // of all packets
+  std::atomic<std::int64_t> time_origin;    // of a live source: see SourceClock::origin()
   std::atomic<std::uint32_t> camera_clock;  // 1: capture times are the camera's own
 };
 

@@ -135,6 +135,14 @@ void tell_camera(Families& out, const std::string& name, const json& camera) {
     out.counter("campipe_source_corrupt_packets_total", "Packets that were damaged or could not be decoded.", labels,
                 packets);
   });
+  with_number(health, "lag_ms", [&](double lag) {
+    out.gauge("campipe_source_lag_seconds", "By how much later than usual the newest packet came.", labels, lag / 1e3);
+  });
+  const json corrected = health.value("times_mended", json::object());
+  for (const auto& [kind, count] : corrected.items()) {
+    out.counter("campipe_source_timestamps_corrected_total", "Timestamps of the source that were corrected.",
+                with(labels, "kind", kind), count.get<double>());
+  }
 }
 
 void tell_cameras(Families& out, const json& status) {

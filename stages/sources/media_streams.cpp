@@ -84,6 +84,7 @@ MediaStreams choose_streams(AVFormatContext& input, const SourceConfig& config, 
   description.start = video.start_time != AV_NOPTS_VALUE ? video.start_time : 0;
   description.frame_rate = rate_of(video);
   description.decoder = avcodec_get_name(video.codecpar->codec_id);
+  description.discontinuous = (input.iformat->flags & AVFMT_TS_DISCONT) != 0;
   description.rotation = rotation_of(video, name);
   if (chosen.audio >= 0) {
     description.audio = input.streams[chosen.audio]->codecpar;

@@ -200,7 +200,8 @@ TEST_F(IngestReconnect, CountsTheTimeThatItWasAway) {
   const fs::path file = make({.name = "a.mp4"});
   start_.config.retry_interval = std::chrono::milliseconds(300);
   start_.config.retry_max = std::chrono::milliseconds(300);
-  plans_ = {{file}, {file, 1000}};
+  // Paced as a camera's frames come: what comes all at once would have been taken before.
+  plans_ = {{.file = file, .in_bursts = true}, {.file = file, .packets = 1000, .in_bursts = true}};
   Ingest ingest(start_, page_, events());
   read(25);
   std::int64_t longest = 0;

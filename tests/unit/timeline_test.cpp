@@ -1,9 +1,7 @@
-// A camera's time line: what its source tells, and what becomes of it.
+// A camera's timeline: what its source says, and what becomes of it.
 #include "app/timeline.h"
 
 #include <gtest/gtest.h>
-
-#include <vector>
 
 #include "core/retry_wait.h"
 
@@ -14,23 +12,39 @@ constexpr std::int64_t ms = 1'000'000;
 constexpr std::int64_t second = 1000 * ms;
 constexpr std::int64_t frame = 40 * ms;
 
-// A source at 25 fps; what it tells is `time`, and what arrives, `arrival`.
+// A source at 25 fps; what it says is `time`, and what arrives, `arrival`.
 struct Feed {
-  explicit Feed(bool live) : line(live) {
-    if (!live) line.begin(0, 0);
+  explicit Feed(bool is_live) : live(is_live), clock(is_live) {
+    if (!live) clock.begin(0, 0);
   }
-  Timeline::Time next() {
+  Timeline::Time next(bool confirmed = false) {
     time += frame;
     arrival += frame;
-    const Timeline::Time got = line.next(time, frame, arrival);
+    return again(frame, confirmed);
+  }
+  // At the same time and arrival as they are.
+  Timeline::Time again(std::int64_t waited, bool confirmed = false) {
+    clocked = clock.observe(
+        {.source = time, .duration = frame, .arrival = arrival, .waited = waited, .leap_confirmed = confirmed});
+    const Timeline::Time got = line.next(Timeline::Mapped{time, clock.map(time)}, frame);
     EXPECT_GT(got.pts, newest);
     newest = got.pts;
     return got;
   }
-  void run(int pictures) {
-    for (int i = 0; i < pictures; ++i) EXPECT_FALSE(next().mended);
+  void run(int frames) {
+    for (int i = 0; i < frames; ++i) {
+      EXPECT_FALSE(next().correction);
+      EXPECT_FALSE(clocked);
+    }
   }
+  void expect_corrected(Correction kind) {
+    ASSERT_TRUE(clocked);
+    EXPECT_EQ(clocked->kind, kind);
+  }
+  bool live;
+  SourceClock clock;
   Timeline line;
+  std::optional<SourceClock::Corrected> clocked;
   std::int64_t time = -frame;
   std::int64_t arrival = 77 * second;
   std::int64_t newest = -1;
@@ -41,39 +55,52 @@ TEST(Timeline, LeavesWhatIsRight) {
   file.run(100);
   EXPECT_EQ(file.newest, 99 * frame);
   file.time += 5 * second;  // a gap that a file may have
-  EXPECT_FALSE(file.next().mended);
+  file.run(1);
   EXPECT_EQ(file.newest, 100 * frame + 5 * second);
+}
+
+TEST(Timeline, KeepsALongGapOfAFileThatIsConfirmed) {
+  Feed file(false);
+  file.run(10);
+  EXPECT_FALSE(file.clock.leaps(file.time + 5 * second));
+  EXPECT_TRUE(file.clock.leaps(file.time + 60 * second));
+  file.time += 60 * second;
+  file.next(true);
+  EXPECT_FALSE(file.clocked);
+  EXPECT_EQ(file.newest, 10 * frame + 60 * second);
+  file.run(10);
 }
 
 TEST(Timeline, BeginsALiveSourceAtNothing) {
   Feed camera(true);
   camera.time = 123456 * second;
-  EXPECT_FALSE(camera.next().mended);
+  camera.run(1);
   EXPECT_EQ(camera.newest, 0);
   camera.run(50);
   EXPECT_EQ(camera.newest, 50 * frame);
 }
 
-TEST(Timeline, CountsOnWhereATimeIsMissing) {
+TEST(Timeline, CountsOnWhereATimestampIsMissing) {
   Feed file(false);
   file.run(10);
-  const auto got = file.line.next(std::nullopt, frame, 0);
-  EXPECT_EQ(got.mended, Mended::missing);
+  const auto got = file.line.next(std::nullopt, frame);
+  EXPECT_EQ(got.correction, Correction::missing);
   EXPECT_EQ(got.pts, 10 * frame);
   file.time += frame;
   file.newest = got.pts;
   file.run(10);
 }
 
-TEST(Timeline, TakesASmallestStepForARepeatedTimeAndForASlip) {
+TEST(Timeline, TakesASmallestStepForARepeatedTimestampAndForASlip) {
   for (const bool live : {false, true}) {
     Feed feed(live);
     feed.run(10);
     feed.time -= frame;
-    EXPECT_EQ(feed.next().mended, Mended::repeated);
+    EXPECT_EQ(feed.next().correction, Correction::repeated);
     feed.run(5);
     feed.time -= 3 * frame;
-    EXPECT_EQ(feed.next().mended, Mended::backwards);
+    EXPECT_EQ(feed.next().correction, Correction::backwards);
+    EXPECT_FALSE(feed.clocked);
     feed.time += 3 * frame;
     feed.run(5);
     EXPECT_EQ(feed.newest, feed.time);
@@ -84,12 +111,15 @@ TEST(Timeline, GoesOnAfterAJumpBackOrAWrap) {
   for (const bool live : {false, true}) {
     for (const std::int64_t back : {2 * second, 95443 * second}) {
       Feed feed(live);
-      feed.time += 100000 * second;
+      if (live) feed.time += 100000 * second;
+      if (!live) feed.clock.begin(100000 * second, 0);
+      if (!live) feed.time += 100000 * second;
       feed.next();
       feed.run(9);
       const std::int64_t before = feed.newest;
       feed.time -= back;
-      EXPECT_EQ(feed.next().mended, Mended::backwards);
+      EXPECT_FALSE(feed.next().correction);
+      feed.expect_corrected(Correction::backwards);
       EXPECT_EQ(feed.newest, before + frame);
       feed.run(20);
       EXPECT_EQ(feed.newest, before + 21 * frame);
@@ -99,14 +129,17 @@ TEST(Timeline, GoesOnAfterAJumpBackOrAWrap) {
 
 TEST(Timeline, GoesOnAfterAJumpAhead) {
   for (const bool live : {false, true}) {
-    Feed feed(live);
-    feed.run(10);
-    const std::int64_t before = feed.newest;
-    feed.time += 3600 * second;
-    EXPECT_EQ(feed.next().mended, Mended::jumped);
-    EXPECT_EQ(feed.newest, before + frame);
-    feed.run(20);
-    EXPECT_EQ(feed.newest, before + 21 * frame);
+    for (const std::int64_t ahead : {3600 * second, 48 * 3600 * second}) {
+      Feed feed(live);
+      feed.run(10);
+      const std::int64_t before = feed.newest;
+      feed.time += ahead;
+      feed.next(ahead > 30 * 3600 * second);  // nothing confirms two days
+      feed.expect_corrected(Correction::jumped);
+      EXPECT_EQ(feed.newest, before + frame);
+      feed.run(20);
+      EXPECT_EQ(feed.newest, before + 21 * frame);
+    }
   }
 }
 
@@ -117,55 +150,91 @@ TEST(Timeline, KeepsTheTimesOfWhatAStallHeldUp) {
   camera.arrival += 8 * second;  // nothing came, and then all at once
   for (int i = 0; i < 200; ++i) {
     camera.time += frame;
-    const auto got = camera.line.next(camera.time, frame, camera.arrival);
-    EXPECT_FALSE(got.mended);
-    EXPECT_EQ(got.pts, before + (i + 1) * frame);
+    EXPECT_FALSE(camera.again(0).correction);
+    EXPECT_FALSE(camera.clocked);
+    EXPECT_EQ(camera.newest, before + (i + 1) * frame);
   }
+}
+
+// A server that has no room for what a stall holds up throws a part of it away.
+TEST(Timeline, KeepsTheGapInWhatAStallHeldUp) {
+  Feed camera(true);
+  camera.run(100);
+  camera.arrival += 8 * second;
+  for (int i = 0; i < 20; ++i) {
+    camera.time += frame;
+    camera.again(0);
+  }
+  camera.time += 7 * second;
+  for (int i = 0; i < 5; ++i) {
+    camera.time += frame;
+    EXPECT_FALSE(camera.again(0).correction);
+    EXPECT_FALSE(camera.clocked);
+    EXPECT_EQ(camera.newest, camera.time);
+  }
+  camera.run(100);
+  EXPECT_EQ(camera.newest, camera.time);
 }
 
 TEST(Timeline, GoesOnAfterAReconnectionByHowLongItTook) {
   Feed camera(true);
   camera.run(10);
   const std::int64_t before = camera.newest;
-  camera.line.reconnect();
-  EXPECT_FALSE(camera.line.anchored());
+  camera.clock.reconnect();
+  EXPECT_FALSE(camera.clock.anchored());
   camera.time = 5 * second;  // another clock
   camera.arrival += 7 * second;
-  EXPECT_FALSE(camera.next().mended);
+  camera.run(1);
   EXPECT_EQ(camera.newest, before + 7 * second + frame);
-  EXPECT_TRUE(camera.line.anchored());
+  EXPECT_TRUE(camera.clock.anchored());
   camera.run(10);
 }
 
-TEST(Timeline, TellsTheDriftOfACamerasClock) {
+TEST(Timeline, GoesOnAfterARestartByHowLongItTook) {
+  Feed camera(true);
+  camera.run(10);
+  Feed next(true);
+  next.clock.resume(camera.newest, camera.clock.origin());
+  next.line.set_last(camera.newest, 0);
+  next.newest = camera.newest;
+  next.arrival = camera.arrival + 2 * second;
+  next.run(1);
+  EXPECT_EQ(next.newest, camera.newest + 2 * second + frame);
+}
+
+TEST(Timeline, FollowsTheDriftOfACamerasClockAndReportsIt) {
   Feed camera(true);
   for (int i = 0; i < 25 * 60; ++i) {
     camera.time += frame / 1000;  // 0.1 % too fast
     camera.next();
+    EXPECT_FALSE(camera.clocked);
   }
-  EXPECT_NEAR(static_cast<double>(camera.line.drift()), 0.001 * 50e9, 0.001 * 12e9);
+  EXPECT_NEAR(static_cast<double>(camera.clock.drift()), 0.001 * 30e9, 0.001 * 12e9);  // after the first 30 s
   Feed good(true);
   for (int i = 0; i < 25 * 60; ++i) {
     good.arrival += (i % 7) * ms;  // late, but never early
-    good.line.next(good.time += frame, frame, good.arrival);
+    good.time += frame;
+    good.again(frame);
     good.arrival += frame - (i % 7) * ms;
   }
-  EXPECT_LT(std::abs(good.line.drift()), 10 * ms);
+  EXPECT_LT(std::abs(good.clock.drift()), 10 * ms);
 }
 
-// Its clock jumps, and sound shows that before a picture does.
-TEST(Timeline, SoundWaitsForThePicturesAfterAJump) {
-  Timeline line(true);
-  EXPECT_EQ(line.map_beside(0, 0), std::nullopt);
+// Its clock jumps, and the audio shows that before the video does.
+TEST(Timeline, AudioWaitsForTheVideoAfterAJump) {
+  SourceClock clock(true);
+  EXPECT_EQ(clock.map_beside(0, 0), std::nullopt);
   constexpr std::int64_t begin = 50'000 * ms;
-  for (int i = 0; i < 10; ++i) line.next(begin + i * frame, frame, i * frame);
-  EXPECT_EQ(line.map_beside(begin + 10 * frame, 10 * frame), 10 * frame);
+  for (int i = 0; i < 10; ++i) clock.observe({.source = begin + i * frame, .arrival = i * frame});
+  EXPECT_EQ(clock.map_beside(begin + 10 * frame, 10 * frame), 10 * frame);
   constexpr std::int64_t jump = 3'600'000 * ms;
-  EXPECT_EQ(line.map_beside(begin + jump + 10 * frame, 10 * frame), std::nullopt);
-  line.next(begin + jump + 10 * frame, frame, 10 * frame);
-  EXPECT_EQ(line.map_beside(begin + jump + 11 * frame, 11 * frame), 11 * frame);
-  // Pictures may be rare.
-  EXPECT_EQ(line.map_beside(begin + jump + 500 * frame, 500 * frame), 500 * frame);
+  EXPECT_EQ(clock.map_beside(begin + jump + 10 * frame, 10 * frame), std::nullopt);
+  clock.observe({.source = begin + jump + 10 * frame, .arrival = 10 * frame});
+  EXPECT_EQ(clock.map_beside(begin + jump + 11 * frame, 11 * frame), 11 * frame);
+  // What was on its way is where it was.
+  EXPECT_EQ(clock.map_beside(begin + 10 * frame, 11 * frame), 10 * frame);
+  // Frames may be rare.
+  EXPECT_EQ(clock.map_beside(begin + jump + 500 * frame, 500 * frame), 500 * frame);
 }
 
 TEST(RetryWait, DoublesUpToTheLongestWithJitter) {

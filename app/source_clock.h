@@ -1,0 +1,122 @@
+// Where a source's timestamps lie on the stream's timeline.
+//
+// A live source's timeline follows this machine's monotonic clock: one offset maps the camera's timestamps onto it, so
+// that the camera's own times and gaps stay as they are. What the network, the camera's buffers or this machine hold
+// up arrives late; its timestamps say when it was taken, and they are kept. The shortest lag seen (arrival less the
+// mapped timestamp) is the usual one. By it
+//   - a reconnection is placed on the timeline,
+//   - a timestamp that lies ahead of its arrival shows that the camera's clock was set: time goes on by arrival,
+//   - a lag that stays, while the source has nothing more to deliver, shows that the camera's clock stood still,
+//   - a drift is followed slowly.
+// A file's timestamps are kept, too: it is corrected where they run backwards or leap.
+//
+// All times in ns. Used by one thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+namespace campipe {
+
+// What was wrong with a timestamp, or with the clock behind it.
+enum class Correction : std::uint8_t { missing, repeated, backwards, jumped, stopped };
+inline constexpr std::size_t correction_kinds = 5;
+const char* name_of(Correction kind);
+
+class SourceClock {
+ public:
+  // A packet, in the order of decoding.
+  struct Sample {
+    std::int64_t source = 0;
+    std::int64_t duration = 0;                     // 0: unknown
+    std::int64_t arrival = 0;                      // monotonic
+    std::int64_t waited = 0;                       // how much of the time before was spent waiting for the source
+    std::optional<std::int64_t> capture_utc = {};  // by the camera's clock, from a sender report
+    bool leap_confirmed = false;                   // of a file; see leaps()
+  };
+  struct Corrected {
+    Correction kind = Correction::jumped;
+    std::int64_t by = 0;  // how far the source's clock was off
+  };
+
+  explicit SourceClock(bool live) : live_(live) {}
+
+  // The source's time `source` is the stream's time `at` from now on: where a file begins, or begins again.
+  void begin(std::int64_t source, std::int64_t at);
+  // A process before this one has come to `last`, and knew this origin, if it is not 0.
+  void resume(std::int64_t last, std::int64_t origin);
+  // The source was opened again, and its clock may be another one.
+  void reconnect();
+  // A packet that will be observed later: what waited to be read when the connection was made has arrived late, and the
+  // one that was waited for shows by how much.
+  void preview(std::int64_t source, std::int64_t arrival);
+  // For each packet. Returns what had to be corrected.
+  std::optional<Corrected> observe(const Sample& sample);
+
+  // This time of a file is so far ahead that it needs confirmation: without it, it counts as another clock's.
+  [[nodiscard]] bool leaps(std::int64_t source) const;
+
+  // map() is right: no reconnection is open.
+  [[nodiscard]] bool anchored() const { return anchored_; }
+  [[nodiscard]] std::int64_t map(std::int64_t source) const { return source + offset_; }
+  // The same for what comes beside the video, as audio does. Nothing where that is not known: a reconnection is
+  // open, or a live source's clock was set and no packet of the video has shown it yet.
+  [[nodiscard]] std::optional<std::int64_t> map_beside(std::int64_t source, std::int64_t arrival) const;
+  [[nodiscard]] std::int64_t offset() const { return offset_; }
+
+  // By how much later than usual the newest packet arrived.
+  [[nodiscard]] std::int64_t lag() const { return lag_; }
+  // Monotonic time of the stream's 0, plus the usual lag; 0: not known.
+  [[nodiscard]] std::int64_t origin() const { return origin_.value_or(0); }
+  // How much the source's clock has run ahead of (more) or behind (less) this machine's since it was connected.
+  [[nodiscard]] std::int64_t drift() const { return drift_; }
+
+ private:
+  // Of some frames that follow one another.
+  struct Bucket {
+    std::int64_t lag = INT64_MAX;  // the shortest
+    std::int64_t span = 0;
+    std::int64_t waited = 0;
+    int samples = 0;
+  };
+
+  void anchor(const Sample& sample);
+  void place(std::int64_t source, std::int64_t at);
+  std::optional<Corrected> observe_file(const Sample& sample, std::int64_t moved);
+  std::optional<Corrected> observe_live(const Sample& sample, std::int64_t moved);
+  std::optional<Corrected> lead(const Sample& sample, std::int64_t moved, std::int64_t passed);
+  std::optional<Corrected> set_back(const Sample& sample, Correction kind, std::int64_t by, std::int64_t passed);
+  std::optional<Corrected> judge(std::int64_t passed, const Sample& sample);
+  [[nodiscard]] bool says_it_went_on(std::int64_t lag) const;
+  void follow_drift(std::int64_t passed);
+  void change_lags(std::int64_t by);
+  [[nodiscard]] std::int64_t lag_of(const Sample& sample) const;
+
+  bool live_;
+  bool anchored_ = false;
+  std::int64_t offset_ = 0;
+  std::int64_t offset_before_ = 0;           // until the last correction
+  std::optional<std::int64_t> last_source_;  // of this connection
+  std::int64_t last_ = -1;                   // on the timeline
+  std::int64_t last_duration_ = 0;
+  std::int64_t step_ = 0;  // usually, from packet to packet
+
+  // Of live sources
+  std::optional<std::int64_t> origin_;
+  std::optional<std::int64_t> earliest_;  // arrival less timestamp, of what was previewed
+  std::int64_t origin_known_for_ = 0;     // ns of arrivals
+  std::int64_t last_arrival_ = 0;
+  std::int64_t lag_ = 0;
+  bool settled_ = false;  // since the last anchor
+  Bucket bucket_;
+  std::deque<Bucket> buckets_;
+  std::int64_t slew_ = 0;  // what is left to be followed
+  std::int64_t drift_ = 0;
+  std::optional<std::int64_t> relation_;         // the camera's UTC less its timestamp, when the lag was the usual one
+  std::optional<std::int64_t> newest_relation_;  // now
+};
+
+}  // namespace campipe

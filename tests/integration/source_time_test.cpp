@@ -1,0 +1,157 @@
+// Time that passed stays in the file. A rig serves the test pattern by RTSP, as a camera does; between it and the rig
+// that records lies a network that stalls and breaks. The numbers in the frames say when each was made.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+#include "tests/integration/recording.h"
+#include "tests/integration/rig_run.h"
+#include "tests/integration/tcp_relay.h"
+#include "tests/unit/peers.h"
+
+namespace campipe::test {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+constexpr std::int64_t ms = 1'000'000;
+constexpr std::int64_t frame = 40 * ms;
+constexpr std::int64_t bound = 200 * ms;
+constexpr std::uintmax_t some = 20'000;  // bytes of a recording: about a second
+
+class SourceTime : public testing::Test {
+ protected:
+  // `keys`: of both cameras that are recorded, lines.
+  void begin(const std::string& keys) {
+    ASSERT_TRUE(eventually([&] { return camera_.log().find("rtsp://") != std::string::npos; })) << camera_.log();
+    const std::string source = "rtsp://127.0.0.1:" + std::to_string(relay_.port()) + "/cam";
+    const auto camera = [&](const std::string& name, const std::string& encode) {
+      return "  " + name + ":\n    source: \"" + source + "\"\n    rtsp_transport: tcp\n    record: {path: " + name +
+             ".mp4}\n    encode: " + encode + "\n" + keys;
+    };
+    rig_ = std::make_unique<RigRun>(
+        "http_address: off\nrtsp_address: off\n"
+        "defaults: {retry_interval: 100ms, retry_max: 500ms}\nworkers: {count: 1}\ncameras:\n" +
+        camera("decoded", "{gop: 10, bitrate: 1M}") + camera("copied", "{codec: copy}"));
+  }
+
+  void wait_for_more() {
+    for (const std::string file : {"decoded.mp4", "copied.mp4"}) {
+      ASSERT_TRUE(rig_->wait_for_growth(file, rig_->size(file) + some)) << rig_->log();
+    }
+  }
+
+  // Both cameras were away, and are there again; before that so often.
+  void wait_for_reconnection(std::size_t before) {
+    const auto times = [&](const std::string& text) {
+      const std::string log = rig_->log();
+      std::size_t found = 0;
+      for (auto at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++found;
+      return found;
+    };
+    for (const std::string name : {"decoded", "copied"}) {
+      ASSERT_TRUE(eventually([&] { return times(name + ": delivers again") > before; })) << rig_->log();
+    }
+  }
+
+  void stall(milliseconds time) {
+    relay_.pause();
+    std::this_thread::sleep_for(time);
+    relay_.resume();
+  }
+
+  void end() {
+    rig_->signal(SIGTERM);
+    ASSERT_EQ(rig_->wait(), 0) << rig_->log();
+  }
+
+  // By how far the times of a file's frames lie from when they were made, counted from the first; the last `seconds`.
+  static std::int64_t largest_error(const VideoFile& video, double seconds = 1e6) {
+    std::int64_t largest = 0;
+    const std::vector<std::int64_t> times = times_of(video);
+    const std::vector<std::int64_t> numbers = numbers_of(video);
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      if (numbers[i] < 0 || static_cast<double>(times.back() - times[i]) > seconds * 1e9) continue;
+      largest = std::max(largest, std::abs(times[i] - (numbers[i] - numbers[0]) * frame));
+    }
+    return largest;
+  }
+
+  void expect_no_correction(const std::string& name) {
+    for (const auto& [kind, count] : rig_->camera(name).at("source").at("times_mended").items()) {
+      EXPECT_EQ(count, 0) << name << " " << kind << rig_->log();
+    }
+  }
+
+  const int port_ = free_port();
+  RigRun camera_{"http_address: off\nrtsp_address: \"127.0.0.1:" + std::to_string(port_) +
+                 "\"\nworkers: {count: 1}\ncameras:\n  cam:\n    source: "
+                 "\"test://pattern?width=320&height=240&rate=25\"\n    encode: {gop: 10, bitrate: 1M}\n"};
+  TcpRelay relay_{port_};
+  std::unique_ptr<RigRun> rig_;
+};
+
+TEST_F(SourceTime, StallsOfTheNetworkLeaveIt) {
+  begin("    read_timeout: 20s\n");
+  wait_for_more();
+  for (const milliseconds length : {milliseconds(400), milliseconds(2500), milliseconds(6000)}) {
+    stall(length);
+    wait_for_more();
+  }
+  end();
+  for (const std::string name : {"decoded", "copied"}) {
+    const VideoFile video = read_video(rig_->file(name + ".mp4"));
+    EXPECT_LE(largest_error(video), bound) << name << rig_->log();
+    EXPECT_EQ(rig_->camera(name).at("reconnects"), 0) << rig_->log();
+    EXPECT_GE(rig_->camera(name).at("source").at("largest_lag_ms"), 4000);
+    expect_no_correction(name);
+  }
+}
+
+TEST_F(SourceTime, ReconnectionsLeaveIt) {
+  begin("    read_timeout: 2s\n");
+  wait_for_more();
+  stall(milliseconds(3500));
+  wait_for_reconnection(0);
+  wait_for_more();
+  relay_.cut();
+  wait_for_reconnection(1);
+  wait_for_more();
+  stall(milliseconds(1500));
+  wait_for_more();
+  end();
+  for (const std::string name : {"decoded", "copied"}) {
+    const VideoFile video = read_video(rig_->file(name + ".mp4"));
+    EXPECT_LE(largest_error(video, 0.5), bound) << name << rig_->log();
+    EXPECT_GE(rig_->camera(name).at("reconnects"), 2) << rig_->log();
+  }
+}
+
+class SlowWorker : public SourceTime, public testing::WithParamInterface<std::string> {};
+
+// It takes longer for a frame than the camera does.
+TEST_P(SlowWorker, LeavesIt) {
+  begin("    read_timeout: 20s\n");
+  wait_for_more();
+  RigRun slow("http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n  slow:\n    source: \"rtsp://127.0.0.1:" +
+              std::to_string(relay_.port()) + "/cam\"\n    rtsp_transport: tcp\n    read_timeout: 20s\n    drop_policy: " +
+              GetParam() +
+              "\n    queue_size: 2\n    filters: [{resize: {width: 1920, height: 1080}}, {blur: {sigma: 20}}]\n"
+              "    record: {path: slow.mp4}\n");
+  ASSERT_TRUE(slow.wait_for_growth("slow.mp4", 8 * some)) << slow.log();
+  slow.signal(SIGTERM);
+  ASSERT_EQ(slow.wait(), 0) << slow.log();
+  EXPECT_LE(largest_error(read_video(slow.file("slow.mp4"))), bound) << slow.log();
+  end();
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, SlowWorker, testing::Values("drop", "block"),
+                         [](const auto& policy) { return policy.param; });
+
+}  // namespace
+}  // namespace campipe::test
