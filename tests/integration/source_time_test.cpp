@@ -116,7 +116,10 @@ TEST_F(SourceTime, StallsOfTheNetworkLeaveIt) {
 TEST_F(SourceTime, ReconnectionsLeaveIt) {
   begin("    read_timeout: 2s\n");
   wait_for_more();
-  stall(milliseconds(3500));
+  relay_.pause();
+  relay_.cut();
+  std::this_thread::sleep_for(milliseconds(1500));
+  relay_.resume();
   wait_for_reconnection(0);
   wait_for_more();
   relay_.cut();
@@ -138,11 +141,12 @@ class SlowWorker : public SourceTime, public testing::WithParamInterface<std::st
 TEST_P(SlowWorker, LeavesIt) {
   begin("    read_timeout: 20s\n");
   wait_for_more();
-  RigRun slow("http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n  slow:\n    source: \"rtsp://127.0.0.1:" +
-              std::to_string(relay_.port()) + "/cam\"\n    rtsp_transport: tcp\n    read_timeout: 20s\n    drop_policy: " +
-              GetParam() +
-              "\n    queue_size: 2\n    filters: [{resize: {width: 1920, height: 1080}}, {blur: {sigma: 20}}]\n"
-              "    record: {path: slow.mp4}\n");
+  RigRun slow(
+      "http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n  slow:\n    source: \"rtsp://127.0.0.1:" +
+      std::to_string(relay_.port()) +
+      "/cam\"\n    rtsp_transport: tcp\n    read_timeout: 20s\n    drop_policy: " + GetParam() +
+      "\n    queue_size: 2\n    filters: [{resize: {width: 1920, height: 1080}}, {blur: {sigma: 20}}]\n"
+      "    record: {path: slow.mp4}\n");
   ASSERT_TRUE(slow.wait_for_growth("slow.mp4", 8 * some)) << slow.log();
   slow.signal(SIGTERM);
   ASSERT_EQ(slow.wait(), 0) << slow.log();
