@@ -15,6 +15,7 @@ namespace campipe::test {
 namespace {
 
 constexpr int wait_ms = 20;
+constexpr int buffer = 16'384;  // bytes; a stall soon fills it, and the sender has to throw frames away
 
 sockaddr_in local(int port) {
   sockaddr_in address{};
@@ -68,6 +69,7 @@ void TcpRelay::accept_connections(const std::stop_token& stop) {
     auto connection = std::make_shared<Connection>();
     connection->outside.reset(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     connection->inside = new_socket();
+    ::setsockopt(connection->inside.get(), SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
     const sockaddr_in target = local(target_port_);
     const auto* const generic = reinterpret_cast<const sockaddr*>(&target);
     if (connection->outside.get() < 0 || ::connect(connection->inside.get(), generic, sizeof target) != 0) continue;
