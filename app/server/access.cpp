@@ -63,8 +63,13 @@ std::optional<std::string> decode(const std::string& scheme, std::string text) {
 
 }  // namespace
 
+Identity Identity::of(std::shared_ptr<const UserConfig> user) {
+  return {.kind = Kind::user, .user = user->name, .config = user};
+}
+
 bool Identity::may(Permission permission, const std::string& camera) const {
-  if (!config) return true;
+  if (kind == Kind::owner || kind == Kind::visitor) return true;
+  if (kind == Kind::nobody || !config) return false;
   if (config->may < permission) return false;
   if (config->cameras.empty()) return true;
   if (camera.empty()) return permission == Permission::view;
@@ -118,7 +123,22 @@ struct Access::State {
   // The rest is called with the mutex held.
   [[nodiscard]] std::optional<Identity> identity(const std::string& user) const {
     const auto found = users.find(user);
-    return found == users.end() ? std::nullopt : std::optional(Identity{user, found->second});
+    return found == users.end() ? std::nullopt : std::optional(Identity::of(found->second));
+  }
+  // The same one as of now; nothing: what was found does not hold any more.
+  [[nodiscard]] std::optional<Identity> renew(const Identity& before) {
+    if (before.kind == Identity::Kind::owner) return before;
+    if (before.kind == Identity::Kind::visitor) return users.empty() ? std::optional(before) : std::nullopt;
+    const auto now_is = identity(before.user);
+    if (!now_is || !before.config || now_is->config->password != before.config->password ||
+        now_is->config->rtsp_secret != before.config->rtsp_secret)
+      return std::nullopt;
+    if (before.session.empty()) return now_is;
+    drop_old_sessions();
+    const auto session = sessions.find(before.session);
+    if (session == sessions.end()) return std::nullopt;
+    session->second.used = now();
+    return now_is;
   }
   [[nodiscard]] std::string memory_of(const UserConfig& user, const std::string& password) const {
     return keyed_hash(user.name + '\0' + user.password + '\0' + password);
@@ -139,13 +159,13 @@ struct Access::State {
   // What needs no argon2id. Empty: it does.
   [[nodiscard]] std::optional<Result> known(const std::string& user, const std::string& password,
                                             const std::string& address) const {
-    if (users.empty()) return Result{Identity{}};
+    if (users.empty()) return Result{Identity::visitor()};
     if (const int wait = limit.wait_s(address, now()); wait > 0) return Result{std::nullopt, Refusal::too_many, wait};
     const auto found = users.find(user);
     if (found == users.end()) return std::nullopt;
     const auto memory = remembered.find(memory_of(*found->second, password));
     if (memory == remembered.end() || memory->second <= now()) return std::nullopt;
-    return Result{Identity{user, found->second}};
+    return Result{Identity::of(found->second)};
   }
 };
 
@@ -176,7 +196,7 @@ Access::Result Access::check_password(const std::string& user, const std::string
   if (auto result = known()) return std::move(*result);
 
   std::unique_lock lock(state_->mutex);
-  if (state_->users.empty()) return {Identity{}};
+  if (state_->users.empty()) return {Identity::visitor()};
   const auto found = state_->users.find(user);
   const bool exists = found != state_->users.end();
   // For one who does not exist some other's, so that the time does not tell who does.
@@ -191,7 +211,7 @@ Access::Result Access::check_password(const std::string& user, const std::string
   }
   std::erase_if(state_->remembered, [time](const auto& entry) { return entry.second <= time; });
   state_->remembered[state_->memory_of(*config, password)] = time + remembered_for;
-  return {Identity{user, config}};
+  return {Identity::of(config)};
 }
 
 Access::Result Access::check_authorization(const std::string& header, const std::string& address) {
@@ -224,7 +244,9 @@ std::optional<Identity> Access::find_session(const std::string& token) {
   const auto found = state_->sessions.find(id);
   if (found == state_->sessions.end()) return std::nullopt;
   found->second.used = state_->now();
-  return state_->identity(found->second.user);
+  auto identity = state_->identity(found->second.user);
+  if (identity) identity->session = id;
+  return identity;
 }
 
 std::string Access::csrf_token(const std::string& session) const {
@@ -260,6 +282,17 @@ bool Access::has_rtsp_secrets() const {
 std::optional<Identity> Access::identity_of(const std::string& user) const {
   const std::lock_guard lock(state_->mutex);
   return state_->identity(user);
+}
+
+bool Access::still_valid(const Identity& identity) {
+  const std::lock_guard lock(state_->mutex);
+  return state_->renew(identity).has_value();
+}
+
+bool Access::still_may(const Identity& identity, Permission permission, const std::string& camera) {
+  const std::lock_guard lock(state_->mutex);
+  const auto renewed = state_->renew(identity);
+  return renewed && renewed->may(permission, camera);
 }
 
 void Access::update(const ServerConfig& config) {

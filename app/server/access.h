@@ -3,8 +3,10 @@
 // Thread-safe. A password is checked by argon2id, which takes tens of milliseconds on purpose; what was right is
 // remembered for a minute (as a keyed hash, not as the password), so that players that send it with every request do
 // not cost that each time. Failed attempts are limited for each address: five are free, then each further one is
-// refused unseen for 1, 2, 4 … 60 s (app/server/login_limit.h). One password is checked at a time, so that strangers
-// can take one core and 64 MiB, and no more.
+// refused unseen for 1, 2, 4 … 60 s (app/server/login_limit.h), but what is remembered still comes in. One password is
+// checked at a time, so that strangers can take one core and 64 MiB, and no more.
+//
+// What was found holds only for a moment: whoever serves somebody for longer asks still_may() at least twice a second.
 #pragma once
 
 #include <functional>
@@ -17,12 +19,26 @@
 
 namespace campipe {
 
-// What somebody was found to be. Without users in the configuration everybody may do everything.
+// What somebody was found to be.
 struct Identity {
-  std::string user;                          // empty: there are no users
-  std::shared_ptr<const UserConfig> config;  // null likewise
+  enum class Kind : std::uint8_t {
+    nobody,   // may do nothing
+    visitor,  // there are no users: whoever reaches the rig may do everything
+    user,     // as `config` says
+    owner     // who can read the rig's own token, as only the account that runs it can: may do everything
+  };
+  Kind kind = Kind::nobody;
+  std::string user = {};                          // of a user
+  std::shared_ptr<const UserConfig> config = {};  // of a user
+  std::string session = {};                       // not its token; empty: known by a password, or not at all
+
+  static Identity visitor() { return {.kind = Kind::visitor}; }
+  static Identity owner() { return {.kind = Kind::owner}; }
+  static Identity of(std::shared_ptr<const UserConfig> user);
   // `camera`: the camera's name; empty: the rig as a whole, for which only users of all cameras may do more than view.
   [[nodiscard]] bool may(Permission permission, const std::string& camera) const;
+  // May do everything; others are not shown the rig's paths, addresses and processes.
+  [[nodiscard]] bool administers() const { return may(Permission::administer, ""); }
 };
 
 // The cookie that carries a session's token.
@@ -48,9 +64,10 @@ class Access {
 
   [[nodiscard]] bool required() const;  // there are users
   // `address`: the peer's, for the limit. Waits while others' passwords are checked, ten seconds at most (too_many).
-  // Without users everything is right.
+  // Without users everything is right, and makes a visitor.
   Result check_password(const std::string& user, const std::string& password, const std::string& address);
-  // The value of an HTTP header Authorization, Basic or Bearer (a bearer token is "user:password", base64url).
+  // The value of an HTTP header Authorization, Basic or Bearer (a bearer token is the rig's own, or "user:password" in
+  // base64url).
   Result check_authorization(const std::string& header, const std::string& address);
   // For pages. Sessions end after 12 hours, and after one without a request.
   Session open_session(const Identity& identity);
@@ -62,6 +79,11 @@ class Access {
   [[nodiscard]] std::optional<std::string> rtsp_secret(const std::string& user) const;
   [[nodiscard]] bool has_rtsp_secrets() const;  // some user does
   [[nodiscard]] std::optional<Identity> identity_of(const std::string& user) const;
+  // Whether that is still so: false after a logout, at the end of the session, and when the user is gone or has another
+  // password or secret. A session that is asked for is one in use.
+  [[nodiscard]] bool still_valid(const Identity& identity);
+  // The same, and with the permissions that the user has now.
+  [[nodiscard]] bool still_may(const Identity& identity, Permission permission, const std::string& camera);
   // The configuration was reloaded. Sessions of users that are gone or have another password end.
   void update(const ServerConfig& config);
 

@@ -53,7 +53,8 @@ bool persist_parameter(const HttpRequest& request) {
 json permissions_of(const Identity& identity) {
   json permissions = json::array();
   for (const auto& choice : choices<Permission>) {
-    if (!identity.config || identity.config->may >= choice.value) permissions.push_back(choice.name);
+    const bool has = identity.config ? identity.config->may >= choice.value : identity.may(choice.value, "any");
+    if (has) permissions.push_back(choice.name);
   }
   return permissions;
 }

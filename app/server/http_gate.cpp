@@ -105,7 +105,10 @@ const HttpServer::Route* HttpGate::find_route(const std::string& path) const {
 
 std::optional<HttpAnswer> HttpGate::identify(const HttpFacts& facts, Passed& passed) const {
   HttpRequest& request = passed.request;
-  if (!access_.required()) return std::nullopt;
+  if (!access_.required()) {
+    request.identity = Identity::visitor();
+    return std::nullopt;
+  }
   const std::string token = cookie_of(facts.cookie, session_cookie);
   if (!token.empty()) {
     if (auto identity = access_.find_session(token)) {
@@ -133,9 +136,7 @@ std::optional<HttpAnswer> HttpGate::refuse_forgery(const HttpFacts& facts, const
 }
 
 bool HttpGate::still_may_view(const Identity& identity, const std::string& camera) const {
-  if (!access_.required()) return true;
-  const auto now = access_.identity_of(identity.user);
-  return now && now->may(Permission::view, camera);
+  return access_.still_may(identity, Permission::view, camera);
 }
 
 }  // namespace campipe

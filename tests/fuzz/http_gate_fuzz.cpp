@@ -41,7 +41,7 @@ void check(const std::string& input) {
     return;
   }
   const auto& [request, route, camera] = verdict.passed;
-  const bool known = request.identity.config != nullptr;
+  const bool known = request.identity.kind == Identity::Kind::user;
   require(known || (route != nullptr && route->anyone), "who is not known sees only what anyone may", input);
   require((route != nullptr) != camera.has_value(), "what passes goes somewhere", input);
   require(!camera || request.identity.may(Permission::view, camera->camera), "nobody sees others' cameras", input);

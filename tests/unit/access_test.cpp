@@ -79,9 +79,8 @@ TEST(PasswordHash, OtherTextsAreNone) {
 TEST(Identities, MayDoWhatTheirPermissionIncludes) {
   const auto may = [](Permission permission, std::vector<std::string> cameras, Permission wanted,
                       const std::string& camera) {
-    return Identity{"u", std::make_shared<UserConfig>(user("u", permission, std::move(cameras)))}.may(wanted, camera);
+    return Identity::of(std::make_shared<UserConfig>(user("u", permission, std::move(cameras)))).may(wanted, camera);
   };
-  EXPECT_TRUE(Identity().may(Permission::administer, ""));  // there are no users
   EXPECT_TRUE(may(Permission::view, {}, Permission::view, "dock"));
   EXPECT_FALSE(may(Permission::view, {}, Permission::record, "dock"));
   EXPECT_TRUE(may(Permission::record, {}, Permission::view, "dock"));
@@ -91,6 +90,17 @@ TEST(Identities, MayDoWhatTheirPermissionIncludes) {
   EXPECT_FALSE(may(Permission::administer, {"dock"}, Permission::view, "gate"));
   EXPECT_FALSE(may(Permission::administer, {"dock"}, Permission::administer, ""));
   EXPECT_TRUE(may(Permission::view, {"dock"}, Permission::view, ""));
+}
+
+TEST(Identities, NobodyMayDoNothing) {
+  for (const Permission wanted : {Permission::view, Permission::record, Permission::administer}) {
+    EXPECT_FALSE(Identity().may(wanted, ""));
+    EXPECT_FALSE(Identity().may(wanted, "dock"));
+    EXPECT_TRUE(Identity::visitor().may(wanted, "dock"));
+    EXPECT_TRUE(Identity::owner().may(wanted, ""));
+  }
+  EXPECT_TRUE(Identity::visitor().may(Permission::view, ""));
+  EXPECT_FALSE((Identity{.kind = Identity::Kind::user}.may(Permission::view, "dock")));
 }
 
 TEST_F(AccessTest, LetsInWhoKnowsThePassword) {
@@ -105,12 +115,58 @@ TEST_F(AccessTest, LetsInWhoKnowsThePassword) {
   EXPECT_FALSE(lets_in("eve", "right"));
 }
 
-TEST_F(AccessTest, WithoutUsersEverybodyMayDoEverything) {
+TEST_F(AccessTest, WithoutUsersEverybodyIsAVisitor) {
   access_.update({});
   EXPECT_FALSE(access_.required());
   const auto anyone = access_.check_password("eve", "anything", home);
   ASSERT_TRUE(anyone.identity);
-  EXPECT_TRUE(anyone.identity->may(Permission::administer, ""));
+  EXPECT_TRUE(anyone.identity->may(Permission::administer, "dock"));
+  EXPECT_TRUE(anyone.identity->administers());
+}
+
+TEST_F(AccessTest, WhatIsTakenBackDoesNotHoldAnyMore) {
+  const auto found = [&](const std::string& name) {
+    const auto result = access_.check_password(name, "right", home);
+    return result.identity.value_or(Identity());
+  };
+  const Access::Session session = session_of("ann");
+  const Identity by_session = *access_.find_session(session.token);
+  const Identity ann = found("ann");
+  const Identity ben = found("ben");
+  for (const Identity& one : {by_session, ann, ben}) EXPECT_TRUE(access_.still_valid(one));
+  EXPECT_FALSE(access_.still_valid({}));
+  EXPECT_FALSE(access_.still_valid(Identity::visitor())) << "there are users";
+  EXPECT_TRUE(access_.still_may(ben, Permission::view, "dock"));
+  EXPECT_FALSE(access_.still_may(ben, Permission::view, "gate"));
+
+  access_.close_session(session.token);
+  EXPECT_FALSE(access_.still_valid(by_session));
+  EXPECT_TRUE(access_.still_valid(ann)) << "she did not log out where she gave a password";
+
+  config_.users = {user("ann", Permission::view), {"ben", hash_password("new"), "", Permission::view, {"dock"}}};
+  access_.update(config_);
+  EXPECT_TRUE(access_.still_may(ann, Permission::view, "dock"));
+  EXPECT_FALSE(access_.still_may(ann, Permission::administer, "dock")) << "what she may now";
+  EXPECT_FALSE(access_.still_valid(ben)) << "another password";
+  config_.users[0].rtsp_secret = "another secret";
+  access_.update(config_);
+  EXPECT_FALSE(access_.still_valid(ann));
+  const Identity again = found("ann");
+  config_.users = {user("eve", Permission::view)};
+  access_.update(config_);
+  EXPECT_FALSE(access_.still_valid(again)) << "gone";
+}
+
+TEST_F(AccessTest, ASessionThatIsWatchedWithIsInUse) {
+  const Access::Session session = session_of("ann");
+  const Identity watcher = *access_.find_session(session.token);
+  for (int i = 0; i < 4; ++i) {
+    time_ += 30min;
+    EXPECT_TRUE(access_.still_valid(watcher));
+  }
+  EXPECT_TRUE(access_.find_session(session.token));
+  time_ += 61min;
+  EXPECT_FALSE(access_.still_valid(watcher));
 }
 
 TEST_F(AccessTest, AfterFiveFailuresEachFurtherOneCostsAWait) {

@@ -43,7 +43,7 @@ class MetricsTest : public testing::Test {
     page_.shared(2).decode.record(1'000'000);
   }
 
-  HttpAnswer get(const std::string& path, const Identity& identity = {}) {
+  HttpAnswer get(const std::string& path, const Identity& identity = Identity::owner()) {
     HttpRequest request;
     request.method = "GET";
     request.path = path;
@@ -94,7 +94,7 @@ TEST_F(MetricsTest, AUserIsToldOfTheCamerasThatUserMaySee) {
   UserConfig user;
   user.name = "ada";
   user.cameras = {"belt"};
-  const std::string text = get("/metrics", {"ada", std::make_shared<UserConfig>(user)}).body;
+  const std::string text = get("/metrics", Identity::of(std::make_shared<UserConfig>(user))).body;
   EXPECT_THAT(text, HasSubstr("camera=\"belt\""));
   EXPECT_THAT(text, Not(HasSubstr("dock")));
 }

@@ -73,6 +73,7 @@ class RecordingsTest : public ApiTest {
                   const std::map<std::string, std::string>& query = {}) {
     HttpRequest request{"GET", "/recordings/files/" + id, query, "", "", {}, "", false};
     if (!user.empty()) request.identity = *access_.identity_of(user);
+    if (!access_.required()) request.identity = Identity::visitor();
     return route_for(request.path).handle(request);
   }
 
