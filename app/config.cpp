@@ -169,7 +169,7 @@ std::vector<ConfigSection> config_sections() {
 
 std::string format(const ConfigError& error, const std::string& file) {
   if (error.document == ConfigDocument::request) return error.path + ": " + error.message;
-  std::string text = (error.document == ConfigDocument::overlay ? overlay_path(file).string() : file) + ":";
+  std::string text = (error.document == ConfigDocument::overlay ? overlay_in_use(file).string() : file) + ":";
   if (error.line > 0) text += std::to_string(error.line) + ":" + std::to_string(error.column) + ":";
   if (!error.path.empty()) text += " " + error.path + ":";
   return text + " " + error.message;
@@ -188,7 +188,7 @@ LoadedConfig load_config_with(const std::filesystem::path& file, const CameraCha
   Report report;
   std::vector<std::string> removed;
   std::error_code cannot_tell;  // then reading it says why
-  if (const auto path = overlay_path(file); std::filesystem::exists(path, cannot_tell) || cannot_tell) {
+  if (const auto path = overlay_in_use(file); std::filesystem::exists(path, cannot_tell) || cannot_tell) {
     YamlResult overlay = read_yaml_file(path);
     if (auto* error = std::get_if<ConfigError>(&overlay)) return failed(*error, ConfigDocument::overlay);
     mark_as(std::get<YamlNode>(overlay), ConfigDocument::overlay);

@@ -8,6 +8,8 @@
 
 #include "app/config_overlay.h"
 #include "core/error.h"
+#include "core/log.h"
+#include "core/own_folders.h"
 #include "core/unique_handle.h"
 
 namespace campipe {
@@ -81,6 +83,11 @@ void replace(const fs::path& file, const std::string& text) {
   keep_folder(file.has_parent_path() ? file.parent_path() : fs::path("."));
 }
 
+// "rig.api.yaml" for "rig.yaml".
+fs::path beside(const fs::path& file) {
+  return file.parent_path() / (file.stem().string() + ".api" + file.extension().string());
+}
+
 }  // namespace
 
 void CameraChanges::put(const std::string& name, json keys) {
@@ -98,16 +105,38 @@ void CameraChanges::add(const CameraChanges& newer) {
 }
 
 fs::path overlay_path(const fs::path& file) {
-  return file.parent_path() / (file.stem().string() + ".api" + file.extension().string());
+  const auto state = state_folder();
+  if (!state) return beside(file);
+  return *state / "overlays" / beside(fs::absolute(file).lexically_normal()).relative_path();
+}
+
+fs::path overlay_in_use(const fs::path& file) {
+  std::error_code cannot_tell;  // then reading it says why
+  const fs::path overlay = overlay_path(file);
+  if (fs::exists(overlay, cannot_tell) || cannot_tell) return overlay;
+  const fs::path old = beside(file);
+  return fs::exists(old, cannot_tell) ? old : overlay;
+}
+
+std::string overlay_note(const fs::path& file) {
+  const fs::path old = beside(file);
+  const fs::path overlay = overlay_path(file);
+  std::error_code cannot_tell;  // then there is none that could be read
+  if (old == overlay || !fs::exists(old, cannot_tell)) return {};
+  if (overlay_in_use(file) == old) return old.string() + " is moved to " + overlay.string() + " by the next change";
+  return old.string() + " is not read any more, as there is " + overlay.string() + "; remove it";
 }
 
 void keep_changes(const fs::path& file, const CameraChanges& changes) {
   const fs::path overlay = overlay_path(file);
-  CameraChanges all = kept_changes(overlay);
+  const fs::path before = overlay_in_use(file);
+  CameraChanges all = kept_changes(before);
   all.add(changes);
   const std::string text = text_of(all, file);
   if (text.size() > max_size) throw Error(overlay.string() + " would be larger than 1 MiB, the most that is read");
+  make_own_folder(overlay.parent_path());
   replace(overlay, text);
+  if (before != overlay && ::unlink(before.c_str()) != 0) spdlog::warn("{}", overlay_note(file));
 }
 
 }  // namespace campipe

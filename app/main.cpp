@@ -13,6 +13,7 @@
 #include "app/child.h"
 #include "app/commands/commands.h"
 #include "app/config.h"
+#include "app/config_changes.h"
 #include "app/config_units.h"
 #include "app/devices.h"
 #include "app/master.h"
@@ -119,6 +120,7 @@ void keep_private(const campipe::RigConfig& rig) {
 
 int run(const Arguments& arguments) {
   const campipe::LoadedConfig loaded = campipe::load_config(arguments.config);
+  if (const std::string note = campipe::overlay_note(arguments.config); !note.empty()) spdlog::warn("{}", note);
   if (tell(loaded.errors, arguments.config)) return usage_error;
   const bool check_only = arguments.check && !arguments.plan;
   const campipe::Machine machine = machine_for(loaded, check_only);

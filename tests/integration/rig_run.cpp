@@ -48,8 +48,10 @@ std::vector<std::string> environment_of(const fs::path& folder, const std::strin
   for (char** word = environ; *word != nullptr; ++word) {
     const std::string text = *word;
     if (text.starts_with("TMPDIR=") || text.starts_with("CAMPIPE_FAILPOINT=")) continue;
+    if (text.starts_with("STATE_DIRECTORY=") || text.starts_with("XDG_RUNTIME_DIR=")) continue;
     words.push_back(text);
   }
+  words.push_back("STATE_DIRECTORY=" + (folder / "state").string());
   words.push_back(marker_of(folder));
   if (!failpoints.empty()) words.push_back("CAMPIPE_FAILPOINT=" + failpoints);
   return words;

@@ -38,10 +38,26 @@ class ChangesTest : public ConfigTest {
   static Strings told(const CameraChanges& changes) { return formatted(load_config_with("rig.yaml", changes)); }
 };
 
-TEST_F(ChangesTest, TheOverlayLiesBesideTheFile) {
-  EXPECT_EQ(overlay_path("rig.yaml"), "rig.api.yaml");
-  EXPECT_EQ(overlay_path("/etc/campipe/rig.v2.yml"), "/etc/campipe/rig.v2.api.yml");
-  EXPECT_EQ(overlay_path("./rig"), "./rig.api");
+TEST_F(ChangesTest, TheOverlayLiesInTheFolderForState) {
+  const std::filesystem::path overlays = state() / "overlays";
+  EXPECT_EQ(overlay_path("rig.yaml"), overlays / std::filesystem::current_path().relative_path() / "rig.api.yaml");
+  EXPECT_EQ(overlay_path("/etc/campipe/rig.v2.yml"), overlays / "etc/campipe/rig.v2.api.yml");
+  EXPECT_EQ(overlay_path("/a/../b/rig"), overlays / "b/rig.api");
+}
+
+TEST_F(ChangesTest, AnOverlayBesideTheFileIsReadAndMoved) {
+  keep_changes("rig.yaml", with("belt", json::object()));
+  EXPECT_EQ(overlay_note("rig.yaml"), "");
+  std::filesystem::rename(overlay_path("rig.yaml"), "rig.api.yaml");  // where older versions kept it
+  EXPECT_THAT(names(load_file("rig.yaml")), ElementsAre("dock", "gate", "belt"));
+  EXPECT_THAT(overlay_note("rig.yaml"), HasSubstr("is moved to " + overlay_path("rig.yaml").string()));
+  keep_changes("rig.yaml", with("yard", json::object()));
+  EXPECT_FALSE(std::filesystem::exists("rig.api.yaml"));
+  EXPECT_THAT(names(load_file("rig.yaml")), ElementsAre("dock", "gate", "belt", "yard"));
+  // One that comes back is not read, which is told.
+  write("rig.api.yaml", "cameras: {dock: null}\n");
+  EXPECT_THAT(names(load_file("rig.yaml")), ElementsAre("dock", "gate", "belt", "yard"));
+  EXPECT_THAT(overlay_note("rig.yaml"), HasSubstr("is not read any more"));
 }
 
 TEST_F(ChangesTest, ACameraIsAddedChangedAndRemoved) {
@@ -124,15 +140,18 @@ TEST_F(ChangesTest, WhatIsKeptIsThereWhenTheFileIsReadAgain) {
 TEST_F(ChangesTest, WhatIsKeptIsNeverHalfThere) {
   keep_changes("rig.yaml", with("belt", json::object()));
   struct stat info {};
-  ASSERT_EQ(::stat("rig.api.yaml", &info), 0);
+  ASSERT_EQ(::stat(overlay_path("rig.yaml").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777U, 0600U);
-  // Only the file and its overlay: nothing unfinished is left.
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator("."), {}), 2);
+  ASSERT_EQ(::stat(overlay_path("rig.yaml").parent_path().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0700U);
+  // Only the overlay, and the file: nothing unfinished is left.
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(overlay_path("rig.yaml").parent_path()), {}), 1);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator("."), {}), 1);
   std::stringstream text;
   text << std::ifstream("rig.yaml").rdbuf();
   EXPECT_EQ(text.str(), file);
-  std::filesystem::create_directory("folder");
-  EXPECT_THROW(keep_changes("folder/missing/rig.yaml", with("belt", json::object())), Error);
+  ::setenv("STATE_DIRECTORY", std::filesystem::absolute("rig.yaml").c_str(), 1);
+  EXPECT_THROW(keep_changes("rig.yaml", with("belt", json::object())), Error) << "this is no folder";
 }
 
 TEST_F(ChangesTest, LaterChangesGoOverEarlierOnes) {

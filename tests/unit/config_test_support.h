@@ -34,11 +34,14 @@ class ConfigTest : public ::testing::Test {
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
     folder_ = name;
     std::filesystem::current_path(folder_);
+    ::setenv("STATE_DIRECTORY", state().c_str(), 1);
   }
   ~ConfigTest() override {
     std::filesystem::current_path("/");
     std::filesystem::remove_all(folder_);
+    std::filesystem::remove_all(state());
   }
+  [[nodiscard]] std::filesystem::path state() const { return folder_.string() + "-state"; }
 
   static void write(const std::string& name, const std::string& text) { std::ofstream(name, std::ios::binary) << text; }
 

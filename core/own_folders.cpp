@@ -1,0 +1,45 @@
+#include "core/own_folders.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+
+#include "core/error.h"
+
+namespace campipe {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of several, separated by ':', the first; nothing: it is not set, or not a folder's whole path.
+std::optional<fs::path> folder_of(const char* variable) {
+  const char* value = std::getenv(variable);
+  if (value == nullptr || *value != '/') return std::nullopt;
+  const std::string text = value;
+  return text.substr(0, text.find(':'));
+}
+
+}  // namespace
+
+std::optional<fs::path> state_folder() {
+  if (auto given = folder_of("STATE_DIRECTORY")) return given;
+  if (const auto home = folder_of("XDG_STATE_HOME")) return *home / "campipe";
+  if (const auto home = folder_of("HOME")) return *home / ".local/state/campipe";
+  return std::nullopt;
+}
+
+std::optional<fs::path> runtime_folder() {
+  const auto given = folder_of("XDG_RUNTIME_DIR");
+  return given ? std::optional(*given / "campipe") : state_folder();
+}
+
+void make_own_folder(const fs::path& folder) {
+  if (folder.empty() || fs::is_directory(folder)) return;
+  make_own_folder(folder.parent_path());
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+    throw system_error("cannot make the folder " + folder.string(), errno);
+}
+
+}  // namespace campipe
