@@ -91,7 +91,7 @@ bool read_umask(const YamlNode& node, FileSettings& file, Report& report) {
   return set(file.umask, node, good ? std::optional(mask) : std::nullopt);
 }
 
-constexpr std::array<FileKey, 11> file_keys{{{"defaults", read_defaults},
+constexpr std::array<FileKey, 12> file_keys{{{"defaults", read_defaults},
                                              {"cameras", read_cameras},
                                              {"workers", read_workers},
                                              {"mps", read_mps},
@@ -100,8 +100,9 @@ constexpr std::array<FileKey, 11> file_keys{{{"defaults", read_defaults},
                                              {"insecure", choice_key<&FileSettings::insecure>},
                                              {"tls", part_key<read_server_tls>},
                                              {"users", part_key<read_users>},
-                                             {"events", read_events},
-                                             {"umask", read_umask}}};
+                                              {"trusted_proxies", part_key<read_trusted_proxies>},
+                                              {"events", read_events},
+                                              {"umask", read_umask}}};
 
 RigConfig to_rig(const FileSettings& file, const std::vector<CameraSettings>& cameras) {
   RigConfig rig;

@@ -118,6 +118,7 @@ struct ServerConfig {
   bool insecure = false;
   std::optional<TlsConfig> tls;  // for HTTP and RTSP
   std::vector<UserConfig> users;
+  std::vector<std::string> trusted_proxies;  // whose X-Forwarded-For is believed: addresses, or networks ("10.0.0.0/8")
   friend bool operator==(const ServerConfig&, const ServerConfig&) = default;
 };
 

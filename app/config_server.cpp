@@ -149,6 +149,23 @@ bool read_server_tls(const YamlNode& node, ServerSettings& server, Report& repor
   return read_map(node, std::span<const TlsKey>(tls_keys), server, report);
 }
 
+bool read_trusted_proxies(const YamlNode& node, ServerSettings& server, Report& report) {
+  constexpr std::string_view expected = "an address or a network in numbers, such as 127.0.0.1 or 10.0.0.0/8";
+  set(server.trusted_proxies, node, std::optional<std::vector<std::string>>());
+  if (!is_list(node, report)) return false;
+  std::vector<std::string> proxies;
+  for (const YamlNode& child : node.children) {
+    const auto text = read_text(child, expected, report);
+    if (text && parse_address_range(*text)) {
+      proxies.push_back(*text);
+    } else if (text) {
+      refuse(child, expected, report);
+    }
+  }
+  if (proxies.size() != node.children.size()) return false;
+  return set(server.trusted_proxies, node, std::optional(std::move(proxies)));
+}
+
 bool read_users(const YamlNode& node, ServerSettings& server, Report& report) {
   server.users_node = &node;
   if (!is_map_unseen(node, "expected a map of users", report)) return false;
@@ -201,6 +218,7 @@ ServerConfig server_config(const ServerSettings& server) {
   config.http_address = server.http_address.value.value_or(config.http_address);
   config.rtsp_address = server.rtsp_address.value.value_or(config.rtsp_address);
   config.insecure = server.insecure.value.value_or(config.insecure);
+  config.trusted_proxies = server.trusted_proxies.value.value_or(config.trusted_proxies);
   if (server.certificate.value && server.key.value)
     config.tls = TlsConfig{*server.certificate.value, *server.key.value};
   for (const UserSettings& user : server.users) {

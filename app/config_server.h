@@ -26,11 +26,13 @@ struct ServerSettings {
   Setting<std::string> key;
   const YamlNode* users_node = nullptr;
   std::vector<UserSettings> users;
+  Setting<std::vector<std::string>> trusted_proxies;
 };
 
 bool read_http_address(const YamlNode& node, ServerSettings& server, Report& report);
 bool read_rtsp_address(const YamlNode& node, ServerSettings& server, Report& report);
 bool read_server_tls(const YamlNode& node, ServerSettings& server, Report& report);
+bool read_trusted_proxies(const YamlNode& node, ServerSettings& server, Report& report);
 bool read_users(const YamlNode& node, ServerSettings& server, Report& report);
 
 // Mistakes that show only when everything is read. `cameras`: the names of those that a user may be allowed to see.

@@ -34,7 +34,8 @@ json to_json(const ServerConfig& server) {
           {"rtsp_address", server.rtsp_address},
           {"insecure", server.insecure},
           {"tls", tls},
-          {"users", users}};
+          {"users", users},
+          {"trusted_proxies", server.trusted_proxies}};
 }
 
 ServerConfig server_from_json(const json& from) try {
@@ -44,6 +45,7 @@ ServerConfig server_from_json(const json& from) try {
   server.insecure = from.at("insecure");
   if (const json& tls = from.at("tls"); !tls.is_null()) server.tls = TlsConfig{tls.at("certificate"), tls.at("key")};
   for (const json& user : from.at("users")) server.users.push_back(user_from_json(user));
+  server.trusted_proxies = from.at("trusted_proxies");
   return server;
 } catch (const json::exception& error) {
   throw Error(std::string("the servers' configuration as JSON: ") + error.what());

@@ -27,6 +27,7 @@ std::optional<std::string> needs_restart(const RigConfig& before, const RigConfi
   if (before.server.tls != after.server.tls) return "tls";
   return std::nullopt;
 }
+  if (before.server.trusted_proxies != after.server.trusted_proxies) return "trusted_proxies";
 
 // Messages are small; a status grows with the rig.
 UniqueFd in_memory(const std::string& text) {

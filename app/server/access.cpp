@@ -156,16 +156,24 @@ struct Access::State {
     if (static_cast<std::size_t>(of_user) >= sessions_of_a_user)
       sessions.erase(std::ranges::min_element(sessions, is_older));
   }
-  // What needs no argon2id. Empty: it does.
+  // What needs no argon2id. Empty: it does. Users who sent the right password a moment ago come in also from where
+  // others guess; but who guesses must not find out quickly what is remembered.
   [[nodiscard]] std::optional<Result> known(const std::string& user, const std::string& password,
-                                            const std::string& address) const {
+                                            const std::string& address) {
     if (users.empty()) return Result{Identity::visitor()};
-    if (const int wait = limit.wait_s(address, now()); wait > 0) return Result{std::nullopt, Refusal::too_many, wait};
+    const int wait = limit.wait_s(address, now());
     const auto found = users.find(user);
-    if (found == users.end()) return std::nullopt;
-    const auto memory = remembered.find(memory_of(*found->second, password));
-    if (memory == remembered.end() || memory->second <= now()) return std::nullopt;
-    return Result{Identity::of(found->second)};
+    const bool may_ask = found != users.end() && (wait == 0 || limit.may_ask_memory(address, user));
+    if (may_ask && remembers(*found->second, password)) return Result{Identity::of(found->second)};
+    if (wait == 0) return std::nullopt;
+    if (may_ask) limit.forgot(address, user);
+    return Result{std::nullopt, Refusal::too_many, wait};
+  }
+  bool remembers(const UserConfig& user, const std::string& password) {
+    const auto memory = remembered.find(memory_of(user, password));
+    if (memory == remembered.end() || memory->second <= now()) return false;
+    memory->second = now() + remembered_for;
+    return true;
   }
 };
 

@@ -1,10 +1,10 @@
 // Who may see and do what, for the pages, the API and RTSP alike.
 //
 // Thread-safe. A password is checked by argon2id, which takes tens of milliseconds on purpose; what was right is
-// remembered for a minute (as a keyed hash, not as the password), so that players that send it with every request do
-// not cost that each time. Failed attempts are limited for each address: five are free, then each further one is
-// refused unseen for 1, 2, 4 … 60 s (app/server/login_limit.h), but what is remembered still comes in. One password is
-// checked at a time, so that strangers can take one core and 64 MiB, and no more.
+// remembered until a minute after it was sent last (as a keyed hash, not as the password), so that players that send
+// it with every request do not cost that each time. Failed attempts are limited for each address: five are free, then
+// each further one is refused unseen for 1, 2, 4 … 60 s (app/server/login_limit.h); what is remembered still comes in.
+// One password is checked at a time, so that strangers can take one core and 64 MiB, and no more.
 //
 // What was found holds only for a moment: whoever serves somebody for longer asks still_may() at least twice a second.
 #pragma once

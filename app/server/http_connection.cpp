@@ -2,14 +2,12 @@
 
 #include <boost/asio/detached.hpp>
 #include <boost/beast/http/empty_body.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/read.hpp>
 #include <boost/beast/http/serializer.hpp>
 #include <boost/beast/http/write.hpp>
-#include <boost/beast/websocket/rfc6455.hpp>
 
 #include <algorithm>
 
+#include "app/server/login_limit.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -22,34 +20,9 @@ using asio::redirect_error;
 using asio::use_awaitable;
 using SystemError = HttpStream::SystemError;
 
-constexpr std::uint32_t header_limit = 16 * 1024;
-constexpr std::uint64_t body_limit = 64 * 1024;
 constexpr std::size_t file_part = 256 * 1024;
 constexpr int most_at_the_door = 32;
 constexpr auto farewell_patience = std::chrono::seconds(2);
-
-std::string text_of(boost::beast::string_view text) { return {text.data(), text.size()}; }
-
-HttpFacts facts_of(HttpMessage& message) {
-  const auto header = [&message](auto name) { return text_of(message[name]); };
-  HttpFacts facts;
-  facts.method = text_of(message.method_string());
-  facts.target = text_of(message.target());
-  facts.host = header(http::field::host);
-  facts.origin = header(http::field::origin);
-  facts.fetch_mode = header("Sec-Fetch-Mode");
-  facts.fetch_site = header("Sec-Fetch-Site");
-  facts.accept = header(http::field::accept);
-  facts.cookie = header(http::field::cookie);
-  facts.authorization = header(http::field::authorization);
-  facts.csrf = header("X-CSRF-Token");
-  facts.range = header(http::field::range);
-  facts.if_range = header(http::field::if_range);
-  facts.if_none_match = header(http::field::if_none_match);
-  facts.body = std::move(message.body());
-  facts.upgrade = boost::beast::websocket::is_upgrade(message);
-  return facts;
-}
 
 template <typename Body>
 awaitable<void> write_moving(HttpStream& stream, http::response<Body>& response, std::chrono::milliseconds patience) {
@@ -82,6 +55,12 @@ HttpAnswer handle_route(const HttpServer::Route& route, const HttpRequest& reque
   }
 }
 
+HttpAnswer door_is_full() {
+  HttpAnswer answer = http_error(503, "too many are logging in; try again");
+  answer.headers.emplace_back("Retry-After", "1");
+  return answer;
+}
+
 std::optional<LivePlace> find_place(const RigView& rig, const HttpGate::Passed& passed) {
   const auto wanted = passed.request.query.find("output");
   const std::string output = wanted == passed.request.query.end() ? "" : wanted->second;
@@ -103,6 +82,8 @@ void set_headers(http::fields& fields, const HttpAnswer& answer) {
              "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'");
   fields.set("X-Content-Type-Options", "nosniff");
   fields.set("Referrer-Policy", "no-referrer");
+  fields.set("Cross-Origin-Resource-Policy", "same-origin");
+  fields.set("Cross-Origin-Opener-Policy", "same-origin");
   fields.set(http::field::cache_control, "no-store");
   fields.set(http::field::content_type, answer.type);
   for (const auto& [name, value] : answer.headers) {
@@ -113,14 +94,18 @@ void set_headers(http::fields& fields, const HttpAnswer& answer) {
   }
 }
 
-HttpConnection::HttpConnection(asio::ip::tcp::socket socket, std::shared_ptr<HttpShared> of)
-    : shared_(std::move(of)), stream_(std::move(socket), shared_->tls ? &*shared_->tls : nullptr) {
+std::string address_of(const asio::ip::tcp::socket& socket) {
   SystemError error;
-  const auto peer = stream_.tcp().socket().remote_endpoint(error);
-  auto address = peer.address();
+  auto address = socket.remote_endpoint(error).address();
   if (address.is_v6() && address.to_v6().is_v4_mapped())
     address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
-  address_ = error ? "unknown" : address.to_string();
+  return error ? "unknown" : address.to_string();
+}
+
+HttpConnection::HttpConnection(asio::ip::tcp::socket socket, std::shared_ptr<HttpShared> of)
+    : shared_(std::move(of)), stream_(std::move(socket), shared_->tls ? &*shared_->tls : nullptr) {
+  address_ = address_of(stream_.tcp().socket());
+  network_ = network_of(address_);
   shared_->connections.insert(this);
 }
 
@@ -152,57 +137,80 @@ awaitable<void> HttpConnection::run() {
   close();
 }
 
-awaitable<bool> HttpConnection::wait_for_bytes() {
-  if (buffer_.size() > 0) co_return true;
+awaitable<bool> HttpConnection::read_more() {
   SystemError error;
-  stream_.tcp().expires_after(shared_->limits.idle);
   const std::size_t size =
-      co_await stream_.async_read_some(buffer_.prepare(4096), redirect_error(use_awaitable, error));
+      co_await stream_.async_read_some(buffer_.prepare(HttpReader::most_at_once), redirect_error(use_awaitable, error));
   buffer_.commit(size);
   co_return !error;
 }
 
+// False: the connection ended, or took too long.
+awaitable<bool> HttpConnection::read_request(HttpReader& reader) {
+  stream_.tcp().expires_after(shared_->limits.idle);
+  if (buffer_.size() == 0) {
+    const bool more = co_await read_more();
+    if (!more) co_return false;
+  }
+  const Deadline deadline = Clock::now() + shared_->limits.request;
+  stream_.tcp().expires_at(deadline);
+  for (;;) {
+    buffer_.consume(reader.take(buffer_.data()));
+    if (reader.done()) co_return true;
+    // One who never stops to send is not one who waits.
+    if (Clock::now() >= deadline) co_return false;
+    const bool more = co_await read_more();
+    if (!more) co_return false;
+  }
+}
+
 awaitable<bool> HttpConnection::serve_one() {
-  const bool is_there = co_await wait_for_bytes();
+  idle_since_ = Clock::now();
+  HttpReader reader;
+  const bool is_there = co_await read_request(reader);
   if (!is_there) co_return false;
-  http::request_parser<http::string_body> parser;
-  parser.header_limit(header_limit);
-  parser.body_limit(body_limit);
-  SystemError error;
-  stream_.tcp().expires_after(shared_->limits.request);
-  co_await http::async_read(stream_, buffer_, parser, redirect_error(use_awaitable, error));
-  if (error) {
-    co_await refuse_unread(error);
+  idle_since_.reset();
+  Exchange exchange;
+  if (reader.refusal()) {
+    co_await refuse_unread(*reader.refusal());
     co_return false;
   }
-  Exchange exchange;
-  exchange.message = parser.release();
+  exchange.message = reader.release();
   exchange.keep_alive = exchange.message.keep_alive() && !shared_->closing;
   exchange.facts = facts_of(exchange.message);
-  exchange.facts.address = address_;
-  exchange.facts.secure = stream_.has_tls();
+  shared_->gate.tell_peer(exchange.facts, address_, stream_.has_tls());
   HttpGate::Verdict verdict = co_await judge(exchange.facts);
   exchange.passed = std::move(verdict.passed);
-  if (verdict.refusal)
+  known_ = exchange.passed.request.identity.kind > Identity::Kind::visitor;
+  if (verdict.refusal) {
     co_await send(*verdict.refusal, exchange);
-  else
+  } else {
+    struct Serving {
+      HttpConnection& connection;
+      ~Serving() { connection.serving_ = nullptr; }
+    } const until_answered{*this};
+    serving_ = &exchange.passed;
     co_await dispatch(exchange);
+  }
   co_return exchange.keep_alive && !closed_;
 }
 
-// What could not be read has an answer where it is not the connection that failed.
-awaitable<void> HttpConnection::refuse_unread(SystemError error) {
-  const bool is_theirs = error.category() == http::make_error_code(http::error::end_of_stream).category();
-  if (!is_theirs || error == http::error::end_of_stream || error == http::error::partial_message) co_return;
+awaitable<void> HttpConnection::refuse_unread(const HttpAnswer& refusal) {
   Exchange exchange;
   exchange.message.version(11);
-  HttpAnswer answer = http_error(400, "this is no HTTP");
-  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
-    answer = http_error(431, "the headers are longer than 16 KiB");
-  }
-  if (error == http::error::body_limit) answer = http_error(413, "the body is longer than 64 KiB");
+  HttpAnswer answer = refusal;
   co_await send(answer, exchange);
   co_await linger();
+}
+
+// Twice, as what serves may still say goodbye.
+void HttpConnection::end_if_taken_back() {
+  if (serving_ == nullptr || shared_->gate.still_may(*serving_)) {
+    taken_back_ = false;
+  } else if (std::exchange(taken_back_, true)) {
+    spdlog::info("http: the connection of {} ends: what it was let in for was taken back", address_);
+    close();
+  }
 }
 
 // Bytes that nobody reads would make the kernel take the answer back.
@@ -219,12 +227,10 @@ awaitable<void> HttpConnection::linger() {
 awaitable<HttpGate::Verdict> HttpConnection::judge(const HttpFacts& facts) {
   HttpShared& shared = *shared_;
   HttpGate::Verdict verdict;
-  if (facts.host.empty()) {
-    verdict.refusal = http_error(400, "the header Host is missing");
-  } else if (!HttpGate::is_slow(facts)) {
+  if (!HttpGate::is_slow(facts)) {
     verdict = shared.gate.judge(facts);
   } else if (shared.at_the_door >= most_at_the_door) {
-    verdict.refusal = http_error(503, "too many are logging in; try again");
+    verdict.refusal = door_is_full();
   } else {
     ++shared.at_the_door;
     verdict = co_await run_on(shared.door, [&shared, &facts] { return shared.gate.judge(facts); });
@@ -266,8 +272,16 @@ awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
   const HttpServer::Route& route = *exchange.passed.route;
   const HttpRequest& request = exchange.passed.request;
   // What strangers may send, and what then takes its time: logins.
-  asio::thread_pool& pool = route.anyone && request.method != "GET" ? shared_->door : shared_->workers;
+  const bool at_the_door = route.anyone && request.method != "GET";
+  if (at_the_door && shared_->at_the_door >= most_at_the_door) {
+    HttpAnswer refusal = door_is_full();
+    co_await send(refusal, exchange);
+    co_return;
+  }
+  shared_->at_the_door += at_the_door ? 1 : 0;
+  asio::thread_pool& pool = at_the_door ? shared_->door : shared_->workers;
   HttpAnswer answer = co_await run_on(pool, [&route, &request] { return handle_route(route, request); });
+  shared_->at_the_door -= at_the_door ? 1 : 0;
   co_await send(answer, exchange);
 }
 

@@ -9,8 +9,6 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/message.hpp>
-#include <boost/beast/http/string_body.hpp>
 
 #include <chrono>
 #include <memory>
@@ -21,6 +19,7 @@
 
 #include "app/server/http_files.h"
 #include "app/server/http_gate.h"
+#include "app/server/http_reader.h"
 #include "app/server/http_snapshots.h"
 #include "app/server/http_viewers.h"
 
@@ -54,10 +53,11 @@ struct HttpShared {
   bool closing = false;
 };
 
-using HttpMessage = boost::beast::http::request<boost::beast::http::string_body>;
-
 // What the answer says in its headers, and what all answers do.
 void set_headers(boost::beast::http::fields& fields, const HttpAnswer& answer);
+
+// The peer's, in numbers; an IPv4 address as such.
+std::string address_of(const boost::asio::ip::tcp::socket& socket);
 
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
@@ -67,6 +67,14 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void start();
   void close();
   [[nodiscard]] bool closed() const { return closed_; }
+  // Of the peer itself, which may be a proxy: an IPv6 address stands for its network.
+  [[nodiscard]] const std::string& network() const { return network_; }
+  // Since it was accepted or answered last; nothing: a request is being answered.
+  [[nodiscard]] std::optional<Clock::time_point> idle_since() const { return idle_since_; }
+  // Its last request was one of somebody who logged in.
+  [[nodiscard]] bool known() const { return known_; }
+  // To be called every few hundred milliseconds: ends what is served to one who may not see it any more.
+  void end_if_taken_back();
   HttpStream& stream() { return stream_; }
   HttpShared& shared() { return *shared_; }
 
@@ -84,8 +92,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  private:
   boost::asio::awaitable<void> run();
   boost::asio::awaitable<bool> serve_one();
-  boost::asio::awaitable<bool> wait_for_bytes();
-  boost::asio::awaitable<void> refuse_unread(HttpStream::SystemError error);
+  boost::asio::awaitable<bool> read_more();
+  boost::asio::awaitable<bool> read_request(HttpReader& reader);
+  boost::asio::awaitable<void> refuse_unread(const HttpAnswer& refusal);
   boost::asio::awaitable<HttpGate::Verdict> judge(const HttpFacts& facts);
   boost::asio::awaitable<void> dispatch(Exchange& exchange);
   boost::asio::awaitable<void> serve_route(Exchange& exchange);
@@ -96,7 +105,12 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::shared_ptr<HttpShared> shared_;
   HttpStream stream_;
   std::string address_;
+  std::string network_;
   boost::beast::flat_buffer buffer_;
+  std::optional<Clock::time_point> idle_since_ = Clock::now();
+  const HttpGate::Passed* serving_ = nullptr;  // the exchange's, while it is answered
+  bool known_ = false;
+  bool taken_back_ = false;  // when it was looked at last
   bool closed_ = false;
 };
 

@@ -46,6 +46,9 @@ HttpAnswer too_many(int retry_after_s) {
 HttpGate::HttpGate(const ServerConfig& config, Access& access, const std::vector<HttpServer::Route>& routes)
     : access_(access), routes_(routes) {
   if (const auto address = split_listen_address(config.http_address)) own_host_ = address->host;
+  for (const std::string& proxy : config.trusted_proxies) {
+    if (const auto range = parse_address_range(proxy)) proxies_.push_back(*range);
+  }
 }
 
 HttpGate::Verdict HttpGate::judge(HttpFacts facts) const {
@@ -106,7 +109,9 @@ const HttpServer::Route* HttpGate::find_route(const std::string& path) const {
 std::optional<HttpAnswer> HttpGate::identify(const HttpFacts& facts, Passed& passed) const {
   HttpRequest& request = passed.request;
   if (!access_.required()) {
-    request.identity = Identity::visitor();
+    const auto result = facts.authorization.empty() ? Access::Result()
+                                                    : access_.check_authorization(facts.authorization, facts.address);
+    request.identity = result.identity.value_or(Identity::visitor());
     return std::nullopt;
   }
   const std::string token = cookie_of(facts.cookie, session_cookie);
@@ -135,8 +140,33 @@ std::optional<HttpAnswer> HttpGate::refuse_forgery(const HttpFacts& facts, const
   return http_error(403, "the header X-CSRF-Token is missing or wrong; load the page again");
 }
 
-bool HttpGate::still_may_view(const Identity& identity, const std::string& camera) const {
-  return access_.still_may(identity, Permission::view, camera);
+bool HttpGate::still_may(const Passed& passed) const {
+  const Identity& identity = passed.request.identity;
+  if (passed.camera) return access_.still_may(identity, Permission::view, passed.camera->camera);
+  return (passed.route != nullptr && passed.route->anyone) || access_.still_valid(identity);
+}
+
+bool HttpGate::is_proxy(const std::string& address) const {
+  return std::ranges::any_of(proxies_, [&](const AddressRange& range) { return range.contains(address); });
+}
+
+// The last one in the header is whom our own proxy saw; it may be a proxy of ours as well. What is written before the
+// first stranger may be that stranger's invention.
+void HttpGate::tell_peer(HttpFacts& facts, const std::string& address, bool tls) const {
+  facts.address = address;
+  facts.secure = tls;
+  if (!is_proxy(address)) return;
+  facts.secure = tls || facts.forwarded_proto == "https";
+  std::string_view rest = facts.forwarded_for;
+  while (!rest.empty() && is_proxy(facts.address)) {
+    const std::size_t comma = rest.rfind(',');
+    std::string_view last = comma == std::string_view::npos ? rest : rest.substr(comma + 1);
+    rest = rest.substr(0, comma == std::string_view::npos ? 0 : comma);
+    while (last.starts_with(' ')) last.remove_prefix(1);
+    while (last.ends_with(' ')) last.remove_suffix(1);
+    if (!is_address(std::string(last))) return;
+    facts.address = last;
+  }
 }
 
 }  // namespace campipe

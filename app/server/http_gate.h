@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/config_address.h"
 #include "app/server/access.h"
 #include "app/server/http_rules.h"
 #include "app/server/http_server.h"
@@ -31,7 +32,10 @@ class HttpGate {
   // `facts.body` is moved into the request.
   Verdict judge(HttpFacts facts) const;
   // For those who watch for hours: whether they still may.
-  [[nodiscard]] bool still_may_view(const Identity& identity, const std::string& camera) const;
+  [[nodiscard]] bool still_may(const Passed& passed) const;
+  // Who sent it: the peer at `address`, or the one for whom that says it sends, where it is one of `trusted_proxies`.
+  void tell_peer(HttpFacts& facts, const std::string& address, bool tls) const;
+  [[nodiscard]] bool is_proxy(const std::string& address) const;
 
  private:
   [[nodiscard]] std::optional<HttpAnswer> refuse_stranger(const HttpFacts& facts) const;
@@ -40,6 +44,7 @@ class HttpGate {
   [[nodiscard]] std::optional<HttpAnswer> refuse_forgery(const HttpFacts& facts, const Passed& passed) const;
 
   std::string own_host_;
+  std::vector<AddressRange> proxies_;
   Access& access_;
   const std::vector<HttpServer::Route>& routes_;
 };

@@ -68,12 +68,12 @@ class LiveSocket : public std::enable_shared_from_this<LiveSocket> {
  public:
   LiveSocket(std::shared_ptr<HttpConnection> connection, const Exchange& exchange, const LivePlace& place)
       : connection_(std::move(connection)),
-        identity_(exchange.passed.request.identity),
-        camera_(place.camera),
+        passed_(exchange.passed),
         socket_(connection_->stream()),
         event_(std::make_shared<LiveEvent>(connection_->shared().io)),
         feed_(connection_->shared().rig, place.camera, place.stream,
-              connection_->shared().viewers.add(place.stream, exchange.facts.address, identity_.user, "fmp4"),
+              connection_->shared().viewers.add(place.stream, exchange.facts.address, passed_.request.identity.user,
+                                                "fmp4"),
               event_->waker()) {}
 
   awaitable<void> run(const HttpMessage& request) {
@@ -102,7 +102,7 @@ class LiveSocket : public std::enable_shared_from_this<LiveSocket> {
       if (Clock::now() >= look_at) {
         look_at = Clock::now() + look_every;
         feed_.look();
-        if (!connection_->shared().gate.still_may_view(identity_, camera_)) {
+        if (!connection_->shared().gate.still_may(passed_)) {
           co_await say_goodbye(websocket::close_code::policy_error);
           co_return;
         }
@@ -151,8 +151,7 @@ class LiveSocket : public std::enable_shared_from_this<LiveSocket> {
   }
 
   const std::shared_ptr<HttpConnection> connection_;
-  const Identity identity_;
-  const std::string camera_;
+  const HttpGate::Passed passed_;
   websocket::stream<HttpStream&> socket_;
   const std::shared_ptr<LiveEvent> event_;
   LiveFeed feed_;
@@ -165,7 +164,6 @@ class LiveAnswer {
   LiveAnswer(std::shared_ptr<HttpConnection> connection, Exchange& exchange, const LivePlace& place, LiveForm form)
       : connection_(std::move(connection)),
         exchange_(exchange),
-        camera_(place.camera),
         chunked_(exchange.message.version() >= 11),
         stream_(connection_->shared().rig.stream(place.stream)),
         event_(std::make_shared<LiveEvent>(connection_->shared().io)),
@@ -218,7 +216,7 @@ class LiveAnswer {
       const LiveViewer::Next next = viewer_->take(piece_, Deadline());
       books_->dropped = viewer_->dropped();
       if (next == LiveViewer::Next::piece) co_return true;
-      const bool may = connection_->shared().gate.still_may_view(exchange_.passed.request.identity, camera_);
+      const bool may = connection_->shared().gate.still_may(exchange_.passed);
       if (next == LiveViewer::Next::over || Clock::now() >= deadline || !may || is_gone()) co_return false;
       if (!stream_->failure(form_).empty()) co_return false;
       co_await event_->wait_until(std::min(deadline, Clock::now() + look_every));
@@ -268,7 +266,6 @@ class LiveAnswer {
 
   const std::shared_ptr<HttpConnection> connection_;
   Exchange& exchange_;
-  const std::string camera_;
   const bool chunked_;
   const std::shared_ptr<LiveStream> stream_;
   const std::shared_ptr<LiveEvent> event_;

@@ -1,12 +1,13 @@
 #include "app/server/http_rules.h"
 
-#include <arpa/inet.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <nlohmann/json.hpp>
+
+#include "app/config_address.h"
 
 namespace campipe {
 namespace {
@@ -67,12 +68,6 @@ Authority parse_authority(std::string_view text) {
   std::string host = all.substr(0, colon);
   if (in_brackets && host.size() >= 2 && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   return {host, colon == std::string::npos ? "" : all.substr(colon + 1)};
-}
-
-bool is_address(const std::string& host) {
-  std::array<unsigned char, 16> bytes{};
-  return ::inet_pton(AF_INET, host.c_str(), bytes.data()) == 1 ||
-         ::inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1;
 }
 
 std::string name_of_machine() {

@@ -25,6 +25,8 @@ struct HttpFacts {
   std::string cookie;
   std::string authorization;
   std::string csrf;
+  std::string forwarded_for;  // X-Forwarded-For: of anybody, unless a proxy of ours sent it
+  std::string forwarded_proto;
   std::string range;
   std::string if_range;
   std::string if_none_match;

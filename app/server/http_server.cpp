@@ -7,10 +7,13 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 
+#include <algorithm>
 #include <future>
 #include <thread>
+#include <utility>
 
 #include "app/config_address.h"
+#include "app/server/login_limit.h"
 #include "app/server/server_tls.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -26,6 +29,7 @@ using SystemError = boost::system::error_code;
 
 constexpr auto farewell_patience = std::chrono::milliseconds(800);
 constexpr auto pause_without_descriptors = std::chrono::milliseconds(200);
+constexpr auto look_every = std::chrono::milliseconds(400);  // what was taken back ends within a second
 constexpr int waiting_connections = 256;
 
 void listen_at(tcp::acceptor& acceptor, const tcp::endpoint& at, SystemError& error) {
@@ -76,6 +80,8 @@ class HttpServer::Implementation {
     port_ = acceptor_.local_endpoint().port();
     asio::co_spawn(
         *shared_->io, [this] { return accept(); }, asio::detached);
+    asio::co_spawn(
+        *shared_->io, [this] { return look_after(); }, asio::detached);
     thread_ = std::thread([this] { run(); });
   }
 
@@ -109,7 +115,18 @@ class HttpServer::Implementation {
     shared_->closing = true;
     SystemError ignored;  // it is closed either way
     acceptor_.close(ignored);
+    look_timer_.cancel();
     for (HttpConnection* connection : shared_->connections) connection->close();
+  }
+
+  // What is served for long ends when it was taken back: also to one who does not read it, or a file.
+  asio::awaitable<void> look_after() {
+    SystemError ignored;
+    while (!shared_->closing) {
+      look_timer_.expires_after(look_every);
+      co_await look_timer_.async_wait(redirect_error(use_awaitable, ignored));
+      for (HttpConnection* connection : shared_->connections) connection->end_if_taken_back();
+    }
   }
 
   asio::awaitable<void> accept() {
@@ -131,7 +148,7 @@ class HttpServer::Implementation {
   void welcome(tcp::socket socket) {
     SystemError ignored;  // it may be gone already, which its first read will tell
     socket.set_option(tcp::no_delay(true), ignored);
-    if (shared_->connections.size() < shared_->limits.connections) {
+    if (make_room_for(address_of(socket))) {
       std::make_shared<HttpConnection>(std::move(socket), shared_)->start();
     } else if (!shared_->tls) {
       constexpr std::string_view full =
@@ -141,8 +158,42 @@ class HttpServer::Implementation {
     }
   }
 
+  // What does nothing gives way: an address's own when it has many, anybody's when all places are taken.
+  bool make_room_for(const std::string& address) {
+    const HttpLimits& limits = shared_->limits;
+    if (!shared_->gate.is_proxy(address)) {
+      const std::string network = network_of(address);
+      const auto is_its = [&](const HttpConnection& one) { return one.network() == network; };
+      const auto is_idle = [&](const HttpConnection& one) { return is_its(one) && one.idle_since(); };
+      if (count(is_idle) >= limits.idle_of_an_address) end_oldest_idle(is_its);
+      if (count(is_its) >= std::max<std::size_t>(limits.connections / 2, 1) && !end_oldest_idle(is_its)) return false;
+    }
+    const auto is_any = [](const HttpConnection&) { return true; };
+    return count(is_any) < limits.connections || end_oldest_idle(is_any);
+  }
+
+  template <typename Predicate>
+  std::size_t count(const Predicate& fits) const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        shared_->connections, [&](const HttpConnection* one) { return !one->closed() && fits(*one); }));
+  }
+
+  // Those who have logged in last of all. False: none is idle.
+  template <typename Predicate>
+  bool end_oldest_idle(const Predicate& fits) {
+    HttpConnection* oldest = nullptr;
+    const auto rank = [](const HttpConnection& one) { return std::pair(one.known(), *one.idle_since()); };
+    for (HttpConnection* one : shared_->connections) {
+      if (one->closed() || !one->idle_since() || !fits(*one)) continue;
+      if (oldest == nullptr || rank(*one) < rank(*oldest)) oldest = one;
+    }
+    if (oldest != nullptr) oldest->close();
+    return oldest != nullptr;
+  }
+
   const std::shared_ptr<HttpShared> shared_;
   tcp::acceptor acceptor_;
+  asio::steady_timer look_timer_{*shared_->io};
   std::uint16_t port_ = 0;
   bool told_ = false;
   std::promise<void> ended_;

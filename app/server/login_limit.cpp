@@ -18,6 +18,14 @@ constexpr auto longest_wait = 60s;
 constexpr auto forgotten_after = 15min;
 constexpr std::size_t most_networks = 10'000;  // who has more addresses than that is not stopped by counting them
 
+std::chrono::seconds wait_after(int failures) {
+  constexpr int most_doublings = 6;
+  if (failures < free_failures) return 0s;
+  return std::min<std::chrono::seconds>(1s * (1 << std::min(failures - free_failures, most_doublings)), longest_wait);
+}
+
+}  // namespace
+
 std::string network_of(const std::string& address) {
   std::array<unsigned char, sizeof(in6_addr)> bytes{};
   if (::inet_pton(AF_INET6, address.c_str(), bytes.data()) != 1) return address;
@@ -29,14 +37,6 @@ std::string network_of(const std::string& address) {
   ::inet_ntop(is_ipv4 ? AF_INET : AF_INET6, bytes.data() + (is_ipv4 ? mapped.size() : 0), text.data(), text.size());
   return is_ipv4 ? text.data() : std::string(text.data()) + "/64";
 }
-
-std::chrono::seconds wait_after(int failures) {
-  constexpr int most_doublings = 6;
-  if (failures < free_failures) return 0s;
-  return std::min<std::chrono::seconds>(1s * (1 << std::min(failures - free_failures, most_doublings)), longest_wait);
-}
-
-}  // namespace
 
 int LoginLimit::wait_s(const std::string& address, Clock::time_point now) const {
   const auto found = networks_.find(network_of(address));
@@ -54,7 +54,19 @@ void LoginLimit::failed(const std::string& address, Clock::time_point now) {
   const auto wait = wait_after(++failures.count);
   failures.last = now;
   failures.until = now + wait;
+  failures.asked.clear();
   if (wait > 0s) spdlog::warn("{}: {} logins failed; the next waits {} s", network, failures.count, wait.count());
+}
+
+bool LoginLimit::may_ask_memory(const std::string& address, const std::string& user) const {
+  const auto found = networks_.find(network_of(address));
+  if (found == networks_.end()) return true;
+  const auto asked = found->second.asked.find(user);
+  return asked == found->second.asked.end() || asked->second < free_failures;
+}
+
+void LoginLimit::forgot(const std::string& address, const std::string& user) {
+  if (const auto found = networks_.find(network_of(address)); found != networks_.end()) ++found->second.asked[user];
 }
 
 }  // namespace campipe

@@ -10,17 +10,25 @@
 
 namespace campipe {
 
+// What counts as one place: an IPv4 address, or an IPv6 network ("2001:db8:1:2::/64").
+std::string network_of(const std::string& address);
+
 class LoginLimit {
  public:
   // Until it may try again; 0: at once.
   [[nodiscard]] int wait_s(const std::string& address, Clock::time_point now) const;
   void failed(const std::string& address, Clock::time_point now);
+  // While an address waits, what is remembered of a user may still be asked for: its right passwords come in, and five
+  // others are looked up for each user.
+  [[nodiscard]] bool may_ask_memory(const std::string& address, const std::string& user) const;
+  void forgot(const std::string& address, const std::string& user);
 
  private:
   struct Failures {
     int count = 0;
     Clock::time_point last;
-    Clock::time_point until;  // refused before it
+    Clock::time_point until;           // refused before it
+    std::map<std::string, int> asked;  // in vain, by user, since then
   };
   std::map<std::string, Failures> networks_;
 };

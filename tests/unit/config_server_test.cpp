@@ -44,11 +44,37 @@ TEST_F(ServerConfigTest, KeysAreRead) {
   make_certificate("rig.pem", "rig.key");
   const ServerConfig read = server(
       "http_address: :8443\nrtsp_address: 'off'\n"
-      "tls: {certificate: rig.pem, key: rig.key}\nusers: {ann: {password: '" +
+      "tls: {certificate: rig.pem, key: rig.key}\ntrusted_proxies: [10.0.0.0/8]\nusers: {ann: {password: '" +
       hash + "'}}\n");
   const ServerConfig expected{
-      ":8443", "", false, TlsConfig{"rig.pem", "rig.key"}, {{"ann", hash, "", Permission::view, {}}}};
+      ":8443", "", false, TlsConfig{"rig.pem", "rig.key"}, {{"ann", hash, "", Permission::view, {}}}, {"10.0.0.0/8"}};
   EXPECT_EQ(read, expected);
+}
+
+TEST_F(ServerConfigTest, ProxiesAreAddressesOrNetworks) {
+  const Strings good{"127.0.0.1", "10.0.0.0/8", "::1", "2001:db8::/32", "0.0.0.0/0"};
+  std::string list;
+  for (const std::string& proxy : good) list += "'" + proxy + "', ";
+  EXPECT_EQ(server("trusted_proxies: [" + list + "]\n").trusted_proxies, good);
+  for (const std::string bad : {"localhost", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/x", "10.0.0/8", "::1/129", ""}) {
+    EXPECT_THAT(formatted(load(with_server("trusted_proxies: ['" + bad + "']\n"))),
+                ElementsAre(HasSubstr("rig.yaml:2:19: trusted_proxies[0]: expected an address or a network")))
+        << bad;
+  }
+}
+
+TEST_F(ServerConfigTest, ARangeHasItsAddressesOnly) {
+  const auto has = [](const std::string& range, const std::string& address) {
+    return parse_address_range(range)->contains(address);
+  };
+  EXPECT_TRUE(has("10.1.0.0/15", "10.0.255.1"));
+  EXPECT_FALSE(has("10.1.0.0/15", "10.2.0.1"));
+  EXPECT_TRUE(has("0.0.0.0/0", "1.2.3.4"));
+  EXPECT_FALSE(has("0.0.0.0/0", "2001:db8::1"));
+  EXPECT_TRUE(has("2001:db8::/32", "2001:db8:7::1"));
+  EXPECT_FALSE(has("2001:db8::1", "2001:db8::2"));
+  EXPECT_TRUE(has("10.0.0.1", "::ffff:10.0.0.1"));
+  EXPECT_FALSE(has("10.0.0.1", "unknown"));
 }
 
 TEST_F(ServerConfigTest, AddressesAreNamesOrNumbersWithAPort) {
@@ -162,7 +188,7 @@ TEST_F(ServerConfigTest, MistakesInUsersAreTold) {
 }
 
 TEST(ServerJson, ComesBackEqual) {
-  ServerConfig full{":1", ":2", true, TlsConfig{"a.pem", "b.key"}, {}};
+  ServerConfig full{":1", ":2", true, TlsConfig{"a.pem", "b.key"}, {}, {"10.0.0.0/8"}};
   full.users = {{"ann", hash, "secret", Permission::record, {"dock", "gate"}}, {"ben", hash, "", Permission::view, {}}};
   const auto there_and_back = [](const ServerConfig& server) {
     return server_from_json(nlohmann::json::parse(to_json(server).dump()));

@@ -39,14 +39,15 @@ class TcpClient {
       throw system_error("connect", errno);
   }
 
-  // What the other side does not want any more is not sent.
-  void send(const std::string& text) {
+  // False: the other side does not want any more.
+  bool send(const std::string& text) {
     std::size_t done = 0;
     while (done < text.size()) {
       const ssize_t sent = ::send(fd_.get(), text.data() + done, text.size() - done, MSG_NOSIGNAL);
-      if (sent <= 0) return;
+      if (sent <= 0) return false;
       done += static_cast<std::size_t>(sent);
     }
+    return true;
   }
 
   // Reads until there are `size` bytes in text(); false: the other side ended before. Throws when it takes too long.
@@ -65,6 +66,15 @@ class TcpClient {
   void read_to_the_end() {
     while (read_more()) {
     }
+  }
+  // Something came, or the other side ended.
+  [[nodiscard]] bool has_bytes() const {
+    pollfd ready{fd_.get(), POLLIN, 0};
+    return ::poll(&ready, 1, 0) == 1;
+  }
+  [[nodiscard]] bool ended_within(std::chrono::milliseconds time) {
+    pollfd ready{fd_.get(), POLLIN, 0};
+    return ::poll(&ready, 1, static_cast<int>(time.count())) == 1 && !read_more();
   }
   [[nodiscard]] const std::string& text() const { return text_; }
   std::string take(std::size_t size) {

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <thread>
 
+#include "app/password_hash.h"
 #include "app/server/http_server.h"
 #include "app/server/snapshot_decoder.h"
 #include "tests/unit/command_output.h"
@@ -230,6 +231,54 @@ TEST_F(HttpLiveTest, EndsForOneWhoMayNotSeeItAnyMore) {
   guarded.users.push_back({"anna", "", "", Permission::view, {}});
   access_.update(guarded);
   EXPECT_TRUE(next_of(page, "init").is_null());
+}
+
+// With users, who watch by session and by password.
+class HttpTakenBackTest : public HttpLiveTest {
+ protected:
+  HttpTakenBackTest() {
+    users_.users = {{"anna", hash("a"), "", Permission::view, {}}, {"ben", hash("b"), "", Permission::view, {}}};
+    access_.update(users_);
+  }
+  static std::string hash(const std::string& password) { return hash_password(password); }
+  // Whoever did not read is not asked to.
+  static void expect_end(test::TcpClient& client, const std::string& what) {
+    const Deadline deadline = Clock::now() + test::patience;
+    while (!client.ended_within(10ms)) ASSERT_LT(Clock::now(), deadline) << what;
+  }
+  ServerConfig users_ = config();
+};
+
+TEST_F(HttpTakenBackTest, WhatIsWatchedEndsWithTheLogout) {
+  send(25);
+  const Access::Session session = access_.open_session(*access_.identity_of("anna"));
+  const std::string cookie = std::string("Cookie: ") + session_cookie + "=" + session.token + "\r\n";
+  const std::string ben = "Authorization: Basic YmVuOmI=\r\n";
+  WebSocketClient page(port(), "/cameras/dock/live", cookie);
+  WebSocketClient bens(port(), "/cameras/dock/live", ben);
+  test::TcpClient player(port());
+  player.send(test::request_text("GET /cameras/dock/stream.ts", cookie));
+  ASSERT_EQ(page.head().status, 101);
+  ASSERT_EQ(bens.head().status, 101);
+  wait_for_viewers(3);
+  access_.close_session(session.token);
+  EXPECT_TRUE(next_of(page, "none").is_null());
+  expect_end(player, "the stream of one who logged out");
+  wait_for_viewers(1);
+  users_.users[1].password = hash("other");
+  access_.update(users_);
+  EXPECT_TRUE(next_of(bens, "none").is_null());
+}
+
+TEST_F(HttpTakenBackTest, ItEndsAlsoForOneWhoReadsNothing) {
+  send(25);
+  WebSocketClient page(port(), "/cameras/dock/live", "Authorization: Basic YmVuOmI=\r\n", 4096);
+  ASSERT_EQ(page.head().status, 101);
+  wait_for_viewers(1);
+  send(400, 20'000);  // more than the kernel keeps for it
+  users_.users.pop_back();
+  access_.update(users_);
+  wait_for_viewers(0);
 }
 
 TEST_F(HttpLiveTest, EndsForClientsThatLeave) {
