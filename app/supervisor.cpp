@@ -65,6 +65,7 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
   const RigPlan placed = plan(rig, machine);
   for (const std::string& line : describe_sharing(placed, machine.devices)) spdlog::info("{}", line);
   set_up(placed);
+  make_token();
 }
 
 Supervisor::~Supervisor() {

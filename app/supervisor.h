@@ -23,6 +23,7 @@
 #include "app/status_json.h"
 #include "app/status_view.h"
 #include "app/thread_watch.h"
+#include "core/rig_token.h"
 
 namespace campipe {
 
@@ -154,6 +155,7 @@ class Supervisor {
   RigAnswer take(const LoadedConfig& loaded);
   std::optional<RigAnswer> check(const LoadedConfig& loaded) const;
   void remember(const CameraChanges& change, bool persist);
+  void make_token();
   void tell_service();
   void tell_status();
 
@@ -171,8 +173,9 @@ class Supervisor {
   void sample_memory();
 
   RunOptions options_;
-  RigConfig rig_;          // as it was read last; its cameras are as they were at the start
-  CameraChanges changes_;  // to cameras, since then
+  RigConfig rig_;                  // as it was read last; its cameras are as they were at the start
+  CameraChanges changes_;          // to cameras, since then
+  std::optional<RigToken> token_;  // of the API
   Machine machine_;
   RigPage page_;
   std::vector<CameraState> cameras_;   // and behind them their other outputs; never moved

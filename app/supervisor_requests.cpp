@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "app/config_address.h"
 #include "app/report.h"
 #include "app/supervisor.h"
 #include "core/error.h"
@@ -13,6 +14,7 @@ namespace campipe {
 namespace {
 
 constexpr auto status_interval = std::chrono::seconds(1);
+constexpr std::size_t most_errors = 100;                  // are told of a configuration
 constexpr auto longest_start = std::chrono::seconds(10);  // then the service is ready with what runs
 
 RigAnswer refused(int status, const std::string& why) { return {status, {{"error", why}}}; }
@@ -25,9 +27,9 @@ std::optional<std::string> needs_restart(const RigConfig& before, const RigConfi
   if (before.server.http_address != after.server.http_address) return "http_address";
   if (before.server.rtsp_address != after.server.rtsp_address) return "rtsp_address";
   if (before.server.tls != after.server.tls) return "tls";
+  if (before.server.trusted_proxies != after.server.trusted_proxies) return "trusted_proxies";
   return std::nullopt;
 }
-  if (before.server.trusted_proxies != after.server.trusted_proxies) return "trusted_proxies";
 
 // Messages are small; a status grows with the rig.
 UniqueFd in_memory(const std::string& text) {
@@ -38,6 +40,17 @@ UniqueFd in_memory(const std::string& text) {
 }
 
 }  // namespace
+
+// Without it the rig runs all the same.
+void Supervisor::make_token() {
+  const auto address = split_listen_address(rig_.server.http_address);
+  if (!address) return;  // HTTP is off
+  try {
+    token_.emplace(address->port);
+  } catch (const Error& error) {
+    spdlog::warn("cameras can be changed through the API only by users who administer all of them: {}", error.what());
+  }
+}
 
 // For systemd: ready when every camera has shown what becomes of it.
 void Supervisor::tell_service() {
@@ -121,7 +134,13 @@ std::optional<RigAnswer> Supervisor::check(const LoadedConfig& loaded) const {
   if (errors.empty()) errors = check_gpus(loaded, machine_);
   if (errors.empty()) return std::nullopt;
   nlohmann::json lines = nlohmann::json::array();
-  for (const ConfigError& error : errors) lines.push_back(format(error, options_.config.string()));
+  for (const ConfigError& error : errors) {
+    if (lines.size() == most_errors) break;
+    lines.push_back(format(error, options_.config.string()));
+  }
+  if (errors.size() > most_errors) {
+    lines.push_back("and " + std::to_string(errors.size() - most_errors) + " more mistakes");
+  }
   return RigAnswer{400, {{"errors", lines}}};
 }
 

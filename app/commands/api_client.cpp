@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -110,6 +111,8 @@ struct ApiClient::State {
     set(CURLOPT_NOSIGNAL, 1L);
     set(CURLOPT_ACCEPT_ENCODING, "");
     set(CURLOPT_USERAGENT, "campipe/" CAMPIPE_VERSION);
+    add_header("Content-Type: application/json");
+    if (address.user.empty() && !address.token.empty()) add_header("Authorization: Bearer " + address.token);
     set(CURLOPT_HTTPHEADER, headers.get());
     set(CURLOPT_WRITEFUNCTION, c_callback<collect, 0>);
     set(CURLOPT_WRITEDATA, &body);
@@ -128,6 +131,13 @@ struct ApiClient::State {
   void set(CURLoption option, Value value) {
     const CURLcode code = curl_easy_setopt(easy.get(), option, value);
     if (code != CURLE_OK) throw Error(std::string("libcurl cannot be used: ") + curl_easy_strerror(code));
+  }
+
+  void add_header(const std::string& line) {
+    curl_slist* const longer = curl_slist_append(headers.get(), line.c_str());
+    if (longer == nullptr) throw Error("libcurl cannot be used: out of memory");
+    static_cast<void>(headers.release());  // it is part of the longer one
+    headers.reset(longer);
   }
 
   void stop() {
@@ -149,7 +159,7 @@ struct ApiClient::State {
   }
 
   ApiAddress address;
-  std::unique_ptr<curl_slist, ListDeleter> headers{curl_slist_append(nullptr, "Content-Type: application/json")};
+  std::unique_ptr<curl_slist, ListDeleter> headers;
   std::unique_ptr<CURL, EasyDeleter> easy;
   std::unique_ptr<CURLM, MultiDeleter> multi;
   std::vector<char> error = std::vector<char>(CURL_ERROR_SIZE);
@@ -210,6 +220,16 @@ ApiAnswer ApiClient::ask(const std::string& method, const std::string& path, std
   for (;;) {
     if (auto answer = wait({}, Clock::now() + patience)) return *std::move(answer);
   }
+}
+
+std::optional<std::uint16_t> port_of_this_machine(const std::string& text) {
+  const Url url = parse_url(text);
+  if (!url || !is_loopback(part_of(url.get(), CURLUPART_HOST))) return std::nullopt;
+  char* port = nullptr;
+  if (curl_url_get(url.get(), CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK) return std::nullopt;
+  const int number = std::atoi(port);
+  curl_free(port);
+  return static_cast<std::uint16_t>(number);
 }
 
 std::string check_api_url(const std::string& text) {

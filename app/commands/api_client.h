@@ -18,6 +18,7 @@ struct ApiAddress {
   std::string url = "http://127.0.0.1:8080";
   std::string user = {};      // empty: none is sent
   std::string password = {};  // sent as HTTP Basic, and never shown
+  std::string token = {};     // of the rig (core/rig_token.h), sent where there is no user, and never shown
   std::string ca_file = {};   // certificates to trust instead of the system's
 };
 
@@ -54,6 +55,9 @@ class ApiClient {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// The port of a URL of this machine; nothing: it is of another one.
+std::optional<std::uint16_t> port_of_this_machine(const std::string& url);
 
 // What is wrong with a URL; empty: it is http(s)://HOST[:PORT][/PATH], and holds no user: other users of the machine
 // could read the password in the list of processes.

@@ -11,32 +11,67 @@
 #include "app/commands/status.h"
 #include "app/commands/terminal.h"
 #include "app/commands/top.h"
+#include "core/error.h"
+#include "core/rig_token.h"
 
 namespace campipe {
 namespace {
 
-using Address = std::shared_ptr<ApiAddress>;
+struct CommandAddress : ApiAddress {
+  std::string token_file;
+};
+using Address = std::shared_ptr<CommandAddress>;
 
 Address add_address(CLI::App& command) {
-  auto address = std::make_shared<ApiAddress>();
-  command.add_option("--url", address->url, "the rig's http_address; http://127.0.0.1:8080 if it is not given")
+  auto address = std::make_shared<CommandAddress>();
+  command
+      .add_option("--url", address->url,
+                  "the rig's http_address; CAMPIPE_URL, or http://127.0.0.1:8080, if it is not given")
+      ->envname("CAMPIPE_URL")
       ->check(check_api_url)
       ->type_name("URL");
   command.add_option("--user", address->user, "whose password is in CAMPIPE_PASSWORD, or is asked for")
       ->type_name("NAME");
+  command
+      .add_option("--token-file", address->token_file,
+                  "the rig's own token, without --user; found unasked where this account runs the rig")
+      ->envname("CAMPIPE_TOKEN_FILE")
+      ->type_name("FILE");
   command.add_option("--ca-file", address->ca_file, "trust the certificates in this PEM file, not the system's")
       ->type_name("FILE")
       ->check(CLI::ExistingFile.description(""));
   return address;
 }
 
-const ApiAddress& with_password(ApiAddress& address) {
-  if (address.user.empty()) return address;
+// Only to a rig of this machine, unless the file was named.
+std::string find_token(const CommandAddress& address) {
+  if (!address.token_file.empty()) {
+    const auto token = read_token(address.token_file);
+    if (!token) throw Error("--token-file: no token can be read from " + address.token_file);
+    return *token;
+  }
+  const auto port = port_of_this_machine(address.url);
+  if (!port) return {};
+  for (const auto& file : token_files(*port)) {
+    if (const auto token = read_token(file)) return *token;
+  }
+  return {};
+}
+
+void warn_of_listeners(const ApiAddress& address, const char* what) {
+  if (ApiClient(address).keeps_secrets()) return;
+  std::cerr << "campipe: the " << what << " goes to " << address.url << " in clear: anybody on the way can read it\n";
+}
+
+const ApiAddress& with_secrets(CommandAddress& address) {
+  if (address.user.empty()) {
+    address.token = find_token(address);
+    if (!address.token.empty()) warn_of_listeners(address, "token");
+    return address;
+  }
   const char* given = std::getenv("CAMPIPE_PASSWORD");
   address.password = given != nullptr ? given : ask_password("password of " + address.user + ": ");
-  if (!ApiClient(address).keeps_secrets()) {
-    std::cerr << "campipe: the password goes to " << address.url << " in clear: anybody on the way can read it\n";
-  }
+  warn_of_listeners(address, "password");
   return address;
 }
 
@@ -48,16 +83,16 @@ void add_commands(CLI::App& app, std::function<int()>& chosen) {
   auto address = add_address(status);
   auto json = std::make_shared<bool>(false);
   status.add_flag("--json", *json, "the status as the API tells it (docs/api.md)");
-  status.callback([&chosen, address, json] { chosen = [=] { return run_status(with_password(*address), *json); }; });
+  status.callback([&chosen, address, json] { chosen = [=] { return run_status(with_secrets(*address), *json); }; });
 
   CLI::App& top = *app.add_subcommand("top", "watch a running rig in a table; h lists its keys");
   address = add_address(top);
-  top.callback([&chosen, address] { chosen = [=] { return run_top(with_password(*address)); }; });
+  top.callback([&chosen, address] { chosen = [=] { return run_top(with_secrets(*address)); }; });
 
   CLI::App& reload = *app.add_subcommand("reload", "have a running rig take its edited configuration");
   address = add_address(reload);
   reload.footer("Exit status 2: the configuration is wrong, and the rig goes on as it was.");
-  reload.callback([&chosen, address] { chosen = [=] { return run_reload(with_password(*address)); }; });
+  reload.callback([&chosen, address] { chosen = [=] { return run_reload(with_secrets(*address)); }; });
 
   CLI::App& hash = *app.add_subcommand("hash-password", "make a user's `password` for the configuration");
   hash.footer("The password is asked for, or is the first line of standard input.");

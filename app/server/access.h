@@ -23,7 +23,7 @@ namespace campipe {
 struct Identity {
   enum class Kind : std::uint8_t {
     nobody,   // may do nothing
-    visitor,  // there are no users: whoever reaches the rig may do everything
+    visitor,  // there are no users: whoever reaches the rig may watch, record, enable and disable its cameras
     user,     // as `config` says
     owner     // who can read the rig's own token, as only the account that runs it can: may do everything
   };
@@ -58,8 +58,9 @@ class Access {
     std::string user;
   };
 
-  // `now`: the clock by which sessions and waits end.
-  explicit Access(const ServerConfig& config, std::function<Clock::time_point()> now = Clock::now);
+  // `now`: the clock by which sessions and waits end. `owner_token`: core/rig_token.h; empty: there is none.
+  explicit Access(const ServerConfig& config, std::function<Clock::time_point()> now = Clock::now,
+                  std::string owner_token = "");
   ~Access();
 
   [[nodiscard]] bool required() const;  // there are users

@@ -92,6 +92,11 @@ void Api::check_permission(const Operation& operation, const HttpRequest& reques
   const std::string about = operation.scope == Scope::camera ? camera : "";
   if (!request.identity.may(Permission::view, about)) throw no_camera(camera);
   if (request.identity.may(operation.needed, about)) return;
+  if (request.identity.kind == Identity::Kind::visitor) {
+    throw ApiError(403,
+                   "without users, this takes the token that only the account that runs the rig can read: campipe's "
+                   "commands send it, as docs/api.md tells");
+  }
   throw ApiError(403, "user '" + request.identity.user + "' may not do this");
 }
 
@@ -104,28 +109,32 @@ HttpAnswer Api::answer(const HttpRequest& request) try {
   return error_answer(error.status, error.what());
 }
 
-HttpAnswer Api::ask(json request) {
+HttpAnswer Api::ask(const Identity& identity, json request) {
   const RigAnswer reply = rig_.ask(std::move(request), Clock::now() + longest_wait);
-  return json_answer(reply.status, without_secrets(reply.body));
+  const json clean = without_secrets(reply.body);
+  return json_answer(reply.status, identity.administers() ? clean : for_viewers(clean));
 }
 
-std::shared_ptr<const json> Api::status() {
+std::shared_ptr<const json> Api::status(const Identity& identity) {
   const std::lock_guard lock(status_mutex_);
   auto newest = rig_.status();
-  if (told_ == newest) return shown_;
-  told_ = std::move(newest);
-  auto clean = std::make_shared<json>(without_secrets(*told_));
-  json& cameras = (*clean)["cameras"];
-  if (!cameras.is_object()) cameras = json::object();
-  for (auto camera = cameras.begin(); camera != cameras.end();) {
-    camera = camera->value("state", "") == "removed" ? cameras.erase(camera) : std::next(camera);
+  if (told_ != newest) {
+    told_ = std::move(newest);
+    auto clean = std::make_shared<json>(without_secrets(*told_));
+    json& cameras = (*clean)["cameras"];
+    if (!cameras.is_object()) cameras = json::object();
+    for (auto camera = cameras.begin(); camera != cameras.end();) {
+      camera = camera->value("state", "") == "removed" ? cameras.erase(camera) : std::next(camera);
+    }
+    viewed_ = std::make_shared<json>(status_for_viewers(*clean));
+    shown_ = std::move(clean);
   }
-  return shown_ = std::move(clean);
+  return identity.administers() ? shown_ : viewed_;
 }
 
 json Api::cameras_of(const Identity& identity) {
   json seen = json::object();
-  const auto newest = status();
+  const auto newest = status(identity);
   for (const auto& [name, camera] : newest->at("cameras").items()) {
     if (identity.may(Permission::view, name)) seen[name] = camera;
   }

@@ -52,8 +52,8 @@ class Api {
   HttpAnswer answer(const HttpRequest& request);
   HttpAnswer recording_file(const HttpRequest& request);
   void check_permission(const Operation& operation, const HttpRequest& request, const std::string& camera) const;
-  HttpAnswer ask(nlohmann::json request);
-  [[nodiscard]] std::shared_ptr<const nlohmann::json> status();
+  HttpAnswer ask(const Identity& identity, nlohmann::json request);
+  [[nodiscard]] std::shared_ptr<const nlohmann::json> status(const Identity& identity);
   [[nodiscard]] nlohmann::json cameras_of(const Identity& identity);
 
   HttpAnswer get_status(const HttpRequest& request, const std::string&);
@@ -83,8 +83,9 @@ class Api {
   History history_;
   Recordings recordings_;
   std::mutex status_mutex_;
-  std::shared_ptr<const nlohmann::json> told_;   // the rig's newest status,
-  std::shared_ptr<const nlohmann::json> shown_;  // and the same without secrets
+  std::shared_ptr<const nlohmann::json> told_;    // the rig's newest status,
+  std::shared_ptr<const nlohmann::json> shown_;   // the same without secrets,
+  std::shared_ptr<const nlohmann::json> viewed_;  // and for those who do not administer the rig
 };
 
 }  // namespace campipe

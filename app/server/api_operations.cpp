@@ -13,6 +13,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::size_t longest_config = 64 * 1024;
 constexpr int most_recordings = 10'000;
 constexpr std::span<const std::string_view> nothing;
 
@@ -67,14 +68,18 @@ std::string cookie(const std::string& token, bool secure, int seconds) {
 json session_json(const Identity& identity, const std::string& csrf) {
   json cameras;
   if (identity.config && !identity.config->cameras.empty()) cameras = identity.config->cameras;
-  return {{"user", identity.user}, {"permissions", permissions_of(identity)}, {"cameras", cameras}, {"csrf", csrf}};
+  return {{"user", identity.user},
+          {"permissions", permissions_of(identity)},
+          {"cameras", cameras},
+          {"administers", identity.administers()},
+          {"csrf", csrf}};
 }
 
 }  // namespace
 
 HttpAnswer Api::get_status(const HttpRequest& request, const std::string&) {
   check_parameters(request, nothing);
-  json seen = *status();
+  json seen = *status(request.identity);
   seen["cameras"] = cameras_of(request.identity);
   return json_answer(200, seen);
 }
@@ -86,7 +91,7 @@ HttpAnswer Api::get_cameras(const HttpRequest& request, const std::string&) {
 
 HttpAnswer Api::get_camera(const HttpRequest& request, const std::string& camera) {
   check_parameters(request, nothing);
-  const auto newest = status();
+  const auto newest = status(request.identity);
   const auto& cameras = newest->at("cameras");
   if (!cameras.contains(camera)) throw ApiError(404, "there is no camera '" + camera + "'");
   return json_answer(200, cameras.at(camera));
@@ -98,23 +103,25 @@ HttpAnswer Api::put_camera(const HttpRequest& request, const std::string& camera
   const json body = read_body(request, keys);
   if (!body.contains("config")) throw ApiError(400, "missing key 'config', which has the camera's keys as in the file");
   if (!body["config"].is_object()) throw ApiError(400, "'config' must be an object: the camera's keys as in the file");
-  return ask({{"op", "put_camera"},
-              {"name", camera},
-              {"config", body["config"]},
-              {"persist", read_bool(body, "persist", false)}});
+  // No camera needs so much, and numbers grow when they are written out.
+  if (body["config"].dump().size() > longest_config) throw ApiError(400, "'config' is longer than 64 KiB");
+  return ask(request.identity, {{"op", "put_camera"},
+                                {"name", camera},
+                                {"config", body["config"]},
+                                {"persist", read_bool(body, "persist", false)}});
 }
 
 HttpAnswer Api::delete_camera(const HttpRequest& request, const std::string& camera) {
   constexpr std::array<std::string_view, 1> parameters{"persist"};
   check_parameters(request, parameters);
-  return ask({{"op", "remove_camera"}, {"name", camera}, {"persist", persist_parameter(request)}});
+  return ask(request.identity, {{"op", "remove_camera"}, {"name", camera}, {"persist", persist_parameter(request)}});
 }
 
 HttpAnswer Api::set_enabled(const HttpRequest& request, const std::string& camera, bool on) {
   constexpr std::array<std::string_view, 1> keys{"persist"};
   check_parameters(request, nothing);
   const bool persist = read_bool(read_body(request, keys), "persist", false);
-  return ask({{"op", "enable_camera"}, {"name", camera}, {"on", on}, {"persist", persist}});
+  return ask(request.identity, {{"op", "enable_camera"}, {"name", camera}, {"on", on}, {"persist", persist}});
 }
 
 HttpAnswer Api::enable(const HttpRequest& request, const std::string& camera) {
@@ -128,7 +135,7 @@ HttpAnswer Api::disable(const HttpRequest& request, const std::string& camera) {
 HttpAnswer Api::set_recording(const HttpRequest& request, const std::string& camera, bool on) {
   check_parameters(request, nothing);
   read_body(request, nothing);
-  return ask({{"op", "record"}, {"name", camera}, {"on", on}});
+  return ask(request.identity, {{"op", "record"}, {"name", camera}, {"on", on}});
 }
 
 HttpAnswer Api::record(const HttpRequest& request, const std::string& camera) {
@@ -141,7 +148,7 @@ HttpAnswer Api::stop_recording(const HttpRequest& request, const std::string& ca
 
 HttpAnswer Api::get_history(const HttpRequest& request, const std::string& camera) {
   check_parameters(request, nothing);
-  const auto newest = status();
+  const auto newest = status(request.identity);
   if (!newest->at("cameras").contains(camera)) throw ApiError(404, "there is no camera '" + camera + "'");
   return json_answer(200, history_.of(camera));
 }
@@ -149,7 +156,7 @@ HttpAnswer Api::get_history(const HttpRequest& request, const std::string& camer
 HttpAnswer Api::reload(const HttpRequest& request, const std::string&) {
   check_parameters(request, nothing);
   read_body(request, nothing);
-  return ask({{"op", "reload"}});
+  return ask(request.identity, {{"op", "reload"}});
 }
 
 HttpAnswer Api::get_recordings(const HttpRequest& request, const std::string&) {
@@ -158,7 +165,7 @@ HttpAnswer Api::get_recordings(const HttpRequest& request, const std::string&) {
   const Identity& identity = request.identity;
   if (identity.config && identity.config->may < Permission::record)
     throw ApiError(403, "user '" + identity.user + "' may not see recordings");
-  const auto newest = status();
+  const auto newest = status(request.identity);
   const json& cameras = newest->at("cameras");
   const auto is_seen = [&](const std::string& camera) {
     return cameras.contains(camera) && identity.may(Permission::record, camera);

@@ -34,4 +34,10 @@ std::string parameter(const HttpRequest& request, const std::string& name, const
 // Names and values, without users and passwords of URLs (core/passwords.h).
 nlohmann::json without_secrets(const nlohmann::json& json);
 
+// What those who do not administer the rig are shown of it. Of texts: URLs without what follows '?' and '#', names of
+// files without their folders. Of a status also: no ids of processes, of targets only the host, and of the addresses
+// that are listened at only the port.
+nlohmann::json for_viewers(const nlohmann::json& json);
+nlohmann::json status_for_viewers(const nlohmann::json& status);
+
 }  // namespace campipe

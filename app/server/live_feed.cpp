@@ -72,7 +72,7 @@ void LiveFeed::look_at_state() {
     }
   }
   if (state == told_state_) return;
-  say(without_secrets(state));
+  say(for_viewers(without_secrets(state)));
   told_state_ = std::move(state);
 }
 

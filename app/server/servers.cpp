@@ -19,11 +19,12 @@ bool has_rtsp(const CameraConfig& config) { return !config.on_demand; }
 
 }  // namespace
 
-Servers::Servers(const ServerConfig& config, const RigPage& page, const RigView::Send& send)
+Servers::Servers(const ServerConfig& config, const std::string& owner_token, const RigPage& page,
+                 const RigView::Send& send)
     : config_(config),
       page_(page),
       rig_(send),
-      access_(config),
+      access_(config, Clock::now, owner_token),
       api_(rig_, access_, [this] { return viewers(); }),
       metrics_(rig_, page, gpus_, [this] { return viewers(); }) {}
 

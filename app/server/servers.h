@@ -26,7 +26,8 @@ class Servers {
  public:
   // `send`: a request on its way to the supervisor. An address that cannot be taken is told once, and tried again every
   // few seconds: the rig runs meanwhile.
-  Servers(const ServerConfig& config, const RigPage& page, const RigView::Send& send);
+  // `owner_token`: as Access has it.
+  Servers(const ServerConfig& config, const std::string& owner_token, const RigPage& page, const RigView::Send& send);
   ~Servers();
   Servers(const Servers&) = delete;
   Servers& operator=(const Servers&) = delete;

@@ -55,16 +55,28 @@ class Rig:
         cameras = "".join(f'  cam{i}: {{source: "{source}"}}\n' for i in range(options.cameras))
         (folder / "rig.yaml").write_text(
             f'http_address: "127.0.0.1:{self.http}"\nrtsp_address: "127.0.0.1:{self.rtsp}"\n'
+            "trusted_proxies: [127.0.0.1]\n"  # all viewers come from one address
             f"defaults: {{encode: {{bitrate: {options.bitrate}, gop: 2s, options: {{nal-hrd: cbr, maxrate: {options.bitrate},"
             f" bufsize: {options.bitrate}}}}}}}\ncameras:\n{cameras}"
         )
-        self.process = subprocess.Popen([options.program, "--config", "rig.yaml"], cwd=folder, stderr=subprocess.DEVNULL)
+        state = folder / "state"
+        environment = {k: v for k, v in os.environ.items() if k != "XDG_RUNTIME_DIR"} | {"STATE_DIRECTORY": str(state)}
+        self.token = state / f"token-{self.http}"
+        self.process = subprocess.Popen(
+            [options.program, "--config", "rig.yaml"], cwd=folder, stderr=subprocess.DEVNULL, env=environment
+        )
+
+    # As the rig's owner: others are told neither of processes' ids nor of viewers.
+    def get(self, call):
+        headers = {"Authorization": f"Bearer {self.token.read_text()}"}
+        request = urllib.request.Request(f"http://127.0.0.1:{self.http}/api/v1/{call}", headers=headers)
+        return json.load(urllib.request.urlopen(request, timeout=10))
 
     def status(self):
         if self.process.poll() is not None:
             sys.exit("viewers_bench: campipe has ended")
         try:
-            return json.load(urllib.request.urlopen(f"http://127.0.0.1:{self.http}/api/v1/status", timeout=10))
+            return self.get("status")
         except OSError:
             return None  # it does not answer yet
 
@@ -165,7 +177,7 @@ def main():
             took = time.monotonic() - begin
             share = (cpu_seconds(publisher) - cpu) / took
             after = wait_for("the rig answers", rig.running)
-            lost = json.load(urllib.request.urlopen(f"http://127.0.0.1:{rig.http}/api/v1/viewers", timeout=10))
+            lost = rig.get("viewers")
         finally:
             rig.stop()
 

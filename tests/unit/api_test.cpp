@@ -57,8 +57,10 @@ std::string good_body(const json& operation) {
 }
 
 // What a user gets, by the description's "x-may" and where the camera is.
-int expected_status(const UserConfig* user, const std::string& may, const Call& call, const std::string& camera) {
-  if (may.starts_with("anybody") || user == nullptr) return 200;
+int expected_status(const UserConfig* user, bool visitor, const std::string& may, const Call& call,
+                    const std::string& camera) {
+  if (user == nullptr) return visitor && may == "administer all cameras" ? 403 : 200;
+  if (may.starts_with("anybody")) return 200;
   const bool sees = user->cameras.empty() || std::ranges::find(user->cameras, camera) != user->cameras.end();
   const bool names_one = call.path.find("{name}") != std::string::npos;
   if (may == "administer all cameras") {
@@ -83,7 +85,8 @@ TEST_F(ApiTest, EveryCallIsForThoseWhoMay) {
         asked_ = nullptr;
         const HttpAnswer answer =
             this->call(name, call.method, of_camera(call.path, camera), good_body(call.operation));
-        const int expected = expected_status(user == config_.users.end() ? nullptr : &*user, may, call, camera);
+        const int expected =
+            expected_status(user == config_.users.end() ? nullptr : &*user, name == "visitor", may, call, camera);
         EXPECT_EQ(answer.status, expected) << what << ": " << answer.body;
         EXPECT_TRUE(answer.status == 200 || asked_.is_null()) << what;  // nothing was done
         // The answer is as it is described.
@@ -159,6 +162,48 @@ TEST_F(ApiTest, PasswordsOfCamerasAreNotShown) {
   EXPECT_THAT(call("ann", "POST", "reload").body, Not(HasSubstr("hunter2")));
 }
 
+// Whoever may watch is told what is needed for that.
+TEST_F(ApiTest, PlacesAndProcessesAreShownToAdministratorsOnly) {
+  json dock = camera_status("rtsp://u:hunter2@10.0.0.11:554/live/1?camera=7&user=x#part");
+  dock["recording"] = "/srv/recordings/dock/a.mp4";
+  dock["recording_paused"] = "cannot write '/srv/recordings/dock/a.mp4': No space left on device";
+  dock["reason"] = "rtsp://10.0.0.11/live?session=7: 404; see (/var/log/campipe.log)";
+  dock["push"] = {{"rtmp://host/app/k3y", {{"state", "waiting"}, {"reason", "rtmp://host/app/k3y: refused"}}}};
+  dock["outputs"]["small"]["recording"] = "recordings/small.mp4";
+  rig_.set_status({{"cameras",
+                    {{"dock", dock},
+                     {"gate", camera_status("srt://10.0.0.12:9000?streamid=secret id&latency=1")},
+                     {"clip", camera_status("/data/clips/clip.mp4")}}},
+                   {"processes", {{{"role", "publisher"}, {"pid", 2}}}},
+                   {"rtsp", {{"address", "10.0.0.1:8554"}, {"tls", false}}}});
+  const json all = told("ann", "status");
+  EXPECT_EQ(all["processes"][0]["pid"], 2);
+  EXPECT_EQ(all["rtsp"]["address"], "10.0.0.1:8554");
+  EXPECT_EQ(all["cameras"]["dock"]["source"], "rtsp://10.0.0.11:554/live/1?camera=7&user=x#part");
+  EXPECT_EQ(all["cameras"]["dock"]["recording"], "/srv/recordings/dock/a.mp4");
+  EXPECT_EQ(told("owner", "status"), all);
+
+  for (const std::string who : {"visitor", "cat", "dan"}) {
+    const json seen = told(who, "status");
+    EXPECT_EQ(seen["processes"], (json{{{"role", "publisher"}}})) << who;
+    EXPECT_EQ(seen["rtsp"]["address"], ":8554") << who;
+    const json& camera = seen["cameras"]["dock"];
+    EXPECT_EQ(camera, told(who, "cameras/dock"));
+    EXPECT_EQ(camera, told(who, "cameras")["cameras"]["dock"]);
+    EXPECT_EQ(camera["source"], "rtsp://10.0.0.11:554/live/1") << who;
+    EXPECT_EQ(camera["recording"], "a.mp4");
+    EXPECT_EQ(camera["recording_paused"], "cannot write 'a.mp4': No space left on device");
+    EXPECT_EQ(camera["reason"], "rtsp://10.0.0.11/live 404; see (campipe.log)");
+    EXPECT_EQ(camera["push"], (json{{"rtmp://host", {{"state", "waiting"}, {"reason", ""}}}}));
+    EXPECT_EQ(camera["outputs"]["small"]["recording"], "small.mp4");
+  }
+  EXPECT_EQ(told("visitor", "cameras/gate")["source"], "srt://10.0.0.12:9000");
+  EXPECT_EQ(told("visitor", "cameras/clip")["source"], "clip.mp4");
+  reply_ = {409, {{"error", "cannot write beside /etc/campipe/rig.yaml: Permission denied"}}};
+  EXPECT_EQ(refusal("dan", "POST", "cameras/dock/enable"), "409 cannot write beside rig.yaml: Permission denied");
+  EXPECT_THAT(refusal("ann", "POST", "cameras/dock/enable"), HasSubstr("/etc/campipe/rig.yaml"));
+}
+
 TEST_F(ApiTest, ChangesAreAskedOfTheSupervisor) {
   const auto asked = [&](const std::string& method, const std::string& path, const std::string& body,
                          const std::map<std::string, std::string>& query = {}) {
@@ -203,6 +248,10 @@ TEST_F(ApiTest, BadRequestsAreRefusedWithTheReason) {
             "400 'config' must be an object: the camera's keys as in the file");
   EXPECT_EQ(put(R"({"config": {}, "persist": 1})"), "400 'persist' must be true or false");
   EXPECT_EQ(put(R"({"config": {}, "persit": true})"), "400 unknown key 'persit', did you mean 'persist'?");
+  std::string numbers = "1e5";
+  for (int i = 0; i < 10'000; ++i) numbers += ",1e5";
+  EXPECT_EQ(put(R"({"config": {"rate": [)" + numbers + "]}}"), "400 'config' is longer than 64 KiB");
+  EXPECT_EQ(put(R"({"config": {"rate": 1e999}})"), "400 the body is not valid JSON");
   EXPECT_EQ(refusal("ann", "POST", "cameras/dock/record", R"({"a": 1})"), "400 unknown key 'a'");
   EXPECT_EQ(refusal("ann", "POST", "reload", "7"), "400 the body must be a JSON object");
   EXPECT_EQ(refusal("ann", "DELETE", "cameras/dock", "", {{"persist", "yes"}}), "400 'persist' must be true or false");
@@ -256,9 +305,11 @@ TEST_F(ApiTest, AWrongLoginIsRefusedAndLimited) {
 TEST_F(ApiTest, WithoutUsersNobodyHasToLogIn) {
   access_.update({});
   const json session = told("", "session");
-  EXPECT_EQ(
-      session,
-      (json{{"user", ""}, {"permissions", {"view", "record", "administer"}}, {"cameras", nullptr}, {"csrf", ""}}));
+  EXPECT_EQ(session, (json{{"user", ""},
+                           {"permissions", {"view", "record", "administer"}},
+                           {"cameras", nullptr},
+                           {"administers", false},
+                           {"csrf", ""}}));
   const HttpAnswer answer = call("", "POST", "login", R"({"user": "eve", "password": "x"})");
   EXPECT_EQ(json::parse(answer.body), session);
   EXPECT_EQ(header(answer, "Set-Cookie"), "");

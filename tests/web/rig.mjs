@@ -52,6 +52,7 @@ export class Rig {
     rig.log = '';
     rig.child = spawn(process.env.CAMPIPE_PROGRAM, ['--config', 'rig.yaml'], {
       cwd: rig.folder,
+      env: {...process.env, STATE_DIRECTORY: path.join(rig.folder, 'state'), XDG_RUNTIME_DIR: ''},
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     for (const stream of [rig.child.stdout, rig.child.stderr])
@@ -79,7 +80,9 @@ export class Rig {
   }
 
   async status() {
-    return (await fetch(`${this.base}/api/v1/status`, {signal: AbortSignal.timeout(5000)})).json();
+    const token = fs.readFileSync(path.join(this.folder, 'state', `token-${new URL(this.base).port}`), 'utf8');
+    const headers = {Authorization: `Bearer ${token}`}; // without it processes have no ids
+    return (await fetch(`${this.base}/api/v1/status`, {headers, signal: AbortSignal.timeout(5000)})).json();
   }
 
   // Undefined: it does not run.

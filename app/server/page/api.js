@@ -69,6 +69,9 @@ export function may(permission, camera) {
   return !session.cameras || (camera !== undefined && session.cameras.includes(camera));
 }
 
+// Whether it is the rig as a whole: others are not shown processes' ids, folders and addresses.
+export const administers = () => Boolean(session.administers);
+
 // The rig's clock, by which a camera went away: a browser's own may be wrong by minutes.
 let clockOffset = 0;
 export const rigNow = () => Date.now() + clockOffset;

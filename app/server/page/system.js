@@ -1,5 +1,5 @@
 // The rig behind the cameras: processes, GPUs, rings, and who watches.
-import {camerasOf, currentSession, dropsOf, get, may, rigNow, watchStatus} from '/static/api.js';
+import {administers, camerasOf, currentSession, dropsOf, get, rigNow, watchStatus} from '/static/api.js';
 import {lookOf, wordOf} from '/static/conditions.js';
 import {el, patch} from '/static/dom.js';
 import {bitrate, bytes, count, duration, fps, milliseconds, since} from '/static/format.js';
@@ -51,13 +51,13 @@ function summary(status, rates) {
 function processes(status, before) {
   const seconds = before ? (Date.parse(status.time_utc) - Date.parse(before.time_utc)) / 1000 : 0;
   const rows = (status.processes ?? []).map((process) => {
-    const earlier = before?.processes?.find(({pid}) => pid === process.pid);
+    const earlier = before?.processes?.find(({role}) => role === process.role);
     const share = earlier && seconds > 0 ? ((process.cpu_s - earlier.cpu_s) / seconds) * 100 : NaN;
     return el(
       'tr',
       {'data-key': process.role},
       cell(process.role),
-      number(String(process.pid)),
+      ...(process.pid ? [number(String(process.pid))] : []), // for those who administer the rig
       number(Number.isFinite(share) ? `${share.toFixed(0)} %` : '–'),
       number(mebibytes(process.memory_mib)),
       number(count(process.restarts)),
@@ -67,7 +67,7 @@ function processes(status, before) {
   return section(
     'processes',
     'Processes',
-    table(['Process', '#PID', '#CPU (of one core)', '#Memory', '#Restarts', '?Device'], rows),
+    table(['Process', ...(status.processes?.[0]?.pid ? ['#PID'] : []), '#CPU (of one core)', '#Memory', '#Restarts', '?Device'], rows),
   );
 }
 
@@ -152,7 +152,7 @@ export function show(main) {
   let closed = false;
 
   async function loadViewers() {
-    if (!may('administer')) return; // others are not told who watches
+    if (!administers()) return; // others are not told who watches
     try {
       viewers = (await get('viewers')).viewers;
     } catch {
