@@ -1,0 +1,89 @@
+// An HTTP server with routes that say what they got, that fail and that wait; with users, or without.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/password_hash.h"
+#include "app/server/http_server.h"
+#include "core/error.h"
+#include "tests/unit/http_client.h"
+
+namespace campipe {
+
+inline HttpAnswer echo(const HttpRequest& request) {
+  nlohmann::json body = {{"method", request.method}, {"path", request.path},          {"query", request.query},
+                         {"body", request.body},     {"user", request.identity.user}, {"address", request.address}};
+  HttpAnswer answer;
+  answer.body = body.dump();
+  return answer;
+}
+
+inline UserConfig user(const std::string& name, Permission may, std::vector<std::string> cameras = {}) {
+  UserConfig config;
+  config.name = name;
+  config.password = hash_password(name + "'s");
+  config.may = may;
+  config.cameras = std::move(cameras);
+  return config;
+}
+
+class HttpServerTest : public testing::Test {
+ protected:
+  static ServerConfig open_config() {
+    ServerConfig config;
+    config.http_address = "127.0.0.1:0";
+    return config;
+  }
+  static ServerConfig guarded_config() {
+    static const std::vector<UserConfig> users{user("anna", Permission::administer),
+                                               user("bob", Permission::view, {"dock"})};
+    ServerConfig config = open_config();
+    config.users = users;
+    return config;
+  }
+
+  void start(const ServerConfig& config, const HttpLimits& limits = {}) {
+    access_.emplace(config);
+    std::vector<HttpServer::Route> routes{
+        {"/api/v1/", false, echo},
+        {"/login", true, echo},
+        {"/tagged", true,
+         [](const HttpRequest&) {
+           HttpAnswer answer;
+           answer.body = "page";
+           answer.headers = {{"ETag", "\"1\""}, {"Cache-Control", "no-cache"}};
+           return answer;
+         }},
+        {"/waits", true,
+         [this](const HttpRequest&) {
+           ++waiting_;
+           released_.wait();
+           return HttpAnswer();
+         }},
+        {"/fails", true, [](const HttpRequest&) -> HttpAnswer { throw Error("secret reason"); }},
+        {"/file", true, [this](const HttpRequest&) {
+           HttpAnswer answer;
+           answer.file = file_;
+           return answer;
+         }}};
+    server_.emplace(config, rig_, *access_, std::move(routes), limits);
+  }
+  [[nodiscard]] std::uint16_t port() const { return server_->port(); }
+
+  RigView rig_{[](const nlohmann::json&) {}};
+  std::optional<Access> access_;
+  std::string file_;
+  std::atomic<int> waiting_ = 0;
+  std::promise<void> let_go_;
+  const std::shared_future<void> released_ = let_go_.get_future().share();
+  std::optional<HttpServer> server_;
+};
+
+}  // namespace campipe

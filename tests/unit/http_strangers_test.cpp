@@ -1,0 +1,207 @@
+// The HTTP server as hostile clients meet it: requests without end, bytes that dawdle, more connections than there are
+// places, and addresses that are made up.
+#include <chrono>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "tests/unit/http_server_test_support.h"
+
+namespace campipe {
+namespace {
+
+using namespace std::chrono_literals;
+using test::ask;
+using test::read_reply;
+using test::Reply;
+using test::request_text;
+using test::TcpClient;
+using testing::HasSubstr;
+
+class HttpStrangersTest : public HttpServerTest {};
+
+const std::string chunked = "POST /api/v1/ HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+TEST_F(HttpStrangersTest, ReadsBodiesInChunks) {
+  start(open_config());
+  TcpClient client(port());
+  client.send(chunked + "5;name=value;quoted=\"a b\"\r\nhello\r\n");
+  client.send("6\r\n world\r\n0\r\nX-Trailer: 1\r\nAuthorization: Basic eDp5\r\n\r\n" +
+              request_text("GET /api/v1/next"));
+  EXPECT_EQ(nlohmann::json::parse(read_reply(client).body)["body"], "hello world");
+  EXPECT_THAT(read_reply(client).body, HasSubstr("/api/v1/next"));
+  // As many chunks as a body can have.
+  std::string body = chunked;
+  for (int i = 0; i < 64 * 1024; ++i) body += "1\r\nx\r\n";
+  client.send(body + "0\r\n\r\n");
+  EXPECT_EQ(nlohmann::json::parse(read_reply(client).body)["body"].get<std::string>().size(), 64 * 1024U);
+}
+
+// Sends until it is refused, or 64 MiB were taken.
+Reply pour(std::uint16_t port, const std::string& begin, const std::string& more) {
+  TcpClient client(port);
+  client.send(begin);
+  std::size_t sent = 0;
+  while (sent < (64U << 20U) && client.send(more)) {
+    sent += more.size();
+    if (client.has_bytes()) break;
+  }
+  return read_head(client);
+}
+
+TEST_F(HttpStrangersTest, KeepsNothingThatHasNoEnd) {
+  start(open_config());
+  const std::string many(64 * 1024, 'x');
+  std::string chunks;
+  for (int i = 0; i < 100; ++i) chunks += "1;" + std::string(1000, 'y') + "\r\nx\r\n";
+  EXPECT_EQ(pour(port(), chunked + "5;", many).status, 400) << "an extension of a chunk";
+  EXPECT_EQ(pour(port(), chunked + "0;", many).status, 400) << "of the last one";
+  EXPECT_EQ(pour(port(), chunked + "0\r\nX: ", many).status, 400) << "a trailer";
+  EXPECT_EQ(pour(port(), chunked + "0\r\n", "X: y\r\n").status, 400) << "trailers";
+  EXPECT_EQ(pour(port(), chunked, chunks).status, 413) << "chunks with extensions";
+  EXPECT_EQ(pour(port(), "GET / HTTP/1.1\r\n", "X: y\r\n").status, 431) << "headers";
+  EXPECT_EQ(pour(port(), "", many).status, 431) << "a first line";
+}
+
+TEST_F(HttpStrangersTest, KnowsOneTransferEncoding) {
+  start(open_config());
+  for (const char* coding : {"gzip", "gzip, chunked", "chunked, gzip", "identity", "x-chunked"}) {
+    const auto headers = std::string("Transfer-Encoding: ") + coding + "\r\n";
+    EXPECT_EQ(ask(port(), "POST /api/v1/", headers).status, 501) << coding;
+  }
+  TcpClient old(port());
+  old.send("POST /api/v1/ HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+  EXPECT_EQ(read_reply(old).status, 501);
+  EXPECT_EQ(ask(port(), "GET /api/v1/", "Host: localhost\r\nHost: evil.example\r\n").status, 400);
+}
+
+// One byte every few milliseconds: each of them is soon enough, all of them are not.
+TEST_F(HttpStrangersTest, ADeadlineHoldsForEveryByte) {
+  HttpLimits limits;
+  limits.request = 400ms;
+  start(open_config(), limits);
+  const std::map<std::string, std::string> begins{{"GET / HTTP/1.1\r\nX: ", "headers"},
+                                                  {chunked + "5;", "an extension"},
+                                                  {chunked + "0\r\nX: ", "a trailer"},
+                                                  {chunked + "fff\r\n", "a chunk"}};
+  for (const auto& [begin, what] : begins) {
+    TcpClient slow(port());
+    slow.send(begin);
+    const Deadline deadline = Clock::now() + test::patience;
+    bool open = true;
+    while (open && Clock::now() < deadline) open = !slow.ended_within(5ms) && slow.send("x");
+    EXPECT_FALSE(open) << what;
+  }
+}
+
+TEST_F(HttpStrangersTest, OfAnAddressTheOldestIdleConnectionGivesWay) {
+  HttpLimits limits;
+  limits.idle_of_an_address = 8;
+  start(open_config(), limits);
+  TcpClient first(port());
+  first.send(request_text("GET /api/v1/"));
+  EXPECT_EQ(read_reply(first).status, 200);
+  std::vector<std::unique_ptr<TcpClient>> idle;
+  for (int i = 0; i < 40; ++i) {
+    idle.push_back(std::make_unique<TcpClient>(port()));
+    if (i % 2 == 0) idle.back()->send("GET /");  // neither do those that have begun
+  }
+  EXPECT_EQ(ask(port(), "GET /api/v1/").status, 200);
+  first.read_to_the_end();
+  for (int i = 0; i < 32; ++i) idle[static_cast<std::size_t>(i)]->read_to_the_end();
+  idle.back()->send("/ HTTP/1.1\r\nHost: localhost\r\n\r\n");  // the newest is still there
+  EXPECT_NE(read_reply(*idle.back()).status, 0);
+}
+
+TEST_F(HttpStrangersTest, WhoHasLoggedInGivesWayLast) {
+  HttpLimits limits;
+  limits.idle_of_an_address = 4;
+  start(guarded_config(), limits);
+  TcpClient anna(port());
+  anna.send(request_text("GET /api/v1/", "Authorization: Basic YW5uYTphbm5hJ3M=\r\n"));
+  EXPECT_EQ(read_reply(anna).status, 200);
+  std::vector<std::unique_ptr<TcpClient>> idle;
+  for (int i = 0; i < 40; ++i) idle.push_back(std::make_unique<TcpClient>(port()));
+  EXPECT_EQ(ask(port(), "GET /login").status, 200);
+  anna.send(request_text("GET /api/v1/", "Authorization: Basic YW5uYTphbm5hJ3M=\r\n"));
+  EXPECT_EQ(read_reply(anna).status, 200);
+}
+
+TEST_F(HttpStrangersTest, TakesNoMoreConnectionsThanItMay) {
+  HttpLimits limits;
+  limits.connections = 3;
+  ServerConfig config = open_config();
+  config.trusted_proxies = {"127.0.0.0/8"};  // which may have all of them
+  start(config, limits);
+  std::vector<std::unique_ptr<TcpClient>> clients;
+  const auto connect = [&] {
+    clients.push_back(std::make_unique<TcpClient>(port()));
+    clients.back()->send(request_text("GET /waits"));
+  };
+  for (int i = 0; i < 3; ++i) connect();
+  while (waiting_ < 3) std::this_thread::yield();
+  connect();
+  EXPECT_EQ(read_reply(*clients.back()).status, 503);
+  let_go_.set_value();
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(read_reply(*clients[i]).status, 200);
+  EXPECT_EQ(ask(port(), "GET /api/v1/").status, 200) << "the three are idle now";
+}
+
+TEST_F(HttpStrangersTest, AnAddressHasHalfOfAllConnectionsAtMost) {
+  HttpLimits limits;
+  limits.connections = 4;
+  start(open_config(), limits);
+  std::vector<std::unique_ptr<TcpClient>> clients;
+  for (int i = 0; i < 2; ++i) {
+    clients.push_back(std::make_unique<TcpClient>(port()));
+    clients.back()->send(request_text("GET /waits"));
+  }
+  while (waiting_ < 2) std::this_thread::yield();
+  EXPECT_EQ(ask(port(), "GET /api/v1/").status, 503);
+  let_go_.set_value();
+}
+
+TEST_F(HttpStrangersTest, BelievesProxiesThatItTrusts) {
+  const auto seen = [&](const std::string& header) {
+    return nlohmann::json::parse(ask(port(), "GET /api/v1/", header).body)["address"].get<std::string>();
+  };
+  start(open_config());
+  EXPECT_EQ(seen("X-Forwarded-For: 10.0.0.9\r\n"), "127.0.0.1") << "anybody can say so";
+  server_.reset();
+  ServerConfig config = open_config();
+  config.trusted_proxies = {"127.0.0.1", "192.168.7.0/24"};
+  start(config);
+  EXPECT_EQ(seen(""), "127.0.0.1");
+  EXPECT_EQ(seen("X-Forwarded-For: 10.0.0.9\r\n"), "10.0.0.9");
+  EXPECT_EQ(seen("X-Forwarded-For: 1.2.3.4, 10.0.0.9\r\n"), "10.0.0.9") << "the first is the stranger's own word";
+  EXPECT_EQ(seen("X-Forwarded-For: 1.2.3.4\r\nX-Forwarded-For: 10.0.0.9,192.168.7.3\r\n"), "10.0.0.9");
+  EXPECT_EQ(seen("X-Forwarded-For: 2001:db8::1\r\n"), "2001:db8::1");
+  EXPECT_EQ(seen("X-Forwarded-For: \"><script>\r\n"), "127.0.0.1");
+}
+
+TEST_F(HttpStrangersTest, WrongPasswordsBehindAProxyHoldUpOnlyTheirSender) {
+  ServerConfig config = guarded_config();
+  config.trusted_proxies = {"127.0.0.1"};
+  start(config);
+  const std::string anna = "Authorization: Basic YW5uYTphbm5hJ3M=\r\n";
+  for (int i = 0; i < 6; ++i) ask(port(), "GET /api/v1/", "X-Forwarded-For: 10.0.0.9\r\nAuthorization: Basic eDp5\r\n");
+  EXPECT_EQ(ask(port(), "GET /api/v1/", "X-Forwarded-For: 10.0.0.9\r\n" + anna).status, 429);
+  EXPECT_EQ(ask(port(), "GET /api/v1/", "X-Forwarded-For: 10.0.0.8\r\n" + anna).status, 200);
+}
+
+// As many wait for a password to be checked as there may, whichever way they sent it.
+TEST_F(HttpStrangersTest, LoginsByPostWaitAtTheSameDoor) {
+  start(guarded_config());
+  std::vector<std::unique_ptr<TcpClient>> clients;
+  for (int i = 0; i < 40; ++i) {
+    clients.push_back(std::make_unique<TcpClient>(port()));
+    clients.back()->send(request_text("POST /waits"));
+  }
+  for (std::size_t i = 32; i < 40; ++i) EXPECT_EQ(read_reply(*clients[i]).status, 503);
+  EXPECT_EQ(ask(port(), "GET /api/v1/", "Authorization: Basic eDp5\r\n").status, 503);
+  let_go_.set_value();
+  for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(read_reply(*clients[i]).status, 200);
+}
+
+}  // namespace
+}  // namespace campipe
