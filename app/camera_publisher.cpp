@@ -11,6 +11,7 @@ namespace {
 
 constexpr auto slice = std::chrono::milliseconds(100);    // how long a wait may last before the thread beats again
 constexpr auto disk_patience = std::chrono::seconds(20);  // beside what any thread may be silent
+constexpr auto rest_patience = std::chrono::seconds(10);  // what the disk has not taken by then may be lost in a power cut
 constexpr double fullest = 0.5;                           // a fragment ends before it fills more of the ring than this
 
 // A slow disk is no reason to be taken for hung.
@@ -93,10 +94,11 @@ void CameraPublisher::end_recording() {
   recording_.reset();
 }
 
-// Files are put on the disk by another thread, and may wait for the files of others.
+// Files are put on the disk by another thread, and may wait for the files of others, or for a disk that does not answer.
 void CameraPublisher::wait_for_disk() {
+  const auto end = Clock::now() + rest_patience;
   std::unique_lock lock(mutex_);
-  while (!recording_->at_rest()) {
+  while (!recording_->at_rest() && Clock::now() < end) {
     scope_->beat();
     changed_.wait_for(lock, slice);
   }

@@ -30,6 +30,8 @@ struct RecordConfig {
   std::chrono::nanoseconds segment_duration{0};  // 0: one file
   std::optional<std::chrono::nanoseconds> delete_after = {};  // files whose end is older are deleted
   std::optional<std::int64_t> max_size = {};                  // bytes of this recording's files, together
+  std::optional<std::int64_t> keep_free = {};                 // bytes of the disk
+  bool overwrite = false;                                     // a file that another run left under its name
   RecordWhen when = RecordWhen::always;
   std::chrono::nanoseconds before = std::chrono::seconds(5);  // of motion, that is kept
   std::chrono::nanoseconds after = std::chrono::seconds(10);

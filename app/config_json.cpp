@@ -139,6 +139,8 @@ json record_to_json(const std::optional<RecordConfig>& record) {
           {"segment_ns", time_to_json(record->segment_duration)},
           {"delete_after_ns", record->delete_after ? time_to_json(*record->delete_after) : json()},
           {"max_size", optional_to_json(record->max_size)},
+          {"keep_free", optional_to_json(record->keep_free)},
+          {"overwrite", record->overwrite},
           {"when", choice_name(record->when)},
           {"before_ns", time_to_json(record->before)},
           {"after_ns", time_to_json(record->after)}};
@@ -151,6 +153,8 @@ std::optional<RecordConfig> record_from_json(const json& from) {
   record.segment_duration = time_from_json(from.at("segment_ns"));
   if (const auto& age = from.at("delete_after_ns"); !age.is_null()) record.delete_after = time_from_json(age);
   record.max_size = optional_from_json<std::int64_t>(from.at("max_size"));
+  record.keep_free = optional_from_json<std::int64_t>(from.at("keep_free"));
+  record.overwrite = from.at("overwrite");
   record.when = choice_from_json<RecordWhen>(from.at("when"));
   record.before = time_from_json(from.at("before_ns"));
   record.after = time_from_json(from.at("after_ns"));

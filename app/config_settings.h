@@ -37,6 +37,8 @@ struct RecordSettings {
   Setting<std::chrono::nanoseconds> segment_duration;
   Setting<std::chrono::nanoseconds> delete_after;
   Setting<std::int64_t> max_size;
+  Setting<std::int64_t> keep_free;
+  Setting<bool> overwrite;
   Setting<RecordWhen> when;
   Setting<std::chrono::nanoseconds> before;
   Setting<std::chrono::nanoseconds> after;

@@ -12,7 +12,8 @@ using namespace std::chrono_literals;
 
 constexpr TimeRange ages{1s, 3650 * 24h};
 constexpr TimeRange before_motion{0s, 5min};
-constexpr TimeRange after_motion{0s, 1h};
+// Detectors miss a picture now and then: less would cut one motion into many.
+constexpr TimeRange after_motion{1s, 1h};
 constexpr TimeRange snapshot_rates{100ms, 1h};
 
 // Paths with fields, of which `check` knows what is wrong. `fields`: those that there are.
@@ -54,21 +55,24 @@ bool read_segment_duration(const YamlNode& node, RecordSettings& record, Report&
   return set(record.segment_duration, node, time);
 }
 
-bool read_max_size(const YamlNode& node, RecordSettings& record, Report& report) {
+template <Setting<std::int64_t> RecordSettings::*setting>
+bool read_bytes(const YamlNode& node, RecordSettings& record, Report& report) {
   constexpr std::int64_t lowest = 1'000'000;
   constexpr std::int64_t highest = 1'000'000'000'000'000;
   const std::string* text = scalar_text(node);
   auto size = text != nullptr ? parse_size(*text) : std::nullopt;
   if (size && (*size < lowest || *size > highest)) size.reset();
   if (!size) refuse(node, "bytes from 1M to 1000T (units k, M, G, T), such as 20G", report);
-  return set(record.max_size, node, size);
+  return set(record.*setting, node, size);
 }
 
 using RecordKey = Key<RecordSettings>;
-constexpr std::array<RecordKey, 7> record_keys{{{"path", read_record_path},
+constexpr std::array<RecordKey, 9> record_keys{{{"path", read_record_path},
                                                 {"segment_duration", read_segment_duration},
                                                 {"delete_after", time_key<&RecordSettings::delete_after, ages>},
-                                                {"max_size", read_max_size},
+                                                {"max_size", read_bytes<&RecordSettings::max_size>},
+                                                {"keep_free", read_bytes<&RecordSettings::keep_free>},
+                                                {"overwrite", choice_key<&RecordSettings::overwrite>},
                                                 {"when", choice_key<&RecordSettings::when>},
                                                 {"before", time_key<&RecordSettings::before, before_motion>},
                                                 {"after", time_key<&RecordSettings::after, after_motion>}}};
@@ -148,6 +152,8 @@ RecordSettings merge(const RecordSettings& own, const RecordSettings& defaults) 
   merged.segment_duration = merge(own.segment_duration, defaults.segment_duration);
   merged.delete_after = merge(own.delete_after, defaults.delete_after);
   merged.max_size = merge(own.max_size, defaults.max_size);
+  merged.keep_free = merge(own.keep_free, defaults.keep_free);
+  merged.overwrite = merge(own.overwrite, defaults.overwrite);
   merged.when = merge(own.when, defaults.when);
   merged.before = merge(own.before, defaults.before);
   merged.after = merge(own.after, defaults.after);
@@ -169,6 +175,8 @@ std::optional<RecordConfig> record_config(const RecordSettings& record) {
   config.segment_duration = record.segment_duration.value.value_or(config.segment_duration);
   config.delete_after = record.delete_after.value;
   config.max_size = record.max_size.value;
+  config.keep_free = record.keep_free.value;
+  config.overwrite = record.overwrite.value.value_or(config.overwrite);
   config.when = record.when.value.value_or(config.when);
   config.before = record.before.value.value_or(config.before);
   config.after = record.after.value.value_or(config.after);

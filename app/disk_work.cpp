@@ -1,70 +1,137 @@
 #include "app/disk_work.h"
 
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "core/clock.h"
+#include "core/log.h"
 
 namespace campipe {
+namespace {
 
-DiskWork::DiskWork() : thread_([this] { run(); }) {}
+constexpr auto patience = std::chrono::seconds(5);       // with a disk that does not answer
+constexpr auto retry_interval = std::chrono::seconds(1);  // of lines that could not be written
+constexpr int last_pieces = 20;                           // of the index, that are read when it is left
+
+}  // namespace
+
+struct DiskWork::Work {
+  explicit Work(std::filesystem::path index) : index_path(std::move(index)) {}
+
+  void run(const std::optional<RecordIndex::Begin>& left);
+  void work(RecordIndex& index);
+
+  const std::filesystem::path index_path;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<std::function<void(RecordIndex&)>> jobs;  // the first one is being done
+  bool leaving = false;
+  bool over = false;
+  std::optional<std::string> sync_problem;
+  std::optional<std::string> retention_problem;
+};
+
+void DiskWork::Work::run(const std::optional<RecordIndex::Begin>& left) {
+  {
+    RecordIndex index(index_path, left);
+    work(index);
+  }
+  const std::lock_guard lock(mutex);
+  over = true;
+  changed.notify_all();
+}
+
+// What is asked for comes first; the index is read in between.
+void DiskWork::Work::work(RecordIndex& index) {
+  bool loaded = false;
+  std::unique_lock lock(mutex);
+  for (;;) {
+    const auto asked = [this] { return leaving || !jobs.empty(); };
+    const bool idle = !changed.wait_for(lock, loaded ? retry_interval : retry_interval * 0, asked);
+    if (!idle && jobs.empty()) break;
+    const std::function<void(RecordIndex&)> job = idle ? nullptr : jobs.front();
+    lock.unlock();
+    if (job) {
+      job(index);
+    } else if (!loaded) {
+      loaded = index.load_some();
+    }
+    index.write_pending();
+    lock.lock();
+    if (job) jobs.pop_front();
+  }
+  lock.unlock();
+  for (int i = 0; i < last_pieces && !loaded; ++i) loaded = index.load_some();
+}
+
+DiskWork::DiskWork(const std::filesystem::path& index, const std::optional<RecordIndex::Begin>& left)
+    : work_(std::make_shared<Work>(index)) {
+  std::thread([work = work_, left] { work->run(left); }).detach();
+}
 
 DiskWork::~DiskWork() {
-  const std::lock_guard lock(mutex_);
-  leaving_ = true;
-  changed_.notify_one();
+  std::unique_lock lock(work_->mutex);
+  work_->leaving = true;
+  work_->changed.notify_all();
+  if (work_->changed.wait_for(lock, patience, [this] { return work_->over; })) return;
+  spdlog::error("{}: its disk has not answered for {} s; the end of a recording may be missing there",
+                work_->index_path.string(), patience.count());
 }
 
-void DiskWork::post(std::function<void()> job) {
-  const std::lock_guard lock(mutex_);
-  jobs_.push_back(std::move(job));
-  changed_.notify_one();
+void DiskWork::post(std::function<void(RecordIndex&)> job) {
+  const std::lock_guard lock(work_->mutex);
+  work_->jobs.push_back(std::move(job));
+  work_->changed.notify_all();
 }
 
-void DiskWork::run() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [this] { return leaving_ || !jobs_.empty(); });
-    if (jobs_.empty()) return;
-    const std::function<void()> job = jobs_.front();
-    lock.unlock();
-    job();
-    lock.lock();
-    jobs_.pop_front();
-  }
+void DiskWork::begin(const RecordIndex::Begin& file) {
+  post([file](RecordIndex& index) { index.begin(file); });
+}
+
+void DiskWork::end(const RecordIndex::End& end) {
+  post([end](RecordIndex& index) { index.end(end); });
+}
+
+void DiskWork::deleted(const std::filesystem::path& file, const std::string& reason) {
+  post([file, reason](RecordIndex& index) { index.deleted(file, reason); });
 }
 
 void DiskWork::sync(std::function<void()> sync) {
-  post([this, sync = std::move(sync)] {
+  post([work = work_.get(), sync = std::move(sync)](RecordIndex&) {
     try {
       sync();
     } catch (const std::exception& error) {
-      const std::lock_guard lock(mutex_);
-      sync_problem_ = error.what();
+      const std::lock_guard lock(work->mutex);
+      work->sync_problem = error.what();
     }
   });
 }
 
-void DiskWork::enforce(const RetentionLimits& limits, std::vector<RecordedFile> files, std::string open_file) {
-  post([this, limits, files = std::move(files), open_file = std::move(open_file)] {
-    RetentionResult result = enforce_limits(limits, files, open_file, utc_now_ns());
-    const std::lock_guard lock(mutex_);
-    retention_ = std::move(result);
+void DiskWork::enforce(const RetentionLimits& limits, const std::string& open_file) {
+  post([work = work_.get(), limits, open_file](RecordIndex& index) {
+    RetentionResult result = enforce_limits(limits, index.files(), open_file, utc_now_ns());
+    for (const auto& gone : result.gone) index.deleted(gone.path, gone.reason);
+    const std::lock_guard lock(work->mutex);
+    work->retention_problem = std::move(result.problem);
   });
 }
 
 bool DiskWork::busy() const {
-  const std::lock_guard lock(mutex_);
-  return !jobs_.empty();
+  const std::lock_guard lock(work_->mutex);
+  return !work_->jobs.empty();
 }
 
 std::optional<std::string> DiskWork::take_sync_problem() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(sync_problem_, std::nullopt);
+  const std::lock_guard lock(work_->mutex);
+  return std::exchange(work_->sync_problem, std::nullopt);
 }
 
-std::optional<RetentionResult> DiskWork::take_retention() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(retention_, std::nullopt);
+std::optional<std::string> DiskWork::take_retention_problem() {
+  const std::lock_guard lock(work_->mutex);
+  return std::exchange(work_->retention_problem, std::nullopt);
 }
 
 }  // namespace campipe

@@ -1,47 +1,47 @@
-// What a recording has to do with its disk and nobody has to wait for: putting files on it for good, deleting old ones.
-// Both may take seconds, and a camera's thread has to take packets meanwhile.
+// What a recording has to do with its disk and nobody has to wait for: putting files on it for good, deleting old ones,
+// and the index, which may be large. All of it may take seconds, and a camera's thread has to take packets meanwhile.
 #pragma once
 
-#include <condition_variable>
-#include <deque>
+#include <filesystem>
 #include <functional>
-#include <mutex>
+#include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 
+#include "app/record_index.h"
 #include "app/retention.h"
 
 namespace campipe {
 
 class DiskWork {
  public:
-  DiskWork();
-  // Finishes what has been asked for.
+  // `index` and `left`: see RecordIndex.
+  DiskWork(const std::filesystem::path& index, const std::optional<RecordIndex::Begin>& left);
+  // Finishes what has been asked for. A disk that does not answer for long is left to itself.
   ~DiskWork();
   DiskWork(const DiskWork&) = delete;
   DiskWork& operator=(const DiskWork&) = delete;
 
+  // As RecordIndex has them.
+  void begin(const RecordIndex::Begin& file);
+  void end(const RecordIndex::End& end);
+  void deleted(const std::filesystem::path& file, const std::string& reason);
+
   // `sync`: as Recorder::sync() gives it.
   void sync(std::function<void()> sync);
-  void enforce(const RetentionLimits& limits, std::vector<RecordedFile> files, std::string open_file);
+  // Of the files in the index. `open_file`: see enforce_limits().
+  void enforce(const RetentionLimits& limits, const std::string& open_file);
   [[nodiscard]] bool busy() const;
 
   // What has come out since it was asked last.
   std::optional<std::string> take_sync_problem();
-  std::optional<RetentionResult> take_retention();
+  std::optional<std::string> take_retention_problem();  // empty: there is none any more
 
  private:
-  void post(std::function<void()> job);
-  void run();
+  struct Work;  // the thread has a part in it: it may outlive this
+  void post(std::function<void(RecordIndex&)> job);
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> jobs_;  // the first one is being done
-  bool leaving_ = false;
-  std::optional<std::string> sync_problem_;
-  std::optional<RetentionResult> retention_;
-  std::jthread thread_;
+  std::shared_ptr<Work> work_;
 };
 
 }  // namespace campipe

@@ -27,6 +27,11 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::int64_t second = 1'000'000'000;
+// A clock that says less has not been set: cameras' boxes without a battery begin in 1970.
+constexpr std::int64_t clocks_are_set_after = 1'577'836'800 * second;  // 2020
+constexpr std::int64_t clock_tolerance = 3600 * second;
+constexpr int lines_at_once = 500;  // some milliseconds
+constexpr std::uint64_t behind_all_lines = std::uint64_t{1} << 40U;
 constexpr std::size_t most_pending = std::size_t{1} << 20;  // bytes of lines that wait for the disk
 
 // Throws Error.
@@ -59,7 +64,8 @@ bool is_inside(const fs::path& relative) {
          std::find(relative.begin(), relative.end(), fs::path("..")) == relative.end();
 }
 
-json end_line(const std::string& name, const RecordedFile& file, std::int64_t duration, const std::string& reason,
+template <typename Closed>
+json end_line(const std::string& name, const Closed& file, std::int64_t duration, const std::string& reason,
               const std::string& clock) {
   return {{"event", "end"},
           {"file", name},
@@ -70,6 +76,19 @@ json end_line(const std::string& name, const RecordedFile& file, std::int64_t du
           {"reason", reason},
           {"clock", clock},
           {"written", utc_text(file.written)}};
+}
+
+const char* clock_of(const RecordIndex::Begin& file) { return file.camera_clock ? "camera" : "arrival"; }
+
+json begin_line(const std::string& name, const RecordIndex::Begin& file) {
+  return {{"event", "begin"}, {"file", name}, {"start", utc_text(file.start)}, {"clock", clock_of(file)}};
+}
+
+// A power cut or a full disk leaves a last line without an end.
+bool ends_within_a_line(const fs::path& file, std::uint64_t size) {
+  std::ifstream in(file);
+  in.seekg(static_cast<std::streamoff>(size) - 1);
+  return size > 0 && in && in.get() != '\n';
 }
 
 }  // namespace
@@ -107,59 +126,93 @@ fs::path record_index_path(const std::string& record_path, const std::string& ca
   return fs::path(expand_record_path(folder, camera, output, 0)) / (name + ".index.jsonl");
 }
 
-RecordIndex::RecordIndex(const fs::path& path, const fs::path& open_file) : path_(path) { load(open_file); }
+RecordIndex::RecordIndex(const fs::path& path, const std::optional<Begin>& left)
+    : path_(path), next_order_(behind_all_lines), open_(left), loaded_at_(now_ns()), in_(path) {
+  if (left) left_ = name_of(left->file);
+  if (!in_ && !is_gone(path_)) spdlog::error("{}", system_error("cannot read " + path_.string(), errno).what());
+  std::error_code error;
+  const auto size = fs::file_size(path_, error);
+  if (!error) in_size_ = size;
+  cut_off_ = ends_within_a_line(path_, in_size_);
+}
 
-void RecordIndex::load(const fs::path& open_file) {
-  std::ifstream in(path_);
-  if (!in && !is_gone(path_)) spdlog::error("{}", system_error("cannot read " + path_.string(), errno).what());
-  std::vector<Open> open;
-  std::size_t damaged = 0;
-  for (std::string text; std::getline(in, text); ++lines_) {
-    cut_off_ = in.eof();
-    try {
-      read(text, open);
-    } catch (const std::exception&) {  // a power cut leaves such lines, or a full disk
-      ++damaged;
-    }
+bool RecordIndex::load_some() {
+  if (loading_ == Loading::lines) {
+    load_lines();
+  } else if (loading_ == Loading::files) {
+    check_files();
   }
-  if (damaged > 0) spdlog::warn("{}: {} damaged lines are left out", path_.string(), damaged);
-  std::erase_if(files_, [](const auto& file) { return is_gone(file.first); });
-  if (lines_ > files_.size() * 3 + 1000) rewrite();
-  for (const Open& file : open) {
-    if (!open_file.empty() && file.path.lexically_normal() == open_file.lexically_normal()) {
-      open_ = file;
-    } else if (!is_gone(file.path)) {
-      end_interrupted(file);
+  return loading_ == Loading::done;
+}
+
+void RecordIndex::load_lines() {
+  std::string text;
+  for (int i = 0; i < lines_at_once; ++i) {
+    if (in_read_ >= in_size_ || !std::getline(in_, text)) {
+      loading_ = Loading::files;
+      return;
+    }
+    in_read_ += text.size() + 1;
+    ++lines_;
+    try {
+      read(text);
+    } catch (const std::exception&) {  // a power cut leaves such lines, or a full disk
+      ++damaged_;
     }
   }
 }
 
-void RecordIndex::read(const std::string& text, std::vector<Open>& open) {
+void RecordIndex::check_files() {
+  auto file = files_.upper_bound(checked_);
+  for (int i = 0; i < lines_at_once && file != files_.end(); ++i) {
+    checked_ = file->first;
+    file = is_gone(folder() / file->first) ? files_.erase(file) : std::next(file);
+  }
+  if (file == files_.end()) finish_loading();
+}
+
+void RecordIndex::finish_loading() {
+  loading_ = Loading::done;
+  in_.close();
+  if (damaged_ > 0) spdlog::warn("{}: {} damaged lines are left out", path_.string(), damaged_);
+  if (lines_ > files_.size() * 3 + 1000) rewrite();
+  const std::string open = open_ ? name_of(open_->file) : std::string();
+  for (const auto& [name, file] : begun_) {
+    if (name == left_ || name == open) continue;
+    if (!is_gone(folder() / name)) end_interrupted(name, file);
+  }
+  // Killed between beginning the file and saying so here.
+  const bool unknown = left_ && *left_ == open && !begun_.contains(open);
+  if (unknown) append(begin_line(open, *open_));
+  begun_.clear();
+}
+
+void RecordIndex::read(const std::string& text) {
   const json line = json::parse(text);
-  const fs::path name = line.at("file").get<std::string>();
-  if (!is_inside(name)) throw Error("'" + name.string() + "' does not lie in the index's folder");
-  const fs::path file = path_.parent_path() / name;
-  const std::string event = line.at("event");
-  std::erase_if(open, [&file](const Open& other) { return other.path == file; });
+  const std::string file = line.at("file");
+  if (!is_inside(file)) throw Error("'" + file + "' does not lie in the index's folder");
+  const std::string& event = line.at("event").get_ref<const std::string&>();
+  begun_.erase(file);
   if (event == "begin") {
-    open.push_back({file, time_of(line, "start"), line.at("clock")});
+    begun_[file] = {time_of(line, "start"), line.at("clock")};
   } else if (event == "end") {
     const std::int64_t end = time_of(line, "end");
     const std::int64_t written = time_of(line, "written");
     if (!line.at("bytes").is_number_unsigned()) throw Error("'bytes' is no size");
-    files_[file] = {lines_, {file, time_of(line, "start"), end, written, line["bytes"]}};
+    files_[file] = {lines_, time_of(line, "start"), end, written, line["bytes"]};
   } else {
     files_.erase(file);
   }
 }
 
-void RecordIndex::end_interrupted(const Open& file) {
+void RecordIndex::end_interrupted(const std::string& name, const Open& file) {
   std::error_code error;
-  RecordedFile ended{file.path, file.start, 0, changed_at(file.path), fs::file_size(file.path, error)};
+  const fs::path path = folder() / name;
+  Closed ended{lines_, file.start, 0, changed_at(path), fs::file_size(path, error)};
   if (error) return;
   ended.end = std::max(ended.written, ended.start);
-  files_[file.path] = {lines_, ended};
-  append(end_line(name_of(file.path), ended, ended.end - ended.start, "interrupted", file.clock));
+  files_[name] = ended;
+  append(end_line(name, ended, ended.end - ended.start, "interrupted", file.clock));
 }
 
 // Only what is still there.
@@ -170,7 +223,7 @@ void RecordIndex::rewrite() {
   for (std::string text; std::getline(in, text);) {
     const json line = json::parse(text, nullptr, false);
     const bool named = line.is_object() && line.contains("file") && line["file"].is_string();
-    if (named && !is_gone(path_.parent_path() / line["file"].get<std::string>())) out << text << '\n';
+    if (named && !is_gone(folder() / line["file"].get<std::string>())) out << text << '\n';
   }
   out.close();
   std::error_code error;
@@ -179,9 +232,7 @@ void RecordIndex::rewrite() {
   cut_off_ = cut_off_ && (!out || error);
 }
 
-std::string RecordIndex::name_of(const fs::path& file) const {
-  return file.lexically_proximate(path_.parent_path()).string();
-}
+std::string RecordIndex::name_of(const fs::path& file) const { return file.lexically_proximate(folder()).string(); }
 
 void RecordIndex::append(const json& line) {
   ++lines_;
@@ -206,33 +257,48 @@ void RecordIndex::write_pending() {
   if (!std::exchange(told_, true)) spdlog::error("{}", system_error("cannot write " + path_.string(), code).what());
 }
 
-void RecordIndex::begin(const fs::path& file, std::int64_t start, bool camera_clock) {
-  open_ = Open{file, start, camera_clock ? "camera" : "arrival"};
-  append({{"event", "begin"}, {"file", name_of(file)}, {"start", utc_text(start)}, {"clock", open_->clock}});
+void RecordIndex::begin(const Begin& file) {
+  open_ = file;
+  files_.erase(name_of(file.file));  // it was overwritten
+  append(begin_line(name_of(file.file), file));
 }
 
 void RecordIndex::end(const End& end) {
   if (!open_) return;
-  const Open file = *std::exchange(open_, std::nullopt);
-  const RecordedFile closed{file.path, file.start, std::max(end.utc, file.start), utc_now_ns(), end.bytes};
-  files_[file.path] = {lines_, closed};
-  json line = end_line(name_of(file.path), closed, end.duration, end.reason, file.clock);
+  const Begin file = *std::exchange(open_, std::nullopt);
+  const std::string name = name_of(file.file);
+  const Closed closed{next_order_++, file.start, std::max(end.utc, file.start), utc_now_ns(), end.bytes, now_ns()};
+  files_[name] = closed;
+  json line = end_line(name, closed, end.duration, end.reason, clock_of(file));
   line["packets"] = end.packets;
   append(line);
 }
 
 void RecordIndex::deleted(const fs::path& file, const std::string& reason) {
-  if (open_ && open_->path == file) open_.reset();
-  files_.erase(file);
+  if (open_ && open_->file == file) open_.reset();
+  files_.erase(name_of(file));
   append({{"event", "deleted"}, {"file", name_of(file)}, {"time", utc_text(utc_now_ns())}, {"reason", reason}});
 }
 
-std::vector<RecordedFile> RecordIndex::files() const {
-  std::vector<const std::pair<std::uint64_t, RecordedFile>*> order;
-  for (const auto& [path, file] : files_) order.push_back(&file);
-  std::ranges::sort(order, {}, [](const auto* file) { return file->first; });
+// A clock that is set after files were closed makes them no older. Of files of this process it is known how long ago
+// they were closed; those of others whose time cannot be right are at least as old as this process is.
+std::int64_t RecordIndex::written_by_now(const Closed& file) const {
+  const std::int64_t utc = utc_now_ns();
+  if (file.closed_at) return utc - (now_ns() - *file.closed_at);
+  const bool wrong = file.written < clocks_are_set_after || file.written > utc + clock_tolerance;
+  return wrong ? utc - (now_ns() - loaded_at_) : file.written;
+}
+
+std::vector<RecordedFile> RecordIndex::files() {
+  while (!load_some()) continue;
+  std::vector<std::pair<const std::string, Closed>*> order;
+  for (auto& file : files_) order.push_back(&file);
+  std::ranges::sort(order, {}, [](const auto* file) { return file->second.order; });
   std::vector<RecordedFile> files;
-  for (const auto* file : order) files.push_back(file->second);
+  for (const auto* file : order) {
+    const Closed& closed = file->second;
+    files.push_back({folder() / file->first, closed.start, closed.end, written_by_now(closed), closed.bytes});
+  }
   return files;
 }
 

@@ -5,11 +5,14 @@
 //   {"event": "begin", "file": …, "start": UTC, "clock": "camera" or "arrival"}
 //   {"event": "end", "file": …, "start": …, "end": …, "duration_s": …, "bytes": …, "packets": …, "reason": …,
 //    "clock": …, "written": UTC}
-//   {"event": "deleted", "file": …, "time": …, "reason": "age", "size", "missing" or "empty"}
+//   {"event": "deleted", "file": …, "time": …, "reason": "age", "size", "space", "missing" or "empty"}
 // Start and end are those of the pictures, by the clock that "clock" names; "written" is this machine's. A reason is
 // "segment", "stream changed", "motion over", "stopped", "error", or "interrupted": a killed process left it open, and
-// this was found when the index was opened next (then without "packets"). "empty": nothing came into it. When most
+// this was found when the index was read next (then without "packets"). "empty": nothing came into it. When most
 // lines are of deleted files, the index is replaced by one without them.
+//
+// An index may have a million lines. What is recorded now is written to it at once; what stands there is read piece by
+// piece, by load_some(), and needed only by files().
 //
 // Used by one thread. Nothing here throws: lines that cannot be written (the same disk may be full) are kept and
 // written later; that they cannot is told once.
@@ -17,6 +20,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -43,37 +47,72 @@ class RecordIndex {
     std::string reason;
   };
 
-  // `open_file`: the one that is gone on in, of those that were left open; the others end here. Empty: none.
-  RecordIndex(const std::filesystem::path& path, const std::filesystem::path& open_file);
+  // A file that is being recorded.
+  struct Begin {
+    std::filesystem::path file;
+    std::int64_t start = 0;  // UTC
+    bool camera_clock = false;
+  };
 
-  void begin(const std::filesystem::path& file, std::int64_t start, bool camera_clock);
+  // `left`: the file that is gone on in, of those that were left open; the others end here.
+  explicit RecordIndex(const std::filesystem::path& path, const std::optional<Begin>& left = {});
+
+  // Reads some of what stood there. True: that was the last of it.
+  bool load_some();
+
+  void begin(const Begin& file);
   // The file that was begun last. Does nothing where none is open.
   void end(const End& end);
   void deleted(const std::filesystem::path& file, const std::string& reason);
   // Tries to write what could not be written.
   void write_pending();
 
-  [[nodiscard]] std::vector<RecordedFile> files() const;  // closed ones, the one that was closed first at the front
+  // Closed ones, the one that was closed first at the front. Reads all that has not been read. `written` is by the
+  // clock as it is now: of files that were closed before it was set, as far as that is known.
+  std::vector<RecordedFile> files();
 
  private:
+  struct Closed {
+    std::uint64_t order = 0;  // of their lines
+    std::int64_t start = 0;   // this and the next three: as RecordedFile
+    std::int64_t end = 0;
+    std::int64_t written = 0;
+    std::uint64_t bytes = 0;
+    std::optional<std::int64_t> closed_at = {};  // monotonic: by this process
+  };
   struct Open {
-    std::filesystem::path path;
     std::int64_t start = 0;
     std::string clock;
   };
-  void load(const std::filesystem::path& open_file);
-  void read(const std::string& text, std::vector<Open>& open);
-  void end_interrupted(const Open& file);
+  enum class Loading : std::uint8_t { lines, files, done };
+
+  void load_lines();
+  void check_files();
+  void finish_loading();
+  void read(const std::string& text);
+  void end_interrupted(const std::string& name, const Open& file);
   void rewrite();
   void append(const nlohmann::json& line);
+  [[nodiscard]] std::int64_t written_by_now(const Closed& file) const;
+  [[nodiscard]] std::filesystem::path folder() const { return path_.parent_path(); }
   [[nodiscard]] std::string name_of(const std::filesystem::path& file) const;
 
   std::filesystem::path path_;
-  std::map<std::filesystem::path, std::pair<std::uint64_t, RecordedFile>> files_;  // with the order of their lines
+  std::map<std::string, Closed> files_;  // by name, relative to the index's folder
   std::uint64_t lines_ = 0;
-  std::optional<Open> open_;
-  std::string pending_;   // whole lines
-  bool cut_off_ = false;  // the file's last line has no end
+  std::uint64_t next_order_;           // of files that are closed now: behind all lines
+  std::optional<Begin> open_;          // being recorded
+  std::int64_t loaded_at_;             // monotonic
+  std::optional<std::string> left_{};  // the name of the file that a predecessor left, until its line was read
+  Loading loading_ = Loading::lines;
+  std::ifstream in_;
+  std::uint64_t in_size_ = 0;          // what stood there: the rest is ours
+  std::uint64_t in_read_ = 0;          // of that
+  std::size_t damaged_ = 0;            // lines of it
+  std::map<std::string, Open> begun_;  // in the lines so far, and not ended
+  std::string checked_;                // the newest of files_ that is known to be there
+  std::string pending_;                // whole lines
+  bool cut_off_ = false;               // the file's last line has no end
   bool told_ = false;
 };
 

@@ -1,12 +1,12 @@
 #include "app/record_state.h"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
 
 #include "app/stream_json.h"
 #include "core/error.h"
+#include "core/failpoint.h"
 
 namespace campipe {
 namespace {
@@ -16,17 +16,16 @@ std::uint64_t hash_of(const Parameters& parameters) {
   return std::max<std::uint64_t>(std::hash<std::string>()(to_json(parameters).dump()), 1);
 }
 
-}  // namespace
-
-bool is_stream_of_file(const RecordState& state, const StreamParameters& stream) {
-  return state.stream == hash_of(stream);
+// The valid one; null: there is none yet.
+const RecordState::Copy* current_of(const RecordState& state) {
+  const std::uint32_t current = state.current.load(std::memory_order_acquire);
+  return current == 0 || current > state.copy.size() ? nullptr : &state.copy[current - 1];
 }
 
-bool is_audio_of_file(const RecordState& state, const AudioParameters& audio) { return state.audio == hash_of(audio); }
-
-void store_record_progress(RecordState& state, const RecordProgress& progress) {
-  const std::uint32_t current = state.current.load(std::memory_order_relaxed);
-  const std::uint32_t next = current == 1 ? 2 : 1;
+// The copy that is not valid takes everything in, and becomes the valid one by one store: whatever moment this process
+// dies at, its successor finds the one or the other.
+void store(RecordState& state, const RecordState::File& file, const RecordProgress& progress) {
+  const std::uint32_t next = state.current.load(std::memory_order_relaxed) == 1 ? 2 : 1;
   const RecordPosition& at = progress.position;
   state.copy[next - 1] = {at.offset,
                           at.packets,
@@ -40,25 +39,40 @@ void store_record_progress(RecordState& state, const RecordProgress& progress) {
                           progress.end_utc,
                           progress.last_motion,
                           progress.score,
-                          progress.open ? 1U : 0U};
+                          progress.open ? 1U : 0U,
+                          file};
+  failpoint("publisher.storing");
   state.current.store(next, std::memory_order_release);
 }
 
+}  // namespace
+
+bool LeftFile::has_stream(const StreamParameters& parameters) const { return stream == hash_of(parameters); }
+
+bool LeftFile::has_audio(const AudioParameters& parameters) const { return audio == hash_of(parameters); }
+
+void store_record_progress(RecordState& state, const RecordProgress& progress) {
+  const RecordState::Copy* const current = current_of(state);
+  store(state, current != nullptr ? current->file : RecordState::File{}, progress);
+}
+
 void store_record_file(RecordState& state, const RecordFile& file, const RecordProgress& progress) {
-  if (file.path.size() >= state.path.size()) throw Error("the recording's path is too long: " + file.path);
-  state.current.store(0, std::memory_order_release);
-  std::memcpy(state.path.data(), file.path.c_str(), file.path.size() + 1);
-  state.stream = hash_of(file.stream);
-  state.audio = file.audio ? hash_of(*file.audio) : 0;
-  state.begin = file.begin;
-  state.begun_utc = file.begun_utc;
-  store_record_progress(state, progress);
+  RecordState::File stored{};
+  if (file.path.size() >= stored.path.size()) throw Error("the recording's path is too long: " + file.path);
+  std::ranges::copy(file.path, stored.path.begin());
+  stored.stream = hash_of(file.stream);
+  stored.audio = file.audio ? hash_of(*file.audio) : 0;
+  stored.begin = file.begin;
+  stored.begun_utc = file.begun_utc;
+  stored.start_utc = file.start_utc;
+  stored.camera_clock = file.camera_clock ? 1 : 0;
+  store(state, stored, progress);
 }
 
 std::optional<RecordProgress> load_record_progress(const RecordState& state) {
-  const std::uint32_t current = state.current.load(std::memory_order_acquire);
-  if (current == 0 || current > state.copy.size()) return std::nullopt;
-  const RecordState::Copy& copy = state.copy[current - 1];
+  const RecordState::Copy* const current = current_of(state);
+  if (current == nullptr) return std::nullopt;
+  const RecordState::Copy& copy = *current;
   RecordProgress progress;
   progress.position = {copy.offset, copy.packets, copy.fragments, copy.last_dts};
   progress.number = copy.number;
@@ -73,10 +87,17 @@ std::optional<RecordProgress> load_record_progress(const RecordState& state) {
   return progress;
 }
 
-std::string record_path(const RecordState& state) {
-  if (!load_record_progress(state)) return {};
-  const auto end = std::ranges::find(state.path, '\0');
-  return end == state.path.end() ? std::string() : std::string(state.path.begin(), end);
+std::optional<LeftFile> load_record_file(const RecordState& state) {
+  const RecordState::Copy* const current = current_of(state);
+  if (current == nullptr) return std::nullopt;
+  const RecordState::File& file = current->file;
+  return LeftFile{{file.path.begin(), std::ranges::find(file.path, '\0')},
+                  file.stream,
+                  file.audio,
+                  file.begin,
+                  file.begun_utc,
+                  file.start_utc,
+                  file.camera_clock != 0};
 }
 
 }  // namespace campipe

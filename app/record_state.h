@@ -32,14 +32,30 @@ struct RecordFile {
   std::optional<AudioParameters> audio;
   std::int64_t begin = 0;
   std::int64_t begun_utc = 0;
+  std::int64_t start_utc = 0;
+  bool camera_clock = false;
 };
 
-// A new file begins. Only a stream with the same parameters can go on in it.
+// The file that a predecessor left, as RecordState::File.
+struct LeftFile {
+  std::string path;
+  std::uint64_t stream = 0;
+  std::uint64_t audio = 0;
+  std::int64_t begin = 0;
+  std::int64_t begun_utc = 0;
+  std::int64_t start_utc = 0;
+  bool camera_clock = false;
+
+  // Only a stream with the same parameters can go on in it.
+  [[nodiscard]] bool has_stream(const StreamParameters& parameters) const;
+  [[nodiscard]] bool has_audio(const AudioParameters& parameters) const;
+};
+
+// A new file begins.
 void store_record_file(RecordState& state, const RecordFile& file, const RecordProgress& progress);
-bool is_stream_of_file(const RecordState& state, const StreamParameters& stream);
-bool is_audio_of_file(const RecordState& state, const AudioParameters& audio);
 void store_record_progress(RecordState& state, const RecordProgress& progress);
+// Nothing: there was no file yet.
 std::optional<RecordProgress> load_record_progress(const RecordState& state);
-std::string record_path(const RecordState& state);
+std::optional<LeftFile> load_record_file(const RecordState& state);
 
 }  // namespace campipe

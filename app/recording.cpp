@@ -21,9 +21,11 @@ std::filesystem::path index_path(const CameraConfig& config) {
 }
 
 // The file that a predecessor left to be gone on in.
-std::string left_open(const RecordState& state) {
+std::optional<RecordIndex::Begin> left_open(const RecordState& state) {
   const auto left = load_record_progress(state);
-  return left && left->open ? record_path(state) : std::string();
+  if (!left || !left->open) return std::nullopt;
+  const auto file = load_record_file(state);
+  return RecordIndex::Begin{file->path, file->start_utc, file->camera_clock};
 }
 
 }  // namespace
@@ -33,7 +35,7 @@ Recording::Recording(const CameraConfig& config, RecordState& state, AudioFeed& 
       state_(state),
       audio_(audio),
       events_(std::move(events)),
-      index_(index_path(config), left_open(state)) {
+      disk_(index_path(config), left_open(state)) {
   const RecordConfig& record = *config_.record;
   if (record.when == RecordWhen::motion) motion_.emplace(record.before, record.after);
   const auto left = load_record_progress(state_);
@@ -44,7 +46,7 @@ Recording::Recording(const CameraConfig& config, RecordState& state, AudioFeed& 
   may_resume_ = left->open;
   if (motion_ && left->open && left->last_motion >= 0) {
     motion_->resume(left->last_motion, left->score);
-    newest_path_ = record_path(state_);
+    newest_path_ = load_record_file(state_)->path;
   }
 }
 
@@ -147,7 +149,9 @@ void Recording::leave_out(std::uint64_t number) {
 
 void Recording::take_audio(std::int64_t until) {
   audio_.take(until, [this](const PacketView& packet, const AudioParameters& stream) {
-    if (!file_ || file_->audio != stream || packet.times.pts < file_->audio_from) return;
+    const std::int64_t end = packet.times.pts + packet.times.duration;
+    if (!file_ || file_->audio != stream || (file_->goes_on ? end <= file_->begin : packet.times.pts < file_->begin))
+      return;
     file_->recorder->write_audio(packet);
     file_->empty = false;
   });
@@ -155,9 +159,14 @@ void Recording::take_audio(std::int64_t until) {
 
 void Recording::flush(const PacketView* next) {
   if (!file_ || file_->empty) return;
+  commit_fragment(next != nullptr ? next->times.pts : file_->end_dts,
+                  next != nullptr ? std::optional(next->dts) : std::nullopt);
+}
+
+void Recording::commit_fragment(std::int64_t audio_until, std::optional<std::int64_t> next_dts) {
   File& file = *file_;
-  take_audio(next != nullptr ? next->times.pts : file.end_dts);
-  file.committed = file.recorder->flush(next != nullptr ? std::optional(next->dts) : std::nullopt);
+  take_audio(audio_until);
+  file.committed = file.recorder->flush(next_dts);
   failpoint("publisher.flushed", config_.name);
   file.committed_end = file.end;
   file.committed_end_utc = file.end_utc;
@@ -179,12 +188,9 @@ void Recording::commit() {
 }
 
 void Recording::tick() {
-  index_.write_pending();
-  if (const auto result = disk_.take_retention()) {
-    for (const auto& gone : result->gone) index_.deleted(gone.path, gone.reason);
-    const bool is_news = !result->problem.empty() && result->problem != told_problem_;
-    if (is_news) spdlog::warn("{}: {}", config_.name, result->problem);
-    told_problem_ = result->problem;
+  if (const auto problem = disk_.take_retention_problem()) {
+    if (!problem->empty() && *problem != told_problem_) spdlog::warn("{}: {}", config_.name, *problem);
+    told_problem_ = *problem;
   }
   if (const auto problem = disk_.take_sync_problem(); problem && file_) pause(*problem);
   if (Clock::now() >= next_retention_) retain();
@@ -192,9 +198,9 @@ void Recording::tick() {
 
 void Recording::retain() {
   const RecordConfig& record = *config_.record;
-  if ((!record.delete_after && !record.max_size) || disk_.busy()) return;
+  if ((!record.delete_after && !record.max_size && !record.keep_free) || disk_.busy()) return;
   next_retention_ = Clock::now() + retention_interval;
-  disk_.enforce({record.delete_after, record.max_size}, index_.files(), file_ ? file_->recorder->path() : "");
+  disk_.enforce({record.delete_after, record.max_size, record.keep_free}, file_ ? file_->recorder->path() : "");
 }
 
 void Recording::finish() {

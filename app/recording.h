@@ -9,7 +9,10 @@
 // What has been committed survives the death of this process. That it survives a power cut, too, is taken care of on
 // another thread: each file is put on the disk when it ends, and the open one every ten seconds.
 //
-// A disk that is full, a folder that is gone, files that may not be written: the recording pauses, is tried again every
+// Each file's time begins at 0, and its header says how long it is once it has ended (see Recorder).
+//
+// A disk that is full, a folder that is gone, files that may not be written, a stream that changes
+// so often that there would be a file for each moment: the recording pauses, is tried again every
 // few seconds with a new file at a key frame, and what comes meanwhile is given back unrecorded, and counted. It has
 // resumed when the first fragment is in the new file. What no waiting can mend (a codec that the container does not
 // hold) ends it.
@@ -17,6 +20,7 @@
 // Used by the camera's thread in the publisher; everything that goes wrong is told by the events.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,7 +30,6 @@
 #include "app/config.h"
 #include "app/disk_work.h"
 #include "app/motion_gate.h"
-#include "app/record_index.h"
 #include "app/record_state.h"
 #include "core/clock.h"
 #include "core/packet.h"
@@ -86,7 +89,7 @@ class Recording {
     std::int64_t boundary = 0;             // of that clock: when the next segment begins; 0: never
     std::int64_t start_utc = 0;            // of the first picture, by the clock that told its capture time
     bool camera_clock = false;             // that is the camera's
-    std::int64_t audio_from = INT64_MIN;   // older audio goes with no picture in here
+    bool goes_on = true;                   // where another file ended: audio that began there ends here
     bool announced = false;
     RecordPosition committed;
     std::int64_t committed_end = 0;  // of the newest picture in it, as `begin`
@@ -111,6 +114,7 @@ class Recording {
   void take_audio(std::int64_t until);
   // `next`: the packet that comes next, where it is known.
   void flush(const PacketView* next = nullptr);
+  void commit_fragment(std::int64_t audio_until, std::optional<std::int64_t> next_dts);
   void retain();
   void pause(const std::string& reason);
   void fail(const std::string& reason);
@@ -125,7 +129,10 @@ class Recording {
   void close_file(const std::string& reason, const PacketView* next = nullptr);
   void drop_file();
   void end_in_index(const std::string& reason);
-  void give_up_left_file(const RecordProgress& left, const std::string& reason);
+  void give_up_left_file(const RecordProgress& left, const LeftFile& file, const std::string& reason);
+  void limit_changes();
+  [[nodiscard]] std::string path_at(std::int64_t utc) const;
+  [[nodiscard]] bool overwrites(const std::string& path) const;
   [[nodiscard]] RecordProgress progress(bool open) const;
   [[nodiscard]] bool is_over(const PacketView& packet) const;
 
@@ -133,16 +140,17 @@ class Recording {
   RecordState& state_;
   AudioFeed& audio_;
   Events events_;
-  RecordIndex index_;
   std::optional<MotionGate> motion_;
   DiskWork disk_;
 
   std::optional<File> file_;                // the open one
   std::optional<StreamParameters> stream_;  // of the newest packet
   std::string newest_path_;
-  bool may_resume_ = false;      // a predecessor has left a file to be gone on in
-  std::uint64_t number_ = 0;     // of the newest packet taken
-  std::int64_t newest_utc_ = 0;  // when its picture was taken
+  std::optional<StreamParameters> file_stream_;  // of the newest file
+  std::deque<Clock::time_point> changes_;        // when files began since the stream had changed
+  bool may_resume_ = false;                      // a predecessor has left a file to be gone on in
+  std::uint64_t number_ = 0;                     // of the newest packet taken
+  std::int64_t newest_utc_ = 0;                  // when its picture was taken
   std::uint64_t safe_ = 0;
   std::uint64_t written_ = 0;   // of the newest packet that is in a file or its open fragment
   std::uint64_t recorded_ = 0;  // packets in all files

@@ -1,4 +1,5 @@
 // How a recording's files begin and end.
+#include <cstdlib>
 #include <ctime>
 #include <utility>
 
@@ -10,6 +11,12 @@ namespace campipe {
 namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
+// A longer one between two pictures is a gap in the stream, which belongs to neither file.
+constexpr std::int64_t longest_picture = 10 * second;
+// Each file is some system calls, a line of the index and a fragment: a stream whose parameters change without end (a
+// camera that alternates between two sizes) makes no more of them than this.
+constexpr std::size_t most_changes = 10;
+constexpr auto changes_in = std::chrono::seconds(20);
 
 }  // namespace
 
@@ -55,26 +62,30 @@ bool Recording::open_file(const PacketView& packet, const StreamParameters& stre
 // The file that a predecessor left.
 bool Recording::resume_file(const PacketView& packet, const StreamParameters& stream) {
   const auto left = load_record_progress(state_);
+  const auto left_file = load_record_file(state_);
   if (left->position.packets == 0 && !packet.key) return false;  // it waits for its first key frame
   may_resume_ = false;
   const StreamParameters complete = with_headers(stream, packet.data);
-  if (!is_stream_of_file(state_, stream) || lacks_headers(complete)) {
-    give_up_left_file(*left, "stream changed");
+  if (!left_file->has_stream(stream) || lacks_headers(complete)) {
+    give_up_left_file(*left, *left_file, "stream changed");
     return false;
   }
   File file;
   file.stream = stream;
   const auto& audio = audio_.stream();
-  if (audio && is_audio_of_file(state_, *audio)) file.audio = audio;
+  if (audio && left_file->has_audio(*audio)) file.audio = audio;
+  file.begin = left_file->begin;
+  file.begun_utc = left_file->begun_utc;
+  file.start_utc = left_file->start_utc;
+  file.camera_clock = left_file->camera_clock;
   try {
-    file.recorder = Recorder::resume(record_path(state_), complete, left->position, file.audio);
+    file.recorder =
+        Recorder::resume(left_file->path, complete, left->position, file.audio, {file.begin, file.start_utc});
   } catch (const Error& error) {
     spdlog::warn("{}: {}; the recording goes on in a new file", config_.name, error.what());
-    give_up_left_file(*left, "interrupted");
+    give_up_left_file(*left, *left_file, "interrupted");
     return false;
   }
-  file.begin = state_.begin;
-  file.begun_utc = state_.begun_utc;
   if (config_.record->segment_duration.count() > 0) {
     file.boundary = next_segment_boundary(file.begun_utc, config_.record->segment_duration);
   }
@@ -88,8 +99,14 @@ bool Recording::resume_file(const PacketView& packet, const StreamParameters& st
   return true;
 }
 
-void Recording::give_up_left_file(const RecordProgress& left, const std::string& reason) {
-  index_.end({left.end_utc, left.end - state_.begin, left.position.offset, left.position.packets, reason});
+void Recording::give_up_left_file(const RecordProgress& left, const LeftFile& file, const std::string& reason) {
+  const std::int64_t duration = left.end - file.begin;
+  try {
+    if (left.position.packets > 0) write_duration(file.path, duration);
+  } catch (const Error& error) {  // it plays without
+    spdlog::warn("{}: {}", config_.name, error.what());
+  }
+  disk_.end({left.end_utc, duration, left.position.offset, left.position.packets, reason});
   store_record_progress(state_, progress(false));
 }
 
@@ -102,18 +119,18 @@ bool Recording::begin_file(const PacketView& first, const StreamParameters& stre
     }
     return false;
   }
+  if (file_stream_ && file_stream_ != stream) limit_changes();
   File file;
   file.stream = stream;
   file.begin = file.end = file.committed_end = first.times.pts;
   file.begun_utc = arrival_utc_of(first);
   file.start_utc = file.end_utc = file.committed_end_utc = capture_utc_of(first);
   file.camera_clock = first.times.capture_utc > 0 && first.times.capture_clock == CaptureClock::camera;
-  if (!goes_on) file.audio_from = first.times.pts;
+  file.goes_on = goes_on;
   if (config_.record->segment_duration.count() > 0) {
     file.boundary = next_segment_boundary(file.begun_utc, config_.record->segment_duration);
   }
-  const std::string path =
-      expand_record_path(config_.record->path, camera_name(config_), config_.output, file.begun_utc / second);
+  const std::string path = path_at(file.begun_utc);
   file.audio = audio_track(path);
   file_ = std::move(file);
   try {
@@ -122,21 +139,49 @@ bool Recording::begin_file(const PacketView& first, const StreamParameters& stre
     file_.reset();
     throw;
   }
-  store_record_file(state_, {file_->recorder->path(), stream, file_->audio, file_->begin, file_->begun_utc},
+  store_record_file(state_,
+                    {file_->recorder->path(), stream, file_->audio, file_->begin, file_->begun_utc, file_->start_utc,
+                     file_->camera_clock},
                     progress(true));
+  file_stream_ = stream;
   newest_path_ = file_->recorder->path();
   if (!paused_) announce_file();
   return true;
 }
 
+std::string Recording::path_at(std::int64_t utc) const {
+  return expand_record_path(config_.record->path, camera_name(config_), config_.output, utc / second);
+}
+
+// Throws RecordFileError.
+void Recording::limit_changes() {
+  const auto now = Clock::now();
+  while (!changes_.empty() && now - changes_.front() > changes_in) changes_.pop_front();
+  if (changes_.size() >= most_changes) {
+    throw RecordFileError(
+        std::to_string(most_changes) + " new files within " + std::to_string(changes_in.count()) +
+        " s, since the stream changes (size, codec, …) again and again; look at the camera's settings");
+  }
+  changes_.push_back(now);
+}
+
+// What was recorded before under that name is in the way, unless it is of this run: what the path calls the same is
+// then numbered.
+bool Recording::overwrites(const std::string& path) const {
+  const auto before = load_record_file(state_);
+  return config_.record->overwrite && (!before || before->path.empty() || path_at(before->begun_utc) != path);
+}
+
 // Without the audio, where the container refuses it after all.
 void Recording::create_file(const std::string& path, const StreamParameters& stream) {
   File& file = *file_;
+  const RecordStart start{file.begin, file.start_utc};
+  if (overwrites(path)) remove_recording(path);
   if (file.audio) {
     const auto first = audio_.peek();
     const AudioParameters audio = with_headers(*file.audio, first ? first->data : std::span<const std::uint8_t>());
     try {
-      file.recorder = Recorder::create(path, stream, audio, file.start_utc);
+      file.recorder = Recorder::create(path, stream, audio, start);
       return;
     } catch (const RecordFileError&) {
       throw;
@@ -147,7 +192,7 @@ void Recording::create_file(const std::string& path, const StreamParameters& str
       file.audio.reset();
     }
   }
-  file.recorder = Recorder::create(path, stream, std::nullopt, file.start_utc);
+  file.recorder = Recorder::create(path, stream, std::nullopt, start);
 }
 
 // Of a file that begins now.
@@ -171,14 +216,21 @@ std::optional<AudioParameters> Recording::audio_track(const std::string& path) {
 // would be told of again and again.
 void Recording::announce_file() {
   if (std::exchange(file_->announced, true)) return;
-  index_.begin(file_->recorder->path(), file_->start_utc, file_->camera_clock);
+  disk_.begin({file_->recorder->path(), file_->start_utc, file_->camera_clock});
   events_.on_file(file_->recorder->path());
 }
 
+// The last picture is shown until `next` comes, if there is one.
 void Recording::close_file(const std::string& reason, const PacketView* next) {
   if (!file_) return;
-  flush(next);
-  if (file_->committed.packets == 0) return drop_file();
+  File& file = *file_;
+  if (next != nullptr && std::abs(next->times.pts - file.end) < longest_picture) {
+    file.end_utc += next->times.pts - file.end;
+    file.end = next->times.pts;
+  }
+  if (!file.empty) commit_fragment(file.end, file.end);
+  if (file.committed.packets == 0) return drop_file();
+  file.recorder->finish(file.committed_end - file.begin);
   disk_.sync(file_->recorder->sync());
   end_in_index(reason);
   file_.reset();
@@ -188,7 +240,7 @@ void Recording::close_file(const std::string& reason, const PacketView* next) {
 
 void Recording::end_in_index(const std::string& reason) {
   const File& file = *file_;
-  index_.end(
+  disk_.end(
       {file.committed_end_utc, file.committed_end - file.begin, file.committed.offset, file.committed.packets, reason});
 }
 
@@ -196,6 +248,11 @@ void Recording::end_in_index(const std::string& reason) {
 void Recording::drop_file() {
   if (!file_) return;
   if (file_->committed.packets > 0) {
+    try {
+      file_->recorder->finish(file_->committed_end - file_->begin);
+    } catch (const RecordFileError& error) {  // the same disk; it plays without
+      spdlog::debug("{}: {}", config_.name, error.what());
+    }
     end_in_index("error");
   } else {
     try {
@@ -203,7 +260,7 @@ void Recording::drop_file() {
     } catch (const RecordFileError& error) {  // the same disk; an empty file stays
       spdlog::debug("{}: {}", config_.name, error.what());
     }
-    if (file_->announced) index_.deleted(file_->recorder->path(), "empty");
+    if (file_->announced) disk_.deleted(file_->recorder->path(), "empty");
     newest_path_.clear();
   }
   file_.reset();

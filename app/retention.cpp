@@ -1,6 +1,7 @@
 #include "app/retention.h"
 
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +16,13 @@ namespace fs = std::filesystem;
 std::int64_t size_of(const fs::path& file) {
   struct stat status {};
   return ::lstat(file.c_str(), &status) == 0 ? std::int64_t{status.st_size} : -1;
+}
+
+// The file system of `file` has less room than that.
+bool is_fuller(const fs::path& file, const std::optional<std::int64_t>& free) {
+  struct statvfs status {};
+  if (!free || ::statvfs(file.parent_path().c_str(), &status) != 0) return false;
+  return status.f_bavail < static_cast<std::uint64_t>(*free) / status.f_frsize;
 }
 
 class Cleaner {
@@ -54,15 +62,18 @@ RetentionResult enforce_limits(const RetentionLimits& limits, const std::vector<
     if (old && cleaner.remove(file.path, "age")) continue;
     left.push_back(&file);
   }
-  if (!limits.bytes) return cleaner.result;
+  if (!limits.bytes && !limits.free) return cleaner.result;
   std::vector<std::int64_t> sizes;
   for (const RecordedFile* file : left) {
     sizes.push_back(size_of(file->path));
     if (sizes.back() < 0) cleaner.result.gone.push_back({file->path, "missing"});
     total += std::max<std::int64_t>(sizes.back(), 0);
   }
-  for (std::size_t i = 0; i < left.size() && total > *limits.bytes; ++i) {
-    if (sizes[i] >= 0 && cleaner.remove(left[i]->path, "size")) total -= sizes[i];
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    if (sizes[i] < 0) continue;
+    const bool too_large = limits.bytes && total > *limits.bytes;
+    if (!too_large && !is_fuller(left[i]->path, limits.free)) break;
+    if (cleaner.remove(left[i]->path, too_large ? "size" : "space")) total -= sizes[i];
   }
   return cleaner.result;
 }

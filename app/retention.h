@@ -22,18 +22,20 @@ struct RecordedFile {
 struct RetentionLimits {
   std::optional<std::chrono::nanoseconds> age;  // since it was closed
   std::optional<std::int64_t> bytes;            // of all files, the open one with them
+  std::optional<std::int64_t> free;             // bytes of their file system that are to be free
 };
 
 struct RetentionResult {
   struct Gone {
     std::filesystem::path path;
-    const char* reason;  // "age", "size", or "missing": somebody else has deleted it
+    const char* reason;  // "age", "size", "space", or "missing": somebody else has deleted it
   };
   std::vector<Gone> gone;
   std::string problem;  // the first file that could not be deleted, and why; empty: none
 };
 
-// Deletes those of `files` (oldest first) that are too old at `now`, then the oldest until the rest is small enough.
+// Deletes those of `files` (oldest first) that are too old at `now`, then the oldest until the rest is small enough and
+// the disk has enough room.
 // Never `open_file` (empty: none). A file that cannot be deleted is passed over.
 RetentionResult enforce_limits(const RetentionLimits& limits, const std::vector<RecordedFile>& files,
                                const std::string& open_file, std::int64_t now);

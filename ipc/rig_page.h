@@ -77,6 +77,16 @@ inline void accuse(Accusation& accusation, Accused whom) {
 
 // How far a recording is. Two copies, of which `current` names the valid one, so that a death cannot tear it.
 struct RecordState {
+  // The file; the same as long as it is open.
+  struct File {
+    std::array<char, 4096> path;
+    std::uint64_t stream;        // a hash of the stream's parameters
+    std::uint64_t audio;         // likewise of its audio; 0: it has none
+    std::int64_t begin;          // of its first picture, on the stream's time line
+    std::int64_t begun_utc;      // when that came, by this machine's clock
+    std::int64_t start_utc;      // when it was taken
+    std::uint32_t camera_clock;  // 1: by the camera's clock
+  };
   struct Copy {
     std::uint64_t offset;
     std::uint64_t packets;
@@ -91,14 +101,10 @@ struct RecordState {
     std::int64_t last_motion;    // pts of the newest picture that moved; -1: no motion is recorded
     float score;                 // the highest of the motion
     std::uint32_t open;          // 1: the file is to be gone on in
+    File file;
   };
   std::atomic<std::uint32_t> current;  // 0: no file yet; else copy[current - 1]
   std::array<Copy, 2> copy;
-  std::array<char, 4096> path;  // these are written before `current` becomes non-zero
-  std::uint64_t stream;         // a hash of the stream's parameters
-  std::uint64_t audio;          // likewise of its audio; 0: it has none
-  std::int64_t begin;           // of its first picture, on the stream's time line
-  std::int64_t begun_utc;       // when that came, by this machine's clock
   std::atomic<std::uint32_t> failed;
   std::atomic<std::uint64_t> unrecorded;  // packets that came while the recording was paused
 };

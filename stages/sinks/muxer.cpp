@@ -10,6 +10,7 @@
 
 #include "core/log.h"
 #include "stages/sinks/codec_parameters.h"
+#include "stages/sinks/file_duration.h"
 #include "stages/sinks/stream_headers.h"
 
 namespace campipe {
@@ -89,7 +90,10 @@ void write_header(AVFormatContext& context, Container container, std::uint64_t f
     av_dict_set_int(&options, "cluster_size_limit", std::numeric_limits<int>::max(), 0);
     av_dict_set_int(&options, "cluster_time_limit", 30'000, 0);  // block times are 16 bit
   }
+  // The muxer of Matroska leaves room for the file's duration only where it believes that it could come back to it.
+  context.pb->seekable = container == Container::mkv ? AVIO_SEEKABLE_NORMAL : 0;
   const int status = avformat_write_header(&context, &options);
+  context.pb->seekable = 0;
   av_dict_free(&options);
   av_check(status, "cannot begin the recording");
   avio_flush(context.pb);
@@ -115,11 +119,11 @@ bool can_hold(Container container, const AudioParameters& audio) {
 }
 
 Muxer::Muxer(Container container, const StreamParameters& parameters, const std::optional<AudioParameters>& audio,
-             const RecordPosition& position, std::int64_t created_utc)
+             const RecordPosition& position, const RecordStart& start)
     : container_(container),
       parameters_(parameters),
       audio_(audio),
-      created_utc_(created_utc),
+      start_(start),
       fragments_(position.fragments),
       io_(open_memory_output(written_)),
       packet_(make_av_packet()),
@@ -130,7 +134,7 @@ Muxer::Muxer(Container container, const StreamParameters& parameters, const std:
   const double rate = parameters.frame_rate;
   step_ = ticks(std::isfinite(rate) && rate > 0 ? std::llround(1e9 / rate) : 40'000'000, time_base_);
   if (position.packets == 0) return;
-  last_dts_ = ticks(position.last_dts, time_base_);
+  last_dts_ = ticks_of(position.last_dts, time_base_);
   // Squeezed decode times (see next_decode_time) were one tick apart, so the last one was at least this.
   if (container_ == Container::mp4) last_dts_ = std::max(*last_dts_, static_cast<std::int64_t>(position.packets) - 1);
 }
@@ -141,19 +145,23 @@ Muxer::Muxer(Container container, const StreamParameters& parameters, const std:
 void Muxer::begin_fragment() {
   context_.reset(open_context(container_));
   context_->pb = io_.get();
-  if (created_utc_ > 0) {
-    av_dict_set(&context_->metadata, "creation_time", creation_time(created_utc_).c_str(), 0);
+  if (start_.utc > 0) {
+    av_dict_set(&context_->metadata, "creation_time", creation_time(start_.utc).c_str(), 0);
   }
   add_track(*context_, container_, parameters_);
   if (audio_) add_audio_track(*context_, *audio_);
   write_header(*context_, container_, fragments_);
   header_ = std::exchange(written_, {});
+  reserve_duration(container_, header_);
 }
+
+// In the file, whose first picture is shown at 0.
+std::int64_t Muxer::ticks_of(std::int64_t ns, AVRational time_base) const { return ticks(ns - start_.time, time_base); }
 
 // Decode times below zero, which the first packets have where pictures are reordered, do not exist in an MP4
 // fragment: they are squeezed in behind zero. Presentation times stay what they are.
 std::int64_t Muxer::next_decode_time(std::int64_t dts_ns) {
-  std::int64_t dts = ticks(dts_ns, time_base_);
+  std::int64_t dts = ticks_of(dts_ns, time_base_);
   if (container_ == Container::mp4) dts = std::max<std::int64_t>(dts, 0);
   if (last_dts_) {
     dts = std::max(dts, *last_dts_ + 1);
@@ -170,7 +178,7 @@ void Muxer::write(const PacketView& packet) {
   write_held(dts);
   fill(*held_, packet.data);
   held_->dts = dts;
-  held_->pts = std::max(ticks(packet.times.pts, time_base_), dts);
+  held_->pts = std::max({ticks_of(packet.times.pts, time_base_), dts, std::int64_t{0}});
   const std::int64_t duration = packet.times.duration > 0 ? ticks(packet.times.duration, time_base_) : step_;
   held_->duration = std::clamp<std::int64_t>(duration, 1, ticks(longest_step_ns, time_base_));
   held_->flags = packet.key ? AV_PKT_FLAG_KEY : 0;
@@ -200,7 +208,7 @@ void Muxer::write_audio(const PacketView& packet) {
   if (!context_) begin_fragment();
   empty_ = false;
   fill(*packet_, without_header(*audio_, packet.data));
-  std::int64_t pts = std::max<std::int64_t>(ticks(packet.times.pts, audio_time_base_), 0);
+  std::int64_t pts = std::max<std::int64_t>(ticks_of(packet.times.pts, audio_time_base_), 0);
   if (last_audio_) pts = std::max(pts, *last_audio_ + 1);
   last_audio_ = packet_->pts = packet_->dts = pts;
   packet_->stream_index = 1;
@@ -211,7 +219,7 @@ void Muxer::write_audio(const PacketView& packet) {
 
 std::vector<std::uint8_t> Muxer::end_fragment(std::optional<std::int64_t> next_dts) {
   if (empty_) return {};
-  write_held(next_dts ? std::optional(ticks(*next_dts, time_base_)) : std::nullopt);
+  write_held(next_dts ? std::optional(ticks_of(*next_dts, time_base_)) : std::nullopt);
   // Matroska's muxer keeps the newest packet of audio back until it is told that this is the end.
   const bool mp4 = container_ == Container::mp4;
   av_check(mp4 ? av_write_frame(context_.get(), nullptr) : av_write_trailer(context_.get()), "cannot end a fragment");

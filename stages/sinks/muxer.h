@@ -23,9 +23,9 @@ bool can_hold(Container container, const AudioParameters& audio);
 class Muxer {
  public:
   // Goes on behind what another muxer of the same streams wrote, up to `position`.
-  // `created_utc`: see Recorder::create().
+  // `start`: see Recorder::create().
   Muxer(Container container, const StreamParameters& parameters, const std::optional<AudioParameters>& audio,
-        const RecordPosition& position, std::int64_t created_utc = 0);
+        const RecordPosition& position, const RecordStart& start);
   Muxer(const Muxer&) = delete;
   Muxer& operator=(const Muxer&) = delete;
 
@@ -33,8 +33,8 @@ class Muxer {
   [[nodiscard]] const std::vector<std::uint8_t>& header() const { return header_; }
   void write(const PacketView& packet);
   void write_audio(const PacketView& packet);
-  // The bytes of the packets since the last call; none, if there were none. `next_dts`: of the video packet that
-  // follows, where that is known.
+  // The bytes of the packets since the last call; none, if there were none. `next_dts`: see
+  // Recorder::flush().
   std::vector<std::uint8_t> end_fragment(std::optional<std::int64_t> next_dts);
 
  private:
@@ -43,6 +43,7 @@ class Muxer {
   };
 
   void begin_fragment();
+  [[nodiscard]] std::int64_t ticks_of(std::int64_t ns, AVRational time_base) const;
   std::int64_t next_decode_time(std::int64_t dts_ns);
   void hand_over(AVPacket& packet);
   void write_held(std::optional<std::int64_t> next_dts);
@@ -50,7 +51,7 @@ class Muxer {
   Container container_;
   StreamParameters parameters_;
   std::optional<AudioParameters> audio_;
-  std::int64_t created_utc_;
+  RecordStart start_;
   std::uint64_t fragments_;
   std::vector<std::uint8_t> written_;
   std::vector<std::uint8_t> header_;

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/unique_handle.h"
+#include "stages/sinks/file_duration.h"
 #include "stages/sinks/muxer.h"
 
 namespace campipe {
@@ -45,14 +46,14 @@ std::string numbered(const std::string& path, int number) {
 std::pair<UniqueFd, std::string> open_new(const std::string& path) {
   for (int number = 0;; ++number) {
     std::string name = numbered(path, number);
-    UniqueFd fd(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    UniqueFd fd(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (fd) return {std::move(fd), std::move(name)};
     if (errno != EEXIST) throw file_error("cannot make " + name, errno);
   }
 }
 
 UniqueFd open_existing(const std::string& path, std::uint64_t offset) {
-  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0) throw system_error("cannot open " + path, errno);
   if (!S_ISREG(status.st_mode)) throw Error(path + ": is no file to go on in");
@@ -60,6 +61,21 @@ UniqueFd open_existing(const std::string& path, std::uint64_t offset) {
     throw Error(path + ": is shorter than what was recorded into it, somebody else has changed it");
   }
   return fd;
+}
+
+// Where the file has room for it: only its header is written, in its place.
+void store_duration(const UniqueFd& fd, const std::string& path, std::int64_t duration) {
+  constexpr std::size_t longest_header = 1 << 16;
+  std::vector<std::uint8_t> head(longest_header);
+  const ssize_t read = ::pread(fd.get(), head.data(), head.size(), 0);
+  if (read < 0) throw file_error("cannot read " + path, errno);
+  head.resize(static_cast<std::size_t>(read));
+  const auto patch = duration_patch(container_or_throw(path), head, duration);
+  if (!patch) return;
+  const ssize_t written =
+      ::pwrite(fd.get(), patch->bytes.data(), patch->bytes.size(), static_cast<off_t>(patch->offset));
+  if (written != static_cast<ssize_t>(patch->bytes.size()))
+    throw file_error("cannot write " + path, written < 0 ? errno : EIO);
 }
 
 // Lives as long as somebody writes into the file or has it put on the disk.
@@ -78,9 +94,9 @@ void sync_folder_of(const std::string& path) {
 class FileRecorder final : public Recorder {
  public:
   FileRecorder(const std::string& path, UniqueFd fd, const StreamParameters& parameters,
-               const std::optional<AudioParameters>& audio, const RecordPosition& position, std::int64_t created_utc)
+               const std::optional<AudioParameters>& audio, const RecordPosition& position, const RecordStart& start)
       : file_(std::make_shared<const OpenFile>(OpenFile{path, std::move(fd)})),
-        muxer_(container_or_throw(path), parameters, audio, position, created_utc),
+        muxer_(container_or_throw(path), parameters, audio, position, start),
         position_(position) {
     cut();
     if (position_.offset > 0) return;
@@ -120,6 +136,8 @@ class FileRecorder final : public Recorder {
     pending_ = {};
     return position_;
   }
+
+  void finish(std::int64_t duration) override { store_duration(file_->fd, path(), duration); }
 
   void discard() override {
     if (is_in_place() && ::unlink(path().c_str()) != 0) throw file_error("cannot delete " + path(), errno);
@@ -175,12 +193,12 @@ class FileRecorder final : public Recorder {
 }  // namespace
 
 std::unique_ptr<Recorder> Recorder::create(const std::string& path, const StreamParameters& parameters,
-                                           const std::optional<AudioParameters>& audio, std::int64_t created_utc) {
+                                           const std::optional<AudioParameters>& audio, const RecordStart& start) {
   container_or_throw(path);
   make_folder_of(path);
   auto [fd, name] = open_new(path);
   try {
-    return std::make_unique<FileRecorder>(name, std::move(fd), parameters, audio, RecordPosition{}, created_utc);
+    return std::make_unique<FileRecorder>(name, std::move(fd), parameters, audio, RecordPosition{}, start);
   } catch (...) {
     ::unlink(name.c_str());  // or a full disk would gather an empty file for every attempt
     throw;
@@ -188,9 +206,18 @@ std::unique_ptr<Recorder> Recorder::create(const std::string& path, const Stream
 }
 
 std::unique_ptr<Recorder> Recorder::resume(const std::string& path, const StreamParameters& parameters,
-                                           const RecordPosition& position,
-                                           const std::optional<AudioParameters>& audio) {
-  return std::make_unique<FileRecorder>(path, open_existing(path, position.offset), parameters, audio, position, 0);
+                                           const RecordPosition& position, const std::optional<AudioParameters>& audio,
+                                           const RecordStart& start) {
+  return std::make_unique<FileRecorder>(path, open_existing(path, position.offset), parameters, audio, position, start);
+}
+
+void write_duration(const std::string& path, std::int64_t duration) {
+  store_duration(open_existing(path, 0), path, duration);
+}
+
+void remove_recording(const std::string& path) {
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT && errno != ENOTDIR)
+    throw file_error("cannot replace " + path, errno);
 }
 
 bool can_record_audio(std::string_view path, const AudioParameters& audio) {

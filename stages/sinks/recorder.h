@@ -5,8 +5,8 @@
 // flushed counts. RecordPosition says how far that is: a successor cuts the file there and goes on, and
 // packets that came after are written again from the packet ring. So no picture is in the file twice or missing.
 //
-// Times in the file are those of the packets, from the start of the camera's stream: so the files of a camera lie on
-// one time line, and the end of one is the beginning of the next.
+// Every file begins at 0, whatever the stream's time line says: so players show the right position, and files that
+// follow one another can be joined. When it is finished, its header says how long it is.
 //
 // Used by one thread. Errors of the file system are thrown as RecordFileError, naming the file; what the container
 // cannot hold as Error.
@@ -37,18 +37,25 @@ struct RecordPosition {
   std::int64_t last_dts = 0;    // ns, of the last video packet in them
 };
 
+// What a file begins with.
+struct RecordStart {
+  std::int64_t time = 0;  // of the first picture on the stream's time line, ns: 0 in the file
+  std::int64_t utc = 0;   // of that picture, ns: what the file tells as its creation time; 0: nothing
+};
+
 class Recorder {
  public:
   // Makes the file and its folders; never overwrites: where `path` is taken, "-1", "-2", … goes before the ending.
-  // With `audio` it has a second track. `created_utc` (ns): what it tells as its creation time; 0: nothing.
+  // With `audio` it has a second track.
   static std::unique_ptr<Recorder> create(const std::string& path, const StreamParameters& parameters,
                                           const std::optional<AudioParameters>& audio = {},
-                                          std::int64_t created_utc = 0);
+                                          const RecordStart& start = {});
   // Goes on in a file that an earlier recorder (perhaps of a dead process) left at `position`. Where the file has a
-  // track of audio, and none is given, it goes on without.
+  // track of audio, and none is given, it goes on without. `start`: what the file was created with.
   static std::unique_ptr<Recorder> resume(const std::string& path, const StreamParameters& parameters,
                                           const RecordPosition& position,
-                                          const std::optional<AudioParameters>& audio = {});
+                                          const std::optional<AudioParameters>& audio = {},
+                                          const RecordStart& start = {});
   virtual ~Recorder() = default;  // what was not flushed is not in the file
 
   [[nodiscard]] virtual const std::string& path() const = 0;  // the file as it is really called
@@ -59,14 +66,22 @@ class Recorder {
   // Bytes waiting in the open fragment.
   [[nodiscard]] virtual std::uint64_t pending_bytes() const = 0;
   // Ends the open fragment and writes it. Everything up to here survives this process when it returns. `next_dts`: of
-  // the packet that comes next, in this file or another one; it says exactly how long the last one lasts.
+  // the packet that comes next, which says exactly how long the last one lasts; at the end of a file, when that is.
   virtual RecordPosition flush(std::optional<std::int64_t> next_dts = std::nullopt) = 0;
+  // Nothing more will come: writes into the header how long it is.
+  virtual void finish(std::int64_t duration) = 0;
   // Deletes the file, if it is still in its place.
   virtual void discard() = 0;
   // Puts what was flushed on the disk, so that it survives a power cut. That can take seconds: to be called on another
   // thread, even when the recorder is gone. Throws RecordFileError.
   [[nodiscard]] virtual std::function<void()> sync() const = 0;
 };
+
+// The same for the file at `path` that another process left.
+void write_duration(const std::string& path, std::int64_t duration);
+
+// Deletes what is at `path`, if there is something. Throws RecordFileError.
+void remove_recording(const std::string& path);
 
 // "mp4" or "mkv" endings are what there is; false for any other.
 bool can_record_to(std::string_view path);

@@ -57,6 +57,8 @@ void read(VideoFile& video, const std::filesystem::path& file) {
   av_check(avcodec_parameters_to_context(decoder.get(), track.codecpar), file);
   decoder->thread_count = 1;
   av_check(avcodec_open2(decoder.get(), nullptr, nullptr), file);
+  video.start_s = static_cast<double>(input->start_time) / AV_TIME_BASE;
+  video.duration_s = static_cast<double>(input->duration) / AV_TIME_BASE;
   video.width = track.codecpar->width;
   video.height = track.codecpar->height;
   const bool stores_dts = std::string_view(input->iformat->name).find("mp4") != std::string_view::npos;

@@ -22,6 +22,8 @@ struct VideoFile {
   std::vector<ShownPicture> pictures;
   int complaints = 0;  // warnings and errors of libav
   std::string text;    // of them
+  double start_s = 0;     // where players begin
+  double duration_s = 0;  // what they show
   int width = 0;
   int height = 0;
 };

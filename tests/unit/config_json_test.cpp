@@ -11,7 +11,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-RecordConfig full_record() { return {"{camera}/%Y.mp4", 90s, 24h, 5'000'000'000, RecordWhen::motion, 3s, 4500ms}; }
+RecordConfig full_record() {
+  return {"{camera}/%Y.mp4", 90s, 24h, 5'000'000'000, 7'000'000'000, true, RecordWhen::motion, 3s, 4500ms};
+}
 
 EncoderConfig full_encode() {
   return {"hevc", "libx265", "slow", 123'456'789, 0.1, 50, Latency::normal, 7, {{"b", "2"}, {"a", "1"}}};

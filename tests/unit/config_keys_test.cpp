@@ -75,6 +75,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "4:37: cameras.dock.record.max_size: " + size_text + "'500K'"},
         Mistake{"    record: {path: a.mp4, max_size: 999k}\n",
                 "4:37: cameras.dock.record.max_size: " + size_text + "'999k'"},
+        Mistake{"    record: {path: a.mp4, keep_free: 5%}\n",
+                "4:38: cameras.dock.record.keep_free: " + size_text + "'5%'"},
+        Mistake{"    record: {path: a.mp4, after: 0s}\n",
+                "4:34: cameras.dock.record.after: expected a time from 1s to 1h (units ms, s, m, h, d), got '0s'"},
         Mistake{"    record: {path: a.mp4, before: 6m}\n",
                 "4:35: cameras.dock.record.before: expected a time from 0s to 5m (units ms, s, m, h, d), got '6m'"}));
 
@@ -138,14 +142,16 @@ TEST_F(ConfigTest, KeysOfSourcesAreRead) {
 TEST_F(ConfigTest, TargetsAreRead) {
   const LoadedConfig loaded =
       load("defaults: {record: {segment_duration: 10m, max_size: 20G, path: 'r/{camera}/%s.mp4'}}\n" +
-           with_camera("    filters: [motion]\n"
-                       "    record: {delete_after: 7d, when: motion, before: 0s, after: 1m}\n"
-                       "    push: ['rtsp://10.0.0.9/a', 'srt://10.0.0.9:9000']\n"
-                       "    snapshot: {path: 's/{camera}.jpg', every: 250ms}\n"
-                       "events: log/events.jsonl\n"));
+           with_camera(
+               "    filters: [motion]\n"
+               "    record: {delete_after: 7d, keep_free: 50G, overwrite: true, when: motion, before: 0s, after: 1m}\n"
+               "    push: ['rtsp://10.0.0.9/a', 'srt://10.0.0.9:9000']\n"
+               "    snapshot: {path: 's/{camera}.jpg', every: 250ms}\n"
+               "events: log/events.jsonl\n"));
   ASSERT_EQ(formatted(loaded), Strings());
   const CameraConfig& camera = loaded.rig.cameras.at(0);
-  const RecordConfig record{"r/{camera}/%s.mp4", 10min, 168h, 20'000'000'000, RecordWhen::motion, 0s, 1min};
+  const RecordConfig record{"r/{camera}/%s.mp4", 10min, 168h, 20'000'000'000, 50'000'000'000, true,
+                            RecordWhen::motion,  0s,    1min};
   EXPECT_EQ(camera.record, record);
   EXPECT_EQ(camera.push, (Strings{"rtsp://10.0.0.9/a", "srt://10.0.0.9:9000"}));
   EXPECT_EQ(camera.snapshot, (SnapshotConfig{"s/{camera}.jpg", 250ms}));

@@ -217,6 +217,40 @@ TEST_P(Containers, KeepTimesThatStartLate) {
   expect_holds(recorder->path(), clip.packets);
 }
 
+double seconds_of(const std::string& file, const std::string& entry) {
+  const std::string text = output_of("ffprobe -v error -show_entries format=" + entry + " -of csv=p=0 '" + file + "'");
+  return text.starts_with("N/A") ? -1 : std::stod(text);
+}
+
+// The stream has run for an hour. A reader finds the length in the header of a file that is finished; the file grows
+// in its place by nothing.
+TEST_P(Containers, BeginAtZeroAndSayHowLongTheyAre) {
+  const std::int64_t late = 3600 * second;
+  const Clip clip = encode(Latency::normal, steady(50, late));
+  const auto recorder = Recorder::create(file(), clip.parameters, {}, {late, 1'795'256'130 * second});
+  write(*recorder, clip.packets, 10);
+  const auto size = recorder->flush(late + 2 * second).offset;
+  recorder->finish(2 * second);
+  EXPECT_EQ(fs::file_size(file()), size);
+  std::vector<Packet> shown = clip.packets;
+  for (Packet& packet : shown) packet.times.pts -= late;
+  expect_holds(file(), shown);
+  EXPECT_EQ(seconds_of(file(), "start_time"), 0);
+  EXPECT_NEAR(seconds_of(file(), "duration"), 2, 0.1);
+}
+
+TEST_P(Containers, OfADeadProcessGetTheirLengthFromItsSuccessor) {
+  const Clip clip = encode(Latency::low, steady(50));
+  const auto recorder = Recorder::create(file(), clip.parameters);
+  write(*recorder, clip.packets, 10);
+  const double before = seconds_of(file(), "duration");
+  write_duration(file(), 2 * second);
+  EXPECT_NEAR(seconds_of(file(), "duration"), 2, 0.001) << "before: " << before;
+  expect_holds(file(), clip.packets);
+  write_duration(file(), 2 * second);  // the one before died before it could say so
+  EXPECT_NEAR(seconds_of(file(), "duration"), 2, 0.001);
+}
+
 TEST_P(Containers, KeepTimesThatJump) {
   const Clip clip = encode(Latency::low, {0, 40 * ms, 80 * ms, 12 * 3600 * second, 12 * 3600 * second + 1 * ms});
   const auto recorder = Recorder::create(file(), clip.parameters);

@@ -1,0 +1,177 @@
+#include "stages/sinks/file_duration.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "core/big_endian.h"
+#include "core/error.h"
+#include "core/ffmpeg.h"
+
+extern "C" {
+#include <libavutil/crc.h>
+}
+
+namespace campipe {
+namespace {
+
+using Bytes = std::span<const std::uint8_t>;
+
+constexpr std::size_t box_head = 8;  // size and name
+constexpr std::size_t mehd_size = 20;
+
+struct Box {
+  std::size_t begin = 0;  // from the start of the file
+  std::size_t size = 0;   // with its head
+};
+
+// The box `name` among those from `begin` to `end`.
+std::optional<Box> find_box(Bytes file, std::size_t begin, std::size_t end, std::string_view name) {
+  end = std::min(end, file.size());
+  while (begin + box_head <= end) {
+    const std::size_t size = get_big_endian(&file[begin], 4);
+    if (size < box_head) return std::nullopt;
+    if (std::equal(name.begin(), name.end(), &file[begin + 4])) return Box{begin, size};
+    begin += size;
+  }
+  return std::nullopt;
+}
+
+std::optional<Box> find_inside(Bytes file, const Box& box, std::string_view name) {
+  return find_box(file, box.begin + box_head, box.begin + box.size, name);
+}
+
+void put(std::vector<std::uint8_t>& bytes, std::uint64_t value, int size) {
+  bytes.resize(bytes.size() + static_cast<std::size_t>(size));
+  put_big_endian(value, size, bytes.data() + bytes.size() - static_cast<std::size_t>(size));
+}
+
+void put(std::vector<std::uint8_t>& bytes, std::string_view name) {
+  bytes.insert(bytes.end(), name.begin(), name.end());
+}
+
+std::uint64_t movie_timescale(Bytes file, const Box& moov) {
+  const auto mvhd = find_inside(file, moov, "mvhd");
+  if (!mvhd || mvhd->begin + 32 > file.size()) return 0;
+  const bool long_times = file[mvhd->begin + box_head] == 1;  // the version
+  return get_big_endian(&file[mvhd->begin + (long_times ? 28 : 20)], 4);
+}
+
+// ISO/IEC 14496-12, 8.8.2: the box `mehd` in `mvex` has the length of a movie in fragments. Its place is taken by a
+// box that is free until then.
+void reserve_in_mp4(std::vector<std::uint8_t>& header) {
+  const auto moov = find_box(header, 0, header.size(), "moov");
+  const auto mvex = moov ? find_inside(header, *moov, "mvex") : std::nullopt;
+  if (!mvex) throw Error("an MP4 header without fragments");
+  put_big_endian(moov->size + mehd_size, 4, &header[moov->begin]);
+  put_big_endian(mvex->size + mehd_size, 4, &header[mvex->begin]);
+  std::vector<std::uint8_t> room;
+  put(room, mehd_size, 4);
+  put(room, "free");
+  room.resize(mehd_size);
+  header.insert(header.begin() + static_cast<std::ptrdiff_t>(mvex->begin + box_head), room.begin(), room.end());
+}
+
+std::optional<FilePatch> mp4_patch(Bytes head, std::int64_t ns) {
+  const auto moov = find_box(head, 0, head.size(), "moov");
+  const auto mvex = moov ? find_inside(head, *moov, "mvex") : std::nullopt;
+  auto room = mvex ? find_inside(head, *mvex, "free") : std::nullopt;
+  if (mvex && !room) room = find_inside(head, *mvex, "mehd");  // of a process that died right behind this
+  if (!room || room->size != mehd_size) return std::nullopt;
+  const auto timescale = movie_timescale(head, *moov);
+  if (timescale == 0 || timescale > INT32_MAX) return std::nullopt;
+  const auto duration = av_rescale_q(ns, nanoseconds, {1, static_cast<int>(timescale)});
+  FilePatch patch{room->begin, {}};
+  put(patch.bytes, mehd_size, 4);
+  put(patch.bytes, "mehd");
+  put(patch.bytes, std::uint64_t{1} << 24U, 4);  // version 1: 64 bits
+  put(patch.bytes, static_cast<std::uint64_t>(duration), 8);
+  return patch;
+}
+
+// RFC 8794: an element of EBML.
+struct Element {
+  std::uint64_t id = 0;
+  std::size_t begin = 0;     // from the start of the file
+  std::size_t contents = 0;  // likewise
+  std::size_t end = 0;       // likewise; the end of the file where the size is not known
+};
+
+// A number that says itself how long it is. Nothing: it is cut off, or longer than 8 bytes.
+std::optional<std::size_t> length_of_number(Bytes file, std::size_t at) {
+  if (at >= file.size()) return std::nullopt;
+  const auto length = static_cast<std::size_t>(std::countl_zero(file[at])) + 1;
+  return length > 8 || at + length > file.size() ? std::nullopt : std::optional(length);
+}
+
+std::optional<Element> element_at(Bytes file, std::size_t at) {
+  const auto id = length_of_number(file, at);
+  const auto size = id ? length_of_number(file, at + *id) : std::nullopt;
+  if (!size) return std::nullopt;
+  Element element{get_big_endian(&file[at], static_cast<int>(*id)), at, at + *id + *size, file.size()};
+  const std::uint64_t unknown = (std::uint64_t{1} << (7 * *size)) - 1;
+  const std::uint64_t bytes = get_big_endian(&file[at + *id], static_cast<int>(*size)) & unknown;
+  if (bytes != unknown && bytes <= file.size() - element.contents) element.end = element.contents + bytes;
+  return element;
+}
+
+// The first one from `begin` to `end` of which this is true.
+template <typename Condition>
+std::optional<Element> find_element(Bytes file, std::size_t begin, std::size_t end, const Condition& condition) {
+  while (begin < end) {
+    const auto element = element_at(file, begin);
+    if (!element || condition(*element)) return element;
+    begin = element->end;
+  }
+  return std::nullopt;
+}
+
+std::optional<Element> find_by_id(Bytes file, std::size_t begin, std::size_t end, std::uint64_t id) {
+  return find_element(file, begin, end, [id](const Element& element) { return element.id == id; });
+}
+
+// As the element CRC-32, which comes first and is of all that follows.
+std::uint32_t checksum(Bytes bytes) {
+  const AVCRC* table = av_crc_get_table(AV_CRC_32_IEEE_LE);
+  return av_crc(table, UINT32_MAX, bytes.data(), bytes.size()) ^ UINT32_MAX;
+}
+
+// RFC 9559: in the element Info, libavformat leaves room for the Duration. Info may begin with a checksum.
+std::optional<FilePatch> mkv_patch(Bytes head, std::int64_t ns) {
+  constexpr std::size_t duration_size = 11;
+  constexpr std::uint64_t duration_id = 0x4489;
+  const auto is_room = [](const Element& e) {
+    return (e.id == 0xEC || e.id == duration_id) && e.end - e.begin == duration_size;
+  };
+  const auto segment = find_by_id(head, 0, head.size(), 0x18538067);
+  const auto info = segment ? find_by_id(head, segment->contents, segment->end, 0x1549A966) : std::nullopt;
+  const auto room = info ? find_element(head, info->contents, info->end, is_room) : std::nullopt;
+  if (!room) return std::nullopt;
+  const Bytes contents = head.subspan(info->contents, info->end - info->contents);
+  FilePatch patch{info->contents, {contents.begin(), contents.end()}};
+  std::uint8_t* const duration = &patch.bytes[room->begin - info->contents];
+  put_big_endian(duration_id << 8U | 0x88, 3, duration);  // of 8 bytes, in units of 1 ms
+  put_big_endian(std::bit_cast<std::uint64_t>(static_cast<double>(ns) / 1e6), 8, duration + 3);
+  const auto crc = element_at(head, info->contents);
+  if (!crc || crc->id != 0xBF || crc->end - crc->contents != 4) return patch;
+  const std::uint32_t sum = checksum(Bytes(patch.bytes).subspan(crc->end - info->contents));
+  for (unsigned i = 0; i < 4; ++i) {
+    patch.bytes[crc->contents - info->contents + i] = static_cast<std::uint8_t>(sum >> (8 * i));
+  }
+  return patch;
+}
+
+}  // namespace
+
+void reserve_duration(Container container, std::vector<std::uint8_t>& header) {
+  if (container == Container::mp4) reserve_in_mp4(header);
+}
+
+std::optional<FilePatch> duration_patch(Container container, std::span<const std::uint8_t> head, std::int64_t ns) {
+  return container == Container::mp4 ? mp4_patch(head, ns) : mkv_patch(head, ns);
+}
+
+}  // namespace campipe

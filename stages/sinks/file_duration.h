@@ -1,0 +1,25 @@
+// The length that a finished file says it has. A file that grows says nothing: its header has room for the length, and
+// the room is filled, in its place, when the file ends. A file whose process died keeps the room, and stays playable.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "stages/sinks/muxer.h"
+
+namespace campipe {
+
+// Makes the room, where libavformat does not leave any. Throws Error for bytes that are no such header.
+void reserve_duration(Container container, std::vector<std::uint8_t>& header);
+
+struct FilePatch {
+  std::size_t offset = 0;
+  std::vector<std::uint8_t> bytes;
+};
+
+// What to write where into a file that begins with `head`; nothing: it has no room.
+std::optional<FilePatch> duration_patch(Container container, std::span<const std::uint8_t> head, std::int64_t ns);
+
+}  // namespace campipe
