@@ -5,10 +5,17 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
 
 namespace campipe {
 namespace {
 
+constexpr auto interval = std::chrono::seconds(1);
+constexpr auto farewell = std::chrono::milliseconds(200);  // more is not waited for the library
 constexpr int success = 0;
 using Device = void*;
 struct Rates {
@@ -21,9 +28,7 @@ struct Memory {
   unsigned long long used;
 };
 
-}  // namespace
-
-struct GpuMeter::Library {
+struct Library {
   void* handle = nullptr;
   bool ready = false;
   int (*init)() = nullptr;
@@ -82,22 +87,67 @@ struct GpuMeter::Library {
   }
 };
 
-GpuMeter::GpuMeter() = default;
-GpuMeter::~GpuMeter() = default;
+}  // namespace
 
-std::vector<GpuUse> GpuMeter::read() {
-  const std::lock_guard lock(mutex_);
-  if (!library_) library_ = std::make_unique<Library>();
-  if (!library_->ready || Clock::now() < next_) return uses_;
-  next_ = Clock::now() + std::chrono::seconds(1);
-  uses_.clear();
+struct GpuMeter::Reader {
+  void run();
+  static std::vector<GpuUse> ask(const Library& library);
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool started = false;
+  bool wanted = false;  // somebody has asked since the library was
+  bool leaving = false;
+  bool over = false;
+  std::vector<GpuUse> uses;
+};
+
+void GpuMeter::Reader::run() {
+  {
+    const Library library;
+    std::unique_lock lock(mutex);
+    while (library.ready && !leaving) {
+      changed.wait(lock, [this] { return wanted || leaving; });
+      if (leaving) break;
+      wanted = false;
+      lock.unlock();
+      std::vector<GpuUse> newest = ask(library);
+      lock.lock();
+      uses = std::move(newest);
+      changed.wait_for(lock, interval, [this] { return leaving; });
+    }
+  }
+  const std::lock_guard lock(mutex);
+  over = true;
+  changed.notify_all();
+}
+
+std::vector<GpuUse> GpuMeter::Reader::ask(const Library& library) {
+  std::vector<GpuUse> uses;
   unsigned gpus = 0;
-  if (library_->count(&gpus) != success) return uses_;
+  if (library.count(&gpus) != success) return uses;
   for (unsigned index = 0; index < gpus; ++index) {
     Device device = nullptr;
-    if (library_->by_index(index, &device) == success) uses_.push_back(library_->look_at(device));
+    if (library.by_index(index, &device) == success) uses.push_back(library.look_at(device));
   }
-  return uses_;
+  return uses;
+}
+
+GpuMeter::GpuMeter() : reader_(std::make_shared<Reader>()) {}
+
+GpuMeter::~GpuMeter() {
+  std::unique_lock lock(reader_->mutex);
+  reader_->leaving = true;
+  reader_->changed.notify_all();
+  reader_->changed.wait_for(lock, farewell, [this] { return !reader_->started || reader_->over; });
+}
+
+std::vector<GpuUse> GpuMeter::read() {
+  const std::lock_guard lock(reader_->mutex);
+  if (!std::exchange(reader_->started, true)) std::thread([reader = reader_] { reader->run(); }).detach();
+  reader_->wanted = true;
+  reader_->changed.notify_all();
+  return reader_->uses;
 }
 
 nlohmann::json to_json(const std::vector<GpuUse>& gpus) {

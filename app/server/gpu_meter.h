@@ -1,15 +1,13 @@
 // How busy this machine's GPUs are, by NVIDIA's management library, where it is there. It is a part of the driver and
-// makes no use of a GPU itself. Thread-safe.
+// makes no use of a GPU itself; but a driver that is busy or damaged takes seconds for an answer, or gives none. So it
+// is asked on a thread of its own, for which nobody waits. Thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
-
-#include "core/clock.h"
 
 namespace campipe {
 
@@ -30,15 +28,12 @@ class GpuMeter {
   GpuMeter(const GpuMeter&) = delete;
   GpuMeter& operator=(const GpuMeter&) = delete;
 
-  // At most a second old. Empty without GPUs.
+  // What the library said last; it is asked anew once a second at most. Empty without GPUs, and until it has answered.
   [[nodiscard]] std::vector<GpuUse> read();
 
  private:
-  struct Library;
-  std::mutex mutex_;
-  std::unique_ptr<Library> library_;  // null: not looked for yet
-  std::vector<GpuUse> uses_;
-  Clock::time_point next_{};
+  struct Reader;  // the thread has a part in it: a library that does not answer outlives this
+  std::shared_ptr<Reader> reader_;
 };
 
 // As the status has it: [{"uuid", "name", "utilization", "decoder", "memory_used_mib", "memory_mib"}]; percent, MiB.

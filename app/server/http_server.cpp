@@ -73,9 +73,9 @@ tcp::acceptor open_acceptor(asio::io_context& io, const std::string& address) {
 class HttpServer::Implementation {
  public:
   Implementation(const ServerConfig& config, RigView& rig, Access& access, std::vector<Route> routes,
-                 const HttpLimits& limits)
+                 const HttpLimits& limits, const std::string& listen_at)
       : shared_(std::make_shared<HttpShared>(config, rig, access, std::move(routes), limits)),
-        acceptor_(open_acceptor(*shared_->io, config.http_address)) {
+        acceptor_(open_acceptor(*shared_->io, listen_at.empty() ? config.http_address : listen_at)) {
     if (config.tls) shared_->tls.emplace(open_server_tls(*config.tls));
     port_ = acceptor_.local_endpoint().port();
     asio::co_spawn(
@@ -201,8 +201,8 @@ class HttpServer::Implementation {
 };
 
 HttpServer::HttpServer(const ServerConfig& config, RigView& rig, Access& access, std::vector<Route> routes,
-                       const HttpLimits& limits)
-    : implementation_(std::make_unique<Implementation>(config, rig, access, std::move(routes), limits)) {}
+                       const HttpLimits& limits, const std::string& listen_at)
+    : implementation_(std::make_unique<Implementation>(config, rig, access, std::move(routes), limits, listen_at)) {}
 HttpServer::~HttpServer() = default;
 
 nlohmann::json HttpServer::viewers() const { return implementation_->viewers(); }

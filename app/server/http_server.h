@@ -59,9 +59,10 @@ class HttpServer {
     std::function<HttpAnswer(const HttpRequest&)> handle;
   };
 
+  // `listen_at`: the configuration's http_address with its host looked up; empty: that one, as it stands there.
   // Throws Error where the address cannot be taken or the certificate cannot be used.
   HttpServer(const ServerConfig& config, RigView& rig, Access& access, std::vector<Route> routes,
-             const HttpLimits& limits = {});
+             const HttpLimits& limits = {}, const std::string& listen_at = {});
   // Ends all connections, within a second; waits for handlers that still run (RigView::close() ends their waits).
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;

@@ -1,5 +1,7 @@
 #include "app/server/recordings.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -28,25 +30,18 @@ std::optional<ListedRecording> parse_line(const json& line, const std::string& e
   return good ? std::optional(recording) : std::nullopt;
 }
 
-std::vector<ListedRecording> parse_index(const fs::path& index) {
-  std::map<std::string, ListedRecording> files;
-  std::ifstream in(index);
-  for (std::string text; std::getline(in, text);) {
-    const json line = json::parse(text, nullptr, false);
-    if (!line.is_object() || !line.contains("file") || !line["file"].is_string()) continue;
-    const std::string file = line["file"];
-    const auto event = line.find("event");
-    if (event == line.end() || !event->is_string()) continue;
-    if (*event == "deleted") files.erase(file);
-    if (*event != "begin" && *event != "end") continue;
-    if (auto recording = parse_line(line, *event)) {
-      recording->id = file;
-      files[file] = *recording;
-    }
+void take_line(const std::string& text, std::map<std::string, ListedRecording>& recordings) {
+  const json line = json::parse(text, nullptr, false);
+  if (!line.is_object() || !line.contains("file") || !line["file"].is_string()) return;
+  const std::string file = line["file"];
+  const auto event = line.find("event");
+  if (event == line.end() || !event->is_string()) return;
+  if (*event == "deleted") recordings.erase(file);
+  if (*event != "begin" && *event != "end") return;
+  if (auto recording = parse_line(line, *event)) {
+    recording->id = file;
+    recordings[file] = *recording;
   }
-  std::vector<ListedRecording> all;
-  for (auto& [file, recording] : files) all.push_back(std::move(recording));
-  return all;
 }
 
 // Where the file really lies, links followed; empty: not in the index's folder, or no regular file.
@@ -73,45 +68,57 @@ std::optional<std::string> utc_of(const std::string& text) {
 }
 
 void Recordings::add(const CameraConfig& config) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(streams_mutex_);
   streams_.erase(config.name);
   if (!config.record) return;
   const std::string camera = camera_name(config);
   streams_[config.name] = {camera, config.output, record_index_path(config.record->path, camera, config.output)};
 }
 
-const std::vector<ListedRecording>& Recordings::read(const fs::path& index) {
-  std::error_code error;
+std::map<std::string, Recordings::Stream> Recordings::streams() const {
+  const std::lock_guard lock(streams_mutex_);
+  return streams_;
+}
+
+const std::map<std::string, ListedRecording>& Recordings::read(const fs::path& index) {
   Known& known = known_[index];
-  const auto changed = fs::last_write_time(index, error);
-  const auto size = error ? 0 : fs::file_size(index, error);
-  if (error) {
-    known = {};
-  } else if (known.changed != changed || known.size != size) {
-    known = {changed, size, parse_index(index)};
+  struct stat status {};
+  const bool there = ::stat(index.c_str(), &status) == 0;
+  const auto size = there ? static_cast<std::uint64_t>(status.st_size) : 0;
+  if (status.st_ino != known.inode || size < known.size) known = {.inode = status.st_ino, .size = 0, .recordings = {}};
+  if (size == known.size) return known.recordings;
+  std::ifstream in(index);
+  in.seekg(static_cast<std::streamoff>(known.size));
+  // A line that has no end yet is read the next time.
+  for (std::string text; std::getline(in, text) && !in.eof(); known.size += text.size() + 1) {
+    take_line(text, known.recordings);
   }
   return known.recordings;
 }
 
 std::vector<ListedRecording> Recordings::list(const Query& query) {
-  const std::lock_guard lock(mutex_);
-  std::vector<ListedRecording> found;
-  for (const auto& [name, stream] : streams_) {
+  struct Found {
+    const ListedRecording* recording;
+    const Stream* stream;
+  };
+  const auto all = streams();
+  const std::lock_guard lock(known_mutex_);
+  std::vector<Found> found;
+  for (const auto& [name, stream] : all) {
     if (!query.wanted(stream.camera)) continue;
-    for (ListedRecording recording : read(stream.index)) {
-      if (!between(recording, query)) continue;
-      recording.camera = stream.camera;
-      recording.output = stream.output;
-      found.push_back(std::move(recording));
+    for (const auto& [file, recording] : read(stream.index)) {
+      if (between(recording, query)) found.push_back({&recording, &stream});
     }
   }
-  std::ranges::stable_sort(found, std::greater<>(), &ListedRecording::start);
+  std::ranges::stable_sort(found, std::greater<>(),
+                           [](const Found& each) -> const std::string& { return each.recording->start; });
   std::vector<ListedRecording> listed;
-  for (ListedRecording& recording : found) {
+  for (const Found& each : found) {
     if (listed.size() == query.limit) break;
-    const Stream& stream =
-        streams_.at(recording.output == "main" ? recording.camera : recording.camera + "/" + recording.output);
-    const fs::path file = find_inside(stream.index.parent_path(), recording.id);
+    ListedRecording recording = *each.recording;
+    recording.camera = each.stream->camera;
+    recording.output = each.stream->output;
+    const fs::path file = find_inside(each.stream->index.parent_path(), recording.id);
     if (file.empty()) continue;  // somebody deleted it
     if (recording.end.empty()) {
       std::error_code error;
@@ -133,11 +140,11 @@ fs::path Recordings::file(const std::string& id) {
   const std::string output = id.substr(first + 1, second_slash - first - 1);
   const std::string name = output == "main" ? id.substr(0, first) : id.substr(0, second_slash);
   const std::string file = id.substr(second_slash + 1);
-  const std::lock_guard lock(mutex_);
-  const auto stream = streams_.find(name);
-  if (stream == streams_.end() || stream->second.output != output) return {};
-  const auto& recordings = read(stream->second.index);
-  if (std::ranges::find(recordings, file, &ListedRecording::id) == recordings.end()) return {};
+  const auto all = streams();
+  const auto stream = all.find(name);
+  if (stream == all.end() || stream->second.output != output) return {};
+  const std::lock_guard lock(known_mutex_);
+  if (!read(stream->second.index).contains(file)) return {};
   return find_inside(stream->second.index.parent_path(), file);
 }
 

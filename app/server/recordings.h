@@ -1,5 +1,6 @@
 // What was recorded, from the indexes beside the files (app/record_index.h), which other threads write meanwhile. Only
-// what an index names is listed, and only that can be had: no other file, whatever an id says.
+// what an index names is listed, and only that can be had: no other file, whatever an id says. An index may be large:
+// it is read when somebody asks, by that thread, and later only what has been added to it.
 //
 // Cameras are remembered as long as the process runs, so that recordings of one that is disabled can still be seen;
 // whoever asks says which cameras there are. Thread-safe.
@@ -54,16 +55,18 @@ class Recordings {
     std::string output;
     std::filesystem::path index;
   };
-  // An index that has not changed is not read again.
+  // What an index said so far; ListedRecording::id is the file's name only.
   struct Known {
-    std::filesystem::file_time_type changed;
-    std::uintmax_t size = 0;
-    std::vector<ListedRecording> recordings;  // as they are in the index; `id` is the file's name only
+    std::uint64_t inode = 0;  // another one: it was replaced
+    std::uint64_t size = 0;   // of the whole lines that have been read
+    std::map<std::string, ListedRecording> recordings;
   };
-  const std::vector<ListedRecording>& read(const std::filesystem::path& index);
+  [[nodiscard]] std::map<std::string, Stream> streams() const;
+  const std::map<std::string, ListedRecording>& read(const std::filesystem::path& index);
 
-  std::mutex mutex_;
+  mutable std::mutex streams_mutex_;       // never held while a file is read
   std::map<std::string, Stream> streams_;  // by name
+  std::mutex known_mutex_;
   std::map<std::filesystem::path, Known> known_;
 };
 

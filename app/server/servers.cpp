@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "app/config_address.h"
 #include "app/server/page.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -100,32 +101,48 @@ void Servers::renew_certificates(const TlsConfig& tls) {
 
 void Servers::tick() {
   api_.tick();
-  if (Clock::now() < next_try_) return;
-  next_try_ = Clock::now() + retry_interval;
   if (!http_ && !config_.http_address.empty()) start_http();
   if (!rtsp_ && !config_.rtsp_address.empty()) start_rtsp();
 }
 
+// The same with an address in digits; nothing: that is not known yet. Throws Error where there is none.
+std::optional<std::string> Servers::find_address(const std::string& configured, Listener& listener) {
+  const auto place = split_listen_address(configured);
+  if (!place || place->host.empty()) return configured;
+  if (!listener.lookup) listener.lookup.emplace(place->host);
+  const auto found = listener.lookup->result();
+  if (!found) return std::nullopt;
+  listener.lookup.reset();  // the next time it may be another one
+  if (!found->problem.empty()) throw Error(configured + ": the host is not found: " + found->problem);
+  const bool ipv6 = found->address.find(':') != std::string::npos;
+  return (ipv6 ? "[" + found->address + "]" : found->address) + ":" + std::to_string(place->port);
+}
+
+// `start`: with the address in digits.
 template <typename Start>
-void Servers::try_to(const char* what, std::string& told, const Start& start) {
+void Servers::try_to(Listener& listener, const std::string& configured, const Start& start) {
+  if (Clock::now() < listener.next_try) return;
   try {
-    start();
-    told.clear();
+    const auto address = find_address(configured, listener);
+    if (!address) return;
+    start(*address);
+    listener.problem.clear();
   } catch (const Error& error) {
-    if (told == error.what()) return;
-    told = error.what();
-    spdlog::error("{} is not served, and tried again: {}", what, told);
+    listener.next_try = Clock::now() + retry_interval;
+    if (listener.problem == error.what()) return;
+    listener.problem = error.what();
+    spdlog::error("{} is not served, and tried again: {}", listener.what, listener.problem);
   }
 }
 
 void Servers::start_http() {
-  try_to("HTTP", http_problem_, [&] {
+  try_to(http_listener_, config_.http_address, [&](const std::string& address) {
     std::vector<HttpServer::Route> routes = api_.routes();
     for (const char* prefix : {"/", "/login", "/camera/", "/recordings", "/system", "/static/"}) {
       routes.push_back({prefix, true, page_route});
     }
     std::ranges::move(metrics_.routes(), std::back_inserter(routes));
-    auto server = std::make_unique<HttpServer>(config_, rig_, access_, std::move(routes));
+    auto server = std::make_unique<HttpServer>(config_, rig_, access_, std::move(routes), HttpLimits{}, address);
     const std::lock_guard lock(mutex_);
     http_ = std::move(server);
     spdlog::info("watch at {}://{}/", config_.tls ? "https" : "http", config_.http_address);
@@ -133,12 +150,14 @@ void Servers::start_http() {
 }
 
 void Servers::start_rtsp() {
-  try_to("RTSP", rtsp_problem_, [&] {
+  try_to(rtsp_listener_, config_.rtsp_address, [&](const std::string& address) {
+    ServerConfig found = config_;
+    found.rtsp_address = address;
     std::set<std::string> streams;
     for (const auto& [camera, config] : cameras_) {
       if (has_rtsp(config)) streams.insert(config.name);
     }
-    auto server = std::make_unique<RtspServer>(config_, rig_, access_, std::move(streams));
+    auto server = std::make_unique<RtspServer>(found, rig_, access_, std::move(streams));
     const std::lock_guard lock(mutex_);
     rtsp_ = std::move(server);
   });

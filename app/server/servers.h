@@ -18,6 +18,7 @@
 #include "app/server/rig_view.h"
 #include "app/server/rtsp_server.h"
 #include "core/clock.h"
+#include "core/name_lookup.h"
 #include "ipc/rig_page.h"
 
 namespace campipe {
@@ -46,12 +47,20 @@ class Servers {
   void tick();
 
  private:
+  // On the way to listening at an address. The name of its host is looked up elsewhere: that can take long.
+  struct Listener {
+    const char* what;
+    std::optional<NameLookup> lookup = {};
+    std::string problem = {};  // the newest, which has been told
+    Clock::time_point next_try = {};
+  };
   [[nodiscard]] nlohmann::json viewers() const;
   void renew_certificates(const TlsConfig& tls);
   void start_http();
   void start_rtsp();
+  static std::optional<std::string> find_address(const std::string& configured, Listener& listener);
   template <typename Start>
-  void try_to(const char* what, std::string& told, const Start& start);
+  void try_to(Listener& listener, const std::string& configured, const Start& start);
 
   ServerConfig config_;
   const RigPage& page_;
@@ -64,9 +73,8 @@ class Servers {
   mutable std::mutex mutex_;  // of the next two, for the API's threads
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<RtspServer> rtsp_;
-  std::string http_problem_;
-  std::string rtsp_problem_;
-  Clock::time_point next_try_{};
+  Listener http_listener_{"HTTP"};
+  Listener rtsp_listener_{"RTSP"};
 };
 
 }  // namespace campipe
