@@ -16,7 +16,9 @@ using std::chrono::seconds;
 constexpr auto worker_deadline = seconds(30);    // for a worker that was restarted, or a reader that blocks
 constexpr auto reattach_deadline = seconds(5);   // for the worker to begin with a ring that replaces another
 constexpr std::size_t most_corrupt_known = 128;  // packets; more than a decoder holds
-constexpr auto retired_for = seconds(30);        // at least; a restarted worker may still get to see the ring
+constexpr auto retired_for = seconds(30);  // at least; a restarted worker may still get to see the ring
+// At most: a worker that died with frames of it never gives them back, and a live one does so within seconds.
+constexpr auto retired_at_most = std::chrono::minutes(5);
 
 }  // namespace
 
@@ -24,7 +26,8 @@ void Ingest::service() {
   if (over_ && ring_) ring_->service();
   const std::lock_guard lock(retired_mutex_);
   std::erase_if(retired_, [](const RetiredRing& retired) {
-    return retired.ring->drained() && Clock::now() > retired.since + retired_for;
+    const auto age = Clock::now() - retired.since;
+    return age > retired_at_most || (retired.ring->drained() && age > retired_for);
   });
 }
 

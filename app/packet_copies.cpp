@@ -81,33 +81,52 @@ void PacketCopies::begin(const SourceStream& stream) {
   for (Track& track : video_) track.need_key = true;
   begin_audio(stream);  // the publisher shall know of it before the first picture comes
   if (!video_.empty() && stream.codec == nullptr) throw Error("the test pattern has no packets that could be copied");
-  if (!video_.empty() && video_parameters_ != video_of(stream)) {
+  begin_video(stream);
+}
+
+void PacketCopies::begin_video(const SourceStream& stream) {
+  if (video_.empty()) return;
+  if (video_parameters_ != video_of(stream)) {
     video_parameters_ = video_of(stream);
-    for (Track& track : video_) {
-      if (track.ring) track.ring->close();
-      track.ring = std::make_unique<PacketRingWriter>(
-          PacketRingMemory::create(video_capacity, track.target.epoch, track.target.base + track.pushed));
-      watch(track);
-      events_.on_video(track.target.camera, track.target.epoch++, track.ring->memory(), *video_parameters_);
-    }
+    for (Track& track : video_) track.current = false;
+  }
+  for (Track& track : video_) {
+    renew(track, video_capacity, [this](const Track& renewed, const PacketRingMemory& ring) {
+      events_.on_video(renewed.target.camera, renewed.target.epoch, ring, *video_parameters_);
+    });
   }
 }
 
 void PacketCopies::begin_audio(const SourceStream& stream) {
-  if (audio_.empty() || stream.audio == nullptr || audio_parameters_ == audio_of(*stream.audio)) return;
-  audio_parameters_ = audio_of(*stream.audio);
+  if (audio_.empty() || stream.audio == nullptr) return;
+  if (audio_parameters_ != audio_of(*stream.audio)) {
+    audio_parameters_ = audio_of(*stream.audio);
+    for (Track& track : audio_) track.current = false;
+  }
   for (Track& track : audio_) {
-    if (track.ring) track.ring->close();
-    track.ring = std::make_unique<PacketRingWriter>(
-        PacketRingMemory::create(audio_capacity, track.target.epoch, track.target.base + track.pushed));
-    watch(track);
-    events_.on_audio(track.target.camera, track.target.epoch++, track.ring->memory(), *audio_parameters_);
+    renew(track, audio_capacity, [this](const Track& renewed, const PacketRingMemory& ring) {
+      events_.on_audio(renewed.target.camera, renewed.target.epoch, ring, *audio_parameters_);
+    });
   }
 }
 
-void PacketCopies::watch(Track& track) {
+// A track changes as a whole or, when something throws (no memory, no descriptors), not at all: then it is its turn
+// again when the source has been opened again.
+void PacketCopies::renew(Track& track, std::size_t capacity, const Announce& announce) {
+  if (track.current) return;
+  auto ring = std::make_unique<PacketRingWriter>(
+      PacketRingMemory::create(capacity, track.target.epoch, track.target.base + track.pushed));
+  watch(track, *ring);
+  announce(track, ring->memory());
+  if (track.ring) track.ring->close();
+  track.ring = std::move(ring);
+  ++track.target.epoch;
+  track.current = true;
+}
+
+void PacketCopies::watch(const Track& track, PacketRingWriter& ring) {
   Accusation& accusation = page_.master(track.target.camera).accusation;
-  track.ring->on_faulty_reader([&accusation] { accuse(accusation, Accused::publisher); });
+  ring.on_faulty_reader([&accusation] { accuse(accusation, Accused::publisher); });
 }
 
 std::optional<std::int64_t> PacketCopies::resume_at() const {
@@ -182,6 +201,7 @@ void PacketCopies::audio(const AVPacket& packet, const SourceClock& clock, const
 }
 
 void PacketCopies::push(Track& track, const PacketView& packet, bool of_video) {
+  if (!track.current) return;
   MasterBlock& block = page_.master(track.target.camera);
   const Deadline deadline = Clock::now() + (of_video && block_ ? publisher_deadline : std::chrono::seconds(0));
   bool pushed = false;

@@ -69,9 +69,13 @@ class PacketCopies {
     std::unique_ptr<PacketRingWriter> ring;
     std::uint64_t pushed = 0;
     bool need_key = true;
+    bool current = false;  // `ring` is for the stream's parameters as they are
   };
+  void begin_video(const SourceStream& stream);
   void begin_audio(const SourceStream& stream);
-  void watch(Track& track);
+  void watch(const Track& track, PacketRingWriter& ring);
+  using Announce = std::function<void(const Track&, const PacketRingMemory&)>;
+  void renew(Track& track, std::size_t capacity, const Announce& announce);
   void push(Track& track, const PacketView& packet, bool of_video);
 
   std::vector<Track> video_;
