@@ -69,7 +69,7 @@ void StatusJson::refine(nlohmann::json& json, const CameraState& camera, const R
   json["in_flight"] = counts.decoded > left ? counts.decoded - left : 0;
   json["bytes"] = page.publisher(camera.index).bytes.load();
   json["records"] = camera.config.record.has_value();
-  json["recording_on"] = camera.config.record.has_value() && camera.recording_on;
+  json["recording_on"] = camera.config.record.has_value() && camera.recording_on && !camera.record_failed;
   if (camera.config.on_demand) json["on_demand"] = true;
   json["codec"] = camera.stream.value("codec", camera.config.encode.codec);
   json["width"] = camera.stream.value("width", 0);
@@ -97,6 +97,11 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const std::vector<CameraSt
       nlohmann::json& place = state.follows ? json["outputs"][state.config.output] : json;
       refine(place, state, page, count(cameras, state, page));
     }
+    const CameraCounts counts = count(cameras, camera, page);
+    const auto full = counts.dropped.find(name_of(DropCause::queue_full));
+    const std::string& overload = overloads_.look_at(camera.config.name, camera.worker, counts.decoded,
+                                                     full == counts.dropped.end() ? 0 : full->second);
+    if (!overload.empty()) json["overloaded"] = overload;
     if (camera.frames) json["ring"] = {{"slots", camera.config.queue_size}, {"waiting", json["in_flight"]}};
     status["cameras"][camera.config.name] = std::move(json);
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/camera_state.h"
+#include "app/overload_watch.h"
 #include "app/report.h"
 #include "core/clock.h"
 #include "ipc/rig_page.h"
@@ -51,6 +52,7 @@ class StatusJson {
   void refine(nlohmann::json& json, const CameraState& camera, const RigPage& page, const CameraCounts& counts) const;
 
   std::map<unsigned, Sample> samples_;
+  OverloadWatch overloads_;
 };
 
 }  // namespace campipe

@@ -57,6 +57,16 @@ void read_drops(StreamSample& stream, const nlohmann::json& dropped) {
   }
 }
 
+std::string pushes_down_of(const nlohmann::json& json) {
+  std::string text;
+  const auto targets = object_of(json, "push");
+  for (const auto& [url, target] : targets.items()) {
+    if (!target.is_object() || text_of(target, "state") == "connected") continue;
+    text += (text.empty() ? "" : "; ") + ("push to " + printable(url) + " is down: " + text_of(target, "reason"));
+  }
+  return text;
+}
+
 StreamSample parse_stream(const std::string& name, const nlohmann::json& json) {
   StreamSample s;
   s.name = printable(name);
@@ -69,6 +79,8 @@ StreamSample parse_stream(const std::string& name, const nlohmann::json& json) {
   s.codec = text_of(json, "codec");
   s.recording = text_of(json, "recording");
   s.recording_paused = text_of(json, "recording_paused");
+  s.overloaded = text_of(json, "overloaded");
+  s.pushes_down = pushes_down_of(json);
   const auto recording = json.find("recording_on");
   s.recording_on = recording != json.end() && recording->is_boolean() && recording->get<bool>();
   s.width = count_of(json, "width");

@@ -24,6 +24,8 @@ struct StreamSample {
   std::string codec;
   std::string recording;  // the file
   std::string recording_paused;
+  std::string overloaded;   // what is wrong, and what to do
+  std::string pushes_down;  // targets that do not take it, and why
   bool recording_on = false;
   unsigned width = 0;
   unsigned height = 0;

@@ -38,7 +38,8 @@ std::string causes_of(const StreamSample& s) {
 
 std::string note_of(const StreamSample& s) {
   std::string note = s.reason;
-  for (const std::string& more : {s.recording_paused, causes_of(s)}) {
+  const std::string paused = s.recording_paused.empty() ? "" : "recording paused: " + s.recording_paused;
+  for (const std::string& more : {paused, s.pushes_down, s.overloaded, causes_of(s)}) {
     if (!more.empty()) note += (note.empty() ? "" : "; ") + more;
   }
   return note;

@@ -102,6 +102,21 @@ void tell_frames(Families& out, const Labels& labels, const json& stream) {
   });
 }
 
+// `recording` is the newest file, whether or not something comes into it.
+void tell_recording(Families& out, const Labels& labels, const json& stream) {
+  const bool paused = stream.contains("recording_paused");
+  const bool on = stream.contains("recording") && stream.value("recording_on", true);
+  const bool comes = stream.value("state", "") == "running";
+  out.gauge("campipe_recording", "1 while it is recorded.", labels, on && comes && !paused ? 1 : 0);
+  out.gauge("campipe_recording_paused", "1 while its recording waits for a disk, or for a stream that it can record.",
+            labels, paused ? 1 : 0);
+  const json targets = stream.value("push", json::object());
+  for (const auto& [url, target] : targets.items()) {
+    out.gauge("campipe_push_up", "1 while the target takes it.", with(labels, "target", url),
+              target.value("state", "") == "connected" ? 1 : 0);
+  }
+}
+
 void tell_stream(Families& out, const Labels& labels, const json& stream) {
   const std::string state = stream.value("state", "");
   out.gauge("campipe_camera_up", "1 while pictures come.", labels, state == "running" ? 1 : 0);
@@ -109,7 +124,7 @@ void tell_stream(Families& out, const Labels& labels, const json& stream) {
   with_number(stream, "fps", [&](double rate) {
     out.gauge("campipe_frame_rate_hertz", "Pictures encoded a second, lately.", labels, rate);
   });
-  out.gauge("campipe_recording", "1 while it is recorded.", labels, stream.contains("recording") ? 1 : 0);
+  tell_recording(out, labels, stream);
 }
 
 void tell_camera(Families& out, const std::string& name, const json& camera) {
@@ -123,6 +138,8 @@ void tell_camera(Families& out, const std::string& name, const json& camera) {
   with_number(camera, "queue_size", [&](double frames) {
     out.gauge("campipe_queue_size_frames", "Pictures that may wait for the worker.", labels, frames);
   });
+  out.gauge("campipe_camera_overloaded", "1 while its worker does not keep up.", labels,
+            camera.contains("overloaded") ? 1 : 0);
   with_number(camera, "reconnects", [&](double times) {
     out.counter("campipe_source_reconnects_total", "Times that the source was opened again.", labels, times);
   });
