@@ -89,6 +89,27 @@ TEST_F(MetricsTest, TellsWhatTheRigDoes) {
   }
 }
 
+TEST_F(MetricsTest, TellsOfWhatDoesNotGoOn) {
+  nlohmann::json status = some_status();
+  nlohmann::json& dock = status["cameras"]["dock"];
+  dock["recording_paused"] = "no space left";
+  dock["push"] = {{"rtsp://a/b", {{"state", "connected"}, {"reason", ""}}},
+                  {"srt://c:9000", {{"state", "failed"}, {"reason", "refused"}}}};
+  dock["overloaded"] = "worker 0 is overloaded";
+  rig_.set_status(status);
+  const std::string text = get("/metrics").body;
+  for (const char* line : {
+           "campipe_recording{camera=\"dock\",output=\"main\"} 0\n",
+           "campipe_recording_paused{camera=\"dock\",output=\"main\"} 1\n",
+           "campipe_push_up{camera=\"dock\",output=\"main\",target=\"rtsp://a/b\"} 1\n",
+           "campipe_push_up{camera=\"dock\",output=\"main\",target=\"srt://c:9000\"} 0\n",
+           "campipe_camera_overloaded{camera=\"dock\"} 1\n",
+           "campipe_camera_overloaded{camera=\"belt\"} 0\n",
+       }) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+}
+
 TEST_F(MetricsTest, AUserIsToldOfTheCamerasThatUserMaySee) {
   rig_.set_status(some_status());
   UserConfig user;
