@@ -4,13 +4,18 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <list>
 #include <map>
+#include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "core/failpoint.h"
+#include "core/gpu.h"
 
 namespace campipe {
 namespace {
@@ -37,6 +42,12 @@ void hang() {
   for (;;) ::pause();
 }
 
+[[noreturn]] void throw_error() { throw std::runtime_error("a failpoint threw this"); }
+
+[[noreturn]] void lack_gpu_memory() {
+  throw GpuError("a failpoint says that the GPU has no memory", GpuError::Kind::out_of_memory);
+}
+
 void fault_gpu() {
   if (gpu_fault == nullptr) std::abort();  // the test asks the wrong program
   gpu_fault();
@@ -50,21 +61,31 @@ const std::map<std::string, Action> actions{
     {"hang", hang},
     {"work", work},
     {"gpu_fault", fault_gpu},
+    {"throw", throw_error},
+    {"gpu_full", lack_gpu_memory},
 };
 
 struct Point {
   std::string name;
   std::string subject;
   std::atomic<long> countdown{1};
-  Action act = nullptr;
+  std::function<void()> act;
 };
+
+// Throws std::out_of_range for what no failpoint does.
+std::function<void()> action_of(const std::string& text) {
+  constexpr std::string_view wait = "wait";
+  if (!text.starts_with(wait)) return actions.at(text);
+  const std::chrono::seconds time(std::strtol(text.c_str() + wait.size(), nullptr, 10));
+  return [time] { std::this_thread::sleep_for(time); };
+}
 
 // NAME[@SUBJECT][:COUNT]=ACTION
 void parse(const std::string& text, std::list<Point>& points) {
   const auto equals = text.rfind('=');
   if (equals == std::string::npos) return;
   Point& point = points.emplace_back();
-  point.act = actions.at(text.substr(equals + 1));
+  point.act = action_of(text.substr(equals + 1));
   std::string place = text.substr(0, equals);
   if (const auto colon = place.rfind(':'); colon != std::string::npos) {
     point.countdown = std::strtol(place.c_str() + colon + 1, nullptr, 10);

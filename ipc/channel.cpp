@@ -3,11 +3,13 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 
 #include "core/error.h"
+#include "ipc/shared_memory.h"
 
 namespace campipe {
 namespace {
@@ -18,13 +20,14 @@ struct WireHeader {
   std::uint16_t fds;
   std::uint32_t type_length;
   std::uint32_t body_length;
+  std::uint64_t memory_length;  // not 0: the body is so many bytes of the last descriptor, a sealed memfd
 };
 constexpr std::uint32_t wire_magic = 0x63616d70;
-constexpr std::uint16_t wire_version = 1;
+constexpr std::uint16_t wire_version = 2;
 
 union ControlBuffer {
   cmsghdr align;
-  std::array<char, CMSG_SPACE(Channel::max_fds * sizeof(int))> bytes;
+  std::array<char, CMSG_SPACE((Channel::max_fds + 1) * sizeof(int))> bytes;
 };
 
 void attach_fds(msghdr& message, ControlBuffer& buffer, const std::vector<int>& fds) {
@@ -51,48 +54,117 @@ std::vector<UniqueFd> take_fds(msghdr& message) {
   return fds;
 }
 
-Message parse(std::span<const char> bytes, std::vector<UniqueFd> fds) {
+nlohmann::json parse_json(std::string_view text) {
+  auto json = nlohmann::json::parse(text, nullptr, false);
+  if (json.is_discarded()) throw Error("a control message that is not JSON");
+  return json;
+}
+
+// Copied before it is parsed: the sender could still write to it.
+std::string read_body(int fd, std::uint64_t size) {
+  checked_size(fd, size);
+  const Mapping memory(fd, Mapping::Access::read);
+  return {reinterpret_cast<const char*>(memory.bytes().data()), size};
+}
+
+// `truncated`: the kernel could not install all of the message's descriptors.
+Message parse(std::string_view bytes, std::vector<UniqueFd> fds, bool truncated) {
   WireHeader header{};
   if (bytes.size() < sizeof header) throw Error("a control message is too short");
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.magic != wire_magic || header.version != wire_version) throw Error("a control message of another version");
   const std::size_t expected = sizeof header + std::size_t{header.type_length} + header.body_length;
-  if (bytes.size() != expected || header.fds != fds.size()) throw Error("a control message of the wrong length");
-  const char* type = bytes.data() + sizeof header;
-  const char* body = type + header.type_length;
-  auto json = nlohmann::json::parse(body, body + header.body_length, nullptr, false);
-  if (json.is_discarded()) throw Error("a control message that is not JSON");
-  return {std::string(type, header.type_length), std::move(json), std::move(fds)};
+  const bool in_memory = header.memory_length > 0;
+  const std::size_t most_fds = Channel::max_fds + (in_memory ? 1 : 0);
+  const bool good_fds = header.fds <= most_fds && (truncated || header.fds == fds.size());
+  const bool good_memory = !in_memory || (header.fds > 0 && header.memory_length <= Channel::max_body);
+  if (bytes.size() != expected || !good_fds || !good_memory) throw Error("a control message of the wrong length");
+  Message message;
+  message.type = bytes.substr(sizeof header, header.type_length);
+  message.incomplete = truncated;
+  const std::string_view body = bytes.substr(sizeof header + header.type_length);
+  if (!in_memory) message.body = parse_json(body);
+  if (truncated) return message;
+  if (in_memory) {
+    message.body = parse_json(read_body(fds.back().get(), header.memory_length));
+    fds.pop_back();
+  }
+  message.fds = std::move(fds);
+  return message;
+}
+
+UniqueFd in_memory(const std::string& text) {
+  UniqueFd fd = create_shared_memory("message", text.size());
+  const Mapping memory(fd.get(), Mapping::Access::read_write);
+  std::ranges::copy(text, memory.bytes().begin());
+  return fd;
 }
 
 }  // namespace
 
-bool Channel::send(const std::string& type, const nlohmann::json& body, const std::vector<int>& fds) {
+OutgoingMessage::OutgoingMessage(const std::string& type, const nlohmann::json& body,
+                                 const std::vector<int>& descriptors)
+    : fds(descriptors) {
   // What strangers say in their error messages need not be UTF-8, and is no reason to die.
   std::string text = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  if (text.size() > max_body || fds.size() > max_fds) throw Error("control message '" + type + "' is too large");
-  WireHeader header{wire_magic, wire_version, static_cast<std::uint16_t>(fds.size()),
-                    static_cast<std::uint32_t>(type.size()), static_cast<std::uint32_t>(text.size())};
-  std::string name = type;
-  std::array<iovec, 3> parts{{{&header, sizeof header}, {name.data(), name.size()}, {text.data(), text.size()}}};
+  if (text.size() > Channel::max_body || fds.size() > Channel::max_fds) {
+    throw Error("control message '" + type + "' is too large");
+  }
+  std::uint64_t memory_length = 0;
+  if (text.size() > Channel::max_inline_body) {
+    memory_length = text.size();
+    fds.push_back(owned.emplace_back(in_memory(text)).get());
+    text.clear();
+  }
+  const WireHeader header{wire_magic,
+                          wire_version,
+                          static_cast<std::uint16_t>(fds.size()),
+                          static_cast<std::uint32_t>(type.size()),
+                          static_cast<std::uint32_t>(text.size()),
+                          memory_length};
+  bytes.resize(sizeof header);
+  std::memcpy(bytes.data(), &header, sizeof header);
+  bytes += type + text;
+}
+
+void OutgoingMessage::own_descriptors() {
+  const std::size_t borrowed = fds.size() - owned.size();  // these come first
+  for (std::size_t i = 0; i < borrowed; ++i) fds[i] = owned.emplace_back(duplicate(fds[i])).get();
+}
+
+Channel::Sent Channel::try_send(const OutgoingMessage& outgoing) {
+  iovec part{const_cast<char*>(outgoing.bytes.data()), outgoing.bytes.size()};
   ControlBuffer control{};
   msghdr message{};
-  message.msg_iov = parts.data();
-  message.msg_iovlen = parts.size();
-  if (!fds.empty()) attach_fds(message, control, fds);
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (!outgoing.fds.empty()) attach_fds(message, control, outgoing.fds);
+  ssize_t sent = -1;
+  do {
+    sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (sent < 0 && errno == EINTR);
+  if (sent >= 0) return Sent::yes;
+  if (errno == EPIPE || errno == ECONNRESET) return Sent::closed;
+  if (errno == EAGAIN) return Sent::no_room;
+  // Too many descriptors are on their way between processes, or the machine is short of memory.
+  if (errno == ETOOMANYREFS || errno == ENOBUFS || errno == ENOMEM) return Sent::no_resources;
+  throw system_error("cannot send a control message", errno);
+}
+
+bool Channel::send(const std::string& type, const nlohmann::json& body, const std::vector<int>& fds) {
+  const OutgoingMessage message(type, body, fds);
   const Deadline deadline = Clock::now() + std::chrono::seconds(1);
   for (;;) {
-    if (::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return true;
-    if (errno == EPIPE || errno == ECONNRESET) return false;
-    if (errno != EAGAIN && errno != EINTR) throw system_error("cannot send control message '" + type + "'", errno);
+    const Sent sent = try_send(message);
+    if (sent == Sent::yes || sent == Sent::closed) return sent == Sent::yes;
     if (Clock::now() >= deadline) throw Error("control message '" + type + "' was not taken within a second");
     pollfd writable{socket_.get(), POLLOUT, 0};
-    ::poll(&writable, 1, 100);
+    ::poll(&writable, sent == Sent::no_room ? 1 : 0, 100);
   }
 }
 
 std::optional<Message> Channel::receive() {
-  static thread_local std::vector<char> buffer(sizeof(WireHeader) + 256 + max_body);
+  static thread_local std::vector<char> buffer(sizeof(WireHeader) + 256 + max_inline_body);
   ControlBuffer control{};
   iovec part{buffer.data(), buffer.size()};
   msghdr message{};
@@ -112,8 +184,9 @@ std::optional<Message> Channel::receive() {
     return std::nullopt;
   }
   if (size < 0) throw system_error("cannot receive a control message", errno);
-  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) throw Error("a control message is too long");
-  return parse({buffer.data(), static_cast<std::size_t>(size)}, std::move(fds));
+  if ((message.msg_flags & MSG_TRUNC) != 0) throw Error("a control message is too long");
+  const bool truncated = (message.msg_flags & MSG_CTRUNC) != 0;
+  return parse({buffer.data(), static_cast<std::size_t>(size)}, std::move(fds), truncated);
 }
 
 std::pair<UniqueFd, UniqueFd> make_channel_pair() {

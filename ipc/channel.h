@@ -1,11 +1,13 @@
-// The control channel between the supervisor and one other process: small messages and file descriptors over a
+// The control channel between the supervisor and one other process: messages and file descriptors over a
 // SOCK_SEQPACKET pair that was made before the process was started. Each message is one packet: a header with
-// version and length, and a JSON body. Nothing here has a name that others could open.
+// version and lengths, and a JSON body; a large body travels as a sealed memfd. Nothing here has a name that others
+// could open.
 //
-// Used by one thread at each end. A message of another version, a wrong length, or one that cannot be sent within
-// its deadline is an Error: the other end is then to be treated as broken.
+// Used by one thread at each end; an Outbox sends for several threads, without waiting. A message of another version or
+// of a wrong length is an Error: the other end is then to be treated as broken.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -21,12 +23,34 @@ struct Message {
   std::string type;
   nlohmann::json body;
   std::vector<UniqueFd> fds;  // received ones belong to the message
+  // This process had no room for the message's descriptors: there are none, and a body that travelled as one is null.
+  bool incomplete = false;
+};
+
+// A message as it is sent.
+struct OutgoingMessage {
+  // Throws Error where it is too large or the system is out of memory or descriptors. `descriptors` stay the caller's.
+  OutgoingMessage(const std::string& type, const nlohmann::json& body, const std::vector<int>& descriptors);
+  // Duplicates the caller's descriptors, so that the message can wait. Throws Error.
+  void own_descriptors();
+
+  std::string bytes;
+  std::vector<int> fds;
+  std::vector<UniqueFd> owned;
 };
 
 class Channel {
  public:
-  static constexpr std::size_t max_body = 128 * 1024;
+  static constexpr std::size_t max_inline_body = 128 * 1024;  // a larger one travels as a memfd
+  static constexpr std::size_t max_body = 16UL * 1024 * 1024;
   static constexpr std::size_t max_fds = 8;
+
+  enum class Sent : std::uint8_t {
+    yes,
+    no_room,       // the receiver is slow: the socket becomes writable when there is room
+    no_resources,  // of the kernel's, for now
+    closed         // the other end is gone
+  };
 
   Channel() = default;
   explicit Channel(UniqueFd socket) : socket_(std::move(socket)) {}
@@ -34,6 +58,8 @@ class Channel {
   // Sends; `fds` stay the caller's. Waits at most a second for a slow receiver, then throws Error.
   // False: the other end is gone.
   bool send(const std::string& type, const nlohmann::json& body, const std::vector<int>& fds = {});
+  // Does not wait.
+  Sent try_send(const OutgoingMessage& message);
   // The next message if one is there already; does not wait.
   std::optional<Message> receive();
   // True once receive() has found the other end closed.

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,8 +11,10 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "core/error.h"
+#include "ipc/outbox.h"
 #include "ipc/shared_memory.h"
 #include "tests/unit/ring_test_support.h"
 
@@ -89,11 +92,17 @@ TEST(Channel, CarriesDescriptors) {
 
 TEST(Channel, TheLargestMessageArrives) {
   auto [ours, theirs] = make_ends();
-  const std::string text(Channel::max_body - 2, 'x');  // and two quotes
-  ASSERT_TRUE(ours.send("large", text));
-  const auto message = theirs.receive();
-  ASSERT_TRUE(message);
-  EXPECT_EQ(message->body.get<std::string>(), text);
+  const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const std::size_t before = open_descriptors();
+  for (const std::size_t size : {Channel::max_inline_body, Channel::max_inline_body + 1, Channel::max_body}) {
+    const std::string text(size - 2, 'x');  // and two quotes
+    ASSERT_TRUE(ours.send("large", text, std::vector<int>(Channel::max_fds, null.get())));
+    const auto message = theirs.receive();
+    ASSERT_TRUE(message);
+    EXPECT_EQ(message->body.get<std::string>(), text);
+    EXPECT_EQ(message->fds.size(), Channel::max_fds) << "the body's is not one of them";
+  }
+  EXPECT_EQ(open_descriptors(), before);
 }
 
 TEST(Channel, TooLargeAMessageIsAnErrorAndSendsNothing) {
@@ -136,10 +145,11 @@ TEST(Channel, AReceiverThatTakesNothingIsAnErrorWithinAboutASecond) {
 // What the header of a message looks like on the wire; a change here must raise the version.
 struct WireHeader {
   std::uint32_t magic = 0x63616d70;
-  std::uint16_t version = 1;
+  std::uint16_t version = 2;
   std::uint16_t fds = 0;
   std::uint32_t type_length = 4;
   std::uint32_t body_length = 2;
+  std::uint64_t memory_length = 0;
 };
 
 std::string packet(const WireHeader& header, const std::string& rest = "type{}") {
@@ -191,14 +201,17 @@ TEST_P(BadMessage, IsRefusedAndItsDescriptorsAreClosed) {
 INSTANTIATE_TEST_SUITE_P(
     All, BadMessage,
     testing::Values(Bad{"Short", "abc", 0}, Bad{"ShortWithDescriptors", "abc", 2},
-                    Bad{"Magic", packet({.magic = 1}), 0}, Bad{"Version", packet({.version = 2}), 0},
-                    Bad{"VersionWithDescriptors", packet({.version = 2, .fds = 3}), 3},
+                    Bad{"Magic", packet({.magic = 1}), 0}, Bad{"Version", packet({.version = 1}), 0},
+                    Bad{"VersionWithDescriptors", packet({.version = 1, .fds = 3}), 3},
                     Bad{"TypeLength", packet({.type_length = 5}), 0},
                     Bad{"HugeTypeLength", packet({.type_length = 0xffffffff}), 0},
                     Bad{"LengthsThatWrap", packet({.type_length = 0xffffffff, .body_length = 7}), 0},
                     Bad{"BodyLength", packet({.body_length = 1}), 1}, Bad{"MissingDescriptors", packet({.fds = 1}), 0},
                     Bad{"UnannouncedDescriptors", packet({.fds = 1}), 2}, Bad{"NotJson", packet({}, "type{]"), 2},
                     Bad{"TooManyDescriptors", packet({.fds = 12}), 12},
+                    Bad{"BodyInNoMemory", packet({.body_length = 0, .memory_length = 2}, "type"), 0},
+                    Bad{"BodyInAnotherFile", packet({.fds = 1, .body_length = 0, .memory_length = 2}, "type"), 1},
+                    Bad{"HugeBody", packet({.fds = 1, .body_length = 0, .memory_length = ~0ULL}, "type"), 1},
                     Bad{"TooLong", packet({.body_length = 150'000}, "type" + std::string(150'000, '1')), 3}),
     [](const auto& of) { return of.param.name; });
 
@@ -219,6 +232,116 @@ TEST(Channel, AMessageOfThisLayoutIsTaken) {
   ASSERT_TRUE(message) << "the layout above is not the channel's, so the tests above prove nothing";
   EXPECT_EQ(message->type, "type");
   EXPECT_EQ(message->fds.size(), 1U);
+}
+
+// Lowers this process's limit of descriptors, so that no further one can be opened.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const UniqueFd next(::dup(0));
+    const rlimit low{static_cast<rlim_t>(next.get()), before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &low);
+  }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(Channel, AReceiverOutOfDescriptorsGetsTheRest) {
+  auto [ours, theirs] = make_ends();
+  const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  ASSERT_TRUE(ours.send("ring", {{"camera", 7}}, {null.get(), null.get()}));
+  ASSERT_TRUE(ours.send("large", std::string(Channel::max_inline_body, 'x')));
+  ASSERT_TRUE(ours.send("small", 1));
+  const std::size_t before = open_descriptors();
+  {
+    const NoDescriptors none;
+    const auto ring = theirs.receive();
+    ASSERT_TRUE(ring);
+    EXPECT_TRUE(ring->incomplete);
+    EXPECT_EQ(ring->body.at("camera"), 7);
+    EXPECT_TRUE(ring->fds.empty());
+    const auto large = theirs.receive();
+    ASSERT_TRUE(large);
+    EXPECT_TRUE(large->incomplete);
+    EXPECT_EQ(large->type, "large");
+    EXPECT_TRUE(large->body.is_null());
+    const auto small = theirs.receive();
+    ASSERT_TRUE(small);
+    EXPECT_FALSE(small->incomplete);
+  }
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+// Far more than the socket holds.
+constexpr int many = 2000;
+
+TEST(Outbox, KeepsWhatASlowReceiverDoesNotTake) {
+  auto [ours, theirs] = make_ends();
+  Outbox outbox(ours);
+  const std::size_t before = open_descriptors();
+  for (int i = 0; i < many; ++i) {
+    const UniqueFd null(i % 100 == 0 ? ::open("/dev/null", O_RDONLY | O_CLOEXEC) : -1);
+    ASSERT_TRUE(outbox.send("n", i, null ? std::vector<int>{null.get()} : std::vector<int>{}));
+  }
+  EXPECT_TRUE(outbox.waiting());
+  EXPECT_TRUE(outbox.wants_room());
+  for (int i = 0; i < many; ++i) {
+    if (i % 10 == 0) outbox.flush();
+    const auto message = theirs.receive();
+    ASSERT_TRUE(message) << i;
+    EXPECT_EQ(message->body, i);
+    EXPECT_EQ(message->fds.size(), i % 100 == 0 ? 1U : 0U) << "descriptors that the sender has closed since";
+  }
+  EXPECT_FALSE(outbox.waiting());
+  EXPECT_FALSE(theirs.receive());
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST(Outbox, TakesFromSeveralThreads) {
+  auto [ours, theirs] = make_ends();
+  Outbox outbox(ours);
+  std::array<int, 4> next{};
+  {
+    std::vector<std::jthread> senders;
+    for (std::size_t sender = 0; sender < next.size(); ++sender) {
+      senders.emplace_back([&outbox, sender] {
+        for (int i = 0; i < many; ++i) outbox.send("n", {sender, i});
+      });
+    }
+  }
+  for (std::size_t i = 0; i < many * next.size(); ++i) {
+    outbox.flush();
+    const auto message = theirs.receive();
+    ASSERT_TRUE(message) << i;
+    EXPECT_EQ(message->body.at(1), next.at(message->body.at(0))++) << "each sender's are in order";
+  }
+}
+
+TEST(Outbox, GivesUpOnAReceiverThatTakesNothing) {
+  auto [ours, theirs] = make_ends();
+  Outbox outbox(ours);
+  const std::string text(Channel::max_inline_body - 2, 'x');
+  const auto fill = [&] {
+    for (std::size_t i = 0; i <= Outbox::most_bytes / text.size() + 10; ++i) outbox.send("large", text);
+  };
+  EXPECT_THROW(fill(), Error);
+  EXPECT_TRUE(theirs.receive()) << "what was sent before is whole";
+}
+
+TEST(Outbox, DropsWhatNobodyWillTake) {
+  auto [ours, theirs] = make_ends();
+  Outbox outbox(ours);
+  const std::size_t before = open_descriptors();
+  for (int i = 0; i < 600; ++i) ASSERT_TRUE(outbox.send("n", i, {0}));
+  theirs = Channel();
+  EXPECT_FALSE(outbox.send("nobody", {}));
+  EXPECT_FALSE(outbox.waiting());
+  EXPECT_EQ(open_descriptors(), before - 1);
 }
 
 }  // namespace
