@@ -9,7 +9,11 @@
 namespace campipe {
 namespace {
 
+// cudaErrorTensorMemoryLeak, which headers before CUDA 13 do not name: memory of the kernel's was not given back.
+constexpr auto tensor_memory_leak = static_cast<cudaError_t>(721);
+
 GpuError::Kind kind_of(cudaError_t code) {
+  if (code == tensor_memory_leak) return GpuError::Kind::broken;
   switch (code) {
     case cudaErrorMemoryAllocation:
       return GpuError::Kind::out_of_memory;
@@ -25,7 +29,13 @@ GpuError::Kind kind_of(cudaError_t code) {
     case cudaErrorAssert:
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
+    // Not the context itself, but the daemon or the link that it goes through: a new process may find them well again.
     case cudaErrorMpsClientTerminated:
+    case cudaErrorMpsConnectionFailed:
+    case cudaErrorMpsRpcFailure:
+    case cudaErrorMpsServerNotReady:
+    case cudaErrorMpsMaxClientsReached:
+    case cudaErrorMpsMaxConnectionsReached:
     case cudaErrorDevicesUnavailable:
     case cudaErrorCudartUnloading:
     case cudaErrorContextIsDestroyed:
