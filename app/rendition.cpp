@@ -203,13 +203,14 @@ void Rendition::make_encoder(const FrameFormat& input, bool on_gpu, const FrameF
   auto encoder = open_encoder(start_.config.encode, output, frame_rate, place);
   if (!encoder->remark().empty()) spdlog::warn("{}: {}", start_.config.name, encoder->remark());
   if (encoder->wants_gpu_pictures() != on_gpu) path_->configure(input, encoder->wants_gpu_pictures());
+  const StreamParameters& parameters = encoder->parameters();
+  const std::size_t capacity = packet_capacity(start_.config.encode, parameters.format, frame_rate);
+  // Before the encoder is taken: without memory or descriptors there is no ring, and then no encoder that goes on.
+  packets_ = std::make_unique<PacketRingWriter>(PacketRingMemory::create(capacity, epoch_, start_.base + pushed_));
+  packets_->on_faulty_reader([this] { accuse(block_.accusation, Accused::publisher); });
   encoder_ = std::move(encoder);
   encoder_input_ = output;
   encoder_rate_ = frame_rate;
-  const StreamParameters& parameters = encoder_->parameters();
-  const std::size_t capacity = packet_capacity(start_.config.encode, parameters.format, frame_rate);
-  packets_ = std::make_unique<PacketRingWriter>(PacketRingMemory::create(capacity, epoch_, start_.base + pushed_));
-  packets_->on_faulty_reader([this] { accuse(block_.accusation, Accused::publisher); });
   events_.on_packets(start_.camera, packets_->memory(), epoch_, parameters);
   ++epoch_;
 }
