@@ -18,6 +18,7 @@
 #include "app/thread_cpu.h"
 #include "app/thread_scope.h"
 #include "core/error.h"
+#include "core/failpoint.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -26,6 +27,8 @@ namespace {
 using std::chrono::milliseconds;
 constexpr auto setup_deadline = std::chrono::seconds(10);
 constexpr auto time_to_leave = std::chrono::seconds(4);  // users are promised 5
+constexpr auto last_flush = std::chrono::seconds(1);
+constexpr int process_failed = 1;
 
 // Memory goes where a thread first touches it, but page-locked memory is touched by whatever thread the driver likes.
 // "Preferred": a node that is full is no reason to fail.
@@ -109,9 +112,18 @@ void Child::pin() {
   }
 }
 
+void fail_process(const std::string& reason) {
+  spdlog::critical("this process ends: {}", reason);
+  _exit(process_failed);
+}
+
 void Child::send(const std::string& type, const nlohmann::json& body, const std::vector<int>& fds) {
-  const std::lock_guard lock(send_mutex_);
-  channel_.send(type, body, fds);
+  try {
+    outbox_.send(type, body, fds);
+  } catch (const std::exception& error) {
+    fail_process(error.what());
+  }
+  if (outbox_.waiting()) wake();
 }
 
 void Child::arrive(std::uint32_t phase) { page_->process(process_).arrive(phase); }
@@ -122,9 +134,30 @@ void Child::wake() {
   static_cast<void>(::write(wakeups_.get(), &one, sizeof one) > 0);
 }
 
+void Child::beat() const { page_->process(process_).beat.store(now_ns(), std::memory_order_relaxed); }
+
+// A long queue is handled in parts, with ticks in between.
 bool Child::handle_messages(const Role& role) {
-  while (auto message = channel_.receive()) role.on_message(*message);
+  const Deadline until = Clock::now() + beat_interval;
+  while (Clock::now() < until) {
+    auto message = channel_.receive();
+    if (!message) break;
+    beat();
+    handle(role, *message);
+  }
   return !channel_.closed();
+}
+
+// A process out of descriptors can do without the status for a second, and without an answer that a client waits for.
+// Without a ring it can do nothing for that camera.
+void Child::handle(const Role& role, Message& message) {
+  failpoint("child.message", message.type);
+  if (!message.incomplete) return role.on_message(message);
+  const std::string what = "out of descriptors (LimitNOFILE, ulimit -n): message '" + message.type + "' was lost";
+  const bool dispensable = message.type == "status" || message.type == "answer";
+  if (!dispensable && !message.type.ends_with("_ring")) throw Error(what);
+  spdlog::error("{}", what);
+  if (!dispensable) send("ring_lost", {{"camera", message.body.at("camera")}, {"reason", what}});
 }
 
 void Child::abandon(const Role& role) {
@@ -134,31 +167,59 @@ void Child::abandon(const Role& role) {
 }
 
 int Child::run(const Role& role) {
+  try {
+    failpoint("child.starting", setup_.at("role").get<std::string>());
+    return run_loop(role);
+  } catch (const std::exception& error) {
+    fail_process(error.what());
+  } catch (...) {
+    fail_process("an exception of an unknown type");
+  }
+}
+
+void Child::wait_for_events(std::chrono::nanoseconds longest) {
+  const auto events = static_cast<short>(outbox_.wants_room() ? POLLIN | POLLOUT : POLLIN);
+  std::array<pollfd, 3> waits{
+      {{channel_.closed() ? -1 : channel_.fd(), events, 0}, {signals_.get(), POLLIN, 0}, {wakeups_.get(), POLLIN, 0}}};
+  const auto left = std::chrono::ceil<milliseconds>(longest);
+  ::poll(waits.data(), waits.size(), static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+  channel_ready_ = (waits[0].revents & ~POLLOUT) != 0;
+  signalfd_siginfo signal{};
+  signalled_ = waits[1].revents != 0 && ::read(signals_.get(), &signal, sizeof signal) > 0;
+  std::uint64_t wakeups = 0;
+  woken_ = waits[2].revents != 0 && ::read(wakeups_.get(), &wakeups, sizeof wakeups) > 0;
+}
+
+int Child::run_loop(const Role& role) {
   Deadline next_tick = Clock::now();
   while (Clock::now() < leave_by_) {
-    std::array<pollfd, 3> waits{{{channel_.closed() ? -1 : channel_.fd(), POLLIN, 0},
-                                 {signals_.get(), POLLIN, 0},
-                                 {wakeups_.get(), POLLIN, 0}}};
-    const auto left = std::chrono::ceil<milliseconds>(next_tick - Clock::now());
-    ::poll(waits.data(), waits.size(), static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
-    if (waits[0].revents != 0 && !handle_messages(role)) abandon(role);
-    signalfd_siginfo signal{};
+    wait_for_events(next_tick - Clock::now());
+    if (outbox_.waiting()) outbox_.flush();
+    if (channel_ready_ && !handle_messages(role)) abandon(role);
     // A SIGTERM for the whole group is the supervisor's to obey; it tells us in good order. One that its death sent is
     // ours.
-    const bool told = waits[1].revents != 0 && ::read(signals_.get(), &signal, sizeof signal) > 0;
-    if (told && ::getppid() != supervisor_) abandon(role);
-    std::uint64_t wakeups = 0;
-    const bool woken = waits[2].revents != 0 && ::read(wakeups_.get(), &wakeups, sizeof wakeups) > 0;
-    if (woken || waits[0].revents != 0) next_tick = Clock::now();
+    if (signalled_ && ::getppid() != supervisor_) abandon(role);
+    if (woken_ || channel_ready_) next_tick = Clock::now();
     if (Clock::now() < next_tick) continue;
     next_tick = Clock::now() + beat_interval;
-    page_->process(process_).beat.store(now_ns(), std::memory_order_relaxed);
+    beat();
     publish_cpu_times();
-    if (role.on_tick()) return 0;
+    if (!role.on_tick()) continue;
+    flush_before_leaving();
+    return 0;
   }
   spdlog::warn("left before everything was finished: the time to end was over");
   // Without waiting for threads that do not end: nobody is left who would end this process.
-  _exit(1);
+  _exit(process_failed);
+}
+
+void Child::flush_before_leaving() {
+  const Deadline deadline = Clock::now() + last_flush;
+  while (outbox_.waiting() && Clock::now() < deadline) {
+    pollfd writable{channel_.fd(), POLLOUT, 0};
+    ::poll(&writable, outbox_.wants_room() ? 1 : 0, 10);
+    outbox_.flush();
+  }
 }
 
 }  // namespace campipe

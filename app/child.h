@@ -1,5 +1,8 @@
 // What master, worker and publisher have in common: they are started by the supervisor with a control channel as
 // descriptor 3, learn everything over it, beat ten times a second, and leave when told or when the supervisor is gone.
+//
+// An exception that leaves a role's functions ends the process at once, as a crash would: nothing is unwound, so that
+// no destructor reports cameras as done that are not.
 #pragma once
 
 #include <unistd.h>
@@ -7,10 +10,11 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "core/log.h"
 #include "ipc/channel.h"
+#include "ipc/outbox.h"
 #include "ipc/rig_page.h"
 
 namespace campipe {
@@ -35,12 +39,15 @@ class Child {
 
   // Until on_tick() says so, or the time given to an abandoned process is over. Returns the exit status.
   int run(const Role& role);
-  // Any thread. A supervisor that is gone is not an error: on_abandoned() is on its way.
+  // Any thread; never waits for the supervisor. One that is gone is not an error: on_abandoned() is on its way. What
+  // can neither be sent nor kept ends the process.
   void send(const std::string& type, const nlohmann::json& body, const std::vector<int>& fds = {});
   // This process is at the end of a phase of the barrier.
   void arrive(std::uint32_t phase);
   // Any thread: something has changed that on_tick() looks at.
   void wake();
+  // Main thread, between the parts of long work.
+  void beat() const;
 
   [[nodiscard]] const RigPage& page() const { return *page_; }
   [[nodiscard]] const nlohmann::json& setup() const { return setup_; }
@@ -51,12 +58,16 @@ class Child {
  private:
   void receive_setup();
   void pin();
+  int run_loop(const Role& role);
+  void wait_for_events(std::chrono::nanoseconds longest);
   bool handle_messages(const Role& role);
+  void handle(const Role& role, Message& message);
+  void flush_before_leaving();
   void abandon(const Role& role);
 
   pid_t supervisor_ = ::getppid();
   Channel channel_;
-  std::mutex send_mutex_;
+  Outbox outbox_{channel_};
   UniqueFd signals_;
   UniqueFd wakeups_;
   nlohmann::json setup_;
@@ -64,6 +75,21 @@ class Child {
   std::unique_ptr<RigPage> page_;
   std::atomic<bool> abandoned_{false};
   Deadline leave_by_ = Deadline::max();
+  bool channel_ready_ = false;  // these are of wait_for_events()
+  bool signalled_ = false;
+  bool woken_ = false;
 };
+
+// This process cannot go on: ends it without unwinding. Any thread.
+[[noreturn]] void fail_process(const std::string& reason);
+
+// What a process has of the camera that a message is for; null, and a line in the log, where it has nothing of it.
+template <typename Cameras>
+auto* camera_of(const Message& message, Cameras& cameras) {
+  const unsigned camera = message.body.at("camera");
+  const auto found = cameras.find(camera);
+  if (found == cameras.end()) spdlog::warn("message '{}' is for camera {}, which is not here", message.type, camera);
+  return found == cameras.end() ? nullptr : found->second.get();
+}
 
 }  // namespace campipe

@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "ipc/channel.h"
+#include "ipc/outbox.h"
 
 namespace campipe {
 
@@ -35,6 +36,7 @@ class ChildProcess {
   [[nodiscard]] int pidfd() const { return pidfd_.get(); }  // readable once the process is gone
   [[nodiscard]] Clock::time_point started() const { return started_; }
   Channel& channel() { return channel_; }
+  Outbox& outbox() { return outbox_; }
   // ns that its main thread has used or waited for a core; 0: not known.
   [[nodiscard]] std::int64_t main_thread_cpu() const;
   void kill();
@@ -45,6 +47,7 @@ class ChildProcess {
   pid_t pid_ = -1;
   UniqueFd pidfd_;
   Channel channel_;
+  Outbox outbox_{channel_};
   Clock::time_point started_ = Clock::now();
 };
 

@@ -92,7 +92,7 @@ void Ingest::run() {
   decoder_.reset();
   close_source();
   over_ = true;
-  events_.on_over(failure);
+  events_.on_over(failure, at_end_);
 }
 
 // A file: once, from its beginning or where a master before had come to.
@@ -101,6 +101,7 @@ void Ingest::produce() {
   clock_.begin(0, 0);
   go_back_to_resume();
   deliver();
+  at_end_ = !stopped();
   if (start_.decode && published_ == 0 && !stopped() && !start_.resume) throw Error("no picture could be decoded");
 }
 
@@ -119,7 +120,8 @@ void Ingest::keep_connected() {
       connect();
       connected = Clock::now();
       deliver();
-      if (source_->stream().finite) return;
+      at_end_ = source_->stream().finite && !stopped();
+      if (at_end_) return;
     } catch (const SourceError& error) {
       using Kind = SourceError::Kind;
       patient = error.kind == Kind::unauthorized || error.kind == Kind::unsupported;
@@ -191,7 +193,8 @@ void Ingest::take(AVPacket& packet) {
     if (correction) count(*correction);
     return;
   }
-  if (ring_->exhausted() && (packet.flags & AV_PKT_FLAG_KEY) != 0) renew_ring();
+  const bool key = (packet.flags & AV_PKT_FLAG_KEY) != 0;
+  if (key && (renew_.exchange(false) || ring_->exhausted())) renew_ring();
   decode(&packet);
 }
 

@@ -65,7 +65,8 @@ class Ingest {
     std::function<void(const FrameRingMemory& ring, const SourceStream& stream, const std::string& decoder)> on_ring;
     // This process's context on the GPU is lost, with the rings of all cameras there: must end the process at once.
     std::function<void(const std::string& reason)> on_gpu_lost;
-    std::function<void(const std::string& failure)> on_over;  // empty: ended as it should
+    // `failure`: empty where it ended as it should. `at_end`: the source itself had an end, and was there.
+    std::function<void(const std::string& failure, bool at_end)> on_over;
     // A live source: delivers, or is away for this reason.
     std::function<void(bool delivers, const std::string& reason)> on_state = [](bool, const std::string&) {};
     std::function<void(unsigned camera, std::uint64_t epoch, const PacketRingMemory& ring, const StreamParameters&)>
@@ -79,6 +80,8 @@ class Ingest {
 
   // Ends the source soon; frames that are decoded already are still handed over.
   void stop();
+  // A ring of the next epoch begins with the next key frame: there is no place for a reader in this one.
+  void renew() { renew_ = true; }
   // Looks after the ring of a source that is over. Any thread; does nothing before.
   void service();
   [[nodiscard]] bool over() const { return over_; }
@@ -132,6 +135,7 @@ class Ingest {
   void retire_ring();
   void renew_ring();
   void empty_decoder();
+  void await_reader();
   bool decode(const AVPacket* packet);
   bool feed(const AVPacket* packet);
   bool hand_over(DecodedPicture& picture, Decoder::Receive received);
@@ -193,6 +197,7 @@ class Ingest {
   std::uint64_t epoch_ = 0;
   std::uint64_t published_ = 0;  // in this master's life
   bool live_ = false;
+  bool at_end_ = false;  // of a source that has one
   bool started_ = false;  // all processes are ready
   ReadAhead ahead_;
   SourceClock clock_;
@@ -213,6 +218,7 @@ class Ingest {
   std::mutex stop_mutex_;
   std::condition_variable stop_changed_;
   std::atomic<std::int64_t> stop_at_{0};  // monotonic ns at which stop() was called; 0: not
+  std::atomic<bool> renew_{false};
   std::atomic<bool> over_{false};
   std::jthread thread_;
 };

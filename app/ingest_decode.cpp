@@ -14,6 +14,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr auto worker_deadline = seconds(30);    // for a worker that was restarted, or a reader that blocks
+constexpr auto change_deadline = seconds(1);     // for the worker to begin with a ring that is to be replaced already
 constexpr auto reattach_deadline = seconds(5);   // for the worker to begin with a ring that replaces another
 constexpr std::size_t most_corrupt_known = 128;  // packets; more than a decoder holds
 constexpr auto retired_for = seconds(30);  // at least; a restarted worker may still get to see the ring
@@ -164,6 +165,15 @@ void Ingest::renew_ring() {
   open_ring();
 }
 
+// A stream whose size changes with every picture must not make rings faster than the worker can take them: before a ring
+// is replaced its reader has come, and is done with the one before. A worker that is away is not waited for.
+void Ingest::await_reader() {
+  ring_->wait_for_reader(Clock::now() + change_deadline, [this] {
+    scope_->beat();
+    return given_up();
+  });
+}
+
 void Ingest::empty_decoder() {
   if (!decoder_ || !source_) return;
   decode(nullptr);
@@ -199,6 +209,7 @@ bool Ingest::feed(const AVPacket* packet) {
     if (received == Decoder::Receive::changed) {
       spdlog::info("{}: its pictures are {}x{} now", start_.config.name, decoder_->needs().expected.width,
                    decoder_->needs().expected.height);
+      await_reader();
       retire_ring();
       open_ring();
     } else if (!hand_over(picture, received)) {

@@ -15,6 +15,7 @@
 #include "app/config.h"
 #include "app/config_changes.h"
 #include "app/config_units.h"
+#include "app/descriptor_limit.h"
 #include "app/devices.h"
 #include "app/master.h"
 #include "app/plan.h"
@@ -46,8 +47,7 @@ int run_role(const std::string& role) {
     if constexpr (campipe::with_cuda) return role == "probe" ? campipe::run_probe() : campipe::run_probe_peer();
     return usage_error;
   } catch (const std::exception& error) {
-    spdlog::critical("{}", error.what());
-    return internal_error;
+    campipe::fail_process(error.what());
   }
 }
 
@@ -118,7 +118,17 @@ void keep_private(const campipe::RigConfig& rig) {
   if (::setrlimit(RLIMIT_CORE, &cores) != 0) spdlog::warn("core dumps stay on: {}", std::strerror(errno));
 }
 
+// Not a mistake in the file: the rig may run under another limit than this command.
+void tell_descriptors(const campipe::RigConfig& rig, bool check_only) {
+  const auto needs = campipe::descriptors_needed(rig);
+  const std::size_t limit = campipe::descriptor_limit();
+  const std::string text = campipe::describe_descriptors(needs, limit);
+  if (check_only) std::cout << text << '\n';
+  if (needs.count > limit) spdlog::warn("{}", text);
+}
+
 int run(const Arguments& arguments) {
+  campipe::raise_descriptor_limit();
   const campipe::LoadedConfig loaded = campipe::load_config(arguments.config);
   if (const std::string note = campipe::overlay_note(arguments.config); !note.empty()) spdlog::warn("{}", note);
   if (tell(loaded.errors, arguments.config)) return usage_error;
@@ -129,6 +139,7 @@ int run(const Arguments& arguments) {
     std::cout << campipe::describe(campipe::plan(loaded.rig, machine), loaded.rig, machine.devices);
   }
   if (arguments.plan) return 0;
+  tell_descriptors(loaded.rig, arguments.check);
   if (arguments.check) return check(loaded, arguments.config);
 
   campipe::RunOptions options;
@@ -172,7 +183,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.set_version_flag("--version", std::string("campipe ") + CAMPIPE_VERSION);
   app.footer(
       "Exit status: 0 ended as asked; 1 internal error, or no rig answers a command; 2 usage or configuration error;\n"
-      "3 ran, but some camera failed or never delivered.");
+      "3 ran, but some camera failed, never delivered, or ended before its source did.");
 }
 
 }  // namespace

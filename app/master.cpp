@@ -58,6 +58,8 @@ class Master {
       start_camera(message.body);
     } else if (message.type == "stop_camera") {
       if (const auto found = cameras_.find(message.body.at("camera")); found != cameras_.end()) found->second->stop();
+    } else if (message.type == "renew_ring") {
+      if (auto* camera = camera_of(message, cameras_)) camera->renew();
     } else if (message.type == "forget_camera") {
       cameras_.erase(message.body.at("camera").get<unsigned>());
     } else if (message.type == "drain") {
@@ -99,8 +101,8 @@ class Master {
       spdlog::critical("a GPU is lost: {}", reason);
       std::_Exit(EXIT_FAILURE);
     };
-    events.on_over = [this, camera](const std::string& failure) {
-      child_.send("source_over", {{"camera", camera}, {"failure", failure}});
+    events.on_over = [this, camera](const std::string& failure, bool at_end) {
+      child_.send("source_over", {{"camera", camera}, {"failure", failure}, {"at_end", at_end}});
     };
     events.on_state = [this, camera](bool delivers, const std::string& reason) {
       child_.send("source_state", {{"camera", camera},

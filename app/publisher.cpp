@@ -17,13 +17,6 @@
 namespace campipe {
 namespace {
 
-// A supervisor's message that is too long for a message.
-nlohmann::json read_json(const UniqueFd& fd) {
-  const Mapping text(fd.get(), Mapping::Access::read);
-  const auto bytes = text.bytes();
-  return nlohmann::json::parse(bytes.begin(), bytes.end());
-}
-
 class Publisher {
  public:
   int run() {
@@ -39,30 +32,20 @@ class Publisher {
     } else if (message.type == "start") {
       if (body.at("phase") == 0) child_.arrive(0);  // a successor finds the rig running
       started_ = true;
-    } else if (message.type == "packet_ring") {
-      if (message.fds.size() != 1) throw Error("a packet ring without its descriptor");
-      if (auto memory = open_ring(message, "packet_ring_done")) {
-        cameras_.at(body.at("camera"))->add({std::move(memory), body.at("epoch"), stream_from_json(body.at("stream"))});
-      }
-    } else if (message.type == "audio_ring") {
-      if (message.fds.size() != 1) throw Error("an audio ring without its descriptor");
-      if (auto memory = open_ring(message, "audio_ring_done")) {
-        cameras_.at(body.at("camera"))
-            ->add_audio({std::move(memory), body.at("epoch"), audio_from_json(body.at("audio"))});
-      }
+    } else if (message.type == "packet_ring" || message.type == "audio_ring") {
+      take_ring(message);
     } else if (message.type == "camera_over") {
-      cameras_.at(body.at("camera"))->finish();
+      if (auto* camera = camera_of(message, cameras_)) camera->finish();
     } else if (message.type == "close_files") {
       abandon_all();
     } else if (message.type == "status") {
-      if (message.fds.size() != 1) throw Error("a status without its descriptor");
-      servers_.set_status(read_json(message.fds[0]));
+      servers_.set_status(body);
     } else if (message.type == "answer") {
       servers_.on_answer(body);
     } else if (message.type == "server") {
       servers_.update(server_from_json(body));
     } else if (message.type == "record") {
-      cameras_.at(body.at("camera"))->set_recording(body.at("on"));
+      if (auto* camera = camera_of(message, cameras_)) camera->set_recording(body.at("on"));
     } else if (message.type == "disabled_camera") {
       servers_.add_disabled(camera_from_json(body.at("config")));
     } else if (message.type == "forget_camera") {
@@ -74,17 +57,27 @@ class Publisher {
     }
   }
 
-  // Null: it is none any more, which whoever writes it has to answer for.
-  std::shared_ptr<PacketRingMemory> open_ring(Message& message, const char* done) {
-    const unsigned camera = message.body.at("camera");
+  void take_ring(Message& message) {
+    auto* camera = camera_of(message, cameras_);
+    if (camera == nullptr) return;
+    const nlohmann::json& body = message.body;
+    const bool packets = message.type == "packet_ring";
     try {
-      return PacketRingMemory::open(std::move(message.fds[0]));
-    } catch (const Error& error) {
+      if (message.fds.size() != 1) throw Error("a ring of packets without its descriptor");
+      auto memory = PacketRingMemory::open(std::move(message.fds[0]));
+      if (packets) {
+        camera->add({std::move(memory), body.at("epoch"), stream_from_json(body.at("stream"))});
+      } else {
+        camera->add_audio({std::move(memory), body.at("epoch"), audio_from_json(body.at("audio"))});
+      }
+    } catch (const SystemError& error) {  // no memory: nobody else's trouble
+      child_.send("ring_lost", {{"camera", body.at("camera")}, {"reason", error.what()}});
+    } catch (const Error& error) {  // it is no ring, which whoever writes it has to answer for
       spdlog::error("a camera's ring cannot be used: {}", error.what());
-      const bool of_worker = message.type == "packet_ring" && message.body.at("stream").value("encoder", "") != "copy";
-      accuse(child_.page().publisher(camera).accusation, of_worker ? Accused::worker : Accused::master);
-      child_.send(done, {{"camera", camera}, {"epoch", message.body.at("epoch")}});
-      return nullptr;
+      const bool of_worker = packets && body.at("stream").value("encoder", "") != "copy";
+      accuse(child_.page().publisher(body.at("camera")).accusation, of_worker ? Accused::worker : Accused::master);
+      child_.send(packets ? "packet_ring_done" : "audio_ring_done",
+                  {{"camera", body.at("camera")}, {"epoch", body.at("epoch")}});
     }
   }
 

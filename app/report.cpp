@@ -142,6 +142,7 @@ nlohmann::json rig_report(const RunReport& run, const std::vector<CameraState>& 
 }
 
 void write_json(const std::filesystem::path& file, const nlohmann::json& json) {
+  // Reasons may hold what strangers sent.
   const std::string text = json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
   const auto failed = [&](int reason) {
     return system_error("cannot write the report '" + file.string() + "'", reason);

@@ -1,15 +1,13 @@
 #include "app/status_view.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <climits>
 #include <map>
 #include <numeric>
-#include <string_view>
+#include <utility>
 
 #include "app/report.h"
 #include "app/wanted_drops.h"
@@ -49,26 +47,6 @@ std::string main_cause(const std::map<std::string, std::uint64_t>& dropped) {
 std::string drops_of(const CameraStatus& camera) {
   if (camera.dropped == 0) return "0";
   return fmt::format("{} {}", camera.dropped, camera.main_cause);
-}
-
-// A reader that stands still (a pager, a log daemon) must not stop the supervisor: what cannot be written soon is left
-// out. A pipe that can be written to takes PIPE_BUF bytes without waiting.
-void put(std::string text) {
-  constexpr int patience_ms = 20;
-  static bool left_out = false;
-  if (left_out) text.insert(0, "(some lines were left out: nobody read them)\n");
-  left_out = false;
-  for (std::string_view rest = text; !rest.empty();) {
-    pollfd out{STDERR_FILENO, POLLOUT, 0};
-    const bool ready = ::poll(&out, 1, patience_ms) == 1 && (out.revents & POLLOUT) != 0;
-    const ssize_t written =
-        ready ? ::write(STDERR_FILENO, rest.data(), std::min<std::size_t>(rest.size(), PIPE_BUF)) : -1;
-    if (written < 0) {
-      left_out = true;
-      return;
-    }
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
 }
 
 }  // namespace
@@ -118,17 +96,17 @@ std::string format_summary(const CameraState& camera, const CameraCounts& counts
 }
 
 StatusView::StatusView()
-    : terminal_(::isatty(STDERR_FILENO) == 1), next_(started_ + (terminal_ ? terminal_interval : log_interval)) {}
+    : out_(STDERR_FILENO),
+      terminal_(::isatty(STDERR_FILENO) == 1),
+      next_(started_ + (terminal_ ? terminal_interval : log_interval)) {}
 
 void StatusView::log_line(const std::string& given) {
   // What libraries and sanitizers write themselves.
   const bool foreign = log_format() == LogFormat::json && !given.starts_with('{');
   const std::string line = foreign ? json_log_line(std::chrono::system_clock::now(), "warning", "", given) : given;
-  if (!terminal_) return put(line + "\n");
-  erase();
-  put(line + "\n");
-  for (const std::string& row : table_) put(row + "\n");
-  lines_drawn_ = table_.size();
+  if (!terminal_) return out_.put(line + "\n");
+  const std::string before = erased();
+  out_.put(before + line + "\n" + drawn());
 }
 
 std::vector<CameraStatus> StatusView::measure(const std::vector<CameraState>& cameras, const RigPage& page) {
@@ -153,17 +131,24 @@ std::vector<CameraStatus> StatusView::measure(const std::vector<CameraState>& ca
   return result;
 }
 
-void StatusView::erase() {
-  if (lines_drawn_ > 0) put(fmt::format("\r\x1b[{}A\x1b[J", lines_drawn_));  // \r: a typed ^C may stand there
-  lines_drawn_ = 0;
+// What takes the table off the terminal.
+std::string StatusView::erased() {
+  const std::size_t lines = std::exchange(lines_drawn_, 0);
+  return lines > 0 ? fmt::format("\r\x1b[{}A\x1b[J", lines) : "";  // \r: a typed ^C may stand there
+}
+
+std::string StatusView::drawn() {
+  std::string text;
+  for (const std::string& row : table_) text += row + "\n";
+  lines_drawn_ = table_.size();
+  return text;
 }
 
 void StatusView::draw(const std::vector<CameraStatus>& cameras, bool over) {
   const double uptime = std::chrono::duration<double>(Clock::now() - started_).count();
   table_ = format_table(cameras, uptime, terminal_width(), over);
-  erase();
-  for (const std::string& row : table_) put(row + "\n");
-  lines_drawn_ = table_.size();
+  const std::string before = erased();
+  out_.put(before + drawn());
 }
 
 void StatusView::update(const std::vector<CameraState>& cameras, const RigPage& page) {
@@ -202,7 +187,7 @@ void StatusView::finish(const std::vector<CameraState>& cameras, const RigPage& 
     if (camera.state == CameraState::State::removed) continue;
     const std::string summary = format_summary(camera, count(cameras, camera, page));
     const bool json = log_format() == LogFormat::json;
-    put((json ? json_log_line(std::chrono::system_clock::now(), "info", "supervisor", summary) : summary) + "\n");
+    out_.put((json ? json_log_line(std::chrono::system_clock::now(), "info", "supervisor", summary) : summary) + "\n");
   }
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "app/background_writer.h"
 #include "app/camera_state.h"
 #include "core/clock.h"
 #include "ipc/histogram.h"
@@ -72,8 +73,10 @@ class StatusView {
 
   std::vector<CameraStatus> measure(const std::vector<CameraState>& cameras, const RigPage& page);
   void draw(const std::vector<CameraStatus>& cameras, bool over);
-  void erase();
+  std::string erased();
+  std::string drawn();
 
+  BackgroundWriter out_;
   bool terminal_;
   Clock::time_point started_ = Clock::now();
   Clock::time_point next_;

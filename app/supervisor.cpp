@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "app/report.h"
 #include "core/error.h"
@@ -27,8 +28,9 @@ constexpr auto kill_after = milliseconds(4700);
 constexpr auto leave_deadline = seconds(2);
 // timeout(1) and shells signal a child and its group: a signal that comes again so soon is the same one.
 constexpr auto same_signal = milliseconds(500);
-constexpr auto memory_interval = seconds(5);
-constexpr unsigned spare_places = 512;  // for cameras that come later; memory only once they do
+constexpr int most_log_chunks = 64;                // in one turn of the loop
+constexpr std::size_t longest_line = 64UL * 1024;  // of the log
+constexpr unsigned spare_places = 512;             // for cameras that come later; memory only once they do
 
 UniqueFd take_signals() {
   sigset_t mask;
@@ -54,8 +56,8 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
     : options_(options),
       rig_(rig),
       machine_(machine),
-      page_(RigPage::create(streams_of(rig) + spare_places, max_workers)) {
-  signals_ = take_signals();
+      page_(RigPage::create(streams_of(rig) + spare_places, max_workers)),
+      signals_(take_signals()) {  // before there is any other thread that could get one
   std::array<int, 2> log{};
   if (::pipe2(log.data(), O_CLOEXEC | O_NONBLOCK) != 0) throw system_error("cannot make the log's pipe", errno);
   log_read_.reset(log[0]);
@@ -80,16 +82,26 @@ int Supervisor::run() {
   for (Member& member : members_) {
     if (member.kind != Kind::master && needed(member)) page_.barrier().add(participant_of(member.process));
   }
-  for (Member& member : members_) start(member);
-  while (!all_gone()) {
-    wait_for_events();
-    if (Clock::now() >= next_tick_) tick();
+  for (Member& member : members_) {
+    guard_.run("start a process", [&] { start(member); });
   }
+  while (!all_gone()) turn();
   settle_the_rest();
-  sample_memory();
   view_.finish(cameras_, page_);
   if (options_.report) write_report();
   return exit_status();
+}
+
+// Whatever goes wrong in one step, the others are done: cameras and their files depend on this loop.
+void Supervisor::turn() {
+  guard_.run("wait for events", [this] { wait_for_events(); });
+  guard_.run("obey a signal", [this] { on_signal(); });
+  for (Member& member : members_) {
+    guard_.run("look after a process", [&] { check(member); });
+  }
+  guard_.run("pass on notes", [this] { pass_on_notes(); });
+  guard_.run("relay the log", [this] { relay_log(); });
+  if (Clock::now() >= next_tick_) tick();
 }
 
 void Supervisor::wait_for_events() {
@@ -98,14 +110,11 @@ void Supervisor::wait_for_events() {
     if (!member.child) continue;
     waits.push_back({member.child->pidfd(), POLLIN, 0});
     const Channel& channel = member.child->channel();
-    waits.push_back({channel.closed() ? -1 : channel.fd(), POLLIN, 0});
+    const auto events = static_cast<short>(member.child->outbox().wants_room() ? POLLIN | POLLOUT : POLLIN);
+    waits.push_back({channel.closed() ? -1 : channel.fd(), events, 0});
   }
   const auto left = std::chrono::ceil<milliseconds>(next_tick_ - Clock::now());
   ::poll(waits.data(), waits.size(), static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 100)));
-  if (waits[0].revents != 0) on_signal();
-  for (Member& member : members_) check(member);
-  pass_on_notes();
-  relay_log();
 }
 
 // What processes note in pages of their own, and others wait for.
@@ -141,16 +150,22 @@ void Supervisor::on_signal() {
   }
 }
 
+// A process that logs without end, or a line without end, holds up nobody.
 void Supervisor::relay_log() {
   std::array<char, 16384> buffer{};
-  for (;;) {
+  for (int chunk = 0; chunk < most_log_chunks; ++chunk) {
     const ssize_t size = ::read(log_read_.get(), buffer.data(), buffer.size());
     if (size <= 0) return;
     log_rest_.append(buffer.data(), static_cast<std::size_t>(size));
-    for (auto end = log_rest_.find('\n'); end != std::string::npos; end = log_rest_.find('\n')) {
-      view_.log_line(log_rest_.substr(0, end));
-      log_rest_.erase(0, end + 1);
+    std::size_t begin = 0;
+    for (auto end = log_rest_.find('\n'); end != std::string::npos; end = log_rest_.find('\n', begin)) {
+      view_.log_line(log_rest_.substr(begin, end - begin));
+      begin = end + 1;
     }
+    log_rest_.erase(0, begin);
+    if (log_rest_.size() <= longest_line) continue;
+    view_.log_line(log_rest_);
+    log_rest_.clear();
   }
 }
 
@@ -158,18 +173,36 @@ void Supervisor::tick() {
   const auto now = Clock::now();
   if (next_tick_ != Clock::time_point{} && now - next_tick_ > own_pause) distrust_beats_until_ = now + seconds(1);
   next_tick_ = now + (phase_ == Phase::leaving ? leaving_interval : tick_interval);
-  follow_accusations();
-  settle_cameras();
-  settle_retiring();
+  guard_.run("follow accusations", [this] { follow_accusations(); });
+  guard_.run("settle a camera's frames", [this] { settle_cameras(); });
+  guard_.run("take away a camera", [this] { settle_retiring(); });
+  watch_processes();
+  reserve_.refill();
+  guard_.run("show how the rig is", [this] { view_.update(cameras_, page_); });
+  guard_.run("ask for the processes' memory", [&] {
+    take_memory_sample();
+    if (now >= next_memory_sample_) request_memory_sample();
+  });
+  guard_.run("end", [this] { watch_ending(); });
+  if (now >= next_status_) guard_.run("report the status", [this] { tell_status(); });
+  if (options_.report && now >= next_report_) update_report();
+  guard_.run("tell systemd", [this] { service_.watchdog(); });
+}
+
+void Supervisor::watch_processes() {
+  const auto now = Clock::now();
   for (Member& member : members_) {
-    if (member.child && hung(member)) member.child->kill();
-    if (!member.child && member.start_at && now >= *member.start_at) start(member);
+    guard_.run("watch a process", [&] {
+      if (member.child && hung(member)) member.child->kill();
+      // One that is needed and neither runs nor waits: an error came between its death and its restart.
+      if (!member.child && !member.start_at && needed(member)) member.start_at = now;
+      if (!member.child && member.start_at && now >= *member.start_at) start(member);
+    });
   }
-  view_.update(cameras_, page_);
-  if (now >= next_memory_sample_) {
-    next_memory_sample_ = now + memory_interval;
-    sample_memory();
-  }
+}
+
+void Supervisor::watch_ending() {
+  const auto now = Clock::now();
   if (phase_ == Phase::running && options_.duration && now - started_ >= *options_.duration) drain("duration");
   if (phase_ == Phase::draining && !files_closed_ && now - *drain_began_ > close_files_after) {
     files_closed_ = true;
@@ -181,11 +214,9 @@ void Supervisor::tick() {
     gave_up_ = true;
     return kill_all();
   }
-  if (now >= next_status_) tell_status();
-  if (options_.report && now >= next_report_) update_report();
-  service_.watchdog();
-  if (everything_is_over() && phase_ != Phase::leaving) begin_leaving();
-  if (phase_ == Phase::leaving) end_leaving();
+  if (phase_ == Phase::leaving) return end_leaving();
+  if (!everything_is_over()) return over_since_.reset();
+  if (sampled_at_the_end()) begin_leaving();
 }
 
 // From here on no source delivers; what has been decoded still goes all the way.
@@ -199,6 +230,14 @@ void Supervisor::drain(const std::string& why) {
     send(master(), "drain", nlohmann::json::object());
   } else {
     give_up_sources();
+  }
+  start_waiting_processes(Clock::now());
+}
+
+// What lies in the rings of a process that waits for its restart would be lost: there is no time left to wait.
+void Supervisor::start_waiting_processes(Clock::time_point by) {
+  for (Member& member : members_) {
+    if (member.start_at) member.start_at = std::min(*member.start_at, by);
   }
 }
 
@@ -216,7 +255,6 @@ void Supervisor::begin_leaving() {
   service_.stopping();
   phase_ = Phase::leaving;
   leave_began_ = Clock::now();
-  sample_memory();
   for (Member& member : members_) {
     if (member.kind != Kind::master) send(member, "rig_over", nlohmann::json::object());
   }
@@ -246,6 +284,12 @@ void Supervisor::kill_all() {
   }
 }
 
+// For any other reason, its recording ends before it should.
+bool Supervisor::ended_as_asked(const CameraState& camera) const {
+  return ending_ == "duration" || ending_.starts_with("stopped") ||
+         (cameras_[source_of(camera)].source_over && camera.publisher_done);
+}
+
 void Supervisor::settle_the_rest() {
   const bool master_died = master().restarts > 0;
   for (CameraState& camera : cameras_) {
@@ -253,6 +297,7 @@ void Supervisor::settle_the_rest() {
     const bool forced = gave_up_ || ending_ == "stopped at once";
     const auto cause = forced ? DropCause::stopped : master_died ? DropCause::master_lost : DropCause::worker_lost;
     settle(cameras_, camera, page_, cause);
+    if (!ended_as_asked(camera)) fail(camera, "the rig ended before its source did");
     if (camera.state == CameraState::State::running || camera.state == CameraState::State::starting) {
       camera.become(CameraState::State::ended);
     }
@@ -261,7 +306,7 @@ void Supervisor::settle_the_rest() {
       fail(camera, "no picture came through" + why);
     }
   }
-  relay_log();
+  guard_.run("relay the log", [this] { relay_log(); });
 }
 
 int Supervisor::exit_status() const {

@@ -16,12 +16,15 @@
 #include "app/child_process.h"
 #include "app/config.h"
 #include "app/config_changes.h"
+#include "app/descriptor_limit.h"
+#include "app/memory_sampler.h"
 #include "app/plan.h"
 #include "app/restart_policy.h"
 #include "app/server/rig_view.h"
 #include "app/service.h"
 #include "app/status_json.h"
 #include "app/status_view.h"
+#include "app/step_guard.h"
 #include "app/thread_watch.h"
 #include "core/rig_token.h"
 
@@ -67,16 +70,21 @@ class Supervisor {
 
   void set_up(const RigPlan& plan);
   void set_up_cameras(const RigPlan& plan);
+  void leave_out(CameraState& source);
   void set_up_member(Member& member, unsigned index, const WorkerPlan& planned, const std::vector<Device>& sees);
 
   // supervisor.cpp: the loop
+  void turn();
   void wait_for_events();
   void on_signal();
   [[nodiscard]] bool terminal_closed() const;
   void pass_on_notes();
   void relay_log();
   void tick();
+  void watch_processes();
+  void watch_ending();
   void drain(const std::string& why);
+  void start_waiting_processes(Clock::time_point by);
   void begin_leaving();
   void end_leaving();
   [[nodiscard]] bool everything_is_over() const;
@@ -87,7 +95,8 @@ class Supervisor {
   void start(Member& member);
   void introduce(Member& member);
   void check(Member& member);
-  void read_messages(Member& member);
+  void read_messages(Member& member, std::size_t most);
+  void flush(Member& member);
   void on_death(Member& member, const ExitInfo& info);
   void on_master_death();
   void on_worker_death(unsigned worker);
@@ -103,6 +112,9 @@ class Supervisor {
 
   // supervisor_cameras.cpp: rings and messages
   void handle(Member& member, Message& message);
+  void on_ring_lost(CameraState& camera, const std::string& reason);
+  void on_camera_done(const Member& member, CameraState& camera);
+  void check_source_over(const CameraState& camera, const std::string& failure, bool at_end) const;
   void on_frame_ring(CameraState& camera, Message& message);
   void on_source_state(CameraState& camera, bool delivers, const std::string& reason);
   void on_packet_ring(CameraState& camera, Message& message);
@@ -119,6 +131,7 @@ class Supervisor {
   void introduce_to_publisher(CameraState& camera);
   void tell_disabled(const CameraState& camera);
   void offer_ring(CameraState& camera);
+  void renew_ring(CameraState& camera);
   void end_packets(CameraState& camera);
   void settle_cameras();
   void give_up_sources();
@@ -160,6 +173,8 @@ class Supervisor {
   void tell_status();
 
   bool send(Member& member, const std::string& type, const nlohmann::json& body, const std::vector<int>& fds = {});
+  bool send_for(Member& member, const CameraState& camera, const std::string& type, nlohmann::json body = {},
+                const std::vector<int>& fds = {});
   Member& master() { return members_[0]; }
   Member& publisher() { return members_[1]; }
   Member& worker(unsigned index) { return members_[2 + index]; }
@@ -170,7 +185,10 @@ class Supervisor {
   void write_report();
   [[nodiscard]] int exit_status() const;
   [[nodiscard]] double cpu_seconds() const;
-  void sample_memory();
+  void request_memory_sample();
+  void take_memory_sample();
+  [[nodiscard]] bool sampled_at_the_end();
+  [[nodiscard]] bool ended_as_asked(const CameraState& camera) const;
 
   RunOptions options_;
   RigConfig rig_;                  // as it was read last; its cameras are as they were at the start
@@ -182,9 +200,13 @@ class Supervisor {
   std::optional<std::string> events_;  // the file for events
   std::vector<Member> members_;        // never moved
   UniqueFd signals_;
+  DescriptorReserve reserve_;  // for starting processes, whatever cameras use
   UniqueFd log_read_;
   UniqueFd log_write_;
   std::string log_rest_;
+  StepGuard guard_;
+  MemorySampler memory_;
+  std::vector<unsigned> sampled_;  // the members of the newest request, by their places
   StatusView view_;
   Phase phase_ = Phase::running;
   std::string ending_;  // why the run ends: "ended", "stopped", "duration"
@@ -199,6 +221,7 @@ class Supervisor {
   ServiceNotifier service_;
   Clock::time_point distrust_beats_until_{};  // this process did not run for a while: others may not have either
   std::optional<Clock::time_point> drain_began_;
+  std::optional<Clock::time_point> over_since_;  // everything_is_over()
   std::optional<Clock::time_point> leave_began_;
   bool files_closed_ = false;
   bool gave_up_ = false;    // the time to drain was over before everything had been handed over

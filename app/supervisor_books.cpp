@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
+#include <utility>
 
 #include "app/report.h"
 #include "app/supervisor.h"
@@ -13,19 +13,9 @@ namespace campipe {
 namespace {
 
 constexpr auto report_interval = std::chrono::minutes(1);
-
-// Resident memory of a process with each shared page divided among those that map it.
-double pss_mib(pid_t pid) {
-  std::ifstream rollup("/proc/" + std::to_string(pid) + "/smaps_rollup");
-  std::string word;
-  while (rollup >> word) {
-    if (word != "Pss:") continue;
-    double kib = 0;
-    rollup >> kib;
-    return kib / 1024;
-  }
-  return 0;  // it is just ending
-}
+constexpr auto memory_interval = std::chrono::seconds(5);
+constexpr auto last_sample = std::chrono::milliseconds(250);
+constexpr auto sample_poll = std::chrono::milliseconds(5);
 
 double own_cpu_seconds() {
   rusage usage{};
@@ -38,14 +28,39 @@ double own_cpu_seconds() {
 
 }  // namespace
 
-void Supervisor::sample_memory() {
-  own_memory_mib_ = pss_mib(::getpid());
-  double sum = own_memory_mib_;
-  for (Member& member : members_) {
-    member.memory_mib = member.child ? pss_mib(member.child->pid()) : 0;
-    sum += member.memory_mib;
+void Supervisor::request_memory_sample() {
+  if (memory_.busy()) return;
+  next_memory_sample_ = Clock::now() + memory_interval;
+  sampled_.clear();
+  std::vector<pid_t> pids{::getpid()};
+  for (unsigned i = 0; i < members_.size(); ++i) {
+    members_[i].memory_mib = members_[i].child ? members_[i].memory_mib : 0;
+    if (!members_[i].child) continue;
+    sampled_.push_back(i);
+    pids.push_back(members_[i].child->pid());
   }
+  memory_.request(std::move(pids));
+}
+
+void Supervisor::take_memory_sample() {
+  const auto found = memory_.take();
+  if (!found) return;
+  own_memory_mib_ = found->at(0);
+  double sum = own_memory_mib_;
+  for (std::size_t i = 0; i < sampled_.size(); ++i) sum += members_[sampled_[i]].memory_mib = found->at(i + 1);
   max_memory_mib_ = std::max(max_memory_mib_, sum);
+}
+
+// Once more while all processes are there. A sampler that hangs is not waited for.
+bool Supervisor::sampled_at_the_end() {
+  const auto now = Clock::now();
+  if (!over_since_) {
+    over_since_ = now;
+    request_memory_sample();
+  }
+  take_memory_sample();
+  next_tick_ = now + sample_poll;
+  return !memory_.busy() || now - *over_since_ > last_sample;
 }
 
 double Supervisor::cpu_seconds() const {

@@ -6,9 +6,12 @@
 #include "app/supervisor.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "stages/sources/source.h"
 
 namespace campipe {
 namespace {
+
+constexpr auto out_of_descriptors = "the supervisor is out of descriptors (LimitNOFILE, ulimit -n)";
 
 bool takes_audio(const CameraConfig& config) {
   return (config.record || !config.push.empty()) && config.source.audio == Audio::copy;
@@ -26,12 +29,20 @@ bool Supervisor::send(Member& member, const std::string& type, const nlohmann::j
                       const std::vector<int>& fds) {
   if (!member.child) return false;
   try {
-    return member.child->channel().send(type, body, fds);
+    return member.child->outbox().send(type, body, fds);
   } catch (const std::exception& error) {
     spdlog::error("{} is ended: {}", role_of(member), error.what());
     member.child->kill();  // its death is found like any other
     return false;
   }
+}
+
+// What is said about a camera goes only to processes that have it.
+bool Supervisor::send_for(Member& member, const CameraState& camera, const std::string& type, nlohmann::json body,
+                          const std::vector<int>& fds) {
+  if (!has_camera(member, camera)) return false;
+  body["camera"] = camera.index;
+  return send(member, type, body, fds);
 }
 
 void Supervisor::introduce_camera(Member& member, CameraState& camera) {
@@ -85,7 +96,7 @@ void Supervisor::introduce_to_worker(Member& member, CameraState& camera) {
   }
   send(member, "camera", {{"camera", camera.index}, {"config", without_source(camera.config)}, {"outputs", outputs}});
   offer_ring(camera);
-  if (camera.source_over) send(member, "camera_over", {{"camera", camera.index}});
+  if (camera.source_over) send_for(member, camera, "camera_over");
 }
 
 void Supervisor::introduce_to_publisher(CameraState& camera) {
@@ -97,14 +108,13 @@ void Supervisor::introduce_to_publisher(CameraState& camera) {
         {"recording", camera.recording_on},
         {"events", events_ ? nlohmann::json(*events_) : nlohmann::json()}});
   for (const auto& ring : camera.audio) {
-    send(publisher(), "audio_ring", {{"camera", camera.index}, {"epoch", ring.epoch}, {"audio", ring.audio}},
-         {ring.observer.fd()});
+    send_for(publisher(), camera, "audio_ring", {{"epoch", ring.epoch}, {"audio", ring.audio}}, {ring.observer.fd()});
   }
   for (const auto& ring : camera.packets) {
-    send(publisher(), "packet_ring", {{"camera", camera.index}, {"epoch", ring.epoch}, {"stream", ring.stream}},
-         {ring.observer.fd()});
+    send_for(publisher(), camera, "packet_ring", {{"epoch", ring.epoch}, {"stream", ring.stream}},
+             {ring.observer.fd()});
   }
-  if (camera.packets_over) send(publisher(), "camera_over", {{"camera", camera.index}});
+  if (camera.packets_over) send_for(publisher(), camera, "camera_over");
 }
 
 // There may be recordings of it.
@@ -113,19 +123,25 @@ void Supervisor::tell_disabled(const CameraState& camera) {
   send(publisher(), "disabled_camera", {{"config", without_source(camera.config)}});
 }
 
-// Gives the worker the newest frame ring, unless a dead predecessor's frames are still in it.
+// Gives the worker the newest frame ring, unless a dead predecessor's frames are still in it. One whose writer has
+// closed it or is gone gets no further frame, and nobody who would free a place in it: the next ring is offered.
 void Supervisor::offer_ring(CameraState& camera) {
   Member& member = worker(camera.worker);
-  if (!member.child || camera.unsettled || !camera.frames || camera.worker_done) return;
+  if (!member.child || camera.unsettled || !camera.frames || !has_camera(member, camera)) return;
   CameraState::FrameRing& ring = *camera.frames;
+  ring.reader.reset();
+  if (!master().child || ring.observer.writer_state() != WriterState::open) return;
   ring.reader = ring.observer.empty_reader();
-  if (!ring.reader) throw Error("a frame ring without a free place");
-  send(member, "frame_ring",
-       {{"camera", camera.index},
-        {"reader", *ring.reader},
-        {"frame_rate", ring.frame_rate},
-        {"rotation", ring.rotation}},
-       descriptors_of(ring.observer.memory()));
+  if (!ring.reader) return renew_ring(camera);
+  send_for(member, camera, "frame_ring",
+           {{"reader", *ring.reader}, {"frame_rate", ring.frame_rate}, {"rotation", ring.rotation}},
+           descriptors_of(ring.observer.memory()));
+}
+
+// The master makes one of the next epoch, with the next key frame.
+void Supervisor::renew_ring(CameraState& camera) {
+  spdlog::warn("{}: no reader has a place in its frame ring any more; it is replaced", camera.config.name);
+  send_for(master(), camera, "renew_ring");
 }
 
 // Once a dead worker's bits are gone from the ring, all that is neither encoded nor dropped died with it.
@@ -151,31 +167,64 @@ void Supervisor::settle_cameras() {
 void Supervisor::handle(Member& member, Message& message) {
   require_right(member, message);
   const nlohmann::json& body = message.body;
+  if (message.type == "request" && message.incomplete) {  // who asked is not answered
+    return spdlog::error("out of descriptors (LimitNOFILE, ulimit -n): a request was lost");
+  }
   if (message.type == "request") return on_request(body);
   CameraState& camera = cameras_.at(body.at("camera").get<std::size_t>());
   const std::string& type = message.type;
+  if (message.incomplete) return on_ring_lost(camera, out_of_descriptors);
+  if (type == "ring_lost") return on_ring_lost(camera, body.at("reason"));
   if (type == "frame_ring") return on_frame_ring(camera, message);
-  if (type == "source_over") return on_source_over(camera, body.at("failure"));
+  if (type == "source_over") {
+    check_source_over(camera, body.at("failure"), body.at("at_end"));
+    return on_source_over(camera, body.at("failure"));
+  }
   if (type == "source_state") return on_source_state(camera, body.at("state") == "running", body.at("reason"));
   if (type == "packet_ring") return on_packet_ring(camera, message);
   if (type == "audio_ring") return on_audio_ring(camera, message);
+  if (type == "camera_done") return on_camera_done(member, camera);
   if (type == "camera_failed") {
     fail(camera, body.at("reason"));
     const CameraState& source = cameras_[source_of(camera)];
     if (all_failed(source, false)) send(master(), "stop_camera", {{"camera", source.index}});
-  } else if (type == "camera_done" && member.kind == Kind::worker) {
-    on_worker_done(camera);
-  } else if (type == "camera_done") {
-    camera.publisher_done = true;
-    next_tick_ = Clock::now();  // it may have been the last
-    const bool kept = camera.state == CameraState::State::failed || camera.state == CameraState::State::waiting;
-    if (!kept) camera.become(CameraState::State::ended);
   } else if (type == "packet_ring_done") {
     camera.packets.remove_if([&](const auto& ring) { return ring.epoch == body.at("epoch"); });
   } else if (type == "audio_ring_done") {
     camera.audio.remove_if([&](const auto& ring) { return ring.epoch == body.at("epoch"); });
   } else {
     on_recording(camera, type, body);
+  }
+}
+
+// A ring could not be taken by this process or by its reader. Whoever writes it waits for a reader that never comes, so
+// the camera ends; the others have what they need.
+void Supervisor::on_ring_lost(CameraState& camera, const std::string& reason) {
+  CameraState& source = cameras_[source_of(camera)];
+  fail(source, "its frames or packets cannot be handed on: " + reason);
+  fail_all(source, source.reason);
+  send_for(master(), source, "stop_camera");
+}
+
+// A process that fails or is confused must not end cameras: it is believed only where nothing more can come. The caller
+// ends it.
+void Supervisor::on_camera_done(const Member& member, CameraState& camera) {
+  if (!has_camera(member, camera)) return;
+  const bool worker = member.kind == Kind::worker;
+  const bool can_be = worker ? camera.source_over : camera.packets_over || files_closed_;
+  if (!can_be) throw Error("it has given up " + camera.config.name + ", which has not ended");
+  if (worker) return on_worker_done(camera);
+  camera.publisher_done = true;
+  next_tick_ = Clock::now();  // it may have been the last
+  const bool kept = camera.state == CameraState::State::failed || camera.state == CameraState::State::waiting;
+  if (!kept) camera.become(CameraState::State::ended);
+}
+
+// A source ends when it is told to, fails, or has an end and is there.
+void Supervisor::check_source_over(const CameraState& camera, const std::string& failure, bool at_end) const {
+  const bool told = phase_ != Phase::running || camera.retiring || all_failed(camera, false);
+  if (failure.empty() && !told && !at_end) {
+    throw Error("it has given up " + camera.config.name + ", whose source has no end");
   }
 }
 
@@ -239,8 +288,8 @@ void Supervisor::on_packet_ring(CameraState& camera, Message& message) {
   camera.newest_packets = observer;
   camera.packets.push_back({camera.packet_epoch, body.at("stream"), observer});
   if (camera.state == CameraState::State::starting) camera.become(CameraState::State::running);
-  send(publisher(), "packet_ring",
-       {{"camera", camera.index}, {"epoch", camera.packet_epoch}, {"stream", body.at("stream")}}, {observer.fd()});
+  send_for(publisher(), camera, "packet_ring", {{"epoch", camera.packet_epoch}, {"stream", body.at("stream")}},
+           {observer.fd()});
 }
 
 void Supervisor::on_audio_ring(CameraState& camera, Message& message) {
@@ -250,8 +299,8 @@ void Supervisor::on_audio_ring(CameraState& camera, Message& message) {
   camera.audio_epoch = body.at("epoch");
   camera.newest_audio = observer;
   camera.audio.push_back({camera.audio_epoch, body.at("audio"), observer});
-  send(publisher(), "audio_ring",
-       {{"camera", camera.index}, {"epoch", camera.audio_epoch}, {"audio", body.at("audio")}}, {observer.fd()});
+  send_for(publisher(), camera, "audio_ring", {{"epoch", camera.audio_epoch}, {"audio", body.at("audio")}},
+           {observer.fd()});
 }
 
 // What is passed on as it came ends here; the rest when the worker has encoded it.
@@ -265,7 +314,7 @@ void Supervisor::on_source_over(CameraState& camera, const std::string& failure)
   for (const unsigned output : camera.outputs) {
     if (is_copy(cameras_[output].config.encode)) end_packets(cameras_[output]);
   }
-  if (!camera.worker_done) send(worker(camera.worker), "camera_over", {{"camera", camera.index}});
+  send_for(worker(camera.worker), camera, "camera_over");
 }
 
 void Supervisor::on_worker_done(CameraState& camera) {
@@ -278,7 +327,7 @@ void Supervisor::on_worker_done(CameraState& camera) {
 
 void Supervisor::end_packets(CameraState& camera) {
   camera.packets_over = true;
-  send(publisher(), "camera_over", {{"camera", camera.index}});
+  send_for(publisher(), camera, "camera_over");
 }
 
 // All outputs of a camera, for a reason that has been logged.

@@ -68,16 +68,23 @@ std::vector<unsigned> Supervisor::free_places(std::size_t wanted) {
 // nothing of it is left, and its successor may want more.
 void Supervisor::require_room(std::span<const CameraConfig> coming) {
   std::size_t places = 0;
+  std::size_t descriptors = supervisor_descriptors(members_.size() + 1);
   for (const CameraState& camera : cameras_) {
     if (camera.follows || camera.state == CameraState::State::removed) continue;
     const auto changed = std::ranges::find(coming, camera.config.name, &CameraConfig::name);
     const auto* next = changed != coming.end() ? &*changed : camera.successor ? &*camera.successor : nullptr;
     places += std::max(camera.outputs.size(), next != nullptr ? 1 + next->outputs.size() : 0);
+    descriptors += std::max(descriptors_of(camera.config), next != nullptr ? descriptors_of(*next) : 0);
   }
   for (const CameraConfig& config : coming) {
-    if (find_camera(config.name) == nullptr) places += 1 + config.outputs.size();
+    if (find_camera(config.name) != nullptr) continue;
+    places += 1 + config.outputs.size();
+    descriptors += descriptors_of(config);
   }
   if (places > page_.cameras()) throw Error(no_room);
+  if (descriptors > descriptor_limit()) {
+    throw Error("there are too few descriptors for so many streams; raise the limit (LimitNOFILE, ulimit -n)");
+  }
 }
 
 void Supervisor::add_camera(const CameraConfig& config) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "app/child_environment.h"
 #include "app/supervisor.h"
@@ -16,7 +17,9 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr auto start_silence = seconds(15);  // until the first beat
-constexpr std::uint32_t hang = 0;            // as the fault of a thread that did not beat
+constexpr auto restart_while_draining = milliseconds(100);
+constexpr std::size_t most_messages = 64;  // of one process, before the others' turn
+constexpr std::uint32_t hang = 0;          // as the fault of a thread that did not beat
 
 // A first use of a GPU takes seconds where no driver daemon keeps it awake, and it comes before the first beat.
 constexpr auto start_silence_per_gpu = seconds(5);
@@ -102,10 +105,25 @@ void Supervisor::set_up_cameras(const RigPlan& plan) {
   for (unsigned w = 0; w < plan.workers.size(); ++w) {
     for (const unsigned c : plan.workers[w].cameras) cameras_[c].worker = w;
   }
+  std::size_t descriptors = supervisor_descriptors(members_.size());
   for (unsigned c = 0; c < rig_.cameras.size(); ++c) {
     std::vector<unsigned> own{c};
     for (std::size_t output = 0; output < rig_.cameras[c].outputs.size(); ++output) own.push_back(next++);
     make_camera(own, rig_.cameras[c], plan.cameras[c], cameras_[c].worker);
+    descriptors += descriptors_of(rig_.cameras[c]);
+    if (rig_.cameras[c].enabled && descriptors > descriptor_limit()) leave_out(cameras_[c]);
+  }
+}
+
+// Its rings would take the descriptors that other cameras' need.
+void Supervisor::leave_out(CameraState& source) {
+  fail(source, "not started: the rig is out of descriptors (LimitNOFILE, ulimit -n)");
+  fail_all(source, source.reason);
+  source.source_over = true;
+  source.worker_done = true;
+  for (const unsigned output : source.outputs) {
+    cameras_[output].packets_over = true;
+    cameras_[output].publisher_done = true;
   }
 }
 
@@ -119,9 +137,10 @@ void Supervisor::start(Member& member) {
   if (member.kind == Kind::worker) arguments = {"worker", std::to_string(member.worker)};
   std::vector<std::string> variables = mps_variables(rig_.mps);
   variables.push_back(see_gpus(member.sees));
+  reserve_.release();
   try {
     member.child = std::make_unique<ChildProcess>(arguments, log_write_.get(), variables);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     // A machine out of processes, memory or descriptors may have some again soon; the others run on meanwhile.
     const auto now = Clock::now();
     member.start_at = std::max(member.policy.on_death(now, now), now + milliseconds(250));
@@ -182,16 +201,31 @@ bool Supervisor::needed(const Member& member) const {
 
 void Supervisor::check(Member& member) {
   if (!member.child) return;
-  read_messages(member);
+  read_messages(member, most_messages);
+  if (member.child->outbox().waiting()) flush(member);
   const auto info = member.child->reap();
   if (!info) return;
-  read_messages(member);  // what it sent in its last moments
+  read_messages(member, std::numeric_limits<std::size_t>::max());  // what it sent in its last moments
   on_death(member, *info);
 }
 
-void Supervisor::read_messages(Member& member) {
+// At most so many at once: the other processes' turn comes, too.
+void Supervisor::read_messages(Member& member, std::size_t most) {
   try {
-    while (auto message = member.child->channel().receive()) handle(member, *message);
+    for (; most > 0; --most) {
+      auto message = member.child->channel().receive();
+      if (!message) return;
+      handle(member, *message);
+    }
+  } catch (const std::exception& error) {
+    spdlog::error("{} is ended: {}", role_of(member), error.what());
+    member.child->kill();
+  }
+}
+
+void Supervisor::flush(Member& member) {
+  try {
+    member.child->outbox().flush();
   } catch (const std::exception& error) {
     spdlog::error("{} is ended: {}", role_of(member), error.what());
     member.child->kill();
@@ -253,8 +287,9 @@ void Supervisor::on_death(Member& member, const ExitInfo& info) {
   if (phase_ == Phase::draining && member.kind == Kind::master) give_up_sources();
   if (!needed(member)) return;
   member.start_at = restart_at;
+  if (phase_ == Phase::draining) start_waiting_processes(now + restart_while_draining);
   ++member.restarts;
-  const auto wait = std::chrono::duration<double>(restart_at - now).count();
+  const auto wait = std::chrono::duration<double>(*member.start_at - now).count();
   spdlog::error("{} died ({}) after {:.1f} s; it starts again {}", role_of(member), describe(info), lived,
                 wait > 0 ? fmt::format("in {:.2f} s", wait) : "at once");
 }

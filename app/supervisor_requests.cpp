@@ -8,7 +8,6 @@
 #include "app/supervisor.h"
 #include "core/error.h"
 #include "core/log.h"
-#include "ipc/shared_memory.h"
 
 namespace campipe {
 namespace {
@@ -29,14 +28,6 @@ std::optional<std::string> needs_restart(const RigConfig& before, const RigConfi
   if (before.server.tls != after.server.tls) return "tls";
   if (before.server.trusted_proxies != after.server.trusted_proxies) return "trusted_proxies";
   return std::nullopt;
-}
-
-// Messages are small; a status grows with the rig.
-UniqueFd in_memory(const std::string& text) {
-  UniqueFd fd = create_shared_memory("status", text.size());
-  const Mapping memory(fd.get(), Mapping::Access::read_write);
-  std::ranges::copy(text, memory.bytes().begin());
-  return fd;
 }
 
 }  // namespace
@@ -83,8 +74,8 @@ void Supervisor::tell_status() {
   for (const CameraState& camera : cameras_) {
     if (takes_part(camera)) pass_on(latencies_of(page_, camera), page_.shared(camera.index));
   }
-  const UniqueFd text = in_memory(status_.make(rig, cameras_, page_).dump());
-  send(publisher(), "status", nlohmann::json::object(), {text.get()});
+  // One that is slow gets the next one.
+  if (!publisher().child->outbox().waiting()) send(publisher(), "status", status_.make(rig, cameras_, page_));
 }
 
 void Supervisor::on_request(const nlohmann::json& request) {
@@ -93,6 +84,9 @@ void Supervisor::on_request(const nlohmann::json& request) {
     reply = answer(request);
   } catch (const Error& error) {
     reply = refused(409, error.what());
+  } catch (const std::exception& error) {
+    spdlog::error("a request failed: {}", error.what());
+    reply = refused(500, error.what());
   }
   send(publisher(), "answer", {{"request", request.at("request")}, {"status", reply.status}, {"body", reply.body}});
   next_status_ = Clock::now();
@@ -116,7 +110,7 @@ RigAnswer Supervisor::reload() {
   RigAnswer reply;
   try {
     reply = take(load_config(options_.config));
-  } catch (const Error& error) {  // no room for a camera: SIGHUP has nobody above who would hear it
+  } catch (const std::exception& error) {  // no room for a camera: SIGHUP has nobody above who would hear it
     reply = refused(409, error.what());
   }
   if (reply.status == 200) changes_ = {};
@@ -213,14 +207,18 @@ RigAnswer Supervisor::record(const nlohmann::json& request) {
   if (camera == nullptr) return refused(404, "there is no such camera");
   const bool on = request.at("on");
   bool any = false;
+  bool lives = false;
   for (const unsigned output : camera->outputs) {
     CameraState& state = cameras_[output];
     if (!state.config.record) continue;
     any = true;
+    if (!has_camera(publisher(), state)) continue;
+    lives = true;
     state.recording_on = on;
-    send(publisher(), "record", {{"camera", output}, {"on", on}});
+    send_for(publisher(), state, "record", {{"on", on}});
   }
   if (!any) return refused(409, "its configuration has no 'record'");
+  if (!lives) return refused(409, camera->state == CameraState::State::disabled ? "it is disabled" : "it has ended");
   return {200, {{"recording", on}}};
 }
 

@@ -13,6 +13,7 @@
 #include "app/plan.h"
 #include "app/stream_json.h"
 #include "core/error.h"
+#include "core/failpoint.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -71,9 +72,10 @@ class Worker {
     } else if (message.type == "frame_ring") {
       take_ring(message);
     } else if (message.type == "camera_over") {
-      cameras_.at(body.at("camera"))->finish();
+      drop_waiting_rings(body.at("camera"));
+      if (auto* camera = camera_of(message, cameras_)) camera->finish();
     } else if (message.type == "forget_camera") {
-      done_ -= cameras_.erase(body.at("camera").get<unsigned>());
+      forget(body.at("camera"));
     } else if (message.type == "rig_over") {
       over_ = true;
     } else {
@@ -124,7 +126,9 @@ class Worker {
     GivenRing ring;
     ring.control = std::move(message.fds[0]);
     if (message.fds.size() == 2) ring.pixels = std::move(message.fds[1]);
+    if (camera_of(message, cameras_) == nullptr) return;
     ring.camera = body.at("camera");
+    drop_waiting_rings(ring.camera);  // its writer has gone on to this one
     ring.reader = body.at("reader");
     ring.frame_rate = body.at("frame_rate");
     ring.rotation = body.at("rotation");
@@ -132,14 +136,28 @@ class Worker {
     open_rings();
   }
 
+  void forget(unsigned camera) {
+    drop_waiting_rings(camera);
+    done_ -= cameras_.erase(camera);
+  }
+
+  // Nothing in them was meant for this process yet.
+  void drop_waiting_rings(unsigned camera) {
+    given_.remove_if([camera](const GivenRing& ring) { return ring.camera == camera; });
+  }
+
   void open_rings() {
-    for (auto ring = given_.begin(); ring != given_.end();) ring = open(*ring) ? given_.erase(ring) : std::next(ring);
+    for (auto ring = given_.begin(); ring != given_.end();) {
+      child_.beat();  // with a GPU each takes its time
+      ring = open(*ring) ? given_.erase(ring) : std::next(ring);
+    }
   }
 
   // False: the GPU has no room; to be tried again. Until then the camera has no reader, and its frames are counted so.
   bool open(GivenRing& ring) {
     if (ring.try_again && Clock::now() < *ring.try_again) return false;
     try {
+      failpoint("worker.opening_ring");
       auto pixels = ring.pixels ? duplicate(ring.pixels.get()) : UniqueFd();
       auto memory =
           FrameRingMemory::open(duplicate(ring.control.get()), std::move(pixels), FrameRingMemory::Role::reader, gpu_);
@@ -150,7 +168,10 @@ class Worker {
       if (!ring.try_again) spdlog::warn("a camera's frame ring cannot be used yet: {}", error.what());
       ring.try_again = Clock::now() + room_interval;
       return false;
-    } catch (const Error& error) {
+    } catch (const SystemError& error) {  // no memory or descriptors: nobody else's trouble
+      child_.send("ring_lost", {{"camera", ring.camera}, {"reason", error.what()}});
+      return true;
+    } catch (const Error& error) {  // it is no ring, which whoever writes it has to answer for
       spdlog::error("a camera's frame ring cannot be used: {}", error.what());
       accuse(child_.page().own_worker(ring.camera).accusation, Accused::master);
       return true;
@@ -164,7 +185,10 @@ class Worker {
 
   bool tick() {
     open_rings();
-    for (auto& [camera, stage] : cameras_) stage->drop_used_rings();
+    for (auto& [camera, stage] : cameras_) {
+      stage->drop_used_rings();
+      child_.beat();
+    }
     const bool all_done = done_ == cameras_.size();
     if (child_.abandoned()) {
       // The master closes its rings within two seconds; what has not ended by then is not waited for.

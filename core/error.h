@@ -12,7 +12,14 @@ struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The system refused: no memory, no descriptors, no such file.
+struct SystemError : Error {
+  using Error::Error;
+};
+
 // "what: strerror(code)".
-inline Error system_error(const std::string& what, int code) { return Error(what + ": " + std::strerror(code)); }
+inline SystemError system_error(const std::string& what, int code) {
+  return SystemError(what + ": " + std::strerror(code));
+}
 
 }  // namespace campipe

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/config_address.h"
+#include "app/descriptor_limit.h"
 #include "app/server/page.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -142,7 +143,9 @@ void Servers::start_http() {
       routes.push_back({prefix, true, page_route});
     }
     std::ranges::move(metrics_.routes(), std::back_inserter(routes));
-    auto server = std::make_unique<HttpServer>(config_, rig_, access_, std::move(routes), HttpLimits{}, address);
+    HttpLimits limits;
+    limits.connections = most_viewers(limits.connections);
+    auto server = std::make_unique<HttpServer>(config_, rig_, access_, std::move(routes), limits, address);
     const std::lock_guard lock(mutex_);
     http_ = std::move(server);
     spdlog::info("watch at {}://{}/", config_.tls ? "https" : "http", config_.http_address);

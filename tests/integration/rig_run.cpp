@@ -5,6 +5,7 @@
 #include <pty.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,6 +71,18 @@ void redirect(const fs::path& file, int to) {
   ::close(fd);
 }
 
+UniqueFd full_pipe(UniqueFd& reader) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) throw system_error("cannot make a pipe", errno);
+  reader.reset(ends[0]);
+  UniqueFd writer(ends[1]);
+  const std::string line(4096, '.');
+  while (::write(writer.get(), line.data(), line.size()) > 0) {
+  }
+  ::fcntl(writer.get(), F_SETFL, 0);  // who writes to it now waits
+  return writer;
+}
+
 }  // namespace
 
 bool eventually(const std::function<bool()>& condition, std::chrono::nanoseconds limit) {
@@ -101,7 +114,7 @@ TemporaryFolder::~TemporaryFolder() {
 
 RigRun::RigRun(const std::string& yaml, const Options& options) {
   fs::create_directory(temporary());
-  std::ofstream(file("rig.yaml")) << yaml;
+  std::ofstream(file(options.config)) << yaml;
   start(options);
 }
 
@@ -124,7 +137,7 @@ void RigRun::start(const Options& options) {
   const std::string program = options.failpoints.empty() ? CAMPIPE_PROGRAM : CAMPIPE_FAULTS_PROGRAM;
   std::vector<std::string> words{program};
   if (options.command.empty()) {
-    words.insert(words.end(), {"--config", "rig.yaml"});
+    words.insert(words.end(), {"--config", options.config});
     if (options.report) words.insert(words.end(), {"--report", "report.json"});
     words.insert(words.end(), options.arguments.begin(), options.arguments.end());
   } else {
@@ -133,13 +146,20 @@ void RigRun::start(const Options& options) {
   std::vector<std::string> environment = environment_of(folder(), options.failpoints);
   const std::vector<char*> argv = pointers(words);
   const std::vector<char*> envp = pointers(environment);
+  const UniqueFd unread = options.unread ? full_pipe(unread_) : UniqueFd();
   int terminal = -1;
   pid_ = options.terminal ? ::forkpty(&terminal, nullptr, nullptr, nullptr) : ::fork();
   if (pid_ < 0) throw system_error("cannot start " + program, errno);
   if (pid_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // when the test itself is killed for taking too long
     if (::chdir(folder().c_str()) != 0) ::_exit(126);
-    if (!options.terminal) redirect(folder() / "log.txt", STDERR_FILENO);
+    if (options.unread) {
+      ::dup2(unread.get(), STDERR_FILENO);
+    } else if (!options.terminal) {
+      redirect(folder() / "log.txt", STDERR_FILENO);
+    }
+    const rlimit descriptors{options.descriptors, options.descriptors};
+    if (options.descriptors > 0 && ::setrlimit(RLIMIT_NOFILE, &descriptors) != 0) ::_exit(126);
     redirect(folder() / "output.txt", STDOUT_FILENO);
     ::execve(program.c_str(), argv.data(), envp.data());
     ::_exit(127);

@@ -45,6 +45,9 @@ struct RigOptions {
   std::string failpoints = {};              // CAMPIPE_FAILPOINT; not empty: campipe_faults runs
   bool terminal = false;                    // standard error is a terminal
   bool report = true;
+  bool unread = false;                    // standard error is a full pipe that nobody reads
+  unsigned descriptors = 0;               // that each process may have, for good; 0: as many as the test
+  std::string config = "rig.yaml";        // the configuration's name
   std::vector<std::string> command = {};  // instead of --config, --report and `arguments`
 };
 
@@ -94,6 +97,7 @@ class RigRun {
   pid_t pid_ = -1;
   std::optional<int> status_;
   UniqueFd terminal_;
+  UniqueFd unread_;
   std::jthread pump_;
 };
 

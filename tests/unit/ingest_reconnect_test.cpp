@@ -109,7 +109,7 @@ class IngestReconnect : public testing::Test {
       rings_.push_back(test::reopen(ring, FrameRingMemory::Role::reader));
     };
     events.on_gpu_lost = [](const std::string&) {};
-    events.on_over = [this](const std::string& failure) {
+    events.on_over = [this](const std::string& failure, bool /*at_end*/) {
       failure_ = failure;
       over_ = true;
     };
