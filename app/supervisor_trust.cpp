@@ -67,8 +67,8 @@ void Supervisor::require_right(const Member& member, const Message& message) con
   require((right->senders & sender) != 0, message, "which is not its business");
   const std::size_t descriptors = message.fds.size();
   // What was left out for want of descriptors here is not the sender's fault.
-  require(message.incomplete || descriptors >= right->least_descriptors && descriptors <= right->most_descriptors, message,
-          fmt::format("with {} descriptors", descriptors));
+  require(message.incomplete || (descriptors >= right->least_descriptors && descriptors <= right->most_descriptors),
+          message, fmt::format("with {} descriptors", descriptors));
   if (message.type == "request") return;
   const auto place = message.body.at("camera").get<std::size_t>();
   require(place < cameras_.size(), message, fmt::format("for camera {}, which there is not", place));

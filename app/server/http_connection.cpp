@@ -18,7 +18,7 @@ namespace http = boost::beast::http;
 using asio::awaitable;
 using asio::redirect_error;
 using asio::use_awaitable;
-using SystemError = HttpStream::SystemError;
+using ErrorCode = HttpStream::ErrorCode;
 
 constexpr std::size_t file_part = 256 * 1024;
 constexpr int most_at_the_door = 32;
@@ -95,7 +95,7 @@ void set_headers(http::fields& fields, const HttpAnswer& answer) {
 }
 
 std::string address_of(const asio::ip::tcp::socket& socket) {
-  SystemError error;
+  ErrorCode error;
   auto address = socket.remote_endpoint(error).address();
   if (address.is_v6() && address.to_v6().is_v4_mapped())
     address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
@@ -138,7 +138,7 @@ awaitable<void> HttpConnection::run() {
 }
 
 awaitable<bool> HttpConnection::read_more() {
-  SystemError error;
+  ErrorCode error;
   const std::size_t size =
       co_await stream_.async_read_some(buffer_.prepare(HttpReader::most_at_once), redirect_error(use_awaitable, error));
   buffer_.commit(size);
@@ -215,7 +215,7 @@ void HttpConnection::end_if_taken_back() {
 
 // Bytes that nobody reads would make the kernel take the answer back.
 awaitable<void> HttpConnection::linger() {
-  SystemError error;
+  ErrorCode error;
   stream_.tcp().expires_after(farewell_patience);
   stream_.tcp().socket().shutdown(asio::ip::tcp::socket::shutdown_send, error);
   while (!error) {

@@ -54,7 +54,7 @@ class LiveEvent : public std::enable_shared_from_this<LiveEvent> {
   }
   void wake() { timer_.cancel(); }
   awaitable<void> wait_until(Clock::time_point deadline) {
-    HttpStream::SystemError ignored;  // that it was woken
+    HttpStream::ErrorCode ignored;  // that it was woken
     timer_.expires_at(deadline);
     co_await timer_.async_wait(redirect_error(use_awaitable, ignored));
   }
@@ -127,13 +127,13 @@ class LiveSocket : public std::enable_shared_from_this<LiveSocket> {
   awaitable<void> say_goodbye(websocket::close_code code) {
     websocket::stream_base::timeout patience{farewell_patience, farewell_patience, false};
     socket_.set_option(patience);
-    HttpStream::SystemError ignored;  // it is over either way
+    HttpStream::ErrorCode ignored;  // it is over either way
     co_await socket_.async_close(code, redirect_error(use_awaitable, ignored));
   }
 
   awaitable<void> listen() {
     beast::flat_buffer buffer;
-    HttpStream::SystemError error;
+    HttpStream::ErrorCode error;
     while (!error) {
       co_await socket_.async_read(buffer, redirect_error(use_awaitable, error));
       if (error) break;

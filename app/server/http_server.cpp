@@ -25,14 +25,14 @@ namespace asio = boost::asio;
 using asio::redirect_error;
 using asio::use_awaitable;
 using asio::ip::tcp;
-using SystemError = boost::system::error_code;
+using ErrorCode = boost::system::error_code;
 
 constexpr auto farewell_patience = std::chrono::milliseconds(800);
 constexpr auto pause_without_descriptors = std::chrono::milliseconds(200);
 constexpr auto look_every = std::chrono::milliseconds(400);  // what was taken back ends within a second
 constexpr int waiting_connections = 256;
 
-void listen_at(tcp::acceptor& acceptor, const tcp::endpoint& at, SystemError& error) {
+void listen_at(tcp::acceptor& acceptor, const tcp::endpoint& at, ErrorCode& error) {
   const auto check = [&error](auto&& step) {
     if (!error) step();
   };
@@ -46,7 +46,7 @@ void listen_at(tcp::acceptor& acceptor, const tcp::endpoint& at, SystemError& er
   check([&] { acceptor.bind(at, error); });
   check([&] { acceptor.listen(waiting_connections, error); });
   if (!error) return;
-  SystemError ignored;  // the first one is told
+  ErrorCode ignored;  // the first one is told
   acceptor.close(ignored);
 }
 
@@ -55,7 +55,7 @@ tcp::acceptor open_acceptor(asio::io_context& io, const std::string& address) {
   const auto place = split_listen_address(address);
   if (!place) throw Error(what + ": it is not HOST:PORT");
   tcp::acceptor acceptor(io);
-  SystemError error;
+  ErrorCode error;
   if (place->host.empty()) {
     listen_at(acceptor, {tcp::v6(), place->port}, error);
     if (error) listen_at(acceptor, {tcp::v4(), place->port}, error);  // a machine may be without IPv6
@@ -113,7 +113,7 @@ class HttpServer::Implementation {
 
   void close_all() {
     shared_->closing = true;
-    SystemError ignored;  // it is closed either way
+    ErrorCode ignored;  // it is closed either way
     acceptor_.close(ignored);
     look_timer_.cancel();
     for (HttpConnection* connection : shared_->connections) connection->close();
@@ -121,7 +121,7 @@ class HttpServer::Implementation {
 
   // What is served for long ends when it was taken back: also to one who does not read it, or a file.
   asio::awaitable<void> look_after() {
-    SystemError ignored;
+    ErrorCode ignored;
     while (!shared_->closing) {
       look_timer_.expires_after(look_every);
       co_await look_timer_.async_wait(redirect_error(use_awaitable, ignored));
@@ -132,7 +132,7 @@ class HttpServer::Implementation {
   asio::awaitable<void> accept() {
     asio::steady_timer pause(*shared_->io);
     while (!shared_->closing) {
-      SystemError error;
+      ErrorCode error;
       tcp::socket socket = co_await acceptor_.async_accept(redirect_error(use_awaitable, error));
       if (shared_->closing) break;
       if (!error) {
@@ -146,7 +146,7 @@ class HttpServer::Implementation {
   }
 
   void welcome(tcp::socket socket) {
-    SystemError ignored;  // it may be gone already, which its first read will tell
+    ErrorCode ignored;  // it may be gone already, which its first read will tell
     socket.set_option(tcp::no_delay(true), ignored);
     if (make_room_for(address_of(socket))) {
       std::make_shared<HttpConnection>(std::move(socket), shared_)->start();

@@ -24,7 +24,7 @@ namespace campipe {
 class HttpStream {
  public:
   using executor_type = boost::beast::tcp_stream::executor_type;
-  using SystemError = boost::system::error_code;
+  using ErrorCode = boost::system::error_code;
 
   // `tls`: null for none.
   HttpStream(boost::asio::ip::tcp::socket socket, boost::asio::ssl::context* tls) : tcp_(std::move(socket)) {
@@ -43,7 +43,7 @@ class HttpStream {
   }
   // Says that there is no more; of TLS too, as far as the other side listens.
   boost::asio::awaitable<void> say_end() {
-    SystemError ignored;  // the connection is over either way
+    ErrorCode ignored;  // the connection is over either way
     if (tls_) co_await tls_->async_shutdown(boost::asio::redirect_error(boost::asio::use_awaitable, ignored));
     tcp_.socket().shutdown(boost::asio::ip::tcp::socket::shutdown_send, ignored);
   }
@@ -57,7 +57,7 @@ class HttpStream {
       else
         tcp_.async_read_some(into, std::forward<decltype(handler)>(handler));
     };
-    return boost::asio::async_initiate<Token, void(SystemError, std::size_t)>(start, token, buffers);
+    return boost::asio::async_initiate<Token, void(ErrorCode, std::size_t)>(start, token, buffers);
   }
   template <typename Buffers, typename Token>
   auto async_write_some(const Buffers& buffers, Token&& token) {
@@ -67,11 +67,11 @@ class HttpStream {
       else
         tcp_.async_write_some(from, std::forward<decltype(handler)>(handler));
     };
-    return boost::asio::async_initiate<Token, void(SystemError, std::size_t)>(start, token, buffers);
+    return boost::asio::async_initiate<Token, void(ErrorCode, std::size_t)>(start, token, buffers);
   }
 
   // After WebSocket's own farewell, which needs no other.
-  friend void teardown(boost::beast::role_type role, HttpStream& stream, SystemError& error) {
+  friend void teardown(boost::beast::role_type role, HttpStream& stream, ErrorCode& error) {
     using boost::beast::websocket::teardown;
     teardown(role, stream.tcp_.socket(), error);
   }
