@@ -33,7 +33,7 @@ class GpuFramePath final : public FramePath {
     if (ring.fills_lost) return std::nullopt;
     ring.reader.use_on(chain_.stream(), lease);
     FrameRef picture = std::exchange(lease.picture, {});
-    FrameRef result = chain_.process(picture);
+    FrameRef result = chain_.process(picture, lease.times.pts);
     picture = {};  // with the chain's own copies the last: the slot goes back behind the work that reads it
     wait(ring, beat);
     if (ring.fills_lost) return std::nullopt;

@@ -16,15 +16,17 @@ struct Tally {
   int bins[all_bins];         // differences of cells; one range behind the other
   int shifts[motion_ranges];  // their medians
   int changed;                // cells of all
-  int watched;                // of those that are watched
-  int pictures;               // that the background is made of, motion_settling_pictures at most
-  int pictures_next;
+  int moving;                 // of those that are watched
+  int sharp;                  // of these
+  int settling;               // so long still, in ms
 };
 
 struct Job {
   MotionRule rule;
   std::uint16_t* means;
-  std::int32_t* background;
+  MotionCell* cells;
+  std::int8_t* matches;  // modes
+  std::int16_t* off;     // framed
   Tally* tally;
   int* result;  // in page-locked memory
 };
@@ -34,17 +36,27 @@ __device__ int thread_count() { return static_cast<int>(gridDim.x * blockDim.x);
 
 __device__ unsigned sum_of_unit(uint2 bytes) { return __dp4a(bytes.x, 0x01010101U, __dp4a(bytes.y, 0x01010101U, 0U)); }
 
-// A row of a whole cell is a unit.
+// Of a row of a whole cell.
+template <int side>
+__device__ unsigned sum_of_row(const std::uint8_t* row) {
+  if constexpr (side == 4) {
+    return __dp4a(*reinterpret_cast<const unsigned*>(row), 0x01010101U, 0U);
+  } else {
+    unsigned sum = 0;
+#pragma unroll
+    for (int x = 0; x < side; x += 8) sum += sum_of_unit(load_unit(row + x));
+    return sum;
+  }
+}
+
+template <int side>
 __device__ std::uint16_t mean_of_cell(const InPlane& in, int column, int row) {
-  const int x = column * motion_cell, y = row * motion_cell;
-  const int width = min(motion_cell, in.width - x), height = min(motion_cell, in.height - y);
+  const int x = column * side, y = row * side;
+  const int width = min(side, in.width - x), height = min(side, in.height - y);
   unsigned sum = 0;
-  if (in.units && width == motion_cell && height == motion_cell) {
-    uint2 rows[motion_cell];
+  if (in.units && width == side && height == side) {
 #pragma unroll
-    for (int i = 0; i < motion_cell; ++i) rows[i] = load_unit(row_at(in, y + i) + x);
-#pragma unroll
-    for (int i = 0; i < motion_cell; ++i) sum += sum_of_unit(rows[i]);
+    for (int i = 0; i < side; ++i) sum += sum_of_row<side>(row_at(in, y + i) + x);
   } else {
     for (int i = 0; i < height; ++i)
       for (int k = 0; k < width; ++k) sum += row_at(in, y + i)[x + k];
@@ -58,28 +70,25 @@ __device__ void count_one(int* bins, int bin) {
   if (static_cast<int>(threadIdx.x % 32) == __ffs(static_cast<int>(same)) - 1) atomicAdd(bins + bin, __popc(same));
 }
 
+template <int side>
 __global__ void __launch_bounds__(block)
     measure_kernel(const __grid_constant__ Job job, const __grid_constant__ InPlane in) {
   __shared__ int bins[all_bins];
   for (int i = static_cast<int>(threadIdx.x); i < all_bins; i += block) bins[i] = 0;
   __syncthreads();
   for (int i = thread_index(); i < job.rule.cells(); i += thread_count()) {
-    const std::uint16_t mean = mean_of_cell(in, i % job.rule.columns, i / job.rule.columns);
-    const std::int32_t background = job.background[i];
+    const std::uint16_t mean = mean_of_cell<side>(in, i % job.rule.columns, i / job.rule.columns);
+    const MotionMode mode = job.cells[i].modes[0];
     job.means[i] = mean;
-    count_one(bins, motion_range(background) * motion_bins + motion_bin(motion_difference(mean, background)));
+    count_one(bins, motion_range(mode.mean) * motion_bins + motion_bin(motion_difference(mean, mode)));
   }
   __syncthreads();
   for (int i = static_cast<int>(threadIdx.x); i < all_bins; i += block) {
     if (bins[i] != 0) atomicAdd(job.tally->bins + i, bins[i]);
   }
-  if (thread_index() > 0) return;
-  job.tally->pictures = job.tally->pictures_next;
-  job.tally->changed = 0;
-  job.tally->watched = 0;
 }
 
-// By one warp: the first bin up to which at least half of the cells lie, and how many these are.
+// By one warp: the median of the differences of a range, and how many these are.
 __device__ void find_median(const int* bins, int& median, int& cells) {
   constexpr int per_lane = motion_bins / 32;
   const int lane = static_cast<int>(threadIdx.x % 32);
@@ -94,9 +103,9 @@ __device__ void find_median(const int* bins, int& median, int& cells) {
   const int half = (all + 1) / 2;
   const int holder = __ffs(static_cast<int>(__ballot_sync(whole_warp, up_to >= half))) - 1;
   if (lane != holder) return;
-  int bin = lane * per_lane;
-  for (int left = half - (up_to - own) - bins[bin]; left > 0; left -= bins[bin]) ++bin;
-  median = bin;
+  int bin = lane * per_lane, below = up_to - own;
+  for (; below + bins[bin] < half; ++bin) below += bins[bin];
+  median = motion_median(bin, below, bins[bin], all);
   cells = all;
 }
 
@@ -115,51 +124,71 @@ __device__ int sum_of_warp(int value) {
   return value;
 }
 
-__global__ void __launch_bounds__(block) count_kernel(const __grid_constant__ Job job) {
-  __shared__ int shifts[motion_ranges], changed, watched;
-  find_shifts(job.tally->bins, job.rule.cells(), shifts);
-  if (threadIdx.x == 0) changed = watched = 0;
+// Of all threads of the grid; `total` is the block's own, in shared memory.
+__device__ void add_up(int own, int* total, int* sum) {
   __syncthreads();
-  if (blockIdx.x == 0 && threadIdx.x < motion_ranges) job.tally->shifts[threadIdx.x] = shifts[threadIdx.x];
-  int own_changed = 0, own_watched = 0;
-  for (int i = thread_index(); i < job.rule.cells(); i += thread_count()) {
-    const std::int32_t background = job.background[i];
-    const int difference = motion_difference(job.means[i], background);
-    if (!motion_changed(difference, shifts[motion_range(background)], job.rule.threshold)) continue;
-    ++own_changed;
-    if (job.rule.watches(i % job.rule.columns, i / job.rule.columns)) ++own_watched;
-  }
-  own_changed = sum_of_warp(own_changed);
-  own_watched = sum_of_warp(own_watched);
-  if (threadIdx.x % 32 == 0 && own_changed > 0) {
-    atomicAdd(&changed, own_changed);
-    atomicAdd(&watched, own_watched);
-  }
+  if (threadIdx.x == 0) *total = 0;
   __syncthreads();
-  if (threadIdx.x > 0 || changed == 0) return;
-  atomicAdd(&job.tally->changed, changed);
-  atomicAdd(&job.tally->watched, watched);
+  own = sum_of_warp(own);
+  if (threadIdx.x % 32 == 0 && own > 0) atomicAdd(total, own);
+  __syncthreads();
+  if (threadIdx.x == 0 && *total > 0) atomicAdd(sum, *total);
 }
 
-__global__ void __launch_bounds__(block) adapt_kernel(const __grid_constant__ Job job) {
-  Tally& tally = *job.tally;
-  const bool another = motion_is_another_scene(tally.changed, job.rule.cells());
-  const bool settled = tally.pictures >= motion_settling_pictures;
-  const int pictures = settled && another ? 0 : tally.pictures;
-  const bool settling = pictures < motion_settling_pictures;
+__global__ void __launch_bounds__(block) compare_kernel(const __grid_constant__ Job job) {
+  __shared__ int shifts[motion_ranges], total;
+  find_shifts(job.tally->bins, job.rule.cells(), shifts);
+  __syncthreads();
+  if (blockIdx.x == 0 && threadIdx.x < motion_ranges) job.tally->shifts[threadIdx.x] = shifts[threadIdx.x];
+  int changed = 0;
   for (int i = thread_index(); i < job.rule.cells(); i += thread_count()) {
-    const std::uint16_t mean = job.means[i];
-    const std::int32_t before = job.background[i];
-    const int shift = tally.shifts[motion_range(before)];
-    const bool changed = motion_changed(motion_difference(mean, before), shift, job.rule.threshold);
-    job.background[i] =
-        settling ? motion_settled(before, mean, pictures) : motion_adapted(before, mean, shift, changed);
+    const int column = i % job.rule.columns, row = i / job.rule.columns;
+    const MotionMatch match = motion_match(job.rule, job.cells + i, job.means[i], column, row, shifts);
+    job.matches[i] = static_cast<std::int8_t>(match.mode);
+    job.off[job.rule.framed(column, row)] = static_cast<std::int16_t>(match.off);
+    changed += motion_changed(match.off, job.rule.threshold) ? 1 : 0;
   }
-  if (blockIdx.x > 0) return;
+  add_up(changed, &total, &job.tally->changed);
+}
+
+__device__ bool is_another_scene(const Job& job) {
+  return job.tally->settling == 0 && motion_is_another_scene(job.tally->changed, job.rule.cells());
+}
+
+__global__ void __launch_bounds__(block) adapt_kernel(const __grid_constant__ Job job, int step) {
+  __shared__ int shifts[motion_ranges], total;
+  const MotionRule& rule = job.rule;
+  const bool another = is_another_scene(job);
+  const bool settling = another || job.tally->settling > 0;
+  if (threadIdx.x < motion_ranges) shifts[threadIdx.x] = another ? 0 : job.tally->shifts[threadIdx.x];
+  __syncthreads();
+  int moving = 0, sharp = 0;
+  for (int i = thread_index(); i < rule.cells(); i += thread_count()) {
+    const int column = i % rule.columns, row = i / rule.columns;
+    const std::int16_t* const off = job.off + rule.framed(column, row);
+    if (rule.watches(column, row) && motion_changed(*off, rule.threshold)) {
+      const MotionEdge edge = motion_edge(off, rule.columns, rule.threshold);
+      moving += edge.accompanied ? 1 : 0;
+      sharp += edge.accompanied && edge.sharp ? 1 : 0;
+    }
+    MotionCell cell = job.cells[i];
+    const int match = another ? -1 : job.matches[i];
+    motion_adapt(cell, job.means[i], shifts, match, settling, step);
+    job.cells[i] = cell;
+  }
+  add_up(moving, &total, &job.tally->moving);
+  add_up(sharp, &total, &job.tally->sharp);
+}
+
+// By one block.
+__global__ void __launch_bounds__(block) finish_kernel(const __grid_constant__ Job job, int step) {
+  Tally& tally = *job.tally;
   for (int i = static_cast<int>(threadIdx.x); i < all_bins; i += block) tally.bins[i] = 0;
   if (threadIdx.x > 0) return;
-  tally.pictures_next = settling ? pictures + 1 : pictures;
-  *job.result = settling || tally.watched < job.rule.least ? 0 : tally.watched;
+  const bool another = is_another_scene(job);
+  *job.result = another || tally.settling > 0 || tally.sharp < job.rule.least ? 0 : tally.moving;
+  tally.settling = another ? motion_settling : max(tally.settling - step, 0);
+  tally.changed = tally.moving = tally.sharp = 0;
 }
 
 template <typename T>
@@ -174,15 +203,24 @@ T* of_zeros(DeviceBytes& memory, int count) {
 
 struct MotionTables {
   explicit MotionTables(const MotionRule& rule)
-      : job{rule, of_zeros<std::uint16_t>(means, rule.cells()), of_zeros<std::int32_t>(background, rule.cells()),
-            of_zeros<Tally>(tally, 1), reinterpret_cast<int*>(result.get())} {
+      : job{rule,
+            of_zeros<std::uint16_t>(means, rule.cells()),
+            of_zeros<MotionCell>(cells, rule.cells()),
+            of_zeros<std::int8_t>(matches, rule.cells()),
+            of_zeros<std::int16_t>(off, rule.framed_cells()),
+            of_zeros<Tally>(tally, 1),
+            reinterpret_cast<int*>(result.get())} {
     *job.result = 0;
+    const std::size_t framed = static_cast<std::size_t>(rule.framed_cells()) * sizeof(std::int16_t);
+    cuda_check(cudaMemset(job.off, motion_outside_byte, framed), "cannot clear a filter's memory on the GPU");
     // What clears memory does so on a stream that ours does not wait for.
     cuda_check(cudaStreamSynchronize(nullptr), "cannot clear a filter's memory on the GPU");
   }
 
   DeviceBytes means;
-  DeviceBytes background;
+  DeviceBytes cells;
+  DeviceBytes matches;
+  DeviceBytes off;
   DeviceBytes tally;
   PinnedBytes result = allocate_pinned(sizeof(int));
   Job job;
@@ -195,15 +233,20 @@ int MotionBackground::changed() const {
   return std::atomic_ref(*tables_->job.result).load(std::memory_order_acquire);
 }
 
-void enqueue_motion(const FrameView& in, const MotionBackground& background, GpuStream stream) {
+void enqueue_motion(const FrameView& in, const MotionBackground& background, int step, GpuStream stream) {
   const Job& job = background.tables().job;
   const unsigned all = blocks_for(job.rule.cells(), block, 8);
   const unsigned few = blocks_for(job.rule.cells(), block, 1);
-  measure_kernel<<<all, block, 0, stream>>>(job, plane_span(in, 0));
+  const auto measure = job.rule.side == 4   ? measure_kernel<4>
+                       : job.rule.side == 8 ? measure_kernel<8>
+                                            : measure_kernel<16>;
+  measure<<<all, block, 0, stream>>>(job, plane_span(in, 0));
   check_launch("cannot measure motion");
-  count_kernel<<<few, block, 0, stream>>>(job);
+  compare_kernel<<<few, block, 0, stream>>>(job);
   check_launch("cannot measure motion");
-  adapt_kernel<<<few, block, 0, stream>>>(job);
+  adapt_kernel<<<few, block, 0, stream>>>(job, step);
+  check_launch("cannot measure motion");
+  finish_kernel<<<1, block, 0, stream>>>(job, step);
   check_launch("cannot measure motion");
 }
 

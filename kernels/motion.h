@@ -1,4 +1,4 @@
-// How much of a picture moves: motion_rule.h on a GPU.
+// How much of a frame moves: motion_rule.h on a GPU.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class MotionBackground {
   // Throws GpuError.
   explicit MotionBackground(const MotionRule& rule);
 
-  // Watched cells that the picture enqueued last has changed in, once that work is complete; 0 before the first.
+  // Watched cells that move in the frame enqueued last, once that work is complete; 0 before the first.
   [[nodiscard]] int changed() const;
   [[nodiscard]] MotionTables& tables() const { return *tables_; }
 
@@ -27,9 +27,9 @@ class MotionBackground {
   std::shared_ptr<MotionTables> tables_;
 };
 
-// Compares `in` with the background, and lets it have its part in that. `in` is nv12 or i420 (only luma is read) of the
-// size that the background was made for, in memory that the current GPU can use. Enqueues three kernels on `stream` and
-// returns at once. Throws GpuError when a launch fails.
-void enqueue_motion(const FrameView& in, const MotionBackground& background, GpuStream stream);
+// Compares `in` with the background and lets that adapt. `in` is nv12 or i420 (only luma is read) of the size that the
+// background was made for, in memory that the current GPU can use. `step`: since the frame before, in ms, 1 to
+// motion_longest_step. Enqueues four kernels on `stream` and returns at once. Throws GpuError when a launch fails.
+void enqueue_motion(const FrameView& in, const MotionBackground& background, int step, GpuStream stream);
 
 }  // namespace campipe

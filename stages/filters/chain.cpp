@@ -48,11 +48,11 @@ FrameFormat FilterChain::configure(const FrameFormat& in) {
   return format;
 }
 
-FrameRef FilterChain::process(const FrameRef& in) {
+FrameRef FilterChain::process(const FrameRef& in, std::int64_t pts) {
   FrameRef picture = in;
   for (const Stage& stage : state_->stages) {
     if (!stage.pool) {
-      stage.filter->look(picture.view);
+      stage.filter->look(picture.view, pts);
       continue;
     }
     auto [view, owner] = stage.pool->take();

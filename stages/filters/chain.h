@@ -1,6 +1,7 @@
 // A camera's filters in their order, with the pictures in between.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,9 +28,9 @@ class FilterChain {
   [[nodiscard]] bool empty() const;
   // The format that comes out for `in`. Allocates; throws Error where a filter refuses the input.
   FrameFormat configure(const FrameFormat& in);
-  // `in` has the configured format. With no filter that changes it, `in` itself comes back. Does not allocate pictures
-  // once as many are in use as ever were before.
-  FrameRef process(const FrameRef& in);
+  // `in` has the configured format; `pts` is its time in nanoseconds. With no filter that changes it, `in` itself comes
+  // back. Does not allocate pictures once as many are in use as ever were before.
+  FrameRef process(const FrameRef& in, std::int64_t pts);
   // Of the last picture: the highest that one of the filters tells (Filter::motion()); -1: none of them is such a one.
   [[nodiscard]] float motion() const;
 

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -52,9 +53,9 @@ class Filter {
   virtual void process(const FrameView& in, const MutableFrameView& out) = 0;
   // Of the last picture: the part of what it watches that moves, 0 to 1. Nothing: it is no such filter, at any time.
   [[nodiscard]] virtual std::optional<float> motion() const { return std::nullopt; }
-  // Only of a filter that tells motion(), which changes nothing: all of process() but the copy. A chain calls it in
-  // place of process(), and hands its own input on.
-  virtual void look(const FrameView& /*in*/) {}
+  // Only of a filter that reports motion(), which changes nothing: a chain calls this in place of process(), and hands
+  // its own input on. `pts`: of the frame, in nanoseconds.
+  virtual void look(const FrameView& /*in*/, std::int64_t /*pts*/) {}
 };
 
 // What a point-wise filter does to each sample: a table for luma and one for both chroma components, and the place in
@@ -77,7 +78,7 @@ class GpuFilter {
   // Once what was enqueued last is complete: as Filter::motion().
   [[nodiscard]] virtual std::optional<float> motion() const { return std::nullopt; }
   // As Filter::look(), and as little waiting as in enqueue().
-  virtual void enqueue_look(const FrameView& /*in*/, GpuStream /*stream*/) {}
+  virtual void enqueue_look(const FrameView& /*in*/, std::int64_t /*pts*/, GpuStream /*stream*/) {}
 };
 
 struct FilterInfo {

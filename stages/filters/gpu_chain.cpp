@@ -285,7 +285,7 @@ FrameRef GpuChain::State::upload(const FrameView& in) {
   return {as_const(view), std::move(owner)};
 }
 
-FrameRef GpuChain::process(const FrameRef& in) {
+FrameRef GpuChain::process(const FrameRef& in, std::int64_t pts) {
   const Plan& plan = state_->plan;
   const GpuStream stream = state_->stream.get();
   const bool nv12 = in.view.format.pixels == PixelFormat::nv12;
@@ -298,7 +298,7 @@ FrameRef GpuChain::process(const FrameRef& in) {
   FrameRef picture = there && nv12 ? in : state_->upload(in.view);
   for (const Filtering& step : plan.filters) {
     if (!step.pool) {
-      step.filter->enqueue_look(picture.view, stream);
+      step.filter->enqueue_look(picture.view, pts, stream);
       continue;
     }
     auto [view, owner] = step.pool->take();

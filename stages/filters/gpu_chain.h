@@ -2,6 +2,7 @@
 // memory) → filters → download (only where the encoder wants host memory), all of it on one stream. CUDA only.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -29,11 +30,12 @@ class GpuChain {
   // allocates nothing. Throws Error where a filter refuses the input, GpuError where there is no room on the GPU; then
   // it may be tried again.
   FrameFormat configure(const FrameFormat& in, Output output);
-  // Enqueues all work for `in` and returns at once. `in` may lie on this GPU, on one whose memory is mapped here, or in
-  // host memory (page-locked or not); its owner is dropped when nothing more will be enqueued that reads it (a lease
-  // must have been given to FrameRingReader::use_on with this stream). With nothing to change `in` itself comes back.
-  // The result's pixels are complete after wait(), or for later work on the same stream.
-  FrameRef process(const FrameRef& in);
+  // Enqueues all work for `in`, whose time `pts` is (nanoseconds), and returns at once. `in` may lie on this GPU, on
+  // one whose memory is mapped here, or in host memory (page-locked or not); its owner is dropped when nothing more
+  // will be enqueued that reads it (a lease must have been given to FrameRingReader::use_on with this stream). With
+  // nothing to change `in` itself comes back. The result's pixels are complete after wait(), or for later work on the
+  // same stream.
+  FrameRef process(const FrameRef& in, std::int64_t pts);
   // Sleeps until all enqueued work has completed; false: `deadline` came first. Throws GpuError when the GPU failed.
   bool wait(Deadline deadline);
   // After wait(): as FilterChain::motion(), of the picture that process() was called for last.

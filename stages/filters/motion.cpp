@@ -1,12 +1,14 @@
-// motion: hands its picture on and tells how much of it moves, by background subtraction on a coarse grid
-// (kernels/motion_rule.h says how). No motion is told while the background settles, of 32 pictures.
+// motion: hands its frame on and reports how much of it moves, by background subtraction on a coarse grid
+// (kernels/motion_rule.h says how). No motion is reported while the background settles, for 1.3 s.
 //
 // sensitivity: from 1 over 50 to 100 a cell has changed where its mean is off by more than 40, 11 or 3 levels, and at
-// least 2 %, 0.15 % or 0.01 % of the watched cells must have; in between both fall by the same factor from one number
-// to the next.
+// least 1 %, 0.009 % or 0.00008 % of the watched cells must have; in between both fall by the same factor from one
+// number to the next. At 50 a person whose height is 3 % of the frame's is enough.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "kernels/motion.h"
@@ -45,20 +47,39 @@ Range cells_in(double from_percent, double percent, int count) {
 
 MotionRule rule_for(const Settings& settings, const FrameFormat& in) {
   MotionRule rule;
-  rule.columns = (in.width + motion_cell - 1) / motion_cell;
-  rule.rows = (in.height + motion_cell - 1) / motion_cell;
+  rule.side = motion_cell_side(in.height);
+  rule.columns = (in.width + rule.side - 1) / rule.side;
+  rule.rows = (in.height + rule.side - 1) / rule.side;
   const Range across = cells_in(settings.x, settings.width, rule.columns);
   const Range down = cells_in(settings.y, settings.height, rule.rows);
   rule.left = across.first, rule.right = across.end;
   rule.top = down.first, rule.bottom = down.end;
   rule.threshold = static_cast<int>(std::lround(settings.between(40, 3) * motion_level));
-  rule.least = static_cast<int>(std::ceil(settings.between(0.02, 0.0001) * rule.watched()));
+  rule.least = static_cast<int>(std::ceil(settings.between(0.01, 0.0000008) * rule.watched()));
   return rule;
 }
 
 float score_of(const MotionRule& rule, int changed) {
   return static_cast<float>(changed) / static_cast<float>(rule.watched());
 }
+
+// Which frames are analyzed: at most 22 a second.
+class Steps {
+ public:
+  void reset() { last_.reset(); }
+  // Milliseconds since the last frame that is analyzed. Nothing: this one is not.
+  std::optional<int> next(std::int64_t pts) {
+    constexpr std::int64_t shortest = 45;
+    const std::int64_t now = pts / 1'000'000;
+    const std::int64_t step = last_ ? now - *last_ : shortest;
+    if (step >= 0 && step < shortest) return std::nullopt;
+    last_ = now;
+    return static_cast<int>(std::clamp<std::int64_t>(step, shortest, motion_longest_step));
+  }
+
+ private:
+  std::optional<std::int64_t> last_;
+};
 
 using Bins = std::array<int, motion_bins>;  // differences of cells
 
@@ -69,48 +90,58 @@ class Motion : public Filter {
   FrameFormat configure(const FrameFormat& in) override {
     rule_ = rule_for(settings_, in);
     means_.assign(static_cast<std::size_t>(rule_.cells()), 0);
-    backgrounds_.assign(means_.size(), 0);
-    columns_.assign(static_cast<std::size_t>(rule_.columns) * motion_cell + row_slack, 0);
-    pictures_ = 0;
-    changed_ = 0;
+    cells_.assign(means_.size(), {});
+    matches_.assign(means_.size(), 0);
+    off_.assign(static_cast<std::size_t>(rule_.framed_cells()), motion_outside);
+    columns_.assign(static_cast<std::size_t>(rule_.columns) * motion_largest_cell + row_slack, 0);
+    steps_.reset();
+    settling_ = 0;
+    result_ = 0;
     return in;
   }
 
   void process(const FrameView& in, const MutableFrameView& out) override {
-    look(in);
     for (int i = 0; i < plane_count(in.format.pixels); ++i) copy_plane(plane_of(in, i), plane_of(out, i));
   }
 
-  void look(const FrameView& in) override {
-    measure(plane_of(in, 0));
-    find_shifts();
-    changed_ = count();
-    adapt();
+  void look(const FrameView& in, std::int64_t pts) override {
+    if (const auto step = steps_.next(pts)) analyze(in, *step);
   }
 
-  std::optional<float> motion() const override { return score_of(rule_, changed_); }
+  std::optional<float> motion() const override { return score_of(rule_, result_); }
 
  private:
+  void analyze(const FrameView& in, int step) {
+    measure(plane_of(in, 0));
+    find_shifts();
+    const bool another = motion_is_another_scene(compare(), rule_.cells()) && settling_ == 0;
+    if (another) {
+      settling_ = motion_settling;
+      shifts_ = {};
+      std::ranges::fill(matches_, std::int8_t{-1});
+    }
+    result_ = settling_ > 0 ? 0 : count();
+    for (std::size_t i = 0; i < means_.size(); ++i)
+      motion_adapt(cells_[i], means_[i], shifts_.data(), matches_[i], settling_ > 0, step);
+    if (!another) settling_ = std::max(settling_ - step, 0);
+  }
   void measure(const Plane& in);
   void find_shifts();
-  int count();
-  void adapt();
-  [[nodiscard]] int shift(std::size_t cell) const {
-    return shifts_[static_cast<std::size_t>(motion_range(backgrounds_[cell]))];
-  }
-  [[nodiscard]] bool changed(std::size_t cell) const {
-    return motion_changed(motion_difference(means_[cell], backgrounds_[cell]), shift(cell), rule_.threshold);
-  }
+  int compare();
+  [[nodiscard]] int count() const;
 
   Settings settings_;
   MotionRule rule_{.right = 1, .bottom = 1};
   std::vector<std::uint16_t> columns_;  // of a row of cells, added up
   std::vector<std::uint16_t> means_;
-  std::vector<std::int32_t> backgrounds_;
+  std::vector<MotionCell> cells_;
+  std::vector<std::int8_t> matches_;  // modes
+  std::vector<std::int16_t> off_;     // framed
   std::array<Bins, motion_ranges> bins_{};
   std::array<int, motion_ranges> shifts_{};
-  int pictures_ = 0;  // that the backgrounds are made of
-  int changed_ = 0;   // watched cells
+  Steps steps_;
+  int settling_ = 0;  // so long still, in ms
+  int result_ = 0;    // watched cells that move
 };
 
 void add_columns(const Plane& in, int first, int rows, std::uint16_t* sums) {
@@ -132,65 +163,90 @@ void add_columns(const Plane& in, int first, int rows, std::uint16_t* sums) {
   }
 }
 
+template <int side>
+unsigned sum_of(const std::uint16_t* sums) {
+  constexpr std::uint64_t odd = 0x0000ffff0000ffff;
+  std::uint64_t sum = 0;
+  for (int i = 0; i < side; i += 4) {
+    std::uint64_t four;
+    std::memcpy(&four, sums + i, sizeof four);
+    sum += (four & odd) + (four >> 16 & odd);
+  }
+  return static_cast<unsigned>(sum) + static_cast<unsigned>(sum >> 32);
+}
+
+// Of a row of cells, whose columns are added up in `sums`: what is behind the last column is 0, and stays it.
+template <int side>
+void find_means(const std::uint16_t* sums, int width, int height, std::uint16_t* mean) {
+  int left = width;
+  for (; left >= side && height == side; left -= side, sums += side)
+    *mean++ = motion_mean(sum_of<side>(sums), side * side);
+  for (; left > 0; left -= side, sums += side)
+    *mean++ = motion_mean(sum_of<side>(sums), static_cast<unsigned>(std::min(left, side) * height));
+}
+
 void Motion::measure(const Plane& in) {
-  std::uint16_t* mean = means_.data();
+  const int side = rule_.side;
+  const auto find = side == 4 ? find_means<4> : side == 8 ? find_means<8> : find_means<16>;
   for (int row = 0; row < rule_.rows; ++row) {
-    const int height = std::min(motion_cell, in.height - row * motion_cell);
-    add_columns(in, row * motion_cell, height, columns_.data());
-    // What is behind the last column is 0, and stays it.
-    const std::uint16_t* sums = columns_.data();
-    for (int column = 0; column < rule_.columns; ++column, sums += motion_cell) {
-      const int width = std::min(motion_cell, in.width - column * motion_cell);
-      const unsigned sum = cv::v_reduce_sum(cv::v_load(sums));
-      *mean++ = motion_mean(sum, static_cast<unsigned>(width * height));
-    }
+    const int height = std::min(side, in.height - row * side);
+    add_columns(in, row * side, height, columns_.data());
+    find(columns_.data(), in.width, height, means_.data() + std::ptrdiff_t{row} * rule_.columns);
   }
 }
 
-// The first bin up to which at least half of the cells lie.
-int median(const Bins& bins, int cells) {
+int median_of(const Bins& bins, int cells) {
   std::size_t bin = 0;
-  for (int left = (cells + 1) / 2 - bins[0]; left > 0; left -= bins[bin]) ++bin;
-  return static_cast<int>(bin);
+  int below = 0;
+  for (; below + bins[bin] < (cells + 1) / 2; ++bin) below += bins[bin];
+  return motion_median(static_cast<int>(bin), below, bins[bin], cells);
 }
 
 void Motion::find_shifts() {
   bins_ = {};
   for (std::size_t i = 0; i < means_.size(); ++i) {
-    const auto bin = static_cast<std::size_t>(motion_bin(motion_difference(means_[i], backgrounds_[i])));
-    ++bins_[static_cast<std::size_t>(motion_range(backgrounds_[i]))][bin];
+    const MotionMode& mode = cells_[i].modes[0];
+    const auto bin = static_cast<std::size_t>(motion_bin(motion_difference(means_[i], mode)));
+    ++bins_[static_cast<std::size_t>(motion_range(mode.mean))][bin];
   }
   std::array<int, motion_ranges> medians{}, in_range{};
   for (std::size_t range = 0; range < bins_.size(); ++range) {
     in_range[range] = std::accumulate(bins_[range].begin(), bins_[range].end(), 0);
-    medians[range] = median(bins_[range], in_range[range]);
+    medians[range] = median_of(bins_[range], in_range[range]);
   }
   for (int range = 0; range < motion_ranges; ++range)
     shifts_[static_cast<std::size_t>(range)] = motion_shift(range, medians.data(), in_range.data(), rule_.cells());
 }
 
-// Watched cells that have changed, if these are enough; begins anew where another scene has come.
-int Motion::count() {
-  int all = 0, watched = 0;
+// Cells that have changed.
+int Motion::compare() {
+  int changed = 0;
   std::size_t i = 0;
-  for (int row = 0; row < rule_.rows; ++row)
-    for (int column = 0; column < rule_.columns; ++column, ++i) {
-      const int one = changed(i) ? 1 : 0;
-      all += one;
-      watched += rule_.watches(column, row) ? one : 0;
+  for (int row = 0; row < rule_.rows; ++row) {
+    std::int16_t* off = off_.data() + rule_.framed(0, row);
+    for (int column = 0; column < rule_.columns; ++column, ++i, ++off) {
+      const MotionMatch match = motion_match(rule_, &cells_[i], means_[i], column, row, shifts_.data());
+      matches_[i] = static_cast<std::int8_t>(match.mode);
+      *off = static_cast<std::int16_t>(match.off);
+      changed += motion_changed(match.off, rule_.threshold) ? 1 : 0;
     }
-  if (pictures_ == motion_settling_pictures && motion_is_another_scene(all, rule_.cells())) pictures_ = 0;
-  return pictures_ < motion_settling_pictures || watched < rule_.least ? 0 : watched;
+  }
+  return changed;
 }
 
-void Motion::adapt() {
-  const bool settling = pictures_ < motion_settling_pictures;
-  for (std::size_t i = 0; i < means_.size(); ++i) {
-    std::int32_t& background = backgrounds_[i];
-    background = settling ? motion_settled(background, means_[i], pictures_)
-                          : motion_adapted(background, means_[i], shift(i), changed(i));
+// Watched cells that move.
+int Motion::count() const {
+  int moving = 0, sharp = 0;
+  for (int row = rule_.top; row < rule_.bottom; ++row) {
+    const std::int16_t* off = off_.data() + rule_.framed(rule_.left, row);
+    for (int column = rule_.left; column < rule_.right; ++column, ++off) {
+      if (!motion_changed(*off, rule_.threshold)) continue;
+      const MotionEdge edge = motion_edge(off, rule_.columns, rule_.threshold);
+      moving += edge.accompanied ? 1 : 0;
+      sharp += edge.accompanied && edge.sharp ? 1 : 0;
+    }
   }
-  if (settling) ++pictures_;
+  return sharp < rule_.least ? 0 : moving;
 }
 
 class GpuMotion : public GpuFilter {
@@ -200,20 +256,23 @@ class GpuMotion : public GpuFilter {
   FrameFormat configure(const FrameFormat& in) override {
     rule_ = rule_for(settings_, in);
     background_ = MotionBackground(rule_);
+    steps_.reset();
     return in;
   }
   void enqueue(const FrameView& in, const MutableFrameView& out, GpuStream stream) override {
-    enqueue_look(in, stream);
     const Pointwise nothing = no_change();
     enqueue_pointwise(in, out, nothing.luma, nothing.chroma, 0, 0, stream);
   }
-  void enqueue_look(const FrameView& in, GpuStream stream) override { enqueue_motion(in, background_, stream); }
+  void enqueue_look(const FrameView& in, std::int64_t pts, GpuStream stream) override {
+    if (const auto step = steps_.next(pts)) enqueue_motion(in, background_, *step, stream);
+  }
   std::optional<float> motion() const override { return score_of(rule_, background_.changed()); }
 
  private:
   Settings settings_;
   MotionRule rule_{.right = 1, .bottom = 1};
   MotionBackground background_;
+  Steps steps_;
 };
 
 constexpr std::array parameters{

@@ -35,7 +35,8 @@ void run(benchmark::State& state, const std::vector<FilterConfig>& filters, Fram
   const Input input(format);
   FilterChain chain(filters);
   chain.configure(format);
-  for (auto _ : state) benchmark::DoNotOptimize(chain.process(input.ref).view.data[0]);
+  std::int64_t pts = 0;
+  for (auto _ : state) benchmark::DoNotOptimize(chain.process(input.ref, pts += 40'000'000).view.data[0]);
 }
 
 std::vector<cv::Mat> as_mats(const FrameView& view) {

@@ -45,7 +45,7 @@ class BoundedChain {
       chain_.configure(format_, GpuChain::Output::device);
     }
     reader.use_on(chain_.stream(), lease);
-    chain_.process(lease.picture);
+    chain_.process(lease.picture, lease.times.pts);
     lease.picture = {};  // the slot is given back behind the filters
     cuda_check(cudaEventRecord(done.get(), chain_.stream()), "filtering");
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <random>
 
 #include "kernels/transfer.h"
 #include "stages/filters/filter.h"
@@ -132,6 +133,49 @@ TEST_F(FiltersGpu, HonourTheRange) {
     const FilterInfo& info = known_filter(name);
     for (const FilterParameters& given : filter_cases(name, format))
       compare(info, complete_parameters(info, given), in, Rows::aligned);
+  }
+}
+
+// Noise in which a block moves and then stands; the light changes, and the scene.
+void next_scene(Picture& picture, int number, std::minstd_rand& random) {
+  const FrameFormat& format = picture.view.format;
+  const int base = number < 60 ? 100 : number < 80 ? 80 : 40, slope = number < 80 ? 1 : -1;
+  const int left = std::min(number, 45) * format.width / 60, top = format.height / 8;
+  for (int y = 0; y < format.height; ++y)
+    for (int x = 0; x < format.width; ++x) {
+      const bool inside = number % 100 < 70 && x >= left && x < left + format.width / 6 && y >= top && y < 5 * top;
+      const int level = inside ? 220 : base + slope * (x / 16 % 32);
+      picture.at(0, x, y) = static_cast<std::uint8_t>(level + static_cast<int>(random() >> 8) % 8);
+    }
+}
+
+// Whatever the size of a cell, whether cells are cut off, and whether a kernel's units can be read.
+TEST_F(FiltersGpu, ReportTheMotionThatTheCpuReports) {
+  for (const auto& [width, height] : {std::array{29, 19}, {321, 240}, {640, 481}, {1281, 720}, {1924, 1090}}) {
+    for (const Rows rows : {Rows::aligned, Rows::odd}) {
+      SCOPED_TRACE(testing::Message() << width << "x" << height << (rows == Rows::odd ? ", odd rows" : ""));
+      const FilterInfo& info = known_filter("motion");
+      const FilterParameters parameters = complete_parameters(info, {{"sensitivity", 70}, {"width", 90}});
+      const auto cpu = info.create(parameters);
+      const auto gpu = info.create_gpu(parameters);
+      Picture in(format_of(PixelFormat::nv12, width, height), 128);
+      cpu->configure(in.view.format);
+      gpu->configure(in.view.format);
+      GpuPicture there(in.view.format, rows);
+      const CudaStream stream = make_cuda_stream();
+      std::minstd_rand random(1);
+      int moving = 0;
+      for (int number = 0; number < 110; ++number) {
+        next_scene(in, number, random);
+        there.upload(as_const(in.view));
+        cpu->look(as_const(in.view), number * 50'000'000LL);
+        gpu->enqueue_look(as_const(there.view), number * 50'000'000LL, stream.get());
+        cuda_check(cudaStreamSynchronize(stream.get()), "the filter");
+        ASSERT_EQ(gpu->motion(), cpu->motion()) << "frame " << number;
+        moving += cpu->motion() > 0 ? 1 : 0;
+      }
+      EXPECT_GE(moving, 10);
+    }
   }
 }
 

@@ -38,7 +38,7 @@ Picture as_nv12(Picture& in) {
 }
 
 Picture result_of(GpuChain& chain, const FrameRef& in) {
-  const FrameRef out = chain.process(in);
+  const FrameRef out = chain.process(in, 0);
   EXPECT_TRUE(chain.wait(Clock::now() + 5s));
   return test::download(out.view);
 }
@@ -72,7 +72,7 @@ TEST_F(GpuChainTest, DownloadsWhatLiesOnTheDevice) {
   there.upload(as_const(in.view));
   GpuChain chain({});
   chain.configure(in.view.format, Output::host);
-  const FrameRef out = chain.process({as_const(there.view), nullptr});
+  const FrameRef out = chain.process({as_const(there.view), nullptr}, 0);
   ASSERT_TRUE(chain.wait(Clock::now() + 5s));
   EXPECT_EQ(out.view.memory, MemoryKind::host);
   EXPECT_EQ(out.view.device, Device{});
@@ -86,7 +86,7 @@ TEST_F(GpuChainTest, HandsOnWhatNeedsNothing) {
   const auto owner = std::make_shared<int>(1);
   GpuChain chain({});
   chain.configure(format, Output::device);
-  const FrameRef out = chain.process({as_const(there.view), owner});
+  const FrameRef out = chain.process({as_const(there.view), owner}, 0);
   EXPECT_EQ(out.view.data[0], there.view.data[0]);
   EXPECT_EQ(out.owner, owner);
 }
@@ -96,7 +96,7 @@ TEST_F(GpuChainTest, LetsGoOfItsInput) {
   const auto owner = std::make_shared<int>(1);
   GpuChain chain({{"blur", {{"sigma", 1}}}});
   chain.configure(in.view.format, Output::host);
-  const FrameRef out = chain.process({as_const(in.view), owner});
+  const FrameRef out = chain.process({as_const(in.view), owner}, 0);
   EXPECT_EQ(owner.use_count(), 1);
 }
 
@@ -110,7 +110,7 @@ TEST_F(GpuChainTest, PointwiseFiltersTogetherAreTheSameAsOneByOne) {
   FilterChain cpu(filters);
   GpuChain gpu(filters);
   EXPECT_EQ(gpu.configure(in.view.format, Output::host), cpu.configure(in.view.format));
-  Picture expected = test::download(cpu.process(in.ref()).view);
+  Picture expected = test::download(cpu.process(in.ref(), 0).view);
   Picture got = result_of(gpu, in.ref());
   expect_same(got, expected);
 }
@@ -126,7 +126,7 @@ TEST_F(GpuChainTest, PointwiseFiltersApartStayInOrder) {
   Picture nv12 = as_nv12(in);
   cpu.configure(nv12.view.format);
   gpu.configure(in.view.format, Output::host);
-  Picture expected = test::download(cpu.process(nv12.ref()).view);
+  Picture expected = test::download(cpu.process(nv12.ref(), 0).view);
   Picture got = result_of(gpu, in.ref());
   got.each([&](std::uint8_t& sample, int plane, int x, int y) { ASSERT_NEAR(sample, expected.at(plane, x, y), 2); });
 }
@@ -163,8 +163,8 @@ TEST_F(GpuChainTest, TellsTheMotionThatTheCpuTells) {
       for (int number = 0; number < 120; ++number) {
         next_scene(in, number, random);
         there.upload(as_const(in.view));
-        cpu.process(in.ref());
-        gpu.process({as_const(there.view), nullptr});
+        cpu.process(in.ref(), number * 50'000'000LL);
+        gpu.process({as_const(there.view), nullptr}, number * 50'000'000LL);
         ASSERT_TRUE(gpu.wait(Clock::now() + 5s));
         ASSERT_EQ(gpu.motion(), cpu.motion()) << "picture " << number;
         moving += gpu.motion() > 0 ? 1 : 0;
@@ -184,7 +184,7 @@ TEST_F(GpuChainTest, CopiesNoPictureToLookAtIt) {
   const auto owner = std::make_shared<int>(1);
   GpuChain chain({{"motion", {}}, {"motion", {{"x", 50}}}});
   EXPECT_EQ(chain.configure(format, Output::device), format);
-  const FrameRef out = chain.process({as_const(there.view), owner});
+  const FrameRef out = chain.process({as_const(there.view), owner}, 0);
   EXPECT_EQ(out.view.data[0], there.view.data[0]);
   EXPECT_EQ(out.owner, owner);
   EXPECT_TRUE(chain.wait(Clock::now() + 5s));
@@ -198,7 +198,7 @@ TEST_F(GpuChainTest, BringsPicturesThereAndBackToLookAtThem) {
       chain.configure(in.view.format, output);
       Picture expected = as_nv12(in);
       std::vector<FrameRef> held;
-      for (int i = 0; i < 6; ++i) held.push_back(chain.process(in.ref()));
+      for (int i = 0; i < 6; ++i) held.push_back(chain.process(in.ref(), 0));
       ASSERT_TRUE(chain.wait(Clock::now() + 5s));
       for (const FrameRef& one : held) {
         Picture got = test::download(one.view);
@@ -224,7 +224,7 @@ TEST_F(GpuChainTest, AllocatesNothingPerPicture) {
     const std::size_t before = free_device_memory();
     for (std::size_t i = 0; i < 200; ++i) {
       held[i % held.size()] = {};
-      held[i % held.size()] = chain.process(in.ref());
+      held[i % held.size()] = chain.process(in.ref(), 0);
     }
     EXPECT_TRUE(chain.wait(Clock::now() + 10s));
     EXPECT_EQ(free_device_memory(), before);
@@ -238,7 +238,7 @@ TEST_F(GpuChainTest, NeverHandsOutAPictureThatIsInUse) {
     {
       GpuChain chain({{"blur", {{"sigma", 1}}}});
       chain.configure(in.view.format, output);
-      for (int i = 0; i < 7; ++i) held.push_back(chain.process(in.ref()));
+      for (int i = 0; i < 7; ++i) held.push_back(chain.process(in.ref(), 0));
     }
     std::set<const std::uint8_t*> pictures;
     for (const FrameRef& ref : held) pictures.insert(ref.view.data[0]);
@@ -255,7 +255,7 @@ TEST_F(GpuChainTest, TakesAnotherFormat) {
     chain.configure(in.view.format, Output::host);
     FilterChain cpu({{"blur", {{"sigma", 1}}}});
     cpu.configure(nv12.view.format);
-    Picture expected = test::download(cpu.process(nv12.ref()).view);
+    Picture expected = test::download(cpu.process(nv12.ref(), 0).view);
     Picture got = result_of(chain, in.ref());
     got.each([&](std::uint8_t& sample, int plane, int x, int y) { ASSERT_NEAR(sample, expected.at(plane, x, y), 2); });
   }
@@ -303,7 +303,7 @@ TEST_F(GpuChainTest, AWaitEndsAtItsDeadline) {
   chain.configure(in.view.format, Output::host);
   EXPECT_TRUE(chain.wait(Clock::now())) << "nothing is enqueued";
   Blockade blockade(chain.stream());
-  const FrameRef out = chain.process({as_const(there.view), nullptr});
+  const FrameRef out = chain.process({as_const(there.view), nullptr}, 0);
   const auto begin = Clock::now();
   EXPECT_FALSE(chain.wait(begin + 50ms));
   EXPECT_GE(Clock::now() - begin, 50ms);
@@ -318,7 +318,7 @@ TEST_F(GpuChainTest, NothingWaitsForAStreamThatNeverGoesOn) {
   auto chain = std::make_unique<GpuChain>(shrink_and_soften);
   chain->configure(in.view.format, Output::host);
   Blockade blockade(chain->stream());
-  FrameRef out = chain->process({as_const(there.view), nullptr});
+  FrameRef out = chain->process({as_const(there.view), nullptr}, 0);
   const auto begin = Clock::now();
   try {
     chain->configure(in.view.format, Output::host);

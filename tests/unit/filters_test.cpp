@@ -398,14 +398,14 @@ TEST(FilterChain, WithoutFiltersHandsTheInputOn) {
   const FrameFormat format = format_of(PixelFormat::nv12, 20, 20);
   EXPECT_EQ(chain.configure(format), format);
   Picture in(format);
-  EXPECT_EQ(chain.process(in.ref()).view.data[0], in.view.data[0]);
+  EXPECT_EQ(chain.process(in.ref(), 0).view.data[0], in.view.data[0]);
 }
 
 TEST(FilterChain, AppliesTheFiltersInOrder) {
   FilterChain chain(three);
   Picture in = random_picture(format_of(PixelFormat::i420, 160, 90));
   const FrameFormat format = chain.configure(in.view.format);
-  const FrameRef out = chain.process(in.ref());
+  const FrameRef out = chain.process(in.ref(), 0);
   EXPECT_EQ(out.view.format, format);
   Picture expected = filtered(*make("resize", three[0].parameters), in);
   expected = filtered(*make("blur", three[1].parameters), expected);
@@ -426,7 +426,7 @@ TEST(FilterChain, DoesNotAllocatePerPicture) {
   std::array<FrameRef, 4> held;
   std::size_t next = 0;
   const auto work = [&] {
-    for (int i = 0; i < 10; ++i) held[next++ % held.size()] = chain.process(in.ref());
+    for (int i = 0; i < 10; ++i) held[next++ % held.size()] = chain.process(in.ref(), 0);
   };
   work();
   EXPECT_EQ(allocations_of(work), 0);
@@ -438,7 +438,7 @@ TEST(FilterChain, NeverHandsOutAPictureThatIsInUse) {
   {
     FilterChain chain(three);
     chain.configure(in.view.format);
-    for (int i = 0; i < 5; ++i) held.push_back(chain.process(in.ref()));
+    for (int i = 0; i < 5; ++i) held.push_back(chain.process(in.ref(), 0));
     chain.configure(format_of(PixelFormat::nv12, 20, 20));
   }
   std::vector<const std::uint8_t*> pictures;
@@ -462,7 +462,7 @@ TEST(FilterChain, TakesPicturesBackFromAnyThread) {
   std::jthread reader([&](const std::stop_token& stop) {
     while (!stop.stop_requested()) exchange(nullptr);
   });
-  for (int i = 0; i < 2000; ++i) exchange(chain.process(in.ref()).owner);
+  for (int i = 0; i < 2000; ++i) exchange(chain.process(in.ref(), 0).owner);
 }
 
 }  // namespace
