@@ -13,7 +13,7 @@ namespace campipe {
 namespace {
 
 constexpr auto room_interval = std::chrono::seconds(1);        // between two looks whether the GPU has room
-constexpr auto publisher_deadline = std::chrono::seconds(30);  // for a publisher that was restarted, or a slow disk
+constexpr auto publisher_deadline = std::chrono::seconds(30);  // `block`: for a publisher that restarts, or a slow disk
 constexpr auto unwatched_for = std::chrono::seconds(5);  // who changes pages comes back before the encoder is gone
 constexpr std::int64_t recent_ns = 500'000'000;          // a key frame as old as this serves who comes to watch
 constexpr double same_rate = 0.1;  // an encoder goes on where the frame rate differs by no more than this part
@@ -240,6 +240,8 @@ void Rendition::flush_encoder() {
   packets_->close();
 }
 
+// With `drop` it never waits: the packet ring holds several groups of pictures, and the camera's other outputs, on this
+// thread, are not to suffer from a disk that is slow for this one.
 void Rendition::push(const PacketView& packet) {
   const std::int64_t encode_cost = now_ns() - encode_begin_;
   events_.beat();  // a flush hands out hundreds of pictures, and may take long over each
@@ -249,7 +251,9 @@ void Rendition::push(const PacketView& packet) {
   PacketView stamped = packet;
   FrameTimes& times = stamped.times;
   times.encoded = now_ns();
-  const bool pushed = packets_->push(stamped, Clock::now() + publisher_deadline, [this] {
+  const bool may_wait = start_.config.drop_policy == DropPolicy::block;
+  const Deadline deadline = Clock::now() + (may_wait ? publisher_deadline : std::chrono::seconds(0));
+  const bool pushed = packets_->push(stamped, deadline, [this] {
     events_.beat();
     return events_.abandoned();
   });

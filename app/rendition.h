@@ -5,6 +5,8 @@
 // camera that comes back, or changes its size before a `resize`, goes on in the same file. Else a new encoder with a
 // packet ring of its own begins.
 // After an error the frames are still taken and counted, so that nothing waits for this output and no other notices.
+// Where the publisher takes no packets and the ring is full, `drop` drops up to the next key frame for which there is
+// room; `block` makes the camera wait, for at most 30 s a packet.
 // Where the GPU has no room, they are counted too, and it is tried again every second.
 // An output that is encoded on demand has no encoder while nobody watches it; those who come to watch any get a key
 // frame soon.

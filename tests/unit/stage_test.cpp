@@ -125,10 +125,15 @@ class Worker {
     for (const auto& ring : rings_[camera]) streams.push_back(ring.second);
     return streams;
   }
-  // The times of all packets of an output, in pictures.
+  // The times of all packets of an output that were not taken, in pictures.
   std::vector<std::int64_t> packets(unsigned camera) { return read(camera, false); }
   // Likewise of the key frames.
   std::vector<std::int64_t> key_frames(unsigned camera) { return read(camera, true); }
+  // Of an output's first packet ring, which is there.
+  PacketRingReader reader(unsigned camera) {
+    const std::lock_guard lock(mutex_);
+    return PacketRingReader(rings_[camera].at(0).first);
+  }
   Audience& audience(unsigned camera) { return page_.shared(camera).audience; }
   std::uint64_t dropped(unsigned camera, DropCause cause) { return counter(page_.worker(camera, 0).dropped, cause); }
 
@@ -206,6 +211,55 @@ TEST(Stage, AnOutputThatFailsIsCountedAndLeavesTheOthersWhole) {
 }
 
 // The camera comes back with pictures of another size.
+// As the publisher does: gives the room of the next packet back. False: there is none until the deadline.
+bool take(PacketRingReader& reader, Deadline deadline) {
+  PacketView packet;
+  std::uint64_t number = 0;
+  if (reader.next(packet, number, deadline) != PacketRingReader::Next::packet) return false;
+  reader.release_through(number);
+  return true;
+}
+
+// The publisher takes the second output's packets, and none of the first's until `behind` of them did not fit.
+TEST(Stage, AnOutputWhosePacketsAreNotTakenHoldsNoOther) {
+  constexpr int behind = 25;
+  constexpr int rest = 20;
+  constexpr int full = static_cast<int>(packet_ring_entries);
+  CameraConfig stuck = output("dock");
+  stuck.drop_policy = DropPolicy::drop;
+  stuck.encode.gop = 10;
+  CameraConfig small = output("dock/small", to_size(32, 32));
+  small.drop_policy = DropPolicy::drop;
+  Worker worker({stuck, small});
+  Master master(64, 64);
+  worker.stage().add(master.ring());
+  master.publish(0);
+  ASSERT_TRUE(eventually([&] { return !worker.streams(1).empty(); }));
+  PacketRingReader others = worker.reader(1);
+  ASSERT_TRUE(take(others, after(10s)));
+  const auto publish = [&](int first, int count) {
+    for (int number = first; number < first + count; ++number) {
+      master.publish(number);
+      ASSERT_TRUE(take(others, after(10s))) << "frame " << number;
+    }
+  };
+  ASSERT_NO_FATAL_FAILURE(publish(1, full + behind - 1));
+  EXPECT_EQ(worker.dropped(0, DropCause::publisher_slow), static_cast<std::uint64_t>(behind));
+  PacketRingReader late = worker.reader(0);
+  for (int number = 0; number < full; ++number) ASSERT_TRUE(take(late, Clock::now())) << "packet " << number;
+
+  ASSERT_NO_FATAL_FAILURE(publish(full + behind, rest));
+  master.close();
+  worker.finish();
+  const std::vector<std::int64_t> after_gap = worker.packets(0);
+  ASSERT_FALSE(after_gap.empty()) << "it goes on once there is room";
+  EXPECT_EQ(after_gap.front(), worker.key_frames(0).at(0)) << "what follows a gap begins with a key frame";
+  const std::uint64_t lost = worker.dropped(0, DropCause::publisher_slow);
+  EXPECT_EQ(full + after_gap.size() + lost, static_cast<std::size_t>(full + behind + rest));
+  EXPECT_EQ(worker.dropped(1, DropCause::publisher_slow), 0U);
+  EXPECT_EQ(worker.failure(0), "");
+}
+
 TEST(Stage, AnEncoderGoesOnWhereItsPicturesStayTheSame) {
   Worker worker({output("dock"), output("dock/small", to_size(160, 120))});
   Master first(320, 240);
