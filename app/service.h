@@ -1,12 +1,18 @@
 // What the rig tells systemd, where it runs as a service of Type=notify (configs/campipe.service): that it is ready,
 // how it does, and that it is alive. Elsewhere (NOTIFY_SOCKET is not set) nothing is sent. Used by the supervisor's
-// thread; no call waits for anything but the kernel.
+// thread; no call waits: what the manager's socket does not take is kept, and sent with a later call of watchdog().
 #pragma once
 
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <deque>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/clock.h"
+#include "core/unique_handle.h"
 
 namespace campipe {
 
@@ -28,9 +34,15 @@ class ServiceNotifier {
   void stopping();
 
  private:
-  void send(const std::string& state);
+  void set_address(std::string_view name);
+  void send(std::string state);
+  void flush();
 
   bool active_ = false;
+  sockaddr_un address_{};
+  socklen_t address_size_ = 0;
+  UniqueFd socket_{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};  // early: later there may be no descriptor left
+  std::deque<std::string> unsent_;  // messages, the oldest first; ready() and watchdog() add none to it
   bool ready_ = false;
   std::string status_;
   std::optional<Clock::duration> watchdog_interval_;  // half of WatchdogSec=

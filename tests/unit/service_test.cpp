@@ -13,7 +13,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
+#include <future>
 #include <optional>
 
 #include "core/log.h"
@@ -41,12 +43,27 @@ class Variable {
 
 class Service : public testing::Test {
  protected:
-  Service() {
+  Service() { bind(socket_, path_); }
+
+  // False: the socket is full.
+  [[nodiscard]] bool send_from_elsewhere(const std::string& text) const {
+    const UniqueFd sender(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const sockaddr_un address = address_of(path_);
+    const auto* generic = static_cast<const sockaddr*>(static_cast<const void*>(&address));
+    return ::sendto(sender.get(), text.data(), text.size(), MSG_DONTWAIT, generic, sizeof address) >= 0;
+  }
+
+  static sockaddr_un address_of(const std::string& path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    path_.copy(&address.sun_path[0], sizeof address.sun_path - 1);
+    path.copy(&address.sun_path[0], sizeof address.sun_path - 1);
+    return address;
+  }
+  // `size`: of the address, where it is not all of it.
+  static void bind(const UniqueFd& socket, const std::string& path, socklen_t size = sizeof(sockaddr_un)) {
+    const sockaddr_un address = address_of(path);
     const auto* generic = static_cast<const sockaddr*>(static_cast<const void*>(&address));
-    if (::bind(socket_.get(), generic, sizeof address) != 0) throw system_error("bind", errno);
+    if (::bind(socket.get(), generic, size) != 0) throw system_error("bind", errno);
   }
 
   // What came within `patience_ms`.
@@ -121,6 +138,49 @@ TEST_F(Service, TellsNobodyWhereNobodyListens) {
   notifier.watchdog();
   notifier.stopping();
   EXPECT_FALSE(receive(0));
+}
+
+// A manager that reads nothing: its socket is full. What it did not take comes once it reads again.
+TEST_F(Service, WaitsForNoManager) {
+  const Variable variable("NOTIFY_SOCKET", path_);
+  const Variable time("WATCHDOG_USEC", "400000");
+  const Variable process("WATCHDOG_PID", std::to_string(::getpid()));
+  std::size_t before = 0;
+  while (send_from_elsewhere("earlier")) ++before;
+  ServiceNotifier notifier;
+  auto done = std::async(std::launch::async, [&notifier] {
+    notifier.ready("fine");
+    notifier.watchdog();
+    notifier.reloading();
+    notifier.ready("fine");
+  });
+  EXPECT_EQ(done.wait_for(std::chrono::seconds(10)), std::future_status::ready);
+  for (; before > 0; --before) EXPECT_EQ(receive(), "earlier");
+  done.get();
+  notifier.watchdog();
+  EXPECT_EQ(receive(), "READY=1\nSTATUS=fine");
+  EXPECT_THAT(receive().value_or(""), StartsWith("RELOADING=1\n"));
+  EXPECT_EQ(receive(), "WATCHDOG=1");
+  notifier.ready("fine");
+  EXPECT_EQ(receive(), "READY=1\nSTATUS=fine");
+}
+
+TEST_F(Service, NotifiesAnAbstractSocketToo) {
+  const std::string name = "campipe-test-" + std::to_string(::getpid());
+  socket_.reset(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  bind(socket_, '\0' + name, static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size()));
+  const Variable variable("NOTIFY_SOCKET", "@" + name);
+  ServiceNotifier().ready("fine");
+  EXPECT_EQ(receive(), "READY=1\nSTATUS=fine");
+}
+
+TEST_F(Service, NotifiesNobodyAtAnAddressThatIsNone) {
+  for (const std::string& address : {std::string("vsock:2:1234"), "/" + std::string(200, 'x')}) {
+    const Variable variable("NOTIFY_SOCKET", address);
+    ServiceNotifier notifier;
+    EXPECT_FALSE(notifier.active()) << address;
+    notifier.ready("fine");
+  }
 }
 
 TEST_F(Service, GoesOnWithoutItsManager) {
