@@ -31,10 +31,10 @@ const ReadAhead::Entry* Ingest::look_ahead() {
   return ahead_.look(*source_);
 }
 
-// What a reconnection or a start left waiting to be read has arrived before it is read: the first packet that has to be
-// waited for shows how old that is.
+// What opening a source left waiting to be read has arrived before it is read: the first packet that has to be waited
+// for shows how old that is.
 void Ingest::preview() {
-  if (!live_ || clock_.origin() == 0 || source_->stream().in_bursts) return;
+  if (!live_ || source_->stream().in_bursts) return;
   const Deadline deadline = Clock::now() + longest_preview;
   while (!stopped() && Clock::now() < deadline && ahead_.size() < most_previewed) {
     scope_->beat();

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <string>
 #include <thread>
 
 #include "tests/integration/recording.h"
@@ -82,6 +85,13 @@ class SourceTime : public testing::Test {
     return largest;
   }
 
+  // Since 1970, of a time such as "2026-11-21T10:15:30.250Z".
+  static double seconds_of(const std::string& utc) {
+    tm time{};
+    const char* const fraction = ::strptime(utc.c_str(), "%Y-%m-%dT%H:%M:%S", &time);
+    return static_cast<double>(::timegm(&time)) + std::strtod(fraction, nullptr);
+  }
+
   void expect_no_correction(const std::string& name) {
     for (const auto& [kind, count] : rig_->camera(name).at("source").at("times_mended").items()) {
       EXPECT_EQ(count, 0) << name << " " << kind << rig_->log();
@@ -110,6 +120,22 @@ TEST_F(SourceTime, StallsOfTheNetworkLeaveIt) {
     EXPECT_EQ(rig_->camera(name).at("reconnects"), 0) << rig_->log();
     EXPECT_GE(rig_->camera(name).at("source").at("largest_lag_ms"), 4000);
     expect_no_correction(name);
+  }
+}
+
+// What was read to learn what the stream is had arrived before it was read.
+TEST_F(SourceTime, TheIndexTellsWhenTheFileBeginsOnTheClock) {
+  begin("");
+  wait_for_more();
+  end();
+  for (const std::string name : {"decoded", "copied"}) {
+    std::ifstream index(rig_->file(name + ".index.jsonl"));
+    std::string line;
+    while (std::getline(index, line) && json::parse(line).at("event") != "end") {
+    }
+    const json end = json::parse(line);
+    const double lasted = seconds_of(end.at("end")) - seconds_of(end.at("start"));
+    EXPECT_NEAR(lasted, end.at("duration_s").get<double>(), 0.2) << name << " " << line << rig_->log();
   }
 }
 
