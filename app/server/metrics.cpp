@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "app/server/api_request.h"
+
 namespace campipe {
 namespace {
 
@@ -56,6 +58,7 @@ HttpAnswer Metrics::metrics(const Identity& identity) {
     if (may_view(identity, name)) cameras[name] = std::move(camera);
   }
   input.status["cameras"] = std::move(cameras);
+  input.status = status_for_viewers(without_secrets(input.status));  // the same labels, whoever asks
   for (auto& viewer : viewers_()) {
     if (may_view(identity, viewer.value("camera", ""))) input.viewers.push_back(std::move(viewer));
   }
