@@ -90,7 +90,10 @@ std::string format_summary(const CameraState& camera, const CameraCounts& counts
   std::string text = fmt::format("{}: {}, {} frames decoded, {} encoded", camera.config.name, name_of(camera.state),
                                  counts.decoded, counts.encoded);
   for (const auto& [cause, number] : counts.dropped) text += fmt::format(", {} dropped ({})", number, cause);
-  if (!camera.file.empty()) text += fmt::format(", {} recorded; newest file: {}", counts.recorded, camera.file);
+  if (!camera.file.empty()) text += fmt::format(", {} recorded", counts.recorded);
+  if (counts.unrecorded > 0) text += fmt::format(", {} not recorded", counts.unrecorded);
+  if (!camera.file.empty()) text += fmt::format("; newest file: {}", camera.file);
+  if (!camera.recording_paused.empty()) text += fmt::format("; recording paused: {}", camera.recording_paused);
   if (!camera.reason.empty()) text += fmt::format("; {}", camera.reason);
   return text;
 }

@@ -311,7 +311,7 @@ void Supervisor::settle_the_rest() {
 
 int Supervisor::exit_status() const {
   const bool failed = std::any_of(cameras_.begin(), cameras_.end(), [](const CameraState& c) {
-    return c.state == CameraState::State::failed || c.record_failed;
+    return c.state == CameraState::State::failed || c.record_failed || !c.recording_paused.empty();
   });
   return failed || gave_up_ ? 3 : 0;
 }

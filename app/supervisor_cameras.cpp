@@ -238,7 +238,7 @@ void Supervisor::on_recording(CameraState& camera, const std::string& type, cons
     camera.reason = "recording stopped: " + body.at("reason").get<std::string>();
     spdlog::error("{}: {}", camera.config.name, camera.reason);
   } else if (type == "record_paused") {
-    camera.recording_paused = body.at("reason");
+    if (camera.recording_on) camera.recording_paused = body.at("reason");
   } else if (type == "record_resumed") {
     camera.recording_paused.clear();
   } else if (type == "push_state") {

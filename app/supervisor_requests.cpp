@@ -215,6 +215,7 @@ RigAnswer Supervisor::record(const nlohmann::json& request) {
     if (!has_camera(publisher(), state)) continue;
     lives = true;
     state.recording_on = on;
+    if (!on) state.recording_paused.clear();
     send_for(publisher(), state, "record", {{"on", on}});
   }
   if (!any) return refused(409, "its configuration has no 'record'");

@@ -2,6 +2,7 @@
 // each picture is there once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -10,6 +11,8 @@
 
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
+#include "tests/unit/http_client.h"
+#include "tests/unit/peers.h"
 
 namespace campipe::test {
 namespace {
@@ -88,6 +91,45 @@ TEST_P(PublisherDies, SegmentsGoOn) {
   }
 }
 
+// A recording whose folder has become something else.
+class RecordingPaused : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(rig_.wait_for_growth("rec/cam.mp4", 2000)) << rig_.log();
+    fs::rename(rig_.file("rec"), rig_.file("old"));
+    std::ofstream(rig_.file("rec")) << "in the way";
+    ASSERT_TRUE(eventually([&] { return paused(); })) << rig_.log();
+  }
+
+  bool paused() {
+    const Reply reply = ask(port_, "GET /api/v1/cameras/cam");
+    return nlohmann::json::parse(reply.body).contains("recording_paused");
+  }
+
+  int end() {
+    rig_.signal(SIGTERM);
+    return rig_.wait();
+  }
+
+  const std::uint16_t port_ = static_cast<std::uint16_t>(free_port());
+  RigRun rig_{"http_address: 127.0.0.1:" + std::to_string(port_) +
+              "\nrtsp_address: off\ncameras:\n  cam:\n    source: \"test://pattern?width=320&height=240&rate=25\"\n"
+              "    encode: {gop: 10, bitrate: 1M}\n    record: {path: \"rec/{camera}.mp4\"}\n"};
+};
+
+TEST_F(RecordingPaused, AtTheEndIsAFailure) {
+  EXPECT_EQ(end(), 3) << rig_.log();
+  EXPECT_TRUE(rig_.camera("cam").contains("recording_paused"));
+  EXPECT_GT(rig_.camera("cam").at("frames").at("unrecorded"), 0);
+}
+
+TEST_F(RecordingPaused, IsNoMoreOnceItIsStopped) {
+  const std::string json = "Content-Type: application/json\r\n";
+  EXPECT_EQ(ask(port_, "POST /api/v1/cameras/cam/stop-recording", json, "{}").status, 200);
+  EXPECT_TRUE(eventually([&] { return !paused(); })) << rig_.log();
+  EXPECT_EQ(end(), 0) << rig_.log();
+}
+
 // As on a network disk whose server is gone: who opens a file there waits. Only the thread that keeps the index does.
 TEST(DiskHangs, NoRecordingWaitsForItsIndex) {
   const TemporaryFolder folder;
@@ -103,9 +145,9 @@ TEST(DiskHangs, NoRecordingWaitsForItsIndex) {
   EXPECT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(check_books(rig.report()), "");
   EXPECT_EQ(rig.report().at("publisher_restarts"), 0) << publisher << rig.log();
-  for (const char* camera : {"hangs", "well"}) {
-    const auto frames = rig.camera(camera).at("frames");
-    EXPECT_EQ(frames.at("recorded"), frames.at("encoded")) << camera;
+  for (const char* name : {"hangs", "well"}) {
+    const auto frames = rig.camera(name).at("frames");
+    EXPECT_EQ(frames.at("recorded"), frames.at("encoded")) << name;
   }
   for (const fs::path& file : {rig.file("well.mp4"), folder.path() / "hangs.mp4"}) {
     EXPECT_EQ(check_pattern_recording(read_video(file), true), "") << file;
