@@ -9,6 +9,7 @@
 
 #include "core/nearest_name.h"
 #include "stages/encoders/codec_encoders.h"
+#include "stages/encoders/file_options.h"
 #include "stages/encoders/gpu_frames.h"
 #include "stages/encoders/libav_complaints.h"
 #include "stages/encoders/picture_converter.h"
@@ -51,6 +52,11 @@ void set_option(AVCodecContext& context, const std::string& key, const std::stri
   const std::string reason = complaints.errors();
   throw Error(key + ": the encoder " + encoder + " refuses '" + value +
               "': " + (reason.empty() ? av_error_text(status) : reason));
+}
+
+void refuse_files(const std::string& name, const std::string& value) {
+  const auto file = named_file(name, value);
+  if (file) throw Error("encode.options." + name + ": '" + *file + "' may name a file, which no option may here");
 }
 
 bool is_jpeg(const AVCodecContext& context) { return context.codec_id == AV_CODEC_ID_MJPEG; }
@@ -217,6 +223,7 @@ AvCodecContext open_encoder_context(const EncoderConfig& config, const FrameForm
   const std::string own_params = is_x265(codec) ? x265_params(*context, config) : "";
   if (is_x265(codec)) set_option(*context, "encode", "x265-params", own_params);
   for (const auto& [name, value] : config.options) {
+    refuse_files(name, value);
     const bool added = is_x265(codec) && name == "x265-params";
     set_option(*context, "encode.options." + name, name, added ? own_params + ":" + value : value);
   }

@@ -2,9 +2,11 @@
 // FFmpeg's decoders, and compared.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <numeric>
 #include <thread>
@@ -224,6 +226,28 @@ TEST(Hevc, TellsWhichOfX265sOwnParametersIsWrongAndTakesThoseThatAreRight) {
   };
   EXPECT_EQ(params("ref=2:sao=0"), "accepted");
   EXPECT_THAT(params("ref=2:refss=3"), AllOf(StartsWith("encode.options.x265-params: "), HasSubstr("refss")));
+}
+
+// Whoever may change a camera could have the supervisor read one without end, or any file written.
+TEST(EncoderOptions, NameNoFiles) {
+  const auto refusal = [](const std::string& codec, const std::string& name, const std::string& value) {
+    return check_encoder({.codec = codec, .options = {{name, value}}}).value_or("accepted");
+  };
+  const std::string file =
+      (std::filesystem::temp_directory_path() / ("campipe-" + std::to_string(::getpid()))).string();
+  const auto x264 = [&](const std::string& params) { return refusal("h264", "x264-params", params); };
+  const auto x265 = [&](const std::string& params) { return refusal("hevc", "x265-params", params); };
+  for (const std::string key : {"stats", "dump-yuv", "dump_yuv", "cqm", "cqmfile", "st\\ats", "ref=2:'stats'"})
+    EXPECT_THAT(x264(key + "=" + file), StartsWith("encode.options.x264-params: ")) << key;
+  for (const std::string key : {"csv", "stats", "analysis-save", "analysis_load", "lambda-file", "ref=2:csv"})
+    EXPECT_THAT(x265(key + "=" + file), StartsWith("encode.options.x265-params: ")) << key;
+  EXPECT_THAT(x265("scaling-list=/dev/zero"), HasSubstr("'scaling-list'")) << "it has no end";
+  for (const std::string name : {"stats", "passlogfile"})
+    EXPECT_THAT(refusal("h264", name, file), StartsWith("encode.options." + name + ": ")) << name;
+  EXPECT_THAT(refusal("h264", "x264opts", "a='b:stats=" + file), StartsWith("encode.options.x264opts: "));
+  EXPECT_FALSE(std::filesystem::exists(file));
+  EXPECT_EQ(x264("cqm=jvt:ref=2"), "accepted");
+  EXPECT_EQ(x265("scaling-list=default:ref=2"), "accepted");
 }
 
 // x265 writes to standard error itself.

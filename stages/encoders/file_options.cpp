@@ -1,0 +1,64 @@
+#include "stages/encoders/file_options.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "core/ffmpeg.h"
+
+namespace campipe {
+namespace {
+
+// FFmpeg's own; what it passes to libkvazaar is not looked into.
+constexpr std::array<std::string_view, 3> options{"stats", "passlogfile", "kvazaar-params"};
+
+// Of x264-params, x264opts and x265-params.
+constexpr auto keys = std::to_array<std::string_view>(
+    {"stats", "dump-yuv", "cqmfile", "qpfile", "opencl-clbin", "log-file", "csv", "recon", "analysis-save",
+     "analysis-load", "analysis-reuse-file", "lambda-file", "zonefile", "dhdr10-info", "film-grain", "aom-film-grain",
+     "nalu-file", "dolby-vision-rpu"});
+
+// A file, or one of these words.
+constexpr std::array<std::string_view, 2> matrices{"cqm", "scaling-list"};
+constexpr std::array<std::string_view, 4> known_matrices{"flat", "jvt", "off", "default"};
+
+bool contains(const auto& list, std::string_view word) { return std::ranges::find(list, word) != list.end(); }
+
+bool leads_to_file(std::string key, std::string_view value) {
+  std::ranges::replace(key, '_', '-');  // as both libraries do
+  return contains(keys, key) || (contains(matrices, key) && !contains(known_matrices, value));
+}
+
+// x264-params and x265-params, with the quotes and escapes that FFmpeg takes. What it cannot read it refuses.
+std::optional<std::string> file_of_params(const std::string& params) {
+  AVDictionary* given = nullptr;
+  av_dict_parse_string(&given, params.c_str(), "=", ":", 0);
+  std::optional<std::string> found;
+  const AVDictionaryEntry* entry = nullptr;
+  while (!found && (entry = av_dict_get(given, "", entry, AV_DICT_IGNORE_SUFFIX)) != nullptr) {
+    if (leads_to_file(entry->key, entry->value)) found = entry->key;
+  }
+  av_dict_free(&given);
+  return found;
+}
+
+// x264opts, which has neither.
+std::optional<std::string> file_of_opts(std::string_view opts) {
+  while (!opts.empty()) {
+    const std::string_view item = opts.substr(0, opts.find(':'));
+    opts.remove_prefix(std::min(opts.size(), item.size() + 1));
+    const std::string key(item.substr(0, item.find('=')));
+    if (leads_to_file(key, item.substr(std::min(item.size(), key.size() + 1)))) return key;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> named_file(const std::string& name, const std::string& value) {
+  if (contains(options, name)) return name;
+  if (name == "x264opts") return file_of_opts(value);
+  return name == "x264-params" || name == "x265-params" ? file_of_params(value) : std::nullopt;
+}
+
+}  // namespace campipe
