@@ -34,7 +34,8 @@ constexpr auto kept_names = std::to_array<std::string_view>({"PATH",
                                                              "https_proxy",
                                                              "no_proxy",
                                                              "CAMPIPE_FAILPOINT",
-                                                             "CAMPIPE_LOGS_TO_JOURNAL"});
+                                                             "CAMPIPE_LOGS_TO_JOURNAL",
+                                                             "CAMPIPE_LOG_FORMAT"});
 // Of families that belong to one library each.
 constexpr auto kept_families =
     std::to_array<std::string_view>({"LC_", "XDG_", "CUDA_", "NVIDIA_", "GST_", "G_", "GIO_", "ORC_", "OPENCV_",
