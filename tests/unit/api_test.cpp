@@ -237,6 +237,28 @@ TEST_F(ApiTest, TheSupervisorsRefusalIsPassedOn) {
   EXPECT_EQ(api.routes().front().handle(request).status, 504);
 }
 
+// The log of the rig has the reason; whichever call it was, its description has this answer, and that of a full server.
+TEST_F(ApiTest, WhatTheRigCannotDoIsDescribed) {
+  const test::SchemaCheck check(description());
+  reply_ = {500, {{"error", "cannot start a thread"}}};
+  std::size_t failed = 0;
+  for (const Call& call : all_calls()) {
+    const json& responses = call.operation.at("responses");
+    if (!responses.contains("401")) continue;  // it needs neither the rig nor a user
+    const std::string what = call.method + " " + call.path;
+    EXPECT_TRUE(responses.contains("503")) << what;
+    ASSERT_TRUE(responses.contains("500")) << what;
+    asked_ = nullptr;
+    const HttpAnswer answer = this->call("owner", call.method, of_camera(call.path, "dock"), good_body(call.operation));
+    if (asked_.is_null()) continue;
+    EXPECT_EQ(answer.status, 500) << what;
+    const json& schema = check.resolve(responses.at("500")).at("/content/application~1json/schema"_json_pointer);
+    EXPECT_THAT(check(json::parse(answer.body), schema), IsEmpty()) << what;
+    ++failed;
+  }
+  EXPECT_EQ(failed, 7U);  // those that change something
+}
+
 TEST_F(ApiTest, BadRequestsAreRefusedWithTheReason) {
   const auto put = [&](const std::string& body) { return refusal("ann", "PUT", "cameras/dock", body); };
   EXPECT_EQ(put(""), "400 missing key 'config', which has the camera's keys as in the file");
