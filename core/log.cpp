@@ -18,6 +18,7 @@
 
 #include "core/error.h"
 #include "core/libav_log.h"
+#include "core/printable.h"
 
 namespace campipe {
 namespace {
@@ -66,10 +67,14 @@ class FdSink final : public spdlog::sinks::base_sink<std::mutex> {
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
+    // What a camera or a user says stands in it.
+    const std::string text = printable({message.payload.data(), message.payload.size()});
+    spdlog::details::log_msg safe = message;
+    safe.payload = text;
     spdlog::memory_buf_t line;
     if (journal_ && log_format() == LogFormat::text)
       fmt::format_to(std::back_inserter(line), "<{}>", priority_of(message.level));
-    formatter_->format(message, line);
+    formatter_->format(safe, line);
     if (lost_ > 0) {
       std::string note = fmt::format("({} log lines were lost here: nobody read them)", lost_);
       if (log_format() == LogFormat::json) note = json_log_line(message.time, "warning", "", note);

@@ -93,7 +93,4 @@ class RigHistory {
   std::deque<RigSample> samples_;
 };
 
-// Without what a terminal would obey: control characters become '?'.
-std::string printable(const std::string& text);
-
 }  // namespace campipe

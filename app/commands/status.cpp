@@ -9,6 +9,7 @@
 #include "app/commands/rig_table.h"
 #include "app/commands/terminal.h"
 #include "core/error.h"
+#include "core/printable.h"
 
 namespace campipe {
 namespace {

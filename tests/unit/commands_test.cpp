@@ -11,6 +11,7 @@
 #include "app/commands/rig_table.h"
 #include "app/commands/top_view.h"
 #include "core/error.h"
+#include "core/printable.h"
 
 namespace campipe::test {
 namespace {

@@ -208,8 +208,8 @@ class JournalLog : public testing::Test {
     ::fstat(fd, &file);
     return std::to_string(file.st_dev) + ":" + std::to_string(file.st_ino);
   }
-  std::string line_of(spdlog::level::level_enum level) {
-    spdlog::log(level, "text");
+  std::string line_of(spdlog::level::level_enum level, const std::string& text = "text") {
+    spdlog::log(level, "{}", text);
     std::array<char, 256> buffer{};
     const ssize_t size = ::read(read_.get(), buffer.data(), buffer.size());
     return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
@@ -227,6 +227,16 @@ TEST_F(JournalLog, HasPrioritiesAndNoTimes) {
   EXPECT_EQ(line_of(spdlog::level::warn), "<4>[worker 0] text\n");
   EXPECT_EQ(line_of(spdlog::level::err), "<3>[worker 0] text\n");
   EXPECT_EQ(line_of(spdlog::level::critical), "<2>[worker 0] text\n");
+}
+
+// A camera's redirect may say what it likes.
+TEST_F(JournalLog, HasOneLineAndNothingThatATerminalObeys) {
+  const Variable variable("JOURNAL_STREAM", journal_is(write_.get()));
+  init_logging("master", "info", write_.get());
+  EXPECT_EQ(line_of(spdlog::level::info,
+                    "http://\x1b[2Jevil\n<3>[master] forged\xc2\x9b"
+                    "1m"),
+            "<6>[master] http://?[2Jevil?<3>[master] forged?1m\n");
 }
 
 // The supervisor finds the journal at its standard error; its children write into a pipe that ends there.
