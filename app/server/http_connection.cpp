@@ -166,6 +166,7 @@ awaitable<bool> HttpConnection::read_request(HttpReader& reader) {
 
 awaitable<bool> HttpConnection::serve_one() {
   idle_since_ = Clock::now();
+  stranger_since_.reset();
   HttpReader reader;
   const bool is_there = co_await read_request(reader);
   if (!is_there) co_return false;
@@ -181,7 +182,9 @@ awaitable<bool> HttpConnection::serve_one() {
   shared_->gate.tell_peer(exchange.facts, address_, stream_.has_tls());
   HttpGate::Verdict verdict = co_await judge(exchange.facts);
   exchange.passed = std::move(verdict.passed);
-  known_ = exchange.passed.request.identity.kind > Identity::Kind::visitor;
+  const Identity::Kind kind = exchange.passed.request.identity.kind;
+  known_ = kind > Identity::Kind::visitor;
+  if (kind == Identity::Kind::nobody) stranger_since_ = Clock::now();
   if (verdict.refusal) {
     co_await send(*verdict.refusal, exchange);
   } else {

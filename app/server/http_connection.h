@@ -71,6 +71,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   [[nodiscard]] const std::string& network() const { return network_; }
   // Since it was accepted or answered last; nothing: a request is being answered.
   [[nodiscard]] std::optional<Clock::time_point> idle_since() const { return idle_since_; }
+  // Since it answers somebody who has to log in, and has not; nothing: it does not.
+  [[nodiscard]] std::optional<Clock::time_point> stranger_since() const { return stranger_since_; }
   // Its last request was one of somebody who logged in.
   [[nodiscard]] bool known() const { return known_; }
   // To be called every few hundred milliseconds: ends what is served to one who may not see it any more.
@@ -108,6 +110,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::string network_;
   boost::beast::flat_buffer buffer_;
   std::optional<Clock::time_point> idle_since_ = Clock::now();
+  std::optional<Clock::time_point> stranger_since_;
   const HttpGate::Passed* serving_ = nullptr;  // the exchange's, while it is answered
   bool known_ = false;
   bool taken_back_ = false;  // when it was looked at last

@@ -161,6 +161,28 @@ TEST_F(HttpStrangersTest, AnAddressHasHalfOfAllConnectionsAtMost) {
   let_go_.set_value();
 }
 
+// They can have long answers, and read them slowly.
+TEST_F(HttpStrangersTest, WhoHasNotLoggedInGivesWayAlsoWhileBeingAnswered) {
+  HttpLimits limits;
+  limits.connections = 2;
+  ServerConfig config = guarded_config();
+  config.trusted_proxies = {"127.0.0.0/8"};  // as if each were at another address
+  start(config, limits);
+  std::vector<std::unique_ptr<TcpClient>> strangers;
+  for (int i = 0; i < 2; ++i) {
+    strangers.push_back(std::make_unique<TcpClient>(port()));
+    strangers.back()->send(request_text("GET /waits"));
+    while (waiting_ <= i) std::this_thread::yield();
+  }
+  TcpClient anna(port());
+  anna.send(request_text("GET /api/v1/", "Authorization: Basic YW5uYTphbm5hJ3M=\r\n"));
+  EXPECT_EQ(read_reply(anna).status, 200);
+  EXPECT_TRUE(strangers.front()->ended_within(test::patience));
+  EXPECT_FALSE(strangers.back()->ended_within(0ms)) << "one place was enough";
+  let_go_.set_value();
+  EXPECT_EQ(read_reply(*strangers.back()).status, 200);
+}
+
 TEST_F(HttpStrangersTest, BelievesProxiesThatItTrusts) {
   const auto seen = [&](const std::string& header) {
     return nlohmann::json::parse(ask(port(), "GET /api/v1/", header).body)["address"].get<std::string>();
