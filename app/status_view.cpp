@@ -12,6 +12,7 @@
 #include "app/report.h"
 #include "app/wanted_drops.h"
 #include "core/log.h"
+#include "core/printable.h"
 
 namespace campipe {
 namespace {
@@ -188,7 +189,7 @@ void StatusView::finish(const std::vector<CameraState>& cameras, const RigPage& 
   table_.clear();
   for (const CameraState& camera : cameras) {
     if (camera.state == CameraState::State::removed) continue;
-    const std::string summary = format_summary(camera, count(cameras, camera, page));
+    const std::string summary = printable(format_summary(camera, count(cameras, camera, page)));
     const bool json = log_format() == LogFormat::json;
     out_.put((json ? json_log_line(std::chrono::system_clock::now(), "info", "supervisor", summary) : summary) + "\n");
   }
