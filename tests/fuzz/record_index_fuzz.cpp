@@ -18,7 +18,7 @@ struct Disk {
   }
 };
 
-std::vector<fs::path> paths_of(const RecordIndex& index) {
+std::vector<fs::path> paths_of(RecordIndex index) {
   std::vector<fs::path> paths;
   for (const RecordedFile& file : index.files()) paths.push_back(file.path);
   return paths;
@@ -29,13 +29,14 @@ void check(const std::string& input) {
   be_silent();
   const fs::path path = "rec/dock.index.jsonl";
   Folder::write(path, input);
-  RecordIndex index(path, "");
+  RecordIndex index(path);
   for (const RecordedFile& file : index.files()) {
     require(!contains(file.path.string() + "/", "/../") && file.path.string().starts_with("rec/"),
             "a file lies in the index's folder", file.path.string());
     static_cast<void>(utc_text(file.start));
   }
-  require(paths_of(RecordIndex(path, "")) == paths_of(index), "the same when read again", input);
+  const std::vector<fs::path> paths = paths_of(std::move(index));
+  require(paths_of(RecordIndex(path)) == paths, "the same when read again", input);
 }
 
 }  // namespace

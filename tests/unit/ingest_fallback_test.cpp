@@ -115,7 +115,7 @@ class Camera {
               changed_.notify_one();
             },
             [this](const std::string& reason) { lost_gpu = reason; },
-            [this](const std::string& reason) {
+            [this](const std::string& reason, bool /*at_end*/) {
               const std::lock_guard lock(mutex_);
               failure = reason;
               over_ = true;

@@ -24,7 +24,7 @@ TEST(PacketCopies, ATrackWithoutARingGetsItWhenTheSourceIsOpenedAgain) {
   const RigPage page = RigPage::create(2);
   std::map<unsigned, int> rings;
   bool fails = true;
-  PacketCopies copies({{.camera = 0}, {.camera = 1}}, {}, false, true, page,
+  PacketCopies copies({{.camera = 0}, {.camera = 1}}, {}, false, page,
                       {.on_video =
                            [&](unsigned camera, std::uint64_t epoch, const PacketRingMemory&, const StreamParameters&) {
                              if (camera == 1 && fails) throw Error("no descriptors");
@@ -45,10 +45,10 @@ TEST(PacketCopies, ATrackWithoutARingGetsItWhenTheSourceIsOpenedAgain) {
   av_check(av_new_packet(packet.get(), 100), "a packet");
   packet->flags = AV_PKT_FLAG_KEY;
   packet->pts = packet->dts = 0;
-  copies.video(*packet, {});
+  copies.video(*packet, SourceClock(true), {});
   for (const unsigned camera : {0U, 1U}) {
-    EXPECT_EQ(counter(page.camera(camera).unpublished, DropCause::publisher_slow), 0U) << camera;
-    EXPECT_EQ(page.camera(camera).latency.counts().total(), 1U) << camera;
+    EXPECT_EQ(counter(page.master(camera).unpublished, DropCause::publisher_slow), 0U) << camera;
+    EXPECT_EQ(page.master(camera).latency.counts().total(), 1U) << camera;
   }
 }
 

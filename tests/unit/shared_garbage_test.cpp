@@ -300,16 +300,21 @@ TEST_F(PacketRingGarbage, TheWriterTakesBackNoMoreThanItWrote) {
   }
 }
 
+std::string path_of(const RecordState& state) {
+  const auto file = load_record_file(state);
+  return file ? file->path : "";
+}
+
 TEST(RigPageGarbage, ARecordingsStateIsNumbersAndAPathThatEnds) {
   const RigPage page = RigPage::create(1);
   RecordState& state = page.publisher(0).record;
   for (const std::uint32_t current : {0U, 1U, 2U, 3U, 0x7fff'ffffU, 0x8000'0000U, 0xffff'ffffU}) {
     state.current = current;
-    state.path.fill('x');
+    for (RecordState::Copy& copy : state.copy) copy.file.path.fill('x');
     EXPECT_EQ(load_record_progress(state).has_value(), current == 1 || current == 2);
-    EXPECT_EQ(record_path(state), "") << "it does not end";
-    state.path[5] = 0;
-    EXPECT_EQ(record_path(state), current == 1 || current == 2 ? "xxxxx" : "");
+    EXPECT_EQ(path_of(state).size(), current == 1 || current == 2 ? state.copy[0].file.path.size() : 0) << "no end";
+    for (RecordState::Copy& copy : state.copy) copy.file.path[5] = 0;
+    EXPECT_EQ(path_of(state), current == 1 || current == 2 ? "xxxxx" : "");
   }
 }
 
