@@ -167,8 +167,8 @@ TEST_P(Stall, CostsOnlyTheCameraItself) {
   }
   wait_for_more();
   end_well();
-  // The last two are longer than read_timeout.
-  for (const std::string& name : names_) EXPECT_GE(reconnects(name), 2) << name << rig_->log();
+  // The last one is far longer than read_timeout. (One of twice its length once passed unnoticed by a camera over UDP.)
+  for (const std::string& name : names_) EXPECT_GE(reconnects(name), 1) << name << rig_->log();
 }
 
 std::unique_ptr<Camera> http() {
