@@ -1,9 +1,9 @@
 // One RTSP client's bytes, between its socket and GStreamer: TLS, if it is served, and whole messages only
 // (rtsp_framing.h).
 //
-// GStreamer makes a GSocketConnection for each socket. For sockets that have a channel it is one of ours, whose input
-// stream is the channel, and whose output stream is the socket's, or the channel's where there is TLS: OpenSSL's, as
-// GLib's makes handshakes on threads of which there are a few, where ten slow clients hold up all others.
+// GStreamer makes a GSocketConnection for each socket. Where the socket has a channel, the connection's input stream is
+// the channel, and its output stream is the socket's, or the channel's where there is TLS: OpenSSL's, as GLib's makes
+// handshakes on threads of which there are a few, where ten slow clients hold up all others.
 #pragma once
 
 #include <gio/gio.h>

@@ -8,7 +8,9 @@
 namespace campipe {
 namespace {
 
-constexpr const char* channel_key = "campipe-channel";
+constexpr const char* channel_key = "campipe-channel";  // of a socket
+constexpr const char* input_key = "campipe-input";      // of its connection, which owns the streams
+constexpr const char* output_key = "campipe-output";
 
 // GLib's way of deriving a class: structures that begin with their base, and functions written into a table. The
 // streams keep the socket, which owns the channel.
@@ -26,18 +28,12 @@ struct Output {
 struct OutputClass {
   GOutputStreamClass base;
 };
-struct Connection {
-  GTcpConnection base;
-  Input* input;    // null: the socket has no channel
-  Output* output;  // null: the channel has no TLS
-};
-struct ConnectionClass {
-  GTcpConnectionClass base;
-};
-
 gpointer input_parent = nullptr;
 gpointer output_parent = nullptr;
-gpointer connection_parent = nullptr;
+
+// What GLib's class of TCP connections had before use_our_streams().
+GInputStream* (*tcp_input_stream)(GIOStream*) = nullptr;
+GOutputStream* (*tcp_output_stream)(GIOStream*) = nullptr;
 
 template <typename Derived>
 Derived* derived(gpointer base) {
@@ -191,68 +187,41 @@ GType make_output_type() {
   return type;
 }
 
-template <typename Stream>
-Stream* make_stream(GType type, GSocket* socket) {
+// The stream that `connection` has, or gets now. GStreamer asks for both before a second thread knows the connection.
+template <typename Stream, GType (*make_type)()>
+gpointer stream_of(GIOStream* connection, const char* key, GSocket* socket) {
+  static const GType type = make_type();
+  if (gpointer stream = g_object_get_data(G_OBJECT(connection), key)) return stream;
   auto* stream = static_cast<Stream*>(g_object_new(type, nullptr));
   stream->socket = G_SOCKET(g_object_ref(socket));
+  g_object_set_data_full(G_OBJECT(connection), key, stream, g_object_unref);
   return stream;
 }
 
-void make_streams(GObject* object) {
-  static const GType input_type = make_input_type();
-  static const GType output_type = make_output_type();
-  static_cast<GObjectClass*>(connection_parent)->constructed(object);
-  GSocket* socket = g_socket_connection_get_socket(G_SOCKET_CONNECTION(object));
+GInputStream* input_stream(GIOStream* connection) {
+  GSocket* socket = g_socket_connection_get_socket(G_SOCKET_CONNECTION(connection));
+  if (channel_of(socket) == nullptr) return tcp_input_stream(connection);
+  return G_INPUT_STREAM((stream_of<Input, make_input_type>(connection, input_key, socket)));
+}
+
+GOutputStream* output_stream(GIOStream* connection) {
+  GSocket* socket = g_socket_connection_get_socket(G_SOCKET_CONNECTION(connection));
   const RtspChannel* channel = channel_of(socket);
-  if (channel == nullptr) return;
-  auto* self = derived<Connection>(object);
-  self->input = make_stream<Input>(input_type, socket);
-  if (channel->has_tls()) self->output = make_stream<Output>(output_type, socket);
+  if (channel == nullptr || !channel->has_tls()) return tcp_output_stream(connection);
+  return G_OUTPUT_STREAM((stream_of<Output, make_output_type>(connection, output_key, socket)));
 }
 
-GInputStream* input_stream(GIOStream* stream) {
-  auto* self = derived<Connection>(stream);
-  return self->input != nullptr ? &self->input->base
-                                : static_cast<GIOStreamClass*>(connection_parent)->get_input_stream(stream);
-}
-
-GOutputStream* output_stream(GIOStream* stream) {
-  auto* self = derived<Connection>(stream);
-  return self->output != nullptr ? &self->output->base
-                                 : static_cast<GIOStreamClass*>(connection_parent)->get_output_stream(stream);
-}
-
-void finalize_connection(GObject* object) {
-  auto* self = derived<Connection>(object);
-  if (self->input != nullptr) g_object_unref(self->input);
-  if (self->output != nullptr) g_object_unref(self->output);
-  static_cast<GObjectClass*>(connection_parent)->finalize(object);
-}
-
-GType make_connection_type() {
-  return g_type_register_static_simple(
-      G_TYPE_TCP_CONNECTION, "CampipeRtspConnection", sizeof(ConnectionClass),
-      [](gpointer table, gpointer) {
-        connection_parent = g_type_class_peek_parent(table);
-        auto* object = static_cast<GObjectClass*>(table);
-        object->constructed = c_callback<make_streams>;
-        object->finalize = c_callback<finalize_connection>;
-        auto* stream = static_cast<GIOStreamClass*>(table);
-        stream->get_input_stream = c_callback<input_stream, nullptr>;
-        stream->get_output_stream = c_callback<output_stream, nullptr>;
-      },
-      sizeof(Connection), nullptr, GTypeFlags{});
-}
-
-// Sockets without a channel get what they got before.
-void use_our_connections() {
+// GStreamer lets GLib make the connection of a socket, of the class that is registered for TCP. Another class cannot be
+// registered instead: g_socket_connection_factory_register_type(), called a second time for a protocol, frees the entry
+// that it then uses (its hash table owns the keys, which are the values, too: GLib 2.74). So the functions of
+// that class are replaced; connections of other sockets get what they got before.
+void use_our_streams() {
   static const bool done = [] {
-    const GType type = make_connection_type();
-    for (const GSocketFamily family : {G_SOCKET_FAMILY_IPV4, G_SOCKET_FAMILY_IPV6}) {
-      // GLib's own must be registered first.
-      g_socket_connection_factory_lookup_type(family, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP);
-      g_socket_connection_factory_register_type(type, family, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP);
-    }
+    auto* table = static_cast<GIOStreamClass*>(g_type_class_ref(G_TYPE_TCP_CONNECTION));  // for ever
+    tcp_input_stream = table->get_input_stream;
+    tcp_output_stream = table->get_output_stream;
+    table->get_input_stream = c_callback<input_stream, nullptr>;
+    table->get_output_stream = c_callback<output_stream, nullptr>;
     return true;
   }();
   static_cast<void>(done);
@@ -261,7 +230,7 @@ void use_our_connections() {
 }  // namespace
 
 RtspChannel& put_channel(GSocket* socket, SSL_CTX* tls) {
-  use_our_connections();
+  use_our_streams();
   auto* channel = new RtspChannel(socket, tls);
   g_object_set_data_full(G_OBJECT(socket), channel_key, channel,
                          [](gpointer data) { delete static_cast<RtspChannel*>(data); });

@@ -175,7 +175,7 @@ TEST_F(RtspServerTest, AUserWhoMayNoLongerSeeItIsSentAway) {
   EXPECT_TRUE(wire.is_closed(Clock::now() + patience));
 }
 
-TEST_F(RtspServerTest, DISABLED_ACertificateIsRenewedForThoseWhoConnectNext) {
+TEST_F(RtspServerTest, ACertificateIsRenewedForThoseWhoConnectNext) {
   const TemporaryFolder folder;
   config_.tls = make_certificate(folder);
   serve();

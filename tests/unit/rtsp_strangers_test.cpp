@@ -300,7 +300,7 @@ TEST_F(RtspStrangersTest, WithoutDescriptorsItWaitsAndGoesOn) {
   EXPECT_EQ(wire.ask("OPTIONS", "/dock").status, 200);
 }
 
-TEST_F(RtspStrangersTest, DISABLED_OldTlsIsRefused) {
+TEST_F(RtspStrangersTest, OldTlsIsRefused) {
   const TemporaryFolder folder;
   config_.tls = make_certificate(folder);
   serve();
