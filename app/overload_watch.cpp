@@ -25,8 +25,7 @@ const std::string& OverloadWatch::look_at(const std::string& camera, unsigned wo
   if (dropped * tolerated > came) {
     window.problem = fmt::format(
         "worker {} is overloaded: {} of {} frames were dropped; use `codec: copy`, a smaller size, a lower rate, a "
-        "faster "
-        "preset, a GPU or more workers",
+        "faster preset, a GPU or more workers",
         worker, dropped, came);
   }
   const bool is_overloaded = !window.problem.empty();

@@ -10,12 +10,11 @@
 //   uses the pixels, and gives them back by storing the sequence into its own `done` word. The writer harvests
 //   those words; it never waits for a reader's work, only (policy `block`) for room in the reader's queue.
 // - A reader that died is marked gone only when its process is gone; the writer's own thread takes its bits away.
-// - Nobody believes what another process wrote: each works with copies of its own of what the ring is, of where it is
-// in
+// - Nobody believes what another process wrote: each works with copies of its own of what the ring is, of its place in
 //   it and of a record, and checks a copy before it uses it. The writer puts right what only it may write. Who finds
 //   what cannot be says so (Next::broken, on_faulty_reader), and reads or waits no more.
 // - A ring is never repaired otherwise. When its writer died, readers finish what is published and get a ring of the
-// next epoch.
+//   next epoch.
 //
 // Memory kinds: pixels of kind `host` lie in shared memory, those of the CUDA kinds on a GPU; the control memory is
 // the same for all. What a GPU fills is published as soon as the fill is enqueued, and a ready signal orders the rest:

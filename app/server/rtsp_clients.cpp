@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/descriptor_limit.h"
 #include "app/server/rtsp_auth.h"
 #include "app/server/rtsp_channel.h"
 #include "app/server/rtsp_feed.h"

@@ -2,14 +2,13 @@
 
 #include <gst/rtsp-server/rtsp-server.h>
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 
-#include <algorithm>
 #include <functional>
 #include <set>
 #include <string>
 #include <thread>
 
+#include "app/descriptor_limit.h"
 #include "app/server/gst_handles.h"
 #include "app/server/rtsp_auth.h"
 #include "app/server/rtsp_clients.h"
@@ -60,11 +59,8 @@ SharedTls share_tls(const TlsConfig& config) {
   return std::make_shared<boost::asio::ssl::context>(open_server_tls(config));
 }
 
-// The rest is for the rig's own work.
 RtspLimits within_descriptors(RtspLimits limits) {
-  rlimit descriptors{};
-  if (::getrlimit(RLIMIT_NOFILE, &descriptors) == 0)
-    limits.connections = std::min<std::size_t>(limits.connections, descriptors.rlim_cur / 4);
+  limits.connections = most_viewers(limits.connections);
   return limits;
 }
 

@@ -1,7 +1,8 @@
 #include "stages/sinks/memory_output.h"
-#include "core/c_callback.h"
 
 #include <new>
+
+#include "core/c_callback.h"
 
 namespace campipe {
 namespace {
