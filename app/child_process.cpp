@@ -100,6 +100,11 @@ void ChildProcess::kill() {
   if (pid_ > 0) ::kill(pid_, SIGKILL);
 }
 
+void ChildProcess::leave_behind() {
+  kill();
+  pid_ = -1;
+}
+
 // The kernel keeps both numbers at hand, so that reading them waits for nobody.
 std::int64_t ChildProcess::main_thread_cpu() const {
   const UniqueFd file(::open(fmt::format("/proc/{}/schedstat", pid_).c_str(), O_RDONLY | O_CLOEXEC));

@@ -36,10 +36,13 @@ class ChildProcess {
   [[nodiscard]] int pidfd() const { return pidfd_.get(); }  // readable once the process is gone
   [[nodiscard]] Clock::time_point started() const { return started_; }
   Channel& channel() { return channel_; }
+  [[nodiscard]] const Channel& channel() const { return channel_; }
   Outbox& outbox() { return outbox_; }
   // ns that its main thread has used or waited for a core; 0: not known.
   [[nodiscard]] std::int64_t main_thread_cpu() const;
   void kill();
+  // Kills it, and does not wait for its end, which a disk may hold up: whoever inherits it does.
+  void leave_behind();
   // Nothing while it runs.
   std::optional<ExitInfo> reap();
 

@@ -16,6 +16,8 @@ namespace campipe {
 namespace {
 
 constexpr std::size_t max_cameras = 256;
+constexpr auto look_at_files = "looking at the files and folders that it names";
+constexpr auto look_at_disk = "look at the disk";
 
 struct FileSettings : ServerSettings {
   CameraSettings defaults;
@@ -118,6 +120,7 @@ RigConfig to_rig(const FileSettings& file, const std::vector<CameraSettings>& ca
 // `removed`: cameras that are not there any more; users may be allowed to see them still.
 LoadedConfig load_tree(YamlNode& root, const std::vector<std::string>& removed, Report& report) {
   prepare_tree(root, report);
+  report.step(nullptr, look_at_files, look_at_disk);
   FileSettings file;
   if (root.kind == YamlNode::Kind::null) {
     report.add({}, "", "the file is empty, expected `cameras`");
@@ -133,6 +136,7 @@ LoadedConfig load_tree(YamlNode& root, const std::vector<std::string>& removed, 
   check_decode_gpus(cameras, report);
   check_copies(cameras, report);
   check_encoders(cameras, report);
+  report.step(nullptr, look_at_files, look_at_disk);
   check_recordings(cameras, report);
   check_pushes(cameras, report);
   std::vector<std::string_view> names(removed.begin(), removed.end());
@@ -178,16 +182,19 @@ std::string format(const ConfigError& error, const std::string& file) {
 
 LoadedConfig load_config(const std::filesystem::path& file) { return load_config_with(file, {}); }
 
-LoadedConfig load_config_with(const std::filesystem::path& file, const CameraChanges& changes) {
+LoadedConfig load_config_with(const std::filesystem::path& file, const CameraChanges& changes,
+                              const OnLoadStep& on_step) {
   const auto failed = [](ConfigError error, ConfigDocument document) {
     error.document = document;
     return LoadedConfig{{}, {}, {std::move(error)}};
   };
+  Report report(on_step);
+  report.step(nullptr, "reading it", look_at_disk);
   YamlResult result = read_yaml_file(file);
   if (auto* error = std::get_if<ConfigError>(&result)) return failed(*error, ConfigDocument::file);
   auto& root = std::get<YamlNode>(result);
-  Report report;
   std::vector<std::string> removed;
+  report.step(nullptr, "reading its overlay " + overlay_path(file).string(), look_at_disk);
   std::error_code cannot_tell;  // then reading it says why
   if (const auto path = overlay_in_use(file); std::filesystem::exists(path, cannot_tell) || cannot_tell) {
     YamlResult overlay = read_yaml_file(path);

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "app/config.h"
+#include "app/config_step.h"
 
 namespace campipe {
 
@@ -37,7 +38,8 @@ std::string overlay_note(const std::filesystem::path& file);
 
 // The file, its overlay, and `changes` over both. What is wrong with a change is told as of a file, without a place:
 // "cameras.dock.filters[1].resize.widht: unknown key, did you mean 'width'?"
-LoadedConfig load_config_with(const std::filesystem::path& file, const CameraChanges& changes);
+LoadedConfig load_config_with(const std::filesystem::path& file, const CameraChanges& changes,
+                              const OnLoadStep& on_step = {});
 
 // Puts `changes` into the file's overlay, in one step: whoever reads it, also after a power cut, finds all of them or
 // none. They must be good (load_config_with). The overlay can only be read by its owner. One beside the file goes, once

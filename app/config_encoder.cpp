@@ -10,9 +10,11 @@ namespace {
 // Opening an encoder takes a while: once for all cameras that want the same.
 class EncoderChecks {
  public:
-  std::optional<std::string> check(const EncoderConfig& config) {
+  std::optional<std::string> check(const EncoderConfig& config, const YamlNode& key, const Report& report) {
     const auto same = std::find_if(known_.begin(), known_.end(), [&](const auto& k) { return k.first == config; });
     if (same != known_.end()) return same->second;
+    const std::string encoder = config.encoder == "auto" ? "an encoder of " + config.codec : in_quotes(config.encoder);
+    report.step(&key, "opening " + encoder, "choose another encoder, or other options");
     return known_.emplace_back(config, check_encoder(config)).second;
   }
 
@@ -70,17 +72,19 @@ void check_encoders(const std::vector<CameraSettings>& cameras, Report& report) 
     const EncodeSettings& encode = named.stream->encode;
     const EncoderConfig config = encoder_config(encode);
     if (!encode.good || is_copy(config)) continue;
-    const auto problem = is_gpu_encoder(config.encoder) ? check_gpu_encoder(config) : checks.check(config);
+    const YamlNode* map = encode.nodes.empty() ? nullptr : encode.nodes.front();
+    const YamlNode& whole = map != nullptr ? *map : *named.node;
+    const auto problem =
+        is_gpu_encoder(config.encoder) ? check_gpu_encoder(config) : checks.check(config, whole, report);
     if (!problem) continue;
     const Reason reason = split_reason(*problem);
-    const YamlNode* map = encode.nodes.empty() ? nullptr : encode.nodes.front();
     const YamlNode* value = find_key(encode, reason.key);
     if (!told.insert(value != nullptr ? value : map).second) continue;
     const std::string text = scrubbed(reason.text, encode);
     if (value != nullptr) {
       report.at(*value, text);
     } else {
-      report.at_key(map != nullptr ? *map : *named.node, text);
+      report.at_key(whole, text);
     }
   }
 }

@@ -82,6 +82,15 @@ void Report::add(Mark mark, std::string path, std::string message) {
   errors_.push_back({mark.line, mark.column, std::move(path), std::move(message), mark.document});
 }
 
+void Report::step(const YamlNode* key, std::string doing, std::string remedy) const {
+  if (!on_step_) return;
+  ConfigError place{0, 0, "", std::move(doing)};
+  if (key != nullptr) {
+    place = {key->key_mark.line, key->key_mark.column, key->path, std::move(place.message), key->key_mark.document};
+  }
+  on_step_({std::move(place), std::move(remedy)});
+}
+
 std::vector<ConfigError> Report::take() {
   std::stable_sort(errors_.begin(), errors_.end(), [](const ConfigError& a, const ConfigError& b) {
     return std::tie(a.document, a.line, a.column) < std::tie(b.document, b.line, b.column);

@@ -5,8 +5,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "app/config_step.h"
 #include "app/config_yaml.h"
 #include "core/nearest_name.h"
 
@@ -15,14 +17,18 @@ namespace campipe {
 // Collects mistakes. Beyond a thousand they are only counted: nobody reads them, and a hostile file has many.
 class Report {
  public:
+  explicit Report(OnLoadStep on_step = {}) : on_step_(std::move(on_step)) {}
   void at(const YamlNode& value, std::string message) { add(value.mark, value.path, std::move(message)); }
   void at_key(const YamlNode& value, std::string message) { add(value.key_mark, value.path, std::move(message)); }
   void add(Mark mark, std::string path, std::string message);
+  // See LoadStep. `key`: the one that it is about; null: the file as a whole.
+  void step(const YamlNode* key, std::string doing, std::string remedy) const;
 
   // In the order of the file.
   [[nodiscard]] std::vector<ConfigError> take();
 
  private:
+  OnLoadStep on_step_;
   std::vector<ConfigError> errors_;
   std::size_t more_ = 0;
 };

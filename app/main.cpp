@@ -17,6 +17,7 @@
 #include "app/config_units.h"
 #include "app/descriptor_limit.h"
 #include "app/devices.h"
+#include "app/load_process.h"
 #include "app/master.h"
 #include "app/plan.h"
 #include "app/publisher.h"
@@ -35,7 +36,8 @@ constexpr int usage_error = 2;
 constexpr auto probe_before_a_run = std::chrono::seconds(20);
 constexpr auto probe_for_people = std::chrono::seconds(60);
 
-int run_role(const std::string& role) {
+// `file`: of load-config.
+int run_role(const std::string& role, const char* file) {
   if (!campipe::Child::started_by_supervisor()) {
     std::cerr << "campipe starts '" << role << "' itself; run campipe --config FILE\n";
     return usage_error;
@@ -44,6 +46,7 @@ int run_role(const std::string& role) {
     if (role == "master") return campipe::run_master();
     if (role == "worker") return campipe::run_worker();
     if (role == "publisher") return campipe::run_publisher();
+    if (role == campipe::load_role && file != nullptr) return campipe::run_load_process(file);
     if constexpr (campipe::with_cuda) return role == "probe" ? campipe::run_probe() : campipe::run_probe_peer();
     return usage_error;
   } catch (const std::exception& error) {
@@ -52,7 +55,8 @@ int run_role(const std::string& role) {
 }
 
 bool is_role(const std::string& word) {
-  return word == "master" || word == "worker" || word == "publisher" || word == "probe" || word == "probe-peer";
+  return word == "master" || word == "worker" || word == "publisher" || word == "probe" || word == "probe-peer" ||
+         word == campipe::load_role;
 }
 
 struct Arguments {
@@ -107,12 +111,15 @@ int check(const campipe::LoadedConfig& loaded, const std::string& file) {
   return 0;
 }
 
-// Of this process and those that it starts. What is recorded is not for other users of the machine, and cores would
-// hold passwords. The hard limit stays: who looks for a fault lifts the soft one (prlimit --core=unlimited --pid …).
-// Not PR_SET_DUMPABLE: it would take /proc from the rig's own user, who reads there how the processes do.
-void keep_private(const campipe::RigConfig& rig) {
+// Of this process and those that it starts: what is recorded is not for other users of the machine.
+void keep_files_private(const campipe::RigConfig& rig) {
   const mode_t given = ::umask(0027);
   ::umask(rig.umask ? static_cast<mode_t>(*rig.umask) : given | 0027);
+}
+
+// They would hold passwords. The hard limit stays: who looks for a fault lifts the soft one (prlimit --core=unlimited
+// --pid …). Not PR_SET_DUMPABLE: it would take /proc from the rig's own user, who reads there how the processes do.
+void leave_no_cores() {
   rlimit cores{};
   if (::getrlimit(RLIMIT_CORE, &cores) == 0) cores.rlim_cur = 0;
   if (::setrlimit(RLIMIT_CORE, &cores) != 0) spdlog::warn("core dumps stay on: {}", std::strerror(errno));
@@ -129,7 +136,8 @@ void tell_descriptors(const campipe::RigConfig& rig, bool check_only) {
 
 int run(const Arguments& arguments) {
   campipe::raise_descriptor_limit();
-  const campipe::LoadedConfig loaded = campipe::load_config(arguments.config);
+  leave_no_cores();
+  const campipe::LoadedConfig loaded = campipe::load_config_apart(arguments.config);
   if (const std::string note = campipe::overlay_note(arguments.config); !note.empty()) spdlog::warn("{}", note);
   if (tell(loaded.errors, arguments.config)) return usage_error;
   const bool check_only = arguments.check && !arguments.plan;
@@ -153,7 +161,7 @@ int run(const Arguments& arguments) {
     }
     options.report = arguments.report;
   }
-  keep_private(loaded.rig);
+  keep_files_private(loaded.rig);
   campipe::Supervisor supervisor(loaded.rig, machine, options);
   return supervisor.run();
 }
@@ -189,7 +197,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1 && is_role(argv[1])) return run_role(argv[1]);
+  if (argc > 1 && is_role(argv[1])) return run_role(argv[1], argv[2]);
   if (argc == 2 && std::string_view(argv[1]) == campipe::snapshot_role) return campipe::run_snapshot_child();
   CLI::App app{
       "campipe takes many cameras, decodes each once, filters and encodes them in worker processes, and records them.",

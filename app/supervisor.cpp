@@ -99,6 +99,7 @@ void Supervisor::turn() {
   for (Member& member : members_) {
     guard_.run("look after a process", [&] { check(member); });
   }
+  guard_.run("change the configuration", [this] { go_on_with_changes(); });
   guard_.run("pass on notes", [this] { pass_on_notes(); });
   guard_.run("relay the log", [this] { relay_log(); });
   if (Clock::now() >= next_tick_) tick();
@@ -113,6 +114,7 @@ void Supervisor::wait_for_events() {
     const auto events = static_cast<short>(member.child->outbox().wants_room() ? POLLIN | POLLOUT : POLLIN);
     waits.push_back({channel.closed() ? -1 : channel.fd(), events, 0});
   }
+  if (load_) load_->add_waits(waits);
   const auto left = std::chrono::ceil<milliseconds>(next_tick_ - Clock::now());
   ::poll(waits.data(), waits.size(), static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 100)));
 }
@@ -139,7 +141,7 @@ void Supervisor::on_signal() {
     if (info.ssi_signo != SIGHUP && Clock::now() - told_to_end_ < same_signal) continue;
     if (info.ssi_signo != SIGHUP) told_to_end_ = Clock::now();
     if (info.ssi_signo == SIGHUP && !terminal_closed()) {
-      if (phase_ == Phase::running) reload();
+      if (phase_ == Phase::running) reload_on_signal();
     } else if (phase_ == Phase::running) {
       drain("stopped");
     } else if (info.ssi_signo != SIGHUP) {  // a terminal that closes sends it again when its shell ends

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <deque>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,6 +19,7 @@
 #include "app/config.h"
 #include "app/config_changes.h"
 #include "app/descriptor_limit.h"
+#include "app/load_process.h"
 #include "app/memory_sampler.h"
 #include "app/plan.h"
 #include "app/restart_policy.h"
@@ -67,6 +70,10 @@ class Supervisor {
     double memory_mib = 0;
   };
   enum class Phase : std::uint8_t { running, draining, leaving };
+  struct Request {
+    nlohmann::json body;
+    pid_t asker = 0;  // the publisher whose servers ask; 0: SIGHUP does
+  };
 
   void set_up(const RigPlan& plan);
   void set_up_cameras(const RigPlan& plan);
@@ -157,17 +164,34 @@ class Supervisor {
   [[nodiscard]] CameraState* find_camera(const std::string& name);
   void apply(const RigConfig& rig);
 
+  // supervisor_config.cpp: changes of the configuration while the rig runs
+  using AfterLoad = std::function<std::optional<RigAnswer>(const LoadedConfig& loaded)>;
+  static bool changes_configuration(const std::string& op);
+  void ask_for_change(const Request& request);
+  void reload_on_signal();
+  [[nodiscard]] bool reloading() const;
+  void go_on_with_changes();
+  void do_step(const std::function<std::optional<RigAnswer>()>& step);
+  std::optional<RigAnswer> begin_change(const nlohmann::json& request);
+  void refuse_changes();
+  void begin_load(const LoadJob& job, AfterLoad then);
+  void end_reload(const RigAnswer& answer);
+  std::optional<RigAnswer> check(const LoadedConfig& loaded) const;
+  RigAnswer take(const LoadedConfig& loaded);
+  std::optional<RigAnswer> make_change(const CameraChanges& change, bool persist,
+                                       const std::function<RigAnswer()>& make);
+  std::optional<RigAnswer> put_camera(const nlohmann::json& request);
+  RigAnswer make_camera_be(const CameraConfig& config);
+  std::optional<RigAnswer> remove_camera(const nlohmann::json& request);
+  std::optional<RigAnswer> enable_camera(const nlohmann::json& request);
+
   // supervisor_requests.cpp: what the publisher's servers ask for
   void on_request(const nlohmann::json& request);
+  static RigAnswer refused(int status, const std::string& why);
+  static std::optional<RigAnswer> answer_of(const std::function<std::optional<RigAnswer>()>& work);
+  void send_answer(const Request& request, const RigAnswer& answer);
   RigAnswer answer(const nlohmann::json& request);
-  RigAnswer reload();
-  RigAnswer put_camera(const nlohmann::json& request);
-  RigAnswer remove_camera(const nlohmann::json& request);
-  RigAnswer enable_camera(const nlohmann::json& request);
   RigAnswer record(const nlohmann::json& request);
-  RigAnswer take(const LoadedConfig& loaded);
-  std::optional<RigAnswer> check(const LoadedConfig& loaded) const;
-  void remember(const CameraChanges& change, bool persist);
   void make_token();
   void tell_service();
   void tell_status();
@@ -191,9 +215,13 @@ class Supervisor {
   [[nodiscard]] bool ended_as_asked(const CameraState& camera) const;
 
   RunOptions options_;
-  RigConfig rig_;                  // as it was read last; its cameras are as they were at the start
-  CameraChanges changes_;          // to cameras, since then
-  std::optional<RigToken> token_;  // of the API
+  RigConfig rig_;                        // as it was read last; its cameras are as they were at the start
+  CameraChanges changes_;                // to cameras, since then
+  std::deque<Request> changes_waiting_;  // while load_ is at work, for the first one
+  std::unique_ptr<LoadProcess> load_;
+  AfterLoad then_;
+  std::unique_ptr<LoadProcess> left_behind_;  // the one before; it may not have ended
+  std::optional<RigToken> token_;             // of the API
   Machine machine_;
   RigPage page_;
   std::vector<CameraState> cameras_;   // and behind them their other outputs; never moved

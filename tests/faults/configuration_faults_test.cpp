@@ -1,0 +1,153 @@
+// A configuration that cannot be read, or that names an encoder whose library crashes or hangs, is refused: at the
+// start, at --check, and while the rig runs, where nobody waits for it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "tests/integration/recording.h"
+#include "tests/integration/rig_run.h"
+#include "tests/unit/http_client.h"
+#include "tests/unit/peers.h"
+
+namespace campipe::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr const char* crashes = "666k";
+constexpr const char* hangs = "667k";
+
+// Of every program that the test starts.
+class BrokenCodecs {
+ public:
+  BrokenCodecs() { ::setenv("LD_PRELOAD", CAMPIPE_BROKEN_CODECS, 1); }
+  ~BrokenCodecs() { ::unsetenv("LD_PRELOAD"); }
+  BrokenCodecs(const BrokenCodecs&) = delete;
+  BrokenCodecs& operator=(const BrokenCodecs&) = delete;
+};
+
+std::string camera(const std::string& name, const std::string& bitrate = "1M") {
+  return "  " + name +
+         ": {source: \"test://pattern?width=160&height=120&rate=25\", encode: {gop: 10, bitrate: " + bitrate +
+         "}, record: {path: " + name + ".mp4}}\n";
+}
+
+class Configuration : public testing::Test {
+ protected:
+  void begin() {
+    rig_ = std::make_unique<RigRun>(head_ + "cameras:\n" + camera("a"));
+    ASSERT_TRUE(rig_->wait_for_growth("a.mp4", 2000)) << rig_->log();
+  }
+  void write(const std::string& yaml) const { std::ofstream(rig_->file("rig.yaml")) << yaml; }
+  [[nodiscard]] bool told(const std::string& what) const {
+    return eventually([&] { return rig_->log().find(what) != std::string::npos; });
+  }
+  // The supervisor looks after its processes, and takes the next configuration. Nobody has died.
+  void expect_goes_on() {
+    write(head_ + "cameras:\n" + camera("a") + camera("b"));
+    rig_->signal(SIGHUP);
+    EXPECT_TRUE(rig_->wait_for_growth("b.mp4", 2000)) << rig_->log();
+    rig_->signal(SIGTERM);
+    EXPECT_EQ(rig_->wait(), 0) << rig_->log();
+    EXPECT_EQ(check_books(rig_->report()), "");
+    EXPECT_EQ(rig_->report().at("publisher_restarts"), 0);
+    EXPECT_EQ(rig_->report().at("master_restarts"), 0);
+    EXPECT_EQ(check_pattern_recording(read_video(rig_->file("a.mp4")), !worker_died_), "");
+  }
+
+  const int port_ = free_port();
+  const std::string head_ =
+      "http_address: 127.0.0.1:" + std::to_string(port_) + "\nrtsp_address: off\nworkers: {count: 1}\n";
+  std::unique_ptr<RigRun> rig_;
+  bool worker_died_ = false;
+};
+
+TEST_F(Configuration, ThatBecameAPipeIsRefused) {
+  begin();
+  std::filesystem::remove(rig_->file("rig.yaml"));
+  ASSERT_EQ(::mkfifo(rig_->file("rig.yaml").c_str(), 0600), 0);
+  rig_->signal(SIGHUP);
+  EXPECT_TRUE(told("not reloaded: rig.yaml: is a pipe, expected a regular file")) << rig_->log();
+  std::filesystem::remove(rig_->file("rig.yaml"));
+  expect_goes_on();
+}
+
+// A file whose disk does not answer is like a pipe that nobody writes into.
+TEST_F(Configuration, OnADiskThatDoesNotAnswerIsRefusedAndNobodyWaits) {
+  begin();
+  ASSERT_EQ(::mkfifo(rig_->file("rig.crt").c_str(), 0600), 0);
+  write(head_ + "tls: {certificate: rig.crt, key: rig.crt}\ncameras:\n" + camera("a"));
+  rig_->signal(SIGHUP);
+  ASSERT_TRUE(told("reading rig.yaml again")) << rig_->log();
+  const pid_t worker = rig_->pid_of("worker 0");
+  ::kill(worker, SIGKILL);
+  worker_died_ = true;
+  rig_->successor_of("worker 0", worker);
+  ASSERT_TRUE(rig_->wait_for_growth("a.mp4", rig_->size("a.mp4"))) << rig_->log();
+  EXPECT_EQ(rig_->log().find("not reloaded"), std::string::npos) << "this test was too slow";
+  EXPECT_TRUE(
+      told("not reloaded: rig.yaml: looking at the files and folders that it names took longer than 8 s and "
+           "was given up; look at the disk"))
+      << rig_->log();
+  expect_goes_on();
+}
+
+// What is asked for meanwhile is answered.
+TEST_F(Configuration, IsReadWhileTheApiAnswers) {
+  begin();
+  ASSERT_EQ(::mkfifo(rig_->file("rig.crt").c_str(), 0600), 0);
+  write(head_ + "tls: {certificate: rig.crt, key: rig.crt}\ncameras:\n" + camera("a"));
+  rig_->signal(SIGHUP);
+  ASSERT_TRUE(told("reading rig.yaml again")) << rig_->log();
+  const auto port = static_cast<std::uint16_t>(port_);
+  EXPECT_EQ(ask(port, "POST /api/v1/cameras/a/stop-recording", "Content-Type: application/json\r\n", "{}").status, 200);
+  EXPECT_EQ(rig_->log().find("not reloaded"), std::string::npos) << "this test was too slow";
+  rig_->signal(SIGTERM);
+  EXPECT_EQ(rig_->wait(std::chrono::seconds(5)), 0) << rig_->log();
+}
+
+TEST_F(Configuration, WithAnEncoderThatCrashesIsRefused) {
+  const BrokenCodecs codecs;
+  begin();
+  write(head_ + "cameras:\n" + camera("a") + camera("b", crashes));
+  rig_->signal(SIGHUP);
+  EXPECT_TRUE(
+      told("cameras.b.encode: opening an encoder of h264 ended its process (signal 11 (Segmentation fault)); "
+           "choose another encoder, or other options"))
+      << rig_->log();
+  EXPECT_THAT(rig_->log(), HasSubstr("not reloaded: rig.yaml:6:"));
+  expect_goes_on();
+}
+
+TEST_F(Configuration, WithAnEncoderThatHangsIsRefused) {
+  const BrokenCodecs codecs;
+  begin();
+  write(head_ + "cameras:\n" + camera("a") + camera("b", hangs));
+  rig_->signal(SIGHUP);
+  EXPECT_TRUE(
+      told("cameras.b.encode: opening an encoder of h264 took longer than 8 s and was given up; choose another "
+           "encoder, or other options"))
+      << rig_->log();
+  expect_goes_on();
+}
+
+TEST_F(Configuration, WithAnEncoderThatCrashesIsRefusedAtTheStart) {
+  const BrokenCodecs codecs;
+  const std::string yaml = "http_address: off\nrtsp_address: off\ncameras:\n" + camera("a", crashes);
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"--config", "rig.yaml"}, {"--config", "rig.yaml", "--check"}}) {
+    const Answer answer = ask(command, yaml);
+    EXPECT_EQ(answer.status, 2);
+    EXPECT_THAT(answer.errors,
+                AllOf(HasSubstr("rig.yaml:4:"), HasSubstr("cameras.a.encode: opening an encoder of h264"),
+                      HasSubstr("Segmentation fault")));
+  }
+}
+
+}  // namespace
+}  // namespace campipe::test
