@@ -101,8 +101,13 @@ void Ingest::produce() {
   clock_.begin(0, 0);
   go_back_to_resume();
   deliver();
-  at_end_ = !stopped();
-  if (start_.decode && published_ == 0 && !stopped() && !start_.resume) throw Error("no picture could be decoded");
+  if (stopped()) return;
+  at_end_ = true;
+  // A loop ends only where a round of it gave nothing, and a successor of a dead master begins it anew.
+  const bool nothing_before = !start_.resume || start_.config.source.loop;
+  if (!nothing_before) return;
+  if (start_.decode && published_ == 0) throw Error("no picture could be decoded");
+  if (!start_.decode && copies_.end() < 0) throw Error("there is no video in it");
 }
 
 // A live source: again and again.

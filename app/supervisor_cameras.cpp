@@ -6,7 +6,7 @@
 #include "app/supervisor.h"
 #include "core/error.h"
 #include "core/log.h"
-#include "stages/sources/source.h"
+#include "stages/sources/source_end.h"
 
 namespace campipe {
 namespace {
@@ -220,10 +220,12 @@ void Supervisor::on_camera_done(const Member& member, CameraState& camera) {
   if (!kept) camera.become(CameraState::State::ended);
 }
 
-// A source ends when it is told to, fails, or has an end and is there.
+// A source ends when it is told to, fails, or has an end and is there. That it failed is believed: it is reported, and
+// the rig's exit status tells.
 void Supervisor::check_source_over(const CameraState& camera, const std::string& failure, bool at_end) const {
   const bool told = phase_ != Phase::running || camera.retiring || all_failed(camera, false);
-  if (failure.empty() && !told && !at_end) {
+  const bool ended = at_end && can_end(camera.config.source);
+  if (failure.empty() && !told && !ended) {
     throw Error("it has given up " + camera.config.name + ", whose source has no end");
   }
 }

@@ -5,6 +5,7 @@
 #include "stages/sources/file_source.h"
 #include "stages/sources/pattern_source.h"
 #include "stages/sources/source_address.h"
+#include "stages/sources/source_end.h"
 #include "stages/sources/stream_source.h"
 
 namespace campipe {
@@ -15,6 +16,11 @@ bool has_scheme(const std::string& url) { return url.find("://") != std::string:
 }  // namespace
 
 bool is_live(const std::string& url) { return is_stream_url(url) || is_capture_device(url); }
+
+bool can_end(const SourceConfig& config) {
+  if (is_live(config.url)) return split_address(config.url).scheme.starts_with("http");
+  return !config.loop && (!is_pattern(config.url) || pattern_ends(config.url));
+}
 
 std::string shown_url(const std::string& url) {
   std::string shown = without_passwords(url);

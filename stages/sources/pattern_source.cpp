@@ -109,6 +109,8 @@ class PatternSource final : public Source {
 
 bool is_pattern(const std::string& url) { return url.starts_with(scheme); }
 
+bool pattern_ends(const std::string& url) { return parse(url).frames > 0; }
+
 std::unique_ptr<Source> open_pattern_source(const std::string& url) {
   return std::make_unique<PatternSource>(parse(url));
 }

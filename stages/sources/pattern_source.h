@@ -7,6 +7,8 @@
 namespace campipe {
 
 bool is_pattern(const std::string& url);
+// It has so many frames. Of a pattern that check_pattern() accepts.
+bool pattern_ends(const std::string& url);
 std::unique_ptr<Source> open_pattern_source(const std::string& url);
 std::optional<std::string> check_pattern(const std::string& url);
 

@@ -74,6 +74,11 @@ INSTANTIATE_TEST_SUITE_P(
               2},
         Wrong{"WorkerThatRequests", "worker 0", "request", {{"request", 1}, {"op", "reload"}}},
         Wrong{"WorkerOfAnotherCamera", "worker 0", "camera_done", {{"camera", 1}}},
+        // Nothing of these cameras is over.
+        Wrong{"MasterThatGivesUp", "master", "source_over", {{"camera", 0}, {"failure", ""}, {"at_end", false}}},
+        Wrong{"MasterWithAnEndOfNoEnd", "master", "source_over", {{"camera", 0}, {"failure", ""}, {"at_end", true}}},
+        Wrong{"WorkerThatGivesUp", "worker 0", "camera_done", {{"camera", 0}}},
+        Wrong{"PublisherThatGivesUp", "publisher", "camera_done", {{"camera", 0}}},
         Wrong{"WorkerThatDecodes", "worker 1", "frame_ring", {{"camera", 1}}, 1},
         Wrong{"PublisherThatDecodes", "publisher", "source_over", {{"camera", 0}, {"failure", "none"}}},
         Wrong{"PublisherOfNoWords", "publisher", "no such message", {{"camera", 0}}},

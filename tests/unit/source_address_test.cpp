@@ -8,6 +8,7 @@
 #include "stages/sources/capture_clock.h"
 #include "stages/sources/source.h"
 #include "stages/sources/source_address.h"
+#include "stages/sources/source_end.h"
 
 namespace campipe {
 namespace {
@@ -132,6 +133,19 @@ TEST(SourceAddress, Redirected) {
   EXPECT_EQ(redirected(url, "//cam:81/b"), "http://user:pass@cam:81/b");
   EXPECT_EQ(redirected(url, "http://evil/b"), "http://evil/b");  // without the password
   EXPECT_EQ(redirected(url, "//evil/b"), "http://evil/b");
+}
+
+TEST(SourceEnd, IsOfFilesAndOfWhatIsReadOverHttp) {
+  for (const char* url : {"a.mp4", "/dev/shm/a.h264", "test://pattern?frames=1", "http://cam/a.mp4",
+                          "HTTPS://u:p@cam:8443/a/index.m3u8"}) {
+    EXPECT_TRUE(can_end({.url = url})) << url;
+  }
+  for (const char* url : {"test://pattern", "test://pattern?width=320&frames=0", "rtsp://cam/http", "rtsps://cam/1",
+                          "srt://cam:9000", "udp://239.0.0.1:5000", "/dev/video0"}) {
+    EXPECT_FALSE(can_end({.url = url})) << url;
+  }
+  EXPECT_FALSE(can_end({.url = "a.mp4", .loop = true}));
+  EXPECT_FALSE(can_end({.url = "test://pattern?frames=1", .loop = true}));
 }
 
 }  // namespace
