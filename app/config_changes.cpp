@@ -134,7 +134,7 @@ void keep_changes(const fs::path& file, const CameraChanges& changes) {
   all.add(changes);
   const std::string text = text_of(all, file);
   if (text.size() > max_size) throw Error(overlay.string() + " would be larger than 1 MiB, the most that is read");
-  make_own_folder(overlay.parent_path());
+  if (overlay != beside(file)) make_own_folder(overlay.parent_path());
   replace(overlay, text);
   if (before != overlay && ::unlink(before.c_str()) != 0) spdlog::warn("{}", overlay_note(file));
 }

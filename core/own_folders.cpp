@@ -1,6 +1,7 @@
 #include "core/own_folders.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -21,6 +22,28 @@ std::optional<fs::path> folder_of(const char* variable) {
   return text.substr(0, text.find(':'));
 }
 
+void make_folder(const fs::path& folder) {
+  if (folder.empty() || fs::is_directory(folder)) return;
+  make_folder(folder.parent_path());
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+    throw system_error("cannot make the folder " + folder.string(), errno);
+}
+
+// What another account put there in advance would be its to read and to replace.
+void require_own(const fs::path& folder) {
+  struct stat info {};
+  if (::lstat(folder.c_str(), &info) != 0) throw system_error("cannot look at the folder " + folder.string(), errno);
+  const bool link = S_ISLNK(info.st_mode);
+  if (link && info.st_uid != 0) {  // the system's administrator may have moved it
+    throw Error(folder.string() + " is a symbolic link; put a folder of this account in its place");
+  }
+  if (link && ::stat(folder.c_str(), &info) != 0)
+    throw system_error("cannot look at the folder " + folder.string(), errno);
+  if (info.st_uid == ::geteuid()) return;
+  throw Error(folder.string() + " belongs to another account (user id " + std::to_string(info.st_uid) +
+              "); remove it, or give it to this one (chown " + std::to_string(::geteuid()) + ")");
+}
+
 }  // namespace
 
 std::optional<fs::path> state_folder() {
@@ -36,10 +59,8 @@ std::optional<fs::path> runtime_folder() {
 }
 
 void make_own_folder(const fs::path& folder) {
-  if (folder.empty() || fs::is_directory(folder)) return;
-  make_own_folder(folder.parent_path());
-  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-    throw system_error("cannot make the folder " + folder.string(), errno);
+  make_folder(folder);
+  require_own(folder);
 }
 
 }  // namespace campipe
