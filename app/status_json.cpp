@@ -69,7 +69,8 @@ void StatusJson::refine(nlohmann::json& json, const CameraState& camera, const R
   json["in_flight"] = counts.decoded > left ? counts.decoded - left : 0;
   json["bytes"] = page.publisher(camera.index).bytes.load();
   json["records"] = camera.config.record.has_value();
-  json["recording_on"] = camera.config.record.has_value() && camera.recording_on && !camera.record_failed;
+  json["recording_on"] = camera.config.record.has_value() && camera.recording_on && !camera.record_failed &&
+                         takes_part(camera) && !camera.publisher_done;
   if (camera.config.on_demand) json["on_demand"] = true;
   json["codec"] = camera.stream.value("codec", camera.config.encode.codec);
   json["width"] = camera.stream.value("width", 0);

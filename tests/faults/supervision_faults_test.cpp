@@ -19,7 +19,9 @@ namespace campipe::test {
 namespace {
 
 using std::chrono::seconds;
+using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::Not;
 
 std::string server(int port, const std::string& more = "workers: {count: 1}\n") {
   return "http_address: 127.0.0.1:" + std::to_string(port) + "\nrtsp_address: off\n" + more +
@@ -89,6 +91,18 @@ TEST(Request, ToStopTheRecordingOfAnEndedCameraIsRefused) {
   EXPECT_EQ(try_request(port, "POST /api/v1/cameras/b/stop-recording").status, 409) << rig.log();
   expect_goes_on(rig, "a");
   EXPECT_EQ(rig.report().at("publisher_restarts"), 1);
+}
+
+TEST(Status, DoesNotSayThatACameraRecordsWhichHasEnded) {
+  const int port = free_port();
+  RigRun rig(server(port) + "cameras:\n" + camera("a") + camera("b", "", 10) + camera("c", ", enabled: false"));
+  ASSERT_TRUE(wait_for_state(port, "b", "ended")) << rig.log();
+  ASSERT_TRUE(wait_for_state(port, "a", "running")) << rig.log();
+  const Answer answer = ask({"status", "--url", "http://127.0.0.1:" + std::to_string(port)});
+  EXPECT_THAT(answer.output, ContainsRegex("\na +running [^\n]* on( |\n)"));
+  EXPECT_THAT(answer.output, ContainsRegex("\n[bc] +(ended|disabled) "));
+  EXPECT_THAT(answer.output, Not(ContainsRegex("\n[bc] +(ended|disabled) [^\n]* on( |\n)")));
+  expect_goes_on(rig, "a");
 }
 
 // A process that throws is like one that crashes: its cameras go on in the next one.
@@ -283,23 +297,39 @@ TEST(Ring, ThatWaitsForGpuMemoryGoesWithItsCamera) {
   expect_goes_on(rig, "a");
 }
 
-// Of all frame rings that the supervisor knows, the most places for readers that are not empty.
-std::size_t most_places_taken(const RigRun& rig) {
-  std::size_t most = 0;
+// Of all frame rings that the supervisor knows.
+void for_each_ring(const RigRun& rig, const std::function<void(ring::Header& header)>& look) {
   std::error_code error;
   for (const auto& entry :
        std::filesystem::directory_iterator("/proc/" + std::to_string(rig.supervisor()) + "/fd", error)) {
     const std::string target = std::filesystem::read_symlink(entry.path(), error).string();
     if (target.find("campipe frame ring (") == std::string::npos) continue;
-    const UniqueFd fd(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC));
+    const UniqueFd fd(::open(entry.path().c_str(), O_RDWR | O_CLOEXEC));
     if (!fd) continue;
-    const Mapping memory(fd.get(), Mapping::Access::read);
-    const auto& header = *reinterpret_cast<const ring::Header*>(memory.bytes().data());
+    const Mapping memory(fd.get(), Mapping::Access::read_write);
+    look(*reinterpret_cast<ring::Header*>(memory.bytes().data()));
+  }
+}
+
+// The most places for readers that are not empty.
+std::size_t most_places_taken(const RigRun& rig) {
+  std::size_t most = 0;
+  for_each_ring(rig, [&](const ring::Header& header) {
     const auto taken =
         std::ranges::count_if(header.readers, [](const auto& r) { return r.state.load() != ReaderState::empty; });
     most = std::max(most, static_cast<std::size_t>(taken));
-  }
+  });
   return most;
+}
+
+// As if so many workers had died that no place is left. A writer that lives frees them again with its next frame.
+void take_all_places(const RigRun& rig) {
+  for_each_ring(rig, [](ring::Header& header) {
+    for (auto& reader : header.readers) {
+      ReaderState empty = ReaderState::empty;
+      reader.state.compare_exchange_strong(empty, ReaderState::gone);
+    }
+  });
 }
 
 // Nobody would ever free a place in it again: each worker that dies would take one, and there are sixteen.
@@ -322,6 +352,13 @@ TEST(Ring, OfADeadMasterIsOfferedToNobody) {
     ASSERT_TRUE(rig.wait_for_growth("a.mp4", rig.size("a.mp4"))) << rig.log();
   }
   EXPECT_EQ(most_places_taken(rig), 1U) << "that of the worker which died first";
+  take_all_places(rig);
+  const pid_t worker = rig.pid_of("worker 0");
+  ::kill(worker, SIGKILL);
+  rig.successor_of("worker 0", worker);
+  ASSERT_TRUE(rig.wait_for_growth("a.mp4", rig.size("a.mp4"))) << rig.log();
+  EXPECT_THAT(rig.log(), Not(HasSubstr("cannot "))) << "a step of the supervisor failed";
+  EXPECT_THAT(rig.log(), Not(HasSubstr("no reader has a place"))) << "nobody would have made a place there";
   rig.signal(SIGTERM);
   EXPECT_EQ(rig.wait(), 0) << rig.log();
 }
