@@ -30,6 +30,7 @@
 #include "app/plan.h"
 #include "app/read_ahead.h"
 #include "app/replay_window.h"
+#include "app/retired_rings.h"
 #include "app/source_clock.h"
 #include "app/timeline.h"
 #include "core/clock.h"
@@ -168,12 +169,6 @@ class Ingest {
 
   static constexpr std::chrono::seconds longest_burst{1};  // for which the worker is waited for
 
-  // Written by a GPU, and replaced: its readers may still need it.
-  struct RetiredRing {
-    std::shared_ptr<FrameRingWriter> ring;
-    Clock::time_point since;
-  };
-
   Start start_;
   ProfileName packet_range_{start_.config.name, "ingest"};
   ProfileName publish_range_{start_.config.name, "publish"};
@@ -190,8 +185,7 @@ class Ingest {
   bool primed_ = false;             // the decoder has the first packet already
   bool await_key_ = false;          // what comes before the next key frame cannot be decoded
   std::shared_ptr<FrameRingWriter> ring_;
-  std::mutex retired_mutex_;
-  std::vector<RetiredRing> retired_;
+  RetiredRings retired_;
   ThreadScope* scope_ = nullptr;
   StreamKind kind_;  // of what ring_ holds
   std::uint64_t epoch_ = 0;

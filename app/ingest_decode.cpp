@@ -17,19 +17,12 @@ constexpr auto worker_deadline = seconds(30);    // for a worker that was restar
 constexpr auto change_deadline = seconds(1);     // for the worker to begin with a ring that is to be replaced already
 constexpr auto reattach_deadline = seconds(5);   // for the worker to begin with a ring that replaces another
 constexpr std::size_t most_corrupt_known = 128;  // packets; more than a decoder holds
-constexpr auto retired_for = seconds(30);  // at least; a restarted worker may still get to see the ring
-// At most: a worker that died with frames of it never gives them back, and a live one does so within seconds.
-constexpr auto retired_at_most = std::chrono::minutes(5);
 
 }  // namespace
 
 void Ingest::service() {
   if (over_ && ring_) ring_->service();
-  const std::lock_guard lock(retired_mutex_);
-  std::erase_if(retired_, [](const RetiredRing& retired) {
-    const auto age = Clock::now() - retired.since;
-    return age > retired_at_most || (retired.ring->drained() && age > retired_for);
-  });
+  retired_.drop_old(Clock::now());
 }
 
 bool Ingest::StreamKind::is_like(const StreamKind& other) const {
@@ -154,8 +147,7 @@ void Ingest::retire_ring() {
   kind_ = {};                   // should no other be made, this one is not taken for a ring of the next connection
   ++epoch_;
   if (ring_->memory().signals() == nullptr) return;
-  const std::lock_guard lock(retired_mutex_);
-  retired_.push_back({ring_, Clock::now()});
+  retired_.add(ring_, Clock::now());
 }
 
 // Before the sequence wraps, after some months: readers end with this ring and go on with the next.
