@@ -87,6 +87,13 @@ void limit_media(AVFormatContext& input, std::span<const std::string_view> forma
   input.protocol_whitelist = duplicate(protocols);
 }
 
+void limit_pieces(AVFormatContext& hls) {
+  std::vector<std::string_view> formats(stream_formats.begin(), stream_formats.end());
+  std::erase_if(formats, [](std::string_view name) { return name == "hls" || name.starts_with("rt"); });
+  av_freep(static_cast<void*>(&hls.format_whitelist));
+  hls.format_whitelist = duplicate(comma_separated(formats));
+}
+
 int find_stream_info(AVFormatContext& input) {
   std::vector<AVDictionary*> options(input.nb_streams, nullptr);
   for (AVDictionary*& one : options) av_dict_set_int(&one, "max_pixels", most_pixels, 0);

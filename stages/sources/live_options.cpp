@@ -37,6 +37,9 @@ void set_stream_options(LibavOptions& options, const SourceConfig& config, RtspT
   } else if (scheme.starts_with("http")) {
     options.set("rw_timeout", timeout);
     options.set("timeout", timeout);
+    // Of HLS: each piece and playlist is opened anew, so that it can be looked at first.
+    options.set("http_persistent", 0);
+    options.set("http_multiple", 0);
     if (scheme == "https") set_certificate_options(options.get(), config);
   } else if (scheme == "tcp") {
     options.set("timeout", timeout);

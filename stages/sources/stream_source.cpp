@@ -18,7 +18,9 @@ extern "C" {
 #include "stages/sources/capture_clock.h"
 #include "stages/sources/live_options.h"
 #include "stages/sources/media_streams.h"
+#include "stages/sources/playlist_guard.h"
 #include "stages/sources/read_watch.h"
+#include "stages/sources/receive_limit.h"
 #include "stages/sources/source_address.h"
 #include "stages/sources/source_errors.h"
 #include "stages/sources/tls_tunnel.h"
@@ -34,6 +36,8 @@ using std::chrono::seconds;
 constexpr auto first_udp_packet = seconds(3);     // before RTSP goes on with TCP, where it may
 constexpr auto longest_analysis = seconds(5);     // of the stream; most are known after the first key frame
 constexpr int frames_for_rate = 8;                // that tell the frame rate, where nothing else does
+constexpr int most_streams = 256;                 // of video and sound that one source has
+constexpr int most_rtsp_streams = 32;
 constexpr auto closing_time = milliseconds(500);  // for RTSP's good-bye
 constexpr auto capture_asking = milliseconds(2);  // between looks for a frame of a capture device
 constexpr AVRational arrival_base{1, 1'000'000};
@@ -41,15 +45,20 @@ constexpr int default_rtsps_port = 322;
 constexpr int most_redirects = 8;                        // as FFmpeg follows
 constexpr std::string_view encrypted_piece = "crypto+";  // before the URL of a piece of HLS
 constexpr std::string_view encrypted_piece_too = "crypto:";
+// What is received before there is a picture: a large key frame, or the index of a file of a day.
+constexpr std::size_t most_for_picture = std::size_t{32} << 20;  // bytes
+constexpr std::size_t most_for_file = std::size_t{64} << 20;
+constexpr std::size_t longest_answer = std::size_t{32} << 10;  // of RTSP: the description is the longest
 
 class StreamSource final : public Source {
  public:
   StreamSource(const SourceConfig& config, const Interrupt& interrupt)
       : config_(config), shown_(shown_url(config.url)), watch_(interrupt) {
+    const ReceiveLimit::Use use(received_);
     watch_.allow(config.read_timeout, config.read_timeout);
     watch_.end_when([this] { return strayed(); });
     resolve();
-    if (address_.scheme == "rtsps" && config.verify_certificate) open_tunnel();
+    if (address_.scheme == "rtsps") open_tunnel();
     // What goes through TLS goes through TCP.
     if (address_.scheme == "rtsps") {
       open(RtspTransport::tcp);
@@ -71,6 +80,7 @@ class StreamSource final : public Source {
     }
     // Only the time that was spent waiting here counts, and all of it since the last picture.
     watch_.allow(config_.read_timeout - waited_, config_.read_timeout);
+    const ReceiveLimit::Use use(received_);
     const auto begin = Clock::now();
     const int index = read_wanted(packet);
     waited_ += Clock::now() - begin;
@@ -78,6 +88,7 @@ class StreamSource final : public Source {
     if (index == AVERROR_EXIT) return ReadResult::interrupted;
     if (index == AVERROR_EOF) return ReadResult::end;
     waited_ = nanoseconds(0);
+    limit_receiving(most_received());
     return ReadResult::packet;
   }
 
@@ -94,7 +105,7 @@ class StreamSource final : public Source {
 
   void open_tunnel() {
     const int port = address_.port > 0 ? address_.port : default_rtsps_port;
-    tunnel_ = std::make_unique<TlsTunnel>(address_.host, port, config_.ca_file, shown_, watch_);
+    tunnel_ = std::make_unique<TlsTunnel>(address_.host, port, config_, shown_, watch_);
   }
 
   // Or over TCP, where the camera refuses UDP. False: a new connection over TCP is worth trying.
@@ -113,8 +124,12 @@ class StreamSource final : public Source {
   void open(RtspTransport transport) {
     LibavReasons reasons;
     input_.reset();
+    limit_receiving(is_rtsp() ? longest_answer : most_received());
+    playlists_ = PlaylistGuard(shown_);
+    pieces_limited_ = false;
     const bool fall_back = address_.scheme == "rtsp" && transport == RtspTransport::automatic;
     check_opening(open_input(transport), reasons);
+    limit_receiving(most_received());
     if (fall_back) watch_.expect_packets(*input_, std::min<nanoseconds>(first_udp_packet, watch_.left() / 2));
     // Its packets are known from the beginning, and it would be asked for them without a pause.
     if (!is_device()) check_opening(find_stream_info(*input_), reasons);
@@ -154,6 +169,7 @@ class StreamSource final : public Source {
     context->interrupt_callback = watch_.callback();
     context->max_analyze_duration = std::chrono::microseconds(longest_analysis).count();
     context->fps_probe_size = frames_for_rate;
+    context->max_streams = is_rtsp() ? most_rtsp_streams : most_streams;
     context->opaque = this;
     open_nested_ = context->io_open;
     context->io_open = c_callback<&StreamSource::open_nested, AVERROR_EXTERNAL>;
@@ -184,13 +200,36 @@ class StreamSource final : public Source {
   // RTSP's client goes wherever an answer sends it, and tells so by the input's URL alone. It connects there, but is
   // stopped before it sends anything.
   bool strayed() {
-    const bool checked = opening_ != nullptr && opening_->url != nullptr && address_.scheme.starts_with("rtsp");
+    const bool checked = opening_ != nullptr && opening_->url != nullptr && is_rtsp();
     if (checked && !config_.allow_redirects && !same_origin(opening_->url, url())) elsewhere_ = opening_->url;
-    return failure_ != nullptr || !elsewhere_.empty();
+    return failure_ != nullptr || !elsewhere_.empty() || sends_too_much();
   }
   void throw_if_strayed() {
     if (failure_ != nullptr) std::rethrow_exception(failure_);
     if (!elsewhere_.empty()) throw redirect_error(shown_, elsewhere_);
+    if (sends_too_much()) {
+      throw SourceError(Kind::unsupported, shown_ + " sends more than is taken before there is a picture: " +
+                                               std::to_string(most_received() >> 20) + " MiB" +
+                                               (is_rtsp() ? ", or an answer of 32 KiB" : ""));
+    }
+  }
+
+  [[nodiscard]] bool is_rtsp() const { return address_.scheme.starts_with("rtsp"); }
+  [[nodiscard]] std::size_t most_received() const {
+    return address_.scheme.starts_with("http") ? most_for_file : most_for_picture;
+  }
+  void limit_receiving(std::size_t at_once) {
+    received_.allow(most_received(), at_once);
+    position_ = received_so_far();
+  }
+  [[nodiscard]] bool sends_too_much() const {
+    return received_.exceeded() || received_so_far() - position_ > static_cast<std::int64_t>(most_received());
+  }
+  // Of what FFmpeg receives on threads of its own; 0 for other schemes.
+  [[nodiscard]] std::int64_t received_so_far() const {
+    if (address_.scheme != "udp" && address_.scheme != "srt") return 0;
+    const AVFormatContext* context = opening_ != nullptr ? opening_ : input_.get();
+    return context != nullptr && context->pb != nullptr ? context->pb->pos : 0;
   }
 
   // The source itself, and what it is made of: HLS opens its pieces and keys one by one.
@@ -200,6 +239,9 @@ class StreamSource final : public Source {
     try {
       const AVDictionary* given = options != nullptr ? *options : nullptr;
       if (!source.address_.scheme.starts_with("http")) return source.open_nested_(context, io, url, flags, options);
+      // The playlist's demuxer has been chosen, and its pieces' have not.
+      const bool in_hls = context->iformat != nullptr && is_hls(*context);
+      if (in_hls && !std::exchange(source.pieces_limited_, true)) limit_pieces(*context);
       return source.open_http(*context, io, url, flags, given);
     } catch (...) {
       source.failure_ = std::current_exception();  // nothing may leave libav's function
@@ -223,10 +265,23 @@ class StreamSource final : public Source {
       take_libav_hints();
       const int code = open_nested_(&context, io, (prefix + url).c_str(), flags, options.get());
       const std::string location = code == AVERROR(EIO) ? take_libav_hints().redirect : "";
-      if (location.empty() || redirects == most_redirects) return code;
+      if (location.empty() || redirects == most_redirects) return code >= 0 ? admit(*io, url) : code;
       url = redirected(url, location);
     }
   }
+
+  int admit(AVIOContext*& io, const std::string& url) {
+    try {
+      const int code = playlists_.admit(*io, url);
+      if (code < 0) avio_closep(&io);
+      return code;
+    } catch (...) {
+      avio_closep(&io);
+      throw;
+    }
+  }
+
+  static bool is_hls(const AVFormatContext& input) { return std::strcmp(input.iformat->name, "hls") == 0; }
 
   // What libavformat opens: the source itself, or this machine's end of the tunnel to it.
   [[nodiscard]] std::string url() const {
@@ -257,10 +312,9 @@ class StreamSource final : public Source {
       description.time_base = arrival_base;
       description.frame_rate = 0;
     }
-    const bool hls = std::strcmp(input_->iformat->name, "hls") == 0;
     // A file, or a playlist to which nothing is added any more: both say how long they are.
     description.finite = address_.scheme.starts_with("http") && input_->duration > 0;
-    description.in_bursts = hls || description.finite;
+    description.in_bursts = is_hls(*input_) || description.finite;
   }
 
   // Into first_. The index of the video's stream, or an error of libav.
@@ -338,6 +392,10 @@ class StreamSource final : public Source {
   SourceAddress address_ = split_address(config_.url);
   ReadWatch watch_;
   std::unique_ptr<TlsTunnel> tunnel_;
+  ReceiveLimit received_;
+  std::int64_t position_ = 0;  // of received_so_far(), with the newest picture
+  PlaylistGuard playlists_{shown_};
+  bool pieces_limited_ = false;  // of this connection
   OpenIo open_nested_ = nullptr;
   const AVFormatContext* opening_ = nullptr;  // while it is being opened
   std::exception_ptr failure_;                // in a function that libav called

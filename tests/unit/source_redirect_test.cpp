@@ -1,9 +1,7 @@
 // Servers that send their reader elsewhere, and what is sent instead of video. "Elsewhere" is a real server, which
 // counts what it is asked.
-#include <fstream>
-#include <map>
-
 #include "tests/unit/live_test_support.h"
+#include "tests/unit/web.h"
 
 namespace campipe {
 namespace {
@@ -15,58 +13,9 @@ using testing::HasSubstr;
 using testing::Not;
 using Kind = SourceError::Kind;
 
-std::string found(const std::string& body) {
-  return "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
-}
-
-std::string moved(const std::string& location, const std::string& protocol = "HTTP/1.1") {
-  return protocol + " 302 Found\r\nCSeq: 1\r\nConnection: close\r\nContent-Length: 0\r\nLocation: " + location +
-         "\r\n\r\n";
-}
-
-// Answers by path, and closes. Remembers what it was asked for.
-class Web {
- public:
-  [[nodiscard]] int port() const { return server_.port(); }
-  [[nodiscard]] std::string url(const std::string& path) const { return local("http", port(), path); }
-  void answer(const std::string& path, const std::string& all) {
-    const std::lock_guard lock(mutex_);
-    answers_[path] = all;
-  }
-  [[nodiscard]] int asked() const { return asked_; }
-
- private:
-  void serve(int fd) {
-    const std::string request = read_request(fd);
-    if (request.empty()) return;
-    ++asked_;
-    const auto begin = request.find(' ') + 1;
-    const std::string path = request.substr(begin, request.find(' ', begin) - begin);
-    std::string all;
-    {
-      const std::lock_guard lock(mutex_);
-      const auto known = answers_.find(path);
-      all = known != answers_.end() ? known->second : "HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n";
-    }
-    send_all(fd, all);
-  }
-
-  std::mutex mutex_;
-  std::map<std::string, std::string> answers_;
-  std::atomic<int> asked_{0};
-  Server server_{[this](int fd, const std::atomic<bool>&) { serve(fd); }};  // the last: it uses the others
-};
-
 class SourceRedirect : public WithClip {
  protected:
-  static std::string clip() {
-    std::ifstream input(file("clip.ts"), std::ios::binary);
-    return {std::istreambuf_iterator<char>(input), std::istreambuf_iterator<char>()};
-  }
-
-  static std::string playlist(const std::string& lines) {
-    return found("#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:4\n" + lines + "#EXT-X-ENDLIST\n");
-  }
+  static std::string clip() { return bytes_of(file("clip.ts")); }
 
   // That it fails, says how that could be allowed, and did not ask `elsewhere`.
   void expect_refused(const std::string& url) {

@@ -1,0 +1,65 @@
+#include "stages/sources/receive_limit.h"
+
+#include <dlfcn.h>
+
+#include <cerrno>
+
+namespace campipe {
+namespace {
+
+thread_local ReceiveLimit* this_threads_limit = nullptr;
+
+}  // namespace
+
+ReceiveLimit::Use::Use(ReceiveLimit& limit) { this_threads_limit = &limit; }
+ReceiveLimit::Use::~Use() { this_threads_limit = nullptr; }
+
+ReceiveLimit* ReceiveLimit::of_this_thread() { return this_threads_limit; }
+
+bool ReceiveLimit::refuses(std::size_t size) {
+  exceeded_ = exceeded_ || left_ == 0 || size > each_;
+  return exceeded_;
+}
+
+namespace {
+
+// A sanitizer's where there is one, else the C library's.
+template <typename Function>
+Function next_function(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+template <typename Receive>
+ssize_t receive_limited(std::size_t size, const Receive& receive) {
+  ReceiveLimit* limit = ReceiveLimit::of_this_thread();
+  if (limit == nullptr) return receive();
+  if (limit->refuses(size)) {
+    errno = EMSGSIZE;
+    return -1;
+  }
+  const ssize_t count = receive();
+  if (count > 0) limit->take(static_cast<std::size_t>(count));
+  return count;
+}
+
+}  // namespace
+}  // namespace campipe
+
+// <sys/socket.h> is not included: with _FORTIFY_SOURCE it has these functions' bodies.
+struct sockaddr;
+extern "C" {
+
+[[gnu::visibility("default")]] ssize_t recv(int fd, void* data, size_t size, int flags) {
+  using Recv = ssize_t (*)(int, void*, size_t, int);
+  static const auto next = campipe::next_function<Recv>("recv");
+  return campipe::receive_limited(size, [&] { return next(fd, data, size, flags); });
+}
+
+[[gnu::visibility("default")]] ssize_t recvfrom(int fd, void* data, size_t size, int flags, sockaddr* from,
+                                                unsigned* from_size) {
+  using Recvfrom = ssize_t (*)(int, void*, size_t, int, sockaddr*, unsigned*);
+  static const auto next = campipe::next_function<Recvfrom>("recvfrom");
+  // A packet is not larger for a larger buffer.
+  return campipe::receive_limited(0, [&] { return next(fd, data, size, flags, from, from_size); });
+}
+}
