@@ -11,7 +11,6 @@ namespace {
 
 constexpr auto longest_preview = std::chrono::seconds(1);  // of what waits to be read when a connection is made
 constexpr std::size_t most_previewed = 256;                // packets
-constexpr std::int64_t fresh = 5'000'000;               // ns; a packet that was waited for so long had not lain there
 constexpr std::size_t most_read_for_leap = 512;         // packets
 constexpr std::int64_t leap_tolerance = 2'000'000'000;  // ns, between audio and video
 constexpr std::size_t most_notes = 256;
@@ -42,7 +41,7 @@ void Ingest::preview() {
     if (entry == nullptr) return;
     if (entry->result != ReadResult::packet) continue;
     if (const auto time = decode_time(*entry->packet)) clock_.preview(*time, entry->times.arrival);
-    if (entry->times.waited > fresh) return;
+    if (entry->times.waited > SourceClock::fresh) return;
   }
 }
 
@@ -98,8 +97,8 @@ void Ingest::report_clock(const std::optional<SourceClock::Corrected>& corrected
   SourceHealth& health = block_.source;
   health.clock_drift = clock_.drift();
   health.time_origin = clock_.origin();
-  health.lag = clock_.lag();
-  health.largest_lag = std::max(health.largest_lag.load(), clock_.lag());
+  health.lag = clock_.late();
+  health.largest_lag = std::max(health.largest_lag.load(), clock_.late());
   const char* by = live_ ? "by when frames arrive" : "behind the frame before";
   if (corrected) {
     count(corrected->kind);
@@ -117,11 +116,11 @@ void Ingest::report_clock(const std::optional<SourceClock::Corrected>& corrected
         "{}: its clock has drifted by more than a second since it was connected; its timestamps are made to "
         "follow this machine's clock",
         start_.config.name);
-  } else if (clock_.lag() > reported_lag && told_of_clock_.insert("lag").second) {
+  } else if (clock_.late() > reported_lag && told_of_clock_.insert("lag").second) {
     spdlog::warn(
         "{}: its frames arrive {:.1f} s late, as after a stall of the network or on a machine that is too "
         "slow; their timestamps are kept",
-        start_.config.name, static_cast<double>(clock_.lag()) / 1e9);
+        start_.config.name, static_cast<double>(clock_.late()) / 1e9);
   }
 }
 

@@ -115,11 +115,17 @@ std::optional<std::int64_t> SourceClock::map_beside(std::int64_t source, std::in
 }
 
 std::optional<SourceClock::Corrected> SourceClock::observe(const Sample& sample) {
-  if (!anchored_) anchor(sample);
+  const bool begins = !anchored_;
+  if (begins) anchor(sample);
   std::optional<Corrected> corrected;
   if (last_source_ || live_) {
     const std::int64_t moved = last_source_ ? sample.source - *last_source_ : 0;
     corrected = live_ ? observe_live(sample, moved) : observe_file(sample, moved);
+  }
+  if (begins) {
+    opening_lag_ = lag_;
+  } else if (sample.waited > fresh) {
+    opening_lag_.reset();
   }
   last_source_ = sample.source;
   last_ = std::max(last_, map(sample.source));
@@ -229,10 +235,11 @@ void SourceClock::follow_drift(std::int64_t passed) {
   drift_ -= part;
 }
 
-// Those that wait to be judged.
+// Those that wait to be judged, and the first.
 void SourceClock::change_lags(std::int64_t by) {
   for (Bucket& bucket : buckets_) bucket.lag += by;
   if (bucket_.samples > 0) bucket_.lag += by;
+  if (opening_lag_) *opening_lag_ += by;
 }
 
 }  // namespace campipe

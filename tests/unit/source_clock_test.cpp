@@ -37,6 +37,7 @@ class Simulation {
     std::int64_t taken = 0;
     std::int64_t pts = 0;
     std::int64_t lag = 0;
+    std::int64_t late = 0;
   };
 
   // All is well for so long.
@@ -163,7 +164,7 @@ class Simulation {
     if (source_.observe(sample)) ++corrections_;
     const auto time = line_.next(Timeline::Mapped{packet.source, source_.map(packet.source)}, 0);
     EXPECT_TRUE(frames_.empty() || time.pts > frames_.back().pts);
-    frames_.push_back({packet.taken, time.pts, source_.lag()});
+    frames_.push_back({packet.taken, time.pts, source_.lag(), source_.late()});
   }
 
   Camera camera_;
@@ -253,6 +254,33 @@ TEST(SourceClock, AReconnectionIsPlacedByWhatHasNotWaited) {
     EXPECT_EQ(camera.corrections(), 0);
     EXPECT_LE(camera.error(100 * second), 100 * ms);
   }
+}
+
+// A camera of one frame a second, whose stream takes five of them to be known.
+TEST(SourceClock, WhatWaitedWhileItWasOpenedIsNotLate) {
+  Simulation camera({.rate = 1, .jitter = 20 * ms, .probing = 5 * second}, 1);
+  const auto largest = [&](auto member) {
+    std::int64_t most = 0;
+    for (const Simulation::Frame& frame : camera.frames()) most = std::max(most, frame.*member);
+    return most;
+  };
+  camera.run(60 * second);
+  camera.reconnect(10 * second, 0);
+  camera.run(60 * second);
+  EXPECT_GE(largest(&Simulation::Frame::lag), 4 * second);
+  EXPECT_LE(largest(&Simulation::Frame::late), 200 * ms);
+  camera.stall(8 * second);
+  camera.run(10 * second);
+  EXPECT_GE(largest(&Simulation::Frame::late), 7 * second);
+}
+
+// It has not caught up with what waited while it was opened.
+TEST(SourceClock, AMachineThatWasTooSlowFromTheBeginningIsLate) {
+  Simulation camera({.jitter = 20 * ms, .probing = 3 * second}, 1);
+  camera.run(40 * second);
+  camera.reconnect(5 * second, 0);
+  camera.overload(20 * second, 0.5);
+  EXPECT_GE(camera.frames().back().late, 8 * second);
 }
 
 TEST(SourceClock, DriftIsFollowed) {
