@@ -34,6 +34,7 @@
 #include "app/source_clock.h"
 #include "app/timeline.h"
 #include "core/clock.h"
+#include "core/line_limit.h"
 #include "core/profile.h"
 #include "core/retry_wait.h"
 #include "ipc/frame_ring.h"
@@ -206,6 +207,7 @@ class Ingest {
   std::chrono::nanoseconds burst_left_{0};    // for how long the worker may still be waited for; see wait_out_burst()
   std::deque<PacketNote> notes_;              // of packets whose frames have not come out
   std::set<std::string_view> told_of_clock_;  // of this connection
+  LineLimit size_lines_{std::chrono::minutes(1)};
   std::int64_t arrival_ = 0;
   std::int64_t arrival_utc_ = 0;
   std::int64_t decode_cost_ = 0;

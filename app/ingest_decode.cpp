@@ -199,8 +199,10 @@ bool Ingest::feed(const AVPacket* packet) {
     decode_cost_ += now_ns() - begin;
     if (received == Decoder::Receive::none) return true;
     if (received == Decoder::Receive::changed) {
-      spdlog::info("{}: its pictures are {}x{} now", start_.config.name, decoder_->needs().expected.width,
-                   decoder_->needs().expected.height);
+      const FrameFormat& size = decoder_->needs().expected;
+      if (const auto more = size_lines_.pass()) {
+        spdlog::info("{}: its pictures are {}x{} now{}", start_.config.name, size.width, size.height, *more);
+      }
       await_reader();
       retire_ring();
       open_ring();
