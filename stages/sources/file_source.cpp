@@ -13,6 +13,7 @@
 #include "stages/sources/accepted_media.h"
 #include "stages/sources/media_streams.h"
 #include "stages/sources/numbered_pictures.h"
+#include "stages/sources/source_address.h"
 #include "stages/sources/source_errors.h"
 
 namespace campipe {
@@ -175,7 +176,11 @@ std::optional<std::string> check_file(const std::string& path) {
   const auto status = std::filesystem::status(path, error);
   if (error == std::errc::permission_denied)
     return "'" + path + "' cannot be reached: " + error.message() + " (of a folder above it)";
-  if (!std::filesystem::exists(status)) return "there is no file '" + path + "' (paths start at the current directory)";
+  if (!std::filesystem::exists(status)) {
+    const auto url = likely_url(path);
+    return "there is no file '" + path + "' (" +
+           (url ? "is it a camera? Then write " + *url : "paths start at the current directory") + ")";
+  }
   if (std::filesystem::is_directory(status)) return "'" + path + "' is a folder, not a video file";
   // Opening a pipe waits for its writer, and nothing could interrupt that.
   if (!std::filesystem::is_regular_file(status)) return "'" + path + "' is a pipe or a device, not a video file";

@@ -118,6 +118,25 @@ bool is_capture_device(const std::string& url) {
   return url.starts_with(numbered_device) || url.starts_with(named_devices);
 }
 
+// A name with a dot is one of a host where more follows: alone it is a file's.
+std::optional<std::string> likely_url(const std::string& path) {
+  const SourceAddress address = split_address("rtsp://" + path);
+  const std::string& host = address.host;
+  const std::size_t slash = path.find('/');
+  const bool more = slash != std::string::npos || address.port > 0 || path.find('@') < slash;
+  const bool number = !host.empty() && host.find_first_not_of("0123456789.") == std::string::npos &&
+                      std::count(host.begin(), host.end(), '.') == 3;
+  const bool literal = path.starts_with('[') && host.find(':') != std::string::npos;
+  const bool name = host.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-") ==
+                        std::string::npos &&
+                    host.find_first_not_of('.') != std::string::npos && !host.starts_with('.');
+  const bool dotted = host.find('.') != std::string::npos;
+  if (!number && !literal && !(name && (address.port > 0 || (dotted && more)))) return std::nullopt;
+  const std::string shown = literal ? "[" + host + "]" : host;
+  const std::string port = address.port > 0 ? ":" + std::to_string(address.port) : "";
+  return "rtsp://" + shown + port + (slash != std::string::npos ? "/…" : "");
+}
+
 std::optional<std::string> check_stream_url(const std::string& url) {
   const SourceAddress address = split_address(url);
   const Scheme* scheme = find_scheme(address.scheme);

@@ -82,6 +82,24 @@ TEST(SourceAddress, MistakesAreToldWithoutPasswords) {
   EXPECT_THAT(*check_source("rtsp://user:hun/ter2@host/s"), AllOf(HasSubstr("%2F"), Not(HasSubstr("ter2"))));
 }
 
+TEST(SourceAddress, AnAddressWithoutItsSchemeIsRecognised) {
+  for (const auto& [given, meant] : std::vector<std::pair<std::string, std::string>>{
+           {"10.0.0.11", "rtsp://10.0.0.11)"},
+           {"10.0.0.11/stream1", "rtsp://10.0.0.11/…)"},
+           {"10.0.0.11:8554/stream1", "rtsp://10.0.0.11:8554/…)"},
+           {"camera.local/stream", "rtsp://camera.local/…)"},
+           {"localhost:8554/cam", "rtsp://localhost:8554/…)"},
+           {"ada:hunter2@camera.local/stream", "rtsp://camera.local/…)"},
+           {"ada:hunter2@10.0.0.11", "rtsp://10.0.0.11)"},
+           {"[fe80::1]/stream", "rtsp://[fe80::1]/…)"}}) {
+    EXPECT_THAT(check_source(given).value_or(""), HasSubstr("is it a camera? Then write " + meant)) << given;
+  }
+  for (const char* path : {"clip.mp4", "clips/day.1/clip.mp4", "./clip.mp4", "../clip.mp4", "/mnt/10.0.0.11/clip.mp4",
+                           "missing", "img%d.png"}) {
+    EXPECT_THAT(check_source(path).value_or("no"), Not(HasSubstr("is it a camera?"))) << path;
+  }
+}
+
 // Cameras are unplugged, and plugged in later.
 TEST(SourceAddress, OfACaptureDeviceTheNameAloneIsChecked) {
   for (const char* path : {"/dev/video77", "/dev/v4l/by-id/usb-Acme_Camera-video-index0"}) {
