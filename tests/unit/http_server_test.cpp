@@ -7,19 +7,12 @@
 #include <fstream>
 #include <thread>
 
-#include "tests/unit/command_output.h"
 #include "tests/unit/http_server_test_support.h"
-#include "tests/unit/temporary_folder.h"
 
-namespace campipe {
+namespace campipe::test {
 namespace {
 
 using namespace std::chrono_literals;
-using test::ask;
-using test::read_reply;
-using test::Reply;
-using test::request_text;
-using test::TcpClient;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -194,7 +187,7 @@ class HttpFileTest : public HttpServerTest {
     for (int i = 0; i < 1'000'000; ++i) content_ += static_cast<char>(i * 7 % 251);
     std::ofstream(file_, std::ios::binary) << content_;
   }
-  test::TemporaryFolder folder_;
+  TemporaryFolder folder_;
   std::string content_;
 };
 
@@ -297,42 +290,30 @@ TEST_F(HttpServerTest, SaysWhyItCannotListen) {
 class HttpsTest : public HttpServerTest {
  protected:
   HttpsTest() {
-    make_certificate();
     ServerConfig config = open_config();
-    config.tls = TlsConfig{certificate_, key_};
+    config.tls = tls_;
     start(config);
   }
-  void make_certificate() const {
-    test::output_of(
-        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext "
-        "subjectAltName=DNS:localhost -keyout " +
-        key_ + " -out " + certificate_ + " 2>&1");
-  }
-  [[nodiscard]] std::string curl(const std::string& options) const {
-    return test::output_of("curl -sS --cacert " + certificate_ + " --max-time 20 -w ' %{http_code}' " + options +
-                           " https://localhost:" + std::to_string(port()) + "/api/v1/x 2>&1");
-  }
-  test::TemporaryFolder folder_;
-  std::string certificate_ = folder_.path() / "cert.pem";
-  std::string key_ = folder_.path() / "key.pem";
+
+  TemporaryFolder folder_;
+  const TlsConfig tls_ = make_certificate(folder_);
 };
 
 TEST_F(HttpsTest, ACertificateIsRenewedForThoseWhoConnectNext) {
-  const TlsConfig files{certificate_, key_};
-  make_certificate();
-  EXPECT_THAT(curl(""), testing::EndsWith("000")) << "the one before is served, which curl does not trust";
-  server_->renew_certificate(files);
+  make_certificate(folder_);
+  EXPECT_THAT(curl(tls_), testing::EndsWith("000")) << "the one before is served, which curl does not trust";
+  server_->renew_certificate(tls_);
   const auto deadline = Clock::now() + 30s;
-  while (!curl("").ends_with(" 200")) ASSERT_LT(Clock::now(), deadline);
-  std::ofstream(key_) << "no key";
-  EXPECT_THROW(server_->renew_certificate(files), Error);
-  EXPECT_THAT(curl(""), testing::EndsWith(" 200"));
+  while (!curl(tls_).ends_with(" 200")) ASSERT_LT(Clock::now(), deadline);
+  std::ofstream(tls_.key) << "no key";
+  EXPECT_THROW(server_->renew_certificate(tls_), Error);
+  EXPECT_THAT(curl(tls_), testing::EndsWith(" 200"));
 }
 
 TEST_F(HttpsTest, IsSpokenWithCurl) {
-  EXPECT_THAT(curl(""), HasSubstr("/api/v1/x"));
-  EXPECT_THAT(curl("--tls-max 1.2 -d hello"), HasSubstr("hello"));
-  EXPECT_THAT(curl("--tls-max 1.1 --ciphers DEFAULT@SECLEVEL=0"), testing::EndsWith("000"));
+  EXPECT_THAT(curl(tls_), HasSubstr("/api/v1/x"));
+  EXPECT_THAT(curl(tls_, "--tls-max 1.2 -d hello"), HasSubstr("hello"));
+  EXPECT_THAT(curl(tls_, "--tls-max 1.1 --ciphers DEFAULT@SECLEVEL=0"), testing::EndsWith("000"));
   TcpClient plain(port());
   plain.send(request_text("GET /api/v1/"));
   plain.read_to_the_end();
@@ -340,4 +321,4 @@ TEST_F(HttpsTest, IsSpokenWithCurl) {
 }
 
 }  // namespace
-}  // namespace campipe
+}  // namespace campipe::test

@@ -13,9 +13,12 @@
 #include "app/password_hash.h"
 #include "app/server/http_server.h"
 #include "core/error.h"
+#include "tests/unit/command_output.h"
 #include "tests/unit/http_client.h"
+#include "tests/unit/temporary_folder.h"
+#include "tests/unit/tls_peers.h"
 
-namespace campipe {
+namespace campipe::test {
 
 inline HttpAnswer echo(const HttpRequest& request) {
   nlohmann::json body = {{"method", request.method}, {"path", request.path},          {"query", request.query},
@@ -76,6 +79,11 @@ class HttpServerTest : public testing::Test {
     server_.emplace(config, rig_, *access_, std::move(routes), limits);
   }
   [[nodiscard]] std::uint16_t port() const { return server_->port(); }
+  // Answer and status, by TLS.
+  [[nodiscard]] std::string curl(const TlsConfig& tls, const std::string& options = "") const {
+    return output_of("curl -sS --cacert " + tls.certificate + " --max-time 20 -w ' %{http_code}' " + options +
+                     " https://localhost:" + std::to_string(port()) + "/api/v1/x 2>&1");
+  }
 
   RigView rig_{[](const nlohmann::json&) {}};
   std::optional<Access> access_;
@@ -86,4 +94,4 @@ class HttpServerTest : public testing::Test {
   std::optional<HttpServer> server_;
 };
 
-}  // namespace campipe
+}  // namespace campipe::test

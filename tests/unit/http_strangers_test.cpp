@@ -7,15 +7,10 @@
 
 #include "tests/unit/http_server_test_support.h"
 
-namespace campipe {
+namespace campipe::test {
 namespace {
 
 using namespace std::chrono_literals;
-using test::ask;
-using test::read_reply;
-using test::Reply;
-using test::request_text;
-using test::TcpClient;
 using testing::HasSubstr;
 
 class HttpStrangersTest : public HttpServerTest {};
@@ -87,11 +82,42 @@ TEST_F(HttpStrangersTest, ADeadlineHoldsForEveryByte) {
   for (const auto& [begin, what] : begins) {
     TcpClient slow(port());
     slow.send(begin);
-    const Deadline deadline = Clock::now() + test::patience;
+    const Deadline deadline = Clock::now() + patience;
     bool open = true;
     while (open && Clock::now() < deadline) open = !slow.ended_within(5ms) && slow.send("x");
     EXPECT_FALSE(open) << what;
   }
+}
+
+// Also for what comes before the first request, and for what asks for a WebSocket; meanwhile others are served.
+TEST_F(HttpStrangersTest, HandshakesAndUpgradesByTheByteAreCutOff) {
+  HttpLimits limits;
+  limits.request = 1s;
+  const TemporaryFolder folder;
+  ServerConfig config = open_config();
+  const auto expect_cut_off = [&](const std::string& bytes, const auto& is_served) {
+    server_.reset();
+    start(config, limits);
+    TcpClient slow(port());
+    std::atomic<bool> over = false;
+    std::atomic<bool> cut_off = false;
+    const auto begin = Clock::now();
+    const std::jthread sender([&] {
+      cut_off = is_cut_off(slow, bytes, 20ms, [](auto& client, auto pause) { return client.ended_within(pause); });
+      over = true;
+    });
+    int served = 0;
+    for (; !over && Clock::now() < begin + patience; ++served) EXPECT_TRUE(is_served());
+    EXPECT_TRUE(over && cut_off);
+    EXPECT_GE(served, 2);
+    EXPECT_GE(Clock::now() - begin, limits.request);
+  };
+  const std::string upgrade = request_text("GET /api/v1/cameras/dock/live",
+                                           "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                                           "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n");
+  expect_cut_off(upgrade, [&] { return ask(port(), "GET /api/v1/").status == 200; });
+  config.tls = make_certificate(folder);
+  expect_cut_off(client_hello(), [&] { return curl(*config.tls).ends_with(" 200"); });
 }
 
 TEST_F(HttpStrangersTest, OfAnAddressTheOldestIdleConnectionGivesWay) {
@@ -177,7 +203,7 @@ TEST_F(HttpStrangersTest, WhoHasNotLoggedInGivesWayAlsoWhileBeingAnswered) {
   TcpClient anna(port());
   anna.send(request_text("GET /api/v1/", "Authorization: Basic YW5uYTphbm5hJ3M=\r\n"));
   EXPECT_EQ(read_reply(anna).status, 200);
-  EXPECT_TRUE(strangers.front()->ended_within(test::patience));
+  EXPECT_TRUE(strangers.front()->ended_within(patience));
   EXPECT_FALSE(strangers.back()->ended_within(0ms)) << "one place was enough";
   let_go_.set_value();
   EXPECT_EQ(read_reply(*strangers.back()).status, 200);
@@ -226,4 +252,4 @@ TEST_F(HttpStrangersTest, LoginsByPostWaitAtTheSameDoor) {
 }
 
 }  // namespace
-}  // namespace campipe
+}  // namespace campipe::test

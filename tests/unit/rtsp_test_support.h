@@ -16,6 +16,7 @@
 #include "tests/unit/peers.h"
 #include "tests/unit/rtsp_wire.h"
 #include "tests/unit/temporary_folder.h"
+#include "tests/unit/tls_peers.h"
 
 namespace campipe::test {
 
@@ -36,10 +37,10 @@ class RtspServerTest : public testing::Test {
   RtspServerTest() { config_.rtsp_address = "127.0.0.1:" + std::to_string(port_); }
 
   // Another must be going before it ends.
-  void serve() {
+  void serve(const RtspLimits& limits = {}) {
     access_ = std::make_unique<Access>(config_);
     const auto streams = rig_.streams();
-    server_ = std::make_unique<RtspServer>(config_, rig_, *access_, std::set(streams.begin(), streams.end()));
+    server_ = std::make_unique<RtspServer>(config_, rig_, *access_, std::set(streams.begin(), streams.end()), limits);
   }
   void add(const std::string& name, LiveCamera& camera) {
     rig_.add_stream(name, camera.stream());
@@ -80,15 +81,5 @@ class RtspServerTest : public testing::Test {
   std::unique_ptr<Access> access_;
   std::unique_ptr<RtspServer> server_;
 };
-
-inline TlsConfig make_certificate(const TemporaryFolder& folder) {
-  const std::string certificate = (folder.path() / "cert.pem").string();
-  const std::string key = (folder.path() / "key.pem").string();
-  EXPECT_EQ(Program({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-                     "-days", "2", "-subj", "/CN=localhost", "-out", certificate, "-keyout", key, "-batch"})
-                .wait(),
-            0);
-  return {certificate, key};
-}
 
 }  // namespace campipe::test
