@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -99,19 +100,22 @@ struct Access::State {
   std::map<std::string, Clock::time_point> remembered;  // until then
   std::map<std::string, OpenSession> sessions;
   LoginLimit limit;
-  bool checking = false;
+  struct Turn {};
+  std::list<Turn> turns;  // the first one's password is being checked
   std::condition_variable checked;
 
   // Only one at a time; false: too many others wait.
   bool begin_check() {
     std::unique_lock lock(mutex);
-    if (!checked.wait_until(lock, Clock::now() + longest_queue, [&] { return !checking; })) return false;
-    return checking = true;
+    const auto turn = turns.emplace(turns.end());
+    if (checked.wait_until(lock, Clock::now() + longest_queue, [&] { return turns.begin() == turn; })) return true;
+    turns.erase(turn);
+    return false;
   }
   void end_check() {
     const std::lock_guard lock(mutex);
-    checking = false;
-    checked.notify_one();
+    turns.pop_front();
+    checked.notify_all();
   }
 
   [[nodiscard]] std::string keyed_hash(const std::string& text) const {
@@ -191,20 +195,22 @@ bool Access::required() const {
   return !state_->users.empty();
 }
 
+std::optional<Access::Result> Access::check_quickly(const std::string& user, const std::string& password,
+                                                    const std::string& address) {
+  const std::lock_guard lock(state_->mutex);
+  return state_->known(user, password, address);
+}
+
 Access::Result Access::check_password(const std::string& user, const std::string& password,
                                       const std::string& address) {
-  const auto known = [&] {
-    const std::lock_guard lock(state_->mutex);
-    return state_->known(user, password, address);
-  };
-  if (auto result = known()) return std::move(*result);
+  if (auto result = check_quickly(user, password, address)) return std::move(*result);
   if (!state_->begin_check()) return {std::nullopt, Refusal::too_many, 1};
   struct Ending {
     State& state;
     ~Ending() { state.end_check(); }
   } const ending{*state_};
   // Others may just have tried the same.
-  if (auto result = known()) return std::move(*result);
+  if (auto result = check_quickly(user, password, address)) return std::move(*result);
 
   std::unique_lock lock(state_->mutex);
   if (state_->users.empty()) return {Identity::visitor()};

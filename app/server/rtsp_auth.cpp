@@ -2,14 +2,11 @@
 
 #include <sodium.h>
 
-#include <algorithm>
 #include <array>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string_view>
 
-#include "app/server/login_limit.h"
 #include "core/c_callback.h"
 
 namespace campipe {
@@ -20,25 +17,17 @@ constexpr guint most_sessions = 8;  // of one connection
 constexpr const char* identity_key = "campipe-identity";
 constexpr const char* owner_key = "campipe-owner";
 constexpr const char* nonce_key = "campipe-nonce";
-// What is compared where a user has no secret, so that the time does not tell who has one.
-constexpr const char* nobodys_secret = "a user without a secret cannot log in by this";
 
-// Of the secrets; of the passwords Access has its own.
-struct Secrets {
-  std::mutex mutex;
-  LoginLimit limit;
-};
 struct Auth {
   GstRTSPAuth base;
   Access* access;
-  Secrets* secrets;
+  RtspLogins* logins;
+  FindRtspLogin find_login;
   bool tls;
 };
 struct AuthClass {
   GstRTSPAuthClass base;
 };
-
-gpointer parent = nullptr;
 
 void remember(gpointer object, const char* key, const std::string& value) {
   g_object_set_data_full(G_OBJECT(object), key, g_strdup(value.c_str()), g_free);
@@ -65,46 +54,18 @@ std::string nonce_of(GstRTSPClient* client) {
   return recall(client, nonce_key);
 }
 
-bool equal(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && ::sodium_memcmp(a.data(), b.data(), a.size()) == 0;
-}
-
 // Of one request.
 struct Verdict {
-  std::optional<std::string> user = {};
+  std::optional<Identity> identity = {};
   bool stale = false;
   int retry_after_s = 0;
 };
 
-int secret_wait(Auth& auth, const std::string& address) {
-  const std::lock_guard lock(auth.secrets->mutex);
-  return auth.secrets->limit.wait_s(address, Clock::now());
-}
-
-void secret_failed(Auth& auth, const std::string& address) {
-  const std::lock_guard lock(auth.secrets->mutex);
-  auth.secrets->limit.failed(address, Clock::now());
-}
-
-Verdict check_basic(Auth& auth, const char* authorization, const std::string& address) {
-  gsize size = 0;
-  guchar* bytes = g_base64_decode(authorization, &size);
-  const std::string text(bytes, bytes + size);
-  g_free(bytes);
-  const auto colon = text.find(':');
-  if (colon == std::string::npos) return {};
-  const std::string user = text.substr(0, colon);
-  const std::string password = text.substr(colon + 1);
-  // Whoever has a secret and whoever has none is answered alike.
-  const int wait = secret_wait(auth, address);
-  const auto secret = auth.access->rtsp_secret(user);
-  const bool fits = equal(secret.value_or(nobodys_secret), password);
-  if (wait == 0 && secret && fits) return {.user = user};
-  const Access::Result result = auth.access->check_password(user, password, address);
-  if (result.identity) return {.user = user};
-  secret_failed(auth, address);
-  const int wait_for_password = result.refusal == Access::Refusal::too_many ? std::max(1, result.retry_after_s) : 0;
-  return {.retry_after_s = std::max(wait, wait_for_password)};
+// What was found before the request came here; of another login than GStreamer reads in it that says nothing.
+Verdict check_basic(Auth& auth, const GstRTSPContext* ctx) {
+  const RtspLogin* login = auth.find_login(ctx->client);
+  if (login == nullptr || !login->done || basic_login(*ctx->request) != login->given) return {};
+  return {.identity = login->identity, .retry_after_s = login->retry_after_s};
 }
 
 Verdict check_digest(Auth& auth, GstRTSPAuthParam* const* params, const GstRTSPContext* ctx,
@@ -115,14 +76,15 @@ Verdict check_digest(Auth& auth, GstRTSPAuthParam* const* params, const GstRTSPC
   }
   const std::string& user = given["username"];
   const std::string nonce = nonce_of(ctx->client);
-  if (!equal(given["nonce"], nonce)) return {.stale = true};
-  if (const int wait = secret_wait(auth, address)) return {.retry_after_s = wait};
+  if (!equal_secrets(given["nonce"], nonce)) return {.stale = true};
+  if (const int wait = auth.logins->secret_wait_s(address)) return {.retry_after_s = wait};
   const auto secret = auth.access->rtsp_secret(user);
   const GTextPtr right(gst_rtsp_generate_digest_auth_response(nullptr, gst_rtsp_method_as_text(ctx->method), realm,
                                                               user.c_str(), secret.value_or(nobodys_secret).c_str(),
                                                               given["uri"].c_str(), nonce.c_str()));
-  if (right && equal(given["response"], right.get()) && secret) return {.user = user};
-  secret_failed(auth, address);
+  if (right && equal_secrets(given["response"], right.get()) && secret)
+    return {.identity = auth.access->identity_of(user)};
+  auth.logins->secret_failed(address);
   return {};
 }
 
@@ -131,10 +93,8 @@ Verdict check_request(Auth& auth, const GstRTSPContext* ctx) {
       gst_rtsp_message_parse_auth_credentials(ctx->request, GST_RTSP_HDR_AUTHORIZATION));
   const GstRTSPAuthCredential* first = credentials ? *credentials : nullptr;
   if (first == nullptr) return {};
-  const std::string address = rtsp_address(ctx->client);
-  if (first->scheme == GST_RTSP_AUTH_BASIC && first->authorization != nullptr)
-    return check_basic(auth, first->authorization, address);
-  if (first->scheme == GST_RTSP_AUTH_DIGEST) return check_digest(auth, first->params, ctx, address);
+  if (first->scheme == GST_RTSP_AUTH_BASIC) return check_basic(auth, ctx);
+  if (first->scheme == GST_RTSP_AUTH_DIGEST) return check_digest(auth, first->params, ctx, rtsp_address(ctx->client));
   return {};
 }
 
@@ -174,7 +134,7 @@ void forget_session(const GstRTSPContext* ctx) {
 bool check_url(Auth& auth, GstRTSPContext* ctx) {
   if (!auth.access->required()) return true;
   const Verdict verdict = check_request(auth, ctx);
-  const auto identity = verdict.user ? auth.access->identity_of(*verdict.user) : std::nullopt;
+  const auto& identity = verdict.identity;
   set_identity(ctx->client, identity.value_or(Identity{}));
   const bool foreign = ctx->session != nullptr && (!identity || recall(ctx->session, owner_key) != identity->user);
   if (foreign) forget_session(ctx);
@@ -215,30 +175,22 @@ gboolean check(GstRTSPAuth* auth, GstRTSPContext* ctx, const gchar* what) {
   return asked == GST_RTSP_AUTH_CHECK_MEDIA_FACTORY_CONSTRUCT ? TRUE : FALSE;
 }
 
-void finalize(GObject* object) {
-  delete reinterpret_cast<Auth*>(object)->secrets;
-  static_cast<GObjectClass*>(parent)->finalize(object);
-}
-
 GType auth_type() {
   static const GType type = g_type_register_static_simple(
       GST_TYPE_RTSP_AUTH, "CampipeRtspAuth", sizeof(AuthClass),
-      [](gpointer table, gpointer) {
-        parent = g_type_class_peek_parent(table);
-        static_cast<GstRTSPAuthClass*>(table)->check = c_callback<check, FALSE>;
-        static_cast<GObjectClass*>(table)->finalize = c_callback<finalize>;
-      },
+      [](gpointer table, gpointer) { static_cast<GstRTSPAuthClass*>(table)->check = c_callback<check, FALSE>; },
       sizeof(Auth), nullptr, GTypeFlags{});
   return type;
 }
 
 }  // namespace
 
-GObjectPtr<GstRTSPAuth> make_rtsp_auth(Access& access, bool tls) {
+GObjectPtr<GstRTSPAuth> make_rtsp_auth(RtspLogins& logins, FindRtspLogin find_login, bool tls) {
   GObjectPtr<GstRTSPAuth> auth(GST_RTSP_AUTH(g_object_new(auth_type(), nullptr)));
   auto* self = reinterpret_cast<Auth*>(auth.get());
-  self->access = &access;
-  self->secrets = new Secrets;
+  self->access = &logins.access();
+  self->logins = &logins;
+  self->find_login = find_login;
   self->tls = tls;
   return auth;
 }

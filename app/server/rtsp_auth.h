@@ -12,11 +12,14 @@
 
 #include "app/server/access.h"
 #include "app/server/gst_handles.h"
+#include "app/server/rtsp_logins.h"
 
 namespace campipe {
 
-// `access` outlives it. `tls`: connections are encrypted.
-GObjectPtr<GstRTSPAuth> make_rtsp_auth(Access& access, bool tls);
+// What was found of the login in a client's request; null: nothing was, and so it is wrong.
+using FindRtspLogin = const RtspLogin* (*)(GstRTSPClient* client);
+// `logins` outlives it. `tls`: connections are encrypted.
+GObjectPtr<GstRTSPAuth> make_rtsp_auth(RtspLogins& logins, FindRtspLogin find_login, bool tls);
 
 // The one who sent something right last over this connection, as of then; without a user: nobody.
 Identity rtsp_identity(GstRTSPClient* client);

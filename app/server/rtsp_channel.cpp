@@ -18,7 +18,8 @@ constexpr std::size_t most_at_once = 64U << 10U;  // that is read before others 
 
 }  // namespace
 
-RtspChannel::RtspChannel(GSocket* socket, SSL_CTX* tls) : socket_(socket) {
+RtspChannel::RtspChannel(GSocket* socket, SSL_CTX* tls, CheckLogin check_login)
+    : socket_(socket), check_login_(std::move(check_login)) {
   if (tls == nullptr) return;
   tls_.reset(::SSL_new(tls));
   if (!tls_ || ::SSL_set_fd(tls_.get(), g_socket_get_fd(socket)) != 1) throw std::bad_alloc();
@@ -30,6 +31,7 @@ RtspChannel::RtspChannel(GSocket* socket, SSL_CTX* tls) : socket_(socket) {
 
 gssize RtspChannel::read(std::span<char> room) {
   if (ended_) return 0;
+  if (holds()) return hung_up() ? failed : would_block;
   more_ = false;
   std::array<char, record> chunk;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by receive()
   for (std::size_t got = 0; !framing_.whole();) {
@@ -43,7 +45,24 @@ gssize RtspChannel::read(std::span<char> room) {
     got += static_cast<std::size_t>(count);
     framing_.add(std::span(chunk).first(static_cast<std::size_t>(count)));
   }
-  return static_cast<gssize>(framing_.take(room));
+  if (!passes()) return would_block;
+  const std::size_t count = framing_.take(room);
+  if (!framing_.begun()) asked_ = passed_ = false;
+  return static_cast<gssize>(count);
+}
+
+bool RtspChannel::passes() {
+  if (passed_) return true;
+  if (!std::exchange(asked_, true)) {
+    login_.reset();
+    login_ = check_login_(framing_.message());
+  }
+  passed_ = !login_ || login_->done;
+  return passed_;
+}
+
+bool RtspChannel::hung_up() const {
+  return g_socket_condition_check(socket_, static_cast<GIOCondition>(G_IO_HUP | G_IO_ERR)) != 0;
 }
 
 bool RtspChannel::is_late(std::chrono::nanoseconds allowed) const {
@@ -105,6 +124,7 @@ void RtspChannel::end() {
 void RtspChannel::close() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(closed_, true)) return;
+  login_.reset();
   if (tls_ && greeted_ && !ended_) ::SSL_shutdown(tls_.get());  // the client need not answer
   ::ERR_clear_error();
   g_socket_close(socket_, nullptr);

@@ -1,5 +1,5 @@
 // One RTSP client's bytes, between its socket and GStreamer: TLS, if it is served, and whole messages only
-// (rtsp_framing.h).
+// (rtsp_framing.h), each after the login that it carries was checked (rtsp_logins.h).
 //
 // GStreamer makes a GSocketConnection for each socket. Where the socket has a channel, the connection's input stream is
 // the channel, and its output stream is the socket's, or the channel's where there is TLS: OpenSSL's, as GLib's makes
@@ -10,11 +10,13 @@
 #include <openssl/ssl.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
 
 #include "app/server/rtsp_framing.h"
+#include "app/server/rtsp_logins.h"
 
 namespace campipe {
 
@@ -24,15 +26,22 @@ class RtspChannel {
   static constexpr gssize failed = -1;
   static constexpr gssize would_block = -2;
 
+  // Begins to check the login in a whole message; null: there is nothing to be checked.
+  using CheckLogin = std::function<std::shared_ptr<const RtspLogin>(std::string_view message)>;
+
   // `socket` owns it; null: no TLS. Throws std::bad_alloc.
-  RtspChannel(GSocket* socket, SSL_CTX* tls);
+  RtspChannel(GSocket* socket, SSL_CTX* tls, CheckLogin check_login);
   RtspChannel(const RtspChannel&) = delete;
   RtspChannel& operator=(const RtspChannel&) = delete;
 
   // The server's thread. Bytes of whole messages; 0: the client has ended.
   gssize read(std::span<char> room);
   // There is something to read, though the socket may have nothing more.
-  [[nodiscard]] bool ready() const { return framing_.whole() || more_; }
+  [[nodiscard]] bool ready() { return more_ || (framing_.whole() && passes()); }
+  // There is a message whose login is still being checked. What the client sends behind it is left in the kernel.
+  [[nodiscard]] bool holds() { return framing_.whole() && !passes(); }
+  // What was found of the login in the message that was read last; null: it had none.
+  [[nodiscard]] const RtspLogin* login() const { return login_.get(); }
   // The client should have completed its message, or the handshake, and has not.
   [[nodiscard]] bool is_late(std::chrono::nanoseconds allowed) const;
   [[nodiscard]] const std::string& refusal() const { return framing_.refusal(); }
@@ -52,12 +61,18 @@ class RtspChannel {
     void operator()(SSL* tls) const { ::SSL_free(tls); }
   };
 
+  bool passes();
+  [[nodiscard]] bool hung_up() const;
   gssize receive(std::span<char> room);
   gssize receive_decrypted(std::span<char> room);
   [[nodiscard]] gssize result_of(int result) const;
 
   GSocket* socket_;
   Clock::time_point opened_ = Clock::now();
+  const CheckLogin check_login_;
+  std::shared_ptr<const RtspLogin> login_;
+  bool asked_ = false;   // for the login of the message that is next
+  bool passed_ = false;  // and it may go on
   RtspFraming framing_;
   bool more_ = false;   // a client that sends faster than is read lets others go first
   bool ended_ = false;  // by end()
@@ -69,7 +84,7 @@ class RtspChannel {
 
 // From now on GStreamer's connection over `socket`, which is not blocking, goes through the channel that is returned;
 // it lives as long as `socket`.
-RtspChannel& put_channel(GSocket* socket, SSL_CTX* tls);
+RtspChannel& put_channel(GSocket* socket, SSL_CTX* tls, RtspChannel::CheckLogin check_login);
 // Null: it has none.
 RtspChannel* channel_of(GSocket* socket);
 

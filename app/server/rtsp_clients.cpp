@@ -27,6 +27,12 @@ GSocket* socket_of(GstRTSPClient* client) {
   return connection == nullptr ? nullptr : gst_rtsp_connection_get_write_socket(connection);
 }
 
+// Null: it has none.
+RtspChannel* channel_of(GstRTSPClient* client) {
+  GSocket* socket = socket_of(client);
+  return socket == nullptr ? nullptr : campipe::channel_of(socket);
+}
+
 // What is late is to wait here, where it can be dropped, rather than in the kernel; and the end of a picture does not
 // wait for the next one.
 void set_up(GSocket* socket) {
@@ -45,8 +51,12 @@ bool has_session(GstRTSPClient* client) {
 }  // namespace
 
 void end_connection(GstRTSPClient* client) {
-  GSocket* socket = socket_of(client);
-  if (RtspChannel* channel = socket == nullptr ? nullptr : channel_of(socket)) channel->end();
+  if (RtspChannel* channel = channel_of(client)) channel->end();
+}
+
+const RtspLogin* login_of(GstRTSPClient* client) {
+  const RtspChannel* channel = channel_of(client);
+  return channel == nullptr ? nullptr : channel->login();
 }
 
 RtspClients::RtspClients(GstRTSPServer* server, GstRTSPSessionPool* sessions, RtspMediaContext& context, Access& access,
@@ -133,8 +143,7 @@ void RtspClients::on_closed(GstRTSPClient* client, gpointer self) {
   g_signal_handlers_disconnect_by_data(client, self);
   for (const auto& readers : clients.context_.medias.all()) readers->leave(client);
   // The library sends nothing more over it, but keeps it for as long as the client.
-  GSocket* socket = socket_of(client);
-  if (RtspChannel* channel = socket == nullptr ? nullptr : channel_of(socket)) channel->close();
+  if (RtspChannel* channel = channel_of(client)) channel->close();
   auto gone = clients.open_.extract(client);
   if (!gone) return;
   Connection& connection = gone.mapped();
@@ -191,9 +200,9 @@ void RtspClients::forget_closed() { closed_.erase(closed_.begin(), closed_.upper
 void RtspClients::end_late() {
   const auto now = Clock::now();
   for (auto& [client, connection] : open_) {
-    if (has_session(client)) connection.idle_since = now;
-    GSocket* socket = socket_of(client);
-    const RtspChannel* channel = socket == nullptr ? nullptr : channel_of(socket);
+    RtspChannel* channel = channel_of(client);
+    // Whoever waits for a password to be checked waits for us.
+    if (has_session(client) || (channel != nullptr && channel->holds())) connection.idle_since = now;
     const bool late = channel != nullptr && channel->is_late(limits_.request);
     if (late || now - connection.idle_since > limits_.idle) {
       connection.ending = true;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/server/access.h"
+#include "app/server/rtsp_logins.h"
 #include "app/server/rtsp_media.h"
 #include "app/server/rtsp_server.h"
 #include "core/clock.h"
@@ -69,6 +70,8 @@ class RtspClients {
   std::multimap<Clock::time_point, GObjectPtr<GstRTSPClient>> closed_;  // until then
 };
 
+// As RtspChannel::login(), of its connection.
+const RtspLogin* login_of(GstRTSPClient* client);
 // The reader is to be sent away.
 void end_connection(GstRTSPClient* client);
 

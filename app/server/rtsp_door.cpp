@@ -20,8 +20,14 @@ constexpr guint pause_after_failure = 200;  // ms
 
 }  // namespace
 
-RtspDoor::RtspDoor(GSocket* listener, GstRTSPServer* server, RtspClients& clients, GMainContext* context, SharedTls tls)
-    : listener_(listener), server_(server), clients_(clients), context_(context), tls_(std::move(tls)) {
+RtspDoor::RtspDoor(GSocket* listener, GstRTSPServer* server, RtspClients& clients, RtspLogins& logins,
+                   GMainContext* context, SharedTls tls)
+    : listener_(listener),
+      server_(server),
+      clients_(clients),
+      logins_(logins),
+      context_(context),
+      tls_(std::move(tls)) {
   wait_for(g_socket_create_source(listener_, G_IO_IN, nullptr),
            G_SOURCE_FUNC((c_callback<&RtspDoor::on_connections, G_SOURCE_CONTINUE>)));
 }
@@ -79,11 +85,13 @@ void RtspDoor::welcome(int fd) {
   if (!address || !G_IS_INET_SOCKET_ADDRESS(address.get())) return;  // it is gone already
   auto* inet = G_INET_SOCKET_ADDRESS(address.get());
   const GTextPtr ip(g_inet_address_to_string(g_inet_socket_address_get_address(inet)));
-  if (!clients_.make_room_for(without_mapping(ip.get()))) {
+  const std::string from = without_mapping(ip.get());
+  if (!clients_.make_room_for(from)) {
     spdlog::debug("rtsp: {} has too many connections", ip.get());
     return;
   }
-  put_channel(socket.get(), tls_ ? tls_->native_handle() : nullptr);
+  put_channel(socket.get(), tls_ ? tls_->native_handle() : nullptr,
+              [&logins = logins_, from](std::string_view message) { return logins.check(message, from); });
   gst_rtsp_server_transfer_connection(server_, socket.release(), ip.get(), g_inet_socket_address_get_port(inet),
                                       nullptr);
 }

@@ -11,6 +11,7 @@
 
 #include "app/server/gst_handles.h"
 #include "app/server/rtsp_clients.h"
+#include "app/server/rtsp_logins.h"
 
 namespace campipe {
 
@@ -19,7 +20,8 @@ using SharedTls = std::shared_ptr<boost::asio::ssl::context>;
 class RtspDoor {
  public:
   // What is named outlives it. `tls`: null: none.
-  RtspDoor(GSocket* listener, GstRTSPServer* server, RtspClients& clients, GMainContext* context, SharedTls tls);
+  RtspDoor(GSocket* listener, GstRTSPServer* server, RtspClients& clients, RtspLogins& logins, GMainContext* context,
+           SharedTls tls);
   ~RtspDoor() { stop_waiting(); }
   RtspDoor(const RtspDoor&) = delete;
   RtspDoor& operator=(const RtspDoor&) = delete;
@@ -39,6 +41,7 @@ class RtspDoor {
   GSocket* listener_;
   GstRTSPServer* server_;
   RtspClients& clients_;
+  RtspLogins& logins_;
   GMainContext* context_;
   SharedTls tls_;
   GSourcePtr waiting_;  // for connections, or for the end of a pause

@@ -25,6 +25,11 @@ class RtspFraming {
   // What came. Nothing more is wanted while there is a whole message, or after a refusal.
   void add(std::span<const char> bytes);
   [[nodiscard]] bool whole() const { return whole_ > 0; }
+  [[nodiscard]] std::string_view message() const {
+    return std::string_view(bytes_).substr(0, whole_);
+  }  // the whole one
+  // Some of it was taken, and there is more.
+  [[nodiscard]] bool begun() const { return taken_ > 0; }
   // Of the whole message, as much as fits; how much that is. Then there may be another.
   std::size_t take(std::span<char> room);
   // Why the client is not to be listened to any more; empty: it is.

@@ -169,18 +169,19 @@ void RtspServer::Implementation::run() {
 }
 
 void RtspServer::Implementation::serve() {
+  RtspLogins logins(access_, [this] { g_main_context_wakeup(context_.get()); });
   const GObjectPtr<GstRTSPServer> server(gst_rtsp_server_new());
   const GObjectPtr<GstRTSPSessionPool> sessions(gst_rtsp_server_get_session_pool(server.get()));
   gst_rtsp_session_pool_set_max_sessions(sessions.get(), most_sessions);
   // All clients are served by this thread; those who play are sent to by threads of their medias.
   const GObjectPtr<GstRTSPThreadPool> threads(gst_rtsp_server_get_thread_pool(server.get()));
   gst_rtsp_thread_pool_set_max_threads(threads.get(), 0);
-  const GObjectPtr<GstRTSPAuth> auth = make_rtsp_auth(access_, tls_ != nullptr);
+  const GObjectPtr<GstRTSPAuth> auth = make_rtsp_auth(logins, login_of, tls_ != nullptr);
   gst_rtsp_server_set_auth(server.get(), auth.get());
   mounts_.reset(gst_rtsp_server_get_mount_points(server.get()));
   for (const std::string& stream : streams_) mount(stream);
   RtspClients clients(server.get(), sessions.get(), media_, access_, within_descriptors(limits_));
-  door_ = std::make_unique<RtspDoor>(socket_.get(), server.get(), clients, context_.get(), tls_);
+  door_ = std::make_unique<RtspDoor>(socket_.get(), server.get(), clients, logins, context_.get(), tls_);
   repeat(context_.get(), g_timeout_source_new(watch_ms), [this, &clients] {
     for (const auto& readers : media_.medias.all()) readers->cut_late();
     clients.look_after();

@@ -1,6 +1,8 @@
 // The GObjects by which GStreamer gets at a channel.
 #include <gio/gio.h>
 
+#include <utility>
+
 #include "app/server/gst_handles.h"
 #include "app/server/rtsp_channel.h"
 #include "core/c_callback.h"
@@ -45,47 +47,54 @@ void set_error(GError** error, gssize result, const char* what) {
   g_set_error_literal(error, G_IO_ERROR, waits ? G_IO_ERROR_WOULD_BLOCK : G_IO_ERROR_CONNECTION_CLOSED, what);
 }
 
-// A source that is ready when the channel is, whatever its socket is.
+// A source that is ready when the channel is, or its socket: that only for its end while the channel holds a message.
 struct ReadySource {
   GSource base;
   GSocket* socket;
+  gpointer descriptor;
+  bool listens;
 };
 
 gboolean is_ready(GSource* source) {
-  return channel_of(reinterpret_cast<ReadySource*>(source)->socket)->ready() ? TRUE : FALSE;
+  const auto* self = reinterpret_cast<ReadySource*>(source);
+  return channel_of(self->socket)->ready() || g_source_query_unix_fd(source, self->descriptor) != 0 ? TRUE : FALSE;
+}
+
+gboolean prepare(GSource* source, gint* timeout) {
+  *timeout = -1;
+  auto* self = reinterpret_cast<ReadySource*>(source);
+  RtspChannel& channel = *channel_of(self->socket);
+  const bool listens = !channel.holds();
+  if (std::exchange(self->listens, listens) != listens)
+    g_source_modify_unix_fd(source, self->descriptor, listens ? G_IO_IN : GIOCondition{});
+  return channel.ready() ? TRUE : FALSE;
 }
 
 GSource* make_ready_source(GSocket* socket) {
-  static GSourceFuncs functions{c_callback<[](GSource* source, gint* timeout) {
-                                  *timeout = -1;
-                                  return is_ready(source);
-                                },
-                                           FALSE>,
+  static GSourceFuncs functions{c_callback<prepare, FALSE>,
                                 c_callback<is_ready, FALSE>,
                                 [](GSource*, GSourceFunc, gpointer) -> gboolean { return G_SOURCE_CONTINUE; },
                                 [](GSource* source) { g_object_unref(reinterpret_cast<ReadySource*>(source)->socket); },
                                 nullptr,
                                 nullptr};
   GSource* source = g_source_new(&functions, sizeof(ReadySource));
-  reinterpret_cast<ReadySource*>(source)->socket = G_SOCKET(g_object_ref(socket));
+  auto* self = reinterpret_cast<ReadySource*>(source);
+  self->socket = G_SOCKET(g_object_ref(socket));
+  self->descriptor = g_source_add_unix_fd(source, g_socket_get_fd(socket), G_IO_IN);
+  self->listens = true;
   return source;
-}
-
-// One that is ready when `socket` is.
-GSource* make_source(gpointer stream, GSocket* socket, GIOCondition condition, GCancellable* cancellable) {
-  const GSourcePtr socket_source(g_socket_create_source(socket, condition, cancellable));
-  return g_pollable_source_new_full(stream, socket_source.get(), cancellable);
 }
 
 gboolean is_readable(GPollableInputStream* stream) {
   GSocket* socket = derived<Input>(stream)->socket;
-  return channel_of(socket)->ready() || g_socket_condition_check(socket, G_IO_IN) != 0 ? TRUE : FALSE;
+  RtspChannel& channel = *channel_of(socket);
+  if (channel.holds()) return FALSE;
+  return channel.ready() || g_socket_condition_check(socket, G_IO_IN) != 0 ? TRUE : FALSE;
 }
 
 GSource* make_input_source(GPollableInputStream* stream, GCancellable* cancellable) {
-  GSocket* socket = derived<Input>(stream)->socket;
-  GSource* source = make_source(stream, socket, G_IO_IN, cancellable);
-  const GSourcePtr ready(make_ready_source(socket));
+  GSource* source = g_pollable_source_new_full(stream, nullptr, cancellable);
+  const GSourcePtr ready(make_ready_source(derived<Input>(stream)->socket));
   g_source_add_child_source(source, ready.get());
   return source;
 }
@@ -103,7 +112,8 @@ gboolean is_writable(GPollableOutputStream* stream) {
 }
 
 GSource* make_output_source(GPollableOutputStream* stream, GCancellable* cancellable) {
-  return make_source(stream, derived<Output>(stream)->socket, G_IO_OUT, cancellable);
+  const GSourcePtr writable(g_socket_create_source(derived<Output>(stream)->socket, G_IO_OUT, cancellable));
+  return g_pollable_source_new_full(stream, writable.get(), cancellable);
 }
 
 GPollableReturn writev_nonblocking(GPollableOutputStream* stream, const GOutputVector* parts, gsize count,
@@ -229,9 +239,9 @@ void use_our_streams() {
 
 }  // namespace
 
-RtspChannel& put_channel(GSocket* socket, SSL_CTX* tls) {
+RtspChannel& put_channel(GSocket* socket, SSL_CTX* tls, RtspChannel::CheckLogin check_login) {
   use_our_streams();
-  auto* channel = new RtspChannel(socket, tls);
+  auto* channel = new RtspChannel(socket, tls, std::move(check_login));
   g_object_set_data_full(G_OBJECT(socket), channel_key, channel,
                          [](gpointer data) { delete static_cast<RtspChannel*>(data); });
   return *channel;

@@ -3,6 +3,7 @@
 #include "app/server/rtsp_auth.h"
 
 #include <cctype>
+#include <semaphore>
 
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/quiet.h"
@@ -29,10 +30,25 @@ struct Request {
   Request& operator=(const Request&) = delete;
 };
 
+std::shared_ptr<const RtspLogin> login;  // of the request that is next
+
+// The bytes of a request, as a channel has them before GStreamer does.
+std::shared_ptr<const RtspLogin> check_bytes(RtspLogins& logins, std::binary_semaphore& done,
+                                             const std::string& authorization) {
+  auto found = logins.check(
+      "DESCRIBE rtsp://127.0.0.1/dock RTSP/1.0\r\nCSeq: 1\r\nAuthorization: " + authorization + "\r\n\r\n", "");
+  while (found && !found->done) require(done.try_acquire_for(std::chrono::seconds(60)), "a check ends", authorization);
+  return found;
+}
+
 // Who comes in with this header; empty: nobody.
 std::string let_in(const std::string& authorization) {
   Access access(server_with_users(), hurried_clock());
-  const GObjectPtr<GstRTSPAuth> auth = make_rtsp_auth(access, false);
+  std::binary_semaphore done(0);
+  RtspLogins logins(access, [&done] { done.release(); });
+  login = check_bytes(logins, done, authorization);
+  const GObjectPtr<GstRTSPAuth> auth = make_rtsp_auth(
+      logins, [](GstRTSPClient*) { return login.get(); }, false);
   const GObjectPtr<GstRTSPClient> client(gst_rtsp_client_new());
   Request message(authorization);
   GstRTSPContext context{};

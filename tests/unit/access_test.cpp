@@ -371,6 +371,20 @@ TEST_F(AccessTest, RtspSecretsAreOfThoseWhoHaveOne) {
   EXPECT_FALSE(access_.identity_of("eve"));
 }
 
+TEST_F(AccessTest, KnowsAtOnceWhatNeedsNoCheck) {
+  EXPECT_FALSE(access_.check_quickly("ann", "right", home));
+  ASSERT_TRUE(lets_in("ann", "right"));
+  const auto begin = cpu_time();
+  ASSERT_TRUE(access_.check_quickly("ann", "right", home));
+  EXPECT_EQ(access_.check_quickly("ann", "right", home)->identity->user, "ann");
+  EXPECT_FALSE(access_.check_quickly("ann", "wrong", home));
+  EXPECT_FALSE(access_.check_quickly("ben", "right", home));
+  EXPECT_LT(cpu_time() - begin, 10ms);
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(lets_in("ann", "wrong"));
+  ASSERT_TRUE(access_.check_quickly("ben", "right", home));
+  EXPECT_EQ(access_.check_quickly("ben", "right", home)->refusal, Refusal::too_many);
+}
+
 TEST_F(AccessTest, ManyAtOnceAreNotTakenForGuesses) {
   std::vector<std::thread> threads;
   std::atomic<int> in = 0;

@@ -1,8 +1,12 @@
 // What people who have no login, or not the right one, do to the RTSP server.
 #include <fcntl.h>
 #include <gst/rtsp/gstrtspconnection.h>
+#include <poll.h>
+#include <sodium.h>
 #include <sys/resource.h>
 
+#include <array>
+#include <ctime>
 #include <regex>
 
 #include "app/server/rtsp_server.h"
@@ -330,6 +334,117 @@ TEST_F(RtspStrangersTest, SlowHandshakesHoldUpNobody) {
   const auto beside_slow_ones = Clock::now() - begin;
   EXPECT_TRUE(slow.front()->is_closed(Clock::now() + patience));
   EXPECT_LT(beside_slow_ones, 5s);
+}
+
+TEST_F(RtspStrangersTest, AHandshakeByTheByteIsCutOff) {
+  const TemporaryFolder folder;
+  config_.tls = make_certificate(folder);
+  add("dock", dock());
+  RtspLimits limits;
+  limits.request = 1s;
+  serve(limits);
+  ASSERT_TRUE(becomes_true([&] { return ffmpeg(at_server("/dock", "", "rtsps"), "tcp", 1) == 0; }));
+  RtspWire slow(port_);
+  std::atomic<bool> over = false;
+  std::atomic<bool> cut_off = false;
+  const auto begin = Clock::now();
+  const std::jthread sender([&] {
+    cut_off = is_cut_off(slow, client_hello(), 20ms,
+                         [](RtspWire& wire, auto pause) { return wire.is_closed(Clock::now() + pause); });
+    over = true;
+  });
+  int served = 0;
+  for (; !over && Clock::now() < begin + patience; ++served)
+    EXPECT_EQ(ffmpeg(at_server("/dock", "", "rtsps"), "tcp", 1), 0);
+  EXPECT_TRUE(over && cut_off);
+  EXPECT_GE(served, 1);
+  EXPECT_GE(Clock::now() - begin, limits.request);
+}
+
+// Passwords of which each takes a good part of a second to be checked.
+class RtspPasswordsTest : public RtspStrangersTest {
+ protected:
+  void add_slow_user(const std::string& name) {
+    const std::string password = "pw-" + name;
+    std::array<char, crypto_pwhash_STRBYTES> hash{};
+    ASSERT_EQ(::sodium_init() < 0 ? -1
+                                  : ::crypto_pwhash_str(hash.data(), password.data(), password.size(), 8,
+                                                        crypto_pwhash_MEMLIMIT_INTERACTIVE),
+              0);
+    config_.users.push_back({name, hash.data(), "", Permission::view, {}});
+  }
+  // Sends it, and does not wait.
+  void log_in(RtspWire& wire, const std::string& user, const std::string& password) const {
+    ASSERT_TRUE(wire.send("DESCRIBE " + at_server() + " RTSP/1.0\r\nCSeq: 1\r\n" + basic(user, password) + "\r\n"));
+  }
+  // What waits to be read is its answer.
+  static bool is_answered(const RtspWire& wire) {
+    pollfd entry{wire.fd(), POLLIN, 0};
+    return ::poll(&entry, 1, 0) == 1;
+  }
+  std::vector<std::unique_ptr<RtspWire>> guess(int count, const std::function<std::string(int)>& from) {
+    std::vector<std::unique_ptr<RtspWire>> wires;
+    for (int i = 0; i < count; ++i) {
+      wires.push_back(std::make_unique<RtspWire>(port_, 0, from(i)));
+      log_in(*wires.back(), "ada", "guess " + std::to_string(i));
+    }
+    return wires;
+  }
+};
+
+TEST_F(RtspPasswordsTest, WhileTheyAreCheckedOthersAreServed) {
+  add_slow_user("ada");
+  serve_dock();
+  ASSERT_EQ(RtspWire(port_).ask("DESCRIBE", "/dock", basic("ada", "pw-ada")).status, 200);
+  const auto guesses = guess(8, [](int i) { return "127.0.0." + std::to_string(10 + i); });
+  EXPECT_EQ(RtspWire(port_).ask("DESCRIBE", "/dock").status, 401);
+  EXPECT_EQ(RtspWire(port_).ask("DESCRIBE", "/dock", basic("ada", "pw-ada")).status, 200);
+  EXPECT_FALSE(is_answered(*guesses.back())) << "one of eight, and others came in between";
+  for (const auto& wire : guesses) EXPECT_EQ(wire->answer().status, 401);
+}
+
+TEST_F(RtspPasswordsTest, FromElsewhereTheyAreNotBehindAllGuessesOfOneAddress) {
+  add_slow_user("ada");
+  add_slow_user("ben");
+  serve_dock();
+  const auto guesses = guess(8, [](int) { return "127.0.0.9"; });
+  RtspWire ben(port_);
+  EXPECT_EQ(ben.ask("DESCRIBE", "/dock", basic("ben", "pw-ben")).status, 200);
+  for (std::size_t i = 2; i < guesses.size(); ++i) EXPECT_FALSE(is_answered(*guesses[i])) << i;
+  std::map<int, int> answers;
+  for (const auto& wire : guesses) ++answers[wire->answer().status];
+  EXPECT_THAT(answers, testing::ElementsAre(testing::Pair(401, 5), testing::Pair(503, 3)));
+  EXPECT_EQ(ben.ask("DESCRIBE", "/dock", basic("ben", "pw-ben")).status, 200);
+}
+
+// What is sent behind a password is answered behind it, and read by nobody before; it costs no time to wait.
+TEST_F(RtspPasswordsTest, WhatComesBehindOneWaits) {
+  add_slow_user("ada");
+  serve_dock();
+  RtspWire wire(port_);
+  std::clock_t cpu = std::clock();
+  const auto begin = Clock::now();
+  log_in(wire, "ada", "wrong");
+  std::string more;
+  for (int i = 0; i < 200; ++i) more += "OPTIONS * RTSP/1.0\r\nCSeq: " + std::to_string(100 + i) + "\r\n\r\n";
+  ASSERT_TRUE(wire.send(more));
+  EXPECT_EQ(wire.answer().status, 401);
+  cpu = std::clock() - cpu;
+  EXPECT_LT(std::chrono::duration<double>(static_cast<double>(cpu) / CLOCKS_PER_SEC), 1.5 * (Clock::now() - begin));
+  for (int i = 0; i < 200; ++i)
+    ASSERT_THAT(wire.answer().text, testing::HasSubstr("CSeq: " + std::to_string(100 + i) + "\r\n"));
+}
+
+// Nobody who waits for a password keeps the server, nor whoever goes away.
+TEST_F(RtspPasswordsTest, TheServerEndsWhileTheyWait) {
+  add_slow_user("ada");
+  serve_dock();
+  auto guesses = guess(8, [](int i) { return "127.0.0." + std::to_string(10 + i); });
+  EXPECT_EQ(guesses.front()->answer().status, 401);
+  guesses.resize(6);
+  EXPECT_EQ(RtspWire(port_).ask("DESCRIBE", "/dock").status, 401);
+  server_.reset();
+  EXPECT_ANY_THROW(guesses.back()->answer());
 }
 
 }  // namespace
