@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::string_view expected_gpu =
-    "auto, cpu, or a GPU by its index or UUID, such as 0 or GPU-5f0c… (campipe --devices lists them)";
+    "auto, cpu, or a GPU by its index or UUID, such as 0, GPU-5f0c… or MIG-5f0c… (campipe --devices lists them)";
 
 bool is_index(const std::string& text) {
   return text.size() <= 3 && text.find_first_not_of("0123456789") == std::string::npos;

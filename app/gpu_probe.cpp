@@ -55,7 +55,7 @@ Gpu look_at(int index, const GpuLinks& links) {
   cuda_check(cudaGetDeviceProperties(&properties, index), "cannot read a GPU's properties");
   Gpu gpu;
   gpu.name = properties.name;
-  std::copy_n(properties.uuid.bytes, gpu.device.gpu_uuid.size(), gpu.device.gpu_uuid.begin());
+  gpu.device = gpu_at(index);
   gpu.pci = pci_of(index);
   gpu.index = links.index_of(gpu.pci).value_or(static_cast<unsigned>(index));
   gpu.memory_mib = properties.totalGlobalMem >> 20;

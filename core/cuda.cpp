@@ -64,7 +64,9 @@ CudaDriver load_driver() {
   CudaDriver driver{};
   load(driver.get_error_string, "cuGetErrorString");
   load(driver.ctx_get_current, "cuCtxGetCurrent");
+  load(driver.device_get, "cuDeviceGet");
   load(driver.device_get_attribute, "cuDeviceGetAttribute");
+  load(driver.device_get_uuid, "cuDeviceGetUuid");
   load(driver.mem_create, "cuMemCreate");
   load(driver.mem_release, "cuMemRelease");
   load(driver.mem_map, "cuMemMap");
@@ -78,14 +80,6 @@ CudaDriver load_driver() {
   load(driver.stream_write_value, "cuStreamWriteValue64");
   load(driver.stream_wait_value, "cuStreamWaitValue64");
   return driver;
-}
-
-Device uuid_of(int index) {
-  cudaDeviceProp properties{};
-  cuda_check(cudaGetDeviceProperties(&properties, index), "cannot read a GPU's properties");
-  Device device;
-  std::memcpy(device.gpu_uuid.data(), properties.uuid.bytes, device.gpu_uuid.size());
-  return device;
 }
 
 }  // namespace
@@ -109,11 +103,25 @@ const CudaDriver& cuda_driver() {
   return driver;
 }
 
+Device gpu_at(int index) {
+  cudaDeviceProp properties{};
+  cuda_check(cudaGetDeviceProperties(&properties, index), "cannot read a GPU's properties");
+  // The driver's function tells an instance's own UUID; of the runtime's properties that is not said.
+  CUdevice handle = 0;
+  CUuuid uuid{};
+  cuda_check(cuda_driver().device_get(&handle, index), "cannot find a GPU");
+  cuda_check(cuda_driver().device_get_uuid(&uuid, handle), "cannot read a GPU's UUID");
+  Device device;
+  std::memcpy(device.gpu_uuid.data(), uuid.bytes, device.gpu_uuid.size());
+  device.kind = is_mig_name(properties.name) ? Device::Kind::mig : Device::Kind::gpu;
+  return device;
+}
+
 int gpu_index(const Device& device) {
   int count = 0;
   cuda_check(cudaGetDeviceCount(&count), "cannot count the GPUs");
   for (int index = 0; index < count; ++index) {
-    if (uuid_of(index) == device) return index;
+    if (gpu_at(index) == device) return index;
   }
   throw GpuError("this process does not see " + to_string(device), GpuError::Kind::other);
 }

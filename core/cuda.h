@@ -37,12 +37,17 @@ struct CudaDriver {
   decltype(&::cuMemImportFromShareableHandle) mem_import;
   decltype(&::cuStreamWriteValue64) stream_write_value;
   decltype(&::cuStreamWaitValue64) stream_wait_value;
+  decltype(&::cuDeviceGet) device_get;
   decltype(&::cuDeviceGetAttribute) device_get_attribute;
+  decltype(&::cuDeviceGetUuid) device_get_uuid;
   decltype(&::cuGetErrorString) get_error_string;
   decltype(&::cuCtxGetCurrent) ctx_get_current;
 };
 // Throws GpuError where there is no driver, or one that is too old.
 const CudaDriver& cuda_driver();
+
+// Who the GPU is that CUDA knows by `index` in this process; of an instance (MIG) its own UUID.
+Device gpu_at(int index);
 
 // For destructors: use_gpu(), or a line in the log where that fails. A thread without a GPU would otherwise get the
 // context of the first one with its first call.

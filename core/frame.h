@@ -19,9 +19,12 @@ enum class MemoryKind : std::uint8_t { host, cuda_vmm, cuda_legacy, cuda_fabric,
 // they are (all host memory). The others are CUDA's and need a stream to wait on.
 enum class ReadySignal : std::uint8_t { immediate, ipc_event, timeline };
 
-// The device that the pixels lie on: the CPU, or a GPU by UUID (never by index: CUDA_VISIBLE_DEVICES renumbers).
+// The device that the pixels lie on: the CPU, or a GPU by UUID (never by index: CUDA_VISIBLE_DEVICES renumbers). An
+// instance of a GPU (MIG) is a device of its own, with a UUID of its own.
 struct Device {
+  enum class Kind : std::uint8_t { gpu, mig };
   std::array<std::uint8_t, 16> gpu_uuid{};  // all zero: the CPU
+  Kind kind = Kind::gpu;
   friend bool operator==(const Device&, const Device&) = default;
 };
 

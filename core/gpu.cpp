@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <string_view>
-
 namespace campipe {
 namespace {
 
@@ -15,6 +12,13 @@ std::optional<unsigned> hex_digit(char c) {
 }
 
 constexpr std::string_view prefix = "GPU-";
+constexpr std::string_view mig_prefix = "MIG-";
+
+bool take(std::string_view& text, std::string_view what) {
+  if (!text.starts_with(what)) return false;
+  text.remove_prefix(what.size());
+  return true;
+}
 
 bool has_dash_before(std::size_t byte) { return byte == 4 || byte == 6 || byte == 8 || byte == 10; }
 
@@ -22,7 +26,7 @@ bool has_dash_before(std::size_t byte) { return byte == 4 || byte == 6 || byte =
 
 std::string to_string(const Device& device) {
   if (!on_gpu(device)) return "cpu";
-  std::string text(prefix);
+  std::string text(device.kind == Device::Kind::mig ? mig_prefix : prefix);
   for (std::size_t i = 0; i < device.gpu_uuid.size(); ++i) {
     if (has_dash_before(i)) text += '-';
     text += fmt::format("{:02x}", device.gpu_uuid[i]);
@@ -33,13 +37,14 @@ std::string to_string(const Device& device) {
 std::optional<Device> device_from_string(const std::string& text) {
   if (text == "cpu") return Device{};
   std::string_view rest = text;
-  if (rest.starts_with(prefix)) rest.remove_prefix(prefix.size());
   Device device;
+  if (take(rest, mig_prefix)) {
+    device.kind = Device::Kind::mig;
+  } else {
+    take(rest, prefix);
+  }
   for (std::size_t i = 0; i < device.gpu_uuid.size(); ++i) {
-    if (has_dash_before(i)) {
-      if (!rest.starts_with('-')) return std::nullopt;
-      rest.remove_prefix(1);
-    }
+    if (has_dash_before(i) && !take(rest, "-")) return std::nullopt;
     if (rest.size() < 2) return std::nullopt;
     const auto high = hex_digit(rest[0]);
     const auto low = hex_digit(rest[1]);
@@ -47,7 +52,9 @@ std::optional<Device> device_from_string(const std::string& text) {
     device.gpu_uuid[i] = static_cast<std::uint8_t>(16 * *high + *low);
     rest.remove_prefix(2);
   }
-  return rest.empty() && on_gpu(device) ? std::optional(device) : std::nullopt;
+  return rest.empty() && device.gpu_uuid != Device().gpu_uuid ? std::optional(device) : std::nullopt;
 }
+
+bool is_mig_name(std::string_view name) { return name.find(" MIG ") != std::string_view::npos; }
 
 }  // namespace campipe

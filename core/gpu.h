@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/error.h"
 #include "core/frame.h"
@@ -26,10 +27,12 @@ using GpuStream = CUstream_st*;  // CUDA's cudaStream_t and CUstream
 using SharedGpuStream = std::shared_ptr<CUstream_st>;
 
 inline bool on_gpu(const Device& device) { return device != Device{}; }
-// "GPU-5f0c…", as nvidia-smi prints it; "cpu" for the CPU.
+// "GPU-5f0c…" or "MIG-5f0c…", as nvidia-smi prints it and CUDA_VISIBLE_DEVICES takes it; "cpu" for the CPU.
 std::string to_string(const Device& device);
-// Nothing for anything but "cpu" and a whole UUID, with or without "GPU-".
+// Nothing for anything but "cpu" and a whole UUID: with "MIG-", with "GPU-", or without (then of a GPU).
 std::optional<Device> device_from_string(const std::string& text);
+// That a GPU which CUDA calls so is an instance: "NVIDIA H100 80GB HBM3 MIG 1g.10gb". CUDA has no other sign of it.
+bool is_mig_name(std::string_view name);
 
 // A CUDA call failed.
 struct GpuError : Error {

@@ -27,8 +27,9 @@ bool is_possible(const ring::Description& description) {
   const bool size = description.slots >= 2 && description.slots <= max_ring_slots && description.slot_bytes > 0 &&
                     description.slot_bytes <= largest_slot;
   return size && description.memory < MemoryKind::cuda && description.ready <= ReadySignal::timeline &&
-         is_possible(description.expected, false) && description.epoch <= most_frames &&
-         description.base <= most_frames && description.last_sequence <= ring::largest_sequence;
+         is_possible(description.device) && is_possible(description.expected, false) &&
+         description.epoch <= most_frames && description.base <= most_frames &&
+         description.last_sequence <= ring::largest_sequence;
 }
 
 // A copy of what another process may change at any time.

@@ -32,6 +32,10 @@ bool is_possible(const FrameFormat& format, bool known) {
          format.sample_aspect_num >= 0 && format.sample_aspect_den >= 1;
 }
 
+bool is_possible(const Device& device) {
+  return device.kind == Device::Kind::gpu || (device.kind == Device::Kind::mig && device.gpu_uuid != Device().gpu_uuid);
+}
+
 bool is_possible(const FrameRecord& record, std::uint64_t slot_bytes) {
   if (!is_possible(record.format) || !is_possible(record.times) || record.ready > ReadySignal::timeline) return false;
   for (int plane = 0; plane < plane_count(record.format.pixels); ++plane) {

@@ -12,6 +12,8 @@ namespace campipe {
 bool is_possible(const FrameTimes& times);
 // A size and colours that there are. `known`: false: also one of no size, as long as nothing has been decoded.
 bool is_possible(const FrameFormat& format, bool known = true);
+// A kind that there is; the CPU is no instance.
+bool is_possible(const Device& device);
 // Every plane lies in a slot of that many bytes, and the rest is possible.
 bool is_possible(const FrameRecord& record, std::uint64_t slot_bytes);
 // A time of the stream.

@@ -30,10 +30,12 @@ nlohmann::json array_of(const nlohmann::json& json, const char* key) {
 }
 
 // Numbers that are not known are null.
-double number_of(const nlohmann::json& json, const char* key) {
+std::optional<double> known_number(const nlohmann::json& json, const char* key) {
   const auto found = json.find(key);
-  return found != json.end() && found->is_number() ? found->get<double>() : 0;
+  return found != json.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
 }
+
+double number_of(const nlohmann::json& json, const char* key) { return known_number(json, key).value_or(0); }
 
 // As a whole number that others may say: what does not fit is the nearest that does.
 template <typename Whole>
@@ -122,8 +124,8 @@ ProcessSample parse_process(const nlohmann::json& json) {
 }
 
 GpuSample parse_gpu(const nlohmann::json& json) {
-  return {text_of(json, "name"), number_of(json, "utilization"), number_of(json, "decoder"),
-          number_of(json, "memory_used_mib"), number_of(json, "memory_mib")};
+  return {text_of(json, "name"), known_number(json, "utilization"), known_number(json, "decoder"),
+          known_number(json, "memory_used_mib"), known_number(json, "memory_mib")};
 }
 
 double per_second(std::uint64_t now, std::uint64_t before, double seconds) {

@@ -60,10 +60,10 @@ struct ProcessSample {
 
 struct GpuSample {
   std::string name;
-  double utilization = 0;  // percent
-  double decoder = 0;      // percent
-  double memory_used_mib = 0;
-  double memory_mib = 0;
+  std::optional<double> utilization = {};  // percent
+  std::optional<double> decoder = {};      // percent
+  std::optional<double> memory_used_mib = {};
+  std::optional<double> memory_mib = {};
 };
 
 struct RigSample {

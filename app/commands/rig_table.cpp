@@ -169,9 +169,10 @@ std::vector<StyledLine> process_table(const std::vector<ProcessSample>& processe
 }
 
 StyledLine gpu_line(const GpuSample& gpu) {
+  const auto number = [](const std::optional<double>& value) { return value ? fmt::format("{:.0f}", *value) : "?"; };
   StyledLine line;
-  line.add(fmt::format("GPU {}: {:.0f} % busy, decoder {:.0f} %, memory {:.0f} of {:.0f} MiB", gpu.name,
-                       gpu.utilization, gpu.decoder, gpu.memory_used_mib, gpu.memory_mib));
+  line.add(fmt::format("GPU {}: {} % busy, decoder {} %, memory {} of {} MiB", gpu.name, number(gpu.utilization),
+                       number(gpu.decoder), number(gpu.memory_used_mib), number(gpu.memory_mib)));
   return line;
 }
 

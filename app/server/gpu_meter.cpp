@@ -41,6 +41,10 @@ struct Library {
   int (*decoder)(Device, unsigned*, unsigned*) = nullptr;
   int (*encoder)(Device, unsigned*, unsigned*) = nullptr;
   int (*memory)(Device, Memory*) = nullptr;
+  // Libraries that know no instances have none of these.
+  int (*mig_mode)(Device, unsigned*, unsigned*) = nullptr;
+  int (*most_instances)(Device, unsigned*) = nullptr;
+  int (*instance)(Device, unsigned, Device*) = nullptr;
 
   Library() { ready = open(); }
   ~Library() {
@@ -63,10 +67,28 @@ struct Library {
                      load(uuid, "nvmlDeviceGetUUID") && load(name, "nvmlDeviceGetName") &&
                      load(rates, "nvmlDeviceGetUtilizationRates") && load(decoder, "nvmlDeviceGetDecoderUtilization") &&
                      load(encoder, "nvmlDeviceGetEncoderUtilization") && load(memory, "nvmlDeviceGetMemoryInfo");
+    static_cast<void>(load(mig_mode, "nvmlDeviceGetMigMode") &&
+                      load(most_instances, "nvmlDeviceGetMaxMigDeviceCount") &&
+                      load(instance, "nvmlDeviceGetMigDeviceHandleByIndex"));
     return all && init() == success;
   }
 
-  // What the driver cannot tell of a GPU stays 0.
+  // Those that a GPU is divided into; itself, where it is not.
+  [[nodiscard]] std::vector<Device> parts_of(Device gpu) const {
+    std::vector<Device> parts;
+    unsigned current = 0;
+    unsigned pending = 0;
+    unsigned most = 0;
+    const bool divided = instance != nullptr && mig_mode(gpu, &current, &pending) == success && current != 0 &&
+                         most_instances(gpu, &most) == success;
+    for (unsigned index = 0; divided && index < most; ++index) {
+      Device part = nullptr;
+      if (instance(gpu, index, &part) == success) parts.push_back(part);
+    }
+    if (parts.empty()) parts.push_back(gpu);
+    return parts;
+  }
+
   [[nodiscard]] GpuUse look_at(Device device) const {
     GpuUse use;
     std::array<char, 96> text{};
@@ -128,7 +150,8 @@ std::vector<GpuUse> GpuMeter::Reader::ask(const Library& library) {
   if (library.count(&gpus) != success) return uses;
   for (unsigned index = 0; index < gpus; ++index) {
     Device device = nullptr;
-    if (library.by_index(index, &device) == success) uses.push_back(library.look_at(device));
+    if (library.by_index(index, &device) != success) continue;
+    for (Device part : library.parts_of(device)) uses.push_back(library.look_at(part));
   }
   return uses;
 }
@@ -151,16 +174,19 @@ std::vector<GpuUse> GpuMeter::read() {
 }
 
 nlohmann::json to_json(const std::vector<GpuUse>& gpus) {
-  nlohmann::json json = nlohmann::json::array();
+  using nlohmann::json;
+  const auto percent = [](const std::optional<double>& part) { return part ? json(*part * 100) : json(); };
+  const auto mib = [](const std::optional<std::uint64_t>& bytes) { return bytes ? json(*bytes >> 20U) : json(); };
+  json all = json::array();
   for (const GpuUse& gpu : gpus) {
-    json.push_back({{"uuid", gpu.uuid},
-                    {"name", gpu.name},
-                    {"utilization", gpu.utilization * 100},
-                    {"decoder", gpu.decoder * 100},
-                    {"memory_used_mib", gpu.memory_used >> 20U},
-                    {"memory_mib", gpu.memory >> 20U}});
+    all.push_back({{"uuid", gpu.uuid},
+                   {"name", gpu.name},
+                   {"utilization", percent(gpu.utilization)},
+                   {"decoder", percent(gpu.decoder)},
+                   {"memory_used_mib", mib(gpu.memory_used)},
+                   {"memory_mib", mib(gpu.memory)}});
   }
-  return json;
+  return all;
 }
 
 }  // namespace campipe

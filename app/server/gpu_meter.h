@@ -6,19 +6,21 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace campipe {
 
+// What the driver does not tell is nothing; of an instance of a GPU (MIG) that is how busy it is.
 struct GpuUse {
-  std::string uuid;  // "GPU-5f0c…"
+  std::string uuid;  // "GPU-5f0c…", "MIG-5f0c…"
   std::string name;
-  double utilization = 0;  // of its cores, 0 to 1
-  double decoder = 0;
-  double encoder = 0;
-  std::uint64_t memory_used = 0;  // bytes
-  std::uint64_t memory = 0;
+  std::optional<double> utilization = {};  // of its cores, 0 to 1
+  std::optional<double> decoder = {};
+  std::optional<double> encoder = {};
+  std::optional<std::uint64_t> memory_used = {};  // bytes
+  std::optional<std::uint64_t> memory = {};
 };
 
 class GpuMeter {
@@ -29,6 +31,7 @@ class GpuMeter {
   GpuMeter& operator=(const GpuMeter&) = delete;
 
   // What the library said last; it is asked anew once a second at most. Empty without GPUs, and until it has answered.
+  // For a GPU that is divided into instances, these.
   [[nodiscard]] std::vector<GpuUse> read();
 
  private:
@@ -36,7 +39,8 @@ class GpuMeter {
   std::shared_ptr<Reader> reader_;
 };
 
-// As the status has it: [{"uuid", "name", "utilization", "decoder", "memory_used_mib", "memory_mib"}]; percent, MiB.
+// As the status has it: [{"uuid", "name", "utilization", "decoder", "memory_used_mib", "memory_mib"}]; percent, MiB;
+// null: not known.
 nlohmann::json to_json(const std::vector<GpuUse>& gpus);
 
 }  // namespace campipe

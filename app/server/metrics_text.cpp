@@ -226,16 +226,19 @@ void tell_viewers(Families& out, const MetricsInput& input) {
 void tell_gpus(Families& out, const std::vector<GpuUse>& gpus) {
   for (const GpuUse& gpu : gpus) {
     const Labels labels{{"gpu", gpu.uuid}, {"name", gpu.name}};
-    const auto part = [&](const char* unit, double value) {
+    const auto part = [&](const char* unit, const std::optional<double>& value) {
+      if (!value) return;
       out.gauge("campipe_gpu_utilization_ratio", "How busy a unit of a GPU is, 0 to 1.", with(labels, "unit", unit),
-                value);
+                *value);
+    };
+    const auto memory = [&](const char* name, const char* help, const std::optional<std::uint64_t>& bytes) {
+      if (bytes) out.gauge(name, help, labels, static_cast<double>(*bytes));
     };
     part("cores", gpu.utilization);
     part("decoder", gpu.decoder);
     part("encoder", gpu.encoder);
-    out.gauge("campipe_gpu_memory_used_bytes", "Memory in use, by all programs.", labels,
-              static_cast<double>(gpu.memory_used));
-    out.gauge("campipe_gpu_memory_bytes", "Memory there is.", labels, static_cast<double>(gpu.memory));
+    memory("campipe_gpu_memory_used_bytes", "Memory in use, by all programs.", gpu.memory_used);
+    memory("campipe_gpu_memory_bytes", "Memory there is.", gpu.memory);
   }
 }
 

@@ -39,11 +39,7 @@ SharedGpuStream make_stream() {
 Device current_gpu() {
   int index = 0;
   cuda_check(cudaGetDevice(&index), "cannot tell the current GPU");
-  cudaDeviceProp properties{};
-  cuda_check(cudaGetDeviceProperties(&properties, index), "cannot read a GPU's properties");
-  Device device;
-  std::memcpy(device.gpu_uuid.data(), properties.uuid.bytes, device.gpu_uuid.size());
-  return device;
+  return gpu_at(index);
 }
 
 // What consecutive point-wise filters do.

@@ -18,7 +18,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <iostream>
 #include <map>
 #include <mutex>
@@ -56,12 +55,7 @@ std::vector<Device> visible_gpus() {
   int count = 0;
   cuda_check(cudaGetDeviceCount(&count), "counting GPUs");
   std::vector<Device> gpus;
-  for (int index = 0; index < count; ++index) {
-    cudaDeviceProp properties{};
-    cuda_check(cudaGetDeviceProperties(&properties, index), "asking a GPU");
-    Device& gpu = gpus.emplace_back();
-    std::memcpy(gpu.gpu_uuid.data(), properties.uuid.bytes, gpu.gpu_uuid.size());
-  }
+  for (int index = 0; index < count; ++index) gpus.push_back(gpu_at(index));
   return gpus;
 }
 

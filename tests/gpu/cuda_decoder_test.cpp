@@ -26,11 +26,7 @@ using testing::HasSubstr;
 std::optional<Device> first_gpu() {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) return std::nullopt;
-  cudaDeviceProp properties{};
-  if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return std::nullopt;
-  Device device;
-  std::memcpy(device.gpu_uuid.data(), properties.uuid.bytes, device.gpu_uuid.size());
-  return device;
+  return gpu_at(0);
 }
 
 // nv12 without gaps between the rows.

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstring>
 #include <optional>
 #include <vector>
 
@@ -18,11 +17,7 @@ namespace campipe::test {
 inline std::optional<Device> first_gpu() {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) return std::nullopt;
-  cudaDeviceProp properties{};
-  cuda_check(cudaGetDeviceProperties(&properties, 0), "cannot read the GPU's properties");
-  Device device;
-  std::memcpy(device.gpu_uuid.data(), properties.uuid.bytes, device.gpu_uuid.size());
-  return device;
+  return gpu_at(0);
 }
 
 // Tests of this kind are skipped where there is no GPU.

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdlib>
-#include <cstring>
 #include <deque>
 #include <memory>
 #include <utility>
@@ -17,12 +16,8 @@ std::vector<Device> visible_gpus() {
     static_cast<void>(cudaGetLastError());
     return {};
   }
-  std::vector<Device> gpus(static_cast<std::size_t>(count));
-  for (int index = 0; index < count; ++index) {
-    cudaDeviceProp properties{};
-    cuda_check(cudaGetDeviceProperties(&properties, index), "properties");
-    std::memcpy(gpus[static_cast<std::size_t>(index)].gpu_uuid.data(), properties.uuid.bytes, sizeof properties.uuid);
-  }
+  std::vector<Device> gpus;
+  for (int index = 0; index < count; ++index) gpus.push_back(gpu_at(index));
   return gpus;
 }
 

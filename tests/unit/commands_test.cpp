@@ -72,7 +72,8 @@ TEST(RigSample, ToleratesWhatIsNotKnown) {
   const RigSample rig = parse_status(R"({"uptime_s": 1, "cameras": {"dock": {"state": null, "latency_ms": null,
       "frames": {"dropped": {"queue_full": null}}, "worker": null}}, "gpus": [{"name": "A", "utilization": null}]})");
   EXPECT_EQ(rig.streams.at(0).dropped_total, 0U);
-  EXPECT_EQ(rig.gpus.at(0).utilization, 0);
+  EXPECT_EQ(rig.gpus.at(0).utilization, std::nullopt);
+  EXPECT_EQ(text({gpu_line(rig.gpus.at(0))}), "GPU A: ? % busy, decoder ? %, memory ? of ? MiB\n");
 }
 
 TEST(RigSample, TakesNumbersThatDoNotFitAsTheNearestThatDo) {

@@ -59,11 +59,11 @@ INSTANTIATE_TEST_SUITE_P(
                 "4:11: cameras.dock.pace: expected realtime or fast, got 'raltime', did you mean 'realtime'?"},
         Mistake{"    pace: [fast]\n", "4:11: cameras.dock.pace: expected realtime or fast, got a list"},
         Mistake{"    gpu: -1\n",
-                "4:10: cameras.dock.gpu: expected auto, cpu, or a GPU by its index or UUID, such as 0 or GPU-5f0c… "
-                "(campipe --devices lists them), got '-1'"},
+                "4:10: cameras.dock.gpu: expected auto, cpu, or a GPU by its index or UUID, such as 0, GPU-5f0c… "
+                "or MIG-5f0c… (campipe --devices lists them), got '-1'"},
         Mistake{"    decode: {gpu: GPU-5f0c}\n",
-                "4:19: cameras.dock.decode.gpu: expected auto, cpu, or a GPU by its index or UUID, such as 0 or "
-                "GPU-5f0c… (campipe --devices lists them), got 'GPU-5f0c'"},
+                "4:19: cameras.dock.decode.gpu: expected auto, cpu, or a GPU by its index or UUID, such as 0, "
+                "GPU-5f0c… or MIG-5f0c… (campipe --devices lists them), got 'GPU-5f0c'"},
         Mistake{"    gpu: cpu\n    decode: {gpu: 1}\n",
                 "5:19: cameras.dock.decode.gpu: expected auto or cpu, since the camera runs on the CPU (gpu: cpu), "
                 "got '1'"},

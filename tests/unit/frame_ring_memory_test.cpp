@@ -99,6 +99,19 @@ TEST(FrameRingMemory, RefusesAnotherMagicOrVersionOrTooManySlots) {
   expect_refused([](ring::Header& header) { header.description.slots = max_ring_slots + 1; });
 }
 
+// What kind of device it says it is on is another process's word.
+TEST(FrameRingMemory, RefusesADeviceOfNoKind) {
+  for (const auto kind : {Device::Kind::mig, static_cast<Device::Kind>(2), static_cast<Device::Kind>(255)}) {
+    const auto ring = small_ring();
+    ring->header().description.device.kind = kind;
+    EXPECT_THROW(reopen(*ring, Role::observer), Error) << static_cast<int>(kind);
+  }
+  const auto ring = small_ring();
+  ring->header().description.device = device_from_string("MIG-00000000-0000-0000-0000-000000000001").value();
+  EXPECT_NO_THROW(reopen(*ring, Role::observer));
+  EXPECT_THROW(reopen(*ring, Role::reader), Error) << "without a GPU";
+}
+
 TEST(FrameRingMemory, RefusesPixelsThatAreTooSmallOrNotSealed) {
   const auto ring = small_ring();
   const auto open = [&](UniqueFd pixels, Role role) {

@@ -374,6 +374,41 @@ TEST(CpuList, IsReadAndWrittenAsTheKernelDoes) {
   }
 }
 
+const std::string instance = "MIG-a65afc88-50b5-5ccf-b0a8-f93b3247ae9e";
+
+TEST(GpuNames, AreReadAndWrittenAsTheDriverDoes) {
+  const std::string bare = instance.substr(4);
+  for (const std::string& name : {instance, "GPU-" + bare, std::string("cpu")}) {
+    EXPECT_EQ(to_string(device_from_string(name).value()), name);
+  }
+  EXPECT_EQ(to_string(device_from_string(bare).value()), "GPU-" + bare);
+  EXPECT_NE(device_from_string(instance), device_from_string(bare)) << "an instance is no GPU";
+  const std::string nothing = "00000000-0000-0000-0000-000000000000";
+  for (const std::string& wrong : {std::string("MIG-"), instance + "0", "mig-" + bare, "MIG-GPU-" + bare + "/1/0",
+                                   "GPU-MIG-" + bare, "MIG-" + nothing, "GPU-" + nothing, std::string("MIG-cpu")}) {
+    EXPECT_EQ(device_from_string(wrong), std::nullopt) << wrong;
+  }
+  EXPECT_TRUE(is_mig_name("NVIDIA H100 80GB HBM3 MIG 1g.10gb"));
+  EXPECT_FALSE(is_mig_name("NVIDIA H100 80GB HBM3"));
+}
+
+TEST(Plan, PutsCamerasOnAnInstanceOfAGpu) {
+  Machine machine = gpu_machine(1);
+  machine.devices.gpus[0].device = device_from_string(instance).value();
+  for (GpuPair& pair : machine.devices.pairs) pair.from = pair.to = machine.devices.gpus[0].device;
+  RigConfig rig = rig_of(2);
+  rig.cameras[0].gpu = instance;
+  const auto placed = plan(rig, machine);
+  for (const auto& camera : placed.cameras) {
+    EXPECT_EQ(to_string(camera.gpu), instance);
+    EXPECT_EQ(to_string(camera.decode_gpu), instance);
+  }
+  // As the probe tells the supervisor, and the supervisor its children.
+  const Devices back = devices_from_json(to_json(machine.devices));
+  ASSERT_NE(find_gpu(back, instance), nullptr);
+  EXPECT_EQ(see_gpus({find_gpu(back, instance)->device}), "CUDA_VISIBLE_DEVICES=" + instance);
+}
+
 TEST(ChildEnvironment, ReplacesWhatItIsGivenAndKeepsTheRest) {
   ::setenv("CUDA_VISIBLE_DEVICES", "7", 1);
   const auto environment = environment_with({see_gpus({gpu_number(0), gpu_number(1)})});
@@ -385,6 +420,7 @@ TEST(ChildEnvironment, ReplacesWhatItIsGivenAndKeepsTheRest) {
   EXPECT_THAT(environment_with({}), testing::Not(Contains(testing::HasSubstr("hunter2"))));
   ::unsetenv("DOCK_PASSWORD");
   EXPECT_EQ(see_gpus({}), "CUDA_VISIBLE_DEVICES=");
+  EXPECT_EQ(see_gpus({device_from_string(instance).value()}), "CUDA_VISIBLE_DEVICES=" + instance);
   EXPECT_THAT(mps_variables(Mps::use), IsEmpty());
   EXPECT_THAT(mps_variables(Mps::off), SizeIs(1));
   ::unsetenv("CUDA_VISIBLE_DEVICES");

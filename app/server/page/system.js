@@ -25,6 +25,7 @@ const section = (name, title, ...content) =>
   el('section', {'data-key': name}, el('h2', {}, title), ...content);
 
 function meter(share) {
+  if (!Number.isFinite(share)) return '–';
   const fill = el('i');
   fill.style.width = `${Math.min(100, Math.max(0, share))}%`;
   return el('span', {}, el('span', {class: 'meter'}, fill), `${Math.round(share)} %`);
@@ -80,7 +81,7 @@ function gpus(status) {
       cell(gpu.name),
       cell(meter(gpu.utilization)),
       cell(meter(gpu.decoder)),
-      cell(el('span', {}, meter((gpu.memory_used_mib / gpu.memory_mib) * 100), ` of ${mebibytes(gpu.memory_mib)}`)),
+      cell(el('span', {}, meter((gpu.memory_used_mib / (gpu.memory_mib ?? NaN)) * 100), ` of ${mebibytes(gpu.memory_mib)}`)),
     ),
   );
   return section('gpus', 'GPUs', table(['GPU', 'In use', 'Decoder', 'Memory'], rows));
