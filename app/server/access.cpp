@@ -62,6 +62,33 @@ std::optional<std::string> decode(const std::string& scheme, std::string text) {
       text, scheme == "basic" ? sodium_base64_VARIANT_ORIGINAL_NO_PADDING : sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 }
 
+struct Authorization {
+  std::string scheme;  // in small letters
+  std::string credentials;
+};
+
+Authorization split_authorization(const std::string& header) {
+  const auto space = header.find(' ');
+  if (space == std::string::npos) return {};
+  std::string scheme = header.substr(0, space);
+  std::ranges::transform(scheme, scheme.begin(), [](unsigned char c) { return std::tolower(c); });
+  return {scheme, header.substr(header.find_last_of(' ') + 1)};
+}
+
+struct Login {
+  std::string user;
+  std::string password;
+};
+
+std::optional<Login> login_in(const std::string& header) {
+  const auto [scheme, credentials] = split_authorization(header);
+  if (scheme != "basic" && scheme != "bearer") return std::nullopt;
+  const auto text = decode(scheme, credentials);
+  const auto colon = text ? text->find(':') : std::string::npos;
+  if (colon == std::string::npos) return std::nullopt;
+  return Login{text->substr(0, colon), text->substr(colon + 1)};
+}
+
 }  // namespace
 
 Identity Identity::of(std::shared_ptr<const UserConfig> user) {
@@ -232,17 +259,19 @@ Access::Result Access::check_password(const std::string& user, const std::string
 }
 
 Access::Result Access::check_authorization(const std::string& header, const std::string& address) {
-  const auto space = header.find(' ');
-  std::string scheme = header.substr(0, space);
-  std::ranges::transform(scheme, scheme.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (space == std::string::npos || (scheme != "basic" && scheme != "bearer")) return {};
+  if (auto result = check_authorization_quickly(header, address)) return std::move(*result);
+  const Login login = login_in(header).value_or(Login{});
+  return check_password(login.user, login.password, address);
+}
+
+std::optional<Access::Result> Access::check_authorization_quickly(const std::string& header,
+                                                                  const std::string& address) {
   const std::string& owner_token = state_->owner_token;
-  if (!owner_token.empty() && scheme == "bearer" && equal(header.substr(header.find_last_of(' ') + 1), owner_token))
-    return {Identity::owner()};
-  const auto text = decode(scheme, header.substr(header.find_last_of(' ') + 1));
-  const auto colon = text ? text->find(':') : std::string::npos;
-  if (colon == std::string::npos) return {};
-  return check_password(text->substr(0, colon), text->substr(colon + 1), address);
+  const auto [scheme, credentials] = split_authorization(header);
+  if (!owner_token.empty() && scheme == "bearer" && equal(credentials, owner_token)) return Result{Identity::owner()};
+  const auto login = login_in(header);
+  if (!login) return Result{};
+  return check_quickly(login->user, login->password, address);
 }
 
 Access::Session Access::open_session(const Identity& identity) {

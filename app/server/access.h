@@ -74,6 +74,8 @@ class Access {
   // The value of an HTTP header Authorization, Basic or Bearer (a bearer token is the rig's own, or "user:password" in
   // base64url).
   Result check_authorization(const std::string& header, const std::string& address);
+  // As check_quickly().
+  std::optional<Result> check_authorization_quickly(const std::string& header, const std::string& address);
   // For pages. Sessions end after 12 hours, and after one without a request.
   Session open_session(const Identity& identity);
   [[nodiscard]] std::optional<Identity> find_session(const std::string& token);

@@ -22,6 +22,7 @@ using ErrorCode = HttpStream::ErrorCode;
 
 constexpr std::size_t file_part = 256 * 1024;
 constexpr int most_at_the_door = 32;
+constexpr int most_of_a_network = 8;  // so that no single one keeps the others out
 constexpr auto farewell_patience = std::chrono::seconds(2);
 
 template <typename Body>
@@ -54,6 +55,32 @@ HttpAnswer handle_route(const HttpServer::Route& route, const HttpRequest& reque
     return http_error(500, "the request failed; the log says why");
   }
 }
+
+// A place among those whose passwords are being checked, for as long as it lives. Of the serving thread.
+class DoorPlace {
+ public:
+  DoorPlace(HttpShared& shared, const std::string& address) : shared_(shared), network_(network_of(address)) {
+    int all = 0;
+    for (const auto& [network, count] : shared.at_the_door) all += count;
+    int& own = shared.at_the_door[network_];
+    taken_ = all < most_at_the_door && own < most_of_a_network;
+    if (taken_) ++own;
+  }
+  ~DoorPlace() {
+    int& own = shared_.at_the_door[network_];
+    if (taken_) --own;
+    if (own == 0) shared_.at_the_door.erase(network_);
+  }
+  DoorPlace(const DoorPlace&) = delete;
+  DoorPlace& operator=(const DoorPlace&) = delete;
+
+  explicit operator bool() const { return taken_; }
+
+ private:
+  HttpShared& shared_;
+  const std::string network_;
+  bool taken_ = false;
+};
 
 HttpAnswer door_is_full() {
   HttpAnswer answer = http_error(503, "too many are logging in; try again");
@@ -229,15 +256,13 @@ awaitable<void> HttpConnection::linger() {
 
 awaitable<HttpGate::Verdict> HttpConnection::judge(const HttpFacts& facts) {
   HttpShared& shared = *shared_;
-  HttpGate::Verdict verdict;
-  if (!HttpGate::is_slow(facts)) {
-    verdict = shared.gate.judge(facts);
-  } else if (shared.at_the_door >= most_at_the_door) {
-    verdict.refusal = door_is_full();
-  } else {
-    ++shared.at_the_door;
+  HttpGate::Verdict verdict = shared.gate.judge_quickly(facts);
+  if (!verdict.unclear) co_return verdict;
+  const DoorPlace place(shared, facts.address);
+  if (place) {
     verdict = co_await run_on(shared.door, [&shared, &facts] { return shared.gate.judge(facts); });
-    --shared.at_the_door;
+  } else {
+    verdict.refusal = door_is_full();
   }
   co_return verdict;
 }
@@ -275,16 +300,14 @@ awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
   const HttpServer::Route& route = *exchange.passed.route;
   const HttpRequest& request = exchange.passed.request;
   // What strangers may send, and what then takes its time: logins.
-  const bool at_the_door = route.anyone && request.method != "GET";
-  if (at_the_door && shared_->at_the_door >= most_at_the_door) {
-    HttpAnswer refusal = door_is_full();
-    co_await send(refusal, exchange);
-    co_return;
+  const auto handle = [&route, &request] { return handle_route(route, request); };
+  HttpAnswer answer;
+  if (route.anyone && request.method != "GET") {
+    const DoorPlace place(*shared_, request.address);
+    answer = place ? co_await run_on(shared_->door, handle) : door_is_full();
+  } else {
+    answer = co_await run_on(shared_->workers, handle);
   }
-  shared_->at_the_door += at_the_door ? 1 : 0;
-  asio::thread_pool& pool = at_the_door ? shared_->door : shared_->workers;
-  HttpAnswer answer = co_await run_on(pool, [&route, &request] { return handle_route(route, request); });
-  shared_->at_the_door -= at_the_door ? 1 : 0;
   co_await send(answer, exchange);
 }
 

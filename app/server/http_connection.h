@@ -11,6 +11,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -49,7 +50,7 @@ struct HttpShared {
   // Of the serving thread, once it runs.
   std::optional<boost::asio::ssl::context> tls;
   std::set<HttpConnection*> connections;
-  int at_the_door = 0;
+  std::map<std::string, int> at_the_door;  // whose passwords are being checked, by network
   bool closing = false;
 };
 

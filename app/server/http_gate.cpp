@@ -52,6 +52,18 @@ HttpGate::HttpGate(const ServerConfig& config, Access& access, const std::vector
 }
 
 HttpGate::Verdict HttpGate::judge(HttpFacts facts) const {
+  return judge_by(std::move(facts), [this](const HttpFacts& given) {
+    return std::optional(access_.check_authorization(given.authorization, given.address));
+  });
+}
+
+HttpGate::Verdict HttpGate::judge_quickly(HttpFacts facts) const {
+  return judge_by(std::move(facts), [this](const HttpFacts& given) {
+    return access_.check_authorization_quickly(given.authorization, given.address);
+  });
+}
+
+HttpGate::Verdict HttpGate::judge_by(HttpFacts facts, const CheckAuthorization& check) const {
   Verdict verdict;
   Passed& passed = verdict.passed;
   if ((verdict.refusal = refuse_stranger(facts))) return verdict;
@@ -67,7 +79,7 @@ HttpGate::Verdict HttpGate::judge(HttpFacts facts) const {
   passed.request.secure = facts.secure;
   passed.camera = parse_camera_path(passed.request.path);
   if (!passed.camera) passed.route = find_route(passed.request.path);
-  if ((verdict.refusal = identify(facts, passed))) return verdict;
+  if (!identify(facts, check, verdict)) return verdict;
   if ((verdict.refusal = refuse_forgery(facts, passed))) return verdict;
   if (!passed.camera && passed.route == nullptr) {
     verdict.refusal = http_error(404, "there is nothing at this address");
@@ -106,30 +118,34 @@ const HttpServer::Route* HttpGate::find_route(const std::string& path) const {
   return best;
 }
 
-std::optional<HttpAnswer> HttpGate::identify(const HttpFacts& facts, Passed& passed) const {
+// False: `verdict` says why this is the end.
+bool HttpGate::identify(const HttpFacts& facts, const CheckAuthorization& check, Verdict& verdict) const {
+  Passed& passed = verdict.passed;
   HttpRequest& request = passed.request;
   if (!access_.required()) {
-    const auto result = facts.authorization.empty() ? Access::Result()
-                                                    : access_.check_authorization(facts.authorization, facts.address);
+    const auto result = facts.authorization.empty() ? Access::Result() : check(facts).value_or(Access::Result());
     request.identity = result.identity.value_or(Identity::visitor());
-    return std::nullopt;
+    return true;
   }
   const std::string token = cookie_of(facts.cookie, session_cookie);
   if (!token.empty()) {
     if (auto identity = access_.find_session(token)) {
       request.identity = std::move(*identity);
       request.session = token;
-      return std::nullopt;
+      return true;
     }
   }
-  if (passed.route != nullptr && passed.route->anyone) return std::nullopt;
-  if (facts.authorization.empty()) return want_login(facts);
-  auto result = access_.check_authorization(facts.authorization, facts.address);
-  if (!result.identity) {
-    return result.refusal == Access::Refusal::too_many ? too_many(result.retry_after_s) : want_login(facts);
+  if (passed.route != nullptr && passed.route->anyone) return true;
+  auto result = facts.authorization.empty() ? Access::Result() : check(facts);
+  verdict.unclear = !result;
+  if (!result) return false;
+  if (!result->identity) {
+    const bool waits = result->refusal == Access::Refusal::too_many;
+    verdict.refusal = waits ? too_many(result->retry_after_s) : want_login(facts);
+    return false;
   }
-  request.identity = std::move(*result.identity);
-  return std::nullopt;
+  request.identity = std::move(*result->identity);
+  return true;
 }
 
 // A browser sends its cookie with whatever page makes it send a request; only our own page knows the token.

@@ -1,6 +1,7 @@
 // Who may come in: every request passes here before anything looks at it. Thread-safe.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,12 +26,14 @@ class HttpGate {
   struct Verdict {
     std::optional<HttpAnswer> refusal;
     Passed passed;
+    bool unclear = false;  // of judge_quickly(): only judge() can tell
   };
 
-  // Checking a password takes its time: then judge() is not for the thread that serves all.
-  [[nodiscard]] static bool is_slow(const HttpFacts& facts) { return !facts.authorization.empty(); }
-  // `facts.body` is moved into the request.
+  // `facts.body` is moved into the request. Checking a password takes its time: this is not for the thread that serves
+  // all.
   Verdict judge(HttpFacts facts) const;
+  // For that thread: all but the passwords that need argon2id.
+  [[nodiscard]] Verdict judge_quickly(HttpFacts facts) const;
   // For those who watch for hours: whether they still may.
   [[nodiscard]] bool still_may(const Passed& passed) const;
   // Who sent it: the peer at `address`, or the one for whom that says it sends, where it is one of `trusted_proxies`.
@@ -40,7 +43,9 @@ class HttpGate {
  private:
   [[nodiscard]] std::optional<HttpAnswer> refuse_stranger(const HttpFacts& facts) const;
   [[nodiscard]] const HttpServer::Route* find_route(const std::string& path) const;
-  [[nodiscard]] std::optional<HttpAnswer> identify(const HttpFacts& facts, Passed& passed) const;
+  using CheckAuthorization = std::function<std::optional<Access::Result>(const HttpFacts&)>;
+  [[nodiscard]] Verdict judge_by(HttpFacts facts, const CheckAuthorization& check) const;
+  bool identify(const HttpFacts& facts, const CheckAuthorization& check, Verdict& verdict) const;
   [[nodiscard]] std::optional<HttpAnswer> refuse_forgery(const HttpFacts& facts, const Passed& passed) const;
 
   std::string own_host_;
