@@ -58,6 +58,7 @@ UniqueFd take_signals() {
   sigaddset(&mask, SIGHUP);
   sigprocmask(SIG_BLOCK, &mask, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is its writer's error, and no reason to die
   sigdelset(&mask, SIGINT);
   UniqueFd fd(::signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd) throw system_error("cannot receive signals", errno);

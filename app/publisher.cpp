@@ -164,7 +164,7 @@ class Publisher {
   Child child_;
   std::atomic<std::size_t> done_{0};
   std::optional<EventsFile> events_file_;
-  Servers servers_{server_from_json(child_.setup().at("server")), child_.setup().at("owner_token"), child_.page(),
+  Servers servers_{server_from_json(child_.setup().at("server")), child_.page(),
                    [this](const nlohmann::json& request) { child_.send("request", request); }};
   std::map<unsigned, std::unique_ptr<CameraPublisher>> cameras_;
   bool started_ = false;

@@ -38,6 +38,7 @@ UniqueFd take_signals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&mask, signal);
   sigprocmask(SIG_BLOCK, &mask, nullptr);  // children inherit this, and take SIGTERM in the same way
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
   UniqueFd fd(::signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd) throw system_error("cannot receive signals", errno);
   return fd;
@@ -67,7 +68,6 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
   const RigPlan placed = plan(rig, machine);
   for (const std::string& line : describe_sharing(placed, machine.devices)) spdlog::info("{}", line);
   set_up(placed);
-  make_token();
 }
 
 Supervisor::~Supervisor() {

@@ -29,7 +29,6 @@
 #include "app/status_view.h"
 #include "app/step_guard.h"
 #include "app/thread_watch.h"
-#include "core/rig_token.h"
 
 namespace campipe {
 
@@ -192,7 +191,6 @@ class Supervisor {
   void send_answer(const Request& request, const RigAnswer& answer);
   RigAnswer answer(const nlohmann::json& request);
   RigAnswer record(const nlohmann::json& request);
-  void make_token();
   void tell_service();
   void tell_status();
 
@@ -221,7 +219,6 @@ class Supervisor {
   std::unique_ptr<LoadProcess> load_;
   AfterLoad then_;
   std::unique_ptr<LoadProcess> left_behind_;  // the one before; it may not have ended
-  std::optional<RigToken> token_;             // of the API
   Machine machine_;
   RigPage page_;
   std::vector<CameraState> cameras_;   // and behind them their other outputs; never moved

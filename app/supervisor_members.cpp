@@ -164,7 +164,6 @@ void Supervisor::introduce(Member& member) {
        {{"role", role},
         {"process", member.process},
         {"server", member.kind == Kind::publisher ? to_json(rig_.server) : nlohmann::json()},
-        {"owner_token", member.kind == Kind::publisher && token_ ? token_->text() : ""},
         {"log_level", options_.log_level},
         {"gpu", to_string(member.gpu)},
         {"sees", names_of(member.sees)},

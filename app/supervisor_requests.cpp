@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "app/config_address.h"
 #include "app/report.h"
 #include "app/supervisor.h"
 #include "core/error.h"
@@ -16,17 +15,6 @@ constexpr auto status_interval = std::chrono::seconds(1);
 constexpr auto longest_start = std::chrono::seconds(10);  // then the service is ready with what runs
 
 }  // namespace
-
-// Without it the rig runs all the same.
-void Supervisor::make_token() {
-  const auto address = split_listen_address(rig_.server.http_address);
-  if (!address) return;  // HTTP is off
-  try {
-    token_.emplace(address->port);
-  } catch (const Error& error) {
-    spdlog::warn("cameras can be changed through the API only by users who administer all of them: {}", error.what());
-  }
-}
 
 // For systemd: ready when every camera has shown what becomes of it.
 void Supervisor::tell_service() {

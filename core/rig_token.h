@@ -1,5 +1,5 @@
 // The rig's own token. Whoever sends it to the API may do everything: it lies in a file that only the account that runs
-// the rig can read, and is another one at each start.
+// the rig can read, and is another one each time that the API's port is taken.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace campipe {
 
 class RigToken {
  public:
-  // `port`: where the API listens. Throws Error where the file cannot be written, or others
-  // could replace it.
+  // `port`: where the API listens already: else another rig's file would be replaced. Throws Error where the file cannot
+  // be written, or others could replace it.
   explicit RigToken(std::uint16_t port);
   ~RigToken();  // removes the file, if it is still this one's
   RigToken(const RigToken&) = delete;

@@ -115,14 +115,13 @@ struct Access::State {
   };
   using Users = std::map<std::string, std::shared_ptr<const UserConfig>>;
 
-  State(std::function<Clock::time_point()> clock, std::string token)
-      : now(std::move(clock)), owner_token(std::move(token)) {}
+  explicit State(std::function<Clock::time_point()> clock) : now(std::move(clock)) {}
 
   const std::function<Clock::time_point()> now;
-  const std::string owner_token;
   // What is looked up is looked up by its keyed hash: how long that takes then tells nobody anything.
   std::vector<unsigned char> key = random_bytes(crypto_generichash_KEYBYTES);
   std::mutex mutex;
+  std::string owner_token;  // empty: there is none
   Users users;
   std::map<std::string, Clock::time_point> remembered;  // until then
   std::map<std::string, OpenSession> sessions;
@@ -145,6 +144,10 @@ struct Access::State {
     checked.notify_all();
   }
 
+  [[nodiscard]] bool is_owner_token(const std::string& text) {
+    const std::lock_guard lock(mutex);
+    return !owner_token.empty() && equal(text, owner_token);
+  }
   [[nodiscard]] std::string keyed_hash(const std::string& text) const {
     std::string hash(crypto_generichash_BYTES, '\0');
     std::vector<unsigned char> out(hash.size());
@@ -211,8 +214,8 @@ struct Access::State {
   }
 };
 
-Access::Access(const ServerConfig& config, std::function<Clock::time_point()> now, std::string owner_token)
-    : state_(std::make_unique<State>(std::move(now), std::move(owner_token))) {
+Access::Access(const ServerConfig& config, std::function<Clock::time_point()> now)
+    : state_(std::make_unique<State>(std::move(now))) {
   update(config);
 }
 Access::~Access() = default;
@@ -266,9 +269,8 @@ Access::Result Access::check_authorization(const std::string& header, const std:
 
 std::optional<Access::Result> Access::check_authorization_quickly(const std::string& header,
                                                                   const std::string& address) {
-  const std::string& owner_token = state_->owner_token;
   const auto [scheme, credentials] = split_authorization(header);
-  if (!owner_token.empty() && scheme == "bearer" && equal(credentials, owner_token)) return Result{Identity::owner()};
+  if (scheme == "bearer" && state_->is_owner_token(credentials)) return Result{Identity::owner()};
   const auto login = login_in(header);
   if (!login) return Result{};
   return check_quickly(login->user, login->password, address);
@@ -342,6 +344,11 @@ bool Access::still_may(const Identity& identity, Permission permission, const st
   const std::lock_guard lock(state_->mutex);
   const auto renewed = state_->renew(identity);
   return renewed && renewed->may(permission, camera);
+}
+
+void Access::set_owner_token(const std::string& token) {
+  const std::lock_guard lock(state_->mutex);
+  state_->owner_token = token;
 }
 
 void Access::update(const ServerConfig& config) {

@@ -59,9 +59,8 @@ class Access {
     std::string user;
   };
 
-  // `now`: the clock by which sessions and waits end. `owner_token`: core/rig_token.h; empty: there is none.
-  explicit Access(const ServerConfig& config, std::function<Clock::time_point()> now = Clock::now,
-                  std::string owner_token = "");
+  // `now`: the clock by which sessions and waits end.
+  explicit Access(const ServerConfig& config, std::function<Clock::time_point()> now = Clock::now);
   ~Access();
 
   [[nodiscard]] bool required() const;  // there are users
@@ -91,6 +90,8 @@ class Access {
   [[nodiscard]] bool still_valid(const Identity& identity);
   // The same, and with the permissions that the user has now.
   [[nodiscard]] bool still_may(const Identity& identity, Permission permission, const std::string& camera);
+  // From now on who sends this (core/rig_token.h) is the owner. Without it nobody is.
+  void set_owner_token(const std::string& token);
   // The configuration was reloaded. Sessions of users that are gone or have another password end.
   void update(const ServerConfig& config);
 

@@ -73,11 +73,13 @@ tcp::acceptor open_acceptor(asio::io_context& io, const std::string& address) {
 class HttpServer::Implementation {
  public:
   Implementation(const ServerConfig& config, RigView& rig, Access& access, std::vector<Route> routes,
-                 const HttpLimits& limits, const std::string& listen_at)
+                 const HttpLimits& limits, const std::string& listen_at,
+                 const std::function<void(std::uint16_t port)>& on_listening)
       : shared_(std::make_shared<HttpShared>(config, rig, access, std::move(routes), limits)),
         acceptor_(open_acceptor(*shared_->io, listen_at.empty() ? config.http_address : listen_at)) {
     if (config.tls) shared_->tls.emplace(open_server_tls(*config.tls));
     port_ = acceptor_.local_endpoint().port();
+    if (on_listening) on_listening(port_);
     asio::co_spawn(
         *shared_->io, [this] { return accept(); }, asio::detached);
     asio::co_spawn(
@@ -219,8 +221,10 @@ class HttpServer::Implementation {
 };
 
 HttpServer::HttpServer(const ServerConfig& config, RigView& rig, Access& access, std::vector<Route> routes,
-                       const HttpLimits& limits, const std::string& listen_at)
-    : implementation_(std::make_unique<Implementation>(config, rig, access, std::move(routes), limits, listen_at)) {}
+                       const HttpLimits& limits, const std::string& listen_at,
+                       const std::function<void(std::uint16_t port)>& on_listening)
+    : implementation_(std::make_unique<Implementation>(config, rig, access, std::move(routes), limits, listen_at,
+                                                       on_listening)) {}
 HttpServer::~HttpServer() = default;
 
 nlohmann::json HttpServer::viewers() const { return implementation_->viewers(); }

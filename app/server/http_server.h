@@ -60,9 +60,11 @@ class HttpServer {
   };
 
   // `listen_at`: the configuration's http_address with its host looked up; empty: that one, as it stands there.
+  // `on_listening` gets the port once it is taken, before anybody is answered.
   // Throws Error where the address cannot be taken or the certificate cannot be used.
   HttpServer(const ServerConfig& config, RigView& rig, Access& access, std::vector<Route> routes,
-             const HttpLimits& limits = {}, const std::string& listen_at = {});
+             const HttpLimits& limits = {}, const std::string& listen_at = {},
+             const std::function<void(std::uint16_t port)>& on_listening = {});
   // Ends all connections, within a second; waits for handlers that still run (RigView::close() ends their waits).
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;

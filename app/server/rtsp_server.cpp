@@ -1,6 +1,7 @@
 #include "app/server/rtsp_server.h"
 
 #include <gst/rtsp-server/rtsp-server.h>
+#include <sched.h>
 #include <spdlog/spdlog.h>
 
 #include <functional>
@@ -158,6 +159,8 @@ bool RtspServer::Implementation::load_gstreamer() const {
 }
 
 void RtspServer::Implementation::run() {
+  // A working directory of its own: plugins change it while they are looked at, and recordings may be written meanwhile.
+  if (::unshare(CLONE_FS) != 0) spdlog::warn("rtsp: {}", system_error("unshare", errno).what());
   g_main_context_push_thread_default(context_.get());
   if (load_gstreamer()) {
     serve();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "app/config_address.h"
@@ -15,18 +16,18 @@ namespace campipe {
 namespace {
 
 constexpr auto retry_interval = std::chrono::seconds(5);
+constexpr auto token_patience = std::chrono::milliseconds(300);  // less than a main thread may be silent
 
 // Who asks by RTSP what a stream is gets no answer before there is one; and its players need no other codec.
 bool has_rtsp(const CameraConfig& config) { return !config.on_demand; }
 
 }  // namespace
 
-Servers::Servers(const ServerConfig& config, const std::string& owner_token, const RigPage& page,
-                 const RigView::Send& send)
+Servers::Servers(const ServerConfig& config, const RigPage& page, const RigView::Send& send)
     : config_(config),
       page_(page),
       rig_(send),
-      access_(config, Clock::now, owner_token),
+      access_(config),
       api_(rig_, access_, [this] { return viewers(); }),
       metrics_(rig_, page, gpus_, [this] { return viewers(); }) {}
 
@@ -102,6 +103,7 @@ void Servers::renew_certificates(const TlsConfig& tls) {
 
 void Servers::tick() {
   api_.tick();
+  take_token(std::chrono::milliseconds(0));
   if (!http_ && !config_.http_address.empty()) start_http();
   if (!rtsp_ && !config_.rtsp_address.empty()) start_rtsp();
 }
@@ -145,11 +147,32 @@ void Servers::start_http() {
     std::ranges::move(metrics_.routes(), std::back_inserter(routes));
     HttpLimits limits;
     limits.connections = most_viewers(limits.connections);
-    auto server = std::make_unique<HttpServer>(config_, rig_, access_, std::move(routes), limits, address);
+    auto server = std::make_unique<HttpServer>(config_, rig_, access_, std::move(routes), limits, address,
+                                               [this](std::uint16_t port) { issue_token(port); });
     const std::lock_guard lock(mutex_);
     http_ = std::move(server);
     spdlog::info("watch at {}://{}/", config_.tls ? "https" : "http", config_.http_address);
   });
+}
+
+// Only now, and another one for each server: somebody who listened at the port before, or took it when a publisher
+// died, has been sent none that anybody accepts. A disk that does not answer is not waited for.
+void Servers::issue_token(std::uint16_t port) {
+  std::packaged_task<std::shared_ptr<RigToken>()> task([port] { return std::make_shared<RigToken>(port); });
+  issued_ = task.get_future();
+  std::thread(std::move(task)).detach();
+  take_token(token_patience);
+}
+
+// Without it the rig runs all the same.
+void Servers::take_token(std::chrono::milliseconds patience) {
+  if (!issued_.valid() || issued_.wait_for(patience) != std::future_status::ready) return;
+  try {
+    token_ = issued_.get();
+    access_.set_owner_token(token_->text());
+  } catch (const Error& error) {
+    spdlog::warn("cameras can be changed through the API only by users who administer all of them: {}", error.what());
+  }
 }
 
 void Servers::start_rtsp() {

@@ -1,7 +1,9 @@
 // All that the publisher serves: what HTTP and RTSP need, put together. Used by the publisher's main thread.
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -19,6 +21,7 @@
 #include "app/server/rtsp_server.h"
 #include "core/clock.h"
 #include "core/name_lookup.h"
+#include "core/rig_token.h"
 #include "ipc/rig_page.h"
 
 namespace campipe {
@@ -27,8 +30,7 @@ class Servers {
  public:
   // `send`: a request on its way to the supervisor. An address that cannot be taken is told once, and tried again every
   // few seconds: the rig runs meanwhile.
-  // `owner_token`: as Access has it.
-  Servers(const ServerConfig& config, const std::string& owner_token, const RigPage& page, const RigView::Send& send);
+  Servers(const ServerConfig& config, const RigPage& page, const RigView::Send& send);
   ~Servers();
   Servers(const Servers&) = delete;
   Servers& operator=(const Servers&) = delete;
@@ -57,6 +59,8 @@ class Servers {
   [[nodiscard]] nlohmann::json viewers() const;
   void renew_certificates(const TlsConfig& tls);
   void start_http();
+  void issue_token(std::uint16_t port);
+  void take_token(std::chrono::milliseconds patience);
   void start_rtsp();
   static std::optional<std::string> find_address(const std::string& configured, Listener& listener);
   template <typename Start>
@@ -70,7 +74,9 @@ class Servers {
   GpuMeter gpus_;
   Metrics metrics_;
   std::map<unsigned, CameraConfig> cameras_;
-  mutable std::mutex mutex_;  // of the next two, for the API's threads
+  mutable std::mutex mutex_;         // of the next two, for the API's threads
+  std::shared_ptr<RigToken> token_;  // of the API, as long as that is served
+  std::future<std::shared_ptr<RigToken>> issued_;
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<RtspServer> rtsp_;
   Listener http_listener_{"HTTP"};

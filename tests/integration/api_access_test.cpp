@@ -78,6 +78,35 @@ TEST_F(ApiAccess, OnlyTheRigsOwnerChangesWhichCamerasThereAre) {
   EXPECT_FALSE(std::filesystem::exists(token_file()));
 }
 
+// Whoever took the port in between may have been sent the one before.
+TEST_F(ApiAccess, TheTokenIsAnotherOneAfterThePublisherDied) {
+  const std::string before = as_owner();
+  ASSERT_EQ(call("POST /api/v1/reload", before).status, 200);
+  ASSERT_EQ(::kill(rig_->pid_of("publisher"), SIGKILL), 0);
+  const auto status_of = [&](const std::string& headers) {
+    try {
+      return call("POST /api/v1/reload", headers).status;
+    } catch (const Error&) {
+      return 0;  // nobody listens yet
+    }
+  };
+  EXPECT_TRUE(eventually([&] { return status_of(as_owner()) == 200; })) << rig_->log();
+  EXPECT_NE(as_owner(), before);
+  EXPECT_EQ(status_of(before), 403);
+}
+
+TEST_F(ApiAccess, WhereThePortIsAnothersThereIsNoToken) {
+  const std::string token = as_owner();
+  // Another rig of this account, with the same files.
+  RigRun other("http_address: \"127.0.0.1:" + std::to_string(port_) +
+                   "\"\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n  dock: {source: " + picture + "}\n",
+               RigOptions{.arguments = {"--duration", "2s"}, .report = false, .state = rig_->file("state")});
+  EXPECT_EQ(other.wait(), 0) << other.log();
+  EXPECT_THAT(other.log(), HasSubstr("HTTP is not served"));
+  EXPECT_EQ(as_owner(), token);
+  EXPECT_EQ(call("POST /api/v1/reload", token).status, 200);
+}
+
 TEST_F(ApiAccess, TheCommandsFindAndUseTheToken) {
   const Answer stranger = ask({"reload", "--url", url()});
   EXPECT_EQ(stranger.status, 1);
@@ -122,8 +151,7 @@ TEST_F(ApiAccess, WhatIsKeptIsNotBesideTheConfiguration) {
   EXPECT_THAT(read_text(overlay), HasSubstr("belt"));
   EXPECT_EQ(call("POST /api/v1/reload", as_owner()).status, 200);
   // The status that it is taken from may be a second old.
-  EXPECT_TRUE(
-      eventually([&] { return json::parse(call("GET /api/v1/cameras").body)["cameras"].contains("belt"); }));
+  EXPECT_TRUE(eventually([&] { return json::parse(call("GET /api/v1/cameras").body)["cameras"].contains("belt"); }));
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ std::string arguments_of(pid_t pid) {
   return text;
 }
 
-std::vector<std::string> environment_of(const fs::path& folder, const std::string& failpoints) {
+std::vector<std::string> environment_of(const fs::path& folder, const RigOptions& options) {
   std::vector<std::string> words;
   for (char** word = environ; *word != nullptr; ++word) {
     const std::string text = *word;
@@ -52,9 +52,9 @@ std::vector<std::string> environment_of(const fs::path& folder, const std::strin
     if (text.starts_with("STATE_DIRECTORY=") || text.starts_with("XDG_RUNTIME_DIR=")) continue;
     words.push_back(text);
   }
-  words.push_back("STATE_DIRECTORY=" + (folder / "state").string());
+  words.push_back("STATE_DIRECTORY=" + (options.state.empty() ? folder / "state" : options.state).string());
   words.push_back(marker_of(folder));
-  if (!failpoints.empty()) words.push_back("CAMPIPE_FAILPOINT=" + failpoints);
+  if (!options.failpoints.empty()) words.push_back("CAMPIPE_FAILPOINT=" + options.failpoints);
   return words;
 }
 
@@ -143,7 +143,7 @@ void RigRun::start(const Options& options) {
   } else {
     words.insert(words.end(), options.command.begin(), options.command.end());
   }
-  std::vector<std::string> environment = environment_of(folder(), options.failpoints);
+  std::vector<std::string> environment = environment_of(folder(), options);
   const std::vector<char*> argv = pointers(words);
   const std::vector<char*> envp = pointers(environment);
   const UniqueFd unread = options.unread ? full_pipe(unread_) : UniqueFd();

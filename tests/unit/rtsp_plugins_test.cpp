@@ -1,0 +1,26 @@
+// GStreamer looks at its plugins in the process that writes recordings, whose paths may be relative.
+#include <cstdlib>
+#include <filesystem>
+
+#include "tests/unit/rtsp_test_support.h"
+
+namespace campipe::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST_F(RtspServerTest, PluginsDoNotMoveTheProcess) {
+  const TemporaryFolder folder;
+  const fs::path mark = folder.path() / "mark";
+  ::setenv("GST_PLUGIN_PATH", fs::path(CAMPIPE_MOVING_PLUGIN).parent_path().c_str(), 1);
+  ::setenv("GST_REGISTRY", (folder.path() / "registry").c_str(), 1);
+  ::setenv("CAMPIPE_MOVING_PLUGIN", mark.c_str(), 1);
+  const fs::path before = fs::current_path();
+  ASSERT_NE(before, "/");
+  serve_dock();
+  EXPECT_TRUE(fs::exists(mark)) << "the plugin was not looked at";
+  EXPECT_EQ(fs::current_path(), before);
+}
+
+}  // namespace
+}  // namespace campipe::test
