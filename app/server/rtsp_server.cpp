@@ -18,6 +18,7 @@
 #include "app/server/rtsp_media.h"
 #include "app/server/server_tls.h"
 #include "core/c_callback.h"
+#include "core/error.h"
 
 namespace campipe {
 namespace {
