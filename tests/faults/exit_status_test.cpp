@@ -1,0 +1,110 @@
+// The exit status of a rig is 0 where all its cameras ended as was asked: with their sources, with --duration, by a
+// signal. A camera that ended for any other reason makes it 3, so that a service manager starts the rig again.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "tests/integration/recording.h"
+#include "tests/integration/rig_run.h"
+#include "tests/unit/http_client.h"
+#include "tests/unit/peers.h"
+
+namespace campipe::test {
+namespace {
+
+constexpr const char* head =
+    "http_address: off\nrtsp_address: off\nworkers: {count: 1}\ndefaults: {encode: {gop: 10, bitrate: 1M}}\ncameras:\n";
+
+// Of 25 pictures a second; `frames` 0: without end.
+std::string camera(const std::string& name, int frames, const std::string& more = "") {
+  return "  " + name + ": {source: \"test://pattern?width=160&height=120&rate=25&frames=" + std::to_string(frames) +
+         "\", record: {path: " + name + ".mp4}" + more + "}\n";
+}
+
+TEST(ExitStatus, IsZeroWithTheSources) {
+  RigRun rig(head + camera("a", 25) + camera("b", 50));
+  EXPECT_EQ(rig.wait(), 0) << rig.log();
+}
+
+TEST(ExitStatus, IsZeroWithTheDuration) {
+  RigRun rig(head + camera("a", 0) + camera("b", 10), {.arguments = {"--duration", "6s"}});
+  EXPECT_EQ(rig.wait(), 0) << rig.log();
+}
+
+TEST(ExitStatus, IsZeroWithASignal) {
+  RigRun rig(head + camera("a", 0) + camera("b", 10));
+  ASSERT_TRUE(rig.wait_for_growth("a.mp4", 2000)) << rig.log();
+  rig.signal(SIGTERM);
+  EXPECT_EQ(rig.wait(), 0) << rig.log();
+}
+
+struct Failure {
+  std::string title;
+  std::string failpoints;
+  std::string reason;
+};
+void PrintTo(const Failure& failure, std::ostream* out) { *out << failure.title; }
+
+class OneCameraFails : public testing::TestWithParam<Failure> {
+ protected:
+  void expect_failure(RigRun& rig, const std::string& exit) {
+    EXPECT_EQ(rig.wait(), 3) << rig.log();
+    EXPECT_EQ(rig.report().at("exit"), exit);
+    EXPECT_EQ(check_books(rig.report()), "");
+    const auto a = rig.camera("a");
+    EXPECT_TRUE(a.at("state") == "failed" || a.at("reason") != "") << a;
+    EXPECT_THAT(std::string(a.at("reason")), testing::HasSubstr(GetParam().reason)) << rig.log();
+    EXPECT_EQ(rig.camera("b").at("state"), "ended");
+    EXPECT_EQ(rig.camera("b").value("reason", ""), "");
+  }
+};
+
+// The others go on to their ends, and have lost nothing where no process had to be restarted.
+TEST_P(OneCameraFails, WhenTheSourcesAreOver) {
+  RigRun rig(head + camera("a", 0) + camera("b", 75), {.failpoints = GetParam().failpoints});
+  expect_failure(rig, "ended");
+  EXPECT_EQ(rig.camera("b").at("frames").at("decoded"), 75);
+}
+
+TEST_P(OneCameraFails, AlsoWhereASignalEndsTheRig) {
+  RigRun rig(head + camera("a", 0) + camera("b", 0), {.failpoints = GetParam().failpoints});
+  ASSERT_TRUE(eventually([&] { return rig.log().find(GetParam().reason) != std::string::npos; })) << rig.log();
+  ASSERT_TRUE(rig.wait_for_growth("b.mp4", rig.size("b.mp4"))) << rig.log();
+  rig.signal(SIGTERM);
+  expect_failure(rig, "stopped");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Because, OneCameraFails,
+    testing::Values(Failure{"ItsSourceFails", "ingest.packet@a:20=throw", "a failpoint threw this"},
+                    Failure{"ItsDecoderCrashes", "ingest.packet@a:20=segv", "three times within a minute"},
+                    Failure{"ItsFilterCrashes", "stage.frame@a:20=segv", "three times within a minute"},
+                    Failure{"ItsEncoderFails", "stage.pushed@a:20=throw", "a failpoint threw this"}),
+    [](const auto& of) { return of.param.title; });
+
+// Its camera goes on, but what was to be kept is not kept.
+TEST(ExitStatus, IsThreeWhereARecordingFails) {
+  RigRun rig(head + camera("a", 100) + camera("b", 75), {.failpoints = "publisher.packet@a:5=segv"});
+  EXPECT_EQ(rig.wait(), 3) << rig.log();
+  EXPECT_THAT(std::string(rig.camera("a").at("reason")), testing::HasSubstr("recording stopped"));
+  EXPECT_EQ(rig.camera("b").at("frames").at("recorded"), 75);
+}
+
+// What could not be handed over within the time that a rig has to end is lost.
+TEST(ExitStatus, IsThreeWhereTheEndCameTooSoon) {
+  const int port = free_port();
+  RigRun rig("http_address: 127.0.0.1:" + std::to_string(port) +
+                 "\nrtsp_address: off\ndefaults: {encode: {gop: 10, bitrate: 1M}}\ncameras:\n" + camera("a", 0),
+             {.failpoints = "publisher.packet@a:22=wait30"});
+  ASSERT_TRUE(rig.wait_for_growth("a.mp4", 2000)) << rig.log();
+  ASSERT_TRUE(eventually([&] {
+    const Reply reply = ask(static_cast<std::uint16_t>(port), "GET /api/v1/cameras/a");
+    return reply.status == 200 && nlohmann::json::parse(reply.body).at("frames").at("encoded") >= 40;
+  })) << rig.log();
+  rig.signal(SIGTERM);
+  EXPECT_EQ(rig.wait(), 3) << rig.log();
+  EXPECT_EQ(check_books(rig.report()), "");
+}
+
+}  // namespace
+}  // namespace campipe::test
