@@ -89,6 +89,7 @@ class Camera {
       FrameRingReader::Lease lease;
       while (reader.next(lease, test::after(test::seconds(20))) == FrameRingReader::Next::frame) {
         look(lease);
+        if (numbers_.size() == renew_after_) ingest.renew();
         if (numbers_.size() == stop_after) ingest.stop();
       }
     }
@@ -98,6 +99,9 @@ class Camera {
   }
 
   CameraConfig& config() { return start_.config; }
+  void decode_on_cpu() { start_.placement.decode_gpu = {}; }
+  // Once so many pictures were seen, the ring has no place for a further reader.
+  void renew_after(std::size_t pictures) { renew_after_ = pictures; }
 
   std::vector<std::string> decoders;  // of the rings
   std::vector<std::uint64_t> epochs;
@@ -152,6 +156,7 @@ class Camera {
   bool over_ = false;
   std::vector<std::uint32_t> numbers_;
   std::int64_t last_pts_ = -1;
+  std::size_t renew_after_ = SIZE_MAX;
 };
 
 std::vector<std::uint32_t> numbers(std::uint32_t from, std::uint32_t to) {
@@ -223,6 +228,20 @@ TEST_F(IngestFallback, SaysWhatDecodes) {
   EXPECT_EQ(refused.run(), numbers(0, 60));
   EXPECT_THAT(refused.decoders, ElementsAre("h264"));
   EXPECT_THAT(refused.epochs, ElementsAre(1));
+}
+
+// It begins with a key frame, and nothing is lost or comes twice.
+TEST_F(IngestFallback, RenewsItsRingWhenAFurtherPlaceIsNeeded) {
+  for (const bool on_cpu : {false, true}) {
+    SCOPED_TRACE(on_cpu);
+    Camera camera(make({.name = "a.mp4", .b_frames = 2}), {});
+    if (on_cpu) camera.decode_on_cpu();
+    camera.renew_after(20);
+    EXPECT_EQ(camera.run(), numbers(0, 60));
+    EXPECT_THAT(camera.epochs, ElementsAre(1, 2));
+    EXPECT_EQ(camera.failure, "");
+    EXPECT_EQ(camera.unpublished, 0U);
+  }
 }
 
 TEST_F(IngestFallback, PaintsThePatternWithoutAGpu) {
