@@ -52,6 +52,7 @@ CaptureConfig capture_from_json(const json& from) {
 
 json source_to_json(const SourceConfig& source) {
   return {{"url", source.url},
+          {"written", source.written},
           {"loop", source.loop},
           {"pace", choice_name(source.pace)},
           {"stream", optional_to_json(source.stream)},
@@ -67,6 +68,7 @@ json source_to_json(const SourceConfig& source) {
 SourceConfig source_from_json(const json& from) {
   SourceConfig source;
   source.url = from.at("url");
+  source.written = from.at("written");
   source.loop = from.at("loop");
   source.pace = choice_from_json<Pace>(from.at("pace"));
   source.stream = optional_from_json<int>(from.at("stream"));

@@ -153,6 +153,7 @@ SourceSettings merge(const SourceSettings& own, const SourceSettings& defaults) 
 SourceConfig source_config(const SourceSettings& source) {
   SourceConfig config;
   config.url = source.url.value.value_or("");
+  if (source.url.node != nullptr && !source.url.node->variables.empty()) config.written = source.url.node->written;
   const SourceKind kind = kind_of(config.url);
   config.stream = source.stream.value;
   config.audio = source.audio.value.value_or(config.audio);

@@ -54,7 +54,7 @@ FrameFormat check_filters(const std::vector<FilterConfig>& filters, const FrameF
 
 void check_camera(const CameraConfig& camera, RigCheck& check) {
   const std::string path = "cameras." + camera.name;
-  const std::string url = shown_url(camera.source.url);
+  const std::string url = shown_url(camera.source);
   if (!camera.enabled || is_live(camera.source.url)) {
     check.lines.push_back(fmt::format("{}: {} ({})", camera.name, url, camera.enabled ? "not tried" : "switched off"));
     return;

@@ -90,7 +90,7 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const std::vector<CameraSt
     if (camera.follows || camera.state == CameraState::State::removed) continue;
     nlohmann::json json = camera_report(cameras, camera, page, rig.uptime_s, recent);
     json["source_health"] = std::move(json["source"]);
-    json["source"] = without_passwords(camera.config.source.url);
+    json["source"] = without_passwords(written_url(camera.config.source));
     json["enabled"] = camera.config.enabled;
     json["order"] = camera.index;
     for (const unsigned output : camera.outputs) {

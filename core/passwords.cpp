@@ -46,14 +46,14 @@ void hide_fields(std::string& text) {
   }
 }
 
-void cut_queries(std::string& text) {
+void cut_paths(std::string& text) {
   constexpr std::string_view mark = "://";
   for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, at)) {
     const bool pattern = std::string_view(text).substr(0, at).ends_with("test");
     at += mark.size();
     const auto end = std::min(text.find_first_of(ends_of_url, at), text.size());
-    const auto query = std::min(text.find_first_of("?#", at), end);
-    if (!pattern) text.erase(query, end - query);
+    const auto path = std::min(text.find_first_of("/?#", at), end);
+    if (!pattern) text.erase(path, end - path);
   }
 }
 
@@ -61,7 +61,7 @@ void cut_queries(std::string& text) {
 
 std::string redact_urls(const std::string& text) {
   std::string shown = without_passwords(text);
-  cut_queries(shown);
+  cut_paths(shown);
   return shown;
 }
 

@@ -27,7 +27,7 @@ int ask_interrupt(void* opaque) { return (*static_cast<const Source::Interrupt*>
 class FileSource final : public Source {
  public:
   FileSource(const SourceConfig& config, const Interrupt& interrupt)
-      : config_(config), path_(config.url), interrupt_(interrupt) {
+      : config_(config), path_(config.url), name_("'" + shown_url(config) + "'"), interrupt_(interrupt) {
     open();
   }
 
@@ -46,7 +46,7 @@ class FileSource final : public Source {
       }
       if (code == AVERROR_EXIT) return ReadResult::interrupted;
       if (code == AVERROR(EAGAIN)) continue;
-      av_check(code, "cannot read '" + path_ + "'");
+      av_check(code, "cannot read " + name_);
       if (packet.stream_index == streams_.video) {
         note_end(packet);
         return ReadResult::packet;
@@ -87,7 +87,7 @@ class FileSource final : public Source {
     const bool says = input_->duration_estimation_method == AVFMT_DURATION_FROM_STREAM && video.duration > 0;
     const double missing = says ? static_cast<double>(video.duration - end_) * av_q2d(video.time_base) : 0;
     if (missing < least_missing || std::exchange(cut_off_, true)) return;
-    spdlog::warn("'{}' is cut off: it says that it lasts {:.1f} s, and {:.1f} s are missing at its end", path_,
+    spdlog::warn("{} is cut off: it says that it lasts {:.1f} s, and {:.1f} s are missing at its end", name_,
                  static_cast<double>(video.duration) * av_q2d(video.time_base), missing);
   }
 
@@ -128,13 +128,13 @@ class FileSource final : public Source {
     av_dict_free(&options);
     if (code < 0) {
       if (const std::string format = reasons.refused_format(); !format.empty()) {
-        throw Error("'" + path_ + "' " + refused_format_text(format));
+        throw Error(name_ + " " + refused_format_text(format));
       }
     }
-    av_check(code, "cannot open '" + path_ + "'");
+    av_check(code, "cannot open " + name_);
     input_.reset(context);
-    av_check(find_stream_info(*context), "cannot read '" + path_ + "'");
-    streams_ = choose_streams(*context, config_, path_);
+    av_check(find_stream_info(*context), "cannot read " + name_);
+    streams_ = choose_streams(*context, config_, shown_url(config_));
   }
 
   // Pictures have no times of their own.
@@ -156,6 +156,7 @@ class FileSource final : public Source {
 
   SourceConfig config_;
   std::string path_;
+  std::string name_;  // for people
   Interrupt interrupt_;
   AvInput input_;
   AvPacket found_ = make_av_packet();  // by seek()

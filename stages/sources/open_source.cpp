@@ -29,6 +29,8 @@ std::string shown_url(const std::string& url) {
   return shown;
 }
 
+std::string shown_url(const SourceConfig& config) { return shown_url(written_url(config)); }
+
 std::unique_ptr<Source> open_source(const SourceConfig& config, const Source::Interrupt& interrupt) {
   if (is_pattern(config.url)) return open_pattern_source(config.url);
   if (is_live(config.url)) return open_stream_source(config, interrupt);

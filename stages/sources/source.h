@@ -40,6 +40,8 @@ struct SourceConfig {
   // test://pattern?width=…&height=…&rate=…&frames=…; /dev/videoN or /dev/v4l/by-id/…; or a URL of rtsp, rtsps, http,
   // https, srt, udp, rtp or tcp, with user and password where needed.
   std::string url;
+  // The same with the names of variables in place of what they hold, where it was made of some: what people may see.
+  std::string written = {};
   bool loop = false;  // at the end, begin again; time goes on
   Pace pace = Pace::realtime;
   std::optional<int> stream = {};  // which of its video streams, counted from 0; none: the best
@@ -96,6 +98,12 @@ std::optional<std::int64_t> capture_time(const AVPacket& packet);
 
 // The URL for people: scheme, host, port and path; a path as it is.
 std::string shown_url(const std::string& url);
+// Likewise, and nothing of what came from a variable.
+std::string shown_url(const SourceConfig& config);
+// As the configuration has it, with its user and password.
+inline const std::string& written_url(const SourceConfig& config) {
+  return config.written.empty() ? config.url : config.written;
+}
 
 // What is wrong with a source as it is written, before anything is opened (a file that is not there, a scheme
 // that this version does not read, a bad test:// query), or nothing.

@@ -102,13 +102,14 @@ void LibavReasons::hear(int /*level*/, const std::string& piece) {
   line_ = text_.size();
 }
 
-SourceError opening_error(int code, const std::string& shown, const ReadWatch& watch, const LibavReasons& reasons) {
+SourceError opening_error(int code, const SourceConfig& source, const ReadWatch& watch, const LibavReasons& reasons) {
+  const std::string shown = shown_url(source);
   const Meaning* heard = heard_meaning(reasons);
   if (heard != nullptr && !watch.timed_out()) return make(heard->kind, shown, heard->text);
   if (watch.timed_out() || watch.no_packets()) {
     return make(Kind::timed_out, shown, "sends no video within " + seconds_text(watch.allowed()) + " (read_timeout)");
   }
-  const std::string scheme = split_address(shown).scheme;
+  const std::string scheme = split_address(source.url).scheme;
   if (scheme == "srt" && code == AVERROR(EIO)) {
     return make(Kind::refused, shown, "refuses the connection (are passphrase and streamid right?)");
   }
@@ -123,7 +124,7 @@ SourceError opening_error(int code, const std::string& shown, const ReadWatch& w
   }
   if (const Meaning* meaning = find_meaning(code)) return make(meaning->kind, shown, meaning->text);
   if (code == AVERROR_EOF) return make(Kind::lost, shown, "closes the connection before there is any video");
-  if (code == AVERROR(EINVAL) && is_capture_device(shown)) {
+  if (code == AVERROR(EINVAL) && is_capture_device(source.url)) {
     return make(Kind::unsupported, shown,
                 "does not offer this size, rate or format (v4l2-ctl --list-formats-ext shows what it offers)");
   }

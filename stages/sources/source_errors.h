@@ -27,8 +27,9 @@ class LibavReasons final : public LibavListener {
   std::size_t line_ = 0;  // where the newest line begins
 };
 
-// `shown`: the source without its password. `watch` may have ended the wait.
-SourceError opening_error(int code, const std::string& shown, const ReadWatch& watch, const LibavReasons& reasons);
+// `watch` may have ended the wait.
+SourceError opening_error(int code, const SourceConfig& source, const ReadWatch& watch, const LibavReasons& reasons);
+// `shown`: the source for people.
 // It sends its reader to the URL `target`, or names it as a part of itself.
 SourceError redirect_error(const std::string& shown, const std::string& target);
 std::string refused_format_text(const std::string& format);  // to stand behind the source's name

@@ -53,7 +53,7 @@ constexpr std::size_t longest_answer = std::size_t{32} << 10;  // of RTSP: the d
 class StreamSource final : public Source {
  public:
   StreamSource(const SourceConfig& config, const Interrupt& interrupt)
-      : config_(config), shown_(shown_url(config.url)), watch_(interrupt) {
+      : config_(config), shown_(shown_url(config)), watch_(interrupt) {
     const ReceiveLimit::Use use(received_);
     watch_.allow(config.read_timeout, config.read_timeout);
     watch_.end_when([this] { return strayed(); });
@@ -99,8 +99,8 @@ class StreamSource final : public Source {
   void resolve() {
     if (can_resolve(address_.host, [this] { return watch_.ask(); })) return;
     if (watch_.interrupted()) throw interrupted_error(shown_);
-    throw SourceError(Kind::refused, shown_ + " cannot be found: the name '" + address_.host +
-                                         "' is not known (is it right, and does the network work?)");
+    throw SourceError(Kind::refused,
+                      shown_ + " cannot be found: its name is not known (is it right, and does the network work?)");
   }
 
   void open_tunnel() {
@@ -157,7 +157,7 @@ class StreamSource final : public Source {
     if (watch_.interrupted()) throw interrupted_error(shown_);
     throw_if_strayed();
     if (code >= 0 && !watch_.timed_out() && !watch_.no_packets()) return;
-    const SourceError error = opening_error(code, shown_, watch_, reasons);
+    const SourceError error = opening_error(code, config_, watch_, reasons);
     watch_.forget_packets();
     input_.reset();
     throw error;

@@ -38,6 +38,7 @@ CameraConfig full_camera() {
   camera.name = "dock";
   camera.output = "other";
   camera.source.url = "a \"b\" ü.mp4";
+  camera.source.written = "a ${X}.mp4";
   camera.source.loop = true;
   camera.source.pace = Pace::fast;
   camera.source.stream = 2;

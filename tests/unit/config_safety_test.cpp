@@ -80,6 +80,17 @@ TEST_F(ConfigTest, WhatAVariableHoldsIsNeverPrinted) {
               ElementsAre(HasSubstr("got '${CAMPIPE_TEST_SECRET}' (from the environment: CAMPIPE_TEST_SECRET)")));
 }
 
+TEST_F(ConfigTest, ASourceIsShownWithTheNamesOfItsVariables) {
+  ::setenv("CAMPIPE_TEST_SECRET", "token-7351", 1);
+  const auto shown = [](const std::string& source) {
+    const LoadedConfig loaded = load("cameras: {a: {source: \"" + source + "\"}}\n");
+    return loaded.errors.empty() ? shown_url(loaded.rig.cameras.at(0).source) : loaded.errors[0].message;
+  };
+  EXPECT_EQ(shown("http://ada:hunter2@host/${CAMPIPE_TEST_SECRET}/live.m3u8?a=b"),
+            "http://host/${CAMPIPE_TEST_SECRET}/live.m3u8");
+  EXPECT_EQ(shown("rtsp://host/${CAMPIPE_TEST_OTHER:front}"), "rtsp://host/front");
+}
+
 TEST_F(ConfigTest, APasswordIsNeverPrintedWhereverItStands) {
   const std::string yaml = "cameras:\n  a:\n    source: \"rtsp://user:hunter2@host/s\"\n    loop: true\n";
   ASSERT_FALSE(errors(yaml).empty());

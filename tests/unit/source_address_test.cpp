@@ -121,7 +121,14 @@ TEST(SourceAddress, WithoutPassword) {
   EXPECT_EQ(shown_url("test://pattern?width=320"), "test://pattern?width=320");
   EXPECT_EQ(shown_url("what?.mp4"), "what?.mp4");
   EXPECT_EQ(redact_urls("cannot open 'http://u:p@h/a.ts?sig=abc#x' (srt://h:1?streamid=s), or 'b?.mp4'"),
-            "cannot open 'http://h/a.ts' (srt://h:1 or 'b?.mp4'");
+            "cannot open 'http://h' (srt://h:1 or 'b?.mp4'");
+  SourceConfig config;
+  config.url = "http://ada:hunter2@host/token-7351/live.m3u8?key=k";
+  config.written = "http://ada:${PASSWORD}@host/${TOKEN}/live.m3u8?key=${KEY}";
+  EXPECT_EQ(shown_url(config), "http://host/${TOKEN}/live.m3u8");
+  config.url = "rtsp://ada:hunter2@host/token-7351";
+  config.written = "${CAMERA}";
+  EXPECT_EQ(shown_url(config), "${CAMERA}");
   EXPECT_EQ(shown_url("/a/clip.mp4"), "/a/clip.mp4");
   EXPECT_EQ(without_passwords("keepalive request failed for 'http://u:p@h/a.ts' when opening url"),
             "keepalive request failed for 'http://h/a.ts' when opening url");
