@@ -11,6 +11,7 @@ namespace {
 
 constexpr auto longest_preview = std::chrono::seconds(1);  // of what waits to be read when a connection is made
 constexpr std::size_t most_previewed = 256;                // packets
+constexpr std::int64_t fresh = 5'000'000;               // ns; a packet that was waited for so long had not lain there
 constexpr std::size_t most_read_for_leap = 512;         // packets
 constexpr std::int64_t leap_tolerance = 2'000'000'000;  // ns, between audio and video
 constexpr std::size_t most_notes = 256;
@@ -41,7 +42,7 @@ void Ingest::preview() {
     if (entry == nullptr) return;
     if (entry->result != ReadResult::packet) continue;
     if (const auto time = decode_time(*entry->packet)) clock_.preview(*time, entry->times.arrival);
-    if (entry->times.waited > SourceClock::fresh) return;
+    if (entry->times.waited > fresh) return;
   }
 }
 

@@ -122,11 +122,8 @@ std::optional<SourceClock::Corrected> SourceClock::observe(const Sample& sample)
     const std::int64_t moved = last_source_ ? sample.source - *last_source_ : 0;
     corrected = live_ ? observe_live(sample, moved) : observe_file(sample, moved);
   }
-  if (begins) {
-    opening_lag_ = lag_;
-  } else if (sample.waited > fresh) {
-    opening_lag_.reset();
-  }
+  if (begins) opening_lag_ = lag_;
+  if (lag_ <= longest_lag) opening_lag_.reset();
   last_source_ = sample.source;
   last_ = std::max(last_, map(sample.source));
   last_duration_ = sample.duration;

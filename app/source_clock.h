@@ -74,8 +74,6 @@ class SourceClock {
   [[nodiscard]] std::int64_t late() const {
     return opening_lag_ ? std::max<std::int64_t>(lag_ - std::max<std::int64_t>(*opening_lag_, 0), 0) : lag_;
   }
-  // A packet that was waited for so long had not lain there.
-  static constexpr std::int64_t fresh = 5'000'000;
   // Monotonic time of the stream's 0, plus the usual lag; 0: not known.
   [[nodiscard]] std::int64_t origin() const { return origin_.value_or(0); }
   // How much the source's clock has run ahead of (more) or behind (less) this machine's since it was connected.
@@ -117,7 +115,7 @@ class SourceClock {
   std::int64_t origin_known_for_ = 0;     // ns of arrivals
   std::int64_t last_arrival_ = 0;
   std::int64_t lag_ = 0;
-  std::optional<std::int64_t> opening_lag_;  // of the connection's first packet, until one had to be waited for
+  std::optional<std::int64_t> opening_lag_;  // of the connection's first packet, until one comes as usual
   bool settled_ = false;  // since the last anchor
   Bucket bucket_;
   std::deque<Bucket> buckets_;
