@@ -45,7 +45,7 @@ class AudioFeed {
   // Gets each packet as well, once, when it is taken or kept, whatever becomes of it then.
   void listen(Taker listener) { listener_ = std::move(listener); }
   // Packets up to there are in a predecessor's file.
-  void skip(const Position& position) { skipped_ = position; }
+  void skip(const Position& position) { skipped_ = position_ = position; }
   // What there is now, or was last.
   const std::optional<AudioParameters>& stream();
   // The packet that take() would hand out next, if one is there.

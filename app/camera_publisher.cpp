@@ -11,8 +11,9 @@ namespace {
 
 constexpr auto slice = std::chrono::milliseconds(100);    // how long a wait may last before the thread beats again
 constexpr auto disk_patience = std::chrono::seconds(20);  // beside what any thread may be silent
-constexpr auto rest_patience = std::chrono::seconds(10);  // what the disk has not taken by then may be lost in a power cut
-constexpr double fullest = 0.5;                           // a fragment ends before it fills more of the ring than this
+// What the disk has not taken by then may be lost in a power cut. Users are promised that a rig ends within 5 s.
+constexpr auto rest_patience = std::chrono::milliseconds(2500);
+constexpr double fullest = 0.5;  // a fragment ends before it fills more of the ring than this
 
 // A slow disk is no reason to be taken for hung.
 ThreadWait disk_wait() { return ThreadWait(WaitsFor::disk, Clock::now() + disk_patience); }
@@ -94,7 +95,8 @@ void CameraPublisher::end_recording() {
   recording_.reset();
 }
 
-// Files are put on the disk by another thread, and may wait for the files of others, or for a disk that does not answer.
+// Files are put on the disk by another thread, and may wait for the files of others, or for a disk that does not
+// answer.
 void CameraPublisher::wait_for_disk() {
   const auto end = Clock::now() + rest_patience;
   std::unique_lock lock(mutex_);
@@ -162,6 +164,7 @@ void CameraPublisher::take(PacketRingReader& reader, const PacketView& packet, s
     audio_.take(packet.dts, [](const PacketView&, const AudioParameters&) {});
     audio_.give_back();
   }
+  if (config_.record && !records) store_unrecorded(block_.record, number, record_ ? 1 : 0);
   if (!records || number <= recording_->safe()) {
     return reader.release_through(number);  // nothing to keep, or a predecessor had just put it into the file
   }

@@ -43,7 +43,7 @@ CameraCounts count(const std::vector<CameraState>& cameras, const CameraState& c
   // Later stages first, so that a frame on its way is never seen at its end and not at its beginning.
   const auto progress = load_record_progress(record);
   counts.recorded = progress ? progress->recorded : 0;
-  counts.unrecorded = record.unrecorded.load();
+  counts.unrecorded = progress ? progress->unrecorded : 0;
   counts.encoded = camera.packets_published();
   std::uint64_t unpublished = 0;
   for (std::size_t i = 0; i < drop_causes; ++i) {
@@ -69,6 +69,18 @@ std::uint64_t settle(const std::vector<CameraState>& cameras, const CameraState&
   if (published <= accounted) return 0;
   counter(page.worker(camera.index, camera.worker).dropped, cause).fetch_add(published - accounted);
   return published - accounted;
+}
+
+std::uint64_t settle_recording(const CameraState& camera, const RigPage& page) {
+  const auto& record = camera.config.record;
+  if (!record || record->when == RecordWhen::motion || !camera.recording_on) return 0;
+  RecordState& state = page.publisher(camera.index).record;
+  const auto progress = load_record_progress(state);
+  const std::uint64_t dealt_with = progress ? progress->number : 0;
+  const std::uint64_t published = camera.packets_published();
+  if (published <= dealt_with) return 0;
+  store_unrecorded(state, published, published - dealt_with);
+  return published - dealt_with;
 }
 
 const char* name_of(CameraState::State state) {

@@ -114,7 +114,7 @@ struct CameraCounts {
   std::uint64_t dropped_total = 0;
   std::uint64_t converted = 0;
   std::uint64_t recorded = 0;
-  std::uint64_t unrecorded = 0;  // came while the recording was paused
+  std::uint64_t unrecorded = 0;  // should be in a file, and never will be
 };
 
 // The one that it follows, or itself.
@@ -127,6 +127,10 @@ CameraCounts count(const std::vector<CameraState>& cameras, const CameraState& c
 // Returns how many that were.
 std::uint64_t settle(const std::vector<CameraState>& cameras, const CameraState& camera, const RigPage& page,
                      DropCause cause);
+
+// Counts packets that no publisher has dealt with as unrecorded, where they should have been recorded. Only when there
+// is no publisher any more. Returns how many that were.
+std::uint64_t settle_recording(const CameraState& camera, const RigPage& page);
 
 const char* name_of(CameraState::State state);
 

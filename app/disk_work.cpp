@@ -12,7 +12,8 @@
 namespace campipe {
 namespace {
 
-constexpr auto patience = std::chrono::seconds(5);       // with a disk that does not answer
+constexpr auto patience = std::chrono::seconds(3);        // with a disk that does not answer
+constexpr auto last_patience = std::chrono::seconds(1);   // at the end: users are promised whole files within 5 s
 constexpr auto retry_interval = std::chrono::seconds(1);  // of lines that could not be written
 constexpr int last_pieces = 20;                           // of the index, that are read when it is left
 
@@ -23,11 +24,14 @@ struct DiskWork::Work {
 
   void run(const std::optional<RecordIndex::Begin>& left);
   void work(RecordIndex& index);
+  void enforce(RecordIndex& index, const RetentionLimits& limits, const std::string& open_file);
+  [[nodiscard]] bool hangs() const;
 
   const std::filesystem::path index_path;
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<std::function<void(RecordIndex&)>> jobs;  // the first one is being done
+  std::deque<std::function<void(RecordIndex&)>> jobs;     // the first one is being done
+  std::optional<Clock::time_point> since = Clock::now();  // that the disk was asked; nothing: it has answered
   bool leaving = false;
   bool over = false;
   std::optional<std::string> sync_problem;
@@ -44,15 +48,19 @@ void DiskWork::Work::run(const std::optional<RecordIndex::Begin>& left) {
   changed.notify_all();
 }
 
+bool DiskWork::Work::hangs() const { return since && Clock::now() - *since > patience; }
+
 // What is asked for comes first; the index is read in between.
 void DiskWork::Work::work(RecordIndex& index) {
   bool loaded = false;
   std::unique_lock lock(mutex);
   for (;;) {
     const auto asked = [this] { return leaving || !jobs.empty(); };
+    since.reset();
     const bool idle = !changed.wait_for(lock, loaded ? retry_interval : retry_interval * 0, asked);
     if (!idle && jobs.empty()) break;
     const std::function<void(RecordIndex&)> job = idle ? nullptr : jobs.front();
+    since = Clock::now();
     lock.unlock();
     if (job) {
       job(index);
@@ -67,6 +75,19 @@ void DiskWork::Work::work(RecordIndex& index) {
   for (int i = 0; i < last_pieces && !loaded; ++i) loaded = index.load_some();
 }
 
+// It needs the whole index. What else is asked for meanwhile has its turn between two pieces.
+void DiskWork::Work::enforce(RecordIndex& index, const RetentionLimits& limits, const std::string& open_file) {
+  if (!index.load_some()) {
+    const std::lock_guard lock(mutex);
+    if (leaving) return;
+    return jobs.push_back([this, limits, open_file](RecordIndex& again) { enforce(again, limits, open_file); });
+  }
+  RetentionResult result = enforce_limits(limits, index.files(), open_file, utc_now_ns());
+  for (const auto& gone : result.gone) index.deleted(gone.path, gone.reason);
+  const std::lock_guard lock(mutex);
+  retention_problem = std::move(result.problem);
+}
+
 DiskWork::DiskWork(const std::filesystem::path& index, const std::optional<RecordIndex::Begin>& left)
     : work_(std::make_shared<Work>(index)) {
   std::thread([work = work_, left] { work->run(left); }).detach();
@@ -76,9 +97,10 @@ DiskWork::~DiskWork() {
   std::unique_lock lock(work_->mutex);
   work_->leaving = true;
   work_->changed.notify_all();
-  if (work_->changed.wait_for(lock, patience, [this] { return work_->over; })) return;
-  spdlog::error("{}: its disk has not answered for {} s; the end of a recording may be missing there",
-                work_->index_path.string(), patience.count());
+  const auto wait = work_->hangs() ? Clock::duration(0) : last_patience;
+  if (work_->changed.wait_for(lock, wait, [this] { return work_->over; })) return;
+  spdlog::error("{}: its disk does not answer; the end of a recording may be missing there",
+                work_->index_path.string());
 }
 
 void DiskWork::post(std::function<void(RecordIndex&)> job) {
@@ -111,17 +133,17 @@ void DiskWork::sync(std::function<void()> sync) {
 }
 
 void DiskWork::enforce(const RetentionLimits& limits, const std::string& open_file) {
-  post([work = work_.get(), limits, open_file](RecordIndex& index) {
-    RetentionResult result = enforce_limits(limits, index.files(), open_file, utc_now_ns());
-    for (const auto& gone : result.gone) index.deleted(gone.path, gone.reason);
-    const std::lock_guard lock(work->mutex);
-    work->retention_problem = std::move(result.problem);
-  });
+  post([work = work_.get(), limits, open_file](RecordIndex& index) { work->enforce(index, limits, open_file); });
 }
 
 bool DiskWork::busy() const {
   const std::lock_guard lock(work_->mutex);
   return !work_->jobs.empty();
+}
+
+bool DiskWork::hangs() const {
+  const std::lock_guard lock(work_->mutex);
+  return work_->hangs();
 }
 
 std::optional<std::string> DiskWork::take_sync_problem() {

@@ -17,7 +17,7 @@ class DiskWork {
  public:
   // `index` and `left`: see RecordIndex.
   DiskWork(const std::filesystem::path& index, const std::optional<RecordIndex::Begin>& left);
-  // Finishes what has been asked for. A disk that does not answer for long is left to itself.
+  // Finishes what has been asked for, within a second or so: whoever had to know that it is done has waited before.
   ~DiskWork();
   DiskWork(const DiskWork&) = delete;
   DiskWork& operator=(const DiskWork&) = delete;
@@ -32,6 +32,8 @@ class DiskWork {
   // Of the files in the index. `open_file`: see enforce_limits().
   void enforce(const RetentionLimits& limits, const std::string& open_file);
   [[nodiscard]] bool busy() const;
+  // The disk has not answered for some seconds.
+  [[nodiscard]] bool hangs() const;
 
   // What has come out since it was asked last.
   std::optional<std::string> take_sync_problem();

@@ -32,6 +32,7 @@ constexpr std::int64_t clocks_are_set_after = 1'577'836'800 * second;  // 2020
 constexpr std::int64_t clock_tolerance = 3600 * second;
 constexpr int lines_at_once = 500;  // some milliseconds
 constexpr std::uint64_t behind_all_lines = std::uint64_t{1} << 40U;
+constexpr std::uint64_t newest_lines = 64UL << 10U;         // bytes; what was recorded last stands there
 constexpr std::size_t most_pending = std::size_t{1} << 20;  // bytes of lines that wait for the disk
 
 // Throws Error.
@@ -127,13 +128,43 @@ fs::path record_index_path(const std::string& record_path, const std::string& ca
 }
 
 RecordIndex::RecordIndex(const fs::path& path, const std::optional<Begin>& left)
-    : path_(path), next_order_(behind_all_lines), open_(left), loaded_at_(now_ns()), in_(path) {
-  if (left) left_ = name_of(left->file);
+    : path_(path), next_order_(behind_all_lines), loaded_at_(now_ns()), in_(path) {
   if (!in_ && !is_gone(path_)) spdlog::error("{}", system_error("cannot read " + path_.string(), errno).what());
   std::error_code error;
   const auto size = fs::file_size(path_, error);
   if (!error) in_size_ = size;
   cut_off_ = ends_within_a_line(path_, in_size_);
+  if (left) look_for(*left);
+}
+
+// Whether the predecessor, which was killed, could write that the file had begun, or even that it had ended.
+void RecordIndex::look_for(const Begin& left) {
+  const std::string name = name_of(left.file);
+  const std::string start = utc_text(left.start);
+  std::ifstream in(path_);
+  in.seekg(static_cast<std::streamoff>(in_size_ - std::min(in_size_, newest_lines)));
+  bool begun = false;
+  bool ended = false;
+  for (std::string text; std::getline(in, text);) {
+    const json line = json::parse(text, nullptr, false);
+    const auto is = [&line](const char* key, const std::string& value) {
+      const auto found = line.find(key);
+      return found != line.end() && *found == value;
+    };
+    if (!line.is_object() || !is("file", name)) continue;
+    begun = begun || (is("event", "begin") && is("start", start));
+    ended = begun && !is("event", "begin");
+  }
+  if (ended) return;
+  open_ = left;
+  touch(name);
+  if (!begun) append(begin_line(name, left));
+}
+
+void RecordIndex::touch(const std::string& name) {
+  if (loading_ == Loading::done) return;
+  touched_.insert(name);
+  begun_.erase(name);
 }
 
 bool RecordIndex::load_some() {
@@ -176,15 +207,11 @@ void RecordIndex::finish_loading() {
   in_.close();
   if (damaged_ > 0) spdlog::warn("{}: {} damaged lines are left out", path_.string(), damaged_);
   if (lines_ > files_.size() * 3 + 1000) rewrite();
-  const std::string open = open_ ? name_of(open_->file) : std::string();
   for (const auto& [name, file] : begun_) {
-    if (name == left_ || name == open) continue;
     if (!is_gone(folder() / name)) end_interrupted(name, file);
   }
-  // Killed between beginning the file and saying so here.
-  const bool unknown = left_ && *left_ == open && !begun_.contains(open);
-  if (unknown) append(begin_line(open, *open_));
   begun_.clear();
+  touched_.clear();
 }
 
 void RecordIndex::read(const std::string& text) {
@@ -192,8 +219,10 @@ void RecordIndex::read(const std::string& text) {
   const std::string file = line.at("file");
   if (!is_inside(file)) throw Error("'" + file + "' does not lie in the index's folder");
   const std::string& event = line.at("event").get_ref<const std::string&>();
+  if (touched_.contains(file)) return;
   begun_.erase(file);
   if (event == "begin") {
+    files_.erase(file);  // it was overwritten
     begun_[file] = {time_of(line, "start"), line.at("clock")};
   } else if (event == "end") {
     const std::int64_t end = time_of(line, "end");
@@ -258,9 +287,11 @@ void RecordIndex::write_pending() {
 }
 
 void RecordIndex::begin(const Begin& file) {
+  const std::string name = name_of(file.file);
   open_ = file;
-  files_.erase(name_of(file.file));  // it was overwritten
-  append(begin_line(name_of(file.file), file));
+  files_.erase(name);  // it was overwritten
+  touch(name);
+  append(begin_line(name, file));
 }
 
 void RecordIndex::end(const End& end) {
@@ -276,8 +307,10 @@ void RecordIndex::end(const End& end) {
 
 void RecordIndex::deleted(const fs::path& file, const std::string& reason) {
   if (open_ && open_->file == file) open_.reset();
-  files_.erase(name_of(file));
-  append({{"event", "deleted"}, {"file", name_of(file)}, {"time", utc_text(utc_now_ns())}, {"reason", reason}});
+  const std::string name = name_of(file);
+  files_.erase(name);
+  touch(name);
+  append({{"event", "deleted"}, {"file", name}, {"time", utc_text(utc_now_ns())}, {"reason", reason}});
 }
 
 // A clock that is set after files were closed makes them no older. Of files of this process it is known how long ago

@@ -24,6 +24,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,14 +55,15 @@ class RecordIndex {
     bool camera_clock = false;
   };
 
-  // `left`: the file that is gone on in, of those that were left open; the others end here.
+  // `left`: the file that a predecessor was recording, of those that were left open; the others end here. What it could
+  // not write of its beginning is written now.
   explicit RecordIndex(const std::filesystem::path& path, const std::optional<Begin>& left = {});
 
   // Reads some of what stood there. True: that was the last of it.
   bool load_some();
 
   void begin(const Begin& file);
-  // The file that was begun last. Does nothing where none is open.
+  // The file that was begun last. Does nothing where none is open: a predecessor may have said so of the one it left.
   void end(const End& end);
   void deleted(const std::filesystem::path& file, const std::string& reason);
   // Tries to write what could not be written.
@@ -86,6 +88,8 @@ class RecordIndex {
   };
   enum class Loading : std::uint8_t { lines, files, done };
 
+  void look_for(const Begin& left);
+  void touch(const std::string& name);
   void load_lines();
   void check_files();
   void finish_loading();
@@ -100,10 +104,10 @@ class RecordIndex {
   std::filesystem::path path_;
   std::map<std::string, Closed> files_;  // by name, relative to the index's folder
   std::uint64_t lines_ = 0;
-  std::uint64_t next_order_;           // of files that are closed now: behind all lines
-  std::optional<Begin> open_;          // being recorded
-  std::int64_t loaded_at_;             // monotonic
-  std::optional<std::string> left_{};  // the name of the file that a predecessor left, until its line was read
+  std::uint64_t next_order_;       // of files that are closed now: behind all lines
+  std::optional<Begin> open_;      // being recorded
+  std::int64_t loaded_at_;         // monotonic
+  std::set<std::string> touched_;  // names in our own lines, which count more than those that are read behind them
   Loading loading_ = Loading::lines;
   std::ifstream in_;
   std::uint64_t in_size_ = 0;          // what stood there: the rest is ours

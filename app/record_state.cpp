@@ -33,6 +33,7 @@ void store(RecordState& state, const RecordState::File& file, const RecordProgre
                           at.last_dts,
                           progress.number,
                           progress.recorded,
+                          progress.unrecorded,
                           progress.audio_epoch,
                           progress.audio_number,
                           progress.end,
@@ -40,12 +41,32 @@ void store(RecordState& state, const RecordState::File& file, const RecordProgre
                           progress.last_motion,
                           progress.score,
                           progress.open ? 1U : 0U,
+                          static_cast<std::uint32_t>(progress.ended),
                           file};
   failpoint("publisher.storing");
   state.current.store(next, std::memory_order_release);
 }
 
 }  // namespace
+
+const char* name_of(FileEnd end) {
+  switch (end) {
+    case FileEnd::segment:
+      return "segment";
+    case FileEnd::stream_changed:
+      return "stream changed";
+    case FileEnd::motion_over:
+      return "motion over";
+    case FileEnd::stopped:
+      return "stopped";
+    case FileEnd::error:
+      return "error";
+    case FileEnd::none:
+    case FileEnd::interrupted:
+      break;
+  }
+  return "interrupted";
+}
 
 bool LeftFile::has_stream(const StreamParameters& parameters) const { return stream == hash_of(parameters); }
 
@@ -54,6 +75,14 @@ bool LeftFile::has_audio(const AudioParameters& parameters) const { return audio
 void store_record_progress(RecordState& state, const RecordProgress& progress) {
   const RecordState::Copy* const current = current_of(state);
   store(state, current != nullptr ? current->file : RecordState::File{}, progress);
+}
+
+void store_unrecorded(RecordState& state, std::uint64_t number, std::uint64_t unrecorded) {
+  RecordProgress progress = load_record_progress(state).value_or(RecordProgress{});
+  if (number <= progress.number) return;
+  progress.number = number;
+  progress.unrecorded += unrecorded;
+  store_record_progress(state, progress);
 }
 
 void store_record_file(RecordState& state, const RecordFile& file, const RecordProgress& progress) {
@@ -77,6 +106,7 @@ std::optional<RecordProgress> load_record_progress(const RecordState& state) {
   progress.position = {copy.offset, copy.packets, copy.fragments, copy.last_dts};
   progress.number = copy.number;
   progress.recorded = copy.recorded;
+  progress.unrecorded = copy.unrecorded;
   progress.audio_epoch = copy.audio_epoch;
   progress.audio_number = copy.audio_number;
   progress.end = copy.end;
@@ -84,6 +114,7 @@ std::optional<RecordProgress> load_record_progress(const RecordState& state) {
   progress.last_motion = copy.last_motion;
   progress.score = copy.score;
   progress.open = copy.open != 0;
+  progress.ended = static_cast<FileEnd>(copy.ended);
   return progress;
 }
 

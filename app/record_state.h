@@ -11,11 +11,17 @@
 
 namespace campipe {
 
+// Why a file is over.
+enum class FileEnd : std::uint32_t { none, segment, stream_changed, motion_over, stopped, error, interrupted };
+// As the index calls it.
+const char* name_of(FileEnd end);
+
 // See RecordState::Copy.
 struct RecordProgress {
   RecordPosition position;
   std::uint64_t number = 0;
   std::uint64_t recorded = 0;
+  std::uint64_t unrecorded = 0;
   std::uint64_t audio_epoch = 0;
   std::uint64_t audio_number = 0;
   std::int64_t end = 0;
@@ -23,6 +29,7 @@ struct RecordProgress {
   std::int64_t last_motion = -1;
   float score = 0;
   bool open = false;
+  FileEnd ended = FileEnd::none;
 };
 
 // What stays the same as long as a file is open.
@@ -54,6 +61,9 @@ struct LeftFile {
 // A new file begins.
 void store_record_file(RecordState& state, const RecordFile& file, const RecordProgress& progress);
 void store_record_progress(RecordState& state, const RecordProgress& progress);
+// Packets up to `number` have gone past without a recording; `unrecorded` of them should be in one. Does nothing where
+// that is known already.
+void store_unrecorded(RecordState& state, std::uint64_t number, std::uint64_t unrecorded);
 // Nothing: there was no file yet.
 std::optional<RecordProgress> load_record_progress(const RecordState& state);
 std::optional<LeftFile> load_record_file(const RecordState& state);

@@ -42,9 +42,11 @@ Recording::Recording(const CameraConfig& config, RecordState& state, AudioFeed& 
   if (!left) return;
   safe_ = number_ = written_ = left->number;
   recorded_ = left->recorded;
+  unrecorded_ = left->unrecorded;
   audio_.skip({left->audio_epoch, left->audio_number});
   may_resume_ = left->open;
-  if (motion_ && left->open && left->last_motion >= 0) {
+  if (may_resume_ && left->ended != FileEnd::none) end_left_file(left->ended);
+  if (motion_ && may_resume_ && left->last_motion >= 0) {
     motion_->resume(left->last_motion, left->score);
     newest_path_ = load_record_file(state_)->path;
   }
@@ -110,19 +112,16 @@ void Recording::begin_motion(const PacketView& packet, const StreamParameters& s
 }
 
 void Recording::end_motion(const PacketView& packet) {
-  guarded([&] { close_file("motion over", &packet); });
+  guarded([&] { close_file(FileEnd::motion_over, &packet); });
   events_.on_motion({false, motion_->highest(), capture_utc_of(packet), newest_path_});
 }
 
 void Recording::record(const PacketView& packet, std::uint64_t number, const StreamParameters& stream) {
-  bool goes_on = false;
-  if (file_ && file_->stream != stream) close_file("stream changed");
-  if (file_ && packet.key && is_over(packet)) {
-    close_file("segment", &packet);
-    goes_on = true;
-  }
+  if (may_resume_) resume_file(packet, stream);
+  if (file_ && file_->stream != stream) close_file(FileEnd::stream_changed);
+  if (file_ && packet.key && is_over(packet)) close_file(FileEnd::segment, &packet);
   if (file_ && packet.key && packet.dts - file_->first_dts >= shortest_fragment) flush(&packet);
-  if (!file_ && !open_file(packet, stream, goes_on)) return leave_out(number);
+  if (!file_ && !open_file(packet, stream)) return leave_out(number);
   write(packet, number);
 }
 
@@ -139,22 +138,31 @@ void Recording::write(const PacketView& packet, std::uint64_t number) {
   written_ = std::max(written_, number);
 }
 
-// Paused, or it cannot be decoded without what came before.
+// Paused, or it cannot be decoded without what came before. A file that a predecessor left stays as it is stored.
 void Recording::leave_out(std::uint64_t number) {
   safe_ = std::max(safe_, number);
-  if (!paused_) return;
-  ++missing_;
-  state_.unrecorded.fetch_add(1);
+  ++unrecorded_;
+  if (paused_) ++missing_;
+  RecordProgress stored = load_record_progress(state_).value_or(RecordProgress{});
+  stored.number = safe_;
+  stored.unrecorded = unrecorded_;
+  store_record_progress(state_, stored);
 }
 
+// Frames that end by then: one that lasts beyond the end of its file belongs to the next file, whose track then begins
+// when its pictures do. Where no file follows at once, those that begin by then.
 void Recording::take_audio(std::int64_t until) {
-  audio_.take(until, [this](const PacketView& packet, const AudioParameters& stream) {
+  const auto write = [this](const PacketView& packet, const AudioParameters& stream) {
     const std::int64_t end = packet.times.pts + packet.times.duration;
-    if (!file_ || file_->audio != stream || (file_->goes_on ? end <= file_->begin : packet.times.pts < file_->begin))
-      return;
+    if (!file_ || file_->audio != stream || end <= file_->begin) return;
     file_->recorder->write_audio(packet);
     file_->empty = false;
-  });
+  };
+  const bool is_last = file_ && file_->ended != FileEnd::none && file_->ended != FileEnd::segment;
+  if (is_last) return audio_.take(until, write);
+  for (auto next = audio_.peek(); next && next->times.pts + next->times.duration <= until; next = audio_.peek()) {
+    audio_.take(next->times.pts + 1, write);
+  }
 }
 
 void Recording::flush(const PacketView* next) {
@@ -163,10 +171,11 @@ void Recording::flush(const PacketView* next) {
                   next != nullptr ? std::optional(next->dts) : std::nullopt);
 }
 
-void Recording::commit_fragment(std::int64_t audio_until, std::optional<std::int64_t> next_dts) {
+void Recording::commit_fragment(std::int64_t audio_until, std::optional<std::int64_t> next_dts,
+                                std::optional<std::int64_t> file_end) {
   File& file = *file_;
   take_audio(audio_until);
-  file.committed = file.recorder->flush(next_dts);
+  file.committed = file.recorder->flush(next_dts, file_end);
   failpoint("publisher.flushed", config_.name);
   file.committed_end = file.end;
   file.committed_end_utc = file.end_utc;
@@ -204,7 +213,10 @@ void Recording::retain() {
 }
 
 void Recording::finish() {
-  guarded([&] { close_file("stopped"); });
+  guarded([&] {
+    if (may_resume_) end_left_file(FileEnd::stopped);  // nothing has come that could go on in it
+    close_file(FileEnd::stopped);
+  });
   if (motion_ && motion_->moving()) events_.on_motion({false, motion_->highest(), newest_utc_, newest_path_});
 }
 
@@ -212,7 +224,7 @@ void Recording::finish() {
 void Recording::pause(const std::string& reason) {
   const std::uint64_t lost = number_ - std::min(safe_, number_);
   missing_ += lost;
-  state_.unrecorded.fetch_add(lost);
+  unrecorded_ += lost;
   safe_ = number_;
   drop_file();
   next_retention_ = {};  // it may make room
@@ -222,6 +234,7 @@ void Recording::pause(const std::string& reason) {
 
 void Recording::fail(const std::string& reason) {
   state_.failed = 1;
+  unrecorded_ += number_ - std::min(safe_, number_);
   safe_ = number_;
   drop_file();
   events_.on_failed(reason);

@@ -11,11 +11,14 @@
 //
 // Each file's time begins at 0, and its header says how long it is once it has ended (see Recorder).
 //
+// A process may die between any two steps. So what comes next is stored first: the name of a file before it is made,
+// and that a file is over before its header and the index say so. A successor takes the steps that are left.
+//
 // A disk that is full, a folder that is gone, files that may not be written, a stream that changes
 // so often that there would be a file for each moment: the recording pauses, is tried again every
-// few seconds with a new file at a key frame, and what comes meanwhile is given back unrecorded, and counted. It has
+// few seconds with a new file at a key frame, and what comes meanwhile is given back unrecorded. It has
 // resumed when the first fragment is in the new file. What no waiting can mend (a codec that the container does not
-// hold) ends it.
+// hold) ends it. Packets that are in no file are counted, but for those without motion.
 //
 // Used by the camera's thread in the publisher; everything that goes wrong is told by the events.
 #pragma once
@@ -74,8 +77,9 @@ class Recording {
   void tick();
   // Nothing more will come: ends the file.
   void finish();
-  // False: files are still being put on the disk, for which finish() does not wait.
-  [[nodiscard]] bool at_rest() const { return !disk_.busy(); }
+  // False: files are still being put on the disk, for which finish() does not wait. A disk that does not answer is not
+  // to be waited for.
+  [[nodiscard]] bool at_rest() const { return !disk_.busy() || disk_.hangs(); }
   // Packets up to this number are in a file or will never be: they may be given back.
   [[nodiscard]] std::uint64_t safe() const { return safe_; }
 
@@ -89,8 +93,8 @@ class Recording {
     std::int64_t boundary = 0;             // of that clock: when the next segment begins; 0: never
     std::int64_t start_utc = 0;            // of the first picture, by the clock that told its capture time
     bool camera_clock = false;             // that is the camera's
-    bool goes_on = true;                   // where another file ended: audio that began there ends here
     bool announced = false;
+    FileEnd ended = FileEnd::none;
     RecordPosition committed;
     std::int64_t committed_end = 0;  // of the newest picture in it, as `begin`
     std::int64_t committed_end_utc = 0;
@@ -114,22 +118,25 @@ class Recording {
   void take_audio(std::int64_t until);
   // `next`: the packet that comes next, where it is known.
   void flush(const PacketView* next = nullptr);
-  void commit_fragment(std::int64_t audio_until, std::optional<std::int64_t> next_dts);
+  void commit_fragment(std::int64_t audio_until, std::optional<std::int64_t> next_dts,
+                       std::optional<std::int64_t> file_end = {});
   void retain();
   void pause(const std::string& reason);
   void fail(const std::string& reason);
 
   // recording_files.cpp: into which file
-  bool open_file(const PacketView& packet, const StreamParameters& stream, bool goes_on);
-  bool resume_file(const PacketView& packet, const StreamParameters& stream);
-  bool begin_file(const PacketView& first, const StreamParameters& stream, bool goes_on);
+  bool open_file(const PacketView& packet, const StreamParameters& stream);
+  void resume_file(const PacketView& packet, const StreamParameters& stream);
+  bool begin_file(const PacketView& first, const StreamParameters& stream);
   void create_file(const std::string& path, const StreamParameters& stream);
+  void store_file(const std::string& path);
   void announce_file();
   std::optional<AudioParameters> audio_track(const std::string& path);
-  void close_file(const std::string& reason, const PacketView* next = nullptr);
+  void close_file(FileEnd why, const PacketView* next = nullptr);
   void drop_file();
-  void end_in_index(const std::string& reason);
-  void give_up_left_file(const RecordProgress& left, const LeftFile& file, const std::string& reason);
+  void discard_file();
+  void complete_file();
+  void end_left_file(FileEnd why);
   void limit_changes();
   [[nodiscard]] std::string path_at(std::int64_t utc) const;
   [[nodiscard]] bool overwrites(const std::string& path) const;
@@ -154,6 +161,7 @@ class Recording {
   std::uint64_t safe_ = 0;
   std::uint64_t written_ = 0;   // of the newest packet that is in a file or its open fragment
   std::uint64_t recorded_ = 0;  // packets in all files
+  std::uint64_t unrecorded_ = 0;
   bool paused_ = false;
   Clock::time_point retry_at_{};
   std::uint64_t missing_ = 0;  // packets since the pause

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/recording.h"
+#include "core/failpoint.h"
 #include "core/log.h"
 #include "stages/sinks/stream_headers.h"
 
@@ -53,23 +54,18 @@ bool Recording::is_over(const PacketView& packet) const {
   return now >= file_->boundary || now < file_->begun_utc - config_.record->segment_duration.count();
 }
 
-bool Recording::open_file(const PacketView& packet, const StreamParameters& stream, bool goes_on) {
-  if (may_resume_ && resume_file(packet, stream)) return true;
+bool Recording::open_file(const PacketView& packet, const StreamParameters& stream) {
   if (!packet.key || (paused_ && Clock::now() < retry_at_)) return false;
-  return begin_file(packet, stream, goes_on);
+  return begin_file(packet, stream);
 }
 
 // The file that a predecessor left.
-bool Recording::resume_file(const PacketView& packet, const StreamParameters& stream) {
+void Recording::resume_file(const PacketView& packet, const StreamParameters& stream) {
   const auto left = load_record_progress(state_);
   const auto left_file = load_record_file(state_);
-  if (left->position.packets == 0 && !packet.key) return false;  // it waits for its first key frame
-  may_resume_ = false;
+  if (left->position.packets == 0 && !packet.key) return;  // it waits for its first key frame
   const StreamParameters complete = with_headers(stream, packet.data);
-  if (!left_file->has_stream(stream) || lacks_headers(complete)) {
-    give_up_left_file(*left, *left_file, "stream changed");
-    return false;
-  }
+  if (!left_file->has_stream(stream) || lacks_headers(complete)) return end_left_file(FileEnd::stream_changed);
   File file;
   file.stream = stream;
   const auto& audio = audio_.stream();
@@ -83,9 +79,9 @@ bool Recording::resume_file(const PacketView& packet, const StreamParameters& st
         Recorder::resume(left_file->path, complete, left->position, file.audio, {file.begin, file.start_utc});
   } catch (const Error& error) {
     spdlog::warn("{}: {}; the recording goes on in a new file", config_.name, error.what());
-    give_up_left_file(*left, *left_file, "interrupted");
-    return false;
+    return end_left_file(FileEnd::interrupted);
   }
+  may_resume_ = false;
   if (config_.record->segment_duration.count() > 0) {
     file.boundary = next_segment_boundary(file.begun_utc, config_.record->segment_duration);
   }
@@ -96,22 +92,36 @@ bool Recording::resume_file(const PacketView& packet, const StreamParameters& st
   file_ = std::move(file);
   newest_path_ = file_->recorder->path();
   spdlog::info("{}: recording goes on in {}", config_.name, newest_path_);
-  return true;
+  if (left->position.packets == 0) events_.on_file(newest_path_);  // the predecessor may have died before it could
 }
 
-void Recording::give_up_left_file(const RecordProgress& left, const LeftFile& file, const std::string& reason) {
+// As a predecessor has committed it.
+void Recording::end_left_file(FileEnd why) {
+  may_resume_ = false;
+  RecordProgress left = *load_record_progress(state_);
+  const LeftFile file = *load_record_file(state_);
+  if (std::exchange(left.ended, why) != why) store_record_progress(state_, left);
   const std::int64_t duration = left.end - file.begin;
+  const bool empty = left.position.packets == 0;
   try {
-    if (left.position.packets > 0) write_duration(file.path, duration);
+    if (empty) {
+      remove_recording(file.path);
+    } else {
+      write_duration(file.path, duration);
+    }
   } catch (const Error& error) {  // it plays without
     spdlog::warn("{}: {}", config_.name, error.what());
   }
-  disk_.end({left.end_utc, duration, left.position.offset, left.position.packets, reason});
+  if (empty) {
+    disk_.deleted(file.path, "empty");
+  } else {
+    disk_.end({left.end_utc, duration, left.position.offset, left.position.packets, name_of(why)});
+  }
   store_record_progress(state_, progress(false));
 }
 
 // False: it cannot begin with this packet.
-bool Recording::begin_file(const PacketView& first, const StreamParameters& stream, bool goes_on) {
+bool Recording::begin_file(const PacketView& first, const StreamParameters& stream) {
   const StreamParameters complete = with_headers(stream, first.data);
   if (lacks_headers(complete)) {
     if (!std::exchange(told_headers_, true)) {
@@ -126,23 +136,20 @@ bool Recording::begin_file(const PacketView& first, const StreamParameters& stre
   file.begun_utc = arrival_utc_of(first);
   file.start_utc = file.end_utc = file.committed_end_utc = capture_utc_of(first);
   file.camera_clock = first.times.capture_utc > 0 && first.times.capture_clock == CaptureClock::camera;
-  file.goes_on = goes_on;
   if (config_.record->segment_duration.count() > 0) {
     file.boundary = next_segment_boundary(file.begun_utc, config_.record->segment_duration);
   }
   const std::string path = path_at(file.begun_utc);
+  if (overwrites(path)) remove_recording(path);
   file.audio = audio_track(path);
   file_ = std::move(file);
   try {
     create_file(path, complete);
   } catch (...) {
     file_.reset();
+    store_record_progress(state_, progress(false));
     throw;
   }
-  store_record_file(state_,
-                    {file_->recorder->path(), stream, file_->audio, file_->begin, file_->begun_utc, file_->start_utc,
-                     file_->camera_clock},
-                    progress(true));
   file_stream_ = stream;
   newest_path_ = file_->recorder->path();
   if (!paused_) announce_file();
@@ -172,17 +179,26 @@ bool Recording::overwrites(const std::string& path) const {
   return config_.record->overwrite && (!before || before->path.empty() || path_at(before->begun_utc) != path);
 }
 
+void Recording::store_file(const std::string& path) {
+  const File& file = *file_;
+  store_record_file(state_,
+                    {path, file.stream, file.audio, file.begin, file.begun_utc, file.start_utc, file.camera_clock},
+                    progress(true));
+}
+
 // Without the audio, where the container refuses it after all.
 void Recording::create_file(const std::string& path, const StreamParameters& stream) {
   File& file = *file_;
   const RecordStart start{file.begin, file.start_utc};
-  if (overwrites(path)) remove_recording(path);
-  if (file.audio) {
+  const std::string name = unused_name(path);
+  store_file(name);
+  failpoint("publisher.creating", config_.name);
+  const bool wants_audio = file.audio.has_value();
+  if (wants_audio) {
     const auto first = audio_.peek();
     const AudioParameters audio = with_headers(*file.audio, first ? first->data : std::span<const std::uint8_t>());
     try {
       file.recorder = Recorder::create(path, stream, audio, start);
-      return;
     } catch (const RecordFileError&) {
       throw;
     } catch (const Error& error) {
@@ -192,7 +208,9 @@ void Recording::create_file(const std::string& path, const StreamParameters& str
       file.audio.reset();
     }
   }
-  file.recorder = Recorder::create(path, stream, std::nullopt, start);
+  if (!file.recorder) file.recorder = Recorder::create(path, stream, std::nullopt, start);
+  const bool as_stored = file.recorder->path() == name && file.audio.has_value() == wants_audio;
+  if (!as_stored) store_file(file.recorder->path());
 }
 
 // Of a file that begins now.
@@ -221,48 +239,59 @@ void Recording::announce_file() {
 }
 
 // The last picture is shown until `next` comes, if there is one.
-void Recording::close_file(const std::string& reason, const PacketView* next) {
+void Recording::close_file(FileEnd why, const PacketView* next) {
   if (!file_) return;
   File& file = *file_;
+  if (file.empty && file.committed.packets == 0) return drop_file();
   if (next != nullptr && std::abs(next->times.pts - file.end) < longest_picture) {
     file.end_utc += next->times.pts - file.end;
     file.end = next->times.pts;
   }
-  if (!file.empty) commit_fragment(file.end, file.end);
-  if (file.committed.packets == 0) return drop_file();
+  file.ended = why;
+  if (file.empty) {
+    file.committed_end = file.end;
+    file.committed_end_utc = file.end_utc;
+    store_record_progress(state_, progress(true));
+  } else {
+    commit_fragment(file.end, file.end, file.end);
+  }
   file.recorder->finish(file.committed_end - file.begin);
-  disk_.sync(file_->recorder->sync());
-  end_in_index(reason);
+  disk_.sync(file.recorder->sync());
+  complete_file();
+}
+
+// That it is over is stored, and in its header, as far as its disk allows.
+void Recording::complete_file() {
+  const File& file = *file_;
+  disk_.end({file.committed_end_utc, file.committed_end - file.begin, file.committed.offset, file.committed.packets,
+             name_of(file.ended)});
   file_.reset();
   store_record_progress(state_, progress(false));
   next_retention_ = {};
 }
 
-void Recording::end_in_index(const std::string& reason) {
-  const File& file = *file_;
-  disk_.end(
-      {file.committed_end_utc, file.committed_end - file.begin, file.committed.offset, file.committed.packets, reason});
-}
-
 // As it was committed; what came in later is lost.
 void Recording::drop_file() {
-  if (!file_) return;
-  if (file_->committed.packets > 0) {
-    try {
-      file_->recorder->finish(file_->committed_end - file_->begin);
-    } catch (const RecordFileError& error) {  // the same disk; it plays without
-      spdlog::debug("{}: {}", config_.name, error.what());
-    }
-    end_in_index("error");
-  } else {
-    try {
-      file_->recorder->discard();
-    } catch (const RecordFileError& error) {  // the same disk; an empty file stays
-      spdlog::debug("{}: {}", config_.name, error.what());
-    }
-    if (file_->announced) disk_.deleted(file_->recorder->path(), "empty");
-    newest_path_.clear();
+  if (!file_) return store_record_progress(state_, progress(false));
+  if (file_->committed.packets == 0) return discard_file();
+  file_->ended = FileEnd::error;
+  store_record_progress(state_, progress(true));
+  try {
+    file_->recorder->finish(file_->committed_end - file_->begin);
+  } catch (const RecordFileError& error) {  // the same disk; it plays without
+    spdlog::debug("{}: {}", config_.name, error.what());
   }
+  complete_file();
+}
+
+void Recording::discard_file() {
+  try {
+    file_->recorder->discard();
+  } catch (const RecordFileError& error) {  // the same disk; an empty file stays
+    spdlog::debug("{}: {}", config_.name, error.what());
+  }
+  if (file_->announced) disk_.deleted(file_->recorder->path(), "empty");
+  newest_path_.clear();
   file_.reset();
   store_record_progress(state_, progress(false));
 }
@@ -273,9 +302,11 @@ RecordProgress Recording::progress(bool open) const {
     progress.position = file_->committed;
     progress.end = file_->committed_end;
     progress.end_utc = file_->committed_end_utc;
+    progress.ended = file_->ended;
   }
   progress.number = safe_;
   progress.recorded = recorded_;
+  progress.unrecorded = unrecorded_;
   progress.audio_epoch = audio_.position().epoch;
   progress.audio_number = audio_.position().number;
   if (motion_ && motion_->moving()) {

@@ -299,6 +299,7 @@ void Supervisor::settle_the_rest() {
     const bool forced = gave_up_ || ending_ == "stopped at once";
     const auto cause = forced ? DropCause::stopped : master_died ? DropCause::master_lost : DropCause::worker_lost;
     settle(cameras_, camera, page_, cause);
+    settle_recording(camera, page_);
     if (!ended_as_asked(camera)) fail(camera, "the rig ended before its source did");
     if (camera.state == CameraState::State::running || camera.state == CameraState::State::starting) {
       camera.become(CameraState::State::ended);

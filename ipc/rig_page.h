@@ -92,21 +92,22 @@ struct RecordState {
     std::uint64_t packets;
     std::uint64_t fragments;
     std::int64_t last_dts;
-    std::uint64_t number;        // of the newest packet in the file, as PacketRingReader counts
+    std::uint64_t number;        // of the newest packet that is dealt with, as PacketRingReader counts
     std::uint64_t recorded;      // packets in all files of the camera
+    std::uint64_t unrecorded;    // those that should be in a file and never will be
     std::uint64_t audio_epoch;   // of the ring that the newest packet of audio in the file came from
     std::uint64_t audio_number;  // of that packet
     std::int64_t end;            // of the newest picture in the file, on the stream's time line
     std::int64_t end_utc;        // likewise, by the clock
     std::int64_t last_motion;    // pts of the newest picture that moved; -1: no motion is recorded
     float score;                 // the highest of the motion
-    std::uint32_t open;          // 1: the file is to be gone on in
+    std::uint32_t open;          // 1: the file is to be gone on in, or to be ended
+    std::uint32_t ended;         // a FileEnd: why it is over; 0: it is not
     File file;
   };
   std::atomic<std::uint32_t> current;  // 0: no file yet; else copy[current - 1]
   std::array<Copy, 2> copy;
   std::atomic<std::uint32_t> failed;
-  std::atomic<std::uint64_t> unrecorded;  // packets that came while the recording was paused
 };
 
 // What a camera's source had to be forgiven; by its ingest thread.

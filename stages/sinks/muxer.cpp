@@ -126,8 +126,8 @@ Muxer::Muxer(Container container, const StreamParameters& parameters, const std:
       start_(start),
       fragments_(position.fragments),
       io_(open_memory_output(written_)),
-      packet_(make_av_packet()),
-      held_(make_av_packet()) {
+      held_(make_av_packet()),
+      held_audio_(make_av_packet()) {
   begin_fragment();
   time_base_ = context_->streams[0]->time_base;
   if (audio_) audio_time_base_ = context_->streams[1]->time_base;
@@ -181,6 +181,10 @@ void Muxer::write(const PacketView& packet) {
   held_->pts = std::max({ticks_of(packet.times.pts, time_base_), dts, std::int64_t{0}});
   const std::int64_t duration = packet.times.duration > 0 ? ticks(packet.times.duration, time_base_) : step_;
   held_->duration = std::clamp<std::int64_t>(duration, 1, ticks(longest_step_ns, time_base_));
+  if (held_->pts >= last_shown_) {
+    last_shown_ = held_->pts;
+    shown_until_ = held_->pts + held_->duration;
+  }
   held_->flags = packet.key ? AV_PKT_FLAG_KEY : 0;
   if (container_ == Container::mkv) write_held(std::nullopt);  // its blocks have no durations, but an order
 }
@@ -207,19 +211,32 @@ void Muxer::write_audio(const PacketView& packet) {
   if (!audio_) return;
   if (!context_) begin_fragment();
   empty_ = false;
-  fill(*packet_, without_header(*audio_, packet.data));
+  write_held_audio(std::nullopt);
+  AVPacket& held = *held_audio_;
+  fill(held, without_header(*audio_, packet.data));
   std::int64_t pts = std::max<std::int64_t>(ticks_of(packet.times.pts, audio_time_base_), 0);
   if (last_audio_) pts = std::max(pts, *last_audio_ + 1);
-  last_audio_ = packet_->pts = packet_->dts = pts;
-  packet_->stream_index = 1;
-  packet_->duration = std::max<std::int64_t>(ticks(packet.times.duration, audio_time_base_), 0);
-  packet_->flags = AV_PKT_FLAG_KEY;
-  hand_over(*packet_);
+  last_audio_ = held.pts = held.dts = pts;
+  held.stream_index = 1;
+  held.duration = std::max<std::int64_t>(ticks(packet.times.duration, audio_time_base_), 0);
+  held.flags = AV_PKT_FLAG_KEY;
+  if (container_ == Container::mkv) write_held_audio(std::nullopt);
 }
 
-std::vector<std::uint8_t> Muxer::end_fragment(std::optional<std::int64_t> next_dts) {
+// A track that were longer than the file would be a gap in the others where files are joined.
+void Muxer::write_held_audio(std::optional<std::int64_t> end) {
+  if (held_audio_->size == 0) return;
+  if (end) held_audio_->duration = std::max<std::int64_t>(std::min(held_audio_->duration, *end - held_audio_->pts), 1);
+  hand_over(*held_audio_);
+}
+
+std::vector<std::uint8_t> Muxer::end_fragment(std::optional<std::int64_t> next_dts,
+                                              std::optional<std::int64_t> file_end) {
   if (empty_) return {};
-  write_held(next_dts ? std::optional(ticks_of(*next_dts, time_base_)) : std::nullopt);
+  // Where nobody knows what comes next, the last packet lasts until all pictures have been shown. Where they are
+  // reordered, that is later than its own end.
+  write_held(next_dts ? ticks_of(*next_dts, time_base_) : shown_until_);
+  write_held_audio(file_end ? std::optional(ticks_of(*file_end, audio_time_base_)) : std::nullopt);
   // Matroska's muxer keeps the newest packet of audio back until it is told that this is the end.
   const bool mp4 = container_ == Container::mp4;
   av_check(mp4 ? av_write_frame(context_.get(), nullptr) : av_write_trailer(context_.get()), "cannot end a fragment");

@@ -33,9 +33,9 @@ class Muxer {
   [[nodiscard]] const std::vector<std::uint8_t>& header() const { return header_; }
   void write(const PacketView& packet);
   void write_audio(const PacketView& packet);
-  // The bytes of the packets since the last call; none, if there were none. `next_dts`: see
+  // The bytes of the packets since the last call; none, if there were none. `next_dts`, `file_end`: see
   // Recorder::flush().
-  std::vector<std::uint8_t> end_fragment(std::optional<std::int64_t> next_dts);
+  std::vector<std::uint8_t> end_fragment(std::optional<std::int64_t> next_dts, std::optional<std::int64_t> file_end);
 
  private:
   struct Closer {
@@ -47,6 +47,7 @@ class Muxer {
   std::int64_t next_decode_time(std::int64_t dts_ns);
   void hand_over(AVPacket& packet);
   void write_held(std::optional<std::int64_t> next_dts);
+  void write_held_audio(std::optional<std::int64_t> end);
 
   Container container_;
   StreamParameters parameters_;
@@ -59,9 +60,11 @@ class Muxer {
   std::unique_ptr<AVFormatContext, Closer> context_;  // of the open fragment
   bool told_refused_ = false;
   bool empty_ = true;  // that is: no packet in it yet
-  AvPacket packet_;
   // MP4: the newest video packet, until it is known when the next one comes: only then its duration is.
   AvPacket held_;
+  AvPacket held_audio_;           // likewise, until it is known whether the file ends before it does
+  std::int64_t last_shown_ = 0;   // pts of the picture that is shown last
+  std::int64_t shown_until_ = 0;  // when that ends; ticks
   std::optional<std::int64_t> last_dts_;
   std::optional<std::int64_t> last_audio_;
   std::int64_t step_ = 0;   // between the decode times of the last two packets, or as the frame rate has it; ticks

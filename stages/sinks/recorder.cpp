@@ -52,8 +52,8 @@ std::pair<UniqueFd, std::string> open_new(const std::string& path) {
   }
 }
 
-UniqueFd open_existing(const std::string& path, std::uint64_t offset) {
-  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+UniqueFd open_existing(const std::string& path, std::uint64_t offset, int flags = 0) {
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | flags, 0666));
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0) throw system_error("cannot open " + path, errno);
   if (!S_ISREG(status.st_mode)) throw Error(path + ": is no file to go on in");
@@ -121,11 +121,11 @@ class FileRecorder final : public Recorder {
   std::uint64_t pending_bytes() const override { return pending_.offset; }
 
   // When the file system refuses, the bytes stay here, so that a later flush() can succeed.
-  RecordPosition flush(std::optional<std::int64_t> next_dts) override {
+  RecordPosition flush(std::optional<std::int64_t> next_dts, std::optional<std::int64_t> file_end) override {
     if (!is_in_place()) {
       throw RecordFileError(path() + ": is gone; somebody has deleted or moved it, or removed its disk");
     }
-    const std::vector<std::uint8_t> fragment = muxer_.end_fragment(next_dts);
+    const std::vector<std::uint8_t> fragment = muxer_.end_fragment(next_dts, file_end);
     if (!fragment.empty()) ++pending_.fragments;
     unwritten_.insert(unwritten_.end(), fragment.begin(), fragment.end());
     if (unwritten_.empty()) return position_;
@@ -208,7 +208,18 @@ std::unique_ptr<Recorder> Recorder::create(const std::string& path, const Stream
 std::unique_ptr<Recorder> Recorder::resume(const std::string& path, const StreamParameters& parameters,
                                            const RecordPosition& position, const std::optional<AudioParameters>& audio,
                                            const RecordStart& start) {
-  return std::make_unique<FileRecorder>(path, open_existing(path, position.offset), parameters, audio, position, start);
+  const bool begins = position.offset == 0;
+  if (begins) make_folder_of(path);
+  UniqueFd fd = open_existing(path, position.offset, begins ? O_CREAT : 0);
+  return std::make_unique<FileRecorder>(path, std::move(fd), parameters, audio, position, start);
+}
+
+std::string unused_name(const std::string& path) {
+  for (int number = 0;; ++number) {
+    struct stat status {};
+    std::string name = numbered(path, number);
+    if (::lstat(name.c_str(), &status) != 0) return name;
+  }
 }
 
 void write_duration(const std::string& path, std::int64_t duration) {

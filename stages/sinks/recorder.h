@@ -50,8 +50,9 @@ class Recorder {
   static std::unique_ptr<Recorder> create(const std::string& path, const StreamParameters& parameters,
                                           const std::optional<AudioParameters>& audio = {},
                                           const RecordStart& start = {});
-  // Goes on in a file that an earlier recorder (perhaps of a dead process) left at `position`. Where the file has a
-  // track of audio, and none is given, it goes on without. `start`: what the file was created with.
+  // Goes on in a file that an earlier recorder (perhaps of a dead process) left at `position`; at the beginning of it,
+  // the file need not be there. Where the file has a track of audio, and none is given, it goes on without. `start`:
+  // what the file was created with.
   static std::unique_ptr<Recorder> resume(const std::string& path, const StreamParameters& parameters,
                                           const RecordPosition& position,
                                           const std::optional<AudioParameters>& audio = {},
@@ -67,7 +68,9 @@ class Recorder {
   [[nodiscard]] virtual std::uint64_t pending_bytes() const = 0;
   // Ends the open fragment and writes it. Everything up to here survives this process when it returns. `next_dts`: of
   // the packet that comes next, which says exactly how long the last one lasts; at the end of a file, when that is.
-  virtual RecordPosition flush(std::optional<std::int64_t> next_dts = std::nullopt) = 0;
+  // `file_end`: nothing lasts longer than until then.
+  virtual RecordPosition flush(std::optional<std::int64_t> next_dts = std::nullopt,
+                               std::optional<std::int64_t> file_end = std::nullopt) = 0;
   // Nothing more will come: writes into the header how long it is.
   virtual void finish(std::int64_t duration) = 0;
   // Deletes the file, if it is still in its place.
@@ -77,7 +80,10 @@ class Recorder {
   [[nodiscard]] virtual std::function<void()> sync() const = 0;
 };
 
-// The same for the file at `path` that another process left.
+// What Recorder::create() would call the file now.
+std::string unused_name(const std::string& path);
+
+// Recorder::finish() for the file at `path` that another process left.
 void write_duration(const std::string& path, std::int64_t duration);
 
 // Deletes what is at `path`, if there is something. Throws RecordFileError.

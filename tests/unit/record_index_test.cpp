@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "core/clock.h"
 #include "tests/unit/temporary_folder.h"
@@ -78,6 +79,101 @@ TEST(RecordIndex, TakesNewFilesWhileItIsRead) {
   EXPECT_EQ(all[files].path, folder.path() / "left.mp4") << "somebody was killed while it was written";
   EXPECT_EQ(all.back().path, folder.path() / "new.mp4") << "was closed last";
   EXPECT_EQ(RecordIndex(path).files().size(), files + 3U) << "a successor finds it in the file, and `next` left open";
+}
+
+std::vector<std::string> events_of(const std::filesystem::path& path) {
+  std::vector<std::string> events;
+  std::ifstream in(path);
+  for (std::string text; std::getline(in, text);) {
+    const auto line = nlohmann::json::parse(text);
+    events.push_back(line.at("event").get<std::string>() + " " + line.at("file").get<std::string>());
+  }
+  return events;
+}
+
+// Whoever recorded it was killed: before its beginning was written, behind that, or even behind its end. Each is
+// written once, whether the index has been read by then or not.
+TEST(RecordIndex, OfADeadPredecessorsFileEachEventIsWrittenOnce) {
+  for (const int written : {0, 1, 2}) {
+    for (const bool loaded : {false, true}) {
+      SCOPED_TRACE(std::to_string(written) + (loaded ? " loaded" : ""));
+      const test::TemporaryFolder folder;
+      const auto path = folder.path() / "dock.index.jsonl";
+      const RecordIndex::Begin left{folder.path() / "left.mp4", 1'795'256'130 * second, false};
+      const RecordIndex::End end{1'795'256'190 * second, 60 * second, 5, 25, "segment"};
+      std::ofstream(left.file) << "12345";
+      {
+        RecordIndex before(path);
+        before.begin({folder.path() / "old.mp4", left.start - 60 * second, false});
+        before.end(end);
+        if (written > 0) before.begin(left);
+        if (written > 1) before.end(end);
+      }
+      RecordIndex index(path, left);
+      while (loaded && !index.load_some()) continue;
+      index.end(end);
+      EXPECT_EQ(index.files().size(), 1U) << "the old one is gone";
+      index.write_pending();
+      EXPECT_EQ(events_of(path),
+                (std::vector<std::string>{"begin old.mp4", "end old.mp4", "begin left.mp4", "end left.mp4"}));
+      EXPECT_EQ(RecordIndex(path).files().size(), 1U);
+    }
+  }
+}
+
+// A name that comes again: the lines of an earlier file do not count for it, whenever they are read.
+TEST(RecordIndex, WhatIsRecordedNowCountsMoreThanWhatStoodThere) {
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "dock.index.jsonl";
+  const RecordIndex::Begin begin{folder.path() / "dock.mp4", 1'795'256'130 * second, false};
+  const RecordIndex::End end{1'795'256'190 * second, 60 * second, 5, 25, "stopped"};
+  {
+    RecordIndex before(path);
+    before.begin(begin);
+    before.end(end);
+    before.deleted(begin.file, "age");
+  }
+  std::ofstream(begin.file) << "12345";
+  RecordIndex index(path);
+  index.begin(begin);
+  index.end(end);
+  EXPECT_EQ(index.files().size(), 1U);
+  EXPECT_EQ(RecordIndex(path).files().size(), 1U);
+}
+
+// Bytes that this process has read.
+std::uint64_t bytes_read() {
+  std::ifstream io("/proc/self/io");
+  std::string name;
+  std::uint64_t bytes = 0;
+  io >> name >> bytes;
+  EXPECT_EQ(name, "rchar:");
+  return bytes;
+}
+
+TEST(RecordIndex, HowLargeItIsDoesNotMatterToWhatIsRecorded) {
+  constexpr int files = 20'000;
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "dock.index.jsonl";
+  const auto file = [&](int i) {
+    return RecordIndex::Begin{folder.path() / (std::to_string(i) + ".mp4"), utc_now_ns() - (files - i) * second, false};
+  };
+  {
+    RecordIndex before(path);
+    for (int i = 0; i < files; ++i) {
+      before.begin(file(i));
+      before.end({utc_now_ns() - (files - i - 1) * second, second, 5, 25, "segment"});
+    }
+  }
+  constexpr std::uint64_t few = 200'000;
+  ASSERT_GT(std::filesystem::file_size(path), 20 * few);
+  const std::uint64_t before = bytes_read();
+  RecordIndex index(path, file(files));
+  index.end({utc_now_ns(), second, 5, 25, "segment"});
+  index.begin(file(files + 1));
+  EXPECT_LT(bytes_read() - before, few);
+  EXPECT_FALSE(index.load_some());
+  EXPECT_LT(bytes_read() - before, 2 * few) << "and the rest comes in pieces";
 }
 
 // A box without a battery for its clock begins in 1970, until it has asked the network.

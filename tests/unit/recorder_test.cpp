@@ -340,7 +340,7 @@ TEST_F(RecorderFiles, ErrorsNameTheFile) {
   };
   EXPECT_THAT(create(plain + "/a.mp4"), HasSubstr(plain));
   EXPECT_THAT(create(folder_ / "a.avi"), HasSubstr("a.avi"));
-  EXPECT_THAT(resume(folder_ / "none.mkv", 0), HasSubstr("none.mkv"));
+  EXPECT_THAT(resume(folder_ / "none.mkv", 5), HasSubstr("none.mkv"));
   fs::rename(plain, folder_ / "short.mp4");
   EXPECT_THAT(resume(folder_ / "short.mp4", 5), HasSubstr("short.mp4"));
   fs::create_symlink("/dev/full", folder_ / "full.mp4");

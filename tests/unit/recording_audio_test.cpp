@@ -156,6 +156,46 @@ TEST_P(AudioKinds, IsInTheSegmentsOfItsVideo) {
   EXPECT_THAT(audio_done_, testing::AnyOf(IsEmpty(), ElementsAre(1)));
 }
 
+// Frames of audio that last 128 ms, and do not end where a file does.
+TEST_F(AudioRecording, MakesNoGapWhereFilesAreJoined) {
+  config_.record->segment_duration = std::chrono::seconds(1);
+  const Sent sent = make("a.mp4", picture + sound + "-c:v libx264 -g 10 -bf 0 -c:a aac -ar 8000");
+  audio_.add(audio_ring(sent.audio_parameters, sent.audio));
+  record(sent);
+  ASSERT_THAT(files_, SizeIs(5));
+  std::ofstream list(folder() / "list");
+  for (const std::string& file : files_) {
+    SCOPED_TRACE(file);
+    const auto format = probe(file, "-show_entries format=duration").at("format");
+    EXPECT_NEAR(std::stod(format.value("duration", "-1")), packets_of(file).size() * 0.04, 0.002);
+    list << "file '" << file << "'\n";
+  }
+  list.close();
+  const fs::path joined = folder() / "joined.mp4";
+  output_of("ffmpeg -v error -f concat -safe 0 -i '" + (folder() / "list").string() + "' -c copy '" + joined.string() +
+            "' 2>&1");
+  const auto pictures = packets_of(joined);
+  ASSERT_EQ(pictures.size(), sent.video.packets.size());
+  for (std::size_t i = 1; i < pictures.size(); ++i)
+    EXPECT_NEAR(pictures[i].pts - pictures[i - 1].pts, 0.04, 0.002) << i;
+}
+
+// Whatever has been committed by the time that nothing more comes: decode times end before presentation times do.
+TEST_F(AudioRecording, ReorderedPicturesLastUntilTheirEnd) {
+  const Sent sent = make("a.mp4", picture + x264);
+  for (const bool committed : {false, true}) {
+    SCOPED_TRACE(committed);
+    files_.clear();
+    begin();
+    take(sent.video);
+    if (committed) recording_->commit();
+    finish();
+    const auto stream = probe(files_.at(0), "-show_entries stream=duration").at("streams").at(0);
+    EXPECT_NEAR(std::stod(stream.value("duration", "-1")), 4, 0.002);
+    EXPECT_EQ(complaints(files_[0]), "");
+  }
+}
+
 TEST_F(AudioRecording, IsLeftOutWhereTheFileCannotHoldIt) {
   const Sent sent = make("a.mkv", picture + sound + x264 + "-c:a pcm_mulaw -ar 8000");
   audio_.add(audio_ring(sent.audio_parameters, sent.audio));

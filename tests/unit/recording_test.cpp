@@ -232,11 +232,11 @@ TEST_F(RecordingTest, AStreamThatChangesAgainAndAgainIsWaitedFor) {
     stream.frame_rate = i % 2 == 0 ? 25 : 12.5;
     take(packet, stream);
   }
-  const std::uint64_t unrecorded = state().unrecorded;
+  const std::uint64_t missing = unrecorded();
   finish();
   EXPECT_THAT(paused_, ElementsAre(HasSubstr("the stream changes")));
   EXPECT_LE(files_.size(), 20U);
-  EXPECT_EQ(files_.size() + unrecorded, 200U) << "what is not recorded is counted";
+  EXPECT_EQ(files_.size() + missing, 200U) << "what is not recorded is counted";
 }
 
 TEST_F(RecordingTest, OverwritesWhatAnotherRunLeftAndNothingOfItsOwn) {
@@ -414,7 +414,7 @@ TEST_F(MotionRecording, KeepsSecondsBeforeAndAfter) {
   EXPECT_EQ(motions_[1].file, files_[0]);
   EXPECT_EQ(lines_of(index()).back().at("reason"), "motion over");
   EXPECT_EQ(load_record_progress(state())->recorded, packets.size());
-  EXPECT_EQ(state().unrecorded, 0U);
+  EXPECT_EQ(unrecorded(), 0U);
 }
 
 TEST_F(MotionRecording, EachMotionIsAFile) {

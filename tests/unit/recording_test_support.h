@@ -80,6 +80,10 @@ class RecordingTest : public testing::Test {
 
   [[nodiscard]] std::filesystem::path folder() const { return folder_.path(); }
   [[nodiscard]] RecordState& state() const { return page_.publisher(0).record; }
+  [[nodiscard]] std::uint64_t unrecorded() const {
+    const auto progress = load_record_progress(state());
+    return progress ? progress->unrecorded : 0;
+  }
   [[nodiscard]] std::filesystem::path index() const {
     return record_index_path(config_.record->path, camera_name(config_), config_.output);
   }
@@ -93,8 +97,11 @@ class RecordingTest : public testing::Test {
     events.on_motion = [this](const Recording::Motion& motion) { motions_.push_back(motion); };
     recording_ = std::make_unique<Recording>(config_, state(), audio_, events);
   }
-  // As if the process had died: nothing is finished.
-  void die() { recording_.reset(); }
+  // As if the process had died: nothing is finished. What is in the index by then is not left to chance.
+  void die() {
+    while (!recording_->at_rest()) std::this_thread::yield();
+    recording_.reset();
+  }
 
   // Comes at `origin_` (UTC) + its pts.
   void take(Packet packet, const StreamParameters& stream) {

@@ -1,0 +1,170 @@
+// A publisher that dies while it records: what its successor finds in the rig page, and makes of it.
+#include <gmock/gmock.h>
+
+#include "tests/unit/read_back.h"
+#include "tests/unit/recording_test_support.h"
+
+namespace campipe::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::SizeIs;
+
+class RecordingDeaths : public RecordingTest {
+ protected:
+  // "begin 12-00-00.mp4", "end 12-00-00.mp4 segment", …
+  [[nodiscard]] std::vector<std::string> events() const {
+    std::vector<std::string> events;
+    for (const auto& line : lines_of(index())) {
+      const std::string reason = line.value("reason", "");
+      events.push_back(line.at("event").get<std::string>() + " " + line.at("file").get<std::string>() +
+                       (reason.empty() ? "" : " " + reason));
+    }
+    return events;
+  }
+  // The newest state but for this.
+  void change(const std::function<void(RecordProgress& progress)>& how) const {
+    RecordProgress progress = *load_record_progress(state());
+    how(progress);
+    store_record_progress(state(), progress);
+  }
+  static std::string name_of(const fs::path& file) { return file.filename(); }
+  static double duration_of(const fs::path& file) {
+    return std::stod(probe(file, "-show_entries format=duration").at("format").at("duration").get<std::string>());
+  }
+
+  Clip clip_ = encode(Latency::low, steady(100));  // 4 s, a key frame every ten
+};
+
+// Between the store that says so, and the file's header and the index.
+TEST_F(RecordingDeaths, AFileThatIsOverIsEndedByTheSuccessor) {
+  begin();
+  take(clip_, 0, 50);
+  recording_->commit();
+  die();
+  change([](RecordProgress& progress) { progress.ended = FileEnd::segment; });
+  origin_ += 2 * second;
+  begin();
+  take(clip_, 50);
+  finish();
+  ASSERT_THAT(files_, SizeIs(2));
+  EXPECT_NEAR(duration_of(files_[0]), 2, 0.001);
+  EXPECT_THAT(packets_of(files_[0]), SizeIs(50));
+  EXPECT_THAT(packets_of(files_[1]), SizeIs(50));
+  const std::string first = name_of(files_[0]);
+  const std::string second = name_of(files_[1]);
+  EXPECT_THAT(events(), ElementsAre("begin " + first, "end " + first + " segment", "begin " + second,
+                                    "end " + second + " stopped"));
+}
+
+// Behind the line in the index, and before the store that says that nothing is open any more.
+TEST_F(RecordingDeaths, AFileThatHasEndedInTheIndexEndsThereOnce) {
+  begin();
+  take(clip_, 0, 50);
+  recording_->commit();
+  const RecordProgress open = *load_record_progress(state());
+  finish();
+  change([&open](RecordProgress& progress) {
+    progress = open;
+    progress.ended = FileEnd::stopped;
+  });
+  begin();
+  finish();
+  EXPECT_THAT(events(), ElementsAre("begin " + name_of(files_[0]), "end " + name_of(files_[0]) + " stopped"));
+}
+
+TEST_F(RecordingDeaths, WhereNothingComesAnyMoreTheFileIsEnded) {
+  begin();
+  take(clip_, 0, 50);
+  recording_->commit();
+  die();
+  begin();
+  finish();
+  EXPECT_NEAR(duration_of(files_[0]), 2, 0.001);
+  EXPECT_THAT(events(), ElementsAre("begin " + name_of(files_[0]), "end " + name_of(files_[0]) + " stopped"));
+  EXPECT_EQ(load_record_progress(state())->recorded, 50U);
+}
+
+TEST_F(RecordingDeaths, AtABoundaryTheNextFileBegins) {
+  config_.record->segment_duration = std::chrono::seconds(2);
+  begin();
+  take(clip_, 0, 40);  // until 2.3 s, which is behind the boundary
+  recording_->commit();
+  die();
+  begin();
+  take(clip_, 40, 60);
+  finish();
+  ASSERT_THAT(files_, SizeIs(2));
+  EXPECT_THAT(packets_of(files_[0]), SizeIs(40));
+  EXPECT_THAT(packets_of(files_[1]), SizeIs(20));
+}
+
+// Stored, and not made yet; or made, and nothing is in it.
+TEST_F(RecordingDeaths, AFileThatWasAboutToBeMadeIsMade) {
+  for (const bool made : {false, true}) {
+    SCOPED_TRACE(made);
+    const fs::path file = folder() / "dock" / (made ? "made.mp4" : "missing.mp4");
+    fs::create_directories(file.parent_path());
+    if (made) std::ofstream(file) << "half a header";
+    store_record_file(state(), {file, clip_.parameters, {}, 0, origin_, origin_, false},
+                      {.position = {}, .number = number_, .recorded = number_, .open = true});
+    begin();
+    take(clip_);
+    finish();
+    EXPECT_THAT(packets_of(file), SizeIs(100));
+    EXPECT_EQ(read_back(file).warnings, 0);
+  }
+  EXPECT_THAT(files_, ElementsAre(folder() / "dock" / "missing.mp4", folder() / "dock" / "made.mp4")) << "no other";
+  EXPECT_THAT(events(),
+              ElementsAre("begin missing.mp4", "end missing.mp4 stopped", "begin made.mp4", "end made.mp4 stopped"));
+}
+
+TEST_F(RecordingDeaths, AnEmptyFileThatNothingCameIntoIsRemoved) {
+  const fs::path file = folder() / "dock" / "made.mp4";
+  fs::create_directories(file.parent_path());
+  std::ofstream(file) << "half a header";
+  store_record_file(state(), {file, clip_.parameters, {}, 0, origin_, origin_, false}, {.position = {}, .open = true});
+  begin();
+  finish();
+  EXPECT_FALSE(fs::exists(file));
+  EXPECT_EQ(events().back(), "deleted made.mp4 empty");
+  EXPECT_FALSE(load_record_progress(state())->open);
+}
+
+// A group of pictures whose beginning is gone cannot be decoded: it is in no file, and that is known.
+TEST_F(RecordingDeaths, WhatIsInNoFileIsCounted) {
+  begin();
+  take(clip_, 0, 15);
+  recording_->commit();
+  die();
+  fs::remove(files_[0]);
+  begin();
+  take(clip_, 15);
+  finish();
+  ASSERT_THAT(files_, SizeIs(2));
+  EXPECT_THAT(packets_of(files_[1]), SizeIs(80));
+  EXPECT_EQ(unrecorded(), 5U);
+  EXPECT_EQ(load_record_progress(state())->recorded + unrecorded(), number_);
+}
+
+TEST_F(RecordingDeaths, WhatWasCountedIsNotCountedAgain) {
+  begin();
+  take(clip_, 0, 20);
+  const std::uint64_t safe = recording_->safe();
+  fs::remove_all(folder() / "dock");
+  std::ofstream(folder() / "dock") << "in the way";
+  take(clip_, 20, 35);
+  EXPECT_THAT(paused_, SizeIs(1));
+  const std::uint64_t missing = unrecorded();
+  EXPECT_EQ(missing, 35 - safe);
+  EXPECT_EQ(load_record_progress(state())->number, 35U) << "a successor does not take them again";
+  die();
+  begin();
+  take(clip_, 35, 37);
+  EXPECT_EQ(unrecorded(), missing + 2) << "the successor has no key frame to begin with";
+  finish();
+}
+
+}  // namespace
+}  // namespace campipe::test
