@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "app/record_index.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/unit/peers.h"
@@ -57,34 +58,46 @@ TEST(SlowLibraries, KeepNobodyWaiting) {
   EXPECT_EQ(rig.report().at("publisher_restarts"), 0) << rig.log();
 }
 
-TEST(LargeIndex, IsReadWhileItsRecordingRuns) {
-  constexpr int files = 100'000;
-  const TemporaryFolder folder;
-  const fs::path index = folder.path() / "cam.index.jsonl";
-  std::ofstream lines(index);
-  for (int i = 0; i < files; ++i) {
-    const std::string file = std::to_string(i) + ".mp4";
-    lines << R"({"clock":"arrival","event":"begin","file":")" << file << R"(","start":"2026-11-21T10:15:30.250Z"})"
-          << '\n'
-          << R"({"bytes":5,"clock":"arrival","duration_s":60.0,"end":"2026-11-21T10:16:30.250Z","event":"end","file":")"
-          << file << R"(","packets":1500,"reason":"segment","start":"2026-11-21T10:15:30.250Z",)"
-          << R"("written":"2026-11-21T10:16:30.250Z"})" << '\n';
+// Seconds from the start until a camera records into `folder`, where so many segments lie and are in the index.
+double seconds_to_start(const fs::path& folder, int segments) {
+  const fs::path path = folder / "cam.index.jsonl";
+  {
+    RecordIndex index(path);
+    constexpr std::int64_t minute = 60'000'000'000;
+    for (int i = 0; i < segments; ++i) {
+      const fs::path file = folder / (std::to_string(i) + ".mp4");
+      std::ofstream(file) << "segment";
+      const std::int64_t start = utc_now_ns() - (segments - i) * minute;
+      index.begin({file, start, false});
+      index.end({start + minute, minute, 7, 1500, "segment"});
+    }
   }
-  lines.close();
-  const auto size_before = fs::file_size(index);
   const auto begin = Clock::now();
-  RigRun rig(camera + "    record: {path: \"" + (folder.path() / "{camera}.mp4").string() + "\", max_size: 1G}\n");
-  ASSERT_TRUE(rig.wait_for_growth(folder.path() / "cam.mp4", 1000)) << rig.log();
-  std::printf("recorded %.1f s after the start\n", std::chrono::duration<double>(Clock::now() - begin).count());
-  // All of these files are gone, so that it is replaced by a short one as soon as it has been read.
-  ASSERT_TRUE(eventually([&] { return fs::file_size(index) < size_before / 2; })) << rig.log();
-  std::printf("read %.1f s after the start\n", std::chrono::duration<double>(Clock::now() - begin).count());
+  const auto seconds = [&begin] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  RigRun rig(camera + "    record: {path: \"" + (folder / "{camera}.mp4").string() + "\", max_size: 100}\n");
+  EXPECT_TRUE(rig.wait_for_growth(folder / "cam.mp4", 1)) << rig.log();
+  const double started = seconds();
+  // All but a few are too much. What is deleted stands in the index.
+  EXPECT_TRUE(eventually([&] {
+    return segments == 0 || !fs::exists(folder / (std::to_string(segments / 2) + ".mp4"));
+  })) << rig.log();
+  std::printf("%d segments: recorded %.2f s after the start, half of them deleted %.2f s after it\n", segments, started,
+              seconds());
   rig.signal(SIGTERM);
   EXPECT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(rig.report().at("publisher_restarts"), 0) << rig.log();
   const auto frames = rig.camera("cam").at("frames");
   EXPECT_EQ(frames.at("recorded"), frames.at("encoded"));
-  EXPECT_EQ(check_pattern_recording(read_video(folder.path() / "cam.mp4"), true), "");
+  EXPECT_EQ(check_pattern_recording(read_video(folder / "cam.mp4"), true), "");
+  return started;
+}
+
+// What docs/performance.md says of 100,000 segments is printed here.
+TEST(LargeIndex, IsReadWhileItsRecordingRuns) {
+  const TemporaryFolder none;
+  const TemporaryFolder many;
+  const double without = seconds_to_start(none.path(), 0);
+  EXPECT_LT(seconds_to_start(many.path(), 100'000), 3 * without);
 }
 
 }  // namespace

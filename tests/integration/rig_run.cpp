@@ -267,7 +267,9 @@ std::string check_books(const nlohmann::json& report) {
     const auto& frames = camera.at("frames");
     std::uint64_t sum = frames.at("encoded");
     for (const auto& [cause, number] : frames.at("dropped").items()) sum += number.get<std::uint64_t>();
-    const bool good = frames.at("decoded") == sum && frames.at("recorded") <= frames.at("encoded");
+    const std::uint64_t recorded = frames.at("recorded");
+    const std::uint64_t unrecorded = frames.at("unrecorded");
+    const bool good = frames.at("decoded") == sum && recorded + unrecorded <= frames.at("encoded");
     if (!good) problems += name + ": " + frames.dump() + "\n";
   }
   return problems;
