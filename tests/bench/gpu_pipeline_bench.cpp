@@ -190,7 +190,8 @@ class Decoding {
  private:
   void run(unsigned camera, unsigned gpu, const Device& device) {
     try {
-      const SourceConfig config{options_.files[camera % options_.files.size()], true, Pace::fast};
+      const SourceConfig config{
+          .url = options_.files[camera % options_.files.size()], .loop = true, .pace = Pace::fast};
       const auto source = open_source(config, [this] { return stopped_.load(); });
       const auto user = open_user(source->stream(), camera, gpu, device);
       AvPacket packet = make_av_packet();

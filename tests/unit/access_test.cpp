@@ -268,8 +268,8 @@ TEST_F(AccessTest, ReadsBasicAndBearer) {
 TEST_F(AccessTest, TheRigsTokenMakesItsOwner) {
   const std::string token = "0123456789abcdef";
   for (const ServerConfig& config : {config_, ServerConfig()}) {
-    Access access(
-        config, [this] { return time_; }, token);
+    Access access(config, [this] { return time_; });
+    access.set_owner_token(token);
     const auto kind_of = [&](const std::string& header) {
       return access.check_authorization(header, home).identity.value_or(Identity()).kind;
     };

@@ -268,7 +268,7 @@ TEST_F(ConfigTest, NothingGivenMeansTheDocumentedDefaults) {
   const auto all = cameras(with_camera(""));
   CameraConfig expected;
   expected.name = "dock";
-  expected.source = {pattern, false, Pace::realtime};
+  expected.source.url = pattern;
   ASSERT_EQ(all.size(), 1U);
   EXPECT_EQ(all[0], expected);
   EXPECT_EQ(all[0].drop_policy, DropPolicy::block);
@@ -288,7 +288,9 @@ TEST_F(ConfigTest, EveryKeyIsRead) {
   ASSERT_EQ(formatted(loaded), Strings());
   CameraConfig expected;
   expected.name = "dock";
-  expected.source = {pattern, true, Pace::fast};
+  expected.source.url = pattern;
+  expected.source.loop = true;
+  expected.source.pace = Pace::fast;
   expected.gpu = "cpu";
   expected.drop_policy = DropPolicy::drop;
   expected.queue_size = 32;
