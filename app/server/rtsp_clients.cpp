@@ -10,6 +10,7 @@
 #include "app/server/rtsp_auth.h"
 #include "app/server/rtsp_channel.h"
 #include "app/server/rtsp_feed.h"
+#include "app/server/rtsp_ports.h"
 #include "core/c_callback.h"
 
 namespace campipe {
@@ -62,6 +63,7 @@ const RtspLogin* login_of(GstRTSPClient* client) {
 RtspClients::RtspClients(GstRTSPServer* server, GstRTSPSessionPool* sessions, RtspMediaContext& context, Access& access,
                          const RtspLimits& limits)
     : server_(server), sessions_(sessions), context_(context), access_(access), limits_(limits) {
+  restrict_client_ports();
   g_signal_connect(server_, "client-connected", G_CALLBACK(c_callback<&RtspClients::on_connected>), this);
   g_signal_connect(sessions_, "session-removed", G_CALLBACK(c_callback<&RtspClients::on_session_removed>), this);
 }
@@ -82,6 +84,8 @@ void RtspClients::on_connected(GstRTSPServer* /*server*/, GstRTSPClient* client,
   g_signal_connect(client, "new-session", G_CALLBACK(c_callback<&RtspClients::on_session>), self);
   g_signal_connect(client, "pre-describe-request",
                    G_CALLBACK((c_callback<&RtspClients::before_describe, GST_RTSP_STS_INTERNAL_SERVER_ERROR>)), self);
+  g_signal_connect(client, "pre-setup-request",
+                   G_CALLBACK((c_callback<&RtspClients::before_setup, GST_RTSP_STS_INTERNAL_SERVER_ERROR>)), self);
   g_signal_connect(client, "play-request", G_CALLBACK(c_callback<&RtspClients::on_play>), self);
   g_signal_connect(client, "pause-request", G_CALLBACK(c_callback<&RtspClients::on_stop>), self);
   g_signal_connect(client, "teardown-request", G_CALLBACK(c_callback<&RtspClients::on_stop>), self);
@@ -90,8 +94,9 @@ void RtspClients::on_connected(GstRTSPServer* /*server*/, GstRTSPClient* client,
 void RtspClients::on_session(GstRTSPClient* client, GstRTSPSession* session, gpointer self) {
   own_session(session, client);
   auto& clients = *static_cast<RtspClients*>(self);
+  gst_rtsp_session_set_timeout(session, static_cast<guint>(clients.limits_.silent.count()));
   if (const auto found = clients.open_.find(client); found != clients.open_.end())
-    found->second.sessions.push_back(share(session));
+    found->second.sessions.push_back({share(session), Clock::now()});
 }
 
 template <typename Predicate>
@@ -138,6 +143,23 @@ GstRTSPStatusCode RtspClients::before_describe(GstRTSPClient* client, GstRTSPCon
   return rtsp_pipeline(*parameters).empty() ? GST_RTSP_STS_UNSUPPORTED_MEDIA_TYPE : GST_RTSP_STS_OK;
 }
 
+std::size_t RtspClients::sessions_from(const std::string& address) const {
+  std::size_t count = 0;
+  for (const auto& [client, connection] : open_) {
+    if (connection.address == address) count += connection.sessions.size();
+  }
+  return count;
+}
+
+// There are only so many sessions for all (rtsp_server.cpp).
+GstRTSPStatusCode RtspClients::before_setup(GstRTSPClient* client, GstRTSPContext* request, gpointer self) {
+  const auto& clients = *static_cast<RtspClients*>(self);
+  const bool begins = request->session == nullptr;
+  if (begins && clients.sessions_from(rtsp_address(client)) >= clients.limits_.of_address)
+    return GST_RTSP_STS_SERVICE_UNAVAILABLE;
+  return GST_RTSP_STS_OK;
+}
+
 void RtspClients::on_closed(GstRTSPClient* client, gpointer self) {
   auto& clients = *static_cast<RtspClients*>(self);
   g_signal_handlers_disconnect_by_data(client, self);
@@ -148,7 +170,7 @@ void RtspClients::on_closed(GstRTSPClient* client, gpointer self) {
   if (!gone) return;
   Connection& connection = gone.mapped();
   // The library would keep them for a minute, and there are only so many.
-  for (const auto& session : connection.sessions) gst_rtsp_session_pool_remove(clients.sessions_, session.get());
+  for (const Session& each : connection.sessions) gst_rtsp_session_pool_remove(clients.sessions_, each.session.get());
   clients.closed_.emplace(Clock::now() + (connection.played ? kept_after_end : 0s), std::move(connection.client));
 }
 
@@ -160,6 +182,11 @@ void RtspClients::on_play(GstRTSPClient* client, GstRTSPContext* request, gpoint
   const auto connection = clients.open_.find(client);
   if (!readers || transport == nullptr || socket == nullptr || connection == clients.open_.end()) return;
   connection->second.played = true;
+  for (auto& [other, began] : clients.open_) {  // another connection may have
+    for (Session& each : began.sessions) {
+      if (each.session.get() == request->session) each.played = true;
+    }
+  }
   readers->leave(request->session);  // PLAY may come again
   readers->join({share(client), share(request->session), share(transport), share(socket), rtsp_address(client),
                  rtsp_identity(client)});
@@ -175,7 +202,7 @@ void RtspClients::on_session_removed(GstRTSPSessionPool* /*pool*/, GstRTSPSessio
   auto& clients = *static_cast<RtspClients*>(self);
   clients.end_session(session);
   for (auto& [client, connection] : clients.open_) {
-    std::erase_if(connection.sessions, [session](const auto& each) { return each.get() == session; });
+    std::erase_if(connection.sessions, [session](const Session& each) { return each.session.get() == session; });
   }
 }
 
@@ -187,6 +214,7 @@ void RtspClients::look_after() {
   gst_rtsp_session_pool_cleanup(sessions_);
   forget_closed();
   end_late();
+  end_unplayed();
   for (const auto& readers : context_.medias.all()) {
     const auto may_no_more = [&](const RtspReader& reader) {
       return !may_view(access_, reader.identity, readers->stream());
@@ -209,6 +237,21 @@ void RtspClients::end_late() {
       end_connection(client);
     }
   }
+}
+
+void RtspClients::end_unplayed() {
+  const auto latest = Clock::now() - limits_.unplayed;
+  std::vector<GObjectPtr<GstRTSPSession>> late;
+  for (auto& [client, connection] : open_) {
+    const auto before = late.size();
+    for (const Session& each : connection.sessions) {
+      if (!each.played && each.begun < latest) late.push_back(share(each.session.get()));
+    }
+    if (late.size() == before || connection.played) continue;
+    connection.ending = true;
+    end_connection(client);
+  }
+  for (const auto& session : late) gst_rtsp_session_pool_remove(sessions_, session.get());
 }
 
 void RtspClients::close_all() {

@@ -29,18 +29,23 @@ class RtspClients {
 
   // Whether one more from there may come in; for that, one that does nothing may have to go.
   bool make_room_for(const std::string& address);
-  // To be called several times a second: connections that do nothing or send too slowly end, and those of users who may
-  // not see any more what they play.
+  // To be called several times a second: connections that do nothing or send too slowly end, sessions that are not
+  // played, and connections of users who may not see any more what they play.
   void look_after();
   void close_all();
 
  private:
+  struct Session {
+    GObjectPtr<GstRTSPSession> session;
+    Clock::time_point begun;
+    bool played = false;
+  };
   struct Connection {
     GObjectPtr<GstRTSPClient> client;
     std::string address;
     Clock::time_point opened;
     Clock::time_point idle_since;
-    std::vector<GObjectPtr<GstRTSPSession>> sessions;  // that it began
+    std::vector<Session> sessions;  // that it began
     bool played = false;
     bool ending = false;  // it was told to
   };
@@ -48,6 +53,7 @@ class RtspClients {
   static void on_connected(GstRTSPServer*, GstRTSPClient* client, gpointer self);
   static void on_session(GstRTSPClient* client, GstRTSPSession* session, gpointer self);
   static GstRTSPStatusCode before_describe(GstRTSPClient* client, GstRTSPContext* request, gpointer self);
+  static GstRTSPStatusCode before_setup(GstRTSPClient* client, GstRTSPContext* request, gpointer self);
   static void on_closed(GstRTSPClient* client, gpointer self);
   static void on_play(GstRTSPClient* client, GstRTSPContext* request, gpointer self);
   static void on_stop(GstRTSPClient* client, GstRTSPContext* request, gpointer self);
@@ -56,7 +62,9 @@ class RtspClients {
   // Of those that `which` selects, the one that is missed least; null: all are needed.
   template <typename Predicate>
   Connection* find_idle(const Predicate& which);
+  [[nodiscard]] std::size_t sessions_from(const std::string& address) const;
   void end_late();
+  void end_unplayed();
   void forget_closed();
 
   GstRTSPServer* server_;

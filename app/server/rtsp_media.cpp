@@ -7,6 +7,7 @@
 #include <array>
 
 #include "app/server/rtsp_feed.h"
+#include "app/server/rtsp_reports.h"
 #include "core/c_callback.h"
 
 namespace campipe {
@@ -40,7 +41,9 @@ gpointer factory_parent = nullptr;
 
 gboolean setup_rtpbin(GstRTSPMedia* media, GstElement* rtpbin) {
   const GObjectPtr<GstElement> bin(gst_rtsp_media_get_element(media));
-  derived<Media>(media)->feed->start(GST_BIN(bin.get()), rtpbin);
+  Media* self = derived<Media>(media);
+  intercept_reports(rtpbin, *self->readers);
+  self->feed->start(GST_BIN(bin.get()), rtpbin);
   return TRUE;
 }
 
@@ -182,8 +185,9 @@ GObjectPtr<GstRTSPMediaFactory> make_rtsp_factory(const std::string& stream, Rts
   derived<Factory>(factory.get())->context = &context;
   gst_rtsp_media_factory_set_media_gtype(factory.get(), media_type());
   gst_rtsp_media_factory_set_shared(factory.get(), TRUE);
-  gst_rtsp_media_factory_set_protocols(
-      factory.get(), static_cast<GstRTSPLowerTrans>(GST_RTSP_LOWER_TRANS_TCP | GST_RTSP_LOWER_TRANS_UDP));
+  int transports = GST_RTSP_LOWER_TRANS_TCP;
+  if (!context.encrypted) transports |= GST_RTSP_LOWER_TRANS_UDP;
+  gst_rtsp_media_factory_set_protocols(factory.get(), static_cast<GstRTSPLowerTrans>(transports));
   gst_rtsp_media_factory_set_buffer_size(factory.get(), 512U << 10U);
   gst_rtsp_media_factory_set_publish_clock_mode(factory.get(), GST_RTSP_PUBLISH_CLOCK_MODE_NONE);
   // Sender reports are by this clock (rtsp_feed.cpp).

@@ -33,6 +33,7 @@ struct RtspMediaContext {
   RtspMedias medias;
   // The readers are to be sent away, as their media is at an end. Any thread.
   std::function<void(std::shared_ptr<RtspReaders>)> dismiss;
+  bool encrypted = false;  // readers get nothing that is not
 };
 
 // For `stream`, which may come and go in the rig.

@@ -76,7 +76,8 @@ void RtspReaders::stop_meter() {
 void RtspReaders::join(RtspReader reader) {
   GstRTSPStreamTransport* transport = reader.transport.get();
   Player player;
-  player.tcp = gst_rtsp_stream_transport_get_transport(transport)->lower_transport == GST_RTSP_LOWER_TRANS_TCP;
+  const GstRTSPTransport* form = gst_rtsp_stream_transport_get_transport(transport);
+  player.tcp = form->lower_transport == GST_RTSP_LOWER_TRANS_TCP;
   player.waits_since = Clock::now();
   player.since_utc = utc_now_ns();
   if (player.tcp) {
@@ -84,6 +85,9 @@ void RtspReaders::join(RtspReader reader) {
     gst_rtsp_stream_transport_set_keepalive(
         transport, c_callback<[](gpointer data) { static_cast<std::shared_ptr<Progress>*>(data)->get()->add(); }>,
         new std::shared_ptr<Progress>(player.progress), c_callback<delete_as<std::shared_ptr<Progress>>>);
+  } else if (form->destination != nullptr) {
+    player.ip.reset(g_inet_address_new_from_string(form->destination));
+    player.ports = form->client_port;
   }
   player.reader = std::move(reader);
   const std::lock_guard lock(mutex_);
@@ -118,6 +122,17 @@ void RtspReaders::leave(const GstRTSPClient* client) {
 
 void RtspReaders::clear() {
   leave_if([](const RtspReader&) { return true; });
+}
+
+void RtspReaders::keep_alive(GInetSocketAddress* sender) const {
+  GInetAddress* ip = g_inet_socket_address_get_address(sender);
+  const int port = g_inet_socket_address_get_port(sender);
+  const std::lock_guard lock(mutex_);
+  for (const Player& player : players_) {
+    const bool is_its_port = port == player.ports.min || port == player.ports.max;
+    if (player.ip && is_its_port && g_inet_address_equal(player.ip.get(), ip) != FALSE)
+      gst_rtsp_session_touch(player.reader.session.get());
+  }
 }
 
 std::uint64_t RtspReaders::behind(const Player& player) const {

@@ -51,6 +51,8 @@ class RtspReaders {
   void leave(const GstRTSPSession* session);
   void leave(const GstRTSPClient* client);
   void clear();
+  // Any thread: something came from there. A session over UDP whose port that is goes on.
+  void keep_alive(GInetSocketAddress* sender) const;
   // To be called several times a second.
   void cut_late();
   // Of those readers.
@@ -83,6 +85,8 @@ class RtspReaders {
   struct Player {
     RtspReader reader;
     bool tcp = false;
+    GObjectPtr<GInetAddress> ip;  // over UDP: where it is, and its ports
+    GstRTSPRange ports{};
     bool active = false;
     Clock::time_point waits_since;
     std::int64_t since_utc = 0;

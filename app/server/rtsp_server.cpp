@@ -78,7 +78,7 @@ class RtspServer::Implementation {
         tls_(config.tls ? share_tls(*config.tls) : nullptr),
         context_(g_main_context_new()),
         loop_(g_main_loop_new(context_.get(), FALSE)),
-        media_{rig, {}, [this](auto readers) { dismiss(std::move(readers)); }},
+        media_{rig, {}, [this](auto readers) { dismiss(std::move(readers)); }, tls_ != nullptr},
         streams_(std::move(streams)) {
     thread_ = std::jthread([this] { run(); });
   }

@@ -18,9 +18,11 @@ namespace campipe {
 
 struct RtspLimits {
   std::size_t connections = 1000;  // and no more than a quarter of the descriptors that the process may have
-  std::size_t of_address = 64;
-  std::chrono::milliseconds request = std::chrono::seconds(10);  // from its first byte to its last; a TLS handshake
-  std::chrono::milliseconds idle = std::chrono::seconds(15);     // without a session
+  std::size_t of_address = 64;     // connections, and as many sessions
+  std::chrono::milliseconds request = std::chrono::seconds(10);   // from its first byte to its last; a TLS handshake
+  std::chrono::milliseconds idle = std::chrono::seconds(15);      // without a session
+  std::chrono::milliseconds unplayed = std::chrono::seconds(30);  // a session, whatever comes to keep it alive
+  std::chrono::seconds silent{60};                                // likewise, if nothing comes
 };
 
 class RtspServer {

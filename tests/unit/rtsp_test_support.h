@@ -47,9 +47,9 @@ class RtspServerTest : public testing::Test {
     if (server_) server_->add(name);
     ASSERT_TRUE(becomes_true([&] { return camera.stream()->parameters().has_value(); }));
   }
-  void serve_dock() {
+  void serve_dock(const RtspLimits& limits = {}) {
     add("dock", dock());
-    serve();
+    serve(limits);
     ASSERT_TRUE(becomes_true([&] { return RtspWire(port_).ask("OPTIONS", "/dock").status > 0; }));
   }
   LiveCamera& dock() {
