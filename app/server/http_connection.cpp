@@ -304,7 +304,8 @@ awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
   HttpAnswer answer;
   if (route.anyone && request.method != "GET") {
     const DoorPlace place(*shared_, request.address);
-    answer = place ? co_await run_on(shared_->door, handle) : door_is_full();
+    answer = door_is_full();
+    if (place) answer = co_await run_on(shared_->door, handle);  // not in `?:`, which GCC 12 evaluates wrongly
   } else {
     answer = co_await run_on(shared_->workers, handle);
   }
