@@ -116,6 +116,13 @@ std::vector<pid_t> threads_called(pid_t process, const std::string& name) {
   return found;
 }
 
+// One that waits for work has begun, and is known as its camera's.
+bool sleeps(pid_t process, pid_t thread) {
+  const std::string stat = read_text("/proc/" + std::to_string(process) + "/task/" + std::to_string(thread) + "/stat");
+  const auto end = stat.rfind(") ");
+  return end != std::string::npos && stat.size() > end + 2 && stat[end + 2] == 'S';
+}
+
 class EncodedByThreads : public testing::TestWithParam<std::string> {};
 
 TEST_P(EncodedByThreads, ACrashIsTheCameras) {
@@ -128,7 +135,7 @@ TEST_P(EncodedByThreads, ACrashIsTheCameras) {
       const auto found = rig.find("worker 0");
       if (!found || *found == worker) return false;
       threads = threads_called(*found, "st:bad");
-      if (threads.size() < 3) return false;
+      if (threads.size() < 3 || !sleeps(*found, threads.back())) return false;
       worker = *found;
       return true;
     })) << rig.log();
