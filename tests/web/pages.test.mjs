@@ -97,35 +97,6 @@ describe('pages', {timeout: 300000}, () => {
   });
 });
 
-describe('recordings', {timeout: 200000}, () => {
-  let rig;
-  let page;
-
-  browseRig(
-    // Its first group of pictures is complete after half a minute, and in the file then.
-    () => Rig.start({more: defaults.replace('gop: 1s', 'gop: 30s'), cameras}),
-    (opened) => {
-      ({rig, page} = opened);
-    },
-  );
-
-  test('a recording that has just begun says so, and plays when there is something in it', async () => {
-    await page.goto(`${rig.base}/recordings?camera=dock`);
-    await eventually('it has begun', async () => {
-      await page.reload();
-      return page.locator('tr[data-id]').count();
-    });
-    await page.click('tr[data-id] >> text=Play');
-    await page.waitForSelector('text=Nothing is recorded in this file yet');
-    assert.equal(await page.isVisible('.watching video'), false);
-    await eventually('the recording plays', () =>
-      page.evaluate(() => document.querySelector('.watching video').currentTime > 0.2),
-    );
-    assert.equal(await page.isVisible('.watching video'), true);
-    assert.equal(await page.isVisible('text=Nothing is recorded in this file yet'), false);
-  });
-});
-
 describe('login', {timeout: 200000}, () => {
   const password = 'correct horse';
   const hash = '$argon2id$v=19$m=8192,t=1,p=1$j5Jqca6CfWjn2YBeUc14IQ$WqqfGov3SJrVn7xzww+8j9iTz0qXyfgVxPehGfpf2kg';

@@ -5,37 +5,12 @@ import {bytes, dayOf, isSameDay, length, timeOf} from '/static/format.js';
 import {navigate} from '/static/navigate.js';
 
 const limit = 200;
-const lookAgain = 1000; // ms, at a file that has nothing in it yet
 
 export function show(main, url) {
   return new Recordings(main, url);
 }
 
 const fileAddress = ({id}) => `/recordings/files/${id.split('/').map(encodeURIComponent).join('/')}`;
-
-// [what plays the file, what it says]. A file that has just begun is empty, or has no picture behind its header: then it
-// says so, and plays as soon as there is one.
-function makePlayer(recording) {
-  const note = el('p', {class: 'quiet', role: 'status'});
-  const problem = el('p', {class: 'error', role: 'alert'});
-  const address = fileAddress(recording);
-  const video = el('video', {controls: true, autoplay: true, playsinline: true, src: address});
-  const setFilled = (filled) => {
-    video.hidden = !filled;
-    const empty = recording.writing ? 'Nothing is recorded in this file yet.' : 'Nothing was recorded in this file.';
-    setText(note, filled ? '' : empty);
-    if (filled) video.play().catch(() => {}); // the browser may want a click for it
-    else if (recording.writing) setTimeout(() => video.isConnected && video.load(), lookAgain);
-  };
-  const isEmpty = async () =>
-    (await fetch(address, {method: 'HEAD'})).headers.get('Content-Length') === '0';
-  video.addEventListener('loadeddata', () => setFilled(video.duration > 0));
-  video.addEventListener('error', async () => {
-    if (await isEmpty().catch(() => false)) setFilled(false);
-    else setText(problem, 'This browser cannot play the file; download it to watch it in VLC or mpv.');
-  });
-  return [video, note, problem];
-}
 
 // <input type="datetime-local"> speaks local time without a zone.
 const localValue = (utc) => {
@@ -204,7 +179,14 @@ class Recordings {
     this.#playing = recording.id;
     for (const row of this.#list.querySelectorAll('tr[data-id]'))
       row.classList.toggle('playing', row.dataset.id === recording.id);
-    const [video, ...words] = makePlayer(recording);
+    const problem = el('p', {class: 'error', role: 'alert'});
+    const video = el('video', {
+      controls: true,
+      autoplay: true,
+      playsinline: true,
+      src: fileAddress(recording),
+      onerror: () => setText(problem, 'This browser cannot play the file; download it to watch it in VLC or mpv.'),
+    });
     const close = () => {
       video.removeAttribute('src');
       video.load(); // else the browser goes on fetching it
@@ -227,7 +209,7 @@ class Recordings {
           ),
         ),
         video,
-        ...words,
+        problem,
       ),
     );
     this.#watching.scrollIntoView({block: 'nearest'});
