@@ -373,7 +373,8 @@ TEST_F(Retention, NeverBelievesAnIndexThatNamesFilesElsewhere) {
 TEST_F(Retention, MakesRoomOnTheDisk) {
   for (int i = 0; i < 3; ++i) record_another(i);
   config_.record->keep_free = std::int64_t{1} << 50U;  // no disk has so much
-  record_another(3);
+  // A recording that ends does not wait for it: the next one's may be the first that is in time.
+  for (int i = 3; i < 40 && names_in(folder() / "dock").size() > 1; ++i) record_another(i);
   EXPECT_THAT(names_in(folder() / "dock"), ElementsAre("dock.index.jsonl"));
   EXPECT_EQ(lines_of(index()).back().at("reason"), "space");
 }
