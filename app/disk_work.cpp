@@ -75,13 +75,18 @@ void DiskWork::Work::work(RecordIndex& index) {
   for (int i = 0; i < last_pieces && !loaded; ++i) loaded = index.load_some();
 }
 
-// It needs the whole index. What else is asked for meanwhile has its turn between two pieces.
+// It needs the whole index. What else is asked for meanwhile has its turn between two pieces; at the end only some pieces
+// more are waited for.
 void DiskWork::Work::enforce(RecordIndex& index, const RetentionLimits& limits, const std::string& open_file) {
-  if (!index.load_some()) {
+  bool loaded = index.load_some();
+  {
     const std::lock_guard lock(mutex);
-    if (leaving) return;
-    return jobs.push_back([this, limits, open_file](RecordIndex& again) { enforce(again, limits, open_file); });
+    if (!loaded && !leaving) {
+      return jobs.push_back([this, limits, open_file](RecordIndex& again) { enforce(again, limits, open_file); });
+    }
   }
+  for (int i = 0; i < last_pieces && !loaded; ++i) loaded = index.load_some();
+  if (!loaded) return;
   RetentionResult result = enforce_limits(limits, index.files(), open_file, utc_now_ns());
   for (const auto& gone : result.gone) index.deleted(gone.path, gone.reason);
   const std::lock_guard lock(mutex);
