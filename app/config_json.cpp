@@ -2,6 +2,7 @@
 // every key is always there.
 #include <nlohmann/json.hpp>
 
+#include "app/config_json_values.h"
 #include "app/config_names.h"
 #include "core/error.h"
 
@@ -9,23 +10,6 @@ namespace campipe {
 namespace {
 
 using nlohmann::json;
-
-template <typename T>
-json optional_to_json(const std::optional<T>& value) {
-  return value ? json(*value) : json();
-}
-
-template <typename T>
-std::optional<T> optional_from_json(const json& from) {
-  return from.is_null() ? std::nullopt : std::optional<T>(from.get<T>());
-}
-
-template <typename T>
-T choice_from_json(const json& from) {
-  const auto value = find_choice<T>(from.get<std::string>());
-  if (!value) throw Error("unknown choice '" + from.get<std::string>() + "'");
-  return *value;
-}
 
 template <typename T>
 json optional_choice_to_json(const std::optional<T>& value) {

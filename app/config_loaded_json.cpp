@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/config_json_values.h"
 #include "app/config_names.h"
 #include "core/error.h"
 
@@ -9,16 +10,6 @@ namespace campipe {
 namespace {
 
 using nlohmann::json;
-
-template <typename T>
-json optional_to_json(const std::optional<T>& value) {
-  return value ? json(*value) : json();
-}
-
-template <typename T>
-std::optional<T> optional_from_json(const json& from) {
-  return from.is_null() ? std::nullopt : std::optional<T>(from.get<T>());
-}
 
 json document_to_json(ConfigDocument document) { return static_cast<int>(document); }
 ConfigDocument document_from_json(const json& from) { return static_cast<ConfigDocument>(from.get<int>()); }
@@ -65,7 +56,7 @@ RigConfig rig_from_json(const json& from) {
   RigConfig rig;
   for (const json& camera : from.at("cameras")) rig.cameras.push_back(camera_from_json(camera));
   rig.worker_count = optional_from_json<int>(from.at("worker_count"));
-  rig.mps = find_choice<Mps>(from.at("mps").get<std::string>()).value_or(rig.mps);
+  rig.mps = choice_from_json<Mps>(from.at("mps"));
   rig.events = from.at("events");
   rig.umask = optional_from_json<unsigned>(from.at("umask"));
   rig.server = server_from_json(from.at("server"));
