@@ -17,6 +17,14 @@ constexpr auto last_patience = std::chrono::seconds(1);   // at the end: users a
 constexpr auto retry_interval = std::chrono::seconds(1);  // of lines that could not be written
 constexpr int last_pieces = 20;                           // of the index, that are read when it is left
 
+// Whether the index is read as a whole now.
+bool load_last_pieces(RecordIndex& index) {
+  for (int i = 0; i < last_pieces; ++i) {
+    if (index.load_some()) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 struct DiskWork::Work {
@@ -72,21 +80,20 @@ void DiskWork::Work::work(RecordIndex& index) {
     if (job) jobs.pop_front();
   }
   lock.unlock();
-  for (int i = 0; i < last_pieces && !loaded; ++i) loaded = index.load_some();
+  if (!loaded) load_last_pieces(index);
 }
 
-// It needs the whole index. What else is asked for meanwhile has its turn between two pieces; at the end only some pieces
-// more are waited for.
+// It needs the whole index. What else is asked for meanwhile has its turn between two pieces; at the end only some
+// pieces more are waited for.
 void DiskWork::Work::enforce(RecordIndex& index, const RetentionLimits& limits, const std::string& open_file) {
-  bool loaded = index.load_some();
+  const bool loaded = index.load_some();
   {
     const std::lock_guard lock(mutex);
     if (!loaded && !leaving) {
       return jobs.push_back([this, limits, open_file](RecordIndex& again) { enforce(again, limits, open_file); });
     }
   }
-  for (int i = 0; i < last_pieces && !loaded; ++i) loaded = index.load_some();
-  if (!loaded) return;
+  if (!loaded && !load_last_pieces(index)) return;
   RetentionResult result = enforce_limits(limits, index.files(), open_file, utc_now_ns());
   for (const auto& gone : result.gone) index.deleted(gone.path, gone.reason);
   const std::lock_guard lock(mutex);
