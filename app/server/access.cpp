@@ -51,10 +51,6 @@ std::vector<unsigned char> random_bytes(std::size_t size) {
 
 std::string random_token() { return base64url(random_bytes(32)); }
 
-bool equal(const std::string& a, const std::string& b) {
-  return a.size() == b.size() && ::sodium_memcmp(a.data(), b.data(), a.size()) == 0;
-}
-
 // Without padding there is one variant less to try.
 std::optional<std::string> decode(const std::string& scheme, std::string text) {
   while (text.ends_with('=')) text.pop_back();
@@ -80,8 +76,8 @@ struct Login {
   std::string password;
 };
 
-std::optional<Login> login_in(const std::string& header) {
-  const auto [scheme, credentials] = split_authorization(header);
+std::optional<Login> login_in(const Authorization& authorization) {
+  const auto& [scheme, credentials] = authorization;
   if (scheme != "basic" && scheme != "bearer") return std::nullopt;
   const auto text = decode(scheme, credentials);
   const auto colon = text ? text->find(':') : std::string::npos;
@@ -90,6 +86,10 @@ std::optional<Login> login_in(const std::string& header) {
 }
 
 }  // namespace
+
+bool equal_secrets(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && ::sodium_memcmp(a.data(), b.data(), a.size()) == 0;
+}
 
 Identity Identity::of(std::shared_ptr<const UserConfig> user) {
   return {.kind = Kind::user, .user = user->name, .config = user};
@@ -146,7 +146,7 @@ struct Access::State {
 
   [[nodiscard]] bool is_owner_token(const std::string& text) {
     const std::lock_guard lock(mutex);
-    return !owner_token.empty() && equal(text, owner_token);
+    return !owner_token.empty() && equal_secrets(text, owner_token);
   }
   [[nodiscard]] std::string keyed_hash(const std::string& text) const {
     std::string hash(crypto_generichash_BYTES, '\0');
@@ -263,15 +263,16 @@ Access::Result Access::check_password(const std::string& user, const std::string
 
 Access::Result Access::check_authorization(const std::string& header, const std::string& address) {
   if (auto result = check_authorization_quickly(header, address)) return std::move(*result);
-  const Login login = login_in(header).value_or(Login{});
+  const Login login = login_in(split_authorization(header)).value_or(Login{});
   return check_password(login.user, login.password, address);
 }
 
 std::optional<Access::Result> Access::check_authorization_quickly(const std::string& header,
                                                                   const std::string& address) {
-  const auto [scheme, credentials] = split_authorization(header);
-  if (scheme == "bearer" && state_->is_owner_token(credentials)) return Result{Identity::owner()};
-  const auto login = login_in(header);
+  const Authorization authorization = split_authorization(header);
+  if (authorization.scheme == "bearer" && state_->is_owner_token(authorization.credentials))
+    return Result{Identity::owner()};
+  const auto login = login_in(authorization);
   if (!login) return Result{};
   return check_quickly(login->user, login->password, address);
 }
@@ -309,7 +310,7 @@ std::string Access::csrf_token(const std::string& session) const {
 
 bool Access::is_csrf_token(const std::string& session, const std::string& csrf) const {
   const std::string right = csrf_token(session);
-  return !right.empty() && equal(right, csrf);
+  return !right.empty() && equal_secrets(right, csrf);
 }
 
 void Access::close_session(const std::string& token) {

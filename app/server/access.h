@@ -14,11 +14,15 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "app/config.h"
 #include "core/clock.h"
 
 namespace campipe {
+
+// In a time that does not depend on where they differ.
+bool equal_secrets(std::string_view a, std::string_view b);
 
 // What somebody was found to be.
 struct Identity {

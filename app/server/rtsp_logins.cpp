@@ -2,7 +2,6 @@
 
 #include <glib.h>
 #include <pthread.h>
-#include <sodium.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -54,10 +53,6 @@ std::optional<BasicLogin> find_login(std::string_view message) {
 }
 
 }  // namespace
-
-bool equal_secrets(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && ::sodium_memcmp(a.data(), b.data(), a.size()) == 0;
-}
 
 std::optional<BasicLogin> basic_login(const GstRTSPMessage& request) {
   const std::unique_ptr<GstRTSPAuthCredential*, GRelease<gst_rtsp_auth_credentials_free>> credentials(

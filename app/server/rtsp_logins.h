@@ -34,9 +34,6 @@ struct BasicLogin {
 // Compared where a user has no secret, so that the time does not tell who has one.
 inline constexpr const char* nobodys_secret = "a user without a secret cannot log in by this";
 
-// In a time that does not depend on where they differ.
-bool equal_secrets(std::string_view a, std::string_view b);
-
 // What a request's header Authorization says; nothing: it is not Basic, or there is none.
 std::optional<BasicLogin> basic_login(const GstRTSPMessage& request);
 
