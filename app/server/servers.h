@@ -74,9 +74,9 @@ class Servers {
   GpuMeter gpus_;
   Metrics metrics_;
   std::map<unsigned, CameraConfig> cameras_;
-  mutable std::mutex mutex_;         // of the next two, for the API's threads
   std::shared_ptr<RigToken> token_;  // of the API, as long as that is served
   std::future<std::shared_ptr<RigToken>> issued_;
+  mutable std::mutex mutex_;  // of the next two, for the API's threads
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<RtspServer> rtsp_;
   Listener http_listener_{"HTTP"};
