@@ -47,6 +47,13 @@ class Configuration : public testing::Test {
   [[nodiscard]] bool told(const std::string& what) const {
     return eventually([&] { return rig_->log().find(what) != std::string::npos; });
   }
+  // A file on it is like a pipe that nobody writes into.
+  void reload_from_a_disk_that_does_not_answer() {
+    ASSERT_EQ(::mkfifo(rig_->file("rig.crt").c_str(), 0600), 0);
+    write(head_ + "tls: {certificate: rig.crt, key: rig.crt}\ncameras:\n" + camera("a"));
+    rig_->signal(SIGHUP);
+    ASSERT_TRUE(told("reading rig.yaml again")) << rig_->log();
+  }
   // The supervisor looks after its processes, and takes the next configuration. Nobody has died.
   void expect_goes_on() {
     write(head_ + "cameras:\n" + camera("a") + camera("b"));
@@ -77,13 +84,9 @@ TEST_F(Configuration, ThatBecameAPipeIsRefused) {
   expect_goes_on();
 }
 
-// A file whose disk does not answer is like a pipe that nobody writes into.
 TEST_F(Configuration, OnADiskThatDoesNotAnswerIsRefusedAndNobodyWaits) {
   begin();
-  ASSERT_EQ(::mkfifo(rig_->file("rig.crt").c_str(), 0600), 0);
-  write(head_ + "tls: {certificate: rig.crt, key: rig.crt}\ncameras:\n" + camera("a"));
-  rig_->signal(SIGHUP);
-  ASSERT_TRUE(told("reading rig.yaml again")) << rig_->log();
+  ASSERT_NO_FATAL_FAILURE(reload_from_a_disk_that_does_not_answer());
   const pid_t worker = rig_->pid_of("worker 0");
   ::kill(worker, SIGKILL);
   worker_died_ = true;
@@ -100,10 +103,7 @@ TEST_F(Configuration, OnADiskThatDoesNotAnswerIsRefusedAndNobodyWaits) {
 // What is asked for meanwhile is answered.
 TEST_F(Configuration, IsReadWhileTheApiAnswers) {
   begin();
-  ASSERT_EQ(::mkfifo(rig_->file("rig.crt").c_str(), 0600), 0);
-  write(head_ + "tls: {certificate: rig.crt, key: rig.crt}\ncameras:\n" + camera("a"));
-  rig_->signal(SIGHUP);
-  ASSERT_TRUE(told("reading rig.yaml again")) << rig_->log();
+  ASSERT_NO_FATAL_FAILURE(reload_from_a_disk_that_does_not_answer());
   const auto port = static_cast<std::uint16_t>(port_);
   EXPECT_EQ(ask(port, "POST /api/v1/cameras/a/stop-recording", "Content-Type: application/json\r\n", "{}").status, 200);
   EXPECT_EQ(rig_->log().find("not reloaded"), std::string::npos) << "this test was too slow";
