@@ -88,6 +88,12 @@ HttpAnswer door_is_full() {
   return answer;
 }
 
+HttpAnswer no_place_is_left() {
+  HttpAnswer answer = http_error(503, "all places are taken, and most of them from where this comes");
+  answer.headers.emplace_back("Retry-After", "10");
+  return answer;
+}
+
 std::optional<LivePlace> find_place(const RigView& rig, const HttpGate::Passed& passed) {
   const auto wanted = passed.request.query.find("output");
   const std::string output = wanted == passed.request.query.end() ? "" : wanted->second;
@@ -130,9 +136,10 @@ std::string address_of(const asio::ip::tcp::socket& socket) {
 }
 
 HttpConnection::HttpConnection(asio::ip::tcp::socket socket, std::shared_ptr<HttpShared> of)
-    : shared_(std::move(of)), stream_(std::move(socket), shared_->tls ? &*shared_->tls : nullptr) {
-  address_ = address_of(stream_.tcp().socket());
-  network_ = network_of(address_);
+    : shared_(std::move(of)),
+      stream_(std::move(socket), shared_->tls ? &*shared_->tls : nullptr),
+      address_(address_of(stream_.tcp().socket())),
+      place_(shared_->places, address_, shared_->gate.is_proxy(address_), [this] { close(); }) {
   shared_->connections.insert(this);
 }
 
@@ -145,6 +152,7 @@ void HttpConnection::start() {
 
 void HttpConnection::close() {
   closed_ = true;
+  place_.leave();
   stream_.tcp().close();
 }
 
@@ -192,12 +200,11 @@ awaitable<bool> HttpConnection::read_request(HttpReader& reader) {
 }
 
 awaitable<bool> HttpConnection::serve_one() {
-  idle_since_ = Clock::now();
-  stranger_since_.reset();
+  place_.idle();
   HttpReader reader;
   const bool is_there = co_await read_request(reader);
   if (!is_there) co_return false;
-  idle_since_.reset();
+  place_.judge();
   Exchange exchange;
   if (reader.refusal()) {
     co_await refuse_unread(*reader.refusal());
@@ -209,9 +216,8 @@ awaitable<bool> HttpConnection::serve_one() {
   shared_->gate.tell_peer(exchange.facts, address_, stream_.has_tls());
   HttpGate::Verdict verdict = co_await judge(exchange.facts);
   exchange.passed = std::move(verdict.passed);
-  const Identity::Kind kind = exchange.passed.request.identity.kind;
-  known_ = kind > Identity::Kind::visitor;
-  if (kind == Identity::Kind::nobody) stranger_since_ = Clock::now();
+  if (closed_) co_return false;
+  if (!place_.answer(exchange.passed.request.identity, exchange.facts.address)) verdict.refusal = no_place_is_left();
   if (verdict.refusal) {
     co_await send(*verdict.refusal, exchange);
   } else {

@@ -20,6 +20,7 @@
 
 #include "app/server/http_files.h"
 #include "app/server/http_gate.h"
+#include "app/server/http_places.h"
 #include "app/server/http_reader.h"
 #include "app/server/http_snapshots.h"
 #include "app/server/http_viewers.h"
@@ -34,12 +35,13 @@ class HttpConnection;
 struct HttpShared {
   HttpShared(const ServerConfig& config, RigView& of_rig, Access& access, std::vector<HttpServer::Route> of_routes,
              const HttpLimits& of_limits)
-      : rig(of_rig), routes(std::move(of_routes)), gate(config, access, routes), limits(of_limits) {}
+      : rig(of_rig), routes(std::move(of_routes)), gate(config, access, routes), limits(of_limits), places(of_limits) {}
 
   RigView& rig;
   const std::vector<HttpServer::Route> routes;
   const HttpGate gate;
   const HttpLimits limits;
+  HttpPlaces places;
   HttpViewers viewers;
   HttpSnapshots snapshots;
   // Shared with what wakes it, which may come later than the server's end.
@@ -68,14 +70,6 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void start();
   void close();
   [[nodiscard]] bool closed() const { return closed_; }
-  // Of the peer itself, which may be a proxy: an IPv6 address stands for its network.
-  [[nodiscard]] const std::string& network() const { return network_; }
-  // Since it was accepted or answered last; nothing: a request is being answered.
-  [[nodiscard]] std::optional<Clock::time_point> idle_since() const { return idle_since_; }
-  // Since it answers somebody who has to log in, and has not; nothing: it does not.
-  [[nodiscard]] std::optional<Clock::time_point> stranger_since() const { return stranger_since_; }
-  // Its last request was one of somebody who logged in.
-  [[nodiscard]] bool known() const { return known_; }
   // To be called every few hundred milliseconds: ends what is served to one who may not see it any more.
   void end_if_taken_back();
   HttpStream& stream() { return stream_; }
@@ -107,13 +101,10 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
   std::shared_ptr<HttpShared> shared_;
   HttpStream stream_;
-  std::string address_;
-  std::string network_;
+  const std::string address_;
+  HttpPlaces::Place place_;
   boost::beast::flat_buffer buffer_;
-  std::optional<Clock::time_point> idle_since_ = Clock::now();
-  std::optional<Clock::time_point> stranger_since_;
   const HttpGate::Passed* serving_ = nullptr;  // the exchange's, while it is answered
-  bool known_ = false;
   bool taken_back_ = false;  // when it was looked at last
   bool closed_ = false;
 };

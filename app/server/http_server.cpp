@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "app/config_address.h"
-#include "app/server/login_limit.h"
 #include "app/server/server_tls.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -150,7 +149,8 @@ class HttpServer::Implementation {
   void welcome(tcp::socket socket) {
     ErrorCode ignored;  // it may be gone already, which its first read will tell
     socket.set_option(tcp::no_delay(true), ignored);
-    if (make_room_for(address_of(socket))) {
+    const std::string address = address_of(socket);
+    if (shared_->places.make_room_for(address, shared_->gate.is_proxy(address))) {
       std::make_shared<HttpConnection>(std::move(socket), shared_)->start();
     } else if (!shared_->tls) {
       constexpr std::string_view full =
@@ -158,57 +158,6 @@ class HttpServer::Implementation {
       socket.non_blocking(true, ignored);
       asio::write(socket, asio::buffer(full), ignored);
     }
-  }
-
-  // What does nothing gives way: an address's own when it has many, anybody's when all places are taken. Then also what
-  // answers strangers, who may take their answers as slowly as they like.
-  bool make_room_for(const std::string& address) {
-    const HttpLimits& limits = shared_->limits;
-    if (!shared_->gate.is_proxy(address)) {
-      const std::string network = network_of(address);
-      const auto is_its = [&](const HttpConnection& one) { return one.network() == network; };
-      const auto is_idle = [&](const HttpConnection& one) { return is_its(one) && one.idle_since(); };
-      if (count(is_idle) >= limits.idle_of_an_address) end_oldest_idle(is_its);
-      if (count(is_its) >= std::max<std::size_t>(limits.connections / 2, 1) && !make_way(is_its)) return false;
-    }
-    const auto is_any = [](const HttpConnection&) { return true; };
-    return count(is_any) < limits.connections || make_way(is_any);
-  }
-
-  template <typename Predicate>
-  std::size_t count(const Predicate& fits) const {
-    return static_cast<std::size_t>(std::ranges::count_if(
-        shared_->connections, [&](const HttpConnection* one) { return !one->closed() && fits(*one); }));
-  }
-
-  template <typename Predicate>
-  bool make_way(const Predicate& fits) {
-    const auto is_unknown = [&](const HttpConnection& one) { return !one.known() && fits(one); };
-    return end_oldest_idle(is_unknown) || end_oldest_stranger(fits) || end_oldest_idle(fits);
-  }
-
-  template <typename Predicate>
-  bool end_oldest_stranger(const Predicate& fits) {
-    HttpConnection* oldest = nullptr;
-    for (HttpConnection* one : shared_->connections) {
-      if (one->closed() || !one->stranger_since() || !fits(*one)) continue;
-      if (oldest == nullptr || *one->stranger_since() < *oldest->stranger_since()) oldest = one;
-    }
-    if (oldest != nullptr) oldest->close();
-    return oldest != nullptr;
-  }
-
-  // Those who have logged in last of all. False: none is idle.
-  template <typename Predicate>
-  bool end_oldest_idle(const Predicate& fits) {
-    HttpConnection* oldest = nullptr;
-    const auto rank = [](const HttpConnection& one) { return std::pair(one.known(), *one.idle_since()); };
-    for (HttpConnection* one : shared_->connections) {
-      if (one->closed() || !one->idle_since() || !fits(*one)) continue;
-      if (oldest == nullptr || rank(*one) < rank(*oldest)) oldest = one;
-    }
-    if (oldest != nullptr) oldest->close();
-    return oldest != nullptr;
   }
 
   const std::shared_ptr<HttpShared> shared_;

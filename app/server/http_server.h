@@ -41,7 +41,7 @@ struct HttpAnswer {
 };
 
 struct HttpLimits {
-  std::size_t connections = 1000;       // at most half of them of one address that is no trusted proxy
+  std::size_t connections = 1000;       // who has which: app/server/http_places.h
   std::size_t idle_of_an_address = 64;  // that are not being answered; the oldest gives way
   std::chrono::milliseconds request = std::chrono::seconds(10);  // from its first byte to its last
   std::chrono::milliseconds idle = std::chrono::seconds(60);     // between requests

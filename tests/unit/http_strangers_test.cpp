@@ -1,11 +1,14 @@
 // The HTTP server as hostile clients meet it: requests without end, bytes that dawdle, more connections than there are
 // places, and addresses that are made up.
+#include <algorithm>
 #include <chrono>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <thread>
 
+#include "app/server/http_places.h"
 #include "tests/unit/http_server_test_support.h"
 
 namespace campipe::test {
@@ -211,6 +214,91 @@ TEST_F(HttpStrangersTest, WhoHasNotLoggedInGivesWayAlsoWhileBeingAnswered) {
 }
 
 constexpr const char* annas = "Authorization: Basic YW5uYTphbm5hJ3M=\r\n";
+
+// Also behind a proxy, whose addresses are those that count.
+TEST_F(HttpStrangersTest, WhoAdministersComesInWhereAnAddressHasItsHalf) {
+  HttpLimits limits;
+  limits.connections = 4;
+  ServerConfig config = guarded_config();
+  config.trusted_proxies = {"127.0.0.0/8"};
+  start(config, limits);
+  const std::string bobs = "Authorization: Basic Ym9iOmJvYidz\r\nX-Forwarded-For: 10.0.0.";
+  std::vector<std::unique_ptr<TcpClient>> clients;
+  for (int i = 0; i < 2; ++i) {
+    clients.push_back(std::make_unique<TcpClient>(port()));
+    clients.back()->send(request_text("GET /waits", bobs + "1\r\n"));
+  }
+  while (waiting_ < 2) std::this_thread::yield();
+  EXPECT_EQ(ask(port(), "GET /api/v1/", bobs + "1\r\n").status, 503);
+  EXPECT_EQ(ask(port(), "GET /api/v1/", bobs + "2\r\n").status, 200);
+  EXPECT_EQ(ask(port(), "GET /api/v1/", annas + std::string("X-Forwarded-For: 10.0.0.1\r\n")).status, 200);
+  let_go_.set_value();
+}
+
+// Without connections: who has a place, and who lost it.
+class HttpPlacesTest : public testing::Test {
+ protected:
+  struct Guest {
+    std::unique_ptr<HttpPlaces::Place> place;
+    bool ended = false;
+  };
+
+  HttpPlacesTest() { limits_.connections = 16; }  // of which one is kept for administrators
+
+  // Null: it did not come in, or got no answer.
+  Guest* come(const Identity& identity, const std::string& address) {
+    if (!places_.make_room_for(address, false)) return nullptr;
+    Guest& guest = guests_.emplace_back();
+    guest.place = std::make_unique<HttpPlaces::Place>(places_, address, false, [&guest] { guest.ended = true; });
+    guest.place->judge();
+    if (guest.place->answer(identity, address)) return &guest;
+    guests_.pop_back();
+    return nullptr;
+  }
+  static Identity identity(const std::string& name, Permission may = Permission::view) {
+    UserConfig config;
+    config.name = name;
+    config.may = may;
+    return Identity::of(std::make_shared<const UserConfig>(config));
+  }
+  static std::string address(int number) { return "10.0.0." + std::to_string(number); }
+
+  HttpLimits limits_;
+  HttpPlaces places_{limits_};
+  std::list<Guest> guests_;
+};
+
+TEST_F(HttpPlacesTest, WhoHasMostGivesOneToWhoHasFewer) {
+  std::vector<Guest*> bobs;
+  for (int i = 0; i < 15; ++i) bobs.push_back(come(identity("bob"), address(i)));
+  ASSERT_THAT(bobs, testing::Each(testing::NotNull()));
+  EXPECT_EQ(come(identity("bob"), address(99)), nullptr) << "all places are his already";
+  EXPECT_NE(come(identity("anna", Permission::administer), address(1)), nullptr);
+  guests_.pop_back();
+  ASSERT_NE(come(identity("carol"), address(1)), nullptr);
+  EXPECT_TRUE(bobs.back()->ended);
+  for (int i = 0; i < 14; ++i) EXPECT_FALSE(bobs[static_cast<std::size_t>(i)]->ended) << i;
+  EXPECT_EQ(come(identity("bob"), address(99)), nullptr) << "he does not take it back";
+  for (int i = 0; i < 6; ++i) EXPECT_NE(come(identity("carol"), address(20 + i)), nullptr) << i;
+  EXPECT_EQ(come(identity("carol"), address(30)), nullptr) << "she has as many as he";
+}
+
+TEST_F(HttpPlacesTest, WithoutUsersEachAddressIsOne) {
+  for (int i = 0; i < 8; ++i) ASSERT_NE(come(Identity::visitor(), address(1)), nullptr);
+  EXPECT_EQ(come(Identity::visitor(), address(1)), nullptr) << "half of all";
+  for (int i = 0; i < 7; ++i) ASSERT_NE(come(Identity::visitor(), address(2)), nullptr);
+  EXPECT_NE(come(Identity::owner(), address(1)), nullptr);
+  guests_.pop_back();
+  EXPECT_NE(come(Identity::visitor(), address(3)), nullptr);
+  EXPECT_EQ(std::ranges::count_if(guests_, &Guest::ended), 1);
+}
+
+TEST_F(HttpPlacesTest, StrangersGiveWayToEverybody) {
+  for (int i = 0; i < 16; ++i) ASSERT_NE(come(Identity(), address(i)), nullptr);
+  EXPECT_NE(come(identity("carol"), address(20)), nullptr);
+  EXPECT_TRUE(guests_.front().ended);
+  EXPECT_EQ(std::ranges::count_if(guests_, &Guest::ended), 1);
+}
 
 // Many who send a wrong password at once; the last of them finds no place at the door any more.
 class LoginFloodTest : public HttpStrangersTest {
