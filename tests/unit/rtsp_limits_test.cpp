@@ -1,4 +1,6 @@
 // RTSP cameras that answer without end, or send what is none: none of them costs more memory than a large picture.
+#include <arpa/inet.h>
+
 #include <array>
 #include <random>
 
@@ -86,6 +88,29 @@ std::string rtp(int type, std::uint16_t sequence, std::uint32_t time, const std:
   return packet + std::string("\0\0\0\1", 4) + payload;
 }
 
+class UdpSocket {
+ public:
+  explicit UdpSocket(const char* host) : fd_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    ::inet_pton(AF_INET, host, &address.sin_addr);
+    socklen_t size = sizeof address;
+    auto* any = static_cast<sockaddr*>(static_cast<void*>(&address));
+    if (::bind(fd_.get(), any, size) != 0 || ::getsockname(fd_.get(), any, &size) != 0)
+      throw system_error("bind", errno);
+    port_ = ntohs(address.sin_port);
+  }
+  [[nodiscard]] int port() const { return port_; }
+  [[nodiscard]] bool received() const {
+    char byte = 0;
+    return ::recv(fd_.get(), &byte, 1, 0) >= 0;
+  }
+
+ private:
+  UniqueFd fd_;
+  int port_ = 0;
+};
+
 class RtspLimits : public WithClip {
  protected:
   static SourceConfig config_of(const RtspCamera& camera, std::chrono::nanoseconds timeout) {
@@ -160,6 +185,22 @@ TEST_F(RtspLimits, ItsStreamsAreAskedForAtNoOtherHost) {
   behaviour.description = sdp("m=video 0 RTP/AVP 33\r\na=control:rtsp://127.0.0.1:" + std::to_string(elsewhere.port()) + "/x\r\n");
   expect_failure(behaviour);
   EXPECT_EQ(elsewhere.asked(), 0);
+}
+
+// It may say that its pictures come from another host; nothing is sent there.
+TEST_F(RtspLimits, NoPacketGoesToAnotherHost) {
+  for (const char* host : {"127.0.0.1", "127.0.0.9"}) {
+    SCOPED_TRACE(host);
+    const UdpSocket socket(host);
+    Behaviour behaviour;
+    behaviour.transport = std::string(";source=") + host + ";server_port=" + std::to_string(socket.port()) + "-" +
+                          std::to_string(socket.port() + 1);
+    const RtspCamera camera(behaviour);
+    SourceConfig config = config_of(camera, seconds(2));
+    config.rtsp_transport = RtspTransport::udp;
+    failure_of(config);
+    EXPECT_EQ(socket.received(), std::string_view(host) == "127.0.0.1");
+  }
 }
 
 TEST_F(RtspLimits, RedirectsToItself) {
