@@ -54,6 +54,11 @@ class HttpServerTest : public testing::Test {
 
   void start(const ServerConfig& config, const HttpLimits& limits = {}) {
     access_.emplace(config);
+    const auto wait = [this](const HttpRequest&) {
+      ++waiting_;
+      released_.wait();
+      return HttpAnswer();
+    };
     std::vector<HttpServer::Route> routes{
         {"/api/v1/", false, echo},
         {"/login", true, echo},
@@ -64,12 +69,8 @@ class HttpServerTest : public testing::Test {
            answer.headers = {{"ETag", "\"1\""}, {"Cache-Control", "no-cache"}};
            return answer;
          }},
-        {"/waits", true,
-         [this](const HttpRequest&) {
-           ++waiting_;
-           released_.wait();
-           return HttpAnswer();
-         }},
+        {"/waits", true, wait},
+        {"/api/v1/waits", false, wait},
         {"/fails", true, [](const HttpRequest&) -> HttpAnswer { throw Error("secret reason"); }},
         {"/file", true, [this](const HttpRequest&) {
            HttpAnswer answer;

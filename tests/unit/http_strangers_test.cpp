@@ -226,7 +226,7 @@ TEST_F(HttpStrangersTest, WhoAdministersComesInWhereAnAddressHasItsHalf) {
   std::vector<std::unique_ptr<TcpClient>> clients;
   for (int i = 0; i < 2; ++i) {
     clients.push_back(std::make_unique<TcpClient>(port()));
-    clients.back()->send(request_text("GET /waits", bobs + "1\r\n"));
+    clients.back()->send(request_text("GET /api/v1/waits", bobs + "1\r\n"));
   }
   while (waiting_ < 2) std::this_thread::yield();
   EXPECT_EQ(ask(port(), "GET /api/v1/", bobs + "1\r\n").status, 503);
@@ -242,8 +242,6 @@ class HttpPlacesTest : public testing::Test {
     std::unique_ptr<HttpPlaces::Place> place;
     bool ended = false;
   };
-
-  HttpPlacesTest() { limits_.connections = 16; }  // of which one is kept for administrators
 
   // Null: it did not come in, or got no answer.
   Guest* come(const Identity& identity, const std::string& address) {
@@ -263,8 +261,7 @@ class HttpPlacesTest : public testing::Test {
   }
   static std::string address(int number) { return "10.0.0." + std::to_string(number); }
 
-  HttpLimits limits_;
-  HttpPlaces places_{limits_};
+  HttpPlaces places_{HttpLimits{.connections = 16}};  // of which one is kept for administrators
   std::list<Guest> guests_;
 };
 

@@ -189,7 +189,7 @@ TEST_F(RtspLimits, ItsStreamsAreAskedForAtNoOtherHost) {
 
 // It may say that its pictures come from another host; nothing is sent there.
 TEST_F(RtspLimits, NoPacketGoesToAnotherHost) {
-  for (const char* host : {"127.0.0.1", "127.0.0.9"}) {
+  const auto expect = [](const char* host, bool allow_redirects, bool sent) {
     SCOPED_TRACE(host);
     const UdpSocket socket(host);
     Behaviour behaviour;
@@ -198,9 +198,13 @@ TEST_F(RtspLimits, NoPacketGoesToAnotherHost) {
     const RtspCamera camera(behaviour);
     SourceConfig config = config_of(camera, seconds(2));
     config.rtsp_transport = RtspTransport::udp;
+    config.allow_redirects = allow_redirects;
     failure_of(config);
-    EXPECT_EQ(socket.received(), std::string_view(host) == "127.0.0.1");
-  }
+    EXPECT_EQ(socket.received(), sent);
+  };
+  expect("127.0.0.1", false, true);
+  expect("127.0.0.9", false, false);
+  expect("127.0.0.9", true, true);
 }
 
 TEST_F(RtspLimits, RedirectsToItself) {
