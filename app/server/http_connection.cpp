@@ -62,14 +62,12 @@ class DoorPlace {
   DoorPlace(HttpShared& shared, const std::string& address) : shared_(shared), network_(network_of(address)) {
     int all = 0;
     for (const auto& [network, count] : shared.at_the_door) all += count;
-    int& own = shared.at_the_door[network_];
-    taken_ = all < most_at_the_door && own < most_of_a_network;
-    if (taken_) ++own;
+    const auto own = shared.at_the_door.find(network_);
+    taken_ = all < most_at_the_door && (own == shared.at_the_door.end() || own->second < most_of_a_network);
+    if (taken_) ++shared.at_the_door[network_];
   }
   ~DoorPlace() {
-    int& own = shared_.at_the_door[network_];
-    if (taken_) --own;
-    if (own == 0) shared_.at_the_door.erase(network_);
+    if (taken_ && --shared_.at_the_door[network_] == 0) shared_.at_the_door.erase(network_);
   }
   DoorPlace(const DoorPlace&) = delete;
   DoorPlace& operator=(const DoorPlace&) = delete;
