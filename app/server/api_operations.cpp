@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t longest_config = 64 * 1024;
-constexpr int most_recordings = 10'000;
+constexpr int most_recordings = 1'000;
 constexpr std::span<const std::string_view> nothing;
 
 json recording_json(const ListedRecording& recording) {

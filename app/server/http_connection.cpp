@@ -230,6 +230,7 @@ awaitable<bool> HttpConnection::serve_one() {
 }
 
 awaitable<void> HttpConnection::refuse_unread(const HttpAnswer& refusal) {
+  place_.answer({}, address_);  // which is all that is known
   Exchange exchange;
   exchange.message.version(11);
   HttpAnswer answer = refusal;
@@ -311,7 +312,8 @@ awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
     answer = door_is_full();
     if (place) answer = co_await run_on(shared_->door, handle);  // not in `?:`, which GCC 12 evaluates wrongly
   } else {
-    answer = co_await run_on(shared_->workers, handle);
+    asio::thread_pool& pool = request.identity.administers() ? shared_->administrators : shared_->workers;
+    answer = co_await run_on(pool, handle);
   }
   co_await send(answer, exchange);
 }
@@ -330,7 +332,7 @@ awaitable<void> HttpConnection::serve_snapshot(Exchange& exchange, const LivePla
       return http_error(500, error.what());
     }
   };
-  HttpAnswer answer = co_await run_on(shared_->workers, make);
+  HttpAnswer answer = co_await run_on(shared_->decoders, make);
   co_await send(answer, exchange);
 }
 
@@ -356,7 +358,7 @@ awaitable<void> HttpConnection::send(HttpAnswer& answer, const Exchange& exchang
 awaitable<void> HttpConnection::send_file(const HttpAnswer& answer, const Exchange& exchange) {
   const bool download = exchange.passed.request.query.contains("download");
   const HttpFacts& facts = exchange.facts;
-  FileAnswer file = co_await run_on(shared_->workers, [&] { return open_file(answer, facts, download); });
+  FileAnswer file = co_await run_on(shared_->disks, [&] { return open_file(answer, facts, download); });
   if (!file.fd) {
     co_await send(file.head, exchange);
     co_return;
@@ -369,7 +371,7 @@ awaitable<void> HttpConnection::send_file(const HttpAnswer& answer, const Exchan
   while (done < file.range.size) {
     const auto from = file.range.begin + done;
     const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(file_part, file.range.size - done));
-    const auto part = co_await run_on(shared_->workers, [&] { return read_part(file.fd, from, most); });
+    const auto part = co_await run_on(shared_->disks, [&] { return read_part(file.fd, from, most); });
     if (part.empty()) throw Error("a file became shorter while it was sent");
     co_await send_bytes(asio::buffer(part));
     done += part.size();

@@ -46,7 +46,12 @@ struct HttpShared {
   HttpSnapshots snapshots;
   // Shared with what wakes it, which may come later than the server's end.
   std::shared_ptr<boost::asio::io_context> io = std::make_shared<boost::asio::io_context>(1);
-  boost::asio::thread_pool workers{4};  // handlers and disks
+  // Handlers, and what may take longer and holds them up in no case; those of whoever administers the rig wait for
+  // nobody else's.
+  boost::asio::thread_pool workers{4};
+  boost::asio::thread_pool administrators{2};
+  boost::asio::thread_pool decoders{2};  // snapshots
+  boost::asio::thread_pool disks{4};
   boost::asio::thread_pool door{1};     // passwords: strangers cannot take the workers' time
 
   // Of the serving thread, once it runs.

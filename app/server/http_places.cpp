@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "app/server/login_limit.h"
@@ -67,16 +68,21 @@ std::size_t HttpPlaces::count(const Predicate& fits) const {
       places_, [&](const Place* one) { return one->use_ != Place::Use::none && fits(*one); }));
 }
 
+// Idle ones of strangers first, where there are most of them, then strangers' answers, then the idle ones of users.
 template <typename Predicate>
 bool HttpPlaces::make_way(const Predicate& fits) {
-  const auto order = [](const Place& one) {
-    if (one.use_ == Place::Use::stranger) return 1;
-    return one.known_ ? 2 : 0;
-  };
+  std::map<std::string, int> idle;
+  const auto is_unknown = [](const Place& one) { return one.use_ == Place::Use::idle && !one.known_; };
+  for (const Place* one : places_) {
+    if (is_unknown(*one)) ++idle[one->network_];
+  }
   const auto gives_way = [&](const Place& one) {
     return (one.use_ == Place::Use::idle || one.use_ == Place::Use::stranger) && fits(one);
   };
-  return end_first(gives_way, [&](const Place& one) { return std::pair(order(one), one.since_); });
+  return end_first(gives_way, [&](const Place& one) {
+    if (is_unknown(one)) return std::tuple(0, -idle[one.network_], one.since_);
+    return std::tuple(one.use_ == Place::Use::stranger ? 1 : 2, 0, one.since_);
+  });
 }
 
 template <typename Predicate, typename Rank>

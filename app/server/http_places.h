@@ -1,7 +1,7 @@
 // The places that connections of HTTP take, and who gives one up where they become scarce. Of the serving thread.
 //
-// What does nothing gives way first: an address's own where it has many, then anybody's; then what answers strangers,
-// who may take their answers as slowly as they like. What is answered to others is weighed by whose it is: an address
+// What does nothing gives way first: an address's own where it has many, then that of the address with most; then what
+// answers strangers, who may take their answers as slowly as they like. What is answered to others is weighed by whose it is: an address
 // has half of the places at most, and where all are taken, who has most of them gives one to who has fewer, and gets no
 // further one. Some are kept for those who are not known yet and for administrators, who always come in.
 #pragma once

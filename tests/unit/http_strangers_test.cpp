@@ -1,14 +1,11 @@
 // The HTTP server as hostile clients meet it: requests without end, bytes that dawdle, more connections than there are
 // places, and addresses that are made up.
-#include <algorithm>
 #include <chrono>
 #include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <thread>
 
-#include "app/server/http_places.h"
 #include "tests/unit/http_server_test_support.h"
 
 namespace campipe::test {
@@ -235,66 +232,30 @@ TEST_F(HttpStrangersTest, WhoAdministersComesInWhereAnAddressHasItsHalf) {
   let_go_.set_value();
 }
 
-// Without connections: who has a place, and who lost it.
-class HttpPlacesTest : public testing::Test {
- protected:
-  struct Guest {
-    std::unique_ptr<HttpPlaces::Place> place;
-    bool ended = false;
-  };
-
-  // Null: it did not come in, or got no answer.
-  Guest* come(const Identity& identity, const std::string& address) {
-    if (!places_.make_room_for(address, false)) return nullptr;
-    Guest& guest = guests_.emplace_back();
-    guest.place = std::make_unique<HttpPlaces::Place>(places_, address, false, [&guest] { guest.ended = true; });
-    guest.place->judge();
-    if (guest.place->answer(identity, address)) return &guest;
-    guests_.pop_back();
-    return nullptr;
+// What is refused unread is waited for, so that the answer arrives; that is no place to stay.
+TEST_F(HttpStrangersTest, WhoSendsNonsenseGivesWay) {
+  HttpLimits limits;
+  limits.connections = 4;
+  start(open_config(), limits);
+  std::vector<std::unique_ptr<TcpClient>> clients;
+  for (int i = 0; i < 8; ++i) {
+    clients.push_back(std::make_unique<TcpClient>(port()));
+    clients.back()->send("NONSENSE\r\n\r\n");
+    EXPECT_EQ(read_reply(*clients.back()).status, 400) << i;
   }
-  static Identity identity(const std::string& name, Permission may = Permission::view) {
-    UserConfig config;
-    config.name = name;
-    config.may = may;
-    return Identity::of(std::make_shared<const UserConfig>(config));
-  }
-  static std::string address(int number) { return "10.0.0." + std::to_string(number); }
-
-  HttpPlaces places_{HttpLimits{.connections = 16}};  // of which one is kept for administrators
-  std::list<Guest> guests_;
-};
-
-TEST_F(HttpPlacesTest, WhoHasMostGivesOneToWhoHasFewer) {
-  std::vector<Guest*> bobs;
-  for (int i = 0; i < 15; ++i) bobs.push_back(come(identity("bob"), address(i)));
-  ASSERT_THAT(bobs, testing::Each(testing::NotNull()));
-  EXPECT_EQ(come(identity("bob"), address(99)), nullptr) << "all places are his already";
-  EXPECT_NE(come(identity("anna", Permission::administer), address(1)), nullptr);
-  guests_.pop_back();
-  ASSERT_NE(come(identity("carol"), address(1)), nullptr);
-  EXPECT_TRUE(bobs.back()->ended);
-  for (int i = 0; i < 14; ++i) EXPECT_FALSE(bobs[static_cast<std::size_t>(i)]->ended) << i;
-  EXPECT_EQ(come(identity("bob"), address(99)), nullptr) << "he does not take it back";
-  for (int i = 0; i < 6; ++i) EXPECT_NE(come(identity("carol"), address(20 + i)), nullptr) << i;
-  EXPECT_EQ(come(identity("carol"), address(30)), nullptr) << "she has as many as he";
+  EXPECT_EQ(ask(port(), "GET /api/v1/").status, 200);
 }
 
-TEST_F(HttpPlacesTest, WithoutUsersEachAddressIsOne) {
-  for (int i = 0; i < 8; ++i) ASSERT_NE(come(Identity::visitor(), address(1)), nullptr);
-  EXPECT_EQ(come(Identity::visitor(), address(1)), nullptr) << "half of all";
-  for (int i = 0; i < 7; ++i) ASSERT_NE(come(Identity::visitor(), address(2)), nullptr);
-  EXPECT_NE(come(Identity::owner(), address(1)), nullptr);
-  guests_.pop_back();
-  EXPECT_NE(come(Identity::visitor(), address(3)), nullptr);
-  EXPECT_EQ(std::ranges::count_if(guests_, &Guest::ended), 1);
-}
-
-TEST_F(HttpPlacesTest, StrangersGiveWayToEverybody) {
-  for (int i = 0; i < 16; ++i) ASSERT_NE(come(Identity(), address(i)), nullptr);
-  EXPECT_NE(come(identity("carol"), address(20)), nullptr);
-  EXPECT_TRUE(guests_.front().ended);
-  EXPECT_EQ(std::ranges::count_if(guests_, &Guest::ended), 1);
+TEST_F(HttpStrangersTest, WhoAdministersWaitsForNobodyElsesRequests) {
+  start(guarded_config());
+  std::vector<std::unique_ptr<TcpClient>> bobs;
+  for (int i = 0; i < 8; ++i) {
+    bobs.push_back(std::make_unique<TcpClient>(port()));
+    bobs.back()->send(request_text("GET /api/v1/waits", "Authorization: Basic Ym9iOmJvYidz\r\n"));
+  }
+  while (waiting_ < 4) std::this_thread::yield();
+  EXPECT_EQ(ask(port(), "GET /api/v1/", annas).status, 200);
+  let_go_.set_value();
 }
 
 // Many who send a wrong password at once; the last of them finds no place at the door any more.

@@ -111,9 +111,9 @@ TEST_F(RecordingsTest, AreChosenByCameraAndTime) {
         "2026-11-21T10:00:00Zx", "2026-13-21T10:00:00Z", "9999-12-31T23:59:59Z", "1969-12-31T23:59:59Z"}) {
     EXPECT_THAT(refusal("ann", "GET", "recordings", "", {{"to", bad}}), HasSubstr("400 'to' must be a time")) << bad;
   }
-  for (const std::string bad : {"0", "-1", "10001", "1e3", "", "x"}) {
+  for (const std::string bad : {"0", "-1", "1001", "1e3", "", "x"}) {
     EXPECT_EQ(refusal("ann", "GET", "recordings", "", {{"limit", bad}}),
-              "400 'limit' must be a whole number from 1 to 10000");
+              "400 'limit' must be a whole number from 1 to 1000");
   }
 }
 
