@@ -94,7 +94,7 @@ void DiskWork::Work::enforce(RecordIndex& index, const RetentionLimits& limits, 
     }
   }
   if (!loaded && !load_last_pieces(index)) return;
-  RetentionResult result = enforce_limits(limits, index.files(), open_file, utc_now_ns());
+  RetentionResult result = enforce_limits(limits, index_path.parent_path(), index.files(), open_file, utc_now_ns());
   for (const auto& gone : result.gone) index.deleted(gone.path, gone.reason);
   const std::lock_guard lock(mutex);
   retention_problem = std::move(result.problem);

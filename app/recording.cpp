@@ -16,10 +16,6 @@ constexpr auto sync_interval = std::chrono::seconds(10);
 // Of a fragment at least: where each picture is a key frame, a fragment for each would be wasteful.
 constexpr std::int64_t shortest_fragment = 200'000'000;
 
-std::filesystem::path index_path(const CameraConfig& config) {
-  return record_index_path(config.record->path, camera_name(config), config.output);
-}
-
 // The file that a predecessor left to be gone on in.
 std::optional<RecordIndex::Begin> left_open(const RecordState& state) {
   const auto left = load_record_progress(state);
@@ -35,7 +31,8 @@ Recording::Recording(const CameraConfig& config, RecordState& state, AudioFeed& 
       state_(state),
       audio_(audio),
       events_(std::move(events)),
-      disk_(index_path(config), left_open(state)) {
+      index_path_(record_index_path(config.record->path, camera_name(config), config.output)),
+      disk_(index_path_, left_open(state)) {
   const RecordConfig& record = *config_.record;
   if (record.when == RecordWhen::motion) motion_.emplace(record.before, record.after);
   const auto left = load_record_progress(state_);

@@ -128,7 +128,7 @@ class Recording {
   bool open_file(const PacketView& packet, const StreamParameters& stream);
   void resume_file(const PacketView& packet, const StreamParameters& stream);
   bool begin_file(const PacketView& first, const StreamParameters& stream);
-  void create_file(const std::string& path, const StreamParameters& stream);
+  void create_file(const PathBelow& path, const StreamParameters& stream);
   void store_file(const std::string& path);
   void announce_file();
   std::optional<AudioParameters> audio_track(const std::string& path);
@@ -138,6 +138,7 @@ class Recording {
   void complete_file();
   void end_left_file(FileEnd why);
   void limit_changes();
+  [[nodiscard]] PathBelow below(const std::string& path) const;
   [[nodiscard]] std::string path_at(std::int64_t utc) const;
   [[nodiscard]] bool overwrites(const std::string& path) const;
   [[nodiscard]] RecordProgress progress(bool open) const;
@@ -148,6 +149,7 @@ class Recording {
   AudioFeed& audio_;
   Events events_;
   std::optional<MotionGate> motion_;
+  const std::filesystem::path index_path_;
   DiskWork disk_;
 
   std::optional<File> file_;                // the open one

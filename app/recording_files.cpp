@@ -76,7 +76,7 @@ void Recording::resume_file(const PacketView& packet, const StreamParameters& st
   file.camera_clock = left_file->camera_clock;
   try {
     file.recorder =
-        Recorder::resume(left_file->path, complete, left->position, file.audio, {file.begin, file.start_utc});
+        Recorder::resume(below(left_file->path), complete, left->position, file.audio, {file.begin, file.start_utc});
   } catch (const Error& error) {
     spdlog::warn("{}: {}; the recording goes on in a new file", config_.name, error.what());
     return end_left_file(FileEnd::interrupted);
@@ -105,9 +105,9 @@ void Recording::end_left_file(FileEnd why) {
   const bool empty = left.position.packets == 0;
   try {
     if (empty) {
-      remove_recording(file.path);
+      remove_recording(below(file.path));
     } else {
-      write_duration(file.path, duration);
+      write_duration(below(file.path), duration);
     }
   } catch (const Error& error) {  // it plays without
     spdlog::warn("{}: {}", config_.name, error.what());
@@ -140,11 +140,11 @@ bool Recording::begin_file(const PacketView& first, const StreamParameters& stre
     file.boundary = next_segment_boundary(file.begun_utc, config_.record->segment_duration);
   }
   const std::string path = path_at(file.begun_utc);
-  if (overwrites(path)) remove_recording(path);
+  if (overwrites(path)) remove_recording(below(path));
   file.audio = audio_track(path);
   file_ = std::move(file);
   try {
-    create_file(path, complete);
+    create_file(below(path), complete);
   } catch (...) {
     file_.reset();
     store_record_progress(state_, progress(false));
@@ -155,6 +155,8 @@ bool Recording::begin_file(const PacketView& first, const StreamParameters& stre
   if (!paused_) announce_file();
   return true;
 }
+
+PathBelow Recording::below(const std::string& path) const { return path_below(index_path_.parent_path(), path); }
 
 std::string Recording::path_at(std::int64_t utc) const {
   return expand_record_path(config_.record->path, camera_name(config_), config_.output, utc / second);
@@ -187,10 +189,10 @@ void Recording::store_file(const std::string& path) {
 }
 
 // Without the audio, where the container refuses it after all.
-void Recording::create_file(const std::string& path, const StreamParameters& stream) {
+void Recording::create_file(const PathBelow& path, const StreamParameters& stream) {
   File& file = *file_;
   const RecordStart start{file.begin, file.start_utc};
-  const std::string name = unused_name(path);
+  const std::string name = unused_name(path).whole();
   store_file(name);
   failpoint("publisher.creating", config_.name);
   const bool wants_audio = file.audio.has_value();

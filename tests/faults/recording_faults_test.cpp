@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <fstream>
@@ -146,12 +145,12 @@ TEST_F(RecordingPaused, IsNoMoreOnceItIsStopped) {
 // As on a network disk whose server is gone: who opens a file there waits. Only the thread that keeps the index does.
 TEST(DiskHangs, NobodyWaitsForAnIndex) {
   const TemporaryFolder folder;
-  ASSERT_EQ(::mkfifo((folder.path() / "hangs.index.jsonl").c_str(), 0600), 0);
   const auto port = static_cast<std::uint16_t>(free_port());
   const std::string camera = ":\n    source: \"test://pattern?width=160&height=120&rate=25\"\n    encode: {gop: 10}\n";
   RigRun rig("http_address: 127.0.0.1:" + std::to_string(port) + "\nrtsp_address: off\ncameras:\n  hangs" + camera +
-             "    record: {path: \"" + (folder.path() / "{camera}.mp4").string() + "\", max_size: 1G}\n  well" +
-             camera + "    record: {path: well.mp4}\n");
+                 "    record: {path: \"" + (folder.path() / "{camera}.mp4").string() + "\", max_size: 1G}\n  well" +
+                 camera + "    record: {path: well.mp4}\n",
+             {.failpoints = "index.opening@hangs.index.jsonl=hang"});
   for (const fs::path& file : {fs::path("well.mp4"), folder.path() / "hangs.mp4"}) {
     ASSERT_TRUE(rig.wait_for_growth(file, 20'000)) << file << rig.log();
   }
