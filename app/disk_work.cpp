@@ -30,7 +30,7 @@ bool load_last_pieces(RecordIndex& index) {
 struct DiskWork::Work {
   explicit Work(std::filesystem::path index) : index_path(std::move(index)) {}
 
-  void run(const std::optional<RecordIndex::Begin>& left);
+  void run(const std::optional<RecordIndex::Begin>& left, const std::optional<RecordIndex::Ended>& before);
   void work(RecordIndex& index);
   void enforce(RecordIndex& index, const RetentionLimits& limits, const std::string& open_file);
   [[nodiscard]] bool hangs() const;
@@ -46,9 +46,10 @@ struct DiskWork::Work {
   std::optional<std::string> retention_problem;
 };
 
-void DiskWork::Work::run(const std::optional<RecordIndex::Begin>& left) {
+void DiskWork::Work::run(const std::optional<RecordIndex::Begin>& left,
+                         const std::optional<RecordIndex::Ended>& before) {
   {
-    RecordIndex index(index_path, left);
+    RecordIndex index(index_path, left, before);
     work(index);
   }
   const std::lock_guard lock(mutex);
@@ -100,9 +101,10 @@ void DiskWork::Work::enforce(RecordIndex& index, const RetentionLimits& limits, 
   retention_problem = std::move(result.problem);
 }
 
-DiskWork::DiskWork(const std::filesystem::path& index, const std::optional<RecordIndex::Begin>& left)
+DiskWork::DiskWork(const std::filesystem::path& index, const std::optional<RecordIndex::Begin>& left,
+                   const std::optional<RecordIndex::Ended>& before)
     : work_(std::make_shared<Work>(index)) {
-  std::thread([work = work_, left] { work->run(left); }).detach();
+  std::thread([work = work_, left, before] { work->run(left, before); }).detach();
 }
 
 DiskWork::~DiskWork() {

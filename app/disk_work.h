@@ -15,8 +15,9 @@ namespace campipe {
 
 class DiskWork {
  public:
-  // `index` and `left`: see RecordIndex.
-  DiskWork(const std::filesystem::path& index, const std::optional<RecordIndex::Begin>& left);
+  // `index`, `left` and `before`: see RecordIndex.
+  DiskWork(const std::filesystem::path& index, const std::optional<RecordIndex::Begin>& left,
+           const std::optional<RecordIndex::Ended>& before);
   // Finishes what has been asked for, within a second or so: whoever had to know that it is done has waited before.
   ~DiskWork();
   DiskWork(const DiskWork&) = delete;

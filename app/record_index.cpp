@@ -116,7 +116,7 @@ fs::path record_index_path(const std::string& record_path, const std::string& ca
   return fs::path(expand_record_path(folder, camera, output, 0)) / (name + ".index.jsonl");
 }
 
-RecordIndex::RecordIndex(const fs::path& path, const std::optional<Begin>& left)
+RecordIndex::RecordIndex(const fs::path& path, const std::optional<Begin>& left, const std::optional<Ended>& before)
     : path_(path), next_order_(behind_all_lines), loaded_at_(now_ns()) {
   failpoint("index.opening", path_.filename().string());
   UniqueFd fd = open_below(in_own_folder(path_), O_RDONLY);
@@ -126,6 +126,10 @@ RecordIndex::RecordIndex(const fs::path& path, const std::optional<Begin>& left)
   if (fd && ::fstat(fd.get(), &status) == 0) in_size_ = static_cast<std::uint64_t>(status.st_size);
   cut_off_ = ends_within_a_line(fd, in_size_);
   in_ = LineReader(std::move(fd), in_size_ - std::min(in_size_, most_index_bytes), in_size_);
+  if (before && !is_gone(below(name_of(before->begin.file)))) {
+    look_for(before->begin);
+    end(before->end);
+  }
   if (left) look_for(*left);
 }
 
@@ -305,6 +309,7 @@ void RecordIndex::begin(const Begin& file) {
 
 void RecordIndex::end(const End& end) {
   if (!open_) return;
+  failpoint("index.ending");
   const Begin file = *std::exchange(open_, std::nullopt);
   const std::string name = name_of(file.file);
   const Closed closed{next_order_++, file.start, std::max(end.utc, file.start), utc_now_ns(), end.bytes, now_ns()};

@@ -63,9 +63,16 @@ class RecordIndex {
     bool camera_clock = false;
   };
 
-  // `left`: the file that a predecessor was recording, of those that were left open; the others end here. What it could
-  // not write of its beginning is written now.
-  explicit RecordIndex(const std::filesystem::path& path, const std::optional<Begin>& left = {});
+  // A file that has ended.
+  struct Ended {
+    Begin begin;
+    End end;
+  };
+
+  // `left`: the file that a predecessor was recording, of those that were left open; `before`: the one that it ended
+  // last. All others that were left open end here. What it could not write of these two is written now.
+  explicit RecordIndex(const std::filesystem::path& path, const std::optional<Begin>& left = {},
+                       const std::optional<Ended>& before = {});
 
   // Reads some of what stood there. True: that was the last of it.
   bool load_some();

@@ -24,6 +24,14 @@ std::optional<RecordIndex::Begin> left_open(const RecordState& state) {
   return RecordIndex::Begin{file->path, file->start_utc, file->camera_clock};
 }
 
+// The file that it has ended, which may not be in the index.
+std::optional<RecordIndex::Ended> ended_before(const RecordState& state) {
+  const auto file = load_ended_file(state);
+  if (!file) return std::nullopt;
+  return RecordIndex::Ended{{file->path, file->start_utc, file->camera_clock},
+                            {file->end_utc, file->duration, file->bytes, file->packets, name_of(file->ended)}};
+}
+
 }  // namespace
 
 Recording::Recording(const CameraConfig& config, RecordState& state, AudioFeed& audio, Events events)
@@ -32,7 +40,7 @@ Recording::Recording(const CameraConfig& config, RecordState& state, AudioFeed& 
       audio_(audio),
       events_(std::move(events)),
       index_path_(record_index_path(config.record->path, camera_name(config), config.output)),
-      disk_(index_path_, left_open(state)) {
+      disk_(index_path_, left_open(state), ended_before(state)) {
   const RecordConfig& record = *config_.record;
   if (record.when == RecordWhen::motion) motion_.emplace(record.before, record.after);
   const auto left = load_record_progress(state_);

@@ -114,10 +114,11 @@ void Recording::end_left_file(FileEnd why) {
   }
   if (empty) {
     disk_.deleted(file.path, "empty");
+    store_record_progress(state_, progress(false));
   } else {
     disk_.end({left.end_utc, duration, left.position.offset, left.position.packets, name_of(why)});
+    store_record_closed(state_, progress(false));
   }
-  store_record_progress(state_, progress(false));
 }
 
 // False: it cannot begin with this packet.
@@ -268,7 +269,7 @@ void Recording::complete_file() {
   disk_.end({file.committed_end_utc, file.committed_end - file.begin, file.committed.offset, file.committed.packets,
              name_of(file.ended)});
   file_.reset();
-  store_record_progress(state_, progress(false));
+  store_record_closed(state_, progress(false));
   next_retention_ = {};
 }
 

@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(At, PublisherDies,
                                          Death{"publisher.storing:3=kill", 30}, Death{"publisher.storing:4=kill", 50},
                                          Death{"publisher.storing:5=kill", 75}, Death{"publisher.storing:6=kill", 100},
                                          Death{"publisher.storing:7=kill"}, Death{"publisher.storing:8=kill"},
-                                         Death{"publisher.storing:9=kill"}),
+                                         Death{"publisher.storing:9=kill"}, Death{"index.ending:2=kill"}),
                          [](const auto& one) {
                            std::string name = one.param.at;
                            std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
@@ -98,6 +98,11 @@ TEST_P(PublisherDies, SegmentsGoOn) {
   EXPECT_EQ(events.size(), files.size());
   for (const auto& [file, counts] : events) {
     EXPECT_THAT(counts, testing::UnorderedElementsAre(testing::Pair("begin", 1), testing::Pair("end", 1))) << file;
+  }
+  for (const auto& line : lines_of(rig.file("cam") / "cam.index.jsonl")) {
+    if (line.at("event") != "end") continue;
+    EXPECT_THAT(line.at("reason"), testing::AnyOf("segment", "stopped")) << line;
+    EXPECT_TRUE(line.contains("packets")) << line;
   }
 }
 
