@@ -28,7 +28,8 @@ bool load_last_pieces(RecordIndex& index) {
 }  // namespace
 
 struct DiskWork::Work {
-  explicit Work(std::filesystem::path index) : index_path(std::move(index)) {}
+  Work(std::filesystem::path index, std::shared_ptr<RecordLock> taken)
+      : index_path(std::move(index)), record_lock(std::move(taken)) {}
 
   void run(const std::optional<RecordIndex::Begin>& left, const std::optional<RecordIndex::Ended>& before);
   void work(RecordIndex& index);
@@ -36,6 +37,7 @@ struct DiskWork::Work {
   [[nodiscard]] bool hangs() const;
 
   const std::filesystem::path index_path;
+  std::shared_ptr<RecordLock> record_lock;
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<std::function<void(RecordIndex&)>> jobs;     // the first one is being done
@@ -52,6 +54,7 @@ void DiskWork::Work::run(const std::optional<RecordIndex::Begin>& left,
     RecordIndex index(index_path, left, before);
     work(index);
   }
+  record_lock.reset();
   const std::lock_guard lock(mutex);
   over = true;
   changed.notify_all();
@@ -101,9 +104,9 @@ void DiskWork::Work::enforce(RecordIndex& index, const RetentionLimits& limits, 
   retention_problem = std::move(result.problem);
 }
 
-DiskWork::DiskWork(const std::filesystem::path& index, const std::optional<RecordIndex::Begin>& left,
-                   const std::optional<RecordIndex::Ended>& before)
-    : work_(std::make_shared<Work>(index)) {
+DiskWork::DiskWork(const std::filesystem::path& index, std::shared_ptr<RecordLock> lock,
+                   const std::optional<RecordIndex::Begin>& left, const std::optional<RecordIndex::Ended>& before)
+    : work_(std::make_shared<Work>(index, std::move(lock))) {
   std::thread([work = work_, left, before] { work->run(left, before); }).detach();
 }
 

@@ -113,10 +113,10 @@ void Recording::end_left_file(FileEnd why) {
     spdlog::warn("{}: {}", config_.name, error.what());
   }
   if (empty) {
-    disk_.deleted(file.path, "empty");
+    disk_->deleted(file.path, "empty");
     store_record_progress(state_, progress(false));
   } else {
-    disk_.end({left.end_utc, duration, left.position.offset, left.position.packets, name_of(why)});
+    disk_->end({left.end_utc, duration, left.position.offset, left.position.packets, name_of(why)});
     store_record_closed(state_, progress(false));
   }
 }
@@ -130,6 +130,7 @@ bool Recording::begin_file(const PacketView& first, const StreamParameters& stre
     }
     return false;
   }
+  begin_work();
   if (file_stream_ && file_stream_ != stream) limit_changes();
   File file;
   file.stream = stream;
@@ -237,7 +238,7 @@ std::optional<AudioParameters> Recording::audio_track(const std::string& path) {
 // would be told of again and again.
 void Recording::announce_file() {
   if (std::exchange(file_->announced, true)) return;
-  disk_.begin({file_->recorder->path(), file_->start_utc, file_->camera_clock});
+  disk_->begin({file_->recorder->path(), file_->start_utc, file_->camera_clock});
   events_.on_file(file_->recorder->path());
 }
 
@@ -259,15 +260,15 @@ void Recording::close_file(FileEnd why, const PacketView* next) {
     commit_fragment(file.end, file.end, file.end);
   }
   file.recorder->finish(file.committed_end - file.begin);
-  disk_.sync(file.recorder->sync());
+  disk_->sync(file.recorder->sync());
   complete_file();
 }
 
 // That it is over is stored, and in its header, as far as its disk allows.
 void Recording::complete_file() {
   const File& file = *file_;
-  disk_.end({file.committed_end_utc, file.committed_end - file.begin, file.committed.offset, file.committed.packets,
-             name_of(file.ended)});
+  disk_->end({file.committed_end_utc, file.committed_end - file.begin, file.committed.offset, file.committed.packets,
+              name_of(file.ended)});
   file_.reset();
   store_record_closed(state_, progress(false));
   next_retention_ = {};
@@ -293,7 +294,7 @@ void Recording::discard_file() {
   } catch (const RecordFileError& error) {  // the same disk; an empty file stays
     spdlog::debug("{}: {}", config_.name, error.what());
   }
-  if (file_->announced) disk_.deleted(file_->recorder->path(), "empty");
+  if (file_->announced) disk_->deleted(file_->recorder->path(), "empty");
   newest_path_.clear();
   file_.reset();
   store_record_progress(state_, progress(false));

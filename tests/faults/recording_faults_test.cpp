@@ -210,6 +210,42 @@ TEST(DiskHangs, TheThirdTimeItsRecordingIsGivenUp) {
   }
 }
 
+// Two rigs with the same configuration, started by mistake.
+TEST(TwoRigs, TheSecondOneWaitsAndTouchesNothing) {
+  const TemporaryFolder folder;
+  const std::string yaml =
+      "cameras:\n  cam:\n    source: \"test://pattern?width=160&height=120&rate=25\"\n    encode: {gop: 10}\n"
+      "    record: {path: \"" +
+      (folder.path() / "{camera}-%H%M%S.mp4").string() + "\", segment_duration: 1s, max_size: 1M}\nhttp_address: ";
+  const auto first_port = static_cast<std::uint16_t>(free_port());
+  RigRun first(yaml + "127.0.0.1:" + std::to_string(first_port) + "\nrtsp_address: off\n");
+  ASSERT_TRUE(eventually([&] { return recordings_in(folder.path()).size() >= 2; })) << first.log();
+  const auto port = static_cast<std::uint16_t>(free_port());
+  RigRun second(yaml + "127.0.0.1:" + std::to_string(port) + "\nrtsp_address: off\n");
+  const auto problem = [&]() -> std::string {
+    try {
+      return nlohmann::json::parse(ask(port, "GET /api/v1/cameras/cam").body).value("recording_paused", "");
+    } catch (const std::exception&) {  // nobody answers yet
+      return "";
+    }
+  };
+  ASSERT_TRUE(eventually([&] { return second.running() && !problem().empty(); })) << second.log();
+  EXPECT_THAT(problem(), testing::HasSubstr("process " + std::to_string(first.pid_of("publisher"))));
+  EXPECT_THAT(problem(), testing::HasSubstr("record.path"));
+  const auto files = recordings_in(folder.path()).size();
+  ASSERT_TRUE(eventually([&] { return recordings_in(folder.path()).size() >= files + 2; })) << "the first one goes on";
+  first.signal(SIGTERM);
+  EXPECT_EQ(first.wait(), 0) << first.log();
+  EXPECT_EQ(check_books(first.report()), "");
+  EXPECT_TRUE(eventually([&] { return second.running() && problem().empty(); })) << second.log();
+  second.signal(SIGTERM);
+  EXPECT_EQ(second.wait(), 0) << second.log();
+  EXPECT_EQ(check_books(second.report()), "");
+  for (const auto& line : lines_of(folder.path() / "cam.index.jsonl")) {
+    EXPECT_NE(line.value("reason", ""), "interrupted") << line << ": by a rig that took the other's file for left open";
+  }
+}
+
 TEST(RigDies, TheNextOneClosesItsFilesInTheIndex) {
   const std::string yaml = segments_rig(0);
   fs::path kept;
