@@ -23,7 +23,7 @@ constexpr std::size_t most_processes = 18;
 constexpr std::size_t reserve = 12;   // four processes at once need three each
 constexpr std::size_t of_source = 6;  // RTSP over UDP has two sockets a track
 constexpr std::size_t of_frame_ring = 2;
-constexpr std::size_t of_recording = 3;  // the file, its index, one that is being finished
+constexpr std::size_t of_recording = 4;  // the file, its index, its lock, one that is being finished
 
 rlimit limits() {
   rlimit both{};

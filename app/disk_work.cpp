@@ -28,14 +28,16 @@ bool load_last_pieces(RecordIndex& index) {
 }  // namespace
 
 struct DiskWork::Work {
-  explicit Work(std::filesystem::path index) : index_path(std::move(index)) {}
+  Work(std::filesystem::path index, std::shared_ptr<RecordLock> taken)
+      : index_path(std::move(index)), record_lock(std::move(taken)) {}
 
-  void run(const std::optional<RecordIndex::Begin>& left);
+  void run(const std::optional<RecordIndex::Begin>& left, const std::optional<RecordIndex::Ended>& before);
   void work(RecordIndex& index);
   void enforce(RecordIndex& index, const RetentionLimits& limits, const std::string& open_file);
   [[nodiscard]] bool hangs() const;
 
   const std::filesystem::path index_path;
+  std::shared_ptr<RecordLock> record_lock;
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<std::function<void(RecordIndex&)>> jobs;     // the first one is being done
@@ -46,11 +48,13 @@ struct DiskWork::Work {
   std::optional<std::string> retention_problem;
 };
 
-void DiskWork::Work::run(const std::optional<RecordIndex::Begin>& left) {
+void DiskWork::Work::run(const std::optional<RecordIndex::Begin>& left,
+                         const std::optional<RecordIndex::Ended>& before) {
   {
-    RecordIndex index(index_path, left);
+    RecordIndex index(index_path, left, before);
     work(index);
   }
+  record_lock.reset();
   const std::lock_guard lock(mutex);
   over = true;
   changed.notify_all();
@@ -94,15 +98,16 @@ void DiskWork::Work::enforce(RecordIndex& index, const RetentionLimits& limits, 
     }
   }
   if (!loaded && !load_last_pieces(index)) return;
-  RetentionResult result = enforce_limits(limits, index.files(), open_file, utc_now_ns());
+  RetentionResult result = enforce_limits(limits, index_path.parent_path(), index.files(), open_file, utc_now_ns());
   for (const auto& gone : result.gone) index.deleted(gone.path, gone.reason);
   const std::lock_guard lock(mutex);
   retention_problem = std::move(result.problem);
 }
 
-DiskWork::DiskWork(const std::filesystem::path& index, const std::optional<RecordIndex::Begin>& left)
-    : work_(std::make_shared<Work>(index)) {
-  std::thread([work = work_, left] { work->run(left); }).detach();
+DiskWork::DiskWork(const std::filesystem::path& index, std::shared_ptr<RecordLock> lock,
+                   const std::optional<RecordIndex::Begin>& left, const std::optional<RecordIndex::Ended>& before)
+    : work_(std::make_shared<Work>(index, std::move(lock))) {
+  std::thread([work = work_, left, before] { work->run(left, before); }).detach();
 }
 
 DiskWork::~DiskWork() {

@@ -9,14 +9,16 @@
 #include <string>
 
 #include "app/record_index.h"
+#include "app/record_lock.h"
 #include "app/retention.h"
 
 namespace campipe {
 
 class DiskWork {
  public:
-  // `index` and `left`: see RecordIndex.
-  DiskWork(const std::filesystem::path& index, const std::optional<RecordIndex::Begin>& left);
+  // `index`, `left` and `before`: see RecordIndex. `lock`, which is taken, is kept as long as anything is done.
+  DiskWork(const std::filesystem::path& index, std::shared_ptr<RecordLock> lock,
+           const std::optional<RecordIndex::Begin>& left, const std::optional<RecordIndex::Ended>& before);
   // Finishes what has been asked for, within a second or so: whoever had to know that it is done has waited before.
   ~DiskWork();
   DiskWork(const DiskWork&) = delete;

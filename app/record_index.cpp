@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,15 +11,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "app/config.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/failpoint.h"
 #include "core/log.h"
-#include "core/unique_handle.h"
 
 namespace campipe {
 namespace {
@@ -43,18 +43,8 @@ std::int64_t time_of(const json& line, const char* key) {
   return *utc;
 }
 
-std::int64_t changed_at(const fs::path& file) {
-  std::error_code error;
-  const auto time = fs::last_write_time(file, error);
-  if (error) return 0;
-  const auto utc = std::chrono::file_clock::to_sys(time).time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(utc).count();
-}
-
-// False where that cannot be found out, too: a disk that fails, a name that is too long.
-bool is_gone(const fs::path& file) {
-  std::error_code error;
-  return !fs::exists(file, error) && !error;
+std::int64_t changed_at(const struct stat& file) {
+  return std::int64_t{file.st_mtim.tv_sec} * second + file.st_mtim.tv_nsec;
 }
 
 double seconds_of(std::int64_t ns) { return static_cast<double>(ns / 1'000'000) / 1000; }
@@ -86,10 +76,9 @@ json begin_line(const std::string& name, const RecordIndex::Begin& file) {
 }
 
 // A power cut or a full disk leaves a last line without an end.
-bool ends_within_a_line(const fs::path& file, std::uint64_t size) {
-  std::ifstream in(file);
-  in.seekg(static_cast<std::streamoff>(size) - 1);
-  return size > 0 && in && in.get() != '\n';
+bool ends_within_a_line(const UniqueFd& fd, std::uint64_t size) {
+  char last = '\n';
+  return size > 0 && ::pread(fd.get(), &last, 1, static_cast<off_t>(size) - 1) == 1 && last != '\n';
 }
 
 }  // namespace
@@ -127,13 +116,20 @@ fs::path record_index_path(const std::string& record_path, const std::string& ca
   return fs::path(expand_record_path(folder, camera, output, 0)) / (name + ".index.jsonl");
 }
 
-RecordIndex::RecordIndex(const fs::path& path, const std::optional<Begin>& left)
-    : path_(path), next_order_(behind_all_lines), loaded_at_(now_ns()), in_(path) {
-  if (!in_ && !is_gone(path_)) spdlog::error("{}", system_error("cannot read " + path_.string(), errno).what());
-  std::error_code error;
-  const auto size = fs::file_size(path_, error);
-  if (!error) in_size_ = size;
-  cut_off_ = ends_within_a_line(path_, in_size_);
+RecordIndex::RecordIndex(const fs::path& path, const std::optional<Begin>& left, const std::optional<Ended>& before)
+    : path_(path), next_order_(behind_all_lines), loaded_at_(now_ns()) {
+  failpoint("index.opening", path_.filename().string());
+  UniqueFd fd = open_below(in_own_folder(path_), O_RDONLY);
+  if (!fd && errno != ENOENT && errno != ENOTDIR)
+    spdlog::error("{}", file_error("cannot read " + path_.string(), errno).what());
+  struct stat status {};
+  if (fd && ::fstat(fd.get(), &status) == 0) in_size_ = static_cast<std::uint64_t>(status.st_size);
+  cut_off_ = ends_within_a_line(fd, in_size_);
+  in_ = LineReader(std::move(fd), in_size_ - std::min(in_size_, most_index_bytes), in_size_);
+  if (before && !is_gone(below(name_of(before->begin.file)))) {
+    look_for(before->begin);
+    end(before->end);
+  }
   if (left) look_for(*left);
 }
 
@@ -141,11 +137,12 @@ RecordIndex::RecordIndex(const fs::path& path, const std::optional<Begin>& left)
 void RecordIndex::look_for(const Begin& left) {
   const std::string name = name_of(left.file);
   const std::string start = utc_text(left.start);
-  std::ifstream in(path_);
-  in.seekg(static_cast<std::streamoff>(in_size_ - std::min(in_size_, newest_lines)));
+  LineReader in = newest(newest_lines);
   bool begun = false;
   bool ended = false;
-  for (std::string text; std::getline(in, text);) {
+  std::string text;
+  for (auto next = in.next(text); next != LineReader::Next::end; next = in.next(text)) {
+    if (next != LineReader::Next::line && next != LineReader::Next::unended) continue;
     const json line = json::parse(text, nullptr, false);
     const auto is = [&line](const char* key, const std::string& value) {
       const auto found = line.find(key);
@@ -159,6 +156,11 @@ void RecordIndex::look_for(const Begin& left) {
   open_ = left;
   touch(name);
   if (!begun) append(begin_line(name, left));
+}
+
+// Of what stood there, and all that is ours.
+LineReader RecordIndex::newest(std::uint64_t bytes) const {
+  return LineReader(open_below(in_own_folder(path_), O_RDONLY), in_size_ - std::min(in_size_, bytes));
 }
 
 void RecordIndex::touch(const std::string& name) {
@@ -179,13 +181,15 @@ bool RecordIndex::load_some() {
 void RecordIndex::load_lines() {
   std::string text;
   for (int i = 0; i < lines_at_once; ++i) {
-    if (in_read_ >= in_size_ || !std::getline(in_, text)) {
+    const LineReader::Next next = in_.next(text);
+    if (next == LineReader::Next::end) {
       loading_ = Loading::files;
       return;
     }
-    in_read_ += text.size() + 1;
+    if (next == LineReader::Next::skipped) continue;
     ++lines_;
     try {
+      if (next == LineReader::Next::too_long) throw Error("the line is too long");
       read(text);
     } catch (const std::exception&) {  // a power cut leaves such lines, or a full disk
       ++damaged_;
@@ -197,18 +201,18 @@ void RecordIndex::check_files() {
   auto file = files_.upper_bound(checked_);
   for (int i = 0; i < lines_at_once && file != files_.end(); ++i) {
     checked_ = file->first;
-    file = is_gone(folder() / file->first) ? files_.erase(file) : std::next(file);
+    file = is_gone(below(file->first)) ? files_.erase(file) : std::next(file);
   }
   if (file == files_.end()) finish_loading();
 }
 
 void RecordIndex::finish_loading() {
   loading_ = Loading::done;
-  in_.close();
+  in_ = {};
   if (damaged_ > 0) spdlog::warn("{}: {} damaged lines are left out", path_.string(), damaged_);
   if (lines_ > files_.size() * 3 + 1000) rewrite();
   for (const auto& [name, file] : begun_) {
-    if (!is_gone(folder() / name)) end_interrupted(name, file);
+    if (!is_gone(below(name))) end_interrupted(name, file);
   }
   begun_.clear();
   touched_.clear();
@@ -220,6 +224,7 @@ void RecordIndex::read(const std::string& text) {
   if (!is_inside(file)) throw Error("'" + file + "' does not lie in the index's folder");
   const std::string& event = line.at("event").get_ref<const std::string&>();
   if (touched_.contains(file)) return;
+  if (files_.size() + begun_.size() >= most_index_files && !files_.contains(file)) return;
   begun_.erase(file);
   if (event == "begin") {
     files_.erase(file);  // it was overwritten
@@ -235,10 +240,9 @@ void RecordIndex::read(const std::string& text) {
 }
 
 void RecordIndex::end_interrupted(const std::string& name, const Open& file) {
-  std::error_code error;
-  const fs::path path = folder() / name;
-  Closed ended{lines_, file.start, 0, changed_at(path), fs::file_size(path, error)};
-  if (error) return;
+  struct stat status {};
+  if (!status_below(below(name), status) || !S_ISREG(status.st_mode)) return;
+  Closed ended{lines_, file.start, 0, changed_at(status), static_cast<std::uint64_t>(status.st_size)};
   ended.end = std::max(ended.written, ended.start);
   files_[name] = ended;
   append(end_line(name, ended, ended.end - ended.start, "interrupted", file.clock));
@@ -246,22 +250,31 @@ void RecordIndex::end_interrupted(const std::string& name, const Open& file) {
 
 // Only what is still there.
 void RecordIndex::rewrite() {
-  const fs::path temporary = path_.string() + ".new";
-  std::ifstream in(path_);
-  std::ofstream out(temporary, std::ios::trunc);
-  for (std::string text; std::getline(in, text);) {
-    const json line = json::parse(text, nullptr, false);
-    const bool named = line.is_object() && line.contains("file") && line["file"].is_string();
-    if (named && !is_gone(folder() / line["file"].get<std::string>())) out << text << '\n';
+  constexpr std::size_t written_at_once = std::size_t{1} << 16U;
+  try {
+    LineReader in = newest(most_index_bytes);
+    ReplacingFile out(in_own_folder(path_), path_.filename().string() + ".new");
+    std::string text;
+    std::string kept;
+    for (auto next = in.next(text); next != LineReader::Next::end; next = in.next(text)) {
+      if (next != LineReader::Next::line && next != LineReader::Next::unended) continue;
+      const json line = json::parse(text, nullptr, false);
+      const bool named = line.is_object() && line.contains("file") && line["file"].is_string();
+      if (named && !is_gone(below(line["file"].get<std::string>()))) kept += text + '\n';
+      if (kept.size() < written_at_once) continue;
+      out.write(kept);
+      kept.clear();
+    }
+    if (in.failed()) throw file_error("cannot read " + path_.string(), EIO);
+    out.write(kept);
+    out.replace();
+    cut_off_ = false;
+  } catch (const Error& error) {
+    spdlog::warn("cannot make {} shorter: {}", path_.string(), error.what());
   }
-  out.close();
-  std::error_code error;
-  if (out) fs::rename(temporary, path_, error);
-  if (!out || error) spdlog::warn("cannot make {} shorter", path_.string());
-  cut_off_ = cut_off_ && (!out || error);
 }
 
-std::string RecordIndex::name_of(const fs::path& file) const { return file.lexically_proximate(folder()).string(); }
+std::string RecordIndex::name_of(const fs::path& file) const { return path_below(folder(), file).name; }
 
 void RecordIndex::append(const json& line) {
   ++lines_;
@@ -273,7 +286,7 @@ void RecordIndex::write_pending() {
   if (pending_.empty()) return;
   std::error_code error;
   fs::create_directories(path_.parent_path(), error);  // opening says what is wrong
-  const UniqueFd fd(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  const UniqueFd fd = open_below(in_own_folder(path_), O_WRONLY | O_CREAT | O_APPEND, 0644);
   const std::string text = (cut_off_ ? "\n" : "") + pending_;
   const ssize_t written = fd ? ::write(fd.get(), text.data(), text.size()) : -1;
   if (written == static_cast<ssize_t>(text.size())) {
@@ -283,7 +296,7 @@ void RecordIndex::write_pending() {
   }
   const int code = written < 0 ? errno : ENOSPC;
   if (written > 0) cut_off_ = true;  // what is there of it is damaged or doubled, and both is understood
-  if (!std::exchange(told_, true)) spdlog::error("{}", system_error("cannot write " + path_.string(), code).what());
+  if (!std::exchange(told_, true)) spdlog::error("{}", file_error("cannot write " + path_.string(), code).what());
 }
 
 void RecordIndex::begin(const Begin& file) {
@@ -296,6 +309,7 @@ void RecordIndex::begin(const Begin& file) {
 
 void RecordIndex::end(const End& end) {
   if (!open_) return;
+  failpoint("index.ending");
   const Begin file = *std::exchange(open_, std::nullopt);
   const std::string name = name_of(file.file);
   const Closed closed{next_order_++, file.start, std::max(end.utc, file.start), utc_now_ns(), end.bytes, now_ns()};

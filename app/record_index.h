@@ -11,6 +11,9 @@
 // this was found when the index was read next (then without "packets"). "empty": nothing came into it. When most
 // lines are of deleted files, the index is replaced by one without them.
 //
+// Other accounts may write into the folder (see core/files_below.h): an index that is no regular file is neither read
+// nor written, lines that are too long are left out, and what is more than a recording can have had does not count.
+//
 // An index may have a million lines. What is recorded now is written to it at once; what stands there is read piece by
 // piece, by load_some(), and needed only by files().
 //
@@ -20,7 +23,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -29,6 +31,8 @@
 #include <vector>
 
 #include "app/retention.h"
+#include "core/files_below.h"
+#include "core/line_reader.h"
 
 namespace campipe {
 
@@ -36,6 +40,10 @@ namespace campipe {
 // `dock` dock.index.jsonl, for its output `small` dock.small.index.jsonl.
 std::filesystem::path record_index_path(const std::string& record_path, const std::string& camera,
                                         const std::string& output);
+
+// What counts of an index: its newest bytes, and so many files at one time.
+inline constexpr std::uint64_t most_index_bytes = std::uint64_t{1} << 30U;
+inline constexpr std::size_t most_index_files = 1'000'000;
 
 class RecordIndex {
  public:
@@ -55,9 +63,16 @@ class RecordIndex {
     bool camera_clock = false;
   };
 
-  // `left`: the file that a predecessor was recording, of those that were left open; the others end here. What it could
-  // not write of its beginning is written now.
-  explicit RecordIndex(const std::filesystem::path& path, const std::optional<Begin>& left = {});
+  // A file that has ended.
+  struct Ended {
+    Begin begin;
+    End end;
+  };
+
+  // `left`: the file that a predecessor was recording, of those that were left open; `before`: the one that it ended
+  // last. All others that were left open end here. What it could not write of these two is written now.
+  explicit RecordIndex(const std::filesystem::path& path, const std::optional<Begin>& left = {},
+                       const std::optional<Ended>& before = {});
 
   // Reads some of what stood there. True: that was the last of it.
   bool load_some();
@@ -100,6 +115,8 @@ class RecordIndex {
   [[nodiscard]] std::int64_t written_by_now(const Closed& file) const;
   [[nodiscard]] std::filesystem::path folder() const { return path_.parent_path(); }
   [[nodiscard]] std::string name_of(const std::filesystem::path& file) const;
+  [[nodiscard]] LineReader newest(std::uint64_t bytes) const;
+  [[nodiscard]] PathBelow below(const std::string& name) const { return {folder(), name}; }
 
   std::filesystem::path path_;
   std::map<std::string, Closed> files_;  // by name, relative to the index's folder
@@ -109,9 +126,8 @@ class RecordIndex {
   std::int64_t loaded_at_;         // monotonic
   std::set<std::string> touched_;  // names in our own lines, which count more than those that are read behind them
   Loading loading_ = Loading::lines;
-  std::ifstream in_;
+  LineReader in_;
   std::uint64_t in_size_ = 0;          // what stood there: the rest is ours
-  std::uint64_t in_read_ = 0;          // of that
   std::size_t damaged_ = 0;            // lines of it
   std::map<std::string, Open> begun_;  // in the lines so far, and not ended
   std::string checked_;                // the newest of files_ that is known to be there

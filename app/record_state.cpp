@@ -16,6 +16,8 @@ std::uint64_t hash_of(const Parameters& parameters) {
   return std::max<std::uint64_t>(std::hash<std::string>()(to_json(parameters).dump()), 1);
 }
 
+std::string path_of(const RecordState::File& file) { return {file.path.begin(), std::ranges::find(file.path, '\0')}; }
+
 // The valid one; null: there is none yet.
 const RecordState::Copy* current_of(const RecordState& state) {
   const std::uint32_t current = state.current.load(std::memory_order_acquire);
@@ -24,7 +26,8 @@ const RecordState::Copy* current_of(const RecordState& state) {
 
 // The copy that is not valid takes everything in, and becomes the valid one by one store: whatever moment this process
 // dies at, its successor finds the one or the other.
-void store(RecordState& state, const RecordState::File& file, const RecordProgress& progress) {
+void store(RecordState& state, const RecordState::File& file, const RecordState::Ended& before,
+           const RecordProgress& progress) {
   const std::uint32_t next = state.current.load(std::memory_order_relaxed) == 1 ? 2 : 1;
   const RecordPosition& at = progress.position;
   state.copy[next - 1] = {at.offset,
@@ -42,7 +45,8 @@ void store(RecordState& state, const RecordState::File& file, const RecordProgre
                           progress.score,
                           progress.open ? 1U : 0U,
                           static_cast<std::uint32_t>(progress.ended),
-                          file};
+                          file,
+                          before};
   failpoint("publisher.storing");
   state.current.store(next, std::memory_order_release);
 }
@@ -74,7 +78,16 @@ bool LeftFile::has_audio(const AudioParameters& parameters) const { return audio
 
 void store_record_progress(RecordState& state, const RecordProgress& progress) {
   const RecordState::Copy* const current = current_of(state);
-  store(state, current != nullptr ? current->file : RecordState::File{}, progress);
+  const RecordState::Copy kept = current != nullptr ? *current : RecordState::Copy{};
+  store(state, kept.file, kept.before, progress);
+}
+
+void store_record_closed(RecordState& state, const RecordProgress& progress) {
+  const RecordState::Copy* const current = current_of(state);
+  if (current == nullptr) return store_record_progress(state, progress);
+  const RecordState::Ended ended{current->offset,  current->packets, current->end,
+                                 current->end_utc, current->ended,   current->file};
+  store(state, current->file, ended, progress);
 }
 
 void store_unrecorded(RecordState& state, std::uint64_t number, std::uint64_t unrecorded) {
@@ -95,7 +108,8 @@ void store_record_file(RecordState& state, const RecordFile& file, const RecordP
   stored.begun_utc = file.begun_utc;
   stored.start_utc = file.start_utc;
   stored.camera_clock = file.camera_clock ? 1 : 0;
-  store(state, stored, progress);
+  const RecordState::Copy* const current = current_of(state);
+  store(state, stored, current != nullptr ? current->before : RecordState::Ended{}, progress);
 }
 
 std::optional<RecordProgress> load_record_progress(const RecordState& state) {
@@ -122,13 +136,22 @@ std::optional<LeftFile> load_record_file(const RecordState& state) {
   const RecordState::Copy* const current = current_of(state);
   if (current == nullptr) return std::nullopt;
   const RecordState::File& file = current->file;
-  return LeftFile{{file.path.begin(), std::ranges::find(file.path, '\0')},
-                  file.stream,
-                  file.audio,
-                  file.begin,
-                  file.begun_utc,
-                  file.start_utc,
-                  file.camera_clock != 0};
+  return LeftFile{path_of(file),  file.stream,           file.audio, file.begin, file.begun_utc,
+                  file.start_utc, file.camera_clock != 0};
+}
+
+std::optional<EndedFile> load_ended_file(const RecordState& state) {
+  const RecordState::Copy* const current = current_of(state);
+  if (current == nullptr || current->before.ended == 0) return std::nullopt;
+  const RecordState::Ended& before = current->before;
+  return EndedFile{path_of(before.file),
+                   before.file.start_utc,
+                   before.end_utc,
+                   before.end - before.file.begin,
+                   before.offset,
+                   before.packets,
+                   before.file.camera_clock != 0,
+                   static_cast<FileEnd>(before.ended)};
 }
 
 }  // namespace campipe

@@ -58,14 +58,31 @@ struct LeftFile {
   [[nodiscard]] bool has_audio(const AudioParameters& parameters) const;
 };
 
+// The file that a predecessor ended last.
+struct EndedFile {
+  std::string path;
+  std::int64_t start_utc = 0;
+  std::int64_t end_utc = 0;
+  std::int64_t duration = 0;  // ns
+  std::uint64_t bytes = 0;
+  std::uint64_t packets = 0;
+  bool camera_clock = false;
+  FileEnd ended = FileEnd::none;
+};
+
 // A new file begins.
 void store_record_file(RecordState& state, const RecordFile& file, const RecordProgress& progress);
 void store_record_progress(RecordState& state, const RecordProgress& progress);
+// The file, whose end is stored, is closed. Until there is a next such one, a successor finds it by load_ended_file():
+// the index is written by another thread, and may not have its end when this process dies.
+void store_record_closed(RecordState& state, const RecordProgress& progress);
 // Packets up to `number` have gone past without a recording; `unrecorded` of them should be in one. Does nothing where
 // that is known already.
 void store_unrecorded(RecordState& state, std::uint64_t number, std::uint64_t unrecorded);
 // Nothing: there was no file yet.
 std::optional<RecordProgress> load_record_progress(const RecordState& state);
 std::optional<LeftFile> load_record_file(const RecordState& state);
+// Nothing: none has ended yet.
+std::optional<EndedFile> load_ended_file(const RecordState& state);
 
 }  // namespace campipe

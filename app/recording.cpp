@@ -1,6 +1,7 @@
 #include "app/recording.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "core/error.h"
@@ -13,12 +14,10 @@ namespace {
 constexpr auto retry_interval = std::chrono::seconds(3);       // while paused
 constexpr auto retention_interval = std::chrono::seconds(60);  // and at the end of each file
 constexpr auto sync_interval = std::chrono::seconds(10);
+constexpr auto lock_patience = std::chrono::seconds(3);  // with who had it before, and is about to end
+constexpr auto lock_interval = std::chrono::milliseconds(20);
 // Of a fragment at least: where each picture is a key frame, a fragment for each would be wasteful.
 constexpr std::int64_t shortest_fragment = 200'000'000;
-
-std::filesystem::path index_path(const CameraConfig& config) {
-  return record_index_path(config.record->path, camera_name(config), config.output);
-}
 
 // The file that a predecessor left to be gone on in.
 std::optional<RecordIndex::Begin> left_open(const RecordState& state) {
@@ -28,6 +27,14 @@ std::optional<RecordIndex::Begin> left_open(const RecordState& state) {
   return RecordIndex::Begin{file->path, file->start_utc, file->camera_clock};
 }
 
+// The file that it has ended, which may not be in the index.
+std::optional<RecordIndex::Ended> ended_before(const RecordState& state) {
+  const auto file = load_ended_file(state);
+  if (!file) return std::nullopt;
+  return RecordIndex::Ended{{file->path, file->start_utc, file->camera_clock},
+                            {file->end_utc, file->duration, file->bytes, file->packets, name_of(file->ended)}};
+}
+
 }  // namespace
 
 Recording::Recording(const CameraConfig& config, RecordState& state, AudioFeed& audio, Events events)
@@ -35,15 +42,19 @@ Recording::Recording(const CameraConfig& config, RecordState& state, AudioFeed& 
       state_(state),
       audio_(audio),
       events_(std::move(events)),
-      disk_(index_path(config), left_open(state)) {
+      index_path_(record_index_path(config.record->path, camera_name(config), config.output)),
+      lock_(std::make_shared<RecordLock>(index_path_)) {
   const RecordConfig& record = *config_.record;
   if (record.when == RecordWhen::motion) motion_.emplace(record.before, record.after);
   const auto left = load_record_progress(state_);
-  if (!left) return;
-  safe_ = number_ = written_ = left->number;
-  recorded_ = left->recorded;
-  unrecorded_ = left->unrecorded;
-  audio_.skip({left->audio_epoch, left->audio_number});
+  if (left) {
+    safe_ = number_ = written_ = left->number;
+    recorded_ = left->recorded;
+    unrecorded_ = left->unrecorded;
+    audio_.skip({left->audio_epoch, left->audio_number});
+  }
+  guarded([&] { begin_work(Clock::now() + lock_patience); });
+  if (!left || !disk_) return;  // what is left open is ended by whoever reads the index next
   may_resume_ = left->open;
   if (may_resume_ && left->ended != FileEnd::none) end_left_file(left->ended);
   if (motion_ && may_resume_ && left->last_motion >= 0) {
@@ -53,6 +64,21 @@ Recording::Recording(const CameraConfig& config, RecordState& state, AudioFeed& 
 }
 
 Recording::~Recording() = default;
+
+// Before anything is written.
+void Recording::begin_work(Clock::time_point wait_until) {
+  const auto is_taken = [&] {
+    try {
+      lock_->take();
+      return true;
+    } catch (const RecordFileError&) {
+      if (Clock::now() >= wait_until) throw;
+      return false;
+    }
+  };
+  while (!is_taken()) std::this_thread::sleep_for(lock_interval);
+  if (!disk_) disk_.emplace(index_path_, lock_, left_open(state_), ended_before(state_));
+}
 
 // What goes wrong with the disk is waited for; the rest ends the recording, and the camera goes on.
 void Recording::guarded(const std::function<void()>& action) {
@@ -187,9 +213,9 @@ void Recording::commit_fragment(std::int64_t audio_until, std::optional<std::int
   audio_.give_back();
   if (std::exchange(paused_, false)) events_.on_resumed(std::exchange(missing_, 0));
   announce_file();
-  if (Clock::now() < next_sync_ || disk_.busy()) return;
+  if (Clock::now() < next_sync_ || disk_->busy()) return;
   next_sync_ = Clock::now() + sync_interval;
-  disk_.sync(file.recorder->sync());
+  disk_->sync(file.recorder->sync());
 }
 
 void Recording::commit() {
@@ -197,19 +223,20 @@ void Recording::commit() {
 }
 
 void Recording::tick() {
-  if (const auto problem = disk_.take_retention_problem()) {
+  if (!disk_) return;
+  if (const auto problem = disk_->take_retention_problem()) {
     if (!problem->empty() && *problem != told_problem_) spdlog::warn("{}: {}", config_.name, *problem);
     told_problem_ = *problem;
   }
-  if (const auto problem = disk_.take_sync_problem(); problem && file_) pause(*problem);
+  if (const auto problem = disk_->take_sync_problem(); problem && file_) pause(*problem);
   if (Clock::now() >= next_retention_) retain();
 }
 
 void Recording::retain() {
   const RecordConfig& record = *config_.record;
-  if ((!record.delete_after && !record.max_size && !record.keep_free) || disk_.busy()) return;
+  if ((!record.delete_after && !record.max_size && !record.keep_free) || disk_->busy()) return;
   next_retention_ = Clock::now() + retention_interval;
-  disk_.enforce({record.delete_after, record.max_size, record.keep_free}, file_ ? file_->recorder->path() : "");
+  disk_->enforce({record.delete_after, record.max_size, record.keep_free}, file_ ? file_->recorder->path() : "");
 }
 
 void Recording::finish() {

@@ -20,6 +20,9 @@
 // resumed when the first fragment is in the new file. What no waiting can mend (a codec that the container does not
 // hold) ends it. Packets that are in no file are counted, but for those without motion.
 //
+// Nobody else records under the same names (see RecordLock): where another rig does, the recording pauses likewise, and
+// nothing there is touched.
+//
 // Used by the camera's thread in the publisher; everything that goes wrong is told by the events.
 #pragma once
 
@@ -63,7 +66,8 @@ class Recording {
     std::function<void(std::uint64_t unrecorded)> on_resumed;  // packets that are missing
     std::function<void(const Motion& motion)> on_motion;
   };
-  // `config` (which has `record`), `state` and `audio` outlive it.
+  // `config` (which has `record`), `state` and `audio` outlive it. A process that has the lock, and is about to end, is
+  // waited for, for some seconds.
   Recording(const CameraConfig& config, RecordState& state, AudioFeed& audio, Events events);
   ~Recording();
   Recording(const Recording&) = delete;
@@ -79,7 +83,7 @@ class Recording {
   void finish();
   // False: files are still being put on the disk, for which finish() does not wait. A disk that does not answer is not
   // to be waited for.
-  [[nodiscard]] bool at_rest() const { return !disk_.busy() || disk_.hangs(); }
+  [[nodiscard]] bool at_rest() const { return !disk_ || !disk_->busy() || disk_->hangs(); }
   // Packets up to this number are in a file or will never be: they may be given back.
   [[nodiscard]] std::uint64_t safe() const { return safe_; }
 
@@ -108,6 +112,7 @@ class Recording {
   };
 
   // recording.cpp: which packets
+  void begin_work(Clock::time_point wait_until = {});
   void guarded(const std::function<void()>& action);
   void take_motion(const PacketView& packet, std::uint64_t number, const StreamParameters& stream);
   void begin_motion(const PacketView& packet, const StreamParameters& stream);
@@ -128,7 +133,7 @@ class Recording {
   bool open_file(const PacketView& packet, const StreamParameters& stream);
   void resume_file(const PacketView& packet, const StreamParameters& stream);
   bool begin_file(const PacketView& first, const StreamParameters& stream);
-  void create_file(const std::string& path, const StreamParameters& stream);
+  void create_file(const PathBelow& path, const StreamParameters& stream);
   void store_file(const std::string& path);
   void announce_file();
   std::optional<AudioParameters> audio_track(const std::string& path);
@@ -138,6 +143,7 @@ class Recording {
   void complete_file();
   void end_left_file(FileEnd why);
   void limit_changes();
+  [[nodiscard]] PathBelow below(const std::string& path) const;
   [[nodiscard]] std::string path_at(std::int64_t utc) const;
   [[nodiscard]] bool overwrites(const std::string& path) const;
   [[nodiscard]] RecordProgress progress(bool open) const;
@@ -148,7 +154,9 @@ class Recording {
   AudioFeed& audio_;
   Events events_;
   std::optional<MotionGate> motion_;
-  DiskWork disk_;
+  const std::filesystem::path index_path_;
+  std::shared_ptr<RecordLock> lock_;
+  std::optional<DiskWork> disk_;  // once the lock has been taken
 
   std::optional<File> file_;                // the open one
   std::optional<StreamParameters> stream_;  // of the newest packet

@@ -76,7 +76,7 @@ void Recording::resume_file(const PacketView& packet, const StreamParameters& st
   file.camera_clock = left_file->camera_clock;
   try {
     file.recorder =
-        Recorder::resume(left_file->path, complete, left->position, file.audio, {file.begin, file.start_utc});
+        Recorder::resume(below(left_file->path), complete, left->position, file.audio, {file.begin, file.start_utc});
   } catch (const Error& error) {
     spdlog::warn("{}: {}; the recording goes on in a new file", config_.name, error.what());
     return end_left_file(FileEnd::interrupted);
@@ -105,19 +105,20 @@ void Recording::end_left_file(FileEnd why) {
   const bool empty = left.position.packets == 0;
   try {
     if (empty) {
-      remove_recording(file.path);
+      remove_recording(below(file.path));
     } else {
-      write_duration(file.path, duration);
+      write_duration(below(file.path), duration);
     }
   } catch (const Error& error) {  // it plays without
     spdlog::warn("{}: {}", config_.name, error.what());
   }
   if (empty) {
-    disk_.deleted(file.path, "empty");
+    disk_->deleted(file.path, "empty");
+    store_record_progress(state_, progress(false));
   } else {
-    disk_.end({left.end_utc, duration, left.position.offset, left.position.packets, name_of(why)});
+    disk_->end({left.end_utc, duration, left.position.offset, left.position.packets, name_of(why)});
+    store_record_closed(state_, progress(false));
   }
-  store_record_progress(state_, progress(false));
 }
 
 // False: it cannot begin with this packet.
@@ -129,6 +130,7 @@ bool Recording::begin_file(const PacketView& first, const StreamParameters& stre
     }
     return false;
   }
+  begin_work();
   if (file_stream_ && file_stream_ != stream) limit_changes();
   File file;
   file.stream = stream;
@@ -140,11 +142,11 @@ bool Recording::begin_file(const PacketView& first, const StreamParameters& stre
     file.boundary = next_segment_boundary(file.begun_utc, config_.record->segment_duration);
   }
   const std::string path = path_at(file.begun_utc);
-  if (overwrites(path)) remove_recording(path);
+  if (overwrites(path)) remove_recording(below(path));
   file.audio = audio_track(path);
   file_ = std::move(file);
   try {
-    create_file(path, complete);
+    create_file(below(path), complete);
   } catch (...) {
     file_.reset();
     store_record_progress(state_, progress(false));
@@ -155,6 +157,8 @@ bool Recording::begin_file(const PacketView& first, const StreamParameters& stre
   if (!paused_) announce_file();
   return true;
 }
+
+PathBelow Recording::below(const std::string& path) const { return path_below(index_path_.parent_path(), path); }
 
 std::string Recording::path_at(std::int64_t utc) const {
   return expand_record_path(config_.record->path, camera_name(config_), config_.output, utc / second);
@@ -187,10 +191,10 @@ void Recording::store_file(const std::string& path) {
 }
 
 // Without the audio, where the container refuses it after all.
-void Recording::create_file(const std::string& path, const StreamParameters& stream) {
+void Recording::create_file(const PathBelow& path, const StreamParameters& stream) {
   File& file = *file_;
   const RecordStart start{file.begin, file.start_utc};
-  const std::string name = unused_name(path);
+  const std::string name = unused_name(path).whole();
   store_file(name);
   failpoint("publisher.creating", config_.name);
   const bool wants_audio = file.audio.has_value();
@@ -234,7 +238,7 @@ std::optional<AudioParameters> Recording::audio_track(const std::string& path) {
 // would be told of again and again.
 void Recording::announce_file() {
   if (std::exchange(file_->announced, true)) return;
-  disk_.begin({file_->recorder->path(), file_->start_utc, file_->camera_clock});
+  disk_->begin({file_->recorder->path(), file_->start_utc, file_->camera_clock});
   events_.on_file(file_->recorder->path());
 }
 
@@ -256,17 +260,17 @@ void Recording::close_file(FileEnd why, const PacketView* next) {
     commit_fragment(file.end, file.end, file.end);
   }
   file.recorder->finish(file.committed_end - file.begin);
-  disk_.sync(file.recorder->sync());
+  disk_->sync(file.recorder->sync());
   complete_file();
 }
 
 // That it is over is stored, and in its header, as far as its disk allows.
 void Recording::complete_file() {
   const File& file = *file_;
-  disk_.end({file.committed_end_utc, file.committed_end - file.begin, file.committed.offset, file.committed.packets,
-             name_of(file.ended)});
+  disk_->end({file.committed_end_utc, file.committed_end - file.begin, file.committed.offset, file.committed.packets,
+              name_of(file.ended)});
   file_.reset();
-  store_record_progress(state_, progress(false));
+  store_record_closed(state_, progress(false));
   next_retention_ = {};
 }
 
@@ -290,7 +294,7 @@ void Recording::discard_file() {
   } catch (const RecordFileError& error) {  // the same disk; an empty file stays
     spdlog::debug("{}: {}", config_.name, error.what());
   }
-  if (file_->announced) disk_.deleted(file_->recorder->path(), "empty");
+  if (file_->announced) disk_->deleted(file_->recorder->path(), "empty");
   newest_path_.clear();
   file_.reset();
   store_record_progress(state_, progress(false));

@@ -34,10 +34,10 @@ struct RetentionResult {
   std::string problem;  // the first file that could not be deleted, and why; empty: none
 };
 
-// Deletes those of `files` (oldest first) that are too old at `now`, then the oldest until the rest is small enough and
-// the disk has enough room.
+// Deletes those of `files` (oldest first), which lie below `folder`, that are too old at `now`, then the oldest until
+// the rest is small enough and the disk has enough room.
 // Never `open_file` (empty: none). A file that cannot be deleted is passed over.
-RetentionResult enforce_limits(const RetentionLimits& limits, const std::vector<RecordedFile>& files,
-                               const std::string& open_file, std::int64_t now);
+RetentionResult enforce_limits(const RetentionLimits& limits, const std::filesystem::path& folder,
+                               const std::vector<RecordedFile>& files, const std::string& open_file, std::int64_t now);
 
 }  // namespace campipe

@@ -87,6 +87,15 @@ struct RecordState {
     std::int64_t start_utc;      // when it was taken
     std::uint32_t camera_clock;  // 1: by the camera's clock
   };
+  // One that has ended, by what is in the copy of its end.
+  struct Ended {
+    std::uint64_t offset;
+    std::uint64_t packets;
+    std::int64_t end;
+    std::int64_t end_utc;
+    std::uint32_t ended;  // 0: there is none
+    File file;
+  };
   struct Copy {
     std::uint64_t offset;
     std::uint64_t packets;
@@ -104,6 +113,7 @@ struct RecordState {
     std::uint32_t open;          // 1: the file is to be gone on in, or to be ended
     std::uint32_t ended;         // a FileEnd: why it is over; 0: it is not
     File file;
+    Ended before;  // the file before: the index may not have its end yet
   };
   std::atomic<std::uint32_t> current;  // 0: no file yet; else copy[current - 1]
   std::array<Copy, 2> copy;

@@ -150,11 +150,11 @@ HttpAnswer Api::recording_file(const HttpRequest& request) try {
   if (!request.identity.may(Permission::view, camera)) throw ApiError(404, "there is no such recording");
   if (!request.identity.may(Permission::record, camera))
     throw ApiError(403, "user '" + request.identity.user + "' may not see recordings");
-  const std::filesystem::path file = recordings_.file(id);
-  if (file.empty()) throw ApiError(404, "there is no such recording");
+  const PathBelow file = recordings_.file(id);
+  if (file.name.empty()) throw ApiError(404, "there is no such recording");
   HttpAnswer answer;
-  answer.type = file.extension() == ".mkv" ? "video/x-matroska" : "video/mp4";
-  answer.file = file.string();
+  answer.type = file.name.extension() == ".mkv" ? "video/x-matroska" : "video/mp4";
+  answer.file = file;
   answer.headers = {{"Cache-Control", "private, no-cache"}};
   return answer;
 } catch (const ApiError& error) {

@@ -337,7 +337,7 @@ awaitable<void> HttpConnection::serve_snapshot(Exchange& exchange, const LivePla
 }
 
 awaitable<void> HttpConnection::send(HttpAnswer& answer, const Exchange& exchange) {
-  if (!answer.file.empty()) {
+  if (!answer.file.name.empty()) {
     co_await send_file(answer, exchange);
     co_return;
   }

@@ -35,8 +35,8 @@ std::string etag_of(const struct stat& file) {
 }
 
 // RFC 6266: the name in ASCII for old programs, and as it is.
-std::string disposition_of(const std::string& path) {
-  const std::string name = std::filesystem::path(path).filename().string();
+std::string disposition_of(const PathBelow& path) {
+  const std::string name = path.name.filename();
   std::string plain;
   std::string escaped;
   for (const char c : name) {
@@ -109,16 +109,15 @@ bool matches_etag(std::string_view header, std::string_view etag) {
 
 FileAnswer open_file(const HttpAnswer& answer, const HttpFacts& facts, bool download) {
   FileAnswer out;
-  // Whatever the path turns out to be: nobody waits for a pipe.
-  out.fd.reset(::open(answer.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+  out.fd = open_below(answer.file, O_RDONLY);
   struct stat file {};
+  if (!out.fd && (errno == ELOOP || errno == ENXIO)) return failed(404, "this is no file");
   if (!out.fd || ::fstat(out.fd.get(), &file) != 0)
     return failed(errno == ENOENT ? 404 : 500, "the file cannot be read");
-  if (!S_ISREG(file.st_mode)) return failed(404, "this is no file");
   const std::string etag = etag_of(file);
   const std::string modified = http_date(file.st_mtim.tv_sec);
   out.head.status = answer.status;
-  out.head.type = type_of_file(answer.file);
+  out.head.type = type_of_file(answer.file.name.native());
   out.head.headers = answer.headers;
   out.head.headers.insert(out.head.headers.end(),
                           {{"ETag", etag}, {"Last-Modified", modified}, {"Accept-Ranges", "bytes"}});

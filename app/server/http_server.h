@@ -15,6 +15,7 @@
 #include "app/config.h"
 #include "app/server/access.h"
 #include "app/server/rig_view.h"
+#include "core/files_below.h"
 
 namespace campipe {
 
@@ -35,9 +36,9 @@ struct HttpAnswer {
   std::string body;
   // An ETag here is compared with what the browser has. Headers of security are added where they are not here.
   std::vector<std::pair<std::string, std::string>> headers;
-  // Sent instead of `body`, with ranges, where it is not empty; its ending tells the type, and with the query
+  // Sent instead of `body`, with ranges, where it has a name; its ending tells the type, and with the query
   // `download` it is to be saved. That this sender may read it is the handler's affair.
-  std::string file;
+  PathBelow file;
 };
 
 struct HttpLimits {

@@ -1,12 +1,13 @@
 #include "app/server/recordings.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "app/record_index.h"
+#include "core/line_reader.h"
 
 namespace campipe {
 namespace {
@@ -40,19 +41,14 @@ void take_line(const std::string& text, std::map<std::string, ListedRecording>& 
   if (*event != "begin" && *event != "end") return;
   if (auto recording = parse_line(line, *event)) {
     recording->id = file;
-    recordings[file] = *recording;
+    if (recordings.size() < most_index_files || recordings.contains(file)) recordings[file] = *recording;
   }
 }
 
-// Where the file really lies, links followed; empty: not in the index's folder, or no regular file.
-fs::path find_inside(const fs::path& folder, const std::string& name) {
-  std::error_code error;
-  const fs::path root = fs::canonical(folder.empty() ? fs::path(".") : folder, error);
-  if (error) return {};
-  const fs::path file = fs::canonical(root / name, error);
-  if (error || !fs::is_regular_file(file, error)) return {};
-  const auto [in_root, in_file] = std::mismatch(root.begin(), root.end(), file.begin(), file.end());
-  return in_root == root.end() && in_file != file.end() ? file : fs::path();
+// The regular file that an index names, as it is now; nothing: there is none below the index's folder.
+std::optional<struct stat> status_of(const PathBelow& file) {
+  struct stat status {};
+  return status_below(file, status) && S_ISREG(status.st_mode) ? std::optional(status) : std::nullopt;
 }
 
 bool between(const ListedRecording& recording, const Recordings::Query& query) {
@@ -82,17 +78,19 @@ std::map<std::string, Recordings::Stream> Recordings::streams() const {
 
 const std::map<std::string, ListedRecording>& Recordings::read(const fs::path& index) {
   Known& known = known_[index];
+  UniqueFd fd = open_below(in_own_folder(index), O_RDONLY);
   struct stat status {};
-  const bool there = ::stat(index.c_str(), &status) == 0;
+  const bool there = fd && ::fstat(fd.get(), &status) == 0;
   const auto size = there ? static_cast<std::uint64_t>(status.st_size) : 0;
   if (status.st_ino != known.inode || size < known.size) known = {.inode = status.st_ino, .size = 0, .recordings = {}};
   if (size == known.size) return known.recordings;
-  std::ifstream in(index);
-  in.seekg(static_cast<std::streamoff>(known.size));
-  // A line that has no end yet is read the next time.
-  for (std::string text; std::getline(in, text) && !in.eof(); known.size += text.size() + 1) {
-    take_line(text, known.recordings);
+  LineReader in(std::move(fd), std::max(known.size, size - std::min(size, most_index_bytes)), size);
+  std::string text;
+  for (auto next = in.next(text); next != LineReader::Next::end; next = in.next(text)) {
+    if (next == LineReader::Next::unended) break;  // it is read the next time
+    if (next == LineReader::Next::line) take_line(text, known.recordings);
   }
+  known.size = in.position();
   return known.recordings;
 }
 
@@ -118,13 +116,9 @@ std::vector<ListedRecording> Recordings::list(const Query& query) {
     ListedRecording recording = *each.recording;
     recording.camera = each.stream->camera;
     recording.output = each.stream->output;
-    const fs::path file = find_inside(each.stream->index.parent_path(), recording.id);
-    if (file.empty()) continue;  // somebody deleted it
-    if (recording.end.empty()) {
-      std::error_code error;
-      const auto size = fs::file_size(file, error);
-      recording.bytes = error ? 0 : size;
-    }
+    const auto status = status_of({each.stream->index.parent_path(), recording.id});
+    if (!status) continue;  // somebody deleted it
+    if (recording.end.empty()) recording.bytes = static_cast<std::uint64_t>(status->st_size);
     recording.id = recording.camera + "/" + recording.output + "/" + recording.id;
     listed.push_back(std::move(recording));
   }
@@ -133,7 +127,7 @@ std::vector<ListedRecording> Recordings::list(const Query& query) {
 
 std::string Recordings::camera_of(const std::string& id) { return id.substr(0, id.find('/')); }
 
-fs::path Recordings::file(const std::string& id) {
+PathBelow Recordings::file(const std::string& id) {
   const auto first = id.find('/');
   const auto second_slash = first == std::string::npos ? first : id.find('/', first + 1);
   if (second_slash == std::string::npos) return {};
@@ -145,7 +139,8 @@ fs::path Recordings::file(const std::string& id) {
   if (stream == all.end() || stream->second.output != output) return {};
   const std::lock_guard lock(known_mutex_);
   if (!read(stream->second.index).contains(file)) return {};
-  return find_inside(stream->second.index.parent_path(), file);
+  const PathBelow found{stream->second.index.parent_path(), file};
+  return status_of(found) ? found : PathBelow{};
 }
 
 }  // namespace campipe

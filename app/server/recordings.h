@@ -1,6 +1,6 @@
 // What was recorded, from the indexes beside the files (app/record_index.h), which other threads write meanwhile. Only
-// what an index names is listed, and only that can be had: no other file, whatever an id says. An index may be large:
-// it is read when somebody asks, by that thread, and later only what has been added to it.
+// what an index names is listed, and only that can be had: no other file, whatever an id or a link says. An index may
+// be large: it is read when somebody asks, by that thread, and later only what has been added to it.
 //
 // Cameras are remembered as long as the process runs, so that recordings of one that is disabled can still be seen;
 // whoever asks says which cameras there are. Thread-safe.
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "app/config.h"
+#include "core/files_below.h"
 
 namespace campipe {
 
@@ -44,8 +45,8 @@ class Recordings {
   void add(const CameraConfig& config);
   // Those of which something lies between `from` and `to`, the newest first.
   [[nodiscard]] std::vector<ListedRecording> list(const Query& query);
-  // Empty: there is no such recording (any more).
-  [[nodiscard]] std::filesystem::path file(const std::string& id);
+  // Without a name: there is no such recording (any more).
+  [[nodiscard]] PathBelow file(const std::string& id);
   // The camera that an id names; it may not exist.
   static std::string camera_of(const std::string& id);
 

@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-RecordFileError file_error(const std::string& what, int code) {
-  return RecordFileError(system_error(what, code).what());
+RecordFileError record_error(const std::string& what, int code) {
+  return RecordFileError(file_error(what, code).what());
 }
 
 Container container_or_throw(const std::string& path) {
@@ -29,36 +29,34 @@ Container container_or_throw(const std::string& path) {
   return *container;
 }
 
-void make_folder_of(const std::string& path) {
-  const fs::path folder = fs::path(path).parent_path();
-  std::error_code error;
-  if (!folder.empty()) fs::create_directories(folder, error);
-  if (error) throw RecordFileError("cannot make the folder " + folder.string() + ": " + error.message());
-}
-
 // "a/b.mp4", then "a/b-1.mp4", …
-std::string numbered(const std::string& path, int number) {
+PathBelow numbered(const PathBelow& path, int number) {
   if (number == 0) return path;
-  const std::size_t ending = path.rfind('.');
-  return path.substr(0, ending) + "-" + std::to_string(number) + path.substr(ending);
+  const std::string name = path.name;
+  const std::size_t ending = name.rfind('.');
+  return {path.folder, name.substr(0, ending) + "-" + std::to_string(number) + name.substr(ending)};
 }
 
-std::pair<UniqueFd, std::string> open_new(const std::string& path) {
+void make_folders(const PathBelow& path) {
+  if (!make_folders_of(path))
+    throw record_error("cannot make the folder " + fs::path(path.whole()).parent_path().string(), errno);
+}
+
+std::pair<UniqueFd, PathBelow> open_new(const PathBelow& path) {
   for (int number = 0;; ++number) {
-    std::string name = numbered(path, number);
-    UniqueFd fd(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    PathBelow name = numbered(path, number);
+    UniqueFd fd = open_below(name, O_RDWR | O_CREAT | O_EXCL, 0666);
     if (fd) return {std::move(fd), std::move(name)};
-    if (errno != EEXIST) throw file_error("cannot make " + name, errno);
+    if (errno != EEXIST) throw record_error("cannot make " + name.whole(), errno);
   }
 }
 
-UniqueFd open_existing(const std::string& path, std::uint64_t offset, int flags = 0) {
-  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | flags, 0666));
+UniqueFd open_existing(const PathBelow& path, std::uint64_t offset, int flags = 0) {
+  UniqueFd fd = open_below(path, O_RDWR | flags, 0666);
   struct stat status {};
-  if (!fd || ::fstat(fd.get(), &status) != 0) throw system_error("cannot open " + path, errno);
-  if (!S_ISREG(status.st_mode)) throw Error(path + ": is no file to go on in");
+  if (!fd || ::fstat(fd.get(), &status) != 0) throw file_error("cannot open " + path.whole(), errno);
   if (static_cast<std::uint64_t>(status.st_size) < offset) {
-    throw Error(path + ": is shorter than what was recorded into it, somebody else has changed it");
+    throw Error(path.whole() + ": is shorter than what was recorded into it, somebody else has changed it");
   }
   return fd;
 }
@@ -68,35 +66,35 @@ void store_duration(const UniqueFd& fd, const std::string& path, std::int64_t du
   constexpr std::size_t longest_header = 1 << 16;
   std::vector<std::uint8_t> head(longest_header);
   const ssize_t read = ::pread(fd.get(), head.data(), head.size(), 0);
-  if (read < 0) throw file_error("cannot read " + path, errno);
+  if (read < 0) throw record_error("cannot read " + path, errno);
   head.resize(static_cast<std::size_t>(read));
   const auto patch = duration_patch(container_or_throw(path), head, duration);
   if (!patch) return;
   const ssize_t written =
       ::pwrite(fd.get(), patch->bytes.data(), patch->bytes.size(), static_cast<off_t>(patch->offset));
   if (written != static_cast<ssize_t>(patch->bytes.size()))
-    throw file_error("cannot write " + path, written < 0 ? errno : EIO);
+    throw record_error("cannot write " + path, written < 0 ? errno : EIO);
 }
 
 // Lives as long as somebody writes into the file or has it put on the disk.
 struct OpenFile {
-  std::string path;
+  PathBelow path;
+  std::string name;  // the whole path
   UniqueFd fd;
 };
 
-void sync_folder_of(const std::string& path) {
-  const fs::path parent = fs::path(path).parent_path();
-  const std::string folder = parent.empty() ? "." : parent.string();
-  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd || ::fsync(fd.get()) != 0) throw file_error("cannot put the folder " + folder + " on the disk", errno);
+void sync_folder_of(const OpenFile& file) {
+  const UniqueFd fd = open_folder_of(file.path, O_RDONLY);
+  if (!fd || ::fsync(fd.get()) != 0)
+    throw record_error("cannot put the folder of " + file.name + " on the disk", errno);
 }
 
 class FileRecorder final : public Recorder {
  public:
-  FileRecorder(const std::string& path, UniqueFd fd, const StreamParameters& parameters,
+  FileRecorder(const PathBelow& path, UniqueFd fd, const StreamParameters& parameters,
                const std::optional<AudioParameters>& audio, const RecordPosition& position, const RecordStart& start)
-      : file_(std::make_shared<const OpenFile>(OpenFile{path, std::move(fd)})),
-        muxer_(container_or_throw(path), parameters, audio, position, start),
+      : file_(std::make_shared<const OpenFile>(OpenFile{path, path.whole(), std::move(fd)})),
+        muxer_(container_or_throw(path.whole()), parameters, audio, position, start),
         position_(position) {
     cut();
     if (position_.offset > 0) return;
@@ -104,7 +102,7 @@ class FileRecorder final : public Recorder {
     store();
   }
 
-  const std::string& path() const override { return file_->path; }
+  const std::string& path() const override { return file_->name; }
 
   void write(const PacketView& packet) override {
     muxer_.write(packet);
@@ -140,13 +138,13 @@ class FileRecorder final : public Recorder {
   void finish(std::int64_t duration) override { store_duration(file_->fd, path(), duration); }
 
   void discard() override {
-    if (is_in_place() && ::unlink(path().c_str()) != 0) throw file_error("cannot delete " + path(), errno);
+    if (is_in_place() && !remove_below(file_->path)) throw record_error("cannot delete " + path(), errno);
   }
 
   std::function<void()> sync() const override {
     return [file = file_] {
-      if (::fdatasync(file->fd.get()) != 0) throw file_error("cannot put " + file->path + " on the disk", errno);
-      sync_folder_of(file->path);
+      if (::fdatasync(file->fd.get()) != 0) throw record_error("cannot put " + file->name + " on the disk", errno);
+      sync_folder_of(*file);
     };
   }
 
@@ -155,7 +153,7 @@ class FileRecorder final : public Recorder {
   bool is_in_place() const {
     struct stat here {};
     struct stat there {};
-    return ::fstat(file_->fd.get(), &here) == 0 && ::stat(path().c_str(), &there) == 0 && here.st_dev == there.st_dev &&
+    return ::fstat(file_->fd.get(), &here) == 0 && status_below(file_->path, there) && here.st_dev == there.st_dev &&
            here.st_ino == there.st_ino;
   }
 
@@ -175,12 +173,12 @@ class FileRecorder final : public Recorder {
   [[noreturn]] void fail(int code) {
     // Leaves no half fragment behind; where even that fails, a successor cuts it off.
     static_cast<void>(::ftruncate(file_->fd.get(), static_cast<off_t>(position_.offset)) == 0);
-    throw file_error("cannot write " + path(), code);
+    throw record_error("cannot write " + path(), code);
   }
 
   void cut() {
     if (::ftruncate(file_->fd.get(), static_cast<off_t>(position_.offset)) != 0)
-      throw file_error("cannot cut " + path(), errno);
+      throw record_error("cannot cut " + path(), errno);
   }
 
   std::shared_ptr<const OpenFile> file_;
@@ -192,43 +190,43 @@ class FileRecorder final : public Recorder {
 
 }  // namespace
 
-std::unique_ptr<Recorder> Recorder::create(const std::string& path, const StreamParameters& parameters,
+std::unique_ptr<Recorder> Recorder::create(const PathBelow& path, const StreamParameters& parameters,
                                            const std::optional<AudioParameters>& audio, const RecordStart& start) {
-  container_or_throw(path);
-  make_folder_of(path);
+  container_or_throw(path.name);
+  make_folders(path);
   auto [fd, name] = open_new(path);
   try {
     return std::make_unique<FileRecorder>(name, std::move(fd), parameters, audio, RecordPosition{}, start);
   } catch (...) {
-    ::unlink(name.c_str());  // or a full disk would gather an empty file for every attempt
+    remove_below(name);  // or a full disk would gather an empty file for every attempt
     throw;
   }
 }
 
-std::unique_ptr<Recorder> Recorder::resume(const std::string& path, const StreamParameters& parameters,
+std::unique_ptr<Recorder> Recorder::resume(const PathBelow& path, const StreamParameters& parameters,
                                            const RecordPosition& position, const std::optional<AudioParameters>& audio,
                                            const RecordStart& start) {
   const bool begins = position.offset == 0;
-  if (begins) make_folder_of(path);
+  if (begins) make_folders(path);
   UniqueFd fd = open_existing(path, position.offset, begins ? O_CREAT : 0);
   return std::make_unique<FileRecorder>(path, std::move(fd), parameters, audio, position, start);
 }
 
-std::string unused_name(const std::string& path) {
+PathBelow unused_name(const PathBelow& path) {
   for (int number = 0;; ++number) {
     struct stat status {};
-    std::string name = numbered(path, number);
-    if (::lstat(name.c_str(), &status) != 0) return name;
+    PathBelow name = numbered(path, number);
+    if (!status_below(name, status)) return name;
   }
 }
 
-void write_duration(const std::string& path, std::int64_t duration) {
-  store_duration(open_existing(path, 0), path, duration);
+void write_duration(const PathBelow& path, std::int64_t duration) {
+  store_duration(open_existing(path, 0), path.whole(), duration);
 }
 
-void remove_recording(const std::string& path) {
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT && errno != ENOTDIR)
-    throw file_error("cannot replace " + path, errno);
+void remove_recording(const PathBelow& path) {
+  if (!remove_below(path) && errno != ENOENT && errno != ENOTDIR)
+    throw record_error("cannot replace " + path.whole(), errno);
 }
 
 bool can_record_audio(std::string_view path, const AudioParameters& audio) {

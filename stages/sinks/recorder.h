@@ -8,6 +8,8 @@
 // Every file begins at 0, whatever the stream's time line says: so players show the right position, and files that
 // follow one another can be joined. When it is finished, its header says how long it is.
 //
+// Other accounts may write into the folders of recordings: see core/files_below.h.
+//
 // Used by one thread. Errors of the file system are thrown as RecordFileError, naming the file; what the container
 // cannot hold as Error.
 #pragma once
@@ -20,6 +22,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "core/files_below.h"
 #include "core/packet.h"
 
 namespace campipe {
@@ -47,13 +50,13 @@ class Recorder {
  public:
   // Makes the file and its folders; never overwrites: where `path` is taken, "-1", "-2", … goes before the ending.
   // With `audio` it has a second track.
-  static std::unique_ptr<Recorder> create(const std::string& path, const StreamParameters& parameters,
+  static std::unique_ptr<Recorder> create(const PathBelow& path, const StreamParameters& parameters,
                                           const std::optional<AudioParameters>& audio = {},
                                           const RecordStart& start = {});
   // Goes on in a file that an earlier recorder (perhaps of a dead process) left at `position`; at the beginning of it,
   // the file need not be there. Where the file has a track of audio, and none is given, it goes on without. `start`:
   // what the file was created with.
-  static std::unique_ptr<Recorder> resume(const std::string& path, const StreamParameters& parameters,
+  static std::unique_ptr<Recorder> resume(const PathBelow& path, const StreamParameters& parameters,
                                           const RecordPosition& position,
                                           const std::optional<AudioParameters>& audio = {},
                                           const RecordStart& start = {});
@@ -81,13 +84,13 @@ class Recorder {
 };
 
 // What Recorder::create() would call the file now.
-std::string unused_name(const std::string& path);
+PathBelow unused_name(const PathBelow& path);
 
 // Recorder::finish() for the file at `path` that another process left.
-void write_duration(const std::string& path, std::int64_t duration);
+void write_duration(const PathBelow& path, std::int64_t duration);
 
 // Deletes what is at `path`, if there is something. Throws RecordFileError.
-void remove_recording(const std::string& path);
+void remove_recording(const PathBelow& path);
 
 // "mp4" or "mkv" endings are what there is; false for any other.
 bool can_record_to(std::string_view path);

@@ -1,24 +1,15 @@
 #include "stages/sinks/snapshot.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <span>
 #include <utility>
 
-#include "core/error.h"
-#include "core/unique_handle.h"
+#include "core/files_below.h"
 #include "stages/sinks/jpeg.h"
 
 namespace campipe {
 namespace {
-
-namespace fs = std::filesystem;
 
 std::size_t size_of(const FrameFormat& format) {
   std::size_t size = 0;
@@ -56,35 +47,11 @@ FrameView view_of(const FrameFormat& format, const std::vector<std::uint8_t>& pi
   return view;
 }
 
-void write_all(const std::string& path, std::span<const std::uint8_t> bytes) {
-  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666));
-  if (!fd) throw system_error("cannot make " + path, errno);
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd.get(), bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) throw system_error("cannot write " + path, written < 0 ? errno : EIO);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
-}
-
-// The name is always the same, so that a process that dies leaves no more than one such file behind.
-std::string unfinished_name(const fs::path& path) {
-  return path.parent_path() / ("." + path.filename().string() + ".part");
-}
-
-void replace_file(const std::string& path, std::span<const std::uint8_t> bytes) {
-  const fs::path folder = fs::path(path).parent_path();
-  std::error_code error;
-  if (!folder.empty()) fs::create_directories(folder, error);
-  if (error) throw Error("cannot make the folder " + folder.string() + ": " + error.message());
-  const std::string unfinished = unfinished_name(path);
-  try {
-    write_all(unfinished, bytes);
-    if (std::rename(unfinished.c_str(), path.c_str()) != 0) throw system_error("cannot replace " + path, errno);
-  } catch (...) {
-    ::unlink(unfinished.c_str());  // it would only fill a full disk
-    throw;
-  }
+void replace_file(const PathBelow& path, std::span<const std::uint8_t> bytes) {
+  if (!make_folders_of(path)) throw file_error("cannot make the folder " + path.folder.string(), errno);
+  ReplacingFile file(path, "." + path.name.string() + ".part");
+  file.write(bytes);
+  file.replace();
 }
 
 }  // namespace
@@ -128,7 +95,7 @@ void SnapshotWriter::run() {
 
 void SnapshotWriter::write(JpegEncoder& encoder, const Picture& picture) {
   try {
-    replace_file(path_, encoder.encode(view_of(picture.format, picture.pixels)));
+    replace_file(in_own_folder(path_), encoder.encode(view_of(picture.format, picture.pixels)));
     failing_ = false;
   } catch (const std::exception& error) {
     if (!std::exchange(failing_, true)) on_failed_(error.what());

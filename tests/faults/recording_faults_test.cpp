@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <fstream>
@@ -65,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(At, PublisherDies,
                                          Death{"publisher.storing:3=kill", 30}, Death{"publisher.storing:4=kill", 50},
                                          Death{"publisher.storing:5=kill", 75}, Death{"publisher.storing:6=kill", 100},
                                          Death{"publisher.storing:7=kill"}, Death{"publisher.storing:8=kill"},
-                                         Death{"publisher.storing:9=kill"}),
+                                         Death{"publisher.storing:9=kill"}, Death{"index.ending:2=kill"}),
                          [](const auto& one) {
                            std::string name = one.param.at;
                            std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
@@ -99,6 +98,11 @@ TEST_P(PublisherDies, SegmentsGoOn) {
   EXPECT_EQ(events.size(), files.size());
   for (const auto& [file, counts] : events) {
     EXPECT_THAT(counts, testing::UnorderedElementsAre(testing::Pair("begin", 1), testing::Pair("end", 1))) << file;
+  }
+  for (const auto& line : lines_of(rig.file("cam") / "cam.index.jsonl")) {
+    if (line.at("event") != "end") continue;
+    EXPECT_THAT(line.at("reason"), testing::AnyOf("segment", "stopped")) << line;
+    EXPECT_TRUE(line.contains("packets")) << line;
   }
 }
 
@@ -146,12 +150,12 @@ TEST_F(RecordingPaused, IsNoMoreOnceItIsStopped) {
 // As on a network disk whose server is gone: who opens a file there waits. Only the thread that keeps the index does.
 TEST(DiskHangs, NobodyWaitsForAnIndex) {
   const TemporaryFolder folder;
-  ASSERT_EQ(::mkfifo((folder.path() / "hangs.index.jsonl").c_str(), 0600), 0);
   const auto port = static_cast<std::uint16_t>(free_port());
   const std::string camera = ":\n    source: \"test://pattern?width=160&height=120&rate=25\"\n    encode: {gop: 10}\n";
   RigRun rig("http_address: 127.0.0.1:" + std::to_string(port) + "\nrtsp_address: off\ncameras:\n  hangs" + camera +
-             "    record: {path: \"" + (folder.path() / "{camera}.mp4").string() + "\", max_size: 1G}\n  well" +
-             camera + "    record: {path: well.mp4}\n");
+                 "    record: {path: \"" + (folder.path() / "{camera}.mp4").string() + "\", max_size: 1G}\n  well" +
+                 camera + "    record: {path: well.mp4}\n",
+             {.failpoints = "index.opening@hangs.index.jsonl=hang"});
   for (const fs::path& file : {fs::path("well.mp4"), folder.path() / "hangs.mp4"}) {
     ASSERT_TRUE(rig.wait_for_growth(file, 20'000)) << file << rig.log();
   }
@@ -203,6 +207,42 @@ TEST(DiskHangs, TheThirdTimeItsRecordingIsGivenUp) {
   EXPECT_EQ(well.at("recorded"), well.at("encoded"));
   for (const char* file : {"hangs.mp4", "well.mp4"}) {
     EXPECT_EQ(check_pattern_recording(read_video(rig.file(file)), true), "") << file;
+  }
+}
+
+// Two rigs with the same configuration, started by mistake.
+TEST(TwoRigs, TheSecondOneWaitsAndTouchesNothing) {
+  const TemporaryFolder folder;
+  const std::string yaml =
+      "cameras:\n  cam:\n    source: \"test://pattern?width=160&height=120&rate=25\"\n    encode: {gop: 10}\n"
+      "    record: {path: \"" +
+      (folder.path() / "{camera}-%H%M%S.mp4").string() + "\", segment_duration: 1s, max_size: 1M}\nhttp_address: ";
+  const auto first_port = static_cast<std::uint16_t>(free_port());
+  RigRun first(yaml + "127.0.0.1:" + std::to_string(first_port) + "\nrtsp_address: off\n");
+  ASSERT_TRUE(eventually([&] { return recordings_in(folder.path()).size() >= 2; })) << first.log();
+  const auto port = static_cast<std::uint16_t>(free_port());
+  RigRun second(yaml + "127.0.0.1:" + std::to_string(port) + "\nrtsp_address: off\n");
+  const auto problem = [&]() -> std::string {
+    try {
+      return nlohmann::json::parse(ask(port, "GET /api/v1/cameras/cam").body).value("recording_paused", "");
+    } catch (const std::exception&) {  // nobody answers yet
+      return "";
+    }
+  };
+  ASSERT_TRUE(eventually([&] { return second.running() && !problem().empty(); })) << second.log();
+  EXPECT_THAT(problem(), testing::HasSubstr("process " + std::to_string(first.pid_of("publisher"))));
+  EXPECT_THAT(problem(), testing::HasSubstr("record.path"));
+  const auto files = recordings_in(folder.path()).size();
+  ASSERT_TRUE(eventually([&] { return recordings_in(folder.path()).size() >= files + 2; })) << "the first one goes on";
+  first.signal(SIGTERM);
+  EXPECT_EQ(first.wait(), 0) << first.log();
+  EXPECT_EQ(check_books(first.report()), "");
+  EXPECT_TRUE(eventually([&] { return second.running() && problem().empty(); })) << second.log();
+  second.signal(SIGTERM);
+  EXPECT_EQ(second.wait(), 0) << second.log();
+  EXPECT_EQ(check_books(second.report()), "");
+  for (const auto& line : lines_of(folder.path() / "cam.index.jsonl")) {
+    EXPECT_NE(line.value("reason", ""), "interrupted") << line << ": by a rig that took the other's file for left open";
   }
 }
 

@@ -67,7 +67,7 @@ void check(std::string input) {
   request.body = std::move(input);
   const HttpAnswer answer = rig.answer(request);
   const json body = json::parse(answer.body, nullptr, false);
-  require(!answer.file.empty() || body.is_object(), "an answer is JSON", answer.body);
+  require(!answer.file.name.empty() || body.is_object(), "an answer is JSON", answer.body);
   require(answer.status < 400 || body.contains("error"), "a refusal has its reason", answer.body);
   require(answer.status < 500, "no request makes the server fail", answer.body);
   if (!rig.asked().is_null()) check_asked(rig.asked(), request.path);

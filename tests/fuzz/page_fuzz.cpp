@@ -12,7 +12,7 @@ void check(const std::string& path) {
   request.path = path;
   const HttpAnswer answer = page_route(request);
   require(answer.status == 200 || answer.status == 404, "it is there or not", path);
-  require(answer.file.empty(), "no file of the disk is served", path);
+  require(answer.file.name.empty(), "no file of the disk is served", path);
   if (answer.status != 200) return;
   const bool is_file = path.starts_with("/static/");
   const PageFile* file = find_page_file(is_file ? path.substr(path.rfind('/') + 1) : "index.html");

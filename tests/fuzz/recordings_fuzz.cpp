@@ -24,10 +24,11 @@ struct Disk {
   }
 };
 
-void check_file(const fs::path& file, const fs::path& root, const std::string& id) {
+void check_file(const PathBelow& path, const fs::path& root, const std::string& id) {
+  const fs::path file = fs::canonical(path.whole());
   const auto inside = file.lexically_relative(root);
-  require(file.is_absolute() && !inside.empty() && *inside.begin() != "..", "a recording lies in its folder", id);
-  require(fs::is_regular_file(fs::symlink_status(file)), "a recording is a file", id);
+  require(!inside.empty() && *inside.begin() != "..", "a recording lies in its folder", id);
+  require(fs::is_regular_file(fs::symlink_status(path.whole())), "a recording is a file", id);
 }
 
 void check(std::string input) {
@@ -37,11 +38,11 @@ void check(std::string input) {
   Folder::write("rec/dock.index.jsonl", input);
   Recordings recordings;
   recordings.add(disk.camera);
-  if (const fs::path file = recordings.file(id); !file.empty()) check_file(file, root, id);
+  if (const PathBelow file = recordings.file(id); !file.name.empty()) check_file(file, root, id);
   const auto all = recordings.list({[](const std::string&) { return true; }, "", "", 1000});
   for (const ListedRecording& recording : all) {
-    const fs::path file = recordings.file(recording.id);
-    require(!file.empty(), "what is listed can be had", recording.id);
+    const PathBelow file = recordings.file(recording.id);
+    require(!file.name.empty(), "what is listed can be had", recording.id);
     check_file(file, root, recording.id);
     require(utc_of(recording.start) == recording.start, "a start is a time", recording.start);
     require(recording.end.empty() || utc_of(recording.end) == recording.end, "an end is a time", recording.end);

@@ -22,8 +22,10 @@ std::set<std::string> names_in(const fs::path& folder) {
   std::set<std::string> names;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    // The recordings' indexes are written when their first files begin, which an early end may prevent.
-    if (entry.path().extension() != ".jsonl") names.insert(entry.path().filename());
+    // The recordings' indexes are written when their first files begin, which an early end may prevent; their locks
+    // stay.
+    const fs::path kind = entry.path().extension();
+    if (kind != ".jsonl" && kind != ".lock") names.insert(entry.path().filename());
   }
   return names;
 }

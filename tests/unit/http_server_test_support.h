@@ -74,7 +74,7 @@ class HttpServerTest : public testing::Test {
         {"/fails", true, [](const HttpRequest&) -> HttpAnswer { throw Error("secret reason"); }},
         {"/file", true, [this](const HttpRequest&) {
            HttpAnswer answer;
-           answer.file = file_;
+           answer.file = in_own_folder(file_);
            return answer;
          }}};
     server_.emplace(config, rig_, *access_, std::move(routes), limits);

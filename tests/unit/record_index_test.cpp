@@ -2,6 +2,8 @@
 #include "app/record_index.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -79,6 +81,70 @@ TEST(RecordIndex, TakesNewFilesWhileItIsRead) {
   EXPECT_EQ(all[files].path, folder.path() / "left.mp4") << "somebody was killed while it was written";
   EXPECT_EQ(all.back().path, folder.path() / "new.mp4") << "was closed last";
   EXPECT_EQ(RecordIndex(path).files().size(), files + 3U) << "a successor finds it in the file, and `next` left open";
+}
+
+// What another account may put into the folder.
+TEST(RecordIndex, ThatIsNoFileIsLeftAlone) {
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "dock.index.jsonl";
+  const auto elsewhere = folder.path() / "elsewhere";
+  std::ofstream(folder.path() / "a.mp4") << "12345";
+  const std::string text = end_of("a.mp4", "2026-11-21T10:16:30.250Z");
+  std::ofstream(elsewhere) << text;
+  for (const bool pipe : {false, true}) {
+    SCOPED_TRACE(pipe);
+    std::filesystem::remove(path);
+    if (pipe) {
+      ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    } else {
+      std::filesystem::create_symlink(elsewhere, path);
+    }
+    RecordIndex index(path);
+    EXPECT_EQ(index.files().size(), 0U);
+    index.begin({folder.path() / "b.mp4", utc_now_ns(), false});
+    index.end({utc_now_ns(), second, 5, 25, "segment"});
+    EXPECT_EQ(index.files().size(), 1U) << "what is recorded now is known";
+    EXPECT_EQ(std::filesystem::file_size(elsewhere), text.size());
+    std::filesystem::remove(path);
+    index.write_pending();
+    EXPECT_EQ(RecordIndex(path).files().size(), 0U) << "b.mp4 is not there";
+    EXPECT_GT(std::filesystem::file_size(path), 0U) << "as soon as it can be written";
+  }
+}
+
+TEST(RecordIndex, ItsCopyIsWrittenNowhereElse) {
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "dock.index.jsonl";
+  std::ofstream(folder.path() / "a.mp4") << "12345";
+  std::ofstream lines(path);
+  for (int i = 0; i < 2000; ++i) lines << end_of("gone.mp4", "2026-11-21T10:16:30.250Z");
+  lines << end_of("a.mp4", "2026-11-21T10:16:30.250Z");
+  lines.close();
+  std::ofstream(folder.path() / "elsewhere") << "precious";
+  std::filesystem::create_symlink("elsewhere", path.string() + ".new");
+  EXPECT_EQ(RecordIndex(path).files().size(), 1U);
+  EXPECT_LT(std::filesystem::file_size(path), 1000U);
+  EXPECT_EQ(std::filesystem::file_size(folder.path() / "elsewhere"), 8U);
+}
+
+// A line that never ends, of more bytes than there is memory.
+TEST(RecordIndex, AHugeOneCostsLittle) {
+  constexpr std::uintmax_t huge = std::uintmax_t{1} << 40U;
+  constexpr long most_memory = 100L << 10U;  // KiB
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "dock.index.jsonl";
+  std::ofstream(folder.path() / "a.mp4") << "12345";
+  std::ofstream(path) << "{";
+  std::filesystem::resize_file(path, huge);
+  std::ofstream(path, std::ios::app) << "\n" << end_of("a.mp4", "2026-11-21T10:16:30.250Z");
+  rusage before{};
+  rusage after{};
+  ASSERT_EQ(::getrusage(RUSAGE_SELF, &before), 0);
+  RecordIndex index(path);
+  EXPECT_FALSE(index.load_some());
+  EXPECT_EQ(index.files().size(), 1U);
+  ASSERT_EQ(::getrusage(RUSAGE_SELF, &after), 0);
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, most_memory);
 }
 
 std::vector<std::string> events_of(const std::filesystem::path& path) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -124,7 +125,7 @@ TEST_P(Recorders, GiveBackWhatWasWritten) {
   const Clip c = clip();
   for (const std::size_t every : {1u, 7u, 100u}) {
     SCOPED_TRACE(every);
-    const auto recorder = Recorder::create(file(), c.parameters);
+    const auto recorder = Recorder::create(in_own_folder(file()), c.parameters);
     write(*recorder, c.packets, every);
     const RecordPosition position = recorder->flush();
     EXPECT_EQ(position.packets, c.packets.size());
@@ -137,7 +138,7 @@ TEST_P(Recorders, GiveBackWhatWasWritten) {
 
 TEST_P(Recorders, PleaseFfprobe) {
   const Clip c = clip();
-  const auto recorder = Recorder::create(file(), c.parameters);
+  const auto recorder = Recorder::create(in_own_folder(file()), c.parameters);
   write(*recorder, c.packets, 10);
   const std::string output =
       output_of("ffprobe -v warning -show_entries packet=pts_time -of csv=p=0 '" + recorder->path() + "' 2>&1");
@@ -156,7 +157,7 @@ TEST_P(Recorders, AfterDeathTheFilePlaysUpToTheLastFlush) {
   const Clip c = clip();
   std::string path;
   {
-    const auto recorder = Recorder::create(file(), c.parameters);
+    const auto recorder = Recorder::create(in_own_folder(file()), c.parameters);
     path = recorder->path();
     write(*recorder, std::span(c.packets).first(60), 20);
     for (std::size_t i = 60; i < 75; ++i) recorder->write(c.packets[i].view());
@@ -172,11 +173,11 @@ TEST_P(Recorders, AfterDeathTheFilePlaysUpToTheLastFlush) {
 TEST_P(Recorders, SuccessorsGoOnWhereTheLastFlushEnded) {
   const Clip c = clip();
   RecordPosition position;
-  std::string path = Recorder::create(file(), c.parameters)->path();
+  std::string path = Recorder::create(in_own_folder(file()), c.parameters)->path();
   const std::span<const Packet> packets = c.packets;
   for (const std::size_t count : {0u, 1u, 1u, 3u, 30u, 20u, 45u}) {
     std::ofstream(path, std::ios::app) << std::string(5000, 'x');
-    const auto recorder = Recorder::resume(path, c.parameters, position);
+    const auto recorder = Recorder::resume(in_own_folder(path), c.parameters, position);
     EXPECT_EQ(recorder->path(), path);
     for (const Packet& p : packets.subspan(position.packets, count)) recorder->write(p.view());
     const RecordPosition flushed = recorder->flush();
@@ -193,10 +194,10 @@ TEST_P(Recorders, TakeANewEncodersPacketsIntoTheSameFile) {
   const Clip first = encode(latency(), steady(40));
   const Clip second_clip = encode(latency(), steady(40, 40 * 40 * ms), 40);
   ASSERT_EQ(first.parameters, second_clip.parameters);
-  const std::string path = Recorder::create(file(), first.parameters)->path();
-  auto recorder = Recorder::resume(path, first.parameters, {});
+  const std::string path = Recorder::create(in_own_folder(file()), first.parameters)->path();
+  auto recorder = Recorder::resume(in_own_folder(path), first.parameters, {});
   const RecordPosition position = write(*recorder, first.packets, 40);
-  recorder = Recorder::resume(path, first.parameters, position);
+  recorder = Recorder::resume(in_own_folder(path), first.parameters, position);
   write(*recorder, second_clip.packets, 8);
   std::vector<Packet> all = first.packets;
   all.insert(all.end(), second_clip.packets.begin(), second_clip.packets.end());
@@ -212,7 +213,7 @@ INSTANTIATE_TEST_SUITE_P(All, Containers, testing::Values(".mp4", ".mkv"),
 
 TEST_P(Containers, KeepTimesThatStartLate) {
   const Clip clip = encode(Latency::normal, steady(20, 3600 * second));
-  const auto recorder = Recorder::create(file(), clip.parameters);
+  const auto recorder = Recorder::create(in_own_folder(file()), clip.parameters);
   write(*recorder, clip.packets, 10);
   expect_holds(recorder->path(), clip.packets);
 }
@@ -227,7 +228,7 @@ double seconds_of(const std::string& file, const std::string& entry) {
 TEST_P(Containers, BeginAtZeroAndSayHowLongTheyAre) {
   const std::int64_t late = 3600 * second;
   const Clip clip = encode(Latency::normal, steady(50, late));
-  const auto recorder = Recorder::create(file(), clip.parameters, {}, {late, 1'795'256'130 * second});
+  const auto recorder = Recorder::create(in_own_folder(file()), clip.parameters, {}, {late, 1'795'256'130 * second});
   write(*recorder, clip.packets, 10);
   const auto size = recorder->flush(late + 2 * second).offset;
   recorder->finish(2 * second);
@@ -241,19 +242,19 @@ TEST_P(Containers, BeginAtZeroAndSayHowLongTheyAre) {
 
 TEST_P(Containers, OfADeadProcessGetTheirLengthFromItsSuccessor) {
   const Clip clip = encode(Latency::low, steady(50));
-  const auto recorder = Recorder::create(file(), clip.parameters);
+  const auto recorder = Recorder::create(in_own_folder(file()), clip.parameters);
   write(*recorder, clip.packets, 10);
   const double before = seconds_of(file(), "duration");
-  write_duration(file(), 2 * second);
+  write_duration(in_own_folder(file()), 2 * second);
   EXPECT_NEAR(seconds_of(file(), "duration"), 2, 0.001) << "before: " << before;
   expect_holds(file(), clip.packets);
-  write_duration(file(), 2 * second);  // the one before died before it could say so
+  write_duration(in_own_folder(file()), 2 * second);  // the one before died before it could say so
   EXPECT_NEAR(seconds_of(file(), "duration"), 2, 0.001);
 }
 
 TEST_P(Containers, KeepTimesThatJump) {
   const Clip clip = encode(Latency::low, {0, 40 * ms, 80 * ms, 12 * 3600 * second, 12 * 3600 * second + 1 * ms});
-  const auto recorder = Recorder::create(file(), clip.parameters);
+  const auto recorder = Recorder::create(in_own_folder(file()), clip.parameters);
   write(*recorder, clip.packets, 3);
   recorder->flush();
   expect_near(read_back(recorder->path()).shown,
@@ -264,7 +265,7 @@ TEST_P(Containers, MendDecodeTimesThatDoNotGrow) {
   Clip clip = encode(Latency::low, steady(10));
   clip.packets[4].dts = clip.packets[3].dts;
   clip.packets[5].dts = clip.packets[2].dts;
-  const auto recorder = Recorder::create(file(), clip.parameters);
+  const auto recorder = Recorder::create(in_own_folder(file()), clip.parameters);
   write(*recorder, clip.packets, 3);
   recorder->flush();
   expect_holds(recorder->path(), clip.packets);
@@ -272,7 +273,7 @@ TEST_P(Containers, MendDecodeTimesThatDoNotGrow) {
 
 TEST_P(Containers, SayColourAndShape) {
   const Clip clip = encode(Latency::low, steady(2));
-  const auto recorder = Recorder::create(file(), clip.parameters);
+  const auto recorder = Recorder::create(in_own_folder(file()), clip.parameters);
   write(*recorder, clip.packets, 2);
   const AvCodecParameters parameters = read_back(recorder->path()).parameters;
   EXPECT_EQ(parameters->width, test::clip_format().width);
@@ -288,15 +289,15 @@ TEST_P(Containers, NeverOverwriteAndMakeFolders) {
   const Clip clip = encode(Latency::low, steady(2));
   const std::string path = folder_ / "x" / "y.z" / ("a" + std::string(GetParam()));
   const std::string stem = path.substr(0, path.rfind('.'));
-  EXPECT_EQ(Recorder::create(path, clip.parameters)->path(), path);
-  EXPECT_EQ(Recorder::create(path, clip.parameters)->path(), stem + "-1" + GetParam());
-  EXPECT_EQ(Recorder::create(path, clip.parameters)->path(), stem + "-2" + GetParam());
+  EXPECT_EQ(Recorder::create(in_own_folder(path), clip.parameters)->path(), path);
+  EXPECT_EQ(Recorder::create(in_own_folder(path), clip.parameters)->path(), stem + "-1" + GetParam());
+  EXPECT_EQ(Recorder::create(in_own_folder(path), clip.parameters)->path(), stem + "-2" + GetParam());
 }
 
 // Nothing is lost when the file system refuses for a while.
 TEST_P(Containers, FullFileSystemsAreErrorsThatNameTheFile) {
   const Clip clip = encode(Latency::low, steady(60));
-  const auto recorder = Recorder::create(file(), clip.parameters);
+  const auto recorder = Recorder::create(in_own_folder(file()), clip.parameters);
   const RecordPosition position = write(*recorder, std::span(clip.packets).first(20), 20);
   for (std::size_t i = 20; i < 40; ++i) recorder->write(clip.packets[i].view());
   rlimit before{};
@@ -328,15 +329,39 @@ std::string error_of(const std::function<void()>& action) {
   return "no error";
 }
 
+// What another account may put there.
+TEST_F(RecorderFiles, LinksAndPipesAreNotFollowed) {
+  const Clip clip = encode(Latency::low, steady(2));
+  fs::create_directories(folder_ / "elsewhere");
+  std::ofstream(folder_ / "elsewhere" / "precious.mp4") << "12345";
+  fs::create_symlink("elsewhere", folder_ / "day");
+  fs::create_symlink("elsewhere/precious.mp4", folder_ / "link.mp4");
+  ASSERT_EQ(::mkfifo((folder_ / "pipe.mp4").c_str(), 0600), 0);
+  const PathBelow in_link{folder_, "day/a.mp4"};
+  EXPECT_THAT(error_of([&] { Recorder::create(in_link, clip.parameters); }), HasSubstr("a symbolic link"));
+  EXPECT_THAT(error_of([&] { remove_recording({folder_, "day/precious.mp4"}); }), HasSubstr("a symbolic link"));
+  for (const char* name : {"link.mp4", "pipe.mp4"}) {
+    const PathBelow path{folder_, name};
+    EXPECT_EQ(Recorder::create(path, clip.parameters)->path(), folder_ / (fs::path(name).stem().string() + "-1.mp4"));
+    EXPECT_NE(error_of([&] { Recorder::resume(path, clip.parameters, {}); }), "no error");
+    EXPECT_NE(error_of([&] { write_duration(path, 1); }), "no error");
+  }
+  EXPECT_THAT(error_of([&] { Recorder::create({folder_, "../a.mp4"}, clip.parameters); }), HasSubstr("cannot make"));
+  EXPECT_EQ(fs::file_size(folder_ / "elsewhere" / "precious.mp4"), 5U);
+  EXPECT_EQ(Recorder::create(in_own_folder(folder_ / "day" / "own.mp4"), clip.parameters)->path(),
+            folder_ / "day" / "own.mp4")
+      << "the user's own folder may be a link";
+}
+
 TEST_F(RecorderFiles, ErrorsNameTheFile) {
   const Clip clip = encode(Latency::low, steady(2));
   const std::string plain = folder_ / "plain";
   std::ofstream(plain) << "here";
   const auto create = [&](const std::string& path) {
-    return error_of([&] { Recorder::create(path, clip.parameters); });
+    return error_of([&] { Recorder::create(in_own_folder(path), clip.parameters); });
   };
   const auto resume = [&](const std::string& path, std::uint64_t offset) {
-    return error_of([&] { Recorder::resume(path, clip.parameters, {.offset = offset}); });
+    return error_of([&] { Recorder::resume(in_own_folder(path), clip.parameters, {.offset = offset}); });
   };
   EXPECT_THAT(create(plain + "/a.mp4"), HasSubstr(plain));
   EXPECT_THAT(create(folder_ / "a.avi"), HasSubstr("a.avi"));
@@ -349,7 +374,7 @@ TEST_F(RecorderFiles, ErrorsNameTheFile) {
 
 TEST_F(RecorderFiles, AFlushWithoutPacketsChangesNothing) {
   const Clip clip = encode(Latency::low, steady(2));
-  const auto recorder = Recorder::create(folder_ / "a.mp4", clip.parameters);
+  const auto recorder = Recorder::create(in_own_folder(folder_ / "a.mp4"), clip.parameters);
   const RecordPosition header = recorder->flush();
   EXPECT_EQ(header.packets, 0u);
   EXPECT_EQ(header.fragments, 0u);

@@ -29,6 +29,14 @@ class RecordingDeaths : public RecordingTest {
     how(progress);
     store_record_progress(state(), progress);
   }
+  void leave_out_damaged_lines() const {
+    std::string whole;
+    std::ifstream in(index());
+    for (std::string line; std::getline(in, line);) {
+      if (nlohmann::json::accept(line)) whole += line + "\n";
+    }
+    std::ofstream(index()) << whole;
+  }
   static std::string name_of(const fs::path& file) { return file.filename(); }
   static double duration_of(const fs::path& file) {
     return std::stod(probe(file, "-show_entries format=duration").at("format").at("duration").get<std::string>());
@@ -98,6 +106,39 @@ TEST_F(RecordingDeaths, AtABoundaryTheNextFileBegins) {
   ASSERT_THAT(files_, SizeIs(2));
   EXPECT_THAT(packets_of(files_[0]), SizeIs(40));
   EXPECT_THAT(packets_of(files_[1]), SizeIs(20));
+}
+
+// The index is written by another thread. So many of its lines are there when the process dies, behind a change of
+// segments: those of the file before may be missing as well.
+class IndexIsBehind : public RecordingDeaths, public testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(By, IndexIsBehind, testing::Values(0, 1, 2, 3));
+
+TEST_P(IndexIsBehind, WhatItLacksIsWrittenByTheSuccessor) {
+  config_.record->segment_duration = std::chrono::seconds(2);
+  begin();
+  take(clip_, 0, 60);  // the first file ends at 1.6 s
+  recording_->commit();
+  die();
+  const auto lines = lines_of(index());
+  ASSERT_THAT(lines, SizeIs(3));
+  std::ofstream out(index());
+  for (int i = 0; i < GetParam(); ++i) out << lines[static_cast<std::size_t>(i)].dump() << '\n';
+  out << (GetParam() < 3 ? lines[static_cast<std::size_t>(GetParam())].dump().substr(0, 40) : "");  // cut off
+  out.close();
+  begin();
+  take(clip_, 60, 80);
+  finish();
+  leave_out_damaged_lines();
+  ASSERT_THAT(files_, SizeIs(2));
+  const std::string first = name_of(files_[0]);
+  const std::string second = name_of(files_[1]);
+  ASSERT_THAT(events(), ElementsAre("begin " + first, "end " + first + " segment", "begin " + second,
+                                    "end " + second + " stopped"));
+  const auto end = lines_of(index())[1];
+  EXPECT_EQ(end.at("packets"), 40);
+  EXPECT_EQ(end.at("bytes"), fs::file_size(files_[0]));
+  EXPECT_NEAR(end.at("duration_s").get<double>(), 1.6, 0.001);
+  for (const char* key : {"start", "end", "clock"}) EXPECT_EQ(end.at(key), lines[1].at(key)) << key;
 }
 
 // Stored, and not made yet; or made, and nothing is in it.

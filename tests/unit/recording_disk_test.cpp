@@ -1,9 +1,13 @@
-// Recordings on disks that are full, gone or read-only.
+// Recordings on disks that are full, gone or read-only, or whose folder somebody else uses.
 #include <gmock/gmock.h>
+#include <signal.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+
+#include "app/record_lock.h"
 #include "tests/unit/read_back.h"
 #include "tests/unit/recording_test_support.h"
 
@@ -15,6 +19,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
+
+// Before the first failpoint is reached. The index of camera `slow` is on a disk that does not answer.
+const bool armed = ::setenv("CAMPIPE_FAILPOINT", "index.opening@slow.index.jsonl=hang", 1) == 0;
 
 class DiskFaults : public RecordingTest {
  protected:
@@ -130,8 +137,8 @@ TEST_F(DiskFaults, AMovedFileIsLeftAlone) {
 
 // As on a network disk whose server is gone: who opens the index waits for ever.
 TEST_F(DiskFaults, AnIndexThatDoesNotAnswerIsNotWaitedFor) {
-  fs::create_directories(index().parent_path());
-  ASSERT_EQ(::mkfifo(index().c_str(), 0600), 0);
+  ASSERT_TRUE(armed);
+  config_.name = "slow";
   begin();
   take(clip_);
   recording_->finish();
@@ -142,6 +149,91 @@ TEST_F(DiskFaults, AnIndexThatDoesNotAnswerIsNotWaitedFor) {
   ASSERT_THAT(files_, SizeIs(1));
   EXPECT_THAT(packets_of(files_[0]), SizeIs(clip_.packets.size()));
   EXPECT_THAT(paused_, IsEmpty());
+}
+
+class TwoRigs : public RecordingTest {
+ protected:
+  void wait_for_disk() const {
+    while (!recording_->at_rest()) std::this_thread::yield();
+  }
+  [[nodiscard]] fs::path lock() const { return index().parent_path() / ".dock.index.lock"; }
+
+  Clip clip_ = encode(Latency::low, steady(50));
+};
+
+TEST_F(TwoRigs, TheSecondOnePausesUntilTheFirstHasEnded) {
+  config_.record->max_size = 1;  // it would delete what the other one has
+  begin();
+  take(clip_, 0, 20);
+  recording_->commit();
+  wait_for_disk();
+  const auto lines = lines_of(index());
+  auto first = std::move(recording_);
+  const RigPage first_page = std::move(page_);
+  page_ = RigPage::create(1);
+  begin();
+  EXPECT_THAT(paused_, ElementsAre(HasSubstr("process " + std::to_string(::getpid()) + " on ")));
+  take_until(clip_, [&] { return unrecorded() > 2500; });  // 5 s: it is tried again meanwhile
+  EXPECT_THAT(paused_, SizeIs(1)) << "told once";
+  EXPECT_THAT(files_, SizeIs(1));
+  EXPECT_EQ(lines_of(index()), lines);
+  EXPECT_TRUE(fs::exists(files_[0]));
+  std::swap(first, recording_);
+  finish();
+  std::swap(first, recording_);
+  take_until(clip_, [&] { return !resumed_.empty(); });
+  finish();
+  EXPECT_THAT(files_, SizeIs(2));
+  EXPECT_THAT(failed_, IsEmpty());
+}
+
+// A publisher that is killed gives way to its successor at once.
+TEST_F(TwoRigs, TheLockOfADeadProcessIsFree) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const UniqueFd read_end(ends[0]);
+  UniqueFd write_end(ends[1]);
+  const pid_t other = ::fork();
+  if (other == 0) {
+    RecordLock lock(index());
+    lock.take();
+    static_cast<void>(::write(write_end.get(), "x", 1) == 1);
+    for (;;) ::pause();
+  }
+  char taken = 0;
+  EXPECT_EQ(::read(read_end.get(), &taken, 1), 1);
+  EXPECT_THROW(RecordLock(index()).take(), RecordFileError);
+  ::kill(other, SIGKILL);
+  begin();
+  EXPECT_THAT(paused_, IsEmpty());
+  take(clip_);
+  finish();
+  EXPECT_THAT(files_, SizeIs(1));
+  EXPECT_EQ(::waitpid(other, nullptr, 0), other);
+}
+
+// As on a network disk without locks.
+TEST_F(TwoRigs, WithoutALockItIsRecorded) {
+  fs::create_directories(lock());
+  begin();
+  take(clip_);
+  finish();
+  EXPECT_THAT(paused_, IsEmpty());
+  EXPECT_THAT(files_, SizeIs(1));
+}
+
+// With the folder, somebody has deleted the lock: whoever comes next would find a free one.
+TEST_F(TwoRigs, ALockThatIsGoneIsTakenAgain) {
+  begin();
+  take(clip_, 0, 20);
+  fs::remove(lock());
+  Clip other = clip_;
+  ++other.parameters.format.width;  // another stream: a new file
+  take(other, 20);
+  EXPECT_THAT(files_, SizeIs(2));
+  EXPECT_THROW(RecordLock(index()).take(), RecordFileError);
+  finish();
+  EXPECT_NO_THROW(RecordLock(index()).take());
 }
 
 TEST_F(DiskFaults, MotionsAreToldOfEvenWhereTheyCannotBeRecorded) {

@@ -1,11 +1,9 @@
 #include "stages/sinks/snapshot.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -15,14 +13,14 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <limits>
-#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "core/error.h"
 #include "core/ffmpeg.h"
-#include "core/unique_handle.h"
 
 // A format here names only what it is about.
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
@@ -325,34 +323,47 @@ TEST_F(Snapshots, AFullDiskLeavesTheOldPicture) {
   EXPECT_FALSE(fs::exists(folder_ / ".a.jpg.part"));
 }
 
-// The file that is being written is a pipe that is too small, so the writer waits; the camera does not.
-TEST_F(Snapshots, HoldNothingUpAndTheNewestWins) {
+// What another account may have put where the new picture is written.
+TEST_F(Snapshots, WhatIsInTheWayIsRemovedAndNeitherFollowedNorWaitedFor) {
   const std::string unfinished = folder_ / ".a.jpg.part";
-  ASSERT_EQ(::mkfifo(unfinished.c_str(), 0600), 0);
-  constexpr int side = 640;
-  std::vector<std::uint8_t> noise(side * side);
-  std::minstd_rand random;
-  for (std::uint8_t& sample : noise) sample = static_cast<std::uint8_t>(random());
-  const FrameView large{.format = {.width = side, .height = side},
-                        .data = {noise.data(), noise.data(), noise.data()},
-                        .stride = {side, side / 2, side / 2}};
+  std::ofstream(folder_ / "precious") << "12345";
   std::vector<Patches> keep;
-  keep.reserve(6);
-  {
-    SnapshotWriter writer(file(), always, remember());
-    writer.offer(large);
-    const UniqueFd reader(::open(unfinished.c_str(), O_RDONLY | O_CLOEXEC));  // when the writer has opened it, too
-    ASSERT_TRUE(reader);
-    for (int i = 0; i < 6; ++i) writer.offer(grey(keep, 40 * i));
-    std::vector<char> buffer(1 << 16);
-    std::size_t size = 0;
-    for (ssize_t got = 1; got > 0; size += static_cast<std::size_t>(got)) {
-      got = ::read(reader.get(), buffer.data(), buffer.size());
-      ASSERT_GE(got, 0);
-    }
-    EXPECT_GT(size, buffer.size()) << "the writer did not have to wait";
-  }
+  keep.reserve(3);
+  ASSERT_EQ(::mkfifo(unfinished.c_str(), 0600), 0);
+  write(grey(keep, 60));
+  EXPECT_NEAR(grey_of(file()), 60, 3);
+  fs::create_symlink("precious", unfinished);
+  write(grey(keep, 120));
+  EXPECT_NEAR(grey_of(file()), 120, 3);
+  fs::remove(file());
+  fs::create_symlink("precious", file());
+  write(grey(keep, 180));
+  EXPECT_NEAR(grey_of(file()), 180, 3);
+  EXPECT_FALSE(fs::is_symlink(file()));
+  EXPECT_EQ(read_file(folder_ / "precious"), "12345");
   EXPECT_THAT(failures_, IsEmpty());
+}
+
+// The writer's thread is held up by whoever is told that the first picture cannot be written; the camera is not.
+TEST_F(Snapshots, HoldNothingUpAndTheNewestWins) {
+  const std::string in_the_way = folder_ / ".a.jpg.part";
+  ASSERT_EQ(::mkdir(in_the_way.c_str(), 0700), 0);
+  std::vector<Patches> keep;
+  keep.reserve(7);
+  std::promise<void> failed;
+  std::promise<void> go_on;
+  {
+    SnapshotWriter writer(file(), always, [&](const std::string&) {
+      failed.set_value();
+      go_on.get_future().wait();
+    });
+    writer.offer(grey(keep, 255));
+    failed.get_future().wait();
+    for (int i = 0; i < 6; ++i) writer.offer(grey(keep, 40 * i));
+    EXPECT_FALSE(fs::exists(file()));
+    fs::remove(in_the_way);
+    go_on.set_value();
+  }
   EXPECT_NEAR(grey_of(file()), 200, 3);
 }
 
