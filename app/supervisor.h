@@ -2,8 +2,6 @@
 // and keeps the books. It touches no pixels, no stream and no GPU, so that it has little to die of. One thread.
 #pragma once
 
-#include <unistd.h>
-
 #include <chrono>
 #include <deque>
 #include <filesystem>
@@ -24,6 +22,7 @@
 #include "app/plan.h"
 #include "app/restart_policy.h"
 #include "app/server/rig_view.h"
+#include "app/rig_signals.h"
 #include "app/service.h"
 #include "app/status_json.h"
 #include "app/status_view.h"
@@ -41,7 +40,8 @@ struct RunOptions {
 
 class Supervisor {
  public:
-  Supervisor(const RigConfig& rig, const Machine& machine, const RunOptions& options);
+  // `signals`: is used until the supervisor is gone.
+  Supervisor(const RigConfig& rig, const Machine& machine, const RunOptions& options, RigSignals& signals);
   ~Supervisor();
 
   // Runs the rig until every source has ended, the duration is over or a signal came. Returns the exit status.
@@ -82,8 +82,7 @@ class Supervisor {
   // supervisor.cpp: the loop
   void turn();
   void wait_for_events();
-  void on_signal();
-  [[nodiscard]] bool terminal_closed() const;
+  void obey_signals();
   void pass_on_notes();
   void relay_log();
   void tick();
@@ -224,7 +223,7 @@ class Supervisor {
   std::vector<CameraState> cameras_;   // and behind them their other outputs; never moved
   std::optional<std::string> events_;  // the file for events
   std::vector<Member> members_;        // never moved
-  UniqueFd signals_;
+  RigSignals& signals_;
   DescriptorReserve reserve_;  // for starting processes, whatever cameras use
   UniqueFd log_read_;
   UniqueFd log_write_;
@@ -235,13 +234,11 @@ class Supervisor {
   StatusView view_;
   Phase phase_ = Phase::running;
   std::string ending_;  // why the run ends: "ended", "stopped", "duration"
-  bool on_terminal_ = ::isatty(STDERR_FILENO) != 0;
   Clock::time_point started_ = Clock::now();
   Clock::time_point next_tick_{};
   Clock::time_point next_memory_sample_{};
   Clock::time_point next_status_{};
   Clock::time_point next_report_{};
-  Clock::time_point told_to_end_{};  // by a signal
   StatusJson status_;
   ServiceNotifier service_;
   Clock::time_point distrust_beats_until_{};  // this process did not run for a while: others may not have either
