@@ -10,6 +10,7 @@
 #include "app/record_index.h"
 #include "core/passwords.h"
 
+#include "core/written_url.h"
 namespace campipe {
 namespace {
 
