@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "app/camera_state.h"
+#include "app/camera_totals.h"
 #include "app/child_process.h"
 #include "app/config.h"
 #include "app/config_changes.h"
@@ -21,8 +22,8 @@
 #include "app/memory_sampler.h"
 #include "app/plan.h"
 #include "app/restart_policy.h"
-#include "app/server/rig_view.h"
 #include "app/rig_signals.h"
+#include "app/server/rig_view.h"
 #include "app/service.h"
 #include "app/status_json.h"
 #include "app/status_view.h"
@@ -150,15 +151,15 @@ class Supervisor {
 
   // supervisor_changes.cpp: cameras that come and go while the rig runs
   void make_camera(const std::vector<unsigned>& places, const CameraConfig& config, const Placement& placement,
-                   unsigned worker);
+                   unsigned worker, const TotalsByName& before);
   [[nodiscard]] std::vector<unsigned> free_places(std::size_t wanted);
   void require_room(std::span<const CameraConfig> coming);
-  void add_camera(const CameraConfig& config);
+  void add_camera(const CameraConfig& config, const TotalsByName& before = {});
   unsigned worker_for(const CameraConfig& config, Placement& placement);
   void make_known(CameraState& camera);
   void retire(CameraState& camera, const std::optional<CameraConfig>& successor);
   void settle_retiring();
-  void free_camera(CameraState& camera);
+  TotalsByName free_camera(CameraState& camera);
   [[nodiscard]] CameraState* find_camera(const std::string& name);
   void apply(const RigConfig& rig);
 
