@@ -39,6 +39,7 @@ StreamParameters video_of(const SourceStream& stream) {
   format.sample_aspect_den = std::max(codec.sample_aspect_ratio.den, 1);
   parameters.frame_rate = stream.frame_rate;
   parameters.extradata = extradata_of(codec);
+  parameters.rotation = stream.rotation;
   return parameters;
 }
 
@@ -196,7 +197,7 @@ void PacketCopies::audio(const AVPacket& packet, const SourceClock& clock, const
   PacketView view;
   view.data = {packet.data, static_cast<std::size_t>(packet.size)};
   view.key = true;
-  view.dts = std::max(*at, last_audio_ + smallest_step);
+  view.dts = last_audio_ < 0 ? *at : std::max(*at, last_audio_ + smallest_step);
   last_audio_ = view.dts;
   view.times.pts = view.dts;
   view.times.duration = av_rescale_q(packet.duration, stream_->audio_time_base, nanoseconds);
