@@ -15,8 +15,8 @@ struct PushTarget {
   std::string name;        // the URL for people: without passwords, stream keys, stream ids and variables' values
   std::string stream_key;  // of RTMP: whoever knows it may publish; empty: none
   std::vector<std::string> from_variables;  // pieces of the URL that may have come from some; the longest first
-  std::string scheme;      // in lower case
-  std::string host;        // to be looked up; empty: none
+  std::string scheme;                       // in lower case
+  std::string host;                         // to be looked up; empty: none
   const AVOutputFormat* format = nullptr;
 };
 
