@@ -34,7 +34,7 @@ class CameraPushes {
  private:
   std::string camera_;
   struct Target {
-    std::string url;
+    PushUrl url;
     std::unique_ptr<Pusher> pusher;
     std::optional<AudioParameters> audio;  // that goes there, with its headers
   };

@@ -1,5 +1,6 @@
 #include "app/camera_state.h"
 
+#include "app/camera_totals.h"
 #include "app/record_state.h"
 
 namespace campipe {
@@ -34,6 +35,16 @@ Drops drops_of(const CameraState& camera, const RigPage& page) {
           page.worker(camera.index, camera.worker)};
 }
 
+void add(CameraCounts& counts, const CameraCounts& before) {
+  counts.decoded += before.decoded;
+  counts.encoded += before.encoded;
+  for (const auto& [cause, number] : before.dropped) counts.dropped[cause] += number;
+  counts.dropped_total += before.dropped_total;
+  counts.converted += before.converted;
+  counts.recorded += before.recorded;
+  counts.unrecorded += before.unrecorded;
+}
+
 }  // namespace
 
 CameraCounts count(const std::vector<CameraState>& cameras, const CameraState& camera, const RigPage& page) {
@@ -56,7 +67,31 @@ CameraCounts count(const std::vector<CameraState>& cameras, const CameraState& c
   }
   counts.decoded = (drops.copy ? counts.encoded : cameras[source_of(camera)].frames_published()) + unpublished;
   counts.converted = drops.copy ? 0 : drops.source.converted.load();
+  if (camera.before) add(counts, camera.before->counts);
   return counts;
+}
+
+CameraTotals totals_of(const std::vector<CameraState>& cameras, const CameraState& camera, const RigPage& page) {
+  const SourceHealth& source = page.master(camera.index).source;
+  CameraTotals totals{count(cameras, camera, page),
+                      latencies_of(page, camera),
+                      page.publisher(camera.index).bytes.load(),
+                      source.corrupt_packets.load(),
+                      {},
+                      camera.reconnects,
+                      camera.worker_restarts};
+  for (std::size_t kind = 0; kind < correction_kinds; ++kind) {
+    totals.times_corrected.at(kind) = source.times_mended.at(kind).load();
+  }
+  if (!camera.before) return totals;
+  totals.bytes += camera.before->bytes;
+  totals.corrupt_packets += camera.before->corrupt_packets;
+  totals.reconnects += camera.before->reconnects;
+  totals.worker_restarts += camera.before->worker_restarts;
+  for (std::size_t kind = 0; kind < correction_kinds; ++kind) {
+    totals.times_corrected.at(kind) += camera.before->times_corrected.at(kind);
+  }
+  return totals;
 }
 
 std::uint64_t settle(const std::vector<CameraState>& cameras, const CameraState& camera, const RigPage& page,

@@ -28,6 +28,8 @@
 
 namespace campipe {
 
+struct CameraTotals;
+
 struct CameraState {
   // waiting: its live source is away, and is opened again and again. disabled: nothing of it runs, by its
   // configuration. removed: the place is free.
@@ -93,11 +95,12 @@ struct CameraState {
   bool packets_over = false;                         // no packet ring will come any more
   bool publisher_done = false;
   // Not of followers:
-  bool unsettled = false;                 // its worker died, and its ring has not been cleared yet
-  bool source_over = false;               // no frame ring will come any more
-  bool worker_done = false;               // the worker has no work with it any more, or never had
-  bool retiring = false;                  // told to end while the rig runs on
-  std::optional<CameraConfig> successor;  // what comes in its place then; none: nothing
+  bool unsettled = false;                      // its worker died, and its ring has not been cleared yet
+  bool source_over = false;                    // no frame ring will come any more
+  bool worker_done = false;                    // the worker has no work with it any more, or never had
+  bool retiring = false;                       // told to end while the rig runs on
+  std::optional<CameraConfig> successor;       // what comes in its place then; none: nothing
+  std::shared_ptr<const CameraTotals> before;  // what those of its name counted whose place it has taken; may be null
 
   void become(State next) {
     if (next != state) since = utc_now_ns();
@@ -120,7 +123,8 @@ struct CameraCounts {
 // The one that it follows, or itself.
 inline unsigned source_of(const CameraState& camera) { return camera.follows.value_or(camera.index); }
 
-// A consistent reading: decoded ≥ encoded + dropped; the difference is in flight. `camera` is one of `cameras`.
+// A consistent reading: decoded ≥ encoded + dropped; the difference is in flight. `camera` is one of `cameras`. What
+// was counted before under its name is in it.
 CameraCounts count(const std::vector<CameraState>& cameras, const CameraState& camera, const RigPage& page);
 
 // Enters what is neither encoded nor dropped under `cause`. Only when nothing of the camera can be in flight.

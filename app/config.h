@@ -13,6 +13,7 @@
 #include "core/frame.h"
 #include "stages/encoders/encoder.h"
 #include "stages/filters/chain.h"
+#include "stages/sinks/push_url.h"
 #include "stages/sources/source.h"
 
 namespace campipe {
@@ -51,7 +52,7 @@ struct OutputConfig {
   double rate = 0;                    // frames a second at most; 0: all
   EncoderConfig encode;
   std::optional<RecordConfig> record;
-  std::vector<std::string> push;
+  std::vector<PushUrl> push;
   std::optional<SnapshotConfig> snapshot;
   bool on_demand = false;  // encoded only while somebody watches
   friend bool operator==(const OutputConfig&, const OutputConfig&) = default;
@@ -71,7 +72,7 @@ struct CameraConfig {
   std::vector<FilterConfig> filters;
   EncoderConfig encode;
   std::optional<RecordConfig> record;
-  std::vector<std::string> push;  // URLs of rtsp(s), srt, rtmp(s) or udp
+  std::vector<PushUrl> push;
   std::optional<SnapshotConfig> snapshot;
   double rate = 0;         // frames a second at most that are encoded; 0: all
   bool on_demand = false;  // encoded only while somebody watches

@@ -157,6 +157,18 @@ std::optional<SnapshotConfig> snapshot_from_json(const json& from) {
   return SnapshotConfig{from.at("path"), time_from_json(from.at("every_ns"))};
 }
 
+json pushes_to_json(const std::vector<PushUrl>& pushes) {
+  json list = json::array();
+  for (const PushUrl& push : pushes) list.push_back({{"url", push.url}, {"written", push.written}});
+  return list;
+}
+
+std::vector<PushUrl> pushes_from_json(const json& list) {
+  std::vector<PushUrl> pushes;
+  for (const json& push : list) pushes.push_back({push.at("url"), push.at("written")});
+  return pushes;
+}
+
 // What a camera and an output have in common.
 template <typename Config>
 json stream_to_json(const Config& config) {
@@ -165,7 +177,7 @@ json stream_to_json(const Config& config) {
           {"rate", config.rate},
           {"encode", encode_to_json(config.encode)},
           {"record", record_to_json(config.record)},
-          {"push", config.push},
+          {"push", pushes_to_json(config.push)},
           {"on_demand", config.on_demand},
           {"snapshot", snapshot_to_json(config.snapshot)}};
 }
@@ -178,7 +190,7 @@ Config stream_from_json(const json& from) {
   config.rate = from.at("rate");
   config.encode = encode_from_json(from.at("encode"));
   config.record = record_from_json(from.at("record"));
-  config.push = from.at("push").get<std::vector<std::string>>();
+  config.push = pushes_from_json(from.at("push"));
   config.on_demand = from.at("on_demand");
   config.snapshot = snapshot_from_json(from.at("snapshot"));
   return config;

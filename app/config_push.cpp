@@ -12,17 +12,18 @@ namespace {
 constexpr std::size_t max_pushes = 8;
 
 // Never with the URL itself: what is secret in it need not look like it.
-std::optional<std::string> read_push_url(const YamlNode& node, Report& report) {
+std::optional<PushUrl> read_push_url(const YamlNode& node, Report& report) {
   constexpr std::string_view expected = "a URL of rtsp, rtsps, srt, udp, rtmp or rtmps";
   const std::string* text = scalar_text(node);
   if (text == nullptr) {
     refuse(node, expected, report);
   } else if (text->find("://") == std::string::npos) {
     report.at(node, "expected " + std::string(expected) + ", such as rtsp://10.0.0.9:8554/dock");
-  } else if (const auto problem = check_push(*text)) {
-    report.at(node, scrub(*problem, node));
   } else {
-    return *text;
+    PushUrl url{*text, written_with_variables(node)};
+    const auto problem = check_push(url);
+    if (!problem) return url;
+    report.at(node, scrub(*problem, node));
   }
   return std::nullopt;
 }
@@ -32,12 +33,12 @@ class PushChecks {
  public:
   explicit PushChecks(Report& report) : report_(report) {}
 
-  void check(const std::string& url, const std::string& codec, const std::string& camera, const YamlNode& node) {
+  void check(const PushUrl& url, const std::string& codec, const std::string& camera, const YamlNode& node) {
     const PushTarget target = read_push_target(url);
     if (codec != "copy" && !can_carry(target, codec)) {
       tell(node, target.scheme + ":// does not carry " + codec + "; choose another codec");
     }
-    const auto [other, is_new] = targets_.try_emplace(url, camera);
+    const auto [other, is_new] = targets_.try_emplace(url.url, camera);
     if (!is_new) tell(node, "camera '" + camera + "' pushes to the same target as camera '" + other->second + "'");
   }
 
@@ -54,9 +55,9 @@ class PushChecks {
 }  // namespace
 
 bool read_push(const YamlNode& node, StreamSettings& stream, Report& report) {
-  set(stream.push, node, std::optional<std::vector<std::string>>());
+  set(stream.push, node, std::optional<std::vector<PushUrl>>());
   if (!is_list(node, report)) return false;
-  std::vector<std::string> urls;
+  std::vector<PushUrl> urls;
   for (const YamlNode& child : node.children) {
     if (auto url = read_push_url(child, report)) urls.push_back(std::move(*url));
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <tuple>
 
 #include "core/passwords.h"
@@ -39,26 +38,6 @@ std::string shortened(std::string text, std::size_t size) {
 std::string display(std::string_view text) {
   // Masked before it is cut, or the cut could hide the '@' that shows where a password is.
   return shortened(printable(without_passwords(mask_password(text))), max_shown);
-}
-
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
-
-// Replaces what must not be seen. Something short only where it is a word of its own: a password 'p' cut out of
-// every word that has a p would be told by what is missing.
-void replace_all(std::string& text, std::string_view what, std::string_view by) {
-  constexpr std::size_t short_text = 4;
-  if (what.empty()) return;
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at)) {
-    const std::size_t end = at + what.size();
-    const bool inside_a_word = (at > 0 && is_word(text[at - 1]) && is_word(what.front())) ||
-                               (end < text.size() && is_word(text[end]) && is_word(what.back()));
-    if (what.size() < short_text && inside_a_word) {
-      at = end;
-      continue;
-    }
-    text.replace(at, what.size(), by);
-    at += by.size();
-  }
 }
 
 struct Secret {
@@ -145,7 +124,7 @@ std::string scrub(std::string text, const YamlNode& value) {
   // The longest first: one may be a part of another.
   std::stable_sort(secrets.begin(), secrets.end(),
                    [](const Secret& a, const Secret& b) { return a.text.size() > b.text.size(); });
-  for (const Secret& secret : secrets) replace_all(text, secret.text, secret.shown_as);
+  for (const Secret& secret : secrets) hide_text(text, secret.text, secret.shown_as);
   return shortened(printable(without_passwords(text)), max_foreign);
 }
 

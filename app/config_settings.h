@@ -76,7 +76,7 @@ struct StreamSettings {
   Setting<double> rate;
   EncodeSettings encode;
   RecordSettings record;
-  Setting<std::vector<std::string>> push;
+  Setting<std::vector<PushUrl>> push;
   SnapshotSettings snapshot;
 };
 
@@ -133,7 +133,7 @@ template <typename Config>
 void fill_in_stream(const StreamSettings& stream, Config& config) {
   config.encode = encoder_config(stream.encode);
   config.record = record_config(stream.record);
-  config.push = stream.push.value.value_or(std::vector<std::string>());
+  config.push = stream.push.value.value_or(std::vector<PushUrl>());
   if (is_copy(stream.encode)) return;
   config.filters = stream.filters.value.value_or(std::vector<FilterConfig>());
   config.rate = stream.rate.value.value_or(0);

@@ -153,7 +153,7 @@ SourceSettings merge(const SourceSettings& own, const SourceSettings& defaults) 
 SourceConfig source_config(const SourceSettings& source) {
   SourceConfig config;
   config.url = source.url.value.value_or("");
-  if (source.url.node != nullptr && !source.url.node->variables.empty()) config.written = source.url.node->written;
+  if (source.url.node != nullptr) config.written = written_with_variables(*source.url.node);
   const SourceKind kind = kind_of(config.url);
   config.stream = source.stream.value;
   config.audio = source.audio.value.value_or(config.audio);

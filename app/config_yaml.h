@@ -38,6 +38,11 @@ struct YamlNode {
   std::string problem;              // not empty: why this value cannot be used
 };
 
+// As it stands in the file, where a variable is in it; else nothing.
+inline std::string written_with_variables(const YamlNode& node) {
+  return node.variables.empty() ? std::string() : node.written;
+}
+
 // The tree, or why there is none. Neither paths nor variables are filled in yet.
 using YamlResult = std::variant<YamlNode, ConfigError>;
 YamlResult read_yaml_file(const std::filesystem::path& file);

@@ -17,6 +17,8 @@
 
 namespace campipe {
 
+class RigSignals;
+
 struct HardwareDecoder {
   std::string codec;  // as FFmpeg calls it
   unsigned max_width = 0;
@@ -60,9 +62,9 @@ struct Devices {
   std::string problem;  // why there are no GPUs; empty when there are
 };
 
-// Runs the probe, for at most `deadline`; without a driver only a look for one, which takes milliseconds. Never throws:
-// what went wrong is in `problem`.
-Devices probe_devices(std::chrono::nanoseconds deadline, Mps mps = Mps::off);
+// Runs the probe, for at most `deadline`, and no longer than until one of `signals` asks to end; without a driver only
+// a look for one, which takes milliseconds. Never throws: what went wrong is in `problem`.
+Devices probe_devices(std::chrono::nanoseconds deadline, Mps mps = Mps::off, RigSignals* signals = nullptr);
 nlohmann::json to_json(const Devices& devices);
 Devices devices_from_json(const nlohmann::json& json);
 

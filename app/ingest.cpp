@@ -253,8 +253,12 @@ Deadline Ingest::source_deadline() const {
   return live_ ? Clock::now() + start_.config.source.read_timeout + uninterrupted : Deadline::max();
 }
 
-// A file's audio is not paced: it is read beside the video, which is.
+// A file's audio is not paced: it is read beside the video, which is. What lies before the video is left out in each
+// turn of a loop: it would lie on the end of the turn before.
 void Ingest::pass_on_audio(const AVPacket& packet) {
+  const SourceStream& stream = source_->stream();
+  const std::int64_t time = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
+  if (!live_ && av_compare_ts(time, stream.audio_time_base, stream.start, stream.time_base) < 0) return;
   copies_.audio(packet, clock_, {ahead_.times().arrival, ahead_.times().arrival_utc, CaptureClock::arrival});
 }
 
@@ -343,7 +347,7 @@ bool Ingest::at_end() {
 
 void Ingest::finish_loop() {
   empty_decoder();
-  const std::int64_t at = std::max(start_.decode ? timeline_.end() : -1, copies_.end());
+  const std::int64_t at = copies_.next_turn(std::max(start_.decode ? timeline_.end() : -1, copies_.end()));
   clock_.begin(0, at);
   last_paced_ = at;
   const ThreadWait wait(WaitsFor::source, source_deadline());

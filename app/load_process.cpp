@@ -78,14 +78,16 @@ void LoadProcess::read_messages() {
   }
 }
 
-LoadedConfig load_config_apart(const std::filesystem::path& file) {
+LoadedConfig load_config_apart(const std::filesystem::path& file, RigSignals* signals) {
   LoadProcess process({file}, STDERR_FILENO);
-  for (;;) {
+  while (signals == nullptr || !signals->asks_to_end()) {
     if (auto loaded = process.look()) return std::move(*loaded);
     std::vector<pollfd> waits;
     process.add_waits(waits);
+    if (signals != nullptr) waits.push_back({signals->fd(), POLLIN, 0});
     ::poll(waits.data(), waits.size(), 100);
   }
+  return {};
 }
 
 }  // namespace campipe

@@ -17,6 +17,7 @@
 
 #include "app/child_process.h"
 #include "app/config_changes.h"
+#include "app/rig_signals.h"
 
 namespace campipe {
 
@@ -55,8 +56,9 @@ class LoadProcess {
   std::string how_;  // it failed; empty: it was not given up
 };
 
-// load_config() in such a process. Waits for it. Throws Error.
-LoadedConfig load_config_apart(const std::filesystem::path& file);
+// load_config() in such a process. Waits for it, but no longer than until one of `signals`, where they are given, asks
+// to end: then the configuration is empty. Throws Error.
+LoadedConfig load_config_apart(const std::filesystem::path& file, RigSignals* signals);
 
 inline constexpr const char* load_role = "load-config";
 // The whole life of the process: its exit status.

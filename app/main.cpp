@@ -8,6 +8,7 @@
 #include <cstring>
 #include <functional>
 #include <iostream>
+#include <optional>
 #include <string>
 
 #include "app/child.h"
@@ -22,6 +23,7 @@
 #include "app/plan.h"
 #include "app/publisher.h"
 #include "app/rig_check.h"
+#include "app/rig_signals.h"
 #include "app/server/snapshot_decoder.h"
 #include "app/supervisor.h"
 #include "app/worker.h"
@@ -92,11 +94,11 @@ void log_gpus(const campipe::Devices& devices, std::chrono::duration<double> too
 }
 
 // With its GPUs, if the rig may use them or names them: looking at them takes a second or more.
-campipe::Machine machine_for(const campipe::LoadedConfig& loaded, bool check_only) {
+campipe::Machine machine_for(const campipe::LoadedConfig& loaded, bool check_only, campipe::RigSignals* signals) {
   campipe::Machine machine = campipe::this_machine();
   if (check_only ? !campipe::names_gpus(loaded) : !campipe::may_use_gpus(loaded.rig)) return machine;
   const auto begin = campipe::Clock::now();
-  machine.devices = campipe::probe_devices(probe_before_a_run, loaded.rig.mps);
+  machine.devices = campipe::probe_devices(probe_before_a_run, loaded.rig.mps, signals);
   if (!check_only) log_gpus(machine.devices, campipe::Clock::now() - begin);
   return machine;
 }
@@ -134,14 +136,26 @@ void tell_descriptors(const campipe::RigConfig& rig, bool check_only) {
   if (needs.count > limit) spdlog::warn("{}", text);
 }
 
+// Before there is a rig that could be drained.
+bool stopped_early(campipe::RigSignals* signals) {
+  if (signals == nullptr || !signals->asks_to_end()) return false;
+  spdlog::info("stopped before the rig was started");
+  return true;
+}
+
 int run(const Arguments& arguments) {
+  std::optional<campipe::RigSignals> taken;  // not where nothing is to run: a signal ends that as it ends any program
+  if (!arguments.check && !arguments.plan) taken.emplace();
+  campipe::RigSignals* const signals = taken ? &*taken : nullptr;
   campipe::raise_descriptor_limit();
   leave_no_cores();
-  const campipe::LoadedConfig loaded = campipe::load_config_apart(arguments.config);
+  const campipe::LoadedConfig loaded = campipe::load_config_apart(arguments.config, signals);
+  if (stopped_early(signals)) return 0;
   if (const std::string note = campipe::overlay_note(arguments.config); !note.empty()) spdlog::warn("{}", note);
   if (tell(loaded.errors, arguments.config)) return usage_error;
   const bool check_only = arguments.check && !arguments.plan;
-  const campipe::Machine machine = machine_for(loaded, check_only);
+  const campipe::Machine machine = machine_for(loaded, check_only, signals);
+  if (stopped_early(signals)) return 0;
   if (tell(campipe::check_gpus(loaded, machine), arguments.config)) return usage_error;
   if (arguments.plan) {
     std::cout << campipe::describe(campipe::plan(loaded.rig, machine), loaded.rig, machine.devices);
@@ -162,7 +176,7 @@ int run(const Arguments& arguments) {
     options.report = arguments.report;
   }
   keep_files_private(loaded.rig);
-  campipe::Supervisor supervisor(loaded.rig, machine, options);
+  campipe::Supervisor supervisor(loaded.rig, machine, options, *taken);
   return supervisor.run();
 }
 

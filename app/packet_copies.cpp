@@ -16,6 +16,7 @@ constexpr std::size_t audio_capacity = std::size_t{1} << 20;
 constexpr auto publisher_deadline = std::chrono::seconds(30);
 constexpr std::int64_t smallest_step = 1'000'000;
 constexpr std::int64_t longest_overlap = 50'000'000;  // of audio; where a clock was corrected, more is left out
+constexpr std::int64_t longest_tail = 1'000'000'000;  // of a file's audio behind its video, that pictures wait for
 
 std::vector<std::uint8_t> extradata_of(const AVCodecParameters& codec) {
   return {codec.extradata, codec.extradata + codec.extradata_size};
@@ -38,6 +39,7 @@ StreamParameters video_of(const SourceStream& stream) {
   format.sample_aspect_den = std::max(codec.sample_aspect_ratio.den, 1);
   parameters.frame_rate = stream.frame_rate;
   parameters.extradata = extradata_of(codec);
+  parameters.rotation = stream.rotation;
   return parameters;
 }
 
@@ -140,8 +142,10 @@ std::optional<std::int64_t> PacketCopies::resume_at() const {
 
 void PacketCopies::resume(bool goes_back) {
   for (Track& track : video_) {
-    if (track.target.resume && !goes_back) timeline_.set_last(std::max(timeline_.last(), *track.target.resume), 0);
-    if (!goes_back) track.target.resume.reset();
+    if (goes_back || !track.target.resume) continue;
+    timeline_.set_last(std::max(timeline_.last(), *track.target.resume), 0);
+    end_ = timeline_.end();
+    track.target.resume.reset();
   }
 }
 
@@ -166,6 +170,7 @@ std::optional<Correction> PacketCopies::video(const AVPacket& packet, const Sour
   view.dts = time.pts;
   const std::int64_t behind = decoded && packet.pts != AV_NOPTS_VALUE ? ns(packet.pts) - *decoded : 0;
   view.times.pts = view.dts + std::max<std::int64_t>(behind, 0);
+  end_ = std::max(end_, view.times.pts + std::max(view.times.duration, smallest_step));
   view.times.arrival = times.arrival;
   view.times.capture_utc = times.capture_utc;
   view.times.capture_clock = times.capture_clock;
@@ -192,12 +197,18 @@ void PacketCopies::audio(const AVPacket& packet, const SourceClock& clock, const
   PacketView view;
   view.data = {packet.data, static_cast<std::size_t>(packet.size)};
   view.key = true;
-  view.dts = std::max(*at, last_audio_ + smallest_step);
+  view.dts = last_audio_ < 0 ? *at : std::max(*at, last_audio_ + smallest_step);
   last_audio_ = view.dts;
   view.times.pts = view.dts;
   view.times.duration = av_rescale_q(packet.duration, stream_->audio_time_base, nanoseconds);
+  audio_end_ = view.dts + view.times.duration;
   view.times.arrival = times.arrival;
   for (Track& track : audio_) push(track, view, false);
+}
+
+// The last packet of the audio may last a little longer than the video: the next one comes behind it all the same.
+std::int64_t PacketCopies::next_turn(std::int64_t end) const {
+  return last_audio_ >= end && audio_end_ - end <= longest_tail ? audio_end_ : end;
 }
 
 void PacketCopies::push(Track& track, const PacketView& packet, bool of_video) {

@@ -59,8 +59,10 @@ class PacketCopies {
   // Returns how its time was corrected, beside what `clock` itself corrects.
   std::optional<Correction> video(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times);
   void audio(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times);
-  // Of the newest packet's presentation; -1: there was none.
-  [[nodiscard]] std::int64_t end() const { return timeline_.last() < 0 ? -1 : timeline_.end(); }
+  // Until then pictures are shown; -1: there was none.
+  [[nodiscard]] std::int64_t end() const { return end_; }
+  // Where a file goes on that begins again when its video has come to `end`: there, or where its audio ends.
+  [[nodiscard]] std::int64_t next_turn(std::int64_t end) const;
   void close();
 
  private:
@@ -87,7 +89,9 @@ class PacketCopies {
   const SourceStream* stream_ = nullptr;
   std::optional<StreamParameters> video_parameters_;
   std::optional<AudioParameters> audio_parameters_;
+  std::int64_t end_ = -1;
   std::int64_t last_audio_ = -1;
+  std::int64_t audio_end_ = -1;
 };
 
 }  // namespace campipe

@@ -13,6 +13,7 @@
 #include "app/child_environment.h"
 #include "app/child_process.h"
 #include "app/devices.h"
+#include "app/rig_signals.h"
 #include "core/error.h"
 #include "core/gpu.h"
 
@@ -54,11 +55,12 @@ class Probe {
   Probe(const Probe&) = delete;
   Probe& operator=(const Probe&) = delete;
 
-  // Throws Error when it fails, or does not end in time.
-  Devices run(std::chrono::nanoseconds limit) {
+  // Throws Error when it fails, or does not end in time, or one of `signals` asks to end.
+  Devices run(std::chrono::nanoseconds limit, RigSignals* signals) {
     const Deadline deadline = Clock::now() + limit;
     while (Clock::now() < deadline) {
-      wait(deadline);
+      if (signals != nullptr && signals->asks_to_end()) throw Error("stopped by a signal");
+      wait(deadline, signals);
       ended_ = process_->reap();
       read_messages();
       read_log();
@@ -71,10 +73,12 @@ class Probe {
   }
 
  private:
-  void wait(Deadline deadline) {
+  void wait(Deadline deadline, const RigSignals* signals) {
     const int channel = process_->channel().closed() ? -1 : process_->channel().fd();
-    std::array<pollfd, 3> waits{
-        {{process_->pidfd(), POLLIN, 0}, {channel, POLLIN, 0}, {log_closed_ ? -1 : log_read_.get(), POLLIN, 0}}};
+    std::array<pollfd, 4> waits{{{process_->pidfd(), POLLIN, 0},
+                                 {channel, POLLIN, 0},
+                                 {log_closed_ ? -1 : log_read_.get(), POLLIN, 0},
+                                 {signals != nullptr ? signals->fd() : -1, POLLIN, 0}}};
     const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
     ::poll(waits.data(), waits.size(), static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
   }
@@ -118,7 +122,7 @@ class Probe {
 
 }  // namespace
 
-Devices probe_devices(std::chrono::nanoseconds deadline, Mps mps) {
+Devices probe_devices(std::chrono::nanoseconds deadline, Mps mps, RigSignals* signals) {
   Devices devices;
   if constexpr (!with_cuda) {
     devices.problem = "built without CUDA";
@@ -129,7 +133,7 @@ Devices probe_devices(std::chrono::nanoseconds deadline, Mps mps) {
     return devices;
   }
   try {
-    devices = Probe(mps).run(deadline);
+    devices = Probe(mps).run(deadline, signals);
     if (devices.gpus.empty() && devices.problem.empty()) devices.problem = "the NVIDIA driver shows none";
   } catch (const std::exception& error) {
     devices = {};

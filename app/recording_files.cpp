@@ -252,6 +252,7 @@ void Recording::close_file(FileEnd why, const PacketView* next) {
     file.end = next->times.pts;
   }
   file.ended = why;
+  take_audio(file.end);  // its last fragment may have been committed when nobody knew that it was
   if (file.empty) {
     file.committed_end = file.end;
     file.committed_end_utc = file.end_utc;

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "app/camera_totals.h"
 #include "app/record_index.h"
-#include "app/source_clock.h"
 #include "core/error.h"
 
 namespace campipe {
@@ -21,17 +21,21 @@ nlohmann::json quantiles_ms(const HistogramCounts& counts) {
           {"p99", rounded(counts.quantile(0.99) / 1e6)}};
 }
 
-nlohmann::json source_report(const SourceHealth& health) {
+nlohmann::json source_report(const SourceHealth& health, const CameraTotals& totals) {
   nlohmann::json corrected = nlohmann::json::object();
   for (std::size_t kind = 0; kind < correction_kinds; ++kind) {
-    corrected[name_of(static_cast<Correction>(kind))] = health.times_mended.at(kind).load();
+    corrected[name_of(static_cast<Correction>(kind))] = totals.times_corrected.at(kind);
   }
-  return {{"corrupt_packets", health.corrupt_packets.load()},
+  return {{"corrupt_packets", totals.corrupt_packets},
           {"times_mended", corrected},
           {"lag_ms", rounded(static_cast<double>(health.lag.load()) / 1e6)},
           {"largest_lag_ms", rounded(static_cast<double>(health.largest_lag.load()) / 1e6)},
           {"capture_clock", health.camera_clock.load() != 0 ? "camera" : "arrival"},
           {"clock_drift_ms", rounded(static_cast<double>(health.clock_drift.load()) / 1e6)}};
+}
+
+void add(HistogramCounts& counts, const HistogramCounts& others) {
+  for (std::size_t i = 0; i < counts.count.size(); ++i) counts.count.at(i) += others.count.at(i);
 }
 
 // What a camera's own stream and its other outputs have in common.
@@ -69,15 +73,23 @@ nlohmann::json stream_report(const CameraState& camera, const CameraCounts& coun
 double rounded(double value) { return std::round(value * 100) / 100; }
 
 HistogramCounts latency_of(const RigPage& page, const CameraState& output) {
-  if (is_copy(output.config.encode)) return page.master(output.index).latency.counts();
-  return page.worker(output.index, output.worker).latency.counts();
+  HistogramCounts latency = is_copy(output.config.encode) ? page.master(output.index).latency.counts()
+                                                          : page.worker(output.index, output.worker).latency.counts();
+  if (output.before) add(latency, output.before->latencies.total);
+  return latency;
 }
 
 Latencies latencies_of(const RigPage& page, const CameraState& output) {
   const WorkerBlock& worker = page.worker(output.index, output.worker);
-  return {latency_of(page, output), page.master(output.index).decode.counts(),
-          worker.queue.counts(),    worker.filter.counts(),
-          worker.encode.counts(),   worker.overhead.counts()};
+  Latencies latencies{{},
+                      page.master(output.index).decode.counts(),
+                      worker.queue.counts(),
+                      worker.filter.counts(),
+                      worker.encode.counts(),
+                      worker.overhead.counts()};
+  if (output.before) latencies.add(output.before->latencies);
+  latencies.total = latency_of(page, output);
+  return latencies;
 }
 
 void pass_on(const Latencies& latencies, SharedBlock& block) {
@@ -99,16 +111,26 @@ Latencies Latencies::since(const Latencies& earlier) const {
           filter.since(earlier.filter), encode.since(earlier.encode), overhead.since(earlier.overhead)};
 }
 
+void Latencies::add(const Latencies& others) {
+  campipe::add(total, others.total);
+  campipe::add(decode, others.decode);
+  campipe::add(queue, others.queue);
+  campipe::add(filter, others.filter);
+  campipe::add(encode, others.encode);
+  campipe::add(overhead, others.overhead);
+}
+
 nlohmann::json camera_report(const std::vector<CameraState>& cameras, const CameraState& camera, const RigPage& page,
                              double duration_s, const LatencyReader& latencies) {
-  nlohmann::json report = stream_report(camera, count(cameras, camera, page), latencies(camera), duration_s);
+  const CameraTotals totals = totals_of(cameras, camera, page);
+  nlohmann::json report = stream_report(camera, totals.counts, latencies(camera), duration_s);
   report["worker"] = camera.worker;
   report["gpu"] = camera.gpu;
   report["decoder"] = camera.decoder;
   report["ipc_memory"] = camera.ipc_memory;
-  report["reconnects"] = camera.reconnects;
-  report["source"] = source_report(page.master(camera.index).source);
-  report["worker_restarts"] = camera.worker_restarts;
+  report["reconnects"] = totals.reconnects;
+  report["source"] = source_report(page.master(camera.index).source, totals);
+  report["worker_restarts"] = totals.worker_restarts;
   for (const unsigned output : camera.outputs) {
     if (output == camera.index) continue;
     const CameraState& other = cameras[output];

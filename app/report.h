@@ -35,7 +35,9 @@ struct Latencies {
   HistogramCounts total, decode, queue, filter, encode, overhead;
   // What came since `earlier`.
   [[nodiscard]] Latencies since(const Latencies& earlier) const;
+  void add(const Latencies& others);
 };
+// What was counted before under the output's name is in them.
 Latencies latencies_of(const RigPage& page, const CameraState& output);
 HistogramCounts latency_of(const RigPage& page, const CameraState& output);
 // As the supervisor passes them on to the publisher.

@@ -7,8 +7,10 @@
 #include <sstream>
 #include <string>
 
+#include "app/camera_totals.h"
 #include "app/record_index.h"
 #include "core/passwords.h"
+#include "core/written_url.h"
 
 namespace campipe {
 namespace {
@@ -67,7 +69,7 @@ void StatusJson::refine(nlohmann::json& json, const CameraState& camera, const R
   json["fps"] = rounded(samples_.at(camera.index).fps);
   const std::uint64_t left = counts.encoded + counts.dropped_total;
   json["in_flight"] = counts.decoded > left ? counts.decoded - left : 0;
-  json["bytes"] = page.publisher(camera.index).bytes.load();
+  json["bytes"] = page.publisher(camera.index).bytes.load() + (camera.before ? camera.before->bytes : 0);
   json["records"] = camera.config.record.has_value();
   json["recording_on"] = camera.config.record.has_value() && camera.recording_on && !camera.record_failed &&
                          takes_part(camera) && !camera.publisher_done;

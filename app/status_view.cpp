@@ -117,10 +117,10 @@ std::vector<CameraStatus> StatusView::measure(const std::vector<CameraState>& ca
   std::vector<CameraStatus> result;
   for (const CameraState& camera : cameras) {
     if (camera.state == CameraState::State::removed) continue;
-    const Sample now{Clock::now(), count(cameras, camera, page), latency_of(page, camera)};
+    const Sample now{camera.config.name, Clock::now(), count(cameras, camera, page), latency_of(page, camera)};
     // Its place may have been another camera's.
-    Sample& before = samples_.try_emplace(camera.index, Sample{started_, {}, {}}).first->second;
-    if (now.counts.decoded < before.counts.decoded) before = now;
+    Sample& before = samples_.try_emplace(camera.index, Sample{now.name, started_, {}, {}}).first->second;
+    if (now.name != before.name || now.counts.decoded < before.counts.decoded) before = now;
     const double seconds = std::max(std::chrono::duration<double>(now.at - before.at).count(), 1e-3);
     const auto dropped = lost(now.counts);
     const HistogramCounts latency = now.latency.since(before.latency);

@@ -66,6 +66,7 @@ class StatusView {
 
  private:
   struct Sample {
+    std::string name;
     Clock::time_point at;
     CameraCounts counts;
     HistogramCounts latency;

@@ -13,6 +13,7 @@ nlohmann::json to_json(const StreamParameters& p) {
           {"pixels", static_cast<int>(f.pixels)},
           {"width", f.width},
           {"height", f.height},
+          {"rotation", p.rotation},
           {"color", {f.color_range, f.color_space, f.color_primaries, f.color_transfer, f.chroma_location}},
           {"sample_aspect", {f.sample_aspect_num, f.sample_aspect_den}}};
 }
@@ -27,6 +28,7 @@ StreamParameters stream_from_json(const nlohmann::json& json) {
   f.pixels = static_cast<PixelFormat>(json.at("pixels").get<int>());
   f.width = json.at("width");
   f.height = json.at("height");
+  p.rotation = json.at("rotation");
   const auto& color = json.at("color");
   f.color_range = color.at(0);
   f.color_space = color.at(1);

@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/signalfd.h>
 
 #include <algorithm>
 #include <array>
@@ -26,23 +24,9 @@ constexpr auto own_pause = milliseconds(500);           // a loop this late was 
 constexpr auto close_files_after = milliseconds(4000);  // of draining: users are promised whole files within 5 s
 constexpr auto kill_after = milliseconds(4700);
 constexpr auto leave_deadline = seconds(2);
-// timeout(1) and shells signal a child and its group: a signal that comes again so soon is the same one.
-constexpr auto same_signal = milliseconds(500);
 constexpr int most_log_chunks = 64;                // in one turn of the loop
 constexpr std::size_t longest_line = 64UL * 1024;  // of the log
 constexpr unsigned spare_places = 512;             // for cameras that come later; memory only once they do
-
-UniqueFd take_signals() {
-  sigset_t mask;
-  sigemptyset(&mask);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&mask, signal);
-  sigprocmask(SIG_BLOCK, &mask, nullptr);  // children inherit this, and take SIGTERM in the same way
-  signal(SIGPIPE, SIG_IGN);
-  signal(SIGXFSZ, SIG_IGN);
-  UniqueFd fd(::signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!fd) throw system_error("cannot receive signals", errno);
-  return fd;
-}
 
 // Cameras and their other outputs.
 unsigned streams_of(const RigConfig& rig) {
@@ -53,12 +37,12 @@ unsigned streams_of(const RigConfig& rig) {
 
 }  // namespace
 
-Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOptions& options)
+Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOptions& options, RigSignals& signals)
     : options_(options),
       rig_(rig),
       machine_(machine),
       page_(RigPage::create(streams_of(rig) + spare_places, max_workers)),
-      signals_(take_signals()) {  // before there is any other thread that could get one
+      signals_(signals) {
   std::array<int, 2> log{};
   if (::pipe2(log.data(), O_CLOEXEC | O_NONBLOCK) != 0) throw system_error("cannot make the log's pipe", errno);
   log_read_.reset(log[0]);
@@ -95,7 +79,7 @@ int Supervisor::run() {
 // Whatever goes wrong in one step, the others are done: cameras and their files depend on this loop.
 void Supervisor::turn() {
   guard_.run("wait for events", [this] { wait_for_events(); });
-  guard_.run("obey a signal", [this] { on_signal(); });
+  guard_.run("obey a signal", [this] { obey_signals(); });
   for (Member& member : members_) {
     guard_.run("look after a process", [&] { check(member); });
   }
@@ -106,7 +90,7 @@ void Supervisor::turn() {
 }
 
 void Supervisor::wait_for_events() {
-  std::vector<pollfd> waits{{signals_.get(), POLLIN, 0}, {log_read_.get(), POLLIN, 0}};
+  std::vector<pollfd> waits{{signals_.fd(), POLLIN, 0}, {log_read_.get(), POLLIN, 0}};
   for (Member& member : members_) {
     if (!member.child) continue;
     waits.push_back({member.child->pidfd(), POLLIN, 0});
@@ -132,19 +116,13 @@ void Supervisor::pass_on_notes() {
   }
 }
 
-// SIGHUP asks to read the configuration again, unless it says that the terminal of this run is gone.
-bool Supervisor::terminal_closed() const { return on_terminal_ && ::isatty(STDERR_FILENO) == 0; }
-
-void Supervisor::on_signal() {
-  signalfd_siginfo info{};
-  while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
-    if (info.ssi_signo != SIGHUP && Clock::now() - told_to_end_ < same_signal) continue;
-    if (info.ssi_signo != SIGHUP) told_to_end_ = Clock::now();
-    if (info.ssi_signo == SIGHUP && !terminal_closed()) {
+void Supervisor::obey_signals() {
+  while (const auto asked = signals_.next()) {
+    if (*asked == RigSignals::Request::reload) {
       if (phase_ == Phase::running) reload_on_signal();
     } else if (phase_ == Phase::running) {
       drain("stopped");
-    } else if (info.ssi_signo != SIGHUP) {  // a terminal that closes sends it again when its shell ends
+    } else if (*asked == RigSignals::Request::end) {  // a terminal that closes sends SIGHUP again when its shell ends
       spdlog::warn("stopped at once: files are whole up to their last fragment");
       ending_ = "stopped at once";
       kill_all();

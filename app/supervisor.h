@@ -2,8 +2,6 @@
 // and keeps the books. It touches no pixels, no stream and no GPU, so that it has little to die of. One thread.
 #pragma once
 
-#include <unistd.h>
-
 #include <chrono>
 #include <deque>
 #include <filesystem>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "app/camera_state.h"
+#include "app/camera_totals.h"
 #include "app/child_process.h"
 #include "app/config.h"
 #include "app/config_changes.h"
@@ -23,6 +22,7 @@
 #include "app/memory_sampler.h"
 #include "app/plan.h"
 #include "app/restart_policy.h"
+#include "app/rig_signals.h"
 #include "app/server/rig_view.h"
 #include "app/service.h"
 #include "app/status_json.h"
@@ -41,7 +41,8 @@ struct RunOptions {
 
 class Supervisor {
  public:
-  Supervisor(const RigConfig& rig, const Machine& machine, const RunOptions& options);
+  // `signals`: is used until the supervisor is gone.
+  Supervisor(const RigConfig& rig, const Machine& machine, const RunOptions& options, RigSignals& signals);
   ~Supervisor();
 
   // Runs the rig until every source has ended, the duration is over or a signal came. Returns the exit status.
@@ -82,8 +83,7 @@ class Supervisor {
   // supervisor.cpp: the loop
   void turn();
   void wait_for_events();
-  void on_signal();
-  [[nodiscard]] bool terminal_closed() const;
+  void obey_signals();
   void pass_on_notes();
   void relay_log();
   void tick();
@@ -151,15 +151,15 @@ class Supervisor {
 
   // supervisor_changes.cpp: cameras that come and go while the rig runs
   void make_camera(const std::vector<unsigned>& places, const CameraConfig& config, const Placement& placement,
-                   unsigned worker);
+                   unsigned worker, const TotalsByName& before);
   [[nodiscard]] std::vector<unsigned> free_places(std::size_t wanted);
   void require_room(std::span<const CameraConfig> coming);
-  void add_camera(const CameraConfig& config);
+  void add_camera(const CameraConfig& config, const TotalsByName& before = {});
   unsigned worker_for(const CameraConfig& config, Placement& placement);
   void make_known(CameraState& camera);
   void retire(CameraState& camera, const std::optional<CameraConfig>& successor);
   void settle_retiring();
-  void free_camera(CameraState& camera);
+  TotalsByName free_camera(CameraState& camera);
   [[nodiscard]] CameraState* find_camera(const std::string& name);
   void apply(const RigConfig& rig);
 
@@ -224,7 +224,7 @@ class Supervisor {
   std::vector<CameraState> cameras_;   // and behind them their other outputs; never moved
   std::optional<std::string> events_;  // the file for events
   std::vector<Member> members_;        // never moved
-  UniqueFd signals_;
+  RigSignals& signals_;
   DescriptorReserve reserve_;  // for starting processes, whatever cameras use
   UniqueFd log_read_;
   UniqueFd log_write_;
@@ -235,13 +235,11 @@ class Supervisor {
   StatusView view_;
   Phase phase_ = Phase::running;
   std::string ending_;  // why the run ends: "ended", "stopped", "duration"
-  bool on_terminal_ = ::isatty(STDERR_FILENO) != 0;
   Clock::time_point started_ = Clock::now();
   Clock::time_point next_tick_{};
   Clock::time_point next_memory_sample_{};
   Clock::time_point next_status_{};
   Clock::time_point next_report_{};
-  Clock::time_point told_to_end_{};  // by a signal
   StatusJson status_;
   ServiceNotifier service_;
   Clock::time_point distrust_beats_until_{};  // this process did not run for a while: others may not have either

@@ -27,9 +27,9 @@ bool sees(const std::vector<Device>& gpus, const Device& gpu) {
 
 }  // namespace
 
-// `places`: the camera's own, and one for each of its other outputs.
+// `places`: the camera's own, and one for each of its other outputs. `before`: what was counted under their names.
 void Supervisor::make_camera(const std::vector<unsigned>& places, const CameraConfig& config,
-                             const Placement& placement, unsigned worker) {
+                             const Placement& placement, unsigned worker, const TotalsByName& before) {
   for (std::size_t i = 0; i < places.size(); ++i) {
     CameraState& camera = cameras_[places[i]];
     camera = CameraState();
@@ -39,6 +39,10 @@ void Supervisor::make_camera(const std::vector<unsigned>& places, const CameraCo
     camera.placement = i == 0 ? placement : placement_of_output(placement, config.outputs[i - 1], machine_.devices);
     camera.gpu = gpu_name(machine_.devices, placement.gpu);
     camera.worker = worker;
+    if (const auto found = before.find(camera.config.name); found != before.end()) {
+      camera.before = found->second;
+      pass_on(camera.before->latencies, page_.shared(camera.index));
+    }
     if (!config.enabled) camera.become(CameraState::State::disabled);
     if (!events_ && !rig_.events.empty()) events_ = rig_.events;
     if (!events_ && has_motion(camera.config)) events_ = "events.jsonl";
@@ -87,11 +91,11 @@ void Supervisor::require_room(std::span<const CameraConfig> coming) {
   }
 }
 
-void Supervisor::add_camera(const CameraConfig& config) {
+void Supervisor::add_camera(const CameraConfig& config, const TotalsByName& before) {
   Placement placement;
   const unsigned to = worker_for(config, placement);
   const std::vector<unsigned> places = free_places(1 + config.outputs.size());
-  make_camera(places, config, placement, to);
+  make_camera(places, config, placement, to, before);
   spdlog::info("{}: {}", config.name, config.enabled ? "added" : "added, disabled");
   if (config.enabled) return make_known(cameras_[places[0]]);
   for (const unsigned place : places) tell_disabled(cameras_[place]);
@@ -171,25 +175,27 @@ void Supervisor::settle_retiring() {
     if (!rests || (takes_part(camera) && !camera.source_over)) continue;
     const auto successor = std::move(camera.successor);
     const std::string name = camera.config.name;
-    free_camera(camera);
+    const TotalsByName before = free_camera(camera);
     if (!successor || phase_ != Phase::running) continue;
     try {
-      add_camera(*successor);
+      add_camera(*successor, before);
     } catch (const Error& error) {
       spdlog::error("{}: cannot be started: {}", name, error.what());
     }
   }
 }
 
-// Nothing of it is in flight.
-void Supervisor::free_camera(CameraState& camera) {
+// Nothing of it is in flight. Returns what its outputs have counted.
+TotalsByName Supervisor::free_camera(CameraState& camera) {
   const std::vector<unsigned> places = camera.outputs;
+  TotalsByName totals;
   for (const unsigned place : places) {
     CameraState& state = cameras_[place];
     if (takes_part(state)) {
       settle(cameras_, state, page_, DropCause::worker_lost);
       spdlog::info("{}: gone; {}", state.config.name, format_summary(state, count(cameras_, state, page_)));
     }
+    totals[state.config.name] = std::make_shared<const CameraTotals>(totals_of(cameras_, state, page_));
   }
   for (Member& member : members_) {
     for (const unsigned place : places) {
@@ -204,6 +210,7 @@ void Supervisor::free_camera(CameraState& camera) {
     cameras_[place].index = place;
     cameras_[place].state = CameraState::State::removed;
   }
+  return totals;
 }
 
 // Null: there is none of that name.

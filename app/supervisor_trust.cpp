@@ -55,6 +55,10 @@ void require_rate(const Message& message, const nlohmann::json& rate) {
   require(value >= 0 && value <= highest_rate, message, "with a frame rate that cannot be");
 }
 
+void require_rotation(const Message& message, int degrees) {
+  require(degrees >= 0 && degrees < 360 && degrees % 90 == 0, message, "with a rotation that cannot be");
+}
+
 }  // namespace
 
 // Throws Error for what a process that works as it should never sends; the sender is then ended and restarted.
@@ -83,13 +87,14 @@ void Supervisor::require_camera(const Member& member, const Message& message, co
   if (message.type == "frame_ring") {
     require(!camera.follows, message, "for an output");
     require_rate(message, message.body.at("frame_rate"));
-    require(message.body.at("rotation").get<int>() % 90 == 0, message, "with a rotation that cannot be");
+    require_rotation(message, message.body.at("rotation"));
   } else if (message.type == "packet_ring") {
     const bool copies = is_copy(camera.config.encode);
     require(copies == (member.kind == Kind::master), message, "for packets that another process makes");
     const StreamParameters stream = stream_from_json(message.body.at("stream"));
     require(is_possible(stream.format, false), message, "with a format that cannot be");
     require_rate(message, stream.frame_rate);
+    require_rotation(message, stream.rotation);
   } else if (message.type == "audio_ring") {
     audio_from_json(message.body.at("audio"));
   }

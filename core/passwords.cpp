@@ -46,6 +46,8 @@ void hide_fields(std::string& text) {
   }
 }
 
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
 void cut_paths(std::string& text) {
   constexpr std::string_view mark = "://";
   for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, at)) {
@@ -58,6 +60,22 @@ void cut_paths(std::string& text) {
 }
 
 }  // namespace
+
+void hide_text(std::string& text, std::string_view what, std::string_view by) {
+  constexpr std::size_t short_text = 4;
+  if (what.empty()) return;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at)) {
+    const std::size_t end = at + what.size();
+    const bool inside_a_word = (at > 0 && is_word(text[at - 1]) && is_word(what.front())) ||
+                               (end < text.size() && is_word(text[end]) && is_word(what.back()));
+    if (what.size() < short_text && inside_a_word) {
+      at = end;
+      continue;
+    }
+    text.replace(at, what.size(), by);
+    at += by.size();
+  }
+}
 
 std::string redact_urls(const std::string& text) {
   std::string shown = without_passwords(text);

@@ -1,7 +1,8 @@
-// Passwords in texts that hold URLs: FFmpeg's log lines, errors, what is shown of a configuration.
+// Passwords, and other secrets, in texts that hold URLs: FFmpeg's log lines, errors, what is shown of a configuration.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace campipe {
 
@@ -11,5 +12,8 @@ std::string without_passwords(const std::string& text);
 // Of texts by others than campipe: of each URL in `text`, but for test patterns, scheme, host and port only. A path may
 // have come from a variable, and a query holds tokens and SRT's streamid, under any name.
 std::string redact_urls(const std::string& text);
+// Puts `by` in the place of a secret. Something short only where it is a word of its own: a password 'p' cut out of
+// every word that has a p would be told by what is missing.
+void hide_text(std::string& text, std::string_view what, std::string_view by);
 
 }  // namespace campipe

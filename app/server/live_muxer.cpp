@@ -8,6 +8,7 @@
 #include "app/server/live_mime.h"
 #include "core/log.h"
 #include "stages/sinks/codec_parameters.h"
+#include "stages/sinks/rotation.h"
 #include "stages/sinks/stream_headers.h"
 
 namespace campipe {
@@ -78,6 +79,7 @@ void LiveMuxer::open(const StreamParameters& stream) {
   }
   track->sample_aspect_ratio = track->codecpar->sample_aspect_ratio;
   track->time_base = time_base;
+  if (form_ == LiveForm::fmp4) set_rotation(*track, stream.rotation);
   if (form_ == LiveForm::mpegts) begin_headers();
 }
 

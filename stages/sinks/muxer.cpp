@@ -11,6 +11,7 @@
 #include "core/log.h"
 #include "stages/sinks/codec_parameters.h"
 #include "stages/sinks/file_duration.h"
+#include "stages/sinks/rotation.h"
 #include "stages/sinks/stream_headers.h"
 
 namespace campipe {
@@ -58,6 +59,11 @@ void add_track(AVFormatContext& context, Container container, const StreamParame
   if (container == Container::mp4) name_for_mp4(*track->codecpar);
   track->sample_aspect_ratio = track->codecpar->sample_aspect_ratio;
   track->time_base = mp4_time_base;  // Matroska makes milliseconds of it
+  if (container == Container::mp4) {
+    set_rotation(*track, parameters.rotation);
+  } else {
+    set_spherical_rotation(*track, parameters.rotation);
+  }
 }
 
 void add_audio_track(AVFormatContext& context, const AudioParameters& parameters) {
@@ -78,7 +84,7 @@ std::string creation_time(std::int64_t utc_ns) {
 
 // The header must not depend on what comes: it is written once, and every fragment must go with it. So no edit
 // list, and no shift of times that start below zero; see next_decode_time().
-void write_header(AVFormatContext& context, Container container, std::uint64_t fragments) {
+void write_header(AVFormatContext& context, Container container, std::uint64_t fragments, bool turned) {
   context.avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED;
   AVDictionary* options = nullptr;
   if (container == Container::mp4) {
@@ -89,6 +95,7 @@ void write_header(AVFormatContext& context, Container container, std::uint64_t f
   } else {
     av_dict_set_int(&options, "cluster_size_limit", std::numeric_limits<int>::max(), 0);
     av_dict_set_int(&options, "cluster_time_limit", 30'000, 0);  // block times are 16 bit
+    if (turned) av_dict_set_int(&options, "write_crc", 0, 0);    // see make_plane()
   }
   // The muxer of Matroska leaves room for the file's duration only where it believes that it could come back to it.
   context.pb->seekable = container == Container::mkv ? AVIO_SEEKABLE_NORMAL : 0;
@@ -150,8 +157,10 @@ void Muxer::begin_fragment() {
   }
   add_track(*context_, container_, parameters_);
   if (audio_) add_audio_track(*context_, *audio_);
-  write_header(*context_, container_, fragments_);
+  const bool turned = parameters_.rotation != 0;
+  write_header(*context_, container_, fragments_, turned);
   header_ = std::exchange(written_, {});
+  if (turned && container_ == Container::mkv) make_plane(header_);
   reserve_duration(container_, header_);
 }
 

@@ -110,7 +110,8 @@ PushConnection::~PushConnection() {
 void PushConnection::open() {
   if (!can_resolve(target_.host, [this] { return watch_.ask(); })) {
     throw PushError(AVERROR(ENOENT), Remedy::wait,
-                    "the name '" + target_.host + "' is not known (is it right, and does the network work?)");
+                    scrubbed("the name '" + target_.host + "' is not known", target_) +
+                        " (is it right, and does the network work?)");
   }
   AVFormatContext* context = nullptr;
   check(avformat_alloc_output_context2(&context, target_.format, nullptr, target_.url.c_str()));

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <functional>
+#include <iterator>
 #include <string_view>
 
 #include "core/passwords.h"
+#include "core/written_url.h"
 
 namespace campipe {
 namespace {
@@ -28,21 +31,7 @@ constexpr std::array<Scheme, 6> schemes{{
     {"rtmps", "flv", false, "rtmps://example.org/live/key"},
 }};
 
-const Scheme& find_scheme(std::string_view name) {
-  const auto* found = std::ranges::find(schemes, name, &Scheme::name);
-  if (found == schemes.end()) {
-    throw Error("there is no push target '" + std::string(name) + "://', only rtsp, rtsps, srt, udp, rtmp and rtmps");
-  }
-  return *found;
-}
-
 bool is_rtmp(std::string_view scheme) { return scheme.starts_with("rtmp"); }
-
-void replace_all(std::string& text, std::string_view what, std::string_view with) {
-  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
-    text.replace(at, what.size(), with);
-  }
-}
 
 // "key?more" of the path "/app/key?more".
 std::string stream_key_of(std::string_view path) {
@@ -66,6 +55,32 @@ std::string host_of(std::string_view authority) {
   return std::string(authority.substr(0, authority.rfind(':')));
 }
 
+// The name for people of a target that has a stream key: without it, whatever of it is written there.
+std::string without_stream_key(const std::string& url, const std::string& written, std::size_t key_size) {
+  if (written.empty()) return url.substr(0, url.size() - key_size) + std::string(hidden);
+  const std::string path = written.substr(0, written.find('?'));
+  const auto scheme = path.find(mark);
+  const auto begin = scheme == std::string::npos ? 0 : scheme + mark.size();
+  const auto slash = path.find('/', begin) == std::string::npos ? path.size() : path.rfind('/') + 1;
+  return path.substr(0, slash) + (slash < path.size() ? std::string(hidden) : "");
+}
+
+// All of `url` between the first and the last place at which `written` is another text, whole and piece by piece.
+std::vector<std::string> pieces_from_variables(const std::string& url, const std::string& written) {
+  if (written.empty()) return {};
+  const auto begin = std::ranges::mismatch(url, written).in1;
+  const auto end = std::mismatch(url.rbegin(), std::reverse_iterator(begin), written.rbegin(), written.rend()).first;
+  const std::string differs(begin, end.base());
+  std::vector<std::string> pieces{differs};
+  for (std::size_t at = 0; at < differs.size();) {
+    const auto stop = std::min(differs.find_first_of("/?#&=:@", at), differs.size());
+    pieces.push_back(differs.substr(at, stop - at));
+    at = stop + 1;
+  }
+  std::ranges::stable_sort(pieces, std::ranges::greater(), &std::string::size);
+  return pieces;
+}
+
 bool has_port(std::string_view authority) {
   const auto colon = authority.rfind(':');
   const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
@@ -75,28 +90,37 @@ bool has_port(std::string_view authority) {
 
 }  // namespace
 
-PushTarget read_push_target(const std::string& url) {
+PushTarget read_push_target(const PushUrl& push) {
+  const std::string& url = push.url;
   const auto at = std::min(url.find(mark), url.size());
   PushTarget target;
   target.url = url;
   for (const unsigned char c : url.substr(0, at)) target.scheme += static_cast<char>(std::tolower(c));
-  const Scheme& scheme = find_scheme(target.scheme);
+  const auto* const scheme = std::ranges::find(schemes, target.scheme, &Scheme::name);
+  if (scheme == schemes.end()) {
+    const std::string& written = written_url(push);
+    const auto end = written.find(mark);
+    const std::string which =
+        end == std::string::npos ? "such push target" : "push target '" + written.substr(0, end + mark.size()) + "'";
+    throw Error("there is no " + which + ", only rtsp, rtsps, srt, udp, rtmp and rtmps");
+  }
   const std::string rest = url.substr(std::min(at + mark.size(), url.size()));
   const std::string authority = rest.substr(0, rest.find_first_of("/?#"));
   target.host = host_of(authority);
   if (is_rtmp(target.scheme)) target.stream_key = stream_key_of(std::string_view(rest).substr(authority.size()));
-  target.name = url.substr(0, url.size() - target.stream_key.size());
-  if (!target.stream_key.empty()) target.name += hidden;
+  target.name =
+      target.stream_key.empty() ? written_url(push) : without_stream_key(url, push.written, target.stream_key.size());
   target.name = without_passwords(target.name);
   hide_stream_id(target.name);
+  target.from_variables = pieces_from_variables(url, push.written);
   const bool listens = target.scheme == "srt" && rest.find("mode=listener") != std::string::npos;
-  if ((target.host.empty() && !listens) || (scheme.needs_port && !has_port(authority))) {
+  if ((target.host.empty() && !listens) || (scheme->needs_port && !has_port(authority))) {
     throw Error("'" + target.name + "' has no " + (target.host.empty() && !listens ? "host" : "port") +
-                ", expected something like " + std::string(scheme.example));
+                ", expected something like " + std::string(scheme->example));
   }
-  target.format = av_guess_format(scheme.format, nullptr, nullptr);
+  target.format = av_guess_format(scheme->format, nullptr, nullptr);
   if (target.format == nullptr) {
-    throw Error("this FFmpeg was built without '" + std::string(scheme.format) + "', which " + target.scheme +
+    throw Error("this FFmpeg was built without '" + std::string(scheme->format) + "', which " + target.scheme +
                 ":// needs");
   }
   return target;
@@ -131,8 +155,9 @@ bool can_carry(const PushTarget& target, const AudioParameters& audio) {
 }
 
 std::string scrubbed(std::string text, const PushTarget& target) {
-  replace_all(text, target.url, target.name);
-  if (!target.stream_key.empty()) replace_all(text, target.stream_key, hidden);
+  hide_text(text, target.url, target.name);
+  hide_text(text, target.stream_key, hidden);
+  for (const std::string& piece : target.from_variables) hide_text(text, piece, hidden);
   return without_passwords(text);
 }
 

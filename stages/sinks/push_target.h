@@ -1,26 +1,28 @@
 // What a push target's URL says before anything is opened.
 #pragma once
 
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/ffmpeg.h"
 #include "core/packet.h"
+#include "stages/sinks/push_url.h"
 
 namespace campipe {
 
 struct PushTarget {
   std::string url;
-  std::string name;        // the URL for people: without passwords, stream keys and stream ids
+  std::string name;        // the URL for people: without passwords, stream keys, stream ids and variables' values
   std::string stream_key;  // of RTMP: whoever knows it may publish; empty: none
-  std::string scheme;      // in lower case
-  std::string host;        // to be looked up; empty: none
+  std::vector<std::string> from_variables;  // pieces of the URL that may have come from some; the longest first
+  std::string scheme;                       // in lower case
+  std::string host;                         // to be looked up; empty: none
   const AVOutputFormat* format = nullptr;
 };
 
 // Throws Error, without secrets, where the URL is none of rtsp, rtsps, srt, udp, rtmp or rtmps, or has no host or port
 // that it needs.
-PushTarget read_push_target(const std::string& url);
+PushTarget read_push_target(const PushUrl& url);
 
 // A viewer can decode a stream of this codec (FFmpeg's name) there.
 bool can_carry(const PushTarget& target, const std::string& codec);

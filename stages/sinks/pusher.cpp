@@ -36,7 +36,7 @@ PushPacket copy(const PacketView& packet, std::span<const std::uint8_t> data) {
 
 class Pusher::Sender {
  public:
-  Sender(const std::string& url, StateHandler on_state, const PushPatience& patience)
+  Sender(const PushUrl& url, StateHandler on_state, const PushPatience& patience)
       : target_(read_push_target(url)), on_state_(std::move(on_state)), patience_(patience) {
     thread_ = std::jthread([this] { run(); });
   }
@@ -186,7 +186,7 @@ class Pusher::Sender {
   std::jthread thread_;
 };
 
-Pusher::Pusher(const std::string& url, StateHandler on_state, const PushPatience& patience)
+Pusher::Pusher(const PushUrl& url, StateHandler on_state, const PushPatience& patience)
     : sender_(std::make_unique<Sender>(url, std::move(on_state), patience)) {}
 
 Pusher::~Pusher() { finish(); }
@@ -218,13 +218,13 @@ PushCounts Pusher::counts() const { return sender_->counts(); }
 
 const char* name_of(PushState state) { return state == PushState::connected ? "connected" : "failed"; }
 
-bool can_push_audio(const std::string& url, const AudioParameters& audio) {
+bool can_push_audio(const PushUrl& url, const AudioParameters& audio) {
   return can_carry(read_push_target(url), audio);
 }
 
-std::string push_name(const std::string& url) { return read_push_target(url).name; }
+std::string push_name(const PushUrl& url) { return read_push_target(url).name; }
 
-std::optional<std::string> check_push(const std::string& url) {
+std::optional<std::string> check_push(const PushUrl& url) {
   try {
     read_push_target(url);
   } catch (const Error& error) {

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "core/packet.h"
+#include "stages/sinks/push_url.h"
 
 namespace campipe {
 
@@ -39,13 +40,13 @@ class Pusher {
   using StateHandler = std::function<void(PushState state, const std::string& reason)>;
 
   // Throws Error where check_push() complains. Connects later.
-  Pusher(const std::string& url, StateHandler on_state, const PushPatience& patience = {});
+  Pusher(const PushUrl& url, StateHandler on_state, const PushPatience& patience = {});
   // finish(), and waits for it: at most a second.
   ~Pusher();
   Pusher(const Pusher&) = delete;
   Pusher& operator=(const Pusher&) = delete;
 
-  // The URL for people: without user, password, stream key and stream id.
+  // The URL for people: without user, password, stream key, stream id and what came from variables.
   [[nodiscard]] const std::string& name() const;
   // Take a copy; never wait for the target. One thread calls them.
   // `audio`: what comes beside it, with its headers; nothing, where none does or the target cannot carry it. A packet
@@ -67,12 +68,12 @@ class Pusher {
 };
 
 // Such audio can be pushed there. Throws Error where check_push() complains.
-bool can_push_audio(const std::string& url, const AudioParameters& audio);
+bool can_push_audio(const PushUrl& url, const AudioParameters& audio);
 
 // What Pusher::name() would be. Throws Error where check_push() complains.
-std::string push_name(const std::string& url);
+std::string push_name(const PushUrl& url);
 
 // What is wrong with a target as it is written, before anything is opened, or nothing.
-std::optional<std::string> check_push(const std::string& url);
+std::optional<std::string> check_push(const PushUrl& url);
 
 }  // namespace campipe

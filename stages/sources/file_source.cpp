@@ -48,6 +48,7 @@ class FileSource final : public Source {
       if (code == AVERROR(EAGAIN)) continue;
       av_check(code, "cannot read " + name_);
       if (packet.stream_index == streams_.video) {
+        tell_decode_time(packet);
         note_end(packet);
         return ReadResult::packet;
       }
@@ -76,6 +77,18 @@ class FileSource final : public Source {
   }
 
  private:
+  // Matroska says when pictures are shown. Where they are reordered, libavformat finds out from that when they are
+  // decoded, but for the first ones of the file or behind a seek: those before which none has been shown.
+  void tell_decode_time(AVPacket& packet) {
+    const int delay = stream().codec->video_delay;
+    if (packets_ >= delay) return;
+    if (packets_ == 0) first_shown_ = packet.pts;
+    const int before = delay - packets_++;
+    const bool known = packet.dts != AV_NOPTS_VALUE || packet.pts == AV_NOPTS_VALUE;
+    if (known || packet.duration <= 0 || first_shown_ == AV_NOPTS_VALUE) return;
+    packet.dts = first_shown_ - before * packet.duration;
+  }
+
   void note_end(const AVPacket& packet) {
     const std::int64_t time = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
     if (time != AV_NOPTS_VALUE) end_ = std::max(end_, time + packet.duration - stream().start);
@@ -116,6 +129,7 @@ class FileSource final : public Source {
   }
 
   void open() {
+    packets_ = 0;
     input_.reset();
     AVFormatContext* context = avformat_alloc_context();
     if (context == nullptr) throw std::bad_alloc();
@@ -148,6 +162,7 @@ class FileSource final : public Source {
   }
 
   void go_to(std::int64_t timestamp) {
+    packets_ = 0;
     if (av_seek_frame(input_.get(), streams_.video, timestamp, AVSEEK_FLAG_BACKWARD) >= 0) return;
     // Raw streams have no timestamps to seek by; their beginning can be found by its byte.
     if (av_seek_frame(input_.get(), streams_.video, 0, AVSEEK_FLAG_BYTE) >= 0) return;
@@ -161,8 +176,10 @@ class FileSource final : public Source {
   AvInput input_;
   AvPacket found_ = make_av_packet();  // by seek()
   MediaStreams streams_;
-  std::int64_t end_ = 0;  // of its video so far, from its start
-  bool cut_off_ = false;  // and that was said
+  int packets_ = 0;  // of its video, since it was opened or since the last seek; those of tell_decode_time()
+  std::int64_t first_shown_ = AV_NOPTS_VALUE;  // the first of these
+  std::int64_t end_ = 0;                       // of its video so far, from its start
+  bool cut_off_ = false;                       // and that was said
 };
 
 }  // namespace

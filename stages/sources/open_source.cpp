@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/passwords.h"
+#include "core/written_url.h"
 #include "stages/sources/file_source.h"
 #include "stages/sources/pattern_source.h"
 #include "stages/sources/source_address.h"

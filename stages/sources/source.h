@@ -100,10 +100,6 @@ std::optional<std::int64_t> capture_time(const AVPacket& packet);
 std::string shown_url(const std::string& url);
 // Likewise, and nothing of what came from a variable.
 std::string shown_url(const SourceConfig& config);
-// As the configuration has it, with its user and password.
-inline const std::string& written_url(const SourceConfig& config) {
-  return config.written.empty() ? config.url : config.written;
-}
 
 // What is wrong with a source as it is written, before anything is opened (a file that is not there, a scheme
 // that this version does not read, a bad test:// query), or nothing.

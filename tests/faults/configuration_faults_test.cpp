@@ -21,6 +21,7 @@ using testing::HasSubstr;
 
 constexpr const char* crashes = "666k";
 constexpr const char* hangs = "667k";
+constexpr const char* waits = "668k";  // for a file called `opened`
 
 // Of every program that the test starts.
 class BrokenCodecs {
@@ -73,6 +74,51 @@ class Configuration : public testing::Test {
   std::unique_ptr<RigRun> rig_;
   bool worker_died_ = false;
 };
+
+// A signal that comes while the configuration is read for the first time.
+class FirstReading : public Configuration {
+ protected:
+  void begin_reading() {
+    rig_ = std::make_unique<RigRun>(head_ + "cameras:\n" + camera("a", waits));
+    ASSERT_TRUE(eventually([this] { return std::filesystem::exists(rig_->file("opening")); })) << rig_->log();
+  }
+
+  const BrokenCodecs codecs_;
+};
+
+TEST_F(FirstReading, IsReadAgainAfterSighup) {
+  begin_reading();
+  write(head_ + "cameras:\n" + camera("a", waits) + camera("b"));
+  rig_->signal(SIGHUP);
+  std::ofstream(rig_->file("opened")) << "";
+  EXPECT_TRUE(rig_->wait_for_growth("b.mp4", 2000)) << rig_->log();
+  rig_->signal(SIGTERM);
+  EXPECT_EQ(rig_->wait(), 0) << rig_->log();
+  EXPECT_EQ(check_books(rig_->report()), "");
+  EXPECT_EQ(check_pattern_recording(read_video(rig_->file("a.mp4")), true), "");
+}
+
+TEST_F(FirstReading, EndsAtOnceWithSigintAndSigterm) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    SCOPED_TRACE(signal);
+    begin_reading();
+    rig_->signal(signal);
+    EXPECT_EQ(rig_->wait(std::chrono::seconds(5)), 0) << rig_->log();
+    EXPECT_TRUE(eventually([this] { return rig_->processes().empty(); }, std::chrono::seconds(5)));
+    EXPECT_THAT(rig_->log(), HasSubstr("stopped before the rig was started"));
+    EXPECT_FALSE(std::filesystem::exists(rig_->file("a.mp4")));
+  }
+}
+
+// What runs no rig is ended as any program is: nobody must believe that the file was looked at.
+TEST_F(FirstReading, OfACheckIsEndedByTheSignalItself) {
+  RigRun::Options options;
+  options.command = {"--config", "rig.yaml", "--check"};
+  rig_ = std::make_unique<RigRun>(head_ + "cameras:\n" + camera("a", waits), options);
+  ASSERT_TRUE(eventually([this] { return std::filesystem::exists(rig_->file("opening")); })) << rig_->log();
+  rig_->signal(SIGTERM);
+  EXPECT_EQ(rig_->wait(std::chrono::seconds(5)), 128 + SIGTERM) << rig_->log();
+}
 
 TEST_F(Configuration, ThatBecameAPipeIsRefused) {
   begin();

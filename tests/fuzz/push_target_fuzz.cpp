@@ -11,7 +11,7 @@ constexpr std::string_view secret = "hidden-7351";
 
 void check_secret(const std::string& url) {
   try {
-    const PushTarget target = read_push_target(url);
+    const PushTarget target = read_push_target({url});
     require(!contains(target.name, secret), "a name for people has no secret", url);
     require(!contains(scrubbed("cannot open " + url, target), secret), "a text about it has no secret", url);
     require(target.host.find_first_of("@/?#") == std::string::npos, "a host is only that", url);

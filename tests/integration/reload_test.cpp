@@ -8,6 +8,8 @@
 
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
+#include "tests/unit/http_client.h"
+#include "tests/unit/peers.h"
 
 namespace campipe::test {
 namespace {
@@ -84,6 +86,81 @@ TEST_F(Reload, ADisabledCameraRestsUntilItIsEnabled) {
   const auto cameras = end();
   EXPECT_EQ(cameras.at("b").at("state"), "disabled");
   expect_undisturbed(cameras, "a");
+}
+
+// Of a camera that stays under its name every count goes on, through all of its places in the rig.
+class Counts : public Reload {
+ protected:
+  static std::string cameras(int width, const std::string& more = "") {
+    return camera("a", 320) + camera("b", width,
+                                     more + ", outputs: {small: {encode: {bitrate: 200k}, record: {path: \"{output}_" +
+                                         std::to_string(width) + ".mp4\"}}}");
+  }
+  [[nodiscard]] nlohmann::json status() const {
+    const std::string body = ask(static_cast<std::uint16_t>(port_), "GET /api/v1/status").body;
+    return nlohmann::json::parse(body).at("cameras").value("b", nlohmann::json());
+  }
+  [[nodiscard]] double metric(const std::string& line) const {
+    const std::string text = ask(static_cast<std::uint16_t>(port_), "GET /metrics").body;
+    const auto at = text.find("\n" + line + " ");
+    return at == std::string::npos ? -1 : std::stod(text.substr(at + line.size() + 2));
+  }
+  void change(const std::string& yaml) const {
+    write(head_ + yaml);
+    rig_->signal(SIGHUP);
+  }
+  // What the camera has counted by now is in what is told later.
+  void expect_more_than_before() {
+    const nlohmann::json now = status();
+    for (const char* stage : {"decoded", "encoded", "recorded"}) {
+      EXPECT_GE(now.at("frames").at(stage), before_.at("frames").at(stage)) << stage;
+      EXPECT_GE(now["outputs"]["small"]["frames"][stage], before_["outputs"]["small"]["frames"][stage]) << stage;
+    }
+    EXPECT_GE(now.at("bytes"), before_.at("bytes"));
+    EXPECT_GE(metric("campipe_frames_total{camera=\"b\",output=\"main\",stage=\"recorded\"}"),
+              before_.at("frames").at("recorded").get<double>());
+    if (now.at("enabled")) {
+      EXPECT_GE(metric("campipe_latency_seconds_count{camera=\"b\",output=\"main\",stage=\"total\"}"),
+                before_.at("frames").at("recorded").get<double>());
+    }
+    before_ = now;
+  }
+
+  const int port_ = free_port();
+  const std::string head_ =
+      "http_address: 127.0.0.1:" + std::to_string(port_) + "\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n";
+  nlohmann::json before_;
+};
+
+TEST_F(Counts, GoOnWhereACameraIsChangedDisabledAndEnabled) {
+  const auto runs = [&](int width) {
+    const std::string file = "b_" + std::to_string(width) + ".mp4";
+    EXPECT_TRUE(rig_->wait_for_growth(file, 1000)) << rig_->log();
+    EXPECT_TRUE(eventually([&] { return status().value("width", 0) == width; })) << rig_->log();
+  };
+  rig_ = std::make_unique<RigRun>(head_ + cameras(320));
+  runs(320);
+  ASSERT_TRUE(eventually([&] { return status().at("frames").at("recorded") > 20; }));
+  before_ = status();
+  change(cameras(640));
+  runs(640);
+  expect_more_than_before();
+  change(cameras(640, ", enabled: false"));
+  ASSERT_TRUE(eventually([&] { return status().value("state", "") == "disabled"; })) << rig_->log();
+  expect_more_than_before();
+  change(cameras(160));
+  runs(160);
+  expect_more_than_before();
+  const nlohmann::json ended = end().at("b");
+  for (const std::string name : {"b", "small"}) {
+    std::size_t pictures = 0;
+    for (const char* width : {"_320", "_640", "_160"}) {
+      pictures += read_video(rig_->file(name + width + ".mp4")).pictures.size();
+    }
+    const auto& frames = (name == "b" ? ended : ended.at("outputs").at("small")).at("frames");
+    EXPECT_EQ(frames.at("recorded"), pictures) << name;
+    EXPECT_EQ(frames.at("decoded"), pictures) << name;
+  }
 }
 
 TEST_F(Reload, RefusesAWrongFileWhole) {

@@ -13,10 +13,13 @@
 #include "core/error.h"
 #include "tests/integration/rig_run.h"
 #include "tests/integration/test_camera.h"
+#include "tests/unit/http_client.h"
+#include "tests/unit/peers.h"
 
 namespace campipe::test {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -76,6 +79,34 @@ TEST(Secrets, ACamerasPasswordIsTheMastersAndTheSupervisorsAlone) {
     EXPECT_FALSE(memory_holds(rig.pid_of(role), secret())) << role;
   }
   EXPECT_THAT(rig.log(), Not(HasSubstr(secret())));
+}
+
+// Where a variable is in a push target's address, its name is shown instead of what it holds.
+TEST(Secrets, APushTargetIsShownWithTheNamesOfItsVariables) {
+  const Variable path("DOCK_PATH", secret());
+  const std::string port = std::to_string(free_port());
+  const std::string target = "rtsp://127.0.0.1:" + std::to_string(free_port()) + "/${DOCK_PATH}/in";
+  RigRun rig("http_address: \"127.0.0.1:" + port +
+                 "\"\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n  dock:\n    source: "
+                 "\"test://pattern?width=160&height=120\"\n    push: [\"" +
+                 target + "\"]\n",
+             {.arguments = {"--log-level", "debug"}});
+  const auto get = [&](const std::string& what) -> std::string {
+    try {
+      return ask(static_cast<std::uint16_t>(std::stoi(port)), "GET " + what, "", "").body;
+    } catch (const std::exception&) {
+      return {};  // it does not listen yet
+    }
+  };
+  ASSERT_TRUE(eventually([&] { return get("/api/v1/status").find("\"failed\"") != std::string::npos; })) << rig.log();
+  const std::string status = get("/api/v1/status");
+  const std::string metrics = get("/metrics");
+  EXPECT_THAT(status, Not(HasSubstr(secret())));
+  EXPECT_THAT(metrics, AllOf(HasSubstr("campipe_push_up"), Not(HasSubstr(secret()))));
+  rig.signal(SIGTERM);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_THAT(rig.log(), AllOf(HasSubstr("cannot push to " + target), Not(HasSubstr(secret()))));
+  EXPECT_THAT(rig.report().dump(), AllOf(HasSubstr(target), Not(HasSubstr(secret()))));
 }
 
 std::string permissions(const std::filesystem::path& file) {

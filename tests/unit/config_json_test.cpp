@@ -26,7 +26,7 @@ OutputConfig full_output() {
   output.rate = 2.5;
   output.encode = {"hevc", "libx265", "auto", std::nullopt, 28, 1500ms, Latency::low, 0, {}};
   output.record = full_record();
-  output.push = {"srt://10.0.0.9:9000"};
+  output.push = {{"srt://10.0.0.9:9000"}};
   output.snapshot = SnapshotConfig{"{camera}-{output}.jpg", 250ms};
   output.on_demand = true;
   return output;
@@ -59,7 +59,7 @@ CameraConfig full_camera() {
   camera.filters = {{"blur", {{"sigma", 0.1}}}, {"sharpen", {}}};
   camera.encode = full_encode();
   camera.record = full_record();
-  camera.push = {"rtsp://a/b", "udp://239.0.0.1:5000"};
+  camera.push = {{"rtsp://a/b"}, {"udp://239.0.0.1:5000", "udp://${GROUP}:5000"}};
   camera.snapshot = SnapshotConfig{"{camera}.jpg", 2s};
   camera.rate = 12;
   camera.on_demand = true;

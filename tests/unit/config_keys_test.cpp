@@ -153,7 +153,7 @@ TEST_F(ConfigTest, TargetsAreRead) {
   const RecordConfig record{"r/{camera}/%s.mp4", 10min, 168h, 20'000'000'000, 50'000'000'000, true,
                             RecordWhen::motion,  0s,    1min};
   EXPECT_EQ(camera.record, record);
-  EXPECT_EQ(camera.push, (Strings{"rtsp://10.0.0.9/a", "srt://10.0.0.9:9000"}));
+  EXPECT_EQ(camera.push, (std::vector<PushUrl>{{"rtsp://10.0.0.9/a"}, {"srt://10.0.0.9:9000"}}));
   EXPECT_EQ(camera.snapshot, (SnapshotConfig{"s/{camera}.jpg", 250ms}));
   EXPECT_EQ(loaded.rig.events, "log/events.jsonl");
   EXPECT_EQ(load(with_camera("    record: {path: a.mp4, segment_duration: 0}\n")).rig.cameras.at(0).record,
@@ -248,6 +248,8 @@ TEST_F(ConfigTest, SecretsOfUrlsAreNotPrinted) {
                      with_camera("    push: ['foo://user:hunter2@host']\n"),
                      with_camera("    push: ['srt://user:${CAMPIPE_TEST_SECRET}@host']\n"),
                      with_camera("    push: [${CAMPIPE_TEST_SECRET}]\n"),
+                     with_camera("    push: ['${CAMPIPE_TEST_SECRET}://host/a']\n"),
+                     with_camera("    push: ['rtsp:///${CAMPIPE_TEST_SECRET}/a']\n"),
                      with_camera("    push: ['rtmp://host/live/hunter2', 'rtmp://host/live/hunter2']\n"),
                      with_camera("    snapshot: {path: '/proc/${CAMPIPE_TEST_SECRET}.jpg'}\n"),
                      with_source("https://host/", "    tls: {ca_file: '${CAMPIPE_TEST_SECRET}'}\n"),

@@ -127,7 +127,7 @@ TEST_F(ConfigTest, OutputsAreRead) {
       "h264", "auto", "fast", std::nullopt, 30, 1000000000ns, Latency::low, 0, {{"bf", "0"}, {"refs", "1"}}};
   small.record = RecordConfig{"{camera}/{output}/%s.mp4", 0s, std::nullopt, 1'000'000'000, std::nullopt, false,
                               RecordWhen::motion};
-  small.push = {"udp://a:2"};
+  small.push = {{"udp://a:2"}};
   small.snapshot = SnapshotConfig{"{camera}-{output}.jpg", 5s};
   EXPECT_EQ(all[0].outputs[0], small);
   OutputConfig plain;  // nothing but `encode` is inherited

@@ -109,7 +109,7 @@ TEST_P(PushPeers, GetEveryPicture) {
   std::vector<std::string> input = peer.before;
   input.insert(input.end(), {"-i", url_of(peer.scheme, port, peer.rest_of_receiver)});
   Program receiver(test::receiver(input, file("out.mkv")));
-  Pusher pusher(url_of(peer.scheme, port, peer.rest), states_.handler(), soon);
+  Pusher pusher({url_of(peer.scheme, port, peer.rest)}, states_.handler(), soon);
   Camera(pusher, clip, false).wait_for_end();
   ASSERT_TRUE(eventually([&] { return pusher.counts().sent == clip.packets.size(); }));
   EXPECT_EQ(pusher.counts().dropped, 0U);
@@ -129,7 +129,7 @@ TEST_F(Pushers, SendWholePacketsByUdp) {
   for (const Latency latency : {Latency::low, Latency::normal}) {
     const Clip clip = make_clip(50, latency);
     DatagramReceiver receiver;
-    Pusher pusher(url_of("udp", receiver.port(), ""), states_.handler(), soon);
+    Pusher pusher({url_of("udp", receiver.port(), "")}, states_.handler(), soon);
     for (const auto& packet : clip.packets) pusher.offer(packet.view(), clip.stream);
     ASSERT_TRUE(eventually([&] { return pusher.counts().sent == clip.packets.size(); }));
     std::ofstream(file("out.ts"), std::ios::binary) << receiver.finish();
@@ -141,7 +141,7 @@ TEST_F(Pushers, SendWholePacketsByUdp) {
 TEST_F(Pushers, ConnectWhenTheTargetAppearsAndAgainWhenItComesBack) {
   const Clip clip = make_clip(50);
   const int port = test::free_port();
-  Pusher pusher(url_of("rtsp", port, "/dock"), states_.handler(), soon);
+  Pusher pusher({url_of("rtsp", port, "/dock")}, states_.handler(), soon);
   Camera camera(pusher, clip);
   ASSERT_TRUE(states_.wait(PushState::failed));
   {
@@ -194,7 +194,7 @@ TEST_F(Pushers, HoldNothingUpWhenTheTargetStopsReading) {
   Program receiver(test::rtsp_receiver(port, file("out.mkv")));
   PushPatience patience = soon;
   patience.call = 2s;
-  Pusher pusher(url_of("rtsp", port, "/dock"), states_.handler(), patience);
+  Pusher pusher({url_of("rtsp", port, "/dock")}, states_.handler(), patience);
   std::int64_t number = 0;
   offer_heavy(pusher, clip, 1, number);
   ASSERT_TRUE(states_.wait(PushState::connected));
@@ -220,7 +220,7 @@ TEST_F(Pushers, EndSoonThoughTheTargetStoppedReading) {
   const Clip clip = heavy_clip();
   const int port = test::free_port();
   Program receiver(test::rtsp_receiver(port, file("out.mkv")));
-  auto pusher = std::make_unique<Pusher>(url_of("rtsp", port, "/dock"), states_.handler(), soon);
+  auto pusher = std::make_unique<Pusher>(PushUrl{url_of("rtsp", port, "/dock")}, states_.handler(), soon);
   std::int64_t number = 0;
   offer_heavy(*pusher, clip, 1, number);
   ASSERT_TRUE(states_.wait(PushState::connected));
@@ -241,7 +241,7 @@ TEST_F(Pushers, EndSoonWhileConnecting) {
   for (const std::string& url : {url_of("rtsp", silent.port(), "/dock"), url_of("rtmp", silent.port(), "/live/dock"),
                                  url_of("srt", test::free_port(SOCK_DGRAM), ""), std::string("rtsp://192.0.2.1/x")}) {
     const int connections = silent.connections();
-    auto pusher = std::make_unique<Pusher>(url, states_.handler(), soon);
+    auto pusher = std::make_unique<Pusher>(PushUrl{url}, states_.handler(), soon);
     pusher->offer(clip.packets[0].view(), clip.stream);
     if (url.find(":" + std::to_string(silent.port())) != std::string::npos) {
       ASSERT_TRUE(eventually([&] { return silent.connections() > connections; }));
@@ -254,7 +254,7 @@ TEST_F(Pushers, EndSoonWhileConnecting) {
 
 TEST_F(Pushers, EndSoonThoughNoServerKnowsTheName) {
   const Clip clip = make_clip(1);
-  auto pusher = std::make_unique<Pusher>("rtsp://camera.invalid/dock", states_.handler(), soon);
+  auto pusher = std::make_unique<Pusher>(PushUrl{"rtsp://camera.invalid/dock"}, states_.handler(), soon);
   pusher->offer(clip.packets[0].view(), clip.stream);
   ASSERT_TRUE(eventually([] { return asked.load(); }));
   const auto begin = Clock::now();
@@ -270,7 +270,8 @@ TEST_F(Pushers, DoNotHammerAPasswordAndDoNotTellIt) {
       test::answering("RTSP/1.0 401 Unauthorized\r\nCSeq: 1\r\nWWW-Authenticate: Basic realm=\"dock\"\r\n\r\n", 1));
   PushPatience patience = soon;
   patience.longest_wait = 1h;
-  Pusher pusher("rtsp://me:pa55word@127.0.0.1:" + std::to_string(server.port()) + "/dock", states_.handler(), patience);
+  Pusher pusher({"rtsp://me:pa55word@127.0.0.1:" + std::to_string(server.port()) + "/dock"}, states_.handler(),
+                patience);
   EXPECT_THAT(pusher.name(), AllOf(Not(HasSubstr("pa55word")), Not(HasSubstr("me")), HasSubstr("/dock")));
   pusher.offer(clip.packets[0].view(), clip.stream);
   ASSERT_TRUE(states_.wait(PushState::failed));
@@ -283,7 +284,7 @@ TEST_F(Pushers, RefuseACodecOnceThatTheTargetCannotCarry) {
   clip.stream.codec = "mjpeg";
   for (const std::string& url : {url_of("rtmp", server.port(), "/live/dock"), url_of("srt", server.port(), "")}) {
     States states;
-    Pusher pusher(url, states.handler(), soon);
+    Pusher pusher({url}, states.handler(), soon);
     for (const auto& packet : clip.packets) pusher.offer(packet.view(), clip.stream);
     EXPECT_TRUE(eventually([&] { return pusher.counts().dropped == clip.packets.size(); }));
     ASSERT_EQ(states.told().size(), 1U);
@@ -297,7 +298,7 @@ TEST_F(Pushers, ConnectAnewForAnotherStream) {
   const Clip second = make_clip(20, Latency::normal);
   ASSERT_FALSE(first.stream == second.stream);
   DatagramReceiver receiver;
-  Pusher pusher(url_of("udp", receiver.port(), ""), states_.handler(), soon);
+  Pusher pusher({url_of("udp", receiver.port(), "")}, states_.handler(), soon);
   for (const Clip* clip : {&first, &second}) {
     for (const auto& packet : clip->packets) pusher.offer(packet.view(), clip->stream);
   }
@@ -307,7 +308,7 @@ TEST_F(Pushers, ConnectAnewForAnotherStream) {
 }
 
 TEST(PushTargets, AreToldWithoutTheirSecrets) {
-  const auto name = [](const std::string& url) { return Pusher(url, [](PushState, const std::string&) {}).name(); };
+  const auto name = [](const std::string& url) { return Pusher({url}, [](PushState, const std::string&) {}).name(); };
   EXPECT_EQ(name("rtsp://me:secret@10.0.0.1:8554/dock"), "rtsp://10.0.0.1:8554/dock");
   EXPECT_EQ(name("rtmp://me:secret@10.0.0.1/live/secret"), "rtmp://10.0.0.1/live/***");
   EXPECT_EQ(name("rtmps://10.0.0.1/live/secret?user=me/x"), "rtmps://10.0.0.1/live/***");
@@ -316,17 +317,39 @@ TEST(PushTargets, AreToldWithoutTheirSecrets) {
   EXPECT_EQ(name("udp://239.0.0.1:5000?ttl=2"), "udp://239.0.0.1:5000?ttl=2");
 }
 
+TEST(PushTargets, AreToldWithoutWhatVariablesHold) {
+  const auto name = [](const std::string& url, const std::string& written) { return push_name({url, written}); };
+  EXPECT_EQ(name("rtsp://me:secret@host/token/dock", "rtsp://me:${PASSWORD}@host/${PATH}/dock"),
+            "rtsp://host/${PATH}/dock");
+  EXPECT_EQ(name("srt://host:9000?pkt_size=token", "srt://${HOST}?pkt_size=${SIZE}"), "srt://${HOST}?pkt_size=${SIZE}");
+  EXPECT_EQ(name("udp://239.0.0.1:5000", "${TARGET}"), "${TARGET}");
+  EXPECT_EQ(name("rtmp://host/live/secret", "rtmp://host/live/${KEY}"), "rtmp://host/live/***");
+  EXPECT_EQ(name("rtmp://host/live/secret?a=/b", "rtmp://host/${APP}/secret?a=/b"), "rtmp://host/${APP}/***");
+  EXPECT_EQ(name("rtmp://host/live/secret", "${SERVER}/secret"), "${SERVER}/***");
+  EXPECT_EQ(name("rtmp://host/live/secret?a", "rtmp://${ALL}?a"), "rtmp://${ALL}");
+}
+
+TEST_F(Pushers, DoNotTellWhatVariablesHold) {
+  const Clip clip = make_clip(1);
+  const Server server(test::answering("RTSP/1.0 404 there is no 7351-token, nor any tok\r\nCSeq: 1\r\n\r\n", 1));
+  const std::string host = "rtsp://127.0.0.1:" + std::to_string(server.port());
+  Pusher pusher({host + "/7351-token/in/tok", host + "/${FIRST}/in/${SECOND}"}, states_.handler(), soon);
+  pusher.offer(clip.packets[0].view(), clip.stream);
+  ASSERT_TRUE(states_.wait(PushState::failed));
+  EXPECT_THAT(states_.told()[0].reason, AllOf(Not(HasSubstr("7351")), Not(HasSubstr("tok"))));
+}
+
 TEST(PushTargets, AreChecked) {
   for (const char* good : {"rtsp://host/a", "RTSPS://host:1/a", "srt://host:9000", "srt://:9000?mode=listener",
                            "udp://239.0.0.1:5000", "rtmp://host/live/key", "rtsp://[::1]:8554/a"}) {
-    EXPECT_EQ(check_push(good), std::nullopt) << good;
+    EXPECT_EQ(check_push({good}), std::nullopt) << good;
   }
   for (const char* bad : {"", "file.mp4", "ftp://host/a", "rtsp://", "rtsp:///a", "srt://host", "udp://host:"}) {
-    const auto complaint = check_push(bad);
+    const auto complaint = check_push({bad});
     ASSERT_TRUE(complaint) << bad;
     EXPECT_THAT(*complaint, AnyOf(HasSubstr("only rtsp"), HasSubstr("has no"))) << bad;
   }
-  EXPECT_THAT(*check_push("srt://me:secret@host?passphrase=secret"), Not(HasSubstr("secret")));
+  EXPECT_THAT(*check_push({"srt://me:secret@host?passphrase=secret"}), Not(HasSubstr("secret")));
 }
 
 }  // namespace

@@ -1,0 +1,19 @@
+// How a stream's pictures are to be turned by whoever shows them, as containers tell it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/ffmpeg.h"
+
+namespace campipe {
+
+// MP4's. `clockwise`: degrees, a multiple of 90. Before the muxer's header is written.
+void set_rotation(AVStream& track, int clockwise);
+
+// Matroska's: set_spherical_rotation() before, and make_plane() of the header. This libavformat writes it only of
+// spherical pictures, and the header is to say that these are none. Their muxer must write no checksums (write_crc).
+void set_spherical_rotation(AVStream& track, int clockwise);
+void make_plane(std::vector<std::uint8_t>& header);
+
+}  // namespace campipe

@@ -1,0 +1,194 @@
+// Codec `copy`: what is recorded is what the file holds, packet for packet, as ffprobe sees both.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <sstream>
+
+#include "tests/integration/rig_run.h"
+#include "tests/unit/peers.h"
+
+namespace campipe::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen((command + " 2>/dev/null").c_str(), "r"), ::pclose);
+  std::string text;
+  std::array<char, 4096> buffer{};
+  for (std::size_t size = 0; (size = std::fread(buffer.data(), 1, buffer.size(), pipe.get())) > 0;) {
+    text.append(buffer.data(), size);
+  }
+  return text;
+}
+
+void run(const std::string& command) {
+  Program program({"sh", "-c", command});
+  ASSERT_EQ(program.wait(), 0) << command;
+}
+
+// Of the first track of "v" or "a", in the file's order, s. Those that are not told are left out.
+std::vector<double> times_of(const fs::path& file, const std::string& track, const std::string& which) {
+  std::istringstream lines(output_of("ffprobe -v error -select_streams " + track + ":0 -show_entries packet=" + which +
+                                     "_time -of default=nk=1:nw=1 '" + file.string() + "'"));
+  std::vector<double> times;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty() && line != "N/A") times.push_back(std::stod(line));
+  }
+  return times;
+}
+
+// Those of the packets from the first picture on, as if that came at 0.
+std::vector<double> times_in_turn(const fs::path& file, const std::string& track) {
+  const double begin = times_of(file, "v", "pts").at(0);
+  std::vector<double> times = times_of(file, track, "pts");
+  for (double& time : times) time -= begin;
+  std::erase_if(times, [](double time) { return time < -1e-4; });
+  return times;
+}
+
+struct Clip {
+  std::string name;  // without its ending
+  std::string ending;
+  bool audio;
+};
+
+class CopiedLoops : public testing::TestWithParam<std::string> {
+ protected:
+  static constexpr int frames = 25;  // one second
+
+  void make_clips() {
+    for (const std::string ending : {"mp4", "mkv"}) {
+      for (const bool audio : {false, true}) {
+        const Clip clip{ending + (audio ? "_audio" : ""), ending, audio};
+        run("ffmpeg -v error -f lavfi -i testsrc2=size=160x128:rate=25 " +
+            std::string(audio ? "-f lavfi -i sine=sample_rate=48000 -c:a aac " : "") + "-t 1 -c:v " + GetParam() +
+            " -x265-params log-level=none -g 10 -bf 3 '" + file_of(clip).string() + "'");
+        clips_.push_back(clip);
+      }
+    }
+  }
+  [[nodiscard]] fs::path file_of(const Clip& clip) const { return folder_.path() / (clip.name + "." + clip.ending); }
+  // Each in both containers.
+  [[nodiscard]] std::string rig() const {
+    std::string yaml =
+        "http_address: off\nrtsp_address: off\ndefaults: {loop: true, encode: {codec: copy}}\ncameras:\n";
+    for (const Clip& clip : clips_) {
+      yaml += "  " + clip.name + ":\n    source: \"" + file_of(clip).string() + "\"\n    record: {path: " + clip.name +
+              "_out.mkv}\n    outputs: {other: {encode: {codec: copy}, record: {path: " + clip.name + "_out.mp4}}}\n";
+    }
+    return yaml;
+  }
+  static void expect_turns(const std::vector<double>& turn, const std::vector<double>& recorded, double tolerance) {
+    ASSERT_GT(recorded.size(), 2 * turn.size());
+    for (std::size_t i = 0; i < recorded.size(); ++i) {
+      const double expected = turn[i % turn.size()] + static_cast<double>(i / turn.size());
+      ASSERT_NEAR(recorded[i], expected, tolerance) << "packet " << i;
+    }
+  }
+
+  TemporaryFolder folder_;
+  std::vector<Clip> clips_;
+};
+
+TEST_P(CopiedLoops, HaveEveryPacketOfEveryTurnInItsPlace) {
+  if (output_of("ffmpeg -hide_banner -encoders").find(GetParam()) == std::string::npos) GTEST_SKIP();
+  ASSERT_NO_FATAL_FAILURE(make_clips());
+  RigRun rig_run(rig());
+  for (const Clip& clip : clips_) {
+    // A file of three turns.
+    const std::string name = clip.name + "_out.mkv";
+    ASSERT_TRUE(eventually([&] { return times_of(rig_run.file(name), "v", "pts").size() > 2 * frames + 5; })) << name;
+  }
+  rig_run.signal(SIGTERM);
+  ASSERT_EQ(rig_run.wait(), 0) << rig_run.log();
+  EXPECT_EQ(check_books(rig_run.report()), "");
+  for (const Clip& clip : clips_) {
+    const auto turn = times_in_turn(file_of(clip), "v");
+    ASSERT_EQ(turn.size(), static_cast<std::size_t>(frames));
+    for (const std::string ending : {"mkv", "mp4"}) {
+      const fs::path recorded = rig_run.file(clip.name + "_out." + ending);
+      SCOPED_TRACE(recorded.filename());
+      expect_turns(turn, times_in_turn(recorded, "v"), 0.0011);
+      const auto decoded = times_of(recorded, "v", "dts");
+      for (std::size_t i = 1; i < decoded.size(); ++i) ASSERT_GT(decoded[i], decoded[i - 1]) << i;
+      if (!clip.audio) continue;
+      const auto sound = times_in_turn(recorded, "a");
+      expect_turns(times_in_turn(file_of(clip), "a"), sound, 0.0016);
+      for (std::size_t i = 1; i < sound.size(); ++i) ASSERT_GT(sound[i], sound[i - 1]) << i;
+    }
+    EXPECT_EQ(rig_run.camera(clip.name).at("source").at("times_mended").at("repeated"), 0) << clip.name;
+  }
+}
+
+// One value of `ffprobe -show_entries WHAT`.
+double number_of(const std::string& file, const std::string& what) {
+  const std::string text =
+      output_of("ffprobe -v error -of default=nk=1:nw=1 -show_entries " + what + " '" + file + "'");
+  return text.empty() ? -1 : std::stod(text);
+}
+
+// A clip of two seconds whose frames are reordered, with sound, to be turned by `degrees` counterclockwise.
+class CopiedFiles : public testing::Test {
+ protected:
+  std::string make_clip(int degrees) {
+    const std::string plain = (folder_.path() / "plain.mp4").string();
+    const std::string clip = (folder_.path() / (std::to_string(degrees) + ".mp4")).string();
+    run("ffmpeg -v error -y -f lavfi -i testsrc2=size=160x128:rate=25 -f lavfi -i sine=sample_rate=48000 -t 2 -c:v "
+        "libx264 -g 10 -bf 3 -c:a aac '" +
+        plain + "'");
+    run("ffmpeg -v error -y -i '" + plain + "' -c copy -metadata:s:v rotate=" + std::to_string(degrees) + " '" + clip +
+        "'");
+    return clip;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(CopiedFiles, KeepTheirRotationAndTheirLength) {
+  std::string yaml = "http_address: off\nrtsp_address: off\ndefaults: {pace: fast, encode: {codec: copy}}\ncameras:\n";
+  std::vector<std::string> clips;
+  for (const int degrees : {0, 90, 180, 270}) {
+    const std::string name = "c" + std::to_string(degrees);
+    clips.push_back(make_clip(degrees));
+    yaml += "  " + name + ":\n    source: \"" + clips.back() + "\"\n    record: {path: " + name +
+            ".mkv}\n    outputs: {other: {encode: {codec: copy}, record: {path: " + name + ".mp4}}}\n";
+  }
+  RigRun rig(yaml);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  for (std::size_t i = 0; i < clips.size(); ++i) {
+    for (const std::string ending : {".mkv", ".mp4"}) {
+      const std::string recorded = rig.file("c" + std::to_string(90 * i) + ending).string();
+      SCOPED_TRACE(recorded);
+      const std::string rotation = "stream_side_data=rotation";
+      EXPECT_EQ(number_of(recorded, rotation), number_of(clips[i], rotation));
+      EXPECT_NEAR(number_of(recorded, "format=duration"), 2, 0.0011);
+      EXPECT_EQ(times_in_turn(recorded, "v").size(), 50U);
+      EXPECT_EQ(times_in_turn(recorded, "a").size(), times_in_turn(clips[i], "a").size());
+      EXPECT_EQ(times_in_turn(recorded, "a").front(), 0);
+      if (ending != ".mp4") continue;
+      for (const std::string track : {"v", "a"}) {
+        EXPECT_NEAR(number_of(recorded, "stream=duration -select_streams " + track), 2, 0.0011) << track;
+      }
+    }
+  }
+}
+
+TEST_F(CopiedFiles, AreServedWithTheirRotation) {
+  const std::string clip = make_clip(90);
+  const std::string port = std::to_string(free_port());
+  RigRun rig("http_address: 127.0.0.1:" + port + "\nrtsp_address: off\ncameras: {dock: {source: \"" + clip +
+             "\", loop: true, encode: {codec: copy}}}\n");
+  const std::string url = "http://127.0.0.1:" + port + "/cameras/dock/stream.mp4";
+  EXPECT_TRUE(eventually([&] { return number_of(url, "stream_side_data=rotation") == 90; })) << rig.log();
+}
+
+INSTANTIATE_TEST_SUITE_P(Codecs, CopiedLoops, testing::Values("libx264", "libx265"));
+
+}  // namespace
+}  // namespace campipe::test
