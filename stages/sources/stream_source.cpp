@@ -23,8 +23,8 @@ extern "C" {
 #include "stages/sources/receive_limit.h"
 #include "stages/sources/source_address.h"
 #include "stages/sources/source_errors.h"
+#include "stages/sources/source_peers.h"
 #include "stages/sources/tls_tunnel.h"
-#include "stages/sources/udp_peers.h"
 
 namespace campipe {
 namespace {
@@ -56,7 +56,7 @@ class StreamSource final : public Source {
   StreamSource(const SourceConfig& config, const Interrupt& interrupt)
       : config_(config), shown_(shown_url(config)), watch_(interrupt) {
     const ReceiveLimit::Use use(received_);
-    const UdpPeers::Use sending(peers_);
+    const SourcePeers::Use with_peers(peers_);
     watch_.allow(config.read_timeout, config.read_timeout);
     watch_.end_when([this] { return strayed(); });
     resolve();
@@ -83,7 +83,7 @@ class StreamSource final : public Source {
     // Only the time that was spent waiting here counts, and all of it since the last picture.
     watch_.allow(config_.read_timeout - waited_, config_.read_timeout);
     const ReceiveLimit::Use use(received_);
-    const UdpPeers::Use sending(peers_);
+    const SourcePeers::Use with_peers(peers_);
     const auto begin = Clock::now();
     const int index = read_wanted(packet);
     waited_ += Clock::now() - begin;
@@ -200,8 +200,8 @@ class StreamSource final : public Source {
     return code;
   }
 
-  // RTSP's client goes wherever an answer sends it, and tells so by the input's URL alone. It connects there, but is
-  // stopped before it sends anything.
+  // RTSP's client goes wherever an answer sends it, and tells so by the input's URL alone, which it changes before it
+  // connects there.
   bool strayed() {
     const bool checked = opening_ != nullptr && opening_->url != nullptr && is_rtsp();
     if (checked && !config_.allow_redirects && !same_origin(opening_->url, url())) elsewhere_ = opening_->url;
@@ -396,7 +396,7 @@ class StreamSource final : public Source {
   ReadWatch watch_;
   std::unique_ptr<TlsTunnel> tunnel_;
   ReceiveLimit received_;
-  UdpPeers peers_{config_.allow_redirects};
+  SourcePeers peers_{[this] { return strayed(); }, config_.allow_redirects};
   std::int64_t position_ = 0;  // of received_so_far(), with the newest picture
   PlaylistGuard playlists_{shown_};
   bool pieces_limited_ = false;  // of this connection

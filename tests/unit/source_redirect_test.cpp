@@ -108,6 +108,10 @@ TEST_F(SourceRedirect, FilesOfThisMachineAreNoPieces) {
 TEST_F(SourceRedirect, RtspAsksNobodyElse) {
   const Server rtsp(answering(moved(local("rtsp", elsewhere.port(), "/x?token=4"), "RTSP/1.0"), 10));
   expect_refused(local("rtsp", rtsp.port(), "/live"));
+  const Server nobody([](int, const std::atomic<bool>&) {});
+  const Server leading(answering(moved(local("rtsp", nobody.port(), "/x"), "RTSP/1.0"), 10));
+  EXPECT_EQ(failure_of(source_of(local("rtsp", leading.port(), "/live"))).kind, Kind::unsupported);
+  EXPECT_EQ(nobody.connections(), 0) << "ports of others would be told apart by connecting to them";
 }
 
 TEST_F(SourceRedirect, WhatIsNoVideoIsNamed) {

@@ -1,4 +1,4 @@
-#include "stages/sources/udp_peers.h"
+#include "stages/sources/source_peers.h"
 
 #include <dlfcn.h>
 #include <netinet/in.h>
@@ -9,7 +9,7 @@
 namespace campipe {
 namespace {
 
-thread_local UdpPeers* this_threads_peers = nullptr;
+thread_local SourcePeers* this_threads_peers = nullptr;
 
 bool is_tcp(int fd) {
   int type = 0;
@@ -25,12 +25,12 @@ Function next_function(const char* name) {
 
 }  // namespace
 
-UdpPeers::Use::Use(UdpPeers& peers) { this_threads_peers = &peers; }
-UdpPeers::Use::~Use() { this_threads_peers = nullptr; }
+SourcePeers::Use::Use(SourcePeers& peers) { this_threads_peers = &peers; }
+SourcePeers::Use::~Use() { this_threads_peers = nullptr; }
 
-UdpPeers* UdpPeers::of_this_thread() { return this_threads_peers; }
+SourcePeers* SourcePeers::of_this_thread() { return this_threads_peers; }
 
-UdpPeers::Host UdpPeers::host_of(const sockaddr& address, unsigned size) {
+SourcePeers::Host SourcePeers::host_of(const sockaddr& address, unsigned size) {
   Host host{};
   if (address.sa_family == AF_INET && size >= sizeof(sockaddr_in)) {
     sockaddr_in in{};
@@ -45,9 +45,13 @@ UdpPeers::Host UdpPeers::host_of(const sockaddr& address, unsigned size) {
   return host;
 }
 
-void UdpPeers::add(const sockaddr& address, unsigned size) { hosts_.insert(host_of(address, size)); }
+bool SourcePeers::may_connect(const sockaddr& address, unsigned size) {
+  if (strayed_()) return false;
+  hosts_.insert(host_of(address, size));
+  return true;
+}
 
-bool UdpPeers::allow(const sockaddr& address, unsigned size) const {
+bool SourcePeers::may_send(const sockaddr& address, unsigned size) const {
   return anywhere_ || hosts_.empty() || hosts_.contains(host_of(address, size));
 }
 
@@ -58,8 +62,16 @@ extern "C" {
 [[gnu::visibility("default")]] int connect(int fd, const sockaddr* address, socklen_t size) {
   using Connect = int (*)(int, const sockaddr*, socklen_t);
   static const auto next = campipe::next_function<Connect>("connect");
-  campipe::UdpPeers* peers = campipe::UdpPeers::of_this_thread();
-  if (peers != nullptr && campipe::is_tcp(fd)) peers->add(*address, size);
+  campipe::SourcePeers* peers = campipe::SourcePeers::of_this_thread();
+  try {
+    if (peers != nullptr && campipe::is_tcp(fd) && !peers->may_connect(*address, size)) {
+      errno = EACCES;
+      return -1;
+    }
+  } catch (...) {  // nothing may leave a function of the C library
+    errno = ENOMEM;
+    return -1;
+  }
   return next(fd, address, size);
 }
 
@@ -67,8 +79,8 @@ extern "C" {
                                               socklen_t to_size) {
   using Sendto = ssize_t (*)(int, const void*, size_t, int, const sockaddr*, socklen_t);
   static const auto next = campipe::next_function<Sendto>("sendto");
-  const campipe::UdpPeers* peers = campipe::UdpPeers::of_this_thread();
-  if (peers != nullptr && to != nullptr && !peers->allow(*to, to_size)) {
+  const campipe::SourcePeers* peers = campipe::SourcePeers::of_this_thread();
+  if (peers != nullptr && to != nullptr && !peers->may_send(*to, to_size)) {
     errno = EACCES;
     return -1;
   }
