@@ -40,9 +40,8 @@ class FramePath {
   // later was filled. Calls `beat` while it waits. Throws GpuError, also (`broken`) when a GPU does not finish in time.
   virtual std::optional<FrameRef> process(RingInUse& ring, FrameRingReader::Lease& lease,
                                           const std::function<void()>& beat) = 0;
-  // Of the picture that came out last: the part of what the filters `motion` watch that moves, the highest of them
-  // where there are several; -1: there is no filter `motion`.
-  [[nodiscard]] virtual float motion() const = 0;
+  // Of the frame that came out last, as FilterChain::motion().
+  [[nodiscard]] virtual std::optional<MotionScore> motion() const = 0;
 };
 
 // `gpu`: the CPU, or the worker's GPU, which becomes this thread's. `stream`: of another path that reads the same

@@ -40,7 +40,7 @@ class GpuFramePath final : public FramePath {
     return result;
   }
 
-  float motion() const override { return chain_.motion(); }
+  std::optional<MotionScore> motion() const override { return chain_.motion(); }
 
  private:
   void wait(RingInUse& ring, const std::function<void()>& beat) {

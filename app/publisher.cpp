@@ -111,7 +111,10 @@ class Publisher {
     };
     if (const auto path = body.find("events"); path != body.end() && path->is_string() && !events_file_)
       events_file_.emplace(path->get<std::string>());
-    events.on_motion = [this, config](const Recording::Motion& motion) { tell_motion(config, motion); };
+    events.on_motion = [this, config, camera](const Recording::Motion& motion) {
+      if (motion.begins) child_.page().publisher(camera).motions.fetch_add(1);
+      tell_motion(config, motion);
+    };
     events.on_done = [this, camera] {
       child_.send("camera_done", {{"camera", camera}});
       ++done_;

@@ -69,6 +69,7 @@ Rendition::Rendition(const Start& start, const RigPage& page, const Events& even
       filter_range_(start.config.name, "filter"),
       encode_range_(start.config.name, "encode"),
       rate_(start.config.rate),
+      motion_(block_.motion),
       snapshot_(make_snapshot(start.config)),
       epoch_(start.epoch),
       arrivals_(audience_.arrivals),
@@ -99,7 +100,9 @@ void Rendition::process(RingInUse& ring, FrameRingReader::Lease lease, const Sou
   const auto picture = filter(ring, lease, source);
   if (!picture) return;
   times.filtered = now_ns();
-  times.motion = path_->motion();
+  const auto motion = path_->motion();
+  times.motion = motion ? motion->moving : -1;
+  if (motion) motion_.take(*motion, times.pts);
   block_.filter.record(times.filtered - times.leased);
   try {
     if (snapshot_) snapshot_->offer(picture->view);

@@ -20,6 +20,7 @@
 
 #include "app/config.h"
 #include "app/frame_path.h"
+#include "app/motion_meter.h"
 #include "core/clock.h"
 #include "core/profile.h"
 #include "ipc/frame_ring.h"
@@ -107,6 +108,7 @@ class Rendition {
   ProfileName filter_range_;
   ProfileName encode_range_;
   RateLimit rate_;
+  MotionMeter motion_;
   std::unique_ptr<SnapshotWriter> snapshot_;
   std::unique_ptr<FramePath> path_;
   int rotation_ = 0;                  // that path_ makes

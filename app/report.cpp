@@ -38,9 +38,21 @@ void add(HistogramCounts& counts, const HistogramCounts& others) {
   for (std::size_t i = 0; i < counts.count.size(); ++i) counts.count.at(i) += others.count.at(i);
 }
 
+// Only of an output in which somebody looks for motion.
+nlohmann::json motion_report(const CameraState& output, const RigPage& page) {
+  const MotionBlock& motion = motion_of(page, output);
+  nlohmann::json report;
+  if (motion.threshold == 0) return report;
+  report["threshold_percent"] = percent(motion.threshold);
+  report["largest_percent"] = percent(motion.largest);
+  if (output.config.record && output.config.record->when == RecordWhen::motion)
+    report["events"] = page.publisher(output.index).motions.load();
+  return report;
+}
+
 // What a camera's own stream and its other outputs have in common.
-nlohmann::json stream_report(const CameraState& camera, const CameraCounts& counts, const Latencies& latencies,
-                             double duration_s) {
+nlohmann::json stream_report(const CameraState& camera, const CameraCounts& counts, const RigPage& page,
+                             const Latencies& latencies, double duration_s) {
   nlohmann::json dropped = nlohmann::json::object();
   for (const auto& [cause, number] : counts.dropped) dropped[cause] = number;
   nlohmann::json report{{"state", name_of(camera.state)},
@@ -61,6 +73,7 @@ nlohmann::json stream_report(const CameraState& camera, const CameraCounts& coun
                           {"filter", quantiles_ms(latencies.filter)},
                           {"encode", quantiles_ms(latencies.encode)},
                           {"overhead", quantiles_ms(latencies.overhead)}}}};
+  if (auto motion = motion_report(camera, page); !motion.is_null()) report["motion"] = std::move(motion);
   if (!camera.file.empty()) report["recording"] = camera.file;
   if (!camera.recording_paused.empty()) report["recording_paused"] = camera.recording_paused;
   if (!camera.reason.empty()) report["reason"] = camera.reason;
@@ -71,6 +84,14 @@ nlohmann::json stream_report(const CameraState& camera, const CameraCounts& coun
 }  // namespace
 
 double rounded(double value) { return std::round(value * 100) / 100; }
+
+// Another process has written it.
+double percent(float part) { return part >= 0 && part <= 1 ? std::round(double{part} * 1e6) / 1e4 : 0; }
+
+const MotionBlock& motion_of(const RigPage& page, const CameraState& output) {
+  if (is_copy(output.config.encode)) return page.master(output.index).motion;
+  return page.worker(output.index, output.worker).motion;
+}
 
 HistogramCounts latency_of(const RigPage& page, const CameraState& output) {
   HistogramCounts latency = is_copy(output.config.encode) ? page.master(output.index).latency.counts()
@@ -123,7 +144,7 @@ void Latencies::add(const Latencies& others) {
 nlohmann::json camera_report(const std::vector<CameraState>& cameras, const CameraState& camera, const RigPage& page,
                              double duration_s, const LatencyReader& latencies) {
   const CameraTotals totals = totals_of(cameras, camera, page);
-  nlohmann::json report = stream_report(camera, totals.counts, latencies(camera), duration_s);
+  nlohmann::json report = stream_report(camera, totals.counts, page, latencies(camera), duration_s);
   report["worker"] = camera.worker;
   report["gpu"] = camera.gpu;
   report["decoder"] = camera.decoder;
@@ -135,7 +156,7 @@ nlohmann::json camera_report(const std::vector<CameraState>& cameras, const Came
     if (output == camera.index) continue;
     const CameraState& other = cameras[output];
     report["outputs"][other.config.output] =
-        stream_report(other, count(cameras, other, page), latencies(other), duration_s);
+        stream_report(other, count(cameras, other, page), page, latencies(other), duration_s);
   }
   return report;
 }

@@ -54,6 +54,9 @@ nlohmann::json rig_report(const RunReport& run, const std::vector<CameraState>& 
 
 // To two places.
 double rounded(double value);
+// Of a part, 0 to 1: to four places.
+double percent(float part);
+const MotionBlock& motion_of(const RigPage& page, const CameraState& output);
 
 // Replaces the file in one step: who reads it finds the old one or the new one whole. Throws Error, naming the file.
 void write_json(const std::filesystem::path& file, const nlohmann::json& json);

@@ -74,6 +74,8 @@ void StatusJson::refine(nlohmann::json& json, const CameraState& camera, const R
   json["recording_on"] = camera.config.record.has_value() && camera.recording_on && !camera.record_failed &&
                          takes_part(camera) && !camera.publisher_done;
   if (camera.config.on_demand) json["on_demand"] = true;
+  if (json.contains("motion") && camera.state == CameraState::State::running)
+    json["motion"]["score_percent"] = percent(motion_of(page, camera).score);
   json["codec"] = camera.stream.value("codec", camera.config.encode.codec);
   json["width"] = camera.stream.value("width", 0);
   json["height"] = camera.stream.value("height", 0);

@@ -10,7 +10,7 @@
 namespace campipe {
 namespace {
 
-constexpr std::uint32_t page_magic = 0x34676972;  // "rig4": grows with the layout
+constexpr std::uint32_t page_magic = 0x35676972;  // "rig5": grows with the layout
 constexpr std::size_t first_camera = 4096;
 
 // At the beginning of each page. The zero bytes of a new memfd are valid values of all that lies there.

@@ -137,6 +137,14 @@ struct Audience {
   std::atomic<std::uint32_t> arrivals;  // one more each time somebody comes, for whom a key frame is to come soon
 };
 
+// How much moves in what an output shows, as parts (0 to 1) of what is watched; by whoever looks for motion in it, its
+// worker or, where its packets are copied, the master.
+struct MotionBlock {
+  std::atomic<float> score;      // the highest of the last two seconds
+  std::atomic<float> threshold;  // the least score that is motion; 0: nobody looks for any
+  std::atomic<float> largest;    // score of all
+};
+
 using DropCounters = std::array<std::atomic<std::uint64_t>, drop_causes>;
 
 inline std::atomic<std::uint64_t>& counter(DropCounters& counters, DropCause cause) {
@@ -151,6 +159,7 @@ struct MasterBlock {
   DropCounters dropped;  // taken back from the worker's queue
   SourceHealth source;
   std::atomic<std::uint64_t> converted;  // frames that the decoder could not write into a slot itself
+  MotionBlock motion;                    // in packets that are copied
   SharedHistogram latency;               // arrival → passed on, of packets that are copied
   SharedHistogram decode;                // spent in the decoder
 };
@@ -160,6 +169,7 @@ struct WorkerBlock {
   ThreadBlock stage;
   Accusation accusation;
   DropCounters dropped;
+  MotionBlock motion;
   SharedHistogram latency;  // arrival → encoded
   SharedHistogram queue;    // decoded → taken by the worker
   SharedHistogram filter;
@@ -172,7 +182,8 @@ struct PublisherBlock {
   ThreadBlock publish;
   Accusation accusation;
   Audience audience;
-  std::atomic<std::uint64_t> bytes;  // of encoded packets, as far as the publisher has seen them
+  std::atomic<std::uint64_t> bytes;    // of encoded packets, as far as the publisher has seen them
+  std::atomic<std::uint64_t> motions;  // that have begun, of a recording by motion
   RecordState record;
 };
 

@@ -16,9 +16,8 @@ struct Tally {
   int bins[all_bins];         // differences of cells; one range behind the other
   int shifts[motion_ranges];  // their medians
   int changed;                // cells of all
-  int moving;                 // of those that are watched
-  int sharp;                  // of these
-  int settling;               // so long still, in ms
+  MotionCount count;
+  int settling;  // so long still, in ms
 };
 
 struct Job {
@@ -28,7 +27,7 @@ struct Job {
   std::int8_t* matches;  // modes
   std::int16_t* off;     // framed
   Tally* tally;
-  int* result;  // in page-locked memory
+  MotionCount* result;  // in page-locked memory
 };
 
 __device__ int thread_index() { return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); }
@@ -176,8 +175,8 @@ __global__ void __launch_bounds__(block) adapt_kernel(const __grid_constant__ Jo
     motion_adapt(cell, job.means[i], shifts, match, settling, step);
     job.cells[i] = cell;
   }
-  add_up(moving, &total, &job.tally->moving);
-  add_up(sharp, &total, &job.tally->sharp);
+  add_up(moving, &total, &job.tally->count.moving);
+  add_up(sharp, &total, &job.tally->count.sharp);
 }
 
 // By one block.
@@ -186,9 +185,10 @@ __global__ void __launch_bounds__(block) finish_kernel(const __grid_constant__ J
   for (int i = static_cast<int>(threadIdx.x); i < all_bins; i += block) tally.bins[i] = 0;
   if (threadIdx.x > 0) return;
   const bool another = is_another_scene(job);
-  *job.result = another || tally.settling > 0 || tally.sharp < job.rule.least ? 0 : tally.moving;
+  *job.result = another || tally.settling > 0 ? MotionCount{} : tally.count;
   tally.settling = another ? motion_settling : max(tally.settling - step, 0);
-  tally.changed = tally.moving = tally.sharp = 0;
+  tally.changed = 0;
+  tally.count = {};
 }
 
 template <typename T>
@@ -209,8 +209,8 @@ struct MotionTables {
             of_zeros<std::int8_t>(matches, rule.cells()),
             of_zeros<std::int16_t>(off, rule.framed_cells()),
             of_zeros<Tally>(tally, 1),
-            reinterpret_cast<int*>(result.get())} {
-    *job.result = 0;
+            reinterpret_cast<MotionCount*>(result.get())} {
+    *job.result = {};
     const std::size_t framed = static_cast<std::size_t>(rule.framed_cells()) * sizeof(std::int16_t);
     cuda_check(cudaMemset(job.off, motion_outside_byte, framed), "cannot clear a filter's memory on the GPU");
     // What clears memory does so on a stream that ours does not wait for.
@@ -222,15 +222,17 @@ struct MotionTables {
   DeviceBytes matches;
   DeviceBytes off;
   DeviceBytes tally;
-  PinnedBytes result = allocate_pinned(sizeof(int));
+  PinnedBytes result = allocate_pinned(sizeof(MotionCount));
   Job job;
 };
 
 MotionBackground::MotionBackground(const MotionRule& rule) : tables_(std::make_shared<MotionTables>(rule)) {}
 
-int MotionBackground::changed() const {
-  if (!tables_) return 0;
-  return std::atomic_ref(*tables_->job.result).load(std::memory_order_acquire);
+MotionCount MotionBackground::count() const {
+  if (!tables_) return {};
+  MotionCount& result = *tables_->job.result;
+  return {std::atomic_ref(result.moving).load(std::memory_order_acquire),
+          std::atomic_ref(result.sharp).load(std::memory_order_acquire)};
 }
 
 void enqueue_motion(const FrameView& in, const MotionBackground& background, int step, GpuStream stream) {

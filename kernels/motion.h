@@ -19,8 +19,8 @@ class MotionBackground {
   // Throws GpuError.
   explicit MotionBackground(const MotionRule& rule);
 
-  // Watched cells that move in the frame enqueued last, once that work is complete; 0 before the first.
-  [[nodiscard]] int changed() const;
+  // Of the frame enqueued last, once that work is complete; 0 before the first.
+  [[nodiscard]] MotionCount count() const;
   [[nodiscard]] MotionTables& tables() const { return *tables_; }
 
  private:

@@ -45,7 +45,7 @@ struct MotionRule {
   int right = 0;
   int bottom = 0;
   int threshold = 0;  // in 64ths of a level
-  int least = 1;      // watched cells that must have changed: fewer are none
+  int least = 1;      // watched cells with a sharp edge that must have changed: fewer are no motion
 
   [[nodiscard]] CAMPIPE_HOST_DEVICE int cells() const { return columns * rows; }
   [[nodiscard]] CAMPIPE_HOST_DEVICE int watched() const { return (right - left) * (bottom - top); }
@@ -58,6 +58,12 @@ struct MotionRule {
   [[nodiscard]] CAMPIPE_HOST_DEVICE int framed(int column, int row) const {
     return (row + 1) * (columns + 2) + column + 1;
   }
+};
+
+// Watched cells of a frame.
+struct MotionCount {
+  int moving = 0;
+  int sharp = 0;  // of these, with a sharp edge
 };
 
 // Of a cell.

@@ -103,6 +103,9 @@ StreamSample parse_stream(const std::string& name, const nlohmann::json& json) {
   }
   s.reconnects = count_of(json, "reconnects");
   s.worker_restarts = count_of(json, "worker_restarts");
+  const auto motion = object_of(json, "motion");
+  s.motion_score = known_number(motion, "score_percent");
+  s.motion_threshold = number_of(motion, "threshold_percent");
   return s;
 }
 

@@ -41,6 +41,8 @@ struct StreamSample {
   std::map<std::string, double> stages_ms;  // p50 of decode, queue, filter, encode
   unsigned reconnects = 0;
   unsigned worker_restarts = 0;
+  std::optional<double> motion_score = {};  // percent
+  double motion_threshold = 0;              // likewise
   std::optional<unsigned> viewers;
   // Of RigHistory:
   double fps = 0;

@@ -36,10 +36,15 @@ std::string causes_of(const StreamSample& s) {
   return text;
 }
 
+std::string motion_of(const StreamSample& s) {
+  if (!s.motion_score) return "";
+  return fmt::format("motion {:.4g} % (from {:.4g} %)", *s.motion_score, s.motion_threshold);
+}
+
 std::string note_of(const StreamSample& s) {
   std::string note = s.reason;
   const std::string paused = s.recording_paused.empty() ? "" : "recording paused: " + s.recording_paused;
-  for (const std::string& more : {paused, s.pushes_down, s.overloaded, causes_of(s)}) {
+  for (const std::string& more : {paused, s.pushes_down, s.overloaded, causes_of(s), motion_of(s)}) {
     if (!more.empty()) note += (note.empty() ? "" : "; ") + more;
   }
   return note;

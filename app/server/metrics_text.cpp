@@ -102,6 +102,20 @@ void tell_frames(Families& out, const Labels& labels, const json& stream) {
   });
 }
 
+void tell_motion(Families& out, const Labels& labels, const json& stream) {
+  const json motion = stream.value("motion", json::object());
+  with_number(motion, "score_percent", [&](double percent) {
+    out.gauge("campipe_motion_score_ratio", "The part of what is watched that moves, the most of two seconds, 0 to 1.",
+              labels, percent / 100);
+  });
+  with_number(motion, "threshold_percent", [&](double percent) {
+    out.gauge("campipe_motion_threshold_ratio", "The least score that is motion.", labels, percent / 100);
+  });
+  with_number(motion, "events", [&](double events) {
+    out.counter("campipe_motion_events_total", "Times that motion has begun, of recordings by motion.", labels, events);
+  });
+}
+
 // `recording` is the newest file, whether or not something comes into it.
 void tell_recording(Families& out, const Labels& labels, const json& stream) {
   const bool paused = stream.contains("recording_paused");
@@ -124,6 +138,7 @@ void tell_stream(Families& out, const Labels& labels, const json& stream) {
   with_number(stream, "fps", [&](double rate) {
     out.gauge("campipe_frame_rate_hertz", "Pictures encoded a second, lately.", labels, rate);
   });
+  tell_motion(out, labels, stream);
   tell_recording(out, labels, stream);
 }
 

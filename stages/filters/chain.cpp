@@ -62,10 +62,17 @@ FrameRef FilterChain::process(const FrameRef& in, std::int64_t pts) {
   return picture;
 }
 
-float FilterChain::motion() const {
-  float highest = -1;
-  for (const Stage& stage : state_->stages) highest = std::max(highest, stage.filter->motion().value_or(-1));
-  return highest;
+std::optional<MotionScore> FilterChain::motion() const {
+  std::optional<MotionScore> found;
+  for (const Stage& stage : state_->stages) found = highest(found, stage.filter->motion());
+  return found;
+}
+
+std::optional<MotionScore> highest(const std::optional<MotionScore>& one, const std::optional<MotionScore>& other) {
+  if (!one || !other) return one ? one : other;
+  MotionScore found = one->score / one->threshold >= other->score / other->threshold ? *one : *other;
+  found.moving = std::max(one->moving, other->moving);
+  return found;
 }
 
 }  // namespace campipe

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,10 @@ struct FilterConfig {
   FilterParameters parameters;
   friend bool operator==(const FilterConfig&, const FilterConfig&) = default;
 };
+
+// Of two that watch different zones, or at different times: what moves most, and the score that is the nearest to its
+// threshold, or the farthest above.
+std::optional<MotionScore> highest(const std::optional<MotionScore>& one, const std::optional<MotionScore>& other);
 
 // Used by one thread. The pictures that process() hands out come from a pool of the chain and return to it when
 // their `owner` is dropped (any thread); the pool stays alive as long as one of them does.
@@ -31,8 +36,9 @@ class FilterChain {
   // `in` has the configured format; `pts` is its time in nanoseconds. With no filter that changes it, `in` itself comes
   // back. Does not allocate pictures once as many are in use as ever were before.
   FrameRef process(const FrameRef& in, std::int64_t pts);
-  // Of the last picture: the highest that one of the filters tells (Filter::motion()); -1: none of them is such a one.
-  [[nodiscard]] float motion() const;
+  // Of the last frame, as the filters report it (Filter::motion()), put together by highest(). Nothing: none of them
+  // looks for motion.
+  [[nodiscard]] std::optional<MotionScore> motion() const;
 
  private:
   struct State;

@@ -45,14 +45,22 @@ struct ParameterInfo {
 
 using FilterParameters = std::map<std::string, double, std::less<>>;  // complete: fallbacks are filled in
 
+// What a filter that looks for motion found in a frame, as parts (0 to 1) of what it watches.
+struct MotionScore {
+  float moving = 0;     // that moves; 0: not enough of it with a sharp edge to be motion
+  float score = 0;      // that moves with a sharp edge, be it ever so little
+  float threshold = 1;  // the least score that is motion; above 0
+  friend bool operator==(const MotionScore&, const MotionScore&) = default;
+};
+
 class Filter {
  public:
   virtual ~Filter() = default;
   // The format that `in` becomes.
   virtual FrameFormat configure(const FrameFormat& in) = 0;
   virtual void process(const FrameView& in, const MutableFrameView& out) = 0;
-  // Of the last picture: the part of what it watches that moves, 0 to 1. Nothing: it is no such filter, at any time.
-  [[nodiscard]] virtual std::optional<float> motion() const { return std::nullopt; }
+  // Of the last frame. Nothing: it is no such filter, at any time.
+  [[nodiscard]] virtual std::optional<MotionScore> motion() const { return std::nullopt; }
   // Only of a filter that reports motion(), which changes nothing: a chain calls this in place of process(), and hands
   // its own input on. `pts`: of the frame, in nanoseconds.
   virtual void look(const FrameView& /*in*/, std::int64_t /*pts*/) {}
@@ -76,7 +84,7 @@ class GpuFilter {
   // called (see gpu_pointwise.h).
   [[nodiscard]] virtual const Pointwise* pointwise() const { return nullptr; }
   // Once what was enqueued last is complete: as Filter::motion().
-  [[nodiscard]] virtual std::optional<float> motion() const { return std::nullopt; }
+  [[nodiscard]] virtual std::optional<MotionScore> motion() const { return std::nullopt; }
   // As Filter::look(), and as little waiting as in enqueue().
   virtual void enqueue_look(const FrameView& /*in*/, std::int64_t /*pts*/, GpuStream /*stream*/) {}
 };

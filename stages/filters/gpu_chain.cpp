@@ -317,10 +317,10 @@ bool GpuChain::wait(Deadline deadline) {
   return true;
 }
 
-float GpuChain::motion() const {
-  float highest = -1;
-  for (const auto& filter : state_->filters) highest = std::max(highest, filter->motion().value_or(-1));
-  return highest;
+std::optional<MotionScore> GpuChain::motion() const {
+  std::optional<MotionScore> found;
+  for (const auto& filter : state_->filters) found = highest(found, filter->motion());
+  return found;
 }
 
 }  // namespace campipe

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/clock.h"
@@ -39,7 +40,7 @@ class GpuChain {
   // Sleeps until all enqueued work has completed; false: `deadline` came first. Throws GpuError when the GPU failed.
   bool wait(Deadline deadline);
   // After wait(): as FilterChain::motion(), of the picture that process() was called for last.
-  [[nodiscard]] float motion() const;
+  [[nodiscard]] std::optional<MotionScore> motion() const;
 
  private:
   struct State;

@@ -1,9 +1,10 @@
 // motion: hands its frame on and reports how much of it moves, by background subtraction on a coarse grid
-// (kernels/motion_rule.h says how). No motion is reported while the background settles, for 1.3 s.
+// (kernels/motion_rule.h says how). Nothing moves, and the score is 0, while the background settles, for 1.3 s.
 //
 // sensitivity: from 1 over 50 to 100 a cell has changed where its mean is off by more than 40, 11 or 3 levels, and at
-// least 1 %, 0.009 % or 0.00008 % of the watched cells must have; in between both fall by the same factor from one
-// number to the next. At 50 a person whose height is 3 % of the frame's is enough.
+// least 1 %, 0.009 % or 0.00008 % of the watched cells must have, with a sharp edge (the threshold of the score); in
+// between both fall by the same factor from one number to the next. At 50 a person whose height is 3 % of the frame's
+// is enough.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -59,8 +60,9 @@ MotionRule rule_for(const Settings& settings, const FrameFormat& in) {
   return rule;
 }
 
-float score_of(const MotionRule& rule, int changed) {
-  return static_cast<float>(changed) / static_cast<float>(rule.watched());
+MotionScore score_of(const MotionRule& rule, const MotionCount& count) {
+  const auto part = [&](int cells) { return static_cast<float>(cells) / static_cast<float>(rule.watched()); };
+  return {count.sharp < rule.least ? 0 : part(count.moving), part(count.sharp), part(rule.least)};
 }
 
 // Which frames are analyzed: at most 22 a second.
@@ -96,7 +98,7 @@ class Motion : public Filter {
     columns_.assign(static_cast<std::size_t>(rule_.columns) * motion_largest_cell + row_slack, 0);
     steps_.reset();
     settling_ = 0;
-    result_ = 0;
+    result_ = {};
     return in;
   }
 
@@ -108,7 +110,7 @@ class Motion : public Filter {
     if (const auto step = steps_.next(pts)) analyze(in, *step);
   }
 
-  std::optional<float> motion() const override { return score_of(rule_, result_); }
+  std::optional<MotionScore> motion() const override { return score_of(rule_, result_); }
 
  private:
   void analyze(const FrameView& in, int step) {
@@ -120,7 +122,7 @@ class Motion : public Filter {
       shifts_ = {};
       std::ranges::fill(matches_, std::int8_t{-1});
     }
-    result_ = settling_ > 0 ? 0 : count();
+    result_ = settling_ > 0 ? MotionCount{} : count();
     for (std::size_t i = 0; i < means_.size(); ++i)
       motion_adapt(cells_[i], means_[i], shifts_.data(), matches_[i], settling_ > 0, step);
     if (!another) settling_ = std::max(settling_ - step, 0);
@@ -128,7 +130,7 @@ class Motion : public Filter {
   void measure(const Plane& in);
   void find_shifts();
   int compare();
-  [[nodiscard]] int count() const;
+  [[nodiscard]] MotionCount count() const;
 
   Settings settings_;
   MotionRule rule_{.right = 1, .bottom = 1};
@@ -141,7 +143,7 @@ class Motion : public Filter {
   std::array<int, motion_ranges> shifts_{};
   Steps steps_;
   int settling_ = 0;  // so long still, in ms
-  int result_ = 0;    // watched cells that move
+  MotionCount result_;
 };
 
 void add_columns(const Plane& in, int first, int rows, std::uint16_t* sums) {
@@ -234,19 +236,18 @@ int Motion::compare() {
   return changed;
 }
 
-// Watched cells that move.
-int Motion::count() const {
-  int moving = 0, sharp = 0;
+MotionCount Motion::count() const {
+  MotionCount found;
   for (int row = rule_.top; row < rule_.bottom; ++row) {
     const std::int16_t* off = off_.data() + rule_.framed(rule_.left, row);
     for (int column = rule_.left; column < rule_.right; ++column, ++off) {
       if (!motion_changed(*off, rule_.threshold)) continue;
       const MotionEdge edge = motion_edge(off, rule_.columns, rule_.threshold);
-      moving += edge.accompanied ? 1 : 0;
-      sharp += edge.accompanied && edge.sharp ? 1 : 0;
+      found.moving += edge.accompanied ? 1 : 0;
+      found.sharp += edge.accompanied && edge.sharp ? 1 : 0;
     }
   }
-  return sharp < rule_.least ? 0 : moving;
+  return found;
 }
 
 class GpuMotion : public GpuFilter {
@@ -266,7 +267,7 @@ class GpuMotion : public GpuFilter {
   void enqueue_look(const FrameView& in, std::int64_t pts, GpuStream stream) override {
     if (const auto step = steps_.next(pts)) enqueue_motion(in, background_, *step, stream);
   }
-  std::optional<float> motion() const override { return score_of(rule_, background_.changed()); }
+  std::optional<MotionScore> motion() const override { return score_of(rule_, background_.count()); }
 
  private:
   Settings settings_;

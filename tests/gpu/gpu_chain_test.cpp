@@ -153,7 +153,7 @@ TEST_F(GpuChainTest, TellsTheMotionThatTheCpuTells) {
       const std::vector<FilterConfig> some(filters.begin(), filters.begin() + static_cast<std::ptrdiff_t>(count));
       FilterChain cpu(some);
       GpuChain gpu(some);
-      EXPECT_EQ(gpu.motion(), 0) << "before the first picture";
+      EXPECT_EQ(gpu.motion()->moving, 0) << "before the first picture";
       Picture in(format_of(PixelFormat::nv12, width, height), 128);
       GpuPicture there(in.view.format, count == 1 ? Rows::odd : Rows::aligned);
       cpu.configure(in.view.format);
@@ -167,7 +167,7 @@ TEST_F(GpuChainTest, TellsTheMotionThatTheCpuTells) {
         gpu.process({as_const(there.view), nullptr}, number * 50'000'000LL);
         ASSERT_TRUE(gpu.wait(Clock::now() + 5s));
         ASSERT_EQ(gpu.motion(), cpu.motion()) << "picture " << number;
-        moving += gpu.motion() > 0 ? 1 : 0;
+        moving += gpu.motion()->moving > 0 ? 1 : 0;
       }
       EXPECT_TRUE(width < 100 || moving > 20);
     }
@@ -175,7 +175,7 @@ TEST_F(GpuChainTest, TellsTheMotionThatTheCpuTells) {
 
 TEST_F(GpuChainTest, TellsOfNoMotionWithoutAFilterForIt) {
   GpuChain chain(shrink_and_soften);
-  EXPECT_EQ(chain.motion(), -1);
+  EXPECT_EQ(chain.motion(), std::nullopt);
 }
 
 TEST_F(GpuChainTest, CopiesNoPictureToLookAtIt) {

@@ -58,6 +58,16 @@ std::string text(const std::vector<StyledLine>& lines, std::size_t width = 200) 
   return result;
 }
 
+TEST(RigTable, ShowsHowMuchMoves) {
+  auto dock = camera(10, 2);
+  dock["motion"] = {{"score_percent", 0.3125}, {"threshold_percent", 0.0093}, {"largest_percent", 4.5}};
+  auto gate = camera(10, 2);
+  gate["motion"] = {{"threshold_percent", 0.0093}, {"largest_percent", 4.5}};  // it is away
+  const std::string table = text(stream_table(sample(1, {{"dock", dock}, {"gate", gate}}).streams, 200));
+  EXPECT_THAT(table, HasSubstr("motion 0.3125 % (from 0.0093 %)\n"));
+  EXPECT_EQ(table.find("motion"), table.rfind("motion"));
+}
+
 TEST(RigSample, HasEveryOutputBehindItsCamera) {
   auto dock = camera(10, 2);
   dock["outputs"]["small"] = camera(5, 0);

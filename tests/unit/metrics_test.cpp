@@ -25,7 +25,9 @@ nlohmann::json some_status() {
     "cameras": {
       "dock": {"state": "running", "frames": {"decoded": 500, "encoded": 498, "recorded": 490, "converted": 0,
                "dropped": {"queue_full": 2}}, "bytes": 12345, "fps": 25.0, "recording": "dock.mp4", "in_flight": 1,
-               "queue_size": 8, "reconnects": 3, "worker_restarts": 1, "source_health": {"corrupt_packets": 4},
+               "queue_size": 8, "reconnects": 3,
+               "motion": {"score_percent": 0.5, "threshold_percent": 0.25, "largest_percent": 7.5, "events": 3},
+               "worker_restarts": 1, "source_health": {"corrupt_packets": 4},
                "outputs": {"small": {"state": "running", "frames": {"encoded": 250}, "bytes": 99}}},
       "belt": {"state": "waiting", "frames": {"decoded": 0, "encoded": 0, "dropped": {}}}},
     "processes": [{"role": "worker 0", "pid": 7, "restarts": 1, "cpu_s": 3.25, "memory_mib": 2.0, "gpu": "cpu"}]})");
@@ -75,6 +77,10 @@ TEST_F(MetricsTest, TellsWhatTheRigDoes) {
            "campipe_camera_up{camera=\"dock\",output=\"main\"} 1\n",
            "campipe_camera_up{camera=\"belt\",output=\"main\"} 0\n",
            "campipe_recording{camera=\"dock\",output=\"main\"} 1\n",
+           "# TYPE campipe_motion_score_ratio gauge",
+           "campipe_motion_score_ratio{camera=\"dock\",output=\"main\"} 0.005\n",
+           "campipe_motion_threshold_ratio{camera=\"dock\",output=\"main\"} 0.0025\n",
+           "campipe_motion_events_total{camera=\"dock\",output=\"main\"} 3\n",
            "campipe_cameras{state=\"waiting\"} 1\n",
            "# TYPE campipe_latency_seconds histogram",
            "campipe_latency_seconds_bucket{camera=\"dock\",output=\"main\",stage=\"total\",le=\"0.02\"} 1\n",

@@ -87,7 +87,7 @@ class Watcher {
   }
   bool moves(const Gray& frame, double time) {
     chain_.process(frame.ref(), static_cast<std::int64_t>(time * 1e9));
-    return chain_.motion() > 0;
+    return chain_.motion()->moving > 0;
   }
 
  private:

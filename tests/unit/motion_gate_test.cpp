@@ -1,9 +1,11 @@
-// What a motion gate keeps in memory, with packets as large as they come.
+// What a motion gate keeps in memory, with packets as large as they come; and what a motion meter shows.
 #include "app/motion_gate.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "app/motion_meter.h"
 
 namespace campipe {
 namespace {
@@ -54,6 +56,27 @@ TEST_F(MotionGates, KeepNothingOfAGroupThatIsTooLong) {
     EXPECT_EQ(take(false, 0.5F), MotionGate::Does::go_on);
     EXPECT_LE(kept_bytes(), 128 * megabyte);
   }
+}
+
+TEST(MotionMeters, ShowTheMostOfTheLastTwoSeconds) {
+  MotionBlock block{};
+  MotionMeter meter(block);
+  const auto take = [&](std::int64_t at_ms, float score) { meter.take({0, score, 0.01F}, at_ms * ms); };
+  take(0, 0.002F);
+  EXPECT_EQ(block.score, 0.002F);
+  EXPECT_EQ(block.threshold, 0.01F);
+  take(40, 0.3F);
+  for (std::int64_t at = 80; at <= 2040; at += 40) {
+    take(at, 0.001F);
+    EXPECT_EQ(block.score, 0.3F) << at;
+  }
+  for (std::int64_t at = 2080; at <= 3000; at += 40) take(at, 0.001F);
+  EXPECT_EQ(block.score, 0.001F);
+  EXPECT_EQ(block.largest, 0.3F);
+  take(60'000, 0);
+  EXPECT_EQ(block.score, 0) << "after a pause";
+  take(0, 0.001F);
+  EXPECT_EQ(block.score, 0.001F) << "a clip begins again";
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ class Watcher {
 
   float look(Picture& picture) {
     chain_.process(picture.ref(), number_++ * frame_time);
-    return chain_.motion();
+    return chain_.motion()->moving;
   }
   void settle(Scene& scene, const Square& square = {}) {
     for (int i = 0; i < settling_frames; ++i) EXPECT_EQ(look(scene.picture(square)), 0) << "it settles";
@@ -189,7 +189,7 @@ TEST(Motion, TakesTheSameTimeAtAnyFrameRate) {
     for (int i = 0; i < 8 * rate; ++i) {
       const double time = static_cast<double>(i) / rate;
       chain.process(scene.picture(time < 3 ? Square{} : parked).ref(), static_cast<std::int64_t>(time * 1e9));
-      if (chain.motion() <= 0) continue;
+      if (chain.motion()->moving <= 0) continue;
       begin = begin < 0 ? time : begin;
       end = time;
     }
@@ -213,6 +213,26 @@ TEST(Motion, DependsOnTheSensitivity) {
   EXPECT_TRUE(found(1, large));
 }
 
+TEST(Motion, HasAScoreThatIsComparedWithTheThreshold) {
+  Scene scene;
+  FilterChain chain({{"motion", settings({{"sensitivity", 1}})}});
+  chain.configure(format_of(PixelFormat::i420, width, height));
+  std::int64_t number = 0;
+  const auto look = [&](const Square& square) {
+    chain.process(scene.picture(square).ref(), number++ * frame_time);
+    return *chain.motion();
+  };
+  for (int i = 0; i < settling_frames; ++i) EXPECT_EQ(look({}).score, 0) << "it settles";
+  EXPECT_FLOAT_EQ(look({}).threshold, std::ceil(0.01F * cells) / cells);
+  const MotionScore little = look({160, 120, 24, 255});  // 36 cells, of which all but the inner ones have an edge
+  EXPECT_EQ(little.moving, 0);
+  EXPECT_GE(little.score, 20.F / cells);
+  EXPECT_LT(little.score, little.threshold);
+  const MotionScore much = look({160, 120, 96, 255});
+  EXPECT_GE(much.score, much.threshold);
+  EXPECT_GE(much.moving, much.score);
+}
+
 TEST(Motion, IsLookedForInTheZone) {
   Scene scene;
   Watcher left({{"width", 50}}), right({{"x", 50}, {"width", 80}});
@@ -233,7 +253,7 @@ TEST(Motion, IsOfTheSameCellsAtOddSizes) {
   std::int64_t number = 0;
   const auto motion = [&] {
     chain.process(in.ref(), number++ * frame_time);
-    return chain.motion();
+    return chain.motion()->moving;
   };
   for (int i = 0; i < settling_frames; ++i) motion();
   for (int y = 16; y < 19; ++y) in.at(0, 27, y) = 255;  // of the cell beside it
@@ -248,27 +268,38 @@ TEST(Motion, IsForgottenWithTheFormat) {
   const FrameFormat format = format_of(PixelFormat::i420, width, height);
   for (int round = 0; round < 2; ++round) {
     chain.configure(format);
-    EXPECT_EQ(chain.motion(), 0);
+    EXPECT_EQ(chain.motion()->moving, 0);
     for (int i = 0; i < settling_frames; ++i) chain.process(scene.picture().ref(), i * frame_time);
     chain.process(scene.picture(parked).ref(), settling_frames * frame_time);
-    EXPECT_GT(chain.motion(), 0);
+    EXPECT_GT(chain.motion()->moving, 0);
   }
 }
 
 TEST(FilterChainMotion, IsTheHighest) {
   Scene scene;
   FilterChain none({{"blur", {{"sigma", 1}}}});
-  EXPECT_EQ(none.motion(), -1);
+  EXPECT_EQ(none.motion(), std::nullopt);
   const std::vector<FilterConfig> filters{{"motion", settings({{"x", 50}})},
                                           {"blur", {{"sigma", 1}}},
                                           {"motion", settings({{"width", 50}})},
                                           {"motion", settings()}};
   FilterChain chain(filters);
-  EXPECT_EQ(chain.motion(), 0);
+  EXPECT_EQ(chain.motion()->moving, 0);
   chain.configure(format_of(PixelFormat::i420, width, height));
   for (int i = 0; i < settling_frames; ++i) chain.process(scene.picture().ref(), i * frame_time);
   chain.process(scene.picture(parked).ref(), settling_frames * frame_time);
-  EXPECT_GE(chain.motion(), 2 * parked_part);
+  EXPECT_GE(chain.motion()->moving, 2 * parked_part);
+}
+
+TEST(FilterChainMotion, HasTheScoreThatIsNearestToItsThreshold) {
+  const MotionScore near{0, 0.004F, 0.005F}, far{0, 0.006F, 0.1F}, beyond{0.3F, 0.2F, 0.1F};
+  EXPECT_EQ(highest(near, far), near);
+  EXPECT_EQ(highest(far, near), near);
+  EXPECT_EQ(highest(near, beyond), beyond);
+  EXPECT_EQ(highest(near, std::nullopt), near);
+  EXPECT_EQ(highest(std::nullopt, near), near);
+  EXPECT_EQ(highest(std::nullopt, std::nullopt), std::nullopt);
+  EXPECT_EQ(highest(MotionScore{0.4F, 0.1F, 0.1F}, beyond)->moving, 0.4F);
 }
 
 TEST(FilterChainMotion, CopiesNoPicture) {

@@ -8,6 +8,7 @@ const {fragmentOf} = await import('/static/mp4.js');
 const {layOut} = await import('/static/layout.js');
 const {LiveEdge} = await import('/static/live_edge.js');
 const format = await import('/static/format.js');
+const {placeOf} = await import('/static/camera_motion.js');
 
 const timescale = 90000;
 
@@ -192,4 +193,19 @@ test('numbers as people read them', () => {
   const now = Date.parse('2026-11-21T12:07:11Z');
   assert.match(format.since('2026-11-21T12:03:11Z', now), /^since \d\d:\d\d:\d\d \(4 min\)$/);
   assert.equal(format.since('', now), '');
+});
+
+describe('motion', () => {
+  test('its bar has room for a little and for all', () => {
+    assert.equal(placeOf(0), 0);
+    near(placeOf(0.0001), 0);
+    near(placeOf(0.01), 100 / 3);
+    near(placeOf(1), 200 / 3);
+    near(placeOf(100), 100);
+  });
+
+  test('per cents have three digits', () => {
+    assert.deepEqual([0, 0.0093, 0.3125, 4.567, 100].map(format.percent), ['0 %', '0.0093 %', '0.313 %', '4.57 %', '100 %']);
+    assert.equal(format.percent(undefined), '–');
+  });
 });

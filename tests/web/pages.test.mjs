@@ -7,6 +7,9 @@ import {Rig, eventually} from './rig.mjs';
 const cameras = `  dock:
     source: "test://pattern?width=320&height=240&rate=15"
     record: {path: "recordings/{camera}/%Y-%m-%d_%H-%M-%S.mp4"}
+  gate:
+    source: "test://pattern?width=320&height=240&rate=15"
+    filters: [motion]
 `;
 const defaults = 'workers: {count: 1}\ndefaults:\n  encode: {bitrate: 500k, gop: 1s}\n';
 
@@ -42,6 +45,22 @@ describe('pages', {timeout: 300000}, () => {
     await eventually('a rate in the plot', async () => /\d fps/.test(await page.textContent('.plot .key b')));
     assert.match(await page.textContent('.links'), /rtsp:\/\/127\.0\.0\.1:\d+\/dock/);
     assert.match(await page.textContent('.links'), /\/cameras\/dock\/stream\.ts/);
+  });
+
+  test('how much moves, beside what is motion', async () => {
+    await page.goto(`${rig.base}/camera/dock`);
+    await expectMoving(page, 'dock');
+    assert.equal(await page.isVisible('h2:text-is("Motion")'), false, 'nobody looks for motion');
+    await page.goto(`${rig.base}/camera/gate`);
+    await page.waitForSelector('.motion-bar.moves');
+    await eventually('the mark stands below the score', () =>
+      page.evaluate(() => {
+        const edge = (what) => document.querySelector(`.motion-bar ${what}`).getBoundingClientRect();
+        return edge('b').left > edge('i').left && edge('i').right > edge('b').right;
+      }),
+    );
+    assert.match(await page.textContent('.motion'), /^[\d.]+ % moves.*motion from [\d.]+ % on; most so far [\d.]+ %$/);
+    await page.waitForFunction(() => Number(document.querySelector('.motion-bar').ariaValueNow) > 0);
   });
 
   test('switched off and on', async () => {

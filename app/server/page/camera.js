@@ -1,6 +1,7 @@
 // One camera: its picture, what the rig says of it, ten minutes of its numbers, and what may be done.
 import {get, may, post, watchStatus} from '/static/api.js';
 import {factsOf, linksOf} from '/static/camera_facts.js';
+import {motionOf} from '/static/camera_motion.js';
 import {el, patch, setText} from '/static/dom.js';
 import {bitrate, fps, milliseconds} from '/static/format.js';
 import {Plot} from '/static/plot.js';
@@ -50,6 +51,8 @@ class CameraPage {
   #camera = null;
   #facts = el('dl', {class: 'facts'});
   #links = el('ul', {class: 'links'});
+  #motion = el('div', {});
+  #motionCard = el('section', {class: 'card', hidden: true}, el('h2', {}, 'Motion'), this.#motion);
   #error = el('p', {class: 'error', role: 'alert'});
   #record = el('button', {class: 'button', type: 'button', hidden: true});
   #enable = el('button', {class: 'button', type: 'button', hidden: true});
@@ -82,6 +85,7 @@ class CameraPage {
         'div',
         {class: 'side'},
         el('section', {class: 'card'}, el('h2', {}, 'Now'), this.#facts),
+        this.#motionCard,
         el('section', {class: 'card'}, el('h2', {}, 'Watch it elsewhere'), this.#links),
       ),
     );
@@ -133,6 +137,9 @@ class CameraPage {
     }
     this.#tile.update(camera, rates[this.#name]);
     patch(this.#facts, ...factsOf(camera, rates[this.#name], this.#tile.player.stats));
+    const motion = motionOf(camera);
+    this.#motionCard.hidden = motion.length === 0;
+    patch(this.#motion, ...motion);
     const links = linksOf(this.#name, camera, status);
     if (this.#links.dataset.for !== links.key) {
       this.#links.dataset.for = links.key;

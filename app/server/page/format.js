@@ -56,5 +56,7 @@ export const milliseconds = (n) => {
   return `${n < 10 ? n.toFixed(1) : Math.round(n)} ms`;
 };
 const grouped = new Intl.NumberFormat();
+// Of what may be very little: three digits, wherever they begin.
+export const percent = (n) => (Number.isFinite(n) ? `${Number(n.toPrecision(3))} %` : '–');
 export const count = (n) => (Number.isFinite(n) ? grouped.format(n) : '–');
 export const fps = (n) => (Number.isFinite(n) ? `${n >= 99.95 ? Math.round(n) : n.toFixed(1)} fps` : '–');
