@@ -24,7 +24,11 @@ class CopyCheck {
     refuse(encode.latency);
     refuse(encode.threads);
     refuse(encode.options);
-    if (!stream.filters.value || !stream.filters.value->empty()) refuse(stream.filters);
+    const bool only_motion = stream.filters.value && stream.filters.value->size() == motion_filters(stream).size();
+    if (!only_motion)
+      refuse(stream.filters,
+             "codec `copy` goes with no filter but `motion`; remove the others, or move them to one of `outputs` with "
+             "another codec");
     refuse(stream.rate);
     refuse(stream.snapshot.path);
     refuse(stream.snapshot.every);
@@ -35,11 +39,12 @@ class CopyCheck {
 
  private:
   template <typename T>
-  void refuse(const Setting<T>& setting) {
+  void refuse(const Setting<T>& setting,
+              const std::string& why =
+                  "does not go with codec `copy`, for which nothing is decoded or encoded; remove it, or move it to "
+                  "one of `outputs` with another codec") {
     if (setting.node == nullptr || setting.inherited > codec_->inherited || !told_.insert(setting.node).second) return;
-    report_.at_key(*setting.node,
-                   "does not go with codec `copy`, for which nothing is decoded or encoded; remove it, or move it to "
-                   "one of `outputs` with another codec");
+    report_.at_key(*setting.node, why);
   }
 
   void tell(const YamlNode& node, const std::string& message) {
@@ -52,6 +57,12 @@ class CopyCheck {
 };
 
 }  // namespace
+
+std::vector<FilterConfig> motion_filters(const StreamSettings& stream) {
+  std::vector<FilterConfig> filters = stream.filters.value.value_or(std::vector<FilterConfig>());
+  std::erase_if(filters, [](const FilterConfig& filter) { return filter.name != "motion"; });
+  return filters;
+}
 
 void check_copies(const std::vector<CameraSettings>& cameras, Report& report) {
   CopyCheck check(report);

@@ -84,6 +84,8 @@ CameraConfig follower(const CameraConfig& camera, const OutputConfig& output) {
   config.name = camera.name + "/" + output.name;
   config.output = output.name;
   config.outputs.clear();
+  // What is copied has been through no filter.
+  if (is_copy(camera.encode) || is_copy(output.encode)) config.filters.clear();
   config.filters.insert(config.filters.end(), output.filters.begin(), output.filters.end());
   config.rate = output.rate;
   config.encode = output.encode;

@@ -127,6 +127,8 @@ GpuPlaces gpu_places(const CameraSettings& camera);
 void add_browser_outputs(LoadedConfig& loaded);
 
 inline bool is_copy(const EncodeSettings& encode) { return encode.codec.value == "copy"; }
+// Those that only look: all that there is for packets that are copied.
+std::vector<FilterConfig> motion_filters(const StreamSettings& stream);
 
 // Into a CameraConfig or an OutputConfig.
 template <typename Config>
@@ -134,7 +136,10 @@ void fill_in_stream(const StreamSettings& stream, Config& config) {
   config.encode = encoder_config(stream.encode);
   config.record = record_config(stream.record);
   config.push = stream.push.value.value_or(std::vector<PushUrl>());
-  if (is_copy(stream.encode)) return;
+  if (is_copy(stream.encode)) {
+    config.filters = motion_filters(stream);
+    return;
+  }
   config.filters = stream.filters.value.value_or(std::vector<FilterConfig>());
   config.rate = stream.rate.value.value_or(0);
   config.snapshot = snapshot_config(stream.snapshot);

@@ -94,27 +94,20 @@ bool path_is_missing(const Settings& settings, std::set<const YamlNode*>& told) 
   return settings.node != nullptr && settings.path.node == nullptr && told.insert(settings.node).second;
 }
 
-bool has_motion(const StreamSettings& stream) {
-  for (const FilterConfig& filter : stream.filters.value.value_or(std::vector<FilterConfig>())) {
-    if (filter.name == "motion") return true;
-  }
-  return false;
-}
-
 void check_motion(const NamedStream& named, std::set<const YamlNode*>& told, Report& report) {
   const auto& when = named.stream->record.when;
   if (when.value != RecordWhen::motion) return;
   const bool copied = is_copy(named.stream->encode);
-  // An output's filters come after the camera's; a chain that was refused may have had one.
-  const bool camera_decodes = !is_copy(named.camera->encode);
-  const bool refused = (named.stream->filters.node != nullptr && !named.stream->filters.value) ||
-                       (named.camera->filters.node != nullptr && !named.camera->filters.value);
-  const bool seen = has_motion(*named.stream) || (camera_decodes && has_motion(*named.camera));
-  if ((!copied && (seen || refused)) || !told.insert(when.node).second) return;
+  // An output's filters come after the camera's where neither is copied; a chain that was refused may have had one.
+  const bool after_camera = !copied && !is_copy(named.camera->encode);
+  const auto looks = [](const StreamSettings& stream) {
+    return !motion_filters(stream).empty() || (stream.filters.node != nullptr && !stream.filters.value);
+  };
+  if (looks(*named.stream) || (after_camera && looks(*named.camera)) || !told.insert(when.node).second) return;
   const std::string& camera = named.camera->node->key;
-  report.at(*when.node,
-            copied ? "nothing is decoded for codec `copy`, so no motion is seen; expected always, or another codec"
-                   : "no filter tells the motion of camera '" + camera + "'; add `motion` to its `filters`");
+  report.at(*when.node, copied && named.output != "main"
+                            ? "no filter tells the motion of what is copied; add `motion` to the output's own `filters`"
+                            : "no filter tells the motion of camera '" + camera + "'; add `motion` to its `filters`");
 }
 
 // Each segment, or each motion, is a file of its own.

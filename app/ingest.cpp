@@ -34,6 +34,7 @@ Ingest::Ingest(const Start& start, const RigPage& page, const Events& events)
       epoch_(start.epoch),
       live_(is_live(start.config.source.url)),
       clock_(live_),
+      motion_(start.copies, page),
       copies_(start.copies, start.audio, start.config.drop_policy == DropPolicy::block, page,
               {[this](unsigned camera, std::uint64_t epoch, const PacketRingMemory& ring,
                       const StreamParameters& stream) { events_.on_copy(camera, epoch, ring, stream); },
@@ -42,7 +43,8 @@ Ingest::Ingest(const Start& start, const RigPage& page, const Events& events)
                [this] {
                  scope_->beat();
                  return given_up();
-               }}),
+               },
+               [this](unsigned camera) { return motion_.moving(camera); }}),
       retry_(start.config.retry_interval, start.config.retry_max),
       skip_through_(start.resume) {
   if (copies_.wants_audio()) {
@@ -165,6 +167,7 @@ void Ingest::connect() {
   }
   if (start_.decode) begin_decoding();
   copies_.begin(source_->stream());
+  begin_motion();
   notes_.clear();
   ahead_.clear();
   pace_anchor_.reset();
@@ -194,6 +197,7 @@ void Ingest::take(AVPacket& packet) {
   if (live_) observe(packet);
   if ((packet.flags & AV_PKT_FLAG_CORRUPT) != 0) count_corrupt(packet.pos);
   const auto correction = copies_.video(packet, clock_, note(packet));
+  look_for_motion(packet);
   if (!start_.decode) {
     if (correction) count(*correction);
     return;

@@ -6,7 +6,7 @@
 // Where the pictures' size changes, or the stream is another one after a reconnection, a ring of the next epoch begins.
 //
 // Packets that are passed on as they came (outputs with codec `copy`, audio) go through PacketCopies; where every
-// output is a copy, nothing is decoded and there is no frame ring.
+// output is a copy, nothing is decoded, but for motion (CopyMotion), and there is no frame ring.
 //
 // A camera that was given a GPU to decode with keeps the packets that a decoder on the CPU would need to go on where
 // the GPU's gives up, and goes on with that one and a ring of the next epoch: no picture is lost or comes twice.
@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "app/config.h"
+#include "app/copy_motion.h"
 #include "app/packet_copies.h"
 #include "app/plan.h"
 #include "app/read_ahead.h"
@@ -127,6 +128,7 @@ class Ingest {
   // ingest_decode.cpp: the decoder and its ring
   void prime(AVPacket& packet);
   void begin_decoding();
+  void begin_motion();
   void open_decoder();
   [[nodiscard]] std::unique_ptr<Decoder> make_decoder(const DecoderOptions& options) const;
   bool send(const AVPacket* packet, std::int64_t capture_utc);
@@ -139,6 +141,7 @@ class Ingest {
   void empty_decoder();
   void await_reader();
   bool decode(const AVPacket* packet);
+  void look_for_motion(const AVPacket& packet);
   bool feed(const AVPacket* packet);
   bool hand_over(DecodedPicture& picture, Decoder::Receive received);
   bool go_on_without_gpu(const std::string& reason);
@@ -197,6 +200,7 @@ class Ingest {
   ReadAhead ahead_;
   SourceClock clock_;
   Timeline timeline_;  // of the decoded frames
+  CopyMotion motion_;  // in what is copied
   PacketCopies copies_;
   RetryWait retry_;
   std::optional<bool> delivers_;  // as told last

@@ -56,6 +56,27 @@ void Ingest::begin_decoding() {
   open_ring();
 }
 
+// A decoder of its own where nobody decodes, or a GPU does, whose frames the CPU cannot look at. Packets that cannot be
+// decoded are still copied.
+void Ingest::begin_motion() {
+  if (motion_.empty()) return;
+  std::unique_ptr<Decoder> decoder;
+  try {
+    const bool decoded = start_.decode && !on_hardware_;
+    if (!decoded) decoder = make_decoder({start_.config.decode_threads, {}});
+  } catch (const Error& error) {
+    spdlog::warn("{}: nobody looks for motion: {}", start_.config.name, error.what());
+  }
+  motion_.begin(source_->stream(), std::move(decoder));
+}
+
+// Behind its way to the publisher, which it shall not delay: it has the score of the frame before.
+void Ingest::look_for_motion(const AVPacket& packet) {
+  if (!motion_.decodes()) return;
+  const ThreadWait wait(WaitsFor::decoder);
+  motion_.decode(packet);
+}
+
 // The hardware's decoder is made for the first packet, which takes tenths of a second, more where many cameras start at
 // once: too long for a source whose clock runs already. The packet stays, to be handed on when its time has come.
 void Ingest::prime(AVPacket& packet) {
@@ -285,6 +306,7 @@ bool Ingest::publish(DecodedPicture& picture) {
   scope_->beat();
   FrameTimes& times = picture.record.times;
   if (!set_times(picture, times)) return true;
+  if (!on_hardware_ && !motion_.decodes()) motion_.look(ring_->memory(), picture, times.pts);
   times.arrival = arrival_;
   times.decode_cost = decode_cost_;
   block_.decode.record(decode_cost_);

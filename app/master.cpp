@@ -40,6 +40,7 @@ std::vector<CopyTarget> targets_of(const nlohmann::json& body, const char* key) 
     targets.push_back({target.at("camera"), target.at("epoch"), target.value("base", std::uint64_t{0}), {}});
     const auto resume = target.find("resume");
     if (resume != target.end() && !resume->is_null()) targets.back().resume = resume->get<std::int64_t>();
+    if (target.contains("config")) targets.back().filters = camera_from_json(target.at("config")).filters;
   }
   return targets;
 }

@@ -64,6 +64,7 @@ void Supervisor::introduce_to_master(CameraState& camera) {
     if (is_copy(state.config.encode)) {
       if (const auto dts = state.newest_packets ? state.newest_packets->last_dts() : std::nullopt) state.last_dts = dts;
       copies.push_back({{"camera", output},
+                        {"config", without_source(state.config)},
                         {"epoch", state.packet_epoch + 1},
                         {"base", state.packets_published()},
                         {"resume", state.last_dts ? nlohmann::json(*state.last_dts) : nlohmann::json()}});

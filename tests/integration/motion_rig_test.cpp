@@ -1,8 +1,12 @@
-// Motion in rigs that run: its score where users look for it.
+// Motion in rigs that run: its score where users look for it, and recordings by motion of what is encoded and of what
+// is only copied, as ffprobe and ffmpeg see them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
+#include <cstdio>
+#include <memory>
 #include <regex>
 
 #include "tests/integration/rig_run.h"
@@ -14,6 +18,17 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using testing::Each;
+using testing::ElementsAre;
+using testing::SizeIs;
+
+std::vector<std::string> lines_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
+  std::vector<std::string> lines;
+  std::array<char, 512> line{};
+  while (std::fgets(line.data(), line.size(), pipe.get()) != nullptr) lines.emplace_back(line.data());
+  return lines;
+}
 
 // Nothing moves in it but a white box, from the 3rd to the 5th of 12 seconds. A key frame a second.
 class MotionRig : public testing::Test {
@@ -36,6 +51,46 @@ class MotionRig : public testing::Test {
 
   TemporaryFolder clips_;
 };
+
+// The files of a folder that end so.
+std::vector<fs::path> files_in(const fs::path& folder, const std::string& ending) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ending) files.push_back(entry.path());
+  return files;
+}
+
+struct FoundPacket {
+  bool key = false;
+  double pts = 0;
+};
+
+std::vector<FoundPacket> packets_of(const fs::path& file) {
+  std::vector<FoundPacket> packets;
+  for (const std::string& line : lines_of("ffprobe -v error -select_streams v:0 -show_entries packet=pts_time,flags "
+                                          "-of csv=p=0 '" +
+                                          file.string() + "'")) {
+    const auto comma = line.find(',');
+    packets.push_back({line.find('K', comma) != std::string::npos, std::stod(line)});
+  }
+  return packets;
+}
+
+// A hash of each packet's bytes.
+std::vector<std::string> hashes_of(const fs::path& file) {
+  std::vector<std::string> hashes;
+  const std::string command = "ffmpeg -v error -i '" + file.string() + "' -map 0:v -c copy -f framehash -hash md5 -";
+  for (const std::string& line : lines_of(command))
+    if (!line.starts_with('#')) hashes.push_back(line.substr(line.rfind(',') + 1));
+  return hashes;
+}
+
+std::vector<std::string> events_in(const fs::path& file) {
+  std::vector<std::string> events;
+  std::istringstream text(read_text(file));
+  for (std::string line; std::getline(text, line);) events.push_back(json::parse(line).at("event"));
+  return events;
+}
 
 // 0: there is no such line.
 double value_in(const std::string& metrics, const std::string& name) {
@@ -87,13 +142,51 @@ TEST_P(MotionIsSeen, WhileItIsThere) {
   EXPECT_FALSE(reported.contains("score_percent"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Streams, MotionIsSeen, testing::Values("{gop: 1s, bitrate: 1M}"));
+INSTANTIATE_TEST_SUITE_P(Streams, MotionIsSeen, testing::Values("{gop: 1s, bitrate: 1M}", "{codec: copy}"));
 
 TEST_F(MotionRig, WhereNobodyLooksForItNothingIsSaidOfIt) {
   RigRun run("cameras:\n  dock:\n    source: \"" + clip().string() + "\"\n    pace: fast\n    encode: {codec: copy}\n");
   ASSERT_EQ(run.wait(), 0) << run.log();
   EXPECT_FALSE(run.camera("dock").contains("motion"));
 }
+
+// The camera's decoder is nobody's, or another output's.
+class CopiedMotion : public MotionRig, public testing::WithParamInterface<const char*> {};
+
+TEST_P(CopiedMotion, IsRecordedAsItCame) {
+  RigRun run(rig(std::string("    pace: fast\n    filters: [motion]\n    encode: {codec: copy}\n") + GetParam()));
+  ASSERT_EQ(run.wait(), 0) << run.log();
+  EXPECT_EQ(check_books(run.report()), "");
+  const json camera = run.camera("dock");
+  EXPECT_EQ(camera.at("frames").at("decoded"), 300);
+  EXPECT_EQ(camera.at("frames").at("encoded"), 300);
+  EXPECT_EQ(camera.at("encoder"), "copy");
+  EXPECT_EQ(camera.at("motion").at("events"), 1);
+  EXPECT_GT(camera.at("motion").at("largest_percent"), 0.5);
+  EXPECT_THAT(events_in(run.file("events.jsonl")), ElementsAre("motion_begin", "motion_end"));
+
+  const auto files = files_in(run.folder(), ".mp4");
+  ASSERT_THAT(files, SizeIs(1));
+  const auto packets = packets_of(files[0]);
+  ASSERT_FALSE(packets.empty());
+  EXPECT_TRUE(packets.front().key);
+  // From the last key frame that is a second before the box comes, which is that of the 2nd second or the one before
+  // it, to two seconds after it has gone.
+  const std::vector<std::string> all = hashes_of(clip()), recorded = hashes_of(files[0]);
+  ASSERT_EQ(recorded.size(), packets.size());
+  const auto begin = std::search(all.begin(), all.end(), recorded.begin(), recorded.end());
+  ASSERT_NE(begin, all.end()) << "the packets are the source's, byte for byte";
+  const auto first = begin - all.begin();
+  EXPECT_THAT(first, testing::AnyOf(25, 50));
+  const double end = (static_cast<double>(first) + static_cast<double>(packets.size())) / 25;
+  EXPECT_GE(end, 6.8);
+  EXPECT_LE(end, 8.2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Decoders, CopiedMotion,
+                         testing::Values("",
+                                         "    outputs: {small: {filters: [{resize: {width: 160, height: 120}}], "
+                                         "encode: {codec: h264, bitrate: 500k}}}\n"));
 
 }  // namespace
 }  // namespace campipe::test

@@ -63,7 +63,9 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"    encode: {codec: copy, bitrate: 4M}\n", "4:27: cameras.dock.encode.bitrate: " + copy_text},
         Mistake{"    encode: {codec: copy, options: {bf: 0}}\n", "4:27: cameras.dock.encode.options: " + copy_text},
         Mistake{"    encode: {codec: copy, gop: 2s}\n", "4:27: cameras.dock.encode.gop: " + copy_text},
-        Mistake{"    filters: [sharpen]\n    encode: {codec: copy}\n", "4:5: cameras.dock.filters: " + copy_text},
+        Mistake{"    filters: [motion, sharpen]\n    encode: {codec: copy}\n",
+                "4:5: cameras.dock.filters: codec `copy` goes with no filter but `motion`; remove the others, or move "
+                "them to one of `outputs` with another codec"},
         Mistake{"    rate: 5\n    encode: {codec: copy}\n", "4:5: cameras.dock.rate: " + copy_text},
         Mistake{"    encode: {codec: copy}\n    snapshot: {path: a.jpg}\n",
                 "5:16: cameras.dock.snapshot.path: " + copy_text},
@@ -72,14 +74,41 @@ INSTANTIATE_TEST_SUITE_P(
         // What an output inherits is the camera's, and good there.
         Mistake{"    filters: [motion]\n    encode: {bitrate: 1M}\n"
                 "    outputs: {a: {encode: {codec: copy}, record: {path: '%s.mp4', when: motion}}}\n",
-                "6:73: cameras.dock.outputs.a.record.when: nothing is decoded for codec `copy`, so no motion is seen; "
-                "expected always, or another codec"}));
+                "6:73: cameras.dock.outputs.a.record.when: no filter tells the motion of what is copied; add `motion` "
+                "to the output's own `filters`"},
+        Mistake{"    encode: {codec: copy}\n    record: {path: '%s.mp4', when: motion}\n",
+                "5:36: cameras.dock.record.when: no filter tells the motion of camera 'dock'; add `motion` to its "
+                "`filters`"}));
 
 TEST_F(ConfigTest, ATestPatternCannotBeCopied) {
   EXPECT_THAT(
       errors(with_camera("    encode: {codec: copy}\n")),
       ElementsAre("rig.yaml:4:21: cameras.dock.encode.codec: a test pattern has nothing to copy, since no camera "
                   "encoded it"));
+}
+
+TEST_F(ConfigTest, WhatIsCopiedHasOnlyItsOwnMotion) {
+  write("clip.mp4", "");
+  const auto all = cameras(
+      "defaults: {source: clip.mp4, filters: [sharpen, {motion: {y: 1}}]}\n"
+      "cameras:\n"
+      "  a: {encode: {codec: copy}, outputs: {small: {filters: [sharpen], encode: {codec: h264}}}}\n"
+      "  b: {outputs: {raw: {filters: [{motion: {y: 2}}], encode: {codec: copy}, record: {path: '%s.mp4', when: "
+      "motion}},\n"
+      "      other: {encode: {codec: copy}}}}\n"
+      "  c: {filters: [{motion: {y: 3}}], encode: {codec: copy}, record: {path: 'c%s.mp4', when: motion}}\n");
+  ASSERT_EQ(all.size(), 3U);
+  const auto motions = [](const CameraConfig& config) {
+    std::vector<double> edges;
+    for (const FilterConfig& filter : config.filters) edges.push_back(filter.parameters.at("y"));
+    return edges;
+  };
+  EXPECT_THAT(motions(all[0]), ElementsAre(1));
+  EXPECT_EQ(follower(all[0], all[0].outputs.at(0)).filters, all[0].outputs[0].filters);
+  EXPECT_EQ(all[1].filters.size(), 2U);
+  EXPECT_THAT(motions(follower(all[1], all[1].outputs.at(0))), ElementsAre(2));
+  EXPECT_THAT(motions(follower(all[1], all[1].outputs.at(1))), testing::IsEmpty());
+  EXPECT_THAT(motions(all[2]), ElementsAre(3));
 }
 
 TEST_F(ConfigTest, ACopyingCameraTakesNothingOfDefaults) {

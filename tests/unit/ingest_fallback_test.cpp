@@ -73,9 +73,13 @@ class Camera {
     start_.placement.decode_gpu = some_gpu;
     start_.placement.memory = MemoryKind::cuda_vmm;
     start_.placement.ready = ReadySignal::ipc_event;
-    start_.open_decoder = [=](const SourceStream& stream, const DecoderOptions& options) -> std::unique_ptr<Decoder> {
+    start_.open_decoder = [=, this](const SourceStream& stream,
+                                    const DecoderOptions& options) -> std::unique_ptr<Decoder> {
       auto real = open_decoder(stream, {options.threads, {}});
-      if (!on_gpu(options.gpu)) return real;
+      if (!on_gpu(options.gpu)) {
+        ++decoders_on_cpu;
+        return real;
+      }
       if (refuse_at_open) throw HardwareRefused("no hardware for it");
       return std::make_unique<FakeHardware>(std::move(real), patience);
     };
@@ -100,6 +104,11 @@ class Camera {
 
   CameraConfig& config() { return start_.config; }
   void decode_on_cpu() { start_.placement.decode_gpu = {}; }
+  // Packets go to an output that nobody reads, and motion is looked for in them.
+  void copy_with_motion() {
+    start_.copies = {{.camera = 0, .filters = {{"motion", complete_parameters(known_filter("motion"), {})}}}};
+  }
+  [[nodiscard]] const MotionBlock& motion() const { return page_.master(0).motion; }
   // Once so many pictures were seen, the ring has no place for a further reader.
   void renew_after(std::size_t pictures) { renew_after_ = pictures; }
 
@@ -108,6 +117,7 @@ class Camera {
   std::string failure;
   std::string lost_gpu;
   std::uint64_t unpublished = 0;
+  int decoders_on_cpu = 0;
 
  private:
   Ingest::Events events() {
@@ -191,6 +201,24 @@ void expect_every_picture_once(const fs::path& file, const FakeHardware::Patienc
   EXPECT_EQ(camera.failure, "");
   EXPECT_EQ(camera.unpublished, 0U);
   EXPECT_THAT(camera.epochs, ElementsAre(1, 2));
+}
+
+TEST_F(IngestFallback, MotionInWhatIsCopiedIsSeenOnTheCpu) {
+  const fs::path file = make({.name = "plain.mp4"});
+  const auto expect_motion = [&](Camera& camera, int decoders) {
+    camera.copy_with_motion();
+    EXPECT_EQ(camera.run(), numbers(0, 60));
+    EXPECT_EQ(camera.failure, "");
+    EXPECT_GT(camera.motion().largest, camera.motion().threshold);
+    EXPECT_EQ(camera.decoders_on_cpu, decoders);
+  };
+  Camera on_cpu(file, {});
+  on_cpu.decode_on_cpu();
+  expect_motion(on_cpu, 1);  // the camera's, whose frames are looked at
+  Camera on_gpu(file, {});
+  expect_motion(on_gpu, 1);  // its own
+  Camera until_it_gives_up(file, {.pictures = 20});
+  expect_motion(until_it_gives_up, 2);
 }
 
 TEST_F(IngestFallback, LosesAndDoublesNoPictureWhereverTheHardwareGivesUp) {
