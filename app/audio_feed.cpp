@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "stages/sinks/stream_headers.h"
 
 namespace campipe {
 
@@ -50,6 +51,14 @@ bool AudioFeed::advance() {
 const std::optional<AudioParameters>& AudioFeed::stream() {
   if (!reader_) next_ring();
   return stream_;
+}
+
+std::optional<AudioParameters> AudioFeed::described() {
+  const auto first = peek();
+  if (!stream()) return std::nullopt;
+  AudioParameters audio = with_headers(*stream_, first ? first->data : std::span<const std::uint8_t>());
+  if (lacks_headers(audio)) return std::nullopt;
+  return audio;
 }
 
 std::optional<PacketView> AudioFeed::peek() {

@@ -48,6 +48,8 @@ class AudioFeed {
   void skip(const Position& position) { skipped_ = position_ = position; }
   // What there is now, or was last.
   const std::optional<AudioParameters>& stream();
+  // Likewise, with what decoders must know beforehand; nothing: there is none, or its first packet has not come yet.
+  std::optional<AudioParameters> described();
   // The packet that take() would hand out next, if one is there.
   std::optional<PacketView> peek();
   // Hands out those with a pts before `until`, oldest first.

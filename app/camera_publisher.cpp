@@ -60,8 +60,7 @@ void CameraPublisher::run() {
   scope_ = &scope;
   follow_wish(nullptr);
   pushes_.emplace(config_, events_.on_push_state);
-  audio_.listen(
-      [this](const PacketView& packet, const AudioParameters& stream) { pushes_->offer_audio(packet, stream); });
+  audio_.listen([this](const PacketView& packet, const AudioParameters& stream) { offer_audio(packet, stream); });
   while (const auto ring = next_ring()) drain(*ring);
   if (recording_) end_recording();
   pushes_.reset();
@@ -156,7 +155,7 @@ void CameraPublisher::drain(const Ring& ring) {
 }
 
 void CameraPublisher::take(PacketRingReader& reader, const PacketView& packet, std::uint64_t number, const Ring& ring) {
-  if (live_) live_->offer(packet, ring.stream);
+  if (live_) offer_live(packet, ring.stream);
   block_.bytes.fetch_add(packet.data.size(), std::memory_order_relaxed);
   pushes_->offer(packet, ring.stream, audio_);
   const bool records = recording_ && block_.record.failed.load() == 0;
@@ -174,6 +173,22 @@ void CameraPublisher::take(PacketRingReader& reader, const PacketView& packet, s
   recording_->take(packet, number, ring.stream);
   if (reader.fill() > fullest || audio_.fill() > fullest) recording_->commit();
   reader.release_through(recording_->safe());
+}
+
+// What audio there is, is looked up with key frames.
+void CameraPublisher::offer_live(const PacketView& packet, const StreamParameters& stream) {
+  if (packet.key && audio_.stream() != live_audio_) {
+    if (const auto audio = audio_.described()) {
+      live_->set_audio(*audio);
+      live_audio_ = audio_.stream();
+    }
+  }
+  live_->offer(packet, stream);
+}
+
+void CameraPublisher::offer_audio(const PacketView& packet, const AudioParameters& stream) {
+  pushes_->offer_audio(packet, stream);
+  if (live_ && live_audio_ == stream) live_->offer_audio(packet);
 }
 
 // Everything taken so far goes into the file; then its packets are given back.

@@ -72,6 +72,8 @@ class CameraPublisher {
   std::optional<Ring> next_ring();
   void drain(const Ring& ring);
   void take(PacketRingReader& reader, const PacketView& packet, std::uint64_t number, const Ring& ring);
+  void offer_live(const PacketView& packet, const StreamParameters& stream);
+  void offer_audio(const PacketView& packet, const AudioParameters& stream);
   void commit(PacketRingReader& reader);
   void begin_recording();
   void follow_wish(PacketRingReader* reader);
@@ -90,6 +92,7 @@ class CameraPublisher {
   std::optional<Recording> recording_;
   std::optional<CameraPushes> pushes_;
   std::shared_ptr<LiveStream> live_;
+  std::optional<AudioParameters> live_audio_;  // that live_ has, as its ring has it
 
   std::mutex mutex_;
   std::condition_variable changed_;

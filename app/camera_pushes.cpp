@@ -1,7 +1,6 @@
 #include "app/camera_pushes.h"
 
 #include "core/log.h"
-#include "stages/sinks/stream_headers.h"
 
 namespace campipe {
 
@@ -41,18 +40,16 @@ void CameraPushes::offer_audio(const PacketView& packet, const AudioParameters& 
 }
 
 void CameraPushes::find_audio(AudioFeed& feed) {
-  const auto first = feed.peek();
-  const auto& stream = feed.stream();
-  const AudioParameters audio = with_headers(*stream, first ? first->data : std::span<const std::uint8_t>());
-  if (lacks_headers(audio)) return;  // its first packet has not come yet
-  audio_ = stream;
+  const auto audio = feed.described();
+  if (!audio) return;
+  audio_ = feed.stream();
   for (Target& target : targets_) {
     target.audio.reset();
-    if (can_push_audio(target.url, audio)) {
+    if (can_push_audio(target.url, *audio)) {
       target.audio = audio;
     } else {
       spdlog::warn("{}: pushes to {} without audio: {} cannot be sent there", camera_, target.pusher->name(),
-                   audio.codec);
+                   audio->codec);
     }
   }
 }

@@ -13,8 +13,8 @@ namespace {
 
 constexpr auto out_of_descriptors = "the supervisor is out of descriptors (LimitNOFILE, ulimit -n)";
 
-bool takes_audio(const CameraConfig& config) {
-  return (config.record || !config.push.empty()) && config.source.audio == Audio::copy;
+bool takes_audio(const CameraConfig& config, const ServerConfig& server) {
+  return (config.record || !config.push.empty() || serves(server)) && config.source.audio == Audio::copy;
 }
 
 // For processes that read no source: they need not know its password.
@@ -69,7 +69,7 @@ void Supervisor::introduce_to_master(CameraState& camera) {
                         {"base", state.packets_published()},
                         {"resume", state.last_dts ? nlohmann::json(*state.last_dts) : nlohmann::json()}});
     }
-    if (takes_audio(state.config)) audio.push_back({{"camera", output}, {"epoch", state.audio_epoch + 1}});
+    if (takes_audio(state.config, rig_.server)) audio.push_back({{"camera", output}, {"epoch", state.audio_epoch + 1}});
   }
   send(master(), "camera",
        {{"camera", camera.index},

@@ -1,29 +1,56 @@
 #include "app/server/fragment_times.h"
 
+#include <algorithm>
+
 #include "app/server/mp4_box.h"
 #include "core/big_endian.h"
 
 namespace campipe {
 namespace {
 
-// The 64 bits of the time; empty: there are none.
-std::span<std::uint8_t> time_of(std::span<std::uint8_t> fragment) {
-  constexpr std::size_t flags = 4;  // and the version before them
-  const auto box = contents_of(fragment, "tfdt", flags + sizeof(std::uint64_t));
-  const bool is_long = !box.empty() && box[0] == 1;
-  return is_long ? box.subspan(flags, sizeof(std::uint64_t)) : std::span<std::uint8_t>();
+constexpr std::size_t flags = 4;  // and the version before them
+constexpr std::size_t of_id = sizeof(std::uint32_t);
+
+// Tracks count from 1 on.
+std::size_t track_of(std::span<const std::uint8_t> fragment) {
+  const auto box = contents_of(fragment, "tfhd", flags + of_id);
+  return box.empty() ? 0 : get_big_endian(box.data() + flags, of_id) - 1;
 }
 
 }  // namespace
 
+// Behind the times of creation and of change, which have 64 bits in version 1.
+void FragmentTimes::begin(std::span<const std::uint8_t> header) {
+  constexpr std::size_t longest = flags + 2 * sizeof(std::uint64_t) + of_id;
+  tracks_.clear();
+  for (auto box = contents_of(header, "mdhd", longest); !box.empty(); box = contents_of(box, "mdhd", longest)) {
+    const std::size_t at = flags + 2 * (box[0] == 1 ? sizeof(std::uint64_t) : sizeof(std::uint32_t));
+    tracks_.emplace_back().scale = std::max<Time>(static_cast<Time>(get_big_endian(box.data() + at, of_id)), 1);
+  }
+}
+
 void FragmentTimes::place(std::span<std::uint8_t> fragment) {
-  const auto bytes = time_of(fragment);
-  if (bytes.empty()) return;
-  const std::uint64_t time = get_big_endian(bytes.data(), sizeof time);
-  if (last_ && time > *last_) step_ = time - *last_;
-  if (last_) placed_ += step_;
-  last_ = time;
-  put_big_endian(placed_, sizeof placed_, bytes.data());
+  const auto bytes = time_of_fragment(fragment);
+  const std::size_t number = track_of(fragment);
+  if (bytes.empty() || number >= tracks_.size()) return;
+  Track& track = tracks_[number];
+  const Time time = static_cast<Time>(get_big_endian(bytes.data(), sizeof time));
+  track.placed = number == 0 ? place_first(time) : place_beside(track, time);
+  track.last = time;
+  put_big_endian(static_cast<std::uint64_t>(track.placed), sizeof time, bytes.data());
+}
+
+FragmentTimes::Time FragmentTimes::place_first(Time time) {
+  const Track& track = tracks_.front();
+  if (track.last && time > *track.last) step_ = time - *track.last;
+  const Time placed = track.last ? track.placed + step_ : 0;
+  moved_ = time - placed;
+  return placed;
+}
+
+FragmentTimes::Time FragmentTimes::place_beside(const Track& track, Time time) const {
+  const Time moved = moved_ * track.scale / tracks_.front().scale;
+  return std::max(time - moved, track.last ? track.placed + 1 : 0);
 }
 
 }  // namespace campipe

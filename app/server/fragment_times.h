@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace campipe {
 
@@ -11,14 +12,26 @@ namespace campipe {
 // begins later. For one thread.
 class FragmentTimes {
  public:
+  // `header`: ftyp and moov, as LiveMuxer makes them; the first track is the one that comes first.
+  void begin(std::span<const std::uint8_t> header);
   // `fragment`: of one track, as LiveMuxer makes them. Its time (in its tfdt box, ISO/IEC 14496-12) is replaced.
-  // Where the stream's time goes back, since another encoder begins anew, it goes on behind the fragment before.
+  // Where the first track's time goes back, since another encoder begins anew, it goes on behind the fragment before,
+  // and the others with it.
   void place(std::span<std::uint8_t> fragment);
 
  private:
-  std::optional<std::uint64_t> last_;  // of the stream
-  std::uint64_t placed_ = 0;           // where that one was put
-  std::uint64_t step_ = 1;
+  using Time = std::int64_t;  // in ticks of a track
+  struct Track {
+    Time scale = 1;  // ticks a second
+    std::optional<Time> last;
+    Time placed = 0;  // where that one was put
+  };
+  [[nodiscard]] Time place_first(Time time);
+  [[nodiscard]] Time place_beside(const Track& track, Time time) const;
+
+  std::vector<Track> tracks_ = std::vector<Track>(1);
+  Time step_ = 1;   // of the first track
+  Time moved_ = 0;  // by which the first track's times are smaller than the stream's
 };
 
 }  // namespace campipe

@@ -187,6 +187,7 @@ class LiveAnswer {
     exchange_.keep_alive = false;
     co_await begin();
     const auto header = piece_.header;
+    if (header->bytes) times_.begin(*header->bytes);
     bool more = true;
     // Players of MP4 do not take another beginning in the middle.
     while (more && (form_ == LiveForm::mpegts || same_beginning(*piece_.header, *header))) {
@@ -291,7 +292,7 @@ awaitable<void> serve_endless(std::shared_ptr<HttpConnection> connection, Exchan
     co_await connection->send(answer, exchange);
     co_return;
   }
-  const LiveForm form = exchange.passed.camera->what == "stream.ts" ? LiveForm::mpegts : LiveForm::fmp4;
+  const LiveForm form = exchange.passed.camera->what == "stream.ts" ? LiveForm::mpegts : LiveForm::mp4;
   LiveAnswer answer(std::move(connection), exchange, place, form);
   co_await answer.run();
 }

@@ -12,18 +12,32 @@ LiveStream::LiveStream(std::function<void(bool)> on_audience, std::string name, 
 
 LiveStream::~LiveStream() = default;
 
-void LiveStream::offer(const PacketView& packet, const StreamParameters& stream) noexcept {
+template <typename Accept>
+void LiveStream::take(const Accept& accept) noexcept {
   try {
     State::Viewers ready;  // outlives the lock: a viewer whose last owner this is leaves, which takes it
     {
       const std::lock_guard lock(state_->mutex);
       if (state_->closed) return;
-      state_->accept(packet, stream, ready);
+      accept(ready);
     }
     for (const auto& viewer : ready) viewer->wake();
   } catch (const std::exception& error) {
     spdlog::debug("{}: a packet is kept from viewers: {}", state_->name, error.what());
   }
+}
+
+void LiveStream::offer(const PacketView& packet, const StreamParameters& stream) noexcept {
+  take([&](State::Viewers& ready) { state_->accept(packet, stream, ready); });
+}
+
+void LiveStream::offer_audio(const PacketView& packet) noexcept {
+  take([&](State::Viewers& ready) { state_->accept_audio(packet, ready); });
+}
+
+void LiveStream::set_audio(const AudioParameters& audio) {
+  const std::lock_guard lock(state_->mutex);
+  state_->next_audio = audio;
 }
 
 void LiveStream::forget() {
@@ -90,7 +104,9 @@ void LiveStream::tell_audience() {
 
 std::vector<LivePiece> LiveStream::newest_group() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->of(LiveForm::packets).group;
+  std::vector<LivePiece> pictures = state_->of(LiveForm::packets).group;
+  std::erase_if(pictures, [](const LivePiece& piece) { return piece.audio; });
+  return pictures;
 }
 
 std::string LiveStream::failure(LiveForm form) const {

@@ -1,6 +1,7 @@
 // What one output of a camera offers to those who watch: its newest group of pictures, so that a new viewer has a
 // picture at once, and everything that comes after it, in the form that the viewer wants. Packets come from the
-// encoder as they are; nothing is encoded again.
+// encoder as they are; nothing is encoded again. Where the camera has audio, it goes beside the pictures into the forms
+// that can hold it.
 //
 // The camera's publishing thread calls offer(), and never waits for a viewer: each viewer has a queue of its own that
 // is bounded in bytes and in time. One that is full loses what is in it, and goes on with the next key frame (or the
@@ -27,24 +28,27 @@
 namespace campipe {
 
 // packets: as the encoder made them (for H.264 and HEVC from our encoders Annex B; from a camera's own stream as its
-// extradata say). fmp4: one fragment for each picture. mpegts: whole transport stream packets, tables before key
-// frames.
-enum class LiveForm : std::uint8_t { packets, fmp4, mpegts };
+// extradata say), and audio. fmp4: for browsers, one fragment for each picture, without audio. mpegts: whole transport
+// stream packets, tables before key frames. mp4: for players, as fmp4, and one fragment for each frame of audio.
+enum class LiveForm : std::uint8_t { packets, fmp4, mpegts, mp4 };
 
 using SharedBytes = std::shared_ptr<const std::vector<std::uint8_t>>;
 
 // What a viewer must have got before its first piece, and again when `serial` changes.
 struct LiveHeader {
-  std::uint64_t serial = 0;  // grows with every new encoder whose stream differs, and with every break in time
+  std::uint64_t serial = 0;  // grows with every new encoder whose stream differs, with other audio, and with every
+                             // break in time
   StreamParameters stream;
-  std::string mime;   // of fmp4: "video/mp4; codecs=\"avc1.64001f\""; of mpegts "video/mp2t"; else empty
-  SharedBytes bytes;  // fmp4: ftyp and moov; else null
+  std::string mime;   // of fmp4: "video/mp4; codecs=\"avc1.64001f\""; of mpegts "video/mp2t"; of packets empty
+  SharedBytes bytes;  // fmp4, mp4: ftyp and moov; else null
+  std::optional<AudioParameters> audio = {};  // with its headers; nothing: no pieces of audio come
 };
 
 struct LivePiece {
   std::shared_ptr<const LiveHeader> header;  // never null
   SharedBytes bytes;
   bool key = false;
+  bool audio = false;    // of audio: one frame, which is never `key`
   std::int64_t dts = 0;  // ns
   FrameTimes times;
   bool after_loss = false;  // pieces before this one were dropped for this viewer
@@ -110,8 +114,9 @@ class LiveViewer : public std::enable_shared_from_this<LiveViewer> {
   std::deque<Queued> queue_;
   std::size_t queued_bytes_ = 0;  // those that count
   bool need_key_ = true;
-  bool losing_ = false;  // what does not go into the queue now is lost to slowness
-  bool lost_ = false;    // and take() has not told it yet
+  std::int64_t audio_from_ = 0;  // the pts of the key frame with which it began: audio before that is not for it
+  bool losing_ = false;          // what does not go into the queue now is lost to slowness
+  bool lost_ = false;            // and take() has not told it yet
   bool over_ = false;
   std::shared_ptr<const std::function<void()>> ready_;  // may be null
   std::atomic<std::uint64_t> sent_{0};
@@ -140,6 +145,10 @@ class LiveStream : public std::enable_shared_from_this<LiveStream> {
   // The camera's publishing thread. Takes one copy. Never throws: a stream that cannot be muxed in some form is told
   // once, and its viewers in that form get nothing (failure()).
   void offer(const PacketView& packet, const StreamParameters& stream) noexcept;
+  // Likewise. From the next key frame on this is the audio; with its headers (stages/sinks/stream_headers.h).
+  void set_audio(const AudioParameters& audio);
+  // Likewise, a packet of it. Those before the first key frame are left out.
+  void offer_audio(const PacketView& packet) noexcept;
   // Who comes from now on waits for what comes from now on.
   void forget();
   // Nothing more will come, ever.
@@ -147,7 +156,7 @@ class LiveStream : public std::enable_shared_from_this<LiveStream> {
 
   // Any thread. Begins with the newest key frame, if there is one.
   std::shared_ptr<LiveViewer> watch(LiveForm form);
-  // Any thread. The newest group of pictures, from its key frame on; empty: nothing came yet.
+  // Any thread. The newest group of pictures, from its key frame on, without audio; empty: nothing came yet.
   [[nodiscard]] std::vector<LivePiece> newest_group() const;
   // Why there is no such form of the stream; empty: there is, or nothing came yet.
   [[nodiscard]] std::string failure(LiveForm form) const;
@@ -160,6 +169,8 @@ class LiveStream : public std::enable_shared_from_this<LiveStream> {
 
   void leave(LiveViewer& viewer);
   void tell_audience();
+  template <typename Accept>
+  void take(const Accept& accept) noexcept;
 
   std::unique_ptr<State> state_;
   std::function<void(bool)> on_audience_;

@@ -18,13 +18,23 @@ StreamParameters headers_of(const StreamParameters& offered, const PacketView& p
   return found;
 }
 
+LivePiece piece_of(const PacketView& packet, std::span<const std::uint8_t> data) {
+  LivePiece piece;
+  piece.bytes = std::make_shared<const std::vector<std::uint8_t>>(data.begin(), data.end());
+  piece.dts = packet.dts;
+  piece.times = packet.times;
+  return piece;
+}
+
 PacketView view_of(const LivePiece& piece) { return {*piece.bytes, piece.dts, piece.key, piece.times}; }
+
+const char* name_of(LiveForm form) { return form == LiveForm::mpegts ? "MPEG-TS" : "MP4"; }
 
 }  // namespace
 
 LiveStream::State::State(std::string of_name, const LiveLimits& of_limits)
     : name(std::move(of_name)), limits(of_limits) {
-  for (const LiveForm form : {LiveForm::packets, LiveForm::fmp4, LiveForm::mpegts}) of(form).form = form;
+  for (const LiveForm form : {LiveForm::packets, LiveForm::fmp4, LiveForm::mpegts, LiveForm::mp4}) of(form).form = form;
 }
 
 void LiveStream::State::accept(const PacketView& packet, const StreamParameters& with, Viewers& ready) {
@@ -32,25 +42,26 @@ void LiveStream::State::accept(const PacketView& packet, const StreamParameters&
   last_dts = packet.dts;
   if (need_key && !packet.key) return;
   if (packet.key) {
+    renew_audio();
     read_headers(packet);
     begin_group();
   }
   need_key = false;
   group_bytes += packet.data.size();
-  const bool fits = group_bytes <= limits.group_bytes && of(LiveForm::packets).group.size() < limits.group_packets;
+  const bool fits = group_bytes <= limits.group_bytes && ++group_pictures <= limits.group_packets;
   if (whole && !fits && !packet.key) shorten_group();
-  LivePiece raw;
-  raw.header = of(LiveForm::packets).header;
-  raw.bytes = std::make_shared<const std::vector<std::uint8_t>>(packet.data.begin(), packet.data.end());
+  LivePiece raw = piece_of(packet, packet.data);
   raw.key = packet.key;
-  raw.dts = packet.dts;
-  raw.times = packet.times;
-  hand_out(of(LiveForm::packets), raw, ready);
-  for (const LiveForm name_of_form : {LiveForm::fmp4, LiveForm::mpegts}) {
-    Form& form = of(name_of_form);
-    if (form.viewers.empty()) continue;
-    if (const auto piece = muxed(form, raw)) hand_out(form, *piece, ready);
-  }
+  hand_out(raw, ready);
+}
+
+void LiveStream::State::accept_audio(const PacketView& packet, Viewers& ready) {
+  if (need_key || !audio) return;
+  LivePiece raw = piece_of(packet, without_header(*audio, packet.data));
+  if (raw.bytes->empty()) return;
+  group_bytes += raw.bytes->size();
+  raw.audio = true;
+  hand_out(raw, ready);
 }
 
 bool LiveStream::State::is_break(std::int64_t dts) const {
@@ -71,6 +82,15 @@ void LiveStream::State::begin(const StreamParameters& with) {
   }
 }
 
+// With a key frame: forms with a track for it begin anew.
+void LiveStream::State::renew_audio() {
+  if (audio == next_audio) return;
+  audio = next_audio;
+  ++serial;
+  of(LiveForm::packets).header.reset();
+  for (const LiveForm form : {LiveForm::mpegts, LiveForm::mp4}) of(form).muxer.reset();
+}
+
 // Cameras that send their headers with their pictures only may change them so.
 void LiveStream::State::read_headers(const PacketView& packet) {
   if (lacks_headers(*offered)) {
@@ -83,12 +103,13 @@ void LiveStream::State::read_headers(const PacketView& packet) {
   }
   Form& packets = of(LiveForm::packets);
   if (packets.header) return;
-  packets.header = std::make_shared<const LiveHeader>(LiveHeader{serial, stream, {}, nullptr});
+  packets.header = std::make_shared<const LiveHeader>(LiveHeader{serial, stream, {}, nullptr, audio});
 }
 
 void LiveStream::State::begin_group() {
   whole = true;
   group_bytes = 0;
+  group_pictures = 0;
   for (Form& form : forms) form.group.clear();
 }
 
@@ -102,8 +123,9 @@ void LiveStream::State::shorten_group() {
 
 void LiveStream::State::start(Form& form) {
   try {
-    form.muxer = std::make_unique<LiveMuxer>(form.form, stream);
-    LiveHeader header{serial, stream, form.muxer->mime(), nullptr};
+    const auto track = audio_track(form);
+    form.muxer = std::make_unique<LiveMuxer>(form.form, stream, track);
+    LiveHeader header{serial, stream, form.muxer->mime(), nullptr, track};
     if (!form.muxer->header().empty()) {
       header.bytes = std::make_shared<const std::vector<std::uint8_t>>(form.muxer->header());
     }
@@ -114,11 +136,22 @@ void LiveStream::State::start(Form& form) {
   }
 }
 
+// What the form can hold of the camera's audio.
+std::optional<AudioParameters> LiveStream::State::audio_track(Form& form) {
+  if (!audio || form.form == LiveForm::fmp4 || can_hold(form.form, *audio)) {
+    form.told_silent.clear();
+    return form.form == LiveForm::fmp4 ? std::nullopt : audio;
+  }
+  if (std::exchange(form.told_silent, audio->codec) != audio->codec)
+    spdlog::warn("{}: watched as {} without audio, which cannot hold {}", name, name_of(form.form), audio->codec);
+  return std::nullopt;
+}
+
 void LiveStream::State::fail(Form& form, const std::string& why) {
   form.muxer.reset();
   form.group.clear();
   if (std::exchange(form.failure, why) == why) return;
-  spdlog::warn("{}: cannot be watched as {}: {}", name, form.form == LiveForm::fmp4 ? "MP4" : "MPEG-TS", why);
+  spdlog::warn("{}: cannot be watched as {}: {}", name, name_of(form.form), why);
 }
 
 // What has failed is tried again at each key frame.
@@ -128,7 +161,10 @@ std::optional<LivePiece> LiveStream::State::muxed(Form& form, const LivePiece& r
   try {
     LivePiece piece = raw;
     piece.header = form.header;
-    piece.bytes = std::make_shared<const std::vector<std::uint8_t>>(form.muxer->mux(view_of(raw)));
+    LiveMuxer& muxer = *form.muxer;
+    const PacketView packet = view_of(raw);
+    piece.bytes =
+        std::make_shared<const std::vector<std::uint8_t>>(raw.audio ? muxer.mux_audio(packet) : muxer.mux(packet));
     if (!piece.bytes->empty()) return piece;
   } catch (const Error& error) {
     fail(form, error.what());
@@ -136,8 +172,21 @@ std::optional<LivePiece> LiveStream::State::muxed(Form& form, const LivePiece& r
   return std::nullopt;
 }
 
+void LiveStream::State::hand_out(const LivePiece& raw, Viewers& ready) {
+  Form& packets = of(LiveForm::packets);
+  LivePiece own = raw;
+  own.header = packets.header;
+  hand_out(packets, own, ready);
+  for (Form& form : forms) {
+    if (&form == &packets || form.viewers.empty()) continue;
+    if (const auto piece = muxed(form, raw)) hand_out(form, *piece, ready);
+  }
+}
+
+// Audio from before the key frame may come behind it: it is for those who have what came before.
 void LiveStream::State::hand_out(Form& form, const LivePiece& piece, Viewers& ready) {
-  if (whole || piece.key) form.group.push_back(piece);
+  const bool is_late = piece.audio && !form.group.empty() && piece.times.pts < form.group.front().times.pts;
+  if ((whole && !is_late) || piece.key) form.group.push_back(piece);
   const Clock::time_point now = Clock::now();
   for (LiveViewer* viewer : form.viewers) {
     if (!viewer->add(piece, now)) continue;

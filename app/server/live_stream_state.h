@@ -21,6 +21,7 @@ struct LiveStream::State {
     std::shared_ptr<const LiveHeader> header;
     std::vector<LivePiece> group;  // the newest, or its key frame only
     std::string failure;
+    std::string told_silent;           // the codec of audio that it cannot hold
     std::vector<LiveViewer*> viewers;  // each leaves before it goes
   };
   using Viewers = std::vector<std::shared_ptr<LiveViewer>>;
@@ -29,18 +30,22 @@ struct LiveStream::State {
 
   // Adds those to `ready` who must be woken without the lock.
   void accept(const PacketView& packet, const StreamParameters& stream, Viewers& ready);
+  void accept_audio(const PacketView& packet, Viewers& ready);
   void enter(LiveViewer& viewer);
   void leave(LiveViewer& viewer);
   Form& of(LiveForm form) { return forms.at(static_cast<std::size_t>(form)); }
   [[nodiscard]] const Form& of(LiveForm form) const { return forms.at(static_cast<std::size_t>(form)); }
 
   void begin(const StreamParameters& stream);
+  void renew_audio();
   void read_headers(const PacketView& packet);
   [[nodiscard]] bool is_break(std::int64_t dts) const;
   void begin_group();
   void shorten_group();
   void start(Form& form);
+  std::optional<AudioParameters> audio_track(Form& form);
   std::optional<LivePiece> muxed(Form& form, const LivePiece& raw);
+  void hand_out(const LivePiece& raw, Viewers& ready);
   void hand_out(Form& form, const LivePiece& piece, Viewers& ready);
   void fail(Form& form, const std::string& why);
 
@@ -57,7 +62,10 @@ struct LiveStream::State {
   bool whole = true;  // the newest group is kept whole
   bool told_long_group = false;
   std::size_t group_bytes = 0;
-  std::array<Form, 3> forms;
+  std::size_t group_pictures = 0;
+  std::optional<AudioParameters> audio;
+  std::optional<AudioParameters> next_audio;
+  std::array<Form, 4> forms;
   LiveCounts gone;  // of viewers who left
 
   std::condition_variable told;

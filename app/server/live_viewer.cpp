@@ -15,17 +15,19 @@ void LiveViewer::begin(const std::vector<LivePiece>& group, bool whole) {
   const Clock::time_point now = Clock::now();
   for (const LivePiece& piece : group) queue_.push_back({piece, now, 0});
   need_key_ = group.empty() || !whole;
+  if (!group.empty()) audio_from_ = group.front().times.pts;
 }
 
 bool LiveViewer::add(const LivePiece& piece, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   if (over_) return false;
+  if (piece.audio && piece.times.pts < audio_from_) return false;
   if (is_full(piece.bytes->size(), now)) make_room(piece, now);
   if (need_key_ && !piece.key) {
     if (losing_) ++dropped_;
     return false;
   }
-  need_key_ = false;
+  if (std::exchange(need_key_, false)) audio_from_ = piece.times.pts;
   losing_ = false;
   const bool was_empty = queue_.empty();
   queue_.push_back({piece, now, piece.bytes->size()});
@@ -45,11 +47,12 @@ void LiveViewer::make_room(const LivePiece& piece, Clock::time_point now) {
   if (!piece.key) {
     const auto key =
         std::find_if(queue_.rbegin(), queue_.rend(), [](const Queued& queued) { return queued.piece.key; });
-    drop_before(key == queue_.rend() ? queue_.size() : static_cast<std::size_t>(queue_.rend() - key) - 1);
-    if (!is_full(piece.bytes->size(), now)) return;
-    need_key_ = true;
+    const bool has_key = key != queue_.rend();
+    if (has_key) drop_before(static_cast<std::size_t>(queue_.rend() - key) - 1);
+    if (has_key && !is_full(piece.bytes->size(), now)) return;
     losing_ = true;
   }
+  need_key_ = true;
   drop_before(queue_.size());
 }
 

@@ -1,8 +1,9 @@
-// Where the boxes are in MP4 that LiveMuxer made.
+// Where things are in MP4 that LiveMuxer made.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -16,6 +17,14 @@ std::span<Byte> contents_of(std::span<Byte> bytes, std::string_view name, std::s
   const std::span<Byte> after(found, bytes.end());
   const std::span<Byte> rest = after.subspan(std::min(name.size(), after.size()));
   return rest.size() < least ? std::span<Byte>() : rest;
+}
+
+// The 64 bits of a fragment's time (in its tfdt box, ISO/IEC 14496-12); empty: there are none.
+inline std::span<std::uint8_t> time_of_fragment(std::span<std::uint8_t> fragment) {
+  constexpr std::size_t flags = 4;  // and the version before them
+  const auto box = contents_of(fragment, "tfdt", flags + sizeof(std::uint64_t));
+  const bool is_long = !box.empty() && box[0] == 1;
+  return is_long ? box.subspan(flags, sizeof(std::uint64_t)) : std::span<std::uint8_t>();
 }
 
 }  // namespace campipe

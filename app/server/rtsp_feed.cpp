@@ -126,6 +126,7 @@ void RtspFeed::run(const std::stop_token& stopping) {
 }
 
 bool RtspFeed::feed(const LivePiece& piece) {
+  if (piece.audio) return true;
   if (piece.header != header_ && !take_stream(piece)) return false;
   if (!prepared_) {
     if (!piece.key) return true;

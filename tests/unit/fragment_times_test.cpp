@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace campipe {
@@ -35,6 +37,44 @@ TEST(FragmentTimes, GoOnWhereTheStreamsTimeGoesBack) {
   placed(times, 93'600);
   EXPECT_EQ(placed(times, 100), fragment(1, 7'200));
   EXPECT_EQ(placed(times, 200), fragment(1, 7'300));
+}
+
+// Two tracks of 90 000 and 48 000 ticks a second, as a header tells them.
+Bytes header() {
+  Bytes bytes;
+  for (const auto& [high, low] : {std::pair{0x5f, 0x90}, std::pair{0xbb, 0x80}}) {
+    const bool first = low == 0x90;
+    for (const char c : std::string("mdhd")) bytes.push_back(static_cast<std::uint8_t>(c));
+    bytes.resize(bytes.size() + 12);
+    for (const int byte : {0, first ? 1 : 0, high, low}) bytes.push_back(static_cast<std::uint8_t>(byte));
+    bytes.resize(bytes.size() + 40);
+  }
+  return bytes;
+}
+
+Bytes of_track(std::uint8_t track, std::uint64_t time) {
+  Bytes bytes{'t', 'f', 'h', 'd', 0, 0, 0, 0, 0, 0, 0, track};
+  const Bytes rest = fragment(1, time);
+  bytes.insert(bytes.end(), rest.begin(), rest.end());
+  return bytes;
+}
+
+Bytes placed(FragmentTimes& times, std::uint8_t track, std::uint64_t time) {
+  Bytes bytes = of_track(track, time);
+  times.place(bytes);
+  return bytes;
+}
+
+TEST(FragmentTimes, OfAllTracksAreMovedAlike) {
+  FragmentTimes times;
+  times.begin(header());
+  EXPECT_EQ(placed(times, 1, 900'000), of_track(1, 0));
+  EXPECT_EQ(placed(times, 2, 480'480), of_track(2, 480));
+  EXPECT_EQ(placed(times, 1, 903'600), of_track(1, 3'600));
+  EXPECT_EQ(placed(times, 1, 90'000), of_track(1, 7'200));  // back
+  EXPECT_EQ(placed(times, 2, 48'480), of_track(2, 3'840 + 480));
+  EXPECT_EQ(placed(times, 2, 0), of_track(2, 3'840 + 481)) << "never back";
+  EXPECT_EQ(placed(times, 3, 77), of_track(3, 77)) << "there is none";
 }
 
 TEST(FragmentTimes, LeaveAloneWhatIsNone) {

@@ -148,6 +148,23 @@ TEST(LiveStream, FragmentsTellTheStreamsOwnTime) {
   EXPECT_EQ(contents.pts[15] - contents.pts[14], 5 * test::second + 40 * ms);
 }
 
+// Nobody knows how long the newest picture will last: here each says longer than it does.
+TEST(LiveStream, FragmentsTellTheStreamsOwnTimeAlsoWherePicturesLastShorterThanTheySay) {
+  const auto stream = std::make_shared<LiveStream>();
+  Clip quick = clip();
+  for (std::size_t i = 0; i < quick.packets.size(); ++i) {
+    quick.packets[i].dts = quick.packets[i].times.pts = static_cast<std::int64_t>(i) * 30 * ms;
+    quick.packets[i].times.duration = 40 * ms;
+  }
+  const auto viewer = stream->watch(LiveForm::fmp4);
+  offer(*stream, quick, 0, 40);
+  const test::TemporaryFolder folder;
+  const auto contents = test::read_back(write(folder, take_all(*viewer)));
+  EXPECT_EQ(contents.warnings, 0);
+  ASSERT_EQ(contents.pts.size(), 40);
+  for (std::size_t i = 0; i < 40; ++i) EXPECT_EQ(contents.pts[i] / ms, i * 30);
+}
+
 TEST(LiveStream, TellsExactlyWhatBrowsersMustDecode) {
   const auto stream = std::make_shared<LiveStream>();
   const auto viewer = stream->watch(LiveForm::fmp4);
@@ -299,6 +316,20 @@ TEST(LiveViewer, LosesUntilTheNextKeyFrameWhereNoneIsThere) {
   EXPECT_THAT(times_ms(pieces), ElementsAre(20 * 40, 21 * 40));
   EXPECT_TRUE(pieces.at(0).after_loss);
   EXPECT_EQ(slow->dropped(), 20);
+}
+
+// Who has taken the key frame already does not go on in the middle of what follows it.
+TEST(LiveViewer, LosesUntilTheNextKeyFrameWhereItsOwnIsTaken) {
+  LiveLimits limits;
+  limits.viewer_bytes = 500;
+  const auto stream = std::make_shared<LiveStream>(nullptr, "dock", limits);
+  const auto slow = stream->watch(LiveForm::packets);
+  const std::vector<std::uint8_t> bytes(100);
+  stream->offer(made_up(bytes, 0, 20), made_up_stream());
+  EXPECT_EQ(take_all(*slow).size(), 1);
+  for (int i = 1; i < 22; ++i) stream->offer(made_up(bytes, i, 20), made_up_stream());
+  EXPECT_THAT(times_ms(take_all(*slow)), ElementsAre(20 * 40, 21 * 40));
+  EXPECT_EQ(slow->dropped(), 19);
 }
 
 TEST(LiveViewer, WhoTakesNothingForTooLongLoses) {
