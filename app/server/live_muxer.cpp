@@ -100,7 +100,7 @@ void LiveMuxer::open(const StreamParameters& stream) {
   }
   track->sample_aspect_ratio = track->codecpar->sample_aspect_ratio;
   track->time_base = time_base;
-  if (form_ == LiveForm::fmp4) set_rotation(*track, stream.rotation);
+  if (is_mp4(form_)) set_rotation(*track, stream.rotation);
   if (form_ == LiveForm::mpegts) begin_headers();
 }
 
