@@ -10,6 +10,7 @@ namespace campipe {
 namespace {
 
 constexpr std::int64_t longest_gap_ns = 10'000'000'000;
+constexpr std::size_t most_pieces = 10;  // with those of audio, for each picture that a group may have
 
 // What a key frame tells, without the zeros behind it: they belong to what follows, and differ.
 StreamParameters headers_of(const StreamParameters& offered, const PacketView& packet) {
@@ -48,7 +49,10 @@ void LiveStream::State::accept(const PacketView& packet, const StreamParameters&
   }
   need_key = false;
   group_bytes += packet.data.size();
-  const bool fits = group_bytes <= limits.group_bytes && ++group_pictures <= limits.group_packets;
+  ++group_pictures;
+  const std::size_t pieces = of(LiveForm::packets).group.size();  // with audio
+  const bool fits = group_bytes <= limits.group_bytes && group_pictures <= limits.group_packets &&
+                    pieces < most_pieces * limits.group_packets;
   if (whole && !fits && !packet.key) shorten_group();
   LivePiece raw = piece_of(packet, packet.data);
   raw.key = packet.key;

@@ -42,6 +42,17 @@ void set_up(GSocket* socket) {
   g_socket_set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, unanswered_ms, nullptr);
 }
 
+// Of the streams that were set up.
+std::vector<GObjectPtr<GstRTSPStreamTransport>> transports_of(GstRTSPSessionMedia* session) {
+  std::vector<GObjectPtr<GstRTSPStreamTransport>> transports;
+  const guint streams = gst_rtsp_media_n_streams(gst_rtsp_session_media_get_media(session));
+  for (guint i = 0; i < streams; ++i) {
+    GstRTSPStreamTransport* transport = gst_rtsp_session_media_get_transport(session, i);
+    if (transport != nullptr) transports.push_back(share(transport));
+  }
+  return transports;
+}
+
 bool has_session(GstRTSPClient* client) {
   GList* sessions = gst_rtsp_client_session_filter(client, nullptr, nullptr);
   const bool any = sessions != nullptr;
@@ -177,10 +188,10 @@ void RtspClients::on_closed(GstRTSPClient* client, gpointer self) {
 void RtspClients::on_play(GstRTSPClient* client, GstRTSPContext* request, gpointer self) {
   auto& clients = *static_cast<RtspClients*>(self);
   const auto readers = readers_of(gst_rtsp_session_media_get_media(request->sessmedia));
-  GstRTSPStreamTransport* transport = gst_rtsp_session_media_get_transport(request->sessmedia, 0);
+  auto transports = transports_of(request->sessmedia);
   GSocket* socket = socket_of(client);
   const auto connection = clients.open_.find(client);
-  if (!readers || transport == nullptr || socket == nullptr || connection == clients.open_.end()) return;
+  if (!readers || transports.empty() || socket == nullptr || connection == clients.open_.end()) return;
   connection->second.played = true;
   for (auto& [other, began] : clients.open_) {  // another connection may have
     for (Session& each : began.sessions) {
@@ -188,7 +199,7 @@ void RtspClients::on_play(GstRTSPClient* client, GstRTSPContext* request, gpoint
     }
   }
   readers->leave(request->session);  // PLAY may come again
-  readers->join({share(client), share(request->session), share(transport), share(socket), rtsp_address(client),
+  readers->join({share(client), share(request->session), std::move(transports), share(socket), rtsp_address(client),
                  rtsp_identity(client)});
   // Whoever comes causes a key frame, where the encoder is ours.
   if (const auto stream = clients.context_.rig.stream(readers->stream())) stream->watch(LiveForm::packets);

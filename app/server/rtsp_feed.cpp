@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "app/server/rtsp_audio.h"
 #include "core/c_callback.h"
 
 namespace campipe {
@@ -21,8 +22,11 @@ constexpr std::int64_t clock_jump = second / 5;  // from which on capture time i
 constexpr std::int64_t longest_pause = 3600 * second;
 constexpr guint64 longest_queue = 16U << 20U;  // bytes
 
-constexpr std::string_view source_part =
-    "( appsrc name=source is-live=true format=time do-timestamp=false block=false max-bytes=0 ! ";
+constexpr guint64 longest_audio_queue = 64U << 10U;
+
+std::string source_called(const std::string& name) {
+  return "appsrc name=" + name + " is-live=true format=time do-timestamp=false block=false max-bytes=0 ! ";
+}
 
 bool has_boxes(const StreamParameters& stream) { return !stream.extradata.empty() && stream.extradata[0] == 1; }
 
@@ -62,14 +66,20 @@ GstClockTime time_in(GstPadProbeInfo* info) {
 
 }  // namespace
 
-std::string rtsp_pipeline(const StreamParameters& stream) {
-  std::string text(source_part);
-  if (stream.codec == "h264") return text + "h264parse ! rtph264pay name=pay0 pt=96 config-interval=-1 )";
-  if (stream.codec == "hevc") return text + "h265parse ! rtph265pay name=pay0 pt=96 config-interval=-1 )";
+std::string rtsp_pipeline(const StreamParameters& stream, const std::optional<AudioParameters>& audio) {
+  std::string text = "( " + source_called("source");
   // RFC 2435 has eight bits for an eighth of a side.
-  if (stream.codec == "mjpeg" && std::max(stream.format.width, stream.format.height) <= 2040)
-    return text + "rtpjpegpay name=pay0 pt=26 )";
-  return {};
+  const bool jpeg_fits = std::max(stream.format.width, stream.format.height) <= 2040;
+  if (stream.codec == "h264")
+    text += "h264parse ! rtph264pay name=pay0 pt=96 config-interval=-1 ";
+  else if (stream.codec == "hevc")
+    text += "h265parse ! rtph265pay name=pay0 pt=96 config-interval=-1 ";
+  else if (stream.codec == "mjpeg" && jpeg_fits)
+    text += "rtpjpegpay name=pay0 pt=26 ";
+  else
+    return {};
+  if (audio) text += source_called("audio") + rtsp_payloader(*audio) + " ";
+  return text + ")";
 }
 
 // What the gate stops never comes through `pad`.
@@ -91,12 +101,17 @@ RtspFeed::RtspFeed(std::shared_ptr<LiveStream> stream, std::shared_ptr<RtspReade
       on_end_(std::move(on_end)),
       viewer_(stream_->watch(LiveForm::packets)) {}
 
-void RtspFeed::start(GstBin* bin, GstElement* rtpbin) {
+void RtspFeed::start(GstBin* bin, std::optional<AudioParameters> audio, GstElement* rtpbin) {
   source_.reset(GST_APP_SRC(gst_bin_get_by_name(bin, "source")));
+  audio_ = std::move(audio);
+  if (audio_) {
+    audio_source_.reset(GST_APP_SRC(gst_bin_get_by_name(bin, "audio")));
+    set_rtsp_caps(audio_source_.get(), *audio_);
+  }
   rtpbin_ = share(rtpbin);
   // Behind rtpbin, where the library holds back what comes before somebody plays.
   g_signal_connect_data(rtpbin, "pad-added", G_CALLBACK((c_callback<[](GstElement*, GstPad* pad, gpointer gate) {
-                          if (GST_PAD_NAME(pad) == std::string_view("send_rtp_src_0"))
+                          if (std::string_view(GST_PAD_NAME(pad)).starts_with("send_rtp_src_"))
                             close_with(pad, *static_cast<SharedGate*>(gate));
                         }>)),
                         new SharedGate(gate_),
@@ -119,6 +134,7 @@ void RtspFeed::run(const std::stop_token& stopping) {
     if (next == LiveViewer::Next::timeout) continue;
     if (next == LiveViewer::Next::over || !feed(piece)) {
       gst_app_src_end_of_stream(source_.get());
+      if (audio_source_) gst_app_src_end_of_stream(audio_source_.get());
       on_end_();
       return;
     }
@@ -126,13 +142,17 @@ void RtspFeed::run(const std::stop_token& stopping) {
 }
 
 bool RtspFeed::feed(const LivePiece& piece) {
-  if (piece.audio) return true;
   if (piece.header != header_ && !take_stream(piece)) return false;
+  if (piece.audio) {
+    feed_audio(piece);
+    return true;
+  }
   if (!prepared_) {
     if (!piece.key) return true;
     prepared_ = true;
     set_origin(piece);
     push(piece);
+    prepare_audio();
     return true;
   }
   if (readers_->empty() || gst_app_src_get_current_level_bytes(source_.get()) > longest_queue) {
@@ -148,6 +168,24 @@ bool RtspFeed::feed(const LivePiece& piece) {
   readers_->before(piece);
   push(piece);
   return true;
+}
+
+// Audio follows pictures that are passed on.
+void RtspFeed::feed_audio(const LivePiece& piece) {
+  if (!running_ || !audio_source_ || !readers_->anybody_gets(true)) return;
+  if (gst_app_src_get_current_level_bytes(audio_source_.get()) > longest_audio_queue) return;
+  const std::int64_t time = piece.times.pts - origin_;
+  if (time <= last_audio_) return;
+  last_audio_ = time;
+  readers_->before(piece);
+  push_audio(piece.bytes, static_cast<GstClockTime>(time), piece.times.duration);
+}
+
+// The media cannot be described before each of its streams has something, and audio may not come for long: so this
+// stands for it, as the first key frame does for the pictures. The gate keeps both from readers.
+void RtspFeed::prepare_audio() {
+  if (!audio_source_) return;
+  push_audio(std::make_shared<const std::vector<std::uint8_t>>(8), static_cast<GstClockTime>(lead), 0);
 }
 
 // Whether pieces are passed on from this one on.
@@ -166,6 +204,9 @@ bool RtspFeed::begin(const LivePiece& piece) {
 bool RtspFeed::take_stream(const LivePiece& piece) {
   const StreamParameters& stream = piece.header->stream;
   if (header_ && header_->stream.codec != stream.codec) return false;
+  const auto& audio = piece.header->audio;
+  const bool has_form = audio && has_rtsp_form(*audio);
+  if (has_form ? audio_ != audio : audio_.has_value()) return false;
   if (!header_ || header_->stream != stream) {
     gst_app_src_set_caps(source_.get(), caps_of(stream).get());
     with_header_ = stream.codec != "mjpeg" && !has_boxes(stream);
@@ -193,15 +234,23 @@ void RtspFeed::set_clock(const LivePiece& piece, GstClockTime time) {
   const std::int64_t error = epoch - epoch_.value_or(epoch);
   epoch_ = !epoch_ || std::abs(error) > clock_jump ? epoch : *epoch_ + error / 16;
   const auto base = static_cast<GstClockTime>(*epoch_);
-  if (!session_) {
-    GstElement* session = nullptr;
-    g_signal_emit_by_name(rtpbin_.get(), "get-session", 0, &session);
-    session_.reset(session);
+  for (guint i = 0; i < (audio_source_ ? 2 : 1); ++i) {
+    auto& session = sessions_.at(i);
+    if (!session) {
+      GstElement* found = nullptr;
+      g_signal_emit_by_name(rtpbin_.get(), "get-session", i, &found);
+      session.reset(found);
+    }
+    if (session && gst_element_get_base_time(session.get()) != base) gst_element_set_base_time(session.get(), base);
   }
-  if (session_ && gst_element_get_base_time(session_.get()) != base) gst_element_set_base_time(session_.get(), base);
 }
 
+// Of a stream that nobody has set up the library takes nothing, but for the first piece.
 void RtspFeed::push(const LivePiece& piece) {
+  set_clock(piece, time_of(piece.times.pts));
+  last_dts_ = piece.dts;
+  last_capture_ = piece.times.capture_utc;
+  if (running_ && !readers_->anybody_gets(false)) return;
   GstBuffer* buffer = gst_buffer_new();
   if (with_header_ && piece.key) {
     const std::vector<std::uint8_t>& header = header_->stream.extradata;
@@ -214,10 +263,16 @@ void RtspFeed::push(const LivePiece& piece) {
   GST_BUFFER_DTS(buffer) = time_of(piece.dts);
   if (piece.times.duration > 0) GST_BUFFER_DURATION(buffer) = static_cast<GstClockTime>(piece.times.duration);
   if (!piece.key) GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_DELTA_UNIT);
-  set_clock(piece, GST_BUFFER_PTS(buffer));
-  last_dts_ = piece.dts;
-  last_capture_ = piece.times.capture_utc;
   if (gst_app_src_push_buffer(source_.get(), buffer) != GST_FLOW_OK) spdlog::debug("rtsp: a packet was not taken");
+}
+
+void RtspFeed::push_audio(const SharedBytes& bytes, GstClockTime time, std::int64_t duration) {
+  GstBuffer* buffer = gst_buffer_new();
+  gst_buffer_append_memory(buffer, shared_memory(bytes));
+  GST_BUFFER_PTS(buffer) = time;
+  GST_BUFFER_DTS(buffer) = time;
+  if (duration > 0) GST_BUFFER_DURATION(buffer) = static_cast<GstClockTime>(duration);
+  if (gst_app_src_push_buffer(audio_source_.get(), buffer) != GST_FLOW_OK) spdlog::debug("rtsp: audio was not taken");
 }
 
 }  // namespace campipe

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
+#include "app/server/rtsp_audio.h"
 #include "app/server/rtsp_feed.h"
 #include "app/server/rtsp_reports.h"
 #include "core/c_callback.h"
@@ -18,6 +20,7 @@ struct Factory {
   GstRTSPMediaFactory base;
   std::string* stream;
   RtspMediaContext* context;
+  std::string* told_silent;  // the codec of audio that RTSP cannot carry
 };
 struct FactoryClass {
   GstRTSPMediaFactoryClass base;
@@ -36,6 +39,8 @@ Derived* derived(Base* base) {
   return reinterpret_cast<Derived*>(base);
 }
 
+constexpr const char* audio_key = "campipe-audio";  // of a media's element: which it was made for
+
 gpointer media_parent = nullptr;
 gpointer factory_parent = nullptr;
 
@@ -43,7 +48,8 @@ gboolean setup_rtpbin(GstRTSPMedia* media, GstElement* rtpbin) {
   const GObjectPtr<GstElement> bin(gst_rtsp_media_get_element(media));
   Media* self = derived<Media>(media);
   intercept_reports(rtpbin, *self->readers);
-  self->feed->start(GST_BIN(bin.get()), rtpbin);
+  const auto* audio = static_cast<const AudioParameters*>(g_object_get_data(G_OBJECT(bin.get()), audio_key));
+  self->feed->start(GST_BIN(bin.get()), audio != nullptr ? std::optional(*audio) : std::nullopt, rtpbin);
   return TRUE;
 }
 
@@ -86,12 +92,24 @@ GType media_type() {
   return type;
 }
 
+// What RTSP can carry of the camera's audio.
+std::optional<AudioParameters> audio_of(const LiveStream& stream, const Factory& factory) {
+  const auto group = stream.newest_group();
+  if (group.empty() || !group[0].header->audio) return std::nullopt;
+  const AudioParameters& audio = *group[0].header->audio;
+  if (has_rtsp_form(audio)) return audio;
+  if (std::exchange(*factory.told_silent, audio.codec) != audio.codec)
+    spdlog::warn("{}: RTSP without audio, as it cannot carry {}", *factory.stream, audio.codec);
+  return std::nullopt;
+}
+
 GstElement* create_element(GstRTSPMediaFactory* factory, const GstRTSPUrl* /*url*/) {
   const Factory* self = derived<Factory>(factory);
   const std::shared_ptr<LiveStream> stream = self->context->rig.stream(*self->stream);
   const auto parameters = stream ? stream->parameters() : std::nullopt;
   if (!parameters) return nullptr;
-  const std::string pipeline = rtsp_pipeline(*parameters);
+  const auto audio = audio_of(*stream, *self);
+  const std::string pipeline = rtsp_pipeline(*parameters, audio);
   if (pipeline.empty()) {
     spdlog::warn("{}: RTSP cannot carry {} of {}x{}", *self->stream, parameters->codec, parameters->format.width,
                  parameters->format.height);
@@ -103,6 +121,9 @@ GstElement* create_element(GstRTSPMediaFactory* factory, const GstRTSPUrl* /*url
     const GErrorPtr owner(error);
     spdlog::warn("{}: no RTSP: {}", *self->stream, error->message);
   }
+  if (element != nullptr && audio)
+    g_object_set_data_full(G_OBJECT(element), audio_key, new AudioParameters(*audio),
+                           c_callback<[](gpointer own) { delete static_cast<AudioParameters*>(own); }>);
   return element;
 }
 
@@ -144,6 +165,7 @@ void configure(GstRTSPMediaFactory* factory, GstRTSPMedia* media) {
 
 void finalize_factory(GObject* object) {
   delete derived<Factory>(object)->stream;
+  delete derived<Factory>(object)->told_silent;
   static_cast<GObjectClass*>(factory_parent)->finalize(object);
 }
 
@@ -183,6 +205,7 @@ GObjectPtr<GstRTSPMediaFactory> make_rtsp_factory(const std::string& stream, Rts
   GObjectPtr<GstRTSPMediaFactory> factory(GST_RTSP_MEDIA_FACTORY(g_object_new(factory_type(), nullptr)));
   derived<Factory>(factory.get())->stream = new std::string(stream);
   derived<Factory>(factory.get())->context = &context;
+  derived<Factory>(factory.get())->told_silent = new std::string();
   gst_rtsp_media_factory_set_media_gtype(factory.get(), media_type());
   gst_rtsp_media_factory_set_shared(factory.get(), TRUE);
   int transports = GST_RTSP_LOWER_TRANS_TCP;

@@ -15,15 +15,15 @@ constexpr auto longest_wait = 4s;
 constexpr std::size_t history_length = 8;    // of cut_late(), which is called each 250 ms: two seconds
 constexpr std::uint64_t always_allowed = 8;  // packets of lists that may be on their way at any rate
 
-using Meter = std::shared_ptr<std::atomic<std::uint64_t>>;
+using Count = std::shared_ptr<std::atomic<std::uint64_t>>;
 
-gboolean count_buffer(GstBuffer* /*buffer*/, guint8 /*channel*/, gpointer meter) {
-  static_cast<Meter*>(meter)->get()->fetch_add(1);
+gboolean count_buffer(GstBuffer* /*buffer*/, guint8 /*channel*/, gpointer count) {
+  static_cast<Count*>(count)->get()->fetch_add(1);
   return TRUE;
 }
 
-gboolean count_list(GstBufferList* /*list*/, guint8 /*channel*/, gpointer meter) {
-  static_cast<Meter*>(meter)->get()->fetch_add(1);
+gboolean count_list(GstBufferList* /*list*/, guint8 /*channel*/, gpointer count) {
+  static_cast<Count*>(count)->get()->fetch_add(1);
   return TRUE;
 }
 
@@ -48,51 +48,71 @@ void RtspReaders::Progress::forget_session() {
   session.swap(session_);
 }
 
-void RtspReaders::start_meter(GstRTSPStream* stream) {
+void RtspReaders::start(Meter& meter, GstRTSPStream* stream) {
+  if (meter.transport) return;
   GstRTSPTransport* transport = nullptr;
   gst_rtsp_transport_new(&transport);
   transport->trans = GST_RTSP_TRANS_RTP;
   transport->profile = GST_RTSP_PROFILE_AVP;
   transport->lower_transport = GST_RTSP_LOWER_TRANS_TCP;
   transport->interleaved = {0, 1};
-  meter_.reset(gst_rtsp_stream_transport_new(stream, transport));
-  gst_rtsp_stream_transport_set_callbacks(meter_.get(), c_callback<count_buffer, FALSE>,
-                                          c_callback<count_buffer, FALSE>, new Meter(metered_),
-                                          c_callback<delete_as<Meter>>);
-  gst_rtsp_stream_transport_set_list_callbacks(meter_.get(), c_callback<count_list, FALSE>,
-                                               c_callback<count_list, FALSE>, new Meter(metered_),
-                                               c_callback<delete_as<Meter>>);
-  gst_rtsp_stream_transport_set_active(meter_.get(), TRUE);
+  meter.transport.reset(gst_rtsp_stream_transport_new(stream, transport));
+  gst_rtsp_stream_transport_set_callbacks(meter.transport.get(), c_callback<count_buffer, FALSE>,
+                                          c_callback<count_buffer, FALSE>, new Count(meter.count),
+                                          c_callback<delete_as<Count>>);
+  gst_rtsp_stream_transport_set_list_callbacks(meter.transport.get(), c_callback<count_list, FALSE>,
+                                               c_callback<count_list, FALSE>, new Count(meter.count),
+                                               c_callback<delete_as<Count>>);
+  gst_rtsp_stream_transport_set_active(meter.transport.get(), TRUE);
 }
 
-void RtspReaders::stop_meter() {
-  if (!meter_) return;
-  gst_rtsp_stream_transport_set_active(meter_.get(), FALSE);
+void RtspReaders::stop(Meter& meter) {
+  if (!meter.transport) return;
+  gst_rtsp_stream_transport_set_active(meter.transport.get(), FALSE);
   // Unlike the others, these would be forgotten with what they were given (seen with GStreamer 1.22).
-  gst_rtsp_stream_transport_set_list_callbacks(meter_.get(), nullptr, nullptr, nullptr, nullptr);
-  meter_.reset();
+  gst_rtsp_stream_transport_set_list_callbacks(meter.transport.get(), nullptr, nullptr, nullptr, nullptr);
+  meter.transport.reset();
+}
+
+RtspReaders::Track RtspReaders::track_of(GstRTSPStreamTransport* transport, const RtspReader& reader) {
+  Track track;
+  track.stream = gst_rtsp_stream_get_index(gst_rtsp_stream_transport_get_stream(transport));
+  track.transport = share(transport);
+  const GstRTSPTransport* form = gst_rtsp_stream_transport_get_transport(transport);
+  if (form->lower_transport == GST_RTSP_LOWER_TRANS_TCP) {
+    track.progress = std::make_shared<Progress>(reader.session.get());
+    gst_rtsp_stream_transport_set_keepalive(
+        transport, c_callback<[](gpointer data) { static_cast<std::shared_ptr<Progress>*>(data)->get()->add(); }>,
+        new std::shared_ptr<Progress>(track.progress), c_callback<delete_as<std::shared_ptr<Progress>>>);
+  } else if (form->destination != nullptr) {
+    track.ip.reset(g_inet_address_new_from_string(form->destination));
+    track.ports = form->client_port;
+  }
+  return track;
+}
+
+bool RtspReaders::gets(const Player& player, bool audio) {
+  const std::size_t stream = audio ? 1 : 0;
+  return std::ranges::count(player.tracks, stream, &Track::stream) > 0;
+}
+
+void RtspReaders::set_active(const Player& player, bool active) {
+  for (const Track& track : player.tracks)
+    gst_rtsp_stream_transport_set_active(track.transport.get(), active ? TRUE : FALSE);
 }
 
 void RtspReaders::join(RtspReader reader) {
-  GstRTSPStreamTransport* transport = reader.transport.get();
   Player player;
-  const GstRTSPTransport* form = gst_rtsp_stream_transport_get_transport(transport);
-  player.tcp = form->lower_transport == GST_RTSP_LOWER_TRANS_TCP;
+  for (const auto& transport : reader.transports) player.tracks.push_back(track_of(transport.get(), reader));
+  player.tcp = player.tracks.at(0).progress != nullptr;
   player.waits_since = Clock::now();
   player.since_utc = utc_now_ns();
-  if (player.tcp) {
-    player.progress = std::make_shared<Progress>(reader.session.get());
-    gst_rtsp_stream_transport_set_keepalive(
-        transport, c_callback<[](gpointer data) { static_cast<std::shared_ptr<Progress>*>(data)->get()->add(); }>,
-        new std::shared_ptr<Progress>(player.progress), c_callback<delete_as<std::shared_ptr<Progress>>>);
-  } else if (form->destination != nullptr) {
-    player.ip.reset(g_inet_address_new_from_string(form->destination));
-    player.ports = form->client_port;
-  }
   player.reader = std::move(reader);
   const std::lock_guard lock(mutex_);
-  if (player.tcp && !meter_) start_meter(gst_rtsp_stream_transport_get_stream(transport));
-  gst_rtsp_stream_transport_set_active(transport, FALSE);
+  for (const Track& track : player.tracks) {
+    if (track.progress) start(meters_.at(track.stream), gst_rtsp_stream_transport_get_stream(track.transport.get()));
+  }
+  set_active(player, false);
   players_.push_back(std::move(player));
 }
 
@@ -103,13 +123,15 @@ void RtspReaders::leave_if(const Predicate& predicate) {
   const auto first = std::stable_partition(players_.begin(), players_.end(),
                                            [&](const Player& player) { return !predicate(player.reader); });
   for (auto player = first; player != players_.end(); ++player) {
-    gst_rtsp_stream_transport_set_active(player->reader.transport.get(), FALSE);
-    if (player->progress) player->progress->forget_session();
+    set_active(*player, false);
+    for (const Track& track : player->tracks) {
+      if (track.progress) track.progress->forget_session();
+    }
   }
   gone.assign(std::move_iterator(first), std::move_iterator(players_.end()));
   players_.erase(first, players_.end());
   // The library does not take a media apart while there are transports.
-  if (std::ranges::none_of(players_, &Player::tcp)) stop_meter();
+  if (std::ranges::none_of(players_, &Player::tcp)) std::ranges::for_each(meters_, stop);
 }
 
 void RtspReaders::leave(const GstRTSPSession* session) {
@@ -129,20 +151,36 @@ void RtspReaders::keep_alive(GInetSocketAddress* sender) const {
   const int port = g_inet_socket_address_get_port(sender);
   const std::lock_guard lock(mutex_);
   for (const Player& player : players_) {
-    const bool is_its_port = port == player.ports.min || port == player.ports.max;
-    if (player.ip && is_its_port && g_inet_address_equal(player.ip.get(), ip) != FALSE)
-      gst_rtsp_session_touch(player.reader.session.get());
+    for (const Track& track : player.tracks) {
+      const bool is_its_port = port == track.ports.min || port == track.ports.max;
+      if (track.ip && is_its_port && g_inet_address_equal(track.ip.get(), ip) != FALSE)
+        gst_rtsp_session_touch(player.reader.session.get());
+    }
   }
 }
 
 std::uint64_t RtspReaders::behind(const Player& player) const {
-  const std::uint64_t sent = player.progress->sent() - player.sent_before;
-  const std::uint64_t due = metered_->load() - player.metered_before;
-  return due > sent ? due - sent : 0;
+  std::uint64_t all = 0;
+  for (const Track& track : player.tracks) {
+    if (!track.progress) continue;
+    const std::uint64_t sent = track.progress->sent() - track.sent_before;
+    const std::uint64_t due = meters_.at(track.stream).count->load() - track.metered_before;
+    all += due > sent ? due - sent : 0;
+  }
+  return all;
+}
+
+std::uint64_t RtspReaders::allowed(const Player& player) const {
+  std::uint64_t all = 0;
+  for (const Track& track : player.tracks) {
+    const auto& history = meters_.at(track.stream).history;
+    all += history.back() - history.front();
+  }
+  return std::max(all, always_allowed);
 }
 
 void RtspReaders::cut(Player& player, std::uint64_t lost) {
-  gst_rtsp_stream_transport_set_active(player.reader.transport.get(), FALSE);
+  set_active(player, false);
   player.active = false;
   player.waits_since = Clock::now();
   lost = std::min(lost, player.pieces);
@@ -152,12 +190,13 @@ void RtspReaders::cut(Player& player, std::uint64_t lost) {
 
 void RtspReaders::cut_late() {
   const std::lock_guard lock(mutex_);
-  history_.push_back(metered_->load());
-  if (history_.size() > history_length + 1) history_.pop_front();
-  const std::uint64_t allowed = std::max(history_.back() - history_.front(), always_allowed);
+  for (Meter& meter : meters_) {
+    meter.history.push_back(meter.count->load());
+    if (meter.history.size() > history_length + 1) meter.history.pop_front();
+  }
   for (Player& player : players_) {
     if (!player.tcp || !player.active) continue;
-    if (const std::uint64_t lost = behind(player); lost > allowed) cut(player, lost);
+    if (const std::uint64_t lost = behind(player); lost > allowed(player)) cut(player, lost);
   }
 }
 
@@ -200,17 +239,25 @@ Clock::time_point RtspReaders::waiting_since() const {
 }
 
 void RtspReaders::activate(Player& player) const {
-  if (player.progress) player.sent_before = player.progress->sent();
-  player.metered_before = metered_->load();
+  for (Track& track : player.tracks) {
+    if (track.progress) track.sent_before = track.progress->sent();
+    track.metered_before = meters_.at(track.stream).count->load();
+  }
   player.active = true;
-  gst_rtsp_stream_transport_set_active(player.reader.transport.get(), TRUE);
+  set_active(player, true);
+}
+
+bool RtspReaders::anybody_gets(bool audio) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(players_, [audio](const Player& player) { return gets(player, audio); });
 }
 
 void RtspReaders::before(const LivePiece& piece) {
   const auto now = Clock::now();
   const std::lock_guard lock(mutex_);
   for (Player& player : players_) {
-    const bool begins = piece.key || now - player.waits_since > longest_wait;
+    if (!gets(player, piece.audio)) continue;
+    const bool begins = piece.key || !gets(player, false) || now - player.waits_since > longest_wait;
     if (!player.active && begins && takes_more(player.reader.socket.get())) activate(player);
     if (player.active) {
       ++player.pieces;

@@ -30,7 +30,7 @@ GstPadProbeReturn take(GstPad* /*pad*/, GstPadProbeInfo* info, gpointer own) {
 }
 
 void on_pad(GstElement* /*rtpbin*/, GstPad* pad, gpointer own) {
-  if (GST_PAD_NAME(pad) != std::string_view("recv_rtcp_sink_0")) return;
+  if (!std::string_view(GST_PAD_NAME(pad)).starts_with("recv_rtcp_sink_")) return;
   constexpr auto data = static_cast<GstPadProbeType>(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST);
   gst_pad_add_probe(pad, data, c_callback<take, GST_PAD_PROBE_DROP>,
                     new SharedReaders(*static_cast<SharedReaders*>(own)),

@@ -264,6 +264,25 @@ TEST_F(LiveAudio, IsInTheNewestGroupInOrder) {
   EXPECT_EQ(stream_->newest_group().size(), 10);
 }
 
+TEST_F(LiveAudio, DoesNotMakeAGroupTooLarge) {
+  LiveLimits limits;
+  limits.group_packets = 3;
+  const auto stream = std::make_shared<LiveStream>(nullptr, "dock", limits);
+  const Sent sent = make("a.mp4", "-c:a aac");
+  stream->set_audio(described(sent));
+  PacketView video = sent.video.packets.at(0).view();
+  stream->offer(video, sent.video.parameters);
+  PacketView heard = sent.audio.at(0).view();
+  heard.times.pts = video.times.pts;
+  for (int i = 0; i < 28; ++i) stream->offer_audio(heard);
+  video = sent.video.packets.at(1).view();
+  stream->offer(video, sent.video.parameters);
+  EXPECT_EQ(take_all(*stream->watch(LiveForm::packets)).size(), 30);
+  video = sent.video.packets.at(2).view();
+  stream->offer(video, sent.video.parameters);
+  EXPECT_EQ(take_all(*stream->watch(LiveForm::packets)).size(), 1);
+}
+
 TEST_F(LiveAudio, IsLostWithThePicturesAndGoesOnWithThem) {
   const Sent sent = make("a.mp4", "-c:a aac");
   for (const LiveForm form : {LiveForm::mp4, LiveForm::mpegts}) {

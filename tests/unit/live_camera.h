@@ -18,6 +18,7 @@
 namespace campipe::test {
 
 inline constexpr std::string_view number_mark = "campipe picture ";  // 16 bytes, as is an SEI message's UUID
+inline constexpr std::string_view sound_mark = "campipe sound ";
 
 // A message to nobody, which decoders leave alone; `padding` bytes make the packet larger.
 inline std::vector<std::uint8_t> numbered(std::uint32_t number, const std::vector<std::uint8_t>& data,
@@ -36,10 +37,19 @@ inline std::vector<std::uint8_t> numbered(std::uint32_t number, const std::vecto
   return all;
 }
 
-inline std::optional<std::uint32_t> number_in(std::string_view data) {
-  const auto at = data.find(number_mark);
+inline std::optional<std::uint32_t> number_in(std::string_view data, std::string_view mark = number_mark) {
+  const auto at = data.find(mark);
   if (at == std::string_view::npos) return std::nullopt;
-  return static_cast<std::uint32_t>(std::stoul(std::string(data.substr(at + number_mark.size(), 8))));
+  return static_cast<std::uint32_t>(std::stoul(std::string(data.substr(at + mark.size(), 8))));
+}
+
+// As telephones have it: 8000 bytes a second.
+inline AudioParameters sound_parameters() {
+  AudioParameters audio;
+  audio.codec = "pcm_mulaw";
+  audio.sample_rate = 8000;
+  audio.channels = 1;
+  return audio;
 }
 
 class LiveCamera {
@@ -69,6 +79,11 @@ class LiveCamera {
     start();
   }
   void pause() { thread_ = {}; }
+  // From the next key frame on there is sound: a packet beside each picture, with the picture's number in it.
+  void speak(const AudioParameters& as = sound_parameters()) {
+    stream_->set_audio(as);
+    speaks_ = true;
+  }
   // When the picture with that number was taken.
   [[nodiscard]] std::int64_t capture_utc(std::uint32_t number) const {
     const std::lock_guard lock(mutex_);
@@ -107,8 +122,20 @@ class LiveCamera {
       captures_[number] = times.capture_utc;
     }
     stream_->offer({data, times.pts, packet.key, times}, clip_.parameters);
+    if (speaks_) offer_sound(number, times);
   }
 
+  void offer_sound(std::uint32_t number, FrameTimes times) {
+    std::array<char, 9> digits{};
+    std::snprintf(digits.data(), digits.size(), "%08u", number % 100'000'000U);
+    std::vector<std::uint8_t> data(sound_mark.begin(), sound_mark.end());
+    data.insert(data.end(), digits.begin(), digits.begin() + 8);
+    data.resize(320, 0xff);
+    times.capture_utc = 0;
+    stream_->offer_audio({data, times.pts, true, times});
+  }
+
+  std::atomic<bool> speaks_{false};
   std::atomic<bool> wanted_{false};
   std::atomic<std::uint32_t> number_{0};
   std::atomic<std::size_t> padding_{0};

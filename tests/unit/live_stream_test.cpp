@@ -327,7 +327,9 @@ TEST(LiveViewer, LosesUntilTheNextKeyFrameWhereItsOwnIsTaken) {
   const std::vector<std::uint8_t> bytes(100);
   stream->offer(made_up(bytes, 0, 20), made_up_stream());
   EXPECT_EQ(take_all(*slow).size(), 1);
-  for (int i = 1; i < 22; ++i) stream->offer(made_up(bytes, i, 20), made_up_stream());
+  for (int i = 1; i < 8; ++i) stream->offer(made_up(bytes, i, 20), made_up_stream());
+  EXPECT_THAT(take_all(*slow), IsEmpty());
+  for (int i = 8; i < 22; ++i) stream->offer(made_up(bytes, i, 20), made_up_stream());
   EXPECT_THAT(times_ms(take_all(*slow)), ElementsAre(20 * 40, 21 * 40));
   EXPECT_EQ(slow->dropped(), 19);
 }

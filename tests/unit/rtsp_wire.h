@@ -61,13 +61,19 @@ class RtspWire {
   }
 
   // Status of the first that is refused, or of PLAY.
-  int play(const std::string& path, const std::string& headers = "") {
+  // `streams`: how many of them are set up.
+  int play(const std::string& path, const std::string& headers = "", int streams = 1) {
     Answer got = ask("DESCRIBE", path, "Accept: application/sdp\r\n" + headers);
     if (got.status != 200) return got.status;
     got = ask("SETUP", path + "/stream=0", "Transport: RTP/AVP/TCP;unicast;interleaved=0-1\r\n" + headers);
     if (got.status != 200) return got.status;
     const auto at = got.text.find("Session: ") + 9;
     session_ = got.text.substr(at, got.text.find_first_of(";\r", at) - at);
+    if (streams == 2) {
+      got = ask("SETUP", path + "/stream=1",
+                "Transport: RTP/AVP/TCP;unicast;interleaved=2-3\r\nSession: " + session_ + "\r\n" + headers);
+      if (got.status != 200) return got.status;
+    }
     return ask("PLAY", path, "Session: " + session_ + "\r\n" + headers).status;
   }
 
