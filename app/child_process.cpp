@@ -15,7 +15,6 @@ extern "C" {
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
 #include "app/child.h"
@@ -97,6 +96,7 @@ ChildProcess::~ChildProcess() {
 }
 
 void ChildProcess::kill() {
+  killed_ = true;
   if (pid_ > 0) ::kill(pid_, SIGKILL);
 }
 
@@ -105,14 +105,12 @@ void ChildProcess::leave_behind() {
   pid_ = -1;
 }
 
-// The kernel keeps both numbers at hand, so that reading them waits for nobody.
-std::int64_t ChildProcess::main_thread_cpu() const {
-  const UniqueFd file(::open(fmt::format("/proc/{}/schedstat", pid_).c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, 128> text{};
-  if (!file || ::read(file.get(), text.data(), text.size() - 1) <= 0) return 0;
-  long long used = 0;
-  long long waited = 0;
-  return std::sscanf(text.data(), "%lld %lld", &used, &waited) == 2 ? used + waited : 0;
+const ChildProcess::CpuTimes& ChildProcess::look_at_main_thread() {
+  if (const auto times = read_thread_times(pid_, pid_)) {
+    main_times_.used = times->used;
+    main_times_.waited += main_wait_.look(*times, now_ns());
+  }
+  return main_times_;
 }
 
 std::optional<ExitInfo> ChildProcess::reap() {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "app/thread_times.h"
 #include "core/clock.h"
 #include "ipc/channel.h"
 #include "ipc/outbox.h"
@@ -38,9 +39,15 @@ class ChildProcess {
   Channel& channel() { return channel_; }
   [[nodiscard]] const Channel& channel() const { return channel_; }
   Outbox& outbox() { return outbox_; }
-  // ns that its main thread has used or waited for a core; 0: not known.
-  [[nodiscard]] std::int64_t main_thread_cpu() const;
+  // Of its main thread since it was started, in ns: what it has used, and for how long it waited for a CPU. To be
+  // called several times a second.
+  struct CpuTimes {
+    std::int64_t used = 0;
+    std::int64_t waited = 0;
+  };
+  const CpuTimes& look_at_main_thread();
   void kill();
+  [[nodiscard]] bool killed() const { return killed_; }
   // Kills it, and does not wait for its end, which a disk may hold up: whoever inherits it does.
   void leave_behind();
   // Nothing while it runs.
@@ -48,6 +55,9 @@ class ChildProcess {
 
  private:
   pid_t pid_ = -1;
+  bool killed_ = false;
+  CpuWait main_wait_;
+  CpuTimes main_times_;
   UniqueFd pidfd_;
   Channel channel_;
   Outbox outbox_{channel_};

@@ -110,7 +110,9 @@ class Supervisor {
   [[nodiscard]] bool crashed_unexplained(Member& member, const ExitInfo& info, bool explained);
   void blame(const Member& member, CameraState& camera, const std::string& what, Clock::duration unnoticed = {});
   [[nodiscard]] bool hung(Member& member);
-  bool has_hung_thread(const Member& member);
+  bool has_hung_thread(const Member& member, std::int64_t main_thread_waited);
+  // Kills it; its death is found like any other.
+  static void end(Member& member, const std::string& why);
   [[nodiscard]] bool needed(const Member& member) const;
   [[nodiscard]] ThreadBlock& thread_of(const Member& member, unsigned camera) const;
   [[nodiscard]] bool has_camera(const Member& member, const CameraState& camera) const;

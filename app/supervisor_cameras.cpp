@@ -1,4 +1,6 @@
 // The supervisor's cameras: their rings, from who made them to who reads them, and what their processes say of them.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -31,8 +33,7 @@ bool Supervisor::send(Member& member, const std::string& type, const nlohmann::j
   try {
     return member.child->outbox().send(type, body, fds);
   } catch (const std::exception& error) {
-    spdlog::error("{} is ended: {}", role_of(member), error.what());
-    member.child->kill();  // its death is found like any other
+    end(member, fmt::format("is ended: {}", error.what()));
     return false;
   }
 }
@@ -158,7 +159,7 @@ void Supervisor::settle_cameras() {
       const CameraState& state = cameras_[output];
       if (is_copy(state.config.encode)) continue;
       const auto lost = settle(cameras_, state, page_, DropCause::worker_lost);
-      spdlog::warn("{}: frames lost with its worker: {}", state.config.name, lost);
+      if (lost > 0) spdlog::warn("{}: frames lost with its worker: {}", state.config.name, lost);
     }
     camera.unsettled = false;
     offer_ring(camera);

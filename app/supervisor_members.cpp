@@ -18,8 +18,9 @@ using std::chrono::seconds;
 
 constexpr auto start_silence = seconds(15);  // until the first beat
 constexpr auto restart_while_draining = milliseconds(100);
-constexpr std::size_t most_messages = 64;  // of one process, before the others' turn
-constexpr std::uint32_t hang = 0;          // as the fault of a thread that did not beat
+constexpr std::size_t most_messages = 64;            // of one process, before the others' turn
+constexpr std::uint32_t hang = 0;                    // as the fault of a thread that did not beat
+constexpr std::int64_t most_waited = INT64_MAX / 2;  // of what a process says that a thread did
 
 // A first use of a GPU takes seconds where no driver daemon keeps it awake, and it comes before the first beat.
 constexpr auto start_silence_per_gpu = seconds(5);
@@ -217,8 +218,7 @@ void Supervisor::read_messages(Member& member, std::size_t most) {
       handle(member, *message);
     }
   } catch (const std::exception& error) {
-    spdlog::error("{} is ended: {}", role_of(member), error.what());
-    member.child->kill();
+    end(member, fmt::format("is ended: {}", error.what()));
   }
 }
 
@@ -226,8 +226,7 @@ void Supervisor::flush(Member& member) {
   try {
     member.child->outbox().flush();
   } catch (const std::exception& error) {
-    spdlog::error("{} is ended: {}", role_of(member), error.what());
-    member.child->kill();
+    end(member, fmt::format("is ended: {}", error.what()));
   }
 }
 
@@ -237,26 +236,37 @@ ThreadBlock& Supervisor::thread_of(const Member& member, unsigned camera) const 
   return page_.publisher(camera).publish;
 }
 
+// One death is one line, however long it takes.
+void Supervisor::end(Member& member, const std::string& why) {
+  if (!member.child->killed()) spdlog::error("{} {}", role_of(member), why);
+  member.child->kill();
+}
+
 bool Supervisor::hung(Member& member) {
+  if (member.child->killed()) return false;
+  const auto main_thread = member.child->look_at_main_thread();
   const auto now = Clock::now();
   if (now < distrust_beats_until_) return false;
   const std::int64_t beat = page_.process(member.process).beat.load();
   const auto silence = start_silence + start_silence_per_gpu * member.sees.size();
-  if (beat == 0) return now - member.child->started() > silence;
-  if (member.watch.hung({.beat = beat, .cpu_time = member.child->main_thread_cpu()}, to_ns(now))) {
+  if (beat == 0) return now - member.child->started() > silence + std::chrono::nanoseconds(main_thread.waited);
+  const ThreadWatch::Signs signs{.beat = beat, .cpu_time = main_thread.used, .cpu_waited = main_thread.waited};
+  if (member.watch.hung(signs, to_ns(now))) {
     spdlog::warn("{} does not answer; it is killed", role_of(member));
     return true;
   }
-  return has_hung_thread(member);
+  return has_hung_thread(member, main_thread.waited);
 }
 
-bool Supervisor::has_hung_thread(const Member& member) {
+// A process's main thread tells how long the others waited, unless it waits itself.
+bool Supervisor::has_hung_thread(const Member& member, std::int64_t main_thread_waited) {
   for (CameraState& camera : cameras_) {
     if (!has_camera(member, camera)) continue;
     ThreadBlock& thread = thread_of(member, camera.index);
     // The end of a wait is seen with the heartbeat that goes before it.
     const std::int64_t wait_until = thread.wait_until.load(std::memory_order_acquire);
-    const ThreadWatch::Signs signs{thread.beat.load(), wait_until, thread.cpu_time.load()};
+    const std::int64_t waited = std::clamp<std::int64_t>(thread.cpu_waited.load(), 0, most_waited) + main_thread_waited;
+    const ThreadWatch::Signs signs{thread.beat.load(), wait_until, thread.cpu_time.load(), waited};
     const auto silence = camera.watches.at(static_cast<std::size_t>(member.kind)).hung(signs, now_ns());
     if (!silence) continue;
     thread.beat = 0;

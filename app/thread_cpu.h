@@ -1,6 +1,6 @@
-// How much CPU time the threads that work for a camera have used, so that the supervisor can tell one that works from
-// one that hangs. Read by the process itself, once for each of its heartbeats: the clock of a thread is open to its own
-// process only, and the supervisor waits for nobody.
+// How much CPU time the threads that work for a camera have used, and for how long they waited for a CPU, so that the
+// supervisor can tell one that works, or would if it could, from one that hangs. Read by the process itself, once for
+// each of its heartbeats: the clock of a thread is open to its own process only, and the supervisor waits for nobody.
 #pragma once
 
 #include "ipc/rig_page.h"
@@ -19,7 +19,8 @@ class ThreadCpu {
   ThreadBlock& block_;
 };
 
-// Enters the times of all threads that are counted into their blocks.
+// Enters the times of all threads that are counted into their blocks. How long they waited is looked up only where a
+// camera's thread is silent.
 void publish_cpu_times();
 
 }  // namespace campipe

@@ -3,7 +3,8 @@
 //
 // A thread is well as long as it beats, waits for something until a time that it has named, or uses the CPU. So one
 // that waits for a camera, or whose encoder has too few cores, is left alone; one that is in a deadlock or sleeps is
-// found. What uses the CPU and gets nowhere is found as well, but later.
+// found. What uses the CPU and gets nowhere is found as well, but later. The time in which it waited for a CPU is no
+// silence of its.
 #pragma once
 
 #include <chrono>
@@ -30,6 +31,7 @@ class ThreadWatch {
     std::int64_t beat = 0;
     std::int64_t wait_until = 0;
     std::int64_t cpu_time = 0;
+    std::int64_t cpu_waited = 0;
   };
 
   explicit ThreadWatch(const HangLimits& limits) : limits_(limits) {}
@@ -38,11 +40,14 @@ class ThreadWatch {
 
  private:
   HangLimits limits_;
-  std::int64_t beat_ = 0;       // the newest
-  std::int64_t cpu_time_ = 0;   // as seen last
-  std::int64_t used_ = 0;       // CPU time since that heartbeat
-  std::int64_t used_then_ = 0;  // `used_` at `active_`
-  std::int64_t active_ = 0;     // when it was seen last to be well
+  std::int64_t beat_ = 0;        // the newest
+  std::int64_t cpu_time_ = 0;    // as seen last
+  std::int64_t used_ = 0;        // CPU time since that heartbeat
+  std::int64_t used_then_ = 0;   // `used_` at `active_`
+  std::int64_t cpu_waited_ = 0;  // as seen last
+  std::int64_t looked_ = 0;      // when that was
+  std::int64_t excused_ = 0;     // how much of the time since that heartbeat it waited for a CPU
+  std::int64_t active_ = 0;      // when it was seen last to be well, by a clock that stood still meanwhile
 };
 
 }  // namespace campipe

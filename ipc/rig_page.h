@@ -63,6 +63,7 @@ struct alignas(64) ThreadBlock {
   std::atomic<std::int64_t> beat;        // monotonic ns; 0: no such thread runs
   std::atomic<std::int64_t> wait_until;  // monotonic ns: until then it may be silent; 0: it names no time
   std::atomic<std::int64_t> cpu_time;    // ns that it and its codec's threads have used
+  std::atomic<std::int64_t> cpu_waited;  // ns that one of them waited for a CPU while it was silent
   std::atomic<WaitsFor> waits_for;
   std::atomic<std::uint32_t> fault;  // the signal that one of them died of; 0: none
 };

@@ -51,6 +51,7 @@ void LoginLimit::failed(const std::string& address, Clock::time_point now) {
     networks_.erase(std::ranges::min_element(networks_, {}, [](const auto& entry) { return entry.second.last; }));
   }
   Failures& failures = networks_[network];
+  if (failures.until > now) return;
   const auto wait = wait_after(++failures.count);
   failures.last = now;
   failures.until = now + wait;

@@ -77,15 +77,14 @@ Verdict check_digest(Auth& auth, GstRTSPAuthParam* const* params, const GstRTSPC
   const std::string& user = given["username"];
   const std::string nonce = nonce_of(ctx->client);
   if (!equal_secrets(given["nonce"], nonce)) return {.stale = true};
-  if (const int wait = auth.logins->secret_wait_s(address)) return {.retry_after_s = wait};
+  if (const int wait = auth.logins->digest_wait_s(address, user)) return {.retry_after_s = wait};
   const auto secret = auth.access->rtsp_secret(user);
   const GTextPtr right(gst_rtsp_generate_digest_auth_response(nullptr, gst_rtsp_method_as_text(ctx->method), realm,
                                                               user.c_str(), secret.value_or(nobodys_secret).c_str(),
                                                               given["uri"].c_str(), nonce.c_str()));
-  if (right && equal_secrets(given["response"], right.get()) && secret)
-    return {.identity = auth.access->identity_of(user)};
-  auth.logins->secret_failed(address);
-  return {};
+  const bool fits = right && equal_secrets(given["response"], right.get()) && secret;
+  auth.logins->digest_was(fits, address, user);
+  return {.identity = fits ? auth.access->identity_of(user) : std::nullopt};
 }
 
 Verdict check_request(Auth& auth, const GstRTSPContext* ctx) {

@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -12,6 +13,8 @@
 
 namespace campipe {
 namespace {
+
+constexpr auto remembered_for = std::chrono::minutes(5);  // a player comes back, and another one next to it guesses
 
 std::optional<BasicLogin> decode(const gchar* authorization) {
   gsize size = 0;
@@ -62,8 +65,11 @@ std::optional<BasicLogin> basic_login(const GstRTSPMessage& request) {
   return is_basic ? decode(first->authorization) : std::nullopt;
 }
 
-RtspLogins::RtspLogins(Access& access, std::function<void()> wake)
-    : access_(access), wake_(std::move(wake)), thread_([this](const std::stop_token& stop) { run(stop); }) {}
+RtspLogins::RtspLogins(Access& access, std::function<void()> wake, std::function<Clock::time_point()> now)
+    : access_(access),
+      wake_(std::move(wake)),
+      now_(std::move(now)),
+      thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
 RtspLogins::~RtspLogins() {
   thread_.request_stop();
@@ -97,9 +103,11 @@ bool RtspLogins::has_secret(const RtspLogin& login) {
 void RtspLogins::finish(RtspLogin& login, const Access::Result& result) {
   login.identity = result.identity;
   if (!login.identity) {
-    secret_failed(login.address);
-    if (result.refusal == Access::Refusal::too_many)
+    if (result.refusal == Access::Refusal::too_many) {
       login.retry_after_s = std::max({login.retry_after_s, result.retry_after_s, 1});
+    } else {
+      secret_failed(login.address);
+    }
   }
   login.done = true;
 }
@@ -144,12 +152,33 @@ void RtspLogins::run(const std::stop_token& stop) {
 
 int RtspLogins::secret_wait_s(const std::string& address) {
   const std::lock_guard lock(mutex_);
-  return secrets_.wait_s(address, Clock::now());
+  return secrets_.wait_s(address, now_());
 }
 
 void RtspLogins::secret_failed(const std::string& address) {
   const std::lock_guard lock(mutex_);
-  secrets_.failed(address, Clock::now());
+  secrets_.failed(address, now_());
+}
+
+int RtspLogins::digest_wait_s(const std::string& address, const std::string& user) {
+  const std::lock_guard lock(mutex_);
+  const auto now = now_();
+  const auto right = right_.find({network_of(address), user});
+  const bool known = right != right_.end() && now - right->second <= remembered_for;
+  return known && secrets_.may_ask_memory(address, user) ? 0 : secrets_.wait_s(address, now);
+}
+
+void RtspLogins::digest_was(bool right, const std::string& address, const std::string& user) {
+  const std::lock_guard lock(mutex_);
+  const auto now = now_();
+  if (right) {
+    std::erase_if(right_, [now](const auto& entry) { return now - entry.second > remembered_for; });
+    right_[{network_of(address), user}] = now;
+  } else if (secrets_.wait_s(address, now) > 0) {
+    secrets_.forgot(address, user);  // one of the few that may be tried during a wait
+  } else {
+    secrets_.failed(address, now);
+  }
 }
 
 }  // namespace campipe

@@ -51,8 +51,9 @@ struct RtspLogin {
 
 class RtspLogins {
  public:
-  // `wake` is called when one is done, by the thread that checks them. `access` outlives this.
-  RtspLogins(Access& access, std::function<void()> wake);
+  // `wake` is called when one is done, by the thread that checks them. `access` outlives this. `now`: the clock by
+  // which waits end.
+  RtspLogins(Access& access, std::function<void()> wake, std::function<Clock::time_point()> now = Clock::now);
   ~RtspLogins();  // waits for the one that is being checked
   RtspLogins(const RtspLogins&) = delete;
   RtspLogins& operator=(const RtspLogins&) = delete;
@@ -62,9 +63,10 @@ class RtspLogins {
   std::shared_ptr<const RtspLogin> check(std::string_view message, const std::string& address);
 
   [[nodiscard]] Access& access() { return access_; }
-  // Secrets that were wrong, by Basic or by Digest; of the passwords Access has its own.
-  [[nodiscard]] int secret_wait_s(const std::string& address);
-  void secret_failed(const std::string& address);
+  // Until a user may try by Digest; 0: at once, also from where others guess, if the response was right from there
+  // within the last minutes. (What was wrong by Basic counts as well; of the passwords Access has its own.)
+  [[nodiscard]] int digest_wait_s(const std::string& address, const std::string& user);
+  void digest_was(bool right, const std::string& address, const std::string& user);
 
  private:
   struct Waiting {
@@ -77,11 +79,15 @@ class RtspLogins {
   void run(const std::stop_token& stop);
   bool has_secret(const RtspLogin& login);
   void finish(RtspLogin& login, const Access::Result& result);
+  int secret_wait_s(const std::string& address);
+  void secret_failed(const std::string& address);
 
   Access& access_;
   const std::function<void()> wake_;
+  const std::function<Clock::time_point()> now_;
   std::mutex mutex_;
   LoginLimit secrets_;
+  std::map<std::pair<std::string, std::string>, Clock::time_point> right_;  // when, of a network's user, by Digest
   // By turn: the first of each network that waits, then the second of each …
   std::multimap<std::uint64_t, Waiting> waiting_;
   std::uint64_t turn_ = 0;  // the one that is on

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
+#include <cstdint>
 #include <functional>
 #include <iterator>
 #include <string_view>
@@ -81,11 +83,18 @@ std::vector<std::string> pieces_from_variables(const std::string& url, const std
   return pieces;
 }
 
-bool has_port(std::string_view authority) {
+// "554" of "user:password@host:554"; empty: there is none.
+std::string_view port_of(std::string_view authority) {
+  authority.remove_prefix(std::min(authority.rfind('@') + 1, authority.size()));  // npos + 1 is 0
+  authority.remove_prefix(std::min(authority.find(']') + 1, authority.size()));
   const auto colon = authority.rfind(':');
-  const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
-  return colon != std::string_view::npos && colon + 1 < authority.size() &&
-         std::ranges::all_of(authority.substr(colon + 1), is_digit);
+  return colon == std::string_view::npos ? std::string_view() : authority.substr(colon + 1);
+}
+
+bool is_port(std::string_view text) {
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return error == std::errc() && end == text.data() + text.size() && port > 0;
 }
 
 }  // namespace
@@ -114,7 +123,12 @@ PushTarget read_push_target(const PushUrl& push) {
   hide_stream_id(target.name);
   target.from_variables = pieces_from_variables(url, push.written);
   const bool listens = target.scheme == "srt" && rest.find("mode=listener") != std::string::npos;
-  if ((target.host.empty() && !listens) || (scheme->needs_port && !has_port(authority))) {
+  const std::string_view port = port_of(authority);
+  if (!port.empty() && !is_port(port)) {
+    throw Error("'" + target.name + "' has no port from 1 to 65535, expected something like " +
+                std::string(scheme->example));
+  }
+  if ((target.host.empty() && !listens) || (scheme->needs_port && port.empty())) {
     throw Error("'" + target.name + "' has no " + (target.host.empty() && !listens ? "host" : "port") +
                 ", expected something like " + std::string(scheme->example));
   }

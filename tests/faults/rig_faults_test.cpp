@@ -1,8 +1,11 @@
 // Processes of a running rig are killed and stopped. The promise: frames flow again within two seconds, nobody else
 // notices, each camera's recording stays one playable file, and every frame is accounted for.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 
+#include "app/thread_times.h"
 #include "tests/faults/fault_rig.h"
 
 namespace campipe::test {
@@ -205,6 +208,91 @@ TEST(Restarts, ComeAtGrowingIntervals) {
   for (std::size_t i = 2; i < waits.size(); ++i) EXPECT_NEAR(waits[i], 2 * waits[i - 1], 0.02) << i;
   rig.signal(SIGINT);
   EXPECT_EQ(rig.wait(), 3) << "no camera delivered anything";
+}
+
+// While it lives, the threads of a process have a CPU that others use, and yield it to all of them.
+class Starved {
+ public:
+  explicit Starved(pid_t process) : process_(process) {
+    cpu_set_t allowed;
+    ::sched_getaffinity(0, sizeof allowed, &allowed);
+    CPU_ZERO(&cpu_);
+    for (unsigned cpu = 0; CPU_COUNT(&cpu_) == 0; ++cpu) {
+      if (CPU_ISSET(cpu, &allowed)) CPU_SET(cpu, &cpu_);
+    }
+    for (int i = 0; i < 8; ++i) {
+      others_.emplace_back([this](const std::stop_token& stop) {
+        ::sched_setaffinity(0, sizeof cpu_, &cpu_);
+        while (!stop.stop_requested()) ++spins_;
+      });
+    }
+    for (int again = 0; again < 3; ++again) yield_all();  // threads may start others meanwhile, which do alike
+  }
+
+  // Its main thread has wanted a CPU for longer than a heartbeat may take, and got none.
+  bool hungers() {
+    const auto times = read_thread_times(process_, process_);
+    if (!times) return false;
+    if (!times->runnable || times->used != used_) since_ = Clock::now();
+    used_ = times->used;
+    return Clock::now() - since_ > milliseconds(1500);
+  }
+
+ private:
+  void yield_all() const {
+    const sched_param none{};
+    std::error_code gone;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(process_) + "/task", gone)) {
+      const pid_t id = std::stoi(task.path().filename());
+      ::sched_setaffinity(id, sizeof cpu_, &cpu_);
+      ::sched_setscheduler(id, SCHED_IDLE, &none);
+    }
+  }
+
+  const pid_t process_;
+  cpu_set_t cpu_{};
+  std::atomic<std::uint64_t> spins_ = 0;
+  std::int64_t used_ = -1;
+  Clock::time_point since_ = Clock::now();
+  std::vector<std::jthread> others_;
+};
+
+// Longer than the main thread of a process, or the thread of a camera, may be silent.
+TEST(Starving, WorkerIsLeftAlone) {
+  RigRun rig(fault_rig(0, "drop"));
+  ASSERT_TRUE(wait_until_recording(rig)) << rig.log();
+  const pid_t worker = rig.pid_of("worker 0");
+  bool hungered = false;
+  {
+    Starved starved(worker);
+    EXPECT_FALSE(eventually(
+        [&] {
+          hungered = hungered || starved.hungers();
+          return rig.find("worker 0") != worker;
+        },
+        seconds(13)))
+        << rig.log();
+  }
+  EXPECT_EQ(rig.find("worker 0"), worker);
+  EXPECT_THAT(rig.log(), testing::Not(testing::ContainsRegex("(does|did) not answer")));
+  if (!hungered) GTEST_SKIP() << "there were CPUs enough";
+}
+
+// What it needs to die, too, it gets late.
+TEST(Starving, WorkerThatHangsIsKilledOnce) {
+  RigRun rig(fault_rig(0, "drop"));
+  ASSERT_TRUE(wait_until_recording(rig)) << rig.log();
+  const pid_t worker = rig.pid_of("worker 0");
+  {
+    ::kill(worker, SIGSTOP);
+    const Starved starved(worker);
+    ASSERT_TRUE(eventually([&] { return rig.find("worker 0") != worker; })) << rig.log();
+  }
+  rig.successor_of("worker 0", worker);
+  const std::string log = rig.log();
+  const auto first = log.find("worker 0 does not answer");
+  EXPECT_NE(first, std::string::npos) << log;
+  EXPECT_EQ(log.find("worker 0 does not answer", first + 1), std::string::npos) << log;
 }
 
 }  // namespace

@@ -94,6 +94,12 @@ INSTANTIATE_TEST_SUITE_P(
                 "5:7: cameras.dock.push[8]: more than 8 targets"},
         Mistake{"    push: [rtsp://a/b, udp://a:1]\n    encode: {codec: mjpeg}\n",
                 "4:24: cameras.dock.push[1]: udp:// does not carry mjpeg; choose another codec"},
+        Mistake{"    push: ['udp://127.0.0.1:99999']\n",
+                "4:12: cameras.dock.push[0]: 'udp://127.0.0.1:99999' has no port from 1 to 65535, expected something "
+                "like udp://239.0.0.1:5000"},
+        Mistake{"    push: ['rtsp://a:0/b']\n",
+                "4:12: cameras.dock.push[0]: 'rtsp://a:0/b' has no port from 1 to 65535, expected something like "
+                "rtsp://10.0.0.9:8554/dock"},
         Mistake{"    push: [udp://a:1, udp://a:1]\n",
                 "4:23: cameras.dock.push[1]: camera 'dock' pushes to the same target as camera 'dock'"},
         Mistake{"    snapshot: {path: a.png}\n",

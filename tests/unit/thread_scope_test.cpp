@@ -3,15 +3,18 @@
 #include "app/thread_scope.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <functional>
 #include <new>
 #include <thread>
+#include <vector>
 
 namespace campipe {
 namespace {
@@ -101,6 +104,69 @@ TEST(ThreadScope, DoesNotCountTheCpuTimeOfOtherThreads) {
     publish_cpu_times();
     EXPECT_LT(block.cpu_time - before, 100'000'000);
   }).join();
+}
+
+// On the one CPU that they have.
+std::vector<std::jthread> spin_on_one_cpu(std::size_t threads) {
+  cpu_set_t cpus;
+  sched_getaffinity(0, sizeof cpus, &cpus);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (unsigned cpu = 0; CPU_COUNT(&one) == 0; ++cpu) {
+    if (CPU_ISSET(cpu, &cpus)) CPU_SET(cpu, &one);
+  }
+  std::vector<std::jthread> all;
+  for (std::size_t i = 0; i < threads; ++i) {
+    all.emplace_back([one](const std::stop_token& stop) {
+      sched_setaffinity(0, sizeof one, &one);
+      while (!stop.stop_requested()) work(milliseconds(0));
+    });
+  }
+  return all;
+}
+
+constexpr std::int64_t silent = 2'000'000'000;  // ns
+
+TEST(ThreadScope, CountsForHowLongCodecsThreadsWaitForACpuWhenItIsSilent) {
+  const auto others = spin_on_one_cpu(3);
+  ThreadBlock block{};
+  const ThreadScope scope(block, "test");
+  const ThreadWait wait(WaitsFor::encoder);
+  const auto own = spin_on_one_cpu(1);
+  for (int i = 0; i < 10; ++i) {
+    block.beat = now_ns();
+    publish_cpu_times();
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  EXPECT_EQ(block.cpu_waited, 0);
+  block.beat = now_ns() - silent;
+  const Deadline deadline = Clock::now() + seconds(30);
+  while (block.cpu_waited < 100'000'000 && Clock::now() < deadline) {
+    publish_cpu_times();
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  EXPECT_GE(block.cpu_waited, 100'000'000);
+}
+
+// One of them waits at any time, as each runs for a part of it only.
+TEST(ThreadScope, CodecsThreadsThatWorkDoNotWait) {
+  ThreadBlock block{};
+  const ThreadScope scope(block, "test");
+  const ThreadWait wait(WaitsFor::encoder);
+  const auto own = spin_on_one_cpu(4);
+  block.beat = now_ns() - silent;
+  std::int64_t last = now_ns();
+  publish_cpu_times();
+  for (int i = 0; i < 50; ++i) {
+    std::this_thread::sleep_for(milliseconds(10));
+    const std::int64_t used_before = block.cpu_time;
+    const std::int64_t waited_before = block.cpu_waited;
+    const std::int64_t begin = now_ns();
+    publish_cpu_times();
+    const std::int64_t idle = now_ns() - last - (block.cpu_time - used_before);
+    last = begin;
+    EXPECT_LE(block.cpu_waited - waited_before, std::max<std::int64_t>(idle, 0));
+  }
 }
 
 // In memory that is shared with the child process that crashes.

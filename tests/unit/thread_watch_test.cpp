@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "app/thread_times.h"
+
 namespace campipe {
 namespace {
 
@@ -150,6 +152,75 @@ TEST(ThreadWatch, TakesWhateverStandsThere) {
       static_cast<void>(watch.hung({start, other, value}, start));
     }
   }
+}
+
+// On a busy machine, for as long as that takes: neither the main thread of a process nor a camera's.
+TEST(ThreadWatch, WaitingForACpuIsNoSilence) {
+  for (const HangLimits& limits : {process_hangs, thread_hangs}) {
+    ThreadWatch watch(limits);
+    const auto waits_until = nanoseconds(minutes(20)).count();
+    std::optional<std::int64_t> found;
+    for (std::int64_t at = 0; !found && at < 2 * waits_until; at += tick.count()) {
+      const ThreadWatch::Signs signs{.beat = start, .cpu_waited = 7'000'000'000 + std::min(at, waits_until)};
+      if (watch.hung(signs, start + at)) found = at;
+    }
+    ASSERT_TRUE(found) << "it has a CPU now, and sleeps";
+    EXPECT_EQ(*found - waits_until, limits.idle.count());
+  }
+}
+
+TEST(ThreadWatch, WaitingForACpuBehindANamedWaitIsNoSilence) {
+  const nanoseconds named = seconds(30);
+  const auto waits = [&](nanoseconds at, ThreadWatch::Signs& signs) {
+    signs.wait_until = start + named.count();
+    signs.cpu_waited = std::max(at - named, nanoseconds(0)).count();
+  };
+  EXPECT_FALSE(found_after(minutes(20), waits));
+}
+
+// It shares a core with another: each has half of the time.
+TEST(ThreadWatch, FindsWhatWorksAndGetsNowhereOnABusyMachine) {
+  const auto found = found_after(minutes(5), [](nanoseconds at, ThreadWatch::Signs& signs) {
+    signs.cpu_time = signs.cpu_waited = at.count() / 2;
+  });
+  EXPECT_EQ(found, minutes(2));
+}
+
+// No more than the time that has passed is believed.
+TEST(ThreadWatch, OneThatClaimsToHaveWaitedForEverIsFound) {
+  const auto claims = [](nanoseconds at, ThreadWatch::Signs& signs) {
+    signs.cpu_waited = at > seconds(5) ? INT64_MAX : 0;
+  };
+  EXPECT_EQ(found_after(minutes(1), claims), seconds(10) + tick);
+}
+
+// As the kernel tells it: a wait counts once it is over, and only the state tells of one that goes on.
+TEST(CpuWait, CountsAWaitThatGoesOnAndOnce) {
+  CpuWait wait;
+  const std::int64_t second = 1'000'000'000;
+  EXPECT_EQ(wait.look({.used = 5 * second, .waited = 3 * second, .runnable = true}, start), 0);
+  EXPECT_EQ(wait.look({.used = 5 * second, .waited = 3 * second, .runnable = true}, start + second), second);
+  EXPECT_EQ(wait.look({.used = 5 * second, .waited = 3 * second, .runnable = true}, start + 3 * second), 2 * second);
+  EXPECT_EQ(wait.look({.used = 5 * second, .waited = 6 * second, .runnable = false}, start + 3 * second + 5), 5);
+  EXPECT_EQ(wait.look({.used = 5 * second, .waited = 6 * second, .runnable = false}, start + 9 * second), 0);
+}
+
+TEST(CpuWait, RunningIsNoWait) {
+  CpuWait wait;
+  wait.look({.used = 0, .runnable = true}, start);
+  EXPECT_EQ(wait.look({.used = 900, .waited = 0, .runnable = true}, start + 1000), 100);
+  EXPECT_EQ(wait.look({.used = 1900, .waited = 0, .runnable = true}, start + 2000), 0);
+}
+
+TEST(ThreadTimes, AreReadBehindAnyName) {
+  const auto times = parse_thread_times("17 4 2\n", "12 (a) S (b) R 1 12 12 0");
+  ASSERT_TRUE(times);
+  EXPECT_EQ(times->used, 17);
+  EXPECT_EQ(times->waited, 4);
+  EXPECT_TRUE(times->runnable);
+  EXPECT_FALSE(parse_thread_times("17 4 2\n", "12 (R) S 1")->runnable);
+  EXPECT_FALSE(parse_thread_times("", "12 (R) S 1"));
+  EXPECT_FALSE(parse_thread_times("17 4 2\n", ""));
 }
 
 TEST(ThreadWatch, AMainThreadIsFoundInASecond) {
