@@ -84,7 +84,7 @@ HttpGate::Verdict HttpGate::judge_by(HttpFacts facts, const CheckAuthorization& 
   if (!passed.camera && passed.route == nullptr) {
     verdict.refusal = http_error(404, "there is nothing at this address");
   } else if (passed.camera && !passed.request.identity.may(Permission::view, passed.camera->camera)) {
-    verdict.refusal = http_error(403, "you may not see this camera");
+    verdict.refusal = http_error(404, "there is no such camera or output");  // as for one that does not exist
   }
   passed.request.body = std::move(facts.body);
   return verdict;

@@ -175,8 +175,8 @@ TEST_F(HttpServerTest, ShowsCamerasToThoseWhoMaySeeThem) {
   start(guarded_config());
   const std::string bob = "Authorization: Basic Ym9iOmJvYidz\r\n";            // bob:bob's
   EXPECT_EQ(ask(port(), "GET /cameras/dock/snapshot.jpg", bob).status, 404);  // there is none
-  EXPECT_EQ(ask(port(), "GET /cameras/yard/snapshot.jpg", bob).status, 403);
-  EXPECT_EQ(ask(port(), "GET /cameras/yard/live", bob).status, 403);
+  EXPECT_EQ(ask(port(), "GET /cameras/yard/snapshot.jpg", bob).status, 404);
+  EXPECT_EQ(ask(port(), "GET /cameras/yard/live", bob).status, 404);
   EXPECT_EQ(ask(port(), "GET /cameras/dock/snapshot.jpg").status, 401);
 }
 
