@@ -101,22 +101,24 @@ class LiveCamera {
 
   void run(const std::stop_token& stopping) {
     auto next = Clock::now();
-    for (std::size_t at = 0; !stopping.stop_requested(); ++at) {
+    // By a clock of its own, as a camera's: a picture that the machine's load makes late was taken in time.
+    std::int64_t taken = utc_now_ns() - delay;
+    for (std::size_t at = 0; !stopping.stop_requested(); ++at, taken += 40 * ms) {
       if (at == clip_.packets.size() || (key_on_demand_ && wanted_.exchange(false))) at = 0;
-      offer(clip_.packets[at]);
+      offer(clip_.packets[at], taken);
       next += std::chrono::milliseconds(40);
       std::this_thread::sleep_until(next);
     }
   }
 
-  void offer(const Packet& packet) {
+  void offer(const Packet& packet, std::int64_t taken) {
     const std::uint32_t number = ++number_;
     const bool h264 = clip_.parameters.codec == "h264" && clip_.parameters.extradata.at(0) == 0;
     const std::vector<std::uint8_t> data = h264 ? numbered(number, packet.data, padding_) : packet.data;
     FrameTimes times;
     times.pts = number * 40 * ms;
     times.duration = 40 * ms;
-    times.capture_utc = utc_now_ns() - delay;
+    times.capture_utc = taken;
     {
       const std::lock_guard lock(mutex_);
       captures_[number] = times.capture_utc;

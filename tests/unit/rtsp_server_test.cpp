@@ -54,7 +54,6 @@ TEST_P(RtspTransportTest, SenderReportsTellWhenAPictureWasTaken) {
     ASSERT_TRUE(number.has_value());
     if (!picture->taken_utc) continue;
     ++compared;
-    // What the machine's load does to the camera's own times is smoothed.
     EXPECT_NEAR(static_cast<double>(*picture->taken_utc - dock().capture_utc(*number)) / ms, 0, 40) << *number;
   }
   EXPECT_EQ(compared, 50);
