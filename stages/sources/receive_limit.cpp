@@ -1,8 +1,8 @@
 #include "stages/sources/receive_limit.h"
 
-#include <dlfcn.h>
-
 #include <cerrno>
+
+#include "stages/sources/next_function.h"
 
 namespace campipe {
 namespace {
@@ -22,12 +22,6 @@ bool ReceiveLimit::refuses(std::size_t size) {
 }
 
 namespace {
-
-// A sanitizer's where there is one, else the C library's.
-template <typename Function>
-Function next_function(const char* name) {
-  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
-}
 
 template <typename Receive>
 ssize_t receive_limited(std::size_t size, const Receive& receive) {

@@ -1,10 +1,11 @@
 #include "stages/sources/source_peers.h"
 
-#include <dlfcn.h>
 #include <netinet/in.h>
 
 #include <cerrno>
 #include <cstring>
+
+#include "stages/sources/next_function.h"
 
 namespace campipe {
 namespace {
@@ -15,12 +16,6 @@ bool is_tcp(int fd) {
   int type = 0;
   socklen_t size = sizeof type;
   return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
-}
-
-// A sanitizer's where there is one, else the C library's.
-template <typename Function>
-Function next_function(const char* name) {
-  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
 }
 
 }  // namespace

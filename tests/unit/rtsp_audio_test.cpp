@@ -7,6 +7,7 @@
 
 #include "app/server/gst_handles.h"
 #include "tests/unit/command_output.h"
+#include "tests/unit/rtsp_player.h"
 #include "tests/unit/rtsp_test_support.h"
 
 namespace campipe::test {
@@ -65,12 +66,7 @@ class BothPlayer {
     GstBuffer* buffer = gst_sample_get_buffer(sample);
     std::string data(gst_buffer_get_size(buffer), ' ');
     gst_buffer_extract(buffer, 0, data.data(), data.size());
-    Got got{number_in(data, mark).value_or(0), std::nullopt};
-    const GstCapsPtr ntp(gst_caps_new_empty_simple("timestamp/x-ntp"));
-    if (const auto* meta = gst_buffer_get_reference_timestamp_meta(buffer, ntp.get())) {
-      constexpr std::int64_t since_1900 = 2'208'988'800'000'000'000;
-      got.taken_utc = static_cast<std::int64_t>(meta->timestamp) - since_1900;
-    }
+    const Got got{number_in(data, mark).value_or(0), taken_utc_of(buffer)};
     gst_sample_unref(sample);
     return got;
   }

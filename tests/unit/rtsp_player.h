@@ -13,6 +13,15 @@
 
 namespace campipe::test {
 
+// When that was taken by the sender's clock; nothing: no report has told it yet.
+inline std::optional<std::int64_t> taken_utc_of(GstBuffer* buffer) {
+  constexpr std::int64_t since_1900 = 2'208'988'800'000'000'000;
+  const GstCapsPtr ntp(gst_caps_new_empty_simple("timestamp/x-ntp"));
+  const auto* meta = gst_buffer_get_reference_timestamp_meta(buffer, ntp.get());
+  if (meta == nullptr) return std::nullopt;
+  return static_cast<std::int64_t>(meta->timestamp) - since_1900;
+}
+
 class RtspPlayer {
  public:
   struct Picture {
@@ -51,11 +60,7 @@ class RtspPlayer {
     gst_buffer_extract(buffer, 0, picture.data.data(), picture.data.size());
     picture.key = !GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_DELTA_UNIT);
     gst_structure_get_int(gst_caps_get_structure(gst_sample_get_caps(sample), 0), "width", &picture.width);
-    const GstCapsPtr ntp(gst_caps_new_empty_simple("timestamp/x-ntp"));
-    if (const auto* meta = gst_buffer_get_reference_timestamp_meta(buffer, ntp.get())) {
-      constexpr std::int64_t since_1900 = 2'208'988'800'000'000'000;
-      picture.taken_utc = static_cast<std::int64_t>(meta->timestamp) - since_1900;
-    }
+    picture.taken_utc = taken_utc_of(buffer);
     gst_sample_unref(sample);
     return picture;
   }
