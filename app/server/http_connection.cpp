@@ -311,9 +311,10 @@ awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
     const DoorPlace place(*shared_, request.address);
     answer = door_is_full();
     if (place) answer = co_await run_on(shared_->door, handle);  // not in `?:`, which GCC 12 evaluates wrongly
+  } else if (request.identity.administers()) {
+    answer = co_await run_on(shared_->administrators, handle);
   } else {
-    asio::thread_pool& pool = request.identity.administers() ? shared_->administrators : shared_->workers;
-    answer = co_await run_on(pool, handle);
+    answer = co_await shared_->workers.run(place_.holder(), handle);
   }
   co_await send(answer, exchange);
 }
@@ -332,7 +333,7 @@ awaitable<void> HttpConnection::serve_snapshot(Exchange& exchange, const LivePla
       return http_error(500, error.what());
     }
   };
-  HttpAnswer answer = co_await run_on(shared_->decoders, make);
+  HttpAnswer answer = co_await shared_->decoders.run(place_.holder(), make);
   co_await send(answer, exchange);
 }
 
@@ -358,7 +359,7 @@ awaitable<void> HttpConnection::send(HttpAnswer& answer, const Exchange& exchang
 awaitable<void> HttpConnection::send_file(const HttpAnswer& answer, const Exchange& exchange) {
   const bool download = exchange.passed.request.query.contains("download");
   const HttpFacts& facts = exchange.facts;
-  FileAnswer file = co_await run_on(shared_->disks, [&] { return open_file(answer, facts, download); });
+  FileAnswer file = co_await shared_->disks.run(place_.holder(), [&] { return open_file(answer, facts, download); });
   if (!file.fd) {
     co_await send(file.head, exchange);
     co_return;
@@ -371,7 +372,7 @@ awaitable<void> HttpConnection::send_file(const HttpAnswer& answer, const Exchan
   while (done < file.range.size) {
     const auto from = file.range.begin + done;
     const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(file_part, file.range.size - done));
-    const auto part = co_await run_on(shared_->disks, [&] { return read_part(file.fd, from, most); });
+    const auto part = co_await shared_->disks.run(place_.holder(), [&] { return read_part(file.fd, from, most); });
     if (part.empty()) throw Error("a file became shorter while it was sent");
     co_await send_bytes(asio::buffer(part));
     done += part.size();

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "app/server/fair_threads.h"
 #include "app/server/http_files.h"
 #include "app/server/http_gate.h"
 #include "app/server/http_places.h"
@@ -48,11 +49,11 @@ struct HttpShared {
   std::shared_ptr<boost::asio::io_context> io = std::make_shared<boost::asio::io_context>(1);
   // Handlers, and what may take longer and holds them up in no case; those of whoever administers the rig wait for
   // nobody else's.
-  boost::asio::thread_pool workers{4};
+  FairThreads workers{4, 2};
   boost::asio::thread_pool administrators{2};
-  boost::asio::thread_pool decoders{2};  // snapshots
-  boost::asio::thread_pool disks{4};
-  boost::asio::thread_pool door{1};     // passwords: strangers cannot take the workers' time
+  FairThreads decoders{2, 1};  // snapshots
+  FairThreads disks{4, 2};
+  boost::asio::thread_pool door{1};  // passwords: strangers cannot take the workers' time
 
   // Of the serving thread, once it runs.
   std::optional<boost::asio::ssl::context> tls;
@@ -125,13 +126,5 @@ boost::asio::awaitable<void> serve_web_socket(std::shared_ptr<HttpConnection> co
 // An answer without end.
 boost::asio::awaitable<void> serve_endless(std::shared_ptr<HttpConnection> connection,
                                            HttpConnection::Exchange& exchange, LivePlace place);
-
-// What `work` returns, done by the pool.
-template <typename Work>
-boost::asio::awaitable<std::invoke_result_t<Work>> run_on(boost::asio::thread_pool& pool, Work work) {
-  using Result = std::invoke_result_t<Work>;
-  const auto task = [&work]() -> boost::asio::awaitable<Result> { co_return work(); };
-  co_return co_await boost::asio::co_spawn(pool.get_executor(), task, boost::asio::use_awaitable);
-}
 
 }  // namespace campipe

@@ -58,6 +58,8 @@ class HttpPlaces::Place {
   bool answer(const Identity& identity, const std::string& address);
   // It is at its end, and takes no place any more.
   void leave() { use_ = Use::none; }
+  // For whom the answer is: the user, or where there is none, from where.
+  [[nodiscard]] const std::string& holder() const { return holder_; }
 
  private:
   friend class HttpPlaces;
@@ -71,7 +73,7 @@ class HttpPlaces::Place {
   Use use_ = Use::idle;
   Clock::time_point since_ = Clock::now();
   bool known_ = false;  // its last request was one of somebody who logged in
-  std::string holder_;  // of a guest: the user, or where there is none, from where
+  std::string holder_;  // see holder()
 };
 
 }  // namespace campipe

@@ -90,10 +90,8 @@ class HttpServer::Implementation {
     asio::post(*shared_->io, [this] { close_all(); });
     if (ended_.get_future().wait_for(farewell_patience) != std::future_status::ready) shared_->io->stop();
     thread_.join();
-    for (asio::thread_pool* pool : {&shared_->workers, &shared_->administrators, &shared_->decoders, &shared_->disks,
-                                    &shared_->door}) {
-      pool->join();
-    }
+    for (FairThreads* threads : {&shared_->workers, &shared_->decoders, &shared_->disks}) threads->join();
+    for (asio::thread_pool* pool : {&shared_->administrators, &shared_->door}) pool->join();
   }
 
   Implementation(const Implementation&) = delete;

@@ -46,7 +46,8 @@ class HttpServerTest : public testing::Test {
   }
   static ServerConfig guarded_config() {
     static const std::vector<UserConfig> users{user("anna", Permission::administer),
-                                               user("bob", Permission::view, {"dock"})};
+                                               user("bob", Permission::view, {"dock"}),
+                                               user("carl", Permission::view, {"dock"})};
     ServerConfig config = open_config();
     config.users = users;
     return config;

@@ -163,7 +163,8 @@ TEST_F(HttpStrangersTest, TakesNoMoreConnectionsThanItMay) {
   std::vector<std::unique_ptr<TcpClient>> clients;
   const auto connect = [&] {
     clients.push_back(std::make_unique<TcpClient>(port()));
-    clients.back()->send(request_text("GET /waits"));
+    const std::string address = "10.0.0." + std::to_string(clients.size());
+    clients.back()->send(request_text("GET /waits", "X-Forwarded-For: " + address + "\r\n"));
   };
   for (int i = 0; i < 3; ++i) connect();
   while (waiting_ < 3) std::this_thread::yield();
@@ -211,6 +212,7 @@ TEST_F(HttpStrangersTest, WhoHasNotLoggedInGivesWayAlsoWhileBeingAnswered) {
 }
 
 constexpr const char* annas = "Authorization: Basic YW5uYTphbm5hJ3M=\r\n";
+constexpr const char* carls = "Authorization: Basic Y2FybDpjYXJsJ3M=\r\n";
 
 // Also behind a proxy, whose addresses are those that count.
 TEST_F(HttpStrangersTest, WhoAdministersComesInWhereAnAddressHasItsHalf) {
@@ -227,7 +229,7 @@ TEST_F(HttpStrangersTest, WhoAdministersComesInWhereAnAddressHasItsHalf) {
   }
   while (waiting_ < 2) std::this_thread::yield();
   EXPECT_EQ(ask(port(), "GET /api/v1/", bobs + "1\r\n").status, 503);
-  EXPECT_EQ(ask(port(), "GET /api/v1/", bobs + "2\r\n").status, 200);
+  EXPECT_EQ(ask(port(), "GET /api/v1/", carls + std::string("X-Forwarded-For: 10.0.0.2\r\n")).status, 200);
   EXPECT_EQ(ask(port(), "GET /api/v1/", annas + std::string("X-Forwarded-For: 10.0.0.1\r\n")).status, 200);
   let_go_.set_value();
 }
@@ -246,16 +248,52 @@ TEST_F(HttpStrangersTest, WhoSendsNonsenseGivesWay) {
   EXPECT_EQ(ask(port(), "GET /api/v1/").status, 200);
 }
 
-TEST_F(HttpStrangersTest, WhoAdministersWaitsForNobodyElsesRequests) {
+TEST_F(HttpStrangersTest, NobodyWaitsForAllThatAnotherAsksFor) {
   start(guarded_config());
   std::vector<std::unique_ptr<TcpClient>> bobs;
   for (int i = 0; i < 8; ++i) {
     bobs.push_back(std::make_unique<TcpClient>(port()));
     bobs.back()->send(request_text("GET /api/v1/waits", "Authorization: Basic Ym9iOmJvYidz\r\n"));
   }
-  while (waiting_ < 4) std::this_thread::yield();
-  EXPECT_EQ(ask(port(), "GET /api/v1/", annas).status, 200);
+  while (waiting_ < 2) std::this_thread::yield();
+  EXPECT_EQ(ask(port(), "GET /api/v1/", annas).status, 200) << "who administers has threads of her own";
+  EXPECT_EQ(ask(port(), "GET /api/v1/", carls).status, 200);
+  EXPECT_EQ(waiting_, 2);
   let_go_.set_value();
+  for (const auto& bob : bobs) EXPECT_EQ(read_reply(*bob).status, 200);
+  EXPECT_EQ(waiting_, 8);
+}
+
+// Those who went away while they waited for their turn, too.
+TEST_F(HttpStrangersTest, ATurnThatNobodyWaitsForAnyMorePasses) {
+  start(guarded_config());
+  const auto ask_for_bob = [&] {
+    auto bob = std::make_unique<TcpClient>(port());
+    bob->send(request_text("GET /api/v1/waits", "Authorization: Basic Ym9iOmJvYidz\r\n"));
+    return bob;
+  };
+  const auto first = ask_for_bob();
+  const auto second = ask_for_bob();
+  while (waiting_ < 2) std::this_thread::yield();
+  for (int i = 0; i < 8; ++i) ask_for_bob();
+  const auto last = ask_for_bob();
+  let_go_.set_value();
+  for (const auto* bob : {&first, &second, &last}) EXPECT_EQ(read_reply(**bob).status, 200);
+}
+
+TEST_F(HttpStrangersTest, EndsWhileManyWaitForTheirTurn) {
+  start(guarded_config());
+  std::vector<std::unique_ptr<TcpClient>> bobs;
+  for (int i = 0; i < 8; ++i) {
+    bobs.push_back(std::make_unique<TcpClient>(port()));
+    bobs.back()->send(request_text("GET /api/v1/waits", "Authorization: Basic Ym9iOmJvYidz\r\n"));
+  }
+  while (waiting_ < 2) std::this_thread::yield();
+  const std::jthread later([&] {
+    EXPECT_TRUE(bobs.back()->ended_within(patience));
+    let_go_.set_value();
+  });
+  server_.reset();
 }
 
 // Many who send a wrong password at once; the last of them finds no place at the door any more.

@@ -91,6 +91,23 @@ describe('pages', {timeout: 300000}, () => {
     await page.waitForSelector('text=Nothing was recorded here');
   });
 
+  test('a recording whose file has no picture yet says so', async () => {
+    const file = /\/recordings\/.*\.mp4/;
+    await page.route(file, async (route) => {
+      const body = await (await route.fetch()).body();
+      await route.fulfill({status: 200, contentType: 'video/mp4', body: body.subarray(0, body.indexOf('moof') - 4)});
+    });
+    await page.goto(`${rig.base}/recordings?camera=dock`);
+    await page.click('tr[data-id] >> text=Play');
+    await page.waitForSelector('.watching .error:has-text("no picture in the file yet")');
+    await page.unroute(file);
+    await page.click('tr[data-id] >> text=Play');
+    await eventually('the recording plays', () =>
+      page.evaluate(() => document.querySelector('.watching video').currentTime > 0.2),
+    );
+    assert.equal(await page.textContent('.watching .error'), '');
+  });
+
   test('recordings of a camera that is switched off are known to a new publisher', async () => {
     const ask = async (what, options) => (await fetch(`${rig.base}/api/v1/${what}`, options)).json();
     await ask('cameras/dock/disable', {method: 'POST'});

@@ -186,6 +186,8 @@ class Recordings {
       playsinline: true,
       src: fileAddress(recording),
       onerror: () => setText(problem, 'This browser cannot play the file; download it to watch it in VLC or mpv.'),
+      ondurationchange: () =>
+        setText(problem, video.duration === 0 ? 'There is no picture in the file yet; play it again in some seconds.' : ''),
     });
     const close = () => {
       video.removeAttribute('src');

@@ -1,0 +1,64 @@
+// Threads for the requests of many, of which nobody takes all: what one asks for beyond his part waits until something
+// of his own is done. Of the serving thread, but for the work itself. Only for the files that use Boost.Beast.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <deque>
+#include <map>
+#include <string>
+#include <type_traits>
+
+namespace campipe {
+
+// What `work` returns, done by the pool.
+template <typename Work>
+boost::asio::awaitable<std::invoke_result_t<Work>> run_on(boost::asio::thread_pool& pool, Work work) {
+  using Result = std::invoke_result_t<Work>;
+  const auto task = [&work]() -> boost::asio::awaitable<Result> { co_return work(); };
+  co_return co_await boost::asio::co_spawn(pool.get_executor(), task, boost::asio::use_awaitable);
+}
+
+class FairThreads {
+ public:
+  FairThreads(std::size_t threads, int most_of_one) : most_of_one_(most_of_one), pool_(threads) {}
+
+  // What `work` returns. `holder`: for whom it is done.
+  template <typename Work>
+  boost::asio::awaitable<std::invoke_result_t<Work>> run(std::string holder, Work work) {
+    Turn turn(*this, holder);
+    co_await turn.come();
+    co_return co_await run_on(pool_, std::move(work));
+  }
+  void join() { pool_.join(); }
+
+ private:
+  struct Holder {
+    int running = 0;
+    std::deque<boost::asio::steady_timer*> waiting;  // for one of these to be over, in the order in which they came
+  };
+
+  class Turn {
+   public:
+    Turn(FairThreads& all, const std::string& holder);
+    ~Turn();
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    boost::asio::awaitable<void> come();
+
+   private:
+    FairThreads& all_;
+    const std::map<std::string, Holder>::iterator own_;
+    bool has_come_ = false;
+  };
+
+  const int most_of_one_;
+  std::map<std::string, Holder> holders_;
+  boost::asio::thread_pool pool_;
+};
+
+}  // namespace campipe
