@@ -2,6 +2,8 @@
 
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
 
 #include <memory>
 
@@ -20,6 +22,10 @@ struct Freeing {
     ::gnutls_certificate_free_credentials(credentials);
   }
   void operator()(gnutls_x509_privkey_t key) const { ::gnutls_x509_privkey_deinit(key); }
+};
+
+struct FreeingContext {
+  void operator()(SSL_CTX* context) const { ::SSL_CTX_free(context); }
 };
 
 using Data = std::unique_ptr<gnutls_datum_t, Unloading>;
@@ -43,6 +49,19 @@ TlsProblem check_key(const gnutls_datum_t& data) {
   return {error < 0 ? because("is no private key (PEM)", error) : "", true};
 }
 
+// The web server uses OpenSSL, which refuses more: keys that are too short, by the machine's policy.
+TlsProblem check_for_web(const std::string& certificate, const std::string& key) {
+  const std::unique_ptr<SSL_CTX, FreeingContext> context(::SSL_CTX_new(::TLS_server_method()));
+  const auto refused = [] {
+    const char* reason = ::ERR_reason_error_string(::ERR_peek_last_error());
+    return std::string("cannot be used: OpenSSL says '") + (reason != nullptr ? reason : "no reason") + "'";
+  };
+  ::ERR_clear_error();
+  if (!context || ::SSL_CTX_use_certificate_chain_file(context.get(), certificate.c_str()) != 1) return {refused()};
+  if (::SSL_CTX_use_PrivateKey_file(context.get(), key.c_str(), SSL_FILETYPE_PEM) != 1) return {refused(), true};
+  return {};
+}
+
 }  // namespace
 
 TlsProblem check_certificate(const std::string& certificate, const std::string& key) {
@@ -57,7 +76,8 @@ TlsProblem check_certificate(const std::string& certificate, const std::string& 
   if (error >= 0)
     error = ::gnutls_certificate_set_x509_key_mem(made, certificate_data.get(), key_data.get(), GNUTLS_X509_FMT_PEM);
   if (error == GNUTLS_E_CERTIFICATE_KEY_MISMATCH) return {"does not belong to the certificate", true};
-  return {error < 0 ? because("has no certificates (PEM)", error) : ""};
+  if (error < 0) return {because("has no certificates (PEM)", error)};
+  return check_for_web(certificate, key);
 }
 
 }  // namespace campipe
