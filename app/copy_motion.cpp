@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/source_times.h"
 #include "core/ffmpeg.h"
 
 namespace campipe {
@@ -59,7 +60,7 @@ void CopyMotion::decode(const AVPacket& packet) {
 }
 
 std::int64_t CopyMotion::time_of(const DecodedPicture& picture) const {
-  if (picture.pts != AV_NOPTS_VALUE) return av_rescale_q(picture.pts - stream_->start, stream_->time_base, nanoseconds);
+  if (picture.pts != AV_NOPTS_VALUE) return source_ns(*stream_, picture.pts);
   return last_ + static_cast<std::int64_t>(1e9 / (stream_->frame_rate > 0 ? stream_->frame_rate : usual_rate));
 }
 

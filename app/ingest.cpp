@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "app/ingest_refusal.h"
+#include "app/source_times.h"
 #include "app/thread_scope.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -227,6 +228,8 @@ bool Ingest::read(AVPacket& packet) {
   while (!stopped()) {
     scope_->beat();
     const ReadResult result = read_source(packet);
+    const SourceStream& stream = source_->stream();
+    forget_absurd_times(packet, result == ReadResult::audio ? stream.audio_time_base : stream.time_base);
     if (std::chrono::nanoseconds(ahead_.times().waited) > stall) burst_left_ = longest_burst;
     if (result == ReadResult::audio) {
       pass_on_audio(packet);
@@ -293,8 +296,7 @@ bool Ingest::wait_for_start() {
 }
 
 std::int64_t Ingest::source_ns(std::int64_t timestamp) const {
-  const SourceStream& stream = source_->stream();
-  return av_rescale_q(timestamp - stream.start, stream.time_base, nanoseconds);
+  return campipe::source_ns(source_->stream(), timestamp);
 }
 
 // Files that start together would deliver at the same moments for ever, and wait for one another's turn on the cores.

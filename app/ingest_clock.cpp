@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "app/ingest.h"
+#include "app/source_times.h"
 #include "app/thread_scope.h"
 #include "core/log.h"
 
@@ -81,9 +82,7 @@ bool Ingest::confirms_leap(std::int64_t to) {
     if (entry == nullptr) return false;
     const AVPacket& packet = *entry->packet;
     if (entry->result == ReadResult::audio) {
-      const std::int64_t start = av_rescale_q(stream.start, stream.time_base, nanoseconds);
-      const std::int64_t time = av_rescale_q(packet.pts, stream.audio_time_base, nanoseconds) - start;
-      if (packet.pts != AV_NOPTS_VALUE && time > to - leap_tolerance) return true;
+      if (packet.pts != AV_NOPTS_VALUE && audio_ns(stream, packet.pts) > to - leap_tolerance) return true;
     } else if (const auto time = decode_time(packet); time && *time > to + leap_tolerance) {
       return false;
     }

@@ -4,9 +4,12 @@
 #include <array>
 #include <utility>
 
+#include "app/source_times.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "stages/sinks/stream_headers.h"
+#include "stages/sources/accepted_media.h"
 
 namespace campipe {
 namespace {
@@ -17,6 +20,8 @@ constexpr auto publisher_deadline = std::chrono::seconds(30);
 constexpr std::int64_t smallest_step = 1'000'000;
 constexpr std::int64_t longest_overlap = 50'000'000;  // of audio; where a clock was corrected, more is left out
 constexpr std::int64_t longest_tail = 1'000'000'000;  // of a file's audio behind its video, that pictures wait for
+
+constexpr std::array aac_rates{96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350};
 
 std::vector<std::uint8_t> extradata_of(const AVCodecParameters& codec) {
   return {codec.extradata, codec.extradata + codec.extradata_size};
@@ -38,7 +43,7 @@ StreamParameters video_of(const SourceStream& stream) {
   format.sample_aspect_num = codec.sample_aspect_ratio.num;
   format.sample_aspect_den = std::max(codec.sample_aspect_ratio.den, 1);
   parameters.frame_rate = stream.frame_rate;
-  parameters.extradata = extradata_of(codec);
+  if (tells_headers(codec)) parameters.extradata = extradata_of(codec);  // else the first key frame does
   parameters.rotation = stream.rotation;
   return parameters;
 }
@@ -46,13 +51,12 @@ StreamParameters video_of(const SourceStream& stream) {
 // The AudioSpecificConfig of AAC that comes with a header of its own in each packet (ADTS), so that nobody has to wait
 // for the first one. Only of the plain kind, where what libavformat found out says it all.
 std::vector<std::uint8_t> aac_headers_of(const AVCodecParameters& codec) {
-  constexpr std::array rates{96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350};
-  const auto* rate = std::ranges::find(rates, codec.sample_rate);
+  const auto* rate = std::ranges::find(aac_rates, codec.sample_rate);
   const int channels = codec.ch_layout.nb_channels;
-  const bool plain = codec.profile == FF_PROFILE_AAC_LOW && (channels == 1 || channels == 2) && rate != rates.end();
+  const bool plain = codec.profile == FF_PROFILE_AAC_LOW && (channels == 1 || channels == 2) && rate != aac_rates.end();
   if (!plain) return {};
   const auto config =
-      2U << 11U | static_cast<unsigned>(rate - rates.begin()) << 7U | static_cast<unsigned>(channels) << 3U;
+      2U << 11U | static_cast<unsigned>(rate - aac_rates.begin()) << 7U | static_cast<unsigned>(channels) << 3U;
   return {static_cast<std::uint8_t>(config >> 8U), static_cast<std::uint8_t>(config & 255U)};
 }
 
@@ -100,9 +104,13 @@ void PacketCopies::begin_video(const SourceStream& stream) {
 }
 
 void PacketCopies::begin_audio(const SourceStream& stream) {
-  if (audio_.empty() || stream.audio == nullptr) return;
-  if (audio_parameters_ != audio_of(*stream.audio)) {
-    audio_parameters_ = audio_of(*stream.audio);
+  heard_.reset();
+  if (!audio_.empty() && stream.audio != nullptr) set_audio(audio_of(*stream.audio));
+}
+
+void PacketCopies::set_audio(const AudioParameters& parameters) {
+  if (audio_parameters_ != parameters) {
+    audio_parameters_ = parameters;
     for (Track& track : audio_) track.current = false;
   }
   for (Track& track : audio_) {
@@ -110,6 +118,20 @@ void PacketCopies::begin_audio(const SourceStream& stream) {
       events_.on_audio(renewed.target.camera, renewed.target.epoch, ring, *audio_parameters_);
     });
   }
+}
+
+// In MPEG-TS it may become another one in the midst of the stream. False: it is none that is taken.
+bool PacketCopies::follow_sound(const AVPacket& packet) {
+  const AVCodecParameters& codec = *stream_->audio;
+  if (codec.codec_type != AVMEDIA_TYPE_AUDIO || !is_accepted_audio(codec.codec_id)) return false;
+  const Sound sound{codec.codec_id, codec.sample_rate, codec.ch_layout.nb_channels, config_in(codec, packet)};
+  if (heard_ && *heard_ != sound) {
+    AudioParameters parameters = audio_of(codec);
+    if (!sound.config.empty()) take_config(parameters, sound.config);
+    set_audio(parameters);
+  }
+  heard_ = sound;
+  return true;
 }
 
 // A track changes as a whole or, when something throws (no memory, no descriptors), not at all: then it is its turn
@@ -152,9 +174,7 @@ void PacketCopies::resume(bool goes_back) {
 std::optional<Correction> PacketCopies::video(const AVPacket& packet, const SourceClock& clock,
                                               const PacketTimes& times) {
   if (video_.empty()) return std::nullopt;
-  const auto ns = [this](std::int64_t time) {
-    return av_rescale_q(time - stream_->start, stream_->time_base, nanoseconds);
-  };
+  const auto ns = [this](std::int64_t time) { return source_ns(*stream_, time); };
   std::optional<std::int64_t> decoded;
   if (packet.dts != AV_NOPTS_VALUE) decoded = ns(packet.dts);
   if (!decoded && packet.pts != AV_NOPTS_VALUE) decoded = ns(packet.pts);
@@ -190,10 +210,8 @@ std::optional<Correction> PacketCopies::video(const AVPacket& packet, const Sour
 
 void PacketCopies::audio(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times) {
   const std::int64_t time = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
-  if (audio_.empty() || !audio_parameters_ || time == AV_NOPTS_VALUE) return;
-  // Both streams' times begin at the video's start.
-  const std::int64_t start = av_rescale_q(stream_->start, stream_->time_base, nanoseconds);
-  const auto at = clock.map_beside(av_rescale_q(time, stream_->audio_time_base, nanoseconds) - start, times.arrival);
+  if (audio_.empty() || !audio_parameters_ || time == AV_NOPTS_VALUE || !follow_sound(packet)) return;
+  const auto at = clock.map_beside(audio_ns(*stream_, time), times.arrival);
   if (!at || *at < 0 || *at + longest_overlap < last_audio_) return;
   PacketView view;
   view.data = {packet.data, static_cast<std::size_t>(packet.size)};

@@ -76,6 +76,16 @@ class PacketCopies {
     bool need_key = true;
     bool current = false;  // `ring` is for the stream's parameters as they are
   };
+  // What is known of the audio by each of its packets.
+  struct Sound {
+    AVCodecID codec = AV_CODEC_ID_NONE;
+    int sample_rate = 0;
+    int channels = 0;
+    std::vector<std::uint8_t> config;  // in the packet's own header
+    friend bool operator==(const Sound&, const Sound&) = default;
+  };
+  void set_audio(const AudioParameters& parameters);
+  bool follow_sound(const AVPacket& packet);
   void begin_video(const SourceStream& stream);
   void begin_audio(const SourceStream& stream);
   void watch(const Track& track, PacketRingWriter& ring);
@@ -92,6 +102,7 @@ class PacketCopies {
   const SourceStream* stream_ = nullptr;
   std::optional<StreamParameters> video_parameters_;
   std::optional<AudioParameters> audio_parameters_;
+  std::optional<Sound> heard_;
   std::int64_t end_ = -1;
   std::int64_t last_audio_ = -1;
   std::int64_t audio_end_ = -1;

@@ -8,6 +8,7 @@ extern "C" {
 #include <array>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <string_view>
 
 #include "core/ffmpeg.h"
@@ -28,6 +29,33 @@ Filter extractor_of(AVCodecID codec) {
   filter->par_in->codec_id = codec;
   av_check(av_bsf_init(filter.get()), "extract_extradata");
   return filter;
+}
+
+struct ParserDeleter {
+  void operator()(AVCodecParserContext* parser) const { av_parser_close(parser); }
+};
+struct ContextDeleter {
+  void operator()(AVCodecContext* context) const { avcodec_free_context(&context); }
+};
+
+// By what the stream's headers say.
+void find_size(StreamParameters& stream, AVCodecID codec, const AVPacket& first) {
+  const std::unique_ptr<AVCodecParserContext, ParserDeleter> parser(av_parser_init(codec));
+  const std::unique_ptr<AVCodecContext, ContextDeleter> context(avcodec_alloc_context3(nullptr));
+  if (!parser || !context) throw std::bad_alloc();
+  context->codec_id = codec;
+  const std::size_t size = stream.extradata.size();
+  context->extradata = static_cast<std::uint8_t*>(av_mallocz(size + AV_INPUT_BUFFER_PADDING_SIZE));
+  if (context->extradata == nullptr) throw std::bad_alloc();
+  std::ranges::copy(stream.extradata, context->extradata);
+  context->extradata_size = static_cast<int>(size);
+  parser->flags |= PARSER_FLAG_COMPLETE_FRAMES;
+  std::uint8_t* picture = nullptr;
+  int picture_size = 0;
+  av_parser_parse2(parser.get(), context.get(), &picture, &picture_size, first.data, first.size, AV_NOPTS_VALUE,
+                   AV_NOPTS_VALUE, 0);
+  stream.format.width = std::max(parser->width, 0);
+  stream.format.height = std::max(parser->height, 0);
 }
 
 AvPacket copy_of(std::span<const std::uint8_t> data) {
@@ -66,14 +94,36 @@ std::vector<std::uint8_t> opus_headers(int channels) {
 
 }  // namespace
 
+bool tells_headers(const AVCodecParameters& codec) {
+  const std::span<const std::uint8_t> bytes(codec.extradata, static_cast<std::size_t>(codec.extradata_size));
+  if (bytes.empty()) return false;
+  const bool is_h264 = codec.codec_id == AV_CODEC_ID_H264;
+  if ((!is_h264 && codec.codec_id != AV_CODEC_ID_HEVC) || bytes[0] == 1) return true;  // 1: as files have it
+  constexpr unsigned h264_set = 7;
+  constexpr unsigned hevc_set = 33;
+  constexpr std::ptrdiff_t shortest_set = 5;
+  constexpr std::array<std::uint8_t, 3> start{0, 0, 1};
+  for (auto rest = std::ranges::search(bytes, start); !rest.empty();) {
+    const std::span<const std::uint8_t> unit(rest.end(), bytes.end());
+    rest = std::ranges::search(unit, start);
+    if (rest.begin() - unit.begin() < shortest_set) continue;
+    const unsigned type = is_h264 ? unit[0] & 31U : (unit[0] >> 1U) & 63U;
+    if (type == (is_h264 ? h264_set : hevc_set)) return true;
+  }
+  return false;
+}
+
 bool lacks_headers(const StreamParameters& stream) {
-  return stream.extradata.empty() && (stream.codec == "h264" || stream.codec == "hevc");
+  return (stream.codec == "h264" || stream.codec == "hevc") && (stream.extradata.empty() || stream.format.width <= 0);
 }
 
 StreamParameters with_headers(StreamParameters stream, std::span<const std::uint8_t> first) {
   if (!lacks_headers(stream) || first.empty()) return stream;
-  const Filter filter = extractor_of(avcodec_descriptor_get_by_name(stream.codec.c_str())->id);
+  const AVCodecID codec = avcodec_descriptor_get_by_name(stream.codec.c_str())->id;
   const AvPacket packet = copy_of(first);
+  if (stream.format.width <= 0) find_size(stream, codec, *packet);
+  if (!stream.extradata.empty()) return stream;
+  const Filter filter = extractor_of(codec);
   av_check(av_bsf_send_packet(filter.get(), packet.get()), "extract_extradata");
   if (av_bsf_receive_packet(filter.get(), packet.get()) < 0) return stream;  // damaged
   std::size_t size = 0;

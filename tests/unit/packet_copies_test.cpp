@@ -5,11 +5,21 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/error.h"
+#include "stages/sinks/stream_headers.h"
 
 namespace campipe {
 namespace {
+
+using Parameters = std::unique_ptr<AVCodecParameters, void (*)(AVCodecParameters*)>;
+Parameters parameters_of(AVMediaType type, AVCodecID codec) {
+  Parameters parameters(avcodec_parameters_alloc(), [](AVCodecParameters* p) { avcodec_parameters_free(&p); });
+  parameters->codec_type = type;
+  parameters->codec_id = codec;
+  return parameters;
+}
 
 SourceStream stream_of(const AVCodecParameters& video) {
   SourceStream stream;
@@ -33,9 +43,7 @@ TEST(PacketCopies, ATrackWithoutARingGetsItWhenTheSourceIsOpenedAgain) {
                            },
                        .on_audio = {},
                        .interrupted = [] { return false; }});
-  const std::unique_ptr<AVCodecParameters, void (*)(AVCodecParameters*)> video(
-      avcodec_parameters_alloc(), [](AVCodecParameters* p) { avcodec_parameters_free(&p); });
-  video->codec_id = AV_CODEC_ID_H264;
+  const Parameters video = parameters_of(AVMEDIA_TYPE_VIDEO, AV_CODEC_ID_H264);
   const SourceStream stream = stream_of(*video);
   EXPECT_THROW(copies.begin(stream), Error);
   fails = false;
@@ -50,6 +58,76 @@ TEST(PacketCopies, ATrackWithoutARingGetsItWhenTheSourceIsOpenedAgain) {
     EXPECT_EQ(counter(page.master(camera).unpublished, DropCause::publisher_slow), 0U) << camera;
     EXPECT_EQ(page.master(camera).latency.counts().total(), 1U) << camera;
   }
+}
+
+// Headers of MPEG-TS's AAC: 48 kHz in stereo, 16 kHz in mono. Its codec may change, too.
+TEST(PacketCopies, SoundThatBecomesAnotherOneIsSaidToBeThat) {
+  const RigPage page = RigPage::create(1);
+  std::vector<AudioParameters> told;
+  PacketCopies copies({}, {{.camera = 0}}, false, page,
+                      {.on_video = {},
+                       .on_audio =
+                           [&](unsigned, std::uint64_t epoch, const PacketRingMemory&, const AudioParameters& audio) {
+                             told.push_back(audio);
+                             EXPECT_EQ(epoch, told.size());
+                           },
+                       .interrupted = [] { return false; }});
+  const Parameters video = parameters_of(AVMEDIA_TYPE_VIDEO, AV_CODEC_ID_H264);
+  const Parameters audio = parameters_of(AVMEDIA_TYPE_AUDIO, AV_CODEC_ID_AAC);
+  audio->profile = FF_PROFILE_AAC_LOW;
+  audio->sample_rate = 48000;
+  av_channel_layout_default(&audio->ch_layout, 2);
+  SourceStream stream = stream_of(*video);
+  stream.audio = audio.get();
+  copies.begin(stream);
+  SourceClock clock(false);
+  clock.begin(0, 0);
+  int time = 0;
+  const auto send = [&](const std::vector<std::uint8_t>& header) {
+    const AvPacket packet = make_av_packet();
+    av_check(av_new_packet(packet.get(), 100), "a packet");
+    std::fill_n(packet->data, 100, std::uint8_t{0});
+    std::ranges::copy(header, packet->data);
+    packet->pts = packet->dts = 1920 * ++time;
+    copies.audio(*packet, clock, {});
+  };
+  const std::vector<std::uint8_t> stereo{0xff, 0xf1, 0x4c, 0x80, 0x0c, 0x9f, 0xfc};
+  const std::vector<std::uint8_t> mono{0xff, 0xf1, 0x60, 0x40, 0x0c, 0x9f, 0xfc};
+  for (const auto& header : {stereo, stereo, mono, mono}) send(header);
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_EQ(told[0].extradata, (std::vector<std::uint8_t>{0x11, 0x90}));
+  EXPECT_EQ(told[1].extradata, (std::vector<std::uint8_t>{0x14, 0x08}));
+  EXPECT_EQ(told[1].sample_rate, 16000);
+  EXPECT_EQ(told[1].channels, 1);
+  audio->codec_id = AV_CODEC_ID_MP2;
+  send({});
+  ASSERT_EQ(told.size(), 3U);
+  EXPECT_EQ(told[2].codec, "mp2");
+  audio->codec_type = AVMEDIA_TYPE_DATA;
+  send({});
+  EXPECT_EQ(told.size(), 3U) << "that is no sound";
+}
+
+// As cameras announce it that have not filled it in.
+TEST(PacketCopies, HeadersThatAreNoneAreNotPassedOn) {
+  const Parameters h264 = parameters_of(AVMEDIA_TYPE_VIDEO, AV_CODEC_ID_H264);
+  const auto tells = [&](const std::vector<std::uint8_t>& bytes) {
+    h264->extradata = static_cast<std::uint8_t*>(av_mallocz(bytes.size() + AV_INPUT_BUFFER_PADDING_SIZE));
+    std::ranges::copy(bytes, h264->extradata);
+    h264->extradata_size = static_cast<int>(bytes.size());
+    const bool told = tells_headers(*h264);
+    av_freep(static_cast<void*>(&h264->extradata));
+    return told;
+  };
+  EXPECT_FALSE(tells({}));
+  EXPECT_FALSE(tells({0, 0, 1}));
+  EXPECT_FALSE(tells({0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0}));
+  EXPECT_FALSE(tells({0, 0, 1, 0x67, 0, 0, 1, 0x68}));
+  EXPECT_TRUE(tells({0, 0, 0, 1, 0x67, 0x42, 0xc0, 0x1e, 0xda, 0x02, 0, 0, 1, 0x68, 0xce}));
+  EXPECT_TRUE(tells({1, 0x42, 0xc0, 0x1e}));
+  h264->codec_id = AV_CODEC_ID_HEVC;
+  EXPECT_FALSE(tells({0, 0, 1, 0x40, 0x01, 0x0c, 0x01, 0xff}));
+  EXPECT_TRUE(tells({0, 0, 1, 0x42, 0x01, 0x01, 0x01, 0x60}));
 }
 
 }  // namespace

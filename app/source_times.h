@@ -1,0 +1,19 @@
+// What the timestamps of a packet say. They are anybody's numbers: nothing here overflows, and what no stream means is
+// taken for not given.
+#pragma once
+
+#include <cstdint>
+
+#include "core/source_stream.h"
+
+namespace campipe {
+
+// A timestamp of the stream's video in ns, counted from the stream's start. Some decades at most.
+std::int64_t source_ns(const SourceStream& stream, std::int64_t timestamp);
+// The same of its audio; counted from the start of the video, too.
+std::int64_t audio_ns(const SourceStream& stream, std::int64_t timestamp);
+
+// A packet lasts a day at most, and is shown within a day of being decoded.
+void forget_absurd_times(AVPacket& packet, AVRational time_base);
+
+}  // namespace campipe
