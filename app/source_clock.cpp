@@ -16,6 +16,8 @@ constexpr std::int64_t longest_confirmed_gap = 30 * 3600 * second;
 constexpr std::int64_t tolerance = 200 * ms;      // by which a live source's time may lead the earliest arrival
 constexpr std::int64_t first_step = 10 * second;  // as long as the frame rate is not known
 constexpr std::int64_t origin_search = 30 * second;
+constexpr std::int64_t longest_opening = 60 * second;  // that a connection's first packet may have waited
+constexpr std::int64_t longest_file = std::int64_t{10} * 365 * 24 * 3600 * second;
 
 // What is judged: some buckets of so many frames and so long at least.
 constexpr int bucket_samples = 10;
@@ -58,6 +60,7 @@ void SourceClock::place(std::int64_t source, std::int64_t at) {
   bucket_ = {};
   buckets_.clear();
   slew_ = 0;
+  slipped_ = 0;
   relation_ = newest_relation_ = std::nullopt;
 }
 
@@ -76,22 +79,26 @@ void SourceClock::resume(std::int64_t last, std::int64_t origin) {
 
 void SourceClock::reconnect() {
   anchored_ = false;
-  earliest_.reset();
+  previewed_.reset();
   last_source_.reset();
 }
 
 void SourceClock::preview(std::int64_t source, std::int64_t arrival) {
-  earliest_ = std::min(earliest_.value_or(arrival - source), arrival - source);
+  const std::int64_t offset = arrival - source;
+  if (!previewed_) previewed_ = Previewed{offset, offset};
+  if (std::abs(offset - previewed_->first) <= longest_opening)
+    previewed_->earliest = std::min(previewed_->earliest, offset);
 }
 
 // Where a connection begins.
 void SourceClock::anchor(const Sample& sample) {
-  const std::int64_t taken = sample.source + std::min(earliest_.value_or(INT64_MAX), sample.arrival - sample.source);
+  const std::int64_t waited = previewed_ ? sample.arrival - sample.source - previewed_->earliest : 0;
+  const std::int64_t taken = sample.arrival - std::clamp<std::int64_t>(waited, 0, longest_opening);
   if (!origin_) origin_ = taken - (last_ < 0 ? 0 : last_ + smallest_step);
   place(sample.source, taken - *origin_);
   offset_before_ = offset_;
   anchored_ = true;
-  earliest_.reset();
+  previewed_.reset();
   drift_ = 0;
   last_arrival_ = sample.arrival;
   step_ = 0;
@@ -106,7 +113,7 @@ bool SourceClock::leaps(std::int64_t source) const {
 
 std::optional<std::int64_t> SourceClock::map_beside(std::int64_t source, std::int64_t arrival) const {
   if (!anchored_) return std::nullopt;
-  if (!live_) return map(source);
+  if (!live_) return std::abs(map(source) - last_) > longest_confirmed_gap ? std::nullopt : std::optional(map(source));
   for (const std::int64_t offset : {offset_, offset_before_}) {
     const std::int64_t at = source + offset;
     if (at - (arrival - *origin_) <= longest_audio_lead && at >= last_ - longest_audio_delay) return at;
@@ -117,11 +124,8 @@ std::optional<std::int64_t> SourceClock::map_beside(std::int64_t source, std::in
 std::optional<SourceClock::Corrected> SourceClock::observe(const Sample& sample) {
   const bool begins = !anchored_;
   if (begins) anchor(sample);
-  std::optional<Corrected> corrected;
-  if (last_source_ || live_) {
-    const std::int64_t moved = last_source_ ? sample.source - *last_source_ : 0;
-    corrected = live_ ? observe_live(sample, moved) : observe_file(sample, moved);
-  }
+  const std::int64_t moved = last_source_ ? sample.source - *last_source_ : 0;
+  std::optional<Corrected> corrected = live_ ? observe_live(sample, moved) : observe_file(sample, moved);
   if (begins) opening_lag_ = lag_;
   if (lag_ <= longest_lag) opening_lag_.reset();
   last_source_ = sample.source;
@@ -133,9 +137,10 @@ std::optional<SourceClock::Corrected> SourceClock::observe(const Sample& sample)
 
 std::optional<SourceClock::Corrected> SourceClock::observe_file(const Sample& sample, std::int64_t moved) {
   const std::int64_t due = last_ + std::max(last_duration_, smallest_step);
-  const std::int64_t ahead = map(sample.source) - due;
-  const bool leap = ahead > (sample.leap_confirmed ? longest_confirmed_gap : longest_file_gap);
-  if (moved > -longest_slip && !leap) return std::nullopt;
+  const std::int64_t at = map(sample.source);
+  const std::int64_t longest = sample.leap_confirmed ? longest_confirmed_gap : longest_file_gap;
+  const bool leap = (last_source_ && at - due > longest) || at > longest_file;
+  if (!leap && moved > -longest_slip && at > -longest_confirmed_gap) return std::nullopt;
   place(sample.source, due);
   return Corrected{leap ? Correction::jumped : Correction::backwards, moved};
 }
@@ -147,6 +152,9 @@ std::optional<SourceClock::Corrected> SourceClock::observe_live(const Sample& sa
   std::optional<Corrected> corrected;
   if (moved <= -longest_slip) {
     corrected = set_back(sample, Correction::backwards, moved, passed);
+  } else if (moved < 0 && slips_for_good(sample, moved)) {
+    corrected = Corrected{Correction::backwards, -slipped_};
+    place(sample.source, std::max(last_ + smallest_step, sample.arrival - *origin_ - lag_before_slips_));
   } else if (lag_of(sample) < 0) {
     corrected = lead(sample, moved, passed);
   } else if (moved > 0) {
@@ -165,8 +173,9 @@ std::optional<SourceClock::Corrected> SourceClock::lead(const Sample& sample, st
   const std::int64_t longest_step = step_ > 0 ? 3 * step_ : first_step;
   const bool jumped = moved > passed + tolerance + longest_step;
   if (ahead > tolerance && jumped) return set_back(sample, Correction::jumped, moved - passed, passed);
-  if (origin_known_for_ < origin_search) {
+  if (origin_known_for_ < origin_search && origin_moved_ + ahead <= longest_opening) {
     *origin_ -= ahead;
+    origin_moved_ += ahead;
     change_lags(ahead);
   } else if (!settled_) {
     offset_ -= ahead;
@@ -175,6 +184,14 @@ std::optional<SourceClock::Corrected> SourceClock::lead(const Sample& sample, st
     return set_back(sample, Correction::jumped, ahead, passed);
   }
   return std::nullopt;
+}
+
+// Small steps back that are not made up for: each of them makes what follows later.
+bool SourceClock::slips_for_good(const Sample& sample, std::int64_t moved) {
+  if (slipped_ >= longest_slip) slipped_ = 0;  // they were made up for
+  if (slipped_ == 0) lag_before_slips_ = std::max<std::int64_t>(lag_, 0);
+  slipped_ -= moved;
+  return slipped_ >= longest_slip && lag_of(sample) - lag_before_slips_ > slipped_ / 2;
 }
 
 // Time goes on as it was due: by the arrival, and in what comes all at once by the frame rate.

@@ -10,7 +10,10 @@
 //   - a drift is followed slowly.
 // A file's timestamps are kept, too: it is corrected where they run backwards or leap.
 //
-// All times in ns. Used by one thread.
+// Nobody's clock is believed for long: a live source's times stay by the arrivals, but for a minute in which it was
+// opened and learnt, and a file has ten years at most.
+//
+// All times in ns; timestamps, and their differences, fit 63 bits. Used by one thread.
 #pragma once
 
 #include <algorithm>
@@ -88,6 +91,12 @@ class SourceClock {
     int samples = 0;
   };
 
+  // Arrival less timestamp, of what will be observed.
+  struct Previewed {
+    std::int64_t first = 0;
+    std::int64_t earliest = 0;  // of those that are of the same clock
+  };
+
   void anchor(const Sample& sample);
   void place(std::int64_t source, std::int64_t at);
   std::optional<Corrected> observe_file(const Sample& sample, std::int64_t moved);
@@ -96,6 +105,7 @@ class SourceClock {
   std::optional<Corrected> set_back(const Sample& sample, Correction kind, std::int64_t by, std::int64_t passed);
   std::optional<Corrected> judge(std::int64_t passed, const Sample& sample);
   [[nodiscard]] bool says_it_went_on(std::int64_t lag) const;
+  bool slips_for_good(const Sample& sample, std::int64_t moved);
   void follow_drift(std::int64_t passed);
   void change_lags(std::int64_t by);
   [[nodiscard]] std::int64_t lag_of(const Sample& sample) const;
@@ -111,12 +121,15 @@ class SourceClock {
 
   // Of live sources
   std::optional<std::int64_t> origin_;
-  std::optional<std::int64_t> earliest_;  // arrival less timestamp, of what was previewed
-  std::int64_t origin_known_for_ = 0;     // ns of arrivals
+  std::optional<Previewed> previewed_;
+  std::int64_t origin_known_for_ = 0;  // ns of arrivals
+  std::int64_t origin_moved_ = 0;      // since it was set
   std::int64_t last_arrival_ = 0;
   std::int64_t lag_ = 0;
+  std::int64_t slipped_ = 0;  // backwards, by small steps
+  std::int64_t lag_before_slips_ = 0;
   std::optional<std::int64_t> opening_lag_;  // of the connection's first packet, until one comes as usual
-  bool settled_ = false;  // since the last anchor
+  bool settled_ = false;                     // since the last anchor
   Bucket bucket_;
   std::deque<Bucket> buckets_;
   std::int64_t slew_ = 0;  // what is left to be followed
