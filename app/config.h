@@ -94,6 +94,10 @@ inline std::string camera_name(const CameraConfig& config) { return config.name.
 // It is passed on as the camera encoded it: nothing is decoded for it.
 inline bool is_copy(const EncoderConfig& encode) { return encode.codec == "copy"; }
 
+// Passed on as it comes where the camera sends what plays everywhere, else h264 (app/sent_stream.h). Only of cameras
+// whose own stream is all that is wanted, and not of outputs.
+inline bool is_auto(const EncoderConfig& encode) { return encode.codec == "auto"; }
+
 // view: watch, and see how the rig does. record: also recordings, and starting and stopping them. administer: all.
 // Each includes those before it.
 enum class Permission : std::uint8_t { view, record, administer };

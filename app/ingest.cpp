@@ -99,7 +99,7 @@ void Ingest::run() {
 
 // A file: once, from its beginning or where a master before had come to.
 void Ingest::produce() {
-  connect();
+  if (!connect()) return;
   clock_.begin(0, 0);
   go_back_to_resume();
   deliver();
@@ -124,7 +124,7 @@ void Ingest::keep_connected() {
     std::string reason = "the source ended the stream";
     std::optional<Clock::time_point> connected;  // not the time that a camera takes that does not answer
     try {
-      connect();
+      if (!connect()) return;
       connected = Clock::now();
       deliver();
       at_end_ = source_->stream().finite && !stopped();
@@ -160,11 +160,13 @@ void Ingest::tell_state(bool delivers, const std::string& reason) {
   events_.on_state(delivers, reason);
 }
 
-void Ingest::connect() {
+// False: it has been stopped.
+bool Ingest::connect() {
   {
     const ThreadWait wait(WaitsFor::source, source_deadline());
     source_ = start_.open_source(start_.config.source, [this] { return stopped(); });
   }
+  if (!fits()) return false;
   if (start_.decode) begin_decoding();
   copies_.begin(source_->stream());
   begin_motion();
@@ -173,6 +175,17 @@ void Ingest::connect() {
   pace_anchor_.reset();
   burst_left_ = longest_burst;
   told_of_clock_.clear();
+  return true;
+}
+
+// Else the supervisor, who is told, stops this camera and has it run in another form.
+bool Ingest::fits() {
+  if (!start_.undecided) return true;
+  const SentStream sends = sent_stream(source_->stream());
+  events_.on_stream(sends);
+  if (plays_everywhere(sends)) return true;
+  while (!stopped()) sleep_until(Clock::now() + slice);
+  return false;
 }
 
 void Ingest::deliver() {

@@ -32,6 +32,7 @@
 #include "app/read_ahead.h"
 #include "app/replay_window.h"
 #include "app/retired_rings.h"
+#include "app/sent_stream.h"
 #include "app/source_clock.h"
 #include "app/timeline.h"
 #include "core/clock.h"
@@ -57,6 +58,7 @@ class Ingest {
     std::uint64_t base = 0;              // frames published in earlier epochs
     std::optional<std::int64_t> resume;  // the pts of the newest frame of a master that died
     bool decode = true;                  // some output needs pictures
+    bool undecided = false;              // it is run like this only where it sends what plays everywhere
     std::vector<CopyTarget> copies;      // outputs that take the packets as they are
     std::vector<CopyTarget> audio;       // recordings
     std::function<decltype(campipe::open_decoder)> open_decoder = campipe::open_decoder;
@@ -72,6 +74,9 @@ class Ingest {
     std::function<void(const std::string& failure, bool at_end)> on_over;
     // A live source: delivers, or is away for this reason.
     std::function<void(bool delivers, const std::string& reason)> on_state = [](bool, const std::string&) {};
+    // Of one that is undecided, what its source sends, each time that it was opened. Where that does not play
+    // everywhere nothing comes of it until stop().
+    std::function<void(const SentStream& sends)> on_stream = [](const SentStream&) {};
     std::function<void(unsigned camera, std::uint64_t epoch, const PacketRingMemory& ring, const StreamParameters&)>
         on_copy = [](unsigned, std::uint64_t, const PacketRingMemory&, const StreamParameters&) {};
     std::function<void(unsigned camera, std::uint64_t epoch, const PacketRingMemory& ring, const AudioParameters&)>
@@ -94,7 +99,8 @@ class Ingest {
   void run();
   void produce();
   void keep_connected();
-  void connect();
+  bool connect();
+  [[nodiscard]] bool fits();
   void deliver();
   void go_back_to_resume();
   bool read(AVPacket& packet);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "app/config_address.h"
+#include "app/sent_stream.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/unique_handle.h"
@@ -19,6 +20,7 @@ namespace campipe {
 namespace {
 
 constexpr auto longest_open = std::chrono::seconds(10);
+const std::string unknown_outcome = "H.264 that plays everywhere is passed on as it comes, anything else encoded as h264";
 
 void refuse(RigCheck& check, const std::string& path, const std::string& message) {
   check.errors.push_back({0, 0, path, message});
@@ -57,6 +59,7 @@ void check_camera(const CameraConfig& camera, RigCheck& check) {
   const std::string url = shown_url(camera.source);
   if (!camera.enabled || is_live(camera.source.url)) {
     check.lines.push_back(fmt::format("{}: {} ({})", camera.name, url, camera.enabled ? "not tried" : "switched off"));
+    if (camera.enabled && depends_on_stream(camera)) check.lines.back() += "; " + unknown_outcome;
     return;
   }
   try {
@@ -64,6 +67,7 @@ void check_camera(const CameraConfig& camera, RigCheck& check) {
     const auto source = open_source(camera.source, [&] { return Clock::now() > deadline; });
     const FrameFormat in = shown_format(source->stream());
     check.lines.push_back(fmt::format("{}: {}: {}", camera.name, url, describe(source->stream(), in)));
+    if (depends_on_stream(camera)) check.lines.back() += "; " + outcome(sent_stream(source->stream()));
     if (in.width <= 0 || in.height <= 0) return;
     const std::size_t before = check.errors.size();
     const FrameFormat out = check_filters(camera.filters, in, path, check);

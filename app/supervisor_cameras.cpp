@@ -80,6 +80,7 @@ void Supervisor::introduce_to_master(CameraState& camera) {
         {"base", camera.frames_published()},
         {"resume", camera.last_pts ? nlohmann::json(*camera.last_pts) : nlohmann::json()},
         {"decode", encoded_outputs(camera.config) > 0},
+        {"undecided", depends_on_stream(camera.asked) && (!camera.sends || plays_everywhere(*camera.sends))},
         {"copies", copies},
         {"audio", audio}});
 }
@@ -183,6 +184,7 @@ void Supervisor::handle(Member& member, Message& message) {
     return on_source_over(camera, body.at("failure"));
   }
   if (type == "source_state") return on_source_state(camera, body.at("state") == "running", body.at("reason"));
+  if (type == "sent_stream") return on_sent_stream(camera, sent_from_json(body.at("sends")));
   if (type == "packet_ring") return on_packet_ring(camera, message);
   if (type == "audio_ring") return on_audio_ring(camera, message);
   if (type == "camera_done") return on_camera_done(member, camera);
@@ -280,6 +282,18 @@ void Supervisor::on_source_state(CameraState& camera, bool delivers, const std::
     state.become(delivers ? State::running : State::waiting);
     if (!state.record_failed) state.reason = reason;
   }
+}
+
+// Once it has sent something else it stays what it has become by that. Nothing else can be asked for in this way: a
+// master that was taken over gets no more than that a camera is run in its other form.
+void Supervisor::on_sent_stream(CameraState& camera, const SentStream& sends) {
+  const bool decided = camera.sends && !plays_everywhere(*camera.sends);
+  const bool can_change = takes_part(camera) && !camera.retiring && phase_ == Phase::running;
+  if (!can_change || decided || !depends_on_stream(camera.asked)) return;
+  const bool is_news = camera.sends != sends;
+  camera.sends = sends;
+  if (is_news) spdlog::info("{}: {}", camera.config.name, outcome(sends));
+  if (!plays_everywhere(sends)) retire(camera, camera.asked);
 }
 
 void Supervisor::on_packet_ring(CameraState& camera, Message& message) {

@@ -110,7 +110,7 @@ void Supervisor::set_up_cameras(const RigPlan& plan) {
   for (unsigned c = 0; c < rig_.cameras.size(); ++c) {
     std::vector<unsigned> own{c};
     for (std::size_t output = 0; output < rig_.cameras[c].outputs.size(); ++output) own.push_back(next++);
-    make_camera(own, rig_.cameras[c], plan.cameras[c], cameras_[c].worker, {});
+    make_camera(own, rig_.cameras[c], {}, plan.cameras[c], cameras_[c].worker, {});
     descriptors += descriptors_of(rig_.cameras[c]);
     if (rig_.cameras[c].enabled && descriptors > descriptor_limit()) leave_out(cameras_[c]);
   }

@@ -1,0 +1,73 @@
+#include "app/sent_stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+
+extern "C" {
+#include <libavutil/pixdesc.h>
+}
+
+namespace campipe {
+namespace {
+
+constexpr auto in_browsers = "h264";
+
+bool browsers_know(const std::string& pixels) {
+  constexpr std::array<std::string_view, 3> known{"", "yuv420p", "yuvj420p"};
+  return std::ranges::find(known, pixels) != known.end();
+}
+
+}  // namespace
+
+SentStream sent_stream(const SourceStream& stream) {
+  if (stream.codec == nullptr) return {stream.decoder, "", stream.rotation};
+  const char* pixels = av_get_pix_fmt_name(static_cast<AVPixelFormat>(stream.codec->format));
+  return {avcodec_get_name(stream.codec->codec_id), pixels != nullptr ? pixels : "", stream.rotation};
+}
+
+nlohmann::json to_json(const SentStream& sends) {
+  return {{"codec", sends.codec}, {"pixels", sends.pixels}, {"rotation", sends.rotation}};
+}
+
+// The names go into the log: they are those that FFmpeg knows, and no others.
+SentStream sent_from_json(const nlohmann::json& json) {
+  SentStream sends{json.at("codec"), json.at("pixels"), json.at("rotation")};
+  const bool known = avcodec_descriptor_get_by_name(sends.codec.c_str()) != nullptr &&
+                     (sends.pixels.empty() || av_get_pix_fmt(sends.pixels.c_str()) != AV_PIX_FMT_NONE);
+  const bool turned = sends.rotation >= 0 && sends.rotation < 360 && sends.rotation % 90 == 0;
+  if (!known || !turned) throw Error("a source's stream that cannot be");
+  return sends;
+}
+
+bool plays_everywhere(const SentStream& sends) {
+  return sends.codec == in_browsers && browsers_know(sends.pixels) && sends.rotation == 0;
+}
+
+std::string describe(const SentStream& sends) {
+  if (sends.codec != in_browsers) return sends.codec + ", which browsers do not play";
+  if (!browsers_know(sends.pixels)) return sends.codec + " of " + sends.pixels + ", which browsers do not play";
+  if (sends.rotation != 0) return fmt::format("{} turned by {}°, which not all players show", sends.codec, sends.rotation);
+  return sends.codec;
+}
+
+CameraConfig resolved(const CameraConfig& asked, const std::optional<SentStream>& sends) {
+  CameraConfig config = asked;
+  if (is_auto(asked.encode)) config.encode.codec = !sends || plays_everywhere(*sends) ? "copy" : in_browsers;
+  return config;
+}
+
+bool depends_on_stream(const CameraConfig& asked) {
+  return !(resolved(asked, SentStream{"none", "", 0}) == resolved(asked, std::nullopt));
+}
+
+std::string outcome(const SentStream& sends) {
+  if (plays_everywhere(sends)) return describe(sends) + " is passed on as it comes";
+  return "sends " + describe(sends) + ": encoded as h264 (set `encode: {codec: copy}` to keep it as it comes)";
+}
+
+}  // namespace campipe
