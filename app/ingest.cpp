@@ -21,6 +21,7 @@ constexpr auto drain_deadline = seconds(2);           // for frames that are dec
 constexpr auto uninterrupted = seconds(60);           // what FFmpeg itself asks name servers for takes no longer
 constexpr auto good_connection = seconds(10);         // one that delivered so long is worth a short wait again
 constexpr auto stall = milliseconds(500);             // of a live source; what comes behind it may come at once
+constexpr std::size_t most_looked_at = 256;           // packets, for the first of the video
 constexpr std::int64_t smallest_step = 1'000'000;     // ns, between frames whose times do not grow
 constexpr std::int64_t longest_gap = 10'000'000'000;  // ns, in a file's times; more is not waited for
 
@@ -166,12 +167,12 @@ bool Ingest::connect() {
     const ThreadWait wait(WaitsFor::source, source_deadline());
     source_ = start_.open_source(start_.config.source, [this] { return stopped(); });
   }
+  ahead_.clear();
   if (!fits()) return false;
   if (start_.decode) begin_decoding();
   copies_.begin(source_->stream());
   begin_motion();
   notes_.clear();
-  ahead_.clear();
   pace_anchor_.reset();
   burst_left_ = longest_burst;
   told_of_clock_.clear();
@@ -181,7 +182,11 @@ bool Ingest::connect() {
 // Else the supervisor, who is told, stops this camera and has it run in another form.
 bool Ingest::fits() {
   if (!start_.undecided) return true;
-  const SentStream sends = sent_stream(source_->stream());
+  const auto is_video = [](const ReadAhead::Entry& entry) { return entry.result == ReadResult::packet; };
+  const ReadAhead::Entry* first = look_ahead();
+  while (first != nullptr && !is_video(*first) && ahead_.size() < most_looked_at) first = look_ahead();
+  const bool found = first != nullptr && is_video(*first);
+  const SentStream sends = sent_stream(source_->stream(), found ? first->packet.get() : nullptr);
   events_.on_stream(sends);
   if (plays_everywhere(sends)) return true;
   while (!stopped()) sleep_until(Clock::now() + slice);
@@ -232,6 +237,7 @@ void Ingest::go_back_to_resume() {
   } else {
     const ThreadWait wait(WaitsFor::source, source_deadline());
     source_->seek(*start_.resume);
+    ahead_.clear();
   }
 }
 

@@ -43,6 +43,12 @@ std::string describe(const SourceStream& stream, const FrameFormat& format) {
   return text;
 }
 
+SentStream sent_by(Source& source) {
+  const AvPacket packet = make_av_packet();
+  while (source.read(*packet) == ReadResult::audio) av_packet_unref(packet.get());
+  return sent_stream(source.stream(), packet->data != nullptr ? packet.get() : nullptr);
+}
+
 // Sizes that a filter refuses, such as a crop outside of the frame. Gives what comes out.
 FrameFormat check_filters(const std::vector<FilterConfig>& filters, const FrameFormat& in, const std::string& path,
                           RigCheck& check) {
@@ -67,7 +73,7 @@ void check_camera(const CameraConfig& camera, RigCheck& check) {
     const auto source = open_source(camera.source, [&] { return Clock::now() > deadline; });
     const FrameFormat in = shown_format(source->stream());
     check.lines.push_back(fmt::format("{}: {}: {}", camera.name, url, describe(source->stream(), in)));
-    if (depends_on_stream(camera)) check.lines.back() += "; " + outcome(sent_stream(source->stream()));
+    if (depends_on_stream(camera)) check.lines.back() += "; " + outcome(sent_by(*source));
     if (in.width <= 0 || in.height <= 0) return;
     const std::size_t before = check.errors.size();
     const FrameFormat out = check_filters(camera.filters, in, path, check);

@@ -24,19 +24,22 @@ bool browsers_know(const std::string& pixels) {
 
 }  // namespace
 
-SentStream sent_stream(const SourceStream& stream) {
+SentStream sent_stream(const SourceStream& stream, const AVPacket* first) {
   if (stream.codec == nullptr) return {stream.decoder, "", stream.rotation};
   const char* pixels = av_get_pix_fmt_name(static_cast<AVPixelFormat>(stream.codec->format));
-  return {avcodec_get_name(stream.codec->codec_id), pixels != nullptr ? pixels : "", stream.rotation};
+  // As in AVI and in raw streams, where only a decoder finds out.
+  const bool untimed = first != nullptr && first->pts == AV_NOPTS_VALUE && stream.codec->video_delay > 0;
+  return {avcodec_get_name(stream.codec->codec_id), pixels != nullptr ? pixels : "", stream.rotation, untimed};
 }
 
 nlohmann::json to_json(const SentStream& sends) {
-  return {{"codec", sends.codec}, {"pixels", sends.pixels}, {"rotation", sends.rotation}};
+  return {
+      {"codec", sends.codec}, {"pixels", sends.pixels}, {"rotation", sends.rotation}, {"untimed", sends.untimed}};
 }
 
 // The names go into the log: they are those that FFmpeg knows, and no others.
 SentStream sent_from_json(const nlohmann::json& json) {
-  SentStream sends{json.at("codec"), json.at("pixels"), json.at("rotation")};
+  SentStream sends{json.at("codec"), json.at("pixels"), json.at("rotation"), json.at("untimed")};
   const bool known = avcodec_descriptor_get_by_name(sends.codec.c_str()) != nullptr &&
                      (sends.pixels.empty() || av_get_pix_fmt(sends.pixels.c_str()) != AV_PIX_FMT_NONE);
   const bool turned = sends.rotation >= 0 && sends.rotation < 360 && sends.rotation % 90 == 0;
@@ -45,12 +48,13 @@ SentStream sent_from_json(const nlohmann::json& json) {
 }
 
 bool plays_everywhere(const SentStream& sends) {
-  return sends.codec == in_browsers && browsers_know(sends.pixels) && sends.rotation == 0;
+  return sends.codec == in_browsers && browsers_know(sends.pixels) && sends.rotation == 0 && !sends.untimed;
 }
 
 std::string describe(const SentStream& sends) {
   if (sends.codec != in_browsers) return sends.codec + ", which browsers do not play";
   if (!browsers_know(sends.pixels)) return sends.codec + " of " + sends.pixels + ", which browsers do not play";
+  if (sends.untimed) return sends.codec + " with B-frames and without their times";
   if (sends.rotation != 0) return fmt::format("{} turned by {}°, which not all players show", sends.codec, sends.rotation);
   return sends.codec;
 }
