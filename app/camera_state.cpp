@@ -76,6 +76,7 @@ CameraTotals totals_of(const std::vector<CameraState>& cameras, const CameraStat
   CameraTotals totals{count(cameras, camera, page),
                       latencies_of(page, camera),
                       page.publisher(camera.index).bytes.load(),
+                      camera.recording_on,
                       source.corrupt_packets.load(),
                       {},
                       camera.reconnects,

@@ -20,6 +20,7 @@
 #include "app/config.h"
 #include "app/plan.h"
 #include "app/restart_policy.h"
+#include "app/sent_stream.h"
 #include "app/thread_watch.h"
 #include "core/clock.h"
 #include "ipc/frame_ring.h"
@@ -60,7 +61,9 @@ struct CameraState {
   unsigned index = 0;
   std::optional<unsigned> follows;  // the camera whose other output this is
   std::vector<unsigned> outputs;    // itself and those that follow it; a follower has none
-  CameraConfig config;
+  CameraConfig asked;               // as it was loaded; of a follower, its camera's
+  std::optional<SentStream> sends;  // what its source was found to send, if `asked` depends on it; not of followers
+  CameraConfig config;              // as it is run
   Placement placement;
   std::string gpu = "cpu";  // its worker's: "0", or "cpu"
   unsigned worker = 0;

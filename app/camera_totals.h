@@ -18,6 +18,7 @@ struct CameraTotals {
   CameraCounts counts;
   Latencies latencies;
   std::uint64_t bytes = 0;
+  bool recording_on = true;  // was asked last
   // Not of followers:
   std::uint64_t corrupt_packets = 0;
   std::array<std::uint64_t, correction_kinds> times_corrected{};

@@ -133,9 +133,12 @@ CameraSettings merge(const CameraSettings& own, const CameraSettings& defaults) 
   merged.decode_threads = merge(own.decode_threads, defaults.decode_threads);
   merged.decode_gpu = merge(own.decode_gpu, defaults.decode_gpu);
   merged.outputs = merge(own.outputs, defaults.outputs);
+  const bool automatic = is_auto(merged.encode);
+  if (automatic) merged.encode.codec.value = EncoderConfig().codec;
   if (merged.outputs.value) {
     for (OutputSettings& output : *merged.outputs.value) output.encode = merge(output.encode, merged.encode);
   }
+  if (automatic && is_plain(merged)) merged.encode.codec.value = "auto";
   return merged;
 }
 

@@ -1,8 +1,10 @@
-// `codec: copy`: which keys have no meaning beside it.
+// `codec: copy`: which keys have no meaning beside it; and `codec: auto`: which keep a stream from being copied.
+#include <algorithm>
 #include <set>
 
 #include "app/config_settings.h"
 #include "stages/sources/pattern_source.h"
+#include "stages/sources/source_address.h"
 
 namespace campipe {
 namespace {
@@ -62,6 +64,20 @@ std::vector<FilterConfig> motion_filters(const StreamSettings& stream) {
   std::vector<FilterConfig> filters = stream.filters.value.value_or(std::vector<FilterConfig>());
   std::erase_if(filters, [](const FilterConfig& filter) { return filter.name != "motion"; });
   return filters;
+}
+
+bool is_plain(const CameraSettings& camera) {
+  const EncodeSettings& encode = camera.encode;
+  const auto given = [](const auto&... settings) { return ((settings.node != nullptr) || ...); };
+  const bool for_encoder = given(encode.encoder, encode.preset, encode.bitrate, encode.crf, encode.gop, encode.latency,
+                                 encode.threads, encode.options);
+  const bool changed = camera.filters.value.value_or(std::vector<FilterConfig>()).size() > 0 ||
+                       camera.rate.value.value_or(0) > 0 || camera.on_corrupt.value == OnCorrupt::skip;
+  const bool others = std::ranges::any_of(camera.outputs.value.value_or(std::vector<OutputSettings>()),
+                                          [](const OutputSettings& output) { return !is_copy(output.encode); });
+  const std::string url = camera.url.value.value_or("");
+  const bool raw = is_pattern(url) || (is_capture_device(url) && camera.capture_format.value != "h264");
+  return !for_encoder && !changed && !others && !given(camera.snapshot.path) && !raw;
 }
 
 void check_copies(const std::vector<CameraSettings>& cameras, Report& report) {

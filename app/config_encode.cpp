@@ -10,7 +10,7 @@ namespace {
 using Options = EncodeSettings::Options;
 
 bool read_codec(const YamlNode& node, EncodeSettings& encode, Report& report) {
-  constexpr std::array<std::string_view, 4> codecs{"h264", "hevc", "mjpeg", "copy"};
+  constexpr std::array<std::string_view, 5> codecs{"auto", "h264", "hevc", "mjpeg", "copy"};
   const std::string* text = scalar_text(node);
   const bool known = text != nullptr && std::find(codecs.begin(), codecs.end(), *text) != codecs.end();
   if (!known && text != nullptr && *text == "h265" && node.variables.empty()) {
@@ -105,8 +105,13 @@ Options merge_options(const Options& own, const Options& defaults) {
   return merged;
 }
 
+// What an encoder makes, where one is needed.
+std::string encoded_codec(const EncodeSettings& encode) {
+  return is_auto(encode) ? EncoderConfig().codec : *encode.codec.value;
+}
+
 bool changes_codec(const EncodeSettings& own, const EncodeSettings& outer) {
-  return own.codec.value && *own.codec.value != outer.codec.value.value_or(EncoderConfig().codec);
+  return own.codec.value && encoded_codec(own) != encoded_codec(outer);
 }
 
 // Without what an encoder of one codec understands, and one of another does not, or otherwise.

@@ -70,7 +70,8 @@ void check_encoders(const std::vector<CameraSettings>& cameras, Report& report) 
   std::set<const YamlNode*> told;  // places; null: what is wrong was given nowhere
   for (const NamedStream& named : streams_of(cameras)) {
     const EncodeSettings& encode = named.stream->encode;
-    const EncoderConfig config = encoder_config(encode);
+    EncoderConfig config = encoder_config(encode);
+    if (is_auto(config)) config.codec = EncoderConfig().codec;  // it may come to that
     if (!encode.good || is_copy(config)) continue;
     const YamlNode* map = encode.nodes.empty() ? nullptr : encode.nodes.front();
     const YamlNode& whole = map != nullptr ? *map : *named.node;

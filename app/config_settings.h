@@ -127,6 +127,9 @@ GpuPlaces gpu_places(const CameraSettings& camera);
 void add_browser_outputs(LoadedConfig& loaded);
 
 inline bool is_copy(const EncodeSettings& encode) { return encode.codec.value == "copy"; }
+inline bool is_auto(const EncodeSettings& encode) { return encode.codec.value.value_or("auto") == "auto"; }
+// Nothing is asked of a camera's own stream, or of its outputs, for which its frames are needed. Not of its codec.
+bool is_plain(const CameraSettings& camera);
 // Those that only look: all that there is for packets that are copied.
 std::vector<FilterConfig> motion_filters(const StreamSettings& stream);
 

@@ -22,6 +22,7 @@ constexpr auto drain_deadline = seconds(2);           // for frames that are dec
 constexpr auto uninterrupted = seconds(60);           // what FFmpeg itself asks name servers for takes no longer
 constexpr auto good_connection = seconds(10);         // one that delivered so long is worth a short wait again
 constexpr auto stall = milliseconds(500);             // of a live source; what comes behind it may come at once
+constexpr std::size_t most_looked_at = 256;           // packets, for the first of the video
 constexpr std::int64_t smallest_step = 1'000'000;     // ns, between frames whose times do not grow
 constexpr std::int64_t longest_gap = 10'000'000'000;  // ns, in a file's times; more is not waited for
 
@@ -46,6 +47,7 @@ Ingest::Ingest(const Start& start, const RigPage& page, const Events& events)
                  return given_up();
                },
                [this](unsigned camera) { return motion_.moving(camera); }}),
+      demand_(start.on_demand, page),
       retry_(start.config.retry_interval, start.config.retry_max),
       skip_through_(start.resume) {
   if (copies_.wants_audio()) {
@@ -100,7 +102,7 @@ void Ingest::run() {
 
 // A file: once, from its beginning or where a master before had come to.
 void Ingest::produce() {
-  connect();
+  if (!connect()) return;
   clock_.begin(0, 0);
   go_back_to_resume();
   deliver();
@@ -125,7 +127,7 @@ void Ingest::keep_connected() {
     std::string reason = "the source ended the stream";
     std::optional<Clock::time_point> connected;  // not the time that a camera takes that does not answer
     try {
-      connect();
+      if (!connect()) return;
       connected = Clock::now();
       deliver();
       at_end_ = source_->stream().finite && !stopped();
@@ -139,7 +141,8 @@ void Ingest::keep_connected() {
       reason = error.what();
     }
     if (stopped()) return;
-    empty_decoder();
+    try_to_decode([this] { empty_decoder(); });
+    if (!start_.decode) end_decoding();
     close_source();
     clock_.reconnect();
     tell_state(false, reason);
@@ -161,19 +164,36 @@ void Ingest::tell_state(bool delivers, const std::string& reason) {
   events_.on_state(delivers, reason);
 }
 
-void Ingest::connect() {
+// False: it has been stopped.
+bool Ingest::connect() {
   {
     const ThreadWait wait(WaitsFor::source, source_deadline());
     source_ = start_.open_source(start_.config.source, [this] { return stopped(); });
   }
+  ahead_.clear();
+  if (!fits()) return false;
   if (start_.decode) begin_decoding();
   copies_.begin(source_->stream());
   begin_motion();
   notes_.clear();
-  ahead_.clear();
   pace_anchor_.reset();
   burst_left_ = longest_burst;
   told_of_clock_.clear();
+  return true;
+}
+
+// Else the supervisor, who is told, stops this camera and has it run in another form.
+bool Ingest::fits() {
+  if (!start_.undecided) return true;
+  const auto is_video = [](const ReadAhead::Entry& entry) { return entry.result == ReadResult::packet; };
+  const ReadAhead::Entry* first = look_ahead();
+  while (first != nullptr && !is_video(*first) && ahead_.size() < most_looked_at) first = look_ahead();
+  const bool found = first != nullptr && is_video(*first);
+  const SentStream sends = sent_stream(source_->stream(), found ? first->packet.get() : nullptr);
+  events_.on_stream(sends);
+  if (campipe::fits(start_.config, sends)) return true;
+  while (!stopped()) sleep_until(Clock::now() + slice);
+  return false;
 }
 
 void Ingest::deliver() {
@@ -189,7 +209,7 @@ void Ingest::deliver() {
     av_packet_unref(packet.get());
     if (given_up()) return;
   }
-  if (start_.decode) decode(nullptr);
+  if (decoder_) try_to_decode([this] { decode(nullptr); });
 }
 
 void Ingest::take(AVPacket& packet) {
@@ -201,11 +221,9 @@ void Ingest::take(AVPacket& packet) {
   look_for_motion(packet);
   if (!start_.decode) {
     if (correction) count(*correction);
-    return;
+    return decode_on_demand(packet);
   }
-  const bool key = (packet.flags & AV_PKT_FLAG_KEY) != 0;
-  if (key && (renew_.exchange(false) || ring_->exhausted())) renew_ring();
-  decode(&packet);
+  decode_in_ring(packet);
 }
 
 void Ingest::go_back_to_resume() {
@@ -214,12 +232,13 @@ void Ingest::go_back_to_resume() {
   copies_.resume(!start_.config.source.loop);
   if (start_.config.source.loop) {
     // A loop has no place to go back to: it begins again.
-    timeline_.set_last(*start_.resume, 0);
+    timeline_.set_last(std::max(*start_.resume, skip_through_.value_or(-1)), 0);
     clock_.begin(0, std::max(*start_.resume, copies_.end()) + smallest_step);
     skip_through_.reset();
   } else {
     const ThreadWait wait(WaitsFor::source, source_deadline());
     source_->seek(*start_.resume);
+    ahead_.clear();
   }
 }
 
@@ -352,7 +371,7 @@ bool Ingest::at_end() {
 }
 
 void Ingest::finish_loop() {
-  empty_decoder();
+  try_to_decode([this] { empty_decoder(); });
   const std::int64_t at = copies_.next_turn(std::max(start_.decode ? timeline_.end() : -1, copies_.end()));
   clock_.begin(0, at);
   last_paced_ = at;

@@ -80,6 +80,8 @@ class Master {
     start.epoch = body.at("epoch");
     start.base = body.at("base");
     start.decode = body.value("decode", true);
+    start.undecided = body.value("undecided", false);
+    start.on_demand = body.value("on_demand", std::vector<unsigned>());
     start.copies = targets_of(body, "copies");
     start.audio = targets_of(body, "audio");
     if (const auto& resume = body.at("resume"); !resume.is_null()) start.resume = resume.get<std::int64_t>();
@@ -110,6 +112,9 @@ class Master {
                                    {"state", delivers ? "running" : "waiting"},
                                    {"reason", reason},
                                    {"since_utc", utc_now_ns()}});
+    };
+    events.on_stream = [this, camera](const SentStream& sends) {
+      child_.send("sent_stream", {{"camera", camera}, {"sends", to_json(sends)}});
     };
     events.on_copy = [this](unsigned to, std::uint64_t ring_epoch, const PacketRingMemory& ring,
                             const StreamParameters& parameters) {

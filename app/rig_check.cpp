@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "app/config_address.h"
+#include "app/sent_stream.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/unique_handle.h"
@@ -19,6 +20,7 @@ namespace campipe {
 namespace {
 
 constexpr auto longest_open = std::chrono::seconds(10);
+const std::string unknown_outcome = "H.264 that plays everywhere is passed on as it comes, anything else encoded as h264";
 
 void refuse(RigCheck& check, const std::string& path, const std::string& message) {
   check.errors.push_back({0, 0, path, message});
@@ -41,6 +43,12 @@ std::string describe(const SourceStream& stream, const FrameFormat& format) {
   return text;
 }
 
+SentStream sent_by(Source& source) {
+  const AvPacket packet = make_av_packet();
+  while (source.read(*packet) == ReadResult::audio) av_packet_unref(packet.get());
+  return sent_stream(source.stream(), packet->data != nullptr ? packet.get() : nullptr);
+}
+
 // Sizes that a filter refuses, such as a crop outside of the frame. Gives what comes out.
 FrameFormat check_filters(const std::vector<FilterConfig>& filters, const FrameFormat& in, const std::string& path,
                           RigCheck& check) {
@@ -57,6 +65,7 @@ void check_camera(const CameraConfig& camera, RigCheck& check) {
   const std::string url = shown_url(camera.source);
   if (!camera.enabled || is_live(camera.source.url)) {
     check.lines.push_back(fmt::format("{}: {} ({})", camera.name, url, camera.enabled ? "not tried" : "switched off"));
+    if (camera.enabled && is_auto(camera.encode)) check.lines.back() += "; " + unknown_outcome;
     return;
   }
   try {
@@ -64,6 +73,7 @@ void check_camera(const CameraConfig& camera, RigCheck& check) {
     const auto source = open_source(camera.source, [&] { return Clock::now() > deadline; });
     const FrameFormat in = shown_format(source->stream());
     check.lines.push_back(fmt::format("{}: {}: {}", camera.name, url, describe(source->stream(), in)));
+    if (depends_on_stream(camera)) check.lines.back() += "; " + outcome(camera, sent_by(*source));
     if (in.width <= 0 || in.height <= 0) return;
     const std::size_t before = check.errors.size();
     const FrameFormat out = check_filters(camera.filters, in, path, check);

@@ -28,19 +28,23 @@ bool sees(const std::vector<Device>& gpus, const Device& gpu) {
 }  // namespace
 
 // `places`: the camera's own, and one for each of its other outputs. `before`: what was counted under their names.
-void Supervisor::make_camera(const std::vector<unsigned>& places, const CameraConfig& config,
-                             const Placement& placement, unsigned worker, const TotalsByName& before) {
+void Supervisor::make_camera(const std::vector<unsigned>& places, const CameraConfig& asked,
+                             const std::optional<SentStream>& sends, const Placement& placement, unsigned worker,
+                             const TotalsByName& before) {
+  const CameraConfig config = resolved(asked, sends);
   for (std::size_t i = 0; i < places.size(); ++i) {
     CameraState& camera = cameras_[places[i]];
     camera = CameraState();
     camera.index = places[i];
     if (i > 0) camera.follows = places[0];
+    camera.asked = asked;
     camera.config = i == 0 ? config : follower(config, config.outputs[i - 1]);
     camera.placement = i == 0 ? placement : placement_of_output(placement, config.outputs[i - 1], machine_.devices);
     camera.gpu = gpu_name(machine_.devices, placement.gpu);
     camera.worker = worker;
     if (const auto found = before.find(camera.config.name); found != before.end()) {
       camera.before = found->second;
+      if (sends) camera.recording_on = camera.before->recording_on;  // nobody has asked for anything else
       pass_on(camera.before->latencies, page_.shared(camera.index));
     }
     if (!config.enabled) camera.become(CameraState::State::disabled);
@@ -48,7 +52,8 @@ void Supervisor::make_camera(const std::vector<unsigned>& places, const CameraCo
     if (!events_ && has_motion(camera.config)) events_ = "events.jsonl";
   }
   cameras_[places[0]].outputs = places;
-  cameras_[places[0]].worker_done = encoded_outputs(config) == 0;
+  cameras_[places[0]].sends = sends;
+  cameras_[places[0]].worker_done = encoded_outputs(config) == 0 && !encodes_on_demand(config);
 }
 
 // Those of cameras that are gone, then new ones.
@@ -91,12 +96,15 @@ void Supervisor::require_room(std::span<const CameraConfig> coming) {
   }
 }
 
-void Supervisor::add_camera(const CameraConfig& config, const TotalsByName& before) {
+// `sends`: what it has been found to send.
+void Supervisor::add_camera(const CameraConfig& asked, const TotalsByName& before,
+                            const std::optional<SentStream>& sends) {
+  const CameraConfig config = resolved(asked, sends);
   Placement placement;
   const unsigned to = worker_for(config, placement);
   const std::vector<unsigned> places = free_places(1 + config.outputs.size());
-  make_camera(places, config, placement, to, before);
-  spdlog::info("{}: {}", config.name, config.enabled ? "added" : "added, disabled");
+  make_camera(places, asked, sends, placement, to, before);
+  if (!sends) spdlog::info("{}: {}", config.name, config.enabled ? "added" : "added, disabled");
   if (config.enabled) return make_known(cameras_[places[0]]);
   for (const unsigned place : places) tell_disabled(cameras_[place]);
 }
@@ -113,8 +121,9 @@ unsigned Supervisor::worker_for(const CameraConfig& config, Placement& placement
   const RigPlan planned = plan(rig, machine_);
   placement = planned.cameras[position];
   if (!sees(master().sees, placement.decode_gpu)) {
-    spdlog::warn("{}: is decoded on the CPU until the rig is restarted: the master was started without that GPU",
-                 config.name);
+    if (encoded_outputs(config) > 0)
+      spdlog::warn("{}: is decoded on the CPU until the rig is restarted: the master was started without that GPU",
+                   config.name);
     placement.decode_gpu = {};
   }
   std::vector<unsigned> cameras(members_.size() - 2);
@@ -153,6 +162,18 @@ void Supervisor::make_known(CameraState& camera) {
   }
 }
 
+// Once it has sent something else it stays what it has become by that. Nothing else can be asked for in this way: a
+// master that was taken over gets no more than that a camera is run in its other form.
+void Supervisor::on_sent_stream(CameraState& camera, const SentStream& sends) {
+  const bool decided = camera.sends && !fits(camera.asked, *camera.sends);
+  const bool can_change = takes_part(camera) && !camera.retiring && phase_ == Phase::running;
+  if (!can_change || decided || !depends_on_stream(camera.asked)) return;
+  const bool is_news = camera.sends != sends;
+  camera.sends = sends;
+  if (is_news) spdlog::info("{}: {}", camera.config.name, outcome(camera.asked, sends));
+  if (!fits(camera.asked, sends)) retire(camera, camera.asked);
+}
+
 // `successor` comes in its place when nothing of it is left; none: nothing does.
 void Supervisor::retire(CameraState& camera, const std::optional<CameraConfig>& successor) {
   camera.successor = successor;
@@ -173,27 +194,33 @@ void Supervisor::settle_retiring() {
       return !takes_part(cameras_[output]) || cameras_[output].publisher_done;
     });
     if (!rests || (takes_part(camera) && !camera.source_over)) continue;
+    if (camera.successor && phase_ != Phase::running) {
+      camera.retiring = false;  // nothing comes in its place any more
+      continue;
+    }
     const auto successor = std::move(camera.successor);
     const std::string name = camera.config.name;
-    const TotalsByName before = free_camera(camera);
-    if (!successor || phase_ != Phase::running) continue;
+    const auto sends = successor == camera.asked ? camera.sends : std::nullopt;
+    const TotalsByName before = free_camera(camera, sends.has_value());
+    if (!successor) continue;
     try {
-      add_camera(*successor, before);
+      add_camera(*successor, before, sends);
     } catch (const Error& error) {
       spdlog::error("{}: cannot be started: {}", name, error.what());
     }
   }
 }
 
-// Nothing of it is in flight. Returns what its outputs have counted.
-TotalsByName Supervisor::free_camera(CameraState& camera) {
+// Nothing of it is in flight. Returns what its outputs have counted. `comes_anew`: at once, as it was asked for.
+TotalsByName Supervisor::free_camera(CameraState& camera, bool comes_anew) {
   const std::vector<unsigned> places = camera.outputs;
   TotalsByName totals;
   for (const unsigned place : places) {
     CameraState& state = cameras_[place];
     if (takes_part(state)) {
       settle(cameras_, state, page_, DropCause::worker_lost);
-      spdlog::info("{}: gone; {}", state.config.name, format_summary(state, count(cameras_, state, page_)));
+      if (!comes_anew)
+        spdlog::info("{}: gone; {}", state.config.name, format_summary(state, count(cameras_, state, page_)));
     }
     totals[state.config.name] = std::make_shared<const CameraTotals>(totals_of(cameras_, state, page_));
   }
@@ -234,7 +261,7 @@ void Supervisor::apply(const RigConfig& rig) {
     CameraState* camera = find_camera(config.name);
     if (camera == nullptr) {
       add_camera(config);
-    } else if (camera->retiring || !(camera->config == config)) {
+    } else if (camera->retiring || !(camera->asked == config)) {
       retire(*camera, config);
     }
   }

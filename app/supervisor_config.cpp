@@ -183,7 +183,7 @@ RigAnswer Supervisor::make_camera_be(const CameraConfig& config) {
     add_camera(config);
     return {201, nlohmann::json::object()};
   }
-  if (camera->retiring || !(camera->config == config)) retire(*camera, config);
+  if (camera->retiring || !(camera->asked == config)) retire(*camera, config);
   return {200, nlohmann::json::object()};
 }
 
@@ -206,9 +206,9 @@ std::optional<RigAnswer> Supervisor::enable_camera(const nlohmann::json& request
   change.enable(name, on);
   return make_change(change, request.value("persist", false), [this, name, on]() -> RigAnswer {
     if (CameraState* camera = find_camera(name)) {
-      CameraConfig config = camera->retiring && camera->successor ? *camera->successor : camera->config;
+      CameraConfig config = camera->retiring && camera->successor ? *camera->successor : camera->asked;
       config.enabled = on;
-      if (camera->retiring || on != camera->config.enabled) retire(*camera, config);
+      if (camera->retiring || on != camera->asked.enabled) retire(*camera, config);
     }
     return {200, {{"enabled", on}}};
   });

@@ -30,6 +30,7 @@ constexpr std::array rights{
     Right{"frame_ring", from_master, 1, 2},
     Right{"source_over", from_master},
     Right{"source_state", from_master},
+    Right{"sent_stream", from_master},
     Right{"packet_ring", from_master | from_worker, 1, 1},
     Right{"audio_ring", from_master, 1, 1},
     Right{"camera_failed", from_worker},
@@ -88,6 +89,9 @@ void Supervisor::require_camera(const Member& member, const Message& message, co
     require(!camera.follows, message, "for an output");
     require_rate(message, message.body.at("frame_rate"));
     require_rotation(message, message.body.at("rotation"));
+  } else if (message.type == "sent_stream") {
+    require(!camera.follows, message, "for an output");
+    sent_from_json(message.body.at("sends"));
   } else if (message.type == "packet_ring") {
     const bool copies = is_copy(camera.config.encode);
     require(copies == (member.kind == Kind::master), message, "for packets that another process makes");

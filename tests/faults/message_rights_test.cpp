@@ -13,6 +13,7 @@
 #include "ipc/channel.h"
 #include "ipc/shared_memory.h"
 #include "tests/faults/fault_rig.h"
+#include "tests/integration/clips.h"
 
 namespace campipe::test {
 namespace {
@@ -72,6 +73,11 @@ INSTANTIATE_TEST_SUITE_P(
               "frame_ring",
               {{"camera", 0}, {"epoch", 9}, {"frame_rate", 25}, {"rotation", 0}, {"decoder", ""}, {"memory", "host"}},
               2},
+        Wrong{"MasterThatSeesNoStream", "master", "sent_stream", {{"camera", 0}, {"sends", {{"codec", "a\nb"}}}}},
+        Wrong{"WorkerThatSeesAStream",
+              "worker 0",
+              "sent_stream",
+              {{"camera", 0}, {"sends", {{"codec", "hevc"}, {"pixels", ""}, {"rotation", 0}, {"untimed", false}}}}},
         Wrong{"WorkerThatRequests", "worker 0", "request", {{"request", 1}, {"op", "reload"}}},
         Wrong{"WorkerOfAnotherCamera", "worker 0", "camera_done", {{"camera", 1}}},
         // Nothing of these cameras is over.
@@ -84,6 +90,31 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"PublisherOfNoWords", "publisher", "no such message", {{"camera", 0}}},
         Wrong{"PublisherWithoutCamera", "publisher", "file", {{"camera", "first"}, {"path", "x"}}}),
     [](const auto& of) { return of.param.title; });
+
+// Of cameras that do not depend on it, twice, and of one that does: at worst that one is encoded.
+TEST(RightMessage, OfWhatACameraSendsDoesNoHarm) {
+  const TemporaryFolder clips;
+  make_clip(clips.path(), {.name = "plain.mp4", .frames = 50});
+  RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n"
+             "  a: {source: \"test://pattern?width=160&height=120\", record: {path: a.mp4}}\n"
+             "  b: {source: \"" + (clips.path() / "plain.mp4").string() + "\", loop: true, record: {path: b.mp4}}\n");
+  for (const char* file : {"a.mp4", "b.mp4"}) ASSERT_TRUE(rig.wait_for_growth(file, 2000)) << rig.log();
+  const pid_t master = rig.pid_of("master");
+  const nlohmann::json hevc{{"codec", "hevc"}, {"pixels", "yuv420p"}, {"rotation", 0}, {"untimed", false}};
+  for (const int camera : {0, 1, 0, 1}) {
+    ASSERT_TRUE(channel_of(master).send("sent_stream", {{"camera", camera}, {"sends", hevc}}));
+  }
+  for (const char* file : {"a.mp4", "b-1.mp4"}) {
+    EXPECT_TRUE(rig.wait_for_growth(file, rig.size(file) + 2000)) << rig.log();
+  }
+  EXPECT_EQ(rig.pid_of("master"), master);
+  EXPECT_EQ(rig.log().find("a: sends"), std::string::npos) << rig.log();
+  const std::string told = "b: sends hevc";
+  EXPECT_EQ(rig.log().find(told), rig.log().rfind(told)) << rig.log();
+  rig.signal(SIGINT);
+  EXPECT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_books(rig.report()), "");
+}
 
 }  // namespace
 }  // namespace campipe::test

@@ -31,7 +31,7 @@ TEST_P(Resumed, FileGoesOnWithTheNextPicture) {
   const auto expected = times_of(clip);
   const std::string camera = "{source: \"" + (clips.path() / clip.name).string() +
                              "\", pace: fast, decode: {threads: " + std::to_string(kind.threads) +
-                             "}, record: {path: \"{camera}.mp4\"}}";
+                             "}, encode: {codec: h264}, record: {path: \"{camera}.mp4\"}}";
   // Groups have 12 pictures: deaths all around the beginning of one.
   for (const int death : {26, 34, 35, 36, 37}) {
     SCOPED_TRACE("death at packet " + std::to_string(death));
@@ -56,7 +56,7 @@ TEST(ResumedLoop, BeginsAgainAndGoesOnInTime) {
     const TemporaryFolder clips;
     make_clip(clips.path(), {.name = name, .frames = 20});
     RigRun rig(
-        "cameras: {cam: {source: \"" + (clips.path() / name).string() + "\", loop: true, record: {path: cam.mp4}}}",
+        "cameras: {cam: {source: \"" + (clips.path() / name).string() + "\", loop: true, encode: {codec: h264}, record: {path: cam.mp4}}}",
         {.arguments = {"--duration", "3s"}, .failpoints = "ingest.published:27=kill"});
     ASSERT_EQ(rig.wait(), 0) << rig.log();
     EXPECT_EQ(check_books(rig.report()), "");

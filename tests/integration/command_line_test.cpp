@@ -237,7 +237,7 @@ TEST(Cameras, SurviveDamagedFiles) {
   }
   for (const int threads : {1, 4}) {
     RigRun rig("cameras: {cam: {source: \"" + file + "\", pace: fast, decode: {threads: " + std::to_string(threads) +
-               "}, record: {path: cam.mp4}}}");
+               "}, encode: {codec: h264}, record: {path: cam.mp4}}}");
     EXPECT_EQ(rig.wait(), 0) << rig.log();
     EXPECT_EQ(check_books(rig.report()), "");
     EXPECT_EQ(rig.report().at("master_restarts"), 0);

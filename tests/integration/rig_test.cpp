@@ -28,7 +28,7 @@ struct FileCase {
   std::string recording = "out.mp4";
   int threads = 1;
   bool converted = false;  // by its pixel format the codec cannot write into the ring
-  std::string encode = "{}";
+  std::string encode = "{codec: h264}";
 };
 void PrintTo(const FileCase& c, std::ostream* out) { *out << c.title; }
 
@@ -109,7 +109,7 @@ TEST(Rig, FourCamerasOnTwoWorkersLoseNothing) {
   const TemporaryFolder clips;
   make_clip(clips.path(), {.name = "b.mp4", .frames = 150, .b_frames = 3});
   const std::string clip = (clips.path() / "b.mp4").string();
-  RigRun rig("defaults: {pace: fast}\nworkers: {count: 2}\ncameras:\n" + camera("a", clip) +
+  RigRun rig("defaults: {pace: fast, encode: {codec: h264}}\nworkers: {count: 2}\ncameras:\n" + camera("a", clip) +
              camera("b", clip, "    decode: {threads: 4}\n") +
              camera("c", "test://pattern?width=320&height=240&frames=200") +
              camera("d", clip, "    filters: [{resize: {width: 480, height: 360}}, {blur: {sigma: 1}}, sharpen]\n"));
@@ -130,7 +130,7 @@ TEST(Rig, LoopGoesOnInTimeUntilTheDurationIsOver) {
   const TemporaryFolder clips;
   make_clip(clips.path(), {.name = "b.mp4", .frames = 20, .b_frames = 3});
   const std::string clip = (clips.path() / "b.mp4").string();
-  RigRun rig("cameras:\n" + camera("cam", clip, "    loop: true\n"), {.arguments = {"--duration", "3s"}});
+  RigRun rig("cameras:\n" + camera("cam", clip, "    loop: true\n    encode: {codec: h264}\n"), {.arguments = {"--duration", "3s"}});
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(rig.report().at("exit"), "duration");
   EXPECT_EQ(check_books(rig.report()), "");
@@ -150,7 +150,7 @@ TEST(Rig, LoopGoesOnInTimeUntilTheDurationIsOver) {
 TEST(Rig, AFastLoopLosesNothingEither) {
   const TemporaryFolder clips;
   make_clip(clips.path(), {.name = "b.mkv", .frames = 20, .b_frames = 3, .times_ms = irregular_times(20)});
-  RigRun rig("cameras:\n" + camera("cam", (clips.path() / "b.mkv").string(), "    loop: true\n    pace: fast\n"),
+  RigRun rig("cameras:\n" + camera("cam", (clips.path() / "b.mkv").string(), "    loop: true\n    pace: fast\n    encode: {codec: h264}\n"),
              {.arguments = {"--duration", "4s"}});
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(check_books(rig.report()), "");

@@ -5,6 +5,7 @@
 
 #include "app/camera_state.h"
 #include "app/restart_policy.h"
+#include "app/sent_stream.h"
 #include "app/status_view.h"
 #include "app/wanted_drops.h"
 
@@ -17,6 +18,34 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 const Clock::time_point start{seconds(1000)};
+
+TEST(SentStream, DecidesOnlyWhatDependsOnIt) {
+  const SentStream plain{"h264", "yuv420p", 0};
+  const std::vector<SentStream> others{
+      {"hevc", "yuv420p", 0}, {"mjpeg", "yuvj422p", 0}, {"h264", "yuv420p10le", 0}, {"h264", "yuv420p", 90},
+      {"h264", "yuv420p", 0, true}};
+  CameraConfig asked;
+  asked.encode.codec = "auto";
+  EXPECT_TRUE(depends_on_stream(asked));
+  EXPECT_TRUE(is_copy(resolved(asked, std::nullopt).encode));
+  EXPECT_TRUE(is_copy(resolved(asked, plain).encode));
+  EXPECT_TRUE(is_copy(resolved(asked, SentStream{"h264", "", 0}).encode));
+  for (const SentStream& sends : others) EXPECT_EQ(resolved(asked, sends).encode, EncoderConfig()) << sends.codec;
+  for (const char* codec : {"h264", "hevc", "copy"}) {
+    asked.encode.codec = codec;
+    EXPECT_FALSE(depends_on_stream(asked)) << codec;
+    for (const SentStream& sends : others) EXPECT_EQ(resolved(asked, sends), asked) << codec;
+  }
+}
+
+TEST(SentStream, IsBelievedOnlyInWordsOfFfmpeg) {
+  const SentStream sends{"hevc", "yuv420p10le", 270};
+  EXPECT_EQ(sent_from_json(to_json(sends)), sends);
+  for (const SentStream& wrong : std::vector<SentStream>{
+           {"a line\nand another", "", 0}, {"", "", 0}, {"h264", "none at all", 0}, {"h264", "", 45}, {"h264", "", -90}})
+    EXPECT_ANY_THROW(sent_from_json(to_json(wrong)));
+  EXPECT_ANY_THROW(sent_from_json({{"codec", "h264"}}));
+}
 
 TEST(RestartPolicy, StartsAgainAtOnceAfterALongLife) {
   RestartPolicy policy;

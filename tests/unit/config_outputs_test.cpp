@@ -201,6 +201,44 @@ TEST_F(ConfigTest, AnotherCodecDoesNotInheritWhatIsTheEncoders) {
   EXPECT_EQ(all[0].outputs.at(1).encode, all[0].encode);
 }
 
+TEST_F(ConfigTest, ACamerasOwnStreamIsAllThatIsWanted) {
+  write("clip.mp4", "");
+  const std::string copied = "    outputs: {a: {encode: {codec: copy}, record: {path: a.mp4}}}\n";
+  for (const std::string& keys :
+       Strings{"", "    encode: {}\n", "    encode: {codec: auto}\n", "    filters: []\n    rate: 0\n", copied,
+               "    gpu: cpu\n    decode: {threads: 2}\n    record: {path: b.mp4}\n    push: ['udp://a:1']\n"}) {
+    const auto all = cameras(with_source("clip.mp4", keys));
+    EXPECT_TRUE(is_auto(all.at(0).encode)) << keys;
+    EXPECT_TRUE(all[0].outputs.empty() || is_copy(all[0].outputs[0].encode)) << keys;
+  }
+  EXPECT_TRUE(is_auto(cameras(with_source("rtsp://host/s", "")).at(0).encode));
+  EXPECT_TRUE(is_auto(cameras(with_source("/dev/video0", "    capture: {format: h264}\n")).at(0).encode));
+}
+
+TEST_F(ConfigTest, WhatTakesFramesHasTheCameraEncoded) {
+  write("clip.mp4", "");
+  for (const std::string& keys :
+       Strings{"    filters: [motion]\n", "    rate: 5\n", "    snapshot: {path: a.jpg}\n", "    on_corrupt: skip\n",
+               "    outputs: {a: {}}\n", "    encode: {bitrate: 2M}\n", "    encode: {codec: auto, gop: 1s}\n",
+               "    encode: {codec: auto}\n    outputs: {a: {rate: 5}}\n", "    encode: {codec: h264}\n"}) {
+    const auto all = cameras(with_source("clip.mp4", keys));
+    EXPECT_EQ(all.at(0).encode.codec, "h264") << keys;
+    EXPECT_TRUE(all[0].outputs.empty() || all[0].outputs[0].encode.codec == "h264") << keys;
+  }
+  EXPECT_EQ(cameras(with_camera("")).at(0).encode, EncoderConfig());
+  EXPECT_EQ(cameras(with_source("/dev/video0", "")).at(0).encode, EncoderConfig());
+  // What is said of all cameras is said of this one.
+  const auto all = cameras(
+      "defaults: {source: clip.mp4, encode: {encoder: libx264, bitrate: 2M}}\n"
+      "cameras: {a: {}, b: {encode: {codec: auto}}, c: {encode: {codec: copy}}}\n");
+  EXPECT_EQ(all.at(0).encode.bitrate, 2'000'000);
+  EXPECT_EQ(all.at(1).encode, all[0].encode);
+  EXPECT_TRUE(is_copy(all.at(2).encode));
+  EXPECT_THAT(errors(with_source("clip.mp4", "    outputs: {a: {encode: {codec: auto}}}\n")),
+              ElementsAre("rig.yaml:4:35: cameras.dock.outputs.a.encode.codec: expected h264, hevc, mjpeg or copy, got "
+                          "auto, which is for a camera's own stream only"));
+}
+
 TEST_F(ConfigTest, WhatBrowsersDoNotPlayHasAnOutputThatTheyDo) {
   const std::string hevc = "    encode: {codec: hevc}\n";
   const LoadedConfig loaded = load(with_camera(hevc + "    outputs: {a: {}}\n"));
