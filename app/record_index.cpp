@@ -84,11 +84,12 @@ bool ends_within_a_line(const UniqueFd& fd, std::uint64_t size) {
 }  // namespace
 
 std::string utc_text(std::int64_t utc_ns) {
-  const std::time_t seconds = utc_ns / second;
+  const std::int64_t part = (utc_ns % second + second) % second;  // also before 1970
+  const std::time_t seconds = (utc_ns - part) / second;
   std::tm time{};
   ::gmtime_r(&seconds, &time);
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", time.tm_year + 1900, time.tm_mon + 1, time.tm_mday,
-                     time.tm_hour, time.tm_min, time.tm_sec, utc_ns / 1'000'000 % 1000);
+                     time.tm_hour, time.tm_min, time.tm_sec, part / 1'000'000);
 }
 
 std::optional<std::int64_t> utc_from_text(const std::string& text) {

@@ -23,6 +23,7 @@ TEST(RecordTime, IsTheSameWhenItIsReadAgain) {
     const std::int64_t time = 1'795'256'130 * second + ms * (second / 1000);
     EXPECT_EQ(utc_from_text(utc_text(time)), time);
   }
+  EXPECT_EQ(utc_text(-531 * (second / 1000)), "1969-12-31T23:59:59.469Z") << "a clock that was never set";
 }
 
 TEST(RecordTime, ThatDoesNotFitIsNone) {
