@@ -27,6 +27,10 @@ class Watched:
         cameras = {"plain": {"source": clips[0], "outputs": {"small": {"filters": [{"resize": {"width": 640,
                                                                                                 "height": 360}}]}}},
                    "jpeg": {"source": clips[1], "encode": {"codec": "mjpeg"}}}
+        hevc = check.options.clips / "hevc.mp4"  # of make_clips.sh
+        if hevc.is_file():
+            cameras["kept"] = {"source": str(hevc), "encode": {"codec": "copy"}}
+        self.copies = "kept" in cameras
         gpu = "cpu" if check.cpu else 0
         self.config = config_of(cameras, pace="realtime", loop=True, drop_policy="drop", gpu=gpu)
         self.config["defaults"]["encode"] = {"gop": "1s"}
@@ -41,8 +45,8 @@ class Watched:
     def camera(self, name):
         return ((self.status() or {}).get("cameras") or {}).get(name) or {}
 
-    def browser_frames(self):
-        return self.camera("jpeg").get("outputs", {}).get("browser", {}).get("frames", {})
+    def browser_frames(self, camera="jpeg"):
+        return self.camera(camera).get("outputs", {}).get("browser", {}).get("frames", {})
 
     def watch(self, measure, stream, codec):
         """Reads it for some seconds; what came is played."""
@@ -76,10 +80,15 @@ def watching(check):
         resting = eventually(lambda: watched.browser_frames().get("dropped", {}).get("unwatched", 0) > 0, 20)
         encoded = watched.browser_frames().get("encoded")
         check.expect("on demand: rests", resting and encoded == 0, f"{encoded} encoded", "none")
+        if watched.copies:
+            frames = watched.browser_frames("kept")
+            check.expect("a copy is not decoded", frames.get("decoded") == 0, str(frames)[:100], "0 decoded")
         for again in ("", ", after the worker's death"):
             watched.watch(f"MPEG-TS{again}", "plain/stream.ts", "h264")
             watched.watch(f"another output{again}", "plain/stream.mp4?output=small", "h264")
             watched.watch(f"on demand{again}", "jpeg/stream.mp4?output=browser", "h264")
+            if watched.copies:
+                watched.watch(f"on demand, of a copy{again}", "kept/stream.mp4?output=browser", "h264")
             if again:
                 break
             worker = rig.pid_of("worker 0")
