@@ -45,7 +45,7 @@ std::string describe(const SourceStream& stream, const FrameFormat& format) {
 
 SentStream sent_by(Source& source) {
   const AvPacket packet = make_av_packet();
-  while (source.read(*packet) == ReadResult::audio) av_packet_unref(packet.get());
+  while (may_be_untimed(source.stream()) && source.read(*packet) == ReadResult::audio) av_packet_unref(packet.get());
   return sent_stream(source.stream(), packet->data != nullptr ? packet.get() : nullptr);
 }
 
