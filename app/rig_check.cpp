@@ -20,7 +20,8 @@ namespace campipe {
 namespace {
 
 constexpr auto longest_open = std::chrono::seconds(10);
-const std::string unknown_outcome = "H.264 that plays everywhere is passed on as it comes, anything else encoded as h264";
+const std::string unknown_outcome =
+    "H.264 that plays everywhere is passed on as it comes, anything else encoded as h264";
 
 void refuse(RigCheck& check, const std::string& path, const std::string& message) {
   check.errors.push_back({0, 0, path, message});

@@ -35,8 +35,7 @@ SentStream sent_stream(const SourceStream& stream, const AVPacket* first) {
 }
 
 nlohmann::json to_json(const SentStream& sends) {
-  return {
-      {"codec", sends.codec}, {"pixels", sends.pixels}, {"rotation", sends.rotation}, {"untimed", sends.untimed}};
+  return {{"codec", sends.codec}, {"pixels", sends.pixels}, {"rotation", sends.rotation}, {"untimed", sends.untimed}};
 }
 
 // The names go into the log: they are those that FFmpeg knows, and no others.
@@ -57,7 +56,8 @@ std::string describe(const SentStream& sends) {
   if (sends.codec != in_browsers) return sends.codec + ", which browsers do not play";
   if (!browsers_know(sends.pixels)) return sends.codec + " of " + sends.pixels + ", which browsers do not play";
   if (sends.untimed) return sends.codec + " with B-frames and without their times";
-  if (sends.rotation != 0) return fmt::format("{} turned by {}°, which not all players show", sends.codec, sends.rotation);
+  if (sends.rotation != 0)
+    return fmt::format("{} turned by {}°, which not all players show", sends.codec, sends.rotation);
   return sends.codec;
 }
 
