@@ -186,7 +186,7 @@ bool Ingest::connect() {
 bool Ingest::fits() {
   if (!start_.undecided) return true;
   const auto is_video = [](const ReadAhead::Entry& entry) { return entry.result == ReadResult::packet; };
-  const ReadAhead::Entry* first = look_ahead();
+  const ReadAhead::Entry* first = may_be_untimed(source_->stream()) ? look_ahead() : nullptr;
   while (first != nullptr && !is_video(*first) && ahead_.size() < most_looked_at) first = look_ahead();
   const bool found = first != nullptr && is_video(*first);
   const SentStream sends = sent_stream(source_->stream(), found ? first->packet.get() : nullptr);

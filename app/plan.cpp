@@ -119,7 +119,8 @@ Placement place(const CameraConfig& camera, const WorkerPlan& worker, const Mach
   Placement placement;
   placement.gpu = worker.gpu;
   if (!on_gpu(worker.gpu)) return placement;
-  placement.hardware_encoder = encodes(*find_gpu(devices, worker.gpu), camera.encode.codec);
+  const std::string codec = is_auto(camera.encode) ? EncoderConfig().codec : camera.encode.codec;
+  placement.hardware_encoder = encodes(*find_gpu(devices, worker.gpu), codec);
   placement.decode_gpu = choose_decoder(camera, worker.gpu, devices);
   if (!on_gpu(placement.decode_gpu)) return placement;
   placement.decode_cpus = near_cpus(placement.decode_gpu, machine);

@@ -20,7 +20,8 @@ namespace campipe {
 namespace {
 
 constexpr auto longest_open = std::chrono::seconds(10);
-const std::string unknown_outcome = "H.264 that plays everywhere is passed on as it comes, anything else encoded as h264";
+const std::string unknown_outcome =
+    "H.264 that plays everywhere is passed on as it comes, anything else encoded as h264";
 
 void refuse(RigCheck& check, const std::string& path, const std::string& message) {
   check.errors.push_back({0, 0, path, message});
@@ -45,7 +46,7 @@ std::string describe(const SourceStream& stream, const FrameFormat& format) {
 
 SentStream sent_by(Source& source) {
   const AvPacket packet = make_av_packet();
-  while (source.read(*packet) == ReadResult::audio) av_packet_unref(packet.get());
+  while (may_be_untimed(source.stream()) && source.read(*packet) == ReadResult::audio) av_packet_unref(packet.get());
   return sent_stream(source.stream(), packet->data != nullptr ? packet.get() : nullptr);
 }
 

@@ -24,11 +24,13 @@ bool browsers_know(const std::string& pixels) {
 
 }  // namespace
 
+bool may_be_untimed(const SourceStream& stream) { return stream.codec != nullptr && stream.codec->video_delay > 0; }
+
 SentStream sent_stream(const SourceStream& stream, const AVPacket* first) {
   if (stream.codec == nullptr) return {stream.decoder, "", stream.rotation};
   const char* pixels = av_get_pix_fmt_name(static_cast<AVPixelFormat>(stream.codec->format));
   // As in AVI and in raw streams, where only a decoder finds out.
-  const bool untimed = first != nullptr && first->pts == AV_NOPTS_VALUE && stream.codec->video_delay > 0;
+  const bool untimed = first != nullptr && first->pts == AV_NOPTS_VALUE && may_be_untimed(stream);
   return {avcodec_get_name(stream.codec->codec_id), pixels != nullptr ? pixels : "", stream.rotation, untimed};
 }
 

@@ -23,7 +23,9 @@ struct SentStream {
   bool untimed = false;  // its frames are shown in another order than they come in, and nothing says when
   friend bool operator==(const SentStream&, const SentStream&) = default;
 };
-// `first`: its first packet; null: there is none.
+// Its frames are reordered, so that its first packet has to be looked at.
+bool may_be_untimed(const SourceStream& stream);
+// `first`: its first packet; null: there is none, or it has not been looked at.
 SentStream sent_stream(const SourceStream& stream, const AVPacket* first);
 
 nlohmann::json to_json(const SentStream& sends);

@@ -55,7 +55,9 @@ class DecodedByThreads : public testing::Test {
     source_ = "\"" + (folder_.path() / "bad.mp4").string() + "\"";
   }
   [[nodiscard]] std::string rig(int length) const {
-    return rig_with(source_, "    loop: true\n    decode: {threads: 2}\n    record: {path: bad.mp4}\n", length);
+    return rig_with(
+        source_, "    loop: true\n    decode: {threads: 2}\n    encode: {codec: h264}\n    record: {path: bad.mp4}\n",
+        length);
   }
 
   TemporaryFolder folder_;

@@ -95,9 +95,11 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(RightMessage, OfWhatACameraSendsDoesNoHarm) {
   const TemporaryFolder clips;
   make_clip(clips.path(), {.name = "plain.mp4", .frames = 50});
-  RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n"
-             "  a: {source: \"test://pattern?width=160&height=120\", record: {path: a.mp4}}\n"
-             "  b: {source: \"" + (clips.path() / "plain.mp4").string() + "\", loop: true, record: {path: b.mp4}}\n");
+  RigRun rig(
+      "http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n"
+      "  a: {source: \"test://pattern?width=160&height=120\", record: {path: a.mp4}}\n"
+      "  b: {source: \"" +
+      (clips.path() / "plain.mp4").string() + "\", loop: true, record: {path: b.mp4}}\n");
   for (const char* file : {"a.mp4", "b.mp4"}) ASSERT_TRUE(rig.wait_for_growth(file, 2000)) << rig.log();
   const pid_t master = rig.pid_of("master");
   const nlohmann::json hevc{{"codec", "hevc"}, {"pixels", "yuv420p"}, {"rotation", 0}, {"untimed", false}};

@@ -337,7 +337,8 @@ TEST(Ring, OfADeadMasterIsOfferedToNobody) {
   if (const std::string why = TestCamera::missing(); !why.empty()) GTEST_SKIP() << why;
   TestCamera away;
   RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n" +
-             camera("a", ", drop_policy: drop") + "  b: {source: \"" + away.url() + "\", encode: {codec: h264}, record: {path: b.mp4}}\n");
+             camera("a", ", drop_policy: drop") + "  b: {source: \"" + away.url() +
+             "\", encode: {codec: h264}, record: {path: b.mp4}}\n");
   ASSERT_TRUE(rig.wait_for_growth("a.mp4", 2000)) << rig.log();
   ASSERT_TRUE(rig.wait_for_growth("b.mp4", 2000)) << rig.log();
   away.kill();

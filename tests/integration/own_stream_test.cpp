@@ -109,25 +109,28 @@ TEST_P(OtherStream, IsEncodedFromItsFirstFrameOn) {
   const VideoFile recorded = read_video(rig_->file("cam.mp4"));
   EXPECT_EQ(check_pattern_recording(recorded, true), "");
   EXPECT_EQ(numbers_of(recorded).front(), 0);
-  EXPECT_EQ(told("cam: sends " + GetParam().sends +
-                 ": encoded as h264 (set `encode: {codec: copy}` to keep it as it comes)"),
-            1U)
+  EXPECT_EQ(
+      told("cam: sends " + GetParam().sends + ": encoded as h264 (set `encode: {codec: copy}` to keep it as it comes)"),
+      1U)
       << rig_->log();
   EXPECT_EQ(told("cam: gone") + told("cam: added"), 0U) << rig_->log();
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Files, OtherStream,
-    testing::Values(Other{"Hevc", {.name = "a.mp4", .encoder = "libx265", .frames = 50, .b_frames = 2}, "hevc, which browsers do not play"},
-                    Other{"TenBits", {.name = "a.mp4", .pixels = "yuv420p10le", .frames = 50},
-                          "h264 of yuv420p10le, which browsers do not play"},
-                    Other{"Untimed",
-                          {.name = "a.avi", .frames = 50, .b_frames = 2},
-                          "h264 with B-frames and without their times"},
-                    Other{"Mjpeg",
-                          {.name = "a.mkv", .encoder = "mjpeg", .pixels = "yuvj420p", .frames = 50},
-                          "mjpeg, which browsers do not play"}),
-    [](const auto& one) { return one.param.title; });
+INSTANTIATE_TEST_SUITE_P(Files, OtherStream,
+                         testing::Values(Other{"Hevc",
+                                               {.name = "a.mp4", .encoder = "libx265", .frames = 50, .b_frames = 2},
+                                               "hevc, which browsers do not play"},
+                                         Other{"TenBits",
+                                               {.name = "a.mp4", .pixels = "yuv420p10le", .frames = 50},
+                                               "h264 of yuv420p10le, which browsers do not play"},
+                                         Other{"Untimed",
+                                               {.name = "a.avi", .frames = 50, .b_frames = 2},
+                                               "h264 with B-frames and without their times"},
+                                         Other{
+                                             "Mjpeg",
+                                             {.name = "a.mkv", .encoder = "mjpeg", .pixels = "yuvj420p", .frames = 50},
+                                             "mjpeg, which browsers do not play"}),
+                         [](const auto& one) { return one.param.title; });
 
 // A reload in which nothing of it is changed, a change of another camera and a new master leave it alone.
 TEST_F(OwnStream, ThatIsEncodedStaysSoUntilItsConfigurationChanges) {

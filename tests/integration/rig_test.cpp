@@ -130,7 +130,8 @@ TEST(Rig, LoopGoesOnInTimeUntilTheDurationIsOver) {
   const TemporaryFolder clips;
   make_clip(clips.path(), {.name = "b.mp4", .frames = 20, .b_frames = 3});
   const std::string clip = (clips.path() / "b.mp4").string();
-  RigRun rig("cameras:\n" + camera("cam", clip, "    loop: true\n    encode: {codec: h264}\n"), {.arguments = {"--duration", "3s"}});
+  RigRun rig("cameras:\n" + camera("cam", clip, "    loop: true\n    encode: {codec: h264}\n"),
+             {.arguments = {"--duration", "3s"}});
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(rig.report().at("exit"), "duration");
   EXPECT_EQ(check_books(rig.report()), "");
@@ -150,7 +151,8 @@ TEST(Rig, LoopGoesOnInTimeUntilTheDurationIsOver) {
 TEST(Rig, AFastLoopLosesNothingEither) {
   const TemporaryFolder clips;
   make_clip(clips.path(), {.name = "b.mkv", .frames = 20, .b_frames = 3, .times_ms = irregular_times(20)});
-  RigRun rig("cameras:\n" + camera("cam", (clips.path() / "b.mkv").string(), "    loop: true\n    pace: fast\n    encode: {codec: h264}\n"),
+  RigRun rig("cameras:\n" + camera("cam", (clips.path() / "b.mkv").string(),
+                                   "    loop: true\n    pace: fast\n    encode: {codec: h264}\n"),
              {.arguments = {"--duration", "4s"}});
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(check_books(rig.report()), "");

@@ -67,7 +67,8 @@ TEST(Secrets, ACamerasPasswordIsTheMastersAndTheSupervisorsAlone) {
       "http_address: \"127.0.0.1:0\"\nrtsp_address: \"127.0.0.1:0\"\nworkers: {count: 1}\ncameras:\n  dock:\n    "
       "source: \"" +
       camera.url("ada:${DOCK_PASSWORD}@") +
-      "\"\n    rtsp_transport: tcp\n    encode: {codec: h264}\n    record: {path: dock.mp4}\n    outputs:\n      small: {encode: {codec: "
+      "\"\n    rtsp_transport: tcp\n    encode: {codec: h264}\n    record: {path: dock.mp4}\n    outputs:\n      "
+      "small: {encode: {codec: "
       "copy}}\n");
   ASSERT_TRUE(rig.wait_for_growth("dock.mp4", 2000)) << rig.log();
   EXPECT_TRUE(memory_holds(rig.pid_of("master"), secret()));  // or this test would not see anything

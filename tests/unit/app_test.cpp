@@ -21,9 +21,11 @@ const Clock::time_point start{seconds(1000)};
 
 TEST(SentStream, DecidesOnlyWhatDependsOnIt) {
   const SentStream plain{"h264", "yuv420p", 0};
-  const std::vector<SentStream> others{
-      {"hevc", "yuv420p", 0}, {"mjpeg", "yuvj422p", 0}, {"h264", "yuv420p10le", 0}, {"h264", "yuv420p", 90},
-      {"h264", "yuv420p", 0, true}};
+  const std::vector<SentStream> others{{"hevc", "yuv420p", 0},
+                                       {"mjpeg", "yuvj422p", 0},
+                                       {"h264", "yuv420p10le", 0},
+                                       {"h264", "yuv420p", 90},
+                                       {"h264", "yuv420p", 0, true}};
   CameraConfig asked;
   asked.encode.codec = "auto";
   EXPECT_TRUE(depends_on_stream(asked));
@@ -41,8 +43,11 @@ TEST(SentStream, DecidesOnlyWhatDependsOnIt) {
 TEST(SentStream, IsBelievedOnlyInWordsOfFfmpeg) {
   const SentStream sends{"hevc", "yuv420p10le", 270};
   EXPECT_EQ(sent_from_json(to_json(sends)), sends);
-  for (const SentStream& wrong : std::vector<SentStream>{
-           {"a line\nand another", "", 0}, {"", "", 0}, {"h264", "none at all", 0}, {"h264", "", 45}, {"h264", "", -90}})
+  for (const SentStream& wrong : std::vector<SentStream>{{"a line\nand another", "", 0},
+                                                         {"", "", 0},
+                                                         {"h264", "none at all", 0},
+                                                         {"h264", "", 45},
+                                                         {"h264", "", -90}})
     EXPECT_ANY_THROW(sent_from_json(to_json(wrong)));
   EXPECT_ANY_THROW(sent_from_json({{"codec", "h264"}}));
 }

@@ -121,9 +121,9 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Encode, OneMistake,
     ::testing::Values(
-        Mistake{
-            "    encode: {codec: h265}\n",
-            "4:21: cameras.dock.encode.codec: expected auto, h264, hevc, mjpeg or copy, got 'h265', did you mean 'hevc'?"},
+        Mistake{"    encode: {codec: h265}\n",
+                "4:21: cameras.dock.encode.codec: expected auto, h264, hevc, mjpeg or copy, got 'h265', did you mean "
+                "'hevc'?"},
         Mistake{"    encode: {bitrate: 4MB}\n", "4:23: cameras.dock.encode.bitrate: " + bitrate_text + "'4MB'"},
         Mistake{"    encode: {bitrate: 9k}\n", "4:23: cameras.dock.encode.bitrate: " + bitrate_text + "'9k'"},
         Mistake{"    encode: {bitrate: 1.1G}\n", "4:23: cameras.dock.encode.bitrate: " + bitrate_text + "'1.1G'"},

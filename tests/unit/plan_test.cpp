@@ -238,6 +238,14 @@ TEST(GpuPlan, NothingIsDecodedWhereAllIsPassedOn) {
   EXPECT_TRUE(on_gpu(plan(rig, gpu_machine(1)).cameras[0].decode_gpu));
 }
 
+// Else the master would be started without that GPU.
+TEST(GpuPlan, WhatMayHaveToBeDecodedHasItsGpu) {
+  RigConfig rig = rig_of(1);
+  rig.cameras[0].encode.codec = "auto";
+  EXPECT_EQ(encoded_outputs(rig.cameras[0]), 0U);
+  EXPECT_TRUE(on_gpu(plan(rig, gpu_machine(1)).cameras[0].decode_gpu));
+}
+
 TEST(GpuPlan, AutoLeavesOutWhatCannotBeUsedNow) {
   Machine machine = gpu_machine(2);
   machine.devices.gpus[0].problem = "out of memory";
