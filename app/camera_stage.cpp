@@ -77,7 +77,10 @@ std::optional<CameraStage::Ring> CameraStage::next_ring() {
   while (rings_.empty()) {
     if (finishing_) return std::nullopt;
     scope_->beat();
-    changed_.wait_for(lock, slice);
+    lock.unlock();  // whoever has a ring for this camera waits for no encoder
+    for (const auto& rendition : renditions_) rendition->rest_if_unwatched();
+    lock.lock();
+    changed_.wait_for(lock, slice, [this] { return finishing_ || !rings_.empty(); });
   }
   Ring ring = std::move(rings_.front());
   rings_.pop_front();

@@ -74,8 +74,9 @@ struct CameraConfig {
   std::optional<RecordConfig> record;
   std::vector<PushUrl> push;
   std::optional<SnapshotConfig> snapshot;
-  double rate = 0;         // frames a second at most that are encoded; 0: all
-  bool on_demand = false;  // encoded only while somebody watches
+  double rate = 0;            // frames a second at most that are encoded; 0: all
+  bool on_demand = false;     // encoded only while somebody watches
+  bool for_browsers = false;  // where it sends what they do not play, it has one more output; see resolved()
   std::vector<OutputConfig> outputs;
   std::chrono::nanoseconds retry_interval = std::chrono::seconds(1);  // until a live source is opened again; doubles
   std::chrono::nanoseconds retry_max = std::chrono::seconds(30);
@@ -158,6 +159,7 @@ std::string format(const ConfigError& error, const std::string& file);
 
 // The output that a camera has of itself where browsers do not play its codec; they watch it instead.
 inline constexpr const char* browser_output = "browser";
+OutputConfig made_for_browsers();
 
 // Where a key's value stands in the file.
 struct ConfigPlace {

@@ -216,6 +216,7 @@ json to_json(const CameraConfig& camera) {
                  {"retry_max_ns", time_to_json(camera.retry_max)},
                  {"on_corrupt", choice_name(camera.on_corrupt)},
                  {"use_absolute_timestamp", camera.use_absolute_timestamp},
+                 {"for_browsers", camera.for_browsers},
                  {"enabled", camera.enabled}});
   return object;
 }
@@ -235,6 +236,7 @@ CameraConfig camera_from_json(const json& from) try {
   camera.retry_interval = time_from_json(from.at("retry_interval_ns"));
   camera.retry_max = time_from_json(from.at("retry_max_ns"));
   camera.on_corrupt = choice_from_json<OnCorrupt>(from.at("on_corrupt"));
+  camera.for_browsers = from.at("for_browsers");
   camera.use_absolute_timestamp = from.at("use_absolute_timestamp");
   camera.enabled = from.at("enabled");
   return camera;

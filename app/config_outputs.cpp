@@ -71,15 +71,22 @@ std::vector<NamedStream> streams_of(const std::vector<CameraSettings>& cameras) 
   return streams;
 }
 
+OutputConfig made_for_browsers() {
+  OutputConfig output;
+  output.name = browser_output;
+  output.on_demand = true;
+  return output;
+}
+
 void add_browser_outputs(LoadedConfig& loaded) {
   if (loaded.rig.server.http_address.empty()) return;
   for (std::size_t c = 0; c < loaded.rig.cameras.size(); ++c) {
     CameraConfig& camera = loaded.rig.cameras[c];
-    if (is_copy(camera.encode) || is_auto(camera.encode) || camera.encode.codec == "h264") continue;
+    if (is_auto(camera.encode) || camera.encode.codec == "h264") continue;
     if (std::ranges::find(camera.outputs, browser_output, &OutputConfig::name) != camera.outputs.end()) continue;
-    OutputConfig& output = camera.outputs.emplace_back();
-    output.name = browser_output;
-    output.on_demand = true;
+    camera.for_browsers = is_copy(camera.encode);
+    if (camera.for_browsers) continue;
+    camera.outputs.push_back(made_for_browsers());
     loaded.gpu_places[c].output_encoders.emplace_back();
   }
 }

@@ -70,6 +70,7 @@ void DescriptorReserve::refill() {
 std::size_t descriptors_of(const CameraConfig& camera) {
   if (!camera.enabled) return 0;
   std::size_t sum = of_frame_ring + packet_rings_of(camera);
+  if (camera.for_browsers) sum += packet_rings_of(camera);  // it may get one more output
   for (const OutputConfig& output : camera.outputs) sum += packet_rings_of(follower(camera, output));
   return sum;
 }
@@ -83,6 +84,7 @@ DescriptorNeeds descriptors_needed(const RigConfig& rig) {
     sums.supervisor += descriptors_of(camera);
     sums.master += of_source + 2 * of_frame_ring;  // one may be replaced just now
     add_output(sums, camera);
+    if (camera.for_browsers) add_output(sums, follower(camera, made_for_browsers()));
     for (const OutputConfig& output : camera.outputs) add_output(sums, follower(camera, output));
   }
   if (serves(rig.server)) sums.publisher *= 2;

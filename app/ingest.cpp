@@ -46,6 +46,7 @@ Ingest::Ingest(const Start& start, const RigPage& page, const Events& events)
                  return given_up();
                },
                [this](unsigned camera) { return motion_.moving(camera); }}),
+      demand_(start.on_demand, page),
       retry_(start.config.retry_interval, start.config.retry_max),
       skip_through_(start.resume) {
   if (copies_.wants_audio()) {
@@ -139,7 +140,8 @@ void Ingest::keep_connected() {
       reason = error.what();
     }
     if (stopped()) return;
-    empty_decoder();
+    try_to_decode([this] { empty_decoder(); });
+    if (!start_.decode) end_decoding();
     close_source();
     clock_.reconnect();
     tell_state(false, reason);
@@ -188,7 +190,7 @@ bool Ingest::fits() {
   const bool found = first != nullptr && is_video(*first);
   const SentStream sends = sent_stream(source_->stream(), found ? first->packet.get() : nullptr);
   events_.on_stream(sends);
-  if (plays_everywhere(sends)) return true;
+  if (campipe::fits(start_.config, sends)) return true;
   while (!stopped()) sleep_until(Clock::now() + slice);
   return false;
 }
@@ -206,7 +208,7 @@ void Ingest::deliver() {
     av_packet_unref(packet.get());
     if (given_up()) return;
   }
-  if (start_.decode) decode(nullptr);
+  if (decoder_) try_to_decode([this] { decode(nullptr); });
 }
 
 void Ingest::take(AVPacket& packet) {
@@ -218,11 +220,9 @@ void Ingest::take(AVPacket& packet) {
   look_for_motion(packet);
   if (!start_.decode) {
     if (correction) count(*correction);
-    return;
+    return decode_on_demand(packet);
   }
-  const bool key = (packet.flags & AV_PKT_FLAG_KEY) != 0;
-  if (key && (renew_.exchange(false) || ring_->exhausted())) renew_ring();
-  decode(&packet);
+  decode_in_ring(packet);
 }
 
 void Ingest::go_back_to_resume() {
@@ -231,7 +231,7 @@ void Ingest::go_back_to_resume() {
   copies_.resume(!start_.config.source.loop);
   if (start_.config.source.loop) {
     // A loop has no place to go back to: it begins again.
-    timeline_.set_last(*start_.resume, 0);
+    timeline_.set_last(std::max(*start_.resume, skip_through_.value_or(-1)), 0);
     clock_.begin(0, std::max(*start_.resume, copies_.end()) + smallest_step);
     skip_through_.reset();
   } else {
@@ -369,7 +369,7 @@ bool Ingest::at_end() {
 }
 
 void Ingest::finish_loop() {
-  empty_decoder();
+  try_to_decode([this] { empty_decoder(); });
   const std::int64_t at = copies_.next_turn(std::max(start_.decode ? timeline_.end() : -1, copies_.end()));
   clock_.begin(0, at);
   last_paced_ = at;

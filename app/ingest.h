@@ -6,7 +6,8 @@
 // Where the pictures' size changes, or the stream is another one after a reconnection, a ring of the next epoch begins.
 //
 // Packets that are passed on as they came (outputs with codec `copy`, audio) go through PacketCopies; where every
-// output is a copy, nothing is decoded, but for motion (CopyMotion), and there is no frame ring.
+// output is a copy, nothing is decoded, but for motion (CopyMotion), and there is no frame ring. Where all others are
+// encoded on demand, there are a decoder and a ring only while somebody watches one of them.
 //
 // A camera that was given a GPU to decode with keeps the packets that a decoder on the CPU would need to go on where
 // the GPU's gives up, and goes on with that one and a ring of the next epoch: no picture is lost or comes twice.
@@ -27,6 +28,7 @@
 
 #include "app/config.h"
 #include "app/copy_motion.h"
+#include "app/demand.h"
 #include "app/packet_copies.h"
 #include "app/plan.h"
 #include "app/read_ahead.h"
@@ -57,8 +59,9 @@ class Ingest {
     std::uint64_t epoch = 1;             // of the first ring
     std::uint64_t base = 0;              // frames published in earlier epochs
     std::optional<std::int64_t> resume;  // the pts of the newest frame of a master that died
-    bool decode = true;                  // some output needs pictures
-    bool undecided = false;              // it is run like this only where it sends what plays everywhere
+    bool decode = true;                  // some output needs pictures, whoever watches
+    std::vector<unsigned> on_demand;     // else: outputs that need them only while somebody watches
+    bool undecided = false;              // it is run like this only where it sends what fits()
     std::vector<CopyTarget> copies;      // outputs that take the packets as they are
     std::vector<CopyTarget> audio;       // recordings
     std::function<decltype(campipe::open_decoder)> open_decoder = campipe::open_decoder;
@@ -146,6 +149,7 @@ class Ingest {
   void renew_ring();
   void empty_decoder();
   void await_reader();
+  void decode_in_ring(const AVPacket& packet);
   bool decode(const AVPacket* packet);
   void look_for_motion(const AVPacket& packet);
   bool feed(const AVPacket* packet);
@@ -157,6 +161,13 @@ class Ingest {
   bool wait_for_worker();
   void count_corrupt(std::int64_t packet);
   void count_unpublished(DropCause cause);
+
+  // ingest_demand.cpp: the decoder where only viewers need pictures
+  void decode_on_demand(const AVPacket& packet);
+  void try_to_decode(const std::function<void()>& work);
+  void end_decoding();
+  bool begin_again();
+  [[nodiscard]] bool may_begin(const AVPacket& packet);
 
   // What tells one stream from another for those who decode and filter it.
   struct StreamKind {
@@ -193,7 +204,7 @@ class Ingest {
   std::int64_t packets_read_ = 0;
   std::set<std::int64_t> corrupt_;  // the newest packets that were counted as such
   bool primed_ = false;             // the decoder has the first packet already
-  bool await_key_ = false;          // what comes before the next key frame cannot be decoded
+  bool await_key_ = false;          // the decoder is empty, and begins with a key frame: see may_begin()
   std::shared_ptr<FrameRingWriter> ring_;
   RetiredRings retired_;
   ThreadScope* scope_ = nullptr;
@@ -201,13 +212,16 @@ class Ingest {
   std::uint64_t epoch_ = 0;
   std::uint64_t published_ = 0;  // in this master's life
   bool live_ = false;
-  bool at_end_ = false;  // of a source that has one
+  bool at_end_ = false;   // of a source that has one
   bool started_ = false;  // all processes are ready
   ReadAhead ahead_;
   SourceClock clock_;
   Timeline timeline_;  // of the decoded frames
   CopyMotion motion_;  // in what is copied
   PacketCopies copies_;
+  Demand demand_;
+  std::optional<Clock::time_point> decode_again_at_;  // what only viewers need has failed
+  LineLimit decode_lines_{std::chrono::minutes(1)};
   RetryWait retry_;
   std::optional<bool> delivers_;  // as told last
   std::string told_reason_;

@@ -49,7 +49,7 @@ void Ingest::begin_decoding() {
   seen_before_.clear();
   primed_ = false;
   open_decoder();
-  await_key_ = live_ && on_hardware_;  // a GPU's decoder shows what it guesses
+  await_key_ = !start_.decode || (live_ && on_hardware_);  // a GPU's decoder shows what it guesses
   const bool same = ring_ && kind.is_like(kind_) && was_on_hardware == on_hardware_ && !ring_->exhausted();
   if (same) return decoder_->write_to(ring_);
   if (ring_) retire_ring();
@@ -176,10 +176,11 @@ void Ingest::renew_ring() {
   empty_decoder();
   retire_ring();
   open_ring();
+  await_key_ = !start_.decode;
 }
 
-// A stream whose size changes with every picture must not make rings faster than the worker can take them: before a ring
-// is replaced its reader has come, and is done with the one before. A worker that is away is not waited for.
+// A stream whose size changes with every picture must not make rings faster than the worker can take them: before a
+// ring is replaced its reader has come, and is done with the one before. A worker that is away is not waited for.
 void Ingest::await_reader() {
   ring_->wait_for_reader(Clock::now() + change_deadline, [this] {
     scope_->beat();
@@ -188,10 +189,16 @@ void Ingest::await_reader() {
 }
 
 void Ingest::empty_decoder() {
-  if (!decoder_ || !source_) return;
+  if (!decoder_ || !source_ || await_key_) return;
   decode(nullptr);
   decoder_->flush();
   window_.clear();
+}
+
+void Ingest::decode_in_ring(const AVPacket& packet) {
+  const bool key = (packet.flags & AV_PKT_FLAG_KEY) != 0;
+  if (key && (renew_.exchange(false) || ring_->exhausted())) renew_ring();
+  decode(&packet);
 }
 
 // False: told to stop, and the time to hand over what is left is over.
@@ -206,7 +213,7 @@ bool Ingest::decode(const AVPacket* packet) {
 }
 
 bool Ingest::feed(const AVPacket* packet) {
-  if (await_key_ && packet != nullptr && (packet->flags & AV_PKT_FLAG_KEY) == 0) return true;
+  if (await_key_ && packet != nullptr && !may_begin(*packet)) return true;
   await_key_ = false;
   const ProfileRange range(packet_range_, start_.base + published_ + 1);
   std::int64_t begin = now_ns();
@@ -224,9 +231,10 @@ bool Ingest::feed(const AVPacket* packet) {
       if (const auto more = size_lines_.pass()) {
         spdlog::info("{}: its pictures are {}x{} now{}", start_.config.name, size.width, size.height, *more);
       }
-      await_reader();
+      if (start_.decode) await_reader();
       retire_ring();
       open_ring();
+      if (!start_.decode) return begin_again();
     } else if (!hand_over(picture, received)) {
       return false;
     }
@@ -257,6 +265,7 @@ bool Ingest::go_on_without_gpu(const std::string& reason) {
   leave_gpu(reason);
   retire_ring();
   open_ring();
+  if (!start_.decode) return begin_again();
   seen_before_ = window_.seen_pictures();
   if (!window_.complete()) {
     spdlog::warn("{}: pictures up to the next key frame are lost: the one before is too far back", start_.config.name);
@@ -296,7 +305,7 @@ bool Ingest::set_times(const DecodedPicture& picture, FrameTimes& times) {
   }
   const Timeline::Time time = timeline_.next(mapped, times.duration);
   times.pts = time.pts;
-  if (time.correction) count(*time.correction);
+  if (time.correction && start_.decode) count(*time.correction);  // else those of the copies are
   times.capture_utc = noted ? note->capture_utc : arrival_utc_;
   times.capture_clock = noted ? note->capture_clock : CaptureClock::arrival;
   return true;
@@ -358,6 +367,7 @@ void Ingest::wait_out_burst() {
 
 // With policy `block` a frame waits for a reader and for room in its queue, in time; with `drop` only in a burst.
 bool Ingest::wait_for_worker() {
+  if (!start_.decode) return true;  // the copies wait for nobody
   if (start_.config.drop_policy == DropPolicy::drop) {
     wait_out_burst();
     return true;

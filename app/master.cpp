@@ -81,6 +81,7 @@ class Master {
     start.base = body.at("base");
     start.decode = body.value("decode", true);
     start.undecided = body.value("undecided", false);
+    start.on_demand = body.value("on_demand", std::vector<unsigned>());
     start.copies = targets_of(body, "copies");
     start.audio = targets_of(body, "audio");
     if (const auto& resume = body.at("resume"); !resume.is_null()) start.resume = resume.get<std::int64_t>();

@@ -94,7 +94,8 @@ bool encodes(const Gpu& gpu, const std::string& codec) {
 
 // A ring that a GPU fills only a GPU's worker can read.
 Device choose_decoder(const CameraConfig& camera, const Device& gpu, const Devices& devices) {
-  const bool decoded = encoded_outputs(camera) > 0 || is_auto(camera.encode);  // the latter perhaps
+  // The latter perhaps.
+  const bool decoded = encoded_outputs(camera) > 0 || encodes_on_demand(camera) || is_auto(camera.encode);
   if (!on_gpu(gpu) || camera.decode_gpu == "cpu" || !decoded) return {};
   if (camera.decode_gpu != "auto") return named_gpu(camera.decode_gpu, devices);
   return decodes(*find_gpu(devices, gpu)) ? gpu : Device{};
@@ -215,6 +216,11 @@ unsigned encoded_outputs(const CameraConfig& camera) {
   const auto others = std::ranges::count_if(
       camera.outputs, [](const OutputConfig& output) { return !is_copy(output.encode) && !output.on_demand; });
   return static_cast<unsigned>(others) + (is_copy(camera.encode) || is_auto(camera.encode) ? 0 : 1);
+}
+
+bool encodes_on_demand(const CameraConfig& camera) {
+  return std::ranges::any_of(camera.outputs,
+                             [](const OutputConfig& output) { return !is_copy(output.encode) && output.on_demand; });
 }
 
 nlohmann::json to_json(const Placement& placement) {

@@ -14,8 +14,7 @@ namespace {
 
 constexpr auto room_interval = std::chrono::seconds(1);        // between two looks whether the GPU has room
 constexpr auto publisher_deadline = std::chrono::seconds(30);  // `block`: for a publisher that restarts, or a slow disk
-constexpr auto unwatched_for = std::chrono::seconds(5);  // who changes pages comes back before the encoder is gone
-constexpr std::int64_t recent_ns = 500'000'000;          // a key frame as old as this serves who comes to watch
+constexpr std::int64_t recent_ns = 500'000'000;                // a key frame as old as this serves who comes to watch
 constexpr double same_rate = 0.1;  // an encoder goes on where the frame rate differs by no more than this part
 
 // Room for a few groups of pictures, since the publisher gives packets back only when they are in the file.
@@ -72,6 +71,7 @@ Rendition::Rendition(const Start& start, const RigPage& page, const Events& even
       motion_(block_.motion),
       snapshot_(make_snapshot(start.config)),
       epoch_(start.epoch),
+      demand_({start.camera}, page),
       arrivals_(audience_.arrivals),
       failed_(start.failed) {}
 
@@ -115,8 +115,7 @@ void Rendition::process(RingInUse& ring, FrameRingReader::Lease lease, const Sou
 // Where it is not, what it takes to encode is given up.
 bool Rendition::is_wanted() {
   if (!start_.config.on_demand) return true;
-  if (audience_.watches != 0) watched_at_ = Clock::now();
-  if (watched_at_ && Clock::now() < *watched_at_ + unwatched_for) return true;
+  if (demand_.is_there()) return true;
   if (encoder_) finish();
   path_.reset();
   input_.reset();

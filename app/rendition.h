@@ -19,6 +19,7 @@
 #include <string>
 
 #include "app/config.h"
+#include "app/demand.h"
 #include "app/frame_path.h"
 #include "app/motion_meter.h"
 #include "core/clock.h"
@@ -81,6 +82,8 @@ class Rendition {
 
   // Filters and encoder for pictures as they are expected, before the first one comes.
   void get_ready(const FrameFormat& expected, const Source& source);
+  // Where it is encoded on demand, and nobody watches: gives up what that takes. Else process() does.
+  void rest_if_unwatched() { is_wanted(); }
   void process(RingInUse& ring, FrameRingReader::Lease lease, const Source& source);
   // No further picture will come.
   void finish();
@@ -122,8 +125,8 @@ class Rendition {
   std::uint64_t pushed_ = 0;  // packets in rings, of all epochs of this process
   std::uint64_t inside_ = 0;  // pictures that the encoder has and whose packets have not come out
   std::int64_t encode_begin_ = 0;
-  std::optional<Clock::time_point> watched_at_;  // last
-  std::uint32_t arrivals_;                       // of viewers, who have been served
+  Demand demand_;
+  std::uint32_t arrivals_;  // of viewers, who have been served
   std::int64_t last_key_pts_ = 0;
   bool need_key_ = false;  // a packet was lost: those up to the next key frame are useless
   bool failed_ = false;

@@ -66,7 +66,7 @@ void check_camera(const CameraConfig& camera, RigCheck& check) {
   const std::string url = shown_url(camera.source);
   if (!camera.enabled || is_live(camera.source.url)) {
     check.lines.push_back(fmt::format("{}: {} ({})", camera.name, url, camera.enabled ? "not tried" : "switched off"));
-    if (camera.enabled && depends_on_stream(camera)) check.lines.back() += "; " + unknown_outcome;
+    if (camera.enabled && is_auto(camera.encode)) check.lines.back() += "; " + unknown_outcome;
     return;
   }
   try {
@@ -74,7 +74,7 @@ void check_camera(const CameraConfig& camera, RigCheck& check) {
     const auto source = open_source(camera.source, [&] { return Clock::now() > deadline; });
     const FrameFormat in = shown_format(source->stream());
     check.lines.push_back(fmt::format("{}: {}: {}", camera.name, url, describe(source->stream(), in)));
-    if (depends_on_stream(camera)) check.lines.back() += "; " + outcome(sent_by(*source));
+    if (depends_on_stream(camera)) check.lines.back() += "; " + outcome(camera, sent_by(*source));
     if (in.width <= 0 || in.height <= 0) return;
     const std::size_t before = check.errors.size();
     const FrameFormat out = check_filters(camera.filters, in, path, check);

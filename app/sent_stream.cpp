@@ -48,8 +48,12 @@ SentStream sent_from_json(const nlohmann::json& json) {
   return sends;
 }
 
-bool plays_everywhere(const SentStream& sends) {
-  return sends.codec == in_browsers && browsers_know(sends.pixels) && sends.rotation == 0 && !sends.untimed;
+bool plays_everywhere(const SentStream& sends) { return browsers_play(sends) && sends.rotation == 0 && !sends.untimed; }
+
+bool browsers_play(const SentStream& sends) { return sends.codec == in_browsers && browsers_know(sends.pixels); }
+
+bool fits(const CameraConfig& camera, const SentStream& sends) {
+  return camera.for_browsers ? browsers_play(sends) : plays_everywhere(sends);
 }
 
 std::string describe(const SentStream& sends) {
@@ -63,7 +67,11 @@ std::string describe(const SentStream& sends) {
 
 CameraConfig resolved(const CameraConfig& asked, const std::optional<SentStream>& sends) {
   CameraConfig config = asked;
-  if (is_auto(asked.encode)) config.encode.codec = !sends || plays_everywhere(*sends) ? "copy" : in_browsers;
+  const bool as_begun = !sends || fits(asked, *sends);
+  if (is_auto(asked.encode)) config.encode.codec = as_begun ? "copy" : in_browsers;
+  if (!asked.for_browsers || as_begun) return config;
+  config.outputs.push_back(made_for_browsers());
+  config.for_browsers = false;
   return config;
 }
 
@@ -71,8 +79,11 @@ bool depends_on_stream(const CameraConfig& asked) {
   return !(resolved(asked, SentStream{"none", "", 0}) == resolved(asked, std::nullopt));
 }
 
-std::string outcome(const SentStream& sends) {
-  if (plays_everywhere(sends)) return describe(sends) + " is passed on as it comes";
+std::string outcome(const CameraConfig& asked, const SentStream& sends) {
+  if (!fits(asked, sends) && asked.for_browsers) {
+    return "sends " + describe(sends) + ": while they watch, h264 is encoded for them (output `browser`)";
+  }
+  if (fits(asked, sends)) return sends.codec + " is passed on as it comes";
   return "sends " + describe(sends) + ": encoded as h264 (set `encode: {codec: copy}` to keep it as it comes)";
 }
 

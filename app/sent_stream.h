@@ -1,6 +1,7 @@
 // What a camera sends, which is known only when its source is open, and what its configuration becomes by that.
 //
-// A camera whose configuration depends on it begins as if it sent H.264 that everybody plays. The master tells what it
+// A camera whose configuration depends on it (`codec: auto`; copies, where browsers are served) begins as if it sent
+// H.264 that everybody plays. The master tells what it
 // really sends each time that it has opened the source; where that is something else it passes nothing on. The
 // supervisor then has the camera go, and come anew as resolved() says. There it stays, whatever is sent later, until
 // its configuration is changed: a camera that changes back and forth is not restarted each time.
@@ -33,6 +34,9 @@ SentStream sent_from_json(const nlohmann::json& json);
 
 // Recordings, browsers and players take it as it is, and show it upright.
 bool plays_everywhere(const SentStream& sends);
+bool browsers_play(const SentStream& sends);
+// The camera is as it began. Its configuration may be the one that was asked for, or what that was resolved to.
+bool fits(const CameraConfig& camera, const SentStream& sends);
 // "h264", or why it does not play everywhere: "hevc, which browsers do not play".
 std::string describe(const SentStream& sends);
 
@@ -40,7 +44,7 @@ std::string describe(const SentStream& sends);
 CameraConfig resolved(const CameraConfig& asked, const std::optional<SentStream>& sends);
 // It is another configuration where the camera does not send what plays everywhere.
 bool depends_on_stream(const CameraConfig& asked);
-// What becomes of it where the codec is `auto`, for the log and --check.
-std::string outcome(const SentStream& sends);
+// What becomes of a camera that depends on it, for the log and --check.
+std::string outcome(const CameraConfig& asked, const SentStream& sends);
 
 }  // namespace campipe

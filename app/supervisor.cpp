@@ -31,7 +31,7 @@ constexpr unsigned spare_places = 512;             // for cameras that come late
 // Cameras and their other outputs.
 unsigned streams_of(const RigConfig& rig) {
   std::size_t streams = 0;
-  for (const CameraConfig& camera : rig.cameras) streams += 1 + camera.outputs.size();
+  for (const CameraConfig& camera : rig.cameras) streams += 1 + camera.outputs.size() + (camera.for_browsers ? 1 : 0);
   return static_cast<unsigned>(streams);
 }
 
@@ -282,7 +282,8 @@ void Supervisor::settle_the_rest() {
     if (camera.state == CameraState::State::running || camera.state == CameraState::State::starting) {
       camera.become(CameraState::State::ended);
     }
-    if (camera.packets_published() == 0 && camera.state != CameraState::State::failed) {
+    const bool asked_for = !camera.config.on_demand;
+    if (asked_for && camera.packets_published() == 0 && camera.state != CameraState::State::failed) {
       const std::string why = camera.state == CameraState::State::waiting ? ": " + camera.reason : "";
       fail(camera, "no picture came through" + why);
     }

@@ -108,6 +108,7 @@ class Supervisor {
   void on_worker_death(unsigned worker);
   bool find_guilty(const Member& member);
   [[nodiscard]] bool crashed_unexplained(Member& member, const ExitInfo& info, bool explained);
+  bool give_up_viewers(const CameraState& camera);
   void blame(const Member& member, CameraState& camera, const std::string& what, Clock::duration unnoticed = {});
   [[nodiscard]] bool hung(Member& member);
   bool has_hung_thread(const Member& member, std::int64_t main_thread_waited);
@@ -125,7 +126,7 @@ class Supervisor {
   void check_source_over(const CameraState& camera, const std::string& failure, bool at_end) const;
   void on_frame_ring(CameraState& camera, Message& message);
   void on_source_state(CameraState& camera, bool delivers, const std::string& reason);
-  void on_sent_stream(CameraState& camera, const SentStream& sends);
+  void begin_on_demand(const CameraState& source);
   void on_packet_ring(CameraState& camera, Message& message);
   void on_source_over(CameraState& camera, const std::string& failure);
   void on_worker_done(CameraState& camera);
@@ -163,6 +164,7 @@ class Supervisor {
   unsigned worker_for(const CameraConfig& config, Placement& placement);
   void make_known(CameraState& camera);
   void retire(CameraState& camera, const std::optional<CameraConfig>& successor);
+  void on_sent_stream(CameraState& camera, const SentStream& sends);
   void settle_retiring();
   TotalsByName free_camera(CameraState& camera, bool comes_anew);
   [[nodiscard]] CameraState* find_camera(const std::string& name);

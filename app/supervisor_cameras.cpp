@@ -25,6 +25,12 @@ nlohmann::json without_source(CameraConfig config) {
   return to_json(config);
 }
 
+// For its worker, which shares its frames with its copies: what is decoded for viewers alone holds up nobody.
+nlohmann::json for_worker(CameraConfig config, const CameraConfig& source) {
+  if (encoded_outputs(source) == 0) config.drop_policy = DropPolicy::drop;
+  return without_source(std::move(config));
+}
+
 }  // namespace
 
 bool Supervisor::send(Member& member, const std::string& type, const nlohmann::json& body,
@@ -60,6 +66,8 @@ void Supervisor::introduce_camera(Member& member, CameraState& camera) {
 void Supervisor::introduce_to_master(CameraState& camera) {
   nlohmann::json copies = nlohmann::json::array();
   nlohmann::json audio = nlohmann::json::array();
+  nlohmann::json on_demand = nlohmann::json::array();
+  const bool decode = encoded_outputs(camera.config) > 0;
   for (const unsigned output : camera.outputs) {
     CameraState& state = cameras_[output];
     if (is_copy(state.config.encode)) {
@@ -69,6 +77,8 @@ void Supervisor::introduce_to_master(CameraState& camera) {
                         {"epoch", state.packet_epoch + 1},
                         {"base", state.packets_published()},
                         {"resume", state.last_dts ? nlohmann::json(*state.last_dts) : nlohmann::json()}});
+    } else if (!decode && state.state != CameraState::State::failed) {
+      on_demand.push_back(output);
     }
     if (takes_audio(state.config, rig_.server)) audio.push_back({{"camera", output}, {"epoch", state.audio_epoch + 1}});
   }
@@ -79,8 +89,9 @@ void Supervisor::introduce_to_master(CameraState& camera) {
         {"epoch", camera.frame_epoch + 1},
         {"base", camera.frames_published()},
         {"resume", camera.last_pts ? nlohmann::json(*camera.last_pts) : nlohmann::json()},
-        {"decode", encoded_outputs(camera.config) > 0},
-        {"undecided", depends_on_stream(camera.asked) && (!camera.sends || plays_everywhere(*camera.sends))},
+        {"decode", decode},
+        {"on_demand", on_demand},
+        {"undecided", depends_on_stream(camera.asked) && (!camera.sends || fits(camera.asked, *camera.sends))},
         {"copies", copies},
         {"audio", audio}});
 }
@@ -91,13 +102,14 @@ void Supervisor::introduce_to_worker(Member& member, CameraState& camera) {
     const CameraState& state = cameras_[output];
     if (is_copy(state.config.encode)) continue;
     outputs.push_back({{"camera", output},
-                       {"config", without_source(state.config)},
+                       {"config", for_worker(state.config, camera.config)},
                        {"placement", to_json(state.placement)},
                        {"epoch", state.packet_epoch + 1},
                        {"base", state.packets_published()},
                        {"failed", state.state == CameraState::State::failed}});
   }
-  send(member, "camera", {{"camera", camera.index}, {"config", without_source(camera.config)}, {"outputs", outputs}});
+  send(member, "camera",
+       {{"camera", camera.index}, {"config", for_worker(camera.config, camera.config)}, {"outputs", outputs}});
   offer_ring(camera);
   if (camera.source_over) send_for(member, camera, "camera_over");
 }
@@ -150,9 +162,10 @@ void Supervisor::renew_ring(CameraState& camera) {
 // Once a dead worker's bits are gone from the ring, all that is neither encoded nor dropped died with it.
 void Supervisor::settle_cameras() {
   for (CameraState& camera : cameras_) {
-    if (!camera.unsettled) continue;
     const bool writer_lives =
-        camera.frames && camera.frames->observer.writer_state() != WriterState::gone && master().child;
+        camera.frames && camera.frames->observer.writer_state() == WriterState::open && master().child;
+    if (camera.frames && !writer_lives) camera.frames->observer.forget_pixels();
+    if (!camera.unsettled) continue;
     const bool cleared = !camera.frames || !camera.frames->reader || !writer_lives ||
                          camera.frames->observer.reader_state(*camera.frames->reader) == ReaderState::empty;
     if (!cleared) continue;
@@ -271,6 +284,15 @@ void Supervisor::on_frame_ring(CameraState& camera, Message& message) {
   offer_ring(camera);
 }
 
+// Nobody waits for frames of outputs that are encoded on demand: they are there as soon as their camera is.
+void Supervisor::begin_on_demand(const CameraState& source) {
+  for (const unsigned output : source.outputs) {
+    CameraState& state = cameras_[output];
+    if (state.config.on_demand && state.state == CameraState::State::starting)
+      state.become(CameraState::State::running);
+  }
+}
+
 // The master has logged it.
 void Supervisor::on_source_state(CameraState& camera, bool delivers, const std::string& reason) {
   using State = CameraState::State;
@@ -284,18 +306,6 @@ void Supervisor::on_source_state(CameraState& camera, bool delivers, const std::
   }
 }
 
-// Once it has sent something else it stays what it has become by that. Nothing else can be asked for in this way: a
-// master that was taken over gets no more than that a camera is run in its other form.
-void Supervisor::on_sent_stream(CameraState& camera, const SentStream& sends) {
-  const bool decided = camera.sends && !plays_everywhere(*camera.sends);
-  const bool can_change = takes_part(camera) && !camera.retiring && phase_ == Phase::running;
-  if (!can_change || decided || !depends_on_stream(camera.asked)) return;
-  const bool is_news = camera.sends != sends;
-  camera.sends = sends;
-  if (is_news) spdlog::info("{}: {}", camera.config.name, outcome(sends));
-  if (!plays_everywhere(sends)) retire(camera, camera.asked);
-}
-
 void Supervisor::on_packet_ring(CameraState& camera, Message& message) {
   if (message.fds.size() != 1) throw Error("a packet ring without its descriptor");
   const nlohmann::json& body = message.body;
@@ -306,6 +316,7 @@ void Supervisor::on_packet_ring(CameraState& camera, Message& message) {
   camera.newest_packets = observer;
   camera.packets.push_back({camera.packet_epoch, body.at("stream"), observer});
   if (camera.state == CameraState::State::starting) camera.become(CameraState::State::running);
+  begin_on_demand(camera);
   send_for(publisher(), camera, "packet_ring", {{"epoch", camera.packet_epoch}, {"stream", body.at("stream")}},
            {observer.fd()});
 }

@@ -53,7 +53,7 @@ void Supervisor::make_camera(const std::vector<unsigned>& places, const CameraCo
   }
   cameras_[places[0]].outputs = places;
   cameras_[places[0]].sends = sends;
-  cameras_[places[0]].worker_done = encoded_outputs(config) == 0;
+  cameras_[places[0]].worker_done = encoded_outputs(config) == 0 && !encodes_on_demand(config);
 }
 
 // Those of cameras that are gone, then new ones.
@@ -121,8 +121,9 @@ unsigned Supervisor::worker_for(const CameraConfig& config, Placement& placement
   const RigPlan planned = plan(rig, machine_);
   placement = planned.cameras[position];
   if (!sees(master().sees, placement.decode_gpu)) {
-    spdlog::warn("{}: is decoded on the CPU until the rig is restarted: the master was started without that GPU",
-                 config.name);
+    if (encoded_outputs(config) > 0)
+      spdlog::warn("{}: is decoded on the CPU until the rig is restarted: the master was started without that GPU",
+                   config.name);
     placement.decode_gpu = {};
   }
   std::vector<unsigned> cameras(members_.size() - 2);
@@ -159,6 +160,18 @@ void Supervisor::make_known(CameraState& camera) {
       }
     }
   }
+}
+
+// Once it has sent something else it stays what it has become by that. Nothing else can be asked for in this way: a
+// master that was taken over gets no more than that a camera is run in its other form.
+void Supervisor::on_sent_stream(CameraState& camera, const SentStream& sends) {
+  const bool decided = camera.sends && !fits(camera.asked, *camera.sends);
+  const bool can_change = takes_part(camera) && !camera.retiring && phase_ == Phase::running;
+  if (!can_change || decided || !depends_on_stream(camera.asked)) return;
+  const bool is_news = camera.sends != sends;
+  camera.sends = sends;
+  if (is_news) spdlog::info("{}: {}", camera.config.name, outcome(camera.asked, sends));
+  if (!fits(camera.asked, sends)) retire(camera, camera.asked);
 }
 
 // `successor` comes in its place when nothing of it is left; none: nothing does.

@@ -326,11 +326,26 @@ bool Supervisor::crashed_unexplained(Member& member, const ExitInfo& info, bool 
   return member.unexplained.on_fault(Clock::now());
 }
 
+// What was decoded just then was so for viewers alone: that goes first, and what is copied stays.
+bool Supervisor::give_up_viewers(const CameraState& camera) {
+  const bool decodes = camera.frames && camera.frames->observer.writer_state() == WriterState::open;
+  if (!decodes || encoded_outputs(camera.config) > 0) return false;
+  bool any = false;
+  for (const unsigned output : camera.outputs) {
+    CameraState& state = cameras_[output];
+    if (!state.config.on_demand || state.state == CameraState::State::failed) continue;
+    fail(state, "set aside: its decoder brought down the master three times within a minute");
+    any = true;
+  }
+  return any;
+}
+
 void Supervisor::blame(const Member& member, CameraState& camera, const std::string& what, Clock::duration unnoticed) {
   spdlog::error("{}: {}", camera.config.name, what);
   if (!camera.blame.on_fault(Clock::now(), unnoticed)) return;
   // In the publisher its recording goes first. Should that not help, an output goes alone, and then its camera.
   if (member.kind == Kind::publisher && give_up_recording(camera, page_.publisher(camera.index).record)) return;
+  if (member.kind == Kind::master && give_up_viewers(camera)) return;
   const bool alone = member.kind == Kind::publisher && camera.follows && camera.state != CameraState::State::failed;
   fail(camera, "set aside: it brought down its process three times within a minute");
   CameraState& source = cameras_[source_of(camera)];

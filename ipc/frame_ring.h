@@ -101,6 +101,8 @@ class FrameRingMemory {
   [[nodiscard]] std::span<std::uint8_t> pixels(unsigned slot) const;
   [[nodiscard]] int control_fd() const { return control_fd_.get(); }
   [[nodiscard]] int pixel_fd() const { return pixel_fd_.get(); }  // -1: none is needed
+  // An observer's; then there is no pixel_fd().
+  void forget_pixels() { pixel_fd_ = {}; }
   [[nodiscard]] MemoryKind kind() const;
   // What pictures to make ready for, before the first one comes; of no size where that is not known. Each picture says
   // itself what it is.
@@ -274,6 +276,9 @@ class FrameRingObserver {
   [[nodiscard]] std::uint64_t published() const;
   // The time of the newest published frame; nothing if there is none in this epoch.
   [[nodiscard]] std::optional<std::int64_t> last_pts() const;
+
+  // Nobody will be given the ring any more: its pixels are free when the last process has let go.
+  void forget_pixels() { memory_->forget_pixels(); }
 
   [[nodiscard]] const FrameRingMemory& memory() const { return *memory_; }
 
