@@ -42,11 +42,11 @@ std::vector<std::string> hashes_of(const fs::path& file) {
 
 class WatchedCopies : public testing::Test {
  protected:
-  // `keys`: of `dock`, in lines.
+  // `keys`: of `dock`, in lines. Its queue is long, since it does not wait for a worker that gets no CPU for a moment.
   void begin(const std::string& source, const std::string& keys = "", const RigOptions& options = {}) {
     rig_ = std::make_unique<RigRun>("http_address: 127.0.0.1:" + std::to_string(port_) + "\nrtsp_address: off\n" +
                                         "cameras:\n  dock:\n    source: \"" + source +
-                                        "\"\n    encode: {codec: copy}\n" + keys,
+                                        "\"\n    queue_size: 32\n    encode: {codec: copy}\n" + keys,
                                     options);
   }
   [[nodiscard]] std::string clip(const ClipSpec& spec) const {

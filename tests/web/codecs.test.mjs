@@ -65,7 +65,9 @@ describe('codecs', {timeout: 300000}, () => {
     for (const camera of ['yard', 'roof']) {
       await eventually('nothing more is decoded', async () => {
         const {decoded} = await framesOf(camera);
-        await new Promise((resolve) => setTimeout(resolve, 2500)); // the status is two seconds younger
+        const copied = async () => (await rig.status()).cameras[camera].frames.encoded;
+        const before = await copied();
+        await eventually('frames are copied', async () => (await copied()) > before + 30);
         return (await framesOf(camera)).decoded === decoded;
       });
     }
