@@ -73,6 +73,23 @@ AudioParameters audio_of(const AVCodecParameters& codec) {
   return parameters;
 }
 
+// The AudioSpecificConfig in the header that AAC has in streams; empty: there is no such header.
+std::vector<std::uint8_t> config_in(const AVCodecParameters& codec, const AVPacket& packet) {
+  if (codec.codec_id != AV_CODEC_ID_AAC || codec.extradata_size > 0) return {};
+  AudioParameters audio;
+  audio.codec = "aac";
+  return with_headers(std::move(audio), {packet.data, static_cast<std::size_t>(packet.size)}).extradata;
+}
+
+void take_config(AudioParameters& audio, const std::vector<std::uint8_t>& config) {
+  const unsigned bits = static_cast<unsigned>(config.at(0)) << 8U | config.at(1);
+  const unsigned rate = bits >> 7U & 15U;
+  const unsigned channels = bits >> 3U & 15U;
+  audio.extradata = config;
+  if (rate < aac_rates.size()) audio.sample_rate = aac_rates.at(rate);
+  if (channels > 0) audio.channels = static_cast<int>(channels == 7 ? 8 : channels);
+}
+
 }  // namespace
 
 PacketCopies::PacketCopies(std::vector<CopyTarget> video, std::vector<CopyTarget> audio, bool block,
