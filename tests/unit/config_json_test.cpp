@@ -68,6 +68,7 @@ CameraConfig full_camera() {
   camera.retry_max = 24h;
   camera.on_corrupt = OnCorrupt::skip;
   camera.use_absolute_timestamp = true;
+  camera.for_browsers = true;
   camera.enabled = false;
   return camera;
 }

@@ -1,10 +1,23 @@
 // Cameras whose own streams browsers do not play: H.264 is encoded for them while somebody watches, and only then.
 import assert from 'node:assert/strict';
-import {describe, test} from 'node:test';
+import {execFileSync} from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import {after, describe, test} from 'node:test';
 import {browseRig, expectMoving} from './browser.mjs';
 import {Rig, eventually} from './rig.mjs';
 
 const pattern = 'test://pattern?width=320&height=240&rate=15';
+const clips = fs.mkdtempSync(path.join(os.tmpdir(), 'campipe-clips-'));
+
+// Two seconds as a camera would send them.
+function clip(name, codec) {
+  const file = path.join(clips, name);
+  const input = ['-f', 'lavfi', '-i', 'testsrc2=size=320x240:rate=15', '-t', '2', '-pix_fmt', 'yuvj420p'];
+  execFileSync('ffmpeg', ['-v', 'error', ...input, '-c:v', codec, '-g', '15', '-x265-params', 'log-level=none', file]);
+  return file;
+}
 
 describe('codecs', {timeout: 300000}, () => {
   let rig;
@@ -16,12 +29,16 @@ describe('codecs', {timeout: 300000}, () => {
         more: 'workers: {count: 1}',
         cameras:
           `  dock: {source: "${pattern}", encode: {codec: hevc, preset: ultrafast}}\n` +
-          `  gate: {source: "${pattern}", encode: {codec: mjpeg}}\n`,
+          `  gate: {source: "${pattern}", encode: {codec: mjpeg}}\n` +
+          `  yard: {source: "${clip('yard.mp4', 'libx265')}", loop: true, encode: {codec: copy}}\n` +
+          `  roof: {source: "${clip('roof.mkv', 'mjpeg')}", loop: true, encode: {codec: copy}}\n`,
       }),
     (opened) => {
       ({rig, page} = opened);
     },
   );
+
+  after(() => fs.rmSync(clips, {recursive: true, force: true}));
 
   const framesOf = async (camera) => (await rig.status()).cameras[camera].outputs.browser.frames;
 
@@ -41,6 +58,24 @@ describe('codecs', {timeout: 300000}, () => {
     const {dropped, encoded, decoded} = (await rig.status()).cameras.dock.frames;
     assert.deepEqual(dropped, {});
     assert.ok(decoded - encoded < 10, 'the camera\'s own stream goes on');
+  });
+
+  test('copies are decoded only while somebody watches', async () => {
+    await page.goto('about:blank');
+    for (const camera of ['yard', 'roof']) {
+      await eventually('nothing more is decoded', async () => {
+        const {decoded} = await framesOf(camera);
+        const copied = async () => (await rig.status()).cameras[camera].frames.encoded;
+        const before = await copied();
+        await eventually('frames are copied', async () => (await copied()) > before + 30);
+        return (await framesOf(camera)).decoded === decoded;
+      });
+    }
+    await page.goto(rig.base);
+    for (const camera of ['yard', 'roof']) {
+      await expectMoving(page, camera);
+      assert.deepEqual((await rig.status()).cameras[camera].frames.dropped, {});
+    }
   });
 
   test('they rest again, and come back for the next who watches', async () => {
