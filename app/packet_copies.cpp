@@ -21,6 +21,8 @@ constexpr std::int64_t smallest_step = 1'000'000;
 constexpr std::int64_t longest_overlap = 50'000'000;  // of audio; where a clock was corrected, more is left out
 constexpr std::int64_t longest_tail = 1'000'000'000;  // of a file's audio behind its video, that pictures wait for
 
+constexpr int packets_of_new_sound = 3;  // that agree
+
 constexpr std::array aac_rates{96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350};
 
 std::vector<std::uint8_t> extradata_of(const AVCodecParameters& codec) {
@@ -143,6 +145,11 @@ bool PacketCopies::follow_sound(const AVPacket& packet) {
   if (codec.codec_type != AVMEDIA_TYPE_AUDIO || !is_accepted_audio(codec.codec_id)) return false;
   const Sound sound{codec.codec_id, codec.sample_rate, codec.ch_layout.nb_channels, config_in(codec, packet)};
   if (heard_ && *heard_ != sound) {
+    // What is no such sound at all looks like another one now and then, too.
+    heard_again_ = sound == coming_ ? heard_again_ + 1 : 1;
+    coming_ = sound;
+    const bool lost_header = sound.codec == heard_->codec && sound.config.empty() && !heard_->config.empty();
+    if (heard_again_ < packets_of_new_sound || lost_header) return false;
     AudioParameters parameters = audio_of(codec);
     if (!sound.config.empty()) take_config(parameters, sound.config);
     set_audio(parameters);

@@ -103,6 +103,8 @@ class PacketCopies {
   std::optional<StreamParameters> video_parameters_;
   std::optional<AudioParameters> audio_parameters_;
   std::optional<Sound> heard_;
+  std::optional<Sound> coming_;  // instead of it, perhaps
+  int heard_again_ = 0;
   std::int64_t end_ = -1;
   std::int64_t last_audio_ = -1;
   std::int64_t audio_end_ = -1;
