@@ -73,11 +73,9 @@ bool is_plain(const CameraSettings& camera) {
                                  encode.threads, encode.options);
   const bool changed = camera.filters.value.value_or(std::vector<FilterConfig>()).size() > 0 ||
                        camera.rate.value.value_or(0) > 0 || camera.on_corrupt.value == OnCorrupt::skip;
-  const bool others = std::ranges::any_of(camera.outputs.value.value_or(std::vector<OutputSettings>()),
-                                          [](const OutputSettings& output) { return !is_copy(output.encode); });
   const std::string url = camera.url.value.value_or("");
   const bool raw = is_pattern(url) || (is_capture_device(url) && camera.capture_format.value != "h264");
-  return !for_encoder && !changed && !others && !given(camera.snapshot.path) && !raw;
+  return !for_encoder && !changed && !given(camera.snapshot.path) && !raw;
 }
 
 void check_copies(const std::vector<CameraSettings>& cameras, Report& report) {

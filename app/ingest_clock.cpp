@@ -16,6 +16,9 @@ constexpr std::int64_t fresh = 5'000'000;               // ns; a packet that was
 constexpr std::size_t most_read_for_leap = 512;         // packets
 constexpr std::int64_t leap_tolerance = 2'000'000'000;  // ns, between audio and video
 constexpr std::size_t most_notes = 256;
+// ns, of a camera's time of day off this machine's. What is off by more was never set, or is set while it runs, and
+// recordings could not be found by it.
+constexpr std::int64_t believed_clock = 10'000'000'000;
 constexpr std::int64_t reported_lag = 2'000'000'000;    // ns
 constexpr std::int64_t reported_drift = 1'000'000'000;  // ns
 
@@ -63,7 +66,8 @@ void Ingest::observe(const AVPacket& packet) {
 PacketTimes Ingest::note(const AVPacket& packet) {
   // What was held up was taken before it arrived.
   PacketNote note{packet.pos, clock_.offset(), arrival_utc_ - std::max<std::int64_t>(clock_.lag(), 0)};
-  if (const auto utc = capture_time(packet)) {
+  const auto utc = capture_time(packet);
+  if (utc && std::abs(*utc - note.capture_utc) <= believed_clock) {
     note.capture_utc = *utc;
     note.capture_clock = CaptureClock::camera;
   }

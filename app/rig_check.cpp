@@ -61,12 +61,18 @@ FrameFormat check_filters(const std::vector<FilterConfig>& filters, const FrameF
   }
 }
 
+// Whatever it sends.
+std::string encoded_as(const CameraConfig& camera) {
+  return is_auto(camera.encode) || is_copy(camera.encode) ? "" : "; encoded as " + camera.encode.codec;
+}
+
 void check_camera(const CameraConfig& camera, RigCheck& check) {
   const std::string path = "cameras." + camera.name;
   const std::string url = shown_url(camera.source);
   if (!camera.enabled || is_live(camera.source.url)) {
     check.lines.push_back(fmt::format("{}: {} ({})", camera.name, url, camera.enabled ? "not tried" : "switched off"));
     if (camera.enabled && is_auto(camera.encode)) check.lines.back() += "; " + unknown_outcome;
+    if (camera.enabled) check.lines.back() += encoded_as(camera);
     return;
   }
   try {
@@ -75,6 +81,7 @@ void check_camera(const CameraConfig& camera, RigCheck& check) {
     const FrameFormat in = shown_format(source->stream());
     check.lines.push_back(fmt::format("{}: {}: {}", camera.name, url, describe(source->stream(), in)));
     if (depends_on_stream(camera)) check.lines.back() += "; " + outcome(camera, sent_by(*source));
+    check.lines.back() += encoded_as(camera);
     if (in.width <= 0 || in.height <= 0) return;
     const std::size_t before = check.errors.size();
     const FrameFormat out = check_filters(camera.filters, in, path, check);
@@ -101,7 +108,8 @@ std::string listening_problem(const ListenAddress& address) {
   ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (listener && ::bind(listener.get(), found->ai_addr, found->ai_addrlen) == 0 && ::listen(listener.get(), 1) == 0)
     return {};
-  return errno == EADDRINUSE ? "a program listens there already; if that is not this rig, it must go" : std::strerror(errno);
+  return errno == EADDRINUSE ? "a program listens there already; if that is not this rig, it must go"
+                             : std::strerror(errno);
 }
 
 void check_address(const std::string& key, const std::string& text, RigCheck& check) {

@@ -150,7 +150,7 @@ void tell_camera(Families& out, const std::string& name, const json& camera) {
   with_number(camera, "in_flight", [&](double frames) {
     out.gauge("campipe_queue_frames", "Pictures between decoder and encoder.", labels, frames);
   });
-  with_number(camera, "queue_size", [&](double frames) {
+  with_number(camera.value("ring", json::object()), "slots", [&](double frames) {
     out.gauge("campipe_queue_size_frames", "Pictures that may wait for the worker.", labels, frames);
   });
   out.gauge("campipe_camera_overloaded", "1 while its worker does not keep up.", labels,

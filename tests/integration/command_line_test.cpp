@@ -134,8 +134,9 @@ TEST(CommandLine, CheckLooksAtFilesFramesAndAddresses) {
   const auto check = [](const std::string& yaml) { return ask({"--config", "rig.yaml", "--check"}, yaml); };
   const std::string off = "http_address: off\nrtsp_address: off\n";
   EXPECT_THAT(check(off + two_cameras).output,
-              testing::EndsWith("dock: test://pattern?frames=10: pattern, 1280x720, 25 fps\n"
-                                "belt: test://pattern?frames=10: pattern, 1280x720, 25 fps\nfine: 2 cameras\n"));
+              testing::EndsWith(
+                  "dock: test://pattern?frames=10: pattern, 1280x720, 25 fps; encoded as h264\n"
+                  "belt: test://pattern?frames=10: pattern, 1280x720, 25 fps; encoded as h264\nfine: 2 cameras\n"));
   const Answer crop = check(off +
                             "cameras: {dock: {source: \"test://pattern?width=320&height=240\", filters: [{crop: "
                             "{x: 300, y: 0, width: 200, height: 200}}]}}\n");

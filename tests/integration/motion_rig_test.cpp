@@ -130,6 +130,8 @@ TEST_P(MotionIsSeen, WhileItIsThere) {
   EXPECT_THAT(table, testing::ContainsRegex("motion [0-9.]+ % \\(from 0\\.[0-9]+ %\\)"));
   EXPECT_NEAR(100 * value_in(metrics, "campipe_motion_threshold_ratio"), motion.at("threshold_percent"), 1e-6);
   EXPECT_GE(value_in(metrics, "campipe_motion_events_total"), 1);
+  const bool is_decoded = metrics.find("campipe_queue_size_frames{camera=\"dock\"}") != std::string::npos;
+  EXPECT_EQ(is_decoded, std::string(GetParam()).find("copy") == std::string::npos) << metrics;
   // The box is 1600 of 76800 samples; what it was on, and what it is on now, has changed too.
   EXPECT_GT(motion.at("largest_percent"), 0.5);
   EXPECT_LT(motion.at("largest_percent"), 7);

@@ -90,6 +90,19 @@ TEST_F(OwnStream, OfH264IsRecordedByteForByte) {
   EXPECT_EQ(told("cam: h264 is passed on as it comes"), 1U) << rig_->log();
 }
 
+// The others are made of its frames, and it costs nothing itself.
+TEST_F(OwnStream, IsCopiedBesideOutputsThatAreEncoded) {
+  const std::string source = clip(plain);
+  begin(camera("cam", source,
+               "    pace: fast\n    outputs: {small: {filters: [{resize: {width: 160, height: 120}}], "
+               "record: {path: small.mp4}}}\n"));
+  const auto report = end(false).at("cameras").at("cam");
+  EXPECT_EQ(report.at("encoder"), "copy");
+  EXPECT_EQ(packets_of(rig_->file("cam.mp4")), packets_of(source));
+  EXPECT_EQ(report.at("outputs").at("small").at("frames").at("recorded"), 50);
+  EXPECT_EQ(read_video(rig_->file("small.mp4")).pictures.size(), 50U);
+}
+
 struct Other {
   std::string title;
   ClipSpec clip;
@@ -231,7 +244,7 @@ TEST_F(OwnStream, IsToldByCheck) {
   EXPECT_THAT(answer.output, HasSubstr("h264, 320x240, 25 fps; h264 is passed on as it comes\n"));
   EXPECT_THAT(answer.output, HasSubstr("h264, 320x240, 25 fps; sends h264 of yuv420p10le, which browsers do not play: "
                                        "encoded as h264 (set `encode: {codec: copy}` to keep it as it comes)\n"));
-  EXPECT_THAT(answer.output, HasSubstr("h264, 320x240, 25 fps\n"));
+  EXPECT_THAT(answer.output, HasSubstr("h264, 320x240, 25 fps; encoded as h264\n"));
   EXPECT_THAT(answer.output, HasSubstr("(not tried); H.264 that plays everywhere is passed on as it comes, anything "
                                        "else encoded as h264\n"));
 }

@@ -14,6 +14,7 @@
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/integration/tcp_relay.h"
+#include "tests/integration/test_camera.h"
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
@@ -136,6 +137,38 @@ TEST_F(SourceTime, TheIndexTellsWhenTheFileBeginsOnTheClock) {
     const json end = json::parse(line);
     const double lasted = seconds_of(end.at("end")) - seconds_of(end.at("start"));
     EXPECT_NEAR(lasted, end.at("duration_s").get<double>(), 0.2) << name << " " << line << rig_->log();
+  }
+}
+
+// Its sender reports tell the time of day for timestamps of before.
+TEST_F(SourceTime, ACameraWhoseClockJumpsLeavesTheIndexOnTheClock) {
+  if (const std::string why = TestCamera::missing(); !why.empty()) GTEST_SKIP() << why;
+  TestCamera jumpy;
+  RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n  cam:\n    source: \"" +
+             jumpy.url() + "\"\n    rtsp_transport: tcp\n    record: {path: \"cam/%s.mp4\", segment_duration: 2s}\n");
+  const auto index = [&](const std::string& event) {
+    std::vector<json> lines;
+    std::ifstream file(rig.file("cam/cam.index.jsonl"));
+    for (std::string line; std::getline(file, line);) {
+      if (json::parse(line).at("event") == event) lines.push_back(json::parse(line));
+    }
+    return lines;
+  };
+  for (const char* jump : {"clock -3600", "clock 3600"}) {
+    const std::size_t before = index("end").size();
+    ASSERT_TRUE(eventually([&] { return index("end").size() > before; })) << rig.log();
+    jumpy.command(jump);
+    ASSERT_TRUE(eventually([&] { return index("end").size() > before + 2; })) << rig.log();
+  }
+  rig.signal(SIGTERM);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  const std::vector<json> ends = index("end");
+  const double first = seconds_of(ends.front().at("start"));
+  double recorded = 0;
+  for (const json& end : ends) {
+    EXPECT_NEAR(seconds_of(end.at("start")) - first, recorded, 3) << end << rig.log();
+    EXPECT_NEAR(seconds_of(end.at("end")) - seconds_of(end.at("start")), end.at("duration_s").get<double>(), 1) << end;
+    recorded += end.at("duration_s").get<double>();
   }
 }
 

@@ -219,12 +219,13 @@ TEST_F(ConfigTest, WhatTakesFramesHasTheCameraEncoded) {
   write("clip.mp4", "");
   for (const std::string& keys :
        Strings{"    filters: [motion]\n", "    rate: 5\n", "    snapshot: {path: a.jpg}\n", "    on_corrupt: skip\n",
-               "    outputs: {a: {}}\n", "    encode: {bitrate: 2M}\n", "    encode: {codec: auto, gop: 1s}\n",
-               "    encode: {codec: auto}\n    outputs: {a: {rate: 5}}\n", "    encode: {codec: h264}\n"}) {
+               "    encode: {bitrate: 2M}\n", "    encode: {codec: auto, gop: 1s}\n", "    encode: {codec: h264}\n"}) {
     const auto all = cameras(with_source("clip.mp4", keys));
     EXPECT_EQ(all.at(0).encode.codec, "h264") << keys;
-    EXPECT_TRUE(all[0].outputs.empty() || all[0].outputs[0].encode.codec == "h264") << keys;
   }
+  const CameraConfig beside = cameras(with_source("clip.mp4", "    outputs: {a: {rate: 5}}\n")).at(0);
+  EXPECT_EQ(beside.encode.codec, "auto") << "an output takes nothing from the camera's own stream";
+  EXPECT_EQ(beside.outputs.at(0).encode.codec, "h264");
   EXPECT_EQ(cameras(with_camera("")).at(0).encode, EncoderConfig());
   EXPECT_EQ(cameras(with_source("/dev/video0", "")).at(0).encode, EncoderConfig());
   // What is said of all cameras is said of this one.

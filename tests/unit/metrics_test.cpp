@@ -25,7 +25,7 @@ nlohmann::json some_status() {
     "cameras": {
       "dock": {"state": "running", "frames": {"decoded": 500, "encoded": 498, "recorded": 490, "converted": 0,
                "dropped": {"queue_full": 2}}, "bytes": 12345, "fps": 25.0, "recording": "dock.mp4", "in_flight": 1,
-               "queue_size": 8, "reconnects": 3,
+               "ring": {"slots": 8, "waiting": 1}, "reconnects": 3,
                "motion": {"score_percent": 0.5, "threshold_percent": 0.25, "largest_percent": 7.5, "events": 3},
                "worker_restarts": 1, "source_health": {"corrupt_packets": 4},
                "outputs": {"small": {"state": "running", "frames": {"encoded": 250}, "bytes": 99}}},
@@ -87,6 +87,7 @@ TEST_F(MetricsTest, TellsWhatTheRigDoes) {
            "campipe_latency_seconds_bucket{camera=\"dock\",output=\"main\",stage=\"total\",le=\"0.06\"} 2\n",
            "campipe_latency_seconds_bucket{camera=\"dock\",output=\"main\",stage=\"total\",le=\"+Inf\"} 2\n",
            "campipe_latency_seconds_count{camera=\"dock\",output=\"main\",stage=\"total\"} 2\n",
+           "campipe_queue_size_frames{camera=\"dock\"} 8\n",
            "campipe_viewers{camera=\"dock\",output=\"small\",form=\"rtsp\"} 2\n",
            "campipe_process_cpu_seconds_total{role=\"worker 0\"} 3.25\n",
            "campipe_process_memory_bytes{role=\"worker 0\"} 2097152\n",
