@@ -99,11 +99,7 @@ export class Player {
   setOutput(output) {
     if (output === this.#output) return;
     this.#output = output;
-    if (!this.#socket) return;
-    this.#freeze();
-    this.#socket.close();
-    this.#sink.close();
-    this.#open();
+    if (this.#socket) this.#openAnother();
   }
 
   close() {
@@ -181,7 +177,14 @@ export class Player {
 
   #watchInstead(output) {
     this.#instead = output;
+    this.#openAnother();
+  }
+
+  // Another stream, whose times are its own.
+  #openAnother() {
+    this.#freeze();
     this.#socket.close();
+    this.#sink.close();
     this.#open();
   }
 
