@@ -4,9 +4,11 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
 
 #include <deque>
 #include <map>
@@ -32,9 +34,14 @@ class FairThreads {
   boost::asio::awaitable<std::invoke_result_t<Work>> run(std::string holder, Work work) {
     Turn turn(*this, holder);
     co_await turn.come();
+    if (joined_) throw boost::system::system_error(boost::asio::error::operation_aborted);
     co_return co_await run_on(pool_, std::move(work));
   }
-  void join() { pool_.join(); }
+  // When the serving thread has ended. Who still waits for a turn gets none.
+  void join() {
+    joined_ = true;
+    pool_.join();
+  }
 
  private:
   struct Holder {
@@ -57,6 +64,7 @@ class FairThreads {
   };
 
   const int most_of_one_;
+  bool joined_ = false;
   std::map<std::string, Holder> holders_;
   boost::asio::thread_pool pool_;
 };

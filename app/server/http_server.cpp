@@ -92,6 +92,9 @@ class HttpServer::Implementation {
     thread_.join();
     for (FairThreads* threads : {&shared_->workers, &shared_->decoders, &shared_->disks}) threads->join();
     for (asio::thread_pool* pool : {&shared_->administrators, &shared_->door}) pool->join();
+    // What was left when the time was over comes to its end here, or it would keep itself alive.
+    shared_->io->restart();
+    shared_->io->poll();
   }
 
   Implementation(const Implementation&) = delete;
