@@ -83,12 +83,12 @@ bool read_events(const YamlNode& node, FileSettings& file, Report& report) {
 
 // As chmod's numbers are written, so that nobody reads them as decimal ones.
 bool read_umask(const YamlNode& node, FileSettings& file, Report& report) {
-  constexpr std::string_view expected = "four octal digits from 0000 to 0777, such as 0022";
+  constexpr std::string_view expected = "four octal digits from 0000 to 0077, such as 0022";
   auto text = read_text(node, expected, report);
   if (!text) return set(file.umask, node, std::optional<unsigned>());
   unsigned mask = 0;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), mask, 8);
-  const bool good = text->size() == 4 && text->front() == '0' && error == std::errc{} && end == text->data() + 4;
+  const bool good = text->size() == 4 && text->starts_with("00") && error == std::errc{} && end == text->data() + 4;
   if (!good) refuse(node, expected, report);
   return set(file.umask, node, good ? std::optional(mask) : std::nullopt);
 }

@@ -81,7 +81,7 @@ struct CameraConfig {
   std::chrono::nanoseconds retry_interval = std::chrono::seconds(1);  // until a live source is opened again; doubles
   std::chrono::nanoseconds retry_max = std::chrono::seconds(30);
   OnCorrupt on_corrupt = OnCorrupt::show;
-  bool use_absolute_timestamp = false;  // capture time goes into recordings and the report
+  bool use_absolute_timestamp = true;  // frames were taken when the camera says so, if its clock can be right
   bool enabled = true;                  // false: it has its place in the rig, and nothing of it runs
   friend bool operator==(const CameraConfig&, const CameraConfig&) = default;
 };
@@ -95,8 +95,8 @@ inline std::string camera_name(const CameraConfig& config) { return config.name.
 // It is passed on as the camera encoded it: nothing is decoded for it.
 inline bool is_copy(const EncoderConfig& encode) { return encode.codec == "copy"; }
 
-// Passed on as it comes where the camera sends what plays everywhere, else h264 (app/sent_stream.h). Only of cameras
-// whose own stream is all that is wanted, and not of outputs.
+// Passed on as it comes where the camera sends what plays everywhere, else h264 (app/sent_stream.h). Only of a camera's
+// own stream, of which nothing is wanted that copying cannot give; not of outputs.
 inline bool is_auto(const EncoderConfig& encode) { return encode.codec == "auto"; }
 
 // view: watch, and see how the rig does. record: also recordings, and starting and stopping them. administer: all.
@@ -118,8 +118,9 @@ struct TlsConfig {
   friend bool operator==(const TlsConfig&, const TlsConfig&) = default;
 };
 
-// What the publisher serves. Without users everybody who reaches an address may do everything: then addresses other
-// than loopback ones are a mistake, unless `insecure` says that it is meant.
+// What the publisher serves. Without users everybody who reaches an address may watch, record, enable and disable (the
+// rest takes the rig's token): then addresses other than loopback ones are a mistake, unless `insecure` says that it is
+// meant.
 struct ServerConfig {
   std::string http_address = "127.0.0.1:8080";  // "HOST:PORT", ":PORT" for all addresses, port 0: any; empty: off
   std::string rtsp_address = "127.0.0.1:8554";  // likewise

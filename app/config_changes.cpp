@@ -39,11 +39,12 @@ void emit(YAML::Emitter& out, const json& value) {
   }
 }
 
-std::string text_of(const CameraChanges& changes, const fs::path& file) {
+std::string text_of(const CameraChanges& changes) {
   YAML::Emitter out;
   emit(out, {{"cameras", changes.cameras}, {"enabled", changes.enabled}});
-  return "# Changes through the API, which go over " + file.filename().string() +
-         ". Written by campipe; comments are not kept.\n" + out.c_str() + "\n";
+  return std::string("# Changes through the API, which go over the configuration of the same name. Written by campipe; "
+                     "comments are not kept.\n") +
+         out.c_str() + "\n";
 }
 
 CameraChanges kept_changes(const fs::path& overlay) {
@@ -132,7 +133,7 @@ void keep_changes(const fs::path& file, const CameraChanges& changes) {
   const fs::path before = overlay_in_use(file);
   CameraChanges all = kept_changes(before);
   all.add(changes);
-  const std::string text = text_of(all, file);
+  const std::string text = text_of(all);
   if (text.size() > max_size) throw Error(overlay.string() + " would be larger than 1 MiB, the most that is read");
   if (overlay != beside(file)) make_own_folder(overlay.parent_path());
   replace(overlay, text);

@@ -32,6 +32,7 @@ class CopyCheck {
              "codec `copy` goes with no filter but `motion`; remove the others, or move them to one of `outputs` with "
              "another codec");
     refuse(stream.rate);
+    if (named.stream == named.camera && skips_for_nobody(*named.camera)) refuse(named.camera->on_corrupt);
     refuse(stream.snapshot.path);
     refuse(stream.snapshot.every);
     if (named.camera->url.value && is_pattern(*named.camera->url.value)) {
@@ -40,6 +41,13 @@ class CopyCheck {
   }
 
  private:
+  // Damaged frames can be left out of what is decoded only.
+  static bool skips_for_nobody(const CameraSettings& camera) {
+    const auto outputs = camera.outputs.value.value_or(std::vector<OutputSettings>());
+    const auto copied = [](const OutputSettings& output) { return is_copy(output.encode); };
+    return camera.on_corrupt.value == OnCorrupt::skip && std::ranges::all_of(outputs, copied);
+  }
+
   template <typename T>
   void refuse(const Setting<T>& setting,
               const std::string& why =

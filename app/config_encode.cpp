@@ -105,11 +105,6 @@ Options merge_options(const Options& own, const Options& defaults) {
   return merged;
 }
 
-// What an encoder makes, where one is needed.
-std::string encoded_codec(const EncodeSettings& encode) {
-  return is_auto(encode) ? EncoderConfig().codec : *encode.codec.value;
-}
-
 bool changes_codec(const EncodeSettings& own, const EncodeSettings& outer) {
   return own.codec.value && encoded_codec(own) != encoded_codec(outer);
 }
@@ -124,6 +119,10 @@ EncodeSettings without_encoder(EncodeSettings encode) {
 }
 
 }  // namespace
+
+std::string encoded_codec(const EncodeSettings& encode) {
+  return is_auto(encode) ? EncoderConfig().codec : *encode.codec.value;
+}
 
 ConfigSection encode_section() { return {"encode", key_names(std::span<const Key<EncodeSettings>>(keys))}; }
 

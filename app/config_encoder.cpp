@@ -71,7 +71,7 @@ void check_encoders(const std::vector<CameraSettings>& cameras, Report& report) 
   for (const NamedStream& named : streams_of(cameras)) {
     const EncodeSettings& encode = named.stream->encode;
     EncoderConfig config = encoder_config(encode);
-    if (is_auto(config)) config.codec = EncoderConfig().codec;  // it may come to that
+    config.codec = encoded_codec(encode);  // it may come to that
     if (!encode.good || is_copy(config)) continue;
     const YamlNode* map = encode.nodes.empty() ? nullptr : encode.nodes.front();
     const YamlNode& whole = map != nullptr ? *map : *named.node;

@@ -71,8 +71,7 @@ void check_pushes(const std::vector<CameraSettings>& cameras, Report& report) {
   for (const NamedStream& named : streams_of(cameras)) {
     const auto& push = named.stream->push;
     if (!push.value) continue;
-    const EncodeSettings& encode = named.stream->encode;
-    const std::string codec = is_auto(encode) ? EncoderConfig().codec : encoder_config(encode).codec;
+    const std::string codec = encoded_codec(named.stream->encode);
     for (std::size_t i = 0; i < push.value->size(); ++i) {
       checks.check((*push.value)[i], codec, named.camera->node->key, push.node->children[i]);
     }

@@ -113,7 +113,7 @@ void check_exposed(const Setting<std::string>& address, const ServerSettings& se
   const auto listened = address.value ? split_listen_address(*address.value) : std::nullopt;  // nothing: it is off
   if (!listened || is_loopback(*listened)) return;
   report.at(*address.node, "anybody who reaches " + shown(*address.node) +
-                               " could watch and change the rig: add `users`, or say that it is meant with "
+                               " could watch and control the rig: add `users`, or say that it is meant with "
                                "`insecure: true`" +
                                (server.insecure.node != nullptr ? ", which is false" : ""));
 }

@@ -128,7 +128,9 @@ void add_browser_outputs(LoadedConfig& loaded);
 
 inline bool is_copy(const EncodeSettings& encode) { return encode.codec.value == "copy"; }
 inline bool is_auto(const EncodeSettings& encode) { return encode.codec.value.value_or("auto") == "auto"; }
-// Nothing is asked of a camera's own stream, or of its outputs, for which its frames are needed. Not of its codec.
+// What an encoder makes of it, where one is needed.
+std::string encoded_codec(const EncodeSettings& encode);
+// Nothing is asked of a camera's own stream that copying cannot give; its codec, and its outputs, do not matter.
 bool is_plain(const CameraSettings& camera);
 // Those that only look: all that there is for packets that are copied.
 std::vector<FilterConfig> motion_filters(const StreamSettings& stream);

@@ -87,6 +87,15 @@ void check_kind(const CameraSettings& camera, Report& report) {
   check_fits(camera.capture_format, kind.device, devices, report);
 }
 
+// A device is asked for a size, not for a half of one.
+void check_size(const CameraSettings& camera, std::set<const YamlNode*>& told, Report& report) {
+  const auto& [width, height] = std::tie(camera.capture_width, camera.capture_height);
+  if (!is_capture_device(*camera.url.value) || width.value.has_value() == height.value.has_value()) return;
+  const YamlNode& given = *(width.value ? width : height).node;
+  if (!told.insert(&given).second) return;
+  report.at_key(given, std::string("needs `") + (width.value ? "height" : "width") + "` beside it; add it, or remove both");
+}
+
 // Of the two, what stands nearer to the camera is to blame.
 void check_retries(const CameraSettings& camera, std::set<const YamlNode*>& told, Report& report) {
   const auto& [interval, max] = std::tie(camera.retry_interval, camera.retry_max);
@@ -107,6 +116,7 @@ void check_url(const CameraSettings& camera, std::set<const YamlNode*>& told, Re
     if (told.insert(&node).second) report.at(node, scrub(*problem, node));
   } else {
     check_kind(camera, report);
+    check_size(camera, told, report);
   }
 }
 

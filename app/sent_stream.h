@@ -1,10 +1,10 @@
 // What a camera sends, which is known only when its source is open, and what its configuration becomes by that.
 //
 // A camera whose configuration depends on it (`codec: auto`; copies, where browsers are served) begins as if it sent
-// H.264 that everybody plays. The master tells what it
-// really sends each time that it has opened the source; where that is something else it passes nothing on. The
-// supervisor then has the camera go, and come anew as resolved() says. There it stays, whatever is sent later, until
-// its configuration is changed: a camera that changes back and forth is not restarted each time.
+// H.264 that everybody plays. The master tells what it really sends each time that it has opened the source; where that
+// is something else it passes nothing on. The supervisor then has the camera go, and come anew as resolved() says.
+// There it stays, whatever is sent later, until its configuration is changed: a camera that changes back and forth is
+// not restarted each time.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

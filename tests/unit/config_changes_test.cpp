@@ -60,6 +60,16 @@ TEST_F(ChangesTest, AnOverlayBesideTheFileIsReadAndMoved) {
   EXPECT_THAT(overlay_note("rig.yaml"), HasSubstr("is not read any more"));
 }
 
+TEST_F(ChangesTest, AreReadAgainWhateverTheFileIsCalled) {
+  for (const std::string name : {"caf\xe9.yaml", "two\nlines.yaml"}) {
+    write(name, file);
+    keep_changes(name, with("belt", json::object()));
+    EXPECT_THAT(names(load_file(name)), ElementsAre("dock", "gate", "belt")) << name;
+    keep_changes(name, with("yard", json::object()));
+    EXPECT_THAT(names(load_file(name)), ElementsAre("dock", "gate", "belt", "yard")) << name;
+  }
+}
+
 TEST_F(ChangesTest, ACameraIsAddedChangedAndRemoved) {
   CameraChanges changes = with("belt", {{"queue_size", 3}, {"decode", {{"threads", 2}}}, {"filters", {"deinterlace"}}});
   changes.put("dock", {{"rate", 12.5}});

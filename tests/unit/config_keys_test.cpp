@@ -121,7 +121,7 @@ TEST_F(ConfigTest, KeysOfSourcesAreRead) {
       "cameras:\n"
       "  a: {source: 'rtsps://u:p@host/s', stream: 1, audio: off, rtsp_transport: tcp, read_timeout: 5s,\n"
       "      retry_interval: 2s, retry_max: 1m, tls: {verify: false, ca_file: ca.pem}, on_corrupt: skip,\n"
-      "      use_absolute_timestamp: true, rate: 12.5, allow_redirects: true}\n"
+      "      use_absolute_timestamp: false, rate: 12.5, allow_redirects: true}\n"
       "  b: {source: 'http://host/v.mjpg', retry_interval: 10m}\n"
       "  c: {source: 'udp://:5000', retry_max: 500ms, drop_policy: block}\n");
   SourceConfig source;
@@ -136,7 +136,7 @@ TEST_F(ConfigTest, KeysOfSourcesAreRead) {
   ASSERT_EQ(all.size(), 3U);
   EXPECT_EQ(all[0].source, source);
   EXPECT_TRUE(all[0].retry_interval == 2s && all[0].retry_max == 1min);
-  EXPECT_TRUE(all[0].on_corrupt == OnCorrupt::skip && all[0].use_absolute_timestamp && all[0].rate == 12.5);
+  EXPECT_TRUE(all[0].on_corrupt == OnCorrupt::skip && !all[0].use_absolute_timestamp && all[0].rate == 12.5);
   // One of the two alone moves the other's default out of its way.
   EXPECT_TRUE(all[1].retry_interval == 10min && all[1].retry_max == 10min);
   EXPECT_TRUE(all[2].retry_interval == 500ms && all[2].retry_max == 500ms);
@@ -185,6 +185,23 @@ TEST_F(ConfigTest, KeysOfOtherSourcesAreRefusedOnTheCamera) {
                                     "numbered pictures,")));
   // A scheme that is not known says nothing about the other keys.
   EXPECT_EQ(errors(with_source("rstp://host/s", "    rtsp_transport: tcp\n")).size(), 1U);
+}
+
+TEST_F(ConfigTest, ADeviceIsAskedForAWholeSize) {
+  EXPECT_THAT(errors(with_source("/dev/video0", "    capture: {width: 640}\n")),
+              ElementsAre(HasSubstr("4:15: cameras.dock.capture.width: needs `height` beside it")));
+  EXPECT_THAT(errors(with_source("/dev/video0", "    capture: {rate: 5, height: 480}\n")),
+              ElementsAre(HasSubstr("4:24: cameras.dock.capture.height: needs `width` beside it")));
+  EXPECT_THAT(errors(with_source("/dev/video0", "    capture: {width: 640, height: 480}\n")), ElementsAre());
+}
+
+TEST_F(ConfigTest, TheOwnerOfFilesIsNotKeptOut) {
+  for (const std::string mask : {"0100", "0777", "77", "0088"}) {
+    EXPECT_THAT(errors("umask: '" + mask + "'\n" + with_camera("")),
+                ElementsAre(HasSubstr("umask: expected four octal digits from 0000 to 0077")))
+        << mask;
+  }
+  EXPECT_THAT(errors("umask: '0077'\n" + with_camera("")), ElementsAre());
 }
 
 TEST_F(ConfigTest, InDefaultsTheySimplyDoNotApply) {

@@ -67,6 +67,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "4:5: cameras.dock.filters: codec `copy` goes with no filter but `motion`; remove the others, or move "
                 "them to one of `outputs` with another codec"},
         Mistake{"    rate: 5\n    encode: {codec: copy}\n", "4:5: cameras.dock.rate: " + copy_text},
+        Mistake{"    on_corrupt: skip\n    encode: {codec: copy}\n", "4:5: cameras.dock.on_corrupt: " + copy_text},
         Mistake{"    encode: {codec: copy}\n    snapshot: {path: a.jpg}\n",
                 "5:16: cameras.dock.snapshot.path: " + copy_text},
         Mistake{"    outputs: {a: {rate: 5, encode: {codec: copy}}}\n",
