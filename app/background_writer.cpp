@@ -40,12 +40,20 @@ bool write_all(int fd, std::string_view text) {
 struct BackgroundWriter::State {
   explicit State(int to) : fd(to) {}
   void add(std::string text) {
-    bytes += text.size();
     texts.push_back(std::move(text));
+    bytes += texts.back().size();
   }
   void note_left_out() {
     if (left_out == 0) return;
-    add("(" + std::to_string(std::exchange(left_out, 0)) + " lines were left out here: nobody read them)\n");
+    add("(" + std::to_string(left_out) + " lines were left out here: nobody read them)\n");
+    left_out = 0;
+  }
+  // Without memory it is told later.
+  void try_to_note_left_out() noexcept {
+    try {
+      note_left_out();
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
+    }
   }
 
   const int fd;
@@ -93,7 +101,7 @@ void BackgroundWriter::run(const std::shared_ptr<State>& state) {
     lock.lock();
     state->writing = false;
     state->bytes -= text.size();
-    if (state->texts.empty()) state->note_left_out();
+    if (state->texts.empty()) state->try_to_note_left_out();
     state->changed.notify_all();
   }
 }

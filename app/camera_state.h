@@ -42,6 +42,7 @@ struct CameraState {
     FrameRingObserver observer;
     std::optional<unsigned> reader;  // the worker's place, once it was sent the ring
     int rotation = 0;                // degrees clockwise by which its pictures must be turned
+    bool without_pixels = false;     // the supervisor has forgotten them
   };
   struct PacketRing {
     std::uint64_t epoch = 0;
@@ -56,6 +57,10 @@ struct CameraState {
   struct Push {
     std::string state;
     std::string reason;
+  };
+  struct RingsSent {
+    unsigned number = 0;
+    Clock::time_point newest;
   };
 
   unsigned index = 0;
@@ -97,6 +102,9 @@ struct CameraState {
   bool recording_on = true;                          // what was asked last; a new process of the publisher obeys it too
   bool packets_over = false;                         // no packet ring will come any more
   bool publisher_done = false;
+  bool unread = false;  // set aside in the publisher: nobody takes its packets any more
+  // Of the rings that the worker and the publisher that run were sent: how many they may not have opened yet.
+  RingsSent rings_to_worker, rings_to_publisher;
   // Not of followers:
   bool unsettled = false;                      // its worker died, and its ring has not been cleared yet
   bool source_over = false;                    // no frame ring will come any more

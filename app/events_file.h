@@ -1,23 +1,30 @@
 // What happened in front of the cameras, as lines of JSON in one file of the rig: {"time": UTC, "camera": …, "output":
-// …, "event": …, …}. Any thread. A line is one write, so that several processes may append to the same file.
+// …, "event": …, …}. Any thread; none waits for the file's disk. A line is one write, so that several processes may
+// append to the same file.
 #pragma once
 
-#include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+
+#include "app/background_queue.h"
 
 namespace campipe {
 
 class EventsFile {
  public:
-  explicit EventsFile(std::string path) : path_(std::move(path)) {}
-  // A file that cannot be written is told of once, in the log.
+  // Throws std::system_error where there can be no thread.
+  explicit EventsFile(std::string path);
+  // Waits up to a second for what has not been written.
+  ~EventsFile();
+  EventsFile(const EventsFile&) = delete;
+  EventsFile& operator=(const EventsFile&) = delete;
+
+  // A file that cannot be written is told of once, in the log, and so are events that a disk which does not answer left
+  // no room for.
   void append(const nlohmann::json& event);
 
  private:
-  std::string path_;
-  std::mutex mutex_;
-  bool told_ = false;
+  BackgroundQueue queue_;
 };
 
 }  // namespace campipe

@@ -26,6 +26,17 @@ double pss_mib(pid_t pid) {
   return 0;  // it is just ending
 }
 
+// Nothing: there is no memory to tell it in.
+std::optional<std::vector<double>> sample(const std::vector<pid_t>& pids) noexcept {
+  try {
+    std::vector<double> found;
+    for (const pid_t pid : pids) found.push_back(pss_mib(pid));
+    return found;
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 struct MemorySampler::State {
@@ -51,10 +62,9 @@ void MemorySampler::run(const std::shared_ptr<State>& state) {
   for (;;) {
     state->changed.wait(lock, [&] { return state->leaving || state->wanted; });
     if (state->leaving) return;
-    const std::vector<pid_t> pids = *state->wanted;
+    const std::vector<pid_t> pids = std::move(*state->wanted);
     lock.unlock();
-    std::vector<double> found;
-    for (const pid_t pid : pids) found.push_back(pss_mib(pid));
+    auto found = sample(pids);
     lock.lock();
     state->wanted.reset();
     state->found = std::move(found);
@@ -65,6 +75,7 @@ void MemorySampler::request(std::vector<pid_t> pids) {
   const std::lock_guard lock(state_->mutex);
   if (state_->wanted) return;
   state_->wanted = std::move(pids);
+  state_->found.reset();  // of a request before, that nobody asks for any more
   state_->changed.notify_one();
 }
 

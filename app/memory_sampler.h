@@ -17,7 +17,7 @@ class MemorySampler {
   MemorySampler(const MemorySampler&) = delete;
   MemorySampler& operator=(const MemorySampler&) = delete;
 
-  // Does nothing while it is still busy with the request before.
+  // Does nothing while it is still busy with the request before; what came of that, and was not taken, is forgotten.
   void request(std::vector<pid_t> pids);
   [[nodiscard]] bool busy() const;
   // What has come out since it was asked last: MiB, in the order of the request; 0 for a process that is gone.

@@ -184,9 +184,12 @@ nlohmann::json rig_report(const RunReport& run, const std::vector<CameraState>& 
   return report;
 }
 
-void write_json(const std::filesystem::path& file, const nlohmann::json& json) {
-  // Reasons may hold what strangers sent.
-  const std::string text = json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+// Reasons may hold what strangers sent.
+std::string report_text(const nlohmann::json& report) {
+  return report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+}
+
+void write_report(const std::filesystem::path& file, const std::string& text) {
   const auto failed = [&](int reason) {
     return system_error("cannot write the report '" + file.string() + "'", reason);
   };

@@ -58,7 +58,8 @@ double rounded(double value);
 double percent(float part);
 const MotionBlock& motion_of(const RigPage& page, const CameraState& output);
 
+std::string report_text(const nlohmann::json& report);
 // Replaces the file in one step: who reads it finds the old one or the new one whole. Throws Error, naming the file.
-void write_json(const std::filesystem::path& file, const nlohmann::json& json);
+void write_report(const std::filesystem::path& file, const std::string& text);
 
 }  // namespace campipe

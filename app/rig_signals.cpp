@@ -48,10 +48,11 @@ bool RigSignals::asks_to_end() {
 std::optional<RigSignals::Request> RigSignals::read() {
   signalfd_siginfo info{};
   while (::read(fd_.get(), &info, sizeof info) == sizeof info) {
-    if (info.ssi_signo == SIGHUP) return terminal_closed() ? Request::terminal_closed : Request::reload;
-    if (Clock::now() - told_to_end_ < same_signal) continue;
+    const bool closed = info.ssi_signo == SIGHUP && terminal_closed();
+    if (info.ssi_signo == SIGHUP && !closed) return Request::reload;
+    if (!closed && Clock::now() - told_to_end_ < same_signal) continue;
     told_to_end_ = Clock::now();
-    return Request::end;
+    return closed ? Request::terminal_closed : Request::end;
   }
   return std::nullopt;
 }

@@ -11,6 +11,7 @@
 #include "app/report.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "stages/sources/source_end.h"
 
 namespace campipe {
 namespace {
@@ -26,6 +27,7 @@ constexpr auto kill_after = milliseconds(4700);
 constexpr auto leave_deadline = seconds(2);
 constexpr int most_log_chunks = 64;                // in one turn of the loop
 constexpr std::size_t longest_line = 64UL * 1024;  // of the log
+constexpr int no_report = 1;                       // as exit status
 constexpr unsigned spare_places = 512;             // for cameras that come later; memory only once they do
 
 // Cameras and their other outputs.
@@ -52,6 +54,7 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
   const RigPlan placed = plan(rig, machine);
   for (const std::string& line : describe_sharing(placed, machine.devices)) spdlog::info("{}", line);
   set_up(placed);
+  if (options_.report) report_.emplace(*options_.report);
 }
 
 Supervisor::~Supervisor() {
@@ -72,8 +75,9 @@ int Supervisor::run() {
   while (!all_gone()) turn();
   settle_the_rest();
   view_.finish(cameras_, page_);
-  if (options_.report) write_report();
-  return exit_status();
+  if (!report_) return exit_status();
+  put_report();
+  return report_->finish() ? exit_status() : no_report;
 }
 
 // Whatever goes wrong in one step, the others are done: cameras and their files depend on this loop.
@@ -165,7 +169,7 @@ void Supervisor::tick() {
   });
   guard_.run("end", [this] { watch_ending(); });
   if (now >= next_status_) guard_.run("report the status", [this] { tell_status(); });
-  if (options_.report && now >= next_report_) update_report();
+  if (report_ && now >= next_report_) guard_.run("write the report", [this] { put_report(); });
   guard_.run("tell systemd", [this] { service_.watchdog(); });
 }
 
@@ -221,10 +225,16 @@ void Supervisor::start_waiting_processes(Clock::time_point by) {
   }
 }
 
-// A rig without any camera that takes part waits for one, as long as there is somebody who could bring it.
+// A rig without any camera that takes part waits for one, as long as there is somebody who could bring it. So does one
+// whose camera failed that would never have ended: whoever looks can enable it again.
 bool Supervisor::everything_is_over() const {
-  const bool any = std::ranges::any_of(cameras_, takes_part);
-  if (!any && phase_ == Phase::running) return !serves(rig_.server);
+  if (phase_ == Phase::running && serves(rig_.server)) {
+    const bool any = std::ranges::any_of(cameras_, takes_part);
+    const bool one_failed = std::ranges::any_of(cameras_, [](const auto& c) {
+      return c.state == CameraState::State::failed && !c.follows && !can_end(c.config.source);
+    });
+    if (!any || one_failed) return false;
+  }
   return std::ranges::all_of(cameras_,
                              [](const auto& c) { return !takes_part(c) || (c.publisher_done && !c.retiring); });
 }

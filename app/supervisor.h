@@ -6,10 +6,12 @@
 #include <deque>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/camera_state.h"
@@ -21,6 +23,7 @@
 #include "app/load_process.h"
 #include "app/memory_sampler.h"
 #include "app/plan.h"
+#include "app/report_writer.h"
 #include "app/restart_policy.h"
 #include "app/rig_signals.h"
 #include "app/server/rig_view.h"
@@ -69,6 +72,17 @@ class Supervisor {
     double cpu_s = 0;  // of those that have died
     double memory_mib = 0;
   };
+  // A worker to choose from: one that there is, or that there would be.
+  struct Seat {
+    Device gpu;
+    std::vector<Device> sees;
+    unsigned cameras = 0;
+  };
+  struct Placed {
+    Placement placement;
+    WorkerPlan worker;
+    bool without_its_decoder = false;  // the master does not see that GPU
+  };
   enum class Phase : std::uint8_t { running, draining, leaving };
   struct Request {
     nlohmann::json body;
@@ -77,7 +91,7 @@ class Supervisor {
 
   void set_up(const RigPlan& plan);
   void set_up_cameras(const RigPlan& plan);
-  void leave_out(CameraState& source);
+  void leave_out(CameraState& source, const std::string& why);
   void set_up_member(Member& member, unsigned index, const WorkerPlan& planned, const std::vector<Device>& sees);
 
   // supervisor.cpp: the loop
@@ -101,7 +115,7 @@ class Supervisor {
   void start(Member& member);
   void introduce(Member& member);
   void check(Member& member);
-  void read_messages(Member& member, std::size_t most);
+  void read_messages(Member& member, std::size_t most, std::size_t bytes);
   void flush(Member& member);
   void on_death(Member& member, const ExitInfo& info);
   void on_master_death();
@@ -109,6 +123,7 @@ class Supervisor {
   bool find_guilty(const Member& member);
   [[nodiscard]] bool crashed_unexplained(Member& member, const ExitInfo& info, bool explained);
   bool give_up_viewers(const CameraState& camera);
+  static void leave_unread(CameraState& camera);
   void blame(const Member& member, CameraState& camera, const std::string& what, Clock::duration unnoticed = {});
   [[nodiscard]] bool hung(Member& member);
   bool has_hung_thread(const Member& member, std::int64_t main_thread_waited);
@@ -119,19 +134,15 @@ class Supervisor {
   [[nodiscard]] bool has_camera(const Member& member, const CameraState& camera) const;
   void kill_all();
 
-  // supervisor_cameras.cpp: rings and messages
+  // supervisor_cameras.cpp: messages, and what becomes of cameras by them
   void handle(Member& member, Message& message);
-  void on_ring_lost(CameraState& camera, const std::string& reason);
   void on_camera_done(const Member& member, CameraState& camera);
   void check_source_over(const CameraState& camera, const std::string& failure, bool at_end) const;
-  void on_frame_ring(CameraState& camera, Message& message);
   void on_source_state(CameraState& camera, bool delivers, const std::string& reason);
   void begin_on_demand(const CameraState& source);
-  void on_packet_ring(CameraState& camera, Message& message);
   void on_source_over(CameraState& camera, const std::string& failure);
   void on_worker_done(CameraState& camera);
   void fail(CameraState& camera, const std::string& reason);
-  void on_audio_ring(CameraState& camera, Message& message);
   void on_recording(CameraState& camera, const std::string& type, const nlohmann::json& body);
   void fail_all(CameraState& source, const std::string& reason);
   [[nodiscard]] bool all_failed(const CameraState& source, bool encoded_only) const;
@@ -140,18 +151,35 @@ class Supervisor {
   void introduce_to_worker(Member& member, CameraState& camera);
   void introduce_to_publisher(CameraState& camera);
   void tell_disabled(const CameraState& camera);
-  void offer_ring(CameraState& camera);
-  void renew_ring(CameraState& camera);
   void end_packets(CameraState& camera);
   void settle_cameras();
   void give_up_sources();
+
+  // supervisor_rings.cpp: rings on their way from who made them to who reads them
+  void on_frame_ring(CameraState& camera, Message& message);
+  void on_packet_ring(CameraState& camera, Message& message);
+  void on_audio_ring(CameraState& camera, Message& message);
+  void pass_on_ring(CameraState& camera, const CameraState::AudioRing& ring);
+  void pass_on_ring(CameraState& camera, const CameraState::PacketRing& ring);
+  void offer_ring(CameraState& camera);
+  void renew_ring(const CameraState& camera, const std::string& why);
+  static void forget_pixels(CameraState::FrameRing& ring);
+  static void give_back_unread(CameraState& camera);
+  void on_ring_lost(const Member& member, CameraState& camera, const std::string& reason);
+  void on_incomplete(CameraState& camera, const Message& message);
+  void lose_ring(CameraState& camera, const std::string& reason);
 
   // supervisor_trust.cpp: what is believed of what processes say
   void require_right(const Member& member, const Message& message) const;
   void require_camera(const Member& member, const Message& message, const CameraState& camera) const;
   void follow_accusations();
+  static void shorten_texts(nlohmann::json& body, std::size_t most);
+  static void shorten_texts(Message& message);
   void follow_accusation(CameraState& camera, Accusation& accusation, Accused accuser);
-  void end_accused(Member& member, CameraState& camera);
+  void follow_accusation(CameraState& camera, Member& accuser, Member& accused);
+  Member& process_of(const CameraState& camera, Accused role);
+  static void offer_newest_packets(const Member& member, CameraState& camera);
+  void end_accused(Member& member, CameraState& camera, const std::string& why);
 
   // supervisor_changes.cpp: cameras that come and go while the rig runs
   void make_camera(const std::vector<unsigned>& places, const CameraConfig& asked,
@@ -161,7 +189,13 @@ class Supervisor {
   void require_room(std::span<const CameraConfig> coming);
   void add_camera(const CameraConfig& asked, const TotalsByName& before = {},
                   const std::optional<SentStream>& sends = {});
+  [[nodiscard]] std::vector<Seat> seats();
+  Placed place_last(const RigConfig& rig);
+  static unsigned seat_for(const Placement& placement, std::vector<Seat>& seats);
+  [[nodiscard]] RigConfig rig_without(std::span<const CameraConfig> coming) const;
+  void require_workers(std::span<const CameraConfig> coming);
   unsigned worker_for(const CameraConfig& config, Placement& placement);
+  void keep_failed(const CameraConfig& asked, const TotalsByName& before, const std::string& why);
   void make_known(CameraState& camera);
   void retire(CameraState& camera, const std::optional<CameraConfig>& successor);
   void on_sent_stream(CameraState& camera, const SentStream& sends);
@@ -210,8 +244,7 @@ class Supervisor {
 
   // The end of a run
   void settle_the_rest();
-  void update_report();
-  void write_report();
+  void put_report();
   [[nodiscard]] int exit_status() const;
   [[nodiscard]] double cpu_seconds() const;
   void request_memory_sample();
@@ -236,9 +269,11 @@ class Supervisor {
   UniqueFd log_read_;
   UniqueFd log_write_;
   std::string log_rest_;
+  std::map<std::pair<unsigned, unsigned>, Clock::time_point> accused_at_;  // last, by accuser and accused
   StepGuard guard_;
   MemorySampler memory_;
   std::vector<unsigned> sampled_;  // the members of the newest request, by their places
+  std::optional<ReportWriter> report_;
   StatusView view_;
   Phase phase_ = Phase::running;
   std::string ending_;  // why the run ends: "ended", "stopped", "duration"

@@ -70,16 +70,8 @@ double Supervisor::cpu_seconds() const {
 }
 
 // A report that cannot be written now may be the next time, and is no reason to end.
-void Supervisor::update_report() {
+void Supervisor::put_report() {
   next_report_ = Clock::now() + report_interval;
-  try {
-    write_report();
-  } catch (const std::exception& error) {
-    spdlog::error("{}", error.what());
-  }
-}
-
-void Supervisor::write_report() {
   RunReport run;
   run.duration_s = std::chrono::duration<double>(Clock::now() - started_).count();
   run.exit = ending_.empty() ? "running" : ending_;
@@ -91,7 +83,7 @@ void Supervisor::write_report() {
   run.publisher_restarts = publisher().restarts;
   run.cpu_s = cpu_seconds();
   run.max_memory_mib = max_memory_mib_;
-  write_json(*options_.report, rig_report(run, cameras_, page_));
+  report_->put(report_text(rig_report(run, cameras_, page_)));
 }
 
 }  // namespace campipe

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/ring_descriptors.h"
 #include "app/supervisor.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -12,8 +11,6 @@
 
 namespace campipe {
 namespace {
-
-constexpr auto out_of_descriptors = "the supervisor is out of descriptors (LimitNOFILE, ulimit -n)";
 
 bool takes_audio(const CameraConfig& config, const ServerConfig& server) {
   return (config.record || !config.push.empty() || serves(server)) && config.source.audio == Audio::copy;
@@ -38,6 +35,9 @@ bool Supervisor::send(Member& member, const std::string& type, const nlohmann::j
   if (!member.child) return false;
   try {
     return member.child->outbox().send(type, body, fds);
+  } catch (const MessageTooLarge&) {  // it will not be smaller for its successor
+    guard_.run("tell a process", [] { throw; });
+    return false;
   } catch (const std::exception& error) {
     end(member, fmt::format("is ended: {}", error.what()));
     return false;
@@ -97,6 +97,7 @@ void Supervisor::introduce_to_master(CameraState& camera) {
 }
 
 void Supervisor::introduce_to_worker(Member& member, CameraState& camera) {
+  camera.rings_to_worker = {};
   nlohmann::json outputs = nlohmann::json::array();
   for (const unsigned output : camera.outputs) {
     const CameraState& state = cameras_[output];
@@ -117,18 +118,14 @@ void Supervisor::introduce_to_worker(Member& member, CameraState& camera) {
 void Supervisor::introduce_to_publisher(CameraState& camera) {
   camera.recording_paused.clear();  // a new one tells again
   camera.push.clear();
+  camera.rings_to_publisher = {};
   send(publisher(), "camera",
        {{"camera", camera.index},
         {"config", without_source(camera.config)},
         {"recording", camera.recording_on},
         {"events", events_ ? nlohmann::json(*events_) : nlohmann::json()}});
-  for (const auto& ring : camera.audio) {
-    send_for(publisher(), camera, "audio_ring", {{"epoch", ring.epoch}, {"audio", ring.audio}}, {ring.observer.fd()});
-  }
-  for (const auto& ring : camera.packets) {
-    send_for(publisher(), camera, "packet_ring", {{"epoch", ring.epoch}, {"stream", ring.stream}},
-             {ring.observer.fd()});
-  }
+  for (const auto& ring : camera.audio) pass_on_ring(camera, ring);
+  for (const auto& ring : camera.packets) pass_on_ring(camera, ring);
   if (camera.packets_over) send_for(publisher(), camera, "camera_over");
 }
 
@@ -138,33 +135,13 @@ void Supervisor::tell_disabled(const CameraState& camera) {
   send(publisher(), "disabled_camera", {{"config", without_source(camera.config)}});
 }
 
-// Gives the worker the newest frame ring, unless a dead predecessor's frames are still in it. One whose writer has
-// closed it or is gone gets no further frame, and nobody who would free a place in it: the next ring is offered.
-void Supervisor::offer_ring(CameraState& camera) {
-  Member& member = worker(camera.worker);
-  if (!member.child || camera.unsettled || !camera.frames || !has_camera(member, camera)) return;
-  CameraState::FrameRing& ring = *camera.frames;
-  ring.reader.reset();
-  if (!master().child || ring.observer.writer_state() != WriterState::open) return;
-  ring.reader = ring.observer.empty_reader();
-  if (!ring.reader) return renew_ring(camera);
-  send_for(member, camera, "frame_ring",
-           {{"reader", *ring.reader}, {"frame_rate", ring.frame_rate}, {"rotation", ring.rotation}},
-           descriptors_of(ring.observer.memory()));
-}
-
-// The master makes one of the next epoch, with the next key frame.
-void Supervisor::renew_ring(CameraState& camera) {
-  spdlog::warn("{}: no reader has a place in its frame ring any more; it is replaced", camera.config.name);
-  send_for(master(), camera, "renew_ring");
-}
-
 // Once a dead worker's bits are gone from the ring, all that is neither encoded nor dropped died with it.
 void Supervisor::settle_cameras() {
   for (CameraState& camera : cameras_) {
     const bool writer_lives =
         camera.frames && camera.frames->observer.writer_state() == WriterState::open && master().child;
-    if (camera.frames && !writer_lives) camera.frames->observer.forget_pixels();
+    if (camera.frames && !writer_lives) forget_pixels(*camera.frames);
+    give_back_unread(camera);
     if (!camera.unsettled) continue;
     const bool cleared = !camera.frames || !camera.frames->reader || !writer_lives ||
                          camera.frames->observer.reader_state(*camera.frames->reader) == ReaderState::empty;
@@ -180,7 +157,9 @@ void Supervisor::settle_cameras() {
   }
 }
 
+// Of a camera that was disabled or removed since, nothing is to become any more.
 void Supervisor::handle(Member& member, Message& message) {
+  shorten_texts(message);
   require_right(member, message);
   const nlohmann::json& body = message.body;
   if (message.type == "request" && message.incomplete) {  // who asked is not answered
@@ -188,9 +167,10 @@ void Supervisor::handle(Member& member, Message& message) {
   }
   if (message.type == "request") return on_request(body);
   CameraState& camera = cameras_.at(body.at("camera").get<std::size_t>());
+  if (!takes_part(camera)) return;
   const std::string& type = message.type;
-  if (message.incomplete) return on_ring_lost(camera, out_of_descriptors);
-  if (type == "ring_lost") return on_ring_lost(camera, body.at("reason"));
+  if (message.incomplete) return on_incomplete(camera, message);
+  if (type == "ring_lost") return on_ring_lost(member, camera, body.at("reason"));
   if (type == "frame_ring") return on_frame_ring(camera, message);
   if (type == "source_over") {
     check_source_over(camera, body.at("failure"), body.at("at_end"));
@@ -212,15 +192,6 @@ void Supervisor::handle(Member& member, Message& message) {
   } else {
     on_recording(camera, type, body);
   }
-}
-
-// A ring could not be taken by this process or by its reader. Whoever writes it waits for a reader that never comes, so
-// the camera ends; the others have what they need.
-void Supervisor::on_ring_lost(CameraState& camera, const std::string& reason) {
-  CameraState& source = cameras_[source_of(camera)];
-  fail(source, "its frames or packets cannot be handed on: " + reason);
-  fail_all(source, source.reason);
-  send_for(master(), source, "stop_camera");
 }
 
 // A process that fails or is confused must not end cameras: it is believed only where nothing more can come. The caller
@@ -267,23 +238,6 @@ void Supervisor::on_recording(CameraState& camera, const std::string& type, cons
   }
 }
 
-void Supervisor::on_frame_ring(CameraState& camera, Message& message) {
-  if (message.fds.empty() || message.fds.size() > 2) throw Error("a frame ring without its descriptors");
-  UniqueFd pixels = message.fds.size() == 2 ? std::move(message.fds[1]) : UniqueFd();
-  auto memory = FrameRingMemory::open(std::move(message.fds[0]), std::move(pixels), FrameRingMemory::Role::observer);
-  const nlohmann::json& body = message.body;
-  camera.frame_epoch = body.at("epoch");
-  camera.decoder = body.at("decoder");
-  camera.ipc_memory = body.at("memory");
-  camera.frames.emplace(camera.frame_epoch, body.at("frame_rate").get<double>(), FrameRingObserver(std::move(memory)),
-                        std::nullopt, body.at("rotation").get<int>());
-  for (const unsigned output : camera.outputs) {
-    CameraState& state = cameras_[output];
-    if (state.state == CameraState::State::starting) state.become(CameraState::State::running);
-  }
-  offer_ring(camera);
-}
-
 // Nobody waits for frames of outputs that are encoded on demand: they are there as soon as their camera is.
 void Supervisor::begin_on_demand(const CameraState& source) {
   for (const unsigned output : source.outputs) {
@@ -304,32 +258,6 @@ void Supervisor::on_source_state(CameraState& camera, bool delivers, const std::
     state.become(delivers ? State::running : State::waiting);
     if (!state.record_failed) state.reason = reason;
   }
-}
-
-void Supervisor::on_packet_ring(CameraState& camera, Message& message) {
-  if (message.fds.size() != 1) throw Error("a packet ring without its descriptor");
-  const nlohmann::json& body = message.body;
-  PacketRingObserver observer(PacketRingMemory::open(std::move(message.fds[0])));
-  camera.packet_epoch = body.at("epoch");
-  camera.encoder = body.at("stream").at("encoder");
-  camera.stream = body.at("stream");
-  camera.newest_packets = observer;
-  camera.packets.push_back({camera.packet_epoch, body.at("stream"), observer});
-  if (camera.state == CameraState::State::starting) camera.become(CameraState::State::running);
-  begin_on_demand(camera);
-  send_for(publisher(), camera, "packet_ring", {{"epoch", camera.packet_epoch}, {"stream", body.at("stream")}},
-           {observer.fd()});
-}
-
-void Supervisor::on_audio_ring(CameraState& camera, Message& message) {
-  if (message.fds.size() != 1) throw Error("an audio ring without its descriptor");
-  const nlohmann::json& body = message.body;
-  PacketRingObserver observer(PacketRingMemory::open(std::move(message.fds[0])));
-  camera.audio_epoch = body.at("epoch");
-  camera.newest_audio = observer;
-  camera.audio.push_back({camera.audio_epoch, body.at("audio"), observer});
-  send_for(publisher(), camera, "audio_ring", {{"epoch", camera.audio_epoch}, {"audio", body.at("audio")}},
-           {observer.fd()});
 }
 
 // What is passed on as it came ends here; the rest when the worker has encoded it.

@@ -5,11 +5,13 @@
 // When its processes are done with it they forget it, and its place in the rig page is free. A camera that is changed
 // goes, and comes anew in its place.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "app/status_view.h"
 #include "app/supervisor.h"
 #include "core/error.h"
+#include "core/failpoint.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -90,6 +92,7 @@ void Supervisor::require_room(std::span<const CameraConfig> coming) {
     places += 1 + config.outputs.size();
     descriptors += descriptors_of(config);
   }
+  require_workers(coming);
   if (places > page_.cameras()) throw Error(no_room);
   if (descriptors > descriptor_limit()) {
     throw Error("there are too few descriptors for so many streams; raise the limit (LimitNOFILE, ulimit -n)");
@@ -109,42 +112,89 @@ void Supervisor::add_camera(const CameraConfig& asked, const TotalsByName& befor
   for (const unsigned place : places) tell_disabled(cameras_[place]);
 }
 
-// Of those that work where the camera is placed the one with the fewest cameras, else a new one.
-unsigned Supervisor::worker_for(const CameraConfig& config, Placement& placement) {
+// Those that there are.
+std::vector<Supervisor::Seat> Supervisor::seats() {
+  std::vector<Seat> seats(members_.size() - 2);
+  for (unsigned w = 0; w < seats.size(); ++w) seats[w] = {worker(w).gpu, worker(w).sees, 0};
+  for (const CameraState& camera : cameras_) {
+    if (!camera.follows && takes_part(camera)) ++seats[camera.worker].cameras;
+  }
+  return seats;
+}
+
+// Where the last camera of `rig` is to run.
+Supervisor::Placed Supervisor::place_last(const RigConfig& rig) {
+  const auto position = static_cast<unsigned>(rig.cameras.size() - 1);
+  const RigPlan planned = plan(rig, machine_);
+  Placed placed{planned.cameras[position], {}, false};
+  placed.worker = *std::ranges::find_if(planned.workers, [&](const WorkerPlan& worker) {
+    return std::ranges::find(worker.cameras, position) != worker.cameras.end();
+  });
+  Device& decode_gpu = placed.placement.decode_gpu;
+  placed.without_its_decoder = !sees(master().sees, decode_gpu);
+  if (placed.without_its_decoder) decode_gpu = {};
+  return placed;
+}
+
+// Of those that work where the camera is placed the one with the fewest cameras, else a new one, at the end of `seats`.
+unsigned Supervisor::seat_for(const Placement& placement, std::vector<Seat>& seats) {
+  std::optional<unsigned> best;
+  for (unsigned w = 0; w < seats.size(); ++w) {
+    const bool fits = seats[w].gpu == placement.gpu && sees(seats[w].sees, placement.decode_gpu);
+    if (fits && (!best || seats[w].cameras < seats[*best].cameras)) best = w;
+  }
+  if (!best && seats.size() == max_workers) throw Error("there are as many workers as there can be, and none fits");
+  if (!best) {
+    std::vector<Device> gpus;
+    if (on_gpu(placement.gpu)) gpus.push_back(placement.gpu);
+    if (on_gpu(placement.decode_gpu) && !sees(gpus, placement.decode_gpu)) gpus.push_back(placement.decode_gpu);
+    best = static_cast<unsigned>(seats.size());
+    seats.push_back({placement.gpu, gpus, 0});
+  }
+  ++seats[*best].cameras;
+  return *best;
+}
+
+// The rig with the cameras that take part now but for those that are to come anew.
+RigConfig Supervisor::rig_without(std::span<const CameraConfig> coming) const {
   RigConfig rig = rig_;
   rig.cameras.clear();
   for (const CameraState& camera : cameras_) {
-    if (!camera.follows && takes_part(camera)) rig.cameras.push_back(camera.config);
+    const bool goes = std::ranges::find(coming, camera.config.name, &CameraConfig::name) != coming.end();
+    if (!camera.follows && takes_part(camera) && !goes) rig.cameras.push_back(camera.config);
   }
-  const auto position = static_cast<unsigned>(rig.cameras.size());
-  rig.cameras.push_back(config);
-  const RigPlan planned = plan(rig, machine_);
-  placement = planned.cameras[position];
-  if (!sees(master().sees, placement.decode_gpu)) {
-    if (encoded_outputs(config) > 0)
-      spdlog::warn("{}: is decoded on the CPU until the rig is restarted: the master was started without that GPU",
-                   config.name);
-    placement.decode_gpu = {};
-  }
-  std::vector<unsigned> cameras(members_.size() - 2);
-  for (const CameraState& camera : cameras_) {
-    if (!camera.follows && takes_part(camera)) ++cameras[camera.worker];
-  }
-  std::optional<unsigned> best;
-  for (unsigned w = 0; w < cameras.size(); ++w) {
-    const bool fits = worker(w).gpu == placement.gpu && sees(worker(w).sees, placement.decode_gpu);
-    if (fits && (!best || cameras[w] < cameras[*best])) best = w;
-  }
-  if (best) return *best;
-  if (cameras.size() == max_workers) throw Error("there are as many workers as there can be, and none fits");
-  const auto its = std::ranges::find_if(planned.workers, [&](const WorkerPlan& worker) {
-    return std::ranges::find(worker.cameras, position) != worker.cameras.end();
+  return rig;
+}
+
+// Throws Error where one of them would find no worker.
+void Supervisor::require_workers(std::span<const CameraConfig> coming) {
+  std::vector<CameraConfig> changed;
+  std::ranges::copy_if(coming, std::back_inserter(changed), [this](const CameraConfig& config) {
+    const CameraState* camera = find_camera(config.name);
+    return camera == nullptr || camera->retiring || !(camera->asked == config);
   });
-  std::vector<Device> gpus;
-  if (on_gpu(placement.gpu)) gpus.push_back(placement.gpu);
-  if (on_gpu(placement.decode_gpu) && !sees(gpus, placement.decode_gpu)) gpus.push_back(placement.decode_gpu);
-  set_up_member(members_.emplace_back(), static_cast<unsigned>(cameras.size()), *its, gpus);
-  return static_cast<unsigned>(cameras.size());
+  RigConfig rig = rig_without(changed);
+  std::vector<Seat> seats_then = seats();
+  for (const CameraConfig& config : changed) {
+    rig.cameras.push_back(resolved(config, {}));
+    seat_for(place_last(rig).placement, seats_then);
+  }
+}
+
+unsigned Supervisor::worker_for(const CameraConfig& config, Placement& placement) {
+  failpoint("supervisor.placing", config.name);
+  RigConfig rig = rig_without({});
+  rig.cameras.push_back(config);
+  const Placed placed = place_last(rig);
+  if (placed.without_its_decoder && encoded_outputs(config) > 0)
+    spdlog::warn("{}: is decoded on the CPU until the rig is restarted: the master was started without that GPU",
+                 config.name);
+  placement = placed.placement;
+  std::vector<Seat> places = seats();
+  const std::size_t workers = places.size();
+  const unsigned found = seat_for(placement, places);
+  if (found == workers) set_up_member(members_.emplace_back(), found, placed.worker, places[found].sees);
+  return found;
 }
 
 // To the processes that have work with it. One that does not run is started: it had none before.
@@ -193,22 +243,30 @@ void Supervisor::settle_retiring() {
     const bool rests = std::ranges::all_of(camera.outputs, [&](unsigned output) {
       return !takes_part(cameras_[output]) || cameras_[output].publisher_done;
     });
-    if (!rests || (takes_part(camera) && !camera.source_over)) continue;
+    if (!rests || (takes_part(camera) && !(camera.source_over && camera.worker_done))) continue;
     if (camera.successor && phase_ != Phase::running) {
       camera.retiring = false;  // nothing comes in its place any more
       continue;
     }
     const auto successor = std::move(camera.successor);
-    const std::string name = camera.config.name;
     const auto sends = successor == camera.asked ? camera.sends : std::nullopt;
     const TotalsByName before = free_camera(camera, sends.has_value());
     if (!successor) continue;
     try {
       add_camera(*successor, before, sends);
-    } catch (const Error& error) {
-      spdlog::error("{}: cannot be started: {}", name, error.what());
+    } catch (const std::exception& error) {
+      keep_failed(*successor, before, error.what());
     }
   }
+}
+
+// What could not be started is still there, for whoever looks and for the exit status: without its other outputs, for
+// which there may be no places.
+void Supervisor::keep_failed(const CameraConfig& asked, const TotalsByName& before, const std::string& why) {
+  const std::vector<unsigned> places = free_places(1);
+  make_camera(places, asked, {}, {}, 0, before);
+  CameraState& camera = cameras_[places[0]];
+  if (takes_part(camera)) leave_out(camera, "cannot be started: " + why);
 }
 
 // Nothing of it is in flight. Returns what its outputs have counted. `comes_anew`: at once, as it was asked for.

@@ -20,6 +20,7 @@ std::optional<std::string> needs_restart(const RigConfig& before, const RigConfi
   if (before.worker_count != after.worker_count) return "workers.count";
   if (before.mps != after.mps) return "mps";
   if (before.events != after.events) return "events";
+  if (before.umask != after.umask) return "umask";
   if (before.server.http_address != after.server.http_address) return "http_address";
   if (before.server.rtsp_address != after.server.rtsp_address) return "rtsp_address";
   if (before.server.tls != after.server.tls) return "tls";
@@ -201,7 +202,11 @@ std::optional<RigAnswer> Supervisor::remove_camera(const nlohmann::json& request
 std::optional<RigAnswer> Supervisor::enable_camera(const nlohmann::json& request) {
   const std::string name = request.at("name");
   const bool on = request.at("on");
-  if (find_camera(name) == nullptr) return refused(404, "there is no such camera");
+  const CameraState* found = find_camera(name);
+  if (found == nullptr) return refused(404, "there is no such camera");
+  CameraConfig wanted = found->retiring && found->successor ? *found->successor : found->asked;
+  wanted.enabled = on;
+  if (on) require_room({&wanted, 1});
   CameraChanges change;
   change.enable(name, on);
   return make_change(change, request.value("persist", false), [this, name, on]() -> RigAnswer {

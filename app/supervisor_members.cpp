@@ -7,6 +7,7 @@
 #include "app/child_environment.h"
 #include "app/supervisor.h"
 #include "core/error.h"
+#include "core/failpoint.h"
 #include "core/gpu.h"
 #include "core/log.h"
 
@@ -16,9 +17,14 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// The rings of such a camera would take the descriptors that other cameras' need.
+constexpr auto no_descriptors = "not started: the rig is out of descriptors (LimitNOFILE, ulimit -n)";
+
 constexpr auto start_silence = seconds(15);  // until the first beat
 constexpr auto restart_while_draining = milliseconds(100);
-constexpr std::size_t most_messages = 64;            // of one process, before the others' turn
+constexpr std::size_t most_messages = 64;         // of one process, before the others' turn
+constexpr std::size_t most_bytes = 512UL * 1024;  // likewise
+constexpr std::size_t most_bytes_of_the_dead = 4UL * 1024 * 1024;
 constexpr std::uint32_t hang = 0;                    // as the fault of a thread that did not beat
 constexpr std::int64_t most_waited = INT64_MAX / 2;  // of what a process says that a thread did
 
@@ -112,13 +118,12 @@ void Supervisor::set_up_cameras(const RigPlan& plan) {
     for (std::size_t output = 0; output < rig_.cameras[c].outputs.size(); ++output) own.push_back(next++);
     make_camera(own, rig_.cameras[c], {}, plan.cameras[c], cameras_[c].worker, {});
     descriptors += descriptors_of(rig_.cameras[c]);
-    if (rig_.cameras[c].enabled && descriptors > descriptor_limit()) leave_out(cameras_[c]);
+    if (rig_.cameras[c].enabled && descriptors > descriptor_limit()) leave_out(cameras_[c], no_descriptors);
   }
 }
 
-// Its rings would take the descriptors that other cameras' need.
-void Supervisor::leave_out(CameraState& source) {
-  fail(source, "not started: the rig is out of descriptors (LimitNOFILE, ulimit -n)");
+void Supervisor::leave_out(CameraState& source, const std::string& why) {
+  fail(source, why);
   fail_all(source, source.reason);
   source.source_over = true;
   source.worker_done = true;
@@ -140,9 +145,12 @@ void Supervisor::start(Member& member) {
   variables.push_back(see_gpus(member.sees));
   reserve_.release();
   try {
+    failpoint("supervisor.starting", role_of(member));
     member.child = std::make_unique<ChildProcess>(arguments, log_write_.get(), variables);
   } catch (const std::exception& error) {
-    // A machine out of processes, memory or descriptors may have some again soon; the others run on meanwhile.
+    // A machine out of processes, memory or descriptors may have some again soon; the others run on meanwhile, and do
+    // not wait for it at the barrier.
+    if (member.kind != Kind::master) page_.barrier().remove(participant_of(member.process));
     const auto now = Clock::now();
     member.start_at = std::max(member.policy.on_death(now, now), now + milliseconds(250));
     spdlog::error("{}; tried again", error.what());
@@ -184,7 +192,7 @@ bool Supervisor::has_camera(const Member& member, const CameraState& camera) con
     case Kind::master:
       return !camera.follows && !camera.source_over;
     case Kind::publisher:
-      return !camera.publisher_done;
+      return !camera.publisher_done;  // so is one that was set aside there
     case Kind::worker:
       return !camera.follows && camera.worker == member.worker && !camera.worker_done;
   }
@@ -201,20 +209,22 @@ bool Supervisor::needed(const Member& member) const {
 
 void Supervisor::check(Member& member) {
   if (!member.child) return;
-  read_messages(member, most_messages);
+  read_messages(member, most_messages, most_bytes);
   if (member.child->outbox().waiting()) flush(member);
   const auto info = member.child->reap();
   if (!info) return;
-  read_messages(member, std::numeric_limits<std::size_t>::max());  // what it sent in its last moments
+  // What it sent in its last moments, of which the kernel keeps no more than what a socket holds.
+  read_messages(member, std::numeric_limits<std::size_t>::max(), most_bytes_of_the_dead);
   on_death(member, *info);
 }
 
-// At most so many at once: the other processes' turn comes, too.
-void Supervisor::read_messages(Member& member, std::size_t most) {
+// At most so many at once, and no further one after so many bytes: the other processes' turn comes, too.
+void Supervisor::read_messages(Member& member, std::size_t most, std::size_t bytes) {
   try {
-    for (; most > 0; --most) {
-      auto message = member.child->channel().receive();
+    for (std::size_t read = 0; most > 0 && read < bytes; --most) {
+      auto message = member.child->channel().receive("request");
       if (!message) return;
+      read += message->size;
       handle(member, *message);
     }
   } catch (const std::exception& error) {
@@ -348,11 +358,23 @@ void Supervisor::blame(const Member& member, CameraState& camera, const std::str
   if (member.kind == Kind::master && give_up_viewers(camera)) return;
   const bool alone = member.kind == Kind::publisher && camera.follows && camera.state != CameraState::State::failed;
   fail(camera, "set aside: it brought down its process three times within a minute");
+  if (member.kind == Kind::publisher) leave_unread(camera);
   CameraState& source = cameras_[source_of(camera)];
   if (alone && !all_failed(source, false)) return;
   fail_all(source, "set aside with " + camera.config.name);
   on_source_over(source, "");
   if (master().child) send(master(), "stop_camera", {{"camera", source.index}});
+}
+
+// What lies in its rings would bring down one publisher after the other: none is given them any more. The packets are
+// counted as unrecorded in the end.
+void Supervisor::leave_unread(CameraState& camera) {
+  camera.packets.clear();
+  camera.audio.clear();
+  camera.unread = true;
+  camera.packets_over = true;
+  camera.publisher_done = true;
+  camera.recording_paused.clear();
 }
 
 void Supervisor::on_master_death() {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "app/stream_json.h"
 #include "app/supervisor.h"
@@ -46,6 +47,10 @@ constexpr std::array rights{
 };
 
 constexpr double highest_rate = 10'000;  // frames a second
+constexpr std::size_t longest_text = 1024;
+constexpr std::size_t longest_path = 4096;
+constexpr auto ring_opened = std::chrono::seconds(30);        // by then, also by a process that has just started
+constexpr auto accusation_window = std::chrono::seconds(60);  // as BlamePolicy's
 
 void require(bool holds, const Message& message, const std::string& what) {
   if (!holds) throw Error(fmt::format("it sent '{}' {}", message.type, what));
@@ -58,6 +63,12 @@ void require_rate(const Message& message, const nlohmann::json& rate) {
 
 void require_rotation(const Message& message, int degrees) {
   require(degrees >= 0 && degrees < 360 && degrees % 90 == 0, message, "with a rotation that cannot be");
+}
+
+// Rings are numbered without gaps: a number that jumps would leave the successors none.
+void require_next(const Message& message, std::uint64_t newest) {
+  const auto epoch = message.body.at("epoch").get<std::uint64_t>();
+  require(epoch != 0 && epoch == newest + 1, message, "for a ring that does not follow the newest one");
 }
 
 }  // namespace
@@ -82,11 +93,13 @@ void Supervisor::require_right(const Member& member, const Message& message) con
 
 // A message of a camera that has just been removed may still be on its way, and is right.
 void Supervisor::require_camera(const Member& member, const Message& message, const CameraState& camera) const {
-  if (!takes_part(camera)) return;
+  if (camera.state == CameraState::State::removed) return;
   const bool its_own = member.kind != Kind::worker || camera.worker == member.worker;
   require(its_own, message, "for a camera of another worker");
+  if (!takes_part(camera)) return;
   if (message.type == "frame_ring") {
     require(!camera.follows, message, "for an output");
+    require_next(message, camera.frame_epoch);
     require_rate(message, message.body.at("frame_rate"));
     require_rotation(message, message.body.at("rotation"));
   } else if (message.type == "sent_stream") {
@@ -95,13 +108,38 @@ void Supervisor::require_camera(const Member& member, const Message& message, co
   } else if (message.type == "packet_ring") {
     const bool copies = is_copy(camera.config.encode);
     require(copies == (member.kind == Kind::master), message, "for packets that another process makes");
+    require_next(message, camera.packet_epoch);
     const StreamParameters stream = stream_from_json(message.body.at("stream"));
     require(is_possible(stream.format, false), message, "with a format that cannot be");
     require_rate(message, stream.frame_rate);
     require_rotation(message, stream.rotation);
   } else if (message.type == "audio_ring") {
+    require_next(message, camera.audio_epoch);
     audio_from_json(message.body.at("audio"));
+  } else if (message.type == "push_state") {
+    const auto url = message.body.at("url").get<std::string>();
+    const bool known = camera.push.contains(url) || camera.push.size() < camera.config.push.size();
+    require(known, message, "of more targets than there are");
+  } else if (message.type == "ring_lost") {
+    const auto& rings = member.kind == Kind::worker ? camera.rings_to_worker : camera.rings_to_publisher;
+    const bool sent = rings.number > 0 && Clock::now() - rings.newest < ring_opened;
+    require(sent, message, "though it was sent none just now");
   }
+}
+
+// What is kept of it, and passed on, has an end.
+void Supervisor::shorten_texts(nlohmann::json& body, std::size_t most) {
+  if (body.is_string()) {
+    auto& text = body.get_ref<std::string&>();
+    if (text.size() > most) text.resize(most);
+  } else if (body.is_structured()) {
+    for (nlohmann::json& part : body) shorten_texts(part, most);
+  }
+}
+
+void Supervisor::shorten_texts(Message& message) {
+  if (message.type == "request") return;
+  shorten_texts(message.body, message.type == "file" ? longest_path : longest_text);
 }
 
 // Who shares a ring with a process that wrote there what cannot be has noted it.
@@ -119,24 +157,49 @@ void Supervisor::follow_accusations() {
 void Supervisor::follow_accusation(CameraState& camera, Accusation& accusation, Accused accuser) {
   if (accusation.load() == 0) return;
   const std::uint32_t accused = accusation.exchange(0) & ~static_cast<std::uint32_t>(accuser);
-  const auto is_accused = [accused](Accused whom) { return (accused & static_cast<std::uint32_t>(whom)) != 0; };
-  if (is_accused(Accused::master)) end_accused(master(), camera);
-  if (is_accused(Accused::worker)) end_accused(worker(camera.worker), camera);
-  if (!is_accused(Accused::publisher)) return;
-  // It may have taken the ring for finished.
+  for (const Accused whom : {Accused::master, Accused::worker, Accused::publisher}) {
+    if ((accused & static_cast<std::uint32_t>(whom)) == 0) continue;
+    follow_accusation(camera, process_of(camera, accuser), process_of(camera, whom));
+  }
+}
+
+Supervisor::Member& Supervisor::process_of(const CameraState& camera, Accused role) {
+  if (role == Accused::master) return master();
+  return role == Accused::worker ? worker(camera.worker) : publisher();
+}
+
+// It is the accuser's word alone, which a process that was taken over may give as it likes: it is believed once. Who
+// accuses the same process again so soon is ended instead, and so is who does it for a camera that was set aside. A
+// process that does damage again and again has its camera set aside by either.
+void Supervisor::follow_accusation(CameraState& camera, Member& accuser, Member& accused) {
+  const bool failed = camera.state == CameraState::State::failed;
+  if (!failed && (!has_camera(accuser, camera) || !has_camera(accused, camera))) return;
+  if (!accused.child || accused.child->killed()) return;
+  const auto now = Clock::now();
+  const auto [last, first] = accused_at_.try_emplace({accuser.process, accused.process}, now);
+  const bool again = !first && now - std::exchange(last->second, now) < accusation_window;
+  if (!failed && !again) {
+    offer_newest_packets(accused, camera);
+    return end_accused(accused, camera,
+                       fmt::format("wrote into a ring of {} what cannot be; it is restarted", camera.config.name));
+  }
+  end_accused(
+      accuser, camera,
+      fmt::format("accuses {} again, of a ring of {}; it is restarted itself", role_of(accused), camera.config.name));
+}
+
+// The publisher may have taken the ring for finished.
+void Supervisor::offer_newest_packets(const Member& member, CameraState& camera) {
+  if (member.kind != Kind::publisher || !camera.newest_packets) return;
   const bool knows = std::ranges::any_of(
       camera.packets, [&](const CameraState::PacketRing& ring) { return ring.epoch == camera.packet_epoch; });
-  if (!knows && camera.newest_packets) {
-    camera.packets.push_back({camera.packet_epoch, camera.stream, *camera.newest_packets});
-  }
-  end_accused(publisher(), camera);
+  if (!knows) camera.packets.push_back({camera.packet_epoch, camera.stream, *camera.newest_packets});
 }
 
 // Like one that crashed in the camera's thread, so that a camera for which it comes again and again is set aside.
-void Supervisor::end_accused(Member& member, CameraState& camera) {
-  if (!member.child) return;
-  spdlog::error("{} wrote into a ring of {} what cannot be; it is restarted", role_of(member), camera.config.name);
-  member.child->kill();
+void Supervisor::end_accused(Member& member, CameraState& camera, const std::string& why) {
+  if (!member.child || member.child->killed()) return;
+  end(member, why);
   blame(member, camera, "its ring was damaged");
 }
 

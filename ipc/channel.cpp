@@ -55,7 +55,11 @@ std::vector<UniqueFd> take_fds(msghdr& message) {
 }
 
 nlohmann::json parse_json(std::string_view text) {
-  auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto check = [](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
+    if (depth > Channel::max_depth) throw Error("a control message that is nested too deeply");
+    return true;
+  };
+  auto json = nlohmann::json::parse(text, check, false);
   if (json.is_discarded()) throw Error("a control message that is not JSON");
   return json;
 }
@@ -68,7 +72,7 @@ std::string read_body(int fd, std::uint64_t size) {
 }
 
 // `truncated`: the kernel could not install all of the message's descriptors.
-Message parse(std::string_view bytes, std::vector<UniqueFd> fds, bool truncated) {
+Message parse(std::string_view bytes, std::vector<UniqueFd> fds, bool truncated, std::string_view large) {
   WireHeader header{};
   if (bytes.size() < sizeof header) throw Error("a control message is too short");
   std::memcpy(&header, bytes.data(), sizeof header);
@@ -82,6 +86,8 @@ Message parse(std::string_view bytes, std::vector<UniqueFd> fds, bool truncated)
   Message message;
   message.type = bytes.substr(sizeof header, header.type_length);
   message.incomplete = truncated;
+  if (in_memory && !large.empty() && message.type != large) throw Error("a control message with too large a body");
+  message.size = in_memory ? header.memory_length : header.body_length;
   const std::string_view body = bytes.substr(sizeof header + header.type_length);
   if (!in_memory) message.body = parse_json(body);
   if (truncated) return message;
@@ -108,7 +114,7 @@ OutgoingMessage::OutgoingMessage(const std::string& type, const nlohmann::json& 
   // What strangers say in their error messages need not be UTF-8, and is no reason to die.
   std::string text = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (text.size() > Channel::max_body || fds.size() > Channel::max_fds) {
-    throw Error("control message '" + type + "' is too large");
+    throw MessageTooLarge("control message '" + type + "' is too large");
   }
   std::uint64_t memory_length = 0;
   if (text.size() > Channel::max_inline_body) {
@@ -163,7 +169,7 @@ bool Channel::send(const std::string& type, const nlohmann::json& body, const st
   }
 }
 
-std::optional<Message> Channel::receive() {
+std::optional<Message> Channel::receive(std::string_view large) {
   static thread_local std::vector<char> buffer(sizeof(WireHeader) + 256 + max_inline_body);
   ControlBuffer control{};
   iovec part{buffer.data(), buffer.size()};
@@ -186,7 +192,7 @@ std::optional<Message> Channel::receive() {
   if (size < 0) throw system_error("cannot receive a control message", errno);
   if ((message.msg_flags & MSG_TRUNC) != 0) throw Error("a control message is too long");
   const bool truncated = (message.msg_flags & MSG_CTRUNC) != 0;
-  return parse({buffer.data(), static_cast<std::size_t>(size)}, std::move(fds), truncated);
+  return parse({buffer.data(), static_cast<std::size_t>(size)}, std::move(fds), truncated, large);
 }
 
 std::pair<UniqueFd, UniqueFd> make_channel_pair() {

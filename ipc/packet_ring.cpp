@@ -261,6 +261,14 @@ void PacketRingObserver::mark_writer_gone() {
   futex_wake_all(header.news);
 }
 
+void PacketRingObserver::give_back_all() {
+  Header& header = memory_->header();
+  header.released.store(header.head.load(std::memory_order_seq_cst), std::memory_order_seq_cst);
+  if (header.writer_sleeps.load(std::memory_order_seq_cst) == 0) return;
+  header.room.fetch_add(1, std::memory_order_seq_cst);
+  futex_wake_all(header.room);
+}
+
 std::uint64_t PacketRingObserver::published() const {
   return memory_->base() + std::min(memory_->header().head.load(std::memory_order_acquire), most_packets);
 }

@@ -109,6 +109,8 @@ class PacketRingObserver {
   explicit PacketRingObserver(std::shared_ptr<PacketRingMemory> memory) : memory_(std::move(memory)) {}
   // Only once the writer's process is gone.
   void mark_writer_gone();
+  // Gives back all that is in it, so that its writer waits for nobody. Only where it has no reader, and gets none.
+  void give_back_all();
   // Packets published in this and all earlier epochs.
   [[nodiscard]] std::uint64_t published() const;
   // The decode time of the newest packet; nothing if there is none in this epoch.

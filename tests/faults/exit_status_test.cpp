@@ -82,6 +82,26 @@ INSTANTIATE_TEST_SUITE_P(
                     Failure{"ItsEncoderFails", "stage.pushed@a:20=throw", "a failpoint threw this"}),
     [](const auto& of) { return of.param.title; });
 
+// Where pages are served somebody can enable it again; a service manager that starts the rig again has nothing better.
+TEST(ExitStatus, ARigThatServesWaitsForAFailedCamera) {
+  const auto port = static_cast<std::uint16_t>(free_port());
+  RigRun rig("http_address: 127.0.0.1:" + std::to_string(port) +
+                 "\nrtsp_address: off\nworkers: {count: 1}\ndefaults: {encode: {gop: 10, bitrate: 1M}}\ncameras:\n" +
+                 camera("a", 0) + camera("b", 10),
+             {.failpoints = "ingest.packet@a:20=throw"});
+  const auto is = [&](const std::string& name, const std::string& state) {
+    const Reply reply = ask(port, "GET /api/v1/cameras/" + name);
+    return reply.status == 200 && nlohmann::json::parse(reply.body).at("state") == state;
+  };
+  ASSERT_TRUE(eventually([&] { return rig.log().find("watch at") != std::string::npos; })) << rig.log();
+  ASSERT_TRUE(eventually([&] { return is("a", "failed") && is("b", "ended"); })) << rig.log();
+  ASSERT_EQ(ask(port, "POST /api/v1/cameras/a/disable").status, 200);
+  ASSERT_EQ(ask(port, "POST /api/v1/cameras/a/enable").status, 200);
+  ASSERT_TRUE(rig.wait_for_growth("a-1.mp4", 2000)) << rig.log();
+  rig.signal(SIGTERM);
+  EXPECT_EQ(rig.wait(), 0) << rig.log();
+}
+
 // Its camera goes on, but what was to be kept is not kept.
 TEST(ExitStatus, IsThreeWhereARecordingFails) {
   RigRun rig(head + camera("a", 100) + camera("b", 75), {.failpoints = "publisher.packet@a:5=segv"});

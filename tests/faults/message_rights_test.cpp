@@ -85,6 +85,14 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"MasterWithAnEndOfNoEnd", "master", "source_over", {{"camera", 0}, {"failure", ""}, {"at_end", true}}},
         Wrong{"WorkerThatGivesUp", "worker 0", "camera_done", {{"camera", 0}}},
         Wrong{"PublisherThatGivesUp", "publisher", "camera_done", {{"camera", 0}}},
+        Wrong{"WorkerWithALargeBody",
+              "worker 0",
+              "camera_failed",
+              {{"camera", 0}, {"reason", std::string(Channel::max_inline_body, 'x')}}},
+        Wrong{"PublisherOfManyTargets",
+              "publisher",
+              "push_state",
+              {{"camera", 0}, {"url", "rtmp://nowhere"}, {"state", "running"}, {"reason", ""}}},
         Wrong{"WorkerThatDecodes", "worker 1", "frame_ring", {{"camera", 1}}, 1},
         Wrong{"PublisherThatDecodes", "publisher", "source_over", {{"camera", 0}, {"failure", "none"}}},
         Wrong{"PublisherOfNoWords", "publisher", "no such message", {{"camera", 0}}},
@@ -116,6 +124,75 @@ TEST(RightMessage, OfWhatACameraSendsDoesNoHarm) {
   rig.signal(SIGINT);
   EXPECT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(check_books(rig.report()), "");
+}
+
+// The supervisor copies what is asked of it, which a value of so many levels would take all of its stack.
+TEST(DeepMessage, EndsItsSenderAlone) {
+  RigRun rig(fault_rig(0));
+  ASSERT_TRUE(wait_until_recording(rig)) << rig.log();
+  const pid_t publisher = rig.pid_of("publisher");
+  constexpr std::size_t levels = 60'000;
+  const std::string flat(2 * levels - 2, 'x');
+  OutgoingMessage message("request", {{"request", 1}, {"op", "none"}, {"what", flat}}, {});
+  const auto at = message.bytes.find('"' + flat + '"');
+  ASSERT_NE(at, std::string::npos);
+  message.bytes.replace(at, 2 * levels, std::string(levels, '[') + std::string(levels, ']'));
+  ASSERT_EQ(channel_of(publisher).try_send(message), Channel::Sent::yes);
+  rig.successor_of("publisher", publisher);
+  rig.signal(SIGINT);
+  EXPECT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_books(rig.report()), "");
+}
+
+// Believed once for each ring that it was sent.
+TEST(LostRing, IsNoRingThatAProcessWasNeverSent) {
+  RigRun rig(fault_rig(0));
+  ASSERT_TRUE(wait_until_recording(rig)) << rig.log();
+  const pid_t publisher = rig.pid_of("publisher");
+  const nlohmann::json lost{{"camera", 0}, {"reason", "a test says so"}};
+  ASSERT_TRUE(channel_of(publisher).send("ring_lost", lost));
+  ASSERT_TRUE(eventually([&] { return rig.log().find("a test says so") != std::string::npos; })) << rig.log();
+  EXPECT_EQ(rig.pid_of("publisher"), publisher);
+  ASSERT_TRUE(channel_of(publisher).send("ring_lost", lost));
+  rig.successor_of("publisher", publisher);
+  for (const std::string name : {"b", "c", "d"}) {
+    EXPECT_TRUE(rig.wait_for_growth(name + ".mp4", rig.size(name + ".mp4"))) << name << '\n' << rig.log();
+  }
+  rig.signal(SIGINT);
+  EXPECT_EQ(rig.wait(), 3) << rig.log();
+}
+
+// What a process says is kept, shown and passed on: within bounds.
+TEST(LongReason, IsShortened) {
+  RigRun rig(fault_rig(0));
+  ASSERT_TRUE(wait_until_recording(rig)) << rig.log();
+  const std::string reason(100'000, 'x');
+  ASSERT_TRUE(channel_of(rig.pid_of("publisher")).send("record_failed", {{"camera", 0}, {"reason", reason}}));
+  ASSERT_TRUE(eventually([&] { return rig.log().find("recording stopped") != std::string::npos; }));
+  rig.signal(SIGINT);
+  EXPECT_EQ(rig.wait(), 3) << rig.log();
+  const std::string kept = rig.camera("a").at("reason");
+  EXPECT_GT(kept.size(), 1000U);
+  EXPECT_LT(kept.size(), 1100U);
+}
+
+std::string with_a_disabled_camera() {
+  const std::string source = "source: \"test://pattern?width=160&height=120&rate=25\"";
+  return "http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n  a: {" + source +
+         ", record: {path: a.mp4}}\n  b: {" + source + ", enabled: false}\n";
+}
+
+// What was right when it was sent may come when its camera has gone: it is no fault, and nothing becomes of it.
+TEST(RightMessage, OfADisabledCameraChangesNothing) {
+  RigRun rig(with_a_disabled_camera());
+  ASSERT_TRUE(rig.wait_for_growth("a.mp4", 2000)) << rig.log();
+  const pid_t worker = rig.pid_of("worker 0");
+  ASSERT_TRUE(channel_of(worker).send("camera_failed", {{"camera", 1}, {"reason", "a test says so"}}));
+  ASSERT_TRUE(rig.wait_for_growth("a.mp4", rig.size("a.mp4") + 2000)) << rig.log();
+  EXPECT_EQ(rig.pid_of("worker 0"), worker) << rig.log();
+  rig.signal(SIGINT);
+  EXPECT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(rig.camera("b").at("state"), "disabled");
 }
 
 }  // namespace

@@ -11,12 +11,14 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <random>
 #include <set>
 
 #include "core/error.h"
+#include "ipc/rig_page.h"
 #include "ipc/shared_memory.h"
 #include "tests/integration/clips.h"
 #include "tests/integration/recording.h"
@@ -198,6 +200,62 @@ INSTANTIATE_TEST_SUITE_P(
                     Target{"WorkersPage", "rig process", "worker 0", {"worker 0"}, {"a"}},
                     Target{"PublishersPage", "rig process", "publisher", {"publisher"}, {"a", "b", "c"}}),
     [](const auto& of) { return of.param.title; });
+
+// As a process has them that was taken over.
+RigPage pages_of(const RigRun& rig, const std::string& role, unsigned process) {
+  const pid_t pid = rig.pid_of(role);
+  UniqueFd shared;
+  UniqueFd own;
+  const bool there = eventually([&] {
+    shared = open_memory(pid, "rig");
+    own = open_memory(pid, "rig process");
+    return shared && own;
+  });
+  if (!there) throw Error(role + " has no pages");
+  return RigPage::open(std::move(shared), std::move(own), process);
+}
+
+// Whoever says that another process did damage is believed once, and not for ever.
+TEST(Accusation, ThatIsMadeAgainEndsTheAccuser) {
+  const std::string source = "{source: \"test://pattern?width=160&height=120&rate=25\", record: {path: ";
+  RigRun rig("workers: {count: 1}\ncameras:\n  a: " + source + "a.mp4}}\n  b: " + source + "b.mp4}}\n");
+  for (const char* file : {"a.mp4", "b.mp4"}) ASSERT_TRUE(rig.wait_for_growth(file, 3000)) << rig.log();
+  const pid_t publisher = rig.pid_of("publisher");
+  const pid_t worker = rig.pid_of("worker 0");
+  const RigPage pages = pages_of(rig, "publisher", publisher_process);
+  accuse(pages.publisher(0).accusation, Accused::worker);
+  const pid_t successor = rig.successor_of("worker 0", worker);
+  EXPECT_EQ(rig.pid_of("publisher"), publisher);
+  for (const char* file : {"a.mp4", "b.mp4"}) ASSERT_TRUE(rig.wait_for_growth(file, rig.size(file))) << rig.log();
+  accuse(pages.publisher(1).accusation, Accused::worker);
+  rig.successor_of("publisher", publisher);
+  for (const char* file : {"a.mp4", "b.mp4"}) ASSERT_TRUE(rig.wait_for_growth(file, rig.size(file))) << rig.log();
+  EXPECT_EQ(rig.pid_of("worker 0"), successor) << rig.log();
+  rig.signal(SIGINT);
+  EXPECT_EQ(rig.wait(), 0) << rig.log();
+}
+
+TEST(Accusation, ForACameraThatFailedEndsTheAccuser) {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "no-video.mp4";
+  std::ofstream(file) << "not a video";
+  RigRun rig(
+      "workers: {count: 1}\ncameras:\n"
+      "  a: {source: \"test://pattern?width=160&height=120&rate=25\", record: {path: a.mp4}}\n"
+      "  b: {source: " +
+      file.string() + ", encode: {codec: h264}}\n");
+  ASSERT_TRUE(rig.wait_for_growth("a.mp4", 3000)) << rig.log();
+  ASSERT_TRUE(eventually([&] { return rig.log().find("error [supervisor] b: ") != std::string::npos; })) << rig.log();
+  const pid_t master = rig.pid_of("master");
+  const pid_t publisher = rig.pid_of("publisher");
+  const RigPage pages = pages_of(rig, "publisher", publisher_process);
+  accuse(pages.publisher(1).accusation, Accused::master);
+  rig.successor_of("publisher", publisher);
+  ASSERT_TRUE(rig.wait_for_growth("a.mp4", rig.size("a.mp4"))) << rig.log();
+  EXPECT_EQ(rig.pid_of("master"), master) << rig.log();
+  rig.signal(SIGINT);
+  EXPECT_EQ(rig.wait(), 3) << rig.log();
+}
 
 // What the supervisor writes nobody else can, whatever descriptor of it he has.
 TEST(SharedPage, IsTheSupervisorsToWrite) {

@@ -210,6 +210,43 @@ TEST(Descriptors, TheCheckSaysWhatTheRigNeeds) {
   EXPECT_THAT(few.log(), HasSubstr("LimitNOFILE"));
 }
 
+// What there is no room for is refused before anything is changed, also where only a camera is enabled.
+TEST(Descriptors, ACameraThatFindsNoneIsNotEnabled) {
+  const int port = free_port();
+  constexpr int cameras = 24;
+  std::string yaml = server(port) + "cameras:\n" + camera("a");
+  for (int i = 0; i < cameras; ++i) yaml += camera("c" + std::to_string(i), ", enabled: false");
+  RigRun rig(yaml, {.descriptors = 110});
+  ASSERT_TRUE(wait_for_state(port, "a", "running")) << rig.log();
+  ASSERT_TRUE(rig.wait_for_growth("a.mp4", 2000)) << rig.log();
+  int refused = 0;
+  for (int i = 0; i < cameras && refused == 0; ++i) {
+    const Reply reply = try_request(port, "POST /api/v1/cameras/c" + std::to_string(i) + "/enable");
+    EXPECT_TRUE(reply.status == 200 || reply.status == 409) << reply.status << reply.body;
+    if (reply.status == 409) {
+      ++refused;
+      EXPECT_THAT(reply.body, HasSubstr("descriptors"));
+      EXPECT_TRUE(wait_for_state(port, "c" + std::to_string(i), "disabled"));
+    }
+  }
+  EXPECT_EQ(refused, 1) << "the limit was not low enough for this test";
+  expect_goes_on(rig, "a");
+}
+
+TEST(Change, ThatCannotBeMadeLeavesItsCameraAsFailed) {
+  const int port = free_port();
+  const std::string others = server(port) + "cameras:\n" + camera("a");
+  RigRun rig(others + camera("b"), {.failpoints = "supervisor.placing@b=throw"});
+  ASSERT_TRUE(wait_for_state(port, "b", "running")) << rig.log();
+  std::ofstream(rig.file("rig.yaml")) << others + camera("b", ", queue_size: 21");
+  rig.signal(SIGHUP);
+  ASSERT_TRUE(wait_for_state(port, "b", "failed")) << rig.log();
+  std::ofstream(rig.file("rig.yaml")) << others + camera("b", ", queue_size: 22");
+  rig.signal(SIGHUP);
+  ASSERT_TRUE(wait_for_state(port, "b", "running")) << rig.log();
+  expect_goes_on(rig, "a");
+}
+
 TEST(Rig, RunsFromAFileWhoseNameIsNotUtf8) {
   const int port = free_port();
   RigRun rig(server(port) + "cameras:\n" + camera("a"), {.config = "caf\xe9.yaml"});
@@ -235,6 +272,32 @@ TEST(Rig, DoesNotWaitForAReaderOfItsLog) {
   const auto report = rig.report();
   EXPECT_EQ(restarts(report), 0);
   for (const auto& [name, one] : report.at("cameras").items()) EXPECT_EQ(one.at("frames").at("recorded"), 50) << name;
+}
+
+TEST(Rig, DoesNotWaitForTheDiskOfItsReport) {
+  RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n" + camera("a"),
+             {.failpoints = "report.writing=wait100"});
+  ASSERT_TRUE(rig.wait_for_growth("a.mp4", 2000)) << rig.log();
+  const pid_t worker = rig.pid_of("worker 0");
+  ::kill(worker, SIGKILL);
+  rig.successor_of("worker 0", worker);
+  ASSERT_TRUE(rig.wait_for_growth("a.mp4", rig.size("a.mp4"))) << rig.log();
+  rig.signal(SIGTERM);
+  EXPECT_EQ(rig.wait(seconds(20)), 1) << rig.log();
+  EXPECT_THAT(rig.log(), HasSubstr("the report 'report.json' is not written"));
+}
+
+// The others do not wait for it at the barrier.
+TEST(Start, OfAProcessThatCannotBeStartedHoldsUpNobody) {
+  std::string failpoints;
+  for (int i = 0; i < 12; ++i) failpoints += "supervisor.starting@worker 1=throw,";  // one after the other
+  RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 2}\ncameras:\n" + camera("a") + camera("b"),
+             {.failpoints = failpoints});
+  ASSERT_TRUE(rig.wait_for_growth("a.mp4", 2000, seconds(20))) << rig.log();
+  EXPECT_THAT(rig.log(), HasSubstr("tried again"));
+  EXPECT_FALSE(rig.find("worker 1"));
+  rig.signal(SIGTERM);
+  rig.wait();
 }
 
 // The kernel's buffer between two processes holds the messages of some ninety cameras.
@@ -362,6 +425,72 @@ TEST(Ring, OfADeadMasterIsOfferedToNobody) {
   EXPECT_THAT(rig.log(), Not(HasSubstr("no reader has a place"))) << "nobody would have made a place there";
   rig.signal(SIGTERM);
   EXPECT_EQ(rig.wait(), 0) << rig.log();
+}
+
+// Whoever reads a ring can write its writer's word, too. The supervisor forgets the pixels of a ring that was closed.
+TEST(Ring, ThatWasSaidToBeClosedIsReplaced) {
+  RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n" +
+             camera("a", ", drop_policy: drop"));
+  ASSERT_TRUE(rig.wait_for_growth("a.mp4", 2000)) << rig.log();
+  const pid_t worker = rig.pid_of("worker 0");
+  ::kill(worker, SIGSTOP);  // it would take the ring for finished
+  const auto pixels = [&] {
+    int found = 0;
+    std::error_code error;
+    for (const auto& entry :
+         std::filesystem::directory_iterator("/proc/" + std::to_string(rig.supervisor()) + "/fd", error)) {
+      const std::string target = std::filesystem::read_symlink(entry.path(), error).string();
+      found += target.find("campipe frame ring pixels") == std::string::npos ? 0 : 1;
+    }
+    return found;
+  };
+  ASSERT_EQ(pixels(), 1);
+  for_each_ring(rig, [](ring::Header& header) { header.writer = WriterState::closed; });
+  ASSERT_TRUE(eventually([&] { return pixels() == 0; }));
+  for_each_ring(rig, [](ring::Header& header) { header.writer = WriterState::open; });
+  ::kill(worker, SIGKILL);
+  const pid_t successor = rig.successor_of("worker 0", worker);
+  ASSERT_TRUE(rig.wait_for_growth("a.mp4", rig.size("a.mp4"))) << rig.log();
+  EXPECT_EQ(rig.pid_of("worker 0"), successor) << rig.log();
+  EXPECT_THAT(rig.log(), HasSubstr("was said to be closed"));
+  expect_goes_on(rig, "a");
+}
+
+// A packet that brings down whoever reads it is not given to one publisher after the other.
+TEST(Poison, ThatBringsDownThePublisherGoesWithItsCamera) {
+  const int port = free_port();
+  RigRun rig(server(port) + "cameras:\n" + camera("a") + camera("b"), {.failpoints = "publisher.live@a=segv"});
+  ASSERT_TRUE(eventually([&] { return rig.log().find("a: set aside") != std::string::npos; })) << rig.log();
+  ASSERT_TRUE(wait_for_state(port, "a", "failed")) << rig.log();
+  const pid_t publisher = rig.pid_of("publisher");
+  ASSERT_TRUE(rig.wait_for_growth("b.mp4", rig.size("b.mp4") + 2000)) << rig.log();
+  EXPECT_EQ(rig.pid_of("publisher"), publisher);
+  rig.signal(SIGTERM);
+  EXPECT_EQ(rig.wait(), 3) << rig.log();
+  const auto report = rig.report();
+  EXPECT_EQ(check_books(report), "");
+  EXPECT_EQ(report.at("publisher_restarts"), 4) << rig.log();
+  EXPECT_EQ(rig.camera("b").at("frames").at("recorded"), rig.camera("b").at("frames").at("encoded"));
+  const auto frames = rig.camera("a").at("frames");
+  EXPECT_EQ(frames.at("recorded").get<int>() + frames.at("unrecorded").get<int>(), frames.at("encoded"))
+      << "what nobody took is counted";
+}
+
+// More packets than its ring holds: its camera waits for nobody who would take them.
+TEST(Poison, OfAnOutputLeavesItsCameraAlone) {
+  const int port = free_port();
+  constexpr int frames = 5000;
+  RigRun rig(server(port) + "cameras:\n  a:\n    source: \"test://pattern?width=160&height=120&rate=250&frames=" +
+                 std::to_string(frames) +
+                 "\"\n    drop_policy: block\n    record: {path: a.mp4}\n    outputs:\n"
+                 "      small: {encode: {codec: mjpeg}, record: {path: small.mp4}}\n",
+             {.failpoints = "publisher.live@a/small=segv"});
+  EXPECT_EQ(rig.wait(), 3) << rig.log();
+  const auto camera = rig.camera("a");
+  EXPECT_EQ(camera.at("state"), "ended") << rig.log();
+  EXPECT_EQ(camera.at("frames").at("recorded"), frames);
+  EXPECT_EQ(camera.at("outputs").at("small").at("state"), "failed");
+  EXPECT_EQ(rig.report().at("publisher_restarts"), 4) << rig.log();
 }
 
 }  // namespace

@@ -68,6 +68,38 @@ TEST(Channel, CarriesTextThatIsNoUtf8) {
   EXPECT_EQ(message->body.at("reason"), "go \xEF\xBF\xBD away");
 }
 
+std::string nested(std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); }
+
+// Whoever copies, compares or writes such a value calls itself for each level.
+TEST(Channel, RefusesABodyThatIsNestedDeeply) {
+  auto [ours, theirs] = make_ends();
+  ASSERT_TRUE(ours.send("config", nlohmann::json::parse(nested(Channel::max_depth))));
+  ASSERT_TRUE(theirs.receive());
+  ASSERT_TRUE(ours.send("config", nlohmann::json::parse(nested(Channel::max_depth + 2))));
+  EXPECT_THROW(theirs.receive(), Error);
+}
+
+TEST(Channel, TakesLargeBodiesOfOneTypeAlone) {
+  auto [ours, theirs] = make_ends();
+  const std::string large(Channel::max_inline_body + 1, 'x');
+  ASSERT_TRUE(ours.send("request", large));
+  const auto request = theirs.receive("request");
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->body, large);
+  EXPECT_EQ(request->size, large.size() + 2) << "with its quotation marks";
+  ASSERT_TRUE(ours.send("reason", large));
+  EXPECT_THROW(theirs.receive("request"), Error);
+  ASSERT_TRUE(ours.send("reason", large));
+  EXPECT_TRUE(theirs.receive()) << "where all may be large";
+}
+
+TEST(Channel, SaysOfATooLargeMessageThatItIsNotTheReceiversFault) {
+  auto [ours, theirs] = make_ends();
+  EXPECT_THROW(ours.send("status", std::string(Channel::max_body, 'x')), MessageTooLarge);
+  ASSERT_TRUE(ours.send("status", 1));
+  EXPECT_EQ(theirs.receive()->body, 1);
+}
+
 TEST(Channel, CarriesDescriptors) {
   const std::size_t before = open_descriptors();
   {

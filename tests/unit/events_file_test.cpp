@@ -1,0 +1,50 @@
+// The file of events: whoever tells one does not wait for the file's disk.
+#include "app/events_file.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/clock.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace campipe::test {
+namespace {
+
+std::vector<int> events_in(const std::filesystem::path& file) {
+  std::vector<int> events;
+  std::ifstream text(file);
+  for (std::string line; std::getline(text, line);) events.push_back(nlohmann::json::parse(line).at("event"));
+  return events;
+}
+
+// The first test of this file: that is when the environment is read.
+TEST(EventsFile, WaitsForNoDisk) {
+  ::setenv("CAMPIPE_FAILPOINT", "events.writing=wait100", 1);  // NOLINT: no other thread reads it
+  const TemporaryFolder folder;
+  const auto begin = Clock::now();
+  {
+    EventsFile file((folder.path() / "events.jsonl").string());
+    for (int i = 0; i < 5000; ++i) file.append({{"event", i}});
+    EXPECT_LT(Clock::now() - begin, std::chrono::seconds(2));
+  }
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(5)) << "what is left is waited for a second";
+}
+
+TEST(EventsFile, KeepsAllInTheirOrder) {
+  const TemporaryFolder folder;
+  std::vector<int> all;
+  {
+    EventsFile file((folder.path() / "events.jsonl").string());
+    for (int i = 0; i < 100; ++i) {
+      file.append({{"event", i}});
+      all.push_back(i);
+    }
+  }
+  EXPECT_EQ(events_in(folder.path() / "events.jsonl"), all);
+}
+
+}  // namespace
+}  // namespace campipe::test
