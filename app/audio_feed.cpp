@@ -6,6 +6,13 @@
 #include "stages/sinks/stream_headers.h"
 
 namespace campipe {
+namespace {
+
+// Of what is kept: pictures that are next to nothing may go on for ever without a key frame. Five minutes of
+// uncompressed stereo fit in.
+constexpr std::size_t most_bytes = std::size_t{64} << 20;
+
+}  // namespace
 
 void AudioFeed::add(const Ring& ring) {
   const std::lock_guard lock(mutex_);
@@ -77,8 +84,7 @@ void AudioFeed::take_from_rings(std::int64_t until, const Taker& taker) {
 
 void AudioFeed::take(std::int64_t until, const Taker& taker) {
   while (!kept_.empty() && kept_.front().packet.pts() < until) {
-    const Kept kept = std::move(kept_.front());
-    kept_.pop_front();
+    const Kept kept = forget_oldest();
     taker(kept.packet.view(), *kept.stream);
   }
   if (kept_.empty()) take_from_rings(until, taker);
@@ -91,9 +97,18 @@ void AudioFeed::give_back() {
 void AudioFeed::keep(std::int64_t from, std::int64_t until) {
   take_from_rings(until, [this](const PacketView& packet, const AudioParameters&) {
     kept_.push_back({KeptPacket(packet, 0), ring_stream_});
+    kept_bytes_ += kept_.back().packet.size();
+    while (kept_bytes_ > most_bytes) forget_oldest();
   });
   give_back();
-  while (!kept_.empty() && kept_.front().packet.pts() < from) kept_.pop_front();
+  while (!kept_.empty() && kept_.front().packet.pts() < from) forget_oldest();
+}
+
+AudioFeed::Kept AudioFeed::forget_oldest() {
+  Kept oldest = std::move(kept_.front());
+  kept_.pop_front();
+  kept_bytes_ -= oldest.packet.size();
+  return oldest;
 }
 
 }  // namespace campipe

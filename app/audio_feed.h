@@ -56,7 +56,8 @@ class AudioFeed {
   void take(std::int64_t until, const Taker& taker);
   // Those that were handed out are in the file, or not wanted.
   void give_back();
-  // Keeps copies of those before `until`, for the next take(), and forgets those before `from`.
+  // Keeps copies of those before `until`, for the next take(), and forgets those before `from`; and the oldest, where
+  // they are more than the memory is worth.
   void keep(std::int64_t from, std::int64_t until);
   [[nodiscard]] Position position() const { return position_; }
   [[nodiscard]] double fill() const { return reader_ ? reader_->fill() : 0; }
@@ -69,6 +70,7 @@ class AudioFeed {
   bool advance();
   bool next_ring();
   void take_from_rings(std::int64_t until, const Taker& taker);
+  Kept forget_oldest();
 
   std::function<void(std::uint64_t epoch)> on_ring_done_;
   std::function<void()> on_broken_ = [] {};
@@ -83,6 +85,7 @@ class AudioFeed {
   Position position_;  // of the newest packet handed out
   Position skipped_;
   std::deque<Kept> kept_;
+  std::size_t kept_bytes_ = 0;
 
   std::mutex mutex_;
   std::deque<Ring> rings_;

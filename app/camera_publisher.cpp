@@ -13,6 +13,9 @@ constexpr auto slice = std::chrono::milliseconds(100);    // how long a wait may
 constexpr auto disk_patience = std::chrono::seconds(20);  // beside what any thread may be silent
 // What the disk has not taken by then may be lost in a power cut. Users are promised that a rig ends within 5 s.
 constexpr auto rest_patience = std::chrono::milliseconds(2500);
+// Of what is in the rings when the process has to leave: where more and more keeps coming, the file would not be
+// closed.
+constexpr auto last_packets = std::chrono::milliseconds(200);
 constexpr double fullest = 0.5;  // a fragment ends before it fills more of the ring than this
 
 // A slow disk is no reason to be taken for hung.
@@ -21,11 +24,12 @@ ThreadWait disk_wait() { return ThreadWait(WaitsFor::disk, Clock::now() + disk_p
 }  // namespace
 
 CameraPublisher::CameraPublisher(unsigned camera, CameraConfig config, const RigPage& page, const Events& events,
-                                 std::shared_ptr<LiveStream> live, bool records)
+                                 std::shared_ptr<LiveStream> live, bool records, const RunStart& start)
     : camera_(camera),
       config_(std::move(config)),
       block_(page.publisher(camera)),
       events_(events),
+      run_(start),
       audio_(events.on_audio_ring_done),
       live_(std::move(live)),
       record_(records) {
@@ -71,7 +75,8 @@ void CameraPublisher::begin_recording() {
   const ThreadWait wait = disk_wait();
   recording_.emplace(config_, block_.record, audio_,
                      Recording::Events{events_.on_file, events_.on_record_failed, events_.on_record_paused,
-                                       events_.on_record_resumed, events_.on_motion});
+                                       events_.on_record_resumed, events_.on_motion},
+                     run_);
 }
 
 // Somebody may have begun or ended the recording. `reader`: of the ring that is drained just now.
@@ -135,7 +140,7 @@ void CameraPublisher::drain(const Ring& ring) {
     PacketView packet;
     std::uint64_t number = 0;
     const auto next = reader.next(packet, number, Clock::now() + slice);
-    if (next == PacketRingReader::Next::packet) {
+    if (next == PacketRingReader::Next::packet && !is_too_late()) {
       bytes_.assign(packet.data.begin(), packet.data.end());  // while they are parsed nobody changes these
       packet.data = bytes_;
       take(reader, packet, number, ring);
@@ -152,6 +157,12 @@ void CameraPublisher::drain(const Ring& ring) {
     events_.on_ring_done(ring.epoch);
     return;
   }
+}
+
+bool CameraPublisher::is_too_late() {
+  if (!abandoned_) return false;
+  if (!take_until_) take_until_ = Clock::now() + last_packets;
+  return Clock::now() >= *take_until_;
 }
 
 void CameraPublisher::take(PacketRingReader& reader, const PacketView& packet, std::uint64_t number, const Ring& ring) {
@@ -177,6 +188,7 @@ void CameraPublisher::take(PacketRingReader& reader, const PacketView& packet, s
 
 // What audio there is, is looked up with key frames.
 void CameraPublisher::offer_live(const PacketView& packet, const StreamParameters& stream) {
+  failpoint("publisher.live", config_.name);
   if (packet.key && audio_.stream() != live_audio_) {
     if (const auto audio = audio_.described()) {
       live_->set_audio(*audio);

@@ -51,9 +51,9 @@ class CameraPublisher {
   };
 
   // `live` takes every packet for those who watch; null: nobody can. `records`: begin with a recording, if there is
-  // one.
+  // one. `start`: see Recording.
   CameraPublisher(unsigned camera, CameraConfig config, const RigPage& page, const Events& events,
-                  std::shared_ptr<LiveStream> live = nullptr, bool records = true);
+                  std::shared_ptr<LiveStream> live = nullptr, bool records = true, const RunStart& start = {});
   ~CameraPublisher();
 
   // Main thread.
@@ -64,13 +64,14 @@ class CameraPublisher {
   void set_recording(bool on) { record_ = on; }
   // No further ring will come: finish those that are there, then close the file.
   void finish();
-  // Take what is in the rings now and close the file: the process has to leave.
+  // Take what is in the rings now, as far as that goes quickly, and close the file: the process has to leave.
   void abandon();
 
  private:
   void run();
   std::optional<Ring> next_ring();
   void drain(const Ring& ring);
+  bool is_too_late();
   void take(PacketRingReader& reader, const PacketView& packet, std::uint64_t number, const Ring& ring);
   void offer_live(const PacketView& packet, const StreamParameters& stream);
   void offer_audio(const PacketView& packet, const AudioParameters& stream);
@@ -86,6 +87,7 @@ class CameraPublisher {
   ProfileName write_range_{config_.name, "write"};
   PublisherBlock& block_;
   Events events_;
+  const RunStart run_;
   ThreadScope* scope_ = nullptr;
   AudioFeed audio_;
   std::vector<std::uint8_t> bytes_;  // of the packet that was read last
@@ -99,6 +101,7 @@ class CameraPublisher {
   std::deque<Ring> rings_;
   bool finishing_ = false;
   std::atomic<bool> abandoned_{false};
+  std::optional<Deadline> take_until_;  // since the camera's thread has seen that it is abandoned
   std::atomic<bool> record_;
   std::jthread thread_;
 };

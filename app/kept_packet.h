@@ -19,7 +19,8 @@ class KeptPacket {
     return view;
   }
   [[nodiscard]] std::int64_t pts() const { return view_.times.pts; }
-  [[nodiscard]] std::size_t size() const { return data_.size(); }
+  // In memory: of tiny packets most is not their data.
+  [[nodiscard]] std::size_t size() const { return sizeof(*this) + data_.capacity(); }
   [[nodiscard]] std::uint64_t number() const { return number_; }
 
  private:

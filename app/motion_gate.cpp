@@ -32,7 +32,7 @@ void MotionGate::keep(const PacketView& packet, std::uint64_t number) {
   if (packet.key) keys_.push_back(dropped_ + kept_.size());
   if (keys_.empty()) return;
   kept_.emplace_back(packet, number);
-  bytes_ += packet.data.size();
+  bytes_ += kept_.back().size();
   const std::int64_t newest_start = packet.times.pts - (moving_ ? 0 : before_.count());
   while (keys_.size() > 1 && (kept_[keys_[1] - dropped_].pts() <= newest_start || bytes_ > most_bytes)) {
     for (; dropped_ < keys_[1]; ++dropped_) {

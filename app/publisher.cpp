@@ -1,9 +1,17 @@
 #include "app/publisher.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <ctime>
+#include <fstream>
 #include <map>
 #include <memory>
+#include <sstream>
+#include <string>
 #include <utility>
 
 #include "app/camera_publisher.h"
@@ -16,6 +24,24 @@
 
 namespace campipe {
 namespace {
+
+// Of the supervisor, whose process lives as long as the rig. Where that is not to be seen (hidepid), this process's
+// own.
+RunStart start_of_rig() {
+  std::ifstream in("/proc/" + std::to_string(::getppid()) + "/stat");
+  std::string text;
+  std::getline(in, text);
+  // Behind the name, which may hold anything, come the 3rd field and so on; the 22nd is the start, in ticks since boot.
+  std::istringstream fields(text.substr(std::min(text.rfind(')') + 1, text.size())));
+  std::string skipped;
+  for (int field = 3; field < 22; ++field) fields >> skipped;
+  std::int64_t ticks = 0;
+  timespec now{};
+  if (!(fields >> ticks) || ::clock_gettime(CLOCK_BOOTTIME, &now) != 0) return {};
+  const std::chrono::nanoseconds since_boot = std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+  const std::chrono::duration<double> began(static_cast<double>(ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK)));
+  return RunStart(since_boot - std::chrono::duration_cast<std::chrono::nanoseconds>(began));
+}
 
 class Publisher {
  public:
@@ -123,7 +149,7 @@ class Publisher {
     auto live = servers_.add(camera, config);
     const bool records = body.at("recording");
     cameras_[camera] =
-        std::make_unique<CameraPublisher>(camera, config, child_.page(), events, std::move(live), records);
+        std::make_unique<CameraPublisher>(camera, config, child_.page(), events, std::move(live), records, run_);
   }
 
   void forget(unsigned camera) {
@@ -165,6 +191,7 @@ class Publisher {
   }
 
   Child child_;
+  const RunStart run_ = start_of_rig();
   std::atomic<std::size_t> done_{0};
   std::optional<EventsFile> events_file_;
   Servers servers_{server_from_json(child_.setup().at("server")), child_.page(),

@@ -30,7 +30,8 @@ constexpr std::int64_t second = 1'000'000'000;
 // A clock that says less has not been set: cameras' boxes without a battery begin in 1970.
 constexpr std::int64_t clocks_are_set_after = 1'577'836'800 * second;  // 2020
 constexpr std::int64_t clock_tolerance = 3600 * second;
-constexpr int lines_at_once = 500;  // some milliseconds
+constexpr std::int64_t longest_doubt = 24 * 3600 * second;  // of a clock, and the shortest gap that gives cause for it
+constexpr int lines_at_once = 500;                          // some milliseconds
 constexpr std::uint64_t behind_all_lines = std::uint64_t{1} << 40U;
 constexpr std::uint64_t newest_lines = 64UL << 10U;         // bytes; what was recorded last stands there
 constexpr std::size_t most_pending = std::size_t{1} << 20;  // bytes of lines that wait for the disk
@@ -73,6 +74,11 @@ const char* clock_of(const RecordIndex::Begin& file) { return file.camera_clock 
 
 json begin_line(const std::string& name, const RecordIndex::Begin& file) {
   return {{"event", "begin"}, {"file", name}, {"start", utc_text(file.start)}, {"clock", clock_of(file)}};
+}
+
+// No file was closed then.
+bool is_wrong(std::int64_t time, std::int64_t utc) {
+  return time < clocks_are_set_after || time > utc + clock_tolerance;
 }
 
 // A power cut or a full disk leaves a last line without an end.
@@ -118,7 +124,7 @@ fs::path record_index_path(const std::string& record_path, const std::string& ca
 }
 
 RecordIndex::RecordIndex(const fs::path& path, const std::optional<Begin>& left, const std::optional<Ended>& before)
-    : path_(path), next_order_(behind_all_lines), loaded_at_(now_ns()) {
+    : path_(path), next_order_(behind_all_lines), loaded_at_(now_ns()), set_at_(loaded_at_), set_utc_(utc_now_ns()) {
   failpoint("index.opening", path_.filename().string());
   UniqueFd fd = open_below(in_own_folder(path_), O_RDONLY);
   if (!fd && errno != ENOENT && errno != ENOTDIR)
@@ -150,7 +156,8 @@ void RecordIndex::look_for(const Begin& left) {
       return found != line.end() && *found == value;
     };
     if (!line.is_object() || !is("file", name)) continue;
-    begun = begun || (is("event", "begin") && is("start", start));
+    const bool same = is("start", start);  // whose beginning may stand far before its end
+    begun = begun || (same && (is("event", "begin") || is("event", "end")));
     ended = begun && !is("event", "begin");
   }
   if (ended) return;
@@ -328,13 +335,37 @@ void RecordIndex::deleted(const fs::path& file, const std::string& reason) {
   append({{"event", "deleted"}, {"file", name}, {"time", utc_text(utc_now_ns())}, {"reason", reason}});
 }
 
-// A clock that is set after files were closed makes them no older. Of files of this process it is known how long ago
-// they were closed; those of others whose time cannot be right are at least as old as this process is.
-std::int64_t RecordIndex::written_by_now(const Closed& file) const {
-  const std::int64_t utc = utc_now_ns();
-  if (file.closed_at) return utc - (now_ns() - *file.closed_at);
-  const bool wrong = file.written < clocks_are_set_after || file.written > utc + clock_tolerance;
-  return wrong ? utc - (now_ns() - loaded_at_) : file.written;
+void RecordIndex::look_at_clock(std::int64_t utc) {
+  const std::int64_t now = now_ns();
+  const std::int64_t expected = set_utc_ + (now - set_at_);
+  if (std::abs(utc - expected) <= clock_tolerance) return;
+  utc_before_ = expected;
+  set_utc_ = utc;
+  set_at_ = now;
+}
+
+// A clock that is years ahead when the machine starts, or since a time server lied, must not have all deleted that was
+// recorded before. Where nothing was recorded for long, the rig may have been off, or the clock has jumped: such a gap
+// counts when a day has passed behind it.
+RecordIndex::Gap RecordIndex::doubted_gap(std::int64_t utc) const {
+  std::vector<std::int64_t> known{utc_before_, set_utc_};
+  for (const auto& [name, file] : files_) known.push_back(file.written);
+  std::erase_if(known, [utc](std::int64_t time) { return is_wrong(time, utc); });
+  std::ranges::sort(known);
+  Gap doubted;
+  for (std::size_t i = 1; i < known.size(); ++i) {
+    const std::int64_t length = known[i] - known[i - 1];
+    if (length > longest_doubt && utc - known[i] < longest_doubt) doubted = {known[i], length};
+  }
+  return doubted;
+}
+
+// Of files of this process it is known how long ago they were closed; those of others whose time cannot be right are at
+// least as old as this process is.
+std::int64_t RecordIndex::age_of(const Closed& file, const Gap& doubted, std::int64_t utc) const {
+  if (file.closed_at) return now_ns() - *file.closed_at;
+  if (is_wrong(file.written, utc)) return now_ns() - loaded_at_;
+  return utc - file.written - (file.written < doubted.end ? doubted.length : 0);
 }
 
 std::vector<RecordedFile> RecordIndex::files() {
@@ -342,10 +373,13 @@ std::vector<RecordedFile> RecordIndex::files() {
   std::vector<std::pair<const std::string, Closed>*> order;
   for (auto& file : files_) order.push_back(&file);
   std::ranges::sort(order, {}, [](const auto* file) { return file->second.order; });
+  const std::int64_t utc = utc_now_ns();
+  look_at_clock(utc);
+  const Gap doubted = doubted_gap(utc);
   std::vector<RecordedFile> files;
   for (const auto* file : order) {
     const Closed& closed = file->second;
-    files.push_back({folder() / file->first, closed.start, closed.end, written_by_now(closed), closed.bytes});
+    files.push_back({folder() / file->first, utc - age_of(closed, doubted, utc), closed.bytes});
   }
   return files;
 }

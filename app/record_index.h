@@ -85,15 +85,16 @@ class RecordIndex {
   void write_pending();
 
   // Closed ones, the one that was closed first at the front. Reads all that has not been read. `written` is by the
-  // clock as it is now: of files that were closed before it was set, as far as that is known.
+  // clock as it is now: now - `written` is their age, as far as that is known. A clock that jumps makes none older,
+  // or only a day later.
   std::vector<RecordedFile> files();
 
  private:
   struct Closed {
-    std::uint64_t order = 0;  // of their lines
-    std::int64_t start = 0;   // this and the next three: as RecordedFile
-    std::int64_t end = 0;
-    std::int64_t written = 0;
+    std::uint64_t order = 0;   // of their lines
+    std::int64_t start = 0;    // UTC, of its first picture
+    std::int64_t end = 0;      // of its last one, with what that lasts
+    std::int64_t written = 0;  // this and the next one: as RecordedFile
     std::uint64_t bytes = 0;
     std::optional<std::int64_t> closed_at = {};  // monotonic: by this process
   };
@@ -112,7 +113,14 @@ class RecordIndex {
   void end_interrupted(const std::string& name, const Open& file);
   void rewrite();
   void append(const nlohmann::json& line);
-  [[nodiscard]] std::int64_t written_by_now(const Closed& file) const;
+  // Time of which nothing tells but the clock, which may have jumped.
+  struct Gap {
+    std::int64_t end = 0;  // UTC
+    std::int64_t length = 0;
+  };
+  void look_at_clock(std::int64_t utc);
+  [[nodiscard]] Gap doubted_gap(std::int64_t utc) const;
+  [[nodiscard]] std::int64_t age_of(const Closed& file, const Gap& doubted, std::int64_t utc) const;
   [[nodiscard]] std::filesystem::path folder() const { return path_.parent_path(); }
   [[nodiscard]] std::string name_of(const std::filesystem::path& file) const;
   [[nodiscard]] LineReader newest(std::uint64_t bytes) const;
@@ -124,6 +132,9 @@ class RecordIndex {
   std::uint64_t next_order_;       // of files that are closed now: behind all lines
   std::optional<Begin> open_;      // being recorded
   std::int64_t loaded_at_;         // monotonic
+  std::int64_t set_at_;            // monotonic: when the clock jumped last, or this was made; and what it said
+  std::int64_t set_utc_;           // then
+  std::int64_t utc_before_ = 0;    // and before
   std::set<std::string> touched_;  // names in our own lines, which count more than those that are read behind them
   Loading loading_ = Loading::lines;
   LineReader in_;

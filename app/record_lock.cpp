@@ -27,23 +27,31 @@ UniqueFd open_lock(const PathBelow& path) {
   return fd || errno != EACCES ? std::move(fd) : open_below(path, O_RDONLY);
 }
 
-// "process 123 on dock-pc", as whoever has the lock has written it; empty: that is not known.
-std::string holder_in(const UniqueFd& fd) {
-  std::array<char, 100> bytes{};
-  const ssize_t size = ::pread(fd.get(), bytes.data(), bytes.size(), 0);
-  std::string text(bytes.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
-  text = text.substr(0, text.find('\n'));
-  for (char& c : text) {  // somebody else's words, for logs and pages
+// For logs and pages, whose words these may be.
+std::string without_signs(std::string text) {
+  for (char& c : text) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '.') c = ' ';
   }
   return text;
 }
 
-// What the others are told. Where it cannot be written, they are told less.
-void write_holder(const UniqueFd& fd) {
+// "process 123 on dock-pc", as whoever has the lock has written it; empty: that is not known.
+std::string holder_in(const UniqueFd& fd) {
+  std::array<char, 100> bytes{};
+  const ssize_t size = ::pread(fd.get(), bytes.data(), bytes.size(), 0);
+  const std::string text(bytes.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  return without_signs(text.substr(0, text.find('\n')));
+}
+
+std::string this_process() {
   std::array<char, 65> host{};
   static_cast<void>(::gethostname(host.data(), host.size() - 1));
-  const std::string text = "process " + std::to_string(::getpid()) + " on " + host.data() + "\n";
+  return without_signs("process " + std::to_string(::getpid()) + " on " + host.data());
+}
+
+// What the others are told. Where it cannot be written, they are told less.
+void write_holder(const UniqueFd& fd) {
+  const std::string text = this_process() + "\n";
   static_cast<void>(::ftruncate(fd.get(), 0) == 0 && ::pwrite(fd.get(), text.data(), text.size(), 0) > 0);
 }
 
@@ -68,6 +76,10 @@ void RecordLock::take() {
   }
   if (fd && errno == EWOULDBLOCK) {
     const std::string holder = holder_in(fd);
+    if (holder == this_process()) {
+      throw RecordFileError("what was recorded there before has not come to its end yet, which holds the lock " +
+                            path_.whole() + "; its disk may not answer");
+    }
     throw RecordFileError("another rig (" + (holder.empty() ? "process unknown" : holder) +
                           ") records under the same names, by the lock " + path_.whole() +
                           "; give one of the two cameras another record.path, or end that rig");

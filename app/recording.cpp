@@ -37,11 +37,13 @@ std::optional<RecordIndex::Ended> ended_before(const RecordState& state) {
 
 }  // namespace
 
-Recording::Recording(const CameraConfig& config, RecordState& state, AudioFeed& audio, Events events)
+Recording::Recording(const CameraConfig& config, RecordState& state, AudioFeed& audio, Events events,
+                     const RunStart& run)
     : config_(config),
       state_(state),
       audio_(audio),
       events_(std::move(events)),
+      run_(run),
       index_path_(record_index_path(config.record->path, camera_name(config), config.output)),
       lock_(std::make_shared<RecordLock>(index_path_)) {
   const RecordConfig& record = *config_.record;
@@ -138,7 +140,10 @@ void Recording::begin_motion(const PacketView& packet, const StreamParameters& s
 }
 
 void Recording::end_motion(const PacketView& packet) {
-  guarded([&] { close_file(FileEnd::motion_over, &packet); });
+  guarded([&] {
+    if (may_resume_) end_left_file(FileEnd::motion_over);  // nothing has come that could go on in it
+    close_file(FileEnd::motion_over, &packet);
+  });
   events_.on_motion({false, motion_->highest(), capture_utc_of(packet), newest_path_});
 }
 

@@ -26,6 +26,8 @@
 // Used by the camera's thread in the publisher; everything that goes wrong is told by the events.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -51,6 +53,20 @@ std::int64_t capture_utc_of(const PacketView& packet);
 // When it came, by this machine's clock.
 std::int64_t arrival_utc_of(const PacketView& packet);
 
+// When the rig was started, by this machine's clock as it was when this process asked, and as it is.
+class RunStart {
+ public:
+  // Of this one.
+  RunStart() : RunStart(std::chrono::nanoseconds(0)) {}
+  explicit RunStart(std::chrono::nanoseconds ago) : utc_(utc_now_ns() - ago.count()), at_(now_ns() - ago.count()) {}
+  // A clock that is set back, or forward, makes no file older than the rig that recorded it.
+  [[nodiscard]] std::int64_t earliest_utc() const { return std::min(utc_, utc_now_ns() - (now_ns() - at_)); }
+
+ private:
+  std::int64_t utc_;
+  std::int64_t at_;  // monotonic
+};
+
 class Recording {
  public:
   struct Motion {
@@ -68,7 +84,7 @@ class Recording {
   };
   // `config` (which has `record`), `state` and `audio` outlive it. A process that has the lock, and is about to end, is
   // waited for, for some seconds.
-  Recording(const CameraConfig& config, RecordState& state, AudioFeed& audio, Events events);
+  Recording(const CameraConfig& config, RecordState& state, AudioFeed& audio, Events events, const RunStart& run = {});
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
@@ -145,7 +161,8 @@ class Recording {
   void limit_changes();
   [[nodiscard]] PathBelow below(const std::string& path) const;
   [[nodiscard]] std::string path_at(std::int64_t utc) const;
-  [[nodiscard]] bool overwrites(const std::string& path) const;
+  [[nodiscard]] bool overwrites(const std::string& path, std::int64_t utc) const;
+  [[nodiscard]] bool was_other_between(std::int64_t from, std::int64_t to) const;
   [[nodiscard]] RecordProgress progress(bool open) const;
   [[nodiscard]] bool is_over(const PacketView& packet) const;
 
@@ -153,6 +170,7 @@ class Recording {
   RecordState& state_;
   AudioFeed& audio_;
   Events events_;
+  const RunStart run_;
   std::optional<MotionGate> motion_;
   const std::filesystem::path index_path_;
   std::shared_ptr<RecordLock> lock_;

@@ -1,6 +1,10 @@
 // How a recording's files begin and end.
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
+#include <initializer_list>
 #include <utility>
 
 #include "app/recording.h"
@@ -142,7 +146,7 @@ bool Recording::begin_file(const PacketView& first, const StreamParameters& stre
     file.boundary = next_segment_boundary(file.begun_utc, config_.record->segment_duration);
   }
   const std::string path = path_at(file.begun_utc);
-  if (overwrites(path)) remove_recording(below(path));
+  if (overwrites(path, file.begun_utc)) remove_recording(below(path));
   file.audio = audio_track(path);
   file_ = std::move(file);
   try {
@@ -176,11 +180,24 @@ void Recording::limit_changes() {
   changes_.push_back(now);
 }
 
-// What was recorded before under that name is in the way, unless it is of this run: what the path calls the same is
-// then numbered.
-bool Recording::overwrites(const std::string& path) const {
+// What was recorded before under that name is in the way, unless it is of this run and the path has been the same ever
+// since: then the new one is numbered. A camera that comes anew has no state of what it recorded before.
+bool Recording::overwrites(const std::string& path, std::int64_t utc) const {
+  if (!config_.record->overwrite) return false;
   const auto before = load_record_file(state_);
-  return config_.record->overwrite && (!before || before->path.empty() || path_at(before->begun_utc) != path);
+  if (before && !before->path.empty() && path_at(before->begun_utc) == path) return false;
+  struct stat there {};
+  if (!status_below(below(path), there)) return false;
+  const std::int64_t written = std::int64_t{there.st_mtim.tv_sec} * second + there.st_mtim.tv_nsec;
+  return written < run_.earliest_utc() || was_other_between(written, utc);
+}
+
+// Half a minute back, half an hour, …: where a time field comes round again, it is another one there.
+bool Recording::was_other_between(std::int64_t from, std::int64_t to) const {
+  using namespace std::chrono_literals;
+  const std::string path = path_at(to);
+  return std::ranges::any_of(std::initializer_list<std::chrono::nanoseconds>{30s, 30min, 12h, 84h, 360h, 4380h},
+                             [&](auto back) { return to - back.count() > from && path_at(to - back.count()) != path; });
 }
 
 void Recording::store_file(const std::string& path) {
@@ -199,10 +216,8 @@ void Recording::create_file(const PathBelow& path, const StreamParameters& strea
   failpoint("publisher.creating", config_.name);
   const bool wants_audio = file.audio.has_value();
   if (wants_audio) {
-    const auto first = audio_.peek();
-    const AudioParameters audio = with_headers(*file.audio, first ? first->data : std::span<const std::uint8_t>());
     try {
-      file.recorder = Recorder::create(path, stream, audio, start);
+      file.recorder = Recorder::create(path, stream, audio_.described(), start);
     } catch (const RecordFileError&) {
       throw;
     } catch (const Error& error) {
@@ -219,7 +234,7 @@ void Recording::create_file(const PathBelow& path, const StreamParameters& strea
 
 // Of a file that begins now.
 std::optional<AudioParameters> Recording::audio_track(const std::string& path) {
-  const auto audio = audio_.stream();
+  const auto audio = audio_.described();
   if (!audio) return std::nullopt;
   if (!can_record_audio(path, *audio)) {
     if (!std::exchange(told_audio_, true)) {
@@ -229,9 +244,7 @@ std::optional<AudioParameters> Recording::audio_track(const std::string& path) {
     }
     return std::nullopt;
   }
-  const auto first = audio_.peek();
-  if (lacks_headers(with_headers(*audio, first ? first->data : std::span<const std::uint8_t>()))) return std::nullopt;
-  return audio;
+  return audio_.stream();
 }
 
 // While paused, a file counts only when something has come into it: or a full disk, which still takes empty files,

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 
 #include "core/files_below.h"
 
@@ -20,13 +21,22 @@ std::int64_t size_of(const PathBelow& file) {
   return status_below(file, status) ? std::int64_t{status.st_size} : -1;
 }
 
-// The file system of `file` has less room than that.
-bool is_fuller(const PathBelow& file, const std::optional<std::int64_t>& free) {
-  struct statvfs status {};
-  if (!free) return false;
-  const UniqueFd folder = open_folder_of(file, O_PATH);
-  if (!folder || ::fstatvfs(folder.get(), &status) != 0) return false;
-  return status.f_bavail < static_cast<std::uint64_t>(*free) / status.f_frsize;
+// How much has to go.
+struct Excess {
+  std::int64_t size = 0;   // of the files together
+  std::int64_t space = 0;  // of the disk
+  [[nodiscard]] bool any() const { return size > 0 || space > 0; }
+  void less(std::int64_t bytes) {
+    size -= bytes;
+    space -= bytes;
+  }
+};
+
+Excess excess_of(const RetentionLimits& limits, std::int64_t total, const std::optional<std::int64_t>& free) {
+  Excess excess;
+  if (limits.bytes) excess.size = total - *limits.bytes;
+  if (limits.free && free) excess.space = *limits.free - *free;
+  return excess;
 }
 
 class Cleaner {
@@ -55,31 +65,52 @@ class Cleaner {
   fs::path open_file_;
 };
 
+using Files = std::vector<const RecordedFile*>;
+
+// `sizes`: -1 for what is not there.
+void remove_excess(Cleaner& cleaner, Excess excess, const Files& files, const std::vector<std::int64_t>& sizes) {
+  for (std::size_t i = 0; i < files.size() && excess.any(); ++i) {
+    if (sizes[i] < 0) continue;
+    if (cleaner.remove(files[i]->path, excess.size > 0 ? "size" : "space")) excess.less(sizes[i]);
+  }
+}
+
 }  // namespace
 
+std::optional<std::int64_t> free_space(const PathBelow& file) {
+  struct statvfs status {};
+  const UniqueFd folder = open_folder_of(file, O_PATH);
+  if (!folder || ::fstatvfs(folder.get(), &status) != 0 || status.f_frsize == 0) return std::nullopt;
+  const std::uint64_t most = INT64_MAX / status.f_frsize;
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(status.f_bavail, most) * status.f_frsize);
+}
+
 RetentionResult enforce_limits(const RetentionLimits& limits, const fs::path& folder,
-                               const std::vector<RecordedFile>& files, const std::string& open_file, std::int64_t now) {
+                               const std::vector<RecordedFile>& files, const std::string& open_file, std::int64_t now,
+                               const FreeSpace& free) {
   Cleaner cleaner(folder, open_file);
-  std::int64_t total = open_file.empty() ? 0 : std::max<std::int64_t>(size_of(path_below(folder, open_file)), 0);
-  std::vector<const RecordedFile*> left;
+  const std::int64_t open_size =
+      open_file.empty() ? 0 : std::max<std::int64_t>(size_of(path_below(folder, open_file)), 0);
+  Files left;
+  std::int64_t total = open_size;
   for (const RecordedFile& file : files) {
     const bool old = limits.age && file.written < now - limits.age->count();
     if (old && cleaner.remove(file.path, "age")) continue;
     left.push_back(&file);
+    const auto most = static_cast<std::uint64_t>(INT64_MAX - total);
+    total += static_cast<std::int64_t>(std::min(file.bytes, most));
   }
-  if (!limits.bytes && !limits.free) return cleaner.result;
+  if ((!limits.bytes && !limits.free) || left.empty()) return cleaner.result;
+  const auto room = limits.free ? free(path_below(folder, left.front()->path)) : std::nullopt;
+  if (!excess_of(limits, total, room).any()) return cleaner.result;  // as nearly always: no file has to be looked at
+  total = open_size;
   std::vector<std::int64_t> sizes;
   for (const RecordedFile* file : left) {
     sizes.push_back(size_of(path_below(folder, file->path)));
     if (sizes.back() < 0) cleaner.result.gone.push_back({file->path, "missing"});
     total += std::max<std::int64_t>(sizes.back(), 0);
   }
-  for (std::size_t i = 0; i < left.size(); ++i) {
-    if (sizes[i] < 0) continue;
-    const bool too_large = limits.bytes && total > *limits.bytes;
-    if (!too_large && !is_fuller(path_below(folder, left[i]->path), limits.free)) break;
-    if (cleaner.remove(left[i]->path, too_large ? "size" : "space")) total -= sizes[i];
-  }
+  remove_excess(cleaner, excess_of(limits, total, room), left, sizes);
   return cleaner.result;
 }
 

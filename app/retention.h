@@ -4,19 +4,20 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "core/files_below.h"
 
 namespace campipe {
 
 // One that is closed.
 struct RecordedFile {
   std::filesystem::path path;
-  std::int64_t start = 0;    // UTC ns, of its first picture
-  std::int64_t end = 0;      // of its last one, with what that lasts
-  std::int64_t written = 0;  // when it was closed, by this machine's clock: a camera's may be wrong by years
-  std::uint64_t bytes = 0;
+  std::int64_t written = 0;  // UTC ns, when it was closed, by this machine's clock: a camera's may be wrong by years
+  std::uint64_t bytes = 0;   // as the index has it: what is there is looked at before anything is deleted for its size
 };
 
 struct RetentionLimits {
@@ -34,10 +35,16 @@ struct RetentionResult {
   std::string problem;  // the first file that could not be deleted, and why; empty: none
 };
 
+// Bytes of its file system that are free; nothing: that cannot be found out.
+using FreeSpace = std::function<std::optional<std::int64_t>(const PathBelow& file)>;
+std::optional<std::int64_t> free_space(const PathBelow& file);
+
 // Deletes those of `files` (oldest first), which lie below `folder`, that are too old at `now`, then the oldest until
-// the rest is small enough and the disk has enough room.
+// the rest is small enough and what is deleted makes up for the room that the disk lacks. How much it lacks is asked
+// once: file systems give room back seconds later, or only when the last reader of a file has gone.
 // Never `open_file` (empty: none). A file that cannot be deleted is passed over.
 RetentionResult enforce_limits(const RetentionLimits& limits, const std::filesystem::path& folder,
-                               const std::vector<RecordedFile>& files, const std::string& open_file, std::int64_t now);
+                               const std::vector<RecordedFile>& files, const std::string& open_file, std::int64_t now,
+                               const FreeSpace& free = free_space);
 
 }  // namespace campipe

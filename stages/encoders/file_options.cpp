@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/ffmpeg.h"
+#include "stages/encoders/libav_complaints.h"
 
 namespace campipe {
 namespace {
@@ -12,9 +13,10 @@ namespace {
 // FFmpeg's own; what it passes to libkvazaar is not looked into.
 constexpr std::array<std::string_view, 3> options{"stats", "passlogfile", "kvazaar-params"};
 
-// Of x264-params, x264opts and x265-params.
+// Of x264-params, x264opts and x265-params. Of two passes the first one writes statistics, for ever, and the second one
+// reads them.
 constexpr auto keys = std::to_array<std::string_view>(
-    {"stats", "dump-yuv", "cqmfile", "qpfile", "opencl-clbin", "log-file", "csv", "recon", "analysis-save",
+    {"pass", "stats", "dump-yuv", "cqmfile", "qpfile", "opencl-clbin", "log-file", "csv", "recon", "analysis-save",
      "analysis-load", "analysis-reuse-file", "lambda-file", "zonefile", "dhdr10-info", "film-grain", "aom-film-grain",
      "nalu-file", "dolby-vision-rpu"});
 
@@ -24,8 +26,17 @@ constexpr std::array<std::string_view, 4> known_matrices{"flat", "jvt", "off", "
 
 bool contains(const auto& list, std::string_view word) { return std::ranges::find(list, word) != list.end(); }
 
-bool leads_to_file(std::string key, std::string_view value) {
-  std::ranges::replace(key, '_', '-');  // as both libraries do
+// Both libraries take "no-stats" and "nostats" for "stats" with another value.
+std::string_view without_no(std::string_view key) {
+  if (!key.starts_with("no")) return key;
+  key.remove_prefix(2);
+  if (key.starts_with('-')) key.remove_prefix(1);
+  return key;
+}
+
+bool leads_to_file(std::string name, std::string_view value) {
+  std::ranges::replace(name, '_', '-');  // as both libraries do
+  const std::string_view key = without_no(name);
   return contains(keys, key) || (contains(matrices, key) && !contains(known_matrices, value));
 }
 
@@ -53,10 +64,21 @@ std::optional<std::string> file_of_opts(std::string_view opts) {
   return std::nullopt;
 }
 
+// Of FFmpeg's own option, which takes names, numbers and sums of both. What cannot be read is refused elsewhere.
+std::optional<std::string> pass_of_flags(const std::string& flags) {
+  const LibavComplaints unheard;
+  const AvCodecContext context(avcodec_alloc_context3(nullptr));
+  if (!context || av_opt_set(context.get(), "flags", flags.c_str(), 0) < 0) return std::nullopt;
+  if ((context->flags & AV_CODEC_FLAG_PASS1) != 0) return "pass1";
+  if ((context->flags & AV_CODEC_FLAG_PASS2) != 0) return "pass2";
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> named_file(const std::string& name, const std::string& value) {
   if (contains(options, name)) return name;
+  if (name == "flags") return pass_of_flags(value);
   if (name == "x264opts") return file_of_opts(value);
   return name == "x264-params" || name == "x265-params" ? file_of_params(value) : std::nullopt;
 }

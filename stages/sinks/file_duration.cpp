@@ -28,13 +28,13 @@ struct Box {
   std::size_t size = 0;   // with its head
 };
 
-// The box `name` among those from `begin` to `end`.
+// The box `name` among those from `begin` to `end`, as far as it lies there.
 std::optional<Box> find_box(Bytes file, std::size_t begin, std::size_t end, std::string_view name) {
   end = std::min(end, file.size());
   while (begin + box_head <= end) {
     const std::size_t size = get_big_endian(&file[begin], 4);
     if (size < box_head) return std::nullopt;
-    if (std::equal(name.begin(), name.end(), &file[begin + 4])) return Box{begin, size};
+    if (std::equal(name.begin(), name.end(), &file[begin + 4])) return Box{begin, std::min(size, end - begin)};
     begin += size;
   }
   return std::nullopt;
@@ -118,12 +118,14 @@ std::optional<Element> element_at(Bytes file, std::size_t at) {
   return element;
 }
 
-// The first one from `begin` to `end` of which this is true.
+// The first one from `begin` to `end` of which this is true. One that reaches farther is damaged, as is what follows
+// it.
 template <typename Condition>
 std::optional<Element> find_element(Bytes file, std::size_t begin, std::size_t end, const Condition& condition) {
   while (begin < end) {
     const auto element = element_at(file, begin);
-    if (!element || condition(*element)) return element;
+    if (!element || element->end > end) return std::nullopt;
+    if (condition(*element)) return element;
     begin = element->end;
   }
   return std::nullopt;
@@ -156,7 +158,7 @@ std::optional<FilePatch> mkv_patch(Bytes head, std::int64_t ns) {
   put_big_endian(duration_id << 8U | 0x88, 3, duration);  // of 8 bytes, in units of 1 ms
   put_big_endian(std::bit_cast<std::uint64_t>(static_cast<double>(ns) / 1e6), 8, duration + 3);
   const auto crc = element_at(head, info->contents);
-  if (!crc || crc->id != 0xBF || crc->end - crc->contents != 4) return patch;
+  if (!crc || crc->id != 0xBF || crc->end - crc->contents != 4 || crc->end > info->end) return patch;
   const std::uint32_t sum = checksum(Bytes(patch.bytes).subspan(crc->end - info->contents));
   for (unsigned i = 0; i < 4; ++i) {
     patch.bytes[crc->contents - info->contents + i] = static_cast<std::uint8_t>(sum >> (8 * i));

@@ -101,7 +101,7 @@ class Pusher::Sender {
         tell(PushState::failed, error.code, error.what());
         if (error.remedy == PushError::Remedy::none) unfit = stream;
         if (unfit == stream) continue;
-        if (Clock::now() - begin > patience_.call) waits.reset();
+        if (connected_ && Clock::now() - begin > patience_.call) waits.reset();  // it stood for a while
         wait(waits.next(error.remedy == PushError::Remedy::credentials));
       } catch (const std::exception& error) {  // no memory
         tell(PushState::failed, AVERROR(ENOMEM), error.what());

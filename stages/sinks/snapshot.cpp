@@ -1,15 +1,24 @@
 #include "stages/sinks/snapshot.h"
 
 #include <cerrno>
+#include <condition_variable>
+#include <cstdint>
 #include <cstring>
+#include <mutex>
+#include <optional>
 #include <span>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "core/files_below.h"
+#include "core/log.h"
 #include "stages/sinks/jpeg.h"
 
 namespace campipe {
 namespace {
+
+constexpr auto last_patience = std::chrono::seconds(1);  // with a disk, since the camera's thread waits meanwhile
 
 std::size_t size_of(const FrameFormat& format) {
   std::size_t size = 0;
@@ -56,50 +65,81 @@ void replace_file(const PathBelow& path, std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
+struct SnapshotWriter::Work {
+  // A picture with rows that follow one another.
+  struct Picture {
+    FrameFormat format;
+    std::vector<std::uint8_t> pixels;
+  };
+
+  Work(std::string to, FailureHandler handler) : path(std::move(to)), on_failed(std::move(handler)) {}
+  void run();
+  void write(JpegEncoder& encoder, const Picture& picture);
+
+  const std::string path;
+  const FailureHandler on_failed;
+  bool failing = false;  // of the thread
+  std::mutex mutex;
+  std::condition_variable changed;
+  Picture waiting;
+  bool is_waiting = false;
+  std::optional<Clock::time_point> since;  // that a picture is being written
+  bool ending = false;
+  bool over = false;
+};
+
+void SnapshotWriter::Work::run() {
+  JpegEncoder encoder;
+  Picture picture;
+  std::unique_lock lock(mutex);
+  for (;;) {
+    since.reset();
+    changed.wait(lock, [this] { return is_waiting || ending; });
+    if (!is_waiting) break;
+    std::swap(picture, waiting);  // so the two buffers are used in turn
+    is_waiting = false;
+    since = Clock::now();
+    lock.unlock();
+    write(encoder, picture);
+    lock.lock();
+  }
+  over = true;
+  changed.notify_all();
+}
+
+void SnapshotWriter::Work::write(JpegEncoder& encoder, const Picture& picture) {
+  try {
+    replace_file(in_own_folder(path), encoder.encode(view_of(picture.format, picture.pixels)));
+    failing = false;
+  } catch (const std::exception& error) {
+    if (!std::exchange(failing, true)) on_failed(error.what());
+  }
+}
+
 SnapshotWriter::SnapshotWriter(std::string path, std::chrono::nanoseconds every, FailureHandler on_failed)
-    : path_(std::move(path)), every_(every), on_failed_(std::move(on_failed)), due_(Clock::now()) {
-  thread_ = std::jthread([this] { run(); });
+    : every_(every), due_(Clock::now()), work_(std::make_shared<Work>(std::move(path), std::move(on_failed))) {
+  std::thread([work = work_] { work->run(); }).detach();
 }
 
 SnapshotWriter::~SnapshotWriter() {
-  const std::lock_guard lock(mutex_);
-  ending_ = true;
-  changed_.notify_one();
+  std::unique_lock lock(work_->mutex);
+  work_->ending = true;
+  work_->changed.notify_all();
+  const bool hangs = work_->since && Clock::now() - *work_->since > last_patience;
+  const auto wait = hangs ? Clock::duration(0) : last_patience;
+  if (work_->changed.wait_for(lock, wait, [this] { return work_->over; })) return;
+  spdlog::error("{}: its disk does not answer; the last snapshot may be missing there", work_->path);
 }
 
 void SnapshotWriter::offer(const FrameView& picture) {
   if (!is_due()) return;
   const auto now = Clock::now();
   due_ = due_ + every_ > now ? due_ + every_ : now + every_;
-  const std::lock_guard lock(mutex_);
-  waiting_.format = picture.format;
-  copy_rows(picture, waiting_.pixels);
-  is_waiting_ = true;
-  changed_.notify_one();
-}
-
-void SnapshotWriter::run() {
-  JpegEncoder encoder;
-  Picture picture;
-  for (;;) {
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return is_waiting_ || ending_; });
-      if (!is_waiting_) return;
-      std::swap(picture, waiting_);  // so the two buffers are used in turn
-      is_waiting_ = false;
-    }
-    write(encoder, picture);
-  }
-}
-
-void SnapshotWriter::write(JpegEncoder& encoder, const Picture& picture) {
-  try {
-    replace_file(in_own_folder(path_), encoder.encode(view_of(picture.format, picture.pixels)));
-    failing_ = false;
-  } catch (const std::exception& error) {
-    if (!std::exchange(failing_, true)) on_failed_(error.what());
-  }
+  const std::lock_guard lock(work_->mutex);
+  work_->waiting.format = picture.format;
+  copy_rows(picture, work_->waiting.pixels);
+  work_->is_waiting = true;
+  work_->changed.notify_all();
 }
 
 }  // namespace campipe

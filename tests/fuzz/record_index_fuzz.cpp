@@ -33,7 +33,7 @@ void check(const std::string& input) {
   for (const RecordedFile& file : index.files()) {
     require(!contains(file.path.string() + "/", "/../") && file.path.string().starts_with("rec/"),
             "a file lies in the index's folder", file.path.string());
-    static_cast<void>(utc_text(file.start));
+    static_cast<void>(utc_text(file.written));
   }
   const std::vector<fs::path> paths = paths_of(std::move(index));
   require(paths_of(RecordIndex(path)) == paths, "the same when read again", input);

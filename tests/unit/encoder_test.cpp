@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <random>
 #include <set>
 #include <thread>
@@ -12,6 +13,7 @@
 #include "core/ffmpeg.h"
 #include "core/log.h"
 #include "tests/unit/moving_picture.h"
+#include "tests/unit/temporary_folder.h"
 
 // A configuration here names only what it is about.
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
@@ -451,6 +453,27 @@ TEST(CheckEncoder, NamesTheOptionAndTheReason) {
   EXPECT_THAT(option("x264-params", "ref=2:refss=3"),
               AllOf(StartsWith("encode.options.x264-params: "), HasSubstr("refss")));
   EXPECT_THAT(option("x264opts", "me=nonsense"), AllOf(StartsWith("encode: "), HasSubstr("me")));
+}
+
+// Of two passes the first one writes into the current folder, as long as it goes on.
+TEST(CheckEncoder, LetsNoEncoderWriteFiles) {
+  const test::TemporaryFolder folder;
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  const auto check = [](const char* name, const char* value, const char* codec) {
+    EXPECT_THAT(refusal({.codec = codec, .options = {{name, value}}}),
+                AllOf(StartsWith("encode.options." + std::string(name) + ": "), HasSubstr("may name a file")))
+        << value;
+  };
+  for (const char* value : {"pass=1", "pass=3", "ref=2:pass=1", "no-stats=0", "nostats=1", "no_stats=0"}) {
+    check("x264-params", value, "h264");
+    check("x264opts", value, "h264");
+  }
+  for (const char* value : {"pass=1", "pass=1:no-stats=0", "nopass=0"}) check("x265-params", value, "hevc");
+  for (const char* value : {"+pass1", "pass2", "low_delay+pass1", "512", "+1024"}) check("flags", value, "h264");
+  EXPECT_EQ(refusal({.options = {{"flags", "+low_delay"}, {"x264-params", "no-psy=1:nr=100"}}}), "accepted");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  std::filesystem::current_path(before);
 }
 
 TEST(CheckEncoder, WorksOnSeveralThreadsAndAfterLoggingWasSetUp) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "app/motion_meter.h"
@@ -25,7 +26,7 @@ class MotionGates : public testing::Test {
   }
   [[nodiscard]] std::size_t kept_bytes() const {
     std::size_t bytes = 0;
-    for (const KeptPacket& packet : gate_.kept()) bytes += packet.size();
+    for (const KeptPacket& packet : gate_.kept()) bytes += packet.view().data.size();
     return bytes;
   }
 
@@ -56,6 +57,19 @@ TEST_F(MotionGates, KeepNothingOfAGroupThatIsTooLong) {
     EXPECT_EQ(take(false, 0.5F), MotionGate::Does::go_on);
     EXPECT_LE(kept_bytes(), 128 * megabyte);
   }
+}
+
+// What a packet takes beside its data counts, too.
+TEST_F(MotionGates, KeepNothingOfAGroupOfTooManyTinyPictures) {
+  data_.resize(1);
+  take(true);
+  std::size_t most = 0;
+  for (int i = 0; i < 1'500'000; ++i) {
+    take(false);
+    most = std::max(most, gate_.kept().size());
+  }
+  EXPECT_LE(most * sizeof(KeptPacket), 128 * megabyte);
+  EXPECT_EQ(take(true, 0.5F), MotionGate::Does::begin);
 }
 
 TEST(MotionMeters, ShowTheMostOfTheLastTwoSeconds) {

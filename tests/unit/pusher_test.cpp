@@ -252,6 +252,18 @@ TEST_F(Pushers, EndSoonWhileConnecting) {
   }
 }
 
+// What takes long to fail has not worked for a while.
+TEST_F(Pushers, WaitLongerEachTimeForATargetThatSaysNothing) {
+  const Clip clip = make_clip(1);
+  const Server silent(test::stay_silent);
+  const PushPatience patience{.call = 100ms, .first_wait = 100ms, .longest_wait = 1h};
+  Pusher pusher({url_of("rtsp", silent.port(), "/dock")}, states_.handler(), patience);
+  const auto begin = Clock::now();
+  const Camera camera(pusher, clip);
+  ASSERT_TRUE(eventually([&] { return silent.connections() >= 6; }));
+  EXPECT_GE(Clock::now() - begin, (100ms + 200ms + 400ms + 800ms + 1600ms) * 8 / 10);
+}
+
 TEST_F(Pushers, EndSoonThoughNoServerKnowsTheName) {
   const Clip clip = make_clip(1);
   auto pusher = std::make_unique<Pusher>(PushUrl{"rtsp://camera.invalid/dock"}, states_.handler(), soon);

@@ -188,6 +188,25 @@ TEST(RecordIndex, OfADeadPredecessorsFileEachEventIsWrittenOnce) {
   }
 }
 
+// A file that lasted while thousands were deleted.
+TEST(RecordIndex, OfADeadPredecessorsFileItsEndIsEnough) {
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "dock.index.jsonl";
+  const RecordIndex::Begin file{folder.path() / "a.mp4", utc_now_ns(), false};
+  std::ofstream(file.file) << "12345";
+  {
+    RecordIndex before(path);
+    before.begin(file);
+    for (int i = 0; i < 1000; ++i) before.deleted(folder.path() / (std::to_string(i) + ".mp4"), "age");
+    before.end({utc_now_ns(), second, 5, 25, "segment"});
+  }
+  const auto size = std::filesystem::file_size(path);
+  ASSERT_GT(size, 80'000U);
+  RecordIndex index(path, file);
+  index.end({utc_now_ns(), second, 5, 25, "stopped"});
+  EXPECT_EQ(std::filesystem::file_size(path), size);
+}
+
 // A name that comes again: the lines of an earlier file do not count for it, whenever they are read.
 TEST(RecordIndex, WhatIsRecordedNowCountsMoreThanWhatStoodThere) {
   const test::TemporaryFolder folder;
@@ -243,13 +262,42 @@ TEST(RecordIndex, HowLargeItIsDoesNotMatterToWhatIsRecorded) {
   EXPECT_LT(bytes_read() - before, 2 * few) << "and the rest comes in pieces";
 }
 
+// In hours, of the index's files, whose last lines say that they were closed so many hours ago.
+std::vector<std::int64_t> ages_of(const std::vector<std::int64_t>& hours_ago) {
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "dock.index.jsonl";
+  const std::int64_t now = utc_now_ns();
+  std::ofstream out(path);
+  for (const std::int64_t hours : hours_ago) {
+    const std::string name = std::to_string(hours) + ".mp4";
+    std::ofstream(folder.path() / name) << "12345";
+    out << end_of(name, utc_text(now - hours * 3600 * second));
+  }
+  out.close();
+  std::vector<std::int64_t> ages;
+  for (const RecordedFile& file : RecordIndex(path).files())
+    ages.push_back((utc_now_ns() - file.written + 1800 * second) / (3600 * second));
+  return ages;
+}
+
+// A clock that was years ahead when the machine started, or a time server that lies: all would be too old at once.
+TEST(RecordIndex, AClockThatJumpsMakesNothingOlderForADay) {
+  constexpr std::int64_t years = 5 * 365 * 24;
+  EXPECT_THAT(ages_of({years + 20, years}), testing::ElementsAre(20, 0)) << "at the start";
+  EXPECT_THAT(ages_of({years + 20, years, 3, 1}), testing::ElementsAre(23, 3, 3, 1)) << "and since";
+  EXPECT_THAT(ages_of({years, 30, 10}), testing::ElementsAre(years, 30, 10)) << "it goes on like that";
+  EXPECT_THAT(ages_of({90, 70, 50, 30, 20}), testing::ElementsAre(90, 70, 50, 30, 20)) << "nights";
+  EXPECT_THAT(ages_of({400, 300, 200, 2}), testing::ElementsAre(202, 102, 2, 2)) << "days off";
+}
+
 // A box without a battery for its clock begins in 1970, until it has asked the network.
 TEST(RecordIndex, FilesOfATimeThatCannotBeAreAsOldAsIsKnown) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "dock.index.jsonl";
   for (const char* name : {"a.mp4", "b.mp4", "c.mp4"}) std::ofstream(folder.path() / name) << "12345";
+  const std::string an_hour_ago = utc_text(utc_now_ns() - 3600 * second);
   std::ofstream(path) << end_of("a.mp4", "1970-01-01T00:05:00.000Z") << end_of("b.mp4", "2200-01-01T00:00:00.000Z")
-                      << end_of("c.mp4", "2026-01-01T00:00:00.000Z");
+                      << end_of("c.mp4", an_hour_ago);
   RecordIndex index(path);
   const auto files = index.files();
   ASSERT_EQ(files.size(), 3U);
@@ -259,7 +307,7 @@ TEST(RecordIndex, FilesOfATimeThatCannotBeAreAsOldAsIsKnown) {
     EXPECT_GE(age, 0) << i;
     EXPECT_LT(age, 3600 * second) << i;
   }
-  EXPECT_EQ(utc_text(files[2].written), "2026-01-01T00:00:00.000Z");
+  EXPECT_EQ(utc_text(files[2].written), an_hour_ago);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "stages/sinks/file_duration.h"
 #include "tests/unit/encoded_clip.h"
 #include "tests/unit/read_back.h"
 
@@ -383,6 +384,24 @@ TEST_F(RecorderFiles, AFlushWithoutPacketsChangesNothing) {
   EXPECT_GT(one.offset, header.offset);
   EXPECT_EQ(recorder->flush().offset, one.offset);
   EXPECT_EQ(recorder->pending_bytes(), 0u);
+}
+
+// As of a file that somebody has damaged: room that does not lie in what it belongs to.
+TEST(FileDuration, IsWrittenOnlyWhereItsRoomIs) {
+  const auto patch = [](Container container, std::vector<std::uint8_t> head) {
+    head.resize(head.size() + 100);
+    return duration_patch(container, head, second);
+  };
+  const std::vector<std::uint8_t> segment{0x18, 0x53, 0x80, 0x67, 0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+  const auto with_info = [&](std::uint8_t size, const std::vector<std::uint8_t>& contents) {
+    std::vector<std::uint8_t> head = segment;
+    for (const int byte : {0x15, 0x49, 0xa9, 0x66, 0x80 + size}) head.push_back(static_cast<std::uint8_t>(byte));
+    head.insert(head.end(), contents.begin(), contents.end());
+    return head;
+  };
+  EXPECT_TRUE(patch(Container::mkv, with_info(11, {0xec, 0x89})));
+  for (const std::uint8_t size : {2, 3, 10}) EXPECT_FALSE(patch(Container::mkv, with_info(size, {0xec, 0x89}))) << size;
+  EXPECT_TRUE(patch(Container::mkv, with_info(17, {0xbf, 0x84, 1, 2, 3, 4, 0xec, 0x89})));
 }
 
 TEST(CanRecordTo, KnowsTheEndings) {

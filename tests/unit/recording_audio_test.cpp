@@ -209,6 +209,25 @@ TEST_F(AudioRecording, IsKeptForAMotion) {
   EXPECT_EQ(complaints(files_[0]), "");
 }
 
+// As beside a group of pictures without end, in which nothing moves.
+TEST(AudioFeeds, KeepNoMoreThanTheMemoryIsWorth) {
+  constexpr std::size_t megabyte = std::size_t{1} << 20;
+  AudioFeed audio([](std::uint64_t) {});
+  const AudioFeed::Ring ring{PacketRingMemory::create(8 * megabyte, 1, 0), 1, {}};
+  PacketRingWriter writer(ring.memory);
+  audio.add(ring);
+  const std::vector<std::uint8_t> data(megabyte);
+  for (std::int64_t i = 0; i < 100; ++i) {
+    ASSERT_TRUE(writer.push({data, i, true, {.pts = i}}, Clock::now(), [] { return false; }));
+    audio.keep(0, i + 1);
+  }
+  std::vector<std::int64_t> kept;
+  audio.take(INT64_MAX, [&](const PacketView& packet, const AudioParameters&) { kept.push_back(packet.times.pts); });
+  EXPECT_LE(kept.size(), 64U);
+  ASSERT_GE(kept.size(), 60U);
+  EXPECT_EQ(kept.back(), 99) << "the oldest have gone";
+}
+
 struct Camera {
   std::string title;
   std::string ending;

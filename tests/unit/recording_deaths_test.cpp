@@ -1,6 +1,10 @@
 // A publisher that dies while it records: what its successor finds in the rig page, and makes of it.
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <future>
+
+#include "app/camera_publisher.h"
 #include "tests/unit/read_back.h"
 #include "tests/unit/recording_test_support.h"
 
@@ -205,6 +209,36 @@ TEST_F(RecordingDeaths, WhatWasCountedIsNotCountedAgain) {
   take(clip_, 35, 37);
   EXPECT_EQ(unrecorded(), missing + 2) << "the successor has no key frame to begin with";
   finish();
+}
+
+// A rig that ends closes its files in time, though the camera goes on.
+TEST_F(RecordingDeaths, AFileIsClosedWhilePacketsStillCome) {
+  CameraPublisher::Events events;
+  std::promise<void> done;
+  std::atomic<bool> begun{false};
+  events.on_ring_done = events.on_audio_ring_done = [](std::uint64_t) {};
+  events.on_record_failed = events.on_record_paused = [](const std::string& reason) { ADD_FAILURE() << reason; };
+  events.on_file = [&](const std::string& path) { files_.push_back(path), begun = true; };
+  events.on_done = [&] { done.set_value(); };
+  CameraPublisher publisher(0, config_, page_, events, nullptr, true, run_);
+  const auto ring = PacketRingMemory::create(1 << 20, 1, 0);
+  std::jthread camera([&](const std::stop_token& stopping) {
+    PacketRingWriter writer(ring);
+    for (std::size_t i = 0; !stopping.stop_requested(); ++i) {
+      Packet packet = clip_.packets[i % clip_.packets.size()];
+      packet.dts = packet.times.pts = static_cast<std::int64_t>(i) * 40 * ms;
+      writer.push(packet.view(), Clock::now(), [] { return false; });  // what has no room is left out
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  });
+  publisher.add({ring, 1, clip_.parameters});
+  const Deadline deadline = Clock::now() + std::chrono::seconds(30);
+  while (!begun && Clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  publisher.abandon();
+  EXPECT_EQ(done.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  camera = {};
+  ASSERT_THAT(files_, SizeIs(1));
+  EXPECT_EQ(lines_of(index()).back().at("reason"), "stopped");
 }
 
 }  // namespace

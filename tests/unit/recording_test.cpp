@@ -243,6 +243,7 @@ TEST_F(RecordingTest, OverwritesWhatAnotherRunLeftAndNothingOfItsOwn) {
   config_.record->path = folder() / "{camera}.mp4";
   config_.record->overwrite = true;
   std::ofstream(folder() / "dock.mp4") << "of yesterday";
+  fs::last_write_time(folder() / "dock.mp4", fs::file_time_type::clock::now() - std::chrono::hours(24));
   const Clip clip = encode(Latency::low, steady(30));
   const Clip other = encode(Latency::normal, steady(30, 2 * second));
   begin();
@@ -251,6 +252,34 @@ TEST_F(RecordingTest, OverwritesWhatAnotherRunLeftAndNothingOfItsOwn) {
   finish();
   EXPECT_THAT(files_, ElementsAre(folder() / "dock.mp4", folder() / "dock-1.mp4"));
   EXPECT_EQ(packets_of(files_[0]).size(), std::size_t{30});
+}
+
+// The supervisor has forgotten what the camera recorded before it was changed.
+TEST_F(RecordingTest, OverwritesNothingOfItsOwnRunWhereACameraComesAnew) {
+  config_.record->path = folder() / "{camera}.mp4";
+  config_.record->overwrite = true;
+  for (int i = 0; i < 2; ++i) {
+    begin();
+    take(encode(Latency::low, steady(30, i * 2 * second)));
+    finish();
+    page_ = RigPage::create(1);
+  }
+  EXPECT_THAT(files_, ElementsAre(folder() / "dock.mp4", folder() / "dock-1.mp4"));
+  EXPECT_EQ(packets_of(files_[0]).size(), std::size_t{30});
+}
+
+TEST_F(RecordingTest, OverwritesWhatAnEarlierHourLeft) {
+  config_.record->path = folder() / "{camera}" / "%M.mp4";
+  config_.record->overwrite = true;
+  for (int i = 0; i < 2; ++i) {
+    begin();
+    take(encode(Latency::low, steady(30)));
+    finish();
+    page_ = RigPage::create(1);
+    origin_ += 3600 * second;
+  }
+  EXPECT_THAT(files_, SizeIs(2));
+  EXPECT_EQ(files_[0], files_[1]);
 }
 
 // The rig page is as it was at some moment of the store: the old file with the old counters, or the new one.
@@ -329,7 +358,7 @@ TEST_F(Retention, DeletesWhatIsTooOldAndNotTheOpenFile) {
   std::vector<RecordedFile> files;
   for (const char* name : {"old.mp4", "open.mp4", "new.mp4"}) {
     std::ofstream(folder() / name) << "x";
-    files.push_back({folder() / name, 0, 0, std::string(name) == "old.mp4" ? now - 61 * second : now, 1});
+    files.push_back({folder() / name, std::string(name) == "old.mp4" ? now - 61 * second : now, 1});
   }
   const auto by_age =
       enforce_limits({limits.age, std::nullopt, std::nullopt}, folder(), files, folder() / "open.mp4", now);
@@ -347,6 +376,7 @@ TEST_F(Retention, NeverBelievesAnIndexThatNamesFilesElsewhere) {
   std::ofstream(elsewhere) << "x";
   fs::create_directories(folder() / "other");
   std::ofstream(folder() / "other" / "one.mp4") << "x";
+  const std::string two_hours_ago = utc_text(utc_now_ns() - 7200 * second);
   fs::create_symlink("../other", folder() / "dock" / "day");
   fs::create_symlink(elsewhere, folder() / "dock" / "link.mp4");
   std::ofstream out(index());
@@ -356,7 +386,7 @@ TEST_F(Retention, NeverBelievesAnIndexThatNamesFilesElsewhere) {
                           {"file", name},
                           {"start", "2021-01-01T00:00:00.000Z"},
                           {"end", "2021-01-01T00:00:01.000Z"},
-                          {"written", "2021-01-01T00:00:01.000Z"},
+                          {"written", two_hours_ago},
                           {"bytes", 1},
                           {"reason", "stopped"}}
                .dump()
@@ -391,6 +421,45 @@ TEST_F(Retention, MakesRoomOnTheDisk) {
   for (int i = 3; i < 40 && names_in(folder() / "dock").size() > 1; ++i) record_another(i);
   EXPECT_THAT(names_in(folder() / "dock"), ElementsAre("dock.index.jsonl"));
   EXPECT_EQ(lines_of(index()).back().at("reason"), "space");
+}
+
+// Five of 1000 bytes each, as the index has them.
+class Limits : public testing::Test {
+ protected:
+  Limits() {
+    for (const char* name : {"1.mp4", "2.mp4", "3.mp4", "4.mp4", "5.mp4"}) {
+      std::ofstream(folder_.path() / name) << std::string(1000, 'x');
+      files_.push_back({folder_.path() / name, utc_now_ns(), 1000});
+    }
+  }
+  [[nodiscard]] RetentionResult enforce(const RetentionLimits& limits, std::optional<std::int64_t> free) const {
+    return enforce_limits(limits, folder_.path(), files_, "", utc_now_ns(), [free](const PathBelow&) { return free; });
+  }
+  [[nodiscard]] static std::vector<std::string> names_of(const RetentionResult& result) {
+    std::vector<std::string> names;
+    for (const auto& gone : result.gone) names.push_back(gone.path.filename().string() + " " + gone.reason);
+    return names;
+  }
+
+  TemporaryFolder folder_;
+  std::vector<RecordedFile> files_;
+};
+
+// As where the file system gives room back later, or somebody still reads the file.
+TEST_F(Limits, AreMetByWhatIsDeletedWhetherOrNotTheDiskSaysSoAtOnce) {
+  EXPECT_THAT(names_of(enforce({{}, {}, 10'000}, 9'200)), ElementsAre("1.mp4 space"));
+  EXPECT_THAT(names_in(folder_.path()), SizeIs(4));
+}
+
+TEST_F(Limits, OfADiskThatCannotBeAskedDeleteNothing) {
+  EXPECT_THAT(names_of(enforce({{}, {}, 10'000}, std::nullopt)), IsEmpty());
+  EXPECT_THAT(names_of(enforce({{}, 4'500, 10'000}, std::nullopt)), ElementsAre("1.mp4 size"));
+}
+
+TEST_F(Limits, DoNotCountWhatSomebodyElseHasDeleted) {
+  fs::remove(folder_.path() / "4.mp4");
+  fs::remove(folder_.path() / "5.mp4");
+  EXPECT_THAT(names_of(enforce({{}, 3'000, {}}, {})), ElementsAre("4.mp4 missing", "5.mp4 missing"));
 }
 
 class MotionRecording : public RecordingTest {
@@ -476,6 +545,21 @@ TEST_F(MotionRecording, GoesOnAfterAPublishersDeath) {
   EXPECT_EQ(packets.size(), std::size_t{125 - 60});
   ASSERT_THAT(motions_, SizeIs(2));
   EXPECT_EQ(motions_[1].score, 0.25F);
+}
+
+TEST_F(MotionRecording, ThatIsOverWhenTheSuccessorComesIsEnded) {
+  move(100, 100, 0.25F);
+  begin();
+  take(clip_, 0, 115);
+  die();
+  begin();
+  take(clip_, 200, 210);
+  ASSERT_THAT(motions_, SizeIs(2));
+  EXPECT_FALSE(motions_[1].begins);
+  EXPECT_FALSE(load_record_progress(state())->open);
+  finish();
+  EXPECT_THAT(files_, SizeIs(1));
+  EXPECT_EQ(lines_of(index()).back().at("reason"), "motion over");
 }
 
 TEST_F(MotionRecording, WithoutMotionNothingIsKept) {

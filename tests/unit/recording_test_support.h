@@ -95,7 +95,7 @@ class RecordingTest : public testing::Test {
     events.on_paused = [this](const std::string& reason) { paused_.push_back(reason); };
     events.on_resumed = [this](std::uint64_t missing) { resumed_.push_back(missing); };
     events.on_motion = [this](const Recording::Motion& motion) { motions_.push_back(motion); };
-    recording_ = std::make_unique<Recording>(config_, state(), audio_, events);
+    recording_ = std::make_unique<Recording>(config_, state(), audio_, events, run_);
   }
   // As if the process had died: nothing is finished. What is in the index by then is not left to chance.
   void die() {
@@ -135,6 +135,7 @@ class RecordingTest : public testing::Test {
   TemporaryFolder folder_;
   RigPage page_;
   CameraConfig config_;
+  RunStart run_;
   AudioFeed audio_;
   std::unique_ptr<Recording> recording_;
   std::uint64_t number_ = 0;

@@ -2,12 +2,46 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdarg>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <utility>
 
 #include "tests/unit/api_schema.h"
 #include "tests/unit/api_test_support.h"
 #include "tests/unit/temporary_folder.h"
+
+namespace {
+
+// The disk with the index of this name does not answer as long as `answers` is not there.
+struct SilentDisk {
+  std::string index;
+  std::shared_future<void> answers;
+  std::promise<void> asked;
+};
+std::atomic<SilentDisk*> silent_disk = nullptr;
+
+}  // namespace
+
+// In place of the library's, for all of this program.
+extern "C" int openat(int folder, const char* name, int flags, ...) {
+  SilentDisk* silent = silent_disk;
+  if (silent != nullptr && name == silent->index) {
+    silent->asked.set_value();
+    silent->answers.wait();
+  }
+  std::va_list rest;
+  va_start(rest, flags);
+  const auto mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  return static_cast<int>(::syscall(SYS_openat, folder, name, flags, mode));
+}
 
 namespace campipe {
 namespace {
@@ -75,7 +109,7 @@ class RecordingsTest : public ApiTest {
     HttpRequest request{"GET", "/recordings/files/" + id, query, "", "", {}, "", false};
     if (!user.empty()) request.identity = *access_.identity_of(user);
     if (!access_.required()) request.identity = Identity::visitor();
-    return route_for(request.path).handle(request);
+    return answer_of(request);
   }
 
   test::TemporaryFolder outer_;
@@ -182,6 +216,86 @@ TEST_F(RecordingsTest, WhatIsAddedToTheIndexIsSeen) {
   EXPECT_THAT(ids("ann", {{"camera", "gate"}}), ElementsAre("gate/main/h.mp4", "gate/main/g.mp4"));
   std::filesystem::remove(folder_ / "gate.index.jsonl");
   EXPECT_THAT(ids("ann", {{"camera", "gate"}}), IsEmpty());
+}
+
+class SilentDiskTest : public RecordingsTest {
+ protected:
+  SilentDiskTest() { silent_disk = &disk_; }
+  ~SilentDiskTest() override { silent_disk = nullptr; }
+  // At the latest when the result goes out of scope, which a thread waits for.
+  [[nodiscard]] auto answering() {
+    return std::shared_ptr<void>(nullptr, [this](void*) { answer_now(); });
+  }
+  void answer_now() {
+    if (!std::exchange(answered_, true)) answer_.set_value();
+  }
+  static Recordings::Query of(const std::string& camera) {
+    return {[camera](const std::string& name) { return name == camera; }, "", "", 100};
+  }
+  static void add(Recordings& recordings, const std::filesystem::path& folder, const std::string& name) {
+    CameraConfig config;
+    config.name = name;
+    config.output = "main";
+    config.record = RecordConfig{(folder / "%Y.mp4").string()};
+    recordings.add(config);
+  }
+
+  bool answered_ = false;
+  std::promise<void> answer_;
+  SilentDisk disk_{"gate.index.jsonl", answer_.get_future().share(), {}};
+};
+
+TEST_F(SilentDiskTest, HoldsUpOnlyWhatLiesThere) {
+  Recordings recordings(std::chrono::milliseconds(300));
+  for (const char* name : {"dock", "gate"}) add(recordings, folder_, name);
+  std::string about;
+  auto first = std::async(std::launch::async, [&] {
+    return recordings.list(of("gate"), [&](const std::string& camera) { about = camera; });
+  });
+  const auto in_the_end = answering();
+  disk_.asked.get_future().wait();
+  EXPECT_EQ(about, "gate");
+  const auto nobody = [](const std::string&) {};
+  EXPECT_EQ(recordings.list(of("dock"), nobody).size(), 3);
+  EXPECT_EQ(recordings.file("dock/main/day1/a.mp4", nobody).name, "day1/a.mp4");
+  const auto begin = Clock::now();
+  EXPECT_THROW(recordings.list(of("gate"), nobody), DiskSilent);
+  EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(290));
+  const auto again = Clock::now();
+  for (int i = 0; i < 100; ++i) EXPECT_THROW(recordings.file("gate/main/g.mp4", nobody), DiskSilent);
+  EXPECT_LT(Clock::now() - again, std::chrono::seconds(2)) << "nobody waits for what is known not to answer";
+  answer_now();
+  EXPECT_EQ(first.get().size(), 1);
+  silent_disk = nullptr;
+  EXPECT_EQ(recordings.list(of("gate"), nobody).size(), 1);
+}
+
+// All that the thread uses is its own.
+TEST_F(SilentDiskTest, MayAnswerWhenTheServersAreGone) {
+  auto rig = std::make_unique<RigView>([](const json&) {});
+  rig->set_status({{"cameras", {{"gate", camera_status("b.mp4")}}}});
+  auto api = std::make_unique<Api>(*rig, access_, [] { return json::array(); });
+  CameraConfig config;
+  config.name = "gate";
+  config.output = "main";
+  config.record = RecordConfig{(folder_ / "%Y.mp4").string()};
+  api->add(config);
+  HttpRequest request{"GET", "/api/v1/recordings", {}, "", "", *access_.identity_of("ann"), "", false};
+  HttpAnswer answer;
+  for (const auto& route : api->routes()) {
+    if (route.prefix == "/api/v1/") answer = route.handle(request);
+  }
+  ASSERT_TRUE(answer.on_disk);
+  auto later = std::async(std::launch::async, [work = answer.on_disk] {
+    DiskNote note;
+    return work(note).status;
+  });
+  const auto in_the_end = answering();
+  disk_.asked.get_future().wait();
+  api.reset();
+  rig.reset();
+  answer_now();
+  EXPECT_EQ(later.get(), 200);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <functional>
 #include <future>
 #include <limits>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -365,6 +366,28 @@ TEST_F(Snapshots, HoldNothingUpAndTheNewestWins) {
     go_on.set_value();
   }
   EXPECT_NEAR(grey_of(file()), 200, 3);
+}
+
+// As on a disk that does not answer. A camera that is changed would have its worker killed.
+TEST_F(Snapshots, TheEndDoesNotWaitForADiskThatHangs) {
+  ASSERT_EQ(::mkdir((folder_ / ".a.jpg.part").c_str(), 0700), 0);
+  const auto failed = std::make_shared<std::promise<void>>();
+  const auto go_on = std::make_shared<std::promise<void>>();
+  std::vector<Patches> keep;
+  keep.reserve(1);
+  auto writer = std::make_unique<SnapshotWriter>(file(), always, [failed, go_on](const std::string&) {
+    failed->set_value();
+    go_on->get_future().wait();
+  });
+  writer->offer(grey(keep, 255));
+  failed->get_future().wait();
+  std::promise<void> ended;
+  std::jthread ending([&] {
+    writer.reset();
+    ended.set_value();
+  });
+  EXPECT_EQ(ended.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  go_on->set_value();
 }
 
 }  // namespace
