@@ -33,10 +33,23 @@ CopyMotion::CopyMotion(const std::vector<CopyTarget>& targets, const RigPage& pa
 }
 
 void CopyMotion::begin(const SourceStream& stream, std::unique_ptr<Decoder> decoder) {
+  end();
   stream_ = &stream;
   decoder_ = std::move(decoder);
-  ring_.reset();
   if (decoder_) make_ring();
+  looks_ = true;
+}
+
+void CopyMotion::end() {
+  decoder_.reset();
+  ring_.reset();
+  looks_ = false;
+  for (Output& output : outputs_) output.moving = 0;
+}
+
+void CopyMotion::skip() {
+  decoder_->flush();
+  for (Output& output : outputs_) output.moving = 0;
 }
 
 void CopyMotion::make_ring() {
@@ -64,11 +77,18 @@ std::int64_t CopyMotion::time_of(const DecodedPicture& picture) const {
   return last_ + static_cast<std::int64_t>(1e9 / (stream_->frame_rate > 0 ? stream_->frame_rate : usual_rate));
 }
 
+// All of them, or none.
+void CopyMotion::configure(const FrameFormat& format) {
+  format_ = {};
+  for (Output& output : outputs_) output.filters.configure(format);
+  format_ = format;
+}
+
 void CopyMotion::look(const FrameRingMemory& ring, const DecodedPicture& picture, std::int64_t pts) {
+  if (!looks_) return;
   const FrameView view = view_of(picture, ring);
-  const bool same = std::exchange(format_, view.format) == view.format;
+  if (format_ != view.format) configure(view.format);
   for (Output& output : outputs_) {
-    if (!same) output.filters.configure(view.format);
     output.filters.process({view, nullptr}, pts);
     const MotionScore motion = *output.filters.motion();
     output.meter.take(motion, pts);

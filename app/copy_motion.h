@@ -26,6 +26,10 @@ class CopyMotion {
   [[nodiscard]] bool empty() const { return outputs_.empty(); }
   // The source was opened (again). `decoder`: a new one for this stream; none: somebody else's frames come to look().
   void begin(const SourceStream& stream, std::unique_ptr<Decoder> decoder);
+  // Nothing is looked at until it begins again: something failed, or the source is over.
+  void end();
+  // Packets were left out; the next one is a key frame.
+  void skip();
   [[nodiscard]] bool decodes() const { return decoder_ != nullptr; }
   // Only if it decodes: looks at what comes out of the packet.
   void decode(const AVPacket& packet);
@@ -44,6 +48,7 @@ class CopyMotion {
     float moving = 0;
   };
   void make_ring();
+  void configure(const FrameFormat& format);
   [[nodiscard]] std::int64_t time_of(const DecodedPicture& picture) const;
 
   std::list<Output> outputs_;
@@ -51,6 +56,7 @@ class CopyMotion {
   std::shared_ptr<FrameRingWriter> ring_;  // that nobody reads: the decoder's slots
   std::unique_ptr<Decoder> decoder_;       // goes before its ring
   FrameFormat format_;                     // that the filters are configured for
+  bool looks_ = false;                     // between begin() and end()
   std::int64_t last_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include "app/source_times.h"
 #include "app/thread_scope.h"
 #include "core/error.h"
+#include "core/failpoint.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -21,6 +22,7 @@ constexpr auto start_deadline = seconds(30);          // for the other processes
 constexpr auto drain_deadline = seconds(2);           // for frames that are decoded when told to stop
 constexpr auto uninterrupted = seconds(60);           // what FFmpeg itself asks name servers for takes no longer
 constexpr auto good_connection = seconds(10);         // one that delivered so long is worth a short wait again
+constexpr double longest_stagger = 1e8;               // ns
 constexpr auto stall = milliseconds(500);             // of a live source; what comes behind it may come at once
 constexpr std::size_t most_looked_at = 256;           // packets, for the first of the video
 constexpr std::int64_t smallest_step = 1'000'000;     // ns, between frames whose times do not grow
@@ -55,6 +57,7 @@ Ingest::Ingest(const Start& start, const RigPage& page, const Events& events)
   } else {
     start_.config.source.audio = Audio::off;  // nobody takes it
   }
+  failpoint("ingest.thread", start_.config.name);
   thread_ = std::jthread([this] { run(); });
 }
 
@@ -95,6 +98,7 @@ void Ingest::run() {
   if (ring_) ring_->close();
   copies_.close();
   decoder_.reset();
+  motion_.end();
   close_source();
   over_ = true;
   events_.on_over(failure, at_end_);
@@ -129,7 +133,7 @@ void Ingest::keep_connected() {
     try {
       if (!connect()) return;
       connected = Clock::now();
-      deliver();
+      deliver_or_drain();
       at_end_ = source_->stream().finite && !stopped();
       if (at_end_) return;
     } catch (const SourceError& error) {
@@ -141,7 +145,8 @@ void Ingest::keep_connected() {
       reason = error.what();
     }
     if (stopped()) return;
-    try_to_decode([this] { empty_decoder(); });
+    // Whatever failed: it may have left the decoder without a ring for its pictures.
+    decoder_.reset();
     if (!start_.decode) end_decoding();
     close_source();
     clock_.reconnect();
@@ -212,6 +217,16 @@ void Ingest::deliver() {
   if (decoder_) try_to_decode([this] { decode(nullptr); });
 }
 
+// What came before the source failed is shown.
+void Ingest::deliver_or_drain() {
+  try {
+    deliver();
+  } catch (const SourceError&) {
+    if (!stopped()) try_to_decode([this] { empty_decoder(); });
+    throw;
+  }
+}
+
 void Ingest::take(AVPacket& packet) {
   if (!live_) observe(packet);  // it is paced by the timeline
   pace(packet);
@@ -248,7 +263,7 @@ bool Ingest::read(AVPacket& packet) {
     scope_->beat();
     const ReadResult result = read_source(packet);
     const SourceStream& stream = source_->stream();
-    forget_absurd_times(packet, result == ReadResult::audio ? stream.audio_time_base : stream.time_base);
+    forget_absurd_times(packet, result == ReadResult::audio ? stream.audio_time_base : stream.time_base, live_);
     if (std::chrono::nanoseconds(ahead_.times().waited) > stall) burst_left_ = longest_burst;
     if (result == ReadResult::audio) {
       pass_on_audio(packet);
@@ -285,7 +300,12 @@ void Ingest::pass_on_audio(const AVPacket& packet) {
   const SourceStream& stream = source_->stream();
   const std::int64_t time = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
   if (!live_ && av_compare_ts(time, stream.audio_time_base, stream.start, stream.time_base) < 0) return;
-  copies_.audio(packet, clock_, {ahead_.times().arrival, ahead_.times().arrival_utc, CaptureClock::arrival});
+  const PacketTimes times{ahead_.times().arrival, ahead_.times().arrival_utc, CaptureClock::arrival};
+  if (copies_.audio(packet, clock_, times)) return;
+  if (const auto more = sound_lines_.pass()) {
+    spdlog::warn("{}: its sound becomes another one again and again; what comes within 10 s of that is left out{}",
+                 start_.config.name, *more);
+  }
 }
 
 void Ingest::pin_to_cores() const {
@@ -314,17 +334,15 @@ bool Ingest::wait_for_start() {
   }) || !stopped();
 }
 
-std::int64_t Ingest::source_ns(std::int64_t timestamp) const {
-  return campipe::source_ns(source_->stream(), timestamp);
-}
-
 // Files that start together would deliver at the same moments for ever, and wait for one another's turn on the cores.
-// Real cameras are not in step: the golden ratio spreads any number of them evenly over a frame's time.
+// Real cameras are not in step: the golden ratio spreads any number of them evenly over a frame's time, or a tenth of a
+// second where that is longer.
 std::chrono::nanoseconds Ingest::stagger() const {
   const double rate = source_->stream().frame_rate;
   if (rate <= 0) return {};
   const double turns = start_.camera * 0.6180339887;
-  return std::chrono::nanoseconds(static_cast<std::int64_t>((turns - std::floor(turns)) * 1e9 / rate));
+  const double longest = std::min(1e9 / rate, longest_stagger);
+  return std::chrono::nanoseconds(static_cast<std::int64_t>((turns - std::floor(turns)) * longest));
 }
 
 // A file at `realtime` gives each packet when its time has come, counted from the first; so does a live source that

@@ -105,6 +105,7 @@ class Ingest {
   bool connect();
   [[nodiscard]] bool fits();
   void deliver();
+  void deliver_or_drain();
   void go_back_to_resume();
   bool read(AVPacket& packet);
   ReadResult read_source(AVPacket& packet);
@@ -119,7 +120,6 @@ class Ingest {
   bool at_end();
   void finish_loop();
   void tell_state(bool delivers, const std::string& reason);
-  [[nodiscard]] std::int64_t source_ns(std::int64_t timestamp) const;
   [[nodiscard]] bool stopped() const { return stop_at_.load() != 0; }
   [[nodiscard]] bool given_up() const;
   void pin_to_cores() const;
@@ -137,7 +137,6 @@ class Ingest {
   // ingest_decode.cpp: the decoder and its ring
   void prime(AVPacket& packet);
   void begin_decoding();
-  void begin_motion();
   void open_decoder();
   [[nodiscard]] std::unique_ptr<Decoder> make_decoder(const DecoderOptions& options) const;
   bool send(const AVPacket* packet, std::int64_t capture_utc);
@@ -151,7 +150,6 @@ class Ingest {
   void await_reader();
   void decode_in_ring(const AVPacket& packet);
   bool decode(const AVPacket* packet);
-  void look_for_motion(const AVPacket& packet);
   bool feed(const AVPacket* packet);
   bool hand_over(DecodedPicture& picture, Decoder::Receive received);
   bool go_on_without_gpu(const std::string& reason);
@@ -161,6 +159,13 @@ class Ingest {
   bool wait_for_worker();
   void count_corrupt(std::int64_t packet);
   void count_unpublished(DropCause cause);
+
+  // ingest_motion.cpp: what moves in copies
+  void begin_motion();
+  void try_motion(const std::function<void()>& work);
+  void look_for_motion(const AVPacket& packet);
+  void look_for_motion(const DecodedPicture& picture);
+  bool motion_is_behind(const AVPacket& packet);
 
   // ingest_demand.cpp: the decoder where only viewers need pictures
   void decode_on_demand(const AVPacket& packet);
@@ -216,8 +221,11 @@ class Ingest {
   bool started_ = false;  // all processes are ready
   ReadAhead ahead_;
   SourceClock clock_;
-  Timeline timeline_;  // of the decoded frames
-  CopyMotion motion_;  // in what is copied
+  Timeline timeline_;                     // of the decoded frames
+  CopyMotion motion_;                     // in what is copied
+  bool motion_behind_ = false;            // packets are left out by it
+  std::optional<std::int64_t> fresh_at_;  // a packet was waited for, monotonic ns
+  LineLimit motion_lines_{std::chrono::minutes(10)};
   PacketCopies copies_;
   Demand demand_;
   std::optional<Clock::time_point> decode_again_at_;  // what only viewers need has failed
@@ -232,6 +240,7 @@ class Ingest {
   std::deque<PacketNote> notes_;              // of packets whose frames have not come out
   std::set<std::string_view> told_of_clock_;  // of this connection
   LineLimit size_lines_{std::chrono::minutes(1)};
+  LineLimit sound_lines_{std::chrono::minutes(10)};
   std::int64_t arrival_ = 0;
   std::int64_t arrival_utc_ = 0;
   std::int64_t decode_cost_ = 0;

@@ -25,8 +25,8 @@ constexpr std::int64_t reported_drift = 1'000'000'000;  // ns
 }  // namespace
 
 std::optional<std::int64_t> Ingest::decode_time(const AVPacket& packet) const {
-  if (packet.dts != AV_NOPTS_VALUE) return source_ns(packet.dts);
-  if (packet.pts != AV_NOPTS_VALUE) return source_ns(packet.pts);
+  if (packet.dts != AV_NOPTS_VALUE) return source_ns(source_->stream(), packet.dts);
+  if (packet.pts != AV_NOPTS_VALUE) return source_ns(source_->stream(), packet.pts);
   return std::nullopt;
 }
 
@@ -56,7 +56,7 @@ void Ingest::observe(const AVPacket& packet) {
   SourceClock::Sample sample{.source = *time, .arrival = arrival_, .waited = ahead_.times().waited};
   sample.duration = av_rescale_q(packet.duration, source_->stream().time_base, nanoseconds);
   // It says when the frame was taken, which may be shown later than it is decoded.
-  const std::int64_t shown_later = packet.pts != AV_NOPTS_VALUE ? source_ns(packet.pts) - *time : 0;
+  const std::int64_t shown_later = packet.pts != AV_NOPTS_VALUE ? source_ns(source_->stream(), packet.pts) - *time : 0;
   if (const auto utc = capture_time(packet)) sample.capture_utc = *utc - shown_later;
   sample.leap_confirmed = clock_.leaps(*time) && confirms_leap(*time);
   report_clock(clock_.observe(sample));
@@ -66,7 +66,7 @@ void Ingest::observe(const AVPacket& packet) {
 PacketTimes Ingest::note(const AVPacket& packet) {
   // What was held up was taken before it arrived.
   PacketNote note{packet.pos, clock_.offset(), arrival_utc_ - std::max<std::int64_t>(clock_.lag(), 0)};
-  const auto utc = capture_time(packet);
+  const auto utc = start_.config.use_absolute_timestamp ? capture_time(packet) : std::nullopt;
   if (utc && std::abs(*utc - note.capture_utc) <= believed_clock) {
     note.capture_utc = *utc;
     note.capture_clock = CaptureClock::camera;
@@ -109,8 +109,10 @@ void Ingest::report_clock(const std::optional<SourceClock::Corrected>& corrected
     const double seconds = static_cast<double>(corrected->by) / 1e9;
     if (!told_of_clock_.insert(name_of(corrected->kind)).second) return;
     if (corrected->kind == Correction::stopped) {
-      spdlog::warn("{}: its clock stood still for {:.1f} s; its timestamps are moved on, and counted in the report",
-                   start_.config.name, -seconds);
+      spdlog::warn(
+          "{}: its clock stood still, or runs slow: it is {:.1f} s behind; its timestamps are moved on, and that is "
+          "counted in the report",
+          start_.config.name, -seconds);
     } else {
       spdlog::warn("{}: its clock jumped by {:+.1f} s; time goes on {}, and that is counted in the report",
                    start_.config.name, seconds, by);

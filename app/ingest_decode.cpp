@@ -3,10 +3,12 @@
 
 #include "app/ingest.h"
 #include "app/ingest_refusal.h"
+#include "app/source_times.h"
 #include "app/thread_scope.h"
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "core/log.h"
+#include "ipc/ring_checks.h"
 
 namespace campipe {
 namespace {
@@ -54,27 +56,6 @@ void Ingest::begin_decoding() {
   if (same) return decoder_->write_to(ring_);
   if (ring_) retire_ring();
   open_ring();
-}
-
-// A decoder of its own where nobody decodes, or a GPU does, whose frames the CPU cannot look at. Packets that cannot be
-// decoded are still copied.
-void Ingest::begin_motion() {
-  if (motion_.empty()) return;
-  std::unique_ptr<Decoder> decoder;
-  try {
-    const bool decoded = start_.decode && !on_hardware_;
-    if (!decoded) decoder = make_decoder({start_.config.decode_threads, {}});
-  } catch (const Error& error) {
-    spdlog::warn("{}: nobody looks for motion: {}", start_.config.name, error.what());
-  }
-  motion_.begin(source_->stream(), std::move(decoder));
-}
-
-// Behind its way to the publisher, which it shall not delay: it has the score of the frame before.
-void Ingest::look_for_motion(const AVPacket& packet) {
-  if (!motion_.decodes()) return;
-  const ThreadWait wait(WaitsFor::decoder);
-  motion_.decode(packet);
 }
 
 // The hardware's decoder is made for the first packet, which takes tenths of a second, more where many cameras start at
@@ -137,6 +118,8 @@ void Ingest::open_ring() {
 // earlier, and for those fills the GPU's decoder waits.
 void Ingest::make_ring() {
   const SlotNeeds needs = decoder_->needs();
+  // Else the supervisor would take this process for one that is out of its mind.
+  if (!is_possible(needs.expected, false)) throw Error("the source describes its pictures as none can be");
   FrameRingSpec spec;
   spec.slots = std::min<unsigned>(needs.kept + static_cast<unsigned>(start_.config.queue_size) + 4, max_ring_slots);
   spec.slot_bytes = needs.bytes;
@@ -291,7 +274,7 @@ bool Ingest::set_times(const DecodedPicture& picture, FrameTimes& times) {
   const bool noted = note != notes_.end();
   std::optional<Timeline::Mapped> mapped;
   if (picture.pts != AV_NOPTS_VALUE) {
-    const std::int64_t time = source_ns(picture.pts);
+    const std::int64_t time = source_ns(source_->stream(), picture.pts);
     mapped = {time, time + (noted ? note->offset : clock_.offset())};
   }
   if (skip_through_) {
@@ -315,7 +298,7 @@ bool Ingest::publish(DecodedPicture& picture) {
   scope_->beat();
   FrameTimes& times = picture.record.times;
   if (!set_times(picture, times)) return true;
-  if (!on_hardware_ && !motion_.decodes()) motion_.look(ring_->memory(), picture, times.pts);
+  look_for_motion(picture);
   times.arrival = arrival_;
   times.decode_cost = decode_cost_;
   block_.decode.record(decode_cost_);
@@ -327,6 +310,9 @@ bool Ingest::publish(DecodedPicture& picture) {
   }
   const ProfileRange range(publish_range_, start_.base + published_ + 1);
   times.decoded = now_ns();
+  // The worker would accuse this process, and not the camera.
+  const std::size_t slot_bytes = ring_->memory().pixels(picture.slot).size();
+  if (!is_possible(picture.record, slot_bytes)) throw Error("the source has a picture that cannot be");
   unsigned recalled = 0;
   const auto published = ring_->publish(picture.slot, picture.record, recalled);
   counter(block_.dropped, DropCause::queue_full).fetch_add(recalled);

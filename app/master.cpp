@@ -124,7 +124,13 @@ class Master {
                              const AudioParameters& parameters) {
       child_.send("audio_ring", {{"camera", to}, {"epoch", ring_epoch}, {"audio", to_json(parameters)}}, {ring.fd()});
     };
-    cameras_[camera] = std::make_unique<Ingest>(start, child_.page(), events);
+    // Without memory or a thread for it, it is that camera which fails.
+    try {
+      cameras_.insert_or_assign(camera, std::make_unique<Ingest>(start, child_.page(), events));
+    } catch (const std::exception& error) {
+      spdlog::error("{}: cannot be started: {}", start.config.name, error.what());
+      events.on_over(error.what(), false);
+    }
   }
 
   void stop_all() {

@@ -8,6 +8,8 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "ipc/ring_checks.h"
+#include "stages/decoders/picture_format.h"
 #include "stages/sinks/stream_headers.h"
 #include "stages/sources/accepted_media.h"
 
@@ -21,7 +23,8 @@ constexpr std::int64_t smallest_step = 1'000'000;
 constexpr std::int64_t longest_overlap = 50'000'000;  // of audio; where a clock was corrected, more is left out
 constexpr std::int64_t longest_tail = 1'000'000'000;  // of a file's audio behind its video, that pictures wait for
 
-constexpr int packets_of_new_sound = 3;  // that agree
+constexpr int packets_of_new_sound = 3;                    // that follow one another
+constexpr std::int64_t least_with_sound = 10'000'000'000;  // ns, from one change to the next
 
 constexpr std::array aac_rates{96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350};
 
@@ -34,16 +37,7 @@ StreamParameters video_of(const SourceStream& stream) {
   StreamParameters parameters;
   parameters.codec = avcodec_get_name(codec.codec_id);
   parameters.encoder = "copy";
-  FrameFormat& format = parameters.format;
-  format.width = codec.width;
-  format.height = codec.height;
-  format.color_range = static_cast<std::uint8_t>(codec.color_range);
-  format.color_space = static_cast<std::uint8_t>(codec.color_space);
-  format.color_primaries = static_cast<std::uint8_t>(codec.color_primaries);
-  format.color_transfer = static_cast<std::uint8_t>(codec.color_trc);
-  format.chroma_location = static_cast<std::uint8_t>(codec.chroma_location);
-  format.sample_aspect_num = codec.sample_aspect_ratio.num;
-  format.sample_aspect_den = std::max(codec.sample_aspect_ratio.den, 1);
+  parameters.format = expected_format(codec, PixelFormat::i420);
   parameters.frame_rate = stream.frame_rate;
   if (tells_headers(codec)) parameters.extradata = extradata_of(codec);  // else the first key frame does
   parameters.rotation = stream.rotation;
@@ -111,8 +105,11 @@ void PacketCopies::begin(const SourceStream& stream) {
 
 void PacketCopies::begin_video(const SourceStream& stream) {
   if (video_.empty()) return;
-  if (video_parameters_ != video_of(stream)) {
-    video_parameters_ = video_of(stream);
+  StreamParameters parameters = video_of(stream);
+  // Else the supervisor would take this process for one that is out of its mind.
+  if (!is_possible(parameters.format, false)) throw Error("the source describes its pictures as none can be");
+  if (video_parameters_ != parameters) {
+    video_parameters_ = std::move(parameters);
     for (Track& track : video_) track.current = false;
   }
   for (Track& track : video_) {
@@ -139,23 +136,27 @@ void PacketCopies::set_audio(const AudioParameters& parameters) {
   }
 }
 
-// In MPEG-TS it may become another one in the midst of the stream. False: it is none that is taken.
-bool PacketCopies::follow_sound(const AVPacket& packet) {
+// In MPEG-TS it may become another one in the midst of the stream. Each time makes rings, for which a stream that
+// changes with every few packets would take all descriptors. `no`: it is none that is taken.
+PacketCopies::Follow PacketCopies::follow_sound(const AVPacket& packet, std::int64_t arrival) {
   const AVCodecParameters& codec = *stream_->audio;
-  if (codec.codec_type != AVMEDIA_TYPE_AUDIO || !is_accepted_audio(codec.codec_id)) return false;
+  if (codec.codec_type != AVMEDIA_TYPE_AUDIO || !is_accepted_audio(codec.codec_id)) return Follow::no;
   const Sound sound{codec.codec_id, codec.sample_rate, codec.ch_layout.nb_channels, config_in(codec, packet)};
   if (heard_ && *heard_ != sound) {
     // What is no such sound at all looks like another one now and then, too.
     heard_again_ = sound == coming_ ? heard_again_ + 1 : 1;
     coming_ = sound;
     const bool lost_header = sound.codec == heard_->codec && sound.config.empty() && !heard_->config.empty();
-    if (heard_again_ < packets_of_new_sound || lost_header) return false;
+    if (heard_again_ < packets_of_new_sound || lost_header) return Follow::no;
+    if (changed_at_ && arrival - *changed_at_ < least_with_sound) return Follow::too_soon;
+    changed_at_ = arrival;
     AudioParameters parameters = audio_of(codec);
     if (!sound.config.empty()) take_config(parameters, sound.config);
     set_audio(parameters);
   }
   heard_ = sound;
-  return true;
+  coming_.reset();
+  return Follow::yes;
 }
 
 // A track changes as a whole or, when something throws (no memory, no descriptors), not at all: then it is its turn
@@ -232,11 +233,13 @@ std::optional<Correction> PacketCopies::video(const AVPacket& packet, const Sour
   return time.correction;
 }
 
-void PacketCopies::audio(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times) {
+bool PacketCopies::audio(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times) {
   const std::int64_t time = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
-  if (audio_.empty() || !audio_parameters_ || time == AV_NOPTS_VALUE || !follow_sound(packet)) return;
+  if (audio_.empty() || !audio_parameters_ || time == AV_NOPTS_VALUE) return true;
   const auto at = clock.map_beside(audio_ns(*stream_, time), times.arrival);
-  if (!at || *at < 0 || *at + longest_overlap < last_audio_) return;
+  if (!at || *at < 0 || *at + longest_overlap < last_audio_) return true;
+  const Follow follow = follow_sound(packet, times.arrival);
+  if (follow != Follow::yes) return follow != Follow::too_soon;
   PacketView view;
   view.data = {packet.data, static_cast<std::size_t>(packet.size)};
   view.key = true;
@@ -247,6 +250,7 @@ void PacketCopies::audio(const AVPacket& packet, const SourceClock& clock, const
   audio_end_ = view.dts + view.times.duration;
   view.times.arrival = times.arrival;
   for (Track& track : audio_) push(track, view, false);
+  return true;
 }
 
 // The last packet of the audio may last a little longer than the video: the next one comes behind it all the same.

@@ -61,7 +61,8 @@ class PacketCopies {
   [[nodiscard]] std::optional<std::int64_t> resume_at() const;
   // Returns how its time was corrected, beside what `clock` itself corrects.
   std::optional<Correction> video(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times);
-  void audio(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times);
+  // False: it is left out, since it has become another sound not long before.
+  bool audio(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times);
   // Until then pictures are shown; -1: there was none.
   [[nodiscard]] std::int64_t end() const { return end_; }
   // Where a file goes on that begins again when its video has come to `end`: there, or where its audio ends.
@@ -85,7 +86,8 @@ class PacketCopies {
     friend bool operator==(const Sound&, const Sound&) = default;
   };
   void set_audio(const AudioParameters& parameters);
-  bool follow_sound(const AVPacket& packet);
+  enum class Follow : std::uint8_t { yes, no, too_soon };
+  Follow follow_sound(const AVPacket& packet, std::int64_t arrival);
   void begin_video(const SourceStream& stream);
   void begin_audio(const SourceStream& stream);
   void watch(const Track& track, PacketRingWriter& ring);
@@ -105,6 +107,7 @@ class PacketCopies {
   std::optional<Sound> heard_;
   std::optional<Sound> coming_;  // instead of it, perhaps
   int heard_again_ = 0;
+  std::optional<std::int64_t> changed_at_;  // the sound, last; by the arrival
   std::int64_t end_ = -1;
   std::int64_t last_audio_ = -1;
   std::int64_t audio_end_ = -1;

@@ -6,10 +6,11 @@
 namespace campipe {
 
 void ReplayWindow::add(const AVPacket& packet) {
-  if ((packet.flags & AV_PKT_FLAG_KEY) != 0) groups_.emplace_back();
-  if (groups_.empty()) return;
+  const bool key = (packet.flags & AV_PKT_FLAG_KEY) != 0;
+  if (groups_.empty() && !key) return;
   AvPacket kept(av_packet_clone(&packet));
   if (!kept) throw std::bad_alloc();
+  if (key) groups_.emplace_back();
   const auto bytes = static_cast<std::size_t>(std::max(packet.size, 0));
   groups_.back().packets.push_back({std::move(kept)});
   groups_.back().bytes += bytes;

@@ -24,6 +24,7 @@ constexpr int bucket_samples = 10;
 constexpr std::int64_t bucket_span = 500 * ms;
 constexpr std::size_t buckets_to_settle = 4;
 constexpr std::size_t buckets_to_shift = 10;
+constexpr std::size_t buckets_to_outgrow = 20;
 constexpr std::int64_t steady = 100 * ms;        // how much their shortest lags may differ
 constexpr std::int64_t longest_lag = 150 * ms;   // that drift and a slower network may cause
 constexpr std::int64_t drained_part = 5;         // waited for a fifth of the time: nothing more was there
@@ -202,9 +203,23 @@ std::optional<SourceClock::Corrected> SourceClock::set_back(const Sample& sample
   return Corrected{kind, by};
 }
 
-// The camera's own clock says that its timestamps went on all the time: what is late was held up on its way.
+// The camera's own clock says that its timestamps went on all the time: what is late was held up on its way. Nothing
+// holds up more than a minute.
 bool SourceClock::says_it_went_on(std::int64_t lag) const {
-  return relation_ && newest_relation_ && std::abs(*newest_relation_ - *relation_) < std::min(tolerance, lag / 2);
+  return relation_ && newest_relation_ && lag <= longest_opening &&
+         std::abs(*newest_relation_ - *relation_) < std::min(tolerance, lag / 2);
+}
+
+SourceClock::Stretch SourceClock::newest(std::size_t buckets) const {
+  Stretch all{.shortest = INT64_MAX};
+  for (auto bucket = buckets_.end() - static_cast<std::ptrdiff_t>(buckets); bucket != buckets_.end(); ++bucket) {
+    all.shortest = std::min(all.shortest, bucket->lag);
+    all.longest = std::max(all.longest, bucket->lag);
+    all.span += bucket->span;
+    all.waited += bucket->waited;
+  }
+  all.drained = all.waited * drained_part >= all.span;
+  return all;
 }
 
 std::optional<SourceClock::Corrected> SourceClock::judge(std::int64_t passed, const Sample& sample) {
@@ -214,29 +229,34 @@ std::optional<SourceClock::Corrected> SourceClock::judge(std::int64_t passed, co
   if (++bucket_.samples < bucket_samples || bucket_.span < bucket_span) return std::nullopt;
   buckets_.push_back(bucket_);
   bucket_ = {};
+  if (buckets_.size() > buckets_to_outgrow) buckets_.pop_front();
   const std::size_t needed = settled_ ? buckets_to_shift : buckets_to_settle;
-  while (buckets_.size() > needed) buckets_.pop_front();
   if (buckets_.size() < needed) return std::nullopt;
-  Bucket all{buckets_.front().lag};
-  std::int64_t longest = all.lag;
-  for (const Bucket& bucket : buckets_) {
-    all.lag = std::min(all.lag, bucket.lag);
-    longest = std::max(longest, bucket.lag);
-    all.span += bucket.span;
-    all.waited += bucket.waited;
-  }
-  const bool drained = all.waited * drained_part >= all.span;
-  if (all.lag <= longest_lag) {
-    slew_ = all.lag < 0 || drained ? all.lag : 0;
-    settled_ = settled_ || drained;
+  const Stretch all = newest(needed);
+  if (all.shortest <= longest_lag) {
+    slew_ = all.shortest < 0 || all.drained ? all.shortest : 0;
+    settled_ = settled_ || all.drained;
     return std::nullopt;
   }
   slew_ = 0;
-  if (!drained || longest - all.lag > steady || says_it_went_on(all.lag)) return std::nullopt;
-  place(sample.source, map(sample.source) + all.lag);
+  if (all.drained && all.longest - all.shortest <= steady) return move_on(sample, all.shortest);
+  return outgrown() ? move_on(sample, buckets_.back().lag) : std::nullopt;
+}
+
+// The lag grows for long, though the machine keeps up: the camera's clock runs slow, as of one that stamps more frames
+// a second than it sends. A lag that shrinks is being caught up.
+bool SourceClock::outgrown() const {
+  if (buckets_.size() < buckets_to_outgrow) return false;
+  const Stretch all = newest(buckets_to_outgrow);
+  return all.drained && all.shortest > longest_lag && all.longest - buckets_.back().lag <= steady;
+}
+
+std::optional<SourceClock::Corrected> SourceClock::move_on(const Sample& sample, std::int64_t lag) {
+  if (says_it_went_on(lag)) return std::nullopt;
+  place(sample.source, map(sample.source) + lag);
   settled_ = true;
-  lag_ -= all.lag;
-  return Corrected{Correction::stopped, -all.lag};
+  lag_ -= lag;
+  return Corrected{Correction::stopped, -lag};
 }
 
 void SourceClock::follow_drift(std::int64_t passed) {

@@ -6,7 +6,9 @@
 // mapped timestamp) is the usual one. By it
 //   - a reconnection is placed on the timeline,
 //   - a timestamp that lies ahead of its arrival shows that the camera's clock was set: time goes on by arrival,
-//   - a lag that stays, while the source has nothing more to deliver, shows that the camera's clock stood still,
+//   - a lag that stays, while the source has nothing more to deliver, shows that the camera's clock stood still, and
+//   one
+//     that grows for long that it runs slow,
 //   - a drift is followed slowly.
 // A file's timestamps are kept, too: it is corrected where they run backwards or leap.
 //
@@ -63,8 +65,6 @@ class SourceClock {
   // This time of a file is so far ahead that it needs confirmation: without it, it counts as another clock's.
   [[nodiscard]] bool leaps(std::int64_t source) const;
 
-  // map() is right: no reconnection is open.
-  [[nodiscard]] bool anchored() const { return anchored_; }
   [[nodiscard]] std::int64_t map(std::int64_t source) const { return source + offset_; }
   // The same for what comes beside the video, as audio does. Nothing where that is not known: a reconnection is
   // open, or a live source's clock was set and no packet of the video has shown it yet.
@@ -91,6 +91,15 @@ class SourceClock {
     int samples = 0;
   };
 
+  // The newest of them together.
+  struct Stretch {
+    std::int64_t shortest = 0;  // of their lags
+    std::int64_t longest = 0;
+    std::int64_t span = 0;
+    std::int64_t waited = 0;
+    bool drained = false;  // the source had nothing more to deliver
+  };
+
   // Arrival less timestamp, of what will be observed.
   struct Previewed {
     std::int64_t first = 0;
@@ -104,6 +113,9 @@ class SourceClock {
   std::optional<Corrected> lead(const Sample& sample, std::int64_t moved, std::int64_t passed);
   std::optional<Corrected> set_back(const Sample& sample, Correction kind, std::int64_t by, std::int64_t passed);
   std::optional<Corrected> judge(std::int64_t passed, const Sample& sample);
+  [[nodiscard]] Stretch newest(std::size_t buckets) const;
+  [[nodiscard]] bool outgrown() const;
+  std::optional<Corrected> move_on(const Sample& sample, std::int64_t lag);
   [[nodiscard]] bool says_it_went_on(std::int64_t lag) const;
   bool slips_for_good(const Sample& sample, std::int64_t moved);
   void follow_drift(std::int64_t passed);

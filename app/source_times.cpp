@@ -12,7 +12,8 @@ namespace campipe {
 namespace {
 
 constexpr std::int64_t latest = std::int64_t{1} << 61;  // ns; the sum of two of them fits
-constexpr std::int64_t day = std::int64_t{24} * 3600 * 1'000'000'000;
+constexpr std::int64_t longest_of_live = std::int64_t{10} * 1'000'000'000;
+constexpr std::int64_t longest_of_file = std::int64_t{24} * 3600 * 1'000'000'000;
 
 }  // namespace
 
@@ -27,12 +28,13 @@ std::int64_t audio_ns(const SourceStream& stream, std::int64_t timestamp) {
   return std::clamp(av_sat_sub64(time, start), -latest, latest);
 }
 
-void forget_absurd_times(AVPacket& packet, AVRational time_base) {
+void forget_absurd_times(AVPacket& packet, AVRational time_base, bool live) {
+  const std::int64_t longest = live ? longest_of_live : longest_of_file;
   const std::int64_t duration = av_rescale_q(packet.duration, time_base, nanoseconds);
-  if (duration < 0 || duration > day) packet.duration = 0;
+  if (duration < 0 || duration > longest) packet.duration = 0;
   if (packet.pts == AV_NOPTS_VALUE || packet.dts == AV_NOPTS_VALUE) return;
   const std::int64_t shown_later = av_rescale_q(av_sat_sub64(packet.pts, packet.dts), time_base, nanoseconds);
-  if (shown_later < -day || shown_later > day) packet.pts = packet.dts;
+  if (shown_later < -longest || shown_later > longest) packet.pts = packet.dts;
 }
 
 }  // namespace campipe

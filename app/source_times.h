@@ -13,7 +13,7 @@ std::int64_t source_ns(const SourceStream& stream, std::int64_t timestamp);
 // The same of its audio; counted from the start of the video, too.
 std::int64_t audio_ns(const SourceStream& stream, std::int64_t timestamp);
 
-// A packet lasts a day at most, and is shown within a day of being decoded.
-void forget_absurd_times(AVPacket& packet, AVRational time_base);
+// A packet lasts a day at most, and is shown within a day of being decoded; one of a live source 10 s.
+void forget_absurd_times(AVPacket& packet, AVRational time_base, bool live);
 
 }  // namespace campipe

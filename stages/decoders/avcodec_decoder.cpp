@@ -244,11 +244,15 @@ class AvcodecDecoder final : public Decoder {
   bool convert_into_slot(DecodedPicture& picture) {
     const auto slot = ring_->claim();
     if (!slot) return false;
-    converted_slot_ = slot->index;
     FrameFormat format = format_of(*frame_, pixel_format(), PixelFormat::i420);
     format.width = width_;
     format.height = height_;
     const SlotLayout layout = slot_layout(format.pixels, width_, height_);
+    if (layout.bytes > slot->pixels.size()) {
+      ring_->unpin(slot->index);
+      return false;
+    }
+    converted_slot_ = slot->index;
     converter_.convert(*frame_, view_in_slot(format, layout, slot->pixels.data()));
     picture.slot = slot->index;
     picture.record.format = format;

@@ -271,6 +271,10 @@ class CudaDecoder final : public Decoder {
     const FrameFormat format = format_of_frame();
     const auto slot = claim();
     if (!slot) return false;
+    if (layout_.bytes > slot->pixels.size()) {
+      ring_->unpin(slot->index);
+      return false;
+    }
     slot_ = slot->index;
     MutableFrameView view = view_in_slot(format, layout_, slot->pixels.data());
     view.memory = ring_->memory().kind();

@@ -7,6 +7,10 @@
 #include <filesystem>
 #include <utility>
 
+extern "C" {
+#include <libavutil/common.h>
+}
+
 #include "core/c_callback.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -65,9 +69,10 @@ class FileSource final : public Source {
   // Containers without an index (MPEG-TS) find a place by its time alone, whether decoding can begin there or not:
   // further back then, each time twice as far.
   void seek(std::int64_t pts) override {
-    const std::int64_t target = stream().start + av_rescale_q(pts, nanoseconds, stream().time_base);
+    const std::int64_t target = av_sat_add64(stream().start, av_rescale_q(pts, nanoseconds, stream().time_base));
     const std::int64_t second = std::max<std::int64_t>(av_rescale_q(1, {1, 1}, stream().time_base), 1);
-    for (std::int64_t back = 0; target - back > stream().start; back = std::max(2 * back, second)) {
+    for (std::int64_t back = 0; av_sat_sub64(target, back) > stream().start;
+         back = std::max(av_sat_add64(back, back), second)) {
       go_to(target - back);
       if (!find_key_frame(target, second)) continue;
       if (found_->pts == AV_NOPTS_VALUE && found_->dts == AV_NOPTS_VALUE) break;
@@ -86,19 +91,20 @@ class FileSource final : public Source {
     const int before = delay - packets_++;
     const bool known = packet.dts != AV_NOPTS_VALUE || packet.pts == AV_NOPTS_VALUE;
     if (known || packet.duration <= 0 || first_shown_ == AV_NOPTS_VALUE) return;
-    packet.dts = first_shown_ - before * packet.duration;
+    packet.dts = av_sat_sub64(first_shown_, av_rescale(packet.duration, before, 1));
   }
 
   void note_end(const AVPacket& packet) {
     const std::int64_t time = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
-    if (time != AV_NOPTS_VALUE) end_ = std::max(end_, time + packet.duration - stream().start);
+    if (time != AV_NOPTS_VALUE)
+      end_ = std::max(end_, av_sat_sub64(av_sat_add64(time, packet.duration), stream().start));
   }
 
   // What it holds is read as it is. Only containers that say how long their video is give a missing end away.
   void warn_if_cut_off() {
     const AVStream& video = *input_->streams[streams_.video];
     const bool says = input_->duration_estimation_method == AVFMT_DURATION_FROM_STREAM && video.duration > 0;
-    const double missing = says ? static_cast<double>(video.duration - end_) * av_q2d(video.time_base) : 0;
+    const double missing = says ? static_cast<double>(av_sat_sub64(video.duration, end_)) * av_q2d(video.time_base) : 0;
     if (missing < least_missing || std::exchange(cut_off_, true)) return;
     spdlog::warn("{} is cut off: it says that it lasts {:.1f} s, and {:.1f} s are missing at its end", name_,
                  static_cast<double>(video.duration) * av_q2d(video.time_base), missing);
@@ -120,7 +126,8 @@ class FileSource final : public Source {
       }
       if (result != ReadResult::packet) return false;
       // Where only decode times are told (AVI), pictures that are decoded later may be shown before this one.
-      const bool shown_later = found_->pts != AV_NOPTS_VALUE ? found_->pts > target : found_->dts > target - second;
+      const bool shown_later =
+          found_->pts != AV_NOPTS_VALUE ? found_->pts > target : found_->dts > av_sat_sub64(target, second);
       if ((found_->flags & AV_PKT_FLAG_KEY) != 0 && !shown_later) return true;
       const bool none_will_come = found_->dts != AV_NOPTS_VALUE && found_->dts > target;
       av_packet_unref(found_.get());

@@ -13,12 +13,13 @@ extern "C" {
 namespace campipe {
 namespace {
 
-constexpr double fastest_rate = 1000;  // frames a second; what is beyond is the unit of its times
+constexpr double fastest_rate = 1000;   // frames a second; what is beyond is the unit of its times
+constexpr double slowest_rate = 0.001;  // less is no rate that anybody could count on
 
 double rate_of(const AVStream& stream) {
   const AVRational rate = stream.avg_frame_rate.num > 0 ? stream.avg_frame_rate : stream.r_frame_rate;
   const double frames = rate.num > 0 && rate.den > 0 ? av_q2d(rate) : 0;
-  return frames <= fastest_rate ? frames : 0;
+  return frames >= slowest_rate && frames <= fastest_rate ? frames : 0;
 }
 
 // libavutil tells by how much the picture is turned counterclockwise.

@@ -316,8 +316,13 @@ class StreamSource final : public Source {
       description.frame_rate = 0;
     }
     // A file, or a playlist to which nothing is added any more: both say how long they are.
-    description.finite = address_.scheme.starts_with("http") && input_->duration > 0;
+    description.finite = address_.scheme.starts_with("http") && input_->duration > 0 && !is_endless_flv();
     description.in_bursts = is_hls(*input_) || description.finite;
+  }
+
+  // Its first tag names a duration whether it is live or not: only a file has a size, too.
+  [[nodiscard]] bool is_endless_flv() const {
+    return av_match_name("flv", input_->iformat->name) != 0 && avio_size(input_->pb) <= 0;
   }
 
   // Into first_. The index of the video's stream, or an error of libav.

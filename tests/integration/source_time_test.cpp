@@ -15,6 +15,7 @@
 #include "tests/integration/rig_run.h"
 #include "tests/integration/tcp_relay.h"
 #include "tests/integration/test_camera.h"
+#include "tests/unit/http_client.h"
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
@@ -138,6 +139,24 @@ TEST_F(SourceTime, TheIndexTellsWhenTheFileBeginsOnTheClock) {
     const double lasted = seconds_of(end.at("end")) - seconds_of(end.at("start"));
     EXPECT_NEAR(lasted, end.at("duration_s").get<double>(), 0.2) << name << " " << line << rig_->log();
   }
+}
+
+TEST_F(SourceTime, TheCamerasClockCountsWhereItIsToCount) {
+  ASSERT_TRUE(eventually([&] { return camera_.log().find("rtsp://") != std::string::npos; })) << camera_.log();
+  const int port = free_port();
+  const std::string source =
+      "{rtsp_transport: tcp, source: \"rtsp://127.0.0.1:" + std::to_string(relay_.port()) + "/cam\"";
+  const RigRun rig("http_address: 127.0.0.1:" + std::to_string(port) +
+                   "\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n  theirs: " + source +
+                   "}\n  ours: " + source + ", use_absolute_timestamp: false}\n");
+  const auto clock_of = [&](const std::string& name) -> std::string {
+    const Reply reply = ask(static_cast<std::uint16_t>(port), "GET /api/v1/cameras/" + name);
+    return reply.status == 200 ? json::parse(reply.body).at("source_health").at("capture_clock") : "";
+  };
+  ASSERT_TRUE(eventually([&] { return rig.log().find("watch at") != std::string::npos; })) << rig.log();
+  // Sender reports come every few seconds, to both at once.
+  ASSERT_TRUE(eventually([&] { return clock_of("theirs") == "camera"; })) << rig.log();
+  EXPECT_EQ(clock_of("ours"), "arrival");
 }
 
 // Its sender reports tell the time of day for timestamps of before.

@@ -39,10 +39,12 @@ class Folder {
 // A source, its decoder, the ring that it writes to and a reader of that ring.
 class Bench {
  public:
-  Bench(const std::string& file, int threads, std::optional<unsigned> slots = std::nullopt)
+  Bench(const std::string& file, int threads, std::optional<unsigned> slots = std::nullopt,
+        std::optional<std::size_t> slot_bytes = std::nullopt)
       : source_(open_source({.url = file, .pace = Pace::fast}, [] { return false; })),
         decoder_(open_decoder(source_->stream(), {.threads = threads})),
-        slots_(slots) {
+        slots_(slots),
+        slot_bytes_(slot_bytes) {
     make_ring();
   }
 
@@ -51,7 +53,7 @@ class Bench {
     FrameRingSpec spec;
     spec.epoch = ++rings_;
     spec.slots = slots_.value_or(std::min(decoder_->needs().kept + 12, max_ring_slots));
-    spec.slot_bytes = decoder_->needs().bytes;
+    spec.slot_bytes = slot_bytes_.value_or(decoder_->needs().bytes);
     writer_ = std::make_shared<FrameRingWriter>(FrameRingMemory::create(spec));
     decoder_->write_to(writer_);
     const FrameRingMemory& memory = writer_->memory();
@@ -123,6 +125,7 @@ class Bench {
   std::shared_ptr<FrameRingMemory> readable_;
   std::unique_ptr<FrameRingReader> reader_;
   std::optional<unsigned> slots_;
+  std::optional<std::size_t> slot_bytes_;  // none: as the decoder wants it
   std::uint64_t rings_ = 0;
   int lost_ = 0;
 };
@@ -248,6 +251,17 @@ TEST(Decoder, LosesPicturesButNothingElseForWantOfSlots) {
       });
       EXPECT_EQ(seen_pictures + lost, 60);
     }
+  }
+}
+
+// As where a ring for larger pictures could not be made.
+TEST(Decoder, NeverWritesBeyondASlot) {
+  const Folder folder;
+  for (const std::string pixels : {"yuv420p", "yuv422p"}) {
+    SCOPED_TRACE(pixels);
+    test::make_clip(folder.path(), {.name = "a.mkv", .pixels = pixels, .frames = 30});
+    Bench bench(folder.path() / "a.mkv", 1, std::nullopt, 4096);
+    EXPECT_EQ(bench.run([](const Bench::Seen&) { ADD_FAILURE() << "there is no room for it"; }), 30);
   }
 }
 

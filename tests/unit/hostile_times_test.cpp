@@ -133,11 +133,11 @@ TEST(SourceTimes, NothingOverflows) {
 
 TEST(SourceTimes, WhatNoStreamMeansIsForgotten) {
   const AvPacket packet = make_av_packet();
-  const auto forget = [&](std::int64_t pts, std::int64_t dts, std::int64_t duration) {
+  const auto forget = [&](std::int64_t pts, std::int64_t dts, std::int64_t duration, bool live = false) {
     packet->pts = pts;
     packet->dts = dts;
     packet->duration = duration;
-    forget_absurd_times(*packet, {1, 1000});
+    forget_absurd_times(*packet, {1, 1000}, live);
   };
   forget(5000, 4000, 40);
   EXPECT_EQ(packet->pts, 5000);
@@ -147,6 +147,13 @@ TEST(SourceTimes, WhatNoStreamMeansIsForgotten) {
   EXPECT_EQ(packet->duration, 0);
   forget(AV_NOPTS_VALUE, 4000, -1);
   EXPECT_EQ(packet->pts, AV_NOPTS_VALUE);
+  EXPECT_EQ(packet->duration, 0);
+  constexpr std::int64_t hour = 3'600'000;
+  forget(4000 + hour, 4000, hour);
+  EXPECT_EQ(packet->pts, 4000 + hour);
+  EXPECT_EQ(packet->duration, hour);
+  forget(4000 + hour, 4000, hour, true);
+  EXPECT_EQ(packet->pts, 4000);
   EXPECT_EQ(packet->duration, 0);
 }
 

@@ -23,6 +23,8 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using Kind = SourceError::Kind;
 
+constexpr std::int64_t one_second = 1'000'000'000;
+
 // What one connection does: plays `file`, and after so many packets fails.
 struct Connection {
   fs::path file;  // empty: opening fails
@@ -31,6 +33,8 @@ struct Connection {
   std::chrono::milliseconds opening{0};  // takes so long
   bool in_bursts = false;
   int damage_every = 0;  // packets; 0: none
+  int shown_late = -1;   // the packet that is to be shown 13 hours after it is decoded
+  bool in_time = false;  // it gives each packet when its time has come, as a camera
 };
 
 // Their headers stay, as where a network loses a part.
@@ -51,8 +55,15 @@ class FailingSource final : public Source {
   ReadResult read(AVPacket& packet) override {
     if (plan_.packets-- == 0) throw SourceError(plan_.failure, "it went away");
     const ReadResult result = real_->read(packet);
-    const bool damaged = plan_.damage_every > 0 && ++count_ % plan_.damage_every == 0;
-    if (result == ReadResult::packet && damaged) damage(packet);
+    const int count = ++count_;
+    if (result != ReadResult::packet) return result;
+    if (plan_.damage_every > 0 && count % plan_.damage_every == 0) damage(packet);
+    const auto ticks = [&](std::int64_t ns) { return av_rescale_q(ns, nanoseconds, stream_.time_base); };
+    if (count == plan_.shown_late) packet.pts = packet.dts + ticks(13 * 3600 * one_second);
+    if (plan_.in_time) {
+      const std::int64_t time = av_rescale_q(packet.dts - stream_.start, stream_.time_base, nanoseconds);
+      std::this_thread::sleep_until(begin_ + std::chrono::nanoseconds(time));
+    }
     return result;
   }
   void rewind() override { real_->rewind(); }
@@ -63,6 +74,43 @@ class FailingSource final : public Source {
   Connection plan_;
   SourceStream stream_;
   int count_ = 0;
+  Clock::time_point begin_ = Clock::now();
+};
+
+// Decodes, until it is made to fail.
+class FailingDecoder final : public Decoder {
+ public:
+  struct Plan {
+    bool no_memory = false;             // for a ring of another size
+    bool throws = false;                // whatever it is given
+    std::chrono::milliseconds work{0};  // that each packet takes
+  };
+  FailingDecoder(std::unique_ptr<Decoder> real, const Plan& plan) : real_(std::move(real)), plan_(plan) {}
+
+  SlotNeeds needs() const override {
+    SlotNeeds needs = real_->needs();
+    if (changed_) needs.bytes = std::size_t{1} << 50;  // more than a process can map
+    return needs;
+  }
+  void write_to(std::shared_ptr<FrameRingWriter> ring) override { real_->write_to(std::move(ring)); }
+  bool send(const AVPacket* packet, std::int64_t utc) override {
+    EXPECT_FALSE(changed_) << "it has no ring to write to";
+    if (plan_.throws) throw std::runtime_error("a filter that fails");
+    std::this_thread::sleep_for(plan_.work);
+    return real_->send(packet, utc);
+  }
+  Receive receive(DecodedPicture& picture) override {
+    EXPECT_FALSE(changed_) << "it has no ring to write to";
+    const Receive received = real_->receive(picture);
+    changed_ = received == Receive::changed && plan_.no_memory;
+    return received;
+  }
+  void flush() override { real_->flush(); }
+
+ private:
+  std::unique_ptr<Decoder> real_;
+  Plan plan_;
+  bool changed_ = false;
 };
 
 class IngestReconnect : public testing::Test {
@@ -164,6 +212,21 @@ class IngestReconnect : public testing::Test {
     }
   }
 
+  // One after the other; the last one's plan stays.
+  void plan_decoders(const std::vector<FailingDecoder::Plan>& plans) {
+    start_.open_decoder = [this, plans](const SourceStream& stream,
+                                        const DecoderOptions& options) -> std::unique_ptr<Decoder> {
+      const auto plan = plans.at(std::min(decoders_++, plans.size() - 1));
+      return std::make_unique<FailingDecoder>(open_decoder(stream, options), plan);
+    };
+  }
+  // Packets go to an output that nobody reads, and motion is looked for in them.
+  void copy_with_motion() {
+    start_.decode = false;
+    start_.copies = {{.camera = 0, .filters = {{"motion", complete_parameters(known_filter("motion"), {})}}}};
+  }
+  [[nodiscard]] std::uint64_t copied() { return page_.master(0).latency.counts().total(); }
+
   std::uint64_t lost() { return counter(page_.master(0).unpublished, DropCause::worker_lost); }
   std::uint64_t dropped() { return counter(page_.master(0).dropped, DropCause::queue_full); }
 
@@ -177,6 +240,7 @@ class IngestReconnect : public testing::Test {
   std::vector<std::shared_ptr<FrameRingMemory>> rings_;
   std::vector<FrameTimes> times_;
   std::vector<int> sizes_;
+  std::size_t decoders_ = 0;
   std::string failure_;
   std::atomic<bool> over_{false};
 };
@@ -233,6 +297,60 @@ TEST_F(IngestReconnect, BeginsAnotherRingForTheOldPicturesAfterAChangeInMidStrea
   EXPECT_EQ(sizes_.front(), 320);
   EXPECT_EQ(std::ranges::count(sizes_, 192), 20);
   EXPECT_EQ(sizes_.back(), 320);
+}
+
+// The pictures that come behind the change would not lie within the slots of before.
+TEST_F(IngestReconnect, BeginsAnewWhereThereIsNoMemoryForLargerPictures) {
+  const fs::path small = make({.name = "small.ts", .width = 192, .height = 128, .frames = 20});
+  const fs::path large = make({.name = "large.ts", .width = 640, .height = 480, .frames = 20});
+  const fs::path both = folder_ / "both.ts";
+  std::ofstream(both, std::ios::binary) << std::ifstream(small, std::ios::binary).rdbuf()
+                                        << std::ifstream(large, std::ios::binary).rdbuf();
+  plans_ = {{both, 1000}, {large, 1000}};
+  plan_decoders({{.no_memory = true}, {}});
+  Ingest ingest(start_, page_, events());
+  read(35);
+  EXPECT_EQ(sizes_.front(), 192);
+  EXPECT_EQ(sizes_.back(), 640);
+  ASSERT_GE(states_.size(), 3U);
+  EXPECT_EQ(states_[2], "running");
+}
+
+TEST_F(IngestReconnect, APictureThatIsShownHoursLaterDoesNotMoveTheTimeline) {
+  plans_ = {{.file = make({.name = "a.mp4", .frames = 50}), .packets = 1000, .shown_late = 20}};
+  Ingest ingest(start_, page_, events());
+  read(50);
+  EXPECT_LT(times_.back().pts, 12 * one_second);
+  EXPECT_LT(times_.back().duration, 12 * one_second);
+}
+
+// What looks for motion fails: the copy goes on in the same connection.
+TEST_F(IngestReconnect, MotionThatFailsEndsNoCopy) {
+  copy_with_motion();
+  plan_decoders({{.throws = true}});
+  plans_ = {{.file = make({.name = "a.mp4", .frames = 50}), .packets = 50}, {}};
+  Ingest ingest(start_, page_, events());
+  ASSERT_TRUE(test::eventually([&] {
+    const std::lock_guard lock(mutex_);
+    return states_.size() >= 2;
+  }));
+  EXPECT_EQ(copied(), 50U);
+  EXPECT_EQ(decoders_, 1U);
+  const std::lock_guard lock(mutex_);
+  EXPECT_EQ(states_[1], "it went away");
+}
+
+// Three times slower than the camera sends.
+TEST_F(IngestReconnect, MotionThatIsTooSlowHoldsUpNoCopy) {
+  copy_with_motion();
+  plan_decoders({{.work = std::chrono::milliseconds(120)}});
+  plans_ = {{.file = make({.name = "a.mp4", .frames = 350}), .packets = 350, .in_time = true}, {}};
+  const auto begin = Clock::now();
+  Ingest ingest(start_, page_, events());
+  ASSERT_TRUE(test::eventually([&] { return copied() == 350; }, test::seconds(60)));
+  EXPECT_LT(Clock::now() - begin, test::seconds(14 + 6));
+  EXPECT_LT(page_.master(0).source.largest_lag, 6 * one_second);
+  EXPECT_EQ(decoders_, 1U);
 }
 
 // The time that a camera takes that does not answer is no good connection.

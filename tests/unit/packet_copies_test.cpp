@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -60,55 +61,132 @@ TEST(PacketCopies, ATrackWithoutARingGetsItWhenTheSourceIsOpenedAgain) {
   }
 }
 
-// Headers of MPEG-TS's AAC: 48 kHz in stereo, 16 kHz in mono. Its codec may change, too.
-TEST(PacketCopies, SoundThatBecomesAnotherOneIsSaidToBeThat) {
-  const RigPage page = RigPage::create(1);
-  std::vector<AudioParameters> told;
-  PacketCopies copies({}, {{.camera = 0}}, false, page,
-                      {.on_video = {},
-                       .on_audio =
-                           [&](unsigned, std::uint64_t epoch, const PacketRingMemory&, const AudioParameters& audio) {
-                             told.push_back(audio);
-                             EXPECT_EQ(epoch, told.size());
-                           },
-                       .interrupted = [] { return false; }});
-  const Parameters video = parameters_of(AVMEDIA_TYPE_VIDEO, AV_CODEC_ID_H264);
-  const Parameters audio = parameters_of(AVMEDIA_TYPE_AUDIO, AV_CODEC_ID_AAC);
-  audio->profile = FF_PROFILE_AAC_LOW;
-  audio->sample_rate = 48000;
-  av_channel_layout_default(&audio->ch_layout, 2);
-  SourceStream stream = stream_of(*video);
-  stream.audio = audio.get();
-  copies.begin(stream);
-  SourceClock clock(false);
-  clock.begin(0, 0);
-  int time = 0;
-  const auto send = [&](const std::vector<std::uint8_t>& header) {
+// Headers of MPEG-TS's AAC: 48 kHz in stereo, 16 kHz in mono, and none.
+const std::vector<std::uint8_t> stereo{0xff, 0xf1, 0x4c, 0x80, 0x0c, 0x9f, 0xfc};
+const std::vector<std::uint8_t> mono{0xff, 0xf1, 0x60, 0x40, 0x0c, 0x9f, 0xfc};
+const std::vector<std::uint8_t> none{0xff, 0xfd, 0x60, 0x40, 0x0c, 0x9f, 0xfc};
+
+class CopiedSound : public testing::Test {
+ protected:
+  CopiedSound() {
+    audio_->profile = FF_PROFILE_AAC_LOW;
+    audio_->sample_rate = 48000;
+    av_channel_layout_default(&audio_->ch_layout, 2);
+    stream_.audio = audio_.get();
+    copies_.begin(stream_);
+    clock_.begin(0, 0);
+  }
+
+  // False: it was left out, since it changes too often.
+  bool send(const std::vector<std::uint8_t>& header) {
     const AvPacket packet = make_av_packet();
     av_check(av_new_packet(packet.get(), 100), "a packet");
     std::fill_n(packet->data, 100, std::uint8_t{0});
     std::ranges::copy(header, packet->data);
-    packet->pts = packet->dts = 1920 * ++time;
-    copies.audio(*packet, clock, {});
-  };
-  const std::vector<std::uint8_t> stereo{0xff, 0xf1, 0x4c, 0x80, 0x0c, 0x9f, 0xfc};
-  const std::vector<std::uint8_t> mono{0xff, 0xf1, 0x60, 0x40, 0x0c, 0x9f, 0xfc};
-  const std::vector<std::uint8_t> none{0xff, 0xfd, 0x60, 0x40, 0x0c, 0x9f, 0xfc};
+    packet->pts = packet->dts = 1920 * ++time_;
+    return copies_.audio(*packet, clock_, {.arrival = arrival_});
+  }
+  void wait(std::int64_t seconds) { arrival_ += seconds * 1'000'000'000; }
+
+  RigPage page_ = RigPage::create(1);
+  std::vector<AudioParameters> told_;
+  Parameters video_ = parameters_of(AVMEDIA_TYPE_VIDEO, AV_CODEC_ID_H264);
+  Parameters audio_ = parameters_of(AVMEDIA_TYPE_AUDIO, AV_CODEC_ID_AAC);
+  SourceStream stream_ = stream_of(*video_);
+  SourceClock clock_{false};
+  int time_ = 0;
+  std::int64_t arrival_ = 1'000'000'000;
+  PacketCopies copies_{
+      {},
+      {{.camera = 0}},
+      false,
+      page_,
+      {.on_video = {},
+       .on_audio =
+           [this](unsigned, std::uint64_t epoch, const PacketRingMemory&, const AudioParameters& audio) {
+             told_.push_back(audio);
+             EXPECT_EQ(epoch, told_.size());
+           },
+       .interrupted = [] { return false; }}};
+};
+
+// Its codec may change, too.
+TEST_F(CopiedSound, ThatBecomesAnotherOneIsSaidToBeThat) {
   for (const auto& header : {stereo, mono, mono, none, none, none, mono, mono, stereo}) send(header);
-  EXPECT_EQ(told.size(), 1U) << "what does not stay is damage";
+  EXPECT_EQ(told_.size(), 1U) << "what does not stay is damage";
   for (const auto& header : {mono, mono, mono, mono}) send(header);
-  ASSERT_EQ(told.size(), 2U);
-  EXPECT_EQ(told[0].extradata, (std::vector<std::uint8_t>{0x11, 0x90}));
-  EXPECT_EQ(told[1].extradata, (std::vector<std::uint8_t>{0x14, 0x08}));
-  EXPECT_EQ(told[1].sample_rate, 16000);
-  EXPECT_EQ(told[1].channels, 1);
-  audio->codec_id = AV_CODEC_ID_MP2;
+  ASSERT_EQ(told_.size(), 2U);
+  EXPECT_EQ(told_[0].extradata, (std::vector<std::uint8_t>{0x11, 0x90}));
+  EXPECT_EQ(told_[1].extradata, (std::vector<std::uint8_t>{0x14, 0x08}));
+  EXPECT_EQ(told_[1].sample_rate, 16000);
+  EXPECT_EQ(told_[1].channels, 1);
+  wait(11);
+  audio_->codec_id = AV_CODEC_ID_MP2;
   for (int i = 0; i < 3; ++i) send({});
-  ASSERT_EQ(told.size(), 3U);
-  EXPECT_EQ(told[2].codec, "mp2");
-  audio->codec_type = AVMEDIA_TYPE_DATA;
+  ASSERT_EQ(told_.size(), 3U);
+  EXPECT_EQ(told_[2].codec, "mp2");
+  audio_->codec_type = AVMEDIA_TYPE_DATA;
   send({});
-  EXPECT_EQ(told.size(), 3U) << "that is no sound";
+  EXPECT_EQ(told_.size(), 3U) << "that is no sound";
+}
+
+TEST_F(CopiedSound, ThatComesBetweenIsNoneThatStays) {
+  for (int i = 0; i < 10; ++i) {
+    for (const auto& header : {stereo, mono, mono}) send(header);
+  }
+  EXPECT_EQ(told_.size(), 1U);
+}
+
+TEST_F(CopiedSound, ThatChangesAllTheTimeIsLeftOutForTenSeconds) {
+  int left_out = 0;
+  for (int i = 0; i < 300; ++i) left_out += send(i / 3 % 2 == 0 ? stereo : mono) ? 0 : 1;
+  EXPECT_EQ(told_.size(), 2U);
+  EXPECT_GE(left_out, 40);
+  wait(11);
+  for (int i = 0; i < 300; ++i) send(i / 3 % 2 == 0 ? stereo : mono);
+  EXPECT_EQ(told_.size(), 3U);
+}
+
+// Days before the beginning.
+TEST_F(CopiedSound, ThatHasNoPlaceOnTheTimelineChangesNothing) {
+  send(stereo);
+  time_ = -10'000'000;
+  for (int i = 0; i < 10; ++i) send(mono);
+  EXPECT_EQ(told_.size(), 1U);
+}
+
+// Numbers that a stranger wrote and libav hands on as they are.
+TEST(PacketCopies, ColoursAndShapesThatThereAreNotAreNotPassedOn) {
+  const RigPage page = RigPage::create(1);
+  std::vector<FrameFormat> told;
+  PacketCopies copies({{.camera = 0}}, {}, false, page,
+                      {.on_video = [&](unsigned, std::uint64_t, const PacketRingMemory&,
+                                       const StreamParameters& stream) { told.push_back(stream.format); },
+                       .on_audio = {},
+                       .interrupted = [] { return false; }});
+  const Parameters video = parameters_of(AVMEDIA_TYPE_VIDEO, AV_CODEC_ID_H264);
+  const auto begin = [&](int colour, AVRational aspect) {
+    video->color_range = static_cast<AVColorRange>(colour);
+    video->color_space = static_cast<AVColorSpace>(colour);
+    video->color_primaries = static_cast<AVColorPrimaries>(colour);
+    video->color_trc = static_cast<AVColorTransferCharacteristic>(colour);
+    video->chroma_location = static_cast<AVChromaLocation>(colour);
+    video->sample_aspect_ratio = aspect;
+    copies.begin(stream_of(*video));
+  };
+  begin(1, {4, 3});
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].color_space, AVCOL_SPC_BT709);
+  EXPECT_EQ(told[0].sample_aspect_num, 4);
+  EXPECT_EQ(told[0].sample_aspect_den, 3);
+  begin(200, {-4, 3});
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_EQ(told[1], FrameFormat());
+  for (const auto& [colour, aspect] :
+       std::vector<std::pair<int, AVRational>>{{-1, {4, -3}}, {300, {4, 0}}, {256 + 200, {2'000'000'000, 1}}}) {
+    begin(colour, aspect);
+    EXPECT_EQ(told.back(), FrameFormat()) << colour;
+  }
 }
 
 // As cameras announce it that have not filled it in.

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/timeline.h"
@@ -290,6 +291,48 @@ TEST(SourceClock, DriftIsFollowed) {
     EXPECT_EQ(camera.corrections(), 0);
     EXPECT_LE(camera.error(7 * hour), 60 * ms) << drift;
     EXPECT_NEAR(static_cast<double>(camera.source().drift()) / 1e9, drift * 6 * 3600, 0.1);
+  }
+}
+
+// Cameras that stamp so many frames a second and send others, and clocks that run wrong.
+TEST(SourceClock, AWrongRateStaysByTheArrivals) {
+  for (const bool reports : {false, true}) {
+    for (const double speed : {15.0 / 30, 25.0 / 30, 0.925, 0.95, 1.05, 1.075, 30.0 / 25, 30.0 / 15}) {
+      Simulation camera({.drift = speed - 1, .jitter = 20 * ms, .reports = reports}, 1);
+      camera.run(hour);
+      // What ten seconds make of it, and sender reports five more; of one that is fast, the time in which it was
+      // learnt.
+      const double seconds = speed > 1 ? 30 : reports ? 18 : 13;
+      const auto most = static_cast<std::int64_t>(std::abs(speed - 1) * seconds * 1e9) + 2 * bound;
+      EXPECT_LE(camera.error(2 * hour), most) << speed << (reports ? " with reports" : "");
+    }
+  }
+}
+
+// Whose time of day is wrong in the same way.
+TEST(SourceClock, ReportsThatSayThatAllIsWellAreBelievedForAMinuteOfLag) {
+  SourceClock clock(true);
+  constexpr std::int64_t frame = 40 * ms;
+  for (std::int64_t i = 0; i < 25 * 1800; ++i) {
+    const std::int64_t source = i * frame * 5 / 6;
+    clock.observe({.source = source, .arrival = hour + i * frame, .waited = frame, .capture_utc = 99 * hour + source});
+    ASSERT_LE(clock.lag(), 65 * second) << i;
+  }
+}
+
+// A network that lets through half of what is sent, and then all that it held up.
+TEST(SourceClock, ASlowNetworkIsCaughtUp) {
+  for (const std::int64_t slow : {3 * second, 8 * second}) {
+    SourceClock clock(true);
+    std::int64_t arrival = 0;
+    for (std::int64_t i = 0; i < 2500; ++i) {
+      const std::int64_t taken = i * 40 * ms;
+      const bool held_up = taken >= 20 * second && taken < 20 * second + slow / 2;
+      // Behind that it comes only a little faster than it is sent.
+      const std::int64_t before = std::exchange(arrival, std::max(taken, arrival + (held_up ? 80 : 30) * ms));
+      EXPECT_FALSE(clock.observe({.source = taken, .arrival = arrival, .waited = arrival - before})) << i;
+    }
+    EXPECT_LE(clock.lag(), 50 * ms);
   }
 }
 
