@@ -71,21 +71,18 @@ Authorization split_authorization(const std::string& header) {
   return {scheme, header.substr(header.find_last_of(' ') + 1)};
 }
 
-struct Login {
-  std::string user;
-  std::string password;
-};
-
-std::optional<Login> login_in(const Authorization& authorization) {
+std::optional<BasicLogin> login_in(const Authorization& authorization) {
   const auto& [scheme, credentials] = authorization;
   if (scheme != "basic" && scheme != "bearer") return std::nullopt;
   const auto text = decode(scheme, credentials);
   const auto colon = text ? text->find(':') : std::string::npos;
   if (colon == std::string::npos) return std::nullopt;
-  return Login{text->substr(0, colon), text->substr(colon + 1)};
+  return BasicLogin{text->substr(0, colon), text->substr(colon + 1)};
 }
 
 }  // namespace
+
+std::optional<BasicLogin> decode_basic(const std::string& credentials) { return login_in({"basic", credentials}); }
 
 bool equal_secrets(std::string_view a, std::string_view b) {
   return a.size() == b.size() && ::sodium_memcmp(a.data(), b.data(), a.size()) == 0;
@@ -173,7 +170,7 @@ struct Access::State {
     if (before.session.empty()) return now_is;
     drop_old_sessions();
     const auto session = sessions.find(before.session);
-    if (session == sessions.end()) return std::nullopt;
+    if (session == sessions.end() || session->second.password != now_is->config->password) return std::nullopt;
     session->second.used = now();
     return now_is;
   }
@@ -263,7 +260,7 @@ Access::Result Access::check_password(const std::string& user, const std::string
 
 Access::Result Access::check_authorization(const std::string& header, const std::string& address) {
   if (auto result = check_authorization_quickly(header, address)) return std::move(*result);
-  const Login login = login_in(split_authorization(header)).value_or(Login{});
+  const BasicLogin login = login_in(split_authorization(header)).value_or(BasicLogin{});
   return check_password(login.user, login.password, address);
 }
 
@@ -295,9 +292,11 @@ std::optional<Identity> Access::find_session(const std::string& token) {
   state_->drop_old_sessions();
   const auto found = state_->sessions.find(id);
   if (found == state_->sessions.end()) return std::nullopt;
-  found->second.used = state_->now();
   auto identity = state_->identity(found->second.user);
-  if (identity) identity->session = id;
+  // The password may have been changed after it was checked, and before the session was opened.
+  if (!identity || identity->config->password != found->second.password) return std::nullopt;
+  found->second.used = state_->now();
+  identity->session = id;
   return identity;
 }
 

@@ -24,6 +24,14 @@ namespace campipe {
 // In a time that does not depend on where they differ.
 bool equal_secrets(std::string_view a, std::string_view b);
 
+struct BasicLogin {
+  std::string user;
+  std::string password;
+  friend bool operator==(const BasicLogin&, const BasicLogin&) = default;
+};
+// What follows "Basic" in a header Authorization; nothing: it is no such thing.
+std::optional<BasicLogin> decode_basic(const std::string& credentials);
+
 // What somebody was found to be.
 struct Identity {
   enum class Kind : std::uint8_t {

@@ -123,9 +123,6 @@ std::shared_ptr<const json> Api::status(const Identity& identity) {
     auto clean = std::make_shared<json>(without_secrets(*told_));
     json& cameras = (*clean)["cameras"];
     if (!cameras.is_object()) cameras = json::object();
-    for (auto camera = cameras.begin(); camera != cameras.end();) {
-      camera = camera->value("state", "") == "removed" ? cameras.erase(camera) : std::next(camera);
-    }
     viewed_ = std::make_shared<json>(status_for_viewers(*clean));
     shown_ = std::move(clean);
   }
@@ -150,13 +147,15 @@ HttpAnswer Api::recording_file(const HttpRequest& request) try {
   if (!request.identity.may(Permission::view, camera)) throw ApiError(404, "there is no such recording");
   if (!request.identity.may(Permission::record, camera))
     throw ApiError(403, "user '" + request.identity.user + "' may not see recordings");
-  const PathBelow file = recordings_.file(id);
-  if (file.name.empty()) throw ApiError(404, "there is no such recording");
-  HttpAnswer answer;
-  answer.type = file.name.extension() == ".mkv" ? "video/x-matroska" : "video/mp4";
-  answer.file = file;
-  answer.headers = {{"Cache-Control", "private, no-cache"}};
-  return answer;
+  return from_disk([recordings = recordings_, id](const Recordings::IsAbout& is_about) {
+    const PathBelow file = recordings->file(id, is_about);
+    if (file.name.empty()) return error_answer(404, "there is no such recording");
+    HttpAnswer answer;
+    answer.type = file.name.extension() == ".mkv" ? "video/x-matroska" : "video/mp4";
+    answer.file = file;
+    answer.headers = {{"Cache-Control", "private, no-cache"}};
+    return answer;
+  });
 } catch (const ApiError& error) {
   return error_answer(error.status, error.what());
 }

@@ -32,7 +32,7 @@ class Api {
   [[nodiscard]] std::vector<HttpServer::Route> routes();
 
   // For the publisher's main thread. A camera or an output was introduced; its recordings can be listed from then on.
-  void add(const CameraConfig& config) { recordings_.add(config); }
+  void add(const CameraConfig& config) { recordings_->add(config); }
   // To be called several times a second.
   void tick();
 
@@ -81,7 +81,8 @@ class Api {
   Access& access_;
   Viewers viewers_;
   History history_;
-  Recordings recordings_;
+  // Shared with threads that wait for a disk, perhaps longer than all else lives.
+  const std::shared_ptr<Recordings> recordings_ = std::make_shared<Recordings>();
   std::mutex status_mutex_;
   std::shared_ptr<const nlohmann::json> told_;    // the rig's newest status,
   std::shared_ptr<const nlohmann::json> shown_;   // the same without secrets,

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <set>
 
 #include "app/config_names.h"
 #include "app/server/api.h"
@@ -172,13 +173,19 @@ HttpAnswer Api::get_recordings(const HttpRequest& request, const std::string&) {
   };
   const std::string camera = parameter(request, "camera", "");
   if (!camera.empty() && !is_seen(camera)) throw ApiError(404, "there is no camera '" + camera + "'");
-  const auto wanted = [&](const std::string& name) { return (camera.empty() || name == camera) && is_seen(name); };
-  json listed = json::array();
-  for (const ListedRecording& recording : recordings_.list(
-           {wanted, time_parameter(request, "from"), time_parameter(request, "to"), limit_parameter(request)})) {
-    listed.push_back(recording_json(recording));
+  std::set<std::string> seen;
+  for (const auto& [name, status_of_it] : cameras.items()) {
+    if ((camera.empty() || name == camera) && is_seen(name)) seen.insert(name);
   }
-  return json_answer(200, {{"recordings", listed}});
+  const auto wanted = [seen = std::move(seen)](const std::string& name) { return seen.contains(name); };
+  const Recordings::Query query{wanted, time_parameter(request, "from"), time_parameter(request, "to"),
+                                limit_parameter(request)};
+  return from_disk([recordings = recordings_, query](const Recordings::IsAbout& is_about) {
+    json listed = json::array();
+    for (const ListedRecording& recording : recordings->list(query, is_about))
+      listed.push_back(recording_json(recording));
+    return json_answer(200, {{"recordings", listed}});
+  });
 }
 
 HttpAnswer Api::get_viewers(const HttpRequest& request, const std::string&) {

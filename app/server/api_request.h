@@ -1,6 +1,7 @@
 // What comes with a request to the API, checked; and answers.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <stdexcept>
@@ -8,6 +9,7 @@
 #include <string_view>
 
 #include "app/server/http_server.h"
+#include "app/server/recordings.h"
 
 namespace campipe {
 
@@ -19,6 +21,8 @@ struct ApiError : std::runtime_error {
 
 HttpAnswer json_answer(int status, const nlohmann::json& body);
 HttpAnswer error_answer(int status, const std::string& why);
+// What `look` returns, on a thread that may wait for a disk. It owns all that it uses.
+HttpAnswer from_disk(std::function<HttpAnswer(const Recordings::IsAbout& is_about)> look);
 
 // The body as an object that has no keys but these; nothing at all is an empty one. Throws ApiError 400.
 nlohmann::json read_body(const HttpRequest& request, std::span<const std::string_view> keys);
@@ -38,6 +42,8 @@ nlohmann::json without_secrets(const nlohmann::json& json);
 // files without their folders. Of a status also: no ids of processes, of targets only the host, and of the addresses
 // that are listened at only the port.
 nlohmann::json for_viewers(const nlohmann::json& json);
+// Of one camera in it: what is known of the places of its files is used, too.
+nlohmann::json camera_for_viewers(nlohmann::json camera);
 nlohmann::json status_for_viewers(const nlohmann::json& status);
 
 }  // namespace campipe

@@ -10,8 +10,10 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <cstddef>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -29,9 +31,10 @@ class FairThreads {
  public:
   FairThreads(std::size_t threads, int most_of_one) : most_of_one_(most_of_one), pool_(threads) {}
 
-  // What `work` returns. `holder`: for whom it is done.
+  // What `work` returns; nothing: too much of the same holder waits. `holder`: for whom it is done.
   template <typename Work>
-  boost::asio::awaitable<std::invoke_result_t<Work>> run(std::string holder, Work work) {
+  boost::asio::awaitable<std::optional<std::invoke_result_t<Work>>> run(std::string holder, Work work) {
+    if (is_full(holder)) co_return std::nullopt;
     Turn turn(*this, holder);
     co_await turn.come();
     if (joined_) throw boost::system::system_error(boost::asio::error::operation_aborted);
@@ -62,6 +65,13 @@ class FairThreads {
     const std::map<std::string, Holder>::iterator own_;
     bool has_come_ = false;
   };
+
+  // Those whose connections have ended wait all the same, until they have their turn.
+  [[nodiscard]] bool is_full(const std::string& holder) const {
+    constexpr std::size_t most_waiting_of_one = 256;
+    const auto found = holders_.find(holder);
+    return found != holders_.end() && found->second.waiting.size() >= most_waiting_of_one;
+  }
 
   const int most_of_one_;
   bool joined_ = false;

@@ -47,11 +47,12 @@ std::string header_of(const HttpAnswer& answer, std::string_view name) {
   return found == answer.headers.end() ? "" : found->second;
 }
 
-HttpAnswer handle_route(const HttpServer::Route& route, const HttpRequest& request) {
+template <typename Handle>
+HttpAnswer handle_route(const std::string& what, const Handle& handle) {
   try {
-    return route.handle(request);
+    return handle();
   } catch (const std::exception& error) {
-    spdlog::error("http: {} {} failed: {}", request.method, request.path, error.what());
+    spdlog::error("http: {} failed: {}", what, error.what());
     return http_error(500, "the request failed; the log says why");
   }
 }
@@ -80,17 +81,11 @@ class DoorPlace {
   bool taken_ = false;
 };
 
-HttpAnswer door_is_full() {
-  HttpAnswer answer = http_error(503, "too many are logging in; try again");
-  answer.headers.emplace_back("Retry-After", "1");
-  return answer;
-}
+HttpAnswer door_is_full() { return http_busy("too many are logging in; try again", 1); }
 
-HttpAnswer no_place_is_left() {
-  HttpAnswer answer = http_error(503, "all places are taken, and most of them from where this comes");
-  answer.headers.emplace_back("Retry-After", "10");
-  return answer;
-}
+HttpAnswer too_much_waits() { return http_busy("too many requests of yours wait already; try again", 1); }
+
+HttpAnswer no_place_is_left() { return http_busy("all places are taken, and most of them from where this comes", 10); }
 
 std::optional<LivePlace> find_place(const RigView& rig, const HttpGate::Passed& passed) {
   const auto wanted = passed.request.query.find("output");
@@ -108,6 +103,7 @@ std::optional<LivePlace> find_place(const RigView& rig, const HttpGate::Passed& 
 }  // namespace
 
 void set_headers(http::fields& fields, const HttpAnswer& answer) {
+  // Scripts, styles and connections from here only, nothing inline, and no other site may put a page into a frame.
   fields.set("Content-Security-Policy",
              "default-src 'self'; media-src 'self' blob:; img-src 'self' data: blob:; connect-src 'self'; "
              "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'");
@@ -135,7 +131,7 @@ std::string address_of(const asio::ip::tcp::socket& socket) {
 
 HttpConnection::HttpConnection(asio::ip::tcp::socket socket, std::shared_ptr<HttpShared> of)
     : shared_(std::move(of)),
-      stream_(std::move(socket), shared_->tls ? &*shared_->tls : nullptr),
+      stream_(std::move(socket), shared_->tls.get()),
       address_(address_of(stream_.tcp().socket())),
       place_(shared_->places, address_, shared_->gate.is_proxy(address_), [this] { close(); }) {
   shared_->connections.insert(this);
@@ -305,7 +301,8 @@ awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
   const HttpServer::Route& route = *exchange.passed.route;
   const HttpRequest& request = exchange.passed.request;
   // What strangers may send, and what then takes its time: logins.
-  const auto handle = [&route, &request] { return handle_route(route, request); };
+  const std::string what = request.method + " " + request.path;
+  const auto handle = [&] { return handle_route(what, [&] { return route.handle(request); }); };
   HttpAnswer answer;
   if (route.anyone && request.method != "GET") {
     const DoorPlace place(*shared_, request.address);
@@ -314,9 +311,19 @@ awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
   } else if (request.identity.administers()) {
     answer = co_await run_on(shared_->administrators, handle);
   } else {
-    answer = co_await shared_->workers.run(place_.holder(), handle);
+    auto done = co_await shared_->workers.run(place_.holder(), handle);
+    answer = done ? std::move(*done) : too_much_waits();
   }
+  if (const auto work = std::move(answer.on_disk)) answer = co_await look_at_disk(work, what);
   co_await send(answer, exchange);
+}
+
+awaitable<HttpAnswer> HttpConnection::look_at_disk(const HttpAnswer::DiskWork& work, const std::string& what) {
+  const auto note = std::make_shared<DiskNote>();
+  const auto look = [work, what, note] { return handle_route(what, [&] { return work(*note); }); };
+  auto done = co_await shared_->disks.run(place_.holder(), look, shared_->limits.disk);
+  if (!done) co_return no_answer_from_disk(note->camera());
+  co_return std::move(*done);
 }
 
 awaitable<void> HttpConnection::serve_snapshot(Exchange& exchange, const LivePlace& place) {
@@ -333,7 +340,8 @@ awaitable<void> HttpConnection::serve_snapshot(Exchange& exchange, const LivePla
       return http_error(500, error.what());
     }
   };
-  HttpAnswer answer = co_await shared_->decoders.run(place_.holder(), make);
+  auto made = co_await shared_->decoders.run(place_.holder(), make);
+  HttpAnswer answer = made ? std::move(*made) : too_much_waits();
   co_await send(answer, exchange);
 }
 
@@ -359,23 +367,34 @@ awaitable<void> HttpConnection::send(HttpAnswer& answer, const Exchange& exchang
 awaitable<void> HttpConnection::send_file(const HttpAnswer& answer, const Exchange& exchange) {
   const bool download = exchange.passed.request.query.contains("download");
   const HttpFacts& facts = exchange.facts;
-  FileAnswer file = co_await shared_->disks.run(place_.holder(), [&] { return open_file(answer, facts, download); });
-  if (!file.fd) {
-    co_await send(file.head, exchange);
+  const auto open = [answer, facts, download] {
+    return std::make_shared<FileAnswer>(open_file(answer, facts, download));
+  };
+  const auto opened = co_await shared_->disks.run(place_.holder(), open, shared_->limits.disk);
+  if (!opened) {
+    HttpAnswer refusal = no_answer_from_disk("");
+    co_await send(refusal, exchange);
     co_return;
   }
-  auto response = make_response<http::empty_body>(file.head, exchange);
-  response.content_length(file.range.size);
+  const std::shared_ptr<FileAnswer> file = *opened;
+  if (!file->fd) {
+    co_await send(file->head, exchange);
+    co_return;
+  }
+  auto response = make_response<http::empty_body>(file->head, exchange);
+  response.content_length(file->range.size);
   co_await write_moving(stream_, response, shared_->limits.send);
   if (facts.method == "HEAD") co_return;
   std::uint64_t done = 0;
-  while (done < file.range.size) {
-    const auto from = file.range.begin + done;
-    const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(file_part, file.range.size - done));
-    const auto part = co_await shared_->disks.run(place_.holder(), [&] { return read_part(file.fd, from, most); });
-    if (part.empty()) throw Error("a file became shorter while it was sent");
-    co_await send_bytes(asio::buffer(part));
-    done += part.size();
+  while (done < file->range.size) {
+    const auto from = file->range.begin + done;
+    const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(file_part, file->range.size - done));
+    const auto read = [file, from, most] { return read_part(file->fd, from, most); };
+    const auto part = co_await shared_->disks.run(place_.holder(), read, shared_->limits.disk);
+    if (!part) throw Error("the disk with a file does not answer");
+    if (part->empty()) throw Error("a file became shorter while it was sent");
+    co_await send_bytes(asio::buffer(*part));
+    done += part->size();
   }
 }
 

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "app/server/disk_threads.h"
 #include "app/server/fair_threads.h"
 #include "app/server/http_files.h"
 #include "app/server/http_gate.h"
@@ -25,6 +26,7 @@
 #include "app/server/http_reader.h"
 #include "app/server/http_snapshots.h"
 #include "app/server/http_viewers.h"
+#include "app/server/server_tls.h"
 
 namespace campipe {
 
@@ -51,12 +53,12 @@ struct HttpShared {
   // nobody else's.
   FairThreads workers{4, 2};
   boost::asio::thread_pool administrators{2};
-  FairThreads decoders{2, 1};  // snapshots
-  FairThreads disks{4, 2};
+  FairThreads decoders{2, 1};        // snapshots
+  DiskThreads disks{io};             // and nothing else waits for a disk
   boost::asio::thread_pool door{1};  // passwords: strangers cannot take the workers' time
 
   // Of the serving thread, once it runs.
-  std::optional<boost::asio::ssl::context> tls;
+  ServerTls tls;  // null: plain
   std::set<HttpConnection*> connections;
   std::map<std::string, int> at_the_door;  // whose passwords are being checked, by network
   bool closing = false;
@@ -101,6 +103,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   boost::asio::awaitable<HttpGate::Verdict> judge(const HttpFacts& facts);
   boost::asio::awaitable<void> dispatch(Exchange& exchange);
   boost::asio::awaitable<void> serve_route(Exchange& exchange);
+  boost::asio::awaitable<HttpAnswer> look_at_disk(const HttpAnswer::DiskWork& work, const std::string& what);
   boost::asio::awaitable<void> serve_snapshot(Exchange& exchange, const LivePlace& place);
   boost::asio::awaitable<void> send_file(const HttpAnswer& answer, const Exchange& exchange);
   boost::asio::awaitable<void> linger();
@@ -111,7 +114,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   HttpPlaces::Place place_;
   boost::beast::flat_buffer buffer_;
   const HttpGate::Passed* serving_ = nullptr;  // the exchange's, while it is answered
-  bool taken_back_ = false;  // when it was looked at last
+  bool taken_back_ = false;                    // when it was looked at last
   bool closed_ = false;
 };
 

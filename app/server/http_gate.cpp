@@ -104,7 +104,7 @@ std::optional<HttpAnswer> HttpGate::refuse_stranger(const HttpFacts& facts) cons
   if (facts.fetch_site == "cross-site" && (facts.upgrade || !only_reads(facts.method))) {
     return http_error(403, "requests from other sites' pages are refused");
   }
-  if (access_.required() || facts.host.empty() || is_own_host(facts.host, own_host_)) return std::nullopt;
+  if (access_.required() || is_own_host(facts.host, own_host_)) return std::nullopt;
   return http_error(403,
                     "without users, this is reached only by address, as localhost, by the machine's name, or by "
                     "the host that http_address names");

@@ -3,7 +3,6 @@
 #include "app/server/http_connection.h"  // first of those with asio
 
 #include <boost/asio/detached.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/http/chunk_encode.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/serializer.hpp>
@@ -11,6 +10,7 @@
 #include <boost/beast/websocket/stream.hpp>
 
 #include "app/server/fragment_times.h"
+#include "app/server/http_event.h"
 #include "app/server/http_rules.h"
 #include "app/server/live_feed.h"
 #include "core/log.h"
@@ -40,37 +40,13 @@ void keep_queue_short(HttpStream& stream) {
                sizeof unsent_bytes);
 }
 
-// Wakes the serving thread from another one, also when the server is gone meanwhile.
-class LiveEvent : public std::enable_shared_from_this<LiveEvent> {
- public:
-  explicit LiveEvent(std::shared_ptr<asio::io_context> io) : io_(std::move(io)), timer_(*io_) {}
-
-  std::function<void()> waker() {
-    return [io = io_, weak = weak_from_this()] {
-      asio::post(*io, [weak] {
-        if (const auto event = weak.lock()) event->timer_.cancel();
-      });
-    };
-  }
-  void wake() { timer_.cancel(); }
-  awaitable<void> wait_until(Clock::time_point deadline) {
-    HttpStream::ErrorCode ignored;  // that it was woken
-    timer_.expires_at(deadline);
-    co_await timer_.async_wait(redirect_error(use_awaitable, ignored));
-  }
-
- private:
-  const std::shared_ptr<asio::io_context> io_;
-  asio::steady_timer timer_;
-};
-
 class LiveSocket : public std::enable_shared_from_this<LiveSocket> {
  public:
   LiveSocket(std::shared_ptr<HttpConnection> connection, const Exchange& exchange, const LivePlace& place)
       : connection_(std::move(connection)),
         passed_(exchange.passed),
         socket_(connection_->stream()),
-        event_(std::make_shared<LiveEvent>(connection_->shared().io)),
+        event_(std::make_shared<HttpEvent>(connection_->shared().io)),
         feed_(connection_->shared().rig, place.camera, place.stream,
               connection_->shared().viewers.add(place.stream, exchange.facts.address, passed_.request.identity.user,
                                                 "fmp4"),
@@ -153,7 +129,7 @@ class LiveSocket : public std::enable_shared_from_this<LiveSocket> {
   const std::shared_ptr<HttpConnection> connection_;
   const HttpGate::Passed passed_;
   websocket::stream<HttpStream&> socket_;
-  const std::shared_ptr<LiveEvent> event_;
+  const std::shared_ptr<HttpEvent> event_;
   LiveFeed feed_;
   bool gone_ = false;
 };
@@ -166,7 +142,7 @@ class LiveAnswer {
         exchange_(exchange),
         chunked_(exchange.message.version() >= 11),
         stream_(connection_->shared().rig.stream(place.stream)),
-        event_(std::make_shared<LiveEvent>(connection_->shared().io)),
+        event_(std::make_shared<HttpEvent>(connection_->shared().io)),
         books_(connection_->shared().viewers.add(place.stream, exchange.facts.address,
                                                  exchange.passed.request.identity.user,
                                                  form == LiveForm::mpegts ? "mpegts" : "mp4")),
@@ -269,7 +245,7 @@ class LiveAnswer {
   Exchange& exchange_;
   const bool chunked_;
   const std::shared_ptr<LiveStream> stream_;
-  const std::shared_ptr<LiveEvent> event_;
+  const std::shared_ptr<HttpEvent> event_;
   const std::shared_ptr<HttpViewer> books_;
   const LiveForm form_;
   std::shared_ptr<LiveViewer> viewer_;

@@ -151,4 +151,15 @@ HttpAnswer http_error(int status, const std::string& text) {
   return answer;
 }
 
+HttpAnswer http_busy(const std::string& why, int retry_after_s) {
+  HttpAnswer answer = http_error(503, why);
+  answer.headers.emplace_back("Retry-After", std::to_string(retry_after_s));
+  return answer;
+}
+
+HttpAnswer no_answer_from_disk(const std::string& camera) {
+  const std::string of = camera.empty() ? "recordings" : "the recordings of " + camera;
+  return http_busy("the disk with " + of + " does not answer", 10);
+}
+
 }  // namespace campipe

@@ -73,10 +73,11 @@ class HttpServer::Implementation {
  public:
   Implementation(const ServerConfig& config, RigView& rig, Access& access, std::vector<Route> routes,
                  const HttpLimits& limits, const std::string& listen_at,
-                 const std::function<void(std::uint16_t port)>& on_listening)
+                 const std::function<void(std::uint16_t port)>& on_listening, ServerTls tls)
       : shared_(std::make_shared<HttpShared>(config, rig, access, std::move(routes), limits)),
         acceptor_(open_acceptor(*shared_->io, listen_at.empty() ? config.http_address : listen_at)) {
-    if (config.tls) shared_->tls.emplace(open_server_tls(*config.tls));
+    if (config.tls && !tls) throw Error("HTTP cannot be served: its certificate was not read");
+    shared_->tls = std::move(tls);
     port_ = acceptor_.local_endpoint().port();
     if (on_listening) on_listening(port_);
     asio::co_spawn(
@@ -90,7 +91,8 @@ class HttpServer::Implementation {
     asio::post(*shared_->io, [this] { close_all(); });
     if (ended_.get_future().wait_for(farewell_patience) != std::future_status::ready) shared_->io->stop();
     thread_.join();
-    for (FairThreads* threads : {&shared_->workers, &shared_->decoders, &shared_->disks}) threads->join();
+    // Those of disks are not waited for: they may wait for ever.
+    for (FairThreads* threads : {&shared_->workers, &shared_->decoders}) threads->join();
     for (asio::thread_pool* pool : {&shared_->administrators, &shared_->door}) pool->join();
     // What was left when the time was over comes to its end here, or it would keep itself alive.
     shared_->io->restart();
@@ -100,9 +102,8 @@ class HttpServer::Implementation {
   Implementation(const Implementation&) = delete;
   Implementation& operator=(const Implementation&) = delete;
 
-  void renew_certificate(const TlsConfig& config) {
-    auto renewed = std::make_shared<asio::ssl::context>(open_server_tls(config));
-    asio::post(*shared_->io, [shared = shared_, renewed] { *shared->tls = std::move(*renewed); });
+  void renew_certificate(ServerTls renewed) {
+    asio::post(*shared_->io, [shared = shared_, renewed = std::move(renewed)] { shared->tls = renewed; });
   }
 
   [[nodiscard]] nlohmann::json viewers() const { return shared_->viewers.list(); }
@@ -121,6 +122,8 @@ class HttpServer::Implementation {
     acceptor_.close(ignored);
     look_timer_.cancel();
     for (HttpConnection* connection : shared_->connections) connection->close();
+    shared_->snapshots.close();
+    shared_->disks.close();
   }
 
   // What is served for long ends when it was taken back: also to one who does not read it, or a file.
@@ -174,13 +177,13 @@ class HttpServer::Implementation {
 
 HttpServer::HttpServer(const ServerConfig& config, RigView& rig, Access& access, std::vector<Route> routes,
                        const HttpLimits& limits, const std::string& listen_at,
-                       const std::function<void(std::uint16_t port)>& on_listening)
+                       const std::function<void(std::uint16_t port)>& on_listening, ServerTls tls)
     : implementation_(std::make_unique<Implementation>(config, rig, access, std::move(routes), limits, listen_at,
-                                                       on_listening)) {}
+                                                       on_listening, std::move(tls))) {}
 HttpServer::~HttpServer() = default;
 
 nlohmann::json HttpServer::viewers() const { return implementation_->viewers(); }
-void HttpServer::renew_certificate(const TlsConfig& tls) { implementation_->renew_certificate(tls); }
+void HttpServer::renew_certificate(ServerTls tls) { implementation_->renew_certificate(std::move(tls)); }
 std::uint16_t HttpServer::port() const { return implementation_->port(); }
 
 }  // namespace campipe

@@ -1,20 +1,9 @@
 #include "app/server/http_viewers.h"
 
-#include <array>
-#include <ctime>
+#include "app/record_index.h"
+#include "core/clock.h"
 
 namespace campipe {
-namespace {
-
-std::string now_utc() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  ::gmtime_r(&now, &utc);
-  std::array<char, 32> text{};
-  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc)};
-}
-
-}  // namespace
 
 std::shared_ptr<HttpViewer> HttpViewers::add(const std::string& stream, const std::string& address,
                                              const std::string& user, const std::string& form) {
@@ -23,7 +12,7 @@ std::shared_ptr<HttpViewer> HttpViewers::add(const std::string& stream, const st
   viewer->address = address;
   viewer->user = user;
   viewer->form = form;
-  viewer->since_utc = now_utc();
+  viewer->since_utc = utc_text(utc_now_ns());
   const std::lock_guard lock(mutex_);
   viewers_.remove_if([](const auto& one) { return one.expired(); });
   viewers_.push_back(viewer);

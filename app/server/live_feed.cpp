@@ -1,11 +1,18 @@
 #include "app/server/live_feed.h"
 
+#include <array>
 #include <utility>
 
 #include "app/config.h"
 #include "app/server/api_request.h"
 
 namespace campipe {
+namespace {
+
+constexpr std::array places{"source", "recording"};  // by which the reason is made fit to be shown
+constexpr auto rest_after_attaching = std::chrono::milliseconds(500);
+
+}  // namespace
 
 LiveFeed::LiveFeed(RigView& rig, std::string camera, std::string stream, std::shared_ptr<HttpViewer> books,
                    std::function<void()> ready)
@@ -51,6 +58,7 @@ void LiveFeed::attach() {
   if (!viewer_) {
     dropped_ = 0;
     serial_ = 0;  // of another stream, which counts anew; or it is told once more after a pause
+    attached_ = Clock::now();
     viewer_ = stream_->watch(LiveForm::fmp4);
     viewer_->on_ready(ready_);
   }
@@ -65,14 +73,21 @@ void LiveFeed::look_at_state() {
   if (status == status_) return;
   status_ = status;
   nlohmann::json state = {{"type", "state"}, {"state", "starting"}, {"reason", ""}, {"since_utc", ""}};
-  if (status->contains("cameras") && (*status)["cameras"].contains(camera_)) {
-    const nlohmann::json& camera = (*status)["cameras"][camera_];
-    for (const char* key : {"state", "reason", "since_utc"}) {
-      if (camera.contains(key)) state[key] = camera[key];
-    }
+  const bool is_known = status->contains("cameras") && (*status)["cameras"].contains(camera_);
+  const nlohmann::json* camera = is_known ? &(*status)["cameras"][camera_] : nullptr;
+  for (const char* key : {"state", "reason", "since_utc"}) {
+    if (camera != nullptr && camera->contains(key)) state[key] = (*camera)[key];
   }
   if (state == told_state_) return;
-  say(for_viewers(without_secrets(state)));
+  nlohmann::json shown = state;
+  if (camera != nullptr) {
+    for (const char* key : places) {
+      if (camera->contains(key)) shown[key] = (*camera)[key];
+    }
+  }
+  shown = camera_for_viewers(without_secrets(shown));
+  for (const char* key : places) shown.erase(key);
+  say(shown);
   told_state_ = std::move(state);
 }
 
@@ -110,8 +125,10 @@ void LiveFeed::pause() {
   look();
 }
 
+// To begin costs the whole newest group, and a key frame: nobody may have that as often as he likes.
 void LiveFeed::resume() {
-  if (std::exchange(paused_, false)) look();
+  if (!std::exchange(paused_, false)) return;
+  if (Clock::now() - attached_ >= rest_after_attaching) look();
 }
 
 // Who cannot play the camera's own stream may have another.

@@ -12,6 +12,7 @@
 #include "app/server/http_viewers.h"
 #include "app/server/live_stream.h"
 #include "app/server/rig_view.h"
+#include "core/clock.h"
 
 namespace campipe {
 
@@ -32,8 +33,9 @@ class LiveFeed {
   Next next(LiveMessage& message);
   // To be called about twice a second, and at first: the camera's state, and whether there is a stream to watch.
   void look();
-  void pause();   // nothing is sent but states
-  void resume();  // with the newest key frame
+  void pause();  // nothing is sent but states
+  // With the newest key frame: at once, or where it has begun a moment ago with the next look().
+  void resume();
 
  private:
   void attach();
@@ -50,6 +52,7 @@ class LiveFeed {
   const std::function<void()> ready_;
   std::shared_ptr<LiveStream> stream_;
   std::shared_ptr<LiveViewer> viewer_;  // null: paused, or there is no stream
+  Clock::time_point attached_;          // when it was made last
   std::deque<LiveMessage> waiting_;
   std::shared_ptr<const nlohmann::json> status_;  // looked at last
   nlohmann::json told_state_;

@@ -31,20 +31,6 @@ std::optional<ListedRecording> parse_line(const json& line, const std::string& e
   return good ? std::optional(recording) : std::nullopt;
 }
 
-void take_line(const std::string& text, std::map<std::string, ListedRecording>& recordings) {
-  const json line = json::parse(text, nullptr, false);
-  if (!line.is_object() || !line.contains("file") || !line["file"].is_string()) return;
-  const std::string file = line["file"];
-  const auto event = line.find("event");
-  if (event == line.end() || !event->is_string()) return;
-  if (*event == "deleted") recordings.erase(file);
-  if (*event != "begin" && *event != "end") return;
-  if (auto recording = parse_line(line, *event)) {
-    recording->id = file;
-    if (recordings.size() < most_index_files || recordings.contains(file)) recordings[file] = *recording;
-  }
-}
-
 // The regular file that an index names, as it is now; nothing: there is none below the index's folder.
 std::optional<struct stat> status_of(const PathBelow& file) {
   struct stat status {};
@@ -76,9 +62,55 @@ std::map<std::string, Recordings::Stream> Recordings::streams() const {
   return streams_;
 }
 
-const std::map<std::string, ListedRecording>& Recordings::read(const fs::path& index) {
-  Known& known = known_[index];
-  UniqueFd fd = open_below(in_own_folder(index), O_RDONLY);
+// Of an index, for as long as it lives.
+class Recordings::Hold {
+ public:
+  Hold(std::shared_ptr<Index> index, std::unique_lock<std::timed_mutex> lock)
+      : index_(std::move(index)), lock_(std::move(lock)) {
+    index_->held_since = Clock::now();
+  }
+  ~Hold() { index_->held_since = Clock::time_point::max(); }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+  [[nodiscard]] Known& known() const { return index_->known; }
+
+ private:
+  const std::shared_ptr<Index> index_;
+  const std::unique_lock<std::timed_mutex> lock_;
+};
+
+// Who comes late to a disk that does not answer keeps no thread waiting.
+Recordings::Hold Recordings::hold(const Stream& stream, const IsAbout& is_about) {
+  if (is_about) is_about(stream.camera);
+  std::unique_lock indexes(indexes_mutex_);
+  auto& place = indexes_[stream.index];
+  if (!place) place = std::make_shared<Index>();
+  const auto index = place;
+  indexes.unlock();
+  const auto now = Clock::now();
+  const bool is_late = index->held_since.load() < now - patience_;
+  std::unique_lock lock(index->mutex, std::defer_lock);
+  if (is_late ? !lock.try_lock() : !lock.try_lock_until(now + patience_)) throw DiskSilent(stream.camera);
+  return {index, std::move(lock)};
+}
+
+void Recordings::take_line(const std::string& text, Names& recordings) {
+  const json line = json::parse(text, nullptr, false);
+  if (!line.is_object() || !line.contains("file") || !line["file"].is_string()) return;
+  const std::string file = line["file"];
+  const auto event = line.find("event");
+  if (event == line.end() || !event->is_string()) return;
+  if (*event == "deleted") recordings.erase(file);
+  if (*event != "begin" && *event != "end") return;
+  if (auto recording = parse_line(line, *event)) {
+    recording->id = file;
+    if (recordings.size() < most_index_files || recordings.contains(file))
+      recordings[file] = std::make_shared<const ListedRecording>(std::move(*recording));
+  }
+}
+
+const Recordings::Names& Recordings::read(const fs::path& path, Known& known) {
+  UniqueFd fd = open_below(in_own_folder(path), O_RDONLY);
   struct stat status {};
   const bool there = fd && ::fstat(fd.get(), &status) == 0;
   const auto size = there ? static_cast<std::uint64_t>(status.st_size) : 0;
@@ -94,18 +126,18 @@ const std::map<std::string, ListedRecording>& Recordings::read(const fs::path& i
   return known.recordings;
 }
 
-std::vector<ListedRecording> Recordings::list(const Query& query) {
+std::vector<ListedRecording> Recordings::list(const Query& query, const IsAbout& is_about) {
   struct Found {
-    const ListedRecording* recording;
+    std::shared_ptr<const ListedRecording> recording;
     const Stream* stream;
   };
   const auto all = streams();
-  const std::lock_guard lock(known_mutex_);
   std::vector<Found> found;
   for (const auto& [name, stream] : all) {
     if (!query.wanted(stream.camera)) continue;
-    for (const auto& [file, recording] : read(stream.index)) {
-      if (between(recording, query)) found.push_back({&recording, &stream});
+    const Hold held = hold(stream, is_about);
+    for (const auto& [file, recording] : read(stream.index, held.known())) {
+      if (between(*recording, query)) found.push_back({recording, &stream});
     }
   }
   std::ranges::stable_sort(found, std::greater<>(),
@@ -116,6 +148,7 @@ std::vector<ListedRecording> Recordings::list(const Query& query) {
     ListedRecording recording = *each.recording;
     recording.camera = each.stream->camera;
     recording.output = each.stream->output;
+    const Hold held = hold(*each.stream, is_about);
     const auto status = status_of({each.stream->index.parent_path(), recording.id});
     if (!status) continue;  // somebody deleted it
     if (recording.end.empty()) recording.bytes = static_cast<std::uint64_t>(status->st_size);
@@ -127,7 +160,7 @@ std::vector<ListedRecording> Recordings::list(const Query& query) {
 
 std::string Recordings::camera_of(const std::string& id) { return id.substr(0, id.find('/')); }
 
-PathBelow Recordings::file(const std::string& id) {
+PathBelow Recordings::file(const std::string& id, const IsAbout& is_about) {
   const auto first = id.find('/');
   const auto second_slash = first == std::string::npos ? first : id.find('/', first + 1);
   if (second_slash == std::string::npos) return {};
@@ -137,8 +170,8 @@ PathBelow Recordings::file(const std::string& id) {
   const auto all = streams();
   const auto stream = all.find(name);
   if (stream == all.end() || stream->second.output != output) return {};
-  const std::lock_guard lock(known_mutex_);
-  if (!read(stream->second.index).contains(file)) return {};
+  const Hold held = hold(stream->second, is_about);
+  if (!read(stream->second.index, held.known()).contains(file)) return {};
   const PathBelow found{stream->second.index.parent_path(), file};
   return status_of(found) ? found : PathBelow{};
 }

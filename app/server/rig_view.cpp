@@ -10,13 +10,6 @@ std::shared_ptr<LiveStream> RigView::stream(const std::string& name) const {
   return found == streams_.end() ? nullptr : found->second;
 }
 
-std::vector<std::string> RigView::streams() const {
-  const std::lock_guard lock(mutex_);
-  std::vector<std::string> names;
-  for (const auto& [name, stream] : streams_) names.push_back(name);
-  return names;
-}
-
 std::shared_ptr<const nlohmann::json> RigView::status() const {
   const std::lock_guard lock(mutex_);
   return status_;

@@ -12,7 +12,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "app/server/live_stream.h"
 #include "core/clock.h"
@@ -33,9 +32,8 @@ class RigView {
 
   // For servers. Names are "dock" for a camera's own stream and "dock/small" for its output `small`.
   [[nodiscard]] std::shared_ptr<LiveStream> stream(const std::string& name) const;  // null: there is none
-  [[nodiscard]] std::vector<std::string> streams() const;
   // The newest status of the rig, at most two seconds old while the supervisor runs; never null. docs/api.md tells its
-  // fields: {"time_utc", "uptime_s", "version", "state", "cameras": {NAME: …}, "processes": […], "workers": […]}.
+  // fields: {"time_utc", "uptime_s", "version", "state", "cameras": {NAME: …}, "processes": […], …}.
   [[nodiscard]] std::shared_ptr<const nlohmann::json> status() const;
   [[nodiscard]] std::optional<std::chrono::nanoseconds> status_age() const;  // nothing: none came yet
   // Has the supervisor do something; waits for its answer until `deadline` (then status 504).

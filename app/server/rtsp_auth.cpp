@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "app/server/login_limit.h"
 #include "core/c_callback.h"
 
 namespace campipe {
@@ -218,6 +219,8 @@ std::string rtsp_address(GstRTSPClient* client) {
   const char* ip = connection == nullptr ? nullptr : gst_rtsp_connection_get_ip(connection);
   return without_mapping(ip == nullptr ? "" : ip);
 }
+
+std::string rtsp_network(GstRTSPClient* client) { return network_of(rtsp_address(client)); }
 
 std::string without_mapping(std::string address) {
   if (constexpr std::string_view mapped = "::ffff:"; address.starts_with(mapped)) address.erase(0, mapped.size());

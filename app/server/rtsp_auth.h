@@ -29,6 +29,8 @@ void own_session(GstRTSPSession* session, GstRTSPClient* client);
 bool may_view(const Access& access, const Identity& identity, const std::string& path);
 // The peer's, as Access wants it.
 std::string rtsp_address(GstRTSPClient* client);
+// What it counts as where many are counted (login_limit.h).
+std::string rtsp_network(GstRTSPClient* client);
 // An IPv4 address as such, which a socket of both kinds tells as "::ffff:10.0.0.7".
 std::string without_mapping(std::string address);
 

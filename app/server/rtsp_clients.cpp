@@ -88,7 +88,7 @@ RtspClients::~RtspClients() {
 void RtspClients::on_connected(GstRTSPServer* /*server*/, GstRTSPClient* client, gpointer self) {
   auto& clients = *static_cast<RtspClients*>(self);
   const auto now = Clock::now();
-  clients.open_[client] = {share(client), rtsp_address(client), now, now, {}};
+  clients.open_[client] = {share(client), rtsp_network(client), now, now, {}};
   if (GSocket* socket = socket_of(client)) set_up(socket);
   gst_rtsp_client_set_content_length_limit(client, longest_message);
   g_signal_connect(client, "closed", G_CALLBACK(c_callback<&RtspClients::on_closed>), self);
@@ -123,8 +123,8 @@ RtspClients::Connection* RtspClients::find_idle(const Predicate& which) {
   return found;
 }
 
-bool RtspClients::make_room_for(const std::string& address) {
-  const auto is_from_there = [&](const Connection& connection) { return connection.address == address; };
+bool RtspClients::make_room_for(const std::string& network) {
+  const auto is_from_there = [&](const Connection& connection) { return connection.network == network; };
   const auto count_if = [&](const auto& which) {
     return static_cast<std::size_t>(
         std::ranges::count_if(open_, [&](const auto& entry) { return !entry.second.ending && which(entry.second); }));
@@ -154,10 +154,10 @@ GstRTSPStatusCode RtspClients::before_describe(GstRTSPClient* client, GstRTSPCon
   return rtsp_pipeline(*parameters).empty() ? GST_RTSP_STS_UNSUPPORTED_MEDIA_TYPE : GST_RTSP_STS_OK;
 }
 
-std::size_t RtspClients::sessions_from(const std::string& address) const {
+std::size_t RtspClients::sessions_from(const std::string& network) const {
   std::size_t count = 0;
   for (const auto& [client, connection] : open_) {
-    if (connection.address == address) count += connection.sessions.size();
+    if (connection.network == network) count += connection.sessions.size();
   }
   return count;
 }
@@ -166,7 +166,7 @@ std::size_t RtspClients::sessions_from(const std::string& address) const {
 GstRTSPStatusCode RtspClients::before_setup(GstRTSPClient* client, GstRTSPContext* request, gpointer self) {
   const auto& clients = *static_cast<RtspClients*>(self);
   const bool begins = request->session == nullptr;
-  if (begins && clients.sessions_from(rtsp_address(client)) >= clients.limits_.of_address)
+  if (begins && clients.sessions_from(rtsp_network(client)) >= clients.limits_.of_address)
     return GST_RTSP_STS_SERVICE_UNAVAILABLE;
   return GST_RTSP_STS_OK;
 }

@@ -27,8 +27,8 @@ class RtspClients {
   RtspClients(const RtspClients&) = delete;
   RtspClients& operator=(const RtspClients&) = delete;
 
-  // Whether one more from there may come in; for that, one that does nothing may have to go.
-  bool make_room_for(const std::string& address);
+  // Whether one more from that network may come in; for that, one that does nothing may have to go.
+  bool make_room_for(const std::string& network);
   // To be called several times a second: connections that do nothing or send too slowly end, sessions that are not
   // played, and connections of users who may not see any more what they play.
   void look_after();
@@ -42,7 +42,7 @@ class RtspClients {
   };
   struct Connection {
     GObjectPtr<GstRTSPClient> client;
-    std::string address;
+    std::string network;
     Clock::time_point opened;
     Clock::time_point idle_since;
     std::vector<Session> sessions;  // that it began
@@ -62,7 +62,7 @@ class RtspClients {
   // Of those that `which` selects, the one that is missed least; null: all are needed.
   template <typename Predicate>
   Connection* find_idle(const Predicate& which);
-  [[nodiscard]] std::size_t sessions_from(const std::string& address) const;
+  [[nodiscard]] std::size_t sessions_from(const std::string& network) const;
   void end_late();
   void end_unplayed();
   void forget_closed();

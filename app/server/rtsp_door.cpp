@@ -3,10 +3,12 @@
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
+#include <boost/asio/ssl/context.hpp>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include "app/server/login_limit.h"
 #include "app/server/rtsp_auth.h"
 #include "app/server/rtsp_channel.h"
 #include "core/c_callback.h"
@@ -21,7 +23,7 @@ constexpr guint pause_after_failure = 200;  // ms
 }  // namespace
 
 RtspDoor::RtspDoor(GSocket* listener, GstRTSPServer* server, RtspClients& clients, RtspLogins& logins,
-                   GMainContext* context, SharedTls tls)
+                   GMainContext* context, ServerTls tls)
     : listener_(listener),
       server_(server),
       clients_(clients),
@@ -86,7 +88,7 @@ void RtspDoor::welcome(int fd) {
   auto* inet = G_INET_SOCKET_ADDRESS(address.get());
   const GTextPtr ip(g_inet_address_to_string(g_inet_socket_address_get_address(inet)));
   const std::string from = without_mapping(ip.get());
-  if (!clients_.make_room_for(from)) {
+  if (!clients_.make_room_for(network_of(from))) {
     spdlog::debug("rtsp: {} has too many connections", ip.get());
     return;
   }

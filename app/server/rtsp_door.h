@@ -4,30 +4,26 @@
 
 #include <gst/rtsp-server/rtsp-server.h>
 
-#include <boost/asio/ssl/context.hpp>
-
-#include <memory>
 #include <string>
 
 #include "app/server/gst_handles.h"
 #include "app/server/rtsp_clients.h"
 #include "app/server/rtsp_logins.h"
+#include "app/server/server_tls.h"
 
 namespace campipe {
-
-using SharedTls = std::shared_ptr<boost::asio::ssl::context>;
 
 class RtspDoor {
  public:
   // What is named outlives it. `tls`: null: none.
   RtspDoor(GSocket* listener, GstRTSPServer* server, RtspClients& clients, RtspLogins& logins, GMainContext* context,
-           SharedTls tls);
+           ServerTls tls);
   ~RtspDoor() { stop_waiting(); }
   RtspDoor(const RtspDoor&) = delete;
   RtspDoor& operator=(const RtspDoor&) = delete;
 
   // For connections from now on.
-  void renew(SharedTls tls) { tls_ = std::move(tls); }
+  void renew(ServerTls tls) { tls_ = std::move(tls); }
 
  private:
   static gboolean on_connections(GSocket*, GIOCondition, gpointer self);
@@ -43,7 +39,7 @@ class RtspDoor {
   RtspClients& clients_;
   RtspLogins& logins_;
   GMainContext* context_;
-  SharedTls tls_;
+  ServerTls tls_;
   GSourcePtr waiting_;  // for connections, or for the end of a pause
   bool told_ = false;   // that there are no descriptors
 };

@@ -16,16 +16,6 @@ namespace {
 
 constexpr auto remembered_for = std::chrono::minutes(5);  // a player comes back, and another one next to it guesses
 
-std::optional<BasicLogin> decode(const gchar* authorization) {
-  gsize size = 0;
-  guchar* bytes = g_base64_decode(authorization, &size);
-  const std::string text(bytes, bytes + size);
-  g_free(bytes);
-  const auto colon = text.find(':');
-  if (colon == std::string::npos) return std::nullopt;
-  return BasicLogin{text.substr(0, colon), text.substr(colon + 1)};
-}
-
 // The value of the first header of that name.
 std::optional<std::string> find_header(std::string_view message, std::string_view name) {
   for (auto end = message.find("\r\n"); end != std::string_view::npos; end = message.find("\r\n")) {
@@ -62,7 +52,7 @@ std::optional<BasicLogin> basic_login(const GstRTSPMessage& request) {
       gst_rtsp_message_parse_auth_credentials(const_cast<GstRTSPMessage*>(&request), GST_RTSP_HDR_AUTHORIZATION));
   const GstRTSPAuthCredential* first = credentials ? *credentials : nullptr;
   const bool is_basic = first != nullptr && first->scheme == GST_RTSP_AUTH_BASIC && first->authorization != nullptr;
-  return is_basic ? decode(first->authorization) : std::nullopt;
+  return is_basic ? decode_basic(first->authorization) : std::nullopt;
 }
 
 RtspLogins::RtspLogins(Access& access, std::function<void()> wake, std::function<Clock::time_point()> now)

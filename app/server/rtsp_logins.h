@@ -26,11 +26,6 @@
 
 namespace campipe {
 
-struct BasicLogin {
-  std::string user;
-  std::string password;
-  friend bool operator==(const BasicLogin&, const BasicLogin&) = default;
-};
 // Compared where a user has no secret, so that the time does not tell who has one.
 inline constexpr const char* nobodys_secret = "a user without a secret cannot log in by this";
 

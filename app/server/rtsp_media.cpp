@@ -21,6 +21,7 @@ struct Factory {
   std::string* stream;
   RtspMediaContext* context;
   std::string* told_silent;  // the codec of audio that RTSP cannot carry
+  std::string* told_unfit;   // why there is no RTSP of it: anybody may ask again and again
 };
 struct FactoryClass {
   GstRTSPMediaFactoryClass base;
@@ -103,6 +104,10 @@ std::optional<AudioParameters> audio_of(const LiveStream& stream, const Factory&
   return std::nullopt;
 }
 
+void say_once(const Factory& factory, const std::string& why) {
+  if (std::exchange(*factory.told_unfit, why) != why) spdlog::warn("{}: no RTSP: {}", *factory.stream, why);
+}
+
 GstElement* create_element(GstRTSPMediaFactory* factory, const GstRTSPUrl* /*url*/) {
   const Factory* self = derived<Factory>(factory);
   const std::shared_ptr<LiveStream> stream = self->context->rig.stream(*self->stream);
@@ -111,15 +116,15 @@ GstElement* create_element(GstRTSPMediaFactory* factory, const GstRTSPUrl* /*url
   const auto audio = audio_of(*stream, *self);
   const std::string pipeline = rtsp_pipeline(*parameters, audio);
   if (pipeline.empty()) {
-    spdlog::warn("{}: RTSP cannot carry {} of {}x{}", *self->stream, parameters->codec, parameters->format.width,
-                 parameters->format.height);
+    say_once(*self, "it cannot carry " + parameters->codec + " of " + std::to_string(parameters->format.width) + "x" +
+                        std::to_string(parameters->format.height));
     return nullptr;
   }
   GError* error = nullptr;
   GstElement* element = gst_parse_launch_full(pipeline.c_str(), nullptr, GST_PARSE_FLAG_FATAL_ERRORS, &error);
   if (error != nullptr) {
     const GErrorPtr owner(error);
-    spdlog::warn("{}: no RTSP: {}", *self->stream, error->message);
+    say_once(*self, error->message);
   }
   if (element != nullptr && audio)
     g_object_set_data_full(G_OBJECT(element), audio_key, new AudioParameters(*audio),
@@ -166,6 +171,7 @@ void configure(GstRTSPMediaFactory* factory, GstRTSPMedia* media) {
 void finalize_factory(GObject* object) {
   delete derived<Factory>(object)->stream;
   delete derived<Factory>(object)->told_silent;
+  delete derived<Factory>(object)->told_unfit;
   static_cast<GObjectClass*>(factory_parent)->finalize(object);
 }
 
@@ -206,6 +212,7 @@ GObjectPtr<GstRTSPMediaFactory> make_rtsp_factory(const std::string& stream, Rts
   derived<Factory>(factory.get())->stream = new std::string(stream);
   derived<Factory>(factory.get())->context = &context;
   derived<Factory>(factory.get())->told_silent = new std::string();
+  derived<Factory>(factory.get())->told_unfit = new std::string();
   gst_rtsp_media_factory_set_media_gtype(factory.get(), media_type());
   gst_rtsp_media_factory_set_shared(factory.get(), TRUE);
   int transports = GST_RTSP_LOWER_TRANS_TCP;

@@ -57,10 +57,6 @@ void repeat(GMainContext* context, GSource* timer, Work work) {
           std::move(work));
 }
 
-SharedTls share_tls(const TlsConfig& config) {
-  return std::make_shared<boost::asio::ssl::context>(open_server_tls(config));
-}
-
 RtspLimits within_descriptors(RtspLimits limits) {
   limits.connections = most_viewers(limits.connections);
   return limits;
@@ -71,15 +67,16 @@ RtspLimits within_descriptors(RtspLimits limits) {
 class RtspServer::Implementation {
  public:
   Implementation(const ServerConfig& config, RigView& rig, Access& access, std::set<std::string> streams,
-                 const RtspLimits& limits)
+                 const RtspLimits& limits, ServerTls tls)
       : access_(access),
         limits_(limits),
         socket_(listen_for_rtsp(config.rtsp_address)),
-        tls_(config.tls ? share_tls(*config.tls) : nullptr),
+        tls_(std::move(tls)),
         context_(g_main_context_new()),
         loop_(g_main_loop_new(context_.get(), FALSE)),
         media_{rig, {}, [this](auto readers) { dismiss(std::move(readers)); }, tls_ != nullptr},
         streams_(std::move(streams)) {
+    if (config.tls && !tls_) throw Error("RTSP cannot be served: its certificate was not read");
     thread_ = std::jthread([this] { run(); });
   }
 
@@ -104,8 +101,8 @@ class RtspServer::Implementation {
     });
   }
 
-  void renew_certificate(const TlsConfig& tls) {
-    run_on(context_.get(), [this, renewed = share_tls(tls)] {
+  void renew_certificate(ServerTls tls) {
+    run_on(context_.get(), [this, renewed = std::move(tls)] {
       if (door_) door_->renew(renewed);
     });
   }
@@ -126,7 +123,7 @@ class RtspServer::Implementation {
   Access& access_;
   const RtspLimits limits_;
   GObjectPtr<GSocket> socket_;
-  SharedTls tls_;  // at first
+  ServerTls tls_;  // at first
   GMainContextPtr context_;
   GMainLoopPtr loop_;
   RtspMediaContext media_;
@@ -160,7 +157,8 @@ bool RtspServer::Implementation::load_gstreamer() const {
 }
 
 void RtspServer::Implementation::run() {
-  // A working directory of its own: plugins change it while they are looked at, and recordings may be written meanwhile.
+  // A working directory of its own: plugins change it while they are looked at, and recordings may be written
+  // meanwhile.
   if (::unshare(CLONE_FS) != 0) spdlog::warn("rtsp: {}", system_error("unshare", errno).what());
   g_main_context_push_thread_default(context_.get());
   if (load_gstreamer()) {
@@ -213,12 +211,13 @@ void RtspServer::Implementation::dismiss(std::shared_ptr<RtspReaders> readers) {
 }
 
 RtspServer::RtspServer(const ServerConfig& config, RigView& rig, Access& access, std::set<std::string> streams,
-                       const RtspLimits& limits)
-    : implementation_(std::make_unique<Implementation>(config, rig, access, std::move(streams), limits)) {}
+                       const RtspLimits& limits, ServerTls tls)
+    : implementation_(
+          std::make_unique<Implementation>(config, rig, access, std::move(streams), limits, std::move(tls))) {}
 RtspServer::~RtspServer() = default;
 void RtspServer::add(const std::string& stream) { implementation_->add(stream); }
 void RtspServer::remove(const std::string& stream) { implementation_->remove(stream); }
-void RtspServer::renew_certificate(const TlsConfig& tls) { implementation_->renew_certificate(tls); }
+void RtspServer::renew_certificate(ServerTls tls) { implementation_->renew_certificate(std::move(tls)); }
 nlohmann::json RtspServer::viewers() const { return implementation_->viewers(); }
 
 }  // namespace campipe

@@ -13,12 +13,13 @@
 #include "app/config.h"
 #include "app/server/access.h"
 #include "app/server/rig_view.h"
+#include "app/server/server_tls.h"
 
 namespace campipe {
 
 struct RtspLimits {
   std::size_t connections = 1000;  // and no more than a quarter of the descriptors that the process may have
-  std::size_t of_address = 64;     // connections, and as many sessions
+  std::size_t of_address = 64;     // or IPv6 network: connections, and as many sessions
   std::chrono::milliseconds request = std::chrono::seconds(10);   // from its first byte to its last; a TLS handshake
   std::chrono::milliseconds idle = std::chrono::seconds(15);      // without a session
   std::chrono::milliseconds unplayed = std::chrono::seconds(30);  // a session, whatever comes to keep it alive
@@ -27,10 +28,10 @@ struct RtspLimits {
 
 class RtspServer {
  public:
-  // `streams`: those of the rig that are there already. Throws Error where the address cannot be taken or the
-  // certificate cannot be used.
+  // `streams`: those of the rig that are there already. `tls`: as HttpServer's. Throws Error where the address cannot
+  // be taken.
   RtspServer(const ServerConfig& config, RigView& rig, Access& access, std::set<std::string> streams,
-             const RtspLimits& limits = {});
+             const RtspLimits& limits = {}, ServerTls tls = nullptr);
   ~RtspServer();  // ends all sessions, within a second
   RtspServer(const RtspServer&) = delete;
   RtspServer& operator=(const RtspServer&) = delete;
@@ -39,7 +40,7 @@ class RtspServer {
   void add(const std::string& stream);
   void remove(const std::string& stream);
   // As HttpServer::renew_certificate().
-  void renew_certificate(const TlsConfig& tls);
+  void renew_certificate(ServerTls tls);
   // As HttpServer::viewers(), with "form": "rtsp".
   [[nodiscard]] nlohmann::json viewers() const;
 

@@ -2,6 +2,11 @@
 
 #include <openssl/ssl.h>
 
+#include <boost/asio/ssl/context.hpp>
+#include <chrono>
+#include <thread>
+#include <utility>
+
 #include "core/error.h"
 
 namespace campipe {
@@ -9,11 +14,12 @@ namespace campipe {
 namespace asio = boost::asio;
 using ErrorCode = boost::system::error_code;
 
-asio::ssl::context open_server_tls(const TlsConfig& config) {
+ServerTls open_server_tls(const TlsConfig& config) {
   const auto check = [](const ErrorCode& error, const std::string& what, const std::string& file) {
     if (error) throw Error(what + " " + file + " cannot be used: " + error.message());
   };
-  asio::ssl::context tls(asio::ssl::context::tls_server);
+  auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
+  asio::ssl::context& tls = *context;
   ::SSL_CTX_set_min_proto_version(tls.native_handle(), TLS1_2_VERSION);
   ::SSL_CTX_set_options(tls.native_handle(), SSL_OP_NO_RENEGOTIATION);
   ErrorCode error;
@@ -24,7 +30,28 @@ asio::ssl::context open_server_tls(const TlsConfig& config) {
   if (::SSL_CTX_check_private_key(tls.native_handle()) != 1) {
     throw Error("the key " + config.key + " is not that of the certificate " + config.certificate);
   }
-  return tls;
+  return context;
+}
+
+void TlsReader::begin(const TlsConfig& config) {
+  if (reading_.valid()) {
+    next_ = config;
+    return;
+  }
+  std::packaged_task<ServerTls()> task([config] { return open_server_tls(config); });
+  reading_ = task.get_future();
+  std::thread(std::move(task)).detach();  // nothing waits for it where it takes too long
+}
+
+ServerTls TlsReader::take() {
+  if (!reading_.valid() || reading_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return nullptr;
+  auto read = std::move(reading_);
+  reading_ = {};
+  if (const auto next = std::exchange(next_, std::nullopt)) {  // what was read may be of before
+    begin(*next);
+    return nullptr;
+  }
+  return read.get();
 }
 
 }  // namespace campipe

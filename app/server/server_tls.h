@@ -1,13 +1,35 @@
 // What HTTP and RTSP serve TLS with: 1.2 or newer, without renegotiation.
 #pragma once
 
-#include <boost/asio/ssl/context.hpp>
+#include <future>
+#include <memory>
+#include <optional>
 
 #include "app/config.h"
 
+namespace boost::asio::ssl {
+class context;
+}
+
 namespace campipe {
 
-// Throws Error where the certificate or the key cannot be used.
-boost::asio::ssl::context open_server_tls(const TlsConfig& config);
+using ServerTls = std::shared_ptr<boost::asio::ssl::context>;
+
+// Reads both files, for which it may wait. Throws Error where the certificate or the key cannot be used.
+ServerTls open_server_tls(const TlsConfig& config);
+
+// Does that on a thread of its own, as a disk that does not answer must not hold up who asks. For one thread.
+class TlsReader {
+ public:
+  // The files may be others than before. What is being read is waited for first.
+  void begin(const TlsConfig& config);
+  // What has been read since, once; null: nothing yet. Throws Error, once, as open_server_tls().
+  ServerTls take();
+  [[nodiscard]] bool reads() const { return reading_.valid(); }
+
+ private:
+  std::optional<TlsConfig> next_;
+  std::future<ServerTls> reading_;
+};
 
 }  // namespace campipe

@@ -88,22 +88,39 @@ void Servers::on_answer(const nlohmann::json& answer) { rig_.on_answer(answer); 
 void Servers::update(const ServerConfig& config) {
   config_.users = config.users;
   access_.update(config);
-  if (config.tls) renew_certificates(*config.tls);
+  // Certificates do not last: the files may be others than before.
+  if (!config.tls || !config_.tls) return;
+  config_.tls = config.tls;
+  tls_reader_.begin(*config_.tls);
 }
 
-// Certificates do not last: the files may be others than before.
-void Servers::renew_certificates(const TlsConfig& tls) {
+// Both files are read elsewhere: their disk may not answer.
+void Servers::take_tls() {
+  if (!config_.tls) return;
   try {
-    if (http_) http_->renew_certificate(tls);
-    if (rtsp_) rtsp_->renew_certificate(tls);
+    if (!tls_ && !tls_reader_.reads() && Clock::now() >= next_tls_try_) tls_reader_.begin(*config_.tls);
+    auto read = tls_reader_.take();
+    if (!read) return;
+    tls_ = std::move(read);
+    tls_problem_.clear();
+    if (http_) http_->renew_certificate(tls_);
+    if (rtsp_) rtsp_->renew_certificate(tls_);
   } catch (const Error& error) {
-    spdlog::error("the certificate before stays: {}", error.what());
+    next_tls_try_ = Clock::now() + retry_interval;
+    if (tls_) {
+      spdlog::error("the certificate before stays: {}", error.what());
+    } else if (tls_problem_ != error.what()) {
+      tls_problem_ = error.what();
+      spdlog::error("nothing is served yet, which is tried again: {}", tls_problem_);
+    }
   }
 }
 
 void Servers::tick() {
   api_.tick();
   take_token(std::chrono::milliseconds(0));
+  take_tls();
+  if (config_.tls && !tls_) return;
   if (!http_ && !config_.http_address.empty()) start_http();
   if (!rtsp_ && !config_.rtsp_address.empty()) start_rtsp();
 }
@@ -147,8 +164,9 @@ void Servers::start_http() {
     std::ranges::move(metrics_.routes(), std::back_inserter(routes));
     HttpLimits limits;
     limits.connections = most_viewers(limits.connections);
-    auto server = std::make_unique<HttpServer>(config_, rig_, access_, std::move(routes), limits, address,
-                                               [this](std::uint16_t port) { issue_token(port); });
+    auto server = std::make_unique<HttpServer>(
+        config_, rig_, access_, std::move(routes), limits, address, [this](std::uint16_t port) { issue_token(port); },
+        tls_);
     const std::lock_guard lock(mutex_);
     http_ = std::move(server);
     spdlog::info("watch at {}://{}/", config_.tls ? "https" : "http", config_.http_address);
@@ -183,7 +201,7 @@ void Servers::start_rtsp() {
     for (const auto& [camera, config] : cameras_) {
       if (has_rtsp(config)) streams.insert(config.name);
     }
-    auto server = std::make_unique<RtspServer>(found, rig_, access_, std::move(streams));
+    auto server = std::make_unique<RtspServer>(found, rig_, access_, std::move(streams), RtspLimits(), tls_);
     const std::lock_guard lock(mutex_);
     rtsp_ = std::move(server);
   });

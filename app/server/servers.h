@@ -19,6 +19,7 @@
 #include "app/server/metrics.h"
 #include "app/server/rig_view.h"
 #include "app/server/rtsp_server.h"
+#include "app/server/server_tls.h"
 #include "core/clock.h"
 #include "core/name_lookup.h"
 #include "core/rig_token.h"
@@ -57,7 +58,7 @@ class Servers {
     Clock::time_point next_try = {};
   };
   [[nodiscard]] nlohmann::json viewers() const;
-  void renew_certificates(const TlsConfig& tls);
+  void take_tls();
   void start_http();
   void issue_token(std::uint16_t port);
   void take_token(std::chrono::milliseconds patience);
@@ -74,6 +75,10 @@ class Servers {
   GpuMeter gpus_;
   Metrics metrics_;
   std::map<unsigned, CameraConfig> cameras_;
+  TlsReader tls_reader_;
+  ServerTls tls_;            // the newest that can be used; null: none is wanted, or was read yet
+  std::string tls_problem_;  // the newest, which has been logged
+  Clock::time_point next_tls_try_;
   std::shared_ptr<RigToken> token_;  // of the API, as long as that is served
   std::future<std::shared_ptr<RigToken>> issued_;
   mutable std::mutex mutex_;  // of the next two, for the API's threads

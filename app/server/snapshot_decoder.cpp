@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -86,15 +87,16 @@ class DecoderProcess {
   pid_t pid_ = -1;
 };
 
-std::vector<std::uint8_t> read_answer(int fd) {
+std::vector<std::uint8_t> read_answer(int fd, const DecodingStop& stop) {
   const Deadline deadline = Clock::now() + longest_decoding;
   std::vector<std::uint8_t> answer;
   std::array<std::uint8_t, 65536> piece{};
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-    pollfd entry{fd, POLLIN, 0};
+    std::array<pollfd, 2> entries{{{stop.fd(), POLLIN, 0}, {fd, POLLIN, 0}}};
     if (left.count() <= 0) throw Error("the newest frames take too long to decode");
-    if (::poll(&entry, 1, static_cast<int>(left.count())) <= 0) continue;
+    if (::poll(entries.data(), entries.size(), static_cast<int>(left.count())) <= 0) continue;
+    if (entries.front().revents != 0) throw Error("no snapshots are made any more");
     const ssize_t count = ::read(fd, piece.data(), piece.size());
     if (count == 0) return answer;
     if (count < 0 && errno != EINTR) throw system_error("cannot read a decoder's answer", errno);
@@ -105,7 +107,16 @@ std::vector<std::uint8_t> read_answer(int fd) {
 
 }  // namespace
 
-std::vector<std::uint8_t> decode_apart(const std::vector<LivePiece>& group) {
+DecodingStop::DecodingStop() : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (!event_) throw system_error("eventfd", errno);
+}
+
+void DecodingStop::close() {
+  const std::uint64_t one = 1;
+  static_cast<void>(!::write(event_.get(), &one, sizeof one));  // it cannot fail, and is never read
+}
+
+std::vector<std::uint8_t> decode_apart(const std::vector<LivePiece>& group, const DecodingStop& stop) {
   const Place place;
   const UniqueFd message = message_of(group);
   std::array<int, 2> ends{};
@@ -114,7 +125,7 @@ std::vector<std::uint8_t> decode_apart(const std::vector<LivePiece>& group) {
   UniqueFd write_end(ends[1]);
   const DecoderProcess decoder(message.get(), write_end.get());
   write_end.reset();  // so that the answer ends with the child
-  std::vector<std::uint8_t> answer = read_answer(read_end.get());
+  std::vector<std::uint8_t> answer = read_answer(read_end.get(), stop);
   if (answer.empty()) throw Error("the newest frames cannot be decoded: they bring the decoder down");
   if (answer.front() != snapshot_made) throw Error(std::string(answer.begin() + 1, answer.end()));
   answer.erase(answer.begin());

@@ -10,12 +10,26 @@
 #include <vector>
 
 #include "app/server/live_stream.h"
+#include "core/unique_handle.h"
 
 namespace campipe {
 
+// Ends waits for decoders.
+class DecodingStop {
+ public:
+  DecodingStop();
+  // Any thread. From now on nothing is decoded.
+  void close();
+  // Becomes readable then.
+  [[nodiscard]] int fd() const { return event_.get(); }
+
+ private:
+  UniqueFd event_;
+};
+
 // The newest picture of the group, as a JPEG file. At most two are made at once; whoever asks waits for that, a few
-// seconds. Throws Error where it cannot be decoded, or takes too long.
-std::vector<std::uint8_t> decode_apart(const std::vector<LivePiece>& group);
+// seconds. Throws Error where it cannot be decoded, takes too long, or is stopped.
+std::vector<std::uint8_t> decode_apart(const std::vector<LivePiece>& group, const DecodingStop& stop = {});
 
 inline constexpr const char* snapshot_role = "decode-snapshot";
 // The whole life of the child: its exit status.

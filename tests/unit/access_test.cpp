@@ -361,6 +361,21 @@ TEST_F(AccessTest, AReloadEndsSessionsOfUsersThatAreGoneOrHaveAnotherPassword) {
   EXPECT_FALSE(access_.find_session(cat.token));
 }
 
+// Checking a password takes long enough for that.
+TEST_F(AccessTest, APasswordThatWasChangedSinceItWasCheckedOpensNoSession) {
+  const auto checked = access_.check_password("ann", "right", home);
+  ASSERT_TRUE(checked.identity);
+  config_.users[0].password = hash_password("other");
+  access_.update(config_);
+  const auto session = access_.open_session(*checked.identity);
+  EXPECT_FALSE(access_.find_session(session.token));
+  Identity now = *access_.identity_of("ann");
+  now.session = "none";
+  EXPECT_FALSE(access_.still_valid(now));
+  const auto good = access_.open_session(*access_.identity_of("ann"));
+  EXPECT_TRUE(access_.find_session(good.token));
+}
+
 TEST_F(AccessTest, RtspSecretsAreOfThoseWhoHaveOne) {
   EXPECT_EQ(access_.rtsp_secret("ann"), std::nullopt);
   config_.users[0].rtsp_secret = "for digest";

@@ -12,6 +12,7 @@
 
 #include "tests/unit/api_schema.h"
 #include "tests/unit/api_test_support.h"
+#include "tests/unit/http_client.h"
 
 namespace campipe {
 namespace {
@@ -103,6 +104,48 @@ TEST_F(ApiTest, EveryCallIsForThoseWhoMay) {
     }
   }
   EXPECT_GT(walked, 150U);
+}
+
+// Before any call is reached.
+class StrangersTest : public ApiTest {
+ protected:
+  // The status of what is answered, which is described.
+  int status_of(const Call& call, const std::string& headers) {
+    const std::string what = call.method + " /api/v1/" + of_camera(call.path, "dock");
+    const test::Reply reply = test::ask(server_.port(), what, headers, good_body(call.operation));
+    const json& responses = call.operation.at("responses");
+    const std::string status = std::to_string(reply.status);
+    EXPECT_TRUE(responses.contains(status)) << what << " " << status;
+    if (!responses.contains(status)) return reply.status;
+    const test::SchemaCheck check(description());
+    const json& response = check.resolve(responses.at(status));
+    EXPECT_THAT(check(json::parse(reply.body), response.at("/content/application~1json/schema"_json_pointer)),
+                IsEmpty())
+        << what;
+    return reply.status;
+  }
+
+  ServerConfig open_at_ = [this] {
+    ServerConfig config = config_;
+    config.http_address = "127.0.0.1:0";
+    return config;
+  }();
+  HttpServer server_{open_at_, rig_, access_, api_.routes()};
+};
+
+TEST_F(StrangersTest, AreRefusedAtEveryCall) {
+  const auto session = access_.open_session(*access_.identity_of("ann"));
+  const std::string cookie = "Cookie: " + std::string(session_cookie) + "=" + session.token + "\r\n";
+  for (const Call& call : all_calls()) {
+    const std::string what = call.method + " " + call.path;
+    const bool open = call.operation.contains("security");
+    EXPECT_EQ(status_of(call, ""), open ? 200 : 401) << what;
+    EXPECT_EQ(status_of(call, "Origin: http://evil.example\r\n"), 403) << what;
+    EXPECT_EQ(status_of(call, cookie + "Origin: http://evil.example\r\n"), 403) << what;
+    EXPECT_EQ(status_of(call, cookie), open || call.method == "GET" ? 200 : 403) << what;
+  }
+  EXPECT_TRUE(asked_.is_null()) << "nothing was done";
+  EXPECT_TRUE(access_.find_session(session.token)) << "nor was it ended";
 }
 
 TEST_F(ApiTest, OnlyTheseNeedNoLogin) {
@@ -202,6 +245,32 @@ TEST_F(ApiTest, PlacesAndProcessesAreShownToAdministratorsOnly) {
   reply_ = {409, {{"error", "cannot write beside /etc/campipe/rig.yaml: Permission denied"}}};
   EXPECT_EQ(refusal("dan", "POST", "cameras/dock/enable"), "409 cannot write beside rig.yaml: Permission denied");
   EXPECT_THAT(refusal("ann", "POST", "cameras/dock/enable"), HasSubstr("/etc/campipe/rig.yaml"));
+}
+
+TEST_F(ApiTest, FoldersAreNotShownEither) {
+  const auto shown = [&](const std::string& source, const std::string& recording, const std::string& text) {
+    json dock = camera_status(source);
+    dock["recording"] = recording;
+    dock["recording_paused"] = text;
+    dock["outputs"]["small"]["reason"] = text;
+    rig_.set_status({{"cameras", {{"dock", dock}}}});
+    const json seen = told("visitor", "cameras/dock");
+    EXPECT_EQ(seen["outputs"]["small"]["reason"], seen["recording_paused"]);
+    return seen["source"].get<std::string>() + "|" + seen["recording"].get<std::string>() + "|" +
+           seen["recording_paused"].get<std::string>();
+  };
+  EXPECT_EQ(shown("/data/my clips/old ones/a b.mp4", "/srv/my recordings/dock/a b.mp4",
+                  "cannot write /srv/my recordings/dock/a b.mp4: No space left on device"),
+            "a b.mp4|a b.mp4|cannot write a b.mp4: No space left on device");
+  EXPECT_EQ(shown("file:///data/my clips/a.mp4", "", "cannot write '/srv/other disk/b.mp4': No space left"),
+            "a.mp4||cannot write 'b.mp4': No space left");
+  EXPECT_EQ(shown("clips/june/a.mp4", "recordings/dock/b.mp4",
+                  "cannot write recordings/dock/b.mp4: see clips/june/a.mp4, recordings/dock/c.mp4"),
+            "a.mp4|b.mp4|cannot write b.mp4: see a.mp4, c.mp4");
+  EXPECT_EQ(shown("pattern", "b.mp4", "the camera's key \"/etc/campipe/my key.pem\" isn't /srv/a b/c.pem: 1/2 h"),
+            "pattern|b.mp4|the camera's key \"my key.pem\" isn't c.pem: 1/2 h");
+  EXPECT_EQ(shown("rtsp://10.0.0.11/live/1", "live/1/b.mp4", "no /srv/a b/c for rtsp://10.0.0.11/live/1?key=7 now"),
+            "rtsp://10.0.0.11/live/1|b.mp4|no c for rtsp://10.0.0.11/live/1 now");
 }
 
 TEST_F(ApiTest, ChangesAreAskedOfTheSupervisor) {

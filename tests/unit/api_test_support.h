@@ -45,16 +45,13 @@ class ApiTest : public ::testing::Test {
                      {"cat", hash(), "", Permission::view, {"dock"}},
                      {"dan", hash(), "", Permission::administer, {"dock"}}};
     access_.update(config_);
-    json gone = camera_status("gone");
-    gone["state"] = "removed";
     rig_.set_status(
         {{"time_utc", "2026-11-21T10:15:30.250Z"},
          {"uptime_s", 1.5},
          {"version", "0.1.0"},
          {"state", "running"},
          {"config", "rig.yaml"},
-         {"cameras",
-          {{"dock", camera_status("rtsp://u:hunter2@10.0.0.11/s")}, {"gate", camera_status("b.mp4")}, {"gone", gone}}},
+         {"cameras", {{"dock", camera_status("rtsp://u:hunter2@10.0.0.11/s")}, {"gate", camera_status("b.mp4")}}},
          {"processes", {{{"role", "publisher"}, {"pid", 2}}}},
          {"gpus", json::array()}});
     api_.tick();
@@ -69,7 +66,13 @@ class ApiTest : public ::testing::Test {
                   const std::string& body = "", const std::map<std::string, std::string>& query = {}) {
     HttpRequest request{method, "/api/v1/" + path, query, body, "10.0.0.9", {}, "", true};
     request.identity = identity_of(user);
-    return route_for(request.path).handle(request);
+    return answer_of(request);
+  }
+  // With what a thread for disks would do.
+  HttpAnswer answer_of(const HttpRequest& request) {
+    HttpAnswer answer = route_for(request.path).handle(request);
+    DiskNote note;
+    return answer.on_disk ? answer.on_disk(note) : answer;
   }
   // "owner", "visitor", a user; "": nobody, but without users.
   [[nodiscard]] Identity identity_of(const std::string& who) const {

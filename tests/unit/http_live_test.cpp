@@ -15,6 +15,8 @@
 
 #include "app/password_hash.h"
 #include "app/server/http_server.h"
+#include "app/server/http_snapshots.h"
+#include "app/server/live_feed.h"
 #include "app/server/snapshot_decoder.h"
 #include "tests/unit/command_output.h"
 #include "tests/unit/encoded_clip.h"
@@ -166,6 +168,29 @@ TEST_F(HttpLiveTest, PausesForThePage) {
   page.say(R"({"type":"resume"})");
   EXPECT_FALSE(next_of(page, "init").is_null());
   EXPECT_EQ(next_binary(page).substr(4, 4), "ftyp");
+}
+
+// Each beginning costs a whole group of pictures, and a key frame.
+TEST_F(HttpLiveTest, BeginsOnlySoOftenHoweverOftenItIsPaused) {
+  std::atomic<int> beginnings = 0;
+  const auto gate = std::make_shared<LiveStream>([&](bool watched) { beginnings += watched ? 1 : 0; });
+  rig_.add_stream("gate", gate);
+  for (std::size_t i = 0; i < 10; ++i) gate->offer(clip().packets.at(i).view(), clip().parameters);
+  HttpViewers viewers;
+  LiveFeed feed(rig_, "gate", "gate", viewers.add("gate", "here", "", "fmp4"), [] {});
+  const auto since = Clock::now();
+  feed.look();
+  for (int i = 0; i < 500; ++i) {
+    feed.pause();
+    feed.resume();
+  }
+  EXPECT_LE(beginnings, 1 + (Clock::now() - since) / 500ms);
+  const Deadline deadline = Clock::now() + test::patience;
+  LiveMessage message;
+  while (!message.bytes && Clock::now() < deadline) {
+    if (feed.next(message) == LiveFeed::Next::nothing) feed.look();
+  }
+  EXPECT_NE(message.bytes, nullptr) << "it goes on";
 }
 
 TEST_F(HttpLiveTest, SaysWhatBrowsersCannotPlay) {
@@ -406,6 +431,39 @@ TEST(SnapshotDecoder, CanReachNobody) {
     ASSERT_EQ(::prlimit(decoder.pid(), resource, nullptr, &limit), 0);
     EXPECT_EQ(limit.rlim_max, 0U) << resource;
   }
+}
+
+std::vector<LivePiece> group_of(std::size_t pictures) {
+  auto header = std::make_shared<LiveHeader>();
+  header->stream = clip().parameters;
+  std::vector<LivePiece> group(pictures);
+  for (std::size_t i = 0; i < pictures; ++i) {
+    group[i].header = header;
+    group[i].bytes = std::make_shared<std::vector<std::uint8_t>>(clip().packets.at(i % 10).data);
+    group[i].key = i == 0;
+  }
+  return group;
+}
+
+TEST(SnapshotDecoder, IsNotWaitedForAtTheEnd) {
+  const auto group = group_of(20'000);
+  DecodingStop stop;
+  const std::jthread end([&] { stop.close(); });
+  EXPECT_THROW(decode_apart(group, stop), Error);
+}
+
+TEST(SnapshotDecoder, ThatItFailedIsRemembered) {
+  const auto stream = std::make_shared<LiveStream>();
+  auto parameters = clip().parameters;
+  test::Packet packet = clip().packets.front();
+  parameters.codec = "no such codec";
+  stream->offer(packet.view(), parameters);
+  ASSERT_FALSE(stream->newest_group().empty());
+  HttpSnapshots snapshots;
+  EXPECT_THROW(snapshots.take("dock", *stream), Error);
+  const auto since = Clock::now();
+  for (int i = 0; i < 1000; ++i) EXPECT_THROW(snapshots.take("dock", *stream), Error);
+  EXPECT_LT(Clock::now() - since, 2s) << "each would start a process";
 }
 
 TEST(SnapshotDecoder, WhatCannotBeDecodedIsAnError) {

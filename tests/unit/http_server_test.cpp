@@ -37,6 +37,7 @@ TEST_F(HttpServerTest, SaysInEveryAnswerWhatAPageMayDo) {
     const Reply reply = ask(port(), line);
     EXPECT_THAT(reply.headers.at("content-security-policy"), HasSubstr("default-src 'self'")) << line;
     EXPECT_THAT(reply.headers.at("content-security-policy"), HasSubstr("frame-ancestors 'none'")) << line;
+    EXPECT_THAT(reply.headers.at("content-security-policy"), testing::Not(HasSubstr("unsafe"))) << line;
     EXPECT_EQ(reply.headers.at("x-content-type-options"), "nosniff") << line;
     EXPECT_EQ(reply.headers.at("referrer-policy"), "no-referrer") << line;
     EXPECT_EQ(reply.headers.at("cross-origin-resource-policy"), "same-origin") << line;
@@ -255,6 +256,111 @@ TEST_F(HttpFileTest, IsNotWaitedForWhereNobodyReads) {
   EXPECT_LT(lazy.text().size(), 50'000'000);
 }
 
+// The disk answers when let_go_ says so.
+class HttpDiskTest : public HttpServerTest {
+ protected:
+  HttpDiskTest() { limits_.disk = 500ms; }
+  ~HttpDiskTest() override {
+    if (!answers_) let_go_.set_value();
+  }
+  void serve() {
+    start(guarded_config(), limits_);
+    for (const char* login : {annas, bobs}) ASSERT_EQ(ask(port(), "GET /api/v1/", login).status, 200);
+  }
+  [[nodiscard]] std::unique_ptr<TcpClient> ask_disk() const {
+    auto client = std::make_unique<TcpClient>(port());
+    client->send(request_text("GET /api/v1/disk", annas));
+    return client;
+  }
+  void wait_for(int threads) const {
+    const auto deadline = Clock::now() + patience;
+    while (*at_disk_ < threads && Clock::now() < deadline) std::this_thread::yield();
+    ASSERT_EQ(*at_disk_, threads);
+  }
+
+  static constexpr const char* annas = "Authorization: Basic YW5uYTphbm5hJ3M=\r\n";
+  static constexpr const char* bobs = "Authorization: Basic Ym9iOmJvYidz\r\n";
+  HttpLimits limits_;
+  bool answers_ = false;
+};
+
+TEST_F(HttpDiskTest, ThatDoesNotAnswerHoldsUpNobodyElse) {
+  serve();
+  std::vector<std::unique_ptr<TcpClient>> clients;
+  for (int i = 0; i < 100; ++i) clients.push_back(ask_disk());
+  wait_for(4);
+  EXPECT_EQ(ask(port(), "GET /api/v1/", annas).status, 200) << "who administers, too";
+  EXPECT_EQ(ask(port(), "GET /api/v1/", bobs).status, 200);
+  EXPECT_EQ(ask(port(), "GET /login").status, 200);
+  EXPECT_EQ(ask(port(), "GET /api/v1/disk", bobs).status, 503);
+  for (const auto& client : clients) {
+    const Reply reply = read_reply(*client);
+    EXPECT_EQ(reply.status, 503);
+    EXPECT_THAT(reply.body, HasSubstr("does not answer"));
+  }
+  EXPECT_EQ(*at_disk_, 5) << "nobody waits any more for those whose turn has not come";
+}
+
+TEST_F(HttpDiskTest, WhoseRecordingsItHasIsSaid) {
+  serve();
+  const auto client = ask_disk();
+  EXPECT_THAT(read_reply(*client).body, HasSubstr("the disk with the recordings of dock does not answer"));
+}
+
+TEST_F(HttpDiskTest, IsWaitedForWhileThereIsTime) {
+  limits_.disk = patience;
+  serve();
+  std::vector<std::unique_ptr<TcpClient>> clients;
+  for (int i = 0; i < 20; ++i) clients.push_back(ask_disk());
+  wait_for(4);
+  answers_ = true;
+  let_go_.set_value();
+  for (const auto& client : clients) EXPECT_EQ(read_reply(*client).body, "read");
+  EXPECT_EQ(*at_disk_, 20);
+}
+
+TEST_F(HttpDiskTest, IsNotWaitedForAtTheEnd) {
+  limits_.disk = patience;
+  serve();
+  std::vector<std::unique_ptr<TcpClient>> clients;
+  for (int i = 0; i < 20; ++i) clients.push_back(ask_disk());
+  wait_for(4);
+  const auto since = Clock::now();
+  server_.reset();
+  EXPECT_LT(Clock::now() - since, 1s);
+}
+
+// A disk that does not answer is a pipe that nobody writes to.
+TEST(TlsReaderTest, WaitsForNoDisk) {
+  const TemporaryFolder folder;
+  const TlsConfig tls = make_certificate(folder);
+  const std::string text = output_of("cat " + tls.certificate);
+  std::filesystem::remove(tls.certificate);
+  ASSERT_EQ(::mkfifo(tls.certificate.c_str(), 0600), 0);
+  TlsReader reader;
+  reader.begin(tls);
+  reader.begin(tls);  // while the first is under way
+  EXPECT_EQ(reader.take(), nullptr);
+  EXPECT_TRUE(reader.reads());
+  const auto take = [&] {
+    const auto deadline = Clock::now() + patience;
+    ServerTls taken;
+    while (!taken && Clock::now() < deadline) taken = reader.take();
+    return taken;
+  };
+  std::ofstream(tls.certificate) << text;  // waits for its reader; the next one is to find a file
+  std::filesystem::rename(tls.certificate, tls.certificate + ".pipe");
+  std::ofstream(tls.certificate) << text;
+  EXPECT_NE(take(), nullptr);
+  EXPECT_FALSE(reader.reads());
+  std::ofstream(tls.certificate) << "none";
+  reader.begin(tls);
+  const auto fails = [&] {
+    while (reader.reads()) reader.take();
+  };
+  EXPECT_THROW(fails(), Error);
+}
+
 TEST_F(HttpServerTest, EndsWithinASecondWhateverItsClientsDo) {
   start(open_config());
   TcpClient idle(port());
@@ -279,8 +385,9 @@ TEST_F(HttpServerTest, SaysWhyItCannotListen) {
   }
   config = open_config();
   config.tls = TlsConfig{"/nowhere.pem", "/nowhere.key"};
+  EXPECT_THROW(HttpServer(config, rig_, *access_, {}), Error) << "what is to be encrypted is never served plainly";
   try {
-    const HttpServer second(config, rig_, *access_, {});
+    open_server_tls(*config.tls);
     FAIL();
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("/nowhere.pem"));
@@ -302,12 +409,11 @@ class HttpsTest : public HttpServerTest {
 TEST_F(HttpsTest, ACertificateIsRenewedForThoseWhoConnectNext) {
   make_certificate(folder_);
   EXPECT_THAT(curl(tls_), testing::EndsWith("000")) << "the one before is served, which curl does not trust";
-  server_->renew_certificate(tls_);
+  server_->renew_certificate(open_server_tls(tls_));
   const auto deadline = Clock::now() + 30s;
   while (!curl(tls_).ends_with(" 200")) ASSERT_LT(Clock::now(), deadline);
   std::ofstream(tls_.key) << "no key";
-  EXPECT_THROW(server_->renew_certificate(tls_), Error);
-  EXPECT_THAT(curl(tls_), testing::EndsWith(" 200"));
+  EXPECT_THROW(open_server_tls(tls_), Error);
 }
 
 TEST_F(HttpsTest, IsSpokenWithCurl) {

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <future>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -72,13 +74,28 @@ class HttpServerTest : public testing::Test {
          }},
         {"/waits", true, wait},
         {"/api/v1/waits", false, wait},
+        {"/api/v1/disk", false,
+         [at_disk = at_disk_, released = released_](const HttpRequest&) {
+           HttpAnswer answer;
+           answer.on_disk = [at_disk, released](DiskNote& note) {
+             note.is_about("dock");
+             ++*at_disk;
+             released.wait();
+             HttpAnswer read;
+             read.body = "read";
+             return read;
+           };
+           return answer;
+         }},
         {"/fails", true, [](const HttpRequest&) -> HttpAnswer { throw Error("secret reason"); }},
         {"/file", true, [this](const HttpRequest&) {
            HttpAnswer answer;
            answer.file = in_own_folder(file_);
            return answer;
          }}};
-    server_.emplace(config, rig_, *access_, std::move(routes), limits);
+    auto tls = config.tls ? open_server_tls(*config.tls) : nullptr;
+    server_.emplace(config, rig_, *access_, std::move(routes), limits, std::string(),
+                    std::function<void(std::uint16_t)>(), std::move(tls));
   }
   [[nodiscard]] std::uint16_t port() const { return server_->port(); }
   // Answer and status, by TLS.
@@ -93,6 +110,7 @@ class HttpServerTest : public testing::Test {
   std::atomic<int> waiting_ = 0;
   std::promise<void> let_go_;
   const std::shared_future<void> released_ = let_go_.get_future().share();
+  const std::shared_ptr<std::atomic<int>> at_disk_ = std::make_shared<std::atomic<int>>(0);
   std::optional<HttpServer> server_;
 };
 

@@ -248,14 +248,28 @@ TEST_F(HttpStrangersTest, WhoSendsNonsenseGivesWay) {
   EXPECT_EQ(ask(port(), "GET /api/v1/").status, 200);
 }
 
-TEST_F(HttpStrangersTest, NobodyWaitsForAllThatAnotherAsksFor) {
-  start(guarded_config());
-  std::vector<std::unique_ptr<TcpClient>> bobs;
-  for (int i = 0; i < 8; ++i) {
-    bobs.push_back(std::make_unique<TcpClient>(port()));
-    bobs.back()->send(request_text("GET /api/v1/waits", "Authorization: Basic Ym9iOmJvYidz\r\n"));
+// Bob asks for what does not end until let_go_ says so; two of his requests are answered at once.
+class TurnsTest : public HttpStrangersTest {
+ protected:
+  void SetUp() override { start(guarded_config()); }
+  [[nodiscard]] std::unique_ptr<TcpClient> ask_for_bob() const {
+    auto bob = std::make_unique<TcpClient>(port());
+    bob->send(request_text("GET /api/v1/waits", "Authorization: Basic Ym9iOmJvYidz\r\n"));
+    return bob;
   }
-  while (waiting_ < 2) std::this_thread::yield();
+  void wait_for_two() const {
+    while (waiting_ < 2) std::this_thread::yield();
+  }
+  [[nodiscard]] std::vector<std::unique_ptr<TcpClient>> eight_of_bobs() const {
+    std::vector<std::unique_ptr<TcpClient>> bobs;
+    for (int i = 0; i < 8; ++i) bobs.push_back(ask_for_bob());
+    wait_for_two();
+    return bobs;
+  }
+};
+
+TEST_F(TurnsTest, NobodyWaitsForAllThatAnotherAsksFor) {
+  const auto bobs = eight_of_bobs();
   EXPECT_EQ(ask(port(), "GET /api/v1/", annas).status, 200) << "who administers has threads of her own";
   EXPECT_EQ(ask(port(), "GET /api/v1/", carls).status, 200);
   EXPECT_EQ(waiting_, 2);
@@ -265,30 +279,18 @@ TEST_F(HttpStrangersTest, NobodyWaitsForAllThatAnotherAsksFor) {
 }
 
 // Those who went away while they waited for their turn, too.
-TEST_F(HttpStrangersTest, ATurnThatNobodyWaitsForAnyMorePasses) {
-  start(guarded_config());
-  const auto ask_for_bob = [&] {
-    auto bob = std::make_unique<TcpClient>(port());
-    bob->send(request_text("GET /api/v1/waits", "Authorization: Basic Ym9iOmJvYidz\r\n"));
-    return bob;
-  };
+TEST_F(TurnsTest, ATurnThatNobodyWaitsForAnyMorePasses) {
   const auto first = ask_for_bob();
   const auto second = ask_for_bob();
-  while (waiting_ < 2) std::this_thread::yield();
-  for (int i = 0; i < 8; ++i) ask_for_bob();
+  wait_for_two();
+  for (int i = 0; i < 8; ++i) static_cast<void>(ask_for_bob());
   const auto last = ask_for_bob();
   let_go_.set_value();
   for (const auto* bob : {&first, &second, &last}) EXPECT_EQ(read_reply(**bob).status, 200);
 }
 
-TEST_F(HttpStrangersTest, EndsWhileManyWaitForTheirTurn) {
-  start(guarded_config());
-  std::vector<std::unique_ptr<TcpClient>> bobs;
-  for (int i = 0; i < 8; ++i) {
-    bobs.push_back(std::make_unique<TcpClient>(port()));
-    bobs.back()->send(request_text("GET /api/v1/waits", "Authorization: Basic Ym9iOmJvYidz\r\n"));
-  }
-  while (waiting_ < 2) std::this_thread::yield();
+TEST_F(TurnsTest, EndsWhileManyWaitForTheirTurn) {
+  const auto bobs = eight_of_bobs();
   const std::jthread later([&] {
     EXPECT_TRUE(bobs.back()->ended_within(patience));
     let_go_.set_value();

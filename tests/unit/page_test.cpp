@@ -47,13 +47,6 @@ TEST(Page, ThereIsNothingElse) {
   EXPECT_EQ(get("/", "POST").status, 405);
 }
 
-TEST(Page, ScriptsOfOthersAreRefused) {
-  const std::string policy = header(get("/"), "Content-Security-Policy");
-  EXPECT_THAT(policy, HasSubstr("default-src 'self'"));
-  EXPECT_THAT(policy, HasSubstr("frame-ancestors 'none'"));
-  EXPECT_THAT(policy, Not(HasSubstr("unsafe")));
-}
-
 TEST(Page, ABrowserMayKeepItUntilItChanges) {
   const std::string script = header(get("/static/main.js"), "ETag");
   EXPECT_THAT(script, StartsWith("\""));

@@ -1,6 +1,10 @@
 // The RTSP server, read by FFmpeg, by GStreamer and by hand.
 #include "app/server/rtsp_server.h"
 
+#include <spdlog/sinks/ostream_sink.h>
+
+#include <sstream>
+
 #include "tests/unit/command_output.h"
 #include "tests/unit/rtsp_player.h"
 #include "tests/unit/rtsp_test_support.h"
@@ -190,7 +194,7 @@ TEST_F(RtspServerTest, ACertificateIsRenewedForThoseWhoConnectNext) {
   const std::string before = of_file();
   make_certificate(folder);
   EXPECT_EQ(of_server(), before);
-  server_->renew_certificate(*config_.tls);
+  server_->renew_certificate(open_server_tls(*config_.tls));
   EXPECT_TRUE(becomes_true([&] { return of_server() == of_file(); }));
   EXPECT_NE(of_server(), before);
 }
@@ -241,11 +245,36 @@ TEST_F(RtspServerTest, StreamsComeAndGo) {
 }
 
 TEST_F(RtspServerTest, ACameraWithoutPicturesYetIsRefusedAtOnce) {
-  rig_.add_stream("gate", std::make_shared<LiveStream>());
+  add_stream("gate", std::make_shared<LiveStream>());
   serve_dock();
   const auto begin = Clock::now();
   EXPECT_EQ(RtspWire(port_).ask("DESCRIBE", "/gate").status, 503);
   EXPECT_LT(Clock::now() - begin, 5s);
+}
+
+// Whoever may view can ask for it again and again.
+TEST_F(RtspServerTest, WhatItCannotCarryIsLoggedOnce) {
+  EncoderConfig mjpeg;
+  mjpeg.codec = "mjpeg";
+  FrameFormat format = clip_format();
+  format.width = 2064;  // RTP's headers for it end at 2040
+  format.height = 64;
+  LiveCamera wide(encode(mjpeg, steady(5), 0, format));
+  add("wide", wide);
+  serve_dock();
+  std::ostringstream log;
+  const auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(log);
+  spdlog::default_logger()->sinks().push_back(sink);
+  for (int i = 0; i < 20; ++i)
+    EXPECT_GE(
+        RtspWire(port_).ask("SETUP", "/wide/stream=0", "Transport: RTP/AVP/TCP;unicast;interleaved=0-1\r\n").status,
+        400);
+  server_.reset();
+  spdlog::default_logger()->sinks().pop_back();
+  const std::string text = log.str();
+  const auto first = text.find("wide: no RTSP: it cannot carry mjpeg of 2064x64");
+  ASSERT_NE(first, std::string::npos) << text;
+  EXPECT_EQ(text.find("no RTSP", first + 10), std::string::npos) << text;
 }
 
 TEST_F(RtspServerTest, AnotherPictureSizeIsGoneOnWithAndAnotherCodecEndsIt) {

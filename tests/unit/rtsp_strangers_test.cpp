@@ -1,11 +1,17 @@
 // What people who have no login, or not the right one, do to the RTSP server.
 #include <fcntl.h>
 #include <gst/rtsp/gstrtspconnection.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <sodium.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <ctime>
 #include <regex>
 
@@ -251,6 +257,60 @@ TEST_F(RtspStrangersTest, TheConnectionsOfAnAddressAreLimited) {
   EXPECT_ANY_THROW(RtspWire(port_).ask("OPTIONS", "/dock"));
   EXPECT_EQ(RtspWire(port_, 0, "127.0.0.2").play("/dock"), 200);
   EXPECT_GE(server_->viewers().size(), 64);
+}
+
+// Addresses of IPv6 in a network of this thread's own; false: the system does not allow that.
+bool have_addresses(const std::vector<std::string>& addresses) {
+  if (::unshare(CLONE_NEWNET) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) return false;
+  const UniqueFd fd(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq loop{};
+  loop.ifr_name[0] = 'l';
+  loop.ifr_name[1] = 'o';
+  if (::ioctl(fd.get(), SIOCGIFINDEX, &loop) != 0) return false;
+  struct {
+    in6_addr address;
+    std::uint32_t prefix;
+    int index;
+  } wanted{{}, 64, loop.ifr_ifindex};
+  loop.ifr_flags = IFF_UP | IFF_LOOPBACK | IFF_RUNNING;
+  if (::ioctl(fd.get(), SIOCSIFFLAGS, &loop) != 0) return false;
+  return std::ranges::all_of(addresses, [&](const std::string& address) {
+    return ::inet_pton(AF_INET6, address.c_str(), &wanted.address) == 1 && ::ioctl(fd.get(), SIOCSIFADDR, &wanted) == 0;
+  });
+}
+
+UniqueFd connect_from(const std::string& from, int port) {
+  UniqueFd fd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  ::inet_pton(AF_INET6, from.c_str(), &address.sin6_addr);
+  const void* raw = &address;
+  if (::bind(fd.get(), static_cast<const sockaddr*>(raw), sizeof address) != 0) throw system_error("bind", errno);
+  address.sin6_port = htons(static_cast<std::uint16_t>(port));
+  address.sin6_addr = in6addr_loopback;
+  if (::connect(fd.get(), static_cast<const sockaddr*>(raw), sizeof address) != 0) throw system_error("connect", errno);
+  return fd;
+}
+
+bool is_closed(const UniqueFd& fd, int patience_ms) {
+  pollfd entry{fd.get(), POLLIN, 0};
+  char byte = 0;
+  return ::poll(&entry, 1, patience_ms) == 1 && ::recv(fd.get(), &byte, 1, 0) <= 0;
+}
+
+// A house has as many as it likes.
+TEST_F(RtspStrangersTest, AddressesOfOneNetworkCountAsOne) {
+  const std::vector<std::string> addresses{"fd00::1", "fd00::2", "fd00::3", "fd00::4", "fd00:0:0:1::1"};
+  if (!have_addresses(addresses)) GTEST_SKIP() << "no network of its own";
+  config_.rtsp_address = "[::]:" + std::to_string(port_);
+  serve_dock({.of_address = 3});
+  std::vector<UniqueFd> idle;
+  for (std::size_t i = 0; i < 3; ++i) idle.push_back(connect_from(addresses[i], port_));
+  const UniqueFd other = connect_from(addresses[4], port_);
+  const UniqueFd fourth = connect_from(addresses[3], port_);
+  EXPECT_TRUE(is_closed(idle.front(), 60'000));
+  for (const UniqueFd* kept : std::initializer_list<const UniqueFd*>{&idle[1], &idle[2], &other, &fourth})
+    EXPECT_FALSE(is_closed(*kept, 0));
 }
 
 TEST_F(RtspStrangersTest, SessionsAreNotUsedUp) {

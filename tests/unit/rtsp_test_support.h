@@ -39,11 +39,15 @@ class RtspServerTest : public testing::Test {
   // Another must be going before it ends.
   void serve(const RtspLimits& limits = {}) {
     access_ = std::make_unique<Access>(config_);
-    const auto streams = rig_.streams();
-    server_ = std::make_unique<RtspServer>(config_, rig_, *access_, std::set(streams.begin(), streams.end()), limits);
+    auto tls = config_.tls ? open_server_tls(*config_.tls) : nullptr;
+    server_ = std::make_unique<RtspServer>(config_, rig_, *access_, streams_, limits, std::move(tls));
+  }
+  void add_stream(const std::string& name, std::shared_ptr<LiveStream> stream) {
+    rig_.add_stream(name, std::move(stream));
+    streams_.insert(name);
   }
   void add(const std::string& name, LiveCamera& camera) {
-    rig_.add_stream(name, camera.stream());
+    add_stream(name, camera.stream());
     if (server_) server_->add(name);
     ASSERT_TRUE(becomes_true([&] { return camera.stream()->parameters().has_value(); }));
   }
@@ -76,6 +80,7 @@ class RtspServerTest : public testing::Test {
 
   int port_ = free_port();
   ServerConfig config_;
+  std::set<std::string> streams_;
   RigView rig_{[](const nlohmann::json&) {}};
   std::unique_ptr<LiveCamera> dock_;
   std::unique_ptr<Access> access_;

@@ -8,7 +8,6 @@ const words = {
   failed: 'Failed',
   disabled: 'Switched off',
   ended: 'Ended',
-  removed: 'Removed',
 };
 const looks = {
   running: 'good',
@@ -17,7 +16,6 @@ const looks = {
   failed: 'bad',
   disabled: 'off',
   ended: 'off',
-  removed: 'off',
 };
 
 // "3 live · 1 offline · 1 failed": how many cameras are in which state, live ones first.

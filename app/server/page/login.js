@@ -3,10 +3,18 @@ import {login} from '/static/api.js';
 import {el, setText} from '/static/dom.js';
 import {navigate} from '/static/navigate.js';
 
-// Only addresses of this application: "//other.example/" would lead away.
+// Only addresses of this application: "//other.example/" would lead away. What is no address leads to the first page.
 function target(url) {
-  const next = new URL(url.searchParams.get('next') ?? '/', location.origin);
+  const next = addressOf(url.searchParams.get('next') ?? '/');
   return next.origin === location.origin && next.pathname !== '/login' ? next.pathname + next.search : '/';
+}
+
+function addressOf(text) {
+  try {
+    return new URL(text, location.origin);
+  } catch {
+    return new URL('/', location.origin);
+  }
 }
 
 export function show(main, url) {

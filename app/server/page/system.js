@@ -149,22 +149,26 @@ export function show(main) {
   const content = el('div', {class: 'sections'});
   main.append(el('div', {class: 'head'}, el('h1', {}, 'System'), version), content);
   let before = null;
-  let viewers = null;
+  let begun = 0;
+  let shown = 0;
   let closed = false;
 
   async function loadViewers() {
-    if (!administers()) return; // others are not told who watches
+    if (!administers()) return null; // others are not told who watches
     try {
-      viewers = (await get('viewers')).viewers;
+      return (await get('viewers')).viewers;
     } catch {
-      viewers = null; // the line above the page tells that campipe does not answer
+      return null; // the line above the page tells that campipe does not answer
     }
   }
 
   const stop = watchStatus(async ({status, rates}) => {
     if (!status) return;
-    await loadViewers();
-    if (closed) return;
+    begun += 1;
+    const own = begun;
+    const viewers = await loadViewers();
+    if (closed || own < shown) return; // a newer one was faster
+    shown = own;
     version.textContent = [`campipe ${status.version ?? ''}`, status.config, currentSession().user]
       .filter(Boolean)
       .join(' · ');
