@@ -29,7 +29,7 @@ std::string pattern(int length) {
 
 // Two workers: `bad` alone has the first. `well` runs for `length` pictures.
 std::string rig_with(const std::string& source, const std::string& keys, int length) {
-  return "defaults: {drop_policy: block, encode: {gop: 10, bitrate: 500k}, record: {path: \"{camera}.mp4\"}}\n"
+  return "http_address: off\nrtsp_address: off\ndefaults: {drop_policy: block, encode: {gop: 10, bitrate: 500k}, record: {path: \"{camera}.mp4\"}}\n"
          "workers: {count: 2}\ncameras:\n  bad:\n    source: " +
          source + "\n" + keys + "  well: {source: " + pattern(length) + "}\n";
 }
@@ -128,6 +128,9 @@ bool sleeps(pid_t process, pid_t thread) {
 class EncodedByThreads : public testing::TestWithParam<std::string> {};
 
 TEST_P(EncodedByThreads, ACrashIsTheCameras) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the sanitizer answers the signal: the process ends with a status, not by it";
+#endif
   RigRun rig(rig_with(pattern(0), "    encode: {codec: " + GetParam() + ", threads: 4}\n", 400));
   pid_t worker = -1;
   for (std::size_t crash = 1; crash <= 3; ++crash) {
@@ -152,6 +155,9 @@ INSTANTIATE_TEST_SUITE_P(Codecs, EncodedByThreads, testing::Values("h264", "hevc
 
 // Nobody is quarantined for it: there is no telling who it was.
 TEST(ThreadOfNobody, CrashesAndItsProcessComesBack) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer answers the signal: the process ends with a status, not by it";
+#endif
   RigRun rig(rig_with(pattern(0), "", 0));
   pid_t worker = 0;
   for (int crash = 1; crash <= 4; ++crash) {

@@ -14,7 +14,7 @@ inline constexpr int group = 10;
 
 // `frames`: of each pattern, 0: without end. `policy`: of every camera.
 inline std::string fault_rig(int frames, const std::string& policy = "block") {
-  std::string yaml = "defaults:\n  drop_policy: " + policy +
+  std::string yaml = "http_address: off\nrtsp_address: off\ndefaults:\n  drop_policy: " + policy +
                      "\n  queue_size: 32\n  encode: {gop: 10, bitrate: 1M}\n"
                      "  source: \"test://pattern?width=320&height=240&rate=25&frames=" +
                      std::to_string(frames) + "\"\n  record: {path: \"{camera}.mp4\"}\nworkers: {count: 2}\ncameras:\n";

@@ -19,7 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string segments_rig(int frames) {
-  return "cameras:\n  cam:\n    source: \"test://pattern?width=320&height=240&rate=25&frames=" +
+  return "http_address: off\nrtsp_address: off\ncameras:\n  cam:\n    source: "
+         "\"test://pattern?width=320&height=240&rate=25&frames=" +
          std::to_string(frames) +
          "\"\n    encode: {gop: 10, bitrate: 1M}\n"
          "    record: {path: \"{camera}/%Y%m%d-%H%M%S.mp4\", segment_duration: 1s}\n";

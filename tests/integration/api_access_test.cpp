@@ -73,6 +73,8 @@ TEST_F(ApiAccess, OnlyTheRigsOwnerChangesWhichCamerasThereAre) {
   EXPECT_FALSE(pid(call("GET /api/v1/status")));
   EXPECT_TRUE(pid(call("GET /api/v1/status", as_owner())));
 
+  const auto runs = [&] { return json::parse(call("GET /api/v1/cameras/dock").body).at("state") == "running"; };
+  EXPECT_TRUE(eventually(runs)) << rig_->log();
   rig_->signal(SIGTERM);
   EXPECT_EQ(rig_->wait(), 0) << rig_->log();
   EXPECT_FALSE(std::filesystem::exists(token_file()));

@@ -75,6 +75,23 @@ TEST_F(Reload, AChangedCameraComesAnew) {
   expect_undisturbed(end(), "a");
 }
 
+// What it has recorded in this run is no earlier run's.
+TEST_F(Reload, AChangedCameraOverwritesNothingOfItsOwnRun) {
+  const auto changed = [](const std::string& bitrate) {
+    return "  a: {source: \"test://pattern?width=320&height=240&rate=25\", record: {path: a.mp4, overwrite: true}, "
+           "encode: {bitrate: " +
+           bitrate + "}}\n";
+  };
+  begin(changed("1M"));
+  ASSERT_TRUE(rig_->wait_for_growth("a.mp4", 1000));
+  ::kill(rig_->pid_of("publisher"), SIGKILL);
+  ASSERT_TRUE(told("publisher died"));
+  reload(changed("2M"));
+  EXPECT_TRUE(rig_->wait_for_growth("a-1.mp4", 1000)) << rig_->log();
+  end();
+  EXPECT_EQ(check_pattern_recording(read_video(rig_->file("a.mp4")), true), "");
+}
+
 TEST_F(Reload, ADisabledCameraRestsUntilItIsEnabled) {
   begin(camera("a", 320) + camera("b", 320, ", enabled: false"));
   ASSERT_TRUE(rig_->wait_for_growth("a_320.mp4", 1000));

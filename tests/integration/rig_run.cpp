@@ -25,8 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-// Inherited by every process of a rig: so those are found whose parent has died.
-// Which every process of the rig has in its environment, and no other's.
+// In the environment of every process of the rig, and of no other's: so those are found whose parent has died.
 std::string marker_of(const fs::path& folder) { return "TMPDIR=" + (folder / "tmp").string(); }
 
 bool is_number(const std::string& name) { return name.find_first_not_of("0123456789") == std::string::npos; }

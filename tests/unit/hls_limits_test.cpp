@@ -16,6 +16,8 @@ using Kind = SourceError::Kind;
 // MiB; without limits it is a thousand and more
 #ifdef __SANITIZE_ADDRESS__
 constexpr long most_memory = 150 + 300;  // it keeps what was freed, up to 256 MiB
+#elif defined(__SANITIZE_THREAD__)
+constexpr long most_memory = 150 + 150;  // of each byte that is used it notes who used it
 #else
 constexpr long most_memory = 150;
 #endif

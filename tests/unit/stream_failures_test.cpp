@@ -38,6 +38,7 @@ TEST_F(StreamFailures, PeersThatNeverAnswerTimeOut) {
     EXPECT_GE(failure.took, milliseconds(600)) << scheme;
   }
   for (const std::string scheme : {"udp", "srt", "rtp"}) {
+    if (scheme == "udp" && !test::udp_is_closed) continue;
     const Failure failure = failure_of(source_of(local(scheme, test::free_port(SOCK_DGRAM)), milliseconds(700)));
     EXPECT_EQ(failure.kind, Kind::timed_out) << scheme << ": " << failure.text;
     EXPECT_LT(failure.took, seconds(10)) << scheme;
@@ -60,6 +61,7 @@ TEST_F(StreamFailures, PeersThatSendAByteNowAndThenTimeOut) {
 TEST_F(StreamFailures, OpeningIsInterrupted) {
   const Server silent(test::stay_silent);
   for (const std::string scheme : {"rtsp", "rtsps", "http", "https", "tcp", "udp", "srt", "rtp"}) {
+    if (scheme == "udp" && !test::udp_is_closed) continue;
     const auto begin = Clock::now();
     const auto interrupt = [&] { return Clock::now() > begin + milliseconds(300); };
     try {
@@ -75,6 +77,7 @@ TEST_F(StreamFailures, OpeningIsInterrupted) {
 }
 
 TEST_F(StreamFailures, ReadingIsInterrupted) {
+  if (!test::udp_is_closed) GTEST_SKIP() << "ThreadSanitizer ends the program where UDP is closed";
   const int port = test::free_port(SOCK_DGRAM);
   auto sender = std::make_unique<Program>(this->sender({local("udp", port)}));
   std::atomic<bool> stop{false};
