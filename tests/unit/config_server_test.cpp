@@ -108,7 +108,7 @@ TEST_F(ServerConfigTest, TwoServersDoNotShareAPort) {
 
 TEST_F(ServerConfigTest, WhatOthersReachNeedsUsersOrAWord) {
   const std::string told =
-      " could watch and change the rig: add `users`, or say that it is meant with `insecure: true`";
+      " could watch and control the rig: add `users`, or say that it is meant with `insecure: true`";
   EXPECT_EQ(errors(with_server("http_address: :8080\nrtsp_address: 10.0.0.1:554\n")),
             (Strings{"rig.yaml:2:15: http_address: anybody who reaches ':8080'" + told,
                      "rig.yaml:3:15: rtsp_address: anybody who reaches '10.0.0.1:554'" + told}));

@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import {after, describe, test} from 'node:test';
 import {browseRig, expectMoving} from './browser.mjs';
-import {Rig, eventually} from './rig.mjs';
+import {Rig, TestCamera, eventually, freePort} from './rig.mjs';
 
 const pattern = 'test://pattern?width=320&height=240&rate=15';
 const clips = fs.mkdtempSync(path.join(os.tmpdir(), 'campipe-clips-'));
@@ -18,6 +18,39 @@ function clip(name, codec) {
   execFileSync('ffmpeg', ['-v', 'error', ...input, '-c:v', codec, '-g', '15', '-x265-params', 'log-level=none', file]);
   return file;
 }
+
+// Its tile shows the camera's own stream, then what is encoded instead.
+describe('a camera that comes back with another codec', {timeout: 300000}, () => {
+  let camera;
+  let rig;
+  let page;
+
+  browseRig(
+    async () => {
+      camera = await TestCamera.start(await freePort());
+      const source = `source: "${camera.url}", rtsp_transport: tcp, retry_interval: 200ms, retry_max: 1s`;
+      return Rig.start({
+        more: 'workers: {count: 1}',
+        cameras: `  own: {${source}}\n  copied: {${source}, encode: {codec: copy}}\n`,
+      });
+    },
+    (opened) => {
+      ({rig, page} = opened);
+    },
+  );
+
+  after(() => camera.stop());
+
+  test('moves on in its tile', async () => {
+    await page.goto(rig.base);
+    for (const name of ['own', 'copied']) await expectMoving(page, name);
+    await camera.stop();
+    await camera.back('h265');
+    for (const name of ['own', 'copied'])
+      await eventually(`${name} sends another codec`, () => rig.log.includes(`${name}: sends hevc`));
+    for (const name of ['own', 'copied']) await expectMoving(page, name);
+  });
+});
 
 describe('codecs', {timeout: 300000}, () => {
   let rig;

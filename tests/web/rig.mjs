@@ -117,10 +117,10 @@ export class TestCamera {
     return `rtsp://127.0.0.1:${this.port}/cam`;
   }
 
-  async #spawn() {
+  async #spawn(codec = 'h264') {
     const program = path.resolve(import.meta.dirname, '../../tools/testcam');
     const options = ['--port', String(this.port), '--width', '320', '--height', '240', '--rate', '15', '--gop', '15'];
-    this.child = spawn('/usr/bin/python3', [program, ...options], {stdio: ['pipe', 'pipe', 'inherit']});
+    this.child = spawn('/usr/bin/python3', [program, ...options, '--codec', codec], {stdio: ['pipe', 'pipe', 'inherit']});
     const lines = readline.createInterface({input: this.child.stdout});
     await new Promise((resolve, reject) => {
       lines.on('line', (line) => line.includes('ready') && resolve());
@@ -132,7 +132,8 @@ export class TestCamera {
     return endProcess(this.child);
   }
 
-  back() {
-    return this.#spawn();
+  // What it sends may be another codec than before.
+  back(codec) {
+    return this.#spawn(codec);
   }
 }
