@@ -65,7 +65,11 @@ void check(std::string input) {
   request.path = std::move(target->path);
   request.query = std::move(target->query);
   request.body = std::move(input);
-  const HttpAnswer answer = rig.answer(request);
+  HttpAnswer answer = rig.answer(request);
+  if (const auto look = std::move(answer.on_disk)) {
+    DiskNote note;
+    answer = look(note);
+  }
   const json body = json::parse(answer.body, nullptr, false);
   require(!answer.file.name.empty() || body.is_object(), "an answer is JSON", answer.body);
   require(answer.status < 400 || body.contains("error"), "a refusal has its reason", answer.body);
