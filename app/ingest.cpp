@@ -384,6 +384,10 @@ bool Ingest::at_end() {
   if (live_ || !start_.config.source.loop) return true;
   if (start_.decode && published_ == 0) return true;  // nothing comes out of it: going round and round would not help
   if (!start_.decode && copies_.end() < 0) return true;
+  const std::int64_t given = start_.decode ? static_cast<std::int64_t>(published_) : copies_.end();
+  empty_rounds_ = std::exchange(given_, given) == given ? empty_rounds_ + 1 : 0;
+  // What a decoder kept of a round comes out in the next one.
+  if (empty_rounds_ == 2) throw Error("its file gives nothing any more: it was cut short or overwritten meanwhile");
   finish_loop();
   return false;
 }

@@ -219,6 +219,8 @@ class Ingest {
   bool live_ = false;
   bool at_end_ = false;   // of a source that has one
   bool started_ = false;  // all processes are ready
+  std::int64_t given_ = -1;  // by the rounds of a file so far: frames, or the time of copies
+  int empty_rounds_ = 0;     // in a row
   ReadAhead ahead_;
   SourceClock clock_;
   Timeline timeline_;                     // of the decoded frames

@@ -1,4 +1,5 @@
 // campipe: the command line, and the four roles of the one program.
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -30,6 +31,7 @@
 #include "core/clock.h"
 #include "core/gpu.h"
 #include "core/log.h"
+#include "core/unique_handle.h"
 
 namespace {
 
@@ -73,12 +75,13 @@ struct Arguments {
   bool json = false;
 };
 
-// A run's report must not fail at its end for want of a folder.
+// A run's report must not fail at its end for want of a folder. A pipe that nobody reads is not waited for.
 bool report_can_be_written(const std::string& file) {
-  std::FILE* out = std::fopen(file.c_str(), "a");
-  if (out == nullptr) return false;
-  std::fclose(out);
-  return true;
+  const campipe::UniqueFd out(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0640));
+  struct stat info {};
+  if (!out || ::fstat(out.get(), &info) != 0) return false;
+  if (S_ISFIFO(info.st_mode)) errno = ENOTSUP;
+  return !S_ISFIFO(info.st_mode);
 }
 
 // False: nothing was wrong.

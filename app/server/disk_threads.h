@@ -56,11 +56,12 @@ class DiskThreads {
     };
     // It is shared as a function must be one that can be copied, and what it owns may not be.
     const auto shared = std::make_shared<decltype(task)>(std::move(task));
-    const Wait wait(*this, event, add(std::move(holder), [shared] { (*shared)(); }));
+    Wait wait(*this, event, add(std::move(holder), [shared] { (*shared)(); }));
     while (wait.has_begun() && !outcome->is_there && !closed_ && Clock::now() < deadline)
       co_await event->wait_until(deadline);
     if (closed_) throw boost::system::system_error(boost::asio::error::operation_aborted);
     if (!outcome->is_there) co_return std::nullopt;
+    wait.finish();
     if (outcome->error) std::rethrow_exception(outcome->error);
     co_return std::move(outcome->result);
   }
@@ -71,7 +72,7 @@ class DiskThreads {
   struct State;
   using Job = std::uint64_t;  // 0: none
 
-  // Nobody waits for what has not begun by its end.
+  // By its end nobody waits for what has not begun, and what has is left behind.
   class Wait {
    public:
     Wait(DiskThreads& all, std::shared_ptr<HttpEvent> event, Job job) : all_(all), event_(std::move(event)), job_(job) {
@@ -84,15 +85,17 @@ class DiskThreads {
     Wait(const Wait&) = delete;
     Wait& operator=(const Wait&) = delete;
     [[nodiscard]] bool has_begun() const { return job_ != 0; }
+    void finish() { job_ = 0; }
 
    private:
     DiskThreads& all_;
     const std::shared_ptr<HttpEvent> event_;
-    const Job job_;
+    Job job_;
   };
 
   // 0: too much waits.
   Job add(std::string holder, std::function<void()> task);
+  void start_thread();
   void drop(Job job);
   static void work(const std::shared_ptr<State>& state);
 

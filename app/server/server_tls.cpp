@@ -34,12 +34,9 @@ ServerTls open_server_tls(const TlsConfig& config) {
 }
 
 void TlsReader::begin(const TlsConfig& config) {
-  if (reading_.valid()) {
-    next_ = config;
-    return;
-  }
   std::packaged_task<ServerTls()> task([config] { return open_server_tls(config); });
   reading_ = task.get_future();
+  begun_ = Clock::now();
   std::thread(std::move(task)).detach();  // nothing waits for it where it takes too long
 }
 
@@ -47,10 +44,6 @@ ServerTls TlsReader::take() {
   if (!reading_.valid() || reading_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return nullptr;
   auto read = std::move(reading_);
   reading_ = {};
-  if (const auto next = std::exchange(next_, std::nullopt)) {  // what was read may be of before
-    begin(*next);
-    return nullptr;
-  }
   return read.get();
 }
 

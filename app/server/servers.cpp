@@ -100,7 +100,7 @@ void Servers::take_tls() {
   try {
     if (!tls_ && !tls_reader_.reads() && Clock::now() >= next_tls_try_) tls_reader_.begin(*config_.tls);
     auto read = tls_reader_.take();
-    if (!read) return;
+    if (!read) return tell_of_late_tls();
     tls_ = std::move(read);
     tls_problem_.clear();
     if (http_) http_->renew_certificate(tls_);
@@ -114,6 +114,12 @@ void Servers::take_tls() {
       spdlog::error("nothing is served yet, which is tried again: {}", tls_problem_);
     }
   }
+}
+
+void Servers::tell_of_late_tls() {
+  if (tls_ || !tls_problem_.empty() || !tls_reader_.is_late()) return;
+  tls_problem_ = "the disk of '" + config_.tls->certificate + "' or of its key does not answer";
+  spdlog::error("nothing is served yet: {}; a reload tries it anew", tls_problem_);
 }
 
 void Servers::tick() {

@@ -59,6 +59,7 @@ class Servers {
   };
   [[nodiscard]] nlohmann::json viewers() const;
   void take_tls();
+  void tell_of_late_tls();
   void start_http();
   void issue_token(std::uint16_t port);
   void take_token(std::chrono::milliseconds patience);

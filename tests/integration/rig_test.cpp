@@ -148,6 +148,21 @@ TEST(Rig, LoopGoesOnInTimeUntilTheDurationIsOver) {
   }
 }
 
+TEST(Rig, AFileThatIsOverwrittenWhileItIsLoopedFails) {
+  const TemporaryFolder clips;
+  make_clip(clips.path(), {.name = "b.mkv", .frames = 20});
+  const std::string clip = (clips.path() / "b.mkv").string();
+  for (const std::string codec : {"h264", "copy"}) {
+    make_clip(clips.path(), {.name = "b.mkv", .frames = 20});
+    RigRun rig("http_address: off\nrtsp_address: off\ncameras:\n" +
+               camera("cam", clip, "    loop: true\n    encode: {codec: " + codec + "}\n"));
+    ASSERT_TRUE(rig.wait_for_growth("cam.mp4", 2000)) << rig.log();
+    std::ofstream(clip, std::ios::trunc) << std::string(3000, 'x');
+    EXPECT_EQ(rig.wait(), 3) << rig.log();
+    EXPECT_THAT(std::string(rig.camera("cam").at("reason")), testing::HasSubstr("gives nothing any more")) << codec;
+  }
+}
+
 TEST(Rig, AFastLoopLosesNothingEither) {
   const TemporaryFolder clips;
   make_clip(clips.path(), {.name = "b.mkv", .frames = 20, .b_frames = 3, .times_ms = irregular_times(20)});
