@@ -13,15 +13,6 @@ using std::chrono::seconds;
 using testing::HasSubstr;
 using Kind = SourceError::Kind;
 
-// MiB; without limits it is a thousand and more
-#ifdef __SANITIZE_ADDRESS__
-constexpr long most_memory = 150 + 300;  // it keeps what was freed, up to 256 MiB
-#elif defined(__SANITIZE_THREAD__)
-constexpr long most_memory = 150 + 150;  // of each byte that is used it notes who used it
-#else
-constexpr long most_memory = 150;
-#endif
-
 std::string repeated(const std::string& text, int times) {
   std::string all;
   for (int i = 0; i < times; ++i) all += text;

@@ -272,6 +272,11 @@ class HttpDiskTest : public HttpServerTest {
     client->send(request_text("GET /api/v1/disk", annas));
     return client;
   }
+  [[nodiscard]] std::vector<std::unique_ptr<TcpClient>> ask_disk(int times) const {
+    std::vector<std::unique_ptr<TcpClient>> clients;
+    for (int i = 0; i < times; ++i) clients.push_back(ask_disk());
+    return clients;
+  }
   void wait_for(int threads) const {
     const auto deadline = Clock::now() + patience;
     while (*at_disk_ < threads && Clock::now() < deadline) std::this_thread::yield();
@@ -286,8 +291,7 @@ class HttpDiskTest : public HttpServerTest {
 
 TEST_F(HttpDiskTest, ThatDoesNotAnswerHoldsUpNobodyElse) {
   serve();
-  std::vector<std::unique_ptr<TcpClient>> clients;
-  for (int i = 0; i < 100; ++i) clients.push_back(ask_disk());
+  const auto clients = ask_disk(100);
   wait_for(4);
   EXPECT_EQ(ask(port(), "GET /api/v1/", annas).status, 200) << "who administers, too";
   EXPECT_EQ(ask(port(), "GET /api/v1/", bobs).status, 200);
@@ -305,8 +309,7 @@ TEST_F(HttpDiskTest, ThatDoesNotAnswerHoldsUpNobodyElse) {
 TEST_F(HttpDiskTest, WhatWasGivenUpTakesNoTurn) {
   serve();
   for (const int before : {0, 4}) {
-    std::vector<std::unique_ptr<TcpClient>> clients;
-    for (int i = 0; i < 4; ++i) clients.push_back(ask_disk());
+    const auto clients = ask_disk(4);
     wait_for(before + 4);
     for (const auto& client : clients) EXPECT_EQ(read_reply(*client).status, 503);
   }
@@ -321,8 +324,7 @@ TEST_F(HttpDiskTest, WhoseRecordingsItHasIsSaid) {
 TEST_F(HttpDiskTest, IsWaitedForWhileThereIsTime) {
   limits_.disk = patience;
   serve();
-  std::vector<std::unique_ptr<TcpClient>> clients;
-  for (int i = 0; i < 20; ++i) clients.push_back(ask_disk());
+  const auto clients = ask_disk(20);
   wait_for(4);
   answers_ = true;
   let_go_.set_value();
@@ -333,8 +335,7 @@ TEST_F(HttpDiskTest, IsWaitedForWhileThereIsTime) {
 TEST_F(HttpDiskTest, IsNotWaitedForAtTheEnd) {
   limits_.disk = patience;
   serve();
-  std::vector<std::unique_ptr<TcpClient>> clients;
-  for (int i = 0; i < 20; ++i) clients.push_back(ask_disk());
+  const auto clients = ask_disk(20);
   wait_for(4);
   const auto since = Clock::now();
   server_.reset();

@@ -17,15 +17,6 @@ using std::chrono::seconds;
 using testing::HasSubstr;
 using Kind = SourceError::Kind;
 
-// MiB
-#ifdef __SANITIZE_ADDRESS__
-constexpr long most_memory = 150 + 300;  // it keeps what was freed, up to 256 MiB
-#elif defined(__SANITIZE_THREAD__)
-constexpr long most_memory = 150 + 150;  // of each byte that is used it notes who used it
-#else
-constexpr long most_memory = 150;
-#endif
-
 std::string header_of(const std::string& request, const std::string& name) {
   const auto at = request.find("\r\n" + name + ": ");
   if (at == std::string::npos) return "";
