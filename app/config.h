@@ -81,7 +81,7 @@ struct CameraConfig {
   std::chrono::nanoseconds retry_interval = std::chrono::seconds(1);  // until a live source is opened again; doubles
   std::chrono::nanoseconds retry_max = std::chrono::seconds(30);
   OnCorrupt on_corrupt = OnCorrupt::show;
-  bool use_absolute_timestamp = true;  // frames were taken when the camera says so, if its clock can be right
+  bool use_absolute_timestamp = true;   // frames were taken when the camera says so, if its clock can be right
   bool enabled = true;                  // false: it has its place in the rig, and nothing of it runs
   friend bool operator==(const CameraConfig&, const CameraConfig&) = default;
 };

@@ -42,8 +42,9 @@ void emit(YAML::Emitter& out, const json& value) {
 std::string text_of(const CameraChanges& changes) {
   YAML::Emitter out;
   emit(out, {{"cameras", changes.cameras}, {"enabled", changes.enabled}});
-  return std::string("# Changes through the API, which go over the configuration of the same name. Written by campipe; "
-                     "comments are not kept.\n") +
+  return std::string(
+             "# Changes through the API, which go over the configuration of the same name. Written by campipe; "
+             "comments are not kept.\n") +
          out.c_str() + "\n";
 }
 

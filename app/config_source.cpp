@@ -93,7 +93,8 @@ void check_size(const CameraSettings& camera, std::set<const YamlNode*>& told, R
   if (!is_capture_device(*camera.url.value) || width.value.has_value() == height.value.has_value()) return;
   const YamlNode& given = *(width.value ? width : height).node;
   if (!told.insert(&given).second) return;
-  report.at_key(given, std::string("needs `") + (width.value ? "height" : "width") + "` beside it; add it, or remove both");
+  report.at_key(given,
+                std::string("needs `") + (width.value ? "height" : "width") + "` beside it; add it, or remove both");
 }
 
 // Of the two, what stands nearer to the camera is to blame.

@@ -195,7 +195,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--duration", arguments.duration, "end after this time, e.g. 30s or 10m")
       ->check(is_duration)
       ->type_name("TIME");
-  app.add_option("--report", arguments.report, "write what happened to every frame into this file, every minute and at the end")
+  app.add_option("--report", arguments.report,
+                 "write what happened to every frame into this file, every minute and at the end")
       ->type_name("FILE.json");
   app.add_option("--log-level", arguments.log_level, "trace, debug, info, warning or error")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}))

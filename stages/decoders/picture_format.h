@@ -1,5 +1,5 @@
-// What libavcodec says of a picture, as campipe says it: colours that libav has no name for are unspecified, and a shape
-// of samples that none has is unknown. libav itself hands on whatever number a stranger has written there.
+// What libavcodec says of a picture, as campipe says it: colours that libav has no name for are unspecified, and a
+// shape of samples that none has is unknown. libav itself hands on whatever number a stranger has written there.
 #pragma once
 
 #include "core/ffmpeg.h"

@@ -29,7 +29,8 @@ std::string pattern(int length) {
 
 // Two workers: `bad` alone has the first. `well` runs for `length` pictures.
 std::string rig_with(const std::string& source, const std::string& keys, int length) {
-  return "http_address: off\nrtsp_address: off\ndefaults: {drop_policy: block, encode: {gop: 10, bitrate: 500k}, record: {path: \"{camera}.mp4\"}}\n"
+  return "http_address: off\nrtsp_address: off\ndefaults: {drop_policy: block, encode: {gop: 10, bitrate: 500k}, "
+         "record: {path: \"{camera}.mp4\"}}\n"
          "workers: {count: 2}\ncameras:\n  bad:\n    source: " +
          source + "\n" + keys + "  well: {source: " + pattern(length) + "}\n";
 }

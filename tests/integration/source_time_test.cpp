@@ -147,8 +147,8 @@ TEST_F(SourceTime, TheCamerasClockCountsWhereItIsToCount) {
   const std::string source =
       "{rtsp_transport: tcp, source: \"rtsp://127.0.0.1:" + std::to_string(relay_.port()) + "/cam\"";
   const RigRun rig("http_address: 127.0.0.1:" + std::to_string(port) +
-                   "\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n  theirs: " + source +
-                   "}\n  ours: " + source + ", use_absolute_timestamp: false}\n");
+                   "\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n  theirs: " + source + "}\n  ours: " + source +
+                   ", use_absolute_timestamp: false}\n");
   const auto clock_of = [&](const std::string& name) -> std::string {
     const Reply reply = ask(static_cast<std::uint16_t>(port), "GET /api/v1/cameras/" + name);
     return reply.status == 200 ? json::parse(reply.body).at("source_health").at("capture_clock") : "";

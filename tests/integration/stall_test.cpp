@@ -108,7 +108,8 @@ class Stall : public testing::TestWithParam<Transport> {
  protected:
   void SetUp() override {
     if (const std::string reason = TestCamera::missing(); !reason.empty()) GTEST_SKIP() << reason;
-    if (GetParam().name == "Udp" && !udp_is_closed) GTEST_SKIP() << "ThreadSanitizer ends the master where UDP is closed";
+    if (GetParam().name == "Udp" && !udp_is_closed)
+      GTEST_SKIP() << "ThreadSanitizer ends the master where UDP is closed";
   }
 
   void begin(const Transport& transport, const std::string& defaults) {
