@@ -73,8 +73,9 @@ struct CameraState {
   std::string gpu = "cpu";  // its worker's: "0", or "cpu"
   unsigned worker = 0;
   State state = State::starting;
-  std::int64_t since = utc_now_ns();  // that it is in that state
-  std::string reason;                 // of `failed` and `waiting`; or why its recording failed
+  std::int64_t since = utc_now_ns();       // that it is in that state
+  Clock::time_point begun = Clock::now();  // when it took its place
+  std::string reason;                      // of `failed` and `waiting`; or why its recording failed
   unsigned reconnects = 0;
   bool record_failed = false;
   std::string decoder;

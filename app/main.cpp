@@ -1,5 +1,4 @@
 // campipe: the command line, and the four roles of the one program.
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -23,6 +22,7 @@
 #include "app/master.h"
 #include "app/plan.h"
 #include "app/publisher.h"
+#include "app/report_writer.h"
 #include "app/rig_check.h"
 #include "app/rig_signals.h"
 #include "app/server/snapshot_decoder.h"
@@ -31,7 +31,6 @@
 #include "core/clock.h"
 #include "core/gpu.h"
 #include "core/log.h"
-#include "core/unique_handle.h"
 
 namespace {
 
@@ -74,15 +73,6 @@ struct Arguments {
   bool devices = false;
   bool json = false;
 };
-
-// A run's report must not fail at its end for want of a folder. A pipe that nobody reads is not waited for.
-bool report_can_be_written(const std::string& file) {
-  const campipe::UniqueFd out(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0640));
-  struct stat info {};
-  if (!out || ::fstat(out.get(), &info) != 0) return false;
-  if (S_ISFIFO(info.st_mode)) errno = ENOTSUP;
-  return !S_ISFIFO(info.st_mode);
-}
 
 // False: nothing was wrong.
 bool tell(const std::vector<campipe::ConfigError>& errors, const std::string& file) {
@@ -172,8 +162,8 @@ int run(const Arguments& arguments) {
   options.log_level = arguments.log_level;
   if (!arguments.duration.empty()) options.duration = campipe::parse_time(arguments.duration);
   if (!arguments.report.empty()) {
-    if (!report_can_be_written(arguments.report)) {
-      std::cerr << "--report: cannot write '" << arguments.report << "': " << std::strerror(errno) << '\n';
+    if (const std::string why = campipe::why_not_written(arguments.report); !why.empty()) {
+      std::cerr << "--report: cannot write '" << arguments.report << "': " << why << '\n';
       return usage_error;
     }
     options.report = arguments.report;

@@ -11,6 +11,10 @@
 
 namespace campipe {
 
+// Before a run, which must not fail at its end for want of a folder. Empty: it can be written. Waits a few seconds for
+// a disk. Throws std::system_error where there can be no thread.
+std::string why_not_written(const std::filesystem::path& file);
+
 class ReportWriter {
  public:
   // Throws std::system_error where there can be no thread.

@@ -25,6 +25,7 @@ constexpr auto own_pause = milliseconds(500);           // a loop this late was 
 constexpr auto close_files_after = milliseconds(4000);  // of draining: users are promised whole files within 5 s
 constexpr auto kill_after = milliseconds(4700);
 constexpr auto leave_deadline = seconds(2);
+constexpr auto first_picture = seconds(5);         // a camera may take to it
 constexpr int most_log_chunks = 64;                // in one turn of the loop
 constexpr std::size_t longest_line = 64UL * 1024;  // of the log
 constexpr int no_report = 1;                       // as exit status
@@ -280,6 +281,12 @@ bool Supervisor::ended_as_asked(const CameraState& camera) const {
          (cameras_[source_of(camera)].source_over && camera.publisher_done);
 }
 
+// When the rig was told to end, this camera had only just begun, maybe by a change: it cannot have failed.
+bool Supervisor::had_just_begun(const CameraState& camera) const {
+  return ending_.starts_with("stopped") && drain_began_ && camera.reason.empty() &&
+         *drain_began_ - camera.begun < first_picture;
+}
+
 void Supervisor::settle_the_rest() {
   const bool master_died = master().restarts > 0;
   for (CameraState& camera : cameras_) {
@@ -292,7 +299,7 @@ void Supervisor::settle_the_rest() {
     if (camera.state == CameraState::State::running || camera.state == CameraState::State::starting) {
       camera.become(CameraState::State::ended);
     }
-    const bool asked_for = !camera.config.on_demand;
+    const bool asked_for = !camera.config.on_demand && !had_just_begun(camera);
     if (asked_for && camera.packets_published() == 0 && camera.state != CameraState::State::failed) {
       const std::string why = camera.state == CameraState::State::waiting ? ": " + camera.reason : "";
       fail(camera, "no picture came through" + why);

@@ -120,19 +120,22 @@ class Supervisor {
   void on_death(Member& member, const ExitInfo& info);
   void on_master_death();
   void on_worker_death(unsigned worker);
-  bool find_guilty(const Member& member);
-  [[nodiscard]] bool crashed_unexplained(Member& member, const ExitInfo& info, bool explained);
-  bool give_up_viewers(const CameraState& camera);
-  static void leave_unread(CameraState& camera);
-  void blame(const Member& member, CameraState& camera, const std::string& what, Clock::duration unnoticed = {});
-  [[nodiscard]] bool hung(Member& member);
-  bool has_hung_thread(const Member& member, std::int64_t main_thread_waited);
   // Kills it; its death is found like any other.
   static void end(Member& member, const std::string& why);
   [[nodiscard]] bool needed(const Member& member) const;
   [[nodiscard]] ThreadBlock& thread_of(const Member& member, unsigned camera) const;
   [[nodiscard]] bool has_camera(const Member& member, const CameraState& camera) const;
   void kill_all();
+
+  // supervisor_blame.cpp: whom a hang or a death is put down to
+  [[nodiscard]] bool hung(Member& member);
+  bool has_hung_thread(const Member& member, std::int64_t main_thread_waited);
+  void blame_who_waits_too(const Member& member, const CameraState& first);
+  bool find_guilty(const Member& member);
+  [[nodiscard]] bool crashed_unexplained(Member& member, const ExitInfo& info, bool explained);
+  bool give_up_viewers(const CameraState& camera);
+  void blame(const Member& member, CameraState& camera, const std::string& what, Clock::duration unnoticed = {});
+  static void leave_unread(CameraState& camera);
 
   // supervisor_cameras.cpp: messages, and what becomes of cameras by them
   void handle(Member& member, Message& message);
@@ -250,6 +253,7 @@ class Supervisor {
   void request_memory_sample();
   void take_memory_sample();
   [[nodiscard]] bool sampled_at_the_end();
+  [[nodiscard]] bool had_just_begun(const CameraState& camera) const;
   [[nodiscard]] bool ended_as_asked(const CameraState& camera) const;
 
   RunOptions options_;

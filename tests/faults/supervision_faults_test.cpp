@@ -287,6 +287,13 @@ TEST(Rig, DoesNotWaitForTheDiskOfItsReport) {
   EXPECT_THAT(rig.log(), HasSubstr("the report 'report.json' is not written"));
 }
 
+TEST(Rig, DoesNotStartWhereTheDiskOfItsReportDoesNotAnswer) {
+  RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n" + camera("a"),
+             {.failpoints = "report.opening=hang"});
+  EXPECT_EQ(rig.wait(seconds(20)), 2) << rig.log();
+  EXPECT_THAT(rig.log(), HasSubstr("--report: cannot write 'report.json': its disk does not answer"));
+}
+
 // The others do not wait for it at the barrier.
 TEST(Start, OfAProcessThatCannotBeStartedHoldsUpNobody) {
   std::string failpoints;

@@ -228,5 +228,15 @@ TEST_F(Reload, EndsByItselfWhenTheLastCameraHasEnded) {
   EXPECT_EQ(rig_->wait(), 0) << rig_->log();
 }
 
+// Told to end while a camera is only coming: that one has not failed.
+TEST_F(Reload, JustBeforeTheEndIsNoFailure) {
+  begin(camera("a", 320));
+  ASSERT_TRUE(rig_->wait_for_growth("a_320.mp4", 2000)) << rig_->log();
+  const Server mute(stay_silent);
+  reload(camera("a", 320) + "  b: {source: \"rtsp://127.0.0.1:" + std::to_string(mute.port()) + "/b\"}\n");
+  ASSERT_TRUE(eventually([&] { return mute.connections() > 0; })) << rig_->log();
+  end();
+}
+
 }  // namespace
 }  // namespace campipe::test
