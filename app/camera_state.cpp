@@ -82,7 +82,7 @@ CameraTotals totals_of(const std::vector<CameraState>& cameras, const CameraStat
                       camera.reconnects,
                       camera.worker_restarts};
   for (std::size_t kind = 0; kind < correction_kinds; ++kind) {
-    totals.times_corrected.at(kind) = source.times_mended.at(kind).load();
+    totals.times_corrected.at(kind) = source.times_corrected.at(kind).load();
   }
   if (!camera.before) return totals;
   totals.bytes += camera.before->bytes;

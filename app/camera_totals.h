@@ -10,7 +10,6 @@
 
 #include "app/camera_state.h"
 #include "app/report.h"
-#include "app/source_clock.h"
 
 namespace campipe {
 

@@ -26,11 +26,11 @@
 #include <thread>
 #include <vector>
 
+#include "app/camera_placement.h"
 #include "app/config.h"
 #include "app/copy_motion.h"
 #include "app/demand.h"
 #include "app/packet_copies.h"
-#include "app/plan.h"
 #include "app/read_ahead.h"
 #include "app/replay_window.h"
 #include "app/retired_rings.h"
@@ -217,8 +217,8 @@ class Ingest {
   std::uint64_t epoch_ = 0;
   std::uint64_t published_ = 0;  // in this master's life
   bool live_ = false;
-  bool at_end_ = false;   // of a source that has one
-  bool started_ = false;  // all processes are ready
+  bool at_end_ = false;      // of a source that has one
+  bool started_ = false;     // all processes are ready
   std::int64_t given_ = -1;  // by the rounds of a file so far: frames, or the time of copies
   int empty_rounds_ = 0;     // in a row
   ReadAhead ahead_;

@@ -94,7 +94,7 @@ bool Ingest::confirms_leap(std::int64_t to) {
   return false;
 }
 
-void Ingest::count(Correction kind) { block_.source.times_mended.at(static_cast<std::size_t>(kind)).fetch_add(1); }
+void Ingest::count(Correction kind) { block_.source.times_corrected.at(static_cast<std::size_t>(kind)).fetch_add(1); }
 
 // Each kind once for each connection.
 void Ingest::report_clock(const std::optional<SourceClock::Corrected>& corrected) {

@@ -4,10 +4,10 @@
 #include <map>
 #include <memory>
 
+#include "app/camera_placement.h"
 #include "app/child.h"
 #include "app/config_names.h"
 #include "app/ingest.h"
-#include "app/plan.h"
 #include "app/ring_descriptors.h"
 #include "app/stream_json.h"
 #include "core/error.h"

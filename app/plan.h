@@ -2,10 +2,10 @@
 // machine.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "app/camera_placement.h"
 #include "app/config.h"
 #include "app/devices.h"
 #include "core/frame.h"
@@ -25,16 +25,6 @@ struct WorkerPlan {
   std::vector<unsigned> cameras;  // places in RigConfig.cameras
 };
 
-// Where one camera's work is done, for the processes that do it.
-struct Placement {
-  Device decode_gpu;                           // the CPU: libavcodec's own decoders
-  std::vector<unsigned> decode_cpus;           // for its ingest thread; empty: not pinned
-  MemoryKind memory = MemoryKind::host;        // of a ring that a GPU fills; others are of host memory
-  ReadySignal ready = ReadySignal::immediate;  // likewise
-  Device gpu;                                  // its worker's
-  bool hardware_encoder = false;               // that GPU has an encoder of the codec
-  double encode_cores = 1;                     // one output's share of the worker's cores, for `encode.threads: auto`
-};
 // Of another output of a camera, whose placement that is.
 Placement placement_of_output(const Placement& camera, const OutputConfig& output, const Devices& devices);
 
@@ -42,9 +32,6 @@ Placement placement_of_output(const Placement& camera, const OutputConfig& outpu
 // is decoded, but for viewers of those that are encoded on demand.
 unsigned encoded_outputs(const CameraConfig& camera);
 bool encodes_on_demand(const CameraConfig& camera);
-
-nlohmann::json to_json(const Placement& placement);
-Placement placement_from_json(const nlohmann::json& json);
 
 struct RigPlan {
   std::vector<WorkerPlan> workers;  // at least one, and none without a camera; those on GPUs first

@@ -21,6 +21,7 @@
 #include "app/stream_json.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "core/utc_text.h"
 
 namespace campipe {
 namespace {

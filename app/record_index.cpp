@@ -19,6 +19,7 @@
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "core/log.h"
+#include "core/utc_text.h"
 
 namespace campipe {
 namespace {
@@ -88,32 +89,6 @@ bool ends_within_a_line(const UniqueFd& fd, std::uint64_t size) {
 }
 
 }  // namespace
-
-std::string utc_text(std::int64_t utc_ns) {
-  const std::int64_t part = (utc_ns % second + second) % second;  // also before 1970
-  const std::time_t seconds = (utc_ns - part) / second;
-  std::tm time{};
-  ::gmtime_r(&seconds, &time);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", time.tm_year + 1900, time.tm_mon + 1, time.tm_mday,
-                     time.tm_hour, time.tm_min, time.tm_sec, part / 1'000'000);
-}
-
-std::optional<std::int64_t> utc_from_text(const std::string& text) {
-  std::tm time{};
-  const char* const rest = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &time);
-  if (rest == nullptr) return std::nullopt;
-  double part = 0;
-  int used = 0;
-  const bool whole = std::string_view(rest) == "Z";
-  const bool parts = !whole && std::sscanf(rest, ".%*9[0-9]Z%n", &used) >= 0 && used > 0 && rest[used] == '\0';
-  if (!whole && !parts) return std::nullopt;
-  if (parts) part = std::strtod(("0" + std::string(rest)).c_str(), nullptr);
-  // What 64 bits of nanoseconds can hold.
-  constexpr int first_year = 1970 - 1900;
-  constexpr int last_year = 2261 - 1900;
-  if (time.tm_year < first_year || time.tm_year > last_year) return std::nullopt;
-  return std::int64_t{::timegm(&time)} * second + std::llround(part * 1e9);
-}
 
 fs::path record_index_path(const std::string& record_path, const std::string& camera, const std::string& output) {
   const std::string fixed = record_path.substr(0, record_path.find('%'));

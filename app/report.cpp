@@ -9,8 +9,8 @@
 #include <fstream>
 
 #include "app/camera_totals.h"
-#include "app/record_index.h"
 #include "core/error.h"
+#include "core/utc_text.h"
 
 namespace campipe {
 namespace {
@@ -111,34 +111,6 @@ Latencies latencies_of(const RigPage& page, const CameraState& output) {
   if (output.before) latencies.add(output.before->latencies);
   latencies.total = latency_of(page, output);
   return latencies;
-}
-
-void pass_on(const Latencies& latencies, SharedBlock& block) {
-  block.latency.store(latencies.total);
-  block.decode.store(latencies.decode);
-  block.queue.store(latencies.queue);
-  block.filter.store(latencies.filter);
-  block.encode.store(latencies.encode);
-  block.overhead.store(latencies.overhead);
-}
-
-Latencies latencies_of(const SharedBlock& block) {
-  return {block.latency.counts(), block.decode.counts(), block.queue.counts(),
-          block.filter.counts(),  block.encode.counts(), block.overhead.counts()};
-}
-
-Latencies Latencies::since(const Latencies& earlier) const {
-  return {total.since(earlier.total),   decode.since(earlier.decode), queue.since(earlier.queue),
-          filter.since(earlier.filter), encode.since(earlier.encode), overhead.since(earlier.overhead)};
-}
-
-void Latencies::add(const Latencies& others) {
-  campipe::add(total, others.total);
-  campipe::add(decode, others.decode);
-  campipe::add(queue, others.queue);
-  campipe::add(filter, others.filter);
-  campipe::add(encode, others.encode);
-  campipe::add(overhead, others.overhead);
 }
 
 nlohmann::json camera_report(const std::vector<CameraState>& cameras, const CameraState& camera, const RigPage& page,

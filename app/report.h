@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "app/camera_state.h"
-#include "ipc/histogram.h"
+#include "ipc/latencies.h"
 #include "ipc/rig_page.h"
 
 namespace campipe {
@@ -30,19 +30,9 @@ struct RunReport {
   double max_memory_mib = 0;  // largest sum over the processes, shared pages counted once (PSS)
 };
 
-// Where an output's pictures spent their time.
-struct Latencies {
-  HistogramCounts total, decode, queue, filter, encode, overhead;
-  // What came since `earlier`.
-  [[nodiscard]] Latencies since(const Latencies& earlier) const;
-  void add(const Latencies& others);
-};
 // What was counted before under the output's name is in them.
 Latencies latencies_of(const RigPage& page, const CameraState& output);
 HistogramCounts latency_of(const RigPage& page, const CameraState& output);
-// As the supervisor passes them on to the publisher.
-Latencies latencies_of(const SharedBlock& block);
-void pass_on(const Latencies& latencies, SharedBlock& block);
 
 // Of an output, and of which pictures, in its report.
 using LatencyReader = std::function<Latencies(const CameraState& output)>;

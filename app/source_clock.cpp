@@ -37,22 +37,6 @@ constexpr std::int64_t longest_audio_delay = 2 * second;  // behind the video
 
 }  // namespace
 
-const char* name_of(Correction kind) {
-  switch (kind) {
-    case Correction::missing:
-      return "missing";
-    case Correction::repeated:
-      return "repeated";
-    case Correction::backwards:
-      return "backwards";
-    case Correction::jumped:
-      return "jumped";
-    case Correction::stopped:
-      return "stopped";
-  }
-  return "";
-}
-
 // The source's clock counts from there.
 void SourceClock::place(std::int64_t source, std::int64_t at) {
   offset_before_ = offset_;

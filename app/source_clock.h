@@ -25,12 +25,9 @@
 #include <deque>
 #include <optional>
 
-namespace campipe {
+#include "ipc/rig_page.h"
 
-// What was wrong with a timestamp, or with the clock behind it.
-enum class Correction : std::uint8_t { missing, repeated, backwards, jumped, stopped };
-inline constexpr std::size_t correction_kinds = 5;
-const char* name_of(Correction kind);
+namespace campipe {
 
 class SourceClock {
  public:

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "app/camera_totals.h"
-#include "app/record_index.h"
 #include "core/passwords.h"
+#include "core/utc_text.h"
 #include "core/written_url.h"
 
 namespace campipe {

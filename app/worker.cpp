@@ -8,9 +8,9 @@
 #include <optional>
 #include <utility>
 
+#include "app/camera_placement.h"
 #include "app/camera_stage.h"
 #include "app/child.h"
-#include "app/plan.h"
 #include "app/stream_json.h"
 #include "core/error.h"
 #include "core/failpoint.h"

@@ -75,6 +75,22 @@ const char* name_of(WaitsFor what) {
   return "unknown";
 }
 
+const char* name_of(Correction kind) {
+  switch (kind) {
+    case Correction::missing:
+      return "missing";
+    case Correction::repeated:
+      return "repeated";
+    case Correction::backwards:
+      return "backwards";
+    case Correction::jumped:
+      return "jumped";
+    case Correction::stopped:
+      return "stopped";
+  }
+  return "";
+}
+
 RigPage RigPage::create(unsigned cameras, unsigned workers) {
   if (workers > max_workers) throw Error("a rig page for too many workers");
   RigPage page;

@@ -121,10 +121,15 @@ struct RecordState {
   std::atomic<std::uint32_t> failed;
 };
 
+// What was wrong with a timestamp, or with the clock behind it.
+enum class Correction : std::uint8_t { missing, repeated, backwards, jumped, stopped };
+inline constexpr std::size_t correction_kinds = 5;
+const char* name_of(Correction kind);
+
 // What a camera's source had to be forgiven; by its ingest thread.
 struct SourceHealth {
-  std::atomic<std::uint64_t> corrupt_packets;              // damaged or undecodable
-  std::array<std::atomic<std::uint64_t>, 5> times_mended;  // missing, repeated, backwards, jumped, stopped
+  std::atomic<std::uint64_t> corrupt_packets;                                // damaged or undecodable
+  std::array<std::atomic<std::uint64_t>, correction_kinds> times_corrected;  // by Correction
   std::atomic<std::int64_t> clock_drift;    // ns by which the camera's clock has run ahead since connected
   std::atomic<std::int64_t> lag;            // ns by which the newest packet came later than usual
   std::atomic<std::int64_t> largest_lag;    // of all packets

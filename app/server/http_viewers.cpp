@@ -1,7 +1,7 @@
 #include "app/server/http_viewers.h"
 
-#include "app/record_index.h"
 #include "core/clock.h"
+#include "core/utc_text.h"
 
 namespace campipe {
 

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "app/report.h"
 #include "app/server/gpu_meter.h"
 #include "app/server/http_server.h"
 #include "app/server/live_stream.h"
 #include "app/server/rig_view.h"
+#include "ipc/latencies.h"
 #include "ipc/rig_page.h"
 
 namespace campipe {

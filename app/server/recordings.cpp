@@ -8,6 +8,7 @@
 
 #include "app/record_index.h"
 #include "core/line_reader.h"
+#include "core/utc_text.h"
 
 namespace campipe {
 namespace {

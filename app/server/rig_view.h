@@ -13,16 +13,11 @@
 #include <set>
 #include <string>
 
+#include "app/rig_answer.h"
 #include "app/server/live_stream.h"
 #include "core/clock.h"
 
 namespace campipe {
-
-// An answer of the supervisor, in HTTP's terms. Not 2xx: `body` is {"error": "…"} or {"errors": ["rig.yaml:14:7: …"]}.
-struct RigAnswer {
-  int status = 200;
-  nlohmann::json body;
-};
 
 class RigView {
  public:

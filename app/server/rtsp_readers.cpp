@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "app/record_index.h"
 #include "core/c_callback.h"
+#include "core/utc_text.h"
 
 namespace campipe {
 namespace {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/clock.h"
+#include "core/utc_text.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe {

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "core/frame.h"
+#include "core/gpu.h"
+
+namespace campipe {
+
+// Where one camera's work is done, for the processes that do it.
+struct Placement {
+  Device decode_gpu;                           // the CPU: libavcodec's own decoders
+  std::vector<unsigned> decode_cpus;           // for its ingest thread; empty: not pinned
+  MemoryKind memory = MemoryKind::host;        // of a ring that a GPU fills; others are of host memory
+  ReadySignal ready = ReadySignal::immediate;  // likewise
+  Device gpu;                                  // its worker's
+  bool hardware_encoder = false;               // that GPU has an encoder of the codec
+  double encode_cores = 1;                     // one output's share of the worker's cores, for `encode.threads: auto`
+};
+
+nlohmann::json to_json(const Placement& placement);
+Placement placement_from_json(const nlohmann::json& json);
+
+}  // namespace campipe

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "ipc/histogram.h"
+#include "ipc/rig_page.h"
+
+namespace campipe {
+
+// Where an output's pictures spent their time.
+struct Latencies {
+  HistogramCounts total, decode, queue, filter, encode, overhead;
+  // What came since `earlier`.
+  [[nodiscard]] Latencies since(const Latencies& earlier) const;
+  void add(const Latencies& others);
+};
+// As the supervisor passes them on to the publisher.
+Latencies latencies_of(const SharedBlock& block);
+void pass_on(const Latencies& latencies, SharedBlock& block);
+
+}  // namespace campipe
