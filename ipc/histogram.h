@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 namespace campipe {
@@ -50,6 +51,9 @@ struct HistogramCounts {
       if (seen > rank || (seen == rank && seen == total() && seen > 0)) return histogram::value_of(bucket);
     }
     return 0;
+  }
+  void add(const HistogramCounts& others) {
+    for (std::size_t i = 0; i < count.size(); ++i) count.at(i) += others.count.at(i);
   }
   // What came since `earlier`.
   [[nodiscard]] HistogramCounts since(const HistogramCounts& earlier) const {

@@ -22,12 +22,12 @@ Latencies Latencies::since(const Latencies& earlier) const {
 }
 
 void Latencies::add(const Latencies& others) {
-  campipe::add(total, others.total);
-  campipe::add(decode, others.decode);
-  campipe::add(queue, others.queue);
-  campipe::add(filter, others.filter);
-  campipe::add(encode, others.encode);
-  campipe::add(overhead, others.overhead);
+  total.add(others.total);
+  decode.add(others.decode);
+  queue.add(others.queue);
+  filter.add(others.filter);
+  encode.add(others.encode);
+  overhead.add(others.overhead);
 }
 
 }  // namespace campipe

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "app/commands/terminal.h"
-#include "app/password_hash.h"
+#include "app/config/password_hash.h"
 
 namespace campipe {
 namespace {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "app/wanted_drops.h"
+#include "app/control/wanted_drops.h"
 #include "core/error.h"
 #include "core/printable.h"
 

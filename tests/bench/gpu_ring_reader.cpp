@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "app/child.h"
+#include "app/control/child.h"
 #include "core/cuda.h"
 #include "stages/filters/gpu_chain.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "app/child_process.h"
+#include "app/control/child_process.h"
 #include "ipc/frame_ring.h"
 
 namespace campipe {

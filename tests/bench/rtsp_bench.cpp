@@ -7,7 +7,7 @@
 #include <iostream>
 #include <vector>
 
-#include "app/server/rtsp_server.h"
+#include "app/publisher/server/rtsp/server.h"
 #include "tests/unit/live_camera.h"
 #include "tests/unit/peers.h"
 #include "tests/unit/rtsp_wire.h"

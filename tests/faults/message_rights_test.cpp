@@ -8,7 +8,7 @@
 
 #include <map>
 
-#include "app/child.h"
+#include "app/control/child.h"
 #include "core/error.h"
 #include "ipc/channel.h"
 #include "ipc/shared_memory.h"

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "app/devices.h"
+#include "app/placement/devices.h"
 #include "core/clock.h"
 
 namespace campipe {

@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 
-#include "app/thread_times.h"
+#include "app/control/thread_times.h"
 #include "tests/faults/fault_rig.h"
 
 namespace campipe::test {

@@ -1,10 +1,10 @@
 // A request to the API: method, target, then the body. Whatever comes, the answer is JSON, and the supervisor is asked
 // only for what it knows, of the camera that the path names.
-#include "app/server/api.h"
+#include "app/publisher/server/api/api.h"
 
 #include <array>
 
-#include "app/server/http_rules.h"
+#include "app/publisher/server/http/rules.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace campipe::fuzz {

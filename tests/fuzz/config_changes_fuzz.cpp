@@ -1,6 +1,6 @@
 // A camera's keys as the API gets them, JSON: they are refused, or kept in the overlay, from which the same rig is
 // read.
-#include "app/config_changes.h"
+#include "app/config/changes.h"
 #include "tests/fuzz/folder.h"
 #include "tests/fuzz/fuzz.h"
 

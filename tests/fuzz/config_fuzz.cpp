@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "app/config.h"
+#include "app/config/config.h"
 #include "tests/fuzz/folder.h"
 #include "tests/fuzz/fuzz.h"
 

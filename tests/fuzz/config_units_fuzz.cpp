@@ -1,5 +1,5 @@
 // Numbers with units, as a configuration has them: what is read is finite, and the same when it is written again.
-#include "app/config_units.h"
+#include "app/config/units.h"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 // A whole request, a header a line: method, target, Host, Origin, Sec-Fetch-Site, Cookie, Authorization, X-CSRF-Token.
 // Whatever they are, nobody comes in who may not. "@SESSION" and "@CSRF" stand for those that ann has.
-#include "app/server/http_gate.h"
+#include "app/publisher/server/http/gate.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/quiet.h"
 #include "tests/fuzz/users.h"

@@ -1,7 +1,7 @@
 // Headers that decide whose a request is: the first line is Host, the second Origin, the third Cookie, the fourth
 // If-None-Match.
-#include "app/server/http_files.h"
-#include "app/server/http_rules.h"
+#include "app/publisher/server/http/files.h"
+#include "app/publisher/server/http/rules.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace campipe::fuzz {

@@ -1,7 +1,7 @@
 // A header Range of a file whose size is the first line: what is sent lies within the file.
 #include <charconv>
 
-#include "app/server/http_files.h"
+#include "app/publisher/server/http/files.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace campipe::fuzz {

@@ -1,6 +1,6 @@
 // Bytes of a connection, behind a line with the size of the pieces in which they come: requests, one after the other,
 // or a refusal. How they are cut into pieces makes no difference, and nothing that is kept has no end.
-#include "app/server/http_reader.h"
+#include "app/publisher/server/http/reader.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -2,7 +2,7 @@
 // written again.
 #include <algorithm>
 
-#include "app/server/http_rules.h"
+#include "app/publisher/server/http/rules.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace campipe::fuzz {

@@ -1,5 +1,5 @@
 // An address to listen at: what is read is the same when it is written again.
-#include "app/config_address.h"
+#include "app/config/address.h"
 
 #include "tests/fuzz/fuzz.h"
 

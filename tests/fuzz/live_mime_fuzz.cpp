@@ -1,5 +1,5 @@
 // What browsers are told of a stream, out of the headers that a camera sent: nothing but letters and digits.
-#include "app/server/live_mime.h"
+#include "app/publisher/server/live/mime.h"
 
 #include "tests/fuzz/fuzz.h"
 

@@ -1,5 +1,5 @@
 // A path of the page: what is served is one of the files that are built in, as it is.
-#include "app/server/page.h"
+#include "app/publisher/server/page.h"
 
 #include "tests/fuzz/fuzz.h"
 

@@ -1,6 +1,6 @@
 // The index that says what retention may delete: it names nothing outside its folder, whoever has edited it, and what
 // was written is read again as the same.
-#include "app/record_index.h"
+#include "app/publisher/recording/record_index.h"
 #include "core/utc_text.h"
 #include "tests/fuzz/folder.h"
 #include "tests/fuzz/fuzz.h"

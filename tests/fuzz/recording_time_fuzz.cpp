@@ -1,5 +1,5 @@
 // A time as a request or an index has it: what is taken for one is the same when it is written again.
-#include "app/server/recordings.h"
+#include "app/publisher/server/recordings.h"
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,6 +1,6 @@
 // The id of a recording in the first line, then the index beside the files, which other programs may have edited:
 // nothing outside the index's folder can be listed or had.
-#include "app/server/recordings.h"
+#include "app/publisher/server/recordings.h"
 
 #include "tests/fuzz/folder.h"
 #include "tests/fuzz/fuzz.h"

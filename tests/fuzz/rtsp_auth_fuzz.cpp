@@ -1,6 +1,6 @@
 // RTSP's header Authorization: nobody comes in but by Basic with the right password or secret. (Digest needs a nonce,
 // which is another for each connection.)
-#include "app/server/rtsp_auth.h"
+#include "app/publisher/server/rtsp/auth.h"
 
 #include <cctype>
 #include <semaphore>

@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "app/server/rtsp_server.h"
+#include "app/publisher/server/rtsp/server.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/quiet.h"
 #include "tests/unit/live_camera.h"

@@ -6,7 +6,7 @@
 #include <array>
 #include <stdexcept>
 
-#include "app/server/access.h"
+#include "app/publisher/server/access.h"
 
 namespace campipe::fuzz {
 

@@ -1,5 +1,5 @@
 // What one who watches says over the WebSocket.
-#include "app/server/http_rules.h"
+#include "app/publisher/server/http/rules.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace campipe::fuzz {

@@ -1,6 +1,6 @@
 // What campipe says of GPUs, on a machine that has one. The program does it in processes of its own, which are this
 // same file: started as `campipe probe` and `campipe probe-peer`.
-#include "app/devices.h"
+#include "app/placement/devices.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "app/plan.h"
+#include "app/placement/plan.h"
 #include "core/clock.h"
 #include "core/gpu.h"
 

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <mutex>
 
-#include "app/camera_stage.h"
+#include "app/worker/camera_stage.h"
 #include "core/cuda.h"
 #include "core/failpoint.h"
 #include "core/ffmpeg.h"

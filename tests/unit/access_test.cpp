@@ -1,5 +1,5 @@
 // Who may see and do what: passwords, how often they may be tried, sessions, permissions.
-#include "app/server/access.h"
+#include "app/publisher/server/access.h"
 
 #include <gmock/gmock.h>
 
@@ -8,8 +8,8 @@
 #include <set>
 #include <thread>
 
-#include "app/password_hash.h"
-#include "app/server/login_limit.h"
+#include "app/config/password_hash.h"
+#include "app/publisher/server/login_limit.h"
 
 namespace campipe {
 namespace {

@@ -1,4 +1,5 @@
-// Whether a value is what a schema of app/server/openapi.json says: the part of JSON Schema that is used there.
+// Whether a value is what a schema of app/publisher/server/api/openapi.json says: the part of JSON Schema that is used
+// there.
 #pragma once
 
 #include <nlohmann/json.hpp>

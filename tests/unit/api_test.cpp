@@ -1,6 +1,6 @@
 // The API: every call with and without permission, what is answered to good and bad requests, and that the description
 // that is served tells just that.
-#include "app/server/api.h"
+#include "app/publisher/server/api/api.h"
 
 #include <gmock/gmock.h>
 

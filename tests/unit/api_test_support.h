@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "app/password_hash.h"
-#include "app/server/api.h"
-#include "app/server/page.h"
+#include "app/config/password_hash.h"
+#include "app/publisher/server/api/api.h"
+#include "app/publisher/server/page.h"
 
 namespace campipe {
 

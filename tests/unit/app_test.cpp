@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "app/camera_state.h"
-#include "app/restart_policy.h"
-#include "app/sent_stream.h"
-#include "app/status_view.h"
-#include "app/wanted_drops.h"
+#include "app/control/sent_stream.h"
+#include "app/control/wanted_drops.h"
+#include "app/supervisor/camera_state.h"
+#include "app/supervisor/restart_policy.h"
+#include "app/supervisor/status_view.h"
 
 namespace campipe {
 namespace {

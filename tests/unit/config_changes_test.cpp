@@ -1,5 +1,5 @@
 // Changes through the API: checked as the file is, kept beside it.
-#include "app/config_changes.h"
+#include "app/config/changes.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>

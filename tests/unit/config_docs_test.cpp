@@ -1,14 +1,14 @@
 // docs/configuration.md says all that the loader knows, and nothing else.
-#include "app/config.h"
+#include "app/config/config.h"
 
 #include <gmock/gmock.h>
 
 #include <map>
 #include <set>
 
-#include "app/config_settings.h"
-#include "app/config_units.h"
-#include "app/password_hash.h"
+#include "app/config/password_hash.h"
+#include "app/config/settings.h"
+#include "app/config/units.h"
 #include "core/media_limits.h"
 #include "stages/sources/accepted_media.h"
 #include "tests/unit/config_test_support.h"

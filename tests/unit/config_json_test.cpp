@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/config.h"
+#include "app/config/config.h"
 #include "core/error.h"
 
 namespace campipe {

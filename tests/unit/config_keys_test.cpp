@@ -3,8 +3,8 @@
 
 #include <map>
 
-#include "app/config.h"
-#include "app/config_units.h"
+#include "app/config/config.h"
+#include "app/config/units.h"
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {

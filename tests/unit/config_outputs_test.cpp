@@ -1,7 +1,7 @@
 // Outputs of a camera, and what they inherit; codecs, `copy` above all.
 #include <gmock/gmock.h>
 
-#include "app/config.h"
+#include "app/config/config.h"
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {

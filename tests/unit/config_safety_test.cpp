@@ -1,5 +1,5 @@
 // What a configuration must not do: give secrets away, harm recordings, hold up or bring down its reader.
-#include "app/config.h"
+#include "app/config/config.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "app/config_settings.h"
+#include "app/config/settings.h"
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {

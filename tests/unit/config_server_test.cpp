@@ -3,9 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/config.h"
-#include "app/config_address.h"
-#include "app/password_hash.h"
+#include "app/config/address.h"
+#include "app/config/config.h"
+#include "app/config/password_hash.h"
 #include "core/error.h"
 #include "tests/unit/config_test_support.h"
 

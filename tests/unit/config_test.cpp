@@ -1,10 +1,10 @@
-#include "app/config.h"
+#include "app/config/config.h"
 
 #include <gmock/gmock.h>
 
 #include <map>
 
-#include "app/config_settings.h"
+#include "app/config/settings.h"
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "app/config.h"
+#include "app/config/config.h"
 
 namespace campipe {
 

@@ -1,5 +1,5 @@
 // The file of events: whoever tells one does not wait for the file's disk.
-#include "app/events_file.h"
+#include "app/publisher/events_file.h"
 
 #include <gtest/gtest.h>
 

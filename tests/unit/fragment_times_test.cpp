@@ -1,4 +1,4 @@
-#include "app/server/fragment_times.h"
+#include "app/publisher/server/live/fragment_times.h"
 
 #include <gtest/gtest.h>
 

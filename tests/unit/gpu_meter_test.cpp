@@ -1,5 +1,5 @@
 // How busy GPUs are, by a management library of an invented machine.
-#include "app/server/gpu_meter.h"
+#include "app/publisher/server/api/gpu_meter.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

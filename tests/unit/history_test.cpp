@@ -1,5 +1,5 @@
 // Ten minutes of a camera's numbers.
-#include "app/server/history.h"
+#include "app/publisher/server/api/history.h"
 
 #include <gmock/gmock.h>
 

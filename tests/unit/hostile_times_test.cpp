@@ -8,8 +8,8 @@
 #include <limits>
 #include <random>
 
-#include "app/source_clock.h"
-#include "app/source_times.h"
+#include "app/master/source_clock.h"
+#include "app/master/source_times.h"
 #include "ipc/ring_checks.h"
 
 namespace campipe {

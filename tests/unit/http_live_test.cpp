@@ -13,11 +13,11 @@
 #include <fstream>
 #include <thread>
 
-#include "app/password_hash.h"
-#include "app/server/http_server.h"
-#include "app/server/http_snapshots.h"
-#include "app/server/live_feed.h"
-#include "app/server/snapshot_decoder.h"
+#include "app/config/password_hash.h"
+#include "app/publisher/server/http/server.h"
+#include "app/publisher/server/http/snapshots.h"
+#include "app/publisher/server/live/feed.h"
+#include "app/publisher/server/snapshot_decoder.h"
 #include "tests/unit/command_output.h"
 #include "tests/unit/encoded_clip.h"
 #include "tests/unit/http_client.h"

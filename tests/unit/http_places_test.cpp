@@ -1,5 +1,5 @@
 // Who has a place among the connections of HTTP, and who gives it up; without connections.
-#include "app/server/http_places.h"
+#include "app/publisher/server/http/places.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

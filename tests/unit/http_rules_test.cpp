@@ -1,10 +1,10 @@
 // What is believed of requests, as plain functions on bytes from outside.
-#include "app/server/http_rules.h"
+#include "app/publisher/server/http/rules.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "app/server/http_files.h"
+#include "app/publisher/server/http/files.h"
 
 namespace campipe {
 namespace {

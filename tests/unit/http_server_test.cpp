@@ -1,5 +1,5 @@
 // The HTTP server as those meet it who connect: what it lets in, what it refuses, and what it does not wait for.
-#include "app/server/http_server.h"
+#include "app/publisher/server/http/server.h"
 
 #include <sys/stat.h>
 

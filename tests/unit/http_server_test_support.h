@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "app/password_hash.h"
-#include "app/server/http_server.h"
+#include "app/config/password_hash.h"
+#include "app/publisher/server/http/server.h"
 #include "core/error.h"
 #include "tests/unit/command_output.h"
 #include "tests/unit/http_client.h"

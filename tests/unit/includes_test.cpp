@@ -1,5 +1,6 @@
 // The rules of the source tree that a compiler does not check:
 //  - app → stages → {kernels, ipc} → core: who may include whom, downwards only, and no kind of stage another kind;
+//  - in app/, the roles of processes meet in rooms that all share, and never include one another;
 //  - nothing that is kept in the repository speaks of the machine that it was written on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -41,6 +42,22 @@ const std::vector<Folder>& folders() {
   return all;
 }
 
+// Of app/, whose own files (main.cpp) may include all of it. Each may include itself.
+const std::vector<Folder>& rooms() {
+  static const std::vector<Folder> all = {{"config", {}},
+                                          {"control", {"config"}},
+                                          {"rings", {"control", "config"}},
+                                          {"placement", {"control", "config"}},
+                                          {"probe", {"placement", "control", "config"}},
+                                          {"load", {"probe", "placement", "control", "config"}},
+                                          {"supervisor", {"probe", "placement", "rings", "control", "config"}},
+                                          {"master", {"rings", "control", "config"}},
+                                          {"worker", {"rings", "control", "config"}},
+                                          {"publisher", {"rings", "control", "config"}},
+                                          {"commands", {"control", "config"}}};
+  return all;
+}
+
 // "stages" of "stages/filters/blur.cpp".
 std::string_view first_part(std::string_view path) { return path.substr(0, path.find('/')); }
 
@@ -51,11 +68,19 @@ std::string_view second_part(std::string_view path) {
   return to == std::string_view::npos ? std::string_view() : path.substr(from, to - from);
 }
 
-const Folder* find_folder(std::string_view name) {
-  for (const Folder& folder : folders()) {
-    if (folder.name == name) return &folder;
-  }
-  return nullptr;
+const Folder* find_in(const std::vector<Folder>& all, std::string_view name) {
+  const auto found = std::ranges::find(all, name, &Folder::name);
+  return found == all.end() ? nullptr : &*found;
+}
+const Folder* find_folder(std::string_view name) { return find_in(folders(), name); }
+
+// Both are of app/.
+std::optional<std::string> check_rooms(std::string_view from, std::string_view to) {
+  if (from.empty() || from == to) return std::nullopt;
+  const Folder* const room = find_in(rooms(), from);
+  if (room == nullptr) return "app/" + std::string(from) + " has no rule of whom it may include (includes_test.cpp)";
+  if (std::ranges::find(room->may_include, to) != room->may_include.end()) return std::nullopt;
+  return "app/" + std::string(from) + " must not include app/" + std::string(to);
 }
 
 // What is wrong with `file` including `target` in quotes, both relative to the repository, or nothing.
@@ -71,6 +96,7 @@ std::optional<std::string> check_include(std::string_view file, std::string_view
   if (from.name == "stages" && to == "stages" && second_part(file) != second_part(target)) {
     return "stages of different kinds must not include one another";
   }
+  if (from.name == "app" && to == "app") return check_rooms(second_part(file), second_part(target));
   return std::nullopt;
 }
 
@@ -127,6 +153,8 @@ TEST(IncludeRule, HoldsInTheSources) {
 TEST(IncludeRule, AllowsDownwardsAndOneself) {
   EXPECT_THAT(check_text("app/a.cpp", "#include \"stages/sinks/s.h\"\n#include \"ipc/i.h\"\n#include \"app/a.h\"\n"),
               IsEmpty());
+  EXPECT_THAT(check_text("app/main.cpp", "#include \"app/master/m.h\"\n#include \"app/worker/w.h\"\n"), IsEmpty());
+  EXPECT_THAT(check_text("app/master/m.cpp", "#include \"app/rings/r.h\"\n#include \"app/master/n.h\"\n"), IsEmpty());
   EXPECT_THAT(check_text("stages/sinks/s.cpp", "#include \"stages/sinks/t.h\"\n#include \"kernels/k.h\"\n"), IsEmpty());
   EXPECT_THAT(check_text("kernels/k.cu", "#include \"core/c.h\"\n#include <vector>\n"), IsEmpty());
   EXPECT_THAT(check_text("core/c.cpp", "#include <opencv2/core/mat.hpp>\n// #include \"app/a.h\"\n"), IsEmpty());
@@ -158,6 +186,12 @@ INSTANTIATE_TEST_SUITE_P(
         BadInclude{"Sideways", "kernels/k.cu", "#include \"ipc/i.h\"\n", "kernels must not include ipc"},
         BadInclude{"SidewaysBack", "ipc/i.cpp", "#include \"kernels/k.h\"\n", "ipc must not include kernels"},
         BadInclude{"StageToStage", "stages/sinks/s.cpp", "#include \"stages/filters/f.h\"\n", "different kinds"},
+        BadInclude{"RoleToRole", "app/supervisor/s.cpp", "#include \"app/publisher/server/p.h\"\n",
+                   "app/supervisor must not include app/publisher"},
+        BadInclude{"RoomToRole", "app/control/c.h", "#include \"app/master/m.h\"\n",
+                   "app/control must not include app/master"},
+        BadInclude{"RoomToMain", "app/rings/r.h", "#include \"app/a.h\"\n", "app/rings must not include app/"},
+        BadInclude{"RoomWithoutRule", "app/attic/a.h", "#include \"app/config/c.h\"\n", "has no rule"},
         BadInclude{"Tests", "app/a.cpp", "#include \"tests/unit/t.h\"\n", "app must not include tests"},
         BadInclude{"Neighbour", "core/c.cpp", "#include \"c.h\"\n", "from the root"},
         BadInclude{"Relative", "core/c.cpp", "#include \"../app/a.h\"\n", "from the root"},

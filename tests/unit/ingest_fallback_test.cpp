@@ -7,7 +7,7 @@
 #include <deque>
 #include <filesystem>
 
-#include "app/ingest.h"
+#include "app/master/ingest.h"
 #include "core/test_pattern.h"
 #include "ipc/frame_ring_layout.h"
 #include "tests/integration/clips.h"

@@ -10,7 +10,7 @@
 #include <span>
 #include <thread>
 
-#include "app/ingest.h"
+#include "app/master/ingest.h"
 #include "core/test_pattern.h"
 #include "ipc/frame_ring_layout.h"
 #include "tests/integration/clips.h"

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <map>
 
-#include "app/server/fragment_times.h"
-#include "app/server/live_stream.h"
+#include "app/publisher/server/live/fragment_times.h"
+#include "app/publisher/server/live/stream.h"
 #include "core/ffmpeg.h"
 #include "core/log.h"
 #include "stages/sinks/stream_headers.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "app/server/live_stream.h"
+#include "app/publisher/server/live/stream.h"
 #include "tests/unit/encoded_clip.h"
 
 namespace campipe::test {

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <thread>
 
-#include "app/server/live_mime.h"
-#include "app/server/live_stream.h"
+#include "app/publisher/server/live/mime.h"
+#include "app/publisher/server/live/stream.h"
 #include "tests/unit/command_output.h"
 #include "tests/unit/encoded_clip.h"
 #include "tests/unit/read_back.h"

@@ -1,5 +1,5 @@
 // What Prometheus is told, checked by its own tools and by itself.
-#include "app/server/metrics.h"
+#include "app/publisher/server/api/metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,12 +1,12 @@
 // What a motion gate keeps in memory, with packets as large as they come; and what a motion meter shows.
-#include "app/motion_gate.h"
+#include "app/publisher/recording/motion_gate.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "app/motion_meter.h"
+#include "app/rings/motion_meter.h"
 
 namespace campipe {
 namespace {

@@ -1,5 +1,5 @@
 // A camera's packets on their way to the publisher as they came.
-#include "app/packet_copies.h"
+#include "app/master/packet_copies.h"
 
 #include <gtest/gtest.h>
 
@@ -83,7 +83,7 @@ class CopiedSound : public testing::Test {
     av_check(av_new_packet(packet.get(), 100), "a packet");
     std::fill_n(packet->data, 100, std::uint8_t{0});
     std::ranges::copy(header, packet->data);
-    packet->pts = packet->dts = 1920 * ++time_;
+    packet->pts = packet->dts = std::int64_t{1920} * ++time_;
     return copies_.audio(*packet, clock_, {.arrival = arrival_});
   }
   void wait(std::int64_t seconds) { arrival_ += seconds * 1'000'000'000; }

@@ -1,4 +1,4 @@
-#include "app/server/page.h"
+#include "app/publisher/server/page.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

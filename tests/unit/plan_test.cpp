@@ -1,5 +1,5 @@
 // Placement, on machines that are invented.
-#include "app/plan.h"
+#include "app/placement/plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "app/child_environment.h"
-#include "app/cpu_list.h"
+#include "app/control/child_environment.h"
+#include "app/placement/cpu_list.h"
 #include "core/error.h"
 #include "core/gpu.h"
 

@@ -1,5 +1,5 @@
 // What an index may say that somebody has edited.
-#include "app/record_index.h"
+#include "app/publisher/recording/record_index.h"
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <future>
 
-#include "app/camera_publisher.h"
+#include "app/publisher/camera_publisher.h"
 #include "tests/unit/read_back.h"
 #include "tests/unit/recording_test_support.h"
 

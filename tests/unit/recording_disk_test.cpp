@@ -7,7 +7,7 @@
 
 #include <array>
 
-#include "app/record_lock.h"
+#include "app/publisher/recording/record_lock.h"
 #include "tests/unit/read_back.h"
 #include "tests/unit/recording_test_support.h"
 

@@ -1,4 +1,4 @@
-#include "app/recording.h"
+#include "app/publisher/recording/recording.h"
 
 #include <gmock/gmock.h>
 

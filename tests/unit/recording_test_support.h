@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "app/recording.h"
+#include "app/publisher/recording/recording.h"
 #include "ipc/rig_page.h"
 #include "tests/unit/encoded_clip.h"
 #include "tests/unit/temporary_folder.h"

@@ -1,5 +1,5 @@
 // Rings that were replaced are kept for their readers, and go: at once where those are done, in the end where one died.
-#include "app/retired_rings.h"
+#include "app/rings/retired_rings.h"
 
 #include <gtest/gtest.h>
 

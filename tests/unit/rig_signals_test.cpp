@@ -1,5 +1,5 @@
 // What signals ask of a rig.
-#include "app/rig_signals.h"
+#include "app/control/rig_signals.h"
 
 #include <gtest/gtest.h>
 #include <pty.h>

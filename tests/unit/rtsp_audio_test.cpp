@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "app/server/gst_handles.h"
+#include "app/publisher/server/rtsp/gst_handles.h"
 #include "tests/unit/command_output.h"
 #include "tests/unit/rtsp_player.h"
 #include "tests/unit/rtsp_test_support.h"

@@ -1,5 +1,5 @@
 // What wrong logins by RTSP cost whom: by a clock of the test's own, so that minutes pass at once.
-#include "app/server/rtsp_logins.h"
+#include "app/publisher/server/rtsp/logins.h"
 
 #include <glib.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include <sstream>
 
-#include "app/password_hash.h"
+#include "app/config/password_hash.h"
 
 namespace campipe {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "app/server/gst_handles.h"
+#include "app/publisher/server/rtsp/gst_handles.h"
 #include "core/clock.h"
 #include "core/error.h"
 

@@ -1,7 +1,7 @@
 // What readers of the RTSP server ask for and send, where others must not be harmed by it.
 #include <gst/rtsp/gstrtspconnection.h>
 
-#include "app/server/gst_handles.h"
+#include "app/publisher/server/rtsp/gst_handles.h"
 #include "tests/unit/rtsp_test_support.h"
 
 namespace campipe::test {

@@ -1,5 +1,5 @@
 // The RTSP server, read by FFmpeg, by GStreamer and by hand.
-#include "app/server/rtsp_server.h"
+#include "app/publisher/server/rtsp/server.h"
 
 #include <spdlog/sinks/ostream_sink.h>
 

@@ -15,7 +15,7 @@
 #include <ctime>
 #include <regex>
 
-#include "app/server/rtsp_server.h"
+#include "app/publisher/server/rtsp/server.h"
 #include "tests/unit/rtsp_test_support.h"
 
 namespace campipe::test {

@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "app/password_hash.h"
-#include "app/server/rtsp_server.h"
+#include "app/config/password_hash.h"
+#include "app/publisher/server/rtsp/server.h"
 #include "tests/unit/live_camera.h"
 #include "tests/unit/peers.h"
 #include "tests/unit/rtsp_wire.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "app/record_state.h"
+#include "app/control/record_state.h"
 #include "core/error.h"
 #include "ipc/frame_ring_layout.h"
 #include "ipc/packet_ring.h"

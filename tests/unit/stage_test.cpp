@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-#include "app/camera_stage.h"
+#include "app/worker/camera_stage.h"
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe {

@@ -1,6 +1,6 @@
 // Whose a thread is, what it waits for, how much CPU time it and its codec's threads use, and who is marked when it
 // crashes. With real threads; those that crash do it in a child process that shares the block with the test.
-#include "app/thread_scope.h"
+#include "app/control/thread_scope.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

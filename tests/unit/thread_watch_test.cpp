@@ -1,12 +1,12 @@
 // When a silent thread is taken for hung: by a clock of the test's own, so that ten minutes pass at once.
-#include "app/thread_watch.h"
+#include "app/supervisor/thread_watch.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <functional>
 
-#include "app/thread_times.h"
+#include "app/control/thread_times.h"
 
 namespace campipe {
 namespace {

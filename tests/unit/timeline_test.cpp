@@ -1,5 +1,5 @@
 // A camera's timeline: what its source says, and what becomes of it.
-#include "app/timeline.h"
+#include "app/master/timeline.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,144 @@
+#include "app/config/changes.h"
+
+#include <fcntl.h>
+#include <yaml-cpp/emitter.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "app/config/overlay.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "core/own_folders.h"
+#include "core/unique_handle.h"
+
+namespace campipe {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::size_t max_size = 1 << 20;  // more would not be read again
+
+void emit(YAML::Emitter& out, const json& value) {
+  if (value.is_object()) {
+    out << YAML::BeginMap;
+    for (const auto& [key, child] : value.items()) {
+      out << YAML::Key << key << YAML::Value;
+      emit(out, child);
+    }
+    out << YAML::EndMap;
+  } else if (value.is_array()) {
+    out << YAML::BeginSeq;
+    for (const json& child : value) emit(out, child);
+    out << YAML::EndSeq;
+  } else if (value.is_null()) {
+    out << YAML::Null;
+  } else {
+    out << (value.is_string() ? value.get<std::string>() : value.dump());
+  }
+}
+
+std::string text_of(const CameraChanges& changes) {
+  YAML::Emitter out;
+  emit(out, {{"cameras", changes.cameras}, {"enabled", changes.enabled}});
+  return std::string(
+             "# Changes through the API, which go over the configuration of the same name. Written by campipe; "
+             "comments are not kept.\n") +
+         out.c_str() + "\n";
+}
+
+CameraChanges kept_changes(const fs::path& overlay) {
+  if (!fs::exists(overlay)) return {};
+  const YamlResult result = read_yaml_file(overlay);
+  if (const auto* error = std::get_if<ConfigError>(&result)) throw Error(format(*error, overlay.string()));
+  return changes_of(std::get<YamlNode>(result));
+}
+
+void write_all(int fd, const std::string& text, const std::string& name) {
+  std::size_t written = 0;
+  while (written < text.size()) {
+    const ssize_t n = ::write(fd, text.data() + written, text.size() - written);
+    if (n < 0 && errno != EINTR) throw system_error("cannot write " + name, errno);
+    if (n > 0) written += static_cast<std::size_t>(n);
+  }
+  if (::fsync(fd) != 0) throw system_error("cannot write " + name, errno);
+}
+
+// The folder, too: else a power cut could undo the renaming.
+void keep_folder(const fs::path& folder) {
+  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd || ::fsync(fd.get()) != 0) throw system_error("cannot put " + folder.string() + " on the disk", errno);
+}
+
+void replace(const fs::path& file, const std::string& text) {
+  std::string temporary = file.string() + ".XXXXXX";
+  const UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));  // of mode 0600: passwords of cameras are in it
+  if (!fd) throw system_error("cannot write beside " + file.string(), errno);
+  try {
+    write_all(fd.get(), text, temporary);
+    if (std::rename(temporary.c_str(), file.c_str()) != 0) throw system_error("cannot replace " + file.string(), errno);
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  keep_folder(file.has_parent_path() ? file.parent_path() : fs::path("."));
+}
+
+// "rig.api.yaml" for "rig.yaml".
+fs::path beside(const fs::path& file) {
+  return file.parent_path() / (file.stem().string() + ".api" + file.extension().string());
+}
+
+}  // namespace
+
+void CameraChanges::put(const std::string& name, json keys) {
+  cameras[name] = std::move(keys);
+  enabled.erase(name);
+}
+
+void CameraChanges::remove(const std::string& name) { put(name, nullptr); }
+
+void CameraChanges::enable(const std::string& name, bool on) { enabled[name] = on; }
+
+void CameraChanges::add(const CameraChanges& newer) {
+  for (const auto& [name, keys] : newer.cameras.items()) put(name, keys);
+  for (const auto& [name, on] : newer.enabled) enable(name, on);
+}
+
+fs::path overlay_path(const fs::path& file) {
+  const auto state = state_folder();
+  if (!state) return beside(file);
+  return *state / "overlays" / beside(fs::absolute(file).lexically_normal()).relative_path();
+}
+
+fs::path overlay_in_use(const fs::path& file) {
+  std::error_code cannot_tell;  // then reading it says why
+  const fs::path overlay = overlay_path(file);
+  if (fs::exists(overlay, cannot_tell) || cannot_tell) return overlay;
+  const fs::path old = beside(file);
+  return fs::exists(old, cannot_tell) ? old : overlay;
+}
+
+std::string overlay_note(const fs::path& file) {
+  const fs::path old = beside(file);
+  const fs::path overlay = overlay_path(file);
+  std::error_code cannot_tell;  // then there is none that could be read
+  if (old == overlay || !fs::exists(old, cannot_tell)) return {};
+  if (overlay_in_use(file) == old) return old.string() + " is moved to " + overlay.string() + " by the next change";
+  return old.string() + " is not read any more, as there is " + overlay.string() + "; remove it";
+}
+
+void keep_changes(const fs::path& file, const CameraChanges& changes) {
+  const fs::path overlay = overlay_path(file);
+  const fs::path before = overlay_in_use(file);
+  CameraChanges all = kept_changes(before);
+  all.add(changes);
+  const std::string text = text_of(all);
+  if (text.size() > max_size) throw Error(overlay.string() + " would be larger than 1 MiB, the most that is read");
+  if (overlay != beside(file)) make_own_folder(overlay.parent_path());
+  replace(overlay, text);
+  if (before != overlay && ::unlink(before.c_str()) != 0) spdlog::warn("{}", overlay_note(file));
+}
+
+}  // namespace campipe

@@ -1,0 +1,209 @@
+// The file as a whole: its top keys, and what can be checked only when `defaults` and cameras are merged.
+#include "app/config/config.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+#include "app/config/changes.h"
+#include "app/config/overlay.h"
+#include "app/config/server.h"
+
+namespace campipe {
+namespace {
+
+constexpr std::size_t max_cameras = 256;
+constexpr auto look_at_files = "looking at the files and folders that it names";
+constexpr auto look_at_disk = "look at the disk";
+
+struct FileSettings : ServerSettings {
+  CameraSettings defaults;
+  const YamlNode* cameras_node = nullptr;
+  std::vector<CameraSettings> cameras;
+  Setting<int> worker_count;  // 0: auto
+  Setting<Mps> mps;
+  Setting<std::string> events;
+  Setting<unsigned> umask;
+};
+
+bool read_defaults(const YamlNode& node, FileSettings& file, Report& report) {
+  return read_camera(node, file.defaults, report);
+}
+
+bool read_cameras(const YamlNode& node, FileSettings& file, Report& report) {
+  file.cameras_node = &node;
+  if (!is_map(node, report)) return false;
+  if (node.children.empty()) report.at(node, "expected at least one camera");
+  for (const YamlNode& child : node.children) {
+    if (file.cameras.size() == max_cameras) {
+      report.at_key(child, "more than 256 cameras");
+      return false;
+    }
+    check_name(child, "a camera's", report);
+    read_camera(child, file.cameras.emplace_back(), report);
+  }
+  return true;
+}
+
+bool read_worker_count(const YamlNode& node, FileSettings& file, Report& report) {
+  return set(file.worker_count, node, read_int_or_auto(node, 1, 15, 0, report));
+}
+
+using FileKey = Key<FileSettings>;
+constexpr std::array<FileKey, 1> worker_keys{{{"count", read_worker_count}}};
+
+bool read_workers(const YamlNode& node, FileSettings& file, Report& report) {
+  return read_map(node, std::span<const FileKey>(worker_keys), file, report);
+}
+
+// The daemon must run: without it CUDA would go on alone, silently.
+bool read_mps(const YamlNode& node, FileSettings& file, Report& report) {
+  const auto mps = read_choice<Mps>(node, report);
+  if (mps == Mps::use) {
+    const char* given = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
+    const std::string folder = given != nullptr && *given != '\0' ? given : "/tmp/nvidia-mps";
+    if (::access((folder + "/control").c_str(), R_OK | W_OK) != 0) {
+      const std::string reason = std::strerror(errno);
+      report.at(node, "no MPS daemon can be reached: " + in_quotes(folder + "/control") + ": " + reason +
+                          "; start one with nvidia-cuda-mps-control -d, or set CUDA_MPS_PIPE_DIRECTORY to its folder");
+      return false;
+    }
+  }
+  return set(file.mps, node, mps);
+}
+
+bool read_events(const YamlNode& node, FileSettings& file, Report& report) {
+  auto path = read_text(node, "a path, such as events.jsonl", report);
+  if (path && !check_can_be_written(*path, node, report)) path.reset();
+  return set(file.events, node, std::move(path));
+}
+
+// As chmod's numbers are written, so that nobody reads them as decimal ones.
+bool read_umask(const YamlNode& node, FileSettings& file, Report& report) {
+  constexpr std::string_view expected = "four octal digits from 0000 to 0077, such as 0022";
+  auto text = read_text(node, expected, report);
+  if (!text) return set(file.umask, node, std::optional<unsigned>());
+  unsigned mask = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), mask, 8);
+  const bool good = text->size() == 4 && text->starts_with("00") && error == std::errc{} && end == text->data() + 4;
+  if (!good) refuse(node, expected, report);
+  return set(file.umask, node, good ? std::optional(mask) : std::nullopt);
+}
+
+constexpr std::array<FileKey, 12> file_keys{{{"defaults", read_defaults},
+                                             {"cameras", read_cameras},
+                                             {"workers", read_workers},
+                                             {"mps", read_mps},
+                                             {"http_address", part_key<read_http_address>},
+                                             {"rtsp_address", part_key<read_rtsp_address>},
+                                             {"insecure", choice_key<&FileSettings::insecure>},
+                                             {"tls", part_key<read_server_tls>},
+                                             {"users", part_key<read_users>},
+                                             {"trusted_proxies", part_key<read_trusted_proxies>},
+                                             {"events", read_events},
+                                             {"umask", read_umask}}};
+
+RigConfig to_rig(const FileSettings& file, const std::vector<CameraSettings>& cameras) {
+  RigConfig rig;
+  for (const CameraSettings& camera : cameras) rig.cameras.push_back(to_config(camera));
+  if (file.worker_count.value.value_or(0) > 0) rig.worker_count = file.worker_count.value;
+  rig.mps = file.mps.value.value_or(rig.mps);
+  rig.events = file.events.value.value_or(rig.events);
+  rig.umask = file.umask.value;
+  rig.server = server_config(file);
+  return rig;
+}
+
+// `removed`: cameras that are not there any more; users may be allowed to see them still.
+LoadedConfig load_tree(YamlNode& root, const std::vector<std::string>& removed, Report& report) {
+  prepare_tree(root, report);
+  report.step(nullptr, look_at_files, look_at_disk);
+  FileSettings file;
+  if (root.kind == YamlNode::Kind::null) {
+    report.add({}, "", "the file is empty, expected `cameras`");
+  } else {
+    const bool is_rig = root.kind == YamlNode::Kind::map;
+    read_map(root, std::span<const FileKey>(file_keys), file, report);
+    const bool told = !is_rig || mistyped(root, "cameras", config_sections().front().keys);
+    if (file.cameras_node == nullptr && !told) report.add({}, "", "missing key 'cameras'");
+  }
+  std::vector<CameraSettings> cameras;
+  for (const CameraSettings& camera : file.cameras) cameras.push_back(merge(camera, file.defaults));
+  check_sources(cameras, report);
+  check_decode_gpus(cameras, report);
+  check_copies(cameras, report);
+  check_encoders(cameras, report);
+  report.step(nullptr, look_at_files, look_at_disk);
+  check_recordings(cameras, report);
+  check_pushes(cameras, report);
+  std::vector<std::string_view> names(removed.begin(), removed.end());
+  for (const CameraSettings& camera : cameras) names.push_back(camera.node->key);
+  check_server(file, names, report);
+  LoadedConfig loaded{to_rig(file, cameras), {}, report.take()};
+  for (const CameraSettings& camera : cameras) loaded.gpu_places.push_back(gpu_places(camera));
+  add_browser_outputs(loaded);
+  return loaded;
+}
+
+}  // namespace
+
+bool check_name(const YamlNode& named, std::string_view whose, Report& report) {
+  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+  const std::string& name = named.key;
+  const bool good = !name.empty() && name.size() <= 64 && name.front() != '_' && name.front() != '-' &&
+                    name.find_first_not_of(allowed) == std::string::npos;
+  if (!good) {
+    report.at_key(named,
+                  std::string(whose) +
+                      " name has 1 to 64 of the characters A-Z, a-z, 0-9, _ and -, and begins with a letter or a "
+                      "digit");
+  }
+  return good;
+}
+
+std::vector<ConfigSection> config_sections() {
+  std::vector<ConfigSection> sections{{"", key_names(std::span<const FileKey>(file_keys))}};
+  for (ConfigSection& section : camera_sections()) sections.push_back(std::move(section));
+  sections.push_back({"workers", key_names(std::span<const FileKey>(worker_keys))});
+  for (ConfigSection& section : server_sections()) sections.push_back(std::move(section));
+  return sections;
+}
+
+std::string format(const ConfigError& error, const std::string& file) {
+  if (error.document == ConfigDocument::request) return error.path + ": " + error.message;
+  std::string text = (error.document == ConfigDocument::overlay ? overlay_in_use(file).string() : file) + ":";
+  if (error.line > 0) text += std::to_string(error.line) + ":" + std::to_string(error.column) + ":";
+  if (!error.path.empty()) text += " " + error.path + ":";
+  return text + " " + error.message;
+}
+
+LoadedConfig load_config(const std::filesystem::path& file) { return load_config_with(file, {}); }
+
+LoadedConfig load_config_with(const std::filesystem::path& file, const CameraChanges& changes,
+                              const OnLoadStep& on_step) {
+  const auto failed = [](ConfigError error, ConfigDocument document) {
+    error.document = document;
+    return LoadedConfig{{}, {}, {std::move(error)}};
+  };
+  Report report(on_step);
+  report.step(nullptr, "reading it", look_at_disk);
+  YamlResult result = read_yaml_file(file);
+  if (auto* error = std::get_if<ConfigError>(&result)) return failed(*error, ConfigDocument::file);
+  auto& root = std::get<YamlNode>(result);
+  std::vector<std::string> removed;
+  report.step(nullptr, "reading its overlay " + overlay_path(file).string(), look_at_disk);
+  std::error_code cannot_tell;  // then reading it says why
+  if (const auto path = overlay_in_use(file); std::filesystem::exists(path, cannot_tell) || cannot_tell) {
+    YamlResult overlay = read_yaml_file(path);
+    if (auto* error = std::get_if<ConfigError>(&overlay)) return failed(*error, ConfigDocument::overlay);
+    mark_as(std::get<YamlNode>(overlay), ConfigDocument::overlay);
+    removed = lay_over(root, std::move(std::get<YamlNode>(overlay)), report);
+  }
+  for (std::string& name : lay_over(root, tree_of(changes), report)) removed.push_back(std::move(name));
+  return load_tree(root, removed, report);
+}
+
+}  // namespace campipe

@@ -1,0 +1,102 @@
+#include "app/config/loaded_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "app/config/json_values.h"
+#include "app/config/names.h"
+#include "core/error.h"
+
+namespace campipe {
+namespace {
+
+using nlohmann::json;
+
+json document_to_json(ConfigDocument document) { return static_cast<int>(document); }
+ConfigDocument document_from_json(const json& from) { return static_cast<ConfigDocument>(from.get<int>()); }
+
+json place_to_json(const ConfigPlace& place) {
+  return {{"line", place.line},
+          {"column", place.column},
+          {"path", place.path},
+          {"shown", place.shown},
+          {"document", document_to_json(place.document)}};
+}
+
+ConfigPlace place_from_json(const json& from) {
+  return {from.at("line"), from.at("column"), from.at("path"), from.at("shown"),
+          document_from_json(from.at("document"))};
+}
+
+json places_to_json(const GpuPlaces& places) {
+  json outputs = json::array();
+  for (const ConfigPlace& output : places.output_encoders) outputs.push_back(place_to_json(output));
+  return {{"gpu", place_to_json(places.gpu)},
+          {"decode_gpu", place_to_json(places.decode_gpu)},
+          {"ipc_memory", place_to_json(places.ipc_memory)},
+          {"encoder", place_to_json(places.encoder)},
+          {"output_encoders", std::move(outputs)}};
+}
+
+GpuPlaces places_from_json(const json& from) {
+  GpuPlaces places{place_from_json(from.at("gpu")), place_from_json(from.at("decode_gpu")),
+                   place_from_json(from.at("ipc_memory")), place_from_json(from.at("encoder"))};
+  for (const json& output : from.at("output_encoders")) places.output_encoders.push_back(place_from_json(output));
+  return places;
+}
+
+json rig_to_json(const RigConfig& rig) {
+  json cameras = json::array();
+  for (const CameraConfig& camera : rig.cameras) cameras.push_back(to_json(camera));
+  return {{"cameras", std::move(cameras)},        {"worker_count", optional_to_json(rig.worker_count)},
+          {"mps", choice_name(rig.mps)},          {"events", rig.events},
+          {"umask", optional_to_json(rig.umask)}, {"server", to_json(rig.server)}};
+}
+
+RigConfig rig_from_json(const json& from) {
+  RigConfig rig;
+  for (const json& camera : from.at("cameras")) rig.cameras.push_back(camera_from_json(camera));
+  rig.worker_count = optional_from_json<int>(from.at("worker_count"));
+  rig.mps = choice_from_json<Mps>(from.at("mps"));
+  rig.events = from.at("events");
+  rig.umask = optional_from_json<unsigned>(from.at("umask"));
+  rig.server = server_from_json(from.at("server"));
+  return rig;
+}
+
+}  // namespace
+
+json to_json(const ConfigError& error) {
+  return {{"line", error.line},
+          {"column", error.column},
+          {"path", error.path},
+          {"message", error.message},
+          {"document", document_to_json(error.document)}};
+}
+
+ConfigError config_error_from_json(const json& from) {
+  return {from.at("line"), from.at("column"), from.at("path"), from.at("message"),
+          document_from_json(from.at("document"))};
+}
+
+json to_json(const LoadedConfig& loaded) {
+  json errors = json::array();
+  for (const ConfigError& error : loaded.errors) errors.push_back(to_json(error));
+  json places = json::array();
+  for (const GpuPlaces& camera : loaded.gpu_places) places.push_back(places_to_json(camera));
+  // What has mistakes is not to be used, and may have values that are none.
+  return {{"rig", loaded.errors.empty() ? rig_to_json(loaded.rig) : json()},
+          {"gpu_places", std::move(places)},
+          {"errors", std::move(errors)}};
+}
+
+LoadedConfig loaded_from_json(const json& from) try {
+  LoadedConfig loaded;
+  if (const json& rig = from.at("rig"); !rig.is_null()) loaded.rig = rig_from_json(rig);
+  for (const json& camera : from.at("gpu_places")) loaded.gpu_places.push_back(places_from_json(camera));
+  for (const json& error : from.at("errors")) loaded.errors.push_back(config_error_from_json(error));
+  return loaded;
+} catch (const json::exception& error) {
+  throw Error(std::string("a configuration as JSON: ") + error.what());
+}
+
+}  // namespace campipe

@@ -1,0 +1,16 @@
+// A whole configuration on its way between two processes of one build (app/control/load_process.h).
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "app/config/config.h"
+
+namespace campipe {
+
+nlohmann::json to_json(const ConfigError& error);
+ConfigError config_error_from_json(const nlohmann::json& from);
+
+nlohmann::json to_json(const LoadedConfig& loaded);
+LoadedConfig loaded_from_json(const nlohmann::json& from);
+
+}  // namespace campipe

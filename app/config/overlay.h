@@ -1,0 +1,23 @@
+// Trees that go over the file's: its overlay, and changes through the API.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/config/changes.h"
+#include "app/config/report.h"
+#include "app/config/yaml.h"
+
+namespace campipe {
+
+// `over` has the keys of an overlay. To be called before prepare_tree(). Returns the names of cameras that it removes.
+std::vector<std::string> lay_over(YamlNode& root, YamlNode over, Report& report);
+
+// All marks of the tree are then of that document.
+void mark_as(YamlNode& node, ConfigDocument document);
+
+// Every scalar is text, which means the same in YAML.
+YamlNode tree_of(const CameraChanges& changes);
+CameraChanges changes_of(const YamlNode& overlay);
+
+}  // namespace campipe

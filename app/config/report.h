@@ -1,0 +1,54 @@
+// Saying what is wrong, so that it helps and gives nothing away: places and quoted values.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "app/config/step.h"
+#include "app/config/yaml.h"
+#include "core/nearest_name.h"
+
+namespace campipe {
+
+// Collects mistakes. Beyond a thousand they are only counted: nobody reads them, and a hostile file has many.
+class Report {
+ public:
+  explicit Report(OnLoadStep on_step = {}) : on_step_(std::move(on_step)) {}
+  void at(const YamlNode& value, std::string message) { add(value.mark, value.path, std::move(message)); }
+  void at_key(const YamlNode& value, std::string message) { add(value.key_mark, value.path, std::move(message)); }
+  void add(Mark mark, std::string path, std::string message);
+  // See LoadStep. `key`: the one that it is about; null: the file as a whole.
+  void step(const YamlNode* key, std::string doing, std::string remedy) const;
+
+  // In the order of the file.
+  [[nodiscard]] std::vector<ConfigError> take();
+
+ private:
+  OnLoadStep on_step_;
+  std::vector<ConfigError> errors_;
+  std::size_t more_ = 0;
+};
+
+// A path's next step: `cameras` + `dock` → `cameras.dock`. Names are shown as in_quotes() shows them, without quotes.
+std::string join_path(const std::string& parent, std::string_view key);
+
+// "'text'", on one line, cut when long, without passwords (core/passwords.h).
+std::string in_quotes(std::string_view text);
+
+// What a value is, for "expected …, got …". What comes from the environment is told by the variable's name.
+std::string shown(const YamlNode& value);
+
+// user:password@ → user:***@, also where a typing mistake makes it no URL.
+std::string mask_password(std::string_view text);
+
+// A text that others wrote about these values, made fit to be printed: no password, no variable's value.
+std::string scrub(std::string text, const YamlNode& value);
+
+// "a, b or c"
+std::string alternatives(std::span<const std::string_view> names);
+
+}  // namespace campipe

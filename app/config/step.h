@@ -1,0 +1,19 @@
+// What reading a configuration waits for and cannot be sure to come back from: disks, and the libraries of encoders.
+// Who loads it in a process of its own (app/control/load_process.h) is told before each of them, and so can say what
+// hung or crashed.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "app/config/config.h"
+
+namespace campipe {
+
+struct LoadStep {
+  ConfigError place;   // its message is what is done: "opening the encoder libx264"
+  std::string remedy;  // should that hang or crash
+};
+using OnLoadStep = std::function<void(const LoadStep&)>;
+
+}  // namespace campipe

@@ -1,0 +1,73 @@
+#include "app/control/background_queue.h"
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "core/log.h"
+
+namespace campipe {
+
+struct BackgroundQueue::State {
+  State(std::size_t most_texts, Write how) : most(most_texts), write(std::move(how)) {}
+
+  const std::size_t most;
+  Write write;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<std::string> texts;
+  std::size_t left_out = 0;
+  bool writing = false;
+  bool leaving = false;
+};
+
+BackgroundQueue::BackgroundQueue(std::size_t most, Write write)
+    : state_(std::make_shared<State>(most, std::move(write))) {
+  std::thread([state = state_] { run(state); }).detach();
+}
+
+BackgroundQueue::~BackgroundQueue() {
+  const std::lock_guard lock(state_->mutex);
+  state_->leaving = true;
+  state_->changed.notify_all();
+}
+
+void BackgroundQueue::put(std::string text) {
+  const std::lock_guard lock(state_->mutex);
+  state_->texts.push_back(std::move(text));
+  if (state_->texts.size() > state_->most) {
+    state_->texts.pop_front();
+    ++state_->left_out;
+  }
+  state_->changed.notify_all();
+}
+
+bool BackgroundQueue::finish(Deadline deadline) {
+  std::unique_lock lock(state_->mutex);
+  return state_->changed.wait_until(lock, deadline, [this] { return state_->texts.empty() && !state_->writing; });
+}
+
+void BackgroundQueue::run(const std::shared_ptr<State>& state) {
+  std::unique_lock lock(state->mutex);
+  for (;;) {
+    state->changed.wait(lock, [&] { return state->leaving || !state->texts.empty(); });
+    if (state->leaving) return;
+    const std::string text = std::move(state->texts.front());
+    state->texts.pop_front();
+    const std::size_t left_out = std::exchange(state->left_out, 0);
+    state->writing = true;
+    lock.unlock();
+    try {
+      state->write(text, left_out);
+    } catch (const std::exception& error) {
+      spdlog::error("{}", error.what());
+    }
+    lock.lock();
+    state->writing = false;
+    state->changed.notify_all();
+  }
+}
+
+}  // namespace campipe

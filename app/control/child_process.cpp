@@ -1,0 +1,124 @@
+#include "app/control/child_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern "C" {
+#include <sys/pidfd.h>  // glibc 2.36's header forgets that C++ reads it too
+}
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "app/control/child.h"
+#include "app/control/child_environment.h"
+#include "core/error.h"
+
+namespace campipe {
+namespace {
+
+double seconds_of(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
+
+// As C wants them: ended by a null pointer, into `texts`.
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+class FileActions {
+ public:
+  FileActions() { posix_spawn_file_actions_init(&actions_); }
+  FileActions(const FileActions&) = delete;
+  FileActions& operator=(const FileActions&) = delete;
+  ~FileActions() { posix_spawn_file_actions_destroy(&actions_); }
+  void duplicate(int from, int to) { posix_spawn_file_actions_adddup2(&actions_, from, to); }
+  void open_null(int to) { posix_spawn_file_actions_addopen(&actions_, to, "/dev/null", O_RDONLY, 0); }
+  [[nodiscard]] const posix_spawn_file_actions_t* get() const { return &actions_; }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+};
+
+}  // namespace
+
+std::string describe(const ExitInfo& info) {
+  if (WIFSIGNALED(info.status)) {
+    return fmt::format("signal {} ({})", WTERMSIG(info.status), strsignal(WTERMSIG(info.status)));
+  }
+  return fmt::format("exit status {}", WEXITSTATUS(info.status));
+}
+
+bool crashed(const ExitInfo& info) {
+  constexpr std::array faults{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+  return WIFSIGNALED(info.status) && std::ranges::find(faults, WTERMSIG(info.status)) != faults.end();
+}
+
+ChildProcess::ChildProcess(const std::vector<std::string>& arguments, int log_fd,
+                           const std::vector<std::string>& variables) {
+  auto [ours, theirs] = make_channel_pair();
+  std::vector<std::string> words{"campipe"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<std::string> environment = environment_with(variables);
+  FileActions actions;
+  actions.open_null(STDIN_FILENO);
+  actions.duplicate(log_fd, STDOUT_FILENO);
+  actions.duplicate(log_fd, STDERR_FILENO);
+  actions.duplicate(theirs.get(), child_channel_fd);  // everything else is close-on-exec
+  // The same file that runs now, even if it was replaced meanwhile: all processes of a rig are one version.
+  const int code = posix_spawn(&pid_, "/proc/self/exe", actions.get(), nullptr, pointers_to(words).data(),
+                               pointers_to(environment).data());
+  if (code != 0) throw system_error("cannot start campipe " + arguments.front(), code);
+  pidfd_.reset(::pidfd_open(pid_, 0));
+  channel_ = Channel(std::move(ours));
+  if (!pidfd_) {
+    const int reason = errno;
+    kill();
+    ::waitpid(pid_, nullptr, 0);
+    throw system_error("cannot watch campipe " + arguments.front(), reason);
+  }
+}
+
+ChildProcess::~ChildProcess() {
+  if (pid_ < 0) return;
+  kill();
+  ::waitpid(pid_, nullptr, 0);
+}
+
+void ChildProcess::kill() {
+  killed_ = true;
+  if (pid_ > 0) ::kill(pid_, SIGKILL);
+}
+
+void ChildProcess::leave_behind() {
+  kill();
+  pid_ = -1;
+}
+
+const ChildProcess::CpuTimes& ChildProcess::look_at_main_thread() {
+  if (const auto times = read_thread_times(pid_, pid_)) {
+    main_times_.used = times->used;
+    main_times_.waited += main_wait_.look(*times, now_ns());
+  }
+  return main_times_;
+}
+
+std::optional<ExitInfo> ChildProcess::reap() {
+  int status = 0;
+  rusage usage{};
+  if (pid_ < 0 || ::wait4(pid_, &status, WNOHANG, &usage) != pid_) return std::nullopt;
+  pid_ = -1;
+  return ExitInfo{status, seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime)};
+}
+
+}  // namespace campipe

@@ -1,0 +1,93 @@
+#include "app/control/load_process.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "app/config/loaded_json.h"
+#include "core/error.h"
+
+namespace campipe {
+namespace {
+
+// A configuration may take passwords from any variable.
+std::vector<std::string> whole_environment() {
+  std::vector<std::string> all;
+  for (char** variable = environ; *variable != nullptr; ++variable) all.emplace_back(*variable);
+  return all;
+}
+
+}  // namespace
+
+LoadProcess::LoadProcess(const LoadJob& job, int log_fd)
+    : process_({load_role, job.file.string()}, log_fd, whole_environment()) {
+  process_.channel().send("load",
+                          {{"keep", job.keep}, {"cameras", job.changes.cameras}, {"enabled", job.changes.enabled}});
+}
+
+LoadProcess::~LoadProcess() {
+  if (!gone()) process_.leave_behind();
+}
+
+void LoadProcess::add_waits(std::vector<pollfd>& waits) const {
+  waits.push_back({process_.pidfd(), POLLIN, 0});
+  if (!process_.channel().closed()) waits.push_back({process_.channel().fd(), POLLIN, 0});
+}
+
+std::optional<LoadedConfig> LoadProcess::look() {
+  const bool ended = gone();
+  try {
+    read_messages();
+  } catch (const std::exception& error) {
+    give_up(fmt::format("failed: {}", error.what()));
+  }
+  if (!ended && Clock::now() < deadline_) return std::nullopt;
+  if (!ended && how_.empty()) {
+    give_up(fmt::format("took longer than {} s and was given up", longest_load_step.count()));
+    return std::nullopt;
+  }
+  if (loaded_) return std::move(loaded_);
+  if (how_.empty()) how_ = fmt::format("ended its process ({})", describe(*exit_));
+  ConfigError error = step_.place;
+  error.message += fmt::format(" {}; {}", how_, step_.remedy);
+  return LoadedConfig{{}, {}, {std::move(error)}};
+}
+
+bool LoadProcess::gone() {
+  if (!exit_) exit_ = process_.reap();
+  return exit_.has_value();
+}
+
+// What is killed ends at once, unless a disk holds it.
+void LoadProcess::give_up(const std::string& how) {
+  if (!how_.empty()) return;
+  how_ = how;
+  process_.kill();
+  deadline_ = Clock::now() + std::chrono::seconds(1);
+}
+
+void LoadProcess::read_messages() {
+  while (const auto message = process_.channel().receive()) {
+    if (how_.empty()) deadline_ = Clock::now() + longest_load_step;
+    if (message->type == "loaded") {
+      loaded_ = loaded_from_json(message->body);
+    } else {
+      step_ = {config_error_from_json(message->body.at("place")), message->body.at("remedy")};
+    }
+  }
+}
+
+LoadedConfig load_config_apart(const std::filesystem::path& file, RigSignals* signals) {
+  LoadProcess process({file}, STDERR_FILENO);
+  while (signals == nullptr || !signals->asks_to_end()) {
+    if (auto loaded = process.look()) return std::move(*loaded);
+    std::vector<pollfd> waits;
+    process.add_waits(waits);
+    if (signals != nullptr) waits.push_back({signals->fd(), POLLIN, 0});
+    ::poll(waits.data(), waits.size(), 100);
+  }
+  return {};
+}
+
+}  // namespace campipe

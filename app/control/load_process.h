@@ -1,0 +1,67 @@
+// Reads and writes the configuration where that can hold up or bring down nobody: in a process of its own, one for each
+// time (`campipe load-config FILE`). The configuration's disk may not answer, and an encoder is opened to learn whether
+// it takes its options, in a library that may crash or hang.
+//
+// The process tells before each such step what it is about to do. One that takes too long over a step is killed, and
+// one that dies has failed: either is an error at the place that the step was about. A process that a disk holds even
+// then is left behind (see gone()).
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/config/changes.h"
+#include "app/control/child_process.h"
+#include "app/control/rig_signals.h"
+
+namespace campipe {
+
+struct LoadJob {
+  std::filesystem::path file;
+  CameraChanges changes = {};
+  bool keep = false;  // keep_changes(); else load_config_with()
+};
+
+inline constexpr auto longest_load_step = std::chrono::seconds(8);
+
+class LoadProcess {
+ public:
+  // What it logs goes to `log_fd`. Throws Error where it cannot be started.
+  LoadProcess(const LoadJob& job, int log_fd);
+  ~LoadProcess();  // kills it, and does not wait for its end
+  LoadProcess(const LoadProcess&) = delete;
+  LoadProcess& operator=(const LoadProcess&) = delete;
+
+  // What came of it: of `keep` only errors. Nothing while it is at it: look again when one of these descriptors is
+  // readable, and a few times a second. Never waits.
+  std::optional<LoadedConfig> look();
+  void add_waits(std::vector<pollfd>& waits) const;
+  // The process has ended.
+  [[nodiscard]] bool gone();
+
+ private:
+  void read_messages();
+  void give_up(const std::string& how);
+
+  ChildProcess process_;
+  LoadStep step_{{0, 0, "", "starting the process that reads it"}, "try again"};
+  Clock::time_point deadline_ = Clock::now() + longest_load_step;
+  std::optional<LoadedConfig> loaded_;
+  std::optional<ExitInfo> exit_;
+  std::string how_;  // it failed; empty: it was not given up
+};
+
+// load_config() in such a process. Waits for it, but no longer than until one of `signals`, where they are given, asks
+// to end: then the configuration is empty. Throws Error.
+LoadedConfig load_config_apart(const std::filesystem::path& file, RigSignals* signals);
+
+inline constexpr const char* load_role = "load-config";
+// The whole life of the process: its exit status.
+int run_load_process(const std::filesystem::path& file);
+
+}  // namespace campipe

@@ -1,0 +1,90 @@
+#include "app/control/sent_stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+
+extern "C" {
+#include <libavutil/pixdesc.h>
+}
+
+namespace campipe {
+namespace {
+
+constexpr auto in_browsers = "h264";
+
+bool browsers_know(const std::string& pixels) {
+  constexpr std::array<std::string_view, 3> known{"", "yuv420p", "yuvj420p"};
+  return std::ranges::find(known, pixels) != known.end();
+}
+
+}  // namespace
+
+bool may_be_untimed(const SourceStream& stream) { return stream.codec != nullptr && stream.codec->video_delay > 0; }
+
+SentStream sent_stream(const SourceStream& stream, const AVPacket* first) {
+  if (stream.codec == nullptr) return {stream.decoder, "", stream.rotation};
+  const char* pixels = av_get_pix_fmt_name(static_cast<AVPixelFormat>(stream.codec->format));
+  // As in AVI and in raw streams, where only a decoder finds out.
+  const bool untimed = first != nullptr && first->pts == AV_NOPTS_VALUE && may_be_untimed(stream);
+  return {avcodec_get_name(stream.codec->codec_id), pixels != nullptr ? pixels : "", stream.rotation, untimed};
+}
+
+nlohmann::json to_json(const SentStream& sends) {
+  return {{"codec", sends.codec}, {"pixels", sends.pixels}, {"rotation", sends.rotation}, {"untimed", sends.untimed}};
+}
+
+// The names go into the log: they are those that FFmpeg knows, and no others.
+SentStream sent_from_json(const nlohmann::json& json) {
+  SentStream sends{json.at("codec"), json.at("pixels"), json.at("rotation"), json.at("untimed")};
+  const bool known = avcodec_descriptor_get_by_name(sends.codec.c_str()) != nullptr &&
+                     (sends.pixels.empty() || av_get_pix_fmt(sends.pixels.c_str()) != AV_PIX_FMT_NONE);
+  const bool turned = sends.rotation >= 0 && sends.rotation < 360 && sends.rotation % 90 == 0;
+  if (!known || !turned) throw Error("a source's stream that cannot be");
+  return sends;
+}
+
+bool plays_everywhere(const SentStream& sends) { return browsers_play(sends) && sends.rotation == 0 && !sends.untimed; }
+
+bool browsers_play(const SentStream& sends) { return sends.codec == in_browsers && browsers_know(sends.pixels); }
+
+bool fits(const CameraConfig& camera, const SentStream& sends) {
+  return camera.for_browsers ? browsers_play(sends) : plays_everywhere(sends);
+}
+
+std::string describe(const SentStream& sends) {
+  if (sends.codec != in_browsers) return sends.codec + ", which browsers do not play";
+  if (!browsers_know(sends.pixels)) return sends.codec + " of " + sends.pixels + ", which browsers do not play";
+  if (sends.untimed) return sends.codec + " with B-frames and without their times";
+  if (sends.rotation != 0)
+    return fmt::format("{} turned by {}°, which not all players show", sends.codec, sends.rotation);
+  return sends.codec;
+}
+
+CameraConfig resolved(const CameraConfig& asked, const std::optional<SentStream>& sends) {
+  CameraConfig config = asked;
+  const bool as_begun = !sends || fits(asked, *sends);
+  if (is_auto(asked.encode)) config.encode.codec = as_begun ? "copy" : in_browsers;
+  if (!asked.for_browsers || as_begun) return config;
+  config.outputs.push_back(made_for_browsers());
+  config.for_browsers = false;
+  return config;
+}
+
+bool depends_on_stream(const CameraConfig& asked) {
+  return !(resolved(asked, SentStream{"none", "", 0}) == resolved(asked, std::nullopt));
+}
+
+std::string outcome(const CameraConfig& asked, const SentStream& sends) {
+  if (!fits(asked, sends) && asked.for_browsers) {
+    return "sends " + describe(sends) + ": while they watch, h264 is encoded for them (output `browser`)";
+  }
+  if (fits(asked, sends)) return sends.codec + " is passed on as it comes";
+  return "sends " + describe(sends) + ": encoded as h264 (set `encode: {codec: copy}` to keep it as it comes)";
+}
+
+}  // namespace campipe

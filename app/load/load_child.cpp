@@ -1,0 +1,61 @@
+// The process that reads a configuration, or writes its overlay.
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include <cstdlib>
+
+#include "app/config/loaded_json.h"
+#include "app/control/child.h"
+#include "app/control/load_process.h"
+#include "core/error.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+constexpr auto longest_wait = std::chrono::seconds(10);  // for the job
+
+CameraChanges changes_from(const nlohmann::json& body) {
+  return {body.at("cameras"), body.at("enabled").get<decltype(CameraChanges::enabled)>()};
+}
+
+std::optional<Message> receive_job(Channel& channel) {
+  const Deadline deadline = Clock::now() + longest_wait;
+  while (Clock::now() < deadline && !channel.closed()) {
+    if (auto message = channel.receive()) return message;
+    pollfd readable{channel.fd(), POLLIN, 0};
+    ::poll(&readable, 1, 100);
+  }
+  return std::nullopt;
+}
+
+LoadedConfig keep(const std::filesystem::path& file, const CameraChanges& changes, const OnLoadStep& on_step) try {
+  on_step({{0, 0, "", "writing its overlay " + overlay_path(file).string()}, "look at the disk"});
+  keep_changes(file, changes);
+  return {};
+} catch (const std::exception& error) {
+  return {{}, {}, {{0, 0, "", error.what()}}};
+}
+
+}  // namespace
+
+int run_load_process(const std::filesystem::path& file) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::fcntl(child_channel_fd, F_SETFD, FD_CLOEXEC);
+  init_logging("configuration", "warning");
+  Channel channel{UniqueFd(child_channel_fd)};
+  const auto job = receive_job(channel);
+  if (!job) return EXIT_FAILURE;
+  const OnLoadStep tell = [&](const LoadStep& step) {
+    channel.send("step", {{"place", to_json(step.place)}, {"remedy", step.remedy}});
+  };
+  const CameraChanges changes = changes_from(job->body);
+  const bool keeps = job->body.at("keep");
+  channel.send("loaded", to_json(keeps ? keep(file, changes, tell) : load_config_with(file, changes, tell)));
+  // A library that was tried may hang even in what it does at the end.
+  ::_exit(EXIT_SUCCESS);
+}
+
+}  // namespace campipe

@@ -1,0 +1,63 @@
+// What moves in packets that are passed on as they came: the filters `motion` of the outputs with codec `copy`, which
+// look at each frame of them, and a decoder on the CPU for this alone where nobody else decodes them there. In the
+// master; used by the camera's ingest thread.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "app/master/packet_copies.h"
+#include "app/rings/motion_meter.h"
+#include "core/source_stream.h"
+#include "ipc/frame_ring.h"
+#include "ipc/rig_page.h"
+#include "stages/decoders/decoder.h"
+#include "stages/filters/chain.h"
+
+namespace campipe {
+
+class CopyMotion {
+ public:
+  CopyMotion(const std::vector<CopyTarget>& targets, const RigPage& page);
+
+  // No output looks for motion.
+  [[nodiscard]] bool empty() const { return outputs_.empty(); }
+  // The source was opened (again). `decoder`: a new one for this stream; none: somebody else's frames come to look().
+  void begin(const SourceStream& stream, std::unique_ptr<Decoder> decoder);
+  // Nothing is looked at until it begins again: something failed, or the source is over.
+  void end();
+  // Packets were left out; the next one is a key frame.
+  void skip();
+  [[nodiscard]] bool decodes() const { return decoder_ != nullptr; }
+  // Only if it decodes: looks at what comes out of the packet.
+  void decode(const AVPacket& packet);
+  // At a frame of somebody else's decoder, in a slot of a ring in host memory; `pts` in nanoseconds.
+  void look(const FrameRingMemory& ring, const DecodedPicture& picture, std::int64_t pts);
+  // Of the newest frame, as FrameTimes::motion; -1: that output does not look for motion.
+  [[nodiscard]] float moving(unsigned camera) const;
+
+ private:
+  struct Output {
+    Output(const CopyTarget& target, const RigPage& page)
+        : camera(target.camera), filters(target.filters), meter(page.master(target.camera).motion) {}
+    unsigned camera;
+    FilterChain filters;
+    MotionMeter meter;
+    float moving = 0;
+  };
+  void make_ring();
+  void configure(const FrameFormat& format);
+  [[nodiscard]] std::int64_t time_of(const DecodedPicture& picture) const;
+
+  std::list<Output> outputs_;
+  const SourceStream* stream_ = nullptr;
+  std::shared_ptr<FrameRingWriter> ring_;  // that nobody reads: the decoder's slots
+  std::unique_ptr<Decoder> decoder_;       // goes before its ring
+  FrameFormat format_;                     // that the filters are configured for
+  bool looks_ = false;                     // between begin() and end()
+  std::int64_t last_ = 0;
+};
+
+}  // namespace campipe

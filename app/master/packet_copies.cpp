@@ -1,0 +1,289 @@
+#include "app/master/packet_copies.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "app/master/source_times.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "ipc/ring_checks.h"
+#include "stages/decoders/picture_format.h"
+#include "stages/sinks/stream_headers.h"
+#include "stages/sources/accepted_media.h"
+
+namespace campipe {
+namespace {
+
+constexpr std::size_t video_capacity = std::size_t{32} << 20;  // some groups of pictures of a good camera
+constexpr std::size_t audio_capacity = std::size_t{1} << 20;
+constexpr auto publisher_deadline = std::chrono::seconds(30);
+constexpr std::int64_t smallest_step = 1'000'000;
+constexpr std::int64_t longest_overlap = 50'000'000;  // of audio; where a clock was corrected, more is left out
+constexpr std::int64_t longest_tail = 1'000'000'000;  // of a file's audio behind its video, that pictures wait for
+
+constexpr int packets_of_new_sound = 3;                    // that follow one another
+constexpr std::int64_t least_with_sound = 10'000'000'000;  // ns, from one change to the next
+
+constexpr std::array aac_rates{96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350};
+
+std::vector<std::uint8_t> extradata_of(const AVCodecParameters& codec) {
+  return {codec.extradata, codec.extradata + codec.extradata_size};
+}
+
+StreamParameters video_of(const SourceStream& stream) {
+  const AVCodecParameters& codec = *stream.codec;
+  StreamParameters parameters;
+  parameters.codec = avcodec_get_name(codec.codec_id);
+  parameters.encoder = "copy";
+  parameters.format = expected_format(codec, PixelFormat::i420);
+  parameters.frame_rate = stream.frame_rate;
+  if (tells_headers(codec)) parameters.extradata = extradata_of(codec);  // else the first key frame does
+  parameters.rotation = stream.rotation;
+  return parameters;
+}
+
+// The AudioSpecificConfig of AAC that comes with a header of its own in each packet (ADTS), so that nobody has to wait
+// for the first one. Only of the plain kind, where what libavformat found out says it all.
+std::vector<std::uint8_t> aac_headers_of(const AVCodecParameters& codec) {
+  const auto* rate = std::ranges::find(aac_rates, codec.sample_rate);
+  const int channels = codec.ch_layout.nb_channels;
+  const bool plain = codec.profile == FF_PROFILE_AAC_LOW && (channels == 1 || channels == 2) && rate != aac_rates.end();
+  if (!plain) return {};
+  const auto config =
+      2U << 11U | static_cast<unsigned>(rate - aac_rates.begin()) << 7U | static_cast<unsigned>(channels) << 3U;
+  return {static_cast<std::uint8_t>(config >> 8U), static_cast<std::uint8_t>(config & 255U)};
+}
+
+AudioParameters audio_of(const AVCodecParameters& codec) {
+  AudioParameters parameters;
+  parameters.codec = avcodec_get_name(codec.codec_id);
+  parameters.sample_rate = codec.sample_rate;
+  parameters.channels = codec.ch_layout.nb_channels;
+  parameters.frame_size = codec.frame_size;
+  parameters.bits_per_coded_sample = codec.bits_per_coded_sample;
+  parameters.block_align = codec.block_align;
+  parameters.extradata = extradata_of(codec);
+  if (codec.codec_id == AV_CODEC_ID_AAC && parameters.extradata.empty()) parameters.extradata = aac_headers_of(codec);
+  return parameters;
+}
+
+// The AudioSpecificConfig in the header that AAC has in streams; empty: there is no such header.
+std::vector<std::uint8_t> config_in(const AVCodecParameters& codec, const AVPacket& packet) {
+  if (codec.codec_id != AV_CODEC_ID_AAC || codec.extradata_size > 0) return {};
+  AudioParameters audio;
+  audio.codec = "aac";
+  return with_headers(std::move(audio), {packet.data, static_cast<std::size_t>(packet.size)}).extradata;
+}
+
+void take_config(AudioParameters& audio, const std::vector<std::uint8_t>& config) {
+  const unsigned bits = static_cast<unsigned>(config.at(0)) << 8U | config.at(1);
+  const unsigned rate = bits >> 7U & 15U;
+  const unsigned channels = bits >> 3U & 15U;
+  audio.extradata = config;
+  if (rate < aac_rates.size()) audio.sample_rate = aac_rates.at(rate);
+  if (channels > 0) audio.channels = static_cast<int>(channels == 7 ? 8 : channels);
+}
+
+}  // namespace
+
+PacketCopies::PacketCopies(std::vector<CopyTarget> video, std::vector<CopyTarget> audio, bool block,
+                           const RigPage& page, Events events)
+    : block_(block), page_(page), events_(std::move(events)) {
+  for (const CopyTarget& target : video) video_.push_back({target, nullptr});
+  for (const CopyTarget& target : audio) audio_.push_back({target, nullptr});
+}
+
+void PacketCopies::begin(const SourceStream& stream) {
+  stream_ = &stream;
+  for (Track& track : video_) track.need_key = true;
+  begin_audio(stream);  // the publisher shall know of it before the first picture comes
+  if (!video_.empty() && stream.codec == nullptr) throw Error("the test pattern has no packets that could be copied");
+  begin_video(stream);
+}
+
+void PacketCopies::begin_video(const SourceStream& stream) {
+  if (video_.empty()) return;
+  StreamParameters parameters = video_of(stream);
+  // Else the supervisor would take this process for one that is out of its mind.
+  if (!is_possible(parameters.format, false)) throw Error("the source describes its pictures as none can be");
+  if (video_parameters_ != parameters) {
+    video_parameters_ = std::move(parameters);
+    for (Track& track : video_) track.current = false;
+  }
+  for (Track& track : video_) {
+    renew(track, video_capacity, [this](const Track& renewed, const PacketRingMemory& ring) {
+      events_.on_video(renewed.target.camera, renewed.target.epoch, ring, *video_parameters_);
+    });
+  }
+}
+
+void PacketCopies::begin_audio(const SourceStream& stream) {
+  heard_.reset();
+  if (!audio_.empty() && stream.audio != nullptr) set_audio(audio_of(*stream.audio));
+}
+
+void PacketCopies::set_audio(const AudioParameters& parameters) {
+  if (audio_parameters_ != parameters) {
+    audio_parameters_ = parameters;
+    for (Track& track : audio_) track.current = false;
+  }
+  for (Track& track : audio_) {
+    renew(track, audio_capacity, [this](const Track& renewed, const PacketRingMemory& ring) {
+      events_.on_audio(renewed.target.camera, renewed.target.epoch, ring, *audio_parameters_);
+    });
+  }
+}
+
+// In MPEG-TS it may become another one in the midst of the stream. Each time makes rings, for which a stream that
+// changes with every few packets would take all descriptors. `no`: it is none that is taken.
+PacketCopies::Follow PacketCopies::follow_sound(const AVPacket& packet, std::int64_t arrival) {
+  const AVCodecParameters& codec = *stream_->audio;
+  if (codec.codec_type != AVMEDIA_TYPE_AUDIO || !is_accepted_audio(codec.codec_id)) return Follow::no;
+  const Sound sound{codec.codec_id, codec.sample_rate, codec.ch_layout.nb_channels, config_in(codec, packet)};
+  if (heard_ && *heard_ != sound) {
+    // What is no such sound at all looks like another one now and then, too.
+    heard_again_ = sound == coming_ ? heard_again_ + 1 : 1;
+    coming_ = sound;
+    const bool lost_header = sound.codec == heard_->codec && sound.config.empty() && !heard_->config.empty();
+    if (heard_again_ < packets_of_new_sound || lost_header) return Follow::no;
+    if (changed_at_ && arrival - *changed_at_ < least_with_sound) return Follow::too_soon;
+    changed_at_ = arrival;
+    AudioParameters parameters = audio_of(codec);
+    if (!sound.config.empty()) take_config(parameters, sound.config);
+    set_audio(parameters);
+  }
+  heard_ = sound;
+  coming_.reset();
+  return Follow::yes;
+}
+
+// A track changes as a whole or, when something throws (no memory, no descriptors), not at all: then it is its turn
+// again when the source has been opened again.
+void PacketCopies::renew(Track& track, std::size_t capacity, const Announce& announce) {
+  if (track.current) return;
+  auto ring = std::make_unique<PacketRingWriter>(
+      PacketRingMemory::create(capacity, track.target.epoch, track.target.base + track.pushed));
+  watch(track, *ring);
+  announce(track, ring->memory());
+  if (track.ring) track.ring->close();
+  track.ring = std::move(ring);
+  ++track.target.epoch;
+  track.current = true;
+}
+
+void PacketCopies::watch(const Track& track, PacketRingWriter& ring) {
+  Accusation& accusation = page_.master(track.target.camera).accusation;
+  ring.on_faulty_reader([&accusation] { accuse(accusation, Accused::publisher); });
+}
+
+std::optional<std::int64_t> PacketCopies::resume_at() const {
+  std::optional<std::int64_t> first;
+  for (const Track& track : video_) {
+    if (!track.target.resume) return std::nullopt;
+    first = std::min(first.value_or(*track.target.resume), *track.target.resume);
+  }
+  return first;
+}
+
+void PacketCopies::resume(bool goes_back) {
+  for (Track& track : video_) {
+    if (goes_back || !track.target.resume) continue;
+    timeline_.set_last(std::max(timeline_.last(), *track.target.resume), 0);
+    end_ = timeline_.end();
+    track.target.resume.reset();
+  }
+}
+
+std::optional<Correction> PacketCopies::video(const AVPacket& packet, const SourceClock& clock,
+                                              const PacketTimes& times) {
+  if (video_.empty()) return std::nullopt;
+  const auto ns = [this](std::int64_t time) { return source_ns(*stream_, time); };
+  std::optional<std::int64_t> decoded;
+  if (packet.dts != AV_NOPTS_VALUE) decoded = ns(packet.dts);
+  if (!decoded && packet.pts != AV_NOPTS_VALUE) decoded = ns(packet.pts);
+  PacketView view;
+  view.data = {packet.data, static_cast<std::size_t>(packet.size)};
+  view.key = (packet.flags & AV_PKT_FLAG_KEY) != 0;
+  view.times.duration = av_rescale_q(packet.duration, stream_->time_base, nanoseconds);
+  if (view.times.duration <= 0 && stream_->frame_rate > 0)
+    view.times.duration = static_cast<std::int64_t>(1e9 / stream_->frame_rate);
+  std::optional<Timeline::Mapped> mapped;
+  if (decoded) mapped = {*decoded, clock.map(*decoded)};
+  const Timeline::Time time = timeline_.next(mapped, view.times.duration);
+  view.dts = time.pts;
+  const std::int64_t behind = decoded && packet.pts != AV_NOPTS_VALUE ? ns(packet.pts) - *decoded : 0;
+  view.times.pts = view.dts + std::max<std::int64_t>(behind, 0);
+  end_ = std::max(end_, view.times.pts + std::max(view.times.duration, smallest_step));
+  view.times.arrival = times.arrival;
+  view.times.capture_utc = times.capture_utc;
+  view.times.capture_clock = times.capture_clock;
+  view.times.decoded = view.times.leased = view.times.filtered = view.times.encoded = now_ns();
+  for (Track& track : video_) {
+    if (track.target.resume) {
+      if (view.dts <= *track.target.resume) continue;
+      track.need_key = false;  // what it refers to has been passed on
+      track.target.resume.reset();
+    }
+    track.need_key = track.need_key && !view.key;
+    view.times.motion = events_.moving(track.target.camera);
+    if (!track.need_key) push(track, view, true);
+  }
+  return time.correction;
+}
+
+bool PacketCopies::audio(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times) {
+  const std::int64_t time = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
+  if (audio_.empty() || !audio_parameters_ || time == AV_NOPTS_VALUE) return true;
+  const auto at = clock.map_beside(audio_ns(*stream_, time), times.arrival);
+  if (!at || *at < 0 || *at + longest_overlap < last_audio_) return true;
+  const Follow follow = follow_sound(packet, times.arrival);
+  if (follow != Follow::yes) return follow != Follow::too_soon;
+  PacketView view;
+  view.data = {packet.data, static_cast<std::size_t>(packet.size)};
+  view.key = true;
+  view.dts = last_audio_ < 0 ? *at : std::max(*at, last_audio_ + smallest_step);
+  last_audio_ = view.dts;
+  view.times.pts = view.dts;
+  view.times.duration = av_rescale_q(packet.duration, stream_->audio_time_base, nanoseconds);
+  audio_end_ = view.dts + view.times.duration;
+  view.times.arrival = times.arrival;
+  for (Track& track : audio_) push(track, view, false);
+  return true;
+}
+
+// The last packet of the audio may last a little longer than the video: the next one comes behind it all the same.
+std::int64_t PacketCopies::next_turn(std::int64_t end) const {
+  return last_audio_ >= end && audio_end_ - end <= longest_tail ? audio_end_ : end;
+}
+
+void PacketCopies::push(Track& track, const PacketView& packet, bool of_video) {
+  if (!track.current) return;
+  MasterBlock& block = page_.master(track.target.camera);
+  const Deadline deadline = Clock::now() + (of_video && block_ ? publisher_deadline : std::chrono::seconds(0));
+  bool pushed = false;
+  try {
+    pushed = track.ring->push(packet, deadline, events_.interrupted);
+  } catch (const Error& error) {
+    spdlog::debug("a packet of {} bytes is left out: {}", packet.data.size(), error.what());
+  }
+  if (pushed) {
+    ++track.pushed;
+    if (of_video) block.latency.record(packet.times.encoded - packet.times.arrival);
+  } else if (of_video) {
+    track.need_key = true;
+    counter(block.unpublished, DropCause::publisher_slow).fetch_add(1);
+  }
+}
+
+void PacketCopies::close() {
+  for (Track& track : video_) {
+    if (track.ring) track.ring->close();
+  }
+  for (Track& track : audio_) {
+    if (track.ring) track.ring->close();
+  }
+}
+
+}  // namespace campipe

@@ -1,0 +1,116 @@
+// A camera's packets on their way to the publisher as they came, without a decoder: video for outputs with codec
+// `copy`, audio for recordings. In the master; used by the camera's ingest thread.
+//
+// Each target has a packet ring of its own, and one of the next epoch when the stream's parameters change. Nothing
+// waits for a publisher that does not keep up, unless the camera's policy is `block`: packets up to the next key frame
+// are then left out, and counted.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "app/config/config.h"
+#include "app/master/source_clock.h"
+#include "app/master/timeline.h"
+#include "core/packet.h"
+#include "core/source_stream.h"
+#include "ipc/packet_ring.h"
+#include "ipc/rig_page.h"
+
+namespace campipe {
+
+// Where a camera's (or follower's) packets go.
+struct CopyTarget {
+  unsigned camera = 0;                      // its place in the rig page
+  std::uint64_t epoch = 1;                  // of the first ring
+  std::uint64_t base = 0;                   // packets of earlier epochs
+  std::optional<std::int64_t> resume = {};  // the dts of the newest packet that a master that died passed on
+  std::vector<FilterConfig> filters = {};   // that look for motion in it
+};
+
+// Of a packet, as Ingest knows them.
+struct PacketTimes {
+  std::int64_t arrival = 0;
+  std::int64_t capture_utc = 0;
+  CaptureClock capture_clock = CaptureClock::arrival;
+};
+
+class PacketCopies {
+ public:
+  struct Events {
+    std::function<void(unsigned camera, std::uint64_t epoch, const PacketRingMemory& ring, const StreamParameters&)>
+        on_video;
+    std::function<void(unsigned camera, std::uint64_t epoch, const PacketRingMemory& ring, const AudioParameters&)>
+        on_audio;
+    std::function<bool()> interrupted;  // asked at least every 100 ms while it waits
+    // In the newest frame of that output, as FrameTimes::motion.
+    std::function<float(unsigned camera)> moving = [](unsigned) { return -1.F; };
+  };
+  PacketCopies(std::vector<CopyTarget> video, std::vector<CopyTarget> audio, bool block, const RigPage& page,
+               Events events);
+
+  [[nodiscard]] bool wants_audio() const { return !audio_.empty(); }
+  // The source was opened (again).
+  void begin(const SourceStream& stream);
+  // Before the first packet, where a master before has passed some on. A source that can go back to a place hands out
+  // again what it knows the time of: that is left out. Of others nothing comes again, and time goes on.
+  void resume(bool goes_back);
+  // Where a source must go back to for what has not been passed on; nothing: to its beginning.
+  [[nodiscard]] std::optional<std::int64_t> resume_at() const;
+  // Returns how its time was corrected, beside what `clock` itself corrects.
+  std::optional<Correction> video(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times);
+  // False: it is left out, since it has become another sound not long before.
+  bool audio(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times);
+  // Until then pictures are shown; -1: there was none.
+  [[nodiscard]] std::int64_t end() const { return end_; }
+  // Where a file goes on that begins again when its video has come to `end`: there, or where its audio ends.
+  [[nodiscard]] std::int64_t next_turn(std::int64_t end) const;
+  void close();
+
+ private:
+  struct Track {
+    CopyTarget target;
+    std::unique_ptr<PacketRingWriter> ring;
+    std::uint64_t pushed = 0;
+    bool need_key = true;
+    bool current = false;  // `ring` is for the stream's parameters as they are
+  };
+  // What is known of the audio by each of its packets.
+  struct Sound {
+    AVCodecID codec = AV_CODEC_ID_NONE;
+    int sample_rate = 0;
+    int channels = 0;
+    std::vector<std::uint8_t> config;  // in the packet's own header
+    friend bool operator==(const Sound&, const Sound&) = default;
+  };
+  void set_audio(const AudioParameters& parameters);
+  enum class Follow : std::uint8_t { yes, no, too_soon };
+  Follow follow_sound(const AVPacket& packet, std::int64_t arrival);
+  void begin_video(const SourceStream& stream);
+  void begin_audio(const SourceStream& stream);
+  void watch(const Track& track, PacketRingWriter& ring);
+  using Announce = std::function<void(const Track&, const PacketRingMemory&)>;
+  void renew(Track& track, std::size_t capacity, const Announce& announce);
+  void push(Track& track, const PacketView& packet, bool of_video);
+
+  std::vector<Track> video_;
+  std::vector<Track> audio_;
+  bool block_;
+  const RigPage& page_;
+  Events events_;
+  Timeline timeline_;
+  const SourceStream* stream_ = nullptr;
+  std::optional<StreamParameters> video_parameters_;
+  std::optional<AudioParameters> audio_parameters_;
+  std::optional<Sound> heard_;
+  std::optional<Sound> coming_;  // instead of it, perhaps
+  int heard_again_ = 0;
+  std::optional<std::int64_t> changed_at_;  // the sound, last; by the arrival
+  std::int64_t end_ = -1;
+  std::int64_t last_audio_ = -1;
+  std::int64_t audio_end_ = -1;
+};
+
+}  // namespace campipe

@@ -1,0 +1,52 @@
+#include "app/master/read_ahead.h"
+
+#include <utility>
+
+#include "core/clock.h"
+
+namespace campipe {
+
+ReadResult ReadAhead::read_now(Source& source, AVPacket& packet, Times& times) {
+  const std::int64_t begin = now_ns();
+  const ReadResult result = source.read(packet);
+  times.arrival = now_ns();
+  times.arrival_utc = utc_now_ns();
+  waited_ += times.arrival - begin;
+  times.waited = result == ReadResult::packet ? std::exchange(waited_, 0) : waited_;
+  return result;
+}
+
+ReadResult ReadAhead::read(Source& source, AVPacket& packet) {
+  if (entries_.empty()) {
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    return read_now(source, packet, times_);
+  }
+  Entry entry = std::move(entries_.front());
+  entries_.pop_front();
+  av_packet_move_ref(&packet, entry.packet.get());
+  times_ = entry.times;
+  return entry.result;
+}
+
+const ReadAhead::Entry* ReadAhead::look(Source& source) {
+  const auto is_packet = [](ReadResult result) { return result == ReadResult::packet || result == ReadResult::audio; };
+  if (failure_ || (!entries_.empty() && !is_packet(entries_.back().result))) return nullptr;
+  Entry entry;
+  entry.packet = make_av_packet();
+  try {
+    entry.result = read_now(source, *entry.packet, entry.times);
+  } catch (const Error&) {
+    failure_ = std::current_exception();
+    return nullptr;
+  }
+  entries_.push_back(std::move(entry));
+  return is_packet(entries_.back().result) ? &entries_.back() : nullptr;
+}
+
+void ReadAhead::clear() {
+  entries_.clear();
+  failure_ = nullptr;
+  waited_ = 0;
+}
+
+}  // namespace campipe

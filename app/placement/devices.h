@@ -1,0 +1,92 @@
+// What this machine offers: CPU, GPUs, decoders, encoders, and which memory two processes can share between which GPUs.
+//
+// The supervisor never touches CUDA: probe_devices() runs `campipe probe`, which looks, tells what it found over its
+// control channel, and ends.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/config/config.h"
+#include "core/frame.h"
+
+namespace campipe {
+
+class RigSignals;
+
+struct HardwareDecoder {
+  std::string codec;  // as FFmpeg calls it
+  unsigned max_width = 0;
+  unsigned max_height = 0;
+  std::string problem;  // why not; empty: it works
+};
+struct HardwareEncoder {
+  std::string name;  // as FFmpeg calls it, e.g. h264_nvenc
+  std::string codec;
+  std::string problem;  // FFmpeg's reason why it does not open; empty: it works
+};
+
+struct Gpu {
+  unsigned index = 0;  // as nvidia-smi counts
+  Device device;
+  std::string name;
+  std::string problem;  // why it cannot be used now (its memory is full, …); empty: it can
+  std::string pci;      // "0000:0f:00.0"
+  std::uint64_t memory_mib = 0;
+  int numa_node = -1;          // -1: the machine does not say
+  std::vector<unsigned> cpus;  // near ones that this process may run on; all of them where the machine does not say
+  int copy_engines = 0;
+  bool unified_addressing = false;
+  std::vector<HardwareDecoder> decoders;
+  std::vector<HardwareEncoder> encoders;
+};
+
+// From memory that a process fills on `from` to a process that reads it with `to` (the same GPU, or another).
+struct GpuPair {
+  Device from;
+  Device to;
+  bool peer_access = false;
+  std::string link;                           // "same GPU", "NVLink (18 links)", "PCIe", …
+  std::map<MemoryKind, std::string> sharing;  // kind → why it does not work; empty: it does
+};
+
+struct Devices {
+  std::vector<Gpu> gpus;
+  std::vector<GpuPair> pairs;
+  bool driver = false;  // this program can use CUDA, and there is a driver for it
+  std::string problem;  // why there are no GPUs; empty when there are
+};
+
+// Runs the probe, for at most `deadline`, and no longer than until one of `signals` asks to end; without a driver only
+// a look for one, which takes milliseconds. Never throws: what went wrong is in `problem`.
+Devices probe_devices(std::chrono::nanoseconds deadline, Mps mps = Mps::off, RigSignals* signals = nullptr);
+nlohmann::json to_json(const Devices& devices);
+Devices devices_from_json(const nlohmann::json& json);
+
+// Null where there is none.
+const Gpu* find_gpu(const Devices& devices, const Device& device);
+// By index or UUID, as people name one. Null where there is none.
+const Gpu* find_gpu(const Devices& devices, const std::string& name);
+const GpuPair* find_pair(const Devices& devices, const Device& from, const Device& to);
+// "0 (NVIDIA H200, GPU-5f0c…), 1 (…)", for people who named one that is not there.
+std::string list_gpus(const Devices& devices);
+
+// The first kind that works for the pair: cuda_vmm, cuda_legacy, host.
+MemoryKind best_sharing(const Devices& devices, const Device& from, const Device& to);
+// Why a kind does not work for the pair; empty: it does.
+std::string sharing_problem(const Devices& devices, const Device& from, const Device& to, MemoryKind kind);
+
+// For `campipe --devices`: everything, as text or as JSON.
+std::string describe_devices(const Devices& devices);
+std::string describe_devices_json(const Devices& devices);
+
+// CUDA only. The roles `probe` and `probe-peer` of the program: look at CUDA in this process. Return the exit status.
+int run_probe();
+int run_probe_peer();
+
+}  // namespace campipe

@@ -1,0 +1,174 @@
+// The plan for people, and what is wrong with a configuration on this machine.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "app/config/names.h"
+#include "app/placement/cpu_list.h"
+#include "app/placement/plan.h"
+#include "core/error.h"
+#include "core/gpu.h"
+
+namespace campipe {
+namespace {
+
+bool names_one(const std::string& gpu) { return gpu != "auto" && gpu != "cpu"; }
+
+std::string on_what(const Devices& devices, const Device& device) {
+  return on_gpu(device) ? "GPU " + gpu_name(devices, device) : "the CPU";
+}
+
+std::string cores_of(const WorkerPlan& worker) {
+  return worker.cpus.empty() ? "all cores" : "cores " + to_cpu_list(worker.cpus);
+}
+
+std::string describe(const Placement& placement, const Devices& devices) {
+  std::string text = "decoded on " + on_what(devices, placement.decode_gpu);
+  if (on_gpu(placement.decode_gpu)) {
+    text += fmt::format(" into {} ({})", choice_name(placement.memory), choice_name(placement.ready));
+  }
+  const std::string encoder = placement.hardware_encoder ? "the GPU's" : "a CPU's";
+  return text + fmt::format("; encoder: {}; {:.1f} cores to encode with", encoder, placement.encode_cores);
+}
+
+// A mistake in `defaults` is every camera's, and told once.
+class Mistakes {
+ public:
+  void add(const ConfigPlace& place, const std::string& message) {
+    if (told_.insert({place.document, place.line, place.column}).second) {
+      errors_.push_back({place.line, place.column, place.path, message, place.document});
+    }
+  }
+  [[nodiscard]] bool none() const { return errors_.empty(); }
+  std::vector<ConfigError> take() {
+    std::ranges::sort(errors_, {}, [](const ConfigError& e) { return std::tie(e.document, e.line, e.column); });
+    return std::move(errors_);
+  }
+
+ private:
+  std::set<std::tuple<ConfigDocument, int, int>> told_;
+  std::vector<ConfigError> errors_;
+};
+
+void check_named(const std::string& gpu, const ConfigPlace& place, const Devices& devices, Mistakes& mistakes) {
+  if (!names_one(gpu) || find_gpu(devices, gpu) != nullptr) return;
+  const std::string there = devices.gpus.empty() ? "there is no GPU here (" + devices.problem + ")"
+                                                 : "expected one of this machine's GPUs: " + list_gpus(devices);
+  mistakes.add(place, there + ", got " + place.shown);
+}
+
+void check_memory(const Placement& placement, const ConfigPlace& place, const Devices& devices, Mistakes& mistakes) {
+  if (place.line == 0 || !on_gpu(placement.decode_gpu)) return;
+  const std::string problem = sharing_problem(devices, placement.decode_gpu, placement.gpu, placement.memory);
+  if (problem.empty()) return;
+  mistakes.add(place, fmt::format("{} does not work from GPU {} to GPU {}: {}", choice_name(placement.memory),
+                                  gpu_name(devices, placement.decode_gpu), gpu_name(devices, placement.gpu), problem));
+}
+
+void check_encoder(const EncoderConfig& encode, const Placement& placement, const ConfigPlace& place,
+                   const Devices& devices, Mistakes& mistakes) {
+  const std::string& name = encode.encoder;
+  if (!is_gpu_encoder(name)) return;
+  const Gpu* gpu = find_gpu(devices, placement.gpu);
+  if (gpu == nullptr) {
+    const std::string why = devices.problem.empty() ? "" : " (GPUs: " + devices.problem + ")";
+    return mistakes.add(place, name + " needs a GPU, and this camera is on the CPU" + why);
+  }
+  const auto encoder = std::ranges::find(gpu->encoders, name, &HardwareEncoder::name);
+  const bool known = encoder != gpu->encoders.end();
+  if (known && encoder->problem.empty()) return;
+  mistakes.add(place, fmt::format("{} does not work on GPU {}: {}", name, gpu->index,
+                                  known ? encoder->problem : "FFmpeg here does not have it"));
+}
+
+void check_encoders(const CameraConfig& camera, const Placement& placement, const GpuPlaces& places,
+                    const Devices& devices, Mistakes& mistakes) {
+  check_encoder(camera.encode, placement, places.encoder, devices, mistakes);
+  for (std::size_t o = 0; o < camera.outputs.size(); ++o) {
+    check_encoder(camera.outputs[o].encode, placement, places.output_encoders[o], devices, mistakes);
+  }
+}
+
+bool names_gpu_encoder(const CameraConfig& camera) {
+  return is_gpu_encoder(camera.encode.encoder) ||
+         std::ranges::any_of(camera.outputs, [](const OutputConfig& o) { return is_gpu_encoder(o.encode.encoder); });
+}
+
+}  // namespace
+
+bool may_use_gpus(const RigConfig& rig) {
+  return std::ranges::any_of(rig.cameras, [](const CameraConfig& camera) { return camera.gpu != "cpu"; });
+}
+
+bool names_gpus(const LoadedConfig& loaded) {
+  return std::ranges::any_of(loaded.rig.cameras, [](const CameraConfig& camera) {
+    return names_one(camera.gpu) || names_one(camera.decode_gpu) || names_gpu_encoder(camera) ||
+           (camera.gpu != "cpu" && camera.ipc_memory);
+  });
+}
+
+std::vector<ConfigError> check_gpus(const LoadedConfig& loaded, const Machine& machine) {
+  Mistakes mistakes;
+  const auto& cameras = loaded.rig.cameras;
+  for (std::size_t c = 0; c < cameras.size(); ++c) {
+    check_named(cameras[c].gpu, loaded.gpu_places[c].gpu, machine.devices, mistakes);
+    check_named(cameras[c].decode_gpu, loaded.gpu_places[c].decode_gpu, machine.devices, mistakes);
+  }
+  if (!mistakes.none()) return mistakes.take();
+  try {
+    const RigPlan planned = plan(loaded.rig, machine);
+    for (std::size_t c = 0; c < cameras.size(); ++c) {
+      check_memory(planned.cameras[c], loaded.gpu_places[c].ipc_memory, machine.devices, mistakes);
+      check_encoders(cameras[c], planned.cameras[c], loaded.gpu_places[c], machine.devices, mistakes);
+    }
+  } catch (const Error& error) {
+    mistakes.add({}, error.what());
+  }
+  return mistakes.take();
+}
+
+std::string gpu_name(const Devices& devices, const Device& device) {
+  const Gpu* gpu = find_gpu(devices, device);
+  return gpu != nullptr ? std::to_string(gpu->index) : to_string(device);
+}
+
+std::vector<std::string> describe_sharing(const RigPlan& plan, const Devices& devices) {
+  std::vector<std::string> lines;
+  std::set<std::tuple<std::string, std::string, MemoryKind>> told;
+  for (const Placement& placement : plan.cameras) {
+    if (!on_gpu(placement.decode_gpu)) continue;
+    const std::string from = gpu_name(devices, placement.decode_gpu);
+    const std::string to = gpu_name(devices, placement.gpu);
+    if (!told.insert({from, to, placement.memory}).second) continue;
+    std::vector<std::string> reasons;
+    for (const auto& choice : choices<MemoryKind>) {
+      const auto problem = sharing_problem(devices, placement.decode_gpu, placement.gpu, choice.value);
+      reasons.push_back(fmt::format("{} {}", choice.name, problem.empty() ? "works" : "does not: " + problem));
+    }
+    lines.push_back(fmt::format("rings from GPU {} to GPU {} are {} ({})", from, to, choice_name(placement.memory),
+                                fmt::join(reasons, "; ")));
+  }
+  return lines;
+}
+
+std::string describe(const RigPlan& plan, const RigConfig& rig, const Devices& devices) {
+  std::string text;
+  for (std::size_t w = 0; w < plan.workers.size(); ++w) {
+    const WorkerPlan& worker = plan.workers[w];
+    std::vector<std::string> names;
+    for (const unsigned camera : worker.cameras) names.push_back(rig.cameras[camera].name);
+    const std::string where = on_gpu(worker.gpu) ? on_what(devices, worker.gpu) : "cpu";
+    text += fmt::format("worker {}  {}  {}  cameras: {}\n", w, where, cores_of(worker), fmt::join(names, ", "));
+    for (const unsigned camera : worker.cameras) {
+      if (!on_gpu(worker.gpu)) continue;
+      text += fmt::format("  {}: {}\n", rig.cameras[camera].name, describe(plan.cameras[camera], devices));
+    }
+  }
+  for (const std::string& line : describe_sharing(plan, devices)) text += line + "\n";
+  return text;
+}
+
+}  // namespace campipe

@@ -1,0 +1,199 @@
+// Memory that one process fills and another reads, tried out between GPUs: the probe fills, its helper reads.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "app/config/names.h"
+#include "app/control/child.h"
+#include "app/control/child_process.h"
+#include "app/probe/gpu_probe.h"
+#include "core/cuda.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "ipc/gpu_pixels.h"
+#include "ipc/shared_memory.h"
+
+namespace campipe {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+constexpr std::size_t buffer_bytes = std::size_t{2} << 20;
+constexpr auto answer_deadline = std::chrono::seconds(10);  // the helper's first use of a GPU takes a second or two
+
+std::vector<std::uint8_t> pattern(std::uint32_t seed) {
+  std::vector<std::uint8_t> bytes(buffer_bytes);
+  std::uint32_t state = seed;
+  for (std::uint8_t& byte : bytes) {
+    state = state * 1664525U + 1013904223U;
+    byte = static_cast<std::uint8_t>(state >> 24U);
+  }
+  return bytes;
+}
+
+void copy(void* to, const void* from) {
+  cuda_check(cudaMemcpy(to, from, buffer_bytes, cudaMemcpyDefault), "cannot copy");
+  // From pageable memory the call may return before the GPU has it all.
+  cuda_check(cudaStreamSynchronize(nullptr), "cannot copy");
+}
+
+// What the helper needs to know, and keeps it alive.
+struct Shared {
+  GpuHandle handle{};
+  int fd = -1;
+  std::shared_ptr<const void> owner;
+};
+
+// Host memory, filled by the GPU.
+Shared fill_host(const Device& gpu, const std::vector<std::uint8_t>& content) {
+  struct Buffer {
+    UniqueFd fd = create_shared_memory("probe", buffer_bytes);
+    Mapping mapping{fd.get(), Mapping::Access::read_write};
+    std::shared_ptr<const void> page_lock;
+  };
+  auto buffer = std::make_shared<Buffer>();
+  buffer->page_lock = page_lock(buffer->mapping.bytes(), gpu);
+  const DeviceBytes on_device = allocate_on_device(buffer_bytes);
+  copy(on_device.get(), content.data());
+  copy(buffer->mapping.bytes().data(), on_device.get());
+  return {{}, buffer->fd.get(), buffer};
+}
+
+Shared fill(MemoryKind kind, const Device& gpu, const std::vector<std::uint8_t>& content) {
+  use_gpu(gpu);
+  if (kind == MemoryKind::host) return fill_host(gpu, content);
+  auto pixels = GpuPixels::create(kind, gpu, buffer_bytes);
+  copy(pixels->bytes().data(), content.data());
+  return {pixels->handle(), pixels->fd(), pixels};
+}
+
+std::vector<std::uint8_t> read_host(const Device& gpu, int fd) {
+  const Mapping mapping(fd, Mapping::Access::read);
+  const auto lock = page_lock_read_only(mapping.bytes(), gpu);
+  const DeviceBytes on_device = allocate_on_device(buffer_bytes);
+  copy(on_device.get(), mapping.bytes().data());
+  std::vector<std::uint8_t> content(buffer_bytes);
+  copy(content.data(), on_device.get());
+  return content;
+}
+
+std::vector<std::uint8_t> read(MemoryKind kind, const Device& gpu, const GpuHandle& handle, int fd) {
+  use_gpu(gpu);
+  if (kind == MemoryKind::host) return read_host(gpu, fd);
+  const auto pixels = GpuPixels::import(kind, gpu, handle, fd, buffer_bytes);
+  std::vector<std::uint8_t> content(buffer_bytes);
+  copy(content.data(), pixels->bytes().data());
+  return content;
+}
+
+// The helper's answer: what is wrong, or nothing.
+std::string check(const Message& question) {
+  const json& body = question.body;
+  const auto kind = find_choice<MemoryKind>(body.at("kind").get<std::string>());
+  const auto gpu = device_from_string(body.at("to"));
+  const auto bytes = body.at("handle").get<std::vector<std::uint8_t>>();
+  GpuHandle handle{};
+  if (!kind || !gpu || bytes.size() != handle.size()) throw Error("the probe asks for what there is not");
+  std::ranges::copy(bytes, handle.begin());
+  try {
+    const int fd = question.fds.empty() ? -1 : question.fds.front().get();
+    const bool same = read(*kind, *gpu, handle, fd) == pattern(body.at("seed"));
+    return same ? "" : "another process reads something else than what was written";
+  } catch (const GpuError& error) {
+    // Nothing that this process tried afterwards would mean anything.
+    if (error.kind == GpuError::Kind::broken) throw;
+    return error.what();
+  }
+}
+
+bool wait_readable(int fd, Deadline deadline) {
+  pollfd readable{fd, POLLIN, 0};
+  const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
+  return ::poll(&readable, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0))) == 1;
+}
+
+class Helper {
+ public:
+  // What is wrong with reading `shared` on `to`, or nothing.
+  std::string ask(MemoryKind kind, const Device& to, const Shared& shared, std::uint32_t seed) {
+    if (!process_) process_ = std::make_unique<ChildProcess>(std::vector<std::string>{"probe-peer"}, STDERR_FILENO);
+    Channel& channel = process_->channel();
+    std::vector<int> fds;
+    if (shared.fd >= 0) fds.push_back(shared.fd);
+    channel.send("read",
+                 {{"kind", choice_name(kind)}, {"to", to_string(to)}, {"handle", shared.handle}, {"seed", seed}}, fds);
+    const Deadline deadline = Clock::now() + answer_deadline;
+    while (!channel.closed() && wait_readable(channel.fd(), deadline)) {
+      if (const auto answer = channel.receive()) return answer->body.at("problem");
+    }
+    const bool died = channel.closed();
+    process_.reset();  // the next question gets a new one
+    return died ? "the process that was to read it died" : "the process that was to read it did not answer";
+  }
+
+ private:
+  std::unique_ptr<ChildProcess> process_;
+};
+
+bool have_peer_access(const Device& from, const Device& to) {
+  if (from == to) return true;
+  int can = 0;
+  cuda_check(cudaDeviceCanAccessPeer(&can, gpu_index(to), gpu_index(from)), "cannot ask for peer access");
+  return can != 0;
+}
+
+// One kind from one GPU to all: the memory is made and filled once.
+void try_kind(MemoryKind kind, const Device& from, std::vector<GpuPair>& pairs, Helper& helper) {
+  const std::uint32_t seed = static_cast<std::uint32_t>(kind) + 1;
+  Shared shared;
+  std::string problem;
+  try {
+    shared = fill(kind, from, pattern(seed));
+  } catch (const GpuError& error) {
+    if (error.kind == GpuError::Kind::broken) throw;
+    problem = error.what();
+  }
+  for (GpuPair& pair : pairs) {
+    pair.sharing[kind] = problem.empty() ? helper.ask(kind, pair.to, shared, seed) : problem;
+  }
+}
+
+}  // namespace
+
+void try_sharing(const std::vector<Gpu>& gpus, const std::function<std::string(const Gpu&, const Gpu&)>& link,
+                 const std::function<void(const GpuPair&)>& found) {
+  Helper helper;
+  for (const Gpu& from : gpus) {
+    std::vector<GpuPair> pairs;
+    for (const Gpu& to : gpus) {
+      pairs.push_back({from.device, to.device, have_peer_access(from.device, to.device), link(from, to), {}});
+    }
+    for (const auto& kind : choices<MemoryKind>) {
+      spdlog::info("sharing memory from GPU {} as {}", from.index, kind.name);
+      try_kind(kind.value, from.device, pairs, helper);
+    }
+    for (const GpuPair& pair : pairs) found(pair);
+  }
+}
+
+int run_probe_peer() {
+  Channel channel{UniqueFd(child_channel_fd)};
+  ::fcntl(child_channel_fd, F_SETFD, FD_CLOEXEC);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  init_logging("probe-peer", "info");
+  while (!channel.closed() && wait_readable(channel.fd(), Clock::now() + std::chrono::minutes(1))) {
+    while (const auto question = channel.receive()) channel.send("answer", {{"problem", check(*question)}});
+  }
+  return 0;
+}
+
+}  // namespace campipe

@@ -1,0 +1,109 @@
+// One camera in the publisher: packet rings → recording and push targets, on a thread of its own.
+//
+// A packet is given back to its ring when it is in the file (or when nothing is recorded), and how far the file
+// is stands in the rig page. So a successor of a dead publisher goes on in the same file and finds every packet
+// that is not in it; a new worker's packets go on in the same file if its stream is the same, else in a new one. With
+// record.when: motion packets are given back at once, and a publisher's death costs those that were kept.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "app/config/config.h"
+#include "app/publisher/camera_pushes.h"
+#include "app/publisher/recording/recording.h"
+#include "app/publisher/server/live/stream.h"
+#include "core/profile.h"
+#include "ipc/packet_ring.h"
+#include "ipc/rig_page.h"
+
+namespace campipe {
+
+class ThreadScope;
+
+class CameraPublisher {
+ public:
+  struct Ring {
+    std::shared_ptr<PacketRingMemory> memory;
+    std::uint64_t epoch = 0;
+    StreamParameters stream;
+  };
+  using AudioRing = AudioFeed::Ring;
+  // Called on the camera's thread.
+  struct Events {
+    std::function<void(std::uint64_t epoch)> on_ring_done;
+    std::function<void(std::uint64_t epoch)> on_audio_ring_done;
+    std::function<void(const std::string& path)> on_file;
+    std::function<void(const std::string& reason)> on_record_failed;  // there will be no more recording
+    std::function<void(const std::string& reason)> on_record_paused;
+    std::function<void(std::uint64_t unrecorded)> on_record_resumed;
+    std::function<void(const Recording::Motion& motion)> on_motion;
+    CameraPushes::StateHandler on_push_state;  // on other threads
+    std::function<void()> on_done;
+  };
+
+  // `live` takes every packet for those who watch; null: nobody can. `records`: begin with a recording, if there is
+  // one. `start`: see Recording.
+  CameraPublisher(unsigned camera, CameraConfig config, const RigPage& page, const Events& events,
+                  std::shared_ptr<LiveStream> live = nullptr, bool records = true, const RunStart& start = {});
+  ~CameraPublisher();
+
+  // Main thread.
+  void add(const Ring& ring);
+  // The first one before the first of add(): then the first file has a track for it.
+  void add_audio(const AudioRing& ring) { audio_.add(ring); }
+  // Ends the recording, or begins a new one with the next key frame. Does nothing where none is configured.
+  void set_recording(bool on) { record_ = on; }
+  // No further ring will come: finish those that are there, then close the file.
+  void finish();
+  // Take what is in the rings now, as far as that goes quickly, and close the file: the process has to leave.
+  void abandon();
+
+ private:
+  void run();
+  std::optional<Ring> next_ring();
+  void drain(const Ring& ring);
+  bool is_too_late();
+  void take(PacketRingReader& reader, const PacketView& packet, std::uint64_t number, const Ring& ring);
+  void offer_live(const PacketView& packet, const StreamParameters& stream);
+  void offer_audio(const PacketView& packet, const AudioParameters& stream);
+  void commit(PacketRingReader& reader);
+  void begin_recording();
+  void follow_wish(PacketRingReader* reader);
+  void end_recording();
+  void wait_for_disk();
+  void tick_recording();
+
+  unsigned camera_;
+  CameraConfig config_;
+  ProfileName write_range_{config_.name, "write"};
+  PublisherBlock& block_;
+  Events events_;
+  const RunStart run_;
+  ThreadScope* scope_ = nullptr;
+  AudioFeed audio_;
+  std::vector<std::uint8_t> bytes_;  // of the packet that was read last
+  std::optional<Recording> recording_;
+  std::optional<CameraPushes> pushes_;
+  std::shared_ptr<LiveStream> live_;
+  std::optional<AudioParameters> live_audio_;  // that live_ has, as its ring has it
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Ring> rings_;
+  bool finishing_ = false;
+  std::atomic<bool> abandoned_{false};
+  std::optional<Deadline> take_until_;  // since the camera's thread has seen that it is abandoned
+  std::atomic<bool> record_;
+  std::jthread thread_;
+};
+
+}  // namespace campipe

@@ -1,0 +1,52 @@
+#include "app/publisher/events_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/failpoint.h"
+#include "core/files_below.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+constexpr std::size_t most_events = 1000;  // wait
+constexpr auto last_wait = std::chrono::seconds(1);
+
+// Used by the queue's thread.
+class Writer {
+ public:
+  explicit Writer(std::string path) : path_(std::move(path)) {}
+
+  void write(const std::string& line, std::size_t left_out) {
+    failpoint("events.writing");
+    if (left_out > 0) spdlog::error("'{}' did not answer: {} events are not in it", path_, left_out);
+    const UniqueFd fd = open_below(in_own_folder(path_), O_WRONLY | O_CREAT | O_APPEND, 0644);
+    const bool written = fd && ::write(fd.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size());
+    if (!written && !told_) spdlog::error("{}", file_error("cannot write events to '" + path_ + "'", errno).what());
+    told_ = !written;
+  }
+
+ private:
+  std::string path_;
+  bool told_ = false;
+};
+
+}  // namespace
+
+EventsFile::EventsFile(std::string path)
+    : queue_(most_events, [writer = Writer(std::move(path))](const std::string& line, std::size_t left_out) mutable {
+        writer.write(line, left_out);
+      }) {}
+
+EventsFile::~EventsFile() { queue_.finish(Clock::now() + last_wait); }
+
+void EventsFile::append(const nlohmann::json& event) {
+  queue_.put(event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace campipe

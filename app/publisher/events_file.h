@@ -1,0 +1,30 @@
+// What happened in front of the cameras, as lines of JSON in one file of the rig: {"time": UTC, "camera": …, "output":
+// …, "event": …, …}. Any thread; none waits for the file's disk. A line is one write, so that several processes may
+// append to the same file.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "app/control/background_queue.h"
+
+namespace campipe {
+
+class EventsFile {
+ public:
+  // Throws std::system_error where there can be no thread.
+  explicit EventsFile(std::string path);
+  // Waits up to a second for what has not been written.
+  ~EventsFile();
+  EventsFile(const EventsFile&) = delete;
+  EventsFile& operator=(const EventsFile&) = delete;
+
+  // A file that cannot be written is told of once, in the log, and so are events that a disk which does not answer left
+  // no room for.
+  void append(const nlohmann::json& event);
+
+ private:
+  BackgroundQueue queue_;
+};
+
+}  // namespace campipe

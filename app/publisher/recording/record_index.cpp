@@ -1,0 +1,362 @@
+#include "app/publisher/recording/record_index.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "app/config/config.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/failpoint.h"
+#include "core/log.h"
+#include "core/utc_text.h"
+
+namespace campipe {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::int64_t second = 1'000'000'000;
+// A clock that says less has not been set: cameras' boxes without a battery begin in 1970.
+constexpr std::int64_t clocks_are_set_after = 1'577'836'800 * second;  // 2020
+constexpr std::int64_t clock_tolerance = 3600 * second;
+constexpr std::int64_t longest_doubt = 24 * 3600 * second;  // of a clock, and the shortest gap that gives cause for it
+constexpr int lines_at_once = 500;                          // some milliseconds
+constexpr std::uint64_t behind_all_lines = std::uint64_t{1} << 40U;
+constexpr std::uint64_t newest_lines = 64UL << 10U;         // bytes; what was recorded last stands there
+constexpr std::size_t most_pending = std::size_t{1} << 20;  // bytes of lines that wait for the disk
+
+// Throws Error.
+std::int64_t time_of(const json& line, const char* key) {
+  const std::string text = line.at(key);
+  const auto utc = utc_from_text(text);
+  if (!utc) throw Error("'" + text + "' is no time");
+  return *utc;
+}
+
+std::int64_t changed_at(const struct stat& file) {
+  return std::int64_t{file.st_mtim.tv_sec} * second + file.st_mtim.tv_nsec;
+}
+
+double seconds_of(std::int64_t ns) { return static_cast<double>(ns / 1'000'000) / 1000; }
+
+// An index that somebody has edited must not make us delete what lies elsewhere.
+bool is_inside(const fs::path& relative) {
+  return !relative.empty() && relative.is_relative() && relative.native().find('\0') == std::string::npos &&
+         std::find(relative.begin(), relative.end(), fs::path("..")) == relative.end();
+}
+
+template <typename Closed>
+json end_line(const std::string& name, const Closed& file, std::int64_t duration, const std::string& reason,
+              const std::string& clock) {
+  return {{"event", "end"},
+          {"file", name},
+          {"start", utc_text(file.start)},
+          {"end", utc_text(file.end)},
+          {"duration_s", seconds_of(duration)},
+          {"bytes", file.bytes},
+          {"reason", reason},
+          {"clock", clock},
+          {"written", utc_text(file.written)}};
+}
+
+const char* clock_of(const RecordIndex::Begin& file) { return file.camera_clock ? "camera" : "arrival"; }
+
+json begin_line(const std::string& name, const RecordIndex::Begin& file) {
+  return {{"event", "begin"}, {"file", name}, {"start", utc_text(file.start)}, {"clock", clock_of(file)}};
+}
+
+// No file was closed then.
+bool is_wrong(std::int64_t time, std::int64_t utc) {
+  return time < clocks_are_set_after || time > utc + clock_tolerance;
+}
+
+// A power cut or a full disk leaves a last line without an end.
+bool ends_within_a_line(const UniqueFd& fd, std::uint64_t size) {
+  char last = '\n';
+  return size > 0 && ::pread(fd.get(), &last, 1, static_cast<off_t>(size) - 1) == 1 && last != '\n';
+}
+
+}  // namespace
+
+fs::path record_index_path(const std::string& record_path, const std::string& camera, const std::string& output) {
+  const std::string fixed = record_path.substr(0, record_path.find('%'));
+  const auto slash = fixed.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : fixed.substr(0, slash + 1);
+  const std::string name = output == "main" ? camera : camera + "." + output;
+  return fs::path(expand_record_path(folder, camera, output, 0)) / (name + ".index.jsonl");
+}
+
+RecordIndex::RecordIndex(const fs::path& path, const std::optional<Begin>& left, const std::optional<Ended>& before)
+    : path_(path), next_order_(behind_all_lines), loaded_at_(now_ns()), set_at_(loaded_at_), set_utc_(utc_now_ns()) {
+  failpoint("index.opening", path_.filename().string());
+  UniqueFd fd = open_below(in_own_folder(path_), O_RDONLY);
+  if (!fd && errno != ENOENT && errno != ENOTDIR)
+    spdlog::error("{}", file_error("cannot read " + path_.string(), errno).what());
+  struct stat status {};
+  if (fd && ::fstat(fd.get(), &status) == 0) in_size_ = static_cast<std::uint64_t>(status.st_size);
+  cut_off_ = ends_within_a_line(fd, in_size_);
+  in_ = LineReader(std::move(fd), in_size_ - std::min(in_size_, most_index_bytes), in_size_);
+  if (before && !is_gone(below(name_of(before->begin.file)))) {
+    look_for(before->begin);
+    end(before->end);
+  }
+  if (left) look_for(*left);
+}
+
+// Whether the predecessor, which was killed, could write that the file had begun, or even that it had ended.
+void RecordIndex::look_for(const Begin& left) {
+  const std::string name = name_of(left.file);
+  const std::string start = utc_text(left.start);
+  LineReader in = newest(newest_lines);
+  bool begun = false;
+  bool ended = false;
+  std::string text;
+  for (auto next = in.next(text); next != LineReader::Next::end; next = in.next(text)) {
+    if (next != LineReader::Next::line && next != LineReader::Next::unended) continue;
+    const json line = json::parse(text, nullptr, false);
+    const auto is = [&line](const char* key, const std::string& value) {
+      const auto found = line.find(key);
+      return found != line.end() && *found == value;
+    };
+    if (!line.is_object() || !is("file", name)) continue;
+    const bool same = is("start", start);  // whose beginning may stand far before its end
+    begun = begun || (same && (is("event", "begin") || is("event", "end")));
+    ended = begun && !is("event", "begin");
+  }
+  if (ended) return;
+  open_ = left;
+  touch(name);
+  if (!begun) append(begin_line(name, left));
+}
+
+// Of what stood there, and all that is ours.
+LineReader RecordIndex::newest(std::uint64_t bytes) const {
+  return LineReader(open_below(in_own_folder(path_), O_RDONLY), in_size_ - std::min(in_size_, bytes));
+}
+
+void RecordIndex::touch(const std::string& name) {
+  if (loading_ == Loading::done) return;
+  touched_.insert(name);
+  begun_.erase(name);
+}
+
+bool RecordIndex::load_some() {
+  if (loading_ == Loading::lines) {
+    load_lines();
+  } else if (loading_ == Loading::files) {
+    check_files();
+  }
+  return loading_ == Loading::done;
+}
+
+void RecordIndex::load_lines() {
+  std::string text;
+  for (int i = 0; i < lines_at_once; ++i) {
+    const LineReader::Next next = in_.next(text);
+    if (next == LineReader::Next::end) {
+      loading_ = Loading::files;
+      return;
+    }
+    if (next == LineReader::Next::skipped) continue;
+    ++lines_;
+    try {
+      if (next == LineReader::Next::too_long) throw Error("the line is too long");
+      read(text);
+    } catch (const std::exception&) {  // a power cut leaves such lines, or a full disk
+      ++damaged_;
+    }
+  }
+}
+
+void RecordIndex::check_files() {
+  auto file = files_.upper_bound(checked_);
+  for (int i = 0; i < lines_at_once && file != files_.end(); ++i) {
+    checked_ = file->first;
+    file = is_gone(below(file->first)) ? files_.erase(file) : std::next(file);
+  }
+  if (file == files_.end()) finish_loading();
+}
+
+void RecordIndex::finish_loading() {
+  loading_ = Loading::done;
+  in_ = {};
+  if (damaged_ > 0) spdlog::warn("{}: {} damaged lines are left out", path_.string(), damaged_);
+  if (lines_ > files_.size() * 3 + 1000) rewrite();
+  for (const auto& [name, file] : begun_) {
+    if (!is_gone(below(name))) end_interrupted(name, file);
+  }
+  begun_.clear();
+  touched_.clear();
+}
+
+void RecordIndex::read(const std::string& text) {
+  const json line = json::parse(text);
+  const std::string file = line.at("file");
+  if (!is_inside(file)) throw Error("'" + file + "' does not lie in the index's folder");
+  const std::string& event = line.at("event").get_ref<const std::string&>();
+  if (touched_.contains(file)) return;
+  if (files_.size() + begun_.size() >= most_index_files && !files_.contains(file)) return;
+  begun_.erase(file);
+  if (event == "begin") {
+    files_.erase(file);  // it was overwritten
+    begun_[file] = {time_of(line, "start"), line.at("clock")};
+  } else if (event == "end") {
+    const std::int64_t end = time_of(line, "end");
+    const std::int64_t written = time_of(line, "written");
+    if (!line.at("bytes").is_number_unsigned()) throw Error("'bytes' is no size");
+    files_[file] = {lines_, time_of(line, "start"), end, written, line["bytes"]};
+  } else {
+    files_.erase(file);
+  }
+}
+
+void RecordIndex::end_interrupted(const std::string& name, const Open& file) {
+  struct stat status {};
+  if (!status_below(below(name), status) || !S_ISREG(status.st_mode)) return;
+  Closed ended{lines_, file.start, 0, changed_at(status), static_cast<std::uint64_t>(status.st_size)};
+  ended.end = std::max(ended.written, ended.start);
+  files_[name] = ended;
+  append(end_line(name, ended, ended.end - ended.start, "interrupted", file.clock));
+}
+
+// Only what is still there.
+void RecordIndex::rewrite() {
+  constexpr std::size_t written_at_once = std::size_t{1} << 16U;
+  try {
+    LineReader in = newest(most_index_bytes);
+    ReplacingFile out(in_own_folder(path_), path_.filename().string() + ".new");
+    std::string text;
+    std::string kept;
+    for (auto next = in.next(text); next != LineReader::Next::end; next = in.next(text)) {
+      if (next != LineReader::Next::line && next != LineReader::Next::unended) continue;
+      const json line = json::parse(text, nullptr, false);
+      const bool named = line.is_object() && line.contains("file") && line["file"].is_string();
+      if (named && !is_gone(below(line["file"].get<std::string>()))) kept += text + '\n';
+      if (kept.size() < written_at_once) continue;
+      out.write(kept);
+      kept.clear();
+    }
+    if (in.failed()) throw file_error("cannot read " + path_.string(), EIO);
+    out.write(kept);
+    out.replace();
+    cut_off_ = false;
+  } catch (const Error& error) {
+    spdlog::warn("cannot make {} shorter: {}", path_.string(), error.what());
+  }
+}
+
+std::string RecordIndex::name_of(const fs::path& file) const { return path_below(folder(), file).name; }
+
+void RecordIndex::append(const json& line) {
+  ++lines_;
+  if (pending_.size() < most_pending) pending_ += line.dump() + "\n";
+  write_pending();
+}
+
+void RecordIndex::write_pending() {
+  if (pending_.empty()) return;
+  std::error_code error;
+  fs::create_directories(path_.parent_path(), error);  // opening says what is wrong
+  const UniqueFd fd = open_below(in_own_folder(path_), O_WRONLY | O_CREAT | O_APPEND, 0644);
+  const std::string text = (cut_off_ ? "\n" : "") + pending_;
+  const ssize_t written = fd ? ::write(fd.get(), text.data(), text.size()) : -1;
+  if (written == static_cast<ssize_t>(text.size())) {
+    pending_.clear();
+    cut_off_ = told_ = false;
+    return;
+  }
+  const int code = written < 0 ? errno : ENOSPC;
+  if (written > 0) cut_off_ = true;  // what is there of it is damaged or doubled, and both is understood
+  if (!std::exchange(told_, true)) spdlog::error("{}", file_error("cannot write " + path_.string(), code).what());
+}
+
+void RecordIndex::begin(const Begin& file) {
+  const std::string name = name_of(file.file);
+  open_ = file;
+  files_.erase(name);  // it was overwritten
+  touch(name);
+  append(begin_line(name, file));
+}
+
+void RecordIndex::end(const End& end) {
+  if (!open_) return;
+  failpoint("index.ending");
+  const Begin file = *std::exchange(open_, std::nullopt);
+  const std::string name = name_of(file.file);
+  const Closed closed{next_order_++, file.start, std::max(end.utc, file.start), utc_now_ns(), end.bytes, now_ns()};
+  files_[name] = closed;
+  json line = end_line(name, closed, end.duration, end.reason, clock_of(file));
+  line["packets"] = end.packets;
+  append(line);
+}
+
+void RecordIndex::deleted(const fs::path& file, const std::string& reason) {
+  if (open_ && open_->file == file) open_.reset();
+  const std::string name = name_of(file);
+  files_.erase(name);
+  touch(name);
+  append({{"event", "deleted"}, {"file", name}, {"time", utc_text(utc_now_ns())}, {"reason", reason}});
+}
+
+void RecordIndex::look_at_clock(std::int64_t utc) {
+  const std::int64_t now = now_ns();
+  const std::int64_t expected = set_utc_ + (now - set_at_);
+  if (std::abs(utc - expected) <= clock_tolerance) return;
+  utc_before_ = expected;
+  set_utc_ = utc;
+  set_at_ = now;
+}
+
+// A clock that is years ahead when the machine starts, or since a time server lied, must not have all deleted that was
+// recorded before. Where nothing was recorded for long, the rig may have been off, or the clock has jumped: such a gap
+// counts when a day has passed behind it.
+RecordIndex::Gap RecordIndex::doubted_gap(std::int64_t utc) const {
+  std::vector<std::int64_t> known{utc_before_, set_utc_};
+  for (const auto& [name, file] : files_) known.push_back(file.written);
+  std::erase_if(known, [utc](std::int64_t time) { return is_wrong(time, utc); });
+  std::ranges::sort(known);
+  Gap doubted;
+  for (std::size_t i = 1; i < known.size(); ++i) {
+    const std::int64_t length = known[i] - known[i - 1];
+    if (length > longest_doubt && utc - known[i] < longest_doubt) doubted = {known[i], length};
+  }
+  return doubted;
+}
+
+// Of files of this process it is known how long ago they were closed; those of others whose time cannot be right are at
+// least as old as this process is.
+std::int64_t RecordIndex::age_of(const Closed& file, const Gap& doubted, std::int64_t utc) const {
+  if (file.closed_at) return now_ns() - *file.closed_at;
+  if (is_wrong(file.written, utc)) return now_ns() - loaded_at_;
+  return utc - file.written - (file.written < doubted.end ? doubted.length : 0);
+}
+
+std::vector<RecordedFile> RecordIndex::files() {
+  while (!load_some()) continue;
+  std::vector<std::pair<const std::string, Closed>*> order;
+  for (auto& file : files_) order.push_back(&file);
+  std::ranges::sort(order, {}, [](const auto* file) { return file->second.order; });
+  const std::int64_t utc = utc_now_ns();
+  look_at_clock(utc);
+  const Gap doubted = doubted_gap(utc);
+  std::vector<RecordedFile> files;
+  for (const auto* file : order) {
+    const Closed& closed = file->second;
+    files.push_back({folder() / file->first, utc - age_of(closed, doubted, utc), closed.bytes});
+  }
+  return files;
+}
+
+}  // namespace campipe

@@ -1,0 +1,365 @@
+#include "app/publisher/server/access.h"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "app/config/password_hash.h"
+#include "app/publisher/server/login_limit.h"
+#include "core/error.h"
+
+namespace campipe {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto remembered_for = 1min;
+constexpr auto session_length = 12h;
+constexpr auto session_pause = 1h;
+constexpr std::size_t sessions_of_a_user = 64;
+constexpr auto longest_queue = 10s;  // for a password to be checked
+
+std::string base64url(const std::vector<unsigned char>& bytes) {
+  constexpr int variant = sodium_base64_VARIANT_URLSAFE_NO_PADDING;
+  std::string text(sodium_base64_encoded_len(bytes.size(), variant), '\0');
+  ::sodium_bin2base64(text.data(), text.size(), bytes.data(), bytes.size(), variant);
+  text.pop_back();  // the NUL
+  return text;
+}
+
+std::optional<std::string> from_base64(const std::string& text, int variant) {
+  std::vector<unsigned char> bytes(text.size() + 1);
+  std::size_t size = 0;
+  if (::sodium_base642bin(bytes.data(), bytes.size(), text.data(), text.size(), nullptr, &size, nullptr, variant) != 0)
+    return std::nullopt;
+  return std::string(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
+}
+
+std::vector<unsigned char> random_bytes(std::size_t size) {
+  if (::sodium_init() < 0) throw Error("libsodium cannot be used: no source of random numbers");
+  std::vector<unsigned char> bytes(size);
+  ::randombytes_buf(bytes.data(), bytes.size());
+  return bytes;
+}
+
+std::string random_token() { return base64url(random_bytes(32)); }
+
+// Without padding there is one variant less to try.
+std::optional<std::string> decode(const std::string& scheme, std::string text) {
+  while (text.ends_with('=')) text.pop_back();
+  return from_base64(
+      text, scheme == "basic" ? sodium_base64_VARIANT_ORIGINAL_NO_PADDING : sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+}
+
+struct Authorization {
+  std::string scheme;  // in small letters
+  std::string credentials;
+};
+
+Authorization split_authorization(const std::string& header) {
+  const auto space = header.find(' ');
+  if (space == std::string::npos) return {};
+  std::string scheme = header.substr(0, space);
+  std::ranges::transform(scheme, scheme.begin(), [](unsigned char c) { return std::tolower(c); });
+  return {scheme, header.substr(header.find_last_of(' ') + 1)};
+}
+
+std::optional<BasicLogin> login_in(const Authorization& authorization) {
+  const auto& [scheme, credentials] = authorization;
+  if (scheme != "basic" && scheme != "bearer") return std::nullopt;
+  const auto text = decode(scheme, credentials);
+  const auto colon = text ? text->find(':') : std::string::npos;
+  if (colon == std::string::npos) return std::nullopt;
+  return BasicLogin{text->substr(0, colon), text->substr(colon + 1)};
+}
+
+}  // namespace
+
+std::optional<BasicLogin> decode_basic(const std::string& credentials) { return login_in({"basic", credentials}); }
+
+bool equal_secrets(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && ::sodium_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+Identity Identity::of(std::shared_ptr<const UserConfig> user) {
+  return {.kind = Kind::user, .user = user->name, .config = user};
+}
+
+bool Identity::may(Permission permission, const std::string& camera) const {
+  if (kind == Kind::owner) return true;
+  if (kind == Kind::visitor) return permission != Permission::administer || !camera.empty();
+  if (kind == Kind::nobody || !config) return false;
+  if (config->may < permission) return false;
+  if (config->cameras.empty()) return true;
+  if (camera.empty()) return permission == Permission::view;
+  return std::ranges::find(config->cameras, camera) != config->cameras.end();
+}
+
+struct Access::State {
+  struct OpenSession {
+    std::string csrf;
+    std::string user;
+    std::string password;  // its hash then
+    Clock::time_point opened;
+    Clock::time_point used;
+  };
+  using Users = std::map<std::string, std::shared_ptr<const UserConfig>>;
+
+  explicit State(std::function<Clock::time_point()> clock) : now(std::move(clock)) {}
+
+  const std::function<Clock::time_point()> now;
+  // What is looked up is looked up by its keyed hash: how long that takes then tells nobody anything.
+  std::vector<unsigned char> key = random_bytes(crypto_generichash_KEYBYTES);
+  std::mutex mutex;
+  std::string owner_token;  // empty: there is none
+  Users users;
+  std::map<std::string, Clock::time_point> remembered;  // until then
+  std::map<std::string, OpenSession> sessions;
+  LoginLimit limit;
+  struct Turn {};
+  std::list<Turn> turns;  // the first one's password is being checked
+  std::condition_variable checked;
+
+  // Only one at a time; false: too many others wait.
+  bool begin_check() {
+    std::unique_lock lock(mutex);
+    const auto turn = turns.emplace(turns.end());
+    if (checked.wait_until(lock, Clock::now() + longest_queue, [&] { return turns.begin() == turn; })) return true;
+    turns.erase(turn);
+    return false;
+  }
+  void end_check() {
+    const std::lock_guard lock(mutex);
+    turns.pop_front();
+    checked.notify_all();
+  }
+
+  [[nodiscard]] bool is_owner_token(const std::string& text) {
+    const std::lock_guard lock(mutex);
+    return !owner_token.empty() && equal_secrets(text, owner_token);
+  }
+  [[nodiscard]] std::string keyed_hash(const std::string& text) const {
+    std::string hash(crypto_generichash_BYTES, '\0');
+    std::vector<unsigned char> out(hash.size());
+    const std::vector<unsigned char> in(text.begin(), text.end());
+    ::crypto_generichash(out.data(), out.size(), in.data(), in.size(), key.data(), key.size());
+    std::copy(out.begin(), out.end(), hash.begin());
+    return hash;
+  }
+
+  // The rest is called with the mutex held.
+  [[nodiscard]] std::optional<Identity> identity(const std::string& user) const {
+    const auto found = users.find(user);
+    return found == users.end() ? std::nullopt : std::optional(Identity::of(found->second));
+  }
+  // The same one as of now; nothing: what was found does not hold any more.
+  [[nodiscard]] std::optional<Identity> renew(const Identity& before) {
+    if (before.kind == Identity::Kind::owner) return before;
+    if (before.kind == Identity::Kind::visitor) return users.empty() ? std::optional(before) : std::nullopt;
+    const auto now_is = identity(before.user);
+    if (!now_is || !before.config || now_is->config->password != before.config->password ||
+        now_is->config->rtsp_secret != before.config->rtsp_secret)
+      return std::nullopt;
+    if (before.session.empty()) return now_is;
+    drop_old_sessions();
+    const auto session = sessions.find(before.session);
+    if (session == sessions.end() || session->second.password != now_is->config->password) return std::nullopt;
+    session->second.used = now();
+    return now_is;
+  }
+  [[nodiscard]] std::string memory_of(const UserConfig& user, const std::string& password) const {
+    return keyed_hash(user.name + '\0' + user.password + '\0' + password);
+  }
+  void drop_old_sessions() {
+    std::erase_if(sessions, [time = now()](const auto& entry) {
+      return time - entry.second.opened >= session_length || time - entry.second.used >= session_pause;
+    });
+  }
+  void make_room_for(const std::string& user) {
+    const auto is_older = [&](const auto& a, const auto& b) {
+      return std::pair(a.second.user != user, a.second.used) < std::pair(b.second.user != user, b.second.used);
+    };
+    const auto of_user = std::ranges::count(sessions, user, [](const auto& entry) { return entry.second.user; });
+    if (static_cast<std::size_t>(of_user) >= sessions_of_a_user)
+      sessions.erase(std::ranges::min_element(sessions, is_older));
+  }
+  // What needs no argon2id. Empty: it does. Users who sent the right password a moment ago come in also from where
+  // others guess; but who guesses must not find out quickly what is remembered.
+  [[nodiscard]] std::optional<Result> known(const std::string& user, const std::string& password,
+                                            const std::string& address) {
+    if (users.empty()) return Result{Identity::visitor()};
+    const int wait = limit.wait_s(address, now());
+    const auto found = users.find(user);
+    const bool may_ask = found != users.end() && (wait == 0 || limit.may_ask_memory(address, user));
+    if (may_ask && remembers(*found->second, password)) return Result{Identity::of(found->second)};
+    if (wait == 0) return std::nullopt;
+    if (may_ask) limit.forgot(address, user);
+    return Result{std::nullopt, Refusal::too_many, wait};
+  }
+  bool remembers(const UserConfig& user, const std::string& password) {
+    const auto memory = remembered.find(memory_of(user, password));
+    if (memory == remembered.end() || memory->second <= now()) return false;
+    memory->second = now() + remembered_for;
+    return true;
+  }
+};
+
+Access::Access(const ServerConfig& config, std::function<Clock::time_point()> now)
+    : state_(std::make_unique<State>(std::move(now))) {
+  update(config);
+}
+Access::~Access() = default;
+
+bool Access::required() const {
+  const std::lock_guard lock(state_->mutex);
+  return !state_->users.empty();
+}
+
+std::optional<Access::Result> Access::check_quickly(const std::string& user, const std::string& password,
+                                                    const std::string& address) {
+  const std::lock_guard lock(state_->mutex);
+  return state_->known(user, password, address);
+}
+
+Access::Result Access::check_password(const std::string& user, const std::string& password,
+                                      const std::string& address) {
+  if (auto result = check_quickly(user, password, address)) return std::move(*result);
+  if (!state_->begin_check()) return {std::nullopt, Refusal::too_many, 1};
+  struct Ending {
+    State& state;
+    ~Ending() { state.end_check(); }
+  } const ending{*state_};
+  // Others may just have tried the same.
+  if (auto result = check_quickly(user, password, address)) return std::move(*result);
+
+  std::unique_lock lock(state_->mutex);
+  if (state_->users.empty()) return {Identity::visitor()};
+  const auto found = state_->users.find(user);
+  const bool exists = found != state_->users.end();
+  // For one who does not exist some other's, so that the time does not tell who does.
+  const auto config = exists ? found->second : state_->users.begin()->second;
+  lock.unlock();
+  const bool fits = password_fits(config->password, password);
+  lock.lock();
+  const auto time = state_->now();
+  if (!exists || !fits) {
+    state_->limit.failed(address, time);
+    return {};
+  }
+  std::erase_if(state_->remembered, [time](const auto& entry) { return entry.second <= time; });
+  state_->remembered[state_->memory_of(*config, password)] = time + remembered_for;
+  return {Identity::of(config)};
+}
+
+Access::Result Access::check_authorization(const std::string& header, const std::string& address) {
+  if (auto result = check_authorization_quickly(header, address)) return std::move(*result);
+  const BasicLogin login = login_in(split_authorization(header)).value_or(BasicLogin{});
+  return check_password(login.user, login.password, address);
+}
+
+std::optional<Access::Result> Access::check_authorization_quickly(const std::string& header,
+                                                                  const std::string& address) {
+  const Authorization authorization = split_authorization(header);
+  if (authorization.scheme == "bearer" && state_->is_owner_token(authorization.credentials))
+    return Result{Identity::owner()};
+  const auto login = login_in(authorization);
+  if (!login) return Result{};
+  return check_quickly(login->user, login->password, address);
+}
+
+Access::Session Access::open_session(const Identity& identity) {
+  const Session session{random_token(), random_token(), identity.user};
+  const std::string id = state_->keyed_hash(session.token);
+  const std::lock_guard lock(state_->mutex);
+  const auto time = state_->now();
+  state_->drop_old_sessions();
+  state_->make_room_for(identity.user);
+  const std::string password = identity.config ? identity.config->password : "";
+  state_->sessions[id] = {session.csrf, session.user, password, time, time};
+  return session;
+}
+
+std::optional<Identity> Access::find_session(const std::string& token) {
+  const std::string id = state_->keyed_hash(token);
+  const std::lock_guard lock(state_->mutex);
+  state_->drop_old_sessions();
+  const auto found = state_->sessions.find(id);
+  if (found == state_->sessions.end()) return std::nullopt;
+  auto identity = state_->identity(found->second.user);
+  // The password may have been changed after it was checked, and before the session was opened.
+  if (!identity || identity->config->password != found->second.password) return std::nullopt;
+  found->second.used = state_->now();
+  identity->session = id;
+  return identity;
+}
+
+std::string Access::csrf_token(const std::string& session) const {
+  const std::string id = state_->keyed_hash(session);
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->sessions.find(id);
+  return found == state_->sessions.end() ? "" : found->second.csrf;
+}
+
+bool Access::is_csrf_token(const std::string& session, const std::string& csrf) const {
+  const std::string right = csrf_token(session);
+  return !right.empty() && equal_secrets(right, csrf);
+}
+
+void Access::close_session(const std::string& token) {
+  const std::string id = state_->keyed_hash(token);
+  const std::lock_guard lock(state_->mutex);
+  state_->sessions.erase(id);
+}
+
+std::optional<std::string> Access::rtsp_secret(const std::string& user) const {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->users.find(user);
+  if (found == state_->users.end() || found->second->rtsp_secret.empty()) return std::nullopt;
+  return found->second->rtsp_secret;
+}
+
+bool Access::has_rtsp_secrets() const {
+  const std::lock_guard lock(state_->mutex);
+  return std::ranges::any_of(state_->users, [](const auto& user) { return !user.second->rtsp_secret.empty(); });
+}
+
+std::optional<Identity> Access::identity_of(const std::string& user) const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->identity(user);
+}
+
+bool Access::still_valid(const Identity& identity) {
+  const std::lock_guard lock(state_->mutex);
+  return state_->renew(identity).has_value();
+}
+
+bool Access::still_may(const Identity& identity, Permission permission, const std::string& camera) {
+  const std::lock_guard lock(state_->mutex);
+  const auto renewed = state_->renew(identity);
+  return renewed && renewed->may(permission, camera);
+}
+
+void Access::set_owner_token(const std::string& token) {
+  const std::lock_guard lock(state_->mutex);
+  state_->owner_token = token;
+}
+
+void Access::update(const ServerConfig& config) {
+  State::Users users;
+  for (const UserConfig& user : config.users) users[user.name] = std::make_shared<UserConfig>(user);
+  const std::lock_guard lock(state_->mutex);
+  state_->users = std::move(users);
+  std::erase_if(state_->sessions, [this](const auto& entry) {
+    const auto found = state_->users.find(entry.second.user);
+    return found == state_->users.end() || found->second->password != entry.second.password;
+  });
+}
+
+}  // namespace campipe

@@ -1,0 +1,90 @@
+#include "app/publisher/server/api/metrics.h"
+
+#include <algorithm>
+
+#include "app/publisher/server/api/request.h"
+
+namespace campipe {
+namespace {
+
+constexpr auto oldest_status = std::chrono::seconds(5);
+
+HttpAnswer plain(int status, const std::string& text) {
+  HttpAnswer answer;
+  answer.status = status;
+  answer.type = "text/plain; charset=utf-8";
+  answer.body = text + "\n";
+  answer.headers = {{"Cache-Control", "no-store"}};
+  return answer;
+}
+
+bool may_view(const Identity& identity, const std::string& stream) {
+  return identity.may(Permission::view, stream.substr(0, stream.find('/')));
+}
+
+}  // namespace
+
+void Metrics::add(unsigned camera, const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  cameras_[camera] = name;
+}
+
+void Metrics::remove(unsigned camera) {
+  const std::lock_guard lock(mutex_);
+  cameras_.erase(camera);
+}
+
+std::vector<HttpServer::Route> Metrics::routes() {
+  return {{"/metrics", false, [this](const HttpRequest& request) { return metrics(request.identity); }},
+          {"/healthz", true, [this](const HttpRequest&) { return health(); }},
+          {"/readyz", true, [this](const HttpRequest&) { return readiness(); }}};
+}
+
+std::vector<StreamMetrics> Metrics::streams(const Identity& identity) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<StreamMetrics> all;
+  for (const auto& [camera, name] : cameras_) {
+    if (!may_view(identity, name)) continue;
+    const auto stream = rig_.stream(name);
+    all.push_back({name, latencies_of(page_.shared(camera)), stream ? stream->counts() : LiveCounts{}});
+  }
+  return all;
+}
+
+HttpAnswer Metrics::metrics(const Identity& identity) {
+  MetricsInput input{*rig_.status(), nlohmann::json::array(), streams(identity), gpus_.read()};
+  nlohmann::json cameras = nlohmann::json::object();
+  for (auto& [name, camera] : input.status["cameras"].items()) {
+    if (may_view(identity, name)) cameras[name] = std::move(camera);
+  }
+  input.status["cameras"] = std::move(cameras);
+  input.status = status_for_viewers(without_secrets(input.status));  // the same labels, whoever asks
+  for (auto& viewer : viewers_()) {
+    if (may_view(identity, viewer.value("camera", ""))) input.viewers.push_back(std::move(viewer));
+  }
+  HttpAnswer answer = plain(200, "");
+  answer.type = "text/plain; version=0.0.4; charset=utf-8";
+  answer.body = metrics_text(input);
+  return answer;
+}
+
+HttpAnswer Metrics::health() const {
+  const auto age = rig_.status_age();
+  if (age && *age < oldest_status) return plain(200, "ok");
+  return plain(503, "no news of the rig for over five seconds");
+}
+
+HttpAnswer Metrics::readiness() const {
+  const HttpAnswer alive = health();
+  if (alive.status != 200) return alive;
+  const auto status = rig_.status();
+  if (const std::string state = status->value("state", ""); state != "running")
+    return plain(503, "the rig is " + state);
+  const nlohmann::json cameras = status->value("cameras", nlohmann::json::object());
+  const auto starting =
+      std::ranges::count_if(cameras, [](const auto& camera) { return camera.value("state", "") == "starting"; });
+  if (starting > 0) return plain(503, std::to_string(starting) + " cameras are starting");
+  return plain(200, "ready");
+}
+
+}  // namespace campipe

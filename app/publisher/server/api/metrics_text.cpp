@@ -1,0 +1,275 @@
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+#include <utility>
+
+#include "app/publisher/server/api/metrics.h"
+
+namespace campipe {
+namespace {
+
+using nlohmann::json;
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+using Labels = std::vector<std::pair<std::string, std::string>>;
+
+constexpr double mib = 1 << 20;
+// Seconds. A picture takes a few milliseconds on its way through a rig that keeps up.
+constexpr std::array bounds{0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1,
+                            0.15,  0.2,    0.25,  0.4,  0.6,  1.0,  2.5,  5.0,  10.0};
+
+// Families in the order in which they are first used.
+class Families {
+ public:
+  void counter(const std::string& name, const char* help, const Labels& labels, double value) {
+    add(name, help, MetricType::Counter, labels).counter.value = value;
+  }
+  void gauge(const std::string& name, const char* help, const Labels& labels, double value) {
+    add(name, help, MetricType::Gauge, labels).gauge.value = value;
+  }
+  void histogram(const std::string& name, const char* help, const Labels& labels, const HistogramCounts& counts) {
+    ClientMetric::Histogram& histogram = add(name, help, MetricType::Histogram, labels).histogram;
+    std::array<std::uint64_t, bounds.size() + 1> in_bounds{};
+    for (unsigned bucket = 0; bucket < histogram::buckets; ++bucket) {
+      if (counts.count[bucket] == 0) continue;
+      const double seconds = histogram::value_of(bucket) / 1e9;
+      const auto bound = std::lower_bound(bounds.begin(), bounds.end(), seconds);
+      in_bounds[static_cast<std::size_t>(bound - bounds.begin())] += counts.count[bucket];
+      histogram.sample_sum += seconds * counts.count[bucket];
+    }
+    for (std::size_t bound = 0; bound < bounds.size(); ++bound) {
+      histogram.sample_count += in_bounds[bound];
+      histogram.bucket.push_back({histogram.sample_count, bounds[bound]});
+    }
+    histogram.sample_count += in_bounds.back();
+  }
+
+  [[nodiscard]] std::string text() const {
+    std::ostringstream stream;
+    prometheus::TextSerializer().Serialize(stream, families_);
+    return stream.str();
+  }
+
+ private:
+  ClientMetric& add(const std::string& name, const char* help, MetricType type, const Labels& labels) {
+    auto family = std::find_if(families_.begin(), families_.end(), [&](const auto& each) { return each.name == name; });
+    if (family == families_.end()) {
+      families_.push_back({name, help, type, {}});
+      family = std::prev(families_.end());
+    }
+    ClientMetric& metric = family->metric.emplace_back();
+    for (const auto& [label, value] : labels) metric.label.push_back({label, value});
+    return metric;
+  }
+
+  std::vector<MetricFamily> families_;
+};
+
+// What is not there is not told: a value that is no number, or of a camera that has none yet.
+template <typename Tell>
+void with_number(const json& object, const char* key, const Tell& tell) {
+  if (const auto found = object.find(key); found != object.end() && found->is_number()) tell(found->get<double>());
+}
+
+Labels stream_labels(const std::string& name) {
+  const auto slash = name.find('/');
+  return {{"camera", name.substr(0, slash)}, {"output", slash == std::string::npos ? "main" : name.substr(slash + 1)}};
+}
+
+Labels with(Labels labels, const char* name, const std::string& value) {
+  labels.emplace_back(name, value);
+  return labels;
+}
+
+void tell_frames(Families& out, const Labels& labels, const json& stream) {
+  const json frames = stream.value("frames", json::object());
+  for (const char* stage : {"decoded", "encoded", "recorded", "unrecorded", "converted"}) {
+    with_number(frames, stage, [&](double count) {
+      out.counter("campipe_frames_total", "Pictures, by what was done with them.", with(labels, "stage", stage), count);
+    });
+  }
+  const json dropped = frames.value("dropped", json::object());
+  for (const auto& [cause, count] : dropped.items()) {
+    out.counter("campipe_frames_dropped_total", "Pictures that were decoded and not encoded, by cause.",
+                with(labels, "cause", cause), count.get<double>());
+  }
+  with_number(stream, "bytes", [&](double bytes) {
+    out.counter("campipe_encoded_bytes_total", "Bytes of encoded pictures.", labels, bytes);
+  });
+}
+
+void tell_motion(Families& out, const Labels& labels, const json& stream) {
+  const json motion = stream.value("motion", json::object());
+  with_number(motion, "score_percent", [&](double percent) {
+    out.gauge("campipe_motion_score_ratio", "The part of what is watched that moves, the most of two seconds, 0 to 1.",
+              labels, percent / 100);
+  });
+  with_number(motion, "threshold_percent", [&](double percent) {
+    out.gauge("campipe_motion_threshold_ratio", "The least score that is motion.", labels, percent / 100);
+  });
+  with_number(motion, "events", [&](double events) {
+    out.counter("campipe_motion_events_total", "Times that motion has begun, of recordings by motion.", labels, events);
+  });
+}
+
+// `recording` is the newest file, whether or not something comes into it.
+void tell_recording(Families& out, const Labels& labels, const json& stream) {
+  const bool paused = stream.contains("recording_paused");
+  const bool on = stream.contains("recording") && stream.value("recording_on", true);
+  const bool comes = stream.value("state", "") == "running";
+  out.gauge("campipe_recording", "1 while it is recorded.", labels, on && comes && !paused ? 1 : 0);
+  out.gauge("campipe_recording_paused", "1 while its recording waits for a disk, or for a stream that it can record.",
+            labels, paused ? 1 : 0);
+  const json targets = stream.value("push", json::object());
+  for (const auto& [url, target] : targets.items()) {
+    out.gauge("campipe_push_up", "1 while the target takes it.", with(labels, "target", url),
+              target.value("state", "") == "connected" ? 1 : 0);
+  }
+}
+
+void tell_stream(Families& out, const Labels& labels, const json& stream) {
+  const std::string state = stream.value("state", "");
+  out.gauge("campipe_camera_up", "1 while pictures come.", labels, state == "running" ? 1 : 0);
+  tell_frames(out, labels, stream);
+  with_number(stream, "fps", [&](double rate) {
+    out.gauge("campipe_frame_rate_hertz", "Pictures encoded a second, lately.", labels, rate);
+  });
+  tell_motion(out, labels, stream);
+  tell_recording(out, labels, stream);
+}
+
+void tell_camera(Families& out, const std::string& name, const json& camera) {
+  tell_stream(out, stream_labels(name), camera);
+  const json outputs = camera.value("outputs", json::object());
+  for (const auto& [output, stream] : outputs.items()) tell_stream(out, stream_labels(name + "/" + output), stream);
+  const Labels labels{{"camera", name}};
+  with_number(camera, "in_flight", [&](double frames) {
+    out.gauge("campipe_queue_frames", "Pictures between decoder and encoder.", labels, frames);
+  });
+  with_number(camera.value("ring", json::object()), "slots", [&](double frames) {
+    out.gauge("campipe_queue_size_frames", "Pictures that may wait for the worker.", labels, frames);
+  });
+  out.gauge("campipe_camera_overloaded", "1 while its worker does not keep up.", labels,
+            camera.contains("overloaded") ? 1 : 0);
+  with_number(camera, "reconnects", [&](double times) {
+    out.counter("campipe_source_reconnects_total", "Times that the source was opened again.", labels, times);
+  });
+  with_number(camera, "worker_restarts", [&](double times) {
+    out.counter("campipe_camera_worker_restarts_total", "Times that the camera's worker was started again.", labels,
+                times);
+  });
+  const json health = camera.value("source_health", json::object());
+  with_number(health, "corrupt_packets", [&](double packets) {
+    out.counter("campipe_source_corrupt_packets_total", "Packets that were damaged or could not be decoded.", labels,
+                packets);
+  });
+  with_number(health, "lag_ms", [&](double lag) {
+    out.gauge("campipe_source_lag_seconds", "By how much later than usual the newest packet came.", labels, lag / 1e3);
+  });
+  const json corrected = health.value("times_mended", json::object());
+  for (const auto& [kind, count] : corrected.items()) {
+    out.counter("campipe_source_timestamps_corrected_total", "Timestamps of the source that were corrected.",
+                with(labels, "kind", kind), count.get<double>());
+  }
+}
+
+void tell_cameras(Families& out, const json& status) {
+  std::map<std::string, int> in_state;
+  const json cameras = status.value("cameras", json::object());
+  for (const auto& [name, camera] : cameras.items()) {
+    ++in_state[camera.value("state", "unknown")];
+    tell_camera(out, name, camera);
+  }
+  for (const auto& [state, count] : in_state) {
+    out.gauge("campipe_cameras", "Cameras, by state.", {{"state", state}}, count);
+  }
+}
+
+void tell_processes(Families& out, const json& status) {
+  for (const json& process : status.value("processes", json::array())) {
+    const Labels labels{{"role", process.value("role", "")}};
+    with_number(process, "cpu_s", [&](double seconds) {
+      out.counter("campipe_process_cpu_seconds_total", "Processor time, with that of those before it.", labels,
+                  seconds);
+    });
+    with_number(process, "memory_mib", [&](double size) {
+      out.gauge("campipe_process_memory_bytes", "Memory, with its part of what is shared.", labels, size * mib);
+    });
+    with_number(process, "restarts", [&](double times) {
+      out.counter("campipe_process_restarts_total", "Times that it was started again.", labels, times);
+    });
+  }
+}
+
+void tell_latencies(Families& out, const StreamMetrics& stream) {
+  const Labels labels = stream_labels(stream.name);
+  const std::array<std::pair<const char*, const HistogramCounts*>, 6> stages{
+      {{"total", &stream.latencies.total},
+       {"decode", &stream.latencies.decode},
+       {"queue", &stream.latencies.queue},
+       {"filter", &stream.latencies.filter},
+       {"encode", &stream.latencies.encode},
+       {"overhead", &stream.latencies.overhead}}};
+  for (const auto& [stage, counts] : stages) {
+    out.histogram("campipe_latency_seconds", "From arrival to encoded (total), and its parts.",
+                  with(labels, "stage", stage), *counts);
+  }
+}
+
+void tell_viewers(Families& out, const MetricsInput& input) {
+  std::map<std::pair<std::string, std::string>, int> watching;
+  for (const json& viewer : input.viewers) ++watching[{viewer.value("camera", ""), viewer.value("form", "")}];
+  for (const auto& [key, count] : watching) {
+    out.gauge("campipe_viewers", "Who watches, by form.", with(stream_labels(key.first), "form", key.second), count);
+  }
+  for (const StreamMetrics& stream : input.streams) {
+    const Labels labels = stream_labels(stream.name);
+    const auto pieces = [&](const char* result, std::uint64_t count) {
+      out.counter("campipe_viewer_pieces_total", "Pictures for viewers; dropped: the viewer was too slow.",
+                  with(labels, "result", result), static_cast<double>(count));
+    };
+    pieces("sent", stream.viewers.sent);
+    pieces("dropped", stream.viewers.dropped);
+    out.counter("campipe_viewer_bytes_total", "Bytes for viewers.", labels, static_cast<double>(stream.viewers.bytes));
+  }
+}
+
+void tell_gpus(Families& out, const std::vector<GpuUse>& gpus) {
+  for (const GpuUse& gpu : gpus) {
+    const Labels labels{{"gpu", gpu.uuid}, {"name", gpu.name}};
+    const auto part = [&](const char* unit, const std::optional<double>& value) {
+      if (!value) return;
+      out.gauge("campipe_gpu_utilization_ratio", "How busy a unit of a GPU is, 0 to 1.", with(labels, "unit", unit),
+                *value);
+    };
+    const auto memory = [&](const char* name, const char* help, const std::optional<std::uint64_t>& bytes) {
+      if (bytes) out.gauge(name, help, labels, static_cast<double>(*bytes));
+    };
+    part("cores", gpu.utilization);
+    part("decoder", gpu.decoder);
+    part("encoder", gpu.encoder);
+    memory("campipe_gpu_memory_used_bytes", "Memory in use, by all programs.", gpu.memory_used);
+    memory("campipe_gpu_memory_bytes", "Memory there is.", gpu.memory);
+  }
+}
+
+}  // namespace
+
+std::string metrics_text(const MetricsInput& input) {
+  Families out;
+  out.gauge("campipe_build_info", "1; which version runs.", {{"version", input.status.value("version", "")}}, 1);
+  with_number(input.status, "uptime_s",
+              [&](double seconds) { out.gauge("campipe_uptime_seconds", "Since the rig was started.", {}, seconds); });
+  tell_cameras(out, input.status);
+  for (const StreamMetrics& stream : input.streams) tell_latencies(out, stream);
+  tell_viewers(out, input);
+  tell_processes(out, input.status);
+  tell_gpus(out, input.gpus);
+  return out.text();
+}
+
+}  // namespace campipe

@@ -1,0 +1,61 @@
+// What the publisher's servers know of the rig, and how they ask for changes. The publisher's main thread writes it;
+// servers read it on their own threads.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "app/control/rig_answer.h"
+#include "app/publisher/server/live/stream.h"
+#include "core/clock.h"
+
+namespace campipe {
+
+class RigView {
+ public:
+  // `send` passes a request on to the supervisor; any thread.
+  using Send = std::function<void(const nlohmann::json& request)>;
+  explicit RigView(Send send) : send_(std::move(send)) {}
+
+  // For servers. Names are "dock" for a camera's own stream and "dock/small" for its output `small`.
+  [[nodiscard]] std::shared_ptr<LiveStream> stream(const std::string& name) const;  // null: there is none
+  // The newest status of the rig, at most two seconds old while the supervisor runs; never null. docs/api.md tells its
+  // fields: {"time_utc", "uptime_s", "version", "state", "cameras": {NAME: …}, "processes": […], …}.
+  [[nodiscard]] std::shared_ptr<const nlohmann::json> status() const;
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> status_age() const;  // nothing: none came yet
+  // Has the supervisor do something; waits for its answer until `deadline` (then status 504).
+  //   {"op": "put_camera", "name", "config": {the camera's keys as in the file}, "persist": bool}
+  //   {"op": "remove_camera", "name", "persist"}, {"op": "enable_camera", "name", "on": bool, "persist"}
+  //   {"op": "record", "name", "on": bool}, {"op": "reload"}
+  RigAnswer ask(nlohmann::json request, Deadline deadline);
+
+  // For the publisher's main thread.
+  void add_stream(const std::string& name, std::shared_ptr<LiveStream> stream);
+  void remove_stream(const std::string& name);  // and closes it
+  void set_status(nlohmann::json status);
+  void on_answer(const nlohmann::json& answer);  // {"request": id, "status", "body"}
+  // No answer will come any more, and every stream is closed.
+  void close();
+
+ private:
+  Send send_;
+  mutable std::mutex mutex_;
+  std::condition_variable answered_;
+  std::map<std::string, std::shared_ptr<LiveStream>> streams_;
+  std::shared_ptr<const nlohmann::json> status_ = std::make_shared<nlohmann::json>(nlohmann::json::object());
+  std::optional<Clock::time_point> status_at_;
+  std::set<std::uint64_t> waiting_;  // requests
+  std::map<std::uint64_t, RigAnswer> answers_;
+  std::uint64_t next_request_ = 1;
+  bool closed_ = false;
+};
+
+}  // namespace campipe

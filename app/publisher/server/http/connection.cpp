@@ -1,0 +1,408 @@
+#include "app/publisher/server/http/connection.h"
+
+#include <boost/asio/detached.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/serializer.hpp>
+#include <boost/beast/http/write.hpp>
+
+#include <algorithm>
+
+#include "app/publisher/server/login_limit.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using asio::awaitable;
+using asio::redirect_error;
+using asio::use_awaitable;
+using ErrorCode = HttpStream::ErrorCode;
+
+constexpr std::size_t file_part = 256 * 1024;
+constexpr int most_at_the_door = 32;
+constexpr int most_of_a_network = 8;  // so that no single one keeps the others out
+constexpr auto farewell_patience = std::chrono::seconds(2);
+
+template <typename Body>
+awaitable<void> write_moving(HttpStream& stream, http::response<Body>& response, std::chrono::milliseconds patience) {
+  http::response_serializer<Body> serializer(response);
+  while (!serializer.is_done()) {
+    stream.tcp().expires_after(patience);
+    co_await http::async_write_some(stream, serializer, use_awaitable);
+  }
+}
+
+template <typename Body>
+http::response<Body> make_response(const HttpAnswer& answer, const HttpConnection::Exchange& exchange) {
+  http::response<Body> response(http::int_to_status(static_cast<unsigned>(answer.status)), exchange.message.version());
+  set_headers(response, answer);
+  response.keep_alive(exchange.keep_alive);
+  return response;
+}
+
+std::string header_of(const HttpAnswer& answer, std::string_view name) {
+  const auto found = std::ranges::find(answer.headers, name, &std::pair<std::string, std::string>::first);
+  return found == answer.headers.end() ? "" : found->second;
+}
+
+template <typename Handle>
+HttpAnswer handle_route(const std::string& what, const Handle& handle) {
+  try {
+    return handle();
+  } catch (const std::exception& error) {
+    spdlog::error("http: {} failed: {}", what, error.what());
+    return http_error(500, "the request failed; the log says why");
+  }
+}
+
+// A place among those whose passwords are being checked, for as long as it lives. Of the serving thread.
+class DoorPlace {
+ public:
+  DoorPlace(HttpShared& shared, const std::string& address) : shared_(shared), network_(network_of(address)) {
+    int all = 0;
+    for (const auto& [network, count] : shared.at_the_door) all += count;
+    const auto own = shared.at_the_door.find(network_);
+    taken_ = all < most_at_the_door && (own == shared.at_the_door.end() || own->second < most_of_a_network);
+    if (taken_) ++shared.at_the_door[network_];
+  }
+  ~DoorPlace() {
+    if (taken_ && --shared_.at_the_door[network_] == 0) shared_.at_the_door.erase(network_);
+  }
+  DoorPlace(const DoorPlace&) = delete;
+  DoorPlace& operator=(const DoorPlace&) = delete;
+
+  explicit operator bool() const { return taken_; }
+
+ private:
+  HttpShared& shared_;
+  const std::string network_;
+  bool taken_ = false;
+};
+
+HttpAnswer door_is_full() { return http_busy("too many are logging in; try again", 1); }
+
+HttpAnswer too_much_waits() { return http_busy("too many requests of yours wait already; try again", 1); }
+
+HttpAnswer no_place_is_left() { return http_busy("all places are taken, and most of them from where this comes", 10); }
+
+std::optional<LivePlace> find_place(const RigView& rig, const HttpGate::Passed& passed) {
+  const auto wanted = passed.request.query.find("output");
+  const std::string output = wanted == passed.request.query.end() ? "" : wanted->second;
+  const std::string& camera = passed.camera->camera;
+  LivePlace place{camera, output.empty() ? camera : camera + "/" + output};
+  if (rig.stream(place.stream)) return place;
+  const auto status = rig.status();
+  if (!status->contains("cameras") || !(*status)["cameras"].contains(camera)) return std::nullopt;
+  if (output.empty()) return place;
+  const nlohmann::json& all = (*status)["cameras"][camera];
+  return all.contains("outputs") && all["outputs"].contains(output) ? std::optional(place) : std::nullopt;
+}
+
+}  // namespace
+
+void set_headers(http::fields& fields, const HttpAnswer& answer) {
+  // Scripts, styles and connections from here only, nothing inline, and no other site may put a page into a frame.
+  fields.set("Content-Security-Policy",
+             "default-src 'self'; media-src 'self' blob:; img-src 'self' data: blob:; connect-src 'self'; "
+             "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'");
+  fields.set("X-Content-Type-Options", "nosniff");
+  fields.set("Referrer-Policy", "no-referrer");
+  fields.set("Cross-Origin-Resource-Policy", "same-origin");
+  fields.set("Cross-Origin-Opener-Policy", "same-origin");
+  fields.set(http::field::cache_control, "no-store");
+  fields.set(http::field::content_type, answer.type);
+  for (const auto& [name, value] : answer.headers) {
+    if (name == "Set-Cookie")
+      fields.insert(name, value);
+    else
+      fields.set(name, value);
+  }
+}
+
+std::string address_of(const asio::ip::tcp::socket& socket) {
+  ErrorCode error;
+  auto address = socket.remote_endpoint(error).address();
+  if (address.is_v6() && address.to_v6().is_v4_mapped())
+    address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+  return error ? "unknown" : address.to_string();
+}
+
+HttpConnection::HttpConnection(asio::ip::tcp::socket socket, std::shared_ptr<HttpShared> of)
+    : shared_(std::move(of)),
+      stream_(std::move(socket), shared_->tls.get()),
+      address_(address_of(stream_.tcp().socket())),
+      place_(shared_->places, address_, shared_->gate.is_proxy(address_), [this] { close(); }) {
+  shared_->connections.insert(this);
+}
+
+HttpConnection::~HttpConnection() { shared_->connections.erase(this); }
+
+void HttpConnection::start() {
+  asio::co_spawn(
+      *shared_->io, [self = shared_from_this()] { return self->run(); }, asio::detached);
+}
+
+void HttpConnection::close() {
+  closed_ = true;
+  place_.leave();
+  stream_.tcp().close();
+}
+
+awaitable<void> HttpConnection::run() {
+  try {
+    stream_.tcp().expires_after(shared_->limits.request);
+    co_await stream_.handshake();
+    bool more = true;
+    while (more && !shared_->closing) more = co_await serve_one();
+    stream_.tcp().expires_after(farewell_patience);
+    co_await stream_.say_end();
+  } catch (const boost::system::system_error& error) {
+    spdlog::debug("http: {} is gone: {}", address_, error.what());
+  } catch (const std::exception& error) {
+    spdlog::error("http: the connection of {} ends: {}", address_, error.what());
+  }
+  close();
+}
+
+awaitable<bool> HttpConnection::read_more() {
+  ErrorCode error;
+  const std::size_t size =
+      co_await stream_.async_read_some(buffer_.prepare(HttpReader::most_at_once), redirect_error(use_awaitable, error));
+  buffer_.commit(size);
+  co_return !error;
+}
+
+// False: the connection ended, or took too long.
+awaitable<bool> HttpConnection::read_request(HttpReader& reader) {
+  stream_.tcp().expires_after(shared_->limits.idle);
+  if (buffer_.size() == 0) {
+    const bool more = co_await read_more();
+    if (!more) co_return false;
+  }
+  const Deadline deadline = Clock::now() + shared_->limits.request;
+  stream_.tcp().expires_at(deadline);
+  for (;;) {
+    buffer_.consume(reader.take(buffer_.data()));
+    if (reader.done()) co_return true;
+    // One who never stops to send is not one who waits.
+    if (Clock::now() >= deadline) co_return false;
+    const bool more = co_await read_more();
+    if (!more) co_return false;
+  }
+}
+
+awaitable<bool> HttpConnection::serve_one() {
+  place_.idle();
+  HttpReader reader;
+  const bool is_there = co_await read_request(reader);
+  if (!is_there) co_return false;
+  place_.judge();
+  Exchange exchange;
+  if (reader.refusal()) {
+    co_await refuse_unread(*reader.refusal());
+    co_return false;
+  }
+  exchange.message = reader.release();
+  exchange.keep_alive = exchange.message.keep_alive() && !shared_->closing;
+  exchange.facts = facts_of(exchange.message);
+  shared_->gate.tell_peer(exchange.facts, address_, stream_.has_tls());
+  HttpGate::Verdict verdict = co_await judge(exchange.facts);
+  exchange.passed = std::move(verdict.passed);
+  if (closed_) co_return false;
+  if (!place_.answer(exchange.passed.request.identity, exchange.facts.address)) verdict.refusal = no_place_is_left();
+  if (verdict.refusal) {
+    co_await send(*verdict.refusal, exchange);
+  } else {
+    struct Serving {
+      HttpConnection& connection;
+      ~Serving() { connection.serving_ = nullptr; }
+    } const until_answered{*this};
+    serving_ = &exchange.passed;
+    co_await dispatch(exchange);
+  }
+  co_return exchange.keep_alive && !closed_;
+}
+
+awaitable<void> HttpConnection::refuse_unread(const HttpAnswer& refusal) {
+  place_.answer({}, address_);  // which is all that is known
+  Exchange exchange;
+  exchange.message.version(11);
+  HttpAnswer answer = refusal;
+  co_await send(answer, exchange);
+  co_await linger();
+}
+
+// Twice, as what serves may still say goodbye.
+void HttpConnection::end_if_taken_back() {
+  if (serving_ == nullptr || shared_->gate.still_may(*serving_)) {
+    taken_back_ = false;
+  } else if (std::exchange(taken_back_, true)) {
+    spdlog::info("http: the connection of {} ends: what it was let in for was taken back", address_);
+    close();
+  }
+}
+
+// Bytes that nobody reads would make the kernel take the answer back.
+awaitable<void> HttpConnection::linger() {
+  ErrorCode error;
+  stream_.tcp().expires_after(farewell_patience);
+  stream_.tcp().socket().shutdown(asio::ip::tcp::socket::shutdown_send, error);
+  while (!error) {
+    buffer_.clear();
+    co_await stream_.async_read_some(buffer_.prepare(4096), redirect_error(use_awaitable, error));
+  }
+}
+
+awaitable<HttpGate::Verdict> HttpConnection::judge(const HttpFacts& facts) {
+  HttpShared& shared = *shared_;
+  HttpGate::Verdict verdict = shared.gate.judge_quickly(facts);
+  if (!verdict.unclear) co_return verdict;
+  const DoorPlace place(shared, facts.address);
+  if (place) {
+    verdict = co_await run_on(shared.door, [&shared, &facts] { return shared.gate.judge(facts); });
+  } else {
+    verdict.refusal = door_is_full();
+  }
+  co_return verdict;
+}
+
+awaitable<void> HttpConnection::dispatch(Exchange& exchange) {
+  const HttpGate::Passed& passed = exchange.passed;
+  if (!passed.camera) {
+    co_await serve_route(exchange);
+    co_return;
+  }
+  const std::string& what = passed.camera->what;
+  const bool endless = what == "stream.ts" || what == "stream.mp4";
+  const auto place = find_place(shared_->rig, passed);
+  const auto self = shared_from_this();
+  HttpAnswer refusal;
+  if (what != "live" && !endless && what != "snapshot.jpg")
+    refusal = http_error(404, "a camera has no such thing");
+  else if (passed.request.method != "GET")
+    refusal = http_error(405, "this can only be read");
+  else if (!place)
+    refusal = http_error(404, "there is no such camera or output");
+  else if (what == "live" && !exchange.facts.upgrade)
+    refusal = http_error(426, "this is a WebSocket");
+  if (refusal.status != 200)
+    co_await send(refusal, exchange);
+  else if (what == "snapshot.jpg")
+    co_await serve_snapshot(exchange, *place);
+  else if (endless)
+    co_await serve_endless(self, exchange, *place);
+  else
+    co_await serve_web_socket(self, exchange, *place);
+}
+
+awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
+  const HttpServer::Route& route = *exchange.passed.route;
+  const HttpRequest& request = exchange.passed.request;
+  // What strangers may send, and what then takes its time: logins.
+  const std::string what = request.method + " " + request.path;
+  const auto handle = [&] { return handle_route(what, [&] { return route.handle(request); }); };
+  HttpAnswer answer;
+  if (route.anyone && request.method != "GET") {
+    const DoorPlace place(*shared_, request.address);
+    answer = door_is_full();
+    if (place) answer = co_await run_on(shared_->door, handle);  // not in `?:`, which GCC 12 evaluates wrongly
+  } else if (request.identity.administers()) {
+    answer = co_await run_on(shared_->administrators, handle);
+  } else {
+    auto done = co_await shared_->workers.run(place_.holder(), handle);
+    answer = done ? std::move(*done) : too_much_waits();
+  }
+  if (const auto work = std::move(answer.on_disk)) answer = co_await look_at_disk(work, what);
+  co_await send(answer, exchange);
+}
+
+awaitable<HttpAnswer> HttpConnection::look_at_disk(const HttpAnswer::DiskWork& work, const std::string& what) {
+  const auto note = std::make_shared<DiskNote>();
+  const auto look = [work, what, note] { return handle_route(what, [&] { return work(*note); }); };
+  auto done = co_await shared_->disks.run(place_.holder(), look, shared_->limits.disk);
+  if (!done) co_return no_answer_from_disk(note->camera());
+  co_return std::move(*done);
+}
+
+awaitable<void> HttpConnection::serve_snapshot(Exchange& exchange, const LivePlace& place) {
+  const auto make = [this, &place]() -> HttpAnswer {
+    try {
+      const auto stream = shared_->rig.stream(place.stream);
+      const auto jpeg = stream ? shared_->snapshots.take(place.stream, *stream) : nullptr;
+      if (!jpeg) return http_error(503, "no picture came from this camera yet");
+      HttpAnswer answer;
+      answer.type = "image/jpeg";
+      answer.body.assign(jpeg->begin(), jpeg->end());
+      return answer;
+    } catch (const Error& error) {
+      return http_error(500, error.what());
+    }
+  };
+  auto made = co_await shared_->decoders.run(place_.holder(), make);
+  HttpAnswer answer = made ? std::move(*made) : too_much_waits();
+  co_await send(answer, exchange);
+}
+
+awaitable<void> HttpConnection::send(HttpAnswer& answer, const Exchange& exchange) {
+  if (!answer.file.name.empty()) {
+    co_await send_file(answer, exchange);
+    co_return;
+  }
+  const std::string etag = header_of(answer, "ETag");
+  if (answer.status == 200 && !etag.empty() && matches_etag(exchange.facts.if_none_match, etag)) answer.status = 304;
+  if (answer.status == 304 || exchange.facts.method == "HEAD") {
+    auto response = make_response<http::empty_body>(answer, exchange);
+    if (answer.status != 304) response.content_length(answer.body.size());
+    co_await write_moving(stream_, response, shared_->limits.send);
+    co_return;
+  }
+  auto response = make_response<http::string_body>(answer, exchange);
+  response.body() = std::move(answer.body);
+  response.prepare_payload();
+  co_await write_moving(stream_, response, shared_->limits.send);
+}
+
+awaitable<void> HttpConnection::send_file(const HttpAnswer& answer, const Exchange& exchange) {
+  const bool download = exchange.passed.request.query.contains("download");
+  const HttpFacts& facts = exchange.facts;
+  const auto open = [answer, facts, download] {
+    return std::make_shared<FileAnswer>(open_file(answer, facts, download));
+  };
+  const auto opened = co_await shared_->disks.run(place_.holder(), open, shared_->limits.disk);
+  if (!opened) {
+    HttpAnswer refusal = no_answer_from_disk("");
+    co_await send(refusal, exchange);
+    co_return;
+  }
+  const std::shared_ptr<FileAnswer> file = *opened;
+  if (!file->fd) {
+    co_await send(file->head, exchange);
+    co_return;
+  }
+  auto response = make_response<http::empty_body>(file->head, exchange);
+  response.content_length(file->range.size);
+  co_await write_moving(stream_, response, shared_->limits.send);
+  if (facts.method == "HEAD") co_return;
+  std::uint64_t done = 0;
+  while (done < file->range.size) {
+    const auto from = file->range.begin + done;
+    const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(file_part, file->range.size - done));
+    const auto read = [file, from, most] { return read_part(file->fd, from, most); };
+    const auto part = co_await shared_->disks.run(place_.holder(), read, shared_->limits.disk);
+    if (!part) throw Error("the disk with a file does not answer");
+    if (part->empty()) throw Error("a file became shorter while it was sent");
+    co_await send_bytes(asio::buffer(*part));
+    done += part->size();
+  }
+}
+
+awaitable<void> HttpConnection::send_bytes(asio::const_buffer bytes) {
+  while (bytes.size() > 0) {
+    stream_.tcp().expires_after(shared_->limits.send);
+    bytes += co_await stream_.async_write_some(bytes, use_awaitable);
+  }
+}
+
+}  // namespace campipe

@@ -1,0 +1,39 @@
+// Files as answers: what they are, which part of them is wanted, and whether the browser has them already (RFC 9110).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/publisher/server/http/rules.h"
+#include "core/unique_handle.h"
+
+namespace campipe {
+
+struct ByteRange {
+  std::uint64_t begin = 0;
+  std::uint64_t size = 0;
+};
+enum class RangeWish : std::uint8_t { whole, part, impossible };
+// Of a header `Range`; more than one part, or what is no range, is answered with the whole.
+RangeWish parse_range(std::string_view header, std::uint64_t file_size, ByteRange& range);
+
+// "video/mp4" of "a.mp4".
+std::string type_of_file(std::string_view path);
+// Whether a header `If-None-Match` names the tag.
+bool matches_etag(std::string_view header, std::string_view etag);
+
+struct FileAnswer {
+  HttpAnswer head;  // status and headers, all but Content-Length; where it is an error, with a body
+  UniqueFd fd;      // none: nothing is to be sent of it
+  ByteRange range;
+};
+// Opens `answer.file`. For threads that may wait for a disk.
+FileAnswer open_file(const HttpAnswer& answer, const HttpFacts& facts, bool download);
+// The next bytes, `most` at most; empty: the file is shorter than it was, or cannot be read.
+std::vector<char> read_part(const UniqueFd& fd, std::uint64_t from, std::size_t most);
+
+}  // namespace campipe

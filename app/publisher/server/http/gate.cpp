@@ -1,0 +1,188 @@
+#include "app/publisher/server/http/gate.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "app/config/address.h"
+
+namespace campipe {
+namespace {
+
+bool only_reads(const std::string& method) { return method == "GET" || method == "HEAD"; }
+
+bool fits(const std::string& path, const std::string& prefix) {
+  if (!path.starts_with(prefix)) return false;
+  return prefix.ends_with('/') || path.size() == prefix.size() || path[prefix.size()] == '/';
+}
+
+// Where a person waits, the page in which to log in; else the reason.
+HttpAnswer want_login(const HttpFacts& facts) {
+  const bool is_page = facts.fetch_mode == "navigate" ||
+                       (facts.fetch_mode.empty() && facts.accept.find("text/html") != std::string::npos);
+  if (facts.method == "GET" && is_page) {
+    HttpAnswer answer;
+    answer.status = 303;
+    answer.type = "text/plain";
+    answer.headers.emplace_back("Location", "/login");
+    return answer;
+  }
+  HttpAnswer answer = http_error(401, "log in first");
+  // In a browser this would open its own dialogue over the page's.
+  if (facts.fetch_mode.empty())
+    answer.headers.emplace_back("WWW-Authenticate", "Basic realm=\"campipe\", charset=\"UTF-8\"");
+  return answer;
+}
+
+HttpAnswer too_many(int retry_after_s) {
+  HttpAnswer answer = http_error(429, "too many failed logins; try again in " + std::to_string(retry_after_s) + " s");
+  answer.headers.emplace_back("Retry-After", std::to_string(retry_after_s));
+  return answer;
+}
+
+}  // namespace
+
+HttpGate::HttpGate(const ServerConfig& config, Access& access, const std::vector<HttpServer::Route>& routes)
+    : access_(access), routes_(routes) {
+  if (const auto address = split_listen_address(config.http_address)) own_host_ = address->host;
+  for (const std::string& proxy : config.trusted_proxies) {
+    if (const auto range = parse_address_range(proxy)) proxies_.push_back(*range);
+  }
+}
+
+HttpGate::Verdict HttpGate::judge(HttpFacts facts) const {
+  return judge_by(std::move(facts), [this](const HttpFacts& given) {
+    return std::optional(access_.check_authorization(given.authorization, given.address));
+  });
+}
+
+HttpGate::Verdict HttpGate::judge_quickly(HttpFacts facts) const {
+  return judge_by(std::move(facts), [this](const HttpFacts& given) {
+    return access_.check_authorization_quickly(given.authorization, given.address);
+  });
+}
+
+HttpGate::Verdict HttpGate::judge_by(HttpFacts facts, const CheckAuthorization& check) const {
+  Verdict verdict;
+  Passed& passed = verdict.passed;
+  if ((verdict.refusal = refuse_stranger(facts))) return verdict;
+  auto target = parse_target(facts.target);
+  if (!target) {
+    verdict.refusal = http_error(400, "this is no address of anything here");
+    return verdict;
+  }
+  passed.request.path = std::move(target->path);
+  passed.request.query = std::move(target->query);
+  passed.request.method = facts.method == "HEAD" ? "GET" : facts.method;
+  passed.request.address = facts.address;
+  passed.request.secure = facts.secure;
+  passed.camera = parse_camera_path(passed.request.path);
+  if (!passed.camera) passed.route = find_route(passed.request.path);
+  if (!identify(facts, check, verdict)) return verdict;
+  if ((verdict.refusal = refuse_forgery(facts, passed))) return verdict;
+  if (!passed.camera && passed.route == nullptr) {
+    verdict.refusal = http_error(404, "there is nothing at this address");
+  } else if (passed.camera && !passed.request.identity.may(Permission::view, passed.camera->camera)) {
+    verdict.refusal = http_error(404, "there is no such camera or output");  // as for one that does not exist
+  }
+  passed.request.body = std::move(facts.body);
+  return verdict;
+}
+
+// A page of somebody else, opened in the browser of one who may come in, must not get in with him.
+std::optional<HttpAnswer> HttpGate::refuse_stranger(const HttpFacts& facts) const {
+  constexpr std::array<std::string_view, 6> methods{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"};
+  if (std::ranges::find(methods, facts.method) == methods.end()) {
+    HttpAnswer answer = http_error(405, "this method is not known here");
+    answer.headers.emplace_back("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE");
+    return answer;
+  }
+  if (!facts.origin.empty() && !is_same_origin(facts.origin, facts.host)) {
+    return http_error(403, "requests from other sites' pages are refused");
+  }
+  if (facts.fetch_site == "cross-site" && (facts.upgrade || !only_reads(facts.method))) {
+    return http_error(403, "requests from other sites' pages are refused");
+  }
+  if (access_.required() || is_own_host(facts.host, own_host_)) return std::nullopt;
+  return http_error(403,
+                    "without users, this is reached only by address, as localhost, by the machine's name, or by "
+                    "the host that http_address names");
+}
+
+const HttpServer::Route* HttpGate::find_route(const std::string& path) const {
+  const HttpServer::Route* best = nullptr;
+  for (const HttpServer::Route& route : routes_) {
+    if (fits(path, route.prefix) && (best == nullptr || route.prefix.size() > best->prefix.size())) best = &route;
+  }
+  return best;
+}
+
+// False: `verdict` says why this is the end.
+bool HttpGate::identify(const HttpFacts& facts, const CheckAuthorization& check, Verdict& verdict) const {
+  Passed& passed = verdict.passed;
+  HttpRequest& request = passed.request;
+  if (!access_.required()) {
+    const auto result = facts.authorization.empty() ? Access::Result() : check(facts).value_or(Access::Result());
+    request.identity = result.identity.value_or(Identity::visitor());
+    return true;
+  }
+  const std::string token = cookie_of(facts.cookie, session_cookie);
+  if (!token.empty()) {
+    if (auto identity = access_.find_session(token)) {
+      request.identity = std::move(*identity);
+      request.session = token;
+      return true;
+    }
+  }
+  if (passed.route != nullptr && passed.route->anyone) return true;
+  auto result = facts.authorization.empty() ? Access::Result() : check(facts);
+  verdict.unclear = !result;
+  if (!result) return false;
+  if (!result->identity) {
+    const bool waits = result->refusal == Access::Refusal::too_many;
+    verdict.refusal = waits ? too_many(result->retry_after_s) : want_login(facts);
+    return false;
+  }
+  request.identity = std::move(*result->identity);
+  return true;
+}
+
+// A browser sends its cookie with whatever page makes it send a request; only our own page knows the token.
+std::optional<HttpAnswer> HttpGate::refuse_forgery(const HttpFacts& facts, const Passed& passed) const {
+  if (passed.request.session.empty() || only_reads(facts.method)) return std::nullopt;
+  if (passed.route != nullptr && passed.route->anyone) return std::nullopt;
+  if (access_.is_csrf_token(passed.request.session, facts.csrf)) return std::nullopt;
+  return http_error(403, "the header X-CSRF-Token is missing or wrong; load the page again");
+}
+
+bool HttpGate::still_may(const Passed& passed) const {
+  const Identity& identity = passed.request.identity;
+  if (passed.camera) return access_.still_may(identity, Permission::view, passed.camera->camera);
+  return (passed.route != nullptr && passed.route->anyone) || access_.still_valid(identity);
+}
+
+bool HttpGate::is_proxy(const std::string& address) const {
+  return std::ranges::any_of(proxies_, [&](const AddressRange& range) { return range.contains(address); });
+}
+
+// The last one in the header is whom our own proxy saw; it may be a proxy of ours as well. What is written before the
+// first stranger may be that stranger's invention.
+void HttpGate::tell_peer(HttpFacts& facts, const std::string& address, bool tls) const {
+  facts.address = address;
+  facts.secure = tls;
+  if (!is_proxy(address)) return;
+  facts.secure = tls || facts.forwarded_proto == "https";
+  std::string_view rest = facts.forwarded_for;
+  while (!rest.empty() && is_proxy(facts.address)) {
+    const std::size_t comma = rest.rfind(',');
+    std::string_view last = comma == std::string_view::npos ? rest : rest.substr(comma + 1);
+    rest = rest.substr(0, comma == std::string_view::npos ? 0 : comma);
+    while (last.starts_with(' ')) last.remove_prefix(1);
+    while (last.ends_with(' ')) last.remove_suffix(1);
+    if (!is_address(std::string(last))) return;
+    facts.address = last;
+  }
+}
+
+}  // namespace campipe

@@ -1,0 +1,57 @@
+// Who may come in: every request passes here before anything looks at it. Thread-safe.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/config/address.h"
+#include "app/publisher/server/access.h"
+#include "app/publisher/server/http/rules.h"
+#include "app/publisher/server/http/server.h"
+
+namespace campipe {
+
+class HttpGate {
+ public:
+  // `access` and `routes` must outlive it.
+  HttpGate(const ServerConfig& config, Access& access, const std::vector<HttpServer::Route>& routes);
+
+  struct Passed {
+    HttpRequest request;
+    const HttpServer::Route* route = nullptr;  // null: of a camera
+    std::optional<CameraPath> camera;
+  };
+  struct Verdict {
+    std::optional<HttpAnswer> refusal;
+    Passed passed;
+    bool unclear = false;  // of judge_quickly(): only judge() can tell
+  };
+
+  // `facts.body` is moved into the request. Checking a password takes its time: this is not for the thread that serves
+  // all.
+  Verdict judge(HttpFacts facts) const;
+  // For that thread: all but the passwords that need argon2id.
+  [[nodiscard]] Verdict judge_quickly(HttpFacts facts) const;
+  // For those who watch for hours: whether they still may.
+  [[nodiscard]] bool still_may(const Passed& passed) const;
+  // Who sent it: the peer at `address`, or the one for whom that says it sends, where it is one of `trusted_proxies`.
+  void tell_peer(HttpFacts& facts, const std::string& address, bool tls) const;
+  [[nodiscard]] bool is_proxy(const std::string& address) const;
+
+ private:
+  [[nodiscard]] std::optional<HttpAnswer> refuse_stranger(const HttpFacts& facts) const;
+  [[nodiscard]] const HttpServer::Route* find_route(const std::string& path) const;
+  using CheckAuthorization = std::function<std::optional<Access::Result>(const HttpFacts&)>;
+  [[nodiscard]] Verdict judge_by(HttpFacts facts, const CheckAuthorization& check) const;
+  bool identify(const HttpFacts& facts, const CheckAuthorization& check, Verdict& verdict) const;
+  [[nodiscard]] std::optional<HttpAnswer> refuse_forgery(const HttpFacts& facts, const Passed& passed) const;
+
+  std::string own_host_;
+  std::vector<AddressRange> proxies_;
+  Access& access_;
+  const std::vector<HttpServer::Route>& routes_;
+};
+
+}  // namespace campipe

@@ -1,0 +1,71 @@
+// What may be believed of a request, as plain functions: its target, where it comes from, what it wants to see. All of
+// it is bytes from outside.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "app/publisher/server/http/server.h"
+
+namespace campipe {
+
+// The headers that matter here, and what else is known before anything is decided.
+struct HttpFacts {
+  std::string method;
+  std::string target;
+  std::string address;  // the peer's
+  std::string host;
+  std::string origin;
+  std::string fetch_mode;  // Sec-Fetch-Mode: browsers send it
+  std::string fetch_site;
+  std::string accept;
+  std::string cookie;
+  std::string authorization;
+  std::string csrf;
+  std::string forwarded_for;  // X-Forwarded-For: of anybody, unless a proxy of ours sent it
+  std::string forwarded_proto;
+  std::string range;
+  std::string if_range;
+  std::string if_none_match;
+  std::string body;
+  bool upgrade = false;  // to WebSocket
+  bool secure = false;
+};
+
+struct HttpTarget {
+  std::string path;  // decoded
+  std::map<std::string, std::string> query;
+};
+// None: it is no path from the root, or has parts ("..", bytes below 32, a '/' in disguise) that no path of ours has.
+std::optional<HttpTarget> parse_target(std::string_view target);
+
+// The value of a cookie in a header `Cookie`; empty: it is not there.
+std::string cookie_of(std::string_view header, std::string_view name);
+
+// Whether a header `Host` names this machine: a loopback name, any address as such, `own` (a host without a port), or
+// the machine's own name. A page of somebody whose name server says that his name is ours does not.
+bool is_own_host(std::string_view host, const std::string& own);
+// Whether a header `Origin` is of the same host and port as `Host`.
+bool is_same_origin(std::string_view origin, std::string_view host);
+
+// What of a camera is asked for by /cameras/NAME/WHAT.
+struct CameraPath {
+  std::string camera;
+  std::string what;
+};
+std::optional<CameraPath> parse_camera_path(std::string_view path);
+
+// What one who watches says over the WebSocket. What else may be said is for nobody here.
+enum class ViewerWish : std::uint8_t { nothing, pause, resume };
+ViewerWish parse_viewer_wish(std::string_view text);
+
+// {"error": text}
+HttpAnswer http_error(int status, const std::string& text);
+HttpAnswer http_busy(const std::string& why, int retry_after_s);
+// `camera`: whose recordings lie there; empty: that is not known.
+HttpAnswer no_answer_from_disk(const std::string& camera);
+
+}  // namespace campipe

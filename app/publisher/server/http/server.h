@@ -1,0 +1,115 @@
+// HTTP, WebSocket and TLS by Boost.Beast: pages, API, live video, recordings, metrics. One thread serves all
+// connections; handlers of requests, which may wait for the rig, run on a few others, and what may wait for a disk on
+// others again (app/publisher/server/disk_threads.h). It never holds up the publisher: all it touches is RigView,
+// Access and files.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "app/config/config.h"
+#include "app/publisher/server/access.h"
+#include "app/publisher/server/api/rig_view.h"
+#include "app/publisher/server/server_tls.h"
+#include "core/files_below.h"
+
+namespace campipe {
+
+// A request whose sender is known and whose size was checked. Valid during the handler's call.
+struct HttpRequest {
+  std::string method;  // GET (also of HEAD), POST, PUT, PATCH, DELETE
+  std::string path;    // decoded, without the query; begins with '/'
+  std::map<std::string, std::string> query;
+  std::string body;
+  std::string address;  // the peer's
+  Identity identity;
+  std::string session;  // the token in the cookie `session_cookie`, if that is how the sender is known
+  bool secure = false;  // it came over TLS
+};
+// Whose recordings a thread is looking at, which may wait for their disk. Any thread.
+class DiskNote {
+ public:
+  void is_about(const std::string& camera) {
+    const std::lock_guard lock(mutex_);
+    camera_ = camera;
+  }
+  [[nodiscard]] std::string camera() const {
+    const std::lock_guard lock(mutex_);
+    return camera_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string camera_;
+};
+
+struct HttpAnswer {
+  int status = 200;
+  std::string type = "application/json";
+  std::string body;
+  // An ETag here is compared with what the browser has. Headers of security are added where they are not here.
+  std::vector<std::pair<std::string, std::string>> headers;
+  // Sent instead of `body`, with ranges, where it has a name; its ending tells the type, and with the query
+  // `download` it is to be saved. That this sender may read it is the handler's affair.
+  PathBelow file;
+  // Says what is answered instead of all this, on a thread that may wait for a disk; handlers themselves may not. It
+  // owns all that it uses: where the disk does not answer nobody waits for it, nor for its thread at the end.
+  using DiskWork = std::function<HttpAnswer(DiskNote& note)>;
+  DiskWork on_disk;
+};
+
+struct HttpLimits {
+  std::size_t connections = 1000;                                // who has which: app/publisher/server/http/places.h
+  std::size_t idle_of_an_address = 64;                           // that are not being answered; the oldest gives way
+  std::chrono::milliseconds request = std::chrono::seconds(10);  // from its first byte to its last
+  std::chrono::milliseconds idle = std::chrono::seconds(60);     // between requests
+  std::chrono::milliseconds send = std::chrono::seconds(30);     // that does not move
+  std::chrono::milliseconds disk = std::chrono::seconds(10);     // each time that something is read from one
+};
+
+class HttpServer {
+ public:
+  // A handler for what is at a prefix or below it, such as "/login" or "/api/v1/"; of several that fit, the longest
+  // counts. `anyone`: needs no login (the login page, /healthz); `identity` is then of a session, if there is one, else
+  // nobody. /cameras/NAME/… are the server's own.
+  struct Route {
+    std::string prefix;
+    bool anyone = false;
+    std::function<HttpAnswer(const HttpRequest&)> handle;
+  };
+
+  // `listen_at`: the configuration's http_address with its host looked up; empty: that one, as it stands there.
+  // `on_listening` gets the port once it is taken, before anybody is answered.
+  // `tls`: what is served where the configuration has a certificate; the files are not read here.
+  // Throws Error where the address cannot be taken.
+  HttpServer(const ServerConfig& config, RigView& rig, Access& access, std::vector<Route> routes,
+             const HttpLimits& limits = {}, const std::string& listen_at = {},
+             const std::function<void(std::uint16_t port)>& on_listening = {}, ServerTls tls = nullptr);
+  // Ends all connections, within a second; waits for handlers that still run (RigView::close() ends their waits), but
+  // for no disk.
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // Who watches, for the status: [{"camera", "address", "user", "form": "fmp4", "since_utc", "sent", "dropped",
+  // "bytes"}]
+  [[nodiscard]] nlohmann::json viewers() const;
+
+  // For connections from now on. Not for a server that has none.
+  void renew_certificate(ServerTls tls);
+
+  [[nodiscard]] std::uint16_t port() const;  // that it listens at
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace campipe

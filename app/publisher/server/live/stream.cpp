@@ -1,0 +1,139 @@
+#include "app/publisher/server/live/stream.h"
+
+#include <utility>
+
+#include "app/publisher/server/live/stream_state.h"
+#include "core/log.h"
+
+namespace campipe {
+
+LiveStream::LiveStream(std::function<void(bool)> on_audience, std::string name, const LiveLimits& limits)
+    : state_(std::make_unique<State>(std::move(name), limits)), on_audience_(std::move(on_audience)) {}
+
+LiveStream::~LiveStream() = default;
+
+template <typename Accept>
+void LiveStream::take(const Accept& accept) noexcept {
+  try {
+    State::Viewers ready;  // outlives the lock: a viewer whose last owner this is leaves, which takes it
+    {
+      const std::lock_guard lock(state_->mutex);
+      if (state_->closed) return;
+      accept(ready);
+    }
+    for (const auto& viewer : ready) viewer->wake();
+  } catch (const std::exception& error) {
+    spdlog::debug("{}: a packet is kept from viewers: {}", state_->name, error.what());
+  }
+}
+
+void LiveStream::offer(const PacketView& packet, const StreamParameters& stream) noexcept {
+  take([&](State::Viewers& ready) { state_->accept(packet, stream, ready); });
+}
+
+void LiveStream::offer_audio(const PacketView& packet) noexcept {
+  take([&](State::Viewers& ready) { state_->accept_audio(packet, ready); });
+}
+
+void LiveStream::set_audio(const AudioParameters& audio) {
+  const std::lock_guard lock(state_->mutex);
+  state_->next_audio = audio;
+}
+
+void LiveStream::forget() {
+  const std::lock_guard lock(state_->mutex);
+  state_->need_key = true;
+  state_->begin_group();
+}
+
+void LiveStream::close() {
+  State::Viewers viewers;
+  std::unique_lock lock(state_->mutex);
+  state_->closed = true;
+  for (const State::Form& form : state_->forms) {
+    for (LiveViewer* viewer : form.viewers) {
+      if (auto one = viewer->weak_from_this().lock()) viewers.push_back(std::move(one));
+    }
+  }
+  state_->told.wait(lock, [this] { return !state_->telling; });
+  lock.unlock();
+  for (const auto& viewer : viewers) viewer->end();
+}
+
+std::shared_ptr<LiveViewer> LiveStream::watch(LiveForm form) {
+  const std::shared_ptr<LiveViewer> viewer(new LiveViewer(shared_from_this(), form, state_->limits));
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (state_->closed) {
+      viewer->stop();
+      return viewer;
+    }
+    state_->enter(*viewer);
+    ++state_->audience_changes;
+  }
+  tell_audience();
+  return viewer;
+}
+
+void LiveStream::leave(LiveViewer& viewer) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->leave(viewer);
+    if (state_->viewers > 0) return;
+    ++state_->audience_changes;
+  }
+  tell_audience();
+}
+
+// In the order of the changes, though viewers come and go on many threads: one of them tells for all.
+void LiveStream::tell_audience() {
+  if (!on_audience_) return;
+  std::unique_lock lock(state_->mutex);
+  if (state_->telling) return;
+  state_->telling = true;
+  while (!state_->closed && state_->audience_told != state_->audience_changes) {
+    state_->audience_told = state_->audience_changes;
+    const bool watched = state_->viewers > 0;
+    lock.unlock();
+    on_audience_(watched);
+    lock.lock();
+  }
+  state_->telling = false;
+  state_->told.notify_all();
+}
+
+std::vector<LivePiece> LiveStream::newest_group() const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<LivePiece> pictures = state_->of(LiveForm::packets).group;
+  std::erase_if(pictures, [](const LivePiece& piece) { return piece.audio; });
+  return pictures;
+}
+
+std::string LiveStream::failure(LiveForm form) const {
+  const std::lock_guard lock(state_->mutex);
+  if (!state_->offered) return {};
+  const std::string& failure = state_->of(form).failure;
+  return failure.empty() ? why_no_form(form, state_->offered->codec) : failure;
+}
+
+std::optional<StreamParameters> LiveStream::parameters() const {
+  const std::lock_guard lock(state_->mutex);
+  if (!state_->offered) return std::nullopt;
+  return state_->stream;
+}
+
+LiveCounts LiveStream::counts() const {
+  const std::lock_guard lock(state_->mutex);
+  LiveCounts counts = state_->gone;
+  counts.viewers = state_->viewers;
+  for (const State::Form& form : state_->forms) {
+    for (const LiveViewer* viewer : form.viewers) {
+      counts.sent += viewer->sent();
+      counts.dropped += viewer->dropped();
+      counts.bytes += viewer->bytes();
+    }
+  }
+  return counts;
+}
+
+}  // namespace campipe

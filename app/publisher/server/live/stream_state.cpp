@@ -1,0 +1,226 @@
+#include "app/publisher/server/live/stream_state.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/log.h"
+#include "stages/sinks/stream_headers.h"
+
+namespace campipe {
+namespace {
+
+constexpr std::int64_t longest_gap_ns = 10'000'000'000;
+constexpr std::size_t most_pieces = 10;  // with those of audio, for each picture that a group may have
+
+// What a key frame tells, without the zeros behind it: they belong to what follows, and differ.
+StreamParameters headers_of(const StreamParameters& offered, const PacketView& packet) {
+  StreamParameters found = with_headers(offered, packet.data);
+  while (!found.extradata.empty() && found.extradata.back() == 0) found.extradata.pop_back();
+  return found;
+}
+
+LivePiece piece_of(const PacketView& packet, std::span<const std::uint8_t> data) {
+  LivePiece piece;
+  piece.bytes = std::make_shared<const std::vector<std::uint8_t>>(data.begin(), data.end());
+  piece.dts = packet.dts;
+  piece.times = packet.times;
+  return piece;
+}
+
+PacketView view_of(const LivePiece& piece) { return {*piece.bytes, piece.dts, piece.key, piece.times}; }
+
+const char* name_of(LiveForm form) { return form == LiveForm::mpegts ? "MPEG-TS" : "MP4"; }
+
+}  // namespace
+
+LiveStream::State::State(std::string of_name, const LiveLimits& of_limits)
+    : name(std::move(of_name)), limits(of_limits) {
+  for (const LiveForm form : {LiveForm::packets, LiveForm::fmp4, LiveForm::mpegts, LiveForm::mp4}) of(form).form = form;
+}
+
+void LiveStream::State::accept(const PacketView& packet, const StreamParameters& with, Viewers& ready) {
+  if (!offered || *offered != with || is_break(packet.dts)) begin(with);
+  last_dts = packet.dts;
+  if (need_key && !packet.key) return;
+  if (packet.key) {
+    renew_audio();
+    read_headers(packet);
+    begin_group();
+  }
+  need_key = false;
+  group_bytes += packet.data.size();
+  ++group_pictures;
+  const std::size_t pieces = of(LiveForm::packets).group.size();  // with audio
+  const bool fits = group_bytes <= limits.group_bytes && group_pictures <= limits.group_packets &&
+                    pieces < most_pieces * limits.group_packets;
+  if (whole && !fits && !packet.key) shorten_group();
+  LivePiece raw = piece_of(packet, packet.data);
+  raw.key = packet.key;
+  hand_out(raw, ready);
+}
+
+void LiveStream::State::accept_audio(const PacketView& packet, Viewers& ready) {
+  if (need_key || !audio) return;
+  LivePiece raw = piece_of(packet, without_header(*audio, packet.data));
+  if (raw.bytes->empty()) return;
+  group_bytes += raw.bytes->size();
+  raw.audio = true;
+  hand_out(raw, ready);
+}
+
+bool LiveStream::State::is_break(std::int64_t dts) const {
+  return last_dts && (dts <= *last_dts || dts - *last_dts > longest_gap_ns);
+}
+
+void LiveStream::State::begin(const StreamParameters& with) {
+  ++serial;
+  offered = with;
+  stream = with;
+  need_key = true;
+  told_long_group = false;
+  for (Form& form : forms) {
+    form.muxer.reset();
+    form.header.reset();
+    form.group.clear();
+    form.failure.clear();
+  }
+}
+
+// With a key frame: forms with a track for it begin anew.
+void LiveStream::State::renew_audio() {
+  if (audio == next_audio) return;
+  audio = next_audio;
+  ++serial;
+  of(LiveForm::packets).header.reset();
+  for (const LiveForm form : {LiveForm::mpegts, LiveForm::mp4}) of(form).muxer.reset();
+}
+
+// Cameras that send their headers with their pictures only may change them so.
+void LiveStream::State::read_headers(const PacketView& packet) {
+  if (lacks_headers(*offered)) {
+    StreamParameters found = headers_of(*offered, packet);
+    if (!lacks_headers(found) && found != stream) {
+      if (!lacks_headers(stream)) begin(StreamParameters(*offered));
+      stream = std::move(found);
+      of(LiveForm::packets).header.reset();
+    }
+  }
+  Form& packets = of(LiveForm::packets);
+  if (packets.header) return;
+  packets.header = std::make_shared<const LiveHeader>(LiveHeader{serial, stream, {}, nullptr, audio});
+}
+
+void LiveStream::State::begin_group() {
+  whole = true;
+  group_bytes = 0;
+  group_pictures = 0;
+  for (Form& form : forms) form.group.clear();
+}
+
+void LiveStream::State::shorten_group() {
+  whole = false;
+  for (Form& form : forms) form.group.resize(std::min<std::size_t>(form.group.size(), 1));
+  if (std::exchange(told_long_group, true)) return;
+  spdlog::warn("{}: key frames are so far apart that new viewers must wait for one (encode.gop sets their distance)",
+               name);
+}
+
+void LiveStream::State::start(Form& form) {
+  try {
+    const auto track = audio_track(form);
+    form.muxer = std::make_unique<LiveMuxer>(form.form, stream, track);
+    LiveHeader header{serial, stream, form.muxer->mime(), nullptr, track};
+    if (!form.muxer->header().empty()) {
+      header.bytes = std::make_shared<const std::vector<std::uint8_t>>(form.muxer->header());
+    }
+    form.header = std::make_shared<const LiveHeader>(std::move(header));
+    form.failure.clear();
+  } catch (const Error& error) {
+    fail(form, error.what());
+  }
+}
+
+// What the form can hold of the camera's audio.
+std::optional<AudioParameters> LiveStream::State::audio_track(Form& form) {
+  if (!audio || form.form == LiveForm::fmp4 || can_hold(form.form, *audio)) {
+    form.told_silent.clear();
+    return form.form == LiveForm::fmp4 ? std::nullopt : audio;
+  }
+  if (std::exchange(form.told_silent, audio->codec) != audio->codec)
+    spdlog::warn("{}: watched as {} without audio, which cannot hold {}", name, name_of(form.form), audio->codec);
+  return std::nullopt;
+}
+
+void LiveStream::State::fail(Form& form, const std::string& why) {
+  form.muxer.reset();
+  form.group.clear();
+  if (std::exchange(form.failure, why) == why) return;
+  spdlog::warn("{}: cannot be watched as {}: {}", name, name_of(form.form), why);
+}
+
+// What has failed is tried again at each key frame.
+std::optional<LivePiece> LiveStream::State::muxed(Form& form, const LivePiece& raw) {
+  if (!form.muxer && raw.key) start(form);
+  if (!form.muxer) return std::nullopt;
+  try {
+    LivePiece piece = raw;
+    piece.header = form.header;
+    LiveMuxer& muxer = *form.muxer;
+    const PacketView packet = view_of(raw);
+    piece.bytes =
+        std::make_shared<const std::vector<std::uint8_t>>(raw.audio ? muxer.mux_audio(packet) : muxer.mux(packet));
+    if (!piece.bytes->empty()) return piece;
+  } catch (const Error& error) {
+    fail(form, error.what());
+  }
+  return std::nullopt;
+}
+
+void LiveStream::State::hand_out(const LivePiece& raw, Viewers& ready) {
+  Form& packets = of(LiveForm::packets);
+  LivePiece own = raw;
+  own.header = packets.header;
+  hand_out(packets, own, ready);
+  for (Form& form : forms) {
+    if (&form == &packets || form.viewers.empty()) continue;
+    if (const auto piece = muxed(form, raw)) hand_out(form, *piece, ready);
+  }
+}
+
+// Audio from before the key frame may come behind it: it is for those who have what came before.
+void LiveStream::State::hand_out(Form& form, const LivePiece& piece, Viewers& ready) {
+  const bool is_late = piece.audio && !form.group.empty() && piece.times.pts < form.group.front().times.pts;
+  if ((whole && !is_late) || piece.key) form.group.push_back(piece);
+  const Clock::time_point now = Clock::now();
+  for (LiveViewer* viewer : form.viewers) {
+    if (!viewer->add(piece, now)) continue;
+    if (auto one = viewer->weak_from_this().lock()) ready.push_back(std::move(one));
+  }
+}
+
+void LiveStream::State::enter(LiveViewer& viewer) {
+  Form& form = of(viewer.form_);
+  if (form.viewers.empty() && form.form != LiveForm::packets) {
+    for (const LivePiece& raw : of(LiveForm::packets).group) {
+      if (auto piece = muxed(form, raw)) form.group.push_back(std::move(*piece));
+    }
+  }
+  viewer.begin(form.group, whole);
+  form.viewers.push_back(&viewer);
+  ++viewers;
+}
+
+void LiveStream::State::leave(LiveViewer& viewer) {
+  Form& form = of(viewer.form_);
+  if (std::erase(form.viewers, &viewer) == 0) return;  // it came after the end
+  gone.sent += viewer.sent();
+  gone.dropped += viewer.dropped();
+  gone.bytes += viewer.bytes();
+  --viewers;
+  if (!form.viewers.empty() || form.form == LiveForm::packets) return;
+  form.muxer.reset();
+  form.header.reset();
+  form.group.clear();
+}
+
+}  // namespace campipe

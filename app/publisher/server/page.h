@@ -1,0 +1,25 @@
+// The web page: files of app/publisher/server/page, built into the program, so that there is nothing to install beside
+// it. Thread-safe; nothing here changes.
+#pragma once
+
+#include <string_view>
+
+#include "app/publisher/server/http/server.h"
+
+namespace campipe {
+
+struct PageFile {
+  std::string_view name;  // "index.html"; of page/ the file's, of the API's description "openapi.json"
+  std::string_view type;  // for Content-Type
+  std::string_view etag;  // with its quotes; changes with the bytes
+  std::string_view bytes;
+};
+
+// Null: there is no such file. It lives as long as the program.
+const PageFile* find_page_file(std::string_view name);
+
+// GET of "/", "/login", "/camera/…", "/recordings", "/system" (all the same page, which looks at its own address) and
+// "/static/FILE"; 404 for the rest. Needs no login: what the page then asks for does.
+HttpAnswer page_route(const HttpRequest& request);
+
+}  // namespace campipe

@@ -1,0 +1,159 @@
+// The rig's API: requests, who is logged in, and the status that all pages share.
+const nobody = {user: '', permissions: [], cameras: null, csrf: ''};
+let session = nobody;
+
+export class ApiError extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+async function request(method, path, body) {
+  if (method !== 'GET' && path !== 'login' && !session.csrf) await loadSession();
+  const headers = {Accept: 'application/json'};
+  if (body !== undefined) headers['Content-Type'] = 'application/json';
+  if (method !== 'GET') headers['X-CSRF-Token'] = session.csrf;
+  let answer;
+  try {
+    answer = await fetch(`/api/v1/${path}`, {
+      method,
+      headers,
+      cache: 'no-store',
+      credentials: 'same-origin',
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal: AbortSignal.timeout(15000),
+    });
+  } catch (error) {
+    throw new ApiError(
+      0,
+      error.name === 'TimeoutError' ? 'campipe does not answer in time' : 'campipe does not answer',
+    );
+  }
+  const text = await answer.text();
+  let json = {};
+  try {
+    json = text ? JSON.parse(text) : {};
+  } catch {
+    json = {error: text.slice(0, 200)};
+  }
+  if (answer.ok) return json;
+  if (answer.status === 401 && path !== 'login') window.dispatchEvent(new Event('loginneeded'));
+  throw new ApiError(answer.status, json.error ?? json.errors?.join('\n') ?? `the answer was ${answer.status}`);
+}
+
+export const get = (path) => request('GET', path);
+export const post = (path, body) => request('POST', path, body ?? {});
+
+export const currentSession = () => session;
+
+export async function loadSession() {
+  session = await get('session');
+  return session;
+}
+
+export async function login(user, password) {
+  await post('login', {user, password});
+  return loadSession();
+}
+
+export async function logout() {
+  await post('logout');
+  session = nobody;
+}
+
+// Whether the page should offer something: `permission` is "view", "record" or "administer", of a camera, or of the rig
+// as a whole. The server decides.
+export function may(permission, camera) {
+  if (!session.permissions.includes(permission)) return false;
+  return !session.cameras || (camera !== undefined && session.cameras.includes(camera));
+}
+
+// Whether it is the rig as a whole: others are not shown processes' ids, folders and addresses.
+export const administers = () => Boolean(session.administers);
+
+// The rig's clock, by which a camera went away: a browser's own may be wrong by minutes.
+let clockOffset = 0;
+export const rigNow = () => Date.now() + clockOffset;
+
+// [name, camera] of every camera, in the order of the rig's file. (An object's own order is not that: names like "2" come
+// first there.)
+export const camerasOf = (status) =>
+  Object.entries(status?.cameras ?? {}).sort(([, a], [, b]) => (a.order ?? 0) - (b.order ?? 0));
+
+const listeners = new Set();
+const period = 2000;
+let timer = 0;
+let asking = false;
+let latest = null; // {status, rates, previous}
+let failedSince = 0;
+
+// Calls `listener` with {status, rates} at once, if there is one, and then about every two seconds while the page is
+// seen; with {error, since} while the rig does not answer. Gives the function that ends it.
+export function watchStatus(listener) {
+  listeners.add(listener);
+  if (latest) listener(latest);
+  if (!timer && !asking) ask();
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size === 0) {
+      clearTimeout(timer);
+      timer = 0;
+    }
+  };
+}
+
+function tell(message) {
+  for (const listener of [...listeners]) listener(message);
+}
+
+// What changed between two answers, for each second: the counters themselves only grow.
+function ratesOf(status, previous) {
+  const rates = {};
+  if (!previous) return rates;
+  const seconds = (Date.parse(status.time_utc) - Date.parse(previous.time_utc)) / 1000;
+  if (!(seconds > 1.5)) return rates; // too short to say
+  for (const [name, camera] of Object.entries(status.cameras ?? {})) {
+    const before = previous.cameras?.[name];
+    const frames = camera.frames?.encoded - before?.frames?.encoded;
+    const bits = (camera.bytes - before?.bytes) * 8;
+    if (frames >= 0) rates[name] = {fps: frames / seconds, bitrate: Math.max(0, bits) / seconds};
+  }
+  return rates;
+}
+
+async function ask() {
+  clearTimeout(timer);
+  timer = 0;
+  asking = true;
+  let message;
+  let mayAskAgain = true;
+  try {
+    const status = await get('status');
+    clockOffset = Date.parse(status.time_utc) - Date.now();
+    const rates = ratesOf(status, latest?.status);
+    message = latest = {status, rates: Object.keys(rates).length ? rates : (latest?.rates ?? {})};
+    failedSince = 0;
+  } catch (error) {
+    failedSince ||= Date.now();
+    message = {error: error.message, since: failedSince};
+    mayAskAgain = error.status !== 401; // the page that comes after the login asks
+  }
+  asking = false;
+  if (!mayAskAgain) return;
+  if (listeners.size > 0 && !document.hidden) timer = setTimeout(ask, period);
+  tell(message);
+}
+
+document.addEventListener('visibilitychange', () => {
+  if (!document.hidden && listeners.size > 0 && !asking) ask();
+});
+
+// Left out because the configuration wants it (app/control/wanted_drops.h) is not lost.
+const wantedDrops = ['rate', 'unwatched'];
+
+// Of every cause that lost pictures: [cause, pictures].
+export const dropCausesOf = (camera) =>
+  Object.entries(camera.frames?.dropped ?? {}).filter(([cause, frames]) => frames && !wantedDrops.includes(cause));
+
+export const dropsOf = (camera) => dropCausesOf(camera).reduce((sum, [, frames]) => sum + frames, 0);

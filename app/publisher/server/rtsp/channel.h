@@ -1,0 +1,91 @@
+// One RTSP client's bytes, between its socket and GStreamer: TLS, if it is served, and whole messages only
+// (publisher/server/rtsp/framing.h), each after the login that it carries was checked (publisher/server/rtsp/logins.h).
+//
+// GStreamer makes a GSocketConnection for each socket. Where the socket has a channel, the connection's input stream is
+// the channel, and its output stream is the socket's, or the channel's where there is TLS: OpenSSL's, as GLib's makes
+// handshakes on threads of which there are a few, where ten slow clients hold up all others.
+#pragma once
+
+#include <gio/gio.h>
+#include <openssl/ssl.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+
+#include "app/publisher/server/rtsp/framing.h"
+#include "app/publisher/server/rtsp/logins.h"
+
+namespace campipe {
+
+class RtspChannel {
+ public:
+  // What read() and write() return where they moved nothing.
+  static constexpr gssize failed = -1;
+  static constexpr gssize would_block = -2;
+
+  // Begins to check the login in a whole message; null: there is nothing to be checked.
+  using CheckLogin = std::function<std::shared_ptr<const RtspLogin>(std::string_view message)>;
+
+  // `socket` owns it; null: no TLS. Throws std::bad_alloc.
+  RtspChannel(GSocket* socket, SSL_CTX* tls, CheckLogin check_login);
+  RtspChannel(const RtspChannel&) = delete;
+  RtspChannel& operator=(const RtspChannel&) = delete;
+
+  // The server's thread. Bytes of whole messages; 0: the client has ended.
+  gssize read(std::span<char> room);
+  // There is something to read, though the socket may have nothing more.
+  [[nodiscard]] bool ready() { return more_ || (framing_.whole() && passes()); }
+  // There is a message whose login is still being checked. What the client sends behind it is left in the kernel.
+  [[nodiscard]] bool holds() { return framing_.whole() && !passes(); }
+  // What was found of the login in the message that was read last; null: it had none.
+  [[nodiscard]] const RtspLogin* login() const { return login_.get(); }
+  // The client should have completed its message, or the handshake, and has not.
+  [[nodiscard]] bool is_late(std::chrono::nanoseconds allowed) const;
+  [[nodiscard]] const std::string& refusal() const { return framing_.refusal(); }
+
+  // GStreamer is to see that the client has ended, when it next reads. That is how a connection is to be closed: what
+  // gst_rtsp_client_close() frees, threads of medias may be using.
+  void end();
+  // Nobody reads or writes any more: the descriptor is given back.
+  void close();
+
+  [[nodiscard]] bool has_tls() const { return tls_ != nullptr; }
+  // Any thread; only with TLS.
+  gssize write(std::span<const GOutputVector> parts);
+
+ private:
+  struct SslFree {
+    void operator()(SSL* tls) const { ::SSL_free(tls); }
+  };
+
+  bool passes();
+  [[nodiscard]] bool hung_up() const;
+  gssize receive(std::span<char> room);
+  gssize receive_decrypted(std::span<char> room);
+  [[nodiscard]] gssize result_of(int result) const;
+
+  GSocket* socket_;
+  Clock::time_point opened_ = Clock::now();
+  const CheckLogin check_login_;
+  std::shared_ptr<const RtspLogin> login_;
+  bool asked_ = false;   // for the login of the message that is next
+  bool passed_ = false;  // and it may go on
+  RtspFraming framing_;
+  bool more_ = false;   // a client that sends faster than is read lets others go first
+  bool ended_ = false;  // by end()
+  std::mutex mutex_;    // of the rest
+  bool closed_ = false;
+  std::unique_ptr<SSL, SslFree> tls_;
+  std::atomic<bool> greeted_{true};  // the handshake is complete
+};
+
+// From now on GStreamer's connection over `socket`, which is not blocking, goes through the channel that is returned;
+// it lives as long as `socket`.
+RtspChannel& put_channel(GSocket* socket, SSL_CTX* tls, RtspChannel::CheckLogin check_login);
+// Null: it has none.
+RtspChannel* channel_of(GSocket* socket);
+
+}  // namespace campipe

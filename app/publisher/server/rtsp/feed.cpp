@@ -1,0 +1,278 @@
+#include "app/publisher/server/rtsp/feed.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include "app/publisher/server/rtsp/audio.h"
+#include "core/c_callback.h"
+
+namespace campipe {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int64_t second = 1'000'000'000;
+// Before the first packet's time, so that no time is negative where pictures are not in the order of their packets.
+constexpr std::int64_t lead = second;
+constexpr auto longest_wait = 2s;                // for a new key frame, where there is an older one
+constexpr std::int64_t clock_jump = second / 5;  // from which on capture time is not smoothed
+constexpr std::int64_t longest_pause = 3600 * second;
+constexpr guint64 longest_queue = 16U << 20U;  // bytes
+
+constexpr guint64 longest_audio_queue = 64U << 10U;
+
+std::string source_called(const std::string& name) {
+  return "appsrc name=" + name + " is-live=true format=time do-timestamp=false block=false max-bytes=0 ! ";
+}
+
+bool has_boxes(const StreamParameters& stream) { return !stream.extradata.empty() && stream.extradata[0] == 1; }
+
+GstCapsPtr caps_of(const StreamParameters& stream) {
+  if (stream.codec == "mjpeg") {
+    return GstCapsPtr(gst_caps_new_simple("image/jpeg", "width", G_TYPE_INT, stream.format.width, "height", G_TYPE_INT,
+                                          stream.format.height, nullptr));
+  }
+  const bool boxes = has_boxes(stream);
+  const bool h264 = stream.codec == "h264";
+  GstCapsPtr caps(gst_caps_new_simple(h264 ? "video/x-h264" : "video/x-h265", "stream-format", G_TYPE_STRING,
+                                      !boxes ? "byte-stream"
+                                      : h264 ? "avc"
+                                             : "hvc1",
+                                      "alignment", G_TYPE_STRING, "au", nullptr));
+  if (boxes) {
+    GstBuffer* header = gst_buffer_new_memdup(stream.extradata.data(), stream.extradata.size());
+    gst_caps_set_simple(caps.get(), "codec_data", GST_TYPE_BUFFER, header, nullptr);
+    gst_buffer_unref(header);
+  }
+  return caps;
+}
+
+GstMemory* shared_memory(const SharedBytes& bytes) {
+  // The memory is not written to: it is marked so.
+  return gst_memory_new_wrapped(GST_MEMORY_FLAG_READONLY, const_cast<std::uint8_t*>(bytes->data()), bytes->size(), 0,
+                                bytes->size(), new SharedBytes(bytes),
+                                c_callback<[](gpointer owner) { delete static_cast<SharedBytes*>(owner); }>);
+}
+
+GstClockTime time_in(GstPadProbeInfo* info) {
+  GstBuffer* buffer = (info->type & GST_PAD_PROBE_TYPE_BUFFER_LIST) != 0
+                          ? gst_buffer_list_get(gst_pad_probe_info_get_buffer_list(info), 0)
+                          : gst_pad_probe_info_get_buffer(info);
+  return GST_BUFFER_PTS(buffer);
+}
+
+}  // namespace
+
+std::string rtsp_pipeline(const StreamParameters& stream, const std::optional<AudioParameters>& audio) {
+  std::string text = "( " + source_called("source");
+  // RFC 2435 has eight bits for an eighth of a side.
+  const bool jpeg_fits = std::max(stream.format.width, stream.format.height) <= 2040;
+  if (stream.codec == "h264")
+    text += "h264parse ! rtph264pay name=pay0 pt=96 config-interval=-1 ";
+  else if (stream.codec == "hevc")
+    text += "h265parse ! rtph265pay name=pay0 pt=96 config-interval=-1 ";
+  else if (stream.codec == "mjpeg" && jpeg_fits)
+    text += "rtpjpegpay name=pay0 pt=26 ";
+  else
+    return {};
+  if (audio) text += source_called("audio") + rtsp_payloader(*audio) + " ";
+  return text + ")";
+}
+
+// What the gate stops never comes through `pad`.
+void RtspFeed::close_with(GstPad* pad, const SharedGate& gate) {
+  constexpr auto data = static_cast<GstPadProbeType>(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST);
+  gst_pad_add_probe(pad, data,
+                    c_callback<[](GstPad*, GstPadProbeInfo* info, gpointer own) {
+                      const GstClockTime open_from = static_cast<SharedGate*>(own)->get()->open_from.load();
+                      return time_in(info) < open_from ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
+                    },
+                               GST_PAD_PROBE_DROP>,
+                    new SharedGate(gate), c_callback<[](gpointer own) { delete static_cast<SharedGate*>(own); }>);
+}
+
+RtspFeed::RtspFeed(std::shared_ptr<LiveStream> stream, std::shared_ptr<RtspReaders> readers,
+                   std::function<void()> on_end)
+    : stream_(std::move(stream)),
+      readers_(std::move(readers)),
+      on_end_(std::move(on_end)),
+      viewer_(stream_->watch(LiveForm::packets)) {}
+
+void RtspFeed::start(GstBin* bin, std::optional<AudioParameters> audio, GstElement* rtpbin) {
+  source_.reset(GST_APP_SRC(gst_bin_get_by_name(bin, "source")));
+  audio_ = std::move(audio);
+  if (audio_) {
+    audio_source_.reset(GST_APP_SRC(gst_bin_get_by_name(bin, "audio")));
+    set_rtsp_caps(audio_source_.get(), *audio_);
+  }
+  rtpbin_ = share(rtpbin);
+  // Behind rtpbin, where the library holds back what comes before somebody plays.
+  g_signal_connect_data(rtpbin, "pad-added", G_CALLBACK((c_callback<[](GstElement*, GstPad* pad, gpointer gate) {
+                          if (std::string_view(GST_PAD_NAME(pad)).starts_with("send_rtp_src_"))
+                            close_with(pad, *static_cast<SharedGate*>(gate));
+                        }>)),
+                        new SharedGate(gate_),
+                        c_callback<[](gpointer gate, GClosure*) { delete static_cast<SharedGate*>(gate); }>,
+                        GConnectFlags{});
+  thread_ = std::jthread([this](const std::stop_token& stopping) { run(stopping); });
+}
+
+void RtspFeed::stop() {
+  if (!thread_.joinable()) return;
+  thread_.request_stop();
+  thread_.join();
+}
+
+void RtspFeed::run(const std::stop_token& stopping) {
+  LivePiece piece;
+  while (!stopping.stop_requested()) {
+    // Short, as the thread is asked to stop while it waits.
+    const LiveViewer::Next next = viewer_->take(piece, Clock::now() + 100ms);
+    if (next == LiveViewer::Next::timeout) continue;
+    if (next == LiveViewer::Next::over || !feed(piece)) {
+      gst_app_src_end_of_stream(source_.get());
+      if (audio_source_) gst_app_src_end_of_stream(audio_source_.get());
+      on_end_();
+      return;
+    }
+  }
+}
+
+bool RtspFeed::feed(const LivePiece& piece) {
+  if (piece.header != header_ && !take_stream(piece)) return false;
+  if (piece.audio) {
+    feed_audio(piece);
+    return true;
+  }
+  if (!prepared_) {
+    if (!piece.key) return true;
+    prepared_ = true;
+    set_origin(piece);
+    push(piece);
+    prepare_audio();
+    return true;
+  }
+  if (readers_->empty() || gst_app_src_get_current_level_bytes(source_.get()) > longest_queue) {
+    running_ = false;
+    gate_->open_from = Gate::closed;
+    return true;
+  }
+  if (!running_) {
+    if (!begin(piece)) return true;
+  } else if (piece.dts <= last_dts_) {
+    set_origin(piece);
+  }
+  readers_->before(piece);
+  push(piece);
+  return true;
+}
+
+// Audio follows pictures that are passed on.
+void RtspFeed::feed_audio(const LivePiece& piece) {
+  if (!running_ || !audio_source_ || !readers_->anybody_gets(true)) return;
+  if (gst_app_src_get_current_level_bytes(audio_source_.get()) > longest_audio_queue) return;
+  const std::int64_t time = piece.times.pts - origin_;
+  if (time <= last_audio_) return;
+  last_audio_ = time;
+  readers_->before(piece);
+  push_audio(piece.bytes, static_cast<GstClockTime>(time), piece.times.duration);
+}
+
+// The media cannot be described before each of its streams has something, and audio may not come for long: so this
+// stands for it, as the first key frame does for the pictures. The gate keeps both from readers.
+void RtspFeed::prepare_audio() {
+  if (!audio_source_) return;
+  push_audio(std::make_shared<const std::vector<std::uint8_t>>(8), static_cast<GstClockTime>(lead), 0);
+}
+
+// Whether pieces are passed on from this one on.
+bool RtspFeed::begin(const LivePiece& piece) {
+  if (!piece.key) {
+    // No key frame can be had: then the newest one, though it is old.
+    if (Clock::now() - readers_->waiting_since() > longest_wait) viewer_ = stream_->watch(LiveForm::packets);
+    return false;
+  }
+  running_ = true;
+  if (piece.dts <= last_dts_) set_origin(piece);
+  gate_->open_from = time_of(std::min(piece.dts, piece.times.pts));
+  return true;
+}
+
+bool RtspFeed::take_stream(const LivePiece& piece) {
+  const StreamParameters& stream = piece.header->stream;
+  if (header_ && header_->stream.codec != stream.codec) return false;
+  const auto& audio = piece.header->audio;
+  const bool has_form = audio && has_rtsp_form(*audio);
+  if (has_form ? audio_ != audio : audio_.has_value()) return false;
+  if (!header_ || header_->stream != stream) {
+    gst_app_src_set_caps(source_.get(), caps_of(stream).get());
+    with_header_ = stream.codec != "mjpeg" && !has_boxes(stream);
+  }
+  header_ = piece.header;
+  return true;
+}
+
+// The camera's time began anew, or begins. Time goes on for readers as it did for the camera.
+void RtspFeed::set_origin(const LivePiece& piece) {
+  std::int64_t begins = lead;
+  if (last_capture_ != 0) {
+    const std::int64_t pause = std::clamp(piece.times.capture_utc - last_capture_, second / 100, longest_pause);
+    begins = last_dts_ - origin_ + pause;
+  }
+  origin_ = piece.dts - begins;
+  epoch_.reset();
+}
+
+// Reports say which RTP time it is at a time of the clock, by the time since their element's base time. So that is
+// when, by the clock by which pictures are taken, a time of 0 was. The pipeline sets it, too, when it starts.
+void RtspFeed::set_clock(const LivePiece& piece, GstClockTime time) {
+  if (piece.times.capture_utc == 0) return;
+  const std::int64_t epoch = piece.times.capture_utc - static_cast<std::int64_t>(time);
+  const std::int64_t error = epoch - epoch_.value_or(epoch);
+  epoch_ = !epoch_ || std::abs(error) > clock_jump ? epoch : *epoch_ + error / 16;
+  const auto base = static_cast<GstClockTime>(*epoch_);
+  for (guint i = 0; i < (audio_source_ ? 2 : 1); ++i) {
+    auto& session = sessions_.at(i);
+    if (!session) {
+      GstElement* found = nullptr;
+      g_signal_emit_by_name(rtpbin_.get(), "get-session", i, &found);
+      session.reset(found);
+    }
+    if (session && gst_element_get_base_time(session.get()) != base) gst_element_set_base_time(session.get(), base);
+  }
+}
+
+// Of a stream that nobody has set up the library takes nothing, but for the first piece.
+void RtspFeed::push(const LivePiece& piece) {
+  set_clock(piece, time_of(piece.times.pts));
+  last_dts_ = piece.dts;
+  last_capture_ = piece.times.capture_utc;
+  if (running_ && !readers_->anybody_gets(false)) return;
+  GstBuffer* buffer = gst_buffer_new();
+  if (with_header_ && piece.key) {
+    const std::vector<std::uint8_t>& header = header_->stream.extradata;
+    if (!header.empty())
+      gst_buffer_append_memory(buffer, shared_memory(std::make_shared<std::vector<std::uint8_t>>(header)));
+    with_header_ = false;  // the payloader repeats it
+  }
+  gst_buffer_append_memory(buffer, shared_memory(piece.bytes));
+  GST_BUFFER_PTS(buffer) = time_of(piece.times.pts);
+  GST_BUFFER_DTS(buffer) = time_of(piece.dts);
+  if (piece.times.duration > 0) GST_BUFFER_DURATION(buffer) = static_cast<GstClockTime>(piece.times.duration);
+  if (!piece.key) GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_DELTA_UNIT);
+  if (gst_app_src_push_buffer(source_.get(), buffer) != GST_FLOW_OK) spdlog::debug("rtsp: a packet was not taken");
+}
+
+void RtspFeed::push_audio(const SharedBytes& bytes, GstClockTime time, std::int64_t duration) {
+  GstBuffer* buffer = gst_buffer_new();
+  gst_buffer_append_memory(buffer, shared_memory(bytes));
+  GST_BUFFER_PTS(buffer) = time;
+  GST_BUFFER_DTS(buffer) = time;
+  if (duration > 0) GST_BUFFER_DURATION(buffer) = static_cast<GstClockTime>(duration);
+  if (gst_app_src_push_buffer(audio_source_.get(), buffer) != GST_FLOW_OK) spdlog::debug("rtsp: audio was not taken");
+}
+
+}  // namespace campipe

@@ -1,0 +1,91 @@
+// The thread that brings a camera's packets into one RTSP media, and says when they were taken: RTP time is the
+// packets' own, and what RTCP sender reports say of it is capture time.
+//
+// The media must have a first key frame before it can be described, which is older than who then plays it. What was
+// made before a reader came is kept from it, so that players, which keep their distance from the first picture that
+// they get, do not stay behind by the length of a group of pictures.
+//
+// Audio is a second stream of the media, with the same origin of its time and the same clock in its reports. What the
+// media is made for stays: it ends where the camera's audio comes, goes or changes, and readers come again.
+#pragma once
+
+#include <gst/app/gstappsrc.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "app/publisher/server/live/stream.h"
+#include "app/publisher/server/rtsp/gst_handles.h"
+#include "app/publisher/server/rtsp/readers.h"
+
+namespace campipe {
+
+// The description of a pipeline from an appsrc called "source" to a payloader called "pay0"; with audio, which
+// has an RTSP form (publisher/server/rtsp/audio.h), also from "audio" to "pay1". Empty: RTSP has no form of this
+// stream.
+std::string rtsp_pipeline(const StreamParameters& stream, const std::optional<AudioParameters>& audio = {});
+
+class RtspFeed {
+ public:
+  // `on_end`: the media cannot go on: the camera was removed, or has another codec or other audio. On the feeding
+  // thread.
+  RtspFeed(std::shared_ptr<LiveStream> stream, std::shared_ptr<RtspReaders> readers, std::function<void()> on_end);
+  ~RtspFeed() { stop(); }
+  RtspFeed(const RtspFeed&) = delete;
+  RtspFeed& operator=(const RtspFeed&) = delete;
+
+  // Once. `bin`: what rtsp_pipeline() describes; `audio`: as it was asked; `rtpbin`: what sends the reports.
+  void start(GstBin* bin, std::optional<AudioParameters> audio, GstElement* rtpbin);
+  void stop();
+
+ private:
+  // Nothing older comes to readers.
+  struct Gate {
+    static constexpr GstClockTime closed = std::numeric_limits<GstClockTime>::max();
+    std::atomic<GstClockTime> open_from{closed};
+  };
+  using SharedGate = std::shared_ptr<Gate>;
+
+  static void close_with(GstPad* pad, const SharedGate& gate);
+  void run(const std::stop_token& stopping);
+  bool feed(const LivePiece& piece);
+  void feed_audio(const LivePiece& piece);
+  void prepare_audio();
+  bool begin(const LivePiece& piece);
+  bool take_stream(const LivePiece& piece);
+  void set_clock(const LivePiece& piece, GstClockTime time);
+  GstClockTime time_of(std::int64_t time) const { return static_cast<GstClockTime>(time - origin_); }
+  void set_origin(const LivePiece& piece);
+  void push(const LivePiece& piece);
+  void push_audio(const SharedBytes& bytes, GstClockTime time, std::int64_t duration);
+
+  std::shared_ptr<LiveStream> stream_;
+  std::shared_ptr<RtspReaders> readers_;
+  std::function<void()> on_end_;
+  std::shared_ptr<LiveViewer> viewer_;
+  SharedGate gate_ = std::make_shared<Gate>();
+  GObjectPtr<GstAppSrc> source_;
+  GObjectPtr<GstElement> rtpbin_;
+  GObjectPtr<GstAppSrc> audio_source_;  // null: without
+  std::optional<AudioParameters> audio_;
+  std::array<GObjectPtr<GstElement>, 2> sessions_;  // of rtpbin; null until it has them
+
+  std::shared_ptr<const LiveHeader> header_;  // of the newest piece
+  bool with_header_ = false;                  // the next key frame needs the stream's parameters before it
+  bool prepared_ = false;                     // the media has its first key frame
+  bool running_ = false;                      // somebody plays, and pieces are passed on
+  std::int64_t origin_ = 0;                   // what is subtracted from a stream's times
+  std::int64_t last_dts_ = 0;
+  std::int64_t last_capture_ = 0;
+  std::int64_t last_audio_ = 0;        // behind `origin_`
+  std::optional<std::int64_t> epoch_;  // capture time of a time of 0, smoothed
+  std::jthread thread_;
+};
+
+}  // namespace campipe

@@ -1,0 +1,47 @@
+// What gst-rtsp-server makes when somebody wants a stream: one media for all its readers, with a pipeline of its own
+// that a feed fills.
+#pragma once
+
+#include <gst/rtsp-server/rtsp-server.h>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "app/publisher/server/api/rig_view.h"
+#include "app/publisher/server/rtsp/gst_handles.h"
+#include "app/publisher/server/rtsp/readers.h"
+
+namespace campipe {
+
+// The readers of all medias that there are. Thread-safe.
+class RtspMedias {
+ public:
+  void add(const std::shared_ptr<RtspReaders>& readers);
+  [[nodiscard]] std::vector<std::shared_ptr<RtspReaders>> all() const;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::vector<std::weak_ptr<RtspReaders>> medias_;
+};
+
+// What factories need to know. It outlives them.
+struct RtspMediaContext {
+  RigView& rig;
+  RtspMedias medias;
+  // The readers are to be sent away, as their media is at an end. Any thread.
+  std::function<void(std::shared_ptr<RtspReaders>)> dismiss;
+  bool encrypted = false;  // readers get nothing that is not
+};
+
+// For `stream`, which may come and go in the rig.
+GObjectPtr<GstRTSPMediaFactory> make_rtsp_factory(const std::string& stream, RtspMediaContext& context);
+// Null: it is none of ours, or is being taken apart.
+std::shared_ptr<RtspReaders> readers_of(GstRTSPMedia* media);
+
+// The elements of GStreamer that are needed and not there, and what to install; empty: all are there.
+std::string missing_rtsp_elements();
+
+}  // namespace campipe

@@ -1,0 +1,50 @@
+#include "app/publisher/server/server_tls.h"
+
+#include <openssl/ssl.h>
+
+#include <boost/asio/ssl/context.hpp>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "core/error.h"
+
+namespace campipe {
+
+namespace asio = boost::asio;
+using ErrorCode = boost::system::error_code;
+
+ServerTls open_server_tls(const TlsConfig& config) {
+  const auto check = [](const ErrorCode& error, const std::string& what, const std::string& file) {
+    if (error) throw Error(what + " " + file + " cannot be used: " + error.message());
+  };
+  auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
+  asio::ssl::context& tls = *context;
+  ::SSL_CTX_set_min_proto_version(tls.native_handle(), TLS1_2_VERSION);
+  ::SSL_CTX_set_options(tls.native_handle(), SSL_OP_NO_RENEGOTIATION);
+  ErrorCode error;
+  tls.use_certificate_chain_file(config.certificate, error);
+  check(error, "the certificate", config.certificate);
+  tls.use_private_key_file(config.key, asio::ssl::context::pem, error);
+  check(error, "the key", config.key);
+  if (::SSL_CTX_check_private_key(tls.native_handle()) != 1) {
+    throw Error("the key " + config.key + " is not that of the certificate " + config.certificate);
+  }
+  return context;
+}
+
+void TlsReader::begin(const TlsConfig& config) {
+  std::packaged_task<ServerTls()> task([config] { return open_server_tls(config); });
+  reading_ = task.get_future();
+  begun_ = Clock::now();
+  std::thread(std::move(task)).detach();  // nothing waits for it where it takes too long
+}
+
+ServerTls TlsReader::take() {
+  if (!reading_.valid() || reading_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return nullptr;
+  auto read = std::move(reading_);
+  reading_ = {};
+  return read.get();
+}
+
+}  // namespace campipe

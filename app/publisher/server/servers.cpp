@@ -1,0 +1,216 @@
+#include "app/publisher/server/servers.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "app/config/address.h"
+#include "app/control/descriptor_limit.h"
+#include "app/publisher/server/page.h"
+#include "core/error.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+constexpr auto retry_interval = std::chrono::seconds(5);
+constexpr auto token_patience = std::chrono::milliseconds(300);  // less than a main thread may be silent
+
+// Who asks by RTSP what a stream is gets no answer before there is one; and its players need no other codec.
+bool has_rtsp(const CameraConfig& config) { return !config.on_demand; }
+
+}  // namespace
+
+Servers::Servers(const ServerConfig& config, const RigPage& page, const RigView::Send& send)
+    : config_(config),
+      page_(page),
+      rig_(send),
+      access_(config),
+      api_(rig_, access_, [this] { return viewers(); }),
+      metrics_(rig_, page, gpus_, [this] { return viewers(); }) {}
+
+// The servers' threads use what is declared before them.
+Servers::~Servers() {
+  rig_.close();
+  std::unique_lock lock(mutex_);
+  const auto http = std::move(http_);
+  const auto rtsp = std::move(rtsp_);
+  lock.unlock();  // a handler that still runs may ask who watches
+}
+
+nlohmann::json Servers::viewers() const {
+  const std::lock_guard lock(mutex_);
+  nlohmann::json all = http_ ? http_->viewers() : nlohmann::json::array();
+  if (!rtsp_) return all;
+  for (auto& viewer : rtsp_->viewers()) all.push_back(std::move(viewer));
+  return all;
+}
+
+std::shared_ptr<LiveStream> Servers::add(unsigned camera, const CameraConfig& config) {
+  if (!serves(config_)) return nullptr;
+  Audience& audience = page_.publisher(camera).audience;
+  audience.watches = 0;  // who watched a publisher before is gone
+  const auto on_audience = [&audience](bool watched) {
+    audience.watches = watched ? 1 : 0;
+    if (watched) audience.arrivals.fetch_add(1);
+  };
+  auto stream = std::make_shared<LiveStream>(on_audience, config.name);
+  cameras_[camera] = config;
+  rig_.add_stream(config.name, stream);
+  api_.add(config);
+  metrics_.add(camera, config.name);
+  if (rtsp_ && has_rtsp(config)) rtsp_->add(config.name);
+  return stream;
+}
+
+void Servers::remove(unsigned camera) {
+  const auto gone = cameras_.extract(camera);
+  if (!gone) return;
+  if (rtsp_) rtsp_->remove(gone.mapped().name);
+  metrics_.remove(camera);
+  rig_.remove_stream(gone.mapped().name);
+}
+
+void Servers::set_status(nlohmann::json status) {
+  std::map<std::string, unsigned> watched;
+  for (const auto& viewer : viewers()) ++watched[viewer.value("camera", "")];
+  for (auto& [name, camera] : status.at("cameras").items()) camera["viewers"] = watched[name];
+  status["gpus"] = to_json(gpus_.read());
+  if (!config_.rtsp_address.empty())
+    status["rtsp"] = {{"address", config_.rtsp_address}, {"tls", config_.tls.has_value()}};
+  rig_.set_status(std::move(status));
+}
+
+void Servers::on_answer(const nlohmann::json& answer) { rig_.on_answer(answer); }
+
+void Servers::update(const ServerConfig& config) {
+  config_.users = config.users;
+  access_.update(config);
+  // Certificates do not last: the files may be others than before.
+  if (!config.tls || !config_.tls) return;
+  config_.tls = config.tls;
+  tls_reader_.begin(*config_.tls);
+}
+
+// Both files are read elsewhere: their disk may not answer.
+void Servers::take_tls() {
+  if (!config_.tls) return;
+  try {
+    if (!tls_ && !tls_reader_.reads() && Clock::now() >= next_tls_try_) tls_reader_.begin(*config_.tls);
+    auto read = tls_reader_.take();
+    if (!read) return tell_of_late_tls();
+    tls_ = std::move(read);
+    tls_problem_.clear();
+    if (http_) http_->renew_certificate(tls_);
+    if (rtsp_) rtsp_->renew_certificate(tls_);
+  } catch (const Error& error) {
+    next_tls_try_ = Clock::now() + retry_interval;
+    if (tls_) {
+      spdlog::error("the certificate before stays: {}", error.what());
+    } else if (tls_problem_ != error.what()) {
+      tls_problem_ = error.what();
+      spdlog::error("nothing is served yet, which is tried again: {}", tls_problem_);
+    }
+  }
+}
+
+void Servers::tell_of_late_tls() {
+  if (tls_ || !tls_problem_.empty() || !tls_reader_.is_late()) return;
+  tls_problem_ = "the disk of '" + config_.tls->certificate + "' or of its key does not answer";
+  spdlog::error("nothing is served yet: {}; a reload tries it anew", tls_problem_);
+}
+
+void Servers::tick() {
+  api_.tick();
+  take_token(std::chrono::milliseconds(0));
+  take_tls();
+  if (config_.tls && !tls_) return;
+  if (!http_ && !config_.http_address.empty()) start_http();
+  if (!rtsp_ && !config_.rtsp_address.empty()) start_rtsp();
+}
+
+// The same with an address in digits; nothing: that is not known yet. Throws Error where there is none.
+std::optional<std::string> Servers::find_address(const std::string& configured, Listener& listener) {
+  const auto place = split_listen_address(configured);
+  if (!place || place->host.empty()) return configured;
+  if (!listener.lookup) listener.lookup.emplace(place->host);
+  const auto found = listener.lookup->result();
+  if (!found) return std::nullopt;
+  listener.lookup.reset();  // the next time it may be another one
+  if (!found->problem.empty()) throw Error(configured + ": the host is not found: " + found->problem);
+  const bool ipv6 = found->address.find(':') != std::string::npos;
+  return (ipv6 ? "[" + found->address + "]" : found->address) + ":" + std::to_string(place->port);
+}
+
+// `start`: with the address in digits.
+template <typename Start>
+void Servers::try_to(Listener& listener, const std::string& configured, const Start& start) {
+  if (Clock::now() < listener.next_try) return;
+  try {
+    const auto address = find_address(configured, listener);
+    if (!address) return;
+    start(*address);
+    listener.problem.clear();
+  } catch (const Error& error) {
+    listener.next_try = Clock::now() + retry_interval;
+    if (listener.problem == error.what()) return;
+    listener.problem = error.what();
+    spdlog::error("{} is not served, and tried again: {}", listener.what, listener.problem);
+  }
+}
+
+void Servers::start_http() {
+  try_to(http_listener_, config_.http_address, [&](const std::string& address) {
+    std::vector<HttpServer::Route> routes = api_.routes();
+    for (const char* prefix : {"/", "/login", "/camera/", "/recordings", "/system", "/static/"}) {
+      routes.push_back({prefix, true, page_route});
+    }
+    std::ranges::move(metrics_.routes(), std::back_inserter(routes));
+    HttpLimits limits;
+    limits.connections = most_viewers(limits.connections);
+    auto server = std::make_unique<HttpServer>(
+        config_, rig_, access_, std::move(routes), limits, address, [this](std::uint16_t port) { issue_token(port); },
+        tls_);
+    const std::lock_guard lock(mutex_);
+    http_ = std::move(server);
+    spdlog::info("watch at {}://{}/", config_.tls ? "https" : "http", config_.http_address);
+  });
+}
+
+// Only now, and another one for each server: somebody who listened at the port before, or took it when a publisher
+// died, has been sent none that anybody accepts. A disk that does not answer is not waited for.
+void Servers::issue_token(std::uint16_t port) {
+  std::packaged_task<std::shared_ptr<RigToken>()> task([port] { return std::make_shared<RigToken>(port); });
+  issued_ = task.get_future();
+  std::thread(std::move(task)).detach();
+  take_token(token_patience);
+}
+
+// Without it the rig runs all the same.
+void Servers::take_token(std::chrono::milliseconds patience) {
+  if (!issued_.valid() || issued_.wait_for(patience) != std::future_status::ready) return;
+  try {
+    token_ = issued_.get();
+    access_.set_owner_token(token_->text());
+  } catch (const Error& error) {
+    spdlog::warn("cameras can be changed through the API only by users who administer all of them: {}", error.what());
+  }
+}
+
+void Servers::start_rtsp() {
+  try_to(rtsp_listener_, config_.rtsp_address, [&](const std::string& address) {
+    ServerConfig found = config_;
+    found.rtsp_address = address;
+    std::set<std::string> streams;
+    for (const auto& [camera, config] : cameras_) {
+      if (has_rtsp(config)) streams.insert(config.name);
+    }
+    auto server = std::make_unique<RtspServer>(found, rig_, access_, std::move(streams), RtspLimits(), tls_);
+    const std::lock_guard lock(mutex_);
+    rtsp_ = std::move(server);
+  });
+}
+
+}  // namespace campipe

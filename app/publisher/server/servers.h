@@ -1,0 +1,92 @@
+// All that the publisher serves: what HTTP and RTSP need, put together. Used by the publisher's main thread.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "app/config/config.h"
+#include "app/publisher/server/access.h"
+#include "app/publisher/server/api/api.h"
+#include "app/publisher/server/api/gpu_meter.h"
+#include "app/publisher/server/api/metrics.h"
+#include "app/publisher/server/api/rig_view.h"
+#include "app/publisher/server/http/server.h"
+#include "app/publisher/server/live/stream.h"
+#include "app/publisher/server/rtsp/server.h"
+#include "app/publisher/server/server_tls.h"
+#include "core/clock.h"
+#include "core/name_lookup.h"
+#include "core/rig_token.h"
+#include "ipc/rig_page.h"
+
+namespace campipe {
+
+class Servers {
+ public:
+  // `send`: a request on its way to the supervisor. An address that cannot be taken is told once, and tried again every
+  // few seconds: the rig runs meanwhile.
+  Servers(const ServerConfig& config, const RigPage& page, const RigView::Send& send);
+  ~Servers();
+  Servers(const Servers&) = delete;
+  Servers& operator=(const Servers&) = delete;
+
+  // A camera or output, by its place in the rig page. Returns what its packets are to be offered to; null: nothing is
+  // served.
+  std::shared_ptr<LiveStream> add(unsigned camera, const CameraConfig& config);
+  void remove(unsigned camera);
+  // One that does not run: its recordings can be seen.
+  void add_disabled(const CameraConfig& config) { api_.add(config); }
+  void set_status(nlohmann::json status);
+  void on_answer(const nlohmann::json& answer);
+  // Users may have changed, and what is in the certificates' files; addresses do not while the rig runs.
+  void update(const ServerConfig& config);
+  // To be called several times a second.
+  void tick();
+
+ private:
+  // On the way to listening at an address. The name of its host is looked up elsewhere: that can take long.
+  struct Listener {
+    const char* what;
+    std::optional<NameLookup> lookup = {};
+    std::string problem = {};  // the newest, which has been told
+    Clock::time_point next_try = {};
+  };
+  [[nodiscard]] nlohmann::json viewers() const;
+  void take_tls();
+  void tell_of_late_tls();
+  void start_http();
+  void issue_token(std::uint16_t port);
+  void take_token(std::chrono::milliseconds patience);
+  void start_rtsp();
+  static std::optional<std::string> find_address(const std::string& configured, Listener& listener);
+  template <typename Start>
+  void try_to(Listener& listener, const std::string& configured, const Start& start);
+
+  ServerConfig config_;
+  const RigPage& page_;
+  RigView rig_;
+  Access access_;
+  Api api_;
+  GpuMeter gpus_;
+  Metrics metrics_;
+  std::map<unsigned, CameraConfig> cameras_;
+  TlsReader tls_reader_;
+  ServerTls tls_;            // the newest that can be used; null: none is wanted, or was read yet
+  std::string tls_problem_;  // the newest, which has been logged
+  Clock::time_point next_tls_try_;
+  std::shared_ptr<RigToken> token_;  // of the API, as long as that is served
+  std::future<std::shared_ptr<RigToken>> issued_;
+  mutable std::mutex mutex_;  // of the next two, for the API's threads
+  std::unique_ptr<HttpServer> http_;
+  std::unique_ptr<RtspServer> rtsp_;
+  Listener http_listener_{"HTTP"};
+  Listener rtsp_listener_{"RTSP"};
+};
+
+}  // namespace campipe

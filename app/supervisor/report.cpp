@@ -1,0 +1,182 @@
+#include "app/supervisor/report.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "app/supervisor/camera_totals.h"
+#include "core/error.h"
+#include "core/utc_text.h"
+
+namespace campipe {
+namespace {
+
+nlohmann::json quantiles_ms(const HistogramCounts& counts) {
+  return {{"p50", rounded(counts.quantile(0.5) / 1e6)},
+          {"p95", rounded(counts.quantile(0.95) / 1e6)},
+          {"p99", rounded(counts.quantile(0.99) / 1e6)}};
+}
+
+nlohmann::json source_report(const SourceHealth& health, const CameraTotals& totals) {
+  nlohmann::json corrected = nlohmann::json::object();
+  for (std::size_t kind = 0; kind < correction_kinds; ++kind) {
+    corrected[name_of(static_cast<Correction>(kind))] = totals.times_corrected.at(kind);
+  }
+  return {{"corrupt_packets", totals.corrupt_packets},
+          {"times_mended", corrected},
+          {"lag_ms", rounded(static_cast<double>(health.lag.load()) / 1e6)},
+          {"largest_lag_ms", rounded(static_cast<double>(health.largest_lag.load()) / 1e6)},
+          {"capture_clock", health.camera_clock.load() != 0 ? "camera" : "arrival"},
+          {"clock_drift_ms", rounded(static_cast<double>(health.clock_drift.load()) / 1e6)}};
+}
+
+// Only of an output in which somebody looks for motion.
+nlohmann::json motion_report(const CameraState& output, const RigPage& page) {
+  const MotionBlock& motion = motion_of(page, output);
+  nlohmann::json report;
+  if (motion.threshold == 0) return report;
+  report["threshold_percent"] = percent(motion.threshold);
+  report["largest_percent"] = percent(motion.largest);
+  if (output.config.record && output.config.record->when == RecordWhen::motion)
+    report["events"] = page.publisher(output.index).motions.load();
+  return report;
+}
+
+// What a camera's own stream and its other outputs have in common.
+nlohmann::json stream_report(const CameraState& camera, const CameraCounts& counts, const RigPage& page,
+                             const Latencies& latencies, double duration_s) {
+  nlohmann::json dropped = nlohmann::json::object();
+  for (const auto& [cause, number] : counts.dropped) dropped[cause] = number;
+  nlohmann::json report{{"state", name_of(camera.state)},
+                        {"since_utc", utc_text(camera.since)},
+                        {"encoder", camera.encoder},
+                        {"frames",
+                         {{"decoded", counts.decoded},
+                          {"encoded", counts.encoded},
+                          {"dropped", dropped},
+                          {"converted", counts.converted},
+                          {"recorded", counts.recorded},
+                          {"unrecorded", counts.unrecorded}}},
+                        {"fps", rounded(static_cast<double>(counts.encoded) / std::max(duration_s, 1e-3))},
+                        {"latency_ms", quantiles_ms(latencies.total)},
+                        {"stages_ms",
+                         {{"decode", quantiles_ms(latencies.decode)},
+                          {"queue", quantiles_ms(latencies.queue)},
+                          {"filter", quantiles_ms(latencies.filter)},
+                          {"encode", quantiles_ms(latencies.encode)},
+                          {"overhead", quantiles_ms(latencies.overhead)}}}};
+  if (auto motion = motion_report(camera, page); !motion.is_null()) report["motion"] = std::move(motion);
+  if (!camera.file.empty()) report["recording"] = camera.file;
+  if (!camera.recording_paused.empty()) report["recording_paused"] = camera.recording_paused;
+  if (!camera.reason.empty()) report["reason"] = camera.reason;
+  for (const auto& [url, push] : camera.push) report["push"][url] = {{"state", push.state}, {"reason", push.reason}};
+  return report;
+}
+
+}  // namespace
+
+double rounded(double value) { return std::round(value * 100) / 100; }
+
+// Another process has written it.
+double percent(float part) { return part >= 0 && part <= 1 ? std::round(double{part} * 1e6) / 1e4 : 0; }
+
+const MotionBlock& motion_of(const RigPage& page, const CameraState& output) {
+  if (is_copy(output.config.encode)) return page.master(output.index).motion;
+  return page.worker(output.index, output.worker).motion;
+}
+
+HistogramCounts latency_of(const RigPage& page, const CameraState& output) {
+  HistogramCounts latency = is_copy(output.config.encode) ? page.master(output.index).latency.counts()
+                                                          : page.worker(output.index, output.worker).latency.counts();
+  if (output.before) latency.add(output.before->latencies.total);
+  return latency;
+}
+
+Latencies latencies_of(const RigPage& page, const CameraState& output) {
+  const WorkerBlock& worker = page.worker(output.index, output.worker);
+  Latencies latencies{{},
+                      page.master(output.index).decode.counts(),
+                      worker.queue.counts(),
+                      worker.filter.counts(),
+                      worker.encode.counts(),
+                      worker.overhead.counts()};
+  if (output.before) latencies.add(output.before->latencies);
+  latencies.total = latency_of(page, output);
+  return latencies;
+}
+
+nlohmann::json camera_report(const std::vector<CameraState>& cameras, const CameraState& camera, const RigPage& page,
+                             double duration_s, const LatencyReader& latencies) {
+  const CameraTotals totals = totals_of(cameras, camera, page);
+  nlohmann::json report = stream_report(camera, totals.counts, page, latencies(camera), duration_s);
+  report["worker"] = camera.worker;
+  report["gpu"] = camera.gpu;
+  report["decoder"] = camera.decoder;
+  report["ipc_memory"] = camera.ipc_memory;
+  report["reconnects"] = totals.reconnects;
+  report["source"] = source_report(page.master(camera.index).source, totals);
+  report["worker_restarts"] = totals.worker_restarts;
+  for (const unsigned output : camera.outputs) {
+    if (output == camera.index) continue;
+    const CameraState& other = cameras[output];
+    report["outputs"][other.config.output] =
+        stream_report(other, count(cameras, other, page), page, latencies(other), duration_s);
+  }
+  return report;
+}
+
+nlohmann::json rig_report(const RunReport& run, const std::vector<CameraState>& cameras, const RigPage& page) {
+  nlohmann::json report{{"duration_s", rounded(run.duration_s)},
+                        {"exit", run.exit},
+                        {"cameras", nlohmann::json::object()},
+                        {"workers", nlohmann::json::array()},
+                        {"master_restarts", run.master_restarts},
+                        {"publisher_restarts", run.publisher_restarts},
+                        {"cpu_s", rounded(run.cpu_s)},
+                        {"max_rss_mib", rounded(run.max_memory_mib)}};
+  const LatencyReader whole_run = [&](const CameraState& output) { return latencies_of(page, output); };
+  for (const CameraState& camera : cameras) {
+    if (camera.follows || camera.state == CameraState::State::removed) continue;
+    report["cameras"][camera.config.name] = camera_report(cameras, camera, page, run.duration_s, whole_run);
+  }
+  for (const WorkerReport& worker : run.workers) {
+    report["workers"].push_back({{"index", worker.index},
+                                 {"gpu", worker.gpu},
+                                 {"restarts", worker.restarts},
+                                 {"cpu_s", rounded(worker.cpu_s)}});
+  }
+  return report;
+}
+
+// Reasons may hold what strangers sent.
+std::string report_text(const nlohmann::json& report) {
+  return report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+}
+
+void write_report(const std::filesystem::path& file, const std::string& text) {
+  const auto failed = [&](int reason) {
+    return system_error("cannot write the report '" + file.string() + "'", reason);
+  };
+  if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) {  // such as /dev/stdout
+    std::ofstream out(file);
+    out << text;
+    out.close();
+    if (!out) throw failed(errno);
+    return;
+  }
+  const std::filesystem::path part = file.string() + ".part";
+  std::ofstream out(part, std::ios::trunc);
+  out << text;
+  out.close();
+  if (!out || std::rename(part.c_str(), file.c_str()) != 0) {
+    const int reason = errno;
+    ::unlink(part.c_str());
+    throw failed(reason);
+  }
+}
+
+}  // namespace campipe

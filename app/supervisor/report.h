@@ -1,0 +1,55 @@
+// The report of a run: one JSON object, as docs/operations.md describes it.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "app/supervisor/camera_state.h"
+#include "ipc/latencies.h"
+#include "ipc/rig_page.h"
+
+namespace campipe {
+
+struct WorkerReport {
+  unsigned index = 0;
+  std::string gpu;  // "0", or "cpu"
+  unsigned restarts = 0;
+  double cpu_s = 0;
+};
+
+struct RunReport {
+  double duration_s = 0;
+  std::string exit;  // ended, duration, stopped, stopped at once
+  std::vector<WorkerReport> workers;
+  unsigned master_restarts = 0;
+  unsigned publisher_restarts = 0;
+  double cpu_s = 0;           // of all processes that ever ran
+  double max_memory_mib = 0;  // largest sum over the processes, shared pages counted once (PSS)
+};
+
+// What was counted before under the output's name is in them.
+Latencies latencies_of(const RigPage& page, const CameraState& output);
+HistogramCounts latency_of(const RigPage& page, const CameraState& output);
+
+// Of an output, and of which pictures, in its report.
+using LatencyReader = std::function<Latencies(const CameraState& output)>;
+
+// `camera` is one of `cameras`, and follows no other; those that follow it are its "outputs".
+nlohmann::json camera_report(const std::vector<CameraState>& cameras, const CameraState& camera, const RigPage& page,
+                             double duration_s, const LatencyReader& latencies);
+nlohmann::json rig_report(const RunReport& run, const std::vector<CameraState>& cameras, const RigPage& page);
+
+// To two places.
+double rounded(double value);
+// Of a part, 0 to 1: to four places.
+double percent(float part);
+const MotionBlock& motion_of(const RigPage& page, const CameraState& output);
+
+std::string report_text(const nlohmann::json& report);
+// Replaces the file in one step: who reads it finds the old one or the new one whole. Throws Error, naming the file.
+void write_report(const std::filesystem::path& file, const std::string& text);
+
+}  // namespace campipe

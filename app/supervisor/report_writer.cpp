@@ -1,0 +1,57 @@
+#include "app/supervisor/report_writer.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <future>
+#include <thread>
+
+#include "app/supervisor/report.h"
+#include "core/failpoint.h"
+#include "core/log.h"
+#include "core/unique_handle.h"
+
+namespace campipe {
+namespace {
+
+constexpr auto first_wait = std::chrono::seconds(5);
+constexpr auto last_wait = std::chrono::seconds(3);
+
+// 0, or the errno with which it cannot be written. A pipe that nobody reads is not waited for.
+int try_to_open(const std::filesystem::path& file) {
+  failpoint("report.opening");
+  const UniqueFd out(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0640));
+  struct stat info {};
+  if (!out || ::fstat(out.get(), &info) != 0) return errno;
+  return S_ISFIFO(info.st_mode) ? ENOTSUP : 0;
+}
+
+}  // namespace
+
+// The thread that asks is left behind where it gets no answer; the program's end ends it.
+std::string why_not_written(const std::filesystem::path& file) {
+  const auto found = std::make_shared<std::promise<int>>();
+  std::future<int> answer = found->get_future();
+  std::thread([found, file] { found->set_value(try_to_open(file)); }).detach();
+  if (answer.wait_for(first_wait) != std::future_status::ready) return "its disk does not answer";
+  const int error = answer.get();
+  return error == 0 ? std::string() : std::strerror(error);
+}
+
+ReportWriter::ReportWriter(const std::filesystem::path& file)
+    : file_(file), queue_(1, [file, failed = failed_](const std::string& report, std::size_t) {
+        failpoint("report.writing");
+        *failed = true;
+        write_report(file, report);
+        *failed = false;
+      }) {}
+
+bool ReportWriter::finish() {
+  if (queue_.finish(Clock::now() + last_wait)) return !*failed_;
+  spdlog::error("the report '{}' is not written: its disk does not answer", file_.string());
+  return false;
+}
+
+}  // namespace campipe

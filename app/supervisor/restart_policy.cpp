@@ -1,0 +1,34 @@
+#include "app/supervisor/restart_policy.h"
+
+#include <algorithm>
+
+namespace campipe {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr auto soon = seconds(10);
+constexpr auto first_wait = milliseconds(250);
+
+constexpr auto fault_window = seconds(60);
+constexpr std::size_t most_faults = 3;
+
+}  // namespace
+
+Clock::time_point RestartPolicy::on_death(Clock::time_point started, Clock::time_point now, bool again) {
+  if (now - started >= soon && !again) quick_deaths_ = 0;
+  ++quick_deaths_;
+  if (quick_deaths_ == 1) return now;
+  const int doublings = std::min(quick_deaths_ - 2, 10);
+  return now + std::min<Clock::duration>(first_wait * (1 << doublings), longest_wait_);
+}
+
+bool BlamePolicy::on_fault(Clock::time_point now, Clock::duration unnoticed) {
+  for (Clock::time_point& fault : faults_) fault += unnoticed;
+  faults_.push_back(now);
+  while (now - faults_.front() > fault_window) faults_.pop_front();
+  return faults_.size() >= most_faults;
+}
+
+}  // namespace campipe

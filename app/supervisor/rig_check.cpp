@@ -1,0 +1,133 @@
+#include "app/supervisor/rig_check.h"
+
+#include <fmt/format.h>
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "app/config/address.h"
+#include "app/control/sent_stream.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/unique_handle.h"
+#include "stages/filters/chain.h"
+
+namespace campipe {
+namespace {
+
+constexpr auto longest_open = std::chrono::seconds(10);
+const std::string unknown_outcome =
+    "H.264 that plays everywhere is passed on as it comes, anything else encoded as h264";
+
+void refuse(RigCheck& check, const std::string& path, const std::string& message) {
+  check.errors.push_back({0, 0, path, message});
+}
+
+// Filters work on frames as they are shown.
+FrameFormat shown_format(const SourceStream& stream) {
+  FrameFormat format;
+  format.width = stream.codec != nullptr ? stream.codec->width : stream.width;
+  format.height = stream.codec != nullptr ? stream.codec->height : stream.height;
+  if (stream.rotation % 180 != 0) std::swap(format.width, format.height);
+  return format;
+}
+
+std::string describe(const SourceStream& stream, const FrameFormat& format) {
+  std::string text = fmt::format("{}, {}x{}", stream.decoder, format.width, format.height);
+  if (stream.frame_rate > 0) text += fmt::format(", {:.4g} fps", stream.frame_rate);
+  if (stream.rotation != 0) text += fmt::format(", turned by {}°", stream.rotation);
+  if (stream.audio != nullptr) text += fmt::format(", audio {}", avcodec_get_name(stream.audio->codec_id));
+  return text;
+}
+
+SentStream sent_by(Source& source) {
+  const AvPacket packet = make_av_packet();
+  while (may_be_untimed(source.stream()) && source.read(*packet) == ReadResult::audio) av_packet_unref(packet.get());
+  return sent_stream(source.stream(), packet->data != nullptr ? packet.get() : nullptr);
+}
+
+// Sizes that a filter refuses, such as a crop outside of the frame. Gives what comes out.
+FrameFormat check_filters(const std::vector<FilterConfig>& filters, const FrameFormat& in, const std::string& path,
+                          RigCheck& check) {
+  try {
+    return FilterChain(filters).configure(in);
+  } catch (const std::exception& error) {
+    refuse(check, path + ".filters", fmt::format("for frames of {}x{}: {}", in.width, in.height, error.what()));
+    return in;
+  }
+}
+
+// Whatever it sends.
+std::string encoded_as(const CameraConfig& camera) {
+  return is_auto(camera.encode) || is_copy(camera.encode) ? "" : "; encoded as " + camera.encode.codec;
+}
+
+void check_camera(const CameraConfig& camera, RigCheck& check) {
+  const std::string path = "cameras." + camera.name;
+  const std::string url = shown_url(camera.source);
+  if (!camera.enabled || is_live(camera.source.url)) {
+    check.lines.push_back(fmt::format("{}: {} ({})", camera.name, url, camera.enabled ? "not tried" : "switched off"));
+    if (camera.enabled && is_auto(camera.encode)) check.lines.back() += "; " + unknown_outcome;
+    if (camera.enabled) check.lines.back() += encoded_as(camera);
+    return;
+  }
+  try {
+    const Deadline deadline = Clock::now() + longest_open;
+    const auto source = open_source(camera.source, [&] { return Clock::now() > deadline; });
+    const FrameFormat in = shown_format(source->stream());
+    check.lines.push_back(fmt::format("{}: {}: {}", camera.name, url, describe(source->stream(), in)));
+    if (depends_on_stream(camera)) check.lines.back() += "; " + outcome(camera, sent_by(*source));
+    check.lines.back() += encoded_as(camera);
+    if (in.width <= 0 || in.height <= 0) return;
+    const std::size_t before = check.errors.size();
+    const FrameFormat out = check_filters(camera.filters, in, path, check);
+    if (check.errors.size() > before) return;
+    for (const OutputConfig& output : camera.outputs)
+      check_filters(output.filters, out, path + ".outputs." + output.name, check);
+  } catch (const std::exception& error) {
+    refuse(check, path + ".source", error.what());
+  }
+}
+
+// Why nothing can listen there, or nothing.
+std::string listening_problem(const ListenAddress& address) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const std::string port = std::to_string(address.port);
+  const char* host = address.host.empty() ? nullptr : address.host.c_str();
+  if (const int code = ::getaddrinfo(host, port.c_str(), &hints, &found); code != 0) return ::gai_strerror(code);
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
+  const UniqueFd listener(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int yes = 1;
+  ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  if (listener && ::bind(listener.get(), found->ai_addr, found->ai_addrlen) == 0 && ::listen(listener.get(), 1) == 0)
+    return {};
+  return errno == EADDRINUSE ? "a program listens there already; if that is not this rig, it must go"
+                             : std::strerror(errno);
+}
+
+void check_address(const std::string& key, const std::string& text, RigCheck& check) {
+  const auto address = split_listen_address(text);
+  if (!address || address->port == 0) return;  // it is off, or any port will do
+  const std::string problem = listening_problem(*address);
+  // No mistake: who checks a changed file has the rig running.
+  if (!problem.empty()) check.lines.push_back(fmt::format("note: {}: '{}': {}", key, text, problem));
+}
+
+}  // namespace
+
+RigCheck check_rig(const RigConfig& rig) {
+  RigCheck check;
+  for (const CameraConfig& camera : rig.cameras) check_camera(camera, check);
+  check_address("http_address", rig.server.http_address, check);
+  check_address("rtsp_address", rig.server.rtsp_address, check);
+  return check;
+}
+
+}  // namespace campipe

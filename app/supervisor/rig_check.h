@@ -1,0 +1,21 @@
+// What `campipe --check` finds by looking at the machine, beyond what the configuration says: files are opened, filters
+// are configured for the frames that come out of them, addresses are tried. Nothing is recorded, and no camera is
+// asked.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/config/config.h"
+
+namespace campipe {
+
+struct RigCheck {
+  std::vector<std::string> lines;   // for people: what each source is, and what to know before a start
+  std::vector<ConfigError> errors;  // without a line: the path names the place
+};
+
+// Takes as long as the files need to be opened, 10 s each at most.
+RigCheck check_rig(const RigConfig& rig);
+
+}  // namespace campipe

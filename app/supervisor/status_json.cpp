@@ -1,0 +1,117 @@
+#include "app/supervisor/status_json.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "app/supervisor/camera_totals.h"
+#include "core/passwords.h"
+#include "core/utc_text.h"
+#include "core/written_url.h"
+
+namespace campipe {
+namespace {
+
+// Processor time of a running process. It may be just ending: then none.
+double cpu_seconds_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  // What follows the name in parentheses, in which anything may stand: the 3rd field and so on.
+  const auto name_end = text.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  std::istringstream fields(text.substr(name_end + 1));
+  std::string skipped;
+  for (int field = 3; field < 14; ++field) fields >> skipped;
+  double user = 0;
+  double system = 0;
+  fields >> user >> system;
+  return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+nlohmann::json process_json(const ProcessStatus& process) {
+  return {{"role", process.role},
+          {"pid", process.pid},
+          {"restarts", process.restarts},
+          {"gpu", process.gpu},
+          {"cpu_s", rounded(process.cpu_s_before + cpu_seconds_of(process.pid))},
+          {"memory_mib", rounded(process.memory_mib)}};
+}
+
+}  // namespace
+
+// Of the last frames, and how many those were a second.
+Latencies StatusJson::newest(const CameraState& camera, const RigPage& page) {
+  const auto now = Clock::now();
+  const std::uint64_t encoded = camera.packets_published();
+  Sample& sample = samples_[camera.index];
+  if (sample.name != camera.config.name || encoded < sample.encoded) sample = {.name = camera.config.name};
+  const Latencies all = latencies_of(page, camera);
+  const Latencies recent = all.since(sample.before);
+  const double seconds = std::chrono::duration<double>(now - sample.at).count();
+  const bool known = sample.at != Clock::time_point{};
+  sample.fps = known ? static_cast<double>(encoded - sample.encoded) / std::max(seconds, 1e-3) : 0;
+  if (!known || seconds > 0.8) {
+    sample.before = sample.last;
+    sample.last = all;
+    sample.at = now;
+    sample.encoded = encoded;
+  }
+  return recent;
+}
+
+// What only a running rig has, beside what the report says.
+void StatusJson::refine(nlohmann::json& json, const CameraState& camera, const RigPage& page,
+                        const CameraCounts& counts) const {
+  json["fps"] = rounded(samples_.at(camera.index).fps);
+  const std::uint64_t left = counts.encoded + counts.dropped_total;
+  json["in_flight"] = counts.decoded > left ? counts.decoded - left : 0;
+  json["bytes"] = page.publisher(camera.index).bytes.load() + (camera.before ? camera.before->bytes : 0);
+  json["records"] = camera.config.record.has_value();
+  json["recording_on"] = camera.config.record.has_value() && camera.recording_on && !camera.record_failed &&
+                         takes_part(camera) && !camera.publisher_done;
+  if (camera.config.on_demand) json["on_demand"] = true;
+  if (json.contains("motion") && camera.state == CameraState::State::running)
+    json["motion"]["score_percent"] = percent(motion_of(page, camera).score);
+  json["codec"] = camera.stream.value("codec", camera.config.encode.codec);
+  json["width"] = camera.stream.value("width", 0);
+  json["height"] = camera.stream.value("height", 0);
+}
+
+nlohmann::json StatusJson::make(const RigStatus& rig, const std::vector<CameraState>& cameras, const RigPage& page) {
+  nlohmann::json status{{"time_utc", utc_text(utc_now_ns())},
+                        {"uptime_s", rounded(rig.uptime_s)},
+                        {"version", CAMPIPE_VERSION},
+                        {"state", rig.state},
+                        {"config", rig.config},
+                        {"cameras", nlohmann::json::object()},
+                        {"processes", nlohmann::json::array()}};
+  const LatencyReader recent = [&](const CameraState& output) { return newest(output, page); };
+  for (const CameraState& camera : cameras) {
+    if (camera.follows || camera.state == CameraState::State::removed) continue;
+    nlohmann::json json = camera_report(cameras, camera, page, rig.uptime_s, recent);
+    json["source_health"] = std::move(json["source"]);
+    json["source"] = without_passwords(written_url(camera.config.source));
+    json["enabled"] = camera.config.enabled;
+    json["order"] = camera.index;
+    for (const unsigned output : camera.outputs) {
+      const CameraState& state = cameras[output];
+      nlohmann::json& place = state.follows ? json["outputs"][state.config.output] : json;
+      refine(place, state, page, count(cameras, state, page));
+    }
+    const CameraCounts counts = count(cameras, camera, page);
+    const auto full = counts.dropped.find(name_of(DropCause::queue_full));
+    const std::string& overload = overloads_.look_at(camera.config.name, camera.worker, counts.decoded,
+                                                     full == counts.dropped.end() ? 0 : full->second);
+    if (!overload.empty()) json["overloaded"] = overload;
+    if (camera.frames) json["ring"] = {{"slots", camera.config.queue_size}, {"waiting", json["in_flight"]}};
+    status["cameras"][camera.config.name] = std::move(json);
+  }
+  for (const ProcessStatus& process : rig.processes) status["processes"].push_back(process_json(process));
+  return status;
+}
+
+}  // namespace campipe

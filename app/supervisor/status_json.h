@@ -1,0 +1,58 @@
+// What a rig does now, as the API tells it (docs/api.md): the report's fields for each camera, with what happened in
+// the last seconds in place of what happened in all its life.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "app/supervisor/camera_state.h"
+#include "app/supervisor/overload_watch.h"
+#include "app/supervisor/report.h"
+#include "core/clock.h"
+#include "ipc/rig_page.h"
+
+namespace campipe {
+
+struct ProcessStatus {
+  std::string role;
+  pid_t pid = 0;
+  unsigned restarts = 0;
+  std::string gpu;
+  double cpu_s_before = 0;  // of those that died
+  double memory_mib = 0;    // with its part of what is shared
+};
+
+struct RigStatus {
+  std::string config;
+  double uptime_s = 0;
+  std::string state;
+  std::vector<ProcessStatus> processes;
+};
+
+// Used by the supervisor's thread, about once a second.
+class StatusJson {
+ public:
+  nlohmann::json make(const RigStatus& rig, const std::vector<CameraState>& cameras, const RigPage& page);
+
+ private:
+  // As it was at the last calls, so that latencies are of one to two seconds' frames.
+  struct Sample {
+    std::string name = {};  // whose: places are used again
+    Clock::time_point at = {};
+    std::uint64_t encoded = 0;
+    Latencies before = {};
+    Latencies last = {};
+    double fps = 0;
+  };
+  Latencies newest(const CameraState& camera, const RigPage& page);
+  void refine(nlohmann::json& json, const CameraState& camera, const RigPage& page, const CameraCounts& counts) const;
+
+  std::map<unsigned, Sample> samples_;
+  OverloadWatch overloads_;
+};
+
+}  // namespace campipe

@@ -1,0 +1,90 @@
+// What a person sees while the rig runs: on a terminal a table that refreshes in place, with log lines above it;
+// elsewhere a line for a camera when it changes (its state, frames that begin or cease to be dropped), and once an
+// hour. Used by the supervisor's thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "app/control/background_writer.h"
+#include "app/supervisor/camera_state.h"
+#include "core/clock.h"
+#include "ipc/histogram.h"
+
+namespace campipe {
+
+// One camera over the last seconds.
+struct CameraStatus {
+  std::string name;
+  std::string state;
+  double fps_in = 0;
+  double fps_out = 0;
+  double p50_ms = 0;
+  double p95_ms = 0;
+  std::uint64_t dropped = 0;
+  std::string main_cause;  // of the drops; empty without any
+  unsigned worker = 0;
+  std::string gpu = "cpu";
+  std::string note;  // why it failed
+};
+
+// The table as lines without line ends, each at most `width` columns.
+std::vector<std::string> format_table(const std::vector<CameraStatus>& cameras, double uptime_s, unsigned width,
+                                      bool over = false);
+std::string format_line(const CameraStatus& camera);
+// What became of a camera, when the rig has ended.
+std::string format_summary(const CameraState& camera, const CameraCounts& counts);
+
+// Which cameras are worth a line of the log: 8,640 lines a day for each would hide what happens.
+class StatusChanges {
+ public:
+  // Those whose state is another than at the last call, or whose frames began or ceased to be dropped since; and each
+  // once an hour.
+  std::vector<CameraStatus> take(const std::vector<CameraStatus>& cameras, Clock::time_point now);
+
+ private:
+  struct Logged {
+    std::string state;
+    bool drops = false;
+    std::uint64_t dropped = 0;
+    Clock::time_point at;
+  };
+  std::map<std::string, Logged> logged_;  // by the camera's name
+};
+
+class StatusView {
+ public:
+  StatusView();
+  // A line of the log, from this or another process; without its line end.
+  void log_line(const std::string& line);
+  // Called ten times a second; shows what is due.
+  void update(const std::vector<CameraState>& cameras, const RigPage& page);
+  // The last state, for good: the table stays on the terminal, and a line for each camera says what became of it.
+  void finish(const std::vector<CameraState>& cameras, const RigPage& page);
+
+ private:
+  struct Sample {
+    std::string name;
+    Clock::time_point at;
+    CameraCounts counts;
+    HistogramCounts latency;
+  };
+
+  std::vector<CameraStatus> measure(const std::vector<CameraState>& cameras, const RigPage& page);
+  void draw(const std::vector<CameraStatus>& cameras, bool over);
+  std::string erased();
+  std::string drawn();
+
+  BackgroundWriter out_;
+  bool terminal_;
+  Clock::time_point started_ = Clock::now();
+  Clock::time_point next_;
+  std::map<unsigned, Sample> samples_;  // by the camera's place
+  StatusChanges changes_;
+  std::size_t lines_drawn_ = 0;
+  std::vector<std::string> table_;
+};
+
+}  // namespace campipe

@@ -1,0 +1,124 @@
+#include "app/worker/camera_stage.h"
+
+#include <utility>
+
+#include "app/control/thread_scope.h"
+#include "core/clock.h"
+#include "core/failpoint.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+constexpr auto slice = std::chrono::milliseconds(100);  // how long a wait may last before the thread beats again
+
+}  // namespace
+
+CameraStage::CameraStage(const Start& start, const RigPage& page, const Events& events)
+    : start_(start), block_(page.own_worker(start.camera)), on_done_(events.on_done), place_{start.gpu, nullptr} {
+  make_renditions(page, events);
+  thread_ = std::jthread([this] { run(); });
+}
+
+CameraStage::~CameraStage() { abandon(); }
+
+void CameraStage::make_renditions(const RigPage& page, const Events& events) {
+  Rendition::Events of_rendition;
+  of_rendition.on_packets = events.on_packets;
+  of_rendition.on_failed = events.on_failed;
+  of_rendition.on_gpu_lost = events.on_gpu_lost;
+  of_rendition.beat = [this] { scope_->beat(); };
+  of_rendition.abandoned = [this] { return abandoned_.load(); };
+  for (const Rendition::Start& output : start_.outputs) {
+    renditions_.push_back(std::make_unique<Rendition>(output, page, of_rendition, place_));
+  }
+}
+
+void CameraStage::add(const Ring& ring) {
+  const std::lock_guard lock(mutex_);
+  rings_.push_back(ring);
+  changed_.notify_one();
+}
+
+void CameraStage::finish() {
+  const std::lock_guard lock(mutex_);
+  finishing_ = true;
+  changed_.notify_one();
+}
+
+void CameraStage::abandon() {
+  abandoned_ = true;
+  finish();
+}
+
+void CameraStage::drop_used_rings() {
+  std::vector<std::shared_ptr<FrameRingMemory>> used;
+  const std::lock_guard lock(mutex_);
+  used.swap(used_rings_);
+}
+
+void CameraStage::run() {
+  ThreadScope scope(block_.stage, "st:" + start_.config.name);
+  scope_ = &scope;
+  while (auto ring = next_ring()) {
+    drain(*ring);
+    const std::lock_guard lock(mutex_);
+    used_rings_.push_back(std::move(ring->memory));
+  }
+  for (const auto& rendition : renditions_) rendition->finish();
+  renditions_.clear();
+  place_.stream.reset();
+  on_done_();
+}
+
+// Nothing: there will be none.
+std::optional<CameraStage::Ring> CameraStage::next_ring() {
+  std::unique_lock lock(mutex_);
+  while (rings_.empty()) {
+    if (finishing_) return std::nullopt;
+    scope_->beat();
+    lock.unlock();  // whoever has a ring for this camera waits for no encoder
+    for (const auto& rendition : renditions_) rendition->rest_if_unwatched();
+    lock.lock();
+    changed_.wait_for(lock, slice, [this] { return finishing_ || !rings_.empty(); });
+  }
+  Ring ring = std::move(rings_.front());
+  rings_.pop_front();
+  return ring;
+}
+
+// A source begins when its reader is attached: what can be made ready before is.
+void CameraStage::drain(const Ring& ring) {
+  const Rendition::Source source{ring.frame_rate, ring.rotation};
+  for (const auto& rendition : renditions_) {
+    rendition->get_ready(ring.memory->expected(), source);
+    scope_->beat();
+  }
+  RingInUse use{FrameRingReader(ring.memory, ring.reader), FrameRingObserver(ring.memory)};
+  use.reader.attach(start_.config.drop_policy == DropPolicy::block, static_cast<unsigned>(start_.config.queue_size));
+  for (;;) {
+    scope_->beat();
+    FrameRingReader::Lease lease;
+    const auto next = use.reader.next(lease, Clock::now() + slice);
+    if (next == FrameRingReader::Next::frame) {
+      process(use, std::move(lease), source);
+    } else if (next == FrameRingReader::Next::broken) {
+      spdlog::error("{}: its frame ring says what cannot be; it is left", start_.config.name);
+      return accuse(block_.accusation, Accused::master);
+    } else if (next != FrameRingReader::Next::timeout || abandoned_) {
+      return;
+    }
+  }
+}
+
+// Each rendition has a copy of the lease, and the slot goes back when the last one is done with it.
+void CameraStage::process(RingInUse& ring, FrameRingReader::Lease lease, const Rendition::Source& source) {
+  failpoint("stage.frame", start_.config.name);
+  for (std::size_t i = 0; i + 1 < renditions_.size(); ++i) {
+    renditions_[i]->process(ring, lease, source);
+    scope_->beat();
+  }
+  if (!renditions_.empty()) renditions_.back()->process(ring, std::move(lease), source);
+}
+
+}  // namespace campipe

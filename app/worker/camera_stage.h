@@ -1,0 +1,86 @@
+// One camera in its worker, on a thread of its own: every picture of its frame rings goes to each of its renditions
+// (app/worker/rendition.h), one after another, without a copy. What differs between CPU and GPU is behind FramePath.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "app/config/config.h"
+#include "app/worker/rendition.h"
+#include "ipc/frame_ring.h"
+#include "ipc/packet_ring.h"
+#include "ipc/rig_page.h"
+
+namespace campipe {
+
+class ThreadScope;
+
+class CameraStage {
+ public:
+  struct Start {
+    unsigned camera = 0;
+    CameraConfig config;
+    Device gpu;                             // the worker's
+    std::vector<Rendition::Start> outputs;  // the camera's own and its followers', as far as they are encoded
+  };
+  // Called on the camera's thread; `camera`: that of the output.
+  struct Events {
+    std::function<void(unsigned camera, const PacketRingMemory& ring, std::uint64_t epoch,
+                       const StreamParameters& parameters)>
+        on_packets;
+    std::function<void(unsigned camera, const std::string& reason)> on_failed;
+    std::function<void()> on_done;
+    // This process cannot use its GPU any more and must end at once; not expected to return.
+    std::function<void(const std::string& reason)> on_gpu_lost;
+  };
+  struct Ring {
+    std::shared_ptr<FrameRingMemory> memory;
+    unsigned reader = 0;
+    double frame_rate = 0;
+    int rotation = 0;  // degrees clockwise by which its pictures must be turned
+  };
+
+  CameraStage(const Start& start, const RigPage& page, const Events& events);
+  ~CameraStage();
+
+  // Main thread.
+  void add(const Ring& ring);
+  // No further ring will come: finish those that are there, then the encoders.
+  void finish();
+  // Stop waiting for frames and for room: the process has to leave.
+  void abandon();
+  // Drops the memory of rings that the camera's thread has done with: with a GPU that takes too long for that thread.
+  void drop_used_rings();
+
+ private:
+  void make_renditions(const RigPage& page, const Events& events);
+  void run();
+  std::optional<Ring> next_ring();
+  void drain(const Ring& ring);
+  void process(RingInUse& ring, FrameRingReader::Lease lease, const Rendition::Source& source);
+
+  Start start_;
+  WorkerBlock& block_;
+  std::function<void()> on_done_;
+  ThreadScope* scope_ = nullptr;
+  Rendition::Place place_;
+  std::vector<std::unique_ptr<Rendition>> renditions_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Ring> rings_;
+  std::vector<std::shared_ptr<FrameRingMemory>> used_rings_;
+  bool finishing_ = false;
+  std::atomic<bool> abandoned_{false};
+  std::jthread thread_;
+};
+
+}  // namespace campipe

@@ -1,0 +1,219 @@
+#include "app/worker/worker.h"
+
+#include <unistd.h>
+
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "app/control/camera_placement.h"
+#include "app/control/child.h"
+#include "app/control/stream_json.h"
+#include "app/worker/camera_stage.h"
+#include "core/error.h"
+#include "core/failpoint.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+constexpr auto room_interval = std::chrono::seconds(1);  // between two looks whether the GPU has room
+
+// The GPU that this process works on, with its context; the CPU: none.
+Device take_gpu(const nlohmann::json& setup) {
+  const std::string text = setup.at("gpu");
+  const auto gpu = device_from_string(text);
+  if (!gpu) throw Error("a worker on '" + text + "', which is neither a GPU's UUID nor cpu");
+  if (!on_gpu(*gpu)) return {};
+  if constexpr (with_cuda) {
+    use_gpu(*gpu);
+    spdlog::info("works on {}", to_string(*gpu));
+    return *gpu;
+  } else {
+    throw Error("this campipe was built without CUDA and cannot work on " + text);
+  }
+}
+
+// Nothing that this process does with the GPU will succeed, and streams may wait for ever: neither destructors nor
+// other cameras' threads would come to an end. The supervisor starts a new process.
+[[noreturn]] void leave_lost_gpu(const std::string& reason) {
+  spdlog::critical("the GPU cannot be used any more, so this process ends: {}", reason);
+  _exit(1);
+}
+
+// A ring on its way from the supervisor to its camera.
+struct GivenRing {
+  UniqueFd control;
+  UniqueFd pixels;  // none for memory that needs no descriptor
+  unsigned camera = 0;
+  unsigned reader = 0;
+  double frame_rate = 0;
+  int rotation = 0;
+  std::optional<Clock::time_point> try_again;
+};
+
+class Worker {
+ public:
+  int run() {
+    return child_.run(
+        {[this](Message& message) { handle(message); }, [this] { abandon_all(); }, [this] { return tick(); }});
+  }
+
+ private:
+  void handle(Message& message) {
+    const nlohmann::json& body = message.body;
+    if (message.type == "camera") {
+      start_camera(body);
+    } else if (message.type == "start") {
+      if (body.at("phase") == 0) child_.arrive(0);  // a successor finds the rig running
+      started_ = true;
+    } else if (message.type == "frame_ring") {
+      take_ring(message);
+    } else if (message.type == "camera_over") {
+      drop_waiting_rings(body.at("camera"));
+      if (auto* camera = camera_of(message, cameras_)) camera->finish();
+    } else if (message.type == "forget_camera") {
+      forget(body.at("camera"));
+    } else if (message.type == "rig_over") {
+      over_ = true;
+    } else {
+      throw Error("a worker does not know the message '" + message.type + "'");
+    }
+  }
+
+  void start_camera(const nlohmann::json& body) {
+    CameraStage::Start start;
+    start.camera = body.at("camera");
+    start.config = camera_from_json(body.at("config"));
+    start.gpu = gpu_;
+    for (const nlohmann::json& output : body.at("outputs")) start.outputs.push_back(output_of(output));
+    const unsigned camera = start.camera;
+    CameraStage::Events events;
+    events.on_packets = [this](unsigned output, const PacketRingMemory& ring, std::uint64_t epoch,
+                               const StreamParameters& parameters) {
+      child_.send("packet_ring", {{"camera", output}, {"epoch", epoch}, {"stream", to_json(parameters)}}, {ring.fd()});
+    };
+    events.on_failed = [this](unsigned output, const std::string& reason) {
+      child_.send("camera_failed", {{"camera", output}, {"reason", reason}});
+    };
+    events.on_done = [this, camera] {
+      child_.send("camera_done", {{"camera", camera}});
+      ++done_;
+      child_.wake();
+    };
+    events.on_gpu_lost = leave_lost_gpu;
+    cameras_[camera] = std::make_unique<CameraStage>(start, child_.page(), events);
+  }
+
+  static Rendition::Start output_of(const nlohmann::json& body) {
+    const Placement placement = placement_from_json(body.at("placement"));
+    Rendition::Start output;
+    output.camera = body.at("camera");
+    output.config = camera_from_json(body.at("config"));
+    output.epoch = body.at("epoch");
+    output.base = body.at("base");
+    output.hardware_encoder = placement.hardware_encoder;
+    output.encode_cores = placement.encode_cores;
+    output.failed = body.at("failed");
+    return output;
+  }
+
+  void take_ring(Message& message) {
+    const nlohmann::json& body = message.body;
+    if (message.fds.empty() || message.fds.size() > 2) throw Error("a frame ring without its descriptors");
+    GivenRing ring;
+    ring.control = std::move(message.fds[0]);
+    if (message.fds.size() == 2) ring.pixels = std::move(message.fds[1]);
+    if (camera_of(message, cameras_) == nullptr) return;
+    ring.camera = body.at("camera");
+    drop_waiting_rings(ring.camera);  // its writer has gone on to this one
+    ring.reader = body.at("reader");
+    ring.frame_rate = body.at("frame_rate");
+    ring.rotation = body.at("rotation");
+    given_.push_back(std::move(ring));
+    open_rings();
+  }
+
+  void forget(unsigned camera) {
+    drop_waiting_rings(camera);
+    done_ -= cameras_.erase(camera);
+  }
+
+  // Nothing in them was meant for this process yet.
+  void drop_waiting_rings(unsigned camera) {
+    given_.remove_if([camera](const GivenRing& ring) { return ring.camera == camera; });
+  }
+
+  void open_rings() {
+    for (auto ring = given_.begin(); ring != given_.end();) {
+      child_.beat();  // with a GPU each takes its time
+      ring = open(*ring) ? given_.erase(ring) : std::next(ring);
+    }
+  }
+
+  // False: the GPU has no room; to be tried again. Until then the camera has no reader, and its frames are counted so.
+  bool open(GivenRing& ring) {
+    if (ring.try_again && Clock::now() < *ring.try_again) return false;
+    try {
+      failpoint("worker.opening_ring");
+      auto pixels = ring.pixels ? duplicate(ring.pixels.get()) : UniqueFd();
+      auto memory =
+          FrameRingMemory::open(duplicate(ring.control.get()), std::move(pixels), FrameRingMemory::Role::reader, gpu_);
+      cameras_.at(ring.camera)->add({std::move(memory), ring.reader, ring.frame_rate, ring.rotation});
+      return true;
+    } catch (const GpuError& error) {
+      if (error.kind == GpuError::Kind::broken) leave_lost_gpu(error.what());
+      if (!ring.try_again) spdlog::warn("a camera's frame ring cannot be used yet: {}", error.what());
+      ring.try_again = Clock::now() + room_interval;
+      return false;
+    } catch (const SystemError& error) {  // no memory or descriptors: nobody else's trouble
+      child_.send("ring_lost", {{"camera", ring.camera}, {"reason", error.what()}});
+      return true;
+    } catch (const Error& error) {  // it is no ring, which whoever writes it has to answer for
+      spdlog::error("a camera's frame ring cannot be used: {}", error.what());
+      accuse(child_.page().own_worker(ring.camera).accusation, Accused::master);
+      return true;
+    }
+  }
+
+  void abandon_all() {
+    for (auto& [camera, stage] : cameras_) stage->finish();
+    abandoned_at_ = Clock::now();
+  }
+
+  bool tick() {
+    open_rings();
+    for (auto& [camera, stage] : cameras_) {
+      stage->drop_used_rings();
+      child_.beat();
+    }
+    const bool all_done = done_ == cameras_.size();
+    if (child_.abandoned()) {
+      // The master closes its rings within two seconds; what has not ended by then is not waited for.
+      if (Clock::now() > abandoned_at_ + std::chrono::milliseconds(2500)) {
+        for (auto& [camera, stage] : cameras_) stage->abandon();
+      }
+      return all_done;
+    }
+    if (!started_ || !over_ || !all_done) return false;
+    child_.arrive(1);
+    return child_.page().barrier().wait(1, Clock::now() + beat_interval) == 0;
+  }
+
+  Child child_;
+  Device gpu_ = take_gpu(child_.setup());
+  std::atomic<std::size_t> done_{0};
+  std::map<unsigned, std::unique_ptr<CameraStage>> cameras_;
+  std::list<GivenRing> given_;  // not opened yet
+  bool started_ = false;
+  bool over_ = false;  // no further camera will come
+  Clock::time_point abandoned_at_;
+};
+
+}  // namespace
+
+int run_worker() { return Worker().run(); }
+
+}  // namespace campipe
