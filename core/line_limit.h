@@ -19,7 +19,8 @@ class LineLimit {
       ++left_out_;
       return std::nullopt;
     }
-    const std::string more = left_out_ > 0 ? " (and " + std::to_string(left_out_) + " times since this was logged)" : "";
+    const std::string more =
+        left_out_ > 0 ? " (and " + std::to_string(left_out_) + " times since this was logged)" : "";
     left_out_ = 0;
     next_ = now + interval_;
     return more;

@@ -12,8 +12,8 @@ namespace campipe {
 
 class RigToken {
  public:
-  // `port`: where the API listens already: else another rig's file would be replaced. Throws Error where the file cannot
-  // be written, or others could replace it.
+  // `port`: where the API listens already: else another rig's file would be replaced. Throws Error where the file
+  // cannot be written, or others could replace it.
   explicit RigToken(std::uint16_t port);
   ~RigToken();  // removes the file, if it is still this one's
   RigToken(const RigToken&) = delete;

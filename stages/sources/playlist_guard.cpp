@@ -10,12 +10,12 @@ namespace {
 using Kind = SourceError::Kind;
 
 constexpr std::string_view first_line = "#EXTM3U";
-constexpr std::size_t most_text = std::size_t{1} << 20;         // bytes of a playlist
-constexpr std::size_t most_streams = 32;                        // that a playlist names
-constexpr std::size_t most_kept = std::size_t{32} << 20;        // bytes that libavformat makes of all playlists
-constexpr std::size_t most_headers = std::size_t{16} << 20;     // and of the headers of pieces that they name
-constexpr std::size_t longest_url = 4096;                       // as libavformat cuts them
-constexpr std::size_t cost_of_piece = 256;                      // bytes, beside its URLs
+constexpr std::size_t most_text = std::size_t{1} << 20;      // bytes of a playlist
+constexpr std::size_t most_streams = 32;                     // that a playlist names
+constexpr std::size_t most_kept = std::size_t{32} << 20;     // bytes that libavformat makes of all playlists
+constexpr std::size_t most_headers = std::size_t{16} << 20;  // and of the headers of pieces that they name
+constexpr std::size_t longest_url = 4096;                    // as libavformat cuts them
+constexpr std::size_t cost_of_piece = 256;                   // bytes, beside its URLs
 
 struct Tally {
   std::size_t streams = 0;
@@ -61,7 +61,8 @@ int nothing_more(void* /*connection*/, std::uint8_t* /*buffer*/, int /*size*/) {
 int read_more(AVIOContext& io, std::string& text, std::size_t size) {
   const std::size_t before = text.size();
   text.resize(before + size);
-  const int count = avio_read(&io, static_cast<unsigned char*>(static_cast<void*>(&text[before])), static_cast<int>(size));
+  const int count =
+      avio_read(&io, static_cast<unsigned char*>(static_cast<void*>(&text[before])), static_cast<int>(size));
   text.resize(before + static_cast<std::size_t>(std::max(count, 0)));
   return count < 0 && count != AVERROR_EOF ? count : 0;
 }
@@ -104,8 +105,8 @@ void PlaylistGuard::check(std::string_view text, std::size_t url_size) {
            std::to_string(most_streams) + " are taken (name one of them as the source)");
   }
   named_ = std::max(named_, tally.streams);
-  const std::size_t each = cost_of_piece + std::min(url_size, longest_url) +
-                           std::min(url_size + tally.longest_key, longest_url);
+  const std::size_t each =
+      cost_of_piece + std::min(url_size, longest_url) + std::min(url_size + tally.longest_key, longest_url);
   if (tally.pieces * each + text.size() > most_kept / std::max<std::size_t>(named_, 1)) {
     refuse("sends a playlist of " + std::to_string(tally.pieces) + " pieces, which is more than is taken");
   }

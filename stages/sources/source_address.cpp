@@ -127,9 +127,9 @@ std::optional<std::string> likely_url(const std::string& path) {
   const bool number = !host.empty() && host.find_first_not_of("0123456789.") == std::string::npos &&
                       std::count(host.begin(), host.end(), '.') == 3;
   const bool literal = path.starts_with('[') && host.find(':') != std::string::npos;
-  const bool name = host.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-") ==
-                        std::string::npos &&
-                    host.find_first_not_of('.') != std::string::npos && !host.starts_with('.');
+  const bool name =
+      host.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-") == std::string::npos &&
+      host.find_first_not_of('.') != std::string::npos && !host.starts_with('.');
   const bool dotted = host.find('.') != std::string::npos;
   if (!number && !literal && !(name && (address.port > 0 || (dotted && more)))) return std::nullopt;
   const std::string shown = literal ? "[" + host + "]" : host;

@@ -34,10 +34,10 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-constexpr auto first_udp_packet = seconds(3);     // before RTSP goes on with TCP, where it may
-constexpr auto longest_analysis = seconds(5);     // of the stream; most are known after the first key frame
-constexpr int frames_for_rate = 8;                // that tell the frame rate, where nothing else does
-constexpr int most_streams = 256;                 // of video and sound that one source has
+constexpr auto first_udp_packet = seconds(3);  // before RTSP goes on with TCP, where it may
+constexpr auto longest_analysis = seconds(5);  // of the stream; most are known after the first key frame
+constexpr int frames_for_rate = 8;             // that tell the frame rate, where nothing else does
+constexpr int most_streams = 256;              // of video and sound that one source has
 constexpr int most_rtsp_streams = 32;
 constexpr auto closing_time = milliseconds(500);  // for RTSP's good-bye
 constexpr auto capture_asking = milliseconds(2);  // between looks for a frame of a capture device

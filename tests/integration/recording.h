@@ -20,8 +20,8 @@ struct VideoFile {
   std::size_t packets = 0;
   std::vector<std::int64_t> dts;  // of the packets, in the track's units; only where the container stores them
   std::vector<ShownPicture> pictures;
-  int complaints = 0;  // warnings and errors of libav
-  std::string text;    // of them
+  int complaints = 0;     // warnings and errors of libav
+  std::string text;       // of them
   double start_s = 0;     // where players begin
   double duration_s = 0;  // what they show
   int width = 0;

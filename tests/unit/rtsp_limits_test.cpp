@@ -34,11 +34,11 @@ const std::string mpegts = "m=video 0 RTP/AVP 33\r\na=control:video\r\n";
 // What is odd about a camera; the rest of it is as it should be.
 struct Behaviour {
   std::string description = sdp(h264);
-  std::string content_length = {};               // empty: the right one
-  std::string headers = {};                      // of each answer
-  std::string transport = {};                    // what it makes of the Transport that it was asked for
-  std::function<bool(int fd)> send = {};         // after PLAY, until it says no
-  std::function<bool(int fd)> describe = {};     // what goes on behind the answer to DESCRIBE
+  std::string content_length = {};            // empty: the right one
+  std::string headers = {};                   // of each answer
+  std::string transport = {};                 // what it makes of the Transport that it was asked for
+  std::function<bool(int fd)> send = {};      // after PLAY, until it says no
+  std::function<bool(int fd)> describe = {};  // what goes on behind the answer to DESCRIBE
 };
 
 class RtspCamera {
@@ -61,8 +61,8 @@ class RtspCamera {
       }
       const std::string length =
           describe && !behaviour_.content_length.empty() ? behaviour_.content_length : std::to_string(body.size());
-      send_all(fd, "RTSP/1.0 200 OK\r\nCSeq: " + header_of(request, "CSeq") + "\r\nSession: 1\r\n" + behaviour_.headers +
-                       more + "Content-Length: " + length + "\r\n\r\n" + body);
+      send_all(fd, "RTSP/1.0 200 OK\r\nCSeq: " + header_of(request, "CSeq") + "\r\nSession: 1\r\n" +
+                       behaviour_.headers + more + "Content-Length: " + length + "\r\n\r\n" + body);
       while (!over && describe && behaviour_.describe && behaviour_.describe(fd)) {
       }
       while (!over && request.starts_with("PLAY") && behaviour_.send && behaviour_.send(fd)) {
@@ -81,7 +81,8 @@ std::string interleaved(int channel, const std::string& packet) {
          packet;
 }
 std::string rtp(int type, std::uint16_t sequence, std::uint32_t time, const std::string& payload) {
-  std::string packet{'\x80', static_cast<char>(type), static_cast<char>(sequence >> 8), static_cast<char>(sequence & 255)};
+  std::string packet{'\x80', static_cast<char>(type), static_cast<char>(sequence >> 8),
+                     static_cast<char>(sequence & 255)};
   for (int shift = 24; shift >= 0; shift -= 8) packet += static_cast<char>(time >> shift & 255U);
   return packet + std::string("\0\0\0\1", 4) + payload;
 }
@@ -143,7 +144,8 @@ TEST_F(RtspLimits, HeadersWithoutEnd) {
 }
 
 TEST_F(RtspLimits, LengthsThatNoAnswerHas) {
-  for (const char* length : {"-1", "2147483647", "2147483646", "4294967297", "9223372036854775808", "99999999999999999999"}) {
+  for (const char* length :
+       {"-1", "2147483647", "2147483646", "4294967297", "9223372036854775808", "99999999999999999999"}) {
     SCOPED_TRACE(length);
     Behaviour behaviour;
     behaviour.content_length = length;
@@ -155,7 +157,8 @@ TEST_F(RtspLimits, LengthsThatNoAnswerHas) {
 TEST_F(RtspLimits, ADescriptionOf50Megabytes) {
   Behaviour behaviour;
   behaviour.description = sdp(h264);
-  while (behaviour.description.size() < 50'000'000) behaviour.description += "a=source-filter: incl IN IP4 * a a a a a\r\n";
+  while (behaviour.description.size() < 50'000'000)
+    behaviour.description += "a=source-filter: incl IN IP4 * a a a a a\r\n";
   const Failure failure = expect_failure(behaviour, seconds(20));
   EXPECT_EQ(failure.kind, Kind::unsupported);
   EXPECT_THAT(failure.text, HasSubstr("an answer of 32 KiB"));
@@ -180,7 +183,8 @@ TEST_F(RtspLimits, ASessionOfAMegabyte) {
 TEST_F(RtspLimits, ItsStreamsAreAskedForAtNoOtherHost) {
   Web elsewhere;
   Behaviour behaviour;
-  behaviour.description = sdp("m=video 0 RTP/AVP 33\r\na=control:rtsp://127.0.0.1:" + std::to_string(elsewhere.port()) + "/x\r\n");
+  behaviour.description =
+      sdp("m=video 0 RTP/AVP 33\r\na=control:rtsp://127.0.0.1:" + std::to_string(elsewhere.port()) + "/x\r\n");
   expect_failure(behaviour);
   EXPECT_EQ(elsewhere.asked(), 0);
 }

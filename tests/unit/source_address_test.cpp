@@ -83,15 +83,15 @@ TEST(SourceAddress, MistakesAreToldWithoutPasswords) {
 }
 
 TEST(SourceAddress, AnAddressWithoutItsSchemeIsRecognised) {
-  for (const auto& [given, meant] : std::vector<std::pair<std::string, std::string>>{
-           {"10.0.0.11", "rtsp://10.0.0.11)"},
-           {"10.0.0.11/stream1", "rtsp://10.0.0.11/…)"},
-           {"10.0.0.11:8554/stream1", "rtsp://10.0.0.11:8554/…)"},
-           {"camera.local/stream", "rtsp://camera.local/…)"},
-           {"localhost:8554/cam", "rtsp://localhost:8554/…)"},
-           {"ada:hunter2@camera.local/stream", "rtsp://camera.local/…)"},
-           {"ada:hunter2@10.0.0.11", "rtsp://10.0.0.11)"},
-           {"[fe80::1]/stream", "rtsp://[fe80::1]/…)"}}) {
+  for (const auto& [given, meant] :
+       std::vector<std::pair<std::string, std::string>>{{"10.0.0.11", "rtsp://10.0.0.11)"},
+                                                        {"10.0.0.11/stream1", "rtsp://10.0.0.11/…)"},
+                                                        {"10.0.0.11:8554/stream1", "rtsp://10.0.0.11:8554/…)"},
+                                                        {"camera.local/stream", "rtsp://camera.local/…)"},
+                                                        {"localhost:8554/cam", "rtsp://localhost:8554/…)"},
+                                                        {"ada:hunter2@camera.local/stream", "rtsp://camera.local/…)"},
+                                                        {"ada:hunter2@10.0.0.11", "rtsp://10.0.0.11)"},
+                                                        {"[fe80::1]/stream", "rtsp://[fe80::1]/…)"}}) {
     EXPECT_THAT(check_source(given).value_or(""), HasSubstr("is it a camera? Then write " + meant)) << given;
   }
   for (const char* path : {"clip.mp4", "clips/day.1/clip.mp4", "./clip.mp4", "../clip.mp4", "/mnt/10.0.0.11/clip.mp4",
