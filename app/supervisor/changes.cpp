@@ -306,23 +306,32 @@ CameraState* Supervisor::find_camera(const std::string& name) {
   return found == cameras_.end() ? nullptr : &*found;
 }
 
-// The cameras become those of `rig`; one that is the same is not touched.
-void Supervisor::apply(const RigConfig& rig) {
+// The cameras become those of `rig`; one that is the same is not touched. Returns the names of the others, by what
+// becomes of them.
+nlohmann::json Supervisor::apply(const RigConfig& rig) {
   require_room(rig.cameras);
+  std::vector<std::string> added;
+  std::vector<std::string> changed;
+  std::vector<std::string> removed;
   for (CameraState& camera : cameras_) {
     if (camera.follows || camera.state == CameraState::State::removed) continue;
     const bool wanted =
         std::ranges::any_of(rig.cameras, [&](const CameraConfig& config) { return config.name == camera.config.name; });
-    if (!wanted) retire(camera, std::nullopt);
+    if (wanted) continue;
+    if (!camera.retiring || camera.successor) removed.push_back(camera.config.name);  // else it goes already
+    retire(camera, std::nullopt);
   }
   for (const CameraConfig& config : rig.cameras) {
     CameraState* camera = find_camera(config.name);
     if (camera == nullptr) {
+      added.push_back(config.name);
       add_camera(config);
     } else if (camera->retiring || !(camera->asked == config)) {
+      changed.push_back(config.name);
       retire(*camera, config);
     }
   }
+  return {{"added", added}, {"changed", changed}, {"removed", removed}};
 }
 
 }  // namespace campipe

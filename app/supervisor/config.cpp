@@ -141,10 +141,10 @@ RigAnswer Supervisor::take(const LoadedConfig& loaded) {
   if (const auto key = needs_restart(rig_, loaded.rig)) {
     return refused(409, "'" + *key + "' cannot be changed while the rig runs; restart it");
   }
-  apply(loaded.rig);
+  const nlohmann::json changes = apply(loaded.rig);
   send(publisher(), "server", to_json(loaded.rig.server));  // also where it is the same: certificates are read anew
   rig_.server = loaded.rig.server;
-  return {200, nlohmann::json::object()};
+  return {200, changes};
 }
 
 // What is to last is written first: what cannot be kept is not made.

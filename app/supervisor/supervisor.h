@@ -205,7 +205,7 @@ class Supervisor {
   void settle_retiring();
   TotalsByName free_camera(CameraState& camera, bool comes_anew);
   [[nodiscard]] CameraState* find_camera(const std::string& name);
-  void apply(const RigConfig& rig);
+  nlohmann::json apply(const RigConfig& rig);
 
   // supervisor/config.cpp: changes of the configuration while the rig runs
   using AfterLoad = std::function<std::optional<RigAnswer>(const LoadedConfig& loaded)>;

@@ -1,0 +1,533 @@
+// What is documented is made, and what is made is documented: a real rig with cameras in every state is asked for all
+// that it tells, and that is compared, both ways, with openapi.json and with the tables in docs/.
+//
+// Nothing here says what a field is called: names come from the documents and from the program.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/file.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <regex>
+#include <sstream>
+#include <utility>
+
+#include "core/rig_token.h"
+#include "tests/integration/described_api.h"
+#include "tests/integration/rig_run.h"
+#include "tests/unit/peers.h"
+
+namespace campipe::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::IsEmpty;
+
+// --- the documents -----------------------------------------------------------------------------------------------
+
+using Row = std::vector<std::string>;  // a table's cells
+
+Row cells_of(const std::string& line) {
+  Row cells;
+  for (std::size_t at = 1; at < line.size();) {
+    const std::size_t end = std::min(line.find('|', at), line.size());
+    cells.push_back(line.substr(at, end - at));
+    at = end + 1;
+  }
+  return cells;
+}
+
+// Of the tables behind `begin`, up to the next line that starts with `end`. Without their heads.
+std::vector<Row> rows_behind(const std::string& page, const std::string& begin, const std::string& end = "#") {
+  std::istringstream text(read_text(fs::path(CAMPIPE_SOURCE_DIR) / "docs" / page));
+  std::vector<Row> rows;
+  std::string line;
+  while (std::getline(text, line) && !line.starts_with(begin)) {
+  }
+  while (std::getline(text, line) && !line.starts_with(end)) {
+    if (line.starts_with("|---") && !rows.empty()) rows.pop_back();
+    if (line.starts_with("| ")) rows.push_back(cells_of(line));
+  }
+  if (rows.empty()) throw Error("docs/" + page + " has no table behind '" + begin + "'");
+  return rows;
+}
+
+// What stands in code font.
+std::vector<std::string> code_in(const std::string& text) {
+  std::vector<std::string> found;
+  static const std::regex form("`([^`]+)`");
+  for (std::sregex_iterator at(text.begin(), text.end(), form), end; at != end; ++at) found.push_back((*at)[1]);
+  return found;
+}
+
+Names words_in(const std::string& text) {
+  Names words;
+  for (const std::string& code : code_in(text)) {
+    if (code.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") == std::string::npos) words.insert(code);
+  }
+  return words;
+}
+
+// --- metrics -----------------------------------------------------------------------------------------------------
+
+// Of one metric: its labels, each with its values, where those are listed or seen.
+using Labels = std::map<std::string, Names>;
+struct Metric {
+  bool is_histogram = false;
+  Labels labels = {};
+};
+using Metrics = std::map<std::string, Metric>;
+
+// "`camera`, `stage`: decoded, encoded"
+Labels labels_in(const std::string& cell) {
+  Labels labels;
+  static const std::regex form("`(\\w+)`(?:: ([\\w, ]+))?");
+  for (std::sregex_iterator at(cell.begin(), cell.end(), form), end; at != end; ++at) {
+    Names& values = labels[(*at)[1]];
+    std::istringstream list((*at)[2]);
+    for (std::string value; list >> value;) values.insert(value.substr(0, value.find(',')));
+  }
+  return labels;
+}
+
+Metrics documented_metrics() {
+  Metrics metrics;
+  for (const Row& row : rows_behind("operations.md", "| metric |")) {
+    const bool is_histogram = row.at(0).find("(histogram)") != std::string::npos;
+    for (const std::string& name : code_in(row.at(0))) metrics[name] = {is_histogram, labels_in(row.at(1))};
+  }
+  return metrics;
+}
+
+// Adds what Prometheus gets: names and types from the heads, labels from the lines.
+void see_metrics(const std::string& text, Metrics& seen) {
+  static const std::regex head("# TYPE (\\w+) (\\w+)"), label("(\\w+)=\"([^\"]*)\"");
+  std::istringstream lines(text);
+  std::string name;
+  for (std::string line; std::getline(lines, line);) {
+    if (std::smatch found; std::regex_match(line, found, head)) {
+      name = found[1];
+      seen[name].is_histogram = found[2] == "histogram";
+    }
+    if (line.starts_with("#")) continue;
+    EXPECT_TRUE(line.starts_with(name)) << line << " has no head of its own";
+    for (std::sregex_iterator at(line.begin(), line.end(), label), end; at != end; ++at) {
+      if (seen[name].is_histogram && (*at)[1] == "le") continue;  // Prometheus's own
+      seen[name].labels[(*at)[1]].insert((*at)[2]);
+    }
+  }
+}
+
+// "campipe_viewers{form=rtsp}", for each name, label and value: of labels without listed values, none.
+Names parts_of(const Metrics& metrics, const Metrics& documented) {
+  Names parts;
+  for (const auto& [name, metric] : metrics) {
+    parts.insert(name + (metric.is_histogram ? " (histogram)" : ""));
+    for (const auto& [label, values] : metric.labels) {
+      parts.insert(name + "{" + label + "}");
+      const auto row = documented.find(name);
+      const bool are_listed =
+          row != documented.end() && row->second.labels.contains(label) && !row->second.labels.at(label).empty();
+      for (const std::string& value : values) {
+        if (are_listed) parts.insert(name + "{" + label + "=" + value + "}");
+      }
+    }
+  }
+  return parts;
+}
+
+// --- the report --------------------------------------------------------------------------------------------------
+
+// What names stand below; the document has words in capitals there.
+const std::map<std::string, std::string> placeholders{{"cameras", "NAME"},    {"outputs", "OUTPUT"},
+                                                      {"dropped", "CAUSE"},   {"push", "URL"},
+                                                      {"stages_ms", "STAGE"}, {"times_mended", "KIND"}};
+
+// Adds the keys of `value`, which is that of `key` and lies at `path`, as the document writes them.
+void see_report(const json& value, const std::string& key, const std::string& path, Names& keys) {
+  if (value.is_array()) {
+    for (const json& item : value) see_report(item, key, path + "[]", keys);
+    return;
+  }
+  if (!value.is_object()) {
+    keys.insert(path);
+    return;
+  }
+  const auto placeholder = placeholders.find(key);
+  for (const auto& [name, child] : value.items()) {
+    const std::string below = placeholder == placeholders.end() ? name : placeholder->second;
+    const std::string here = path + (path.empty() || path == "." ? "" : ".") + below;
+    if (key == "cameras") {
+      see_report(child, "", ".", keys);
+    } else if (key == "outputs") {
+      keys.insert(here);
+      see_report(child, "", ".", keys);  // the same keys as those of a camera
+    } else {
+      see_report(child, name, here, keys);
+    }
+  }
+}
+
+Names documented_report() {
+  Names keys;
+  for (const Row& row : rows_behind("operations.md", "## The report")) {
+    for (const std::string& key : code_in(row.at(0))) keys.insert(key);
+  }
+  return keys;
+}
+
+// --- the events --------------------------------------------------------------------------------------------------
+
+// "motion_begin", and "motion_begin.score" of each key of its lines.
+void see_events(const fs::path& file, Names& parts) {
+  std::istringstream lines(read_text(file));
+  for (std::string line; std::getline(lines, line);) {
+    const json event = json::parse(line, nullptr, false);
+    if (!event.is_object()) continue;  // it is just being written
+    const std::string kind = event.at("event");
+    parts.insert(kind);
+    for (const auto& [key, value] : event.items()) parts.insert(kind + "." + key);
+  }
+}
+
+Names documented_events() {
+  Names keys, kinds, parts;
+  for (const Row& row : rows_behind("operations.md", "**Events.**", "**")) {
+    keys.merge(words_in(row.at(0)));
+    if (words_in(row.at(0)).contains("event")) kinds = words_in(row.at(1));
+  }
+  for (const std::string& kind : kinds) {
+    parts.insert(kind);
+    for (const std::string& key : keys) parts.insert(kind + "." + key);
+  }
+  return parts;
+}
+
+// --- the status --------------------------------------------------------------------------------------------------
+
+// What may be told of a field in its row: the keys and listed values below it.
+Names words_below(const DescribedApi& api, const json& given) {
+  Names words;
+  const json& schema = api.resolve(given);
+  for (const auto& value : schema.value("enum", json::array())) words.insert(value.get<std::string>());
+  const json properties = schema.value("properties", json::object());
+  for (const auto& [key, child] : properties.items()) {
+    words.insert(key);
+    if (!child.contains("$ref")) words.merge(words_below(api, child));
+  }
+  const json items = schema.value("items", schema.value("additionalProperties", json()));
+  if (items.is_object() && !items.contains("$ref")) words.merge(words_below(api, items));
+  return words;
+}
+
+// The page describes the same fields as the schema, and of each the same that lies below it.
+void compare_fields(const DescribedApi& api, const std::string& schema, const std::vector<Row>& rows) {
+  const json& properties = api.description().at("components").at("schemas").at(schema).at("properties");
+  Names described;
+  for (const auto& [key, property] : properties.items()) described.insert(key);
+  Names documented;
+  for (const Row& row : rows) {
+    const Names fields = words_in(row.at(0));
+    documented.insert(fields.begin(), fields.end());
+    Names known = fields;
+    Names wanted;
+    for (const std::string& field : fields) {
+      if (properties.contains(field)) wanted.merge(words_below(api, properties.at(field)));
+    }
+    EXPECT_THAT(without(wanted, words_in(row.at(1))), IsEmpty()) << "docs/api.md lacks these in" << row.at(0);
+    known.insert(wanted.begin(), wanted.end());
+    EXPECT_THAT(without(words_in(row.at(1)), known), IsEmpty()) << "docs/api.md invents these in" << row.at(0);
+  }
+  EXPECT_EQ(documented, described) << "docs/api.md, and openapi.json";
+}
+
+// "GET /cameras/{name}", without what follows "?".
+Names documented_calls() {
+  Names calls;
+  for (const Row& row : rows_behind("api.md", "## Calls")) {
+    for (const std::string& code : code_in(row.at(0))) {
+      const auto space = code.find(' ');
+      const std::string path = code.substr(space + 1, code.find('?') - space - 1);
+      calls.insert(code.substr(0, space) + " /" + std::regex_replace(path, std::regex("NAME"), "{name}"));
+    }
+  }
+  return calls;
+}
+
+Names described_calls(const DescribedApi& api) {
+  Names calls;
+  for (const std::string& part : api.promised()) {
+    if (part.find(' ') != std::string::npos) calls.insert(part);
+  }
+  return calls;
+}
+
+// --- the rig -----------------------------------------------------------------------------------------------------
+
+// Nothing moves in it but a white box, from the 2nd second on, for a second and a half of six.
+void make_footage(const fs::path& folder) {
+  const std::string clip = "'" + (folder / "clip.mp4").string() + "'";
+  const std::string moving =
+      "ffmpeg -v error -f lavfi -i color=gray:s=160x120:r=25:d=6 -f lavfi -i color=white:s=30x30:r=25:d=6 "
+      "-filter_complex \"overlay=x='20+40*(t-2)':y=50:enable='between(t,2,3.5)'\" -c:v libx264 -preset veryfast "
+      "-bf 0 -g 25 -keyint_min 25 -sc_threshold 0 -pix_fmt yuv420p " +
+      clip;
+  const std::string shortened =
+      "ffmpeg -v error -i " + clip + " -t 1 -c copy '" + (folder / "short.mp4").string() + "'";
+  if (std::system(moving.c_str()) != 0 || std::system(shortened.c_str()) != 0) throw Error("ffmpeg made no clip");
+  std::ofstream(folder / "broken.mp4") << "no film";
+}
+
+std::string address(int port) { return "127.0.0.1:" + std::to_string(port); }
+
+// A rig with all that the documents tell of, as far as one machine without cameras and GPUs can have it.
+class WholeRig {
+ public:
+  WholeRig() {
+    make_footage(folder_.path());
+    // As another rig would that records under the same names: `full` pauses.
+    const fs::path lock = folder_.path() / ".full.index.lock";
+    lock_.reset(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!lock_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
+      throw system_error("cannot lock " + lock.string(), errno);
+    ::setenv("LD_LIBRARY_PATH", fs::path(CAMPIPE_FAKE_NVML).parent_path().c_str(), 1);  // an invented machine's GPUs
+    // For four seconds the worker takes none of 25 frames a second: `busy` is overloaded.
+    run_ = std::make_unique<RigRun>(yaml(), RigOptions{.failpoints = "stage.frame@busy:30=wait4"});
+  }
+
+  void add_to_file(const std::string& more) const { std::ofstream(run_->file("rig.yaml"), std::ios::app) << more; }
+  [[nodiscard]] RigRun& run() const { return *run_; }
+  [[nodiscard]] std::uint16_t http() const { return static_cast<std::uint16_t>(http_); }
+
+ private:
+  [[nodiscard]] std::string yaml() const;
+
+  TemporaryFolder folder_;
+  UniqueFd lock_;
+  Server silent_{stay_silent};
+  const int http_ = free_port();
+  const int rtsp_ = free_port();
+  const int nobody_ = free_port();
+  const int udp_ = free_port(SOCK_DGRAM);
+  std::unique_ptr<RigRun> run_;
+};
+
+// `tcp` and `udp` show the rig's own RTSP: cameras that tell their clock, and viewers. Nobody listens at NOBODY.
+constexpr const char* whole_rig = R"(
+http_address: HTTP
+rtsp_address: RTSP
+workers: {count: 1}
+defaults: {gpu: cpu}
+cameras:
+  dock:
+    source: "CLIPS/clip.mp4"
+    loop: true
+    filters: [motion]
+    encode: {gop: 1s, bitrate: 300k}
+    record: {path: "dock/%H%M%S.mp4", when: motion, before: 1s, after: 1s}
+    push: ["udp://UDP", "rtsp://NOBODY/a"]
+    outputs:
+      small: {encode: {bitrate: 100k}, record: {path: "small/%H%M%S.mp4", segment_duration: 1s}}
+  busy: {source: "test://pattern?width=160&height=120&rate=25", drop_policy: drop}
+  full: {source: "test://pattern?width=160&height=120&rate=5", record: {path: "CLIPS/{camera}.mp4"}}
+  film: {source: "test://pattern?width=160&height=120&rate=5", encode: {codec: mjpeg}}
+  copy: {source: "CLIPS/clip.mp4", loop: true, encode: {codec: copy}}
+  tcp: {source: "rtsp://RTSP/dock", rtsp_transport: tcp, retry_interval: 500ms, retry_max: 1s}
+  udp: {source: "rtsp://RTSP/dock", rtsp_transport: udp, retry_interval: 500ms, retry_max: 1s}
+  gate: {source: "rtsp://NOBODY/live"}
+  late: {source: "rtsp://SILENT/live", read_timeout: 5m}
+  once: {source: "CLIPS/short.mp4"}
+  lost: {source: "CLIPS/broken.mp4"}
+  off: {source: "test://pattern?width=160&height=120&rate=5", enabled: false}
+  spare: {source: "test://pattern?width=160&height=120&rate=5", record: {path: spare.mp4}}
+)";
+
+std::string WholeRig::yaml() const {
+  const std::map<std::string, std::string> words{
+      {"HTTP", address(http_)},     {"RTSP", address(rtsp_)}, {"SILENT", address(silent_.port())},
+      {"NOBODY", address(nobody_)}, {"UDP", address(udp_)},   {"CLIPS", folder_.path().string()}};
+  std::string text = whole_rig;
+  for (const auto& [word, value] : words) text = std::regex_replace(text, std::regex("\\b" + word + "\\b"), value);
+  return text;
+}
+
+bool answers(std::uint16_t port, const std::string& path) {
+  try {
+    return ask(port, "GET " + path).status == 200;
+  } catch (const Error&) {  // nobody listens yet
+    return false;
+  }
+}
+
+std::string token_of(RigRun& run, std::uint16_t port) {
+  const fs::path file = run.file("state") / ("token-" + std::to_string(port));
+  std::optional<std::string> token;
+  eventually([&] { return (token = read_token(file)).has_value() || !run.running(); });
+  if (!token) throw Error("the rig has no token; its log:\n" + run.log());
+  return *token;
+}
+
+// Watches and asks one rig, until all has been seen that the documents promise.
+class Contract : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(eventually([&] { return answers(rig_.http(), "/api/v1/cameras/spare"); })) << rig_.run().log();
+    api_ = std::make_unique<DescribedApi>(rig_.http(), token_of(rig_.run(), rig_.http()));
+  }
+
+  void make_changes();
+  void watch();
+  bool has_seen_all_but(const Names& others);
+  void end();
+  [[nodiscard]] Names lacking() const;
+
+  WholeRig rig_;
+  std::unique_ptr<DescribedApi> api_;
+  const Metrics documented_ = documented_metrics();
+  Metrics metrics_;
+  Names events_;
+  Deadline next_look_;
+  std::vector<std::unique_ptr<WebSocketClient>> browsers_;
+  std::vector<std::unique_ptr<TcpClient>> players_;
+};
+
+// Each call that changes something, once.
+void Contract::make_changes() {
+  const std::string config = R"({"config": {"source": "test://pattern?width=160&height=120&rate=)";
+  api_->call("POST", "/cameras/{name}/stop-recording", "spare");
+  api_->call("POST", "/cameras/{name}/record", "spare");
+  api_->call("POST", "/cameras/{name}/disable", "spare");
+  api_->call("POST", "/cameras/{name}/enable", "spare");
+  api_->call("PUT", "/cameras/{name}", "new", config + "5\"}}", 201);
+  api_->call("PUT", "/cameras/{name}", "new", config + "6\"}}");
+  api_->call("DELETE", "/cameras/{name}", "new");
+  api_->call("POST", "/login", "", R"({"user": "ann", "password": "secret"})");
+  api_->call("POST", "/logout");
+  api_->call("GET", "/cameras/{name}", "nobody", "", 404);
+  api_->call("POST", "/reload");
+  rig_.add_to_file("colour: blue\n");
+  api_->call("POST", "/reload", "", "", 400);
+}
+
+void Contract::watch() {
+  browsers_.push_back(std::make_unique<WebSocketClient>(rig_.http(), "/cameras/dock/live"));
+  for (const std::string form : {"stream.ts", "stream.mp4"}) {
+    players_.push_back(std::make_unique<TcpClient>(rig_.http()));
+    players_.back()->send(request_text("GET /cameras/dock/" + form));
+  }
+}
+
+// True: nothing is lacking but `others`. The rig makes a status each second, so it is not asked all the time.
+bool Contract::has_seen_all_but(const Names& others) {
+  if (Clock::now() < next_look_) return false;
+  next_look_ = Clock::now() + std::chrono::milliseconds(500);
+  api_->call_all_gets("dock");
+  see_metrics(ask(rig_.http(), "GET /metrics").body, metrics_);
+  see_events(rig_.run().file("events.jsonl"), events_);
+  return without(lacking(), others).empty();
+}
+
+Names Contract::lacking() const {
+  Names all = without(api_->promised(), api_->seen());
+  all.merge(without(parts_of(documented_, documented_), parts_of(metrics_, documented_)));
+  all.merge(without(documented_events(), events_));
+  return all;
+}
+
+// Its worker sleeps for a moment, or the end would be over before anybody could see it.
+void Contract::end() {
+  const pid_t worker = rig_.run().pid_of("worker 0");
+  ::kill(worker, SIGSTOP);
+  rig_.run().signal(SIGINT);
+  const bool seen = eventually(
+      [&] {
+        const Reply reply = ask(rig_.http(), "GET /api/v1/status");
+        const json status = json::parse(reply.body, nullptr, false);
+        if (reply.status != 200 || status.value("state", "running") == "running") return false;
+        api_->see_status(status);
+        return true;
+      },
+      std::chrono::seconds(4));
+  ::kill(worker, SIGCONT);
+  EXPECT_TRUE(seen) << rig_.run().log();
+  EXPECT_EQ(rig_.run().wait(), 3) << rig_.run().log();  // a camera failed, and a recording was paused
+}
+
+TEST_F(Contract, WhatIsDocumentedIsMadeAndWhatIsMadeIsDocumented) {
+  make_changes();
+  watch();
+  const Names only_at_the_end{"Status.state=draining"};
+  eventually([&] { return has_seen_all_but(only_at_the_end) || !rig_.run().running(); });
+  Names reported;
+  see_report(rig_.run().report(), "", "", reported);
+  end();
+  see_report(rig_.run().report(), "", "", reported);
+
+  EXPECT_THAT(lacking(), IsEmpty()) << "documented, and never made; the log:\n" << rig_.run().log();
+  EXPECT_THAT(api_->mistakes(), IsEmpty()) << "made, and not as openapi.json says";
+  EXPECT_THAT(without(parts_of(metrics_, documented_), parts_of(documented_, documented_)), IsEmpty())
+      << "metrics that docs/operations.md does not have";
+  EXPECT_THAT(without(events_, documented_events()), IsEmpty()) << "events that docs/operations.md does not have";
+  EXPECT_THAT(without(documented_report(), reported), IsEmpty()) << "keys that no report has";
+  EXPECT_THAT(without(reported, documented_report()), IsEmpty()) << "keys that docs/operations.md does not have";
+
+  EXPECT_EQ(documented_calls(), described_calls(*api_));
+  compare_fields(*api_, "Status", rows_behind("api.md", "## Status", "Of a camera"));
+  compare_fields(*api_, "Camera", rows_behind("api.md", "Of a camera, and of each other output"));
+  Names causes;
+  for (const Row& row : rows_behind("architecture.md", "| cause |")) causes.merge(words_in(row.at(0)));
+  EXPECT_THAT(without(metrics_["campipe_frames_dropped_total"].labels["cause"], causes), IsEmpty());
+}
+
+// --- promises that were not kept ---------------------------------------------------------------------------------
+
+class SmallRig : public testing::Test {
+ protected:
+  static std::string camera(const std::string& name, int rate) {
+    return "  " + name + ": {source: \"test://pattern?width=160&height=120&rate=" + std::to_string(rate) +
+           "\", encode: {gop: 5}, record: {path: \"{camera}.mp4\"}}\n";
+  }
+  [[nodiscard]] std::string rig(const std::string& cameras) const {
+    return "http_address: " + address(port_) + "\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n" + cameras;
+  }
+  [[nodiscard]] bool metrics_have(const std::string& line) const {
+    return eventually([&] {
+      return answers(port_, "/metrics") && ask(port_, "GET /metrics").body.find(line + "\n") != std::string::npos;
+    });
+  }
+
+  const std::uint16_t port_ = static_cast<std::uint16_t>(free_port());
+};
+
+using ContractOfRecordings = SmallRig;
+
+TEST_F(ContractOfRecordings, TheMetricIsOneWhileOneIsMade) {
+  RigRun run(rig(camera("dock", 25)));
+  const std::string metric = "campipe_recording{camera=\"dock\",output=\"main\"} ";
+  EXPECT_TRUE(metrics_have(metric + "1")) << run.log();
+  EXPECT_EQ(ask(port_, "POST /api/v1/cameras/dock/stop-recording").status, 200);
+  EXPECT_TRUE(metrics_have(metric + "0")) << run.log();
+  EXPECT_EQ(ask(port_, "POST /api/v1/cameras/dock/record").status, 200);
+  EXPECT_TRUE(metrics_have(metric + "1")) << run.log();
+}
+
+using ContractOfReloading = SmallRig;
+
+TEST_F(ContractOfReloading, TheCommandListsWhatIsDifferent) {
+  RigRun run(rig(camera("dock", 25) + camera("gate", 25) + camera("belt", 25)));
+  ASSERT_TRUE(metrics_have("campipe_camera_up{camera=\"dock\",output=\"main\"} 1")) << run.log();
+  const std::string token = run.file("state") / ("token-" + std::to_string(port_));
+  const auto reload = [&] { return ask({"reload", "--url", "http://" + address(port_), "--token-file", token}); };
+  EXPECT_EQ(reload().output, "reloaded\n");
+  std::ofstream(run.file("rig.yaml")) << rig(camera("dock", 5) + camera("belt", 25) + camera("yard", 25));
+  const Answer answer = reload();
+  EXPECT_EQ(answer.status, 0) << answer.errors;
+  EXPECT_EQ(answer.output, "added: yard\nchanged: dock\nremoved: gate\n");
+}
+
+}  // namespace
+}  // namespace campipe::test
