@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <netdb.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
@@ -120,11 +121,19 @@ void check_address(const std::string& key, const std::string& text, RigCheck& ch
   if (!problem.empty()) check.lines.push_back(fmt::format("note: {}: '{}': {}", key, text, problem));
 }
 
+// It is added to. A pipe would be waited for, and a link may lead anywhere.
+void check_events(const std::string& file, RigCheck& check) {
+  struct stat found {};
+  if (file.empty() || ::lstat(file.c_str(), &found) != 0 || S_ISREG(found.st_mode)) return;
+  refuse(check, "events", fmt::format("'{}' is there and is not a regular file; name another one", file));
+}
+
 }  // namespace
 
 RigCheck check_rig(const RigConfig& rig) {
   RigCheck check;
   for (const CameraConfig& camera : rig.cameras) check_camera(camera, check);
+  check_events(rig.events, check);
   check_address("http_address", rig.server.http_address, check);
   check_address("rtsp_address", rig.server.rtsp_address, check);
   return check;

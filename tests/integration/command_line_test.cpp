@@ -147,6 +147,10 @@ TEST(CommandLine, CheckLooksAtFilesFramesAndAddresses) {
   EXPECT_EQ(no_video.status, 2);
   EXPECT_THAT(no_video.errors, HasSubstr("cameras.dock.source: "));
 
+  const Answer pipe = check(off + "events: /dev/null\n" + two_cameras);
+  EXPECT_EQ(pipe.status, 2);
+  EXPECT_THAT(pipe.errors, HasSubstr("events: '/dev/null' is there and is not a regular file"));
+
   const Listener busy;
   const Answer taken = check("rtsp_address: off\nhttp_address: \"127.0.0.1:" + std::to_string(busy.port()) +
                              "\"\ncameras: {dock: {source: \"test://pattern\"}}\n");
