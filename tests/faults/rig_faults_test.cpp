@@ -7,6 +7,7 @@
 
 #include "app/control/thread_times.h"
 #include "tests/faults/fault_rig.h"
+#include "tests/unit/sanitized.h"
 
 namespace campipe::test {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr double promised_recovery = 2.0;  // s
+constexpr double promised_recovery = 2.0 * sanitizer_slowdown;  // s
 
 struct Blow {
   std::string title;
