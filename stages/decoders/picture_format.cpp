@@ -1,5 +1,7 @@
 #include "stages/decoders/picture_format.h"
 
+#include <cstring>
+
 extern "C" {
 #include <libavutil/pixdesc.h>
 }
@@ -11,14 +13,26 @@ namespace {
 constexpr int largest_aspect = 65535;  // what codecs can say
 constexpr int longest_side_ratio = 100;
 
-bool is_full_range(AVColorRange range, AVPixelFormat coded) {
+// In a stranger's stream an enumeration of libav's may hold a number that it does not list, and must not be read as one
+// then.
+template <typename Enum>
+int number_of(const Enum& value) {
+  static_assert(sizeof(Enum) == sizeof(int));
+  int number = 0;
+  std::memcpy(&number, &value, sizeof number);
+  return number;
+}
+
+bool is_full_range(int range, AVPixelFormat coded) {
   return range == AVCOL_RANGE_JPEG || coded == AV_PIX_FMT_YUVJ420P || coded == AV_PIX_FMT_YUVJ422P ||
          coded == AV_PIX_FMT_YUVJ444P;
 }
 
-// A number that libav hands on as the stream says it, whether it means anything or not; `name`: libav's for it.
-std::uint8_t known(int number, const char* name, int unspecified) {
-  return static_cast<std::uint8_t>(name != nullptr ? number : unspecified);
+// `name_of`: libav's names; what has none means nothing.
+template <typename Enum>
+std::uint8_t known(int number, Enum end, const char* (*name_of)(Enum), Enum unspecified) {
+  const bool is_known = number >= 0 && number < end && name_of(static_cast<Enum>(number)) != nullptr;
+  return static_cast<std::uint8_t>(is_known ? number : unspecified);
 }
 
 bool is_absurd(AVRational aspect) {
@@ -28,21 +42,17 @@ bool is_absurd(AVRational aspect) {
 
 // What is in both of libav's descriptions.
 struct Described {
-  AVColorRange range;
-  AVColorSpace space;
-  AVColorPrimaries primaries;
-  AVColorTransferCharacteristic transfer;
-  AVChromaLocation chroma;
+  int range, space, primaries, transfer, chroma;
   AVRational aspect;
 };
 
 FrameFormat format_of(PixelFormat pixels, int width, int height, const Described& said) {
   FrameFormat format{pixels, width, height};
-  format.color_range = known(said.range, av_color_range_name(said.range), AVCOL_RANGE_UNSPECIFIED);
-  format.color_space = known(said.space, av_color_space_name(said.space), AVCOL_SPC_UNSPECIFIED);
-  format.color_primaries = known(said.primaries, av_color_primaries_name(said.primaries), AVCOL_PRI_UNSPECIFIED);
-  format.color_transfer = known(said.transfer, av_color_transfer_name(said.transfer), AVCOL_TRC_UNSPECIFIED);
-  format.chroma_location = known(said.chroma, av_chroma_location_name(said.chroma), AVCHROMA_LOC_UNSPECIFIED);
+  format.color_range = known(said.range, AVCOL_RANGE_NB, av_color_range_name, AVCOL_RANGE_UNSPECIFIED);
+  format.color_space = known(said.space, AVCOL_SPC_NB, av_color_space_name, AVCOL_SPC_UNSPECIFIED);
+  format.color_primaries = known(said.primaries, AVCOL_PRI_NB, av_color_primaries_name, AVCOL_PRI_UNSPECIFIED);
+  format.color_transfer = known(said.transfer, AVCOL_TRC_NB, av_color_transfer_name, AVCOL_TRC_UNSPECIFIED);
+  format.chroma_location = known(said.chroma, AVCHROMA_LOC_NB, av_chroma_location_name, AVCHROMA_LOC_UNSPECIFIED);
   if (is_absurd(said.aspect)) return format;
   format.sample_aspect_num = said.aspect.num;
   format.sample_aspect_den = said.aspect.den;
@@ -52,17 +62,20 @@ FrameFormat format_of(PixelFormat pixels, int width, int height, const Described
 }  // namespace
 
 FrameFormat format_of(const AVFrame& frame, AVPixelFormat coded, PixelFormat pixels) {
-  const AVColorRange range = is_full_range(frame.color_range, coded) ? AVCOL_RANGE_JPEG : frame.color_range;
+  const int range = number_of(frame.color_range);
   return format_of(pixels, frame.width, frame.height,
-                   {range, frame.colorspace, frame.color_primaries, frame.color_trc, frame.chroma_location,
+                   {is_full_range(range, coded) ? AVCOL_RANGE_JPEG : range, number_of(frame.colorspace),
+                    number_of(frame.color_primaries), number_of(frame.color_trc), number_of(frame.chroma_location),
                     frame.sample_aspect_ratio});
 }
 
 FrameFormat expected_format(const AVCodecParameters& stream, PixelFormat pixels) {
-  const bool full = is_full_range(stream.color_range, static_cast<AVPixelFormat>(stream.format));
-  return format_of(pixels, stream.width, stream.height,
-                   {full ? AVCOL_RANGE_JPEG : stream.color_range, stream.color_space, stream.color_primaries,
-                    stream.color_trc, stream.chroma_location, stream.sample_aspect_ratio});
+  const int range = number_of(stream.color_range);
+  const bool is_full = is_full_range(range, static_cast<AVPixelFormat>(stream.format));
+  return format_of(
+      pixels, stream.width, stream.height,
+      {is_full ? AVCOL_RANGE_JPEG : range, number_of(stream.color_space), number_of(stream.color_primaries),
+       number_of(stream.color_trc), number_of(stream.chroma_location), stream.sample_aspect_ratio});
 }
 
 }  // namespace campipe

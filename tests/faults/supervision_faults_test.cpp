@@ -317,8 +317,9 @@ TEST(Start, OfManyCamerasInSlowProcesses) {
   for (int i = 0; i < cameras; ++i) yaml += "  c" + std::to_string(i) + ": {}\n";
   RigRun rig(yaml, {.failpoints = "child.starting=wait10"});
   EXPECT_EQ(rig.wait(2 * long_time), 0) << rig.log();
-  EXPECT_EQ(restarts(rig.report()), 0) << rig.log();
-  for (const auto& [name, one] : rig.report().at("cameras").items()) {
+  const auto report = rig.report();
+  EXPECT_EQ(restarts(report), 0) << rig.log();
+  for (const auto& [name, one] : report.at("cameras").items()) {
     EXPECT_EQ(one.at("frames").at("recorded"), 2) << name;
   }
 }
