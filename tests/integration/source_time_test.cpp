@@ -95,7 +95,8 @@ class SourceTime : public testing::Test {
   }
 
   void expect_no_correction(const std::string& name) {
-    for (const auto& [kind, count] : rig_->camera(name).at("source").at("times_mended").items()) {
+    const auto camera = rig_->camera(name);
+    for (const auto& [kind, count] : camera.at("source").at("times_mended").items()) {
       EXPECT_EQ(count, 0) << name << " " << kind << rig_->log();
     }
   }
