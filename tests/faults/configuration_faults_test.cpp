@@ -158,6 +158,9 @@ TEST_F(Configuration, IsReadWhileTheApiAnswers) {
 }
 
 TEST_F(Configuration, WithAnEncoderThatCrashesIsRefused) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer answers the signal: the process ends with a status, not by it";
+#endif
   const BrokenCodecs codecs;
   begin();
   write(head_ + "cameras:\n" + camera("a") + camera("b", crashes));
@@ -183,6 +186,9 @@ TEST_F(Configuration, WithAnEncoderThatHangsIsRefused) {
 }
 
 TEST_F(Configuration, WithAnEncoderThatCrashesIsRefusedAtTheStart) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer answers the signal: the process ends with a status, not by it";
+#endif
   const BrokenCodecs codecs;
   const std::string yaml = "http_address: off\nrtsp_address: off\ncameras:\n" + camera("a", crashes);
   for (const std::vector<std::string>& command :
