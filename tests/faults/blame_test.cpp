@@ -7,6 +7,7 @@
 
 #include "tests/faults/fault_rig.h"
 #include "tests/integration/clips.h"
+#include "tests/unit/sanitized.h"
 
 namespace campipe::test {
 namespace {
@@ -130,7 +131,7 @@ class EncodedByThreads : public testing::TestWithParam<std::string> {};
 
 TEST_P(EncodedByThreads, ACrashIsTheCameras) {
 #ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "the sanitizer answers the signal: the process ends with a status, not by it";
+  GTEST_SKIP() << answers_signals;
 #endif
   RigRun rig(rig_with(pattern(0), "    encode: {codec: " + GetParam() + ", threads: 4}\n", 400));
   pid_t worker = -1;
@@ -156,9 +157,7 @@ INSTANTIATE_TEST_SUITE_P(Codecs, EncodedByThreads, testing::Values("h264", "hevc
 
 // Nobody is quarantined for it: there is no telling who it was.
 TEST(ThreadOfNobody, CrashesAndItsProcessComesBack) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the sanitizer answers the signal: the process ends with a status, not by it";
-#endif
+  if (is_sanitized) GTEST_SKIP() << answers_signals;
   RigRun rig(rig_with(pattern(0), "", 0));
   pid_t worker = 0;
   for (int crash = 1; crash <= 4; ++crash) {

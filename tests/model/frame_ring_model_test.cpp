@@ -19,6 +19,7 @@
 #include <iostream>
 
 #include "tests/model/explore.h"
+#include "tests/unit/sanitized.h"
 
 namespace campipe::model {
 namespace {
@@ -717,11 +718,7 @@ class FrameRingModel {
 };
 
 // Sanitizers make this ten times slower and larger, and what they look for does not grow with the model.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int frames_to_explore = 2;
-#else
-constexpr int frames_to_explore = most_frames;
-#endif
+constexpr int frames_to_explore = test::is_sanitized ? 2 : most_frames;
 
 Verdict explore_ring(Options options) {
   Verdict verdict = explore(FrameRingModel(options));
