@@ -1,6 +1,5 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
 #include "core/frame.h"
@@ -17,9 +16,10 @@ struct Placement {
   Device gpu;                                  // its worker's
   bool hardware_encoder = false;               // that GPU has an encoder of the codec
   double encode_cores = 1;                     // one output's share of the worker's cores, for `encode.threads: auto`
+  static void fields(auto& m, auto&& f) {
+    f("decode_gpu", m.decode_gpu), f("decode_cpus", m.decode_cpus), f("memory", m.memory), f("ready", m.ready),
+        f("gpu", m.gpu), f("hardware_encoder", m.hardware_encoder), f("encode_cores", m.encode_cores);
+  }
 };
-
-nlohmann::json to_json(const Placement& placement);
-Placement placement_from_json(const nlohmann::json& json);
 
 }  // namespace campipe

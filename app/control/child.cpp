@@ -86,13 +86,12 @@ void Child::receive_setup() {
   const Deadline deadline = Clock::now() + setup_deadline;
   while (Clock::now() < deadline && !channel_.closed()) {
     if (auto message = channel_.receive()) {
-      if (message->type != "setup" || message->fds.size() != 2)
-        throw Error("the supervisor did not begin with 'setup'");
-      setup_ = std::move(message->body);
-      process_ = setup_.at("process");
+      if (message->type != messages::Setup::type) throw Error("the supervisor did not begin with 'setup'");
+      setup_ = read_message<messages::Setup>(*message);
+      process_ = setup_.process;
       page_ =
           std::make_unique<RigPage>(RigPage::open(std::move(message->fds[0]), std::move(message->fds[1]), process_));
-      init_logging(setup_.at("role"), setup_.at("log_level"));
+      init_logging(setup_.role, setup_.log_level);
       return;
     }
     pollfd readable{channel_.fd(), POLLIN, 0};
@@ -102,12 +101,11 @@ void Child::receive_setup() {
 }
 
 void Child::pin() {
-  prefer_memory_of(setup_.at("numa_node"));
-  const auto& cpus = setup_.at("cpus");
-  if (cpus.empty()) return;
+  prefer_memory_of(setup_.numa_node);
+  if (setup_.cpus.empty()) return;
   cpu_set_t set;
   CPU_ZERO(&set);
-  for (const unsigned cpu : cpus) CPU_SET(cpu, &set);
+  for (const unsigned cpu : setup_.cpus) CPU_SET(cpu, &set);
   if (sched_setaffinity(0, sizeof set, &set) != 0) {
     spdlog::warn("cannot run on the CPUs chosen for this worker: {}", std::strerror(errno));
   }
@@ -118,9 +116,9 @@ void fail_process(const std::string& reason) {
   _exit(process_failed);
 }
 
-void Child::send(const std::string& type, const nlohmann::json& body, const std::vector<int>& fds) {
+void Child::send(std::string_view type, const nlohmann::json& body, const std::vector<int>& fds) {
   try {
-    outbox_.send(type, body, fds);
+    outbox_.send(std::string(type), body, fds);
   } catch (const std::exception& error) {
     fail_process(error.what());
   }
@@ -151,14 +149,21 @@ bool Child::handle_messages(const Role& role) {
 
 // A process out of descriptors can do without the status for a second, and without an answer that a client waits for.
 // Without a ring it can do nothing for that camera.
-void Child::handle(const Role& role, Message& message) {
+//
+// A message that is wrong is the supervisor's mistake, and nothing that a restart of this process would mend. What is
+// in it is not logged: it may hold passwords.
+void Child::handle(const Role& role, Message& message) try {
   failpoint("child.message", message.type);
   if (!message.incomplete) return role.on_message(message);
   const std::string what = "out of descriptors (LimitNOFILE, ulimit -n): message '" + message.type + "' was lost";
-  const bool dispensable = message.type == "status" || message.type == "answer";
-  if (!dispensable && !message.type.ends_with("_ring")) throw Error(what);
+  const bool dispensable = message.type == messages::Status::type || message.type == messages::Answer::type;
+  const bool ring = message.type == messages::OfferFrameRing::type || message.type == messages::PacketRing::type ||
+                    message.type == messages::AudioRing::type;
+  if (!dispensable && !ring) throw Error(what);
   spdlog::error("{}", what);
-  if (!dispensable) send("ring_lost", {{"camera", message.body.at("camera")}, {"reason", what}});
+  if (ring) send(messages::RingLost{{read_message<messages::OfCamera>(message).camera, what}});
+} catch (const BadMessage& error) {
+  spdlog::error("the supervisor sent {}; it is passed over", error.what());
 }
 
 void Child::abandon(const Role& role) {
@@ -169,7 +174,7 @@ void Child::abandon(const Role& role) {
 
 int Child::run(const Role& role) {
   try {
-    failpoint("child.starting", setup_.at("role").get<std::string>());
+    failpoint("child.starting", setup_.role);
     return run_loop(role);
   } catch (const std::exception& error) {
     fail_process(error.what());

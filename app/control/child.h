@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include "app/control/message_dispatch.h"
 #include "core/log.h"
 #include "ipc/channel.h"
 #include "ipc/outbox.h"
@@ -25,7 +26,7 @@ inline constexpr auto beat_interval = std::chrono::milliseconds(100);
 class Child {
  public:
   struct Role {
-    // A message of the supervisor, on the main thread.
+    // A message of the supervisor, on the main thread. One that is a BadMessage is logged and passed over.
     std::function<void(Message&)> on_message;
     // The supervisor is gone: finish within seconds.
     std::function<void()> on_abandoned;
@@ -41,7 +42,10 @@ class Child {
   int run(const Role& role);
   // Any thread; never waits for the supervisor. One that is gone is not an error: on_abandoned() is on its way. What
   // can neither be sent nor kept ends the process.
-  void send(const std::string& type, const nlohmann::json& body, const std::vector<int>& fds = {});
+  template <typename M>
+  void send(const M& message, const std::vector<int>& fds = {}) {
+    send(M::type, write_json(message), fds);
+  }
   // This process is at the end of a phase of the barrier.
   void arrive(std::uint32_t phase);
   // Any thread: something has changed that on_tick() looks at.
@@ -50,12 +54,13 @@ class Child {
   void beat() const;
 
   [[nodiscard]] const RigPage& page() const { return *page_; }
-  [[nodiscard]] const nlohmann::json& setup() const { return setup_; }
+  [[nodiscard]] const messages::Setup& setup() const { return setup_; }
   [[nodiscard]] unsigned process_index() const { return process_; }
   // True from the moment on_abandoned() is called. Any thread.
   [[nodiscard]] bool abandoned() const { return abandoned_.load(); }
 
  private:
+  void send(std::string_view type, const nlohmann::json& body, const std::vector<int>& fds);
   void receive_setup();
   void pin();
   int run_loop(const Role& role);
@@ -70,7 +75,7 @@ class Child {
   Outbox outbox_{channel_};
   UniqueFd signals_;
   UniqueFd wakeups_;
-  nlohmann::json setup_;
+  messages::Setup setup_;
   unsigned process_ = 0;
   std::unique_ptr<RigPage> page_;
   std::atomic<bool> abandoned_{false};
@@ -84,11 +89,10 @@ class Child {
 [[noreturn]] void fail_process(const std::string& reason);
 
 // What a process has of the camera that a message is for; null, and a line in the log, where it has nothing of it.
-template <typename Cameras>
-auto* camera_of(const Message& message, Cameras& cameras) {
-  const unsigned camera = message.body.at("camera");
-  const auto found = cameras.find(camera);
-  if (found == cameras.end()) spdlog::warn("message '{}' is for camera {}, which is not here", message.type, camera);
+template <typename M, typename Cameras>
+auto* camera_of(const M& message, Cameras& cameras) {
+  const auto found = cameras.find(message.camera);
+  if (found == cameras.end()) spdlog::warn("message '{}' is for camera {}, which is not here", M::type, message.camera);
   return found == cameras.end() ? nullptr : found->second.get();
 }
 

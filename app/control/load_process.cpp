@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "app/config/loaded_json.h"
+#include "app/control/load_messages.h"
 #include "core/error.h"
 
 namespace campipe {
@@ -22,8 +22,7 @@ std::vector<std::string> whole_environment() {
 
 LoadProcess::LoadProcess(const LoadJob& job, int log_fd)
     : process_({load_role, job.file.string()}, log_fd, whole_environment()) {
-  process_.channel().send("load",
-                          {{"keep", job.keep}, {"cameras", job.changes.cameras}, {"enabled", job.changes.enabled}});
+  send(process_.channel(), messages::LoadConfig{job.keep, job.changes});
 }
 
 LoadProcess::~LoadProcess() {
@@ -68,13 +67,9 @@ void LoadProcess::give_up(const std::string& how) {
 }
 
 void LoadProcess::read_messages() {
-  while (const auto message = process_.channel().receive()) {
+  while (auto message = process_.channel().receive()) {
     if (how_.empty()) deadline_ = Clock::now() + longest_load_step;
-    if (message->type == "loaded") {
-      loaded_ = loaded_from_json(message->body);
-    } else {
-      step_ = {config_error_from_json(message->body.at("place")), message->body.at("remedy")};
-    }
+    dispatch(messages::FromLoadProcess(), *message, [this](auto& read) { on(read); });
   }
 }
 

@@ -17,6 +17,7 @@
 
 #include "app/config/changes.h"
 #include "app/control/child_process.h"
+#include "app/control/load_messages.h"
 #include "app/control/rig_signals.h"
 
 namespace campipe {
@@ -46,6 +47,8 @@ class LoadProcess {
 
  private:
   void read_messages();
+  void on(const messages::LoadsNext& next) { step_ = next.step; }
+  void on(messages::Loaded& done) { loaded_ = std::move(done.config); }
   void give_up(const std::string& how);
 
   ChildProcess process_;

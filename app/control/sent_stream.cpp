@@ -4,9 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
-
-#include "core/error.h"
 
 extern "C" {
 #include <libavutil/pixdesc.h>
@@ -34,18 +31,11 @@ SentStream sent_stream(const SourceStream& stream, const AVPacket* first) {
   return {avcodec_get_name(stream.codec->codec_id), pixels != nullptr ? pixels : "", stream.rotation, untimed};
 }
 
-nlohmann::json to_json(const SentStream& sends) {
-  return {{"codec", sends.codec}, {"pixels", sends.pixels}, {"rotation", sends.rotation}, {"untimed", sends.untimed}};
-}
-
-// The names go into the log: they are those that FFmpeg knows, and no others.
-SentStream sent_from_json(const nlohmann::json& json) {
-  SentStream sends{json.at("codec"), json.at("pixels"), json.at("rotation"), json.at("untimed")};
+bool is_possible(const SentStream& sends) {
   const bool known = avcodec_descriptor_get_by_name(sends.codec.c_str()) != nullptr &&
                      (sends.pixels.empty() || av_get_pix_fmt(sends.pixels.c_str()) != AV_PIX_FMT_NONE);
   const bool turned = sends.rotation >= 0 && sends.rotation < 360 && sends.rotation % 90 == 0;
-  if (!known || !turned) throw Error("a source's stream that cannot be");
-  return sends;
+  return known && turned;
 }
 
 bool plays_everywhere(const SentStream& sends) { return browsers_play(sends) && sends.rotation == 0 && !sends.untimed; }

@@ -7,7 +7,6 @@
 // not restarted each time.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
@@ -22,15 +21,17 @@ struct SentStream {
   int rotation = 0;      // degrees clockwise by which its pictures must be turned: 0, 90, 180 or 270
   bool untimed = false;  // its frames are shown in another order than they come in, and nothing says when
   friend bool operator==(const SentStream&, const SentStream&) = default;
+  static void fields(auto& m, auto&& f) {
+    f("codec", m.codec), f("pixels", m.pixels), f("rotation", m.rotation), f("untimed", m.untimed);
+  }
 };
 // Its frames are reordered, so that its first packet has to be looked at.
 bool may_be_untimed(const SourceStream& stream);
 // `first`: its first packet; null: there is none, or it has not been looked at.
 SentStream sent_stream(const SourceStream& stream, const AVPacket* first);
 
-nlohmann::json to_json(const SentStream& sends);
-// Throws for what cannot be.
-SentStream sent_from_json(const nlohmann::json& json);
+// One that a source can send. Its names go into the log: they are those that FFmpeg knows, and no others.
+bool is_possible(const SentStream& sends);
 
 // Recordings, browsers and players take it as it is, and show it upright.
 bool plays_everywhere(const SentStream& sends);

@@ -6,8 +6,8 @@
 
 #include <cstdlib>
 
-#include "app/config/loaded_json.h"
 #include "app/control/child.h"
+#include "app/control/load_messages.h"
 #include "app/control/load_process.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -17,14 +17,10 @@ namespace {
 
 constexpr auto longest_wait = std::chrono::seconds(10);  // for the job
 
-CameraChanges changes_from(const nlohmann::json& body) {
-  return {body.at("cameras"), body.at("enabled").get<decltype(CameraChanges::enabled)>()};
-}
-
-std::optional<Message> receive_job(Channel& channel) {
+std::optional<messages::LoadConfig> receive_job(Channel& channel) {
   const Deadline deadline = Clock::now() + longest_wait;
   while (Clock::now() < deadline && !channel.closed()) {
-    if (auto message = channel.receive()) return message;
+    if (auto message = channel.receive()) return read_message<messages::LoadConfig>(*message);
     pollfd readable{channel.fd(), POLLIN, 0};
     ::poll(&readable, 1, 100);
   }
@@ -48,12 +44,9 @@ int run_load_process(const std::filesystem::path& file) {
   Channel channel{UniqueFd(child_channel_fd)};
   const auto job = receive_job(channel);
   if (!job) return EXIT_FAILURE;
-  const OnLoadStep tell = [&](const LoadStep& step) {
-    channel.send("step", {{"place", to_json(step.place)}, {"remedy", step.remedy}});
-  };
-  const CameraChanges changes = changes_from(job->body);
-  const bool keeps = job->body.at("keep");
-  channel.send("loaded", to_json(keeps ? keep(file, changes, tell) : load_config_with(file, changes, tell)));
+  const OnLoadStep tell = [&](const LoadStep& step) { send(channel, messages::LoadsNext{step}); };
+  send(channel,
+       messages::Loaded{job->keep ? keep(file, job->changes, tell) : load_config_with(file, job->changes, tell)});
   // A library that was tried may hang even in what it does at the end.
   ::_exit(EXIT_SUCCESS);
 }

@@ -4,11 +4,8 @@
 #include <map>
 #include <memory>
 
-#include "app/config/names.h"
-#include "app/control/camera_placement.h"
 #include "app/control/child.h"
 #include "app/control/ring_descriptors.h"
-#include "app/control/stream_json.h"
 #include "app/master/ingest.h"
 #include "core/error.h"
 #include "core/gpu.h"
@@ -19,13 +16,11 @@ namespace {
 
 // Making a context takes a second or so. Here it delays no camera's first picture, and no beat of this process. What
 // does not work is told again, and got around, by the cameras that need it.
-void wake_gpus(const nlohmann::json& setup) {
+void wake_gpus(const std::vector<Device>& gpus) {
   if constexpr (with_cuda) {
-    for (const nlohmann::json& name : setup.at("sees")) {
-      const auto gpu = device_from_string(name);
-      if (!gpu) throw Error("the master is to decode on '" + name.get<std::string>() + "', which is no GPU's UUID");
+    for (const Device& gpu : gpus) {
       try {
-        use_gpu(*gpu);
+        use_gpu(gpu);
       } catch (const GpuError& error) {
         spdlog::warn("{}", error.what());
       }
@@ -33,70 +28,49 @@ void wake_gpus(const nlohmann::json& setup) {
   }
 }
 
-// `key`: the outputs that take packets as they are, or nothing.
-std::vector<CopyTarget> targets_of(const nlohmann::json& body, const char* key) {
-  std::vector<CopyTarget> targets;
-  for (const auto& target : body.value(key, nlohmann::json::array())) {
-    targets.push_back({target.at("camera"), target.at("epoch"), target.value("base", std::uint64_t{0}), {}});
-    const auto resume = target.find("resume");
-    if (resume != target.end() && !resume->is_null()) targets.back().resume = resume->get<std::int64_t>();
-    if (target.contains("config")) targets.back().filters = camera_from_json(target.at("config")).filters;
-  }
-  return targets;
-}
-
 class Master {
  public:
   int run() {
-    wake_gpus(child_.setup());
+    wake_gpus(child_.setup().sees);
     return child_.run(
         {[this](Message& message) { handle(message); }, [this] { stop_all(); }, [this] { return tick(); }});
   }
 
  private:
-  void handle(const Message& message) {
-    if (message.type == "camera") {
-      start_camera(message.body);
-    } else if (message.type == "stop_camera") {
-      if (const auto found = cameras_.find(message.body.at("camera")); found != cameras_.end()) found->second->stop();
-    } else if (message.type == "renew_ring") {
-      if (auto* camera = camera_of(message, cameras_)) camera->renew();
-    } else if (message.type == "forget_camera") {
-      cameras_.erase(message.body.at("camera").get<unsigned>());
-    } else if (message.type == "drain") {
-      stop_all();
-    } else if (message.type == "leave") {
-      leave_ = true;
-    } else {
-      throw Error("the master does not know the message '" + message.type + "'");
-    }
+  void handle(Message& message) {
+    dispatch(messages::ToMaster(), message, [this](auto& m) { on(m); });
   }
 
-  void start_camera(const nlohmann::json& body) {
+  void on(const messages::StopCamera& of) {
+    if (const auto found = cameras_.find(of.camera); found != cameras_.end()) found->second->stop();
+  }
+  void on(const messages::RenewRing& of) {
+    if (auto* camera = camera_of(of, cameras_)) camera->renew();
+  }
+  void on(const messages::ForgetCamera& of) { cameras_.erase(of.camera); }
+  void on(const messages::Drain&) { stop_all(); }
+  void on(const messages::Leave&) { leave_ = true; }
+
+  void on(const messages::ReadCamera& asked) {
     Ingest::Start start;
-    start.camera = body.at("camera");
-    start.config = camera_from_json(body.at("config"));
-    start.placement = placement_from_json(body.at("placement"));
-    start.epoch = body.at("epoch");
-    start.base = body.at("base");
-    start.decode = body.value("decode", true);
-    start.undecided = body.value("undecided", false);
-    start.on_demand = body.value("on_demand", std::vector<unsigned>());
-    start.copies = targets_of(body, "copies");
-    start.audio = targets_of(body, "audio");
-    if (const auto& resume = body.at("resume"); !resume.is_null()) start.resume = resume.get<std::int64_t>();
+    start.camera = asked.camera;
+    start.config = asked.config;
+    start.placement = asked.placement;
+    start.epoch = asked.epoch;
+    start.base = asked.base;
+    start.resume = asked.resume;
+    start.decode = asked.decode;
+    start.on_demand = asked.on_demand;
+    start.undecided = asked.undecided;
+    for (const messages::Copy& copy : asked.copies)
+      start.copies.push_back({copy.camera, copy.epoch, copy.base, copy.resume, copy.config.filters});
+    for (const messages::AudioCopy& copy : asked.audio) start.audio.push_back({copy.camera, copy.epoch});
     const unsigned camera = start.camera;
     auto epoch = std::make_shared<std::uint64_t>(start.epoch);  // grows with every ring; only the ingest thread uses it
     Ingest::Events events;
     events.on_ring = [this, camera, epoch](const FrameRingMemory& ring, const SourceStream& stream,
                                            const std::string& decoder) {
-      child_.send("frame_ring",
-                  {{"camera", camera},
-                   {"epoch", (*epoch)++},
-                   {"frame_rate", stream.frame_rate},
-                   {"rotation", stream.rotation},
-                   {"decoder", decoder},
-                   {"memory", choice_name(ring.kind())}},
+      child_.send(messages::FrameRing{camera, (*epoch)++, stream.frame_rate, stream.rotation, decoder, ring.kind()},
                   descriptors_of(ring));
     };
     // Nothing of this process's work on that GPU can be saved; a new master has a new context.
@@ -105,24 +79,19 @@ class Master {
       std::_Exit(EXIT_FAILURE);
     };
     events.on_over = [this, camera](const std::string& failure, bool at_end) {
-      child_.send("source_over", {{"camera", camera}, {"failure", failure}, {"at_end", at_end}});
+      child_.send(messages::SourceOver{camera, failure, at_end});
     };
     events.on_state = [this, camera](bool delivers, const std::string& reason) {
-      child_.send("source_state", {{"camera", camera},
-                                   {"state", delivers ? "running" : "waiting"},
-                                   {"reason", reason},
-                                   {"since_utc", utc_now_ns()}});
+      child_.send(messages::SourceState{camera, delivers, reason});
     };
-    events.on_stream = [this, camera](const SentStream& sends) {
-      child_.send("sent_stream", {{"camera", camera}, {"sends", to_json(sends)}});
-    };
+    events.on_stream = [this, camera](const SentStream& sends) { child_.send(messages::FoundStream{camera, sends}); };
     events.on_copy = [this](unsigned to, std::uint64_t ring_epoch, const PacketRingMemory& ring,
                             const StreamParameters& parameters) {
-      child_.send("packet_ring", {{"camera", to}, {"epoch", ring_epoch}, {"stream", to_json(parameters)}}, {ring.fd()});
+      child_.send(messages::PacketRing{to, ring_epoch, parameters}, {ring.fd()});
     };
     events.on_audio = [this](unsigned to, std::uint64_t ring_epoch, const PacketRingMemory& ring,
                              const AudioParameters& parameters) {
-      child_.send("audio_ring", {{"camera", to}, {"epoch", ring_epoch}, {"audio", to_json(parameters)}}, {ring.fd()});
+      child_.send(messages::AudioRing{to, ring_epoch, parameters}, {ring.fd()});
     };
     // Without memory or a thread for it, it is that camera which fails.
     try {

@@ -7,12 +7,12 @@
 #include <array>
 #include <cctype>
 #include <csignal>
-#include <nlohmann/json.hpp>
 
 #include "app/control/child.h"
 #include "app/placement/cpu_list.h"
 #include "app/placement/plan.h"
 #include "app/probe/gpu_probe.h"
+#include "app/probe/probe_messages.h"
 #include "core/cuda.h"
 #include "core/error.h"
 #include "core/ffmpeg.h"
@@ -75,7 +75,7 @@ void look(Channel& channel) {
   if (const cudaError_t code = cudaGetDeviceCount(&count); code != cudaSuccess) {
     Devices none;
     none.problem = cudaGetErrorString(code);
-    channel.send("found", to_json(none));
+    send(channel, messages::FoundDevices{none});
     return;
   }
   const GpuLinks links;
@@ -84,14 +84,14 @@ void look(Channel& channel) {
     Devices part;
     part.gpus.push_back(look_at(index, links));
     if (part.gpus.back().problem.empty()) usable_ones.gpus.push_back(part.gpus.back());
-    channel.send("found", to_json(part));
+    send(channel, messages::FoundDevices{part});
   }
   try_sharing(
       usable_ones.gpus, [&](const Gpu& from, const Gpu& to) { return links.link(from.pci, to.pci); },
       [&](const GpuPair& pair) {
         Devices part;
         part.pairs.push_back(pair);
-        channel.send("found", to_json(part));
+        send(channel, messages::FoundDevices{part});
       });
 }
 
@@ -128,7 +128,7 @@ int run_probe() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   init_logging("probe", "info");
   look(channel);
-  channel.send("done", nlohmann::json::object());
+  send(channel, messages::ProbeDone());
   return 0;
 }
 

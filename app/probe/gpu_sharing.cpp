@@ -9,12 +9,12 @@
 #include <array>
 #include <csignal>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "app/config/names.h"
 #include "app/control/child.h"
 #include "app/control/child_process.h"
 #include "app/probe/gpu_probe.h"
+#include "app/probe/probe_messages.h"
 #include "core/cuda.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -24,7 +24,6 @@
 namespace campipe {
 namespace {
 
-using nlohmann::json;
 using std::chrono::milliseconds;
 
 constexpr std::size_t buffer_bytes = std::size_t{2} << 20;
@@ -96,17 +95,14 @@ std::vector<std::uint8_t> read(MemoryKind kind, const Device& gpu, const GpuHand
 }
 
 // The helper's answer: what is wrong, or nothing.
-std::string check(const Message& question) {
-  const json& body = question.body;
-  const auto kind = find_choice<MemoryKind>(body.at("kind").get<std::string>());
-  const auto gpu = device_from_string(body.at("to"));
-  const auto bytes = body.at("handle").get<std::vector<std::uint8_t>>();
+std::string check(Message& message) {
+  const auto question = read_message<messages::ReadShared>(message);
   GpuHandle handle{};
-  if (!kind || !gpu || bytes.size() != handle.size()) throw Error("the probe asks for what there is not");
-  std::ranges::copy(bytes, handle.begin());
+  if (question.handle.size() != handle.size()) throw BadMessage("a handle of another size");
+  std::ranges::copy(question.handle, handle.begin());
   try {
-    const int fd = question.fds.empty() ? -1 : question.fds.front().get();
-    const bool same = read(*kind, *gpu, handle, fd) == pattern(body.at("seed"));
+    const int fd = message.fds.empty() ? -1 : message.fds.front().get();
+    const bool same = read(question.kind, question.to, handle, fd) == pattern(question.seed);
     return same ? "" : "another process reads something else than what was written";
   } catch (const GpuError& error) {
     // Nothing that this process tried afterwards would mean anything.
@@ -129,11 +125,10 @@ class Helper {
     Channel& channel = process_->channel();
     std::vector<int> fds;
     if (shared.fd >= 0) fds.push_back(shared.fd);
-    channel.send("read",
-                 {{"kind", choice_name(kind)}, {"to", to_string(to)}, {"handle", shared.handle}, {"seed", seed}}, fds);
+    send(channel, messages::ReadShared{kind, to, {shared.handle.begin(), shared.handle.end()}, seed}, fds);
     const Deadline deadline = Clock::now() + answer_deadline;
     while (!channel.closed() && wait_readable(channel.fd(), deadline)) {
-      if (const auto answer = channel.receive()) return answer->body.at("problem");
+      if (auto answer = channel.receive()) return read_message<messages::SharedRead>(*answer).problem;
     }
     const bool died = channel.closed();
     process_.reset();  // the next question gets a new one
@@ -191,7 +186,7 @@ int run_probe_peer() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   init_logging("probe-peer", "info");
   while (!channel.closed() && wait_readable(channel.fd(), Clock::now() + std::chrono::minutes(1))) {
-    while (const auto question = channel.receive()) channel.send("answer", {{"problem", check(*question)}});
+    while (auto question = channel.receive()) send(channel, messages::SharedRead{check(*question)});
   }
   return 0;
 }

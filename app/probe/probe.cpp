@@ -14,6 +14,7 @@
 #include "app/control/child_process.h"
 #include "app/control/rig_signals.h"
 #include "app/placement/devices.h"
+#include "app/probe/probe_messages.h"
 #include "core/error.h"
 #include "core/gpu.h"
 
@@ -84,15 +85,19 @@ class Probe {
   }
 
   void read_messages() {
-    while (const auto message = process_->channel().receive()) {
-      complete_ = message->type == "done";
-      if (complete_) return;
-      Devices part = devices_from_json(message->body);
-      found_.gpus.insert(found_.gpus.end(), part.gpus.begin(), part.gpus.end());
-      found_.pairs.insert(found_.pairs.end(), part.pairs.begin(), part.pairs.end());
-      if (!part.problem.empty()) found_.problem = part.problem;
+    while (auto message = process_->channel().receive()) {
+      dispatch(messages::FromProbe(), *message, [this](const auto& read) { on(read); });
     }
   }
+
+  void on(const messages::FoundDevices& found) {
+    const Devices& part = found.devices;
+    found_.gpus.insert(found_.gpus.end(), part.gpus.begin(), part.gpus.end());
+    found_.pairs.insert(found_.pairs.end(), part.pairs.begin(), part.pairs.end());
+    if (!part.problem.empty()) found_.problem = part.problem;
+  }
+
+  void on(const messages::ProbeDone&) { complete_ = true; }
 
   void read_log() {
     std::array<char, 4096> buffer{};

@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "app/control/child.h"
-#include "app/control/stream_json.h"
 #include "app/publisher/camera_publisher.h"
 #include "app/publisher/events_file.h"
 #include "app/publisher/server/servers.h"
@@ -53,109 +52,99 @@ class Publisher {
 
  private:
   void handle(Message& message) {
-    const nlohmann::json& body = message.body;
-    if (message.type == "camera") {
-      start_camera(body);
-    } else if (message.type == "start") {
-      if (body.at("phase") == 0) child_.arrive(0);  // a successor finds the rig running
-      started_ = true;
-    } else if (message.type == "packet_ring" || message.type == "audio_ring") {
-      take_ring(message);
-    } else if (message.type == "camera_over") {
-      if (auto* camera = camera_of(message, cameras_)) camera->finish();
-    } else if (message.type == "close_files") {
-      abandon_all();
-    } else if (message.type == "status") {
-      servers_.set_status(body);
-    } else if (message.type == "answer") {
-      servers_.on_answer(body);
-    } else if (message.type == "server") {
-      servers_.update(server_from_json(body));
-    } else if (message.type == "record") {
-      if (auto* camera = camera_of(message, cameras_)) camera->set_recording(body.at("on"));
-    } else if (message.type == "disabled_camera") {
-      servers_.add_disabled(camera_from_json(body.at("config")));
-    } else if (message.type == "forget_camera") {
-      forget(body.at("camera"));
-    } else if (message.type == "rig_over") {
-      over_ = true;
-    } else {
-      throw Error("the publisher does not know the message '" + message.type + "'");
-    }
+    dispatch(messages::ToPublisher(), message, [this](auto&... parts) { on(parts...); });
   }
 
-  void take_ring(Message& message) {
-    auto* camera = camera_of(message, cameras_);
+  void on(const messages::Start& start) {
+    if (start.phase == 0) child_.arrive(0);  // a successor finds the rig running
+    started_ = true;
+  }
+  void on(const messages::CameraOver& over) {
+    if (auto* camera = camera_of(over, cameras_)) camera->finish();
+  }
+  void on(const messages::Record& record) {
+    if (auto* camera = camera_of(record, cameras_)) camera->set_recording(record.on);
+  }
+  void on(const messages::ForgetCamera& of) {
+    servers_.remove(of.camera);
+    done_ -= cameras_.erase(of.camera);
+  }
+  void on(const messages::CloseFiles&) { abandon_all(); }
+  void on(const messages::RigOver&) { over_ = true; }
+  void on(messages::Status& newest) { servers_.set_status(std::move(newest.status)); }
+  void on(const messages::Answer& answer) { servers_.on_answer(answer); }
+  void on(const messages::ChangeServer& change) { servers_.update(change.server); }
+  void on(const messages::DisabledCamera& disabled) { servers_.add_disabled(disabled.config); }
+
+  void on(const messages::PacketRing& offer, std::vector<UniqueFd>& fds) {
+    const bool of_worker = offer.stream.encoder != "copy";
+    take_ring<messages::PacketRingDone>(offer, fds, of_worker ? Accused::worker : Accused::master,
+                                        [&](CameraPublisher& camera, std::shared_ptr<PacketRingMemory> memory) {
+                                          camera.add({std::move(memory), offer.epoch, offer.stream});
+                                        });
+  }
+  void on(const messages::AudioRing& offer, std::vector<UniqueFd>& fds) {
+    take_ring<messages::AudioRingDone>(offer, fds, Accused::master,
+                                       [&](CameraPublisher& camera, std::shared_ptr<PacketRingMemory> memory) {
+                                         camera.add_audio({std::move(memory), offer.epoch, offer.audio});
+                                       });
+  }
+
+  // `Done`: what is sent where it is no ring, for which `writer` has to answer.
+  template <typename Done, typename Offer, typename Add>
+  void take_ring(const Offer& offer, std::vector<UniqueFd>& fds, Accused writer, const Add& add) {
+    auto* camera = camera_of(offer, cameras_);
     if (camera == nullptr) return;
-    const nlohmann::json& body = message.body;
-    const bool packets = message.type == "packet_ring";
     try {
-      if (message.fds.size() != 1) throw Error("a ring of packets without its descriptor");
-      auto memory = PacketRingMemory::open(std::move(message.fds[0]));
-      if (packets) {
-        camera->add({std::move(memory), body.at("epoch"), stream_from_json(body.at("stream"))});
-      } else {
-        camera->add_audio({std::move(memory), body.at("epoch"), audio_from_json(body.at("audio"))});
-      }
+      add(*camera, PacketRingMemory::open(std::move(fds[0])));
     } catch (const SystemError& error) {  // no memory: nobody else's trouble
-      child_.send("ring_lost", {{"camera", body.at("camera")}, {"reason", error.what()}});
-    } catch (const Error& error) {  // it is no ring, which whoever writes it has to answer for
+      child_.send(messages::RingLost{{offer.camera, error.what()}});
+    } catch (const Error& error) {
       spdlog::error("a camera's ring cannot be used: {}", error.what());
-      const bool of_worker = packets && body.at("stream").value("encoder", "") != "copy";
-      accuse(child_.page().publisher(body.at("camera")).accusation, of_worker ? Accused::worker : Accused::master);
-      child_.send(packets ? "packet_ring_done" : "audio_ring_done",
-                  {{"camera", body.at("camera")}, {"epoch", body.at("epoch")}});
+      accuse(child_.page().publisher(offer.camera).accusation, writer);
+      child_.send(Done{{offer.camera, offer.epoch}});
     }
   }
 
-  void start_camera(const nlohmann::json& body) {
-    const unsigned camera = body.at("camera");
-    const CameraConfig config = camera_from_json(body.at("config"));
+  void on(const messages::PublishCamera& asked) {
+    const unsigned camera = asked.camera;
+    const CameraConfig& config = asked.config;
     const std::string name = config.name;
     CameraPublisher::Events events;
     events.on_ring_done = [this, camera](std::uint64_t epoch) {
-      child_.send("packet_ring_done", {{"camera", camera}, {"epoch", epoch}});
+      child_.send(messages::PacketRingDone{{camera, epoch}});
     };
     events.on_audio_ring_done = [this, camera](std::uint64_t epoch) {
-      child_.send("audio_ring_done", {{"camera", camera}, {"epoch", epoch}});
+      child_.send(messages::AudioRingDone{{camera, epoch}});
     };
-    events.on_file = [this, camera](const std::string& path) {
-      child_.send("file", {{"camera", camera}, {"path", path}});
-    };
+    events.on_file = [this, camera](const std::string& path) { child_.send(messages::FileBegun{camera, path}); };
     events.on_record_failed = [this, camera](const std::string& reason) {
-      child_.send("record_failed", {{"camera", camera}, {"reason", reason}});
+      child_.send(messages::RecordFailed{{camera, reason}});
     };
     events.on_record_paused = [this, camera, name](const std::string& reason) {
       spdlog::error("{}: recording paused, and tried again: {}", name, reason);
-      child_.send("record_paused", {{"camera", camera}, {"reason", reason}});
+      child_.send(messages::RecordPaused{{camera, reason}});
     };
     events.on_record_resumed = [this, camera, name](std::uint64_t unrecorded) {
       spdlog::info("{}: recording goes on; {} packets are not in it", name, unrecorded);
-      child_.send("record_resumed", {{"camera", camera}, {"unrecorded", unrecorded}});
+      child_.send(messages::RecordResumed{{camera}});
     };
     events.on_push_state = [this, camera](const std::string& url, PushState state, const std::string& reason) {
-      child_.send("push_state", {{"camera", camera}, {"url", url}, {"state", name_of(state)}, {"reason", reason}});
+      child_.send(messages::PushChanged{camera, url, name_of(state), reason});
     };
-    if (const auto path = body.find("events"); path != body.end() && path->is_string() && !events_file_)
-      events_file_.emplace(path->get<std::string>());
+    if (asked.events && !events_file_) events_file_.emplace(*asked.events);
     events.on_motion = [this, config, camera](const Recording::Motion& motion) {
       if (motion.begins) child_.page().publisher(camera).motions.fetch_add(1);
       tell_motion(config, motion);
     };
     events.on_done = [this, camera] {
-      child_.send("camera_done", {{"camera", camera}});
+      child_.send(messages::CameraDone{{camera}});
       ++done_;
       child_.wake();
     };
     auto live = servers_.add(camera, config);
-    const bool records = body.at("recording");
-    cameras_[camera] =
-        std::make_unique<CameraPublisher>(camera, config, child_.page(), events, std::move(live), records, run_);
-  }
-
-  void forget(unsigned camera) {
-    servers_.remove(camera);
-    done_ -= cameras_.erase(camera);
+    cameras_[camera] = std::make_unique<CameraPublisher>(camera, config, child_.page(), events, std::move(live),
+                                                         asked.recording, run_);
   }
 
   void tell_motion(const CameraConfig& config, const Recording::Motion& motion) {
@@ -195,8 +184,10 @@ class Publisher {
   const RunStart run_ = start_of_rig();
   std::atomic<std::size_t> done_{0};
   std::optional<EventsFile> events_file_;
-  Servers servers_{server_from_json(child_.setup().at("server")), child_.page(),
-                   [this](const nlohmann::json& request) { child_.send("request", request); }};
+  Servers servers_{child_.setup().server.value_or(ServerConfig()), child_.page(),
+                   [this](const messages::Request& request) {
+                     std::visit([this](const auto& asked) { child_.send(asked); }, request);
+                   }};
   std::map<unsigned, std::unique_ptr<CameraPublisher>> cameras_;
   bool started_ = false;
   bool over_ = false;  // no further camera will come

@@ -138,7 +138,7 @@ void Supervisor::blame(const Member& member, CameraState& camera, const std::str
   if (alone && !all_failed(source, false)) return;
   fail_all(source, "set aside with " + camera.config.name);
   on_source_over(source, "");
-  if (master().child) send(master(), "stop_camera", {{"camera", source.index}});
+  if (master().child) send(master(), messages::StopCamera{{source.index}});
 }
 
 // What lies in its rings would bring down one publisher after the other: none is given them any more. The packets are

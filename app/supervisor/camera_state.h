@@ -12,7 +12,6 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,12 +45,12 @@ struct CameraState {
   };
   struct PacketRing {
     std::uint64_t epoch = 0;
-    nlohmann::json stream;
+    StreamParameters stream;
     PacketRingObserver observer;
   };
   struct AudioRing {
     std::uint64_t epoch = 0;
-    nlohmann::json audio;
+    AudioParameters audio;
     PacketRingObserver observer;
   };
   struct Push {
@@ -79,8 +78,7 @@ struct CameraState {
   unsigned reconnects = 0;
   bool record_failed = false;
   std::string decoder;
-  std::string ipc_memory = "host";  // of its newest ring
-  std::string encoder;
+  std::string ipc_memory = "host";   // of its newest ring
   std::string file;                  // the newest recording
   std::string recording_paused;      // why; empty: it is not
   std::map<std::string, Push> push;  // by URL, without its password
@@ -99,9 +97,9 @@ struct CameraState {
   std::list<AudioRing> audio;            // those that the publisher has not finished, oldest first
   std::optional<PacketRingObserver> newest_audio;
   std::uint64_t audio_epoch = 0;
-  nlohmann::json stream = nlohmann::json::object();  // the parameters of its newest packet ring
-  bool recording_on = true;                          // what was asked last; a new process of the publisher obeys it too
-  bool packets_over = false;                         // no packet ring will come any more
+  std::optional<StreamParameters> stream;  // of its newest packet ring
+  bool recording_on = true;                // what was asked last; a new process of the publisher obeys it too
+  bool packets_over = false;               // no packet ring will come any more
   bool publisher_done = false;
   bool unread = false;  // set aside in the publisher: nobody takes its packets any more
   // Of the rings that the worker and the publisher that run were sent: how many they may not have opened yet.

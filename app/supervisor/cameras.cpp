@@ -7,7 +7,6 @@
 #include "app/supervisor/supervisor.h"
 #include "core/error.h"
 #include "core/log.h"
-#include "stages/sources/source_end.h"
 
 namespace campipe {
 namespace {
@@ -17,24 +16,23 @@ bool takes_audio(const CameraConfig& config, const ServerConfig& server) {
 }
 
 // For processes that read no source: they need not know its password.
-nlohmann::json without_source(CameraConfig config) {
+CameraConfig without_source(CameraConfig config) {
   config.source = {};
-  return to_json(config);
+  return config;
 }
 
 // For its worker, which shares its frames with its copies: what is decoded for viewers alone holds up nobody.
-nlohmann::json for_worker(CameraConfig config, const CameraConfig& source) {
+CameraConfig for_worker(CameraConfig config, const CameraConfig& source) {
   if (encoded_outputs(source) == 0) config.drop_policy = DropPolicy::drop;
   return without_source(std::move(config));
 }
 
 }  // namespace
 
-bool Supervisor::send(Member& member, const std::string& type, const nlohmann::json& body,
-                      const std::vector<int>& fds) {
+bool Supervisor::send(Member& member, std::string_view type, const nlohmann::json& body, const std::vector<int>& fds) {
   if (!member.child) return false;
   try {
-    return member.child->outbox().send(type, body, fds);
+    return member.child->outbox().send(std::string(type), body, fds);
   } catch (const MessageTooLarge&) {  // it will not be smaller for its successor
     guard_.run("tell a process", [] { throw; });
     return false;
@@ -42,14 +40,6 @@ bool Supervisor::send(Member& member, const std::string& type, const nlohmann::j
     end(member, fmt::format("is ended: {}", error.what()));
     return false;
   }
-}
-
-// What is said about a camera goes only to processes that have it.
-bool Supervisor::send_for(Member& member, const CameraState& camera, const std::string& type, nlohmann::json body,
-                          const std::vector<int>& fds) {
-  if (!has_camera(member, camera)) return false;
-  body["camera"] = camera.index;
-  return send(member, type, body, fds);
 }
 
 void Supervisor::introduce_camera(Member& member, CameraState& camera) {
@@ -64,75 +54,57 @@ void Supervisor::introduce_camera(Member& member, CameraState& camera) {
 }
 
 void Supervisor::introduce_to_master(CameraState& camera) {
-  nlohmann::json copies = nlohmann::json::array();
-  nlohmann::json audio = nlohmann::json::array();
-  nlohmann::json on_demand = nlohmann::json::array();
-  const bool decode = encoded_outputs(camera.config) > 0;
+  messages::ReadCamera message;
+  message.camera = camera.index;
+  message.config = camera.config;
+  message.placement = camera.placement;
+  message.epoch = camera.frame_epoch + 1;
+  message.base = camera.frames_published();
+  message.resume = camera.last_pts;
+  message.decode = encoded_outputs(camera.config) > 0;
+  message.undecided = depends_on_stream(camera.asked) && (!camera.sends || fits(camera.asked, *camera.sends));
   for (const unsigned output : camera.outputs) {
     CameraState& state = cameras_[output];
     if (is_copy(state.config.encode)) {
       if (const auto dts = state.newest_packets ? state.newest_packets->last_dts() : std::nullopt) state.last_dts = dts;
-      copies.push_back({{"camera", output},
-                        {"config", without_source(state.config)},
-                        {"epoch", state.packet_epoch + 1},
-                        {"base", state.packets_published()},
-                        {"resume", state.last_dts ? nlohmann::json(*state.last_dts) : nlohmann::json()}});
-    } else if (!decode && state.state != CameraState::State::failed) {
-      on_demand.push_back(output);
+      message.copies.push_back(
+          {output, state.packet_epoch + 1, state.packets_published(), state.last_dts, without_source(state.config)});
+    } else if (!message.decode && state.state != CameraState::State::failed) {
+      message.on_demand.push_back(output);
     }
-    if (takes_audio(state.config, rig_.server)) audio.push_back({{"camera", output}, {"epoch", state.audio_epoch + 1}});
+    if (takes_audio(state.config, rig_.server)) message.audio.push_back({output, state.audio_epoch + 1});
   }
-  send(master(), "camera",
-       {{"camera", camera.index},
-        {"config", to_json(camera.config)},
-        {"placement", to_json(camera.placement)},
-        {"epoch", camera.frame_epoch + 1},
-        {"base", camera.frames_published()},
-        {"resume", camera.last_pts ? nlohmann::json(*camera.last_pts) : nlohmann::json()},
-        {"decode", decode},
-        {"on_demand", on_demand},
-        {"undecided", depends_on_stream(camera.asked) && (!camera.sends || fits(camera.asked, *camera.sends))},
-        {"copies", copies},
-        {"audio", audio}});
+  send(master(), message);
 }
 
 void Supervisor::introduce_to_worker(Member& member, CameraState& camera) {
   camera.rings_to_worker = {};
-  nlohmann::json outputs = nlohmann::json::array();
+  messages::EncodeCamera message{camera.index, for_worker(camera.config, camera.config), {}};
   for (const unsigned output : camera.outputs) {
     const CameraState& state = cameras_[output];
     if (is_copy(state.config.encode)) continue;
-    outputs.push_back({{"camera", output},
-                       {"config", for_worker(state.config, camera.config)},
-                       {"placement", to_json(state.placement)},
-                       {"epoch", state.packet_epoch + 1},
-                       {"base", state.packets_published()},
-                       {"failed", state.state == CameraState::State::failed}});
+    message.outputs.push_back({output, for_worker(state.config, camera.config), state.placement, state.packet_epoch + 1,
+                               state.packets_published(), state.state == CameraState::State::failed});
   }
-  send(member, "camera",
-       {{"camera", camera.index}, {"config", for_worker(camera.config, camera.config)}, {"outputs", outputs}});
+  send(member, message);
   offer_ring(camera);
-  if (camera.source_over) send_for(member, camera, "camera_over");
+  if (camera.source_over) send_for(member, camera, messages::CameraOver());
 }
 
 void Supervisor::introduce_to_publisher(CameraState& camera) {
-  camera.recording_paused.clear();  // a new one tells again
+  camera.recording_paused.clear();  // a new one reports it again
   camera.push.clear();
   camera.rings_to_publisher = {};
-  send(publisher(), "camera",
-       {{"camera", camera.index},
-        {"config", without_source(camera.config)},
-        {"recording", camera.recording_on},
-        {"events", events_ ? nlohmann::json(*events_) : nlohmann::json()}});
+  send(publisher(), messages::PublishCamera{camera.index, without_source(camera.config), camera.recording_on, events_});
   for (const auto& ring : camera.audio) pass_on_ring(camera, ring);
   for (const auto& ring : camera.packets) pass_on_ring(camera, ring);
-  if (camera.packets_over) send_for(publisher(), camera, "camera_over");
+  if (camera.packets_over) send_for(publisher(), camera, messages::CameraOver());
 }
 
 // There may be recordings of it.
 void Supervisor::tell_disabled(const CameraState& camera) {
   if (camera.state != CameraState::State::disabled) return;
-  send(publisher(), "disabled_camera", {{"config", without_source(camera.config)}});
+  send(publisher(), messages::DisabledCamera{without_source(camera.config)});
 }
 
 // Once a dead worker's bits are gone from the ring, all that is neither encoded nor dropped died with it.
@@ -157,85 +129,89 @@ void Supervisor::settle_cameras() {
   }
 }
 
-// Of a camera that was disabled or removed since, nothing is to become any more.
+// Throws Error for what its sender has no business to send; the caller ends it.
 void Supervisor::handle(Member& member, Message& message) {
-  shorten_texts(message);
-  require_right(member, message);
-  const nlohmann::json& body = message.body;
-  if (message.type == "request" && message.incomplete) {  // who asked is not answered
+  if (message.incomplete && message.type == messages::PutCamera::type) {  // who asked is not answered
     return spdlog::error("out of descriptors (LimitNOFILE, ulimit -n): a request was lost");
   }
-  if (message.type == "request") return on_request(body);
-  CameraState& camera = cameras_.at(body.at("camera").get<std::size_t>());
-  if (!takes_part(camera)) return;
-  const std::string& type = message.type;
-  if (message.incomplete) return on_incomplete(camera, message);
-  if (type == "ring_lost") return on_ring_lost(member, camera, body.at("reason"));
-  if (type == "frame_ring") return on_frame_ring(camera, message);
-  if (type == "source_over") {
-    check_source_over(camera, body.at("failure"), body.at("at_end"));
-    return on_source_over(camera, body.at("failure"));
-  }
-  if (type == "source_state") return on_source_state(camera, body.at("state") == "running", body.at("reason"));
-  if (type == "sent_stream") return on_sent_stream(camera, sent_from_json(body.at("sends")));
-  if (type == "packet_ring") return on_packet_ring(camera, message);
-  if (type == "audio_ring") return on_audio_ring(camera, message);
-  if (type == "camera_done") return on_camera_done(member, camera);
-  if (type == "camera_failed") {
-    fail(camera, body.at("reason"));
-    const CameraState& source = cameras_[source_of(camera)];
-    if (all_failed(source, false)) send(master(), "stop_camera", {{"camera", source.index}});
-  } else if (type == "packet_ring_done") {
-    camera.packets.remove_if([&](const auto& ring) { return ring.epoch == body.at("epoch"); });
-  } else if (type == "audio_ring_done") {
-    camera.audio.remove_if([&](const auto& ring) { return ring.epoch == body.at("epoch"); });
-  } else {
-    on_recording(camera, type, body);
+  shorten_texts(message);
+  const auto take = [&](auto& read, auto&... fds) { receive(member, message, read, fds...); };
+  switch (member.kind) {
+    case Kind::master:
+      return dispatch(messages::FromMaster(), message, take);
+    case Kind::worker:
+      return dispatch(messages::FromWorker(), message, take);
+    case Kind::publisher:
+      return dispatch(messages::FromPublisher(), message, take);
   }
 }
 
-// A process that fails or is confused must not end cameras: it is believed only where nothing more can come. The caller
-// ends it.
-void Supervisor::on_camera_done(const Member& member, CameraState& camera) {
+// Of a camera that was disabled or removed since, nothing is to become any more.
+template <typename M, typename... Descriptors>
+void Supervisor::receive(Member& member, const Message& message, M& read, Descriptors&... fds) {
+  if constexpr (requires { read.request; }) {
+    on_request(read);
+  } else {
+    CameraState* camera = camera_for(member, read.camera);
+    if (camera == nullptr) return;
+    require_possible(member, *camera, read);
+    if constexpr (sizeof...(fds) > 0) {
+      if (message.incomplete) return on_incomplete(*camera, read);
+    }
+    on(member, *camera, read, fds...);
+  }
+}
+
+void Supervisor::on(Member&, CameraState& camera, const messages::SourceOver& over) {
+  on_source_over(camera, over.failure);
+}
+
+void Supervisor::on(Member&, CameraState& camera, const messages::FoundStream& found) {
+  on_sent_stream(camera, found.sends);
+}
+
+void Supervisor::on(Member&, CameraState& camera, const messages::CameraFailed& failed) {
+  fail(camera, failed.reason);
+  const CameraState& source = cameras_[source_of(camera)];
+  if (all_failed(source, false)) send(master(), messages::StopCamera{{source.index}});
+}
+
+void Supervisor::on(Member&, CameraState& camera, const messages::PacketRingDone& done) {
+  camera.packets.remove_if([&](const auto& ring) { return ring.epoch == done.epoch; });
+}
+
+void Supervisor::on(Member&, CameraState& camera, const messages::AudioRingDone& done) {
+  camera.audio.remove_if([&](const auto& ring) { return ring.epoch == done.epoch; });
+}
+
+void Supervisor::on(Member& member, CameraState& camera, const messages::CameraDone&) {
   if (!has_camera(member, camera)) return;
-  const bool worker = member.kind == Kind::worker;
-  const bool can_be = worker ? camera.source_over : camera.packets_over || files_closed_;
-  if (!can_be) throw Error("it has given up " + camera.config.name + ", which has not ended");
-  if (worker) return on_worker_done(camera);
+  if (member.kind == Kind::worker) return on_worker_done(camera);
   camera.publisher_done = true;
   next_tick_ = Clock::now();  // it may have been the last
   const bool kept = camera.state == CameraState::State::failed || camera.state == CameraState::State::waiting;
   if (!kept) camera.become(CameraState::State::ended);
 }
 
-// A source ends when it is told to, fails, or has an end and is there. That it failed is believed: it is reported, and
-// the rig's exit status tells.
-void Supervisor::check_source_over(const CameraState& camera, const std::string& failure, bool at_end) const {
-  const bool told = phase_ != Phase::running || camera.retiring || all_failed(camera, false);
-  const bool ended = at_end && can_end(camera.config.source);
-  if (failure.empty() && !told && !ended) {
-    throw Error("it has given up " + camera.config.name + ", whose source has no end");
-  }
+void Supervisor::on(Member&, CameraState& camera, const messages::FileBegun& file) {
+  camera.file = file.path;
+  spdlog::info("{}: recording to {}", camera.config.name, camera.file);
 }
 
-// What the publisher says of files and targets.
-void Supervisor::on_recording(CameraState& camera, const std::string& type, const nlohmann::json& body) {
-  if (type == "file") {
-    camera.file = body.at("path");
-    spdlog::info("{}: recording to {}", camera.config.name, camera.file);
-  } else if (type == "record_failed") {
-    camera.record_failed = true;
-    camera.reason = "recording stopped: " + body.at("reason").get<std::string>();
-    spdlog::error("{}: {}", camera.config.name, camera.reason);
-  } else if (type == "record_paused") {
-    if (camera.recording_on) camera.recording_paused = body.at("reason");
-  } else if (type == "record_resumed") {
-    camera.recording_paused.clear();
-  } else if (type == "push_state") {
-    camera.push[body.at("url")] = {body.at("state"), body.at("reason")};
-  } else {
-    throw Error("the supervisor does not know the message '" + type + "'");
-  }
+void Supervisor::on(Member&, CameraState& camera, const messages::RecordFailed& failed) {
+  camera.record_failed = true;
+  camera.reason = "recording stopped: " + failed.reason;
+  spdlog::error("{}: {}", camera.config.name, camera.reason);
+}
+
+void Supervisor::on(Member&, CameraState& camera, const messages::RecordPaused& paused) {
+  if (camera.recording_on) camera.recording_paused = paused.reason;
+}
+
+void Supervisor::on(Member&, CameraState& camera, const messages::RecordResumed&) { camera.recording_paused.clear(); }
+
+void Supervisor::on(Member&, CameraState& camera, const messages::PushChanged& changed) {
+  camera.push[changed.url] = {changed.state, changed.reason};
 }
 
 // Nobody waits for frames of outputs that are encoded on demand: they are there as soon as their camera is.
@@ -248,15 +224,15 @@ void Supervisor::begin_on_demand(const CameraState& source) {
 }
 
 // The master has logged it.
-void Supervisor::on_source_state(CameraState& camera, bool delivers, const std::string& reason) {
+void Supervisor::on(Member&, CameraState& camera, const messages::SourceState& source) {
   using State = CameraState::State;
   const bool came_before = camera.frames_published() + camera.packets_published() > 0;
-  if (delivers && camera.state == State::waiting && came_before) ++camera.reconnects;
+  if (source.delivers && camera.state == State::waiting && came_before) ++camera.reconnects;
   for (const unsigned output : camera.outputs) {
     CameraState& state = cameras_[output];
     if (state.state != State::running && state.state != State::waiting && state.state != State::starting) continue;
-    state.become(delivers ? State::running : State::waiting);
-    if (!state.record_failed) state.reason = reason;
+    state.become(source.delivers ? State::running : State::waiting);
+    if (!state.record_failed) state.reason = source.reason;
   }
 }
 
@@ -271,7 +247,7 @@ void Supervisor::on_source_over(CameraState& camera, const std::string& failure)
   for (const unsigned output : camera.outputs) {
     if (is_copy(cameras_[output].config.encode)) end_packets(cameras_[output]);
   }
-  send_for(worker(camera.worker), camera, "camera_over");
+  send_for(worker(camera.worker), camera, messages::CameraOver());
 }
 
 void Supervisor::on_worker_done(CameraState& camera) {
@@ -284,7 +260,7 @@ void Supervisor::on_worker_done(CameraState& camera) {
 
 void Supervisor::end_packets(CameraState& camera) {
   camera.packets_over = true;
-  send_for(publisher(), camera, "camera_over");
+  send_for(publisher(), camera, messages::CameraOver());
 }
 
 // All outputs of a camera, for a reason that has been logged.

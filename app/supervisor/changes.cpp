@@ -231,7 +231,7 @@ void Supervisor::retire(CameraState& camera, const std::optional<CameraConfig>& 
   camera.retiring = true;
   if (!takes_part(camera)) return;
   if (master().child) {
-    send(master(), "stop_camera", {{"camera", camera.index}});
+    send(master(), messages::StopCamera{{camera.index}});
   } else {
     on_source_over(camera, "");
   }
@@ -286,7 +286,7 @@ TotalsByName Supervisor::free_camera(CameraState& camera, bool comes_anew) {
     for (const unsigned place : places) {
       const bool knows = member.kind == Kind::publisher || place == places[0];
       const bool its_worker = member.kind != Kind::worker || member.worker == camera.worker;
-      if (takes_part(camera) && knows && its_worker) send(member, "forget_camera", {{"camera", place}});
+      if (takes_part(camera) && knows && its_worker) send(member, messages::ForgetCamera{{place}});
     }
   }
   for (const unsigned place : places) {

@@ -2,7 +2,6 @@
 // its overlay and encoders are looked at in a process of their own (app/control/load_process.h), for which the loop
 // does not wait.
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "app/supervisor/supervisor.h"
@@ -28,31 +27,31 @@ std::optional<std::string> needs_restart(const RigConfig& before, const RigConfi
   return std::nullopt;
 }
 
-bool is_reload(const nlohmann::json& request) { return request.at("op") == "reload"; }
+bool is_reload(const messages::ConfigChange& change) { return std::holds_alternative<messages::Reload>(change); }
+
+std::uint64_t number_of(const messages::ConfigChange& change) {
+  return std::visit([](const auto& asked) { return asked.request; }, change);
+}
 
 }  // namespace
 
-bool Supervisor::changes_configuration(const std::string& op) {
-  constexpr std::array<std::string_view, 4> all{"reload", "put_camera", "remove_camera", "enable_camera"};
-  return std::ranges::find(all, op) != all.end();
-}
-
-void Supervisor::ask_for_change(const Request& request) {
+// Answered when it has been made. `asker`: the publisher whose servers ask; 0: SIGHUP does.
+void Supervisor::ask_for_change(messages::ConfigChange change, pid_t asker) {
   if (changes_waiting_.size() == most_changes) {
-    return send_answer(request, refused(409, "too many changes wait already; try again later"));
+    return send_answer(asker, number_of(change), refused(409, "too many changes wait already; try again later"));
   }
-  changes_waiting_.push_back(request);
+  changes_waiting_.push_back({std::move(change), asker});
 }
 
 // Of several that come at once all but the last would be for nothing.
 void Supervisor::reload_on_signal() {
   const auto begun = static_cast<std::ptrdiff_t>(load_ ? 1 : 0);
   const bool waits = std::any_of(changes_waiting_.begin() + begun, changes_waiting_.end(),
-                                 [](const Request& request) { return request.asker == 0; });
-  if (!waits) ask_for_change({{{"op", "reload"}}, 0});
+                                 [](const WaitingChange& change) { return change.asker == 0; });
+  if (!waits) ask_for_change(messages::Reload(), 0);
 }
 
-bool Supervisor::reloading() const { return load_ && is_reload(changes_waiting_.front().body); }
+bool Supervisor::reloading() const { return load_ && is_reload(changes_waiting_.front().change); }
 
 void Supervisor::go_on_with_changes() {
   if (phase_ != Phase::running) return refuse_changes();
@@ -63,25 +62,23 @@ void Supervisor::go_on_with_changes() {
     do_step([&, then = std::exchange(then_, nullptr)] { return then(*loaded); });
   }
   while (!load_ && !changes_waiting_.empty()) {
-    do_step([this] { return begin_change(changes_waiting_.front().body); });
+    do_step([this] {
+      return std::visit([this](const auto& asked) { return begin(asked); }, changes_waiting_.front().change);
+    });
   }
 }
 
 // Of the change at the front. With an answer it is over; without, it goes on when load_ has ended.
-void Supervisor::do_step(const std::function<std::optional<RigAnswer>()>& step) {
+void Supervisor::do_step(const std::function<std::optional<messages::Answer>()>& step) {
   const auto answer = answer_of(step);
   if (!answer) return;
-  const Request request = std::move(changes_waiting_.front());
+  const WaitingChange done = std::move(changes_waiting_.front());
   changes_waiting_.pop_front();
-  if (is_reload(request.body)) end_reload(*answer);
-  send_answer(request, *answer);
+  if (is_reload(done.change)) end_reload(*answer);
+  send_answer(done.asker, number_of(done.change), *answer);
 }
 
-std::optional<RigAnswer> Supervisor::begin_change(const nlohmann::json& request) {
-  const std::string op = request.at("op");
-  if (op == "put_camera") return put_camera(request);
-  if (op == "remove_camera") return remove_camera(request);
-  if (op == "enable_camera") return enable_camera(request);
+std::optional<messages::Answer> Supervisor::begin(const messages::Reload&) {
   spdlog::info("reading {} again", options_.config.string());
   service_.reloading();
   begin_load({options_.config}, [this](const LoadedConfig& loaded) { return take(loaded); });
@@ -91,8 +88,8 @@ std::optional<RigAnswer> Supervisor::begin_change(const nlohmann::json& request)
 void Supervisor::refuse_changes() {
   load_.reset();
   then_ = nullptr;
-  for (const Request& request : std::exchange(changes_waiting_, {})) {
-    send_answer(request, refused(409, "the rig is ending"));
+  for (const WaitingChange& waiting : std::exchange(changes_waiting_, {})) {
+    send_answer(waiting.asker, number_of(waiting.change), refused(409, "the rig is ending"));
   }
 }
 
@@ -110,7 +107,7 @@ void Supervisor::begin_load(const LoadJob& job, AfterLoad then) {
 }
 
 // What was changed since it was read last is forgotten, unless it was to last.
-void Supervisor::end_reload(const RigAnswer& answer) {
+void Supervisor::end_reload(const messages::Answer& answer) {
   if (answer.status == 200) changes_ = {};
   for (const auto& error : answer.body.value("errors", nlohmann::json::array())) {
     spdlog::error("not reloaded: {}", error.get<std::string>());
@@ -120,7 +117,7 @@ void Supervisor::end_reload(const RigAnswer& answer) {
 }
 
 // Nothing: it is good.
-std::optional<RigAnswer> Supervisor::check(const LoadedConfig& loaded) const {
+std::optional<messages::Answer> Supervisor::check(const LoadedConfig& loaded) const {
   std::vector<ConfigError> errors = loaded.errors;
   if (errors.empty()) errors = check_gpus(loaded, machine_);
   if (errors.empty()) return std::nullopt;
@@ -132,24 +129,25 @@ std::optional<RigAnswer> Supervisor::check(const LoadedConfig& loaded) const {
   if (errors.size() > most_errors) {
     lines.push_back("and " + std::to_string(errors.size() - most_errors) + " more mistakes");
   }
-  return RigAnswer{400, {{"errors", lines}}};
+  return messages::Answer{400, {{"errors", lines}}};
 }
 
 // All of it, or nothing.
-RigAnswer Supervisor::take(const LoadedConfig& loaded) {
+messages::Answer Supervisor::take(const LoadedConfig& loaded) {
   if (const auto refusal = check(loaded)) return *refusal;
   if (const auto key = needs_restart(rig_, loaded.rig)) {
     return refused(409, "'" + *key + "' cannot be changed while the rig runs; restart it");
   }
   const nlohmann::json changes = apply(loaded.rig);
-  send(publisher(), "server", to_json(loaded.rig.server));  // also where it is the same: certificates are read anew
+  send(publisher(),
+       messages::ChangeServer{loaded.rig.server});  // also where it is the same: certificates are read anew
   rig_.server = loaded.rig.server;
   return {200, changes};
 }
 
 // What is to last is written first: what cannot be kept is not made.
-std::optional<RigAnswer> Supervisor::make_change(const CameraChanges& change, bool persist,
-                                                 const std::function<RigAnswer()>& make) {
+std::optional<messages::Answer> Supervisor::make_change(const CameraChanges& change, bool persist,
+                                                        const std::function<messages::Answer()>& make) {
   const auto remember_and_make = [this, change, make] {
     changes_.add(change);
     return make();
@@ -161,14 +159,14 @@ std::optional<RigAnswer> Supervisor::make_change(const CameraChanges& change, bo
   return std::nullopt;
 }
 
-std::optional<RigAnswer> Supervisor::put_camera(const nlohmann::json& request) {
-  const std::string name = request.at("name");
-  const bool persist = request.value("persist", false);
+std::optional<messages::Answer> Supervisor::begin(const messages::PutCamera& asked) {
+  const std::string name = asked.name;
+  const bool persist = asked.persist;
   CameraChanges change;
-  change.put(name, request.at("config"));
+  change.put(name, asked.config);
   CameraChanges all = changes_;
   all.add(change);
-  begin_load({options_.config, all}, [=, this](const LoadedConfig& loaded) -> std::optional<RigAnswer> {
+  begin_load({options_.config, all}, [=, this](const LoadedConfig& loaded) -> std::optional<messages::Answer> {
     if (const auto refusal = check(loaded)) return refusal;
     const auto config = std::ranges::find(loaded.rig.cameras, name, &CameraConfig::name);
     if (config == loaded.rig.cameras.end()) return refused(400, "no camera came of it");
@@ -178,7 +176,7 @@ std::optional<RigAnswer> Supervisor::put_camera(const nlohmann::json& request) {
   return std::nullopt;
 }
 
-RigAnswer Supervisor::make_camera_be(const CameraConfig& config) {
+messages::Answer Supervisor::make_camera_be(const CameraConfig& config) {
   CameraState* camera = find_camera(config.name);
   if (camera == nullptr) {
     add_camera(config);
@@ -188,20 +186,20 @@ RigAnswer Supervisor::make_camera_be(const CameraConfig& config) {
   return {200, nlohmann::json::object()};
 }
 
-std::optional<RigAnswer> Supervisor::remove_camera(const nlohmann::json& request) {
-  const std::string name = request.at("name");
+std::optional<messages::Answer> Supervisor::begin(const messages::RemoveCamera& asked) {
+  const std::string name = asked.name;
   if (find_camera(name) == nullptr) return refused(404, "there is no such camera");
   CameraChanges change;
   change.remove(name);
-  return make_change(change, request.value("persist", false), [this, name]() -> RigAnswer {
+  return make_change(change, asked.persist, [this, name]() -> messages::Answer {
     if (CameraState* camera = find_camera(name)) retire(*camera, std::nullopt);
     return {200, nlohmann::json::object()};
   });
 }
 
-std::optional<RigAnswer> Supervisor::enable_camera(const nlohmann::json& request) {
-  const std::string name = request.at("name");
-  const bool on = request.at("on");
+std::optional<messages::Answer> Supervisor::begin(const messages::EnableCamera& asked) {
+  const std::string name = asked.name;
+  const bool on = asked.on;
   const CameraState* found = find_camera(name);
   if (found == nullptr) return refused(404, "there is no such camera");
   CameraConfig wanted = found->retiring && found->successor ? *found->successor : found->asked;
@@ -209,7 +207,7 @@ std::optional<RigAnswer> Supervisor::enable_camera(const nlohmann::json& request
   if (on) require_room({&wanted, 1});
   CameraChanges change;
   change.enable(name, on);
-  return make_change(change, request.value("persist", false), [this, name, on]() -> RigAnswer {
+  return make_change(change, asked.persist, [this, name, on]() -> messages::Answer {
     if (CameraState* camera = find_camera(name)) {
       CameraConfig config = camera->retiring && camera->successor ? *camera->successor : camera->asked;
       config.enabled = on;

@@ -51,12 +51,6 @@ std::vector<Device> gpus_of_master(const std::vector<Placement>& cameras) {
   return gpus;
 }
 
-std::vector<std::string> names_of(const std::vector<Device>& gpus) {
-  std::vector<std::string> names;
-  for (const Device& gpu : gpus) names.push_back(to_string(gpu));
-  return names;
-}
-
 }  // namespace
 
 void Supervisor::set_up(const RigPlan& plan) {
@@ -150,23 +144,22 @@ std::string Supervisor::role_of(const Member& member) {
 
 // Everything that a new process has to know, then `start`.
 void Supervisor::introduce(Member& member) {
-  const std::string role = role_of(member);
   const std::uint32_t phase = member.kind == Kind::master ? 0 : page_.barrier().add(participant_of(member.process));
-  send(member, "setup",
-       {{"role", role},
-        {"process", member.process},
-        {"server", member.kind == Kind::publisher ? to_json(rig_.server) : nlohmann::json()},
-        {"log_level", options_.log_level},
-        {"gpu", to_string(member.gpu)},
-        {"sees", names_of(member.sees)},
-        {"numa_node", member.numa_node},
-        {"cpus", member.cpus}},
-       {page_.shared_fd(), page_.fd_of(member.process)});
+  messages::Setup setup;
+  setup.role = role_of(member);
+  setup.process = member.process;
+  if (member.kind == Kind::publisher) setup.server = rig_.server;
+  setup.log_level = options_.log_level;
+  setup.gpu = member.gpu;
+  setup.sees = member.sees;
+  setup.numa_node = member.numa_node;
+  setup.cpus = member.cpus;
+  send(member, setup, {page_.shared_fd(), page_.fd_of(member.process)});
   for (CameraState& camera : cameras_) {
     if (has_camera(member, camera)) introduce_camera(member, camera);
     if (member.kind == Kind::publisher) tell_disabled(camera);
   }
-  if (member.kind != Kind::master) send(member, "start", {{"phase", phase}});
+  if (member.kind != Kind::master) send(member, messages::Start{phase});
 }
 
 bool Supervisor::has_camera(const Member& member, const CameraState& camera) const {
@@ -203,13 +196,16 @@ void Supervisor::check(Member& member) {
 
 // At most so many at once, and no further one after so many bytes: the other processes' turn comes, too.
 void Supervisor::read_messages(Member& member, std::size_t most, std::size_t bytes) {
+  std::optional<Message> message;
   try {
     for (std::size_t read = 0; most > 0 && read < bytes; --most) {
-      auto message = member.child->channel().receive("request");
+      message = member.child->channel().receive(messages::PutCamera::type);
       if (!message) return;
       read += message->size;
       handle(member, *message);
     }
+  } catch (const BadMessage& error) {
+    end(member, fmt::format("is ended: it sent {}: {}", error.what(), shown(*message)));
   } catch (const std::exception& error) {
     end(member, fmt::format("is ended: {}", error.what()));
   }

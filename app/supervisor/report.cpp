@@ -53,7 +53,7 @@ nlohmann::json stream_report(const CameraState& camera, const CameraCounts& coun
   for (const auto& [cause, number] : counts.dropped) dropped[cause] = number;
   nlohmann::json report{{"state", name_of(camera.state)},
                         {"since_utc", utc_text(camera.since)},
-                        {"encoder", camera.encoder},
+                        {"encoder", camera.stream ? camera.stream->encoder : ""},
                         {"frames",
                          {{"decoded", counts.decoded},
                           {"encoded", counts.encoded},

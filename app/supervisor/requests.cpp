@@ -48,20 +48,13 @@ void Supervisor::tell_status() {
     if (takes_part(camera)) pass_on(latencies_of(page_, camera), page_.shared(camera.index));
   }
   // One that is slow gets the next one.
-  if (!publisher().child->outbox().waiting()) send(publisher(), "status", status_.make(rig, cameras_, page_));
+  if (!publisher().child->outbox().waiting()) send(publisher(), messages::Status{status_.make(rig, cameras_, page_)});
 }
 
-// A change of the configuration is answered when it has been made.
-void Supervisor::on_request(const nlohmann::json& request) {
-  const pid_t asker = publisher().child->pid();
-  if (changes_configuration(request.at("op"))) return ask_for_change({request, asker});
-  send_answer({request, asker}, *answer_of([&] { return answer(request); }));
-}
-
-RigAnswer Supervisor::refused(int status, const std::string& why) { return {status, {{"error", why}}}; }
+messages::Answer Supervisor::refused(int status, const std::string& why) { return {status, {{"error", why}}}; }
 
 // What a request throws is its answer.
-std::optional<RigAnswer> Supervisor::answer_of(const std::function<std::optional<RigAnswer>()>& work) {
+std::optional<messages::Answer> Supervisor::answer_of(const std::function<std::optional<messages::Answer>()>& work) {
   try {
     return work();
   } catch (const Error& error) {
@@ -73,25 +66,22 @@ std::optional<RigAnswer> Supervisor::answer_of(const std::function<std::optional
 }
 
 // Nobody else knows of it: not SIGHUP, and not the successor of the publisher that asked.
-void Supervisor::send_answer(const Request& request, const RigAnswer& answer) {
+void Supervisor::send_answer(pid_t asker, std::uint64_t request, messages::Answer answer) {
   next_status_ = Clock::now();
-  if (!publisher().child || publisher().child->pid() != request.asker) return;
-  send(publisher(), "answer",
-       {{"request", request.body.at("request")}, {"status", answer.status}, {"body", answer.body}});
+  if (!publisher().child || publisher().child->pid() != asker) return;
+  answer.request = request;
+  send(publisher(), answer);
 }
 
-RigAnswer Supervisor::answer(const nlohmann::json& request) {
-  const std::string op = request.at("op");
-  if (phase_ != Phase::running) return refused(409, "the rig is ending");
-  if (op == "record") return record(request);
-  return refused(400, "the rig cannot do '" + op + "'");
+void Supervisor::on_request(const messages::SetRecording& asked) {
+  send_answer(publisher().child->pid(), asked.request, *answer_of([&] { return set_recording(asked); }));
 }
 
 // Of all its outputs that record.
-RigAnswer Supervisor::record(const nlohmann::json& request) {
-  CameraState* camera = find_camera(request.at("name"));
+messages::Answer Supervisor::set_recording(const messages::SetRecording& asked) {
+  if (phase_ != Phase::running) return refused(409, "the rig is ending");
+  CameraState* camera = find_camera(asked.name);
   if (camera == nullptr) return refused(404, "there is no such camera");
-  const bool on = request.at("on");
   bool any = false;
   bool lives = false;
   for (const unsigned output : camera->outputs) {
@@ -100,13 +90,13 @@ RigAnswer Supervisor::record(const nlohmann::json& request) {
     any = true;
     if (!has_camera(publisher(), state)) continue;
     lives = true;
-    state.recording_on = on;
-    if (!on) state.recording_paused.clear();
-    send_for(publisher(), state, "record", {{"on", on}});
+    state.recording_on = asked.on;
+    if (!asked.on) state.recording_paused.clear();
+    send_for(publisher(), state, messages::Record{state.index, asked.on});
   }
   if (!any) return refused(409, "its configuration has no 'record'");
   if (!lives) return refused(409, camera->state == CameraState::State::disabled ? "it is disabled" : "it has ended");
-  return {200, {{"recording", on}}};
+  return {200, {{"recording", asked.on}}};
 }
 
 }  // namespace campipe

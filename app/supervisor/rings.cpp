@@ -1,6 +1,7 @@
 // Rings on their way through the supervisor, from who made them to who reads them.
 #include <utility>
 
+#include "app/config/names.h"
 #include "app/control/ring_descriptors.h"
 #include "app/supervisor/supervisor.h"
 #include "core/error.h"
@@ -35,27 +36,23 @@ void Supervisor::offer_ring(CameraState& camera) {
   ring.reader = ring.observer.empty_reader();
   if (!ring.reader) return renew_ring(camera, "no reader has a place in its frame ring any more");
   note_sent(camera.rings_to_worker);
-  send_for(member, camera, "frame_ring",
-           {{"reader", *ring.reader}, {"frame_rate", ring.frame_rate}, {"rotation", ring.rotation}},
+  send_for(member, camera, messages::OfferFrameRing{camera.index, *ring.reader, ring.frame_rate, ring.rotation},
            descriptors_of(ring.observer.memory()));
 }
 
 // The master makes one of the next epoch, with the next key frame.
 void Supervisor::renew_ring(const CameraState& camera, const std::string& why) {
   spdlog::warn("{}: {}; it is replaced", camera.config.name, why);
-  send_for(master(), camera, "renew_ring");
+  send_for(master(), camera, messages::RenewRing());
 }
 
-void Supervisor::on_frame_ring(CameraState& camera, Message& message) {
-  if (message.fds.empty() || message.fds.size() > 2) throw Error("a frame ring without its descriptors");
-  UniqueFd pixels = message.fds.size() == 2 ? std::move(message.fds[1]) : UniqueFd();
-  auto memory = FrameRingMemory::open(std::move(message.fds[0]), std::move(pixels), FrameRingMemory::Role::observer);
-  const nlohmann::json& body = message.body;
-  camera.frame_epoch = body.at("epoch");
-  camera.decoder = body.at("decoder");
-  camera.ipc_memory = body.at("memory");
-  camera.frames.emplace(camera.frame_epoch, body.at("frame_rate").get<double>(), FrameRingObserver(std::move(memory)),
-                        std::nullopt, body.at("rotation").get<int>());
+void Supervisor::on(Member&, CameraState& camera, const messages::FrameRing& ring, std::vector<UniqueFd>& fds) {
+  UniqueFd pixels = fds.size() == 2 ? std::move(fds[1]) : UniqueFd();
+  auto memory = FrameRingMemory::open(std::move(fds[0]), std::move(pixels), FrameRingMemory::Role::observer);
+  camera.frame_epoch = ring.epoch;
+  camera.decoder = ring.decoder;
+  camera.ipc_memory = choice_name(ring.memory);
+  camera.frames.emplace(ring.epoch, ring.frame_rate, FrameRingObserver(std::move(memory)), std::nullopt, ring.rotation);
   for (const unsigned output : camera.outputs) {
     CameraState& state = cameras_[output];
     if (state.state == CameraState::State::starting) state.become(CameraState::State::running);
@@ -63,40 +60,35 @@ void Supervisor::on_frame_ring(CameraState& camera, Message& message) {
   offer_ring(camera);
 }
 
-void Supervisor::on_packet_ring(CameraState& camera, Message& message) {
-  if (message.fds.size() != 1) throw Error("a packet ring without its descriptor");
-  const nlohmann::json& body = message.body;
-  PacketRingObserver observer(PacketRingMemory::open(std::move(message.fds[0])));
-  camera.packet_epoch = body.at("epoch");
-  camera.encoder = body.at("stream").at("encoder");
-  camera.stream = body.at("stream");
+void Supervisor::on(Member&, CameraState& camera, const messages::PacketRing& ring, std::vector<UniqueFd>& fds) {
+  const PacketRingObserver observer(PacketRingMemory::open(std::move(fds[0])));
+  camera.packet_epoch = ring.epoch;
+  camera.stream = ring.stream;
   camera.newest_packets = observer;
   if (camera.state == CameraState::State::starting) camera.become(CameraState::State::running);
   begin_on_demand(camera);
   if (camera.unread) return;
   if (camera.packets.size() >= most_rings) return lose_ring(camera, too_many_rings);
-  pass_on_ring(camera, camera.packets.emplace_back(camera.packet_epoch, body.at("stream"), observer));
+  pass_on_ring(camera, camera.packets.emplace_back(ring.epoch, ring.stream, observer));
 }
 
-void Supervisor::on_audio_ring(CameraState& camera, Message& message) {
-  if (message.fds.size() != 1) throw Error("an audio ring without its descriptor");
-  const nlohmann::json& body = message.body;
-  PacketRingObserver observer(PacketRingMemory::open(std::move(message.fds[0])));
-  camera.audio_epoch = body.at("epoch");
+void Supervisor::on(Member&, CameraState& camera, const messages::AudioRing& ring, std::vector<UniqueFd>& fds) {
+  const PacketRingObserver observer(PacketRingMemory::open(std::move(fds[0])));
+  camera.audio_epoch = ring.epoch;
   camera.newest_audio = observer;
   if (camera.unread) return;
   if (camera.audio.size() >= most_rings) return lose_ring(camera, too_many_rings);
-  pass_on_ring(camera, camera.audio.emplace_back(camera.audio_epoch, body.at("audio"), observer));
+  pass_on_ring(camera, camera.audio.emplace_back(ring.epoch, ring.audio, observer));
 }
 
 void Supervisor::pass_on_ring(CameraState& camera, const CameraState::AudioRing& ring) {
   note_sent(camera.rings_to_publisher);
-  send_for(publisher(), camera, "audio_ring", {{"epoch", ring.epoch}, {"audio", ring.audio}}, {ring.observer.fd()});
+  send_for(publisher(), camera, messages::AudioRing{camera.index, ring.epoch, ring.audio}, {ring.observer.fd()});
 }
 
 void Supervisor::pass_on_ring(CameraState& camera, const CameraState::PacketRing& ring) {
   note_sent(camera.rings_to_publisher);
-  send_for(publisher(), camera, "packet_ring", {{"epoch", ring.epoch}, {"stream", ring.stream}}, {ring.observer.fd()});
+  send_for(publisher(), camera, messages::PacketRing{camera.index, ring.epoch, ring.stream}, {ring.observer.fd()});
 }
 
 // Its writer's word may have been written by any of its readers: who takes it back shall not find a ring without pixels
@@ -113,17 +105,22 @@ void Supervisor::give_back_unread(CameraState& camera) {
   if (camera.newest_audio) camera.newest_audio->give_back_all();
 }
 
-void Supervisor::on_ring_lost(const Member& member, CameraState& camera, const std::string& reason) {
+void Supervisor::on(Member& member, CameraState& camera, const messages::RingLost& lost) {
   --(member.kind == Kind::worker ? camera.rings_to_worker : camera.rings_to_publisher).number;
-  lose_ring(camera, reason);
+  lose_ring(camera, lost.reason);
 }
 
 // The next ring has the next number.
-void Supervisor::on_incomplete(CameraState& camera, const Message& message) {
-  const std::uint64_t epoch = message.body.at("epoch");
-  if (message.type == "frame_ring") camera.frame_epoch = epoch;
-  if (message.type == "packet_ring") camera.packet_epoch = epoch;
-  if (message.type == "audio_ring") camera.audio_epoch = epoch;
+void Supervisor::on_incomplete(CameraState& camera, const messages::FrameRing& ring) {
+  camera.frame_epoch = ring.epoch;
+  lose_ring(camera, out_of_descriptors);
+}
+void Supervisor::on_incomplete(CameraState& camera, const messages::PacketRing& ring) {
+  camera.packet_epoch = ring.epoch;
+  lose_ring(camera, out_of_descriptors);
+}
+void Supervisor::on_incomplete(CameraState& camera, const messages::AudioRing& ring) {
+  camera.audio_epoch = ring.epoch;
   lose_ring(camera, out_of_descriptors);
 }
 
@@ -133,7 +130,7 @@ void Supervisor::lose_ring(CameraState& camera, const std::string& reason) {
   CameraState& source = cameras_[source_of(camera)];
   fail(source, "its frames or packets cannot be handed on: " + reason);
   fail_all(source, source.reason);
-  send_for(master(), source, "stop_camera");
+  send_for(master(), source, messages::StopCamera());
 }
 
 }  // namespace campipe

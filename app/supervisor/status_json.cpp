@@ -76,9 +76,9 @@ void StatusJson::refine(nlohmann::json& json, const CameraState& camera, const R
   if (camera.config.on_demand) json["on_demand"] = true;
   if (json.contains("motion") && camera.state == CameraState::State::running)
     json["motion"]["score_percent"] = percent(motion_of(page, camera).score);
-  json["codec"] = camera.stream.value("codec", camera.config.encode.codec);
-  json["width"] = camera.stream.value("width", 0);
-  json["height"] = camera.stream.value("height", 0);
+  json["codec"] = camera.stream ? camera.stream->codec : camera.config.encode.codec;
+  json["width"] = camera.stream ? camera.stream->format.width : 0;
+  json["height"] = camera.stream ? camera.stream->format.height : 0;
 }
 
 nlohmann::json StatusJson::make(const RigStatus& rig, const std::vector<CameraState>& cameras, const RigPage& page) {

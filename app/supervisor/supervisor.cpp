@@ -192,7 +192,7 @@ void Supervisor::watch_ending() {
   if (phase_ == Phase::draining && !files_closed_ && now - *drain_began_ > close_files_after) {
     files_closed_ = true;
     spdlog::warn("not everything was handed over in time: files are closed as they are");
-    send(publisher(), "close_files", nlohmann::json::object());
+    send(publisher(), messages::CloseFiles());
   }
   if (phase_ == Phase::draining && now - *drain_began_ > kill_after) {
     spdlog::error("not everything could be handed over in time: what is left is given up");
@@ -212,7 +212,7 @@ void Supervisor::drain(const std::string& why) {
   service_.stopping();
   spdlog::info("ending ({}): handing over what has been decoded", why);
   if (master().child) {
-    send(master(), "drain", nlohmann::json::object());
+    send(master(), messages::Drain());
   } else {
     give_up_sources();
   }
@@ -247,14 +247,14 @@ void Supervisor::begin_leaving() {
   phase_ = Phase::leaving;
   leave_began_ = Clock::now();
   for (Member& member : members_) {
-    if (member.kind != Kind::master) send(member, "rig_over", nlohmann::json::object());
+    if (member.kind != Kind::master) send(member, messages::RigOver());
   }
 }
 
 void Supervisor::end_leaving() {
   const auto since = Clock::now() - *leave_began_;
   const Barrier barrier = page_.barrier();
-  if (barrier.over(1) || since > leave_deadline / 2) send(master(), "leave", nlohmann::json::object());
+  if (barrier.over(1) || since > leave_deadline / 2) send(master(), messages::Leave());
   if (since > leave_deadline && !told_late_) {
     told_late_ = true;
     spdlog::warn("some processes did not leave in time (missing at the barrier: {:#x})", barrier.wait(1, Clock::now()));

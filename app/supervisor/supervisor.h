@@ -19,7 +19,7 @@
 #include "app/control/child_process.h"
 #include "app/control/descriptor_limit.h"
 #include "app/control/load_process.h"
-#include "app/control/rig_answer.h"
+#include "app/control/message_dispatch.h"
 #include "app/control/rig_signals.h"
 #include "app/control/step_guard.h"
 #include "app/placement/plan.h"
@@ -84,8 +84,8 @@ class Supervisor {
     bool without_its_decoder = false;  // the master does not see that GPU
   };
   enum class Phase : std::uint8_t { running, draining, leaving };
-  struct Request {
-    nlohmann::json body;
+  struct WaitingChange {
+    messages::ConfigChange change;
     pid_t asker = 0;  // the publisher whose servers ask; 0: SIGHUP does
   };
 
@@ -139,14 +139,24 @@ class Supervisor {
 
   // supervisor/cameras.cpp: messages, and what becomes of cameras by them
   void handle(Member& member, Message& message);
-  void on_camera_done(const Member& member, CameraState& camera);
-  void check_source_over(const CameraState& camera, const std::string& failure, bool at_end) const;
-  void on_source_state(CameraState& camera, bool delivers, const std::string& reason);
+  template <typename M, typename... Descriptors>
+  void receive(Member& member, const Message& message, M& read, Descriptors&... fds);
+  void on(Member& member, CameraState& camera, const messages::SourceOver& over);
+  void on(Member& member, CameraState& camera, const messages::SourceState& source);
+  void on(Member& member, CameraState& camera, const messages::FoundStream& found);
+  void on(Member& member, CameraState& camera, const messages::CameraDone& done);
+  void on(Member& member, CameraState& camera, const messages::CameraFailed& failed);
+  void on(Member& member, CameraState& camera, const messages::PacketRingDone& done);
+  void on(Member& member, CameraState& camera, const messages::AudioRingDone& done);
+  void on(Member& member, CameraState& camera, const messages::FileBegun& file);
+  void on(Member& member, CameraState& camera, const messages::RecordFailed& failed);
+  void on(Member& member, CameraState& camera, const messages::RecordPaused& paused);
+  void on(Member& member, CameraState& camera, const messages::RecordResumed& resumed);
+  void on(Member& member, CameraState& camera, const messages::PushChanged& changed);
   void begin_on_demand(const CameraState& source);
   void on_source_over(CameraState& camera, const std::string& failure);
   void on_worker_done(CameraState& camera);
   void fail(CameraState& camera, const std::string& reason);
-  void on_recording(CameraState& camera, const std::string& type, const nlohmann::json& body);
   void fail_all(CameraState& source, const std::string& reason);
   [[nodiscard]] bool all_failed(const CameraState& source, bool encoded_only) const;
   void introduce_camera(Member& member, CameraState& camera);
@@ -159,22 +169,34 @@ class Supervisor {
   void give_up_sources();
 
   // supervisor/rings.cpp: rings on their way from who made them to who reads them
-  void on_frame_ring(CameraState& camera, Message& message);
-  void on_packet_ring(CameraState& camera, Message& message);
-  void on_audio_ring(CameraState& camera, Message& message);
+  void on(Member& member, CameraState& camera, const messages::FrameRing& ring, std::vector<UniqueFd>& fds);
+  void on(Member& member, CameraState& camera, const messages::PacketRing& ring, std::vector<UniqueFd>& fds);
+  void on(Member& member, CameraState& camera, const messages::AudioRing& ring, std::vector<UniqueFd>& fds);
+  void on(Member& member, CameraState& camera, const messages::RingLost& lost);
   void pass_on_ring(CameraState& camera, const CameraState::AudioRing& ring);
   void pass_on_ring(CameraState& camera, const CameraState::PacketRing& ring);
   void offer_ring(CameraState& camera);
   void renew_ring(const CameraState& camera, const std::string& why);
   static void forget_pixels(CameraState::FrameRing& ring);
   static void give_back_unread(CameraState& camera);
-  void on_ring_lost(const Member& member, CameraState& camera, const std::string& reason);
-  void on_incomplete(CameraState& camera, const Message& message);
+  void on_incomplete(CameraState& camera, const messages::FrameRing& ring);
+  void on_incomplete(CameraState& camera, const messages::PacketRing& ring);
+  void on_incomplete(CameraState& camera, const messages::AudioRing& ring);
   void lose_ring(CameraState& camera, const std::string& reason);
 
-  // supervisor/trust.cpp: what is believed of what processes say
-  void require_right(const Member& member, const Message& message) const;
-  void require_camera(const Member& member, const Message& message, const CameraState& camera) const;
+  // supervisor/trust.cpp: what is believed of what processes send. These throw BadMessage.
+  static std::string shown(const Message& message);
+  CameraState* camera_for(const Member& member, unsigned place);
+  template <typename M>
+  void require_possible(const Member&, const CameraState&, const M&) const {}
+  void require_possible(const Member&, const CameraState& camera, const messages::FrameRing& ring) const;
+  void require_possible(const Member& member, const CameraState& camera, const messages::PacketRing& ring) const;
+  void require_possible(const Member&, const CameraState& camera, const messages::AudioRing& ring) const;
+  void require_possible(const Member&, const CameraState& camera, const messages::FoundStream& found) const;
+  void require_possible(const Member&, const CameraState& camera, const messages::PushChanged& push) const;
+  void require_possible(const Member& member, const CameraState& camera, const messages::RingLost& lost) const;
+  void require_possible(const Member&, const CameraState& camera, const messages::SourceOver& over) const;
+  void require_possible(const Member& member, const CameraState& camera, const messages::CameraDone& done) const;
   void follow_accusations();
   static void shorten_texts(nlohmann::json& body, std::size_t most);
   static void shorten_texts(Message& message);
@@ -208,39 +230,47 @@ class Supervisor {
   nlohmann::json apply(const RigConfig& rig);
 
   // supervisor/config.cpp: changes of the configuration while the rig runs
-  using AfterLoad = std::function<std::optional<RigAnswer>(const LoadedConfig& loaded)>;
-  static bool changes_configuration(const std::string& op);
-  void ask_for_change(const Request& request);
+  using AfterLoad = std::function<std::optional<messages::Answer>(const LoadedConfig& loaded)>;
+  void ask_for_change(messages::ConfigChange change, pid_t asker);
   void reload_on_signal();
   [[nodiscard]] bool reloading() const;
   void go_on_with_changes();
-  void do_step(const std::function<std::optional<RigAnswer>()>& step);
-  std::optional<RigAnswer> begin_change(const nlohmann::json& request);
+  void do_step(const std::function<std::optional<messages::Answer>()>& step);
+  std::optional<messages::Answer> begin(const messages::Reload& asked);
+  std::optional<messages::Answer> begin(const messages::PutCamera& asked);
+  std::optional<messages::Answer> begin(const messages::RemoveCamera& asked);
+  std::optional<messages::Answer> begin(const messages::EnableCamera& asked);
   void refuse_changes();
   void begin_load(const LoadJob& job, AfterLoad then);
-  void end_reload(const RigAnswer& answer);
-  std::optional<RigAnswer> check(const LoadedConfig& loaded) const;
-  RigAnswer take(const LoadedConfig& loaded);
-  std::optional<RigAnswer> make_change(const CameraChanges& change, bool persist,
-                                       const std::function<RigAnswer()>& make);
-  std::optional<RigAnswer> put_camera(const nlohmann::json& request);
-  RigAnswer make_camera_be(const CameraConfig& config);
-  std::optional<RigAnswer> remove_camera(const nlohmann::json& request);
-  std::optional<RigAnswer> enable_camera(const nlohmann::json& request);
+  void end_reload(const messages::Answer& answer);
+  std::optional<messages::Answer> check(const LoadedConfig& loaded) const;
+  messages::Answer take(const LoadedConfig& loaded);
+  std::optional<messages::Answer> make_change(const CameraChanges& change, bool persist,
+                                              const std::function<messages::Answer()>& make);
+  messages::Answer make_camera_be(const CameraConfig& config);
 
   // supervisor/requests.cpp: what the publisher's servers ask for
-  void on_request(const nlohmann::json& request);
-  static RigAnswer refused(int status, const std::string& why);
-  static std::optional<RigAnswer> answer_of(const std::function<std::optional<RigAnswer>()>& work);
-  void send_answer(const Request& request, const RigAnswer& answer);
-  RigAnswer answer(const nlohmann::json& request);
-  RigAnswer record(const nlohmann::json& request);
+  void on_request(const messages::SetRecording& asked);
+  void on_request(messages::ConfigChange change) { ask_for_change(std::move(change), publisher().child->pid()); }
+  static messages::Answer refused(int status, const std::string& why);
+  static std::optional<messages::Answer> answer_of(const std::function<std::optional<messages::Answer>()>& work);
+  void send_answer(pid_t asker, std::uint64_t request, messages::Answer answer);
+  messages::Answer set_recording(const messages::SetRecording& asked);
   void tell_service();
   void tell_status();
 
-  bool send(Member& member, const std::string& type, const nlohmann::json& body, const std::vector<int>& fds = {});
-  bool send_for(Member& member, const CameraState& camera, const std::string& type, nlohmann::json body = {},
-                const std::vector<int>& fds = {});
+  bool send(Member& member, std::string_view type, const nlohmann::json& body, const std::vector<int>& fds);
+  template <typename M>
+  bool send(Member& member, const M& message, const std::vector<int>& fds = {}) {
+    return send(member, M::type, write_json(message), fds);
+  }
+  // What concerns a camera goes only to processes that have it.
+  template <typename M>
+  bool send_for(Member& member, const CameraState& camera, M message, const std::vector<int>& fds = {}) {
+    if (!has_camera(member, camera)) return false;
+    message.camera = camera.index;
+    return send(member, message, fds);
+  }
   Member& master() { return members_[0]; }
   Member& publisher() { return members_[1]; }
   Member& worker(unsigned index) { return members_[2 + index]; }
@@ -257,9 +287,9 @@ class Supervisor {
   [[nodiscard]] bool ended_as_asked(const CameraState& camera) const;
 
   RunOptions options_;
-  RigConfig rig_;                        // as it was read last; its cameras are as they were at the start
-  CameraChanges changes_;                // to cameras, since then
-  std::deque<Request> changes_waiting_;  // while load_ is at work, for the first one
+  RigConfig rig_;                              // as it was read last; its cameras are as they were at the start
+  CameraChanges changes_;                      // to cameras, since then
+  std::deque<WaitingChange> changes_waiting_;  // while load_ is at work, for the first one
   std::unique_ptr<LoadProcess> load_;
   AfterLoad then_;
   std::unique_ptr<LoadProcess> left_behind_;  // the one before; it may not have ended

@@ -1,50 +1,20 @@
-// What the supervisor believes of what its processes say: who may send which message, and what becomes of those that
-// wrote into a ring what cannot be.
+// What the supervisor believes of what its processes send: which values can be, and what becomes of those that wrote
+// into a ring what cannot be. Who may send which message stands in app/control/messages.h.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 #include <utility>
 
-#include "app/control/stream_json.h"
 #include "app/supervisor/supervisor.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "core/passwords.h"
+#include "core/printable.h"
 #include "ipc/ring_checks.h"
+#include "stages/sources/source_end.h"
 
 namespace campipe {
 namespace {
-
-enum Sender : unsigned { from_master = 1, from_worker = 2, from_publisher = 4 };
-
-struct Right {
-  std::string_view type;
-  unsigned senders;
-  std::size_t least_descriptors = 0;
-  std::size_t most_descriptors = 0;
-};
-
-// Every message that the supervisor knows. All but `request` name a camera.
-constexpr std::array rights{
-    Right{"request", from_publisher},
-    Right{"frame_ring", from_master, 1, 2},
-    Right{"source_over", from_master},
-    Right{"source_state", from_master},
-    Right{"sent_stream", from_master},
-    Right{"packet_ring", from_master | from_worker, 1, 1},
-    Right{"audio_ring", from_master, 1, 1},
-    Right{"camera_failed", from_worker},
-    Right{"camera_done", from_worker | from_publisher},
-    Right{"ring_lost", from_worker | from_publisher},
-    Right{"packet_ring_done", from_publisher},
-    Right{"audio_ring_done", from_publisher},
-    Right{"file", from_publisher},
-    Right{"record_failed", from_publisher},
-    Right{"record_paused", from_publisher},
-    Right{"record_resumed", from_publisher},
-    Right{"push_state", from_publisher},
-};
 
 constexpr double highest_rate = 10'000;  // frames a second
 constexpr std::size_t longest_text = 1024;
@@ -52,79 +22,94 @@ constexpr std::size_t longest_path = 4096;
 constexpr auto ring_opened = std::chrono::seconds(30);        // by then, also by a process that has just started
 constexpr auto accusation_window = std::chrono::seconds(60);  // as BlamePolicy's
 
-void require(bool holds, const Message& message, const std::string& what) {
-  if (!holds) throw Error(fmt::format("it sent '{}' {}", message.type, what));
+constexpr std::size_t longest_shown = 300;  // of a wrong message
+
+void require(bool holds, const std::string& what) {
+  if (!holds) throw BadMessage("it sent " + what);
 }
 
-void require_rate(const Message& message, const nlohmann::json& rate) {
-  const auto value = rate.get<double>();
-  require(value >= 0 && value <= highest_rate, message, "with a frame rate that cannot be");
+void require_rate(double rate) {
+  require(rate >= 0 && rate <= highest_rate, "a ring with a frame rate that cannot be");
 }
 
-void require_rotation(const Message& message, int degrees) {
-  require(degrees >= 0 && degrees < 360 && degrees % 90 == 0, message, "with a rotation that cannot be");
+void require_rotation(int degrees) {
+  require(degrees >= 0 && degrees < 360 && degrees % 90 == 0, "a ring with a rotation that cannot be");
 }
 
 // Rings are numbered without gaps: a number that jumps would leave the successors none.
-void require_next(const Message& message, std::uint64_t newest) {
-  const auto epoch = message.body.at("epoch").get<std::uint64_t>();
-  require(epoch != 0 && epoch == newest + 1, message, "for a ring that does not follow the newest one");
+void require_next(std::uint64_t epoch, std::uint64_t newest) {
+  require(epoch != 0 && epoch == newest + 1, "a ring that does not follow the newest one");
 }
 
 }  // namespace
 
-// Throws Error for what a process that works as it should never sends; the sender is then ended and restarted.
-void Supervisor::require_right(const Member& member, const Message& message) const {
-  const auto* right = std::ranges::find(rights, std::string_view(message.type), &Right::type);
-  require(right != rights.end(), message, "which the supervisor does not know");
-  const unsigned sender = member.kind == Kind::master   ? from_master
-                          : member.kind == Kind::worker ? from_worker
-                                                        : from_publisher;
-  require((right->senders & sender) != 0, message, "which is not its business");
-  const std::size_t descriptors = message.fds.size();
-  // What was left out for want of descriptors here is not the sender's fault.
-  require(message.incomplete || (descriptors >= right->least_descriptors && descriptors <= right->most_descriptors),
-          message, fmt::format("with {} descriptors", descriptors));
-  if (message.type == "request") return;
-  const auto place = message.body.at("camera").get<std::size_t>();
-  require(place < cameras_.size(), message, fmt::format("for camera {}, which there is not", place));
-  require_camera(member, message, cameras_[place]);
+// For the log, of a message that is none. Only its beginning, and of URLs no more than where they lead.
+std::string Supervisor::shown(const Message& message) {
+  std::string text = message.body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (text.size() > longest_shown) text.replace(longest_shown, std::string::npos, "…");
+  return printable(redact_urls(text));
 }
 
-// A message of a camera that has just been removed may still be on its way, and is right.
-void Supervisor::require_camera(const Member& member, const Message& message, const CameraState& camera) const {
-  if (camera.state == CameraState::State::removed) return;
+// Null: nothing becomes of messages for it any more; one that has just been removed may still be on its way, and is
+// right.
+CameraState* Supervisor::camera_for(const Member& member, unsigned place) {
+  require(place < cameras_.size(), fmt::format("something for camera {}, which there is not", place));
+  CameraState& camera = cameras_[place];
+  if (camera.state == CameraState::State::removed) return nullptr;
   const bool its_own = member.kind != Kind::worker || camera.worker == member.worker;
-  require(its_own, message, "for a camera of another worker");
-  if (!takes_part(camera)) return;
-  if (message.type == "frame_ring") {
-    require(!camera.follows, message, "for an output");
-    require_next(message, camera.frame_epoch);
-    require_rate(message, message.body.at("frame_rate"));
-    require_rotation(message, message.body.at("rotation"));
-  } else if (message.type == "sent_stream") {
-    require(!camera.follows, message, "for an output");
-    sent_from_json(message.body.at("sends"));
-  } else if (message.type == "packet_ring") {
-    const bool copies = is_copy(camera.config.encode);
-    require(copies == (member.kind == Kind::master), message, "for packets that another process makes");
-    require_next(message, camera.packet_epoch);
-    const StreamParameters stream = stream_from_json(message.body.at("stream"));
-    require(is_possible(stream.format, false), message, "with a format that cannot be");
-    require_rate(message, stream.frame_rate);
-    require_rotation(message, stream.rotation);
-  } else if (message.type == "audio_ring") {
-    require_next(message, camera.audio_epoch);
-    audio_from_json(message.body.at("audio"));
-  } else if (message.type == "push_state") {
-    const auto url = message.body.at("url").get<std::string>();
-    const bool known = camera.push.contains(url) || camera.push.size() < camera.config.push.size();
-    require(known, message, "of more targets than there are");
-  } else if (message.type == "ring_lost") {
-    const auto& rings = member.kind == Kind::worker ? camera.rings_to_worker : camera.rings_to_publisher;
-    const bool sent = rings.number > 0 && Clock::now() - rings.newest < ring_opened;
-    require(sent, message, "though it was sent none just now");
-  }
+  require(its_own, "something for a camera of another worker");
+  return takes_part(camera) ? &camera : nullptr;
+}
+
+void Supervisor::require_possible(const Member&, const CameraState& camera, const messages::FrameRing& ring) const {
+  require(!camera.follows, "a frame ring for an output");
+  require_next(ring.epoch, camera.frame_epoch);
+  require_rate(ring.frame_rate);
+  require_rotation(ring.rotation);
+}
+
+void Supervisor::require_possible(const Member& member, const CameraState& camera,
+                                  const messages::PacketRing& ring) const {
+  require(is_copy(camera.config.encode) == (member.kind == Kind::master), "packets that another process makes");
+  require_next(ring.epoch, camera.packet_epoch);
+  require(is_possible(ring.stream.format, false), "packets of a format that cannot be");
+  require_rate(ring.stream.frame_rate);
+  require_rotation(ring.stream.rotation);
+}
+
+void Supervisor::require_possible(const Member&, const CameraState& camera, const messages::AudioRing& ring) const {
+  require_next(ring.epoch, camera.audio_epoch);
+}
+
+void Supervisor::require_possible(const Member&, const CameraState& camera, const messages::FoundStream& found) const {
+  require(!camera.follows, "what a source sends for an output");
+  require(is_possible(found.sends), "a source's stream that cannot be");
+}
+
+void Supervisor::require_possible(const Member&, const CameraState& camera, const messages::PushChanged& push) const {
+  const bool known = camera.push.contains(push.url) || camera.push.size() < camera.config.push.size();
+  require(known, "the state of more targets than there are");
+}
+
+void Supervisor::require_possible(const Member& member, const CameraState& camera, const messages::RingLost&) const {
+  const auto& rings = member.kind == Kind::worker ? camera.rings_to_worker : camera.rings_to_publisher;
+  const bool sent = rings.number > 0 && Clock::now() - rings.newest < ring_opened;
+  require(sent, "that a ring is lost, though it was given none just now");
+}
+
+// A source ends when it is told to, fails, or has an end and is there. That it failed is believed: it is reported, and
+// the rig's exit status shows it.
+void Supervisor::require_possible(const Member&, const CameraState& camera, const messages::SourceOver& over) const {
+  const bool asked = phase_ != Phase::running || camera.retiring || all_failed(camera, false);
+  const bool ended = over.at_end && can_end(camera.config.source);
+  require(!over.failure.empty() || asked || ended, "the end of " + camera.config.name + ", whose source has no end");
+}
+
+// A process that fails or is confused must not end cameras: it is believed only where nothing more can come.
+void Supervisor::require_possible(const Member& member, const CameraState& camera, const messages::CameraDone&) const {
+  if (!has_camera(member, camera)) return;
+  const bool can_be = member.kind == Kind::worker ? camera.source_over : camera.packets_over || files_closed_;
+  require(can_be, "that it is done with " + camera.config.name + ", which has not ended");
 }
 
 // What is kept of it, and passed on, has an end.
@@ -138,8 +123,8 @@ void Supervisor::shorten_texts(nlohmann::json& body, std::size_t most) {
 }
 
 void Supervisor::shorten_texts(Message& message) {
-  if (message.type == "request") return;
-  shorten_texts(message.body, message.type == "file" ? longest_path : longest_text);
+  if (message.type == messages::PutCamera::type) return;
+  shorten_texts(message.body, message.type == messages::FileBegun::type ? longest_path : longest_text);
 }
 
 // Who shares a ring with a process that wrote there what cannot be has noted it.
@@ -190,10 +175,10 @@ void Supervisor::follow_accusation(CameraState& camera, Member& accuser, Member&
 
 // The publisher may have taken the ring for finished.
 void Supervisor::offer_newest_packets(const Member& member, CameraState& camera) {
-  if (member.kind != Kind::publisher || !camera.newest_packets) return;
+  if (member.kind != Kind::publisher || !camera.newest_packets || !camera.stream) return;
   const bool knows = std::ranges::any_of(
       camera.packets, [&](const CameraState::PacketRing& ring) { return ring.epoch == camera.packet_epoch; });
-  if (!knows) camera.packets.push_back({camera.packet_epoch, camera.stream, *camera.newest_packets});
+  if (!knows) camera.packets.push_back({camera.packet_epoch, *camera.stream, *camera.newest_packets});
 }
 
 // Like one that crashed in the camera's thread, so that a camera for which it comes again and again is set aside.

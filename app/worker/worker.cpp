@@ -8,9 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "app/control/camera_placement.h"
 #include "app/control/child.h"
-#include "app/control/stream_json.h"
 #include "app/worker/camera_stage.h"
 #include "core/error.h"
 #include "core/failpoint.h"
@@ -22,17 +20,14 @@ namespace {
 constexpr auto room_interval = std::chrono::seconds(1);  // between two looks whether the GPU has room
 
 // The GPU that this process works on, with its context; the CPU: none.
-Device take_gpu(const nlohmann::json& setup) {
-  const std::string text = setup.at("gpu");
-  const auto gpu = device_from_string(text);
-  if (!gpu) throw Error("a worker on '" + text + "', which is neither a GPU's UUID nor cpu");
-  if (!on_gpu(*gpu)) return {};
+Device take_gpu(const Device& gpu) {
+  if (!on_gpu(gpu)) return {};
   if constexpr (with_cuda) {
-    use_gpu(*gpu);
-    spdlog::info("works on {}", to_string(*gpu));
-    return *gpu;
+    use_gpu(gpu);
+    spdlog::info("works on {}", to_string(gpu));
+    return gpu;
   } else {
-    throw Error("this campipe was built without CUDA and cannot work on " + text);
+    throw Error("this campipe was built without CUDA and cannot work on " + to_string(gpu));
   }
 }
 
@@ -63,43 +58,43 @@ class Worker {
 
  private:
   void handle(Message& message) {
-    const nlohmann::json& body = message.body;
-    if (message.type == "camera") {
-      start_camera(body);
-    } else if (message.type == "start") {
-      if (body.at("phase") == 0) child_.arrive(0);  // a successor finds the rig running
-      started_ = true;
-    } else if (message.type == "frame_ring") {
-      take_ring(message);
-    } else if (message.type == "camera_over") {
-      drop_waiting_rings(body.at("camera"));
-      if (auto* camera = camera_of(message, cameras_)) camera->finish();
-    } else if (message.type == "forget_camera") {
-      forget(body.at("camera"));
-    } else if (message.type == "rig_over") {
-      over_ = true;
-    } else {
-      throw Error("a worker does not know the message '" + message.type + "'");
-    }
+    dispatch(messages::ToWorker(), message, [this](auto&... parts) { on(parts...); });
   }
 
-  void start_camera(const nlohmann::json& body) {
+  void on(const messages::Start& start) {
+    if (start.phase == 0) child_.arrive(0);  // a successor finds the rig running
+    started_ = true;
+  }
+
+  void on(const messages::CameraOver& over) {
+    drop_waiting_rings(over.camera);
+    if (auto* camera = camera_of(over, cameras_)) camera->finish();
+  }
+
+  void on(const messages::ForgetCamera& of) {
+    drop_waiting_rings(of.camera);
+    done_ -= cameras_.erase(of.camera);
+  }
+
+  void on(const messages::RigOver&) { over_ = true; }
+
+  void on(const messages::EncodeCamera& asked) {
     CameraStage::Start start;
-    start.camera = body.at("camera");
-    start.config = camera_from_json(body.at("config"));
+    start.camera = asked.camera;
+    start.config = asked.config;
     start.gpu = gpu_;
-    for (const nlohmann::json& output : body.at("outputs")) start.outputs.push_back(output_of(output));
+    for (const messages::EncodedOutput& output : asked.outputs) start.outputs.push_back(start_of(output));
     const unsigned camera = start.camera;
     CameraStage::Events events;
     events.on_packets = [this](unsigned output, const PacketRingMemory& ring, std::uint64_t epoch,
                                const StreamParameters& parameters) {
-      child_.send("packet_ring", {{"camera", output}, {"epoch", epoch}, {"stream", to_json(parameters)}}, {ring.fd()});
+      child_.send(messages::PacketRing{output, epoch, parameters}, {ring.fd()});
     };
     events.on_failed = [this](unsigned output, const std::string& reason) {
-      child_.send("camera_failed", {{"camera", output}, {"reason", reason}});
+      child_.send(messages::CameraFailed{{output, reason}});
     };
     events.on_done = [this, camera] {
-      child_.send("camera_done", {{"camera", camera}});
+      child_.send(messages::CameraDone{{camera}});
       ++done_;
       child_.wake();
     };
@@ -107,38 +102,28 @@ class Worker {
     cameras_[camera] = std::make_unique<CameraStage>(start, child_.page(), events);
   }
 
-  static Rendition::Start output_of(const nlohmann::json& body) {
-    const Placement placement = placement_from_json(body.at("placement"));
-    Rendition::Start output;
-    output.camera = body.at("camera");
-    output.config = camera_from_json(body.at("config"));
-    output.epoch = body.at("epoch");
-    output.base = body.at("base");
-    output.hardware_encoder = placement.hardware_encoder;
-    output.encode_cores = placement.encode_cores;
-    output.failed = body.at("failed");
-    return output;
+  static Rendition::Start start_of(const messages::EncodedOutput& output) {
+    return {output.camera,
+            output.config,
+            output.epoch,
+            output.base,
+            output.placement.hardware_encoder,
+            output.placement.encode_cores,
+            output.failed};
   }
 
-  void take_ring(Message& message) {
-    const nlohmann::json& body = message.body;
-    if (message.fds.empty() || message.fds.size() > 2) throw Error("a frame ring without its descriptors");
+  void on(const messages::OfferFrameRing& offer, std::vector<UniqueFd>& fds) {
+    if (camera_of(offer, cameras_) == nullptr) return;
     GivenRing ring;
-    ring.control = std::move(message.fds[0]);
-    if (message.fds.size() == 2) ring.pixels = std::move(message.fds[1]);
-    if (camera_of(message, cameras_) == nullptr) return;
-    ring.camera = body.at("camera");
+    ring.control = std::move(fds[0]);
+    if (fds.size() == 2) ring.pixels = std::move(fds[1]);
+    ring.camera = offer.camera;
     drop_waiting_rings(ring.camera);  // its writer has gone on to this one
-    ring.reader = body.at("reader");
-    ring.frame_rate = body.at("frame_rate");
-    ring.rotation = body.at("rotation");
+    ring.reader = offer.reader;
+    ring.frame_rate = offer.frame_rate;
+    ring.rotation = offer.rotation;
     given_.push_back(std::move(ring));
     open_rings();
-  }
-
-  void forget(unsigned camera) {
-    drop_waiting_rings(camera);
-    done_ -= cameras_.erase(camera);
   }
 
   // Nothing in them was meant for this process yet.
@@ -169,7 +154,7 @@ class Worker {
       ring.try_again = Clock::now() + room_interval;
       return false;
     } catch (const SystemError& error) {  // no memory or descriptors: nobody else's trouble
-      child_.send("ring_lost", {{"camera", ring.camera}, {"reason", error.what()}});
+      child_.send(messages::RingLost{{ring.camera, error.what()}});
       return true;
     } catch (const Error& error) {  // it is no ring, which whoever writes it has to answer for
       spdlog::error("a camera's frame ring cannot be used: {}", error.what());
@@ -203,7 +188,7 @@ class Worker {
   }
 
   Child child_;
-  Device gpu_ = take_gpu(child_.setup());
+  Device gpu_ = take_gpu(child_.setup().gpu);
   std::atomic<std::size_t> done_{0};
   std::map<unsigned, std::unique_ptr<CameraStage>> cameras_;
   std::list<GivenRing> given_;  // not opened yet

@@ -62,7 +62,7 @@ int run(int readers, int seconds) {
   constexpr std::size_t packet = 2'000'000 / 8 / 25;
   LiveCamera camera(encode(Latency::low, steady(50)));
   camera.pad(packet);
-  RigView rig([](const nlohmann::json&) {});
+  RigView rig([](const messages::Request&) {});
   rig.add_stream("dock", camera.stream());
   ServerConfig config;
   config.rtsp_address = "127.0.0.1:" + std::to_string(port);

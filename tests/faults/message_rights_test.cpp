@@ -9,6 +9,7 @@
 #include <map>
 
 #include "app/control/child.h"
+#include "app/control/message_dispatch.h"
 #include "core/error.h"
 #include "ipc/channel.h"
 #include "ipc/shared_memory.h"
@@ -23,8 +24,14 @@ struct Wrong {
   std::string role;
   std::string type;
   nlohmann::json body;
+  std::string reason;  // as the supervisor logs it
   int descriptors = 0;
 };
+template <typename M>
+Wrong wrong(const std::string& title, const std::string& role, const M& message, const std::string& reason,
+            int descriptors = 0) {
+  return {title, role, std::string(M::type), write_json(message), reason, descriptors};
+}
 void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.title; }
 
 // The process's own end of its channel.
@@ -48,6 +55,7 @@ TEST_P(WrongMessage, EndsItsSenderAlone) {
       channel_of(before[wrong.role])
           .send(wrong.type, wrong.body, std::vector<int>(static_cast<std::size_t>(wrong.descriptors), memory.get())));
   rig.successor_of(wrong.role, before[wrong.role]);
+  EXPECT_NE(rig.log().find(wrong.reason), std::string::npos) << rig.log();
   for (const std::string& name : fault_cameras) {
     EXPECT_TRUE(rig.wait_for_growth(name + ".mp4", rig.size(name + ".mp4"))) << name << '\n' << rig.log();
   }
@@ -59,44 +67,45 @@ TEST_P(WrongMessage, EndsItsSenderAlone) {
   EXPECT_EQ(check_books(rig.report()), "");
 }
 
+constexpr const char* not_its_own = "which is not for this process";
+const SentStream hevc{"hevc", "yuv420p", 0, false};
+const Wrong wrong_rotation =
+    wrong("MasterWithATiltedRing", "master", messages::FrameRing{0, 2, 25, 45, "", {}}, "a rotation that cannot be", 2);
+
 // Cameras 0 and 2 are on worker 0, 1 and 3 on worker 1.
 INSTANTIATE_TEST_SUITE_P(
     Of, WrongMessage,
     testing::Values(
-        Wrong{"MasterThatRequests", "master", "request", {{"request", 1}, {"op", "remove_camera"}, {"name", "a"}}},
-        Wrong{"MasterThatPublishes", "master", "camera_done", {{"camera", 0}}},
-        Wrong{"MasterThatEncodes", "master", "packet_ring", {{"camera", 0}, {"epoch", 9}, {"stream", {}}}, 1},
-        Wrong{"MasterWithoutCamera", "master", "source_over", {{"camera", 4096}, {"failure", ""}}},
-        Wrong{"MasterWithTooManyDescriptors", "master", "frame_ring", {{"camera", 0}}, 3},
-        Wrong{"MasterWithAnotherMemory",
-              "master",
-              "frame_ring",
-              {{"camera", 0}, {"epoch", 9}, {"frame_rate", 25}, {"rotation", 0}, {"decoder", ""}, {"memory", "host"}},
-              2},
-        Wrong{"MasterThatSeesNoStream", "master", "sent_stream", {{"camera", 0}, {"sends", {{"codec", "a\nb"}}}}},
-        Wrong{"WorkerThatSeesAStream",
-              "worker 0",
-              "sent_stream",
-              {{"camera", 0}, {"sends", {{"codec", "hevc"}, {"pixels", ""}, {"rotation", 0}, {"untimed", false}}}}},
-        Wrong{"WorkerThatRequests", "worker 0", "request", {{"request", 1}, {"op", "reload"}}},
-        Wrong{"WorkerOfAnotherCamera", "worker 0", "camera_done", {{"camera", 1}}},
+        wrong("MasterThatRequests", "master", messages::RemoveCamera{1, "a", false}, not_its_own),
+        wrong("MasterThatPublishes", "master", messages::CameraDone{{0}}, not_its_own),
+        wrong("MasterThatEncodes", "master", messages::PacketRing{0, 2, {}}, "packets that another process makes", 1),
+        wrong("MasterWithoutCamera", "master", messages::SourceOver{4096, "", false}, "for camera 4096"),
+        wrong("MasterWithTooManyDescriptors", "master", messages::FrameRing(), "with 3 descriptors", 3),
+        wrong("MasterWithAnotherMemory", "master", messages::FrameRing{0, 2, 25, 0, "", {}}, "is ended:", 2),
+        wrong_rotation,
+        wrong("MasterWithAJumpingRing", "master", messages::FrameRing{0, 9, 25, 0, "", {}}, "does not follow", 2),
+        wrong("MasterThatSeesNoStream", "master", messages::FoundStream{0, {"a\nb", "", 0, false}},
+              "a source's stream that cannot be"),
+        wrong("WorkerThatSeesAStream", "worker 0", messages::FoundStream{0, hevc}, not_its_own),
+        wrong("WorkerThatRequests", "worker 0", messages::Reload{1}, not_its_own),
+        wrong("WorkerOfAnotherCamera", "worker 0", messages::CameraDone{{1}}, "for a camera of another worker"),
         // Nothing of these cameras is over.
-        Wrong{"MasterThatGivesUp", "master", "source_over", {{"camera", 0}, {"failure", ""}, {"at_end", false}}},
-        Wrong{"MasterWithAnEndOfNoEnd", "master", "source_over", {{"camera", 0}, {"failure", ""}, {"at_end", true}}},
-        Wrong{"WorkerThatGivesUp", "worker 0", "camera_done", {{"camera", 0}}},
-        Wrong{"PublisherThatGivesUp", "publisher", "camera_done", {{"camera", 0}}},
-        Wrong{"WorkerWithALargeBody",
-              "worker 0",
-              "camera_failed",
-              {{"camera", 0}, {"reason", std::string(Channel::max_inline_body, 'x')}}},
-        Wrong{"PublisherOfManyTargets",
+        wrong("MasterThatGivesUp", "master", messages::SourceOver{0, "", false}, "whose source has no end"),
+        wrong("MasterWithAnEndOfNoEnd", "master", messages::SourceOver{0, "", true}, "whose source has no end"),
+        wrong("WorkerThatGivesUp", "worker 0", messages::CameraDone{{0}}, "which has not ended"),
+        wrong("PublisherThatGivesUp", "publisher", messages::CameraDone{{0}}, "which has not ended"),
+        wrong("WorkerWithALargeBody", "worker 0",
+              messages::CameraFailed{{0, std::string(Channel::max_inline_body, 'x')}}, "is ended:"),
+        wrong("PublisherOfManyTargets", "publisher", messages::PushChanged{0, "rtmp://nowhere", "running", ""},
+              "more targets than there are"),
+        wrong("WorkerThatDecodes", "worker 1", messages::FrameRing{1, 2, 25, 0, "", {}}, not_its_own, 1),
+        wrong("PublisherThatDecodes", "publisher", messages::SourceOver{0, "none", false}, not_its_own),
+        Wrong{"PublisherOfNoWords", "publisher", "no such message", {{"camera", 0}}, not_its_own},
+        Wrong{"PublisherWithoutCamera",
               "publisher",
-              "push_state",
-              {{"camera", 0}, {"url", "rtmp://nowhere"}, {"state", "running"}, {"reason", ""}}},
-        Wrong{"WorkerThatDecodes", "worker 1", "frame_ring", {{"camera", 1}}, 1},
-        Wrong{"PublisherThatDecodes", "publisher", "source_over", {{"camera", 0}, {"failure", "none"}}},
-        Wrong{"PublisherOfNoWords", "publisher", "no such message", {{"camera", 0}}},
-        Wrong{"PublisherWithoutCamera", "publisher", "file", {{"camera", "first"}, {"path", "x"}}}),
+              "file",
+              {{"camera", "first"}, {"path", "x"}},
+              R"('file': camera must be an integer that fits: {"camera":"first","path":"x"})"}),
     [](const auto& of) { return of.param.title; });
 
 // Of cameras that do not depend on it, twice, and of one that does: at worst that one is encoded.
@@ -110,9 +119,9 @@ TEST(RightMessage, OfWhatACameraSendsDoesNoHarm) {
       (clips.path() / "plain.mp4").string() + "\", loop: true, record: {path: b.mp4}}\n");
   for (const char* file : {"a.mp4", "b.mp4"}) ASSERT_TRUE(rig.wait_for_growth(file, 2000)) << rig.log();
   const pid_t master = rig.pid_of("master");
-  const nlohmann::json hevc{{"codec", "hevc"}, {"pixels", "yuv420p"}, {"rotation", 0}, {"untimed", false}};
-  for (const int camera : {0, 1, 0, 1}) {
-    ASSERT_TRUE(channel_of(master).send("sent_stream", {{"camera", camera}, {"sends", hevc}}));
+  for (const unsigned camera : {0U, 1U, 0U, 1U}) {
+    Channel channel = channel_of(master);
+    ASSERT_TRUE(send(channel, messages::FoundStream{camera, hevc}));
   }
   for (const char* file : {"a.mp4", "b-1.mp4"}) {
     EXPECT_TRUE(rig.wait_for_growth(file, rig.size(file) + 2000)) << rig.log();
@@ -133,7 +142,7 @@ TEST(DeepMessage, EndsItsSenderAlone) {
   const pid_t publisher = rig.pid_of("publisher");
   constexpr std::size_t levels = 60'000;
   const std::string flat(2 * levels - 2, 'x');
-  OutgoingMessage message("request", {{"request", 1}, {"op", "none"}, {"what", flat}}, {});
+  OutgoingMessage message("put_camera", {{"request", 1}, {"name", "z"}, {"config", flat}, {"persist", false}}, {});
   const auto at = message.bytes.find('"' + flat + '"');
   ASSERT_NE(at, std::string::npos);
   message.bytes.replace(at, 2 * levels, std::string(levels, '[') + std::string(levels, ']'));

@@ -2,8 +2,7 @@
 // only for what it knows, of the camera that the path names.
 #include "app/publisher/server/api/api.h"
 
-#include <array>
-
+#include "app/control/json_fields.h"
 #include "app/publisher/server/http/rules.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -31,27 +30,30 @@ class Rig {
   [[nodiscard]] const json& asked() const { return asked_; }
 
  private:
-  void take(const json& request) {
-    asked_ = request;
-    view_.on_answer({{"request", request.at("request")}, {"status", 200}, {"body", request}});
+  void take(const messages::Request& request) {
+    std::visit(
+        [this]<typename M>(const M& asked) {
+          asked_ = write_json(asked);
+          asked_["type"] = M::type;
+          view_.on_answer({200, asked_, asked.request});
+        },
+        request);
   }
 
   json asked_;
-  RigView view_{[this](const json& request) { take(request); }};
+  RigView view_{[this](const messages::Request& request) { take(request); }};
   Access access_{ServerConfig()};
   Api api_{view_, access_, [] { return json::array(); }};
   std::vector<HttpServer::Route> routes_ = api_.routes();
 };
 
 void check_asked(const json& asked, const std::string& path) {
-  constexpr std::array<std::string_view, 5> known{"put_camera", "remove_camera", "enable_camera", "record", "reload"};
-  const std::string op = asked.at("op");
-  require(std::ranges::find(known, op) != known.end(), "what is asked is known", op);
-  if (op == "reload") return;
+  const std::string type = asked.at("type");
+  if (type == messages::Reload::type) return;
   const std::string name = asked.at("name");
   const std::string camera = path.substr(std::string_view("/api/v1/cameras/").size());
   require(camera == name || camera.starts_with(name + "/"), "the camera is the path's", path);
-  require(op != "put_camera" || asked.at("config").is_object(), "a camera's keys are an object", path);
+  require(type != messages::PutCamera::type || asked.at("config").is_object(), "a camera's keys are an object", path);
   for (const char* flag : {"persist", "on"})
     require(!asked.contains(flag) || asked[flag].is_boolean(), "a flag is true or false", path);
 }

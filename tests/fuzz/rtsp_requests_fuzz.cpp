@@ -36,7 +36,7 @@ class Server {
  private:
   int port_ = test::free_port();
   ServerConfig config_;
-  RigView rig_{[](const nlohmann::json&) {}};
+  RigView rig_{[](const messages::Request&) {}};
   Access access_{config_};
   test::LiveCamera camera_{test::encode(Latency::low, test::steady(50))};
   std::unique_ptr<RtspServer> server_;

@@ -281,25 +281,26 @@ TEST_F(ApiTest, ChangesAreAskedOfTheSupervisor) {
     return asked_;
   };
   EXPECT_EQ(asked("PUT", "cameras/new", R"({"config": {"source": "a.mp4"}, "persist": true})"),
-            (json{{"op", "put_camera"}, {"name", "new"}, {"config", {{"source", "a.mp4"}}}, {"persist", true}}));
+            (json{{"type", "put_camera"}, {"name", "new"}, {"config", {{"source", "a.mp4"}}}, {"persist", true}}));
   EXPECT_EQ(asked("PUT", "cameras/new", R"({"config": {}})")["persist"], false);
   EXPECT_EQ(asked("DELETE", "cameras/dock", "", {{"persist", "true"}}),
-            (json{{"op", "remove_camera"}, {"name", "dock"}, {"persist", true}}));
+            (json{{"type", "remove_camera"}, {"name", "dock"}, {"persist", true}}));
   EXPECT_EQ(asked("POST", "cameras/dock/enable", ""),
-            (json{{"op", "enable_camera"}, {"name", "dock"}, {"on", true}, {"persist", false}}));
+            (json{{"type", "enable_camera"}, {"name", "dock"}, {"on", true}, {"persist", false}}));
   EXPECT_EQ(asked("POST", "cameras/dock/disable", R"({"persist": true})"),
-            (json{{"op", "enable_camera"}, {"name", "dock"}, {"on", false}, {"persist", true}}));
-  EXPECT_EQ(asked("POST", "cameras/dock/record", "{}"), (json{{"op", "record"}, {"name", "dock"}, {"on", true}}));
+            (json{{"type", "enable_camera"}, {"name", "dock"}, {"on", false}, {"persist", true}}));
+  EXPECT_EQ(asked("POST", "cameras/dock/record", "{}"),
+            (json{{"type", "set_recording"}, {"name", "dock"}, {"on", true}}));
   EXPECT_EQ(asked("POST", "cameras/dock/stop-recording", ""),
-            (json{{"op", "record"}, {"name", "dock"}, {"on", false}}));
-  EXPECT_EQ(asked("POST", "reload", ""), (json{{"op", "reload"}}));
+            (json{{"type", "set_recording"}, {"name", "dock"}, {"on", false}}));
+  EXPECT_EQ(asked("POST", "reload", ""), (json{{"type", "reload"}}));
 }
 
 TEST_F(ApiTest, TheSupervisorsRefusalIsPassedOn) {
   reply_ = {409, {{"error", "its configuration has no 'record'"}}};
   EXPECT_EQ(refusal("ann", "POST", "cameras/dock/record"), "409 its configuration has no 'record'");
   rig_.close();
-  RigView silent([](const json&) {});
+  RigView silent([](const messages::Request&) {});
   silent.close();
   Api api(silent, access_, [] { return json::array(); });
   HttpRequest request{"POST", "/api/v1/reload", {}, "", "", Identity::owner(), "", false};

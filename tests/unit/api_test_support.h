@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/config/password_hash.h"
+#include "app/control/json_fields.h"
 #include "app/publisher/server/api/api.h"
 #include "app/publisher/server/page.h"
 
@@ -100,11 +101,19 @@ class ApiTest : public ::testing::Test {
     return *best;
   }
 
-  json asked_;  // of the supervisor, last
-  RigAnswer reply_{200, {{"done", true}}};
-  RigView rig_{[this](const json& request) {
-    asked_ = request;
-    rig_.on_answer({{"request", request.at("request")}, {"status", reply_.status}, {"body", reply_.body}});
+  // Of the supervisor, last: the message, with its type. Null: nothing.
+  json asked_;
+  messages::Answer reply_{200, {{"done", true}}};
+  RigView rig_{[this](const messages::Request& request) {
+    std::visit(
+        [this]<typename M>(const M& asked) {
+          asked_ = write_json(asked);
+          asked_["type"] = M::type;
+          messages::Answer answer = reply_;
+          answer.request = asked.request;
+          rig_.on_answer(answer);
+        },
+        request);
   }};
   ServerConfig config_;
   Access access_{config_};

@@ -42,14 +42,13 @@ TEST(SentStream, DecidesOnlyWhatDependsOnIt) {
 
 TEST(SentStream, IsBelievedOnlyInWordsOfFfmpeg) {
   const SentStream sends{"hevc", "yuv420p10le", 270};
-  EXPECT_EQ(sent_from_json(to_json(sends)), sends);
+  EXPECT_TRUE(is_possible(sends));
   for (const SentStream& wrong : std::vector<SentStream>{{"a line\nand another", "", 0},
                                                          {"", "", 0},
                                                          {"h264", "none at all", 0},
                                                          {"h264", "", 45},
                                                          {"h264", "", -90}})
-    EXPECT_ANY_THROW(sent_from_json(to_json(wrong)));
-  EXPECT_ANY_THROW(sent_from_json({{"codec", "h264"}}));
+    EXPECT_FALSE(is_possible(wrong)) << wrong.codec;
 }
 
 TEST(RestartPolicy, StartsAgainAtOnceAfterALongLife) {

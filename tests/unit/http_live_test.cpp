@@ -100,7 +100,7 @@ class HttpLiveTest : public testing::Test {
     }
   }
 
-  RigView rig_{[](const json&) {}};
+  RigView rig_{[](const messages::Request&) {}};
   Access access_;
   std::shared_ptr<LiveStream> stream_ = std::make_shared<LiveStream>();
   HttpServer server_;

@@ -104,7 +104,7 @@ class HttpServerTest : public testing::Test {
                      " https://localhost:" + std::to_string(port()) + "/api/v1/x 2>&1");
   }
 
-  RigView rig_{[](const nlohmann::json&) {}};
+  RigView rig_{[](const messages::Request&) {}};
   std::optional<Access> access_;
   std::string file_;
   std::atomic<int> waiting_ = 0;

@@ -57,7 +57,7 @@ class MetricsTest : public testing::Test {
   }
 
   RigPage page_ = RigPage::create(4);
-  RigView rig_{[](const nlohmann::json&) {}};
+  RigView rig_{[](const messages::Request&) {}};
   nlohmann::json viewers_ = {{{"camera", "dock/small"}, {"form", "rtsp"}},
                              {{"camera", "dock/small"}, {"form", "rtsp"}}};
   GpuMeter gpus_;

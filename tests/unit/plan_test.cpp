@@ -342,21 +342,6 @@ TEST(CheckGpus, AsksForTheMachinesGpusOnlyWhereTheyMatter) {
   EXPECT_TRUE(names_gpus(loaded(rig)));
 }
 
-TEST(PlacementJson, ComesBackEqual) {
-  Placement placement;
-  placement.decode_gpu = gpu_number(1);
-  placement.decode_cpus = {1, 2};
-  placement.memory = MemoryKind::cuda_legacy;
-  placement.ready = ReadySignal::timeline;
-  placement.gpu = gpu_number(0);
-  placement.hardware_encoder = true;
-  placement.encode_cores = 2.5;
-  const Placement back = placement_from_json(nlohmann::json::parse(to_json(placement).dump()));
-  EXPECT_EQ(to_json(back), to_json(placement));
-  EXPECT_EQ(back.decode_gpu, placement.decode_gpu);
-  EXPECT_EQ(back.ready, placement.ready);
-}
-
 TEST(DevicesJson, ComesBackEqual) {
   Machine machine = gpu_machine(2);
   machine.devices.gpus[1].problem = "out of memory";

@@ -272,7 +272,7 @@ TEST_F(SilentDiskTest, HoldsUpOnlyWhatLiesThere) {
 
 // All that the thread uses is its own.
 TEST_F(SilentDiskTest, MayAnswerWhenTheServersAreGone) {
-  auto rig = std::make_unique<RigView>([](const json&) {});
+  auto rig = std::make_unique<RigView>([](const messages::Request&) {});
   rig->set_status({{"cameras", {{"gate", camera_status("b.mp4")}}}});
   auto api = std::make_unique<Api>(*rig, access_, [] { return json::array(); });
   CameraConfig config;

@@ -81,7 +81,7 @@ class RtspServerTest : public testing::Test {
   int port_ = free_port();
   ServerConfig config_;
   std::set<std::string> streams_;
-  RigView rig_{[](const nlohmann::json&) {}};
+  RigView rig_{[](const messages::Request&) {}};
   std::unique_ptr<LiveCamera> dock_;
   std::unique_ptr<Access> access_;
   std::unique_ptr<RtspServer> server_;

@@ -83,7 +83,7 @@ void Servers::set_status(nlohmann::json status) {
   rig_.set_status(std::move(status));
 }
 
-void Servers::on_answer(const nlohmann::json& answer) { rig_.on_answer(answer); }
+void Servers::on_answer(const messages::Answer& answer) { rig_.on_answer(answer); }
 
 void Servers::update(const ServerConfig& config) {
   config_.users = config.users;

@@ -43,7 +43,7 @@ class Servers {
   // One that does not run: its recordings can be seen.
   void add_disabled(const CameraConfig& config) { api_.add(config); }
   void set_status(nlohmann::json status);
-  void on_answer(const nlohmann::json& answer);
+  void on_answer(const messages::Answer& answer);
   // Users may have changed, and what is in the certificates' files; addresses do not while the rig runs.
   void update(const ServerConfig& config);
   // To be called several times a second.

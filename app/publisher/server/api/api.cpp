@@ -109,8 +109,8 @@ HttpAnswer Api::answer(const HttpRequest& request) try {
   return error_answer(error.status, error.what());
 }
 
-HttpAnswer Api::ask(const Identity& identity, json request) {
-  const RigAnswer reply = rig_.ask(std::move(request), Clock::now() + longest_wait);
+HttpAnswer Api::ask(const Identity& identity, messages::Request request) {
+  const messages::Answer reply = rig_.ask(std::move(request), Clock::now() + longest_wait);
   const json clean = without_secrets(reply.body);
   return json_answer(reply.status, identity.administers() ? clean : for_viewers(clean));
 }

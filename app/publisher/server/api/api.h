@@ -53,7 +53,7 @@ class Api {
   HttpAnswer answer(const HttpRequest& request);
   HttpAnswer recording_file(const HttpRequest& request);
   void check_permission(const Operation& operation, const HttpRequest& request, const std::string& camera) const;
-  HttpAnswer ask(const Identity& identity, nlohmann::json request);
+  HttpAnswer ask(const Identity& identity, messages::Request request);
   [[nodiscard]] std::shared_ptr<const nlohmann::json> status(const Identity& identity);
   [[nodiscard]] nlohmann::json cameras_of(const Identity& identity);
 

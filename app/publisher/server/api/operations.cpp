@@ -106,23 +106,22 @@ HttpAnswer Api::put_camera(const HttpRequest& request, const std::string& camera
   if (!body["config"].is_object()) throw ApiError(400, "'config' must be an object: the camera's keys as in the file");
   // No camera needs so much, and numbers grow when they are written out.
   if (body["config"].dump().size() > longest_config) throw ApiError(400, "'config' is longer than 64 KiB");
-  return ask(request.identity, {{"op", "put_camera"},
-                                {"name", camera},
-                                {"config", body["config"]},
-                                {"persist", read_bool(body, "persist", false)}});
+  return ask(
+      request.identity,
+      messages::PutCamera{.name = camera, .config = body["config"], .persist = read_bool(body, "persist", false)});
 }
 
 HttpAnswer Api::delete_camera(const HttpRequest& request, const std::string& camera) {
   constexpr std::array<std::string_view, 1> parameters{"persist"};
   check_parameters(request, parameters);
-  return ask(request.identity, {{"op", "remove_camera"}, {"name", camera}, {"persist", persist_parameter(request)}});
+  return ask(request.identity, messages::RemoveCamera{.name = camera, .persist = persist_parameter(request)});
 }
 
 HttpAnswer Api::set_enabled(const HttpRequest& request, const std::string& camera, bool on) {
   constexpr std::array<std::string_view, 1> keys{"persist"};
   check_parameters(request, nothing);
   const bool persist = read_bool(read_body(request, keys), "persist", false);
-  return ask(request.identity, {{"op", "enable_camera"}, {"name", camera}, {"on", on}, {"persist", persist}});
+  return ask(request.identity, messages::EnableCamera{.name = camera, .on = on, .persist = persist});
 }
 
 HttpAnswer Api::enable(const HttpRequest& request, const std::string& camera) {
@@ -136,7 +135,7 @@ HttpAnswer Api::disable(const HttpRequest& request, const std::string& camera) {
 HttpAnswer Api::set_recording(const HttpRequest& request, const std::string& camera, bool on) {
   check_parameters(request, nothing);
   read_body(request, nothing);
-  return ask(request.identity, {{"op", "record"}, {"name", camera}, {"on", on}});
+  return ask(request.identity, messages::SetRecording{.name = camera, .on = on});
 }
 
 HttpAnswer Api::record(const HttpRequest& request, const std::string& camera) {
@@ -157,7 +156,7 @@ HttpAnswer Api::get_history(const HttpRequest& request, const std::string& camer
 HttpAnswer Api::reload(const HttpRequest& request, const std::string&) {
   check_parameters(request, nothing);
   read_body(request, nothing);
-  return ask(request.identity, {{"op", "reload"}});
+  return ask(request.identity, messages::Reload{});
 }
 
 HttpAnswer Api::get_recordings(const HttpRequest& request, const std::string&) {

@@ -21,12 +21,12 @@ std::optional<std::chrono::nanoseconds> RigView::status_age() const {
   return Clock::now() - *status_at_;
 }
 
-RigAnswer RigView::ask(nlohmann::json request, Deadline deadline) {
+messages::Answer RigView::ask(messages::Request request, Deadline deadline) {
   std::unique_lock lock(mutex_);
   const std::uint64_t id = next_request_++;
   waiting_.insert(id);
   lock.unlock();
-  request["request"] = id;
+  std::visit([id](auto& asked) { asked.request = id; }, request);
   send_(request);
   lock.lock();
   answered_.wait_until(lock, deadline, [&] { return answers_.contains(id) || closed_; });
@@ -53,11 +53,10 @@ void RigView::set_status(nlohmann::json status) {
   status_at_ = Clock::now();
 }
 
-void RigView::on_answer(const nlohmann::json& answer) {
-  const std::uint64_t id = answer.at("request");
+void RigView::on_answer(const messages::Answer& answer) {
   const std::lock_guard lock(mutex_);
-  if (!waiting_.contains(id)) return;  // whoever asked has given up
-  answers_[id] = {answer.at("status"), answer.at("body")};
+  if (!waiting_.contains(answer.request)) return;  // whoever asked has given up
+  answers_[answer.request] = answer;
   answered_.notify_all();
 }
 

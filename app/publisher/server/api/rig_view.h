@@ -13,7 +13,7 @@
 #include <set>
 #include <string>
 
-#include "app/control/rig_answer.h"
+#include "app/control/requests.h"
 #include "app/publisher/server/live/stream.h"
 #include "core/clock.h"
 
@@ -22,7 +22,7 @@ namespace campipe {
 class RigView {
  public:
   // `send` passes a request on to the supervisor; any thread.
-  using Send = std::function<void(const nlohmann::json& request)>;
+  using Send = std::function<void(const messages::Request& request)>;
   explicit RigView(Send send) : send_(std::move(send)) {}
 
   // For servers. Names are "dock" for a camera's own stream and "dock/small" for its output `small`.
@@ -31,17 +31,14 @@ class RigView {
   // fields: {"time_utc", "uptime_s", "version", "state", "cameras": {NAME: …}, "processes": […], …}.
   [[nodiscard]] std::shared_ptr<const nlohmann::json> status() const;
   [[nodiscard]] std::optional<std::chrono::nanoseconds> status_age() const;  // nothing: none came yet
-  // Has the supervisor do something; waits for its answer until `deadline` (then status 504).
-  //   {"op": "put_camera", "name", "config": {the camera's keys as in the file}, "persist": bool}
-  //   {"op": "remove_camera", "name", "persist"}, {"op": "enable_camera", "name", "on": bool, "persist"}
-  //   {"op": "record", "name", "on": bool}, {"op": "reload"}
-  RigAnswer ask(nlohmann::json request, Deadline deadline);
+  // Has the supervisor do something; numbers the request, and waits for its answer until `deadline` (then status 504).
+  messages::Answer ask(messages::Request request, Deadline deadline);
 
   // For the publisher's main thread.
   void add_stream(const std::string& name, std::shared_ptr<LiveStream> stream);
   void remove_stream(const std::string& name);  // and closes it
   void set_status(nlohmann::json status);
-  void on_answer(const nlohmann::json& answer);  // {"request": id, "status", "body"}
+  void on_answer(const messages::Answer& answer);
   // No answer will come any more, and every stream is closed.
   void close();
 
@@ -53,7 +50,7 @@ class RigView {
   std::shared_ptr<const nlohmann::json> status_ = std::make_shared<nlohmann::json>(nlohmann::json::object());
   std::optional<Clock::time_point> status_at_;
   std::set<std::uint64_t> waiting_;  // requests
-  std::map<std::uint64_t, RigAnswer> answers_;
+  std::map<std::uint64_t, messages::Answer> answers_;
   std::uint64_t next_request_ = 1;
   bool closed_ = false;
 };

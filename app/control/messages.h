@@ -1,0 +1,383 @@
+// What the supervisor and its processes send one another over their control channels (ipc/channel.h): a struct for each
+// message, and a list of messages for each direction. `type` is its name on the channel, `fields` its JSON
+// (app/control/json_fields.h), `descriptors` how many descriptors travel with it, where any do. `camera` is always the
+// place of the camera, or of its output, in the rig page.
+//
+// A new message is a struct here, a place in the list of its direction, a function on() at its receiver, and a sender.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/config/config.h"
+#include "app/control/camera_placement.h"
+#include "app/control/json_fields.h"
+#include "app/control/requests.h"
+#include "app/control/sent_stream.h"
+#include "app/control/stream_json.h"
+
+namespace campipe {
+
+template <>
+struct JsonOf<CameraConfig> {
+  static nlohmann::json write(const CameraConfig& camera) { return to_json(camera); }
+  static CameraConfig read(const nlohmann::json& from) { return camera_from_json(from); }
+};
+template <>
+struct JsonOf<ServerConfig> {
+  static nlohmann::json write(const ServerConfig& server) { return to_json(server); }
+  static ServerConfig read(const nlohmann::json& from) { return server_from_json(from); }
+};
+
+// Those that go in one direction.
+template <typename... Message>
+struct MessageList {};
+
+namespace messages {
+
+struct DescriptorCount {
+  std::size_t least = 0;
+  std::size_t most = 0;
+};
+
+// What several messages consist of.
+struct OfCamera {
+  unsigned camera = 0;
+  static void fields(auto& m, auto&& f) { f("camera", m.camera); }
+};
+struct CameraEpoch {
+  unsigned camera = 0;
+  std::uint64_t epoch = 0;
+  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("epoch", m.epoch); }
+};
+struct CameraReason {
+  unsigned camera = 0;
+  std::string reason;
+  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("reason", m.reason); }
+};
+struct Empty {
+  static void fields(auto&, auto&&) {}
+};
+
+// ---- To every process
+
+// The first one. The descriptors: the rig's shared page, and the process's own.
+struct Setup {
+  static constexpr std::string_view type = "setup";
+  static constexpr DescriptorCount descriptors{2, 2};
+  std::string role;                    // "worker 0", for its log
+  unsigned process = 0;                // its place in the rig page
+  std::optional<ServerConfig> server;  // for the publisher
+  std::string log_level;
+  Device gpu;                // for workers
+  std::vector<Device> sees;  // the GPUs that CUDA shows it
+  int numa_node = -1;
+  std::vector<unsigned> cpus;  // empty: not pinned
+  static void fields(auto& m, auto&& f) {
+    f("role", m.role), f("process", m.process), f("server", m.server), f("log_level", m.log_level), f("gpu", m.gpu),
+        f("sees", m.sees), f("numa_node", m.numa_node), f("cpus", m.cpus);
+  }
+};
+
+// To workers and the publisher: every camera that there is has been named.
+struct Start {
+  static constexpr std::string_view type = "start";
+  std::uint32_t phase = 0;  // of the barrier; a successor finds the rig beyond 0
+  static void fields(auto& m, auto&& f) { f("phase", m.phase); }
+};
+
+// Nothing of the camera is left: its place is free.
+struct ForgetCamera : OfCamera {
+  static constexpr std::string_view type = "forget_camera";
+};
+
+// To workers and the publisher: no further ring of the camera will come.
+struct CameraOver : OfCamera {
+  static constexpr std::string_view type = "camera_over";
+};
+
+// To workers and the publisher: no further camera will come; leave when all are done.
+struct RigOver : Empty {
+  static constexpr std::string_view type = "rig_over";
+};
+
+// ---- To the master
+
+// An output that takes packets as the source sends them.
+struct Copy {
+  unsigned camera = 0;
+  std::uint64_t epoch = 1;             // of the first ring
+  std::uint64_t base = 0;              // packets of earlier epochs
+  std::optional<std::int64_t> resume;  // the dts of the newest packet that a master that died passed on
+  CameraConfig config;
+  static void fields(auto& m, auto&& f) {
+    f("camera", m.camera), f("epoch", m.epoch), f("base", m.base), f("resume", m.resume), f("config", m.config);
+  }
+};
+struct AudioCopy {
+  unsigned camera = 0;
+  std::uint64_t epoch = 1;
+  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("epoch", m.epoch); }
+};
+
+struct ReadCamera {
+  static constexpr std::string_view type = "camera";
+  unsigned camera = 0;
+  CameraConfig config;
+  Placement placement;
+  std::uint64_t epoch = 1;             // of the first frame ring
+  std::uint64_t base = 0;              // frames of earlier epochs
+  std::optional<std::int64_t> resume;  // the pts of the newest frame of a master that died
+  bool decode = true;                  // some output needs frames, whoever watches
+  std::vector<unsigned> on_demand;     // else: outputs that need them only while somebody watches
+  bool undecided = false;              // run like this only where the source sends what fits()
+  std::vector<Copy> copies;
+  std::vector<AudioCopy> audio;
+  static void fields(auto& m, auto&& f) {
+    f("camera", m.camera), f("config", m.config), f("placement", m.placement), f("epoch", m.epoch), f("base", m.base),
+        f("resume", m.resume), f("decode", m.decode), f("on_demand", m.on_demand), f("undecided", m.undecided),
+        f("copies", m.copies), f("audio", m.audio);
+  }
+};
+
+// End its source; what is decoded is still handed over.
+struct StopCamera : OfCamera {
+  static constexpr std::string_view type = "stop_camera";
+};
+
+// Its frame ring is to be replaced.
+struct RenewRing : OfCamera {
+  static constexpr std::string_view type = "renew_ring";
+};
+
+// End all sources.
+struct Drain : Empty {
+  static constexpr std::string_view type = "drain";
+};
+
+struct Leave : Empty {
+  static constexpr std::string_view type = "leave";
+};
+
+using ToMaster = MessageList<ReadCamera, StopCamera, RenewRing, ForgetCamera, Drain, Leave>;
+
+// ---- To a worker
+
+struct EncodedOutput {
+  unsigned camera = 0;
+  CameraConfig config;
+  Placement placement;
+  std::uint64_t epoch = 1;  // of the first packet ring
+  std::uint64_t base = 0;   // packets of earlier epochs
+  bool failed = false;      // in the life of an earlier worker
+  static void fields(auto& m, auto&& f) {
+    f("camera", m.camera), f("config", m.config), f("placement", m.placement), f("epoch", m.epoch), f("base", m.base),
+        f("failed", m.failed);
+  }
+};
+
+struct EncodeCamera {
+  static constexpr std::string_view type = "camera";
+  unsigned camera = 0;
+  CameraConfig config;
+  std::vector<EncodedOutput> outputs;
+  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("config", m.config), f("outputs", m.outputs); }
+};
+
+// The descriptors: control memory, and pixels where they lie in memory that has one.
+struct OfferFrameRing {
+  static constexpr std::string_view type = "frame_ring";
+  static constexpr DescriptorCount descriptors{1, 2};
+  unsigned camera = 0;
+  unsigned reader = 0;  // the worker's seat in it
+  double frame_rate = 0;
+  int rotation = 0;  // degrees clockwise by which its frames must be turned
+  static void fields(auto& m, auto&& f) {
+    f("camera", m.camera), f("reader", m.reader), f("frame_rate", m.frame_rate), f("rotation", m.rotation);
+  }
+};
+
+using ToWorker = MessageList<EncodeCamera, Start, OfferFrameRing, CameraOver, ForgetCamera, RigOver>;
+
+// ---- From master or worker to the supervisor, and from there to the publisher
+
+struct PacketRing {
+  static constexpr std::string_view type = "packet_ring";
+  static constexpr DescriptorCount descriptors{1, 1};
+  unsigned camera = 0;
+  std::uint64_t epoch = 0;
+  StreamParameters stream;
+  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("epoch", m.epoch), f("stream", m.stream); }
+};
+
+struct AudioRing {
+  static constexpr std::string_view type = "audio_ring";
+  static constexpr DescriptorCount descriptors{1, 1};
+  unsigned camera = 0;
+  std::uint64_t epoch = 0;
+  AudioParameters audio;
+  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("epoch", m.epoch), f("audio", m.audio); }
+};
+
+// ---- To the publisher
+
+struct PublishCamera {
+  static constexpr std::string_view type = "camera";
+  unsigned camera = 0;
+  CameraConfig config;
+  bool recording = true;              // what was asked last
+  std::optional<std::string> events;  // the file for events
+  static void fields(auto& m, auto&& f) {
+    f("camera", m.camera), f("config", m.config), f("recording", m.recording), f("events", m.events);
+  }
+};
+
+// Nothing of it runs, but there may be recordings of it.
+struct DisabledCamera {
+  static constexpr std::string_view type = "disabled_camera";
+  CameraConfig config;
+  static void fields(auto& m, auto&& f) { f("config", m.config); }
+};
+
+struct Record {
+  static constexpr std::string_view type = "record";
+  unsigned camera = 0;
+  bool on = true;
+  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("on", m.on); }
+};
+
+// Close every file as it is.
+struct CloseFiles : Empty {
+  static constexpr std::string_view type = "close_files";
+};
+
+struct ChangeServer {
+  static constexpr std::string_view type = "server";
+  ServerConfig server;
+  static void fields(auto& m, auto&& f) { f("server", m.server); }
+};
+
+// Each second, for the API and the metrics: as docs/api.md describes it.
+struct Status {
+  static constexpr std::string_view type = "status";
+  nlohmann::json status;
+  static void fields(auto& m, auto&& f) { f("status", m.status); }
+};
+
+using ToPublisher = MessageList<PublishCamera, DisabledCamera, Start, PacketRing, AudioRing, CameraOver, ForgetCamera,
+                                Record, CloseFiles, ChangeServer, Status, Answer, RigOver>;
+
+// ---- From the master
+
+// The descriptors as OfferFrameRing's.
+struct FrameRing {
+  static constexpr std::string_view type = "frame_ring";
+  static constexpr DescriptorCount descriptors{1, 2};
+  unsigned camera = 0;
+  std::uint64_t epoch = 0;
+  double frame_rate = 0;
+  int rotation = 0;
+  std::string decoder;  // for people: "h264 (nvdec)"
+  MemoryKind memory = MemoryKind::host;
+  static void fields(auto& m, auto&& f) {
+    f("camera", m.camera), f("epoch", m.epoch), f("frame_rate", m.frame_rate), f("rotation", m.rotation),
+        f("decoder", m.decoder), f("memory", m.memory);
+  }
+};
+
+struct SourceOver {
+  static constexpr std::string_view type = "source_over";
+  unsigned camera = 0;
+  std::string failure;  // empty: it ended as it should
+  bool at_end = false;  // the source itself has an end, and was there
+  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("failure", m.failure), f("at_end", m.at_end); }
+};
+
+// Of a live source.
+struct SourceState {
+  static constexpr std::string_view type = "source_state";
+  unsigned camera = 0;
+  bool delivers = false;
+  std::string reason;  // why not
+  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("delivers", m.delivers), f("reason", m.reason); }
+};
+
+// What an undecided camera's source sends (app/control/sent_stream.h).
+struct FoundStream {
+  static constexpr std::string_view type = "sent_stream";
+  unsigned camera = 0;
+  SentStream sends;
+  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("sends", m.sends); }
+};
+
+using FromMaster = MessageList<FrameRing, PacketRing, AudioRing, SourceOver, SourceState, FoundStream>;
+
+// ---- From workers and the publisher
+
+// Everything that came of the camera is done with.
+struct CameraDone : OfCamera {
+  static constexpr std::string_view type = "camera_done";
+};
+
+// A ring that it was sent cannot be opened, through nobody's fault.
+struct RingLost : CameraReason {
+  static constexpr std::string_view type = "ring_lost";
+};
+
+struct CameraFailed : CameraReason {
+  static constexpr std::string_view type = "camera_failed";
+};
+
+using FromWorker = MessageList<PacketRing, CameraFailed, CameraDone, RingLost>;
+
+// ---- From the publisher
+
+// It has read all of that ring.
+struct PacketRingDone : CameraEpoch {
+  static constexpr std::string_view type = "packet_ring_done";
+};
+struct AudioRingDone : CameraEpoch {
+  static constexpr std::string_view type = "audio_ring_done";
+};
+
+struct FileBegun {
+  static constexpr std::string_view type = "file";
+  unsigned camera = 0;
+  std::string path;
+  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("path", m.path); }
+};
+
+// For good.
+struct RecordFailed : CameraReason {
+  static constexpr std::string_view type = "record_failed";
+};
+
+struct RecordPaused : CameraReason {
+  static constexpr std::string_view type = "record_paused";
+};
+
+struct RecordResumed : OfCamera {
+  static constexpr std::string_view type = "record_resumed";
+};
+
+struct PushChanged {
+  static constexpr std::string_view type = "push_state";
+  unsigned camera = 0;
+  std::string url;  // without its password
+  std::string state;
+  std::string reason;
+  static void fields(auto& m, auto&& f) {
+    f("camera", m.camera), f("url", m.url), f("state", m.state), f("reason", m.reason);
+  }
+};
+
+using FromPublisher =
+    MessageList<CameraDone, RingLost, PacketRingDone, AudioRingDone, FileBegun, RecordFailed, RecordPaused,
+                RecordResumed, PushChanged, SetRecording, Reload, PutCamera, RemoveCamera, EnableCamera>;
+
+}  // namespace messages
+}  // namespace campipe

@@ -1,0 +1,73 @@
+// What the publisher's servers ask of the supervisor, and its answer: messages as in app/control/messages.h. The
+// publisher numbers its requests, and each is answered once.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace campipe::messages {
+
+// To a request, in HTTP's terms. Not 2xx: `body` is {"error": "…"} or {"errors": ["rig.yaml:14:7: …"]}.
+struct Answer {
+  static constexpr std::string_view type = "answer";
+  int status = 200;
+  nlohmann::json body;
+  std::uint64_t request = 0;
+  static void fields(auto& m, auto&& f) { f("status", m.status), f("body", m.body), f("request", m.request); }
+};
+
+// In what follows, `persist`: the change is also kept in the overlay.
+
+struct SetRecording {
+  static constexpr std::string_view type = "set_recording";
+  std::uint64_t request = 0;
+  std::string name;
+  bool on = true;
+  static void fields(auto& m, auto&& f) { f("request", m.request), f("name", m.name), f("on", m.on); }
+};
+
+struct Reload {
+  static constexpr std::string_view type = "reload";
+  std::uint64_t request = 0;
+  static void fields(auto& m, auto&& f) { f("request", m.request); }
+};
+
+// The only message of a process whose body may be large.
+struct PutCamera {
+  static constexpr std::string_view type = "put_camera";
+  std::uint64_t request = 0;
+  std::string name;
+  nlohmann::json config;  // the camera's keys as in the file
+  bool persist = false;
+  static void fields(auto& m, auto&& f) {
+    f("request", m.request), f("name", m.name), f("config", m.config), f("persist", m.persist);
+  }
+};
+
+struct RemoveCamera {
+  static constexpr std::string_view type = "remove_camera";
+  std::uint64_t request = 0;
+  std::string name;
+  bool persist = false;
+  static void fields(auto& m, auto&& f) { f("request", m.request), f("name", m.name), f("persist", m.persist); }
+};
+
+struct EnableCamera {
+  static constexpr std::string_view type = "enable_camera";
+  std::uint64_t request = 0;
+  std::string name;
+  bool on = true;
+  bool persist = false;
+  static void fields(auto& m, auto&& f) {
+    f("request", m.request), f("name", m.name), f("on", m.on), f("persist", m.persist);
+  }
+};
+
+// Changes of the configuration, which the supervisor makes one after the other.
+using ConfigChange = std::variant<Reload, PutCamera, RemoveCamera, EnableCamera>;
+using Request = std::variant<SetRecording, Reload, PutCamera, RemoveCamera, EnableCamera>;
+
+}  // namespace campipe::messages
