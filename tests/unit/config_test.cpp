@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "app/config/settings.h"
+#include "app/config/values.h"
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {
@@ -23,9 +23,8 @@ TEST_P(OneMistake, IsToldOnceWithItsPlace) {
 }
 
 const std::string all_keys =
-    "source, stream, audio, rtsp_transport, allow_redirects, tls, capture, read_timeout, retry_interval, retry_max, "
-    "loop, pace, "
-    "enabled, "
+    "source, stream, audio, rtsp_transport, allow_redirects, tls, capture, read_timeout, loop, pace, retry_interval, "
+    "retry_max, enabled, "
     "on_corrupt, use_absolute_timestamp, gpu, ipc_memory, ready_signal, drop_policy, queue_size, decode, filters, "
     "rate, encode, record, push, snapshot or outputs";
 const std::string bitrate_text = "expected bits a second from 10k to 1G (units k, M, G), such as 4M, got ";
@@ -254,8 +253,8 @@ TEST_F(ConfigTest, APresetThatTheEncoderDoesNotHaveIsRefused) {
 
 TEST_F(ConfigTest, ColumnsCountCharactersAndAByteOrderMarkIsNone) {
   EXPECT_EQ(errors("\xEF\xBB\xBF{\"übung\": 1, cameras: {a: {source: '" + pattern + "'}}}\n"),
-            Strings{"rig.yaml:1:2: übung: unknown key, expected defaults, cameras, workers, mps, http_address, "
-                    "rtsp_address, insecure, tls, users, trusted_proxies, events or umask"});
+            Strings{"rig.yaml:1:2: übung: unknown key, expected defaults, cameras, workers, events, umask, mps, "
+                    "http_address, rtsp_address, insecure, tls, users or trusted_proxies"});
   EXPECT_EQ(errors("{cameras: {a: {source: '" + pattern + "'}}, workers: {\"é\": 1}}\n"),
             Strings{"rig.yaml:1:83: workers.é: unknown key, expected count"});
   EXPECT_EQ(errors("{workers: {\"é\": 1, count: 0}, cameras: {a: {source: '" + pattern + "'}}}\r\n").at(1),
@@ -365,8 +364,8 @@ TEST_F(ConfigTest, ACameraGoesOverDefaults) {
   EXPECT_EQ(a.encode.bitrate, 2'000'000);
   EXPECT_TRUE(b.encode.crf == 30.0 && !b.encode.bitrate);
   EXPECT_EQ(c.encode.bitrate, 1'500'000);
-  EXPECT_EQ(c.encode.gop, EncodeSettings::Gop(std::chrono::nanoseconds(std::chrono::milliseconds(250))));
-  EXPECT_EQ(b.encode.options, (EncodeSettings::Options{{"bf", "0"}, {"weightp", "0"}, {"refs", "2"}}));
+  EXPECT_EQ(c.encode.gop, Gop(std::chrono::nanoseconds(std::chrono::milliseconds(250))));
+  EXPECT_EQ(b.encode.options, (EncoderOptions{{"bf", "0"}, {"weightp", "0"}, {"refs", "2"}}));
   EXPECT_EQ(a.record->path, "{camera}.mp4");
   EXPECT_EQ(c.record->path, "c.mkv");
 }
