@@ -135,7 +135,6 @@ void describe_keys(Keys& keys, Of<CameraConfig>) {
            ParsedKey{read_drop_policy, "choice", R"({"enum": ["auto", "drop", "block"]})"},
            {.meaning = "when the worker, or the disk behind it, is late: lose frames, or make the source wait. "
                        "`auto`: `drop` for live sources, `block` for files and test patterns, which can wait",
-            .range = "`auto`, `drop`, `block`",
             .fallback = "`auto`"});
   keys.key("queue_size", &C::queue_size, IntegerKey{1, 32},
            {.meaning = "how many may wait for the worker", .unit = "frames"});

@@ -75,8 +75,7 @@ void describe_keys(Keys& keys, Of<RigConfig>) {
             .fallback = "as it is started, and at least `0027`"});
   keys.key("mps", &R::mps, ParsedKey{read_mps, "choice", R"({"enum": ["off", "use"]})"},
            {.meaning = "`use`: GPUs are shared through NVIDIA's MPS daemon, which must run; what it costs stands in "
-                       "[operations](operations.md#gpus). `off`: a daemon that runs is not joined",
-            .range = "`off`, `use`"});
+                       "[operations](operations.md#gpus). `off`: a daemon that runs is not joined"});
   keys.inlined(&R::server);
 }
 

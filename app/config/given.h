@@ -2,8 +2,8 @@
 // given, and where, so that a mistake in `defaults` is told once and not once per camera.
 #pragma once
 
-#include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "app/config/json_values.h"
+#include "app/config/config.h"
 #include "app/config/names.h"
 #include "core/error.h"
 
@@ -161,7 +161,9 @@ void from_value(const json& from, T& value) {
   if constexpr (Described<T>) {
     if (Reader<T>(from, value).read() != from.size()) throw Error("a configuration as JSON: members of another build");
   } else if constexpr (std::is_enum_v<T>) {
-    value = choice_from_json<T>(from);
+    const auto choice = find_choice<T>(from.get<std::string>());
+    if (!choice) throw Error("unknown choice '" + from.get<std::string>() + "'");
+    value = *choice;
   } else {
     from.get_to(value);
   }

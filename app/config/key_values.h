@@ -70,8 +70,11 @@ inline std::string range_text(const DurationKey& values) {
   return (!values.zero.empty() ? "`0`, or " : "") + time_text(values.min) + " to " + time_text(values.max);
 }
 template <typename T>
-std::string range_text(const ParsedKey<T>&) {
-  return {};
+std::string range_text(const ParsedKey<T>& values) {
+  std::string text;
+  for (const auto& name : nlohmann::json::parse(values.schema).value("enum", nlohmann::json::array()))
+    text += (text.empty() ? "" : ", ") + code(name.template get<std::string>());
+  return text;
 }
 
 template <typename T>
@@ -102,7 +105,7 @@ nlohmann::json schema_of(const ParsedKey<T>& values) {
 template <typename T>
 std::string fallback_text(const T& value, bool may_be_auto) {
   if constexpr (ValueIn<T>::is_optional) {
-    return value ? fallback_text(*value, may_be_auto) : "`auto`";
+    return may_be_auto || std::is_enum_v<typename T::value_type> ? "`auto`" : "none";
   } else if constexpr (std::is_same_v<T, bool> || std::is_enum_v<T>) {
     return code(choice_name(value));
   } else if constexpr (std::is_arithmetic_v<T>) {
@@ -120,8 +123,11 @@ std::string fallback_text(const T& value, bool may_be_auto) {
 
 template <typename T>
 std::optional<T> read_value(const ChoiceKey<T>&, const YamlNode& node, Report& report) {
-  if constexpr (ValueIn<T>::is_optional) return read_choice_or_auto<typename ValueIn<T>::Type>(node, report);
-  if constexpr (!ValueIn<T>::is_optional) return read_choice<T>(node, report);
+  if constexpr (ValueIn<T>::is_optional) {
+    return read_choice_or_auto<typename ValueIn<T>::Type>(node, report);
+  } else {
+    return read_choice<T>(node, report);
+  }
 }
 template <typename T>
 std::optional<T> read_value(const IntegerKey& values, const YamlNode& node, Report& report) {

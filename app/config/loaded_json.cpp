@@ -2,8 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/config/json_values.h"
-#include "app/config/names.h"
 #include "core/error.h"
 
 namespace campipe {

@@ -24,6 +24,14 @@ json map_of(const json& values, int min, int max) {
           {"additionalProperties", values}};
 }
 
+// What editors show. Some know no range or default of a value by themselves.
+std::string described(const KeyInfo& key) {
+  std::string text = documented_meaning(key);
+  if (!key.range.empty()) text += "\n\nRange: " + key.range;
+  if (!key.text.unit.empty()) text += (key.range.empty() ? "\n\nUnit: " : " ") + std::string(key.text.unit);
+  return text + "\n\nDefault: " + key.fallback;
+}
+
 // Only where it is the member's own: else the text is for people.
 void add_default(const KeyInfo& key, json& schema) {
   if (!key.text.fallback.empty() || key.fallback == "none") return;
@@ -46,8 +54,7 @@ json schema_of(bool whole, std::string_view section = "") {
       value = json::parse(key.schema);
       if (key.kind == KeyInfo::Kind::value && key.type != "list" && key.type != "map") value = or_variable(value);
     }
-    value["description"] =
-        documented_meaning(key) + (key.text.unit.empty() ? "" : " (" + std::string(key.text.unit) + ")");
+    value["description"] = described(key);
     add_default(key, value);
     const std::string name(key.name());
     schema["properties"][name] = std::move(value);
@@ -138,8 +145,8 @@ std::string config_schema() {
          {{{"type", "integer"}, {"minimum", 0}, {"maximum", 999}},
           {{"type", "string"}, {"pattern", "^(auto|cpu|[0-9]{1,3}|(GPU|MIG)-.+)$"}}}}}},
       {"address", {{"type", "string"}, {"pattern", "^(off|.*:[0-9]{1,5})$"}}},
-      {"bitrate", range_schema(rate_units, 10e3, 1e9)},
-      {"size", range_schema(size_units, 1e6, 1e15)},
+      {"bitrate", range_schema(rate_units, 10e3, 1e9, "bits a second from 10k to 1G (units k, M, G), such as 4M")},
+      {"size", range_schema(size_units, 1e6, 1e15, "bytes from 1M to 1000T (units k, M, G, T), such as 20G")},
       {"gop", {{"anyOf", {{{"type", "integer"}, {"minimum", 1}, {"maximum", 100'000}}, duration_schema(1ms, 10min)}}}},
       {"umask", umask_schema()}};
   return schema.dump(2) + "\n";

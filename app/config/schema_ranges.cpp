@@ -24,7 +24,7 @@ Digits digits_of(double number) {
   return digits;
 }
 
-// Texts that begin like `digits` and have another digit then, from `low` or up to `high`; `rest` follows.
+// Texts that begin like `digits` and then have a greater digit (`above`) or a lesser one; `rest` follows it.
 template <typename Rest>
 void add_others(std::string& pattern, const std::string& digits, bool above, const Rest& rest) {
   for (std::size_t i = 0; i < digits.size(); ++i) {
@@ -61,7 +61,7 @@ std::string at_least(double number) {
 
 }  // namespace
 
-nlohmann::json range_schema(std::span<const Unit> units, double min, double max) {
+nlohmann::json range_schema(std::span<const Unit> units, double min, double max, const std::string& expected) {
   std::string pattern;
   bool has_plain = false;
   for (const Unit& unit : units) {
@@ -69,13 +69,16 @@ nlohmann::json range_schema(std::span<const Unit> units, double min, double max)
                            unit.name, at_most(max / unit.factor), unit.name);
     has_plain = has_plain || unit.name.empty();
   }
-  nlohmann::json schema{{"type", "string"}, {"pattern", "^(?=\\.?[0-9])(" + pattern + ")$"}};
+  nlohmann::json schema{{"type", "string"},
+                        {"pattern", "^(?=\\.?[0-9])(" + pattern + ")$"},
+                        {"patternErrorMessage", "Expected " + expected + "."}};
   if (has_plain) schema = {{"anyOf", {schema, {{"type", "integer"}, {"minimum", min}, {"maximum", max}}}}};
   return schema;
 }
 
 nlohmann::json duration_schema(std::chrono::nanoseconds min, std::chrono::nanoseconds max) {
-  return range_schema(time_units, static_cast<double>(min.count()), static_cast<double>(max.count()));
+  return range_schema(time_units, static_cast<double>(min.count()), static_cast<double>(max.count()),
+                      "a time from " + time_text(min) + " to " + time_text(max) + " (units ms, s, m, h, d)");
 }
 
 }  // namespace campipe

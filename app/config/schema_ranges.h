@@ -5,13 +5,15 @@
 #include <chrono>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
+#include <string>
 
 #include "app/config/units.h"
 
 namespace campipe {
 
-// `min` and `max`: in the unit whose factor is 1. Where that has no name, numbers are taken as well.
-nlohmann::json range_schema(std::span<const Unit> units, double min, double max);
+// `min` and `max`: in the unit whose factor is 1. Where that has no name, numbers are taken as well. `expected`: what
+// editors say in place of the pattern.
+nlohmann::json range_schema(std::span<const Unit> units, double min, double max, const std::string& expected);
 nlohmann::json duration_schema(std::chrono::nanoseconds min, std::chrono::nanoseconds max);
 
 }  // namespace campipe

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "app/config/values.h"
+#include "app/config/key_table.h"
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {
@@ -22,11 +22,7 @@ TEST_P(OneMistake, IsToldOnceWithItsPlace) {
   EXPECT_EQ(errors(with_camera(GetParam().keys)), Strings{"rig.yaml:" + GetParam().error});
 }
 
-const std::string all_keys =
-    "source, stream, audio, rtsp_transport, allow_redirects, tls, capture, read_timeout, loop, pace, retry_interval, "
-    "retry_max, enabled, "
-    "on_corrupt, use_absolute_timestamp, gpu, ipc_memory, ready_signal, drop_policy, queue_size, decode, filters, "
-    "rate, encode, record, push, snapshot or outputs";
+const std::string all_keys = alternatives(key_names<CameraConfig>());
 const std::string bitrate_text = "expected bits a second from 10k to 1G (units k, M, G), such as 4M, got ";
 const std::string gop_text =
     "expected frames from 1 to 100000, or a time from 1ms to 10m (units ms, s, m, h, d), such as 2s, got ";
