@@ -70,6 +70,7 @@ struct Arguments {
   std::string log_format;
   bool check = false;
   bool plan = false;
+  bool schema = false;
   bool devices = false;
   bool json = false;
 };
@@ -194,6 +195,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--log-format", arguments.log_format, "text, or json: an object a line")
       ->check(CLI::IsMember({"text", "json"}))
       ->type_name("FORMAT");
+  app.add_flag("--schema", arguments.schema, "print a JSON Schema of the configuration, for editors");
   app.add_flag("--devices", arguments.devices, "print what this machine offers");
   app.add_flag("--json", arguments.json, "with --devices: for programs");
   app.set_version_flag("--version", std::string("campipe ") + CAMPIPE_VERSION);
@@ -225,6 +227,10 @@ int main(int argc, char** argv) {
     }
     campipe::init_logging("campipe", arguments.log_level);
     if (command) return command();
+    if (arguments.schema) {
+      std::cout << campipe::config_schema();
+      return 0;
+    }
     if (arguments.devices) {
       const campipe::Devices devices = campipe::probe_devices(probe_for_people);
       std::cout << (arguments.json ? campipe::describe_devices_json(devices) : campipe::describe_devices(devices));

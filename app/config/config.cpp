@@ -9,8 +9,10 @@
 #include <cstring>
 
 #include "app/config/changes.h"
+#include "app/config/key_table.h"
 #include "app/config/overlay.h"
-#include "app/config/server.h"
+#include "app/config/paths.h"
+#include "app/config/reader.h"
 
 namespace campipe {
 namespace {
@@ -19,22 +21,51 @@ constexpr std::size_t max_cameras = 256;
 constexpr auto look_at_files = "looking at the files and folders that it names";
 constexpr auto look_at_disk = "look at the disk";
 
-struct FileSettings : ServerSettings {
-  CameraSettings defaults;
-  const YamlNode* cameras_node = nullptr;
-  std::vector<CameraSettings> cameras;
-  Setting<int> worker_count;  // 0: auto
-  Setting<Mps> mps;
-  Setting<std::string> events;
-  Setting<unsigned> umask;
-};
+RigConfig to_rig(const Given<RigConfig>& file, const std::vector<GivenCamera>& cameras) {
+  RigConfig rig = file.value;
+  for (const GivenCamera& camera : cameras) rig.cameras.push_back(to_config(camera));
+  settle_server(file, rig.server);
+  return rig;
+}
 
-bool read_defaults(const YamlNode& node, FileSettings& file, Report& report) {
+// `removed`: cameras that are not there any more; users may be allowed to see them still.
+LoadedConfig load_tree(YamlNode& root, const std::vector<std::string>& removed, Report& report) {
+  prepare_tree(root, report);
+  report.step(nullptr, look_at_files, look_at_disk);
+  Given<RigConfig> file;
+  if (root.kind == YamlNode::Kind::null) {
+    report.add({}, "", "the file is empty, expected `cameras`");
+  } else {
+    const bool is_rig = root.kind == YamlNode::Kind::map;
+    read_keys(root, file, report);
+    const bool told = !is_rig || mistyped(root, "cameras", key_names<RigConfig>());
+    if (file["cameras"].node == nullptr && !told) report.add({}, "", "missing key 'cameras'");
+  }
+  std::vector<GivenCamera> cameras;
+  for (const GivenCamera& camera : file.cameras) cameras.push_back(merge(camera, file.defaults));
+  check_sources(cameras, report);
+  check_decode_gpus(cameras, report);
+  check_copies(cameras, report);
+  check_encoders(cameras, report);
+  report.step(nullptr, look_at_files, look_at_disk);
+  check_recordings(cameras, report);
+  check_pushes(cameras, report);
+  std::vector<std::string_view> names(removed.begin(), removed.end());
+  for (const GivenCamera& camera : cameras) names.push_back(camera.node->key);
+  check_server(file, names, report);
+  LoadedConfig loaded{to_rig(file, cameras), {}, report.take()};
+  for (const GivenCamera& camera : cameras) loaded.gpu_places.push_back(gpu_places(camera));
+  add_browser_outputs(loaded);
+  return loaded;
+}
+
+}  // namespace
+
+bool read_defaults(const YamlNode& node, Given<RigConfig>& file, Report& report) {
   return read_camera(node, file.defaults, report);
 }
 
-bool read_cameras(const YamlNode& node, FileSettings& file, Report& report) {
-  file.cameras_node = &node;
+bool read_cameras(const YamlNode& node, Given<RigConfig>& file, Report& report) {
   if (!is_map(node, report)) return false;
   if (node.children.empty()) report.at(node, "expected at least one camera");
   for (const YamlNode& child : node.children) {
@@ -48,107 +79,36 @@ bool read_cameras(const YamlNode& node, FileSettings& file, Report& report) {
   return true;
 }
 
-bool read_worker_count(const YamlNode& node, FileSettings& file, Report& report) {
-  return set(file.worker_count, node, read_int_or_auto(node, 1, 15, 0, report));
-}
-
-using FileKey = Key<FileSettings>;
-constexpr std::array<FileKey, 1> worker_keys{{{"count", read_worker_count}}};
-
-bool read_workers(const YamlNode& node, FileSettings& file, Report& report) {
-  return read_map(node, std::span<const FileKey>(worker_keys), file, report);
-}
-
 // The daemon must run: without it CUDA would go on alone, silently.
-bool read_mps(const YamlNode& node, FileSettings& file, Report& report) {
+std::optional<Mps> read_mps(const YamlNode& node, Report& report) {
   const auto mps = read_choice<Mps>(node, report);
-  if (mps == Mps::use) {
-    const char* given = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
-    const std::string folder = given != nullptr && *given != '\0' ? given : "/tmp/nvidia-mps";
-    if (::access((folder + "/control").c_str(), R_OK | W_OK) != 0) {
-      const std::string reason = std::strerror(errno);
-      report.at(node, "no MPS daemon can be reached: " + in_quotes(folder + "/control") + ": " + reason +
-                          "; start one with nvidia-cuda-mps-control -d, or set CUDA_MPS_PIPE_DIRECTORY to its folder");
-      return false;
-    }
-  }
-  return set(file.mps, node, mps);
+  if (mps != Mps::use) return mps;
+  const char* given = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
+  const std::string folder = given != nullptr && *given != '\0' ? given : "/tmp/nvidia-mps";
+  if (::access((folder + "/control").c_str(), R_OK | W_OK) == 0) return mps;
+  const std::string reason = std::strerror(errno);
+  report.at(node, "no MPS daemon can be reached: " + in_quotes(folder + "/control") + ": " + reason +
+                      "; start one with nvidia-cuda-mps-control -d, or set CUDA_MPS_PIPE_DIRECTORY to its folder");
+  return std::nullopt;
 }
 
-bool read_events(const YamlNode& node, FileSettings& file, Report& report) {
+std::optional<std::string> read_events(const YamlNode& node, Report& report) {
   auto path = read_text(node, "a path, such as events.jsonl", report);
   if (path && !check_can_be_written(*path, node, report)) path.reset();
-  return set(file.events, node, std::move(path));
+  return path;
 }
 
 // As chmod's numbers are written, so that nobody reads them as decimal ones.
-bool read_umask(const YamlNode& node, FileSettings& file, Report& report) {
+std::optional<unsigned> read_umask(const YamlNode& node, Report& report) {
   constexpr std::string_view expected = "four octal digits from 0000 to 0077, such as 0022";
-  auto text = read_text(node, expected, report);
-  if (!text) return set(file.umask, node, std::optional<unsigned>());
+  const auto text = read_text(node, expected, report);
+  if (!text) return std::nullopt;
   unsigned mask = 0;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), mask, 8);
-  const bool good = text->size() == 4 && text->starts_with("00") && error == std::errc{} && end == text->data() + 4;
-  if (!good) refuse(node, expected, report);
-  return set(file.umask, node, good ? std::optional(mask) : std::nullopt);
+  if (text->size() == 4 && text->starts_with("00") && error == std::errc{} && end == text->data() + 4) return mask;
+  refuse(node, expected, report);
+  return std::nullopt;
 }
-
-constexpr std::array<FileKey, 12> file_keys{{{"defaults", read_defaults},
-                                             {"cameras", read_cameras},
-                                             {"workers", read_workers},
-                                             {"mps", read_mps},
-                                             {"http_address", part_key<read_http_address>},
-                                             {"rtsp_address", part_key<read_rtsp_address>},
-                                             {"insecure", choice_key<&FileSettings::insecure>},
-                                             {"tls", part_key<read_server_tls>},
-                                             {"users", part_key<read_users>},
-                                             {"trusted_proxies", part_key<read_trusted_proxies>},
-                                             {"events", read_events},
-                                             {"umask", read_umask}}};
-
-RigConfig to_rig(const FileSettings& file, const std::vector<CameraSettings>& cameras) {
-  RigConfig rig;
-  for (const CameraSettings& camera : cameras) rig.cameras.push_back(to_config(camera));
-  if (file.worker_count.value.value_or(0) > 0) rig.worker_count = file.worker_count.value;
-  rig.mps = file.mps.value.value_or(rig.mps);
-  rig.events = file.events.value.value_or(rig.events);
-  rig.umask = file.umask.value;
-  rig.server = server_config(file);
-  return rig;
-}
-
-// `removed`: cameras that are not there any more; users may be allowed to see them still.
-LoadedConfig load_tree(YamlNode& root, const std::vector<std::string>& removed, Report& report) {
-  prepare_tree(root, report);
-  report.step(nullptr, look_at_files, look_at_disk);
-  FileSettings file;
-  if (root.kind == YamlNode::Kind::null) {
-    report.add({}, "", "the file is empty, expected `cameras`");
-  } else {
-    const bool is_rig = root.kind == YamlNode::Kind::map;
-    read_map(root, std::span<const FileKey>(file_keys), file, report);
-    const bool told = !is_rig || mistyped(root, "cameras", config_sections().front().keys);
-    if (file.cameras_node == nullptr && !told) report.add({}, "", "missing key 'cameras'");
-  }
-  std::vector<CameraSettings> cameras;
-  for (const CameraSettings& camera : file.cameras) cameras.push_back(merge(camera, file.defaults));
-  check_sources(cameras, report);
-  check_decode_gpus(cameras, report);
-  check_copies(cameras, report);
-  check_encoders(cameras, report);
-  report.step(nullptr, look_at_files, look_at_disk);
-  check_recordings(cameras, report);
-  check_pushes(cameras, report);
-  std::vector<std::string_view> names(removed.begin(), removed.end());
-  for (const CameraSettings& camera : cameras) names.push_back(camera.node->key);
-  check_server(file, names, report);
-  LoadedConfig loaded{to_rig(file, cameras), {}, report.take()};
-  for (const CameraSettings& camera : cameras) loaded.gpu_places.push_back(gpu_places(camera));
-  add_browser_outputs(loaded);
-  return loaded;
-}
-
-}  // namespace
 
 bool check_name(const YamlNode& named, std::string_view whose, Report& report) {
   constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
@@ -162,14 +122,6 @@ bool check_name(const YamlNode& named, std::string_view whose, Report& report) {
                       "digit");
   }
   return good;
-}
-
-std::vector<ConfigSection> config_sections() {
-  std::vector<ConfigSection> sections{{"", key_names(std::span<const FileKey>(file_keys))}};
-  for (ConfigSection& section : camera_sections()) sections.push_back(std::move(section));
-  sections.push_back({"workers", key_names(std::span<const FileKey>(worker_keys))});
-  for (ConfigSection& section : server_sections()) sections.push_back(std::move(section));
-  return sections;
 }
 
 std::string format(const ConfigError& error, const std::string& file) {

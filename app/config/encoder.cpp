@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "app/config/settings.h"
+#include "app/config/given.h"
 
 namespace campipe {
 namespace {
@@ -45,15 +45,23 @@ const YamlNode* find_key(const YamlNode& encode, std::string_view key) {
   return nullptr;
 }
 
-const YamlNode* find_key(const EncodeSettings& encode, std::string_view key) {
-  for (const YamlNode* node : encode.nodes) {
-    if (const YamlNode* found = find_key(*node, key)) return found;
+// The maps that it comes from, the nearest first.
+std::vector<const YamlNode*> maps_of(const Origin& encode) {
+  std::vector<const YamlNode*> maps;
+  if (encode.node != nullptr) maps.push_back(encode.node);
+  maps.insert(maps.end(), encode.outer.begin(), encode.outer.end());
+  return maps;
+}
+
+const YamlNode* find_key(const std::vector<const YamlNode*>& maps, std::string_view key) {
+  for (const YamlNode* map : maps) {
+    if (const YamlNode* found = find_key(*map, key)) return found;
   }
   return nullptr;
 }
 
-std::string scrubbed(std::string text, const EncodeSettings& encode) {
-  for (const YamlNode* node : encode.nodes) text = scrub(text, *node);
+std::string scrubbed(std::string text, const std::vector<const YamlNode*>& maps) {
+  for (const YamlNode* map : maps) text = scrub(text, *map);
   return text;
 }
 
@@ -65,23 +73,24 @@ std::optional<std::string> check_gpu_encoder(const EncoderConfig& config) {
 
 }  // namespace
 
-void check_encoders(const std::vector<CameraSettings>& cameras, Report& report) {
+void check_encoders(const std::vector<GivenCamera>& cameras, Report& report) {
   EncoderChecks checks;
   std::set<const YamlNode*> told;  // places; null: what is wrong was given nowhere
-  for (const NamedStream& named : streams_of(cameras)) {
-    const EncodeSettings& encode = named.stream->encode;
-    EncoderConfig config = encoder_config(encode);
-    config.codec = encoded_codec(encode);  // it may come to that
-    if (!encode.good || is_copy(config)) continue;
-    const YamlNode* map = encode.nodes.empty() ? nullptr : encode.nodes.front();
-    const YamlNode& whole = map != nullptr ? *map : *named.node;
+  for (const NamedStream& stream : streams_of(cameras)) {
+    const Origin& encode = stream["encode"];
+    EncoderConfig config = stream.value->encode;
+    config.codec = encoded_codec(*stream.given, config);  // it may come to that
+    if ((encode.node != nullptr && !encode.good) || is_copy(config)) continue;
+    const std::vector<const YamlNode*> maps = maps_of(encode);
+    const YamlNode* map = encode.node;
+    const YamlNode& whole = map != nullptr ? *map : *stream.given->node;
     const auto problem =
         is_gpu_encoder(config.encoder) ? check_gpu_encoder(config) : checks.check(config, whole, report);
     if (!problem) continue;
     const Reason reason = split_reason(*problem);
-    const YamlNode* value = find_key(encode, reason.key);
+    const YamlNode* value = find_key(maps, reason.key);
     if (!told.insert(value != nullptr ? value : map).second) continue;
-    const std::string text = scrubbed(reason.text, encode);
+    const std::string text = scrubbed(reason.text, maps);
     if (value != nullptr) {
       report.at(*value, text);
     } else {

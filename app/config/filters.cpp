@@ -1,5 +1,5 @@
 // `filters`: a camera's chain, checked against the registry of filters.
-#include "app/config/settings.h"
+#include "app/config/reader.h"
 #include "app/config/units.h"
 
 namespace campipe {
@@ -93,15 +93,14 @@ std::optional<FilterConfig> read_filter(const YamlNode& node, Report& report) {
 
 }  // namespace
 
-bool read_filters(const YamlNode& node, StreamSettings& stream, Report& report) {
-  set(stream.filters, node, std::optional<std::vector<FilterConfig>>());
-  if (!is_list(node, report)) return false;
+std::optional<std::vector<FilterConfig>> read_filters(const YamlNode& node, Report& report) {
+  if (!is_list(node, report)) return std::nullopt;
   std::vector<FilterConfig> filters;
   for (const YamlNode& child : node.children) {
     if (auto filter = read_filter(child, report)) filters.push_back(std::move(*filter));
   }
-  if (filters.size() != node.children.size()) return false;
-  return set(stream.filters, node, std::optional(std::move(filters)));
+  if (filters.size() != node.children.size()) return std::nullopt;
+  return filters;
 }
 
 }  // namespace campipe

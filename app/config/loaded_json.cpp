@@ -2,8 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/config/json_values.h"
-#include "app/config/names.h"
 #include "core/error.h"
 
 namespace campipe {
@@ -44,25 +42,6 @@ GpuPlaces places_from_json(const json& from) {
   return places;
 }
 
-json rig_to_json(const RigConfig& rig) {
-  json cameras = json::array();
-  for (const CameraConfig& camera : rig.cameras) cameras.push_back(to_json(camera));
-  return {{"cameras", std::move(cameras)},        {"worker_count", optional_to_json(rig.worker_count)},
-          {"mps", choice_name(rig.mps)},          {"events", rig.events},
-          {"umask", optional_to_json(rig.umask)}, {"server", to_json(rig.server)}};
-}
-
-RigConfig rig_from_json(const json& from) {
-  RigConfig rig;
-  for (const json& camera : from.at("cameras")) rig.cameras.push_back(camera_from_json(camera));
-  rig.worker_count = optional_from_json<int>(from.at("worker_count"));
-  rig.mps = choice_from_json<Mps>(from.at("mps"));
-  rig.events = from.at("events");
-  rig.umask = optional_from_json<unsigned>(from.at("umask"));
-  rig.server = server_from_json(from.at("server"));
-  return rig;
-}
-
 }  // namespace
 
 json to_json(const ConfigError& error) {
@@ -84,7 +63,7 @@ json to_json(const LoadedConfig& loaded) {
   json places = json::array();
   for (const GpuPlaces& camera : loaded.gpu_places) places.push_back(places_to_json(camera));
   // What has mistakes is not to be used, and may have values that are none.
-  return {{"rig", loaded.errors.empty() ? rig_to_json(loaded.rig) : json()},
+  return {{"rig", loaded.errors.empty() ? to_json(loaded.rig) : json()},
           {"gpu_places", std::move(places)},
           {"errors", std::move(errors)}};
 }

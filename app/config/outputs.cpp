@@ -1,74 +1,64 @@
-// A camera's outputs: what is made of its pictures besides its own stream.
+// A camera's outputs: what is made of its frames besides its own stream.
 #include <algorithm>
 
-#include "app/config/settings.h"
+#include "app/config/key_table.h"
+#include "app/config/reader.h"
 
 namespace campipe {
 namespace {
 
 constexpr std::size_t max_outputs = 4;
 
-using OutputKey = Key<OutputSettings>;
-constexpr std::array<OutputKey, 6> output_keys{{{"filters", part_key<read_filters>},
-                                                {"rate", part_key<read_rate>},
-                                                {"encode", part_key<read_encode>},
-                                                {"record", part_key<read_record>},
-                                                {"push", part_key<read_push>},
-                                                {"snapshot", part_key<read_snapshot>}}};
+bool read_output(const YamlNode& node, GivenOutput& output, Report& report) {
+  bool good = check_name(node, "an output's", report);
+  if (node.key == "main") {
+    report.at_key(node, "'main' is the camera's own stream, an output needs another name");
+    good = false;
+  }
+  output.value.name = node.key;
+  output.node = &node;
+  good = read_keys(node, output, report) && good;
+  const Origin& codec = output["encode.codec"];
+  if (!codec.good || output.value.encode.codec != "auto") return good;
+  report.at(*codec.node, "expected h264, hevc, mjpeg or copy, got auto, which is for a camera's own stream only");
+  return false;
+}
 
 }  // namespace
 
-ConfigSection outputs_section() { return {"outputs", key_names(std::span<const OutputKey>(output_keys))}; }
-
-bool read_outputs(const YamlNode& node, CameraSettings& camera, Report& report) {
-  set(camera.outputs, node, std::optional<std::vector<OutputSettings>>());
+bool read_outputs(const YamlNode& node, GivenCamera& camera, Report& report) {
   if (!is_map(node, report)) return false;
   bool good = true;
-  std::vector<OutputSettings> outputs;
   for (const YamlNode& child : node.children) {
-    if (outputs.size() == max_outputs) {
+    if (camera.outputs.size() == max_outputs) {
       report.at_key(child, "more than 4 outputs");
+      camera.outputs.clear();
       return false;
     }
-    good = check_name(child, "an output's", report) && good;
-    if (child.key == "main") {
-      report.at_key(child, "'main' is the camera's own stream, an output needs another name");
-      good = false;
-    }
-    OutputSettings& output = outputs.emplace_back();
-    output.node = &child;
-    good = read_map(child, std::span<const OutputKey>(output_keys), output, report) && good;
-    if (output.encode.codec.value == "auto") {
-      report.at(*output.encode.codec.node,
-                "expected h264, hevc, mjpeg or copy, got auto, which is for a camera's own stream only");
-      good = false;
-    }
+    good = read_output(child, camera.outputs.emplace_back(), report) && good;
   }
-  set(camera.outputs, node, std::optional(std::move(outputs)));
   return good;
 }
 
-std::vector<OutputConfig> output_configs(const CameraSettings& camera) {
-  std::vector<OutputConfig> configs;
-  if (!camera.outputs.value) return configs;
-  for (const OutputSettings& output : *camera.outputs.value) {
-    OutputConfig& config = configs.emplace_back();
-    config.name = output.node->key;
-    fill_in_stream(output, config);
-  }
-  return configs;
-}
-
-std::vector<NamedStream> streams_of(const std::vector<CameraSettings>& cameras) {
+std::vector<NamedStream> streams_of(const std::vector<GivenCamera>& cameras) {
   std::vector<NamedStream> streams;
-  for (const CameraSettings& camera : cameras) {
-    streams.push_back({&camera, &camera, camera.node});
-    if (!camera.outputs.value) continue;
-    for (const OutputSettings& output : *camera.outputs.value) {
-      streams.push_back({&camera, &output, output.node, output.node->key});
+  for (const GivenCamera& camera : cameras) {
+    streams.push_back({&camera, &camera, &camera.value});
+    for (const GivenOutput& output : camera.outputs) {
+      streams.push_back({&camera, &output, &output.value, output.value.name});
     }
   }
   return streams;
+}
+
+void settle_stream(const Origins& given, StreamConfig& value) {
+  if (!given["record.path"].good) value.record.reset();
+  if (!given["snapshot.path"].good || is_copy(value.encode)) value.snapshot.reset();
+  if (!is_copy(value.encode)) return;
+  value.encode = {};
+  value.encode.codec = "copy";
+  value.filters = motion_filters(value);
+  value.rate = 0;
 }
 
 OutputConfig made_for_browsers() {
@@ -93,18 +83,14 @@ void add_browser_outputs(LoadedConfig& loaded) {
 
 CameraConfig follower(const CameraConfig& camera, const OutputConfig& output) {
   CameraConfig config = camera;
+  static_cast<StreamConfig&>(config) = output;
   config.name = camera.name + "/" + output.name;
   config.output = output.name;
   config.outputs.clear();
   // What is copied has been through no filter.
-  if (is_copy(camera.encode) || is_copy(output.encode)) config.filters.clear();
-  config.filters.insert(config.filters.end(), output.filters.begin(), output.filters.end());
-  config.rate = output.rate;
-  config.encode = output.encode;
-  config.record = output.record;
-  config.push = output.push;
-  config.snapshot = output.snapshot;
-  config.on_demand = output.on_demand;
+  if (!is_copy(camera.encode) && !is_copy(output.encode)) {
+    config.filters.insert(config.filters.begin(), camera.filters.begin(), camera.filters.end());
+  }
   return config;
 }
 

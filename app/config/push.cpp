@@ -2,7 +2,8 @@
 #include <map>
 #include <set>
 
-#include "app/config/settings.h"
+#include "app/config/given.h"
+#include "app/config/reader.h"
 #include "stages/sinks/push_target.h"
 #include "stages/sinks/pusher.h"
 
@@ -54,26 +55,24 @@ class PushChecks {
 
 }  // namespace
 
-bool read_push(const YamlNode& node, StreamSettings& stream, Report& report) {
-  set(stream.push, node, std::optional<std::vector<PushUrl>>());
-  if (!is_list(node, report)) return false;
+std::optional<std::vector<PushUrl>> read_push(const YamlNode& node, Report& report) {
+  if (!is_list(node, report)) return std::nullopt;
   std::vector<PushUrl> urls;
   for (const YamlNode& child : node.children) {
     if (auto url = read_push_url(child, report)) urls.push_back(std::move(*url));
   }
   if (node.children.size() > max_pushes) report.at(node.children[max_pushes], "more than 8 targets");
-  if (urls.size() != node.children.size() || urls.size() > max_pushes) return false;
-  return set(stream.push, node, std::optional(std::move(urls)));
+  if (urls.size() != node.children.size() || urls.size() > max_pushes) return std::nullopt;
+  return urls;
 }
 
-void check_pushes(const std::vector<CameraSettings>& cameras, Report& report) {
+void check_pushes(const std::vector<GivenCamera>& cameras, Report& report) {
   PushChecks checks(report);
-  for (const NamedStream& named : streams_of(cameras)) {
-    const auto& push = named.stream->push;
-    if (!push.value) continue;
-    const std::string codec = encoded_codec(named.stream->encode);
-    for (std::size_t i = 0; i < push.value->size(); ++i) {
-      checks.check((*push.value)[i], codec, named.camera->node->key, push.node->children[i]);
+  for (const NamedStream& stream : streams_of(cameras)) {
+    const std::vector<PushUrl>& push = stream.value->push;
+    const std::string codec = encoded_codec(*stream.given, stream.value->encode);
+    for (std::size_t i = 0; i < push.size(); ++i) {
+      checks.check(push[i], codec, stream.camera->node->key, stream["push"].node->children[i]);
     }
   }
 }

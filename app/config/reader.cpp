@@ -1,7 +1,11 @@
 #include "app/config/reader.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 
 #include "app/config/units.h"
 
@@ -45,6 +49,13 @@ bool is_list(const YamlNode& node, Report& report) {
 std::optional<std::string> read_text(const YamlNode& node, std::string_view expected, Report& report) {
   if (const std::string* text = scalar_text(node); text != nullptr && !text->empty()) return *text;
   refuse(node, expected, report);
+  return std::nullopt;
+}
+
+std::optional<std::string> read_file_name(const YamlNode& node, std::string_view expected, Report& report) {
+  auto path = read_text(node, expected, report);
+  if (!path || ::access(path->c_str(), R_OK) == 0) return path;
+  report.at(node, "the file " + shown(node) + " cannot be read: " + std::strerror(errno));
   return std::nullopt;
 }
 
@@ -92,12 +103,15 @@ std::optional<int> read_int_or_auto(const YamlNode& node, int min, int max, int 
   return std::nullopt;
 }
 
-std::optional<std::chrono::nanoseconds> read_time(const YamlNode& node, std::chrono::nanoseconds min,
-                                                  std::chrono::nanoseconds max, Report& report) {
+std::optional<std::chrono::nanoseconds> read_time(const YamlNode& node, const DurationKey& range, Report& report) {
   const std::string* text = scalar_text(node);
+  if (text != nullptr && *text == "0" && !range.zero.empty()) return std::chrono::nanoseconds(0);
   const auto time = text != nullptr ? parse_time(*text) : std::nullopt;
-  if (time && *time >= min && *time <= max) return time;
-  refuse(node, "a time from " + time_text(min) + " to " + time_text(max) + " (units ms, s, m, h, d)", report);
+  if (time && *time >= range.min && *time <= range.max) return time;
+  if (time && time->count() == 0 && !range.zero.empty()) return time;
+  const std::string zero = range.zero.empty() ? "" : "0 (" + std::string(range.zero) + ") or ";
+  refuse(node, zero + "a time from " + time_text(range.min) + " to " + time_text(range.max) + " (units ms, s, m, h, d)",
+         report);
   return std::nullopt;
 }
 

@@ -9,16 +9,6 @@
 namespace campipe {
 namespace {
 
-struct Unit {
-  std::string_view name;
-  double factor;
-};
-// Longer names first: `ms` ends with an `s`.
-constexpr std::array time_units{Unit{"ms", 1e6}, Unit{"s", 1e9}, Unit{"m", 60e9}, Unit{"h", 3600e9},
-                                Unit{"d", 86400e9}};
-constexpr std::array rate_units{Unit{"k", 1e3}, Unit{"M", 1e6}, Unit{"G", 1e9}, Unit{"", 1}};
-constexpr std::array size_units{Unit{"k", 1e3}, Unit{"M", 1e6}, Unit{"G", 1e9}, Unit{"T", 1e12}, Unit{"", 1}};
-
 // The number times its unit; nothing unless that is whole and fits. Doubles are exact far beyond what is allowed.
 std::optional<std::int64_t> parse_with_unit(std::string_view text, std::span<const Unit> units) {
   for (const Unit& unit : units) {

@@ -2,6 +2,7 @@
 // junk, no nan or infinity, no value that does not fit.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -9,6 +10,16 @@
 #include <string_view>
 
 namespace campipe {
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+// Longer names first: `ms` ends with an `s`.
+inline constexpr std::array time_units{Unit{"ms", 1e6}, Unit{"s", 1e9}, Unit{"m", 60e9}, Unit{"h", 3600e9},
+                                       Unit{"d", 86400e9}};
+inline constexpr std::array rate_units{Unit{"k", 1e3}, Unit{"M", 1e6}, Unit{"G", 1e9}, Unit{"", 1}};
+inline constexpr std::array size_units{Unit{"k", 1e3}, Unit{"M", 1e6}, Unit{"G", 1e9}, Unit{"T", 1e12}, Unit{"", 1}};
 
 std::optional<double> parse_number(std::string_view text);
 

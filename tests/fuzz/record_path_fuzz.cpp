@@ -1,6 +1,6 @@
 // record.path of a configuration: the file that it means lies in the folder of its index, or it would neither be listed
 // nor ever be deleted.
-#include "app/config/settings.h"
+#include "app/config/paths.h"
 #include "app/publisher/recording/record_index.h"
 #include "tests/fuzz/fuzz.h"
 

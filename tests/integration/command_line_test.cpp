@@ -36,7 +36,7 @@ TEST(CommandLine, HelpNamesEveryOption) {
   const Answer answer = ask({"--help"});
   EXPECT_EQ(answer.status, 0);
   for (const char* option : {"--config", "--check", "--plan", "--duration", "--report", "--log-level", "--devices",
-                             "--json", "--version", "Exit status"}) {
+                             "--json", "--schema", "--version", "Exit status"}) {
     EXPECT_THAT(answer.output, HasSubstr(option));
   }
 }

@@ -43,8 +43,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "4:29: cameras.dock.use_absolute_timestamp: expected true or false, got '1'"},
         Mistake{"    rate: -1\n", "4:11: cameras.dock.rate: expected a number from 0 to 1000, got '-1'"}));
 
-const std::string segment_text =
-    "expected 0 (one file) or a time from 1s to 24h (units ms, s, m, h), such as 10m, got ";
+const std::string segment_text = "expected 0 (one file) or a time from 1s to 1d (units ms, s, m, h, d), got ";
 const std::string size_text = "expected bytes from 1M to 1000T (units k, M, G, T), such as 20G, got ";
 const std::string second_text =
     "expected a path that tells the second, such as {camera}/%Y-%m-%d_%H-%M-%S.mp4, since with ";

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "app/config/settings.h"
+#include "app/config/paths.h"
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "app/config/settings.h"
+#include "app/config/key_table.h"
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {
@@ -22,12 +22,7 @@ TEST_P(OneMistake, IsToldOnceWithItsPlace) {
   EXPECT_EQ(errors(with_camera(GetParam().keys)), Strings{"rig.yaml:" + GetParam().error});
 }
 
-const std::string all_keys =
-    "source, stream, audio, rtsp_transport, allow_redirects, tls, capture, read_timeout, retry_interval, retry_max, "
-    "loop, pace, "
-    "enabled, "
-    "on_corrupt, use_absolute_timestamp, gpu, ipc_memory, ready_signal, drop_policy, queue_size, decode, filters, "
-    "rate, encode, record, push, snapshot or outputs";
+const std::string all_keys = alternatives(key_names<CameraConfig>());
 const std::string bitrate_text = "expected bits a second from 10k to 1G (units k, M, G), such as 4M, got ";
 const std::string gop_text =
     "expected frames from 1 to 100000, or a time from 1ms to 10m (units ms, s, m, h, d), such as 2s, got ";
@@ -254,8 +249,8 @@ TEST_F(ConfigTest, APresetThatTheEncoderDoesNotHaveIsRefused) {
 
 TEST_F(ConfigTest, ColumnsCountCharactersAndAByteOrderMarkIsNone) {
   EXPECT_EQ(errors("\xEF\xBB\xBF{\"übung\": 1, cameras: {a: {source: '" + pattern + "'}}}\n"),
-            Strings{"rig.yaml:1:2: übung: unknown key, expected defaults, cameras, workers, mps, http_address, "
-                    "rtsp_address, insecure, tls, users, trusted_proxies, events or umask"});
+            Strings{"rig.yaml:1:2: übung: unknown key, expected defaults, cameras, workers, events, umask, mps, "
+                    "http_address, rtsp_address, insecure, tls, users or trusted_proxies"});
   EXPECT_EQ(errors("{cameras: {a: {source: '" + pattern + "'}}, workers: {\"é\": 1}}\n"),
             Strings{"rig.yaml:1:83: workers.é: unknown key, expected count"});
   EXPECT_EQ(errors("{workers: {\"é\": 1, count: 0}, cameras: {a: {source: '" + pattern + "'}}}\r\n").at(1),
@@ -365,8 +360,8 @@ TEST_F(ConfigTest, ACameraGoesOverDefaults) {
   EXPECT_EQ(a.encode.bitrate, 2'000'000);
   EXPECT_TRUE(b.encode.crf == 30.0 && !b.encode.bitrate);
   EXPECT_EQ(c.encode.bitrate, 1'500'000);
-  EXPECT_EQ(c.encode.gop, EncodeSettings::Gop(std::chrono::nanoseconds(std::chrono::milliseconds(250))));
-  EXPECT_EQ(b.encode.options, (EncodeSettings::Options{{"bf", "0"}, {"weightp", "0"}, {"refs", "2"}}));
+  EXPECT_EQ(c.encode.gop, Gop(std::chrono::nanoseconds(std::chrono::milliseconds(250))));
+  EXPECT_EQ(b.encode.options, (EncoderOptions{{"bf", "0"}, {"weightp", "0"}, {"refs", "2"}}));
   EXPECT_EQ(a.record->path, "{camera}.mp4");
   EXPECT_EQ(c.record->path, "c.mkv");
 }

@@ -16,7 +16,7 @@
 #include <set>
 #include <sstream>
 
-#include "app/config/settings.h"
+#include "app/config/paths.h"
 
 namespace campipe {
 namespace {

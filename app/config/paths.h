@@ -1,0 +1,31 @@
+// Paths of recordings and snapshots: what they may contain, and whether their files could be written.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/config/report.h"
+
+namespace campipe {
+
+// What is wrong with a path's fields or its length, or nothing.
+std::optional<std::string> check_record_path(const std::string& path);
+std::optional<std::string> check_snapshot_path(const std::string& path);
+// It is another file each second.
+bool tells_seconds(const std::string& path);
+// That the file could be made; creates nothing.
+bool check_can_be_written(const std::string& path, const YamlNode& node, Report& report);
+
+// A file that a camera writes, or several by the time. `what`: "records", "writes snapshots".
+struct FileTarget {
+  std::string camera;
+  std::string output;
+  std::string_view what;
+  const YamlNode* node = nullptr;
+  std::string path;
+};
+void check_files(const std::vector<FileTarget>& targets, Report& report);
+
+}  // namespace campipe

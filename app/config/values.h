@@ -1,0 +1,59 @@
+// Readers of values that are more than a number, a time or a choice. Each reports what it refuses, and then returns
+// nothing. The descriptions of keys name them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "app/config/key.h"
+#include "stages/filters/chain.h"
+#include "stages/sinks/push_url.h"
+
+namespace campipe {
+
+enum class DropPolicy : std::uint8_t;
+enum class Mps : std::uint8_t;
+
+using Gop = std::variant<int, std::chrono::nanoseconds>;
+using EncoderOptions = std::vector<std::pair<std::string, std::string>>;
+
+// source.cpp
+std::optional<std::string> read_source(const YamlNode& node, Report& report);
+std::optional<std::string> read_ca_file(const YamlNode& node, Report& report);
+std::optional<std::string> read_capture_format(const YamlNode& node, Report& report);
+// camera.cpp. `auto` is returned as `block`: the source decides it.
+std::optional<DropPolicy> read_drop_policy(const YamlNode& node, Report& report);
+std::optional<std::string> read_gpu_name(const YamlNode& node, Report& report);
+// filters.cpp, push.cpp
+std::optional<std::vector<FilterConfig>> read_filters(const YamlNode& node, Report& report);
+std::optional<std::vector<PushUrl>> read_push(const YamlNode& node, Report& report);
+// encode.cpp
+std::optional<std::string> read_codec(const YamlNode& node, Report& report);
+std::optional<std::string> read_encoder(const YamlNode& node, Report& report);
+std::optional<std::string> read_preset(const YamlNode& node, Report& report);
+std::optional<std::int64_t> read_bitrate(const YamlNode& node, Report& report);
+std::optional<Gop> read_gop(const YamlNode& node, Report& report);
+std::optional<EncoderOptions> read_options(const YamlNode& node, Report& report);
+// targets.cpp
+std::optional<std::string> read_record_path(const YamlNode& node, Report& report);
+std::optional<std::string> read_snapshot_path(const YamlNode& node, Report& report);
+std::optional<std::int64_t> read_bytes(const YamlNode& node, Report& report);
+// server.cpp
+std::optional<std::string> read_address(const YamlNode& node, Report& report);
+std::optional<std::string> read_certificate(const YamlNode& node, Report& report);
+std::optional<std::string> read_private_key(const YamlNode& node, Report& report);
+std::optional<std::vector<std::string>> read_trusted_proxies(const YamlNode& node, Report& report);
+std::optional<std::string> read_password(const YamlNode& node, Report& report);
+std::optional<std::string> read_rtsp_secret(const YamlNode& node, Report& report);
+std::optional<std::vector<std::string>> read_user_cameras(const YamlNode& node, Report& report);
+// config.cpp
+std::optional<Mps> read_mps(const YamlNode& node, Report& report);
+std::optional<std::string> read_events(const YamlNode& node, Report& report);
+std::optional<unsigned> read_umask(const YamlNode& node, Report& report);
+
+}  // namespace campipe
