@@ -52,7 +52,7 @@ void load(Function& function, const char* name) {
   cudaDriverEntryPointQueryResult found{};
   // The version of the function, not of the driver: those of CUDA 12.0 are what the types above are made from.
   const cudaError_t code = cudaGetDriverEntryPointByVersion(name, &address, 12000, cudaEnableDefault, &found);
-  cuda_check(code, std::string("cannot ask the driver for ") + name);
+  cuda_check(code, fmt::format("cannot ask the driver for {}", name));
   if (found != cudaDriverEntryPointSuccess) {
     throw GpuError(std::string("the NVIDIA driver has no ") + name + "; install one for CUDA 12 or later",
                    GpuError::Kind::other);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,10 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace campipe::fuzz {
+
+using Target = int(const std::uint8_t* data, std::size_t size);
+// By name; only where there is no fuzzer (CMakeLists.txt).
+extern const std::map<std::string_view, Target*> targets;
 
 inline std::string text_of(const std::uint8_t* data, std::size_t size) { return {data, data + size}; }
 

@@ -1,5 +1,5 @@
-// Runs a fuzz target without a fuzzer: on its seeds, on each of their beginnings, and on mutations of them that are the
-// same in every run.
+// Runs one of the fuzz targets without a fuzzer: on its seeds, on each of their beginnings, and on mutations of them
+// that are the same in every run.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -84,10 +84,10 @@ class Mutator {
 };
 
 // Of a copy without room to spare, so that the sanitizers see who reads too far.
-void run(const std::string& input) {
+void run(campipe::fuzz::Target& target, const std::string& input) {
   const std::vector<std::uint8_t> bytes(input.begin(), input.end());
   try {
-    LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
+    target(bytes.data(), bytes.size());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "thrown: %s\n", error.what());
     std::abort();
@@ -95,31 +95,34 @@ void run(const std::string& input) {
 }
 
 // What was run last is left for whoever looks into a failure.
-void try_input(const std::string& input, const fs::path& left) {
+void try_input(campipe::fuzz::Target& target, const std::string& input, const fs::path& left) {
   std::ofstream(left, std::ios::binary | std::ios::trunc) << input;
-  run(input);
+  run(target, input);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: %s CORPUS-FOLDER FILE-FOR-THE-INPUT\n", argv[0]);
+  const auto found = argc == 4 ? campipe::fuzz::targets.find(argv[1]) : campipe::fuzz::targets.end();
+  if (found == campipe::fuzz::targets.end()) {
+    std::fprintf(stderr, "usage: %s NAME CORPUS-FOLDER FILE-FOR-THE-INPUT; names are\n", argv[0]);
+    for (const auto& [name, ignored] : campipe::fuzz::targets) std::fprintf(stderr, "  %s\n", name.data());
     return 2;
   }
-  const std::vector<std::string> seeds = read_seeds(argv[1]);
+  campipe::fuzz::Target& target = *found->second;
+  const std::vector<std::string> seeds = read_seeds(argv[2]);
   if (seeds.empty()) {
-    std::fprintf(stderr, "%s: no seeds\n", argv[1]);
+    std::fprintf(stderr, "%s: no seeds\n", argv[2]);
     return 1;
   }
-  const fs::path left = argv[2];
+  const fs::path left = argv[3];
   for (const std::string& seed : seeds) {
-    try_input(seed, left);
+    try_input(target, seed, left);
     const std::size_t step = seed.size() / most_beginnings + 1;
-    for (std::size_t size = 0; size < seed.size(); size += step) try_input(seed.substr(0, size), left);
+    for (std::size_t size = 0; size < seed.size(); size += step) try_input(target, seed.substr(0, size), left);
   }
   Mutator mutator(seeds);
-  for (int i = 0; i < mutations; ++i) try_input(mutator.next(), left);
+  for (int i = 0; i < mutations; ++i) try_input(target, mutator.next(), left);
   fs::remove(left);
   return 0;
 }

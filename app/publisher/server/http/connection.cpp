@@ -1,8 +1,8 @@
 #include "app/publisher/server/http/connection.h"
 
 #include <boost/asio/detached.hpp>
-#include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/serializer.hpp>
+#include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
 
 #include <algorithm>
@@ -25,18 +25,19 @@ constexpr int most_at_the_door = 32;
 constexpr int most_of_a_network = 8;  // so that no single one keeps the others out
 constexpr auto farewell_patience = std::chrono::seconds(2);
 
-template <typename Body>
-awaitable<void> write_moving(HttpStream& stream, http::response<Body>& response, std::chrono::milliseconds patience) {
-  http::response_serializer<Body> serializer(response);
+// All answers are of one type, as each type takes the compiler seconds: those without a body have an empty one.
+using Response = http::response<http::string_body>;
+
+awaitable<void> write_moving(HttpStream& stream, Response& response, std::chrono::milliseconds patience) {
+  http::response_serializer<http::string_body> serializer(response);
   while (!serializer.is_done()) {
     stream.tcp().expires_after(patience);
     co_await http::async_write_some(stream, serializer, use_awaitable);
   }
 }
 
-template <typename Body>
-http::response<Body> make_response(const HttpAnswer& answer, const HttpConnection::Exchange& exchange) {
-  http::response<Body> response(http::int_to_status(static_cast<unsigned>(answer.status)), exchange.message.version());
+Response make_response(const HttpAnswer& answer, const HttpConnection::Exchange& exchange) {
+  Response response(http::int_to_status(static_cast<unsigned>(answer.status)), exchange.message.version());
   set_headers(response, answer);
   response.keep_alive(exchange.keep_alive);
   return response;
@@ -353,12 +354,12 @@ awaitable<void> HttpConnection::send(HttpAnswer& answer, const Exchange& exchang
   const std::string etag = header_of(answer, "ETag");
   if (answer.status == 200 && !etag.empty() && matches_etag(exchange.facts.if_none_match, etag)) answer.status = 304;
   if (answer.status == 304 || exchange.facts.method == "HEAD") {
-    auto response = make_response<http::empty_body>(answer, exchange);
+    auto response = make_response(answer, exchange);
     if (answer.status != 304) response.content_length(answer.body.size());
     co_await write_moving(stream_, response, shared_->limits.send);
     co_return;
   }
-  auto response = make_response<http::string_body>(answer, exchange);
+  auto response = make_response(answer, exchange);
   response.body() = std::move(answer.body);
   response.prepare_payload();
   co_await write_moving(stream_, response, shared_->limits.send);
@@ -381,7 +382,7 @@ awaitable<void> HttpConnection::send_file(const HttpAnswer& answer, const Exchan
     co_await send(file->head, exchange);
     co_return;
   }
-  auto response = make_response<http::empty_body>(file->head, exchange);
+  auto response = make_response(file->head, exchange);
   response.content_length(file->range.size);
   co_await write_moving(stream_, response, shared_->limits.send);
   if (facts.method == "HEAD") co_return;

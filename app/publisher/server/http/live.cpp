@@ -5,9 +5,10 @@
 #include <boost/asio/detached.hpp>
 #include <boost/beast/http/chunk_encode.hpp>
 #include <boost/beast/http/empty_body.hpp>
-#include <boost/beast/http/serializer.hpp>
 #include <boost/beast/http/write.hpp>
 #include <boost/beast/websocket/stream.hpp>
+
+#include <sstream>
 
 #include "app/publisher/server/http/event.h"
 #include "app/publisher/server/http/rules.h"
@@ -128,7 +129,7 @@ class LiveSocket : public std::enable_shared_from_this<LiveSocket> {
 
   const std::shared_ptr<HttpConnection> connection_;
   const HttpGate::Passed passed_;
-  websocket::stream<HttpStream&> socket_;
+  websocket::stream<HttpStream&, false> socket_;  // nothing is compressed: video is already
   const std::shared_ptr<HttpEvent> event_;
   LiveFeed feed_;
   bool gone_ = false;
@@ -215,9 +216,10 @@ class LiveAnswer {
     set_headers(response, answer);
     response.keep_alive(false);
     if (chunked_) response.chunked(true);
-    http::response_serializer<http::empty_body> serializer(response);
-    connection_->stream().tcp().expires_after(connection_->shared().limits.send);
-    co_await http::async_write_header(connection_->stream(), serializer, use_awaitable);
+    std::ostringstream header;
+    header << response.base();
+    const std::string text = header.str();
+    co_await connection_->send_bytes(asio::buffer(text));
     if (piece_.header->bytes) co_await put(*piece_.header->bytes);
   }
 

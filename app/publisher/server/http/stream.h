@@ -1,25 +1,47 @@
-// A connection with or without TLS as one type, so that what is built on it is compiled once. Only for the files that
-// use Boost.Beast, which compiles slowly.
+// A connection with or without TLS as one type, so that what is built on it is compiled once; and what it is built on
+// is compiled in stream.cpp. Only for the files that use Boost.Beast, which compiles slowly.
 #pragma once
 
-#include <utility>  // before asio, whose headers of this age forget it
+#include "app/publisher/server/http/any_handler.h"  // first of those with asio
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/beast/core/bind_handler.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/ssl/ssl_stream.hpp>
 #include <boost/beast/websocket/teardown.hpp>
 
+#include <array>
 #include <optional>
 
 namespace campipe {
+
+// The first of a sequence of buffers, whatever it is made of: who reads or writes "some" need not do it all.
+template <typename Buffer>
+class FirstBuffers {
+ public:
+  using value_type = Buffer;
+
+  template <typename Sequence>
+  explicit FirstBuffers(const Sequence& all) {
+    const auto end = boost::asio::buffer_sequence_end(all);
+    for (auto at = boost::asio::buffer_sequence_begin(all); at != end && size_ < buffers_.size(); ++at) {
+      const Buffer buffer(*at);
+      if (buffer.size() > 0) buffers_[size_++] = buffer;
+    }
+  }
+
+  [[nodiscard]] const Buffer* begin() const { return buffers_.data(); }
+  [[nodiscard]] const Buffer* end() const { return buffers_.data() + size_; }
+
+ private:
+  std::array<Buffer, 16> buffers_;
+  std::size_t size_ = 0;
+};
 
 class HttpStream {
  public:
@@ -27,9 +49,8 @@ class HttpStream {
   using ErrorCode = boost::system::error_code;
 
   // `tls`: null for none.
-  HttpStream(boost::asio::ip::tcp::socket socket, boost::asio::ssl::context* tls) : tcp_(std::move(socket)) {
-    if (tls != nullptr) tls_.emplace(tcp_, *tls);
-  }
+  HttpStream(boost::asio::ip::tcp::socket socket, boost::asio::ssl::context* tls);
+  ~HttpStream();
   HttpStream(const HttpStream&) = delete;
   HttpStream& operator=(const HttpStream&) = delete;
 
@@ -38,53 +59,45 @@ class HttpStream {
   boost::beast::tcp_stream& tcp() { return tcp_; }
   [[nodiscard]] bool has_tls() const { return tls_.has_value(); }
 
-  boost::asio::awaitable<void> handshake() {
-    if (tls_) co_await tls_->async_handshake(boost::asio::ssl::stream_base::server, boost::asio::use_awaitable);
-  }
+  boost::asio::awaitable<void> handshake();
   // Says that there is no more; of TLS too, as far as the other side listens.
-  boost::asio::awaitable<void> say_end() {
-    ErrorCode ignored;  // the connection is over either way
-    if (tls_) co_await tls_->async_shutdown(boost::asio::redirect_error(boost::asio::use_awaitable, ignored));
-    tcp_.socket().shutdown(boost::asio::ip::tcp::socket::shutdown_send, ignored);
-  }
+  boost::asio::awaitable<void> say_end();
 
   // What Beast and asio ask of a stream.
   template <typename Buffers, typename Token>
   auto async_read_some(const Buffers& buffers, Token&& token) {
-    const auto start = [this](auto&& handler, const Buffers& into) {
-      if (tls_)
-        tls_->async_read_some(into, std::forward<decltype(handler)>(handler));
-      else
-        tcp_.async_read_some(into, std::forward<decltype(handler)>(handler));
+    const auto start = [this](auto&& handler, const FirstBuffers<boost::asio::mutable_buffer>& into) {
+      read_some(into, {std::forward<decltype(handler)>(handler), get_executor()});
     };
-    return boost::asio::async_initiate<Token, void(ErrorCode, std::size_t)>(start, token, buffers);
+    return boost::asio::async_initiate<Token, void(ErrorCode, std::size_t)>(
+        start, token, FirstBuffers<boost::asio::mutable_buffer>(buffers));
   }
   template <typename Buffers, typename Token>
   auto async_write_some(const Buffers& buffers, Token&& token) {
-    const auto start = [this](auto&& handler, const Buffers& from) {
-      if (tls_)
-        tls_->async_write_some(from, std::forward<decltype(handler)>(handler));
-      else
-        tcp_.async_write_some(from, std::forward<decltype(handler)>(handler));
+    const auto start = [this](auto&& handler, const FirstBuffers<boost::asio::const_buffer>& from) {
+      write_some(from, {std::forward<decltype(handler)>(handler), get_executor()});
     };
-    return boost::asio::async_initiate<Token, void(ErrorCode, std::size_t)>(start, token, buffers);
+    return boost::asio::async_initiate<Token, void(ErrorCode, std::size_t)>(
+        start, token, FirstBuffers<boost::asio::const_buffer>(buffers));
   }
 
   // After WebSocket's own farewell, which needs no other.
-  friend void teardown(boost::beast::role_type role, HttpStream& stream, ErrorCode& error) {
-    using boost::beast::websocket::teardown;
-    teardown(role, stream.tcp_.socket(), error);
-  }
+  friend void teardown(boost::beast::role_type role, HttpStream& stream, ErrorCode& error);
   template <typename Handler>
   friend void async_teardown(boost::beast::role_type role, HttpStream& stream, Handler&& handler) {
-    using boost::beast::websocket::async_teardown;
-    async_teardown(role, stream.tcp_.socket(), std::forward<Handler>(handler));
+    stream.begin_teardown(role, {std::forward<Handler>(handler), stream.get_executor()});
   }
 
  private:
+  void read_some(const FirstBuffers<boost::asio::mutable_buffer>& into, AnyHandler<ErrorCode, std::size_t> handler);
+  void write_some(const FirstBuffers<boost::asio::const_buffer>& from, AnyHandler<ErrorCode, std::size_t> handler);
+  void begin_teardown(boost::beast::role_type role, AnyHandler<ErrorCode> handler);
+
   boost::beast::tcp_stream tcp_;
   std::optional<boost::beast::ssl_stream<boost::beast::tcp_stream&>> tls_;
 };
+
+void teardown(boost::beast::role_type role, HttpStream& stream, HttpStream::ErrorCode& error);
 
 inline void beast_close_socket(HttpStream& stream) { stream.tcp().close(); }
 
