@@ -59,16 +59,14 @@ struct JsonOf<Device> {
 // For types that know nothing of messages: a specialisation with their `fields`.
 template <typename T>
 struct FieldsOf {
-  static void fields(auto& m, auto&& f)
-    requires requires { T::fields(m, f); }
-  {
-    T::fields(m, f);
-  }
+  static void fields(auto& m, auto&& f) requires requires { T::fields(m, f); }
+  { T::fields(m, f); }
 };
 
 template <typename T>
-concept HasFields =
-    std::is_class_v<T> && requires(T& value) { FieldsOf<std::remove_const_t<T>>::fields(value, [](const char*, auto&) {}); };
+concept HasFields = std::is_class_v<T> && requires(T& value) {
+  FieldsOf<std::remove_const_t<T>>::fields(value, [](const char*, auto&) {});
+};
 
 // Where a value stands; a text is made of it only for an error.
 struct JsonPath {

@@ -39,9 +39,7 @@ struct ReadShared {
   Device to;
   std::vector<std::uint8_t> handle;  // of GpuHandle's size
   std::uint32_t seed = 0;
-  static void fields(auto& m, auto&& f) {
-    f("kind", m.kind), f("to", m.to), f("handle", m.handle), f("seed", m.seed);
-  }
+  static void fields(auto& m, auto&& f) { f("kind", m.kind), f("to", m.to), f("handle", m.handle), f("seed", m.seed); }
 };
 struct SharedRead {
   static constexpr std::string_view type = "answer";

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "app/supervisor/camera_totals.h"
 #include "core/error.h"
 #include "core/utc_text.h"
 
@@ -21,7 +20,7 @@ nlohmann::json quantiles_ms(const HistogramCounts& counts) {
           {"p99", rounded(counts.quantile(0.99) / 1e6)}};
 }
 
-nlohmann::json source_report(const SourceHealth& health, const CameraTotals& totals) {
+nlohmann::json source_report(const SourceHealth& health, const OutputTotals& totals) {
   nlohmann::json corrected = nlohmann::json::object();
   for (std::size_t kind = 0; kind < correction_kinds; ++kind) {
     corrected[name_of(static_cast<Correction>(kind))] = totals.times_corrected.at(kind);
@@ -35,25 +34,25 @@ nlohmann::json source_report(const SourceHealth& health, const CameraTotals& tot
 }
 
 // Only of an output in which somebody looks for motion.
-nlohmann::json motion_report(const CameraState& output, const RigPage& page) {
-  const MotionBlock& motion = motion_of(page, output);
+nlohmann::json motion_report(const Camera& camera, const Output& output, const RigPage& page) {
+  const MotionBlock& motion = motion_of(camera, output, page);
   nlohmann::json report;
   if (motion.threshold == 0) return report;
   report["threshold_percent"] = percent(motion.threshold);
   report["largest_percent"] = percent(motion.largest);
   if (output.config.record && output.config.record->when == RecordWhen::motion)
-    report["events"] = page.publisher(output.index).motions.load();
+    report["events"] = page.publisher(output.place).motions.load();
   return report;
 }
 
 // What a camera's own stream and its other outputs have in common.
-nlohmann::json stream_report(const CameraState& camera, const CameraCounts& counts, const RigPage& page,
+nlohmann::json output_report(const Camera& camera, const Output& output, const FrameCounts& counts, const RigPage& page,
                              const Latencies& latencies, double duration_s) {
   nlohmann::json dropped = nlohmann::json::object();
   for (const auto& [cause, number] : counts.dropped) dropped[cause] = number;
-  nlohmann::json report{{"state", name_of(camera.state)},
-                        {"since_utc", utc_text(camera.since)},
-                        {"encoder", camera.stream ? camera.stream->encoder : ""},
+  nlohmann::json report{{"state", name_of(output.state)},
+                        {"since_utc", utc_text(output.since)},
+                        {"encoder", output.stream ? output.stream->encoder : ""},
                         {"frames",
                          {{"decoded", counts.decoded},
                           {"encoded", counts.encoded},
@@ -69,11 +68,11 @@ nlohmann::json stream_report(const CameraState& camera, const CameraCounts& coun
                           {"filter", quantiles_ms(latencies.filter)},
                           {"encode", quantiles_ms(latencies.encode)},
                           {"overhead", quantiles_ms(latencies.overhead)}}}};
-  if (auto motion = motion_report(camera, page); !motion.is_null()) report["motion"] = std::move(motion);
-  if (!camera.file.empty()) report["recording"] = camera.file;
-  if (!camera.recording_paused.empty()) report["recording_paused"] = camera.recording_paused;
-  if (!camera.reason.empty()) report["reason"] = camera.reason;
-  for (const auto& [url, push] : camera.push) report["push"][url] = {{"state", push.state}, {"reason", push.reason}};
+  if (auto motion = motion_report(camera, output, page); !motion.is_null()) report["motion"] = std::move(motion);
+  if (!output.recording.file.empty()) report["recording"] = output.recording.file;
+  if (!output.recording.paused.empty()) report["recording_paused"] = output.recording.paused;
+  if (!output.reason.empty()) report["reason"] = output.reason;
+  for (const auto& [url, push] : output.push) report["push"][url] = {{"state", push.state}, {"reason", push.reason}};
   return report;
 }
 
@@ -84,52 +83,27 @@ double rounded(double value) { return std::round(value * 100) / 100; }
 // Another process has written it.
 double percent(float part) { return part >= 0 && part <= 1 ? std::round(double{part} * 1e6) / 1e4 : 0; }
 
-const MotionBlock& motion_of(const RigPage& page, const CameraState& output) {
-  if (is_copy(output.config.encode)) return page.master(output.index).motion;
-  return page.worker(output.index, output.worker).motion;
-}
-
-HistogramCounts latency_of(const RigPage& page, const CameraState& output) {
-  HistogramCounts latency = is_copy(output.config.encode) ? page.master(output.index).latency.counts()
-                                                          : page.worker(output.index, output.worker).latency.counts();
-  if (output.before) latency.add(output.before->latencies.total);
-  return latency;
-}
-
-Latencies latencies_of(const RigPage& page, const CameraState& output) {
-  const WorkerBlock& worker = page.worker(output.index, output.worker);
-  Latencies latencies{{},
-                      page.master(output.index).decode.counts(),
-                      worker.queue.counts(),
-                      worker.filter.counts(),
-                      worker.encode.counts(),
-                      worker.overhead.counts()};
-  if (output.before) latencies.add(output.before->latencies);
-  latencies.total = latency_of(page, output);
-  return latencies;
-}
-
-nlohmann::json camera_report(const std::vector<CameraState>& cameras, const CameraState& camera, const RigPage& page,
-                             double duration_s, const LatencyReader& latencies) {
-  const CameraTotals totals = totals_of(cameras, camera, page);
-  nlohmann::json report = stream_report(camera, totals.counts, page, latencies(camera), duration_s);
+nlohmann::json camera_report(const Camera& camera, const RigPage& page, double duration_s,
+                             const LatencyReader& latencies) {
+  const OutputTotals totals = totals_of(camera, camera.own(), page);
+  nlohmann::json report =
+      output_report(camera, camera.own(), totals.counts, page, latencies(camera, camera.own()), duration_s);
   report["worker"] = camera.worker;
   report["gpu"] = camera.gpu;
   report["decoder"] = camera.decoder;
   report["ipc_memory"] = camera.ipc_memory;
   report["reconnects"] = totals.reconnects;
-  report["source"] = source_report(page.master(camera.index).source, totals);
+  report["source"] = source_report(page.master(camera.place()).source, totals);
   report["worker_restarts"] = totals.worker_restarts;
-  for (const unsigned output : camera.outputs) {
-    if (output == camera.index) continue;
-    const CameraState& other = cameras[output];
-    report["outputs"][other.config.output] =
-        stream_report(other, count(cameras, other, page), page, latencies(other), duration_s);
+  for (const Output& output : camera.outputs) {
+    if (output.is_own()) continue;
+    report["outputs"][output.config.output] =
+        output_report(camera, output, count(camera, output, page), page, latencies(camera, output), duration_s);
   }
   return report;
 }
 
-nlohmann::json rig_report(const RunReport& run, const std::vector<CameraState>& cameras, const RigPage& page) {
+nlohmann::json rig_report(const RunReport& run, const Cameras& cameras, const RigPage& page) {
   nlohmann::json report{{"duration_s", rounded(run.duration_s)},
                         {"exit", run.exit},
                         {"cameras", nlohmann::json::object()},
@@ -138,10 +112,11 @@ nlohmann::json rig_report(const RunReport& run, const std::vector<CameraState>& 
                         {"publisher_restarts", run.publisher_restarts},
                         {"cpu_s", rounded(run.cpu_s)},
                         {"max_rss_mib", rounded(run.max_memory_mib)}};
-  const LatencyReader whole_run = [&](const CameraState& output) { return latencies_of(page, output); };
-  for (const CameraState& camera : cameras) {
-    if (camera.follows || camera.state == CameraState::State::removed) continue;
-    report["cameras"][camera.config.name] = camera_report(cameras, camera, page, run.duration_s, whole_run);
+  const LatencyReader whole_run = [&](const Camera& camera, const Output& output) {
+    return latencies_of(camera, output, page);
+  };
+  for (const Camera& camera : cameras.all()) {
+    report["cameras"][camera.name()] = camera_report(camera, page, run.duration_s, whole_run);
   }
   for (const WorkerReport& worker : run.workers) {
     report["workers"].push_back({{"index", worker.index},

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "app/supervisor/camera_state.h"
+#include "app/supervisor/accounting.h"
+#include "app/supervisor/cameras.h"
 #include "ipc/latencies.h"
 #include "ipc/rig_page.h"
 
@@ -30,23 +31,17 @@ struct RunReport {
   double max_memory_mib = 0;  // largest sum over the processes, shared pages counted once (PSS)
 };
 
-// What was counted before under the output's name is in them.
-Latencies latencies_of(const RigPage& page, const CameraState& output);
-HistogramCounts latency_of(const RigPage& page, const CameraState& output);
+// Of an output, and of which frames, in its report.
+using LatencyReader = std::function<Latencies(const Camera& camera, const Output& output)>;
 
-// Of an output, and of which pictures, in its report.
-using LatencyReader = std::function<Latencies(const CameraState& output)>;
-
-// `camera` is one of `cameras`, and follows no other; those that follow it are its "outputs".
-nlohmann::json camera_report(const std::vector<CameraState>& cameras, const CameraState& camera, const RigPage& page,
-                             double duration_s, const LatencyReader& latencies);
-nlohmann::json rig_report(const RunReport& run, const std::vector<CameraState>& cameras, const RigPage& page);
+nlohmann::json camera_report(const Camera& camera, const RigPage& page, double duration_s,
+                             const LatencyReader& latencies);
+nlohmann::json rig_report(const RunReport& run, const Cameras& cameras, const RigPage& page);
 
 // To two places.
 double rounded(double value);
 // Of a part, 0 to 1: to four places.
 double percent(float part);
-const MotionBlock& motion_of(const RigPage& page, const CameraState& output);
 
 std::string report_text(const nlohmann::json& report);
 // Replaces the file in one step: who reads it finds the old one or the new one whole. Throws Error, naming the file.

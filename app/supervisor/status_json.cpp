@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string>
 
-#include "app/supervisor/camera_totals.h"
+#include "app/supervisor/accounting.h"
 #include "core/passwords.h"
 #include "core/utc_text.h"
 #include "core/written_url.h"
@@ -44,12 +44,12 @@ nlohmann::json process_json(const ProcessStatus& process) {
 }  // namespace
 
 // Of the last frames, and how many those were a second.
-Latencies StatusJson::newest(const CameraState& camera, const RigPage& page) {
+Latencies StatusJson::newest(const Camera& camera, const Output& output, const RigPage& page) {
   const auto now = Clock::now();
-  const std::uint64_t encoded = camera.packets_published();
-  Sample& sample = samples_[camera.index];
-  if (sample.name != camera.config.name || encoded < sample.encoded) sample = {.name = camera.config.name};
-  const Latencies all = latencies_of(page, camera);
+  const std::uint64_t encoded = output.packets_published();
+  Sample& sample = samples_[output.place];
+  if (sample.name != output.config.name || encoded < sample.encoded) sample = {.name = output.config.name};
+  const Latencies all = latencies_of(camera, output, page);
   const Latencies recent = all.since(sample.before);
   const double seconds = std::chrono::duration<double>(now - sample.at).count();
   const bool known = sample.at != Clock::time_point{};
@@ -64,24 +64,24 @@ Latencies StatusJson::newest(const CameraState& camera, const RigPage& page) {
 }
 
 // What only a running rig has, beside what the report says.
-void StatusJson::refine(nlohmann::json& json, const CameraState& camera, const RigPage& page,
-                        const CameraCounts& counts) const {
-  json["fps"] = rounded(samples_.at(camera.index).fps);
+void StatusJson::refine(nlohmann::json& json, const Camera& camera, const Output& output, const RigPage& page,
+                        const FrameCounts& counts) const {
+  json["fps"] = rounded(samples_.at(output.place).fps);
   const std::uint64_t left = counts.encoded + counts.dropped_total;
   json["in_flight"] = counts.decoded > left ? counts.decoded - left : 0;
-  json["bytes"] = page.publisher(camera.index).bytes.load() + (camera.before ? camera.before->bytes : 0);
-  json["records"] = camera.config.record.has_value();
-  json["recording_on"] = camera.config.record.has_value() && camera.recording_on && !camera.record_failed &&
-                         takes_part(camera) && !camera.publisher_done;
-  if (camera.config.on_demand) json["on_demand"] = true;
-  if (json.contains("motion") && camera.state == CameraState::State::running)
-    json["motion"]["score_percent"] = percent(motion_of(page, camera).score);
-  json["codec"] = camera.stream ? camera.stream->codec : camera.config.encode.codec;
-  json["width"] = camera.stream ? camera.stream->format.width : 0;
-  json["height"] = camera.stream ? camera.stream->format.height : 0;
+  json["bytes"] = page.publisher(output.place).bytes.load() + (output.before ? output.before->bytes : 0);
+  json["records"] = output.config.record.has_value();
+  json["recording_on"] = output.config.record.has_value() && output.recording.on && !output.recording.failed &&
+                         camera.takes_part() && !output.publisher_done;
+  if (output.config.on_demand) json["on_demand"] = true;
+  if (json.contains("motion") && output.state == CameraState::running)
+    json["motion"]["score_percent"] = percent(motion_of(camera, output, page).score);
+  json["codec"] = output.stream ? output.stream->codec : output.config.encode.codec;
+  json["width"] = output.stream ? output.stream->format.width : 0;
+  json["height"] = output.stream ? output.stream->format.height : 0;
 }
 
-nlohmann::json StatusJson::make(const RigStatus& rig, const std::vector<CameraState>& cameras, const RigPage& page) {
+nlohmann::json StatusJson::make(const RigStatus& rig, const Cameras& cameras, const RigPage& page) {
   nlohmann::json status{{"time_utc", utc_text(utc_now_ns())},
                         {"uptime_s", rounded(rig.uptime_s)},
                         {"version", CAMPIPE_VERSION},
@@ -89,26 +89,24 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const std::vector<CameraSt
                         {"config", rig.config},
                         {"cameras", nlohmann::json::object()},
                         {"processes", nlohmann::json::array()}};
-  const LatencyReader recent = [&](const CameraState& output) { return newest(output, page); };
-  for (const CameraState& camera : cameras) {
-    if (camera.follows || camera.state == CameraState::State::removed) continue;
-    nlohmann::json json = camera_report(cameras, camera, page, rig.uptime_s, recent);
+  const LatencyReader recent = [&](const Camera& camera, const Output& output) { return newest(camera, output, page); };
+  for (const Camera& camera : cameras.all()) {
+    nlohmann::json json = camera_report(camera, page, rig.uptime_s, recent);
     json["source_health"] = std::move(json["source"]);
-    json["source"] = without_passwords(written_url(camera.config.source));
-    json["enabled"] = camera.config.enabled;
-    json["order"] = camera.index;
-    for (const unsigned output : camera.outputs) {
-      const CameraState& state = cameras[output];
-      nlohmann::json& place = state.follows ? json["outputs"][state.config.output] : json;
-      refine(place, state, page, count(cameras, state, page));
+    json["source"] = without_passwords(written_url(camera.config().source));
+    json["enabled"] = camera.config().enabled;
+    json["order"] = camera.place();
+    for (const Output& output : camera.outputs) {
+      nlohmann::json& place = output.is_own() ? json : json["outputs"][output.config.output];
+      refine(place, camera, output, page, count(camera, output, page));
     }
-    const CameraCounts counts = count(cameras, camera, page);
+    const FrameCounts counts = count(camera, camera.own(), page);
     const auto full = counts.dropped.find(name_of(DropCause::queue_full));
-    const std::string& overload = overloads_.look_at(camera.config.name, camera.worker, counts.decoded,
+    const std::string& overload = overloads_.look_at(camera.name(), camera.worker, counts.decoded,
                                                      full == counts.dropped.end() ? 0 : full->second);
     if (!overload.empty()) json["overloaded"] = overload;
-    if (camera.frames) json["ring"] = {{"slots", camera.config.queue_size}, {"waiting", json["in_flight"]}};
-    status["cameras"][camera.config.name] = std::move(json);
+    if (camera.frames.newest) json["ring"] = {{"slots", camera.config().queue_size}, {"waiting", json["in_flight"]}};
+    status["cameras"][camera.name()] = std::move(json);
   }
   for (const ProcessStatus& process : rig.processes) status["processes"].push_back(process_json(process));
   return status;

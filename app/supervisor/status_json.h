@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "app/supervisor/camera_state.h"
+#include "app/supervisor/cameras.h"
 #include "app/supervisor/overload_watch.h"
 #include "app/supervisor/report.h"
 #include "core/clock.h"
@@ -36,7 +36,7 @@ struct RigStatus {
 // Used by the supervisor's thread, about once a second.
 class StatusJson {
  public:
-  nlohmann::json make(const RigStatus& rig, const std::vector<CameraState>& cameras, const RigPage& page);
+  nlohmann::json make(const RigStatus& rig, const Cameras& cameras, const RigPage& page);
 
  private:
   // As it was at the last calls, so that latencies are of one to two seconds' frames.
@@ -48,8 +48,9 @@ class StatusJson {
     Latencies last = {};
     double fps = 0;
   };
-  Latencies newest(const CameraState& camera, const RigPage& page);
-  void refine(nlohmann::json& json, const CameraState& camera, const RigPage& page, const CameraCounts& counts) const;
+  Latencies newest(const Camera& camera, const Output& output, const RigPage& page);
+  void refine(nlohmann::json& json, const Camera& camera, const Output& output, const RigPage& page,
+              const FrameCounts& counts) const;
 
   std::map<unsigned, Sample> samples_;
   OverloadWatch overloads_;

@@ -28,7 +28,7 @@ unsigned terminal_width() {
   return std::max<unsigned>(size.ws_col, narrowest);
 }
 
-std::map<std::string, std::uint64_t> lost(const CameraCounts& counts) {
+std::map<std::string, std::uint64_t> lost(const FrameCounts& counts) {
   auto dropped = counts.dropped;
   std::erase_if(dropped, [](const auto& cause) { return is_wanted_drop(cause.first); });
   return dropped;
@@ -87,15 +87,16 @@ std::string format_line(const CameraStatus& c) {
   return line;
 }
 
-std::string format_summary(const CameraState& camera, const CameraCounts& counts) {
-  std::string text = fmt::format("{}: {}, {} frames decoded, {} encoded", camera.config.name, name_of(camera.state),
+std::string format_summary(const Output& output, const FrameCounts& counts) {
+  std::string text = fmt::format("{}: {}, {} frames decoded, {} encoded", output.config.name, name_of(output.state),
                                  counts.decoded, counts.encoded);
+  const OutputRecording& recording = output.recording;
   for (const auto& [cause, number] : counts.dropped) text += fmt::format(", {} dropped ({})", number, cause);
-  if (!camera.file.empty()) text += fmt::format(", {} recorded", counts.recorded);
+  if (!recording.file.empty()) text += fmt::format(", {} recorded", counts.recorded);
   if (counts.unrecorded > 0) text += fmt::format(", {} not recorded", counts.unrecorded);
-  if (!camera.file.empty()) text += fmt::format("; newest file: {}", camera.file);
-  if (!camera.recording_paused.empty()) text += fmt::format("; recording paused: {}", camera.recording_paused);
-  if (!camera.reason.empty()) text += fmt::format("; {}", camera.reason);
+  if (!recording.file.empty()) text += fmt::format("; newest file: {}", recording.file);
+  if (!recording.paused.empty()) text += fmt::format("; recording paused: {}", recording.paused);
+  if (!output.reason.empty()) text += fmt::format("; {}", output.reason);
   return text;
 }
 
@@ -113,26 +114,36 @@ void StatusView::log_line(const std::string& given) {
   out_.put(before + line + "\n" + drawn());
 }
 
-std::vector<CameraStatus> StatusView::measure(const std::vector<CameraState>& cameras, const RigPage& page) {
+std::vector<CameraStatus> StatusView::measure(const Cameras& cameras, const RigPage& page) {
   std::vector<CameraStatus> result;
-  for (const CameraState& camera : cameras) {
-    if (camera.state == CameraState::State::removed) continue;
-    const Sample now{camera.config.name, Clock::now(), count(cameras, camera, page), latency_of(page, camera)};
-    // Its place may have been another camera's.
-    Sample& before = samples_.try_emplace(camera.index, Sample{now.name, started_, {}, {}}).first->second;
-    if (now.name != before.name || now.counts.decoded < before.counts.decoded) before = now;
-    const double seconds = std::max(std::chrono::duration<double>(now.at - before.at).count(), 1e-3);
-    const auto dropped = lost(now.counts);
-    const HistogramCounts latency = now.latency.since(before.latency);
-    result.push_back({camera.config.name, name_of(camera.state),
-                      static_cast<double>(now.counts.decoded - before.counts.decoded) / seconds,
-                      static_cast<double>(now.counts.encoded - before.counts.encoded) / seconds,
-                      latency.quantile(0.5) / 1e6, latency.quantile(0.95) / 1e6, total_of(dropped), main_cause(dropped),
-                      camera.worker, camera.gpu, camera.reason});
-    // The terminal shows a window of some seconds, so that its numbers can be read.
-    if (!terminal_ || seconds > 3) before = now;
+  for (const Camera& camera : cameras.all()) {
+    for (const Output& output : camera.outputs) result.push_back(measure(camera, output, page));
   }
   return result;
+}
+
+CameraStatus StatusView::measure(const Camera& camera, const Output& output, const RigPage& page) {
+  const Sample now{output.config.name, Clock::now(), count(camera, output, page), latency_of(camera, output, page)};
+  // Its place may have been another output's.
+  Sample& before = samples_.try_emplace(output.place, Sample{now.name, started_, {}, {}}).first->second;
+  if (now.name != before.name || now.counts.decoded < before.counts.decoded) before = now;
+  const double seconds = std::max(std::chrono::duration<double>(now.at - before.at).count(), 1e-3);
+  const auto dropped = lost(now.counts);
+  const HistogramCounts latency = now.latency.since(before.latency);
+  CameraStatus status{output.config.name,
+                      name_of(output.state),
+                      static_cast<double>(now.counts.decoded - before.counts.decoded) / seconds,
+                      static_cast<double>(now.counts.encoded - before.counts.encoded) / seconds,
+                      latency.quantile(0.5) / 1e6,
+                      latency.quantile(0.95) / 1e6,
+                      total_of(dropped),
+                      main_cause(dropped),
+                      camera.worker,
+                      camera.gpu,
+                      output.reason};
+  // The terminal shows a window of some seconds, so that its numbers can be read.
+  if (!terminal_ || seconds > 3) before = now;
+  return status;
 }
 
 // What takes the table off the terminal.
@@ -155,7 +166,7 @@ void StatusView::draw(const std::vector<CameraStatus>& cameras, bool over) {
   out_.put(before + drawn());
 }
 
-void StatusView::update(const std::vector<CameraState>& cameras, const RigPage& page) {
+void StatusView::update(const Cameras& cameras, const RigPage& page) {
   if (Clock::now() < next_) return;
   next_ = Clock::now() + (terminal_ ? Clock::duration(terminal_interval) : Clock::duration(log_interval));
   const auto statuses = measure(cameras, page);
@@ -180,18 +191,20 @@ std::vector<CameraStatus> StatusChanges::take(const std::vector<CameraStatus>& c
   return due;
 }
 
-void StatusView::finish(const std::vector<CameraState>& cameras, const RigPage& page) {
+void StatusView::finish(const Cameras& cameras, const RigPage& page) {
   if (terminal_) {
     samples_.clear();  // the averages of the whole run
     draw(measure(cameras, page), true);
   }
   lines_drawn_ = 0;
   table_.clear();
-  for (const CameraState& camera : cameras) {
-    if (camera.state == CameraState::State::removed) continue;
-    const std::string summary = printable(format_summary(camera, count(cameras, camera, page)));
-    const bool json = log_format() == LogFormat::json;
-    out_.put((json ? json_log_line(std::chrono::system_clock::now(), "info", "supervisor", summary) : summary) + "\n");
+  const bool json = log_format() == LogFormat::json;
+  for (const Camera& camera : cameras.all()) {
+    for (const Output& output : camera.outputs) {
+      const std::string summary = printable(format_summary(output, count(camera, output, page)));
+      const auto now = std::chrono::system_clock::now();
+      out_.put((json ? json_log_line(now, "info", "supervisor", summary) : summary) + "\n");
+    }
   }
 }
 

@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "app/control/background_writer.h"
-#include "app/supervisor/camera_state.h"
+#include "app/supervisor/accounting.h"
+#include "app/supervisor/cameras.h"
 #include "core/clock.h"
 #include "ipc/histogram.h"
 
 namespace campipe {
 
-// One camera over the last seconds.
+// One output over the last seconds.
 struct CameraStatus {
   std::string name;
   std::string state;
@@ -34,8 +35,8 @@ struct CameraStatus {
 std::vector<std::string> format_table(const std::vector<CameraStatus>& cameras, double uptime_s, unsigned width,
                                       bool over = false);
 std::string format_line(const CameraStatus& camera);
-// What became of a camera, when the rig has ended.
-std::string format_summary(const CameraState& camera, const CameraCounts& counts);
+// What became of an output, when the rig has ended.
+std::string format_summary(const Output& output, const FrameCounts& counts);
 
 // Which cameras are worth a line of the log: 8,640 lines a day for each would hide what happens.
 class StatusChanges {
@@ -60,19 +61,20 @@ class StatusView {
   // A line of the log, from this or another process; without its line end.
   void log_line(const std::string& line);
   // Called ten times a second; shows what is due.
-  void update(const std::vector<CameraState>& cameras, const RigPage& page);
+  void update(const Cameras& cameras, const RigPage& page);
   // The last state, for good: the table stays on the terminal, and a line for each camera says what became of it.
-  void finish(const std::vector<CameraState>& cameras, const RigPage& page);
+  void finish(const Cameras& cameras, const RigPage& page);
 
  private:
   struct Sample {
     std::string name;
     Clock::time_point at;
-    CameraCounts counts;
+    FrameCounts counts;
     HistogramCounts latency;
   };
 
-  std::vector<CameraStatus> measure(const std::vector<CameraState>& cameras, const RigPage& page);
+  std::vector<CameraStatus> measure(const Cameras& cameras, const RigPage& page);
+  CameraStatus measure(const Camera& camera, const Output& output, const RigPage& page);
   void draw(const std::vector<CameraStatus>& cameras, bool over);
   std::string erased();
   std::string drawn();
@@ -81,7 +83,7 @@ class StatusView {
   bool terminal_;
   Clock::time_point started_ = Clock::now();
   Clock::time_point next_;
-  std::map<unsigned, Sample> samples_;  // by the camera's place
+  std::map<unsigned, Sample> samples_;  // by the output's place
   StatusChanges changes_;
   std::size_t lines_drawn_ = 0;
   std::vector<std::string> table_;

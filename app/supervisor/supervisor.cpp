@@ -1,15 +1,11 @@
 #include "app/supervisor/supervisor.h"
 
-#include <fcntl.h>
 #include <poll.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <utility>
 
-#include "app/supervisor/report.h"
-#include "core/error.h"
+#include "app/supervisor/accounting.h"
 #include "core/log.h"
 #include "stages/sources/source_end.h"
 
@@ -21,15 +17,11 @@ using std::chrono::seconds;
 
 constexpr auto tick_interval = milliseconds(50);
 constexpr auto leaving_interval = milliseconds(5);
-constexpr auto own_pause = milliseconds(500);           // a loop this late was not running; nor were, maybe, the others
-constexpr auto close_files_after = milliseconds(4000);  // of draining: users are promised whole files within 5 s
-constexpr auto kill_after = milliseconds(4700);
-constexpr auto leave_deadline = seconds(2);
-constexpr auto first_picture = seconds(5);         // a camera may take to it
-constexpr int most_log_chunks = 64;                // in one turn of the loop
-constexpr std::size_t longest_line = 64UL * 1024;  // of the log
-constexpr int no_report = 1;                       // as exit status
-constexpr unsigned spare_places = 512;             // for cameras that come later; memory only once they do
+constexpr auto status_interval = seconds(1);
+constexpr auto own_pause = milliseconds(500);  // a loop this late was not running; nor were, maybe, the others
+constexpr auto longest_start = seconds(10);    // then the service is ready with what runs
+constexpr unsigned spare_places = 512;         // for cameras that come later; memory only once they do
+constexpr int no_report = 1;                   // as exit status
 
 // Cameras and their other outputs.
 unsigned streams_of(const RigConfig& rig) {
@@ -38,281 +30,170 @@ unsigned streams_of(const RigConfig& rig) {
   return static_cast<unsigned>(streams);
 }
 
+RigState state_of(const RigConfig& rig, const Machine& machine, const RunOptions& options) {
+  const unsigned places = streams_of(rig) + spare_places;
+  return {options, rig, machine, RigPage::create(places, max_workers), Cameras(places)};
+}
+
 }  // namespace
 
 Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOptions& options, RigSignals& signals)
-    : options_(options),
-      rig_(rig),
-      machine_(machine),
-      page_(RigPage::create(streams_of(rig) + spare_places, max_workers)),
-      signals_(signals) {
-  std::array<int, 2> log{};
-  if (::pipe2(log.data(), O_CLOEXEC | O_NONBLOCK) != 0) throw system_error("cannot make the log's pipe", errno);
-  log_read_.reset(log[0]);
-  log_write_.reset(log[1]);
-  init_logging("supervisor", options_.log_level, log_write_.get());
-
+    : signals_(signals),
+      rig_(state_of(rig, machine, options)),
+      processes_(rig_, guard_, log_.write_fd(),
+                 {[this](ManagedProcess& process) { setup_.send_all(process); },
+                  [this](ManagedProcess& process, Message& message) { messages_.handle(process, message); },
+                  [this](ManagedProcess& process, const ExitInfo& info) { return on_death(process, info); },
+                  [this](const ManagedProcess& process) { return needed(process); }}),
+      changes_(rig_, processes_, roster_, service_, log_.write_fd(), [this] { show_ready(); }) {
+  init_logging("supervisor", options.log_level, log_.write_fd());
   const RigPlan placed = plan(rig, machine);
   for (const std::string& line : describe_sharing(placed, machine.devices)) spdlog::info("{}", line);
-  set_up(placed);
-  if (options_.report) report_.emplace(*options_.report);
+  add_processes(placed);
+  roster_.add_all(placed);
 }
 
 Supervisor::~Supervisor() {
   kill_all();
-  members_.clear();
-  relay_log();
-  init_logging("supervisor", options_.log_level);
+  processes_.all().clear();
+  log_.pass_on();
+  init_logging("supervisor", rig_.options.log_level);
+}
+
+void Supervisor::add_processes(const RigPlan& plan) {
+  processes_.add(ProcessKind::master, {}).place.sees = gpus_of_master(plan.cameras);
+  processes_.add(ProcessKind::publisher, {});
+  for (const WorkerPlan& worker : plan.workers) {
+    processes_.add(ProcessKind::worker, {worker.gpu, gpu_name(rig_.machine.devices, worker.gpu),
+                                         gpus_of_worker(worker, plan.cameras), worker.numa_node, worker.cpus});
+  }
 }
 
 int Supervisor::run() {
-  // All are expected at the start barrier before the first of them can arrive.
-  for (Member& member : members_) {
-    if (member.kind != Kind::master && needed(member)) page_.barrier().add(participant_of(member.process));
-  }
-  for (Member& member : members_) {
-    guard_.run("start a process", [&] { start(member); });
-  }
-  while (!all_gone()) turn();
+  processes_.start_all();
+  while (!processes_.all_gone()) turn();
   settle_the_rest();
-  view_.finish(cameras_, page_);
-  if (!report_) return exit_status();
-  put_report();
-  return report_->finish() ? exit_status() : no_report;
+  view_.finish(rig_.cameras, rig_.page);
+  return accounts_.finish(ending_.why) ? exit_status() : no_report;
 }
 
-// Whatever goes wrong in one step, the others are done: cameras and their files depend on this loop.
 void Supervisor::turn() {
   guard_.run("wait for events", [this] { wait_for_events(); });
   guard_.run("obey a signal", [this] { obey_signals(); });
-  for (Member& member : members_) {
-    guard_.run("look after a process", [&] { check(member); });
-  }
-  guard_.run("change the configuration", [this] { go_on_with_changes(); });
+  processes_.serve();
+  guard_.run("change the configuration", [this] { changes_.go_on(); });
   guard_.run("pass on notes", [this] { pass_on_notes(); });
-  guard_.run("relay the log", [this] { relay_log(); });
-  if (Clock::now() >= next_tick_) tick();
+  guard_.run("relay the log", [this] { log_.pass_on(); });
+  if (Clock::now() >= rig_.next_tick) tick();
 }
 
 void Supervisor::wait_for_events() {
-  std::vector<pollfd> waits{{signals_.fd(), POLLIN, 0}, {log_read_.get(), POLLIN, 0}};
-  for (Member& member : members_) {
-    if (!member.child) continue;
-    waits.push_back({member.child->pidfd(), POLLIN, 0});
-    const Channel& channel = member.child->channel();
-    const auto events = static_cast<short>(member.child->outbox().wants_room() ? POLLIN | POLLOUT : POLLIN);
-    waits.push_back({channel.closed() ? -1 : channel.fd(), events, 0});
-  }
-  if (load_) load_->add_waits(waits);
-  const auto left = std::chrono::ceil<milliseconds>(next_tick_ - Clock::now());
+  std::vector<pollfd> waits{{signals_.fd(), POLLIN, 0}, {log_.read_fd(), POLLIN, 0}};
+  processes_.add_waits(waits);
+  changes_.add_waits(waits);
+  const auto left = std::chrono::ceil<milliseconds>(rig_.next_tick - Clock::now());
   ::poll(waits.data(), waits.size(), static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 100)));
 }
 
 // What processes note in pages of their own, and others wait for.
 void Supervisor::pass_on_notes() {
-  for (const Member& member : members_) {
-    if (member.child && member.kind != Kind::master) page_.enter_arrival(member.process);
+  for (const ManagedProcess& process : processes_.all()) {
+    if (process.child && process.kind != ProcessKind::master) rig_.page.enter_arrival(process.page);
   }
-  for (const CameraState& camera : cameras_) {
-    const Audience& audience = page_.publisher(camera.index).audience;
-    Audience& passed_on = page_.shared(camera.index).audience;
-    passed_on.watches.store(audience.watches.load());
-    passed_on.arrivals.store(audience.arrivals.load());
+  for (const Camera& camera : rig_.cameras.all()) {
+    for (const Output& output : camera.outputs) {
+      const Audience& audience = rig_.page.publisher(output.place).audience;
+      Audience& passed_on = rig_.page.shared(output.place).audience;
+      passed_on.watches.store(audience.watches.load());
+      passed_on.arrivals.store(audience.arrivals.load());
+    }
   }
 }
 
 void Supervisor::obey_signals() {
   while (const auto asked = signals_.next()) {
     if (*asked == RigSignals::Request::reload) {
-      if (phase_ == Phase::running) reload_on_signal();
-    } else if (phase_ == Phase::running) {
+      if (rig_.phase == RunPhase::running) changes_.reload_on_signal();
+    } else if (rig_.phase == RunPhase::running) {
       drain("stopped");
     } else if (*asked == RigSignals::Request::end) {  // a terminal that closes sends SIGHUP again when its shell ends
       spdlog::warn("stopped at once: files are whole up to their last fragment");
-      ending_ = "stopped at once";
+      ending_.why = "stopped at once";
       kill_all();
     }
   }
 }
 
-// A process that logs without end, or a line without end, holds up nobody.
-void Supervisor::relay_log() {
-  std::array<char, 16384> buffer{};
-  for (int chunk = 0; chunk < most_log_chunks; ++chunk) {
-    const ssize_t size = ::read(log_read_.get(), buffer.data(), buffer.size());
-    if (size <= 0) return;
-    log_rest_.append(buffer.data(), static_cast<std::size_t>(size));
-    std::size_t begin = 0;
-    for (auto end = log_rest_.find('\n'); end != std::string::npos; end = log_rest_.find('\n', begin)) {
-      view_.log_line(log_rest_.substr(begin, end - begin));
-      begin = end + 1;
-    }
-    log_rest_.erase(0, begin);
-    if (log_rest_.size() <= longest_line) continue;
-    view_.log_line(log_rest_);
-    log_rest_.clear();
-  }
-}
-
 void Supervisor::tick() {
   const auto now = Clock::now();
-  if (next_tick_ != Clock::time_point{} && now - next_tick_ > own_pause) distrust_beats_until_ = now + seconds(1);
-  next_tick_ = now + (phase_ == Phase::leaving ? leaving_interval : tick_interval);
-  guard_.run("follow accusations", [this] { follow_accusations(); });
-  guard_.run("settle a camera's frames", [this] { settle_cameras(); });
-  guard_.run("take away a camera", [this] { settle_retiring(); });
-  watch_processes();
-  reserve_.refill();
-  guard_.run("show how the rig is", [this] { view_.update(cameras_, page_); });
-  guard_.run("ask for the processes' memory", [&] {
-    take_memory_sample();
-    if (now >= next_memory_sample_) request_memory_sample();
-  });
+  const bool first = rig_.next_tick == Clock::time_point{};
+  if (!first && now - rig_.next_tick > own_pause) crashes_.ignore_heartbeats_until(now + seconds(1));
+  rig_.next_tick = now + (rig_.phase == RunPhase::leaving ? leaving_interval : tick_interval);
+  guard_.run("follow accusations", [this] { accusations_.follow(); });
+  guard_.run("settle a camera's frames", [this] { rings_.settle(); });
+  guard_.run("take away a camera", [this] { roster_.settle_retiring(); });
+  guard_.run("watch the processes", [this] { crashes_.find_hung(); });
+  processes_.start_due();
+  processes_.refill_reserve();
+  guard_.run("show how the rig is", [this] { view_.update(rig_.cameras, rig_.page); });
+  guard_.run("ask for the processes' memory", [this] { accounts_.sample_memory(); });
   guard_.run("end", [this] { watch_ending(); });
-  if (now >= next_status_) guard_.run("report the status", [this] { tell_status(); });
-  if (report_ && now >= next_report_) guard_.run("write the report", [this] { put_report(); });
+  if (now >= rig_.next_status) guard_.run("report the status", [this] { send_status(); });
+  guard_.run("write the report", [this] { accounts_.write_report_if_due(ending_.why); });
   guard_.run("tell systemd", [this] { service_.watchdog(); });
 }
 
-void Supervisor::watch_processes() {
-  const auto now = Clock::now();
-  for (Member& member : members_) {
-    guard_.run("watch a process", [&] {
-      if (member.child && hung(member)) member.child->kill();
-      // One that is needed and neither runs nor waits: an error came between its death and its restart.
-      if (!member.child && !member.start_at && needed(member)) member.start_at = now;
-      if (!member.child && member.start_at && now >= *member.start_at) start(member);
-    });
+// For systemd: ready when every camera has shown what becomes of it.
+void Supervisor::show_ready() {
+  unsigned cameras = 0;
+  unsigned run = 0;
+  bool starting = false;
+  for (const Camera& camera : rig_.cameras.all()) {
+    if (!camera.takes_part()) continue;
+    ++cameras;
+    run += camera.own().state == CameraState::running ? 1 : 0;
+    starting = starting || camera.own().state == CameraState::starting;
   }
+  if (starting && Clock::now() - rig_.started < longest_start) return;
+  service_.ready(std::to_string(run) + " of " + std::to_string(cameras) + " cameras run");
 }
 
-void Supervisor::watch_ending() {
-  const auto now = Clock::now();
-  if (phase_ == Phase::running && options_.duration && now - started_ >= *options_.duration) drain("duration");
-  if (phase_ == Phase::draining && !files_closed_ && now - *drain_began_ > close_files_after) {
-    files_closed_ = true;
-    spdlog::warn("not everything was handed over in time: files are closed as they are");
-    send(publisher(), messages::CloseFiles());
+void Supervisor::send_status() {
+  rig_.next_status = Clock::now() + status_interval;
+  if (rig_.phase == RunPhase::running && !changes_.reloading()) show_ready();
+  ManagedProcess& publisher = processes_.publisher();
+  if (!serves(rig_.config.server) || !publisher.child) return;
+  const RigStatus rig{rig_.options.config.filename().string(),
+                      std::chrono::duration<double>(Clock::now() - rig_.started).count(),
+                      rig_.phase == RunPhase::running ? "running" : "draining", accounts_.process_status()};
+  for (const Camera& camera : rig_.cameras.all()) {
+    if (!camera.takes_part()) continue;
+    for (const Output& output : camera.outputs)
+      pass_on(latencies_of(camera, output, rig_.page), rig_.page.shared(output.place));
   }
-  if (phase_ == Phase::draining && now - *drain_began_ > kill_after) {
-    spdlog::error("not everything could be handed over in time: what is left is given up");
-    gave_up_ = true;
-    return kill_all();
-  }
-  if (phase_ == Phase::leaving) return end_leaving();
-  if (!everything_is_over()) return over_since_.reset();
-  if (sampled_at_the_end()) begin_leaving();
+  // One that is slow gets the next one.
+  if (publisher.child->outbox().waiting()) return;
+  processes_.send(publisher, messages::Status{status_.make(rig, rig_.cameras, rig_.page)});
 }
 
-// From here on no source delivers; what has been decoded still goes all the way.
-void Supervisor::drain(const std::string& why) {
-  phase_ = Phase::draining;
-  ending_ = why;
-  drain_began_ = Clock::now();
-  service_.stopping();
-  spdlog::info("ending ({}): handing over what has been decoded", why);
-  if (master().child) {
-    send(master(), messages::Drain());
-  } else {
-    give_up_sources();
-  }
-  start_waiting_processes(Clock::now());
-}
-
-// What lies in the rings of a process that waits for its restart would be lost: there is no time left to wait.
-void Supervisor::start_waiting_processes(Clock::time_point by) {
-  for (Member& member : members_) {
-    if (member.start_at) member.start_at = std::min(*member.start_at, by);
-  }
-}
-
-// A rig without any camera that takes part waits for one, as long as there is somebody who could bring it. So does one
-// whose camera failed that would never have ended: whoever looks can enable it again.
-bool Supervisor::everything_is_over() const {
-  if (phase_ == Phase::running && serves(rig_.server)) {
-    const bool any = std::ranges::any_of(cameras_, takes_part);
-    const bool one_failed = std::ranges::any_of(cameras_, [](const auto& c) {
-      return c.state == CameraState::State::failed && !c.follows && !can_end(c.config.source);
-    });
-    if (!any || one_failed) return false;
-  }
-  return std::ranges::all_of(cameras_,
-                             [](const auto& c) { return !takes_part(c) || (c.publisher_done && !c.retiring); });
-}
-
-// Every file is closed. Workers and publisher meet at the stop barrier and leave; the master is told to.
-void Supervisor::begin_leaving() {
-  if (ending_.empty()) ending_ = "ended";
-  service_.stopping();
-  phase_ = Phase::leaving;
-  leave_began_ = Clock::now();
-  for (Member& member : members_) {
-    if (member.kind != Kind::master) send(member, messages::RigOver());
-  }
-}
-
-void Supervisor::end_leaving() {
-  const auto since = Clock::now() - *leave_began_;
-  const Barrier barrier = page_.barrier();
-  if (barrier.over(1) || since > leave_deadline / 2) send(master(), messages::Leave());
-  if (since > leave_deadline && !told_late_) {
-    told_late_ = true;
-    spdlog::warn("some processes did not leave in time (missing at the barrier: {:#x})", barrier.wait(1, Clock::now()));
-    kill_all();
-  }
-}
-
-bool Supervisor::all_gone() const {
-  return std::none_of(members_.begin(), members_.end(), [](const Member& m) { return m.child || m.start_at; });
-}
-
-void Supervisor::kill_all() {
-  phase_ = Phase::leaving;
-  if (!leave_began_) leave_began_ = Clock::now();
-  for (Member& member : members_) {
-    member.start_at.reset();
-    if (member.child) member.child->kill();
-  }
-}
-
-// For any other reason, its recording ends before it should.
-bool Supervisor::ended_as_asked(const CameraState& camera) const {
-  return ending_ == "duration" || ending_.starts_with("stopped") ||
-         (cameras_[source_of(camera)].source_over && camera.publisher_done);
-}
-
-// When the rig was told to end, this camera had only just begun, maybe by a change: it cannot have failed.
-bool Supervisor::had_just_begun(const CameraState& camera) const {
-  return ending_.starts_with("stopped") && drain_began_ && camera.reason.empty() &&
-         *drain_began_ - camera.begun < first_picture;
-}
-
-void Supervisor::settle_the_rest() {
-  const bool master_died = master().restarts > 0;
-  for (CameraState& camera : cameras_) {
-    if (!takes_part(camera)) continue;
-    const bool forced = gave_up_ || ending_ == "stopped at once";
-    const auto cause = forced ? DropCause::stopped : master_died ? DropCause::master_lost : DropCause::worker_lost;
-    settle(cameras_, camera, page_, cause);
-    settle_recording(camera, page_);
-    if (!ended_as_asked(camera)) fail(camera, "the rig ended before its source did");
-    if (camera.state == CameraState::State::running || camera.state == CameraState::State::starting) {
-      camera.become(CameraState::State::ended);
-    }
-    const bool asked_for = !camera.config.on_demand && !had_just_begun(camera);
-    if (asked_for && camera.packets_published() == 0 && camera.state != CameraState::State::failed) {
-      const std::string why = camera.state == CameraState::State::waiting ? ": " + camera.reason : "";
-      fail(camera, "no picture came through" + why);
-    }
-  }
-  guard_.run("relay the log", [this] { relay_log(); });
-}
-
-int Supervisor::exit_status() const {
-  const bool failed = std::any_of(cameras_.begin(), cameras_.end(), [](const CameraState& c) {
-    return c.state == CameraState::State::failed || c.record_failed || !c.recording_paused.empty();
+// Some camera still has work for it.
+bool Supervisor::needed(const ManagedProcess& process) const {
+  if (rig_.phase == RunPhase::leaving) return false;
+  if (rig_.phase == RunPhase::draining && process.kind == ProcessKind::master) return false;
+  if (process.kind == ProcessKind::publisher && serves(rig_.config.server)) return true;
+  return std::ranges::any_of(rig_.cameras.all(), [&](const Camera& camera) {
+    return std::ranges::any_of(camera.outputs,
+                               [&](const Output& output) { return Processes::has_work(process, camera, output); });
   });
-  return failed || gave_up_ ? 3 : 0;
+}
+
+bool Supervisor::on_death(ManagedProcess& process, const ExitInfo& info) {
+  const bool again = crashes_.on_death(process, info);
+  if (process.kind == ProcessKind::master) lifecycle_.on_master_death();
+  if (process.kind == ProcessKind::worker) lifecycle_.on_worker_death(process.number);
+  const bool no_master = rig_.phase == RunPhase::draining && process.kind == ProcessKind::master;
+  if (no_master) lifecycle_.give_up_sources();
+  return again;
 }
 
 }  // namespace campipe

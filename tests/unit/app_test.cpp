@@ -5,9 +5,11 @@
 
 #include "app/control/sent_stream.h"
 #include "app/control/wanted_drops.h"
-#include "app/supervisor/camera_state.h"
+#include "app/supervisor/accounting.h"
+#include "app/supervisor/cameras.h"
 #include "app/supervisor/restart_policy.h"
 #include "app/supervisor/status_view.h"
+#include "core/error.h"
 
 namespace campipe {
 namespace {
@@ -168,18 +170,18 @@ TEST(StatusChanges, AreWhatTheLogTells) {
 }
 
 // A camera with rings in which `published` frames and `encoded` packets have been.
-class Books : public testing::Test {
+class Accounting : public testing::Test {
  protected:
-  Books() {
+  Accounting() {
     FrameRingSpec spec;
     spec.slot_bytes = 64;
     spec.base = 10;  // of an earlier master
     frames_ = std::make_unique<FrameRingWriter>(FrameRingMemory::create(spec));
     packets_ = std::make_unique<PacketRingWriter>(PacketRingMemory::create(4096, 2, 4));
-    cameras_.reserve(2);
-    CameraState& camera = cameras_[0];
-    camera.frames.emplace(CameraState::FrameRing{1, 25, FrameRingObserver(open(frames_->memory())), std::nullopt});
-    camera.newest_packets = PacketRingObserver(PacketRingMemory::open(UniqueFd(::dup(packets_->memory().fd()))));
+    camera_.outputs.reserve(2);
+    camera_.outputs.emplace_back();
+    camera_.frames.newest.emplace(FrameRings::Ring{FrameRingObserver(open(frames_->memory())), 25});
+    camera_.own().packets.newest = PacketRingObserver(PacketRingMemory::open(UniqueFd(::dup(packets_->memory().fd()))));
     reader_ = std::make_unique<FrameRingReader>(open(frames_->memory()), 0);
     reader_->attach(false, 1);
   }
@@ -200,57 +202,54 @@ class Books : public testing::Test {
     ASSERT_TRUE(packets_->push({.data = data, .times = {}}, Clock::now(), [] { return true; }));
   }
 
-  [[nodiscard]] CameraCounts counts_of(unsigned camera = 0) const { return count(cameras_, cameras_[camera], page_); }
-  [[nodiscard]] std::uint64_t settled(unsigned camera = 0) const {
-    return settle(cameras_, cameras_[camera], page_, DropCause::worker_lost);
+  [[nodiscard]] FrameCounts counts_of(unsigned output = 0) const {
+    return count(camera_, camera_.outputs.at(output), page_);
   }
-  [[nodiscard]] bool balanced(unsigned camera) const {
-    const CameraCounts counts = counts_of(camera);
+  [[nodiscard]] std::uint64_t settled(unsigned output = 0) const {
+    return settle(camera_, camera_.outputs.at(output), page_, DropCause::worker_lost);
+  }
+  [[nodiscard]] bool balanced(unsigned output) const {
+    const FrameCounts counts = counts_of(output);
     return counts.decoded == counts.encoded + counts.dropped_total;
   }
-  CameraState& follow() {
-    CameraState& output = cameras_.emplace_back();
-    output.index = 1;
-    output.follows = 0;
-    return output;
-  }
+  void add_output() { camera_.outputs.emplace_back().place = 1; }
 
   RigPage page_ = RigPage::create(2);
   MasterBlock& master_ = page_.master(0);
   WorkerBlock& worker_ = page_.worker(0, 0);
-  std::vector<CameraState> cameras_ = std::vector<CameraState>(1);
+  Camera camera_;
   std::unique_ptr<FrameRingWriter> frames_;
   std::unique_ptr<PacketRingWriter> packets_;
   std::unique_ptr<FrameRingReader> reader_;
 };
 
-TEST_F(Books, CountWhatIsInRingsOfAllEpochsAndWhatIsInNone) {
+TEST_F(Accounting, CountWhatIsInRingsOfAllEpochsAndWhatIsInNone) {
   for (int i = 0; i < 3; ++i) publish();
   for (int i = 0; i < 2; ++i) encode();
   counter(master_.unpublished, DropCause::worker_lost) = 5;
   counter(master_.dropped, DropCause::queue_full) = 6;
   counter(worker_.dropped, DropCause::worker_lost) = 1;
-  const CameraCounts counts = counts_of();
+  const FrameCounts counts = counts_of();
   EXPECT_EQ(counts.decoded, 10U + 3 + 5);
   EXPECT_EQ(counts.encoded, 4U + 2);
   EXPECT_EQ(counts.dropped_total, 12U);
   EXPECT_EQ(counts.dropped, (std::map<std::string, std::uint64_t>{{"queue_full", 6}, {"worker_lost", 6}}));
 }
 
-TEST_F(Books, SettleEntersTheRestOnce) {
+TEST_F(Accounting, SettleEntersTheRestOnce) {
   for (int i = 0; i < 3; ++i) publish();
   encode();
   counter(master_.dropped, DropCause::queue_full) = 2;
   EXPECT_EQ(settled(), 13U - 5 - 2);
   EXPECT_EQ(settled(), 0U);
-  const CameraCounts counts = counts_of();
+  const FrameCounts counts = counts_of();
   EXPECT_EQ(counts.decoded, counts.encoded + counts.dropped_total);
   EXPECT_EQ(counts.dropped.at("worker_lost"), 6U);
 }
 
 // The master counts for all outputs in the camera's block, each output's worker in its own.
-TEST_F(Books, OfAnotherOutputShareWhatTheMasterCounts) {
-  follow();
+TEST_F(Accounting, OfAnotherOutputShareWhatTheMasterCounts) {
+  add_output();
   for (int i = 0; i < 10; ++i) publish();
   counter(master_.unpublished, DropCause::corrupt) = 2;
   counter(master_.dropped, DropCause::queue_full) = 3;
@@ -273,9 +272,9 @@ TEST(WantedDrops, AreThoseThatTheConfigurationCauses) {
   }
 }
 
-TEST_F(Books, OfWhatIsPassedOnAreItsPackets) {
-  cameras_[0].config.encode.codec = "copy";
-  follow();
+TEST_F(Accounting, OfWhatIsPassedOnAreItsPackets) {
+  camera_.own().config.encode.codec = "copy";
+  add_output();
   for (int i = 0; i < 10; ++i) publish();
   encode();
   counter(master_.unpublished, DropCause::publisher_slow) = 6;  // of the copy
@@ -291,20 +290,58 @@ TEST_F(Books, OfWhatIsPassedOnAreItsPackets) {
 }
 
 TEST(CameraStates, AreDatedByTheirLastChange) {
-  CameraState camera;
-  camera.since = 1;
-  camera.become(CameraState::State::starting);
-  EXPECT_EQ(camera.since, 1);
-  camera.become(CameraState::State::running);
-  EXPECT_NEAR(static_cast<double>(camera.since), static_cast<double>(utc_now_ns()), 60e9);
+  Output output;
+  output.since = 1;
+  output.become(CameraState::starting);
+  EXPECT_EQ(output.since, 1);
+  output.become(CameraState::running);
+  EXPECT_NEAR(static_cast<double>(output.since), static_cast<double>(utc_now_ns()), 60e9);
 }
 
-TEST(CameraBooks, OfACameraThatNeverBeganAreEmpty) {
+TEST(CameraAccounting, OfACameraThatNeverBeganIsEmpty) {
   const RigPage page = RigPage::create(1);
-  const std::vector<CameraState> cameras(1);
-  EXPECT_EQ(settle(cameras, cameras[0], page, DropCause::worker_lost), 0U);
-  const CameraCounts counts = count(cameras, cameras[0], page);
+  Camera camera;
+  camera.outputs.emplace_back();
+  EXPECT_EQ(settle(camera, camera.own(), page, DropCause::worker_lost), 0U);
+  const FrameCounts counts = count(camera, camera.own(), page);
   EXPECT_EQ(counts.decoded + counts.encoded + counts.dropped_total + counts.recorded, 0U);
+}
+
+Camera camera_at(const std::string& name, const std::vector<unsigned>& places) {
+  Camera camera;
+  for (const unsigned place : places) {
+    Output& output = camera.outputs.emplace_back();
+    output.place = place;
+    output.camera = places.front();
+    output.config.name = name + (output.is_own() ? "" : "/small");
+  }
+  return camera;
+}
+
+TEST(CamerasTable, FindsCamerasAndTheirOutputsByNameAndPlace) {
+  Cameras cameras(5);
+  cameras.add(camera_at("dock", {0, 2}));
+  Camera& gate = cameras.add(camera_at("gate", {1}));
+  EXPECT_EQ(cameras.find("gate"), &gate);
+  EXPECT_EQ(cameras.find("dock/small"), nullptr);
+  ASSERT_NE(cameras.output_at(2), nullptr);
+  EXPECT_EQ(cameras.output_at(2)->config.name, "dock/small");
+  EXPECT_EQ(&cameras.of(*cameras.output_at(2)), cameras.find("dock"));
+  EXPECT_EQ(cameras.output_at(3), nullptr);
+  EXPECT_TRUE(cameras.has_place(4));
+  EXPECT_FALSE(cameras.has_place(5));
+}
+
+TEST(CamerasTable, UsesPlacesAgain) {
+  Cameras cameras(4);
+  cameras.add(camera_at("dock", {0, 2}));
+  cameras.add(camera_at("gate", {1}));
+  EXPECT_THAT(cameras.free_places(1), ElementsAre(3));
+  EXPECT_THROW(cameras.free_places(2), Error);
+  cameras.remove(0);
+  EXPECT_EQ(cameras.find("dock"), nullptr);
+  EXPECT_EQ(cameras.output_at(2), nullptr);
+  EXPECT_THAT(cameras.free_places(3), ElementsAre(0, 2, 3));
 }
 
 }  // namespace

@@ -15,8 +15,8 @@
 namespace campipe {
 namespace {
 
-using testing::HasSubstr;
 using nlohmann::json;
+using testing::HasSubstr;
 
 template <typename M>
 Message sent(const M& message) {
@@ -114,8 +114,7 @@ TEST(Messages, NameThePlaceOfWhatIsWrong) {
 
 TEST(Messages, HoldNumbersWithinTheirTypes) {
   for (const json& camera : std::vector<json>{-1, 1.5, "1", nullptr, std::uint64_t{1} << 32U})
-    EXPECT_THAT(refusal<messages::StopCamera>({{"camera", camera}}), HasSubstr("camera must be an integer"))
-        << camera;
+    EXPECT_THAT(refusal<messages::StopCamera>({{"camera", camera}}), HasSubstr("camera must be an integer")) << camera;
   json ring = write_json(messages::FrameRing());
   ring["epoch"] = std::numeric_limits<std::uint64_t>::max();
   EXPECT_EQ(refusal<messages::FrameRing>(ring), "");

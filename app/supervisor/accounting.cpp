@@ -1,0 +1,144 @@
+#include "app/supervisor/accounting.h"
+
+#include "app/control/record_state.h"
+
+namespace campipe {
+namespace {
+
+std::uint64_t load(const DropCounters& counters, DropCause cause) {
+  return counters[static_cast<std::size_t>(cause)].load();
+}
+
+// Where the frames of an output were left. Its worker counts what it left out of each output. In the camera's block the
+// master counts for all outputs: frames that it did not publish, and those that it took back from the worker's queue.
+// What the publisher did not take of packets that are passed on is the only cause of theirs, and nobody else's there.
+struct Drops {
+  bool copy;
+  const MasterBlock& passed_on;
+  const MasterBlock& source;
+  const WorkerBlock& worker;
+
+  [[nodiscard]] std::uint64_t unpublished(DropCause cause) const {
+    if (copy) return cause == DropCause::publisher_slow ? load(passed_on.unpublished, cause) : 0;
+    return cause == DropCause::publisher_slow ? 0 : load(source.unpublished, cause);
+  }
+  [[nodiscard]] std::uint64_t dropped(DropCause cause) const {
+    if (copy) return 0;
+    return load(cause == DropCause::queue_full ? source.dropped : worker.dropped, cause);
+  }
+};
+
+Drops drops_of(const Camera& camera, const Output& output, const RigPage& page) {
+  return {output.is_copy(), page.master(output.place), page.master(camera.place()),
+          page.worker(output.place, camera.worker)};
+}
+
+void add(FrameCounts& counts, const FrameCounts& before) {
+  counts.decoded += before.decoded;
+  counts.encoded += before.encoded;
+  for (const auto& [cause, number] : before.dropped) counts.dropped[cause] += number;
+  counts.dropped_total += before.dropped_total;
+  counts.converted += before.converted;
+  counts.recorded += before.recorded;
+  counts.unrecorded += before.unrecorded;
+}
+
+}  // namespace
+
+FrameCounts count(const Camera& camera, const Output& output, const RigPage& page) {
+  FrameCounts counts;
+  const Drops drops = drops_of(camera, output, page);
+  const RecordState& record = page.publisher(output.place).record;
+  // Later stages first, so that a frame on its way is never seen at its end and not at its beginning.
+  const auto progress = load_record_progress(record);
+  counts.recorded = progress ? progress->recorded : 0;
+  counts.unrecorded = progress ? progress->unrecorded : 0;
+  counts.encoded = output.packets_published();
+  std::uint64_t unpublished = 0;
+  for (std::size_t i = 0; i < drop_causes; ++i) {
+    const auto cause = static_cast<DropCause>(i);
+    const std::uint64_t early = drops.unpublished(cause);
+    const std::uint64_t late = drops.dropped(cause);
+    unpublished += early;
+    counts.dropped_total += early + late;
+    if (early + late > 0) counts.dropped[name_of(cause)] = early + late;
+  }
+  counts.decoded = (drops.copy ? counts.encoded : camera.frames.published()) + unpublished;
+  counts.converted = drops.copy ? 0 : drops.source.converted.load();
+  if (output.before) add(counts, output.before->counts);
+  return counts;
+}
+
+OutputTotals totals_of(const Camera& camera, const Output& output, const RigPage& page) {
+  const SourceHealth& source = page.master(output.place).source;
+  OutputTotals totals{count(camera, output, page),
+                      latencies_of(camera, output, page),
+                      page.publisher(output.place).bytes.load(),
+                      output.recording.on,
+                      source.corrupt_packets.load(),
+                      {},
+                      camera.reconnects,
+                      camera.worker_restarts};
+  for (std::size_t kind = 0; kind < correction_kinds; ++kind) {
+    totals.times_corrected.at(kind) = source.times_corrected.at(kind).load();
+  }
+  if (!output.before) return totals;
+  totals.bytes += output.before->bytes;
+  totals.corrupt_packets += output.before->corrupt_packets;
+  totals.reconnects += output.before->reconnects;
+  totals.worker_restarts += output.before->worker_restarts;
+  for (std::size_t kind = 0; kind < correction_kinds; ++kind) {
+    totals.times_corrected.at(kind) += output.before->times_corrected.at(kind);
+  }
+  return totals;
+}
+
+const MotionBlock& motion_of(const Camera& camera, const Output& output, const RigPage& page) {
+  if (output.is_copy()) return page.master(output.place).motion;
+  return page.worker(output.place, camera.worker).motion;
+}
+
+HistogramCounts latency_of(const Camera& camera, const Output& output, const RigPage& page) {
+  HistogramCounts latency = output.is_copy() ? page.master(output.place).latency.counts()
+                                             : page.worker(output.place, camera.worker).latency.counts();
+  if (output.before) latency.add(output.before->latencies.total);
+  return latency;
+}
+
+Latencies latencies_of(const Camera& camera, const Output& output, const RigPage& page) {
+  const WorkerBlock& worker = page.worker(output.place, camera.worker);
+  Latencies latencies{{},
+                      page.master(output.place).decode.counts(),
+                      worker.queue.counts(),
+                      worker.filter.counts(),
+                      worker.encode.counts(),
+                      worker.overhead.counts()};
+  if (output.before) latencies.add(output.before->latencies);
+  latencies.total = latency_of(camera, output, page);
+  return latencies;
+}
+
+std::uint64_t settle(const Camera& camera, const Output& output, const RigPage& page, DropCause cause) {
+  const Drops drops = drops_of(camera, output, page);
+  if (drops.copy) return 0;
+  std::uint64_t accounted = output.packets_published();
+  for (std::size_t i = 0; i < drop_causes; ++i) accounted += drops.dropped(static_cast<DropCause>(i));
+  const std::uint64_t published = camera.frames.published();
+  if (published <= accounted) return 0;
+  counter(page.worker(output.place, camera.worker).dropped, cause).fetch_add(published - accounted);
+  return published - accounted;
+}
+
+std::uint64_t settle_recording(const Output& output, const RigPage& page) {
+  const auto& record = output.config.record;
+  if (!record || record->when == RecordWhen::motion || !output.recording.on) return 0;
+  RecordState& state = page.publisher(output.place).record;
+  const auto progress = load_record_progress(state);
+  const std::uint64_t dealt_with = progress ? progress->number : 0;
+  const std::uint64_t published = output.packets_published();
+  if (published <= dealt_with) return 0;
+  store_unrecorded(state, published, published - dealt_with);
+  return published - dealt_with;
+}
+
+}  // namespace campipe

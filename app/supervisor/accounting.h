@@ -1,0 +1,60 @@
+// Frame accounting (docs/architecture.md): decoded = frames in frame rings + unpublished; encoded = packets in packet
+// rings. What is left when nothing can be in flight has been lost, and is entered under its cause by settle(). What is
+// passed on as it came is neither decoded nor encoded: there, both are the packets.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "app/supervisor/camera.h"
+#include "ipc/latencies.h"
+#include "ipc/rig_page.h"
+
+namespace campipe {
+
+struct FrameCounts {
+  std::uint64_t decoded = 0;
+  std::uint64_t encoded = 0;
+  std::map<std::string, std::uint64_t> dropped;  // by cause, without zeros
+  std::uint64_t dropped_total = 0;
+  std::uint64_t converted = 0;
+  std::uint64_t recorded = 0;
+  std::uint64_t unrecorded = 0;  // should be in a file, and never will be
+};
+
+// What an output has counted. One that goes on under its name, when its camera is changed, disabled or enabled, gets a
+// place, rings and counters of its own; what its predecessors counted is added wherever counters are shown.
+struct OutputTotals {
+  FrameCounts counts;
+  Latencies latencies;
+  std::uint64_t bytes = 0;
+  bool recording_on = true;  // was asked last
+  // Of a camera's own stream:
+  std::uint64_t corrupt_packets = 0;
+  std::array<std::uint64_t, correction_kinds> times_corrected{};
+  unsigned reconnects = 0;
+  unsigned worker_restarts = 0;
+};
+// Of a camera's outputs, by their names.
+using TotalsByName = std::map<std::string, std::shared_ptr<const OutputTotals>>;
+
+// A consistent reading: decoded ≥ encoded + dropped; the difference is in flight. What was counted before under its
+// name is in it. `output` is one of `camera`'s.
+FrameCounts count(const Camera& camera, const Output& output, const RigPage& page);
+OutputTotals totals_of(const Camera& camera, const Output& output, const RigPage& page);
+Latencies latencies_of(const Camera& camera, const Output& output, const RigPage& page);
+HistogramCounts latency_of(const Camera& camera, const Output& output, const RigPage& page);  // arrival → encoded
+const MotionBlock& motion_of(const Camera& camera, const Output& output, const RigPage& page);
+
+// Enters what is neither encoded nor dropped under `cause`. Only when nothing of the output can be in flight.
+// Returns how many that were.
+std::uint64_t settle(const Camera& camera, const Output& output, const RigPage& page, DropCause cause);
+
+// Counts packets that no publisher has dealt with as unrecorded, where they should have been recorded. Only when there
+// is no publisher any more. Returns how many that were.
+std::uint64_t settle_recording(const Output& output, const RigPage& page);
+
+}  // namespace campipe

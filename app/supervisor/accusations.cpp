@@ -1,0 +1,77 @@
+#include "app/supervisor/accusations.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace campipe {
+namespace {
+
+constexpr auto accusation_window = std::chrono::seconds(60);  // as BlamePolicy's
+
+// The publisher may have taken the ring for finished.
+void offer_newest_packets(const ManagedProcess& process, Output& output) {
+  if (process.kind != ProcessKind::publisher || !output.packets.newest || !output.stream) return;
+  auto& unread = output.packets.unread;
+  const bool knows = std::ranges::any_of(unread, [&](const auto& ring) { return ring.epoch == output.packets.epoch; });
+  if (!knows) unread.push_back({output.packets.epoch, *output.stream, *output.packets.newest});
+}
+
+}  // namespace
+
+void Accusations::follow() {
+  for (Camera& camera : rig_.cameras.all()) {
+    if (!camera.takes_part()) continue;
+    FrameRings& frames = camera.frames;
+    if (frames.newest)
+      frames.newest->observer.turn_out_strangers(frames.unsettled ? std::nullopt : frames.newest->reader);
+    for (Output& output : camera.outputs) {
+      follow(camera, output, rig_.page.master(output.place).accusation, Accused::master);
+      follow(camera, output, rig_.page.worker(output.place, camera.worker).accusation, Accused::worker);
+      follow(camera, output, rig_.page.publisher(output.place).accusation, Accused::publisher);
+    }
+  }
+}
+
+void Accusations::follow(Camera& camera, Output& output, Accusation& accusation, Accused accuser) {
+  if (accusation.load() == 0) return;
+  const std::uint32_t accused = accusation.exchange(0) & ~static_cast<std::uint32_t>(accuser);
+  for (const Accused whom : {Accused::master, Accused::worker, Accused::publisher}) {
+    if ((accused & static_cast<std::uint32_t>(whom)) == 0) continue;
+    follow(camera, output, process_of(camera, accuser), process_of(camera, whom));
+  }
+}
+
+ManagedProcess& Accusations::process_of(const Camera& camera, Accused role) {
+  if (role == Accused::master) return processes_.master();
+  return role == Accused::worker ? processes_.worker(camera.worker) : processes_.publisher();
+}
+
+// It is the accuser's word alone, which a process that was taken over may give as it likes: it is believed once. Who
+// accuses the same process again so soon is ended instead, and so is who does it for a camera that was quarantined. A
+// process that does damage again and again has its camera quarantined by either.
+void Accusations::follow(Camera& camera, Output& output, ManagedProcess& accuser, ManagedProcess& accused) {
+  const bool failed = output.state == CameraState::failed;
+  if (!failed && (!Processes::has_work(accuser, camera, output) || !Processes::has_work(accused, camera, output)))
+    return;
+  if (!accused.child || accused.child->killed()) return;
+  const auto now = Clock::now();
+  const auto [last, first] = accused_at_.try_emplace({accuser.page, accused.page}, now);
+  const bool again = !first && now - std::exchange(last->second, now) < accusation_window;
+  const std::string& name = output.config.name;
+  if (!failed && !again) {
+    offer_newest_packets(accused, output);
+    return end(accused, camera, output, fmt::format("wrote into a ring of {} what cannot be; it is restarted", name));
+  }
+  end(accuser, camera, output,
+      fmt::format("accuses {} again, of a ring of {}; it is restarted itself", role_of(accused), name));
+}
+
+// Like one that crashed in the camera's thread, so that a camera for which it comes again and again is quarantined.
+void Accusations::end(ManagedProcess& process, Camera& camera, Output& output, const std::string& why) {
+  if (!process.child || process.child->killed()) return;
+  Processes::end(process, why);
+  crashes_.record(process, camera, output, "its ring was damaged");
+}
+
+}  // namespace campipe

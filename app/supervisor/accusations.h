@@ -1,0 +1,35 @@
+// What becomes of processes that wrote into a ring what cannot be: whoever shares it with them has noted it in its
+// page.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "app/supervisor/crash_attribution.h"
+#include "app/supervisor/processes.h"
+#include "app/supervisor/rig_state.h"
+
+namespace campipe {
+
+class Accusations {
+ public:
+  Accusations(RigState& rig, Processes& processes, CrashAttribution& crashes)
+      : rig_(rig), processes_(processes), crashes_(crashes) {}
+
+  // To be called several times a second.
+  void follow();
+
+ private:
+  void follow(Camera& camera, Output& output, Accusation& accusation, Accused accuser);
+  void follow(Camera& camera, Output& output, ManagedProcess& accuser, ManagedProcess& accused);
+  ManagedProcess& process_of(const Camera& camera, Accused role);
+  void end(ManagedProcess& process, Camera& camera, Output& output, const std::string& why);
+
+  RigState& rig_;
+  Processes& processes_;
+  CrashAttribution& crashes_;
+  std::map<std::pair<unsigned, unsigned>, Clock::time_point> accused_at_;  // last, by accuser and accused
+};
+
+}  // namespace campipe

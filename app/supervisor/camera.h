@@ -1,0 +1,158 @@
+// What the supervisor knows of a camera and of its outputs: what they are to do, how they are, and their rings of the
+// current epochs. The camera's own stream is its first output. Plain data, used by the supervisor's thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/config/config.h"
+#include "app/control/sent_stream.h"
+#include "app/placement/plan.h"
+#include "app/supervisor/restart_policy.h"
+#include "app/supervisor/thread_watch.h"
+#include "core/clock.h"
+#include "core/packet.h"
+#include "ipc/frame_ring.h"
+#include "ipc/packet_ring.h"
+
+namespace campipe {
+
+struct OutputTotals;
+
+// waiting: its live source is away, and is opened again and again. disabled: nothing of it runs, by its configuration.
+enum class CameraState : std::uint8_t { starting, running, waiting, ended, failed, disabled };
+const char* name_of(CameraState state);
+
+// Of the rings that a running process was sent: how many it may not have opened yet.
+struct RingsSent {
+  unsigned number = 0;
+  Clock::time_point newest;
+
+  void add() {
+    ++number;
+    newest = Clock::now();
+  }
+};
+
+// An output's packets or its audio, on their way to the publisher.
+template <typename Parameters>
+struct PacketRings {
+  struct Ring {
+    std::uint64_t epoch = 0;
+    Parameters parameters;
+    PacketRingObserver observer;
+  };
+  std::list<Ring> unread;  // those that the publisher has not finished, oldest first
+  std::optional<PacketRingObserver> newest;
+  std::uint64_t epoch = 0;  // of the newest, of any writer
+
+  void forget(std::uint64_t done) {
+    unread.remove_if([done](const Ring& ring) { return ring.epoch == done; });
+  }
+};
+
+struct OutputRecording {
+  bool on = true;       // what was asked last; a new process of the publisher obeys it too
+  bool failed = false;  // for good
+  std::string paused;   // why; empty: it is not
+  std::string file;     // the newest
+};
+
+struct Push {
+  std::string state;
+  std::string reason;
+};
+
+struct Output {
+  unsigned place = 0;   // in the rig page
+  unsigned camera = 0;  // the camera's place: that of its first output
+  CameraConfig config;  // as it is run, with what it has of its camera
+  Placement placement;
+
+  CameraState state = CameraState::starting;
+  std::int64_t since = utc_now_ns();  // that it is in that state
+  std::string reason;                 // of `failed` and `waiting`; or why its recording failed
+
+  PacketRings<StreamParameters> packets;
+  std::optional<StreamParameters> stream;  // of the newest ring
+  std::optional<std::int64_t> last_dts;    // of the newest packet that a master that died passed on
+  PacketRings<AudioParameters> audio;
+  RingsSent rings_sent;         // to the publisher
+  bool packets_over = false;    // no packet ring will come any more
+  bool publisher_done = false;  // the publisher has no work with it any more
+  bool unread = false;          // quarantined in the publisher: nobody takes its packets any more
+
+  OutputRecording recording;
+  std::map<std::string, Push> push;  // by URL, without its password
+
+  ThreadWatch watch{thread_hangs};             // of its thread in the publisher
+  BlamePolicy faults;                          // of that thread
+  std::shared_ptr<const OutputTotals> before;  // of those of its name whose place it has taken; may be null
+
+  void become(CameraState next) {
+    if (next != state) since = utc_now_ns();
+    state = next;
+  }
+  [[nodiscard]] std::uint64_t packets_published() const { return packets.newest ? packets.newest->published() : 0; }
+  [[nodiscard]] bool is_copy() const { return campipe::is_copy(config.encode); }
+  [[nodiscard]] bool is_own() const { return place == camera; }  // the camera's own stream
+};
+
+// A camera's frames, on their way from the master to its worker.
+struct FrameRings {
+  struct Ring {
+    FrameRingObserver observer;
+    double frame_rate = 0;
+    int rotation = 0;                     // degrees clockwise by which its frames must be turned
+    std::optional<unsigned> reader = {};  // the worker's seat, once it was sent the ring
+    bool without_pixels = false;          // the supervisor has unmapped them
+  };
+  std::optional<Ring> newest;
+  std::uint64_t epoch = 0;               // of the newest, of any master
+  std::optional<std::int64_t> last_pts;  // of the newest frame of masters that died
+  RingsSent sent;                        // to the worker
+  bool unsettled = false;                // its worker died, and the ring has not been cleared yet
+
+  [[nodiscard]] std::uint64_t published() const { return newest ? newest->observer.published() : 0; }
+};
+
+struct Camera {
+  std::vector<Output> outputs;      // its own stream first; the vector does not change while it lives
+  CameraConfig asked;               // as it was loaded
+  std::optional<SentStream> sends;  // what its source was found to send, if `asked` depends on it
+
+  unsigned worker = 0;
+  std::string gpu = "cpu";  // its worker's: "0", or "cpu"
+  std::string decoder;
+  std::string ipc_memory = "host";  // of its newest ring
+  FrameRings frames;
+  unsigned reconnects = 0;
+  unsigned worker_restarts = 0;
+  bool source_over = false;  // no frame ring will come any more
+  bool worker_done = false;  // the worker has no work with it any more, or never had
+  Clock::time_point begun = Clock::now();
+
+  bool retiring = false;                  // asked to end while the rig runs on
+  std::optional<CameraConfig> successor;  // what comes in its place then; none: nothing
+
+  std::array<ThreadWatch, 2> watches{ThreadWatch(thread_hangs), ThreadWatch(thread_hangs)};  // in master and worker
+  BlamePolicy faults;                                                                        // of these threads
+
+  [[nodiscard]] unsigned place() const { return outputs.front().place; }
+  [[nodiscard]] Output& own() { return outputs.front(); }
+  [[nodiscard]] const Output& own() const { return outputs.front(); }
+  [[nodiscard]] const CameraConfig& config() const { return own().config; }  // as it is run
+  [[nodiscard]] const std::string& name() const { return own().config.name; }
+  // Some process has, or had, work with it.
+  [[nodiscard]] bool takes_part() const { return own().state != CameraState::disabled; }
+  [[nodiscard]] bool all_failed() const;
+  [[nodiscard]] bool all_encoded_failed() const;  // of those that are not copied
+};
+
+}  // namespace campipe

@@ -1,0 +1,50 @@
+// What becomes of cameras and their outputs: which state they are in, and what they no longer have when their source,
+// their worker or the rig ends. A camera ends from its source on: then its worker, then the publisher have nothing more
+// to do with it.
+#pragma once
+
+#include <string>
+
+#include "app/supervisor/processes.h"
+#include "app/supervisor/rig_state.h"
+
+namespace campipe {
+
+class CameraLifecycle {
+ public:
+  CameraLifecycle(RigState& rig, Processes& processes) : rig_(rig), processes_(processes) {}
+
+  // Logs it, unless the output has failed already.
+  static void fail(Output& output, const std::string& reason);
+  // The camera with all its outputs.
+  static void fail(Camera& camera, const std::string& reason);
+  // Its other outputs, too, for a reason that has been logged.
+  static void fail_others(Camera& camera, const std::string& reason);
+  // Its source is not to be opened: nothing of it runs.
+  static void leave_out(Camera& camera, const std::string& why);
+
+  // A frame ring or a packet ring has come.
+  static void begin(Output& output);
+  // Nobody waits for frames of outputs that are encoded on demand: they are there as soon as their camera is.
+  static void begin_on_demand(Camera& camera);
+  void on_source_state(Camera& camera, bool delivers, const std::string& reason);
+  // Asks the master to end its source.
+  void stop(const Camera& camera);
+  // `failure`: empty where it ended as it should.
+  void on_source_over(Camera& camera, const std::string& failure);
+  void on_worker_done(Camera& camera);
+  void on_publisher_done(Output& output);
+
+  void on_master_death();
+  void on_worker_death(unsigned worker);
+  // There is no master any more, and none will be started.
+  void give_up_sources();
+
+ private:
+  void end_packets(Camera& camera, Output& output);
+
+  RigState& rig_;
+  Processes& processes_;
+};
+
+}  // namespace campipe

@@ -1,0 +1,226 @@
+#include "app/supervisor/camera_roster.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "app/supervisor/answers.h"
+#include "app/supervisor/status_view.h"
+#include "core/error.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+// The rings of such a camera would take the descriptors that other cameras' need.
+constexpr auto no_descriptors = "not started: the rig is out of descriptors (LimitNOFILE, ulimit -n)";
+
+bool has_motion(const CameraConfig& config) {
+  return std::ranges::any_of(config.filters, [](const FilterConfig& filter) { return filter.name == "motion"; });
+}
+
+bool is_at_rest(const Camera& camera) {
+  if (!camera.takes_part()) return true;
+  const bool published =
+      std::ranges::all_of(camera.outputs, [](const Output& output) { return output.publisher_done; });
+  return published && camera.source_over && camera.worker_done;
+}
+
+}  // namespace
+
+void CameraRoster::add_all(const RigPlan& plan) {
+  const std::vector<CameraConfig>& cameras = rig_.config.cameras;
+  auto next = static_cast<unsigned>(cameras.size());
+  std::vector<unsigned> workers(cameras.size());
+  for (unsigned w = 0; w < plan.workers.size(); ++w) {
+    for (const unsigned c : plan.workers[w].cameras) workers[c] = w;
+  }
+  std::size_t descriptors = supervisor_descriptors(processes_.all().size());
+  for (unsigned c = 0; c < cameras.size(); ++c) {
+    std::vector<unsigned> places{c};
+    for (std::size_t output = 0; output < cameras[c].outputs.size(); ++output) places.push_back(next++);
+    Camera& camera = make(places, {cameras[c]}, {plan.cameras[c], workers[c]});
+    descriptors += descriptors_of(cameras[c]);
+    if (cameras[c].enabled && descriptors > descriptor_limit()) CameraLifecycle::leave_out(camera, no_descriptors);
+  }
+}
+
+// `places`: the camera's own, and one for each of its other outputs.
+Camera& CameraRoster::make(const std::vector<unsigned>& places, const Comes& comes, const WorkerChoice::Chosen& where) {
+  const CameraConfig config = resolved(comes.asked, comes.sends);
+  const Devices& devices = rig_.machine.devices;
+  Camera camera;
+  camera.asked = comes.asked;
+  camera.sends = comes.sends;
+  camera.worker = where.worker;
+  camera.gpu = gpu_name(devices, where.placement.gpu);
+  camera.worker_done = encoded_outputs(config) == 0 && !encodes_on_demand(config);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    Output& output = camera.outputs.emplace_back();
+    output.place = places[i];
+    output.camera = places[0];
+    output.config = i == 0 ? config : follower(config, config.outputs[i - 1]);
+    output.placement = i == 0 ? where.placement : placement_of_output(where.placement, config.outputs[i - 1], devices);
+    if (const auto found = comes.before.find(output.config.name); found != comes.before.end()) {
+      output.before = found->second;
+      if (comes.sends) output.recording.on = output.before->recording_on;  // nobody has asked for anything else
+      pass_on(output.before->latencies, rig_.page.shared(output.place));
+    }
+    if (!config.enabled) output.become(CameraState::disabled);
+    if (!rig_.events && !rig_.config.events.empty()) rig_.events = rig_.config.events;
+    if (!rig_.events && has_motion(output.config)) rig_.events = "events.jsonl";
+  }
+  return rig_.cameras.add(std::move(camera));
+}
+
+// One that goes keeps its places until nothing of it is left, and its successor may want more.
+void CameraRoster::require_room(std::span<const CameraConfig> coming) const {
+  std::size_t places = 0;
+  std::size_t descriptors = supervisor_descriptors(processes_.all().size() + 1);
+  for (const Camera& camera : rig_.cameras.all()) {
+    const auto changed = std::ranges::find(coming, camera.name(), &CameraConfig::name);
+    const auto* next = changed != coming.end() ? &*changed : camera.successor ? &*camera.successor : nullptr;
+    places += std::max(camera.outputs.size(), next != nullptr ? 1 + next->outputs.size() : 0);
+    descriptors += std::max(descriptors_of(camera.config()), next != nullptr ? descriptors_of(*next) : 0);
+  }
+  for (const CameraConfig& config : coming) {
+    if (rig_.cameras.find(config.name) != nullptr) continue;
+    places += 1 + config.outputs.size();
+    descriptors += descriptors_of(config);
+  }
+  workers_.require(coming);
+  if (places > rig_.cameras.places()) throw Error(no_room);
+  if (descriptors > descriptor_limit()) {
+    throw Error("there are too few descriptors for so many streams; raise the limit (LimitNOFILE, ulimit -n)");
+  }
+}
+
+void CameraRoster::add(const CameraConfig& asked) { add(Comes{asked}); }
+
+void CameraRoster::add(const Comes& comes) {
+  const CameraConfig config = resolved(comes.asked, comes.sends);
+  const WorkerChoice::Chosen where = workers_.choose(config);
+  Camera& camera = make(rig_.cameras.free_places(1 + config.outputs.size()), comes, where);
+  if (!comes.sends) spdlog::info("{}: {}", config.name, config.enabled ? "added" : "added, disabled");
+  if (config.enabled) return setup_.send(camera);
+  setup_.send_disabled(camera);
+}
+
+// Once it has sent something else it stays what it has become by that. Nothing else can be asked for in this way: a
+// master that was taken over gets no more than that a camera is run in its other form.
+void CameraRoster::on_sent_stream(Camera& camera, const SentStream& sends) {
+  const bool decided = camera.sends && !fits(camera.asked, *camera.sends);
+  const bool can_change = camera.takes_part() && !camera.retiring && rig_.phase == RunPhase::running;
+  if (!can_change || decided || !depends_on_stream(camera.asked)) return;
+  const bool is_news = camera.sends != sends;
+  camera.sends = sends;
+  if (is_news) spdlog::info("{}: {}", camera.name(), outcome(camera.asked, sends));
+  if (!fits(camera.asked, sends)) retire(camera, camera.asked);
+}
+
+void CameraRoster::retire(Camera& camera, const std::optional<CameraConfig>& successor) {
+  camera.successor = successor;
+  if (camera.retiring) return;
+  camera.retiring = true;
+  if (!camera.takes_part()) return;
+  if (processes_.master().child) {
+    lifecycle_.stop(camera);
+  } else {
+    lifecycle_.on_source_over(camera, "");
+  }
+}
+
+void CameraRoster::settle_retiring() {
+  std::vector<unsigned> places;
+  for (const Camera& camera : rig_.cameras.all()) {
+    if (camera.retiring && is_at_rest(camera)) places.push_back(camera.place());
+  }
+  for (const unsigned place : places) settle_retiring(place);
+}
+
+void CameraRoster::settle_retiring(unsigned place) {
+  Camera& camera = rig_.cameras.of(*rig_.cameras.output_at(place));
+  if (camera.successor && rig_.phase != RunPhase::running) {
+    camera.retiring = false;  // nothing comes in its place any more
+    return;
+  }
+  const auto successor = std::move(camera.successor);
+  const auto sends = successor == camera.asked ? camera.sends : std::nullopt;
+  const TotalsByName before = remove(camera, sends.has_value());
+  if (!successor) return;
+  const Comes comes{*successor, sends, before};
+  try {
+    add(comes);
+  } catch (const std::exception& error) {
+    keep_failed(comes, error.what());
+  }
+}
+
+// What could not be started is still there, for whoever looks and for the exit status: without its other outputs, for
+// which there may be no places.
+void CameraRoster::keep_failed(const Comes& comes, const std::string& why) {
+  Camera& camera = make(rig_.cameras.free_places(1), {comes.asked, {}, comes.before}, {});
+  if (camera.takes_part()) CameraLifecycle::leave_out(camera, "cannot be started: " + why);
+}
+
+// Nothing of it is in flight. Returns what its outputs have counted. `comes_anew`: at once, as it was asked for.
+TotalsByName CameraRoster::remove(Camera& camera, bool comes_anew) {
+  TotalsByName totals;
+  for (const Output& output : camera.outputs) {
+    if (camera.takes_part()) {
+      settle(camera, output, rig_.page, DropCause::worker_lost);
+      if (!comes_anew)
+        spdlog::info("{}: gone; {}", output.config.name, format_summary(output, count(camera, output, rig_.page)));
+    }
+    totals[output.config.name] = std::make_shared<const OutputTotals>(totals_of(camera, output, rig_.page));
+  }
+  setup_.send_forget(camera);
+  for (const Output& output : camera.outputs) rig_.page.clear_camera(output.place, camera.worker);
+  rig_.cameras.remove(camera.place());
+  return totals;
+}
+
+nlohmann::json CameraRoster::apply(const RigConfig& rig) {
+  require_room(rig.cameras);
+  std::vector<std::string> added;
+  std::vector<std::string> changed;
+  std::vector<std::string> removed;
+  for (Camera& camera : rig_.cameras.all()) {
+    const bool wanted = std::ranges::find(rig.cameras, camera.name(), &CameraConfig::name) != rig.cameras.end();
+    if (wanted) continue;
+    if (!camera.retiring || camera.successor) removed.push_back(camera.name());  // else it goes already
+    retire(camera, std::nullopt);
+  }
+  for (const CameraConfig& config : rig.cameras) {
+    Camera* camera = rig_.cameras.find(config.name);
+    if (camera == nullptr) {
+      added.push_back(config.name);
+      add(config);
+    } else if (camera->retiring || !(camera->asked == config)) {
+      changed.push_back(config.name);
+      retire(*camera, config);
+    }
+  }
+  return {{"added", added}, {"changed", changed}, {"removed", removed}};
+}
+
+messages::Answer CameraRoster::set_recording(const messages::SetRecording& asked) {
+  if (rig_.phase != RunPhase::running) return refused(409, "the rig is ending");
+  Camera* camera = rig_.cameras.find(asked.name);
+  if (camera == nullptr) return refused(404, "there is no such camera");
+  bool any = false;
+  bool lives = false;
+  for (Output& output : camera->outputs) {
+    if (!output.config.record) continue;
+    any = true;
+    if (!Processes::has_work(processes_.publisher(), *camera, output)) continue;
+    lives = true;
+    output.recording.on = asked.on;
+    if (!asked.on) output.recording.paused.clear();
+    processes_.send_for(processes_.publisher(), *camera, output, messages::Record{output.place, asked.on});
+  }
+  if (!any) return refused(409, "its configuration has no 'record'");
+  if (!lives) return refused(409, camera->takes_part() ? "it has ended" : "it is disabled");
+  return {200, {{"recording", asked.on}}};
+}
+
+}  // namespace campipe

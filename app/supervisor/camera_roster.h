@@ -1,0 +1,63 @@
+// Cameras that come and go. A change touches only its camera: the others' processes, rings, encoders and files stay.
+//
+// A camera that is to go is stopped like one whose source has ended, so that what was decoded still goes all the way.
+// When its processes are done with it they forget it, and its places in the rig page are free. A camera that is changed
+// goes, and comes anew in its place.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "app/supervisor/accounting.h"
+#include "app/supervisor/camera_lifecycle.h"
+#include "app/supervisor/camera_setup.h"
+#include "app/supervisor/worker_choice.h"
+
+namespace campipe {
+
+class CameraRoster {
+ public:
+  CameraRoster(RigState& rig, Processes& processes, CameraLifecycle& lifecycle, CameraSetup& setup)
+      : rig_(rig), processes_(processes), lifecycle_(lifecycle), setup_(setup), workers_(rig, processes) {}
+
+  // Before the processes are started: the rig's own cameras, in the configuration's order, and behind them, in the rig
+  // page, their other outputs.
+  void add_all(const RigPlan& plan);
+  // Throws Error, before anything is changed, where these cameras do not fit.
+  void require_room(std::span<const CameraConfig> coming) const;
+  // Throws Error.
+  void add(const CameraConfig& asked);
+  // `successor` comes in its place when nothing of it is left; none: nothing does.
+  void retire(Camera& camera, const std::optional<CameraConfig>& successor);
+  // The cameras become those of `rig`; one that is the same is not touched. Returns the names of the others, by what
+  // becomes of them. Throws Error.
+  nlohmann::json apply(const RigConfig& rig);
+  // What its source sends: where that is something else than it was begun for, it comes anew.
+  void on_sent_stream(Camera& camera, const SentStream& sends);
+  // Takes away those that nothing is left of. To be called several times a second.
+  void settle_retiring();
+  // Of all its outputs that record.
+  messages::Answer set_recording(const messages::SetRecording& asked);
+
+ private:
+  struct Comes {
+    CameraConfig asked;
+    std::optional<SentStream> sends = {};  // what it has been found to send
+    TotalsByName before = {};              // what was counted under the names of its outputs
+  };
+  Camera& make(const std::vector<unsigned>& places, const Comes& comes, const WorkerChoice::Chosen& where);
+  void add(const Comes& comes);
+  void settle_retiring(unsigned place);
+  void keep_failed(const Comes& comes, const std::string& why);
+  TotalsByName remove(Camera& camera, bool comes_anew);
+
+  RigState& rig_;
+  Processes& processes_;
+  CameraLifecycle& lifecycle_;
+  CameraSetup& setup_;
+  WorkerChoice workers_;
+};
+
+}  // namespace campipe

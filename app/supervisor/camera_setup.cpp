@@ -1,0 +1,128 @@
+#include "app/supervisor/camera_setup.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace campipe {
+namespace {
+
+bool takes_audio(const CameraConfig& config, const ServerConfig& server) {
+  return (config.record || !config.push.empty() || serves(server)) && config.source.audio == Audio::copy;
+}
+
+// For processes that read no source: they need not know its password.
+CameraConfig without_source(CameraConfig config) {
+  config.source = {};
+  return config;
+}
+
+// For its worker, which shares its frames with its copies: what is decoded for viewers alone holds up nobody.
+CameraConfig for_worker(CameraConfig config, const CameraConfig& camera) {
+  if (encoded_outputs(camera) == 0) config.drop_policy = DropPolicy::drop;
+  return without_source(std::move(config));
+}
+
+bool has_any_work(const ManagedProcess& process, const Camera& camera) {
+  return std::ranges::any_of(camera.outputs,
+                             [&](const Output& output) { return Processes::has_work(process, camera, output); });
+}
+
+}  // namespace
+
+void CameraSetup::send_all(ManagedProcess& process) {
+  for (Camera& camera : rig_.cameras.all()) {
+    send(process, camera);
+    if (process.kind == ProcessKind::publisher) send_disabled(camera);
+  }
+}
+
+void CameraSetup::send(Camera& camera) {
+  for (ManagedProcess& process : processes_.all()) {
+    if (!has_any_work(process, camera)) continue;
+    if (process.child) {
+      send(process, camera);
+    } else if (!process.start_at) {
+      processes_.start(process);
+    }
+  }
+}
+
+void CameraSetup::send(ManagedProcess& process, Camera& camera) {
+  if (!has_any_work(process, camera)) return;
+  switch (process.kind) {
+    case ProcessKind::master:
+      return send_to_master(camera);
+    case ProcessKind::worker:
+      return send_to_worker(process, camera);
+    case ProcessKind::publisher:
+      for (Output& output : camera.outputs) {
+        if (Processes::has_work(process, camera, output)) send_to_publisher(camera, output);
+      }
+  }
+}
+
+void CameraSetup::send_to_master(Camera& camera) {
+  messages::ReadCamera message;
+  message.camera = camera.place();
+  message.config = camera.config();
+  message.placement = camera.own().placement;
+  message.epoch = camera.frames.epoch + 1;
+  message.base = camera.frames.published();
+  message.resume = camera.frames.last_pts;
+  message.decode = encoded_outputs(camera.config()) > 0;
+  message.undecided = depends_on_stream(camera.asked) && (!camera.sends || fits(camera.asked, *camera.sends));
+  for (Output& output : camera.outputs) {
+    if (output.is_copy()) {
+      const auto dts = output.packets.newest ? output.packets.newest->last_dts() : std::nullopt;
+      if (dts) output.last_dts = dts;
+      message.copies.push_back({output.place, output.packets.epoch + 1, output.packets_published(), output.last_dts,
+                                without_source(output.config)});
+    } else if (!message.decode && output.state != CameraState::failed) {
+      message.on_demand.push_back(output.place);
+    }
+    if (takes_audio(output.config, rig_.config.server)) message.audio.push_back({output.place, output.audio.epoch + 1});
+  }
+  processes_.send(processes_.master(), message);
+}
+
+void CameraSetup::send_to_worker(ManagedProcess& worker, Camera& camera) {
+  camera.frames.sent = {};
+  messages::EncodeCamera message{camera.place(), for_worker(camera.config(), camera.config()), {}};
+  for (const Output& output : camera.outputs) {
+    if (output.is_copy()) continue;
+    message.outputs.push_back({output.place, for_worker(output.config, camera.config()), output.placement,
+                               output.packets.epoch + 1, output.packets_published(),
+                               output.state == CameraState::failed});
+  }
+  processes_.send(worker, message);
+  rings_.offer(camera);
+  if (camera.source_over) processes_.send_for(worker, camera, camera.own(), messages::CameraOver());
+}
+
+void CameraSetup::send_to_publisher(Camera& camera, Output& output) {
+  output.recording.paused.clear();  // a new one reports it again
+  output.push.clear();
+  output.rings_sent = {};
+  ManagedProcess& publisher = processes_.publisher();
+  processes_.send(publisher, messages::PublishCamera{output.place, without_source(output.config), output.recording.on,
+                                                     rig_.events});
+  rings_.pass_on_all(camera, output);
+  if (output.packets_over) processes_.send_for(publisher, camera, output, messages::CameraOver());
+}
+
+void CameraSetup::send_disabled(const Camera& camera) {
+  if (camera.takes_part()) return;
+  for (const Output& output : camera.outputs) {
+    processes_.send(processes_.publisher(), messages::DisabledCamera{without_source(output.config)});
+  }
+}
+
+void CameraSetup::send_forget(const Camera& camera) {
+  if (!camera.takes_part()) return;
+  processes_.send(processes_.master(), messages::ForgetCamera{{camera.place()}});
+  processes_.send(processes_.worker(camera.worker), messages::ForgetCamera{{camera.place()}});
+  for (const Output& output : camera.outputs)
+    processes_.send(processes_.publisher(), messages::ForgetCamera{{output.place}});
+}
+
+}  // namespace campipe

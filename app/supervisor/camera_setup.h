@@ -1,0 +1,35 @@
+// What a process has to know of the rig's cameras: sent when it has been started, and when a camera is added.
+#pragma once
+
+#include "app/supervisor/processes.h"
+#include "app/supervisor/rig_state.h"
+#include "app/supervisor/ring_router.h"
+
+namespace campipe {
+
+class CameraSetup {
+ public:
+  CameraSetup(RigState& rig, Processes& processes, RingRouter& rings)
+      : rig_(rig), processes_(processes), rings_(rings) {}
+
+  // Of all cameras, to one that has just been started.
+  void send_all(ManagedProcess& process);
+  // Of one that is new, to all that have work with it. One that does not run is started: it had none before.
+  void send(Camera& camera);
+  // Nothing of it runs, but there may be recordings of it.
+  void send_disabled(const Camera& camera);
+  // Its places are free.
+  void send_forget(const Camera& camera);
+
+ private:
+  void send(ManagedProcess& process, Camera& camera);
+  void send_to_master(Camera& camera);
+  void send_to_worker(ManagedProcess& worker, Camera& camera);
+  void send_to_publisher(Camera& camera, Output& output);
+
+  RigState& rig_;
+  Processes& processes_;
+  RingRouter& rings_;
+};
+
+}  // namespace campipe

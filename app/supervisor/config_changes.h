@@ -1,0 +1,81 @@
+// Changes of the configuration while the rig runs, one after the other: SIGHUP, and what the API asks for. The file,
+// its overlay and encoders are looked at in a process of their own (app/control/load_process.h), for which the loop
+// does not wait.
+#pragma once
+
+#include <sys/types.h>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "app/config/changes.h"
+#include "app/control/load_process.h"
+#include "app/supervisor/camera_roster.h"
+#include "app/supervisor/service.h"
+
+namespace campipe {
+
+class ConfigChanges {
+ public:
+  // What loads the configuration logs to `log_fd`. `show_ready`: a reload is over.
+  ConfigChanges(RigState& rig, Processes& processes, CameraRoster& roster, ServiceNotifier& service, int log_fd,
+                std::function<void()> show_ready)
+      : rig_(rig),
+        processes_(processes),
+        roster_(roster),
+        service_(service),
+        log_fd_(log_fd),
+        show_ready_(std::move(show_ready)) {}
+
+  // `asker`: the publisher whose servers ask, which is answered when the change has been made; 0: SIGHUP does.
+  void ask(messages::ConfigChange change, pid_t asker);
+  void reload_on_signal();
+  [[nodiscard]] bool reloading() const;
+  // To be called in every turn of the loop; a change begins or goes on when what it waits for is there.
+  void go_on();
+  void add_waits(std::vector<pollfd>& waits) const {
+    if (load_) load_->add_waits(waits);
+  }
+  // Of a request that is no such change: what `work` returns, or throws, is its answer.
+  void answer(pid_t asker, std::uint64_t request, const std::function<messages::Answer()>& work);
+
+ private:
+  using AfterLoad = std::function<std::optional<messages::Answer>(const LoadedConfig& loaded)>;
+  struct Waiting {
+    messages::ConfigChange change;
+    pid_t asker = 0;
+  };
+
+  void do_step(const std::function<std::optional<messages::Answer>()>& step);
+  // Nothing: it goes on when load_ has ended.
+  std::optional<messages::Answer> begin(const messages::Reload& asked);
+  std::optional<messages::Answer> begin(const messages::PutCamera& asked);
+  std::optional<messages::Answer> begin(const messages::RemoveCamera& asked);
+  std::optional<messages::Answer> begin(const messages::EnableCamera& asked);
+  void refuse_all();
+  void begin_load(const LoadJob& job, AfterLoad then);
+  void end_reload(const messages::Answer& answer);
+  std::optional<messages::Answer> check(const LoadedConfig& loaded) const;
+  messages::Answer take(const LoadedConfig& loaded);
+  std::optional<messages::Answer> make_change(const CameraChanges& change, bool persist,
+                                              const std::function<messages::Answer()>& make);
+  messages::Answer make_camera_be(const CameraConfig& config);
+  void send_answer(pid_t asker, std::uint64_t request, messages::Answer answer);
+
+  RigState& rig_;
+  Processes& processes_;
+  CameraRoster& roster_;
+  ServiceNotifier& service_;
+  int log_fd_;
+  std::function<void()> show_ready_;
+  CameraChanges changes_;        // since the file was read last
+  std::deque<Waiting> waiting_;  // while load_ is at work, for the first one
+  std::unique_ptr<LoadProcess> load_;
+  AfterLoad then_;
+  std::unique_ptr<LoadProcess> left_behind_;  // the one before; it may not have ended
+};
+
+}  // namespace campipe

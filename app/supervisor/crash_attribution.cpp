@@ -1,0 +1,176 @@
+#include "app/supervisor/crash_attribution.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr auto start_silence = seconds(15);          // until the first heartbeat
+constexpr std::uint32_t hang = 0;                    // as the fault of a thread that did not beat
+constexpr std::int64_t most_waited = INT64_MAX / 2;  // of what a process reports that a thread did
+
+// A first use of a GPU takes seconds where no driver daemon keeps it awake, and it comes before the first heartbeat.
+constexpr auto start_silence_per_gpu = seconds(5);
+
+// What is left in its packet rings must not bring down the next publisher as well: it is given back unrecorded. False:
+// there is none, or none any more.
+bool give_up_recording(Output& output, RecordState& record) {
+  if (!output.config.record || output.recording.failed) return false;
+  record.failed = 1;
+  output.recording.failed = true;
+  output.reason = "recording stopped: it brought down the publisher three times within a minute";
+  spdlog::error("{}: {}", output.config.name, output.reason);
+  return true;
+}
+
+// What lies in its rings would bring down one publisher after the other: none is given them any more. The packets are
+// counted as unrecorded in the end.
+void leave_unread(Output& output) {
+  output.packets.unread.clear();
+  output.audio.unread.clear();
+  output.unread = true;
+  output.packets_over = true;
+  output.publisher_done = true;
+  output.recording.paused.clear();
+}
+
+ThreadWatch& watch_of(const ManagedProcess& process, Camera& camera, Output& output) {
+  if (process.kind == ProcessKind::publisher) return output.watch;
+  return camera.watches.at(process.kind == ProcessKind::master ? 0 : 1);
+}
+
+}  // namespace
+
+ThreadBlock& CrashAttribution::thread_of(const ManagedProcess& process, const Output& output) const {
+  if (process.kind == ProcessKind::master) return rig_.page.master(output.place).ingest;
+  if (process.kind == ProcessKind::worker) return rig_.page.worker(output.place, process.number).stage;
+  return rig_.page.publisher(output.place).publish;
+}
+
+template <typename Look>
+bool CrashAttribution::any_thread(const ManagedProcess& process, const Look& look) {
+  for (Camera& camera : rig_.cameras.all()) {
+    for (Output& output : camera.outputs) {
+      if (Processes::has_work(process, camera, output) && look(camera, output)) return true;
+    }
+  }
+  return false;
+}
+
+void CrashAttribution::find_hung() {
+  for (ManagedProcess& process : processes_.all()) {
+    if (process.child && hung(process)) process.child->kill();
+  }
+}
+
+bool CrashAttribution::hung(ManagedProcess& process) {
+  if (process.child->killed()) return false;
+  const auto main_thread = process.child->look_at_main_thread();
+  const auto now = Clock::now();
+  if (now < ignore_heartbeats_until_) return false;
+  const std::int64_t beat = rig_.page.process(process.page).beat.load();
+  const auto silence = start_silence + start_silence_per_gpu * process.place.sees.size();
+  if (beat == 0) return now - process.child->started() > silence + std::chrono::nanoseconds(main_thread.waited);
+  const ThreadWatch::Signs signs{.beat = beat, .cpu_time = main_thread.used, .cpu_waited = main_thread.waited};
+  if (process.watch.hung(signs, to_ns(now))) {
+    spdlog::warn("{} does not answer; it is killed", role_of(process));
+    return true;
+  }
+  return has_hung_thread(process, main_thread.waited);
+}
+
+// A process's main thread reports how long the others waited, unless it waits itself.
+bool CrashAttribution::has_hung_thread(const ManagedProcess& process, std::int64_t main_thread_waited) {
+  return any_thread(process, [&](Camera& camera, Output& output) {
+    ThreadBlock& thread = thread_of(process, output);
+    // The end of a wait is seen with the heartbeat that goes before it.
+    const std::int64_t wait_until = thread.wait_until.load(std::memory_order_acquire);
+    const std::int64_t waited = std::clamp<std::int64_t>(thread.cpu_waited.load(), 0, most_waited) + main_thread_waited;
+    const ThreadWatch::Signs signs{thread.beat.load(), wait_until, thread.cpu_time.load(), waited};
+    const auto silence = watch_of(process, camera, output).hung(signs, now_ns());
+    if (!silence) return false;
+    thread.beat = 0;
+    const WaitsFor what = thread.waits_for.load();
+    record(process, camera, output,
+           fmt::format("its thread in {} did not answer for {} s{}", role_of(process),
+                       std::chrono::duration_cast<seconds>(*silence).count(),
+                       what == WaitsFor::nothing ? "" : fmt::format(" (in its {})", name_of(what))),
+           *silence);
+    if (what == WaitsFor::disk) record_who_waits_too(process, output);
+    return true;
+  });
+}
+
+// Cameras that record on one disk wait for it together. Each of them alone could have the process killed three times.
+void CrashAttribution::record_who_waits_too(const ManagedProcess& process, const Output& first) {
+  const std::int64_t now = now_ns();
+  any_thread(process, [&](Camera& camera, Output& output) {
+    if (output.place == first.place) return false;
+    ThreadBlock& thread = thread_of(process, output);
+    const std::int64_t beat = thread.beat.load();
+    const bool waits = beat > 0 && beat < now && thread.waits_for.load() == WaitsFor::disk;
+    if (!waits || now - beat < thread_hangs.idle.count()) return false;
+    thread.beat = 0;
+    record(process, camera, output, fmt::format("its thread in {} waits for its disk, too", role_of(process)),
+           std::chrono::nanoseconds(now - beat));
+    return false;
+  });
+}
+
+// A crash on a thread of no camera, for the third time within a minute: whom to quarantine is not known, so the process
+// waits before it starts again, longer each time, rather than drag its cameras through one crash after another.
+bool CrashAttribution::on_death(ManagedProcess& process, const ExitInfo& info) {
+  bool explained = false;
+  any_thread(process, [&](Camera& camera, Output& output) {
+    ThreadBlock& thread = thread_of(process, output);
+    thread.beat = 0;
+    const std::uint32_t fault = thread.fault.exchange(0);
+    if (fault == hang) return false;
+    explained = true;
+    record(process, camera, output, fmt::format("crashed its process (signal {})", fault));
+    return false;
+  });
+  if (explained || !crashed(info)) return false;
+  spdlog::error("{} crashed on a thread that works for no camera; please report it with a core dump", role_of(process));
+  return process.unexplained.on_fault(Clock::now());
+}
+
+// What was decoded just then was so for viewers alone: that goes first, and what is copied stays.
+bool CrashAttribution::give_up_viewers(Camera& camera) {
+  const auto& ring = camera.frames.newest;
+  const bool decodes = ring && ring->observer.writer_state() == WriterState::open;
+  if (!decodes || encoded_outputs(camera.config()) > 0) return false;
+  bool any = false;
+  for (Output& output : camera.outputs) {
+    if (!output.config.on_demand || output.state == CameraState::failed) continue;
+    CameraLifecycle::fail(output, "set aside: its decoder brought down the master three times within a minute");
+    any = true;
+  }
+  return any;
+}
+
+void CrashAttribution::record(const ManagedProcess& process, Camera& camera, Output& output, const std::string& what,
+                              Clock::duration unnoticed) {
+  spdlog::error("{}: {}", output.config.name, what);
+  const bool publisher = process.kind == ProcessKind::publisher;
+  BlamePolicy& faults = publisher ? output.faults : camera.faults;
+  if (!faults.on_fault(Clock::now(), unnoticed)) return;
+  // In the publisher its recording goes first. Should that not help, an output goes alone, and then its camera.
+  if (publisher && give_up_recording(output, rig_.page.publisher(output.place).record)) return;
+  if (process.kind == ProcessKind::master && give_up_viewers(camera)) return;
+  const bool alone = publisher && !output.is_own() && output.state != CameraState::failed;
+  CameraLifecycle::fail(output, "set aside: it brought down its process three times within a minute");
+  if (publisher) leave_unread(output);
+  if (alone && !camera.all_failed()) return;
+  CameraLifecycle::fail_others(camera, "set aside with " + output.config.name);
+  lifecycle_.on_source_over(camera, "");
+  if (processes_.master().child) lifecycle_.stop(camera);
+}
+
+}  // namespace campipe

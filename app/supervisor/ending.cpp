@@ -1,0 +1,147 @@
+// The end of a run: sources stop, what has been decoded goes all the way, files are closed, processes leave.
+#include <algorithm>
+
+#include "app/supervisor/accounting.h"
+#include "app/supervisor/supervisor.h"
+#include "core/log.h"
+#include "stages/sources/source_end.h"
+
+namespace campipe {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr auto close_files_after = milliseconds(4000);  // of draining: users are promised whole files within 5 s
+constexpr auto kill_after = milliseconds(4700);
+constexpr auto leave_deadline = seconds(2);
+constexpr auto first_frame = seconds(5);  // a camera may take to it
+
+}  // namespace
+
+void Supervisor::watch_ending() {
+  const auto now = Clock::now();
+  const auto& duration = rig_.options.duration;
+  if (rig_.phase == RunPhase::running && duration && now - rig_.started >= *duration) drain("duration");
+  const bool draining = rig_.phase == RunPhase::draining;
+  if (draining && !rig_.files_closed && now - *ending_.drain_began > close_files_after) {
+    rig_.files_closed = true;
+    spdlog::warn("not everything was handed over in time: files are closed as they are");
+    processes_.send(processes_.publisher(), messages::CloseFiles());
+  }
+  if (draining && now - *ending_.drain_began > kill_after) {
+    spdlog::error("not everything could be handed over in time: what is left is given up");
+    ending_.gave_up = true;
+    return kill_all();
+  }
+  if (rig_.phase == RunPhase::leaving) return end_leaving();
+  if (!everything_is_over()) return ending_.over_since.reset();
+  if (!ending_.over_since) ending_.over_since = now;
+  if (accounts_.sampled_at_the_end(*ending_.over_since)) begin_leaving();
+}
+
+// From here on no source delivers; what has been decoded still goes all the way.
+void Supervisor::drain(const std::string& why) {
+  rig_.phase = RunPhase::draining;
+  ending_.why = why;
+  ending_.drain_began = Clock::now();
+  service_.stopping();
+  spdlog::info("ending ({}): handing over what has been decoded", why);
+  if (processes_.master().child) {
+    processes_.send(processes_.master(), messages::Drain());
+  } else {
+    lifecycle_.give_up_sources();
+  }
+  processes_.start_by(Clock::now());
+}
+
+// A rig without any camera that takes part waits for one, as long as there is somebody who could bring it. So does one
+// whose camera failed that would never have ended: whoever looks can enable it again.
+bool Supervisor::everything_is_over() const {
+  const auto cameras = rig_.cameras.all();
+  if (rig_.phase == RunPhase::running && serves(rig_.config.server)) {
+    const bool any = std::ranges::any_of(cameras, [](const Camera& camera) { return camera.takes_part(); });
+    const bool one_failed = std::ranges::any_of(cameras, [](const Camera& camera) {
+      return camera.own().state == CameraState::failed && !can_end(camera.config().source);
+    });
+    if (!any || one_failed) return false;
+  }
+  return std::ranges::all_of(cameras, [](const Camera& camera) {
+    if (!camera.takes_part()) return true;
+    return !camera.retiring &&
+           std::ranges::all_of(camera.outputs, [](const Output& output) { return output.publisher_done; });
+  });
+}
+
+// Every file is closed. Workers and publisher meet at the stop barrier and leave; the master is asked to.
+void Supervisor::begin_leaving() {
+  if (ending_.why.empty()) ending_.why = "ended";
+  service_.stopping();
+  rig_.phase = RunPhase::leaving;
+  ending_.leave_began = Clock::now();
+  for (ManagedProcess& process : processes_.all()) {
+    if (process.kind != ProcessKind::master) processes_.send(process, messages::RigOver());
+  }
+}
+
+void Supervisor::end_leaving() {
+  const auto since = Clock::now() - *ending_.leave_began;
+  const Barrier barrier = rig_.page.barrier();
+  if (barrier.over(1) || since > leave_deadline / 2) processes_.send(processes_.master(), messages::Leave());
+  if (since > leave_deadline && !ending_.logged_late) {
+    ending_.logged_late = true;
+    spdlog::warn("some processes did not leave in time (missing at the barrier: {:#x})", barrier.wait(1, Clock::now()));
+    kill_all();
+  }
+}
+
+void Supervisor::kill_all() {
+  rig_.phase = RunPhase::leaving;
+  if (!ending_.leave_began) ending_.leave_began = Clock::now();
+  processes_.kill_all();
+}
+
+// For any other reason, its recording ends before it should.
+bool Supervisor::ended_as_asked(const Camera& camera, const Output& output) const {
+  return ending_.why == "duration" || ending_.why.starts_with("stopped") ||
+         (camera.source_over && output.publisher_done);
+}
+
+// When the rig was asked to end, this camera had only just begun, maybe by a change: it cannot have failed.
+bool Supervisor::had_just_begun(const Camera& camera, const Output& output) const {
+  return ending_.why.starts_with("stopped") && ending_.drain_began && output.reason.empty() &&
+         *ending_.drain_began - camera.begun < first_frame;
+}
+
+void Supervisor::settle_the_rest() {
+  const bool forced = ending_.gave_up || ending_.why == "stopped at once";
+  const bool master_died = processes_.master().restarts > 0;
+  const auto cause = forced ? DropCause::stopped : master_died ? DropCause::master_lost : DropCause::worker_lost;
+  for (Camera& camera : rig_.cameras.all()) {
+    if (!camera.takes_part()) continue;
+    for (Output& output : camera.outputs) {
+      settle(camera, output, rig_.page, cause);
+      settle_recording(output, rig_.page);
+      if (!ended_as_asked(camera, output)) CameraLifecycle::fail(output, "the rig ended before its source did");
+      if (output.state == CameraState::running || output.state == CameraState::starting)
+        output.become(CameraState::ended);
+      const bool asked_for = !output.config.on_demand && !had_just_begun(camera, output);
+      if (asked_for && output.packets_published() == 0 && output.state != CameraState::failed) {
+        const std::string why = output.state == CameraState::waiting ? ": " + output.reason : "";
+        CameraLifecycle::fail(output, "no picture came through" + why);
+      }
+    }
+  }
+  guard_.run("relay the log", [this] { log_.pass_on(); });
+}
+
+int Supervisor::exit_status() const {
+  const bool failed = std::ranges::any_of(rig_.cameras.all(), [](const Camera& camera) {
+    return std::ranges::any_of(camera.outputs, [](const Output& output) {
+      return output.state == CameraState::failed || output.recording.failed || !output.recording.paused.empty();
+    });
+  });
+  return failed || ending_.gave_up ? 3 : 0;
+}
+
+}  // namespace campipe

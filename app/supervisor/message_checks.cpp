@@ -1,0 +1,111 @@
+#include "app/supervisor/message_checks.h"
+
+#include "app/supervisor/processes.h"
+#include "ipc/ring_checks.h"
+#include "stages/sources/source_end.h"
+
+namespace campipe {
+namespace {
+
+constexpr double highest_rate = 10'000;  // frames a second
+constexpr std::size_t longest_text = 1024;
+constexpr std::size_t longest_path = 4096;
+constexpr auto ring_opened = std::chrono::seconds(30);  // by then, also by a process that has just started
+
+void require(bool holds, const std::string& what) {
+  if (!holds) throw BadMessage(what);
+}
+
+void require_rate(double rate) {
+  require(rate >= 0 && rate <= highest_rate, "a ring with a frame rate that cannot be");
+}
+
+void require_rotation(int degrees) {
+  require(degrees >= 0 && degrees < 360 && degrees % 90 == 0, "a ring with a rotation that cannot be");
+}
+
+// Rings are numbered without gaps: a number that jumps would leave the successors none.
+void require_next(std::uint64_t epoch, std::uint64_t newest) {
+  require(epoch != 0 && epoch == newest + 1, "a ring that does not follow the newest one");
+}
+
+void require_own_stream(const Sent& sent) { require(sent.output.is_own(), "something of a source for an output"); }
+
+void shorten_texts(nlohmann::json& body, std::size_t most) {
+  if (body.is_string()) {
+    auto& text = body.get_ref<std::string&>();
+    if (text.size() > most) text.resize(most);
+  } else if (body.is_structured()) {
+    for (nlohmann::json& part : body) shorten_texts(part, most);
+  }
+}
+
+}  // namespace
+
+void require_own(const ManagedProcess& by, const Camera& camera) {
+  require(by.kind != ProcessKind::worker || camera.worker == by.number, "something for a camera of another worker");
+}
+
+void require_possible(const Sent& sent, const messages::FrameRing& ring) {
+  require_own_stream(sent);
+  require_next(ring.epoch, sent.camera.frames.epoch);
+  require_rate(ring.frame_rate);
+  require_rotation(ring.rotation);
+}
+
+void require_possible(const Sent& sent, const messages::PacketRing& ring) {
+  require(sent.output.is_copy() == (sent.by.kind == ProcessKind::master), "packets that another process makes");
+  require_next(ring.epoch, sent.output.packets.epoch);
+  require(is_possible(ring.stream.format, false), "packets of a format that cannot be");
+  require_rate(ring.stream.frame_rate);
+  require_rotation(ring.stream.rotation);
+}
+
+void require_possible(const Sent& sent, const messages::AudioRing& ring) {
+  require_next(ring.epoch, sent.output.audio.epoch);
+}
+
+void require_possible(const Sent& sent, const messages::SourceState&) { require_own_stream(sent); }
+
+void require_possible(const Sent& sent, const messages::FoundStream& found) {
+  require_own_stream(sent);
+  require(is_possible(found.sends), "a source's stream that cannot be");
+}
+
+// A source ends when it is told to, fails, or has an end and is there. That it failed is believed: it is reported, and
+// the rig's exit status shows it.
+void require_possible(const Sent& sent, const messages::SourceOver& over) {
+  require_own_stream(sent);
+  const Camera& camera = sent.camera;
+  const bool asked = sent.rig.phase != RunPhase::running || camera.retiring || camera.all_failed();
+  const bool ended = over.at_end && can_end(camera.config().source);
+  require(!over.failure.empty() || asked || ended, "the end of " + camera.name() + ", whose source has no end");
+}
+
+void require_possible(const Sent& sent, const messages::PushChanged& push) {
+  const Output& output = sent.output;
+  const bool known = output.push.contains(push.url) || output.push.size() < output.config.push.size();
+  require(known, "the state of more targets than there are");
+}
+
+void require_possible(const Sent& sent, const messages::RingLost&) {
+  const bool worker = sent.by.kind == ProcessKind::worker;
+  const RingsSent& rings = worker ? sent.camera.frames.sent : sent.output.rings_sent;
+  const bool given = rings.number > 0 && Clock::now() - rings.newest < ring_opened;
+  require(given, "that a ring is lost, though it was given none just now");
+}
+
+// A process that fails or is confused must not end cameras: it is believed only where nothing more can come.
+void require_possible(const Sent& sent, const messages::CameraDone&) {
+  if (!Processes::has_work(sent.by, sent.camera, sent.output)) return;
+  const bool can_be =
+      sent.by.kind == ProcessKind::worker ? sent.camera.source_over : sent.output.packets_over || sent.rig.files_closed;
+  require(can_be, "that it is done with " + sent.output.config.name + ", which has not ended");
+}
+
+void shorten_texts(Message& message) {
+  if (message.type == messages::PutCamera::type) return;
+  shorten_texts(message.body, message.type == messages::FileBegun::type ? longest_path : longest_text);
+}
+
+}  // namespace campipe

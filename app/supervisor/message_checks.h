@@ -1,0 +1,37 @@
+// Whether a process that works as it should can send this, as far as the supervisor knows. Who may send which message
+// at all stands in app/control/messages.h. Each throws BadMessage; the sender is then ended and restarted.
+#pragma once
+
+#include "app/control/message_dispatch.h"
+#include "app/supervisor/process.h"
+#include "app/supervisor/rig_state.h"
+
+namespace campipe {
+
+// What a message is about, and who sent it.
+struct Sent {
+  const RigState& rig;
+  const ManagedProcess& by;
+  const Camera& camera;
+  const Output& output;
+};
+
+template <typename M>
+void require_possible(const Sent&, const M&) {}
+void require_possible(const Sent& sent, const messages::FrameRing& ring);
+void require_possible(const Sent& sent, const messages::PacketRing& ring);
+void require_possible(const Sent& sent, const messages::AudioRing& ring);
+void require_possible(const Sent& sent, const messages::SourceState& state);
+void require_possible(const Sent& sent, const messages::FoundStream& found);
+void require_possible(const Sent& sent, const messages::SourceOver& over);
+void require_possible(const Sent& sent, const messages::PushChanged& push);
+void require_possible(const Sent& sent, const messages::RingLost& lost);
+void require_possible(const Sent& sent, const messages::CameraDone& done);
+
+// Of a worker, the cameras of others are none of its business.
+void require_own(const ManagedProcess& by, const Camera& camera);
+
+// What is kept of a message, and passed on, has an end: texts are cut.
+void shorten_texts(Message& message);
+
+}  // namespace campipe

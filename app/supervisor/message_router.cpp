@@ -1,0 +1,147 @@
+#include "app/supervisor/message_router.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "app/supervisor/message_checks.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+constexpr auto out_of_descriptors = "the supervisor is out of descriptors (LimitNOFILE, ulimit -n)";
+
+}  // namespace
+
+void MessageRouter::handle(ManagedProcess& by, Message& message) {
+  if (message.incomplete && message.type == messages::PutCamera::type) {  // who asked is not answered
+    return spdlog::error("out of descriptors (LimitNOFILE, ulimit -n): a request was lost");
+  }
+  shorten_texts(message);
+  const auto take = [&](auto& read, auto&... fds) { receive(by, message, read, fds...); };
+  switch (by.kind) {
+    case ProcessKind::master:
+      return dispatch(messages::FromMaster(), message, take);
+    case ProcessKind::worker:
+      return dispatch(messages::FromWorker(), message, take);
+    case ProcessKind::publisher:
+      return dispatch(messages::FromPublisher(), message, take);
+  }
+}
+
+// One of a camera that was disabled or removed since may still have been on its way: nothing becomes of it.
+template <typename M, typename... Descriptors>
+void MessageRouter::receive(ManagedProcess& by, const Message& message, M& read, Descriptors&... fds) {
+  if constexpr (requires { read.request; }) {
+    on_request(by, read);
+  } else {
+    if (!rig_.cameras.has_place(read.camera))
+      throw BadMessage(fmt::format("something for camera {}, which there is not", read.camera));
+    Output* output = rig_.cameras.output_at(read.camera);
+    if (output == nullptr) return;
+    const About about{by, rig_.cameras.of(*output), *output};
+    require_own(by, about.camera);
+    if (!about.camera.takes_part()) return;
+    require_possible(Sent{rig_, by, about.camera, *output}, read);
+    if constexpr (sizeof...(fds) > 0) {
+      if (message.incomplete) return on_incomplete(about, read);
+    }
+    on(about, read, fds...);
+  }
+}
+
+void MessageRouter::on(const About& about, const messages::FrameRing& ring, std::vector<UniqueFd>& fds) {
+  rings_.add(about.camera, ring, fds);
+}
+
+void MessageRouter::on(const About& about, const messages::PacketRing& ring, std::vector<UniqueFd>& fds) {
+  rings_.add(about.camera, about.output, ring, fds);
+}
+
+void MessageRouter::on(const About& about, const messages::AudioRing& ring, std::vector<UniqueFd>& fds) {
+  rings_.add(about.camera, about.output, ring, fds);
+}
+
+void MessageRouter::on(const About& about, const messages::RingLost& lost) {
+  --(about.by.kind == ProcessKind::worker ? about.camera.frames.sent : about.output.rings_sent).number;
+  rings_.lose(about.camera, lost.reason);
+}
+
+// The next ring has the next number.
+void MessageRouter::on_incomplete(const About& about, const messages::FrameRing& ring) {
+  about.camera.frames.epoch = ring.epoch;
+  rings_.lose(about.camera, out_of_descriptors);
+}
+
+void MessageRouter::on_incomplete(const About& about, const messages::PacketRing& ring) {
+  about.output.packets.epoch = ring.epoch;
+  rings_.lose(about.camera, out_of_descriptors);
+}
+
+void MessageRouter::on_incomplete(const About& about, const messages::AudioRing& ring) {
+  about.output.audio.epoch = ring.epoch;
+  rings_.lose(about.camera, out_of_descriptors);
+}
+
+void MessageRouter::on(const About& about, const messages::PacketRingDone& done) {
+  about.output.packets.forget(done.epoch);
+}
+
+void MessageRouter::on(const About& about, const messages::AudioRingDone& done) {
+  about.output.audio.forget(done.epoch);
+}
+
+void MessageRouter::on(const About& about, const messages::SourceState& source) {
+  lifecycle_.on_source_state(about.camera, source.delivers, source.reason);
+}
+
+void MessageRouter::on(const About& about, const messages::SourceOver& over) {
+  lifecycle_.on_source_over(about.camera, over.failure);
+}
+
+void MessageRouter::on(const About& about, const messages::FoundStream& found) {
+  roster_.on_sent_stream(about.camera, found.sends);
+}
+
+void MessageRouter::on(const About& about, const messages::CameraDone&) {
+  if (!Processes::has_work(about.by, about.camera, about.output)) return;
+  if (about.by.kind == ProcessKind::worker) return lifecycle_.on_worker_done(about.camera);
+  lifecycle_.on_publisher_done(about.output);
+}
+
+void MessageRouter::on(const About& about, const messages::CameraFailed& failed) {
+  CameraLifecycle::fail(about.output, failed.reason);
+  if (about.camera.all_failed()) lifecycle_.stop(about.camera);
+}
+
+void MessageRouter::on(const About& about, const messages::FileBegun& file) {
+  about.output.recording.file = file.path;
+  spdlog::info("{}: recording to {}", about.output.config.name, file.path);
+}
+
+void MessageRouter::on(const About& about, const messages::RecordFailed& failed) {
+  about.output.recording.failed = true;
+  about.output.reason = "recording stopped: " + failed.reason;
+  spdlog::error("{}: {}", about.output.config.name, about.output.reason);
+}
+
+void MessageRouter::on(const About& about, const messages::RecordPaused& paused) {
+  if (about.output.recording.on) about.output.recording.paused = paused.reason;
+}
+
+void MessageRouter::on(const About& about, const messages::RecordResumed&) { about.output.recording.paused.clear(); }
+
+void MessageRouter::on(const About& about, const messages::PushChanged& changed) {
+  about.output.push[changed.url] = {changed.state, changed.reason};
+}
+
+void MessageRouter::on_request(const ManagedProcess& by, const messages::SetRecording& asked) {
+  config_.answer(by.child->pid(), asked.request, [&] { return roster_.set_recording(asked); });
+}
+
+void MessageRouter::on_request(const ManagedProcess& by, messages::ConfigChange change) {
+  config_.ask(std::move(change), by.child->pid());
+}
+
+}  // namespace campipe

@@ -1,0 +1,61 @@
+// From the messages of the supervisor's processes to what becomes of them.
+#pragma once
+
+#include <vector>
+
+#include "app/supervisor/camera_lifecycle.h"
+#include "app/supervisor/camera_roster.h"
+#include "app/supervisor/config_changes.h"
+#include "app/supervisor/ring_router.h"
+
+namespace campipe {
+
+class MessageRouter {
+ public:
+  MessageRouter(RigState& rig, Processes& processes, CameraLifecycle& lifecycle, RingRouter& rings,
+                CameraRoster& roster, ConfigChanges& config)
+      : rig_(rig), processes_(processes), lifecycle_(lifecycle), rings_(rings), roster_(roster), config_(config) {}
+
+  // Throws BadMessage, or what went wrong with it; whoever calls ends the process that sent it.
+  void handle(ManagedProcess& by, Message& message);
+
+ private:
+  struct About {
+    ManagedProcess& by;
+    Camera& camera;
+    Output& output;
+  };
+
+  template <typename M, typename... Descriptors>
+  void receive(ManagedProcess& by, const Message& message, M& read, Descriptors&... fds);
+  void on(const About& about, const messages::FrameRing& ring, std::vector<UniqueFd>& fds);
+  void on(const About& about, const messages::PacketRing& ring, std::vector<UniqueFd>& fds);
+  void on(const About& about, const messages::AudioRing& ring, std::vector<UniqueFd>& fds);
+  void on(const About& about, const messages::RingLost& lost);
+  void on(const About& about, const messages::PacketRingDone& done);
+  void on(const About& about, const messages::AudioRingDone& done);
+  void on(const About& about, const messages::SourceState& source);
+  void on(const About& about, const messages::SourceOver& over);
+  void on(const About& about, const messages::FoundStream& found);
+  void on(const About& about, const messages::CameraDone& done);
+  void on(const About& about, const messages::CameraFailed& failed);
+  void on(const About& about, const messages::FileBegun& file);
+  void on(const About& about, const messages::RecordFailed& failed);
+  void on(const About& about, const messages::RecordPaused& paused);
+  void on(const About& about, const messages::RecordResumed& resumed);
+  void on(const About& about, const messages::PushChanged& changed);
+  void on_incomplete(const About& about, const messages::FrameRing& ring);
+  void on_incomplete(const About& about, const messages::PacketRing& ring);
+  void on_incomplete(const About& about, const messages::AudioRing& ring);
+  void on_request(const ManagedProcess& by, const messages::SetRecording& asked);
+  void on_request(const ManagedProcess& by, messages::ConfigChange change);
+
+  RigState& rig_;
+  Processes& processes_;
+  CameraLifecycle& lifecycle_;
+  RingRouter& rings_;
+  CameraRoster& roster_;
+  ConfigChanges& config_;
+};
+
+}  // namespace campipe

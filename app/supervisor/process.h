@@ -1,0 +1,44 @@
+// One of the supervisor's processes: where it runs, what it may see, and how it has been.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/control/child_process.h"
+#include "app/supervisor/restart_policy.h"
+#include "app/supervisor/thread_watch.h"
+#include "core/frame.h"
+
+namespace campipe {
+
+enum class ProcessKind : std::uint8_t { master, publisher, worker };
+
+struct ProcessPlace {
+  Device gpu;                    // for workers
+  std::string gpu_name = "cpu";  // "0", or "cpu"
+  std::vector<Device> sees;      // the GPUs that CUDA shows it
+  int numa_node = -1;
+  std::vector<unsigned> cpus;  // empty: not pinned
+};
+
+struct ManagedProcess {
+  ProcessKind kind = ProcessKind::worker;
+  unsigned number = 0;  // among those of its kind
+  unsigned page = 0;    // its place in the rig page
+  ProcessPlace place;
+  std::unique_ptr<ChildProcess> child;        // null: it does not run
+  std::optional<Clock::time_point> start_at;  // it is to run, and is started then
+  RestartPolicy policy;
+  BlamePolicy unexplained;  // crashes of threads that work for no camera
+  ThreadWatch watch{process_hangs};
+  unsigned restarts = 0;
+  double cpu_s = 0;  // of those that have died
+  double memory_mib = 0;
+};
+
+// "worker 0", as the process list and the log call it.
+std::string role_of(const ManagedProcess& process);
+
+}  // namespace campipe

@@ -1,0 +1,269 @@
+#include "app/supervisor/processes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "app/control/child_environment.h"
+#include "core/error.h"
+#include "core/failpoint.h"
+#include "core/gpu.h"
+#include "core/log.h"
+#include "core/passwords.h"
+#include "core/printable.h"
+
+namespace campipe {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr auto restart_while_draining = milliseconds(100);
+constexpr std::size_t most_messages = 64;         // of one process, before the others' turn
+constexpr std::size_t most_bytes = 512UL * 1024;  // likewise
+constexpr std::size_t most_bytes_of_the_dead = 4UL * 1024 * 1024;
+constexpr std::size_t longest_shown = 300;  // of a wrong message
+
+// Of a GPU's worker. One that finds no memory on the GPU ends, and what took it may be gone any moment; the start that
+// then succeeds takes a second or two, and within five the camera shall be back.
+constexpr auto longest_wait_of_gpus = seconds(2);
+
+unsigned place_in_page(ProcessKind kind, unsigned number) {
+  switch (kind) {
+    case ProcessKind::master:
+      return master_process;
+    case ProcessKind::publisher:
+      return publisher_process;
+    case ProcessKind::worker:
+      return first_worker_process + number;
+  }
+  return 0;
+}
+
+// The master does not meet the others at the barrier.
+bool takes_part(const ManagedProcess& process) { return process.kind != ProcessKind::master; }
+
+// Of a message that is none: its beginning, and of URLs no more than where they lead.
+std::string shown(const Message& message) {
+  std::string text = message.body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (text.size() > longest_shown) text.replace(longest_shown, std::string::npos, "…");
+  return printable(redact_urls(text));
+}
+
+}  // namespace
+
+std::string role_of(const ManagedProcess& process) {
+  if (process.kind == ProcessKind::worker) return fmt::format("worker {}", process.number);
+  return process.kind == ProcessKind::master ? "master" : "publisher";
+}
+
+Processes::Processes(RigState& rig, StepGuard& guard, int log_fd, Events events)
+    : rig_(rig), guard_(guard), log_fd_(log_fd), events_(std::move(events)) {}
+
+ManagedProcess& Processes::add(ProcessKind kind, ProcessPlace place) {
+  const unsigned number = count(kind);
+  ManagedProcess& process = processes_.emplace_back();
+  process.kind = kind;
+  process.number = number;
+  process.page = place_in_page(kind, number);
+  process.place = std::move(place);
+  if (kind == ProcessKind::worker && on_gpu(process.place.gpu)) process.policy = RestartPolicy(longest_wait_of_gpus);
+  return process;
+}
+
+ManagedProcess& Processes::of(ProcessKind kind, unsigned number) {
+  const auto found = std::ranges::find_if(
+      processes_, [&](const ManagedProcess& process) { return process.kind == kind && process.number == number; });
+  if (found == processes_.end()) throw Error("there is no such process");
+  return *found;
+}
+
+unsigned Processes::count(ProcessKind kind) const {
+  return static_cast<unsigned>(std::ranges::count(processes_, kind, &ManagedProcess::kind));
+}
+
+void Processes::start_all() {
+  // All are expected at the start barrier before the first of them can arrive.
+  for (const ManagedProcess& process : processes_) {
+    if (takes_part(process) && events_.needed(process)) rig_.page.barrier().add(participant_of(process.page));
+  }
+  for (ManagedProcess& process : processes_) {
+    guard_.run("start a process", [&] { start(process); });
+  }
+}
+
+void Processes::start(ManagedProcess& process) {
+  process.start_at.reset();
+  if (!events_.needed(process)) return;
+  rig_.page.process(process.page).beat = 0;
+  rig_.page.process(process.page).arrived = 0;
+  std::vector<std::string> arguments{"master"};
+  if (process.kind == ProcessKind::publisher) arguments = {"publisher"};
+  if (process.kind == ProcessKind::worker) arguments = {"worker", std::to_string(process.number)};
+  std::vector<std::string> variables = mps_variables(rig_.config.mps);
+  variables.push_back(see_gpus(process.place.sees));
+  reserve_.release();
+  try {
+    failpoint("supervisor.starting", role_of(process));
+    process.child = std::make_unique<ChildProcess>(arguments, log_fd_, variables);
+  } catch (const std::exception& error) {
+    // A machine out of processes, memory or descriptors may have some again soon; the others run on meanwhile, and do
+    // not wait for it at the barrier.
+    if (takes_part(process)) rig_.page.barrier().remove(participant_of(process.page));
+    const auto now = Clock::now();
+    process.start_at = std::max(process.policy.on_death(now, now), now + milliseconds(250));
+    spdlog::error("{}; tried again", error.what());
+    return;
+  }
+  const std::uint32_t phase = takes_part(process) ? rig_.page.barrier().add(participant_of(process.page)) : 0;
+  messages::Setup setup;
+  setup.role = role_of(process);
+  setup.process = process.page;
+  if (process.kind == ProcessKind::publisher) setup.server = rig_.config.server;
+  setup.log_level = rig_.options.log_level;
+  setup.gpu = process.place.gpu;
+  setup.sees = process.place.sees;
+  setup.numa_node = process.place.numa_node;
+  setup.cpus = process.place.cpus;
+  send(process, setup, {rig_.page.shared_fd(), rig_.page.fd_of(process.page)});
+  events_.on_started(process);
+  if (takes_part(process)) send(process, messages::Start{phase});
+}
+
+void Processes::add_waits(std::vector<pollfd>& waits) const {
+  for (const ManagedProcess& process : processes_) {
+    if (!process.child) continue;
+    waits.push_back({process.child->pidfd(), POLLIN, 0});
+    const Channel& channel = process.child->channel();
+    const auto events = static_cast<short>(process.child->outbox().wants_room() ? POLLIN | POLLOUT : POLLIN);
+    waits.push_back({channel.closed() ? -1 : channel.fd(), events, 0});
+  }
+}
+
+void Processes::serve() {
+  for (ManagedProcess& process : processes_) {
+    guard_.run("look after a process", [&] { serve(process); });
+  }
+}
+
+void Processes::serve(ManagedProcess& process) {
+  if (!process.child) return;
+  read_messages(process, most_messages, most_bytes);
+  if (process.child->outbox().waiting()) flush(process);
+  const auto info = process.child->reap();
+  if (!info) return;
+  // What it sent in its last moments, of which the kernel keeps no more than what a socket holds.
+  read_messages(process, std::numeric_limits<std::size_t>::max(), most_bytes_of_the_dead);
+  on_death(process, *info);
+}
+
+// At most so many at once, and no further one after so many bytes: the other processes' turn comes, too.
+void Processes::read_messages(ManagedProcess& process, std::size_t most, std::size_t bytes) {
+  std::optional<Message> message;
+  try {
+    for (std::size_t read = 0; most > 0 && read < bytes; --most) {
+      message = process.child->channel().receive(messages::PutCamera::type);
+      if (!message) return;
+      read += message->size;
+      events_.on_message(process, *message);
+    }
+  } catch (const BadMessage& error) {
+    end(process, fmt::format("is ended: it sent {}: {}", error.what(), shown(*message)));
+  } catch (const std::exception& error) {
+    end(process, fmt::format("is ended: {}", error.what()));
+  }
+}
+
+void Processes::flush(ManagedProcess& process) {
+  try {
+    process.child->outbox().flush();
+  } catch (const std::exception& error) {
+    end(process, fmt::format("is ended: {}", error.what()));
+  }
+}
+
+bool Processes::send(ManagedProcess& process, std::string_view type, const nlohmann::json& body,
+                     const std::vector<int>& fds) {
+  if (!process.child) return false;
+  try {
+    return process.child->outbox().send(std::string(type), body, fds);
+  } catch (const MessageTooLarge&) {  // it will not be smaller for its successor
+    guard_.run("send to a process", [] { throw; });
+    return false;
+  } catch (const std::exception& error) {
+    end(process, fmt::format("is ended: {}", error.what()));
+    return false;
+  }
+}
+
+void Processes::end(ManagedProcess& process, const std::string& why) {
+  if (!process.child->killed()) spdlog::error("{} {}", role_of(process), why);
+  process.child->kill();
+}
+
+void Processes::on_death(ManagedProcess& process, const ExitInfo& info) {
+  const auto now = Clock::now();
+  const auto started = process.child->started();
+  const auto lived = std::chrono::duration<double>(now - started).count();
+  process.cpu_s += info.cpu_s;
+  process.child.reset();
+  if (takes_part(process)) rig_.page.barrier().remove(participant_of(process.page));
+  const bool again = events_.on_death(process, info);
+  const Clock::time_point restart_at = process.policy.on_death(started, now, again);
+  if (!events_.needed(process)) return;
+  process.start_at = restart_at;
+  if (rig_.phase == RunPhase::draining) start_by(now + restart_while_draining);
+  ++process.restarts;
+  const auto wait = std::chrono::duration<double>(*process.start_at - now).count();
+  spdlog::error("{} died ({}) after {:.1f} s; it starts again {}", role_of(process), describe(info), lived,
+                wait > 0 ? fmt::format("in {:.2f} s", wait) : "at once");
+}
+
+void Processes::start_due() {
+  const auto now = Clock::now();
+  for (ManagedProcess& process : processes_) {
+    guard_.run("start a process", [&] {
+      // One that is needed and neither runs nor waits: an error came between its death and its restart.
+      if (!process.child && !process.start_at && events_.needed(process)) process.start_at = now;
+      if (!process.child && process.start_at && now >= *process.start_at) start(process);
+    });
+  }
+}
+
+void Processes::start_by(Clock::time_point by) {
+  for (ManagedProcess& process : processes_) {
+    if (process.start_at) process.start_at = std::min(*process.start_at, by);
+  }
+}
+
+bool Processes::all_gone() const {
+  return std::ranges::none_of(processes_, [](const ManagedProcess& p) { return p.child || p.start_at; });
+}
+
+void Processes::kill_all() {
+  for (ManagedProcess& process : processes_) {
+    process.start_at.reset();
+    if (process.child) process.child->kill();
+  }
+}
+
+bool Processes::has_work(const ManagedProcess& process, const Camera& camera) {
+  return has_work(process, camera, camera.own());
+}
+
+bool Processes::has_work(const ManagedProcess& process, const Camera& camera, const Output& output) {
+  if (!camera.takes_part()) return false;
+  switch (process.kind) {
+    case ProcessKind::master:
+      return output.is_own() && !camera.source_over;
+    case ProcessKind::publisher:
+      return !output.publisher_done;  // so is one that was quarantined there
+    case ProcessKind::worker:
+      return output.is_own() && camera.worker == process.number && !camera.worker_done;
+  }
+  return false;
+}
+
+}  // namespace campipe

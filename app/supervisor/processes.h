@@ -1,0 +1,99 @@
+// The supervisor's processes, by kind: starting and restarting them, and the messages to and from them. What becomes of
+// cameras by that is the business of who is told by Events.
+#pragma once
+
+#include <poll.h>
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/control/descriptor_limit.h"
+#include "app/control/message_dispatch.h"
+#include "app/control/step_guard.h"
+#include "app/supervisor/process.h"
+#include "app/supervisor/rig_state.h"
+
+namespace campipe {
+
+class Processes {
+ public:
+  struct Events {
+    // It has just been started, and knows nothing yet.
+    std::function<void(ManagedProcess&)> on_started;
+    // What it throws ends the process: a BadMessage, or any other exception.
+    std::function<void(ManagedProcess&, Message&)> on_message;
+    // It has died. True: it is likely to die again, and is to wait before it is restarted.
+    std::function<bool(ManagedProcess&, const ExitInfo&)> on_death;
+    // Some camera has work for it, so that it is worth starting.
+    std::function<bool(const ManagedProcess&)> needed;
+  };
+
+  // What processes log goes to `log_fd`. `rig` and `guard` must outlive it.
+  Processes(RigState& rig, StepGuard& guard, int log_fd, Events events);
+
+  // One that is there as long as the rig, and does not run yet. At most one master, one publisher and max_workers.
+  ManagedProcess& add(ProcessKind kind, ProcessPlace place);
+  // In the order in which they were added; none is ever removed or moved.
+  [[nodiscard]] std::deque<ManagedProcess>& all() { return processes_; }
+  [[nodiscard]] const std::deque<ManagedProcess>& all() const { return processes_; }
+  [[nodiscard]] ManagedProcess& of(ProcessKind kind, unsigned number = 0);
+  ManagedProcess& master() { return of(ProcessKind::master); }
+  ManagedProcess& publisher() { return of(ProcessKind::publisher); }
+  ManagedProcess& worker(unsigned number) { return of(ProcessKind::worker, number); }
+  [[nodiscard]] unsigned count(ProcessKind kind) const;
+
+  void start_all();
+  // Where it is needed. One that cannot be started is tried again.
+  void start(ManagedProcess& process);
+  void add_waits(std::vector<pollfd>& waits) const;
+  // Receives what they have sent, sends what waits, and finds those that have died.
+  void serve();
+  // Starts those whose time has come.
+  void start_due();
+  // What lies in the rings of a process that waits for its restart would be lost: there is no time left to wait.
+  void start_by(Clock::time_point by);
+  // Kills it; its death is found like any other. One death is one line, however long it takes.
+  static void end(ManagedProcess& process, const std::string& why);
+  void kill_all();
+  [[nodiscard]] bool all_gone() const;
+  // Makes room for one more descriptor than others leave, until the next refill.
+  void release_reserve() { reserve_.release(); }
+  void refill_reserve() { reserve_.refill(); }
+
+  // False: it does not run, or cannot take it any more.
+  template <typename M>
+  bool send(ManagedProcess& process, const M& message, const std::vector<int>& fds = {}) {
+    return send(process, M::type, write_json(message), fds);
+  }
+  // What concerns an output goes only to processes that have work with it; fills in `message.camera`.
+  template <typename M>
+  bool send_for(ManagedProcess& process, const Camera& camera, const Output& output, M message,
+                const std::vector<int>& fds = {}) {
+    if (!has_work(process, camera, output)) return false;
+    message.camera = output.place;
+    return send(process, message, fds);
+  }
+
+  // It has work with that output: the publisher with each, master and worker by the camera's own.
+  static bool has_work(const ManagedProcess& process, const Camera& camera, const Output& output);
+  static bool has_work(const ManagedProcess& process, const Camera& camera);
+
+ private:
+  bool send(ManagedProcess& process, std::string_view type, const nlohmann::json& body, const std::vector<int>& fds);
+  void serve(ManagedProcess& process);
+  void read_messages(ManagedProcess& process, std::size_t most, std::size_t bytes);
+  static void flush(ManagedProcess& process);
+  void on_death(ManagedProcess& process, const ExitInfo& info);
+
+  RigState& rig_;
+  StepGuard& guard_;
+  int log_fd_;
+  Events events_;
+  DescriptorReserve reserve_;  // for starting processes, whatever cameras use
+  std::deque<ManagedProcess> processes_;
+};
+
+}  // namespace campipe

@@ -1,0 +1,43 @@
+// What the parts of the supervisor share: the rig as it is configured, its cameras, its page, and how far the run is.
+// Used by the supervisor's thread.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "app/config/config.h"
+#include "app/placement/plan.h"
+#include "app/supervisor/cameras.h"
+#include "core/clock.h"
+#include "ipc/rig_page.h"
+
+namespace campipe {
+
+struct RunOptions {
+  std::filesystem::path config;  // for reloading
+  std::string log_level = "info";
+  std::optional<std::chrono::nanoseconds> duration;
+  std::optional<std::filesystem::path> report;
+};
+
+// draining: no source delivers any more, what was decoded still goes all the way. leaving: processes end.
+enum class RunPhase : std::uint8_t { running, draining, leaving };
+
+struct RigState {
+  RunOptions options;
+  RigConfig config;  // as it was read last; its cameras are as they were at the start
+  Machine machine;
+  RigPage page;
+  Cameras cameras;
+  std::optional<std::string> events = {};  // the file for events
+
+  RunPhase phase = RunPhase::running;
+  Clock::time_point started = Clock::now();
+  bool files_closed = false;           // by force, while draining
+  Clock::time_point next_tick = {};    // of the supervisor's loop; earlier where something has changed
+  Clock::time_point next_status = {};  // likewise, of the status for the publisher's servers
+};
+
+}  // namespace campipe

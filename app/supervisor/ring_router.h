@@ -1,0 +1,47 @@
+// Rings on their way through the supervisor, from who made them to who reads them: a camera's frame ring from the
+// master to its worker, an output's packet rings from the master or the worker to the publisher.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/supervisor/camera_lifecycle.h"
+#include "app/supervisor/processes.h"
+#include "app/supervisor/rig_state.h"
+
+namespace campipe {
+
+class RingRouter {
+ public:
+  RingRouter(RigState& rig, Processes& processes, CameraLifecycle& lifecycle)
+      : rig_(rig), processes_(processes), lifecycle_(lifecycle) {}
+
+  // A ring that was made. Throws Error where it is none.
+  void add(Camera& camera, const messages::FrameRing& ring, std::vector<UniqueFd>& fds);
+  void add(Camera& camera, Output& output, const messages::PacketRing& ring, std::vector<UniqueFd>& fds);
+  void add(Camera& camera, Output& output, const messages::AudioRing& ring, std::vector<UniqueFd>& fds);
+  // It could not be taken, here or by its reader. Whoever writes it waits for a reader that never comes, so the camera
+  // ends; the others have what they need.
+  void lose(Camera& camera, const std::string& reason);
+
+  // Gives the worker the newest frame ring, unless a dead predecessor's frames are still in it. One whose writer has
+  // closed it or is gone gets no further frame, and nobody who would free a seat in it: the next ring is offered.
+  void offer(Camera& camera);
+  // All that the publisher has not finished.
+  void pass_on_all(const Camera& camera, Output& output);
+  // Once a dead worker's bits are gone from its ring, all that is neither encoded nor dropped died with it. To be
+  // called several times a second.
+  void settle();
+
+ private:
+  void renew(const Camera& camera, const std::string& why);
+  void pass_on(const Camera& camera, Output& output, const PacketRings<StreamParameters>::Ring& ring);
+  void pass_on(const Camera& camera, Output& output, const PacketRings<AudioParameters>::Ring& ring);
+  void settle(Camera& camera);
+
+  RigState& rig_;
+  Processes& processes_;
+  CameraLifecycle& lifecycle_;
+};
+
+}  // namespace campipe

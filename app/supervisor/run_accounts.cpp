@@ -1,0 +1,112 @@
+#include "app/supervisor/run_accounts.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "app/supervisor/report.h"
+
+namespace campipe {
+namespace {
+
+constexpr auto report_interval = std::chrono::minutes(1);
+constexpr auto memory_interval = std::chrono::seconds(5);
+constexpr auto last_sample = std::chrono::milliseconds(250);
+constexpr auto sample_poll = std::chrono::milliseconds(5);
+
+double own_cpu_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+}  // namespace
+
+RunAccounts::RunAccounts(RigState& rig, Processes& processes) : rig_(rig), processes_(processes) {
+  if (rig.options.report) report_.emplace(*rig.options.report);
+}
+
+void RunAccounts::sample_memory() {
+  take_sample();
+  if (Clock::now() >= next_sample_) request_sample();
+}
+
+void RunAccounts::request_sample() {
+  if (memory_.busy()) return;
+  next_sample_ = Clock::now() + memory_interval;
+  sampled_.clear();
+  std::vector<pid_t> pids{::getpid()};
+  for (ManagedProcess& process : processes_.all()) {
+    if (!process.child) process.memory_mib = 0;
+    if (!process.child) continue;
+    sampled_.push_back(&process);
+    pids.push_back(process.child->pid());
+  }
+  memory_.request(std::move(pids));
+}
+
+void RunAccounts::take_sample() {
+  const auto found = memory_.take();
+  if (!found) return;
+  own_memory_mib_ = found->at(0);
+  double sum = own_memory_mib_;
+  for (std::size_t i = 0; i < sampled_.size(); ++i) sum += sampled_[i]->memory_mib = found->at(i + 1);
+  max_memory_mib_ = std::max(max_memory_mib_, sum);
+}
+
+// A sampler that hangs is not waited for.
+bool RunAccounts::sampled_at_the_end(Clock::time_point over_since) {
+  if (!std::exchange(last_asked_, true)) request_sample();
+  take_sample();
+  rig_.next_tick = Clock::now() + sample_poll;
+  return !memory_.busy() || Clock::now() - over_since > last_sample;
+}
+
+double RunAccounts::cpu_seconds() const {
+  double sum = own_cpu_seconds();
+  for (const ManagedProcess& process : processes_.all()) sum += process.cpu_s;
+  return sum;
+}
+
+std::vector<ProcessStatus> RunAccounts::process_status() const {
+  std::vector<ProcessStatus> status{{"supervisor", ::getpid(), 0, "cpu", 0, own_memory_mib_}};
+  for (const ManagedProcess& process : processes_.all()) {
+    if (!process.child) continue;
+    status.push_back({role_of(process), process.child->pid(), process.restarts, process.place.gpu_name, process.cpu_s,
+                      process.memory_mib});
+  }
+  return status;
+}
+
+void RunAccounts::write_report_if_due(const std::string& ending) {
+  if (report_ && Clock::now() >= next_report_) put_report(ending);
+}
+
+void RunAccounts::put_report(const std::string& ending) {
+  next_report_ = Clock::now() + report_interval;
+  RunReport run;
+  run.duration_s = std::chrono::duration<double>(Clock::now() - rig_.started).count();
+  run.exit = ending.empty() ? "running" : ending;
+  for (const ManagedProcess& process : processes_.all()) {
+    if (process.kind != ProcessKind::worker) continue;
+    run.workers.push_back({process.number, process.place.gpu_name, process.restarts, process.cpu_s});
+  }
+  run.master_restarts = processes_.master().restarts;
+  run.publisher_restarts = processes_.publisher().restarts;
+  run.cpu_s = cpu_seconds();
+  run.max_memory_mib = max_memory_mib_;
+  report_->put(report_text(rig_report(run, rig_.cameras, rig_.page)));
+}
+
+bool RunAccounts::finish(const std::string& ending) {
+  if (!report_) return true;
+  put_report(ending);
+  return report_->finish();
+}
+
+}  // namespace campipe
