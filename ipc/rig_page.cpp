@@ -50,13 +50,6 @@ unsigned cameras_in(const Mapping& mapping, std::size_t block) {
 
 }  // namespace
 
-const char* name_of(DropCause cause) {
-  constexpr std::array<const char*, drop_causes> names{
-      "queue_full", "worker_lost",   "master_lost", "filter_failed", "encoder_failed", "publisher_slow",
-      "stopped",    "no_gpu_memory", "corrupt",     "rate",          "unwatched"};
-  return names[static_cast<std::size_t>(cause)];
-}
-
 const char* name_of(WaitsFor what) {
   switch (what) {
     case WaitsFor::nothing:

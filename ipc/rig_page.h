@@ -15,27 +15,11 @@
 #include <optional>
 
 #include "ipc/barrier.h"
+#include "ipc/drop_causes.h"
 #include "ipc/histogram.h"
 #include "ipc/shared_memory.h"
 
 namespace campipe {
-
-// Why a frame that was decoded did not become a packet.
-enum class DropCause : std::uint8_t {
-  queue_full,     // the worker was too slow, and the camera's policy is `drop`
-  worker_lost,    // its worker died or was away
-  master_lost,    // the master died between decoding and handing over
-  filter_failed,  // a filter or the encoder reported an error
-  encoder_failed,
-  publisher_slow,  // the publisher did not take packets in time
-  stopped,         // in flight when the rig was told to stop at once
-  no_gpu_memory,   // the worker's GPU had no room for the camera's pictures
-  corrupt,         // parts of it were missing, and the camera's `on_corrupt` is `skip`
-  rate,            // wanted: the output takes fewer frames a second (`rate`)
-  unwatched,       // wanted: the output is encoded only while somebody watches it
-};
-inline constexpr std::size_t drop_causes = 11;
-const char* name_of(DropCause cause);
 
 // The processes that beat. Workers are 2, 3, … All but the master take part in the barrier.
 inline constexpr unsigned master_process = 0;

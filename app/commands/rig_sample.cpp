@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "app/control/wanted_drops.h"
 #include "core/error.h"
 #include "core/printable.h"
+#include "ipc/drop_causes.h"
 
 namespace campipe {
 namespace {
@@ -53,7 +53,7 @@ std::uint64_t total_of(const nlohmann::json& json, const char* key) {
 
 void read_drops(StreamSample& stream, const nlohmann::json& dropped) {
   for (const auto& [cause, number] : dropped.items()) {
-    if (is_wanted_drop(cause) || !number.is_number()) continue;
+    if (is_intentional_drop(cause) || !number.is_number()) continue;
     const auto count = whole<std::uint64_t>(number.get<double>());
     stream.dropped[printable(cause)] = count;
     stream.dropped_total += count;

@@ -32,6 +32,14 @@ double cpu_seconds_of(pid_t pid) {
   return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
+std::vector<std::string> intentional_drops() {
+  std::vector<std::string> causes;
+  for (const DropCauseInfo& info : drop_cause_table) {
+    if (info.intentional) causes.emplace_back(info.name);
+  }
+  return causes;
+}
+
 nlohmann::json process_json(const ProcessStatus& process) {
   return {{"role", process.role},
           {"pid", process.pid},
@@ -87,6 +95,7 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const Cameras& cameras, co
                         {"version", CAMPIPE_VERSION},
                         {"state", rig.state},
                         {"config", rig.config},
+                        {"intentional_drops", intentional_drops()},
                         {"cameras", nlohmann::json::object()},
                         {"processes", nlohmann::json::array()}};
   const LatencyReader recent = [&](const Camera& camera, const Output& output) { return newest(camera, output, page); };

@@ -9,10 +9,10 @@
 #include <numeric>
 #include <utility>
 
-#include "app/control/wanted_drops.h"
 #include "app/supervisor/report.h"
 #include "core/log.h"
 #include "core/printable.h"
+#include "ipc/drop_causes.h"
 
 namespace campipe {
 namespace {
@@ -30,7 +30,7 @@ unsigned terminal_width() {
 
 std::map<std::string, std::uint64_t> lost(const FrameCounts& counts) {
   auto dropped = counts.dropped;
-  std::erase_if(dropped, [](const auto& cause) { return is_wanted_drop(cause.first); });
+  std::erase_if(dropped, [](const auto& cause) { return is_intentional_drop(cause.first); });
   return dropped;
 }
 

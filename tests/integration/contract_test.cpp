@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "core/rig_token.h"
+#include "ipc/drop_causes.h"
 #include "tests/integration/described_api.h"
 #include "tests/integration/documented.h"
 #include "tests/integration/rig_run.h"
@@ -243,6 +244,9 @@ TEST_F(Contract, WhatIsDocumentedIsMadeAndWhatIsMadeIsDocumented) {
   Names causes;
   for (const Row& row : rows_behind("architecture.md", "| cause |")) causes.merge(words_in(row.at(0)));
   EXPECT_THAT(without(metrics_["campipe_frames_dropped_total"].labels["cause"], causes), IsEmpty());
+  Names table;
+  for (const DropCauseInfo& info : drop_cause_table) table.insert(info.name);
+  EXPECT_EQ(causes, table);
 }
 
 // --- promises that were not kept ---------------------------------------------------------------------------------

@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include "app/control/sent_stream.h"
-#include "app/control/wanted_drops.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/cameras.h"
 #include "app/supervisor/restart_policy.h"
 #include "app/supervisor/status_view.h"
 #include "core/error.h"
+#include "ipc/drop_causes.h"
 
 namespace campipe {
 namespace {
@@ -265,10 +265,10 @@ TEST_F(Accounting, OfAnotherOutputShareWhatTheMasterCounts) {
   EXPECT_TRUE(balanced(0));
 }
 
-TEST(WantedDrops, AreThoseThatTheConfigurationCauses) {
+TEST(IntentionalDrops, AreThoseThatTheConfigurationCauses) {
   for (std::size_t i = 0; i < drop_causes; ++i) {
     const auto cause = static_cast<DropCause>(i);
-    EXPECT_EQ(is_wanted_drop(name_of(cause)), cause == DropCause::rate || cause == DropCause::unwatched);
+    EXPECT_EQ(is_intentional_drop(name_of(cause)), cause == DropCause::rate || cause == DropCause::unwatched);
   }
 }
 

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/control/wanted_drops.h"
 #include "core/clock.h"
+#include "ipc/drop_causes.h"
 
 namespace campipe {
 namespace {
@@ -24,7 +24,7 @@ double lost_frames(const json& status) {
   double sum = 0;
   if (!status.contains(dropped)) return sum;
   for (const auto& [cause, number] : status.at(dropped).items()) {
-    if (!is_wanted_drop(cause) && number.is_number()) sum += number.get<double>();
+    if (!is_intentional_drop(cause) && number.is_number()) sum += number.get<double>();
   }
   return sum;
 }

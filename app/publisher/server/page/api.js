@@ -131,6 +131,7 @@ async function ask() {
   try {
     const status = await get('status');
     clockOffset = Date.parse(status.time_utc) - Date.now();
+    intentionalDrops = status.intentional_drops ?? [];
     const rates = ratesOf(status, latest?.status);
     message = latest = {status, rates: Object.keys(rates).length ? rates : (latest?.rates ?? {})};
     failedSince = 0;
@@ -149,11 +150,11 @@ document.addEventListener('visibilitychange', () => {
   if (!document.hidden && listeners.size > 0 && !asking) ask();
 });
 
-// Left out because the configuration wants it (app/control/wanted_drops.h) is not lost.
-const wantedDrops = ['rate', 'unwatched'];
+// Causes that the configuration asks for: what is dropped by them is not lost.
+let intentionalDrops = [];
 
-// Of every cause that lost pictures: [cause, pictures].
+// Of every cause that lost frames: [cause, frames].
 export const dropCausesOf = (camera) =>
-  Object.entries(camera.frames?.dropped ?? {}).filter(([cause, frames]) => frames && !wantedDrops.includes(cause));
+  Object.entries(camera.frames?.dropped ?? {}).filter(([cause, frames]) => frames && !intentionalDrops.includes(cause));
 
 export const dropsOf = (camera) => dropCausesOf(camera).reduce((sum, [, frames]) => sum + frames, 0);

@@ -1,0 +1,59 @@
+// Why a frame that was decoded did not become a packet: the one table of causes. Counters, report, status, metrics,
+// page and commands take them from here; docs/architecture.md has a row for each.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace campipe {
+
+enum class DropCause : std::uint8_t {
+  queue_full,
+  worker_lost,
+  master_lost,
+  filter_failed,
+  encoder_failed,
+  publisher_slow,
+  stopped,
+  no_gpu_memory,
+  corrupt,
+  rate,
+  unwatched,
+};
+
+struct DropCauseInfo {
+  DropCause cause;
+  const char* name;
+  bool intentional = false;  // the configuration asks for it: no loss
+};
+
+// In the order of the enumeration.
+inline constexpr std::array drop_cause_table{
+    DropCauseInfo{DropCause::queue_full, "queue_full"},    // the worker was too slow, and the camera's policy is `drop`
+    DropCauseInfo{DropCause::worker_lost, "worker_lost"},  // its worker died or was away
+    DropCauseInfo{DropCause::master_lost, "master_lost"},  // the master died between decoding and handing over
+    DropCauseInfo{DropCause::filter_failed, "filter_failed"},  // a filter or the encoder reported an error
+    DropCauseInfo{DropCause::encoder_failed, "encoder_failed"},
+    DropCauseInfo{DropCause::publisher_slow, "publisher_slow"},  // the publisher did not take packets in time
+    DropCauseInfo{DropCause::stopped, "stopped"},                // in flight when the rig was told to stop at once
+    DropCauseInfo{DropCause::no_gpu_memory, "no_gpu_memory"},    // the worker's GPU had no room for the frames
+    DropCauseInfo{DropCause::corrupt, "corrupt"},      // parts of it were missing, and `on_corrupt` is `skip`
+    DropCauseInfo{DropCause::rate, "rate", true},      // the output takes fewer frames a second (`rate`)
+    DropCauseInfo{DropCause::unwatched, "unwatched", true},  // encoded only while somebody watches it
+};
+inline constexpr std::size_t drop_causes = drop_cause_table.size();
+static_assert(std::ranges::all_of(drop_cause_table, [](const DropCauseInfo& info) {
+  return &info == &drop_cause_table[static_cast<std::size_t>(info.cause)];
+}));
+
+constexpr const char* name_of(DropCause cause) { return drop_cause_table[static_cast<std::size_t>(cause)].name; }
+
+// By the cause's name.
+constexpr bool is_intentional_drop(std::string_view name) {
+  return std::ranges::any_of(drop_cause_table,
+                             [&](const DropCauseInfo& info) { return info.name == name && info.intentional; });
+}
+
+}  // namespace campipe
