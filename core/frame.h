@@ -1,4 +1,4 @@
-// What a picture is, wherever it lies: its format, the view of its planes, and what is known of its time.
+// What a frame is, wherever it lies: its format, the view of its planes, and what is known of its time.
 // Plain values: a view owns nothing; who owns the pixels stands beside each function that hands out a view.
 #pragma once
 
@@ -57,7 +57,7 @@ inline PlaneSize plane_size(const FrameFormat& format, int plane) {
   return {format.pixels == PixelFormat::nv12 ? 2 * chroma_width : chroma_width, (format.height + 1) / 2};
 }
 
-// Planes of one picture. Strides in bytes, at least the plane's width.
+// Planes of one frame. Strides in bytes, at least the plane's width.
 template <typename Byte>
 struct BasicFrameView {
   FrameFormat format;
@@ -73,7 +73,7 @@ inline FrameView as_const(const MutableFrameView& view) {
   return {view.format, {view.data[0], view.data[1], view.data[2]}, view.stride, view.memory, view.device};
 }
 
-// A readable picture together with what keeps its pixels alive and unchanged: a ring lease, a pool's buffer.
+// A readable frame together with what keeps its pixels alive and unchanged: a ring lease, a pool's buffer.
 // The pixels are given back when the last copy of `owner` is gone.
 struct FrameRef {
   FrameView view;
@@ -82,7 +82,7 @@ struct FrameRef {
 
 enum class CaptureClock : std::uint8_t { arrival, camera };  // which clock capture_utc_ns comes from
 
-// Times of one picture, in nanoseconds. The stamps are of the monotonic clock (core/clock.h); 0: not reached yet.
+// Times of one frame, in nanoseconds. The stamps are of the monotonic clock (core/clock.h); 0: not reached yet.
 struct FrameTimes {
   std::int64_t pts = 0;       // from the start of the camera's stream; strictly grows
   std::int64_t duration = 0;  // 0: unknown
@@ -94,7 +94,7 @@ struct FrameTimes {
   std::int64_t leased = 0;       // the worker took it
   std::int64_t filtered = 0;
   std::int64_t encoded = 0;  // its packet was published
-  float motion = -1;         // the part of the watched picture that moves, 0 to 1, by the filter `motion`; -1: not told
+  float motion = -1;         // the part of the watched frame that moves, 0 to 1, by the filter `motion`; -1: not told
 };
 
 }  // namespace campipe

@@ -21,7 +21,7 @@ struct SourceStream {
   bool finite = false;     // live, but it has an end, behind which there is nothing to come back for
   // Its container has no single clock: times may begin anew in the midst of it (MPEG-TS).
   bool discontinuous = false;
-  int rotation = 0;  // degrees clockwise by which pictures must be turned to be upright: 0, 90, 180 or 270
+  int rotation = 0;  // degrees clockwise by which frames must be turned to be upright: 0, 90, 180 or 270
   const AVCodecParameters* audio = nullptr;  // owned by the source; null: no audio, or not wanted
   AVRational audio_time_base{1, 90000};
 };

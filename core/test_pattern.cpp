@@ -20,7 +20,7 @@ constexpr std::uint8_t black = 16;
 constexpr std::uint8_t white = 235;
 constexpr std::uint8_t grey = 128;  // chroma of what has no colour
 
-// Edges of cells, in proportion to the picture, so that they stay where they are when it is scaled.
+// Edges of cells, in proportion to the frame, so that they stay where they are when it is scaled.
 double column_edge(int width, double column) { return column * width / 32; }
 double row_edge(int height, double row) { return row * height / 24; }
 

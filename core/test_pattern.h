@@ -23,7 +23,7 @@ struct PatternCode {
 inline constexpr int pattern_min_width = 160;
 inline constexpr int pattern_min_height = 120;
 
-// Draws pictures of one format (i420, at least the minimum size, else Error). Not for several threads at once.
+// Draws frames of one format (i420, at least the minimum size, else Error). Not for several threads at once.
 class PatternPainter {
  public:
   explicit PatternPainter(const FrameFormat& format);

@@ -39,9 +39,9 @@ inline constexpr std::array drop_cause_table{
     DropCauseInfo{DropCause::publisher_slow, "publisher_slow"},  // the publisher did not take packets in time
     DropCauseInfo{DropCause::stopped, "stopped"},                // in flight when the rig was told to stop at once
     DropCauseInfo{DropCause::no_gpu_memory, "no_gpu_memory"},    // the worker's GPU had no room for the frames
-    DropCauseInfo{DropCause::corrupt, "corrupt"},      // parts of it were missing, and `on_corrupt` is `skip`
-    DropCauseInfo{DropCause::rate, "rate", true},      // the output takes fewer frames a second (`rate`)
-    DropCauseInfo{DropCause::unwatched, "unwatched", true},  // encoded only while somebody watches it
+    DropCauseInfo{DropCause::corrupt, "corrupt"},                // parts of it were missing, and `on_corrupt` is `skip`
+    DropCauseInfo{DropCause::rate, "rate", true},                // the output takes fewer frames a second (`rate`)
+    DropCauseInfo{DropCause::unwatched, "unwatched", true},      // encoded only while somebody watches it
 };
 inline constexpr std::size_t drop_causes = drop_cause_table.size();
 static_assert(std::ranges::all_of(drop_cause_table, [](const DropCauseInfo& info) {

@@ -56,7 +56,7 @@ enum class WriterSleep : std::uint32_t;
 enum class ReaderState : std::uint32_t { empty, live, gone };
 enum class WriterState : std::uint32_t { open, closed, gone };
 
-// What is known of the picture in a slot, and where its planes lie in the slot's bytes.
+// What is known of the frame in a slot, and where its planes lie in the slot's bytes.
 struct FrameRecord {
   FrameFormat format;
   std::array<std::uint32_t, 3> offset{};
@@ -75,7 +75,7 @@ struct FrameRingSpec {
   MemoryKind memory = MemoryKind::host;
   Device device{};  // the GPU that the pixels lie on; for host memory that a GPU fills, this GPU
   ReadySignal ready = ReadySignal::immediate;  // for fills by a GPU; see FrameRingWriter::filled()
-  FrameFormat expected{};                      // what its pictures will be, as far as is known; see expected()
+  FrameFormat expected{};                      // what its frames will be, as far as is known; see expected()
   // From here on the ring is exhausted(): well before the 30 bits wrap, so that its writer can wait for a key frame.
   std::uint32_t last_sequence = (1U << 30) - (1U << 20);
 };
@@ -104,7 +104,7 @@ class FrameRingMemory {
   // An observer's; then there is no pixel_fd().
   void forget_pixels() { pixel_fd_ = {}; }
   [[nodiscard]] MemoryKind kind() const;
-  // What pictures to make ready for, before the first one comes; of no size where that is not known. Each picture says
+  // What frames to make ready for, before the first one comes; of no size where that is not known. Each frame says
   // itself what it is.
   [[nodiscard]] const FrameFormat& expected() const;
   // Null where no GPU uses the ring.

@@ -51,7 +51,7 @@ class HeldSlot {
     } catch (const GpuError& error) {
       // Nothing runs any more in a context that is lost, so that the slot is free. Otherwise the GPU may still read it:
       // it stays held until this process is gone.
-      spdlog::error("a picture could not be given back behind the GPU's work: {}", error.what());
+      spdlog::error("a frame could not be given back behind the GPU's work: {}", error.what());
       if (error.kind == GpuError::Kind::broken) store_done();
     }
   }

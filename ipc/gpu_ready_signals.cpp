@@ -46,7 +46,7 @@ class SignalsOfRing : public ReadySignals {
       write(stream, *given.done, sequence);
     } else {
       cuda_check(cudaLaunchHostFunc(stream, c_callback<&SignalsOfRing::store_done>, &given),
-                 "cannot enqueue that a picture is given back");
+                 "cannot enqueue that a frame is given back");
     }
   }
 

@@ -5,7 +5,7 @@
 
 namespace campipe {
 
-// Where an output's pictures spent their time.
+// Where an output's frames spent their time.
 struct Latencies {
   HistogramCounts total, decode, queue, filter, encode, overhead;
   // What came since `earlier`.

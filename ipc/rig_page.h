@@ -67,7 +67,7 @@ struct RecordState {
     std::array<char, 4096> path;
     std::uint64_t stream;        // a hash of the stream's parameters
     std::uint64_t audio;         // likewise of its audio; 0: it has none
-    std::int64_t begin;          // of its first picture, on the stream's time line
+    std::int64_t begin;          // of its first frame, on the stream's time line
     std::int64_t begun_utc;      // when that came, by this machine's clock
     std::int64_t start_utc;      // when it was taken
     std::uint32_t camera_clock;  // 1: by the camera's clock
@@ -91,9 +91,9 @@ struct RecordState {
     std::uint64_t unrecorded;    // those that should be in a file and never will be
     std::uint64_t audio_epoch;   // of the ring that the newest packet of audio in the file came from
     std::uint64_t audio_number;  // of that packet
-    std::int64_t end;            // of the newest picture in the file, on the stream's time line
+    std::int64_t end;            // of the newest frame in the file, on the stream's time line
     std::int64_t end_utc;        // likewise, by the clock
-    std::int64_t last_motion;    // pts of the newest picture that moved; -1: no motion is recorded
+    std::int64_t last_motion;    // pts of the newest frame that moved; -1: no motion is recorded
     float score;                 // the highest of the motion
     std::uint32_t open;          // 1: the file is to be gone on in, or to be ended
     std::uint32_t ended;         // a FileEnd: why it is over; 0: it is not

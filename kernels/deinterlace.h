@@ -1,4 +1,4 @@
-// Makes one of a picture's fields out of the other.
+// Makes one of a frame's fields out of the other.
 #pragma once
 
 #include "core/frame.h"

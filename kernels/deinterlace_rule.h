@@ -1,5 +1,5 @@
 // How the filter `deinterlace` makes a sample of a line that it does not keep, in integers, so that CPU and GPU agree
-// on every sample. What lies outside of the picture is the picture mirrored about its first and last sample, which
+// on every sample. What lies outside of the frame is the frame mirrored about its first and last sample, which
 // leaves lines in their field.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a kernel reads beside pictures, such as weights: written once, into memory of the current GPU.
+// What a kernel reads beside frames, such as weights: written once, into memory of the current GPU.
 #pragma once
 
 #include <cstddef>

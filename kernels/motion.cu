@@ -63,7 +63,7 @@ __device__ std::uint16_t mean_of_cell(const InPlane& in, int column, int row) {
   return motion_mean(sum, static_cast<unsigned>(width * height));
 }
 
-// The lanes of a warp that have the same bin add together: most cells of most pictures do not change.
+// The lanes of a warp that have the same bin add together: most cells of most frames do not change.
 __device__ void count_one(int* bins, int bin) {
   const unsigned same = __match_any_sync(__activemask(), bin);
   if (static_cast<int>(threadIdx.x % 32) == __ffs(static_cast<int>(same)) - 1) atomicAdd(bins + bin, __popc(same));

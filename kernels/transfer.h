@@ -1,4 +1,4 @@
-// Pictures on their way to and from the filters' format, nv12 in device memory. All pixels lie in memory that the
+// Frames on their way to and from the filters' format, nv12 in device memory. All pixels lie in memory that the
 // current GPU can use; everything is enqueued on `stream` and returns at once. Throws GpuError when a launch fails.
 #pragma once
 

@@ -2,14 +2,14 @@
 // in the samples' middle, with its first and second derivatives; from there each sample's place is a quadratic
 // polynomial away. What that leaves out is the third derivative over 2.5 samples: less than 0.003 samples, unless the
 // focal length is that of a thumbnail; then the model is evaluated for each sample. Places are rounded to 256ths of a
-// sample; what follows is whole numbers.
+// sample; what follows is integers.
 //
 // What bounds it are instructions and loads of single bytes, not memory. So where all samples of a thread come from
-// inside the picture, which is asked once, they are loaded without a question, U and V together; and dot products of 16
+// inside the frame, which is asked once, they are loaded without a question, U and V together; and dot products of 16
 // with 8 bits blend them. Keeping a part of the input in shared memory was slower, so were samples that lie side by
 // side in a warp (2 × 8 a thread), and more or fewer warps changed nothing.
 //
-// Why not a table of places: it is 8 bytes a sample, four times what the picture itself moves.
+// Why not a table of places: it is 8 bytes a sample, four times what the frame itself moves.
 #include "kernels/launch.h"
 #include "kernels/undistort.h"
 
@@ -73,8 +73,8 @@ __device__ Place place_of(const Job& lens, float u, float v) {
   return place;
 }
 
-// A float that `rounding` was added to has its whole number in the low bits, which is cheaper than a conversion; and
-// whatever is out of range, or no number, comes out far outside of any picture.
+// A float that `rounding` was added to has its integer in the low bits, which is cheaper than a conversion; and
+// whatever is out of range, or no number, comes out far outside of any frame.
 constexpr float rounding = 12582912.0F;
 constexpr unsigned bits_of_zero = 0x4B400000;
 
@@ -154,7 +154,7 @@ __device__ InPlane chroma_of(const Job& job) {
 __device__ int column_of(PlaceBits place) { return static_cast<int>(place.x - bits_of_zero) >> 8; }
 __device__ int row_of(PlaceBits place) { return static_cast<int>(place.y - bits_of_zero) >> 8; }
 
-// Where the upper left of the four samples about a place lies, which is in the picture. Modulo 2^32; so bits_of_zero
+// Where the upper left of the four samples about a place lies, which is in the frame. Modulo 2^32; so bits_of_zero
 // costs nothing but a constant.
 template <int components>
 __device__ const std::uint8_t* address_of(const InPlane& in, PlaceBits place) {

@@ -1,4 +1,4 @@
-// Takes the distortion of a lens out of pictures.
+// Takes the distortion of a lens out of frames.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace campipe {
 // the input's at
 //   x = cx + fx · (a · (1 + k1·r + k2·r² + k3·r³) + 2·p1·a·b + p2·(r + 2·a²))
 //   y = cy + fy · (b · (1 + k1·r + k2·r² + k3·r³) + 2·p2·a·b + p1·(r + 2·b²))
-// All in samples of luma, whose centres are at whole numbers.
+// All in samples of luma, whose centres are at integers.
 struct Lens {
   double k1 = 0;
   double k2 = 0;

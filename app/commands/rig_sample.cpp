@@ -37,7 +37,7 @@ std::optional<double> known_number(const nlohmann::json& json, const char* key) 
 
 double number_of(const nlohmann::json& json, const char* key) { return known_number(json, key).value_or(0); }
 
-// As a whole number that others may say: what does not fit is the nearest that does.
+// As an integer that others may say: what does not fit is the nearest that does.
 template <typename Whole>
 Whole whole(double number) {
   const auto most = static_cast<double>(std::numeric_limits<Whole>::max());

@@ -55,7 +55,7 @@ std::vector<StyledLine> help_lines() {
   for (const char* line :
        {"  left, right  sort by the column beside", "  r            the other way round",
         "  up, down     choose a camera: all about it (also Page Up, Page Down, Home, End; Escape: none)",
-        "  p, space     hold the picture", "  q            leave", "  h, ?         this; any key ends it"}) {
+        "  p, space     hold the frame", "  q            leave", "  h, ?         this; any key ends it"}) {
     lines.emplace_back().add(line);
   }
   return lines;

@@ -72,7 +72,7 @@ std::optional<double> number_in(const YamlNode& node, const Range& range) {
 
 std::string describe(const Range& range) {
   const std::string kind = range.multiple > 1 ? "a multiple of " + number_text(range.multiple)
-                           : range.whole      ? "a whole number"
+                           : range.whole      ? "an integer"
                                               : "a number";
   const std::string text = kind + " from " + number_text(range.min) + " to " + number_text(range.max);
   return range.unit.empty() ? text : text + " (" + std::string(range.unit) + ")";

@@ -23,16 +23,16 @@ inline constexpr std::array size_units{Unit{"k", 1e3}, Unit{"M", 1e6}, Unit{"G",
 
 std::optional<double> parse_number(std::string_view text);
 
-// Bits a second: `800k`, `4M`, `1.5M`, `1G`, or a plain whole number. Decimal: k is 1000.
+// Bits a second: `800k`, `4M`, `1.5M`, `1G`, or a plain integer. Decimal: k is 1000.
 std::optional<std::int64_t> parse_bitrate(std::string_view text);
 
-// Bytes: `500M`, `20G`, `1.5T`, or a plain whole number. Decimal as bit rates are, and as disks are sold: k is 1000.
+// Bytes: `500M`, `20G`, `1.5T`, or a plain integer. Decimal as bit rates are, and as disks are sold: k is 1000.
 std::optional<std::int64_t> parse_size(std::string_view text);
 
 // A time: a number and ms, s, m, h or d.
 std::optional<std::chrono::nanoseconds> parse_time(std::string_view text);
 
-// A time as the errors write it, in the largest unit that gives a whole number: 100ms, 10m.
+// A time as the errors write it, in the largest unit that gives an integer: 100ms, 10m.
 std::string time_text(std::chrono::nanoseconds time);
 
 // A number as the documentation and the errors write it: 16, 0.1.

@@ -18,7 +18,7 @@ namespace campipe {
 struct SentStream {
   std::string codec;     // FFmpeg's name: "h264"
   std::string pixels;    // likewise: "yuv420p"; empty: not known
-  int rotation = 0;      // degrees clockwise by which its pictures must be turned: 0, 90, 180 or 270
+  int rotation = 0;      // degrees clockwise by which its frames must be turned: 0, 90, 180 or 270
   bool untimed = false;  // its frames are shown in another order than they come in, and nothing says when
   friend bool operator==(const SentStream&, const SentStream&) = default;
   static void fields(auto& m, auto&& f) {

@@ -115,7 +115,7 @@ void Ingest::produce() {
   // A loop ends only where a round of it gave nothing, and a successor of a dead master begins it anew.
   const bool nothing_before = !start_.resume || start_.config.source.loop;
   if (!nothing_before) return;
-  if (start_.decode && published_ == 0) throw Error("no picture could be decoded");
+  if (start_.decode && published_ == 0) throw Error("no frame could be decoded");
   if (!start_.decode && copies_.end() < 0) throw Error("there is no video in it");
 }
 
@@ -145,7 +145,7 @@ void Ingest::keep_connected() {
       reason = error.what();
     }
     if (stopped()) return;
-    // Whatever failed: it may have left the decoder without a ring for its pictures.
+    // Whatever failed: it may have left the decoder without a ring for its frames.
     decoder_.reset();
     if (!start_.decode) end_decoding();
     close_source();
@@ -272,7 +272,7 @@ bool Ingest::read(AVPacket& packet) {
     }
     if (result == ReadResult::interrupted || (result == ReadResult::end && at_end())) return false;
     if (result == ReadResult::end) continue;
-    packet.pos = packets_read_++;  // by which its picture is known
+    packet.pos = packets_read_++;  // by which its frame is known
     return true;
   }
   return false;

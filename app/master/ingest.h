@@ -3,14 +3,14 @@
 // Frames are published in order, with times that strictly grow. A source that ends, fails or is told to stop closes
 // the ring; the object stays, so that the ring can be looked after until the master leaves. A live source that cannot
 // be read is opened again, for ever, with waits that grow: the ring stays, and time goes on by how long it was away.
-// Where the pictures' size changes, or the stream is another one after a reconnection, a ring of the next epoch begins.
+// Where the frames' size changes, or the stream is another one after a reconnection, a ring of the next epoch begins.
 //
 // Packets that are passed on as they came (outputs with codec `copy`, audio) go through PacketCopies; where every
 // output is a copy, nothing is decoded, but for motion (CopyMotion), and there is no frame ring. Where all others are
 // encoded on demand, there are a decoder and a ring only while somebody watches one of them.
 //
 // A camera that was given a GPU to decode with keeps the packets that a decoder on the CPU would need to go on where
-// the GPU's gives up, and goes on with that one and a ring of the next epoch: no picture is lost or comes twice.
+// the GPU's gives up, and goes on with that one and a ring of the next epoch: no frame is lost or comes twice.
 #pragma once
 
 #include <atomic>
@@ -59,7 +59,7 @@ class Ingest {
     std::uint64_t epoch = 1;             // of the first ring
     std::uint64_t base = 0;              // frames published in earlier epochs
     std::optional<std::int64_t> resume;  // the pts of the newest frame of a master that died
-    bool decode = true;                  // some output needs pictures, whoever watches
+    bool decode = true;                  // some output needs frames, whoever watches
     std::vector<unsigned> on_demand;     // else: outputs that need them only while somebody watches
     bool undecided = false;              // it is run like this only where it sends what fits()
     std::vector<CopyTarget> copies;      // outputs that take the packets as they are
@@ -167,7 +167,7 @@ class Ingest {
   void look_for_motion(const DecodedPicture& picture);
   bool motion_is_behind(const AVPacket& packet);
 
-  // ingest_demand.cpp: the decoder where only viewers need pictures
+  // ingest_demand.cpp: the decoder where only viewers need frames
   void decode_on_demand(const AVPacket& packet);
   void try_to_decode(const std::function<void()>& work);
   void end_decoding();
@@ -205,7 +205,7 @@ class Ingest {
   std::unique_ptr<Decoder> decoder_;
   bool on_hardware_ = false;                 // decoder_ is a GPU's
   ReplayWindow window_;                      // used only then
-  std::multiset<std::int64_t> seen_before_;  // pictures that will come again out of the decoder that took over
+  std::multiset<std::int64_t> seen_before_;  // frames that will come again out of the decoder that took over
   std::int64_t packets_read_ = 0;
   std::set<std::int64_t> corrupt_;  // the newest packets that were counted as such
   bool primed_ = false;             // the decoder has the first packet already

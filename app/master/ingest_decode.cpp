@@ -1,4 +1,4 @@
-// Ingest's decoder and frame ring: packets in, published pictures out.
+// Ingest's decoder and frame ring: packets in, published frames out.
 #include <algorithm>
 
 #include "app/control/thread_scope.h"
@@ -112,14 +112,14 @@ void Ingest::open_ring() {
   make_ring();
 }
 
-// With policy `block` no picture may be lost for want of a slot. When the decoder claims one, at most queue_size slots
+// With policy `block` no frame may be lost for want of a slot. When the decoder claims one, at most queue_size slots
 // wait for the reader, which leaves `kept` for the decoder and 4 for what the reader holds. A slot whose fill by the
 // GPU has not completed is one of those: a reader gives it back behind that fill. Only a reader that dies gives back
 // earlier, and for those fills the GPU's decoder waits.
 void Ingest::make_ring() {
   const SlotNeeds needs = decoder_->needs();
   // Else the supervisor would take this process for one that is out of its mind.
-  if (!is_possible(needs.expected, false)) throw Error("the source describes its pictures as none can be");
+  if (!is_possible(needs.expected, false)) throw Error("the source describes its frames as none can be");
   FrameRingSpec spec;
   spec.slots = std::min<unsigned>(needs.kept + static_cast<unsigned>(start_.config.queue_size) + 4, max_ring_slots);
   spec.slot_bytes = needs.bytes;
@@ -162,7 +162,7 @@ void Ingest::renew_ring() {
   await_key_ = !start_.decode;
 }
 
-// A stream whose size changes with every picture must not make rings faster than the worker can take them: before a
+// A stream whose size changes with every frame must not make rings faster than the worker can take them: before a
 // ring is replaced its reader has come, and is done with the one before. A worker that is away is not waited for.
 void Ingest::await_reader() {
   ring_->wait_for_reader(Clock::now() + change_deadline, [this] {
@@ -212,7 +212,7 @@ bool Ingest::feed(const AVPacket* packet) {
     if (received == Decoder::Receive::changed) {
       const FrameFormat& size = decoder_->needs().expected;
       if (const auto more = size_lines_.pass()) {
-        spdlog::info("{}: its pictures are {}x{} now{}", start_.config.name, size.width, size.height, *more);
+        spdlog::info("{}: its frames are {}x{} now{}", start_.config.name, size.width, size.height, *more);
       }
       if (start_.decode) await_reader();
       retire_ring();
@@ -243,7 +243,7 @@ bool Ingest::hand_over(DecodedPicture& picture, Decoder::Receive received) {
   return publish(picture);
 }
 
-// The decoder gave up: another begins where no picture is missed, and those that came already are skipped.
+// The decoder gave up: another begins where no frame is missed, and those that came already are skipped.
 bool Ingest::go_on_without_gpu(const std::string& reason) {
   leave_gpu(reason);
   retire_ring();
@@ -251,7 +251,7 @@ bool Ingest::go_on_without_gpu(const std::string& reason) {
   if (!start_.decode) return begin_again();
   seen_before_ = window_.seen_pictures();
   if (!window_.complete()) {
-    spdlog::warn("{}: pictures up to the next key frame are lost: the one before is too far back", start_.config.name);
+    spdlog::warn("{}: frames up to the next key frame are lost: the one before is too far back", start_.config.name);
     await_key_ = true;
   }
   // Also with policy `drop`: what the worker cannot have seen yet must not count as lost by it.
@@ -265,7 +265,7 @@ bool Ingest::go_on_without_gpu(const std::string& reason) {
   });
 }
 
-// False: a master before has published this picture.
+// False: a master before has published this frame.
 bool Ingest::set_times(const DecodedPicture& picture, FrameTimes& times) {
   const double rate = source_->stream().frame_rate;
   if (times.duration <= 0 && rate > 0) times.duration = static_cast<std::int64_t>(1e9 / rate);
@@ -281,7 +281,7 @@ bool Ingest::set_times(const DecodedPicture& picture, FrameTimes& times) {
     const std::int64_t next = timeline_.last() < 0 ? 0 : timeline_.end();
     const std::int64_t at = mapped ? mapped->at : next;
     if (at <= *skip_through_) {
-      timeline_.set_last(at, times.duration);  // pictures without a time count from the one before
+      timeline_.set_last(at, times.duration);  // frames without a time count from the one before
       return false;
     }
     skip_through_.reset();
@@ -312,7 +312,7 @@ bool Ingest::publish(DecodedPicture& picture) {
   times.decoded = now_ns();
   // The worker would accuse this process, and not the camera.
   const std::size_t slot_bytes = ring_->memory().pixels(picture.slot).size();
-  if (!is_possible(picture.record, slot_bytes)) throw Error("the source has a picture that cannot be");
+  if (!is_possible(picture.record, slot_bytes)) throw Error("the source has a frame that cannot be");
   unsigned recalled = 0;
   const auto published = ring_->publish(picture.slot, picture.record, recalled);
   counter(block_.dropped, DropCause::queue_full).fetch_add(recalled);
@@ -325,7 +325,7 @@ bool Ingest::publish(DecodedPicture& picture) {
   return true;
 }
 
-// Once for each packet, whoever finds it: the source, the decoder when it is given it, or in the picture.
+// Once for each packet, whoever finds it: the source, the decoder when it is given it, or in the frame.
 void Ingest::count_corrupt(std::int64_t packet) {
   if (!corrupt_.insert(packet).second) return;
   block_.source.corrupt_packets.fetch_add(1);

@@ -1,4 +1,4 @@
-// Ingest's decoder where only viewers need pictures: it is there while somebody watches an output that is encoded on
+// Ingest's decoder where only viewers need frames: it is there while somebody watches an output that is encoded on
 // demand, beside copies that go on whatever becomes of it. So it waits for nobody, and what fails here ends nothing
 // else.
 //
@@ -38,7 +38,7 @@ void Ingest::try_to_decode(const std::function<void()>& work) {
   }
 }
 
-// Pictures that are still in it were never counted. Viewers who come later find a ring of the next epoch.
+// Frames that are still in it were never counted. Viewers who come later find a ring of the next epoch.
 void Ingest::end_decoding() {
   decoder_.reset();
   window_ = {};

@@ -16,12 +16,12 @@
 namespace campipe {
 namespace {
 
-constexpr std::size_t video_capacity = std::size_t{32} << 20;  // some groups of pictures of a good camera
+constexpr std::size_t video_capacity = std::size_t{32} << 20;  // some GOPs of a good camera
 constexpr std::size_t audio_capacity = std::size_t{1} << 20;
 constexpr auto publisher_deadline = std::chrono::seconds(30);
 constexpr std::int64_t smallest_step = 1'000'000;
 constexpr std::int64_t longest_overlap = 50'000'000;  // of audio; where a clock was corrected, more is left out
-constexpr std::int64_t longest_tail = 1'000'000'000;  // of a file's audio behind its video, that pictures wait for
+constexpr std::int64_t longest_tail = 1'000'000'000;  // of a file's audio behind its video, that frames wait for
 
 constexpr int packets_of_new_sound = 3;                    // that follow one another
 constexpr std::int64_t least_with_sound = 10'000'000'000;  // ns, from one change to the next
@@ -98,7 +98,7 @@ PacketCopies::PacketCopies(std::vector<CopyTarget> video, std::vector<CopyTarget
 void PacketCopies::begin(const SourceStream& stream) {
   stream_ = &stream;
   for (Track& track : video_) track.need_key = true;
-  begin_audio(stream);  // the publisher shall know of it before the first picture comes
+  begin_audio(stream);  // the publisher shall know of it before the first frame comes
   if (!video_.empty() && stream.codec == nullptr) throw Error("the test pattern has no packets that could be copied");
   begin_video(stream);
 }
@@ -107,7 +107,7 @@ void PacketCopies::begin_video(const SourceStream& stream) {
   if (video_.empty()) return;
   StreamParameters parameters = video_of(stream);
   // Else the supervisor would take this process for one that is out of its mind.
-  if (!is_possible(parameters.format, false)) throw Error("the source describes its pictures as none can be");
+  if (!is_possible(parameters.format, false)) throw Error("the source describes its frames as none can be");
   if (video_parameters_ != parameters) {
     video_parameters_ = std::move(parameters);
     for (Track& track : video_) track.current = false;

@@ -63,7 +63,7 @@ class PacketCopies {
   std::optional<Correction> video(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times);
   // False: it is left out, since it has become another sound not long before.
   bool audio(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times);
-  // Until then pictures are shown; -1: there was none.
+  // Until then frames are shown; -1: there was none.
   [[nodiscard]] std::int64_t end() const { return end_; }
   // Where a file goes on that begins again when its video has come to `end`: there, or where its audio ends.
   [[nodiscard]] std::int64_t next_turn(std::int64_t end) const;

@@ -28,8 +28,8 @@ void ReplayWindow::seen(std::int64_t packet) {
   }
 }
 
-// A decoder still holds pictures of the group before when it gets a key frame, and some that are shown before the key
-// frame may be coded behind it. Pictures come out in the order in which they are shown: with the key frame, all of
+// A decoder still holds frames of the group before when it gets a key frame, and some that are shown before the key
+// frame may be coded behind it. Frames come out in the order in which they are shown: with the key frame, all of
 // those have come.
 void ReplayWindow::drop_what_is_over() {
   const auto shown = std::find_if(groups_.rbegin(), groups_.rend(),

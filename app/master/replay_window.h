@@ -1,5 +1,5 @@
 // The packets that another decoder must be given to go on where one gave up: those since a key frame from which on
-// every picture comes that has not been seen yet. References to the packets' data, never copies.
+// every frame comes that has not been seen yet. References to the packets' data, never copies.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace campipe {
 
-// Used by one thread. Packets are known by their AVPacket::pos, which must grow by one with each; pictures by the
+// Used by one thread. Packets are known by their AVPacket::pos, which must grow by one with each; frames by the
 // packet that they came in. Times would not do: raw streams have none, and others only those of decoding.
 class ReplayWindow {
  public:
@@ -22,12 +22,12 @@ class ReplayWindow {
 
   // Before the packet is decoded.
   void add(const AVPacket& packet);
-  // A picture has come out of the decoder.
+  // A frame has come out of the decoder.
   void seen(std::int64_t packet);
   void clear();
   // False: there is nothing to go on from (more came since the last key frame than is kept), but the next key frame.
   [[nodiscard]] bool complete() const { return !groups_.empty(); }
-  // Of the packets kept; once for each picture.
+  // Of the packets kept; once for each frame.
   [[nodiscard]] std::multiset<std::int64_t> seen_pictures() const;
   // From oldest to newest; stops when `each` returns false, and returns that.
   bool replay(const std::function<bool(const AVPacket&)>& each) const;

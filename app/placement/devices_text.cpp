@@ -60,7 +60,7 @@ std::string describe_cpu() {
   for (const CpuDecoder& decoder : cpu_decoders()) {
     const bool converted = !decoder.direct && !decoder.name.empty();
     text += fmt::format("  decoder {:<10} {}{}\n", decoder.codec, decoder.name.empty() ? "no" : decoder.name,
-                        converted ? " (its pictures are converted once)" : "");
+                        converted ? " (its frames are converted once)" : "");
   }
   text += fmt::format("  encoder {:<10} libx264: {}\n", "h264", works(check_encoder({}).value_or(""), ""));
   return text + fmt::format("  ring memory host: {}\n", works(host_memory_problem()));

@@ -149,7 +149,7 @@ bool CrashAttribution::give_up_viewers(Camera& camera) {
   bool any = false;
   for (Output& output : camera.outputs) {
     if (!output.config.on_demand || output.state == CameraState::failed) continue;
-    CameraLifecycle::fail(output, "set aside: its decoder brought down the master three times within a minute");
+    CameraLifecycle::fail(output, "quarantined: its decoder brought down the master three times within a minute");
     any = true;
   }
   return any;
@@ -165,10 +165,10 @@ void CrashAttribution::record(const ManagedProcess& process, Camera& camera, Out
   if (publisher && give_up_recording(output, rig_.page.publisher(output.place).record)) return;
   if (process.kind == ProcessKind::master && give_up_viewers(camera)) return;
   const bool alone = publisher && !output.is_own() && output.state != CameraState::failed;
-  CameraLifecycle::fail(output, "set aside: it brought down its process three times within a minute");
+  CameraLifecycle::fail(output, "quarantined: it brought down its process three times within a minute");
   if (publisher) leave_unread(output);
   if (alone && !camera.all_failed()) return;
-  CameraLifecycle::fail_others(camera, "set aside with " + output.config.name);
+  CameraLifecycle::fail_others(camera, "quarantined with " + output.config.name);
   lifecycle_.on_source_over(camera, "");
   if (processes_.master().child) lifecycle_.stop(camera);
 }

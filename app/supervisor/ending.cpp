@@ -128,7 +128,7 @@ void Supervisor::settle_the_rest() {
       const bool asked_for = !output.config.on_demand && !had_just_begun(camera, output);
       if (asked_for && output.packets_published() == 0 && output.state != CameraState::failed) {
         const std::string why = output.state == CameraState::waiting ? ": " + output.reason : "";
-        CameraLifecycle::fail(output, "no picture came through" + why);
+        CameraLifecycle::fail(output, "no frame came through" + why);
       }
     }
   }

@@ -26,7 +26,7 @@ nlohmann::json source_report(const SourceHealth& health, const OutputTotals& tot
     corrected[name_of(static_cast<Correction>(kind))] = totals.times_corrected.at(kind);
   }
   return {{"corrupt_packets", totals.corrupt_packets},
-          {"times_mended", corrected},
+          {"timestamps_corrected", corrected},
           {"lag_ms", rounded(static_cast<double>(health.lag.load()) / 1e6)},
           {"largest_lag_ms", rounded(static_cast<double>(health.largest_lag.load()) / 1e6)},
           {"capture_clock", health.camera_clock.load() != 0 ? "camera" : "arrival"},

@@ -1,4 +1,4 @@
-// When a process that died is started again, and when a camera is set aside. Pure functions of times, so that both
+// When a process that died is started again, and when a camera is quarantined. Pure functions of times, so that both
 // can be tested without processes.
 #pragma once
 
@@ -21,7 +21,7 @@ class RestartPolicy {
   int quick_deaths_ = 0;
 };
 
-// A camera that was to blame for the death of its process three times within a minute is set aside.
+// A camera that was to blame for the death of its process three times within a minute is quarantined.
 class BlamePolicy {
  public:
   // `unnoticed`: for how long the fault, a hang, had been there before it was found. That time does not count, or slow

@@ -1,4 +1,4 @@
-// One camera in its worker, on a thread of its own: every picture of its frame rings goes to each of its renditions
+// One camera in its worker, on a thread of its own: every frame of its frame rings goes to each of its renditions
 // (app/worker/rendition.h), one after another, without a copy. What differs between CPU and GPU is behind FramePath.
 #pragma once
 
@@ -45,7 +45,7 @@ class CameraStage {
     std::shared_ptr<FrameRingMemory> memory;
     unsigned reader = 0;
     double frame_rate = 0;
-    int rotation = 0;  // degrees clockwise by which its pictures must be turned
+    int rotation = 0;  // degrees clockwise by which its frames must be turned
   };
 
   CameraStage(const Start& start, const RigPage& page, const Events& events);

@@ -1,4 +1,4 @@
-// What happens to a camera's pictures between its frame ring and its encoder: its filters, on the CPU or on a GPU.
+// What happens to a camera's frames between its frame ring and its encoder: its filters, on the CPU or on a GPU.
 //
 // Life and threads: one object per camera, made, used and destroyed by that camera's thread:
 // make_frame_path → place → configure → process, process, … → (configure again for another format) → destroy.
@@ -28,15 +28,15 @@ struct RingInUse {
 class FramePath {
  public:
   virtual ~FramePath() = default;
-  // For its encoder: the GPU and the stream that the pictures are finished on.
+  // For its encoder: the GPU and the stream that the frames are finished on.
   [[nodiscard]] virtual EncoderPlace place() const = 0;
   // For other paths of the same camera; none on the CPU.
   [[nodiscard]] virtual SharedGpuStream stream() const = 0;
-  // The format that comes out for `in`. `on_gpu`: the encoder wants the pictures in the GPU's memory; else they come
+  // The format that comes out for `in`. `on_gpu`: the encoder wants the frames in the GPU's memory; else they come
   // out in host memory. Throws Error where a filter refuses the input, GpuError where there is no room: then it may be
   // tried again.
   virtual FrameFormat configure(const FrameFormat& in, bool on_gpu) = 0;
-  // The finished picture, complete. Nothing: the writer died before it had filled this one; then none that it published
+  // The finished frame, complete. Nothing: the writer died before it had filled this one; then none that it published
   // later was filled. Calls `beat` while it waits. Throws GpuError, also (`broken`) when a GPU does not finish in time.
   virtual std::optional<FrameRef> process(RingInUse& ring, FrameRingReader::Lease& lease,
                                           const std::function<void()>& beat) = 0;
@@ -45,7 +45,7 @@ class FramePath {
 };
 
 // `gpu`: the CPU, or the worker's GPU, which becomes this thread's. `stream`: of another path that reads the same
-// pictures, so that a slot goes back behind the work of both; none: one of its own. Throws Error, GpuError.
+// frames, so that a slot goes back behind the work of both; none: one of its own. Throws Error, GpuError.
 std::unique_ptr<FramePath> make_frame_path(const std::vector<FilterConfig>& filters, const Device& gpu,
                                            const SharedGpuStream& stream = nullptr);
 

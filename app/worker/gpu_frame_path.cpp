@@ -11,7 +11,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr auto slice = milliseconds(100);          // how long a wait may last before the thread beats again
-constexpr auto gpu_patience = milliseconds(2000);  // a picture takes milliseconds, also on a GPU that is shared
+constexpr auto gpu_patience = milliseconds(2000);  // a frame takes milliseconds, also on a GPU that is shared
 // When a writer's process is gone, its GPU has done what it ever will: only this process's own work takes time.
 constexpr auto fill_patience = milliseconds(250);
 
@@ -51,14 +51,14 @@ class GpuFramePath final : public FramePath {
       const bool writer_gone = ring.ring.writer_state() == WriterState::gone;
       if (writer_gone && waited >= fill_patience && !ring.fills_lost) release(ring);
       if (waited < gpu_patience) continue;
-      throw GpuError(to_string(gpu_) + " did not finish a picture within two seconds", GpuError::Kind::broken);
+      throw GpuError(to_string(gpu_) + " did not finish a frame within two seconds", GpuError::Kind::broken);
     }
   }
 
   void release(RingInUse& ring) {
     ring.fills_lost = true;
     if (ring.reader.release_waits()) return;
-    throw GpuError("the master died while it filled a picture, for which work on " + to_string(gpu_) +
+    throw GpuError("the master died while it filled a frame, for which work on " + to_string(gpu_) +
                        " now waits for ever (ready_signal: timeline would not)",
                    GpuError::Kind::broken);
   }

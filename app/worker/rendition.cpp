@@ -17,7 +17,7 @@ constexpr auto publisher_deadline = std::chrono::seconds(30);  // `block`: for a
 constexpr std::int64_t recent_ns = 500'000'000;                // a key frame as old as this serves who comes to watch
 constexpr double same_rate = 0.1;  // an encoder goes on where the frame rate differs by no more than this part
 
-// Room for a few groups of pictures, since the publisher gives packets back only when they are in the file.
+// Room for a few GOPs, since the publisher gives packets back only when they are in the file.
 std::size_t packet_capacity(const EncoderConfig& config, const FrameFormat& format, double frame_rate) {
   const double rate = frame_rate > 0 ? frame_rate : 30;
   const auto* frames = std::get_if<int>(&config.gop);
@@ -28,7 +28,7 @@ std::size_t packet_capacity(const EncoderConfig& config, const FrameFormat& form
   const bool constant_quality = config.crf.has_value() || config.codec == "mjpeg";
   const double bits = config.bitrate ? static_cast<double>(*config.bitrate) : constant_quality ? guess : 4e6;
   const double wanted = 4 * gop_seconds * bits / 8;
-  const double pictures = 2.0 * format.width * format.height * 3 / 2;  // one picture must always fit
+  const double pictures = 2.0 * format.width * format.height * 3 / 2;  // one frame must always fit
   const double low = std::max(4.0 * 1024 * 1024, pictures);
   return static_cast<std::size_t>(std::clamp(wanted, low, std::max(64.0 * 1024 * 1024, low)));
 }
@@ -85,7 +85,7 @@ void Rendition::get_ready(const FrameFormat& expected, const Source& source) {
     if (error.kind == GpuError::Kind::broken) return fail(error);
     wait_for_room(error.what());
   } catch (const std::exception& error) {
-    // Tried again for the first picture, which may be another than was expected; then it counts.
+    // Tried again for the first frame, which may be another than was expected; then it counts.
     spdlog::debug("{}: not ready for what is expected: {}", start_.config.name, error.what());
   }
 }
@@ -160,12 +160,12 @@ std::optional<FrameRef> Rendition::filter(RingInUse& ring, FrameRingReader::Leas
   return std::nullopt;
 }
 
-// Filters, encoder and packet ring for pictures of this format.
+// Filters, encoder and packet ring for frames of this format.
 void Rendition::prepare(const FrameFormat& format, const Source& source) {
   if (input_ == format && source_ == source) return;
   input_.reset();
   make_path(source.rotation);
-  // With a snapshot to take, the pictures have to come to host memory anyway, so that a GPU's encoder is not tried.
+  // With a snapshot to take, the frames have to come to host memory anyway, so that a GPU's encoder is not tried.
   const bool hardware = start_.hardware_encoder && !snapshot_;
   const bool on_gpu = encoder_ ? encoder_->wants_gpu_pictures() : hardware;
   const FrameFormat output = path_->configure(format, on_gpu);
@@ -175,7 +175,7 @@ void Rendition::prepare(const FrameFormat& format, const Source& source) {
   source_ = source;
   if (!try_again_) return;
   try_again_.reset();
-  spdlog::info("{}: {} has room for its pictures again", start_.config.name, to_string(place_.gpu));
+  spdlog::info("{}: {} has room for its frames again", start_.config.name, to_string(place_.gpu));
 }
 
 void Rendition::make_path(int rotation) {
@@ -194,7 +194,7 @@ bool Rendition::encoder_goes_on(const FrameFormat& output, double frame_rate) co
   return !known || std::abs(frame_rate - encoder_rate_) <= same_rate * encoder_rate_;
 }
 
-// The encoder is opened for what the filters make of the pictures; and only when it is open, it is known whether it
+// The encoder is opened for what the filters make of the frames; and only when it is open, it is known whether it
 // takes them in the GPU's memory.
 void Rendition::make_encoder(const FrameFormat& input, bool on_gpu, const FrameFormat& output, double frame_rate) {
   EncoderPlace place = path_->place();
@@ -242,11 +242,11 @@ void Rendition::flush_encoder() {
   packets_->close();
 }
 
-// With `drop` it never waits: the packet ring holds several groups of pictures, and the camera's other outputs, on this
+// With `drop` it never waits: the packet ring holds several GOPs, and the camera's other outputs, on this
 // thread, are not to suffer from a disk that is slow for this one.
 void Rendition::push(const PacketView& packet) {
   const std::int64_t encode_cost = now_ns() - encode_begin_;
-  events_.beat();  // a flush hands out hundreds of pictures, and may take long over each
+  events_.beat();  // a flush hands out hundreds of frames, and may take long over each
   --inside_;
   need_key_ = need_key_ && !packet.key;
   if (need_key_) return count(DropCause::publisher_slow);

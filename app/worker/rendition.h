@@ -1,7 +1,7 @@
-// One output of a camera in its worker: pictures of the camera's frame ring → filters → encoder → packet ring. A
-// camera's renditions are made one after another from the same picture, by the camera's thread.
+// One output of a camera in its worker: frames of the camera's frame ring → filters → encoder → packet ring. A
+// camera's renditions are made one after another from the same frame, by the camera's thread.
 //
-// The encoder outlives frame rings, and formats too, as long as what the filters make of the pictures is the same: so a
+// The encoder outlives frame rings, and formats too, as long as what the filters make of the frames is the same: so a
 // camera that comes back, or changes its size before a `resize`, goes on in the same file. Else a new encoder with a
 // packet ring of its own begins.
 // After an error the frames are still taken and counted, so that nothing waits for this output and no other notices.
@@ -32,7 +32,7 @@
 
 namespace campipe {
 
-// Lets at most so many pictures a second through, by their times, evenly.
+// Lets at most so many frames a second through, by their times, evenly.
 class RateLimit {
  public:
   explicit RateLimit(double rate) : interval_(rate > 0 ? static_cast<std::int64_t>(1e9 / rate) : 0) {}
@@ -66,7 +66,7 @@ class Rendition {
     std::function<void()> beat;
     std::function<bool()> abandoned;  // stop waiting for room: the process has to leave
   };
-  // What is known of a frame ring's pictures besides their format.
+  // What is known of a frame ring's frames besides their format.
   struct Source {
     double frame_rate = 0;  // 0: unknown
     int rotation = 0;       // degrees clockwise by which they are turned before the filters
@@ -80,12 +80,12 @@ class Rendition {
 
   Rendition(const Start& start, const RigPage& page, const Events& events, Place& place);
 
-  // Filters and encoder for pictures as they are expected, before the first one comes.
+  // Filters and encoder for frames as they are expected, before the first one comes.
   void get_ready(const FrameFormat& expected, const Source& source);
   // Where it is encoded on demand, and nobody watches: gives up what that takes. Else process() does.
   void rest_if_unwatched() { is_wanted(); }
   void process(RingInUse& ring, FrameRingReader::Lease lease, const Source& source);
-  // No further picture will come.
+  // No further frame will come.
   void finish();
 
  private:
@@ -123,7 +123,7 @@ class Rendition {
   std::unique_ptr<PacketRingWriter> packets_;
   std::uint64_t epoch_;
   std::uint64_t pushed_ = 0;  // packets in rings, of all epochs of this process
-  std::uint64_t inside_ = 0;  // pictures that the encoder has and whose packets have not come out
+  std::uint64_t inside_ = 0;  // frames that the encoder has and whose packets have not come out
   std::int64_t encode_begin_ = 0;
   Demand demand_;
   std::uint32_t arrivals_;  // of viewers, who have been served

@@ -31,7 +31,7 @@ std::optional<PixelFormat> ring_format(int av_format) {
   }
 }
 
-// How many pictures a codec may keep for reference while it decodes another.
+// How many frames a codec may keep for reference while it decodes another.
 unsigned reference_pictures(AVCodecID codec) {
   switch (codec) {
     case AV_CODEC_ID_H264:
@@ -58,7 +58,7 @@ class AvcodecDecoder final : public Decoder {
     av_check(avcodec_parameters_to_context(context_.get(), stream.codec), "decoder " + stream.decoder);
     width_ = stream.codec->width;
     height_ = stream.codec->height;
-    if (width_ <= 0 || height_ <= 0) throw Error("the stream does not say how large its pictures are");
+    if (width_ <= 0 || height_ <= 0) throw Error("the stream does not say how large its frames are");
     context_->pkt_timebase = stream.time_base;
     context_->thread_count = threads;
     context_->max_pixels = most_pixels;
@@ -130,7 +130,7 @@ class AvcodecDecoder final : public Decoder {
   Receive receive_frame() {
     let_go();
     int code = avcodec_receive_frame(context_.get(), frame_.get());
-    // At the end an error belongs to the picture of one thread, and others may have good ones.
+    // At the end an error belongs to the frame of one thread, and others may have good ones.
     for (int i = 0; draining_ && code < 0 && code != AVERROR_EOF && i < context_->thread_count; ++i) {
       code = avcodec_receive_frame(context_.get(), frame_.get());
     }
@@ -214,7 +214,7 @@ class AvcodecDecoder final : public Decoder {
     pin.used->fetch_sub(1, std::memory_order_release);  // the last: the set may go now
   }
 
-  // The picture already lies in a slot that has not been published: says where.
+  // The frame already lies in a slot that has not been published: says where.
   bool describe_direct(DecodedPicture& picture) {
     const auto pixels = ring_format(frame_->format);
     const auto slot = slot_of(*frame_);
@@ -273,7 +273,7 @@ class AvcodecDecoder final : public Decoder {
   AvFrame frame_;
   FrameFormat expected_;
   bool draining_ = false;
-  bool waiting_ = false;  // frame_ is a picture that receive() has not handed out yet
+  bool waiting_ = false;  // frame_ is a frame that receive() has not handed out yet
   int width_ = 0;
   int height_ = 0;
   std::mutex slots_mutex_;  // of what stands below: libavcodec's threads go on while the ring is replaced

@@ -33,7 +33,7 @@ const AVCodec* find_hardware_codec(AVCodecID id) {
   return nullptr;
 }
 
-// What the pictures would be on the CPU: those that become nv12 by a copy, or by dropping the lower bits.
+// What the frames would be on the CPU: those that become nv12 by a copy, or by dropping the lower bits.
 bool becomes_nv12(AVPixelFormat software) {
   constexpr std::array formats{AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_NV12, AV_PIX_FMT_YUV420P10,
                                AV_PIX_FMT_P010};
@@ -121,10 +121,10 @@ class CudaDecoder final : public Decoder {
     if (codec == nullptr) throw HardwareRefused("no hardware decoder for " + stream.decoder);
     const auto format = static_cast<AVPixelFormat>(stream.codec->format);
     if (format != AV_PIX_FMT_NONE && !becomes_nv12(format)) throw HardwareRefused(refusal_of(format));
-    if (width_ <= 0 || height_ <= 0) throw Error("the stream does not say how large its pictures are");
-    // NVDEC leaves out the last row or column of such pictures, and FFmpeg takes their chroma from the wrong place.
+    if (width_ <= 0 || height_ <= 0) throw Error("the stream does not say how large its frames are");
+    // NVDEC leaves out the last row or column of such frames, and FFmpeg takes their chroma from the wrong place.
     if (width_ % 2 != 0 || height_ % 2 != 0) {
-      throw HardwareRefused("the GPU does not decode pictures of an odd size (" + size_text(width_, height_) + ")");
+      throw HardwareRefused("the GPU does not decode frames of an odd size (" + size_text(width_, height_) + ")");
     }
     layout_ = slot_layout(PixelFormat::nv12, width_, height_, gpu_row_alignment);
     use_gpu(gpu_);
@@ -137,7 +137,7 @@ class CudaDecoder final : public Decoder {
     let_go();
   }
 
-  // One slot, for the picture that receive() found: the copy frees the decoder's surface at once. A slot whose fill has
+  // One slot, for the frame that receive() found: the copy frees the decoder's surface at once. A slot whose fill has
   // not completed costs no other, see claim().
   SlotNeeds needs() const override { return {layout_.bytes, 1, true, expected_}; }
 
@@ -189,7 +189,7 @@ class CudaDecoder final : public Decoder {
     const FrameFormat format = format_of_frame();
     if (format.width == width_ && format.height == height_) return false;
     if (format.width % 2 != 0 || format.height % 2 != 0) {
-      throw HardwareRefused("its pictures change their size to " + size_text(format.width, format.height) +
+      throw HardwareRefused("its frames change their size to " + size_text(format.width, format.height) +
                             ", an odd size, which the GPU does not decode");
     }
     expected_.width = width_ = format.width;
@@ -202,7 +202,7 @@ class CudaDecoder final : public Decoder {
   static std::string size_text(int width, int height) { return std::to_string(width) + "x" + std::to_string(height); }
 
   std::string refusal_of(AVPixelFormat software) const {
-    return "the GPU does not decode " + name_of(software) + " pictures into 8-bit 4:2:0: " + name_;
+    return "the GPU does not decode " + name_of(software) + " frames into 8-bit 4:2:0: " + name_;
   }
 
   void open(const SourceStream& stream, const AVCodec& codec) {
@@ -242,7 +242,7 @@ class CudaDecoder final : public Decoder {
     throw HardwareRefused("the GPU's decoder gave up: " + complaints_.first());
   }
 
-  // libavcodec asks when it knows what the pictures are, best first, and again without the GPU when that refused.
+  // libavcodec asks when it knows what the frames are, best first, and again without the GPU when that refused.
   static AVPixelFormat choose_format(AVCodecContext* context, const AVPixelFormat* offered) {
     return static_cast<CudaDecoder*>(context->opaque)->choose(offered);
   }
@@ -261,7 +261,7 @@ class CudaDecoder final : public Decoder {
     } else if (tried_) {
       refusal_ = "the GPU does not decode this " + name_ + ": " + complaints_.first();
     } else {
-      refusal_ = "no hardware decoder for " + name_ + " of " + name_of(context_->sw_pix_fmt) + " pictures";
+      refusal_ = "no hardware decoder for " + name_ + " of " + name_of(context_->sw_pix_fmt) + " frames";
     }
     return AV_PIX_FMT_NONE;
   }
@@ -290,7 +290,7 @@ class CudaDecoder final : public Decoder {
   }
 
   // With none free, slots may wait only for fills to complete, e.g. those of a reader that died. Those are copies of
-  // this stream, which wait for nothing but the decoder; so no picture is lost for want of a slot that is as good as
+  // this stream, which wait for nothing but the decoder; so no frame is lost for want of a slot that is as good as
   // free. Were the GPU to hang here, the camera's thread would stop beating.
   std::optional<FrameRingWriter::Slot> claim() {
     if (auto slot = ring_->claim()) return slot;
@@ -321,7 +321,7 @@ class CudaDecoder final : public Decoder {
     cuda_check(cudaMemcpy2DAsync(to.data[at], static_cast<std::size_t>(to.stride[at]), from, from_stride,
                                  static_cast<std::size_t>(size.width), static_cast<std::size_t>(size.height),
                                  cudaMemcpyDefault, cuda_stream_.get()),
-               "cannot copy a picture from the GPU's decoder");
+               "cannot copy a frame from the GPU's decoder");
   }
 
   void let_go() {
@@ -349,7 +349,7 @@ class CudaDecoder final : public Decoder {
   bool tried_ = false;   // the GPU's decoder was chosen in this call
   std::shared_ptr<FrameRingWriter> ring_;
   std::optional<unsigned> slot_;
-  bool waiting_ = false;  // frame_ is a picture that receive() has not handed out yet
+  bool waiting_ = false;  // frame_ is a frame that receive() has not handed out yet
 };
 
 }  // namespace

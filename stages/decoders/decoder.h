@@ -1,10 +1,10 @@
-// The contract of a decoder: compressed packets in, pictures in slots of the camera's frame ring out.
+// The contract of a decoder: compressed packets in, frames in slots of the camera's frame ring out.
 //
 // Life and threads: one object per camera, used by its ingest thread: open_decoder → needs → write_to → (send,
 // receive until none)… → destroy, before the ring writer. Decoders may have threads of their own, which claim slots.
-// The picture that receive() found stays in its slot until the next receive() or flush(); the caller publishes the
+// The frame that receive() found stays in its slot until the next receive() or flush(); the caller publishes the
 // slot in between, or lets it fall back.
-// Pictures lie where the codec wrote them ("direct"); where the codec cannot write into a slot (no direct rendering,
+// Frames lie where the codec wrote them ("direct"); where the codec cannot write into a slot (no direct rendering,
 // other pixel format, bit depth or size, no slot free), there is one conversion by libswscale into one. A GPU's decoder
 // makes one copy on the device, from its own surface into the slot, and records the slot's ready signal behind it
 // (FrameRingWriter::filled) before receive() returns.
@@ -23,7 +23,7 @@ struct SlotNeeds {
   std::size_t bytes = 0;   // of one slot
   unsigned kept = 0;       // slots that the decoder may use at once (references, threads)
   bool on_gpu = false;     // a GPU fills them: the ring's memory must be of a kind that it can write
-  FrameFormat expected{};  // what its pictures will be, as far as the stream says before the first one
+  FrameFormat expected{};  // what its frames will be, as far as the stream says before the first one
 };
 
 struct DecoderOptions {
@@ -47,16 +47,16 @@ struct DecodedPicture {
 
 class Decoder {
  public:
-  // no_slot: a picture was lost for want of a slot. changed: the next picture has another size than those before; it
+  // no_slot: a frame was lost for want of a slot. changed: the next frame has another size than those before; it
   // comes once write_to() was given a ring with the slots that needs() now asks for.
   enum class Receive : std::uint8_t { picture, none, no_slot, changed };
 
   virtual ~Decoder() = default;
   [[nodiscard]] virtual SlotNeeds needs() const = 0;
-  // Where pictures go from now on. The decoder must be empty (new or flushed), or have just said `changed`.
+  // Where frames go from now on. The decoder must be empty (new or flushed), or have just said `changed`.
   virtual void write_to(std::shared_ptr<FrameRingWriter> ring) = 0;
   // Takes one packet, or null: no more will come, and receive() hands out what is inside. A damaged packet is not
-  // an error; false is returned. `capture_utc`: for pictures that carry their time. Throws HardwareRefused; so does
+  // an error; false is returned. `capture_utc`: for frames that carry their time. Throws HardwareRefused; so does
   // receive(). Then the decoder must be dropped, and what was sent since the last key frame sent to another.
   virtual bool send(const AVPacket* packet, std::int64_t capture_utc) = 0;
   virtual Receive receive(DecodedPicture& picture) = 0;

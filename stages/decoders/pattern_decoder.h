@@ -1,4 +1,4 @@
-// "Decodes" test://pattern: paints the picture of the packet's number straight into a slot.
+// "Decodes" test://pattern: paints the frame of the packet's number straight into a slot.
 #pragma once
 
 #include "stages/decoders/decoder.h"

@@ -10,7 +10,7 @@ void SlotConverter::convert(const AVFrame& from, const MutableFrameView& to) {
     const AVPixelFormat pixels = to.format.pixels == PixelFormat::nv12 ? AV_PIX_FMT_NV12 : AV_PIX_FMT_YUV420P;
     scaler_.reset(sws_getContext(input.width, input.height, static_cast<AVPixelFormat>(input.format), to.format.width,
                                  to.format.height, pixels, SWS_BILINEAR, nullptr, nullptr, nullptr));
-    if (!scaler_) throw Error("pictures of this format cannot be converted to 4:2:0");
+    if (!scaler_) throw Error("frames of this format cannot be converted to 4:2:0");
     input_ = input;
     output_ = to.format;
     // Full-range input stays full-range; otherwise libswscale would guess from the pixel format's name.

@@ -1,4 +1,4 @@
-// The one conversion for pictures that a codec could not write into a slot itself.
+// The one conversion for frames that a codec could not write into a slot itself.
 #pragma once
 
 #include "core/ffmpeg.h"
@@ -6,7 +6,7 @@
 
 namespace campipe {
 
-// Used by one thread. Keeps its scaler as long as pictures come in the same format.
+// Used by one thread. Keeps its scaler as long as frames come in the same format.
 class SlotConverter {
  public:
   // Converts (and scales, where sizes differ) `from` into `to`. Throws Error where libswscale cannot.

@@ -1,4 +1,4 @@
-// Where the planes of a picture lie in a slot.
+// Where the planes of a frame lie in a slot.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ struct SlotLayout {
 inline constexpr int simd_row_alignment = 128;  // suits any SIMD code
 inline constexpr int gpu_row_alignment = 256;   // what CUDA's own pitched memory and textures are content with
 
-// For planes of `width` × `height` luma samples (a codec's, which may be larger than the picture's). Planes and rows of
+// For planes of `width` × `height` luma samples (a codec's, which may be larger than the frame's). Planes and rows of
 // luma and of nv12's chroma begin at multiples of `alignment`; behind each plane there is room for code that reads or
 // writes a little past the end.
 inline SlotLayout slot_layout(PixelFormat pixels, int width, int height, int alignment = simd_row_alignment) {

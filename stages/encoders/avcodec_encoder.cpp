@@ -20,7 +20,7 @@ namespace {
 constexpr std::int64_t no_pts = std::numeric_limits<std::int64_t>::min();
 
 // Lets libavcodec refer to the pixels instead of copying them: the buffer it counts references to holds a copy
-// of the picture's owner. The size is of no consequence, the planes need not even lie in one piece.
+// of the frame's owner. The size is of no consequence, the planes need not even lie in one piece.
 AVBufferRef* hold(const FrameRef& picture) {
   auto owner = std::make_unique<std::shared_ptr<const void>>(picture.owner);
   auto* pixels = const_cast<std::uint8_t*>(picture.view.data[0]);  // read only, see the flag
@@ -93,10 +93,10 @@ class AvcodecEncoder final : public Encoder {
   void want_key_frame() override { key_wanted_ = true; }
 
   void encode(const FrameRef& picture, const FrameTimes& times, const PacketHandler& handler) override {
-    if (picture.view.format != input_) throw Error("the picture is not of the format that the encoder was opened for");
+    if (picture.view.format != input_) throw Error("the frame is not of the format that the encoder was opened for");
     if (wants_gpu_pictures() == (picture.view.memory == MemoryKind::host)) {
-      throw Error(wants_gpu_pictures() ? "the encoder takes pictures in a GPU's memory only"
-                                       : "the encoder takes pictures in host memory only");
+      throw Error(wants_gpu_pictures() ? "the encoder takes frames in a GPU's memory only"
+                                       : "the encoder takes frames in host memory only");
     }
     AvFrame frame = converter_ ? converter_->convert(picture.view) : frame_of(picture, *context_, stream_);
     describe(frame.get(), *context_);
@@ -126,7 +126,7 @@ class AvcodecEncoder final : public Encoder {
     return last_ticks_;
   }
 
-  // A picture that rounding put a hair before its time counts as on time: files tell times in milliseconds.
+  // A frame that rounding put a hair before its time counts as on time: files tell times in milliseconds.
   [[nodiscard]] bool key_is_due(std::int64_t pts_ns) const {
     constexpr std::int64_t rounding_ns = 1'000'000;
     return gop_ns_ > 0 && (last_key_pts_ == no_pts || pts_ns - last_key_pts_ >= gop_ns_ - rounding_ns);
@@ -161,7 +161,7 @@ class AvcodecEncoder final : public Encoder {
 
   FrameTimes take_times(std::int64_t ticks) {
     const auto found = std::ranges::find(inside_, ticks, &Picture::ticks);
-    if (found == inside_.end()) throw Error(parameters_.encoder + ": a packet came out that belongs to no picture");
+    if (found == inside_.end()) throw Error(parameters_.encoder + ": a packet came out that belongs to no frame");
     const FrameTimes times = found->times;
     inside_.erase(found);
     return times;
@@ -199,7 +199,7 @@ std::unique_ptr<Encoder> open_encoder(const EncoderConfig& config, const FrameFo
     } catch (const Error& error) {
       remark = error.what();
     }
-    remark += std::string("; its pictures go to ") + encoders.software;
+    remark += std::string("; its frames go to ") + encoders.software;
   }
   return std::make_unique<AvcodecEncoder>(config, input, frame_rate, place, remark);
 }

@@ -94,7 +94,7 @@ void set_gop(AVCodecContext& context, const EncoderConfig& config) {
   }
   const std::chrono::duration<double> time = std::get<std::chrono::nanoseconds>(config.gop);
   if (time.count() <= 0) throw Error("encode.gop: must be longer than nothing");
-  if (is_jpeg(context)) return;  // all its pictures are key frames
+  if (is_jpeg(context)) return;  // all its frames are key frames
   // Key frames are asked for by time; the encoder's own limit in frames must not come before.
   context.gop_size = static_cast<int>(std::clamp(time.count() * max_frame_rate, max_frame_rate, 1e9));
 }
@@ -110,12 +110,12 @@ void set_forced_keys(AVCodecContext& context) {
 // one that decoding can start at, whatever came before. Left alone, it takes all cores of the machine.
 std::string x265_params(const AVCodecContext& context, const EncoderConfig& config) {
   std::string params = "log-level=none:open-gop=0:pools=" + std::to_string(context.thread_count);
-  if (config.latency == Latency::low) params += ":frame-threads=1";  // each further one is a picture late
+  if (config.latency == Latency::low) params += ":frame-threads=1";  // each further one is a frame late
   return params;
 }
 
-// zerolatency makes x264 count every picture as 1/frame_rate long, as ffmpeg's users know it: the bitrate is
-// right when the announced frame rate is. Its other way needs the next picture's time, so it is one picture late.
+// zerolatency makes x264 count every frame as 1/frame_rate long, as ffmpeg's users know it: the bitrate is
+// right when the announced frame rate is. Its other way needs the next frame's time, so it is one frame late.
 void set_latency(AVCodecContext& context, const EncoderConfig& config) {
   if (config.latency == Latency::normal) return;
   if (is_x264(*context.codec) || is_x265(*context.codec)) {
@@ -149,7 +149,7 @@ void set_preset(AVCodecContext& context, const EncoderConfig& config) {
 
 void set_format(AVCodecContext& context, const FrameFormat& format, double frame_rate) {
   if (format.width < 2 || format.height < 2) {
-    throw Error("cannot encode a picture of " + std::to_string(format.width) + "x" + std::to_string(format.height));
+    throw Error("cannot encode a frame of " + std::to_string(format.width) + "x" + std::to_string(format.height));
   }
   context.width = format.width;
   context.height = format.height;
@@ -164,7 +164,7 @@ void set_format(AVCodecContext& context, const FrameFormat& format, double frame
   }
   const bool known = std::isfinite(frame_rate) && frame_rate > 0 && frame_rate <= max_frame_rate;
   context.framerate = av_d2q(known ? frame_rate : assumed_frame_rate, 1'001'000);
-  // FFmpeg's own rate control takes every picture to be one unit of time long.
+  // FFmpeg's own rate control takes every frame to be one unit of time long.
   context.time_base = is_jpeg(context) ? av_inv_q(context.framerate) : encoder_time_base;
 }
 
@@ -178,7 +178,7 @@ bool takes(const AVCodec& codec, AVPixelFormat wanted) {
 
 void check_pixel_format(const AVCodec& codec, AVPixelFormat wanted) {
   if (takes(codec, wanted)) return;
-  throw Error("encode.encoder: " + std::string(codec.name) + " takes no " + av_get_pix_fmt_name(wanted) + " pictures");
+  throw Error("encode.encoder: " + std::string(codec.name) + " takes no " + av_get_pix_fmt_name(wanted) + " frames");
 }
 
 void take_gpu_pictures([[maybe_unused]] AVCodecContext& context, [[maybe_unused]] const EncoderPlace& place) {
@@ -214,7 +214,7 @@ AvCodecContext open_encoder_context(const EncoderConfig& config, const FrameForm
   if (config.threads < 0) throw Error("encode.threads: must not be negative");
   context->thread_count =
       config.threads > 0 ? config.threads : encode_threads(place.cores, input, frame_rate, config.codec);
-  if (is_jpeg(*context)) context->thread_type = FF_THREAD_SLICE;  // the other kind holds pictures back
+  if (is_jpeg(*context)) context->thread_type = FF_THREAD_SLICE;  // the other kind holds frames back
   set_preset(*context, config);
   set_latency(*context, config);
   set_rate(*context, config);
@@ -227,7 +227,7 @@ AvCodecContext open_encoder_context(const EncoderConfig& config, const FrameForm
     const bool added = is_x265(codec) && name == "x265-params";
     set_option(*context, "encode.options." + name, name, added ? own_params + ":" + value : value);
   }
-  // What the pictures are is not the user's to choose, so it comes after the options.
+  // What the frames are is not the user's to choose, so it comes after the options.
   set_format(*context, encoded_format(input, codec), frame_rate);
   if (place.hardware && codec.pix_fmts != nullptr && takes(codec, AV_PIX_FMT_CUDA)) take_gpu_pictures(*context, place);
   check_pixel_format(codec, context->pix_fmt);

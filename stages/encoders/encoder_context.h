@@ -12,13 +12,13 @@ inline constexpr AVRational encoder_time_base{1, 90'000};
 // What rate control assumes for a stream that does not say its frame rate.
 inline constexpr double assumed_frame_rate = 25;
 
-// Takes pictures in the GPU's memory where `place` has hardware and the encoder is that hardware.
+// Takes frames in the GPU's memory where `place` has hardware and the encoder is that hardware.
 AvCodecContext open_encoder_context(const EncoderConfig& config, const FrameFormat& input, double frame_rate,
                                     const EncoderPlace& place);
 
 // Without the odd last row and column.
 FrameFormat even_size(const FrameFormat& format);
-// What the encoder is given of pictures of `input`: of even size, i420 where it takes no nv12, for JPEG as that is.
+// What the encoder is given of frames of `input`: of even size, i420 where it takes no nv12, for JPEG as that is.
 FrameFormat encoded_format(const FrameFormat& input, const AVCodec& encoder);
 AVPixelFormat av_pixel_format(PixelFormat pixels);
 

@@ -14,13 +14,13 @@ AvBuffer make_gpu_frames(int width, int height, GpuStream stream) {
   frames.sw_format = AV_PIX_FMT_NV12;
   frames.width = width;
   frames.height = height;
-  av_check(av_hwframe_ctx_init(buffer.get()), "FFmpeg cannot make pictures on the GPU");
+  av_check(av_hwframe_ctx_init(buffer.get()), "FFmpeg cannot make frames on the GPU");
   return buffer;
 }
 
 AvFrame copy_to_gpu_frame(const FrameView& picture, AVBufferRef& frames, GpuStream stream) {
   AvFrame frame = make_av_frame();
-  av_check(av_hwframe_get_buffer(&frames, frame.get(), 0), "no picture on the GPU for the encoder");
+  av_check(av_hwframe_get_buffer(&frames, frame.get(), 0), "no frame on the GPU for the encoder");
   const FrameFormat format{.pixels = PixelFormat::nv12, .width = frame->width, .height = frame->height};
   for (int plane = 0; plane < 2; ++plane) {
     const auto at = static_cast<std::size_t>(plane);
@@ -28,7 +28,7 @@ AvFrame copy_to_gpu_frame(const FrameView& picture, AVBufferRef& frames, GpuStre
     cuda_check(cudaMemcpy2DAsync(frame->data[plane], static_cast<std::size_t>(frame->linesize[plane]), picture.data[at],
                                  static_cast<std::size_t>(picture.stride[at]), static_cast<std::size_t>(size.width),
                                  static_cast<std::size_t>(size.height), cudaMemcpyDefault, stream),
-               "cannot copy a picture for the encoder");
+               "cannot copy a frame for the encoder");
   }
   return frame;
 }

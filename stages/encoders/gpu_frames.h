@@ -1,4 +1,4 @@
-// Pictures in a GPU's memory, on their way to an encoder on that GPU. CUDA only.
+// Frames in a GPU's memory, on their way to an encoder on that GPU. CUDA only.
 #pragma once
 
 #include "core/ffmpeg.h"
@@ -7,12 +7,12 @@
 
 namespace campipe {
 
-// An AVHWFramesContext of nv12 pictures on this thread's GPU, whose work goes to `stream`. Throws Error.
+// An AVHWFramesContext of nv12 frames on this thread's GPU, whose work goes to `stream`. Throws Error.
 AvBuffer make_gpu_frames(int width, int height, GpuStream stream);
 
-// A copy of `picture` (nv12 in memory that the GPU can use, at least of the frames' size), enqueued on `stream`.
+// A copy of `frame` (nv12 in memory that the GPU can use, at least of the frames' size), enqueued on `stream`.
 //
-// Not the picture itself: NVENC is told each address once, and FFmpeg goes on using what it was told as long as the
+// Not the frame itself: NVENC is told each address once, and FFmpeg goes on using what it was told as long as the
 // encoder lives, also when a ring's memory has been unmapped and another one has taken its place. Throws Error.
 AvFrame copy_to_gpu_frame(const FrameView& picture, AVBufferRef& frames, GpuStream stream);
 

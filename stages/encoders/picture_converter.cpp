@@ -35,7 +35,7 @@ Scaler make_scaler(const FrameFormat& from, const FrameFormat& to) {
   set("sws_flags", SWS_BILINEAR | SWS_ACCURATE_RND);
   sws_setColorspaceDetails(scaler.get(), coefficients_of(from), is_full_range(from), coefficients_of(to),
                            is_full_range(to), 0, 1 << 16, 1 << 16);
-  av_check(sws_init_context(scaler.get(), nullptr, nullptr), "cannot convert pictures for the encoder");
+  av_check(sws_init_context(scaler.get(), nullptr, nullptr), "cannot convert frames for the encoder");
   return scaler;
 }
 
@@ -54,17 +54,17 @@ PictureConverter::PictureConverter(const FrameFormat& from, const FrameFormat& t
   frame_->format = to.color_range == AVCOL_RANGE_JPEG ? AV_PIX_FMT_YUVJ420P : AV_PIX_FMT_YUV420P;
   frame_->width = to.width;
   frame_->height = to.height;
-  av_check(av_frame_get_buffer(frame_.get(), 0), "no memory for a picture");
+  av_check(av_frame_get_buffer(frame_.get(), 0), "no memory for a frame");
 }
 
 AvFrame PictureConverter::convert(const FrameView& picture) {
-  av_check(av_frame_make_writable(frame_.get()), "no memory for a picture");
+  av_check(av_frame_make_writable(frame_.get()), "no memory for a frame");
   const std::array<int, 3> strides{picture.stride[0], picture.stride[1], picture.stride[2]};
   av_check(
       sws_scale(scaler_.get(), picture.data.data(), strides.data(), 0, frame_->height, frame_->data, frame_->linesize),
-      "cannot convert a picture for the encoder");
+      "cannot convert a frame for the encoder");
   AvFrame frame = make_av_frame();
-  av_check(av_frame_ref(frame.get(), frame_.get()), "no memory for a picture");
+  av_check(av_frame_ref(frame.get(), frame_.get()), "no memory for a frame");
   return frame;
 }
 

@@ -1,4 +1,4 @@
-// Pictures as an encoder takes them, where it does not take them as they come.
+// Frames as an encoder takes them, where it does not take them as they come.
 #pragma once
 
 #include "core/ffmpeg.h"
@@ -13,7 +13,7 @@ FrameFormat jpeg_format(const FrameFormat& format);
 // From one format to another of the same size: nv12 to i420, range and colours. Used by one thread.
 class PictureConverter {
  public:
-  // Pictures of `from` that are larger are cut. `to`: of i420. Throws Error.
+  // Frames of `from` that are larger are cut. `to`: of i420. Throws Error.
   PictureConverter(const FrameFormat& from, const FrameFormat& to);
   // Its pixels change with the next call, unless somebody refers to them.
   AvFrame convert(const FrameView& picture);

@@ -11,7 +11,7 @@ namespace campipe {
 namespace {
 
 // The kernel from its centre outwards, in weight_one-ths; its other half is the same. It ends at 3.5 sigma: what lies
-// further out is 0.05 % of the whole, an eighth of a level. The radius is odd, so that there is a whole number of
+// further out is 0.05 % of the whole, an eighth of a level. The radius is odd, so that there is an integer of
 // pairs.
 std::vector<std::int16_t> half_gaussian(double sigma) {
   const int radius = static_cast<int>(std::ceil(3.5 * sigma - 0.5)) | 1;

@@ -1,4 +1,4 @@
-// A camera's filters in their order, with the pictures in between.
+// A camera's filters in their order, with the frames in between.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct FilterConfig {
 // threshold, or the farthest above.
 std::optional<MotionScore> highest(const std::optional<MotionScore>& one, const std::optional<MotionScore>& other);
 
-// Used by one thread. The pictures that process() hands out come from a pool of the chain and return to it when
+// Used by one thread. The frames that process() hands out come from a pool of the chain and return to it when
 // their `owner` is dropped (any thread); the pool stays alive as long as one of them does.
 class FilterChain {
  public:
@@ -34,7 +34,7 @@ class FilterChain {
   // The format that comes out for `in`. Allocates; throws Error where a filter refuses the input.
   FrameFormat configure(const FrameFormat& in);
   // `in` has the configured format; `pts` is its time in nanoseconds. With no filter that changes it, `in` itself comes
-  // back. Does not allocate pictures once as many are in use as ever were before.
+  // back. Does not allocate frames once as many are in use as ever were before.
   FrameRef process(const FrameRef& in, std::int64_t pts);
   // Of the last frame, as the filters report it (Filter::motion()), put together by highest(). Nothing: none of them
   // looks for motion.

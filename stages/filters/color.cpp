@@ -3,8 +3,8 @@
 //   luma:   v = (Y - black) / range;  w = contrast · (v - 0.5) + 0.5 + brightness;  Y' = black + range · w^(1 / gamma)
 //   chroma: C' = 128 + saturation · (C - 128)
 //
-// rounded and clipped to 0…255, where black is 16 and range 219, or 0 and 255 in pictures of full range (FFmpeg's eq
-// takes all pictures for those). Below black there is no power: w stays what it is. So neutral values change nothing,
+// rounded and clipped to 0…255, where black is 16 and range 219, or 0 and 255 in frames of full range (FFmpeg's eq
+// takes all frames for those). Below black there is no power: w stays what it is. So neutral values change nothing,
 // not even what lies beyond black and white.
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-// crop: a rectangle of the picture. It begins at even numbers, since two samples of luma share one of chroma.
+// crop: a rectangle of the frame. It begins at even numbers, since two samples of luma share one of chroma.
 #include <algorithm>
 #include <string>
 
@@ -23,7 +23,7 @@ struct Rectangle {
     if (x + width > in.width || y + height > in.height) {
       const auto size = [](int w, int h) { return std::to_string(w) + "x" + std::to_string(h); };
       throw Error("crop: " + size(width, height) + " at " + std::to_string(x) + ", " + std::to_string(y) +
-                  " does not lie in the picture, which is " + size(in.width, in.height));
+                  " does not lie in the frame, which is " + size(in.width, in.height));
     }
     FrameFormat out = in;
     out.width = width;

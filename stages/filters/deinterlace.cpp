@@ -1,4 +1,4 @@
-// deinterlace: keeps the lines of one field and makes the others, of each picture by itself, at the same rate. A sample
+// deinterlace: keeps the lines of one field and makes the others, of each frame by itself, at the same rate. A sample
 // that shows no combing, and has no neighbour in its line that does, stays as it is, so that what stands still keeps
 // all of its lines; the others are interpolated along the edge that goes through them (kernels/deinterlace_rule.h).
 //
@@ -174,7 +174,7 @@ constexpr std::array parameters{
 };
 
 const FilterRegistration registration{
-    {"deinterlace", "makes whole pictures out of one field of each", parameters,
+    {"deinterlace", "makes whole frames out of one field of each", parameters,
      [](const FilterParameters& given) -> std::unique_ptr<Filter> { return std::make_unique<Deinterlace>(given); },
      gpu_path<GpuDeinterlace>()}};
 

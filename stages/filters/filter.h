@@ -1,4 +1,4 @@
-// The contract of a filter: one operation on 4:2:0 pictures, with a CPU path and a GPU path. A filter is one file in
+// The contract of a filter: one operation on 4:2:0 frames, with a CPU path and a GPU path. A filter is one file in
 // this folder; the last thing in it registers the filter, and nothing else has to be edited: configuration, tests and
 // benchmarks find it in the registry (the tests ask for parameters to try it with: tests/unit/filter_cases.h).
 //
@@ -7,11 +7,11 @@
 // - configure() may allocate and may throw Error (e.g. the input is too small); its text reaches the user.
 // - process() reads `in` and writes every sample of `out`; both have the formats agreed in configure(). The two
 //   never overlap. It must not keep a view, must not allocate after the first frames, and must not start threads.
-// - Pictures are 4:2:0, i420 or nv12; the filter works on the planes as they are and never converts the format.
+// - Frames are 4:2:0, i420 or nv12; the filter works on the planes as they are and never converts the format.
 //
-// The GPU path (class GpuFilter) has the same life. Its pictures are nv12 in device memory, and it enqueues its work on
+// The GPU path (class GpuFilter) has the same life. Its frames are nv12 in device memory, and it enqueues its work on
 // the stream that it is given and returns at once: no waiting, no synchronisation, and after configure() no allocation.
-// Both paths compute the same picture; tests/unit/filters_test.cpp holds the CPU's to a reference in double precision,
+// Both paths compute the same frame; tests/unit/filters_test.cpp holds the CPU's to a reference in double precision,
 // tests/gpu/filters_gpu_test.cpp the GPU's to the CPU's.
 #pragma once
 

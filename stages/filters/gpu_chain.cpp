@@ -63,7 +63,7 @@ void copy_plane_async(const FrameView& in, std::uint8_t* out, std::int32_t out_s
   cuda_check(cudaMemcpy2DAsync(out, static_cast<std::size_t>(out_stride), in.data[i],
                                static_cast<std::size_t>(in.stride[i]), static_cast<std::size_t>(size.width),
                                static_cast<std::size_t>(size.height), cudaMemcpyDefault, stream),
-             "cannot copy a picture to or from the GPU");
+             "cannot copy a frame to or from the GPU");
 }
 
 void copy_async(const FrameView& in, const MutableFrameView& out, GpuStream stream) {
@@ -210,7 +210,7 @@ GpuChain::GpuChain(const std::vector<FilterConfig>& filters, const SharedGpuStre
   }
 }
 
-// A stream may wait for what never comes: for a picture of a master that was killed. Then it never ends, and freeing
+// A stream may wait for what never comes: for a frame of a master that was killed. Then it never ends, and freeing
 // any memory of the GPU would wait for it. So everything is left where it is, on purpose: the supervisor ends such a
 // process, and only that helps. A GPU that failed waits for nothing.
 GpuChain::~GpuChain() {
@@ -225,7 +225,7 @@ SharedGpuStream GpuChain::shared_stream() const { return state_->stream; }
 
 FrameFormat GpuChain::configure(const FrameFormat& in, Output output) {
   if (!wait(Clock::now() + settle)) {
-    throw GpuError("the GPU has not finished the camera's earlier pictures within a second", GpuError::Kind::broken);
+    throw GpuError("the GPU has not finished the camera's earlier frames within a second", GpuError::Kind::broken);
   }
   state_->plan = {};  // first: two plans may be more than there is room for
   Plan plan;
@@ -313,7 +313,7 @@ FrameRef GpuChain::process(const FrameRef& in, std::int64_t pts) {
 bool GpuChain::wait(Deadline deadline) {
   const cudaError_t state = state_->progress.wait(state_->stream.get(), deadline);
   if (state == cudaErrorNotReady) return false;
-  cuda_check(state, "the GPU failed while it worked on a picture");
+  cuda_check(state, "the GPU failed while it worked on a frame");
   return true;
 }
 

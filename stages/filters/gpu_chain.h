@@ -1,4 +1,4 @@
-// A camera's filters on a GPU, with what brings pictures there and back: upload (only for pictures that lie in host
+// A camera's filters on a GPU, with what brings frames there and back: upload (only for frames that lie in host
 // memory) → filters → download (only where the encoder wants host memory), all of it on one stream. CUDA only.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace campipe {
 
-// Used by one thread, whose current GPU (use_gpu) it works on. Pictures that process() hands out return to a pool of
+// Used by one thread, whose current GPU (use_gpu) it works on. Frames that process() hands out return to a pool of
 // the chain when their owner is dropped (any thread); those in device memory may be reused by later work on the same
 // stream. Consecutive point-wise filters run as one kernel.
 class GpuChain {
@@ -27,7 +27,7 @@ class GpuChain {
 
   [[nodiscard]] GpuStream stream() const;
   [[nodiscard]] SharedGpuStream shared_stream() const;
-  // The format that comes out for `in`, always nv12. Allocates all that the pictures need: afterwards process()
+  // The format that comes out for `in`, always nv12. Allocates all that the frames need: afterwards process()
   // allocates nothing. Throws Error where a filter refuses the input, GpuError where there is no room on the GPU; then
   // it may be tried again.
   FrameFormat configure(const FrameFormat& in, Output output);
@@ -39,7 +39,7 @@ class GpuChain {
   FrameRef process(const FrameRef& in, std::int64_t pts);
   // Sleeps until all enqueued work has completed; false: `deadline` came first. Throws GpuError when the GPU failed.
   bool wait(Deadline deadline);
-  // After wait(): as FilterChain::motion(), of the picture that process() was called for last.
+  // After wait(): as FilterChain::motion(), of the frame that process() was called for last.
   [[nodiscard]] std::optional<MotionScore> motion() const;
 
  private:

@@ -1,4 +1,4 @@
-// What black is in a picture.
+// What black is in a frame.
 #pragma once
 
 #include "core/frame.h"

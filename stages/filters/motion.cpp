@@ -278,14 +278,14 @@ class GpuMotion : public GpuFilter {
 
 constexpr std::array parameters{
     ParameterInfo{"sensitivity", 1, 100, 50, true, "", "higher: smaller and fainter changes are motion"},
-    ParameterInfo{"x", 0, 99, 0, false, "%", "left edge of the zone that is watched, of the picture's width"},
-    ParameterInfo{"y", 0, 99, 0, false, "%", "its top edge, of the picture's height"},
-    ParameterInfo{"width", 1, 100, 100, false, "%", "its width; what would lie beyond the picture is left out"},
+    ParameterInfo{"x", 0, 99, 0, false, "%", "left edge of the zone that is watched, of the frame's width"},
+    ParameterInfo{"y", 0, 99, 0, false, "%", "its top edge, of the frame's height"},
+    ParameterInfo{"width", 1, 100, 100, false, "%", "its width; what would lie beyond the frame is left out"},
     ParameterInfo{"height", 1, 100, 100, false, "%", "its height"},
 };
 
 const FilterRegistration registration{
-    {"motion", "tells how much of the picture moves, and hands it on unchanged", parameters,
+    {"motion", "tells how much of the frame moves, and hands it on unchanged", parameters,
      [](const FilterParameters& given) -> std::unique_ptr<Filter> { return std::make_unique<Motion>(given); },
      gpu_path<GpuMotion>()}};
 

@@ -1,4 +1,4 @@
-// Pictures that a chain hands out and gets back, in whatever memory it needs them.
+// Frames that a chain hands out and gets back, in whatever memory it needs them.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct PictureLayout {
   Device device = {};
 };
 
-// Pictures of one layout. Each one handed out keeps the pool alive, and comes back from whichever thread drops it.
+// Frames of one layout. Each one handed out keeps the pool alive, and comes back from whichever thread drops it.
 class PicturePool : public std::enable_shared_from_this<PicturePool> {
  public:
   struct Lease {
@@ -31,10 +31,10 @@ class PicturePool : public std::enable_shared_from_this<PicturePool> {
     std::shared_ptr<const void> owner;
   };
 
-  // `allocate`: bytes for one picture, aligned as the layout wants it; throws where there are none.
+  // `allocate`: bytes for one frame, aligned as the layout wants it; throws where there are none.
   PicturePool(const PictureLayout& layout, PictureBytes (*allocate)(std::size_t bytes))
       : layout_(layout), allocate_(allocate) {}
-  // Allocates, so that `count` pictures can be in use at once before take() has to.
+  // Allocates, so that `count` frames can be in use at once before take() has to.
   void reserve(std::size_t count);
   // One of those that are free, or a new one.
   Lease take();
@@ -46,7 +46,7 @@ class PicturePool : public std::enable_shared_from_this<PicturePool> {
     alignas(std::max_align_t) std::array<std::byte, 96> control_block;  // of the shared_ptr that owns it; see below
   };
 
-  // A shared_ptr allocates a control block each time one is made: this puts it into the picture itself. The picture
+  // A shared_ptr allocates a control block each time one is made: this puts it into the frame itself. The frame
   // is free again when the block is, which is the last thing that happens to a shared_ptr (weak ones included).
   template <typename T>
   struct InPicture {

@@ -36,7 +36,7 @@ void combine_rows(std::span<const std::uint8_t* const> rows, std::span<const std
     cv::v_store(out + x, cv::v_rshr_pack<shift>(sums.part[0], sums.part[1]));
     cv::v_store(out + x + 8, cv::v_rshr_pack<shift>(sums.part[2], sums.part[3]));
   }
-  for (; x < width; ++x) {  // the rows of a picture may end where its memory ends: no vector reads past them
+  for (; x < width; ++x) {  // the rows of a frame may end where its memory ends: no vector reads past them
     int sum = 1 << (shift - 1);
     for (std::size_t i = 0; i < rows.size(); ++i) sum += rows[i][x] * weights[i];
     out[x] = static_cast<std::int16_t>(sum >> shift);

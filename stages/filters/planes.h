@@ -8,7 +8,7 @@
 //
 // All filters make each row of the output the same way: the rows of the input around it are combined into one row of
 // 16-bit samples (they are in the cache, as the next row needs them again), which is then combined sideways. What lies
-// outside of the picture is the picture mirrored about its first and last sample (reflect-101, OpenCV's default).
+// outside of the frame is the frame mirrored about its first and last sample (reflect-101, OpenCV's default).
 #pragma once
 
 #include <array>
@@ -50,15 +50,15 @@ inline void copy_plane(const Plane& in, const MutablePlane& out) {
   for (int y = 0; y < in.height; ++y) std::memcpy(out.row(y), in.row(y), static_cast<std::size_t>(in.row_bytes()));
 }
 
-// Where position `i` of a row of `size` is found when the picture is mirrored about its first and last sample.
+// Where position `i` of a row of `size` is found when the frame is mirrored about its first and last sample.
 inline int reflect_101(int i, int size) {
   if (size == 1) return 0;
   while (i < 0 || i >= size) i = i < 0 ? -i : 2 * (size - 1) - i;
   return i;
 }
 
-// Weights of the row kernels are whole numbers that add up to this; samples between the two passes are 16 bits
-// with `row_fraction` bits of them behind the point. So sums stay below 2^31 and a flat picture stays exactly flat.
+// Weights of the row kernels are integers that add up to this; samples between the two passes are 16 bits
+// with `row_fraction` bits of them behind the point. So sums stay below 2^31 and a flat frame stays exactly flat.
 inline constexpr int weight_bits = 14;
 inline constexpr int weight_one = 1 << weight_bits;
 inline constexpr int row_fraction = 6;

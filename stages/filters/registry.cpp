@@ -20,7 +20,7 @@ std::string range_text(const ParameterInfo& info) {
   if (info.multiple > 1) {
     text << "a multiple of " << info.multiple;
   } else {
-    text << (info.whole ? "a whole number" : "a number");
+    text << (info.whole ? "an integer" : "a number");
   }
   text << " from " << info.min << " to " << info.max;
   return text.str();

@@ -174,7 +174,7 @@ class Resize : public Filter {
   std::array<std::vector<std::uint8_t>, 2> scaled_;      // a row of the output's width
 };
 
-// The picture keeps its shape on the screen: what it loses in width, its samples gain.
+// The frame keeps its shape on the screen: what it loses in width, its samples gain.
 void keep_display_aspect(const FrameFormat& in, FrameFormat& out) {
   if (in.sample_aspect_num <= 0 || in.sample_aspect_den <= 0) return;
   std::int64_t num = std::int64_t{in.sample_aspect_num} * in.width * out.height;

@@ -1,4 +1,4 @@
-// rotate: turns pictures clockwise, by quarters. Each sample of the output is one of the input.
+// rotate: turns frames clockwise, by quarters. Each sample of the output is one of the input.
 #include <algorithm>
 #include <utility>
 
@@ -144,7 +144,7 @@ constexpr std::array parameters{
 };
 
 const FilterRegistration registration{
-    {"rotate", "turns the picture by quarters", parameters,
+    {"rotate", "turns the frame by quarters", parameters,
      [](const FilterParameters& given) -> std::unique_ptr<Filter> { return std::make_unique<Rotate>(given); },
      gpu_path<GpuRotate>()}};
 

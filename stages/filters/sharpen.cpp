@@ -104,7 +104,7 @@ class GpuSharpen : public GpuFilter {
 };
 
 constexpr std::array parameters{
-    ParameterInfo{"amount", 0, 5, 1.0, false, "", "how much of the difference to the blurred picture is added"},
+    ParameterInfo{"amount", 0, 5, 1.0, false, "", "how much of the difference to the blurred frame is added"},
 };
 
 const FilterRegistration registration{

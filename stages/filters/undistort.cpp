@@ -1,9 +1,9 @@
-// undistort: takes the distortion of a lens out of the picture, with OpenCV's camera model (the formula stands in
+// undistort: takes the distortion of a lens out of the frame, with OpenCV's camera model (the formula stands in
 // kernels/undistort.h), linear between samples; what the camera did not see is black. The same camera matrix before and
 // after, like cv::undistort without a new one.
 //
 // The CPU looks up where each sample of the output lies in the input in a map made by configure(), in 1024ths of a
-// sample, one for luma and one for chroma: 8 bytes a position, 83 MB for a picture of 3840x2160. Reading that is
+// sample, one for luma and one for chroma: 8 bytes a position, 83 MB for a frame of 3840x2160. Reading that is
 // several times faster than computing it. The GPU computes it: there, reading is what costs.
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@
 namespace campipe {
 namespace {
 
-// Where the user gave none, a focal length of the picture's width (a lens of 53°), and the middle of the picture.
+// Where the user gave none, a focal length of the frame's width (a lens of 53°), and the middle of the frame.
 Lens lens_of(const FilterParameters& parameters, const FrameFormat& in) {
   const auto given = [&](const char* name) { return parameters.find(name)->second; };
   const auto or_else = [](double value, double fallback) { return value != 0 ? value : fallback; };
@@ -46,7 +46,7 @@ constexpr int fraction_bits = 10;
 constexpr int one = 1 << fraction_bits;
 
 struct Place {
-  std::int32_t x, y;  // in 1024ths of a sample, at most a little outside of the picture
+  std::int32_t x, y;  // in 1024ths of a sample, at most a little outside of the frame
 };
 
 // A sample further outside than this is as black as one here. Also for what is no number.
@@ -156,7 +156,7 @@ constexpr std::array parameters{
     ParameterInfo{"p1", -1, 1, 0, false, "", "tangential distortion, vertical"},
     ParameterInfo{"p2", -1, 1, 0, false, "", "tangential distortion, horizontal"},
     ParameterInfo{"k3", -10, 10, 0, false, "", "radial distortion, sixth power"},
-    ParameterInfo{"fx", 0, 65536, 0, false, "samples", "focal length across; 0: the picture's width"},
+    ParameterInfo{"fx", 0, 65536, 0, false, "samples", "focal length across; 0: the frame's width"},
     ParameterInfo{"fy", 0, 65536, 0, false, "samples", "focal length down; 0: as across"},
     ParameterInfo{"cx", 0, 8192, 0, false, "samples", "optical axis from the left; 0: the middle"},
     ParameterInfo{"cy", 0, 8192, 0, false, "samples", "optical axis from the top; 0: the middle"},

@@ -31,7 +31,7 @@ Scaler make_scaler(const FrameFormat& format) {
   const int full = format.color_range == AVCOL_RANGE_JPEG ? 1 : 0;
   sws_setColorspaceDetails(scaler.get(), sws_getCoefficients(coefficients_of(format)), full,
                            sws_getCoefficients(SWS_CS_ITU601), 1, 0, 1 << 16, 1 << 16);
-  av_check(sws_init_context(scaler.get(), nullptr, nullptr), "cannot convert a picture for JPEG");
+  av_check(sws_init_context(scaler.get(), nullptr, nullptr), "cannot convert a frame for JPEG");
   return scaler;
 }
 
@@ -42,7 +42,7 @@ AvFrame make_frame(const FrameFormat& format) {
   frame->width = format.width;
   frame->height = format.height;
   frame->quality = quality * FF_QP2LAMBDA;
-  av_check(av_frame_get_buffer(frame.get(), 0), "no memory for a picture");
+  av_check(av_frame_get_buffer(frame.get(), 0), "no memory for a frame");
   return frame;
 }
 
@@ -72,11 +72,11 @@ JpegEncoder::JpegEncoder() : packet_(make_av_packet()) {}
 
 std::span<const std::uint8_t> JpegEncoder::encode(const FrameView& picture) {
   if (!encoder_ || format_ != picture.format) prepare(picture.format);
-  av_check(av_frame_make_writable(frame_.get()), "no memory for a picture");
+  av_check(av_frame_make_writable(frame_.get()), "no memory for a frame");
   const std::array<int, 3> strides{picture.stride[0], picture.stride[1], picture.stride[2]};
   av_check(sws_scale(scaler_.get(), picture.data.data(), strides.data(), 0, picture.format.height, frame_->data,
                      frame_->linesize),
-           "cannot convert a picture for JPEG");
+           "cannot convert a frame for JPEG");
   av_packet_unref(packet_.get());
   av_check(avcodec_send_frame(encoder_.get(), frame_.get()), "cannot encode a JPEG");
   av_check(avcodec_receive_packet(encoder_.get(), packet_.get()), "cannot encode a JPEG");

@@ -1,4 +1,4 @@
-// Pictures as JPEG, in the colours that every viewer expects of one: JFIF, that is full range and BT.601.
+// Frames as JPEG, in the colours that every viewer expects of one: JFIF, that is full range and BT.601.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace campipe {
 class JpegEncoder {
  public:
   JpegEncoder();
-  // `picture` in host memory, of any size and format. The bytes are valid until the next call. Throws Error.
+  // `frame` in host memory, of any size and format. The bytes are valid until the next call. Throws Error.
   std::span<const std::uint8_t> encode(const FrameView& picture);
 
  private:

@@ -17,7 +17,7 @@
 namespace campipe {
 namespace {
 
-constexpr std::int64_t longest_step_ns = 10'000'000'000;  // more is a gap, and says nothing of the next picture
+constexpr std::int64_t longest_step_ns = 10'000'000'000;  // more is a gap, and says nothing of the next frame
 constexpr AVRational mp4_time_base{1, 90'000};
 
 const char* muxer_name(Container container) { return container == Container::mp4 ? "mp4" : "matroska"; }
@@ -148,7 +148,7 @@ Muxer::Muxer(Container container, const StreamParameters& parameters, const std:
 
 // Each fragment has a muxer of its own, whose header is dropped: so the first fragment, the next one and a
 // successor's are made alike, and each begins at the time of its first packet. A muxer that goes on lets an MP4
-// fragment begin where the last one's durations ended, and the duration of its last picture may have been a guess.
+// fragment begin where the last one's durations ended, and the duration of its last frame may have been a guess.
 void Muxer::begin_fragment() {
   context_.reset(open_context(container_));
   context_->pb = io_.get();
@@ -164,10 +164,10 @@ void Muxer::begin_fragment() {
   reserve_duration(container_, header_);
 }
 
-// In the file, whose first picture is shown at 0.
+// In the file, whose first frame is shown at 0.
 std::int64_t Muxer::ticks_of(std::int64_t ns, AVRational time_base) const { return ticks(ns - start_.time, time_base); }
 
-// Decode times below zero, which the first packets have where pictures are reordered, do not exist in an MP4
+// Decode times below zero, which the first packets have where frames are reordered, do not exist in an MP4
 // fragment: they are squeezed in behind zero. Presentation times stay what they are.
 std::int64_t Muxer::next_decode_time(std::int64_t dts_ns) {
   std::int64_t dts = ticks_of(dts_ns, time_base_);
@@ -242,7 +242,7 @@ void Muxer::write_held_audio(std::optional<std::int64_t> end) {
 std::vector<std::uint8_t> Muxer::end_fragment(std::optional<std::int64_t> next_dts,
                                               std::optional<std::int64_t> file_end) {
   if (empty_) return {};
-  // Where nobody knows what comes next, the last packet lasts until all pictures have been shown. Where they are
+  // Where nobody knows what comes next, the last packet lasts until all frames have been shown. Where they are
   // reordered, that is later than its own end.
   write_held(next_dts ? ticks_of(*next_dts, time_base_) : shown_until_);
   write_held_audio(file_end ? std::optional(ticks_of(*file_end, audio_time_base_)) : std::nullopt);

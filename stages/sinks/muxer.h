@@ -63,7 +63,7 @@ class Muxer {
   // MP4: the newest video packet, until it is known when the next one comes: only then its duration is.
   AvPacket held_;
   AvPacket held_audio_;           // likewise, until it is known whether the file ends before it does
-  std::int64_t last_shown_ = 0;   // pts of the picture that is shown last
+  std::int64_t last_shown_ = 0;   // pts of the frame that is shown last
   std::int64_t shown_until_ = 0;  // when that ends; ticks
   std::optional<std::int64_t> last_dts_;
   std::optional<std::int64_t> last_audio_;

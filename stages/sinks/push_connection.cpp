@@ -174,14 +174,14 @@ void PushConnection::send(PushPacket packet) {
   if (!packet.audio) check_left_out();
 }
 
-// RTP takes JPEG with the standard's tables only; libavformat says so and leaves the picture out, without an error.
+// RTP takes JPEG with the standard's tables only; libavformat says so and leaves the frame out, without an error.
 void PushConnection::check_left_out() {
   const bool left_out = context_->streams[0]->codecpar->codec_id == AV_CODEC_ID_MJPEG && !watch_.heard().empty();
   if (left_out) throw PushError(AVERROR_PATCHWELCOME, Remedy::none, watch_.heard());
 }
 
 // By RTSP's sender reports, zero is the time of the greeting; a receiver that believes them must not think that the
-// first pictures are older than the stream.
+// first frames are older than the stream.
 void PushConnection::begin_time(const PushPacket& first) {
   const bool is_rtsp = std::string_view(target_.format->name) == "rtsp";
   start_ = first.dts - (is_rtsp ? std::chrono::nanoseconds(Clock::now() - greeted_).count() : 0);

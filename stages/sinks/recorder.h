@@ -3,7 +3,7 @@
 //
 // A fragment is collected in memory and reaches the file in flush() with plain write calls; only what has been
 // flushed counts. RecordPosition says how far that is: a successor cuts the file there and goes on, and
-// packets that came after are written again from the packet ring. So no picture is in the file twice or missing.
+// packets that came after are written again from the packet ring. So no frame is in the file twice or missing.
 //
 // Every file begins at 0, whatever the stream's time line says: so players show the right position, and files that
 // follow one another can be joined. When it is finished, its header says how long it is.
@@ -42,8 +42,8 @@ struct RecordPosition {
 
 // What a file begins with.
 struct RecordStart {
-  std::int64_t time = 0;  // of the first picture on the stream's time line, ns: 0 in the file
-  std::int64_t utc = 0;   // of that picture, ns: what the file tells as its creation time; 0: nothing
+  std::int64_t time = 0;  // of the first frame on the stream's time line, ns: 0 in the file
+  std::int64_t utc = 0;   // of that frame, ns: what the file tells as its creation time; 0: nothing
 };
 
 class Recorder {

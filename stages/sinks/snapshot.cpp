@@ -66,7 +66,7 @@ void replace_file(const PathBelow& path, std::span<const std::uint8_t> bytes) {
 }  // namespace
 
 struct SnapshotWriter::Work {
-  // A picture with rows that follow one another.
+  // A frame with rows that follow one another.
   struct Picture {
     FrameFormat format;
     std::vector<std::uint8_t> pixels;
@@ -83,7 +83,7 @@ struct SnapshotWriter::Work {
   std::condition_variable changed;
   Picture waiting;
   bool is_waiting = false;
-  std::optional<Clock::time_point> since;  // that a picture is being written
+  std::optional<Clock::time_point> since;  // that a frame is being written
   bool ending = false;
   bool over = false;
 };

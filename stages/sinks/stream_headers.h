@@ -1,5 +1,5 @@
 // What decoders must know before the first packet (extradata), where the source did not say it beforehand: cameras over
-// MPEG-TS and some over RTSP send it with their pictures only, and files want it at their beginning.
+// MPEG-TS and some over RTSP send it with their frames only, and files want it at their beginning.
 // What sources send is not believed to be well made.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace campipe {
 // Whether a source's extradata says what it has to; some cameras announce what is none.
 bool tells_headers(const AVCodecParameters& codec);
 
-// `stream` as it is, or with what its `first` packet, a key frame, tells: extradata, and the size of its pictures.
+// `stream` as it is, or with what its `first` packet, a key frame, tells: extradata, and the size of its frames.
 StreamParameters with_headers(StreamParameters stream, std::span<const std::uint8_t> first);
 // True for codecs whose files cannot be written without what this stream does not say.
 bool lacks_headers(const StreamParameters& stream);

@@ -82,7 +82,7 @@ class FileSource final : public Source {
   }
 
  private:
-  // Matroska says when pictures are shown. Where they are reordered, libavformat finds out from that when they are
+  // Matroska says when frames are shown. Where they are reordered, libavformat finds out from that when they are
   // decoded, but for the first ones of the file or behind a seek: those before which none has been shown.
   void tell_decode_time(AVPacket& packet) {
     const int delay = stream().codec->video_delay;
@@ -125,7 +125,7 @@ class FileSource final : public Source {
         continue;
       }
       if (result != ReadResult::packet) return false;
-      // Where only decode times are told (AVI), pictures that are decoded later may be shown before this one.
+      // Where only decode times are told (AVI), frames that are decoded later may be shown before this one.
       const bool shown_later =
           found_->pts != AV_NOPTS_VALUE ? found_->pts > target : found_->dts > av_sat_sub64(target, second);
       if ((found_->flags & AV_PKT_FLAG_KEY) != 0 && !shown_later) return true;
@@ -158,7 +158,7 @@ class FileSource final : public Source {
     streams_ = choose_streams(*context, config_, shown_url(config_));
   }
 
-  // Pictures have no times of their own.
+  // Frames have no times of their own.
   [[nodiscard]] AVDictionary* picture_options() const {
     if (!is_numbered_pictures(path_)) return nullptr;
     const double rate = config_.capture.rate > 0 ? config_.capture.rate : picture_rate;

@@ -1,4 +1,4 @@
-// How much libavformat may receive for a source before it makes a picture of it. Where a container or a camera's
+// How much libavformat may receive for a source before it makes a frame of it. Where a container or a camera's
 // answers have no end, libavformat keeps all of it, and has no limit of its own.
 //
 // It is counted where it comes from: the program's own recv() and recvfrom() go before the C library's, as far as a

@@ -92,7 +92,7 @@ std::unique_ptr<Source> open_source(const SourceConfig& config, const Source::In
 // It has no end of its own and no place to go back to: a camera. One that cannot be read is opened again and again.
 bool is_live(const std::string& url);
 
-// When the camera took the picture, by its own clock (RTCP sender reports), in UTC nanoseconds; nothing: it does not
+// When the camera took the frame, by its own clock (RTCP sender reports), in UTC nanoseconds; nothing: it does not
 // say.
 std::optional<std::int64_t> capture_time(const AVPacket& packet);
 

@@ -1,5 +1,5 @@
 // Whom libavformat may reach for a source. RTSP's client connects to wherever an answer sends it, and sends packets of
-// UDP to wherever the camera's answer to SETUP says that its pictures come from (`source=`), which could be any address
+// UDP to wherever the camera's answer to SETUP says that its frames come from (`source=`), which could be any address
 // and port of the reader's network.
 //
 // It is seen where it happens: the program's own connect() and sendto() go before the C library's, as far as a thread

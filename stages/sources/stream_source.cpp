@@ -46,7 +46,7 @@ constexpr int default_rtsps_port = 322;
 constexpr int most_redirects = 8;                        // as FFmpeg follows
 constexpr std::string_view encrypted_piece = "crypto+";  // before the URL of a piece of HLS
 constexpr std::string_view encrypted_piece_too = "crypto:";
-// What is received before there is a picture: a large key frame, or the index of a file of a day.
+// What is received before there is a frame: a large key frame, or the index of a file of a day.
 constexpr std::size_t most_for_picture = std::size_t{32} << 20;  // bytes
 constexpr std::size_t most_for_file = std::size_t{64} << 20;
 constexpr std::size_t longest_answer = std::size_t{32} << 10;  // of RTSP: the description is the longest
@@ -80,7 +80,7 @@ class StreamSource final : public Source {
       av_packet_move_ref(&packet, first_.get());
       return ReadResult::packet;
     }
-    // Only the time that was spent waiting here counts, and all of it since the last picture.
+    // Only the time that was spent waiting here counts, and all of it since the last frame.
     watch_.allow(config_.read_timeout - waited_, config_.read_timeout);
     const ReceiveLimit::Use use(received_);
     const SourcePeers::Use with_peers(peers_);
@@ -211,7 +211,7 @@ class StreamSource final : public Source {
     if (failure_ != nullptr) std::rethrow_exception(failure_);
     if (!elsewhere_.empty()) throw redirect_error(shown_, elsewhere_);
     if (sends_too_much()) {
-      throw SourceError(Kind::unsupported, shown_ + " sends more than is taken before there is a picture: " +
+      throw SourceError(Kind::unsupported, shown_ + " sends more than is taken before there is a frame: " +
                                                std::to_string(most_received() >> 20) + " MiB" +
                                                (is_rtsp() ? ", or an answer of 32 KiB" : ""));
     }
@@ -385,7 +385,7 @@ class StreamSource final : public Source {
   int finish_video(AVPacket& packet) {
     if (by_arrival_) {
       packet.dts = av_rescale_q(now_ns() - opened_, {1, 1'000'000'000}, arrival_base);
-      // Pictures that are shown in another order than they come in are put right by the decoder.
+      // Frames that are shown in another order than they come in are put right by the decoder.
       packet.pts = streams_.description.codec->video_delay == 0 ? packet.dts : AV_NOPTS_VALUE;
       packet.duration = 0;
     }
@@ -402,7 +402,7 @@ class StreamSource final : public Source {
   std::unique_ptr<TlsTunnel> tunnel_;
   ReceiveLimit received_;
   SourcePeers peers_{[this] { return strayed(); }, config_.allow_redirects};
-  std::int64_t position_ = 0;  // of received_so_far(), with the newest picture
+  std::int64_t position_ = 0;  // of received_so_far(), with the newest frame
   PlaylistGuard playlists_{shown_};
   bool pieces_limited_ = false;  // of this connection
   OpenIo open_nested_ = nullptr;

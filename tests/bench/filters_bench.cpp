@@ -1,5 +1,5 @@
 // CPU time of each filter in the registry, and of the chain that is compared with FFmpeg's
-// `gblur=sigma=1.5,unsharp=5:5:1.0`, per 1280x720 picture; beside them OpenCV's own functions for the same
+// `gblur=sigma=1.5,unsharp=5:5:1.0`, per 1280x720 frame; beside them OpenCV's own functions for the same
 // (docs/decisions/0001).
 #include <benchmark/benchmark.h>
 

@@ -1,5 +1,5 @@
 // A bare decode loop with FFmpeg's CUDA acceleration, to compare with: what the hardware and FFmpeg give when the
-// pictures go nowhere.
+// frames go nowhere.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class GpuBareDecoder {
  public:
   // Throws Error.
   GpuBareDecoder(const SourceStream& stream, AVBufferRef* hardware);
-  // How many pictures came out of the packet, or (null) were still inside.
+  // How many frames came out of the packet, or (null) were still inside.
   unsigned decode(const AVPacket* packet);
   void flush();
 

@@ -1,5 +1,5 @@
-// How fast the GPU paths of the filters are: the bytes of a picture in and out over the time of one, beside a copy on
-// the device of as many bytes. Both go round more pictures than the GPU's cache holds. Needs a GPU.
+// How fast the GPU paths of the filters are: the bytes of a frame in and out over the time of one, beside a copy on
+// the device of as many bytes. Both go round more frames than the GPU's cache holds. Needs a GPU.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -48,7 +48,7 @@ std::size_t picture_bytes(const FrameFormat& format) {
   return plane_bytes(format, 0, plane_size(format, 0).width) + plane_bytes(format, 1, plane_size(format, 1).width);
 }
 
-// Pictures of random samples, one behind the other, with rows as they are in rings.
+// Frames of random samples, one behind the other, with rows as they are in rings.
 class Pictures {
  public:
   Pictures(const FrameFormat& format, std::size_t count) : format_(format), stride_((format.width + 255) / 256 * 256) {

@@ -1,14 +1,14 @@
-// How many pictures a second GPUs decode, and what rings and a second process that filters cost beside that.
+// How many frames a second GPUs decode, and what rings and a second process that filters cost beside that.
 //
 //   gpu_pipeline_bench MODE CAMERAS FILE... [--gpus K] [--seconds S] [--memory KIND] [--ready SIGNAL]
-//     decode-bare    CAMERAS threads for each GPU decode with FFmpeg alone; the pictures are dropped
-//     decode-rings   they decode into frame rings; a second process gives each picture back at once
-//     decode-filter  the same, but the second process resizes to 720p, blurs and sharpens each picture on its GPU
+//     decode-bare    CAMERAS threads for each GPU decode with FFmpeg alone; the frames are dropped
+//     decode-rings   they decode into frame rings; a second process gives each frame back at once
+//     decode-filter  the same, but the second process resizes to 720p, blurs and sharpens each frame on its GPU
 //   gpu_pipeline_bench hog FREE_MIB [--gpus K]
 //     takes all memory of the first K GPUs but FREE_MIB, and what others give back, until its input ends
 //
 // Decoding is done in this process, for all GPUs; the second processes are this program started again, one for each
-// GPU. The files are read again and again, one for each camera in turn, as fast as it goes, and no picture is dropped.
+// GPU. The files are read again and again, one for each camera in turn, as fast as it goes, and no frame is dropped.
 // Prints one line of JSON: `frames` were published (decode-bare: decoded) in `seconds`, `lost` found no slot.
 #include <cuda_runtime_api.h>
 #include <poll.h>
@@ -37,7 +37,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr unsigned spare_slots = 4;
-constexpr std::uint64_t warm = 30;  // pictures of each camera before the clock starts
+constexpr std::uint64_t warm = 30;  // frames of each camera before the clock starts
 constexpr auto start_deadline = seconds(120);
 
 struct Options {
@@ -233,7 +233,7 @@ class Decoding {
     const Deadline deadline = Clock::now() + start_deadline;
     while (std::ranges::any_of(counts_, [](const Counts& one) { return one.frames < warm; })) {
       check();
-      if (Clock::now() > deadline) throw Error("not every camera delivers pictures");
+      if (Clock::now() > deadline) throw Error("not every camera delivers frames");
       std::this_thread::sleep_for(milliseconds(20));
     }
   }
@@ -253,14 +253,14 @@ class Decoding {
     return sum;
   }
 
-  // Every picture that was published must have been taken.
+  // Every frame that was published must have been taken.
   void finish() {
     stopped_ = true;
     threads_.clear();
     check();
     std::uint64_t taken = 0;
     for (RingReaderProcess& reader : readers_) taken += reader.finish();
-    if (!readers_.empty() && taken != total(&Counts::frames)) throw Error("pictures were lost between the processes");
+    if (!readers_.empty() && taken != total(&Counts::frames)) throw Error("frames were lost between the processes");
   }
 
   Options options_;

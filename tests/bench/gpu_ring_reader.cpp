@@ -23,7 +23,7 @@ using std::chrono::seconds;
 
 FilterConfig filter(const std::string& name, const FilterParameters& parameters) { return {name, parameters}; }
 
-// A camera's filters, with no more than a few pictures on the stream, so that slots come back in time.
+// A camera's filters, with no more than a few frames on the stream, so that slots come back in time.
 class BoundedChain {
  public:
   explicit BoundedChain(const Device& gpu)
@@ -61,7 +61,7 @@ class BoundedChain {
   FrameFormat format_;
 };
 
-// Takes all of a ring's pictures. Without filters nobody looks at the pixels, so there is nothing to wait for: the
+// Takes all of a ring's frames. Without filters nobody looks at the pixels, so there is nothing to wait for: the
 // writer claims a slot again only when its own fill has completed.
 void read_ring(Message& message, std::atomic<std::uint64_t>& frames) {
   const auto gpu = device_from_string(message.body.at("gpu")).value();

@@ -1,4 +1,4 @@
-// The second process of gpu_pipeline_bench: takes pictures out of frame rings, and filters them or gives them back at
+// The second process of gpu_pipeline_bench: takes frames out of frame rings, and filters them or gives them back at
 // once.
 #pragma once
 
@@ -11,11 +11,11 @@
 
 namespace campipe {
 
-inline constexpr unsigned queue_size = 8;      // pictures that may wait for the second process
-inline constexpr unsigned most_in_flight = 3;  // pictures of a camera that it may have on its stream
+inline constexpr unsigned queue_size = 8;      // frames that may wait for the second process
+inline constexpr unsigned most_in_flight = 3;  // frames of a camera that it may have on its stream
 inline constexpr auto stall_deadline = std::chrono::seconds(20);
 
-// What the second process runs: rings come over the channel, then `end`; the number of pictures taken goes back.
+// What the second process runs: rings come over the channel, then `end`; the number of frames taken goes back.
 // Returns the exit status.
 int run_ring_reader();
 
@@ -24,9 +24,9 @@ class RingReaderProcess {
  public:
   // Throws Error. Before this process touches CUDA.
   RingReaderProcess();
-  // Any thread. All pictures of `ring` will be taken by a blocking reader that works on `gpu`.
+  // Any thread. All frames of `ring` will be taken by a blocking reader that works on `gpu`.
   void give(const FrameRingMemory& ring, const Device& gpu, bool filter);
-  // Once every ring is closed: how many pictures were taken.
+  // Once every ring is closed: how many frames were taken.
   std::uint64_t finish();
   // User and system time so far.
   [[nodiscard]] double cpu_s() const;

@@ -87,7 +87,7 @@ int run(int readers, int seconds) {
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   std::cout << viewers.size() << " readers, " << static_cast<double>(bytes) / 1e6 << " MB, " << dropped
-            << " pictures dropped, " << share * 100 << " % of one core\n";
+            << " frames dropped, " << share * 100 << " % of one core\n";
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// How well a browser plays many cameras on one wall: pictures shown, and how long the picture stood still.
+// How well a browser plays many cameras on one wall: frames shown, and how long the frame stood still.
 //
 //   node tests/bench/wall_bench.mjs                       16 cameras of 1280 x 720 at 10/s for 60 s
 //   node tests/bench/wall_bench.mjs --cameras 9 --rate 25
@@ -6,7 +6,7 @@
 // Cameras are one file that ffmpeg makes, copied (`codec: copy`): the machine's time goes to the browser. It counts
 // from 10 s after all of them are shown.
 // Needs a built campipe (--program) and what the browser tests fetched (--modules, their folder).
-// Exit status: 1 where a camera's picture stood still for longer than --still ms.
+// Exit status: 1 where a camera's frame stood still for longer than --still ms.
 import {spawnSync} from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -47,7 +47,7 @@ function makeFile() {
   return file;
 }
 
-// Runs in the page: of each video from now on, pictures and the longest wait for one.
+// Runs in the page: of each video from now on, frames and the longest wait for one.
 function countPictures() {
   window.seen = [...document.querySelectorAll('.tile video')].map((video) => {
     const seen = {pictures: 0, last: performance.now(), longest: 0};

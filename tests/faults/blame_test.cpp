@@ -28,7 +28,7 @@ std::string pattern(int length) {
   return "\"test://pattern?width=160&height=120&rate=25&frames=" + std::to_string(length) + "\"";
 }
 
-// Two workers: `bad` alone has the first. `well` runs for `length` pictures.
+// Two workers: `bad` alone has the first. `well` runs for `length` frames.
 std::string rig_with(const std::string& source, const std::string& keys, int length) {
   return "http_address: off\nrtsp_address: off\ndefaults: {drop_policy: block, encode: {gop: 10, bitrate: 500k}, "
          "record: {path: \"{camera}.mp4\"}}\n"
@@ -89,7 +89,7 @@ TEST_F(DecodedByThreads, WhatTheyWorkOnForLongIsNoHang) {
 TEST_F(DecodedByThreads, AHangIsFoundAndIsTheCameras) {
   RigRun run(rig(1500), {.failpoints = "decoder.buffer:20=hang"});
   ASSERT_TRUE(
-      eventually([&] { return run.log().find("bad: set aside") != std::string::npos; }, std::chrono::seconds(100)))
+      eventually([&] { return run.log().find("bad: quarantined") != std::string::npos; }, std::chrono::seconds(100)))
       << run.log();
   EXPECT_EQ(times_in(run.log(), "did not answer"), 3U) << run.log();
   EXPECT_THAT(run.log(), HasSubstr("in its decoder"));
@@ -171,7 +171,7 @@ TEST(ThreadOfNobody, CrashesAndItsProcessComesBack) {
   rig.signal(SIGTERM);
   EXPECT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(times_in(rig.log(), "works for no camera"), 4U) << rig.log();
-  EXPECT_THAT(rig.log(), Not(HasSubstr("set aside")));
+  EXPECT_THAT(rig.log(), Not(HasSubstr("quarantined")));
   EXPECT_EQ(check_books(rig.report()), "");
 }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* head =
     "http_address: off\nrtsp_address: off\nworkers: {count: 1}\ndefaults: {encode: {gop: 10, bitrate: 1M}}\ncameras:\n";
 
-// Of 25 pictures a second; `frames` 0: without end.
+// Of 25 frames a second; `frames` 0: without end.
 std::string camera(const std::string& name, int frames, const std::string& more = "") {
   return "  " + name + ": {source: \"test://pattern?width=160&height=120&rate=25&frames=" + std::to_string(frames) +
          "\", record: {path: " + name + ".mp4}" + more + "}\n";

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int frames = 150;
 
-// Quick cameras: a death costs the same number of pictures as at 25 a second, but the test takes a quarter of the time.
+// Quick cameras: a death costs the same number of frames as at 25 a second, but the test takes a quarter of the time.
 std::string quick_rig(const std::string& more = "") {
   std::string yaml = "defaults:\n  drop_policy: block\n  encode: {gop: 10, bitrate: 1M}\n" + more +
                      "  source: \"test://pattern?width=320&height=240&rate=100&frames=150\"\n"
@@ -110,7 +110,7 @@ void expect_set_aside(RigRun& rig, const std::string& camera) {
   EXPECT_EQ(check_books(report), "");
   EXPECT_EQ(report.at("cameras").at(camera).at("state"), "failed");
   EXPECT_THAT(std::string(report.at("cameras").at(camera).at("reason")), testing::HasSubstr("three times"));
-  EXPECT_THAT(rig.log(), testing::HasSubstr(camera + ": set aside"));
+  EXPECT_THAT(rig.log(), testing::HasSubstr(camera + ": quarantined"));
   for (const std::string& name : fault_cameras) {
     SCOPED_TRACE(name);
     const VideoFile recording = read_video(rig.file(name + ".mp4"));

@@ -1,5 +1,5 @@
 // The rig that the tests of faults disturb: four cameras on two workers (a and c on 0, b and d on 1), test patterns
-// of 25 pictures a second, recorded with a key frame every ten.
+// of 25 frames a second, recorded with a key frame every ten.
 #pragma once
 
 #include <string>

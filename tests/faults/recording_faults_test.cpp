@@ -1,5 +1,5 @@
 // The publisher dies while it records segments: its successor goes on in the file that was open, and over all files
-// each picture is there once.
+// each frame is there once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -56,7 +56,7 @@ struct Death {
 void PrintTo(const Death& death, std::ostream* out) { *out << death.at; }
 
 // Each publisher dies there. One that dies at its second store gets no further than to the next one, and waits longer
-// each time until it is started again: fewer pictures.
+// each time until it is started again: fewer frames.
 class PublisherDies : public testing::TestWithParam<Death> {};
 INSTANTIATE_TEST_SUITE_P(At, PublisherDies,
                          testing::Values(Death{"publisher.packet:47=kill"}, Death{"publisher.flushed:5=kill"},

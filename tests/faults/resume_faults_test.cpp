@@ -1,5 +1,5 @@
-// The master dies while it reads files: its successor goes on with the very next picture, wherever in a group of
-// pictures that was, and whatever the container's seeking is like.
+// The master dies while it reads files: its successor goes on with the very next frame, wherever in a group of
+// frames that was, and whatever the container's seeking is like.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -33,7 +33,7 @@ TEST_P(Resumed, FileGoesOnWithTheNextPicture) {
   const std::string camera = "{source: \"" + (clips.path() / clip.name).string() +
                              "\", pace: fast, decode: {threads: " + std::to_string(kind.threads) +
                              "}, encode: {codec: h264}, record: {path: \"{camera}.mp4\"}}";
-  // Groups have 12 pictures: deaths all around the beginning of one.
+  // Groups have 12 frames: deaths all around the beginning of one.
   for (const int death : {26, 34, 35, 36, 37}) {
     SCOPED_TRACE("death at packet " + std::to_string(death));
     RigRun rig("cameras: {cam: " + camera + "}", {.failpoints = "ingest.published:" + std::to_string(death) + "=kill"});

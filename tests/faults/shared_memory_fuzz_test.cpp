@@ -1,6 +1,6 @@
 // A process that was taken over writes what it likes into the memory that it shares. From outside, random words of one
 // shared memory of a running rig are overwritten, thousands of times. Whoever has that memory may be restarted, and its
-// cameras may be set aside; the supervisor and everybody else live on, and other cameras' recordings are whole.
+// cameras may be quarantined; the supervisor and everybody else live on, and other cameras' recordings are whole.
 // CAMPIPE_FUZZ_SEED repeats a run: the seed is printed.
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ using std::chrono::seconds;
 
 constexpr int pokes = 4'000;  // of each kind of memory
 constexpr int pokes_at_once = 100;
-// One after the other: a camera whose memory is damaged again and again is set aside after a while, and then there is
+// One after the other: a camera whose memory is damaged again and again is quarantined after a while, and then there is
 // nothing left to poke at.
 constexpr int most_rigs = 12;
 const std::set<std::string> roles{"master", "publisher", "worker 0", "worker 1"};
@@ -108,7 +108,7 @@ std::map<std::string, pid_t> processes_of(const RigRun& rig) {
 
 class Poked : public testing::TestWithParam<Target> {
  protected:
-  // Pokes until that was enough, or nobody has such a memory any more: its cameras were set aside.
+  // Pokes until that was enough, or nobody has such a memory any more: its cameras were quarantined.
   int poke(RigRun& rig, int most) {
     int done = 0;
     while (done < most) {

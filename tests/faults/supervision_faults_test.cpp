@@ -471,7 +471,7 @@ TEST(Ring, ThatWasSaidToBeClosedIsReplaced) {
 TEST(Poison, ThatBringsDownThePublisherGoesWithItsCamera) {
   const int port = free_port();
   RigRun rig(server(port) + "cameras:\n" + camera("a") + camera("b"), {.failpoints = "publisher.live@a=segv"});
-  ASSERT_TRUE(eventually([&] { return rig.log().find("a: set aside") != std::string::npos; })) << rig.log();
+  ASSERT_TRUE(eventually([&] { return rig.log().find("a: quarantined") != std::string::npos; })) << rig.log();
   ASSERT_TRUE(wait_for_state(port, "a", "failed")) << rig.log();
   const pid_t publisher = rig.pid_of("publisher");
   ASSERT_TRUE(rig.wait_for_growth("b.mp4", rig.size("b.mp4") + 2000)) << rig.log();

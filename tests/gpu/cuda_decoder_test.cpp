@@ -54,7 +54,7 @@ Picture download(const FrameRingWriter& ring, const DecodedPicture& decoded) {
     picture.bytes.resize(begin + width * height);
     cuda_check(cudaMemcpy2D(picture.bytes.data() + begin, width, slot + decoded.record.offset[at],
                             static_cast<std::size_t>(decoded.record.stride[at]), width, height, cudaMemcpyDefault),
-               "cannot copy a picture to the CPU");
+               "cannot copy a frame to the CPU");
   }
   return picture;
 }
@@ -188,14 +188,14 @@ Difference difference(const Picture& a, const Picture& b) {
 
 void expect_same_times(const std::vector<Picture>& pictures, const std::vector<Picture>& expected) {
   ASSERT_EQ(pictures.size(), expected.size());
-  for (std::size_t i = 0; i < pictures.size(); ++i) EXPECT_EQ(pictures[i].pts, expected[i].pts) << "picture " << i;
+  for (std::size_t i = 0; i < pictures.size(); ++i) EXPECT_EQ(pictures[i].pts, expected[i].pts) << "frame " << i;
 }
 
 void expect_close(const std::vector<Picture>& pictures, const std::vector<Picture>& expected, int levels) {
   expect_same_times(pictures, expected);
   for (std::size_t i = 0; i < std::min(pictures.size(), expected.size()); ++i) {
     ASSERT_EQ(pictures[i].bytes.size(), expected[i].bytes.size());
-    EXPECT_LE(difference(pictures[i], expected[i]).greatest, levels) << "picture " << i;
+    EXPECT_LE(difference(pictures[i], expected[i]).greatest, levels) << "frame " << i;
   }
 }
 
@@ -245,7 +245,7 @@ TEST_F(CudaDecoder, DecodesAv1BitForBit) {
   ASSERT_EQ(expected.size(), 60U);
   const auto pictures = Bench(clips_ / "av1.mkv", gpu_).run();
   ASSERT_EQ(pictures.size(), expected.size());
-  for (std::size_t i = 0; i < pictures.size(); ++i) EXPECT_EQ(checksum(pictures[i]), expected[i]) << "picture " << i;
+  for (std::size_t i = 0; i < pictures.size(); ++i) EXPECT_EQ(checksum(pictures[i]), expected[i]) << "frame " << i;
 }
 
 TEST_F(CudaDecoder, RoundsTenBitsToEight) {
@@ -271,12 +271,12 @@ TEST_F(CudaDecoder, RefusesMpeg4OrDecodesIt) {
   const auto expected = decode_on_cpu(clips_ / "mpeg4.avi");
   expect_same_times(pictures, expected);
   for (std::size_t i = 0; i < std::min(pictures.size(), expected.size()); ++i) {
-    EXPECT_LE(difference(pictures[i], expected[i]).mean, 2.0) << "picture " << i;
+    EXPECT_LE(difference(pictures[i], expected[i]).mean, 2.0) << "frame " << i;
   }
 }
 
 TEST_F(CudaDecoder, SaysWhyItRefuses) {
-  EXPECT_THAT(refusal("h264_422.mp4"), HasSubstr("does not decode yuv422p pictures"));
+  EXPECT_THAT(refusal("h264_422.mp4"), HasSubstr("does not decode yuv422p frames"));
   EXPECT_THAT(refusal("h264_422.mp4"), HasSubstr("High 4:2:2"));
   EXPECT_THAT(refusal("odd.mp4"), HasSubstr("odd size (321x241)"));
   EXPECT_THAT(refusal("tiny.mp4"), HasSubstr("not within range"));

@@ -193,7 +193,7 @@ TEST_F(FiltersGpu, TenBitsBecomeEight) {
     for (const Rows rows : {Rows::aligned, Rows::odd}) {
       SCOPED_TRACE(testing::Message() << width << "x" << height << (rows == Rows::odd ? ", odd rows" : ""));
       const FrameFormat format = format_of(PixelFormat::nv12, width, height);
-      // A picture of twice the width holds the bytes of its samples.
+      // A frame of twice the width holds the bytes of its samples.
       const FrameFormat deep = format_of(PixelFormat::nv12, 2 * ((width + 1) / 2 * 2), height);
       Picture in = random_picture(deep);
       in.each([](std::uint8_t& byte, int, int x, int) { byte = x % 2 == 0 ? byte & 0xC0 : byte; });

@@ -131,7 +131,7 @@ TEST_F(GpuChainTest, PointwiseFiltersApartStayInOrder) {
   got.each([&](std::uint8_t& sample, int plane, int x, int y) { ASSERT_NEAR(sample, expected.at(plane, x, y), 2); });
 }
 
-// Noise, in which a square moves; the light changes at picture 50, and the scene at 70.
+// Noise, in which a square moves; the light changes at frame 50, and the scene at 70.
 void next_scene(Picture& picture, int number, std::minstd_rand& random) {
   const FrameFormat& format = picture.view.format;
   const int base = number < 50 ? 100 : number < 70 ? 80 : 40, slope = number < 70 ? 1 : -1;
@@ -153,7 +153,7 @@ TEST_F(GpuChainTest, TellsTheMotionThatTheCpuTells) {
       const std::vector<FilterConfig> some(filters.begin(), filters.begin() + static_cast<std::ptrdiff_t>(count));
       FilterChain cpu(some);
       GpuChain gpu(some);
-      EXPECT_EQ(gpu.motion()->moving, 0) << "before the first picture";
+      EXPECT_EQ(gpu.motion()->moving, 0) << "before the first frame";
       Picture in(format_of(PixelFormat::nv12, width, height), 128);
       GpuPicture there(in.view.format, count == 1 ? Rows::odd : Rows::aligned);
       cpu.configure(in.view.format);
@@ -166,7 +166,7 @@ TEST_F(GpuChainTest, TellsTheMotionThatTheCpuTells) {
         cpu.process(in.ref(), number * 50'000'000LL);
         gpu.process({as_const(there.view), nullptr}, number * 50'000'000LL);
         ASSERT_TRUE(gpu.wait(Clock::now() + 5s));
-        ASSERT_EQ(gpu.motion(), cpu.motion()) << "picture " << number;
+        ASSERT_EQ(gpu.motion(), cpu.motion()) << "frame " << number;
         moving += gpu.motion()->moving > 0 ? 1 : 0;
       }
       EXPECT_TRUE(width < 100 || moving > 20);

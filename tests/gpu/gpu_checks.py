@@ -8,7 +8,7 @@ from gpu_rig import (FILTERS, Broken, Rig, check_books, config_of, count_frames,
 CLIP_FRAMES = 300
 MEMORIES = ("cuda_vmm", "cuda_legacy", "host")
 SIGNALS = ("ipc_event", "timeline")
-# Test → what of it. The CPU's side of large pictures takes too long under the sanitizer; an allocation that fails is an
+# Test → what of it. The CPU's side of large frames takes too long under the sanitizer; an allocation that fails is an
 # error for it.
 SANITIZED_TESTS = {"filters_gpu_test": "-*1918x*:*3840x*", "gpu_chain_test": "-*OutOfMemory*"}
 SANITIZER_SECONDS = 150

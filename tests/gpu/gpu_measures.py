@@ -103,7 +103,7 @@ def kernels(check):
         if size == "3840x2160":
             found += 1
             kind = name.split()[0]
-            if kind in ("deinterlace", "motion"):  # random pictures are the first one's worst; the other copies nothing
+            if kind in ("deinterlace", "motion"):  # random frames are the first one's worst; the other copies nothing
                 check.add(f"{size} {name}, speed / a copy's", f"{ratio:.2f}, {row.group(1)} us")
                 continue
             walks = kind in ("blur", "sharpen", "undistort", "rotate")

@@ -1,4 +1,4 @@
-// Pictures in a GPU's memory for tests, beside those of tests/unit/filter_test_support.h.
+// Frames in a GPU's memory for tests, beside those of tests/unit/filter_test_support.h.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,10 +30,10 @@ class GpuTest : public testing::Test {
   }
 };
 
-// How the rows of a picture lie: as GPUs like it, or at odd addresses.
+// How the rows of a frame lie: as GPUs like it, or at odd addresses.
 enum class Rows { aligned, odd };
 
-// Like Picture, with rows further apart than they are wide, and the guard between them.
+// Like Frame, with rows further apart than they are wide, and the guard between them.
 struct GpuPicture {
   GpuPicture(const FrameFormat& format, Rows rows) {
     view.format = format;

@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RATE = 30
-GROUP = 10  # frames in a group of pictures of the rigs that faults hit: a file grows by one at a time
+GROUP = 10  # frames in a GOP of the rigs that faults hit: a file grows by one at a time
 FILTERS = [{"resize": {"width": 1280, "height": 720}}, {"blur": {"sigma": 1.5}}, {"sharpen": {"amount": 1.0}}]
 MARKER = "TMPDIR"  # its folder, in the environment of every process of a rig, whoever its parent is by now
 

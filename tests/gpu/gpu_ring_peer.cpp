@@ -50,7 +50,7 @@ constexpr auto pace = milliseconds(1);
 
 // ---- the writer
 
-// A slot, even where all wait for the GPU: a camera would drop the picture, here none may be missing.
+// A slot, even where all wait for the GPU: a camera would drop the frame, here none may be missing.
 FrameRingWriter::Slot claim_slot(FrameRingWriter& writer) {
   std::optional<FrameRingWriter::Slot> slot;
   if (!eventually([&] { return (slot = writer.claim()).has_value(); }, patience)) throw Error("a slot stays held");
@@ -100,7 +100,7 @@ void see_gpus(const Device& gpu, const std::string& which) {
   if (which == "own") ::setenv("CUDA_VISIBLE_DEVICES", to_string(gpu).c_str(), 1);
 }
 
-// What one picture needs on its way through the reader's stream, page-locked.
+// What one frame needs on its way through the reader's stream, page-locked.
 struct Checking {
   std::uint64_t number = 0;
   bool timed_right = false;
@@ -111,7 +111,7 @@ struct Checking {
   [[nodiscard]] std::uint64_t* wrong_words() const { return reinterpret_cast<std::uint64_t*>(wrong.get()); }
 };
 
-// Looks at pictures with kernels, and by a copy to the host, both some time after they are ready; the lease is dropped
+// Looks at frames with kernels, and by a copy to the host, both some time after they are ready; the lease is dropped
 // when all that is enqueued.
 class Checker {
  public:

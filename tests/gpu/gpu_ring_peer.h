@@ -53,7 +53,7 @@ inline bool comes(const CudaEvent& event, Clock::duration within) {
   return eventually([&] { return reached(event); }, within);
 }
 
-// A slot's content as a GPU fills it: first something else, then nothing for `delay`, then the picture `number`.
+// A slot's content as a GPU fills it: first something else, then nothing for `delay`, then the frame `number`.
 void enqueue_fill(const FrameRingWriter::Slot& slot, std::uint64_t number, Clock::duration delay, GpuStream stream);
 
 int run_gpu_ring_peer(const std::string& role, const Arguments& arguments, Channel& channel, Journal& journal);

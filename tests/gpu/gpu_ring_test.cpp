@@ -252,7 +252,7 @@ TEST_P(GpuRingAlone, ASlotIsNotClaimedBeforeItsLastFillIsComplete) {
   enqueue_fill(*slot, 1, milliseconds(200), stream.get());
   writer.filled(slot->index, stream.get());
   const Deadline filled = after(milliseconds(200));
-  writer.unpin(slot->index);  // as after a picture that nobody wants
+  writer.unpin(slot->index);  // as after a frame that nobody wants
   const auto other = writer.claim();
   ASSERT_TRUE(other);
   EXPECT_NE(other->index, slot->index);

@@ -55,7 +55,7 @@ class Watched:
         with urllib.request.urlopen(f"{self.base}/cameras/{stream}", timeout=20) as answer, open(file, "wb") as out:
             while time.monotonic() < end and (data := answer.read1(1 << 16)):
                 out.write(data)
-        # Quiet: it ends in the middle of a picture.
+        # Quiet: it ends in the middle of a frame.
         told = self.check.programs.must("ffprobe", "-v", "quiet", "-select_streams", "v:0", "-count_packets", "-of",
                                         "csv=p=0", "-show_entries", "stream=codec_name,nb_read_packets", file)
         found, frames = told.split()[0].split(",")[:2] if told.strip() else ("nothing", 0)

@@ -22,7 +22,7 @@ AvFrame allocate(AVPixelFormat format, int width, int height) {
   frame->format = format;
   frame->width = width;
   frame->height = height;
-  av_check(av_frame_get_buffer(frame.get(), 0), "a picture");
+  av_check(av_frame_get_buffer(frame.get(), 0), "a frame");
   return frame;
 }
 
@@ -90,7 +90,7 @@ void write_packets(AVCodecContext& encoder, AVFormatContext& output, const AVFra
   av_check(avcodec_send_frame(&encoder, frame), "encode a clip");
   const AvPacket packet = make_av_packet();
   while (avcodec_receive_packet(&encoder, packet.get()) == 0) {
-    // Without one, an MP4 file ends before its last picture, and players leave that out.
+    // Without one, an MP4 file ends before its last frame, and players leave that out.
     if (packet->duration == 0)
       packet->duration = std::max(av_rescale_q(1, {1, 25}, encoder.time_base), std::int64_t{1});
     av_packet_rescale_ts(packet.get(), encoder.time_base, output.streams[0]->time_base);

@@ -18,16 +18,16 @@ struct ClipSpec {
   int b_frames = 0;
   int gop = 12;
   int rate = 25;
-  std::vector<std::int64_t> times_ms = {};  // of the pictures; empty: by `rate`
-  bool long_references = false;             // as many reference pictures as the codec allows
+  std::vector<std::int64_t> times_ms = {};  // of the frames; empty: by `rate`
+  bool long_references = false;             // as many reference frames as the codec allows
 };
 
 // False: this libavcodec has no such encoder.
 bool can_encode(const std::string& encoder);
-// Picture n carries the number n. Throws Error.
+// Frame n carries the number n. Throws Error.
 void make_clip(const std::filesystem::path& folder, const ClipSpec& spec);
 
-// Since its first picture, ns.
+// Since its first frame, ns.
 std::vector<std::int64_t> times_of(const ClipSpec& spec);
 
 // Irregular, with long pauses; from `first` on.

@@ -230,7 +230,7 @@ TEST(Cameras, ThatCannotBeReadFailAlone) {
   EXPECT_GE(rig.camera("whole").at("frames").at("recorded"), 5);
 }
 
-// Noise in the midst of a file costs the pictures that it hits, and not the camera.
+// Noise in the midst of a file costs the frames that it hits, and not the camera.
 TEST(Cameras, SurviveDamagedFiles) {
   const TemporaryFolder clips;
   make_clip(clips.path(), {.name = "a.ts", .frames = 100, .b_frames = 2});

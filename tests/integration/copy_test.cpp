@@ -43,7 +43,7 @@ std::vector<double> times_of(const fs::path& file, const std::string& track, con
   return times;
 }
 
-// Those of the packets from the first picture on, as if that came at 0.
+// Those of the packets from the first frame on, as if that came at 0.
 std::vector<double> times_in_turn(const fs::path& file, const std::string& track) {
   const double begin = times_of(file, "v", "pts").at(0);
   std::vector<double> times = times_of(file, track, "pts");
@@ -122,7 +122,7 @@ TEST_P(CopiedLoops, HaveEveryPacketOfEveryTurnInItsPlace) {
       expect_turns(times_in_turn(file_of(clip), "a"), sound, 0.0016);
       for (std::size_t i = 1; i < sound.size(); ++i) ASSERT_GT(sound[i], sound[i - 1]) << i;
     }
-    EXPECT_EQ(rig_run.camera(clip.name).at("source").at("times_mended").at("repeated"), 0) << clip.name;
+    EXPECT_EQ(rig_run.camera(clip.name).at("source").at("timestamps_corrected").at("repeated"), 0) << clip.name;
   }
 }
 

@@ -134,7 +134,7 @@ inline Names parts_of(const Metrics& metrics, const Metrics& documented) {
 // What names stand below; the document has words in capitals there.
 inline const std::map<std::string, std::string> placeholders{{"cameras", "NAME"},    {"outputs", "OUTPUT"},
                                                              {"dropped", "CAUSE"},   {"push", "URL"},
-                                                             {"stages_ms", "STAGE"}, {"times_mended", "KIND"}};
+                                                             {"stages_ms", "STAGE"}, {"timestamps_corrected", "KIND"}};
 
 // Adds the keys of `value`, which is that of `key` and lies at `path`, as the document writes them.
 inline void see_report(const nlohmann::json& value, const std::string& key, const std::string& path, Names& keys) {

@@ -1,4 +1,4 @@
-// A worker that is too slow for its camera: with policy `drop` pictures are lost, told, and the rest is recent.
+// A worker that is too slow for its camera: with policy `drop` frames are lost, told, and the rest is recent.
 #include <gtest/gtest.h>
 
 #include "tests/integration/recording.h"
@@ -24,7 +24,7 @@ TEST(DropPolicy, LosesPicturesOfTheSlowCameraAndNobodyElses) {
   EXPECT_GE(slow.at("frames").at("dropped").value("queue_full", 0), 10) << slow;
   EXPECT_EQ(slow.at("frames").at("dropped").size(), 1U) << slow;
   EXPECT_EQ(read_video(rig.file("slow.mp4")).pictures.size(), slow.at("frames").at("recorded").get<std::size_t>());
-  // Before a picture are at most those of its queue and the one that the worker has.
+  // Before a frame are at most those of its queue and the one that the worker has.
   const auto& stages = slow.at("stages_ms");
   const double work = stages.at("filter").at("p99").get<double>() + stages.at("encode").at("p99").get<double>();
   EXPECT_LE(slow.at("latency_ms").at("p95").get<double>(), 4 * work + 100) << slow;
@@ -34,7 +34,7 @@ TEST(DropPolicy, LosesPicturesOfTheSlowCameraAndNobodyElses) {
   EXPECT_EQ(check_pattern_recording(read_video(rig.file("quick.mp4")), true), "");
 }
 
-// The same with `block`: slower than the pictures' own times, but whole.
+// The same with `block`: slower than the frames' own times, but whole.
 TEST(DropPolicy, BlockWaitsInstead) {
   RigRun rig(
       "cameras:\n  slow:\n    source: \"test://pattern?width=320&height=240&rate=500&frames=60\"\n"

@@ -204,7 +204,7 @@ TEST_F(Ending, KilledSupervisorAndWorkers) {
   expect_playable(10);
 }
 
-// Then the files have what was flushed: all but the last group of pictures.
+// Then the files have what was flushed: all but the last GOP.
 TEST_F(Ending, EverythingKilledAtOnce) {
   begin("");
   wait_until_recording();
@@ -227,7 +227,7 @@ TEST_F(Ending, StoppedWhileItStarts) {
   static_cast<void>(rig_->pid_of("master"));
   rig_->signal(SIGINT);
   const int status = rig_->wait(promised_end);
-  EXPECT_TRUE(status == 0 || status == 3) << status << rig_->log();  // whether a picture came through is chance
+  EXPECT_TRUE(status == 0 || status == 3) << status << rig_->log();  // whether a frame came through is chance
   EXPECT_TRUE(rig_->processes().empty());
   EXPECT_EQ(check_books(rig_->report()), "");
 }

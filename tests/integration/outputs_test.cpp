@@ -141,7 +141,7 @@ TEST(Outputs, AllGoOnAfterTheirWorkersDeath) {
     const VideoFile video = read_video(rig.file(file));
     EXPECT_EQ(video.pictures.size(), frames.at("encoded").get<std::size_t>());
     EXPECT_EQ(video.complaints, 0) << video.text;
-    // To the last picture.
+    // To the last frame.
     EXPECT_GE(times_of(video).back(), 249 * 40'000'000LL - 2'000'000);
   };
   expect_whole(camera, "dock.mp4");

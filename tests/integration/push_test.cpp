@@ -1,4 +1,4 @@
-// A camera's picture and sound on their way to push targets: what programs that listen there have got at the end, as
+// A camera's frame and sound on their way to push targets: what programs that listen there have got at the end, as
 // ffprobe sees it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class Pushes : public testing::Test {
  protected:
   static constexpr int seconds = 6;
 
-  // Picture and sound of `seconds`.
+  // Frame and sound of `seconds`.
   void make_source(const std::string& name, const std::string& audio) {
     Program ffmpeg({"sh", "-c",
                     "ffmpeg -v error -f lavfi -i testsrc2=size=160x120:rate=25 -f lavfi -i sine=sample_rate=8000 -t " +

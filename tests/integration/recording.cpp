@@ -22,7 +22,7 @@ void collect(void* object, int level, const char* format, va_list arguments) {
   complaints.emplace_back(line.data());
 }
 
-// Pictures of more than 8 bits have the code in their upper bits.
+// Frames of more than 8 bits have the code in their upper bits.
 std::optional<PatternCode> code_of(const AVFrame& frame) {
   FrameView view;
   view.format.width = frame.width;
@@ -118,17 +118,17 @@ double largest_gap(const VideoFile& video, std::int64_t from_utc_ns) {
 
 std::string check_pattern_recording(const VideoFile& video, bool whole) {
   std::string problems;
-  if (video.pictures.empty()) problems += "no pictures; ";
+  if (video.pictures.empty()) problems += "no frames; ";
   if (video.complaints > 0) problems += "libav complains: " + video.text + "; ";
   if (video.packets != video.pictures.size()) {
-    problems += std::to_string(video.packets) + " packets, " + std::to_string(video.pictures.size()) + " pictures; ";
+    problems += std::to_string(video.packets) + " packets, " + std::to_string(video.pictures.size()) + " frames; ";
   }
   for (std::size_t i = 1; i < video.dts.size(); ++i) {
     if (video.dts[i] <= video.dts[i - 1]) problems += "decode time of packet " + std::to_string(i) + " does not grow; ";
   }
   const std::vector<std::int64_t> numbers = numbers_of(video);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const std::string at = "picture " + std::to_string(i) + " (number " + std::to_string(numbers[i]) + ")";
+    const std::string at = "frame " + std::to_string(i) + " (number " + std::to_string(numbers[i]) + ")";
     if (numbers[i] < 0) problems += at + " cannot be read; ";
     if (i == 0) continue;
     const std::string after = at + " after number " + std::to_string(numbers[i - 1]) + "; ";

@@ -1,4 +1,4 @@
-// Reads a video file back, as a player does: packets, pictures in the order of showing, the test pattern's numbers.
+// Reads a video file back, as a player does: packets, frames in the order of showing, the test pattern's numbers.
 #pragma once
 
 #include <cstdint>
@@ -31,12 +31,12 @@ struct VideoFile {
 // Throws Error for what no player opens.
 VideoFile read_video(const std::filesystem::path& file);
 
-// Of the pictures; -1 where there is none to be read.
+// Of the frames; -1 where there is none to be read.
 std::vector<std::int64_t> numbers_of(const VideoFile& video);
-// Times since the first picture, ns.
+// Times since the first frame, ns.
 std::vector<std::int64_t> times_of(const VideoFile& video);
 
-// The largest step between the capture times of neighbouring pictures that were taken after `from` (UTC ns); seconds.
+// The largest step between the capture times of neighbouring frames that were taken after `from` (UTC ns); seconds.
 double largest_gap(const VideoFile& video, std::int64_t from_utc_ns = 0);
 
 // For EXPECT_EQ: empty, or what is wrong. `whole`: no number may be missing.

@@ -35,7 +35,7 @@ class Reload : public testing::Test {
   [[nodiscard]] bool told(const std::string& what) const {
     return eventually([&] { return rig_->log().find(what) != std::string::npos; });
   }
-  // Its own pictures are all in its file, without a gap.
+  // Its own frames are all in its file, without a gap.
   nlohmann::json end() {
     rig_->signal(SIGTERM);
     EXPECT_EQ(rig_->wait(), 0) << rig_->log();

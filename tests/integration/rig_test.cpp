@@ -1,4 +1,4 @@
-// What comes out of a rig: every picture of every file, in order, at its time.
+// What comes out of a rig: every frame of every file, in order, at its time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -142,7 +142,7 @@ TEST(Rig, LoopGoesOnInTimeUntilTheDurationIsOver) {
   ASSERT_GT(numbers.size(), 45U / sanitizer_slowdown);  // 25 a second, less the start
   EXPECT_LT(numbers.size(), 90U);
   const auto times = times_of(recording);
-  // Where reading stops in the midst of a file, the last pictures may lack those that stand after them in it.
+  // Where reading stops in the midst of a file, the last frames may lack those that stand after them in it.
   for (std::size_t i = 0; i + 3 < numbers.size(); ++i) {
     ASSERT_EQ(numbers[i], static_cast<std::int64_t>(i % 20)) << i;
     ASSERT_NEAR(static_cast<double>(times[i]), static_cast<double>(i) * 40e6, 2e6) << i;

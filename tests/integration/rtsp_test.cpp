@@ -315,7 +315,7 @@ TEST_F(Rtsp, AClockThatJumpsIsMendedAndCounted) {
   }
   const json cam = end();
   EXPECT_EQ(cam.at("reconnects"), 0);
-  const json& mended = cam.at("source").at("times_mended");
+  const json& mended = cam.at("source").at("timestamps_corrected");
   EXPECT_EQ(mended.at("jumped"), 2) << mended.dump();
   EXPECT_EQ(mended.at("backwards"), 2) << mended.dump();
   const Track video = expect_good_recording();
@@ -375,7 +375,7 @@ TEST_F(Rtsp, WhatIsCopiedGoesOnAfterARestartOfTheCamera) {
   EXPECT_EQ(recordings(), 1) << rig_->log();
   const Track video = track_of(probe(rig_->file(recording)), "video");
   expect_growing(video.dts);
-  // The picture that was on its way when the camera died may be cut off, in two packets, and is recorded as it came.
+  // The frame that was on its way when the camera died may be cut off, in two packets, and is recorded as it came.
   EXPECT_GE(read_video(rig_->file(recording)).pictures.size() + 2, video.dts.size());
 }
 

@@ -1,4 +1,4 @@
-// A camera's sound beside its live pictures, as players get both from a rig.
+// A camera's sound beside its live frames, as players get both from a rig.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -96,7 +96,7 @@ class SourceTime : public testing::Test {
 
   void expect_no_correction(const std::string& name) {
     const auto camera = rig_->camera(name);
-    for (const auto& [kind, count] : camera.at("source").at("times_mended").items()) {
+    for (const auto& [kind, count] : camera.at("source").at("timestamps_corrected").items()) {
       EXPECT_EQ(count, 0) << name << " " << kind << rig_->log();
     }
   }

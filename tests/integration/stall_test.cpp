@@ -1,5 +1,5 @@
 // Cameras that fall silent for a while, by every transport, decoded and copied: shorter and longer than read_timeout
-// and than what makes a thread suspicious. Silence costs the camera itself its pictures, and nobody anything else.
+// and than what makes a thread suspicious. Silence costs the camera itself its frames, and nobody anything else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -15,7 +15,7 @@ namespace campipe::test {
 
 class TestCamera {
  public:
-  // Small pictures, 25 a second, a key frame each second; `arguments` are tools/testcam's. Port 0: any that is free.
+  // Small frames, 25 a second, a key frame each second; `arguments` are tools/testcam's. Port 0: any that is free.
   // Throws Error where it does not get ready.
   explicit TestCamera(const std::vector<std::string>& arguments = {}, int port = 0);
   ~TestCamera();

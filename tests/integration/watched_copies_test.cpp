@@ -24,7 +24,7 @@ using nlohmann::json;
 using testing::IsEmpty;
 
 constexpr int clip_frames = 60;
-constexpr std::size_t chunk = 30'000;  // bytes of a stream: some pictures
+constexpr std::size_t chunk = 30'000;  // bytes of a stream: some frames
 
 // A hash of each packet's bytes.
 std::vector<std::string> hashes_of(const fs::path& file) {
@@ -102,7 +102,7 @@ class WatchedCopies : public testing::Test {
   static void expect_in_turn(const VideoFile& seen) {
     const auto numbers = numbers_of(seen);
     for (std::size_t i = 1; i < numbers.size(); ++i) {
-      ASSERT_EQ(numbers[i], (numbers[i - 1] + 1) % clip_frames) << "picture " << i << "\n" << seen.text;
+      ASSERT_EQ(numbers[i], (numbers[i - 1] + 1) % clip_frames) << "frame " << i << "\n" << seen.text;
     }
   }
 

@@ -131,7 +131,7 @@ class BarrierModel {
   }
 
   // The supervisor, one thread, takes up one participant at a time: reads its note, before or after it died; takes a
-  // dead one out; then brings a successor in, or never does (a camera may be set aside), which must hold up nobody.
+  // dead one out; then brings a successor in, or never does (a camera may be quarantined), which must hold up nobody.
   template <typename Emit>
   void take_up(const State& state, int i, Emit& emit) const {
     const Participant& self = state.participants[i];

@@ -138,12 +138,12 @@ TEST(StatusTable, IsNeverWiderThanTheTerminal) {
 
 TEST(StatusLine, TellsItAllInOneLine) {
   CameraStatus status = status_of("dock");
-  status.note = "set aside";
+  status.note = "quarantined";
   EXPECT_EQ(format_line(status),
             "dock: running, 25.0 fps in, 25.0 out, latency p50 3.1 ms, p95 11.0 ms, dropped 7 queue_full, worker 1, "
-            "set aside");
+            "quarantined");
   status.gpu = "3";
-  EXPECT_THAT(format_line(status), HasSubstr(", worker 1 on GPU 3, set aside"));
+  EXPECT_THAT(format_line(status), HasSubstr(", worker 1 on GPU 3, quarantined"));
 }
 
 TEST(StatusChanges, AreWhatTheLogTells) {

@@ -68,7 +68,7 @@ inline Sent make(const std::filesystem::path& file, const std::string& arguments
     (video ? sent.video.packets : sent.audio).push_back(copy);
     av_packet_unref(packet.get());
   }
-  // Matroska's first pictures have none where there are B-frames.
+  // Matroska's first frames have none where there are B-frames.
   for (std::size_t i = sent.video.packets.size(); i-- > 1;) {
     Packet& before = sent.video.packets[i - 1];
     if (before.dts == no_time) before.dts = sent.video.packets[i].dts - before.times.duration;

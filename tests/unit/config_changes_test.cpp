@@ -109,10 +109,10 @@ TEST_F(ChangesTest, MistakesAreToldAsTheFilesAre) {
   EXPECT_EQ(told(with("dock", {{"filters", {{{"resize", {{"widht", 640}, {"height", 480}}}}}}})),
             (Strings{"cameras.dock.filters[0].resize.widht: unknown key, did you mean 'width'?"}));
   EXPECT_EQ(told(with("dock", {{"queue_size", 99}})),
-            Strings{"cameras.dock.queue_size: expected a whole number from 1 to 32, got '99'"});
+            Strings{"cameras.dock.queue_size: expected an integer from 1 to 32, got '99'"});
   EXPECT_EQ(told(with("dock", {{"loop", "maybe"}, {"queue_size", json::array()}})),
             (Strings{"cameras.dock.loop: expected true or false, got 'maybe'",
-                     "cameras.dock.queue_size: expected a whole number from 1 to 32, got a list"}));
+                     "cameras.dock.queue_size: expected an integer from 1 to 32, got a list"}));
   EXPECT_THAT(told(with("a b", json::object())), ElementsAre(HasSubstr("cameras.a b: a camera's name has 1 to 64")));
   EXPECT_EQ(told(with("dock", 1)), Strings{"cameras.dock: expected a map, got '1'"});
   EXPECT_EQ(told(with("belt", {{"record", {{"path", "x.mp4"}}}})), Strings());
@@ -193,7 +193,7 @@ TEST_F(ChangesTest, AnOverlayIsCheckedAsTheFile) {
   EXPECT_THAT(told_of(""), IsEmpty());
   EXPECT_THAT(told_of("cameras: {}\n"), IsEmpty());
   EXPECT_EQ(told_of("cameras:\n  dock: {queue_size: 99}\n"),
-            Strings{"rig.api.yaml:2:22: cameras.dock.queue_size: expected a whole number from 1 to 32, got '99'"});
+            Strings{"rig.api.yaml:2:22: cameras.dock.queue_size: expected an integer from 1 to 32, got '99'"});
   EXPECT_EQ(told_of("camera: {}\n"), Strings{"rig.api.yaml:1:1: camera: unknown key, did you mean 'cameras'?"});
   EXPECT_EQ(told_of("cameras: [dock]\n"), Strings{"rig.api.yaml:1:10: cameras: expected a map, got a list"});
   EXPECT_EQ(told_of("[dock]\n"), Strings{"rig.api.yaml:1:1: expected a map, got a list"});

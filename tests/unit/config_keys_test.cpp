@@ -26,7 +26,7 @@ TEST_P(OneMistake, IsToldOnceWithItsPlace) {
 INSTANTIATE_TEST_SUITE_P(
     Sources, OneMistake,
     ::testing::Values(
-        Mistake{"    stream: -1\n", "4:13: cameras.dock.stream: expected a whole number from 0 to 63, got '-1'"},
+        Mistake{"    stream: -1\n", "4:13: cameras.dock.stream: expected an integer from 0 to 63, got '-1'"},
         Mistake{"    audio: on\n", "4:12: cameras.dock.audio: expected copy or off, got 'on'"},
         Mistake{"    on_corrupt: hide\n", "4:17: cameras.dock.on_corrupt: expected show or skip, got 'hide'"},
         Mistake{"    read_timeout: 10\n",

@@ -34,7 +34,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "4:19: cameras.dock.outputs.a.source: unknown key, expected filters, rate, encode, record, push or "
                 "snapshot"},
         Mistake{"    outputs: {a: {filters: [{resize: {width: 1, height: 48}}]}}\n",
-                "4:46: cameras.dock.outputs.a.filters[0].resize.width: expected a whole number from 16 to 8192 "
+                "4:46: cameras.dock.outputs.a.filters[0].resize.width: expected an integer from 16 to 8192 "
                 "(samples), got '1'"},
         Mistake{"    outputs: {a: {encode: {crf: 99}}}\n",
                 "4:33: cameras.dock.outputs.a.encode.crf: expected a number from 0 to 51, got '99'"},

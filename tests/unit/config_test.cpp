@@ -69,23 +69,20 @@ INSTANTIATE_TEST_SUITE_P(
                 "4:19: cameras.dock.ready_signal: expected auto, ipc_event or timeline, got 'immediate'"},
         Mistake{"    drop_policy: blok\n",
                 "4:18: cameras.dock.drop_policy: expected auto, drop or block, got 'blok', did you mean 'block'?"},
-        Mistake{"    queue_size: 0\n", "4:17: cameras.dock.queue_size: expected a whole number from 1 to 32, got '0'"},
-        Mistake{"    queue_size: 33\n",
-                "4:17: cameras.dock.queue_size: expected a whole number from 1 to 32, got '33'"},
-        Mistake{"    queue_size: 1.5\n",
-                "4:17: cameras.dock.queue_size: expected a whole number from 1 to 32, got '1.5'"},
-        Mistake{"    queue_size: 8x\n",
-                "4:17: cameras.dock.queue_size: expected a whole number from 1 to 32, got '8x'"},
+        Mistake{"    queue_size: 0\n", "4:17: cameras.dock.queue_size: expected an integer from 1 to 32, got '0'"},
+        Mistake{"    queue_size: 33\n", "4:17: cameras.dock.queue_size: expected an integer from 1 to 32, got '33'"},
+        Mistake{"    queue_size: 1.5\n", "4:17: cameras.dock.queue_size: expected an integer from 1 to 32, got '1.5'"},
+        Mistake{"    queue_size: 8x\n", "4:17: cameras.dock.queue_size: expected an integer from 1 to 32, got '8x'"},
         Mistake{"    queue_size: 1e999\n",
-                "4:17: cameras.dock.queue_size: expected a whole number from 1 to 32, got '1e999'"},
+                "4:17: cameras.dock.queue_size: expected an integer from 1 to 32, got '1e999'"},
         Mistake{"    queue_size: \"a\\tb\"\n",
-                "4:17: cameras.dock.queue_size: expected a whole number from 1 to 32, got 'a\\x09b'"},
+                "4:17: cameras.dock.queue_size: expected an integer from 1 to 32, got 'a\\x09b'"},
         Mistake{"    gpu: \"cpu\\0\"\n", "4:10: cameras.dock.gpu: a NUL character"},
         Mistake{"    encode: {options: {\"bf\\0\": 1}}\n",
                 "4:32: cameras.dock.encode.options.bf\\x00: a NUL character"},
         Mistake{"    decode: 4\n", "4:13: cameras.dock.decode: expected a map, got '4'"},
         Mistake{"    decode:\n      threads: 17\n",
-                "5:16: cameras.dock.decode.threads: expected a whole number from 1 to 16, got '17'"}));
+                "5:16: cameras.dock.decode.threads: expected an integer from 1 to 16, got '17'"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Filters, OneMistake,
@@ -100,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"    filters:\n      - resize: {widht: 64, height: 64}\n",
                 "5:18: cameras.dock.filters[0].resize.widht: unknown key, did you mean 'width'?"},
         Mistake{"    filters:\n      - resize: {width: 64.5, height: 64}\n",
-                "5:25: cameras.dock.filters[0].resize.width: expected a whole number from 16 to 8192 (samples), got "
+                "5:25: cameras.dock.filters[0].resize.width: expected an integer from 16 to 8192 (samples), got "
                 "'64.5'"},
         Mistake{"    filters:\n      - crop: {x: 3, width: 64, height: 64}\n",
                 "5:19: cameras.dock.filters[0].crop.x: expected a multiple of 2 from 0 to 8190 (samples), got '3'"},
@@ -133,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"    encode: {latency: lo}\n",
                 "4:23: cameras.dock.encode.latency: expected low or normal, got 'lo', did you mean 'low'?"},
         Mistake{"    encode: {threads: all}\n",
-                "4:23: cameras.dock.encode.threads: expected auto or a whole number from 1 to 64, got 'all'"},
+                "4:23: cameras.dock.encode.threads: expected auto or an integer from 1 to 64, got 'all'"},
         Mistake{"    encode: {options: {bf: [1]}}\n",
                 "4:28: cameras.dock.encode.options.bf: expected a value for the encoder, got a list"}));
 
@@ -220,7 +217,7 @@ TEST_F(ConfigTest, AllMistakesComeAtOnceInTheOrderOfTheFile) {
                    "cameras:\n"
                    "  a: {source: nowhere.mp4, sped: 1}\n"
                    "  b: {source: rtps://u:p@host/s}\n"),
-            (Strings{"rig.yaml:1:18: workers.count: expected auto or a whole number from 1 to 15, got '16'",
+            (Strings{"rig.yaml:1:18: workers.count: expected auto or an integer from 1 to 15, got '16'",
                      "rig.yaml:3:17: defaults.encode.crf: expected a number from 0 to 51, got 'high'",
                      "rig.yaml:4:9: defaults.loop: expected true or false, got 'on'",
                      "rig.yaml:6:15: cameras.a.source: " + *check_source("nowhere.mp4"),
@@ -254,7 +251,7 @@ TEST_F(ConfigTest, ColumnsCountCharactersAndAByteOrderMarkIsNone) {
   EXPECT_EQ(errors("{cameras: {a: {source: '" + pattern + "'}}, workers: {\"é\": 1}}\n"),
             Strings{"rig.yaml:1:83: workers.é: unknown key, expected count"});
   EXPECT_EQ(errors("{workers: {\"é\": 1, count: 0}, cameras: {a: {source: '" + pattern + "'}}}\r\n").at(1),
-            "rig.yaml:1:27: workers.count: expected auto or a whole number from 1 to 15, got '0'");
+            "rig.yaml:1:27: workers.count: expected auto or an integer from 1 to 15, got '0'");
 }
 
 // --- values and defaults -----------------------------------------------------------------------------------------

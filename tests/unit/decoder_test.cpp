@@ -73,7 +73,7 @@ class Bench {
 
   [[nodiscard]] std::uint64_t rings() const { return rings_; }
 
-  // Everything in the file; returns how many pictures were lost for want of a slot.
+  // Everything in the file; returns how many frames were lost for want of a slot.
   int run(const Look& look) {
     const AvPacket packet = make_av_packet();
     while (source_->read(*packet) == ReadResult::packet) {
@@ -254,7 +254,7 @@ TEST(Decoder, LosesPicturesButNothingElseForWantOfSlots) {
   }
 }
 
-// As where a ring for larger pictures could not be made.
+// As where a ring for larger frames could not be made.
 TEST(Decoder, NeverWritesBeyondASlot) {
   const Folder folder;
   for (const std::string pixels : {"yuv420p", "yuv422p"}) {

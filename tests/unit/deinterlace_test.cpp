@@ -1,4 +1,4 @@
-// The filter `deinterlace`: against its rule, and against pictures that were never interlaced.
+// The filter `deinterlace`: against its rule, and against frames that were never interlaced.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -50,7 +50,7 @@ TEST(Deinterlace, IsTheRule) {
       }
 }
 
-// A scene in which a disc, a bar and the texture of the ground move, at `time` in pictures.
+// A scene in which a disc, a bar and the texture of the ground move, at `time` in frames.
 Picture scene(double time, double speed) {
   Picture picture(format_of(PixelFormat::nv12, 320, 241));
   const double by = time * speed;
@@ -67,7 +67,7 @@ Picture scene(double time, double speed) {
   return picture;
 }
 
-// What an interlaced camera makes of it: the lines of the two fields are half a picture's time apart.
+// What an interlaced camera makes of it: the lines of the two fields are half a frame's time apart.
 Picture woven(double speed, int first_field) {
   Picture first = scene(1, speed), second = scene(1.5, speed);
   second.each([&](std::uint8_t& sample, int plane, int x, int y) {

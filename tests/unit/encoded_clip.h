@@ -52,7 +52,7 @@ inline EncoderConfig clip_config(Latency latency) {
   return config;
 }
 
-// Picture number i at times[i]; numbers start at `first`.
+// Frame number i at times[i]; numbers start at `first`.
 inline Clip encode(const EncoderConfig& config, const std::vector<std::int64_t>& times, int first = 0,
                    const FrameFormat& format = clip_format()) {
   const auto encoder = open_encoder(config, format, 25);

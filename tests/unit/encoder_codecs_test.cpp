@@ -1,4 +1,4 @@
-// What the encoders of all codecs have in common, and what is each one's own: pictures are encoded, decoded by
+// What the encoders of all codecs have in common, and what is each one's own: frames are encoded, decoded by
 // FFmpeg's decoders, and compared.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ Encoder::PacketHandler append_to(std::vector<Packet>& packets) {
   };
 }
 
-// The moving picture, with chroma that is not all the same.
+// The moving frame, with chroma that is not all the same.
 FrameRef picture(const FrameFormat& format, int number) {
   FrameRef ref = moving_picture(format, number);
   for (int plane = 1; plane < plane_count(format.pixels); ++plane) {
@@ -288,7 +288,7 @@ TEST(Mjpeg, IsOfFullRangeAndSaysSo) {
   EXPECT_GT(psnr(*frames[0], 0, false), 34) << "nothing to widen";
 }
 
-// Pure red by BT.709 and by BT.601: different numbers, the same picture.
+// Pure red by BT.709 and by BT.601: different numbers, the same frame.
 TEST(Mjpeg, KeepsColours) {
   const auto red = [](std::uint8_t color_space, std::uint8_t y, std::uint8_t u, std::uint8_t v) {
     FrameFormat format = small;

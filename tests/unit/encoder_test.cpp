@@ -249,12 +249,12 @@ TEST(Encoder, OwnsThePictureDuringTheCallOnly) {
       const FrameRef picture = moving_picture(small(), i);
       encoder->encode(picture, {.pts = i * 40 * ms},
                       [&](const PacketView&) { EXPECT_EQ(picture.owner.use_count(), 2); });
-      EXPECT_EQ(picture.owner.use_count(), 1) << "x264 has copied the picture by now";
+      EXPECT_EQ(picture.owner.use_count(), 1) << "x264 has copied the frame by now";
     }
   }
 }
 
-// No copy in between: rows far apart are read where they lie, and a picture without an owner will do.
+// No copy in between: rows far apart are read where they lie, and a frame without an owner will do.
 TEST(Encoder, ReadsPlanesWhereTheyLie) {
   const FrameRef dense = moving_picture(small(), 3);
   std::vector<std::uint8_t> wide(3 * 1000 * 128, 7);
@@ -381,7 +381,7 @@ TEST(CheckEncoder, AcceptsWhatWorks) {
 
 std::string refusal(const EncoderConfig& config) { return check_encoder(config).value_or("accepted"); }
 
-// A worker's cores are shared by all its cameras, and most pictures need less than one.
+// A worker's cores are shared by all its cameras, and most frames need less than one.
 TEST(EncodeThreads, AreWhatThePicturesNeedWithinTheCamerasShare) {
   const FrameFormat hd{.width = 1280, .height = 720};
   const FrameFormat full_hd{.width = 1920, .height = 1080};

@@ -26,7 +26,7 @@ using Kind = SourceError::Kind;
 
 class FileSource : public WithClip {};
 
-// The first file's streams, with the word that pictures must be turned by `degrees` clockwise to be upright.
+// The first file's streams, with the word that frames must be turned by `degrees` clockwise to be upright.
 void turn(const std::string& from, const std::string& to, double degrees) {
   AVFormatContext* raw = nullptr;
   av_check(avformat_open_input(&raw, from.c_str(), nullptr, nullptr), from);

@@ -31,7 +31,7 @@ inline std::vector<FilterParameters> resize_cases(const FrameFormat& in) {
   return cases;
 }
 
-// For pictures of `in`; none where the filter cannot take them. The first one changes a flat picture in nothing.
+// For frames of `in`; none where the filter cannot take them. The first one changes a flat frame in nothing.
 inline std::vector<FilterParameters> filter_cases(std::string_view name, const FrameFormat& in) {
   const auto color = [](double brightness, double contrast, double saturation, double gamma) {
     return FilterParameters{

@@ -1,4 +1,4 @@
-// Pictures and formulas for the filters' tests.
+// Frames and formulas for the filters' tests.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ inline FrameFormat format_of(PixelFormat pixels, int width, int height) {
   return {.pixels = pixels, .width = width, .height = height};
 }
 
-// A picture whose rows are further apart than they are wide, and whose memory ends with its last sample.
+// A frame whose rows are further apart than they are wide, and whose memory ends with its last sample.
 struct Picture {
   explicit Picture(const FrameFormat& format, std::uint8_t fill = guard) {
     view.format = format;

@@ -277,7 +277,7 @@ TEST(Crop, RefusesWhatDoesNotLieInThePicture) {
   const auto filter = make("crop", {{"x", 2}, {"y", 0}, {"width", 64}, {"height", 48}});
   EXPECT_EQ(error_of([&] { filter->configure(format_of(PixelFormat::i420, 66, 48)); }), "");
   EXPECT_EQ(error_of([&] { filter->configure(format_of(PixelFormat::i420, 65, 48)); }),
-            "crop: 64x48 at 2, 0 does not lie in the picture, which is 65x48");
+            "crop: 64x48 at 2, 0 does not lie in the frame, which is 65x48");
   EXPECT_NE(error_of([&] { filter->configure(format_of(PixelFormat::i420, 66, 47)); }), "");
 }
 
@@ -386,7 +386,7 @@ TEST(FilterChain, RefusesWhatTheRegistryDoesNotKnow) {
   EXPECT_EQ(error_of({"blur", {{"sigma", 1}, {"radius", 2}}}), "blur.radius: unknown parameter");
   EXPECT_EQ(error_of({"sharpen", {{"amount", 5.1}}}), "sharpen.amount: must be a number from 0 to 5");
   EXPECT_EQ(error_of({"resize", {{"width", 64.5}, {"height", 64}}}),
-            "resize.width: must be a whole number from 16 to 8192");
+            "resize.width: must be an integer from 16 to 8192");
   EXPECT_EQ(error_of({"crop", {{"x", 3}, {"width", 64}, {"height", 64}}}),
             "crop.x: must be a multiple of 2 from 0 to 8190");
   EXPECT_EQ(error_of({"sharpen", {}}), "");

@@ -1,4 +1,4 @@
-// The memory of a frame ring: who may map what, which descriptors are refused, and that a picture is never copied.
+// The memory of a frame ring: who may map what, which descriptors are refused, and that a frame is never copied.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -91,7 +91,7 @@ TEST_F(HlsLimits, AVideoThatNeverBegins) {
   const PeakMemory memory;
   const Failure failure = failure_of(source_of(camera.url("/live.m3u8")));
   EXPECT_EQ(failure.kind, Kind::unsupported) << failure.text;
-  EXPECT_THAT(failure.text, HasSubstr("more than is taken before there is a picture: 64 MiB"));
+  EXPECT_THAT(failure.text, HasSubstr("more than is taken before there is a frame: 64 MiB"));
   EXPECT_LT(memory.mib(), 70 + most_memory);  // it is sent by this process, too
 }
 

@@ -1,4 +1,4 @@
-// Live video by HTTP: over WebSocket as a page gets it, in one long answer as players do, and as single pictures.
+// Live video by HTTP: over WebSocket as a page gets it, in one long answer as players do, and as single frames.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ class HttpLiveTest : public testing::Test {
       test::Packet packet = clip().packets.at(static_cast<std::size_t>(sent_) % 40);
       packet.dts = sent_ * 40 * ms;
       packet.times.pts = packet.dts;
-      packet.data.resize(packet.data.size() + padding);  // zeros between pictures mean nothing
+      packet.data.resize(packet.data.size() + padding);  // zeros between frames mean nothing
       stream_->offer(packet.view(), clip().parameters);
     }
   }
@@ -171,7 +171,7 @@ TEST_F(HttpLiveTest, PausesForThePage) {
   EXPECT_EQ(next_binary(page).substr(4, 4), "ftyp");
 }
 
-// Each beginning costs a whole group of pictures, and a key frame.
+// Each beginning costs a whole GOP, and a key frame.
 TEST_F(HttpLiveTest, BeginsOnlySoOftenHoweverOftenItIsPaused) {
   std::atomic<int> beginnings = 0;
   const auto gate = std::make_shared<LiveStream>([&](bool watched) { beginnings += watched ? 1 : 0; });
@@ -207,7 +207,7 @@ TEST_F(HttpLiveTest, SaysWhatBrowsersCannotPlay) {
   EXPECT_EQ(ask(port(), "GET /cameras/dock/stream.mp4").status, 415);
 }
 
-// One does not read; another gets every picture.
+// One does not read; another gets every frame.
 TEST_F(HttpLiveTest, DropsForTheSlowAndForNobodyElse) {
   WebSocketClient slow(port(), "/cameras/dock/live", "", 4096);
   WebSocketClient quick(port(), "/cameras/dock/live");
@@ -371,7 +371,7 @@ TEST_F(HttpLiveTest, ShowsTheNewestPicture) {
   std::ifstream file(luma, std::ios::binary);
   const std::string pixels{std::istreambuf_iterator<char>(file), {}};
   ASSERT_EQ(pixels.size(), 160 * 128);
-  // The bright square of picture 14, whose left edge moves by 3 with each picture.
+  // The bright square of frame 14, whose left edge moves by 3 with each frame.
   const auto bright = [&pixels](int x) {
     return static_cast<unsigned char>(pixels[static_cast<std::size_t>(40 * 160 + x)]) > 200;
   };

@@ -23,7 +23,7 @@ using testing::IsEmpty;
 
 const Device some_gpu{{1, 2, 3}};
 
-// Decodes on the CPU, until it has handed out so many pictures or been given so many packets.
+// Decodes on the CPU, until it has handed out so many frames or been given so many packets.
 class FakeHardware final : public Decoder {
  public:
   struct Patience {
@@ -84,7 +84,7 @@ class Camera {
       return std::make_unique<FakeHardware>(std::move(real), patience);
     };
   }
-  // Numbers of the pictures that a reader saw, in its order. `stop_after`: so many were seen.
+  // Numbers of the frames that a reader saw, in its order. `stop_after`: so many were seen.
   std::vector<std::uint32_t> run(std::size_t stop_after = SIZE_MAX) {
     Ingest ingest(start_, page_, events());
     while (const auto ring = next_ring()) {
@@ -109,7 +109,7 @@ class Camera {
     start_.copies = {{.camera = 0, .filters = {{"motion", complete_parameters(known_filter("motion"), {})}}}};
   }
   [[nodiscard]] const MotionBlock& motion() const { return page_.master(0).motion; }
-  // Once so many pictures were seen, the ring has no place for a further reader.
+  // Once so many frames were seen, the ring has no place for a further reader.
   void renew_after(std::size_t pictures) { renew_after_ = pictures; }
 
   std::vector<std::string> decoders;  // of the rings

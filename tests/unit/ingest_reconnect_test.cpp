@@ -168,7 +168,7 @@ class IngestReconnect : public testing::Test {
     return events;
   }
 
-  // Reads until `pictures` have come.
+  // Reads until `frames` have come.
   void read(std::size_t pictures) {
     std::size_t ring = 0;
     while (times_.size() < pictures) {
@@ -188,7 +188,7 @@ class IngestReconnect : public testing::Test {
     }
   }
 
-  // Of the first ring, until the camera is away and all that it sent was read. `work`: that each picture takes.
+  // Of the first ring, until the camera is away and all that it sent was read. `work`: that each frame takes.
   void read_to_the_end(bool blocking, std::chrono::milliseconds work = {}) {
     ASSERT_TRUE(test::eventually([&] {
       const std::lock_guard lock(mutex_);
@@ -299,7 +299,7 @@ TEST_F(IngestReconnect, BeginsAnotherRingForTheOldPicturesAfterAChangeInMidStrea
   EXPECT_EQ(sizes_.back(), 320);
 }
 
-// The pictures that come behind the change would not lie within the slots of before.
+// The frames that come behind the change would not lie within the slots of before.
 TEST_F(IngestReconnect, BeginsAnewWhereThereIsNoMemoryForLargerPictures) {
   const fs::path small = make({.name = "small.ts", .width = 192, .height = 128, .frames = 20});
   const fs::path large = make({.name = "large.ts", .width = 640, .height = 480, .frames = 20});
@@ -404,7 +404,7 @@ struct Damaged {
 
 class IngestDamage : public IngestReconnect {
  protected:
-  // All pictures of a clip, each fifth of them damaged.
+  // All frames of a clip, each fifth of them damaged.
   Damaged play(OnCorrupt on_corrupt) {
     start_.config.on_corrupt = on_corrupt;
     start_.config.drop_policy = DropPolicy::block;

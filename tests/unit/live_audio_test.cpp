@@ -1,4 +1,4 @@
-// Audio beside live pictures: in which forms it is heard, in step with them, also after a loss and a change. What comes
+// Audio beside live frames: in which forms it is heard, in step with them, also after a loss and a change. What comes
 // out is read back by libavformat.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ std::vector<LivePiece> take_all(LiveViewer& viewer) {
 
 AudioParameters described(const Sent& sent) { return with_headers(sent.audio_parameters, sent.audio.at(0).data); }
 
-// In the order in which the camera's thread has them: audio behind the picture that is later than it.
+// In the order in which the camera's thread has them: audio behind the frame that is later than it.
 class Camera {
  public:
   Camera(LiveStream& stream, const Sent& sent) : stream_(stream), sent_(sent) {}

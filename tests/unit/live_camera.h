@@ -1,5 +1,5 @@
 // A camera for tests of servers: an encoded clip that goes on for ever, offered to a LiveStream in real time. Every
-// H.264 packet has a number in it, by which a picture that comes out somewhere is known again.
+// H.264 packet has a number in it, by which a frame that comes out somewhere is known again.
 #pragma once
 
 #include <array>
@@ -54,7 +54,7 @@ inline AudioParameters sound_parameters() {
 
 class LiveCamera {
  public:
-  // `clip`: 25 pictures a second, none of them in another order. `key_on_demand`: as our encoders do, it goes on with a
+  // `clip`: 25 frames a second, none of them in another order. `key_on_demand`: as our encoders do, it goes on with a
   // key frame when somebody comes.
   explicit LiveCamera(Clip clip, bool key_on_demand = true)
       : stream_(std::make_shared<LiveStream>([this](bool watched) { wanted_ = wanted_ || watched; })),
@@ -79,12 +79,12 @@ class LiveCamera {
     start();
   }
   void pause() { thread_ = {}; }
-  // From the next key frame on there is sound: a packet beside each picture, with the picture's number in it.
+  // From the next key frame on there is sound: a packet beside each frame, with the frame's number in it.
   void speak(const AudioParameters& as = sound_parameters()) {
     stream_->set_audio(as);
     speaks_ = true;
   }
-  // When the picture with that number was taken.
+  // When the frame with that number was taken.
   [[nodiscard]] std::int64_t capture_utc(std::uint32_t number) const {
     const std::lock_guard lock(mutex_);
     const auto found = captures_.find(number);
@@ -101,7 +101,7 @@ class LiveCamera {
 
   void run(const std::stop_token& stopping) {
     auto next = Clock::now();
-    // By a clock of its own, as a camera's: a picture that the machine's load makes late was taken in time.
+    // By a clock of its own, as a camera's: a frame that the machine's load makes late was taken in time.
     std::int64_t taken = utc_now_ns() - delay;
     for (std::size_t at = 0; !stopping.stop_requested(); ++at, taken += 40 * ms) {
       if (at == clip_.packets.size() || (key_on_demand_ && wanted_.exchange(false))) at = 0;

@@ -148,7 +148,7 @@ TEST(LiveStream, FragmentsTellTheStreamsOwnTime) {
   EXPECT_EQ(contents.pts[15] - contents.pts[14], 5 * test::second + 40 * ms);
 }
 
-// Nobody knows how long the newest picture will last: here each says longer than it does.
+// Nobody knows how long the newest frame will last: here each says longer than it does.
 TEST(LiveStream, FragmentsTellTheStreamsOwnTimeAlsoWherePicturesLastShorterThanTheySay) {
   const auto stream = std::make_shared<LiveStream>();
   Clip quick = clip();

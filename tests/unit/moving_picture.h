@@ -1,4 +1,4 @@
-// Pictures for tests of encoders and recorders: a gradient with a square that moves, the same for the same number.
+// Frames for tests of encoders and recorders: a gradient with a square that moves, the same for the same number.
 #pragma once
 
 #include <cstdint>

@@ -62,7 +62,7 @@ std::string url_of(const std::string& scheme, int port, const std::string& rest)
 class Pushers : public testing::Test {
  protected:
   [[nodiscard]] std::string file(const std::string& name) const { return folder_.path() / name; }
-  // It can be decoded from its beginning, and holds no less than so many pictures.
+  // It can be decoded from its beginning, and holds no less than so many frames.
   static void expect_plays(const std::string& path, std::size_t at_least) {
     const test::Contents contents = test::read_back(path);
     ASSERT_FALSE(contents.keys.empty());
@@ -71,13 +71,13 @@ class Pushers : public testing::Test {
     EXPECT_EQ(contents.shown.size(), contents.pts.size());
     EXPECT_EQ(contents.warnings, 0);
   }
-  // The clip's pictures, in their order, at their distances; some may be missing at the end.
+  // The clip's frames, in their order, at their distances; some may be missing at the end.
   static void expect_holds(const std::string& path, const Clip& clip, std::size_t may_lack = 0) {
     const test::Contents contents = test::read_back(path);
     ASSERT_LE(contents.shown.size(), clip.packets.size());
     ASSERT_GE(contents.shown.size() + may_lack, clip.packets.size());
     EXPECT_LT(contents.worst_difference, 6);
-    // ffmpeg gives the first two pictures that come by RTSP the same time, whoever sends them.
+    // ffmpeg gives the first two frames that come by RTSP the same time, whoever sends them.
     for (std::size_t i = 2; i < contents.shown.size(); ++i) {
       const std::int64_t passed = contents.shown[i] - contents.shown[i - 1];
       EXPECT_NEAR(static_cast<double>(passed), 40.0 * test::ms, 2.0 * test::ms) << i;
@@ -101,7 +101,7 @@ struct Peer {
 
 class PushPeers : public Pushers, public testing::WithParamInterface<Peer> {};
 
-// The receiver may be there only later than the first pictures: they are kept for it.
+// The receiver may be there only later than the first frames: they are kept for it.
 TEST_P(PushPeers, GetEveryPicture) {
   const Peer& peer = GetParam();
   const Clip clip = make_clip(60);
@@ -174,7 +174,7 @@ Clip heavy_clip() {
   return clip;
 }
 
-// Offers pictures of the heavy clip as fast as it goes, and says how long one took in the median.
+// Offers frames of the heavy clip as fast as it goes, and says how long one took in the median.
 std::chrono::nanoseconds offer_heavy(Pusher& pusher, const Clip& clip, int count, std::int64_t& number) {
   std::vector<std::chrono::nanoseconds> took;
   for (int i = 0; i < count; ++i, ++number) {

@@ -24,7 +24,7 @@ struct Contents {
   std::vector<std::int64_t> dts;  // in the track's own units
   std::vector<bool> keys;
   std::vector<std::int64_t> shown;  // presentation times of decoded frames
-  double worst_difference = 0;      // of a decoded frame from the picture of its number
+  double worst_difference = 0;      // of a decoded frame from the frame of its number
   int warnings = 0;
   AvCodecParameters parameters;
 };

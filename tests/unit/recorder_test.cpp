@@ -35,7 +35,7 @@ using test::Packet;
 using test::second;
 using test::steady;
 
-// Steps between 10 and 190 ms, in no whole number of anything.
+// Steps between 10 and 190 ms, in no integer of anything.
 std::vector<std::int64_t> varying(int count) {
   std::vector<std::int64_t> times;
   std::int64_t t = 0;
@@ -48,7 +48,7 @@ void expect_near(const std::vector<std::int64_t>& actual, const std::vector<std:
   for (std::size_t i = 0; i < actual.size(); ++i) EXPECT_NEAR(actual[i], expected[i], ms) << i;
 }
 
-// The file holds exactly these packets, and they decode to pictures 0, 1, 2, … at their times.
+// The file holds exactly these packets, and they decode to frames 0, 1, 2, … at their times.
 void expect_holds(const fs::path& path, const std::vector<Packet>& packets) {
   const Contents contents = read_back(path);
   EXPECT_EQ(contents.warnings, 0);

@@ -87,7 +87,7 @@ TEST_P(AudioKinds, IsInTheSegmentsOfItsVideo) {
     const auto format = probe(file, "-show_entries format=duration").at("format");
     EXPECT_NEAR(std::stod(format.value("duration", "-1")), video.size() * 0.04, 0.1);
   }
-  std::size_t wanted = 0;  // with those after the last picture's end nobody can do anything
+  std::size_t wanted = 0;  // with those after the last frame's end nobody can do anything
   for (const Packet& packet : sent.audio) wanted += packet.times.pts >= 0 && packet.times.pts < 3800 * ms ? 1 : 0;
   EXPECT_GE(packets, wanted - 2);
   EXPECT_THAT(audio_done_, testing::AnyOf(IsEmpty(), ElementsAre(1)));
@@ -161,7 +161,7 @@ TEST_F(AudioRecording, ThatStopsDoesNotStopTheVideo) {
   audio_.add(audio_ring(sent.audio_parameters, half, 1, false));  // and its writer says no more
   record(sent);
   EXPECT_EQ(packets_of(files_.at(0)).size(), sent.video.packets.size());
-  EXPECT_GE(packets_of(files_.at(0), "a").size(), half.size() - 1) << "but for what comes before the first picture";
+  EXPECT_GE(packets_of(files_.at(0), "a").size(), half.size() - 1) << "but for what comes before the first frame";
 }
 
 TEST_F(AudioRecording, GoesOnAfterTheDeathsOfMasterAndPublisher) {
@@ -209,7 +209,7 @@ TEST_F(AudioRecording, IsKeptForAMotion) {
   EXPECT_EQ(complaints(files_[0]), "");
 }
 
-// As beside a group of pictures without end, in which nothing moves.
+// As beside a GOP without end, in which nothing moves.
 TEST(AudioFeeds, KeepNoMoreThanTheMemoryIsWorth) {
   constexpr std::size_t megabyte = std::size_t{1} << 20;
   AudioFeed audio([](std::uint64_t) {});

@@ -177,7 +177,7 @@ TEST_F(RecordingDeaths, AnEmptyFileThatNothingCameIntoIsRemoved) {
   EXPECT_FALSE(load_record_progress(state())->open);
 }
 
-// A group of pictures whose beginning is gone cannot be decoded: it is in no file, and that is known.
+// A GOP whose beginning is gone cannot be decoded: it is in no file, and that is known.
 TEST_F(RecordingDeaths, WhatIsInNoFileIsCounted) {
   begin();
   take(clip_, 0, 15);

@@ -192,7 +192,7 @@ TEST_F(RecordingTest, ClosesInTheIndexWhatAKillLeftOpen) {
   EXPECT_EQ(end->at("event"), "end");
   EXPECT_EQ(end->at("file"), lines[0].at("file"));
   EXPECT_EQ(end->at("bytes"), fs::file_size(files_[0]));
-  EXPECT_EQ(packets_of(files_[0]).size(), std::size_t{50}) << "at most one group of pictures is lost";
+  EXPECT_EQ(packets_of(files_[0]).size(), std::size_t{50}) << "at most one group of frames is lost";
 }
 
 TEST_F(RecordingTest, BeginsANewFileForAnotherStream) {

@@ -148,7 +148,7 @@ TEST_F(RecordingsTest, AreChosenByCameraAndTime) {
   }
   for (const std::string bad : {"0", "-1", "1001", "1e3", "", "x"}) {
     EXPECT_EQ(refusal("ann", "GET", "recordings", "", {{"limit", bad}}),
-              "400 'limit' must be a whole number from 1 to 1000");
+              "400 'limit' must be an integer from 1 to 1000");
   }
 }
 

@@ -1,4 +1,4 @@
-// What the tests of the rings share: pictures whose bytes tell their number, so that a torn or wrong one shows,
+// What the tests of the rings share: frames whose bytes tell their number, so that a torn or wrong one shows,
 // and waits that end.
 #pragma once
 
@@ -36,7 +36,7 @@ bool eventually(Condition condition, Clock::duration patience = seconds(10)) {
   return true;
 }
 
-// Every word depends on the number and on its place, so that no two pictures share one.
+// Every word depends on the number and on its place, so that no two frames share one.
 inline std::uint64_t pattern_word(std::uint64_t number, std::size_t at) {
   return (number * 0x9e3779b97f4a7c15U) ^ (at * 0xc2b2ae3d27d4eb4fU + 1);
 }

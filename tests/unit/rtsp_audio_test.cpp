@@ -1,4 +1,4 @@
-// Audio beside the pictures of the RTSP server, in step with them, also for readers that were slow, and for nobody who
+// Audio beside the frames of the RTSP server, in step with them, also for readers that were slow, and for nobody who
 // did not ask for it.
 #include <gst/app/gstappsink.h>
 #include <gst/gst.h>
@@ -57,7 +57,7 @@ class BothPlayer {
   BothPlayer(const BothPlayer&) = delete;
   BothPlayer& operator=(const BothPlayer&) = delete;
 
-  // `what`: "picture" or "sound".
+  // `what`: "frame" or "sound".
   std::optional<Got> next(const char* what, std::string_view mark) {
     const GObjectPtr<GstAppSink> sink(GST_APP_SINK(gst_bin_get_by_name(GST_BIN(pipeline_.get()), what)));
     GstSample* sample =

@@ -1,4 +1,4 @@
-// RTSP cameras that answer without end, or send what is none: none of them costs more memory than a large picture.
+// RTSP cameras that answer without end, or send what is none: none of them costs more memory than a large frame.
 #include <arpa/inet.h>
 
 #include <array>
@@ -189,7 +189,7 @@ TEST_F(RtspLimits, ItsStreamsAreAskedForAtNoOtherHost) {
   EXPECT_EQ(elsewhere.asked(), 0);
 }
 
-// It may say that its pictures come from another host; nothing is sent there.
+// It may say that its frames come from another host; nothing is sent there.
 TEST_F(RtspLimits, NoPacketGoesToAnotherHost) {
   const auto expect = [](const char* host, bool allow_redirects, bool sent) {
     SCOPED_TRACE(host);
@@ -230,7 +230,7 @@ TEST_F(RtspLimits, APictureInFragmentsWithoutEnd) {
   };
   const Failure failure = expect_failure(behaviour, seconds(30));
   EXPECT_EQ(failure.kind, Kind::unsupported);
-  EXPECT_THAT(failure.text, HasSubstr("more than is taken before there is a picture: 32 MiB"));
+  EXPECT_THAT(failure.text, HasSubstr("more than is taken before there is a frame: 32 MiB"));
 }
 
 // Whatever comes, it is read, or the camera waits; nothing is kept.

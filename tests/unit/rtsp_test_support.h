@@ -71,7 +71,7 @@ class RtspServerTest : public testing::Test {
                                       const std::string& scheme = "rtsp") const {
     return scheme + "://" + login + (login.empty() ? "" : "@") + "127.0.0.1:" + std::to_string(port_) + path;
   }
-  // FFmpeg's exit status when it wants so many pictures.
+  // FFmpeg's exit status when it wants so many frames.
   static int ffmpeg(const std::string& source, const std::string& transport, int pictures = 20) {
     return Program({"ffmpeg", "-hide_banner", "-nostdin", "-loglevel", "fatal", "-rtsp_transport", transport,
                     "-timeout", "20000000", "-i", source, "-frames:v", std::to_string(pictures), "-f", "null", "-"})

@@ -39,7 +39,7 @@ constexpr int patch = 32;  // side of a patch of one colour, in samples
 
 using Rgb = std::array<int, 3>;
 
-// A picture made of squares of these colours, side by side, in rows with some bytes behind them.
+// A frame made of squares of these colours, side by side, in rows with some bytes behind them.
 class Patches {
  public:
   Patches(const FrameFormat& format, const std::vector<Rgb>& colours) {
@@ -129,7 +129,7 @@ class Snapshots : public testing::Test {
   SnapshotWriter::FailureHandler remember() {
     return [this](const std::string& reason) { failures_.push_back(reason); };
   }
-  // Every picture by a writer of its own, whose end waits for the file.
+  // Every frame by a writer of its own, whose end waits for the file.
   void write(const FrameView& picture) { SnapshotWriter(file(), always, remember()).offer(picture); }
 
   fs::path folder_;
@@ -177,7 +177,7 @@ TEST_P(SnapshotColours, AreThoseOfThePicture) {
   }
 }
 
-// FFmpeg's own JPEG of the same picture, of the same quality.
+// FFmpeg's own JPEG of the same frame, of the same quality.
 TEST_P(SnapshotColours, AreLikeFfmpegs) {
   const Look& look = GetParam();
   const Patches picture({.pixels = look.pixels,
@@ -220,7 +220,7 @@ INSTANTIATE_TEST_SUITE_P(All, SnapshotColours,
                                          Look{PixelFormat::nv12, AVCOL_RANGE_JPEG, AVCOL_SPC_UNSPECIFIED, 250, 90}),
                          testing::PrintToStringParamName());
 
-// The picture of a file that has one colour only.
+// The frame of a file that has one colour only.
 int grey_of(const fs::path& jpeg) {
   const std::string rgb = rgb_of(jpeg);
   return rgb.empty() ? -1 : level(rgb, rgb.size() / 2);
@@ -262,7 +262,7 @@ TEST_F(Snapshots, ComeAtTheirTime) {
   EXPECT_NEAR(grey_of(file()), 50, 3);
 }
 
-// Whoever opens the file at any moment sees a whole picture.
+// Whoever opens the file at any moment sees a whole frame.
 TEST_F(Snapshots, AreAlwaysWhole) {
   const Patches picture({.width = 640, .height = 480}, {{255, 0, 0}, {0, 255, 0}, {0, 0, 255}});
   write(picture.view());
@@ -324,7 +324,7 @@ TEST_F(Snapshots, AFullDiskLeavesTheOldPicture) {
   EXPECT_FALSE(fs::exists(folder_ / ".a.jpg.part"));
 }
 
-// What another account may have put where the new picture is written.
+// What another account may have put where the new frame is written.
 TEST_F(Snapshots, WhatIsInTheWayIsRemovedAndNeitherFollowedNorWaitedFor) {
   const std::string unfinished = folder_ / ".a.jpg.part";
   std::ofstream(folder_ / "precious") << "12345";
@@ -345,7 +345,7 @@ TEST_F(Snapshots, WhatIsInTheWayIsRemovedAndNeitherFollowedNorWaitedFor) {
   EXPECT_THAT(failures_, IsEmpty());
 }
 
-// The writer's thread is held up by whoever is told that the first picture cannot be written; the camera is not.
+// The writer's thread is held up by whoever is told that the first frame cannot be written; the camera is not.
 TEST_F(Snapshots, HoldNothingUpAndTheNewestWins) {
   const std::string in_the_way = folder_ / ".a.jpg.part";
   ASSERT_EQ(::mkdir(in_the_way.c_str(), 0700), 0);

@@ -1,4 +1,4 @@
-// One camera's stage in a worker without a GPU: what becomes of its pictures in each of its outputs. The master and the
+// One camera's stage in a worker without a GPU: what becomes of its frames in each of its outputs. The master and the
 // publisher are this test.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,9 +23,9 @@ using testing::Ge;
 using testing::HasSubstr;
 using testing::Le;
 
-constexpr std::int64_t step = 40'000'000;  // between two pictures, ns
+constexpr std::int64_t step = 40'000'000;  // between two frames, ns
 
-// Grey pictures of one size in a ring of their own.
+// Grey frames of one size in a ring of their own.
 class Master {
  public:
   Master(int width, int height, std::uint64_t epoch = 1, std::uint64_t base = 0)
@@ -125,7 +125,7 @@ class Worker {
     for (const auto& ring : rings_[camera]) streams.push_back(ring.second);
     return streams;
   }
-  // The times of all packets of an output that were not taken, in pictures.
+  // The times of all packets of an output that were not taken, in frames.
   std::vector<std::int64_t> packets(unsigned camera) { return read(camera, false); }
   // Likewise of the key frames.
   std::vector<std::int64_t> key_frames(unsigned camera) { return read(camera, true); }
@@ -160,7 +160,7 @@ class Worker {
   std::unique_ptr<CameraStage> stage_;
 };
 
-// All of one ring's pictures through a camera with these outputs.
+// All of one ring's frames through a camera with these outputs.
 void run(Worker& worker, int count) {
   Master master(320, 240);
   worker.stage().add(master.ring());
@@ -210,7 +210,7 @@ TEST(Stage, AnOutputThatFailsIsCountedAndLeavesTheOthersWhole) {
   }
 }
 
-// The camera comes back with pictures of another size.
+// The camera comes back with frames of another size.
 // As the publisher does: gives the room of the next packet back. False: there is none until the deadline.
 bool take(PacketRingReader& reader, Deadline deadline) {
   PacketView packet;

@@ -1,4 +1,4 @@
-// Chromium without a window, and what is on its screen. Moving pictures are told from their pixels.
+// Chromium without a window, and what is on its screen. Moving frames are told from their pixels.
 import assert from 'node:assert/strict';
 import {createRequire} from 'node:module';
 import fs from 'node:fs';
@@ -56,11 +56,11 @@ export function browseRig(start, take) {
 
 export const tile = (camera) => `.tile[data-camera="${camera}"]`;
 
-// A number that differs when the picture of the camera does; null: there is none.
+// A number that differs when the frame of the camera does; null: there is none.
 export const hashOf = (page, camera) =>
   page.evaluate((selector) => window.pictureHash(selector), `${tile(camera)} video`);
 
-// Three different pictures, one after the other.
+// Three different frames, one after the other.
 export async function expectMoving(page, camera, limit = longTime) {
   const seen = new Set();
   await eventually(
@@ -74,7 +74,7 @@ export async function expectMoving(page, camera, limit = longTime) {
   );
 }
 
-// The same picture for a second.
+// The same frame for a second.
 export async function expectStill(page, camera) {
   let last = await hashOf(page, camera);
   let since = Date.now();

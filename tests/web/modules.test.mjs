@@ -30,7 +30,7 @@ const ftyp = () => box('ftyp', u32(0));
 const moov = () => box('moov', box('trak', box('tkhd', u32(0)), box('mdia', box('mdhd', u32(0, 0, 0, timescale, 0)))));
 const header = () => new Uint8Array(Buffer.concat([ftyp(), moov()]));
 
-// One picture; its duration stands where muxers may put it.
+// One frame; its duration stands where muxers may put it.
 function fragment(seconds, duration, {wide = true, inTrun = false} = {}) {
   const time = Math.round(seconds * timescale);
   const last = Math.round(duration * timescale);

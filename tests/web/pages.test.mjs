@@ -99,7 +99,7 @@ describe('pages', {timeout: 300000}, () => {
     });
     await page.goto(`${rig.base}/recordings?camera=dock`);
     await page.click('tr[data-id] >> text=Play');
-    await page.waitForSelector('.watching .error:has-text("no picture in the file yet")');
+    await page.waitForSelector('.watching .error:has-text("has no frame yet")');
     await page.unroute(file);
     await page.click('tr[data-id] >> text=Play');
     await eventually('the recording plays', () =>

@@ -42,8 +42,8 @@
     return {number: view.getUint32(0), utcMs: Number(view.getBigUint64(4)) / 1000};
   };
 
-  // Reads every picture that a video shows: {first: ms after the page began, ages: ms from the pattern to here,
-  // numbers: of the pictures, unread}.
+  // Reads every frame that a video shows: {first: ms after the page began, ages: ms from the pattern to here,
+  // numbers: of the frames, unread}.
   window.watchPattern = (selector) => {
     const seen = {first: null, ages: [], numbers: [], unread: 0};
     window.patternSeen = seen;

@@ -8,7 +8,7 @@
 namespace campipe {
 namespace {
 
-// Of what is kept: pictures that are next to nothing may go on for ever without a key frame. Five minutes of
+// Of what is kept: frames that are next to nothing may go on for ever without a key frame. Five minutes of
 // uncompressed stereo fit in.
 constexpr std::size_t most_bytes = std::size_t{64} << 20;
 

@@ -16,7 +16,7 @@ namespace campipe {
 namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
-// A longer one between two pictures is a gap in the stream, which belongs to neither file.
+// A longer one between two frames is a gap in the stream, which belongs to neither file.
 constexpr std::int64_t longest_picture = 10 * second;
 // Each file is some system calls, a line of the index and a fragment: a stream whose parameters change without end (a
 // camera that alternates between two sizes) makes no more of them than this.
@@ -255,7 +255,7 @@ void Recording::announce_file() {
   events_.on_file(file_->recorder->path());
 }
 
-// The last picture is shown until `next` comes, if there is one.
+// The last frame is shown until `next` comes, if there is one.
 void Recording::close_file(FileEnd why, const PacketView* next) {
   if (!file_) return;
   File& file = *file_;

@@ -5,7 +5,7 @@
 namespace campipe {
 namespace {
 
-// A bit rate that no camera has, or a group of pictures without end, shall not fill the memory; then less than `before`
+// A bit rate that no camera has, or a GOP without end, shall not fill the memory; then less than `before`
 // is kept, or nothing before the next key frame.
 constexpr std::size_t most_bytes = std::size_t{128} << 20;
 
@@ -27,7 +27,7 @@ MotionGate::Does MotionGate::take(const PacketView& packet, std::uint64_t number
   return Does::end;
 }
 
-// Whole groups of pictures go, as soon as the next one is old enough to begin with.
+// Whole GOPs go, as soon as the next one is old enough to begin with.
 void MotionGate::keep(const PacketView& packet, std::uint64_t number) {
   if (packet.key) keys_.push_back(dropped_ + kept_.size());
   if (keys_.empty()) return;

@@ -1,4 +1,4 @@
-// Which of a camera's packets belong to a motion: those from `before` the first picture that moves, beginning with a
+// Which of a camera's packets belong to a motion: those from `before` the first frame that moves, beginning with a
 // key frame, until `after` the last one. Keeps copies of the newest packets meanwhile. Used by one thread.
 #pragma once
 
@@ -24,7 +24,7 @@ class MotionGate {
   [[nodiscard]] const std::deque<KeptPacket>& kept() const { return kept_; }
   [[nodiscard]] bool moving() const { return moving_; }
   [[nodiscard]] float highest() const { return highest_; }                 // score of the motion
-  [[nodiscard]] std::int64_t last_motion() const { return last_motion_; }  // pts of the newest picture that moved
+  [[nodiscard]] std::int64_t last_motion() const { return last_motion_; }  // pts of the newest frame that moved
 
   // A motion that a predecessor was recording goes on.
   void resume(std::int64_t last_motion, float highest);

@@ -6,7 +6,7 @@
 //   {"event": "end", "file": …, "start": …, "end": …, "duration_s": …, "bytes": …, "packets": …, "reason": …,
 //    "clock": …, "written": UTC}
 //   {"event": "deleted", "file": …, "time": …, "reason": "age", "size", "space", "missing" or "empty"}
-// Start and end are those of the pictures, by the clock that "clock" names; "written" is this machine's. A reason is
+// Start and end are those of the frames, by the clock that "clock" names; "written" is this machine's. A reason is
 // "segment", "stream changed", "motion over", "stopped", "error", or "interrupted": a killed process left it open, and
 // this was found when the index was read next (then without "packets"). "empty": nothing came into it. When most
 // lines are of deleted files, the index is replaced by one without them.
@@ -92,7 +92,7 @@ class RecordIndex {
  private:
   struct Closed {
     std::uint64_t order = 0;   // of their lines
-    std::int64_t start = 0;    // UTC, of its first picture
+    std::int64_t start = 0;    // UTC, of its first frame
     std::int64_t end = 0;      // of its last one, with what that lasts
     std::int64_t written = 0;  // this and the next one: as RecordedFile
     std::uint64_t bytes = 0;

@@ -16,7 +16,7 @@ constexpr auto retention_interval = std::chrono::seconds(60);  // and at the end
 constexpr auto sync_interval = std::chrono::seconds(10);
 constexpr auto lock_patience = std::chrono::seconds(3);  // with who had it before, and is about to end
 constexpr auto lock_interval = std::chrono::milliseconds(20);
-// Of a fragment at least: where each picture is a key frame, a fragment for each would be wasteful.
+// Of a fragment at least: where each frame is a key frame, a fragment for each would be wasteful.
 constexpr std::int64_t shortest_fragment = 200'000'000;
 
 // The file that a predecessor left to be gone on in.
@@ -181,7 +181,7 @@ void Recording::leave_out(std::uint64_t number) {
 }
 
 // Frames that end by then: one that lasts beyond the end of its file belongs to the next file, whose track then begins
-// when its pictures do. Where no file follows at once, those that begin by then.
+// when its frames do. Where no file follows at once, those that begin by then.
 void Recording::take_audio(std::int64_t until) {
   const auto write = [this](const PacketView& packet, const AudioParameters& stream) {
     const std::int64_t end = packet.times.pts + packet.times.duration;

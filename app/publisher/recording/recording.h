@@ -2,7 +2,7 @@
 //
 // A file begins with a key frame: the first one, the first at or after a boundary of this machine's wall clock
 // (segment_duration), one from before a motion, the first of a stream with other parameters, or after a pause. Where no
-// motion decides, the last picture of a file lasts until the first one of the next: nothing is missing in between.
+// motion decides, the last frame of a file lasts until the first one of the next: nothing is missing in between.
 //
 // A file's tracks are fixed when it begins. Audio that comes, or changes, later gets its track in the next file.
 //
@@ -45,10 +45,10 @@
 
 namespace campipe {
 
-// The first moment after `utc` (ns) at which the local clock shows a whole number of `length` since midnight.
+// The first moment after `utc` (ns) at which the local clock shows an integer of `length` since midnight.
 std::int64_t next_segment_boundary(std::int64_t utc, std::chrono::nanoseconds length);
 
-// When a packet's picture was taken, by the clock that FrameTimes::capture_clock names.
+// When a packet's frame was taken, by the clock that FrameTimes::capture_clock names.
 std::int64_t capture_utc_of(const PacketView& packet);
 // When it came, by this machine's clock.
 std::int64_t arrival_utc_of(const PacketView& packet);
@@ -72,7 +72,7 @@ class Recording {
   struct Motion {
     bool begins = false;   // or ends
     float score = 0;       // the highest so far
-    std::int64_t utc = 0;  // of the picture
+    std::int64_t utc = 0;  // of the frame
     std::string file;      // the newest one of the motion; empty: it could not be recorded
   };
   struct Events {
@@ -108,15 +108,15 @@ class Recording {
     std::unique_ptr<Recorder> recorder;
     StreamParameters stream;
     std::optional<AudioParameters> audio;  // as it comes
-    std::int64_t begin = 0;                // of the first picture, on the stream's time line
+    std::int64_t begin = 0;                // of the first frame, on the stream's time line
     std::int64_t begun_utc = 0;            // when that came, by this machine's clock
     std::int64_t boundary = 0;             // of that clock: when the next segment begins; 0: never
-    std::int64_t start_utc = 0;            // of the first picture, by the clock that told its capture time
+    std::int64_t start_utc = 0;            // of the first frame, by the clock that told its capture time
     bool camera_clock = false;             // that is the camera's
     bool announced = false;
     FileEnd ended = FileEnd::none;
     RecordPosition committed;
-    std::int64_t committed_end = 0;  // of the newest picture in it, as `begin`
+    std::int64_t committed_end = 0;  // of the newest frame in it, as `begin`
     std::int64_t committed_end_utc = 0;
     // The open fragment and its newest packet.
     bool empty = true;
@@ -183,7 +183,7 @@ class Recording {
   std::deque<Clock::time_point> changes_;        // when files began since the stream had changed
   bool may_resume_ = false;                      // a predecessor has left a file to be gone on in
   std::uint64_t number_ = 0;                     // of the newest packet taken
-  std::int64_t newest_utc_ = 0;                  // when its picture was taken
+  std::int64_t newest_utc_ = 0;                  // when its frame was taken
   std::uint64_t safe_ = 0;
   std::uint64_t written_ = 0;   // of the newest packet that is in a file or its open fragment
   std::uint64_t recorded_ = 0;  // packets in all files

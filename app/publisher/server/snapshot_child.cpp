@@ -78,7 +78,7 @@ AvFrame newest_frame(const SnapshotInput& input) {
   }
   avcodec_send_packet(decoder.get(), nullptr);
   receive(*decoder, *newest);
-  if (newest->width == 0) throw Error("the newest pictures cannot be decoded");
+  if (newest->width == 0) throw Error("the newest frames cannot be decoded");
   return newest;
 }
 
@@ -87,14 +87,14 @@ AvFrame convert(AvFrame picture) {
   const auto format = static_cast<AVPixelFormat>(picture->format);
   if (format == AV_PIX_FMT_YUV420P || format == AV_PIX_FMT_YUVJ420P || format == AV_PIX_FMT_NV12) return picture;
   AvFrame out = make_av_frame();
-  av_check(av_frame_copy_props(out.get(), picture.get()), "no memory for a picture");
+  av_check(av_frame_copy_props(out.get(), picture.get()), "no memory for a frame");
   out->format = AV_PIX_FMT_YUV420P;
   out->width = picture->width;
   out->height = picture->height;
-  av_check(av_frame_get_buffer(out.get(), 0), "no memory for a picture");
+  av_check(av_frame_get_buffer(out.get(), 0), "no memory for a frame");
   const Scaler scaler(sws_getContext(picture->width, picture->height, format, out->width, out->height,
                                      AV_PIX_FMT_YUV420P, SWS_BICUBIC, nullptr, nullptr, nullptr));
-  if (!scaler) throw Error("a picture cannot be converted for JPEG");
+  if (!scaler) throw Error("a frame cannot be converted for JPEG");
   const int range =
       picture->color_range == AVCOL_RANGE_JPEG || format == AV_PIX_FMT_YUVJ422P || format == AV_PIX_FMT_YUVJ444P ? 1
                                                                                                                  : 0;
@@ -102,7 +102,7 @@ AvFrame convert(AvFrame picture) {
   const int* colours = sws_getCoefficients(SWS_CS_DEFAULT);
   sws_setColorspaceDetails(scaler.get(), colours, range, colours, range, 0, 1 << 16, 1 << 16);
   av_check(sws_scale(scaler.get(), picture->data, picture->linesize, 0, picture->height, out->data, out->linesize),
-           "a picture cannot be converted for JPEG");
+           "a frame cannot be converted for JPEG");
   return out;
 }
 

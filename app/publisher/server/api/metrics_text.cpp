@@ -18,7 +18,7 @@ using prometheus::MetricType;
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
 constexpr double mib = 1 << 20;
-// Seconds. A picture takes a few milliseconds on its way through a rig that keeps up.
+// Seconds. A frame takes a few milliseconds on its way through a rig that keeps up.
 constexpr std::array bounds{0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1,
                             0.15,  0.2,    0.25,  0.4,  0.6,  1.0,  2.5,  5.0,  10.0};
 
@@ -89,16 +89,16 @@ void tell_frames(Families& out, const Labels& labels, const json& stream) {
   const json frames = stream.value("frames", json::object());
   for (const char* stage : {"decoded", "encoded", "recorded", "unrecorded", "converted"}) {
     with_number(frames, stage, [&](double count) {
-      out.counter("campipe_frames_total", "Pictures, by what was done with them.", with(labels, "stage", stage), count);
+      out.counter("campipe_frames_total", "Frames, by what was done with them.", with(labels, "stage", stage), count);
     });
   }
   const json dropped = frames.value("dropped", json::object());
   for (const auto& [cause, count] : dropped.items()) {
-    out.counter("campipe_frames_dropped_total", "Pictures that were decoded and not encoded, by cause.",
+    out.counter("campipe_frames_dropped_total", "Frames that were decoded and not encoded, by cause.",
                 with(labels, "cause", cause), count.get<double>());
   }
   with_number(stream, "bytes", [&](double bytes) {
-    out.counter("campipe_encoded_bytes_total", "Bytes of encoded pictures.", labels, bytes);
+    out.counter("campipe_encoded_bytes_total", "Bytes of encoded frames.", labels, bytes);
   });
 }
 
@@ -133,10 +133,10 @@ void tell_recording(Families& out, const Labels& labels, const json& stream) {
 
 void tell_stream(Families& out, const Labels& labels, const json& stream) {
   const std::string state = stream.value("state", "");
-  out.gauge("campipe_camera_up", "1 while pictures come.", labels, state == "running" ? 1 : 0);
+  out.gauge("campipe_camera_up", "1 while frames come.", labels, state == "running" ? 1 : 0);
   tell_frames(out, labels, stream);
   with_number(stream, "fps", [&](double rate) {
-    out.gauge("campipe_frame_rate_hertz", "Pictures encoded a second, lately.", labels, rate);
+    out.gauge("campipe_frame_rate_hertz", "Frames encoded a second, lately.", labels, rate);
   });
   tell_motion(out, labels, stream);
   tell_recording(out, labels, stream);
@@ -148,10 +148,10 @@ void tell_camera(Families& out, const std::string& name, const json& camera) {
   for (const auto& [output, stream] : outputs.items()) tell_stream(out, stream_labels(name + "/" + output), stream);
   const Labels labels{{"camera", name}};
   with_number(camera, "in_flight", [&](double frames) {
-    out.gauge("campipe_queue_frames", "Pictures between decoder and encoder.", labels, frames);
+    out.gauge("campipe_queue_frames", "Frames between decoder and encoder.", labels, frames);
   });
   with_number(camera.value("ring", json::object()), "slots", [&](double frames) {
-    out.gauge("campipe_queue_size_frames", "Pictures that may wait for the worker.", labels, frames);
+    out.gauge("campipe_queue_size_frames", "Frames that may wait for the worker.", labels, frames);
   });
   out.gauge("campipe_camera_overloaded", "1 while its worker does not keep up.", labels,
             camera.contains("overloaded") ? 1 : 0);
@@ -170,7 +170,7 @@ void tell_camera(Families& out, const std::string& name, const json& camera) {
   with_number(health, "lag_ms", [&](double lag) {
     out.gauge("campipe_source_lag_seconds", "By how much later than usual the newest packet came.", labels, lag / 1e3);
   });
-  const json corrected = health.value("times_mended", json::object());
+  const json corrected = health.value("timestamps_corrected", json::object());
   for (const auto& [kind, count] : corrected.items()) {
     out.counter("campipe_source_timestamps_corrected_total", "Timestamps of the source that were corrected.",
                 with(labels, "kind", kind), count.get<double>());
@@ -229,7 +229,7 @@ void tell_viewers(Families& out, const MetricsInput& input) {
   for (const StreamMetrics& stream : input.streams) {
     const Labels labels = stream_labels(stream.name);
     const auto pieces = [&](const char* result, std::uint64_t count) {
-      out.counter("campipe_viewer_pieces_total", "Pictures for viewers; dropped: the viewer was too slow.",
+      out.counter("campipe_viewer_pieces_total", "Frames for viewers; dropped: the viewer was too slow.",
                   with(labels, "result", result), static_cast<double>(count));
     };
     pieces("sent", stream.viewers.sent);

@@ -42,7 +42,7 @@ std::size_t limit_parameter(const HttpRequest& request) {
   int limit = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
   const bool good = error == std::errc() && end == text.data() + text.size() && limit > 0 && limit <= most_recordings;
-  if (!good) throw ApiError(400, "'limit' must be a whole number from 1 to " + std::to_string(most_recordings));
+  if (!good) throw ApiError(400, "'limit' must be an integer from 1 to " + std::to_string(most_recordings));
   return static_cast<std::size_t>(limit);
 }
 

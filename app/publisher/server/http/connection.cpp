@@ -332,7 +332,7 @@ awaitable<void> HttpConnection::serve_snapshot(Exchange& exchange, const LivePla
     try {
       const auto stream = shared_->rig.stream(place.stream);
       const auto jpeg = stream ? shared_->snapshots.take(place.stream, *stream) : nullptr;
-      if (!jpeg) return http_error(503, "no picture came from this camera yet");
+      if (!jpeg) return http_error(503, "no frame came from this camera yet");
       HttpAnswer answer;
       answer.type = "image/jpeg";
       answer.body.assign(jpeg->begin(), jpeg->end());

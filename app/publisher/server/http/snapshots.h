@@ -1,6 +1,6 @@
-// The newest picture of a live stream as a JPEG file. Decodes what viewers get, so the camera does nothing for it; a
-// picture is remembered for half a second, so that many who ask cost one, and for some seconds that there can be none.
-// Thread-safe; a call takes as long as decoding a group of pictures does.
+// The newest frame of a live stream as a JPEG file. Decodes what viewers get, so the camera does nothing for it; a
+// frame is remembered for half a second, so that many who ask cost one, and for some seconds that there can be none.
+// Thread-safe; a call takes as long as decoding a GOP does.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ class HttpSnapshots {
  public:
   using Jpeg = std::shared_ptr<const std::vector<std::uint8_t>>;
 
-  // Null: no picture came yet. Throws Error.
+  // Null: no frame came yet. Throws Error.
   Jpeg take(const std::string& name, const LiveStream& stream);
   // Ends calls that take long; from now on each of them fails.
   void close() { stop_.close(); }

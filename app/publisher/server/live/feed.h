@@ -1,5 +1,5 @@
 // What one who watches a camera's page is sent, as docs/api.md has it: the camera's state, what browsers must know
-// before the first picture, pictures, losses. It stays with the camera while that comes, goes and changes. Used on one
+// before the first frame, frames, losses. It stays with the camera while that comes, goes and changes. Used on one
 // thread, but for `ready`.
 #pragma once
 

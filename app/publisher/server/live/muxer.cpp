@@ -19,8 +19,8 @@ namespace campipe {
 namespace {
 
 constexpr AVRational time_base{1, 90'000};
-constexpr std::int64_t longest_step = 10 * 90'000;  // ticks; more is a gap, and says nothing of the next picture
-constexpr int ts_delay_us = 100'000;                // between a picture's clock reference and its time to be shown
+constexpr std::int64_t longest_step = 10 * 90'000;  // ticks; more is a gap, and says nothing of the next frame
+constexpr int ts_delay_us = 100'000;                // between a frame's clock reference and its time to be shown
 
 std::int64_t ticks(std::int64_t ns) { return av_rescale_q(ns, nanoseconds, time_base); }
 
@@ -123,7 +123,7 @@ void LiveMuxer::begin_headers() {
   av_check(av_bsf_init(headers_.get()), "dump_extra");
 }
 
-// Decode times below zero, which the first packets have where pictures are reordered, do not exist in MP4: they are
+// Decode times below zero, which the first packets have where frames are reordered, do not exist in MP4: they are
 // squeezed in behind zero. Presentation times stay what they are.
 void LiveMuxer::fill(const PacketView& packet) {
   AVPacket& out = *packet_;
@@ -181,7 +181,7 @@ std::vector<std::uint8_t> LiveMuxer::write() {
 }
 
 // A fragment begins at its packet's own time. Where that is before the end of the one before, which happens as nobody
-// knows yet how long the newest picture will last, libavformat would move it there. So to libavformat each begins at
+// knows yet how long the newest frame will last, libavformat would move it there. So to libavformat each begins at
 // the end of the one before, and its time is put in afterwards.
 std::vector<std::uint8_t> LiveMuxer::write_fragment() {
   AVPacket& packet = *packet_;

@@ -1,4 +1,4 @@
-// One stream in a form that travels, made by libavformat in memory: fragmented MP4, each picture and each frame of
+// One stream in a form that travels, made by libavformat in memory: fragmented MP4, each frame and each frame of
 // audio a fragment of its own, or MPEG-TS. For one thread at a time.
 #pragma once
 
@@ -36,7 +36,7 @@ class LiveMuxer {
   // As in LiveHeader.
   [[nodiscard]] const std::string& mime() const { return mime_; }
   [[nodiscard]] const std::vector<std::uint8_t>& header() const { return header_; }  // of mpegts empty
-  // One picture. None, where libavformat does not take a damaged packet. Throws Error.
+  // One frame. None, where libavformat does not take a damaged packet. Throws Error.
   std::vector<std::uint8_t> mux(const PacketView& packet);
   // One frame of audio; none, too, where there is no track for it. AAC without the header that it has in streams.
   std::vector<std::uint8_t> mux_audio(const PacketView& packet);

@@ -1,6 +1,6 @@
-// What one output of a camera offers to those who watch: its newest group of pictures, so that a new viewer has a
-// picture at once, and everything that comes after it, in the form that the viewer wants. Packets come from the
-// encoder as they are; nothing is encoded again. Where the camera has audio, it goes beside the pictures into the forms
+// What one output of a camera offers to those who watch: its newest GOP, so that a new viewer has a
+// frame at once, and everything that comes after it, in the form that the viewer wants. Packets come from the
+// encoder as they are; nothing is encoded again. Where the camera has audio, it goes beside the frames into the forms
 // that can hold it.
 //
 // The camera's publishing thread calls offer(), and never waits for a viewer: each viewer has a queue of its own that
@@ -28,7 +28,7 @@
 namespace campipe {
 
 // packets: as the encoder made them (for H.264 and HEVC from our encoders Annex B; from a camera's own stream as its
-// extradata say), and audio. fmp4: for browsers, one fragment for each picture, without audio. mpegts: whole transport
+// extradata say), and audio. fmp4: for browsers, one fragment for each frame, without audio. mpegts: whole transport
 // stream packets, tables before key frames. mp4: for players, as fmp4, and one fragment for each frame of audio.
 enum class LiveForm : std::uint8_t { packets, fmp4, mpegts, mp4 };
 
@@ -54,7 +54,7 @@ struct LivePiece {
   bool after_loss = false;  // pieces before this one were dropped for this viewer
 };
 
-// What is kept, and for whom. The newest group of pictures does not count against a viewer who comes.
+// What is kept, and for whom. The newest GOP does not count against a viewer who comes.
 struct LiveLimits {
   std::size_t viewer_bytes = std::size_t{4} << 20U;
   std::chrono::nanoseconds viewer_wait = std::chrono::seconds(3);  // of the oldest piece in a viewer's queue
@@ -156,7 +156,7 @@ class LiveStream : public std::enable_shared_from_this<LiveStream> {
 
   // Any thread. Begins with the newest key frame, if there is one.
   std::shared_ptr<LiveViewer> watch(LiveForm form);
-  // Any thread. The newest group of pictures, from its key frame on, without audio; empty: nothing came yet.
+  // Any thread. The newest GOP, from its key frame on, without audio; empty: nothing came yet.
   [[nodiscard]] std::vector<LivePiece> newest_group() const;
   // Why there is no such form of the stream; empty: there is, or nothing came yet.
   [[nodiscard]] std::string failure(LiveForm form) const;

@@ -10,7 +10,7 @@ namespace campipe {
 namespace {
 
 constexpr std::int64_t longest_gap_ns = 10'000'000'000;
-constexpr std::size_t most_pieces = 10;  // with those of audio, for each picture that a group may have
+constexpr std::size_t most_pieces = 10;  // with those of audio, for each frame that a group may have
 
 // What a key frame tells, without the zeros behind it: they belong to what follows, and differ.
 StreamParameters headers_of(const StreamParameters& offered, const PacketView& packet) {
@@ -95,7 +95,7 @@ void LiveStream::State::renew_audio() {
   for (const LiveForm form : {LiveForm::mpegts, LiveForm::mp4}) of(form).muxer.reset();
 }
 
-// Cameras that send their headers with their pictures only may change them so.
+// Cameras that send their headers with their frames only may change them so.
 void LiveStream::State::read_headers(const PacketView& packet) {
   if (lacks_headers(*offered)) {
     StreamParameters found = headers_of(*offered, packet);

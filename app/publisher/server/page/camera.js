@@ -1,4 +1,4 @@
-// One camera: its picture, what the rig says of it, ten minutes of its numbers, and what may be done.
+// One camera: its frame, what the rig says of it, ten minutes of its numbers, and what may be done.
 import {get, may, post, watchStatus} from '/static/api.js';
 import {factsOf, linksOf} from '/static/camera_facts.js';
 import {motionOf} from '/static/camera_motion.js';
@@ -32,7 +32,7 @@ function makePlots() {
       ],
       {format: milliseconds, scale: shortTime, stacked: true},
     ),
-    new Plot('Dropped pictures', [{key: 'dropped', label: 'in 2 s'}], {format: short, scale: short, bars: true}),
+    new Plot('Dropped frames', [{key: 'dropped', label: 'in 2 s'}], {format: short, scale: short, bars: true}),
     new Plot('Bit rate', [{key: 'bitrate', label: ''}], {
       format: bitrate,
       scale: (n) => bitrate(n).replace('bit/s', ''),

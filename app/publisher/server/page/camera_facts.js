@@ -103,6 +103,6 @@ export function linksOf(name, camera, status) {
       item(`MPEG-TS${of}: mpv, ffplay, VLC`, `${location.origin}/cameras/${path}/stream.ts${query}`),
     ].filter(Boolean);
   });
-  items.push(item('The newest picture', `${location.origin}/cameras/${path}/snapshot.jpg`));
+  items.push(item('The newest frame', `${location.origin}/cameras/${path}/snapshot.jpg`));
   return {key: [rtsp, ...outputs].join('\n'), items};
 }

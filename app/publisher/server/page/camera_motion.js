@@ -1,9 +1,9 @@
-// How much moves in a camera's picture, beside what its `sensitivity` takes for motion: a number and a bar for each of
+// How much moves in a camera's frame, beside what its `sensitivity` takes for motion: a number and a bar for each of
 // its streams that looks for motion.
 import {el} from '/static/dom.js';
 import {percent} from '/static/format.js';
 
-// Both may be a thousandth of a per cent or all of the picture: each tenth of the bar's length is as much more again.
+// Both may be a thousandth of a per cent or all of the frame: each tenth of the bar's length is as much more again.
 const least = 0.0001;
 const most = 100;
 export const placeOf = (value) =>
@@ -46,7 +46,7 @@ function row(output, motion) {
   );
 }
 
-// One element for each stream in which motion is looked for; none while it has no picture.
+// One element for each stream in which motion is looked for; none while it has no frame.
 export function motionOf(camera) {
   const outputs = Object.entries(camera.outputs ?? {}).map(([name, output]) => [name, output.motion]);
   return [['', camera.motion], ...outputs]

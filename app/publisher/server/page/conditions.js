@@ -28,7 +28,7 @@ export function summaryOf(cameras) {
 export const wordOf = (state) => words[state] ?? (state === 'running' ? 'Live' : state);
 export const lookOf = (state) => looks[state] ?? 'warn';
 
-// {look, title, text} of a player's condition; `title` is empty where the picture speaks for itself.
+// {look, title, text} of a player's condition; `title` is empty where the frame speaks for itself.
 export function describe(condition) {
   const {phase, state, reason, since_utc} = condition;
   switch (phase) {
@@ -49,11 +49,11 @@ export function describe(condition) {
     case 'unplayable':
       return {look: 'bad', title: 'Cannot be played', text: reason};
     case 'stalled':
-      return {look: 'warn', title: 'No new picture', text: `for ${duration(condition.silence / 1000)}`};
+      return {look: 'warn', title: 'No new frame', text: `for ${duration(condition.silence / 1000)}`};
     case 'connecting':
       return {
         look: 'busy',
-        title: state === 'starting' ? 'Starting' : 'Waiting for the first picture',
+        title: state === 'starting' ? 'Starting' : 'Waiting for the first frame',
         text: reason ?? '',
       };
     default:

@@ -1,4 +1,4 @@
-// How many columns show `count` pictures of one shape (`aspect`: width / height) largest in a space, without scrolling
+// How many columns show `count` frames of one shape (`aspect`: width / height) largest in a space, without scrolling
 // as long as they stay recognisable; then with.
 const smallest = 150; // px wide
 const readable = 260; // px wide, when it scrolls anyway

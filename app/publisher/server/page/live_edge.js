@@ -1,28 +1,28 @@
-// Keeps a playing <video> close behind the newest picture: how close is decided by how unevenly pictures arrive, so
+// Keeps a playing <video> close behind the newest frame: how close is decided by how unevenly frames arrive, so
 // that a quiet network plays at once and an uneven one does not stutter.
-const shortest = 0.03; // s behind the newest picture at its arrival
+const shortest = 0.03; // s behind the newest frame at its arrival
 const longest = 0.8;
-// A browser that has run out of pictures waits for several before it goes on, which takes long where they are rare:
-// there one picture is held back.
+// A browser that has run out of frames waits for several before it goes on, which takes long where they are rare:
+// there one frame is held back.
 const longestForOne = 0.2;
 const window_ms = 5000; // how long an uneven arrival is remembered
-const jumpAgain = 4000; // ms; each jump has the browser decode a whole group of pictures
+const jumpAgain = 4000; // ms; each jump has the browser decode a whole GOP
 
 export class LiveEdge {
   #video;
-  #delays = []; // [arrived, delay]: of each picture, arrival minus its place on the line of time
+  #delays = []; // [arrived, delay]: of each frame, arrival minus its place on the line of time
   #jumped = -Infinity;
-  #step = 0; // s between pictures, smoothed
+  #step = 0; // s between frames, smoothed
   goal = shortest;
-  newest = 0; // where the newest picture begins
+  newest = 0; // where the newest frame begins
   jumps = 0;
-  held = 0; // s that pictures are held back, smoothed
+  held = 0; // s that frames are held back, smoothed
 
   constructor(video) {
     this.#video = video;
   }
 
-  // Seconds until the newest picture will be seen.
+  // Seconds until the newest frame will be seen.
   get behind() {
     return this.newest - this.#video.currentTime;
   }

@@ -6,7 +6,7 @@ import {LiveSocket} from '/static/live_socket.js';
 import {MediaSink, canPlay} from '/static/media_sink.js';
 import {Timeline} from '/static/timeline.js';
 
-const stillAfter = 3000; // ms without a new picture: it is said
+const stillAfter = 3000; // ms without a new frame: it is said
 const frozenAfter = 8000; // ms without one although they arrive: the browser's decoder hangs. Longer after each time,
 // since a browser that has too much to do is not helped by more of it
 const silentAfter = 8000; // ms without any although the camera runs: the connection may be dead
@@ -18,7 +18,7 @@ export class Player {
   element;
   video;
   onchange = () => {};
-  dropped = 0; // pictures that the server left out for this viewer
+  dropped = 0; // frames that the server left out for this viewer
   firstPictureMs = null; // from the first opening on
   #camera;
   #output;
@@ -40,7 +40,7 @@ export class Player {
   #lastArrived = 0;
   #lastShown = 0;
   #comesFast = 0; // until when what was before comes faster than its pace
-  #shown = []; // when pictures were shown, of the last two seconds
+  #shown = []; // when frames were shown, of the last two seconds
   #watchdog = 0;
   #visibility = () => this.#rest();
 
@@ -95,7 +95,7 @@ export class Player {
     this.#rest();
   }
 
-  // Another output of the camera; the last picture stays until the first one of the new.
+  // Another output of the camera; the last frame stays until the first one of the new.
   setOutput(output) {
     if (output === this.#output) return;
     this.#output = output;
@@ -209,7 +209,7 @@ export class Player {
     if (this.video.paused) this.#play();
   }
 
-  // Tried again with each picture until it plays.
+  // Tried again with each frame until it plays.
   async #play() {
     try {
       await this.video.play();
@@ -219,7 +219,7 @@ export class Player {
     }
   }
 
-  // The last picture stays while a new MediaSource is filled; the stream begins with a key frame again.
+  // The last frame stays while a new MediaSource is filled; the stream begins with a key frame again.
   #broke(reason) {
     const now = performance.now();
     this.#breaks = [...this.#breaks.filter((at) => at > now - breaksPeriod), now];
@@ -281,6 +281,6 @@ export class Player {
 
   #unfreeze(now) {
     this.#openedAt = now;
-    this.#broke('the picture stood still');
+    this.#broke('the video stood still');
   }
 }

@@ -187,7 +187,7 @@ class Recordings {
       src: fileAddress(recording),
       onerror: () => setText(problem, 'This browser cannot play the file; download it to watch it in VLC or mpv.'),
       ondurationchange: () =>
-        setText(problem, video.duration === 0 ? 'There is no picture in the file yet; play it again in some seconds.' : ''),
+        setText(problem, video.duration === 0 ? 'The file has no frame yet; play it again in a few seconds.' : ''),
     });
     const close = () => {
       video.removeAttribute('src');

@@ -44,7 +44,7 @@ function summary(status, rates) {
     tile(`${cameras.filter(([, {state}]) => state === 'running').length} of ${cameras.length}`, 'cameras live'),
     tile(fps(sum((camera, rate) => rate?.fps)), 'encoded by all'),
     tile(bitrate(sum((camera, rate) => rate?.bitrate)), 'encoded by all'),
-    tile(count(sum(dropsOf)), 'pictures dropped since the start'),
+    tile(count(sum(dropsOf)), 'frames dropped since the start'),
     tile(mebibytes((status.processes ?? []).reduce((total, {memory_mib}) => total + memory_mib, 0)), 'memory'),
   );
 }

@@ -1,4 +1,4 @@
-// One camera on the wall: its picture, its name and numbers, and where there is no picture, why.
+// One camera on the wall: its frame, its name and numbers, and where there is no frame, why.
 import {dropCausesOf, dropsOf} from '/static/api.js';
 import {describe, lookOf, wordOf} from '/static/conditions.js';
 import {el, icon, setText} from '/static/dom.js';

@@ -1,8 +1,8 @@
 // Puts the fragments of a live stream one behind the other on a single line of time that never goes back and has no
-// holes, whatever happens to the stream's own times: a new encoder, a loss, a pause, a camera that skips pictures.
+// holes, whatever happens to the stream's own times: a new encoder, a loss, a pause, a camera that skips frames.
 //
-// Why: Media Source Extensions throw away everything until the next key frame where a picture comes more than two of
-// the last picture's durations later, and an element waits for ever in front of a hole.
+// Why: Media Source Extensions throw away everything until the next key frame where a frame comes more than two of
+// the last frame's durations later, and an element waits for ever in front of a hole.
 import {fragmentOf, timescaleOf} from '/static/mp4.js';
 
 const viewOf = (bytes) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -12,7 +12,7 @@ const hurried = 0.002; // s
 export class Timeline {
   #timescale = 1;
   #last = null; // {time: of the stream, in ticks; place: on the line, in seconds}
-  #usual = 0.04; // s between pictures, smoothed
+  #usual = 0.04; // s between frames, smoothed
   #longest = 0; // of late; decays
 
   // A new init segment. False: it is not one.
@@ -31,13 +31,13 @@ export class Timeline {
 
   // Writes the fragment's place into it. {start, broken} in seconds; undefined: it is no fragment. `broken`: this does
   // not follow what came before at the stream's own pace. `waited`: for this fragment, in seconds; what comes faster
-  // than its pace is put close together, so that a group of pictures from before is behind a viewer at once.
+  // than its pace is put close together, so that a GOP from before is behind a viewer at once.
   place(bytes, waited = Infinity) {
     const fragment = fragmentOf(viewOf(bytes));
     if (!fragment) return undefined;
     const {step, broken} = this.#step(fragment.time, waited);
     const start = this.#last ? this.#last.place + step : 0;
-    // Room for one picture to be late, or to be missing.
+    // Room for one frame to be late, or to be missing.
     const duration = Math.max(fragment.duration / this.#timescale, this.#usual, this.#longest);
     this.#last = {time: fragment.time, place: start, limit: 2 * duration};
     fragment.setTime(Math.round(start * this.#timescale));

@@ -34,7 +34,7 @@ RtspChannel* channel_of(GstRTSPClient* client) {
   return socket == nullptr ? nullptr : campipe::channel_of(socket);
 }
 
-// What is late is to wait here, where it can be dropped, rather than in the kernel; and the end of a picture does not
+// What is late is to wait here, where it can be dropped, rather than in the kernel; and the end of a frame does not
 // wait for the next one.
 void set_up(GSocket* socket) {
   g_socket_set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1, nullptr);

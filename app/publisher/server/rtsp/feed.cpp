@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::int64_t second = 1'000'000'000;
-// Before the first packet's time, so that no time is negative where pictures are not in the order of their packets.
+// Before the first packet's time, so that no time is negative where frames are not in the order of their packets.
 constexpr std::int64_t lead = second;
 constexpr auto longest_wait = 2s;                // for a new key frame, where there is an older one
 constexpr std::int64_t clock_jump = second / 5;  // from which on capture time is not smoothed
@@ -170,7 +170,7 @@ bool RtspFeed::feed(const LivePiece& piece) {
   return true;
 }
 
-// Audio follows pictures that are passed on.
+// Audio follows frames that are passed on.
 void RtspFeed::feed_audio(const LivePiece& piece) {
   if (!running_ || !audio_source_ || !readers_->anybody_gets(true)) return;
   if (gst_app_src_get_current_level_bytes(audio_source_.get()) > longest_audio_queue) return;
@@ -182,7 +182,7 @@ void RtspFeed::feed_audio(const LivePiece& piece) {
 }
 
 // The media cannot be described before each of its streams has something, and audio may not come for long: so this
-// stands for it, as the first key frame does for the pictures. The gate keeps both from readers.
+// stands for it, as the first key frame does for the frames. The gate keeps both from readers.
 void RtspFeed::prepare_audio() {
   if (!audio_source_) return;
   push_audio(std::make_shared<const std::vector<std::uint8_t>>(8), static_cast<GstClockTime>(lead), 0);
@@ -227,7 +227,7 @@ void RtspFeed::set_origin(const LivePiece& piece) {
 }
 
 // Reports say which RTP time it is at a time of the clock, by the time since their element's base time. So that is
-// when, by the clock by which pictures are taken, a time of 0 was. The pipeline sets it, too, when it starts.
+// when, by the clock by which frames are taken, a time of 0 was. The pipeline sets it, too, when it starts.
 void RtspFeed::set_clock(const LivePiece& piece, GstClockTime time) {
   if (piece.times.capture_utc == 0) return;
   const std::int64_t epoch = piece.times.capture_utc - static_cast<std::int64_t>(time);

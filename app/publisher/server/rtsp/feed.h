@@ -2,8 +2,8 @@
 // packets' own, and what RTCP sender reports say of it is capture time.
 //
 // The media must have a first key frame before it can be described, which is older than who then plays it. What was
-// made before a reader came is kept from it, so that players, which keep their distance from the first picture that
-// they get, do not stay behind by the length of a group of pictures.
+// made before a reader came is kept from it, so that players, which keep their distance from the first frame that
+// they get, do not stay behind by the length of a GOP.
 //
 // Audio is a second stream of the media, with the same origin of its time and the same clock in its reports. What the
 // media is made for stays: it ends where the camera's audio comes, goes or changes, and readers come again.

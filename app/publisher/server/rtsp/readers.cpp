@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Players give up a stream over UDP that is silent for five seconds: then rather a picture that is not whole.
+// Players give up a stream over UDP that is silent for five seconds: then rather a frame that is not whole.
 constexpr auto longest_wait = 4s;
 constexpr std::size_t history_length = 8;    // of cut_late(), which is called each 250 ms: two seconds
 constexpr std::uint64_t always_allowed = 8;  // packets of lists that may be on their way at any rate

@@ -1,6 +1,6 @@
 // Who plays one RTSP media, and how each of them gets on. Everybody begins with a key frame. A reader over TCP that is
 // more than two seconds behind loses what waits for it, and goes on with the next key frame once its connection takes
-// something again: a queue that is bounded, and a reader that is slow holds up nobody. Where it has set up pictures and
+// something again: a queue that is bounded, and a reader that is slow holds up nobody. Where it has set up frames and
 // audio, both stop and go on together.
 //
 // gst-rtsp-server has a queue for each connection, but tells nobody how full it is, ends a reader silently when it is
@@ -67,7 +67,7 @@ class RtspReaders {
   // The feeding thread.
   [[nodiscard]] bool empty() const;
   [[nodiscard]] Clock::time_point waiting_since() const;  // of the one that has waited longest; now: nobody waits
-  [[nodiscard]] bool anybody_gets(bool audio) const;      // else pictures
+  [[nodiscard]] bool anybody_gets(bool audio) const;      // else frames
   // Before a piece goes into the pipeline: whoever it is for will get it.
   void before(const LivePiece& piece);
 
@@ -93,7 +93,7 @@ class RtspReaders {
     std::atomic<std::uint64_t> sent_{0};
   };
   struct Track {
-    std::size_t stream = 0;  // of the media: pictures, audio
+    std::size_t stream = 0;  // of the media: frames, audio
     GObjectPtr<GstRTSPStreamTransport> transport;
     GObjectPtr<GInetAddress> ip;  // over UDP: where it is, and its ports
     GstRTSPRange ports{};
