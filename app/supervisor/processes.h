@@ -4,8 +4,8 @@
 
 #include <poll.h>
 
-#include <deque>
 #include <functional>
+#include <list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,9 +36,9 @@ class Processes {
 
   // One that is there as long as the rig, and does not run yet. At most one master, one publisher and max_workers.
   ManagedProcess& add(ProcessKind kind, ProcessPlace place);
-  // In the order in which they were added; none is ever removed or moved.
-  [[nodiscard]] std::deque<ManagedProcess>& all() { return processes_; }
-  [[nodiscard]] const std::deque<ManagedProcess>& all() const { return processes_; }
+  // In the order in which they were added; none is ever moved, or removed before the end.
+  [[nodiscard]] std::list<ManagedProcess>& all() { return processes_; }
+  [[nodiscard]] const std::list<ManagedProcess>& all() const { return processes_; }
   [[nodiscard]] ManagedProcess& of(ProcessKind kind, unsigned number = 0);
   ManagedProcess& master() { return of(ProcessKind::master); }
   ManagedProcess& publisher() { return of(ProcessKind::publisher); }
@@ -93,7 +93,7 @@ class Processes {
   int log_fd_;
   Events events_;
   DescriptorReserve reserve_;  // for starting processes, whatever cameras use
-  std::deque<ManagedProcess> processes_;
+  std::list<ManagedProcess> processes_;  // one may be added while others are looked after
 };
 
 }  // namespace campipe
