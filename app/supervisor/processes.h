@@ -92,7 +92,7 @@ class Processes {
   StepGuard& guard_;
   int log_fd_;
   Events events_;
-  DescriptorReserve reserve_;  // for starting processes, whatever cameras use
+  DescriptorReserve reserve_;            // for starting processes, whatever cameras use
   std::list<ManagedProcess> processes_;  // one may be added while others are looked after
 };
 
