@@ -14,8 +14,8 @@ constexpr std::int64_t fresh = 5'000'000;               // ns; a packet that was
 constexpr std::size_t most_read_for_leap = 512;         // packets
 constexpr std::int64_t leap_tolerance = 2'000'000'000;  // ns, between audio and video
 constexpr std::size_t most_notes = 256;
-constexpr std::int64_t longest_reorder = 64;        // packets, until a note is of no more use
-constexpr std::int64_t smallest_step = 1'000'000;   // ns, between frames whose times do not grow
+constexpr std::int64_t longest_reorder = 64;       // packets, until a note is of no more use
+constexpr std::int64_t smallest_step = 1'000'000;  // ns, between frames whose times do not grow
 // ns, of a camera's time of day off this machine's. What is off by more was never set, or is set while it runs, and
 // recordings could not be found by it.
 constexpr std::int64_t believed_clock = 10'000'000'000;
@@ -29,13 +29,13 @@ PacketClock::PacketClock(CameraContext& camera, SourceConnection& source)
 
 void PacketClock::begin_live(std::int64_t copied) {
   skip_through_.reset();  // what a master before published will not come again
-  if (camera_.start.resume) frames_.set_last(*camera_.start.resume, 0);
-  const std::int64_t before = std::max(frames_.last(), copied);
+  if (camera_.start.resume) frame_times_.set_last(*camera_.start.resume, 0);
+  const std::int64_t before = std::max(frame_times_.last(), copied);
   if (before >= 0) clock_.resume(before, camera_.block.source.time_origin);
 }
 
 void PacketClock::begin_loop_after(std::int64_t resume, std::int64_t copied) {
-  frames_.set_last(std::max(resume, skip_through_.value_or(-1)), 0);
+  frame_times_.set_last(std::max(resume, skip_through_.value_or(-1)), 0);
   clock_.begin(0, std::max(resume, copied) + smallest_step);
   skip_through_.reset();
 }
@@ -109,15 +109,15 @@ bool PacketClock::set_times(const DecodedPicture& picture, FrameTimes& times) {
     mapped = {time, time + (note != nullptr ? note->offset : clock_.offset())};
   }
   if (skip_through_) {
-    const std::int64_t next = frames_.last() < 0 ? 0 : frames_.end();
+    const std::int64_t next = frame_times_.last() < 0 ? 0 : frame_times_.end();
     const std::int64_t at = mapped ? mapped->at : next;
     if (at <= *skip_through_) {
-      frames_.set_last(at, times.duration);  // frames without a time count from the one before
+      frame_times_.set_last(at, times.duration);  // frames without a time count from the one before
       return false;
     }
     skip_through_.reset();
   }
-  const Timeline::Time time = frames_.next(mapped, times.duration);
+  const Timeline::Time time = frame_times_.next(mapped, times.duration);
   times.pts = time.pts;
   if (time.correction && camera_.start.decode) count(*time.correction);  // else those of the copies are
   times.capture_utc = note != nullptr ? note->capture_utc : arrival_utc_;

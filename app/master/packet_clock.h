@@ -7,8 +7,8 @@
 //
 // Corrections are counted in the rig page, and logged: each kind once for each connection.
 //
-// Used by the camera's ingest thread, for each packet: observe() (files: before it is paced) and arrived(), then note(),
-// then the packet's consumers. All times in ns.
+// Used by the camera's ingest thread, for each packet: observe() (files: before it is paced) and arrived(), then
+// note(), then the packet's consumers. All times in ns.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ class PacketClock {
   // Sets the times of a frame. False: a master before has published it.
   bool set_times(const DecodedPicture& picture, FrameTimes& times);
   // Where the next frame is expected.
-  [[nodiscard]] std::int64_t frames_end() const { return frames_.end(); }
+  [[nodiscard]] std::int64_t frames_end() const { return frame_times_.end(); }
   void count(Correction kind);
 
   // Where timestamps lie: for copies and audio.
@@ -82,7 +82,7 @@ class PacketClock {
   CameraContext& camera_;
   SourceConnection& source_;
   SourceClock clock_;
-  Timeline frames_;  // the decoded ones, in the order in which they are shown; for copies see PacketCopies
+  Timeline frame_times_;  // the decoded ones, in the order in which they are shown; for copies see PacketCopies
   std::optional<std::int64_t> skip_through_;  // frames up to there were published by a master before
   std::deque<Note> notes_;                    // of packets whose frames have not come out
   std::set<std::string_view> logged_;         // of this connection

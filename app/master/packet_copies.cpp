@@ -189,8 +189,8 @@ std::optional<std::int64_t> PacketCopies::resume_at() const {
 void PacketCopies::resume(bool goes_back) {
   for (Track& track : video_) {
     if (goes_back || !track.target.resume) continue;
-    timeline_.set_last(std::max(timeline_.last(), *track.target.resume), 0);
-    end_ = timeline_.end();
+    packet_times_.set_last(std::max(packet_times_.last(), *track.target.resume), 0);
+    end_ = packet_times_.end();
     track.target.resume.reset();
   }
 }
@@ -208,7 +208,7 @@ std::optional<Correction> PacketCopies::video(const AVPacket& packet, const Sour
     view.times.duration = static_cast<std::int64_t>(1e9 / stream_->frame_rate);
   std::optional<Timeline::Mapped> mapped;
   if (decoded) mapped = {*decoded, clock.map(*decoded)};
-  const Timeline::Time time = timeline_.next(mapped, view.times.duration);
+  const Timeline::Time time = packet_times_.next(mapped, view.times.duration);
   view.dts = time.pts;
   const std::int64_t behind = decoded && packet.pts != AV_NOPTS_VALUE ? ns(packet.pts) - *decoded : 0;
   view.times.pts = view.dts + std::max<std::int64_t>(behind, 0);

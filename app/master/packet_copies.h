@@ -99,7 +99,7 @@ class PacketCopies {
   bool block_;
   const RigPage& page_;
   Events events_;
-  Timeline timeline_;  // in the order in which the packets are decoded
+  Timeline packet_times_;  // in the order in which the packets are decoded
   const SourceStream* stream_ = nullptr;
   std::optional<StreamParameters> video_parameters_;
   std::optional<AudioParameters> audio_parameters_;
