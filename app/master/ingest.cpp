@@ -2,11 +2,11 @@
 
 #include <pthread.h>
 
-#include <cmath>
+#include <algorithm>
+#include <utility>
 
 #include "app/control/thread_scope.h"
 #include "app/master/ingest_refusal.h"
-#include "app/master/source_times.h"
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "core/log.h"
@@ -17,124 +17,98 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr auto slice = milliseconds(100);             // how long a wait may last before the thread beats again
-constexpr auto start_deadline = seconds(30);          // for the other processes to be ready
-constexpr auto drain_deadline = seconds(2);           // for frames that are decoded when told to stop
-constexpr auto uninterrupted = seconds(60);           // what FFmpeg itself asks name servers for takes no longer
-constexpr auto good_connection = seconds(10);         // one that delivered so long is worth a short wait again
-constexpr double longest_stagger = 1e8;               // ns
-constexpr auto stall = milliseconds(500);             // of a live source; what comes behind it may come at once
-constexpr std::size_t most_looked_at = 256;           // packets, for the first of the video
-constexpr std::int64_t smallest_step = 1'000'000;     // ns, between frames whose times do not grow
-constexpr std::int64_t longest_gap = 10'000'000'000;  // ns, in a file's times; more is not waited for
+constexpr auto slice = milliseconds(100);      // how long a wait may last before the thread beats again
+constexpr auto start_deadline = seconds(30);   // for the other processes to be ready
+constexpr auto good_connection = seconds(10);  // one that delivered so long is worth a short wait again
+constexpr std::int64_t stall = 500'000'000;    // ns, of a live source; what comes behind it may come at once
+constexpr int most_empty_rounds = 2;           // what a decoder kept of a round comes out in the next one
 
 }  // namespace
 
 Ingest::Ingest(const Start& start, const RigPage& page, const Events& events)
-    : start_(start),
+    : camera_(start, page),
       page_(page),
-      block_(page.master(start.camera)),
       events_(events),
-      epoch_(start.epoch),
-      live_(is_live(start.config.source.url)),
-      clock_(live_),
-      motion_(start.copies, page),
-      copies_(start.copies, start.audio, start.config.drop_policy == DropPolicy::block, page,
-              {[this](unsigned camera, std::uint64_t epoch, const PacketRingMemory& ring,
-                      const StreamParameters& stream) { events_.on_copy(camera, epoch, ring, stream); },
-               [this](unsigned camera, std::uint64_t epoch, const PacketRingMemory& ring,
-                      const AudioParameters& stream) { events_.on_audio(camera, epoch, ring, stream); },
-               [this] {
-                 scope_->beat();
-                 return given_up();
-               },
-               [this](unsigned camera) { return motion_.moving(camera); }}),
-      demand_(start.on_demand, page),
-      retry_(start.config.retry_interval, start.config.retry_max),
-      skip_through_(start.resume) {
-  if (copies_.wants_audio()) {
-    start_.config.source.audio = Audio::copy;
-  } else {
-    start_.config.source.audio = Audio::off;  // nobody takes it
-  }
-  failpoint("ingest.thread", start_.config.name);
+      source_(camera_),
+      clock_(camera_, source_),
+      rings_(camera_, events),
+      router_(camera_, page, events, clock_, rings_),
+      pacer_(start.camera),
+      retry_(start.config.retry_interval, start.config.retry_max) {
+  camera_.start.config.source.audio = start.audio.empty() ? Audio::off : Audio::copy;
+  failpoint("ingest.thread", camera_.name());
   thread_ = std::jthread([this] { run(); });
 }
 
 Ingest::~Ingest() { stop(); }
 
-void Ingest::stop() {
-  std::int64_t not_yet = 0;
-  stop_at_.compare_exchange_strong(not_yet, now_ns());
-  const std::lock_guard lock(stop_mutex_);
-  stop_changed_.notify_all();
-}
-
-bool Ingest::given_up() const {
-  const std::int64_t stopped = stop_at_.load();
-  return stopped != 0 && now_ns() > stopped + std::chrono::nanoseconds(drain_deadline).count();
-}
-
 void Ingest::run() {
-  ThreadScope scope(block_.ingest, "in:" + start_.config.name);
-  scope_ = &scope;
+  ThreadScope scope(camera_.block.ingest, "in:" + camera_.name());
+  camera_.stop.attach(scope);
   std::string failure;
   try {
     pin_to_cores();
-    if (live_) {
+    if (camera_.live) {
       keep_connected();
     } else {
-      produce();
+      play_file();
     }
   } catch (const std::exception& error) {
     if (ends_process(error)) events_.on_gpu_lost(error.what());
     // One that was told to stop while it opened its source has not failed: it was interrupted.
-    if (!stopped()) {
+    if (!camera_.stop.stopped()) {
       failure = error.what();
     } else {
-      spdlog::info("{}: stopped: {}", start_.config.name, error.what());
+      spdlog::info("{}: stopped: {}", camera_.name(), error.what());
     }
   }
-  if (ring_) ring_->close();
-  copies_.close();
-  decoder_.reset();
-  motion_.end();
-  close_source();
+  rings_.close();
+  router_.close();
+  source_.close();
   over_ = true;
   events_.on_over(failure, at_end_);
 }
 
-// A file: once, from its beginning or where a master before had come to.
-void Ingest::produce() {
+void Ingest::pin_to_cores() const {
+  const auto& cores = camera_.start.placement.decode_cpus;
+  if (cores.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const unsigned cpu : cores) CPU_SET(cpu, &set);
+  if (const int code = pthread_setaffinity_np(pthread_self(), sizeof set, &set); code != 0)
+    spdlog::warn("{}: {}", camera_.name(), system_error("cannot pin its thread to its cores", code).what());
+}
+
+// Once, from its beginning or where a master before had come to.
+void Ingest::play_file() {
   if (!connect()) return;
-  clock_.begin(0, 0);
-  go_back_to_resume();
+  clock_.begin_file();
+  const bool loop = camera_.start.config.source.loop;
+  const auto resume = router_.resume_file();
+  pacer_.set_shown(resume.value_or(-1));
+  if (resume && !loop) source_.seek(*resume);
   deliver();
-  if (stopped()) return;
+  if (camera_.stop.stopped()) return;
   at_end_ = true;
   // A loop ends only where a round of it gave nothing, and a successor of a dead master begins it anew.
-  const bool nothing_before = !start_.resume || start_.config.source.loop;
-  if (!nothing_before) return;
-  if (start_.decode && published_ == 0) throw Error("no frame could be decoded");
-  if (!start_.decode && copies_.end() < 0) throw Error("there is no video in it");
+  const bool nothing_before = !resume || loop;
+  if (!nothing_before || router_.given()) return;
+  throw Error(camera_.start.decode ? "no picture could be decoded" : "there is no video in it");
 }
 
 // A live source: again and again.
 void Ingest::keep_connected() {
-  skip_through_.reset();  // what a master before published will not come again
-  if (start_.resume) timeline_.set_last(*start_.resume, 0);
-  copies_.resume(false);
-  const std::int64_t before = std::max(timeline_.last(), copies_.end());
-  if (before >= 0) clock_.resume(before, block_.source.time_origin);
-  while (!stopped()) {
+  const StopSignal& stop = camera_.stop;
+  router_.resume_live();
+  while (!stop.stopped()) {
     bool patient = false;
     std::string reason = "the source ended the stream";
     std::optional<Clock::time_point> connected;  // not the time that a camera takes that does not answer
     try {
       if (!connect()) return;
       connected = Clock::now();
-      deliver_or_drain();
-      at_end_ = source_->stream().finite && !stopped();
+      deliver_or_empty();
+      at_end_ = source_.stream().finite && !stop.stopped();
       if (at_end_) return;
     } catch (const SourceError& error) {
       using Kind = SourceError::Kind;
@@ -144,262 +118,141 @@ void Ingest::keep_connected() {
       if (ends_process(error)) throw;
       reason = error.what();
     }
-    if (stopped()) return;
-    // Whatever failed: it may have left the decoder without a ring for its frames.
-    decoder_.reset();
-    if (!start_.decode) end_decoding();
-    close_source();
-    clock_.reconnect();
-    tell_state(false, reason);
-    const auto good = std::min<std::chrono::nanoseconds>(good_connection, start_.config.retry_max);
+    if (stop.stopped()) return;
+    router_.disconnect();
+    source_.close();
+    clock_.disconnected();
+    report_state(false, reason);
+    const auto good = std::min<std::chrono::nanoseconds>(good_connection, camera_.start.config.retry_max);
     if (connected && Clock::now() - *connected > good) retry_.reset();
-    sleep_until(Clock::now() + retry_.next(patient));
+    rings_.sleep_until(Clock::now() + retry_.next(patient));
   }
 }
 
-void Ingest::tell_state(bool delivers, const std::string& reason) {
-  if (delivers_ == delivers && told_reason_ == reason) return;
+void Ingest::report_state(bool delivers, const std::string& reason) {
+  State state{delivers, reason};
+  if (reported_ == state) return;
   if (!delivers) {
-    spdlog::warn("{}: away: {}", start_.config.name, reason);
-  } else if (delivers_) {
-    spdlog::info("{}: delivers again", start_.config.name);
+    spdlog::warn("{}: away: {}", camera_.name(), reason);
+  } else if (reported_) {
+    spdlog::info("{}: delivers again", camera_.name());
   }
-  delivers_ = delivers;
-  told_reason_ = reason;
+  reported_ = std::move(state);
   events_.on_state(delivers, reason);
 }
 
 // False: it has been stopped.
 bool Ingest::connect() {
-  {
-    const ThreadWait wait(WaitsFor::source, source_deadline());
-    source_ = start_.open_source(start_.config.source, [this] { return stopped(); });
-  }
-  ahead_.clear();
+  source_.open();
   if (!fits()) return false;
-  if (start_.decode) begin_decoding();
-  copies_.begin(source_->stream());
-  begin_motion();
-  notes_.clear();
-  pace_anchor_.reset();
-  burst_left_ = longest_burst;
-  told_of_clock_.clear();
+  router_.begin(source_.stream());
+  clock_.connected();
+  pacer_.restart();
+  rings_.expect_burst();
   return true;
 }
 
-// Else the supervisor, who is told, stops this camera and has it run in another form.
+// Else the supervisor, to which it is reported, stops this camera and has it run in another form.
 bool Ingest::fits() {
-  if (!start_.undecided) return true;
-  const auto is_video = [](const ReadAhead::Entry& entry) { return entry.result == ReadResult::packet; };
-  const ReadAhead::Entry* first = may_be_untimed(source_->stream()) ? look_ahead() : nullptr;
-  while (first != nullptr && !is_video(*first) && ahead_.size() < most_looked_at) first = look_ahead();
-  const bool found = first != nullptr && is_video(*first);
-  const SentStream sends = sent_stream(source_->stream(), found ? first->packet.get() : nullptr);
+  if (!camera_.start.undecided) return true;
+  const AVPacket* first = may_be_untimed(source_.stream()) ? source_.look_at_first_video() : nullptr;
+  const SentStream sends = sent_stream(source_.stream(), first);
   events_.on_stream(sends);
-  if (campipe::fits(start_.config, sends)) return true;
-  while (!stopped()) sleep_until(Clock::now() + slice);
+  if (campipe::fits(camera_.start.config, sends)) return true;
+  while (!camera_.stop.stopped()) rings_.sleep_until(Clock::now() + slice);
   return false;
 }
 
 void Ingest::deliver() {
   AvPacket packet = make_av_packet();
-  if (on_hardware_ && start_.decode && !live_) prime(*packet);
+  if (router_.wants_first_packet() && read(*packet)) router_.prime(*packet);
   if (!wait_for_start()) return;
-  preview();
-  while (!stopped()) {
-    scope_->beat();
+  clock_.preview();
+  while (!camera_.stop.stopped()) {
+    camera_.stop.beat();
     if (packet->data == nullptr && !read(*packet)) break;
-    if (live_) tell_state(true, "");
+    if (camera_.live) report_state(true, "");
     take(*packet);
     av_packet_unref(packet.get());
-    if (given_up()) return;
+    if (camera_.stop.given_up()) return;
   }
-  if (decoder_) try_to_decode([this] { decode(nullptr); });
+  router_.drain();
 }
 
 // What came before the source failed is shown.
-void Ingest::deliver_or_drain() {
+void Ingest::deliver_or_empty() {
   try {
     deliver();
   } catch (const SourceError&) {
-    if (!stopped()) try_to_decode([this] { empty_decoder(); });
+    if (!camera_.stop.stopped()) router_.empty();
     throw;
   }
-}
-
-void Ingest::take(AVPacket& packet) {
-  if (!live_) observe(packet);  // it is paced by the timeline
-  pace(packet);
-  if (live_) observe(packet);
-  if ((packet.flags & AV_PKT_FLAG_CORRUPT) != 0) count_corrupt(packet.pos);
-  const auto correction = copies_.video(packet, clock_, note(packet));
-  look_for_motion(packet);
-  if (!start_.decode) {
-    if (correction) count(*correction);
-    return decode_on_demand(packet);
-  }
-  decode_in_ring(packet);
-}
-
-void Ingest::go_back_to_resume() {
-  if (!start_.decode) start_.resume = copies_.resume_at();
-  if (!start_.resume) return;
-  copies_.resume(!start_.config.source.loop);
-  if (start_.config.source.loop) {
-    // A loop has no place to go back to: it begins again.
-    timeline_.set_last(std::max(*start_.resume, skip_through_.value_or(-1)), 0);
-    clock_.begin(0, std::max(*start_.resume, copies_.end()) + smallest_step);
-    skip_through_.reset();
-  } else {
-    const ThreadWait wait(WaitsFor::source, source_deadline());
-    source_->seek(*start_.resume);
-    ahead_.clear();
-  }
-}
-
-// The next packet of the video. False: none will come.
-bool Ingest::read(AVPacket& packet) {
-  while (!stopped()) {
-    scope_->beat();
-    const ReadResult result = read_source(packet);
-    const SourceStream& stream = source_->stream();
-    forget_absurd_times(packet, result == ReadResult::audio ? stream.audio_time_base : stream.time_base, live_);
-    if (std::chrono::nanoseconds(ahead_.times().waited) > stall) burst_left_ = longest_burst;
-    if (result == ReadResult::audio) {
-      pass_on_audio(packet);
-      av_packet_unref(&packet);
-      continue;
-    }
-    if (result == ReadResult::interrupted || (result == ReadResult::end && at_end())) return false;
-    if (result == ReadResult::end) continue;
-    packet.pos = packets_read_++;  // by which its frame is known
-    return true;
-  }
-  return false;
-}
-
-void Ingest::close_source() {
-  const ThreadWait wait(WaitsFor::source, source_deadline());
-  source_.reset();
-}
-
-ReadResult Ingest::read_source(AVPacket& packet) {
-  const ThreadWait wait(WaitsFor::source, source_deadline());
-  return ahead_.read(*source_, packet);
-}
-
-// By when a source has answered or has been given up: its silence is no hang of its thread. A file has no such time,
-// since its disk may be another machine's; to end the process would bring back neither.
-Deadline Ingest::source_deadline() const {
-  return live_ ? Clock::now() + start_.config.source.read_timeout + uninterrupted : Deadline::max();
-}
-
-// A file's audio is not paced: it is read beside the video, which is. What lies before the video is left out in each
-// turn of a loop: it would lie on the end of the turn before.
-void Ingest::pass_on_audio(const AVPacket& packet) {
-  const SourceStream& stream = source_->stream();
-  const std::int64_t time = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
-  if (!live_ && av_compare_ts(time, stream.audio_time_base, stream.start, stream.time_base) < 0) return;
-  const PacketTimes times{ahead_.times().arrival, ahead_.times().arrival_utc, CaptureClock::arrival};
-  if (copies_.audio(packet, clock_, times)) return;
-  if (const auto more = sound_lines_.pass()) {
-    spdlog::warn("{}: its sound becomes another one again and again; what comes within 10 s of that is left out{}",
-                 start_.config.name, *more);
-  }
-}
-
-void Ingest::pin_to_cores() const {
-  if (start_.placement.decode_cpus.empty()) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const unsigned cpu : start_.placement.decode_cpus) CPU_SET(cpu, &set);
-  if (const int code = pthread_setaffinity_np(pthread_self(), sizeof set, &set); code != 0)
-    spdlog::warn("{}: {}", start_.config.name, system_error("cannot pin its thread to its cores", code).what());
 }
 
 bool Ingest::wait_for_start() {
   if (std::exchange(started_, true)) return true;
   const Deadline deadline = Clock::now() + start_deadline;
   while (!page_.barrier().over(0)) {
-    scope_->beat();
-    if (stopped()) return false;
+    if (camera_.stop.beat_or_stop()) return false;
     if (Clock::now() >= deadline) throw Error("the other processes were not ready in time");
     page_.barrier().wait(0, std::min(deadline, Clock::now() + slice));
-    if (ring_) ring_->service();
+    rings_.serve();
   }
-  if (!ring_) return true;
-  return ring_->wait_for_reader(deadline, [this] {
-    scope_->beat();
-    return stopped();
-  }) || !stopped();
+  return rings_.wait_for_first_reader(deadline);
 }
 
-// Files that start together would deliver at the same moments for ever, and wait for one another's turn on the cores.
-// Real cameras are not in step: the golden ratio spreads any number of them evenly over a frame's time, or a tenth of a
-// second where that is longer.
-std::chrono::nanoseconds Ingest::stagger() const {
-  const double rate = source_->stream().frame_rate;
-  if (rate <= 0) return {};
-  const double turns = start_.camera * 0.6180339887;
-  const double longest = std::min(1e9 / rate, longest_stagger);
-  return std::chrono::nanoseconds(static_cast<std::int64_t>((turns - std::floor(turns)) * longest));
+// The next packet of the video. False: none will come.
+bool Ingest::read(AVPacket& packet) {
+  while (!camera_.stop.beat_or_stop()) {
+    const ReadResult result = source_.read(packet);
+    if (source_.times().waited > stall) rings_.expect_burst();
+    if (result == ReadResult::packet) return true;
+    if (result == ReadResult::audio) {
+      router_.audio(packet, source_.times());
+      av_packet_unref(&packet);
+      continue;
+    }
+    if (result == ReadResult::interrupted || at_end()) return false;
+  }
+  return false;
 }
 
-// A file at `realtime` gives each packet when its time has come, counted from the first; so does a live source that
-// delivers seconds at once (HLS). Where the time jumps, it is counted from there.
+void Ingest::take(const AVPacket& packet) {
+  if (!camera_.live) clock_.observe(packet);  // it is paced by the timeline
+  pace(packet);
+  if (camera_.live) clock_.observe(packet);
+  router_.video(packet);
+}
+
+// Each connection to a live source is paced by itself: its times are mapped once its first packet has come.
 void Ingest::pace(const AVPacket& packet) {
-  const auto source_time = decode_time(packet);
-  const bool paced = live_ ? source_->stream().in_bursts : start_.config.source.pace == Pace::realtime;
-  if (paced && source_time) {
-    // Each connection to a live source is paced by itself: its times are mapped once its first packet has come.
-    const std::int64_t time = live_ ? *source_time : clock_.map(*source_time);
-    const std::int64_t shown = live_ ? -1 : start_.resume.value_or(-1);  // what goes before has been shown
-    if (!pace_anchor_) {
-      pace_anchor_.emplace(Clock::now() + stagger(), std::max(time, shown));
-      last_paced_ = time;
-    }
-    if (std::abs(time - last_paced_) > longest_gap && time > shown) {
-      pace_anchor_.emplace(Clock::now(), time);
-    }
-    last_paced_ = time;
-    sleep_until(pace_anchor_->first + std::chrono::nanoseconds(time - pace_anchor_->second));
+  const SourceStream& stream = source_.stream();
+  const bool paced = camera_.live ? stream.in_bursts : camera_.start.config.source.pace == Pace::realtime;
+  const auto time = clock_.source_time(packet);
+  if (paced && time) {
+    const std::int64_t at = camera_.live ? *time : clock_.source_clock().map(*time);
+    rings_.sleep_until(pacer_.due(at, stream.frame_rate));
   }
-  const bool as_read = live_ && !paced;
-  arrival_ = as_read ? ahead_.times().arrival : now_ns();
-  arrival_utc_ = as_read ? ahead_.times().arrival_utc : utc_now_ns();
-}
-
-void Ingest::sleep_until(Deadline due) {
-  const auto interrupted = [this] {
-    scope_->beat();
-    return stopped();
-  };
-  if (ring_) return ring_->sleep_until(due, interrupted);
-  std::unique_lock lock(stop_mutex_);
-  while (!interrupted() && Clock::now() < due) stop_changed_.wait_until(lock, std::min(due, Clock::now() + slice));
+  clock_.arrived(camera_.live && !paced);
 }
 
 // The source is at its end: true if that is the end of the camera, or of this connection to it.
 bool Ingest::at_end() {
-  if (live_ || !start_.config.source.loop) return true;
-  if (start_.decode && published_ == 0) return true;  // nothing comes out of it: going round and round would not help
-  if (!start_.decode && copies_.end() < 0) return true;
-  const std::int64_t given = start_.decode ? static_cast<std::int64_t>(published_) : copies_.end();
-  empty_rounds_ = std::exchange(given_, given) == given ? empty_rounds_ + 1 : 0;
-  // What a decoder kept of a round comes out in the next one.
-  if (empty_rounds_ == 2) throw Error("its file gives nothing any more: it was cut short or overwritten meanwhile");
-  finish_loop();
+  if (camera_.live || !camera_.start.config.source.loop) return true;
+  const auto given = router_.given();
+  if (!given) return true;  // nothing comes of it: going round and round would not help
+  rounds_.empty = std::exchange(rounds_.given, given) == given ? rounds_.empty + 1 : 0;
+  if (rounds_.empty == most_empty_rounds)
+    throw Error("its file gives nothing any more: it was cut short or overwritten meanwhile");
+  begin_next_round();
   return false;
 }
 
-void Ingest::finish_loop() {
-  try_to_decode([this] { empty_decoder(); });
-  const std::int64_t at = copies_.next_turn(std::max(start_.decode ? timeline_.end() : -1, copies_.end()));
-  clock_.begin(0, at);
-  last_paced_ = at;
-  const ThreadWait wait(WaitsFor::source, source_deadline());
-  source_->rewind();
-  ahead_.clear();
+void Ingest::begin_next_round() {
+  const std::int64_t at = router_.end_round();
+  clock_.next_round(at);
+  pacer_.skip_to(at);
+  source_.rewind();
 }
 
 }  // namespace campipe

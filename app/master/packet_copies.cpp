@@ -4,7 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "app/master/source_times.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -120,7 +119,7 @@ void PacketCopies::begin_video(const SourceStream& stream) {
 }
 
 void PacketCopies::begin_audio(const SourceStream& stream) {
-  heard_.reset();
+  heard_.now.reset();
   if (!audio_.empty() && stream.audio != nullptr) set_audio(audio_of(*stream.audio));
 }
 
@@ -142,20 +141,20 @@ PacketCopies::Follow PacketCopies::follow_sound(const AVPacket& packet, std::int
   const AVCodecParameters& codec = *stream_->audio;
   if (codec.codec_type != AVMEDIA_TYPE_AUDIO || !is_accepted_audio(codec.codec_id)) return Follow::no;
   const Sound sound{codec.codec_id, codec.sample_rate, codec.ch_layout.nb_channels, config_in(codec, packet)};
-  if (heard_ && *heard_ != sound) {
+  if (heard_.now && *heard_.now != sound) {
     // What is no such sound at all looks like another one now and then, too.
-    heard_again_ = sound == coming_ ? heard_again_ + 1 : 1;
-    coming_ = sound;
-    const bool lost_header = sound.codec == heard_->codec && sound.config.empty() && !heard_->config.empty();
-    if (heard_again_ < packets_of_new_sound || lost_header) return Follow::no;
-    if (changed_at_ && arrival - *changed_at_ < least_with_sound) return Follow::too_soon;
-    changed_at_ = arrival;
+    heard_.times_coming = sound == heard_.coming ? heard_.times_coming + 1 : 1;
+    heard_.coming = sound;
+    const bool lost_header = sound.codec == heard_.now->codec && sound.config.empty() && !heard_.now->config.empty();
+    if (heard_.times_coming < packets_of_new_sound || lost_header) return Follow::no;
+    if (heard_.changed_at && arrival - *heard_.changed_at < least_with_sound) return Follow::too_soon;
+    heard_.changed_at = arrival;
     AudioParameters parameters = audio_of(codec);
     if (!sound.config.empty()) take_config(parameters, sound.config);
     set_audio(parameters);
   }
-  heard_ = sound;
-  coming_.reset();
+  heard_.now = sound;
+  heard_.coming.reset();
   return Follow::yes;
 }
 
@@ -190,8 +189,8 @@ std::optional<std::int64_t> PacketCopies::resume_at() const {
 void PacketCopies::resume(bool goes_back) {
   for (Track& track : video_) {
     if (goes_back || !track.target.resume) continue;
-    timeline_.set_last(std::max(timeline_.last(), *track.target.resume), 0);
-    end_ = timeline_.end();
+    packet_times_.set_last(std::max(packet_times_.last(), *track.target.resume), 0);
+    end_ = packet_times_.end();
     track.target.resume.reset();
   }
 }
@@ -200,9 +199,7 @@ std::optional<Correction> PacketCopies::video(const AVPacket& packet, const Sour
                                               const PacketTimes& times) {
   if (video_.empty()) return std::nullopt;
   const auto ns = [this](std::int64_t time) { return source_ns(*stream_, time); };
-  std::optional<std::int64_t> decoded;
-  if (packet.dts != AV_NOPTS_VALUE) decoded = ns(packet.dts);
-  if (!decoded && packet.pts != AV_NOPTS_VALUE) decoded = ns(packet.pts);
+  const std::optional<std::int64_t> decoded = decode_time(*stream_, packet);
   PacketView view;
   view.data = {packet.data, static_cast<std::size_t>(packet.size)};
   view.key = (packet.flags & AV_PKT_FLAG_KEY) != 0;
@@ -211,7 +208,7 @@ std::optional<Correction> PacketCopies::video(const AVPacket& packet, const Sour
     view.times.duration = static_cast<std::int64_t>(1e9 / stream_->frame_rate);
   std::optional<Timeline::Mapped> mapped;
   if (decoded) mapped = {*decoded, clock.map(*decoded)};
-  const Timeline::Time time = timeline_.next(mapped, view.times.duration);
+  const Timeline::Time time = packet_times_.next(mapped, view.times.duration);
   view.dts = time.pts;
   const std::int64_t behind = decoded && packet.pts != AV_NOPTS_VALUE ? ns(packet.pts) - *decoded : 0;
   view.times.pts = view.dts + std::max<std::int64_t>(behind, 0);

@@ -13,6 +13,7 @@
 
 #include "app/config/config.h"
 #include "app/master/source_clock.h"
+#include "app/master/source_times.h"
 #include "app/master/timeline.h"
 #include "core/packet.h"
 #include "core/source_stream.h"
@@ -30,13 +31,6 @@ struct CopyTarget {
   std::vector<FilterConfig> filters = {};   // that look for motion in it
 };
 
-// Of a packet, as Ingest knows them.
-struct PacketTimes {
-  std::int64_t arrival = 0;
-  std::int64_t capture_utc = 0;
-  CaptureClock capture_clock = CaptureClock::arrival;
-};
-
 class PacketCopies {
  public:
   struct Events {
@@ -51,7 +45,6 @@ class PacketCopies {
   PacketCopies(std::vector<CopyTarget> video, std::vector<CopyTarget> audio, bool block, const RigPage& page,
                Events events);
 
-  [[nodiscard]] bool wants_audio() const { return !audio_.empty(); }
   // The source was opened (again).
   void begin(const SourceStream& stream);
   // Before the first packet, where a master before has passed some on. A source that can go back to a place hands out
@@ -85,6 +78,12 @@ class PacketCopies {
     std::vector<std::uint8_t> config;  // in the packet's own header
     friend bool operator==(const Sound&, const Sound&) = default;
   };
+  struct Heard {
+    std::optional<Sound> now;
+    std::optional<Sound> coming;  // instead of it, perhaps
+    int times_coming = 0;
+    std::optional<std::int64_t> changed_at;  // by the arrival
+  };
   void set_audio(const AudioParameters& parameters);
   enum class Follow : std::uint8_t { yes, no, too_soon };
   Follow follow_sound(const AVPacket& packet, std::int64_t arrival);
@@ -100,14 +99,11 @@ class PacketCopies {
   bool block_;
   const RigPage& page_;
   Events events_;
-  Timeline timeline_;
+  Timeline packet_times_;  // in the order in which the packets are decoded
   const SourceStream* stream_ = nullptr;
   std::optional<StreamParameters> video_parameters_;
   std::optional<AudioParameters> audio_parameters_;
-  std::optional<Sound> heard_;
-  std::optional<Sound> coming_;  // instead of it, perhaps
-  int heard_again_ = 0;
-  std::optional<std::int64_t> changed_at_;  // the sound, last; by the arrival
+  Heard heard_;
   std::int64_t end_ = -1;
   std::int64_t last_audio_ = -1;
   std::int64_t audio_end_ = -1;

@@ -7,8 +7,7 @@
 //   - a reconnection is placed on the timeline,
 //   - a timestamp that lies ahead of its arrival shows that the camera's clock was set: time goes on by arrival,
 //   - a lag that stays, while the source has nothing more to deliver, shows that the camera's clock stood still, and
-//   one
-//     that grows for long that it runs slow,
+//     one that grows for long that it runs slow,
 //   - a drift is followed slowly.
 // A file's timestamps are kept, too: it is corrected where they run backwards or leap.
 //
@@ -19,12 +18,10 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 
+#include "app/master/lag_history.h"
 #include "ipc/rig_page.h"
 
 namespace campipe {
@@ -75,26 +72,41 @@ class SourceClock {
     return opening_lag_ ? std::max<std::int64_t>(lag_ - std::max<std::int64_t>(*opening_lag_, 0), 0) : lag_;
   }
   // Monotonic time of the stream's 0, plus the usual lag; 0: not known.
-  [[nodiscard]] std::int64_t origin() const { return origin_.value_or(0); }
+  [[nodiscard]] std::int64_t origin() const { return origin_.at.value_or(0); }
   // How much the source's clock has run ahead of (more) or behind (less) this machine's since it was connected.
-  [[nodiscard]] std::int64_t drift() const { return drift_; }
+  [[nodiscard]] std::int64_t drift() const { return drift_.followed; }
 
  private:
-  // Of some frames that follow one another.
-  struct Bucket {
-    std::int64_t lag = INT64_MAX;  // the shortest
-    std::int64_t span = 0;
-    std::int64_t waited = 0;
-    int samples = 0;
+  // Of the packets so far.
+  struct Newest {
+    std::optional<std::int64_t> source;  // of this connection
+    std::int64_t at = -1;                // the latest on the timeline
+    std::int64_t duration = 0;
+    std::int64_t arrival = 0;
   };
-
-  // The newest of them together.
-  struct Stretch {
-    std::int64_t shortest = 0;  // of their lags
-    std::int64_t longest = 0;
-    std::int64_t span = 0;
-    std::int64_t waited = 0;
-    bool drained = false;  // the source had nothing more to deliver
+  // Of a live source's stream: its 0 by arrivals, plus the usual lag.
+  struct Origin {
+    std::optional<std::int64_t> at;  // monotonic
+    std::int64_t known_for = 0;      // ns of arrivals
+    std::int64_t moved = 0;          // since it was set
+  };
+  // Small steps back, which may be made up for.
+  struct Slips {
+    // One more, and the lag before and after it. True: they are not made up for, each of them makes what follows later.
+    bool are_for_good(std::int64_t step, std::int64_t lag, std::int64_t next_lag);
+    std::int64_t by = 0;
+    std::int64_t lag_before = 0;
+  };
+  struct Drift {
+    std::int64_t left = 0;  // to be followed
+    std::int64_t followed = 0;
+  };
+  // The camera's UTC less its timestamp.
+  struct Relation {
+    // By the camera's own clock its timestamps went on all the time: what is late was held up on its way.
+    [[nodiscard]] bool says_it_went_on(std::int64_t lag) const;
+    std::optional<std::int64_t> usual;  // when the lag was the usual one
+    std::optional<std::int64_t> now;
   };
 
   // Arrival less timestamp, of what will be observed.
@@ -110,11 +122,7 @@ class SourceClock {
   std::optional<Corrected> lead(const Sample& sample, std::int64_t moved, std::int64_t passed);
   std::optional<Corrected> set_back(const Sample& sample, Correction kind, std::int64_t by, std::int64_t passed);
   std::optional<Corrected> judge(std::int64_t passed, const Sample& sample);
-  [[nodiscard]] Stretch newest(std::size_t buckets) const;
-  [[nodiscard]] bool outgrown() const;
   std::optional<Corrected> move_on(const Sample& sample, std::int64_t lag);
-  [[nodiscard]] bool says_it_went_on(std::int64_t lag) const;
-  bool slips_for_good(const Sample& sample, std::int64_t moved);
   void follow_drift(std::int64_t passed);
   void change_lags(std::int64_t by);
   [[nodiscard]] std::int64_t lag_of(const Sample& sample) const;
@@ -122,29 +130,20 @@ class SourceClock {
   bool live_;
   bool anchored_ = false;
   std::int64_t offset_ = 0;
-  std::int64_t offset_before_ = 0;           // until the last correction
-  std::optional<std::int64_t> last_source_;  // of this connection
-  std::int64_t last_ = -1;                   // on the timeline
-  std::int64_t last_duration_ = 0;
-  std::int64_t step_ = 0;  // usually, from packet to packet
+  std::int64_t offset_before_ = 0;  // until the last correction
+  Newest newest_;
 
   // Of live sources
-  std::optional<std::int64_t> origin_;
+  Origin origin_;
   std::optional<Previewed> previewed_;
-  std::int64_t origin_known_for_ = 0;  // ns of arrivals
-  std::int64_t origin_moved_ = 0;      // since it was set
-  std::int64_t last_arrival_ = 0;
+  std::int64_t step_ = 0;  // usually, from packet to packet
   std::int64_t lag_ = 0;
-  std::int64_t slipped_ = 0;  // backwards, by small steps
-  std::int64_t lag_before_slips_ = 0;
   std::optional<std::int64_t> opening_lag_;  // of the connection's first packet, until one comes as usual
   bool settled_ = false;                     // since the last anchor
-  Bucket bucket_;
-  std::deque<Bucket> buckets_;
-  std::int64_t slew_ = 0;  // what is left to be followed
-  std::int64_t drift_ = 0;
-  std::optional<std::int64_t> relation_;         // the camera's UTC less its timestamp, when the lag was the usual one
-  std::optional<std::int64_t> newest_relation_;  // now
+  Slips slips_;
+  LagHistory lags_;
+  Drift drift_;
+  Relation relation_;
 };
 
 }  // namespace campipe

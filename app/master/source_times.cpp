@@ -28,6 +28,12 @@ std::int64_t audio_ns(const SourceStream& stream, std::int64_t timestamp) {
   return std::clamp(av_sat_sub64(time, start), -latest, latest);
 }
 
+std::optional<std::int64_t> decode_time(const SourceStream& stream, const AVPacket& packet) {
+  if (packet.dts != AV_NOPTS_VALUE) return source_ns(stream, packet.dts);
+  if (packet.pts != AV_NOPTS_VALUE) return source_ns(stream, packet.pts);
+  return std::nullopt;
+}
+
 void forget_absurd_times(AVPacket& packet, AVRational time_base, bool live) {
   const std::int64_t longest = live ? longest_of_live : longest_of_file;
   const std::int64_t duration = av_rescale_q(packet.duration, time_base, nanoseconds);

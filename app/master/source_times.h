@@ -3,15 +3,26 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "core/frame.h"
 #include "core/source_stream.h"
 
 namespace campipe {
+
+// Of a packet that is passed on, by PacketClock: when it arrived (monotonic ns), and when it was taken (UTC ns).
+struct PacketTimes {
+  std::int64_t arrival = 0;
+  std::int64_t capture_utc = 0;
+  CaptureClock capture_clock = CaptureClock::arrival;
+};
 
 // A timestamp of the stream's video in ns, counted from the stream's start. Some decades at most.
 std::int64_t source_ns(const SourceStream& stream, std::int64_t timestamp);
 // The same of its audio; counted from the start of the video, too.
 std::int64_t audio_ns(const SourceStream& stream, std::int64_t timestamp);
+// When a packet of the video is decoded, or shown if it does not say that; none: it has no timestamp.
+std::optional<std::int64_t> decode_time(const SourceStream& stream, const AVPacket& packet);
 
 // A packet lasts a day at most, and is shown within a day of being decoded; one of a live source 10 s.
 void forget_absurd_times(AVPacket& packet, AVRational time_base, bool live);

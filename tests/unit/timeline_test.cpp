@@ -237,6 +237,28 @@ TEST(Timeline, AudioWaitsForTheVideoAfterAJump) {
   EXPECT_EQ(clock.map_beside(begin + jump + 500 * frame, 500 * frame), 500 * frame);
 }
 
+// Frames leave the decoder behind packets that are decoded later: why there are two, see timeline.h.
+TEST(Timeline, FramesAndPacketsNeedOneEach) {
+  constexpr int held = 8;       // packets by the decoder
+  constexpr int reordered = 2;  // frames: shown so much later than decoded
+  const auto count_moved = [](Timeline& packets, Timeline& frames) {
+    int moved = 0;
+    for (int i = 0; i < 50; ++i) {
+      const std::int64_t dts = i * frame;
+      moved += packets.next(Timeline::Mapped{dts, dts}, frame).pts == dts ? 0 : 1;
+      if (i < held) continue;
+      const std::int64_t pts = (i - held + reordered) * frame;
+      moved += frames.next(Timeline::Mapped{pts, pts}, frame).pts == pts ? 0 : 1;
+    }
+    return moved;
+  };
+  Timeline packets;
+  Timeline frames;
+  EXPECT_EQ(count_moved(packets, frames), 0);
+  Timeline common;
+  EXPECT_EQ(count_moved(common, common), 50 - held) << "every frame";
+}
+
 TEST(RetryWait, DoublesUpToTheLongestWithJitter) {
   RetryWait wait(std::chrono::seconds(1), std::chrono::seconds(5));
   for (const int base : {1, 2, 4, 5, 5}) {

@@ -1,0 +1,211 @@
+#include "app/master/frame_producer.h"
+
+#include <utility>
+
+#include "app/master/ingest_refusal.h"
+#include "core/failpoint.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr auto change_deadline = seconds(1);    // for the worker to begin with a ring that is to be replaced already
+constexpr auto reattach_deadline = seconds(5);  // for the worker to begin with a ring that replaces another
+
+}  // namespace
+
+FrameProducer::FrameProducer(CameraContext& camera, PacketClock& clock, FrameRings& rings, OnFrame on_frame)
+    : camera_(camera),
+      clock_(clock),
+      rings_(rings),
+      on_frame_(std::move(on_frame)),
+      packet_range_(camera.name(), "ingest"),
+      decoder_(camera),
+      corrupt_(camera.block.source.corrupt_packets) {}
+
+void FrameProducer::begin(const SourceStream& stream) {
+  const bool was_on_hardware = on_hardware();
+  decoder_.close();
+  window_.clear();
+  seen_before_.clear();
+  primed_ = false;
+  decoder_.open(stream);
+  // A GPU's decoder shows what it guesses.
+  await_key_ = !camera_.start.decode || (camera_.live && on_hardware());
+  if (rings_.suits(stream) && was_on_hardware == on_hardware()) return decoder_->write_to(rings_.current());
+  replace_ring();
+}
+
+// The hardware's decoder is made for the first packet, which takes tenths of a second, more where many cameras start at
+// once: too long for a source whose clock runs already.
+bool FrameProducer::wants_first_packet() const { return on_hardware() && camera_.start.decode && !camera_.live; }
+
+void FrameProducer::prime(const AVPacket& packet) {
+  window_.add(packet);
+  const auto refusal = refusal_of([&] { decoder_.send(&packet, utc_now_ns()); });
+  primed_ = !refusal;
+  if (primed_) return;
+  decoder_.leave_gpu(*refusal);
+  window_ = {};
+  replace_ring();
+}
+
+// Where the GPU has no room for a ring, the camera does without the GPU.
+void FrameProducer::open_ring() {
+  const auto refusal = refusal_of([this] { rings_.open(decoder_); });
+  if (!refusal) return;
+  decoder_.leave_gpu(*refusal);
+  rings_.open(decoder_);
+}
+
+void FrameProducer::replace_ring() {
+  rings_.retire();
+  open_ring();
+}
+
+// Before the sequence wraps, after some months: readers end with this ring and go on with the next.
+void FrameProducer::renew_ring() {
+  empty();
+  replace_ring();
+  await_key_ = !camera_.start.decode;
+}
+
+void FrameProducer::take(const AVPacket& packet) {
+  if ((packet.flags & AV_PKT_FLAG_KEY) != 0 && rings_.renewal_is_due()) renew_ring();
+  decode(&packet);
+}
+
+void FrameProducer::drain() {
+  if (decodes()) decode(nullptr);
+}
+
+void FrameProducer::empty() {
+  if (!decodes() || await_key_) return;
+  decode(nullptr);
+  decoder_->flush();
+  window_.clear();
+}
+
+void FrameProducer::end() {
+  decoder_.close();
+  window_ = {};
+  rings_.remove();
+}
+
+// False: told to stop, and the time to hand over what is left is over.
+bool FrameProducer::decode(const AVPacket* packet) {
+  failpoint("ingest.packet", camera_.name());
+  if (!on_hardware()) return feed(packet);
+  if (packet != nullptr && !primed_) window_.add(*packet);
+  bool alive = false;
+  const auto refusal = refusal_of([&] { alive = feed(packet); });
+  if (!refusal) return alive;
+  return fall_back_to_cpu(*refusal) && (packet != nullptr || feed(nullptr));
+}
+
+bool FrameProducer::feed(const AVPacket* packet) {
+  if (await_key_ && packet != nullptr && !may_begin(*packet)) return true;
+  await_key_ = false;
+  const ProfileRange range(packet_range_, rings_.next_number());
+  std::int64_t begin = now_ns();
+  if (!std::exchange(primed_, false) && !decoder_.send(packet, clock_.arrival_utc())) {
+    spdlog::debug("{}: a packet could not be decoded", camera_.name());
+    if (packet != nullptr) count_corrupt(packet->pos);
+  }
+  for (;;) {
+    DecodedPicture picture;
+    const Decoder::Receive received = decoder_.receive(picture);
+    decode_cost_ += now_ns() - begin;
+    if (received == Decoder::Receive::none) return true;
+    if (received == Decoder::Receive::changed) {
+      change_size();
+      if (!camera_.start.decode) return begin_again();
+    } else if (!hand_over(picture, received)) {
+      return false;
+    }
+    begin = now_ns();
+  }
+}
+
+// A stream whose size changes with every frame must not make rings faster than the worker can take them: before a ring
+// is replaced its reader has come, and is done with the one before. A worker that is away is not waited for.
+void FrameProducer::change_size() {
+  const FrameFormat& size = decoder_->needs().expected;
+  if (const auto more = size_lines_.pass()) {
+    spdlog::info("{}: its pictures are {}x{} now{}", camera_.name(), size.width, size.height, *more);
+  }
+  if (camera_.start.decode) rings_.wait_for_reader(change_deadline);
+  replace_ring();
+}
+
+bool FrameProducer::hand_over(DecodedPicture& picture, Decoder::Receive received) {
+  window_.seen(picture.packet);
+  if (picture.corrupt) count_corrupt(picture.packet);
+  if (const auto before = seen_before_.find(picture.packet); before != seen_before_.end()) {
+    seen_before_.erase(before);
+    return true;
+  }
+  if (received == Decoder::Receive::no_slot) {
+    rings_.count_unpublished(DropCause::queue_full);
+    return true;
+  }
+  if (picture.corrupt && camera_.start.config.on_corrupt == OnCorrupt::skip) {
+    rings_.count_unpublished(DropCause::corrupt);
+    return true;
+  }
+  return publish(picture);
+}
+
+bool FrameProducer::publish(DecodedPicture& picture) {
+  camera_.stop.beat();
+  FrameTimes& times = picture.record.times;
+  if (!clock_.set_times(picture, times)) return true;
+  on_frame_(rings_.current()->memory(), picture);
+  times.arrival = clock_.arrival();
+  times.decode_cost = decode_cost_;
+  camera_.block.decode.record(decode_cost_);
+  decode_cost_ = 0;
+  if (picture.converted) camera_.block.converted.fetch_add(1);
+  if (!rings_.wait_for_room()) {
+    rings_.count_unpublished(DropCause::worker_lost);
+    return !camera_.stop.given_up();
+  }
+  rings_.publish(picture);
+  return true;
+}
+
+// The decoder gave up: another begins where no frame is missed, and those that came already are skipped.
+bool FrameProducer::fall_back_to_cpu(const std::string& reason) {
+  decoder_.leave_gpu(reason);
+  replace_ring();
+  if (!camera_.start.decode) return begin_again();
+  seen_before_ = window_.seen_pictures();
+  if (!window_.complete()) {
+    spdlog::warn("{}: pictures up to the next key frame are lost: the one before is too far back", camera_.name());
+    await_key_ = true;
+  }
+  // Also with policy `drop`: what the worker cannot have seen yet must not count as lost by it.
+  rings_.wait_for_reader(reattach_deadline);
+  return std::exchange(window_, {}).replay([this](const AVPacket& packet) {
+    camera_.stop.beat();
+    return feed(&packet);
+  });
+}
+
+// With another ring, whose reader has to come first.
+bool FrameProducer::begin_again() {
+  decoder_->flush();
+  window_ = {};
+  await_key_ = true;
+  return true;
+}
+
+// At this packet, where what came before it could not be decoded, or nobody read it.
+bool FrameProducer::may_begin(const AVPacket& packet) {
+  if ((packet.flags & AV_PKT_FLAG_KEY) == 0) return false;
+  return camera_.start.decode || rings_.has_reader();
+}
+
+}  // namespace campipe

@@ -1,0 +1,87 @@
+// A camera's frames: packets in, frames in the camera's ring out, in the order in which they are shown.
+//
+// Owns the decoder; publishes through FrameRings, with the times of PacketClock. A decoder of the GPU that refuses or
+// gives up is replaced by one on the CPU, which decodes the packets since the last key frame again (ReplayWindow) into
+// a ring of the next epoch: no frame is lost or comes twice. If the frames' size changes in mid-stream, a ring of the
+// next epoch begins, too.
+//
+// With IngestStart::decode unset it decodes on demand (OnDemandDecoding): it then waits for nobody, begins only at a
+// key frame that a worker will see, and what was not decoded is not counted.
+//
+// Used by the camera's ingest thread. What fails is thrown as Error, and as GpuError if the GPU is lost; then the
+// decoder must be closed before it is used again.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+
+#include "app/master/camera_context.h"
+#include "app/master/camera_decoder.h"
+#include "app/master/corrupt_packets.h"
+#include "app/master/frame_rings.h"
+#include "app/master/packet_clock.h"
+#include "app/master/replay_window.h"
+#include "core/line_limit.h"
+#include "core/profile.h"
+
+namespace campipe {
+
+class FrameProducer {
+ public:
+  // A frame is about to be published, in a slot of that ring, and has its times.
+  using OnFrame = std::function<void(const FrameRingMemory& ring, const DecodedPicture& picture)>;
+  FrameProducer(CameraContext& camera, PacketClock& clock, FrameRings& rings, OnFrame on_frame);
+
+  // A new decoder for the source that was opened. The ring stays if the stream is as it was.
+  void begin(const SourceStream& stream);
+  [[nodiscard]] bool decodes() const { return decoder_.is_open(); }
+  [[nodiscard]] bool on_hardware() const { return decoder_.on_hardware(); }
+  // Of a file, after begin(): prime() must be given the first packet before its time, and take() again when that has
+  // come.
+  [[nodiscard]] bool wants_first_packet() const;
+  void prime(const AVPacket& packet);
+
+  // After PacketClock::note().
+  void take(const AVPacket& packet);
+  // The source or the camera knows that this packet is damaged; counted once.
+  void count_corrupt(std::int64_t packet) { corrupt_.count(packet); }
+  // No packet follows: publishes what is still in the decoder.
+  void drain();
+  // The same, and it can begin anew at a key frame.
+  void empty();
+  // Without what is still in it.
+  void close() { decoder_.close(); }
+  // The same where it decodes on demand: what is still in it was never counted. Viewers who come later find a ring of
+  // the next epoch.
+  void end();
+
+ private:
+  void open_ring();
+  void replace_ring();
+  void renew_ring();
+  bool decode(const AVPacket* packet);
+  bool feed(const AVPacket* packet);
+  void change_size();
+  bool hand_over(DecodedPicture& picture, Decoder::Receive received);
+  bool publish(DecodedPicture& picture);
+  bool fall_back_to_cpu(const std::string& reason);
+  bool begin_again();
+  [[nodiscard]] bool may_begin(const AVPacket& packet);
+
+  CameraContext& camera_;
+  PacketClock& clock_;
+  FrameRings& rings_;
+  OnFrame on_frame_;
+  ProfileName packet_range_;
+  CameraDecoder decoder_;
+  ReplayWindow window_;                      // used only with a GPU's decoder
+  std::multiset<std::int64_t> seen_before_;  // frames that will come again out of the decoder that took over
+  CorruptPackets corrupt_;
+  bool primed_ = false;     // the decoder has the first packet already
+  bool await_key_ = false;  // the decoder is empty, and begins with a key frame: see may_begin()
+  LineLimit size_lines_{std::chrono::minutes(1)};
+  std::int64_t decode_cost_ = 0;  // ns, since the frame before
+};
+
+}  // namespace campipe

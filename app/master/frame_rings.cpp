@@ -1,0 +1,169 @@
+#include "app/master/frame_rings.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/failpoint.h"
+#include "ipc/ring_checks.h"
+
+namespace campipe {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr auto worker_deadline = seconds(30);  // for a worker that was restarted, or a reader that blocks
+constexpr auto longest_burst = seconds(1);     // for which the worker is waited for
+
+}  // namespace
+
+FrameRings::FrameRings(CameraContext& camera, const IngestEvents& events)
+    : camera_(camera), on_ring_(events.on_ring), publish_range_(camera.name(), "publish"), epoch_(camera.start.epoch) {}
+
+bool FrameRings::StreamKind::is_like(const StreamKind& other) const {
+  const double difference = std::abs(frame_rate - other.frame_rate);
+  return codec == other.codec && width == other.width && height == other.height && rotation == other.rotation &&
+         difference <= 0.1 * std::max(frame_rate, other.frame_rate);
+}
+
+FrameRings::StreamKind FrameRings::kind_of(const SourceStream& stream) {
+  StreamKind kind{AV_CODEC_ID_NONE, stream.width, stream.height, stream.rotation, stream.frame_rate};
+  if (stream.codec == nullptr) return kind;
+  kind.codec = stream.codec->codec_id;
+  kind.width = stream.codec->width;
+  kind.height = stream.codec->height;
+  return kind;
+}
+
+bool FrameRings::suits(const SourceStream& stream) const {
+  return ring_ && kind_of(stream).is_like(kind_) && !ring_->exhausted();
+}
+
+// With policy `block` no frame may be lost for want of a slot. When the decoder claims one, at most queue_size slots
+// wait for the reader, which leaves `kept` for the decoder and 4 for what the reader holds. A slot whose fill by the
+// GPU has not completed is one of those: a reader gives it back behind that fill. Only a reader that dies gives back
+// earlier, and for those fills the GPU's decoder waits.
+void FrameRings::open(CameraDecoder& decoder) {
+  const IngestStart& start = camera_.start;
+  const SlotNeeds needs = decoder->needs();
+  // Else the supervisor would take this process for one that is out of its mind.
+  if (!is_possible(needs.expected, false)) throw Error("the source describes its pictures as none can be");
+  FrameRingSpec spec;
+  spec.slots = std::min<unsigned>(needs.kept + static_cast<unsigned>(start.config.queue_size) + 4, max_ring_slots);
+  spec.slot_bytes = needs.bytes;
+  spec.epoch = epoch_;
+  spec.base = start.base + published_;
+  if (needs.on_gpu) {
+    spec.memory = start.placement.memory;
+    spec.ready = start.placement.ready;
+    spec.device = start.placement.decode_gpu;
+  }
+  spec.expected = needs.expected;
+  ring_ = std::make_shared<FrameRingWriter>(FrameRingMemory::create(spec));
+  ring_->on_faulty_reader([this] { accuse(camera_.block.accusation, Accused::worker); });
+  decoder->write_to(ring_);
+  kind_ = kind_of(decoder.stream());
+  // Where the size has changed in mid-stream, the stream's description is out of date.
+  if (needs.expected.width > 0) {
+    kind_.width = needs.expected.width;
+    kind_.height = needs.expected.height;
+  }
+  on_ring_(ring_->memory(), decoder.stream(), decoder.name());
+}
+
+void FrameRings::retire() {
+  if (!ring_) return;
+  ring_->close();
+  expect_burst();  // the worker has to find the next one first
+  kind_ = {};      // should no other be made, this one is not taken for a ring of the next connection
+  ++epoch_;
+  if (ring_->memory().signals() == nullptr) return;
+  retired_.add(ring_, Clock::now());
+}
+
+void FrameRings::remove() {
+  retire();
+  ring_.reset();
+}
+
+void FrameRings::close() {
+  if (ring_) ring_->close();
+}
+
+bool FrameRings::renewal_is_due() { return renew_.exchange(false) || ring_->exhausted(); }
+
+void FrameRings::publish(DecodedPicture& picture) {
+  const ProfileRange range(publish_range_, next_number());
+  picture.record.times.decoded = now_ns();
+  // The worker would accuse this process, and not the camera.
+  const std::size_t slot_bytes = ring_->memory().pixels(picture.slot).size();
+  if (!is_possible(picture.record, slot_bytes)) throw Error("the source has a picture that cannot be");
+  unsigned recalled = 0;
+  const auto published = ring_->publish(picture.slot, picture.record, recalled);
+  counter(camera_.block.dropped, DropCause::queue_full).fetch_add(recalled);
+  if (published == FrameRingWriter::Published::no_reader) {
+    count_unpublished(DropCause::worker_lost);
+  } else {
+    ++published_;
+  }
+  failpoint("ingest.published", camera_.name());
+}
+
+bool FrameRings::has_reader() {
+  return ring_->wait_for_reader(Clock::now(), [] { return true; });
+}
+
+bool FrameRings::wait_for_first_reader(Deadline deadline) {
+  if (!ring_) return true;
+  return ring_->wait_for_reader(deadline, [this] { return camera_.stop.beat_or_stop(); }) || !camera_.stop.stopped();
+}
+
+void FrameRings::wait_for_reader(std::chrono::nanoseconds longest) {
+  ring_->wait_for_reader(Clock::now() + longest, [this] { return camera_.stop.beat_or_give_up(); });
+}
+
+void FrameRings::expect_burst() { burst_left_ = longest_burst; }
+
+// What a connection held up comes at once, and so does what was read to learn what the stream is. For a short time the
+// worker may take that in, while newer packets wait in the socket. A worker that is always too slow gets no more of it,
+// and what has come to lie behind is dropped.
+void FrameRings::wait_out_burst() {
+  if (!camera_.live || burst_left_ <= std::chrono::nanoseconds(0)) return;
+  const auto interrupted = [this] { return camera_.stop.beat_or_stop(); };
+  const auto begin = Clock::now();
+  const Deadline deadline = begin + burst_left_;
+  if (ring_->wait_for_reader(deadline, interrupted)) {
+    ring_->wait_for_room(deadline, interrupted, FrameRingWriter::Readers::all);
+  }
+  burst_left_ -= Clock::now() - begin;
+}
+
+// With policy `block` a frame waits for a reader and for room in its queue, in time; with `drop` only in a burst.
+bool FrameRings::wait_for_room() {
+  if (!camera_.start.decode) return true;  // the copies wait for nobody
+  if (camera_.start.config.drop_policy == DropPolicy::drop) {
+    wait_out_burst();
+    return true;
+  }
+  const auto interrupted = [this] { return camera_.stop.beat_or_give_up(); };
+  const Deadline deadline = Clock::now() + worker_deadline;
+  if (!ring_->wait_for_reader(deadline, interrupted)) return false;
+  // A reader that takes nothing for so long loses its oldest frames, like one with policy `drop`.
+  return ring_->wait_for_room(deadline, interrupted) || !camera_.stop.given_up();
+}
+
+void FrameRings::sleep_until(Deadline due) {
+  if (!ring_) return camera_.stop.sleep_until(due);
+  ring_->sleep_until(due, [this] { return camera_.stop.beat_or_stop(); });
+}
+
+void FrameRings::serve() {
+  if (ring_) ring_->service();
+}
+
+void FrameRings::service(bool over) {
+  if (over) serve();
+  retired_.drop_old(Clock::now());
+}
+
+}  // namespace campipe

@@ -1,0 +1,91 @@
+// A camera's frame rings, one after the other, each of the next epoch: makes them, publishes frames, waits for the
+// worker, and keeps those that were replaced until their readers are done.
+//
+// Used by the camera's ingest thread, but for renew() and service(). All waits beat, end early when the camera has
+// stopped (or given up, where frames that are decoded already are handed over), and have a deadline.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "app/master/camera_context.h"
+#include "app/master/camera_decoder.h"
+#include "app/rings/retired_rings.h"
+#include "core/profile.h"
+#include "ipc/frame_ring.h"
+
+namespace campipe {
+
+class FrameRings {
+ public:
+  FrameRings(CameraContext& camera, const IngestEvents& events);
+
+  // A new ring with the slots that `decoder` needs, which writes to it from now on. Reported to IngestEvents::on_ring.
+  // Throws GpuError if the GPU has no room.
+  void open(CameraDecoder& decoder);
+  // Readers continue with the ring that is opened next.
+  void retire();
+  // The same, and there is none until then.
+  void remove();
+  // The source is over.
+  void close();
+  // None before the first open().
+  [[nodiscard]] const std::shared_ptr<FrameRingWriter>& current() const { return ring_; }
+  // The current ring can take the frames of this stream, too: as far as is known they are as those before.
+  [[nodiscard]] bool suits(const SourceStream& stream) const;
+  // A ring of the next epoch must begin at the next key frame: renew() was called, or its sequence is near its end.
+  [[nodiscard]] bool renewal_is_due();
+
+  // Publishes a frame in a slot of the current ring, counted. `record.times`: all but `decoded`.
+  void publish(DecodedPicture& picture);
+  void count_unpublished(DropCause cause) { counter(camera_.block.unpublished, cause).fetch_add(1); }
+  [[nodiscard]] std::uint64_t published() const { return published_; }  // by this ingest
+  // Of the frame that is published next, over all epochs.
+  [[nodiscard]] std::uint64_t next_number() const { return camera_.start.base + published_ + 1; }
+
+  // The worker has attached.
+  [[nodiscard]] bool has_reader();
+  // False: stopped.
+  bool wait_for_first_reader(Deadline deadline);
+  void wait_for_reader(std::chrono::nanoseconds longest);
+  // Before each frame; the policies `block` and `drop` differ here. False: there is no worker.
+  bool wait_for_room();
+  // What was held up, or read while the source was being opened, comes at once: the worker is waited for, for a while.
+  void expect_burst();
+  // Serves readers meanwhile.
+  void sleep_until(Deadline due);
+  void serve();
+
+  // Any thread.
+  void renew() { renew_ = true; }
+  // Any thread, at least every 100 ms. `over`: the ingest thread has ended, and its last ring is looked after here.
+  void service(bool over);
+
+ private:
+  // What tells one stream from another for those who decode and filter it.
+  struct StreamKind {
+    AVCodecID codec = AV_CODEC_ID_NONE;
+    int width = 0;
+    int height = 0;
+    int rotation = 0;
+    double frame_rate = 0;
+    [[nodiscard]] bool is_like(const StreamKind& other) const;
+  };
+  static StreamKind kind_of(const SourceStream& stream);
+  void wait_out_burst();
+
+  CameraContext& camera_;
+  decltype(IngestEvents::on_ring) on_ring_;
+  ProfileName publish_range_;
+  std::shared_ptr<FrameRingWriter> ring_;
+  RetiredRings retired_;
+  StreamKind kind_;  // of what ring_ holds
+  std::uint64_t epoch_;
+  std::uint64_t published_ = 0;
+  std::chrono::nanoseconds burst_left_{0};  // for how long the worker may still be waited for; see wait_out_burst()
+  std::atomic<bool> renew_{false};
+};
+
+}  // namespace campipe

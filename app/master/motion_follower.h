@@ -1,0 +1,44 @@
+// Looks for motion in the packets that a camera's copies pass on, as far as this machine keeps up. It holds up no copy
+// for long and ends none: what fails is logged, and tried again when the source is opened again.
+//
+// CopyMotion does the work; this decides when, and with whose decoder. Used by the camera's ingest thread.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "app/master/camera_context.h"
+#include "app/master/copy_motion.h"
+#include "app/master/packet_clock.h"
+#include "core/line_limit.h"
+
+namespace campipe {
+
+class MotionFollower {
+ public:
+  MotionFollower(const CameraContext& camera, const RigPage& page, const PacketClock& clock);
+
+  // The source was opened (again). `others_decode`: frames of the camera's own decoder come to look(), in host memory;
+  // else a decoder on the CPU is opened for motion alone.
+  void begin(const SourceStream& stream, bool others_decode);
+  void end() { motion_.end(); }
+  // After the copies have passed it on, which carries the score of the frame before.
+  void take(const AVPacket& packet);
+  // At what the camera's own decoder shows, if it has none of its own.
+  void look(const FrameRingMemory& ring, const DecodedPicture& picture);
+  // See CopyMotion.
+  [[nodiscard]] float moving(unsigned camera) const { return motion_.moving(camera); }
+
+ private:
+  bool is_behind(const AVPacket& packet);
+  void attempt(const std::function<void()>& work);
+
+  const CameraContext& camera_;
+  const PacketClock& clock_;
+  CopyMotion motion_;
+  bool behind_ = false;                   // packets are left out
+  std::optional<std::int64_t> fresh_at_;  // a packet was waited for, monotonic ns
+  LineLimit lines_{std::chrono::minutes(10)};
+};
+
+}  // namespace campipe

@@ -1,0 +1,183 @@
+#include "app/master/packet_clock.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+constexpr auto longest_preview = std::chrono::seconds(1);  // of what waits to be read when a connection is made
+constexpr std::size_t most_previewed = 256;                // packets
+constexpr std::int64_t fresh = 5'000'000;               // ns; a packet that was waited for so long had not lain there
+constexpr std::size_t most_read_for_leap = 512;         // packets
+constexpr std::int64_t leap_tolerance = 2'000'000'000;  // ns, between audio and video
+constexpr std::size_t most_notes = 256;
+constexpr std::int64_t longest_reorder = 64;       // packets, until a note is of no more use
+constexpr std::int64_t smallest_step = 1'000'000;  // ns, between frames whose times do not grow
+// ns, of a camera's time of day off this machine's. What is off by more was never set, or is set while it runs, and
+// recordings could not be found by it.
+constexpr std::int64_t believed_clock = 10'000'000'000;
+constexpr std::int64_t reported_lag = 2'000'000'000;    // ns
+constexpr std::int64_t reported_drift = 1'000'000'000;  // ns
+
+}  // namespace
+
+PacketClock::PacketClock(CameraContext& camera, SourceConnection& source)
+    : camera_(camera), source_(source), clock_(camera.live), skip_through_(camera.start.resume) {}
+
+void PacketClock::begin_live(std::int64_t copied) {
+  skip_through_.reset();  // what a master before published will not come again
+  if (camera_.start.resume) frame_times_.set_last(*camera_.start.resume, 0);
+  const std::int64_t before = std::max(frame_times_.last(), copied);
+  if (before >= 0) clock_.resume(before, camera_.block.source.time_origin);
+}
+
+void PacketClock::begin_loop_after(std::int64_t resume, std::int64_t copied) {
+  frame_times_.set_last(std::max(resume, skip_through_.value_or(-1)), 0);
+  clock_.begin(0, std::max(resume, copied) + smallest_step);
+  skip_through_.reset();
+}
+
+void PacketClock::connected() {
+  notes_.clear();
+  logged_.clear();
+}
+
+std::optional<std::int64_t> PacketClock::source_time(const AVPacket& packet) const {
+  return decode_time(source_.stream(), packet);
+}
+
+void PacketClock::preview() {
+  if (!camera_.live || source_.stream().in_bursts) return;
+  const Deadline deadline = Clock::now() + longest_preview;
+  while (!camera_.stop.stopped() && Clock::now() < deadline && source_.looked_at() < most_previewed) {
+    camera_.stop.beat();
+    const ReadAhead::Entry* entry = source_.look();
+    if (entry == nullptr) return;
+    if (entry->result != ReadResult::packet) continue;
+    if (const auto time = source_time(*entry->packet)) clock_.preview(*time, entry->times.arrival);
+    if (entry->times.waited > fresh) return;
+  }
+}
+
+void PacketClock::observe(const AVPacket& packet) {
+  const auto time = source_time(packet);
+  if (!time) return;
+  SourceClock::Sample sample{.source = *time, .arrival = arrival_, .waited = waited()};
+  sample.duration = av_rescale_q(packet.duration, source_.stream().time_base, nanoseconds);
+  // It says when the frame was taken, which may be shown later than it is decoded.
+  const std::int64_t shown_later = packet.pts != AV_NOPTS_VALUE ? source_ns(source_.stream(), packet.pts) - *time : 0;
+  if (const auto utc = capture_time(packet)) sample.capture_utc = *utc - shown_later;
+  sample.leap_confirmed = clock_.leaps(*time) && confirms_leap(*time);
+  report(clock_.observe(sample));
+}
+
+void PacketClock::arrived(bool as_read) {
+  arrival_ = as_read ? source_.times().arrival : now_ns();
+  arrival_utc_ = as_read ? source_.times().arrival_utc : utc_now_ns();
+}
+
+PacketTimes PacketClock::note(const AVPacket& packet) {
+  // What was held up was taken before it arrived.
+  Note note{packet.pos, clock_.offset(), arrival_utc_ - std::max<std::int64_t>(clock_.lag(), 0)};
+  const auto utc = camera_.start.config.use_absolute_timestamp ? capture_time(packet) : std::nullopt;
+  if (utc && std::abs(*utc - note.capture_utc) <= believed_clock) {
+    note.capture_utc = *utc;
+    note.capture_clock = CaptureClock::camera;
+  }
+  camera_.block.source.camera_clock = note.capture_clock == CaptureClock::camera ? 1 : 0;
+  notes_.push_back(note);
+  if (notes_.size() > most_notes) notes_.pop_front();
+  return {arrival_, note.capture_utc, note.capture_clock};
+}
+
+const PacketClock::Note* PacketClock::note_of(std::int64_t packet) {
+  while (!notes_.empty() && notes_.front().packet < packet - longest_reorder) notes_.pop_front();
+  const auto note = std::ranges::find(notes_, packet, &Note::packet);
+  return note == notes_.end() ? nullptr : &*note;
+}
+
+bool PacketClock::set_times(const DecodedPicture& picture, FrameTimes& times) {
+  const double rate = source_.stream().frame_rate;
+  if (times.duration <= 0 && rate > 0) times.duration = static_cast<std::int64_t>(1e9 / rate);
+  const Note* note = note_of(picture.packet);
+  std::optional<Timeline::Mapped> mapped;
+  if (picture.pts != AV_NOPTS_VALUE) {
+    const std::int64_t time = source_ns(source_.stream(), picture.pts);
+    mapped = {time, time + (note != nullptr ? note->offset : clock_.offset())};
+  }
+  if (skip_through_) {
+    const std::int64_t next = frame_times_.last() < 0 ? 0 : frame_times_.end();
+    const std::int64_t at = mapped ? mapped->at : next;
+    if (at <= *skip_through_) {
+      frame_times_.set_last(at, times.duration);  // frames without a time count from the one before
+      return false;
+    }
+    skip_through_.reset();
+  }
+  const Timeline::Time time = frame_times_.next(mapped, times.duration);
+  times.pts = time.pts;
+  if (time.correction && camera_.start.decode) count(*time.correction);  // else those of the copies are
+  times.capture_utc = note != nullptr ? note->capture_utc : arrival_utc_;
+  times.capture_clock = note != nullptr ? note->capture_clock : CaptureClock::arrival;
+  return true;
+}
+
+// A leap in a file's times is its own where its container has one clock for all, or where the audio makes it, too.
+bool PacketClock::confirms_leap(std::int64_t to) {
+  const SourceStream& stream = source_.stream();
+  if (!stream.discontinuous) return true;
+  while (stream.audio != nullptr && source_.looked_at() < most_read_for_leap) {
+    const ReadAhead::Entry* entry = source_.look();
+    if (entry == nullptr) return false;
+    const AVPacket& packet = *entry->packet;
+    if (entry->result == ReadResult::audio) {
+      if (packet.pts != AV_NOPTS_VALUE && audio_ns(stream, packet.pts) > to - leap_tolerance) return true;
+    } else if (const auto time = source_time(packet); time && *time > to + leap_tolerance) {
+      return false;
+    }
+  }
+  return false;
+}
+
+void PacketClock::count(Correction kind) {
+  camera_.block.source.times_corrected.at(static_cast<std::size_t>(kind)).fetch_add(1);
+}
+
+// Each kind once for each connection.
+void PacketClock::report(const std::optional<SourceClock::Corrected>& corrected) {
+  SourceHealth& health = camera_.block.source;
+  health.clock_drift = clock_.drift();
+  health.time_origin = clock_.origin();
+  health.lag = clock_.late();
+  health.largest_lag = std::max(health.largest_lag.load(), clock_.late());
+  const char* by = camera_.live ? "by when frames arrive" : "behind the frame before";
+  if (corrected) {
+    count(corrected->kind);
+    const double seconds = static_cast<double>(corrected->by) / 1e9;
+    if (!logged_.insert(name_of(corrected->kind)).second) return;
+    if (corrected->kind == Correction::stopped) {
+      spdlog::warn(
+          "{}: its clock stood still, or runs slow: it is {:.1f} s behind; its timestamps are moved on, and that is "
+          "counted in the report",
+          camera_.name(), -seconds);
+    } else {
+      spdlog::warn("{}: its clock jumped by {:+.1f} s; time goes on {}, and that is counted in the report",
+                   camera_.name(), seconds, by);
+    }
+  } else if (std::abs(clock_.drift()) > reported_drift && logged_.insert("drift").second) {
+    spdlog::warn(
+        "{}: its clock has drifted by more than a second since it was connected; its timestamps are made to "
+        "follow this machine's clock",
+        camera_.name());
+  } else if (clock_.late() > reported_lag && logged_.insert("lag").second) {
+    spdlog::warn(
+        "{}: its frames arrive {:.1f} s late, as after a stall of the network or on a machine that is too "
+        "slow; their timestamps are kept",
+        camera_.name(), static_cast<double>(clock_.late()) / 1e9);
+  }
+}
+
+}  // namespace campipe

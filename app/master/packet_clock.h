@@ -1,0 +1,93 @@
+// A camera's clock: when each of its packets arrived, and where the packet, and the frame decoded from it, lies on the
+// stream's timeline.
+//
+// There is one SourceClock for each camera. It observes each packet of the video in order of arrival, and maps decoded
+// frames, copied packets and audio alike. What it said of a packet is noted until that packet's frame comes out of the
+// decoder, so the frame is mapped as the packet was, even if the clock was corrected meanwhile.
+//
+// Corrections are counted in the rig page, and logged: each kind once for each connection.
+//
+// Used by the camera's ingest thread, for each packet: observe() (files: before it is paced) and arrived(), then
+// note(), then the packet's consumers. All times in ns.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "app/master/camera_context.h"
+#include "app/master/source_clock.h"
+#include "app/master/source_connection.h"
+#include "app/master/source_times.h"
+#include "app/master/timeline.h"
+#include "stages/decoders/decoder.h"
+
+namespace campipe {
+
+class PacketClock {
+ public:
+  PacketClock(CameraContext& camera, SourceConnection& source);
+
+  // Before the first packet. `copied`: where the copies of a master before have ended; -1: nowhere.
+  void begin_live(std::int64_t copied);
+  void begin_file() { clock_.begin(0, 0); }
+  // A loop cannot return to its place: it starts again behind what a master before has passed on.
+  void begin_loop_after(std::int64_t resume, std::int64_t copied);
+
+  // The source was opened (again). A live one was closed, and the clock of the next connection may be another one.
+  void connected();
+  void disconnected() { clock_.reconnect(); }
+  // A file begins again there.
+  void next_round(std::int64_t at) { clock_.begin(0, at); }
+
+  // Live: looks at what waits to be read, which has arrived before it is read. The first packet that has to be waited
+  // for shows how old that is.
+  void preview();
+  // Its time by the source, ns from the stream's start; none: it has no timestamp.
+  [[nodiscard]] std::optional<std::int64_t> source_time(const AVPacket& packet) const;
+  // What the packet that was read last says of the source's clock.
+  void observe(const AVPacket& packet);
+  // It is passed on: as read, or now, since it was held until its time.
+  void arrived(bool as_read);
+  // The times of the packet, which are kept for the frame that comes out of it.
+  PacketTimes note(const AVPacket& packet);
+
+  // Sets the times of a frame. False: a master before has published it.
+  bool set_times(const DecodedPicture& picture, FrameTimes& times);
+  // Where the next frame is expected.
+  [[nodiscard]] std::int64_t frames_end() const { return frame_times_.end(); }
+  void count(Correction kind);
+
+  // Where timestamps lie: for copies and audio.
+  [[nodiscard]] const SourceClock& source_clock() const { return clock_; }
+  // Of the newest packet: monotonic, UTC, and how long it was waited for.
+  [[nodiscard]] std::int64_t arrival() const { return arrival_; }
+  [[nodiscard]] std::int64_t arrival_utc() const { return arrival_utc_; }
+  [[nodiscard]] std::int64_t waited() const { return source_.times().waited; }
+
+ private:
+  // What is known of a packet, for the frame that comes out of it.
+  struct Note {
+    std::int64_t packet = 0;  // AVPacket::pos
+    std::int64_t offset = 0;  // of SourceClock
+    std::int64_t capture_utc = 0;
+    CaptureClock capture_clock = CaptureClock::arrival;
+  };
+  [[nodiscard]] const Note* note_of(std::int64_t packet);
+  [[nodiscard]] bool confirms_leap(std::int64_t to);
+  void report(const std::optional<SourceClock::Corrected>& corrected);
+
+  CameraContext& camera_;
+  SourceConnection& source_;
+  SourceClock clock_;
+  Timeline frame_times_;  // the decoded ones, in the order in which they are shown; for copies see PacketCopies
+  std::optional<std::int64_t> skip_through_;  // frames up to there were published by a master before
+  std::deque<Note> notes_;                    // of packets whose frames have not come out
+  std::set<std::string_view> logged_;         // of this connection
+  std::int64_t arrival_ = 0;
+  std::int64_t arrival_utc_ = 0;
+};
+
+}  // namespace campipe

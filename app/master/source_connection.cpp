@@ -1,0 +1,66 @@
+#include "app/master/source_connection.h"
+
+#include "app/control/thread_scope.h"
+#include "app/master/source_times.h"
+
+namespace campipe {
+namespace {
+
+constexpr auto uninterrupted = std::chrono::seconds(60);  // FFmpeg's own requests to name servers take no longer
+constexpr std::size_t most_looked_at = 256;               // packets, for the first of the video
+
+}  // namespace
+
+// By when a source has answered or has been given up: its silence is no hang of its thread. A file has no such time,
+// since its disk may be another machine's; to end the process would bring back neither.
+Deadline SourceConnection::deadline() const {
+  return camera_.live ? Clock::now() + camera_.start.config.source.read_timeout + uninterrupted : Deadline::max();
+}
+
+void SourceConnection::open() {
+  const ThreadWait wait(WaitsFor::source, deadline());
+  source_ = camera_.start.open_source(camera_.start.config.source, [this] { return camera_.stop.stopped(); });
+  ahead_.clear();
+}
+
+void SourceConnection::close() {
+  const ThreadWait wait(WaitsFor::source, deadline());
+  source_.reset();
+}
+
+ReadResult SourceConnection::read(AVPacket& packet) {
+  ReadResult result = ReadResult::end;
+  {
+    const ThreadWait wait(WaitsFor::source, deadline());
+    result = ahead_.read(*source_, packet);
+  }
+  const AVRational time_base = result == ReadResult::audio ? stream().audio_time_base : stream().time_base;
+  forget_absurd_times(packet, time_base, camera_.live);
+  if (result == ReadResult::packet) packet.pos = packets_read_++;
+  return result;
+}
+
+const ReadAhead::Entry* SourceConnection::look() {
+  const ThreadWait wait(WaitsFor::source, deadline());
+  return ahead_.look(*source_);
+}
+
+const AVPacket* SourceConnection::look_at_first_video() {
+  const ReadAhead::Entry* entry = look();
+  while (entry != nullptr && entry->result != ReadResult::packet && ahead_.size() < most_looked_at) entry = look();
+  return entry != nullptr && entry->result == ReadResult::packet ? entry->packet.get() : nullptr;
+}
+
+void SourceConnection::rewind() {
+  const ThreadWait wait(WaitsFor::source, deadline());
+  source_->rewind();
+  ahead_.clear();
+}
+
+void SourceConnection::seek(std::int64_t pts) {
+  const ThreadWait wait(WaitsFor::source, deadline());
+  source_->seek(pts);
+  ahead_.clear();
+}
+
+}  // namespace campipe

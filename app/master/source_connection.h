@@ -1,0 +1,48 @@
+// One camera's connection to its source: opens and closes it, and reads packets, some of them ahead of their turn.
+//
+// Used by the camera's ingest thread. While it waits for the source, the thread says so in the rig page (ThreadWait)
+// with the time by which the source must have answered. Reading, opening and seeking throw as Source does.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "app/master/camera_context.h"
+#include "app/master/read_ahead.h"
+#include "stages/sources/source.h"
+
+namespace campipe {
+
+class SourceConnection {
+ public:
+  explicit SourceConnection(const CameraContext& camera) : camera_(camera) {}
+
+  void open();
+  void close();
+  // Only while it is open.
+  [[nodiscard]] const SourceStream& stream() const { return source_->stream(); }
+  // The next packet, into `packet` (unreferenced before). Impossible times are removed; AVPacket::pos of each packet of
+  // the video is its number in this ingest's life, by which the frames decoded from it are known.
+  ReadResult read(AVPacket& packet);
+  // When the packet that was read last arrived, and how long it was waited for.
+  [[nodiscard]] const ReadAhead::Times& times() const { return ahead_.times(); }
+  // Reads one more, which read() will return in its turn. Null: no packet follows.
+  const ReadAhead::Entry* look();
+  // How many packets were read that way and not yet taken.
+  [[nodiscard]] std::size_t looked_at() const { return ahead_.size(); }
+  // The first packet of the video, which stays to be read. Null: there is none among the first packets.
+  const AVPacket* look_at_first_video();
+  // Of a file: to its beginning, or to a key frame at or before `pts` (ns from its start).
+  void rewind();
+  void seek(std::int64_t pts);
+
+ private:
+  [[nodiscard]] Deadline deadline() const;
+
+  const CameraContext& camera_;
+  std::unique_ptr<Source> source_;
+  ReadAhead ahead_;
+  std::int64_t packets_read_ = 0;  // of the video
+};
+
+}  // namespace campipe
