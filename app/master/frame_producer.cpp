@@ -134,7 +134,7 @@ bool FrameProducer::feed(const AVPacket* packet) {
 void FrameProducer::change_size() {
   const FrameFormat& size = decoder_->needs().expected;
   if (const auto more = size_lines_.pass()) {
-    spdlog::info("{}: its pictures are {}x{} now{}", camera_.name(), size.width, size.height, *more);
+    spdlog::info("{}: its frames are {}x{} now{}", camera_.name(), size.width, size.height, *more);
   }
   if (camera_.start.decode) rings_.wait_for_reader(change_deadline);
   replace_ring();
@@ -183,7 +183,7 @@ bool FrameProducer::fall_back_to_cpu(const std::string& reason) {
   if (!camera_.start.decode) return begin_again();
   seen_before_ = window_.seen_pictures();
   if (!window_.complete()) {
-    spdlog::warn("{}: pictures up to the next key frame are lost: the one before is too far back", camera_.name());
+    spdlog::warn("{}: frames up to the next key frame are lost: the one before is too far back", camera_.name());
     await_key_ = true;
   }
   // Also with policy `drop`: what the worker cannot have seen yet must not count as lost by it.

@@ -47,7 +47,7 @@ void FrameRings::open(CameraDecoder& decoder) {
   const IngestStart& start = camera_.start;
   const SlotNeeds needs = decoder->needs();
   // Else the supervisor would take this process for one that is out of its mind.
-  if (!is_possible(needs.expected, false)) throw Error("the source describes its pictures as none can be");
+  if (!is_possible(needs.expected, false)) throw Error("the source describes its frames as none can be");
   FrameRingSpec spec;
   spec.slots = std::min<unsigned>(needs.kept + static_cast<unsigned>(start.config.queue_size) + 4, max_ring_slots);
   spec.slot_bytes = needs.bytes;
@@ -97,7 +97,7 @@ void FrameRings::publish(DecodedPicture& picture) {
   picture.record.times.decoded = now_ns();
   // The worker would accuse this process, and not the camera.
   const std::size_t slot_bytes = ring_->memory().pixels(picture.slot).size();
-  if (!is_possible(picture.record, slot_bytes)) throw Error("the source has a picture that cannot be");
+  if (!is_possible(picture.record, slot_bytes)) throw Error("the source has a frame that cannot be");
   unsigned recalled = 0;
   const auto published = ring_->publish(picture.slot, picture.record, recalled);
   counter(camera_.block.dropped, DropCause::queue_full).fetch_add(recalled);

@@ -93,7 +93,7 @@ void Ingest::play_file() {
   // A loop ends only where a round of it gave nothing, and a successor of a dead master begins it anew.
   const bool nothing_before = !resume || loop;
   if (!nothing_before || router_.given()) return;
-  throw Error(camera_.start.decode ? "no picture could be decoded" : "there is no video in it");
+  throw Error(camera_.start.decode ? "no frame could be decoded" : "there is no video in it");
 }
 
 // A live source: again and again.
