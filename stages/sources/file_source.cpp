@@ -13,6 +13,8 @@ extern "C" {
 
 #include "core/c_callback.h"
 #include "core/error.h"
+#include "core/libav_log.h"
+#include "core/libav_options.h"
 #include "core/log.h"
 #include "stages/sources/accepted_media.h"
 #include "stages/sources/media_streams.h"
@@ -142,13 +144,13 @@ class FileSource final : public Source {
     if (context == nullptr) throw std::bad_alloc();
     context->interrupt_callback = {c_callback<ask_interrupt, 1>, &interrupt_};
     limit_media(*context, formats_of_files(), "file");
-    const LibavReasons reasons;
-    AVDictionary* options = picture_options();
+    LibavMessages messages = source_messages();
+    const LibavCapture capture(messages);
+    LibavOptions options = picture_options();
     // "file:" keeps libavformat from taking a name with a colon for another protocol; the context is freed on error.
-    const int code = avformat_open_input(&context, ("file:" + path_).c_str(), nullptr, &options);
-    av_dict_free(&options);
+    const int code = avformat_open_input(&context, ("file:" + path_).c_str(), nullptr, options.get());
     if (code < 0) {
-      if (const std::string format = reasons.refused_format(); !format.empty()) {
+      if (const std::string format = refused_format(messages); !format.empty()) {
         throw Error(name_ + " " + refused_format_text(format));
       }
     }
@@ -159,12 +161,12 @@ class FileSource final : public Source {
   }
 
   // Frames have no times of their own.
-  [[nodiscard]] AVDictionary* picture_options() const {
-    if (!is_numbered_pictures(path_)) return nullptr;
+  [[nodiscard]] LibavOptions picture_options() const {
+    LibavOptions options;
+    if (!is_numbered_pictures(path_)) return options;
     const double rate = config_.capture.rate > 0 ? config_.capture.rate : picture_rate;
-    AVDictionary* options = nullptr;
-    av_dict_set(&options, "framerate", std::to_string(rate).c_str(), 0);
-    av_dict_set_int(&options, "start_number", first_number(path_).value_or(0), 0);
+    options.set("framerate", std::to_string(rate));
+    options.set("start_number", first_number(path_).value_or(0));
     return options;
   }
 

@@ -40,7 +40,7 @@ void set_stream_options(LibavOptions& options, const SourceConfig& config, RtspT
     // Of HLS: each piece and playlist is opened anew, so that it can be looked at first.
     options.set("http_persistent", 0);
     options.set("http_multiple", 0);
-    if (scheme == "https") set_certificate_options(options.get(), config);
+    if (scheme == "https") set_certificate_options(options, config);
   } else if (scheme == "tcp") {
     options.set("timeout", timeout);
   } else if (scheme == "srt") {
@@ -55,9 +55,9 @@ void set_stream_options(LibavOptions& options, const SourceConfig& config, RtspT
   }
 }
 
-void set_certificate_options(AVDictionary** options, const SourceConfig& config) {
-  av_dict_set_int(options, "tls_verify", config.verify_certificate ? 1 : 0, 0);
-  if (!config.ca_file.empty()) av_dict_set(options, "ca_file", config.ca_file.c_str(), 0);
+void set_certificate_options(LibavOptions& options, const SourceConfig& config) {
+  options.set("tls_verify", config.verify_certificate ? 1 : 0);
+  if (!config.ca_file.empty()) options.set("ca_file", config.ca_file);
 }
 
 std::string protocols_of(const std::string& scheme) {
@@ -67,7 +67,7 @@ std::string protocols_of(const std::string& scheme) {
   return scheme;
 }
 
-void refuse_redirects(AVDictionary** options, const std::string& shown) {
+void refuse_redirects(LibavOptions& options, const std::string& shown) {
   constexpr const char* name = "max_redirects";
   const AVClass* http = avio_protocol_get_class("http");
   // An option that is not known would be ignored, and the redirect followed.
@@ -77,7 +77,7 @@ void refuse_redirects(AVDictionary** options, const std::string& shown) {
                           " may send its reader anywhere, and this FFmpeg cannot be kept from following (update "
                           "FFmpeg, or set allow_redirects: true)");
   }
-  av_dict_set_int(options, name, 0, 0);
+  options.set(name, 0);
 }
 
 void set_capture_options(LibavOptions& options, const CaptureConfig& capture) {

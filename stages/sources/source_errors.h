@@ -9,26 +9,13 @@
 
 namespace campipe {
 
-// Listens to libav's messages on this thread as long as it lives: its codes alone do not tell a name that is not known
-// from a certificate that is not trusted. What it hears is logged as ever, as messages of level debug.
-class LibavReasons final : public LibavListener {
- public:
-  LibavReasons();
-  ~LibavReasons() override;
-  LibavReasons(const LibavReasons&) = delete;
-  LibavReasons& operator=(const LibavReasons&) = delete;
-  void hear(int level, const std::string& piece) override;
-  // The container that limit_media() kept from being opened; empty: that was not what went wrong.
-  [[nodiscard]] std::string refused_format() const;
-  [[nodiscard]] bool heard(const std::string& text) const { return text_.find(text) != std::string::npos; }
-
- private:
-  std::string text_;
-  std::size_t line_ = 0;  // where the newest line begins
-};
+// For what libav says of a source. It is logged as ever, as messages of level debug.
+LibavMessages source_messages();
+// The container that limit_media() kept from being opened; empty: that was not what went wrong.
+std::string refused_format(const LibavMessages& messages);
 
 // `watch` may have ended the wait.
-SourceError opening_error(int code, const SourceConfig& source, const ReadWatch& watch, const LibavReasons& reasons);
+SourceError opening_error(int code, const SourceConfig& source, const ReadWatch& watch, const LibavMessages& messages);
 // `shown`: the source for people.
 // It sends its reader to the URL `target`, or names it as a part of itself.
 SourceError redirect_error(const std::string& shown, const std::string& target);

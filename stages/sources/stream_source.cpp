@@ -125,17 +125,18 @@ class StreamSource final : public Source {
   }
 
   void open(RtspTransport transport) {
-    LibavReasons reasons;
+    LibavMessages messages = source_messages();
+    const LibavCapture capture(messages);
     input_.reset();
     limit_receiving(is_rtsp() ? longest_answer : most_received());
     playlists_ = PlaylistGuard(shown_);
     pieces_limited_ = false;
     const bool fall_back = address_.scheme == "rtsp" && transport == RtspTransport::automatic;
-    check_opening(open_input(transport), reasons);
+    check_opening(open_input(transport), messages);
     limit_receiving(most_received());
     if (fall_back) watch_.expect_packets(*input_, std::min<nanoseconds>(first_udp_packet, watch_.left() / 2));
     // Its packets are known from the beginning, and it would be asked for them without a pause.
-    if (!is_device()) check_opening(find_stream_info(*input_), reasons);
+    if (!is_device()) check_opening(find_stream_info(*input_), messages);
     choose();
     const int index = read_first();
     watch_.forget_packets();
@@ -146,7 +147,7 @@ class StreamSource final : public Source {
                             " is an MP4 file with its index at its end, and its server does not give parts of it "
                             "(put the index first: ffmpeg -i … -c copy -movflags +faststart …)");
     }
-    check_opening(index, reasons);
+    check_opening(index, messages);
   }
 
   // Such a file can be read only by going back.
@@ -156,11 +157,11 @@ class StreamSource final : public Source {
            (io->seekable & AVIO_SEEKABLE_NORMAL) == 0;
   }
 
-  void check_opening(int code, const LibavReasons& reasons) {
+  void check_opening(int code, const LibavMessages& messages) {
     if (watch_.interrupted()) throw interrupted_error(shown_);
     throw_if_strayed();
     if (code >= 0 && !watch_.timed_out() && !watch_.no_packets()) return;
-    const SourceError error = opening_error(code, config_, watch_, reasons);
+    const SourceError error = opening_error(code, config_, watch_, messages);
     watch_.forget_packets();
     input_.reset();
     throw error;
@@ -261,10 +262,9 @@ class StreamSource final : public Source {
     for (int redirects = 0;; ++redirects) {
       if (!config_.allow_redirects && !same_origin(url, config_.url)) elsewhere_ = url;
       if (!elsewhere_.empty()) return AVERROR(EACCES);
-      LibavOptions options;
-      av_dict_copy(options.get(), given, 0);
-      if (split_address(url).scheme == "https") set_certificate_options(options.get(), config_);
-      if (!config_.allow_redirects) refuse_redirects(options.get(), shown_);
+      LibavOptions options = LibavOptions::copy_of(given);
+      if (split_address(url).scheme == "https") set_certificate_options(options, config_);
+      if (!config_.allow_redirects) refuse_redirects(options, shown_);
       take_libav_hints();
       const int code = open_nested_(&context, io, (prefix + url).c_str(), flags, options.get());
       const std::string location = code == AVERROR(EIO) ? take_libav_hints().redirect : "";
