@@ -1,8 +1,8 @@
-#include "stages/sources/file_source.h"
-
+// Files of any container and codec that FFmpeg reads, and numbered pictures.
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <utility>
@@ -21,6 +21,7 @@ extern "C" {
 #include "stages/sources/numbered_pictures.h"
 #include "stages/sources/source_address.h"
 #include "stages/sources/source_errors.h"
+#include "stages/sources/source_kind.h"
 
 namespace campipe {
 namespace {
@@ -191,13 +192,12 @@ class FileSource final : public Source {
   bool cut_off_ = false;                       // and that was said
 };
 
-}  // namespace
-
-std::unique_ptr<Source> open_file_source(const SourceConfig& config, const Source::Interrupt& interrupt) {
+std::unique_ptr<Source> open(const SourceConfig& config, const Source::Interrupt& interrupt) {
   return std::make_unique<FileSource>(config, interrupt);
 }
 
-std::optional<std::string> check_file(const std::string& path) {
+std::optional<std::string> check(const std::string& path) {
+  if (path.find("://") != std::string::npos) return unknown_scheme_text(split_address(path).scheme);
   if (is_numbered_pictures(path)) return check_numbered_pictures(path);
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
@@ -215,4 +215,19 @@ std::optional<std::string> check_file(const std::string& path) {
   return std::nullopt;
 }
 
+constexpr std::array keys{
+    SourceKeysOf{SourceKeys::playback, "files"},
+    SourceKeysOf{SourceKeys::rate, "numbered pictures", is_numbered_pictures},
+};
+
+// Numbered pictures are not a kind of their own: only the disk knows whether a name with a %d in it is that of a file.
+const SourceKindRegistration registration{{.name = "file",
+                                           .place = 80,
+                                           .keys = keys,
+                                           .check = check,
+                                           .open = open,
+                                           .can_end = [](const SourceConfig& config) { return !config.loop; },
+                                           .tried_at_check = true}};
+
+}  // namespace
 }  // namespace campipe

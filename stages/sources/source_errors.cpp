@@ -87,32 +87,19 @@ std::string refused_format(const LibavMessages& messages) {
   return format.empty() ? "unknown" : format;
 }
 
-SourceError opening_error(int code, const SourceConfig& source, const ReadWatch& watch, const LibavMessages& messages) {
-  const std::string shown = shown_url(source);
+SourceError opening_error(int code, const std::string& shown, const ReadWatch& watch, const LibavMessages& messages,
+                          StreamErrors explain) {
   const Meaning* heard = heard_meaning(messages);
   if (heard != nullptr && !watch.timed_out()) return make(heard->kind, shown, heard->text);
   if (watch.timed_out() || watch.no_packets()) {
     return make(Kind::timed_out, shown, "sends no video within " + seconds_text(watch.allowed()) + " (read_timeout)");
   }
-  const std::string scheme = split_address(source.url).scheme;
-  if (scheme == "srt" && code == AVERROR(EIO)) {
-    return make(Kind::refused, shown, "refuses the connection (are passphrase and streamid right?)");
-  }
   if (const std::string format = refused_format(messages); !format.empty()) {
     return make(Kind::unsupported, shown, refused_format_text(format));
   }
-  // So libavformat calls a connection that is closed instead of an answer.
-  if (scheme.starts_with("rtsp") && code == AVERROR_INVALIDDATA)
-    return make(Kind::lost, shown, "gives no answer of RTSP");
-  if (scheme == "tcp" && code == AVERROR_INVALIDDATA) {
-    return make(Kind::lost, shown, "closes the connection before there is any video that FFmpeg knows");
-  }
+  if (const auto own = explain != nullptr ? explain(code) : std::nullopt) return make(own->kind, shown, own->text);
   if (const Meaning* meaning = find_meaning(code)) return make(meaning->kind, shown, meaning->text);
   if (code == AVERROR_EOF) return make(Kind::lost, shown, "closes the connection before there is any video");
-  if (code == AVERROR(EINVAL) && is_capture_device(source.url)) {
-    return make(Kind::unsupported, shown,
-                "does not offer this size, rate or format (v4l2-ctl --list-formats-ext shows what it offers)");
-  }
   return make(Kind::lost, shown, "cannot be opened: " + av_error_text(code));
 }
 

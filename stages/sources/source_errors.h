@@ -1,6 +1,7 @@
 // What libavformat's errors mean for a live source.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "core/libav_log.h"
@@ -14,9 +15,16 @@ LibavMessages source_messages();
 // The container that limit_media() kept from being opened; empty: that was not what went wrong.
 std::string refused_format(const LibavMessages& messages);
 
-// `watch` may have ended the wait.
-SourceError opening_error(int code, const SourceConfig& source, const ReadWatch& watch, const LibavMessages& messages);
-// `shown`: the source for people.
+struct StreamProblem {
+  SourceError::Kind kind;
+  std::string text;  // behind the source's name
+};
+// What one kind of source means by an error of libav; nothing: what all mean.
+using StreamErrors = std::optional<StreamProblem> (*)(int code);
+
+// `watch` may have ended the wait. `shown`: the source for people. `explain`: may be null.
+SourceError opening_error(int code, const std::string& shown, const ReadWatch& watch, const LibavMessages& messages,
+                          StreamErrors explain);
 // It sends its reader to the URL `target`, or names it as a part of itself.
 SourceError redirect_error(const std::string& shown, const std::string& target);
 std::string refused_format_text(const std::string& format);  // to stand behind the source's name
