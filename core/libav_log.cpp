@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdarg>
 #include <cstring>
@@ -18,7 +19,10 @@ extern "C" {
 namespace campipe {
 namespace {
 
-thread_local LibavListener* this_threads_listener = nullptr;
+constexpr std::size_t most_kept = 16384;  // bytes
+constexpr int most_errors = 16;           // that errors() joins
+
+thread_local LibavMessages* this_threads_messages = nullptr;
 
 thread_local LibavHints this_threads_hints;
 
@@ -43,10 +47,10 @@ void note_hints(int level, const char* format, va_list arguments) {
 void on_message(void* object, int level, const char* format, va_list arguments) {
   if (level > AV_LOG_WARNING) return note_hints(level, format, arguments);
   std::array<char, 1024> text{};
-  int with_prefix = this_threads_listener == nullptr ? 1 : 0;
+  int with_prefix = this_threads_messages == nullptr ? 1 : 0;
   av_log_format_line2(object, level, format, arguments, text.data(), text.size(), &with_prefix);
+  if (this_threads_messages != nullptr) return this_threads_messages->add(level, text.data());
   std::string line = text.data();
-  if (this_threads_listener != nullptr) return this_threads_listener->hear(level, line);
   while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();
   if (!line.empty()) spdlog::debug("libav: {}", redact_urls(line));
 }
@@ -55,7 +59,58 @@ void on_message(void* object, int level, const char* format, va_list arguments) 
 
 void install_libav_log() { av_log_set_callback(c_callback<on_message>); }
 
-void listen_to_libav(LibavListener* listener) { this_threads_listener = listener; }
+void LibavMessages::add(int level, std::string_view piece) {
+  if (size_ > most_kept) return;
+  size_ += piece.size();
+  const bool complete = piece.ends_with('\n');
+  piece = piece.substr(0, piece.find_last_not_of("\r\n") + 1);
+  if (open_) {
+    lines_.back().text += piece;
+  } else if (!piece.empty()) {
+    lines_.push_back({level, std::string(piece)});
+    open_ = true;
+  }
+  if (complete) end_line();
+}
+
+void LibavMessages::end_line() {
+  if (!std::exchange(open_, false)) return;
+  std::string& line = lines_.back().text;
+  line.erase(line.find_last_not_of(' ') + 1);
+  if (redact_) spdlog::debug("libav: {}", redact_(line));
+}
+
+std::string LibavMessages::errors() const {
+  std::string joined;
+  int count = 0;
+  for (const Line& line : lines_) {
+    if (line.level > AV_LOG_ERROR || ++count > most_errors) continue;
+    joined += (joined.empty() ? "" : "; ") + line.text;
+  }
+  return joined;
+}
+
+std::string LibavMessages::find_any(std::initializer_list<std::string_view> texts) const {
+  const auto has_one = [&](const Line& line) {
+    return std::ranges::any_of(texts, [&](std::string_view text) { return line.text.find(text) != std::string::npos; });
+  };
+  const auto line = std::ranges::find_if(lines_, has_one);
+  return line == lines_.end() ? std::string() : line->text;
+}
+
+void LibavMessages::clear() {
+  lines_.clear();
+  open_ = false;
+  size_ = 0;
+}
+
+LibavCapture::LibavCapture(LibavMessages& messages) {
+  install_libav_log();
+  this_threads_hints = {};
+  this_threads_messages = &messages;
+}
+
+LibavCapture::~LibavCapture() { this_threads_messages = nullptr; }
 
 LibavHints take_libav_hints() { return std::exchange(this_threads_hints, {}); }
 

@@ -4,7 +4,6 @@
 #include "app/config/key_table.h"
 #include "app/config/reader.h"
 #include "core/gpu.h"
-#include "stages/sources/source_address.h"
 
 namespace campipe {
 namespace {

@@ -3,8 +3,7 @@
 #include <set>
 
 #include "app/config/key_table.h"
-#include "stages/sources/pattern_source.h"
-#include "stages/sources/source_address.h"
+#include "stages/sources/source_kind.h"
 
 namespace campipe {
 namespace {
@@ -26,8 +25,8 @@ class CopyCheck {
              "another codec");
     const GivenCamera& camera = *stream.camera;
     if (stream.given == &camera && skips_for_nobody(camera)) refuse(camera["on_corrupt"]);
-    if (camera["source"].good && is_pattern(camera.value.source.url))
-      tell(*codec_->node, "a test pattern has nothing to copy, since no camera encoded it");
+    const std::string_view no_copy = source_kind_of(camera.value.source.url).no_copy;
+    if (camera["source"].good && !no_copy.empty()) tell(*codec_->node, std::string(no_copy));
   }
 
  private:
@@ -68,9 +67,7 @@ bool is_plain(const GivenCamera& camera) {
   });
   const CameraConfig& value = camera.value;
   const bool changed = !value.filters.empty() || value.rate > 0 || value.on_corrupt == OnCorrupt::skip;
-  const std::string& url = value.source.url;
-  const bool raw = is_pattern(url) || (is_capture_device(url) && value.source.capture.format != "h264");
-  return !for_encoder && !changed && camera["snapshot.path"].node == nullptr && !raw;
+  return !for_encoder && !changed && camera["snapshot.path"].node == nullptr && copied_by_default(value.source);
 }
 
 void check_copies(const std::vector<GivenCamera>& cameras, Report& report) {

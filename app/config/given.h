@@ -97,7 +97,7 @@ std::vector<FilterConfig> motion_filters(const StreamConfig& stream);
 // What was given of a stream becomes what is used of it.
 void settle_stream(const Origins& given, StreamConfig& value);
 // What the keys of a scope are for, such as "files and test patterns"; empty: not only for some kinds of source.
-std::string_view sources_of(KeyScope scope);
+std::string sources_of(KeyScope scope);
 void settle_source(const GivenCamera& given, CameraConfig& value);
 void settle_server(const Given<RigConfig>& given, ServerConfig& value);
 

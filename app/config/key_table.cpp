@@ -264,8 +264,8 @@ template void inherit(Origins&, StreamConfig&, const Origins&, const StreamConfi
 
 std::string documented_meaning(const KeyInfo& key) {
   // Of maps the whole section says it.
-  const std::string_view sources = key.section().empty() ? sources_of(key.text.scope) : "";
-  return std::string(key.text.meaning) + (sources.empty() ? "" : "; only for " + std::string(sources));
+  const std::string sources = key.section().empty() ? sources_of(key.text.scope) : "";
+  return std::string(key.text.meaning) + (sources.empty() ? "" : "; only for " + sources);
 }
 
 std::vector<ConfigSection> config_sections() {

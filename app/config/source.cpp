@@ -9,57 +9,39 @@
 
 #include "app/config/key_table.h"
 #include "app/config/reader.h"
-#include "stages/sources/numbered_pictures.h"
-#include "stages/sources/source_address.h"
+#include "stages/sources/source_kind.h"
 
 namespace campipe {
 namespace {
 
-// Which sources the keys of a scope are for.
+// Which keys of sources a scope means.
 struct ScopeOfSources {
   KeyScope scope;
-  std::string_view whom;
-  bool (*fits)(const std::string& url);
+  SourceKeys keys;
 };
-
-bool has_scheme(const std::string& url, std::initializer_list<std::string_view> schemes) {
-  return std::ranges::find(schemes, split_address(url).scheme) != schemes.end();
-}
-
-constexpr std::array<ScopeOfSources, 6> scopes{
-    {{KeyScope::files, "files and test patterns", [](const std::string& url) { return !is_live(url); }},
-     {KeyScope::rtsp, "sources of rtsp:// and rtsps://",
-      [](const std::string& url) {
-        return has_scheme(url, {"rtsp", "rtsps"});
-      }},
-     {KeyScope::tls, "sources of rtsps:// and https://",
-      [](const std::string& url) {
-        return has_scheme(url, {"rtsps", "https"});
-      }},
-     {KeyScope::servers, "sources of rtsp(s):// and http(s)://",
-      [](const std::string& url) {
-        return has_scheme(url, {"rtsp", "rtsps", "http", "https"});
-      }},
-     {KeyScope::devices, "capture devices (/dev/videoN)", is_capture_device},
-     {KeyScope::rates, "capture devices (/dev/videoN) and numbered pictures", [](const std::string& url) {
-        return is_capture_device(url) || (split_address(url).scheme.empty() && is_numbered_pictures(url));
-      }}}};
+constexpr std::array<ScopeOfSources, 6> scopes{{{KeyScope::files, SourceKeys::playback},
+                                                {KeyScope::rtsp, SourceKeys::rtsp},
+                                                {KeyScope::tls, SourceKeys::tls},
+                                                {KeyScope::servers, SourceKeys::redirects},
+                                                {KeyScope::devices, SourceKeys::device},
+                                                {KeyScope::rates, SourceKeys::rate}}};
 
 // Calls `each` for every key that was given and means nothing for this source.
 template <typename Each>
 void for_unfit_keys(const GivenCamera& camera, const Each& each) {
   for (const Key<CameraConfig>& key : keys_of<CameraConfig>()) {
     const auto scope = std::ranges::find(scopes, key.text.scope, &ScopeOfSources::scope);
-    if (scope != scopes.end() && camera[key.path].good && !scope->fits(camera.value.source.url)) each(key, *scope);
+    if (scope != scopes.end() && camera[key.path].good && !has_keys(camera.value.source.url, scope->keys))
+      each(key, scope->keys);
   }
 }
 
 // In `defaults`, keys of other kinds of source simply do not apply.
 void check_kind(const GivenCamera& camera, Report& report) {
-  for_unfit_keys(camera, [&](const KeyInfo& key, const ScopeOfSources& scope) {
+  for_unfit_keys(camera, [&](const KeyInfo& key, SourceKeys keys) {
     const Origin& origin = camera[key.path];
     if (origin.inherited > 0) return;
-    report.at_key(*origin.node, "is only for " + std::string(scope.whom) + ", and this source is none; remove the key");
+    report.at_key(*origin.node, "is only for " + sources_with(keys) + ", and this source is none; remove the key");
   });
 }
 
@@ -67,7 +49,7 @@ void check_kind(const GivenCamera& camera, Report& report) {
 void check_size(const GivenCamera& camera, std::set<const YamlNode*>& told, Report& report) {
   const Origin& width = camera["capture.width"];
   const Origin& height = camera["capture.height"];
-  if (!is_capture_device(camera.value.source.url) || width.good == height.good) return;
+  if (!has_keys(camera.value.source.url, SourceKeys::device) || width.good == height.good) return;
   const YamlNode& given = *(width.good ? width : height).node;
   if (!told.insert(&given).second) return;
   report.at_key(given,
@@ -118,14 +100,14 @@ std::optional<std::string> read_capture_format(const YamlNode& node, Report& rep
   return std::nullopt;
 }
 
-std::string_view sources_of(KeyScope scope) {
+std::string sources_of(KeyScope scope) {
   const auto found = std::ranges::find(scopes, scope, &ScopeOfSources::scope);
-  return found != scopes.end() ? found->whom : std::string_view();
+  return found != scopes.end() ? sources_with(found->keys) : "";
 }
 
 void settle_source(const GivenCamera& given, CameraConfig& value) {
   if (const YamlNode* source = given["source"].node) value.source.written = written_with_variables(*source);
-  for_unfit_keys(given, [&](const Key<CameraConfig>& key, const ScopeOfSources&) { key.copy(value, CameraConfig()); });
+  for_unfit_keys(given, [&](const Key<CameraConfig>& key, SourceKeys /*keys*/) { key.copy(value, CameraConfig()); });
   // One of them alone moves the other's default out of its way.
   const bool has_interval = given["retry_interval"].good;
   const bool has_max = given["retry_max"].good;

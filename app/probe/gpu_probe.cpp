@@ -16,9 +16,9 @@
 #include "core/cuda.h"
 #include "core/error.h"
 #include "core/ffmpeg.h"
+#include "core/libav_log.h"
 #include "core/log.h"
 #include "ipc/channel.h"
-#include "stages/encoders/libav_complaints.h"
 
 namespace campipe {
 namespace {
@@ -102,7 +102,8 @@ std::string opening_problem(const AVCodec& codec, int index) {
   context->height = 360;
   context->pix_fmt = AV_PIX_FMT_NV12;
   context->time_base = {1, 25};
-  const LibavComplaints complaints;
+  LibavMessages complaints;
+  const LibavCapture capture(complaints);
   int status = av_opt_set_int(context->priv_data, "gpu", index, 0);
   if (status >= 0) status = avcodec_open2(context.get(), nullptr, nullptr);
   if (status >= 0) return "";

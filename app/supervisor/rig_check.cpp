@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/unique_handle.h"
 #include "stages/filters/chain.h"
+#include "stages/sources/source_kind.h"
 
 namespace campipe {
 namespace {
@@ -70,7 +71,7 @@ std::string encoded_as(const CameraConfig& camera) {
 void check_camera(const CameraConfig& camera, RigCheck& check) {
   const std::string path = "cameras." + camera.name;
   const std::string url = shown_url(camera.source);
-  if (!camera.enabled || is_live(camera.source.url)) {
+  if (!camera.enabled || !source_kind_of(camera.source.url).tried_at_check) {
     check.lines.push_back(fmt::format("{}: {} ({})", camera.name, url, camera.enabled ? "not tried" : "switched off"));
     if (camera.enabled && is_auto(camera.encode)) check.lines.back() += "; " + unknown_outcome;
     if (camera.enabled) check.lines.back() += encoded_as(camera);

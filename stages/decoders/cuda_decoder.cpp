@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <vector>
 
 #include "core/c_callback.h"
 #include "core/cuda.h"
 #include "core/cuda_ffmpeg.h"
 #include "core/libav_log.h"
-#include "core/log.h"
 #include "kernels/transfer.h"
 #include "stages/decoders/picture_format.h"
 #include "stages/decoders/slot_layout.h"
@@ -52,41 +52,18 @@ std::string name_of(const SourceStream& stream) {
 }
 
 // libav tells only its log why hardware fails, and decoders hide such failures like damage in the stream.
-class Complaints final : public LibavListener {
- public:
-  void begin() {
-    first_.clear();
-    of_hardware_ = false;
-  }
-  void hear(int level, const std::string& piece) override {
-    line_ += piece;
-    if (!piece.ends_with('\n')) return;
-    line_.erase(line_.find_last_not_of("\r\n") + 1);
-    spdlog::debug("libav: {}", line_);
-    const bool of_hardware =
-        std::ranges::any_of(std::array{"CUDA_ERROR", "decoder surfaces", "hardware accelerator"},
-                            [this](const char* words) { return line_.find(words) != std::string::npos; });
-    if (level <= AV_LOG_ERROR && (first_.empty() || (of_hardware && !of_hardware_))) first_ = line_;
-    of_hardware_ = of_hardware_ || of_hardware;
-    line_.clear();
-  }
-  // The first error since begin(), rather one of the hardware.
-  [[nodiscard]] std::string first() const { return first_.empty() ? "FFmpeg does not say why" : first_; }
-  [[nodiscard]] bool of_hardware() const { return of_hardware_; }
+bool is_of_hardware(const LibavMessages::Line& line) {
+  return std::ranges::any_of(std::array{"CUDA_ERROR", "decoder surfaces", "hardware accelerator"},
+                             [&](const char* words) { return line.text.find(words) != std::string::npos; });
+}
 
- private:
-  std::string line_;
-  std::string first_;
-  bool of_hardware_ = false;
-};
-
-class Listening {
- public:
-  explicit Listening(LibavListener& listener) { listen_to_libav(&listener); }
-  ~Listening() { listen_to_libav(nullptr); }
-  Listening(const Listening&) = delete;
-  Listening& operator=(const Listening&) = delete;
-};
+// The first error, rather one of the hardware.
+std::string reason_in(const std::vector<LibavMessages::Line>& lines) {
+  const auto is_error = [](const LibavMessages::Line& line) { return line.level <= AV_LOG_ERROR; };
+  auto found = std::ranges::find_if(lines, [&](const auto& line) { return is_error(line) && is_of_hardware(line); });
+  if (found == lines.end()) found = std::ranges::find_if(lines, is_error);
+  return found == lines.end() ? "FFmpeg does not say why" : found->text;
+}
 
 // As long as this process's context lives, the stream can still be decoded on the CPU.
 template <typename Work>
@@ -206,9 +183,7 @@ class CudaDecoder final : public Decoder {
   }
 
   void open(const SourceStream& stream, const AVCodec& codec) {
-    install_libav_log();
-    const Listening listening(complaints_);
-    complaints_.begin();
+    const LibavCapture capture(complaints_);
     device_ = make_hardware_device(cuda_stream_.get());
     context_.reset(avcodec_alloc_context3(&codec));
     if (!context_) throw std::bad_alloc();
@@ -219,19 +194,19 @@ class CudaDecoder final : public Decoder {
     context_->get_format = c_callback<&CudaDecoder::choose_format, AV_PIX_FMT_NONE>;
     context_->hw_device_ctx = av_buffer_ref(device_.get());
     if (context_->hw_device_ctx == nullptr) throw std::bad_alloc();
-    if (avcodec_open2(context_.get(), &codec, nullptr) < 0) throw HardwareRefused(complaints_.first());
+    if (avcodec_open2(context_.get(), &codec, nullptr) < 0) throw HardwareRefused(reason_in(complaints_.lines()));
   }
 
   // Calls libavcodec, and throws when the hardware could not do what it was asked for.
   template <typename Call>
   int call(const Call& libav) {
-    const Listening listening(complaints_);
-    complaints_.begin();
+    const LibavCapture capture(complaints_);
+    complaints_.clear();
     tried_ = false;
     const int code = libav();
     if (!refusal_.empty()) throw HardwareRefused(refusal_);
     const bool failed = code == AVERROR_EXTERNAL || code == AVERROR(ENOSYS) || code == AVERROR(ENOMEM);
-    if (failed || complaints_.of_hardware()) refusing([this] { give_up(); });
+    if (failed || std::ranges::any_of(complaints_.lines(), is_of_hardware)) refusing([this] { give_up(); });
     return code;
   }
 
@@ -239,7 +214,7 @@ class CudaDecoder final : public Decoder {
     // A context that is lost fails every call from now on, this one too.
     const cudaError_t state = cudaStreamQuery(cuda_stream_.get());
     if (state != cudaErrorNotReady) cuda_check(state, "the GPU failed while it decoded");
-    throw HardwareRefused("the GPU's decoder gave up: " + complaints_.first());
+    throw HardwareRefused("the GPU's decoder gave up: " + reason_in(complaints_.lines()));
   }
 
   // libavcodec asks when it knows what the frames are, best first, and again without the GPU when that refused.
@@ -255,11 +230,11 @@ class CudaDecoder final : public Decoder {
     if (!becomes_nv12(context_->sw_pix_fmt)) {
       refusal_ = refusal_of(context_->sw_pix_fmt);
     } else if (gpu_offered) {
-      complaints_.begin();  // from here on they are the hardware's
+      complaints_.clear();  // from here on they are the hardware's
       tried_ = true;
       return AV_PIX_FMT_CUDA;
     } else if (tried_) {
-      refusal_ = "the GPU does not decode this " + name_ + ": " + complaints_.first();
+      refusal_ = "the GPU does not decode this " + name_ + ": " + reason_in(complaints_.lines());
     } else {
       refusal_ = "no hardware decoder for " + name_ + " of " + name_of(context_->sw_pix_fmt) + " frames";
     }
@@ -344,7 +319,7 @@ class CudaDecoder final : public Decoder {
   AvBuffer device_;
   AvCodecContext context_;
   AvFrame frame_ = make_av_frame();
-  Complaints complaints_;
+  LibavMessages complaints_{[](const std::string& line) { return line; }};
   std::string refusal_;  // of choose(), which cannot throw through libavcodec
   bool tried_ = false;   // the GPU's decoder was chosen in this call
   std::shared_ptr<FrameRingWriter> ring_;

@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/libav_log.h"
 #include "core/nearest_name.h"
 #include "stages/encoders/codec_encoders.h"
 #include "stages/encoders/file_options.h"
 #include "stages/encoders/gpu_frames.h"
-#include "stages/encoders/libav_complaints.h"
 #include "stages/encoders/picture_converter.h"
 
 namespace campipe {
@@ -46,7 +46,8 @@ void set_option(AVCodecContext& context, const std::string& key, const std::stri
   if (!has_option(context, name)) {
     throw Error(key + ": the encoder " + encoder + " does not know it" + suggestion(name, option_names(context)));
   }
-  const LibavComplaints complaints;
+  LibavMessages complaints;
+  const LibavCapture capture(complaints);
   const int status = av_opt_set(&context, name.c_str(), value.c_str(), AV_OPT_SEARCH_CHILDREN);
   if (status >= 0) return;
   const std::string reason = complaints.errors();
@@ -189,7 +190,8 @@ void take_gpu_pictures([[maybe_unused]] AVCodecContext& context, [[maybe_unused]
 }
 
 void open(AVCodecContext& context) {
-  const LibavComplaints complaints;
+  LibavMessages complaints;
+  const LibavCapture capture(complaints);
   const AVCodec& codec = *context.codec;  // which a refusal takes away
   const std::string refusal = "the encoder " + std::string(codec.name) + " refuses: ";
   const int status = avcodec_open2(&context, nullptr, nullptr);

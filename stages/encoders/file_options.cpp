@@ -5,7 +5,8 @@
 #include <string_view>
 
 #include "core/ffmpeg.h"
-#include "stages/encoders/libav_complaints.h"
+#include "core/libav_log.h"
+#include "core/libav_options.h"
 
 namespace campipe {
 namespace {
@@ -42,15 +43,10 @@ bool leads_to_file(std::string name, std::string_view value) {
 
 // x264-params and x265-params, with the quotes and escapes that FFmpeg takes. What it cannot read it refuses.
 std::optional<std::string> file_of_params(const std::string& params) {
-  AVDictionary* given = nullptr;
-  av_dict_parse_string(&given, params.c_str(), "=", ":", 0);
-  std::optional<std::string> found;
-  const AVDictionaryEntry* entry = nullptr;
-  while (!found && (entry = av_dict_get(given, "", entry, AV_DICT_IGNORE_SUFFIX)) != nullptr) {
-    if (leads_to_file(entry->key, entry->value)) found = entry->key;
+  for (const auto& [key, value] : LibavOptions::parse(params).entries()) {
+    if (leads_to_file(key, value)) return key;
   }
-  av_dict_free(&given);
-  return found;
+  return std::nullopt;
 }
 
 // x264opts, which has neither.
@@ -66,7 +62,8 @@ std::optional<std::string> file_of_opts(std::string_view opts) {
 
 // Of FFmpeg's own option, which takes names, numbers and sums of both. What cannot be read is refused elsewhere.
 std::optional<std::string> pass_of_flags(const std::string& flags) {
-  const LibavComplaints unheard;
+  LibavMessages unheard;
+  const LibavCapture capture(unheard);
   const AvCodecContext context(avcodec_alloc_context3(nullptr));
   if (!context || av_opt_set(context.get(), "flags", flags.c_str(), 0) < 0) return std::nullopt;
   if ((context->flags & AV_CODEC_FLAG_PASS1) != 0) return "pass1";

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "core/libav_options.h"
 #include "core/log.h"
 #include "stages/sinks/codec_parameters.h"
 #include "stages/sinks/file_duration.h"
@@ -86,22 +87,21 @@ std::string creation_time(std::int64_t utc_ns) {
 // list, and no shift of times that start below zero; see next_decode_time().
 void write_header(AVFormatContext& context, Container container, std::uint64_t fragments, bool turned) {
   context.avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED;
-  AVDictionary* options = nullptr;
+  LibavOptions options;
   if (container == Container::mp4) {
-    av_dict_set(&options, "movflags", "empty_moov+default_base_moof+frag_custom+frag_discont", 0);
-    av_dict_set(&options, "use_editlist", "0", 0);
-    av_dict_set_int(&options, "video_track_timescale", mp4_time_base.den, 0);
-    av_dict_set_int(&options, "fragment_index", static_cast<std::int64_t>(fragments) + 1, 0);
+    options.set("movflags", "empty_moov+default_base_moof+frag_custom+frag_discont");
+    options.set("use_editlist", "0");
+    options.set("video_track_timescale", mp4_time_base.den);
+    options.set("fragment_index", static_cast<std::int64_t>(fragments) + 1);
   } else {
-    av_dict_set_int(&options, "cluster_size_limit", std::numeric_limits<int>::max(), 0);
-    av_dict_set_int(&options, "cluster_time_limit", 30'000, 0);  // block times are 16 bit
-    if (turned) av_dict_set_int(&options, "write_crc", 0, 0);    // see make_plane()
+    options.set("cluster_size_limit", std::numeric_limits<int>::max());
+    options.set("cluster_time_limit", 30'000);  // block times are 16 bit
+    if (turned) options.set("write_crc", 0);    // see make_plane()
   }
   // The muxer of Matroska leaves room for the file's duration only where it believes that it could come back to it.
   context.pb->seekable = container == Container::mkv ? AVIO_SEEKABLE_NORMAL : 0;
-  const int status = avformat_write_header(&context, &options);
+  const int status = avformat_write_header(&context, options.get());
   context.pb->seekable = 0;
-  av_dict_free(&options);
   av_check(status, "cannot begin the recording");
   avio_flush(context.pb);
 }

@@ -7,29 +7,14 @@
 #include <string_view>
 #include <utility>
 
-#include "core/log.h"
+#include "core/libav_options.h"
 #include "core/name_lookup.h"
 #include "stages/sinks/codec_parameters.h"
 
 namespace campipe {
 namespace {
 
-constexpr int max_line = 4096;  // bytes of what libav says that are kept
 using Remedy = PushError::Remedy;
-
-// Options of libavformat, freed whatever happens.
-class Options {
- public:
-  Options() = default;
-  Options(const Options&) = delete;
-  Options& operator=(const Options&) = delete;
-  ~Options() { av_dict_free(&options_); }
-  void set(const char* name, const char* value) { av_dict_set(&options_, name, value, 0); }
-  AVDictionary** get() { return &options_; }
-
- private:
-  AVDictionary* options_ = nullptr;
-};
 
 bool writes_itself(const AVFormatContext& context) { return (context.oformat->flags & AVFMT_NOFILE) != 0; }
 
@@ -50,17 +35,15 @@ std::string seconds_text(std::chrono::nanoseconds time) {
 
 }  // namespace
 
-PushWatch::PushWatch(const PushTarget& target, std::function<bool()> stop) : target_(target), stop_(std::move(stop)) {
-  install_libav_log();
-  listen_to_libav(this);
-}
-
-PushWatch::~PushWatch() { listen_to_libav(nullptr); }
+PushWatch::PushWatch(const PushTarget& target, std::function<bool()> stop)
+    : target_(target),
+      stop_(std::move(stop)),
+      messages_([&target](const std::string& line) { return scrubbed(line, target); }) {}
 
 void PushWatch::allow(std::chrono::nanoseconds time) {
   deadline_ = Clock::now() + time;
   timed_out_ = false;
-  error_.clear();
+  messages_.clear();
 }
 
 bool PushWatch::ask() {
@@ -69,16 +52,12 @@ bool PushWatch::ask() {
   return timed_out_;
 }
 
-void PushWatch::hear(int level, const std::string& piece) {
-  if (line_.size() + piece.size() < max_line) line_ += piece;
-  if (!piece.ends_with('\n')) return;
-  line_.resize(line_.find_last_not_of("\r\n ") + 1);
-  const std::string line = scrubbed(std::exchange(line_, {}), target_);
-  spdlog::debug("libav: {}", line);
-  if (level <= AV_LOG_ERROR) error_ = line;
+std::string PushWatch::heard() const {
+  const std::vector<LibavMessages::Line>& lines = messages_.lines();
+  const auto is_error = [](const LibavMessages::Line& line) { return line.level <= AV_LOG_ERROR; };
+  const auto newest = std::find_if(lines.rbegin(), lines.rend(), is_error);
+  return newest == lines.rend() ? "" : scrubbed(newest->text, target_);
 }
-
-std::string PushWatch::heard() const { return error_; }
 
 void PushConnection::Closer::operator()(AVFormatContext* context) const {
   if (!writes_itself(*context)) avio_closep(&context->pb);
@@ -119,7 +98,7 @@ void PushConnection::open() {
   context_->interrupt_callback = watch_.callback();
   context_->flush_packets = 1;
   if (writes_itself(*context_)) return;
-  Options options;
+  LibavOptions options;
   if (target_.scheme == "udp") options.set("pkt_size", "1316");  // whole packets of MPEG-TS in each datagram
   check(avio_open2(&context_->pb, target_.url.c_str(), AVIO_FLAG_WRITE, &context_->interrupt_callback, options.get()));
 }
@@ -152,7 +131,7 @@ void PushConnection::begin_headers() {
 }
 
 void PushConnection::greet() {
-  Options options;
+  LibavOptions options;
   greeted_ = Clock::now();
   options.set("rtsp_transport", "tcp");
   options.set("flvflags", "no_duration_filesize");  // there is no going back to write them

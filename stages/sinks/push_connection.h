@@ -32,11 +32,10 @@ struct PushError : Error {
 };
 
 // Ends libav's waits, when the time for a call is over or the owner wants it; and hears what libav says meanwhile.
-class PushWatch final : public LibavListener {
+class PushWatch {
  public:
   // `stop` is asked at least every 100 ms while something is waited for.
   PushWatch(const PushTarget& target, std::function<bool()> stop);
-  ~PushWatch() override;
   PushWatch(const PushWatch&) = delete;
   PushWatch& operator=(const PushWatch&) = delete;
 
@@ -44,7 +43,6 @@ class PushWatch final : public LibavListener {
   void allow(std::chrono::nanoseconds time);
   [[nodiscard]] bool ask();
   [[nodiscard]] bool timed_out() const { return timed_out_; }
-  void hear(int level, const std::string& piece) override;
   // The newest error, without secrets; empty: none since allow().
   [[nodiscard]] std::string heard() const;
 
@@ -55,8 +53,8 @@ class PushWatch final : public LibavListener {
   std::function<bool()> stop_;
   Deadline deadline_ = Deadline::max();
   bool timed_out_ = false;
-  std::string line_;
-  std::string error_;
+  LibavMessages messages_;
+  LibavCapture capture_{messages_};
 };
 
 class PushConnection {

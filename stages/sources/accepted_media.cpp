@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/libav_options.h"
 #include "core/media_limits.h"
 
 namespace campipe {
@@ -95,10 +96,14 @@ void limit_pieces(AVFormatContext& hls) {
 }
 
 int find_stream_info(AVFormatContext& input) {
-  std::vector<AVDictionary*> options(input.nb_streams, nullptr);
-  for (AVDictionary*& one : options) av_dict_set_int(&one, "max_pixels", most_pixels, 0);
+  std::vector<AVDictionary*> options;  // of each stream
+  for (unsigned i = 0; i < input.nb_streams; ++i) {
+    LibavOptions one;
+    one.set("max_pixels", most_pixels);
+    options.push_back(one.release());
+  }
   const int code = avformat_find_stream_info(&input, options.data());
-  for (AVDictionary*& one : options) av_dict_free(&one);
+  for (AVDictionary* one : options) const LibavOptions owned(one);
   return code;
 }
 

@@ -1,8 +1,8 @@
-#include "stages/sources/file_source.h"
-
+// Files of any container and codec that FFmpeg reads, and numbered pictures.
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <utility>
@@ -13,12 +13,15 @@ extern "C" {
 
 #include "core/c_callback.h"
 #include "core/error.h"
+#include "core/libav_log.h"
+#include "core/libav_options.h"
 #include "core/log.h"
 #include "stages/sources/accepted_media.h"
 #include "stages/sources/media_streams.h"
 #include "stages/sources/numbered_pictures.h"
 #include "stages/sources/source_address.h"
 #include "stages/sources/source_errors.h"
+#include "stages/sources/source_kind.h"
 
 namespace campipe {
 namespace {
@@ -142,13 +145,13 @@ class FileSource final : public Source {
     if (context == nullptr) throw std::bad_alloc();
     context->interrupt_callback = {c_callback<ask_interrupt, 1>, &interrupt_};
     limit_media(*context, formats_of_files(), "file");
-    const LibavReasons reasons;
-    AVDictionary* options = picture_options();
+    LibavMessages messages = source_messages();
+    const LibavCapture capture(messages);
+    LibavOptions options = picture_options();
     // "file:" keeps libavformat from taking a name with a colon for another protocol; the context is freed on error.
-    const int code = avformat_open_input(&context, ("file:" + path_).c_str(), nullptr, &options);
-    av_dict_free(&options);
+    const int code = avformat_open_input(&context, ("file:" + path_).c_str(), nullptr, options.get());
     if (code < 0) {
-      if (const std::string format = reasons.refused_format(); !format.empty()) {
+      if (const std::string format = refused_format(messages); !format.empty()) {
         throw Error(name_ + " " + refused_format_text(format));
       }
     }
@@ -159,12 +162,12 @@ class FileSource final : public Source {
   }
 
   // Frames have no times of their own.
-  [[nodiscard]] AVDictionary* picture_options() const {
-    if (!is_numbered_pictures(path_)) return nullptr;
+  [[nodiscard]] LibavOptions picture_options() const {
+    LibavOptions options;
+    if (!is_numbered_pictures(path_)) return options;
     const double rate = config_.capture.rate > 0 ? config_.capture.rate : picture_rate;
-    AVDictionary* options = nullptr;
-    av_dict_set(&options, "framerate", std::to_string(rate).c_str(), 0);
-    av_dict_set_int(&options, "start_number", first_number(path_).value_or(0), 0);
+    options.set("framerate", std::to_string(rate));
+    options.set("start_number", first_number(path_).value_or(0));
     return options;
   }
 
@@ -189,13 +192,12 @@ class FileSource final : public Source {
   bool cut_off_ = false;                       // and that was said
 };
 
-}  // namespace
-
-std::unique_ptr<Source> open_file_source(const SourceConfig& config, const Source::Interrupt& interrupt) {
+std::unique_ptr<Source> open(const SourceConfig& config, const Source::Interrupt& interrupt) {
   return std::make_unique<FileSource>(config, interrupt);
 }
 
-std::optional<std::string> check_file(const std::string& path) {
+std::optional<std::string> check(const std::string& path) {
+  if (path.find("://") != std::string::npos) return unknown_scheme_text(split_address(path).scheme);
   if (is_numbered_pictures(path)) return check_numbered_pictures(path);
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
@@ -213,4 +215,19 @@ std::optional<std::string> check_file(const std::string& path) {
   return std::nullopt;
 }
 
+constexpr std::array keys{
+    SourceKeysOf{SourceKeys::playback, "files"},
+    SourceKeysOf{SourceKeys::rate, "numbered pictures", is_numbered_pictures},
+};
+
+// Numbered pictures are not a kind of their own: only the disk knows whether a name with a %d in it is that of a file.
+const SourceKindRegistration registration{{.name = "file",
+                                           .place = 80,
+                                           .keys = keys,
+                                           .check = check,
+                                           .open = open,
+                                           .can_end = [](const SourceConfig& config) { return !config.loop; },
+                                           .tried_at_check = true}};
+
+}  // namespace
 }  // namespace campipe

@@ -1,40 +1,25 @@
-// How libavformat is asked to open a live source.
+// Options of libavformat that several kinds of live sources have.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <string>
 
+#include "core/libav_options.h"
 #include "stages/sources/source.h"
 
 namespace campipe {
 
-// What libavformat's functions take options from, and leave those in that they do not know.
-class LibavOptions {
- public:
-  LibavOptions() = default;
-  ~LibavOptions() { av_dict_free(&options_); }
-  LibavOptions(const LibavOptions&) = delete;
-  LibavOptions& operator=(const LibavOptions&) = delete;
-  void set(const char* key, const std::string& value) { av_dict_set(&options_, key, value.c_str(), 0); }
-  void set(const char* key, std::int64_t value) { av_dict_set_int(&options_, key, value, 0); }
-  [[nodiscard]] AVDictionary** get() { return &options_; }
+inline constexpr std::int64_t receive_buffer = std::int64_t{4} << 20;  // bytes; the system may give less
 
- private:
-  AVDictionary* options_ = nullptr;
-};
+inline std::int64_t microseconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(time).count();
+}
 
-// `transport`: of rtsp.
-void set_stream_options(LibavOptions& options, const SourceConfig& config, RtspTransport transport);
 // Of https, also of what an https stream refers to.
-void set_certificate_options(AVDictionary** options, const SourceConfig& config);
-// What FFmpeg may open for such a source, separated by commas.
-std::string protocols_of(const std::string& scheme);
+void set_certificate_options(LibavOptions& options, const SourceConfig& config);
 // That the next connection of http or https does not follow an answer elsewhere. Throws SourceError where this FFmpeg
 // cannot be kept from it.
-void refuse_redirects(AVDictionary** options, const std::string& shown);
-void set_capture_options(LibavOptions& options, const CaptureConfig& capture);
-
-// FFmpeg's input for capture devices. Its library is loaded here: it brings 80 others along, and the processes of rigs
-// without capture devices do not need them. Throws Error where it is not there.
-const AVInputFormat* capture_format();
+void refuse_redirects(LibavOptions& options, const std::string& shown);
 
 }  // namespace campipe

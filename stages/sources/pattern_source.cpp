@@ -1,15 +1,17 @@
-#include "stages/sources/pattern_source.h"
-
+// test://pattern?width=1280&height=720&rate=25&frames=0: frames that say which frame they are and when they were
+// made (core/test_pattern.h). frames=0 or none: without end.
+#include <array>
 #include <charconv>
 #include <string_view>
 
 #include "core/error.h"
 #include "core/test_pattern.h"
+#include "stages/sources/source_kind.h"
 
 namespace campipe {
 namespace {
 
-constexpr std::string_view scheme = "test://";
+constexpr std::string_view beginning = "test://";
 constexpr std::string_view pattern_name = "pattern";
 constexpr int largest_side = 8192;
 constexpr std::int64_t most_frames = 4'000'000'000;
@@ -57,7 +59,7 @@ void set_field(PatternSpec& spec, std::string_view key, std::string_view value) 
 }
 
 PatternSpec parse(std::string_view url) {
-  std::string_view rest = url.substr(scheme.size());
+  std::string_view rest = url.substr(beginning.size());
   const auto question = rest.find('?');
   if (rest.substr(0, question) != pattern_name) throw Error("the only test source is test://pattern");
   PatternSpec spec;
@@ -105,17 +107,11 @@ class PatternSource final : public Source {
   SourceStream stream_;
 };
 
-}  // namespace
-
-bool is_pattern(const std::string& url) { return url.starts_with(scheme); }
-
-bool pattern_ends(const std::string& url) { return parse(url).frames > 0; }
-
-std::unique_ptr<Source> open_pattern_source(const std::string& url) {
-  return std::make_unique<PatternSource>(parse(url));
+std::unique_ptr<Source> open(const SourceConfig& config, const Source::Interrupt& /*interrupt*/) {
+  return std::make_unique<PatternSource>(parse(config.url));
 }
 
-std::optional<std::string> check_pattern(const std::string& url) {
+std::optional<std::string> check(const std::string& url) {
   try {
     parse(url);
     return std::nullopt;
@@ -124,4 +120,21 @@ std::optional<std::string> check_pattern(const std::string& url) {
   }
 }
 
+constexpr std::array schemes{SourceScheme{"test", "test://pattern"}};
+
+constexpr std::array keys{SourceKeysOf{SourceKeys::playback, "test patterns"}};
+
+const SourceKindRegistration registration{
+    {.name = "test pattern",
+     .place = 90,
+     .written = "test://pattern",
+     .schemes = schemes,
+     .keys = keys,
+     .check = check,
+     .open = open,
+     .can_end = [](const SourceConfig& config) { return !config.loop && parse(config.url).frames > 0; },
+     .tried_at_check = true,
+     .no_copy = "a test pattern has nothing to copy, since no camera encoded it"}};
+
+}  // namespace
 }  // namespace campipe

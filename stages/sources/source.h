@@ -36,9 +36,7 @@ struct CaptureConfig {
 };
 
 struct SourceConfig {
-  // A file's path; a pattern of file names with %d for numbered pictures;
-  // test://pattern?width=…&height=…&rate=…&frames=…; /dev/videoN or /dev/v4l/by-id/…; or a URL of rtsp, rtsps, http,
-  // https, srt, udp, rtp or tcp, with user and password where needed.
+  // A path, or a URL, with user and password where needed: whatever a kind of source takes (source_kind.h).
   std::string url;
   // The same with the names of variables in place of what they hold, where it was made of some: what people may see.
   std::string written = {};
@@ -89,7 +87,7 @@ class Source {
 // A packet of the test pattern carries the frame's number as its pts, and no data that matters.
 std::unique_ptr<Source> open_source(const SourceConfig& config, const Source::Interrupt& interrupt);
 
-// It has no end of its own and no place to go back to: a camera. One that cannot be read is opened again and again.
+// SourceKind::live
 bool is_live(const std::string& url);
 
 // When the camera took the frame, by its own clock (RTCP sender reports), in UTC nanoseconds; nothing: it does not

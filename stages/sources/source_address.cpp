@@ -1,44 +1,16 @@
 #include "stages/sources/source_address.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <charconv>
 #include <string_view>
 
-#include "core/nearest_name.h"
-#include "stages/sources/source.h"
+#include "stages/sources/source_kind.h"
 
 namespace campipe {
 namespace {
 
 constexpr std::string_view mark = "://";
-constexpr std::string_view numbered_device = "/dev/video";
-constexpr std::string_view named_devices = "/dev/v4l/";  // links that stay where numbers change
-
-// `example`: what a URL of this scheme looks like.
-struct Scheme {
-  std::string_view name;
-  int port;  // where none is given; -1: there is none
-  bool needs_host;
-  bool needs_port;
-  std::string_view example;
-};
-constexpr std::array<Scheme, 8> schemes{{
-    {"rtsp", 554, true, false, "rtsp://user:password@10.0.0.11/stream1"},
-    {"rtsps", 322, true, false, "rtsps://user:password@10.0.0.11/stream1"},
-    {"http", 80, true, false, "http://10.0.0.11/video.mjpg"},
-    {"https", 443, true, false, "https://10.0.0.11/live.m3u8"},
-    {"srt", -1, false, true, "srt://10.0.0.11:9000, or srt://:9000?mode=listener"},
-    {"udp", -1, false, true, "udp://:5000, or udp://239.0.0.1:5000"},
-    {"rtp", -1, false, true, "rtp://:5004, or rtp://239.0.0.1:5004"},
-    {"tcp", -1, true, true, "tcp://10.0.0.11:5000"},
-}};
-
-const Scheme* find_scheme(std::string_view name) {
-  const auto* found = std::find_if(schemes.begin(), schemes.end(), [&](const Scheme& s) { return s.name == name; });
-  return found != schemes.end() ? found : nullptr;
-}
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -51,15 +23,6 @@ void read_port(std::string_view text, SourceAddress& address) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
   address.bad_port = error != std::errc{} || end != text.data() + text.size() || port < 1 || port > 65535;
   if (!address.bad_port) address.port = port;
-}
-
-std::string unknown_scheme(const std::string& scheme) {
-  std::array<std::string_view, schemes.size() + 1> names;
-  std::transform(schemes.begin(), schemes.end(), names.begin(), [](const Scheme& s) { return s.name; });
-  names.back() = "test";
-  return "there is no kind of source '" + scheme + "://'" + suggestion(scheme, names) +
-         " (files are given as paths; there are rtsp, rtsps, http, https, srt, udp, rtp, tcp, /dev/videoN and "
-         "test://pattern)";
 }
 
 }  // namespace
@@ -89,7 +52,7 @@ SourceAddress split_address(const std::string& url) {
 bool same_origin(const std::string& a, const std::string& b) {
   const SourceAddress one = split_address(a);
   const SourceAddress other = split_address(b);
-  const Scheme* scheme = find_scheme(one.scheme);
+  const SourceScheme* scheme = find_source_scheme(one.scheme);
   if (scheme == nullptr || one.scheme != other.scheme || one.bad_port || other.bad_port) return false;
   const auto port_of = [&](const SourceAddress& address) { return address.port > 0 ? address.port : scheme->port; };
   return lower(one.host) == lower(other.host) && port_of(one) == port_of(other);
@@ -110,12 +73,6 @@ std::string redirected(const std::string& url, const std::string& location) {
   const std::string_view host = std::string_view(location).substr(location.find(mark) + mark.size());
   const auto rest = std::min(host.find_first_of("/?#"), host.size());
   return url.substr(0, path) + std::string(host.substr(rest));
-}
-
-bool is_stream_url(const std::string& url) { return find_scheme(split_address(url).scheme) != nullptr; }
-
-bool is_capture_device(const std::string& url) {
-  return url.starts_with(numbered_device) || url.starts_with(named_devices);
 }
 
 // A name with a dot is one of a host where more follows: alone it is a file's.
@@ -139,8 +96,8 @@ std::optional<std::string> likely_url(const std::string& path) {
 
 std::optional<std::string> check_stream_url(const std::string& url) {
   const SourceAddress address = split_address(url);
-  const Scheme* scheme = find_scheme(address.scheme);
-  if (scheme == nullptr) return unknown_scheme(address.scheme);
+  const SourceScheme* scheme = find_source_scheme(address.scheme);
+  if (scheme == nullptr) return unknown_scheme_text(address.scheme);
   const std::string expected = ", expected " + std::string(scheme->example);
   // Not shown: what stands where the port belongs may be a password.
   if (address.bad_port) {
@@ -150,18 +107,6 @@ std::optional<std::string> check_stream_url(const std::string& url) {
   if (scheme->needs_host && address.host.empty()) return "'" + address.scheme + "://' has no host" + expected;
   if (scheme->needs_port && address.port < 0) return "'" + shown_url(url) + "' has no port" + expected;
   return std::nullopt;
-}
-
-// Not whether it is there: a camera may be plugged in later.
-std::optional<std::string> check_capture_device(const std::string& path) {
-  const bool numbered = path.starts_with(numbered_device);
-  const std::string_view rest = std::string_view(path).substr((numbered ? numbered_device : named_devices).size());
-  const bool number = !rest.empty() && rest.size() <= 4 && rest.find_first_not_of("0123456789") == std::string::npos;
-  const bool name = !rest.empty() && !rest.ends_with('/') && rest.find("..") == std::string::npos;
-  if (numbered ? number : name) return std::nullopt;
-  return "'" + path +
-         "' is no name of a capture device, expected /dev/video0, or /dev/v4l/by-id/… (ls /dev/video* "
-         "/dev/v4l/by-id/* shows those that are there)";
 }
 
 }  // namespace campipe

@@ -21,15 +21,11 @@ bool same_origin(const std::string& a, const std::string& b);
 // origin.
 std::string redirected(const std::string& url, const std::string& location);
 
-// It is read by libavformat through a network.
-bool is_stream_url(const std::string& url);
-bool is_capture_device(const std::string& url);
 // `path`, which is no file, looks like a camera's address without its scheme: what it might have been meant to be, or
 // nothing. Without user and password.
 std::optional<std::string> likely_url(const std::string& path);
 
+// What is wrong with a URL of a scheme that has a host and a port, or nothing (SourceKind::check).
 std::optional<std::string> check_stream_url(const std::string& url);
-// Its name alone: a device that is not there is waited for.
-std::optional<std::string> check_capture_device(const std::string& path);
 
 }  // namespace campipe

@@ -3,7 +3,6 @@
 #include <array>
 #include <cerrno>
 
-#include "core/log.h"
 #include "core/passwords.h"
 #include "stages/sources/source_address.h"
 
@@ -11,8 +10,6 @@ namespace campipe {
 namespace {
 
 using Kind = SourceError::Kind;
-
-constexpr std::size_t most_heard = 16384;  // bytes of a peer that makes libav complain without end
 
 struct Meaning {
   int code;
@@ -47,7 +44,7 @@ constexpr std::array<Meaning, 21> meanings{{
 SourceError make(Kind kind, const std::string& shown, const std::string& text) { return {kind, shown + " " + text}; }
 
 // What libav tells in words only.
-const Meaning* heard_meaning(const LibavReasons& reasons) {
+const Meaning* heard_meaning(const LibavMessages& messages) {
   static constexpr Meaning unknown_name{
       0, Kind::refused, "cannot be found: its name is not known (is it right, and does the network work?)"};
   static constexpr Meaning untrusted{0, Kind::unauthorized,
@@ -59,10 +56,10 @@ const Meaning* heard_meaning(const LibavReasons& reasons) {
   static constexpr Meaning payload{
       0, Kind::unsupported,
       "sends RTP that nothing describes: without RTSP only MPEG-TS and JPEG can be received (use rtsp://)"};
-  if (reasons.heard("Failed to resolve hostname")) return &unknown_name;
-  if (reasons.heard("certificate failed verification") || reasons.heard("Unable to verify peer")) return &untrusted;
-  if (reasons.heard("owner does not match hostname")) return &other_host;
-  if (reasons.heard("Unable to receive RTP payload type")) return &payload;
+  if (messages.has("Failed to resolve hostname")) return &unknown_name;
+  if (messages.has("certificate failed verification") || messages.has("Unable to verify peer")) return &untrusted;
+  if (messages.has("owner does not match hostname")) return &other_host;
+  if (messages.has("Unable to receive RTP payload type")) return &payload;
   return nullptr;
 }
 
@@ -80,54 +77,29 @@ std::string seconds_text(std::chrono::nanoseconds time) {
 
 }  // namespace
 
-LibavReasons::LibavReasons() {
-  install_libav_log();
-  take_libav_hints();
-  listen_to_libav(this);
+LibavMessages source_messages() {
+  return LibavMessages([](const std::string& line) { return redact_urls(line); });
 }
 
-std::string LibavReasons::refused_format() const {
-  if (!heard("Format not on whitelist")) return "";
+std::string refused_format(const LibavMessages& messages) {
+  if (!messages.has("Format not on whitelist")) return "";
   const std::string format = take_libav_hints().format;
   return format.empty() ? "unknown" : format;
 }
 
-LibavReasons::~LibavReasons() { listen_to_libav(nullptr); }
-
-void LibavReasons::hear(int /*level*/, const std::string& piece) {
-  if (text_.size() > most_heard) return;
-  text_ += piece;
-  if (!piece.ends_with('\n')) return;
-  spdlog::debug("libav: {}", redact_urls(text_.substr(line_, text_.size() - line_ - 1)));
-  line_ = text_.size();
-}
-
-SourceError opening_error(int code, const SourceConfig& source, const ReadWatch& watch, const LibavReasons& reasons) {
-  const std::string shown = shown_url(source);
-  const Meaning* heard = heard_meaning(reasons);
+SourceError opening_error(int code, const std::string& shown, const ReadWatch& watch, const LibavMessages& messages,
+                          StreamErrors explain) {
+  const Meaning* heard = heard_meaning(messages);
   if (heard != nullptr && !watch.timed_out()) return make(heard->kind, shown, heard->text);
   if (watch.timed_out() || watch.no_packets()) {
     return make(Kind::timed_out, shown, "sends no video within " + seconds_text(watch.allowed()) + " (read_timeout)");
   }
-  const std::string scheme = split_address(source.url).scheme;
-  if (scheme == "srt" && code == AVERROR(EIO)) {
-    return make(Kind::refused, shown, "refuses the connection (are passphrase and streamid right?)");
-  }
-  if (const std::string format = reasons.refused_format(); !format.empty()) {
+  if (const std::string format = refused_format(messages); !format.empty()) {
     return make(Kind::unsupported, shown, refused_format_text(format));
   }
-  // So libavformat calls a connection that is closed instead of an answer.
-  if (scheme.starts_with("rtsp") && code == AVERROR_INVALIDDATA)
-    return make(Kind::lost, shown, "gives no answer of RTSP");
-  if (scheme == "tcp" && code == AVERROR_INVALIDDATA) {
-    return make(Kind::lost, shown, "closes the connection before there is any video that FFmpeg knows");
-  }
+  if (const auto own = explain != nullptr ? explain(code) : std::nullopt) return make(own->kind, shown, own->text);
   if (const Meaning* meaning = find_meaning(code)) return make(meaning->kind, shown, meaning->text);
   if (code == AVERROR_EOF) return make(Kind::lost, shown, "closes the connection before there is any video");
-  if (code == AVERROR(EINVAL) && is_capture_device(source.url)) {
-    return make(Kind::unsupported, shown,
-                "does not offer this size, rate or format (v4l2-ctl --list-formats-ext shows what it offers)");
-  }
   return make(Kind::lost, shown, "cannot be opened: " + av_error_text(code));
 }
 

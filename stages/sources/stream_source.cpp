@@ -23,6 +23,7 @@ extern "C" {
 #include "stages/sources/receive_limit.h"
 #include "stages/sources/source_address.h"
 #include "stages/sources/source_errors.h"
+#include "stages/sources/source_kind.h"
 #include "stages/sources/source_peers.h"
 #include "stages/sources/tls_tunnel.h"
 
@@ -42,7 +43,6 @@ constexpr int most_rtsp_streams = 32;
 constexpr auto closing_time = milliseconds(500);  // for RTSP's good-bye
 constexpr auto capture_asking = milliseconds(2);  // between looks for a frame of a capture device
 constexpr AVRational arrival_base{1, 1'000'000};
-constexpr int default_rtsps_port = 322;
 constexpr int most_redirects = 8;                        // as FFmpeg follows
 constexpr std::string_view encrypted_piece = "crypto+";  // before the URL of a piece of HLS
 constexpr std::string_view encrypted_piece_too = "crypto:";
@@ -53,18 +53,17 @@ constexpr std::size_t longest_answer = std::size_t{32} << 10;  // of RTSP: the d
 
 class StreamSource final : public Source {
  public:
-  StreamSource(const SourceConfig& config, const Interrupt& interrupt)
-      : config_(config), shown_(shown_url(config)), watch_(interrupt) {
+  StreamSource(const SourceConfig& config, const Interrupt& interrupt, const StreamRules& rules)
+      : config_(config), rules_(rules), shown_(shown_url(config)), watch_(interrupt) {
     const ReceiveLimit::Use use(received_);
     const SourcePeers::Use with_peers(peers_);
     watch_.allow(config.read_timeout, config.read_timeout);
     watch_.end_when([this] { return strayed(); });
     resolve();
-    if (address_.scheme == "rtsps") open_tunnel();
-    // What goes through TLS goes through TCP.
-    if (address_.scheme == "rtsps") {
+    if (through_tls()) {
+      open_tunnel();
       open(RtspTransport::tcp);
-    } else if (address_.scheme != "rtsp" || config.rtsp_transport != RtspTransport::automatic) {
+    } else if (!is_rtsp() || config.rtsp_transport != RtspTransport::automatic) {
       open(config.rtsp_transport);
     } else if (!open_over_udp()) {
       open(RtspTransport::tcp);
@@ -107,7 +106,7 @@ class StreamSource final : public Source {
   }
 
   void open_tunnel() {
-    const int port = address_.port > 0 ? address_.port : default_rtsps_port;
+    const int port = address_.port > 0 ? address_.port : find_source_scheme(address_.scheme)->port;
     tunnel_ = std::make_unique<TlsTunnel>(address_.host, port, config_, shown_, watch_);
   }
 
@@ -125,17 +124,18 @@ class StreamSource final : public Source {
   }
 
   void open(RtspTransport transport) {
-    LibavReasons reasons;
+    LibavMessages messages = source_messages();
+    const LibavCapture capture(messages);
     input_.reset();
     limit_receiving(is_rtsp() ? longest_answer : most_received());
     playlists_ = PlaylistGuard(shown_);
     pieces_limited_ = false;
-    const bool fall_back = address_.scheme == "rtsp" && transport == RtspTransport::automatic;
-    check_opening(open_input(transport), reasons);
+    const bool fall_back = is_rtsp() && transport == RtspTransport::automatic;
+    check_opening(open_input(transport), messages);
     limit_receiving(most_received());
     if (fall_back) watch_.expect_packets(*input_, std::min<nanoseconds>(first_udp_packet, watch_.left() / 2));
     // Its packets are known from the beginning, and it would be asked for them without a pause.
-    if (!is_device()) check_opening(find_stream_info(*input_), reasons);
+    if (!is_device()) check_opening(find_stream_info(*input_), messages);
     choose();
     const int index = read_first();
     watch_.forget_packets();
@@ -146,7 +146,7 @@ class StreamSource final : public Source {
                             " is an MP4 file with its index at its end, and its server does not give parts of it "
                             "(put the index first: ffmpeg -i … -c copy -movflags +faststart …)");
     }
-    check_opening(index, reasons);
+    check_opening(index, messages);
   }
 
   // Such a file can be read only by going back.
@@ -156,11 +156,11 @@ class StreamSource final : public Source {
            (io->seekable & AVIO_SEEKABLE_NORMAL) == 0;
   }
 
-  void check_opening(int code, const LibavReasons& reasons) {
+  void check_opening(int code, const LibavMessages& messages) {
     if (watch_.interrupted()) throw interrupted_error(shown_);
     throw_if_strayed();
     if (code >= 0 && !watch_.timed_out() && !watch_.no_packets()) return;
-    const SourceError error = opening_error(code, config_, watch_, reasons);
+    const SourceError error = opening_error(code, shown_, watch_, messages, rules_.explain);
     watch_.forget_packets();
     input_.reset();
     throw error;
@@ -177,20 +177,19 @@ class StreamSource final : public Source {
     open_nested_ = context->io_open;
     context->io_open = c_callback<&StreamSource::open_nested, AVERROR_EXTERNAL>;
     LibavOptions options;
+    if (rules_.set_options != nullptr) rules_.set_options(options, config_, transport);
     const AVInputFormat* format = nullptr;
     if (is_device()) {
       // Nothing could interrupt its wait for a frame.
       context->flags |= AVFMT_FLAG_NONBLOCK;
-      set_capture_options(options, config_.capture);
       try {
-        format = capture_format();
+        format = rules_.device();
       } catch (...) {
         avformat_free_context(context);
         throw;
       }
     } else {
-      set_stream_options(options, config_, transport);
-      limit_media(*context, formats_of_streams(), protocols_of(address_.scheme));
+      limit_media(*context, formats_of_streams(), std::string(rules_.protocols));
     }
     opening_ = context;
     // The context is freed on error.
@@ -217,10 +216,12 @@ class StreamSource final : public Source {
     }
   }
 
-  [[nodiscard]] bool is_rtsp() const { return address_.scheme.starts_with("rtsp"); }
-  [[nodiscard]] std::size_t most_received() const {
-    return address_.scheme.starts_with("http") ? most_for_file : most_for_picture;
-  }
+  [[nodiscard]] bool is_rtsp() const { return rules_.protocol == StreamRules::Protocol::rtsp; }
+  [[nodiscard]] bool is_http() const { return rules_.protocol == StreamRules::Protocol::http; }
+  [[nodiscard]] bool is_device() const { return rules_.device != nullptr; }
+  // What goes through TLS goes through TCP.
+  [[nodiscard]] bool through_tls() const { return address_.scheme == "rtsps"; }
+  [[nodiscard]] std::size_t most_received() const { return is_http() ? most_for_file : most_for_picture; }
   void limit_receiving(std::size_t at_once) {
     received_.allow(most_received(), at_once);
     position_ = received_so_far();
@@ -230,7 +231,7 @@ class StreamSource final : public Source {
   }
   // Of what FFmpeg receives on threads of its own; 0 for other schemes.
   [[nodiscard]] std::int64_t received_so_far() const {
-    if (address_.scheme != "udp" && address_.scheme != "srt") return 0;
+    if (!rules_.received_by_thread) return 0;
     const AVFormatContext* context = opening_ != nullptr ? opening_ : input_.get();
     return context != nullptr && context->pb != nullptr ? context->pb->pos : 0;
   }
@@ -241,7 +242,7 @@ class StreamSource final : public Source {
     auto& source = *static_cast<StreamSource*>(context->opaque);
     try {
       const AVDictionary* given = options != nullptr ? *options : nullptr;
-      if (!source.address_.scheme.starts_with("http")) return source.open_nested_(context, io, url, flags, options);
+      if (!source.is_http()) return source.open_nested_(context, io, url, flags, options);
       // The playlist's demuxer has been chosen, and its pieces' have not.
       const bool in_hls = context->iformat != nullptr && is_hls(*context);
       if (in_hls && !std::exchange(source.pieces_limited_, true)) limit_pieces(*context);
@@ -261,10 +262,9 @@ class StreamSource final : public Source {
     for (int redirects = 0;; ++redirects) {
       if (!config_.allow_redirects && !same_origin(url, config_.url)) elsewhere_ = url;
       if (!elsewhere_.empty()) return AVERROR(EACCES);
-      LibavOptions options;
-      av_dict_copy(options.get(), given, 0);
-      if (split_address(url).scheme == "https") set_certificate_options(options.get(), config_);
-      if (!config_.allow_redirects) refuse_redirects(options.get(), shown_);
+      LibavOptions options = LibavOptions::copy_of(given);
+      if (split_address(url).scheme == "https") set_certificate_options(options, config_);
+      if (!config_.allow_redirects) refuse_redirects(options, shown_);
       take_libav_hints();
       const int code = open_nested_(&context, io, (prefix + url).c_str(), flags, options.get());
       const std::string location = code == AVERROR(EIO) ? take_libav_hints().redirect : "";
@@ -297,8 +297,6 @@ class StreamSource final : public Source {
     return "rtsp://" + user + "127.0.0.1:" + std::to_string(tunnel_->port()) + config_.url.substr(end);
   }
 
-  [[nodiscard]] bool is_device() const { return is_capture_device(config_.url); }
-
   void choose() {
     try {
       streams_ = choose_streams(*input_, config_, shown_);
@@ -316,7 +314,7 @@ class StreamSource final : public Source {
       description.frame_rate = 0;
     }
     // A file, or a playlist to which nothing is added any more: both say how long they are.
-    description.finite = address_.scheme.starts_with("http") && input_->duration > 0 && !is_endless_flv();
+    description.finite = is_http() && input_->duration > 0 && !is_endless_flv();
     description.in_bursts = is_hls(*input_) || description.finite;
   }
 
@@ -355,7 +353,7 @@ class StreamSource final : public Source {
     if (index >= 0) return index;
     if (watch_.interrupted()) return AVERROR_EXIT;
     throw_if_strayed();
-    if (index == AVERROR_EOF && !watch_.timed_out() && address_.scheme.starts_with("http")) return index;
+    if (index == AVERROR_EOF && !watch_.timed_out() && is_http()) return index;
     throw reading_error(index, shown_, watch_);
   }
 
@@ -396,6 +394,7 @@ class StreamSource final : public Source {
   using OpenIo = int (*)(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**);
 
   SourceConfig config_;
+  const StreamRules& rules_;
   std::string shown_;
   SourceAddress address_ = split_address(config_.url);
   ReadWatch watch_;
@@ -420,8 +419,9 @@ class StreamSource final : public Source {
 
 }  // namespace
 
-std::unique_ptr<Source> open_stream_source(const SourceConfig& config, const Source::Interrupt& interrupt) {
-  return std::make_unique<StreamSource>(config, interrupt);
+std::unique_ptr<Source> open_stream_source(const SourceConfig& config, const Source::Interrupt& interrupt,
+                                           const StreamRules& rules) {
+  return std::make_unique<StreamSource>(config, interrupt, rules);
 }
 
 }  // namespace campipe

@@ -1,8 +1,8 @@
 // The URL of a source, as it is and behind a user and a password: no message shows the password, and the parts of an
 // address are what they should be.
-#include "stages/sources/pattern_source.h"
 #include "stages/sources/source.h"
 #include "stages/sources/source_address.h"
+#include "stages/sources/source_kind.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace campipe::fuzz {
@@ -15,9 +15,10 @@ void check_address(const std::string& url) {
   require(address.port == -1 || (address.port > 0 && address.port < 65536), "a port is one", url);
   require(!address.bad_port || address.port == -1, "a bad port is none", url);
   require(address.host.find_first_of("@/?#") == std::string::npos, "a host is only that", url);
-  if (is_capture_device(url)) static_cast<void>(check_capture_device(url));
-  if (!check_stream_url(url)) require(is_stream_url(url), "a URL that is good is one of a stream", url);
-  if (is_pattern(url) && !check_pattern(url)) static_cast<void>(open_pattern_source(url));
+  if (!check_stream_url(url)) require(!source_kind_of(url).schemes.empty(), "a URL that is good is one of a kind", url);
+  const SourceKind& kind = source_kind_of(url);
+  if (kind.name == "file") return;  // asks the disk
+  if (!kind.check(url) && kind.tried_at_check) static_cast<void>(open_source({.url = url}, [] { return false; }));
 }
 
 void check(const std::string& input) {

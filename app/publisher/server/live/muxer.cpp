@@ -9,6 +9,7 @@
 #include "app/publisher/server/live/mime.h"
 #include "app/publisher/server/live/mp4_box.h"
 #include "core/big_endian.h"
+#include "core/libav_options.h"
 #include "core/log.h"
 #include "stages/sinks/codec_parameters.h"
 #include "stages/sinks/muxer.h"
@@ -37,18 +38,17 @@ void copy(const PacketView& packet, AVPacket& out) {
 // The header does not depend on what comes: no edit list, and no shift of times that start below zero. The index at the
 // end of a file is left out, since it would grow in memory for as long as somebody watches.
 void write_header(AVFormatContext& context, LiveForm form) {
-  AVDictionary* options = nullptr;
+  LibavOptions options;
   if (is_mp4(form)) {
     context.avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED;
-    av_dict_set(&options, "movflags", "empty_moov+default_base_moof+frag_custom+skip_trailer", 0);
-    av_dict_set(&options, "use_editlist", "0", 0);
-    av_dict_set_int(&options, "video_track_timescale", time_base.den, 0);
+    options.set("movflags", "empty_moov+default_base_moof+frag_custom+skip_trailer");
+    options.set("use_editlist", "0");
+    options.set("video_track_timescale", time_base.den);
   } else {
     context.max_delay = ts_delay_us;
-    av_dict_set_int(&options, "pes_payload_size", 0, 0);  // no frame of audio waits for the next one
+    options.set("pes_payload_size", 0);  // no frame of audio waits for the next one
   }
-  const int status = avformat_write_header(&context, &options);
-  av_dict_free(&options);
+  const int status = avformat_write_header(&context, options.get());
   av_check(status, "cannot begin the live stream");
   avio_flush(context.pb);
 }

@@ -1,0 +1,48 @@
+// http:// and https://: MJPEG, HLS, or a file. What says how long it is, a file or a complete playlist, ends.
+#include <array>
+
+#include "stages/sources/live_options.h"
+#include "stages/sources/source_address.h"
+#include "stages/sources/source_kind.h"
+#include "stages/sources/stream_source.h"
+
+namespace campipe {
+namespace {
+
+bool is_secure(const std::string& url) { return split_address(url).scheme == "https"; }
+
+void set_options(LibavOptions& options, const SourceConfig& config, RtspTransport /*transport*/) {
+  options.set("rw_timeout", microseconds(config.read_timeout));
+  options.set("timeout", microseconds(config.read_timeout));
+  // Of HLS: each piece and playlist is opened anew, so that it can be looked at first.
+  options.set("http_persistent", 0);
+  options.set("http_multiple", 0);
+  if (is_secure(config.url)) set_certificate_options(options, config);
+}
+
+constexpr StreamRules rules{.protocol = StreamRules::Protocol::http,
+                            .protocols = "http,https,httpproxy,tls,tcp,crypto",
+                            .set_options = set_options};
+
+constexpr std::array schemes{
+    SourceScheme{"http", "http://10.0.0.11/video.mjpg", 80, true},
+    SourceScheme{"https", "https://10.0.0.11/live.m3u8", 443, true},
+};
+
+constexpr std::array keys{
+    SourceKeysOf{SourceKeys::tls, "https://", is_secure},
+    SourceKeysOf{SourceKeys::redirects, "http(s)://"},
+};
+
+const SourceKindRegistration registration{{.name = "HTTP",
+                                           .place = 20,
+                                           .schemes = schemes,
+                                           .keys = keys,
+                                           .check = check_stream_url,
+                                           .open = open_stream<rules>,
+                                           .live = true,
+                                           .can_end = [](const SourceConfig& /*config*/) { return true; },
+                                           .hides_query = true}};
+
+}  // namespace
+}  // namespace campipe

@@ -1,0 +1,32 @@
+// rtp://: MPEG-TS or JPEG by RTP, without anything that describes it.
+#include <array>
+
+#include "stages/sources/live_options.h"
+#include "stages/sources/source_address.h"
+#include "stages/sources/source_kind.h"
+#include "stages/sources/stream_source.h"
+
+namespace campipe {
+namespace {
+
+void set_options(LibavOptions& options, const SourceConfig& config, RtspTransport /*transport*/) {
+  options.set("listen_timeout", std::to_string(microseconds(config.read_timeout)) + "us");
+  options.set("buffer_size", receive_buffer);
+}
+
+constexpr StreamRules rules{.protocols = "rtp,udp", .set_options = set_options};
+
+constexpr std::array schemes{
+    SourceScheme{"rtp", "rtp://:5004, or rtp://239.0.0.1:5004", -1, false, true},
+};
+
+const SourceKindRegistration registration{{.name = "RTP",
+                                           .place = 50,
+                                           .schemes = schemes,
+                                           .check = check_stream_url,
+                                           .open = open_stream<rules>,
+                                           .live = true,
+                                           .hides_query = true}};
+
+}  // namespace
+}  // namespace campipe

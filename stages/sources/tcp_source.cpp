@@ -1,0 +1,36 @@
+// tcp://: MPEG-TS and the like, from a server that sends to whoever connects.
+#include <array>
+
+#include "stages/sources/live_options.h"
+#include "stages/sources/source_address.h"
+#include "stages/sources/source_kind.h"
+#include "stages/sources/stream_source.h"
+
+namespace campipe {
+namespace {
+
+void set_options(LibavOptions& options, const SourceConfig& config, RtspTransport /*transport*/) {
+  options.set("timeout", microseconds(config.read_timeout));
+}
+
+std::optional<StreamProblem> explain(int code) {
+  if (code != AVERROR_INVALIDDATA) return std::nullopt;
+  return StreamProblem{SourceError::Kind::lost, "closes the connection before there is any video that FFmpeg knows"};
+}
+
+constexpr StreamRules rules{.protocols = "tcp", .set_options = set_options, .explain = explain};
+
+constexpr std::array schemes{
+    SourceScheme{"tcp", "tcp://10.0.0.11:5000", -1, true, true},
+};
+
+const SourceKindRegistration registration{{.name = "TCP",
+                                           .place = 60,
+                                           .schemes = schemes,
+                                           .check = check_stream_url,
+                                           .open = open_stream<rules>,
+                                           .live = true,
+                                           .hides_query = true}};
+
+}  // namespace
+}  // namespace campipe
