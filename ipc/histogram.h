@@ -44,11 +44,13 @@ struct HistogramCounts {
   }
   // In nanoseconds; 0 when nothing was recorded. `q` in [0, 1].
   [[nodiscard]] double quantile(double q) const {
-    const auto rank = static_cast<std::uint64_t>(q * static_cast<double>(total()));
+    const std::uint64_t all = total();
+    if (all == 0) return 0;
+    const auto rank = static_cast<std::uint64_t>(q * static_cast<double>(all));
     std::uint64_t seen = 0;
     for (unsigned bucket = 0; bucket < histogram::buckets; ++bucket) {
       seen += count[bucket];
-      if (seen > rank || (seen == rank && seen == total() && seen > 0)) return histogram::value_of(bucket);
+      if (seen > rank || seen == all) return histogram::value_of(bucket);
     }
     return 0;
   }

@@ -125,13 +125,21 @@ std::string length_of_time(double seconds) {
   return s < 86400 ? clock : fmt::format("{} d {}", s / 86400, clock);
 }
 
+// An output stands below its camera: "a", "a/small", "a-b".
+std::pair<std::string_view, std::string_view> parts_of(const StreamSample& s) {
+  const std::string_view name = s.name;
+  const auto slash = std::min(name.find('/'), name.size());
+  return {name.substr(0, slash), name.substr(slash)};
+}
+
 bool is_camera(const StreamSample& s) { return s.name.find('/') == std::string::npos; }
 
 }  // namespace
 
 void sort_streams(std::vector<StreamSample>& streams, Column by, bool reversed) {
   const ColumnForm& form = form_of(by);
-  std::stable_sort(streams.begin(), streams.end(), [](Sample a, Sample b) { return a.name < b.name; });
+  std::stable_sort(streams.begin(), streams.end(), [](Sample a, Sample b) { return parts_of(a) < parts_of(b); });
+  if (by == Column::name && !reversed) return;
   std::stable_sort(streams.begin(), streams.end(), [&](Sample a, Sample b) {
     const StreamSample& first = reversed ? b : a;
     const StreamSample& second = reversed ? a : b;
@@ -227,9 +235,13 @@ std::vector<StyledLine> stream_details(const StreamSample& s) {
       .add(s.name, Look::bold)
       .add("  " + s.state, look_of_state(s.state))
       .add((s.since_utc.empty() ? "" : " since " + s.since_utc) + (s.reason.empty() ? "" : ": " + s.reason));
-  lines.emplace_back().add(fmt::format("{}{}{} -> {} {}x{}  worker {} on {}  reconnects {}  worker restarts {}",
-                                       s.source, s.source.empty() ? "" : "  ", s.decoder, s.encoder, s.width, s.height,
-                                       s.worker, s.gpu, s.reconnects, s.worker_restarts));
+  if (is_camera(s)) {
+    lines.emplace_back().add(fmt::format("{}{}{} -> {} {}x{}  worker {} on {}  reconnects {}  worker restarts {}",
+                                         s.source, s.source.empty() ? "" : "  ", s.decoder, s.encoder, s.width,
+                                         s.height, s.worker, s.gpu, s.reconnects, s.worker_restarts));
+  } else {
+    lines.emplace_back().add(fmt::format("{} {}x{}", s.encoder, s.width, s.height));
+  }
   std::string times;
   for (const auto& [stage, p50] : s.stages_ms) times += fmt::format("  {} {:.1f} ms", stage, p50);
   lines.emplace_back().add(fmt::format("{} decoded, {} encoded{}", s.decoded, s.encoded, times));

@@ -135,6 +135,7 @@ struct Camera {
   unsigned reconnects = 0;
   unsigned worker_restarts = 0;
   bool source_over = false;  // no frame ring will come any more
+  bool source_gone = true;   // no master has a thread for it: it was never sent one, or that has ended
   bool worker_done = false;  // the worker has no work with it any more, or never had
   Clock::time_point begun = Clock::now();
 
@@ -149,6 +150,8 @@ struct Camera {
   [[nodiscard]] const Output& own() const { return outputs.front(); }
   [[nodiscard]] const CameraConfig& config() const { return own().config; }  // as it is run
   [[nodiscard]] const std::string& name() const { return own().config.name; }
+  // It is going, and nothing comes in its place: for whoever asks for changes it is not there any more.
+  [[nodiscard]] bool is_removed() const { return retiring && !successor; }
   // Some process has, or had, work with it.
   [[nodiscard]] bool takes_part() const { return own().state != CameraState::disabled; }
   [[nodiscard]] bool all_failed() const;

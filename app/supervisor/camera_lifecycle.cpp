@@ -94,6 +94,7 @@ void CameraLifecycle::on_publisher_done(Output& output) {
 
 void CameraLifecycle::on_master_death() {
   for (Camera& camera : rig_.cameras.all()) {
+    camera.source_gone = true;
     if (camera.retiring) on_source_over(camera, "");
     for (Output& output : camera.outputs) {
       if (output.is_copy() && output.packets.newest) output.packets.newest->mark_writer_gone();

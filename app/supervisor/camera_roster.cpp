@@ -22,7 +22,7 @@ bool is_at_rest(const Camera& camera) {
   if (!camera.takes_part()) return true;
   const bool published =
       std::ranges::all_of(camera.outputs, [](const Output& output) { return output.publisher_done; });
-  return published && camera.source_over && camera.worker_done;
+  return published && camera.source_over && camera.source_gone && camera.worker_done;
 }
 
 }  // namespace
@@ -96,6 +96,10 @@ void CameraRoster::require_room(std::span<const CameraConfig> coming) const {
 
 void CameraRoster::add(const CameraConfig& asked) { add(Comes{asked}); }
 
+bool CameraRoster::runs_as(const Camera& camera, const CameraConfig& config) {
+  return !camera.retiring && camera.asked == config && camera.own().state != CameraState::failed;
+}
+
 void CameraRoster::add(const Comes& comes) {
   const CameraConfig config = resolved(comes.asked, comes.sends);
   const WorkerChoice::Chosen where = workers_.choose(config);
@@ -168,6 +172,7 @@ TotalsByName CameraRoster::remove(Camera& camera, bool comes_anew) {
   for (const Output& output : camera.outputs) {
     if (camera.takes_part()) {
       settle(camera, output, rig_.page, DropCause::worker_lost);
+      settle_recording(output, rig_.page);  // of one that the publisher was not given any more
       if (!comes_anew)
         spdlog::info("{}: gone; {}", output.config.name, format_summary(output, count(camera, output, rig_.page)));
     }
@@ -195,7 +200,7 @@ nlohmann::json CameraRoster::apply(const RigConfig& rig) {
     if (camera == nullptr) {
       added.push_back(config.name);
       add(config);
-    } else if (camera->retiring || !(camera->asked == config)) {
+    } else if (!runs_as(*camera, config)) {
       changed.push_back(config.name);
       retire(*camera, config);
     }
@@ -206,7 +211,7 @@ nlohmann::json CameraRoster::apply(const RigConfig& rig) {
 messages::Answer CameraRoster::set_recording(const messages::SetRecording& asked) {
   if (rig_.phase != RunPhase::running) return refused(409, "the rig is ending");
   Camera* camera = rig_.cameras.find(asked.name);
-  if (camera == nullptr) return refused(404, "there is no such camera");
+  if (camera == nullptr || camera->is_removed()) return refused(404, "there is no such camera");
   bool any = false;
   bool lives = false;
   for (Output& output : camera->outputs) {

@@ -82,7 +82,7 @@ void CameraSetup::send_to_master(Camera& camera) {
     }
     if (takes_audio(output.config, rig_.config.server)) message.audio.push_back({output.place, output.audio.epoch + 1});
   }
-  processes_.send(processes_.master(), message);
+  camera.source_gone = !processes_.send(processes_.master(), message);
 }
 
 void CameraSetup::send_to_worker(ManagedProcess& worker, Camera& camera) {

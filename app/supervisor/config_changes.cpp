@@ -206,13 +206,15 @@ messages::Answer ConfigChanges::make_camera_be(const CameraConfig& config) {
     roster_.add(config);
     return {201, nlohmann::json::object()};
   }
-  if (camera->retiring || !(camera->asked == config)) roster_.retire(*camera, config);
-  return {200, nlohmann::json::object()};
+  const bool is_new = camera->is_removed();
+  if (!CameraRoster::runs_as(*camera, config)) roster_.retire(*camera, config);
+  return {is_new ? 201 : 200, nlohmann::json::object()};
 }
 
 std::optional<messages::Answer> ConfigChanges::begin(const messages::RemoveCamera& asked) {
   const std::string name = asked.name;
-  if (rig_.cameras.find(name) == nullptr) return refused(404, "there is no such camera");
+  const Camera* found = rig_.cameras.find(name);
+  if (found == nullptr || found->is_removed()) return refused(404, "there is no such camera");
   CameraChanges change;
   change.remove(name);
   return make_change(change, asked.persist, [this, name]() -> messages::Answer {
@@ -225,18 +227,18 @@ std::optional<messages::Answer> ConfigChanges::begin(const messages::EnableCamer
   const std::string name = asked.name;
   const bool on = asked.on;
   const Camera* found = rig_.cameras.find(name);
-  if (found == nullptr) return refused(404, "there is no such camera");
-  CameraConfig wanted = found->retiring && found->successor ? *found->successor : found->asked;
+  if (found == nullptr || found->is_removed()) return refused(404, "there is no such camera");
+  CameraConfig wanted = found->successor ? *found->successor : found->asked;
   wanted.enabled = on;
   if (on) roster_.require_room({&wanted, 1});
   CameraChanges change;
   change.enable(name, on);
   return make_change(change, asked.persist, [this, name, on]() -> messages::Answer {
-    if (Camera* camera = rig_.cameras.find(name)) {
-      CameraConfig config = camera->retiring && camera->successor ? *camera->successor : camera->asked;
-      config.enabled = on;
-      if (camera->retiring || on != camera->asked.enabled) roster_.retire(*camera, config);
-    }
+    Camera* camera = rig_.cameras.find(name);
+    if (camera == nullptr || camera->is_removed()) return refused(404, "there is no such camera");
+    CameraConfig config = camera->successor ? *camera->successor : camera->asked;
+    config.enabled = on;
+    if (!CameraRoster::runs_as(*camera, config)) roster_.retire(*camera, config);
     return {200, {{"enabled", on}}};
   });
 }

@@ -97,6 +97,7 @@ void MessageRouter::on(const About& about, const messages::SourceState& source) 
 }
 
 void MessageRouter::on(const About& about, const messages::SourceOver& over) {
+  about.camera.source_gone = true;
   lifecycle_.on_source_over(about.camera, over.failure);
 }
 

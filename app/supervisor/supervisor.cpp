@@ -41,7 +41,10 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
     : signals_(signals),
       rig_(state_of(rig, machine, options)),
       processes_(rig_, guard_, log_.write_fd(),
-                 {[this](ManagedProcess& process) { setup_.send_all(process); },
+                 {[this](ManagedProcess& process) {
+                    setup_.send_all(process);
+                    if (process.kind == ProcessKind::publisher) rig_.next_status = {};  // its servers have none yet
+                  },
                   [this](ManagedProcess& process, Message& message) { messages_.handle(process, message); },
                   [this](ManagedProcess& process, const ExitInfo& info) { return on_death(process, info); },
                   [this](const ManagedProcess& process) { return needed(process); }}),
