@@ -181,6 +181,13 @@ TEST(RigTable, SortsNamesFromAAndNumbersFromTheLargest) {
   EXPECT_THAT(names(streams), ElementsAre("a", "b", "c")) << "the same number of drops";
 }
 
+TEST(RigTable, ShowsOutputsBelowTheirCamera) {
+  auto streams = three_streams();
+  for (const std::size_t i : {0U, 1U, 2U}) streams[i].name = std::array{"a/small", "a-b", "a"}.at(i);
+  sort_streams(streams, Column::name, false);
+  EXPECT_THAT(names(streams), ElementsAre("a", "a/small", "a-b"));
+}
+
 TEST(RigTable, LeavesOutWhatIsMissedLeast) {
   auto streams = three_streams();
   streams[0].dropped = {{"queue_full", 3}, {"worker_lost", 1}};
