@@ -64,7 +64,8 @@ TEST(Change, OfACameraWithAQuarantinedOutputKeepsItsCounts) {
   ASSERT_TRUE(eventually([&] { return rig.log().find("a/small: quarantined") != std::string::npos; })) << rig.log();
   ASSERT_TRUE(rig.wait_for_growth("a.mp4", rig.size("a.mp4") + 2000)) << rig.log();
   std::ofstream(rig.file("rig.yaml")) << head(port) +
-                                             camera("a", ", queue_size: 4, outputs: {small: {record: {path: small.mp4}}}");
+                                             camera("a",
+                                                    ", queue_size: 4, outputs: {small: {record: {path: small.mp4}}}");
   rig.signal(SIGHUP);
   ASSERT_TRUE(eventually([&] { return rig.log().find("a: added") != std::string::npos; })) << rig.log();
   rig.signal(SIGTERM);
