@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Whether a JSON Schema takes what it should: check_schema.py SCHEMA CASES, with CASES a list of
 {"name": …, "value": …, "good": …}. Prints a line for each that it judges otherwise."""
 import json

@@ -55,7 +55,7 @@ class ConfigSchemaTest : public ConfigTest {
   std::string misjudged() {
     write("schema.json", config_schema());
     write("cases.json", cases_.dump());
-    return test::output_of("python3 " + (source_folder / "tests/unit/check_schema.py").string() +
+    return test::output_of((source_folder / "tests/unit/check_schema.py").string() +
                            " schema.json cases.json 2>&1; echo $?");
   }
 
