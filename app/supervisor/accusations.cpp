@@ -22,7 +22,7 @@ void offer_newest_packets(const ManagedProcess& process, Output& output) {
 void Accusations::follow() {
   for (Camera& camera : rig_.cameras.all()) {
     if (!camera.takes_part()) continue;
-    FrameRings& frames = camera.frames;
+    CameraFrames& frames = camera.frames;
     if (frames.newest)
       frames.newest->observer.turn_out_strangers(frames.unsettled ? std::nullopt : frames.newest->reader);
     for (Output& output : camera.outputs) {

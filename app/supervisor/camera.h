@@ -105,7 +105,7 @@ struct Output {
 };
 
 // A camera's frames, on their way from the master to its worker.
-struct FrameRings {
+struct CameraFrames {
   struct Ring {
     FrameRingObserver observer;
     double frame_rate = 0;
@@ -131,7 +131,7 @@ struct Camera {
   std::string gpu = "cpu";  // its worker's: "0", or "cpu"
   std::string decoder;
   std::string ipc_memory = "host";  // of its newest ring
-  FrameRings frames;
+  CameraFrames frames;
   unsigned reconnects = 0;
   unsigned worker_restarts = 0;
   bool source_over = false;  // no frame ring will come any more

@@ -114,7 +114,7 @@ void CameraLifecycle::on_worker_death(unsigned worker) {
     for (Output& output : camera.outputs) {
       if (!output.is_copy() && output.packets.newest) output.packets.newest->mark_writer_gone();
     }
-    FrameRings& frames = camera.frames;
+    CameraFrames& frames = camera.frames;
     if (frames.newest && frames.newest->reader) frames.newest->observer.mark_reader_gone(*frames.newest->reader);
     frames.unsettled = true;
     if (rig_.phase == RunPhase::leaving || camera.all_encoded_failed()) on_worker_done(camera);

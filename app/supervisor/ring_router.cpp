@@ -17,7 +17,7 @@ constexpr auto too_many_rings = "too many of its rings wait for the publisher";
 
 // Its writer's word may have been written by any of its readers: who takes it back shall not find a ring without pixels
 // offered to the next reader.
-void forget_pixels(FrameRings::Ring& ring) {
+void forget_pixels(CameraFrames::Ring& ring) {
   ring.observer.forget_pixels();
   ring.without_pixels = true;
 }
@@ -33,9 +33,9 @@ void give_back_unread(Output& output) {
 
 void RingRouter::offer(Camera& camera) {
   ManagedProcess& worker = processes_.worker(camera.worker);
-  FrameRings& frames = camera.frames;
+  CameraFrames& frames = camera.frames;
   if (!worker.child || frames.unsettled || !frames.newest || !Processes::has_work(worker, camera)) return;
-  FrameRings::Ring& ring = *frames.newest;
+  CameraFrames::Ring& ring = *frames.newest;
   ring.reader.reset();
   if (!processes_.master().child || ring.observer.writer_state() != WriterState::open) return;
   if (ring.without_pixels) return renew(camera, "its frame ring was said to be closed, and is not");
@@ -59,7 +59,8 @@ void RingRouter::add(Camera& camera, const messages::FrameRing& ring, std::vecto
   camera.frames.epoch = ring.epoch;
   camera.decoder = ring.decoder;
   camera.ipc_memory = choice_name(ring.memory);
-  camera.frames.newest.emplace(FrameRings::Ring{FrameRingObserver(std::move(memory)), ring.frame_rate, ring.rotation});
+  camera.frames.newest.emplace(
+      CameraFrames::Ring{FrameRingObserver(std::move(memory)), ring.frame_rate, ring.rotation});
   for (Output& output : camera.outputs) CameraLifecycle::begin(output);
   offer(camera);
 }
@@ -114,7 +115,7 @@ void RingRouter::settle() {
 }
 
 void RingRouter::settle(Camera& camera) {
-  FrameRings& frames = camera.frames;
+  CameraFrames& frames = camera.frames;
   const bool writer_lives =
       frames.newest && frames.newest->observer.writer_state() == WriterState::open && processes_.master().child;
   if (frames.newest && !writer_lives) forget_pixels(*frames.newest);

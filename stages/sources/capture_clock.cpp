@@ -20,7 +20,7 @@ AVProducerReferenceTime* reference_of(const AVPacket& packet) {
 
 }  // namespace
 
-void CaptureClock::mend(AVPacket& packet, AVRational time_base) {
+void RtpCaptureClock::mend(AVPacket& packet, AVRational time_base) {
   AVProducerReferenceTime* reference = reference_of(packet);
   const std::int64_t time = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
   if (reference == nullptr || time == AV_NOPTS_VALUE) return;

@@ -10,7 +10,7 @@ namespace campipe {
 
 // RTP counts in 32 bits. libavformat counts from the last sender report without a thought to that: when the counter has
 // begun anew since (every 13 hours at 90 kHz), and until the next report, its times are wrong by that period.
-class CaptureClock {
+class RtpCaptureClock {
  public:
   // For each packet of one stream, in order.
   void mend(AVPacket& packet, AVRational time_base);

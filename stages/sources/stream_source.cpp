@@ -414,7 +414,7 @@ class StreamSource final : public Source {
   nanoseconds waited_{0};
   bool by_arrival_ = false;  // it has no times
   std::int64_t opened_ = now_ns();
-  CaptureClock clock_;
+  RtpCaptureClock clock_;
 };
 
 }  // namespace

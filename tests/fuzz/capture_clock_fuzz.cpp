@@ -20,7 +20,7 @@ std::int64_t wall_clock(std::int64_t random) {
 }
 
 void check(const std::uint8_t* data, std::size_t size) {
-  CaptureClock clock;
+  RtpCaptureClock clock;
   for (std::size_t at = 0; at + 16 <= size; at += 16) {
     std::int64_t utc = 0;
     const AvPacket packet = make_av_packet();

@@ -180,7 +180,7 @@ class Accounting : public testing::Test {
     packets_ = std::make_unique<PacketRingWriter>(PacketRingMemory::create(4096, 2, 4));
     camera_.outputs.reserve(2);
     camera_.outputs.emplace_back();
-    camera_.frames.newest.emplace(FrameRings::Ring{FrameRingObserver(open(frames_->memory())), 25});
+    camera_.frames.newest.emplace(CameraFrames::Ring{FrameRingObserver(open(frames_->memory())), 25});
     camera_.own().packets.newest = PacketRingObserver(PacketRingMemory::open(UniqueFd(::dup(packets_->memory().fd()))));
     reader_ = std::make_unique<FrameRingReader>(open(frames_->memory()), 0);
     reader_->attach(false, 1);

@@ -10,9 +10,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -218,6 +220,31 @@ std::vector<std::string> tracked_files() {
 std::string read_file(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Types of the namespace that headers define whole, by name. One name for two types is undefined in a program that has
+// both, and no linker says so.
+std::map<std::string, std::set<std::string>> types_by_header(const std::vector<std::string>& files) {
+  static const std::regex definition(R"re(\n(?:struct|class|enum class) (\w+)(?: final)?(?: :[^;{\n]*)? \{)re");
+  std::map<std::string, std::set<std::string>> headers;
+  for (const std::string& file : files) {
+    const bool is_header = file.ends_with(".h") && !file.starts_with("tests/");
+    if (!is_header || !fs::is_regular_file(source_dir / file)) continue;
+    const std::string text = read_file(source_dir / file);
+    if (text.find("\nnamespace campipe {") == std::string::npos) continue;
+    for (std::sregex_iterator found(text.begin(), text.end(), definition), end; found != end; ++found) {
+      headers[(*found)[1]].insert(file);
+    }
+  }
+  return headers;
+}
+
+TEST(TrackedFiles, GiveEachTypeANameOfItsOwn) {
+  const auto files = tracked_files();
+  if (files.empty()) GTEST_SKIP() << "not a git repository";
+  const auto types = types_by_header(files);
+  EXPECT_GT(types.size(), 200U);
+  for (const auto& [name, headers] : types) EXPECT_THAT(headers, testing::SizeIs(1)) << name;
 }
 
 // Put together here, so that this file does not hold them.

@@ -33,7 +33,7 @@ TEST(CaptureTime, OutlivesTheEndOfRtpsCounter) {
   constexpr AVRational time_base{1, 90000};
   constexpr std::int64_t begin = 1'700'000'000'000'000;
   constexpr std::int64_t period = 47'721'858'844;  // microseconds in which 32 bits are counted through
-  CaptureClock clock;
+  RtpCaptureClock clock;
   for (int i = 0; i < 100; ++i) {
     const AvPacket packet = make_av_packet();
     packet->pts = std::int64_t{i} * 90000;
@@ -48,7 +48,7 @@ TEST(CaptureTime, OutlivesTheEndOfRtpsCounter) {
 }
 
 TEST(CaptureTime, StaysWhereTimeStampsLeapAsFarAsTheyCan) {
-  CaptureClock clock;
+  RtpCaptureClock clock;
   for (const std::int64_t pts : {std::int64_t{0}, std::numeric_limits<std::int64_t>::max(),
                                  std::numeric_limits<std::int64_t>::min() + 1, std::int64_t{5}}) {
     const AvPacket packet = make_av_packet();
