@@ -118,11 +118,6 @@ struct Copy {
     f("camera", m.camera), f("epoch", m.epoch), f("base", m.base), f("resume", m.resume), f("config", m.config);
   }
 };
-struct AudioCopy {
-  unsigned camera = 0;
-  std::uint64_t epoch = 1;
-  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("epoch", m.epoch); }
-};
 
 struct ReadCamera {
   static constexpr std::string_view type = "camera";
@@ -136,7 +131,7 @@ struct ReadCamera {
   std::vector<unsigned> on_demand;     // else: outputs that need them only while somebody watches
   bool undecided = false;              // run like this only where the source sends what fits()
   std::vector<Copy> copies;
-  std::vector<AudioCopy> audio;
+  std::vector<CameraEpoch> audio;  // outputs that take audio, with the epoch of the first ring
   static void fields(auto& m, auto&& f) {
     f("camera", m.camera), f("config", m.config), f("placement", m.placement), f("epoch", m.epoch), f("base", m.base),
         f("resume", m.resume), f("decode", m.decode), f("on_demand", m.on_demand), f("undecided", m.undecided),

@@ -152,6 +152,10 @@ struct Camera {
   [[nodiscard]] const std::string& name() const { return own().config.name; }
   // It is going, and nothing comes in its place: for whoever asks for changes it is not there any more.
   [[nodiscard]] bool is_removed() const { return retiring && !successor; }
+  // It need not come anew to be as `wanted` says. One that failed does: whoever asks has mended what was wrong.
+  [[nodiscard]] bool runs_as(const CameraConfig& wanted) const {
+    return !retiring && asked == wanted && own().state != CameraState::failed;
+  }
   // Some process has, or had, work with it.
   [[nodiscard]] bool takes_part() const { return own().state != CameraState::disabled; }
   [[nodiscard]] bool all_failed() const;

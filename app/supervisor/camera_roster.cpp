@@ -96,10 +96,6 @@ void CameraRoster::require_room(std::span<const CameraConfig> coming) const {
 
 void CameraRoster::add(const CameraConfig& asked) { add(Comes{asked}); }
 
-bool CameraRoster::runs_as(const Camera& camera, const CameraConfig& config) {
-  return !camera.retiring && camera.asked == config && camera.own().state != CameraState::failed;
-}
-
 void CameraRoster::add(const Comes& comes) {
   const CameraConfig config = resolved(comes.asked, comes.sends);
   const WorkerChoice::Chosen where = workers_.choose(config);
@@ -200,7 +196,7 @@ nlohmann::json CameraRoster::apply(const RigConfig& rig) {
     if (camera == nullptr) {
       added.push_back(config.name);
       add(config);
-    } else if (!runs_as(*camera, config)) {
+    } else if (!camera->runs_as(config)) {
       changed.push_back(config.name);
       retire(*camera, config);
     }

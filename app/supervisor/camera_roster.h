@@ -29,8 +29,6 @@ class CameraRoster {
   void require_room(std::span<const CameraConfig> coming) const;
   // Throws Error.
   void add(const CameraConfig& asked);
-  // It need not come anew to be as `config` says. One that failed does: whoever asks has mended what was wrong.
-  static bool runs_as(const Camera& camera, const CameraConfig& config);
   // `successor` comes in its place when nothing of it is left; none: nothing does.
   void retire(Camera& camera, const std::optional<CameraConfig>& successor);
   // The cameras become those of `rig`; one that is the same is not touched. Returns the names of the others, by what

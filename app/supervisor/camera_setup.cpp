@@ -1,6 +1,5 @@
 #include "app/supervisor/camera_setup.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace campipe {
@@ -22,11 +21,6 @@ CameraConfig for_worker(CameraConfig config, const CameraConfig& camera) {
   return without_source(std::move(config));
 }
 
-bool has_any_work(const ManagedProcess& process, const Camera& camera) {
-  return std::ranges::any_of(camera.outputs,
-                             [&](const Output& output) { return Processes::has_work(process, camera, output); });
-}
-
 }  // namespace
 
 void CameraSetup::send_all(ManagedProcess& process) {
@@ -38,7 +32,7 @@ void CameraSetup::send_all(ManagedProcess& process) {
 
 void CameraSetup::send(Camera& camera) {
   for (ManagedProcess& process : processes_.all()) {
-    if (!has_any_work(process, camera)) continue;
+    if (!Processes::has_work(process, camera)) continue;
     if (process.child) {
       send(process, camera);
     } else if (!process.start_at) {
@@ -48,7 +42,7 @@ void CameraSetup::send(Camera& camera) {
 }
 
 void CameraSetup::send(ManagedProcess& process, Camera& camera) {
-  if (!has_any_work(process, camera)) return;
+  if (!Processes::has_work(process, camera)) return;
   switch (process.kind) {
     case ProcessKind::master:
       return send_to_master(camera);

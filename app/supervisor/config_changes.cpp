@@ -207,7 +207,7 @@ messages::Answer ConfigChanges::make_camera_be(const CameraConfig& config) {
     return {201, nlohmann::json::object()};
   }
   const bool is_new = camera->is_removed();
-  if (!CameraRoster::runs_as(*camera, config)) roster_.retire(*camera, config);
+  if (!camera->runs_as(config)) roster_.retire(*camera, config);
   return {is_new ? 201 : 200, nlohmann::json::object()};
 }
 
@@ -238,7 +238,7 @@ std::optional<messages::Answer> ConfigChanges::begin(const messages::EnableCamer
     if (camera == nullptr || camera->is_removed()) return refused(404, "there is no such camera");
     CameraConfig config = camera->successor ? *camera->successor : camera->asked;
     config.enabled = on;
-    if (!CameraRoster::runs_as(*camera, config)) roster_.retire(*camera, config);
+    if (!camera->runs_as(config)) roster_.retire(*camera, config);
     return {200, {{"enabled", on}}};
   });
 }

@@ -80,7 +80,7 @@ void Supervisor::begin_leaving() {
   rig_.phase = RunPhase::leaving;
   ending_.leave_began = Clock::now();
   for (ManagedProcess& process : processes_.all()) {
-    if (process.kind != ProcessKind::master) processes_.send(process, messages::RigOver());
+    if (meets_at_barrier(process)) processes_.send(process, messages::RigOver());
   }
 }
 

@@ -38,6 +38,9 @@ struct ManagedProcess {
   double memory_mib = 0;
 };
 
+// The master does not meet the others there.
+inline bool meets_at_barrier(const ManagedProcess& process) { return process.kind != ProcessKind::master; }
+
 // "worker 0", as the process list and the log call it.
 std::string role_of(const ManagedProcess& process);
 

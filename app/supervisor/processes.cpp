@@ -42,9 +42,6 @@ unsigned place_in_page(ProcessKind kind, unsigned number) {
   return 0;
 }
 
-// The master does not meet the others at the barrier.
-bool takes_part(const ManagedProcess& process) { return process.kind != ProcessKind::master; }
-
 // Of a message that is none: its beginning, and of URLs no more than where they lead.
 std::string shown(const Message& message) {
   std::string text = message.body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -87,7 +84,7 @@ unsigned Processes::count(ProcessKind kind) const {
 void Processes::start_all() {
   // All are expected at the start barrier before the first of them can arrive.
   for (const ManagedProcess& process : processes_) {
-    if (takes_part(process) && events_.needed(process)) rig_.page.barrier().add(participant_of(process.page));
+    if (meets_at_barrier(process) && events_.needed(process)) rig_.page.barrier().add(participant_of(process.page));
   }
   for (ManagedProcess& process : processes_) {
     guard_.run("start a process", [&] { start(process); });
@@ -111,13 +108,13 @@ void Processes::start(ManagedProcess& process) {
   } catch (const std::exception& error) {
     // A machine out of processes, memory or descriptors may have some again soon; the others run on meanwhile, and do
     // not wait for it at the barrier.
-    if (takes_part(process)) rig_.page.barrier().remove(participant_of(process.page));
+    if (meets_at_barrier(process)) rig_.page.barrier().remove(participant_of(process.page));
     const auto now = Clock::now();
     process.start_at = std::max(process.policy.on_death(now, now), now + milliseconds(250));
     spdlog::error("{}; tried again", error.what());
     return;
   }
-  const std::uint32_t phase = takes_part(process) ? rig_.page.barrier().add(participant_of(process.page)) : 0;
+  const std::uint32_t phase = meets_at_barrier(process) ? rig_.page.barrier().add(participant_of(process.page)) : 0;
   messages::Setup setup;
   setup.role = role_of(process);
   setup.process = process.page;
@@ -129,7 +126,7 @@ void Processes::start(ManagedProcess& process) {
   setup.cpus = process.place.cpus;
   send(process, setup, {rig_.page.shared_fd(), rig_.page.fd_of(process.page)});
   events_.on_started(process);
-  if (takes_part(process)) send(process, messages::Start{phase});
+  if (meets_at_barrier(process)) send(process, messages::Start{phase});
 }
 
 void Processes::add_waits(std::vector<pollfd>& waits) const {
@@ -209,7 +206,7 @@ void Processes::on_death(ManagedProcess& process, const ExitInfo& info) {
   const auto lived = std::chrono::duration<double>(now - started).count();
   process.cpu_s += info.cpu_s;
   process.child.reset();
-  if (takes_part(process)) rig_.page.barrier().remove(participant_of(process.page));
+  if (meets_at_barrier(process)) rig_.page.barrier().remove(participant_of(process.page));
   const bool again = events_.on_death(process, info);
   const Clock::time_point restart_at = process.policy.on_death(started, now, again);
   if (!events_.needed(process)) return;
@@ -250,7 +247,7 @@ void Processes::kill_all() {
 }
 
 bool Processes::has_work(const ManagedProcess& process, const Camera& camera) {
-  return has_work(process, camera, camera.own());
+  return std::ranges::any_of(camera.outputs, [&](const Output& output) { return has_work(process, camera, output); });
 }
 
 bool Processes::has_work(const ManagedProcess& process, const Camera& camera, const Output& output) {

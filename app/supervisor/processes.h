@@ -79,6 +79,7 @@ class Processes {
 
   // It has work with that output: the publisher with each, master and worker by the camera's own.
   static bool has_work(const ManagedProcess& process, const Camera& camera, const Output& output);
+  // With any of the camera's.
   static bool has_work(const ManagedProcess& process, const Camera& camera);
 
  private:

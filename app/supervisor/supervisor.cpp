@@ -101,7 +101,7 @@ void Supervisor::wait_for_events() {
 // What processes note in pages of their own, and others wait for.
 void Supervisor::pass_on_notes() {
   for (const ManagedProcess& process : processes_.all()) {
-    if (process.child && process.kind != ProcessKind::master) rig_.page.enter_arrival(process.page);
+    if (process.child && meets_at_barrier(process)) rig_.page.enter_arrival(process.page);
   }
   for (const Camera& camera : rig_.cameras.all()) {
     for (const Output& output : camera.outputs) {
@@ -184,10 +184,8 @@ bool Supervisor::needed(const ManagedProcess& process) const {
   if (rig_.phase == RunPhase::leaving) return false;
   if (rig_.phase == RunPhase::draining && process.kind == ProcessKind::master) return false;
   if (process.kind == ProcessKind::publisher && serves(rig_.config.server)) return true;
-  return std::ranges::any_of(rig_.cameras.all(), [&](const Camera& camera) {
-    return std::ranges::any_of(camera.outputs,
-                               [&](const Output& output) { return Processes::has_work(process, camera, output); });
-  });
+  return std::ranges::any_of(rig_.cameras.all(),
+                             [&](const Camera& camera) { return Processes::has_work(process, camera); });
 }
 
 bool Supervisor::on_death(ManagedProcess& process, const ExitInfo& info) {

@@ -96,7 +96,7 @@ void WorkerChoice::require(std::span<const CameraConfig> coming) const {
   std::vector<CameraConfig> changed;
   std::ranges::copy_if(coming, std::back_inserter(changed), [this](const CameraConfig& config) {
     const Camera* camera = rig_.cameras.find(config.name);
-    return camera == nullptr || camera->retiring || !(camera->asked == config);
+    return camera == nullptr || !camera->runs_as(config);
   });
   RigConfig rig = rig_without(changed);
   std::vector<Candidate> then = candidates();
