@@ -34,15 +34,13 @@ constexpr std::array keys{
     SourceKeysOf{SourceKeys::redirects, "http(s)://"},
 };
 
-const SourceKindRegistration registration{{.name = "HTTP",
-                                           .place = 20,
-                                           .schemes = schemes,
-                                           .keys = keys,
-                                           .check = check_stream_url,
-                                           .open = open_stream<rules>,
-                                           .live = true,
-                                           .can_end = [](const SourceConfig& /*config*/) { return true; },
-                                           .hides_query = true}};
+SourceKind http_kind() {
+  SourceKind kind = stream_kind<rules>("HTTP", 20, schemes, keys);
+  kind.can_end = [](const SourceConfig& /*config*/) { return true; };
+  return kind;
+}
+
+const SourceKindRegistration registration(http_kind());
 
 }  // namespace
 }  // namespace campipe

@@ -20,13 +20,7 @@ constexpr std::array schemes{
     SourceScheme{"rtp", "rtp://:5004, or rtp://239.0.0.1:5004", -1, false, true},
 };
 
-const SourceKindRegistration registration{{.name = "RTP",
-                                           .place = 50,
-                                           .schemes = schemes,
-                                           .check = check_stream_url,
-                                           .open = open_stream<rules>,
-                                           .live = true,
-                                           .hides_query = true}};
+const SourceKindRegistration registration(stream_kind<rules>("RTP", 50, schemes));
 
 }  // namespace
 }  // namespace campipe

@@ -42,14 +42,7 @@ constexpr std::array keys{
     SourceKeysOf{SourceKeys::redirects, "rtsp(s)://"},
 };
 
-const SourceKindRegistration registration{{.name = "RTSP",
-                                           .place = 10,
-                                           .schemes = schemes,
-                                           .keys = keys,
-                                           .check = check_stream_url,
-                                           .open = open_stream<rules>,
-                                           .live = true,
-                                           .hides_query = true}};
+const SourceKindRegistration registration(stream_kind<rules>("RTSP", 10, schemes, keys));
 
 }  // namespace
 }  // namespace campipe

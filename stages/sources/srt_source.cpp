@@ -26,13 +26,7 @@ constexpr std::array schemes{
     SourceScheme{"srt", "srt://10.0.0.11:9000, or srt://:9000?mode=listener", -1, false, true},
 };
 
-const SourceKindRegistration registration{{.name = "SRT",
-                                           .place = 30,
-                                           .schemes = schemes,
-                                           .check = check_stream_url,
-                                           .open = open_stream<rules>,
-                                           .live = true,
-                                           .hides_query = true}};
+const SourceKindRegistration registration(stream_kind<rules>("SRT", 30, schemes));
 
 }  // namespace
 }  // namespace campipe

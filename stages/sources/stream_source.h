@@ -6,11 +6,14 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "core/libav_options.h"
 #include "stages/sources/source.h"
+#include "stages/sources/source_address.h"
 #include "stages/sources/source_errors.h"
+#include "stages/sources/source_kind.h"
 
 namespace campipe {
 
@@ -38,6 +41,22 @@ std::unique_ptr<Source> open_stream_source(const SourceConfig& config, const Sou
 template <const StreamRules& rules>
 std::unique_ptr<Source> open_stream(const SourceConfig& config, const Source::Interrupt& interrupt) {
   return open_stream_source(config, interrupt, rules);
+}
+
+// What kinds of streams from a network have in common, for their registration.
+template <const StreamRules& rules>
+SourceKind stream_kind(std::string_view name, int place, std::span<const SourceScheme> schemes,
+                       std::span<const SourceKeysOf> keys = {}) {
+  SourceKind kind;
+  kind.name = name;
+  kind.place = place;
+  kind.schemes = schemes;
+  kind.keys = keys;
+  kind.check = check_stream_url;
+  kind.open = open_stream<rules>;
+  kind.live = true;
+  kind.hides_query = true;
+  return kind;
 }
 
 }  // namespace campipe

@@ -24,13 +24,7 @@ constexpr std::array schemes{
     SourceScheme{"tcp", "tcp://10.0.0.11:5000", -1, true, true},
 };
 
-const SourceKindRegistration registration{{.name = "TCP",
-                                           .place = 60,
-                                           .schemes = schemes,
-                                           .check = check_stream_url,
-                                           .open = open_stream<rules>,
-                                           .live = true,
-                                           .hides_query = true}};
+const SourceKindRegistration registration(stream_kind<rules>("TCP", 60, schemes));
 
 }  // namespace
 }  // namespace campipe

@@ -20,13 +20,7 @@ constexpr std::array schemes{
     SourceScheme{"udp", "udp://:5000, or udp://239.0.0.1:5000", -1, false, true},
 };
 
-const SourceKindRegistration registration{{.name = "UDP",
-                                           .place = 40,
-                                           .schemes = schemes,
-                                           .check = check_stream_url,
-                                           .open = open_stream<rules>,
-                                           .live = true,
-                                           .hides_query = true}};
+const SourceKindRegistration registration(stream_kind<rules>("UDP", 40, schemes));
 
 }  // namespace
 }  // namespace campipe
