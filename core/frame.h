@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/frame_metadata.h"
+
 namespace campipe {
 
 // 8-bit 4:2:0. i420: planes Y, U, V. nv12: planes Y, UV interleaved.
@@ -73,11 +75,12 @@ inline FrameView as_const(const MutableFrameView& view) {
   return {view.format, {view.data[0], view.data[1], view.data[2]}, view.stride, view.memory, view.device};
 }
 
-// A readable frame together with what keeps its pixels alive and unchanged: a ring lease, a pool's buffer.
+// A readable frame, what is known of it, and what keeps its pixels alive and unchanged: a ring lease, a pool's buffer.
 // The pixels are given back when the last copy of `owner` is gone.
 struct FrameRef {
   FrameView view;
   std::shared_ptr<const void> owner;
+  FrameMetadata metadata = {};
 };
 
 enum class CaptureClock : std::uint8_t { arrival, camera };  // which clock capture_utc_ns comes from
@@ -94,7 +97,6 @@ struct FrameTimes {
   std::int64_t leased = 0;       // the worker took it
   std::int64_t filtered = 0;
   std::int64_t encoded = 0;  // its packet was published
-  float motion = -1;         // the part of the watched frame that moves, 0 to 1, by the filter `motion`; -1: not told
 };
 
 }  // namespace campipe

@@ -40,6 +40,7 @@ struct PacketView {
   std::int64_t dts = 0;  // strictly grows within one encoder's packets
   bool key = false;      // decoding can start here
   FrameTimes times;      // times.pts is the presentation time
+  FrameMetadata metadata = {};
 };
 
 }  // namespace campipe

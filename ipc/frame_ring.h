@@ -62,6 +62,7 @@ struct FrameRecord {
   std::array<std::uint32_t, 3> offset{};
   std::array<std::int32_t, 3> stride{};
   FrameTimes times;
+  FrameMetadata metadata = {};
   // Set by publish(): how its slot's fill gets ready, and (`timeline`) the value that says so.
   ReadySignal ready = ReadySignal::immediate;
   std::uint64_t fill = 0;

@@ -136,6 +136,7 @@ FrameRingReader::Taken FrameRingReader::take(std::uint32_t sequence, Lease& leas
     return Taken::broken;
   }
   lease.picture.view = view_of(record, memory_->pixels(slot), ring);
+  lease.picture.metadata = record.metadata;
   lease.times = record.times;
   lease.ready = record.ready;
   lease.number = ring.base + sequence;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 #include <new>
+#include <span>
 
 #include "core/error.h"
 #include "core/failpoint.h"
@@ -16,12 +17,13 @@ namespace campipe {
 namespace packet_ring {
 
 inline constexpr std::uint32_t magic = 0x746b6370;  // "pckt"
-inline constexpr std::uint32_t layout_version = 2;
+inline constexpr std::uint32_t layout_version = 3;
 
 struct Entry {
   std::uint64_t offset;
-  std::uint32_t size;
-  std::uint32_t key;  // 0 or 1
+  std::uint32_t size;      // of metadata and data
+  std::uint16_t metadata;  // bytes of it, before the data: most packets have little or none
+  std::uint16_t key;       // 0 or 1
   std::int64_t dts;
   FrameTimes times;
 };
@@ -67,7 +69,7 @@ Record copy_of(const Record& record) {
 
 // No sum here has more than 64 bits.
 bool is_possible(const Entry& entry, std::uint64_t capacity) {
-  const bool inside = entry.size > 0 && entry.size <= capacity && entry.offset <= capacity - entry.size;
+  const bool inside = entry.size > entry.metadata && entry.size <= capacity && entry.offset <= capacity - entry.size;
   return inside && entry.key <= 1 && is_possible_time(entry.dts) && is_possible(entry.times);
 }
 
@@ -153,9 +155,10 @@ std::optional<std::size_t> PacketRingWriter::place(std::size_t size) {
 
 bool PacketRingWriter::push(const PacketView& packet, Deadline deadline, const std::function<bool()>& interrupted) {
   Header& header = memory_->header();
-  const std::size_t size = packet.data.size();
-  if (size == 0 || size > memory_->capacity() / 2) {
-    throw Error("a packet of " + std::to_string(size) + " bytes does not fit the packet ring");
+  const std::span<const std::uint8_t> metadata = packet.metadata.bytes();
+  const std::size_t size = metadata.size() + packet.data.size();
+  if (packet.data.empty() || size > memory_->capacity() / 2) {
+    throw Error("a packet of " + std::to_string(packet.data.size()) + " bytes does not fit the packet ring");
   }
   std::optional<std::size_t> offset = place(size);
   while (!offset) {
@@ -167,9 +170,14 @@ bool PacketRingWriter::push(const PacketView& packet, Deadline deadline, const s
     header.writer_sleeps.store(0, std::memory_order_relaxed);
     if (!offset) offset = place(size);
   }
-  std::memcpy(memory_->bytes() + *offset, packet.data.data(), size);
-  header.entry[head_ % packet_ring_entries] = {*offset, static_cast<std::uint32_t>(size), packet.key ? 1U : 0U,
-                                               packet.dts, packet.times};
+  const auto data = std::ranges::copy(metadata, memory_->bytes() + *offset).out;
+  std::ranges::copy(packet.data, data);
+  header.entry[head_ % packet_ring_entries] = {.offset = *offset,
+                                               .size = static_cast<std::uint32_t>(size),
+                                               .metadata = static_cast<std::uint16_t>(metadata.size()),
+                                               .key = static_cast<std::uint16_t>(packet.key ? 1 : 0),
+                                               .dts = packet.dts,
+                                               .times = packet.times};
   offset_[head_ % packet_ring_entries] = *offset;
   end_ = *offset + size;
   failpoint("packets.writer.filled");
@@ -207,8 +215,11 @@ PacketRingReader::Next PacketRingReader::next(PacketView& packet, std::uint64_t&
     if (cursor_ != head) {
       const Entry entry = copy_of(header.entry[cursor_ % packet_ring_entries]);
       if (!is_possible(entry, memory_->capacity())) break;
+      const std::span<const std::uint8_t> bytes(memory_->bytes() + entry.offset, entry.size);
+      const auto metadata = FrameMetadata::from_bytes(bytes.first(entry.metadata));
+      if (!metadata) break;
       ++cursor_;
-      packet = {{memory_->bytes() + entry.offset, entry.size}, entry.dts, entry.key != 0, entry.times};
+      packet = {bytes.subspan(entry.metadata), entry.dts, entry.key != 0, entry.times, *metadata};
       number = memory_->base() + cursor_;
       return Next::packet;
     }

@@ -20,7 +20,7 @@ bool is_possible(const FrameTimes& times) {
     if (!is_possible_time(time)) return false;
   }
   return times.capture_utc >= -latest_utc && times.capture_utc <= latest_utc &&
-         times.capture_clock <= CaptureClock::camera && times.motion >= -1 && times.motion <= 1;
+         times.capture_clock <= CaptureClock::camera;
 }
 
 bool is_possible(const FrameFormat& format, bool known) {
@@ -37,7 +37,8 @@ bool is_possible(const Device& device) {
 }
 
 bool is_possible(const FrameRecord& record, std::uint64_t slot_bytes) {
-  if (!is_possible(record.format) || !is_possible(record.times) || record.ready > ReadySignal::timeline) return false;
+  if (!is_possible(record.format) || !is_possible(record.times) || !record.metadata.is_possible()) return false;
+  if (record.ready > ReadySignal::timeline) return false;
   for (int plane = 0; plane < plane_count(record.format.pixels); ++plane) {
     const PlaneSize size = plane_size(record.format, plane);
     const std::int32_t stride = record.stride.at(static_cast<std::size_t>(plane));

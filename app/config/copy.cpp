@@ -1,12 +1,27 @@
 // `codec: copy`: which keys have no meaning beside it; and `codec: auto`: which keep a stream from being copied.
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "app/config/key_table.h"
+#include "stages/filters/filter.h"
 #include "stages/sources/source_kind.h"
 
 namespace campipe {
 namespace {
+
+bool only_looks(const FilterConfig& filter) {
+  const FilterInfo* info = find_filter(filter.name);
+  return info != nullptr && info->only_looks;
+}
+
+std::string names_of_looking_filters() {
+  std::string names;
+  for (const FilterInfo& info : filter_registry()) {
+    if (info.only_looks) names += (names.empty() ? "`" : ", `") + std::string(info.name) + "`";
+  }
+  return names;
+}
 
 // What a map further out says for other cameras does not matter; what goes over `copy`, or stands beside it, does.
 class CopyCheck {
@@ -19,10 +34,9 @@ class CopyCheck {
       if (key.text.scope == KeyScope::transcoded) refuse(stream[key.path]);
     }
     const std::vector<FilterConfig>& filters = stream.value->filters;
-    if (stream["filters"].good && filters.size() != motion_filters(*stream.value).size())
-      refuse(stream["filters"],
-             "codec `copy` goes with no filter but `motion`; remove the others, or move them to one of `outputs` with "
-             "another codec");
+    if (stream["filters"].good && filters.size() != looking_filters(*stream.value).size())
+      refuse(stream["filters"], "codec `copy` goes with no filter but " + names_of_looking_filters() +
+                                    "; remove the others, or move them to one of `outputs` with another codec");
     const GivenCamera& camera = *stream.camera;
     if (stream.given == &camera && skips_for_nobody(camera)) refuse(camera["on_corrupt"]);
     const std::string_view no_copy = source_kind_of(camera.value.source.url).no_copy;
@@ -55,9 +69,9 @@ class CopyCheck {
 
 }  // namespace
 
-std::vector<FilterConfig> motion_filters(const StreamConfig& stream) {
+std::vector<FilterConfig> looking_filters(const StreamConfig& stream) {
   std::vector<FilterConfig> filters = stream.filters;
-  std::erase_if(filters, [](const FilterConfig& filter) { return filter.name != "motion"; });
+  std::erase_if(filters, std::not_fn(only_looks));
   return filters;
 }
 

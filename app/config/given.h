@@ -93,7 +93,7 @@ void inherit_encode(Origins& stream, StreamConfig& value, const Origins& outer, 
 // Nothing is asked of a camera's own stream that copying cannot give; its codec, and its outputs, do not matter.
 bool is_plain(const GivenCamera& camera);
 // Those that only look: all that there is for packets that are copied.
-std::vector<FilterConfig> motion_filters(const StreamConfig& stream);
+std::vector<FilterConfig> looking_filters(const StreamConfig& stream);
 // What was given of a stream becomes what is used of it.
 void settle_stream(const Origins& given, StreamConfig& value);
 // What the keys of a scope are for, such as "files and test patterns"; empty: not only for some kinds of source.

@@ -57,7 +57,7 @@ void settle_stream(const Origins& given, StreamConfig& value) {
   if (!is_copy(value.encode)) return;
   value.encode = {};
   value.encode.codec = "copy";
-  value.filters = motion_filters(value);
+  value.filters = looking_filters(value);
   value.rate = 0;
 }
 

@@ -45,7 +45,8 @@ void check_motion(const NamedStream& stream, std::set<const YamlNode*>& told, Re
   const bool after_camera = !copied && !is_copy(stream.camera->value.encode);
   const auto looks = [](const Origins& given, const StreamConfig& value) {
     const Origin& filters = given["filters"];
-    return !motion_filters(value).empty() || (filters.node != nullptr && !filters.good);
+    const bool motion = std::ranges::find(value.filters, "motion", &FilterConfig::name) != value.filters.end();
+    return motion || (filters.node != nullptr && !filters.good);
   };
   if (looks(*stream.given, *stream.value) || (after_camera && looks(*stream.camera, stream.camera->value))) return;
   const YamlNode& when = *stream["record.when"].node;

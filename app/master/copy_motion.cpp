@@ -44,12 +44,12 @@ void CopyMotion::end() {
   decoder_.reset();
   ring_.reset();
   looks_ = false;
-  for (Output& output : outputs_) output.moving = 0;
+  for (Output& output : outputs_) output.metadata = {};
 }
 
 void CopyMotion::skip() {
   decoder_->flush();
-  for (Output& output : outputs_) output.moving = 0;
+  for (Output& output : outputs_) output.metadata = {};
 }
 
 void CopyMotion::make_ring() {
@@ -89,17 +89,15 @@ void CopyMotion::look(const FrameRingMemory& ring, const DecodedPicture& picture
   const FrameView view = view_of(picture, ring);
   if (format_ != view.format) configure(view.format);
   for (Output& output : outputs_) {
-    output.filters.process({view, nullptr}, pts);
-    const MotionScore motion = *output.filters.motion();
-    output.meter.take(motion, pts);
-    output.moving = motion.moving;
+    output.metadata = output.filters.process({view, nullptr, picture.record.metadata}, pts).metadata;
+    output.meter.take(output.metadata, pts);
   }
   last_ = pts;
 }
 
-float CopyMotion::moving(unsigned camera) const {
+FrameMetadata CopyMotion::metadata(unsigned camera) const {
   const auto output = std::ranges::find(outputs_, camera, &Output::camera);
-  return output == outputs_.end() ? -1 : output->moving;
+  return output == outputs_.end() ? FrameMetadata{} : output->metadata;
 }
 
 }  // namespace campipe

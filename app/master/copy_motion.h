@@ -1,6 +1,6 @@
-// What moves in packets that are passed on as they came: the filters `motion` of the outputs with codec `copy`, which
-// look at each frame of them, and a decoder on the CPU for this alone where nobody else decodes them there. In the
-// master; used by the camera's ingest thread.
+// What is found in packets that are passed on as they came: the filters of the outputs with codec `copy`, which only
+// look at each frame of them (`motion`), and a decoder on the CPU for this alone where nobody else decodes them there.
+// In the master; used by the camera's ingest thread.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ class CopyMotion {
  public:
   CopyMotion(const std::vector<CopyTarget>& targets, const RigPage& page);
 
-  // No output looks for motion.
+  // No output has such a filter.
   [[nodiscard]] bool empty() const { return outputs_.empty(); }
   // The source was opened (again). `decoder`: a new one for this stream; none: somebody else's frames come to look().
   void begin(const SourceStream& stream, std::unique_ptr<Decoder> decoder);
@@ -35,8 +35,8 @@ class CopyMotion {
   void decode(const AVPacket& packet);
   // At a frame of somebody else's decoder, in a slot of a ring in host memory; `pts` in nanoseconds.
   void look(const FrameRingMemory& ring, const DecodedPicture& picture, std::int64_t pts);
-  // Of the newest frame, as FrameTimes::motion; -1: that output does not look for motion.
-  [[nodiscard]] float moving(unsigned camera) const;
+  // What was found in the newest frame, for that output.
+  [[nodiscard]] FrameMetadata metadata(unsigned camera) const;
 
  private:
   struct Output {
@@ -45,7 +45,7 @@ class CopyMotion {
     unsigned camera;
     FilterChain filters;
     MotionMeter meter;
-    float moving = 0;
+    FrameMetadata metadata;
   };
   void make_ring();
   void configure(const FrameFormat& format);

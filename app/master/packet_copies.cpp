@@ -224,7 +224,7 @@ std::optional<Correction> PacketCopies::video(const AVPacket& packet, const Sour
       track.target.resume.reset();
     }
     track.need_key = track.need_key && !view.key;
-    view.times.motion = events_.moving(track.target.camera);
+    view.metadata = events_.metadata(track.target.camera);
     if (!track.need_key) push(track, view, true);
   }
   return time.correction;

@@ -28,7 +28,7 @@ struct CopyTarget {
   std::uint64_t epoch = 1;                  // of the first ring
   std::uint64_t base = 0;                   // packets of earlier epochs
   std::optional<std::int64_t> resume = {};  // the dts of the newest packet that a master that died passed on
-  std::vector<FilterConfig> filters = {};   // that look for motion in it
+  std::vector<FilterConfig> filters = {};   // that look at its frames
 };
 
 class PacketCopies {
@@ -39,8 +39,8 @@ class PacketCopies {
     std::function<void(unsigned camera, std::uint64_t epoch, const PacketRingMemory& ring, const AudioParameters&)>
         on_audio;
     std::function<bool()> interrupted;  // asked at least every 100 ms while it waits
-    // In the newest frame of that output, as FrameTimes::motion.
-    std::function<float(unsigned camera)> moving = [](unsigned) { return -1.F; };
+    // What is known of the newest frame of that output.
+    std::function<FrameMetadata(unsigned camera)> metadata = [](unsigned) { return FrameMetadata{}; };
   };
   PacketCopies(std::vector<CopyTarget> video, std::vector<CopyTarget> audio, bool block, const RigPage& page,
                Events events);

@@ -4,7 +4,9 @@
 
 namespace campipe {
 
-void MotionMeter::take(const MotionScore& score, std::int64_t pts) {
+void MotionMeter::take(const FrameMetadata& frame, std::int64_t pts) {
+  const auto score = frame.get<MotionScore>();
+  if (!score) return;
   const std::int64_t age = pts - begin_;
   const std::int64_t all = std::ssize(periods_);
   const std::int64_t passed = age < 0 ? all : std::min(age / period, all);
@@ -13,12 +15,14 @@ void MotionMeter::take(const MotionScore& score, std::int64_t pts) {
     periods_.front().reset();
   }
   if (passed > 0) begin_ = pts;
-  periods_.front() = highest(periods_.front(), score);
+  combine_into(periods_.front(), *score);
   std::optional<MotionScore> recent;
-  for (const auto& one : periods_) recent = highest(recent, one);
+  for (const auto& one : periods_) {
+    if (one) combine_into(recent, *one);
+  }
   block_.score = recent->score;
   block_.threshold = recent->threshold;
-  block_.largest = std::max(block_.largest.load(), score.score);
+  block_.largest = std::max(block_.largest.load(), score->score);
 }
 
 }  // namespace campipe

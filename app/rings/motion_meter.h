@@ -5,21 +5,21 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/metadata_types.h"
 #include "ipc/rig_page.h"
-#include "stages/filters/chain.h"
 
 namespace campipe {
 
 class MotionMeter {
  public:
   explicit MotionMeter(MotionBlock& block) : block_(block) {}
-  // Of a frame; `pts` in nanoseconds.
-  void take(const MotionScore& score, std::int64_t pts);
+  // Of a frame, which need not have a score; `pts` in nanoseconds.
+  void take(const FrameMetadata& frame, std::int64_t pts);
 
  private:
   // So that who asks once in two seconds misses nothing.
   static constexpr std::int64_t period = 500'000'000;
-  std::array<std::optional<MotionScore>, 5> periods_;  // the highest of each; the first is the newest
+  std::array<std::optional<MotionScore>, 5> periods_;  // the scores of each, combined; the first is the newest
   std::int64_t begin_ = 0;                             // of that one
   MotionBlock& block_;
 };

@@ -15,7 +15,6 @@ class CpuFramePath final : public FramePath {
   std::optional<FrameRef> process(RingInUse&, FrameRingReader::Lease& lease, const std::function<void()>&) override {
     return chain_.process(lease.picture, lease.times.pts);
   }
-  std::optional<MotionScore> motion() const override { return chain_.motion(); }
 
  private:
   FilterChain chain_;

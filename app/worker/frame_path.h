@@ -36,12 +36,11 @@ class FramePath {
   // out in host memory. Throws Error where a filter refuses the input, GpuError where there is no room: then it may be
   // tried again.
   virtual FrameFormat configure(const FrameFormat& in, bool on_gpu) = 0;
-  // The finished frame, complete. Nothing: the writer died before it had filled this one; then none that it published
-  // later was filled. Calls `beat` while it waits. Throws GpuError, also (`broken`) when a GPU does not finish in time.
+  // The finished frame, complete, with the metadata of the lease's and what the filters found. Nothing: the writer died
+  // before it had filled this one; then none that it published later was filled. Calls `beat` while it waits. Throws
+  // GpuError, also (`broken`) when a GPU does not finish in time.
   virtual std::optional<FrameRef> process(RingInUse& ring, FrameRingReader::Lease& lease,
                                           const std::function<void()>& beat) = 0;
-  // Of the frame that came out last, as FilterChain::motion().
-  [[nodiscard]] virtual std::optional<MotionScore> motion() const = 0;
 };
 
 // `gpu`: the CPU, or the worker's GPU, which becomes this thread's. `stream`: of another path that reads the same

@@ -37,10 +37,9 @@ class GpuFramePath final : public FramePath {
     picture = {};  // with the chain's own copies the last: the slot goes back behind the work that reads it
     wait(ring, beat);
     if (ring.fills_lost) return std::nullopt;
+    chain_.add_metadata(result.metadata);
     return result;
   }
-
-  std::optional<MotionScore> motion() const override { return chain_.motion(); }
 
  private:
   void wait(RingInUse& ring, const std::function<void()>& beat) {

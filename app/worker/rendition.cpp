@@ -100,9 +100,7 @@ void Rendition::process(RingInUse& ring, FrameRingReader::Lease lease, const Sou
   const auto picture = filter(ring, lease, source);
   if (!picture) return;
   times.filtered = now_ns();
-  const auto motion = path_->motion();
-  times.motion = motion ? motion->moving : -1;
-  if (motion) motion_.take(*motion, times.pts);
+  motion_.take(picture->metadata, times.pts);
   block_.filter.record(times.filtered - times.leased);
   try {
     if (snapshot_) snapshot_->offer(picture->view);

@@ -105,7 +105,7 @@ class AvcodecEncoder final : public Encoder {
       frame->pict_type = AV_PICTURE_TYPE_I;
       last_key_pts_ = times.pts;
     }
-    inside_.push_back({frame->pts, times});
+    inside_.push_back({frame->pts, times, picture.metadata});
     av_check(avcodec_send_frame(context_.get(), frame.get()), parameters_.encoder);
     drain(handler);
   }
@@ -119,6 +119,7 @@ class AvcodecEncoder final : public Encoder {
   struct Picture {
     std::int64_t ticks;
     FrameTimes times;
+    FrameMetadata metadata;
   };
 
   std::int64_t next_ticks(std::int64_t pts_ns) {
@@ -146,7 +147,7 @@ class AvcodecEncoder final : public Encoder {
     PacketView view;
     view.data = {packet_->data, static_cast<std::size_t>(packet_->size)};
     view.key = (packet_->flags & AV_PKT_FLAG_KEY) != 0;
-    view.times = take_times(packet_->pts);
+    take_frame(packet_->pts, view);
     view.dts = decode_time(view.times.pts);
     last_dts_ = view.dts;
     if (view.key) last_key_pts_ = std::max(last_key_pts_, view.times.pts);
@@ -159,12 +160,13 @@ class AvcodecEncoder final : public Encoder {
     return std::min(std::max(av_rescale_q(packet_->dts, context_->time_base, nanoseconds), last_dts_ + 1), pts_ns);
   }
 
-  FrameTimes take_times(std::int64_t ticks) {
+  // The packet gets what is known of its frame.
+  void take_frame(std::int64_t ticks, PacketView& packet) {
     const auto found = std::ranges::find(inside_, ticks, &Picture::ticks);
     if (found == inside_.end()) throw Error(parameters_.encoder + ": a packet came out that belongs to no frame");
-    const FrameTimes times = found->times;
+    packet.times = found->times;
+    packet.metadata = found->metadata;
     inside_.erase(found);
-    return times;
   }
 
   AvCodecContext context_;

@@ -1,4 +1,5 @@
-// The contract of an encoder: frames in, packets out, in decoding order, one packet for every frame.
+// The contract of an encoder: frames in, packets out, in decoding order, one packet for every frame, with the frame's
+// times and metadata.
 //
 // Life and threads: one object per camera, used by that camera's thread alone. Opening may throw Error, with the
 // encoder's own reason; so may encode() when the encoder fails, and then the object must be dropped.

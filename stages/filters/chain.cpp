@@ -1,6 +1,5 @@
 #include "stages/filters/chain.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <new>
 #include <utility>
@@ -19,7 +18,8 @@ PictureBytes allocate(std::size_t size) {
 
 struct Stage {
   std::unique_ptr<Filter> filter;
-  std::shared_ptr<PicturePool> pool;  // none: it only looks
+  bool only_looks;
+  std::shared_ptr<PicturePool> pool;  // if it does more
 };
 
 }  // namespace
@@ -31,7 +31,7 @@ struct FilterChain::State {
 FilterChain::FilterChain(const std::vector<FilterConfig>& filters) : state_(std::make_unique<State>()) {
   for (const FilterConfig& config : filters) {
     const FilterInfo& info = known_filter(config.name);
-    state_->stages.push_back({info.create(complete_parameters(info, config.parameters)), nullptr});
+    state_->stages.push_back({info.create(complete_parameters(info, config.parameters)), info.only_looks, nullptr});
   }
 }
 
@@ -43,7 +43,7 @@ FrameFormat FilterChain::configure(const FrameFormat& in) {
   FrameFormat format = in;
   for (Stage& stage : state_->stages) {
     format = stage.filter->configure(format);
-    if (!stage.filter->motion()) stage.pool = std::make_shared<PicturePool>(PictureLayout{format, alignment}, allocate);
+    if (!stage.only_looks) stage.pool = std::make_shared<PicturePool>(PictureLayout{format, alignment}, allocate);
   }
   return format;
 }
@@ -51,28 +51,17 @@ FrameFormat FilterChain::configure(const FrameFormat& in) {
 FrameRef FilterChain::process(const FrameRef& in, std::int64_t pts) {
   FrameRef picture = in;
   for (const Stage& stage : state_->stages) {
-    if (!stage.pool) {
+    if (stage.only_looks) {
       stage.filter->look(picture.view, pts);
-      continue;
+    } else {
+      auto [view, owner] = stage.pool->take();
+      stage.filter->process(picture.view, view);
+      picture.view = as_const(view);
+      picture.owner = std::move(owner);
     }
-    auto [view, owner] = stage.pool->take();
-    stage.filter->process(picture.view, view);
-    picture = {as_const(view), std::move(owner)};
+    stage.filter->add_metadata(picture.metadata);
   }
   return picture;
-}
-
-std::optional<MotionScore> FilterChain::motion() const {
-  std::optional<MotionScore> found;
-  for (const Stage& stage : state_->stages) found = highest(found, stage.filter->motion());
-  return found;
-}
-
-std::optional<MotionScore> highest(const std::optional<MotionScore>& one, const std::optional<MotionScore>& other) {
-  if (!one || !other) return one ? one : other;
-  MotionScore found = one->score / one->threshold >= other->score / other->threshold ? *one : *other;
-  found.moving = std::max(one->moving, other->moving);
-  return found;
 }
 
 }  // namespace campipe

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,10 +17,6 @@ struct FilterConfig {
   friend bool operator==(const FilterConfig&, const FilterConfig&) = default;
 };
 
-// Of two that watch different zones, or at different times: what moves most, and the score that is the nearest to its
-// threshold, or the farthest above.
-std::optional<MotionScore> highest(const std::optional<MotionScore>& one, const std::optional<MotionScore>& other);
-
 // Used by one thread. The frames that process() hands out come from a pool of the chain and return to it when
 // their `owner` is dropped (any thread); the pool stays alive as long as one of them does.
 class FilterChain {
@@ -33,12 +28,10 @@ class FilterChain {
   [[nodiscard]] bool empty() const;
   // The format that comes out for `in`. Allocates; throws Error where a filter refuses the input.
   FrameFormat configure(const FrameFormat& in);
-  // `in` has the configured format; `pts` is its time in nanoseconds. With no filter that changes it, `in` itself comes
-  // back. Does not allocate frames once as many are in use as ever were before.
+  // `in` has the configured format; `pts` is its time in nanoseconds. Its metadata comes out with what the filters
+  // found. With no filter that changes it, the pixels of `in` itself come back. Does not allocate frames once as many
+  // are in use as ever were before.
   FrameRef process(const FrameRef& in, std::int64_t pts);
-  // Of the last frame, as the filters report it (Filter::motion()), put together by highest(). Nothing: none of them
-  // looks for motion.
-  [[nodiscard]] std::optional<MotionScore> motion() const;
 
  private:
   struct State;

@@ -7,6 +7,7 @@
 // - configure() may allocate and may throw Error (e.g. the input is too small); its text reaches the user.
 // - process() reads `in` and writes every sample of `out`; both have the formats agreed in configure(). The two
 //   never overlap. It must not keep a view, must not allocate after the first frames, and must not start threads.
+// - What a filter finds in a frame travels with it, of types that core/metadata_types.h declares: add_metadata().
 // - Frames are 4:2:0, i420 or nv12; the filter works on the planes as they are and never converts the format.
 //
 // The GPU path (class GpuFilter) has the same life. Its frames are nv12 in device memory, and it enqueues its work on
@@ -45,25 +46,17 @@ struct ParameterInfo {
 
 using FilterParameters = std::map<std::string, double, std::less<>>;  // complete: fallbacks are filled in
 
-// What a filter that looks for motion found in a frame, as parts (0 to 1) of what it watches.
-struct MotionScore {
-  float moving = 0;     // that moves; 0: not enough of it with a sharp edge to be motion
-  float score = 0;      // that moves with a sharp edge, be it ever so little
-  float threshold = 1;  // the least score that is motion; above 0
-  friend bool operator==(const MotionScore&, const MotionScore&) = default;
-};
-
 class Filter {
  public:
   virtual ~Filter() = default;
   // The format that `in` becomes.
   virtual FrameFormat configure(const FrameFormat& in) = 0;
   virtual void process(const FrameView& in, const MutableFrameView& out) = 0;
-  // Of the last frame. Nothing: it is no such filter, at any time.
-  [[nodiscard]] virtual std::optional<MotionScore> motion() const { return std::nullopt; }
-  // Only of a filter that reports motion(), which changes nothing: a chain calls this in place of process(), and hands
-  // its own input on. `pts`: of the frame, in nanoseconds.
+  // Only where FilterInfo::only_looks: a chain calls this in place of process(), and hands its own input on. `pts`: of
+  // the frame, in nanoseconds.
   virtual void look(const FrameView& /*in*/, std::int64_t /*pts*/) {}
+  // After process() or look(): adds what the filter found in the frame (FrameMetadata::add), if it looks for anything.
+  virtual void add_metadata(FrameMetadata& /*metadata*/) const {}
 };
 
 // What a point-wise filter does to each sample: a table for luma and one for both chroma components, and the place in
@@ -83,10 +76,10 @@ class GpuFilter {
   // After configure(): all that it does, if it is point-wise. Then it may be merged with others, and enqueue() is not
   // called (see gpu_pointwise.h).
   [[nodiscard]] virtual const Pointwise* pointwise() const { return nullptr; }
-  // Once what was enqueued last is complete: as Filter::motion().
-  [[nodiscard]] virtual std::optional<MotionScore> motion() const { return std::nullopt; }
   // As Filter::look(), and as little waiting as in enqueue().
   virtual void enqueue_look(const FrameView& /*in*/, std::int64_t /*pts*/, GpuStream /*stream*/) {}
+  // Once what was enqueued last is complete: as Filter::add_metadata().
+  virtual void add_metadata(FrameMetadata& /*metadata*/) const {}
 };
 
 struct FilterInfo {
@@ -95,6 +88,7 @@ struct FilterInfo {
   std::span<const ParameterInfo> parameters;
   std::unique_ptr<Filter> (*create)(const FilterParameters&);
   std::unique_ptr<GpuFilter> (*create_gpu)(const FilterParameters&) = nullptr;  // null in a build without CUDA
+  bool only_looks = false;  // it changes nothing, so that a frame is not copied for it: see Filter::look()
 };
 
 // For FilterInfo::create_gpu.

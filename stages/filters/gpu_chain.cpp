@@ -161,6 +161,11 @@ class Progress {
   Word enqueued_ = 0;
 };
 
+struct Configured {
+  std::unique_ptr<GpuFilter> filter;
+  bool only_looks;
+};
+
 struct Filtering {
   std::unique_ptr<GpuFilter> merged;  // of point-wise filters; else none
   GpuFilter* filter = nullptr;
@@ -183,7 +188,7 @@ struct GpuChain::State {
   Device gpu = current_gpu();
   SharedGpuStream stream;
   Progress progress;
-  std::vector<std::unique_ptr<GpuFilter>> filters;
+  std::vector<Configured> filters;
   Plan plan;
 
   std::shared_ptr<PicturePool> make_pool(const FrameFormat& format, bool host, std::size_t count) const {
@@ -206,7 +211,7 @@ GpuChain::GpuChain(const std::vector<FilterConfig>& filters, const SharedGpuStre
     if (info.create_gpu == nullptr) {
       throw Error("filter '" + config.name + "' cannot run on a GPU; set `gpu: cpu` for this camera");
     }
-    state_->filters.push_back(info.create_gpu(parameters));
+    state_->filters.push_back({info.create_gpu(parameters), info.only_looks});
   }
 }
 
@@ -252,7 +257,7 @@ FrameFormat GpuChain::configure(const FrameFormat& in, Output output) {
 std::vector<Filtering> GpuChain::State::plan_filters(FrameFormat& format) {
   std::vector<Filtering> steps;
   Merged* open = nullptr;  // the last step, if it is point-wise
-  for (const auto& filter : filters) {
+  for (const auto& [filter, only_looks] : filters) {
     format = filter->configure(format);
     const Pointwise* pointwise = filter->pointwise();
     if (pointwise == nullptr) {
@@ -266,7 +271,7 @@ std::vector<Filtering> GpuChain::State::plan_filters(FrameFormat& format) {
       }
       open->append(*pointwise);
     }
-    if (!filter->motion()) steps.back().pool = make_pool(format, false, 0);
+    if (!only_looks) steps.back().pool = make_pool(format, false, 0);
   }
   return steps;
 }
@@ -292,6 +297,7 @@ FrameRef GpuChain::process(const FrameRef& in, std::int64_t pts) {
     return in;
   }
   FrameRef picture = there && nv12 ? in : state_->upload(in.view);
+  picture.metadata = in.metadata;
   for (const Filtering& step : plan.filters) {
     if (!step.pool) {
       step.filter->enqueue_look(picture.view, pts, stream);
@@ -299,12 +305,14 @@ FrameRef GpuChain::process(const FrameRef& in, std::int64_t pts) {
     }
     auto [view, owner] = step.pool->take();
     step.filter->enqueue(picture.view, view, stream);
-    picture = {as_const(view), std::move(owner)};
+    picture.view = as_const(view);
+    picture.owner = std::move(owner);
   }
   if (!wanted_there) {
     auto [view, owner] = plan.downloaded->take();
     copy_async(picture.view, view, stream);
-    picture = {as_const(view), std::move(owner)};
+    picture.view = as_const(view);
+    picture.owner = std::move(owner);
   }
   state_->progress.enqueue(stream);
   return picture;
@@ -317,10 +325,8 @@ bool GpuChain::wait(Deadline deadline) {
   return true;
 }
 
-std::optional<MotionScore> GpuChain::motion() const {
-  std::optional<MotionScore> found;
-  for (const auto& filter : state_->filters) found = highest(found, filter->motion());
-  return found;
+void GpuChain::add_metadata(FrameMetadata& metadata) const {
+  for (const Configured& configured : state_->filters) configured.filter->add_metadata(metadata);
 }
 
 }  // namespace campipe

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "core/clock.h"
@@ -34,13 +33,13 @@ class GpuChain {
   // Enqueues all work for `in`, whose time `pts` is (nanoseconds), and returns at once. `in` may lie on this GPU, on
   // one whose memory is mapped here, or in host memory (page-locked or not); its owner is dropped when nothing more
   // will be enqueued that reads it (a lease must have been given to FrameRingReader::use_on with this stream). With
-  // nothing to change `in` itself comes back. The result's pixels are complete after wait(), or for later work on the
-  // same stream.
+  // nothing to change `in` itself comes back. The metadata is that of `in`: see add_metadata(). The result's pixels are
+  // complete after wait(), or for later work on the same stream.
   FrameRef process(const FrameRef& in, std::int64_t pts);
   // Sleeps until all enqueued work has completed; false: `deadline` came first. Throws GpuError when the GPU failed.
   bool wait(Deadline deadline);
-  // After wait(): as FilterChain::motion(), of the frame that process() was called for last.
-  [[nodiscard]] std::optional<MotionScore> motion() const;
+  // After wait(): adds what the filters found in the frame that process() was called for last.
+  void add_metadata(FrameMetadata& metadata) const;
 
  private:
   struct State;

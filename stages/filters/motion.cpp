@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/metadata_types.h"
 #include "kernels/motion.h"
 #include "stages/filters/filter.h"
 #include "stages/filters/gpu_pointwise.h"
@@ -110,7 +111,7 @@ class Motion : public Filter {
     if (const auto step = steps_.next(pts)) analyze(in, *step);
   }
 
-  std::optional<MotionScore> motion() const override { return score_of(rule_, result_); }
+  void add_metadata(FrameMetadata& metadata) const override { metadata.add(score_of(rule_, result_)); }
 
  private:
   void analyze(const FrameView& in, int step) {
@@ -267,7 +268,7 @@ class GpuMotion : public GpuFilter {
   void enqueue_look(const FrameView& in, std::int64_t pts, GpuStream stream) override {
     if (const auto step = steps_.next(pts)) enqueue_motion(in, background_, *step, stream);
   }
-  std::optional<MotionScore> motion() const override { return score_of(rule_, background_.count()); }
+  void add_metadata(FrameMetadata& metadata) const override { metadata.add(score_of(rule_, background_.count())); }
 
  private:
   Settings settings_;
@@ -287,7 +288,7 @@ constexpr std::array parameters{
 const FilterRegistration registration{
     {"motion", "tells how much of the frame moves, and hands it on unchanged", parameters,
      [](const FilterParameters& given) -> std::unique_ptr<Filter> { return std::make_unique<Motion>(given); },
-     gpu_path<GpuMotion>()}};
+     gpu_path<GpuMotion>(), true}};
 
 }  // namespace
 }  // namespace campipe

@@ -140,7 +140,7 @@ void measure(const Case& it, const FrameFormat& in, Stopwatch& stopwatch) {
   const Pictures from(in, count), to(out, count);
   const double time = stopwatch.time_of([&](int i, GpuStream stream) {
     const std::size_t at = static_cast<std::size_t>(i) % count;
-    if (filter->motion()) {
+    if (info.only_looks) {
       filter->enqueue_look(as_const(from.at(at)), i * 50'000'000LL, stream);  // as a chain does
     } else {
       filter->enqueue(as_const(from.at(at)), to.at(at), stream);

@@ -11,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "core/metadata_types.h"
 #include "tests/gpu/gpu_pictures.h"
 
 namespace campipe {
@@ -153,7 +154,6 @@ TEST_F(GpuChainTest, TellsTheMotionThatTheCpuTells) {
       const std::vector<FilterConfig> some(filters.begin(), filters.begin() + static_cast<std::ptrdiff_t>(count));
       FilterChain cpu(some);
       GpuChain gpu(some);
-      EXPECT_EQ(gpu.motion()->moving, 0) << "before the first frame";
       Picture in(format_of(PixelFormat::nv12, width, height), 128);
       GpuPicture there(in.view.format, count == 1 ? Rows::odd : Rows::aligned);
       cpu.configure(in.view.format);
@@ -163,19 +163,33 @@ TEST_F(GpuChainTest, TellsTheMotionThatTheCpuTells) {
       for (int number = 0; number < 120; ++number) {
         next_scene(in, number, random);
         there.upload(as_const(in.view));
-        cpu.process(in.ref(), number * 50'000'000LL);
-        gpu.process({as_const(there.view), nullptr}, number * 50'000'000LL);
+        const auto expected = cpu.process(in.ref(), number * 50'000'000LL).metadata.get<MotionScore>();
+        FrameRef out = gpu.process({as_const(there.view), nullptr}, number * 50'000'000LL);
         ASSERT_TRUE(gpu.wait(Clock::now() + 5s));
-        ASSERT_EQ(gpu.motion(), cpu.motion()) << "frame " << number;
-        moving += gpu.motion()->moving > 0 ? 1 : 0;
+        gpu.add_metadata(out.metadata);
+        ASSERT_TRUE(expected.has_value());
+        ASSERT_EQ(out.metadata.get<MotionScore>(), expected) << "frame " << number;
+        moving += expected->moving > 0 ? 1 : 0;
       }
       EXPECT_TRUE(width < 100 || moving > 20);
     }
 }
 
-TEST_F(GpuChainTest, TellsOfNoMotionWithoutAFilterForIt) {
-  GpuChain chain(shrink_and_soften);
-  EXPECT_EQ(chain.motion(), std::nullopt);
+// What the decoder knew of a frame comes out with it, wherever it was and however it is changed.
+TEST_F(GpuChainTest, CarriesMetadataAlong) {
+  const MotionScore known{0.5F, 0.25F, 0.125F};
+  for (const std::vector<FilterConfig>& filters : {std::vector<FilterConfig>{}, shrink_and_soften})
+    for (const Output output : {Output::device, Output::host}) {
+      Picture in = random_picture(format_of(PixelFormat::i420, 641, 361));
+      FrameRef ref = in.ref();
+      ref.metadata.set(known);
+      GpuChain chain(filters);
+      chain.configure(in.view.format, output);
+      FrameRef out = chain.process(ref, 0);
+      ASSERT_TRUE(chain.wait(Clock::now() + 5s));
+      chain.add_metadata(out.metadata);
+      EXPECT_EQ(out.metadata.get<MotionScore>(), known) << "and without a filter for it, it is no other";
+    }
 }
 
 TEST_F(GpuChainTest, CopiesNoPictureToLookAtIt) {

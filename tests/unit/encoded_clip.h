@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/ffmpeg.h"
+#include "core/metadata_types.h"
 #include "core/packet.h"
 #include "stages/encoders/encoder.h"
 #include "tests/unit/moving_picture.h"
@@ -21,8 +22,10 @@ struct Packet {
   std::int64_t dts;
   bool key;
   FrameTimes times;
+  FrameMetadata metadata = {};
 
-  [[nodiscard]] PacketView view() const { return {data, dts, key, times}; }
+  [[nodiscard]] PacketView view() const { return {data, dts, key, times, metadata}; }
+  void set_motion(float moving) { metadata.set(MotionScore{.moving = moving}); }
 };
 
 struct Clip {

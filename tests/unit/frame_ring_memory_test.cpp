@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/metadata_types.h"
 #include "ipc/frame_ring_layout.h"
 #include "tests/unit/ring_test_support.h"
 
@@ -215,6 +216,7 @@ FrameRecord full_record() {
                   .leased = 17,
                   .filtered = 18,
                   .encoded = 19};
+  record.metadata.set(MotionScore{0.5F, 0.25F, 0.125F});
   return record;
 }
 
@@ -246,6 +248,7 @@ TEST(FrameRingMemory, EveryFieldOfARecordArrives) {
                                         t.filtered, t.encoded};
   };
   EXPECT_EQ(fields(lease.times), fields(sent.times));
+  EXPECT_EQ(lease.picture.metadata.get<MotionScore>(), (MotionScore{0.5F, 0.25F, 0.125F}));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <random>
 #include <vector>
 
+#include "core/metadata_types.h"
 #include "stages/filters/chain.h"
 
 namespace campipe {
@@ -86,8 +87,8 @@ class Watcher {
     chain_.configure(frame.format());
   }
   bool moves(const Gray& frame, double time) {
-    chain_.process(frame.ref(), static_cast<std::int64_t>(time * 1e9));
-    return chain_.motion()->moving > 0;
+    const FrameRef out = chain_.process(frame.ref(), static_cast<std::int64_t>(time * 1e9));
+    return out.metadata.get<MotionScore>().value().moving > 0;
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/rings/motion_meter.h"
+#include "core/metadata_types.h"
 
 namespace campipe {
 namespace {
@@ -21,7 +22,7 @@ class MotionGates : public testing::Test {
     packet.data = data_;
     packet.key = key;
     packet.times.pts = packet.dts = static_cast<std::int64_t>(number_) * 40 * ms;
-    packet.times.motion = motion;
+    packet.metadata.set(MotionScore{.moving = motion});
     return gate_.take(packet, ++number_);
   }
   [[nodiscard]] std::size_t kept_bytes() const {
@@ -75,7 +76,11 @@ TEST_F(MotionGates, KeepNothingOfAGroupOfTooManyTinyPictures) {
 TEST(MotionMeters, ShowTheMostOfTheLastTwoSeconds) {
   MotionBlock block{};
   MotionMeter meter(block);
-  const auto take = [&](std::int64_t at_ms, float score) { meter.take({0, score, 0.01F}, at_ms * ms); };
+  const auto take = [&](std::int64_t at_ms, float score) {
+    FrameMetadata frame;
+    frame.set(MotionScore{0, score, 0.01F});
+    meter.take(frame, at_ms * ms);
+  };
   take(0, 0.002F);
   EXPECT_EQ(block.score, 0.002F);
   EXPECT_EQ(block.threshold, 0.01F);
@@ -85,6 +90,7 @@ TEST(MotionMeters, ShowTheMostOfTheLastTwoSeconds) {
     EXPECT_EQ(block.score, 0.3F) << at;
   }
   for (std::int64_t at = 2080; at <= 3000; at += 40) take(at, 0.001F);
+  meter.take({}, 3040 * ms);  // a frame without a score
   EXPECT_EQ(block.score, 0.001F);
   EXPECT_EQ(block.largest, 0.3F);
   take(60'000, 0);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <random>
 
+#include "core/metadata_types.h"
 #include "kernels/motion_rule.h"
 #include "stages/filters/chain.h"
 #include "tests/unit/filter_test_support.h"
@@ -56,16 +57,15 @@ class Scene {
   std::array<double, 65521> noise_;
 };
 
+MotionScore score_of(const FrameRef& frame) { return frame.metadata.get<MotionScore>().value(); }
+
 class Watcher {
  public:
   explicit Watcher(const FilterParameters& given = {}) : chain_({{"motion", settings(given)}}) {
     chain_.configure(format_of(PixelFormat::i420, width, height));
   }
 
-  float look(Picture& picture) {
-    chain_.process(picture.ref(), number_++ * frame_time);
-    return chain_.motion()->moving;
-  }
+  float look(Picture& picture) { return score_of(chain_.process(picture.ref(), number_++ * frame_time)).moving; }
   void settle(Scene& scene, const Square& square = {}) {
     for (int i = 0; i < settling_frames; ++i) EXPECT_EQ(look(scene.picture(square)), 0) << "it settles";
   }
@@ -188,8 +188,9 @@ TEST(Motion, TakesTheSameTimeAtAnyFrameRate) {
     double begin = -1, end = -1;
     for (int i = 0; i < 8 * rate; ++i) {
       const double time = static_cast<double>(i) / rate;
-      chain.process(scene.picture(time < 3 ? Square{} : parked).ref(), static_cast<std::int64_t>(time * 1e9));
-      if (chain.motion()->moving <= 0) continue;
+      const FrameRef out =
+          chain.process(scene.picture(time < 3 ? Square{} : parked).ref(), static_cast<std::int64_t>(time * 1e9));
+      if (score_of(out).moving <= 0) continue;
       begin = begin < 0 ? time : begin;
       end = time;
     }
@@ -219,8 +220,7 @@ TEST(Motion, HasAScoreThatIsComparedWithTheThreshold) {
   chain.configure(format_of(PixelFormat::i420, width, height));
   std::int64_t number = 0;
   const auto look = [&](const Square& square) {
-    chain.process(scene.picture(square).ref(), number++ * frame_time);
-    return *chain.motion();
+    return score_of(chain.process(scene.picture(square).ref(), number++ * frame_time));
   };
   for (int i = 0; i < settling_frames; ++i) EXPECT_EQ(look({}).score, 0) << "it settles";
   EXPECT_FLOAT_EQ(look({}).threshold, std::ceil(0.01F * cells) / cells);
@@ -251,10 +251,7 @@ TEST(Motion, IsOfTheSameCellsAtOddSizes) {
   chain.configure(format);
   Picture in(format, 100);
   std::int64_t number = 0;
-  const auto motion = [&] {
-    chain.process(in.ref(), number++ * frame_time);
-    return chain.motion()->moving;
-  };
+  const auto motion = [&] { return score_of(chain.process(in.ref(), number++ * frame_time)).moving; };
   for (int i = 0; i < settling_frames; ++i) motion();
   for (int y = 16; y < 19; ++y) in.at(0, 27, y) = 255;  // of the cell beside it
   EXPECT_EQ(motion(), 0);
@@ -268,38 +265,37 @@ TEST(Motion, IsForgottenWithTheFormat) {
   const FrameFormat format = format_of(PixelFormat::i420, width, height);
   for (int round = 0; round < 2; ++round) {
     chain.configure(format);
-    EXPECT_EQ(chain.motion()->moving, 0);
-    for (int i = 0; i < settling_frames; ++i) chain.process(scene.picture().ref(), i * frame_time);
-    chain.process(scene.picture(parked).ref(), settling_frames * frame_time);
-    EXPECT_GT(chain.motion()->moving, 0);
+    for (int i = 0; i < settling_frames; ++i)
+      EXPECT_EQ(score_of(chain.process(scene.picture().ref(), i * frame_time)).moving, 0);
+    EXPECT_GT(score_of(chain.process(scene.picture(parked).ref(), settling_frames * frame_time)).moving, 0);
   }
 }
 
 TEST(FilterChainMotion, IsTheHighest) {
   Scene scene;
-  FilterChain none({{"blur", {{"sigma", 1}}}});
-  EXPECT_EQ(none.motion(), std::nullopt);
   const std::vector<FilterConfig> filters{{"motion", settings({{"x", 50}})},
                                           {"blur", {{"sigma", 1}}},
                                           {"motion", settings({{"width", 50}})},
                                           {"motion", settings()}};
   FilterChain chain(filters);
-  EXPECT_EQ(chain.motion()->moving, 0);
   chain.configure(format_of(PixelFormat::i420, width, height));
   for (int i = 0; i < settling_frames; ++i) chain.process(scene.picture().ref(), i * frame_time);
-  chain.process(scene.picture(parked).ref(), settling_frames * frame_time);
-  EXPECT_GE(chain.motion()->moving, 2 * parked_part);
+  EXPECT_GE(score_of(chain.process(scene.picture(parked).ref(), settling_frames * frame_time)).moving, 2 * parked_part);
+}
+
+TEST(FilterChainMotion, IsNotThereWithoutAFilterForIt) {
+  Scene scene;
+  FilterChain chain({{"blur", {{"sigma", 1}}}});
+  chain.configure(format_of(PixelFormat::i420, width, height));
+  EXPECT_EQ(chain.process(scene.picture().ref(), 0).metadata.get<MotionScore>(), std::nullopt);
 }
 
 TEST(FilterChainMotion, HasTheScoreThatIsNearestToItsThreshold) {
   const MotionScore near{0, 0.004F, 0.005F}, far{0, 0.006F, 0.1F}, beyond{0.3F, 0.2F, 0.1F};
-  EXPECT_EQ(highest(near, far), near);
-  EXPECT_EQ(highest(far, near), near);
-  EXPECT_EQ(highest(near, beyond), beyond);
-  EXPECT_EQ(highest(near, std::nullopt), near);
-  EXPECT_EQ(highest(std::nullopt, near), near);
-  EXPECT_EQ(highest(std::nullopt, std::nullopt), std::nullopt);
-  EXPECT_EQ(highest(MotionScore{0.4F, 0.1F, 0.1F}, beyond)->moving, 0.4F);
+  EXPECT_EQ(MotionScore::combine(near, far), near);
+  EXPECT_EQ(MotionScore::combine(far, near), near);
+  EXPECT_EQ(MotionScore::combine(near, beyond), beyond);
+  EXPECT_EQ(MotionScore::combine({0.4F, 0.1F, 0.1F}, beyond).moving, 0.4F);
 }
 
 TEST(FilterChainMotion, CopiesNoPicture) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/metadata_types.h"
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {
@@ -82,6 +83,7 @@ TEST_F(PacketRing, EveryFieldOfAPacketArrives) {
                 .leased = 7,
                 .filtered = 8,
                 .encoded = 9};
+  sent.metadata.set(MotionScore{0.5F, 0.25F, 0.125F});
   ASSERT_TRUE(writer_.push(sent, Clock::now(), never));
   Received got;
   ASSERT_EQ(reading.next(got.packet, got.number, after(seconds(1))), Next::packet);
@@ -96,6 +98,7 @@ TEST_F(PacketRing, EveryFieldOfAPacketArrives) {
   EXPECT_EQ(times.capture_clock, CaptureClock::camera);
   EXPECT_EQ(times.arrival, 4);
   EXPECT_EQ(times.encoded, 9);
+  EXPECT_EQ(got.packet.metadata.get<MotionScore>(), (MotionScore{0.5F, 0.25F, 0.125F}));
 }
 
 // Random sizes over many turns of the ring. Whatever was not given back must stay as it was written; and a packet

@@ -198,8 +198,8 @@ TEST_F(AudioRecording, IsKeptForAMotion) {
   config_.record->before = std::chrono::seconds(1);
   config_.record->after = std::chrono::milliseconds(500);
   Sent sent = make("a.mp4", picture + sound + "-c:v libx264 -g 10 -bf 0 -c:a aac");
-  for (Packet& packet : sent.video.packets) packet.times.motion = 0;
-  sent.video.packets[60].times.motion = 0.5F;
+  for (Packet& packet : sent.video.packets) packet.set_motion(0);
+  sent.video.packets[60].set_motion(0.5F);
   audio_.add(audio_ring(sent.audio_parameters, sent.audio));
   record(sent);
   const auto audio = packets_of(files_.at(0), "a");

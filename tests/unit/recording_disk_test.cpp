@@ -246,8 +246,8 @@ TEST_F(DiskFaults, MotionsAreToldOfEvenWhereTheyCannotBeRecorded) {
   config_.record->when = RecordWhen::motion;
   config_.record->after = std::chrono::seconds(1);
   std::ofstream(disk() / "ballast") << std::string(100'000, 'x');
-  for (Packet& packet : clip_.packets) packet.times.motion = 0;
-  clip_.packets[12].times.motion = 0.5F;
+  for (Packet& packet : clip_.packets) packet.set_motion(0);
+  clip_.packets[12].set_motion(0.5F);
   begin();
   take(clip_);
   finish();

@@ -469,10 +469,10 @@ class MotionRecording : public RecordingTest {
     config_.record->when = RecordWhen::motion;
     config_.record->before = std::chrono::milliseconds(1300);
     config_.record->after = std::chrono::seconds(1);
-    for (Packet& packet : clip_.packets) packet.times.motion = 0;
+    for (Packet& packet : clip_.packets) packet.set_motion(0);
   }
   void move(int from, int to, float score) {
-    for (int i = from; i <= to; ++i) clip_.packets[static_cast<std::size_t>(i)].times.motion = score;
+    for (int i = from; i <= to; ++i) clip_.packets[static_cast<std::size_t>(i)].set_motion(score);
   }
   Clip clip_ = encode(Latency::low, steady(300));  // a key frame every ten
 };

@@ -11,6 +11,7 @@
 
 #include "app/control/record_state.h"
 #include "core/error.h"
+#include "core/metadata_types.h"
 #include "ipc/frame_ring_layout.h"
 #include "ipc/packet_ring.h"
 #include "ipc/rig_page.h"
@@ -202,9 +203,19 @@ TEST_F(FrameRingGarbage, AReaderThatSeesWhatCannotBeStops) {
         +[](FrameRecord& record) { record.format.sample_aspect_den = 0; },
         +[](FrameRecord& record) { record.ready = ReadySignal::timeline; },
         +[](FrameRecord& record) { record.times.decoded = std::int64_t{-1} << 63; },
-        +[](FrameRecord& record) { record.times.motion = std::numeric_limits<float>::quiet_NaN(); }}) {
+        +[](FrameRecord& record) { *reinterpret_cast<std::uint32_t*>(&record.metadata) = 7; }}) {
     EXPECT_TRUE(breaks([&] { damage(memory_->header().slot[1].record); }));
   }
+}
+
+// A number that no filter enters breaks no ring: whoever asks for it gets nothing.
+TEST_F(FrameRingGarbage, DataThatCannotBeAreNotThere) {
+  memory_->header().slot[1].record.metadata.set(
+      MotionScore{.moving = std::numeric_limits<float>::quiet_NaN(), .score = 0, .threshold = 1});
+  FrameRingReader::Lease lease;
+  ASSERT_EQ(read(lease), Next::frame);
+  EXPECT_FALSE(lease.picture.metadata.bytes().empty());
+  EXPECT_EQ(lease.picture.metadata.get<MotionScore>(), std::nullopt);
 }
 
 TEST_F(FrameRingGarbage, AReaderNobodySentIsTurnedOut) {
@@ -218,6 +229,7 @@ TEST_F(FrameRingGarbage, AReaderNobodySentIsTurnedOut) {
 class PacketRingGarbage : public testing::Test {
  protected:
   static constexpr std::size_t capacity = 4096;
+  static constexpr std::size_t metadata_bytes = 4 + sizeof(MotionScore);  // of each packet
 
   void SetUp() override {
     memory_ = PacketRingMemory::create(capacity, 1, 0);
@@ -232,7 +244,9 @@ class PacketRingGarbage : public testing::Test {
 
   bool push() {
     const std::vector<std::uint8_t> bytes(900, 7);
-    return writer_->push(packet_of(1, bytes, true), Clock::now(), never);
+    PacketView packet = packet_of(1, bytes, true);
+    packet.metadata.set(MotionScore{.moving = 0.5F});
+    return writer_->push(packet, Clock::now(), never);
   }
 
   PacketRingReader::Next read(PacketRingReader& reader) {
@@ -284,6 +298,17 @@ TEST_F(PacketRingGarbage, NobodyLeavesTheMemory) {
     observer.mark_writer_gone();
     read(*reader_);
   });
+}
+
+// The second packet's metadata lie before its data.
+TEST_F(PacketRingGarbage, AReaderStopsAtMetadataThatCannotBe) {
+  const std::size_t size = metadata_bytes + 900;
+  for (const std::uint8_t wrong : {std::uint8_t{13}, std::uint8_t{255}}) {
+    SetUp();
+    shared_->bytes()[size + 2] = wrong;  // the entry's own size
+    EXPECT_EQ(read(*reader_), PacketRingReader::Next::broken);
+    EXPECT_EQ(read(*reader_), PacketRingReader::Next::broken);
+  }
 }
 
 // The room that a reader gives back is what it was given, and never given back twice.

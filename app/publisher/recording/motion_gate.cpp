@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/metadata_types.h"
+
 namespace campipe {
 namespace {
 
@@ -12,11 +14,12 @@ constexpr std::size_t most_bytes = std::size_t{128} << 20;
 }  // namespace
 
 MotionGate::Does MotionGate::take(const PacketView& packet, std::uint64_t number) {
-  const bool moves = packet.times.motion > 0;
+  const auto motion = packet.metadata.get<MotionScore>();
+  const bool moves = motion && motion->moving > 0;
   keep(packet, number);
   if (moves) {
     last_motion_ = packet.times.pts;
-    highest_ = moving_ ? std::max(highest_, packet.times.motion) : packet.times.motion;
+    highest_ = moving_ ? std::max(highest_, motion->moving) : motion->moving;
   }
   if (!moving_) {
     moving_ = moves && !kept_.empty();
