@@ -51,7 +51,7 @@ std::string name_of(const SourceStream& stream) {
   return profile == nullptr ? stream.decoder : stream.decoder + " (" + profile + ")";
 }
 
-// libav tells only its log why hardware fails, and decoders hide such failures like damage in the stream.
+// libav reports only in its log why hardware fails, and decoders hide such failures like damage in the stream.
 bool is_of_hardware(const LibavMessages::Line& line) {
   return std::ranges::any_of(std::array{"CUDA_ERROR", "decoder surfaces", "hardware accelerator"},
                              [&](const char* words) { return line.text.find(words) != std::string::npos; });
@@ -62,7 +62,7 @@ std::string reason_in(const std::vector<LibavMessages::Line>& lines) {
   const auto is_error = [](const LibavMessages::Line& line) { return line.level <= AV_LOG_ERROR; };
   auto found = std::ranges::find_if(lines, [&](const auto& line) { return is_error(line) && is_of_hardware(line); });
   if (found == lines.end()) found = std::ranges::find_if(lines, is_error);
-  return found == lines.end() ? "FFmpeg does not say why" : found->text;
+  return found == lines.end() ? "FFmpeg gives no reason" : found->text;
 }
 
 // As long as this process's context lives, the stream can still be decoded on the CPU.
@@ -98,7 +98,7 @@ class CudaDecoder final : public Decoder {
     if (codec == nullptr) throw HardwareRefused("no hardware decoder for " + stream.decoder);
     const auto format = static_cast<AVPixelFormat>(stream.codec->format);
     if (format != AV_PIX_FMT_NONE && !becomes_nv12(format)) throw HardwareRefused(refusal_of(format));
-    if (width_ <= 0 || height_ <= 0) throw Error("the stream does not say how large its frames are");
+    if (width_ <= 0 || height_ <= 0) throw Error("the stream does not have the size of its frames");
     // NVDEC leaves out the last row or column of such frames, and FFmpeg takes their chroma from the wrong place.
     if (width_ % 2 != 0 || height_ % 2 != 0) {
       throw HardwareRefused("the GPU does not decode frames of an odd size (" + size_text(width_, height_) + ")");
