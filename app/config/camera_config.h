@@ -81,6 +81,7 @@ void describe_keys(Keys& keys, Of<SourceConfig>) {
 enum class DropPolicy : std::uint8_t { drop, block };
 enum class OnCorrupt : std::uint8_t { show, skip };
 
+// A field for each key.
 struct CameraConfig : StreamConfig {
   std::string output = "main";  // for {output}
   SourceConfig source;

@@ -202,9 +202,9 @@ class CudaDecoder final : public Decoder {
   int call(const Call& libav) {
     const LibavCapture capture(complaints_);
     complaints_.clear();
-    tried_ = false;
+    choice_.tried = false;
     const int code = libav();
-    if (!refusal_.empty()) throw HardwareRefused(refusal_);
+    if (!choice_.refusal.empty()) throw HardwareRefused(choice_.refusal);
     const bool failed = code == AVERROR_EXTERNAL || code == AVERROR(ENOSYS) || code == AVERROR(ENOMEM);
     if (failed || std::ranges::any_of(complaints_.lines(), is_of_hardware)) refusing([this] { give_up(); });
     return code;
@@ -228,15 +228,15 @@ class CudaDecoder final : public Decoder {
       gpu_offered = gpu_offered || *format == AV_PIX_FMT_CUDA;
     }
     if (!becomes_nv12(context_->sw_pix_fmt)) {
-      refusal_ = refusal_of(context_->sw_pix_fmt);
+      choice_.refusal = refusal_of(context_->sw_pix_fmt);
     } else if (gpu_offered) {
       complaints_.clear();  // from here on they are the hardware's
-      tried_ = true;
+      choice_.tried = true;
       return AV_PIX_FMT_CUDA;
-    } else if (tried_) {
-      refusal_ = "the GPU does not decode this " + name_ + ": " + reason_in(complaints_.lines());
+    } else if (choice_.tried) {
+      choice_.refusal = "the GPU does not decode this " + name_ + ": " + reason_in(complaints_.lines());
     } else {
-      refusal_ = "no hardware decoder for " + name_ + " of " + name_of(context_->sw_pix_fmt) + " frames";
+      choice_.refusal = "no hardware decoder for " + name_ + " of " + name_of(context_->sw_pix_fmt) + " frames";
     }
     return AV_PIX_FMT_NONE;
   }
@@ -320,8 +320,10 @@ class CudaDecoder final : public Decoder {
   AvCodecContext context_;
   AvFrame frame_ = make_av_frame();
   LibavMessages complaints_{[](const std::string& line) { return line; }};
-  std::string refusal_;  // of choose(), which cannot throw through libavcodec
-  bool tried_ = false;   // the GPU's decoder was chosen in this call
+  struct Choice {
+    bool tried = false;   // the GPU's decoder was chosen in this call
+    std::string refusal;  // choose() cannot throw through libavcodec
+  } choice_;
   std::shared_ptr<FrameRingWriter> ring_;
   std::optional<unsigned> slot_;
   bool waiting_ = false;  // frame_ is a frame that receive() has not handed out yet
