@@ -76,7 +76,7 @@ struct Arguments {
 };
 
 // False: nothing was wrong.
-bool tell(const std::vector<campipe::ConfigError>& errors, const std::string& file) {
+bool report_errors(const std::vector<campipe::ConfigError>& errors, const std::string& file) {
   for (const auto& error : errors) std::cerr << campipe::format(error, file) << '\n';
   return !errors.empty();
 }
@@ -101,7 +101,7 @@ campipe::Machine machine_for(const campipe::LoadedConfig& loaded, bool check_onl
 int check(const campipe::LoadedConfig& loaded, const std::string& file) {
   const campipe::RigCheck found = campipe::check_rig(loaded.rig);
   for (const std::string& line : found.lines) std::cout << line << '\n';
-  if (tell(found.errors, file)) return usage_error;
+  if (report_errors(found.errors, file)) return usage_error;
   const std::size_t cameras = loaded.rig.cameras.size();
   std::cout << "fine: " << cameras << (cameras == 1 ? " camera\n" : " cameras\n");
   return 0;
@@ -146,11 +146,11 @@ int run(const Arguments& arguments) {
   const campipe::LoadedConfig loaded = campipe::load_config_apart(arguments.config, signals);
   if (stopped_early(signals)) return 0;
   if (const std::string note = campipe::overlay_note(arguments.config); !note.empty()) spdlog::warn("{}", note);
-  if (tell(loaded.errors, arguments.config)) return usage_error;
+  if (report_errors(loaded.errors, arguments.config)) return usage_error;
   const bool check_only = arguments.check && !arguments.plan;
   const campipe::Machine machine = machine_for(loaded, check_only, signals);
   if (stopped_early(signals)) return 0;
-  if (tell(campipe::check_gpus(loaded, machine), arguments.config)) return usage_error;
+  if (report_errors(campipe::check_gpus(loaded, machine), arguments.config)) return usage_error;
   if (arguments.plan) {
     std::cout << campipe::describe(campipe::plan(loaded.rig, machine), loaded.rig, machine.devices);
   }
@@ -181,7 +181,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   };
   app.add_option("--config", arguments.config, "the rig's configuration (docs/configuration.md)")->type_name("FILE");
   app.add_flag("--check", arguments.check,
-               "say what is wrong with the configuration, its files and addresses, and end");
+               "check the configuration, its files and addresses, report each mistake, and end");
   app.add_flag("--plan", arguments.plan, "check, and print which worker gets which cameras");
   app.add_option("--duration", arguments.duration, "end after this time, e.g. 30s or 10m")
       ->check(is_duration)

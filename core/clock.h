@@ -1,5 +1,5 @@
 // The two clocks of the project. Monotonic time is the same in all processes of a machine and is used for
-// every latency and deadline; UTC is used only to say when a frame was taken.
+// every latency and deadline; UTC is used only for when a frame was taken.
 #pragma once
 
 #include <chrono>

@@ -86,7 +86,7 @@ CudaDriver load_driver() {
 
 void cuda_check(cudaError_t code, const std::string& what) {
   if (code == cudaSuccess) return;
-  static_cast<void>(cudaGetLastError());  // it would be told again by the next launch
+  static_cast<void>(cudaGetLastError());  // it would be reported again by the next launch
   throw GpuError(what + ": " + cudaGetErrorString(code), kind_of(code));
 }
 
@@ -106,7 +106,7 @@ const CudaDriver& cuda_driver() {
 Device gpu_at(int index) {
   cudaDeviceProp properties{};
   cuda_check(cudaGetDeviceProperties(&properties, index), "cannot read a GPU's properties");
-  // The driver's function tells an instance's own UUID; of the runtime's properties that is not said.
+  // The driver's function returns an instance's own UUID; that is not documented of the runtime's properties.
   CUdevice handle = 0;
   CUuuid uuid{};
   cuda_check(cuda_driver().device_get(&handle, index), "cannot find a GPU");

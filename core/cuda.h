@@ -23,7 +23,8 @@ namespace campipe {
 void cuda_check(cudaError_t code, const std::string& what);
 void cuda_check(CUresult code, const std::string& what);
 
-// The driver's functions that campipe calls; each was there in the driver that CUDA 12.0 needs at least.
+// The driver's functions that campipe calls, a field for each; each was there in the driver that CUDA 12.0 needs at
+// least.
 struct CudaDriver {
   decltype(&::cuMemCreate) mem_create;
   decltype(&::cuMemRelease) mem_release;

@@ -45,7 +45,7 @@ void hang() {
 [[noreturn]] void throw_error() { throw std::runtime_error("a failpoint threw this"); }
 
 [[noreturn]] void lack_gpu_memory() {
-  throw GpuError("a failpoint says that the GPU has no memory", GpuError::Kind::out_of_memory);
+  throw GpuError("a failpoint: the GPU has no memory", GpuError::Kind::out_of_memory);
 }
 
 void fault_gpu() {

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// An index or a request may say anything.
+// An index or a request may contain anything.
 bool leads_down(const fs::path& name) {
   return name.is_relative() && name.native().find('\0') == std::string::npos &&
          std::find(name.begin(), name.end(), fs::path("..")) == name.end();
@@ -114,7 +114,7 @@ void write_all(const UniqueFd& fd, std::span<const std::uint8_t> bytes, const st
 
 ReplacingFile::ReplacingFile(const PathBelow& path, std::string meanwhile)
     : path_(path), meanwhile_(std::move(meanwhile)), folder_(walk(path, O_PATH, false)) {
-  if (folder_) ::unlinkat(folder_.get(), meanwhile_.c_str(), 0);  // opening says what is wrong
+  if (folder_) ::unlinkat(folder_.get(), meanwhile_.c_str(), 0);  // opening reports what is wrong
   if (folder_) {
     fd_.reset(::openat(folder_.get(), meanwhile_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
   }

@@ -2,11 +2,11 @@
 // elsewhere, holds anybody up, or is taken for a file.
 //
 // Such a path has two parts. `folder` is the user's, who may make it a symbolic link. `name` leads down from there, and
-// nobody vouches for it: where a part of it is a symbolic link, or "..", it is refused with ELOOP; what is there and is
-// not a regular file with ENXIO, without waiting for the other end of a pipe. Folders are opened one by one, each
-// relative to the one before, so that nobody can exchange one in between.
+// nothing is known of it: where a part of it is a symbolic link, or "..", it is refused with ELOOP; what is there and
+// is not a regular file with ENXIO, without waiting for the other end of a pipe. Folders are opened one by one, each
+// relative to the one before, so that none can be exchanged in between.
 //
-// Any thread. What fails says why in errno, unless it throws.
+// Any thread. What fails leaves the reason in errno, unless it throws.
 #pragma once
 
 #include <sys/stat.h>
@@ -28,7 +28,7 @@ struct PathBelow {
   [[nodiscard]] std::string whole() const { return folder / name; }
 };
 
-// `path` as one that lies below `folder`. Where its name says otherwise, every use of it is refused.
+// `path` as one that lies below `folder`. Where it would lie elsewhere, every use of it is refused.
 PathBelow path_below(const std::filesystem::path& folder, const std::filesystem::path& path);
 // The user vouches for all folders of `path`.
 PathBelow in_own_folder(const std::filesystem::path& path);
@@ -52,7 +52,7 @@ bool remove_below(const PathBelow& path);
 // All of it. Throws SystemError, which names `path`.
 void write_all(const UniqueFd& fd, std::span<const std::uint8_t> bytes, const std::string& path);
 
-// A file that takes another one's place in one step: whoever reads that sees the old one or the new one. Until then it
+// A file that takes another one's place in one step: a reader sees the old one or the new one. Until then it
 // lies beside it under another name, always the same, so that a process that dies leaves one such file at most.
 // Throws SystemError.
 class ReplacingFile {

@@ -1,5 +1,5 @@
 // What code that handles GPUs needs to know without including CUDA's headers. All of CUDA is behind `with_cuda`:
-// a build without it has none of the functions declared here and in the other files that say "CUDA only"; callers
+// a build without it has none of the functions declared here and in the other files marked "CUDA only"; callers
 // write `if constexpr (with_cuda)`, so that nothing refers to what is not there. Files of that kind are called
 // cuda_*.cpp or gpu_*.cpp, and the build leaves them out without CUDA.
 #pragma once

@@ -1,6 +1,6 @@
 // The one place where libav's messages arrive. They go to campipe's log as messages of level debug (a damaged or odd
-// file is not campipe's error; what matters of it is reported by whoever called libav), or to whoever captures them:
-// libav's codes alone do not tell a name that is not known from a certificate that is not trusted.
+// file is not campipe's error; what matters of it is reported by libav's caller), or to the one who captures them:
+// libav's codes alone do not distinguish an unknown name from an untrusted certificate.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +52,7 @@ class LibavMessages {
   std::size_t size_ = 0;     // bytes, since clear()
 };
 
-// As long as it lives, what libav says on this thread goes to `messages` instead of the log, and the hints (below) are
+// As long as it lives, what libav logs on this thread goes to `messages` instead of the log, and the hints (below) are
 // those since then. One at a time on a thread; other threads' messages go to the log.
 class LibavCapture {
  public:
@@ -62,8 +62,8 @@ class LibavCapture {
   LibavCapture& operator=(const LibavCapture&) = delete;
 };
 
-// What libav says on this thread in messages of the lowest levels alone. For the words of an error, never for a
-// decision: another version may say it in another way, and then these are empty.
+// What libav logs on this thread in messages of the lowest levels alone. For the words of an error, never for a
+// decision: another version may have other words, and then these are empty.
 struct LibavHints {
   std::string redirect;  // where the newest answer of HTTP sends its reader
   std::string format;    // the container that was found last

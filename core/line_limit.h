@@ -1,4 +1,4 @@
-// Keeps one kind of log line from filling the log: one in each interval, which says how many were left out.
+// Keeps one kind of log line from filling the log: one in each interval, which has the number of those left out.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// The lines of a file for which nobody vouches: one that never ends costs no memory, and no call takes long. Used by
+// The lines of a file that is not trusted: one that never ends costs no memory, and no call takes long. Used by
 // one thread.
 #pragma once
 

@@ -28,7 +28,7 @@ constexpr const char* through_a_pipe = "CAMPIPE_LOGS_TO_JOURNAL";
 // Likewise: how their lines are written. "json", or text.
 constexpr const char* format_variable = "CAMPIPE_LOG_FORMAT";
 
-// systemd says which file the journal reads (systemd.exec(5)); standard error may have been redirected since.
+// systemd names the file that the journal reads (systemd.exec(5)); standard error may have been redirected since.
 bool is_journal(int fd) {
   const char* journal = std::getenv("JOURNAL_STREAM");
   struct stat file {};
@@ -60,14 +60,14 @@ class JsonFormatter final : public spdlog::formatter {
   std::string process_;
 };
 
-// Writes whole lines. A pipe in non-blocking mode never makes it wait for whoever reads them.
+// Writes whole lines. A pipe in non-blocking mode never makes it wait for its reader.
 class FdSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   FdSink(int fd, bool journal) : fd_(fd), journal_(journal) {}
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    // What a camera or a user says stands in it.
+    // Texts of cameras and users stand in it.
     const std::string text = printable({message.payload.data(), message.payload.size()});
     spdlog::details::log_msg safe = message;
     safe.payload = text;
@@ -76,7 +76,7 @@ class FdSink final : public spdlog::sinks::base_sink<std::mutex> {
       fmt::format_to(std::back_inserter(line), "<{}>", priority_of(message.level));
     formatter_->format(safe, line);
     if (lost_ > 0) {
-      std::string note = fmt::format("({} log lines were lost here: nobody read them)", lost_);
+      std::string note = fmt::format("({} log lines were lost here: they were not read in time)", lost_);
       if (log_format() == LogFormat::json) note = json_log_line(message.time, "warning", "", note);
       note += '\n';
       if (::write(fd_, note.data(), note.size()) < 0) {
@@ -112,7 +112,7 @@ std::string json_log_line(std::chrono::system_clock::time_point time, std::strin
   ::gmtime_r(&seconds, &utc);
   std::array<char, 32> text{};
   const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &utc);
-  // In the order in which people read them. What others say in their messages need not be UTF-8.
+  // In the order in which people read them. Others' texts in the messages need not be UTF-8.
   const nlohmann::ordered_json line{{"time", fmt::format("{}.{:03}Z", std::string_view(text.data(), size), ms % 1000)},
                                     {"level", level},
                                     {"process", process},

@@ -3,7 +3,7 @@
 // supervisor gives its children a pipe as standard error and prints their lines in between its table. Where the journal
 // reads standard error (a service of systemd), lines are `<4>[worker 0] dock: text`: it keeps the time itself, and the
 // number is the priority (sd-daemon(3)); the processes that the first one starts do the same. Writing never blocks:
-// lines that the pipe cannot take are counted, and the next line that fits says so.
+// lines that the pipe cannot take are counted, and the next line that fits has their number.
 #pragma once
 
 #include <spdlog/spdlog.h>

@@ -1,4 +1,4 @@
-// The sizes of frames that are taken, whoever sends them: a header of a few bytes must not make anybody allocate
+// The sizes of frames that are taken, from any sender: a header of a few bytes must not make campipe allocate
 // gigabytes.
 #pragma once
 

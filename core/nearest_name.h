@@ -1,4 +1,4 @@
-// "did you mean": the name that somebody most likely meant.
+// "did you mean": the name that was most likely meant.
 #pragma once
 
 #include <span>

@@ -13,7 +13,7 @@ std::string without_passwords(const std::string& text);
 // have come from a variable, and a query holds tokens and SRT's streamid, under any name.
 std::string redact_urls(const std::string& text);
 // Puts `by` in the place of a secret. Something short only where it is a word of its own: a password 'p' cut out of
-// every word that has a p would be told by what is missing.
+// every word that has a p would be recognised by what is missing.
 void hide_text(std::string& text, std::string_view what, std::string_view by);
 
 }  // namespace campipe

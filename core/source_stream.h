@@ -17,8 +17,9 @@ struct SourceStream {
   std::string decoder;     // the name of what decodes it: FFmpeg's codec name, or "pattern"
   int width = 0;           // only for the pattern
   int height = 0;
-  bool in_bursts = false;  // live, but it comes faster than its times say (HLS, a file over HTTP): to be paced as files
-  bool finite = false;     // live, but it has an end, behind which there is nothing to come back for
+  bool in_bursts =
+      false;            // live, but it comes faster than its timestamps (HLS, a file over HTTP): to be paced as files
+  bool finite = false;  // live, but it has an end, behind which there is nothing to come back for
   // Its container has no single clock: times may begin anew in the midst of it (MPEG-TS).
   bool discontinuous = false;
   int rotation = 0;  // degrees clockwise by which frames must be turned to be upright: 0, 90, 180 or 270

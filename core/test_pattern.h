@@ -1,4 +1,4 @@
-// A test picture that says, in a way a machine can read after lossy encoding and scaling, which frame it is
+// A test pattern that shows, in a way a machine can read after lossy encoding and scaling, which frame it is
 // and when it was made. Used by the source test://pattern and by whatever checks what came out at the end.
 //
 // The code fills the top left of the luma plane: 16 columns × 8 rows of cells, each width/32 × height/24

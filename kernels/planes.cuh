@@ -42,6 +42,17 @@ __device__ inline const std::uint8_t* row_at(const InPlane& in, int y) {
 
 __device__ inline uint2 load_unit(const std::uint8_t* from) { return __ldg(reinterpret_cast<const uint2*>(from)); }
 
+// 16 bytes from any address.
+__device__ inline uint4 load_anywhere(const std::uint8_t* from) {
+  const auto address = reinterpret_cast<std::uintptr_t>(from);
+  const auto* words = reinterpret_cast<const unsigned*>(address & ~std::uintptr_t{3});
+  const unsigned shift = static_cast<unsigned>(address & 3) * 8;
+  const unsigned a = words[0], b = words[1], c = words[2], d = words[3];
+  const unsigned e = shift != 0 ? words[4] : 0;
+  return {__funnelshift_r(a, b, shift), __funnelshift_r(b, c, shift), __funnelshift_r(c, d, shift),
+          __funnelshift_r(d, e, shift)};
+}
+
 __device__ inline int mirrored(int i, int size) {
   if (size == 1) return 0;
   while (i < 0 || i >= size) i = i < 0 ? -i : 2 * (size - 1) - i;

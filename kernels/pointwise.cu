@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "kernels/launch.h"
+#include "kernels/planes.cuh"
 #include "kernels/pointwise.h"
 #include "kernels/row_walk.cuh"
 
@@ -62,16 +63,6 @@ __device__ unsigned look_up(const std::uint8_t* table, unsigned samples) {
 // crop begins anywhere), 16 bytes written. `bytes`: one at a time.
 enum class Access { aligned, shifted, bytes };
 
-__device__ uint4 load_shifted(const std::uint8_t* in) {
-  const auto address = reinterpret_cast<std::uintptr_t>(in);
-  const auto* words = reinterpret_cast<const unsigned*>(address & ~std::uintptr_t{3});
-  const unsigned shift = static_cast<unsigned>(address & 3) * 8;
-  const unsigned a = words[0], b = words[1], c = words[2], d = words[3];
-  const unsigned e = shift != 0 ? words[4] : 0;
-  return {__funnelshift_r(a, b, shift), __funnelshift_r(b, c, shift), __funnelshift_r(c, d, shift),
-          __funnelshift_r(d, e, shift)};
-}
-
 template <bool look, Access access>
 __global__ void __launch_bounds__(block, resident)
     pointwise_kernel(const __grid_constant__ Job job, const __grid_constant__ Tables tables) {
@@ -90,7 +81,7 @@ __global__ void __launch_bounds__(block, resident)
     std::uint8_t* out = job.out[p] + y * job.out_stride[p] + x;
     const std::uint8_t* table = bank + (p == 0 ? 0 : table_bytes);
     if (access != Access::bytes && x + vector <= job.row_bytes[p]) {
-      uint4 samples = access == Access::aligned ? *reinterpret_cast<const uint4*>(in) : load_shifted(in);
+      uint4 samples = access == Access::aligned ? *reinterpret_cast<const uint4*>(in) : load_anywhere(in);
       if constexpr (look) {
         samples = {look_up(table, samples.x), look_up(table, samples.y), look_up(table, samples.z),
                    look_up(table, samples.w)};

@@ -1,4 +1,4 @@
-// Scaling with weights that somebody else computes.
+// Scaling with weights that the caller computes.
 #pragma once
 
 #include <array>

@@ -137,17 +137,6 @@ struct Half {
   int rows;      // of both planes
 };
 
-// 16 bytes from anywhere.
-__device__ uint4 load_anywhere(const std::uint8_t* from) {
-  const auto address = reinterpret_cast<std::uintptr_t>(from);
-  const auto* words = reinterpret_cast<const unsigned*>(address & ~std::uintptr_t{3});
-  const unsigned shift = static_cast<unsigned>(address & 3) * 8;
-  const unsigned a = words[0], b = words[1], c = words[2], d = words[3];
-  const unsigned e = shift != 0 ? words[4] : 0;
-  return {__funnelshift_r(a, b, shift), __funnelshift_r(b, c, shift), __funnelshift_r(c, d, shift),
-          __funnelshift_r(d, e, shift)};
-}
-
 template <int components>
 __device__ void turn_vector(const InPlane& in, const OutPlane& out, bool vectors, int x, int y) {
   constexpr unsigned opposite = components == 1 ? 0x0123 : 0x1032;

@@ -19,6 +19,12 @@ namespace {
 constexpr int side = 4;  // of a thread's samples of luma
 const dim3 block(32, 4);
 
+// The lens in single precision, with the quotients that the expansions take.
+struct DeviceLens {
+  float k1, k2, k3, p1, p2, cx, cy;
+  float fx, fy, inverse_fx, inverse_fy, fx_by_fy, fy_by_fx;
+};
+
 struct Job {
   const std::uint8_t* in[2];
   int in_stride[2];
@@ -29,8 +35,7 @@ struct Job {
   bool in_pairs;   // U and V may be read together
   bool out_words;  // out may be written in words
   unsigned black;
-  float k1, k2, k3, p1, p2, cx, cy;
-  float fx, fy, inverse_fx, inverse_fy, fx_by_fy, fy_by_fx;
+  DeviceLens lens;
 };
 
 // One coordinate of the input in 256ths of a sample, about the middle of a thread's block.
@@ -47,7 +52,7 @@ struct Place {
 
 constexpr double shortest_focal_length = 256;  // that is expanded
 
-__device__ Place place_of(const Job& lens, float u, float v) {
+__device__ Place place_of(const DeviceLens& lens, float u, float v) {
   const float a = (u - lens.cx) * lens.inverse_fx;
   const float b = (v - lens.cy) * lens.inverse_fy;
   const float aa = a * a, ab = a * b, bb = b * b, r = aa + bb;
@@ -96,11 +101,11 @@ struct ExactPlaces {
   float u, v;
 
   __device__ PlaceBits luma(float du, float dv) const {
-    const Place place = place_of(job, u + du, v + dv);
+    const Place place = place_of(job.lens, u + du, v + dv);
     return luma_bits(place.x.at, place.y.at);
   }
   __device__ PlaceBits chroma(float du, float dv) const {
-    const Place place = place_of(job, u + du, v + dv);
+    const Place place = place_of(job.lens, u + du, v + dv);
     return chroma_bits(place.x.at, place.y.at);
   }
 };
@@ -255,7 +260,7 @@ __global__ void __launch_bounds__(128) undistort_kernel(const __grid_constant__ 
   if constexpr (exact) {
     make_samples<false>(job, x0, y0, ExactPlaces{job, u, v});
   } else {
-    const Place middle = place_of(job, u, v);
+    const Place middle = place_of(job.lens, u, v);
     const ExpandedPlaces places(middle);
     if (job.in_pairs && lies_inside(middle.x, job.width) && lies_inside(middle.y, job.height)) {
       make_samples<true>(job, x0, y0, places);
@@ -280,19 +285,19 @@ Job make_job(const FrameView& in, const MutableFrameView& out, const Lens& lens,
   job.width = in.format.width;
   job.height = in.format.height;
   job.black = black;
-  job.k1 = static_cast<float>(lens.k1);
-  job.k2 = static_cast<float>(lens.k2);
-  job.k3 = static_cast<float>(lens.k3);
-  job.p1 = static_cast<float>(lens.p1);
-  job.p2 = static_cast<float>(lens.p2);
-  job.cx = static_cast<float>(lens.cx);
-  job.cy = static_cast<float>(lens.cy);
-  job.fx = static_cast<float>(lens.fx);
-  job.fy = static_cast<float>(lens.fy);
-  job.inverse_fx = static_cast<float>(1 / lens.fx);
-  job.inverse_fy = static_cast<float>(1 / lens.fy);
-  job.fx_by_fy = static_cast<float>(lens.fx / lens.fy);
-  job.fy_by_fx = static_cast<float>(lens.fy / lens.fx);
+  job.lens.k1 = static_cast<float>(lens.k1);
+  job.lens.k2 = static_cast<float>(lens.k2);
+  job.lens.k3 = static_cast<float>(lens.k3);
+  job.lens.p1 = static_cast<float>(lens.p1);
+  job.lens.p2 = static_cast<float>(lens.p2);
+  job.lens.cx = static_cast<float>(lens.cx);
+  job.lens.cy = static_cast<float>(lens.cy);
+  job.lens.fx = static_cast<float>(lens.fx);
+  job.lens.fy = static_cast<float>(lens.fy);
+  job.lens.inverse_fx = static_cast<float>(1 / lens.fx);
+  job.lens.inverse_fy = static_cast<float>(1 / lens.fy);
+  job.lens.fx_by_fy = static_cast<float>(lens.fx / lens.fy);
+  job.lens.fy_by_fx = static_cast<float>(lens.fy / lens.fx);
   return job;
 }
 

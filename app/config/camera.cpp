@@ -38,7 +38,7 @@ std::optional<DropPolicy> read_drop_policy(const YamlNode& node, Report& report)
 }
 
 bool read_camera(const YamlNode& node, GivenCamera& camera, Report& report) {
-  // So that a missing source is not told as well.
+  // So that a missing source is not reported as well.
   if (node.kind != YamlNode::Kind::map || !node.problem.empty()) camera.at("source").node = &node;
   return read_keys(node, camera, report);
 }
@@ -78,14 +78,14 @@ GpuPlaces gpu_places(const GivenCamera& camera) {
   return places;
 }
 
-// What a GPU decodes, only a GPU's worker can read in time: nobody waits for a GPU on the CPU.
+// What a GPU decodes, only a GPU's worker can read in time: the CPU never waits for a GPU.
 void check_decode_gpus(const std::vector<GivenCamera>& cameras, Report& report) {
-  std::set<const YamlNode*> told;
+  std::set<const YamlNode*> reported;
   for (const GivenCamera& camera : cameras) {
     const std::string& decode_gpu = camera.value.decode_gpu;
     const bool elsewhere = decode_gpu != "auto" && decode_gpu != "cpu";
     const YamlNode* node = camera["decode.gpu"].node;
-    if (camera.value.gpu != "cpu" || !elsewhere || !told.insert(node).second) continue;
+    if (camera.value.gpu != "cpu" || !elsewhere || !reported.insert(node).second) continue;
     report.at(*node, "expected auto or cpu, since the camera runs on the CPU (gpu: cpu), got " + shown(*node));
   }
 }

@@ -75,12 +75,13 @@ void describe_keys(Keys& keys, Of<SourceConfig>) {
             .scope = KeyScope::files});
   keys.key(
       "pace", &S::pace,
-      {.meaning = "a file is read as fast as the frames' times say, or as fast as it goes", .scope = KeyScope::files});
+      {.meaning = "a file is read at the pace of its timestamps, or as fast as it goes", .scope = KeyScope::files});
 }
 
 enum class DropPolicy : std::uint8_t { drop, block };
 enum class OnCorrupt : std::uint8_t { show, skip };
 
+// A field for each key.
 struct CameraConfig : StreamConfig {
   std::string output = "main";  // for {output}
   SourceConfig source;
@@ -96,7 +97,7 @@ struct CameraConfig : StreamConfig {
   std::chrono::nanoseconds retry_interval = std::chrono::seconds(1);  // until a live source is opened again; doubles
   std::chrono::nanoseconds retry_max = std::chrono::seconds(30);
   OnCorrupt on_corrupt = OnCorrupt::show;
-  bool use_absolute_timestamp = true;  // frames were taken when the camera says so, if its clock can be right
+  bool use_absolute_timestamp = true;  // frames carry the camera's own time, if its clock can be right
   bool enabled = true;                 // false: it has its place in the rig, and nothing of it runs
   friend bool operator==(const CameraConfig&, const CameraConfig&) = default;
 };
@@ -130,7 +131,7 @@ void describe_keys(Keys& keys, Of<CameraConfig>) {
                        "that works between the two GPUs; one that is named must work. Rings that the CPU fills are "
                        "`host`"});
   keys.key("ready_signal", &C::ready_signal,
-           {.meaning = "how a GPU that fills a ring tells the one that reads it. `auto`: `ipc_event`"});
+           {.meaning = "how a GPU that fills a ring signals the one that reads it. `auto`: `ipc_event`"});
   keys.key("drop_policy", &C::drop_policy,
            ParsedKey{read_drop_policy, "choice", R"({"enum": ["auto", "drop", "block"]})"},
            {.meaning = "when the worker, or the disk behind it, is late: lose frames, or make the source wait. "

@@ -113,18 +113,18 @@ fs::path overlay_path(const fs::path& file) {
 }
 
 fs::path overlay_in_use(const fs::path& file) {
-  std::error_code cannot_tell;  // then reading it says why
+  std::error_code unknown;  // then reading it reports why
   const fs::path overlay = overlay_path(file);
-  if (fs::exists(overlay, cannot_tell) || cannot_tell) return overlay;
+  if (fs::exists(overlay, unknown) || unknown) return overlay;
   const fs::path old = beside(file);
-  return fs::exists(old, cannot_tell) ? old : overlay;
+  return fs::exists(old, unknown) ? old : overlay;
 }
 
 std::string overlay_note(const fs::path& file) {
   const fs::path old = beside(file);
   const fs::path overlay = overlay_path(file);
-  std::error_code cannot_tell;  // then there is none that could be read
-  if (old == overlay || !fs::exists(old, cannot_tell)) return {};
+  std::error_code unknown;  // then there is none that could be read
+  if (old == overlay || !fs::exists(old, unknown)) return {};
   if (overlay_in_use(file) == old) return old.string() + " is moved to " + overlay.string() + " by the next change";
   return old.string() + " is not read any more, as there is " + overlay.string() + "; remove it";
 }

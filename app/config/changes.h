@@ -1,4 +1,4 @@
-// Changes to cameras that come through the API while the rig runs, over what its file says.
+// Changes to cameras that come through the API while the rig runs, over its file.
 //
 // The file itself is its owner's: its comments and order would not survive being written by a program. What is to last
 // is kept in a file of its own, the overlay, in the folder for this account's state (core/own_folders.h): whoever may
@@ -36,12 +36,12 @@ std::filesystem::path overlay_in_use(const std::filesystem::path& file);
 // What to know of an overlay that lies beside the file; empty: nothing.
 std::string overlay_note(const std::filesystem::path& file);
 
-// The file, its overlay, and `changes` over both. What is wrong with a change is told as of a file, without a place:
-// "cameras.dock.filters[1].resize.widht: unknown key, did you mean 'width'?"
+// The file, its overlay, and `changes` over both. What is wrong with a change is reported as in a file, without a
+// place: "cameras.dock.filters[1].resize.widht: unknown key, did you mean 'width'?"
 LoadedConfig load_config_with(const std::filesystem::path& file, const CameraChanges& changes,
                               const OnLoadStep& on_step = {});
 
-// Puts `changes` into the file's overlay, in one step: whoever reads it, also after a power cut, finds all of them or
+// Puts `changes` into the file's overlay, in one step: a reader, also after a power cut, finds all of them or
 // none. They must be good (load_config_with). The overlay can only be read by its owner. One beside the file goes, once
 // what is in it is kept in the new place. Throws Error.
 void keep_changes(const std::filesystem::path& file, const CameraChanges& changes);

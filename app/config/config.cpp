@@ -38,8 +38,8 @@ LoadedConfig load_tree(YamlNode& root, const std::vector<std::string>& removed, 
   } else {
     const bool is_rig = root.kind == YamlNode::Kind::map;
     read_keys(root, file, report);
-    const bool told = !is_rig || mistyped(root, "cameras", key_names<RigConfig>());
-    if (file["cameras"].node == nullptr && !told) report.add({}, "", "missing key 'cameras'");
+    const bool reported = !is_rig || mistyped(root, "cameras", key_names<RigConfig>());
+    if (file["cameras"].node == nullptr && !reported) report.add({}, "", "missing key 'cameras'");
   }
   std::vector<GivenCamera> cameras;
   for (const GivenCamera& camera : file.cameras) cameras.push_back(merge(camera, file.defaults));
@@ -98,7 +98,7 @@ std::optional<std::string> read_events(const YamlNode& node, Report& report) {
   return path;
 }
 
-// As chmod's numbers are written, so that nobody reads them as decimal ones.
+// As chmod's numbers are written, so that they are not read as decimal ones.
 std::optional<unsigned> read_umask(const YamlNode& node, Report& report) {
   constexpr std::string_view expected = "four octal digits from 0000 to 0077, such as 0022";
   const auto text = read_text(node, expected, report);
@@ -147,8 +147,8 @@ LoadedConfig load_config_with(const std::filesystem::path& file, const CameraCha
   auto& root = std::get<YamlNode>(result);
   std::vector<std::string> removed;
   report.step(nullptr, "reading its overlay " + overlay_path(file).string(), look_at_disk);
-  std::error_code cannot_tell;  // then reading it says why
-  if (const auto path = overlay_in_use(file); std::filesystem::exists(path, cannot_tell) || cannot_tell) {
+  std::error_code unknown;  // then reading it reports why
+  if (const auto path = overlay_in_use(file); std::filesystem::exists(path, unknown) || unknown) {
     YamlResult overlay = read_yaml_file(path);
     if (auto* error = std::get_if<ConfigError>(&overlay)) return failed(*error, ConfigDocument::overlay);
     mark_as(std::get<YamlNode>(overlay), ConfigDocument::overlay);

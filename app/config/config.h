@@ -1,4 +1,4 @@
-// The rig as its owner describes it. load_config() turns a YAML file into this, or says everything that is wrong
+// The rig as its owner describes it. load_config() turns a YAML file into this, or reports everything that is wrong
 // with it; nothing else reads YAML. The description of each key stands beside the member that holds its value
 // (app/config/key.h).
 #pragma once
@@ -51,7 +51,7 @@ void describe_keys(Keys& keys, Of<RigConfig>) {
   using R = RigConfig;
   keys.part(
       "defaults", read_defaults, R"({"$ref": "#/$defs/camera"})",
-      {.meaning = "what every camera has unless it says otherwise", .range = "keys of a camera", .fallback = "none"});
+      {.meaning = "what every camera has unless it sets it itself", .range = "keys of a camera", .fallback = "none"});
   keys.entries("cameras", &R::cameras, read_cameras, R"({"$ref": "#/$defs/cameras"})",
                {.meaning = "a camera's name (1 to 64 of A–Z, a–z, 0–9, `_`, `-`; a letter or digit first) and its keys",
                 .range = "1 to 256 cameras",
@@ -83,8 +83,8 @@ void describe_keys(Keys& keys, Of<RigConfig>) {
 // they go over one another.
 enum class ConfigDocument : std::uint8_t { file, overlay, request };
 
-// One mistake, as a compiler would tell it: "rig.yaml:14:7: cameras.dock.filters[1].resize.widht: unknown key, did you
-// mean 'width'?"
+// One mistake, as a compiler would report it: "rig.yaml:14:7: cameras.dock.filters[1].resize.widht: unknown key, did
+// you mean 'width'?"
 struct ConfigError {
   int line = 0;  // from 1; 0: the file as a whole
   int column = 0;
@@ -92,7 +92,7 @@ struct ConfigError {
   std::string message;
   ConfigDocument document = ConfigDocument::file;
 };
-// `file`: the configuration's; a mistake in its overlay is told with that file's name.
+// `file`: the configuration's; a mistake in its overlay is reported with that file's name.
 std::string format(const ConfigError& error, const std::string& file);
 
 // The output that a camera has of itself where browsers do not play its codec; they watch it instead.

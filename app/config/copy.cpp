@@ -23,7 +23,7 @@ std::string names_of_looking_filters() {
   return names;
 }
 
-// What a map further out says for other cameras does not matter; what goes over `copy`, or stands beside it, does.
+// What a map further out sets for other cameras does not matter; what goes over `copy`, or stands beside it, does.
 class CopyCheck {
  public:
   explicit CopyCheck(Report& report) : report_(report) {}
@@ -40,7 +40,7 @@ class CopyCheck {
     const GivenCamera& camera = *stream.camera;
     if (stream.given == &camera && skips_for_nobody(camera)) refuse(camera["on_corrupt"]);
     const std::string_view no_copy = source_kind_of(camera.value.source.url).no_copy;
-    if (camera["source"].good && !no_copy.empty()) tell(*codec_->node, std::string(no_copy));
+    if (camera["source"].good && !no_copy.empty()) report(*codec_->node, std::string(no_copy));
   }
 
  private:
@@ -54,17 +54,17 @@ class CopyCheck {
               const std::string& why =
                   "does not go with codec `copy`, for which nothing is decoded or encoded; remove it, or move it to "
                   "one of `outputs` with another codec") {
-    if (key.node == nullptr || key.inherited > codec_->inherited || !told_.insert(key.node).second) return;
+    if (key.node == nullptr || key.inherited > codec_->inherited || !reported_.insert(key.node).second) return;
     report_.at_key(*key.node, why);
   }
 
-  void tell(const YamlNode& node, const std::string& message) {
-    if (told_.insert(&node).second) report_.at(node, message);
+  void report(const YamlNode& node, const std::string& message) {
+    if (reported_.insert(&node).second) report_.at(node, message);
   }
 
   Report& report_;
   const Origin* codec_ = nullptr;
-  std::set<const YamlNode*> told_;
+  std::set<const YamlNode*> reported_;
 };
 
 }  // namespace

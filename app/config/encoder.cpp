@@ -27,7 +27,7 @@ struct Reason {
   std::string text;
 };
 
-// Reasons begin with what they are about: "encode.preset: …". The place of the error says that better.
+// Reasons begin with what they are about: "encode.preset: …". The place of the error shows that better.
 Reason split_reason(const std::string& problem) {
   const auto colon = problem.find(": ");
   if (colon == std::string::npos || !problem.starts_with("encode")) return {"", problem};
@@ -36,7 +36,7 @@ Reason split_reason(const std::string& problem) {
   return {subject == "encode" ? "" : subject.substr(7), problem.substr(colon + 2)};
 }
 
-// What a map says about a key, if it does.
+// A map's value of a key, if it has one.
 const YamlNode* find_key(const YamlNode& encode, std::string_view key) {
   for (const YamlNode& child : encode.children) {
     if (child.key == key) return &child;
@@ -75,7 +75,7 @@ std::optional<std::string> check_gpu_encoder(const EncoderConfig& config) {
 
 void check_encoders(const std::vector<GivenCamera>& cameras, Report& report) {
   EncoderChecks checks;
-  std::set<const YamlNode*> told;  // places; null: what is wrong was given nowhere
+  std::set<const YamlNode*> reported;  // places; null: what is wrong was given nowhere
   for (const NamedStream& stream : streams_of(cameras)) {
     const Origin& encode = stream["encode"];
     EncoderConfig config = stream.value->encode;
@@ -89,7 +89,7 @@ void check_encoders(const std::vector<GivenCamera>& cameras, Report& report) {
     if (!problem) continue;
     const Reason reason = split_reason(*problem);
     const YamlNode* value = find_key(maps, reason.key);
-    if (!told.insert(value != nullptr ? value : map).second) continue;
+    if (!reported.insert(value != nullptr ? value : map).second) continue;
     const std::string text = scrubbed(reason.text, maps);
     if (value != nullptr) {
       report.at(*value, text);

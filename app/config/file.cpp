@@ -59,7 +59,7 @@ const char* kind_of_file(mode_t mode) {
   return "a device";
 }
 
-// At most one byte more than is allowed: the size that fstat says may be out of date, or 0 (below /proc).
+// At most one byte more than is allowed: fstat's size may be out of date, or 0 (below /proc).
 std::optional<std::string> read_all(int fd) {
   std::string text(max_file_size + 1, '\0');
   std::size_t size = 0;

@@ -1,5 +1,5 @@
-// What the file says, key by key, before defaults and cameras are merged: the values, and for each key whether it was
-// given, and where, so that a mistake in `defaults` is told once and not once per camera.
+// What the file gives, key by key, before defaults and cameras are merged: the values, and for each key whether it was
+// given, and where, so that a mistake in `defaults` is reported once and not once per camera.
 #pragma once
 
 #include <map>

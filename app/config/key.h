@@ -67,7 +67,7 @@ struct DurationKey {
   std::chrono::nanoseconds max;
   std::string_view zero = {};  // not empty: `0` is a value too, and means this
 };
-// Any other: a reader that reports what it refuses, and what the documentation and a JSON Schema say of it.
+// Any other: a reader that reports what it refuses, and its description in the documentation and a JSON Schema.
 template <typename Value>
 struct ParsedKey {
   std::optional<Value> (*read)(const YamlNode& node, Report& report);

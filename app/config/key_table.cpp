@@ -263,7 +263,7 @@ template void inherit(Origins&, StreamConfig&, const Origins&, const StreamConfi
                       const std::function<bool(const KeyInfo&)>&);
 
 std::string documented_meaning(const KeyInfo& key) {
-  // Of maps the whole section says it.
+  // Maps are described by their section.
   const std::string sources = key.section().empty() ? sources_of(key.text.scope) : "";
   return std::string(key.text.meaning) + (sources.empty() ? "" : "; only for " + sources);
 }

@@ -62,7 +62,7 @@ template <typename Config>
 void inherit(Origins& own, Config& value, const Origins& outer, const Config& outer_value,
              const std::function<bool(const KeyInfo&)>& applies);
 
-// What the documentation says of it, with the sources that it is for.
+// Its description in the documentation, with the sources that it is for.
 std::string documented_meaning(const KeyInfo& key);
 
 // Every map of the file that has fixed keys: its name ("" is the file itself) and its keys.

@@ -20,7 +20,7 @@ YamlNode* find(YamlNode& map, std::string_view key) {
   return found == map.children.end() ? nullptr : &*found;
 }
 
-// Paths, for what is told here: the tree is not prepared yet.
+// Paths, for the errors reported here: the tree is not prepared yet.
 bool good_map(YamlNode& node, const std::string& path, Report& report) {
   node.path = path;
   if (!is_map(node, report)) return false;
@@ -69,7 +69,7 @@ void put_enabled(YamlNode& cameras, YamlNode on) {
   camera->children.push_back(std::move(on));
 }
 
-// Marks that tell the order: errors are sorted by them.
+// Marks that give the order: errors are sorted by them.
 class Converter {
  public:
   YamlNode node(const json& value, int depth) {

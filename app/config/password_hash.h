@@ -1,4 +1,4 @@
-// Passwords of users, as they are kept: as argon2id hashes ("$argon2id$v=19$…"), which do not tell them.
+// Passwords of users, as they are kept: as argon2id hashes ("$argon2id$v=19$…"), from which they cannot be found.
 #pragma once
 
 #include <string>

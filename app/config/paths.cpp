@@ -170,16 +170,16 @@ bool check_can_be_written(const std::string& path, const YamlNode& node, Report&
 
 void check_files(const std::vector<FileTarget>& targets, Report& report) {
   std::map<fs::path, const FileTarget*> files;
-  std::set<const YamlNode*> told;  // a path in `defaults` is every camera's, and wrong only once
+  std::set<const YamlNode*> reported;  // a path in `defaults` is every camera's, and wrong only once
   for (const FileTarget& target : targets) {
     const std::string path = expand_record_path(target.path, target.camera, target.output, sample_time);
     const auto [other, is_new] = files.try_emplace(absolute(path), &target);
-    if (told.count(target.node) > 0) continue;
+    if (reported.count(target.node) > 0) continue;
     if (!is_new) {
-      told.insert(target.node);
+      reported.insert(target.node);
       report.at(*target.node, same_file(target, *other->second));
     } else if (!check_can_be_written(path, *target.node, report)) {
-      told.insert(target.node);
+      reported.insert(target.node);
     }
   }
 }

@@ -37,20 +37,20 @@ class PushChecks {
   void check(const PushUrl& url, const std::string& codec, const std::string& camera, const YamlNode& node) {
     const PushTarget target = read_push_target(url);
     if (codec != "copy" && !can_carry(target, codec)) {
-      tell(node, target.scheme + ":// does not carry " + codec + "; choose another codec");
+      report(node, target.scheme + ":// does not carry " + codec + "; choose another codec");
     }
     const auto [other, is_new] = targets_.try_emplace(url.url, camera);
-    if (!is_new) tell(node, "camera '" + camera + "' pushes to the same target as camera '" + other->second + "'");
+    if (!is_new) report(node, "camera '" + camera + "' pushes to the same target as camera '" + other->second + "'");
   }
 
  private:
-  void tell(const YamlNode& node, const std::string& message) {
-    if (told_.insert(&node).second) report_.at(node, message);
+  void report(const YamlNode& node, const std::string& message) {
+    if (reported_.insert(&node).second) report_.at(node, message);
   }
 
   Report& report_;
   std::map<std::string, std::string> targets_;  // and who pushes there
-  std::set<const YamlNode*> told_;
+  std::set<const YamlNode*> reported_;
 };
 
 }  // namespace

@@ -15,13 +15,13 @@
 
 namespace campipe {
 
-// Fills in paths and ${variables}, marks values that cannot be used whatever they mean (whoever reads one reports it),
+// Fills in paths and ${variables}, marks values that cannot be used whatever they mean (its reader reports it),
 // and removes duplicate keys, which it reports. To be called once, on the root, before anything is read.
 void prepare_tree(YamlNode& root, Report& report);
 
 // "expected …, got …", or the problem that the value has in itself.
 void refuse(const YamlNode& value, std::string_view expected, Report& report);
-// Whether the map has an unknown key that is most likely meant to be `name`: that has been told, and so the
+// Whether the map has an unknown key that is most likely meant to be `name`: that has been reported, and so the
 // missing `name` need not be.
 bool mistyped(const YamlNode& map, std::string_view name, std::span<const std::string_view> names);
 void unknown_key(const YamlNode& value, std::span<const std::string_view> names, Report& report);

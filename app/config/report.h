@@ -14,7 +14,7 @@
 
 namespace campipe {
 
-// Collects mistakes. Beyond a thousand they are only counted: nobody reads them, and a hostile file has many.
+// Collects mistakes. Beyond a thousand they are only counted: a hostile file has many.
 class Report {
  public:
   explicit Report(OnLoadStep on_step = {}) : on_step_(std::move(on_step)) {}
@@ -39,7 +39,7 @@ std::string join_path(const std::string& parent, std::string_view key);
 // "'text'", on one line, cut when long, without passwords (core/passwords.h).
 std::string in_quotes(std::string_view text);
 
-// What a value is, for "expected …, got …". What comes from the environment is told by the variable's name.
+// What a value is, for "expected …, got …". What comes from the environment is named by its variable.
 std::string shown(const YamlNode& value);
 
 // user:password@ → user:***@, also where a typing mistake makes it no URL.

@@ -1,4 +1,4 @@
-// The file as a JSON Schema, made of the tables of keys. Every value may hold a variable in place of what it says.
+// The file as a JSON Schema, made of the tables of keys. Every value may be a variable instead.
 #include <nlohmann/json.hpp>
 
 #include "app/config/key_table.h"

@@ -1,4 +1,4 @@
-// Ranges of values with units, as a JSON Schema says them: by patterns. They take no exponents, which the file may
+// Ranges of values with units, as a JSON Schema has them: as patterns. They take no exponents, which the file may
 // have.
 #pragma once
 
@@ -12,7 +12,7 @@
 namespace campipe {
 
 // `min` and `max`: in the unit whose factor is 1. Where that has no name, numbers are taken as well. `expected`: what
-// editors say in place of the pattern.
+// editors show in place of the pattern.
 nlohmann::json range_schema(std::span<const Unit> units, double min, double max, const std::string& expected);
 nlohmann::json duration_schema(std::chrono::nanoseconds min, std::chrono::nanoseconds max);
 

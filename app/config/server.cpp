@@ -133,7 +133,7 @@ std::optional<std::vector<std::string>> read_user_cameras(const YamlNode& node, 
   for (const YamlNode& child : node.children) {
     if (auto name = read_text(child, "a camera's name", report)) cameras.push_back(std::move(*name));
   }
-  // An empty list would mean none to whoever writes it, and all to whoever reads it.
+  // An empty list reads as "no camera" and would be taken as "every camera".
   if (node.children.empty()) report.at(node, "expected at least one camera; without this key it is all cameras");
   if (cameras.empty() || cameras.size() != node.children.size()) return std::nullopt;
   return cameras;

@@ -77,7 +77,7 @@ struct ServerConfig {
   bool insecure = false;
   std::optional<TlsConfig> tls;  // for HTTP and RTSP
   std::vector<UserConfig> users;
-  std::vector<std::string> trusted_proxies;  // whose X-Forwarded-For is believed: addresses, or networks ("10.0.0.0/8")
+  std::vector<std::string> trusted_proxies;  // whose X-Forwarded-For is used: addresses, or networks ("10.0.0.0/8")
   friend bool operator==(const ServerConfig&, const ServerConfig&) = default;
 };
 
@@ -108,7 +108,7 @@ void describe_keys(Keys& keys, Of<ServerConfig>) {
       ParsedKey{read_trusted_proxies, "list",
                 R"({"type": "array", "items": {"type": "string", "pattern": "^[0-9A-Fa-f:.]+(/[0-9]+)?$|\\$\\{"}})"},
       {.meaning = "reverse proxies in front of `http_address`: their `X-Forwarded-For` and `X-Forwarded-Proto` are "
-                  "believed, and limits of connections and wrong passwords are for the addresses behind them",
+                  "used, and limits of connections and wrong passwords are for the addresses behind them",
        .range = "addresses and networks in numbers, such as `127.0.0.1` or `10.0.0.0/8`"});
 }
 

@@ -46,38 +46,38 @@ void check_kind(const GivenCamera& camera, Report& report) {
 }
 
 // A device is asked for a size, not for a half of one.
-void check_size(const GivenCamera& camera, std::set<const YamlNode*>& told, Report& report) {
+void check_size(const GivenCamera& camera, std::set<const YamlNode*>& reported, Report& report) {
   const Origin& width = camera["capture.width"];
   const Origin& height = camera["capture.height"];
   if (!has_keys(camera.value.source.url, SourceKeys::device) || width.good == height.good) return;
   const YamlNode& given = *(width.good ? width : height).node;
-  if (!told.insert(&given).second) return;
+  if (!reported.insert(&given).second) return;
   report.at_key(given,
                 std::string("needs `") + (width.good ? "height" : "width") + "` beside it; add it, or remove both");
 }
 
 // Of the two, what stands nearer to the camera is to blame.
-void check_retries(const GivenCamera& camera, std::set<const YamlNode*>& told, Report& report) {
+void check_retries(const GivenCamera& camera, std::set<const YamlNode*>& reported, Report& report) {
   const Origin& interval = camera["retry_interval"];
   const Origin& max = camera["retry_max"];
   if (!interval.good || !max.good || camera.value.retry_interval <= camera.value.retry_max) return;
   const bool blame_max = max.inherited <= interval.inherited;
   const YamlNode& node = blame_max ? *max.node : *interval.node;
-  if (!told.insert(&node).second) return;
+  if (!reported.insert(&node).second) return;
   refuse(node,
          blame_max ? "at least `retry_interval`, which is " + shown(*interval.node)
                    : "at most `retry_max`, which is " + shown(*max.node),
          report);
 }
 
-void check_url(const GivenCamera& camera, std::set<const YamlNode*>& told, Report& report) {
+void check_url(const GivenCamera& camera, std::set<const YamlNode*>& reported, Report& report) {
   const Origin& source = camera["source"];
   if (!source.good) return;
   if (const auto problem = check_source(camera.value.source.url)) {
-    if (told.insert(source.node).second) report.at(*source.node, scrub(*problem, *source.node));
+    if (reported.insert(source.node).second) report.at(*source.node, scrub(*problem, *source.node));
   } else {
     check_kind(camera, report);
-    check_size(camera, told, report);
+    check_size(camera, reported, report);
   }
 }
 
@@ -116,14 +116,14 @@ void settle_source(const GivenCamera& given, CameraConfig& value) {
 }
 
 void check_sources(const std::vector<GivenCamera>& cameras, Report& report) {
-  std::set<const YamlNode*> told;
+  std::set<const YamlNode*> reported;
   for (const GivenCamera& camera : cameras) {
     if (camera["source"].node != nullptr) {
-      check_url(camera, told, report);
+      check_url(camera, reported, report);
     } else if (!mistyped(*camera.node, "source", key_names<CameraConfig>())) {
       report.at_key(*camera.node, "missing key 'source'");
     }
-    check_retries(camera, told, report);
+    check_retries(camera, reported, report);
   }
 }
 

@@ -1,6 +1,6 @@
 // What reading a configuration waits for and cannot be sure to come back from: disks, and the libraries of encoders.
-// Who loads it in a process of its own (app/control/load_process.h) is told before each of them, and so can say what
-// hung or crashed.
+// Who loads it in a process of its own (app/control/load_process.h) learns of each step before it begins, and so can
+// report what hung or crashed.
 #pragma once
 
 #include <functional>

@@ -139,7 +139,7 @@ void describe_keys(Keys& keys, Of<SnapshotConfig>) {
   keys.key("path", &SnapshotConfig::path,
            ParsedKey{read_snapshot_path, "string", R"({"type": "string", "pattern": "^[^%]*\\.jpg$"})"},
            {.meaning = "the file; `{camera}` and `{output}` as in recordings, no time fields. It is replaced in one "
-                       "step: whoever reads it sees a whole frame",
+                       "step: a reader always sees a whole frame",
             .range = "ends in `.jpg`",
             .fallback = required,
             .scope = KeyScope::transcoded});

@@ -32,12 +32,12 @@ std::optional<std::string> read_path(const YamlNode& node, std::string_view expe
 
 bool is_jpg(std::string_view path) { return path.ends_with(".jpg"); }
 
-// Whoever has mistyped it is told that.
-bool path_is_missing(const Origin& map, const Origin& path, std::set<const YamlNode*>& told) {
-  return map.good && path.node == nullptr && told.insert(map.node).second;
+// Whoever has mistyped it is reported that.
+bool path_is_missing(const Origin& map, const Origin& path, std::set<const YamlNode*>& reported) {
+  return map.good && path.node == nullptr && reported.insert(map.node).second;
 }
 
-void check_motion(const NamedStream& stream, std::set<const YamlNode*>& told, Report& report) {
+void check_motion(const NamedStream& stream, std::set<const YamlNode*>& reported, Report& report) {
   const auto& record = stream.value->record;
   if (!record || record->when != RecordWhen::motion) return;
   const bool copied = is_copy(stream.value->encode);
@@ -50,24 +50,24 @@ void check_motion(const NamedStream& stream, std::set<const YamlNode*>& told, Re
   };
   if (looks(*stream.given, *stream.value) || (after_camera && looks(*stream.camera, stream.camera->value))) return;
   const YamlNode& when = *stream["record.when"].node;
-  if (!told.insert(&when).second) return;
+  if (!reported.insert(&when).second) return;
   report.at(when, copied && stream.output != "main"
-                      ? "no filter tells the motion of what is copied; add `motion` to the output's own `filters`"
-                      : "no filter tells the motion of camera '" + stream.camera->node->key +
+                      ? "no filter looks for motion in what is copied; add `motion` to the output's own `filters`"
+                      : "no filter looks for motion in camera '" + stream.camera->node->key +
                             "'; add `motion` to its `filters`");
 }
 
 // Each segment, or each motion, is a file of its own.
-void check_names_by_time(const NamedStream& stream, std::set<const YamlNode*>& told, Report& report) {
+void check_names_by_time(const NamedStream& stream, std::set<const YamlNode*>& reported, Report& report) {
   const Origin& path = stream["record.path"];
   if (!path.good) return;
   const RecordConfig& record = *stream.value->record;
   const bool segments = record.segment_duration > 0ns;
   if ((!segments && record.when != RecordWhen::motion) || tells_seconds(record.path)) return;
-  if (!told.insert(path.node).second) return;
+  if (!reported.insert(path.node).second) return;
   const std::string why = segments ? "`segment_duration`" : "`when: motion`";
   refuse(*path.node,
-         "a path that tells the second, such as {camera}/%Y-%m-%d_%H-%M-%S.mp4, since with " + why +
+         "a path with the time to the second, such as {camera}/%Y-%m-%d_%H-%M-%S.mp4, since with " + why +
              " there is a file for each start",
          report);
 }
@@ -95,20 +95,21 @@ std::optional<std::int64_t> read_bytes(const YamlNode& node, Report& report) {
 
 void check_recordings(const std::vector<GivenCamera>& cameras, Report& report) {
   std::vector<FileTarget> targets;
-  std::set<const YamlNode*> told;
+  std::set<const YamlNode*> reported;
   for (const NamedStream& stream : streams_of(cameras)) {
     const Origin& record = stream["record.path"];
     const Origin& snapshot = stream["snapshot.path"];
     const std::string& camera = stream.camera->node->key;
-    if (path_is_missing(stream["record"], record, told)) report.at_key(*stream["record"].node, "missing key 'path'");
-    if (path_is_missing(stream["snapshot"], snapshot, told))
+    if (path_is_missing(stream["record"], record, reported))
+      report.at_key(*stream["record"].node, "missing key 'path'");
+    if (path_is_missing(stream["snapshot"], snapshot, reported))
       report.at_key(*stream["snapshot"].node, "missing key 'path'");
     if (record.good) targets.push_back({camera, stream.output, "records", record.node, stream.value->record->path});
     if (snapshot.good && !is_copy(stream.value->encode)) {
       targets.push_back({camera, stream.output, "writes snapshots", snapshot.node, stream.value->snapshot->path});
     }
-    check_motion(stream, told, report);
-    check_names_by_time(stream, told, report);
+    check_motion(stream, reported, report);
+    check_names_by_time(stream, reported, report);
   }
   check_files(targets, report);
 }

@@ -45,7 +45,7 @@ TlsProblem check_key(const gnutls_datum_t& data) {
   const std::unique_ptr<std::remove_pointer_t<gnutls_x509_privkey_t>, Freeing> key(made);
   if (error >= 0) error = ::gnutls_x509_privkey_import2(made, &data, GNUTLS_X509_FMT_PEM, nullptr, 0);
   if (error == GNUTLS_E_DECRYPTION_FAILED)
-    return {"is encrypted; there is nobody to type its password, so store the key without one", true};
+    return {"is encrypted, and campipe asks for no password at its start; store the key without one", true};
   return {error < 0 ? because("is no private key (PEM)", error) : "", true};
 }
 
@@ -54,7 +54,7 @@ TlsProblem check_for_web(const std::string& certificate, const std::string& key)
   const std::unique_ptr<SSL_CTX, FreeingContext> context(::SSL_CTX_new(::TLS_server_method()));
   const auto refused = [] {
     const char* reason = ::ERR_reason_error_string(::ERR_peek_last_error());
-    return std::string("cannot be used: OpenSSL says '") + (reason != nullptr ? reason : "no reason") + "'";
+    return std::string("cannot be used: OpenSSL reports '") + (reason != nullptr ? reason : "no reason") + "'";
   };
   ::ERR_clear_error();
   if (!context || ::SSL_CTX_use_certificate_chain_file(context.get(), certificate.c_str()) != 1) return {refused()};

@@ -1,5 +1,5 @@
 // YAML as a small tree of text, read so that no file can do harm: a regular file of at most 1 MiB, valid UTF-8,
-// bounded depth and size, no anchors and aliases, no tags. What a scalar means is decided by whoever reads it.
+// bounded depth and size, no anchors and aliases, no tags. What a scalar means is decided by its reader.
 #pragma once
 
 #include <filesystem>

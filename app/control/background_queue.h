@@ -1,4 +1,4 @@
-// Writes texts one after the other on a thread of its own: where a disk may not answer, that thread waits, and nobody
+// Writes texts one after the other on a thread of its own: where a disk may not answer, that thread waits, and nothing
 // else does. Of more texts than may wait the oldest are left out, and counted.
 #pragma once
 

@@ -23,7 +23,7 @@ constexpr auto last_wait = std::chrono::seconds(1);
 bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EAGAIN) {  // somebody made it non-blocking
+    if (written < 0 && errno == EAGAIN) {  // another process made it non-blocking
       pollfd writable{fd, POLLOUT, 0};
       ::poll(&writable, 1, 1000);
       continue;
@@ -45,10 +45,10 @@ struct BackgroundWriter::State {
   }
   void note_left_out() {
     if (left_out == 0) return;
-    add("(" + std::to_string(left_out) + " lines were left out here: nobody read them)\n");
+    add("(" + std::to_string(left_out) + " lines were left out here: they were not read in time)\n");
     left_out = 0;
   }
-  // Without memory it is told later.
+  // Without memory it is reported later.
   void try_to_note_left_out() noexcept {
     try {
       note_left_out();
@@ -97,7 +97,7 @@ void BackgroundWriter::run(const std::shared_ptr<State>& state) {
     state->texts.pop_front();
     state->writing = true;
     lock.unlock();
-    static_cast<void>(write_all(state->fd, text));  // a log that nobody can have: there is nowhere to say so
+    static_cast<void>(write_all(state->fd, text));  // the log itself cannot be written: there is nowhere to report it
     lock.lock();
     state->writing = false;
     state->bytes -= text.size();

@@ -1,4 +1,4 @@
-// Writes to a terminal, a pipe or a file that may not take what it is given: the writing thread waits, and nobody else
+// Writes to a terminal, a pipe or a file that may not take what it is given: the writing thread waits, and nothing else
 // does. What does not fit into the queue is left out, and counted.
 #pragma once
 

@@ -202,8 +202,8 @@ int Child::run_loop(const Role& role) {
     wait_for_events(next_tick - Clock::now());
     if (outbox_.waiting()) outbox_.flush();
     if (channel_ready_ && !handle_messages(role)) abandon(role);
-    // A SIGTERM for the whole group is the supervisor's to obey; it tells us in good order. One that its death sent is
-    // ours.
+    // A SIGTERM for the whole group is the supervisor's to obey; it reports it in good order. One that its death sent
+    // is ours.
     if (signalled_ && ::getppid() != supervisor_) abandon(role);
     if (woken_ || channel_ready_) next_tick = Clock::now();
     if (Clock::now() < next_tick) continue;
@@ -215,7 +215,7 @@ int Child::run_loop(const Role& role) {
     return 0;
   }
   spdlog::warn("left before everything was finished: the time to end was over");
-  // Without waiting for threads that do not end: nobody is left who would end this process.
+  // Without waiting for threads that do not end: nothing is left that would end this process.
   _exit(process_failed);
 }
 

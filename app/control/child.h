@@ -1,5 +1,5 @@
 // What master, worker and publisher have in common: they are started by the supervisor with a control channel as
-// descriptor 3, learn everything over it, beat ten times a second, and leave when told or when the supervisor is gone.
+// descriptor 3, learn everything over it, beat ten times a second, and leave when asked or when the supervisor is gone.
 //
 // An exception that leaves a role's functions ends the process at once, as a crash would: nothing is unwound, so that
 // no destructor reports cameras as done that are not.
@@ -38,7 +38,7 @@ class Child {
   // Takes descriptor 3 and waits for the supervisor's first message, `setup`. Throws Error when it does not come.
   Child();
 
-  // Until on_tick() says so, or the time given to an abandoned process is over. Returns the exit status.
+  // Until on_tick() ends it, or the time given to an abandoned process is over. Returns the exit status.
   int run(const Role& role);
   // Any thread; never waits for the supervisor. One that is gone is not an error: on_abandoned() is on its way. What
   // can neither be sent nor kept ends the process.

@@ -59,7 +59,7 @@ std::string see_gpus(const std::vector<Device>& gpus) {
 
 std::vector<std::string> mps_variables(Mps mps) {
   if (mps == Mps::use) return {};
-  // A folder that nobody can ever make: CUDA looks there for a daemon, and goes on without.
+  // A folder that can never be made: CUDA looks there for a daemon, and goes on without.
   return {"CUDA_MPS_PIPE_DIRECTORY=/dev/null/mps-is-off"};
 }
 

@@ -17,7 +17,7 @@ std::vector<std::string> mps_variables(Mps mps);
 // place of variables of the same names. All else stays here: a configuration takes passwords from the environment.
 // docs/operations.md lists what is handed on.
 std::vector<std::string> environment_with(const std::vector<std::string>& own);
-// What a program needs to be loaded at all, and sanitizers to be told.
+// What a program needs to be loaded at all, and the options of sanitizers.
 std::vector<std::string> loader_environment();
 
 }  // namespace campipe

@@ -21,7 +21,7 @@ struct ExitInfo {
 };
 // "exit status 1", "signal 9 (Killed)".
 std::string describe(const ExitInfo& info);
-// By a fault of its own, not killed by somebody.
+// By a fault of its own, not killed from outside.
 bool crashed(const ExitInfo& info);
 
 class ChildProcess {
@@ -48,7 +48,7 @@ class ChildProcess {
   const CpuTimes& look_at_main_thread();
   void kill();
   [[nodiscard]] bool killed() const { return killed_; }
-  // Kills it, and does not wait for its end, which a disk may hold up: whoever inherits it does.
+  // Kills it, and does not wait for its end, which a disk may hold up: the process that inherits it does.
   void leave_behind();
   // Nothing while it runs.
   std::optional<ExitInfo> reap();

@@ -1,8 +1,8 @@
-// Reads and writes the configuration where that can hold up or bring down nobody: in a process of its own, one for each
-// time (`campipe load-config FILE`). The configuration's disk may not answer, and an encoder is opened to learn whether
-// it takes its options, in a library that may crash or hang.
+// Reads and writes the configuration where that can hold up or bring down nothing else: in a process of its own, one
+// for each time (`campipe load-config FILE`). The configuration's disk may not answer, and an encoder is opened to
+// learn whether it takes its options, in a library that may crash or hang.
 //
-// The process tells before each such step what it is about to do. One that takes too long over a step is killed, and
+// The process reports each such step before it begins. One that takes too long over a step is killed, and
 // one that dies has failed: either is an error at the place that the step was about. A process that a disk holds even
 // then is left behind (see gone()).
 #pragma once

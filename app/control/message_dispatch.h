@@ -11,7 +11,7 @@
 
 namespace campipe {
 
-// A message that its sender has no business to send, or that is not made as its struct says.
+// A message that its sender has no business to send, or that does not match its struct.
 struct BadMessage : Error {
   using Error::Error;
 };

@@ -44,7 +44,7 @@ bool RigSignals::asks_to_end() {
   return std::ranges::any_of(kept_, [](Request request) { return request != Request::reload; });
 }
 
-// SIGHUP asks to read the configuration again, unless it says that the terminal of this run is gone.
+// SIGHUP asks to read the configuration again, unless it means that the terminal of this run is gone.
 std::optional<RigSignals::Request> RigSignals::read() {
   signalfd_siginfo info{};
   while (::read(fd_.get(), &info, sizeof info) == sizeof info) {

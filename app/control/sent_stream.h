@@ -1,8 +1,8 @@
 // What a camera sends, which is known only when its source is open, and what its configuration becomes by that.
 //
 // A camera whose configuration depends on it (`codec: auto`; copies, where browsers are served) begins as if it sent
-// H.264 that everybody plays. The master tells what it really sends each time that it has opened the source; where that
-// is something else it passes nothing on. The supervisor then has the camera go, and come anew as resolved() says.
+// H.264 that every player plays. The master reports what it really sends each time that it has opened the source; where
+// that is something else it passes nothing on. The supervisor then has the camera go, and come anew by resolved().
 // There it stays, whatever is sent later, until its configuration is changed: a camera that changes back and forth is
 // not restarted each time.
 #pragma once
@@ -19,7 +19,7 @@ struct SentStream {
   std::string codec;     // FFmpeg's name: "h264"
   std::string pixels;    // likewise: "yuv420p"; empty: not known
   int rotation = 0;      // degrees clockwise by which its frames must be turned: 0, 90, 180 or 270
-  bool untimed = false;  // its frames are shown in another order than they come in, and nothing says when
+  bool untimed = false;  // its frames are shown in another order than they come in, and it is unknown when
   friend bool operator==(const SentStream&, const SentStream&) = default;
   static void fields(auto& m, auto&& f) {
     f("codec", m.codec), f("pixels", m.pixels), f("rotation", m.rotation), f("untimed", m.untimed);

@@ -12,7 +12,7 @@ constexpr std::size_t stack_size = 64 * 1024;
 
 }  // namespace
 
-// Without memory, or against the kernel's will, the thread does without: only its overflow would be nobody's.
+// Without memory, or against the kernel's will, the thread does without: only its overflow would not be attributed.
 SignalStack::SignalStack() {
   stack_t present{};
   if (sigaltstack(nullptr, &present) != 0 || (present.ss_flags & SS_DISABLE) == 0) return;

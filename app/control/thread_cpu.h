@@ -1,6 +1,7 @@
 // How much CPU time the threads that work for a camera have used, and for how long they waited for a CPU, so that the
-// supervisor can tell one that works, or would if it could, from one that hangs. Read by the process itself, once for
-// each of its heartbeats: the clock of a thread is open to its own process only, and the supervisor waits for nobody.
+// supervisor can distinguish one that works, or would if it could, from one that hangs. Read by the process itself,
+// once for each of its heartbeats: the clock of a thread is open to its own process only, and the supervisor never
+// waits.
 #pragma once
 
 #include "ipc/rig_page.h"

@@ -1,5 +1,5 @@
 // Who is to blame when a shared process dies or hangs. Each thread that works for a camera has a block in the rig page:
-// there it beats and says what it waits for, and there a crash handler marks it if it faults, so that the supervisor
+// there it beats and notes what it waits for, and there a crash handler marks it if it faults, so that the supervisor
 // can quarantine a camera that kills again and again.
 //
 // The threads that such a thread starts, a codec's above all, work for the same camera; app/control/thread_start.cpp
@@ -58,7 +58,7 @@ class InheritedScope {
 // nothing.
 class ThreadWait {
  public:
-  // `until`: silence up to then is no hang. Without it the CPU time tells, as for codecs.
+  // `until`: silence up to then is no hang. Without it the CPU time decides, as for codecs.
   explicit ThreadWait(WaitsFor what, Deadline until = {});
   ~ThreadWait();
   ThreadWait(const ThreadWait&) = delete;

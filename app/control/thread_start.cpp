@@ -1,6 +1,6 @@
 // Every thread of the program begins here: this pthread_create() goes before the C library's, also for libraries. One
 // that is started by a thread of a camera works for that camera: a crash in a codec's own thread is then its camera's,
-// whenever the codec starts it. No library tells which threads it starts, nor for whom.
+// whenever the codec starts it. No library reports which threads it starts, nor for what.
 #include <dlfcn.h>
 #include <pthread.h>
 

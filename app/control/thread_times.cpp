@@ -41,7 +41,7 @@ std::int64_t CpuWait::look(const ThreadTimes& times, std::int64_t now) {
   const std::int64_t grown = times.runnable ? passed - (times.used - last_.used) : times.waited - last_.waited;
   last_ = times;
   looked_ = now;
-  return std::clamp<std::int64_t>(grown, 0, passed);  // the rest of a wait that is over was told while it went on
+  return std::clamp<std::int64_t>(grown, 0, passed);  // the rest of a wait that is over was counted while it went on
 }
 
 }  // namespace campipe

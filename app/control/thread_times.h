@@ -1,5 +1,5 @@
-// What the kernel says of a thread and the CPUs: for how long it has run, and for how long it could have run, had there
-// been one for it.
+// What the kernel reports of a thread and the CPUs: for how long it has run, and for how long it could have run, had
+// there been one for it.
 #pragma once
 
 #include <sys/types.h>
@@ -17,10 +17,10 @@ struct ThreadTimes {
 };
 // `schedstat`, `stat`: what is in /proc/PID/task/TID. Nothing: they are no such texts.
 std::optional<ThreadTimes> parse_thread_times(std::string_view schedstat, std::string_view stat);
-// Waits for nobody: the kernel keeps it at hand. Nothing: there is no such thread.
+// Never waits: the kernel keeps it at hand. Nothing: there is no such thread.
 std::optional<ThreadTimes> read_thread_times(pid_t process, pid_t thread);
 
-// For how long a thread has waited for a CPU, with the wait that still goes on, which the kernel does not tell.
+// For how long a thread has waited for a CPU, with the wait that still goes on, which the kernel does not report.
 class CpuWait {
  public:
   // To be called several times a second. ns since the last call.

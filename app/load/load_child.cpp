@@ -44,9 +44,9 @@ int run_load_process(const std::filesystem::path& file) {
   Channel channel{UniqueFd(child_channel_fd)};
   const auto job = receive_job(channel);
   if (!job) return EXIT_FAILURE;
-  const OnLoadStep tell = [&](const LoadStep& step) { send(channel, messages::LoadsNext{step}); };
+  const OnLoadStep on_step = [&](const LoadStep& step) { send(channel, messages::LoadsNext{step}); };
   send(channel,
-       messages::Loaded{job->keep ? keep(file, job->changes, tell) : load_config_with(file, job->changes, tell)});
+       messages::Loaded{job->keep ? keep(file, job->changes, on_step) : load_config_with(file, job->changes, on_step)});
   // A library that was tried may hang even in what it does at the end.
   ::_exit(EXIT_SUCCESS);
 }

@@ -1,4 +1,4 @@
-// Sets of CPUs as the kernel writes them, and where the machine says a PCI device lies.
+// Sets of CPUs as the kernel writes them, and which are near a PCI device.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ std::vector<unsigned> parse_cpu_list(const std::string& text);
 std::string to_cpu_list(const std::vector<unsigned>& cpus);  // ascending
 
 struct NearPlace {
-  int numa_node = -1;          // -1: the machine does not say
+  int numa_node = -1;          // -1: unknown
   std::vector<unsigned> cpus;  // empty: likewise
 };
 // `pci`: "0000:0f:00.0".

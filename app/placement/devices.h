@@ -1,6 +1,6 @@
 // What this machine offers: CPU, GPUs, decoders, encoders, and which memory two processes can share between which GPUs.
 //
-// The supervisor never touches CUDA: probe_devices() runs `campipe probe`, which looks, tells what it found over its
+// The supervisor never touches CUDA: probe_devices() runs `campipe probe`, which looks, reports what it found over its
 // control channel, and ends.
 #pragma once
 
@@ -38,8 +38,8 @@ struct Gpu {
   std::string problem;  // why it cannot be used now (its memory is full, …); empty: it can
   std::string pci;      // "0000:0f:00.0"
   std::uint64_t memory_mib = 0;
-  int numa_node = -1;          // -1: the machine does not say
-  std::vector<unsigned> cpus;  // near ones that this process may run on; all of them where the machine does not say
+  int numa_node = -1;          // -1: unknown
+  std::vector<unsigned> cpus;  // near ones that this process may run on; all of them where that is unknown
   int copy_engines = 0;
   bool unified_addressing = false;
   std::vector<HardwareDecoder> decoders;

@@ -34,7 +34,7 @@ std::string describe(const Placement& placement, const Devices& devices) {
   return text + fmt::format("; encoder: {}; {:.1f} cores to encode with", encoder, placement.encode_cores);
 }
 
-// A mistake in `defaults` is every camera's, and told once.
+// A mistake in `defaults` is every camera's, and reported once.
 class Mistakes {
  public:
   void add(const ConfigPlace& place, const std::string& message) {
@@ -137,12 +137,12 @@ std::string gpu_name(const Devices& devices, const Device& device) {
 
 std::vector<std::string> describe_sharing(const RigPlan& plan, const Devices& devices) {
   std::vector<std::string> lines;
-  std::set<std::tuple<std::string, std::string, MemoryKind>> told;
+  std::set<std::tuple<std::string, std::string, MemoryKind>> reported;
   for (const Placement& placement : plan.cameras) {
     if (!on_gpu(placement.decode_gpu)) continue;
     const std::string from = gpu_name(devices, placement.decode_gpu);
     const std::string to = gpu_name(devices, placement.gpu);
-    if (!told.insert({from, to, placement.memory}).second) continue;
+    if (!reported.insert({from, to, placement.memory}).second) continue;
     std::vector<std::string> reasons;
     for (const auto& choice : choices<MemoryKind>) {
       const auto problem = sharing_problem(devices, placement.decode_gpu, placement.gpu, choice.value);

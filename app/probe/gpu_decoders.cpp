@@ -37,7 +37,7 @@ class Cuvid {
     capabilities.eChromaFormat = cudaVideoChromaFormat_420;
     const CUresult code = functions_->cuvidGetDecoderCaps(&capabilities);
     if (code != CUDA_SUCCESS) {
-      decoder.problem = "the driver does not say (error " + std::to_string(code) + ")";
+      decoder.problem = "the driver does not report them (error " + std::to_string(code) + ")";
     } else if (capabilities.bIsSupported == 0) {
       decoder.problem = "not on this GPU";
     } else {

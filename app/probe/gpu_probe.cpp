@@ -1,5 +1,5 @@
 // The process `campipe probe`: what GPUs there are, and what works on them. It is short-lived, so that whatever a
-// driver does when it is asked, it does to nobody else.
+// driver does when it is asked, it does to no other process.
 #include <fcntl.h>
 #include <sys/prctl.h>
 

@@ -113,7 +113,7 @@ class Probe {
     const auto end = log_.find_last_not_of('\n');
     if (end == std::string::npos) return "";
     const auto begin = log_.rfind('\n', end);
-    return "; it said last: " + log_.substr(begin == std::string::npos ? 0 : begin + 1, end - begin);
+    return "; its last output: " + log_.substr(begin == std::string::npos ? 0 : begin + 1, end - begin);
   }
 
   UniqueFd log_read_;

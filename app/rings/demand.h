@@ -1,4 +1,4 @@
-// Whether what is made on demand is wanted: while somebody watches one of some outputs, and for a few seconds more.
+// Whether what is made on demand is wanted: while a viewer watches one of some outputs, and for a few seconds more.
 #pragma once
 
 #include <algorithm>

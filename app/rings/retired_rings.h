@@ -1,6 +1,6 @@
 // Frame rings that were replaced and that a GPU fills: what readers map and wait for is the writer's, so it keeps them
 // until their readers are done. A worker that was restarted may still get to see a ring that is replaced meanwhile; one
-// that died with frames of it never gives them back, since only the newest ring is told of its death.
+// that died with frames of it never gives them back, since only the newest ring learns of its death.
 #pragma once
 
 #include <algorithm>

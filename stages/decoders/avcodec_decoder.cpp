@@ -58,7 +58,7 @@ class AvcodecDecoder final : public Decoder {
     av_check(avcodec_parameters_to_context(context_.get(), stream.codec), "decoder " + stream.decoder);
     width_ = stream.codec->width;
     height_ = stream.codec->height;
-    if (width_ <= 0 || height_ <= 0) throw Error("the stream does not say how large its frames are");
+    if (width_ <= 0 || height_ <= 0) throw Error("the stream does not have the size of its frames");
     context_->pkt_timebase = stream.time_base;
     context_->thread_count = threads;
     context_->max_pixels = most_pixels;
@@ -137,7 +137,7 @@ class AvcodecDecoder final : public Decoder {
     if (code == AVERROR(ENOMEM)) throw std::bad_alloc();
     if (code < 0) return Receive::none;  // needs more, at the end, or the packet was damaged
     if (frame_->width == width_ && frame_->height == height_) return Receive::picture;
-    if (refused_size(frame_->width, frame_->height)) return Receive::none;  // as damaged: in mid-stream nobody means it
+    if (refused_size(frame_->width, frame_->height)) return Receive::none;  // as damaged: in mid-stream it is not meant
     width_ = frame_->width;
     height_ = frame_->height;
     expected_.width = width_;
@@ -214,7 +214,7 @@ class AvcodecDecoder final : public Decoder {
     pin.used->fetch_sub(1, std::memory_order_release);  // the last: the set may go now
   }
 
-  // The frame already lies in a slot that has not been published: says where.
+  // The frame already lies in a slot that has not been published: where.
   bool describe_direct(DecodedPicture& picture) {
     const auto pixels = ring_format(frame_->format);
     const auto slot = slot_of(*frame_);

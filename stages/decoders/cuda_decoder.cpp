@@ -51,7 +51,7 @@ std::string name_of(const SourceStream& stream) {
   return profile == nullptr ? stream.decoder : stream.decoder + " (" + profile + ")";
 }
 
-// libav tells only its log why hardware fails, and decoders hide such failures like damage in the stream.
+// libav reports only in its log why hardware fails, and decoders hide such failures like damage in the stream.
 bool is_of_hardware(const LibavMessages::Line& line) {
   return std::ranges::any_of(std::array{"CUDA_ERROR", "decoder surfaces", "hardware accelerator"},
                              [&](const char* words) { return line.text.find(words) != std::string::npos; });
@@ -62,7 +62,7 @@ std::string reason_in(const std::vector<LibavMessages::Line>& lines) {
   const auto is_error = [](const LibavMessages::Line& line) { return line.level <= AV_LOG_ERROR; };
   auto found = std::ranges::find_if(lines, [&](const auto& line) { return is_error(line) && is_of_hardware(line); });
   if (found == lines.end()) found = std::ranges::find_if(lines, is_error);
-  return found == lines.end() ? "FFmpeg does not say why" : found->text;
+  return found == lines.end() ? "FFmpeg gives no reason" : found->text;
 }
 
 // As long as this process's context lives, the stream can still be decoded on the CPU.
@@ -98,7 +98,7 @@ class CudaDecoder final : public Decoder {
     if (codec == nullptr) throw HardwareRefused("no hardware decoder for " + stream.decoder);
     const auto format = static_cast<AVPixelFormat>(stream.codec->format);
     if (format != AV_PIX_FMT_NONE && !becomes_nv12(format)) throw HardwareRefused(refusal_of(format));
-    if (width_ <= 0 || height_ <= 0) throw Error("the stream does not say how large its frames are");
+    if (width_ <= 0 || height_ <= 0) throw Error("the stream does not have the size of its frames");
     // NVDEC leaves out the last row or column of such frames, and FFmpeg takes their chroma from the wrong place.
     if (width_ % 2 != 0 || height_ % 2 != 0) {
       throw HardwareRefused("the GPU does not decode frames of an odd size (" + size_text(width_, height_) + ")");
@@ -202,9 +202,9 @@ class CudaDecoder final : public Decoder {
   int call(const Call& libav) {
     const LibavCapture capture(complaints_);
     complaints_.clear();
-    tried_ = false;
+    choice_.tried = false;
     const int code = libav();
-    if (!refusal_.empty()) throw HardwareRefused(refusal_);
+    if (!choice_.refusal.empty()) throw HardwareRefused(choice_.refusal);
     const bool failed = code == AVERROR_EXTERNAL || code == AVERROR(ENOSYS) || code == AVERROR(ENOMEM);
     if (failed || std::ranges::any_of(complaints_.lines(), is_of_hardware)) refusing([this] { give_up(); });
     return code;
@@ -228,15 +228,15 @@ class CudaDecoder final : public Decoder {
       gpu_offered = gpu_offered || *format == AV_PIX_FMT_CUDA;
     }
     if (!becomes_nv12(context_->sw_pix_fmt)) {
-      refusal_ = refusal_of(context_->sw_pix_fmt);
+      choice_.refusal = refusal_of(context_->sw_pix_fmt);
     } else if (gpu_offered) {
       complaints_.clear();  // from here on they are the hardware's
-      tried_ = true;
+      choice_.tried = true;
       return AV_PIX_FMT_CUDA;
-    } else if (tried_) {
-      refusal_ = "the GPU does not decode this " + name_ + ": " + reason_in(complaints_.lines());
+    } else if (choice_.tried) {
+      choice_.refusal = "the GPU does not decode this " + name_ + ": " + reason_in(complaints_.lines());
     } else {
-      refusal_ = "no hardware decoder for " + name_ + " of " + name_of(context_->sw_pix_fmt) + " frames";
+      choice_.refusal = "no hardware decoder for " + name_ + " of " + name_of(context_->sw_pix_fmt) + " frames";
     }
     return AV_PIX_FMT_NONE;
   }
@@ -320,8 +320,10 @@ class CudaDecoder final : public Decoder {
   AvCodecContext context_;
   AvFrame frame_ = make_av_frame();
   LibavMessages complaints_{[](const std::string& line) { return line; }};
-  std::string refusal_;  // of choose(), which cannot throw through libavcodec
-  bool tried_ = false;   // the GPU's decoder was chosen in this call
+  struct Choice {
+    bool tried = false;   // the GPU's decoder was chosen in this call
+    std::string refusal;  // choose() cannot throw through libavcodec
+  } choice_;
   std::shared_ptr<FrameRingWriter> ring_;
   std::optional<unsigned> slot_;
   bool waiting_ = false;  // frame_ is a frame that receive() has not handed out yet

@@ -23,7 +23,7 @@ struct SlotNeeds {
   std::size_t bytes = 0;   // of one slot
   unsigned kept = 0;       // slots that the decoder may use at once (references, threads)
   bool on_gpu = false;     // a GPU fills them: the ring's memory must be of a kind that it can write
-  FrameFormat expected{};  // what its frames will be, as far as the stream says before the first one
+  FrameFormat expected{};  // what its frames will be, as far as the stream's headers announce
 };
 
 struct DecoderOptions {
@@ -53,7 +53,7 @@ class Decoder {
 
   virtual ~Decoder() = default;
   [[nodiscard]] virtual SlotNeeds needs() const = 0;
-  // Where frames go from now on. The decoder must be empty (new or flushed), or have just said `changed`.
+  // Where frames go from now on. The decoder must be empty (new or flushed), or have just returned `changed`.
   virtual void write_to(std::shared_ptr<FrameRingWriter> ring) = 0;
   // Takes one packet, or null: no more will come, and receive() hands out what is inside. A damaged packet is not
   // an error; false is returned. `capture_utc`: for frames that carry their time. Throws HardwareRefused; so does

@@ -10,7 +10,7 @@ namespace campipe {
 
 namespace {
 
-constexpr int largest_aspect = 65535;  // what codecs can say
+constexpr int largest_aspect = 65535;  // what codecs can carry
 constexpr int longest_side_ratio = 100;
 
 // In a stranger's stream an enumeration of libav's may hold a number that it does not list, and must not be read as one
@@ -46,16 +46,16 @@ struct Described {
   AVRational aspect;
 };
 
-FrameFormat format_of(PixelFormat pixels, int width, int height, const Described& said) {
+FrameFormat format_of(PixelFormat pixels, int width, int height, const Described& described) {
   FrameFormat format{pixels, width, height};
-  format.color_range = known(said.range, AVCOL_RANGE_NB, av_color_range_name, AVCOL_RANGE_UNSPECIFIED);
-  format.color_space = known(said.space, AVCOL_SPC_NB, av_color_space_name, AVCOL_SPC_UNSPECIFIED);
-  format.color_primaries = known(said.primaries, AVCOL_PRI_NB, av_color_primaries_name, AVCOL_PRI_UNSPECIFIED);
-  format.color_transfer = known(said.transfer, AVCOL_TRC_NB, av_color_transfer_name, AVCOL_TRC_UNSPECIFIED);
-  format.chroma_location = known(said.chroma, AVCHROMA_LOC_NB, av_chroma_location_name, AVCHROMA_LOC_UNSPECIFIED);
-  if (is_absurd(said.aspect)) return format;
-  format.sample_aspect_num = said.aspect.num;
-  format.sample_aspect_den = said.aspect.den;
+  format.color_range = known(described.range, AVCOL_RANGE_NB, av_color_range_name, AVCOL_RANGE_UNSPECIFIED);
+  format.color_space = known(described.space, AVCOL_SPC_NB, av_color_space_name, AVCOL_SPC_UNSPECIFIED);
+  format.color_primaries = known(described.primaries, AVCOL_PRI_NB, av_color_primaries_name, AVCOL_PRI_UNSPECIFIED);
+  format.color_transfer = known(described.transfer, AVCOL_TRC_NB, av_color_transfer_name, AVCOL_TRC_UNSPECIFIED);
+  format.chroma_location = known(described.chroma, AVCHROMA_LOC_NB, av_chroma_location_name, AVCHROMA_LOC_UNSPECIFIED);
+  if (is_absurd(described.aspect)) return format;
+  format.sample_aspect_num = described.aspect.num;
+  format.sample_aspect_den = described.aspect.den;
   return format;
 }
 

@@ -1,4 +1,4 @@
-// What libavcodec says of a frame, as campipe says it: colours that libav has no name for are unspecified, and a
+// What libavcodec reports of a frame, in campipe's types: colours that libav has no name for are unspecified, and a
 // shape of samples that none has is unknown. libav itself hands on whatever number a stranger has written there.
 #pragma once
 

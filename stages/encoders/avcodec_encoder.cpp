@@ -127,7 +127,7 @@ class AvcodecEncoder final : public Encoder {
     return last_ticks_;
   }
 
-  // A frame that rounding put a hair before its time counts as on time: files tell times in milliseconds.
+  // A frame that rounding put a hair before its time counts as on time: files have times in milliseconds.
   [[nodiscard]] bool key_is_due(std::int64_t pts_ns) const {
     constexpr std::int64_t rounding_ns = 1'000'000;
     return gop_ns_ > 0 && (last_key_pts_ == no_pts || pts_ns - last_key_pts_ >= gop_ns_ - rounding_ns);

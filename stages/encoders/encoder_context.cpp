@@ -174,7 +174,7 @@ bool takes(const AVCodec& codec, AVPixelFormat wanted) {
     if (*offered == wanted) return true;
     if (*offered == AV_PIX_FMT_NONE) return false;
   }
-  return true;  // it does not say
+  return true;  // unknown
 }
 
 void check_pixel_format(const AVCodec& codec, AVPixelFormat wanted) {

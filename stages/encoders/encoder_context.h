@@ -9,7 +9,7 @@ namespace campipe {
 
 // Fine enough for any camera, and the scale that RTP and MP4 use for video.
 inline constexpr AVRational encoder_time_base{1, 90'000};
-// What rate control assumes for a stream that does not say its frame rate.
+// What rate control assumes for a stream of unknown frame rate.
 inline constexpr double assumed_frame_rate = 25;
 
 // Takes frames in the GPU's memory where `place` has hardware and the encoder is that hardware.

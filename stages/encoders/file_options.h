@@ -1,5 +1,5 @@
 // Options of encoders that name files. They are not for a rig: an encoder is tried by the supervisor, which one of
-// them would keep reading for ever, and whoever may change a camera could have any file written with any bytes.
+// them would keep reading for ever, and a user who may change a camera could have any file written with any bytes.
 #pragma once
 
 #include <optional>

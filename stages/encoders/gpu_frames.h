@@ -12,7 +12,7 @@ AvBuffer make_gpu_frames(int width, int height, GpuStream stream);
 
 // A copy of `frame` (nv12 in memory that the GPU can use, at least of the frames' size), enqueued on `stream`.
 //
-// Not the frame itself: NVENC is told each address once, and FFmpeg goes on using what it was told as long as the
+// Not the frame itself: each address is registered with NVENC once, and FFmpeg goes on using that as long as the
 // encoder lives, also when a ring's memory has been unmapped and another one has taken its place. Throws Error.
 AvFrame copy_to_gpu_frame(const FrameView& picture, AVBufferRef& frames, GpuStream stream);
 

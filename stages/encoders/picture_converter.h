@@ -15,7 +15,7 @@ class PictureConverter {
  public:
   // Frames of `from` that are larger are cut. `to`: of i420. Throws Error.
   PictureConverter(const FrameFormat& from, const FrameFormat& to);
-  // Its pixels change with the next call, unless somebody refers to them.
+  // Its pixels change with the next call, unless a reference to them is held.
   AvFrame convert(const FrameView& picture);
 
  private:

@@ -82,7 +82,7 @@ class Edges16 {
     return cv::v_absdiff(above(k - 1), below(-k - 1)) + cv::v_absdiff(above(k), below(-k)) +
            cv::v_absdiff(above(k + 1), below(-k + 1));
   }
-  // Where `allowed`; tells where it was.
+  // Where `allowed`; returns where it was.
   cv::v_uint8x16 take_if_better(int k, const cv::v_uint8x16& allowed) {
     const cv::v_uint8x16 found = misfit(k);
     const cv::v_uint8x16 better = (found < best_) & allowed;

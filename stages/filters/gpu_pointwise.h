@@ -1,4 +1,4 @@
-// The GPU path of point-wise filters: what they have in common is all of it. Without CUDA nobody makes one.
+// The GPU path of point-wise filters: what they have in common is all of it. Without CUDA none is made.
 #pragma once
 
 #include "kernels/pointwise.h"

@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <opencv2/core.hpp>  // its plain C++ intrinsics need it, and do not say so
+#include <opencv2/core.hpp>  // its plain C++ intrinsics need it without including it
 #include <opencv2/core/hal/intrin.hpp>
 #include <span>
 

@@ -182,7 +182,7 @@ void keep_display_aspect(const FrameFormat& in, FrameFormat& out) {
   const std::int64_t common = std::gcd(num, den);
   num /= common;
   den /= common;
-  while (std::max(num, den) > 65535) {  // all that H.264 can say
+  while (std::max(num, den) > 65535) {  // all that H.264 can carry
     num = std::max<std::int64_t>(num / 2, 1);
     den = std::max<std::int64_t>(den / 2, 1);
   }

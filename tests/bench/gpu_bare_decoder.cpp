@@ -41,15 +41,15 @@ GpuBareDecoder::GpuBareDecoder(const SourceStream& stream, AVBufferRef* hardware
 
 unsigned GpuBareDecoder::decode(const AVPacket* packet) {
   av_check(avcodec_send_packet(context_.get(), packet), "decoding");
-  unsigned pictures = 0;
+  unsigned frames = 0;
   int code = 0;
   while ((code = avcodec_receive_frame(context_.get(), frame_.get())) >= 0) {
     if (frame_->format != AV_PIX_FMT_CUDA) throw Error("the GPU does not decode this");
     av_frame_unref(frame_.get());
-    ++pictures;
+    ++frames;
   }
   if (code != AVERROR(EAGAIN) && code != AVERROR_EOF) av_check(code, "decoding");
-  return pictures;
+  return frames;
 }
 
 void GpuBareDecoder::flush() { avcodec_flush_buffers(context_.get()); }

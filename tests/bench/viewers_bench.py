@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What many viewers cost: CPU time of the publisher, and pictures that cameras lose.
+"""What many viewers cost: CPU time of the publisher, and frames that cameras lose.
 
   tests/bench/viewers_bench.py                                     100 viewers of one camera by WebSocket
   tests/bench/viewers_bench.py --viewers 200 --cameras 4 --slow 20 and 20 of them read nothing after the first second
@@ -188,7 +188,7 @@ def main():
     for name, camera in after["cameras"].items():
         print(f"{name}: {camera['frames']['encoded']} encoded, dropped: {camera['frames']['dropped'] or 'none'}")
     listed = lost["viewers"] if isinstance(lost, dict) else lost
-    print(f"pictures that viewers lost by being slow: {sum(v['dropped'] for v in listed)}")
+    print(f"frames that viewers lost by being slow: {sum(v['dropped'] for v in listed)}")
     return 1 if any(v.bytes == 0 for v in reading) else 0
 
 

@@ -50,13 +50,13 @@ function makeFile() {
 // Runs in the page: of each video from now on, frames and the longest wait for one.
 function countPictures() {
   window.seen = [...document.querySelectorAll('.tile video')].map((video) => {
-    const seen = {pictures: 0, last: performance.now(), longest: 0};
+    const seen = {frames: 0, last: performance.now(), longest: 0};
     const next = () =>
       video.requestVideoFrameCallback((now, {presentedFrames}) => {
         seen.longest = Math.max(seen.longest, now - seen.last);
         seen.last = now;
         seen.first ??= presentedFrames;
-        seen.pictures = presentedFrames - seen.first;
+        seen.frames = presentedFrames - seen.first;
         next();
       });
     next();
@@ -66,7 +66,7 @@ function countPictures() {
 
 const toldBy = (page) =>
   page.evaluate(() =>
-    window.seen.map(({pictures, last, longest}) => ({pictures, longest: Math.max(longest, performance.now() - last)})),
+    window.seen.map(({frames, last, longest}) => ({frames, longest: Math.max(longest, performance.now() - last)})),
   );
 
 let rig;
@@ -88,10 +88,10 @@ try {
   await page.evaluate(countPictures);
   await sleep(seconds * 1000);
   const told = await toldBy(page);
-  const shown = told.map(({pictures}) => pictures);
+  const shown = told.map(({frames}) => frames);
   const longest = Math.max(...told.map((one) => one.longest));
   console.log(
-    `wall_bench: ${cameras} cameras of 1280 x 720 at ${rate}/s for ${seconds} s: of ${rate * seconds} pictures each ` +
+    `wall_bench: ${cameras} cameras of 1280 x 720 at ${rate}/s for ${seconds} s: of ${rate * seconds} frames each ` +
       `${Math.min(...shown)} to ${Math.max(...shown)} shown; the longest wait for one ${Math.round(longest)} ms`,
   );
   if (longest > still) process.exitCode = 1;

@@ -34,7 +34,7 @@ TEST(Probe, ThatHangsIsKilledInTimeAndSaysWhereItWas) {
   const Devices found = probe_with("hang", milliseconds(1500));
   EXPECT_LT(Clock::now() - begin, milliseconds(2500));
   EXPECT_TRUE(found.gpus.empty());
-  EXPECT_THAT(found.problem, HasSubstr("did not end within 1.5 s, and was killed; it said last: "));
+  EXPECT_THAT(found.problem, HasSubstr("did not end within 1.5 s, and was killed; its last output: "));
   EXPECT_THAT(found.problem, HasSubstr("counting the GPUs"));
 }
 

@@ -3,7 +3,7 @@
 import json
 import re
 
-from gpu_rig import (FILTERS, Broken, Rig, check_books, config_of, count_frames, dropped, memory_returned, memory_used)
+from gpu_rig import (FILTERS, Broken, Rig, check_accounting, config_of, count_frames, dropped, memory_returned, memory_used)
 
 CLIP_FRAMES = 300
 MEMORIES = ("cuda_vmm", "cuda_legacy", "host")
@@ -26,10 +26,10 @@ def run_tests(check, name):
     check.log(name, output)
     if not results.is_file():
         raise Broken(f"{name} ended with {status} and no results:\n{output[-1000:]}")
-    told = [test for suite in json.loads(results.read_text())["testsuites"] for test in suite["testsuite"]]
-    failed = [f"{test['classname']}.{test['name']}" for test in told if test.get("failures")]
-    skipped = sum(test["result"] == "SKIPPED" for test in told)
-    value = f"{len(told) - len(failed) - skipped} passed, {len(failed)} failed, {skipped} skipped"
+    found = [test for suite in json.loads(results.read_text())["testsuites"] for test in suite["testsuite"]]
+    failed = [f"{test['classname']}.{test['name']}" for test in found if test.get("failures")]
+    skipped = sum(test["result"] == "SKIPPED" for test in found)
+    value = f"{len(found) - len(failed) - skipped} passed, {len(failed)} failed, {skipped} skipped"
     check.expect(name, status == 0 and not failed, " ".join([value, *failed])[:150])
 
 
@@ -97,13 +97,13 @@ def cameras_of(check, number):
 
 
 def expect_good(check, measure, rig, report, frames=CLIP_FRAMES):
-    """Every picture of every file was decoded, encoded and recorded."""
-    problems = [check_books(report)] if check_books(report) else []
+    """Every frame of every file was decoded, encoded and recorded."""
+    problems = [check_accounting(report)] if check_accounting(report) else []
     for name, camera in report["cameras"].items():
-        told = camera["frames"]
+        found = camera["frames"]
         recorded = count_frames(check.programs, rig.file(f"{name}.mp4"))
-        if camera["state"] != "ended" or dropped(camera) or told["encoded"] != frames or recorded != frames:
-            problems.append(f"{name}: {camera['state']} {camera.get('reason', '')} {told}, {recorded} in the file")
+        if camera["state"] != "ended" or dropped(camera) or found["encoded"] != frames or recorded != frames:
+            problems.append(f"{name}: {camera['state']} {camera.get('reason', '')} {found}, {recorded} in the file")
     check.log(measure, f"{json.dumps(report, indent=1)}\n{rig.log()}")
     total = sum(camera["frames"]["encoded"] for camera in report["cameras"].values())
     check.expect(measure, not problems, "; ".join(problems)[:150] or f"{total} frames in {report['duration_s']} s",
@@ -111,10 +111,10 @@ def expect_good(check, measure, rig, report, frames=CLIP_FRAMES):
 
 
 def where(report):
-    """With what the cameras ran, as the report tells it."""
+    """With what the cameras ran, as the report has it."""
     keys = ("gpu", "decoder", "encoder", "ipc_memory", "ready_signal")
-    told = {" ".join(str(camera.get(key, "")) for key in keys).strip() for camera in report["cameras"].values()}
-    return "; ".join(sorted(told))
+    found = {" ".join(str(camera.get(key, "")) for key in keys).strip() for camera in report["cameras"].values()}
+    return "; ".join(sorted(found))
 
 
 def run_rig(check, measure, cameras, **defaults):
@@ -159,8 +159,8 @@ def beside_422(check):
                         "-pix_fmt", "yuv422p", "-c:v", "libx264", "-preset", "ultrafast", odd)
     cameras = {"cam0": {"source": check.clip("bottle-1080p.mp4")}, "odd": {"source": str(odd)}}
     report = run_rig(check, "H.264 4:2:2 beside 4:2:0", cameras)
-    told = {name: camera["decoder"] for name, camera in report["cameras"].items()}
-    check.expect("H.264 4:2:2 beside 4:2:0: decoders", check.cpu or told["cam0"] != told["odd"], str(told), "two kinds")
+    found = {name: camera["decoder"] for name, camera in report["cameras"].items()}
+    check.expect("H.264 4:2:2 beside 4:2:0: decoders", check.cpu or found["cam0"] != found["odd"], str(found), "two kinds")
 
 
 def two_gpus(check):
@@ -177,16 +177,16 @@ def frame_hashes(check, file):
 
 
 def psnr(check, one, other):
-    """Of all pictures together, in dB; infinite where they are the same."""
+    """Of all frames together, in dB; infinite where they are the same."""
     text = check.programs.must("ffmpeg", "-nostdin", "-i", one, "-i", other, "-lavfi", "psnr", "-f", "null", "-")
     found = re.search(r"average:(\S+)", text)
     if not found:
-        raise Broken(f"FFmpeg told no PSNR:\n{text[-1000:]}")
+        raise Broken(f"FFmpeg reported no PSNR:\n{text[-1000:]}")
     return float(found.group(1))
 
 
-def pictures_as_on_cpu(check, filters):
-    """The same file on the GPU and on the CPU: unfiltered the same bits, filtered the same pictures. The encoder is one
+def frames_as_on_cpu(check, filters):
+    """The same file on the GPU and on the CPU: unfiltered the same bits, filtered the same frames. The encoder is one
     thread, so that it makes the same of the same."""
     encode = {"encoder": "libx264", "preset": "ultrafast", "crf": 4, "gop": 30, "threads": 1}
     cameras = {"cam0": {"source": check.clip("bottle-1080p.mp4")}}
@@ -195,24 +195,24 @@ def pictures_as_on_cpu(check, filters):
         config = config_of(cameras, gpu=gpu, filters=filters, encode=encode)
         with Rig(check.programs, check.folder, config) as rig:
             rig.wait(min(120, max(check.left(), 10)))
-            kept = check.folder / f"pictures-{len(files)}.mp4"
+            kept = check.folder / f"frames-{len(files)}.mp4"
             rig.file("cam0.mp4").rename(kept)
             files.append(kept)
     one, other = files
     if filters:
         value = psnr(check, one, other)
-        check.expect("filtered pictures against the CPU's", value >= 42, f"{value:.1f} dB", ">= 42 dB")
+        check.expect("filtered frames against the CPU's", value >= 42, f"{value:.1f} dB", ">= 42 dB")
     else:
         same = frame_hashes(check, one) == frame_hashes(check, other)
-        check.expect("unfiltered pictures against the CPU's", same, "the same" if same else "others", "the same bits")
+        check.expect("unfiltered frames against the CPU's", same, "the same" if same else "others", "the same bits")
     for file in files:
         file.unlink()
 
 
 def rig(check):
     check.step("4 files", lambda: plain_rig(check))
-    check.step("unfiltered pictures", lambda: pictures_as_on_cpu(check, []))
-    check.step("filtered pictures", lambda: pictures_as_on_cpu(check, FILTERS))
+    check.step("unfiltered frames", lambda: frames_as_on_cpu(check, []))
+    check.step("filtered frames", lambda: frames_as_on_cpu(check, FILTERS))
     check.step("H.264 4:2:2", lambda: beside_422(check))
     if check.cpu:
         return

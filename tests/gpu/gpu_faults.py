@@ -10,7 +10,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
-from gpu_rig import (GROUP, RATE, Broken, Rig, check_books, config_of, dropped, eventually, memory_returned,
+from gpu_rig import (GROUP, RATE, Broken, Rig, check_accounting, config_of, dropped, eventually, memory_returned,
                      memory_used)
 
 PROMISED = 5.0  # s
@@ -46,10 +46,10 @@ def victims(check, report):
 
 
 def expect_end(check, measure, rig, before, untouched):
-    """Ends the rig: books, other cameras, memory and processes."""
+    """Ends the rig: accounting, other cameras, memory and processes."""
     report = rig.end()
     check.log(measure, f"{json.dumps(report, indent=1)}\n{rig.log()}")
-    problems = [check_books(report)]
+    problems = [check_accounting(report)]
     if untouched:
         problems += [f"{name} lost {dropped(report['cameras'][name])}" for name in victims(check, report)[1]
                      if dropped(report["cameras"][name])]
@@ -62,7 +62,7 @@ def expect_end(check, measure, rig, before, untouched):
     problems = "; ".join(filter(None, problems))
     lost = sum(dropped(camera) for camera in report["cameras"].values())
     good = f"{lost} frames lost, memory {difference:+d} MiB"
-    check.expect(f"{measure}: afterwards", not problems, problems[:150] or good, "books, memory, others")
+    check.expect(f"{measure}: afterwards", not problems, problems[:150] or good, "accounting, memory, others")
     return report
 
 
@@ -222,8 +222,8 @@ def kills(check):
         for number, rig in enumerate(rigs):
             report = rig.end()
             check.log(f"rig {number}", f"{json.dumps(report, indent=1)}\n{rig.log()}")
-            problems = check_books(report)
-            check.expect(f"books of rig {number}", not problems, problems[:150] or "balanced")
+            problems = check_accounting(report)
+            check.expect(f"accounting of rig {number}", not problems, problems[:150] or "balanced")
         left = sum(len(rig.processes()) for rig in rigs)
         check.expect("processes left", left == 0, left, "0")
     difference = memory_returned(before)

@@ -28,10 +28,10 @@ def pipeline(check, mode, gpus=1, cameras=CAMERAS):
     text = check.programs.must("gpu_pipeline_bench", mode, cameras, *check.clips(), "--gpus", gpus, "--seconds",
                                check.options.seconds, seconds=check.options.seconds + 150)
     check.log(f"{mode}, {gpus} GPUs", text)
-    told = json.loads(text.strip().splitlines()[-1])
-    if told["lost"]:
-        check.expect(f"{mode}, {gpus} GPUs: frames that found no slot", False, told["lost"], "0")
-    return told
+    found = json.loads(text.strip().splitlines()[-1])
+    if found["lost"]:
+        check.expect(f"{mode}, {gpus} GPUs: frames that found no slot", False, found["lost"], "0")
+    return found
 
 
 def decode(check):
@@ -85,7 +85,7 @@ def latency(check):
         what = " ".join(line.partition("p50")[0].split())
         check.at_most(f"hand-over to the first kernel, {what}, p50", float(p50.group(1)), limit, " us", 1)
     if not found:
-        raise Broken(f"gpu_ring_test told no latencies:\n{text[-1000:]}")
+        raise Broken(f"gpu_ring_test reported no latencies:\n{text[-1000:]}")
 
 
 def kernels(check):
@@ -111,7 +111,7 @@ def kernels(check):
         else:
             check.add(f"{size} {name}, speed / a copy's", f"{ratio:.2f}, {row.group(1)} us")
     if not found:
-        raise Broken(f"gpu_kernels_bench told no figures:\n{text[-1000:]}")
+        raise Broken(f"gpu_kernels_bench reported no figures:\n{text[-1000:]}")
 
 
 # --- streams of 1080p30, side by side with FFmpeg ---
@@ -166,15 +166,15 @@ class Held:
             report = rig.end()
             self.cpu_s = rig.cpu_s()
             check.log(f"{number} streams", f"{json.dumps(report)}\n{rig.log()[-3000:]}")
-        told = report["cameras"]
+        found = report["cameras"]
         self.number = number
-        self.frames = sum(camera["frames"]["encoded"] for camera in told.values())
-        decoded = sum(camera["frames"]["decoded"] for camera in told.values())
-        self.dropped = sum(dropped(camera) for camera in told.values()) / max(decoded, 1)
+        self.frames = sum(camera["frames"]["encoded"] for camera in found.values())
+        decoded = sum(camera["frames"]["decoded"] for camera in found.values())
+        self.dropped = sum(dropped(camera) for camera in found.values()) / max(decoded, 1)
         # A camera that keeps its pace has its first group plus what came due since that was written.
         due = {name: STREAM_GROUP + RATE * (end - first[name]) for name in cameras}
-        self.rate = min(RATE * told[name]["frames"]["encoded"] / due[name] for name in cameras)
-        self.p95_ms = max(camera["latency_ms"]["p95"] for camera in told.values())
+        self.rate = min(RATE * found[name]["frames"]["encoded"] / due[name] for name in cameras)
+        self.p95_ms = max(camera["latency_ms"]["p95"] for camera in found.values())
         # The first group was seen up to a few hundredths of a second late, and the last frames are under way.
         slack = 10 / (STREAM_GROUP + RATE * seconds)
         self.good = self.dropped < 0.001 and self.rate >= RATE * (1 - max(0.001, slack))

@@ -249,7 +249,7 @@ def config_of(cameras, **defaults):
     return {"defaults": common | defaults, "cameras": cameras}
 
 
-def check_books(report):
+def check_accounting(report):
     """What is wrong with the report's counts, or nothing."""
     problems = []
     for name, camera in report["cameras"].items():

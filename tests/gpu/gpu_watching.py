@@ -7,7 +7,7 @@ import time
 import urllib.error
 import urllib.request
 
-from gpu_rig import Broken, Rig, check_books, config_of, eventually, memory_returned, memory_used
+from gpu_rig import Broken, Rig, check_accounting, config_of, eventually, memory_returned, memory_used
 
 SECONDS = 3  # of each stream that is watched
 RATE = 30
@@ -56,11 +56,11 @@ class Watched:
             while time.monotonic() < end and (data := answer.read1(1 << 16)):
                 out.write(data)
         # Quiet: it ends in the middle of a frame.
-        told = self.check.programs.must("ffprobe", "-v", "quiet", "-select_streams", "v:0", "-count_packets", "-of",
+        output = self.check.programs.must("ffprobe", "-v", "quiet", "-select_streams", "v:0", "-count_packets", "-of",
                                         "csv=p=0", "-show_entries", "stream=codec_name,nb_read_packets", file)
-        found, frames = told.split()[0].split(",")[:2] if told.strip() else ("nothing", 0)
+        found, frames = output.split()[0].split(",")[:2] if output.strip() else ("nothing", 0)
         good = found == codec and int(frames) > SECONDS * RATE / 2
-        self.check.expect(measure, good, f"{frames} pictures, {found}", f"more than {SECONDS * RATE // 2}, {codec}")
+        self.check.expect(measure, good, f"{frames} frames, {found}", f"more than {SECONDS * RATE // 2}, {codec}")
 
 
 def watching(check):
@@ -99,10 +99,10 @@ def watching(check):
         frames = watched.browser_frames()
         rests = eventually(lambda: watched.browser_frames()["dropped"]["unwatched"] > frames["dropped"]["unwatched"] + 20,
                            30)
-        check.expect("on demand: rests again", rests, f"{watched.browser_frames()}"[:100], "pictures are left out")
+        check.expect("on demand: rests again", rests, f"{watched.browser_frames()}"[:100], "frames are left out")
         report = rig.end()
         check.log("report", f"{json.dumps(report, indent=1)}\n{rig.log()}")
-        check.expect("books", not check_books(report), check_books(report)[:150] or "every picture is accounted for")
+        check.expect("accounting", not check_accounting(report), check_accounting(report)[:150] or "every frame is accounted for")
     if not check.cpu:
         difference = memory_returned(before)
         check.expect("memory of the GPU", abs(difference) <= 8, f"{difference:+d} MiB", "as before, +- 8 MiB")

@@ -1,12 +1,12 @@
 #!/bin/bash
-# make_clips.sh OUT: the clips of cuda_decoder_test, for CAMPIPE_CLIPS: each 60 pictures, small, one of each kind of
-# stream that a GPU's decoder is tried on. Beside av1.mkv lie its pictures' checksums, for machines whose FFmpeg cannot
+# make_clips.sh OUT: the clips of cuda_decoder_test, for CAMPIPE_CLIPS: each 60 frames, small, one of each kind of
+# stream that a GPU's decoder is tried on. Beside av1.mkv lie its frames' checksums, for machines whose FFmpeg cannot
 # decode AV1 without a GPU. Needs an ffmpeg with libx264, libx265, libvpx-vp9, libsvtav1 and libdav1d.
 set -euo pipefail
 out=${1:?usage: make_clips.sh OUT}
 mkdir -p "$out"
 
-# Noise, so that every block is coded; several groups of pictures, so that decoding begins anew.
+# Noise, so that every block is coded; several GOPs, so that decoding begins anew.
 clip() {  # FILE SIZE PIXELS OPTION...
   local file=$1 size=$2 pixels=$3
   shift 3

@@ -6,7 +6,7 @@ clips=${1:?usage: make_footage.sh CLIPS OUT}
 out=${2:?usage: make_footage.sh CLIPS OUT}
 mkdir -p "$out"
 
-# Each picture of the clip is shown once, at 30 a second, and each repetition of the clip ends at the same frame.
+# Each frame of the clip is shown once, at 30 a second, and each repetition of the clip ends at the same frame.
 make() {  # CLIP OUTPUT BFRAMES
   ffmpeg -nostdin -v error -y -stream_loop -1 -i "$clips/$1" -an \
     -vf "setpts=N/30/TB,scale=1920:1080:flags=bicubic,setsar=1,format=yuv420p" -r 30 -frames:v 300 \

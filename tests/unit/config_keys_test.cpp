@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(
 const std::string segment_text = "expected 0 (one file) or a time from 1s to 1d (units ms, s, m, h, d), got ";
 const std::string size_text = "expected bytes from 1M to 1000T (units k, M, G, T), such as 20G, got ";
 const std::string second_text =
-    "expected a path that tells the second, such as {camera}/%Y-%m-%d_%H-%M-%S.mp4, since with ";
+    "expected a path with the time to the second, such as {camera}/%Y-%m-%d_%H-%M-%S.mp4, since with ";
 const std::string push_text = "expected a URL of rtsp, rtsps, srt, udp, rtmp or rtmps";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "5:20: cameras.dock.record.path: " + second_text +
                     "`when: motion` there is a file for each start, got '%H%M.mkv'"},
         Mistake{"    record: {path: '%T.mkv', when: motion}\n",
-                "4:36: cameras.dock.record.when: no filter tells the motion of camera 'dock'; add `motion` to its "
+                "4:36: cameras.dock.record.when: no filter looks for motion in camera 'dock'; add `motion` to its "
                 "`filters`"},
         Mistake{"    record: {path: '%s.mp4', when: often}\n",
                 "4:36: cameras.dock.record.when: expected always or motion, got 'often'"},

@@ -42,7 +42,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "5:34: cameras.dock.outputs.a.record.path: output 'a' of camera 'dock' records to the same file as "
                 "camera 'dock'"},
         Mistake{"    outputs: {a: {record: {path: '%s.mp4', when: motion}}}\n",
-                "4:50: cameras.dock.outputs.a.record.when: no filter tells the motion of camera 'dock'; add `motion` "
+                "4:50: cameras.dock.outputs.a.record.when: no filter looks for motion in camera 'dock'; add `motion` "
                 "to its `filters`"}));
 
 const std::string copy_text =
@@ -75,10 +75,10 @@ INSTANTIATE_TEST_SUITE_P(
         // What an output inherits is the camera's, and good there.
         Mistake{"    filters: [motion]\n    encode: {bitrate: 1M}\n"
                 "    outputs: {a: {encode: {codec: copy}, record: {path: '%s.mp4', when: motion}}}\n",
-                "6:73: cameras.dock.outputs.a.record.when: no filter tells the motion of what is copied; add `motion` "
+                "6:73: cameras.dock.outputs.a.record.when: no filter looks for motion in what is copied; add `motion` "
                 "to the output's own `filters`"},
         Mistake{"    encode: {codec: copy}\n    record: {path: '%s.mp4', when: motion}\n",
-                "5:36: cameras.dock.record.when: no filter tells the motion of camera 'dock'; add `motion` to its "
+                "5:36: cameras.dock.record.when: no filter looks for motion in camera 'dock'; add `motion` to its "
                 "`filters`"}));
 
 TEST_F(ConfigTest, ATestPatternCannotBeCopied) {

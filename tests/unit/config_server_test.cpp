@@ -141,9 +141,9 @@ TEST_F(ServerConfigTest, CertificateAndKeyMustBelongTogether) {
       std::system("openssl req -x509 -newkey rsa:1024 -nodes -keyout short.key -out short.pem -days 9 -subj /CN=x "
                   "2> /dev/null"),
       0);
-  EXPECT_THAT(
-      told("certificate: short.pem, key: short.key"),
-      ElementsAre(HasSubstr("tls.certificate: the file 'short.pem' cannot be used: OpenSSL says 'ee key too small'")));
+  EXPECT_THAT(told("certificate: short.pem, key: short.key"),
+              ElementsAre(HasSubstr(
+                  "tls.certificate: the file 'short.pem' cannot be used: OpenSSL reports 'ee key too small'")));
   EXPECT_EQ(told("certificate: rig.pem"), Strings{"rig.yaml:2:1: tls: missing key 'key'"});
   EXPECT_EQ(told("key: rig.key"), Strings{"rig.yaml:2:1: tls: missing key 'certificate'"});
   EXPECT_EQ(told("certificate: rig.pem, kye: rig.key"),

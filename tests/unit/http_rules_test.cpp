@@ -1,4 +1,4 @@
-// What is believed of requests, as plain functions on bytes from outside.
+// What is trusted in requests, as plain functions on bytes from outside.
 #include "app/publisher/server/http/rules.h"
 
 #include <gmock/gmock.h>
