@@ -13,6 +13,16 @@ namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
 
+// Nothing: there is no such day or second, such as 30 February, which timegm() would take for 2 March.
+std::optional<std::time_t> seconds_of(const std::tm& time) {
+  std::tm counted = time;
+  const std::time_t seconds = ::timegm(&counted);  // writes the day that it has counted
+  const bool same = counted.tm_year == time.tm_year && counted.tm_mon == time.tm_mon &&
+                    counted.tm_mday == time.tm_mday && counted.tm_hour == time.tm_hour &&
+                    counted.tm_min == time.tm_min && counted.tm_sec == time.tm_sec;
+  return same ? std::optional(seconds) : std::nullopt;
+}
+
 }  // namespace
 
 std::string utc_text(std::int64_t utc_ns) {
@@ -38,7 +48,9 @@ std::optional<std::int64_t> utc_from_text(const std::string& text) {
   constexpr int first_year = 1970 - 1900;
   constexpr int last_year = 2261 - 1900;
   if (time.tm_year < first_year || time.tm_year > last_year) return std::nullopt;
-  return std::int64_t{::timegm(&time)} * second + std::llround(part * 1e9);
+  const auto seconds = seconds_of(time);
+  if (!seconds) return std::nullopt;
+  return std::int64_t{*seconds} * second + std::llround(part * 1e9);
 }
 
 }  // namespace campipe

@@ -10,7 +10,7 @@
 namespace campipe {
 namespace {
 
-constexpr std::size_t widest_name = 24;
+constexpr std::size_t widest_text = 24;  // but for names, on a wide terminal
 
 Look look_of_state(const std::string& state) {
   if (state == "running") return Look::good;
@@ -85,10 +85,17 @@ const std::array<ColumnForm, column_count> forms{{
 
 const ColumnForm& form_of(Column column) { return forms.at(static_cast<std::size_t>(column)); }
 
-std::size_t width_of(const ColumnForm& form, const std::vector<StreamSample>& streams) {
+std::size_t width_of(const ColumnForm& form, const std::vector<StreamSample>& streams, std::size_t most) {
   std::size_t width = columns_of(form.title) + 1;  // room for the mark
   for (const StreamSample& s : streams) width = std::max(width, columns_of(form.text(s)));
-  return std::min(width, widest_name);
+  return std::min(width, most);
+}
+
+// By their ends outputs of one camera, and often cameras, are told apart.
+std::string name_in(const std::string& name, std::size_t width) {
+  const std::size_t output = columns_of(name.substr(std::min(name.find('/'), name.size())));
+  const bool fits = output > 0 && output < width;
+  return shorten(name, width, fits ? output : width / 2);
 }
 
 struct Shown {
@@ -100,7 +107,9 @@ std::vector<Shown> choose_columns(const std::vector<StreamSample>& streams, std:
   std::vector<Shown> shown;
   std::size_t needed = 0;
   for (std::size_t i = 0; i < column_count; ++i) {
-    shown.push_back({static_cast<Column>(i), width_of(forms.at(i), streams)});
+    const auto column = static_cast<Column>(i);
+    const std::size_t most = column == Column::name ? std::max(widest_text, width / 3) : widest_text;
+    shown.push_back({column, width_of(forms.at(i), streams, most)});
     needed += shown.back().width + 1;
   }
   while (needed > width + 1 && shown.size() > 1) {
@@ -160,7 +169,8 @@ std::vector<StyledLine> stream_table(const std::vector<StreamSample>& streams, s
     StyledLine& line = lines.emplace_back();
     for (const auto& [column, size] : shown) {
       const ColumnForm& form = form_of(column);
-      line.add(fit(form.text(s), size, form.number), form.look(s)).add(" ");
+      const std::string text = column == Column::name ? name_in(s.name, size) : form.text(s);
+      line.add(fit(text, size, form.number), form.look(s)).add(" ");
     }
     line.add(note_of(s), s.state == "failed" ? Look::bad : Look::plain);
   }

@@ -17,6 +17,7 @@ namespace {
 constexpr int configuration_error = 2;
 constexpr auto patience = std::chrono::seconds(10);
 constexpr auto reload_patience = std::chrono::seconds(60);  // GPUs may be looked at
+constexpr auto between_tries = std::chrono::milliseconds(500);
 constexpr auto between_samples = std::chrono::milliseconds(1100);
 constexpr std::size_t wide = 400;  // for files and pipes
 
@@ -51,7 +52,13 @@ void print_changes(const std::string& text) {
 }  // namespace
 
 std::string fetch_status(ApiClient& client) {
+  constexpr int busy = 503;  // also in the first second of a publisher, which has no status yet
+  const Deadline give_up = Clock::now() + patience;
   ApiAnswer answer = client.ask("GET", "/api/v1/status", patience);
+  while (answer.status == busy && Clock::now() < give_up) {
+    client.wait({}, Clock::now() + between_tries);
+    answer = client.ask("GET", "/api/v1/status", patience);
+  }
   if (answer.status != 200) throw Error(explain(answer, client.address()));
   return std::move(answer.body);
 }

@@ -5,7 +5,7 @@
 
 namespace campipe {
 
-// The rig's status, as the API tells it. Throws Error.
+// The rig's status, as the API answers it; tries for ten seconds where there is none yet. Throws Error.
 std::string fetch_status(ApiClient& client);
 
 // Print to standard output; return the exit status. Throw Error where nobody answers, or refuses.

@@ -71,6 +71,15 @@ std::size_t columns_of(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
 }
 
+std::string shorten(const std::string& text, std::size_t width, std::size_t tail) {
+  const std::size_t columns = columns_of(text);
+  if (columns <= width) return text;
+  if (width == 0) return "";
+  const std::size_t kept = std::min(tail, width - 1);
+  const std::string before = cut(text, columns - kept);
+  return cut(text, width - 1 - kept) + "…" + text.substr(before.size());
+}
+
 std::string fit(const std::string& text, std::size_t width, bool to_the_right) {
   const std::string kept = cut(text, width);
   const std::string space(width - columns_of(kept), ' ');

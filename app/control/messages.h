@@ -370,9 +370,11 @@ struct PushChanged {
   }
 };
 
-using FromPublisher =
-    MessageList<CameraDone, RingLost, PacketRingDone, AudioRingDone, FileBegun, RecordFailed, RecordPaused,
-                RecordResumed, PushChanged, SetRecording, Reload, PutCamera, RemoveCamera, EnableCamera>;
+template <typename... M, typename... R>
+MessageList<M..., R...> with_requests(MessageList<M...>, std::variant<R...>*);
+using FromPublisher = decltype(with_requests(MessageList<CameraDone, RingLost, PacketRingDone, AudioRingDone, FileBegun,
+                                                         RecordFailed, RecordPaused, RecordResumed, PushChanged>(),
+                                             static_cast<Request*>(nullptr)));
 
 }  // namespace messages
 }  // namespace campipe

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/supervisor/answers.h"
 #include "app/supervisor/status_view.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -180,28 +179,26 @@ TotalsByName CameraRoster::remove(Camera& camera, bool comes_anew) {
   return totals;
 }
 
-nlohmann::json CameraRoster::apply(const RigConfig& rig) {
+CameraDifference CameraRoster::apply(const RigConfig& rig) {
   require_room(rig.cameras);
-  std::vector<std::string> added;
-  std::vector<std::string> changed;
-  std::vector<std::string> removed;
+  CameraDifference difference;
   for (Camera& camera : rig_.cameras.all()) {
     const bool wanted = std::ranges::find(rig.cameras, camera.name(), &CameraConfig::name) != rig.cameras.end();
     if (wanted) continue;
-    if (!camera.retiring || camera.successor) removed.push_back(camera.name());  // else it goes already
+    if (!camera.retiring || camera.successor) difference.removed.push_back(camera.name());  // else it goes already
     retire(camera, std::nullopt);
   }
   for (const CameraConfig& config : rig.cameras) {
     Camera* camera = rig_.cameras.find(config.name);
     if (camera == nullptr) {
-      added.push_back(config.name);
+      difference.added.push_back(config.name);
       add(config);
     } else if (!camera->runs_as(config)) {
-      changed.push_back(config.name);
+      difference.changed.push_back(config.name);
       retire(*camera, config);
     }
   }
-  return {{"added", added}, {"changed", changed}, {"removed", removed}};
+  return difference;
 }
 
 messages::Answer CameraRoster::set_recording(const messages::SetRecording& asked) {
@@ -221,7 +218,7 @@ messages::Answer CameraRoster::set_recording(const messages::SetRecording& asked
   }
   if (!any) return refused(409, "its configuration has no 'record'");
   if (!lives) return refused(409, camera->takes_part() ? "it has ended" : "it is disabled");
-  return {200, {{"recording", asked.on}}};
+  return recording_answer(asked.on);
 }
 
 }  // namespace campipe

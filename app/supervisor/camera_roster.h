@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/supervisor/accounting.h"
+#include "app/supervisor/answers.h"
 #include "app/supervisor/camera_lifecycle.h"
 #include "app/supervisor/camera_setup.h"
 #include "app/supervisor/worker_choice.h"
@@ -31,9 +32,9 @@ class CameraRoster {
   void add(const CameraConfig& asked);
   // `successor` comes in its place when nothing of it is left; none: nothing does.
   void retire(Camera& camera, const std::optional<CameraConfig>& successor);
-  // The cameras become those of `rig`; one that is the same is not touched. Returns the names of the others, by what
-  // becomes of them. Throws Error.
-  nlohmann::json apply(const RigConfig& rig);
+  // The cameras become those of `rig`; one that is the same is not touched. Returns the names of the others. Throws
+  // Error.
+  CameraDifference apply(const RigConfig& rig);
   // What its source sends: where that is something else than it was begun for, it comes anew.
   void on_sent_stream(Camera& camera, const SentStream& sends);
   // Takes away those that nothing is left of. To be called several times a second.

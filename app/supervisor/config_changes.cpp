@@ -162,11 +162,11 @@ messages::Answer ConfigChanges::take(const LoadedConfig& loaded) {
   if (const auto key = needs_restart(rig_.config, loaded.rig)) {
     return refused(409, "'" + *key + "' cannot be changed while the rig runs; restart it");
   }
-  const nlohmann::json changes = roster_.apply(loaded.rig);
+  const CameraDifference cameras = roster_.apply(loaded.rig);
   // Also where it is the same: certificates are read anew.
   processes_.send(processes_.publisher(), messages::ChangeServer{loaded.rig.server});
   rig_.config.server = loaded.rig.server;
-  return {200, changes};
+  return reloaded_answer(cameras);
 }
 
 // What is to last is written first: what cannot be kept is not made.
@@ -204,11 +204,11 @@ messages::Answer ConfigChanges::make_camera_be(const CameraConfig& config) {
   Camera* camera = rig_.cameras.find(config.name);
   if (camera == nullptr) {
     roster_.add(config);
-    return {201, nlohmann::json::object()};
+    return put_answer(true);
   }
   const bool is_new = camera->is_removed();
   if (!camera->runs_as(config)) roster_.retire(*camera, config);
-  return {is_new ? 201 : 200, nlohmann::json::object()};
+  return put_answer(is_new);
 }
 
 std::optional<messages::Answer> ConfigChanges::begin(const messages::RemoveCamera& asked) {
@@ -219,7 +219,7 @@ std::optional<messages::Answer> ConfigChanges::begin(const messages::RemoveCamer
   change.remove(name);
   return make_change(change, asked.persist, [this, name]() -> messages::Answer {
     if (Camera* camera = rig_.cameras.find(name)) roster_.retire(*camera, std::nullopt);
-    return {200, nlohmann::json::object()};
+    return removed_answer();
   });
 }
 
@@ -239,7 +239,7 @@ std::optional<messages::Answer> ConfigChanges::begin(const messages::EnableCamer
     CameraConfig config = camera->successor ? *camera->successor : camera->asked;
     config.enabled = on;
     if (!camera->runs_as(config)) roster_.retire(*camera, config);
-    return {200, {{"enabled", on}}};
+    return enabled_answer(on);
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <type_traits>
 #include <utility>
 
 #include "app/supervisor/message_checks.h"
@@ -11,6 +12,11 @@ namespace campipe {
 namespace {
 
 constexpr auto out_of_descriptors = "the supervisor is out of descriptors (LimitNOFILE, ulimit -n)";
+
+// Requests that are no change of the configuration: one function for each, whose result, or exception, is the answer.
+messages::Answer answer_to(const messages::SetRecording& asked, CameraRoster& roster) {
+  return roster.set_recording(asked);
+}
 
 }  // namespace
 
@@ -137,12 +143,15 @@ void MessageRouter::on(const About& about, const messages::PushChanged& changed)
   about.output.push[changed.url] = {changed.state, changed.reason};
 }
 
-void MessageRouter::on_request(const ManagedProcess& by, const messages::SetRecording& asked) {
-  config_.answer(by.child->pid(), asked.request, [&] { return roster_.set_recording(asked); });
-}
-
-void MessageRouter::on_request(const ManagedProcess& by, messages::ConfigChange change) {
-  config_.ask(std::move(change), by.child->pid());
+void MessageRouter::on_request(const ManagedProcess& by, messages::Request request) {
+  const auto handle = [&]<typename M>(M& asked) {
+    if constexpr (std::is_constructible_v<messages::ConfigChange, M>) {
+      config_.ask(std::move(asked), by.child->pid());
+    } else {
+      config_.answer(by.child->pid(), asked.request, [&] { return answer_to(asked, roster_); });
+    }
+  };
+  std::visit(handle, request);
 }
 
 }  // namespace campipe

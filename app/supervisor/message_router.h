@@ -47,8 +47,7 @@ class MessageRouter {
   void on_incomplete(const About& about, const messages::FrameRing& ring);
   void on_incomplete(const About& about, const messages::PacketRing& ring);
   void on_incomplete(const About& about, const messages::AudioRing& ring);
-  void on_request(const ManagedProcess& by, const messages::SetRecording& asked);
-  void on_request(const ManagedProcess& by, messages::ConfigChange change);
+  void on_request(const ManagedProcess& by, messages::Request request);
 
   RigState& rig_;
   Processes& processes_;

@@ -16,6 +16,7 @@ options = argparse.ArgumentParser()
 options.add_argument("--user")
 options.add_argument("--tls", nargs=2)
 options.add_argument("--refuse-reload", choices=["errors", "error"])
+options.add_argument("--starting", type=int, default=0, help="as many times there is no status yet")
 options.add_argument("--silent", action="store_true", help="take requests, and never answer")
 options.add_argument("--port", type=int, default=0)
 options.add_argument("--seen")
@@ -25,6 +26,7 @@ options = options.parse_args()
 
 lock = threading.Lock()
 asked = 0
+starting = options.starting
 
 
 def camera(name, state, asked, **more):
@@ -73,12 +75,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(code)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
+        if code == 503:
+            self.send_header("Retry-After", "1")
         if code == 401:
             self.send_header("WWW-Authenticate", "Basic realm=campipe")
         self.end_headers()
         self.wfile.write(data)
 
     def handle_request(self):
+        global starting
         size = int(self.headers.get("Content-Length", 0))
         body = self.rfile.read(size).decode()
         with lock:
@@ -91,6 +96,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 right = "Basic " + base64.b64encode(options.user.encode()).decode()
                 if self.headers.get("Authorization") != right:
                     return self.answer(401, {"error": "who are you?"})
+            if self.path == "/api/v1/status" and starting > 0:
+                starting -= 1
+                return self.answer(503, {"error": "there is no status of the rig yet; try again in a second"})
             if self.path == "/api/v1/status":
                 return self.answer(200, status())
             if self.path == "/api/v1/viewers":

@@ -72,6 +72,20 @@ TEST(StatusCommand, TellsThatNobodyAnswers) {
   }
 }
 
+TEST(StatusCommand, WaitsForTheFirstStatusOfARig) {
+  const FakeRig rig({"--starting", "2"});
+  const Answer answer = ask({"status", "--url", rig.url()});
+  EXPECT_EQ(answer.status, 0) << answer.errors;
+  EXPECT_THAT(answer.output, HasSubstr("3 cameras: 2 running, 1 waiting"));
+}
+
+TEST(StatusCommand, DoesNotWaitForTheFirstStatusForEver) {
+  const FakeRig rig({"--starting", "1000"});
+  const Answer answer = ask({"status", "--url", rig.url()});
+  EXPECT_EQ(answer.status, 1);
+  EXPECT_THAT(answer.errors, HasSubstr("there is no status of the rig yet"));
+}
+
 TEST(StatusCommand, TellsThatSomebodyElseAnswers) {
   const FakeRig rig({"--text", "<html>hello</html>"});
   for (const std::vector<std::string>& options : {std::vector<std::string>{}, {"--json"}}) {
@@ -193,6 +207,12 @@ std::string first_row(const TerminalProgram& program) {
   const auto head = screen.find("NOTES");
   const auto row = head == std::string::npos ? head : screen.find('\n', head);
   return row == std::string::npos ? "" : screen.substr(row + 1, screen.find(' ', row) - row - 1);
+}
+
+TEST(TopCommand, WaitsForTheFirstStatusOfARig) {
+  const FakeRig rig({"--starting", "2"});
+  const TerminalProgram program(top(rig.url()), 110, 30);
+  EXPECT_TRUE(program.shows("3 cameras: 2 running, 1 waiting")) << program.screen();
 }
 
 TEST(TopCommand, ObeysKeys) {

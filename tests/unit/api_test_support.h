@@ -1,4 +1,4 @@
-// The API with users of all kinds, and a supervisor that answers what it is told to.
+// The API with users of all kinds, and a supervisor that does, or refuses, what it is asked for.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -6,6 +6,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "app/control/json_fields.h"
 #include "app/publisher/server/api/api.h"
 #include "app/publisher/server/page.h"
+#include "app/supervisor/answers.h"
 
 namespace campipe {
 
@@ -101,15 +103,22 @@ class ApiTest : public ::testing::Test {
     return *best;
   }
 
+  // As the supervisor answers.
+  static messages::Answer done(const messages::SetRecording& asked) { return recording_answer(asked.on); }
+  static messages::Answer done(const messages::EnableCamera& asked) { return enabled_answer(asked.on); }
+  static messages::Answer done(const messages::PutCamera&) { return put_answer(false); }
+  static messages::Answer done(const messages::RemoveCamera&) { return removed_answer(); }
+  static messages::Answer done(const messages::Reload&) { return reloaded_answer({.changed = {"dock"}}); }
+
   // Of the supervisor, last: the message, with its type. Null: nothing.
   json asked_;
-  messages::Answer reply_{200, {{"done", true}}};
+  std::optional<messages::Answer> refusal_;  // instead of doing it
   RigView rig_{[this](const messages::Request& request) {
     std::visit(
         [this]<typename M>(const M& asked) {
           asked_ = write_json(asked);
           asked_["type"] = M::type;
-          messages::Answer answer = reply_;
+          messages::Answer answer = refusal_.value_or(done(asked));
           answer.request = asked.request;
           rig_.on_answer(answer);
         },

@@ -203,6 +203,30 @@ TEST(RigTable, LeavesOutWhatIsMissedLeast) {
   EXPECT_THAT(text(stream_table(streams, 3), 3), HasSubstr("CAM\n"));
 }
 
+// Outputs of one camera, and cameras whose names end differently, can be told apart in any width.
+TEST(RigTable, KeepsTheEndsOfLongNames) {
+  const std::string long_name = "warehouse-north-loading-dock";
+  const std::string longest = std::string(60, 'x') + "-left";
+  auto dock = camera(1, 0);
+  dock["outputs"] = {{"browser", camera(1, 0)}, {"browser-small", camera(1, 0)}};
+  const auto streams = sample(1, {{long_name, dock}, {longest, camera(1, 0)}}).streams;
+  const std::string narrow = text(stream_table(streams, 80), 80);
+  EXPECT_THAT(narrow, HasSubstr("-dock "));
+  EXPECT_THAT(narrow, HasSubstr("…/browser "));
+  EXPECT_THAT(narrow, HasSubstr("…/browser-small "));
+  EXPECT_THAT(narrow, HasSubstr("-left "));
+  EXPECT_THAT(narrow, HasSubstr("warehouse-"));
+  const std::string wide = text(stream_table(streams, 200));
+  for (const StreamSample& stream : streams) EXPECT_THAT(wide, HasSubstr(stream.name + " "));
+  // An output's name may be as long as a camera's.
+  auto gate = camera(1, 0);
+  gate["outputs"] = {{longest, camera(1, 0)}, {std::string(60, 'x') + "-right", camera(1, 0)}};
+  const std::string outputs = text(stream_table(sample(1, {{"gate", gate}}).streams, 80), 80);
+  EXPECT_THAT(outputs, HasSubstr("gate/x"));
+  EXPECT_THAT(outputs, HasSubstr("x-left "));
+  EXPECT_THAT(outputs, HasSubstr("x-right "));
+}
+
 TEST(StyledLine, CutsCharactersAndNotBytes) {
   StyledLine line;
   line.add("äöü", Look::bad).add("xyz");
@@ -212,6 +236,11 @@ TEST(StyledLine, CutsCharactersAndNotBytes) {
   line.invert();
   EXPECT_EQ(line.render(8, StyledLine::Form::monochrome), "\x1b[7mäöüxyz  \x1b[0m");
   EXPECT_EQ(fit("äöü", 5, true), "  äöü");
+  EXPECT_EQ(shorten("äöü/äöü", 7, 3), "äöü/äöü");
+  EXPECT_EQ(shorten("äöü/äöü", 6, 3), "äö…äöü");
+  EXPECT_EQ(shorten("äöü/äöü", 3, 3), "…öü");
+  EXPECT_EQ(shorten("äöü/äöü", 1, 3), "…");
+  EXPECT_EQ(shorten("äöü", 0, 3), "");
 }
 
 RigSample many_cameras(int count) {

@@ -29,7 +29,8 @@ TEST(RecordTime, IsTheSameWhenItIsReadAgain) {
 
 TEST(RecordTime, ThatDoesNotFitIsNone) {
   for (const char* text : {"9999-12-31T23:59:59.999Z", "1969-12-31T23:59:59.999Z", "2262-01-01T00:00:00.000Z",
-                           "-2147483648-2147483647-21T10:15:30.250Z", "0000-01-01T00:00:00.000Z", ""})
+                           "-2147483648-2147483647-21T10:15:30.250Z", "0000-01-01T00:00:00.000Z",
+                           "2026-02-30T10:15:30.250Z", "2026-06-31T10:15:30.250Z", "2026-11-21T10:15:60.250Z", ""})
     EXPECT_EQ(utc_from_text(text), std::nullopt) << text;
 }
 

@@ -139,11 +139,14 @@ TEST_F(RecordingsTest, AreChosenByCameraAndTime) {
               ElementsAre("dock/main/day2/c.mp4", "dock/main/day1/b.mp4"));
   EXPECT_THAT(ids("ann", {{"to", "2026-11-21T10:05:30.5Z"}, {"from", "2026-11-21T10:00:00Z"}}),
               ElementsAre("gate/main/g.mp4", "dock/main/day1/a.mp4"));
+  EXPECT_THAT(ids("ann", {{"to", "2028-02-29T10:00:00Z"}, {"limit", "1"}}), ElementsAre("dock/main/day2/c.mp4"));
   EXPECT_EQ(refusal("ann", "GET", "recordings", "", {{"from", "today"}}),
             "400 'from' must be a time in UTC, such as 2026-11-21T10:15:30Z");
   for (const std::string bad :
        {"2026-11-21", "2026-11-21T10:00:00", "2026-11-21T10:00:00+01:00", "2026-11-21T10:00:00.Z",
-        "2026-11-21T10:00:00Zx", "2026-13-21T10:00:00Z", "9999-12-31T23:59:59Z", "1969-12-31T23:59:59Z"}) {
+        "2026-11-21T10:00:00Zx", "2026-13-21T10:00:00Z", "2026-02-30T10:00:00Z", "2026-02-29T10:00:00Z",
+        "2026-04-31T10:00:00Z", "2026-00-21T10:00:00Z", "2026-11-21T24:00:00Z", "2026-11-21T23:59:60Z",
+        "9999-12-31T23:59:59Z", "1969-12-31T23:59:59Z"}) {
     EXPECT_THAT(refusal("ann", "GET", "recordings", "", {{"to", bad}}), HasSubstr("400 'to' must be a time")) << bad;
   }
   for (const std::string bad : {"0", "-1", "1001", "1e3", "", "x"}) {

@@ -209,3 +209,35 @@ describe('motion', () => {
     assert.equal(format.percent(undefined), '–');
   });
 });
+
+describe('requests', () => {
+  const answer = (status, body, headers = {}) => new Response(JSON.stringify(body), {status, headers});
+  const early = () => answer(503, {error: 'there is no status of the rig yet'}, {'Retry-After': '1'});
+
+  // Answers of the server, in order; gives how many were taken.
+  async function withAnswers(answers, run) {
+    const before = [globalThis.fetch, globalThis.setTimeout];
+    let taken = 0;
+    globalThis.fetch = async () => answers[taken++]();
+    globalThis.setTimeout = (done) => before[1](done, 0);
+    globalThis.document ??= {addEventListener() {}};
+    try {
+      await run(await import('/static/api.js'));
+    } finally {
+      [globalThis.fetch, globalThis.setTimeout] = before;
+    }
+    return taken;
+  }
+
+  test('wait for the first status of a rig', async () => {
+    const good = () => answer(200, {cameras: {}});
+    assert.equal(await withAnswers([early, early, good], async ({get}) => assert.deepEqual(await get('status'), {cameras: {}})), 3);
+  });
+
+  test('show what lasts', async () => {
+    const fails = (message) => async ({get}) => assert.rejects(get('recordings'), {status: 503, message});
+    assert.equal(await withAnswers([early, early, early], fails('there is no status of the rig yet')), 3);
+    const disk = () => answer(503, {error: 'the disk does not answer'}, {'Retry-After': '10'});
+    assert.equal(await withAnswers([disk], fails('the disk does not answer')), 1);
+  });
+});

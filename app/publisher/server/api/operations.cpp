@@ -1,11 +1,12 @@
-// What each operation of the API does.
+// The calls of the API: what each does, and the table of all.
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <set>
+#include <utility>
 
 #include "app/config/names.h"
-#include "app/publisher/server/api/api.h"
+#include "app/publisher/server/api/operations.h"
 #include "app/publisher/server/api/request.h"
 #include "app/publisher/server/page.h"
 
@@ -16,6 +17,7 @@ using nlohmann::json;
 
 constexpr std::size_t longest_config = 64 * 1024;
 constexpr int most_recordings = 1'000;
+constexpr auto longest_wait = std::chrono::seconds(10);  // for the supervisor
 constexpr std::span<const std::string_view> nothing;
 
 json recording_json(const ListedRecording& recording) {
@@ -76,110 +78,98 @@ json session_json(const Identity& identity, const std::string& csrf) {
           {"csrf", csrf}};
 }
 
-}  // namespace
+// Has the supervisor do it.
+HttpAnswer ask(const ApiCall& call, messages::Request request) {
+  const messages::Answer reply = call.api.rig.ask(std::move(request), Clock::now() + longest_wait);
+  const json clean = without_secrets(reply.body);
+  return json_answer(reply.status, call.request.identity.administers() ? clean : for_viewers(clean));
+}
 
-HttpAnswer Api::get_status(const HttpRequest& request, const std::string&) {
-  check_parameters(request, nothing);
-  json seen = *status(request.identity);
-  seen["cameras"] = cameras_of(request.identity);
+HttpAnswer get_status(const ApiCall& call) {
+  check_parameters(call.request, nothing);
+  json seen = *call.api.status.of(call.request.identity);
+  seen["cameras"] = call.api.status.cameras_of(call.request.identity);
   return json_answer(200, seen);
 }
 
-HttpAnswer Api::get_cameras(const HttpRequest& request, const std::string&) {
-  check_parameters(request, nothing);
-  return json_answer(200, {{"cameras", cameras_of(request.identity)}});
+HttpAnswer get_cameras(const ApiCall& call) {
+  check_parameters(call.request, nothing);
+  return json_answer(200, {{"cameras", call.api.status.cameras_of(call.request.identity)}});
 }
 
-HttpAnswer Api::get_camera(const HttpRequest& request, const std::string& camera) {
-  check_parameters(request, nothing);
-  const auto newest = status(request.identity);
+HttpAnswer get_camera(const ApiCall& call) {
+  check_parameters(call.request, nothing);
+  const auto newest = call.api.status.of(call.request.identity);
   const auto& cameras = newest->at("cameras");
-  if (!cameras.contains(camera)) throw ApiError(404, "there is no camera '" + camera + "'");
-  return json_answer(200, cameras.at(camera));
+  if (!cameras.contains(call.camera)) throw no_camera(call.camera);
+  return json_answer(200, cameras.at(call.camera));
 }
 
-HttpAnswer Api::put_camera(const HttpRequest& request, const std::string& camera) {
+HttpAnswer put_camera(const ApiCall& call) {
   constexpr std::array<std::string_view, 2> keys{"config", "persist"};
-  check_parameters(request, nothing);
-  const json body = read_body(request, keys);
+  check_parameters(call.request, nothing);
+  const json body = read_body(call.request, keys);
   if (!body.contains("config")) throw ApiError(400, "missing key 'config', which has the camera's keys as in the file");
   if (!body["config"].is_object()) throw ApiError(400, "'config' must be an object: the camera's keys as in the file");
   // No camera needs so much, and numbers grow when they are written out.
   if (body["config"].dump().size() > longest_config) throw ApiError(400, "'config' is longer than 64 KiB");
-  return ask(
-      request.identity,
-      messages::PutCamera{.name = camera, .config = body["config"], .persist = read_bool(body, "persist", false)});
+  return ask(call, messages::PutCamera{
+                       .name = call.camera, .config = body["config"], .persist = read_bool(body, "persist", false)});
 }
 
-HttpAnswer Api::delete_camera(const HttpRequest& request, const std::string& camera) {
+HttpAnswer delete_camera(const ApiCall& call) {
   constexpr std::array<std::string_view, 1> parameters{"persist"};
-  check_parameters(request, parameters);
-  return ask(request.identity, messages::RemoveCamera{.name = camera, .persist = persist_parameter(request)});
+  check_parameters(call.request, parameters);
+  return ask(call, messages::RemoveCamera{.name = call.camera, .persist = persist_parameter(call.request)});
 }
 
-HttpAnswer Api::set_enabled(const HttpRequest& request, const std::string& camera, bool on) {
+HttpAnswer set_enabled(const ApiCall& call, bool on) {
   constexpr std::array<std::string_view, 1> keys{"persist"};
-  check_parameters(request, nothing);
-  const bool persist = read_bool(read_body(request, keys), "persist", false);
-  return ask(request.identity, messages::EnableCamera{.name = camera, .on = on, .persist = persist});
+  check_parameters(call.request, nothing);
+  const bool persist = read_bool(read_body(call.request, keys), "persist", false);
+  return ask(call, messages::EnableCamera{.name = call.camera, .on = on, .persist = persist});
 }
 
-HttpAnswer Api::enable(const HttpRequest& request, const std::string& camera) {
-  return set_enabled(request, camera, true);
+HttpAnswer set_recording(const ApiCall& call, bool on) {
+  check_parameters(call.request, nothing);
+  read_body(call.request, nothing);
+  return ask(call, messages::SetRecording{.name = call.camera, .on = on});
 }
 
-HttpAnswer Api::disable(const HttpRequest& request, const std::string& camera) {
-  return set_enabled(request, camera, false);
+HttpAnswer get_history(const ApiCall& call) {
+  check_parameters(call.request, nothing);
+  const auto newest = call.api.status.of(call.request.identity);
+  if (!newest->at("cameras").contains(call.camera)) throw no_camera(call.camera);
+  return json_answer(200, call.api.history.of(call.camera));
 }
 
-HttpAnswer Api::set_recording(const HttpRequest& request, const std::string& camera, bool on) {
-  check_parameters(request, nothing);
-  read_body(request, nothing);
-  return ask(request.identity, messages::SetRecording{.name = camera, .on = on});
+HttpAnswer reload(const ApiCall& call) {
+  check_parameters(call.request, nothing);
+  read_body(call.request, nothing);
+  return ask(call, messages::Reload{});
 }
 
-HttpAnswer Api::record(const HttpRequest& request, const std::string& camera) {
-  return set_recording(request, camera, true);
-}
-
-HttpAnswer Api::stop_recording(const HttpRequest& request, const std::string& camera) {
-  return set_recording(request, camera, false);
-}
-
-HttpAnswer Api::get_history(const HttpRequest& request, const std::string& camera) {
-  check_parameters(request, nothing);
-  const auto newest = status(request.identity);
-  if (!newest->at("cameras").contains(camera)) throw ApiError(404, "there is no camera '" + camera + "'");
-  return json_answer(200, history_.of(camera));
-}
-
-HttpAnswer Api::reload(const HttpRequest& request, const std::string&) {
-  check_parameters(request, nothing);
-  read_body(request, nothing);
-  return ask(request.identity, messages::Reload{});
-}
-
-HttpAnswer Api::get_recordings(const HttpRequest& request, const std::string&) {
+HttpAnswer get_recordings(const ApiCall& call) {
   constexpr std::array<std::string_view, 4> parameters{"camera", "from", "to", "limit"};
-  check_parameters(request, parameters);
-  const Identity& identity = request.identity;
+  check_parameters(call.request, parameters);
+  const Identity& identity = call.request.identity;
   if (identity.config && identity.config->may < Permission::record)
     throw ApiError(403, "user '" + identity.user + "' may not see recordings");
-  const auto newest = status(request.identity);
+  const auto newest = call.api.status.of(call.request.identity);
   const json& cameras = newest->at("cameras");
-  const auto is_seen = [&](const std::string& camera) {
-    return cameras.contains(camera) && identity.may(Permission::record, camera);
+  const auto is_seen = [&](const std::string& name) {
+    return cameras.contains(name) && identity.may(Permission::record, name);
   };
-  const std::string camera = parameter(request, "camera", "");
-  if (!camera.empty() && !is_seen(camera)) throw ApiError(404, "there is no camera '" + camera + "'");
+  const std::string camera = parameter(call.request, "camera", "");
+  if (!camera.empty() && !is_seen(camera)) throw no_camera(camera);
   std::set<std::string> seen;
   for (const auto& [name, status_of_it] : cameras.items()) {
     if ((camera.empty() || name == camera) && is_seen(name)) seen.insert(name);
   }
   const auto wanted = [seen = std::move(seen)](const std::string& name) { return seen.contains(name); };
-  const Recordings::Query query{wanted, time_parameter(request, "from"), time_parameter(request, "to"),
-                                limit_parameter(request)};
-  return from_disk([recordings = recordings_, query](const Recordings::IsAbout& is_about) {
+  const Recordings::Query query{wanted, time_parameter(call.request, "from"), time_parameter(call.request, "to"),
+                                limit_parameter(call.request)};
+  return from_disk([recordings = call.api.recordings, query](const Recordings::IsAbout& is_about) {
     json listed = json::array();
     for (const ListedRecording& recording : recordings->list(query, is_about))
       listed.push_back(recording_json(recording));
@@ -187,49 +177,75 @@ HttpAnswer Api::get_recordings(const HttpRequest& request, const std::string&) {
   });
 }
 
-HttpAnswer Api::get_viewers(const HttpRequest& request, const std::string&) {
-  check_parameters(request, nothing);
-  return json_answer(200, {{"viewers", viewers_()}});
+HttpAnswer get_viewers(const ApiCall& call) {
+  check_parameters(call.request, nothing);
+  return json_answer(200, {{"viewers", call.api.viewers()}});
 }
 
-HttpAnswer Api::get_description(const HttpRequest&, const std::string&) {
+HttpAnswer get_description(const ApiCall&) {
   HttpAnswer answer;
   answer.body = find_page_file("openapi.json")->bytes;
   return answer;
 }
 
-HttpAnswer Api::log_in(const HttpRequest& request, const std::string&) {
+HttpAnswer log_in(const ApiCall& call) {
   constexpr std::array<std::string_view, 2> keys{"user", "password"};
-  const json body = read_body(request, keys);
+  const json body = read_body(call.request, keys);
   const std::string user = read_string(body, "user");
-  const auto result = access_.check_password(user, read_string(body, "password"), request.address);
+  const auto result = call.api.access.check_password(user, read_string(body, "password"), call.request.address);
   if (!result.identity && result.refusal == Access::Refusal::too_many) {
-    const std::string wait = std::to_string(result.retry_after_s);
-    HttpAnswer refused = error_answer(429, "too many wrong passwords; try again in " + wait + " s");
-    refused.headers.emplace_back("Retry-After", wait);
-    return refused;
+    const int wait = result.retry_after_s;
+    throw ApiError(429, "too many wrong passwords; try again in " + std::to_string(wait) + " s", wait);
   }
   if (!result.identity) throw ApiError(401, "wrong user or password");
-  if (!result.identity->config) return json_answer(200, session_json(*result.identity, ""));  // nobody has to log in
-  const Access::Session session = access_.open_session(*result.identity);
+  if (!result.identity->config) return json_answer(200, session_json(*result.identity, ""));  // no login is needed
+  const Access::Session session = call.api.access.open_session(*result.identity);
   HttpAnswer answer = json_answer(200, session_json(*result.identity, session.csrf));
   constexpr int twelve_hours = 12 * 3600;
-  answer.headers.emplace_back("Set-Cookie", cookie(session.token, request.secure, twelve_hours));
+  answer.headers.emplace_back("Set-Cookie", cookie(session.token, call.request.secure, twelve_hours));
   return answer;
 }
 
-HttpAnswer Api::log_out(const HttpRequest& request, const std::string&) {
-  check_parameters(request, nothing);
-  read_body(request, nothing);
-  if (!request.session.empty()) access_.close_session(request.session);
+HttpAnswer log_out(const ApiCall& call) {
+  check_parameters(call.request, nothing);
+  read_body(call.request, nothing);
+  if (!call.request.session.empty()) call.api.access.close_session(call.request.session);
   HttpAnswer answer = json_answer(200, json::object());
-  answer.headers.emplace_back("Set-Cookie", cookie("", request.secure, 0));
+  answer.headers.emplace_back("Set-Cookie", cookie("", call.request.secure, 0));
   return answer;
 }
 
-HttpAnswer Api::get_session(const HttpRequest& request, const std::string&) {
-  check_parameters(request, nothing);
-  return json_answer(200, session_json(request.identity, access_.csrf_token(request.session)));
+HttpAnswer get_session(const ApiCall& call) {
+  check_parameters(call.request, nothing);
+  return json_answer(200, session_json(call.request.identity, call.api.access.csrf_token(call.request.session)));
+}
+
+}  // namespace
+
+std::span<const ApiOperation> api_operations() {
+  constexpr auto view = Permission::view;
+  constexpr auto record = Permission::record;
+  constexpr auto administer = Permission::administer;
+  using Call = const ApiCall&;
+  using enum ApiScope;
+  static constexpr std::array all{
+      ApiOperation{"GET", "status", rig, view, get_status}, ApiOperation{"GET", "cameras", rig, view, get_cameras},
+      ApiOperation{"GET", "cameras/*", camera, view, get_camera},
+      // A configuration can name any file, and variables of the environment: it takes more than one camera.
+      ApiOperation{"PUT", "cameras/*", rig, administer, put_camera},
+      ApiOperation{"DELETE", "cameras/*", rig, administer, delete_camera},
+      ApiOperation{"POST", "cameras/*/enable", camera, administer, [](Call c) { return set_enabled(c, true); }},
+      ApiOperation{"POST", "cameras/*/disable", camera, administer, [](Call c) { return set_enabled(c, false); }},
+      ApiOperation{"POST", "cameras/*/record", camera, record, [](Call c) { return set_recording(c, true); }},
+      ApiOperation{"POST", "cameras/*/stop-recording", camera, record, [](Call c) { return set_recording(c, false); }},
+      ApiOperation{"GET", "cameras/*/history", camera, view, get_history},
+      ApiOperation{"POST", "reload", rig, administer, reload},
+      ApiOperation{"GET", "recordings", known, record, get_recordings},
+      ApiOperation{"GET", "viewers", rig, administer, get_viewers},
+      ApiOperation{"GET", "openapi.json", anyone, view, get_description},
+      ApiOperation{"POST", "login", anyone, view, log_in}, ApiOperation{"POST", "logout", known, view, log_out},
+      ApiOperation{"GET", "session", known, view, get_session}};
+  return all;
 }
 
 }  // namespace campipe

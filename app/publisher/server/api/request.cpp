@@ -4,6 +4,7 @@
 #include <functional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "app/publisher/server/http/rules.h"
 #include "core/nearest_name.h"
@@ -17,13 +18,28 @@ using nlohmann::json;
 // More than a configuration may have; copying a value costs stack for each level.
 constexpr int max_depth = 32;
 
-json parse(const std::string& text) {
-  const auto check = [](int depth, json::parse_event_t, const json&) {
+// Refuses what json::parse() would accept: too many levels, and keys that an object has twice, of which the last would
+// count.
+class BodyCheck {
+ public:
+  bool operator()(int depth, json::parse_event_t event, const json& parsed) {
+    using Event = json::parse_event_t;
     if (depth > max_depth) throw ApiError(400, "the body is nested too deeply");
+    if (event == Event::object_start) keys_.emplace_back();
+    if (event == Event::object_end) keys_.pop_back();
+    if (event == Event::key && !keys_.back().insert(parsed.get<std::string>()).second)
+      throw ApiError(400, "duplicate key '" + without_passwords(parsed.get<std::string>()) + "'");
     return true;
-  };
+  }
+
+ private:
+  std::vector<std::set<std::string>> keys_;  // of the objects that the parser is in
+};
+
+json parse(const std::string& text) {
+  BodyCheck check;
   try {
-    return json::parse(text, check);
+    return json::parse(text, std::ref(check));
   } catch (const json::exception&) {
     throw ApiError(400, "the body is not valid JSON");  // the parser's message would quote it
   }
@@ -178,7 +194,13 @@ HttpAnswer json_answer(int status, const json& body) {
   return answer;
 }
 
-HttpAnswer error_answer(int status, const std::string& why) { return json_answer(status, {{"error", why}}); }
+ApiError no_camera(const std::string& name) { return {404, "there is no camera '" + name + "'"}; }
+
+HttpAnswer error_answer(const ApiError& error) {
+  HttpAnswer answer = json_answer(error.status, {{"error", error.what()}});
+  if (error.retry_after_s > 0) answer.headers.emplace_back("Retry-After", std::to_string(error.retry_after_s));
+  return answer;
+}
 
 HttpAnswer from_disk(std::function<HttpAnswer(const Recordings::IsAbout& is_about)> look) {
   HttpAnswer answer;

@@ -15,16 +15,21 @@ namespace campipe {
 
 // Thrown by handlers: becomes {"error": "…"}.
 struct ApiError : std::runtime_error {
-  ApiError(int code, const std::string& why) : std::runtime_error(why), status(code) {}
+  ApiError(int code, const std::string& why, int retry_after = 0)
+      : std::runtime_error(why), status(code), retry_after_s(retry_after) {}
   int status;
+  int retry_after_s;  // in the header Retry-After; 0: none
 };
+// Also where the user may not see it.
+ApiError no_camera(const std::string& name);
 
 HttpAnswer json_answer(int status, const nlohmann::json& body);
-HttpAnswer error_answer(int status, const std::string& why);
+HttpAnswer error_answer(const ApiError& error);
 // What `look` returns, on a thread that may wait for a disk. It owns all that it uses.
 HttpAnswer from_disk(std::function<HttpAnswer(const Recordings::IsAbout& is_about)> look);
 
-// The body as an object that has no keys but these; nothing at all is an empty one. Throws ApiError 400.
+// The body as an object that has no keys but these, and none twice; nothing at all is an empty one. Throws ApiError
+// 400.
 nlohmann::json read_body(const HttpRequest& request, std::span<const std::string_view> keys);
 bool read_bool(const nlohmann::json& body, const std::string& key, bool otherwise);
 // Throws ApiError 400 where it is not there, or something else.

@@ -284,6 +284,8 @@ awaitable<void> HttpConnection::dispatch(Exchange& exchange) {
     refusal = http_error(404, "a camera has no such thing");
   else if (passed.request.method != "GET")
     refusal = http_error(405, "this can only be read");
+  else if (!place && !shared_->rig.status_age())
+    refusal = http_busy("there is no status of the rig yet", 1);
   else if (!place)
     refusal = http_error(404, "there is no such camera or output");
   else if (what == "live" && !exchange.facts.upgrade)

@@ -9,7 +9,7 @@ export class ApiError extends Error {
   }
 }
 
-async function request(method, path, body) {
+async function request(method, path, body, tries = 3) {
   if (method !== 'GET' && path !== 'login' && !session.csrf) await loadSession();
   const headers = {Accept: 'application/json'};
   if (body !== undefined) headers['Content-Type'] = 'application/json';
@@ -38,6 +38,12 @@ async function request(method, path, body) {
     json = {error: text.slice(0, 200)};
   }
   if (answer.ok) return json;
+  // A second after the start of a rig, or of the process that answers, there is a status. What takes longer is shown.
+  const pause = answer.status === 503 ? Number(answer.headers.get('Retry-After')) : 0;
+  if (method === 'GET' && tries > 1 && pause > 0 && pause <= 2) {
+    await new Promise((resolve) => setTimeout(resolve, 1000 * pause));
+    return request(method, path, body, tries - 1);
+  }
   if (answer.status === 401 && path !== 'login') window.dispatchEvent(new Event('loginneeded'));
   throw new ApiError(answer.status, json.error ?? json.errors?.join('\n') ?? `the answer was ${answer.status}`);
 }

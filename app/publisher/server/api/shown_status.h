@@ -1,0 +1,33 @@
+// The newest status of the rig as each user is shown it: without passwords, and, for those who do not administer the
+// rig, without paths, addresses and processes (api/request.h). Made once for each status. Thread-safe.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "app/publisher/server/access.h"
+#include "app/publisher/server/api/rig_view.h"
+
+namespace campipe {
+
+class ShownStatus {
+ public:
+  // `rig` must outlive it.
+  explicit ShownStatus(const RigView& rig) : rig_(rig) {}
+
+  // With all cameras, whoever asks; "cameras" is always an object. Throws ApiError 503 until the first status of the rig
+  // has come, which is within seconds of the publisher's start.
+  [[nodiscard]] std::shared_ptr<const nlohmann::json> of(const Identity& identity);
+  // Those of its cameras that may be viewed, by name. Throws likewise.
+  [[nodiscard]] nlohmann::json cameras_of(const Identity& identity);
+
+ private:
+  const RigView& rig_;
+  std::mutex mutex_;
+  std::shared_ptr<const nlohmann::json> newest_;              // the rig's,
+  std::shared_ptr<const nlohmann::json> for_administrators_;  // the same without passwords,
+  std::shared_ptr<const nlohmann::json> for_viewers_;         // and for those who do not administer the rig
+};
+
+}  // namespace campipe
