@@ -434,7 +434,7 @@ class Limits : public testing::Test {
     }
   }
   [[nodiscard]] RetentionResult enforce(const RetentionLimits& limits, std::optional<std::int64_t> free) const {
-    return enforce_limits(limits, folder_.path(), files_, "", utc_now_ns(), [free](const PathBelow&) { return free; });
+    return enforce_limits(limits, folder_.path(), files_, {}, utc_now_ns(), [free](const PathBelow&) { return free; });
   }
   [[nodiscard]] static std::vector<std::string> names_of(const RetentionResult& result) {
     std::vector<std::string> names;

@@ -1,5 +1,6 @@
-// What a recording has to do with its disk and nobody has to wait for: putting files on it for good, deleting old ones,
-// and the index, which may be large. All of it may take seconds, and a camera's thread has to take packets meanwhile.
+// What a recording has to do with its disk and no camera has to wait for: putting files on it for good, deleting old
+// ones, and the index, which may be large. All of it may take seconds, and a camera's thread has to take packets
+// meanwhile.
 #pragma once
 
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include "app/publisher/recording/record_index.h"
 #include "app/publisher/recording/record_lock.h"
 #include "app/publisher/recording/retention.h"
+#include "core/clock.h"
 
 namespace campipe {
 
@@ -24,28 +26,40 @@ class DiskWork {
   DiskWork(const DiskWork&) = delete;
   DiskWork& operator=(const DiskWork&) = delete;
 
-  // As RecordIndex has them.
+  // As RecordIndex has them. These lines are written before anything else is done that has been asked for.
   void begin(const RecordIndex::Begin& file);
   void end(const RecordIndex::End& end);
   void deleted(const std::filesystem::path& file, const std::string& reason);
+  // Waits until all lines asked for so far are written, those of a predecessor with them; two seconds at most, and not
+  // at all for a disk that does not answer. To be called before what a successor would write them from is replaced.
+  void wait_for_lines();
 
   // `sync`: as Recorder::sync() gives it.
   void sync(std::function<void()> sync);
-  // Of the files in the index. `open_file`: see enforce_limits().
-  void enforce(const RetentionLimits& limits, const std::string& open_file);
+  // Likewise, if ten seconds have passed since the last time, and nothing else is being done.
+  void sync_now_and_then(std::function<void()> sync);
+  // The file that is going to be recorded next: retention does not delete it. Empty: none.
+  void keep(const std::string& open_file);
+  // Enforces the limits for the files in the index: a minute after the last time, or once a file has ended. To be
+  // called often.
+  void retain(const RetentionLimits& limits);
+  // The next retain() does so.
+  void retain_soon() { next_retention_ = {}; }
   [[nodiscard]] bool busy() const;
   // The disk has not answered for some seconds.
   [[nodiscard]] bool hangs() const;
 
   // What has come out since it was asked last.
   std::optional<std::string> take_sync_problem();
-  std::optional<std::string> take_retention_problem();  // empty: there is none any more
+  std::optional<std::string> take_retention_problem();  // a new one
 
  private:
   struct Work;  // the thread has a part in it: it may outlive this
-  void post(std::function<void(RecordIndex&)> job);
+  void post_line(std::function<void(RecordIndex&)> line);
 
   std::shared_ptr<Work> work_;
+  Clock::time_point next_retention_{};
+  Clock::time_point next_sync_{};
 };
 
 }  // namespace campipe

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "core/failpoint.h"
 #include "core/files_below.h"
 
 namespace campipe {
@@ -41,11 +42,13 @@ Excess excess_of(const RetentionLimits& limits, std::int64_t total, const std::o
 
 class Cleaner {
  public:
-  Cleaner(const fs::path& folder, const fs::path& open_file) : folder_(folder), open_file_(open_file) {}
+  Cleaner(const fs::path& folder, const OpenFile& open_file) : folder_(folder), open_file_(open_file) {}
 
   // False: it is still there.
   bool remove(const fs::path& file, const char* reason) {
-    if (!open_file_.empty() && file.lexically_normal() == open_file_.lexically_normal()) return false;
+    failpoint("retention.deleting", file.filename().string());
+    const auto lock = open_file_.lock_other(file);
+    if (!lock) return false;
     if (remove_below(path_below(folder_, file))) {
       result.gone.push_back({file, reason});
       return true;
@@ -61,8 +64,8 @@ class Cleaner {
   RetentionResult result;
 
  private:
-  fs::path folder_;
-  fs::path open_file_;
+  const fs::path& folder_;
+  const OpenFile& open_file_;
 };
 
 using Files = std::vector<const RecordedFile*>;
@@ -77,6 +80,22 @@ void remove_excess(Cleaner& cleaner, Excess excess, const Files& files, const st
 
 }  // namespace
 
+void OpenFile::set(const fs::path& file) {
+  const std::lock_guard lock(mutex_);
+  file_ = file.lexically_normal();
+}
+
+fs::path OpenFile::get() const {
+  const std::lock_guard lock(mutex_);
+  return file_;
+}
+
+std::unique_lock<std::mutex> OpenFile::lock_other(const fs::path& file) const {
+  std::unique_lock lock(mutex_);
+  if (!file_.empty() && file.lexically_normal() == file_) lock.unlock();
+  return lock;
+}
+
 std::optional<std::int64_t> free_space(const PathBelow& file) {
   struct statvfs status {};
   const UniqueFd folder = open_folder_of(file, O_PATH);
@@ -86,11 +105,11 @@ std::optional<std::int64_t> free_space(const PathBelow& file) {
 }
 
 RetentionResult enforce_limits(const RetentionLimits& limits, const fs::path& folder,
-                               const std::vector<RecordedFile>& files, const std::string& open_file, std::int64_t now,
+                               const std::vector<RecordedFile>& files, const OpenFile& open_file, std::int64_t now,
                                const FreeSpace& free) {
   Cleaner cleaner(folder, open_file);
-  const std::int64_t open_size =
-      open_file.empty() ? 0 : std::max<std::int64_t>(size_of(path_below(folder, open_file)), 0);
+  const fs::path open = open_file.get();
+  const std::int64_t open_size = open.empty() ? 0 : std::max<std::int64_t>(size_of(path_below(folder, open)), 0);
   Files left;
   std::int64_t total = open_size;
   for (const RecordedFile& file : files) {

@@ -1,0 +1,331 @@
+#include "app/publisher/recording/record_files.h"
+
+#include <thread>
+#include <utility>
+
+#include "core/failpoint.h"
+#include "core/log.h"
+#include "stages/sinks/stream_headers.h"
+
+namespace campipe {
+namespace {
+
+constexpr auto lock_interval = std::chrono::milliseconds(20);
+
+// The file that a predecessor left to be gone on in.
+std::optional<RecordIndex::Begin> left_open(const RecordState& state) {
+  const auto left = load_record_progress(state);
+  if (!left || !left->open) return std::nullopt;
+  const auto file = load_record_file(state);
+  return RecordIndex::Begin{file->path, file->start_utc, file->camera_clock};
+}
+
+// The file that it has ended, which may not be in the index.
+std::optional<RecordIndex::Ended> ended_before(const RecordState& state) {
+  const auto file = load_ended_file(state);
+  if (!file) return std::nullopt;
+  return RecordIndex::Ended{{file->path, file->start_utc, file->camera_clock},
+                            {file->end_utc, file->duration, file->bytes, file->packets, name_of(file->ended)}};
+}
+
+}  // namespace
+
+RecordFiles::RecordFiles(const CameraConfig& config, RecordStore& store, AudioFeed& audio, RecordPause& pause,
+                         const RunStart& run, Events events)
+    : config_(config),
+      store_(store),
+      audio_(audio),
+      pause_(pause),
+      events_(std::move(events)),
+      names_(config, run),
+      lock_(std::make_shared<RecordLock>(names_.index())) {}
+
+void RecordFiles::start(Clock::time_point wait_until) {
+  const auto is_taken = [&] {
+    try {
+      lock_->take();
+      return true;
+    } catch (const RecordFileError&) {
+      if (Clock::now() >= wait_until) throw;
+      return false;
+    }
+  };
+  while (!is_taken()) std::this_thread::sleep_for(lock_interval);
+  if (!disk_) disk_.emplace(names_.index(), lock_, left_open(store_.state()), ended_before(store_.state()));
+}
+
+// What is left open by a predecessor whose lock is not ours is ended by whoever reads the index next.
+bool RecordFiles::take_over() {
+  const auto left = load_record_progress(store_.state());
+  if (!left || !left->open || !disk_) return false;
+  newest_path_ = load_record_file(store_.state())->path;
+  may_resume_ = true;
+  if (left->ended != FileEnd::none) end_left(left->ended);
+  return may_resume_;
+}
+
+bool RecordFiles::write(const PacketView& packet, std::uint64_t number, const StreamParameters& stream) {
+  if (may_resume_) resume_left(packet, stream);
+  if (segment_ && segment_->file().stream != stream) close(FileEnd::stream_changed, nullptr);
+  if (segment_ && packet.key && segment_->is_over(packet)) close(FileEnd::segment, &packet);
+  if (segment_ && packet.key && segment_->fragment_is_long(packet)) flush_before(packet);
+  if (!segment_ && (!packet.key || !pause_.may_try() || !begin(packet, stream))) return false;
+  take_audio(packet.dts);
+  segment_->write(packet, store_.write(number));
+  return true;
+}
+
+void RecordFiles::resume_left(const PacketView& packet, const StreamParameters& stream) {
+  const RecordProgress left = *load_record_progress(store_.state());
+  const LeftFile left_file = *load_record_file(store_.state());
+  if (left.position.packets == 0 && !packet.key) return;  // it waits for its first key frame
+  const StreamParameters complete = with_headers(stream, packet.data);
+  if (!left_file.has_stream(stream) || lacks_headers(complete)) return end_left(FileEnd::stream_changed);
+  RecordFile file{left_file.path,      stream,              {}, left_file.begin, left_file.begun_utc,
+                  left_file.start_utc, left_file.camera_clock};
+  const auto& audio = audio_.stream();
+  if (audio && left_file.has_audio(*audio)) file.audio = audio;
+  std::unique_ptr<Recorder> recorder;
+  try {
+    recorder = Recorder::resume(names_.below(file.path), complete, left.position, file.audio,
+                                {file.begin, file.start_utc});
+  } catch (const Error& error) {
+    spdlog::warn("{}: {}; the recording goes on in a new file", config_.name, error.what());
+    return end_left(FileEnd::interrupted);
+  }
+  may_resume_ = false;
+  disk_->keep(recorder->path());
+  newest_path_ = recorder->path();
+  segment_.emplace(std::move(file), std::move(recorder), config_.record->segment_duration,
+                   Segment::Extent{left.position, left.end, left.end_utc});
+  announced_ = true;
+  spdlog::info("{}: recording goes on in {}", config_.name, newest_path_);
+  if (left.position.packets == 0) events_.on_file(newest_path_);  // the predecessor may have died before it could
+}
+
+// As a predecessor has committed it.
+void RecordFiles::end_left(FileEnd why) {
+  may_resume_ = false;
+  store_.end_left(why);
+  const RecordProgress left = *load_record_progress(store_.state());
+  const LeftFile file = *load_record_file(store_.state());
+  const std::int64_t duration = left.end - file.begin;
+  const bool empty = left.position.packets == 0;
+  try {
+    if (empty) {
+      remove_recording(names_.below(file.path));
+    } else {
+      write_duration(names_.below(file.path), duration);
+    }
+  } catch (const Error& error) {  // it plays without
+    spdlog::warn("{}: {}", config_.name, error.what());
+  }
+  if (empty) {
+    disk_->deleted(file.path, "empty");
+    store_.store_none();
+  } else {
+    disk_->wait_for_lines();
+    disk_->end({left.end_utc, duration, left.position.offset, left.position.packets, name_of(why)});
+    store_.close();
+  }
+}
+
+// False: it cannot begin with this packet.
+bool RecordFiles::begin(const PacketView& first, const StreamParameters& stream) {
+  const StreamParameters complete = with_headers(stream, first.data);
+  if (lacks_headers(complete)) {
+    if (!std::exchange(reported_headers_, true)) {
+      spdlog::warn("{}: the recording waits for a key frame with the headers of {}", config_.name, stream.codec);
+    }
+    return false;
+  }
+  start();
+  changes_.check(stream);
+  RecordFile file;
+  file.stream = stream;
+  file.begin = first.times.pts;
+  file.begun_utc = arrival_utc_of(first);
+  file.start_utc = capture_utc_of(first);
+  file.camera_clock = first.times.capture_utc > 0 && first.times.capture_clock == CaptureClock::camera;
+  const std::string path = names_.path_at(file.begun_utc);
+  if (names_.overwrites(path, file.begun_utc, store_.state())) remove_recording(names_.below(path));
+  file.audio = audio_track(path);
+  std::unique_ptr<Recorder> recorder;
+  try {
+    recorder = create(names_.below(path), complete, file);
+  } catch (...) {
+    disk_->keep("");
+    store_.store_none();
+    throw;
+  }
+  changes_.begun(stream);
+  newest_path_ = recorder->path();
+  const Segment::Extent nothing{{}, file.begin, file.start_utc};
+  segment_.emplace(std::move(file), std::move(recorder), config_.record->segment_duration, nothing);
+  announced_ = false;
+  if (!pause_.is_on()) announce();
+  return true;
+}
+
+// Without the audio, where the container refuses it after all.
+std::unique_ptr<Recorder> RecordFiles::create(const PathBelow& path, const StreamParameters& stream,
+                                              RecordFile& file) {
+  const RecordStart start{file.begin, file.start_utc};
+  file.path = unused_name(path).whole();
+  store_.begin(file);
+  disk_->keep(file.path);
+  failpoint("publisher.creating", config_.name);
+  std::unique_ptr<Recorder> recorder;
+  const bool wants_audio = file.audio.has_value();
+  if (wants_audio) {
+    try {
+      recorder = Recorder::create(path, stream, audio_.described(), start);
+    } catch (const RecordFileError&) {
+      throw;
+    } catch (const Error& error) {
+      if (!std::exchange(reported_audio_, true)) {
+        spdlog::warn("{}: its audio is left out: {}", config_.name, error.what());
+      }
+      file.audio.reset();
+    }
+  }
+  if (!recorder) recorder = Recorder::create(path, stream, std::nullopt, start);
+  if (recorder->path() == file.path && file.audio.has_value() == wants_audio) return recorder;
+  file.path = recorder->path();
+  disk_->keep(file.path);
+  store_.begin(file);
+  return recorder;
+}
+
+// Of a file that begins now.
+std::optional<AudioParameters> RecordFiles::audio_track(const std::string& path) {
+  const auto audio = audio_.described();
+  if (!audio) return std::nullopt;
+  if (!can_record_audio(path, *audio)) {
+    if (!std::exchange(reported_audio_, true)) {
+      spdlog::warn(
+          "{}: its audio is left out: {} does not fit into this kind of file (Matroska, .mkv, takes nearly all)",
+          config_.name, audio->codec);
+    }
+    return std::nullopt;
+  }
+  return audio_.stream();
+}
+
+// While paused, a file counts only when something has come into it: or a full disk, which still takes empty files,
+// would be reported again and again.
+void RecordFiles::announce() {
+  if (std::exchange(announced_, true)) return;
+  const RecordFile& file = segment_->file();
+  disk_->begin({file.path, file.start_utc, file.camera_clock});
+  events_.on_file(file.path);
+}
+
+// Frames that end by then: one that lasts beyond the end of its file belongs to the next file, whose track then begins
+// when its frames do. Where no file follows at once, those that begin by then.
+void RecordFiles::take_audio(std::int64_t until) {
+  const auto write = [this](const PacketView& packet, const AudioParameters& stream) {
+    if (segment_) segment_->write_audio(packet, stream);
+  };
+  const bool is_last = segment_ && segment_->ended() != FileEnd::none && segment_->ended() != FileEnd::segment;
+  if (is_last) return audio_.take(until, write);
+  for (auto next = audio_.peek(); next && next->times.pts + next->times.duration <= until; next = audio_.peek()) {
+    audio_.take(next->times.pts + 1, write);
+  }
+}
+
+void RecordFiles::pass_audio(std::int64_t until) {
+  take_audio(until);
+  audio_.give_back();
+}
+
+void RecordFiles::flush() {
+  if (segment_ && !segment_->fragment_is_empty()) commit(segment_->fragment_end(), std::nullopt);
+}
+
+void RecordFiles::flush_before(const PacketView& next) { commit(next.times.pts, next.dts); }
+
+void RecordFiles::commit(std::int64_t audio_until, std::optional<std::int64_t> next_dts,
+                         std::optional<std::int64_t> file_end) {
+  take_audio(audio_until);
+  const std::uint64_t packets = segment_->commit(next_dts, file_end);
+  failpoint("publisher.flushed", config_.name);
+  store_.commit(*segment_, packets);
+  failpoint("publisher.committed", config_.name);
+  audio_.give_back();
+  if (const auto missing = pause_.end()) events_.on_resumed(*missing);
+  announce();
+  disk_->sync_now_and_then(segment_->sync());
+}
+
+void RecordFiles::end(FileEnd why, const PacketView* next) {
+  if (may_resume_) end_left(why);  // nothing has come that could go on in it
+  close(why, next);
+}
+
+// The last frame is shown until `next` comes, if there is one.
+void RecordFiles::close(FileEnd why, const PacketView* next) {
+  if (!segment_) return;
+  if (segment_->fragment_is_empty() && segment_->committed().position.packets == 0) return drop();
+  segment_->end_with(why, next);
+  take_audio(segment_->end());  // its last fragment may have been committed when nothing showed that it was the last
+  if (segment_->fragment_is_empty()) {
+    segment_->commit_end();
+    store_.store(*segment_);
+  } else {
+    commit(segment_->end(), segment_->end(), segment_->end());
+  }
+  segment_->finish();
+  const auto sync = segment_->sync();
+  complete();
+  disk_->sync(sync);
+}
+
+void RecordFiles::drop() {
+  if (disk_) disk_->retain_soon();  // it may make room
+  if (!segment_) return store_.store_none();
+  if (segment_->committed().position.packets == 0) return discard();
+  segment_->end_with(FileEnd::error, nullptr);
+  store_.store(*segment_);
+  try {
+    segment_->finish();
+  } catch (const RecordFileError& error) {  // the same disk; it plays without
+    spdlog::debug("{}: {}", config_.name, error.what());
+  }
+  complete();
+}
+
+// That it is over is stored, and in its header, as far as its disk allows.
+void RecordFiles::complete() {
+  const Segment::Extent& extent = segment_->committed();
+  disk_->wait_for_lines();  // the end of the file before is in the state only as long as this one's is not
+  disk_->end({extent.end_utc, segment_->duration(), extent.position.offset, extent.position.packets,
+              name_of(segment_->ended())});
+  disk_->keep("");
+  segment_.reset();
+  store_.close();
+}
+
+void RecordFiles::discard() {
+  try {
+    segment_->discard();
+  } catch (const RecordFileError& error) {  // the same disk; an empty file stays
+    spdlog::debug("{}: {}", config_.name, error.what());
+  }
+  if (announced_) disk_->deleted(segment_->file().path, "empty");
+  disk_->keep("");
+  newest_path_.clear();
+  segment_.reset();
+  store_.store_none();
+}
+
+std::optional<std::string> RecordFiles::tick() {
+  if (!disk_) return std::nullopt;
+  if (const auto problem = disk_->take_retention_problem()) spdlog::warn("{}: {}", config_.name, *problem);
+  auto problem = disk_->take_sync_problem();
+  const RecordConfig& record = *config_.record;
+  disk_->retain({record.delete_after, record.max_size, record.keep_free});
+  return segment_ ? problem : std::nullopt;
+}
+
+}  // namespace campipe

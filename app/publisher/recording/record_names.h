@@ -1,0 +1,38 @@
+// How a recording's files are named, and whether a new one replaces what lies there. Used by the camera's thread in the
+// publisher.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "app/config/config.h"
+#include "app/control/record_state.h"
+#include "app/publisher/recording/record_times.h"
+#include "core/files_below.h"
+
+namespace campipe {
+
+class RecordNames {
+ public:
+  // `config` (which has `record`) outlives it.
+  RecordNames(const CameraConfig& config, const RunStart& run);
+
+  [[nodiscard]] const std::filesystem::path& index() const { return index_; }
+  // All files lie in the index's folder, or below it.
+  [[nodiscard]] PathBelow below(const std::string& path) const;
+  // Of a file that begins then (UTC, ns).
+  [[nodiscard]] std::string path_at(std::int64_t utc) const;
+  // Whether a file that begins at `path` then replaces what lies there, rather than being numbered. `state` says which
+  // file was the last one.
+  [[nodiscard]] bool overwrites(const std::string& path, std::int64_t utc, const RecordState& state) const;
+
+ private:
+  [[nodiscard]] bool was_other_between(std::int64_t from, std::int64_t to) const;
+
+  const CameraConfig& config_;
+  const RunStart run_;
+  const std::filesystem::path index_;
+};
+
+}  // namespace campipe

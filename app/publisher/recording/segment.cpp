@@ -1,0 +1,74 @@
+#include "app/publisher/recording/segment.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "app/publisher/recording/record_times.h"
+
+namespace campipe {
+namespace {
+
+constexpr std::int64_t longest_frame = 10'000'000'000;  // more between two frames is a gap, which belongs to neither file
+constexpr std::int64_t shortest_fragment = 200'000'000;
+
+}  // namespace
+
+Segment::Segment(RecordFile file, std::unique_ptr<Recorder> recorder, std::chrono::nanoseconds length,
+                 const Extent& committed)
+    : file_(std::move(file)),
+      recorder_(std::move(recorder)),
+      length_(length),
+      committed_(committed),
+      end_(committed.end),
+      end_utc_(committed.end_utc) {
+  if (length_.count() > 0) boundary_ = next_segment_boundary(file_.begun_utc, length_);
+}
+
+bool Segment::fragment_is_long(const PacketView& next) const {
+  return fragment_.first_dts && next.dts - *fragment_.first_dts >= shortest_fragment;
+}
+
+// Also when the clock has been set back by so much that its boundary has become senseless.
+bool Segment::is_over(const PacketView& packet) const {
+  if (boundary_ == 0) return false;
+  const std::int64_t now = arrival_utc_of(packet);
+  return now >= boundary_ || now < file_.begun_utc - length_.count();
+}
+
+void Segment::write(const PacketView& packet, bool is_new) {
+  fragment_.empty = false;
+  if (!fragment_.first_dts) fragment_.first_dts = packet.dts;
+  recorder_->write(packet);
+  fragment_.end_dts = packet.dts + packet.times.duration;
+  end_ = std::max(end_, packet.times.pts + packet.times.duration);
+  end_utc_ = std::max(end_utc_, capture_utc_of(packet) + packet.times.duration);
+  if (is_new) ++fragment_.packets;
+}
+
+void Segment::write_audio(const PacketView& packet, const AudioParameters& stream) {
+  if (file_.audio != stream || packet.times.pts + packet.times.duration <= file_.begin) return;
+  recorder_->write_audio(packet);
+  fragment_.empty = false;
+}
+
+void Segment::end_with(FileEnd why, const PacketView* next) {
+  if (next != nullptr && std::abs(next->times.pts - end_) < longest_frame) {
+    end_utc_ += next->times.pts - end_;
+    end_ = next->times.pts;
+  }
+  ended_ = why;
+}
+
+std::uint64_t Segment::commit(std::optional<std::int64_t> next_dts, std::optional<std::int64_t> file_end) {
+  committed_.position = recorder_->flush(next_dts, file_end);
+  commit_end();
+  return std::exchange(fragment_, Fragment{}).packets;
+}
+
+void Segment::commit_end() {
+  committed_.end = end_;
+  committed_.end_utc = end_utc_;
+}
+
+}  // namespace campipe

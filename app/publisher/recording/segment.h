@@ -1,0 +1,83 @@
+// One file of a recording while packets go into it: how far it is, and when it is over.
+//
+// Packets are collected into a fragment; commit() writes that. What has been committed survives the death of this
+// process. Times are ns on the stream's time line, but for those that are called UTC.
+//
+// Used by the camera's thread in the publisher. Throws as its Recorder.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "app/control/record_state.h"
+#include "core/packet.h"
+#include "stages/sinks/recorder.h"
+
+namespace campipe {
+
+class Segment {
+ public:
+  // How far the file is: up to the end of its newest frame.
+  struct Extent {
+    RecordPosition position;
+    std::int64_t end = 0;
+    std::int64_t end_utc = 0;  // by the clock that RecordFile::camera_clock names
+  };
+
+  // A file that `recorder` has begun, or goes on in: then `committed` says how far it is. `length`: after which the next
+  // segment begins, by this machine's clock; 0: never.
+  Segment(RecordFile file, std::unique_ptr<Recorder> recorder, std::chrono::nanoseconds length,
+          const Extent& committed);
+
+  [[nodiscard]] const RecordFile& file() const { return file_; }
+  [[nodiscard]] const Extent& committed() const { return committed_; }
+  [[nodiscard]] std::int64_t end() const { return end_; }          // with what is not committed
+  [[nodiscard]] std::int64_t duration() const { return committed_.end - file_.begin; }
+  [[nodiscard]] FileEnd ended() const { return ended_; }
+  [[nodiscard]] bool fragment_is_empty() const { return fragment_.empty; }
+  // The fragment has become so long that a key frame ends it: where each frame is one, a fragment for each would be
+  // wasteful.
+  [[nodiscard]] bool fragment_is_long(const PacketView& next) const;
+  [[nodiscard]] std::int64_t fragment_end() const { return fragment_.end_dts; }
+  // A key frame that comes now belongs to the next segment.
+  [[nodiscard]] bool is_over(const PacketView& packet) const;
+
+  // `is_new`: the packet is in no other file.
+  void write(const PacketView& packet, bool is_new);
+  void write_audio(const PacketView& packet, const AudioParameters& stream);
+  // No packet follows. The last frame is shown until `next` comes, if there is one.
+  void end_with(FileEnd why, const PacketView* next);
+  // Writes the fragment: see Recorder::flush(). Returns how many packets are in this file that are in no other.
+  std::uint64_t commit(std::optional<std::int64_t> next_dts, std::optional<std::int64_t> file_end);
+  // What end_with() added to the last frame counts, although nothing is written.
+  void commit_end();
+  // Writes into the header how long it is.
+  void finish() { recorder_->finish(duration()); }
+  void discard() { recorder_->discard(); }
+  [[nodiscard]] std::function<void()> sync() const { return recorder_->sync(); }
+
+ private:
+  // Packets that are not in the file yet.
+  struct Fragment {
+    bool empty = true;
+    std::uint64_t packets = 0;  // that are in no other file
+    std::optional<std::int64_t> first_dts;
+    std::int64_t end_dts = 0;  // of the newest one, with its duration
+  };
+
+  const RecordFile file_;
+  std::unique_ptr<Recorder> recorder_;
+  std::chrono::nanoseconds length_;
+  std::int64_t boundary_ = 0;  // of this machine's clock (UTC): when the next segment begins; 0: never
+  FileEnd ended_ = FileEnd::none;
+  Extent committed_;
+  Fragment fragment_;
+  std::int64_t end_;      // of the newest frame, like the next one
+  std::int64_t end_utc_;
+};
+
+}  // namespace campipe
