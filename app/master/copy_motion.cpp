@@ -97,9 +97,9 @@ void CopyMotion::look(const FrameRingMemory& ring, const DecodedPicture& picture
   last_ = pts;
 }
 
-float CopyMotion::moving(unsigned camera) const {
-  const auto output = std::ranges::find(outputs_, camera, &Output::camera);
-  return output == outputs_.end() ? -1 : output->moving;
+float CopyMotion::moving(OutputId output) const {
+  const auto found = std::ranges::find(outputs_, output, &Output::id);
+  return found == outputs_.end() ? -1 : found->moving;
 }
 
 }  // namespace campipe

@@ -27,7 +27,7 @@ class MotionFollower {
   // At what the camera's own decoder shows, if it has none of its own.
   void look(const FrameRingMemory& ring, const DecodedPicture& picture);
   // See CopyMotion.
-  [[nodiscard]] float moving(unsigned camera) const { return motion_.moving(camera); }
+  [[nodiscard]] float moving(OutputId output) const { return motion_.moving(output); }
 
  private:
   bool is_behind(const AVPacket& packet);
