@@ -2,6 +2,7 @@
 
 #include <new>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "core/error.h"
@@ -10,42 +11,67 @@
 namespace campipe {
 namespace {
 
-constexpr std::uint32_t page_magic = 0x35676972;  // "rig5": grows with the layout
-constexpr std::size_t first_camera = 4096;
+constexpr std::uint32_t page_magic = 0x36676972;  // "rig6": grows with the layout
+constexpr std::size_t first_block = 4096;
 
 // At the beginning of each page. The zero bytes of a new memfd are valid values of all that lies there.
 struct Header {
-  std::uint32_t magic;
-  std::uint32_t cameras;
-  ProcessBlock process;               // of the process that writes the page
-  alignas(64) Barrier::Word barrier;  // in the shared page
+  std::uint32_t magic;  // in the shared page, as the next one: the others' writers may have changed it
+  RigSize size;
+  alignas(64) Barrier::Word barrier;  // likewise
+  ProcessBlock process;               // in the others: of the process that writes it
 };
-static_assert(sizeof(Header) <= first_camera);
+static_assert(sizeof(Header) <= first_block);
+
+// What follows it: for each of these as many blocks as there are parts of its kind.
+template <typename... Block>
+struct Layout {};
+constexpr Layout<SourceBlock, EdgeWriterBlock, CopyBlock> of_master;
+constexpr Layout<NodeBlock, EdgeReaderBlock, EncodeBlock> of_worker;
+constexpr Layout<PublishBlock> of_publisher;
+constexpr Layout<SharedBlock> of_shared;
+
+unsigned number_of(const RigSize& size, CameraId) { return size.cameras; }
+unsigned number_of(const RigSize& size, NodeId) { return size.nodes; }
+unsigned number_of(const RigSize& size, EdgeId) { return size.edges; }
+unsigned number_of(const RigSize& size, OutputId) { return size.outputs; }
+
+template <typename Block>
+std::size_t bytes_of_all(const RigSize& size) {
+  return sizeof(Block) * number_of(size, typename Block::Id());
+}
+
+template <typename... Block>
+std::size_t page_bytes(const RigSize& size, Layout<Block...>) {
+  return (first_block + ... + bytes_of_all<Block>(size));
+}
+
+template <typename Wanted, typename... Block>
+std::size_t offset_of(const RigSize& size, Layout<Block...>) {
+  std::size_t offset = first_block;
+  const auto passes = [&]<typename One>(std::type_identity<One>) {
+    if constexpr (std::is_same_v<One, Wanted>) return false;
+    offset += bytes_of_all<One>(size);
+    return true;
+  };
+  static_cast<void>((passes(std::type_identity<Block>()) && ...));
+  return offset;
+}
+
+std::size_t page_bytes(const RigSize& size, ProcessId process) {
+  if (process == master_process) return page_bytes(size, of_master);
+  return process == publisher_process ? page_bytes(size, of_publisher) : page_bytes(size, of_worker);
+}
 
 Header& header_of(const Mapping& mapping) { return *std::launder(reinterpret_cast<Header*>(mapping.bytes().data())); }
 
-std::size_t block_of(unsigned process) {
-  if (process == master_process) return sizeof(MasterBlock);
-  return process == publisher_process ? sizeof(PublisherBlock) : sizeof(WorkerBlock);
-}
-
-UniqueFd create_page(const char* name, unsigned cameras, std::size_t block) {
-  UniqueFd fd = create_shared_memory(name, first_camera + std::size_t{cameras} * block);
-  const Mapping mapping(fd.get(), Mapping::Access::read_write);
-  header_of(mapping).magic = page_magic;
-  header_of(mapping).cameras = cameras;
-  return fd;
-}
-
-// The number of cameras in a page that the supervisor sent. Throws Error.
-unsigned cameras_in(const Mapping& mapping, std::size_t block) {
-  if (mapping.bytes().size() < first_camera) throw Error("a rig page that is too small");
-  const Header& header = header_of(mapping);
-  const unsigned cameras = header.cameras;
-  if (header.magic != page_magic || mapping.bytes().size() != first_camera + std::size_t{cameras} * block) {
-    throw Error("a rig page of another version");
-  }
-  return cameras;
+// The size of the rig whose shared page this is. Throws Error.
+RigSize size_in(const Mapping& shared) {
+  if (shared.bytes().size() < first_block) throw Error("a rig page that is too small");
+  const Header& header = header_of(shared);
+  const bool is_page = header.magic == page_magic && shared.bytes().size() == page_bytes(header.size, of_shared);
+  if (!is_page) throw Error("a rig page of another version");
+  return header.size;
 }
 
 }  // namespace
@@ -84,64 +110,89 @@ const char* name_of(Correction kind) {
   return "";
 }
 
-RigPage RigPage::create(unsigned cameras, unsigned workers) {
+RigPage RigPage::create(const RigSize& size, unsigned workers) {
   if (workers > max_workers) throw Error("a rig page for too many workers");
   RigPage page;
-  page.cameras_ = cameras;
-  page.shared_.fd = create_page("rig", cameras, sizeof(SharedBlock));
+  page.size_ = size;
+  page.shared_.fd = create_shared_memory("rig", page_bytes(size, of_shared));
   page.shared_.mapping = Mapping(page.shared_.fd.get(), Mapping::Access::read_write);
+  header_of(page.shared_.mapping).magic = page_magic;
+  header_of(page.shared_.mapping).size = size;
   seal_future_writes(page.shared_.fd.get());
-  for (unsigned process = 0; process < first_worker_process + workers; ++process) {
-    Part& part = page.parts_[process].emplace();
-    part.fd = create_page("rig process", cameras, block_of(process));
+  for (unsigned index = 0; index < worker_process(workers).index(); ++index) {
+    Part& part = page.parts_[index].emplace();
+    part.fd = create_shared_memory("rig process", page_bytes(size, ProcessId(index)));
     part.mapping = Mapping(part.fd.get(), Mapping::Access::read_write);
   }
   return page;
 }
 
-RigPage RigPage::open(UniqueFd shared, UniqueFd own, unsigned process) {
+RigPage RigPage::open(UniqueFd shared, UniqueFd own, ProcessId process) {
   RigPage page;
   page.shared_ = {std::move(shared), {}};
   page.shared_.mapping = Mapping(page.shared_.fd.get(), Mapping::Access::read);
-  page.cameras_ = cameras_in(page.shared_.mapping, sizeof(SharedBlock));
-  if (process >= max_processes) throw Error("no page of process " + std::to_string(process));
-  Part& part = page.parts_[process].emplace();
+  page.size_ = size_in(page.shared_.mapping);
+  if (process.index() >= max_processes) throw Error("no page of process " + std::to_string(process.index()));
+  Part& part = page.parts_[process.index()].emplace();
   part.fd = std::move(own);
   part.mapping = Mapping(part.fd.get(), Mapping::Access::read_write);
-  if (cameras_in(part.mapping, block_of(process)) != page.cameras_) throw Error("rig pages of different rigs");
-  if (process >= first_worker_process) page.own_worker_ = process - first_worker_process;
+  if (part.mapping.bytes().size() != page_bytes(page.size_, process)) throw Error("rig pages that are not of one rig");
+  page.own_ = process;
   return page;
 }
 
-const RigPage::Part& RigPage::part(unsigned process) const {
-  if (process >= max_processes || !parts_[process]) throw Error("no page of process " + std::to_string(process));
-  return *parts_[process];
+const RigPage::Part& RigPage::part(ProcessId process) const {
+  const unsigned index = process.index();
+  if (index >= max_processes || !parts_[index]) throw Error("no page of process " + std::to_string(index));
+  return *parts_[index];
 }
 
-template <typename Block>
-Block& RigPage::block(const Part& part, unsigned camera) const {
-  if (camera >= cameras_) throw Error("no such camera: " + std::to_string(camera));
-  return std::launder(reinterpret_cast<Block*>(part.mapping.bytes().data() + first_camera))[camera];
+const RigPage::Part& RigPage::worker_part(ProcessId worker) const {
+  if (worker < worker_process(0)) throw Error("process " + std::to_string(worker.index()) + " is no worker");
+  return part(worker);
 }
 
-ProcessBlock& RigPage::process(unsigned process) const { return header_of(part(process).mapping).process; }
-
-MasterBlock& RigPage::master(unsigned camera) const { return block<MasterBlock>(part(master_process), camera); }
-
-WorkerBlock& RigPage::worker(unsigned camera, unsigned worker) const {
-  if (worker >= max_workers) throw Error("no such worker: " + std::to_string(worker));
-  return block<WorkerBlock>(part(first_worker_process + worker), camera);
+template <typename Block, typename Layout>
+Block& RigPage::block(const Part& part, Layout layout, typename Block::Id id) const {
+  if (id.index() >= number_of(size_, id))
+    throw Error("nothing in the rig page has number " + std::to_string(id.index()));
+  std::uint8_t* const first = part.mapping.bytes().data() + offset_of<Block>(size_, layout);
+  return std::launder(reinterpret_cast<Block*>(first))[id.index()];
 }
 
-PublisherBlock& RigPage::publisher(unsigned camera) const {
-  return block<PublisherBlock>(part(publisher_process), camera);
+ProcessBlock& RigPage::process(ProcessId process) const { return header_of(part(process).mapping).process; }
+
+SourceBlock& RigPage::source(CameraId camera) const {
+  return block<SourceBlock>(part(master_process), of_master, camera);
 }
 
-SharedBlock& RigPage::shared(unsigned camera) const { return block<SharedBlock>(shared_, camera); }
+EdgeWriterBlock& RigPage::edge_writer(EdgeId edge) const {
+  return block<EdgeWriterBlock>(part(master_process), of_master, edge);
+}
+
+CopyBlock& RigPage::copy(OutputId output) const { return block<CopyBlock>(part(master_process), of_master, output); }
+
+NodeBlock& RigPage::node(NodeId node, ProcessId worker) const {
+  return block<NodeBlock>(worker_part(worker), of_worker, node);
+}
+
+EdgeReaderBlock& RigPage::edge_reader(EdgeId edge, ProcessId worker) const {
+  return block<EdgeReaderBlock>(worker_part(worker), of_worker, edge);
+}
+
+EncodeBlock& RigPage::encode(OutputId output, ProcessId worker) const {
+  return block<EncodeBlock>(worker_part(worker), of_worker, output);
+}
+
+PublishBlock& RigPage::publish(OutputId output) const {
+  return block<PublishBlock>(part(publisher_process), of_publisher, output);
+}
+
+SharedBlock& RigPage::shared(OutputId output) const { return block<SharedBlock>(shared_, of_shared, output); }
 
 Barrier RigPage::barrier() const { return Barrier(header_of(shared_.mapping).barrier); }
 
-void RigPage::enter_arrival(unsigned of_process) const {
+void RigPage::enter_arrival(ProcessId of_process) const {
   const std::uint32_t arrived = process(of_process).arrived.load();
   if (arrived != 0) barrier().arrive(participant_of(of_process), arrived - 1);
 }
@@ -152,11 +203,20 @@ void ProcessBlock::arrive(std::uint32_t phase) {
   failpoint("barrier.arrived");
 }
 
-void RigPage::clear_camera(unsigned camera, unsigned of_worker) const {
-  new (&master(camera)) MasterBlock();
-  new (&worker(camera, of_worker)) WorkerBlock();
-  new (&publisher(camera)) PublisherBlock();
-  new (&shared(camera)) SharedBlock();
+void RigPage::clear(CameraId camera) const { new (&source(camera)) SourceBlock(); }
+
+void RigPage::clear(NodeId of, ProcessId worker) const { new (&node(of, worker)) NodeBlock(); }
+
+void RigPage::clear(EdgeId edge, ProcessId reader) const {
+  new (&edge_writer(edge)) EdgeWriterBlock();
+  new (&edge_reader(edge, reader)) EdgeReaderBlock();
+}
+
+void RigPage::clear(OutputId output, ProcessId worker) const {
+  new (&copy(output)) CopyBlock();
+  new (&encode(output, worker)) EncodeBlock();
+  new (&publish(output)) PublishBlock();
+  new (&shared(output)) SharedBlock();
 }
 
 }  // namespace campipe

@@ -1,8 +1,15 @@
-// What the processes of a rig know of one another: heartbeats, the barrier, and for each camera its counters, its
-// latencies, how far its recording is, and who is to blame when a process dies. Each process writes a page of its own,
-// which only the supervisor has beside it, so that nobody can write what another one counts. What all may read lies in
-// the shared page: the supervisor alone writes it, and nobody else can map it writable. Every word is an atomic, so a
-// process may die at any instruction; the supervisor takes what it reads for numbers to show, and nothing else.
+// What the processes of a rig know of one another: heartbeats, the barrier, and for each camera, node, edge and output
+// (ipc/ids.h) its counters, its latencies, how far its recording is, and who is to blame when a process dies. Each
+// process writes a page of its own, which only the supervisor has beside it, so that nobody can write what another one
+// counts. What all may read lies in the shared page: the supervisor alone writes it, and nobody else can map it
+// writable. Every word is an atomic, so a process may die at any instruction; the supervisor takes what it reads for
+// numbers to show, and nothing else.
+//
+//   part     master's page              its worker's page         publisher's page   shared page
+//   camera   SourceBlock
+//   node                                NodeBlock
+//   edge     EdgeWriterBlock            EdgeReaderBlock
+//   output   CopyBlock, if it is one    EncodeBlock, if not       PublishBlock       SharedBlock
 //
 // Accounting (docs/architecture.md, "every frame is counted"): decoded = frames published to the frame ring +
 // `unpublished`; encoded = packets published to the packet ring; dropped = `unpublished` + `dropped`. Heads of
@@ -17,17 +24,18 @@
 #include "ipc/barrier.h"
 #include "ipc/drop_causes.h"
 #include "ipc/histogram.h"
+#include "ipc/ids.h"
 #include "ipc/shared_memory.h"
 
 namespace campipe {
 
 // The processes that beat. Workers are 2, 3, … All but the master take part in the barrier.
-inline constexpr unsigned master_process = 0;
-inline constexpr unsigned publisher_process = 1;
-inline constexpr unsigned first_worker_process = 2;
+inline constexpr ProcessId master_process{0};
+inline constexpr ProcessId publisher_process{1};
+constexpr ProcessId worker_process(unsigned worker) { return ProcessId(2 + worker); }
 inline constexpr unsigned max_workers = Barrier::max_participants - 1;  // the publisher takes part as well
-inline constexpr unsigned max_processes = first_worker_process + max_workers;
-constexpr unsigned participant_of(unsigned process) { return process - publisher_process; }
+inline constexpr unsigned max_processes = worker_process(max_workers).index();
+constexpr unsigned participant_of(ProcessId process) { return process.index() - publisher_process.index(); }
 
 struct alignas(64) ProcessBlock {
   std::atomic<std::int64_t> beat;      // monotonic ns, from the process's main thread every 100 ms
@@ -41,8 +49,8 @@ struct alignas(64) ProcessBlock {
 enum class WaitsFor : std::uint32_t { nothing, source, disk, decoder, filter, encoder };
 const char* name_of(WaitsFor what);
 
-// The camera's thread in one process, and the threads that it started. Written by that process alone, but for `beat`
-// and `fault`, which the supervisor clears when the process is gone.
+// A thread that works for a camera in one process, and the threads that it started. Written by that process alone, but
+// for `beat` and `fault`, which the supervisor clears when the process is gone.
 struct alignas(64) ThreadBlock {
   std::atomic<std::int64_t> beat;        // monotonic ns; 0: no such thread runs
   std::atomic<std::int64_t> wait_until;  // monotonic ns: until then it may be silent; 0: it names no time
@@ -52,7 +60,7 @@ struct alignas(64) ThreadBlock {
   std::atomic<std::uint32_t> fault;  // the signal that one of them died of; 0: none
 };
 
-// What a process notes of who shares a camera's rings with it: the supervisor ends and restarts those that wrote what
+// What a process notes of who shares a ring with it: the supervisor ends and restarts those that wrote what
 // cannot be.
 enum class Accused : std::uint32_t { nobody = 0, master = 1, worker = 2, publisher = 4 };
 using Accusation = std::atomic<std::uint32_t>;
@@ -110,7 +118,7 @@ enum class Correction : std::uint8_t { missing, repeated, backwards, jumped, sto
 inline constexpr std::size_t correction_kinds = 5;
 const char* name_of(Correction kind);
 
-// What a camera's source had to be forgiven; by its ingest thread.
+// What a camera's source had to be forgiven.
 struct SourceHealth {
   std::atomic<std::uint64_t> corrupt_packets;                                // damaged or undecodable
   std::array<std::atomic<std::uint64_t>, correction_kinds> times_corrected;  // by Correction
@@ -121,7 +129,7 @@ struct SourceHealth {
   std::atomic<std::uint32_t> camera_clock;  // 1: capture times are the camera's own
 };
 
-// Who watches what the camera's encoder makes; by the publisher.
+// Who watches an output; by the publisher.
 struct Audience {
   std::atomic<std::uint32_t> watches;   // 1: somebody does
   std::atomic<std::uint32_t> arrivals;  // one more each time somebody comes, for whom a key frame is to come soon
@@ -141,35 +149,61 @@ inline std::atomic<std::uint64_t>& counter(DropCounters& counters, DropCause cau
   return counters[static_cast<std::size_t>(cause)];
 }
 
-// What the master counts of a camera or output.
-struct MasterBlock {
-  ThreadBlock ingest;
-  Accusation accusation;
-  DropCounters unpublished;
-  DropCounters dropped;  // taken back from the worker's queue
-  SourceHealth source;
+// A camera's source, by its ingest thread.
+struct alignas(64) SourceBlock {
+  using Id = CameraId;
+  ThreadBlock thread;
+  SourceHealth health;
   std::atomic<std::uint64_t> converted;  // frames that the decoder could not write into a slot itself
-  MotionBlock motion;                    // in packets that are copied
-  SharedHistogram latency;               // arrival → passed on, of packets that are copied
   SharedHistogram decode;                // spent in the decoder
 };
 
-// What the camera's worker counts of it.
-struct WorkerBlock {
-  ThreadBlock stage;
+// An edge, by who writes its frames.
+struct alignas(64) EdgeWriterBlock {
+  using Id = EdgeId;
+  Accusation accusation;
+  DropCounters unpublished;
+  DropCounters dropped;  // taken back from the reader's queue
+};
+
+// An output whose packets are passed on as they came, by the ingest thread of its camera.
+struct alignas(64) CopyBlock {
+  using Id = OutputId;
+  Accusation accusation;
+  DropCounters unpublished;
+  MotionBlock motion;
+  SharedHistogram latency;  // arrival → passed on
+};
+
+// A node, by its thread.
+struct alignas(64) NodeBlock {
+  using Id = NodeId;
+  ThreadBlock thread;
+};
+
+// An edge, by the node that reads it.
+struct alignas(64) EdgeReaderBlock {
+  using Id = EdgeId;
+  Accusation accusation;
+  SharedHistogram queue;  // decoded → taken by the node
+};
+
+// An output that is encoded, by its node.
+struct alignas(64) EncodeBlock {
+  using Id = OutputId;
   Accusation accusation;
   DropCounters dropped;
   MotionBlock motion;
   SharedHistogram latency;  // arrival → encoded
-  SharedHistogram queue;    // decoded → taken by the worker
   SharedHistogram filter;
   SharedHistogram encode;
   SharedHistogram overhead;  // latency less decode, filter and encode
 };
 
-// What the publisher notes.
-struct PublisherBlock {
-  ThreadBlock publish;
+// Any output, by its thread in the publisher.
+struct alignas(64) PublishBlock {
+  using Id = OutputId;
+  ThreadBlock thread;
   Accusation accusation;
   Audience audience;
   std::atomic<std::uint64_t> bytes;    // of encoded packets, as far as the publisher has seen them
@@ -177,37 +211,57 @@ struct PublisherBlock {
   RecordState record;
 };
 
-// What the supervisor passes on from one process's page to the others.
-struct SharedBlock {
+// What the supervisor passes on of an output from one process's page to the others.
+struct alignas(64) SharedBlock {
+  using Id = OutputId;
   Audience audience;                                                 // for workers
   SharedHistogram latency, decode, queue, filter, encode, overhead;  // for the publisher's metrics
 };
 
+// How many of each part there can be.
+struct RigSize {
+  RigSize() = default;
+  RigSize(unsigned of_each)  // NOLINT(google-explicit-constructor): a number is all there is to say of most rigs
+      : cameras(of_each), nodes(of_each), edges(of_each), outputs(of_each) {}
+  unsigned cameras = 0;
+  unsigned nodes = 0;
+  unsigned edges = 0;
+  unsigned outputs = 0;
+};
+
 class RigPage {
  public:
-  // The supervisor's: it reads and writes all pages, those of the others where their process does not run.
-  static RigPage create(unsigned cameras, unsigned workers = 1);
+  // The supervisor's: it reads and writes all pages, those of the others where their process does not run. Memory is
+  // taken only by what is used.
+  static RigPage create(const RigSize& size, unsigned workers = 1);
   // That of `process`: it has its own page and, read-only, the shared one. Throws Error when they are not what they
   // should be.
-  static RigPage open(UniqueFd shared, UniqueFd own, unsigned process);
+  static RigPage open(UniqueFd shared, UniqueFd own, ProcessId process);
 
   [[nodiscard]] int shared_fd() const { return shared_.fd.get(); }
-  [[nodiscard]] int fd_of(unsigned process) const { return part(process).fd.get(); }
-  [[nodiscard]] unsigned cameras() const { return cameras_; }
+  [[nodiscard]] int fd_of(ProcessId process) const { return part(process).fd.get(); }
+  // Of a worker: itself.
+  [[nodiscard]] ProcessId own() const { return own_; }
 
-  // Each throws Error for a camera that there is not, or a page that this process does not have.
-  [[nodiscard]] ProcessBlock& process(unsigned process) const;
-  [[nodiscard]] MasterBlock& master(unsigned camera) const;
-  [[nodiscard]] WorkerBlock& worker(unsigned camera, unsigned worker) const;
-  [[nodiscard]] WorkerBlock& own_worker(unsigned camera) const { return worker(camera, own_worker_); }
-  [[nodiscard]] PublisherBlock& publisher(unsigned camera) const;
-  [[nodiscard]] SharedBlock& shared(unsigned camera) const;
+  // Each throws Error for a part that there is not, or a page that this process does not have. `worker`: whose page.
+  [[nodiscard]] ProcessBlock& process(ProcessId process) const;
+  [[nodiscard]] SourceBlock& source(CameraId camera) const;
+  [[nodiscard]] EdgeWriterBlock& edge_writer(EdgeId edge) const;
+  [[nodiscard]] CopyBlock& copy(OutputId output) const;
+  [[nodiscard]] NodeBlock& node(NodeId node, ProcessId worker) const;
+  [[nodiscard]] EdgeReaderBlock& edge_reader(EdgeId edge, ProcessId worker) const;
+  [[nodiscard]] EncodeBlock& encode(OutputId output, ProcessId worker) const;
+  [[nodiscard]] PublishBlock& publish(OutputId output) const;
+  [[nodiscard]] SharedBlock& shared(OutputId output) const;
   // The supervisor's to change; the others can only wait there.
   [[nodiscard]] Barrier barrier() const;
   // Supervisor: what `process`, which takes part and runs, has noted by ProcessBlock::arrive().
-  void enter_arrival(unsigned process) const;
-  // All of a camera's blocks are as they were at first. Only when no process uses them any more.
-  void clear_camera(unsigned camera, unsigned worker) const;
+  void enter_arrival(ProcessId process) const;
+  // All blocks of a part are as they were at first. Only when no process uses them any more.
+  void clear(CameraId camera) const;
+  void clear(NodeId node, ProcessId worker) const;
+  void clear(EdgeId edge, ProcessId reader) const;
+  void clear(OutputId output, ProcessId worker) const;
 
  private:
   struct Part {
@@ -215,14 +269,15 @@ class RigPage {
     Mapping mapping;
   };
   RigPage() = default;
-  [[nodiscard]] const Part& part(unsigned process) const;
-  template <typename Block>
-  Block& block(const Part& part, unsigned camera) const;
+  [[nodiscard]] const Part& part(ProcessId process) const;
+  [[nodiscard]] const Part& worker_part(ProcessId worker) const;
+  template <typename Block, typename Layout>
+  Block& block(const Part& part, Layout layout, typename Block::Id id) const;
 
   Part shared_;
   std::array<std::optional<Part>, max_processes> parts_;  // those that this process has
-  unsigned cameras_ = 0;
-  unsigned own_worker_ = 0;
+  RigSize size_;
+  ProcessId own_ = worker_process(0);
 };
 
 }  // namespace campipe

@@ -157,11 +157,12 @@ void Child::handle(const Role& role, Message& message) try {
   if (!message.incomplete) return role.on_message(message);
   const std::string what = "out of descriptors (LimitNOFILE, ulimit -n): message '" + message.type + "' was lost";
   const bool dispensable = message.type == messages::Status::type || message.type == messages::Answer::type;
-  const bool ring = message.type == messages::OfferFrameRing::type || message.type == messages::PacketRing::type ||
-                    message.type == messages::AudioRing::type;
-  if (!dispensable && !ring) throw Error(what);
+  const bool frames = message.type == messages::OfferFrameRing::type;
+  const bool packets = message.type == messages::PacketRing::type || message.type == messages::AudioRing::type;
+  if (!dispensable && !frames && !packets) throw Error(what);
   spdlog::error("{}", what);
-  if (ring) send(messages::RingLost{{read_message<messages::OfCamera>(message).camera, what}});
+  if (frames) send(messages::FrameRingLost{read_message<messages::OfCamera>(message).camera, what});
+  if (packets) send(messages::RingLost{{read_message<messages::OfOutput>(message).output, what}});
 } catch (const BadMessage& error) {
   spdlog::error("the supervisor sent {}; it is passed over", error.what());
 }

@@ -55,7 +55,6 @@ class Child {
 
   [[nodiscard]] const RigPage& page() const { return *page_; }
   [[nodiscard]] const messages::Setup& setup() const { return setup_; }
-  [[nodiscard]] unsigned process_index() const { return process_; }
   // True from the moment on_abandoned() is called. Any thread.
   [[nodiscard]] bool abandoned() const { return abandoned_.load(); }
 
@@ -76,7 +75,7 @@ class Child {
   UniqueFd signals_;
   UniqueFd wakeups_;
   messages::Setup setup_;
-  unsigned process_ = 0;
+  ProcessId process_;
   std::unique_ptr<RigPage> page_;
   std::atomic<bool> abandoned_{false};
   Deadline leave_by_ = Deadline::max();
@@ -88,12 +87,20 @@ class Child {
 // This process cannot go on: ends it without unwinding. Any thread.
 [[noreturn]] void fail_process(const std::string& reason);
 
-// What a process has of the camera that a message is for; null, and a line in the log, where it has nothing of it.
+// What a process has under that id, for which a message is; null, and a line in the log, where it has nothing.
+template <typename Id, typename Parts>
+auto* part_of(std::string_view message, Id id, Parts& parts) {
+  const auto found = parts.find(id);
+  if (found == parts.end()) spdlog::warn("message '{}' is for number {}, which is not here", message, id.index());
+  return found == parts.end() ? nullptr : found->second.get();
+}
 template <typename M, typename Cameras>
 auto* camera_of(const M& message, Cameras& cameras) {
-  const auto found = cameras.find(message.camera);
-  if (found == cameras.end()) spdlog::warn("message '{}' is for camera {}, which is not here", M::type, message.camera);
-  return found == cameras.end() ? nullptr : found->second.get();
+  return part_of(M::type, message.camera, cameras);
+}
+template <typename M, typename Outputs>
+auto* output_of(const M& message, Outputs& outputs) {
+  return part_of(M::type, message.output, outputs);
 }
 
 }  // namespace campipe

@@ -1,15 +1,15 @@
 // JSON of plain structs, from one definition for both directions. A struct lists its fields once:
 //
 //   struct SourceOver {
-//     unsigned camera = 0;
+//     CameraId camera;
 //     std::string failure;
 //     static void fields(auto& m, auto&& f) { f("camera", m.camera), f("failure", m.failure); }
 //   };
 //
 // write_json() makes an object of them; read_json() takes one apart. Fields may be booleans, integers, numbers,
-// strings, enumerations (travel as their number), optionals (null), vectors, JSON as it is, structs with fields, and
-// types with a JsonOf. Reading is strict: a field that is missing, of another type, or out of its type's range is a
-// BadJson. Keys that are not listed are ignored.
+// strings, enumerations and ids (travel as their number), optionals (null), vectors, JSON as it is, structs with
+// fields, and types with a JsonOf. Reading is strict: a field that is missing, of another type, or out of its type's
+// range is a BadJson. Keys that are not listed are ignored.
 #pragma once
 
 #include <cmath>
@@ -24,6 +24,7 @@
 
 #include "core/error.h"
 #include "core/gpu.h"
+#include "ipc/ids.h"
 
 namespace campipe {
 
@@ -109,6 +110,8 @@ nlohmann::json write_json(const T& value) {
     return array;
   } else if constexpr (std::is_enum_v<T>) {
     return static_cast<std::underlying_type_t<T>>(value);
+  } else if constexpr (is_id<T>) {
+    return value.index();
   } else if constexpr (requires { sizeof(JsonOf<T>); }) {
     return JsonOf<T>::write(value);
   } else {
@@ -140,6 +143,10 @@ void read_json(nlohmann::json& from, T& value, const JsonPath& path = {}) {
     read_json(from, number, path);
     if (number > static_cast<std::underlying_type_t<T>>(LastOf<T>::value)) path.fail("is a number that means nothing");
     value = static_cast<T>(number);
+  } else if constexpr (is_id<T>) {
+    unsigned index = 0;
+    read_json(from, index, path);
+    value = T(index);
   } else if constexpr (std::same_as<T, nlohmann::json>) {
     value = std::move(from);
   } else if constexpr (std::same_as<T, bool>) {

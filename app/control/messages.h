@@ -1,7 +1,7 @@
 // What the supervisor and its processes send one another over their control channels (ipc/channel.h): a struct for each
 // message, and a list of messages for each direction. `type` is its name on the channel, `fields` its JSON
-// (app/control/json_fields.h), `descriptors` how many descriptors travel with it, where any do. `camera` is always the
-// place of the camera, or of its output, in the rig page.
+// (app/control/json_fields.h), `descriptors` how many descriptors travel with it, where any do. What a message is about
+// is named by its id (ipc/ids.h): master and workers are sent cameras, the publisher is sent outputs.
 //
 // A new message is a struct here, a place in the list of its direction, a function on() at its receiver, and a sender.
 #pragma once
@@ -46,18 +46,22 @@ struct DescriptorCount {
 
 // What several messages consist of.
 struct OfCamera {
-  unsigned camera = 0;
+  CameraId camera;
   static void fields(auto& m, auto&& f) { f("camera", m.camera); }
 };
-struct CameraEpoch {
-  unsigned camera = 0;
-  std::uint64_t epoch = 0;
-  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("epoch", m.epoch); }
+struct OfOutput {
+  OutputId output;
+  static void fields(auto& m, auto&& f) { f("output", m.output); }
 };
-struct CameraReason {
-  unsigned camera = 0;
+struct OutputEpoch {
+  OutputId output;
+  std::uint64_t epoch = 0;
+  static void fields(auto& m, auto&& f) { f("output", m.output), f("epoch", m.epoch); }
+};
+struct OutputReason {
+  OutputId output;
   std::string reason;
-  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("reason", m.reason); }
+  static void fields(auto& m, auto&& f) { f("output", m.output), f("reason", m.reason); }
 };
 struct Empty {
   static void fields(auto&, auto&&) {}
@@ -69,8 +73,8 @@ struct Empty {
 struct Setup {
   static constexpr std::string_view type = "setup";
   static constexpr DescriptorCount descriptors{2, 2};
-  std::string role;                    // "worker 0", for its log
-  unsigned process = 0;                // its place in the rig page
+  std::string role;  // "worker 0", for its log
+  ProcessId process;
   std::optional<ServerConfig> server;  // for the publisher
   std::string log_level;
   Device gpu;                // for workers
@@ -90,14 +94,9 @@ struct Start {
   static void fields(auto& m, auto&& f) { f("phase", m.phase); }
 };
 
-// Nothing of the camera is left: its place is free.
+// To master and workers: nothing of the camera is left, its ids are free.
 struct ForgetCamera : OfCamera {
   static constexpr std::string_view type = "forget_camera";
-};
-
-// To workers and the publisher: no further ring of the camera will come.
-struct CameraOver : OfCamera {
-  static constexpr std::string_view type = "camera_over";
 };
 
 // To workers and the publisher: no further camera will come; leave when all are done.
@@ -109,33 +108,34 @@ struct RigOver : Empty {
 
 // An output that takes packets as the source sends them.
 struct Copy {
-  unsigned camera = 0;
+  OutputId output;
   std::uint64_t epoch = 1;             // of the first ring
   std::uint64_t base = 0;              // packets of earlier epochs
   std::optional<std::int64_t> resume;  // the dts of the newest packet that a master that died passed on
   CameraConfig config;
   static void fields(auto& m, auto&& f) {
-    f("camera", m.camera), f("epoch", m.epoch), f("base", m.base), f("resume", m.resume), f("config", m.config);
+    f("output", m.output), f("epoch", m.epoch), f("base", m.base), f("resume", m.resume), f("config", m.config);
   }
 };
 
 struct ReadCamera {
   static constexpr std::string_view type = "camera";
-  unsigned camera = 0;
+  CameraId camera;
+  EdgeId edge;  // its frame rings
   CameraConfig config;
   Placement placement;
   std::uint64_t epoch = 1;             // of the first frame ring
   std::uint64_t base = 0;              // frames of earlier epochs
   std::optional<std::int64_t> resume;  // the pts of the newest frame of a master that died
   bool decode = true;                  // some output needs frames, whoever watches
-  std::vector<unsigned> on_demand;     // else: outputs that need them only while somebody watches
+  std::vector<OutputId> on_demand;     // else: outputs that need them only while somebody watches
   bool undecided = false;              // run like this only where the source sends what fits()
   std::vector<Copy> copies;
-  std::vector<CameraEpoch> audio;  // outputs that take audio, with the epoch of the first ring
+  std::vector<OutputEpoch> audio;  // outputs that take audio, with the epoch of the first ring
   static void fields(auto& m, auto&& f) {
-    f("camera", m.camera), f("config", m.config), f("placement", m.placement), f("epoch", m.epoch), f("base", m.base),
-        f("resume", m.resume), f("decode", m.decode), f("on_demand", m.on_demand), f("undecided", m.undecided),
-        f("copies", m.copies), f("audio", m.audio);
+    f("camera", m.camera), f("edge", m.edge), f("config", m.config), f("placement", m.placement), f("epoch", m.epoch),
+        f("base", m.base), f("resume", m.resume), f("decode", m.decode), f("on_demand", m.on_demand),
+        f("undecided", m.undecided), f("copies", m.copies), f("audio", m.audio);
   }
 };
 
@@ -163,37 +163,46 @@ using ToMaster = MessageList<ReadCamera, StopCamera, RenewRing, ForgetCamera, Dr
 // ---- To a worker
 
 struct EncodedOutput {
-  unsigned camera = 0;
+  OutputId output;
   CameraConfig config;
   Placement placement;
   std::uint64_t epoch = 1;  // of the first packet ring
   std::uint64_t base = 0;   // packets of earlier epochs
   bool failed = false;      // in the life of an earlier worker
   static void fields(auto& m, auto&& f) {
-    f("camera", m.camera), f("config", m.config), f("placement", m.placement), f("epoch", m.epoch), f("base", m.base),
+    f("output", m.output), f("config", m.config), f("placement", m.placement), f("epoch", m.epoch), f("base", m.base),
         f("failed", m.failed);
   }
 };
 
 struct EncodeCamera {
   static constexpr std::string_view type = "camera";
-  unsigned camera = 0;
+  CameraId camera;
+  NodeId node;
+  EdgeId edge;  // that the node reads
   CameraConfig config;
   std::vector<EncodedOutput> outputs;
-  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("config", m.config), f("outputs", m.outputs); }
+  static void fields(auto& m, auto&& f) {
+    f("camera", m.camera), f("node", m.node), f("edge", m.edge), f("config", m.config), f("outputs", m.outputs);
+  }
 };
 
 // The descriptors: control memory, and pixels where they lie in memory that has one.
 struct OfferFrameRing {
   static constexpr std::string_view type = "frame_ring";
   static constexpr DescriptorCount descriptors{1, 2};
-  unsigned camera = 0;
+  CameraId camera;
   unsigned reader = 0;  // the worker's seat in it
   double frame_rate = 0;
   int rotation = 0;  // degrees clockwise by which its frames must be turned
   static void fields(auto& m, auto&& f) {
     f("camera", m.camera), f("reader", m.reader), f("frame_rate", m.frame_rate), f("rotation", m.rotation);
   }
+};
+
+// No further ring of the camera will come.
+struct CameraOver : OfCamera {
+  static constexpr std::string_view type = "camera_over";
 };
 
 using ToWorker = MessageList<EncodeCamera, Start, OfferFrameRing, CameraOver, ForgetCamera, RigOver>;
@@ -203,31 +212,31 @@ using ToWorker = MessageList<EncodeCamera, Start, OfferFrameRing, CameraOver, Fo
 struct PacketRing {
   static constexpr std::string_view type = "packet_ring";
   static constexpr DescriptorCount descriptors{1, 1};
-  unsigned camera = 0;
+  OutputId output;
   std::uint64_t epoch = 0;
   StreamParameters stream;
-  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("epoch", m.epoch), f("stream", m.stream); }
+  static void fields(auto& m, auto&& f) { f("output", m.output), f("epoch", m.epoch), f("stream", m.stream); }
 };
 
 struct AudioRing {
   static constexpr std::string_view type = "audio_ring";
   static constexpr DescriptorCount descriptors{1, 1};
-  unsigned camera = 0;
+  OutputId output;
   std::uint64_t epoch = 0;
   AudioParameters audio;
-  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("epoch", m.epoch), f("audio", m.audio); }
+  static void fields(auto& m, auto&& f) { f("output", m.output), f("epoch", m.epoch), f("audio", m.audio); }
 };
 
 // ---- To the publisher
 
-struct PublishCamera {
-  static constexpr std::string_view type = "camera";
-  unsigned camera = 0;
+struct PublishOutput {
+  static constexpr std::string_view type = "output";
+  OutputId output;
   CameraConfig config;
   bool recording = true;              // what was asked last
   std::optional<std::string> events;  // the file for events
   static void fields(auto& m, auto&& f) {
-    f("camera", m.camera), f("config", m.config), f("recording", m.recording), f("events", m.events);
+    f("output", m.output), f("config", m.config), f("recording", m.recording), f("events", m.events);
   }
 };
 
@@ -240,9 +249,19 @@ struct DisabledCamera {
 
 struct Record {
   static constexpr std::string_view type = "record";
-  unsigned camera = 0;
+  OutputId output;
   bool on = true;
-  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("on", m.on); }
+  static void fields(auto& m, auto&& f) { f("output", m.output), f("on", m.on); }
+};
+
+// No further ring of the output will come.
+struct OutputOver : OfOutput {
+  static constexpr std::string_view type = "output_over";
+};
+
+// Nothing of the output is left: its id is free.
+struct ForgetOutput : OfOutput {
+  static constexpr std::string_view type = "forget_output";
 };
 
 // Close every file as it is.
@@ -263,7 +282,7 @@ struct Status {
   static void fields(auto& m, auto&& f) { f("status", m.status); }
 };
 
-using ToPublisher = MessageList<PublishCamera, DisabledCamera, Start, PacketRing, AudioRing, CameraOver, ForgetCamera,
+using ToPublisher = MessageList<PublishOutput, DisabledCamera, Start, PacketRing, AudioRing, OutputOver, ForgetOutput,
                                 Record, CloseFiles, ChangeServer, Status, Answer, RigOver>;
 
 // ---- From the master
@@ -272,7 +291,7 @@ using ToPublisher = MessageList<PublishCamera, DisabledCamera, Start, PacketRing
 struct FrameRing {
   static constexpr std::string_view type = "frame_ring";
   static constexpr DescriptorCount descriptors{1, 2};
-  unsigned camera = 0;
+  CameraId camera;
   std::uint64_t epoch = 0;
   double frame_rate = 0;
   int rotation = 0;
@@ -286,7 +305,7 @@ struct FrameRing {
 
 struct SourceOver {
   static constexpr std::string_view type = "source_over";
-  unsigned camera = 0;
+  CameraId camera;
   std::string failure;  // empty: it ended as it should
   bool at_end = false;  // the source itself has an end, and was there
   static void fields(auto& m, auto&& f) { f("camera", m.camera), f("failure", m.failure), f("at_end", m.at_end); }
@@ -295,7 +314,7 @@ struct SourceOver {
 // Of a live source.
 struct SourceState {
   static constexpr std::string_view type = "source_state";
-  unsigned camera = 0;
+  CameraId camera;
   bool delivers = false;
   std::string reason;  // why not
   static void fields(auto& m, auto&& f) { f("camera", m.camera), f("delivers", m.delivers), f("reason", m.reason); }
@@ -304,75 +323,88 @@ struct SourceState {
 // What an undecided camera's source sends (app/control/sent_stream.h).
 struct FoundStream {
   static constexpr std::string_view type = "sent_stream";
-  unsigned camera = 0;
+  CameraId camera;
   SentStream sends;
   static void fields(auto& m, auto&& f) { f("camera", m.camera), f("sends", m.sends); }
 };
 
 using FromMaster = MessageList<FrameRing, PacketRing, AudioRing, SourceOver, SourceState, FoundStream>;
 
-// ---- From workers and the publisher
+// ---- From workers
 
 // Everything that came of the camera is done with.
 struct CameraDone : OfCamera {
   static constexpr std::string_view type = "camera_done";
 };
 
-// A ring that it was sent cannot be opened, through nobody's fault.
-struct RingLost : CameraReason {
-  static constexpr std::string_view type = "ring_lost";
+// A frame ring that it was sent cannot be opened, through nobody's fault.
+struct FrameRingLost {
+  static constexpr std::string_view type = "frame_ring_lost";
+  CameraId camera;
+  std::string reason;
+  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("reason", m.reason); }
 };
 
-struct CameraFailed : CameraReason {
-  static constexpr std::string_view type = "camera_failed";
+struct OutputFailed : OutputReason {
+  static constexpr std::string_view type = "output_failed";
 };
 
-using FromWorker = MessageList<PacketRing, CameraFailed, CameraDone, RingLost>;
+using FromWorker = MessageList<PacketRing, OutputFailed, CameraDone, FrameRingLost>;
 
 // ---- From the publisher
 
+// Everything that came of the output is done with.
+struct OutputDone : OfOutput {
+  static constexpr std::string_view type = "output_done";
+};
+
+// A ring of it that it was sent cannot be opened, through nobody's fault.
+struct RingLost : OutputReason {
+  static constexpr std::string_view type = "ring_lost";
+};
+
 // It has read all of that ring.
-struct PacketRingDone : CameraEpoch {
+struct PacketRingDone : OutputEpoch {
   static constexpr std::string_view type = "packet_ring_done";
 };
-struct AudioRingDone : CameraEpoch {
+struct AudioRingDone : OutputEpoch {
   static constexpr std::string_view type = "audio_ring_done";
 };
 
 struct FileBegun {
   static constexpr std::string_view type = "file";
-  unsigned camera = 0;
+  OutputId output;
   std::string path;
-  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("path", m.path); }
+  static void fields(auto& m, auto&& f) { f("output", m.output), f("path", m.path); }
 };
 
 // For good.
-struct RecordFailed : CameraReason {
+struct RecordFailed : OutputReason {
   static constexpr std::string_view type = "record_failed";
 };
 
-struct RecordPaused : CameraReason {
+struct RecordPaused : OutputReason {
   static constexpr std::string_view type = "record_paused";
 };
 
-struct RecordResumed : OfCamera {
+struct RecordResumed : OfOutput {
   static constexpr std::string_view type = "record_resumed";
 };
 
 struct PushChanged {
   static constexpr std::string_view type = "push_state";
-  unsigned camera = 0;
+  OutputId output;
   std::string url;  // without its password
   std::string state;
   std::string reason;
   static void fields(auto& m, auto&& f) {
-    f("camera", m.camera), f("url", m.url), f("state", m.state), f("reason", m.reason);
+    f("output", m.output), f("url", m.url), f("state", m.state), f("reason", m.reason);
   }
 };
 
 template <typename... M, typename... R>
 MessageList<M..., R...> with_requests(MessageList<M...>, std::variant<R...>*);
-using FromPublisher = decltype(with_requests(MessageList<CameraDone, RingLost, PacketRingDone, AudioRingDone, FileBegun,
+using FromPublisher = decltype(with_requests(MessageList<OutputDone, RingLost, PacketRingDone, AudioRingDone, FileBegun,
                                                          RecordFailed, RecordPaused, RecordResumed, PushChanged>(),
                                              static_cast<Request*>(nullptr)));
 

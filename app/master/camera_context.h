@@ -13,13 +13,17 @@ namespace campipe {
 
 struct CameraContext {
   CameraContext(const IngestStart& with, const RigPage& page)
-      : start(with), block(page.master(with.camera)), live(is_live(with.config.source.url)) {}
+      : start(with),
+        source(page.source(with.camera)),
+        edge(page.edge_writer(with.edge)),
+        live(is_live(with.config.source.url)) {}
 
   [[nodiscard]] const std::string& name() const { return start.config.name; }
 
   IngestStart start;
-  MasterBlock& block;
-  const bool live;  // a camera: reconnected for ever. Otherwise a file or the test pattern
+  SourceBlock& source;
+  EdgeWriterBlock& edge;  // its frame rings
+  const bool live;        // a camera: reconnected for ever. Otherwise a file or the test pattern
   StopSignal stop;
 };
 

@@ -95,9 +95,9 @@ void CopyMotion::look(const FrameRingMemory& ring, const DecodedPicture& picture
   last_ = pts;
 }
 
-FrameMetadata CopyMotion::metadata(unsigned camera) const {
-  const auto output = std::ranges::find(outputs_, camera, &Output::camera);
-  return output == outputs_.end() ? FrameMetadata{} : output->metadata;
+FrameMetadata CopyMotion::metadata(OutputId output) const {
+  const auto found = std::ranges::find(outputs_, output, &Output::id);
+  return found == outputs_.end() ? FrameMetadata{} : found->metadata;
 }
 
 }  // namespace campipe

@@ -36,13 +36,13 @@ class CopyMotion {
   // At a frame of somebody else's decoder, in a slot of a ring in host memory; `pts` in nanoseconds.
   void look(const FrameRingMemory& ring, const DecodedPicture& picture, std::int64_t pts);
   // What was found in the newest frame, for that output.
-  [[nodiscard]] FrameMetadata metadata(unsigned camera) const;
+  [[nodiscard]] FrameMetadata metadata(OutputId output) const;
 
  private:
   struct Output {
     Output(const CopyTarget& target, const RigPage& page)
-        : camera(target.camera), filters(target.filters), meter(page.master(target.camera).motion) {}
-    unsigned camera;
+        : id(target.output), filters(target.filters), meter(page.copy(target.output).motion) {}
+    OutputId id;
     FilterChain filters;
     MotionMeter meter;
     FrameMetadata metadata;

@@ -60,7 +60,7 @@ void FrameRings::open(CameraDecoder& decoder) {
   }
   spec.expected = needs.expected;
   ring_ = std::make_shared<FrameRingWriter>(FrameRingMemory::create(spec));
-  ring_->on_faulty_reader([this] { accuse(camera_.block.accusation, Accused::worker); });
+  ring_->on_faulty_reader([this] { accuse(camera_.edge.accusation, Accused::worker); });
   decoder->write_to(ring_);
   kind_ = kind_of(decoder.stream());
   // Where the size has changed in mid-stream, the stream's description is out of date.
@@ -100,7 +100,7 @@ void FrameRings::publish(DecodedPicture& picture) {
   if (!is_possible(picture.record, slot_bytes)) throw Error("the source has a frame that cannot be");
   unsigned recalled = 0;
   const auto published = ring_->publish(picture.slot, picture.record, recalled);
-  counter(camera_.block.dropped, DropCause::queue_full).fetch_add(recalled);
+  counter(camera_.edge.dropped, DropCause::queue_full).fetch_add(recalled);
   if (published == FrameRingWriter::Published::no_reader) {
     count_unpublished(DropCause::worker_lost);
   } else {

@@ -40,7 +40,7 @@ class FrameRings {
 
   // Publishes a frame in a slot of the current ring, counted. `record.times`: all but `decoded`.
   void publish(DecodedPicture& picture);
-  void count_unpublished(DropCause cause) { counter(camera_.block.unpublished, cause).fetch_add(1); }
+  void count_unpublished(DropCause cause) { counter(camera_.edge.unpublished, cause).fetch_add(1); }
   [[nodiscard]] std::uint64_t published() const { return published_; }  // by this ingest
   // Of the frame that is published next, over all epochs.
   [[nodiscard]] std::uint64_t next_number() const { return camera_.start.base + published_ + 1; }

@@ -33,7 +33,7 @@ Ingest::Ingest(const Start& start, const RigPage& page, const Events& events)
       clock_(camera_, source_),
       rings_(camera_, events),
       router_(camera_, page, events, clock_, rings_),
-      pacer_(start.camera),
+      pacer_(start.camera.index()),
       retry_(start.config.retry_interval, start.config.retry_max) {
   camera_.start.config.source.audio = start.audio.empty() ? Audio::off : Audio::copy;
   failpoint("ingest.thread", camera_.name());
@@ -43,7 +43,7 @@ Ingest::Ingest(const Start& start, const RigPage& page, const Events& events)
 Ingest::~Ingest() { stop(); }
 
 void Ingest::run() {
-  ThreadScope scope(camera_.block.ingest, "in:" + camera_.name());
+  ThreadScope scope(camera_.source.thread, "in:" + camera_.name());
   camera_.stop.attach(scope);
   std::string failure;
   try {

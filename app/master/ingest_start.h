@@ -19,14 +19,15 @@
 namespace campipe {
 
 struct IngestStart {
-  unsigned camera = 0;  // its place in the rig page
+  CameraId camera;
+  EdgeId edge;  // its frame rings
   CameraConfig config;
   Placement placement;
   std::uint64_t epoch = 1;             // of the first ring
   std::uint64_t base = 0;              // frames published in earlier epochs
   std::optional<std::int64_t> resume;  // the pts of the newest frame of a master that died
   bool decode = true;                  // some output needs frames, whether or not it is watched
-  std::vector<unsigned> on_demand;     // else: outputs that need them only while somebody watches
+  std::vector<OutputId> on_demand;     // else: outputs that need them only while somebody watches
   bool undecided = false;              // this configuration is valid only if the source sends what fits()
   std::vector<CopyTarget> copies;      // outputs that take the packets unchanged
   std::vector<CopyTarget> audio;       // recordings
@@ -47,10 +48,10 @@ struct IngestEvents {
   // Of one that is undecided, what its source sends, each time that it was opened. If that does not play everywhere,
   // nothing is passed on until stop().
   std::function<void(const SentStream& sends)> on_stream = [](const SentStream&) {};
-  std::function<void(unsigned camera, std::uint64_t epoch, const PacketRingMemory& ring, const StreamParameters&)>
-      on_copy = [](unsigned, std::uint64_t, const PacketRingMemory&, const StreamParameters&) {};
-  std::function<void(unsigned camera, std::uint64_t epoch, const PacketRingMemory& ring, const AudioParameters&)>
-      on_audio = [](unsigned, std::uint64_t, const PacketRingMemory&, const AudioParameters&) {};
+  std::function<void(OutputId output, std::uint64_t epoch, const PacketRingMemory& ring, const StreamParameters&)>
+      on_copy = [](OutputId, std::uint64_t, const PacketRingMemory&, const StreamParameters&) {};
+  std::function<void(OutputId output, std::uint64_t epoch, const PacketRingMemory& ring, const AudioParameters&)>
+      on_audio = [](OutputId, std::uint64_t, const PacketRingMemory&, const AudioParameters&) {};
 };
 
 }  // namespace campipe

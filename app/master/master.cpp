@@ -54,6 +54,7 @@ class Master {
   void on(const messages::ReadCamera& asked) {
     Ingest::Start start;
     start.camera = asked.camera;
+    start.edge = asked.edge;
     start.config = asked.config;
     start.placement = asked.placement;
     start.epoch = asked.epoch;
@@ -63,9 +64,9 @@ class Master {
     start.on_demand = asked.on_demand;
     start.undecided = asked.undecided;
     for (const messages::Copy& copy : asked.copies)
-      start.copies.push_back({copy.camera, copy.epoch, copy.base, copy.resume, copy.config.filters});
-    for (const messages::CameraEpoch& copy : asked.audio) start.audio.push_back({copy.camera, copy.epoch});
-    const unsigned camera = start.camera;
+      start.copies.push_back({copy.output, copy.epoch, copy.base, copy.resume, copy.config.filters});
+    for (const messages::OutputEpoch& copy : asked.audio) start.audio.push_back({copy.output, copy.epoch});
+    const CameraId camera = start.camera;
     auto epoch = std::make_shared<std::uint64_t>(start.epoch);  // grows with every ring; only the ingest thread uses it
     Ingest::Events events;
     events.on_ring = [this, camera, epoch](const FrameRingMemory& ring, const SourceStream& stream,
@@ -85,11 +86,11 @@ class Master {
       child_.send(messages::SourceState{camera, delivers, reason});
     };
     events.on_stream = [this, camera](const SentStream& sends) { child_.send(messages::FoundStream{camera, sends}); };
-    events.on_copy = [this](unsigned to, std::uint64_t ring_epoch, const PacketRingMemory& ring,
+    events.on_copy = [this](OutputId to, std::uint64_t ring_epoch, const PacketRingMemory& ring,
                             const StreamParameters& parameters) {
       child_.send(messages::PacketRing{to, ring_epoch, parameters}, {ring.fd()});
     };
-    events.on_audio = [this](unsigned to, std::uint64_t ring_epoch, const PacketRingMemory& ring,
+    events.on_audio = [this](OutputId to, std::uint64_t ring_epoch, const PacketRingMemory& ring,
                              const AudioParameters& parameters) {
       child_.send(messages::AudioRing{to, ring_epoch, parameters}, {ring.fd()});
     };
@@ -117,7 +118,7 @@ class Master {
   }
 
   Child child_;
-  std::map<unsigned, std::unique_ptr<Ingest>> cameras_;
+  std::map<CameraId, std::unique_ptr<Ingest>> cameras_;
   bool leave_ = false;
 };
 

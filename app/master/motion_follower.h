@@ -27,7 +27,7 @@ class MotionFollower {
   // At what the camera's own decoder shows, if it has none of its own.
   void look(const FrameRingMemory& ring, const DecodedPicture& picture);
   // See CopyMotion.
-  [[nodiscard]] FrameMetadata metadata(unsigned camera) const { return motion_.metadata(camera); }
+  [[nodiscard]] FrameMetadata metadata(OutputId output) const { return motion_.metadata(output); }
 
  private:
   bool is_behind(const AVPacket& packet);

@@ -31,7 +31,7 @@ void PacketClock::begin_live(std::int64_t copied) {
   skip_through_.reset();  // what a master before published will not come again
   if (camera_.start.resume) frame_times_.set_last(*camera_.start.resume, 0);
   const std::int64_t before = std::max(frame_times_.last(), copied);
-  if (before >= 0) clock_.resume(before, camera_.block.source.time_origin);
+  if (before >= 0) clock_.resume(before, camera_.source.health.time_origin);
 }
 
 void PacketClock::begin_loop_after(std::int64_t resume, std::int64_t copied) {
@@ -87,7 +87,7 @@ PacketTimes PacketClock::note(const AVPacket& packet) {
     note.capture_utc = *utc;
     note.capture_clock = CaptureClock::camera;
   }
-  camera_.block.source.camera_clock = note.capture_clock == CaptureClock::camera ? 1 : 0;
+  camera_.source.health.camera_clock = note.capture_clock == CaptureClock::camera ? 1 : 0;
   notes_.push_back(note);
   if (notes_.size() > most_notes) notes_.pop_front();
   return {arrival_, note.capture_utc, note.capture_clock};
@@ -143,12 +143,12 @@ bool PacketClock::confirms_leap(std::int64_t to) {
 }
 
 void PacketClock::count(Correction kind) {
-  camera_.block.source.times_corrected.at(static_cast<std::size_t>(kind)).fetch_add(1);
+  camera_.source.health.times_corrected.at(static_cast<std::size_t>(kind)).fetch_add(1);
 }
 
 // Each kind once for each connection.
 void PacketClock::report(const std::optional<SourceClock::Corrected>& corrected) {
-  SourceHealth& health = camera_.block.source;
+  SourceHealth& health = camera_.source.health;
   health.clock_drift = clock_.drift();
   health.time_origin = clock_.origin();
   health.lag = clock_.late();

@@ -113,7 +113,7 @@ void PacketCopies::begin_video(const SourceStream& stream) {
   }
   for (Track& track : video_) {
     renew(track, video_capacity, [this](const Track& renewed, const PacketRingMemory& ring) {
-      events_.on_video(renewed.target.camera, renewed.target.epoch, ring, *video_parameters_);
+      events_.on_video(renewed.target.output, renewed.target.epoch, ring, *video_parameters_);
     });
   }
 }
@@ -130,7 +130,7 @@ void PacketCopies::set_audio(const AudioParameters& parameters) {
   }
   for (Track& track : audio_) {
     renew(track, audio_capacity, [this](const Track& renewed, const PacketRingMemory& ring) {
-      events_.on_audio(renewed.target.camera, renewed.target.epoch, ring, *audio_parameters_);
+      events_.on_audio(renewed.target.output, renewed.target.epoch, ring, *audio_parameters_);
     });
   }
 }
@@ -173,7 +173,7 @@ void PacketCopies::renew(Track& track, std::size_t capacity, const Announce& ann
 }
 
 void PacketCopies::watch(const Track& track, PacketRingWriter& ring) {
-  Accusation& accusation = page_.master(track.target.camera).accusation;
+  Accusation& accusation = page_.copy(track.target.output).accusation;
   ring.on_faulty_reader([&accusation] { accuse(accusation, Accused::publisher); });
 }
 
@@ -224,7 +224,7 @@ std::optional<Correction> PacketCopies::video(const AVPacket& packet, const Sour
       track.target.resume.reset();
     }
     track.need_key = track.need_key && !view.key;
-    view.metadata = events_.metadata(track.target.camera);
+    view.metadata = events_.metadata(track.target.output);
     if (!track.need_key) push(track, view, true);
   }
   return time.correction;
@@ -257,7 +257,7 @@ std::int64_t PacketCopies::next_turn(std::int64_t end) const {
 
 void PacketCopies::push(Track& track, const PacketView& packet, bool of_video) {
   if (!track.current) return;
-  MasterBlock& block = page_.master(track.target.camera);
+  CopyBlock& block = page_.copy(track.target.output);
   const Deadline deadline = Clock::now() + (of_video && block_ ? publisher_deadline : std::chrono::seconds(0));
   bool pushed = false;
   try {

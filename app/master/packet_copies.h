@@ -22,9 +22,9 @@
 
 namespace campipe {
 
-// Where a camera's (or follower's) packets go.
+// Where a camera's packets go.
 struct CopyTarget {
-  unsigned camera = 0;                      // its place in the rig page
+  OutputId output;
   std::uint64_t epoch = 1;                  // of the first ring
   std::uint64_t base = 0;                   // packets of earlier epochs
   std::optional<std::int64_t> resume = {};  // the dts of the newest packet that a master that died passed on
@@ -34,13 +34,13 @@ struct CopyTarget {
 class PacketCopies {
  public:
   struct Events {
-    std::function<void(unsigned camera, std::uint64_t epoch, const PacketRingMemory& ring, const StreamParameters&)>
+    std::function<void(OutputId output, std::uint64_t epoch, const PacketRingMemory& ring, const StreamParameters&)>
         on_video;
-    std::function<void(unsigned camera, std::uint64_t epoch, const PacketRingMemory& ring, const AudioParameters&)>
+    std::function<void(OutputId output, std::uint64_t epoch, const PacketRingMemory& ring, const AudioParameters&)>
         on_audio;
     std::function<bool()> interrupted;  // asked at least every 100 ms while it waits
     // What is known of the newest frame of that output.
-    std::function<FrameMetadata(unsigned camera)> metadata = [](unsigned) { return FrameMetadata{}; };
+    std::function<FrameMetadata(OutputId output)> metadata = [](OutputId) { return FrameMetadata{}; };
   };
   PacketCopies(std::vector<CopyTarget> video, std::vector<CopyTarget> audio, bool block, const RigPage& page,
                Events events);

@@ -14,7 +14,7 @@ PacketRouter::PacketRouter(CameraContext& camera, const RigPage& page, const Ing
       motion_(camera, page, clock),
       copies_(camera.start.copies, camera.start.audio, camera.start.config.drop_policy == DropPolicy::block, page,
               {events.on_copy, events.on_audio, [this] { return camera_.stop.beat_or_give_up(); },
-               [this](unsigned output) { return motion_.metadata(output); }}),
+               [this](OutputId output) { return motion_.metadata(output); }}),
       frames_(camera, clock, rings,
               [this](const FrameRingMemory& ring, const DecodedPicture& picture) {
                 if (!frames_.on_hardware()) motion_.look(ring, picture);

@@ -23,11 +23,10 @@ ThreadWait disk_wait() { return ThreadWait(WaitsFor::disk, Clock::now() + disk_p
 
 }  // namespace
 
-CameraPublisher::CameraPublisher(unsigned camera, CameraConfig config, const RigPage& page, const Events& events,
+CameraPublisher::CameraPublisher(OutputId output, CameraConfig config, const RigPage& page, const Events& events,
                                  std::shared_ptr<LiveStream> live, bool records, const RunStart& start)
-    : camera_(camera),
-      config_(std::move(config)),
-      block_(page.publisher(camera)),
+    : config_(std::move(config)),
+      block_(page.publish(output)),
       events_(events),
       run_(start),
       audio_(events.on_audio_ring_done),
@@ -60,7 +59,7 @@ void CameraPublisher::abandon() {
 }
 
 void CameraPublisher::run() {
-  ThreadScope scope(block_.publish, "pb:" + config_.name);
+  ThreadScope scope(block_.thread, "pb:" + config_.name);
   scope_ = &scope;
   follow_wish(nullptr);
   pushes_.emplace(config_, events_.on_push_state);

@@ -52,7 +52,7 @@ class CameraPublisher {
 
   // `live` takes every packet for those who watch; null: nobody can. `records`: begin with a recording, if there is
   // one. `start`: see Recording.
-  CameraPublisher(unsigned camera, CameraConfig config, const RigPage& page, const Events& events,
+  CameraPublisher(OutputId output, CameraConfig config, const RigPage& page, const Events& events,
                   std::shared_ptr<LiveStream> live = nullptr, bool records = true, const RunStart& start = {});
   ~CameraPublisher();
 
@@ -82,10 +82,9 @@ class CameraPublisher {
   void wait_for_disk();
   void tick_recording();
 
-  unsigned camera_;
   CameraConfig config_;
   ProfileName write_range_{config_.name, "write"};
-  PublisherBlock& block_;
+  PublishBlock& block_;
   Events events_;
   const RunStart run_;
   ThreadScope* scope_ = nullptr;

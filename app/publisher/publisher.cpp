@@ -59,15 +59,15 @@ class Publisher {
     if (start.phase == 0) child_.arrive(0);  // a successor finds the rig running
     started_ = true;
   }
-  void on(const messages::CameraOver& over) {
-    if (auto* camera = camera_of(over, cameras_)) camera->finish();
+  void on(const messages::OutputOver& over) {
+    if (auto* output = output_of(over, outputs_)) output->finish();
   }
   void on(const messages::Record& record) {
-    if (auto* camera = camera_of(record, cameras_)) camera->set_recording(record.on);
+    if (auto* output = output_of(record, outputs_)) output->set_recording(record.on);
   }
-  void on(const messages::ForgetCamera& of) {
-    servers_.remove(of.camera);
-    done_ -= cameras_.erase(of.camera);
+  void on(const messages::ForgetOutput& of) {
+    servers_.remove(of.output);
+    done_ -= outputs_.erase(of.output);
   }
   void on(const messages::CloseFiles&) { abandon_all(); }
   void on(const messages::RigOver&) { over_ = true; }
@@ -79,71 +79,71 @@ class Publisher {
   void on(const messages::PacketRing& offer, std::vector<UniqueFd>& fds) {
     const bool of_worker = offer.stream.encoder != "copy";
     take_ring<messages::PacketRingDone>(offer, fds, of_worker ? Accused::worker : Accused::master,
-                                        [&](CameraPublisher& camera, std::shared_ptr<PacketRingMemory> memory) {
-                                          camera.add({std::move(memory), offer.epoch, offer.stream});
+                                        [&](CameraPublisher& output, std::shared_ptr<PacketRingMemory> memory) {
+                                          output.add({std::move(memory), offer.epoch, offer.stream});
                                         });
   }
   void on(const messages::AudioRing& offer, std::vector<UniqueFd>& fds) {
     take_ring<messages::AudioRingDone>(offer, fds, Accused::master,
-                                       [&](CameraPublisher& camera, std::shared_ptr<PacketRingMemory> memory) {
-                                         camera.add_audio({std::move(memory), offer.epoch, offer.audio});
+                                       [&](CameraPublisher& output, std::shared_ptr<PacketRingMemory> memory) {
+                                         output.add_audio({std::move(memory), offer.epoch, offer.audio});
                                        });
   }
 
   // `Done`: what is sent where it is no ring, for which `writer` has to answer.
   template <typename Done, typename Offer, typename Add>
   void take_ring(const Offer& offer, std::vector<UniqueFd>& fds, Accused writer, const Add& add) {
-    auto* camera = camera_of(offer, cameras_);
-    if (camera == nullptr) return;
+    auto* output = output_of(offer, outputs_);
+    if (output == nullptr) return;
     try {
-      add(*camera, PacketRingMemory::open(std::move(fds[0])));
+      add(*output, PacketRingMemory::open(std::move(fds[0])));
     } catch (const SystemError& error) {  // no memory: nobody else's trouble
-      child_.send(messages::RingLost{{offer.camera, error.what()}});
+      child_.send(messages::RingLost{{offer.output, error.what()}});
     } catch (const Error& error) {
       spdlog::error("a camera's ring cannot be used: {}", error.what());
-      accuse(child_.page().publisher(offer.camera).accusation, writer);
-      child_.send(Done{{offer.camera, offer.epoch}});
+      accuse(child_.page().publish(offer.output).accusation, writer);
+      child_.send(Done{{offer.output, offer.epoch}});
     }
   }
 
-  void on(const messages::PublishCamera& asked) {
-    const unsigned camera = asked.camera;
+  void on(const messages::PublishOutput& asked) {
+    const OutputId output = asked.output;
     const CameraConfig& config = asked.config;
     const std::string name = config.name;
     CameraPublisher::Events events;
-    events.on_ring_done = [this, camera](std::uint64_t epoch) {
-      child_.send(messages::PacketRingDone{{camera, epoch}});
+    events.on_ring_done = [this, output](std::uint64_t epoch) {
+      child_.send(messages::PacketRingDone{{output, epoch}});
     };
-    events.on_audio_ring_done = [this, camera](std::uint64_t epoch) {
-      child_.send(messages::AudioRingDone{{camera, epoch}});
+    events.on_audio_ring_done = [this, output](std::uint64_t epoch) {
+      child_.send(messages::AudioRingDone{{output, epoch}});
     };
-    events.on_file = [this, camera](const std::string& path) { child_.send(messages::FileBegun{camera, path}); };
-    events.on_record_failed = [this, camera](const std::string& reason) {
-      child_.send(messages::RecordFailed{{camera, reason}});
+    events.on_file = [this, output](const std::string& path) { child_.send(messages::FileBegun{output, path}); };
+    events.on_record_failed = [this, output](const std::string& reason) {
+      child_.send(messages::RecordFailed{{output, reason}});
     };
-    events.on_record_paused = [this, camera, name](const std::string& reason) {
+    events.on_record_paused = [this, output, name](const std::string& reason) {
       spdlog::error("{}: recording paused, and tried again: {}", name, reason);
-      child_.send(messages::RecordPaused{{camera, reason}});
+      child_.send(messages::RecordPaused{{output, reason}});
     };
-    events.on_record_resumed = [this, camera, name](std::uint64_t unrecorded) {
+    events.on_record_resumed = [this, output, name](std::uint64_t unrecorded) {
       spdlog::info("{}: recording goes on; {} packets are not in it", name, unrecorded);
-      child_.send(messages::RecordResumed{{camera}});
+      child_.send(messages::RecordResumed{{output}});
     };
-    events.on_push_state = [this, camera](const std::string& url, PushState state, const std::string& reason) {
-      child_.send(messages::PushChanged{camera, url, name_of(state), reason});
+    events.on_push_state = [this, output](const std::string& url, PushState state, const std::string& reason) {
+      child_.send(messages::PushChanged{output, url, name_of(state), reason});
     };
     if (asked.events && !events_file_) events_file_.emplace(*asked.events);
-    events.on_motion = [this, config, camera](const Recording::Motion& motion) {
-      if (motion.begins) child_.page().publisher(camera).motions.fetch_add(1);
+    events.on_motion = [this, config, output](const Recording::Motion& motion) {
+      if (motion.begins) child_.page().publish(output).motions.fetch_add(1);
       tell_motion(config, motion);
     };
-    events.on_done = [this, camera] {
-      child_.send(messages::CameraDone{{camera}});
+    events.on_done = [this, output] {
+      child_.send(messages::OutputDone{{output}});
       ++done_;
       child_.wake();
     };
-    auto live = servers_.add(camera, config);
-    cameras_[camera] = std::make_unique<CameraPublisher>(camera, config, child_.page(), events, std::move(live),
+    auto live = servers_.add(output, config);
+    outputs_[output] = std::make_unique<CameraPublisher>(output, config, child_.page(), events, std::move(live),
                                                          asked.recording, run_);
   }
 
@@ -159,17 +159,17 @@ class Publisher {
   }
 
   void leave_soon() {
-    for (auto& [camera, publisher] : cameras_) publisher->finish();
+    for (auto& [output, publisher] : outputs_) publisher->finish();
     abandoned_at_ = Clock::now();
   }
 
   void abandon_all() {
-    for (auto& [camera, publisher] : cameras_) publisher->abandon();
+    for (auto& [output, publisher] : outputs_) publisher->abandon();
   }
 
   bool tick() {
     servers_.tick();
-    const bool all_done = done_ == cameras_.size();
+    const bool all_done = done_ == outputs_.size();
     if (child_.abandoned()) {
       // Workers close their rings within three seconds; what has not ended by then is closed as it is.
       if (Clock::now() > abandoned_at_ + std::chrono::seconds(3)) abandon_all();
@@ -188,7 +188,7 @@ class Publisher {
                    [this](const messages::Request& request) {
                      std::visit([this](const auto& asked) { child_.send(asked); }, request);
                    }};
-  std::map<unsigned, std::unique_ptr<CameraPublisher>> cameras_;
+  std::map<OutputId, std::unique_ptr<CameraPublisher>> outputs_;
   bool started_ = false;
   bool over_ = false;  // no further camera will come
   Clock::time_point abandoned_at_;

@@ -15,9 +15,9 @@ class Demand {
  public:
   static constexpr auto kept_for = std::chrono::seconds(5);  // who changes pages comes back before all is gone
 
-  // `outputs`: their places in the rig page; where there is none, there is no demand.
-  Demand(const std::vector<unsigned>& outputs, const RigPage& page) {
-    for (const unsigned output : outputs) audiences_.push_back(&page.shared(output).audience);
+  // Without outputs there is no demand.
+  Demand(const std::vector<OutputId>& outputs, const RigPage& page) {
+    for (const OutputId output : outputs) audiences_.push_back(&page.shared(output).audience);
   }
 
   bool is_there() {

@@ -9,28 +9,26 @@ std::uint64_t load(const DropCounters& counters, DropCause cause) {
   return counters[static_cast<std::size_t>(cause)].load();
 }
 
-// Where the frames of an output were left. Its worker counts what it left out of each output. In the camera's block the
-// master counts for all outputs: frames that it did not publish, and those that it took back from the worker's queue.
-// What the publisher did not take of packets that are passed on is the only cause of theirs, and nobody else's there.
+// Where the frames of an output were left. On the camera's edge the master counts for all outputs: frames that it did
+// not publish, and those that it took back from the worker's queue. The worker counts what it left out of each output;
+// of packets that are passed on the master counts what the publisher did not take, and nothing else is theirs.
 struct Drops {
   bool copy;
-  const MasterBlock& passed_on;
-  const MasterBlock& source;
-  const WorkerBlock& worker;
+  const CopyBlock& passed_on;
+  const EdgeWriterBlock& edge;
+  const EncodeBlock& encoded;
 
   [[nodiscard]] std::uint64_t unpublished(DropCause cause) const {
-    if (copy) return cause == DropCause::publisher_slow ? load(passed_on.unpublished, cause) : 0;
-    return cause == DropCause::publisher_slow ? 0 : load(source.unpublished, cause);
+    return load(copy ? passed_on.unpublished : edge.unpublished, cause);
   }
   [[nodiscard]] std::uint64_t dropped(DropCause cause) const {
-    if (copy) return 0;
-    return load(cause == DropCause::queue_full ? source.dropped : worker.dropped, cause);
+    return copy ? 0 : load(edge.dropped, cause) + load(encoded.dropped, cause);
   }
 };
 
 Drops drops_of(const Camera& camera, const Output& output, const RigPage& page) {
-  return {output.is_copy(), page.master(output.place), page.master(camera.place()),
-          page.worker(output.place, camera.worker)};
+  return {output.is_copy(), page.copy(output.id), page.edge_writer(camera.frames.edge),
+          page.encode(output.id, camera.worker_id())};
 }
 
 void add(FrameCounts& counts, const FrameCounts& before) {
@@ -48,7 +46,7 @@ void add(FrameCounts& counts, const FrameCounts& before) {
 FrameCounts count(const Camera& camera, const Output& output, const RigPage& page) {
   FrameCounts counts;
   const Drops drops = drops_of(camera, output, page);
-  const RecordState& record = page.publisher(output.place).record;
+  const RecordState& record = page.publish(output.id).record;
   // Later stages first, so that a frame on its way is never seen at its end and not at its beginning.
   const auto progress = load_record_progress(record);
   counts.recorded = progress ? progress->recorded : 0;
@@ -64,23 +62,22 @@ FrameCounts count(const Camera& camera, const Output& output, const RigPage& pag
     if (early + late > 0) counts.dropped[name_of(cause)] = early + late;
   }
   counts.decoded = (drops.copy ? counts.encoded : camera.frames.published()) + unpublished;
-  counts.converted = drops.copy ? 0 : drops.source.converted.load();
+  counts.converted = drops.copy ? 0 : page.source(camera.id).converted.load();
   if (output.before) add(counts, output.before->counts);
   return counts;
 }
 
 OutputTotals totals_of(const Camera& camera, const Output& output, const RigPage& page) {
-  const SourceHealth& source = page.master(output.place).source;
-  OutputTotals totals{count(camera, output, page),
-                      latencies_of(camera, output, page),
-                      page.publisher(output.place).bytes.load(),
-                      output.recording.on,
-                      source.corrupt_packets.load(),
-                      {},
-                      camera.reconnects,
-                      camera.worker_restarts};
-  for (std::size_t kind = 0; kind < correction_kinds; ++kind) {
-    totals.times_corrected.at(kind) = source.times_corrected.at(kind).load();
+  OutputTotals totals{count(camera, output, page), latencies_of(camera, output, page),
+                      page.publish(output.id).bytes.load(), output.recording.on};
+  if (output.is_own()) {
+    const SourceHealth& source = page.source(camera.id).health;
+    totals.corrupt_packets = source.corrupt_packets.load();
+    for (std::size_t kind = 0; kind < correction_kinds; ++kind) {
+      totals.times_corrected.at(kind) = source.times_corrected.at(kind).load();
+    }
+    totals.reconnects = camera.reconnects;
+    totals.worker_restarts = camera.worker_restarts;
   }
   if (!output.before) return totals;
   totals.bytes += output.before->bytes;
@@ -94,25 +91,27 @@ OutputTotals totals_of(const Camera& camera, const Output& output, const RigPage
 }
 
 const MotionBlock& motion_of(const Camera& camera, const Output& output, const RigPage& page) {
-  if (output.is_copy()) return page.master(output.place).motion;
-  return page.worker(output.place, camera.worker).motion;
+  if (output.is_copy()) return page.copy(output.id).motion;
+  return page.encode(output.id, camera.worker_id()).motion;
 }
 
 HistogramCounts latency_of(const Camera& camera, const Output& output, const RigPage& page) {
-  HistogramCounts latency = output.is_copy() ? page.master(output.place).latency.counts()
-                                             : page.worker(output.place, camera.worker).latency.counts();
+  HistogramCounts latency = output.is_copy() ? page.copy(output.id).latency.counts()
+                                             : page.encode(output.id, camera.worker_id()).latency.counts();
   if (output.before) latency.add(output.before->latencies.total);
   return latency;
 }
 
 Latencies latencies_of(const Camera& camera, const Output& output, const RigPage& page) {
-  const WorkerBlock& worker = page.worker(output.place, camera.worker);
-  Latencies latencies{{},
-                      page.master(output.place).decode.counts(),
-                      worker.queue.counts(),
-                      worker.filter.counts(),
-                      worker.encode.counts(),
-                      worker.overhead.counts()};
+  Latencies latencies;
+  if (!output.is_copy()) {
+    const EncodeBlock& block = page.encode(output.id, camera.worker_id());
+    latencies.decode = page.source(camera.id).decode.counts();
+    latencies.queue = page.edge_reader(camera.frames.edge, camera.worker_id()).queue.counts();
+    latencies.filter = block.filter.counts();
+    latencies.encode = block.encode.counts();
+    latencies.overhead = block.overhead.counts();
+  }
   if (output.before) latencies.add(output.before->latencies);
   latencies.total = latency_of(camera, output, page);
   return latencies;
@@ -125,14 +124,14 @@ std::uint64_t settle(const Camera& camera, const Output& output, const RigPage& 
   for (std::size_t i = 0; i < drop_causes; ++i) accounted += drops.dropped(static_cast<DropCause>(i));
   const std::uint64_t published = camera.frames.published();
   if (published <= accounted) return 0;
-  counter(page.worker(output.place, camera.worker).dropped, cause).fetch_add(published - accounted);
+  counter(page.encode(output.id, camera.worker_id()).dropped, cause).fetch_add(published - accounted);
   return published - accounted;
 }
 
 std::uint64_t settle_recording(const Output& output, const RigPage& page) {
   const auto& record = output.config.record;
   if (!record || record->when == RecordWhen::motion || !output.recording.on) return 0;
-  RecordState& state = page.publisher(output.place).record;
+  RecordState& state = page.publish(output.id).record;
   const auto progress = load_record_progress(state);
   const std::uint64_t dealt_with = progress ? progress->number : 0;
   const std::uint64_t published = output.packets_published();

@@ -25,8 +25,8 @@ struct FrameCounts {
   std::uint64_t unrecorded = 0;  // should be in a file, and never will be
 };
 
-// What an output has counted. One that goes on under its name, when its camera is changed, disabled or enabled, gets a
-// place, rings and counters of its own; what its predecessors counted is added wherever counters are shown.
+// What an output has counted. One that goes on under its name, when its camera is changed, disabled or enabled, gets
+// ids, rings and counters of its own; what its predecessors counted is added wherever counters are shown.
 struct OutputTotals {
   FrameCounts counts;
   Latencies latencies;

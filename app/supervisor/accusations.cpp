@@ -25,10 +25,13 @@ void Accusations::follow() {
     CameraFrames& frames = camera.frames;
     if (frames.newest)
       frames.newest->observer.turn_out_strangers(frames.unsettled ? std::nullopt : frames.newest->reader);
+    const ProcessId worker = camera.worker_id();
+    follow(camera, camera.own(), rig_.page.edge_writer(frames.edge).accusation, Accused::master);
+    follow(camera, camera.own(), rig_.page.edge_reader(frames.edge, worker).accusation, Accused::worker);
     for (Output& output : camera.outputs) {
-      follow(camera, output, rig_.page.master(output.place).accusation, Accused::master);
-      follow(camera, output, rig_.page.worker(output.place, camera.worker).accusation, Accused::worker);
-      follow(camera, output, rig_.page.publisher(output.place).accusation, Accused::publisher);
+      follow(camera, output, rig_.page.copy(output.id).accusation, Accused::master);
+      follow(camera, output, rig_.page.encode(output.id, worker).accusation, Accused::worker);
+      follow(camera, output, rig_.page.publish(output.id).accusation, Accused::publisher);
     }
   }
 }
@@ -56,7 +59,7 @@ void Accusations::follow(Camera& camera, Output& output, ManagedProcess& accuser
     return;
   if (!accused.child || accused.child->killed()) return;
   const auto now = Clock::now();
-  const auto [last, first] = accused_at_.try_emplace({accuser.page, accused.page}, now);
+  const auto [last, first] = accused_at_.try_emplace({accuser.id, accused.id}, now);
   const bool again = !first && now - std::exchange(last->second, now) < accusation_window;
   const std::string& name = output.config.name;
   if (!failed && !again) {

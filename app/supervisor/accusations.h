@@ -29,7 +29,7 @@ class Accusations {
   RigState& rig_;
   Processes& processes_;
   CrashAttribution& crashes_;
-  std::map<std::pair<unsigned, unsigned>, Clock::time_point> accused_at_;  // last, by accuser and accused
+  std::map<std::pair<ProcessId, ProcessId>, Clock::time_point> accused_at_;  // last, by accuser and accused
 };
 
 }  // namespace campipe

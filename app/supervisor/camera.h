@@ -2,7 +2,6 @@
 // current epochs. The camera's own stream is its first output. Plain data, used by the supervisor's thread.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <list>
 #include <map>
@@ -20,6 +19,7 @@
 #include "core/packet.h"
 #include "ipc/frame_ring.h"
 #include "ipc/packet_ring.h"
+#include "ipc/rig_page.h"
 
 namespace campipe {
 
@@ -70,8 +70,9 @@ struct Push {
 };
 
 struct Output {
-  unsigned place = 0;   // in the rig page
-  unsigned camera = 0;  // the camera's place: that of its first output
+  OutputId id;
+  CameraId camera;
+  bool own = false;     // it is the camera's own stream
   CameraConfig config;  // as it is run, with what it has of its camera
   Placement placement;
 
@@ -101,10 +102,10 @@ struct Output {
   }
   [[nodiscard]] std::uint64_t packets_published() const { return packets.newest ? packets.newest->published() : 0; }
   [[nodiscard]] bool is_copy() const { return campipe::is_copy(config.encode); }
-  [[nodiscard]] bool is_own() const { return place == camera; }  // the camera's own stream
+  [[nodiscard]] bool is_own() const { return own; }
 };
 
-// A camera's frames, on their way from the master to its worker.
+// A camera's frames, on their way from the master to its worker: one edge.
 struct CameraFrames {
   struct Ring {
     FrameRingObserver observer;
@@ -113,6 +114,7 @@ struct CameraFrames {
     std::optional<unsigned> reader = {};  // the worker's seat, once it was sent the ring
     bool without_pixels = false;          // the supervisor has unmapped them
   };
+  EdgeId edge;
   std::optional<Ring> newest;
   std::uint64_t epoch = 0;               // of the newest, of any master
   std::optional<std::int64_t> last_pts;  // of the newest frame of masters that died
@@ -122,13 +124,21 @@ struct CameraFrames {
   [[nodiscard]] std::uint64_t published() const { return newest ? newest->observer.published() : 0; }
 };
 
+// A thread of the camera's in its worker.
+struct CameraNode {
+  NodeId id;
+  ThreadWatch watch{thread_hangs};
+};
+
 struct Camera {
+  CameraId id;
   std::vector<Output> outputs;      // its own stream first; the vector does not change while it lives
   CameraConfig asked;               // as it was loaded
   std::optional<SentStream> sends;  // what its source was found to send, if `asked` depends on it
 
   unsigned worker = 0;
-  std::string gpu = "cpu";  // its worker's: "0", or "cpu"
+  std::vector<CameraNode> nodes;  // one
+  std::string gpu = "cpu";        // its worker's: "0", or "cpu"
   std::string decoder;
   std::string ipc_memory = "host";  // of its newest ring
   CameraFrames frames;
@@ -142,10 +152,10 @@ struct Camera {
   bool retiring = false;                  // asked to end while the rig runs on
   std::optional<CameraConfig> successor;  // what comes in its place then; none: nothing
 
-  std::array<ThreadWatch, 2> watches{ThreadWatch(thread_hangs), ThreadWatch(thread_hangs)};  // in master and worker
-  BlamePolicy faults;                                                                        // of these threads
+  ThreadWatch source_watch{thread_hangs};  // of its thread in the master
+  BlamePolicy faults;                      // of that thread, and of its nodes
 
-  [[nodiscard]] unsigned place() const { return outputs.front().place; }
+  [[nodiscard]] ProcessId worker_id() const { return worker_process(worker); }
   [[nodiscard]] Output& own() { return outputs.front(); }
   [[nodiscard]] const Output& own() const { return outputs.front(); }
   [[nodiscard]] const CameraConfig& config() const { return own().config; }  // as it is run

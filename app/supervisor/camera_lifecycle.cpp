@@ -58,7 +58,7 @@ void CameraLifecycle::on_source_state(Camera& camera, bool delivers, const std::
 }
 
 void CameraLifecycle::stop(const Camera& camera) {
-  processes_.send(processes_.master(), messages::StopCamera{{camera.place()}});
+  processes_.send(processes_.master(), messages::StopCamera{{camera.id}});
 }
 
 // What is passed on as it came ends here; the rest when the worker has encoded it.
@@ -69,7 +69,7 @@ void CameraLifecycle::on_source_over(Camera& camera, const std::string& failure)
   for (Output& output : camera.outputs) {
     if (output.is_copy()) end_packets(camera, output);
   }
-  processes_.send_for(processes_.worker(camera.worker), camera, camera.own(), messages::CameraOver());
+  processes_.send_for(processes_.worker(camera.worker), camera, messages::CameraOver());
 }
 
 void CameraLifecycle::on_worker_done(Camera& camera) {
@@ -82,7 +82,7 @@ void CameraLifecycle::on_worker_done(Camera& camera) {
 
 void CameraLifecycle::end_packets(Camera& camera, Output& output) {
   output.packets_over = true;
-  processes_.send_for(processes_.publisher(), camera, output, messages::CameraOver());
+  processes_.send_to_publisher(camera, output, messages::OutputOver());
 }
 
 void CameraLifecycle::on_publisher_done(Output& output) {

@@ -28,41 +28,42 @@ bool is_at_rest(const Camera& camera) {
 
 void CameraRoster::add_all(const RigPlan& plan) {
   const std::vector<CameraConfig>& cameras = rig_.config.cameras;
-  auto next = static_cast<unsigned>(cameras.size());
   std::vector<unsigned> workers(cameras.size());
   for (unsigned w = 0; w < plan.workers.size(); ++w) {
     for (const unsigned c : plan.workers[w].cameras) workers[c] = w;
   }
   std::size_t descriptors = supervisor_descriptors(processes_.all().size());
   for (unsigned c = 0; c < cameras.size(); ++c) {
-    std::vector<unsigned> places{c};
-    for (std::size_t output = 0; output < cameras[c].outputs.size(); ++output) places.push_back(next++);
-    Camera& camera = make(places, {cameras[c]}, {plan.cameras[c], workers[c]});
+    const CameraIds ids = rig_.cameras.free_ids(1 + cameras[c].outputs.size());
+    Camera& camera = make(ids, {cameras[c]}, {plan.cameras[c], workers[c]});
     descriptors += descriptors_of(cameras[c]);
     if (cameras[c].enabled && descriptors > descriptor_limit()) CameraLifecycle::leave_out(camera, no_descriptors);
   }
 }
 
-// `places`: the camera's own, and one for each of its other outputs.
-Camera& CameraRoster::make(const std::vector<unsigned>& places, const Comes& comes, const WorkerChoice::Chosen& where) {
+Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const WorkerChoice::Chosen& where) {
   const CameraConfig config = resolved(comes.asked, comes.sends);
   const Devices& devices = rig_.machine.devices;
   Camera camera;
+  camera.id = ids.camera;
+  camera.nodes = {{.id = ids.node}};
+  camera.frames.edge = ids.edge;
   camera.asked = comes.asked;
   camera.sends = comes.sends;
   camera.worker = where.worker;
   camera.gpu = gpu_name(devices, where.placement.gpu);
   camera.worker_done = encoded_outputs(config) == 0 && !encodes_on_demand(config);
-  for (std::size_t i = 0; i < places.size(); ++i) {
+  for (std::size_t i = 0; i < ids.outputs.size(); ++i) {
     Output& output = camera.outputs.emplace_back();
-    output.place = places[i];
-    output.camera = places[0];
+    output.id = ids.outputs[i];
+    output.camera = ids.camera;
+    output.own = i == 0;
     output.config = i == 0 ? config : follower(config, config.outputs[i - 1]);
     output.placement = i == 0 ? where.placement : placement_of_output(where.placement, config.outputs[i - 1], devices);
     if (const auto found = comes.before.find(output.config.name); found != comes.before.end()) {
       output.before = found->second;
       if (comes.sends) output.recording.on = output.before->recording_on;  // nobody has asked for anything else
-      pass_on(output.before->latencies, rig_.page.shared(output.place));
+      pass_on(output.before->latencies, rig_.page.shared(output.id));
     }
     if (!config.enabled) output.become(CameraState::disabled);
     if (!rig_.events && !rig_.config.events.empty()) rig_.events = rig_.config.events;
@@ -71,23 +72,23 @@ Camera& CameraRoster::make(const std::vector<unsigned>& places, const Comes& com
   return rig_.cameras.add(std::move(camera));
 }
 
-// One that goes keeps its places until nothing of it is left, and its successor may want more.
+// One that goes keeps its ids until nothing of it is left, and its successor may want more.
 void CameraRoster::require_room(std::span<const CameraConfig> coming) const {
-  std::size_t places = 0;
+  std::size_t outputs = 0;
   std::size_t descriptors = supervisor_descriptors(processes_.all().size() + 1);
   for (const Camera& camera : rig_.cameras.all()) {
     const auto changed = std::ranges::find(coming, camera.name(), &CameraConfig::name);
     const auto* next = changed != coming.end() ? &*changed : camera.successor ? &*camera.successor : nullptr;
-    places += std::max(camera.outputs.size(), next != nullptr ? 1 + next->outputs.size() : 0);
+    outputs += std::max(camera.outputs.size(), next != nullptr ? 1 + next->outputs.size() : 0);
     descriptors += std::max(descriptors_of(camera.config()), next != nullptr ? descriptors_of(*next) : 0);
   }
   for (const CameraConfig& config : coming) {
     if (rig_.cameras.find(config.name) != nullptr) continue;
-    places += 1 + config.outputs.size();
+    outputs += 1 + config.outputs.size();
     descriptors += descriptors_of(config);
   }
   workers_.require(coming);
-  if (places > rig_.cameras.places()) throw Error(no_room);
+  if (outputs > rig_.cameras.most_outputs()) throw Error(no_room);
   if (descriptors > descriptor_limit()) {
     throw Error("there are too few descriptors for so many streams; raise the limit (LimitNOFILE, ulimit -n)");
   }
@@ -98,7 +99,7 @@ void CameraRoster::add(const CameraConfig& asked) { add(Comes{asked}); }
 void CameraRoster::add(const Comes& comes) {
   const CameraConfig config = resolved(comes.asked, comes.sends);
   const WorkerChoice::Chosen where = workers_.choose(config);
-  Camera& camera = make(rig_.cameras.free_places(1 + config.outputs.size()), comes, where);
+  Camera& camera = make(rig_.cameras.free_ids(1 + config.outputs.size()), comes, where);
   if (!comes.sends) spdlog::info("{}: {}", config.name, config.enabled ? "added" : "added, disabled");
   if (config.enabled) return setup_.send(camera);
   setup_.send_disabled(camera);
@@ -129,15 +130,14 @@ void CameraRoster::retire(Camera& camera, const std::optional<CameraConfig>& suc
 }
 
 void CameraRoster::settle_retiring() {
-  std::vector<unsigned> places;
+  std::vector<CameraId> at_rest;
   for (const Camera& camera : rig_.cameras.all()) {
-    if (camera.retiring && is_at_rest(camera)) places.push_back(camera.place());
+    if (camera.retiring && is_at_rest(camera)) at_rest.push_back(camera.id);
   }
-  for (const unsigned place : places) settle_retiring(place);
+  for (const CameraId id : at_rest) settle_retiring(*rig_.cameras.find(id));
 }
 
-void CameraRoster::settle_retiring(unsigned place) {
-  Camera& camera = rig_.cameras.of(*rig_.cameras.output_at(place));
+void CameraRoster::settle_retiring(Camera& camera) {
   if (camera.successor && rig_.phase != RunPhase::running) {
     camera.retiring = false;  // nothing comes in its place any more
     return;
@@ -155,9 +155,9 @@ void CameraRoster::settle_retiring(unsigned place) {
 }
 
 // What could not be started is still there, for whoever looks and for the exit status: without its other outputs, for
-// which there may be no places.
+// which there may be no ids.
 void CameraRoster::keep_failed(const Comes& comes, const std::string& why) {
-  Camera& camera = make(rig_.cameras.free_places(1), {comes.asked, {}, comes.before}, {});
+  Camera& camera = make(rig_.cameras.free_ids(1), {comes.asked, {}, comes.before}, {});
   if (camera.takes_part()) CameraLifecycle::leave_out(camera, "cannot be started: " + why);
 }
 
@@ -174,8 +174,12 @@ TotalsByName CameraRoster::remove(Camera& camera, bool comes_anew) {
     totals[output.config.name] = std::make_shared<const OutputTotals>(totals_of(camera, output, rig_.page));
   }
   setup_.send_forget(camera);
-  for (const Output& output : camera.outputs) rig_.page.clear_camera(output.place, camera.worker);
-  rig_.cameras.remove(camera.place());
+  const ProcessId worker = camera.worker_id();
+  rig_.page.clear(camera.id);
+  rig_.page.clear(camera.frames.edge, worker);
+  for (const CameraNode& node : camera.nodes) rig_.page.clear(node.id, worker);
+  for (const Output& output : camera.outputs) rig_.page.clear(output.id, worker);
+  rig_.cameras.remove(camera.id);
   return totals;
 }
 
@@ -214,7 +218,7 @@ messages::Answer CameraRoster::set_recording(const messages::SetRecording& asked
     lives = true;
     output.recording.on = asked.on;
     if (!asked.on) output.recording.paused.clear();
-    processes_.send_for(processes_.publisher(), *camera, output, messages::Record{output.place, asked.on});
+    processes_.send_to_publisher(*camera, output, messages::Record{output.id, asked.on});
   }
   if (!any) return refused(409, "its configuration has no 'record'");
   if (!lives) return refused(409, camera->takes_part() ? "it has ended" : "it is disabled");

@@ -1,8 +1,8 @@
 // Cameras that come and go. A change touches only its camera: the others' processes, rings, encoders and files stay.
 //
 // A camera that is to go is stopped like one whose source has ended, so that what was decoded still goes all the way.
-// When its processes are done with it they forget it, and its places in the rig page are free. A camera that is changed
-// goes, and comes anew in its place.
+// When its processes are done with it they forget it, and its ids are free. A camera that is changed goes, and comes
+// anew in its place.
 #pragma once
 
 #include <optional>
@@ -23,8 +23,7 @@ class CameraRoster {
   CameraRoster(RigState& rig, Processes& processes, CameraLifecycle& lifecycle, CameraSetup& setup)
       : rig_(rig), processes_(processes), lifecycle_(lifecycle), setup_(setup), workers_(rig, processes) {}
 
-  // Before the processes are started: the rig's own cameras, in the configuration's order, and behind them, in the rig
-  // page, their other outputs.
+  // Before the processes are started: the rig's own cameras, in the configuration's order.
   void add_all(const RigPlan& plan);
   // Throws Error, before anything is changed, where these cameras do not fit.
   void require_room(std::span<const CameraConfig> coming) const;
@@ -48,9 +47,9 @@ class CameraRoster {
     std::optional<SentStream> sends = {};  // what it has been found to send
     TotalsByName before = {};              // what was counted under the names of its outputs
   };
-  Camera& make(const std::vector<unsigned>& places, const Comes& comes, const WorkerChoice::Chosen& where);
+  Camera& make(const CameraIds& ids, const Comes& comes, const WorkerChoice::Chosen& where);
   void add(const Comes& comes);
-  void settle_retiring(unsigned place);
+  void settle_retiring(Camera& camera);
   void keep_failed(const Comes& comes, const std::string& why);
   TotalsByName remove(Camera& camera, bool comes_anew);
 

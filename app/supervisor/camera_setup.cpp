@@ -57,7 +57,8 @@ void CameraSetup::send(ManagedProcess& process, Camera& camera) {
 
 void CameraSetup::send_to_master(Camera& camera) {
   messages::ReadCamera message;
-  message.camera = camera.place();
+  message.camera = camera.id;
+  message.edge = camera.frames.edge;
   message.config = camera.config();
   message.placement = camera.own().placement;
   message.epoch = camera.frames.epoch + 1;
@@ -69,39 +70,39 @@ void CameraSetup::send_to_master(Camera& camera) {
     if (output.is_copy()) {
       const auto dts = output.packets.newest ? output.packets.newest->last_dts() : std::nullopt;
       if (dts) output.last_dts = dts;
-      message.copies.push_back({output.place, output.packets.epoch + 1, output.packets_published(), output.last_dts,
+      message.copies.push_back({output.id, output.packets.epoch + 1, output.packets_published(), output.last_dts,
                                 without_source(output.config)});
     } else if (!message.decode && output.state != CameraState::failed) {
-      message.on_demand.push_back(output.place);
+      message.on_demand.push_back(output.id);
     }
-    if (takes_audio(output.config, rig_.config.server)) message.audio.push_back({output.place, output.audio.epoch + 1});
+    if (takes_audio(output.config, rig_.config.server)) message.audio.push_back({output.id, output.audio.epoch + 1});
   }
   camera.source_gone = !processes_.send(processes_.master(), message);
 }
 
 void CameraSetup::send_to_worker(ManagedProcess& worker, Camera& camera) {
   camera.frames.sent = {};
-  messages::EncodeCamera message{camera.place(), for_worker(camera.config(), camera.config()), {}};
+  messages::EncodeCamera message{
+      camera.id, camera.nodes.front().id, camera.frames.edge, for_worker(camera.config(), camera.config()), {}};
   for (const Output& output : camera.outputs) {
     if (output.is_copy()) continue;
-    message.outputs.push_back({output.place, for_worker(output.config, camera.config()), output.placement,
+    message.outputs.push_back({output.id, for_worker(output.config, camera.config()), output.placement,
                                output.packets.epoch + 1, output.packets_published(),
                                output.state == CameraState::failed});
   }
   processes_.send(worker, message);
   rings_.offer(camera);
-  if (camera.source_over) processes_.send_for(worker, camera, camera.own(), messages::CameraOver());
+  if (camera.source_over) processes_.send_for(worker, camera, messages::CameraOver());
 }
 
 void CameraSetup::send_to_publisher(Camera& camera, Output& output) {
   output.recording.paused.clear();  // a new one reports it again
   output.push.clear();
   output.rings_sent = {};
-  ManagedProcess& publisher = processes_.publisher();
-  processes_.send(publisher, messages::PublishCamera{output.place, without_source(output.config), output.recording.on,
-                                                     rig_.events});
+  processes_.send(processes_.publisher(),
+                  messages::PublishOutput{output.id, without_source(output.config), output.recording.on, rig_.events});
   rings_.pass_on_all(camera, output);
-  if (output.packets_over) processes_.send_for(publisher, camera, output, messages::CameraOver());
+  if (output.packets_over) processes_.send_to_publisher(camera, output, messages::OutputOver());
 }
 
 void CameraSetup::send_disabled(const Camera& camera) {
@@ -113,10 +114,10 @@ void CameraSetup::send_disabled(const Camera& camera) {
 
 void CameraSetup::send_forget(const Camera& camera) {
   if (!camera.takes_part()) return;
-  processes_.send(processes_.master(), messages::ForgetCamera{{camera.place()}});
-  processes_.send(processes_.worker(camera.worker), messages::ForgetCamera{{camera.place()}});
+  processes_.send(processes_.master(), messages::ForgetCamera{{camera.id}});
+  processes_.send(processes_.worker(camera.worker), messages::ForgetCamera{{camera.id}});
   for (const Output& output : camera.outputs)
-    processes_.send(processes_.publisher(), messages::ForgetCamera{{output.place}});
+    processes_.send(processes_.publisher(), messages::ForgetOutput{{output.id}});
 }
 
 }  // namespace campipe

@@ -18,7 +18,7 @@ class CameraSetup {
   void send(Camera& camera);
   // Nothing of it runs, but there may be recordings of it.
   void send_disabled(const Camera& camera);
-  // Its places are free.
+  // Its ids are free.
   void send_forget(const Camera& camera);
 
  private:

@@ -1,5 +1,4 @@
-// The cameras of a rig, by their places in the rig page. Each output has a place of its own; a camera's place is that
-// of its own stream. A camera keeps its address as long as it is here.
+// The cameras of a rig, and which ids (ipc/ids.h) their parts have. A camera keeps its address as long as it is here.
 #pragma once
 
 #include <map>
@@ -8,34 +7,47 @@
 #include <vector>
 
 #include "app/supervisor/camera.h"
+#include "ipc/rig_page.h"
 
 namespace campipe {
 
+// Of one camera's parts.
+struct CameraIds {
+  CameraId camera;
+  NodeId node;
+  EdgeId edge;
+  std::vector<OutputId> outputs;  // its own stream's first
+};
+
 class Cameras {
  public:
-  // `places`: how many outputs there can be.
-  explicit Cameras(unsigned places) : taken_(places, nullptr) {}
+  // `size`: of the rig page.
+  explicit Cameras(const RigSize& size) : size_(size) {}
 
-  // In the order of their places.
+  // In the order of their ids.
   [[nodiscard]] auto all() { return std::views::values(cameras_); }
   [[nodiscard]] auto all() const { return std::views::values(cameras_); }
   [[nodiscard]] Camera& of(const Output& output) { return cameras_.at(output.camera); }
   // Null: there is none.
   [[nodiscard]] Camera* find(const std::string& name);
   [[nodiscard]] const Camera* find(const std::string& name) const;
-  [[nodiscard]] Output* output_at(unsigned place);
-  [[nodiscard]] bool has_place(unsigned place) const { return place < taken_.size(); }
-  [[nodiscard]] std::size_t places() const { return taken_.size(); }
+  [[nodiscard]] Camera* find(CameraId id);
+  [[nodiscard]] Output* find(OutputId id);
+  // There can be such a one.
+  [[nodiscard]] bool is_id(CameraId id) const { return id.index() < size_.cameras; }
+  [[nodiscard]] bool is_id(OutputId id) const { return id.index() < size_.outputs; }
+  [[nodiscard]] std::size_t most_outputs() const { return size_.outputs; }
 
   // The lowest ones. Throws Error where there are too few.
-  [[nodiscard]] std::vector<unsigned> free_places(std::size_t wanted) const;
-  // At the places of its outputs, which are free.
+  [[nodiscard]] CameraIds free_ids(std::size_t outputs) const;
+  // By its ids, which are free.
   Camera& add(Camera camera);
-  void remove(unsigned place);
+  void remove(CameraId id);
 
  private:
-  std::map<unsigned, Camera> cameras_;
-  std::vector<Output*> taken_;  // by place; null: it is free
+  RigSize size_;
+  std::map<CameraId, Camera> cameras_;
+  std::map<OutputId, Output*> outputs_;
 };
 
 inline constexpr auto no_room = "there is no room for so many more streams in this run; restart the rig with them";

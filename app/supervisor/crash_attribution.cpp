@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "app/supervisor/camera_threads.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -11,9 +12,8 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr auto start_silence = seconds(15);          // until the first heartbeat
-constexpr std::uint32_t hang = 0;                    // as the fault of a thread that did not beat
-constexpr std::int64_t most_waited = INT64_MAX / 2;  // of what a process reports that a thread did
+constexpr auto start_silence = seconds(15);  // until the first heartbeat
+constexpr std::uint32_t hang = 0;            // as the fault of a thread that did not beat
 
 // A first use of a GPU takes seconds where no driver daemon keeps it awake, and it comes before the first heartbeat.
 constexpr auto start_silence_per_gpu = seconds(5);
@@ -40,24 +40,13 @@ void leave_unread(Output& output) {
   output.recording.paused.clear();
 }
 
-ThreadWatch& watch_of(const ManagedProcess& process, Camera& camera, Output& output) {
-  if (process.kind == ProcessKind::publisher) return output.watch;
-  return camera.watches.at(process.kind == ProcessKind::master ? 0 : 1);
-}
-
 }  // namespace
-
-ThreadBlock& CrashAttribution::thread_of(const ManagedProcess& process, const Output& output) const {
-  if (process.kind == ProcessKind::master) return rig_.page.master(output.place).ingest;
-  if (process.kind == ProcessKind::worker) return rig_.page.worker(output.place, process.number).stage;
-  return rig_.page.publisher(output.place).publish;
-}
 
 template <typename Look>
 bool CrashAttribution::any_thread(const ManagedProcess& process, const Look& look) {
   for (Camera& camera : rig_.cameras.all()) {
-    for (Output& output : camera.outputs) {
-      if (Processes::has_work(process, camera, output) && look(camera, output)) return true;
+    for (CameraThread& thread : threads_of(process, camera, rig_.page)) {
+      if (look(camera, thread)) return true;
     }
   }
   return false;
@@ -74,7 +63,7 @@ bool CrashAttribution::hung(ManagedProcess& process) {
   const auto main_thread = process.child->look_at_main_thread();
   const auto now = Clock::now();
   if (now < ignore_heartbeats_until_) return false;
-  const std::int64_t beat = rig_.page.process(process.page).beat.load();
+  const std::int64_t beat = rig_.page.process(process.id).beat.load();
   const auto silence = start_silence + start_silence_per_gpu * process.place.sees.size();
   if (beat == 0) return now - process.child->started() > silence + std::chrono::nanoseconds(main_thread.waited);
   const ThreadWatch::Signs signs{.beat = beat, .cpu_time = main_thread.used, .cpu_waited = main_thread.waited};
@@ -87,37 +76,31 @@ bool CrashAttribution::hung(ManagedProcess& process) {
 
 // A process's main thread reports how long the others waited, unless it waits itself.
 bool CrashAttribution::has_hung_thread(const ManagedProcess& process, std::int64_t main_thread_waited) {
-  return any_thread(process, [&](Camera& camera, Output& output) {
-    ThreadBlock& thread = thread_of(process, output);
-    // The end of a wait is seen with the heartbeat that goes before it.
-    const std::int64_t wait_until = thread.wait_until.load(std::memory_order_acquire);
-    const std::int64_t waited = std::clamp<std::int64_t>(thread.cpu_waited.load(), 0, most_waited) + main_thread_waited;
-    const ThreadWatch::Signs signs{thread.beat.load(), wait_until, thread.cpu_time.load(), waited};
-    const auto silence = watch_of(process, camera, output).hung(signs, now_ns());
+  return any_thread(process, [&](Camera& camera, CameraThread& thread) {
+    const auto silence = thread.hung(main_thread_waited, now_ns());
     if (!silence) return false;
-    thread.beat = 0;
-    const WaitsFor what = thread.waits_for.load();
-    record(process, camera, output,
+    thread.block.beat = 0;
+    const WaitsFor what = thread.block.waits_for.load();
+    record(process, camera, thread.output,
            fmt::format("its thread in {} did not answer for {} s{}", role_of(process),
                        std::chrono::duration_cast<seconds>(*silence).count(),
                        what == WaitsFor::nothing ? "" : fmt::format(" (in its {})", name_of(what))),
            *silence);
-    if (what == WaitsFor::disk) record_who_waits_too(process, output);
+    if (what == WaitsFor::disk) record_who_waits_too(process, thread.block);
     return true;
   });
 }
 
 // Cameras that record on one disk wait for it together. Each of them alone could have the process killed three times.
-void CrashAttribution::record_who_waits_too(const ManagedProcess& process, const Output& first) {
+void CrashAttribution::record_who_waits_too(const ManagedProcess& process, const ThreadBlock& first) {
   const std::int64_t now = now_ns();
-  any_thread(process, [&](Camera& camera, Output& output) {
-    if (output.place == first.place) return false;
-    ThreadBlock& thread = thread_of(process, output);
-    const std::int64_t beat = thread.beat.load();
-    const bool waits = beat > 0 && beat < now && thread.waits_for.load() == WaitsFor::disk;
+  any_thread(process, [&](Camera& camera, CameraThread& thread) {
+    if (&thread.block == &first) return false;
+    const std::int64_t beat = thread.block.beat.load();
+    const bool waits = beat > 0 && beat < now && thread.block.waits_for.load() == WaitsFor::disk;
     if (!waits || now - beat < thread_hangs.idle.count()) return false;
-    thread.beat = 0;
-    record(process, camera, output, fmt::format("its thread in {} waits for its disk, too", role_of(process)),
+    thread.block.beat = 0;
+    record(process, camera, thread.output, fmt::format("its thread in {} waits for its disk, too", role_of(process)),
            std::chrono::nanoseconds(now - beat));
     return false;
   });
@@ -127,13 +110,12 @@ void CrashAttribution::record_who_waits_too(const ManagedProcess& process, const
 // waits before it starts again, longer each time, rather than drag its cameras through one crash after another.
 bool CrashAttribution::on_death(ManagedProcess& process, const ExitInfo& info) {
   bool explained = false;
-  any_thread(process, [&](Camera& camera, Output& output) {
-    ThreadBlock& thread = thread_of(process, output);
-    thread.beat = 0;
-    const std::uint32_t fault = thread.fault.exchange(0);
+  any_thread(process, [&](Camera& camera, CameraThread& thread) {
+    thread.block.beat = 0;
+    const std::uint32_t fault = thread.block.fault.exchange(0);
     if (fault == hang) return false;
     explained = true;
-    record(process, camera, output, fmt::format("crashed its process (signal {})", fault));
+    record(process, camera, thread.output, fmt::format("crashed its process (signal {})", fault));
     return false;
   });
   if (explained || !crashed(info)) return false;
@@ -162,7 +144,7 @@ void CrashAttribution::record(const ManagedProcess& process, Camera& camera, Out
   BlamePolicy& faults = publisher ? output.faults : camera.faults;
   if (!faults.on_fault(Clock::now(), unnoticed)) return;
   // In the publisher its recording goes first. Should that not help, an output goes alone, and then its camera.
-  if (publisher && give_up_recording(output, rig_.page.publisher(output.place).record)) return;
+  if (publisher && give_up_recording(output, rig_.page.publish(output.id).record)) return;
   if (process.kind == ProcessKind::master && give_up_viewers(camera)) return;
   const bool alone = publisher && !output.is_own() && output.state != CameraState::failed;
   CameraLifecycle::fail(output, "quarantined: it brought down its process three times within a minute");

@@ -29,10 +29,9 @@ class CrashAttribution {
  private:
   [[nodiscard]] bool hung(ManagedProcess& process);
   bool has_hung_thread(const ManagedProcess& process, std::int64_t main_thread_waited);
-  void record_who_waits_too(const ManagedProcess& process, const Output& first);
+  void record_who_waits_too(const ManagedProcess& process, const ThreadBlock& first);
   bool give_up_viewers(Camera& camera);
-  [[nodiscard]] ThreadBlock& thread_of(const ManagedProcess& process, const Output& output) const;
-  // Calls `look(camera, output)` for each thread that the process has for a camera, until it returns true.
+  // Calls `look(camera, thread)` for each thread that the process has for a camera, until it returns true.
   template <typename Look>
   bool any_thread(const ManagedProcess& process, const Look& look);
 

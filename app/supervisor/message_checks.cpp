@@ -29,7 +29,15 @@ void require_next(std::uint64_t epoch, std::uint64_t newest) {
   require(epoch != 0 && epoch == newest + 1, "a ring that does not follow the newest one");
 }
 
-void require_own_stream(const Sent& sent) { require(sent.output.is_own(), "something of a source for an output"); }
+void require_given(const RingsSent& rings) {
+  const bool given = rings.number > 0 && Clock::now() - rings.newest < ring_opened;
+  require(given, "that a ring is lost, though it was given none just now");
+}
+
+// A process that fails or is confused must not end cameras: it is believed only where nothing more can come.
+void require_over(bool is_over, const std::string& name) {
+  require(is_over, "that it is done with " + name + ", which has not ended");
+}
 
 void shorten_texts(nlohmann::json& body, std::size_t most) {
   if (body.is_string()) {
@@ -46,61 +54,57 @@ void require_own(const ManagedProcess& by, const Camera& camera) {
   require(by.kind != ProcessKind::worker || camera.worker == by.number, "something for a camera of another worker");
 }
 
-void require_possible(const Sent& sent, const messages::FrameRing& ring) {
-  require_own_stream(sent);
-  require_next(ring.epoch, sent.camera.frames.epoch);
+void require_possible(const AboutCamera& about, const messages::FrameRing& ring) {
+  require_next(ring.epoch, about.camera.frames.epoch);
   require_rate(ring.frame_rate);
   require_rotation(ring.rotation);
 }
 
-void require_possible(const Sent& sent, const messages::PacketRing& ring) {
-  require(sent.output.is_copy() == (sent.by.kind == ProcessKind::master), "packets that another process makes");
-  require_next(ring.epoch, sent.output.packets.epoch);
+void require_possible(const AboutOutput& about, const messages::PacketRing& ring) {
+  require(about.output.is_copy() == (about.by.kind == ProcessKind::master), "packets that another process makes");
+  require_next(ring.epoch, about.output.packets.epoch);
   require(is_possible(ring.stream.format, false), "packets of a format that cannot be");
   require_rate(ring.stream.frame_rate);
   require_rotation(ring.stream.rotation);
 }
 
-void require_possible(const Sent& sent, const messages::AudioRing& ring) {
-  require_next(ring.epoch, sent.output.audio.epoch);
+void require_possible(const AboutOutput& about, const messages::AudioRing& ring) {
+  require_next(ring.epoch, about.output.audio.epoch);
 }
 
-void require_possible(const Sent& sent, const messages::SourceState&) { require_own_stream(sent); }
-
-void require_possible(const Sent& sent, const messages::FoundStream& found) {
-  require_own_stream(sent);
+void require_possible(const AboutCamera&, const messages::FoundStream& found) {
   require(is_possible(found.sends), "a source's stream that cannot be");
 }
 
 // A source ends when it is told to, fails, or has an end and is there. That it failed is believed: it is reported, and
 // the rig's exit status shows it.
-void require_possible(const Sent& sent, const messages::SourceOver& over) {
-  require_own_stream(sent);
-  const Camera& camera = sent.camera;
-  const bool asked = sent.rig.phase != RunPhase::running || camera.retiring || camera.all_failed();
+void require_possible(const AboutCamera& about, const messages::SourceOver& over) {
+  const Camera& camera = about.camera;
+  const bool asked = about.rig.phase != RunPhase::running || camera.retiring || camera.all_failed();
   const bool ended = over.at_end && can_end(camera.config().source);
   require(!over.failure.empty() || asked || ended, "the end of " + camera.name() + ", whose source has no end");
 }
 
-void require_possible(const Sent& sent, const messages::PushChanged& push) {
-  const Output& output = sent.output;
+void require_possible(const AboutOutput& about, const messages::PushChanged& push) {
+  const Output& output = about.output;
   const bool known = output.push.contains(push.url) || output.push.size() < output.config.push.size();
   require(known, "the state of more targets than there are");
 }
 
-void require_possible(const Sent& sent, const messages::RingLost&) {
-  const bool worker = sent.by.kind == ProcessKind::worker;
-  const RingsSent& rings = worker ? sent.camera.frames.sent : sent.output.rings_sent;
-  const bool given = rings.number > 0 && Clock::now() - rings.newest < ring_opened;
-  require(given, "that a ring is lost, though it was given none just now");
+void require_possible(const AboutCamera& about, const messages::FrameRingLost&) {
+  require_given(about.camera.frames.sent);
 }
 
-// A process that fails or is confused must not end cameras: it is believed only where nothing more can come.
-void require_possible(const Sent& sent, const messages::CameraDone&) {
-  if (!Processes::has_work(sent.by, sent.camera, sent.output)) return;
-  const bool can_be =
-      sent.by.kind == ProcessKind::worker ? sent.camera.source_over : sent.output.packets_over || sent.rig.files_closed;
-  require(can_be, "that it is done with " + sent.output.config.name + ", which has not ended");
+void require_possible(const AboutOutput& about, const messages::RingLost&) { require_given(about.output.rings_sent); }
+
+void require_possible(const AboutCamera& about, const messages::CameraDone&) {
+  if (Processes::has_work(about.by, about.camera)) require_over(about.camera.source_over, about.camera.name());
+}
+
+void require_possible(const AboutOutput& about, const messages::OutputDone&) {
+  const Output& output = about.output;
+  if (!Processes::has_work(about.by, about.camera, output)) return;
+  require_over(output.packets_over || about.rig.files_closed, output.config.name);
 }
 
 void shorten_texts(Message& message) {

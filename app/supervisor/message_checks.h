@@ -9,24 +9,30 @@
 namespace campipe {
 
 // What a message is about, and who sent it.
-struct Sent {
+struct AboutCamera {
   const RigState& rig;
-  const ManagedProcess& by;
-  const Camera& camera;
-  const Output& output;
+  ManagedProcess& by;
+  Camera& camera;
+};
+struct AboutOutput {
+  const RigState& rig;
+  ManagedProcess& by;
+  Camera& camera;
+  Output& output;
 };
 
-template <typename M>
-void require_possible(const Sent&, const M&) {}
-void require_possible(const Sent& sent, const messages::FrameRing& ring);
-void require_possible(const Sent& sent, const messages::PacketRing& ring);
-void require_possible(const Sent& sent, const messages::AudioRing& ring);
-void require_possible(const Sent& sent, const messages::SourceState& state);
-void require_possible(const Sent& sent, const messages::FoundStream& found);
-void require_possible(const Sent& sent, const messages::SourceOver& over);
-void require_possible(const Sent& sent, const messages::PushChanged& push);
-void require_possible(const Sent& sent, const messages::RingLost& lost);
-void require_possible(const Sent& sent, const messages::CameraDone& done);
+template <typename About, typename M>
+void require_possible(const About&, const M&) {}
+void require_possible(const AboutCamera& about, const messages::FrameRing& ring);
+void require_possible(const AboutCamera& about, const messages::FoundStream& found);
+void require_possible(const AboutCamera& about, const messages::SourceOver& over);
+void require_possible(const AboutCamera& about, const messages::FrameRingLost& lost);
+void require_possible(const AboutCamera& about, const messages::CameraDone& done);
+void require_possible(const AboutOutput& about, const messages::PacketRing& ring);
+void require_possible(const AboutOutput& about, const messages::AudioRing& ring);
+void require_possible(const AboutOutput& about, const messages::PushChanged& push);
+void require_possible(const AboutOutput& about, const messages::RingLost& lost);
+void require_possible(const AboutOutput& about, const messages::OutputDone& done);
 
 // Of a worker, the cameras of others are none of its business.
 void require_own(const ManagedProcess& by, const Camera& camera);

@@ -5,7 +5,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "app/supervisor/message_checks.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -36,110 +35,132 @@ void MessageRouter::handle(ManagedProcess& by, Message& message) {
   }
 }
 
+// Nothing: there is no such camera just now. Throws BadMessage where there can be none.
+template <typename M>
+auto MessageRouter::find(ManagedProcess& by, const M& read) {
+  if constexpr (requires { read.camera; }) {
+    if (!rig_.cameras.is_id(read.camera))
+      throw BadMessage(fmt::format("something for camera {}, which there is not", read.camera.index()));
+    Camera* camera = rig_.cameras.find(read.camera);
+    return camera == nullptr ? std::nullopt : std::optional(AboutCamera{rig_, by, *camera});
+  } else {
+    if (!rig_.cameras.is_id(read.output))
+      throw BadMessage(fmt::format("something for output {}, which there is not", read.output.index()));
+    Output* output = rig_.cameras.find(read.output);
+    return output == nullptr ? std::nullopt : std::optional(AboutOutput{rig_, by, rig_.cameras.of(*output), *output});
+  }
+}
+
 // One of a camera that was disabled or removed since may still have been on its way: nothing becomes of it.
 template <typename M, typename... Descriptors>
 void MessageRouter::receive(ManagedProcess& by, const Message& message, M& read, Descriptors&... fds) {
   if constexpr (requires { read.request; }) {
     on_request(by, read);
   } else {
-    if (!rig_.cameras.has_place(read.camera))
-      throw BadMessage(fmt::format("something for camera {}, which there is not", read.camera));
-    Output* output = rig_.cameras.output_at(read.camera);
-    if (output == nullptr) return;
-    const About about{by, rig_.cameras.of(*output), *output};
-    require_own(by, about.camera);
-    if (!about.camera.takes_part()) return;
-    require_possible(Sent{rig_, by, about.camera, *output}, read);
+    const auto about = find(by, read);
+    if (!about) return;
+    require_own(by, about->camera);
+    if (!about->camera.takes_part()) return;
+    require_possible(*about, read);
     if constexpr (sizeof...(fds) > 0) {
-      if (message.incomplete) return on_incomplete(about, read);
+      if (message.incomplete) return on_incomplete(*about, read);
     }
-    on(about, read, fds...);
+    on(*about, read, fds...);
   }
 }
 
-void MessageRouter::on(const About& about, const messages::FrameRing& ring, std::vector<UniqueFd>& fds) {
+void MessageRouter::on(const AboutCamera& about, const messages::FrameRing& ring, std::vector<UniqueFd>& fds) {
   rings_.add(about.camera, ring, fds);
 }
 
-void MessageRouter::on(const About& about, const messages::PacketRing& ring, std::vector<UniqueFd>& fds) {
+void MessageRouter::on(const AboutOutput& about, const messages::PacketRing& ring, std::vector<UniqueFd>& fds) {
   rings_.add(about.camera, about.output, ring, fds);
 }
 
-void MessageRouter::on(const About& about, const messages::AudioRing& ring, std::vector<UniqueFd>& fds) {
+void MessageRouter::on(const AboutOutput& about, const messages::AudioRing& ring, std::vector<UniqueFd>& fds) {
   rings_.add(about.camera, about.output, ring, fds);
 }
 
-void MessageRouter::on(const About& about, const messages::RingLost& lost) {
-  --(about.by.kind == ProcessKind::worker ? about.camera.frames.sent : about.output.rings_sent).number;
+void MessageRouter::on(const AboutCamera& about, const messages::FrameRingLost& lost) {
+  --about.camera.frames.sent.number;
+  rings_.lose(about.camera, lost.reason);
+}
+
+void MessageRouter::on(const AboutOutput& about, const messages::RingLost& lost) {
+  --about.output.rings_sent.number;
   rings_.lose(about.camera, lost.reason);
 }
 
 // The next ring has the next number.
-void MessageRouter::on_incomplete(const About& about, const messages::FrameRing& ring) {
+void MessageRouter::on_incomplete(const AboutCamera& about, const messages::FrameRing& ring) {
   about.camera.frames.epoch = ring.epoch;
   rings_.lose(about.camera, out_of_descriptors);
 }
 
-void MessageRouter::on_incomplete(const About& about, const messages::PacketRing& ring) {
+void MessageRouter::on_incomplete(const AboutOutput& about, const messages::PacketRing& ring) {
   about.output.packets.epoch = ring.epoch;
   rings_.lose(about.camera, out_of_descriptors);
 }
 
-void MessageRouter::on_incomplete(const About& about, const messages::AudioRing& ring) {
+void MessageRouter::on_incomplete(const AboutOutput& about, const messages::AudioRing& ring) {
   about.output.audio.epoch = ring.epoch;
   rings_.lose(about.camera, out_of_descriptors);
 }
 
-void MessageRouter::on(const About& about, const messages::PacketRingDone& done) {
+void MessageRouter::on(const AboutOutput& about, const messages::PacketRingDone& done) {
   about.output.packets.forget(done.epoch);
 }
 
-void MessageRouter::on(const About& about, const messages::AudioRingDone& done) {
+void MessageRouter::on(const AboutOutput& about, const messages::AudioRingDone& done) {
   about.output.audio.forget(done.epoch);
 }
 
-void MessageRouter::on(const About& about, const messages::SourceState& source) {
+void MessageRouter::on(const AboutCamera& about, const messages::SourceState& source) {
   lifecycle_.on_source_state(about.camera, source.delivers, source.reason);
 }
 
-void MessageRouter::on(const About& about, const messages::SourceOver& over) {
+void MessageRouter::on(const AboutCamera& about, const messages::SourceOver& over) {
   about.camera.source_gone = true;
   lifecycle_.on_source_over(about.camera, over.failure);
 }
 
-void MessageRouter::on(const About& about, const messages::FoundStream& found) {
+void MessageRouter::on(const AboutCamera& about, const messages::FoundStream& found) {
   roster_.on_sent_stream(about.camera, found.sends);
 }
 
-void MessageRouter::on(const About& about, const messages::CameraDone&) {
-  if (!Processes::has_work(about.by, about.camera, about.output)) return;
-  if (about.by.kind == ProcessKind::worker) return lifecycle_.on_worker_done(about.camera);
-  lifecycle_.on_publisher_done(about.output);
+void MessageRouter::on(const AboutCamera& about, const messages::CameraDone&) {
+  if (Processes::has_work(about.by, about.camera)) lifecycle_.on_worker_done(about.camera);
 }
 
-void MessageRouter::on(const About& about, const messages::CameraFailed& failed) {
+void MessageRouter::on(const AboutOutput& about, const messages::OutputDone&) {
+  if (Processes::has_work(about.by, about.camera, about.output)) lifecycle_.on_publisher_done(about.output);
+}
+
+void MessageRouter::on(const AboutOutput& about, const messages::OutputFailed& failed) {
   CameraLifecycle::fail(about.output, failed.reason);
   if (about.camera.all_failed()) lifecycle_.stop(about.camera);
 }
 
-void MessageRouter::on(const About& about, const messages::FileBegun& file) {
+void MessageRouter::on(const AboutOutput& about, const messages::FileBegun& file) {
   about.output.recording.file = file.path;
   spdlog::info("{}: recording to {}", about.output.config.name, file.path);
 }
 
-void MessageRouter::on(const About& about, const messages::RecordFailed& failed) {
+void MessageRouter::on(const AboutOutput& about, const messages::RecordFailed& failed) {
   about.output.recording.failed = true;
   about.output.reason = "recording stopped: " + failed.reason;
   spdlog::error("{}: {}", about.output.config.name, about.output.reason);
 }
 
-void MessageRouter::on(const About& about, const messages::RecordPaused& paused) {
+void MessageRouter::on(const AboutOutput& about, const messages::RecordPaused& paused) {
   if (about.output.recording.on) about.output.recording.paused = paused.reason;
 }
 
-void MessageRouter::on(const About& about, const messages::RecordResumed&) { about.output.recording.paused.clear(); }
+void MessageRouter::on(const AboutOutput& about, const messages::RecordResumed&) {
+  about.output.recording.paused.clear();
+}
 
-void MessageRouter::on(const About& about, const messages::PushChanged& changed) {
+void MessageRouter::on(const AboutOutput& about, const messages::PushChanged& changed) {
   about.output.push[changed.url] = {changed.state, changed.reason};
 }
 

@@ -6,6 +6,7 @@
 #include "app/supervisor/camera_lifecycle.h"
 #include "app/supervisor/camera_roster.h"
 #include "app/supervisor/config_changes.h"
+#include "app/supervisor/message_checks.h"
 #include "app/supervisor/ring_router.h"
 
 namespace campipe {
@@ -20,33 +21,31 @@ class MessageRouter {
   void handle(ManagedProcess& by, Message& message);
 
  private:
-  struct About {
-    ManagedProcess& by;
-    Camera& camera;
-    Output& output;
-  };
-
+  template <typename M>
+  auto find(ManagedProcess& by, const M& read);
   template <typename M, typename... Descriptors>
   void receive(ManagedProcess& by, const Message& message, M& read, Descriptors&... fds);
-  void on(const About& about, const messages::FrameRing& ring, std::vector<UniqueFd>& fds);
-  void on(const About& about, const messages::PacketRing& ring, std::vector<UniqueFd>& fds);
-  void on(const About& about, const messages::AudioRing& ring, std::vector<UniqueFd>& fds);
-  void on(const About& about, const messages::RingLost& lost);
-  void on(const About& about, const messages::PacketRingDone& done);
-  void on(const About& about, const messages::AudioRingDone& done);
-  void on(const About& about, const messages::SourceState& source);
-  void on(const About& about, const messages::SourceOver& over);
-  void on(const About& about, const messages::FoundStream& found);
-  void on(const About& about, const messages::CameraDone& done);
-  void on(const About& about, const messages::CameraFailed& failed);
-  void on(const About& about, const messages::FileBegun& file);
-  void on(const About& about, const messages::RecordFailed& failed);
-  void on(const About& about, const messages::RecordPaused& paused);
-  void on(const About& about, const messages::RecordResumed& resumed);
-  void on(const About& about, const messages::PushChanged& changed);
-  void on_incomplete(const About& about, const messages::FrameRing& ring);
-  void on_incomplete(const About& about, const messages::PacketRing& ring);
-  void on_incomplete(const About& about, const messages::AudioRing& ring);
+  void on(const AboutCamera& about, const messages::FrameRing& ring, std::vector<UniqueFd>& fds);
+  void on(const AboutOutput& about, const messages::PacketRing& ring, std::vector<UniqueFd>& fds);
+  void on(const AboutOutput& about, const messages::AudioRing& ring, std::vector<UniqueFd>& fds);
+  void on(const AboutCamera& about, const messages::FrameRingLost& lost);
+  void on(const AboutOutput& about, const messages::RingLost& lost);
+  void on(const AboutOutput& about, const messages::PacketRingDone& done);
+  void on(const AboutOutput& about, const messages::AudioRingDone& done);
+  void on(const AboutCamera& about, const messages::SourceState& source);
+  void on(const AboutCamera& about, const messages::SourceOver& over);
+  void on(const AboutCamera& about, const messages::FoundStream& found);
+  void on(const AboutCamera& about, const messages::CameraDone& done);
+  void on(const AboutOutput& about, const messages::OutputDone& done);
+  void on(const AboutOutput& about, const messages::OutputFailed& failed);
+  void on(const AboutOutput& about, const messages::FileBegun& file);
+  void on(const AboutOutput& about, const messages::RecordFailed& failed);
+  void on(const AboutOutput& about, const messages::RecordPaused& paused);
+  void on(const AboutOutput& about, const messages::RecordResumed& resumed);
+  void on(const AboutOutput& about, const messages::PushChanged& changed);
+  void on_incomplete(const AboutCamera& about, const messages::FrameRing& ring);
+  void on_incomplete(const AboutOutput& about, const messages::PacketRing& ring);
+  void on_incomplete(const AboutOutput& about, const messages::AudioRing& ring);
   void on_request(const ManagedProcess& by, messages::Request request);
 
   RigState& rig_;

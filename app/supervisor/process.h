@@ -10,6 +10,7 @@
 #include "app/supervisor/restart_policy.h"
 #include "app/supervisor/thread_watch.h"
 #include "core/frame.h"
+#include "ipc/ids.h"
 
 namespace campipe {
 
@@ -24,9 +25,9 @@ struct ProcessPlace {
 };
 
 struct ManagedProcess {
+  ProcessId id;
   ProcessKind kind = ProcessKind::worker;
   unsigned number = 0;  // among those of its kind
-  unsigned page = 0;    // its place in the rig page
   ProcessPlace place;
   std::unique_ptr<ChildProcess> child;        // null: it does not run
   std::optional<Clock::time_point> start_at;  // it is to run, and is started then

@@ -30,16 +30,16 @@ constexpr std::size_t longest_shown = 300;  // of a wrong message
 // then succeeds takes a second or two, and within five the camera shall be back.
 constexpr auto longest_wait_of_gpus = seconds(2);
 
-unsigned place_in_page(ProcessKind kind, unsigned number) {
+ProcessId id_of(ProcessKind kind, unsigned number) {
   switch (kind) {
     case ProcessKind::master:
       return master_process;
     case ProcessKind::publisher:
       return publisher_process;
     case ProcessKind::worker:
-      return first_worker_process + number;
+      return worker_process(number);
   }
-  return 0;
+  return {};
 }
 
 // Of a message that is none: its beginning, and of URLs no more than where they lead.
@@ -64,7 +64,7 @@ ManagedProcess& Processes::add(ProcessKind kind, ProcessPlace place) {
   ManagedProcess& process = processes_.emplace_back();
   process.kind = kind;
   process.number = number;
-  process.page = place_in_page(kind, number);
+  process.id = id_of(kind, number);
   process.place = std::move(place);
   if (kind == ProcessKind::worker && on_gpu(process.place.gpu)) process.policy = RestartPolicy(longest_wait_of_gpus);
   return process;
@@ -84,7 +84,7 @@ unsigned Processes::count(ProcessKind kind) const {
 void Processes::start_all() {
   // All are expected at the start barrier before the first of them can arrive.
   for (const ManagedProcess& process : processes_) {
-    if (meets_at_barrier(process) && events_.needed(process)) rig_.page.barrier().add(participant_of(process.page));
+    if (meets_at_barrier(process) && events_.needed(process)) rig_.page.barrier().add(participant_of(process.id));
   }
   for (ManagedProcess& process : processes_) {
     guard_.run("start a process", [&] { start(process); });
@@ -94,8 +94,8 @@ void Processes::start_all() {
 void Processes::start(ManagedProcess& process) {
   process.start_at.reset();
   if (!events_.needed(process)) return;
-  rig_.page.process(process.page).beat = 0;
-  rig_.page.process(process.page).arrived = 0;
+  rig_.page.process(process.id).beat = 0;
+  rig_.page.process(process.id).arrived = 0;
   std::vector<std::string> arguments{"master"};
   if (process.kind == ProcessKind::publisher) arguments = {"publisher"};
   if (process.kind == ProcessKind::worker) arguments = {"worker", std::to_string(process.number)};
@@ -108,23 +108,23 @@ void Processes::start(ManagedProcess& process) {
   } catch (const std::exception& error) {
     // A machine out of processes, memory or descriptors may have some again soon; the others run on meanwhile, and do
     // not wait for it at the barrier.
-    if (meets_at_barrier(process)) rig_.page.barrier().remove(participant_of(process.page));
+    if (meets_at_barrier(process)) rig_.page.barrier().remove(participant_of(process.id));
     const auto now = Clock::now();
     process.start_at = std::max(process.policy.on_death(now, now), now + milliseconds(250));
     spdlog::error("{}; tried again", error.what());
     return;
   }
-  const std::uint32_t phase = meets_at_barrier(process) ? rig_.page.barrier().add(participant_of(process.page)) : 0;
+  const std::uint32_t phase = meets_at_barrier(process) ? rig_.page.barrier().add(participant_of(process.id)) : 0;
   messages::Setup setup;
   setup.role = role_of(process);
-  setup.process = process.page;
+  setup.process = process.id;
   if (process.kind == ProcessKind::publisher) setup.server = rig_.config.server;
   setup.log_level = rig_.options.log_level;
   setup.gpu = process.place.gpu;
   setup.sees = process.place.sees;
   setup.numa_node = process.place.numa_node;
   setup.cpus = process.place.cpus;
-  send(process, setup, {rig_.page.shared_fd(), rig_.page.fd_of(process.page)});
+  send(process, setup, {rig_.page.shared_fd(), rig_.page.fd_of(process.id)});
   events_.on_started(process);
   if (meets_at_barrier(process)) send(process, messages::Start{phase});
 }
@@ -206,7 +206,7 @@ void Processes::on_death(ManagedProcess& process, const ExitInfo& info) {
   const auto lived = std::chrono::duration<double>(now - started).count();
   process.cpu_s += info.cpu_s;
   process.child.reset();
-  if (meets_at_barrier(process)) rig_.page.barrier().remove(participant_of(process.page));
+  if (meets_at_barrier(process)) rig_.page.barrier().remove(participant_of(process.id));
   const bool again = events_.on_death(process, info);
   const Clock::time_point restart_at = process.policy.on_death(started, now, again);
   if (!events_.needed(process)) return;
@@ -247,20 +247,21 @@ void Processes::kill_all() {
 }
 
 bool Processes::has_work(const ManagedProcess& process, const Camera& camera) {
-  return std::ranges::any_of(camera.outputs, [&](const Output& output) { return has_work(process, camera, output); });
-}
-
-bool Processes::has_work(const ManagedProcess& process, const Camera& camera, const Output& output) {
   if (!camera.takes_part()) return false;
   switch (process.kind) {
     case ProcessKind::master:
-      return output.is_own() && !camera.source_over;
+      return !camera.source_over;
     case ProcessKind::publisher:
-      return !output.publisher_done;  // so is one that was quarantined there
+      return std::ranges::any_of(camera.outputs, [](const Output& output) { return !output.publisher_done; });
     case ProcessKind::worker:
-      return output.is_own() && camera.worker == process.number && !camera.worker_done;
+      return camera.worker == process.number && !camera.worker_done;
   }
   return false;
+}
+
+bool Processes::has_work(const ManagedProcess& process, const Camera& camera, const Output& output) {
+  if (process.kind != ProcessKind::publisher) return has_work(process, camera);
+  return camera.takes_part() && !output.publisher_done;  // so is one that was quarantined there
 }
 
 }  // namespace campipe

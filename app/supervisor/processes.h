@@ -68,19 +68,24 @@ class Processes {
   bool send(ManagedProcess& process, const M& message, const std::vector<int>& fds = {}) {
     return send(process, M::type, write_json(message), fds);
   }
-  // What concerns an output goes only to processes that have work with it; fills in `message.camera`.
+  // What concerns a camera goes only to processes that have work with it; fills in `message.camera`.
   template <typename M>
-  bool send_for(ManagedProcess& process, const Camera& camera, const Output& output, M message,
-                const std::vector<int>& fds = {}) {
-    if (!has_work(process, camera, output)) return false;
-    message.camera = output.place;
+  bool send_for(ManagedProcess& process, const Camera& camera, M message, const std::vector<int>& fds = {}) {
+    if (!has_work(process, camera)) return false;
+    message.camera = camera.id;
     return send(process, message, fds);
   }
+  // Likewise of an output, to the publisher; fills in `message.output`.
+  template <typename M>
+  bool send_to_publisher(const Camera& camera, const Output& output, M message, const std::vector<int>& fds = {}) {
+    if (!has_work(publisher(), camera, output)) return false;
+    message.output = output.id;
+    return send(publisher(), message, fds);
+  }
 
-  // It has work with that output: the publisher with each, master and worker by the camera's own.
-  static bool has_work(const ManagedProcess& process, const Camera& camera, const Output& output);
-  // With any of the camera's.
+  // The publisher has it with each output for itself.
   static bool has_work(const ManagedProcess& process, const Camera& camera);
+  static bool has_work(const ManagedProcess& process, const Camera& camera, const Output& output);
 
  private:
   bool send(ManagedProcess& process, std::string_view type, const nlohmann::json& body, const std::vector<int>& fds);

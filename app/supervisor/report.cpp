@@ -41,7 +41,7 @@ nlohmann::json motion_report(const Camera& camera, const Output& output, const R
   report["threshold_percent"] = percent(motion.threshold);
   report["largest_percent"] = percent(motion.largest);
   if (output.config.record && output.config.record->when == RecordWhen::motion)
-    report["events"] = page.publisher(output.place).motions.load();
+    report["events"] = page.publish(output.id).motions.load();
   return report;
 }
 
@@ -93,7 +93,7 @@ nlohmann::json camera_report(const Camera& camera, const RigPage& page, double d
   report["decoder"] = camera.decoder;
   report["ipc_memory"] = camera.ipc_memory;
   report["reconnects"] = totals.reconnects;
-  report["source"] = source_report(page.master(camera.place()).source, totals);
+  report["source"] = source_report(page.source(camera.id).health, totals);
   report["worker_restarts"] = totals.worker_restarts;
   for (const Output& output : camera.outputs) {
     if (output.is_own()) continue;

@@ -42,15 +42,14 @@ void RingRouter::offer(Camera& camera) {
   ring.reader = ring.observer.empty_reader();
   if (!ring.reader) return renew(camera, "no reader has a place in its frame ring any more");
   frames.sent.add();
-  processes_.send_for(worker, camera, camera.own(),
-                      messages::OfferFrameRing{camera.place(), *ring.reader, ring.frame_rate, ring.rotation},
+  processes_.send_for(worker, camera, messages::OfferFrameRing{camera.id, *ring.reader, ring.frame_rate, ring.rotation},
                       descriptors_of(ring.observer.memory()));
 }
 
 // The master makes one of the next epoch, with the next key frame.
 void RingRouter::renew(const Camera& camera, const std::string& why) {
   spdlog::warn("{}: {}; it is replaced", camera.name(), why);
-  processes_.send_for(processes_.master(), camera, camera.own(), messages::RenewRing());
+  processes_.send_for(processes_.master(), camera, messages::RenewRing());
 }
 
 void RingRouter::add(Camera& camera, const messages::FrameRing& ring, std::vector<UniqueFd>& fds) {
@@ -90,14 +89,14 @@ void RingRouter::add(Camera& camera, Output& output, const messages::AudioRing& 
 
 void RingRouter::pass_on(const Camera& camera, Output& output, const PacketRings<StreamParameters>::Ring& ring) {
   output.rings_sent.add();
-  processes_.send_for(processes_.publisher(), camera, output,
-                      messages::PacketRing{output.place, ring.epoch, ring.parameters}, {ring.observer.fd()});
+  processes_.send_to_publisher(camera, output, messages::PacketRing{output.id, ring.epoch, ring.parameters},
+                               {ring.observer.fd()});
 }
 
 void RingRouter::pass_on(const Camera& camera, Output& output, const PacketRings<AudioParameters>::Ring& ring) {
   output.rings_sent.add();
-  processes_.send_for(processes_.publisher(), camera, output,
-                      messages::AudioRing{output.place, ring.epoch, ring.parameters}, {ring.observer.fd()});
+  processes_.send_to_publisher(camera, output, messages::AudioRing{output.id, ring.epoch, ring.parameters},
+                               {ring.observer.fd()});
 }
 
 void RingRouter::pass_on_all(const Camera& camera, Output& output) {
@@ -107,7 +106,7 @@ void RingRouter::pass_on_all(const Camera& camera, Output& output) {
 
 void RingRouter::lose(Camera& camera, const std::string& reason) {
   CameraLifecycle::fail(camera, "its frames or packets cannot be handed on: " + reason);
-  processes_.send_for(processes_.master(), camera, camera.own(), messages::StopCamera());
+  processes_.send_for(processes_.master(), camera, messages::StopCamera());
 }
 
 void RingRouter::settle() {

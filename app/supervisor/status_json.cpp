@@ -55,7 +55,7 @@ nlohmann::json process_json(const ProcessStatus& process) {
 Latencies StatusJson::newest(const Camera& camera, const Output& output, const RigPage& page) {
   const auto now = Clock::now();
   const std::uint64_t encoded = output.packets_published();
-  Sample& sample = samples_[output.place];
+  Sample& sample = samples_[output.id];
   if (sample.name != output.config.name || encoded < sample.encoded) sample = {.name = output.config.name};
   const Latencies all = latencies_of(camera, output, page);
   const Latencies recent = all.since(sample.before);
@@ -74,10 +74,10 @@ Latencies StatusJson::newest(const Camera& camera, const Output& output, const R
 // What only a running rig has, beside what the report says.
 void StatusJson::refine(nlohmann::json& json, const Camera& camera, const Output& output, const RigPage& page,
                         const FrameCounts& counts) const {
-  json["fps"] = rounded(samples_.at(output.place).fps);
+  json["fps"] = rounded(samples_.at(output.id).fps);
   const std::uint64_t left = counts.encoded + counts.dropped_total;
   json["in_flight"] = counts.decoded > left ? counts.decoded - left : 0;
-  json["bytes"] = page.publisher(output.place).bytes.load() + (output.before ? output.before->bytes : 0);
+  json["bytes"] = page.publish(output.id).bytes.load() + (output.before ? output.before->bytes : 0);
   json["records"] = output.config.record.has_value();
   json["recording_on"] = output.config.record.has_value() && output.recording.on && !output.recording.failed &&
                          camera.takes_part() && !output.publisher_done;
@@ -104,7 +104,7 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const Cameras& cameras, co
     json["source_health"] = std::move(json["source"]);
     json["source"] = without_passwords(written_url(camera.config().source));
     json["enabled"] = camera.config().enabled;
-    json["order"] = camera.place();
+    json["order"] = camera.id.index();
     for (const Output& output : camera.outputs) {
       nlohmann::json& place = output.is_own() ? json : json["outputs"][output.config.output];
       refine(place, camera, output, page, count(camera, output, page));

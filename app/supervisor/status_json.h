@@ -41,7 +41,7 @@ class StatusJson {
  private:
   // As it was at the last calls, so that latencies are of one to two seconds' frames.
   struct Sample {
-    std::string name = {};  // whose: places are used again
+    std::string name = {};  // whose: ids are used again
     Clock::time_point at = {};
     std::uint64_t encoded = 0;
     Latencies before = {};
@@ -52,7 +52,7 @@ class StatusJson {
   void refine(nlohmann::json& json, const Camera& camera, const Output& output, const RigPage& page,
               const FrameCounts& counts) const;
 
-  std::map<unsigned, Sample> samples_;
+  std::map<OutputId, Sample> samples_;
   OverloadWatch overloads_;
 };
 

@@ -83,7 +83,7 @@ class StatusView {
   bool terminal_;
   Clock::time_point started_ = Clock::now();
   Clock::time_point next_;
-  std::map<unsigned, Sample> samples_;  // by the output's place
+  std::map<OutputId, Sample> samples_;
   StatusChanges changes_;
   std::size_t lines_drawn_ = 0;
   std::vector<std::string> table_;

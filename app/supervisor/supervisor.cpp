@@ -20,7 +20,7 @@ constexpr auto leaving_interval = milliseconds(5);
 constexpr auto status_interval = seconds(1);
 constexpr auto own_pause = milliseconds(500);  // a loop this late was not running; nor were, maybe, the others
 constexpr auto longest_start = seconds(10);    // then the service is ready with what runs
-constexpr unsigned spare_places = 512;         // for cameras that come later; memory only once they do
+constexpr unsigned spare_streams = 512;        // for cameras that come later; memory only once they do
 constexpr int no_report = 1;                   // as exit status
 
 // Cameras and their other outputs.
@@ -31,8 +31,9 @@ unsigned streams_of(const RigConfig& rig) {
 }
 
 RigState state_of(const RigConfig& rig, const Machine& machine, const RunOptions& options) {
-  const unsigned places = streams_of(rig) + spare_places;
-  return {options, rig, machine, RigPage::create(places, max_workers), Cameras(places)};
+  // Of no other part has a camera more than outputs.
+  const RigSize size(streams_of(rig) + spare_streams);
+  return {options, rig, machine, RigPage::create(size, max_workers), Cameras(size)};
 }
 
 }  // namespace
@@ -101,12 +102,12 @@ void Supervisor::wait_for_events() {
 // What processes note in pages of their own, and others wait for.
 void Supervisor::pass_on_notes() {
   for (const ManagedProcess& process : processes_.all()) {
-    if (process.child && meets_at_barrier(process)) rig_.page.enter_arrival(process.page);
+    if (process.child && meets_at_barrier(process)) rig_.page.enter_arrival(process.id);
   }
   for (const Camera& camera : rig_.cameras.all()) {
     for (const Output& output : camera.outputs) {
-      const Audience& audience = rig_.page.publisher(output.place).audience;
-      Audience& passed_on = rig_.page.shared(output.place).audience;
+      const Audience& audience = rig_.page.publish(output.id).audience;
+      Audience& passed_on = rig_.page.shared(output.id).audience;
       passed_on.watches.store(audience.watches.load());
       passed_on.arrivals.store(audience.arrivals.load());
     }
@@ -172,7 +173,7 @@ void Supervisor::send_status() {
   for (const Camera& camera : rig_.cameras.all()) {
     if (!camera.takes_part()) continue;
     for (const Output& output : camera.outputs)
-      pass_on(latencies_of(camera, output, rig_.page), rig_.page.shared(output.place));
+      pass_on(latencies_of(camera, output, rig_.page), rig_.page.shared(output.id));
   }
   // One that is slow gets the next one.
   if (publisher.child->outbox().waiting()) return;

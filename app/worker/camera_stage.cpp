@@ -15,7 +15,11 @@ constexpr auto slice = std::chrono::milliseconds(100);  // how long a wait may l
 }  // namespace
 
 CameraStage::CameraStage(const Start& start, const RigPage& page, const Events& events)
-    : start_(start), block_(page.own_worker(start.camera)), on_done_(events.on_done), place_{start.gpu, nullptr} {
+    : start_(start),
+      node_(page.node(start.node, page.own())),
+      edge_(page.edge_reader(start.edge, page.own())),
+      on_done_(events.on_done),
+      place_{start.gpu, nullptr} {
   make_renditions(page, events);
   thread_ = std::jthread([this] { run(); });
 }
@@ -58,7 +62,7 @@ void CameraStage::drop_used_rings() {
 }
 
 void CameraStage::run() {
-  ThreadScope scope(block_.stage, "st:" + start_.config.name);
+  ThreadScope scope(node_.thread, "st:" + start_.config.name);
   scope_ = &scope;
   while (auto ring = next_ring()) {
     drain(*ring);
@@ -104,7 +108,7 @@ void CameraStage::drain(const Ring& ring) {
       process(use, std::move(lease), source);
     } else if (next == FrameRingReader::Next::broken) {
       spdlog::error("{}: its frame ring says what cannot be; it is left", start_.config.name);
-      return accuse(block_.accusation, Accused::master);
+      return accuse_writer();
     } else if (next != FrameRingReader::Next::timeout || abandoned_) {
       return;
     }
@@ -114,6 +118,7 @@ void CameraStage::drain(const Ring& ring) {
 // Each rendition has a copy of the lease, and the slot goes back when the last one is done with it.
 void CameraStage::process(RingInUse& ring, FrameRingReader::Lease lease, const Rendition::Source& source) {
   failpoint("stage.frame", start_.config.name);
+  edge_.queue.record(now_ns() - lease.times.decoded);
   for (std::size_t i = 0; i + 1 < renditions_.size(); ++i) {
     renditions_[i]->process(ring, lease, source);
     scope_->beat();

@@ -26,17 +26,19 @@ class ThreadScope;
 class CameraStage {
  public:
   struct Start {
-    unsigned camera = 0;
+    CameraId camera;
+    NodeId node;
+    EdgeId edge;  // that it reads
     CameraConfig config;
     Device gpu;                             // the worker's
-    std::vector<Rendition::Start> outputs;  // the camera's own and its followers', as far as they are encoded
+    std::vector<Rendition::Start> outputs;  // the camera's, as far as they are encoded
   };
-  // Called on the camera's thread; `camera`: that of the output.
+  // Called on the camera's thread.
   struct Events {
-    std::function<void(unsigned camera, const PacketRingMemory& ring, std::uint64_t epoch,
+    std::function<void(OutputId output, const PacketRingMemory& ring, std::uint64_t epoch,
                        const StreamParameters& parameters)>
         on_packets;
-    std::function<void(unsigned camera, const std::string& reason)> on_failed;
+    std::function<void(OutputId output, const std::string& reason)> on_failed;
     std::function<void()> on_done;
     // This process cannot use its GPU any more and must end at once; not expected to return.
     std::function<void(const std::string& reason)> on_gpu_lost;
@@ -53,6 +55,8 @@ class CameraStage {
 
   // Main thread.
   void add(const Ring& ring);
+  // What came as a ring is none.
+  void accuse_writer() { accuse(edge_.accusation, Accused::master); }
   // No further ring will come: finish those that are there, then the encoders.
   void finish();
   // Stop waiting for frames and for room: the process has to leave.
@@ -68,7 +72,8 @@ class CameraStage {
   void process(RingInUse& ring, FrameRingReader::Lease lease, const Rendition::Source& source);
 
   Start start_;
-  WorkerBlock& block_;
+  NodeBlock& node_;
+  EdgeReaderBlock& edge_;
   std::function<void()> on_done_;
   ThreadScope* scope_ = nullptr;
   Rendition::Place place_;

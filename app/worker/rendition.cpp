@@ -61,8 +61,8 @@ bool RateLimit::takes(std::int64_t pts) {
 
 Rendition::Rendition(const Start& start, const RigPage& page, const Events& events, Place& place)
     : start_(start),
-      block_(page.own_worker(start.camera)),
-      audience_(page.shared(start.camera).audience),
+      block_(page.encode(start.output, page.own())),
+      audience_(page.shared(start.output).audience),
       events_(events),
       place_(place),
       filter_range_(start.config.name, "filter"),
@@ -71,7 +71,7 @@ Rendition::Rendition(const Start& start, const RigPage& page, const Events& even
       motion_(block_.motion),
       snapshot_(make_snapshot(start.config)),
       epoch_(start.epoch),
-      demand_({start.camera}, page),
+      demand_({start.output}, page),
       arrivals_(audience_.arrivals),
       failed_(start.failed) {}
 
@@ -96,7 +96,6 @@ void Rendition::process(RingInUse& ring, FrameRingReader::Lease lease, const Sou
   if (!rate_.takes(lease.times.pts)) return count(DropCause::rate);
   FrameTimes times = lease.times;
   times.leased = now_ns();
-  block_.queue.record(times.leased - times.decoded);
   const auto picture = filter(ring, lease, source);
   if (!picture) return;
   times.filtered = now_ns();
@@ -211,7 +210,7 @@ void Rendition::make_encoder(const FrameFormat& input, bool on_gpu, const FrameF
   encoder_ = std::move(encoder);
   encoder_input_ = output;
   encoder_rate_ = frame_rate;
-  events_.on_packets(start_.camera, packets_->memory(), epoch_, parameters);
+  events_.on_packets(start_.output, packets_->memory(), epoch_, parameters);
   ++epoch_;
 }
 
@@ -288,7 +287,7 @@ void Rendition::fail(const std::exception& error) {
   encoder_.reset();
   path_.reset();
   if (packets_) packets_->close();
-  events_.on_failed(start_.camera, error.what());
+  events_.on_failed(start_.output, error.what());
 }
 
 void Rendition::count(DropCause cause) { counter(block_.dropped, cause).fetch_add(1); }

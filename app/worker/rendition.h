@@ -47,7 +47,7 @@ class RateLimit {
 class Rendition {
  public:
   struct Start {
-    unsigned camera = 0;  // its place in the rig page
+    OutputId output;
     CameraConfig config;
     std::uint64_t epoch = 1;  // of the first packet ring
     std::uint64_t base = 0;   // packets of earlier epochs
@@ -57,10 +57,10 @@ class Rendition {
   };
   // What it is given by its camera. Called on the camera's thread.
   struct Events {
-    std::function<void(unsigned camera, const PacketRingMemory& ring, std::uint64_t epoch,
+    std::function<void(OutputId output, const PacketRingMemory& ring, std::uint64_t epoch,
                        const StreamParameters& parameters)>
         on_packets;
-    std::function<void(unsigned camera, const std::string& reason)> on_failed;
+    std::function<void(OutputId output, const std::string& reason)> on_failed;
     // This process cannot use its GPU any more and must end at once; not expected to return.
     std::function<void(const std::string& reason)> on_gpu_lost;
     std::function<void()> beat;
@@ -104,7 +104,7 @@ class Rendition {
   void count(DropCause cause);
 
   Start start_;
-  WorkerBlock& block_;
+  EncodeBlock& block_;
   const Audience& audience_;
   Events events_;
   Place& place_;

@@ -42,7 +42,7 @@ Device take_gpu(const Device& gpu) {
 struct GivenRing {
   UniqueFd control;
   UniqueFd pixels;  // none for memory that needs no descriptor
-  unsigned camera = 0;
+  CameraId camera;
   unsigned reader = 0;
   double frame_rate = 0;
   int rotation = 0;
@@ -81,17 +81,19 @@ class Worker {
   void on(const messages::EncodeCamera& asked) {
     CameraStage::Start start;
     start.camera = asked.camera;
+    start.node = asked.node;
+    start.edge = asked.edge;
     start.config = asked.config;
     start.gpu = gpu_;
     for (const messages::EncodedOutput& output : asked.outputs) start.outputs.push_back(start_of(output));
-    const unsigned camera = start.camera;
+    const CameraId camera = start.camera;
     CameraStage::Events events;
-    events.on_packets = [this](unsigned output, const PacketRingMemory& ring, std::uint64_t epoch,
+    events.on_packets = [this](OutputId output, const PacketRingMemory& ring, std::uint64_t epoch,
                                const StreamParameters& parameters) {
       child_.send(messages::PacketRing{output, epoch, parameters}, {ring.fd()});
     };
-    events.on_failed = [this](unsigned output, const std::string& reason) {
-      child_.send(messages::CameraFailed{{output, reason}});
+    events.on_failed = [this](OutputId output, const std::string& reason) {
+      child_.send(messages::OutputFailed{{output, reason}});
     };
     events.on_done = [this, camera] {
       child_.send(messages::CameraDone{{camera}});
@@ -103,7 +105,7 @@ class Worker {
   }
 
   static Rendition::Start start_of(const messages::EncodedOutput& output) {
-    return {output.camera,
+    return {output.output,
             output.config,
             output.epoch,
             output.base,
@@ -127,7 +129,7 @@ class Worker {
   }
 
   // Nothing in them was meant for this process yet.
-  void drop_waiting_rings(unsigned camera) {
+  void drop_waiting_rings(CameraId camera) {
     given_.remove_if([camera](const GivenRing& ring) { return ring.camera == camera; });
   }
 
@@ -154,11 +156,11 @@ class Worker {
       ring.try_again = Clock::now() + room_interval;
       return false;
     } catch (const SystemError& error) {  // no memory or descriptors: nobody else's trouble
-      child_.send(messages::RingLost{{ring.camera, error.what()}});
+      child_.send(messages::FrameRingLost{ring.camera, error.what()});
       return true;
     } catch (const Error& error) {  // it is no ring, which whoever writes it has to answer for
       spdlog::error("a camera's frame ring cannot be used: {}", error.what());
-      accuse(child_.page().own_worker(ring.camera).accusation, Accused::master);
+      cameras_.at(ring.camera)->accuse_writer();
       return true;
     }
   }
@@ -190,7 +192,7 @@ class Worker {
   Child child_;
   Device gpu_ = take_gpu(child_.setup().gpu);
   std::atomic<std::size_t> done_{0};
-  std::map<unsigned, std::unique_ptr<CameraStage>> cameras_;
+  std::map<CameraId, std::unique_ptr<CameraStage>> cameras_;
   std::list<GivenRing> given_;  // not opened yet
   bool started_ = false;
   bool over_ = false;  // no further camera will come

@@ -11,20 +11,23 @@
 namespace campipe::test {
 namespace {
 
+// Of the barrier's members.
+ProcessId id_of(unsigned member) { return ProcessId(publisher_process.index() + member); }
+
 class MemberKilled : public testing::TestWithParam<std::string> {
  protected:
   // As the supervisor does: the member is expected before its process runs.
   std::unique_ptr<Peer> start(unsigned member, const std::string& failpoint = {}) {
-    const unsigned process = publisher_process + member;
+    const ProcessId process = id_of(member);
     page_.process(process).arrived = 0;
     const std::uint32_t phase = page_.barrier().add(member);
     auto peer = std::make_unique<Peer>(
-        std::vector<std::string>{"barrier", std::to_string(process), std::to_string(phase)}, failpoint);
+        std::vector<std::string>{"barrier", std::to_string(process.index()), std::to_string(phase)}, failpoint);
     EXPECT_TRUE(peer->channel().send("page", {}, {page_.shared_fd(), page_.fd_of(process)}));
     return peer;
   }
   void remove(unsigned member) {
-    page_.process(publisher_process + member).arrived = 0;
+    page_.process(id_of(member)).arrived = 0;
     page_.barrier().remove(member);
   }
 
@@ -43,8 +46,7 @@ class MemberKilled : public testing::TestWithParam<std::string> {
   const RigPage page_ = RigPage::create(1, 2);
   std::jthread entering_{[this](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
-      for (unsigned process = publisher_process; process < first_worker_process + 2; ++process)
-        page_.enter_arrival(process);
+      for (unsigned member = 0; member < 3; ++member) page_.enter_arrival(id_of(member));
       std::this_thread::sleep_for(microseconds(200));
     }
   }};

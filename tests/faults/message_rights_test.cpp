@@ -69,43 +69,48 @@ TEST_P(WrongMessage, EndsItsSenderAlone) {
 
 constexpr const char* not_its_own = "which is not for this process";
 const SentStream hevc{"hevc", "yuv420p", 0, false};
-const Wrong wrong_rotation =
-    wrong("MasterWithATiltedRing", "master", messages::FrameRing{0, 2, 25, 45, "", {}}, "a rotation that cannot be", 2);
+const Wrong wrong_rotation = wrong("MasterWithATiltedRing", "master",
+                                   messages::FrameRing{CameraId(0), 2, 25, 45, "", {}}, "a rotation that cannot be", 2);
 
 // Cameras 0 and 2 are on worker 0, 1 and 3 on worker 1.
 INSTANTIATE_TEST_SUITE_P(
     Of, WrongMessage,
     testing::Values(
         wrong("MasterThatRequests", "master", messages::RemoveCamera{1, "a", false}, not_its_own),
-        wrong("MasterThatPublishes", "master", messages::CameraDone{{0}}, not_its_own),
-        wrong("MasterThatEncodes", "master", messages::PacketRing{0, 2, {}}, "packets that another process makes", 1),
-        wrong("MasterWithoutCamera", "master", messages::SourceOver{4096, "", false}, "for camera 4096"),
+        wrong("MasterThatPublishes", "master", messages::CameraDone{{CameraId(0)}}, not_its_own),
+        wrong("MasterThatEncodes", "master", messages::PacketRing{OutputId(0), 2, {}},
+              "packets that another process makes", 1),
+        wrong("MasterWithoutCamera", "master", messages::SourceOver{CameraId(4096), "", false}, "for camera 4096"),
+        wrong("WorkerWithoutOutput", "worker 0", messages::OutputFailed{{OutputId(4096), ""}}, "for output 4096"),
         wrong("MasterWithTooManyDescriptors", "master", messages::FrameRing(), "with 3 descriptors", 3),
-        wrong("MasterWithAnotherMemory", "master", messages::FrameRing{0, 2, 25, 0, "", {}}, "is ended:", 2),
+        wrong("MasterWithAnotherMemory", "master", messages::FrameRing{CameraId(0), 2, 25, 0, "", {}}, "is ended:", 2),
         wrong_rotation,
-        wrong("MasterWithAJumpingRing", "master", messages::FrameRing{0, 9, 25, 0, "", {}}, "does not follow", 2),
-        wrong("MasterThatSeesNoStream", "master", messages::FoundStream{0, {"a\nb", "", 0, false}},
+        wrong("MasterWithAJumpingRing", "master", messages::FrameRing{CameraId(0), 9, 25, 0, "", {}}, "does not follow",
+              2),
+        wrong("MasterThatSeesNoStream", "master", messages::FoundStream{CameraId(0), {"a\nb", "", 0, false}},
               "a source's stream that cannot be"),
-        wrong("WorkerThatSeesAStream", "worker 0", messages::FoundStream{0, hevc}, not_its_own),
+        wrong("WorkerThatSeesAStream", "worker 0", messages::FoundStream{CameraId(0), hevc}, not_its_own),
         wrong("WorkerThatRequests", "worker 0", messages::Reload{1}, not_its_own),
-        wrong("WorkerOfAnotherCamera", "worker 0", messages::CameraDone{{1}}, "for a camera of another worker"),
+        wrong("WorkerOfAnotherCamera", "worker 0", messages::CameraDone{{CameraId(1)}},
+              "for a camera of another worker"),
         // Nothing of these cameras is over.
-        wrong("MasterThatGivesUp", "master", messages::SourceOver{0, "", false}, "whose source has no end"),
-        wrong("MasterWithAnEndOfNoEnd", "master", messages::SourceOver{0, "", true}, "whose source has no end"),
-        wrong("WorkerThatGivesUp", "worker 0", messages::CameraDone{{0}}, "which has not ended"),
-        wrong("PublisherThatGivesUp", "publisher", messages::CameraDone{{0}}, "which has not ended"),
+        wrong("MasterThatGivesUp", "master", messages::SourceOver{CameraId(0), "", false}, "whose source has no end"),
+        wrong("MasterWithAnEndOfNoEnd", "master", messages::SourceOver{CameraId(0), "", true},
+              "whose source has no end"),
+        wrong("WorkerThatGivesUp", "worker 0", messages::CameraDone{{CameraId(0)}}, "which has not ended"),
+        wrong("PublisherThatGivesUp", "publisher", messages::OutputDone{{OutputId(0)}}, "which has not ended"),
         wrong("WorkerWithALargeBody", "worker 0",
-              messages::CameraFailed{{0, std::string(Channel::max_inline_body, 'x')}}, "is ended:"),
-        wrong("PublisherOfManyTargets", "publisher", messages::PushChanged{0, "rtmp://nowhere", "running", ""},
-              "more targets than there are"),
-        wrong("WorkerThatDecodes", "worker 1", messages::FrameRing{1, 2, 25, 0, "", {}}, not_its_own, 1),
-        wrong("PublisherThatDecodes", "publisher", messages::SourceOver{0, "none", false}, not_its_own),
+              messages::OutputFailed{{OutputId(0), std::string(Channel::max_inline_body, 'x')}}, "is ended:"),
+        wrong("PublisherOfManyTargets", "publisher",
+              messages::PushChanged{OutputId(0), "rtmp://nowhere", "running", ""}, "more targets than there are"),
+        wrong("WorkerThatDecodes", "worker 1", messages::FrameRing{CameraId(1), 2, 25, 0, "", {}}, not_its_own, 1),
+        wrong("PublisherThatDecodes", "publisher", messages::SourceOver{CameraId(0), "none", false}, not_its_own),
         Wrong{"PublisherOfNoWords", "publisher", "no such message", {{"camera", 0}}, not_its_own},
         Wrong{"PublisherWithoutCamera",
               "publisher",
               "file",
-              {{"camera", "first"}, {"path", "x"}},
-              R"('file': camera must be an integer that fits: {"camera":"first","path":"x"})"}),
+              {{"output", "first"}, {"path", "x"}},
+              R"('file': output must be an integer that fits: {"output":"first","path":"x"})"}),
     [](const auto& of) { return of.param.title; });
 
 // Of cameras that do not depend on it, twice, and of one that does: at worst that one is encoded.
@@ -121,7 +126,7 @@ TEST(RightMessage, OfWhatACameraSendsDoesNoHarm) {
   const pid_t master = rig.pid_of("master");
   for (const unsigned camera : {0U, 1U, 0U, 1U}) {
     Channel channel = channel_of(master);
-    ASSERT_TRUE(send(channel, messages::FoundStream{camera, hevc}));
+    ASSERT_TRUE(send(channel, messages::FoundStream{CameraId(camera), hevc}));
   }
   for (const char* file : {"a.mp4", "b-1.mp4"}) {
     EXPECT_TRUE(rig.wait_for_growth(file, rig.size(file) + 2000)) << rig.log();
@@ -158,7 +163,7 @@ TEST(LostRing, IsNoRingThatAProcessWasNeverSent) {
   RigRun rig(fault_rig(0));
   ASSERT_TRUE(wait_until_recording(rig)) << rig.log();
   const pid_t publisher = rig.pid_of("publisher");
-  const nlohmann::json lost{{"camera", 0}, {"reason", "a test says so"}};
+  const nlohmann::json lost{{"output", 0}, {"reason", "a test says so"}};
   ASSERT_TRUE(channel_of(publisher).send("ring_lost", lost));
   ASSERT_TRUE(eventually([&] { return rig.log().find("a test says so") != std::string::npos; })) << rig.log();
   EXPECT_EQ(rig.pid_of("publisher"), publisher);
@@ -176,7 +181,7 @@ TEST(LongReason, IsShortened) {
   RigRun rig(fault_rig(0));
   ASSERT_TRUE(wait_until_recording(rig)) << rig.log();
   const std::string reason(100'000, 'x');
-  ASSERT_TRUE(channel_of(rig.pid_of("publisher")).send("record_failed", {{"camera", 0}, {"reason", reason}}));
+  ASSERT_TRUE(channel_of(rig.pid_of("publisher")).send("record_failed", {{"output", 0}, {"reason", reason}}));
   ASSERT_TRUE(eventually([&] { return rig.log().find("recording stopped") != std::string::npos; }));
   rig.signal(SIGINT);
   EXPECT_EQ(rig.wait(), 3) << rig.log();
@@ -196,7 +201,7 @@ TEST(RightMessage, OfADisabledCameraChangesNothing) {
   RigRun rig(with_a_disabled_camera());
   ASSERT_TRUE(rig.wait_for_growth("a.mp4", 2000)) << rig.log();
   const pid_t worker = rig.pid_of("worker 0");
-  ASSERT_TRUE(channel_of(worker).send("camera_failed", {{"camera", 1}, {"reason", "a test says so"}}));
+  ASSERT_TRUE(channel_of(worker).send("output_failed", {{"output", 1}, {"reason", "a test says so"}}));
   ASSERT_TRUE(rig.wait_for_growth("a.mp4", rig.size("a.mp4") + 2000)) << rig.log();
   EXPECT_EQ(rig.pid_of("worker 0"), worker) << rig.log();
   rig.signal(SIGINT);

@@ -134,7 +134,7 @@ int write_packets(Channel& channel, const Arguments& arguments) {
 // Meets phase after phase until it is killed.
 int meet(Channel& channel, Journal& journal, const Arguments& arguments) {
   Message message = await_message(channel, "page");
-  const unsigned process = number_of(arguments.at(0));
+  const ProcessId process(number_of(arguments.at(0)));
   const RigPage page = RigPage::open(std::move(message.fds.at(0)), std::move(message.fds.at(1)), process);
   Note note(journal);
   for (std::uint32_t phase = number_of(arguments.at(1));; ++phase) {

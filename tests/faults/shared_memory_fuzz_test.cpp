@@ -69,6 +69,19 @@ UniqueFd open_memory(pid_t pid, const std::string& name) {
   return UniqueFd(::open((folder / std::to_string(newest)).c_str(), O_RDWR | O_CLOEXEC));
 }
 
+constexpr std::size_t page_bytes = 4096;
+
+// Where the first 64 KiB of a memory lie that anything was written to: most of a rig page is for cameras to come.
+std::vector<std::size_t> used_pages(const UniqueFd& memory) {
+  std::vector<std::size_t> used;
+  off_t at = 0;
+  while (used.size() < 16 && (at = ::lseek(memory.get(), at, SEEK_DATA)) >= 0) {
+    used.push_back(static_cast<std::size_t>(at));
+    at += static_cast<off_t>(page_bytes);
+  }
+  return used;
+}
+
 class Poker {
  public:
   Poker() {
@@ -78,13 +91,14 @@ class Poker {
     random_.seed(seed);
   }
 
-  // Half of the words lie where the words are that everything hangs on.
-  void poke(const Mapping& memory) {
-    const std::size_t head = random_() % 2 == 0 ? 1024 : 1 << 16;
-    const std::size_t size = std::min(memory.bytes().size(), head);
+  // Half of the words lie where the words are that everything hangs on. `used`: see used_pages().
+  void poke(const Mapping& memory, const std::vector<std::size_t>& used) {
+    const bool at_head = random_() % 2 == 0;
+    const std::size_t page = at_head ? 0 : used.at(random_() % used.size());
+    const std::size_t size = std::min(memory.bytes().size() - page, at_head ? std::size_t{1024} : page_bytes);
     const std::uint64_t value = word();
     const std::size_t width = random_() % 2 == 0 ? 4 : 8;
-    const std::size_t at = random_() % (size / width) * width;
+    const std::size_t at = page + random_() % (size / width) * width;
     std::memcpy(memory.bytes().data() + at, &value, width);
   }
 
@@ -122,7 +136,8 @@ class Poked : public testing::TestWithParam<Target> {
           seconds(2));
       if (!there || !rig.running()) return done;
       const Mapping mapping(memory.get(), Mapping::Access::read_write);
-      for (int i = 0; i < pokes_at_once; ++i) poker_.poke(mapping);
+      const std::vector<std::size_t> used = used_pages(memory);
+      for (int i = 0; i < pokes_at_once; ++i) poker_.poke(mapping, used);
       done += pokes_at_once;
       std::this_thread::sleep_for(milliseconds(2));  // so that they meet it in different states
     }
@@ -202,7 +217,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& of) { return of.param.title; });
 
 // As a process has them that was taken over.
-RigPage pages_of(const RigRun& rig, const std::string& role, unsigned process) {
+RigPage pages_of(const RigRun& rig, const std::string& role, ProcessId process) {
   const pid_t pid = rig.pid_of(role);
   UniqueFd shared;
   UniqueFd own;
@@ -223,14 +238,32 @@ TEST(Accusation, ThatIsMadeAgainEndsTheAccuser) {
   const pid_t publisher = rig.pid_of("publisher");
   const pid_t worker = rig.pid_of("worker 0");
   const RigPage pages = pages_of(rig, "publisher", publisher_process);
-  accuse(pages.publisher(0).accusation, Accused::worker);
+  accuse(pages.publish(OutputId(0)).accusation, Accused::worker);
   const pid_t successor = rig.successor_of("worker 0", worker);
   EXPECT_EQ(rig.pid_of("publisher"), publisher);
   for (const char* file : {"a.mp4", "b.mp4"}) ASSERT_TRUE(rig.wait_for_growth(file, rig.size(file))) << rig.log();
-  accuse(pages.publisher(1).accusation, Accused::worker);
+  accuse(pages.publish(OutputId(1)).accusation, Accused::worker);
   rig.successor_of("publisher", publisher);
   for (const char* file : {"a.mp4", "b.mp4"}) ASSERT_TRUE(rig.wait_for_growth(file, rig.size(file))) << rig.log();
   EXPECT_EQ(rig.pid_of("worker 0"), successor) << rig.log();
+  rig.signal(SIGINT);
+  EXPECT_EQ(rig.wait(), 0) << rig.log();
+}
+
+// A camera's other outputs have rings of their own, whose writers answer for them likewise.
+TEST(Accusation, ForAnotherOutputRestartsTheWriter) {
+  RigRun rig(
+      "workers: {count: 1}\ncameras:\n"
+      "  a:\n    source: \"test://pattern?width=160&height=120&rate=25\"\n    record: {path: a.mp4}\n"
+      "    outputs:\n      small: {encode: {codec: h264}, record: {path: small.mp4}}\n");
+  for (const char* file : {"a.mp4", "small.mp4"}) ASSERT_TRUE(rig.wait_for_growth(file, 3000)) << rig.log();
+  const pid_t publisher = rig.pid_of("publisher");
+  const pid_t worker = rig.pid_of("worker 0");
+  accuse(pages_of(rig, "publisher", publisher_process).publish(OutputId(1)).accusation, Accused::worker);
+  rig.successor_of("worker 0", worker);
+  EXPECT_NE(rig.log().find("wrote into a ring of a/small what cannot be"), std::string::npos) << rig.log();
+  for (const char* file : {"a.mp4", "small.mp4"}) ASSERT_TRUE(rig.wait_for_growth(file, rig.size(file))) << rig.log();
+  EXPECT_EQ(rig.pid_of("publisher"), publisher) << rig.log();
   rig.signal(SIGINT);
   EXPECT_EQ(rig.wait(), 0) << rig.log();
 }
@@ -249,7 +282,7 @@ TEST(Accusation, ForACameraThatFailedEndsTheAccuser) {
   const pid_t master = rig.pid_of("master");
   const pid_t publisher = rig.pid_of("publisher");
   const RigPage pages = pages_of(rig, "publisher", publisher_process);
-  accuse(pages.publisher(1).accusation, Accused::master);
+  accuse(pages.publish(OutputId(1)).accusation, Accused::master);
   rig.successor_of("publisher", publisher);
   ASSERT_TRUE(rig.wait_for_growth("a.mp4", rig.size("a.mp4"))) << rig.log();
   EXPECT_EQ(rig.pid_of("master"), master) << rig.log();

@@ -146,17 +146,17 @@ class Worker {
   Worker(const CameraConfig& config, const Device& gpu, bool hardware_encoder = false,
          const std::optional<CameraConfig>& other = std::nullopt) {
     CameraStage::Events events;
-    events.on_packets = [this](unsigned output, const PacketRingMemory& ring, std::uint64_t,
+    events.on_packets = [this](OutputId output, const PacketRingMemory& ring, std::uint64_t,
                                const StreamParameters& parameters) {
       const std::lock_guard lock(mutex_);
-      if (output == 1) {
+      if (output == OutputId(1)) {
         other_ring_ = PacketRingMemory::open(duplicate(ring.fd()));
         return;
       }
       rings_.push_back(PacketRingMemory::open(duplicate(ring.fd())));
       parameters_ = parameters;
     };
-    events.on_failed = [this](unsigned, const std::string& reason) {
+    events.on_failed = [this](OutputId, const std::string& reason) {
       const std::lock_guard lock(mutex_);
       failure_ = reason;
     };
@@ -173,7 +173,7 @@ class Worker {
     start.outputs.back().hardware_encoder = hardware_encoder;
     if (other) {
       start.outputs.emplace_back().config = *other;
-      start.outputs.back().camera = 1;
+      start.outputs.back().output = OutputId(1);
     }
     stage_ = std::make_unique<CameraStage>(start, page_, events);
   }
@@ -193,7 +193,9 @@ class Worker {
     const std::lock_guard lock(mutex_);
     return parameters_;
   }
-  std::uint64_t dropped(DropCause cause) { return counter(page_.worker(0, 0).dropped, cause).load(); }
+  std::uint64_t dropped(DropCause cause) {
+    return counter(page_.encode(OutputId(0), page_.own()).dropped, cause).load();
+  }
   std::uint64_t encoded() {
     const std::lock_guard lock(mutex_);
     return rings_.empty() ? 0 : PacketRingObserver(rings_.back()).published();

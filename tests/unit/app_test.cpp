@@ -212,11 +212,12 @@ class Accounting : public testing::Test {
     const FrameCounts counts = counts_of(output);
     return counts.decoded == counts.encoded + counts.dropped_total;
   }
-  void add_output() { camera_.outputs.emplace_back().place = 1; }
+  void add_output() { camera_.outputs.emplace_back().id = OutputId(1); }
 
   RigPage page_ = RigPage::create(2);
-  MasterBlock& master_ = page_.master(0);
-  WorkerBlock& worker_ = page_.worker(0, 0);
+  EdgeWriterBlock& edge_ = page_.edge_writer(EdgeId(0));
+  CopyBlock& copy_ = page_.copy(OutputId(0));
+  EncodeBlock& encode_ = page_.encode(OutputId(0), page_.own());
   Camera camera_;
   std::unique_ptr<FrameRingWriter> frames_;
   std::unique_ptr<PacketRingWriter> packets_;
@@ -226,9 +227,9 @@ class Accounting : public testing::Test {
 TEST_F(Accounting, CountWhatIsInRingsOfAllEpochsAndWhatIsInNone) {
   for (int i = 0; i < 3; ++i) publish();
   for (int i = 0; i < 2; ++i) encode();
-  counter(master_.unpublished, DropCause::worker_lost) = 5;
-  counter(master_.dropped, DropCause::queue_full) = 6;
-  counter(worker_.dropped, DropCause::worker_lost) = 1;
+  counter(edge_.unpublished, DropCause::worker_lost) = 5;
+  counter(edge_.dropped, DropCause::queue_full) = 6;
+  counter(encode_.dropped, DropCause::worker_lost) = 1;
   const FrameCounts counts = counts_of();
   EXPECT_EQ(counts.decoded, 10U + 3 + 5);
   EXPECT_EQ(counts.encoded, 4U + 2);
@@ -239,7 +240,7 @@ TEST_F(Accounting, CountWhatIsInRingsOfAllEpochsAndWhatIsInNone) {
 TEST_F(Accounting, SettleEntersTheRestOnce) {
   for (int i = 0; i < 3; ++i) publish();
   encode();
-  counter(master_.dropped, DropCause::queue_full) = 2;
+  counter(edge_.dropped, DropCause::queue_full) = 2;
   EXPECT_EQ(settled(), 13U - 5 - 2);
   EXPECT_EQ(settled(), 0U);
   const FrameCounts counts = counts_of();
@@ -247,14 +248,14 @@ TEST_F(Accounting, SettleEntersTheRestOnce) {
   EXPECT_EQ(counts.dropped.at("worker_lost"), 6U);
 }
 
-// The master counts for all outputs in the camera's block, each output's worker in its own.
+// The master counts for all outputs on the edge, the worker for each output.
 TEST_F(Accounting, OfAnotherOutputShareWhatTheMasterCounts) {
   add_output();
   for (int i = 0; i < 10; ++i) publish();
-  counter(master_.unpublished, DropCause::corrupt) = 2;
-  counter(master_.dropped, DropCause::queue_full) = 3;
-  counter(worker_.dropped, DropCause::filter_failed) = 4;
-  counter(page_.worker(1, 0).dropped, DropCause::rate) = 5;
+  counter(edge_.unpublished, DropCause::corrupt) = 2;
+  counter(edge_.dropped, DropCause::queue_full) = 3;
+  counter(encode_.dropped, DropCause::filter_failed) = 4;
+  counter(page_.encode(OutputId(1), page_.own()).dropped, DropCause::rate) = 5;
   EXPECT_EQ(counts_of(1).decoded, 10U + 10 + 2);
   EXPECT_EQ(counts_of(1).dropped,
             (std::map<std::string, std::uint64_t>{{"corrupt", 2}, {"queue_full", 3}, {"rate", 5}}));
@@ -277,9 +278,9 @@ TEST_F(Accounting, OfWhatIsPassedOnAreItsPackets) {
   add_output();
   for (int i = 0; i < 10; ++i) publish();
   encode();
-  counter(master_.unpublished, DropCause::publisher_slow) = 6;  // of the copy
-  counter(master_.unpublished, DropCause::corrupt) = 1;         // of what is decoded for the other
-  counter(master_.dropped, DropCause::queue_full) = 2;          // likewise
+  counter(copy_.unpublished, DropCause::publisher_slow) = 6;
+  counter(edge_.unpublished, DropCause::corrupt) = 1;  // of what is decoded for the other
+  counter(edge_.dropped, DropCause::queue_full) = 2;   // likewise
   EXPECT_EQ(counts_of(0).encoded, 4U + 1);
   EXPECT_EQ(counts_of(0).decoded, 5U + 6);
   EXPECT_EQ(counts_of(0).dropped, (std::map<std::string, std::uint64_t>{{"publisher_slow", 6}}));
@@ -307,41 +308,52 @@ TEST(CameraAccounting, OfACameraThatNeverBeganIsEmpty) {
   EXPECT_EQ(counts.decoded + counts.encoded + counts.dropped_total + counts.recorded, 0U);
 }
 
-Camera camera_at(const std::string& name, const std::vector<unsigned>& places) {
+Camera camera_of(const std::string& name, const CameraIds& ids) {
   Camera camera;
-  for (const unsigned place : places) {
+  camera.id = ids.camera;
+  camera.nodes = {{.id = ids.node}};
+  camera.frames.edge = ids.edge;
+  for (const OutputId id : ids.outputs) {
     Output& output = camera.outputs.emplace_back();
-    output.place = place;
-    output.camera = places.front();
+    output.id = id;
+    output.camera = ids.camera;
+    output.own = camera.outputs.size() == 1;
     output.config.name = name + (output.is_own() ? "" : "/small");
   }
   return camera;
 }
 
-TEST(CamerasTable, FindsCamerasAndTheirOutputsByNameAndPlace) {
+TEST(CamerasTable, FindsCamerasAndTheirOutputsByNameAndId) {
   Cameras cameras(5);
-  cameras.add(camera_at("dock", {0, 2}));
-  Camera& gate = cameras.add(camera_at("gate", {1}));
+  cameras.add(camera_of("dock", cameras.free_ids(2)));
+  Camera& gate = cameras.add(camera_of("gate", cameras.free_ids(1)));
   EXPECT_EQ(cameras.find("gate"), &gate);
+  EXPECT_EQ(cameras.find(CameraId(1)), &gate);
   EXPECT_EQ(cameras.find("dock/small"), nullptr);
-  ASSERT_NE(cameras.output_at(2), nullptr);
-  EXPECT_EQ(cameras.output_at(2)->config.name, "dock/small");
-  EXPECT_EQ(&cameras.of(*cameras.output_at(2)), cameras.find("dock"));
-  EXPECT_EQ(cameras.output_at(3), nullptr);
-  EXPECT_TRUE(cameras.has_place(4));
-  EXPECT_FALSE(cameras.has_place(5));
+  ASSERT_NE(cameras.find(OutputId(1)), nullptr);
+  EXPECT_EQ(cameras.find(OutputId(1))->config.name, "dock/small");
+  EXPECT_EQ(cameras.find(OutputId(2)), &gate.own()) << "an output's number is not its camera's";
+  EXPECT_EQ(&cameras.of(*cameras.find(OutputId(1))), cameras.find("dock"));
+  EXPECT_EQ(cameras.find(OutputId(3)), nullptr);
+  EXPECT_EQ(cameras.find(CameraId(2)), nullptr);
+  EXPECT_TRUE(cameras.is_id(OutputId(4)));
+  EXPECT_FALSE(cameras.is_id(OutputId(5)));
 }
 
-TEST(CamerasTable, UsesPlacesAgain) {
+TEST(CamerasTable, UsesIdsAgain) {
   Cameras cameras(4);
-  cameras.add(camera_at("dock", {0, 2}));
-  cameras.add(camera_at("gate", {1}));
-  EXPECT_THAT(cameras.free_places(1), ElementsAre(3));
-  EXPECT_THROW(cameras.free_places(2), Error);
-  cameras.remove(0);
+  cameras.add(camera_of("dock", cameras.free_ids(2)));
+  cameras.add(camera_of("gate", cameras.free_ids(1)));
+  EXPECT_THAT(cameras.free_ids(1).outputs, ElementsAre(OutputId(3)));
+  EXPECT_THROW(cameras.free_ids(2), Error);
+  cameras.remove(CameraId(0));
   EXPECT_EQ(cameras.find("dock"), nullptr);
-  EXPECT_EQ(cameras.output_at(2), nullptr);
-  EXPECT_THAT(cameras.free_places(3), ElementsAre(0, 2, 3));
+  EXPECT_EQ(cameras.find(OutputId(1)), nullptr);
+  const CameraIds free = cameras.free_ids(3);
+  EXPECT_THAT(free.outputs, ElementsAre(OutputId(0), OutputId(1), OutputId(3)));
+  EXPECT_EQ(free.camera, CameraId(0));
+  EXPECT_EQ(free.node, NodeId(0));
+  EXPECT_EQ(free.edge, EdgeId(0));
 }
 
 }  // namespace

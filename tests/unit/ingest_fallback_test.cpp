@@ -97,8 +97,7 @@ class Camera {
         if (numbers_.size() == stop_after) ingest.stop();
       }
     }
-    const MasterBlock& block = page_.master(0);
-    for (const auto& lost : block.unpublished) unpublished += lost.load();
+    for (const auto& lost : page_.edge_writer(EdgeId(0)).unpublished) unpublished += lost.load();
     return numbers_;
   }
 
@@ -106,9 +105,9 @@ class Camera {
   void decode_on_cpu() { start_.placement.decode_gpu = {}; }
   // Packets go to an output that nobody reads, and motion is looked for in them.
   void copy_with_motion() {
-    start_.copies = {{.camera = 0, .filters = {{"motion", complete_parameters(known_filter("motion"), {})}}}};
+    start_.copies = {{.output = OutputId(0), .filters = {{"motion", complete_parameters(known_filter("motion"), {})}}}};
   }
-  [[nodiscard]] const MotionBlock& motion() const { return page_.master(0).motion; }
+  [[nodiscard]] const MotionBlock& motion() const { return page_.copy(OutputId(0)).motion; }
   // Once so many frames were seen, the ring has no place for a further reader.
   void renew_after(std::size_t pictures) { renew_after_ = pictures; }
 

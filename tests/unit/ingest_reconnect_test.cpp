@@ -223,12 +223,12 @@ class IngestReconnect : public testing::Test {
   // Packets go to an output that nobody reads, and motion is looked for in them.
   void copy_with_motion() {
     start_.decode = false;
-    start_.copies = {{.camera = 0, .filters = {{"motion", complete_parameters(known_filter("motion"), {})}}}};
+    start_.copies = {{.output = OutputId(0), .filters = {{"motion", complete_parameters(known_filter("motion"), {})}}}};
   }
-  [[nodiscard]] std::uint64_t copied() { return page_.master(0).latency.counts().total(); }
+  [[nodiscard]] std::uint64_t copied() { return page_.copy(OutputId(0)).latency.counts().total(); }
 
-  std::uint64_t lost() { return counter(page_.master(0).unpublished, DropCause::worker_lost); }
-  std::uint64_t dropped() { return counter(page_.master(0).dropped, DropCause::queue_full); }
+  std::uint64_t lost() { return counter(page_.edge_writer(EdgeId(0)).unpublished, DropCause::worker_lost); }
+  std::uint64_t dropped() { return counter(page_.edge_writer(EdgeId(0)).dropped, DropCause::queue_full); }
 
   RigPage page_ = RigPage::create(1);
   Ingest::Start start_;
@@ -349,7 +349,7 @@ TEST_F(IngestReconnect, MotionThatIsTooSlowHoldsUpNoCopy) {
   Ingest ingest(start_, page_, events());
   ASSERT_TRUE(test::eventually([&] { return copied() == 350; }, test::seconds(60)));
   EXPECT_LT(Clock::now() - begin, test::seconds(14 + 6));
-  EXPECT_LT(page_.master(0).source.largest_lag, 6 * one_second);
+  EXPECT_LT(page_.source(CameraId(0)).health.largest_lag, 6 * one_second);
   EXPECT_EQ(decoders_, 1U);
 }
 
@@ -411,8 +411,9 @@ class IngestDamage : public IngestReconnect {
     plans_ = {{.file = make({.name = "a.ts", .encoder = "mpeg2video"}), .packets = 60, .damage_every = 5}, {}};
     Ingest ingest(start_, page_, events());
     read_to_the_end(true);
-    const MasterBlock& block = page_.master(0);
-    return {block.unpublished.at(static_cast<std::size_t>(DropCause::corrupt)), block.source.corrupt_packets};
+    const EdgeWriterBlock& edge = page_.edge_writer(EdgeId(0));
+    return {edge.unpublished.at(static_cast<std::size_t>(DropCause::corrupt)),
+            page_.source(CameraId(0)).health.corrupt_packets};
   }
 };
 

@@ -125,12 +125,12 @@ TEST(Messages, HoldNumbersWithinTheirTypes) {
 }
 
 TEST(Dispatch, CallsWithTheMessageOfItsTypeAndItsDescriptors) {
-  Message message = sent(messages::PacketRing{3, 7, {}});
+  Message message = sent(messages::PacketRing{OutputId(3), 7, {}});
   bool called = false;
   const auto receive = [&]<typename M>(M& read, auto&... fds) {
     called = true;
     if constexpr (std::is_same_v<M, messages::PacketRing>) {
-      EXPECT_EQ(read.camera, 3U);
+      EXPECT_EQ(read.output, OutputId(3));
       EXPECT_EQ(read.epoch, 7U);
       EXPECT_EQ(sizeof...(fds), 1U);
     } else {

@@ -37,12 +37,12 @@ class MetricsTest : public testing::Test {
  protected:
   MetricsTest() {
     rig_.add_stream("dock", std::make_shared<LiveStream>());
-    metrics_.add(0, "dock");
-    metrics_.add(1, "dock/small");
-    metrics_.add(2, "belt");
-    page_.shared(0).latency.record(12'000'000);
-    page_.shared(0).latency.record(55'000'000);
-    page_.shared(2).decode.record(1'000'000);
+    metrics_.add(OutputId(0), "dock");
+    metrics_.add(OutputId(1), "dock/small");
+    metrics_.add(OutputId(2), "belt");
+    page_.shared(OutputId(0)).latency.record(12'000'000);
+    page_.shared(OutputId(0)).latency.record(55'000'000);
+    page_.shared(OutputId(2)).decode.record(1'000'000);
   }
 
   HttpAnswer get(const std::string& path, const Identity& identity = Identity::owner()) {

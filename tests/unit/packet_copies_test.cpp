@@ -33,14 +33,14 @@ SourceStream stream_of(const AVCodecParameters& video) {
 // As without memory or descriptors for the second one's ring. The source is opened again, with what it had before.
 TEST(PacketCopies, ATrackWithoutARingGetsItWhenTheSourceIsOpenedAgain) {
   const RigPage page = RigPage::create(2);
-  std::map<unsigned, int> rings;
+  std::map<OutputId, int> rings;
   bool fails = true;
-  PacketCopies copies({{.camera = 0}, {.camera = 1}}, {}, false, page,
+  PacketCopies copies({{.output = OutputId(0)}, {.output = OutputId(1)}}, {}, false, page,
                       {.on_video =
-                           [&](unsigned camera, std::uint64_t epoch, const PacketRingMemory&, const StreamParameters&) {
-                             if (camera == 1 && fails) throw Error("no descriptors");
-                             EXPECT_EQ(epoch, 1U) << camera;
-                             ++rings[camera];
+                           [&](OutputId output, std::uint64_t epoch, const PacketRingMemory&, const StreamParameters&) {
+                             if (output == OutputId(1) && fails) throw Error("no descriptors");
+                             EXPECT_EQ(epoch, 1U) << output.index();
+                             ++rings[output];
                            },
                        .on_audio = {},
                        .interrupted = [] { return false; }});
@@ -49,15 +49,15 @@ TEST(PacketCopies, ATrackWithoutARingGetsItWhenTheSourceIsOpenedAgain) {
   EXPECT_THROW(copies.begin(stream), Error);
   fails = false;
   copies.begin(stream);
-  EXPECT_EQ(rings, (std::map<unsigned, int>{{0, 1}, {1, 1}}));
+  EXPECT_EQ(rings, (std::map<OutputId, int>{{OutputId(0), 1}, {OutputId(1), 1}}));
   const AvPacket packet = make_av_packet();
   av_check(av_new_packet(packet.get(), 100), "a packet");
   packet->flags = AV_PKT_FLAG_KEY;
   packet->pts = packet->dts = 0;
   copies.video(*packet, SourceClock(true), {});
-  for (const unsigned camera : {0U, 1U}) {
-    EXPECT_EQ(counter(page.master(camera).unpublished, DropCause::publisher_slow), 0U) << camera;
-    EXPECT_EQ(page.master(camera).latency.counts().total(), 1U) << camera;
+  for (const OutputId output : {OutputId(0), OutputId(1)}) {
+    EXPECT_EQ(counter(page.copy(output).unpublished, DropCause::publisher_slow), 0U) << output.index();
+    EXPECT_EQ(page.copy(output).latency.counts().total(), 1U) << output.index();
   }
 }
 
@@ -98,12 +98,12 @@ class CopiedSound : public testing::Test {
   std::int64_t arrival_ = 1'000'000'000;
   PacketCopies copies_{
       {},
-      {{.camera = 0}},
+      {{.output = OutputId(0)}},
       false,
       page_,
       {.on_video = {},
        .on_audio =
-           [this](unsigned, std::uint64_t epoch, const PacketRingMemory&, const AudioParameters& audio) {
+           [this](OutputId, std::uint64_t epoch, const PacketRingMemory&, const AudioParameters& audio) {
              told_.push_back(audio);
              EXPECT_EQ(epoch, told_.size());
            },
@@ -159,8 +159,8 @@ TEST_F(CopiedSound, ThatHasNoPlaceOnTheTimelineChangesNothing) {
 TEST(PacketCopies, ColoursAndShapesThatThereAreNotAreNotPassedOn) {
   const RigPage page = RigPage::create(1);
   std::vector<FrameFormat> told;
-  PacketCopies copies({{.camera = 0}}, {}, false, page,
-                      {.on_video = [&](unsigned, std::uint64_t, const PacketRingMemory&,
+  PacketCopies copies({{.output = OutputId(0)}}, {}, false, page,
+                      {.on_video = [&](OutputId, std::uint64_t, const PacketRingMemory&,
                                        const StreamParameters& stream) { told.push_back(stream.format); },
                        .on_audio = {},
                        .interrupted = [] { return false; }});

@@ -220,7 +220,7 @@ TEST_F(RecordingDeaths, AFileIsClosedWhilePacketsStillCome) {
   events.on_record_failed = events.on_record_paused = [](const std::string& reason) { ADD_FAILURE() << reason; };
   events.on_file = [&](const std::string& path) { files_.push_back(path), begun = true; };
   events.on_done = [&] { done.set_value(); };
-  CameraPublisher publisher(0, config_, page_, events, nullptr, true, run_);
+  CameraPublisher publisher(OutputId(0), config_, page_, events, nullptr, true, run_);
   const auto ring = PacketRingMemory::create(1 << 20, 1, 0);
   std::jthread camera([&](const std::stop_token& stopping) {
     PacketRingWriter writer(ring);

@@ -79,7 +79,7 @@ class RecordingTest : public testing::Test {
   }
 
   [[nodiscard]] std::filesystem::path folder() const { return folder_.path(); }
-  [[nodiscard]] RecordState& state() const { return page_.publisher(0).record; }
+  [[nodiscard]] RecordState& state() const { return page_.publish(OutputId(0)).record; }
   [[nodiscard]] std::uint64_t unrecorded() const {
     const auto progress = load_record_progress(state());
     return progress ? progress->unrecorded : 0;

@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <memory>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -98,42 +100,77 @@ TEST(Histogram, TellsWhatCameSince) {
   EXPECT_NEAR(since.quantile(0.5), 50e6, 2.5e6);
 }
 
+const ProcessId first_worker = worker_process(0);
+const ProcessId second_worker = worker_process(1);
+
+RigPage opened(const RigPage& page, ProcessId process) {
+  return RigPage::open(duplicate(page.shared_fd()), duplicate(page.fd_of(process)), process);
+}
+
 TEST(RigPage, WhatOneProcessCountsAnotherReads) {
   const RigPage page = RigPage::create(3, 2);
-  const unsigned second = first_worker_process + 1;
-  const RigPage worker = RigPage::open(duplicate(page.shared_fd()), duplicate(page.fd_of(second)), second);
-  ASSERT_NE(&page.worker(0, 1), &worker.own_worker(0));
-  for (unsigned camera = 0; camera < 3; ++camera) {
-    counter(worker.own_worker(camera).dropped, DropCause::worker_lost) += camera + 1;
-    worker.own_worker(camera).latency.record(1'000'000);
-    worker.own_worker(camera).stage.beat = 10 + camera;
-    page.shared(camera).audience.watches = camera;
+  const RigPage worker = opened(page, second_worker);
+  ASSERT_EQ(worker.own(), second_worker);
+  for (unsigned i = 0; i < 3; ++i) {
+    const OutputId output(i);
+    counter(worker.encode(output, second_worker).dropped, DropCause::worker_lost) += i + 1;
+    worker.encode(output, second_worker).latency.record(1'000'000);
+    worker.node(NodeId(i), second_worker).thread.beat = 10 + i;
+    worker.edge_reader(EdgeId(i), second_worker).queue.record(1'000'000);
+    page.shared(output).audience.watches = i;
   }
-  worker.process(second).beat = 99;
-  for (unsigned camera = 0; camera < 3; ++camera) {
-    EXPECT_EQ(counter(page.worker(camera, 1).dropped, DropCause::worker_lost).load(), camera + 1);
-    EXPECT_EQ(counter(page.worker(camera, 1).dropped, DropCause::queue_full).load(), 0U);
-    EXPECT_EQ(counter(page.worker(camera, 0).dropped, DropCause::worker_lost).load(), 0U);
-    EXPECT_EQ(page.worker(camera, 1).latency.counts().total(), 1U);
-    EXPECT_EQ(page.worker(camera, 1).stage.beat.load(), 10 + camera);
-    EXPECT_EQ(worker.shared(camera).audience.watches.load(), camera);
+  worker.process(second_worker).beat = 99;
+  for (unsigned i = 0; i < 3; ++i) {
+    const EncodeBlock& block = page.encode(OutputId(i), second_worker);
+    EXPECT_EQ(counter(page.encode(OutputId(i), second_worker).dropped, DropCause::worker_lost).load(), i + 1);
+    EXPECT_EQ(counter(page.encode(OutputId(i), second_worker).dropped, DropCause::queue_full).load(), 0U);
+    EXPECT_EQ(counter(page.encode(OutputId(i), first_worker).dropped, DropCause::worker_lost).load(), 0U);
+    EXPECT_EQ(block.latency.counts().total(), 1U);
+    EXPECT_EQ(page.node(NodeId(i), second_worker).thread.beat.load(), 10 + i);
+    EXPECT_EQ(page.edge_reader(EdgeId(i), second_worker).queue.counts().total(), 1U);
+    EXPECT_EQ(worker.shared(OutputId(i)).audience.watches.load(), i);
   }
-  EXPECT_EQ(page.process(second).beat.load(), 99);
-  page.barrier().add(participant_of(second));
+  EXPECT_EQ(page.process(second_worker).beat.load(), 99);
+  page.barrier().add(participant_of(second_worker));
   EXPECT_EQ(worker.barrier().wait(0, Clock::now()), 0x0004U) << "waits where it cannot write";
   EXPECT_EQ(worker.barrier().wait(0, after(milliseconds(5))), 0x0004U);
-  worker.process(second).arrive(0);
-  page.enter_arrival(second);
+  worker.process(second_worker).arrive(0);
+  page.enter_arrival(second_worker);
   EXPECT_EQ(worker.barrier().wait(0, Clock::now()), 0U);
+}
+
+// With numbers of their own for each kind of part: the first and the last block of each.
+TEST(RigPage, BlocksLieSideBySide) {
+  RigSize size;
+  size.cameras = 2;
+  size.nodes = 5;
+  size.edges = 4;
+  size.outputs = 3;
+  const RigPage page = RigPage::create(size);
+  std::vector<std::span<std::byte>> blocks;
+  const auto add = [&](auto& block) { blocks.push_back(std::as_writable_bytes(std::span(&block, 1))); };
+  for (const unsigned i : {0U, 1U}) add(page.source(CameraId(i)));
+  for (const unsigned i : {0U, 3U}) add(page.edge_writer(EdgeId(i)));
+  for (const unsigned i : {0U, 3U}) add(page.edge_reader(EdgeId(i), first_worker));
+  for (const unsigned i : {0U, 4U}) add(page.node(NodeId(i), first_worker));
+  for (const unsigned i : {0U, 2U}) add(page.copy(OutputId(i)));
+  for (const unsigned i : {0U, 2U}) add(page.encode(OutputId(i), first_worker));
+  for (const unsigned i : {0U, 2U}) add(page.publish(OutputId(i)));
+  for (const unsigned i : {0U, 2U}) add(page.shared(OutputId(i)));
+  for (std::size_t i = 0; i < blocks.size(); ++i) std::ranges::fill(blocks[i], std::byte(i + 1));
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    EXPECT_TRUE(std::ranges::all_of(blocks[i], [&](std::byte byte) { return byte == std::byte(i + 1); })) << i;
+  }
+  const RigPage worker = opened(page, first_worker);  // the pages' beginnings are whole
+  EXPECT_EQ(worker.process(first_worker).beat, 0);
 }
 
 TEST(RigPage, AProcessHasItsOwnPageOnlyAndCannotWriteTheSharedOne) {
   const RigPage page = RigPage::create(2, 2);
-  const RigPage worker =
-      RigPage::open(duplicate(page.shared_fd()), duplicate(page.fd_of(first_worker_process)), first_worker_process);
-  EXPECT_THROW(std::ignore = &worker.worker(0, 1), Error);
-  EXPECT_THROW(std::ignore = &worker.master(0), Error);
-  EXPECT_THROW(std::ignore = &worker.publisher(0), Error);
+  const RigPage worker = opened(page, first_worker);
+  EXPECT_THROW(std::ignore = &worker.node(NodeId(0), second_worker), Error);
+  EXPECT_THROW(std::ignore = &worker.source(CameraId(0)), Error);
+  EXPECT_THROW(std::ignore = &worker.publish(OutputId(0)), Error);
   EXPECT_THROW(std::ignore = &worker.process(master_process), Error);
   // Neither through its descriptor nor through another open file of the same memory, nor by a mapping made writable.
   const UniqueFd again(::open(("/proc/self/fd/" + std::to_string(worker.shared_fd())).c_str(), O_RDWR | O_CLOEXEC));
@@ -142,58 +179,84 @@ TEST(RigPage, AProcessHasItsOwnPageOnlyAndCannotWriteTheSharedOne) {
     EXPECT_THROW(Mapping(fd, Mapping::Access::read_write), Error);
     EXPECT_EQ(::pwrite(fd, "x", 1, 0), -1);
   }
-  auto address = reinterpret_cast<std::uintptr_t>(&worker.shared(0));
+  auto address = reinterpret_cast<std::uintptr_t>(&worker.shared(OutputId(0)));
   address -= address % 4096;
   EXPECT_NE(::mprotect(reinterpret_cast<void*>(address), 4096, PROT_READ | PROT_WRITE), 0);
 }
 
 TEST(RigPage, BeginsWithZeros) {
   const RigPage page = RigPage::create(1, max_workers);
-  for (unsigned process = 0; process < max_processes; ++process) EXPECT_EQ(page.process(process).beat.load(), 0);
-  EXPECT_EQ(page.worker(0, max_workers - 1).latency.counts().total(), 0U);
-  EXPECT_EQ(page.publisher(0).record.current.load(), 0U);
-  EXPECT_EQ(page.master(0).ingest.fault.load(), 0U);
+  for (unsigned process = 0; process < max_processes; ++process)
+    EXPECT_EQ(page.process(ProcessId(process)).beat.load(), 0);
+  EXPECT_EQ(page.encode(OutputId(0), worker_process(max_workers - 1)).latency.counts().total(), 0U);
+  EXPECT_EQ(page.publish(OutputId(0)).record.current.load(), 0U);
+  EXPECT_EQ(page.source(CameraId(0)).thread.fault.load(), 0U);
 }
 
-TEST(RigPage, ACameraThatIsClearedIsAsAtFirst) {
+TEST(RigPage, WhatIsClearedIsAsAtFirst) {
   const RigPage page = RigPage::create(2, 2);
-  for (unsigned camera = 0; camera < 2; ++camera) {
-    page.master(camera).converted = 1;
-    page.worker(camera, 1).stage.beat = 2;
-    page.publisher(camera).bytes = 3;
-    page.shared(camera).audience.arrivals = 4;
+  const auto sum = [&](unsigned i) {
+    const OutputId output(i);
+    return page.source(CameraId(i)).converted + page.publish(output).bytes + page.shared(output).audience.arrivals +
+           page.edge_writer(EdgeId(i)).accusation + page.edge_reader(EdgeId(i), second_worker).accusation +
+           page.encode(output, second_worker).accusation + page.copy(output).accusation +
+           static_cast<std::uint64_t>(page.node(NodeId(i), second_worker).thread.beat);
+  };
+  for (unsigned i = 0; i < 2; ++i) {
+    const OutputId output(i);
+    page.source(CameraId(i)).converted = 1;
+    page.node(NodeId(i), second_worker).thread.beat = 1;
+    page.edge_writer(EdgeId(i)).accusation = 1;
+    page.edge_reader(EdgeId(i), second_worker).accusation = 1;
+    page.encode(output, second_worker).accusation = 1;
+    page.copy(output).accusation = 1;
+    page.publish(output).bytes = 1;
+    page.shared(output).audience.arrivals = 1;
   }
-  page.clear_camera(1, 1);
-  EXPECT_EQ(page.master(1).converted + page.publisher(1).bytes + page.shared(1).audience.arrivals, 0U);
-  EXPECT_EQ(page.worker(1, 1).stage.beat, 0);
-  EXPECT_EQ(page.master(0).converted, 1U);
-  EXPECT_EQ(page.worker(0, 1).stage.beat, 2);
+  ASSERT_EQ(sum(1), 8U);
+  page.clear(CameraId(1));
+  EXPECT_EQ(sum(1), 7U);
+  page.clear(NodeId(1), second_worker);
+  EXPECT_EQ(sum(1), 6U);
+  page.clear(EdgeId(1), second_worker);
+  EXPECT_EQ(sum(1), 4U);
+  page.clear(OutputId(1), second_worker);
+  EXPECT_EQ(sum(1), 0U);
+  EXPECT_EQ(sum(0), 8U);
 }
 
-TEST(RigPage, RefusesAWrongCameraOrProcess) {
-  const RigPage page = RigPage::create(2);
-  EXPECT_NO_THROW(std::ignore = &page.master(1));
-  EXPECT_THROW(std::ignore = &page.master(2), Error);
-  EXPECT_THROW(std::ignore = &page.shared(2), Error);
-  EXPECT_THROW(std::ignore = &page.worker(0, 1), Error) << "it was made for one worker";
-  EXPECT_THROW(std::ignore = &page.worker(0, max_workers), Error);
-  EXPECT_THROW(std::ignore = &page.process(max_processes), Error);
-  EXPECT_THROW(std::ignore = &RigPage::create(0).publisher(0), Error);
+TEST(RigPage, RefusesAWrongPartOrProcess) {
+  RigSize size(2);
+  size.nodes = 3;
+  const RigPage page = RigPage::create(size);
+  EXPECT_NO_THROW(std::ignore = &page.source(CameraId(1)));
+  EXPECT_THROW(std::ignore = &page.source(CameraId(2)), Error);
+  EXPECT_THROW(std::ignore = &page.shared(OutputId(2)), Error);
+  EXPECT_NO_THROW(std::ignore = &page.node(NodeId(2), first_worker));
+  EXPECT_THROW(std::ignore = &page.node(NodeId(3), first_worker), Error);
+  EXPECT_THROW(std::ignore = &page.edge_reader(EdgeId(2), first_worker), Error);
+  EXPECT_THROW(std::ignore = &page.node(NodeId(0), second_worker), Error) << "it was made for one worker";
+  EXPECT_THROW(std::ignore = &page.node(NodeId(0), worker_process(max_workers)), Error);
+  EXPECT_THROW(std::ignore = &page.node(NodeId(0), publisher_process), Error) << "no worker";
+  EXPECT_THROW(std::ignore = &page.process(ProcessId(max_processes)), Error);
+  EXPECT_THROW(std::ignore = &RigPage::create(0).publish(OutputId(0)), Error);
 }
 
 TEST(RigPage, RefusesWhatIsNotAPage) {
   const RigPage page = RigPage::create(2, 1);
-  const auto open = [](UniqueFd shared, UniqueFd own) { RigPage::open(std::move(shared), std::move(own), 0); };
+  const auto open = [](UniqueFd shared, UniqueFd own) {
+    RigPage::open(std::move(shared), std::move(own), master_process);
+  };
   const auto shared = [&] { return duplicate(page.shared_fd()); };
-  const auto own = [&] { return duplicate(page.fd_of(0)); };
+  const auto own = [&] { return duplicate(page.fd_of(master_process)); };
   EXPECT_NO_THROW(open(shared(), own()));
   EXPECT_THROW(open(UniqueFd(), own()), Error);
   EXPECT_THROW(open(shared(), UniqueFd()), Error);
   EXPECT_THROW(open(create_shared_memory("small", 64), own()), Error);
   EXPECT_THROW(open(create_shared_memory("zero", 1 << 20), own()), Error);
   EXPECT_THROW(open(shared(), duplicate(page.fd_of(publisher_process))), Error) << "another process's page";
-  EXPECT_THROW(open(shared(), duplicate(RigPage::create(3).fd_of(0))), Error) << "another rig's";
-  EXPECT_THROW(RigPage::open(shared(), own(), max_processes), Error);
+  EXPECT_THROW(open(shared(), duplicate(RigPage::create(3).fd_of(master_process))), Error) << "another rig's";
+  EXPECT_THROW(RigPage::open(shared(), own(), ProcessId(max_processes)), Error);
 }
 
 TEST(RigPage, EveryCauseHasANameOfItsOwn) {

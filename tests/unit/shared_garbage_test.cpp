@@ -332,7 +332,7 @@ std::string path_of(const RecordState& state) {
 
 TEST(RigPageGarbage, ARecordingsStateIsNumbersAndAPathThatEnds) {
   const RigPage page = RigPage::create(1);
-  RecordState& state = page.publisher(0).record;
+  RecordState& state = page.publish(OutputId(0)).record;
   for (const std::uint32_t current : {0U, 1U, 2U, 3U, 0x7fff'ffffU, 0x8000'0000U, 0xffff'ffffU}) {
     state.current = current;
     for (RecordState::Copy& copy : state.copy) copy.file.path.fill('x');

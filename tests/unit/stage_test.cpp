@@ -89,22 +89,22 @@ class Worker {
  public:
   explicit Worker(const std::vector<CameraConfig>& outputs) : page_(RigPage::create(4)) {
     CameraStage::Events events;
-    events.on_packets = [this](unsigned camera, const PacketRingMemory& ring, std::uint64_t,
+    events.on_packets = [this](OutputId output, const PacketRingMemory& ring, std::uint64_t,
                                const StreamParameters& parameters) {
       const std::lock_guard lock(mutex_);
-      rings_[camera].push_back({PacketRingMemory::open(duplicate(ring.fd())), parameters});
+      rings_[output].push_back({PacketRingMemory::open(duplicate(ring.fd())), parameters});
     };
-    events.on_failed = [this](unsigned camera, const std::string& reason) {
+    events.on_failed = [this](OutputId output, const std::string& reason) {
       const std::lock_guard lock(mutex_);
-      failures_[camera] = reason;
+      failures_[output] = reason;
     };
     events.on_done = [this] { done_ = true; };
     CameraStage::Start start;
     start.config = outputs.front();
-    for (unsigned camera = 0; camera < outputs.size(); ++camera) {
+    for (unsigned number = 0; number < outputs.size(); ++number) {
       Rendition::Start& rendition = start.outputs.emplace_back();
-      rendition.camera = camera;
-      rendition.config = outputs[camera];
+      rendition.output = OutputId(number);
+      rendition.config = outputs[number];
     }
     stage_ = std::make_unique<CameraStage>(start, page_, events);
   }
@@ -115,33 +115,35 @@ class Worker {
     ASSERT_TRUE(eventually([this] { return done_.load(); }, 60s));
   }
 
-  std::string failure(unsigned camera) {
+  std::string failure(unsigned output) {
     const std::lock_guard lock(mutex_);
-    return failures_[camera];
+    return failures_[OutputId(output)];
   }
-  std::vector<StreamParameters> streams(unsigned camera) {
+  std::vector<StreamParameters> streams(unsigned output) {
     const std::lock_guard lock(mutex_);
     std::vector<StreamParameters> streams;
-    for (const auto& ring : rings_[camera]) streams.push_back(ring.second);
+    for (const auto& ring : rings_[OutputId(output)]) streams.push_back(ring.second);
     return streams;
   }
   // The times of all packets of an output that were not taken, in frames.
-  std::vector<std::int64_t> packets(unsigned camera) { return read(camera, false); }
+  std::vector<std::int64_t> packets(unsigned output) { return read(output, false); }
   // Likewise of the key frames.
-  std::vector<std::int64_t> key_frames(unsigned camera) { return read(camera, true); }
+  std::vector<std::int64_t> key_frames(unsigned output) { return read(output, true); }
   // Of an output's first packet ring, which is there.
-  PacketRingReader reader(unsigned camera) {
+  PacketRingReader reader(unsigned output) {
     const std::lock_guard lock(mutex_);
-    return PacketRingReader(rings_[camera].at(0).first);
+    return PacketRingReader(rings_[OutputId(output)].at(0).first);
   }
-  Audience& audience(unsigned camera) { return page_.shared(camera).audience; }
-  std::uint64_t dropped(unsigned camera, DropCause cause) { return counter(page_.worker(camera, 0).dropped, cause); }
+  Audience& audience(unsigned output) { return page_.shared(OutputId(output)).audience; }
+  std::uint64_t dropped(unsigned output, DropCause cause) {
+    return counter(page_.encode(OutputId(output), page_.own()).dropped, cause);
+  }
 
  private:
-  std::vector<std::int64_t> read(unsigned camera, bool only_keys) {
+  std::vector<std::int64_t> read(unsigned output, bool only_keys) {
     const std::lock_guard lock(mutex_);
     std::vector<std::int64_t> times;
-    for (const auto& ring : rings_[camera]) {
+    for (const auto& ring : rings_[OutputId(output)]) {
       PacketRingReader reader(ring.first);
       PacketView packet;
       std::uint64_t number = 0;
@@ -154,8 +156,8 @@ class Worker {
 
   RigPage page_;
   std::mutex mutex_;
-  std::map<unsigned, std::vector<std::pair<std::shared_ptr<PacketRingMemory>, StreamParameters>>> rings_;
-  std::map<unsigned, std::string> failures_;
+  std::map<OutputId, std::vector<std::pair<std::shared_ptr<PacketRingMemory>, StreamParameters>>> rings_;
+  std::map<OutputId, std::string> failures_;
   std::atomic<bool> done_{false};
   std::unique_ptr<CameraStage> stage_;
 };

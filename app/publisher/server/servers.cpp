@@ -48,28 +48,28 @@ nlohmann::json Servers::viewers() const {
   return all;
 }
 
-std::shared_ptr<LiveStream> Servers::add(unsigned camera, const CameraConfig& config) {
+std::shared_ptr<LiveStream> Servers::add(OutputId output, const CameraConfig& config) {
   if (!serves(config_)) return nullptr;
-  Audience& audience = page_.publisher(camera).audience;
+  Audience& audience = page_.publish(output).audience;
   audience.watches = 0;  // who watched a publisher before is gone
   const auto on_audience = [&audience](bool watched) {
     audience.watches = watched ? 1 : 0;
     if (watched) audience.arrivals.fetch_add(1);
   };
   auto stream = std::make_shared<LiveStream>(on_audience, config.name);
-  cameras_[camera] = config;
+  cameras_[output] = config;
   rig_.add_stream(config.name, stream);
   api_.add(config);
-  metrics_.add(camera, config.name);
+  metrics_.add(output, config.name);
   if (rtsp_ && has_rtsp(config)) rtsp_->add(config.name);
   return stream;
 }
 
-void Servers::remove(unsigned camera) {
-  const auto gone = cameras_.extract(camera);
+void Servers::remove(OutputId output) {
+  const auto gone = cameras_.extract(output);
   if (!gone) return;
   if (rtsp_) rtsp_->remove(gone.mapped().name);
-  metrics_.remove(camera);
+  metrics_.remove(output);
   rig_.remove_stream(gone.mapped().name);
 }
 

@@ -36,10 +36,10 @@ class Servers {
   Servers(const Servers&) = delete;
   Servers& operator=(const Servers&) = delete;
 
-  // A camera or output, by its place in the rig page. Returns what its packets are to be offered to; null: nothing is
+  // Returns what its packets are to be offered to; null: nothing is
   // served.
-  std::shared_ptr<LiveStream> add(unsigned camera, const CameraConfig& config);
-  void remove(unsigned camera);
+  std::shared_ptr<LiveStream> add(OutputId output, const CameraConfig& config);
+  void remove(OutputId output);
   // One that does not run: its recordings can be seen.
   void add_disabled(const CameraConfig& config) { api_.add(config); }
   void set_status(nlohmann::json status);
@@ -75,7 +75,7 @@ class Servers {
   Api api_;
   GpuMeter gpus_;
   Metrics metrics_;
-  std::map<unsigned, CameraConfig> cameras_;
+  std::map<OutputId, CameraConfig> cameras_;
   TlsReader tls_reader_;
   ServerTls tls_;            // the newest that can be used; null: none is wanted, or was read yet
   std::string tls_problem_;  // the newest, which has been logged

@@ -24,14 +24,14 @@ bool may_view(const Identity& identity, const std::string& stream) {
 
 }  // namespace
 
-void Metrics::add(unsigned camera, const std::string& name) {
+void Metrics::add(OutputId output, const std::string& name) {
   const std::lock_guard lock(mutex_);
-  cameras_[camera] = name;
+  cameras_[output] = name;
 }
 
-void Metrics::remove(unsigned camera) {
+void Metrics::remove(OutputId output) {
   const std::lock_guard lock(mutex_);
-  cameras_.erase(camera);
+  cameras_.erase(output);
 }
 
 std::vector<HttpServer::Route> Metrics::routes() {
@@ -43,10 +43,10 @@ std::vector<HttpServer::Route> Metrics::routes() {
 std::vector<StreamMetrics> Metrics::streams(const Identity& identity) const {
   const std::lock_guard lock(mutex_);
   std::vector<StreamMetrics> all;
-  for (const auto& [camera, name] : cameras_) {
+  for (const auto& [output, name] : cameras_) {
     if (!may_view(identity, name)) continue;
     const auto stream = rig_.stream(name);
-    all.push_back({name, latencies_of(page_.shared(camera)), stream ? stream->counts() : LiveCounts{}});
+    all.push_back({name, latencies_of(page_.shared(output)), stream ? stream->counts() : LiveCounts{}});
   }
   return all;
 }

@@ -40,9 +40,9 @@ class Metrics {
   Metrics(const RigView& rig, const RigPage& page, GpuMeter& gpus, Viewers viewers)
       : rig_(rig), page_(page), gpus_(gpus), viewers_(std::move(viewers)) {}
 
-  // A camera or output, by its place in the rig page. Any thread.
-  void add(unsigned camera, const std::string& name);
-  void remove(unsigned camera);
+  // `name`: "dock" or "dock/small". Any thread.
+  void add(OutputId output, const std::string& name);
+  void remove(OutputId output);
 
   // /metrics is for who may log in, and tells of the cameras that they may see. The others are for anybody and tell no
   // names: /healthz is 200 while the supervisor tells this process how the rig is; /readyz is 200 once no camera is
@@ -61,7 +61,7 @@ class Metrics {
   GpuMeter& gpus_;
   Viewers viewers_;
   mutable std::mutex mutex_;
-  std::map<unsigned, std::string> cameras_;
+  std::map<OutputId, std::string> cameras_;
 };
 
 }  // namespace campipe

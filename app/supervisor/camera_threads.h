@@ -1,0 +1,29 @@
+// The threads that a process has for a camera, each with the block in which it beats and the watch over it: the master
+// one for its source, a worker one for each of its nodes, the publisher one for each of its outputs.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "app/supervisor/camera.h"
+#include "app/supervisor/process.h"
+#include "ipc/rig_page.h"
+
+namespace campipe {
+
+struct CameraThread {
+  Output& output;  // whose it is: in master and worker the camera's own stream
+  ThreadBlock& block;
+  ThreadWatch& watch;
+
+  // To be called several times a second. For how long it has been silent, if it hangs. `others_waited`: ns for which
+  // its process's main thread, which reports the times of the others, waited for a CPU itself.
+  std::optional<std::chrono::nanoseconds> hung(std::int64_t others_waited, std::int64_t now);
+};
+
+// Those with which the process still has work. The camera outlives them, and the page.
+std::vector<CameraThread> threads_of(const ManagedProcess& process, Camera& camera, const RigPage& page);
+
+}  // namespace campipe

@@ -1,0 +1,84 @@
+// Each thread that works for a camera has a heartbeat of its own: while one hangs and the others beat, that one is found.
+// Real threads' scopes beat in a real page, as the supervisor's own list of threads has them.
+#include "app/supervisor/camera_threads.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "app/control/thread_scope.h"
+#include "app/supervisor/cameras.h"
+#include "tests/unit/ring_test_support.h"
+
+namespace campipe::test {
+namespace {
+
+constexpr HangLimits short_limits{milliseconds(50), milliseconds(50), milliseconds(50)};
+
+// A camera with two nodes in one worker, and two outputs.
+class CameraThreads : public testing::Test {
+ protected:
+  CameraThreads() {
+    camera_.id = CameraId(1);
+    camera_.nodes = {{NodeId(2), ThreadWatch(short_limits)}, {NodeId(0), ThreadWatch(short_limits)}};
+    for (const unsigned output : {3U, 1U}) {
+      Output& added = camera_.outputs.emplace_back();
+      added.id = OutputId(output);
+      added.camera = camera_.id;
+      added.own = camera_.outputs.size() == 1;
+    }
+  }
+  std::vector<CameraThread> threads(ProcessKind kind, ProcessId id) {
+    ManagedProcess process;
+    process.kind = kind;
+    process.id = id;
+    return threads_of(process, camera_, page_);
+  }
+
+  const RigPage page_ = RigPage::create(4);
+  Camera camera_;
+};
+
+TEST_F(CameraThreads, OneNodeHangsAndAnotherBeats) {
+  std::vector<CameraThread> nodes = threads(ProcessKind::worker, worker_process(0));
+  ASSERT_EQ(nodes.size(), 2U);
+  EXPECT_EQ(&nodes[0].block, &page_.node(NodeId(2), worker_process(0)).thread);
+  EXPECT_EQ(&nodes[1].block, &page_.node(NodeId(0), worker_process(0)).thread);
+  std::jthread hangs([&](const std::stop_token& stop) {
+    ThreadScope scope(nodes[0].block, "hangs");
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any().wait(lock, stop, [] { return false; });
+  });
+  ThreadScope beats(nodes[1].block, "beats");
+  ASSERT_TRUE(eventually([&] { return nodes[0].block.beat.load() != 0; }));
+  EXPECT_TRUE(eventually([&] {
+    const std::int64_t now = now_ns();
+    beats.beat();  // never silent at `now`, however busy the machine is
+    EXPECT_FALSE(nodes[1].hung(0, now));
+    return nodes[0].hung(0, now).has_value();
+  }));
+  EXPECT_FALSE(nodes[1].hung(0, nodes[1].block.beat));
+}
+
+TEST_F(CameraThreads, OfEachProcessHaveBlocksOfTheirOwn) {
+  const auto source = threads(ProcessKind::master, master_process);
+  ASSERT_EQ(source.size(), 1U);
+  EXPECT_EQ(&source[0].block, &page_.source(CameraId(1)).thread);
+  EXPECT_EQ(&source[0].output, &camera_.own());
+  const auto outputs = threads(ProcessKind::publisher, publisher_process);
+  ASSERT_EQ(outputs.size(), 2U);
+  EXPECT_EQ(&outputs[0].block, &page_.publish(OutputId(3)).thread);
+  EXPECT_EQ(&outputs[1].block, &page_.publish(OutputId(1)).thread);
+  EXPECT_EQ(&outputs[1].output, &camera_.outputs[1]);
+}
+
+TEST_F(CameraThreads, AreThoseWithWork) {
+  camera_.source_over = camera_.worker_done = camera_.own().publisher_done = true;
+  EXPECT_TRUE(threads(ProcessKind::master, master_process).empty());
+  EXPECT_TRUE(threads(ProcessKind::worker, worker_process(0)).empty());
+  EXPECT_EQ(threads(ProcessKind::publisher, publisher_process).size(), 1U);
+}
+
+}  // namespace
+}  // namespace campipe::test
