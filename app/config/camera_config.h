@@ -82,7 +82,6 @@ enum class DropPolicy : std::uint8_t { drop, block };
 enum class OnCorrupt : std::uint8_t { show, skip };
 
 struct CameraConfig : StreamConfig {
-  std::string output = "main";  // for {output}
   SourceConfig source;
   std::string gpu = "auto";                    // auto, cpu, or a GPU's index or UUID
   std::optional<MemoryKind> ipc_memory;        // of a ring that a GPU fills; none: auto
@@ -153,7 +152,6 @@ void describe_keys(Keys& keys, Of<CameraConfig>) {
                            "keys",
                 .range = "up to 4 outputs",
                 .fallback = "none"});
-  keys.hidden("output", &C::output);
   keys.hidden("for_browsers", &C::for_browsers);
 }
 

@@ -28,6 +28,22 @@ struct JsonOf<CameraConfig> {
   static CameraConfig read(const nlohmann::json& from) { return camera_from_json(from); }
 };
 template <>
+struct JsonOf<ResolvedOutput> {
+  static nlohmann::json write(const ResolvedOutput& output) { return to_json(output); }
+  static ResolvedOutput read(const nlohmann::json& from) { return output_from_json(from); }
+};
+template <>
+struct JsonOf<FilterParameters> {
+  static nlohmann::json write(const FilterParameters& parameters) { return parameters; }
+  static FilterParameters read(const nlohmann::json& from) { return from.get<FilterParameters>(); }
+};
+template <>
+struct FieldsOf<FilterConfig> {
+  static void fields(auto& m, auto&& f) { f("name", m.name), f("parameters", m.parameters); }
+};
+template <>
+struct LastOf<DropPolicy> : std::integral_constant<DropPolicy, DropPolicy::block> {};
+template <>
 struct JsonOf<ServerConfig> {
   static nlohmann::json write(const ServerConfig& server) { return to_json(server); }
   static ServerConfig read(const nlohmann::json& from) { return server_from_json(from); }
@@ -113,9 +129,9 @@ struct Copy {
   std::uint64_t epoch = 1;             // of the first ring
   std::uint64_t base = 0;              // packets of earlier epochs
   std::optional<std::int64_t> resume;  // the dts of the newest packet that a master that died passed on
-  CameraConfig config;
+  std::vector<FilterConfig> filters;   // that look for motion in it
   static void fields(auto& m, auto&& f) {
-    f("camera", m.camera), f("epoch", m.epoch), f("base", m.base), f("resume", m.resume), f("config", m.config);
+    f("camera", m.camera), f("epoch", m.epoch), f("base", m.base), f("resume", m.resume), f("filters", m.filters);
   }
 };
 
@@ -164,7 +180,7 @@ using ToMaster = MessageList<ReadCamera, StopCamera, RenewRing, ForgetCamera, Dr
 
 struct EncodedOutput {
   unsigned camera = 0;
-  CameraConfig config;
+  ResolvedOutput config;
   Placement placement;
   std::uint64_t epoch = 1;  // of the first packet ring
   std::uint64_t base = 0;   // packets of earlier epochs
@@ -178,9 +194,14 @@ struct EncodedOutput {
 struct EncodeCamera {
   static constexpr std::string_view type = "camera";
   unsigned camera = 0;
-  CameraConfig config;
+  std::string name;
+  DropPolicy drop_policy = DropPolicy::block;
+  unsigned queue_size = 1;  // frames that may wait
   std::vector<EncodedOutput> outputs;
-  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("config", m.config), f("outputs", m.outputs); }
+  static void fields(auto& m, auto&& f) {
+    f("camera", m.camera), f("name", m.name), f("drop_policy", m.drop_policy), f("queue_size", m.queue_size),
+        f("outputs", m.outputs);
+  }
 };
 
 // The descriptors: control memory, and pixels where they lie in memory that has one.
@@ -223,7 +244,7 @@ struct AudioRing {
 struct PublishCamera {
   static constexpr std::string_view type = "camera";
   unsigned camera = 0;
-  CameraConfig config;
+  ResolvedOutput config;
   bool recording = true;              // what was asked last
   std::optional<std::string> events;  // the file for events
   static void fields(auto& m, auto&& f) {
@@ -234,7 +255,7 @@ struct PublishCamera {
 // Nothing of it runs, but there may be recordings of it.
 struct DisabledCamera {
   static constexpr std::string_view type = "disabled_camera";
-  CameraConfig config;
+  ResolvedOutput config;
   static void fields(auto& m, auto&& f) { f("config", m.config); }
 };
 

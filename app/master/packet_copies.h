@@ -22,7 +22,7 @@
 
 namespace campipe {
 
-// Where a camera's (or follower's) packets go.
+// Where the packets of a camera or of an output of it go.
 struct CopyTarget {
   unsigned camera = 0;                      // its place in the rig page
   std::uint64_t epoch = 1;                  // of the first ring

@@ -23,7 +23,7 @@ ThreadWait disk_wait() { return ThreadWait(WaitsFor::disk, Clock::now() + disk_p
 
 }  // namespace
 
-CameraPublisher::CameraPublisher(unsigned camera, CameraConfig config, const RigPage& page, const Events& events,
+CameraPublisher::CameraPublisher(unsigned camera, ResolvedOutput config, const RigPage& page, const Events& events,
                                  std::shared_ptr<LiveStream> live, bool records, const RunStart& start)
     : camera_(camera),
       config_(std::move(config)),

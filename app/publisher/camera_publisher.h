@@ -52,7 +52,7 @@ class CameraPublisher {
 
   // `live` takes every packet for those who watch; null: nobody can. `records`: begin with a recording, if there is
   // one. `start`: see Recording.
-  CameraPublisher(unsigned camera, CameraConfig config, const RigPage& page, const Events& events,
+  CameraPublisher(unsigned camera, ResolvedOutput config, const RigPage& page, const Events& events,
                   std::shared_ptr<LiveStream> live = nullptr, bool records = true, const RunStart& start = {});
   ~CameraPublisher();
 
@@ -83,7 +83,7 @@ class CameraPublisher {
   void tick_recording();
 
   unsigned camera_;
-  CameraConfig config_;
+  ResolvedOutput config_;
   ProfileName write_range_{config_.name, "write"};
   PublisherBlock& block_;
   Events events_;

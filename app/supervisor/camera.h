@@ -72,7 +72,7 @@ struct Push {
 struct Output {
   unsigned place = 0;   // in the rig page
   unsigned camera = 0;  // the camera's place: that of its first output
-  CameraConfig config;  // as it is run, with what it has of its camera
+  ResolvedOutput config;
   Placement placement;
 
   CameraState state = CameraState::starting;
@@ -126,6 +126,7 @@ struct Camera {
   std::vector<Output> outputs;      // its own stream first; the vector does not change while it lives
   CameraConfig asked;               // as it was loaded
   std::optional<SentStream> sends;  // what its source was found to send, if `asked` depends on it
+  CameraConfig config;              // as it is run
 
   unsigned worker = 0;
   std::string gpu = "cpu";  // its worker's: "0", or "cpu"
@@ -148,8 +149,7 @@ struct Camera {
   [[nodiscard]] unsigned place() const { return outputs.front().place; }
   [[nodiscard]] Output& own() { return outputs.front(); }
   [[nodiscard]] const Output& own() const { return outputs.front(); }
-  [[nodiscard]] const CameraConfig& config() const { return own().config; }  // as it is run
-  [[nodiscard]] const std::string& name() const { return own().config.name; }
+  [[nodiscard]] const std::string& name() const { return config.name; }
   // It is going, and nothing comes in its place: for whoever asks for changes it is not there any more.
   [[nodiscard]] bool is_removed() const { return retiring && !successor; }
   // It need not come anew to be as `wanted` says. One that failed does: whoever asks has mended what was wrong.

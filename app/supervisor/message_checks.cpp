@@ -78,7 +78,7 @@ void require_possible(const Sent& sent, const messages::SourceOver& over) {
   require_own_stream(sent);
   const Camera& camera = sent.camera;
   const bool asked = sent.rig.phase != RunPhase::running || camera.retiring || camera.all_failed();
-  const bool ended = over.at_end && can_end(camera.config().source);
+  const bool ended = over.at_end && can_end(camera.config.source);
   require(!over.failure.empty() || asked || ended, "the end of " + camera.name() + ", whose source has no end");
 }
 

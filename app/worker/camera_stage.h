@@ -27,9 +27,11 @@ class CameraStage {
  public:
   struct Start {
     unsigned camera = 0;
-    CameraConfig config;
+    std::string name;  // the camera's
+    DropPolicy drop_policy = DropPolicy::block;
+    unsigned queue_size = 8;                // frames that may wait
     Device gpu;                             // the worker's
-    std::vector<Rendition::Start> outputs;  // the camera's own and its followers', as far as they are encoded
+    std::vector<Rendition::Start> outputs;  // those of the camera that are encoded
   };
   // Called on the camera's thread; `camera`: that of the output.
   struct Events {

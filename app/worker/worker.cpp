@@ -81,9 +81,12 @@ class Worker {
   void on(const messages::EncodeCamera& asked) {
     CameraStage::Start start;
     start.camera = asked.camera;
-    start.config = asked.config;
+    start.name = asked.name;
+    start.drop_policy = asked.drop_policy;
+    start.queue_size = asked.queue_size;
     start.gpu = gpu_;
-    for (const messages::EncodedOutput& output : asked.outputs) start.outputs.push_back(start_of(output));
+    for (const messages::EncodedOutput& output : asked.outputs)
+      start.outputs.push_back(start_of(output, asked.drop_policy));
     const unsigned camera = start.camera;
     CameraStage::Events events;
     events.on_packets = [this](unsigned output, const PacketRingMemory& ring, std::uint64_t epoch,
@@ -102,9 +105,10 @@ class Worker {
     cameras_[camera] = std::make_unique<CameraStage>(start, child_.page(), events);
   }
 
-  static Rendition::Start start_of(const messages::EncodedOutput& output) {
+  static Rendition::Start start_of(const messages::EncodedOutput& output, DropPolicy drop_policy) {
     return {output.camera,
             output.config,
+            drop_policy,
             output.epoch,
             output.base,
             output.placement.hardware_encoder,

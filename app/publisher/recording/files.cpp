@@ -165,7 +165,7 @@ bool Recording::begin_file(const PacketView& first, const StreamParameters& stre
 PathBelow Recording::below(const std::string& path) const { return path_below(index_path_.parent_path(), path); }
 
 std::string Recording::path_at(std::int64_t utc) const {
-  return expand_record_path(config_.record->path, camera_name(config_), config_.output, utc / second);
+  return expand_record_path(config_.record->path, config_.camera, config_.output, utc / second);
 }
 
 // Throws RecordFileError.

@@ -37,14 +37,14 @@ std::optional<RecordIndex::Ended> ended_before(const RecordState& state) {
 
 }  // namespace
 
-Recording::Recording(const CameraConfig& config, RecordState& state, AudioFeed& audio, Events events,
+Recording::Recording(const ResolvedOutput& config, RecordState& state, AudioFeed& audio, Events events,
                      const RunStart& run)
     : config_(config),
       state_(state),
       audio_(audio),
       events_(std::move(events)),
       run_(run),
-      index_path_(record_index_path(config.record->path, camera_name(config), config.output)),
+      index_path_(record_index_path(config.record->path, config.camera, config.output)),
       lock_(std::make_shared<RecordLock>(index_path_)) {
   const RecordConfig& record = *config_.record;
   if (record.when == RecordWhen::motion) motion_.emplace(record.before, record.after);

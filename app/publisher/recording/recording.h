@@ -84,7 +84,8 @@ class Recording {
   };
   // `config` (which has `record`), `state` and `audio` outlive it. A process that has the lock, and is about to end, is
   // waited for, for some seconds.
-  Recording(const CameraConfig& config, RecordState& state, AudioFeed& audio, Events events, const RunStart& run = {});
+  Recording(const ResolvedOutput& config, RecordState& state, AudioFeed& audio, Events events,
+            const RunStart& run = {});
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
@@ -166,7 +167,7 @@ class Recording {
   [[nodiscard]] RecordProgress progress(bool open) const;
   [[nodiscard]] bool is_over(const PacketView& packet) const;
 
-  const CameraConfig& config_;
+  const ResolvedOutput& config_;
   RecordState& state_;
   AudioFeed& audio_;
   Events events_;

@@ -33,7 +33,7 @@ class Api {
   [[nodiscard]] std::vector<HttpServer::Route> routes();
 
   // For the publisher's main thread. A camera or an output was introduced; its recordings can be listed from then on.
-  void add(const CameraConfig& config) { recordings_->add(config); }
+  void add(const ResolvedOutput& config) { recordings_->add(config); }
   // To be called several times a second.
   void tick();
 
