@@ -83,7 +83,6 @@ enum class OnCorrupt : std::uint8_t { show, skip };
 
 // A field for each key.
 struct CameraConfig : StreamConfig {
-  std::string output = "main";  // for {output}
   SourceConfig source;
   std::string gpu = "auto";                    // auto, cpu, or a GPU's index or UUID
   std::optional<MemoryKind> ipc_memory;        // of a ring that a GPU fills; none: auto
@@ -154,7 +153,6 @@ void describe_keys(Keys& keys, Of<CameraConfig>) {
                            "keys",
                 .range = "up to 4 outputs",
                 .fallback = "none"});
-  keys.hidden("output", &C::output);
   keys.hidden("for_browsers", &C::for_browsers);
 }
 

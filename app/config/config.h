@@ -19,11 +19,8 @@ namespace campipe {
 // Whether processes use GPUs through NVIDIA's MPS daemon (docs/operations.md).
 enum class Mps : std::uint8_t { off, use };
 
-// One output of a camera, as a camera of its own that follows the other: its filters, encoder and targets.
-CameraConfig follower(const CameraConfig& camera, const OutputConfig& output);
-
-// For {camera}: the camera's name, also of a follower.
-inline std::string camera_name(const CameraConfig& config) { return config.name.substr(0, config.name.find('/')); }
+// A camera's outputs as they are run: its own stream first, then the others in their order.
+std::vector<ResolvedOutput> resolved_outputs(const CameraConfig& camera);
 
 // It is passed on as the camera encoded it: nothing is decoded for it.
 inline bool is_copy(const EncoderConfig& encode) { return encode.codec == "copy"; }
@@ -132,9 +129,11 @@ LoadedConfig load_config(const std::filesystem::path& file);
 // A JSON Schema (draft 2020-12) of the file, for editors.
 std::string config_schema();
 
-// A camera's configuration on its way to another process.
+// A camera's or output's configuration on its way to another process.
 nlohmann::json to_json(const CameraConfig& camera);
 CameraConfig camera_from_json(const nlohmann::json& json);
+nlohmann::json to_json(const ResolvedOutput& output);
+ResolvedOutput output_from_json(const nlohmann::json& json);
 // The whole, as it was loaded.
 nlohmann::json to_json(const RigConfig& rig);
 RigConfig rig_from_json(const nlohmann::json& json);

@@ -202,6 +202,11 @@ Config config_from(const json& from, const char* what) try {
 json to_json(const CameraConfig& camera) { return to_value(camera); }
 CameraConfig camera_from_json(const json& from) { return config_from<CameraConfig>(from, "a camera's configuration"); }
 
+json to_json(const ResolvedOutput& output) { return to_value(output); }
+ResolvedOutput output_from_json(const json& from) {
+  return config_from<ResolvedOutput>(from, "an output's configuration");
+}
+
 json to_json(const ServerConfig& server) { return to_value(server); }
 ServerConfig server_from_json(const json& from) {
   return config_from<ServerConfig>(from, "the servers' configuration");

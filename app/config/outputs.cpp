@@ -81,17 +81,15 @@ void add_browser_outputs(LoadedConfig& loaded) {
   }
 }
 
-CameraConfig follower(const CameraConfig& camera, const OutputConfig& output) {
-  CameraConfig config = camera;
-  static_cast<StreamConfig&>(config) = output;
-  config.name = camera.name + "/" + output.name;
-  config.output = output.name;
-  config.outputs.clear();
-  // What is copied has been through no filter.
-  if (!is_copy(camera.encode) && !is_copy(output.encode)) {
-    config.filters.insert(config.filters.begin(), camera.filters.begin(), camera.filters.end());
+std::vector<ResolvedOutput> resolved_outputs(const CameraConfig& camera) {
+  std::vector<ResolvedOutput> all{{camera, camera.name, "main"}};
+  for (const OutputConfig& output : camera.outputs) {
+    ResolvedOutput& resolved = all.emplace_back(ResolvedOutput{output, camera.name, output.name});
+    resolved.name = camera.name + "/" + output.name;
+    if (is_copy(camera.encode) || is_copy(output.encode)) continue;  // what is copied has been through no filter
+    resolved.filters.insert(resolved.filters.begin(), camera.filters.begin(), camera.filters.end());
   }
-  return config;
+  return all;
 }
 
 }  // namespace campipe

@@ -160,7 +160,7 @@ void describe_keys(Keys& keys, Of<FilterConfig>) {
 }
 
 struct StreamConfig {
-  std::string name;                   // of the camera; of an output of its own; of a follower: "dock/small"
+  std::string name;                   // of the camera; of the output; of a ResolvedOutput: "dock", "dock/small"
   std::vector<FilterConfig> filters;  // of an output: after the camera's
   double rate = 0;                    // frames a second at most that are encoded; 0: all
   EncoderConfig encode;
@@ -200,6 +200,20 @@ struct OutputConfig : StreamConfig {
 template <typename Keys>
 void describe_keys(Keys& keys, Of<OutputConfig>) {
   describe_keys(keys, Of<StreamConfig>());
+}
+
+// An output as it is run, with the filters that it takes of its camera. A camera's own stream is its output "main".
+struct ResolvedOutput : StreamConfig {
+  std::string camera;           // for {camera}: the camera's name
+  std::string output = "main";  // for {output}
+  friend bool operator==(const ResolvedOutput&, const ResolvedOutput&) = default;
+};
+
+template <typename Keys>
+void describe_keys(Keys& keys, Of<ResolvedOutput>) {
+  describe_keys(keys, Of<StreamConfig>());
+  keys.hidden("camera", &ResolvedOutput::camera);
+  keys.hidden("output", &ResolvedOutput::output);
 }
 
 }  // namespace campipe

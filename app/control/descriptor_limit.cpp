@@ -37,10 +37,11 @@ struct Sums {
   std::size_t publisher = own;
 };
 
-std::size_t packet_rings_of(const CameraConfig& output) { return output.source.audio == Audio::copy ? 2 : 1; }
+// Of each of its outputs.
+std::size_t packet_rings_of(const CameraConfig& camera) { return camera.source.audio == Audio::copy ? 2 : 1; }
 
-void add_output(Sums& sums, const CameraConfig& output) {
-  const std::size_t rings = packet_rings_of(output);
+void add_output(Sums& sums, const CameraConfig& camera, const StreamConfig& output) {
+  const std::size_t rings = packet_rings_of(camera);
   sums.master += rings;
   sums.publisher += 2 * rings + (output.record ? of_recording : 0) + 2 * output.push.size();
 }
@@ -69,10 +70,8 @@ void DescriptorReserve::refill() {
 
 std::size_t descriptors_of(const CameraConfig& camera) {
   if (!camera.enabled) return 0;
-  std::size_t sum = of_frame_ring + packet_rings_of(camera);
-  if (camera.for_browsers) sum += packet_rings_of(camera);  // it may get one more output
-  for (const OutputConfig& output : camera.outputs) sum += packet_rings_of(follower(camera, output));
-  return sum;
+  const std::size_t outputs = 1 + camera.outputs.size() + (camera.for_browsers ? 1 : 0);  // it may get one more
+  return of_frame_ring + outputs * packet_rings_of(camera);
 }
 
 std::size_t supervisor_descriptors(std::size_t processes) { return of_supervisor + of_process * processes; }
@@ -83,9 +82,9 @@ DescriptorNeeds descriptors_needed(const RigConfig& rig) {
     if (!camera.enabled) continue;
     sums.supervisor += descriptors_of(camera);
     sums.master += of_source + 2 * of_frame_ring;  // one may be replaced just now
-    add_output(sums, camera);
-    if (camera.for_browsers) add_output(sums, follower(camera, made_for_browsers()));
-    for (const OutputConfig& output : camera.outputs) add_output(sums, follower(camera, output));
+    add_output(sums, camera, camera);
+    if (camera.for_browsers) add_output(sums, camera, made_for_browsers());
+    for (const OutputConfig& output : camera.outputs) add_output(sums, camera, output);
   }
   if (serves(rig.server)) sums.publisher *= 2;
   const std::array<DescriptorNeeds, 3> all{

@@ -28,6 +28,22 @@ struct JsonOf<CameraConfig> {
   static CameraConfig read(const nlohmann::json& from) { return camera_from_json(from); }
 };
 template <>
+struct JsonOf<ResolvedOutput> {
+  static nlohmann::json write(const ResolvedOutput& output) { return to_json(output); }
+  static ResolvedOutput read(const nlohmann::json& from) { return output_from_json(from); }
+};
+template <>
+struct JsonOf<FilterParameters> {
+  static nlohmann::json write(const FilterParameters& parameters) { return parameters; }
+  static FilterParameters read(const nlohmann::json& from) { return from.get<FilterParameters>(); }
+};
+template <>
+struct FieldsOf<FilterConfig> {
+  static void fields(auto& m, auto&& f) { f("name", m.name), f("parameters", m.parameters); }
+};
+template <>
+struct LastOf<DropPolicy> : std::integral_constant<DropPolicy, DropPolicy::block> {};
+template <>
 struct JsonOf<ServerConfig> {
   static nlohmann::json write(const ServerConfig& server) { return to_json(server); }
   static ServerConfig read(const nlohmann::json& from) { return server_from_json(from); }
@@ -112,9 +128,9 @@ struct Copy {
   std::uint64_t epoch = 1;             // of the first ring
   std::uint64_t base = 0;              // packets of earlier epochs
   std::optional<std::int64_t> resume;  // the dts of the newest packet that a master that died passed on
-  CameraConfig config;
+  std::vector<FilterConfig> filters;   // that look for motion in it
   static void fields(auto& m, auto&& f) {
-    f("output", m.output), f("epoch", m.epoch), f("base", m.base), f("resume", m.resume), f("config", m.config);
+    f("output", m.output), f("epoch", m.epoch), f("base", m.base), f("resume", m.resume), f("filters", m.filters);
   }
 };
 
@@ -164,7 +180,7 @@ using ToMaster = MessageList<ReadCamera, StopCamera, RenewRing, ForgetCamera, Dr
 
 struct EncodedOutput {
   OutputId output;
-  CameraConfig config;
+  ResolvedOutput config;
   Placement placement;
   std::uint64_t epoch = 1;  // of the first packet ring
   std::uint64_t base = 0;   // packets of earlier epochs
@@ -180,10 +196,13 @@ struct EncodeCamera {
   CameraId camera;
   NodeId node;
   EdgeId edge;  // that the node reads
-  CameraConfig config;
+  std::string name;
+  DropPolicy drop_policy = DropPolicy::block;
+  unsigned queue_size = 1;  // frames that may wait
   std::vector<EncodedOutput> outputs;
   static void fields(auto& m, auto&& f) {
-    f("camera", m.camera), f("node", m.node), f("edge", m.edge), f("config", m.config), f("outputs", m.outputs);
+    f("camera", m.camera), f("node", m.node), f("edge", m.edge), f("name", m.name), f("drop_policy", m.drop_policy),
+        f("queue_size", m.queue_size), f("outputs", m.outputs);
   }
 };
 
@@ -232,7 +251,7 @@ struct AudioRing {
 struct PublishOutput {
   static constexpr std::string_view type = "output";
   OutputId output;
-  CameraConfig config;
+  ResolvedOutput config;
   bool recording = true;              // what was asked last
   std::optional<std::string> events;  // the file for events
   static void fields(auto& m, auto&& f) {
@@ -243,7 +262,7 @@ struct PublishOutput {
 // Nothing of it runs, but there may be recordings of it.
 struct DisabledCamera {
   static constexpr std::string_view type = "disabled_camera";
-  CameraConfig config;
+  ResolvedOutput config;
   static void fields(auto& m, auto&& f) { f("config", m.config); }
 };
 

@@ -22,7 +22,7 @@
 
 namespace campipe {
 
-// Where a camera's packets go.
+// Where the packets of a camera or of an output of it go.
 struct CopyTarget {
   OutputId output;
   std::uint64_t epoch = 1;                  // of the first ring

@@ -23,7 +23,7 @@ ThreadWait disk_wait() { return ThreadWait(WaitsFor::disk, Clock::now() + disk_p
 
 }  // namespace
 
-CameraPublisher::CameraPublisher(OutputId output, CameraConfig config, const RigPage& page, const Events& events,
+CameraPublisher::CameraPublisher(OutputId output, ResolvedOutput config, const RigPage& page, const Events& events,
                                  std::shared_ptr<LiveStream> live, bool records, const RunStart& start)
     : config_(std::move(config)),
       block_(page.publish(output)),

@@ -52,7 +52,7 @@ class CameraPublisher {
 
   // `live` takes every packet for those who watch; null: nobody can. `records`: begin with a recording, if there is
   // one. `start`: see Recording.
-  CameraPublisher(OutputId output, CameraConfig config, const RigPage& page, const Events& events,
+  CameraPublisher(OutputId output, ResolvedOutput config, const RigPage& page, const Events& events,
                   std::shared_ptr<LiveStream> live = nullptr, bool records = true, const RunStart& start = {});
   ~CameraPublisher();
 
@@ -82,7 +82,7 @@ class CameraPublisher {
   void wait_for_disk();
   void tick_recording();
 
-  CameraConfig config_;
+  ResolvedOutput config_;
   ProfileName write_range_{config_.name, "write"};
   PublishBlock& block_;
   Events events_;

@@ -4,7 +4,7 @@
 
 namespace campipe {
 
-CameraPushes::CameraPushes(const CameraConfig& config, const StateHandler& on_state) : camera_(config.name) {
+CameraPushes::CameraPushes(const ResolvedOutput& config, const StateHandler& on_state) : camera_(config.name) {
   for (const PushUrl& url : config.push) {
     const std::string name = push_name(url);
     const auto tell = [name, on_state, camera = camera_](PushState state, const std::string& reason) {

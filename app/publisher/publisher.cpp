@@ -108,7 +108,7 @@ class Publisher {
 
   void on(const messages::PublishOutput& asked) {
     const OutputId output = asked.output;
-    const CameraConfig& config = asked.config;
+    const ResolvedOutput& config = asked.config;
     const std::string name = config.name;
     CameraPublisher::Events events;
     events.on_ring_done = [this, output](std::uint64_t epoch) {
@@ -147,11 +147,11 @@ class Publisher {
                                                          asked.recording, run_);
   }
 
-  void tell_motion(const CameraConfig& config, const Recording::Motion& motion) {
+  void tell_motion(const ResolvedOutput& config, const Recording::Motion& motion) {
     spdlog::info("{}: motion {}", config.name, motion.begins ? "begins" : "is over");
     if (!events_file_) return;
     events_file_->append({{"time", utc_text(motion.utc)},
-                          {"camera", camera_name(config)},
+                          {"camera", config.camera},
                           {"output", config.output},
                           {"event", motion.begins ? "motion_begin" : "motion_end"},
                           {"score", std::round(double{motion.score} * 1000) / 1000},

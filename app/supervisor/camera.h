@@ -72,8 +72,8 @@ struct Push {
 struct Output {
   OutputId id;
   CameraId camera;
-  bool own = false;     // it is the camera's own stream
-  CameraConfig config;  // as it is run, with what it has of its camera
+  bool own = false;  // it is the camera's own stream
+  ResolvedOutput config;
   Placement placement;
 
   CameraState state = CameraState::starting;
@@ -135,6 +135,7 @@ struct Camera {
   std::vector<Output> outputs;      // its own stream first; the vector does not change while it lives
   CameraConfig asked;               // as it was loaded
   std::optional<SentStream> sends;  // what its source was found to send, if `asked` depends on it
+  CameraConfig config;              // as it is run
 
   unsigned worker = 0;
   std::vector<CameraNode> nodes;  // one
@@ -158,8 +159,7 @@ struct Camera {
   [[nodiscard]] ProcessId worker_id() const { return worker_process(worker); }
   [[nodiscard]] Output& own() { return outputs.front(); }
   [[nodiscard]] const Output& own() const { return outputs.front(); }
-  [[nodiscard]] const CameraConfig& config() const { return own().config; }  // as it is run
-  [[nodiscard]] const std::string& name() const { return own().config.name; }
+  [[nodiscard]] const std::string& name() const { return config.name; }
   // It is going, and nothing comes in its place: for whoever asks for changes it is not there any more.
   [[nodiscard]] bool is_removed() const { return retiring && !successor; }
   // It need not come anew to be as `wanted` says. One that failed does: whoever asks has mended what was wrong.

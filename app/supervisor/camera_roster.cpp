@@ -13,7 +13,7 @@ namespace {
 // The rings of such a camera would take the descriptors that other cameras' need.
 constexpr auto no_descriptors = "not started: the rig is out of descriptors (LimitNOFILE, ulimit -n)";
 
-bool has_motion(const CameraConfig& config) {
+bool has_motion(const StreamConfig& config) {
   return std::ranges::any_of(config.filters, [](const FilterConfig& filter) { return filter.name == "motion"; });
 }
 
@@ -42,7 +42,6 @@ void CameraRoster::add_all(const RigPlan& plan) {
 }
 
 Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const WorkerChoice::Chosen& where) {
-  const CameraConfig config = resolved(comes.asked, comes.sends);
   const Devices& devices = rig_.machine.devices;
   Camera camera;
   camera.id = ids.camera;
@@ -50,6 +49,9 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Worke
   camera.frames.edge = ids.edge;
   camera.asked = comes.asked;
   camera.sends = comes.sends;
+  camera.config = resolved(comes.asked, comes.sends);
+  const CameraConfig& config = camera.config;
+  const std::vector<ResolvedOutput> outputs = resolved_outputs(config);
   camera.worker = where.worker;
   camera.gpu = gpu_name(devices, where.placement.gpu);
   camera.worker_done = encoded_outputs(config) == 0 && !encodes_on_demand(config);
@@ -58,7 +60,7 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Worke
     output.id = ids.outputs[i];
     output.camera = ids.camera;
     output.own = i == 0;
-    output.config = i == 0 ? config : follower(config, config.outputs[i - 1]);
+    output.config = outputs.at(i);
     output.placement = i == 0 ? where.placement : placement_of_output(where.placement, config.outputs[i - 1], devices);
     if (const auto found = comes.before.find(output.config.name); found != comes.before.end()) {
       output.before = found->second;
@@ -80,7 +82,7 @@ void CameraRoster::require_room(std::span<const CameraConfig> coming) const {
     const auto changed = std::ranges::find(coming, camera.name(), &CameraConfig::name);
     const auto* next = changed != coming.end() ? &*changed : camera.successor ? &*camera.successor : nullptr;
     outputs += std::max(camera.outputs.size(), next != nullptr ? 1 + next->outputs.size() : 0);
-    descriptors += std::max(descriptors_of(camera.config()), next != nullptr ? descriptors_of(*next) : 0);
+    descriptors += std::max(descriptors_of(camera.config), next != nullptr ? descriptors_of(*next) : 0);
   }
   for (const CameraConfig& config : coming) {
     if (rig_.cameras.find(config.name) != nullptr) continue;

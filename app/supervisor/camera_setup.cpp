@@ -5,20 +5,14 @@
 namespace campipe {
 namespace {
 
-bool takes_audio(const CameraConfig& config, const ServerConfig& server) {
-  return (config.record || !config.push.empty() || serves(server)) && config.source.audio == Audio::copy;
+bool takes_audio(const Camera& camera, const Output& output, const ServerConfig& server) {
+  const bool used = output.config.record || !output.config.push.empty() || serves(server);
+  return used && camera.config.source.audio == Audio::copy;
 }
 
-// For processes that read no source: they need not know its password.
-CameraConfig without_source(CameraConfig config) {
-  config.source = {};
-  return config;
-}
-
-// For its worker, which shares its frames with its copies: what is decoded for viewers alone holds up nobody.
-CameraConfig for_worker(CameraConfig config, const CameraConfig& camera) {
-  if (encoded_outputs(camera) == 0) config.drop_policy = DropPolicy::drop;
-  return without_source(std::move(config));
+// Of its worker, which shares its frames with its copies: what is decoded for viewers alone delays nothing else.
+DropPolicy worker_drop_policy(const CameraConfig& camera) {
+  return encoded_outputs(camera) == 0 ? DropPolicy::drop : camera.drop_policy;
 }
 
 }  // namespace
@@ -59,36 +53,40 @@ void CameraSetup::send_to_master(Camera& camera) {
   messages::ReadCamera message;
   message.camera = camera.id;
   message.edge = camera.frames.edge;
-  message.config = camera.config();
+  message.config = camera.config;
   message.placement = camera.own().placement;
   message.epoch = camera.frames.epoch + 1;
   message.base = camera.frames.published();
   message.resume = camera.frames.last_pts;
-  message.decode = encoded_outputs(camera.config()) > 0;
+  message.decode = encoded_outputs(camera.config) > 0;
   message.undecided = depends_on_stream(camera.asked) && (!camera.sends || fits(camera.asked, *camera.sends));
   for (Output& output : camera.outputs) {
     if (output.is_copy()) {
       const auto dts = output.packets.newest ? output.packets.newest->last_dts() : std::nullopt;
       if (dts) output.last_dts = dts;
-      message.copies.push_back({output.id, output.packets.epoch + 1, output.packets_published(), output.last_dts,
-                                without_source(output.config)});
+      message.copies.push_back(
+          {output.id, output.packets.epoch + 1, output.packets_published(), output.last_dts, output.config.filters});
     } else if (!message.decode && output.state != CameraState::failed) {
       message.on_demand.push_back(output.id);
     }
-    if (takes_audio(output.config, rig_.config.server)) message.audio.push_back({output.id, output.audio.epoch + 1});
+    if (takes_audio(camera, output, rig_.config.server)) message.audio.push_back({output.id, output.audio.epoch + 1});
   }
   camera.source_gone = !processes_.send(processes_.master(), message);
 }
 
 void CameraSetup::send_to_worker(ManagedProcess& worker, Camera& camera) {
   camera.frames.sent = {};
-  messages::EncodeCamera message{
-      camera.id, camera.nodes.front().id, camera.frames.edge, for_worker(camera.config(), camera.config()), {}};
+  messages::EncodeCamera message{camera.id,
+                                 camera.nodes.front().id,
+                                 camera.frames.edge,
+                                 camera.name(),
+                                 worker_drop_policy(camera.config),
+                                 static_cast<unsigned>(camera.config.queue_size),
+                                 {}};
   for (const Output& output : camera.outputs) {
     if (output.is_copy()) continue;
-    message.outputs.push_back({output.id, for_worker(output.config, camera.config()), output.placement,
-                               output.packets.epoch + 1, output.packets_published(),
-                               output.state == CameraState::failed});
+    message.outputs.push_back({output.id, output.config, output.placement, output.packets.epoch + 1,
+                               output.packets_published(), output.state == CameraState::failed});
   }
   processes_.send(worker, message);
   rings_.offer(camera);
@@ -100,7 +98,7 @@ void CameraSetup::send_to_publisher(Camera& camera, Output& output) {
   output.push.clear();
   output.rings_sent = {};
   processes_.send(processes_.publisher(),
-                  messages::PublishOutput{output.id, without_source(output.config), output.recording.on, rig_.events});
+                  messages::PublishOutput{output.id, output.config, output.recording.on, rig_.events});
   rings_.pass_on_all(camera, output);
   if (output.packets_over) processes_.send_to_publisher(camera, output, messages::OutputOver());
 }
@@ -108,7 +106,7 @@ void CameraSetup::send_to_publisher(Camera& camera, Output& output) {
 void CameraSetup::send_disabled(const Camera& camera) {
   if (camera.takes_part()) return;
   for (const Output& output : camera.outputs) {
-    processes_.send(processes_.publisher(), messages::DisabledCamera{without_source(output.config)});
+    processes_.send(processes_.publisher(), messages::DisabledCamera{output.config});
   }
 }
 

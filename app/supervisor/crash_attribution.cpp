@@ -127,7 +127,7 @@ bool CrashAttribution::on_death(ManagedProcess& process, const ExitInfo& info) {
 bool CrashAttribution::give_up_viewers(Camera& camera) {
   const auto& ring = camera.frames.newest;
   const bool decodes = ring && ring->observer.writer_state() == WriterState::open;
-  if (!decodes || encoded_outputs(camera.config()) > 0) return false;
+  if (!decodes || encoded_outputs(camera.config) > 0) return false;
   bool any = false;
   for (Output& output : camera.outputs) {
     if (!output.config.on_demand || output.state == CameraState::failed) continue;

@@ -62,7 +62,7 @@ bool Supervisor::everything_is_over() const {
   if (rig_.phase == RunPhase::running && serves(rig_.config.server)) {
     const bool any = std::ranges::any_of(cameras, [](const Camera& camera) { return camera.takes_part(); });
     const bool one_failed = std::ranges::any_of(cameras, [](const Camera& camera) {
-      return camera.own().state == CameraState::failed && !can_end(camera.config().source);
+      return camera.own().state == CameraState::failed && !can_end(camera.config.source);
     });
     if (!any || one_failed) return false;
   }

@@ -81,7 +81,7 @@ void require_possible(const AboutCamera&, const messages::FoundStream& found) {
 void require_possible(const AboutCamera& about, const messages::SourceOver& over) {
   const Camera& camera = about.camera;
   const bool asked = about.rig.phase != RunPhase::running || camera.retiring || camera.all_failed();
-  const bool ended = over.at_end && can_end(camera.config().source);
+  const bool ended = over.at_end && can_end(camera.config.source);
   require(!over.failure.empty() || asked || ended, "the end of " + camera.name() + ", whose source has no end");
 }
 

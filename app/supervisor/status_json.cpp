@@ -102,8 +102,8 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const Cameras& cameras, co
   for (const Camera& camera : cameras.all()) {
     nlohmann::json json = camera_report(camera, page, rig.uptime_s, recent);
     json["source_health"] = std::move(json["source"]);
-    json["source"] = without_passwords(written_url(camera.config().source));
-    json["enabled"] = camera.config().enabled;
+    json["source"] = without_passwords(written_url(camera.config.source));
+    json["enabled"] = camera.config.enabled;
     json["order"] = camera.id.index();
     for (const Output& output : camera.outputs) {
       nlohmann::json& place = output.is_own() ? json : json["outputs"][output.config.output];
@@ -114,7 +114,7 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const Cameras& cameras, co
     const std::string& overload = overloads_.look_at(camera.name(), camera.worker, counts.decoded,
                                                      full == counts.dropped.end() ? 0 : full->second);
     if (!overload.empty()) json["overloaded"] = overload;
-    if (camera.frames.newest) json["ring"] = {{"slots", camera.config().queue_size}, {"waiting", json["in_flight"]}};
+    if (camera.frames.newest) json["ring"] = {{"slots", camera.config.queue_size}, {"waiting", json["in_flight"]}};
     status["cameras"][camera.name()] = std::move(json);
   }
   for (const ProcessStatus& process : rig.processes) status["processes"].push_back(process_json(process));

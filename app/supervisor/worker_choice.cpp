@@ -87,7 +87,7 @@ RigConfig WorkerChoice::rig_without(std::span<const CameraConfig> coming) const 
   rig.cameras.clear();
   for (const Camera& camera : rig_.cameras.all()) {
     const bool goes = std::ranges::find(coming, camera.name(), &CameraConfig::name) != coming.end();
-    if (camera.takes_part() && !goes) rig.cameras.push_back(camera.config());
+    if (camera.takes_part() && !goes) rig.cameras.push_back(camera.config);
   }
   return rig;
 }

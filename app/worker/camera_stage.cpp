@@ -62,7 +62,7 @@ void CameraStage::drop_used_rings() {
 }
 
 void CameraStage::run() {
-  ThreadScope scope(node_.thread, "st:" + start_.config.name);
+  ThreadScope scope(node_.thread, "st:" + start_.name);
   scope_ = &scope;
   while (auto ring = next_ring()) {
     drain(*ring);
@@ -99,7 +99,7 @@ void CameraStage::drain(const Ring& ring) {
     scope_->beat();
   }
   RingInUse use{FrameRingReader(ring.memory, ring.reader), FrameRingObserver(ring.memory)};
-  use.reader.attach(start_.config.drop_policy == DropPolicy::block, static_cast<unsigned>(start_.config.queue_size));
+  use.reader.attach(start_.drop_policy == DropPolicy::block, start_.queue_size);
   for (;;) {
     scope_->beat();
     FrameRingReader::Lease lease;
@@ -107,7 +107,7 @@ void CameraStage::drain(const Ring& ring) {
     if (next == FrameRingReader::Next::frame) {
       process(use, std::move(lease), source);
     } else if (next == FrameRingReader::Next::broken) {
-      spdlog::error("{}: its frame ring says what cannot be; it is left", start_.config.name);
+      spdlog::error("{}: its frame ring says what cannot be; it is left", start_.name);
       return accuse_writer();
     } else if (next != FrameRingReader::Next::timeout || abandoned_) {
       return;
@@ -117,7 +117,7 @@ void CameraStage::drain(const Ring& ring) {
 
 // Each rendition has a copy of the lease, and the slot goes back when the last one is done with it.
 void CameraStage::process(RingInUse& ring, FrameRingReader::Lease lease, const Rendition::Source& source) {
-  failpoint("stage.frame", start_.config.name);
+  failpoint("stage.frame", start_.name);
   edge_.queue.record(now_ns() - lease.times.decoded);
   for (std::size_t i = 0; i + 1 < renditions_.size(); ++i) {
     renditions_[i]->process(ring, lease, source);

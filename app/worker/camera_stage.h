@@ -28,10 +28,12 @@ class CameraStage {
   struct Start {
     CameraId camera;
     NodeId node;
-    EdgeId edge;  // that it reads
-    CameraConfig config;
+    EdgeId edge;       // that it reads
+    std::string name;  // the camera's
+    DropPolicy drop_policy = DropPolicy::block;
+    unsigned queue_size = 8;                // frames that may wait
     Device gpu;                             // the worker's
-    std::vector<Rendition::Start> outputs;  // the camera's, as far as they are encoded
+    std::vector<Rendition::Start> outputs;  // those of the camera that are encoded
   };
   // Called on the camera's thread.
   struct Events {

@@ -38,10 +38,10 @@ double limited_rate(double source, double limit) {
   return limit > 0 && (source <= 0 || limit < source) ? limit : source;
 }
 
-std::unique_ptr<SnapshotWriter> make_snapshot(const CameraConfig& config) {
+std::unique_ptr<SnapshotWriter> make_snapshot(const ResolvedOutput& config) {
   if (!config.snapshot) return nullptr;
   const std::string path =
-      expand_record_path(config.snapshot->path, camera_name(config), config.output, utc_now_ns() / 1'000'000'000);
+      expand_record_path(config.snapshot->path, config.camera, config.output, utc_now_ns() / 1'000'000'000);
   return std::make_unique<SnapshotWriter>(path, config.snapshot->every, [name = config.name](const std::string& why) {
     spdlog::warn("{}: {}", name, why);
   });
@@ -250,7 +250,7 @@ void Rendition::push(const PacketView& packet) {
   PacketView stamped = packet;
   FrameTimes& times = stamped.times;
   times.encoded = now_ns();
-  const bool may_wait = start_.config.drop_policy == DropPolicy::block;
+  const bool may_wait = start_.drop_policy == DropPolicy::block;
   const Deadline deadline = Clock::now() + (may_wait ? publisher_deadline : std::chrono::seconds(0));
   const bool pushed = packets_->push(stamped, deadline, [this] {
     events_.beat();

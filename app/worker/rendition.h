@@ -48,9 +48,10 @@ class Rendition {
  public:
   struct Start {
     OutputId output;
-    CameraConfig config;
-    std::uint64_t epoch = 1;  // of the first packet ring
-    std::uint64_t base = 0;   // packets of earlier epochs
+    ResolvedOutput config;
+    DropPolicy drop_policy = DropPolicy::block;  // the camera's
+    std::uint64_t epoch = 1;                     // of the first packet ring
+    std::uint64_t base = 0;                      // packets of earlier epochs
     bool hardware_encoder = false;
     double encode_cores = 1;
     bool failed = false;  // in the life of an earlier worker: its frames are only counted

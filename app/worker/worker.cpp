@@ -83,9 +83,12 @@ class Worker {
     start.camera = asked.camera;
     start.node = asked.node;
     start.edge = asked.edge;
-    start.config = asked.config;
+    start.name = asked.name;
+    start.drop_policy = asked.drop_policy;
+    start.queue_size = asked.queue_size;
     start.gpu = gpu_;
-    for (const messages::EncodedOutput& output : asked.outputs) start.outputs.push_back(start_of(output));
+    for (const messages::EncodedOutput& output : asked.outputs)
+      start.outputs.push_back(start_of(output, asked.drop_policy));
     const CameraId camera = start.camera;
     CameraStage::Events events;
     events.on_packets = [this](OutputId output, const PacketRingMemory& ring, std::uint64_t epoch,
@@ -104,9 +107,10 @@ class Worker {
     cameras_[camera] = std::make_unique<CameraStage>(start, child_.page(), events);
   }
 
-  static Rendition::Start start_of(const messages::EncodedOutput& output) {
+  static Rendition::Start start_of(const messages::EncodedOutput& output, DropPolicy drop_policy) {
     return {output.output,
             output.config,
+            drop_policy,
             output.epoch,
             output.base,
             output.placement.hardware_encoder,

@@ -13,14 +13,14 @@ namespace fs = std::filesystem;
 // rec/dock.index.jsonl is the index; a.mp4 and day/b.mp4 lie beside it, secret.mp4 outside, and links lead there.
 struct Disk {
   Folder folder;
-  CameraConfig camera;
+  ResolvedOutput output;
   Disk() {
     fs::create_directories("rec/day");
     for (const char* file : {"rec/a.mp4", "rec/day/b.mp4", "secret.mp4"}) Folder::write(file, "12345");
     fs::create_symlink("../secret.mp4", "rec/link.mp4");
     fs::create_symlink("..", "rec/out");
-    camera.name = "dock";
-    camera.record = RecordConfig{"rec/%Y.mp4"};
+    output.name = output.camera = "dock";
+    output.record = RecordConfig{"rec/%Y.mp4"};
   }
 };
 
@@ -37,7 +37,7 @@ void check(std::string input) {
   const std::string id = take_line(input);
   Folder::write("rec/dock.index.jsonl", input);
   Recordings recordings;
-  recordings.add(disk.camera);
+  recordings.add(disk.output);
   if (const PathBelow file = recordings.file(id); !file.name.empty()) check_file(file, root, id);
   const auto all = recordings.list({[](const std::string&) { return true; }, "", "", 1000});
   for (const ListedRecording& recording : all) {

@@ -128,10 +128,9 @@ class Master {
   std::unique_ptr<FrameRingWriter> writer_;
 };
 
-CameraConfig camera(const std::vector<FilterConfig>& filters) {
-  CameraConfig config;
-  config.name = "dock";
-  config.drop_policy = DropPolicy::block;
+ResolvedOutput camera(const std::vector<FilterConfig>& filters) {
+  ResolvedOutput config;
+  config.name = config.camera = "dock";
   config.filters = filters;
   config.encode.crf = 8;
   return config;
@@ -143,8 +142,8 @@ const std::vector<FilterConfig> small_and_sharp{
 // A worker with one camera, and a publisher that keeps its packets. `other`: a second output of the camera.
 class Worker {
  public:
-  Worker(const CameraConfig& config, const Device& gpu, bool hardware_encoder = false,
-         const std::optional<CameraConfig>& other = std::nullopt) {
+  Worker(const ResolvedOutput& config, const Device& gpu, bool hardware_encoder = false,
+         const std::optional<ResolvedOutput>& other = std::nullopt) {
     CameraStage::Events events;
     events.on_packets = [this](OutputId output, const PacketRingMemory& ring, std::uint64_t,
                                const StreamParameters& parameters) {
@@ -167,7 +166,7 @@ class Worker {
       lost_ = true;
     };
     CameraStage::Start start;
-    start.config = config;
+    start.name = config.camera;
     start.gpu = gpu;
     start.outputs.emplace_back().config = config;
     start.outputs.back().hardware_encoder = hardware_encoder;

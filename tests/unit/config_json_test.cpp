@@ -36,7 +36,6 @@ OutputConfig full_output() {
 CameraConfig full_camera() {
   CameraConfig camera;
   camera.name = "dock";
-  camera.output = "other";
   camera.source.url = "a \"b\" ü.mp4";
   camera.source.written = "a ${X}.mp4";
   camera.source.loop = true;
@@ -80,8 +79,12 @@ CameraConfig there_and_back(const CameraConfig& camera) {
 TEST(CameraJson, ComesBackEqual) {
   EXPECT_EQ(there_and_back({}), CameraConfig());
   EXPECT_EQ(there_and_back(full_camera()), full_camera());
-  const CameraConfig follower_camera = follower(full_camera(), full_output());
-  EXPECT_EQ(there_and_back(follower_camera), follower_camera);
+}
+
+TEST(OutputJson, ComesBackEqual) {
+  for (const ResolvedOutput& output : resolved_outputs(full_camera())) {
+    EXPECT_EQ(output_from_json(nlohmann::json::parse(to_json(output).dump())), output) << output.name;
+  }
 }
 
 // So that a new key cannot be forgotten in what full_camera() sets: its JSON differs from the defaults' everywhere.
@@ -117,17 +120,20 @@ TEST(CameraJson, AnythingElseIsAnError) {
   EXPECT_THROW(camera_from_json(nlohmann::json::array()), Error);
 }
 
-TEST(Follower, TakesTheOutputsPlace) {
+TEST(ResolvedOutputs, AreTheCamerasOwnStreamAndThoseThatTakeItsFilters) {
   const CameraConfig camera = full_camera();
-  const CameraConfig config = follower(camera, full_output());
-  EXPECT_EQ(config.name, "dock/small");
-  EXPECT_EQ(config.output, "small");
-  EXPECT_EQ(camera_name(config), "dock");
-  EXPECT_TRUE(config.outputs.empty());
-  ASSERT_EQ(config.filters.size(), 3U);
-  EXPECT_EQ(config.filters[2].name, "resize");
-  EXPECT_EQ(config.encode, full_output().encode);
-  EXPECT_EQ(config.source, camera.source);
+  const std::vector<ResolvedOutput> all = resolved_outputs(camera);
+  ASSERT_EQ(all.size(), 1 + camera.outputs.size());
+  EXPECT_EQ(all[0].name, "dock");
+  EXPECT_EQ(all[0].camera, "dock");
+  EXPECT_EQ(all[0].output, "main");
+  EXPECT_EQ(static_cast<const StreamConfig&>(all[0]), static_cast<const StreamConfig&>(camera));
+  EXPECT_EQ(all[1].name, "dock/small");
+  EXPECT_EQ(all[1].camera, "dock");
+  EXPECT_EQ(all[1].output, "small");
+  ASSERT_EQ(all[1].filters.size(), 3U);
+  EXPECT_EQ(all[1].filters[2].name, "resize");
+  EXPECT_EQ(all[1].encode, full_output().encode);
 }
 
 }  // namespace

@@ -99,16 +99,16 @@ TEST_F(ConfigTest, WhatIsCopiedHasOnlyItsOwnMotion) {
       "      other: {encode: {codec: copy}}}}\n"
       "  c: {filters: [{motion: {y: 3}}], encode: {codec: copy}, record: {path: 'c%s.mp4', when: motion}}\n");
   ASSERT_EQ(all.size(), 3U);
-  const auto motions = [](const CameraConfig& config) {
+  const auto motions = [](const StreamConfig& config) {
     std::vector<double> edges;
     for (const FilterConfig& filter : config.filters) edges.push_back(filter.parameters.at("y"));
     return edges;
   };
   EXPECT_THAT(motions(all[0]), ElementsAre(1));
-  EXPECT_EQ(follower(all[0], all[0].outputs.at(0)).filters, all[0].outputs[0].filters);
+  EXPECT_EQ(resolved_outputs(all[0]).at(1).filters, all[0].outputs[0].filters);
   EXPECT_EQ(all[1].filters.size(), 2U);
-  EXPECT_THAT(motions(follower(all[1], all[1].outputs.at(0))), ElementsAre(2));
-  EXPECT_THAT(motions(follower(all[1], all[1].outputs.at(1))), testing::IsEmpty());
+  EXPECT_THAT(motions(resolved_outputs(all[1]).at(1)), ElementsAre(2));
+  EXPECT_THAT(motions(resolved_outputs(all[1]).at(2)), testing::IsEmpty());
   EXPECT_THAT(motions(all[2]), ElementsAre(3));
 }
 
@@ -125,7 +125,7 @@ TEST_F(ConfigTest, ACopyingCameraTakesNothingOfDefaults) {
   copy.codec = "copy";
   EXPECT_EQ(all[0].encode, copy);
   EXPECT_TRUE(all[0].filters.empty() && all[0].rate == 0 && !all[0].snapshot);
-  EXPECT_EQ(follower(all[0], all[0].outputs.at(0)).filters, (std::vector<FilterConfig>{all[0].outputs[0].filters}));
+  EXPECT_EQ(resolved_outputs(all[0]).at(1).filters, (std::vector<FilterConfig>{all[0].outputs[0].filters}));
   EXPECT_EQ(all[0].outputs[0].encode.bitrate, 1'000'000);
   EXPECT_TRUE(all[1].filters.size() == 1 && all[1].rate == 5 && all[1].snapshot);
 }
@@ -251,7 +251,7 @@ TEST_F(ConfigTest, WhatBrowsersDoNotPlayHasAnOutputThatTheyDo) {
   EXPECT_EQ(dock.outputs[1].name, browser_output);
   EXPECT_TRUE(dock.outputs[1].on_demand);
   EXPECT_EQ(dock.outputs[1].encode, EncoderConfig());
-  EXPECT_TRUE(follower(dock, dock.outputs[1]).on_demand);
+  EXPECT_TRUE(resolved_outputs(dock).at(2).on_demand);
   EXPECT_EQ(loaded.gpu_places.at(0).output_encoders.size(), 2U);
   EXPECT_EQ(cameras(with_camera("    encode: {codec: mjpeg}\n")).at(0).outputs.size(), 1U);
   EXPECT_TRUE(cameras(with_camera("    encode: {codec: h264}\n")).at(0).outputs.empty());

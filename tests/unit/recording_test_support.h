@@ -73,7 +73,7 @@ inline AudioFeed::Ring audio_ring(const AudioParameters& stream, const std::vect
 class RecordingTest : public testing::Test {
  protected:
   RecordingTest() : page_(RigPage::create(1)), audio_([this](std::uint64_t epoch) { audio_done_.push_back(epoch); }) {
-    config_.name = "dock";
+    config_.name = config_.camera = "dock";
     config_.record.emplace();
     config_.record->path = folder() / "{camera}" / "%H-%M-%S.mp4";
   }
@@ -85,7 +85,7 @@ class RecordingTest : public testing::Test {
     return progress ? progress->unrecorded : 0;
   }
   [[nodiscard]] std::filesystem::path index() const {
-    return record_index_path(config_.record->path, camera_name(config_), config_.output);
+    return record_index_path(config_.record->path, config_.camera, config_.output);
   }
 
   void begin() {
@@ -134,7 +134,7 @@ class RecordingTest : public testing::Test {
 
   TemporaryFolder folder_;
   RigPage page_;
-  CameraConfig config_;
+  ResolvedOutput config_;
   RunStart run_;
   AudioFeed audio_;
   std::unique_ptr<Recording> recording_;

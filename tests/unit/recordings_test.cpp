@@ -91,8 +91,9 @@ class RecordingsTest : public ApiTest {
            "\n";
   }
   void add(const std::string& name, const std::string& output) {
-    CameraConfig config;
+    ResolvedOutput config;
     config.name = name;
+    config.camera = name.substr(0, name.find('/'));
     config.output = output;
     config.record = RecordConfig{(folder_ / "%Y.mp4").string()};
     api_.add(config);
@@ -236,9 +237,8 @@ class SilentDiskTest : public RecordingsTest {
     return {[camera](const std::string& name) { return name == camera; }, "", "", 100};
   }
   static void add(Recordings& recordings, const std::filesystem::path& folder, const std::string& name) {
-    CameraConfig config;
-    config.name = name;
-    config.output = "main";
+    ResolvedOutput config;
+    config.name = config.camera = name;
     config.record = RecordConfig{(folder / "%Y.mp4").string()};
     recordings.add(config);
   }
@@ -278,9 +278,8 @@ TEST_F(SilentDiskTest, MayAnswerWhenTheServersAreGone) {
   auto rig = std::make_unique<RigView>([](const messages::Request&) {});
   rig->set_status({{"cameras", {{"gate", camera_status("b.mp4")}}}});
   auto api = std::make_unique<Api>(*rig, access_, [] { return json::array(); });
-  CameraConfig config;
-  config.name = "gate";
-  config.output = "main";
+  ResolvedOutput config;
+  config.name = config.camera = "gate";
   config.record = RecordConfig{(folder_ / "%Y.mp4").string()};
   api->add(config);
   HttpRequest request{"GET", "/api/v1/recordings", {}, "", "", *access_.identity_of("ann"), "", false};

@@ -73,10 +73,10 @@ class Master {
   std::unique_ptr<FrameRingWriter> writer_;
 };
 
-CameraConfig output(const std::string& name, const std::vector<FilterConfig>& filters = {}) {
-  CameraConfig config;
+ResolvedOutput output(const std::string& name, const std::vector<FilterConfig>& filters = {}) {
+  ResolvedOutput config;
   config.name = name;
-  config.drop_policy = DropPolicy::block;
+  config.camera = name.substr(0, name.find('/'));
   config.filters = filters;
   return config;
 }
@@ -87,7 +87,8 @@ std::vector<FilterConfig> to_size(int width, int height) {
 
 class Worker {
  public:
-  explicit Worker(const std::vector<CameraConfig>& outputs) : page_(RigPage::create(4)) {
+  explicit Worker(const std::vector<ResolvedOutput>& outputs, DropPolicy drop_policy = DropPolicy::block)
+      : page_(RigPage::create(4)) {
     CameraStage::Events events;
     events.on_packets = [this](OutputId output, const PacketRingMemory& ring, std::uint64_t,
                                const StreamParameters& parameters) {
@@ -100,11 +101,13 @@ class Worker {
     };
     events.on_done = [this] { done_ = true; };
     CameraStage::Start start;
-    start.config = outputs.front();
+    start.name = outputs.front().camera;
+    start.drop_policy = drop_policy;
     for (unsigned number = 0; number < outputs.size(); ++number) {
       Rendition::Start& rendition = start.outputs.emplace_back();
       rendition.output = OutputId(number);
       rendition.config = outputs[number];
+      rendition.drop_policy = drop_policy;
     }
     stage_ = std::make_unique<CameraStage>(start, page_, events);
   }
@@ -173,9 +176,9 @@ void run(Worker& worker, int count) {
 }
 
 TEST(Stage, MakesEachOutputFromTheSamePictures) {
-  CameraConfig small = output("dock/small", to_size(160, 120));
+  ResolvedOutput small = output("dock/small", to_size(160, 120));
   small.encode.codec = "mjpeg";
-  CameraConfig reordered = output("dock/late");
+  ResolvedOutput reordered = output("dock/late");
   reordered.encode.latency = Latency::normal;
   Worker worker({output("dock"), small, reordered});
   run(worker, 40);
@@ -189,7 +192,7 @@ TEST(Stage, MakesEachOutputFromTheSamePictures) {
 }
 
 TEST(Stage, AnOutputWithARateLeavesOutTheOthersAndCountsThem) {
-  CameraConfig slow = output("dock/slow");
+  ResolvedOutput slow = output("dock/slow");
   slow.rate = 10;
   Worker worker({output("dock"), slow});
   run(worker, 50);
@@ -201,7 +204,8 @@ TEST(Stage, AnOutputWithARateLeavesOutTheOthersAndCountsThem) {
 }
 
 TEST(Stage, AnOutputThatFailsIsCountedAndLeavesTheOthersWhole) {
-  const CameraConfig broken = output("dock/broken", {{"crop", {{"x", 1000}, {"y", 0}, {"width", 64}, {"height", 64}}}});
+  const ResolvedOutput broken =
+      output("dock/broken", {{"crop", {{"x", 1000}, {"y", 0}, {"width", 64}, {"height", 64}}}});
   Worker worker({output("dock"), broken, output("dock/small", to_size(160, 120))});
   run(worker, 30);
   EXPECT_THAT(worker.failure(1), HasSubstr("crop"));
@@ -227,12 +231,10 @@ TEST(Stage, AnOutputWhosePacketsAreNotTakenHoldsNoOther) {
   constexpr int behind = 25;
   constexpr int rest = 20;
   constexpr int full = static_cast<int>(packet_ring_entries);
-  CameraConfig stuck = output("dock");
-  stuck.drop_policy = DropPolicy::drop;
+  ResolvedOutput stuck = output("dock");
   stuck.encode.gop = 10;
-  CameraConfig small = output("dock/small", to_size(32, 32));
-  small.drop_policy = DropPolicy::drop;
-  Worker worker({stuck, small});
+  ResolvedOutput small = output("dock/small", to_size(32, 32));
+  Worker worker({stuck, small}, DropPolicy::drop);
   Master master(64, 64);
   worker.stage().add(master.ring());
   master.publish(0);
@@ -299,7 +301,7 @@ TEST(Stage, AnEncoderGoesOnThroughSmallChangesOfTheFrameRateOnly) {
 }
 
 TEST(Stage, WhoComesToWatchGetsAKeyFrameUnlessThereIsARecentOne) {
-  CameraConfig dock = output("dock");
+  ResolvedOutput dock = output("dock");
   dock.encode.gop = 60s;
   dock.encode.options = {{"sc_threshold", "0"}};
   Worker worker({dock});
@@ -320,7 +322,7 @@ TEST(Stage, WhoComesToWatchGetsAKeyFrameUnlessThereIsARecentOne) {
 }
 
 TEST(Stage, WhatIsEncodedOnDemandIsOnlyWhileSomebodyWatches) {
-  CameraConfig browser = output("dock/browser");
+  ResolvedOutput browser = output("dock/browser");
   browser.on_demand = true;
   Worker worker({output("dock"), browser});
   Master master(320, 240);
@@ -373,7 +375,7 @@ TEST(Stage, TurnsPicturesUpright) {
 TEST(Stage, WritesSnapshotsOfWhatTheFiltersMake) {
   std::string folder = (std::filesystem::temp_directory_path() / "campipe-stage-XXXXXX").string();
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-  CameraConfig config = output("dock", to_size(160, 120));
+  ResolvedOutput config = output("dock", to_size(160, 120));
   config.snapshot = SnapshotConfig{folder + "/{camera}.jpg", 10ms};
   Worker worker({config});
   run(worker, 5);

@@ -34,7 +34,7 @@ class RecordFiles {
     std::function<void(std::uint64_t unrecorded)> on_resumed;  // packets that are missing
   };
   // All outlive it.
-  RecordFiles(const CameraConfig& config, RecordStore& store, AudioFeed& audio, RecordPause& pause,
+  RecordFiles(const ResolvedOutput& config, RecordStore& store, AudioFeed& audio, RecordPause& pause,
               const RunStart& run, Events events);
 
   // Takes the lock, and begins with the index. A process that has the lock is waited for until then.
@@ -75,7 +75,7 @@ class RecordFiles {
   void complete();
   void discard();
 
-  const CameraConfig& config_;
+  const ResolvedOutput& config_;
   RecordStore& store_;
   AudioFeed& audio_;
   RecordPause& pause_;

@@ -16,7 +16,7 @@ namespace campipe {
 class RecordNames {
  public:
   // `config` (which has `record`) outlives it.
-  RecordNames(const CameraConfig& config, const RunStart& run);
+  RecordNames(const ResolvedOutput& config, const RunStart& run);
 
   [[nodiscard]] const std::filesystem::path& index() const { return index_; }
   // All files lie in the index's folder, or below it.
@@ -30,7 +30,7 @@ class RecordNames {
  private:
   [[nodiscard]] bool was_other_between(std::int64_t from, std::int64_t to) const;
 
-  const CameraConfig& config_;
+  const ResolvedOutput& config_;
   const RunStart run_;
   const std::filesystem::path index_;
 };

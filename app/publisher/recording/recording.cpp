@@ -18,7 +18,7 @@ std::optional<MotionGate> motion_of(const RecordConfig& record) {
 
 }  // namespace
 
-Recording::Recording(const CameraConfig& config, RecordState& state, AudioFeed& audio, Events events,
+Recording::Recording(const ResolvedOutput& config, RecordState& state, AudioFeed& audio, Events events,
                      const RunStart& run)
     : state_(state),
       audio_(audio),

@@ -60,7 +60,8 @@ class Recording {
   };
   // `config` (which has `record`), `state` and `audio` outlive it. A process that has the lock, and is about to end, is
   // waited for, for some seconds.
-  Recording(const CameraConfig& config, RecordState& state, AudioFeed& audio, Events events, const RunStart& run = {});
+  Recording(const ResolvedOutput& config, RecordState& state, AudioFeed& audio, Events events,
+            const RunStart& run = {});
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 

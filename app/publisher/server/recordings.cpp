@@ -50,12 +50,12 @@ std::optional<std::string> utc_of(const std::string& text) {
   return utc ? std::optional(utc_text(*utc)) : std::nullopt;
 }
 
-void Recordings::add(const CameraConfig& config) {
+void Recordings::add(const ResolvedOutput& config) {
   const std::lock_guard lock(streams_mutex_);
   streams_.erase(config.name);
   if (!config.record) return;
-  const std::string camera = camera_name(config);
-  streams_[config.name] = {camera, config.output, record_index_path(config.record->path, camera, config.output)};
+  streams_[config.name] = {config.camera, config.output,
+                           record_index_path(config.record->path, config.camera, config.output)};
 }
 
 std::map<std::string, Recordings::Stream> Recordings::streams() const {

@@ -63,7 +63,7 @@ class Recordings {
   explicit Recordings(std::chrono::milliseconds patience = std::chrono::seconds(5)) : patience_(patience) {}
 
   // A camera, or an output of one ("dock/small"). It takes the place of one of that name.
-  void add(const CameraConfig& config);
+  void add(const ResolvedOutput& config);
   // Those of which something lies between `from` and `to`, the newest first. Waits for disks; throws DiskSilent.
   [[nodiscard]] std::vector<ListedRecording> list(const Query& query, const IsAbout& is_about = {});
   // Without a name: there is no such recording (any more). Likewise.

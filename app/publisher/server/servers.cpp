@@ -19,7 +19,7 @@ constexpr auto retry_interval = std::chrono::seconds(5);
 constexpr auto token_patience = std::chrono::milliseconds(300);  // less than a main thread may be silent
 
 // Who asks by RTSP what a stream is gets no answer before there is one; and its players need no other codec.
-bool has_rtsp(const CameraConfig& config) { return !config.on_demand; }
+bool has_rtsp(const ResolvedOutput& config) { return !config.on_demand; }
 
 }  // namespace
 
@@ -48,7 +48,7 @@ nlohmann::json Servers::viewers() const {
   return all;
 }
 
-std::shared_ptr<LiveStream> Servers::add(OutputId output, const CameraConfig& config) {
+std::shared_ptr<LiveStream> Servers::add(OutputId output, const ResolvedOutput& config) {
   if (!serves(config_)) return nullptr;
   Audience& audience = page_.publish(output).audience;
   audience.watches = 0;  // who watched a publisher before is gone

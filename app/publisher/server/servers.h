@@ -38,10 +38,10 @@ class Servers {
 
   // Returns what its packets are to be offered to; null: nothing is
   // served.
-  std::shared_ptr<LiveStream> add(OutputId output, const CameraConfig& config);
+  std::shared_ptr<LiveStream> add(OutputId output, const ResolvedOutput& config);
   void remove(OutputId output);
   // One that does not run: its recordings can be seen.
-  void add_disabled(const CameraConfig& config) { api_.add(config); }
+  void add_disabled(const ResolvedOutput& config) { api_.add(config); }
   void set_status(nlohmann::json status);
   void on_answer(const messages::Answer& answer);
   // Users may have changed, and what is in the certificates' files; addresses do not while the rig runs.
@@ -75,7 +75,7 @@ class Servers {
   Api api_;
   GpuMeter gpus_;
   Metrics metrics_;
-  std::map<OutputId, CameraConfig> cameras_;
+  std::map<OutputId, ResolvedOutput> cameras_;
   TlsReader tls_reader_;
   ServerTls tls_;            // the newest that can be used; null: none is wanted, or was read yet
   std::string tls_problem_;  // the newest, which has been logged

@@ -23,7 +23,7 @@ class Api {
   [[nodiscard]] std::vector<HttpServer::Route> routes();
 
   // For the publisher's main thread. A camera or an output was introduced; its recordings can be listed from then on.
-  void add(const CameraConfig& config) { parts_.recordings->add(config); }
+  void add(const ResolvedOutput& config) { parts_.recordings->add(config); }
   // To be called several times a second.
   void tick();
 
