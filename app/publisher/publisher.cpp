@@ -97,7 +97,7 @@ class Publisher {
     if (camera == nullptr) return;
     try {
       add(*camera, PacketRingMemory::open(std::move(fds[0])));
-    } catch (const SystemError& error) {  // no memory: nobody else's trouble
+    } catch (const SystemError& error) {  // no memory: no fault of another process
       child_.send(messages::RingLost{{offer.camera, error.what()}});
     } catch (const Error& error) {
       spdlog::error("a camera's ring cannot be used: {}", error.what());
@@ -135,7 +135,7 @@ class Publisher {
     if (asked.events && !events_file_) events_file_.emplace(*asked.events);
     events.on_motion = [this, config, camera](const Recording::Motion& motion) {
       if (motion.begins) child_.page().publisher(camera).motions.fetch_add(1);
-      tell_motion(config, motion);
+      report_motion(config, motion);
     };
     events.on_done = [this, camera] {
       child_.send(messages::CameraDone{{camera}});
@@ -147,7 +147,7 @@ class Publisher {
                                                          asked.recording, run_);
   }
 
-  void tell_motion(const CameraConfig& config, const Recording::Motion& motion) {
+  void report_motion(const CameraConfig& config, const Recording::Motion& motion) {
     spdlog::info("{}: motion {}", config.name, motion.begins ? "begins" : "is over");
     if (!events_file_) return;
     events_file_->append({{"time", utc_text(motion.utc)},
