@@ -41,7 +41,8 @@ TEST_F(ApiTest, AKeyThatIsThereTwiceIsRefused) {
   const auto put = [&](const std::string& body) { return refusal("ann", "PUT", "cameras/dock", body); };
   EXPECT_EQ(put(R"({"config": {"source": "a.mp4"}, "config": {"source": "b.mp4"}})"), "400 duplicate key 'config'");
   EXPECT_EQ(put(R"({"config": {"source": "a.mp4", "source": "b.mp4"}})"), "400 duplicate key 'source'");
-  EXPECT_EQ(put(R"({"config": {"outputs": [{"encode": {"gop": 1, "rate": 5, "gop": 2}}]}})"), "400 duplicate key 'gop'");
+  EXPECT_EQ(put(R"({"config": {"outputs": [{"encode": {"gop": 1, "rate": 5, "gop": 2}}]}})"),
+            "400 duplicate key 'gop'");
   EXPECT_EQ(put(R"({"config": {"a": {"b": {}}, "\u0061": 1}})"), "400 duplicate key 'a'");
   EXPECT_EQ(put(R"({"config": {"rtsp://u:hunter2@h": 1, "rtsp://u:hunter2@h": 1}})"), "400 duplicate key 'rtsp://h'");
   EXPECT_EQ(refusal("ann", "POST", "cameras/dock/enable", R"({"persist": true, "persist": true})"),
@@ -50,9 +51,10 @@ TEST_F(ApiTest, AKeyThatIsThereTwiceIsRefused) {
             "400 duplicate key 'user'");
   EXPECT_TRUE(asked_.is_null());
   // The same key of several objects is none.
-  EXPECT_EQ(call("ann", "PUT", "cameras/dock", R"({"config": {"a": {"x": 1}, "x": {"x": 1}, "b": [{"x": 1}, {"x": 1}]}})")
-                .status,
-            200);
+  EXPECT_EQ(
+      call("ann", "PUT", "cameras/dock", R"({"config": {"a": {"x": 1}, "x": {"x": 1}, "b": [{"x": 1}, {"x": 1}]}})")
+          .status,
+      200);
 }
 
 // A publisher that has been started again knows the cameras before it knows how they are.
@@ -67,12 +69,14 @@ TEST_F(ApiTest, BeforeTheFirstStatusTheAnswerIsToTryAgain) {
   api.tick();
   for (const std::string path : {"status", "cameras", "cameras/{name}", "cameras/{name}/history", "recordings"}) {
     const auto at = path.find("{name}");
-    const HttpAnswer answer = answer_to("ann", at == std::string::npos ? path : path.substr(0, at) + "dock" + path.substr(at + 6));
+    const HttpAnswer answer =
+        answer_to("ann", at == std::string::npos ? path : path.substr(0, at) + "dock" + path.substr(at + 6));
     EXPECT_EQ(answer.status, 503) << path << answer.body;
     EXPECT_THAT(answer.headers, Contains(Pair("Retry-After", "1"))) << path;
     EXPECT_THAT(answer.body, HasSubstr("no status of the rig yet")) << path;
     const json& response = check.resolve(description().at("paths").at("/" + path).at("get").at("responses").at("503"));
-    EXPECT_THAT(check(json::parse(answer.body), response.at("/content/application~1json/schema"_json_pointer)), IsEmpty());
+    EXPECT_THAT(check(json::parse(answer.body), response.at("/content/application~1json/schema"_json_pointer)),
+                IsEmpty());
     EXPECT_TRUE(response.contains("/headers/Retry-After"_json_pointer));
   }
   EXPECT_EQ(answer_to("cat", "cameras/gate").status, 404) << "hidden cameras stay hidden";
