@@ -40,8 +40,8 @@ class ApiClient {
   [[nodiscard]] bool keeps_secrets() const;
 
   // Waits for the answer, at most `patience`. `path`: e.g. "/api/v1/status"; `method`: GET, or POST (with an empty
-  // object). Throws Error, saying what to do, where there is no answer (nobody listens, certificates, too late) or one
-  // of somebody else than campipe. Answers that refuse are answers.
+  // object). Throws Error, with what to do, where there is no answer (nothing listens, certificates, too late) or one
+  // of another program. Answers that refuse are answers.
   ApiAnswer ask(const std::string& method, const std::string& path, std::chrono::milliseconds patience);
 
   // The same for those who wait for other things too: start() begins a request, and gives up one that is under way;

@@ -60,7 +60,7 @@ std::string find_token(const CommandAddress& address) {
 
 void warn_of_listeners(const ApiAddress& address, const char* what) {
   if (ApiClient(address).keeps_secrets()) return;
-  std::cerr << "campipe: the " << what << " goes to " << address.url << " in clear: anybody on the way can read it\n";
+  std::cerr << "campipe: the " << what << " goes to " << address.url << " in clear: it can be read on the way\n";
 }
 
 const ApiAddress& with_secrets(CommandAddress& address) {
@@ -82,7 +82,7 @@ void add_commands(CLI::App& app, std::function<int()>& chosen) {
   CLI::App& status = *app.add_subcommand("status", "print how the cameras of a running rig do");
   auto address = add_address(status);
   auto json = std::make_shared<bool>(false);
-  status.add_flag("--json", *json, "the status as the API tells it (docs/api.md)");
+  status.add_flag("--json", *json, "the status as the API answers it (docs/api.md)");
   status.callback([&chosen, address, json] { chosen = [=] { return run_status(with_secrets(*address), *json); }; });
 
   CLI::App& top = *app.add_subcommand("top", "watch a running rig in a table; h lists its keys");

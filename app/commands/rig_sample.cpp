@@ -37,7 +37,7 @@ std::optional<double> known_number(const nlohmann::json& json, const char* key) 
 
 double number_of(const nlohmann::json& json, const char* key) { return known_number(json, key).value_or(0); }
 
-// As an integer that others may say: what does not fit is the nearest that does.
+// As an integer of whatever another program sends: what does not fit is the nearest that does.
 template <typename Whole>
 Whole whole(double number) {
   const auto most = static_cast<double>(std::numeric_limits<Whole>::max());
@@ -51,12 +51,12 @@ std::uint64_t total_of(const nlohmann::json& json, const char* key) {
   return whole<std::uint64_t>(number_of(json, key));
 }
 
-void read_drops(StreamSample& stream, const nlohmann::json& dropped) {
+void read_drops(StreamSample::Frames& frames, const nlohmann::json& dropped) {
   for (const auto& [cause, number] : dropped.items()) {
     if (is_intentional_drop(cause) || !number.is_number()) continue;
     const auto count = whole<std::uint64_t>(number.get<double>());
-    stream.dropped[printable(cause)] = count;
-    stream.dropped_total += count;
+    frames.dropped[printable(cause)] = count;
+    frames.dropped_total += count;
   }
 }
 
@@ -70,42 +70,66 @@ std::string pushes_down_of(const nlohmann::json& json) {
   return text;
 }
 
+StreamSample::Processing parse_processing(const nlohmann::json& json) {
+  return {.source = text_of(json, "source"),
+          .decoder = text_of(json, "decoder"),
+          .encoder = text_of(json, "encoder"),
+          .codec = text_of(json, "codec"),
+          .width = count_of(json, "width"),
+          .height = count_of(json, "height"),
+          .worker = json.contains("worker") ? whole<int>(number_of(json, "worker")) : -1,
+          .gpu = text_of(json, "gpu")};
+}
+
+StreamSample::Frames parse_frames(const nlohmann::json& json) {
+  const auto counts = object_of(json, "frames");
+  StreamSample::Frames frames;
+  frames.decoded = total_of(counts, "decoded");
+  frames.encoded = total_of(counts, "encoded");
+  read_drops(frames, object_of(counts, "dropped"));
+  frames.bytes = total_of(json, "bytes");
+  return frames;
+}
+
+StreamSample::Latency parse_latency(const nlohmann::json& json) {
+  const auto whole_way = object_of(json, "latency_ms");
+  StreamSample::Latency latency{.p50 = number_of(whole_way, "p50"), .p95 = number_of(whole_way, "p95"), .stages = {}};
+  const auto stages = object_of(json, "stages_ms");
+  for (const auto& [stage, times] : stages.items()) {
+    if (times.is_object()) latency.stages[printable(stage)] = number_of(times, "p50");
+  }
+  return latency;
+}
+
+StreamSample::Recording parse_recording(const nlohmann::json& json) {
+  const auto on = json.find("recording_on");
+  return {.on = on != json.end() && on->is_boolean() && on->get<bool>(),
+          .file = text_of(json, "recording"),
+          .paused = text_of(json, "recording_paused")};
+}
+
+std::optional<StreamSample::Motion> parse_motion(const nlohmann::json& json) {
+  const auto motion = object_of(json, "motion");
+  const auto score = known_number(motion, "score_percent");
+  if (!score) return std::nullopt;
+  return StreamSample::Motion{*score, number_of(motion, "threshold_percent")};
+}
+
 StreamSample parse_stream(const std::string& name, const nlohmann::json& json) {
   StreamSample s;
   s.name = printable(name);
   s.state = text_of(json, "state");
   s.reason = text_of(json, "reason");
   s.since_utc = text_of(json, "since_utc");
-  s.source = text_of(json, "source");
-  s.decoder = text_of(json, "decoder");
-  s.encoder = text_of(json, "encoder");
-  s.codec = text_of(json, "codec");
-  s.recording = text_of(json, "recording");
-  s.recording_paused = text_of(json, "recording_paused");
+  s.processing = parse_processing(json);
+  s.frames = parse_frames(json);
+  s.latency = parse_latency(json);
+  s.recording = parse_recording(json);
+  s.motion = parse_motion(json);
   s.overloaded = text_of(json, "overloaded");
   s.pushes_down = pushes_down_of(json);
-  const auto recording = json.find("recording_on");
-  s.recording_on = recording != json.end() && recording->is_boolean() && recording->get<bool>();
-  s.width = count_of(json, "width");
-  s.height = count_of(json, "height");
-  if (json.contains("worker")) s.worker = whole<int>(number_of(json, "worker"));
-  s.gpu = text_of(json, "gpu");
-  const auto frames = object_of(json, "frames");
-  s.decoded = total_of(frames, "decoded");
-  s.encoded = total_of(frames, "encoded");
-  read_drops(s, object_of(frames, "dropped"));
-  s.bytes = total_of(json, "bytes");
-  s.p50_ms = number_of(object_of(json, "latency_ms"), "p50");
-  s.p95_ms = number_of(object_of(json, "latency_ms"), "p95");
-  const auto stages = object_of(json, "stages_ms");
-  for (const auto& [stage, times] : stages.items()) {
-    if (times.is_object()) s.stages_ms[printable(stage)] = number_of(times, "p50");
-  }
   s.reconnects = count_of(json, "reconnects");
   s.worker_restarts = count_of(json, "worker_restarts");
-  const auto motion = object_of(json, "motion");
-  s.motion_score = known_number(motion, "score_percent");
-  s.motion_threshold = number_of(motion, "threshold_percent");
   return s;
 }
 
@@ -179,7 +203,7 @@ void count_viewers(RigSample& sample, const std::string& text) {
 void RigHistory::add(RigSample sample) {
   // A rig that was started again counts from zero.
   if (!samples_.empty() && sample.uptime_s < samples_.back().uptime_s) samples_.clear();
-  // The rig has not looked since.
+  // It is the same status as before.
   if (!samples_.empty() && sample.uptime_s == samples_.back().uptime_s) samples_.pop_back();
   samples_.push_back(std::move(sample));
   while (samples_.size() > 2 && samples_.back().uptime_s - samples_[1].uptime_s >= window_s) samples_.pop_front();
@@ -193,9 +217,10 @@ RigSample RigHistory::newest() const {
   for (StreamSample& s : now.streams) {
     const auto* old = find_in(before.streams, [&](const StreamSample& other) { return other.name == s.name; });
     if (old == nullptr) continue;
-    s.fps = per_second(s.encoded, old->encoded, seconds);
-    s.drops_per_s = per_second(s.dropped_total, old->dropped_total, seconds);
-    s.mbit_per_s = per_second(s.bytes, old->bytes, seconds) * 8 / 1e6;
+    const StreamSample::Frames& then = old->frames;
+    s.rates = {.fps = per_second(s.frames.encoded, then.encoded, seconds),
+               .drops_per_s = per_second(s.frames.dropped_total, then.dropped_total, seconds),
+               .mbit_per_s = per_second(s.frames.bytes, then.bytes, seconds) * 8 / 1e6};
   }
   for (ProcessSample& p : now.processes) {
     const auto* old = find_in(before.processes, [&](const ProcessSample& other) { return other.pid == p.pid; });

@@ -1,5 +1,5 @@
-// What the API's status says (docs/api.md), for tables on a terminal, and what two of them a while apart say together:
-// frames, bits and processor time a second. Fields that are missing count as 0 or empty.
+// The API's status (docs/api.md), for tables on a terminal, and what two of them a while apart give together: frames,
+// bits and processor time a second. Fields that are missing count as 0 or empty.
 #pragma once
 
 #include <cstdint>
@@ -12,42 +12,61 @@
 
 namespace campipe {
 
-// One output of a camera.
+// One output of a camera. Texts are printable.
 struct StreamSample {
+  // Where and with what it is made, and what comes of it.
+  struct Processing {
+    std::string source;
+    std::string decoder;
+    std::string encoder;
+    std::string codec;
+    unsigned width = 0;
+    unsigned height = 0;
+    int worker = -1;
+    std::string gpu;
+  };
+  struct Frames {
+    std::uint64_t decoded = 0;
+    std::uint64_t encoded = 0;
+    std::map<std::string, std::uint64_t> dropped;  // by cause; without intentional drops
+    std::uint64_t dropped_total = 0;
+    std::uint64_t bytes = 0;  // encoded
+  };
+  struct Latency {  // ms
+    double p50 = 0;
+    double p95 = 0;
+    std::map<std::string, double> stages;  // p50 of decode, queue, filter, encode
+  };
+  struct Recording {
+    bool on = false;
+    std::string file;
+    std::string paused;  // why; empty: it is not
+  };
+  struct Motion {  // percent
+    double score = 0;
+    double threshold = 0;
+  };
+  struct Rates {
+    double fps = 0;
+    double drops_per_s = 0;
+    double mbit_per_s = 0;
+  };
+
   std::string name;    // "dock", or "dock/small" of its output `small`
   std::string state;   // starting, running, waiting, ended, failed, disabled, removed
-  std::string reason;  // printable, as all texts here
+  std::string reason;  // of the state
   std::string since_utc;
-  std::string source;
-  std::string decoder;
-  std::string encoder;
-  std::string codec;
-  std::string recording;  // the file
-  std::string recording_paused;
+  Processing processing;
+  Frames frames;
+  Latency latency;
+  Recording recording;
+  std::optional<Motion> motion = {};
   std::string overloaded;   // what is wrong, and what to do
-  std::string pushes_down;  // targets that do not take it, and why
-  bool recording_on = false;
-  unsigned width = 0;
-  unsigned height = 0;
-  int worker = -1;
-  std::string gpu;
-  std::uint64_t decoded = 0;
-  std::uint64_t encoded = 0;
-  std::uint64_t bytes = 0;
-  std::map<std::string, std::uint64_t> dropped;  // by cause; without what was left out as wanted (rate)
-  std::uint64_t dropped_total = 0;
-  double p50_ms = 0;
-  double p95_ms = 0;
-  std::map<std::string, double> stages_ms;  // p50 of decode, queue, filter, encode
+  std::string pushes_down;  // targets that are not connected, and why
   unsigned reconnects = 0;
   unsigned worker_restarts = 0;
-  std::optional<double> motion_score = {};  // percent
-  double motion_threshold = 0;              // likewise
-  std::optional<unsigned> viewers;
-  // Of RigHistory:
-  double fps = 0;
-  double drops_per_s = 0;
-  double mbit_per_s = 0;
+  std::optional<unsigned> viewers = {};
+  Rates rates;  // of RigHistory
 };
 
 struct ProcessSample {
@@ -80,7 +99,7 @@ struct RigSample {
 
 // Throws Error for what is no status of a campipe.
 RigSample parse_status(const std::string& text);
-// Enters who watches, as /api/v1/viewers tells it. Throws Error likewise.
+// Enters who watches, from an answer of /api/v1/viewers. Throws Error likewise.
 void count_viewers(RigSample& sample, const std::string& text);
 
 // The samples of the last seconds. Figures of one second jump by a frame; those of three can be read.

@@ -19,31 +19,31 @@ Look look_of_state(const std::string& state) {
 }
 
 std::string recording_of(const StreamSample& s) {
-  if (!s.recording_paused.empty()) return "paused";
-  return s.recording_on ? "on" : "-";
+  if (!s.recording.paused.empty()) return "paused";
+  return s.recording.on ? "on" : "-";
 }
 
 Look look_of_recording(const StreamSample& s) {
-  if (!s.recording_paused.empty()) return Look::bad;
-  return s.recording_on ? Look::plain : Look::dim;
+  if (!s.recording.paused.empty()) return Look::bad;
+  return s.recording.on ? Look::plain : Look::dim;
 }
 
 std::string causes_of(const StreamSample& s) {
   std::string text;
-  for (const auto& [cause, number] : s.dropped) {
+  for (const auto& [cause, number] : s.frames.dropped) {
     if (number > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", cause, number);
   }
   return text;
 }
 
 std::string motion_of(const StreamSample& s) {
-  if (!s.motion_score) return "";
-  return fmt::format("motion {:.4g} % (from {:.4g} %)", *s.motion_score, s.motion_threshold);
+  if (!s.motion) return "";
+  return fmt::format("motion {:.4g} % (from {:.4g} %)", s.motion->score, s.motion->threshold);
 }
 
 std::string note_of(const StreamSample& s) {
   std::string note = s.reason;
-  const std::string paused = s.recording_paused.empty() ? "" : "recording paused: " + s.recording_paused;
+  const std::string paused = s.recording.paused.empty() ? "" : "recording paused: " + s.recording.paused;
   for (const std::string& more : {paused, s.pushes_down, s.overloaded, causes_of(s), motion_of(s)}) {
     if (!more.empty()) note += (note.empty() ? "" : "; ") + more;
   }
@@ -60,24 +60,25 @@ struct ColumnForm {
 };
 
 Look no_look(const StreamSample&) { return Look::plain; }
-Look bad_if_dropping(const StreamSample& s) { return s.drops_per_s > 0 ? Look::bad : Look::plain; }
+Look bad_if_dropping(const StreamSample& s) { return s.rates.drops_per_s > 0 ? Look::bad : Look::plain; }
 double no_value(const StreamSample&) { return 0; }
 
 using Sample = const StreamSample&;
 const std::array<ColumnForm, column_count> forms{{
     {"CAMERA", false, 10, [](Sample s) { return s.name; }, no_value, no_look},
     {"STATE", false, 9, [](Sample s) { return s.state; }, no_value, [](Sample s) { return look_of_state(s.state); }},
-    {"FPS", true, 8, [](Sample s) { return fmt::format("{:.1f}", s.fps); }, [](Sample s) { return s.fps; }, no_look},
-    {"P50 ms", true, 4, [](Sample s) { return fmt::format("{:.1f}", s.p50_ms); }, [](Sample s) { return s.p50_ms; },
+    {"FPS", true, 8, [](Sample s) { return fmt::format("{:.1f}", s.rates.fps); }, [](Sample s) { return s.rates.fps; },
      no_look},
-    {"P95 ms", true, 7, [](Sample s) { return fmt::format("{:.1f}", s.p95_ms); }, [](Sample s) { return s.p95_ms; },
-     no_look},
-    {"DROP/s", true, 6, [](Sample s) { return fmt::format("{:.1f}", s.drops_per_s); },
-     [](Sample s) { return s.drops_per_s; }, bad_if_dropping},
-    {"DROPPED", true, 5, [](Sample s) { return fmt::format("{}", s.dropped_total); },
-     [](Sample s) { return static_cast<double>(s.dropped_total); }, no_look},
-    {"Mb/s", true, 3, [](Sample s) { return fmt::format("{:.2f}", s.mbit_per_s); },
-     [](Sample s) { return s.mbit_per_s; }, no_look},
+    {"P50 ms", true, 4, [](Sample s) { return fmt::format("{:.1f}", s.latency.p50); },
+     [](Sample s) { return s.latency.p50; }, no_look},
+    {"P95 ms", true, 7, [](Sample s) { return fmt::format("{:.1f}", s.latency.p95); },
+     [](Sample s) { return s.latency.p95; }, no_look},
+    {"DROP/s", true, 6, [](Sample s) { return fmt::format("{:.1f}", s.rates.drops_per_s); },
+     [](Sample s) { return s.rates.drops_per_s; }, bad_if_dropping},
+    {"DROPPED", true, 5, [](Sample s) { return fmt::format("{}", s.frames.dropped_total); },
+     [](Sample s) { return static_cast<double>(s.frames.dropped_total); }, no_look},
+    {"Mb/s", true, 3, [](Sample s) { return fmt::format("{:.2f}", s.rates.mbit_per_s); },
+     [](Sample s) { return s.rates.mbit_per_s; }, no_look},
     {"VIEWERS", true, 1, [](Sample s) { return s.viewers ? fmt::format("{}", *s.viewers) : std::string("-"); },
      [](Sample s) { return static_cast<double>(s.viewers.value_or(0)); }, no_look},
     {"REC", false, 2, recording_of, no_value, look_of_recording},
@@ -91,7 +92,7 @@ std::size_t width_of(const ColumnForm& form, const std::vector<StreamSample>& st
   return std::min(width, most);
 }
 
-// By their ends outputs of one camera, and often cameras, are told apart.
+// Outputs of one camera, and often cameras, differ at the ends of their names.
 std::string name_in(const std::string& name, std::size_t width) {
   const std::size_t output = columns_of(name.substr(std::min(name.find('/'), name.size())));
   const bool fits = output > 0 && output < width;
@@ -128,7 +129,7 @@ std::string head_of(const ColumnForm& form, std::size_t width, bool sorted) {
 }
 
 std::string length_of_time(double seconds) {
-  constexpr double longest = 1e15;  // another program may say anything
+  constexpr double longest = 1e15;  // another program may send anything
   const auto s = static_cast<long>(std::clamp(seconds, 0.0, longest));
   const std::string clock = fmt::format("{}:{:02}:{:02}", s / 3600 % 24, s / 60 % 60, s % 60);
   return s < 86400 ? clock : fmt::format("{} d {}", s / 86400, clock);
@@ -215,11 +216,11 @@ StyledLine summary_line(const RigSample& rig) {
   double mbit = 0;
   for (const StreamSample& s : rig.streams) {
     viewers += s.viewers.value_or(0);
-    mbit += s.mbit_per_s;
+    mbit += s.rates.mbit_per_s;
     if (!is_camera(s)) continue;
     ++cameras;
     ++states[s.state];
-    fps += s.fps;
+    fps += s.rates.fps;
   }
   double cpu = 0;
   double memory = 0;
@@ -246,17 +247,18 @@ std::vector<StyledLine> stream_details(const StreamSample& s) {
       .add("  " + s.state, look_of_state(s.state))
       .add((s.since_utc.empty() ? "" : " since " + s.since_utc) + (s.reason.empty() ? "" : ": " + s.reason));
   if (is_camera(s)) {
-    lines.emplace_back().add(fmt::format("{}{}{} -> {} {}x{}  worker {} on {}  reconnects {}  worker restarts {}",
-                                         s.source, s.source.empty() ? "" : "  ", s.decoder, s.encoder, s.width,
-                                         s.height, s.worker, s.gpu, s.reconnects, s.worker_restarts));
+    lines.emplace_back().add(fmt::format(
+        "{}{}{} -> {} {}x{}  worker {} on {}  reconnects {}  worker restarts {}", s.processing.source,
+        s.processing.source.empty() ? "" : "  ", s.processing.decoder, s.processing.encoder, s.processing.width,
+        s.processing.height, s.processing.worker, s.processing.gpu, s.reconnects, s.worker_restarts));
   } else {
-    lines.emplace_back().add(fmt::format("{} {}x{}", s.encoder, s.width, s.height));
+    lines.emplace_back().add(fmt::format("{} {}x{}", s.processing.encoder, s.processing.width, s.processing.height));
   }
   std::string times;
-  for (const auto& [stage, p50] : s.stages_ms) times += fmt::format("  {} {:.1f} ms", stage, p50);
-  lines.emplace_back().add(fmt::format("{} decoded, {} encoded{}", s.decoded, s.encoded, times));
-  std::string file = s.recording.empty() ? "no recording" : "recording to " + s.recording;
-  if (!s.recording_paused.empty()) file = "recording paused: " + s.recording_paused;
+  for (const auto& [stage, p50] : s.latency.stages) times += fmt::format("  {} {:.1f} ms", stage, p50);
+  lines.emplace_back().add(fmt::format("{} decoded, {} encoded{}", s.frames.decoded, s.frames.encoded, times));
+  std::string file = s.recording.file.empty() ? "no recording" : "recording to " + s.recording.file;
+  if (!s.recording.paused.empty()) file = "recording paused: " + s.recording.paused;
   const std::string causes = causes_of(s);
   lines.emplace_back().add(file + (causes.empty() ? "  nothing dropped" : "  dropped: " + causes));
   return lines;

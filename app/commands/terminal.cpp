@@ -40,7 +40,7 @@ void write_all(int fd, std::string_view text) {
 void give_back() {
   if (!switched.exchange(false)) return;
   write_all(restore.fd, restore.leave);
-  ::tcsetattr(restore.fd, TCSANOW, &restore.mode);  // without waiting: nobody may read there any more
+  ::tcsetattr(restore.fd, TCSANOW, &restore.mode);  // without waiting: the other end may not read any more
 }
 
 void restore_and_die(int number) {

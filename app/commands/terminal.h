@@ -9,7 +9,7 @@
 namespace campipe {
 
 // The mode of a terminal and what is written to it at first and at last. It is restored by the destructor, and before
-// a signal ends the process: one that somebody sends (SIGINT, SIGTERM, SIGHUP, SIGQUIT) or a crash. SIGKILL restores
+// a signal ends the process: one that is sent (SIGINT, SIGTERM, SIGHUP, SIGQUIT) or a crash. SIGKILL restores
 // nothing. Signals that are blocked do nothing here. One at a time in a process.
 class TerminalMode {
  public:

@@ -5,8 +5,9 @@
 
 namespace campipe {
 
-// Until the user leaves; returns the exit status. Throws Error where nobody answers at first, or refuses; later that is
-// shown, and tried again every second. Signals end the process as they always do, with the terminal as it was.
+// Until the user leaves; returns the exit status. Throws Error where nothing answers at first, or the rig refuses;
+// later that is shown, and tried again every second. Signals end the process as they always do, with the terminal as it
+// was.
 int run_top(const ApiAddress& address);
 
 }  // namespace campipe

@@ -6,22 +6,19 @@
 // record.when: motion packets are given back at once, and a publisher's death costs those that were kept.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
-#include <deque>
+#include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "app/config/config.h"
+#include "app/publisher/camera_live.h"
 #include "app/publisher/camera_pushes.h"
-#include "app/publisher/recording/recording.h"
-#include "app/publisher/server/live/stream.h"
-#include "core/profile.h"
+#include "app/publisher/camera_recording.h"
+#include "app/publisher/ring_queue.h"
 #include "ipc/packet_ring.h"
 #include "ipc/rig_page.h"
 
@@ -31,11 +28,7 @@ class ThreadScope;
 
 class CameraPublisher {
  public:
-  struct Ring {
-    std::shared_ptr<PacketRingMemory> memory;
-    std::uint64_t epoch = 0;
-    StreamParameters stream;
-  };
+  using Ring = RingQueue::Ring;
   using AudioRing = AudioFeed::Ring;
   // Called on the camera's thread.
   struct Events {
@@ -50,22 +43,22 @@ class CameraPublisher {
     std::function<void()> on_done;
   };
 
-  // `live` takes every packet for those who watch; null: nobody can. `records`: begin with a recording, if there is
-  // one. `start`: see Recording.
+  // `live` takes every packet for viewers; null: there can be none. `records`: begin with a recording, if there is one.
+  // `start`: see Recording.
   CameraPublisher(OutputId output, ResolvedOutput config, const RigPage& page, const Events& events,
                   std::shared_ptr<LiveStream> live = nullptr, bool records = true, const RunStart& start = {});
   ~CameraPublisher();
 
   // Main thread.
-  void add(const Ring& ring);
+  void add(const Ring& ring) { rings_.add(ring); }
   // The first one before the first of add(): then the first file has a track for it.
   void add_audio(const AudioRing& ring) { audio_.add(ring); }
   // Ends the recording, or begins a new one with the next key frame. Does nothing where none is configured.
-  void set_recording(bool on) { record_ = on; }
+  void set_recording(bool on) { recording_.set_on(on); }
   // No further ring will come: finish those that are there, then close the file.
-  void finish();
+  void finish() { rings_.finish(); }
   // Take what is in the rings now, as far as that goes quickly, and close the file: the process has to leave.
-  void abandon();
+  void abandon() { rings_.abandon(); }
 
  private:
   void run();
@@ -73,35 +66,18 @@ class CameraPublisher {
   void drain(const Ring& ring);
   bool is_too_late();
   void take(PacketRingReader& reader, const PacketView& packet, std::uint64_t number, const Ring& ring);
-  void offer_live(const PacketView& packet, const StreamParameters& stream);
-  void offer_audio(const PacketView& packet, const AudioParameters& stream);
-  void commit(PacketRingReader& reader);
-  void begin_recording();
-  void follow_wish(PacketRingReader* reader);
-  void end_recording();
-  void wait_for_disk();
-  void tick_recording();
 
   ResolvedOutput config_;
-  ProfileName write_range_{config_.name, "write"};
   PublishBlock& block_;
   Events events_;
-  const RunStart run_;
   ThreadScope* scope_ = nullptr;
   AudioFeed audio_;
   std::vector<std::uint8_t> bytes_;  // of the packet that was read last
-  std::optional<Recording> recording_;
+  CameraRecording recording_;
   std::optional<CameraPushes> pushes_;
-  std::shared_ptr<LiveStream> live_;
-  std::optional<AudioParameters> live_audio_;  // that live_ has, as its ring has it
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Ring> rings_;
-  bool finishing_ = false;
-  std::atomic<bool> abandoned_{false};
+  CameraLive live_;
+  RingQueue rings_;
   std::optional<Deadline> take_until_;  // since the camera's thread has seen that it is abandoned
-  std::atomic<bool> record_;
   std::jthread thread_;
 };
 

@@ -7,7 +7,7 @@ namespace campipe {
 CameraPushes::CameraPushes(const ResolvedOutput& config, const StateHandler& on_state) : camera_(config.name) {
   for (const PushUrl& url : config.push) {
     const std::string name = push_name(url);
-    const auto tell = [name, on_state, camera = camera_](PushState state, const std::string& reason) {
+    const auto report = [name, on_state, camera = camera_](PushState state, const std::string& reason) {
       if (state == PushState::connected) {
         spdlog::info("{}: pushes to {}", camera, name);
       } else {
@@ -15,7 +15,7 @@ CameraPushes::CameraPushes(const ResolvedOutput& config, const StateHandler& on_
       }
       on_state(name, state, reason);
     };
-    targets_.push_back({url, std::make_unique<Pusher>(url, tell), std::nullopt});
+    targets_.push_back({url, std::make_unique<Pusher>(url, report), std::nullopt});
   }
 }
 

@@ -27,13 +27,13 @@ class Writer {
     if (left_out > 0) spdlog::error("'{}' did not answer: {} events are not in it", path_, left_out);
     const UniqueFd fd = open_below(in_own_folder(path_), O_WRONLY | O_CREAT | O_APPEND, 0644);
     const bool written = fd && ::write(fd.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size());
-    if (!written && !told_) spdlog::error("{}", file_error("cannot write events to '" + path_ + "'", errno).what());
-    told_ = !written;
+    if (!written && !logged_) spdlog::error("{}", file_error("cannot write events to '" + path_ + "'", errno).what());
+    logged_ = !written;
   }
 
  private:
   std::string path_;
-  bool told_ = false;
+  bool logged_ = false;
 };
 
 }  // namespace

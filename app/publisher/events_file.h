@@ -19,7 +19,7 @@ class EventsFile {
   EventsFile(const EventsFile&) = delete;
   EventsFile& operator=(const EventsFile&) = delete;
 
-  // A file that cannot be written is told of once, in the log, and so are events that a disk which does not answer left
+  // A file that cannot be written is logged once, and so are events that a disk which does not answer left
   // no room for.
   void append(const nlohmann::json& event);
 

@@ -97,7 +97,7 @@ class Publisher {
     if (output == nullptr) return;
     try {
       add(*output, PacketRingMemory::open(std::move(fds[0])));
-    } catch (const SystemError& error) {  // no memory: nobody else's trouble
+    } catch (const SystemError& error) {  // no memory: no fault of another process
       child_.send(messages::RingLost{{offer.output, error.what()}});
     } catch (const Error& error) {
       spdlog::error("a camera's ring cannot be used: {}", error.what());
@@ -135,7 +135,7 @@ class Publisher {
     if (asked.events && !events_file_) events_file_.emplace(*asked.events);
     events.on_motion = [this, config, output](const Recording::Motion& motion) {
       if (motion.begins) child_.page().publish(output).motions.fetch_add(1);
-      tell_motion(config, motion);
+      report_motion(config, motion);
     };
     events.on_done = [this, output] {
       child_.send(messages::OutputDone{{output}});
@@ -147,7 +147,7 @@ class Publisher {
                                                          asked.recording, run_);
   }
 
-  void tell_motion(const ResolvedOutput& config, const Recording::Motion& motion) {
+  void report_motion(const ResolvedOutput& config, const Recording::Motion& motion) {
     spdlog::info("{}: motion {}", config.name, motion.begins ? "begins" : "is over");
     if (!events_file_) return;
     events_file_->append({{"time", utc_text(motion.utc)},

@@ -22,8 +22,8 @@ std::string filled_in(std::string line, const std::string& mark, const std::stri
 
 HttpFacts read_facts(std::string input, const Access::Session& session) {
   HttpFacts facts;
-  for (std::string* header : {&facts.method, &facts.target, &facts.host, &facts.origin, &facts.fetch_site,
-                              &facts.cookie, &facts.authorization, &facts.csrf})
+  for (std::string* header : {&facts.method, &facts.target, &facts.host, &facts.origin, &facts.fetch.site,
+                              &facts.credentials.cookie, &facts.credentials.authorization, &facts.credentials.csrf})
     *header = filled_in(filled_in(take_line(input), "@SESSION", session.token), "@CSRF", session.csrf);
   facts.address = "10.0.0.5";
   return facts;
@@ -47,7 +47,7 @@ void check(const std::string& input) {
   require(!camera || request.identity.may(Permission::view, camera->camera), "nobody sees others' cameras", input);
   require(facts.origin.empty() || is_same_origin(facts.origin, facts.host), "no other site's page comes in", input);
   const bool changes = request.method != "GET" && (route == nullptr || !route->anyone);
-  require(!changes || request.session.empty() || facts.csrf == session.csrf, "no forgery comes in", input);
+  require(!changes || request.session.empty() || facts.credentials.csrf == session.csrf, "no forgery comes in", input);
 }
 
 }  // namespace

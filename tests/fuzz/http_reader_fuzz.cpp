@@ -37,8 +37,8 @@ std::vector<std::string> read_requests(const std::string& bytes, std::size_t pie
       const HttpFacts facts = facts_of(message);
       require(facts.body.size() <= HttpReader::body_limit, "a body is bounded", bytes);
       require(!facts.host.empty() || message.count(boost::beast::http::field::host) == 1, "there is one Host", bytes);
-      seen.push_back(facts.method + " " + facts.target + " " + facts.host + " " + facts.authorization + " " +
-                     facts.forwarded_for + " " + facts.body);
+      seen.push_back(facts.method + " " + facts.target + " " + facts.host + " " + facts.credentials.authorization +
+                     " " + facts.forwarded.addresses + " " + facts.body);
       reader.emplace();
     }
     require(waiting.size() < HttpReader::header_limit, "what waits is bounded", bytes);

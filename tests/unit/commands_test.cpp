@@ -73,15 +73,15 @@ TEST(RigSample, HasEveryOutputBehindItsCamera) {
   dock["outputs"]["small"] = camera(5, 0);
   const RigSample rig = sample(1, {{"dock", dock}, {"gate", camera(1, 0)}});
   EXPECT_THAT(names(rig.streams), ElementsAre("dock", "dock/small", "gate"));
-  EXPECT_EQ(rig.streams[0].encoded, 10U);
-  EXPECT_EQ(rig.streams[0].dropped_total, 2U) << "what was left out as wanted is no drop";
-  EXPECT_EQ(rig.streams[1].encoded, 5U);
+  EXPECT_EQ(rig.streams[0].frames.encoded, 10U);
+  EXPECT_EQ(rig.streams[0].frames.dropped_total, 2U) << "what was left out as wanted is no drop";
+  EXPECT_EQ(rig.streams[1].frames.encoded, 5U);
 }
 
 TEST(RigSample, ToleratesWhatIsNotKnown) {
   const RigSample rig = parse_status(R"({"uptime_s": 1, "cameras": {"dock": {"state": null, "latency_ms": null,
       "frames": {"dropped": {"queue_full": null}}, "worker": null}}, "gpus": [{"name": "A", "utilization": null}]})");
-  EXPECT_EQ(rig.streams.at(0).dropped_total, 0U);
+  EXPECT_EQ(rig.streams.at(0).frames.dropped_total, 0U);
   EXPECT_EQ(rig.gpus.at(0).utilization, std::nullopt);
   EXPECT_EQ(text({gpu_line(rig.gpus.at(0))}), "GPU A: ? % busy, decoder ? %, memory ? of ? MiB\n");
 }
@@ -90,11 +90,11 @@ TEST(RigSample, TakesNumbersThatDoNotFitAsTheNearestThatDo) {
   const RigSample rig = parse_status(R"({"uptime_s": 1, "cameras": {"dock": {"worker": -1e300, "width": 1e300,
       "reconnects": -5, "bytes": 1e300, "frames": {"dropped": {"queue_full": -1.5}}}}, "processes": [{"pid": 1e300}]})");
   const StreamSample& dock = rig.streams.at(0);
-  EXPECT_EQ(dock.worker, std::numeric_limits<int>::min());
-  EXPECT_EQ(dock.width, std::numeric_limits<unsigned>::max());
+  EXPECT_EQ(dock.processing.worker, std::numeric_limits<int>::min());
+  EXPECT_EQ(dock.processing.width, std::numeric_limits<unsigned>::max());
   EXPECT_EQ(dock.reconnects, 0U);
-  EXPECT_EQ(dock.bytes, std::numeric_limits<std::uint64_t>::max());
-  EXPECT_EQ(dock.dropped_total, 0U);
+  EXPECT_EQ(dock.frames.bytes, std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(dock.frames.dropped_total, 0U);
   EXPECT_EQ(rig.processes.at(0).pid, std::numeric_limits<int>::max());
   EXPECT_THAT(text({rig_line(sample(1e308, {{"dock", camera(0, 0)}}))}), HasSubstr(" d "));
 }
@@ -127,13 +127,13 @@ TEST(RigSample, HoldsNothingThatATerminalObeys) {
 TEST(RigHistory, TellsWhatHappensASecond) {
   RigHistory history;
   history.add(sample(10, {{"dock", camera(100, 0)}}));
-  EXPECT_EQ(history.newest().streams[0].fps, 0) << "one sample tells no rate";
+  EXPECT_EQ(history.newest().streams[0].rates.fps, 0) << "one sample tells no rate";
   history.add(sample(12, {{"dock", camera(150, 4)}, {"new", camera(9, 0)}}));
   const RigSample rig = history.newest();
-  EXPECT_DOUBLE_EQ(rig.streams[0].fps, 25);
-  EXPECT_DOUBLE_EQ(rig.streams[0].drops_per_s, 2);
-  EXPECT_DOUBLE_EQ(rig.streams[0].mbit_per_s, 2);
-  EXPECT_EQ(rig.streams[1].fps, 0) << "a camera that was not there before";
+  EXPECT_DOUBLE_EQ(rig.streams[0].rates.fps, 25);
+  EXPECT_DOUBLE_EQ(rig.streams[0].rates.drops_per_s, 2);
+  EXPECT_DOUBLE_EQ(rig.streams[0].rates.mbit_per_s, 2);
+  EXPECT_EQ(rig.streams[1].rates.fps, 0) << "a camera that was not there before";
   EXPECT_DOUBLE_EQ(rig.processes[0].cpu_percent, 50);
 }
 
@@ -142,7 +142,7 @@ TEST(RigHistory, LooksAtTheLastSecondsOnly) {
   for (int second = 0; second < 20; ++second) {
     history.add(sample(second, {{"dock", camera(second < 10 ? 0U : 30U * static_cast<unsigned>(second), 0)}}));
   }
-  EXPECT_DOUBLE_EQ(history.newest().streams[0].fps, 30);
+  EXPECT_DOUBLE_EQ(history.newest().streams[0].rates.fps, 30);
 }
 
 TEST(RigHistory, BeginsAnewWithTheRig) {
@@ -150,9 +150,9 @@ TEST(RigHistory, BeginsAnewWithTheRig) {
   history.add(sample(100, {{"dock", camera(1000, 0)}}));
   history.add(sample(1, {{"dock", camera(20, 0)}}));
   history.add(sample(1, {{"dock", camera(20, 0)}}));  // the rig has not looked since
-  EXPECT_EQ(history.newest().streams[0].fps, 0);
+  EXPECT_EQ(history.newest().streams[0].rates.fps, 0);
   history.add(sample(2, {{"dock", camera(45, 0)}}));
-  EXPECT_DOUBLE_EQ(history.newest().streams[0].fps, 25);
+  EXPECT_DOUBLE_EQ(history.newest().streams[0].rates.fps, 25);
 }
 
 std::vector<StreamSample> three_streams() {
@@ -162,7 +162,7 @@ std::vector<StreamSample> three_streams() {
   for (std::size_t i = 0; i < 3; ++i) {
     streams[i].name = stream_names.at(i);
     streams[i].state = "running";
-    streams[i].fps = fps.at(i);
+    streams[i].rates.fps = fps.at(i);
   }
   return streams;
 }
@@ -190,7 +190,7 @@ TEST(RigTable, ShowsOutputsBelowTheirCamera) {
 
 TEST(RigTable, LeavesOutWhatIsMissedLeast) {
   auto streams = three_streams();
-  streams[0].dropped = {{"queue_full", 3}, {"worker_lost", 1}};
+  streams[0].frames.dropped = {{"queue_full", 3}, {"worker_lost", 1}};
   streams[0].reason = "no route to host";
   const std::string wide = text(stream_table(streams, 200));
   EXPECT_THAT(wide, HasSubstr("VIEWERS"));

@@ -174,7 +174,11 @@ TEST_F(HttpServerTest, KnowsUsersBySessionAndWantsItsTokenForChanges) {
 
 TEST_F(HttpServerTest, ShowsCamerasToThoseWhoMaySeeThem) {
   start(guarded_config());
-  const std::string bob = "Authorization: Basic Ym9iOmJvYidz\r\n";            // bob:bob's
+  const std::string bob = "Authorization: Basic Ym9iOmJvYidz\r\n";  // bob:bob's
+  const auto early = ask(port(), "GET /cameras/dock/snapshot.jpg", bob);
+  EXPECT_EQ(early.status, 503) << "which cameras there are is not known yet";
+  EXPECT_EQ(early.headers.at("retry-after"), "1");
+  rig_.set_status({{"cameras", nlohmann::json::object()}});
   EXPECT_EQ(ask(port(), "GET /cameras/dock/snapshot.jpg", bob).status, 404);  // there is none
   EXPECT_EQ(ask(port(), "GET /cameras/yard/snapshot.jpg", bob).status, 404);
   EXPECT_EQ(ask(port(), "GET /cameras/yard/live", bob).status, 404);

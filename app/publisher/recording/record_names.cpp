@@ -16,12 +16,12 @@ constexpr std::int64_t second = 1'000'000'000;
 }  // namespace
 
 RecordNames::RecordNames(const ResolvedOutput& config, const RunStart& run)
-    : config_(config), run_(run), index_(record_index_path(config.record->path, camera_name(config), config.output)) {}
+    : config_(config), run_(run), index_(record_index_path(config.record->path, config.camera, config.output)) {}
 
 PathBelow RecordNames::below(const std::string& path) const { return path_below(index_.parent_path(), path); }
 
 std::string RecordNames::path_at(std::int64_t utc) const {
-  return expand_record_path(config_.record->path, camera_name(config_), config_.output, utc / second);
+  return expand_record_path(config_.record->path, config_.camera, config_.output, utc / second);
 }
 
 // What was recorded before under that name is in the way, unless it is of this run and the path has been the same ever

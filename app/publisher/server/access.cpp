@@ -95,7 +95,7 @@ Identity Identity::of(std::shared_ptr<const UserConfig> user) {
 bool Identity::may(Permission permission, const std::string& camera) const {
   if (kind == Kind::owner) return true;
   if (kind == Kind::visitor) return permission != Permission::administer || !camera.empty();
-  if (kind == Kind::nobody || !config) return false;
+  if (kind == Kind::unknown || !config) return false;
   if (config->may < permission) return false;
   if (config->cameras.empty()) return true;
   if (camera.empty()) return permission == Permission::view;
@@ -115,7 +115,7 @@ struct Access::State {
   explicit State(std::function<Clock::time_point()> clock) : now(std::move(clock)) {}
 
   const std::function<Clock::time_point()> now;
-  // What is looked up is looked up by its keyed hash: how long that takes then tells nobody anything.
+  // What is looked up is looked up by its keyed hash: how long that takes then reveals nothing.
   std::vector<unsigned char> key = random_bytes(crypto_generichash_KEYBYTES);
   std::mutex mutex;
   std::string owner_token;  // empty: there is none
@@ -243,7 +243,7 @@ Access::Result Access::check_password(const std::string& user, const std::string
   if (state_->users.empty()) return {Identity::visitor()};
   const auto found = state_->users.find(user);
   const bool exists = found != state_->users.end();
-  // For one who does not exist some other's, so that the time does not tell who does.
+  // For one who does not exist some other's, so that the time does not reveal who does.
   const auto config = exists ? found->second : state_->users.begin()->second;
   lock.unlock();
   const bool fits = password_fits(config->password, password);

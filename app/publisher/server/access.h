@@ -7,7 +7,7 @@
 // comes in. One password is checked at a time, in the order in which they come, so that strangers can take one core and
 // 64 MiB, and no more.
 //
-// What was found holds only for a moment: whoever serves somebody for longer asks still_may() at least twice a second.
+// A result holds only for a moment: whatever serves a user for longer asks still_may() at least twice a second.
 #pragma once
 
 #include <functional>
@@ -32,15 +32,15 @@ struct BasicLogin {
 // What follows "Basic" in a header Authorization; nothing: it is no such thing.
 std::optional<BasicLogin> decode_basic(const std::string& credentials);
 
-// What somebody was found to be.
+// What the sender of a request was found to be.
 struct Identity {
   enum class Kind : std::uint8_t {
-    nobody,   // may do nothing
+    unknown,  // may do nothing
     visitor,  // there are no users: whoever reaches the rig may watch, record, enable and disable its cameras
-    user,     // as `config` says
+    user,     // as in `config`
     owner     // who can read the rig's own token, as only the account that runs it can: may do everything
   };
-  Kind kind = Kind::nobody;
+  Kind kind = Kind::unknown;
   std::string user = {};                          // of a user
   std::shared_ptr<const UserConfig> config = {};  // of a user
   std::string session = {};                       // not its token; empty: known by a password, or not at all
@@ -102,7 +102,7 @@ class Access {
   [[nodiscard]] bool still_valid(const Identity& identity);
   // The same, and with the permissions that the user has now.
   [[nodiscard]] bool still_may(const Identity& identity, Permission permission, const std::string& camera);
-  // From now on who sends this (core/rig_token.h) is the owner. Without it nobody is.
+  // From now on who sends this (core/rig_token.h) is the owner. Without it there is none.
   void set_owner_token(const std::string& token);
   // The configuration was reloaded. Sessions of users that are gone or have another password end.
   void update(const ServerConfig& config);

@@ -16,7 +16,7 @@ constexpr int most_threads = 16;
 constexpr int most_of_one = 4;  // that are being done
 constexpr std::ptrdiff_t most_waiting_of_one = 64;
 constexpr std::size_t most_waiting = 1024;
-constexpr int most_left_behind = 64;  // threads besides, that wait for a disk which nobody waits for any more
+constexpr int most_left_behind = 64;  // threads besides, whose disk does not answer and that are waited for no more
 
 }  // namespace
 

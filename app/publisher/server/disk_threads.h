@@ -1,7 +1,7 @@
 // Threads for what may wait for a disk. One that does not answer keeps a thread for as long as it likes. So whoever
-// asks waits until a deadline and no longer, nobody takes all threads, only so much waits for one, and at the end
-// nobody waits for them: what they use is theirs. Of the serving thread, but for the work itself. Only for the files
-// that use Boost.Beast.
+// asks waits until a deadline and no longer, no single one takes all threads, only so much waits for one, and at the
+// end they are not waited for: what they use is theirs. Of the serving thread, but for the work itself. Only for the
+// files that use Boost.Beast.
 #pragma once
 
 #include "app/publisher/server/http/event.h"
@@ -72,7 +72,7 @@ class DiskThreads {
   struct State;
   using Job = std::uint64_t;  // 0: none
 
-  // By its end nobody waits for what has not begun, and what has is left behind.
+  // At its end what has not begun is dropped, and what has is left behind.
   class Wait {
    public:
     Wait(DiskThreads& all, std::shared_ptr<HttpEvent> event, Job job) : all_(all), event_(std::move(event)), job_(job) {

@@ -1,5 +1,6 @@
-// Threads for the requests of many, of which nobody takes all: what one asks for beyond his part waits until something
-// of his own is done. Of the serving thread, but for the work itself. Only for the files that use Boost.Beast.
+// Threads for the requests of many, of which no single one takes all: what one asks for beyond its part waits until
+// something of his own is done. Of the serving thread, but for the work itself. Only for the files that use
+// Boost.Beast.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

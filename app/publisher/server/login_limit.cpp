@@ -29,7 +29,7 @@ std::chrono::seconds wait_after(int failures) {
 std::string network_of(const std::string& address) {
   std::array<unsigned char, sizeof(in6_addr)> bytes{};
   if (::inet_pton(AF_INET6, address.c_str(), bytes.data()) != 1) return address;
-  // IPv4 as a socket of both kinds tells it: each of them is an address of its own.
+  // IPv4 as a socket of both kinds writes it: each of them is an address of its own.
   constexpr std::array<unsigned char, 12> mapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
   const bool is_ipv4 = std::equal(mapped.begin(), mapped.end(), bytes.begin());
   if (!is_ipv4) std::fill(bytes.begin() + 8, bytes.end(), static_cast<unsigned char>(0));

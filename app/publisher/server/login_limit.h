@@ -17,7 +17,7 @@ class LoginLimit {
  public:
   // Until it may try again; 0: at once.
   [[nodiscard]] int wait_s(const std::string& address, Clock::time_point now) const;
-  // While it waits that changes nothing: who tries all the same makes nobody's wait longer, and fills no log.
+  // While it waits that changes nothing: further attempts make no wait longer, and fills no log.
   void failed(const std::string& address, Clock::time_point now);
   // While an address waits, what is remembered of a user may still be asked for: its right passwords come in, and five
   // others are looked up for each user.

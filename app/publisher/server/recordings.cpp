@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// Nothing: such lines are left by a power cut, a full disk, or somebody's editor.
+// Nothing: such lines are left by a power cut, a full disk, or an editor.
 std::optional<ListedRecording> parse_line(const json& line, const std::string& event) {
   const auto text = [&line](const char* key) {
     const auto found = line.find(key);
@@ -151,7 +151,7 @@ std::vector<ListedRecording> Recordings::list(const Query& query, const IsAbout&
     recording.output = each.stream->output;
     const Hold held = hold(*each.stream, is_about);
     const auto status = status_of({each.stream->index.parent_path(), recording.id});
-    if (!status) continue;  // somebody deleted it
+    if (!status) continue;  // it was deleted
     if (recording.end.empty()) recording.bytes = static_cast<std::uint64_t>(status->st_size);
     recording.id = recording.camera + "/" + recording.output + "/" + recording.id;
     listed.push_back(std::move(recording));

@@ -1,13 +1,13 @@
 // What was recorded, from the indexes beside the files (app/publisher/recording/record_index.h), which other threads
 // write meanwhile. Only what an index names is listed, and only that can be had: no other file, whatever an id or a
-// link says. An index may be large: it is read when somebody asks, by that thread, and later only what has been added
+// link holds. An index may be large: it is read on request, by the thread that asks, and later only what has been added
 // to it.
 //
 // A disk may not answer. Then the thread that looks at it stays there; others who want something of the same index are
-// soon told so, and those of other indexes do not notice.
+// soon refused, and those of other indexes do not notice.
 //
 // Cameras are remembered as long as the process runs, so that recordings of one that is disabled can still be seen;
-// whoever asks says which cameras there are. Thread-safe.
+// the caller passes which cameras there are. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -78,7 +78,7 @@ class Recordings {
     std::filesystem::path index;
   };
   using Names = std::map<std::string, std::shared_ptr<const ListedRecording>>;
-  // What an index said so far; ListedRecording::id is the file's name only.
+  // What was read of an index so far; ListedRecording::id is the file's name only.
   struct Known {
     std::uint64_t inode = 0;  // another one: it was replaced
     std::uint64_t size = 0;   // of the whole lines that have been read

@@ -27,7 +27,7 @@ class TlsReader {
   // What has been read since, once; null: nothing yet. Throws Error, once, as open_server_tls().
   ServerTls take();
   [[nodiscard]] bool reads() const { return reading_.valid(); }
-  // It has been reading for so long that somebody should know.
+  // It has been reading for so long that it should be logged.
   [[nodiscard]] bool is_late() const { return reads() && Clock::now() > begun_ + std::chrono::seconds(10); }
 
  private:

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "app/config/address.h"
@@ -16,7 +15,6 @@ namespace campipe {
 namespace {
 
 constexpr auto retry_interval = std::chrono::seconds(5);
-constexpr auto token_patience = std::chrono::milliseconds(300);  // less than a main thread may be silent
 
 // Who asks by RTSP what a stream is gets no answer before there is one; and its players need no other codec.
 bool has_rtsp(const ResolvedOutput& config) { return !config.on_demand; }
@@ -29,7 +27,9 @@ Servers::Servers(const ServerConfig& config, const RigPage& page, const RigView:
       rig_(send),
       access_(config),
       api_(rig_, access_, [this] { return viewers(); }),
-      metrics_(rig_, page, gpus_, [this] { return viewers(); }) {}
+      metrics_(rig_, page, gpus_, [this] { return viewers(); }),
+      tls_(config.tls),
+      token_(access_) {}
 
 // The servers' threads use what is declared before them.
 Servers::~Servers() {
@@ -89,44 +89,17 @@ void Servers::update(const ServerConfig& config) {
   config_.users = config.users;
   access_.update(config);
   // Certificates do not last: the files may be others than before.
-  if (!config.tls || !config_.tls) return;
-  config_.tls = config.tls;
-  tls_reader_.begin(*config_.tls);
-}
-
-// Both files are read elsewhere: their disk may not answer.
-void Servers::take_tls() {
-  if (!config_.tls) return;
-  try {
-    if (!tls_ && !tls_reader_.reads() && Clock::now() >= next_tls_try_) tls_reader_.begin(*config_.tls);
-    auto read = tls_reader_.take();
-    if (!read) return tell_of_late_tls();
-    tls_ = std::move(read);
-    tls_problem_.clear();
-    if (http_) http_->renew_certificate(tls_);
-    if (rtsp_) rtsp_->renew_certificate(tls_);
-  } catch (const Error& error) {
-    next_tls_try_ = Clock::now() + retry_interval;
-    if (tls_) {
-      spdlog::error("the certificate before stays: {}", error.what());
-    } else if (tls_problem_ != error.what()) {
-      tls_problem_ = error.what();
-      spdlog::error("nothing is served yet, which is tried again: {}", tls_problem_);
-    }
-  }
-}
-
-void Servers::tell_of_late_tls() {
-  if (tls_ || !tls_problem_.empty() || !tls_reader_.is_late()) return;
-  tls_problem_ = "the disk of '" + config_.tls->certificate + "' or of its key does not answer";
-  spdlog::error("nothing is served yet: {}; a reload tries it anew", tls_problem_);
+  if (config.tls) tls_.renew(*config.tls);
 }
 
 void Servers::tick() {
   api_.tick();
-  take_token(std::chrono::milliseconds(0));
-  take_tls();
-  if (config_.tls && !tls_) return;
+  token_.tick();
+  if (tls_.tick()) {
+    if (http_) http_->renew_certificate(tls_.newest());
+    if (rtsp_) rtsp_->renew_certificate(tls_.newest());
+  }
+  if (tls_.is_missing()) return;
   if (!http_ && !config_.http_address.empty()) start_http();
   if (!rtsp_ && !config_.rtsp_address.empty()) start_rtsp();
 }
@@ -171,32 +144,12 @@ void Servers::start_http() {
     HttpLimits limits;
     limits.connections = most_viewers(limits.connections);
     auto server = std::make_unique<HttpServer>(
-        config_, rig_, access_, std::move(routes), limits, address, [this](std::uint16_t port) { issue_token(port); },
-        tls_);
+        config_, rig_, access_, std::move(routes), limits, address, [this](std::uint16_t port) { token_.issue(port); },
+        tls_.newest());
     const std::lock_guard lock(mutex_);
     http_ = std::move(server);
     spdlog::info("watch at {}://{}/", config_.tls ? "https" : "http", config_.http_address);
   });
-}
-
-// Only now, and another one for each server: somebody who listened at the port before, or took it when a publisher
-// died, has been sent none that anybody accepts. A disk that does not answer is not waited for.
-void Servers::issue_token(std::uint16_t port) {
-  std::packaged_task<std::shared_ptr<RigToken>()> task([port] { return std::make_shared<RigToken>(port); });
-  issued_ = task.get_future();
-  std::thread(std::move(task)).detach();
-  take_token(token_patience);
-}
-
-// Without it the rig runs all the same.
-void Servers::take_token(std::chrono::milliseconds patience) {
-  if (!issued_.valid() || issued_.wait_for(patience) != std::future_status::ready) return;
-  try {
-    token_ = issued_.get();
-    access_.set_owner_token(token_->text());
-  } catch (const Error& error) {
-    spdlog::warn("cameras can be changed through the API only by users who administer all of them: {}", error.what());
-  }
 }
 
 void Servers::start_rtsp() {
@@ -207,7 +160,7 @@ void Servers::start_rtsp() {
     for (const auto& [camera, config] : cameras_) {
       if (has_rtsp(config)) streams.insert(config.name);
     }
-    auto server = std::make_unique<RtspServer>(found, rig_, access_, std::move(streams), RtspLimits(), tls_);
+    auto server = std::make_unique<RtspServer>(found, rig_, access_, std::move(streams), RtspLimits(), tls_.newest());
     const std::lock_guard lock(mutex_);
     rtsp_ = std::move(server);
   });

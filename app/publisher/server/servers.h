@@ -1,9 +1,7 @@
 // All that the publisher serves: what HTTP and RTSP need, put together. Used by the publisher's main thread.
 #pragma once
 
-#include <chrono>
 #include <functional>
-#include <future>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,19 +16,19 @@
 #include "app/publisher/server/api/rig_view.h"
 #include "app/publisher/server/http/server.h"
 #include "app/publisher/server/live/stream.h"
+#include "app/publisher/server/owner_token.h"
 #include "app/publisher/server/rtsp/server.h"
-#include "app/publisher/server/server_tls.h"
+#include "app/publisher/server/served_tls.h"
 #include "core/clock.h"
 #include "core/name_lookup.h"
-#include "core/rig_token.h"
 #include "ipc/rig_page.h"
 
 namespace campipe {
 
 class Servers {
  public:
-  // `send`: a request on its way to the supervisor. An address that cannot be taken is told once, and tried again every
-  // few seconds: the rig runs meanwhile.
+  // `send`: a request on its way to the supervisor. An address that cannot be taken is logged once, and tried again
+  // every few seconds: the rig runs meanwhile.
   Servers(const ServerConfig& config, const RigPage& page, const RigView::Send& send);
   ~Servers();
   Servers(const Servers&) = delete;
@@ -54,15 +52,11 @@ class Servers {
   struct Listener {
     const char* what;
     std::optional<NameLookup> lookup = {};
-    std::string problem = {};  // the newest, which has been told
+    std::string problem = {};  // the newest, which has been logged
     Clock::time_point next_try = {};
   };
   [[nodiscard]] nlohmann::json viewers() const;
-  void take_tls();
-  void tell_of_late_tls();
   void start_http();
-  void issue_token(std::uint16_t port);
-  void take_token(std::chrono::milliseconds patience);
   void start_rtsp();
   static std::optional<std::string> find_address(const std::string& configured, Listener& listener);
   template <typename Start>
@@ -76,12 +70,8 @@ class Servers {
   GpuMeter gpus_;
   Metrics metrics_;
   std::map<OutputId, ResolvedOutput> cameras_;
-  TlsReader tls_reader_;
-  ServerTls tls_;            // the newest that can be used; null: none is wanted, or was read yet
-  std::string tls_problem_;  // the newest, which has been logged
-  Clock::time_point next_tls_try_;
-  std::shared_ptr<RigToken> token_;  // of the API, as long as that is served
-  std::future<std::shared_ptr<RigToken>> issued_;
+  ServedTls tls_;
+  OwnerToken token_;
   mutable std::mutex mutex_;  // of the next two, for the API's threads
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<RtspServer> rtsp_;

@@ -83,49 +83,48 @@ AvFrame newest_frame(const SnapshotInput& input) {
 }
 
 // Into a format that JpegEncoder takes, where it is another.
-AvFrame convert(AvFrame picture) {
-  const auto format = static_cast<AVPixelFormat>(picture->format);
-  if (format == AV_PIX_FMT_YUV420P || format == AV_PIX_FMT_YUVJ420P || format == AV_PIX_FMT_NV12) return picture;
+AvFrame convert(AvFrame frame) {
+  const auto format = static_cast<AVPixelFormat>(frame->format);
+  if (format == AV_PIX_FMT_YUV420P || format == AV_PIX_FMT_YUVJ420P || format == AV_PIX_FMT_NV12) return frame;
   AvFrame out = make_av_frame();
-  av_check(av_frame_copy_props(out.get(), picture.get()), "no memory for a frame");
+  av_check(av_frame_copy_props(out.get(), frame.get()), "no memory for a frame");
   out->format = AV_PIX_FMT_YUV420P;
-  out->width = picture->width;
-  out->height = picture->height;
+  out->width = frame->width;
+  out->height = frame->height;
   av_check(av_frame_get_buffer(out.get(), 0), "no memory for a frame");
-  const Scaler scaler(sws_getContext(picture->width, picture->height, format, out->width, out->height,
-                                     AV_PIX_FMT_YUV420P, SWS_BICUBIC, nullptr, nullptr, nullptr));
+  const Scaler scaler(sws_getContext(frame->width, frame->height, format, out->width, out->height, AV_PIX_FMT_YUV420P,
+                                     SWS_BICUBIC, nullptr, nullptr, nullptr));
   if (!scaler) throw Error("a frame cannot be converted for JPEG");
   const int range =
-      picture->color_range == AVCOL_RANGE_JPEG || format == AV_PIX_FMT_YUVJ422P || format == AV_PIX_FMT_YUVJ444P ? 1
-                                                                                                                 : 0;
+      frame->color_range == AVCOL_RANGE_JPEG || format == AV_PIX_FMT_YUVJ422P || format == AV_PIX_FMT_YUVJ444P ? 1 : 0;
   out->color_range = range != 0 ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
   const int* colours = sws_getCoefficients(SWS_CS_DEFAULT);
   sws_setColorspaceDetails(scaler.get(), colours, range, colours, range, 0, 1 << 16, 1 << 16);
-  av_check(sws_scale(scaler.get(), picture->data, picture->linesize, 0, picture->height, out->data, out->linesize),
+  av_check(sws_scale(scaler.get(), frame->data, frame->linesize, 0, frame->height, out->data, out->linesize),
            "a frame cannot be converted for JPEG");
   return out;
 }
 
-FrameView view_of(const AVFrame& picture, FrameFormat format) {
-  format.pixels = picture.format == AV_PIX_FMT_NV12 ? PixelFormat::nv12 : PixelFormat::i420;
-  format.width = picture.width;
-  format.height = picture.height;
-  const bool full = picture.color_range == AVCOL_RANGE_JPEG || picture.format == AV_PIX_FMT_YUVJ420P;
+FrameView view_of(const AVFrame& frame, FrameFormat format) {
+  format.pixels = frame.format == AV_PIX_FMT_NV12 ? PixelFormat::nv12 : PixelFormat::i420;
+  format.width = frame.width;
+  format.height = frame.height;
+  const bool full = frame.color_range == AVCOL_RANGE_JPEG || frame.format == AV_PIX_FMT_YUVJ420P;
   format.color_range = static_cast<std::uint8_t>(full ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG);
-  if (picture.colorspace != AVCOL_SPC_UNSPECIFIED) format.color_space = static_cast<std::uint8_t>(picture.colorspace);
+  if (frame.colorspace != AVCOL_SPC_UNSPECIFIED) format.color_space = static_cast<std::uint8_t>(frame.colorspace);
   FrameView view;
   view.format = format;
   for (std::size_t plane = 0; plane < view.data.size(); ++plane) {
-    view.data[plane] = picture.data[plane];
-    view.stride[plane] = picture.linesize[plane];
+    view.data[plane] = frame.data[plane];
+    view.stride[plane] = frame.linesize[plane];
   }
   return view;
 }
 
 std::vector<std::uint8_t> jpeg_of(const SnapshotInput& input) {
-  const AvFrame picture = convert(newest_frame(input));
+  const AvFrame frame = convert(newest_frame(input));
   JpegEncoder encoder;
-  const auto jpeg = encoder.encode(view_of(*picture, input.stream.format));
+  const auto jpeg = encoder.encode(view_of(*frame, input.stream.format));
   return {jpeg.begin(), jpeg.end()};
 }
 
@@ -193,7 +192,7 @@ std::vector<std::uint8_t> read_all(int fd) {
   }
 }
 
-// False: nobody takes it any more.
+// False: the reader is gone.
 bool write_all(int fd, std::span<const std::uint8_t> bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::write(fd, bytes.data(), bytes.size());

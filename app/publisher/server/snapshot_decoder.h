@@ -3,7 +3,7 @@
 // too.
 //
 // The child is this program as `campipe decode-snapshot`, without the environment. It gets one message on its standard
-// input and gives one answer on its standard output; it can open nothing and reach nobody.
+// input and gives one answer on its standard output; it can open nothing and connect to nothing.
 #pragma once
 
 #include <cstdint>

@@ -118,7 +118,7 @@ struct GpuMeter::Reader {
   std::mutex mutex;
   std::condition_variable changed;
   bool started = false;
-  bool wanted = false;  // somebody has asked since the library was
+  bool wanted = false;  // it was read since the library was asked
   bool leaving = false;
   bool over = false;
   std::vector<GpuUse> uses;

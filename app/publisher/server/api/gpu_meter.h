@@ -1,6 +1,6 @@
 // How busy this machine's GPUs are, by NVIDIA's management library, where it is there. It is a part of the driver and
 // makes no use of a GPU itself; but a driver that is busy or damaged takes seconds for an answer, or gives none. So it
-// is asked on a thread of its own, for which nobody waits. Thread-safe.
+// is asked on a thread of its own, which is not waited for. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace campipe {
 
-// What the driver does not tell is nothing; of an instance of a GPU (MIG) that is how busy it is.
+// What the driver does not report is nothing; of an instance of a GPU (MIG) that is how busy it is.
 struct GpuUse {
   std::string uuid;  // "GPU-5f0c…", "MIG-5f0c…"
   std::string name;
@@ -30,8 +30,8 @@ class GpuMeter {
   GpuMeter(const GpuMeter&) = delete;
   GpuMeter& operator=(const GpuMeter&) = delete;
 
-  // What the library said last; it is asked anew once a second at most. Empty without GPUs, and until it has answered.
-  // For a GPU that is divided into instances, these.
+  // What the library reported last; it is asked anew once a second at most. Empty without GPUs, and until it has
+  // answered. For a GPU that is divided into instances, these.
   [[nodiscard]] std::vector<GpuUse> read();
 
  private:

@@ -13,7 +13,7 @@ using nlohmann::json;
 constexpr double interval_s = 2;
 constexpr double kept_s = 600;
 
-// What a rig or camera does not tell is not known.
+// What a rig or camera does not report is not known.
 std::optional<double> number_at(const json& status, const json::json_pointer& where) {
   if (!status.contains(where) || !status.at(where).is_number()) return std::nullopt;
   return status.at(where).get<double>();
@@ -71,7 +71,7 @@ History::Sample History::make_sample(const json& status, const Counters& now, co
 
 void History::sample(const json& status) {
   const auto uptime = number_at(status, "/uptime_s"_json_pointer);
-  if (!uptime || !status.contains("cameras")) return;  // the rig has not told anything yet
+  if (!uptime || !status.contains("cameras")) return;  // there is no status yet
   const std::lock_guard lock(mutex_);
   if (*uptime < uptime_ + interval_s && uptime_ >= 0) return;
   uptime_ = *uptime;

@@ -1,5 +1,5 @@
 // What the rig does, for Prometheus: /metrics in its text format, and /healthz and /readyz for what watches services.
-// Names and meanings are told in docs/operations.md.
+// docs/operations.md has names and meanings.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ struct StreamMetrics {
 };
 
 struct MetricsInput {
-  nlohmann::json status;   // as RigView::status(), with the cameras that are to be told
+  nlohmann::json status;   // as RigView::status(), with the cameras that are to be listed
   nlohmann::json viewers;  // as HttpServer::viewers() and RtspServer::viewers(), together
   std::vector<StreamMetrics> streams;
   std::vector<GpuUse> gpus;
@@ -44,10 +44,10 @@ class Metrics {
   void add(OutputId output, const std::string& name);
   void remove(OutputId output);
 
-  // /metrics is for who may log in, and tells of the cameras that they may see. The others are for anybody and tell no
-  // names: /healthz is 200 while the supervisor tells this process how the rig is; /readyz is 200 once no camera is
+  // /metrics is for users, and lists the cameras that they may see. The others need no login and have no names in
+  // them: /healthz is 200 while the supervisor sends the status to this process; /readyz is 200 once no camera is
   // starting any more. A camera that is away or failed does not make the rig unready, which serves the others:
-  // campipe_camera_up tells it.
+  // campipe_camera_up shows it.
   [[nodiscard]] std::vector<HttpServer::Route> routes();
 
  private:

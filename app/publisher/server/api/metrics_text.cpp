@@ -69,10 +69,10 @@ class Families {
   std::vector<MetricFamily> families_;
 };
 
-// What is not there is not told: a value that is no number, or of a camera that has none yet.
-template <typename Tell>
-void with_number(const json& object, const char* key, const Tell& tell) {
-  if (const auto found = object.find(key); found != object.end() && found->is_number()) tell(found->get<double>());
+// What is not there is left out: a value that is no number, or of a camera that has none yet.
+template <typename Add>
+void with_number(const json& object, const char* key, const Add& add) {
+  if (const auto found = object.find(key); found != object.end() && found->is_number()) add(found->get<double>());
 }
 
 Labels stream_labels(const std::string& name) {
@@ -85,7 +85,7 @@ Labels with(Labels labels, const char* name, const std::string& value) {
   return labels;
 }
 
-void tell_frames(Families& out, const Labels& labels, const json& stream) {
+void add_frames(Families& out, const Labels& labels, const json& stream) {
   const json frames = stream.value("frames", json::object());
   for (const char* stage : {"decoded", "encoded", "recorded", "unrecorded", "converted"}) {
     with_number(frames, stage, [&](double count) {
@@ -102,7 +102,7 @@ void tell_frames(Families& out, const Labels& labels, const json& stream) {
   });
 }
 
-void tell_motion(Families& out, const Labels& labels, const json& stream) {
+void add_motion(Families& out, const Labels& labels, const json& stream) {
   const json motion = stream.value("motion", json::object());
   with_number(motion, "score_percent", [&](double percent) {
     out.gauge("campipe_motion_score_ratio", "The part of what is watched that moves, the most of two seconds, 0 to 1.",
@@ -117,7 +117,7 @@ void tell_motion(Families& out, const Labels& labels, const json& stream) {
 }
 
 // `recording` is the newest file, whether or not something comes into it.
-void tell_recording(Families& out, const Labels& labels, const json& stream) {
+void add_recording(Families& out, const Labels& labels, const json& stream) {
   const bool paused = stream.contains("recording_paused");
   const bool on = stream.contains("recording") && stream.value("recording_on", true);
   const bool comes = stream.value("state", "") == "running";
@@ -131,21 +131,21 @@ void tell_recording(Families& out, const Labels& labels, const json& stream) {
   }
 }
 
-void tell_stream(Families& out, const Labels& labels, const json& stream) {
+void add_stream(Families& out, const Labels& labels, const json& stream) {
   const std::string state = stream.value("state", "");
   out.gauge("campipe_camera_up", "1 while frames come.", labels, state == "running" ? 1 : 0);
-  tell_frames(out, labels, stream);
+  add_frames(out, labels, stream);
   with_number(stream, "fps", [&](double rate) {
     out.gauge("campipe_frame_rate_hertz", "Frames encoded a second, lately.", labels, rate);
   });
-  tell_motion(out, labels, stream);
-  tell_recording(out, labels, stream);
+  add_motion(out, labels, stream);
+  add_recording(out, labels, stream);
 }
 
-void tell_camera(Families& out, const std::string& name, const json& camera) {
-  tell_stream(out, stream_labels(name), camera);
+void add_camera(Families& out, const std::string& name, const json& camera) {
+  add_stream(out, stream_labels(name), camera);
   const json outputs = camera.value("outputs", json::object());
-  for (const auto& [output, stream] : outputs.items()) tell_stream(out, stream_labels(name + "/" + output), stream);
+  for (const auto& [output, stream] : outputs.items()) add_stream(out, stream_labels(name + "/" + output), stream);
   const Labels labels{{"camera", name}};
   with_number(camera, "in_flight", [&](double frames) {
     out.gauge("campipe_queue_frames", "Frames between decoder and encoder.", labels, frames);
@@ -177,19 +177,19 @@ void tell_camera(Families& out, const std::string& name, const json& camera) {
   }
 }
 
-void tell_cameras(Families& out, const json& status) {
+void add_cameras(Families& out, const json& status) {
   std::map<std::string, int> in_state;
   const json cameras = status.value("cameras", json::object());
   for (const auto& [name, camera] : cameras.items()) {
     ++in_state[camera.value("state", "unknown")];
-    tell_camera(out, name, camera);
+    add_camera(out, name, camera);
   }
   for (const auto& [state, count] : in_state) {
     out.gauge("campipe_cameras", "Cameras, by state.", {{"state", state}}, count);
   }
 }
 
-void tell_processes(Families& out, const json& status) {
+void add_processes(Families& out, const json& status) {
   for (const json& process : status.value("processes", json::array())) {
     const Labels labels{{"role", process.value("role", "")}};
     with_number(process, "cpu_s", [&](double seconds) {
@@ -205,7 +205,7 @@ void tell_processes(Families& out, const json& status) {
   }
 }
 
-void tell_latencies(Families& out, const StreamMetrics& stream) {
+void add_latencies(Families& out, const StreamMetrics& stream) {
   const Labels labels = stream_labels(stream.name);
   const std::array<std::pair<const char*, const HistogramCounts*>, 6> stages{
       {{"total", &stream.latencies.total},
@@ -220,7 +220,7 @@ void tell_latencies(Families& out, const StreamMetrics& stream) {
   }
 }
 
-void tell_viewers(Families& out, const MetricsInput& input) {
+void add_viewers(Families& out, const MetricsInput& input) {
   std::map<std::pair<std::string, std::string>, int> watching;
   for (const json& viewer : input.viewers) ++watching[{viewer.value("camera", ""), viewer.value("form", "")}];
   for (const auto& [key, count] : watching) {
@@ -238,7 +238,7 @@ void tell_viewers(Families& out, const MetricsInput& input) {
   }
 }
 
-void tell_gpus(Families& out, const std::vector<GpuUse>& gpus) {
+void add_gpus(Families& out, const std::vector<GpuUse>& gpus) {
   for (const GpuUse& gpu : gpus) {
     const Labels labels{{"gpu", gpu.uuid}, {"name", gpu.name}};
     const auto part = [&](const char* unit, const std::optional<double>& value) {
@@ -264,11 +264,11 @@ std::string metrics_text(const MetricsInput& input) {
   out.gauge("campipe_build_info", "1; which version runs.", {{"version", input.status.value("version", "")}}, 1);
   with_number(input.status, "uptime_s",
               [&](double seconds) { out.gauge("campipe_uptime_seconds", "Since the rig was started.", {}, seconds); });
-  tell_cameras(out, input.status);
-  for (const StreamMetrics& stream : input.streams) tell_latencies(out, stream);
-  tell_viewers(out, input);
-  tell_processes(out, input.status);
-  tell_gpus(out, input.gpus);
+  add_cameras(out, input.status);
+  for (const StreamMetrics& stream : input.streams) add_latencies(out, stream);
+  add_viewers(out, input);
+  add_processes(out, input.status);
+  add_gpus(out, input.gpus);
   return out.text();
 }
 

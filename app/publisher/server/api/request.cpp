@@ -188,7 +188,7 @@ void check_known(const std::string& what, const std::string& name, std::span<con
 HttpAnswer json_answer(int status, const json& body) {
   HttpAnswer answer;
   answer.status = status;
-  // Names of files, and what cameras say of themselves, need not be UTF-8.
+  // Names of files, and what cameras report of themselves, need not be UTF-8.
   answer.body = body.dump(-1, ' ', false, json::error_handler_t::replace);
   answer.headers = {{"Cache-Control", "no-store"}};
   return answer;

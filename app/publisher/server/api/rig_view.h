@@ -27,7 +27,7 @@ class RigView {
 
   // For servers. Names are "dock" for a camera's own stream and "dock/small" for its output `small`.
   [[nodiscard]] std::shared_ptr<LiveStream> stream(const std::string& name) const;  // null: there is none
-  // The newest status of the rig, at most two seconds old while the supervisor runs; never null. docs/api.md tells its
+  // The newest status of the rig, at most two seconds old while the supervisor runs; never null. docs/api.md has its
   // fields: {"time_utc", "uptime_s", "version", "state", "cameras": {NAME: …}, "processes": […], …}.
   [[nodiscard]] std::shared_ptr<const nlohmann::json> status() const;
   [[nodiscard]] std::optional<std::chrono::nanoseconds> status_age() const;  // nothing: none came yet

@@ -1,9 +1,6 @@
 #include "app/publisher/server/http/connection.h"
 
 #include <boost/asio/detached.hpp>
-#include <boost/beast/http/serializer.hpp>
-#include <boost/beast/http/string_body.hpp>
-#include <boost/beast/http/write.hpp>
 
 #include <algorithm>
 
@@ -14,39 +11,14 @@ namespace campipe {
 namespace {
 
 namespace asio = boost::asio;
-namespace http = boost::beast::http;
 using asio::awaitable;
 using asio::redirect_error;
 using asio::use_awaitable;
 using ErrorCode = HttpStream::ErrorCode;
 
-constexpr std::size_t file_part = 256 * 1024;
 constexpr int most_at_the_door = 32;
 constexpr int most_of_a_network = 8;  // so that no single one keeps the others out
 constexpr auto farewell_patience = std::chrono::seconds(2);
-
-// All answers are of one type, as each type takes the compiler seconds: those without a body have an empty one.
-using Response = http::response<http::string_body>;
-
-awaitable<void> write_moving(HttpStream& stream, Response& response, std::chrono::milliseconds patience) {
-  http::response_serializer<http::string_body> serializer(response);
-  while (!serializer.is_done()) {
-    stream.tcp().expires_after(patience);
-    co_await http::async_write_some(stream, serializer, use_awaitable);
-  }
-}
-
-Response make_response(const HttpAnswer& answer, const HttpConnection::Exchange& exchange) {
-  Response response(http::int_to_status(static_cast<unsigned>(answer.status)), exchange.message.version());
-  set_headers(response, answer);
-  response.keep_alive(exchange.keep_alive);
-  return response;
-}
-
-std::string header_of(const HttpAnswer& answer, std::string_view name) {
-  const auto found = std::ranges::find(answer.headers, name, &std::pair<std::string, std::string>::first);
-  return found == answer.headers.end() ? "" : found->second;
-}
 
 template <typename Handle>
 HttpAnswer handle_route(const std::string& what, const Handle& handle) {
@@ -54,7 +26,7 @@ HttpAnswer handle_route(const std::string& what, const Handle& handle) {
     return handle();
   } catch (const std::exception& error) {
     spdlog::error("http: {} failed: {}", what, error.what());
-    return http_error(500, "the request failed; the log says why");
+    return http_error(500, "the request failed; the log has the reason");
   }
 }
 
@@ -103,25 +75,6 @@ std::optional<LivePlace> find_place(const RigView& rig, const HttpGate::Passed& 
 
 }  // namespace
 
-void set_headers(http::fields& fields, const HttpAnswer& answer) {
-  // Scripts, styles and connections from here only, nothing inline, and no other site may put a page into a frame.
-  fields.set("Content-Security-Policy",
-             "default-src 'self'; media-src 'self' blob:; img-src 'self' data: blob:; connect-src 'self'; "
-             "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'");
-  fields.set("X-Content-Type-Options", "nosniff");
-  fields.set("Referrer-Policy", "no-referrer");
-  fields.set("Cross-Origin-Resource-Policy", "same-origin");
-  fields.set("Cross-Origin-Opener-Policy", "same-origin");
-  fields.set(http::field::cache_control, "no-store");
-  fields.set(http::field::content_type, answer.type);
-  for (const auto& [name, value] : answer.headers) {
-    if (name == "Set-Cookie")
-      fields.insert(name, value);
-    else
-      fields.set(name, value);
-  }
-}
-
 std::string address_of(const asio::ip::tcp::socket& socket) {
   ErrorCode error;
   auto address = socket.remote_endpoint(error).address();
@@ -158,7 +111,7 @@ awaitable<void> HttpConnection::run() {
     bool more = true;
     while (more && !shared_->closing) more = co_await serve_one();
     stream_.tcp().expires_after(farewell_patience);
-    co_await stream_.say_end();
+    co_await stream_.send_end();
   } catch (const boost::system::system_error& error) {
     spdlog::debug("http: {} is gone: {}", address_, error.what());
   } catch (const std::exception& error) {
@@ -208,7 +161,7 @@ awaitable<bool> HttpConnection::serve_one() {
   exchange.message = reader.release();
   exchange.keep_alive = exchange.message.keep_alive() && !shared_->closing;
   exchange.facts = facts_of(exchange.message);
-  shared_->gate.tell_peer(exchange.facts, address_, stream_.has_tls());
+  shared_->gate.note_peer(exchange.facts, address_, stream_.has_tls());
   HttpGate::Verdict verdict = co_await judge(exchange.facts);
   exchange.passed = std::move(verdict.passed);
   if (closed_) co_return false;
@@ -235,7 +188,7 @@ awaitable<void> HttpConnection::refuse_unread(const HttpAnswer& refusal) {
   co_await linger();
 }
 
-// Twice, as what serves may still say goodbye.
+// Only at the second look, as what serves may still be closing the stream.
 void HttpConnection::end_if_taken_back() {
   if (serving_ == nullptr || shared_->gate.still_may(*serving_)) {
     taken_back_ = false;
@@ -245,7 +198,7 @@ void HttpConnection::end_if_taken_back() {
   }
 }
 
-// Bytes that nobody reads would make the kernel take the answer back.
+// Bytes that are never read would make the kernel take the answer back.
 awaitable<void> HttpConnection::linger() {
   ErrorCode error;
   stream_.tcp().expires_after(farewell_patience);
@@ -262,7 +215,7 @@ awaitable<HttpGate::Verdict> HttpConnection::judge(const HttpFacts& facts) {
   if (!verdict.unclear) co_return verdict;
   const DoorPlace place(shared, facts.address);
   if (place) {
-    verdict = co_await run_on(shared.door, [&shared, &facts] { return shared.gate.judge(facts); });
+    verdict = co_await run_on(shared.threads.door, [&shared, &facts] { return shared.gate.judge(facts); });
   } else {
     verdict.refusal = door_is_full();
   }
@@ -310,11 +263,11 @@ awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
   if (route.anyone && request.method != "GET") {
     const DoorPlace place(*shared_, request.address);
     answer = door_is_full();
-    if (place) answer = co_await run_on(shared_->door, handle);  // not in `?:`, which GCC 12 evaluates wrongly
+    if (place) answer = co_await run_on(shared_->threads.door, handle);  // not in `?:`, which GCC 12 evaluates wrongly
   } else if (request.identity.administers()) {
-    answer = co_await run_on(shared_->administrators, handle);
+    answer = co_await run_on(shared_->threads.administrators, handle);
   } else {
-    auto done = co_await shared_->workers.run(place_.holder(), handle);
+    auto done = co_await shared_->threads.workers.run(place_.holder(), handle);
     answer = done ? std::move(*done) : too_much_waits();
   }
   if (const auto work = std::move(answer.on_disk)) answer = co_await look_at_disk(work, what);
@@ -324,7 +277,7 @@ awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
 awaitable<HttpAnswer> HttpConnection::look_at_disk(const HttpAnswer::DiskWork& work, const std::string& what) {
   const auto note = std::make_shared<DiskNote>();
   const auto look = [work, what, note] { return handle_route(what, [&] { return work(*note); }); };
-  auto done = co_await shared_->disks.run(place_.holder(), look, shared_->limits.disk);
+  auto done = co_await shared_->threads.disks.run(place_.holder(), look, shared_->limits.disk);
   if (!done) co_return no_answer_from_disk(note->camera());
   co_return std::move(*done);
 }
@@ -343,69 +296,9 @@ awaitable<void> HttpConnection::serve_snapshot(Exchange& exchange, const LivePla
       return http_error(500, error.what());
     }
   };
-  auto made = co_await shared_->decoders.run(place_.holder(), make);
+  auto made = co_await shared_->threads.decoders.run(place_.holder(), make);
   HttpAnswer answer = made ? std::move(*made) : too_much_waits();
   co_await send(answer, exchange);
-}
-
-awaitable<void> HttpConnection::send(HttpAnswer& answer, const Exchange& exchange) {
-  if (!answer.file.name.empty()) {
-    co_await send_file(answer, exchange);
-    co_return;
-  }
-  const std::string etag = header_of(answer, "ETag");
-  if (answer.status == 200 && !etag.empty() && matches_etag(exchange.facts.if_none_match, etag)) answer.status = 304;
-  if (answer.status == 304 || exchange.facts.method == "HEAD") {
-    auto response = make_response(answer, exchange);
-    if (answer.status != 304) response.content_length(answer.body.size());
-    co_await write_moving(stream_, response, shared_->limits.send);
-    co_return;
-  }
-  auto response = make_response(answer, exchange);
-  response.body() = std::move(answer.body);
-  response.prepare_payload();
-  co_await write_moving(stream_, response, shared_->limits.send);
-}
-
-awaitable<void> HttpConnection::send_file(const HttpAnswer& answer, const Exchange& exchange) {
-  const bool download = exchange.passed.request.query.contains("download");
-  const HttpFacts& facts = exchange.facts;
-  const auto open = [answer, facts, download] {
-    return std::make_shared<FileAnswer>(open_file(answer, facts, download));
-  };
-  const auto opened = co_await shared_->disks.run(place_.holder(), open, shared_->limits.disk);
-  if (!opened) {
-    HttpAnswer refusal = no_answer_from_disk("");
-    co_await send(refusal, exchange);
-    co_return;
-  }
-  const std::shared_ptr<FileAnswer> file = *opened;
-  if (!file->fd) {
-    co_await send(file->head, exchange);
-    co_return;
-  }
-  auto response = make_response(file->head, exchange);
-  response.content_length(file->range.size);
-  co_await write_moving(stream_, response, shared_->limits.send);
-  if (facts.method == "HEAD") co_return;
-  std::uint64_t done = 0;
-  while (done < file->range.size) {
-    const auto from = file->range.begin + done;
-    const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(file_part, file->range.size - done));
-    const auto read = [file, from, most] { return read_part(file->fd, from, most); };
-    const auto part = co_await shared_->disks.run(place_.holder(), read, shared_->limits.disk);
-    if (!part) throw Error("the disk with a file does not answer");
-    if (part->empty()) throw Error("a file became shorter while it was sent");
-    co_await send_bytes(asio::buffer(*part));
-    done += part->size();
-  }
-}
-
-awaitable<void> HttpConnection::send_bytes(asio::const_buffer bytes) {
-  while (bytes.size() > 0) {
-    stream_.tcp().expires_after(shared_->limits.send);
-    bytes += co_await stream_.async_write_some(bytes, use_awaitable);
-  }
 }
 
 }  // namespace campipe

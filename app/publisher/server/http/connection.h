@@ -34,6 +34,19 @@ struct LivePlace;
 
 class HttpConnection;
 
+// Threads beside the one that serves, by what takes its time there.
+struct HttpThreads {
+  explicit HttpThreads(std::shared_ptr<boost::asio::io_context> io) : disks(std::move(io)) {}
+
+  // Handlers, and what may take longer and holds them up in no case; those of whoever administers the rig wait for
+  // no others.
+  FairThreads workers{4, 2};
+  boost::asio::thread_pool administrators{2};
+  FairThreads decoders{2, 1};        // snapshots
+  DiskThreads disks;                 // and nothing else waits for a disk
+  boost::asio::thread_pool door{1};  // passwords: strangers cannot take the workers' time
+};
+
 // What connections have in common. It lives as long as the last one of them.
 struct HttpShared {
   HttpShared(const ServerConfig& config, RigView& of_rig, Access& access, std::vector<HttpServer::Route> of_routes,
@@ -49,13 +62,7 @@ struct HttpShared {
   HttpSnapshots snapshots;
   // Shared with what wakes it, which may come later than the server's end.
   std::shared_ptr<boost::asio::io_context> io = std::make_shared<boost::asio::io_context>(1);
-  // Handlers, and what may take longer and holds them up in no case; those of whoever administers the rig wait for
-  // nobody else's.
-  FairThreads workers{4, 2};
-  boost::asio::thread_pool administrators{2};
-  FairThreads decoders{2, 1};        // snapshots
-  DiskThreads disks{io};             // and nothing else waits for a disk
-  boost::asio::thread_pool door{1};  // passwords: strangers cannot take the workers' time
+  HttpThreads threads{io};
 
   // Of the serving thread, once it runs.
   ServerTls tls;  // null: plain
@@ -64,7 +71,7 @@ struct HttpShared {
   bool closing = false;
 };
 
-// What the answer says in its headers, and what all answers do.
+// The headers of this answer, and those of all answers.
 void set_headers(boost::beast::http::fields& fields, const HttpAnswer& answer);
 
 // The peer's, in numbers; an IPv4 address as such.

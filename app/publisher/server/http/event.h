@@ -1,4 +1,5 @@
-// What a coroutine of the serving thread waits for, and other threads tell it. Only for the files that use Boost.Beast.
+// What a coroutine of the serving thread waits for, and other threads announce to it. Only for the files that use
+// Boost.Beast.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

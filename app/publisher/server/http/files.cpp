@@ -122,14 +122,15 @@ FileAnswer open_file(const HttpAnswer& answer, const HttpFacts& facts, bool down
   out.head.headers.insert(out.head.headers.end(),
                           {{"ETag", etag}, {"Last-Modified", modified}, {"Accept-Ranges", "bytes"}});
   if (download) out.head.headers.emplace_back("Content-Disposition", disposition_of(answer.file));
-  if (matches_etag(facts.if_none_match, etag)) {
+  if (matches_etag(facts.conditions.if_none_match, etag)) {
     out.head.status = 304;
     out.fd.reset();
     return out;
   }
   const auto size = static_cast<std::uint64_t>(file.st_size);
-  const bool is_other_file = !facts.if_range.empty() && facts.if_range != etag && facts.if_range != modified;
-  const RangeWish wish = parse_range(is_other_file ? std::string_view() : facts.range, size, out.range);
+  const bool is_other_file =
+      !facts.conditions.if_range.empty() && facts.conditions.if_range != etag && facts.conditions.if_range != modified;
+  const RangeWish wish = parse_range(is_other_file ? std::string_view() : facts.conditions.range, size, out.range);
   if (wish == RangeWish::impossible) {
     FileAnswer refusal = failed(416, "the file has only " + std::to_string(size) + " bytes");
     refusal.head.headers.emplace_back("Content-Range", "bytes */" + std::to_string(size));

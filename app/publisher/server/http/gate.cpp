@@ -19,8 +19,8 @@ bool fits(const std::string& path, const std::string& prefix) {
 
 // Where a person waits, the page in which to log in; else the reason.
 HttpAnswer want_login(const HttpFacts& facts) {
-  const bool is_page = facts.fetch_mode == "navigate" ||
-                       (facts.fetch_mode.empty() && facts.accept.find("text/html") != std::string::npos);
+  const bool is_page = facts.fetch.mode == "navigate" ||
+                       (facts.fetch.mode.empty() && facts.accept.find("text/html") != std::string::npos);
   if (facts.method == "GET" && is_page) {
     HttpAnswer answer;
     answer.status = 303;
@@ -30,7 +30,7 @@ HttpAnswer want_login(const HttpFacts& facts) {
   }
   HttpAnswer answer = http_error(401, "log in first");
   // In a browser this would open its own dialogue over the page's.
-  if (facts.fetch_mode.empty())
+  if (facts.fetch.mode.empty())
     answer.headers.emplace_back("WWW-Authenticate", "Basic realm=\"campipe\", charset=\"UTF-8\"");
   return answer;
 }
@@ -53,13 +53,13 @@ HttpGate::HttpGate(const ServerConfig& config, Access& access, const std::vector
 
 HttpGate::Verdict HttpGate::judge(HttpFacts facts) const {
   return judge_by(std::move(facts), [this](const HttpFacts& given) {
-    return std::optional(access_.check_authorization(given.authorization, given.address));
+    return std::optional(access_.check_authorization(given.credentials.authorization, given.address));
   });
 }
 
 HttpGate::Verdict HttpGate::judge_quickly(HttpFacts facts) const {
   return judge_by(std::move(facts), [this](const HttpFacts& given) {
-    return access_.check_authorization_quickly(given.authorization, given.address);
+    return access_.check_authorization_quickly(given.credentials.authorization, given.address);
   });
 }
 
@@ -90,7 +90,7 @@ HttpGate::Verdict HttpGate::judge_by(HttpFacts facts, const CheckAuthorization& 
   return verdict;
 }
 
-// A page of somebody else, opened in the browser of one who may come in, must not get in with him.
+// A page of another site, opened in the browser of a user, must not get in with that user's login.
 std::optional<HttpAnswer> HttpGate::refuse_stranger(const HttpFacts& facts) const {
   constexpr std::array<std::string_view, 6> methods{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"};
   if (std::ranges::find(methods, facts.method) == methods.end()) {
@@ -101,7 +101,7 @@ std::optional<HttpAnswer> HttpGate::refuse_stranger(const HttpFacts& facts) cons
   if (!facts.origin.empty() && !is_same_origin(facts.origin, facts.host)) {
     return http_error(403, "requests from other sites' pages are refused");
   }
-  if (facts.fetch_site == "cross-site" && (facts.upgrade || !only_reads(facts.method))) {
+  if (facts.fetch.site == "cross-site" && (facts.upgrade || !only_reads(facts.method))) {
     return http_error(403, "requests from other sites' pages are refused");
   }
   if (access_.required() || is_own_host(facts.host, own_host_)) return std::nullopt;
@@ -118,16 +118,17 @@ const HttpServer::Route* HttpGate::find_route(const std::string& path) const {
   return best;
 }
 
-// False: `verdict` says why this is the end.
+// False: `verdict` has the refusal.
 bool HttpGate::identify(const HttpFacts& facts, const CheckAuthorization& check, Verdict& verdict) const {
   Passed& passed = verdict.passed;
   HttpRequest& request = passed.request;
   if (!access_.required()) {
-    const auto result = facts.authorization.empty() ? Access::Result() : check(facts).value_or(Access::Result());
+    const auto result =
+        facts.credentials.authorization.empty() ? Access::Result() : check(facts).value_or(Access::Result());
     request.identity = result.identity.value_or(Identity::visitor());
     return true;
   }
-  const std::string token = cookie_of(facts.cookie, session_cookie);
+  const std::string token = cookie_of(facts.credentials.cookie, session_cookie);
   if (!token.empty()) {
     if (auto identity = access_.find_session(token)) {
       request.identity = std::move(*identity);
@@ -136,7 +137,7 @@ bool HttpGate::identify(const HttpFacts& facts, const CheckAuthorization& check,
     }
   }
   if (passed.route != nullptr && passed.route->anyone) return true;
-  auto result = facts.authorization.empty() ? Access::Result() : check(facts);
+  auto result = facts.credentials.authorization.empty() ? Access::Result() : check(facts);
   verdict.unclear = !result;
   if (!result) return false;
   if (!result->identity) {
@@ -152,7 +153,7 @@ bool HttpGate::identify(const HttpFacts& facts, const CheckAuthorization& check,
 std::optional<HttpAnswer> HttpGate::refuse_forgery(const HttpFacts& facts, const Passed& passed) const {
   if (passed.request.session.empty() || only_reads(facts.method)) return std::nullopt;
   if (passed.route != nullptr && passed.route->anyone) return std::nullopt;
-  if (access_.is_csrf_token(passed.request.session, facts.csrf)) return std::nullopt;
+  if (access_.is_csrf_token(passed.request.session, facts.credentials.csrf)) return std::nullopt;
   return http_error(403, "the header X-CSRF-Token is missing or wrong; load the page again");
 }
 
@@ -168,12 +169,12 @@ bool HttpGate::is_proxy(const std::string& address) const {
 
 // The last one in the header is whom our own proxy saw; it may be a proxy of ours as well. What is written before the
 // first stranger may be that stranger's invention.
-void HttpGate::tell_peer(HttpFacts& facts, const std::string& address, bool tls) const {
+void HttpGate::note_peer(HttpFacts& facts, const std::string& address, bool tls) const {
   facts.address = address;
   facts.secure = tls;
   if (!is_proxy(address)) return;
-  facts.secure = tls || facts.forwarded_proto == "https";
-  std::string_view rest = facts.forwarded_for;
+  facts.secure = tls || facts.forwarded.proto == "https";
+  std::string_view rest = facts.forwarded.addresses;
   while (!rest.empty() && is_proxy(facts.address)) {
     const std::size_t comma = rest.rfind(',');
     std::string_view last = comma == std::string_view::npos ? rest : rest.substr(comma + 1);

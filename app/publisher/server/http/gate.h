@@ -26,7 +26,7 @@ class HttpGate {
   struct Verdict {
     std::optional<HttpAnswer> refusal;
     Passed passed;
-    bool unclear = false;  // of judge_quickly(): only judge() can tell
+    bool unclear = false;  // of judge_quickly(): only judge() can decide
   };
 
   // `facts.body` is moved into the request. Checking a password takes its time: this is not for the thread that serves
@@ -36,8 +36,8 @@ class HttpGate {
   [[nodiscard]] Verdict judge_quickly(HttpFacts facts) const;
   // For those who watch for hours: whether they still may.
   [[nodiscard]] bool still_may(const Passed& passed) const;
-  // Who sent it: the peer at `address`, or the one for whom that says it sends, where it is one of `trusted_proxies`.
-  void tell_peer(HttpFacts& facts, const std::string& address, bool tls) const;
+  // Who sent it: the peer at `address`, or the one that it names, where it is one of `trusted_proxies`.
+  void note_peer(HttpFacts& facts, const std::string& address, bool tls) const;
   [[nodiscard]] bool is_proxy(const std::string& address) const;
 
  private:

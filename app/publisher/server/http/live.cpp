@@ -80,7 +80,7 @@ class LiveSocket : public std::enable_shared_from_this<LiveSocket> {
         look_at = Clock::now() + look_every;
         feed_.look();
         if (!connection_->shared().gate.still_may(passed_)) {
-          co_await say_goodbye(websocket::close_code::policy_error);
+          co_await close_socket(websocket::close_code::policy_error);
           co_return;
         }
       }
@@ -89,7 +89,7 @@ class LiveSocket : public std::enable_shared_from_this<LiveSocket> {
       if (next == LiveFeed::Next::message) co_await send(message);
       if (next == LiveFeed::Next::nothing) co_await event_->wait_until(look_at);
       if (next == LiveFeed::Next::over) {
-        co_await say_goodbye(websocket::close_code::normal);
+        co_await close_socket(websocket::close_code::normal);
         co_return;
       }
     }
@@ -101,7 +101,7 @@ class LiveSocket : public std::enable_shared_from_this<LiveSocket> {
     co_await socket_.async_write(bytes, use_awaitable);
   }
 
-  awaitable<void> say_goodbye(websocket::close_code code) {
+  awaitable<void> close_socket(websocket::close_code code) {
     websocket::stream_base::timeout patience{farewell_patience, farewell_patience, false};
     socket_.set_option(patience);
     HttpStream::ErrorCode ignored;  // it is over either way
@@ -144,9 +144,9 @@ class LiveAnswer {
         chunked_(exchange.message.version() >= 11),
         stream_(connection_->shared().rig.stream(place.stream)),
         event_(std::make_shared<HttpEvent>(connection_->shared().io)),
-        books_(connection_->shared().viewers.add(place.stream, exchange.facts.address,
-                                                 exchange.passed.request.identity.user,
-                                                 form == LiveForm::mpegts ? "mpegts" : "mp4")),
+        counters_(connection_->shared().viewers.add(place.stream, exchange.facts.address,
+                                                    exchange.passed.request.identity.user,
+                                                    form == LiveForm::mpegts ? "mpegts" : "mp4")),
         form_(form) {}
 
   awaitable<void> run() {
@@ -169,8 +169,8 @@ class LiveAnswer {
     // Players of MP4 do not take another beginning in the middle.
     while (more && (form_ == LiveForm::mpegts || same_beginning(*piece_.header, *header))) {
       co_await put_piece();
-      ++books_->sent;
-      books_->bytes += piece_.bytes->size();
+      ++counters_->sent;
+      counters_->bytes += piece_.bytes->size();
       more = co_await next(Clock::time_point::max());
     }
     if (chunked_) co_await connection_->send_bytes(asio::buffer("0\r\n\r\n", 5));
@@ -192,7 +192,7 @@ class LiveAnswer {
   awaitable<bool> next(Clock::time_point deadline) {
     for (;;) {
       const LiveViewer::Next next = viewer_->take(piece_, Deadline());
-      books_->dropped = viewer_->dropped();
+      counters_->dropped = viewer_->dropped();
       if (next == LiveViewer::Next::piece) co_return true;
       const bool may = connection_->shared().gate.still_may(exchange_.passed);
       if (next == LiveViewer::Next::over || Clock::now() >= deadline || !may || is_gone()) co_return false;
@@ -248,7 +248,7 @@ class LiveAnswer {
   const bool chunked_;
   const std::shared_ptr<LiveStream> stream_;
   const std::shared_ptr<HttpEvent> event_;
-  const std::shared_ptr<HttpViewer> books_;
+  const std::shared_ptr<HttpViewer> counters_;
   const LiveForm form_;
   std::shared_ptr<LiveViewer> viewer_;
   LivePiece piece_;

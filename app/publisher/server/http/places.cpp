@@ -37,7 +37,7 @@ bool HttpPlaces::Place::answer(const Identity& identity, const std::string& addr
     use_ = Use::administrator;
     return true;
   }
-  use_ = identity.kind == Identity::Kind::nobody ? Use::stranger : Use::guest;
+  use_ = identity.kind == Identity::Kind::unknown ? Use::stranger : Use::guest;
   const auto is_its = [this](const Place& one) { return one.network_ == network_ && one.use_ != Use::administrator; };
   const bool is_many = proxy_ && network_ == peer_;
   const bool has_half = !is_many && all_.count(is_its) > std::max<std::size_t>(all_.limits_.connections / 2, 1);

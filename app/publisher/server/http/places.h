@@ -73,7 +73,7 @@ class HttpPlaces::Place {
   std::string network_;  // for whom it asks: the peer, or one behind it
   Use use_ = Use::idle;
   Clock::time_point since_ = Clock::now();
-  bool known_ = false;  // its last request was one of somebody who logged in
+  bool known_ = false;  // its last request was of a user who logged in
   std::string holder_;  // see holder()
 };
 

@@ -79,20 +79,20 @@ HttpFacts facts_of(HttpMessage& message) {
   facts.target = text_of(message.target());
   facts.host = header(http::field::host);
   facts.origin = header(http::field::origin);
-  facts.fetch_mode = header("Sec-Fetch-Mode");
-  facts.fetch_site = header("Sec-Fetch-Site");
+  facts.fetch.mode = header("Sec-Fetch-Mode");
+  facts.fetch.site = header("Sec-Fetch-Site");
   facts.accept = header(http::field::accept);
-  facts.cookie = header(http::field::cookie);
-  facts.authorization = header(http::field::authorization);
-  facts.csrf = header("X-CSRF-Token");
-  facts.forwarded_proto = header("X-Forwarded-Proto");
+  facts.credentials.cookie = header(http::field::cookie);
+  facts.credentials.authorization = header(http::field::authorization);
+  facts.credentials.csrf = header("X-CSRF-Token");
+  facts.forwarded.proto = header("X-Forwarded-Proto");
   // There may be several, which are one.
   const auto [first, last] = message.equal_range("X-Forwarded-For");
   for (auto field = first; field != last; ++field)
-    facts.forwarded_for += (facts.forwarded_for.empty() ? "" : ",") + text_of(field->value());
-  facts.range = header(http::field::range);
-  facts.if_range = header(http::field::if_range);
-  facts.if_none_match = header(http::field::if_none_match);
+    facts.forwarded.addresses += (facts.forwarded.addresses.empty() ? "" : ",") + text_of(field->value());
+  facts.conditions.range = header(http::field::range);
+  facts.conditions.if_range = header(http::field::if_range);
+  facts.conditions.if_none_match = header(http::field::if_none_match);
   facts.body = std::move(message.body());
   facts.upgrade = boost::beast::websocket::is_upgrade(message);
   return facts;

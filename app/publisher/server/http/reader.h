@@ -28,8 +28,8 @@ class HttpReader {
 
   HttpReader();
 
-  // Takes what it can of `bytes`, and says how many those were. The rest is to be given again with what comes after it;
-  // it is shorter than header_limit for as long as there is no refusal.
+  // Takes what it can of `bytes`, and returns how many those were. The rest is to be given again with what comes after
+  // it; it is shorter than header_limit for as long as there is no refusal.
   std::size_t take(boost::asio::const_buffer bytes);
   [[nodiscard]] bool done() const { return refusal_ || parser_.is_done(); }
   // What the sender did wrong; where there is something, no further request of the connection can be found.

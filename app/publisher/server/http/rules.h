@@ -1,4 +1,4 @@
-// What may be believed of a request, as plain functions: its target, where it comes from, what it wants to see. All of
+// What is accepted of a request, as plain functions: its target, where it comes from, what it wants to see. All of
 // it is bytes from outside.
 #pragma once
 
@@ -17,22 +17,30 @@ struct HttpFacts {
   std::string method;
   std::string target;
   std::string address;  // the peer's
+  bool secure = false;
   std::string host;
   std::string origin;
-  std::string fetch_mode;  // Sec-Fetch-Mode: browsers send it
-  std::string fetch_site;
+  struct Fetch {  // Sec-Fetch-…: browsers send it
+    std::string mode;
+    std::string site;
+  } fetch;
+  struct Forwarded {  // X-Forwarded-…: of any sender, unless a proxy of ours sent it
+    std::string addresses;
+    std::string proto;
+  } forwarded;
+  struct Credentials {
+    std::string cookie;
+    std::string authorization;
+    std::string csrf;
+  } credentials;
+  struct Conditions {  // what of a file is sent
+    std::string range;
+    std::string if_range;
+    std::string if_none_match;
+  } conditions;
   std::string accept;
-  std::string cookie;
-  std::string authorization;
-  std::string csrf;
-  std::string forwarded_for;  // X-Forwarded-For: of anybody, unless a proxy of ours sent it
-  std::string forwarded_proto;
-  std::string range;
-  std::string if_range;
-  std::string if_none_match;
   std::string body;
   bool upgrade = false;  // to WebSocket
-  bool secure = false;
 };
 
 struct HttpTarget {
@@ -46,7 +54,7 @@ std::optional<HttpTarget> parse_target(std::string_view target);
 std::string cookie_of(std::string_view header, std::string_view name);
 
 // Whether a header `Host` names this machine: a loopback name, any address as such, `own` (a host without a port), or
-// the machine's own name. A page of somebody whose name server says that his name is ours does not.
+// the machine's own name. A foreign page whose name server gives this machine's address for its own name does not.
 bool is_own_host(std::string_view host, const std::string& own);
 // Whether a header `Origin` is of the same host and port as `Host`.
 bool is_same_origin(std::string_view origin, std::string_view host);
@@ -58,7 +66,7 @@ struct CameraPath {
 };
 std::optional<CameraPath> parse_camera_path(std::string_view path);
 
-// What one who watches says over the WebSocket. What else may be said is for nobody here.
+// What a viewer asks for over the WebSocket. Other messages are ignored.
 enum class ViewerWish : std::uint8_t { nothing, pause, resume };
 ViewerWish parse_viewer_wish(std::string_view text);
 

@@ -45,7 +45,7 @@ void listen_at(tcp::acceptor& acceptor, const tcp::endpoint& at, ErrorCode& erro
   check([&] { acceptor.bind(at, error); });
   check([&] { acceptor.listen(waiting_connections, error); });
   if (!error) return;
-  ErrorCode ignored;  // the first one is told
+  ErrorCode ignored;  // the first one is reported
   acceptor.close(ignored);
 }
 
@@ -92,8 +92,8 @@ class HttpServer::Implementation {
     if (ended_.get_future().wait_for(farewell_patience) != std::future_status::ready) shared_->io->stop();
     thread_.join();
     // Those of disks are not waited for: they may wait for ever.
-    for (FairThreads* threads : {&shared_->workers, &shared_->decoders}) threads->join();
-    for (asio::thread_pool* pool : {&shared_->administrators, &shared_->door}) pool->join();
+    for (FairThreads* threads : {&shared_->threads.workers, &shared_->threads.decoders}) threads->join();
+    for (asio::thread_pool* pool : {&shared_->threads.administrators, &shared_->threads.door}) pool->join();
     // What was left when the time was over comes to its end here, or it would keep itself alive.
     shared_->io->restart();
     shared_->io->poll();
@@ -123,7 +123,7 @@ class HttpServer::Implementation {
     look_timer_.cancel();
     for (HttpConnection* connection : shared_->connections) connection->close();
     shared_->snapshots.close();
-    shared_->disks.close();
+    shared_->threads.disks.close();
   }
 
   // What is served for long ends when it was taken back: also to one who does not read it, or a file.
@@ -146,14 +146,14 @@ class HttpServer::Implementation {
         welcome(std::move(socket));
         continue;
       }
-      if (!std::exchange(told_, true)) spdlog::warn("http: a connection cannot be taken: {}", error.message());
+      if (!std::exchange(logged_, true)) spdlog::warn("http: a connection cannot be taken: {}", error.message());
       pause.expires_after(pause_without_descriptors);
       co_await pause.async_wait(redirect_error(use_awaitable, error));
     }
   }
 
   void welcome(tcp::socket socket) {
-    ErrorCode ignored;  // it may be gone already, which its first read will tell
+    ErrorCode ignored;  // it may be gone already, which its first read will show
     socket.set_option(tcp::no_delay(true), ignored);
     const std::string address = address_of(socket);
     if (shared_->places.make_room_for(address, shared_->gate.is_proxy(address))) {
@@ -170,7 +170,7 @@ class HttpServer::Implementation {
   tcp::acceptor acceptor_;
   asio::steady_timer look_timer_{*shared_->io};
   std::uint16_t port_ = 0;
-  bool told_ = false;
+  bool logged_ = false;
   std::promise<void> ended_;
   std::thread thread_;
 };

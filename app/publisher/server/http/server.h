@@ -56,11 +56,11 @@ struct HttpAnswer {
   std::string body;
   // An ETag here is compared with what the browser has. Headers of security are added where they are not here.
   std::vector<std::pair<std::string, std::string>> headers;
-  // Sent instead of `body`, with ranges, where it has a name; its ending tells the type, and with the query
+  // Sent instead of `body`, with ranges, where it has a name; its ending gives the type, and with the query
   // `download` it is to be saved. That this sender may read it is the handler's affair.
   PathBelow file;
   // Says what is answered instead of all this, on a thread that may wait for a disk; handlers themselves may not. It
-  // owns all that it uses: where the disk does not answer nobody waits for it, nor for its thread at the end.
+  // owns all that it uses: where the disk does not answer, neither it nor its thread is waited for at the end.
   using DiskWork = std::function<HttpAnswer(DiskNote& note)>;
   DiskWork on_disk;
 };
@@ -86,7 +86,7 @@ class HttpServer {
   };
 
   // `listen_at`: the configuration's http_address with its host looked up; empty: that one, as it stands there.
-  // `on_listening` gets the port once it is taken, before anybody is answered.
+  // `on_listening` gets the port once it is taken, before any request is answered.
   // `tls`: what is served where the configuration has a certificate; the files are not read here.
   // Throws Error where the address cannot be taken.
   HttpServer(const ServerConfig& config, RigView& rig, Access& access, std::vector<Route> routes,

@@ -22,24 +22,24 @@ HttpSnapshots::Jpeg HttpSnapshots::take(const std::string& name, const LiveStrea
     place = std::make_shared<Picture>();
     place->of = stream.weak_from_this();
   }
-  const auto picture = place;
+  const auto snapshot = place;
   lock.unlock();
-  const std::lock_guard making(picture->mutex);
-  const auto age = Clock::now() - picture->made;
-  if (picture->jpeg && age < remembered_for) return picture->jpeg;
-  if (!picture->failure.empty() && age < failure_remembered_for) throw Error(picture->failure);
+  const std::lock_guard making(snapshot->mutex);
+  const auto age = Clock::now() - snapshot->made;
+  if (snapshot->jpeg && age < remembered_for) return snapshot->jpeg;
+  if (!snapshot->failure.empty() && age < failure_remembered_for) throw Error(snapshot->failure);
   const auto group = stream.newest_group();
   if (group.empty()) return nullptr;
-  picture->jpeg = nullptr;
-  picture->failure.clear();
+  snapshot->jpeg = nullptr;
+  snapshot->failure.clear();
   try {
-    picture->jpeg = std::make_shared<const std::vector<std::uint8_t>>(decode_apart(group, stop_));
+    snapshot->jpeg = std::make_shared<const std::vector<std::uint8_t>>(decode_apart(group, stop_));
   } catch (const Error& error) {
-    picture->failure = error.what();
+    snapshot->failure = error.what();
   }
-  picture->made = Clock::now();
-  if (!picture->jpeg) throw Error(picture->failure);
-  return picture->jpeg;
+  snapshot->made = Clock::now();
+  if (!snapshot->jpeg) throw Error(snapshot->failure);
+  return snapshot->jpeg;
 }
 
 }  // namespace campipe

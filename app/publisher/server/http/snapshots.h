@@ -30,7 +30,7 @@ class HttpSnapshots {
   struct Picture {
     std::mutex mutex;  // held while it is made: others who want it wait for it
     std::weak_ptr<const LiveStream> of;
-    Clock::time_point made;  // or not: `failure` says why
+    Clock::time_point made;  // or not: `failure` has the reason
     Jpeg jpeg;
     std::string failure;
   };

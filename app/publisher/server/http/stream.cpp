@@ -15,7 +15,7 @@ awaitable<void> HttpStream::handshake() {
   if (tls_) co_await tls_->async_handshake(asio::ssl::stream_base::server, asio::use_awaitable);
 }
 
-awaitable<void> HttpStream::say_end() {
+awaitable<void> HttpStream::send_end() {
   ErrorCode ignored;  // the connection is over either way
   if (tls_) co_await tls_->async_shutdown(asio::redirect_error(asio::use_awaitable, ignored));
   tcp_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);

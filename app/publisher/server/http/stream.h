@@ -61,7 +61,7 @@ class HttpStream {
 
   boost::asio::awaitable<void> handshake();
   // Says that there is no more; of TLS too, as far as the other side listens.
-  boost::asio::awaitable<void> say_end();
+  boost::asio::awaitable<void> send_end();
 
   // What Beast and asio ask of a stream.
   template <typename Buffers, typename Token>

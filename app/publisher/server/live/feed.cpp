@@ -14,13 +14,45 @@ constexpr auto rest_after_attaching = std::chrono::milliseconds(500);
 
 }  // namespace
 
-LiveFeed::LiveFeed(RigView& rig, std::string camera, std::string stream, std::shared_ptr<HttpViewer> books,
+std::optional<nlohmann::json> StateMessages::next() {
+  const auto status = rig_.status();
+  if (status == status_) return std::nullopt;
+  status_ = status;
+  nlohmann::json state = {{"type", "state"}, {"state", "starting"}, {"reason", ""}, {"since_utc", ""}};
+  const nlohmann::json* camera = is_known() ? &(*status)["cameras"][camera_] : nullptr;
+  for (const char* key : {"state", "reason", "since_utc"}) {
+    if (camera != nullptr && camera->contains(key)) state[key] = (*camera)[key];
+  }
+  if (state == sent_) return std::nullopt;
+  nlohmann::json shown = state;
+  if (camera != nullptr) {
+    for (const char* key : places) {
+      if (camera->contains(key)) shown[key] = (*camera)[key];
+    }
+  }
+  shown = camera_for_viewers(without_secrets(shown));
+  for (const char* key : places) shown.erase(key);
+  sent_ = std::move(state);
+  return shown;
+}
+
+void StateMessages::forget() {
+  sent_ = nullptr;
+  status_.reset();
+}
+
+bool StateMessages::is_known() const {
+  return status_ && status_->contains("cameras") && (*status_)["cameras"].contains(camera_);
+}
+
+LiveFeed::LiveFeed(RigView& rig, std::string camera, std::string stream, std::shared_ptr<HttpViewer> counters,
                    std::function<void()> ready)
     : rig_(rig),
       camera_(std::move(camera)),
       name_(std::move(stream)),
-      books_(std::move(books)),
-      ready_(std::move(ready)) {}
+      counters_(std::move(counters)),
+      ready_(std::move(ready)),
+      state_(rig, camera_) {}
 
 LiveFeed::Next LiveFeed::next(LiveMessage& message) {
   if (waiting_.empty() && viewer_) {
@@ -28,7 +60,7 @@ LiveFeed::Next LiveFeed::next(LiveMessage& message) {
     const LiveViewer::Next next = viewer_->take(piece, Deadline());
     if (next == LiveViewer::Next::piece) take_in(piece);
     if (next == LiveViewer::Next::over) {
-      dropped_before_ += viewer_->dropped();
+      losses_.before += viewer_->dropped();
       viewer_.reset();
       stream_.reset();
       look();  // it may have been replaced already
@@ -43,102 +75,77 @@ LiveFeed::Next LiveFeed::next(LiveMessage& message) {
 }
 
 void LiveFeed::look() {
-  look_at_state();
+  if (const auto state = state_.next()) queue(*state);
   attach();
-  keep_books();
+  count_losses();
 }
 
 void LiveFeed::attach() {
   if (!stream_) {
     stream_ = rig_.stream(name_);
-    const bool is_known = status_->contains("cameras") && (*status_)["cameras"].contains(camera_);
-    over_ = !stream_ && !is_known;
+    over_ = !stream_ && !state_.is_known();
   }
   if (!stream_ || paused_) return;
   if (!viewer_) {
-    dropped_ = 0;
-    serial_ = 0;  // of another stream, which counts anew; or it is told once more after a pause
+    losses_.sent = 0;
+    serial_ = 0;  // of another stream, which counts anew; or it is sent once more after a pause
     attached_ = Clock::now();
     viewer_ = stream_->watch(LiveForm::fmp4);
     viewer_->on_ready(ready_);
   }
   const std::string failure = stream_->failure(LiveForm::fmp4);
-  if (failure == told_failure_) return;
-  told_failure_ = failure;
-  if (!failure.empty()) say_with_instead({{"type", "unplayable"}, {"reason", failure}});
-}
-
-void LiveFeed::look_at_state() {
-  const auto status = rig_.status();
-  if (status == status_) return;
-  status_ = status;
-  nlohmann::json state = {{"type", "state"}, {"state", "starting"}, {"reason", ""}, {"since_utc", ""}};
-  const bool is_known = status->contains("cameras") && (*status)["cameras"].contains(camera_);
-  const nlohmann::json* camera = is_known ? &(*status)["cameras"][camera_] : nullptr;
-  for (const char* key : {"state", "reason", "since_utc"}) {
-    if (camera != nullptr && camera->contains(key)) state[key] = (*camera)[key];
-  }
-  if (state == told_state_) return;
-  nlohmann::json shown = state;
-  if (camera != nullptr) {
-    for (const char* key : places) {
-      if (camera->contains(key)) shown[key] = (*camera)[key];
-    }
-  }
-  shown = camera_for_viewers(without_secrets(shown));
-  for (const char* key : places) shown.erase(key);
-  say(shown);
-  told_state_ = std::move(state);
+  if (failure == failure_) return;
+  failure_ = failure;
+  if (!failure.empty()) queue_with_instead({{"type", "unplayable"}, {"reason", failure}});
 }
 
 void LiveFeed::take_in(const LivePiece& piece) {
   const LiveHeader& header = *piece.header;
   if (header.serial != serial_) {
     serial_ = header.serial;
-    say_with_instead({{"type", "init"},
-                      {"mime", header.mime},
-                      {"width", header.stream.format.width},
-                      {"height", header.stream.format.height},
-                      {"serial", header.serial}});
+    queue_with_instead({{"type", "init"},
+                        {"mime", header.mime},
+                        {"width", header.stream.format.width},
+                        {"height", header.stream.format.height},
+                        {"serial", header.serial}});
     waiting_.push_back({{}, header.bytes});
   }
   if (piece.after_loss) {
     const std::uint64_t dropped = viewer_->dropped();
-    say({{"type", "dropped"}, {"pieces", dropped - dropped_}});
-    dropped_ = dropped;
+    queue({{"type", "dropped"}, {"pieces", dropped - losses_.sent}});
+    losses_.sent = dropped;
   }
   waiting_.push_back({{}, piece.bytes});
-  ++books_->sent;
-  books_->bytes += piece.bytes->size();
-  keep_books();
+  ++counters_->sent;
+  counters_->bytes += piece.bytes->size();
+  count_losses();
 }
 
-void LiveFeed::keep_books() { books_->dropped = dropped_before_ + (viewer_ ? viewer_->dropped() : 0); }
+void LiveFeed::count_losses() { counters_->dropped = losses_.before + (viewer_ ? viewer_->dropped() : 0); }
 
 void LiveFeed::pause() {
   paused_ = true;
-  if (viewer_) dropped_before_ += viewer_->dropped();
+  if (viewer_) losses_.before += viewer_->dropped();
   viewer_.reset();
   waiting_.clear();
-  told_state_ = nullptr;  // it may have been among them
-  status_.reset();
+  state_.forget();  // it may have been among them
   look();
 }
 
-// To begin costs the whole newest group, and a key frame: nobody may have that as often as he likes.
+// To begin costs the whole newest group, and a key frame: so it is not had any number of times a second.
 void LiveFeed::resume() {
   if (!std::exchange(paused_, false)) return;
   if (Clock::now() - attached_ >= rest_after_attaching) look();
 }
 
 // Who cannot play the camera's own stream may have another.
-void LiveFeed::say_with_instead(nlohmann::json message) {
+void LiveFeed::queue_with_instead(nlohmann::json message) {
   const bool has_other = name_ == camera_ && rig_.stream(camera_ + "/" + browser_output);
   if (has_other) message["instead"] = browser_output;
-  say(message);
+  queue(message);
 }
 
-void LiveFeed::say(const nlohmann::json& message) {
+void LiveFeed::queue(const nlohmann::json& message) {
   waiting_.push_back({message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), nullptr});
 }
 

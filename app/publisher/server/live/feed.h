@@ -1,4 +1,4 @@
-// What one who watches a camera's page is sent, as docs/api.md has it: the camera's state, what browsers must know
+// What is sent to one who watches a camera's page, as docs/api.md has it: the camera's state, what browsers must know
 // before the first frame, frames, losses. It stays with the camera while that comes, goes and changes. Used on one
 // thread, but for `ready`.
 #pragma once
@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "app/publisher/server/api/rig_view.h"
@@ -15,6 +16,26 @@
 #include "core/clock.h"
 
 namespace campipe {
+
+// The messages of a camera's state, each time that it differs.
+class StateMessages {
+ public:
+  // `rig` must outlive it.
+  StateMessages(RigView& rig, std::string camera) : rig_(rig), camera_(std::move(camera)) {}
+
+  // Nothing: it is as in the message before.
+  std::optional<nlohmann::json> next();
+  // The next() one is sent whatever it is.
+  void forget();
+  // The status has this camera, as far as next() saw.
+  [[nodiscard]] bool is_known() const;
+
+ private:
+  RigView& rig_;
+  const std::string camera_;
+  std::shared_ptr<const nlohmann::json> status_;  // looked at last
+  nlohmann::json sent_;
+};
 
 struct LiveMessage {
   std::string text;   // JSON; empty: `bytes` is the message
@@ -26,7 +47,7 @@ class LiveFeed {
   enum class Next : std::uint8_t { message, nothing, over };
 
   // `stream`: "dock" or "dock/small". `ready`: as LiveViewer::on_ready().
-  LiveFeed(RigView& rig, std::string camera, std::string stream, std::shared_ptr<HttpViewer> books,
+  LiveFeed(RigView& rig, std::string camera, std::string stream, std::shared_ptr<HttpViewer> counters,
            std::function<void()> ready);
 
   // `over`: the camera was removed.
@@ -38,28 +59,30 @@ class LiveFeed {
   void resume();
 
  private:
+  // Of pieces that this viewer was too slow for.
+  struct Losses {
+    std::uint64_t before = 0;  // of viewers before this one
+    std::uint64_t sent = 0;    // of this viewer, that messages were sent of
+  };
   void attach();
-  void look_at_state();
   void take_in(const LivePiece& piece);
-  void keep_books();
-  void say(const nlohmann::json& message);
-  void say_with_instead(nlohmann::json message);
+  void count_losses();
+  void queue(const nlohmann::json& message);
+  void queue_with_instead(nlohmann::json message);
 
   RigView& rig_;
   const std::string camera_;
   const std::string name_;
-  const std::shared_ptr<HttpViewer> books_;
+  const std::shared_ptr<HttpViewer> counters_;
   const std::function<void()> ready_;
+  StateMessages state_;
   std::shared_ptr<LiveStream> stream_;
   std::shared_ptr<LiveViewer> viewer_;  // null: paused, or there is no stream
   Clock::time_point attached_;          // when it was made last
   std::deque<LiveMessage> waiting_;
-  std::shared_ptr<const nlohmann::json> status_;  // looked at last
-  nlohmann::json told_state_;
-  std::string told_failure_;
-  std::uint64_t serial_ = 0;          // of the header that was sent last
-  std::uint64_t dropped_ = 0;         // of this viewer, that were told
-  std::uint64_t dropped_before_ = 0;  // of viewers before this one
+  std::string failure_;       // that was sent last
+  std::uint64_t serial_ = 0;  // of the header that was sent last
+  Losses losses_;
   bool paused_ = false;
   bool over_ = false;
 };

@@ -21,7 +21,7 @@ std::string text(const char* format, Values... values) {
 // AVCDecoderConfigurationRecord: version, profile, constraints, level.
 std::string avc_codec(Bytes record) { return text("avc1.%02x%02x%02x", record[1], record[2], record[3]); }
 
-// The compatibility flags are told from the last to the first (ISO/IEC 14496-15, annex E).
+// The compatibility flags are written from the last to the first (ISO/IEC 14496-15, annex E).
 std::uint32_t reversed(std::uint32_t bits) {
   std::uint32_t result = 0;
   for (unsigned i = 0; i < 32; ++i) result |= (bits >> i & 1U) << (31U - i);

@@ -20,7 +20,7 @@ namespace campipe {
 namespace {
 
 constexpr AVRational time_base{1, 90'000};
-constexpr std::int64_t longest_step = 10 * 90'000;  // ticks; more is a gap, and says nothing of the next frame
+constexpr std::int64_t longest_step = 10 * 90'000;  // ticks; more is a gap, and no measure of the next frame
 constexpr int ts_delay_us = 100'000;                // between a frame's clock reference and its time to be shown
 
 std::int64_t ticks(std::int64_t ns) { return av_rescale_q(ns, nanoseconds, time_base); }
@@ -36,7 +36,7 @@ void copy(const PacketView& packet, AVPacket& out) {
 }
 
 // The header does not depend on what comes: no edit list, and no shift of times that start below zero. The index at the
-// end of a file is left out, since it would grow in memory for as long as somebody watches.
+// end of a file is left out, since it would grow in memory for as long as it is watched.
 void write_header(AVFormatContext& context, LiveForm form) {
   LibavOptions options;
   if (is_mp4(form)) {
@@ -70,7 +70,7 @@ bool can_hold(LiveForm form, const AudioParameters& audio) {
 LiveMuxer::LiveMuxer(LiveForm form, const StreamParameters& stream, const std::optional<AudioParameters>& audio)
     : form_(form), io_(open_memory_output(written_)), packet_(make_av_packet()) {
   if (const std::string why = why_no_form(form, stream.codec); !why.empty()) throw Error(why);
-  if (lacks_headers(stream)) throw Error("the stream has not told its parameter sets");
+  if (lacks_headers(stream)) throw Error("the stream has not sent its parameter sets");
   const double rate = stream.frame_rate;
   step_ = std::isfinite(rate) && rate > 0 ? std::llround(time_base.den / rate) : time_base.den / 25;
   open(stream);
@@ -180,8 +180,8 @@ std::vector<std::uint8_t> LiveMuxer::write() {
   return written(status);
 }
 
-// A fragment begins at its packet's own time. Where that is before the end of the one before, which happens as nobody
-// knows yet how long the newest frame will last, libavformat would move it there. So to libavformat each begins at
+// A fragment begins at its packet's own time. Where that is before the end of the one before, which happens as it is
+// not known yet how long the newest frame will last, libavformat would move it there. So to libavformat each begins at
 // the end of the one before, and its time is put in afterwards.
 std::vector<std::uint8_t> LiveMuxer::write_fragment() {
   AVPacket& packet = *packet_;
@@ -200,7 +200,7 @@ std::vector<std::uint8_t> LiveMuxer::write_fragment() {
   return fragment;
 }
 
-// `status`: what libavformat said.
+// `status`: what libavformat returned.
 std::vector<std::uint8_t> LiveMuxer::written(int status) {
   av_packet_unref(packet_.get());
   if (status == AVERROR(ENOMEM)) throw std::bad_alloc();

@@ -8,7 +8,7 @@
 namespace campipe {
 
 LiveStream::LiveStream(std::function<void(bool)> on_audience, std::string name, const LiveLimits& limits)
-    : state_(std::make_unique<State>(std::move(name), limits)), on_audience_(std::move(on_audience)) {}
+    : state_(std::make_unique<State>(std::move(name), limits, std::move(on_audience))) {}
 
 LiveStream::~LiveStream() = default;
 
@@ -37,7 +37,7 @@ void LiveStream::offer_audio(const PacketView& packet) noexcept {
 
 void LiveStream::set_audio(const AudioParameters& audio) {
   const std::lock_guard lock(state_->mutex);
-  state_->next_audio = audio;
+  state_->audio.next = audio;
 }
 
 void LiveStream::forget() {
@@ -55,8 +55,8 @@ void LiveStream::close() {
       if (auto one = viewer->weak_from_this().lock()) viewers.push_back(std::move(one));
     }
   }
-  state_->told.wait(lock, [this] { return !state_->telling; });
   lock.unlock();
+  state_->audience.close();
   for (const auto& viewer : viewers) viewer->end();
 }
 
@@ -69,9 +69,8 @@ std::shared_ptr<LiveViewer> LiveStream::watch(LiveForm form) {
       return viewer;
     }
     state_->enter(*viewer);
-    ++state_->audience_changes;
   }
-  tell_audience();
+  state_->audience.report();
   return viewer;
 }
 
@@ -79,34 +78,15 @@ void LiveStream::leave(LiveViewer& viewer) {
   {
     const std::lock_guard lock(state_->mutex);
     state_->leave(viewer);
-    if (state_->viewers > 0) return;
-    ++state_->audience_changes;
   }
-  tell_audience();
-}
-
-// In the order of the changes, though viewers come and go on many threads: one of them tells for all.
-void LiveStream::tell_audience() {
-  if (!on_audience_) return;
-  std::unique_lock lock(state_->mutex);
-  if (state_->telling) return;
-  state_->telling = true;
-  while (!state_->closed && state_->audience_told != state_->audience_changes) {
-    state_->audience_told = state_->audience_changes;
-    const bool watched = state_->viewers > 0;
-    lock.unlock();
-    on_audience_(watched);
-    lock.lock();
-  }
-  state_->telling = false;
-  state_->told.notify_all();
+  state_->audience.report();
 }
 
 std::vector<LivePiece> LiveStream::newest_group() const {
   const std::lock_guard lock(state_->mutex);
-  std::vector<LivePiece> pictures = state_->of(LiveForm::packets).group;
-  std::erase_if(pictures, [](const LivePiece& piece) { return piece.audio; });
-  return pictures;
+  std::vector<LivePiece> frames = state_->of(LiveForm::packets).group;
+  std::erase_if(frames, [](const LivePiece& piece) { return piece.audio; });
+  return frames;
 }
 
 std::string LiveStream::failure(LiveForm form) const {
@@ -125,7 +105,7 @@ std::optional<StreamParameters> LiveStream::parameters() const {
 LiveCounts LiveStream::counts() const {
   const std::lock_guard lock(state_->mutex);
   LiveCounts counts = state_->gone;
-  counts.viewers = state_->viewers;
+  counts.viewers = state_->audience.count();
   for (const State::Form& form : state_->forms) {
     for (const LiveViewer* viewer : form.viewers) {
       counts.sent += viewer->sent();

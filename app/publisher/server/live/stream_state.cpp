@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t longest_gap_ns = 10'000'000'000;
 constexpr std::size_t most_pieces = 10;  // with those of audio, for each frame that a group may have
 
-// What a key frame tells, without the zeros behind it: they belong to what follows, and differ.
+// What a key frame holds of its stream, without the zeros behind it: they belong to what follows, and differ.
 StreamParameters headers_of(const StreamParameters& offered, const PacketView& packet) {
   StreamParameters found = with_headers(offered, packet.data);
   while (!found.extradata.empty() && found.extradata.back() == 0) found.extradata.pop_back();
@@ -33,8 +33,8 @@ const char* name_of(LiveForm form) { return form == LiveForm::mpegts ? "MPEG-TS"
 
 }  // namespace
 
-LiveStream::State::State(std::string of_name, const LiveLimits& of_limits)
-    : name(std::move(of_name)), limits(of_limits) {
+LiveStream::State::State(std::string of_name, const LiveLimits& of_limits, LiveAudience::OnChange on_audience)
+    : name(std::move(of_name)), limits(of_limits), audience(std::move(on_audience)) {
   for (const LiveForm form : {LiveForm::packets, LiveForm::fmp4, LiveForm::mpegts, LiveForm::mp4}) of(form).form = form;
 }
 
@@ -48,22 +48,22 @@ void LiveStream::State::accept(const PacketView& packet, const StreamParameters&
     begin_group();
   }
   need_key = false;
-  group_bytes += packet.data.size();
-  ++group_pictures;
+  group.bytes += packet.data.size();
+  ++group.frames;
   const std::size_t pieces = of(LiveForm::packets).group.size();  // with audio
-  const bool fits = group_bytes <= limits.group_bytes && group_pictures <= limits.group_packets &&
+  const bool fits = group.bytes <= limits.group_bytes && group.frames <= limits.group_packets &&
                     pieces < most_pieces * limits.group_packets;
-  if (whole && !fits && !packet.key) shorten_group();
+  if (group.whole && !fits && !packet.key) shorten_group();
   LivePiece raw = piece_of(packet, packet.data);
   raw.key = packet.key;
   hand_out(raw, ready);
 }
 
 void LiveStream::State::accept_audio(const PacketView& packet, Viewers& ready) {
-  if (need_key || !audio) return;
-  LivePiece raw = piece_of(packet, without_header(*audio, packet.data));
+  if (need_key || !audio.now) return;
+  LivePiece raw = piece_of(packet, without_header(*audio.now, packet.data));
   if (raw.bytes->empty()) return;
-  group_bytes += raw.bytes->size();
+  group.bytes += raw.bytes->size();
   raw.audio = true;
   hand_out(raw, ready);
 }
@@ -77,7 +77,7 @@ void LiveStream::State::begin(const StreamParameters& with) {
   offered = with;
   stream = with;
   need_key = true;
-  told_long_group = false;
+  logged_long_group = false;
   for (Form& form : forms) {
     form.muxer.reset();
     form.header.reset();
@@ -88,8 +88,8 @@ void LiveStream::State::begin(const StreamParameters& with) {
 
 // With a key frame: forms with a track for it begin anew.
 void LiveStream::State::renew_audio() {
-  if (audio == next_audio) return;
-  audio = next_audio;
+  if (audio.now == audio.next) return;
+  audio.now = audio.next;
   ++serial;
   of(LiveForm::packets).header.reset();
   for (const LiveForm form : {LiveForm::mpegts, LiveForm::mp4}) of(form).muxer.reset();
@@ -107,20 +107,18 @@ void LiveStream::State::read_headers(const PacketView& packet) {
   }
   Form& packets = of(LiveForm::packets);
   if (packets.header) return;
-  packets.header = std::make_shared<const LiveHeader>(LiveHeader{serial, stream, {}, nullptr, audio});
+  packets.header = std::make_shared<const LiveHeader>(LiveHeader{serial, stream, {}, nullptr, audio.now});
 }
 
 void LiveStream::State::begin_group() {
-  whole = true;
-  group_bytes = 0;
-  group_pictures = 0;
+  group = {};
   for (Form& form : forms) form.group.clear();
 }
 
 void LiveStream::State::shorten_group() {
-  whole = false;
+  group.whole = false;
   for (Form& form : forms) form.group.resize(std::min<std::size_t>(form.group.size(), 1));
-  if (std::exchange(told_long_group, true)) return;
+  if (std::exchange(logged_long_group, true)) return;
   spdlog::warn("{}: key frames are so far apart that new viewers must wait for one (encode.gop sets their distance)",
                name);
 }
@@ -142,12 +140,12 @@ void LiveStream::State::start(Form& form) {
 
 // What the form can hold of the camera's audio.
 std::optional<AudioParameters> LiveStream::State::audio_track(Form& form) {
-  if (!audio || form.form == LiveForm::fmp4 || can_hold(form.form, *audio)) {
-    form.told_silent.clear();
-    return form.form == LiveForm::fmp4 ? std::nullopt : audio;
+  if (!audio.now || form.form == LiveForm::fmp4 || can_hold(form.form, *audio.now)) {
+    form.logged_silent.clear();
+    return form.form == LiveForm::fmp4 ? std::nullopt : audio.now;
   }
-  if (std::exchange(form.told_silent, audio->codec) != audio->codec)
-    spdlog::warn("{}: watched as {} without audio, which cannot hold {}", name, name_of(form.form), audio->codec);
+  if (std::exchange(form.logged_silent, audio.now->codec) != audio.now->codec)
+    spdlog::warn("{}: watched as {} without audio, which cannot hold {}", name, name_of(form.form), audio.now->codec);
   return std::nullopt;
 }
 
@@ -190,7 +188,7 @@ void LiveStream::State::hand_out(const LivePiece& raw, Viewers& ready) {
 // Audio from before the key frame may come behind it: it is for those who have what came before.
 void LiveStream::State::hand_out(Form& form, const LivePiece& piece, Viewers& ready) {
   const bool is_late = piece.audio && !form.group.empty() && piece.times.pts < form.group.front().times.pts;
-  if ((whole && !is_late) || piece.key) form.group.push_back(piece);
+  if ((group.whole && !is_late) || piece.key) form.group.push_back(piece);
   const Clock::time_point now = Clock::now();
   for (LiveViewer* viewer : form.viewers) {
     if (!viewer->add(piece, now)) continue;
@@ -205,9 +203,9 @@ void LiveStream::State::enter(LiveViewer& viewer) {
       if (auto piece = muxed(form, raw)) form.group.push_back(std::move(*piece));
     }
   }
-  viewer.begin(form.group, whole);
+  viewer.begin(form.group, group.whole);
   form.viewers.push_back(&viewer);
-  ++viewers;
+  audience.enter();
 }
 
 void LiveStream::State::leave(LiveViewer& viewer) {
@@ -216,7 +214,7 @@ void LiveStream::State::leave(LiveViewer& viewer) {
   gone.sent += viewer.sent();
   gone.dropped += viewer.dropped();
   gone.bytes += viewer.bytes();
-  --viewers;
+  audience.leave();
   if (!form.viewers.empty() || form.form == LiveForm::packets) return;
   form.muxer.reset();
   form.header.reset();

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <array>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "app/publisher/server/live/audience.h"
 #include "app/publisher/server/live/muxer.h"
 #include "app/publisher/server/live/stream.h"
 
@@ -18,16 +18,27 @@ namespace campipe {
 struct LiveStream::State {
   struct Form {
     LiveForm form = LiveForm::packets;
-    std::unique_ptr<LiveMuxer> muxer;  // null: of `packets`; nobody watches; it cannot be made
+    std::unique_ptr<LiveMuxer> muxer;  // null: of `packets`; it has no viewers; it cannot be made
     std::shared_ptr<const LiveHeader> header;
     std::vector<LivePiece> group;  // the newest, or its key frame only
     std::string failure;
-    std::string told_silent;           // the codec of audio that it cannot hold
+    std::string logged_silent;         // the codec of audio that it cannot hold
     std::vector<LiveViewer*> viewers;  // each leaves before it goes
   };
   using Viewers = std::vector<std::shared_ptr<LiveViewer>>;
 
-  State(std::string name, const LiveLimits& limits);
+  // The newest GOP, of which each form has its pieces.
+  struct Group {
+    std::size_t bytes = 0;
+    std::size_t frames = 0;
+    bool whole = true;  // all of it is kept
+  };
+  struct Audio {
+    std::optional<AudioParameters> now;
+    std::optional<AudioParameters> next;  // from the next key frame on
+  };
+
+  State(std::string name, const LiveLimits& limits, LiveAudience::OnChange on_audience);
 
   // Adds those to `ready` who must be woken without the lock.
   void accept(const PacketView& packet, const StreamParameters& stream, Viewers& ready);
@@ -60,20 +71,12 @@ struct LiveStream::State {
   std::uint64_t serial = 0;
   std::optional<std::int64_t> last_dts;
   bool need_key = true;
-  bool whole = true;  // the newest group is kept whole
-  bool told_long_group = false;
-  std::size_t group_bytes = 0;
-  std::size_t group_pictures = 0;
-  std::optional<AudioParameters> audio;
-  std::optional<AudioParameters> next_audio;
+  Group group;
+  bool logged_long_group = false;
+  Audio audio;
   std::array<Form, 4> forms;
   LiveCounts gone;  // of viewers who left
-
-  std::condition_variable told;
-  std::uint64_t audience_changes = 0;
-  std::uint64_t audience_told = 0;
-  std::uint64_t viewers = 0;
-  bool telling = false;
+  LiveAudience audience;
 };
 
 }  // namespace campipe

@@ -1,6 +1,6 @@
 // The rig's API: requests, who is logged in, and the status that all pages share.
-const nobody = {user: '', permissions: [], cameras: null, csrf: ''};
-let session = nobody;
+const loggedOut = {user: '', permissions: [], cameras: null, csrf: ''};
+let session = loggedOut;
 
 export class ApiError extends Error {
   constructor(status, message) {
@@ -65,7 +65,7 @@ export async function login(user, password) {
 
 export async function logout() {
   await post('logout');
-  session = nobody;
+  session = loggedOut;
 }
 
 // Whether the page should offer something: `permission` is "view", "record" or "administer", of a camera, or of the rig
@@ -109,7 +109,7 @@ export function watchStatus(listener) {
   };
 }
 
-function tell(message) {
+function notify(message) {
   for (const listener of [...listeners]) listener(message);
 }
 
@@ -118,7 +118,7 @@ function ratesOf(status, previous) {
   const rates = {};
   if (!previous) return rates;
   const seconds = (Date.parse(status.time_utc) - Date.parse(previous.time_utc)) / 1000;
-  if (!(seconds > 1.5)) return rates; // too short to say
+  if (!(seconds > 1.5)) return rates; // too short for a rate
   for (const [name, camera] of Object.entries(status.cameras ?? {})) {
     const before = previous.cameras?.[name];
     const frames = camera.frames?.encoded - before?.frames?.encoded;
@@ -149,7 +149,7 @@ async function ask() {
   asking = false;
   if (!mayAskAgain) return;
   if (listeners.size > 0 && !document.hidden) timer = setTimeout(ask, period);
-  tell(message);
+  notify(message);
 }
 
 document.addEventListener('visibilitychange', () => {

@@ -1,4 +1,4 @@
-// One camera: its frame, what the rig says of it, ten minutes of its numbers, and what may be done.
+// One camera: its frame, what the rig reports of it, ten minutes of its numbers, and what may be done.
 import {get, may, post, watchStatus} from '/static/api.js';
 import {factsOf, linksOf} from '/static/camera_facts.js';
 import {motionOf} from '/static/camera_motion.js';
@@ -125,7 +125,7 @@ class CameraPage {
   }
 
   #update({status, rates}) {
-    if (!status) return this.#tile.forget(); // a line above the page says why
+    if (!status) return this.#tile.forget(); // a line above the page has the reason
     const camera = status.cameras?.[this.#name];
     this.#missing.hidden = Boolean(camera);
     this.#body.hidden = !camera;
@@ -145,10 +145,10 @@ class CameraPage {
       this.#links.dataset.for = links.key;
       this.#links.replaceChildren(...links.items);
     }
-    this.#tellButtons(camera);
+    this.#showButtons(camera);
   }
 
-  #tellButtons(camera) {
+  #showButtons(camera) {
     this.#record.hidden = !camera.records || !may('record', this.#name);
     setText(this.#record, camera.recording_on ? 'Stop recording' : 'Start recording');
     this.#enable.hidden = !may('administer', this.#name);
@@ -174,7 +174,7 @@ class CameraPage {
         for (const plot of this.#plots) plot.data = history;
       }
     } catch (error) {
-      if (error.status === 404) return; // the status says it, too
+      if (error.status === 404) return; // the status shows it, too
     }
     if (!this.#closed) this.#timer = setTimeout(() => this.#loadHistory(), historyPeriod);
   }

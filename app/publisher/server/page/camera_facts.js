@@ -1,4 +1,4 @@
-// What the page of one camera tells in words: facts, and addresses for other players.
+// What the page of one camera shows in words: facts, and addresses for other players.
 import {dropCausesOf, dropsOf, rigNow} from '/static/api.js';
 import {lookOf, wordOf} from '/static/conditions.js';
 import {el} from '/static/dom.js';

@@ -1,4 +1,4 @@
-// What a person is told about a camera: a word, why, and since when.
+// How the condition of a camera is shown: a word, why, and since when.
 import {rigNow} from '/static/api.js';
 import {duration, since} from '/static/format.js';
 

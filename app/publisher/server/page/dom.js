@@ -60,7 +60,7 @@ function become(node, wanted) {
   patch(node, ...wanted.childNodes);
 }
 
-// Writes only what differs, so that a page that is told the same each second is not laid out anew.
+// Writes only what differs, so that a page that is given the same each second is not laid out anew.
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }

@@ -1,4 +1,4 @@
-// Who are you? Comes back to where somebody wanted to go (?next=/camera/dock).
+// The login. Comes back to the page that was asked for (?next=/camera/dock).
 import {login} from '/static/api.js';
 import {el, setText} from '/static/dom.js';
 import {navigate} from '/static/navigate.js';

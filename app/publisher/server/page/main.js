@@ -32,7 +32,7 @@ async function showPage() {
   const main = byId('main');
   try {
     const module = await load();
-    if (current !== visit) return; // somebody was faster
+    if (current !== visit) return; // another page was asked for meanwhile
     page?.close();
     main.replaceChildren();
     shownPath = url.pathname;
@@ -63,14 +63,14 @@ function toLogin() {
   navigate(`/login?next=${encodeURIComponent(location.pathname + location.search)}`, {replace: true});
 }
 
-function tellUser() {
+function showUser() {
   const {user, cameras} = currentSession();
   document.querySelector('nav a[href="/recordings"]').hidden = !may('record', cameras?.[0]);
   byId('logout').hidden = !user;
   byId('logout').textContent = `Log out ${user}`;
 }
 
-function tellStatus({status, error, since}) {
+function showStatus({status, error, since}) {
   const summary = byId('summary');
   if (error) {
     setText(summary, '');
@@ -91,8 +91,8 @@ let stopWatching = null;
 
 // After a login, and at first.
 function sessionBegan() {
-  tellUser();
-  stopWatching ??= watchStatus(tellStatus);
+  showUser();
+  stopWatching ??= watchStatus(showStatus);
 }
 
 function key(event) {

@@ -1,4 +1,4 @@
-// A <video> fed with fragments through Media Source Extensions. What breaks is told by `onBroken(reason)`; then, or at
+// A <video> fed with fragments through Media Source Extensions. What breaks is reported by `onBroken(reason)`; then, or at
 // any time, begin() makes a fresh one.
 const Source = window.ManagedMediaSource ?? window.MediaSource; // iPhones know only the first
 const keptBehind = 10; // s of what was played

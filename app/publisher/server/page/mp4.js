@@ -33,7 +33,7 @@ export function timescaleOf(view) {
 
 const has = (flags, bit) => (flags & bit) !== 0;
 
-// Where a fragment says how long its samples last: offsets of 32-bit numbers, and for how many samples each counts.
+// Where a fragment has how long its samples last: offsets of 32-bit numbers, and for how many samples each counts.
 function durationFields(view, tfhd, trun) {
   const flags = view.getUint32(trun.body) & 0xffffff;
   const samples = view.getUint32(trun.body + 4);

@@ -6,7 +6,7 @@ import {LiveSocket} from '/static/live_socket.js';
 import {MediaSink, canPlay} from '/static/media_sink.js';
 import {Timeline} from '/static/timeline.js';
 
-const stillAfter = 3000; // ms without a new frame: it is said
+const stillAfter = 3000; // ms without a new frame: it is shown
 const frozenAfter = 8000; // ms without one although they arrive: the browser's decoder hangs. Longer after each time,
 // since a browser that has too much to do is not helped by more of it
 const silentAfter = 8000; // ms without any although the camera runs: the connection may be dead
@@ -62,7 +62,7 @@ export class Player {
     return this.#output;
   }
 
-  // What is to be told: {phase, state, reason, since_utc, retryAt}. phase: live, connecting, away (the camera), lost
+  // What is to be shown: {phase, state, reason, since_utc, retryAt}. phase: live, connecting, away (the camera), lost
   // (the rig), stalled, unplayable.
   get condition() {
     const {state, reason, since_utc} = this.#rig;

@@ -1,5 +1,5 @@
 // One plot over the last minutes, on a canvas: a few lines, or areas one on top of the other; the values at the pointer
-// are told beside the title. Missing values (null) are holes, not zeros.
+// are written beside the title. Missing values (null) are holes, not zeros.
 import {el, setText} from '/static/dom.js';
 import {timeOf} from '/static/format.js';
 
@@ -91,7 +91,7 @@ export class Plot {
     scale.y = (value) => height - bottom - (value / scale.most) * (height - bottom - top);
     this.#drawScale(context, scale);
     for (let i = lines.length - 1; i >= 0; --i) this.#drawLine(context, scale, lines, i);
-    this.#tell(context, scale);
+    this.#write(context, scale);
   }
 
   #drawScale(context, {width, height, most, begin, end, style, x, y}) {
@@ -145,7 +145,7 @@ export class Plot {
   }
 
   // The values at the pointer, or the newest.
-  #tell(context, {height, begin, end, style, x, width}) {
+  #write(context, {height, begin, end, style, x, width}) {
     const {t} = this.#data;
     let at = t.length - 1;
     if (this.#pointer !== null && at > 0) {

@@ -20,7 +20,7 @@ function table(columns, rows) {
   );
 }
 
-// `name` tells one section from another while the page stays.
+// `name` identifies a section while the page stays.
 const section = (name, title, ...content) =>
   el('section', {'data-key': name}, el('h2', {}, title), ...content);
 
@@ -154,11 +154,11 @@ export function show(main) {
   let closed = false;
 
   async function loadViewers() {
-    if (!administers()) return null; // others are not told who watches
+    if (!administers()) return null; // others do not see who watches
     try {
       return (await get('viewers')).viewers;
     } catch {
-      return null; // the line above the page tells that campipe does not answer
+      return null; // the line above the page shows that campipe does not answer
     }
   }
 

@@ -23,7 +23,7 @@ export class Tile {
   constructor(name, number) {
     this.name = name;
     this.player = new Player(name);
-    this.player.onchange = () => this.#tellCondition();
+    this.player.onchange = () => this.#showCondition();
     this.element = el(
       'a',
       {class: 'tile', href: `/?camera=${encodeURIComponent(name)}`, 'data-camera': name},
@@ -39,7 +39,7 @@ export class Tile {
       ),
       el('span', {class: 'number', 'aria-hidden': 'true'}, String(number)),
     );
-    this.#tellCondition();
+    this.#showCondition();
   }
 
   set seen(seen) {
@@ -56,17 +56,17 @@ export class Tile {
   update(camera, rate) {
     const running = camera.state === 'running';
     setText(this.#fps, running && rate ? fps(rate.fps) : '');
-    this.#tellLatency(running ? camera.latency_ms?.p50 : undefined);
+    this.#showLatency(running ? camera.latency_ms?.p50 : undefined);
     const drops = dropsOf(camera) + this.player.dropped;
     setText(this.#drops, drops ? `${count(drops)} dropped` : '');
     this.#drops.title = this.#dropCauses(camera);
     this.#recording.hidden = !camera.recording_on;
     setText(this.#recording, camera.recording_paused ? 'REC paused' : 'REC');
     this.#recording.classList.toggle('paused', Boolean(camera.recording_paused));
-    this.#tellCondition();
+    this.#showCondition();
   }
 
-  // The rig does not answer: what it said last is no longer known to be true.
+  // The rig does not answer: what it reported last is no longer known to be true.
   forget() {
     for (const number of [this.#fps, this.#latency, this.#drops]) setText(number, '');
     this.#recording.hidden = true;
@@ -78,7 +78,7 @@ export class Tile {
   }
 
   // From the camera to the encoder by the rig's measurement, and what this browser holds back.
-  #tellLatency(rigMs) {
+  #showLatency(rigMs) {
     const {behindMs, firstPictureMs} = this.player.stats;
     const known = Number.isFinite(rigMs) && firstPictureMs !== null;
     setText(this.#latency, known ? milliseconds(rigMs + behindMs) : '');
@@ -91,7 +91,7 @@ export class Tile {
     return causes.join('\n');
   }
 
-  #tellCondition() {
+  #showCondition() {
     const condition = this.player.condition;
     const {look, title, text} = describe(condition);
     this.#dot.className = `dot ${condition.phase === 'away' ? lookOf(condition.state) : look}`;

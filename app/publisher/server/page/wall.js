@@ -69,14 +69,14 @@ class Wall {
 
   #update({status, rates}) {
     if (!status) {
-      for (const tile of this.#tiles.values()) tile.forget(); // a line above the page says why
+      for (const tile of this.#tiles.values()) tile.forget(); // a line above the page has the reason
       return;
     }
     this.#cameras = status.cameras ?? {};
     const names = camerasOf(status).map(([name]) => name);
     if (names.join('\n') !== [...this.#tiles.keys()].join('\n')) this.#setTiles(names);
     for (const [name, tile] of this.#tiles) tile.update(this.#cameras[name], rates[name]);
-    this.#tellEmpty(names.length === 0);
+    this.#showEmpty(names.length === 0);
     this.#chooseOutputs();
   }
 
@@ -95,7 +95,7 @@ class Wall {
     this.#layOut();
   }
 
-  #tellEmpty(empty) {
+  #showEmpty(empty) {
     if (this.#empty.hidden === !empty) return;
     this.#empty.hidden = !empty;
     if (!empty) return;

@@ -28,7 +28,8 @@ const Form* form_of(const AudioParameters& audio) {
   return found == forms.end() ? nullptr : found;
 }
 
-// RFC 3551 has numbers for G.711 of 8 kHz only; more than two channels of Opus need a description that nobody reads.
+// RFC 3551 has numbers for G.711 of 8 kHz only; more than two channels of Opus need a description that players do not
+// read.
 bool fits(const AudioParameters& audio) {
   if (audio.codec.starts_with("pcm_")) return audio.sample_rate == 8000 && audio.channels == 1;
   if (audio.codec == "aac") return audio.extradata.size() >= 2;

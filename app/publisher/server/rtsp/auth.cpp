@@ -62,7 +62,7 @@ struct Verdict {
   int retry_after_s = 0;
 };
 
-// What was found before the request came here; of another login than GStreamer reads in it that says nothing.
+// What was found before the request came here; it holds for no other login than the one that GStreamer reads in it.
 Verdict check_basic(Auth& auth, const GstRTSPContext* ctx) {
   const RtspLogin* login = auth.find_login(ctx->client);
   if (login == nullptr || !login->done || basic_login(*ctx->request) != login->given) return {};

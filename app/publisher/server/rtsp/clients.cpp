@@ -141,14 +141,15 @@ bool RtspClients::make_room_for(const std::string& network) {
          make_room(limits_.connections, [](const Connection&) { return true; });
 }
 
-// The library would say that the request is a bad one.
+// The library would answer that the request is a bad one.
 GstRTSPStatusCode RtspClients::before_describe(GstRTSPClient* client, GstRTSPContext* request, gpointer self) {
   const auto& clients = *static_cast<RtspClients*>(self);
   if (request->uri == nullptr) return GST_RTSP_STS_OK;  // of "*", which the library refuses
   std::string name = request->uri->abspath;
   if (name.starts_with('/')) name.erase(0, 1);
   const auto stream = clients.context_.rig.stream(name);
-  if (!stream || !may_view(clients.access_, rtsp_identity(client), name)) return GST_RTSP_STS_OK;  // it is said later
+  if (!stream || !may_view(clients.access_, rtsp_identity(client), name))
+    return GST_RTSP_STS_OK;  // it is refused later
   const auto parameters = stream->parameters();
   if (!parameters) return GST_RTSP_STS_SERVICE_UNAVAILABLE;
   return rtsp_pipeline(*parameters).empty() ? GST_RTSP_STS_UNSUPPORTED_MEDIA_TYPE : GST_RTSP_STS_OK;

@@ -47,7 +47,7 @@ class RtspClients {
     Clock::time_point idle_since;
     std::vector<Session> sessions;  // that it began
     bool played = false;
-    bool ending = false;  // it was told to
+    bool ending = false;  // it was asked to
   };
 
   static void on_connected(GstRTSPServer*, GstRTSPClient* client, gpointer self);
@@ -73,7 +73,7 @@ class RtspClients {
   Access& access_;
   const RtspLimits limits_;
   std::map<GstRTSPClient*, Connection> open_;
-  // A thread that sends tells the library's main loop to close a connection that is broken, without owning it. So what
+  // A thread that sends asks the library's main loop to close a connection that is broken, without owning it. So what
   // has played lives on for a while.
   std::multimap<Clock::time_point, GObjectPtr<GstRTSPClient>> closed_;  // until then
 };

@@ -74,7 +74,7 @@ gboolean RtspDoor::take_in() {
 
 // The connection waits, and would wake us again and again.
 void RtspDoor::pause(int error) {
-  if (!std::exchange(told_, true)) spdlog::warn("rtsp: a connection cannot be taken: {}", std::strerror(error));
+  if (!std::exchange(logged_, true)) spdlog::warn("rtsp: a connection cannot be taken: {}", std::strerror(error));
   wait_for(g_timeout_source_new(pause_after_failure), c_callback<&RtspDoor::on_pause_over, G_SOURCE_REMOVE>);
 }
 

@@ -40,8 +40,8 @@ class RtspDoor {
   RtspLogins& logins_;
   GMainContext* context_;
   ServerTls tls_;
-  GSourcePtr waiting_;  // for connections, or for the end of a pause
-  bool told_ = false;   // that there are no descriptors
+  GSourcePtr waiting_;   // for connections, or for the end of a pause
+  bool logged_ = false;  // that there are no descriptors
 };
 
 }  // namespace campipe

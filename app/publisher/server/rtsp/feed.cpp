@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string_view>
 
 #include "app/publisher/server/rtsp/audio.h"
@@ -14,12 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::int64_t second = 1'000'000'000;
-// Before the first packet's time, so that no time is negative where frames are not in the order of their packets.
-constexpr std::int64_t lead = second;
-constexpr auto longest_wait = 2s;                // for a new key frame, where there is an older one
-constexpr std::int64_t clock_jump = second / 5;  // from which on capture time is not smoothed
-constexpr std::int64_t longest_pause = 3600 * second;
+constexpr auto longest_wait = 2s;              // for a new key frame, where there is an older one
 constexpr guint64 longest_queue = 16U << 20U;  // bytes
 
 constexpr guint64 longest_audio_queue = 64U << 10U;
@@ -103,13 +97,13 @@ RtspFeed::RtspFeed(std::shared_ptr<LiveStream> stream, std::shared_ptr<RtspReade
 
 void RtspFeed::start(GstBin* bin, std::optional<AudioParameters> audio, GstElement* rtpbin) {
   source_.reset(GST_APP_SRC(gst_bin_get_by_name(bin, "source")));
-  audio_ = std::move(audio);
-  if (audio_) {
-    audio_source_.reset(GST_APP_SRC(gst_bin_get_by_name(bin, "audio")));
-    set_rtsp_caps(audio_source_.get(), *audio_);
+  audio_.stream = std::move(audio);
+  if (audio_.stream) {
+    audio_.source.reset(GST_APP_SRC(gst_bin_get_by_name(bin, "audio")));
+    set_rtsp_caps(audio_.source.get(), *audio_.stream);
   }
-  rtpbin_ = share(rtpbin);
-  // Behind rtpbin, where the library holds back what comes before somebody plays.
+  clock_.use(rtpbin, audio_.source != nullptr);
+  // Behind rtpbin, where the library holds back what comes before a reader plays.
   g_signal_connect_data(rtpbin, "pad-added", G_CALLBACK((c_callback<[](GstElement*, GstPad* pad, gpointer gate) {
                           if (std::string_view(GST_PAD_NAME(pad)).starts_with("send_rtp_src_"))
                             close_with(pad, *static_cast<SharedGate*>(gate));
@@ -134,7 +128,7 @@ void RtspFeed::run(const std::stop_token& stopping) {
     if (next == LiveViewer::Next::timeout) continue;
     if (next == LiveViewer::Next::over || !feed(piece)) {
       gst_app_src_end_of_stream(source_.get());
-      if (audio_source_) gst_app_src_end_of_stream(audio_source_.get());
+      if (audio_.source) gst_app_src_end_of_stream(audio_.source.get());
       on_end_();
       return;
     }
@@ -150,7 +144,7 @@ bool RtspFeed::feed(const LivePiece& piece) {
   if (!prepared_) {
     if (!piece.key) return true;
     prepared_ = true;
-    set_origin(piece);
+    begin_time(piece);
     push(piece);
     prepare_audio();
     return true;
@@ -162,8 +156,8 @@ bool RtspFeed::feed(const LivePiece& piece) {
   }
   if (!running_) {
     if (!begin(piece)) return true;
-  } else if (piece.dts <= last_dts_) {
-    set_origin(piece);
+  } else if (timeline_.is_over(piece)) {
+    begin_time(piece);
   }
   readers_->before(piece);
   push(piece);
@@ -172,11 +166,11 @@ bool RtspFeed::feed(const LivePiece& piece) {
 
 // Audio follows frames that are passed on.
 void RtspFeed::feed_audio(const LivePiece& piece) {
-  if (!running_ || !audio_source_ || !readers_->anybody_gets(true)) return;
-  if (gst_app_src_get_current_level_bytes(audio_source_.get()) > longest_audio_queue) return;
-  const std::int64_t time = piece.times.pts - origin_;
-  if (time <= last_audio_) return;
-  last_audio_ = time;
+  if (!running_ || !audio_.source || !readers_->any_reader_gets(true)) return;
+  if (gst_app_src_get_current_level_bytes(audio_.source.get()) > longest_audio_queue) return;
+  const std::int64_t time = timeline_.time_of(piece.times.pts);
+  if (time <= audio_.last_time) return;
+  audio_.last_time = time;
   readers_->before(piece);
   push_audio(piece.bytes, static_cast<GstClockTime>(time), piece.times.duration);
 }
@@ -184,8 +178,8 @@ void RtspFeed::feed_audio(const LivePiece& piece) {
 // The media cannot be described before each of its streams has something, and audio may not come for long: so this
 // stands for it, as the first key frame does for the frames. The gate keeps both from readers.
 void RtspFeed::prepare_audio() {
-  if (!audio_source_) return;
-  push_audio(std::make_shared<const std::vector<std::uint8_t>>(8), static_cast<GstClockTime>(lead), 0);
+  if (!audio_.source) return;
+  push_audio(std::make_shared<const std::vector<std::uint8_t>>(8), static_cast<GstClockTime>(RtspTimeline::lead), 0);
 }
 
 // Whether pieces are passed on from this one on.
@@ -196,7 +190,7 @@ bool RtspFeed::begin(const LivePiece& piece) {
     return false;
   }
   running_ = true;
-  if (piece.dts <= last_dts_) set_origin(piece);
+  if (timeline_.is_over(piece)) begin_time(piece);
   gate_->open_from = time_of(std::min(piece.dts, piece.times.pts));
   return true;
 }
@@ -206,7 +200,7 @@ bool RtspFeed::take_stream(const LivePiece& piece) {
   if (header_ && header_->stream.codec != stream.codec) return false;
   const auto& audio = piece.header->audio;
   const bool has_form = audio && has_rtsp_form(*audio);
-  if (has_form ? audio_ != audio : audio_.has_value()) return false;
+  if (has_form ? audio_.stream != audio : audio_.stream.has_value()) return false;
   if (!header_ || header_->stream != stream) {
     gst_app_src_set_caps(source_.get(), caps_of(stream).get());
     with_header_ = stream.codec != "mjpeg" && !has_boxes(stream);
@@ -215,42 +209,16 @@ bool RtspFeed::take_stream(const LivePiece& piece) {
   return true;
 }
 
-// The camera's time began anew, or begins. Time goes on for readers as it did for the camera.
-void RtspFeed::set_origin(const LivePiece& piece) {
-  std::int64_t begins = lead;
-  if (last_capture_ != 0) {
-    const std::int64_t pause = std::clamp(piece.times.capture_utc - last_capture_, second / 100, longest_pause);
-    begins = last_dts_ - origin_ + pause;
-  }
-  origin_ = piece.dts - begins;
-  epoch_.reset();
+void RtspFeed::begin_time(const LivePiece& piece) {
+  timeline_.begin(piece);
+  clock_.begin();
 }
 
-// Reports say which RTP time it is at a time of the clock, by the time since their element's base time. So that is
-// when, by the clock by which frames are taken, a time of 0 was. The pipeline sets it, too, when it starts.
-void RtspFeed::set_clock(const LivePiece& piece, GstClockTime time) {
-  if (piece.times.capture_utc == 0) return;
-  const std::int64_t epoch = piece.times.capture_utc - static_cast<std::int64_t>(time);
-  const std::int64_t error = epoch - epoch_.value_or(epoch);
-  epoch_ = !epoch_ || std::abs(error) > clock_jump ? epoch : *epoch_ + error / 16;
-  const auto base = static_cast<GstClockTime>(*epoch_);
-  for (guint i = 0; i < (audio_source_ ? 2 : 1); ++i) {
-    auto& session = sessions_.at(i);
-    if (!session) {
-      GstElement* found = nullptr;
-      g_signal_emit_by_name(rtpbin_.get(), "get-session", i, &found);
-      session.reset(found);
-    }
-    if (session && gst_element_get_base_time(session.get()) != base) gst_element_set_base_time(session.get(), base);
-  }
-}
-
-// Of a stream that nobody has set up the library takes nothing, but for the first piece.
+// Of a stream that no reader has set up the library takes nothing, but for the first piece.
 void RtspFeed::push(const LivePiece& piece) {
-  set_clock(piece, time_of(piece.times.pts));
-  last_dts_ = piece.dts;
-  last_capture_ = piece.times.capture_utc;
-  if (running_ && !readers_->anybody_gets(false)) return;
+  clock_.update(piece, timeline_.time_of(piece.times.pts));
+  timeline_.advance(piece);
+  if (running_ && !readers_->any_reader_gets(false)) return;
   GstBuffer* buffer = gst_buffer_new();
   if (with_header_ && piece.key) {
     const std::vector<std::uint8_t>& header = header_->stream.extradata;
@@ -272,7 +240,7 @@ void RtspFeed::push_audio(const SharedBytes& bytes, GstClockTime time, std::int6
   GST_BUFFER_PTS(buffer) = time;
   GST_BUFFER_DTS(buffer) = time;
   if (duration > 0) GST_BUFFER_DURATION(buffer) = static_cast<GstClockTime>(duration);
-  if (gst_app_src_push_buffer(audio_source_.get(), buffer) != GST_FLOW_OK) spdlog::debug("rtsp: audio was not taken");
+  if (gst_app_src_push_buffer(audio_.source.get(), buffer) != GST_FLOW_OK) spdlog::debug("rtsp: audio was not taken");
 }
 
 }  // namespace campipe

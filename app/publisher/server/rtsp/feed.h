@@ -1,5 +1,5 @@
-// The thread that brings a camera's packets into one RTSP media, and says when they were taken: RTP time is the
-// packets' own, and what RTCP sender reports say of it is capture time.
+// The thread that brings a camera's packets into one RTSP media, and reports when they were taken: RTP time is the
+// packets' own, and what RTCP sender reports carry is capture time (rtsp/feed_clock.h).
 //
 // The media must have a first key frame before it can be described, which is older than who then plays it. What was
 // made before a reader came is kept from it, so that players, which keep their distance from the first frame that
@@ -11,7 +11,6 @@
 
 #include <gst/app/gstappsrc.h>
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -21,6 +20,7 @@
 #include <thread>
 
 #include "app/publisher/server/live/stream.h"
+#include "app/publisher/server/rtsp/feed_clock.h"
 #include "app/publisher/server/rtsp/gst_handles.h"
 #include "app/publisher/server/rtsp/readers.h"
 
@@ -51,6 +51,11 @@ class RtspFeed {
     std::atomic<GstClockTime> open_from{closed};
   };
   using SharedGate = std::shared_ptr<Gate>;
+  struct Audio {
+    std::optional<AudioParameters> stream;  // that the media is made for
+    GObjectPtr<GstAppSrc> source;           // null: without
+    std::int64_t last_time = 0;             // that was sent, of the media
+  };
 
   static void close_with(GstPad* pad, const SharedGate& gate);
   void run(const std::stop_token& stopping);
@@ -59,9 +64,8 @@ class RtspFeed {
   void prepare_audio();
   bool begin(const LivePiece& piece);
   bool take_stream(const LivePiece& piece);
-  void set_clock(const LivePiece& piece, GstClockTime time);
-  GstClockTime time_of(std::int64_t time) const { return static_cast<GstClockTime>(time - origin_); }
-  void set_origin(const LivePiece& piece);
+  GstClockTime time_of(std::int64_t time) const { return static_cast<GstClockTime>(timeline_.time_of(time)); }
+  void begin_time(const LivePiece& piece);
   void push(const LivePiece& piece);
   void push_audio(const SharedBytes& bytes, GstClockTime time, std::int64_t duration);
 
@@ -71,20 +75,14 @@ class RtspFeed {
   std::shared_ptr<LiveViewer> viewer_;
   SharedGate gate_ = std::make_shared<Gate>();
   GObjectPtr<GstAppSrc> source_;
-  GObjectPtr<GstElement> rtpbin_;
-  GObjectPtr<GstAppSrc> audio_source_;  // null: without
-  std::optional<AudioParameters> audio_;
-  std::array<GObjectPtr<GstElement>, 2> sessions_;  // of rtpbin; null until it has them
+  Audio audio_;
 
   std::shared_ptr<const LiveHeader> header_;  // of the newest piece
   bool with_header_ = false;                  // the next key frame needs the stream's parameters before it
   bool prepared_ = false;                     // the media has its first key frame
-  bool running_ = false;                      // somebody plays, and pieces are passed on
-  std::int64_t origin_ = 0;                   // what is subtracted from a stream's times
-  std::int64_t last_dts_ = 0;
-  std::int64_t last_capture_ = 0;
-  std::int64_t last_audio_ = 0;        // behind `origin_`
-  std::optional<std::int64_t> epoch_;  // capture time of a time of 0, smoothed
+  bool running_ = false;                      // there is a reader that plays, and pieces are passed on
+  RtspTimeline timeline_;
+  RtspReportClock clock_;
   std::jthread thread_;
 };
 

@@ -3,7 +3,7 @@
 // GStreamer reads a message for as long as bytes come, on the thread of all clients, and keeps all of its headers. So
 // it gets none that is not complete, and none that is larger than it may be. What GStreamer could read in another way
 // than this does is refused: lines that do not end with CR LF or are folded, control characters, two bodies' lengths.
-// Refused as well are responses, as nobody is asked anything, and HTTP, through which RTSP would be tunneled.
+// Refused as well are responses, as no request is sent, and HTTP, through which RTSP would be tunneled.
 #pragma once
 
 #include <cstdint>

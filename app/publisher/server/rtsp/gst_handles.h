@@ -14,7 +14,7 @@ struct GObjectUnref {
 template <typename T>
 using GObjectPtr = std::unique_ptr<T, GObjectUnref>;
 
-// One more reference of what somebody else owns.
+// One more reference of what has another owner.
 template <typename T>
 GObjectPtr<T> share(T* object) {
   g_object_ref(object);

@@ -26,10 +26,10 @@
 
 namespace campipe {
 
-// Compared where a user has no secret, so that the time does not tell who has one.
+// Compared where a user has no secret, so that the time does not reveal who has one.
 inline constexpr const char* nobodys_secret = "a user without a secret cannot log in by this";
 
-// What a request's header Authorization says; nothing: it is not Basic, or there is none.
+// What a request's header Authorization holds; nothing: it is not Basic, or there is none.
 std::optional<BasicLogin> basic_login(const GstRTSPMessage& request);
 
 // Of one request.

@@ -20,8 +20,8 @@ struct Factory {
   GstRTSPMediaFactory base;
   std::string* stream;
   RtspMediaContext* context;
-  std::string* told_silent;  // the codec of audio that RTSP cannot carry
-  std::string* told_unfit;   // why there is no RTSP of it: anybody may ask again and again
+  std::string* logged_silent;  // the codec of audio that RTSP cannot carry
+  std::string* logged_unfit;   // why there is no RTSP of it: it may be asked for again and again
 };
 struct FactoryClass {
   GstRTSPMediaFactoryClass base;
@@ -99,13 +99,13 @@ std::optional<AudioParameters> audio_of(const LiveStream& stream, const Factory&
   if (group.empty() || !group[0].header->audio) return std::nullopt;
   const AudioParameters& audio = *group[0].header->audio;
   if (has_rtsp_form(audio)) return audio;
-  if (std::exchange(*factory.told_silent, audio.codec) != audio.codec)
+  if (std::exchange(*factory.logged_silent, audio.codec) != audio.codec)
     spdlog::warn("{}: RTSP without audio, as it cannot carry {}", *factory.stream, audio.codec);
   return std::nullopt;
 }
 
-void say_once(const Factory& factory, const std::string& why) {
-  if (std::exchange(*factory.told_unfit, why) != why) spdlog::warn("{}: no RTSP: {}", *factory.stream, why);
+void log_once(const Factory& factory, const std::string& why) {
+  if (std::exchange(*factory.logged_unfit, why) != why) spdlog::warn("{}: no RTSP: {}", *factory.stream, why);
 }
 
 GstElement* create_element(GstRTSPMediaFactory* factory, const GstRTSPUrl* /*url*/) {
@@ -116,7 +116,7 @@ GstElement* create_element(GstRTSPMediaFactory* factory, const GstRTSPUrl* /*url
   const auto audio = audio_of(*stream, *self);
   const std::string pipeline = rtsp_pipeline(*parameters, audio);
   if (pipeline.empty()) {
-    say_once(*self, "it cannot carry " + parameters->codec + " of " + std::to_string(parameters->format.width) + "x" +
+    log_once(*self, "it cannot carry " + parameters->codec + " of " + std::to_string(parameters->format.width) + "x" +
                         std::to_string(parameters->format.height));
     return nullptr;
   }
@@ -124,7 +124,7 @@ GstElement* create_element(GstRTSPMediaFactory* factory, const GstRTSPUrl* /*url
   GstElement* element = gst_parse_launch_full(pipeline.c_str(), nullptr, GST_PARSE_FLAG_FATAL_ERRORS, &error);
   if (error != nullptr) {
     const GErrorPtr owner(error);
-    say_once(*self, error->message);
+    log_once(*self, error->message);
   }
   if (element != nullptr && audio)
     g_object_set_data_full(G_OBJECT(element), audio_key, new AudioParameters(*audio),
@@ -132,8 +132,8 @@ GstElement* create_element(GstRTSPMediaFactory* factory, const GstRTSPUrl* /*url
   return element;
 }
 
-// Packets go out when they come: whoever encoded them has seen to their pace. The library says otherwise to some sinks
-// after it has added them.
+// Packets go out when they come: whoever encoded them has seen to their pace. The library configures some sinks
+// otherwise after it has added them.
 void do_not_wait(GstBaseSink* sink, GParamSpec* /*property*/ = nullptr, gpointer /*data*/ = nullptr) {
   if (gst_base_sink_get_sync(sink) != FALSE) gst_base_sink_set_sync(sink, FALSE);
 }
@@ -170,8 +170,8 @@ void configure(GstRTSPMediaFactory* factory, GstRTSPMedia* media) {
 
 void finalize_factory(GObject* object) {
   delete derived<Factory>(object)->stream;
-  delete derived<Factory>(object)->told_silent;
-  delete derived<Factory>(object)->told_unfit;
+  delete derived<Factory>(object)->logged_silent;
+  delete derived<Factory>(object)->logged_unfit;
   static_cast<GObjectClass*>(factory_parent)->finalize(object);
 }
 
@@ -211,8 +211,8 @@ GObjectPtr<GstRTSPMediaFactory> make_rtsp_factory(const std::string& stream, Rts
   GObjectPtr<GstRTSPMediaFactory> factory(GST_RTSP_MEDIA_FACTORY(g_object_new(factory_type(), nullptr)));
   derived<Factory>(factory.get())->stream = new std::string(stream);
   derived<Factory>(factory.get())->context = &context;
-  derived<Factory>(factory.get())->told_silent = new std::string();
-  derived<Factory>(factory.get())->told_unfit = new std::string();
+  derived<Factory>(factory.get())->logged_silent = new std::string();
+  derived<Factory>(factory.get())->logged_unfit = new std::string();
   gst_rtsp_media_factory_set_media_gtype(factory.get(), media_type());
   gst_rtsp_media_factory_set_shared(factory.get(), TRUE);
   int transports = GST_RTSP_LOWER_TRANS_TCP;

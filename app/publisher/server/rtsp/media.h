@@ -1,4 +1,4 @@
-// What gst-rtsp-server makes when somebody wants a stream: one media for all its readers, with a pipeline of its own
+// What gst-rtsp-server makes when a reader asks for a stream: one media for all its readers, with a pipeline of its own
 // that a feed fills.
 #pragma once
 

@@ -247,7 +247,7 @@ void RtspReaders::activate(Player& player) const {
   set_active(player, true);
 }
 
-bool RtspReaders::anybody_gets(bool audio) const {
+bool RtspReaders::any_reader_gets(bool audio) const {
   const std::lock_guard lock(mutex_);
   return std::ranges::any_of(players_, [audio](const Player& player) { return gets(player, audio); });
 }

@@ -1,12 +1,12 @@
 // Who plays one RTSP media, and how each of them gets on. Everybody begins with a key frame. A reader over TCP that is
 // more than two seconds behind loses what waits for it, and goes on with the next key frame once its connection takes
-// something again: a queue that is bounded, and a reader that is slow holds up nobody. Where it has set up frames and
+// something again: a queue that is bounded, and a slow reader holds up no other. Where it has set up frames and
 // audio, both stop and go on together.
 //
-// gst-rtsp-server has a queue for each connection, but tells nobody how full it is, ends a reader silently when it is
-// over, and stops for all when every reader is stuck. So a transport of our own, the meter, stands among the readers'
-// of each stream and takes everything at once: nothing ever stops, and a reader is behind by what the meters of its
-// streams got and it did not.
+// gst-rtsp-server has a queue for each connection, but does not expose how full it is, ends a reader silently when it
+// is over, and stops for all when every reader is stuck. So a transport of our own, the meter, stands among the
+// readers' of each stream and takes everything at once: nothing ever stops, and a reader is behind by what the meters
+// of its streams got and it did not.
 #pragma once
 
 #include <gst/rtsp-server/rtsp-server.h>
@@ -66,14 +66,14 @@ class RtspReaders {
 
   // The feeding thread.
   [[nodiscard]] bool empty() const;
-  [[nodiscard]] Clock::time_point waiting_since() const;  // of the one that has waited longest; now: nobody waits
-  [[nodiscard]] bool anybody_gets(bool audio) const;      // else frames
+  [[nodiscard]] Clock::time_point waiting_since() const;  // of the one that has waited longest; now: none waits
+  [[nodiscard]] bool any_reader_gets(bool audio) const;   // else frames
   // Before a piece goes into the pipeline: whoever it is for will get it.
   void before(const LivePiece& piece);
 
  private:
   struct Meter {
-    GObjectPtr<GstRTSPStreamTransport> transport;  // null: nobody needs it now
+    GObjectPtr<GstRTSPStreamTransport> transport;  // null: it is not needed now
     std::shared_ptr<std::atomic<std::uint64_t>> count = std::make_shared<std::atomic<std::uint64_t>>(0);
     std::deque<std::uint64_t> history;  // of the count, at each cut_late()
   };

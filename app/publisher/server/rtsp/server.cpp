@@ -136,7 +136,7 @@ class RtspServer::Implementation {
 bool RtspServer::Implementation::load_gstreamer() const {
   // Plugins are looked at here, rather than in a process that is forked from this one with all its threads.
   gst_registry_fork_set_enabled(FALSE);
-  // Its libraries' own words are for who looks into it; what matters is told by us.
+  // What its libraries log is for debugging; what matters is logged by us.
   g_log_set_default_handler(c_callback<[](const gchar* domain, GLogLevelFlags, const gchar* message, gpointer) {
                               spdlog::debug("{}: {}", domain == nullptr ? "glib" : domain, message);
                             }>,

@@ -1,0 +1,53 @@
+// The recording of one output as it is switched on and off: a Recording while it is on. Used by the camera's thread in
+// the publisher, but for set_on().
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "app/config/config.h"
+#include "app/publisher/recording/recording.h"
+#include "core/profile.h"
+#include "ipc/packet_ring.h"
+#include "ipc/rig_page.h"
+
+namespace campipe {
+
+class ThreadScope;
+
+class CameraRecording {
+ public:
+  // `config`, `state` and `audio` outlive it. `on`: begin with a recording, if `config` has one. `run`: see Recording.
+  CameraRecording(const CameraConfig& config, RecordState& state, AudioFeed& audio, Recording::Events events, bool on,
+                  const RunStart& run);
+
+  // Any thread. Ends the recording, or begins a new one with the next key frame. Does nothing where none is configured.
+  void set_on(bool on) { on_ = on; }
+  // Begins or ends it as it was set. `reader`: of the ring that is being drained, null: of none; `scope`: this thread's.
+  void follow(PacketRingReader* reader, ThreadScope& scope);
+  // Packets go into it.
+  [[nodiscard]] bool takes() const { return recording_ && state_.failed.load() == 0; }
+  // Takes the packet, and releases those that are in the file; releases it at once where none takes it.
+  void take(PacketRingReader& reader, const PacketView& packet, std::uint64_t number, const StreamParameters& stream);
+  // Everything taken so far goes into the file; then its packets are released.
+  void commit(PacketRingReader& reader);
+  // To be called several times a second.
+  void tick();
+  // Ends the file, and waits a moment until the disk has it.
+  void end(ThreadScope& scope);
+
+ private:
+  void wait_for_disk(ThreadScope& scope);
+
+  const CameraConfig& config_;
+  RecordState& state_;
+  AudioFeed& audio_;
+  const Recording::Events events_;
+  const RunStart run_;
+  const ProfileName write_range_;
+  std::atomic<bool> on_;
+  std::optional<Recording> recording_;
+};
+
+}  // namespace campipe

@@ -1,0 +1,51 @@
+#include "app/publisher/server/served_tls.h"
+
+#include <utility>
+
+#include "core/error.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+constexpr auto retry_interval = std::chrono::seconds(5);
+
+}  // namespace
+
+void ServedTls::renew(const TlsConfig& config) {
+  if (!config_) return;
+  config_ = config;
+  reader_.begin(*config_);
+}
+
+bool ServedTls::tick() {
+  if (!config_) return false;
+  try {
+    if (!newest_ && !reader_.reads() && Clock::now() >= next_try_) reader_.begin(*config_);
+    auto read = reader_.take();
+    if (!read) {
+      log_late();
+      return false;
+    }
+    newest_ = std::move(read);
+    problem_.clear();
+    return true;
+  } catch (const Error& error) {
+    next_try_ = Clock::now() + retry_interval;
+    if (newest_) {
+      spdlog::error("the certificate before stays: {}", error.what());
+    } else if (problem_ != error.what()) {
+      problem_ = error.what();
+      spdlog::error("nothing is served yet, which is tried again: {}", problem_);
+    }
+    return false;
+  }
+}
+
+void ServedTls::log_late() {
+  if (newest_ || !problem_.empty() || !reader_.is_late()) return;
+  problem_ = "the disk of '" + config_->certificate + "' or of its key does not answer";
+  spdlog::error("nothing is served yet: {}; a reload tries it anew", problem_);
+}
+
+}  // namespace campipe
