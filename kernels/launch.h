@@ -13,7 +13,7 @@ namespace campipe {
 inline int multiprocessor_count() {
   int device = 0;
   int count = 0;
-  cuda_check(cudaGetDevice(&device), "cannot tell the current GPU");
+  cuda_check(cudaGetDevice(&device), "cannot find out the current GPU");
   cuda_check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "cannot ask the GPU for its size");
   return count;
 }

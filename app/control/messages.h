@@ -110,12 +110,14 @@ struct RigOver : Empty {
 // An output that takes packets as the source sends them.
 struct Copy {
   unsigned camera = 0;
-  std::uint64_t epoch = 1;             // of the first ring
-  std::uint64_t base = 0;              // packets of earlier epochs
-  std::optional<std::int64_t> resume;  // the dts of the newest packet that a master that died passed on
+  std::uint64_t epoch = 1;                  // of the first ring
+  std::uint64_t base = 0;                   // packets of earlier epochs
+  std::optional<std::int64_t> resume;       // the dts of the newest packet that a master that died passed on
+  std::optional<std::int64_t> shown_until;  // when the last frame that it passed on ends
   CameraConfig config;
   static void fields(auto& m, auto&& f) {
-    f("camera", m.camera), f("epoch", m.epoch), f("base", m.base), f("resume", m.resume), f("config", m.config);
+    f("camera", m.camera), f("epoch", m.epoch), f("base", m.base), f("resume", m.resume),
+        f("shown_until", m.shown_until), f("config", m.config);
   }
 };
 

@@ -63,7 +63,7 @@ class Master {
     start.on_demand = asked.on_demand;
     start.undecided = asked.undecided;
     for (const messages::Copy& copy : asked.copies)
-      start.copies.push_back({copy.camera, copy.epoch, copy.base, copy.resume, copy.config.filters});
+      start.copies.push_back({copy.camera, copy.epoch, copy.base, copy.resume, copy.shown_until, copy.config.filters});
     for (const messages::CameraEpoch& copy : asked.audio) start.audio.push_back({copy.camera, copy.epoch});
     const unsigned camera = start.camera;
     auto epoch = std::make_shared<std::uint64_t>(start.epoch);  // grows with every ring; only the ingest thread uses it
