@@ -1,18 +1,18 @@
-// The frame ring: one camera's decoded pictures, from one writer process to up to 16 reader processes, without
+// The frame ring: one camera's decoded frames, from one writer process to up to 16 reader processes, without
 // a copy. Control words lie in one shared memory, pixels in another that readers map read-only.
 //
 // Protocol (docs/architecture.md; checked exhaustively in tests/model):
 // - A slot's control word is one atomic {sequence | state | held | pending}, so that no death can tear it.
-// - The writer claims a slot that is free, or published with nobody holding or awaiting it, and not used by the
+// - The writer claims a slot that is free, or published that no reader holds or awaits, and not used by the
 //   decoder any more; fills it; publishes it with `pending` = the live readers; then the index entry; then head;
 //   then wakes who sleeps.
 // - A reader finds the slot of head through the index, turns its pending bit into a held bit by compare-exchange,
 //   uses the pixels, and gives them back by storing the sequence into its own `done` word. The writer harvests
 //   those words; it never waits for a reader's work, only (policy `block`) for room in the reader's queue.
 // - A reader that died is marked gone only when its process is gone; the writer's own thread takes its bits away.
-// - Nobody believes what another process wrote: each works with copies of its own of what the ring is, of its place in
+// - No process trusts what another one wrote: each works with copies of its own of what the ring is, of its place in
 //   it and of a record, and checks a copy before it uses it. The writer puts right what only it may write. Who finds
-//   what cannot be says so (Next::broken, on_faulty_reader), and reads or waits no more.
+//   what cannot be reports it (Next::broken, on_faulty_reader), and reads or waits no more.
 // - A ring is never repaired otherwise. When its writer died, readers finish what is published and get a ring of the
 //   next epoch.
 //
@@ -63,7 +63,7 @@ struct FrameRecord {
   std::array<std::int32_t, 3> stride{};
   FrameTimes times;
   FrameMetadata metadata = {};
-  // Set by publish(): how its slot's fill gets ready, and (`timeline`) the value that says so.
+  // Set by publish(): how its slot's fill gets ready, and (`timeline`) the value that shows it.
   ReadySignal ready = ReadySignal::immediate;
   std::uint64_t fill = 0;
 };
@@ -105,8 +105,8 @@ class FrameRingMemory {
   // An observer's; then there is no pixel_fd().
   void forget_pixels() { pixel_fd_ = {}; }
   [[nodiscard]] MemoryKind kind() const;
-  // What frames to make ready for, before the first one comes; of no size where that is not known. Each frame says
-  // itself what it is.
+  // What frames to make ready for, before the first one comes; of no size where that is not known. Each frame has
+  // a format of its own.
   [[nodiscard]] const FrameFormat& expected() const;
   // Null where no GPU uses the ring.
   [[nodiscard]] ReadySignals* signals() const { return signals_.get(); }
@@ -133,6 +133,10 @@ class FrameRingMemory {
 
 // The writer. claim() and unpin() may be called from any thread (decoders have threads of their own), the
 // others from the camera's ingest thread, or from the thread that looks after the ring once that one has ended.
+//
+// It has more functions than other classes: whatever a decoder, a reader's death and publishing do, they do to the same
+// control words, under the same mutex and by the same invariants (checked in tests/model). Parts would share all of its
+// state.
 class FrameRingWriter {
  public:
   struct Slot {
@@ -162,12 +166,12 @@ class FrameRingWriter {
   bool wait_for_reader(Deadline deadline, const std::function<bool()>& interrupted);
   bool wait_for_room(Deadline deadline, const std::function<bool()>& interrupted, Readers readers = Readers::blocking);
   // Makes a claimed slot visible to the live readers, pending in each one's queue. Where a queue is full, its oldest
-  // frames are taken back first; `recalled` tells how many that were. With no live reader nothing is published.
+  // frames are taken back first; `recalled` becomes how many that were. With no live reader nothing is published.
   Published publish(unsigned slot, const FrameRecord& record, unsigned& recalled);
 
   // Takes away what readers that are gone still held. Must be called between frames, at least every 100 ms.
   void service();
-  // Sleeps until `deadline`, serving; returns early when `interrupted` says so (asked every 100 ms).
+  // Sleeps until `deadline`, serving; returns early when `interrupted` returns true (asked every 100 ms).
   void sleep_until(Deadline deadline, const std::function<bool()>& interrupted);
   // The sequence is near its end: this ring must be closed and one of the next epoch begun.
   [[nodiscard]] bool exhausted() const;
@@ -195,13 +199,13 @@ class FrameRingWriter {
 
   std::shared_ptr<FrameRingMemory> memory_;
   mutable std::mutex mutex_;  // between this process's threads only; no other process ever waits for it
-  // What the control words and the header must say, but for what readers change there.
+  // What the control words and the header must be, but for what readers change there.
   struct OwnSlot {
     std::uint32_t sequence = 0;
     ring::SlotState state{};
     std::uint16_t readers = 0;  // those that may still have it held or pending
   };
-  // As a reader that is live said when it came.
+  // As a reader that is live has set them when it came.
   struct Settings {
     bool live = false;
     bool blocking = false;
@@ -219,7 +223,7 @@ class FrameRingWriter {
 // A reader. Used by one thread, except that leases may be dropped by any thread.
 class FrameRingReader {
  public:
-  // broken: what the ring says cannot be; no frame is taken from it any more.
+  // broken: what is in the ring cannot be; no frame is taken from it any more.
   enum class Next : std::uint8_t { frame, timeout, ended, writer_gone, broken };
 
   struct Lease {
@@ -278,7 +282,7 @@ class FrameRingObserver {
   // The time of the newest published frame; nothing if there is none in this epoch.
   [[nodiscard]] std::optional<std::int64_t> last_pts() const;
 
-  // Nobody will be given the ring any more: its pixels are free when the last process has let go.
+  // No process will be given the ring any more: its pixels are free when the last process has let go.
   void forget_pixels() { memory_->forget_pixels(); }
 
   [[nodiscard]] const FrameRingMemory& memory() const { return *memory_; }

@@ -61,7 +61,7 @@ struct alignas(64) Reader {
   std::atomic<std::uint32_t> queue_size;  // frames that may be pending
 };
 
-// What the ring is. The writer says it once; everybody works with a copy (FrameRingMemory::description()).
+// What the ring is. The writer writes it once; all work with a copy (FrameRingMemory::description()).
 struct Description {
   std::uint32_t magic;
   std::uint32_t version;

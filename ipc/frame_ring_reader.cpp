@@ -157,7 +157,7 @@ bool FrameRingReader::release_waits() { return memory_->signals() == nullptr || 
 // `timeout`: there is none now.
 FrameRingReader::Next FrameRingReader::take_newer(std::uint32_t head, Lease& lease) {
   broken_ = broken_ || head - cursor_ > farthest_ahead;
-  // What was overwritten in the index waits for nobody.
+  // What was overwritten in the index does not wait.
   if (head - cursor_ > ring::index_size) cursor_ = head - ring::index_size;
   while (!broken_ && cursor_ != head) {
     const Taken taken = take(++cursor_, lease);

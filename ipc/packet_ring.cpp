@@ -28,7 +28,7 @@ struct Entry {
   FrameTimes times;
 };
 
-// What the ring is. The writer says it once; everybody works with a copy.
+// What the ring is. The writer writes it once; all work with a copy.
 struct Description {
   std::uint32_t magic;
   std::uint32_t version;
@@ -58,6 +58,7 @@ using packet_ring::Header;
 namespace {
 
 constexpr std::uint64_t most_packets = std::uint64_t{1} << 62;  // in all epochs
+constexpr std::uint64_t most_reordered = 64;                    // packets; a decoder keeps 16 frames back at most
 
 // A copy of what another process may change at any time.
 template <typename Record>
@@ -80,6 +81,9 @@ std::uint64_t kept(std::uint64_t head) { return std::min<std::uint64_t>(head, pa
 
 std::shared_ptr<PacketRingMemory> PacketRingMemory::create(std::size_t capacity, std::uint64_t epoch,
                                                            std::uint64_t base) {
+  if (capacity == 0 || capacity > most_packet_bytes) {
+    throw Error("no packet ring has " + std::to_string(capacity) + " bytes");
+  }
   auto memory = std::make_shared<PacketRingMemory>();
   memory->fd_ = create_shared_memory("packet ring", sizeof(Header) + capacity);
   memory->mapping_ = Mapping(memory->fd_.get(), Mapping::Access::read_write);
@@ -94,13 +98,14 @@ std::shared_ptr<PacketRingMemory> PacketRingMemory::create(std::size_t capacity,
 std::shared_ptr<PacketRingMemory> PacketRingMemory::open(UniqueFd fd) {
   auto memory = std::make_shared<PacketRingMemory>();
   const std::size_t size = checked_size(fd.get(), sizeof(Header));
+  if (size - sizeof(Header) > most_packet_bytes) throw Error("a packet ring that is larger than there are any");
   memory->mapping_ = Mapping(fd.get(), Mapping::Access::read_write);
   memory->header_ = std::launder(reinterpret_cast<Header*>(memory->mapping_.bytes().data()));
   const Description description = copy_of(memory->header_->description);
   if (description.magic != packet_ring::magic || description.version != packet_ring::layout_version) {
     throw Error("a packet ring of another version");
   }
-  if (description.capacity == 0 || description.capacity > size - sizeof(Header) || description.epoch > most_packets ||
+  if (description.capacity == 0 || description.capacity != size - sizeof(Header) || description.epoch > most_packets ||
       description.base > most_packets) {
     throw Error("a packet ring that describes itself as it cannot be");
   }
@@ -117,7 +122,7 @@ std::uint64_t PacketRingMemory::base() const { return description_->base; }
 PacketRingWriter::PacketRingWriter(std::shared_ptr<PacketRingMemory> memory)
     : memory_(std::move(memory)), offset_(packet_ring_entries) {}
 
-// Takes over what the reader gave back, if that can be; and nobody else has written what only the writer may.
+// Takes over what the reader gave back, if that can be; and restores what only the writer may write.
 void PacketRingWriter::look_at_reader() {
   Header& header = memory_->header();
   const std::uint64_t released = header.released.load(std::memory_order_seq_cst);
@@ -290,6 +295,19 @@ std::optional<std::int64_t> PacketRingObserver::last_dts() const {
   if (head == 0) return std::nullopt;
   const std::int64_t dts = header.entry[(head - 1) % packet_ring_entries].dts;
   return is_possible_time(dts) ? std::optional(dts) : std::nullopt;
+}
+
+std::optional<std::int64_t> PacketRingObserver::shown_until() const {
+  const Header& header = memory_->header();
+  const std::uint64_t head = header.head.load(std::memory_order_seq_cst);
+  std::optional<std::int64_t> latest;
+  for (std::uint64_t back = 1; back <= std::min(head, most_reordered); ++back) {
+    const Entry entry = copy_of(header.entry[(head - back) % packet_ring_entries]);
+    if (!is_possible(entry.times)) continue;
+    latest =
+        std::max(latest.value_or(entry.times.pts), entry.times.pts + std::max<std::int64_t>(entry.times.duration, 0));
+  }
+  return latest;
 }
 
 }  // namespace campipe

@@ -6,7 +6,7 @@
 // head, which is the one point at which a packet exists; then wakes. The reader stores `released`, which is the one
 // point at which its room is free. Both count packets, from `base` on. A ring is never repaired: a new worker
 // makes a ring of the next epoch, and the reader finishes the old one first. Every wait has a deadline.
-// Neither believes the other: each keeps its positions to itself, the reader copies and checks an entry before it uses
+// Neither trusts the other: each keeps its positions to itself, the reader copies and checks an entry before it uses
 // it, and the writer takes no more back than it wrote. The bytes of a packet are the writer's: who parses them copies
 // them first.
 #pragma once
@@ -26,6 +26,7 @@
 namespace campipe {
 
 inline constexpr std::uint32_t packet_ring_entries = 2048;
+inline constexpr std::size_t most_packet_bytes = std::size_t{512} << 20;  // of a ring: the largest frame fits
 
 namespace packet_ring {
 struct Description;
@@ -36,8 +37,9 @@ class PacketRingMemory {
   friend class PacketRingWriter;
 
  public:
-  // `capacity`: bytes of packets that fit.
+  // `capacity`: bytes of packets that fit; most_packet_bytes at most.
   static std::shared_ptr<PacketRingMemory> create(std::size_t capacity, std::uint64_t epoch, std::uint64_t base);
+  // Throws Error where it does not have the size that it describes, or more than most_packet_bytes.
   static std::shared_ptr<PacketRingMemory> open(UniqueFd fd);
 
   [[nodiscard]] packet_ring::Header& header() const { return *header_; }
@@ -83,7 +85,7 @@ class PacketRingWriter {
 // Used by one thread. Starts at the first packet that was never released.
 class PacketRingReader {
  public:
-  // broken: what the ring says cannot be; no packet is taken from it any more.
+  // broken: what is in the ring cannot be; no packet is taken from it any more.
   enum class Next : std::uint8_t { packet, timeout, ended, writer_gone, broken };
 
   explicit PacketRingReader(std::shared_ptr<PacketRingMemory> memory);
@@ -109,12 +111,15 @@ class PacketRingObserver {
   explicit PacketRingObserver(std::shared_ptr<PacketRingMemory> memory) : memory_(std::move(memory)) {}
   // Only once the writer's process is gone.
   void mark_writer_gone();
-  // Gives back all that is in it, so that its writer waits for nobody. Only where it has no reader, and gets none.
+  // Gives back all that is in it, so that its writer need not wait. Only where it has no reader, and gets none.
   void give_back_all();
   // Packets published in this and all earlier epochs.
   [[nodiscard]] std::uint64_t published() const;
   // The decode time of the newest packet; nothing if there is none in this epoch.
   [[nodiscard]] std::optional<std::int64_t> last_dts() const;
+  // When all frames in it have been shown; nothing if there is none in this epoch. Where frames are reordered, that is
+  // later than the newest packet's own end.
+  [[nodiscard]] std::optional<std::int64_t> shown_until() const;
   [[nodiscard]] int fd() const { return memory_->fd(); }
 
  private:

@@ -6,8 +6,7 @@
 // on a multiprocessor at once. Fragments of blocks with the same weights are kept once: at the usual ratios (2, 3, 3/2)
 // there is one for nearly all blocks, which stays in the first-level cache.
 //
-// Where a tile's input would not fit into shared memory, at less than about a sixth of the size, a warp makes one
-// output position after the other, from the weights as they are.
+// Where a tile's input would not fit into shared memory, at less than about a sixth of the size, see resize_far.h.
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "kernels/bands.h"
 #include "kernels/device_table.h"
 #include "kernels/resize.h"
+#include "kernels/resize_far.h"
 #include "kernels/tiles.cuh"
 
 namespace campipe {
@@ -145,61 +145,6 @@ __global__ void __launch_bounds__(32 * warps) resize_kernel(const __grid_constan
     make_tile<2, known_steps>(jobs.planes[1], jobs.size, cells, x, y - jobs.luma_tiles_down);
 }
 
-struct AxisJob {
-  const int* first;
-  const std::int16_t* weights;
-  int taps;
-};
-
-struct FarJob {
-  InPlane in;
-  OutPlane out;
-  AxisJob across;
-  AxisJob down;
-};
-
-struct FarJobs {
-  FarJob planes[2];
-};
-
-// A warp: 8 columns by 4 rows of the input at a time.
-template <int components>
-__device__ void make_position(const FarJob& job, int x, int y) {
-  const int lane = static_cast<int>(threadIdx.x % 32);
-  float sums[components]{};
-  for (int j = lane / 8; j < job.down.taps; j += 4) {
-    const int in_y = min(job.down.first[y] + j, job.in.height - 1);
-    const std::uint8_t* const row = job.in.data + static_cast<std::ptrdiff_t>(in_y) * job.in.stride;
-    int row_sums[components]{};
-    for (int i = lane % 8; i < job.across.taps; i += 8) {
-      const std::uint8_t* const at = row + min(job.across.first[x] + i, job.in.width - 1) * components;
-      const int weight = job.across.weights[x * job.across.taps + i];
-      for (int c = 0; c < components; ++c) row_sums[c] += weight * at[c];
-    }
-    const float weight = job.down.weights[y * job.down.taps + j];
-    for (int c = 0; c < components; ++c) sums[c] += weight * static_cast<float>(row_sums[c]);
-  }
-  for (int c = 0; c < components; ++c) {
-    for (int distance = 16; distance > 0; distance /= 2) sums[c] += __shfl_xor_sync(0xffffffff, sums[c], distance);
-    if (lane != 0) continue;
-    const float sample = sums[c] * (1.0F / (1 << 28)) + 0.5F;
-    job.out.data[static_cast<std::ptrdiff_t>(y) * job.out.stride + x * components + c] =
-        static_cast<std::uint8_t>(sample);
-  }
-}
-
-__global__ void __launch_bounds__(32 * warps) resize_far_kernel(const __grid_constant__ FarJobs jobs) {
-  const int luma = jobs.planes[0].out.width * jobs.planes[0].out.height;
-  const int all = luma + jobs.planes[1].out.width * jobs.planes[1].out.height;
-  const int warp = static_cast<int>((blockIdx.x * blockDim.x + threadIdx.x) / 32);
-  for (int i = warp; i < all; i += static_cast<int>(gridDim.x) * warps) {
-    if (i < luma)
-      make_position<1>(jobs.planes[0], i % jobs.planes[0].out.width, i / jobs.planes[0].out.width);
-    else
-      make_position<2>(jobs.planes[1], (i - luma) % jobs.planes[1].out.width, (i - luma) / jobs.planes[1].out.width);
-  }
-}
-
 // All blocks of one direction.
 struct Bands {
   int steps = 0;
@@ -250,7 +195,7 @@ Bands make_bands(const Axis& axis, int steps) {
   return bands;
 }
 
-// Makes whole tiles of `count` blocks; tells how many inputs a tile is made of at most.
+// Makes whole tiles of `count` blocks; returns how many inputs a tile is made of at most.
 int fill_tiles(Bands& bands, int count) {
   while (bands.blocks.size() % static_cast<std::size_t>(count) != 0) bands.blocks.push_back(bands.blocks.back());
   int most = 0;
@@ -282,25 +227,14 @@ struct TileTables {
   int rows = 0;
 };
 
-struct AxisTables {
-  AxisTables() = default;
-  explicit AxisTables(const AxisWeights& axis) : taps(axis.taps), first(axis.first), weights(axis.weights) {}
-
-  [[nodiscard]] AxisJob axis() const { return {first.as<int>(), weights.as<std::int16_t>(), taps}; }
-
-  int taps = 0;
-  DeviceTable first;
-  DeviceTable weights;
-};
-
 }  // namespace
 
 struct ResizeTables {
-  TileSize size{};  // no pairs: by resize_far_kernel
+  TileSize size{};  // no pairs: by `far`
   int known_steps = 0;
   std::size_t shared_bytes = 0;
   std::array<TileTables, 2> tiles;
-  std::array<std::array<AxisTables, 2>, 2> far;  // luma's and chroma's, across and down
+  FarTables far;
 };
 
 namespace {
@@ -370,17 +304,6 @@ void launch_tiles(const FrameView& in, const MutableFrameView& out, const Resize
   kernel<<<grid, 32 * warps, tables.shared_bytes, stream>>>(jobs);
 }
 
-void launch_far(const FrameView& in, const MutableFrameView& out, const ResizeTables& tables, GpuStream stream) {
-  FarJobs jobs{};
-  std::int64_t positions = 0;
-  for (int i = 0; i < 2; ++i) {
-    const auto& axes = tables.far[static_cast<std::size_t>(i)];
-    jobs.planes[i] = {plane_span(in, i), plane_span(out, i), axes[0].axis(), axes[1].axis()};
-    positions += std::int64_t{jobs.planes[i].out.width} * jobs.planes[i].out.height;
-  }
-  resize_far_kernel<<<blocks_for(32 * positions, 32 * warps, 16), 32 * warps, 0, stream>>>(jobs);
-}
-
 }  // namespace
 
 ResizeKernel::ResizeKernel(const std::array<PlaneWeights, 2>& planes) {
@@ -392,8 +315,7 @@ ResizeKernel::ResizeKernel(const std::array<PlaneWeights, 2>& planes) {
     return std::ranges::any_of(sizes, [&](TileSize size) { return try_size(bands.planes, size, bytes, *tables); });
   };
   const bool fits = fits_into(wanted_shared_bytes) || fits_into(most_shared_bytes);
-  for (std::size_t i = 0; i < 2 && !fits; ++i)
-    tables->far[i] = {AxisTables(planes[i].across), AxisTables(planes[i].down)};
+  if (!fits) tables->far = FarTables(planes);
   tables_ = tables;
 }
 
@@ -402,7 +324,7 @@ void enqueue_resize(const FrameView& in, const MutableFrameView& out, const Resi
   if (tables.size.pairs > 0)
     launch_tiles(in, out, tables, stream);
   else
-    launch_far(in, out, tables, stream);
+    enqueue_resize_far(in, out, tables.far, stream);
   check_launch("cannot resize");
 }
 

@@ -7,7 +7,7 @@
 namespace campipe {
 
 // In shared memory: `rows` rows, `pitch` cells apart, with `columns` cells of each component. A cell is a sample, or
-// where the picture is halved the sum of 2 × 2. The pitch is an odd number of 16 bytes, so that 8 rows of 16 bytes
+// where the frame is halved the sum of 2 × 2. The pitch is an odd number of 16 bytes, so that 8 rows of 16 bytes
 // lie in different banks.
 struct Tile {
   std::uint16_t* cells;

@@ -1,5 +1,5 @@
-// Writes texts one after the other on a thread of its own: where a disk may not answer, that thread waits, and nothing
-// else does. Of more texts than may wait the oldest are left out, and counted.
+// Writes texts one after the other on a thread of its own: where a disk may not answer, that thread waits, and no
+// caller does. Of more texts than may wait the oldest are left out, and counted.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,10 @@
-// Writes to a terminal, a pipe or a file that may not take what it is given: the writing thread waits, and nothing else
-// does. What does not fit into the queue is left out, and counted.
+// Writes to a terminal, a pipe or a file that may not take what it is given: a thread waits for it, and no caller does.
+// Of what waits too long the oldest is left out, and counted.
 #pragma once
 
-#include <memory>
 #include <string>
+
+#include "app/control/background_queue.h"
 
 namespace campipe {
 
@@ -18,12 +19,10 @@ class BackgroundWriter {
   BackgroundWriter& operator=(const BackgroundWriter&) = delete;
 
   // Whole lines, or what a terminal obeys.
-  void put(std::string text);
+  void put(std::string text) { queue_.put(std::move(text)); }
 
  private:
-  struct State;
-  static void run(const std::shared_ptr<State>& state);
-  std::shared_ptr<State> state_;
+  BackgroundQueue queue_;
 };
 
 }  // namespace campipe

@@ -125,12 +125,14 @@ struct RigOver : Empty {
 // An output that takes packets as the source sends them.
 struct Copy {
   OutputId output;
-  std::uint64_t epoch = 1;             // of the first ring
-  std::uint64_t base = 0;              // packets of earlier epochs
-  std::optional<std::int64_t> resume;  // the dts of the newest packet that a master that died passed on
-  std::vector<FilterConfig> filters;   // that look for motion in it
+  std::uint64_t epoch = 1;                  // of the first ring
+  std::uint64_t base = 0;                   // packets of earlier epochs
+  std::optional<std::int64_t> resume;       // the dts of the newest packet that a master that died passed on
+  std::optional<std::int64_t> shown_until;  // when the last frame that it passed on ends
+  std::vector<FilterConfig> filters;        // that look at its frames
   static void fields(auto& m, auto&& f) {
-    f("output", m.output), f("epoch", m.epoch), f("base", m.base), f("resume", m.resume), f("filters", m.filters);
+    f("output", m.output), f("epoch", m.epoch), f("base", m.base), f("resume", m.resume),
+        f("shown_until", m.shown_until), f("filters", m.filters);
   }
 };
 

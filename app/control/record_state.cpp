@@ -18,6 +18,12 @@ std::uint64_t hash_of(const Parameters& parameters) {
 
 std::string path_of(const RecordState::File& file) { return {file.path.begin(), std::ranges::find(file.path, '\0')}; }
 
+// What another process has written may be any number.
+FileEnd end_of(std::uint32_t number) {
+  const auto last = static_cast<std::uint32_t>(FileEnd::interrupted);
+  return number <= last ? static_cast<FileEnd>(number) : FileEnd::interrupted;
+}
+
 // The valid one; null: there is none yet.
 const RecordState::Copy* current_of(const RecordState& state) {
   const std::uint32_t current = state.current.load(std::memory_order_acquire);
@@ -128,7 +134,7 @@ std::optional<RecordProgress> load_record_progress(const RecordState& state) {
   progress.last_motion = copy.last_motion;
   progress.score = copy.score;
   progress.open = copy.open != 0;
-  progress.ended = static_cast<FileEnd>(copy.ended);
+  progress.ended = end_of(copy.ended);
   return progress;
 }
 
@@ -144,14 +150,9 @@ std::optional<EndedFile> load_ended_file(const RecordState& state) {
   const RecordState::Copy* const current = current_of(state);
   if (current == nullptr || current->before.ended == 0) return std::nullopt;
   const RecordState::Ended& before = current->before;
-  return EndedFile{path_of(before.file),
-                   before.file.start_utc,
-                   before.end_utc,
-                   before.end - before.file.begin,
-                   before.offset,
-                   before.packets,
-                   before.file.camera_clock != 0,
-                   static_cast<FileEnd>(before.ended)};
+  return EndedFile{path_of(before.file),           before.file.start_utc, before.end_utc,
+                   before.end - before.file.begin, before.offset,         before.packets,
+                   before.file.camera_clock != 0,  end_of(before.ended)};
 }
 
 }  // namespace campipe

@@ -64,7 +64,7 @@ class Master {
     start.on_demand = asked.on_demand;
     start.undecided = asked.undecided;
     for (const messages::Copy& copy : asked.copies)
-      start.copies.push_back({copy.output, copy.epoch, copy.base, copy.resume, copy.filters});
+      start.copies.push_back({copy.output, copy.epoch, copy.base, copy.resume, copy.shown_until, copy.filters});
     for (const messages::OutputEpoch& copy : asked.audio) start.audio.push_back({copy.output, copy.epoch});
     const CameraId camera = start.camera;
     auto epoch = std::make_shared<std::uint64_t>(start.epoch);  // grows with every ring; only the ingest thread uses it

@@ -36,7 +36,7 @@ void PacketClock::begin_live(std::int64_t copied) {
 
 void PacketClock::begin_loop_after(std::int64_t resume, std::int64_t copied) {
   frame_times_.set_last(std::max(resume, skip_through_.value_or(-1)), 0);
-  clock_.begin(0, std::max(resume, copied) + smallest_step);
+  clock_.begin(0, std::max(resume + smallest_step, copied));
   skip_through_.reset();
 }
 

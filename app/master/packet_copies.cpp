@@ -43,8 +43,8 @@ StreamParameters video_of(const SourceStream& stream) {
   return parameters;
 }
 
-// The AudioSpecificConfig of AAC that comes with a header of its own in each packet (ADTS), so that nobody has to wait
-// for the first one. Only of the plain kind, where what libavformat found out says it all.
+// The AudioSpecificConfig of AAC that comes with a header of its own in each packet (ADTS), so that no reader has to
+// wait for the first one. Only of the plain kind, where what libavformat found out is enough.
 std::vector<std::uint8_t> aac_headers_of(const AVCodecParameters& codec) {
   const auto* rate = std::ranges::find(aac_rates, codec.sample_rate);
   const int channels = codec.ch_layout.nb_channels;
@@ -190,7 +190,7 @@ void PacketCopies::resume(bool goes_back) {
   for (Track& track : video_) {
     if (goes_back || !track.target.resume) continue;
     packet_times_.set_last(std::max(packet_times_.last(), *track.target.resume), 0);
-    end_ = packet_times_.end();
+    end_ = std::max({end_, packet_times_.end(), track.target.shown_until.value_or(-1)});
     track.target.resume.reset();
   }
 }

@@ -21,7 +21,7 @@ ThreadWait disk_wait() { return ThreadWait(WaitsFor::disk, Clock::now() + disk_p
 
 }  // namespace
 
-CameraRecording::CameraRecording(const CameraConfig& config, RecordState& state, AudioFeed& audio,
+CameraRecording::CameraRecording(const ResolvedOutput& config, RecordState& state, AudioFeed& audio,
                                  Recording::Events events, bool on, const RunStart& run)
     : config_(config),
       state_(state),

@@ -19,12 +19,13 @@ class ThreadScope;
 class CameraRecording {
  public:
   // `config`, `state` and `audio` outlive it. `on`: begin with a recording, if `config` has one. `run`: see Recording.
-  CameraRecording(const CameraConfig& config, RecordState& state, AudioFeed& audio, Recording::Events events, bool on,
+  CameraRecording(const ResolvedOutput& config, RecordState& state, AudioFeed& audio, Recording::Events events, bool on,
                   const RunStart& run);
 
   // Any thread. Ends the recording, or begins a new one with the next key frame. Does nothing where none is configured.
   void set_on(bool on) { on_ = on; }
-  // Begins or ends it as it was set. `reader`: of the ring that is being drained, null: of none; `scope`: this thread's.
+  // Begins or ends it as it was set. `reader`: of the ring that is being drained, null: of none; `scope`: this
+  // thread's.
   void follow(PacketRingReader* reader, ThreadScope& scope);
   // Packets go into it.
   [[nodiscard]] bool takes() const { return recording_ && state_.failed.load() == 0; }
@@ -40,7 +41,7 @@ class CameraRecording {
  private:
   void wait_for_disk(ThreadScope& scope);
 
-  const CameraConfig& config_;
+  const ResolvedOutput& config_;
   RecordState& state_;
   AudioFeed& audio_;
   const Recording::Events events_;

@@ -81,8 +81,9 @@ struct Output {
   std::string reason;                 // of `failed` and `waiting`; or why its recording failed
 
   PacketRings<StreamParameters> packets;
-  std::optional<StreamParameters> stream;  // of the newest ring
-  std::optional<std::int64_t> last_dts;    // of the newest packet that a master that died passed on
+  std::optional<StreamParameters> stream;   // of the newest ring
+  std::optional<std::int64_t> last_dts;     // of the newest packet that a master that died passed on
+  std::optional<std::int64_t> shown_until;  // likewise when the last frame ends that was passed on
   PacketRings<AudioParameters> audio;
   RingsSent rings_sent;         // to the publisher
   bool packets_over = false;    // no packet ring will come any more

@@ -62,10 +62,12 @@ void CameraSetup::send_to_master(Camera& camera) {
   message.undecided = depends_on_stream(camera.asked) && (!camera.sends || fits(camera.asked, *camera.sends));
   for (Output& output : camera.outputs) {
     if (output.is_copy()) {
-      const auto dts = output.packets.newest ? output.packets.newest->last_dts() : std::nullopt;
-      if (dts) output.last_dts = dts;
-      message.copies.push_back(
-          {output.id, output.packets.epoch + 1, output.packets_published(), output.last_dts, output.config.filters});
+      if (const auto& newest = output.packets.newest) {
+        if (const auto dts = newest->last_dts()) output.last_dts = dts;
+        if (const auto end = newest->shown_until()) output.shown_until = std::max(end, output.shown_until);
+      }
+      message.copies.push_back({output.id, output.packets.epoch + 1, output.packets_published(), output.last_dts,
+                                output.shown_until, output.config.filters});
     } else if (!message.decode && output.state != CameraState::failed) {
       message.on_demand.push_back(output.id);
     }

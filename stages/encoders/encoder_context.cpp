@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/libav_colours.h"
 #include "core/libav_log.h"
 #include "core/nearest_name.h"
 #include "stages/encoders/codec_encoders.h"
@@ -155,11 +156,12 @@ void set_format(AVCodecContext& context, const FrameFormat& format, double frame
   context.width = format.width;
   context.height = format.height;
   context.pix_fmt = is_jpeg(context) ? AV_PIX_FMT_YUVJ420P : av_pixel_format(format.pixels);
-  context.color_range = static_cast<AVColorRange>(format.color_range);
-  context.colorspace = static_cast<AVColorSpace>(format.color_space);
-  context.color_primaries = static_cast<AVColorPrimaries>(format.color_primaries);
-  context.color_trc = static_cast<AVColorTransferCharacteristic>(format.color_transfer);
-  context.chroma_sample_location = static_cast<AVChromaLocation>(format.chroma_location);
+  const LibavColours colours = colours_of(format);
+  context.color_range = colours.range;
+  context.colorspace = colours.space;
+  context.color_primaries = colours.primaries;
+  context.color_trc = colours.transfer;
+  context.chroma_sample_location = colours.chroma_location;
   if (format.sample_aspect_num > 0 && format.sample_aspect_den > 0) {
     context.sample_aspect_ratio = {format.sample_aspect_num, format.sample_aspect_den};
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <new>
 
+#include "core/libav_colours.h"
+
 namespace campipe {
 namespace {
 
@@ -28,11 +30,12 @@ void set_codec_parameters(AVCodecParameters& out, const StreamParameters& stream
   out.format = format.pixels == PixelFormat::nv12 ? AV_PIX_FMT_NV12 : AV_PIX_FMT_YUV420P;
   out.width = format.width;
   out.height = format.height;
-  out.color_range = static_cast<AVColorRange>(format.color_range);
-  out.color_space = static_cast<AVColorSpace>(format.color_space);
-  out.color_primaries = static_cast<AVColorPrimaries>(format.color_primaries);
-  out.color_trc = static_cast<AVColorTransferCharacteristic>(format.color_transfer);
-  out.chroma_location = static_cast<AVChromaLocation>(format.chroma_location);
+  const LibavColours colours = colours_of(format);
+  out.color_range = colours.range;
+  out.color_space = colours.space;
+  out.color_primaries = colours.primaries;
+  out.color_trc = colours.transfer;
+  out.chroma_location = colours.chroma_location;
   if (format.sample_aspect_num > 0 && format.sample_aspect_den > 0) {
     out.sample_aspect_ratio = {format.sample_aspect_num, format.sample_aspect_den};
   }

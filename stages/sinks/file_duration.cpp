@@ -100,7 +100,7 @@ struct Element {
   std::size_t end = 0;       // likewise; the end of the file where the size is not known
 };
 
-// A number that says itself how long it is. Nothing: it is cut off, or longer than 8 bytes.
+// A number that begins with its own length. Nothing: it is cut off, or longer than 8 bytes.
 std::optional<std::size_t> length_of_number(Bytes file, std::size_t at) {
   if (at >= file.size()) return std::nullopt;
   const auto length = static_cast<std::size_t>(std::countl_zero(file[at])) + 1;

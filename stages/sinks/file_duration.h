@@ -1,4 +1,4 @@
-// The length that a finished file says it has. A file that grows says nothing: its header has room for the length, and
+// The length in the header of a finished file. One that grows has none: its header has room for the length, and
 // the room is filled, in its place, when the file ends. A file whose process died keeps the room, and stays playable.
 #pragma once
 

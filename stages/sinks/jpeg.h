@@ -13,7 +13,7 @@ class JpegEncoder {
  public:
   JpegEncoder();
   // `frame` in host memory, of any size and format. The bytes are valid until the next call. Throws Error.
-  std::span<const std::uint8_t> encode(const FrameView& picture);
+  std::span<const std::uint8_t> encode(const FrameView& frame);
 
  private:
   void prepare(const FrameFormat& format);

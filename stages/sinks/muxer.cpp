@@ -18,18 +18,9 @@
 namespace campipe {
 namespace {
 
-constexpr std::int64_t longest_step_ns = 10'000'000'000;  // more is a gap, and says nothing of the next frame
 constexpr AVRational mp4_time_base{1, 90'000};
 
 const char* muxer_name(Container container) { return container == Container::mp4 ? "mp4" : "matroska"; }
-
-std::int64_t ticks(std::int64_t ns, AVRational time_base) { return av_rescale_q(ns, nanoseconds, time_base); }
-
-// A copy, which libav then owns.
-void fill(AVPacket& packet, std::span<const std::uint8_t> data) {
-  av_check(av_new_packet(&packet, static_cast<int>(data.size())), "no memory for a packet");
-  std::ranges::copy(data, packet.data);
-}
 
 AVFormatContext* open_context(Container container) {
   AVFormatContext* context = nullptr;
@@ -98,7 +89,7 @@ void write_header(AVFormatContext& context, Container container, std::uint64_t f
     options.set("cluster_time_limit", 30'000);  // block times are 16 bit
     if (turned) options.set("write_crc", 0);    // see make_plane()
   }
-  // The muxer of Matroska leaves room for the file's duration only where it believes that it could come back to it.
+  // The muxer of Matroska leaves room for the file's duration only where it finds that it could come back to it.
   context.pb->seekable = container == Container::mkv ? AVIO_SEEKABLE_NORMAL : 0;
   const int status = avformat_write_header(&context, options.get());
   context.pb->seekable = 0;
@@ -129,21 +120,14 @@ Muxer::Muxer(Container container, const StreamParameters& parameters, const std:
              const RecordPosition& position, const RecordStart& start)
     : container_(container),
       parameters_(parameters),
-      audio_(audio),
       start_(start),
       fragments_(position.fragments),
       io_(open_memory_output(written_)),
-      held_(make_av_packet()),
-      held_audio_(make_av_packet()) {
+      video_(container, start.time, [this](AVPacket& packet) { hand_over(packet); }) {
+  if (audio) audio_.emplace(container, start.time, *audio, [this](AVPacket& packet) { hand_over(packet); });
   begin_fragment();
-  time_base_ = context_->streams[0]->time_base;
-  if (audio_) audio_time_base_ = context_->streams[1]->time_base;
-  const double rate = parameters.frame_rate;
-  step_ = ticks(std::isfinite(rate) && rate > 0 ? std::llround(1e9 / rate) : 40'000'000, time_base_);
-  if (position.packets == 0) return;
-  last_dts_ = ticks_of(position.last_dts, time_base_);
-  // Squeezed decode times (see next_decode_time) were one tick apart, so the last one was at least this.
-  if (container_ == Container::mp4) last_dts_ = std::max(*last_dts_, static_cast<std::int64_t>(position.packets) - 1);
+  video_.begin(context_->streams[0]->time_base, parameters.frame_rate, position);
+  if (audio_) audio_->begin(context_->streams[1]->time_base);
 }
 
 // Each fragment has a muxer of its own, whose header is dropped: so the first fragment, the next one and a
@@ -156,7 +140,7 @@ void Muxer::begin_fragment() {
     av_dict_set(&context_->metadata, "creation_time", creation_time(start_.utc).c_str(), 0);
   }
   add_track(*context_, container_, parameters_);
-  if (audio_) add_audio_track(*context_, *audio_);
+  if (audio_) add_audio_track(*context_, audio_->parameters());
   const bool turned = parameters_.rotation != 0;
   write_header(*context_, container_, fragments_, turned);
   header_ = std::exchange(written_, {});
@@ -164,46 +148,17 @@ void Muxer::begin_fragment() {
   reserve_duration(container_, header_);
 }
 
-// In the file, whose first frame is shown at 0.
-std::int64_t Muxer::ticks_of(std::int64_t ns, AVRational time_base) const { return ticks(ns - start_.time, time_base); }
-
-// Decode times below zero, which the first packets have where frames are reordered, do not exist in an MP4
-// fragment: they are squeezed in behind zero. Presentation times stay what they are.
-std::int64_t Muxer::next_decode_time(std::int64_t dts_ns) {
-  std::int64_t dts = ticks_of(dts_ns, time_base_);
-  if (container_ == Container::mp4) dts = std::max<std::int64_t>(dts, 0);
-  if (last_dts_) {
-    dts = std::max(dts, *last_dts_ + 1);
-    if (const std::int64_t step = dts - *last_dts_; step < ticks(longest_step_ns, time_base_)) step_ = step;
-  }
-  last_dts_ = dts;
-  return dts;
-}
-
 void Muxer::write(const PacketView& packet) {
   if (!context_) begin_fragment();
   empty_ = false;
-  const std::int64_t dts = next_decode_time(packet.dts);
-  write_held(dts);
-  fill(*held_, packet.data);
-  held_->dts = dts;
-  held_->pts = std::max({ticks_of(packet.times.pts, time_base_), dts, std::int64_t{0}});
-  const std::int64_t duration = packet.times.duration > 0 ? ticks(packet.times.duration, time_base_) : step_;
-  held_->duration = std::clamp<std::int64_t>(duration, 1, ticks(longest_step_ns, time_base_));
-  if (held_->pts >= last_shown_) {
-    last_shown_ = held_->pts;
-    shown_until_ = held_->pts + held_->duration;
-  }
-  held_->flags = packet.key ? AV_PKT_FLAG_KEY : 0;
-  if (container_ == Container::mkv) write_held(std::nullopt);  // its blocks have no durations, but an order
+  video_.write(packet);
 }
 
-void Muxer::write_held(std::optional<std::int64_t> next_dts) {
-  if (held_->size == 0) return;
-  if (next_dts && *next_dts > held_->dts && *next_dts - held_->dts < ticks(longest_step_ns, time_base_)) {
-    held_->duration = *next_dts - held_->dts;
-  }
-  hand_over(*held_);
+void Muxer::write_audio(const PacketView& packet) {
+  if (!audio_) return;
+  if (!context_) begin_fragment();
+  empty_ = false;
+  audio_->write(packet);
 }
 
 // What a camera sends may be damaged in such a way that the muxer does not take it: it is left out.
@@ -211,42 +166,17 @@ void Muxer::hand_over(AVPacket& packet) {
   const int status = av_write_frame(context_.get(), &packet);
   av_packet_unref(&packet);
   if (status == AVERROR(ENOMEM)) throw std::bad_alloc();
-  if (status < 0 && !std::exchange(told_refused_, true)) {
+  if (status < 0 && !std::exchange(reported_refused_, true)) {
     spdlog::warn("a damaged packet is left out of a recording: {}", av_error_text(status));
   }
-}
-
-void Muxer::write_audio(const PacketView& packet) {
-  if (!audio_) return;
-  if (!context_) begin_fragment();
-  empty_ = false;
-  write_held_audio(std::nullopt);
-  AVPacket& held = *held_audio_;
-  fill(held, without_header(*audio_, packet.data));
-  std::int64_t pts = std::max<std::int64_t>(ticks_of(packet.times.pts, audio_time_base_), 0);
-  if (last_audio_) pts = std::max(pts, *last_audio_ + 1);
-  last_audio_ = held.pts = held.dts = pts;
-  held.stream_index = 1;
-  held.duration = std::max<std::int64_t>(ticks(packet.times.duration, audio_time_base_), 0);
-  held.flags = AV_PKT_FLAG_KEY;
-  if (container_ == Container::mkv) write_held_audio(std::nullopt);
-}
-
-// A track that were longer than the file would be a gap in the others where files are joined.
-void Muxer::write_held_audio(std::optional<std::int64_t> end) {
-  if (held_audio_->size == 0) return;
-  if (end) held_audio_->duration = std::max<std::int64_t>(std::min(held_audio_->duration, *end - held_audio_->pts), 1);
-  hand_over(*held_audio_);
 }
 
 std::vector<std::uint8_t> Muxer::end_fragment(std::optional<std::int64_t> next_dts,
                                               std::optional<std::int64_t> file_end) {
   if (empty_) return {};
-  // Where nobody knows what comes next, the last packet lasts until all frames have been shown. Where they are
-  // reordered, that is later than its own end.
-  write_held(next_dts ? ticks_of(*next_dts, time_base_) : shown_until_);
-  write_held_audio(file_end ? std::optional(ticks_of(*file_end, audio_time_base_)) : std::nullopt);
-  // Matroska's muxer keeps the newest packet of audio back until it is told that this is the end.
+  video_.end(next_dts);
+  if (audio_) audio_->end(file_end);
+  // Matroska's muxer keeps the newest packet of audio back until this is called at the end.
   const bool mp4 = container_ == Container::mp4;
   av_check(mp4 ? av_write_frame(context_.get(), nullptr) : av_write_trailer(context_.get()), "cannot end a fragment");
   avio_flush(io_.get());

@@ -10,11 +10,10 @@
 #include "core/ffmpeg.h"
 #include "core/packet.h"
 #include "stages/sinks/memory_output.h"
+#include "stages/sinks/muxer_tracks.h"
 #include "stages/sinks/recorder.h"
 
 namespace campipe {
-
-enum class Container : std::uint8_t { mp4, mkv };
 
 // By the ending of the name.
 std::optional<Container> container_of(std::string_view path);
@@ -43,33 +42,20 @@ class Muxer {
   };
 
   void begin_fragment();
-  [[nodiscard]] std::int64_t ticks_of(std::int64_t ns, AVRational time_base) const;
-  std::int64_t next_decode_time(std::int64_t dts_ns);
   void hand_over(AVPacket& packet);
-  void write_held(std::optional<std::int64_t> next_dts);
-  void write_held_audio(std::optional<std::int64_t> end);
 
   Container container_;
   StreamParameters parameters_;
-  std::optional<AudioParameters> audio_;
   RecordStart start_;
   std::uint64_t fragments_;
   std::vector<std::uint8_t> written_;
   std::vector<std::uint8_t> header_;
   MemoryOutput io_;                                   // outlives the context, which writes into it
   std::unique_ptr<AVFormatContext, Closer> context_;  // of the open fragment
-  bool told_refused_ = false;
+  VideoTrack video_;
+  std::optional<AudioTrack> audio_;
+  bool reported_refused_ = false;
   bool empty_ = true;  // that is: no packet in it yet
-  // MP4: the newest video packet, until it is known when the next one comes: only then its duration is.
-  AvPacket held_;
-  AvPacket held_audio_;           // likewise, until it is known whether the file ends before it does
-  std::int64_t last_shown_ = 0;   // pts of the frame that is shown last
-  std::int64_t shown_until_ = 0;  // when that ends; ticks
-  std::optional<std::int64_t> last_dts_;
-  std::optional<std::int64_t> last_audio_;
-  std::int64_t step_ = 0;   // between the decode times of the last two packets, or as the frame rate has it; ticks
-  AVRational time_base_{};  // of the video, the container's choice
-  AVRational audio_time_base_{};
 };
 
 }  // namespace campipe

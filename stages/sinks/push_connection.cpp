@@ -22,7 +22,7 @@ bool is_avcc(const AVCodecParameters& codec) { return codec.extradata_size > 0 &
 
 bool wants_credentials(int code) { return code == AVERROR_HTTP_UNAUTHORIZED || code == AVERROR_HTTP_FORBIDDEN; }
 
-// Codes with which libavformat says no more than that something went wrong.
+// Codes by which libavformat reports no more than that something went wrong.
 bool is_vague(int code) {
   constexpr std::array vague{AVERROR(EIO),    AVERROR(EPERM),      AVERROR(EINVAL),
                              AVERROR_UNKNOWN, AVERROR_INVALIDDATA, AVERROR_EXTERNAL};
@@ -149,17 +149,17 @@ void PushConnection::send(PushPacket packet) {
   }
   watch_.allow(patience_);
   check(av_write_frame(context_.get(), &data));
-  if (watch_.timed_out()) check(AVERROR(ETIMEDOUT));  // over RTSP, libavformat does not tell that a write failed
+  if (watch_.timed_out()) check(AVERROR(ETIMEDOUT));  // over RTSP, libavformat does not report that a write failed
   if (!packet.audio) check_left_out();
 }
 
-// RTP takes JPEG with the standard's tables only; libavformat says so and leaves the frame out, without an error.
+// RTP takes JPEG with the standard's tables only; libavformat logs that and leaves the frame out, without an error.
 void PushConnection::check_left_out() {
   const bool left_out = context_->streams[0]->codecpar->codec_id == AV_CODEC_ID_MJPEG && !watch_.heard().empty();
   if (left_out) throw PushError(AVERROR_PATCHWELCOME, Remedy::none, watch_.heard());
 }
 
-// By RTSP's sender reports, zero is the time of the greeting; a receiver that believes them must not think that the
+// By RTSP's sender reports, zero is the time of the greeting; a receiver that follows them must not think that the
 // first frames are older than the stream.
 void PushConnection::begin_time(const PushPacket& first) {
   const bool is_rtsp = std::string_view(target_.format->name) == "rtsp";

@@ -31,7 +31,7 @@ struct PushError : Error {
   Remedy remedy;
 };
 
-// Ends libav's waits, when the time for a call is over or the owner wants it; and hears what libav says meanwhile.
+// Ends libav's waits, when the time for a call is over or the owner wants it; and collects what libav logs meanwhile.
 class PushWatch {
  public:
   // `stop` is asked at least every 100 ms while something is waited for.

@@ -41,7 +41,7 @@ std::string stream_key_of(std::string_view path) {
   return slash == 0 || slash == std::string_view::npos ? std::string() : std::string(path.substr(slash + 1));
 }
 
-// A stream's id tells a server who publishes, and often with which password.
+// A stream's id shows a server who publishes, and often with which password.
 void hide_stream_id(std::string& name) {
   constexpr std::string_view field = "streamid=";
   const auto at = name.find(field);
@@ -146,7 +146,7 @@ bool can_carry(const PushTarget& target, const std::string& codec_name) {
   const AVCodecID codec = descriptor->id;
   const int answer = avformat_query_codec(target.format, codec, FF_COMPLIANCE_NORMAL);
   if (answer >= 0) return answer != 0;
-  // These muxers do not tell: MPEG-TS takes everything, and what it has no number for nobody can decode.
+  // These muxers do not report it: MPEG-TS takes everything, and no player can decode what it has no number for.
   constexpr std::array mpegts{AV_CODEC_ID_H264, AV_CODEC_ID_HEVC, AV_CODEC_ID_MPEG1VIDEO, AV_CODEC_ID_MPEG4};
   constexpr std::array rtp{AV_CODEC_ID_H264,       AV_CODEC_ID_HEVC,  AV_CODEC_ID_MJPEG, AV_CODEC_ID_MPEG1VIDEO,
                            AV_CODEC_ID_MPEG2VIDEO, AV_CODEC_ID_MPEG4, AV_CODEC_ID_VP8,   AV_CODEC_ID_VP9};

@@ -1,4 +1,4 @@
-// What a push target's URL says before anything is opened.
+// What a push target's URL holds before anything is opened.
 #pragma once
 
 #include <string>

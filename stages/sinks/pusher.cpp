@@ -98,13 +98,13 @@ class Pusher::Sender {
         serve(stream);
       } catch (const PushError& error) {
         if (finishing_) break;
-        tell(PushState::failed, error.code, error.what());
+        report(PushState::failed, error.code, error.what());
         if (error.remedy == PushError::Remedy::none) unfit = stream;
         if (unfit == stream) continue;
         if (connected_ && Clock::now() - begin > patience_.call) waits.reset();  // it stood for a while
         wait(waits.next(error.remedy == PushError::Remedy::credentials));
       } catch (const std::exception& error) {  // no memory
-        tell(PushState::failed, AVERROR(ENOMEM), error.what());
+        report(PushState::failed, AVERROR(ENOMEM), error.what());
         wait(waits.next(true));
       }
     }
@@ -135,7 +135,7 @@ class Pusher::Sender {
     PushConnection connection(target_, *stream, patience_.call, [this] { return must_leave(); });
     connected_ = true;
     ++connects_;
-    tell(PushState::connected, 0, "");
+    report(PushState::connected, 0, "");
     while (auto packet = next_packet(stream)) {
       try {
         connection.send(std::move(*packet));
@@ -162,17 +162,17 @@ class Pusher::Sender {
   // A connection that stands may say good-bye; one that does not is not worth waiting for.
   bool must_leave() const { return finishing_ && (!connected_ || now_ns() >= leave_at_); }
 
-  void tell(PushState state, int code, const std::string& reason) {
-    if (told_ == code) return;
-    told_ = code;
+  void report(PushState state, int code, const std::string& reason) {
+    if (reported_ == code) return;
+    reported_ = code;
     on_state_(state, reason);
   }
 
   PushTarget target_;
   StateHandler on_state_;
   PushPatience patience_;
-  Stream stream_;            // of the last packet offered
-  std::optional<int> told_;  // the code of what was told last; 0: connected
+  Stream stream_;                // of the last packet offered
+  std::optional<int> reported_;  // the code of what was reported last; 0: connected
   std::atomic<bool> connected_{false};
   std::atomic<std::int64_t> leave_at_{0};
   std::atomic<std::uint64_t> sent_{0};

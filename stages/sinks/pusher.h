@@ -1,5 +1,5 @@
 // Sends one camera's packets, and its audio, to one push target (RTSP, SRT, RTMP, UDP), on a thread of its own. A
-// target that is dead, slow or gone costs its own viewers frames, and nobody else anything.
+// target that is dead, slow or gone costs its own viewers frames, and no one else anything.
 //
 // It connects when there is something to send, and again for ever after a failure, with waits that grow. What it cannot
 // send within some seconds is dropped in whole GOPs, and counted: every packet that was offered

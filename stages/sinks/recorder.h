@@ -2,11 +2,11 @@
 // dies, the file is playable up to its last commit, and a successor can go on in the same file.
 //
 // A fragment is collected in memory and reaches the file in flush() with plain write calls; only what has been
-// flushed counts. RecordPosition says how far that is: a successor cuts the file there and goes on, and
+// flushed counts. RecordPosition is how far that is: a successor cuts the file there and goes on, and
 // packets that came after are written again from the packet ring. So no frame is in the file twice or missing.
 //
-// Every file begins at 0, whatever the stream's time line says: so players show the right position, and files that
-// follow one another can be joined. When it is finished, its header says how long it is.
+// Every file begins at 0, wherever that is on the stream's time line: so players show the right position, and files
+// that follow one another can be joined. When it is finished, its header holds how long it is.
 //
 // Other accounts may write into the folders of recordings: see core/files_below.h.
 //
@@ -43,7 +43,7 @@ struct RecordPosition {
 // What a file begins with.
 struct RecordStart {
   std::int64_t time = 0;  // of the first frame on the stream's time line, ns: 0 in the file
-  std::int64_t utc = 0;   // of that frame, ns: what the file tells as its creation time; 0: nothing
+  std::int64_t utc = 0;   // of that frame, ns: what the file shows as its creation time; 0: nothing
 };
 
 class Recorder {
@@ -63,14 +63,14 @@ class Recorder {
   virtual ~Recorder() = default;  // what was not flushed is not in the file
 
   [[nodiscard]] virtual const std::string& path() const = 0;  // the file as it is really called
-  // Takes one packet into the open fragment (copied). Decode times that do not grow are mended by the smallest step.
+  // Takes one packet into the open fragment (copied). Decode times that do not grow are corrected by the smallest step.
   virtual void write(const PacketView& packet) = 0;
   // Likewise of the audio track; without one it does nothing. Only its pts counts.
   virtual void write_audio(const PacketView& packet) = 0;
   // Bytes waiting in the open fragment.
   [[nodiscard]] virtual std::uint64_t pending_bytes() const = 0;
   // Ends the open fragment and writes it. Everything up to here survives this process when it returns. `next_dts`: of
-  // the packet that comes next, which says exactly how long the last one lasts; at the end of a file, when that is.
+  // the packet that comes next, which shows exactly how long the last one lasts; at the end of a file, when that is.
   // `file_end`: nothing lasts longer than until then.
   virtual RecordPosition flush(std::optional<std::int64_t> next_dts = std::nullopt,
                                std::optional<std::int64_t> file_end = std::nullopt) = 0;

@@ -1,4 +1,4 @@
-// How a stream's frames are to be turned by whoever shows them, as containers tell it.
+// How a stream's frames are to be turned by whoever shows them, as containers store it.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace campipe {
 void set_rotation(AVStream& track, int clockwise);
 
 // Matroska's: set_spherical_rotation() before, and make_plane() of the header. This libavformat writes it only of
-// spherical frames, and the header is to say that these are none. Their muxer must write no checksums (write_crc).
+// spherical frames, and the header is to show that these are none. Their muxer must write no checksums (write_crc).
 void set_spherical_rotation(AVStream& track, int clockwise);
 void make_plane(std::vector<std::uint8_t>& header);
 

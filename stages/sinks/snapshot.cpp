@@ -67,21 +67,21 @@ void replace_file(const PathBelow& path, std::span<const std::uint8_t> bytes) {
 
 struct SnapshotWriter::Work {
   // A frame with rows that follow one another.
-  struct Picture {
+  struct Frame {
     FrameFormat format;
     std::vector<std::uint8_t> pixels;
   };
 
   Work(std::string to, FailureHandler handler) : path(std::move(to)), on_failed(std::move(handler)) {}
   void run();
-  void write(JpegEncoder& encoder, const Picture& picture);
+  void write(JpegEncoder& encoder, const Frame& frame);
 
   const std::string path;
   const FailureHandler on_failed;
   bool failing = false;  // of the thread
   std::mutex mutex;
   std::condition_variable changed;
-  Picture waiting;
+  Frame waiting;
   bool is_waiting = false;
   std::optional<Clock::time_point> since;  // that a frame is being written
   bool ending = false;
@@ -90,26 +90,26 @@ struct SnapshotWriter::Work {
 
 void SnapshotWriter::Work::run() {
   JpegEncoder encoder;
-  Picture picture;
+  Frame frame;
   std::unique_lock lock(mutex);
   for (;;) {
     since.reset();
     changed.wait(lock, [this] { return is_waiting || ending; });
     if (!is_waiting) break;
-    std::swap(picture, waiting);  // so the two buffers are used in turn
+    std::swap(frame, waiting);  // so the two buffers are used in turn
     is_waiting = false;
     since = Clock::now();
     lock.unlock();
-    write(encoder, picture);
+    write(encoder, frame);
     lock.lock();
   }
   over = true;
   changed.notify_all();
 }
 
-void SnapshotWriter::Work::write(JpegEncoder& encoder, const Picture& picture) {
+void SnapshotWriter::Work::write(JpegEncoder& encoder, const Frame& frame) {
   try {
-    replace_file(in_own_folder(path), encoder.encode(view_of(picture.format, picture.pixels)));
+    replace_file(in_own_folder(path), encoder.encode(view_of(frame.format, frame.pixels)));
     failing = false;
   } catch (const std::exception& error) {
     if (!std::exchange(failing, true)) on_failed(error.what());
@@ -131,13 +131,13 @@ SnapshotWriter::~SnapshotWriter() {
   spdlog::error("{}: its disk does not answer; the last snapshot may be missing there", work_->path);
 }
 
-void SnapshotWriter::offer(const FrameView& picture) {
+void SnapshotWriter::offer(const FrameView& frame) {
   if (!is_due()) return;
   const auto now = Clock::now();
   due_ = due_ + every_ > now ? due_ + every_ : now + every_;
   const std::lock_guard lock(work_->mutex);
-  work_->waiting.format = picture.format;
-  copy_rows(picture, work_->waiting.pixels);
+  work_->waiting.format = frame.format;
+  copy_rows(frame, work_->waiting.pixels);
   work_->is_waiting = true;
   work_->changed.notify_all();
 }

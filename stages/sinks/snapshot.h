@@ -30,7 +30,7 @@ class SnapshotWriter {
   // offer() would take a frame now: so frames on a GPU need to be fetched only then.
   [[nodiscard]] bool is_due() const { return Clock::now() >= due_; }
   // Copies the frame, which must lie in host memory, if it is due. One thread calls this and is_due().
-  void offer(const FrameView& picture);
+  void offer(const FrameView& frame);
 
  private:
   struct Work;  // the thread has a part in it

@@ -38,7 +38,7 @@ struct ContextDeleter {
   void operator()(AVCodecContext* context) const { avcodec_free_context(&context); }
 };
 
-// By what the stream's headers say.
+// By the stream's headers.
 void find_size(StreamParameters& stream, AVCodecID codec, const AVPacket& first) {
   const std::unique_ptr<AVCodecParserContext, ParserDeleter> parser(av_parser_init(codec));
   const std::unique_ptr<AVCodecContext, ContextDeleter> context(avcodec_alloc_context3(nullptr));
@@ -50,9 +50,9 @@ void find_size(StreamParameters& stream, AVCodecID codec, const AVPacket& first)
   std::ranges::copy(stream.extradata, context->extradata);
   context->extradata_size = static_cast<int>(size);
   parser->flags |= PARSER_FLAG_COMPLETE_FRAMES;
-  std::uint8_t* picture = nullptr;
-  int picture_size = 0;
-  av_parser_parse2(parser.get(), context.get(), &picture, &picture_size, first.data, first.size, AV_NOPTS_VALUE,
+  std::uint8_t* frame = nullptr;
+  int frame_size = 0;
+  av_parser_parse2(parser.get(), context.get(), &frame, &frame_size, first.data, first.size, AV_NOPTS_VALUE,
                    AV_NOPTS_VALUE, 0);
   stream.format.width = std::max(parser->width, 0);
   stream.format.height = std::max(parser->height, 0);

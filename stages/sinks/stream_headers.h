@@ -1,6 +1,6 @@
-// What decoders must know before the first packet (extradata), where the source did not say it beforehand: cameras over
-// MPEG-TS and some over RTSP send it with their frames only, and files want it at their beginning.
-// What sources send is not believed to be well made.
+// What decoders must know before the first packet (extradata), where the source did not send it beforehand: cameras
+// over MPEG-TS and some over RTSP send it with their frames only, and files want it at their beginning. What sources
+// send need not be well made.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace campipe {
 
-// Whether a source's extradata says what it has to; some cameras announce what is none.
+// Whether a source's extradata holds what it has to; some cameras announce what is none.
 bool tells_headers(const AVCodecParameters& codec);
 
-// `stream` as it is, or with what its `first` packet, a key frame, tells: extradata, and the size of its frames.
+// `stream` as it is, or with what its `first` packet, a key frame, holds: extradata, and the size of its frames.
 StreamParameters with_headers(StreamParameters stream, std::span<const std::uint8_t> first);
-// True for codecs whose files cannot be written without what this stream does not say.
+// True for codecs whose files cannot be written without what this stream lacks.
 bool lacks_headers(const StreamParameters& stream);
 
-// Likewise. `first` may be empty: then only what its parameters tell.
+// Likewise. `first` may be empty: then only what its parameters hold.
 AudioParameters with_headers(AudioParameters audio, std::span<const std::uint8_t> first);
 bool lacks_headers(const AudioParameters& audio);
 // A packet as files want it: AAC without the header that it has in streams (ADTS).

@@ -20,7 +20,7 @@ std::span<const AVCodecID> accepted_audio();
 // commas), also in what a playlist names and in what libav decodes to find out what a stream is.
 void limit_media(AVFormatContext& input, std::span<const std::string_view> formats, const std::string& protocols);
 // Of HLS, whose playlist is being read: its pieces may be anything that is read from a network but a playlist again,
-// which nobody would count (stages/sources/playlist_guard).
+// which nothing would count (stages/sources/playlist_guard).
 void limit_pieces(AVFormatContext& hls);
 // As avformat_find_stream_info(), but what it decodes for that is not larger than core/media_limits.h allows.
 int find_stream_info(AVFormatContext& input);

@@ -85,7 +85,7 @@ class FileSource final : public Source {
   }
 
  private:
-  // Matroska says when frames are shown. Where they are reordered, libavformat finds out from that when they are
+  // Matroska stores when frames are shown. Where they are reordered, libavformat finds out from that when they are
   // decoded, but for the first ones of the file or behind a seek: those before which none has been shown.
   void tell_decode_time(AVPacket& packet) {
     const int delay = stream().codec->video_delay;
@@ -103,13 +103,14 @@ class FileSource final : public Source {
       end_ = std::max(end_, av_sat_sub64(av_sat_add64(time, packet.duration), stream().start));
   }
 
-  // What it holds is read as it is. Only containers that say how long their video is give a missing end away.
+  // What it holds is read as it is. Only containers that store how long their video is show that its end is missing.
   void warn_if_cut_off() {
     const AVStream& video = *input_->streams[streams_.video];
-    const bool says = input_->duration_estimation_method == AVFMT_DURATION_FROM_STREAM && video.duration > 0;
-    const double missing = says ? static_cast<double>(av_sat_sub64(video.duration, end_)) * av_q2d(video.time_base) : 0;
+    const bool has_duration = input_->duration_estimation_method == AVFMT_DURATION_FROM_STREAM && video.duration > 0;
+    const double missing =
+        has_duration ? static_cast<double>(av_sat_sub64(video.duration, end_)) * av_q2d(video.time_base) : 0;
     if (missing < least_missing || std::exchange(cut_off_, true)) return;
-    spdlog::warn("{} is cut off: it says that it lasts {:.1f} s, and {:.1f} s are missing at its end", name_,
+    spdlog::warn("{} is cut off: its header has a length of {:.1f} s, and {:.1f} s are missing at its end", name_,
                  static_cast<double>(video.duration) * av_q2d(video.time_base), missing);
   }
 
@@ -128,7 +129,7 @@ class FileSource final : public Source {
         continue;
       }
       if (result != ReadResult::packet) return false;
-      // Where only decode times are told (AVI), frames that are decoded later may be shown before this one.
+      // Where there are only decode times (AVI), frames that are decoded later may be shown before this one.
       const bool shown_later =
           found_->pts != AV_NOPTS_VALUE ? found_->pts > target : found_->dts > av_sat_sub64(target, second);
       if ((found_->flags & AV_PKT_FLAG_KEY) != 0 && !shown_later) return true;
@@ -189,7 +190,7 @@ class FileSource final : public Source {
   int packets_ = 0;  // of its video, since it was opened or since the last seek; those of tell_decode_time()
   std::int64_t first_shown_ = AV_NOPTS_VALUE;  // the first of these
   std::int64_t end_ = 0;                       // of its video so far, from its start
-  bool cut_off_ = false;                       // and that was said
+  bool cut_off_ = false;                       // and that was logged
 };
 
 std::unique_ptr<Source> open(const SourceConfig& config, const Source::Interrupt& interrupt) {

@@ -22,7 +22,7 @@ double rate_of(const AVStream& stream) {
   return frames >= slowest_rate && frames <= fastest_rate ? frames : 0;
 }
 
-// libavutil tells by how much the frame is turned counterclockwise.
+// libavutil returns by how much the frame is turned counterclockwise.
 int rotation_of(const AVStream& stream, const std::string& name) {
   std::size_t size = 0;
   const std::uint8_t* data = av_stream_get_side_data(&stream, AV_PKT_DATA_DISPLAYMATRIX, &size);
@@ -31,7 +31,7 @@ int rotation_of(const AVStream& stream, const std::string& name) {
   if (std::isnan(degrees)) return 0;
   const long clockwise = std::lround(-degrees);
   if (clockwise % 90 != 0) {
-    spdlog::warn("'{}' says that its frames are turned by {} degrees; only quarter turns are made", name, clockwise);
+    spdlog::warn("'{}' asks for frames turned by {} degrees; only quarter turns are made", name, clockwise);
     return 0;
   }
   return static_cast<int>((clockwise % 360 + 360) % 360);

@@ -1,4 +1,4 @@
-// test://pattern?width=1280&height=720&rate=25&frames=0: frames that say which frame they are and when they were
+// test://pattern?width=1280&height=720&rate=25&frames=0: frames that show which frame they are and when they were
 // made (core/test_pattern.h). frames=0 or none: without end.
 #include <array>
 #include <charconv>

@@ -21,7 +21,7 @@ class ReadWatch {
 
   [[nodiscard]] AVIOInterruptCB callback() { return {c_callback<&ReadWatch::ask_libav, 1>, this}; }
 
-  // How long may be waited from now on. `total`: what is told where it was too long.
+  // How long may be waited from now on. `total`: what is reported where it was too long.
   void allow(std::chrono::nanoseconds time, std::chrono::nanoseconds total);
   [[nodiscard]] std::chrono::nanoseconds allowed() const { return allowed_; }
   [[nodiscard]] std::chrono::nanoseconds left() const { return deadline_ - Clock::now(); }
@@ -31,8 +31,8 @@ class ReadWatch {
     input_ = nullptr;
     no_packets_ = false;
   }
-  // Whatever waits is ended once `stop` says so, without that being an interrupt or a time-out. `stop` is asked on the
-  // source's thread.
+  // Whatever waits is ended once `stop` returns true, without that being an interrupt or a time-out. `stop` is asked on
+  // the source's thread.
   void end_when(std::function<bool()> stop) { stop_ = std::move(stop); }
   // The connection is being closed, which must not take long, but also not be cut off by an interrupt.
   void close_within(std::chrono::nanoseconds time);

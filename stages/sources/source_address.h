@@ -1,4 +1,4 @@
-// What a source's URL says before anything is opened.
+// What a source's URL holds before anything is opened.
 #pragma once
 
 #include <optional>

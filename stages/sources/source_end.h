@@ -5,7 +5,7 @@
 namespace campipe {
 
 // It may come to an end of its own: files that are not looped, patterns of so many frames, and what is read over HTTP,
-// which may be a file or a complete playlist. Nothing else ends but by failing or when it is told to.
+// which may be a file or a complete playlist. Nothing else ends but by failing or when it is stopped.
 bool can_end(const SourceConfig& config);
 
 }  // namespace campipe

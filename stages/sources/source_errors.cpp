@@ -43,7 +43,7 @@ constexpr std::array<Meaning, 21> meanings{{
 
 SourceError make(Kind kind, const std::string& shown, const std::string& text) { return {kind, shown + " " + text}; }
 
-// What libav tells in words only.
+// What libav reports in words only.
 const Meaning* heard_meaning(const LibavMessages& messages) {
   static constexpr Meaning unknown_name{
       0, Kind::refused, "cannot be found: its name is not known (is it right, and does the network work?)"};

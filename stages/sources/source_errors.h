@@ -10,7 +10,7 @@
 
 namespace campipe {
 
-// For what libav says of a source. It is logged as ever, as messages of level debug.
+// For what libav logs of a source. It is logged as ever, as messages of level debug.
 LibavMessages source_messages();
 // The container that limit_media() kept from being opened; empty: that was not what went wrong.
 std::string refused_format(const LibavMessages& messages);

@@ -54,7 +54,7 @@ struct SourceKind {
 
   // It has no end of its own and no place to go back to: a camera. One that cannot be read is opened again and again.
   bool live = false;
-  // Whether it may come to an end of its own. Null: it ends only by failing, or when it is told to.
+  // Whether it may come to an end of its own. Null: it ends only by failing, or when it is stopped.
   bool (*can_end)(const SourceConfig& config) = nullptr;
   bool tried_at_check = false;  // `campipe --check` opens it
   bool hides_query = false;     // people do not see the query of its URLs, which may hold secrets

@@ -16,9 +16,9 @@ extern "C" {
 #include "core/name_lookup.h"
 #include "stages/sources/accepted_media.h"
 #include "stages/sources/capture_clock.h"
+#include "stages/sources/http_pieces.h"
 #include "stages/sources/live_options.h"
 #include "stages/sources/media_streams.h"
-#include "stages/sources/playlist_guard.h"
 #include "stages/sources/read_watch.h"
 #include "stages/sources/receive_limit.h"
 #include "stages/sources/source_address.h"
@@ -37,17 +37,14 @@ using std::chrono::seconds;
 
 constexpr auto first_udp_packet = seconds(3);  // before RTSP goes on with TCP, where it may
 constexpr auto longest_analysis = seconds(5);  // of the stream; most are known after the first key frame
-constexpr int frames_for_rate = 8;             // that tell the frame rate, where nothing else does
+constexpr int frames_for_rate = 8;             // that show the frame rate, where nothing else does
 constexpr int most_streams = 256;              // of video and sound that one source has
 constexpr int most_rtsp_streams = 32;
 constexpr auto closing_time = milliseconds(500);  // for RTSP's good-bye
 constexpr auto capture_asking = milliseconds(2);  // between looks for a frame of a capture device
 constexpr AVRational arrival_base{1, 1'000'000};
-constexpr int most_redirects = 8;                        // as FFmpeg follows
-constexpr std::string_view encrypted_piece = "crypto+";  // before the URL of a piece of HLS
-constexpr std::string_view encrypted_piece_too = "crypto:";
 // What is received before there is a frame: a large key frame, or the index of a file of a day.
-constexpr std::size_t most_for_picture = std::size_t{32} << 20;  // bytes
+constexpr std::size_t most_for_frame = std::size_t{32} << 20;  // bytes
 constexpr std::size_t most_for_file = std::size_t{64} << 20;
 constexpr std::size_t longest_answer = std::size_t{32} << 10;  // of RTSP: the description is the longest
 
@@ -128,8 +125,7 @@ class StreamSource final : public Source {
     const LibavCapture capture(messages);
     input_.reset();
     limit_receiving(is_rtsp() ? longest_answer : most_received());
-    playlists_ = PlaylistGuard(shown_);
-    pieces_limited_ = false;
+    pieces_.restart();
     const bool fall_back = is_rtsp() && transport == RtspTransport::automatic;
     check_opening(open_input(transport), messages);
     limit_receiving(most_received());
@@ -199,16 +195,18 @@ class StreamSource final : public Source {
     return code;
   }
 
-  // RTSP's client goes wherever an answer sends it, and tells so by the input's URL alone, which it changes before it
+  // RTSP's client goes wherever an answer sends it, which shows in the input's URL alone: it changes that before it
   // connects there.
   bool strayed() {
     const bool checked = opening_ != nullptr && opening_->url != nullptr && is_rtsp();
     if (checked && !config_.allow_redirects && !same_origin(opening_->url, url())) elsewhere_ = opening_->url;
-    return failure_ != nullptr || !elsewhere_.empty() || sends_too_much();
+    return failure_ != nullptr || !elsewhere_.empty() || !pieces_.elsewhere().empty() || sends_too_much();
   }
   void throw_if_strayed() {
     if (failure_ != nullptr) std::rethrow_exception(failure_);
-    if (!elsewhere_.empty()) throw redirect_error(shown_, elsewhere_);
+    for (const std::string& url : {elsewhere_, pieces_.elsewhere()}) {
+      if (!url.empty()) throw redirect_error(shown_, url);
+    }
     if (sends_too_much()) {
       throw SourceError(Kind::unsupported, shown_ + " sends more than is taken before there is a frame: " +
                                                std::to_string(most_received() >> 20) + " MiB" +
@@ -221,7 +219,7 @@ class StreamSource final : public Source {
   [[nodiscard]] bool is_device() const { return rules_.device != nullptr; }
   // What goes through TLS goes through TCP.
   [[nodiscard]] bool through_tls() const { return address_.scheme == "rtsps"; }
-  [[nodiscard]] std::size_t most_received() const { return is_http() ? most_for_file : most_for_picture; }
+  [[nodiscard]] std::size_t most_received() const { return is_http() ? most_for_file : most_for_frame; }
   void limit_receiving(std::size_t at_once) {
     received_.allow(most_received(), at_once);
     position_ = received_so_far();
@@ -243,44 +241,10 @@ class StreamSource final : public Source {
     try {
       const AVDictionary* given = options != nullptr ? *options : nullptr;
       if (!source.is_http()) return source.open_nested_(context, io, url, flags, options);
-      // The playlist's demuxer has been chosen, and its pieces' have not.
-      const bool in_hls = context->iformat != nullptr && is_hls(*context);
-      if (in_hls && !std::exchange(source.pieces_limited_, true)) limit_pieces(*context);
-      return source.open_http(*context, io, url, flags, given);
+      return source.pieces_.open(*context, io, url, flags, given, source.open_nested_);
     } catch (...) {
       source.failure_ = std::current_exception();  // nothing may leave libav's function
       return AVERROR_EXIT;
-    }
-  }
-
-  // Where it is not allowed to lead elsewhere, every URL is checked, and redirects are followed here.
-  int open_http(AVFormatContext& context, AVIOContext** io, const std::string& given_url, int flags,
-                const AVDictionary* given) {
-    const bool encrypted = given_url.starts_with(encrypted_piece) || given_url.starts_with(encrypted_piece_too);
-    const std::string prefix = encrypted ? given_url.substr(0, encrypted_piece.size()) : "";
-    std::string url = given_url.substr(prefix.size());
-    for (int redirects = 0;; ++redirects) {
-      if (!config_.allow_redirects && !same_origin(url, config_.url)) elsewhere_ = url;
-      if (!elsewhere_.empty()) return AVERROR(EACCES);
-      LibavOptions options = LibavOptions::copy_of(given);
-      if (split_address(url).scheme == "https") set_certificate_options(options, config_);
-      if (!config_.allow_redirects) refuse_redirects(options, shown_);
-      take_libav_hints();
-      const int code = open_nested_(&context, io, (prefix + url).c_str(), flags, options.get());
-      const std::string location = code == AVERROR(EIO) ? take_libav_hints().redirect : "";
-      if (location.empty() || redirects == most_redirects) return code >= 0 ? admit(*io, url) : code;
-      url = redirected(url, location);
-    }
-  }
-
-  int admit(AVIOContext*& io, const std::string& url) {
-    try {
-      const int code = playlists_.admit(*io, url);
-      if (code < 0) avio_closep(&io);
-      return code;
-    } catch (...) {
-      avio_closep(&io);
-      throw;
     }
   }
 
@@ -391,8 +355,6 @@ class StreamSource final : public Source {
     return packet.stream_index;
   }
 
-  using OpenIo = int (*)(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**);
-
   SourceConfig config_;
   const StreamRules& rules_;
   std::string shown_;
@@ -402,12 +364,11 @@ class StreamSource final : public Source {
   ReceiveLimit received_;
   SourcePeers peers_{[this] { return strayed(); }, config_.allow_redirects};
   std::int64_t position_ = 0;  // of received_so_far(), with the newest frame
-  PlaylistGuard playlists_{shown_};
-  bool pieces_limited_ = false;  // of this connection
-  OpenIo open_nested_ = nullptr;
+  HttpPieces pieces_{config_, shown_};
+  HttpPieces::OpenIo open_nested_ = nullptr;
   const AVFormatContext* opening_ = nullptr;  // while it is being opened
   std::exception_ptr failure_;                // in a function that libav called
-  std::string elsewhere_;                     // the URL that it leads to, and may not; empty: none
+  std::string elsewhere_;                     // the URL that RTSP leads to, and may not; empty: none
   AvInput input_;
   MediaStreams streams_;
   AvPacket first_ = make_av_packet();

@@ -1,5 +1,5 @@
 // Live sources: what libavformat reads from a network, and capture devices. What their kinds have in common is here; in
-// what they differ, they say by StreamRules, each in its own file (srt_source.cpp is the shortest).
+// what they differ is in StreamRules, each in its own file (srt_source.cpp is the shortest).
 //
 // Opening ends when the first packet of the video is there, so that a camera that answers and sends nothing fails
 // while opening. Over HTTP, a stream that is over ends (ReadResult::end); all others are lost.

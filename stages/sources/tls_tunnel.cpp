@@ -46,7 +46,7 @@ void stop_if_over(ReadWatch& watch, const std::string& shown) {
   throw SourceError(Kind::timed_out, shown + " does not answer (is the camera on?)");
 }
 
-// Asks in any case: a peer that sends a byte now and then keeps nobody waiting in poll().
+// Asks in any case: a peer that sends a byte now and then keeps no caller waiting in poll().
 void wait_for(int fd, short events, ReadWatch& watch, const std::string& shown) {
   pollfd entry{fd, events, 0};
   do {
@@ -170,7 +170,7 @@ class TlsTunnel::Relay {
   }
   ~Relay() {
     const std::uint64_t one = 1;
-    if (::write(stop_.get(), &one, sizeof(one)) < 0) spdlog::error("a TLS tunnel cannot be told to stop");
+    if (::write(stop_.get(), &one, sizeof(one)) < 0) spdlog::error("a TLS tunnel cannot be stopped");
   }
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;

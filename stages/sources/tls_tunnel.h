@@ -1,6 +1,6 @@
 // A connection to an rtsps camera. FFmpeg's RTSP client (up to 7.1 at least) gives its TLS no options: it takes any
 // certificate. So it connects to a port of this machine instead, and what it sends and receives goes through a TLS
-// connection that was made, and unless told otherwise checked, before.
+// connection that was made, and checked unless configured otherwise, before.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace campipe {
 
 class TlsTunnel {
  public:
-  // Connects and checks the certificate as `config` says (for `host`, signed by one of `ca_file`; empty: of the
+  // Connects and checks the certificate by `config` (for `host`, signed by one of `ca_file`; empty: of the
   // system's). Waits as `watch` allows. `shown`: for people. Throws SourceError, or Error if interrupted.
   TlsTunnel(const std::string& host, int port, const SourceConfig& config, const std::string& shown, ReadWatch& watch);
   // Closes both ends.

@@ -73,6 +73,32 @@ TEST(ResumedLoop, BeginsAgainAndGoesOnInTime) {
   }
 }
 
+// With B-frames, some of the frames that were passed on are shown later than the newest packet: what comes next is
+// shown behind all of them.
+TEST(ResumedLoop, OfCopiesGoesOnInTime) {
+  const TemporaryFolder clips;
+  const ClipSpec clip{.name = "b.mp4", .frames = 20, .b_frames = 3};
+  make_clip(clips.path(), clip);
+  for (const int death : {25, 26, 27, 28}) {  // in each place of a group of B-frames
+    SCOPED_TRACE("death at packet " + std::to_string(death));
+    RigRun rig(
+        "cameras: {cam: {source: \"" + (clips.path() / clip.name).string() +
+            "\", loop: true, encode: {codec: copy}, record: {path: cam.mkv}}}",
+        {.arguments = {"--duration", "3s"}, .failpoints = "packets.writer.head:" + std::to_string(death) + "=kill"});
+    ASSERT_EQ(rig.wait(), 0) << rig.log();
+    EXPECT_EQ(check_books(rig.report()), "");
+    EXPECT_GE(rig.report().at("master_restarts"), 1);
+    const VideoFile recording = read_video(rig.file("cam.mkv"));
+    EXPECT_EQ(recording.complaints, 0) << recording.text;
+    ASSERT_GT(recording.pictures.size(), is_sanitized ? 28U : 40U) << rig.log();
+    for (std::size_t i = 1; i < recording.pictures.size(); ++i) {
+      ASSERT_GT(recording.pictures[i].pts, recording.pictures[i - 1].pts) << i;
+    }
+    const auto& source = rig.camera("cam").at("source").at("timestamps_corrected");
+    EXPECT_EQ(source.at("repeated"), 0) << "no packet had to be moved";
+  }
+}
+
 class ResumedCopy : public testing::TestWithParam<ClipSpec> {};
 
 // What is passed on without a decoder: nothing is missing, and nothing comes twice.

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <deque>
 #include <random>
 #include <thread>
@@ -99,6 +101,45 @@ TEST_F(PacketRing, EveryFieldOfAPacketArrives) {
   EXPECT_EQ(times.arrival, 4);
   EXPECT_EQ(times.encoded, 9);
   EXPECT_EQ(got.packet.metadata.get<MotionScore>(), (MotionScore{0.5F, 0.25F, 0.125F}));
+}
+
+// As another process would make it: sealed, of the right version, and of a size that is not the one it describes.
+TEST(PacketRingMemory, IsOpenedOnlyWithTheSizeThatItDescribes) {
+  const auto memory = PacketRingMemory::create(4096, 1, 0);
+  EXPECT_NO_THROW(PacketRingMemory::open(duplicate(memory->fd())));
+  const auto size = static_cast<std::size_t>(Mapping(memory->fd(), Mapping::Access::read).bytes().size());
+  for (const std::size_t more : {std::size_t{1}, most_packet_bytes}) {
+    const UniqueFd other = create_shared_memory("packet ring", size + more);
+    const Mapping from(memory->fd(), Mapping::Access::read);
+    const Mapping to(other.get(), Mapping::Access::read_write);
+    std::copy_n(from.bytes().begin(), 4096, to.bytes().begin());
+    const std::uint64_t capacity = 4096 + more;  // the third number, behind magic and version
+    for (const bool claims : {false, true}) {
+      if (claims) std::memcpy(to.bytes().data() + 8, &capacity, sizeof capacity);
+      if (claims && capacity <= most_packet_bytes) {
+        EXPECT_NO_THROW(PacketRingMemory::open(duplicate(other.get()))) << more;
+      } else {
+        EXPECT_THROW(PacketRingMemory::open(duplicate(other.get())), Error) << more << claims;
+      }
+    }
+  }
+}
+
+TEST(PacketRingMemory, IsNotMadeLargerThanItMayBe) {
+  EXPECT_THROW(PacketRingMemory::create(most_packet_bytes + 1, 1, 0), Error);
+  EXPECT_THROW(PacketRingMemory::create(0, 1, 0), Error);
+}
+
+TEST_F(PacketRing, KnowsWhenAllItsFramesHaveBeenShown) {
+  EXPECT_FALSE(observer_.shown_until());
+  const auto bytes = content_of(1, 100);
+  for (const std::int64_t shown : {0, 4, 2, 1, 3}) {  // as an encoder with B-frames has it
+    PacketView packet = packet_of(1, bytes, shown == 0);
+    packet.times.pts = shown * 40;
+    packet.times.duration = 40;
+    ASSERT_TRUE(writer_.push(packet, Clock::now(), never));
+  }
+  EXPECT_EQ(observer_.shown_until(), 200);
 }
 
 // Random sizes over many turns of the ring. Whatever was not given back must stay as it was written; and a packet

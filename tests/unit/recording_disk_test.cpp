@@ -20,8 +20,10 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-// Before the first failpoint is reached. The index of camera `slow` is on a disk that does not answer.
-const bool armed = ::setenv("CAMPIPE_FAILPOINT", "index.opening@slow.index.jsonl=hang", 1) == 0;
+// Before the first failpoint is reached. The index of camera `slow` is on a disk that does not answer, that of `late`
+// on one that takes a second the second time.
+const bool armed =
+    ::setenv("CAMPIPE_FAILPOINT", "index.opening@slow.index.jsonl=hang,index.opening@late.index.jsonl:2=wait1", 1) == 0;
 
 class DiskFaults : public RecordingTest {
  protected:
@@ -149,6 +151,31 @@ TEST_F(DiskFaults, AnIndexThatDoesNotAnswerIsNotWaitedFor) {
   ASSERT_THAT(files_, SizeIs(1));
   EXPECT_THAT(packets_of(files_[0]), SizeIs(clip_.packets.size()));
   EXPECT_THAT(paused_, IsEmpty());
+}
+
+// A file's end is in the state until the next one has ended. If the publisher, started again, died before it was in the
+// index, no successor could write it.
+TEST_F(DiskFaults, AnEndIsInTheIndexBeforeTheStateHasTheNextOne) {
+  ASSERT_TRUE(armed);
+  config_.name = "late";
+  config_.record->path = folder() / "{camera}" / "%H-%M-%S.mp4";
+  config_.record->segment_duration = std::chrono::seconds(2);
+  const Clip clip = encode(Latency::low, steady(150));
+  begin();
+  take(clip, 0, 60);  // the first file ends at 1.6 s
+  recording_->commit();
+  die();
+  std::ofstream(index()).close();  // nothing of it was written
+  ASSERT_THAT(files_, SizeIs(2));
+  begin();
+  take(clip, 60, 110);  // the second one at 3.6 s
+  ASSERT_EQ(load_ended_file(state())->path, files_[1]);
+  const auto lines = lines_of(index());
+  ASSERT_GE(lines.size(), 2U);
+  EXPECT_EQ(lines[1].at("event"), "end");
+  EXPECT_EQ(lines[1].at("file"), fs::path(files_[0]).filename().string());
+  EXPECT_EQ(lines[1].at("packets"), 40);
+  finish();
 }
 
 class TwoRigs : public RecordingTest {

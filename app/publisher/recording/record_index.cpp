@@ -28,14 +28,9 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::int64_t second = 1'000'000'000;
-// A clock that says less has not been set: cameras' boxes without a battery begin in 1970.
-constexpr std::int64_t clocks_are_set_after = 1'577'836'800 * second;  // 2020
-constexpr std::int64_t clock_tolerance = 3600 * second;
-constexpr std::int64_t longest_doubt = 24 * 3600 * second;  // of a clock, and the shortest gap that gives cause for it
-constexpr int lines_at_once = 500;                          // some milliseconds
+constexpr int lines_at_once = 500;  // some milliseconds
 constexpr std::uint64_t behind_all_lines = std::uint64_t{1} << 40U;
-constexpr std::uint64_t newest_lines = 64UL << 10U;         // bytes; what was recorded last stands there
-constexpr std::size_t most_pending = std::size_t{1} << 20;  // bytes of lines that wait for the disk
+constexpr std::uint64_t newest_lines = 64UL << 10U;  // bytes; what was recorded last stands there
 
 // Throws Error.
 std::int64_t time_of(const json& line, const char* key) {
@@ -68,18 +63,13 @@ json end_line(const std::string& name, const Closed& file, std::int64_t duration
           {"bytes", file.bytes},
           {"reason", reason},
           {"clock", clock},
-          {"written", utc_text(file.written)}};
+          {"written", utc_text(file.time.written)}};
 }
 
 const char* clock_of(const RecordIndex::Begin& file) { return file.camera_clock ? "camera" : "arrival"; }
 
 json begin_line(const std::string& name, const RecordIndex::Begin& file) {
   return {{"event", "begin"}, {"file", name}, {"start", utc_text(file.start)}, {"clock", clock_of(file)}};
-}
-
-// No file was closed then.
-bool is_wrong(std::int64_t time, std::int64_t utc) {
-  return time < clocks_are_set_after || time > utc + clock_tolerance;
 }
 
 // A power cut or a full disk leaves a last line without an end.
@@ -99,14 +89,14 @@ fs::path record_index_path(const std::string& record_path, const std::string& ca
 }
 
 RecordIndex::RecordIndex(const fs::path& path, const std::optional<Begin>& left, const std::optional<Ended>& before)
-    : path_(path), next_order_(behind_all_lines), loaded_at_(now_ns()), set_at_(loaded_at_), set_utc_(utc_now_ns()) {
+    : path_(path), out_(path), next_order_(behind_all_lines) {
   failpoint("index.opening", path_.filename().string());
   UniqueFd fd = open_below(in_own_folder(path_), O_RDONLY);
   if (!fd && errno != ENOENT && errno != ENOTDIR)
     spdlog::error("{}", file_error("cannot read " + path_.string(), errno).what());
   struct stat status {};
   if (fd && ::fstat(fd.get(), &status) == 0) in_size_ = static_cast<std::uint64_t>(status.st_size);
-  cut_off_ = ends_within_a_line(fd, in_size_);
+  out_.set_cut_off(ends_within_a_line(fd, in_size_));
   in_ = LineReader(std::move(fd), in_size_ - std::min(in_size_, most_index_bytes), in_size_);
   if (before && !is_gone(below(name_of(before->begin.file)))) {
     look_for(before->begin);
@@ -216,7 +206,7 @@ void RecordIndex::read(const std::string& text) {
     const std::int64_t end = time_of(line, "end");
     const std::int64_t written = time_of(line, "written");
     if (!line.at("bytes").is_number_unsigned()) throw Error("'bytes' is no size");
-    files_[file] = {lines_, time_of(line, "start"), end, written, line["bytes"]};
+    files_[file] = {lines_, time_of(line, "start"), end, {written}, line["bytes"]};
   } else {
     files_.erase(file);
   }
@@ -225,8 +215,8 @@ void RecordIndex::read(const std::string& text) {
 void RecordIndex::end_interrupted(const std::string& name, const Open& file) {
   struct stat status {};
   if (!status_below(below(name), status) || !S_ISREG(status.st_mode)) return;
-  Closed ended{lines_, file.start, 0, changed_at(status), static_cast<std::uint64_t>(status.st_size)};
-  ended.end = std::max(ended.written, ended.start);
+  Closed ended{lines_, file.start, 0, {changed_at(status)}, static_cast<std::uint64_t>(status.st_size)};
+  ended.end = std::max(ended.time.written, ended.start);
   files_[name] = ended;
   append(end_line(name, ended, ended.end - ended.start, "interrupted", file.clock));
 }
@@ -251,7 +241,7 @@ void RecordIndex::rewrite() {
     if (in.failed()) throw file_error("cannot read " + path_.string(), EIO);
     out.write(kept);
     out.replace();
-    cut_off_ = false;
+    out_.set_cut_off(false);
   } catch (const Error& error) {
     spdlog::warn("cannot make {} shorter: {}", path_.string(), error.what());
   }
@@ -261,25 +251,7 @@ std::string RecordIndex::name_of(const fs::path& file) const { return path_below
 
 void RecordIndex::append(const json& line) {
   ++lines_;
-  if (pending_.size() < most_pending) pending_ += line.dump() + "\n";
-  write_pending();
-}
-
-void RecordIndex::write_pending() {
-  if (pending_.empty()) return;
-  std::error_code error;
-  fs::create_directories(path_.parent_path(), error);  // opening says what is wrong
-  const UniqueFd fd = open_below(in_own_folder(path_), O_WRONLY | O_CREAT | O_APPEND, 0644);
-  const std::string text = (cut_off_ ? "\n" : "") + pending_;
-  const ssize_t written = fd ? ::write(fd.get(), text.data(), text.size()) : -1;
-  if (written == static_cast<ssize_t>(text.size())) {
-    pending_.clear();
-    cut_off_ = told_ = false;
-    return;
-  }
-  const int code = written < 0 ? errno : ENOSPC;
-  if (written > 0) cut_off_ = true;  // what is there of it is damaged or doubled, and both is understood
-  if (!std::exchange(told_, true)) spdlog::error("{}", file_error("cannot write " + path_.string(), code).what());
+  out_.append(line.dump());
 }
 
 void RecordIndex::begin(const Begin& file) {
@@ -295,7 +267,7 @@ void RecordIndex::end(const End& end) {
   failpoint("index.ending");
   const Begin file = *std::exchange(open_, std::nullopt);
   const std::string name = name_of(file.file);
-  const Closed closed{next_order_++, file.start, std::max(end.utc, file.start), utc_now_ns(), end.bytes, now_ns()};
+  const Closed closed{next_order_++, file.start, std::max(end.utc, file.start), {utc_now_ns(), now_ns()}, end.bytes};
   files_[name] = closed;
   json line = end_line(name, closed, end.duration, end.reason, clock_of(file));
   line["packets"] = end.packets;
@@ -310,51 +282,20 @@ void RecordIndex::deleted(const fs::path& file, const std::string& reason) {
   append({{"event", "deleted"}, {"file", name}, {"time", utc_text(utc_now_ns())}, {"reason", reason}});
 }
 
-void RecordIndex::look_at_clock(std::int64_t utc) {
-  const std::int64_t now = now_ns();
-  const std::int64_t expected = set_utc_ + (now - set_at_);
-  if (std::abs(utc - expected) <= clock_tolerance) return;
-  utc_before_ = expected;
-  set_utc_ = utc;
-  set_at_ = now;
-}
-
-// A clock that is years ahead when the machine starts, or since a time server lied, must not have all deleted that was
-// recorded before. Where nothing was recorded for long, the rig may have been off, or the clock has jumped: such a gap
-// counts when a day has passed behind it.
-RecordIndex::Gap RecordIndex::doubted_gap(std::int64_t utc) const {
-  std::vector<std::int64_t> known{utc_before_, set_utc_};
-  for (const auto& [name, file] : files_) known.push_back(file.written);
-  std::erase_if(known, [utc](std::int64_t time) { return is_wrong(time, utc); });
-  std::ranges::sort(known);
-  Gap doubted;
-  for (std::size_t i = 1; i < known.size(); ++i) {
-    const std::int64_t length = known[i] - known[i - 1];
-    if (length > longest_doubt && utc - known[i] < longest_doubt) doubted = {known[i], length};
-  }
-  return doubted;
-}
-
-// Of files of this process it is known how long ago they were closed; those of others whose time cannot be right are at
-// least as old as this process is.
-std::int64_t RecordIndex::age_of(const Closed& file, const Gap& doubted, std::int64_t utc) const {
-  if (file.closed_at) return now_ns() - *file.closed_at;
-  if (is_wrong(file.written, utc)) return now_ns() - loaded_at_;
-  return utc - file.written - (file.written < doubted.end ? doubted.length : 0);
-}
-
 std::vector<RecordedFile> RecordIndex::files() {
   while (!load_some()) continue;
   std::vector<std::pair<const std::string, Closed>*> order;
   for (auto& file : files_) order.push_back(&file);
   std::ranges::sort(order, {}, [](const auto* file) { return file->second.order; });
+  std::vector<ClosingTime> times;
+  times.reserve(order.size());
+  for (const auto* file : order) times.push_back(file->second.time);
   const std::int64_t utc = utc_now_ns();
-  look_at_clock(utc);
-  const Gap doubted = doubted_gap(utc);
+  const std::vector<std::int64_t> ages = ages_.of(times, utc);
   std::vector<RecordedFile> files;
-  for (const auto* file : order) {
-    const Closed& closed = file->second;
-    files.push_back({folder() / file->first, utc - age_of(closed, doubted, utc), closed.bytes});
+  files.reserve(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    files.push_back({folder() / order[i]->first, utc - ages[i], order[i]->second.bytes});
   }
   return files;
 }

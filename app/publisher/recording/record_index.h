@@ -1,4 +1,4 @@
-// The files of one recording: lines of JSON in a file beside them, which say what was recorded when, and what may be
+// The files of one recording: lines of JSON in a file beside them, which record what was recorded when, and what may be
 // deleted. Files that are not in it are never touched.
 //
 // Each line is one event of one file, named relative to the index's folder:
@@ -18,7 +18,7 @@
 // piece, by load_some(), and needed only by files().
 //
 // Used by one thread. Nothing here throws: lines that cannot be written (the same disk may be full) are kept and
-// written later; that they cannot is told once.
+// written later; that they cannot is logged once.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,8 @@
 #include <string>
 #include <vector>
 
+#include "app/publisher/recording/file_ages.h"
+#include "app/publisher/recording/index_lines.h"
 #include "app/publisher/recording/retention.h"
 #include "core/files_below.h"
 #include "core/line_reader.h"
@@ -78,11 +80,12 @@ class RecordIndex {
   bool load_some();
 
   void begin(const Begin& file);
-  // The file that was begun last. Does nothing where none is open: a predecessor may have said so of the one it left.
+  // The file that was begun last. Does nothing where none is open: a predecessor may have written that of the one it
+  // left.
   void end(const End& end);
   void deleted(const std::filesystem::path& file, const std::string& reason);
   // Tries to write what could not be written.
-  void write_pending();
+  void write_pending() { out_.write_pending(); }
 
   // Closed ones, the one that was closed first at the front. Reads all that has not been read. `written` is by the
   // clock as it is now: now - `written` is their age, as far as that is known. A clock that jumps makes none older,
@@ -91,12 +94,11 @@ class RecordIndex {
 
  private:
   struct Closed {
-    std::uint64_t order = 0;   // of their lines
-    std::int64_t start = 0;    // UTC, of its first frame
-    std::int64_t end = 0;      // of its last one, with what that lasts
-    std::int64_t written = 0;  // this and the next one: as RecordedFile
-    std::uint64_t bytes = 0;
-    std::optional<std::int64_t> closed_at = {};  // monotonic: by this process
+    std::uint64_t order = 0;  // of their lines
+    std::int64_t start = 0;   // UTC, of its first frame
+    std::int64_t end = 0;     // of its last one, with what that lasts
+    ClosingTime time;
+    std::uint64_t bytes = 0;  // as RecordedFile
   };
   struct Open {
     std::int64_t start = 0;
@@ -113,28 +115,18 @@ class RecordIndex {
   void end_interrupted(const std::string& name, const Open& file);
   void rewrite();
   void append(const nlohmann::json& line);
-  // Time of which nothing tells but the clock, which may have jumped.
-  struct Gap {
-    std::int64_t end = 0;  // UTC
-    std::int64_t length = 0;
-  };
-  void look_at_clock(std::int64_t utc);
-  [[nodiscard]] Gap doubted_gap(std::int64_t utc) const;
-  [[nodiscard]] std::int64_t age_of(const Closed& file, const Gap& doubted, std::int64_t utc) const;
   [[nodiscard]] std::filesystem::path folder() const { return path_.parent_path(); }
   [[nodiscard]] std::string name_of(const std::filesystem::path& file) const;
   [[nodiscard]] LineReader newest(std::uint64_t bytes) const;
   [[nodiscard]] PathBelow below(const std::string& name) const { return {folder(), name}; }
 
   std::filesystem::path path_;
+  IndexLines out_;
   std::map<std::string, Closed> files_;  // by name, relative to the index's folder
   std::uint64_t lines_ = 0;
-  std::uint64_t next_order_;       // of files that are closed now: behind all lines
-  std::optional<Begin> open_;      // being recorded
-  std::int64_t loaded_at_;         // monotonic
-  std::int64_t set_at_;            // monotonic: when the clock jumped last, or this was made; and what it said
-  std::int64_t set_utc_;           // then
-  std::int64_t utc_before_ = 0;    // and before
+  std::uint64_t next_order_;   // of files that are closed now: behind all lines
+  std::optional<Begin> open_;  // being recorded
+  FileAges ages_;
   std::set<std::string> touched_;  // names in our own lines, which count more than those that are read behind them
   Loading loading_ = Loading::lines;
   LineReader in_;
@@ -142,9 +134,6 @@ class RecordIndex {
   std::size_t damaged_ = 0;            // lines of it
   std::map<std::string, Open> begun_;  // in the lines so far, and not ended
   std::string checked_;                // the newest of files_ that is known to be there
-  std::string pending_;                // whole lines
-  bool cut_off_ = false;               // the file's last line has no end
-  bool told_ = false;
 };
 
 }  // namespace campipe

@@ -21,6 +21,7 @@
 #include "core/ffmpeg.h"
 #include "core/libav_log.h"
 #include "core/media_limits.h"
+#include "stages/decoders/picture_format.h"
 #include "stages/sinks/codec_parameters.h"
 #include "stages/sinks/jpeg.h"
 
@@ -111,7 +112,9 @@ FrameView view_of(const AVFrame& frame, FrameFormat format) {
   format.height = frame.height;
   const bool full = frame.color_range == AVCOL_RANGE_JPEG || frame.format == AV_PIX_FMT_YUVJ420P;
   format.color_range = static_cast<std::uint8_t>(full ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG);
-  if (frame.colorspace != AVCOL_SPC_UNSPECIFIED) format.color_space = static_cast<std::uint8_t>(frame.colorspace);
+  // Decoders pass on whatever number the stream has.
+  const FrameFormat decoded = format_of(frame, static_cast<AVPixelFormat>(frame.format), format.pixels);
+  if (decoded.color_space != AVCOL_SPC_UNSPECIFIED) format.color_space = decoded.color_space;
   FrameView view;
   view.format = format;
   for (std::size_t plane = 0; plane < view.data.size(); ++plane) {
