@@ -14,22 +14,24 @@ constexpr auto slice = std::chrono::milliseconds(100);  // how long a wait may l
 
 }  // namespace
 
-CameraStage::CameraStage(const Start& start, const RigPage& page, const Events& events)
-    : start_(start), block_(page.own_worker(start.camera)), on_done_(events.on_done), place_{start.gpu, nullptr} {
-  make_renditions(page, events);
+CameraStage::CameraStage(const messages::EncodeCamera& asked, const Device& gpu, const RigPage& page,
+                         const Events& events)
+    : config_(asked.config), block_(page.own_worker(asked.camera)), on_done_(events.on_done), place_{gpu, nullptr} {
+  make_renditions(asked.outputs, page, events);
   thread_ = std::jthread([this] { run(); });
 }
 
 CameraStage::~CameraStage() { abandon(); }
 
-void CameraStage::make_renditions(const RigPage& page, const Events& events) {
-  Rendition::Events of_rendition;
+void CameraStage::make_renditions(const std::vector<messages::EncodedOutput>& outputs, const RigPage& page,
+                                  const Events& events) {
+  OutputEvents of_rendition;
   of_rendition.on_packets = events.on_packets;
   of_rendition.on_failed = events.on_failed;
   of_rendition.on_gpu_lost = events.on_gpu_lost;
   of_rendition.beat = [this] { scope_->beat(); };
   of_rendition.abandoned = [this] { return abandoned_.load(); };
-  for (const Rendition::Start& output : start_.outputs) {
+  for (const messages::EncodedOutput& output : outputs) {
     renditions_.push_back(std::make_unique<Rendition>(output, page, of_rendition, place_));
   }
 }
@@ -58,7 +60,7 @@ void CameraStage::drop_used_rings() {
 }
 
 void CameraStage::run() {
-  ThreadScope scope(block_.stage, "st:" + start_.config.name);
+  ThreadScope scope(block_.stage, "st:" + config_.name);
   scope_ = &scope;
   while (auto ring = next_ring()) {
     drain(*ring);
@@ -95,7 +97,7 @@ void CameraStage::drain(const Ring& ring) {
     scope_->beat();
   }
   RingInUse use{FrameRingReader(ring.memory, ring.reader), FrameRingObserver(ring.memory)};
-  use.reader.attach(start_.config.drop_policy == DropPolicy::block, static_cast<unsigned>(start_.config.queue_size));
+  use.reader.attach(config_.drop_policy == DropPolicy::block, static_cast<unsigned>(config_.queue_size));
   for (;;) {
     scope_->beat();
     FrameRingReader::Lease lease;
@@ -103,7 +105,7 @@ void CameraStage::drain(const Ring& ring) {
     if (next == FrameRingReader::Next::frame) {
       process(use, std::move(lease), source);
     } else if (next == FrameRingReader::Next::broken) {
-      spdlog::error("{}: its frame ring says what cannot be; it is left", start_.config.name);
+      spdlog::error("{}: its frame ring says what cannot be; it is left", config_.name);
       return accuse(block_.accusation, Accused::master);
     } else if (next != FrameRingReader::Next::timeout || abandoned_) {
       return;
@@ -113,7 +115,7 @@ void CameraStage::drain(const Ring& ring) {
 
 // Each rendition has a copy of the lease, and the slot goes back when the last one is done with it.
 void CameraStage::process(RingInUse& ring, FrameRingReader::Lease lease, const Rendition::Source& source) {
-  failpoint("stage.frame", start_.config.name);
+  failpoint("stage.frame", config_.name);
   for (std::size_t i = 0; i + 1 < renditions_.size(); ++i) {
     renditions_[i]->process(ring, lease, source);
     scope_->beat();

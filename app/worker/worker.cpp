@@ -79,12 +79,7 @@ class Worker {
   void on(const messages::RigOver&) { over_ = true; }
 
   void on(const messages::EncodeCamera& asked) {
-    CameraStage::Start start;
-    start.camera = asked.camera;
-    start.config = asked.config;
-    start.gpu = gpu_;
-    for (const messages::EncodedOutput& output : asked.outputs) start.outputs.push_back(start_of(output));
-    const unsigned camera = start.camera;
+    const unsigned camera = asked.camera;
     CameraStage::Events events;
     events.on_packets = [this](unsigned output, const PacketRingMemory& ring, std::uint64_t epoch,
                                const StreamParameters& parameters) {
@@ -99,17 +94,7 @@ class Worker {
       child_.wake();
     };
     events.on_gpu_lost = leave_lost_gpu;
-    cameras_[camera] = std::make_unique<CameraStage>(start, child_.page(), events);
-  }
-
-  static Rendition::Start start_of(const messages::EncodedOutput& output) {
-    return {output.camera,
-            output.config,
-            output.epoch,
-            output.base,
-            output.placement.hardware_encoder,
-            output.placement.encode_cores,
-            output.failed};
+    cameras_[camera] = std::make_unique<CameraStage>(asked, gpu_, child_.page(), events);
   }
 
   void on(const messages::OfferFrameRing& offer, std::vector<UniqueFd>& fds) {

@@ -151,7 +151,8 @@ TEST(AddedFilter, ItsDataComeOutWithThePacketOfTheFrame) {
     const auto found = packet.metadata.get<Brightness>();
     ASSERT_TRUE(found);
     EXPECT_EQ(found->filters, 3U);
-    EXPECT_EQ(found->sum, 255U + test::moving_luma(0, 0, static_cast<int>(frame))) << "as it was, as it was, and inverted";
+    EXPECT_EQ(found->sum, 255U + test::moving_luma(0, 0, static_cast<int>(frame)))
+        << "as it was, as it was, and inverted";
     EXPECT_EQ(found->pts, packet.times.pts);
     const auto decoded = packet.metadata.get<Decoded>();
     ASSERT_TRUE(decoded);

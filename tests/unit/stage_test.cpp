@@ -99,14 +99,14 @@ class Worker {
       failures_[camera] = reason;
     };
     events.on_done = [this] { done_ = true; };
-    CameraStage::Start start;
+    messages::EncodeCamera start;
     start.config = outputs.front();
     for (unsigned camera = 0; camera < outputs.size(); ++camera) {
-      Rendition::Start& rendition = start.outputs.emplace_back();
+      messages::EncodedOutput& rendition = start.outputs.emplace_back();
       rendition.camera = camera;
       rendition.config = outputs[camera];
     }
-    stage_ = std::make_unique<CameraStage>(start, page_, events);
+    stage_ = std::make_unique<CameraStage>(start, Device{}, page_, events);
   }
 
   CameraStage& stage() { return *stage_; }
