@@ -183,13 +183,14 @@ using ToMaster = MessageList<ReadCamera, StopCamera, RenewRing, ForgetCamera, Dr
 struct EncodedOutput {
   OutputId output;
   ResolvedOutput config;
+  DropPolicy drop_policy = DropPolicy::block;  // where the publisher takes no packets
   Placement placement;
   std::uint64_t epoch = 1;  // of the first packet ring
   std::uint64_t base = 0;   // packets of earlier epochs
   bool failed = false;      // in the life of an earlier worker
   static void fields(auto& m, auto&& f) {
-    f("output", m.output), f("config", m.config), f("placement", m.placement), f("epoch", m.epoch), f("base", m.base),
-        f("failed", m.failed);
+    f("output", m.output), f("config", m.config), f("drop_policy", m.drop_policy), f("placement", m.placement),
+        f("epoch", m.epoch), f("base", m.base), f("failed", m.failed);
   }
 };
 
@@ -200,7 +201,7 @@ struct EncodeCamera {
   EdgeId edge;  // that the node reads
   std::string name;
   DropPolicy drop_policy = DropPolicy::block;
-  unsigned queue_size = 1;  // frames that may wait
+  unsigned queue_size = 8;  // frames that may wait
   std::vector<EncodedOutput> outputs;
   static void fields(auto& m, auto&& f) {
     f("camera", m.camera), f("node", m.node), f("edge", m.edge), f("name", m.name), f("drop_policy", m.drop_policy),

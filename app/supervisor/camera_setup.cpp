@@ -87,8 +87,9 @@ void CameraSetup::send_to_worker(ManagedProcess& worker, Camera& camera) {
                                  {}};
   for (const Output& output : camera.outputs) {
     if (output.is_copy()) continue;
-    message.outputs.push_back({output.id, output.config, output.placement, output.packets.epoch + 1,
-                               output.packets_published(), output.state == CameraState::failed});
+    message.outputs.push_back({output.id, output.config, message.drop_policy, output.placement,
+                               output.packets.epoch + 1, output.packets_published(),
+                               output.state == CameraState::failed});
   }
   processes_.send(worker, message);
   rings_.offer(camera);

@@ -14,26 +14,30 @@ constexpr auto slice = std::chrono::milliseconds(100);  // how long a wait may l
 
 }  // namespace
 
-CameraStage::CameraStage(const Start& start, const RigPage& page, const Events& events)
-    : start_(start),
-      node_(page.node(start.node, page.own())),
-      edge_(page.edge_reader(start.edge, page.own())),
+CameraStage::CameraStage(const messages::EncodeCamera& asked, const Device& gpu, const RigPage& page,
+                         const Events& events)
+    : name_(asked.name),
+      drop_policy_(asked.drop_policy),
+      queue_size_(asked.queue_size),
+      node_(page.node(asked.node, page.own())),
+      edge_(page.edge_reader(asked.edge, page.own())),
       on_done_(events.on_done),
-      place_{start.gpu, nullptr} {
-  make_renditions(page, events);
+      place_{gpu, nullptr} {
+  make_renditions(asked.outputs, page, events);
   thread_ = std::jthread([this] { run(); });
 }
 
 CameraStage::~CameraStage() { abandon(); }
 
-void CameraStage::make_renditions(const RigPage& page, const Events& events) {
-  Rendition::Events of_rendition;
+void CameraStage::make_renditions(const std::vector<messages::EncodedOutput>& outputs, const RigPage& page,
+                                  const Events& events) {
+  OutputEvents of_rendition;
   of_rendition.on_packets = events.on_packets;
   of_rendition.on_failed = events.on_failed;
   of_rendition.on_gpu_lost = events.on_gpu_lost;
   of_rendition.beat = [this] { scope_->beat(); };
   of_rendition.abandoned = [this] { return abandoned_.load(); };
-  for (const Rendition::Start& output : start_.outputs) {
+  for (const messages::EncodedOutput& output : outputs) {
     renditions_.push_back(std::make_unique<Rendition>(output, page, of_rendition, place_));
   }
 }
@@ -62,7 +66,7 @@ void CameraStage::drop_used_rings() {
 }
 
 void CameraStage::run() {
-  ThreadScope scope(node_.thread, "st:" + start_.name);
+  ThreadScope scope(node_.thread, "st:" + name_);
   scope_ = &scope;
   while (auto ring = next_ring()) {
     drain(*ring);
@@ -99,7 +103,7 @@ void CameraStage::drain(const Ring& ring) {
     scope_->beat();
   }
   RingInUse use{FrameRingReader(ring.memory, ring.reader), FrameRingObserver(ring.memory)};
-  use.reader.attach(start_.drop_policy == DropPolicy::block, start_.queue_size);
+  use.reader.attach(drop_policy_ == DropPolicy::block, queue_size_);
   for (;;) {
     scope_->beat();
     FrameRingReader::Lease lease;
@@ -107,7 +111,7 @@ void CameraStage::drain(const Ring& ring) {
     if (next == FrameRingReader::Next::frame) {
       process(use, std::move(lease), source);
     } else if (next == FrameRingReader::Next::broken) {
-      spdlog::error("{}: its frame ring says what cannot be; it is left", start_.name);
+      spdlog::error("{}: its frame ring says what cannot be; it is left", name_);
       return accuse_writer();
     } else if (next != FrameRingReader::Next::timeout || abandoned_) {
       return;
@@ -117,7 +121,7 @@ void CameraStage::drain(const Ring& ring) {
 
 // Each rendition has a copy of the lease, and the slot goes back when the last one is done with it.
 void CameraStage::process(RingInUse& ring, FrameRingReader::Lease lease, const Rendition::Source& source) {
-  failpoint("stage.frame", start_.name);
+  failpoint("stage.frame", name_);
   edge_.queue.record(now_ns() - lease.times.decoded);
   for (std::size_t i = 0; i + 1 < renditions_.size(); ++i) {
     renditions_[i]->process(ring, lease, source);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "app/config/config.h"
+#include "app/control/messages.h"
 #include "app/worker/rendition.h"
 #include "ipc/frame_ring.h"
 #include "ipc/packet_ring.h"
@@ -25,16 +26,6 @@ class ThreadScope;
 
 class CameraStage {
  public:
-  struct Start {
-    CameraId camera;
-    NodeId node;
-    EdgeId edge;       // that it reads
-    std::string name;  // the camera's
-    DropPolicy drop_policy = DropPolicy::block;
-    unsigned queue_size = 8;                // frames that may wait
-    Device gpu;                             // the worker's
-    std::vector<Rendition::Start> outputs;  // those of the camera that are encoded
-  };
   // Called on the camera's thread.
   struct Events {
     std::function<void(OutputId output, const PacketRingMemory& ring, std::uint64_t epoch,
@@ -52,7 +43,8 @@ class CameraStage {
     int rotation = 0;  // degrees clockwise by which its frames must be turned
   };
 
-  CameraStage(const Start& start, const RigPage& page, const Events& events);
+  // `asked`: its outputs are the camera's own and its followers', as far as they are encoded. `gpu`: the worker's.
+  CameraStage(const messages::EncodeCamera& asked, const Device& gpu, const RigPage& page, const Events& events);
   ~CameraStage();
 
   // Main thread.
@@ -67,18 +59,20 @@ class CameraStage {
   void drop_used_rings();
 
  private:
-  void make_renditions(const RigPage& page, const Events& events);
+  void make_renditions(const std::vector<messages::EncodedOutput>& outputs, const RigPage& page, const Events& events);
   void run();
   std::optional<Ring> next_ring();
   void drain(const Ring& ring);
   void process(RingInUse& ring, FrameRingReader::Lease lease, const Rendition::Source& source);
 
-  Start start_;
+  std::string name_;  // the camera's
+  DropPolicy drop_policy_;
+  unsigned queue_size_;  // frames that may wait
   NodeBlock& node_;
   EdgeReaderBlock& edge_;
   std::function<void()> on_done_;
   ThreadScope* scope_ = nullptr;
-  Rendition::Place place_;
+  CameraPlace place_;
   std::vector<std::unique_ptr<Rendition>> renditions_;
 
   std::mutex mutex_;

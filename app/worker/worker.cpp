@@ -79,17 +79,7 @@ class Worker {
   void on(const messages::RigOver&) { over_ = true; }
 
   void on(const messages::EncodeCamera& asked) {
-    CameraStage::Start start;
-    start.camera = asked.camera;
-    start.node = asked.node;
-    start.edge = asked.edge;
-    start.name = asked.name;
-    start.drop_policy = asked.drop_policy;
-    start.queue_size = asked.queue_size;
-    start.gpu = gpu_;
-    for (const messages::EncodedOutput& output : asked.outputs)
-      start.outputs.push_back(start_of(output, asked.drop_policy));
-    const CameraId camera = start.camera;
+    const CameraId camera = asked.camera;
     CameraStage::Events events;
     events.on_packets = [this](OutputId output, const PacketRingMemory& ring, std::uint64_t epoch,
                                const StreamParameters& parameters) {
@@ -104,18 +94,7 @@ class Worker {
       child_.wake();
     };
     events.on_gpu_lost = leave_lost_gpu;
-    cameras_[camera] = std::make_unique<CameraStage>(start, child_.page(), events);
-  }
-
-  static Rendition::Start start_of(const messages::EncodedOutput& output, DropPolicy drop_policy) {
-    return {output.output,
-            output.config,
-            drop_policy,
-            output.epoch,
-            output.base,
-            output.placement.hardware_encoder,
-            output.placement.encode_cores,
-            output.failed};
+    cameras_[camera] = std::make_unique<CameraStage>(asked, gpu_, child_.page(), events);
   }
 
   void on(const messages::OfferFrameRing& offer, std::vector<UniqueFd>& fds) {

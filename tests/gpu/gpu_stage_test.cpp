@@ -165,16 +165,15 @@ class Worker {
       if (leave_) _exit(42);
       lost_ = true;
     };
-    CameraStage::Start start;
+    messages::EncodeCamera start;
     start.name = config.camera;
-    start.gpu = gpu;
     start.outputs.emplace_back().config = config;
-    start.outputs.back().hardware_encoder = hardware_encoder;
+    start.outputs.back().placement.hardware_encoder = hardware_encoder;
     if (other) {
       start.outputs.emplace_back().config = *other;
       start.outputs.back().output = OutputId(1);
     }
-    stage_ = std::make_unique<CameraStage>(start, page_, events);
+    stage_ = std::make_unique<CameraStage>(start, gpu, page_, events);
   }
 
   void leave_when_lost() { leave_ = true; }

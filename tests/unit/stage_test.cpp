@@ -100,16 +100,16 @@ class Worker {
       failures_[output] = reason;
     };
     events.on_done = [this] { done_ = true; };
-    CameraStage::Start start;
+    messages::EncodeCamera start;
     start.name = outputs.front().camera;
     start.drop_policy = drop_policy;
     for (unsigned number = 0; number < outputs.size(); ++number) {
-      Rendition::Start& rendition = start.outputs.emplace_back();
+      messages::EncodedOutput& rendition = start.outputs.emplace_back();
       rendition.output = OutputId(number);
       rendition.config = outputs[number];
       rendition.drop_policy = drop_policy;
     }
-    stage_ = std::make_unique<CameraStage>(start, page_, events);
+    stage_ = std::make_unique<CameraStage>(start, Device{}, page_, events);
   }
 
   CameraStage& stage() { return *stage_; }

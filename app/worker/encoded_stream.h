@@ -1,0 +1,56 @@
+// One output's encoder with what it was opened for: frames in, packets to the output's packet ring.
+//
+// It outlives frame rings, and formats too, as long as what the filters make of the frames is the same (goes_on()).
+// New viewers get a key frame soon.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "app/control/messages.h"
+#include "app/worker/key_frame_requests.h"
+#include "app/worker/output_events.h"
+#include "app/worker/packet_output.h"
+#include "core/frame.h"
+#include "core/profile.h"
+#include "ipc/rig_page.h"
+#include "stages/encoders/encoder.h"
+
+namespace campipe {
+
+// Used by one thread. What it is given outlives it.
+class EncodedStream {
+ public:
+  EncodedStream(const messages::EncodedOutput& output, const RigPage& page, const OutputEvents& events);
+
+  // Null: there is none.
+  [[nodiscard]] const Encoder* encoder() const { return encoder_.get(); }
+  // There is an encoder, and it was opened for such frames.
+  [[nodiscard]] bool goes_on(const FrameFormat& input, double frame_rate) const;
+  // Goes on with this one, in a packet ring of its own; the one before has been flushed. `input`, `frame_rate`: what it
+  // was opened for. Throws where there is no room for the ring; then there is no encoder.
+  void begin(std::unique_ptr<Encoder> encoder, const FrameFormat& input, double frame_rate);
+  // `number`: of the frame. Throws Error when the encoder fails.
+  void encode(const FrameRef& picture, const FrameTimes& times, std::uint64_t number);
+  // All packets come out, and there is no encoder any more. Throws like encode().
+  void flush();
+  // Likewise, but the frames inside are counted as lost.
+  void fail();
+
+ private:
+  void take(const PacketView& packet);
+
+  const messages::EncodedOutput& output_;
+  EncodeBlock& block_;
+  const OutputEvents& events_;
+  ProfileName range_;
+  PacketOutput packets_;
+  KeyFrameRequests key_frames_;
+  std::unique_ptr<Encoder> encoder_;
+  FrameFormat input_;         // that encoder_ was opened for
+  double frame_rate_ = 0;     // likewise
+  std::uint64_t inside_ = 0;  // frames that the encoder has and whose packets have not come out
+  std::int64_t begin_ = 0;    // of the work for the packet that comes out next, monotonic ns
+};
+
+}  // namespace campipe

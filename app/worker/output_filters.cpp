@@ -1,0 +1,26 @@
+#include "app/worker/output_filters.h"
+
+#include <vector>
+
+#include "app/control/thread_scope.h"
+
+namespace campipe {
+
+FrameFormat OutputFilters::configure(const FrameFormat& in, int rotation, bool on_gpu) {
+  if (!path_ || rotation != rotation_) {
+    std::vector<FilterConfig> filters = config_.filters;
+    if (rotation != 0) filters.insert(filters.begin(), {"rotate", {{"angle", rotation}}});
+    path_ = make_frame_path(filters, place_.gpu, place_.stream);
+    place_.stream = path_->stream();
+    rotation_ = rotation;
+  }
+  return path_->configure(in, on_gpu);
+}
+
+std::optional<FrameRef> OutputFilters::process(RingInUse& ring, FrameRingReader::Lease& lease,
+                                               const std::function<void()>& beat) {
+  const ThreadWait wait(WaitsFor::filter);
+  return path_->process(ring, lease, beat);
+}
+
+}  // namespace campipe

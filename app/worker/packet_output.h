@@ -1,0 +1,42 @@
+// The packets of one output on their way to the publisher: a packet ring for each encoder, of one epoch after another.
+//
+// Where the publisher takes no packets and the ring is full, `drop` drops up to the next key frame for which there is
+// room; `block` makes the camera wait, for at most 30 s a packet. What is dropped is counted.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "app/control/messages.h"
+#include "app/worker/output_events.h"
+#include "core/packet.h"
+#include "ipc/packet_ring.h"
+#include "ipc/rig_page.h"
+
+namespace campipe {
+
+// Used by one thread. What it is given outlives it.
+class PacketOutput {
+ public:
+  PacketOutput(const messages::EncodedOutput& output, EncodeBlock& block, const OutputEvents& events)
+      : output_(output), block_(block), events_(events), epoch_(output.epoch) {}
+
+  // From now on packets go to a ring of the next epoch, which is reported. `capacity` in bytes. Throws where there is
+  // no memory or descriptor; then nothing has changed.
+  void begin(std::size_t capacity, const StreamParameters& parameters);
+  // False: it was dropped.
+  bool push(const PacketView& packet);
+  // No packet will come any more, unless it begins again.
+  void close();
+
+ private:
+  const messages::EncodedOutput& output_;
+  EncodeBlock& block_;
+  const OutputEvents& events_;
+  std::unique_ptr<PacketRingWriter> ring_;
+  std::uint64_t epoch_;       // of the next ring
+  std::uint64_t pushed_ = 0;  // packets in rings, of all epochs of this process
+  bool need_key_ = false;     // a packet was lost: those up to the next key frame are useless
+};
+
+}  // namespace campipe
