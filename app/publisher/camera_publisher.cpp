@@ -166,7 +166,7 @@ bool CameraPublisher::is_too_late() {
 
 void CameraPublisher::take(PacketRingReader& reader, const PacketView& packet, std::uint64_t number, const Ring& ring) {
   if (live_) offer_live(packet, ring.stream);
-  block_.bytes.fetch_add(packet.data.size(), std::memory_order_relaxed);
+  block_.counters.add(Counter::bytes, packet.data.size());
   pushes_->offer(packet, ring.stream, audio_);
   const bool records = recording_ && block_.record.failed.load() == 0;
   if (!records) {

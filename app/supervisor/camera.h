@@ -142,8 +142,7 @@ struct Camera {
   std::string decoder;
   std::string ipc_memory = "host";  // of its newest ring
   CameraFrames frames;
-  unsigned reconnects = 0;
-  unsigned worker_restarts = 0;
+  CounterTotals counted;     // by the supervisor itself
   bool source_over = false;  // no frame ring will come any more
   bool source_gone = true;   // no master has a thread for it: it was never sent one, or that has ended
   bool worker_done = false;  // the worker has no work with it any more, or never had

@@ -1,5 +1,5 @@
-// Each thread that works for a camera has a heartbeat of its own: while one hangs and the others beat, that one is found.
-// Real threads' scopes beat in a real page, as the supervisor's own list of threads has them.
+// Each thread that works for a camera has a heartbeat of its own: while one hangs and the others beat, that one is
+// found. Real threads' scopes beat in a real page, as the supervisor's own list of threads has them.
 #include "app/supervisor/camera_threads.h"
 
 #include <gtest/gtest.h>

@@ -6,8 +6,8 @@
 
 #include "app/config/names.h"
 #include "app/publisher/server/api/api.h"
+#include "app/publisher/server/api/description.h"
 #include "app/publisher/server/api/request.h"
-#include "app/publisher/server/page.h"
 
 namespace campipe {
 namespace {
@@ -194,7 +194,7 @@ HttpAnswer Api::get_viewers(const HttpRequest& request, const std::string&) {
 
 HttpAnswer Api::get_description(const HttpRequest&, const std::string&) {
   HttpAnswer answer;
-  answer.body = find_page_file("openapi.json")->bytes;
+  answer.body = api_description();
   return answer;
 }
 
