@@ -15,23 +15,13 @@
 
 #include "app/config/config.h"
 #include "app/control/camera_placement.h"
+#include "app/control/config_json.h"
 #include "app/control/json_fields.h"
 #include "app/control/requests.h"
 #include "app/control/sent_stream.h"
 #include "app/control/stream_json.h"
 
 namespace campipe {
-
-template <>
-struct JsonOf<CameraConfig> {
-  static nlohmann::json write(const CameraConfig& camera) { return to_json(camera); }
-  static CameraConfig read(const nlohmann::json& from) { return camera_from_json(from); }
-};
-template <>
-struct JsonOf<ServerConfig> {
-  static nlohmann::json write(const ServerConfig& server) { return to_json(server); }
-  static ServerConfig read(const nlohmann::json& from) { return server_from_json(from); }
-};
 
 // Those that go in one direction.
 template <typename... Message>

@@ -94,7 +94,7 @@ struct Output {
 
   ThreadWatch watch{thread_hangs};             // of its thread in the publisher
   BlamePolicy faults;                          // of that thread
-  std::shared_ptr<const OutputTotals> before;  // of those of its name whose place it has taken; may be null
+  std::shared_ptr<const OutputTotals> before;  // of those that had its name before; may be null
 
   void become(CameraState next) {
     if (next != state) since = utc_now_ns();

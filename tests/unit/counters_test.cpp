@@ -128,7 +128,8 @@ class CountersOfACamera : public testing::Test {
         blocks = {&page_.node(NodeId(0), worker).counters, &page_.node(NodeId(2), worker).counters};
         break;
       case Scope::output:
-        blocks = {&page_.copy(output).counters, &page_.encode(output, worker).counters, &page_.publish(output).counters};
+        blocks = {&page_.copy(output).counters, &page_.encode(output, worker).counters,
+                  &page_.publish(output).counters};
     }
     std::uint64_t sum = 0;
     for (Counters* block : blocks) block->add(info.counter, ++sum);
