@@ -22,6 +22,7 @@
 #include <optional>
 
 #include "ipc/barrier.h"
+#include "ipc/counters.h"
 #include "ipc/drop_causes.h"
 #include "ipc/histogram.h"
 #include "ipc/ids.h"
@@ -115,13 +116,14 @@ struct RecordState {
 
 // What was wrong with a timestamp, or with the clock behind it.
 enum class Correction : std::uint8_t { missing, repeated, backwards, jumped, stopped };
-inline constexpr std::size_t correction_kinds = 5;
 const char* name_of(Correction kind);
+constexpr Counter counter_of(Correction kind) {
+  return static_cast<Counter>(static_cast<std::uint8_t>(Counter::times_missing) + static_cast<std::uint8_t>(kind));
+}
+static_assert(counter_of(Correction::stopped) == Counter::times_stopped);
 
-// What a camera's source had to be forgiven.
+// How a camera's source keeps time.
 struct SourceHealth {
-  std::atomic<std::uint64_t> corrupt_packets;                                // damaged or undecodable
-  std::array<std::atomic<std::uint64_t>, correction_kinds> times_corrected;  // by Correction
   std::atomic<std::int64_t> clock_drift;    // ns by which the camera's clock has run ahead since connected
   std::atomic<std::int64_t> lag;            // ns by which the newest packet came later than usual
   std::atomic<std::int64_t> largest_lag;    // of all packets
@@ -154,14 +156,15 @@ struct alignas(64) SourceBlock {
   using Id = CameraId;
   ThreadBlock thread;
   SourceHealth health;
-  std::atomic<std::uint64_t> converted;  // frames that the decoder could not write into a slot itself
-  SharedHistogram decode;                // spent in the decoder
+  Counters counters;
+  SharedHistogram decode;  // spent in the decoder
 };
 
 // An edge, by who writes its frames.
 struct alignas(64) EdgeWriterBlock {
   using Id = EdgeId;
   Accusation accusation;
+  Counters counters;
   DropCounters unpublished;
   DropCounters dropped;  // taken back from the reader's queue
 };
@@ -170,6 +173,7 @@ struct alignas(64) EdgeWriterBlock {
 struct alignas(64) CopyBlock {
   using Id = OutputId;
   Accusation accusation;
+  Counters counters;
   DropCounters unpublished;
   MotionBlock motion;
   SharedHistogram latency;  // arrival → passed on
@@ -179,12 +183,14 @@ struct alignas(64) CopyBlock {
 struct alignas(64) NodeBlock {
   using Id = NodeId;
   ThreadBlock thread;
+  Counters counters;
 };
 
 // An edge, by the node that reads it.
 struct alignas(64) EdgeReaderBlock {
   using Id = EdgeId;
   Accusation accusation;
+  Counters counters;
   SharedHistogram queue;  // decoded → taken by the node
 };
 
@@ -192,6 +198,7 @@ struct alignas(64) EdgeReaderBlock {
 struct alignas(64) EncodeBlock {
   using Id = OutputId;
   Accusation accusation;
+  Counters counters;
   DropCounters dropped;
   MotionBlock motion;
   SharedHistogram latency;  // arrival → encoded
@@ -205,9 +212,8 @@ struct alignas(64) PublishBlock {
   using Id = OutputId;
   ThreadBlock thread;
   Accusation accusation;
+  Counters counters;
   Audience audience;
-  std::atomic<std::uint64_t> bytes;    // of encoded packets, as far as the publisher has seen them
-  std::atomic<std::uint64_t> motions;  // that have begun, of a recording by motion
   RecordState record;
 };
 

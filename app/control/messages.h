@@ -15,39 +15,13 @@
 
 #include "app/config/config.h"
 #include "app/control/camera_placement.h"
+#include "app/control/config_json.h"
 #include "app/control/json_fields.h"
 #include "app/control/requests.h"
 #include "app/control/sent_stream.h"
 #include "app/control/stream_json.h"
 
 namespace campipe {
-
-template <>
-struct JsonOf<CameraConfig> {
-  static nlohmann::json write(const CameraConfig& camera) { return to_json(camera); }
-  static CameraConfig read(const nlohmann::json& from) { return camera_from_json(from); }
-};
-template <>
-struct JsonOf<ResolvedOutput> {
-  static nlohmann::json write(const ResolvedOutput& output) { return to_json(output); }
-  static ResolvedOutput read(const nlohmann::json& from) { return output_from_json(from); }
-};
-template <>
-struct JsonOf<FilterParameters> {
-  static nlohmann::json write(const FilterParameters& parameters) { return parameters; }
-  static FilterParameters read(const nlohmann::json& from) { return from.get<FilterParameters>(); }
-};
-template <>
-struct FieldsOf<FilterConfig> {
-  static void fields(auto& m, auto&& f) { f("name", m.name), f("parameters", m.parameters); }
-};
-template <>
-struct LastOf<DropPolicy> : std::integral_constant<DropPolicy, DropPolicy::block> {};
-template <>
-struct JsonOf<ServerConfig> {
-  static nlohmann::json write(const ServerConfig& server) { return to_json(server); }
-  static ServerConfig read(const nlohmann::json& from) { return server_from_json(from); }
-};
 
 // Those that go in one direction.
 template <typename... Message>

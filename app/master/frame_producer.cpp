@@ -23,7 +23,7 @@ FrameProducer::FrameProducer(CameraContext& camera, PacketClock& clock, FrameRin
       on_frame_(std::move(on_frame)),
       packet_range_(camera.name(), "ingest"),
       decoder_(camera),
-      corrupt_(camera.source.health.corrupt_packets) {}
+      corrupt_(camera.source.counters) {}
 
 void FrameProducer::begin(const SourceStream& stream) {
   const bool was_on_hardware = on_hardware();
@@ -167,7 +167,7 @@ bool FrameProducer::publish(DecodedPicture& picture) {
   times.decode_cost = decode_cost_;
   camera_.source.decode.record(decode_cost_);
   decode_cost_ = 0;
-  if (picture.converted) camera_.source.converted.fetch_add(1);
+  if (picture.converted) camera_.source.counters.add(Counter::converted);
   if (!rings_.wait_for_room()) {
     rings_.count_unpublished(DropCause::worker_lost);
     return !camera_.stop.given_up();

@@ -142,9 +142,7 @@ bool PacketClock::confirms_leap(std::int64_t to) {
   return false;
 }
 
-void PacketClock::count(Correction kind) {
-  camera_.source.health.times_corrected.at(static_cast<std::size_t>(kind)).fetch_add(1);
-}
+void PacketClock::count(Correction kind) { camera_.source.counters.add(counter_of(kind)); }
 
 // Each kind once for each connection.
 void PacketClock::report(const std::optional<SourceClock::Corrected>& corrected) {

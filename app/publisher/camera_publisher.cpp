@@ -99,7 +99,7 @@ bool CameraPublisher::is_too_late() {
 void CameraPublisher::take(PacketRingReader& reader, const PacketView& packet, std::uint64_t number, const Ring& ring) {
   failpoint("publisher.live", config_.name);
   live_.offer(packet, ring.stream, audio_);
-  block_.bytes.fetch_add(packet.data.size(), std::memory_order_relaxed);
+  block_.counters.add(Counter::bytes, packet.data.size());
   pushes_->offer(packet, ring.stream, audio_);
   if (!recording_.takes()) {
     audio_.take(packet.dts, [](const PacketView&, const AudioParameters&) {});

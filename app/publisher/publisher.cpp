@@ -134,7 +134,7 @@ class Publisher {
     };
     if (asked.events && !events_file_) events_file_.emplace(*asked.events);
     events.on_motion = [this, config, output](const Recording::Motion& motion) {
-      if (motion.begins) child_.page().publish(output).motions.fetch_add(1);
+      if (motion.begins) child_.page().publish(output).counters.add(Counter::motions);
       report_motion(config, motion);
     };
     events.on_done = [this, output] {

@@ -31,12 +31,36 @@ Drops drops_of(const Camera& camera, const Output& output, const RigPage& page) 
           page.encode(output.id, camera.worker_id())};
 }
 
+bool is_shown_for(const CounterInfo& info, const Output& output) {
+  if (info.shown_for == ShownFor::camera) return output.is_own();
+  return info.scope == Scope::output || !output.is_copy();
+}
+
+// In all processes' blocks.
+std::uint64_t sum_of(const CounterInfo& info, const Camera& camera, const Output& output, const RigPage& page) {
+  const ProcessId worker = camera.worker_id();
+  std::uint64_t sum = 0;
+  switch (info.scope) {
+    case Scope::source:
+      return page.source(camera.id).counters.of(info.counter);
+    case Scope::edge:
+      return page.edge_writer(camera.frames.edge).counters.of(info.counter) +
+             page.edge_reader(camera.frames.edge, worker).counters.of(info.counter);
+    case Scope::node:
+      for (const CameraNode& node : camera.nodes) sum += page.node(node.id, worker).counters.of(info.counter);
+      return sum;
+    case Scope::output:
+      return page.copy(output.id).counters.of(info.counter) + page.encode(output.id, worker).counters.of(info.counter) +
+             page.publish(output.id).counters.of(info.counter);
+  }
+  return sum;
+}
+
 void add(FrameCounts& counts, const FrameCounts& before) {
   counts.decoded += before.decoded;
   counts.encoded += before.encoded;
   for (const auto& [cause, number] : before.dropped) counts.dropped[cause] += number;
   counts.dropped_total += before.dropped_total;
-  counts.converted += before.converted;
   counts.recorded += before.recorded;
   counts.unrecorded += before.unrecorded;
 }
@@ -62,32 +86,23 @@ FrameCounts count(const Camera& camera, const Output& output, const RigPage& pag
     if (early + late > 0) counts.dropped[name_of(cause)] = early + late;
   }
   counts.decoded = (drops.copy ? counts.encoded : camera.frames.published()) + unpublished;
-  counts.converted = drops.copy ? 0 : page.source(camera.id).converted.load();
   if (output.before) add(counts, output.before->counts);
   return counts;
 }
 
-OutputTotals totals_of(const Camera& camera, const Output& output, const RigPage& page) {
-  OutputTotals totals{count(camera, output, page), latencies_of(camera, output, page),
-                      page.publish(output.id).bytes.load(), output.recording.on};
-  if (output.is_own()) {
-    const SourceHealth& source = page.source(camera.id).health;
-    totals.corrupt_packets = source.corrupt_packets.load();
-    for (std::size_t kind = 0; kind < correction_kinds; ++kind) {
-      totals.times_corrected.at(kind) = source.times_corrected.at(kind).load();
-    }
-    totals.reconnects = camera.reconnects;
-    totals.worker_restarts = camera.worker_restarts;
-  }
-  if (!output.before) return totals;
-  totals.bytes += output.before->bytes;
-  totals.corrupt_packets += output.before->corrupt_packets;
-  totals.reconnects += output.before->reconnects;
-  totals.worker_restarts += output.before->worker_restarts;
-  for (std::size_t kind = 0; kind < correction_kinds; ++kind) {
-    totals.times_corrected.at(kind) += output.before->times_corrected.at(kind);
+CounterTotals counters_of(const Camera& camera, const Output& output, const RigPage& page) {
+  CounterTotals totals;
+  for (const CounterInfo& info : counter_table) {
+    if (!is_shown_for(info, output)) continue;
+    totals[info.counter] = sum_of(info, camera, output, page) + camera.counted[info.counter];
+    if (output.before) totals[info.counter] += output.before->counters[info.counter];
   }
   return totals;
+}
+
+OutputTotals totals_of(const Camera& camera, const Output& output, const RigPage& page) {
+  return {count(camera, output, page), latencies_of(camera, output, page), counters_of(camera, output, page),
+          output.recording.on};
 }
 
 const MotionBlock& motion_of(const Camera& camera, const Output& output, const RigPage& page) {

@@ -3,7 +3,6 @@
 // passed on as it came is neither decoded nor encoded: there, both are the packets.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -20,7 +19,6 @@ struct FrameCounts {
   std::uint64_t encoded = 0;
   std::map<std::string, std::uint64_t> dropped;  // by cause, without zeros
   std::uint64_t dropped_total = 0;
-  std::uint64_t converted = 0;
   std::uint64_t recorded = 0;
   std::uint64_t unrecorded = 0;  // should be in a file, and never will be
 };
@@ -30,13 +28,8 @@ struct FrameCounts {
 struct OutputTotals {
   FrameCounts counts;
   Latencies latencies;
-  std::uint64_t bytes = 0;
+  CounterTotals counters;
   bool recording_on = true;  // was asked last
-  // Of a camera's own stream:
-  std::uint64_t corrupt_packets = 0;
-  std::array<std::uint64_t, correction_kinds> times_corrected{};
-  unsigned reconnects = 0;
-  unsigned worker_restarts = 0;
 };
 // Of a camera's outputs, by their names.
 using TotalsByName = std::map<std::string, std::shared_ptr<const OutputTotals>>;
@@ -44,6 +37,8 @@ using TotalsByName = std::map<std::string, std::shared_ptr<const OutputTotals>>;
 // A consistent reading: decoded ≥ encoded + dropped; the difference is in flight. What was counted before under its
 // name is in it. `output` is one of `camera`'s.
 FrameCounts count(const Camera& camera, const Output& output, const RigPage& page);
+// Of what is shown for the output; with the camera's own stream is also what is shown for the camera.
+CounterTotals counters_of(const Camera& camera, const Output& output, const RigPage& page);
 OutputTotals totals_of(const Camera& camera, const Output& output, const RigPage& page);
 Latencies latencies_of(const Camera& camera, const Output& output, const RigPage& page);
 HistogramCounts latency_of(const Camera& camera, const Output& output, const RigPage& page);  // arrival → encoded

@@ -95,7 +95,7 @@ struct Output {
 
   ThreadWatch watch{thread_hangs};             // of its thread in the publisher
   BlamePolicy faults;                          // of that thread
-  std::shared_ptr<const OutputTotals> before;  // of those of its name whose place it has taken; may be null
+  std::shared_ptr<const OutputTotals> before;  // of those that had its name before; may be null
 
   void become(CameraState next) {
     if (next != state) since = utc_now_ns();
@@ -144,8 +144,7 @@ struct Camera {
   std::string decoder;
   std::string ipc_memory = "host";  // of its newest ring
   CameraFrames frames;
-  unsigned reconnects = 0;
-  unsigned worker_restarts = 0;
+  CounterTotals counted;     // by the supervisor itself
   bool source_over = false;  // no frame ring will come any more
   bool source_gone = true;   // no master has a thread for it: it was never sent one, or that has ended
   bool worker_done = false;  // the worker has no work with it any more, or never had

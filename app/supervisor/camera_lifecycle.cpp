@@ -47,7 +47,7 @@ void CameraLifecycle::begin_on_demand(Camera& camera) {
 // The master has logged it.
 void CameraLifecycle::on_source_state(Camera& camera, bool delivers, const std::string& reason) {
   const bool came_before = camera.frames.published() + camera.own().packets_published() > 0;
-  if (delivers && camera.own().state == CameraState::waiting && came_before) ++camera.reconnects;
+  if (delivers && camera.own().state == CameraState::waiting && came_before) ++camera.counted[Counter::reconnects];
   for (Output& output : camera.outputs) {
     const bool can_change = output.state == CameraState::running || output.state == CameraState::waiting ||
                             output.state == CameraState::starting;
@@ -110,7 +110,7 @@ void CameraLifecycle::on_master_death() {
 void CameraLifecycle::on_worker_death(unsigned worker) {
   for (Camera& camera : rig_.cameras.all()) {
     if (camera.worker != worker || camera.worker_done) continue;
-    ++camera.worker_restarts;
+    ++camera.counted[Counter::worker_restarts];
     for (Output& output : camera.outputs) {
       if (!output.is_copy() && output.packets.newest) output.packets.newest->mark_writer_gone();
     }

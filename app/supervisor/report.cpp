@@ -20,17 +20,22 @@ nlohmann::json quantiles_ms(const HistogramCounts& counts) {
           {"p99", rounded(counts.quantile(0.99) / 1e6)}};
 }
 
-nlohmann::json source_report(const SourceHealth& health, const OutputTotals& totals) {
-  nlohmann::json corrected = nlohmann::json::object();
-  for (std::size_t kind = 0; kind < correction_kinds; ++kind) {
-    corrected[name_of(static_cast<Correction>(kind))] = totals.times_corrected.at(kind);
-  }
-  return {{"corrupt_packets", totals.corrupt_packets},
-          {"timestamps_corrected", corrected},
-          {"lag_ms", rounded(static_cast<double>(health.lag.load()) / 1e6)},
+nlohmann::json source_report(const SourceHealth& health) {
+  return {{"lag_ms", rounded(static_cast<double>(health.lag.load()) / 1e6)},
           {"largest_lag_ms", rounded(static_cast<double>(health.largest_lag.load()) / 1e6)},
           {"capture_clock", health.camera_clock.load() != 0 ? "camera" : "arrival"},
           {"clock_drift_ms", rounded(static_cast<double>(health.clock_drift.load()) / 1e6)}};
+}
+
+bool records_motion(const Output& output) {
+  return output.config.record && output.config.record->when == RecordWhen::motion;
+}
+
+void put_counters(nlohmann::json& report, ShownFor shown_for, const Output& output, const CounterTotals& totals) {
+  for (const CounterInfo& info : counter_table) {
+    const bool applies = info.counter != Counter::motions || (report.contains("motion") && records_motion(output));
+    if (info.shown_for == shown_for && applies) report[nlohmann::json::json_pointer(info.path)] = totals[info.counter];
+  }
 }
 
 // Only of an output in which somebody looks for motion.
@@ -40,14 +45,13 @@ nlohmann::json motion_report(const Camera& camera, const Output& output, const R
   if (motion.threshold == 0) return report;
   report["threshold_percent"] = percent(motion.threshold);
   report["largest_percent"] = percent(motion.largest);
-  if (output.config.record && output.config.record->when == RecordWhen::motion)
-    report["events"] = page.publish(output.id).motions.load();
   return report;
 }
 
 // What a camera's own stream and its other outputs have in common.
-nlohmann::json output_report(const Camera& camera, const Output& output, const FrameCounts& counts, const RigPage& page,
+nlohmann::json output_report(const Camera& camera, const Output& output, const RigPage& page,
                              const Latencies& latencies, double duration_s) {
+  const FrameCounts counts = count(camera, output, page);
   nlohmann::json dropped = nlohmann::json::object();
   for (const auto& [cause, number] : counts.dropped) dropped[cause] = number;
   nlohmann::json report{{"state", name_of(output.state)},
@@ -57,7 +61,6 @@ nlohmann::json output_report(const Camera& camera, const Output& output, const F
                          {{"decoded", counts.decoded},
                           {"encoded", counts.encoded},
                           {"dropped", dropped},
-                          {"converted", counts.converted},
                           {"recorded", counts.recorded},
                           {"unrecorded", counts.unrecorded}}},
                         {"fps", rounded(static_cast<double>(counts.encoded) / std::max(duration_s, 1e-3))},
@@ -69,6 +72,7 @@ nlohmann::json output_report(const Camera& camera, const Output& output, const F
                           {"encode", quantiles_ms(latencies.encode)},
                           {"overhead", quantiles_ms(latencies.overhead)}}}};
   if (auto motion = motion_report(camera, output, page); !motion.is_null()) report["motion"] = std::move(motion);
+  put_counters(report, ShownFor::output, output, counters_of(camera, output, page));
   if (!output.recording.file.empty()) report["recording"] = output.recording.file;
   if (!output.recording.paused.empty()) report["recording_paused"] = output.recording.paused;
   if (!output.reason.empty()) report["reason"] = output.reason;
@@ -85,20 +89,18 @@ double percent(float part) { return part >= 0 && part <= 1 ? std::round(double{p
 
 nlohmann::json camera_report(const Camera& camera, const RigPage& page, double duration_s,
                              const LatencyReader& latencies) {
-  const OutputTotals totals = totals_of(camera, camera.own(), page);
-  nlohmann::json report =
-      output_report(camera, camera.own(), totals.counts, page, latencies(camera, camera.own()), duration_s);
+  const Output& own = camera.own();
+  nlohmann::json report = output_report(camera, own, page, latencies(camera, own), duration_s);
   report["worker"] = camera.worker;
   report["gpu"] = camera.gpu;
   report["decoder"] = camera.decoder;
   report["ipc_memory"] = camera.ipc_memory;
-  report["reconnects"] = totals.reconnects;
-  report["source"] = source_report(page.source(camera.id).health, totals);
-  report["worker_restarts"] = totals.worker_restarts;
+  report["source"] = source_report(page.source(camera.id).health);
+  put_counters(report, ShownFor::camera, own, counters_of(camera, own, page));
   for (const Output& output : camera.outputs) {
     if (output.is_own()) continue;
     report["outputs"][output.config.output] =
-        output_report(camera, output, count(camera, output, page), page, latencies(camera, output), duration_s);
+        output_report(camera, output, page, latencies(camera, output), duration_s);
   }
   return report;
 }

@@ -77,7 +77,6 @@ void StatusJson::refine(nlohmann::json& json, const Camera& camera, const Output
   json["fps"] = rounded(samples_.at(output.id).fps);
   const std::uint64_t left = counts.encoded + counts.dropped_total;
   json["in_flight"] = counts.decoded > left ? counts.decoded - left : 0;
-  json["bytes"] = page.publish(output.id).bytes.load() + (output.before ? output.before->bytes : 0);
   json["records"] = output.config.record.has_value();
   json["recording_on"] = output.config.record.has_value() && output.recording.on && !output.recording.failed &&
                          camera.takes_part() && !output.publisher_done;

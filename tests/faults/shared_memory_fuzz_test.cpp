@@ -82,6 +82,20 @@ std::vector<std::size_t> used_pages(const UniqueFd& memory) {
   return used;
 }
 
+// As a process has them that was taken over.
+RigPage pages_of(const RigRun& rig, const std::string& role, ProcessId process) {
+  const pid_t pid = rig.pid_of(role);
+  UniqueFd shared;
+  UniqueFd own;
+  const bool there = eventually([&] {
+    shared = open_memory(pid, "rig");
+    own = open_memory(pid, "rig process");
+    return shared && own;
+  });
+  if (!there) throw Error(role + " has no pages");
+  return RigPage::open(std::move(shared), std::move(own), process);
+}
+
 class Poker {
  public:
   Poker() {
@@ -91,14 +105,17 @@ class Poker {
     random_.seed(seed);
   }
 
-  // Half of the words lie where the words are that everything hangs on. `used`: see used_pages().
-  void poke(const Mapping& memory, const std::vector<std::size_t>& used) {
+  // Half of the words lie where the words are that everything hangs on. `used`: see used_pages(). `spared`: words that
+  // stay.
+  void poke(const Mapping& memory, const std::vector<std::size_t>& used, const std::set<std::size_t>& spared) {
     const bool at_head = random_() % 2 == 0;
     const std::size_t page = at_head ? 0 : used.at(random_() % used.size());
     const std::size_t size = std::min(memory.bytes().size() - page, at_head ? std::size_t{1024} : page_bytes);
     const std::uint64_t value = word();
     const std::size_t width = random_() % 2 == 0 ? 4 : 8;
     const std::size_t at = page + random_() % (size / width) * width;
+    const auto next = spared.lower_bound(at / 4 * 4);
+    if (next != spared.end() && *next < at + width) return;
     std::memcpy(memory.bytes().data() + at, &value, width);
   }
 
@@ -120,11 +137,28 @@ std::map<std::string, pid_t> processes_of(const RigRun& rig) {
   return found;
 }
 
+// Where a process notes in its page who damaged a ring. Its word is believed once, which other tests look at.
+std::set<std::size_t> accusations_in(const RigPage& pages, ProcessId process) {
+  std::set<std::size_t> places;
+  const auto page = reinterpret_cast<std::uintptr_t>(&pages.process(process)) / page_bytes * page_bytes;
+  const auto add = [&](const auto& block) {
+    places.insert(reinterpret_cast<std::uintptr_t>(&block.accusation) - page);
+  };
+  for (unsigned i = 0; i < 8; ++i) {  // the rig has fewer
+    if (process == master_process) add(pages.edge_writer(EdgeId(i))), add(pages.copy(OutputId(i)));
+    if (process == publisher_process) add(pages.publish(OutputId(i)));
+    if (process >= worker_process(0))
+      add(pages.edge_reader(EdgeId(i), process)), add(pages.encode(OutputId(i), process));
+  }
+  return places;
+}
+
 class Poked : public testing::TestWithParam<Target> {
  protected:
   // Pokes until that was enough, or nobody has such a memory any more: its cameras were quarantined.
   int poke(RigRun& rig, int most) {
     int done = 0;
+    const std::set<std::size_t> spared = spared_words(rig);
     while (done < most) {
       UniqueFd memory;
       const bool there = eventually(
@@ -137,11 +171,20 @@ class Poked : public testing::TestWithParam<Target> {
       if (!there || !rig.running()) return done;
       const Mapping mapping(memory.get(), Mapping::Access::read_write);
       const std::vector<std::size_t> used = used_pages(memory);
-      for (int i = 0; i < pokes_at_once; ++i) poker_.poke(mapping, used);
+      for (int i = 0; i < pokes_at_once; ++i) poker_.poke(mapping, used, spared);
       done += pokes_at_once;
       std::this_thread::sleep_for(milliseconds(2));  // so that they meet it in different states
     }
     return done;
+  }
+
+  static std::set<std::size_t> spared_words(const RigRun& rig) {
+    const std::string& role = GetParam().holder;
+    if (GetParam().memory != "rig process") return {};
+    const ProcessId process = role == "master"      ? master_process
+                              : role == "publisher" ? publisher_process
+                                                    : worker_process(0);
+    return accusations_in(pages_of(rig, role, process), process);
   }
 
   static void expect_only_owners_died(const RigRun& rig, const std::map<std::string, pid_t>& before) {
@@ -215,20 +258,6 @@ INSTANTIATE_TEST_SUITE_P(
                     Target{"WorkersPage", "rig process", "worker 0", {"worker 0"}, {"a"}},
                     Target{"PublishersPage", "rig process", "publisher", {"publisher"}, {"a", "b", "c"}}),
     [](const auto& of) { return of.param.title; });
-
-// As a process has them that was taken over.
-RigPage pages_of(const RigRun& rig, const std::string& role, ProcessId process) {
-  const pid_t pid = rig.pid_of(role);
-  UniqueFd shared;
-  UniqueFd own;
-  const bool there = eventually([&] {
-    shared = open_memory(pid, "rig");
-    own = open_memory(pid, "rig process");
-    return shared && own;
-  });
-  if (!there) throw Error(role + " has no pages");
-  return RigPage::open(std::move(shared), std::move(own), process);
-}
 
 // Whoever says that another process did damage is believed once, and not for ever.
 TEST(Accusation, ThatIsMadeAgainEndsTheAccuser) {

@@ -13,7 +13,7 @@
 #include "app/config/password_hash.h"
 #include "app/control/json_fields.h"
 #include "app/publisher/server/api/api.h"
-#include "app/publisher/server/page.h"
+#include "app/publisher/server/api/description.h"
 #include "app/supervisor/answers.h"
 
 namespace campipe {
@@ -21,7 +21,7 @@ namespace campipe {
 using nlohmann::json;
 
 inline const json& description() {
-  static const json all = json::parse(find_page_file("openapi.json")->bytes);
+  static const json all = json::parse(api_description());
   return all;
 }
 

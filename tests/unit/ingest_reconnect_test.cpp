@@ -413,7 +413,7 @@ class IngestDamage : public IngestReconnect {
     read_to_the_end(true);
     const EdgeWriterBlock& edge = page_.edge_writer(EdgeId(0));
     return {edge.unpublished.at(static_cast<std::size_t>(DropCause::corrupt)),
-            page_.source(CameraId(0)).health.corrupt_packets};
+            page_.source(CameraId(0)).counters.of(Counter::corrupt_packets)};
   }
 };
 

@@ -197,20 +197,20 @@ TEST(RigPage, WhatIsClearedIsAsAtFirst) {
   const RigPage page = RigPage::create(2, 2);
   const auto sum = [&](unsigned i) {
     const OutputId output(i);
-    return page.source(CameraId(i)).converted + page.publish(output).bytes + page.shared(output).audience.arrivals +
-           page.edge_writer(EdgeId(i)).accusation + page.edge_reader(EdgeId(i), second_worker).accusation +
-           page.encode(output, second_worker).accusation + page.copy(output).accusation +
-           static_cast<std::uint64_t>(page.node(NodeId(i), second_worker).thread.beat);
+    return page.source(CameraId(i)).counters.of(Counter::converted) + page.publish(output).counters.of(Counter::bytes) +
+           page.shared(output).audience.arrivals + page.edge_writer(EdgeId(i)).accusation +
+           page.edge_reader(EdgeId(i), second_worker).accusation + page.encode(output, second_worker).accusation +
+           page.copy(output).accusation + static_cast<std::uint64_t>(page.node(NodeId(i), second_worker).thread.beat);
   };
   for (unsigned i = 0; i < 2; ++i) {
     const OutputId output(i);
-    page.source(CameraId(i)).converted = 1;
+    page.source(CameraId(i)).counters.add(Counter::converted);
     page.node(NodeId(i), second_worker).thread.beat = 1;
     page.edge_writer(EdgeId(i)).accusation = 1;
     page.edge_reader(EdgeId(i), second_worker).accusation = 1;
     page.encode(output, second_worker).accusation = 1;
     page.copy(output).accusation = 1;
-    page.publish(output).bytes = 1;
+    page.publish(output).counters.add(Counter::bytes);
     page.shared(output).audience.arrivals = 1;
   }
   ASSERT_EQ(sum(1), 8U);

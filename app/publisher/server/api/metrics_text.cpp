@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/publisher/server/api/metrics.h"
+#include "ipc/counters.h"
 
 namespace campipe {
 namespace {
@@ -87,7 +88,7 @@ Labels with(Labels labels, const char* name, const std::string& value) {
 
 void add_frames(Families& out, const Labels& labels, const json& stream) {
   const json frames = stream.value("frames", json::object());
-  for (const char* stage : {"decoded", "encoded", "recorded", "unrecorded", "converted"}) {
+  for (const char* stage : {"decoded", "encoded", "recorded", "unrecorded"}) {
     with_number(frames, stage, [&](double count) {
       out.counter("campipe_frames_total", "Frames, by what was done with them.", with(labels, "stage", stage), count);
     });
@@ -97,9 +98,16 @@ void add_frames(Families& out, const Labels& labels, const json& stream) {
     out.counter("campipe_frames_dropped_total", "Frames that were decoded and not encoded, by cause.",
                 with(labels, "cause", cause), count.get<double>());
   }
-  with_number(stream, "bytes", [&](double bytes) {
-    out.counter("campipe_encoded_bytes_total", "Bytes of encoded frames.", labels, bytes);
-  });
+}
+
+void add_counters(Families& out, ShownFor shown_for, const Labels& labels, const json& status) {
+  for (const CounterInfo& info : counter_table) {
+    const json::json_pointer path(path_in_status(info));
+    if (info.shown_for != shown_for || !status.contains(path) || !status.at(path).is_number()) continue;
+    const bool has_label = *info.label != 0;
+    out.counter(info.metric, info.meaning, has_label ? with(labels, info.label, info.value) : labels,
+                status.at(path).get<double>());
+  }
 }
 
 void add_motion(Families& out, const Labels& labels, const json& stream) {
@@ -110,9 +118,6 @@ void add_motion(Families& out, const Labels& labels, const json& stream) {
   });
   with_number(motion, "threshold_percent", [&](double percent) {
     out.gauge("campipe_motion_threshold_ratio", "The least score that is motion.", labels, percent / 100);
-  });
-  with_number(motion, "events", [&](double events) {
-    out.counter("campipe_motion_events_total", "Times that motion has begun, of recordings by motion.", labels, events);
   });
 }
 
@@ -135,6 +140,7 @@ void add_stream(Families& out, const Labels& labels, const json& stream) {
   const std::string state = stream.value("state", "");
   out.gauge("campipe_camera_up", "1 while frames come.", labels, state == "running" ? 1 : 0);
   add_frames(out, labels, stream);
+  add_counters(out, ShownFor::output, labels, stream);
   with_number(stream, "fps", [&](double rate) {
     out.gauge("campipe_frame_rate_hertz", "Frames encoded a second, lately.", labels, rate);
   });
@@ -155,26 +161,10 @@ void add_camera(Families& out, const std::string& name, const json& camera) {
   });
   out.gauge("campipe_camera_overloaded", "1 while its worker does not keep up.", labels,
             camera.contains("overloaded") ? 1 : 0);
-  with_number(camera, "reconnects", [&](double times) {
-    out.counter("campipe_source_reconnects_total", "Times that the source was opened again.", labels, times);
-  });
-  with_number(camera, "worker_restarts", [&](double times) {
-    out.counter("campipe_camera_worker_restarts_total", "Times that the camera's worker was started again.", labels,
-                times);
-  });
-  const json health = camera.value("source_health", json::object());
-  with_number(health, "corrupt_packets", [&](double packets) {
-    out.counter("campipe_source_corrupt_packets_total", "Packets that were damaged or could not be decoded.", labels,
-                packets);
-  });
-  with_number(health, "lag_ms", [&](double lag) {
+  add_counters(out, ShownFor::camera, labels, camera);
+  with_number(camera.value("source_health", json::object()), "lag_ms", [&](double lag) {
     out.gauge("campipe_source_lag_seconds", "By how much later than usual the newest packet came.", labels, lag / 1e3);
   });
-  const json corrected = health.value("timestamps_corrected", json::object());
-  for (const auto& [kind, count] : corrected.items()) {
-    out.counter("campipe_source_timestamps_corrected_total", "Timestamps of the source that were corrected.",
-                with(labels, "kind", kind), count.get<double>());
-  }
 }
 
 void add_cameras(Families& out, const json& status) {

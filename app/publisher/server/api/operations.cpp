@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "app/config/names.h"
+#include "app/publisher/server/api/description.h"
 #include "app/publisher/server/api/operations.h"
 #include "app/publisher/server/api/request.h"
-#include "app/publisher/server/page.h"
 
 namespace campipe {
 namespace {
@@ -184,7 +184,7 @@ HttpAnswer get_viewers(const ApiCall& call) {
 
 HttpAnswer get_description(const ApiCall&) {
   HttpAnswer answer;
-  answer.body = find_page_file("openapi.json")->bytes;
+  answer.body = api_description();
   return answer;
 }
 

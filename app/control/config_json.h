@@ -1,0 +1,39 @@
+// JSON of the configuration's types as they travel in messages (app/control/json_fields.h).
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+#include "app/config/config.h"
+#include "app/control/json_fields.h"
+
+namespace campipe {
+
+template <>
+struct JsonOf<CameraConfig> {
+  static nlohmann::json write(const CameraConfig& camera) { return to_json(camera); }
+  static CameraConfig read(const nlohmann::json& from) { return camera_from_json(from); }
+};
+template <>
+struct JsonOf<ResolvedOutput> {
+  static nlohmann::json write(const ResolvedOutput& output) { return to_json(output); }
+  static ResolvedOutput read(const nlohmann::json& from) { return output_from_json(from); }
+};
+template <>
+struct JsonOf<FilterParameters> {
+  static nlohmann::json write(const FilterParameters& parameters) { return parameters; }
+  static FilterParameters read(const nlohmann::json& from) { return from.get<FilterParameters>(); }
+};
+template <>
+struct FieldsOf<FilterConfig> {
+  static void fields(auto& m, auto&& f) { f("name", m.name), f("parameters", m.parameters); }
+};
+template <>
+struct LastOf<DropPolicy> : std::integral_constant<DropPolicy, DropPolicy::block> {};
+template <>
+struct JsonOf<ServerConfig> {
+  static nlohmann::json write(const ServerConfig& server) { return to_json(server); }
+  static ServerConfig read(const nlohmann::json& from) { return server_from_json(from); }
+};
+
+}  // namespace campipe
