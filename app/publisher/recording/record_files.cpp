@@ -81,14 +81,14 @@ void RecordFiles::resume_left(const PacketView& packet, const StreamParameters& 
   if (left.position.packets == 0 && !packet.key) return;  // it waits for its first key frame
   const StreamParameters complete = with_headers(stream, packet.data);
   if (!left_file.has_stream(stream) || lacks_headers(complete)) return end_left(FileEnd::stream_changed);
-  RecordFile file{left_file.path,      stream,              {}, left_file.begin, left_file.begun_utc,
-                  left_file.start_utc, left_file.camera_clock};
+  RecordFile file{left_file.path,        stream, {}, left_file.begin, left_file.begun_utc, left_file.start_utc,
+                  left_file.camera_clock};
   const auto& audio = audio_.stream();
   if (audio && left_file.has_audio(*audio)) file.audio = audio;
   std::unique_ptr<Recorder> recorder;
   try {
-    recorder = Recorder::resume(names_.below(file.path), complete, left.position, file.audio,
-                                {file.begin, file.start_utc});
+    recorder =
+        Recorder::resume(names_.below(file.path), complete, left.position, file.audio, {file.begin, file.start_utc});
   } catch (const Error& error) {
     spdlog::warn("{}: {}; the recording goes on in a new file", config_.name, error.what());
     return end_left(FileEnd::interrupted);
@@ -168,8 +168,7 @@ bool RecordFiles::begin(const PacketView& first, const StreamParameters& stream)
 }
 
 // Without the audio, where the container refuses it after all.
-std::unique_ptr<Recorder> RecordFiles::create(const PathBelow& path, const StreamParameters& stream,
-                                              RecordFile& file) {
+std::unique_ptr<Recorder> RecordFiles::create(const PathBelow& path, const StreamParameters& stream, RecordFile& file) {
   const RecordStart start{file.begin, file.start_utc};
   file.path = unused_name(path).whole();
   store_.begin(file);

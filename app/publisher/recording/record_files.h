@@ -2,7 +2,7 @@
 // index and its disk get to know of that.
 //
 // What comes next is stored first (RecordStore): the name of a file before it is made, and that a file is over before
-// its header and the index say so. A successor takes the steps that are left.
+// it is in its header and in the index. A successor takes the steps that are left.
 //
 // Used by the camera's thread in the publisher. Throws RecordFileError where the disk may be all right later, Error
 // where no waiting helps.
@@ -34,8 +34,8 @@ class RecordFiles {
     std::function<void(std::uint64_t unrecorded)> on_resumed;  // packets that are missing
   };
   // All outlive it.
-  RecordFiles(const CameraConfig& config, RecordStore& store, AudioFeed& audio, RecordPause& pause,
-              const RunStart& run, Events events);
+  RecordFiles(const CameraConfig& config, RecordStore& store, AudioFeed& audio, RecordPause& pause, const RunStart& run,
+              Events events);
 
   // Takes the lock, and begins with the index. A process that has the lock is waited for until then.
   void start(Clock::time_point wait_until = {});

@@ -16,9 +16,7 @@ constexpr std::int64_t second = 1'000'000'000;
 }  // namespace
 
 RecordNames::RecordNames(const CameraConfig& config, const RunStart& run)
-    : config_(config),
-      run_(run),
-      index_(record_index_path(config.record->path, camera_name(config), config.output)) {}
+    : config_(config), run_(run), index_(record_index_path(config.record->path, camera_name(config), config.output)) {}
 
 PathBelow RecordNames::below(const std::string& path) const { return path_below(index_.parent_path(), path); }
 

@@ -9,7 +9,8 @@
 namespace campipe {
 namespace {
 
-constexpr std::int64_t longest_frame = 10'000'000'000;  // more between two frames is a gap, which belongs to neither file
+constexpr std::int64_t longest_frame =
+    10'000'000'000;  // more between two frames is a gap, which belongs to neither file
 constexpr std::int64_t shortest_fragment = 200'000'000;
 
 }  // namespace

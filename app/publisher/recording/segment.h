@@ -28,14 +28,14 @@ class Segment {
     std::int64_t end_utc = 0;  // by the clock that RecordFile::camera_clock names
   };
 
-  // A file that `recorder` has begun, or goes on in: then `committed` says how far it is. `length`: after which the next
-  // segment begins, by this machine's clock; 0: never.
+  // A file that `recorder` has begun, or goes on in: then `committed` says how far it is. `length`: after which the
+  // next segment begins, by this machine's clock; 0: never.
   Segment(RecordFile file, std::unique_ptr<Recorder> recorder, std::chrono::nanoseconds length,
           const Extent& committed);
 
   [[nodiscard]] const RecordFile& file() const { return file_; }
   [[nodiscard]] const Extent& committed() const { return committed_; }
-  [[nodiscard]] std::int64_t end() const { return end_; }          // with what is not committed
+  [[nodiscard]] std::int64_t end() const { return end_; }  // with what is not committed
   [[nodiscard]] std::int64_t duration() const { return committed_.end - file_.begin; }
   [[nodiscard]] FileEnd ended() const { return ended_; }
   [[nodiscard]] bool fragment_is_empty() const { return fragment_.empty; }
@@ -76,7 +76,7 @@ class Segment {
   FileEnd ended_ = FileEnd::none;
   Extent committed_;
   Fragment fragment_;
-  std::int64_t end_;      // of the newest frame, like the next one
+  std::int64_t end_;  // of the newest frame, like the next one
   std::int64_t end_utc_;
 };
 
