@@ -19,7 +19,7 @@ class Barrier {
   using Word = std::atomic<std::uint64_t>;
   static constexpr unsigned max_participants = 16;
 
-  // `word` lies in shared memory, outlives this object, and is zero at first: phase 0, nobody expected.
+  // `word` lies in shared memory, outlives this object, and is zero at first: phase 0, no process expected.
   explicit Barrier(Word& word) : word_(&word) {}
 
   // Supervisor. Adds a participant before it can arrive; returns the phase that it is to arrive at first.

@@ -111,7 +111,7 @@ UniqueFd in_memory(const std::string& text) {
 OutgoingMessage::OutgoingMessage(const std::string& type, const nlohmann::json& body,
                                  const std::vector<int>& descriptors)
     : fds(descriptors) {
-  // What strangers say in their error messages need not be UTF-8, and is no reason to die.
+  // What strangers write in their error messages need not be UTF-8, and is no reason to die.
   std::string text = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (text.size() > Channel::max_body || fds.size() > Channel::max_fds) {
     throw MessageTooLarge("control message '" + type + "' is too large");

@@ -37,7 +37,7 @@ inline constexpr std::array drop_cause_table{
     DropCauseInfo{DropCause::filter_failed, "filter_failed"},  // a filter or the encoder reported an error
     DropCauseInfo{DropCause::encoder_failed, "encoder_failed"},
     DropCauseInfo{DropCause::publisher_slow, "publisher_slow"},  // the publisher did not take packets in time
-    DropCauseInfo{DropCause::stopped, "stopped"},                // in flight when the rig was told to stop at once
+    DropCauseInfo{DropCause::stopped, "stopped"},                // in flight when the rig was stopped at once
     DropCauseInfo{DropCause::no_gpu_memory, "no_gpu_memory"},    // the worker's GPU had no room for the frames
     DropCauseInfo{DropCause::corrupt, "corrupt"},                // parts of it were missing, and `on_corrupt` is `skip`
     DropCauseInfo{DropCause::rate, "rate", true},                // the output takes fewer frames a second (`rate`)

@@ -13,7 +13,7 @@ void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected, 
 // Wakes every waiter of every process.
 void futex_wake_all(const std::atomic<std::uint32_t>& word);
 
-// Tells the processor that this is a spin loop.
+// A hint to the processor that this is a spin loop.
 inline void spin_pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

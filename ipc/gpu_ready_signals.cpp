@@ -60,7 +60,7 @@ class SignalsOfRing : public ReadySignals {
         spdlog::error("a frame ring is dropped on which {} still works", to_string(gpu_));
         return;
       }
-      std::this_thread::sleep_for(std::chrono::microseconds(100));  // nothing but a look tells what a GPU wrote
+      std::this_thread::sleep_for(std::chrono::microseconds(100));  // nothing but a look shows what a GPU wrote
     }
   }
 

@@ -1,4 +1,4 @@
-// How a GPU tells another process's GPU work that a slot's pixels are complete, and that a slot is given back: the
+// How a GPU signals to another process's GPU work that a slot's pixels are complete, and that a slot is given back: the
 // signals of a ring's slots, on the ring's control memory, which they page-lock. CUDA only.
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace campipe {
 
 // Streams are of `gpu`, which becomes the current one of each thread that calls. Dropping the object waits, two seconds
-// at most, until the work that it was told of has ended: that work uses the ring's memory.
+// at most, until the work that it was given has ended: that work uses the ring's memory.
 class ReadySignals {
  public:
   // The writer's: makes the events of a ring with ReadySignal ipc_event, and puts their handles into the header.

@@ -1,4 +1,4 @@
-// What a record of a ring may say. A ring is written by another process: whoever reads copies a record into memory of
+// What a record of a ring may hold. A ring is written by another process: whoever reads copies a record into memory of
 // its own, asks here, and uses the copy.
 #pragma once
 

@@ -30,7 +30,7 @@ class Mapping {
 
 // A memfd of `size` zero bytes whose size can never change again. `name` shows in /proc/PID/maps only.
 UniqueFd create_shared_memory(const std::string& name, std::size_t size);
-// From now on nobody can map `fd` writable (existing writable mappings stay).
+// From now on no process can map `fd` writable (existing writable mappings stay).
 void seal_future_writes(int fd);
 // The size of a memfd from another process; throws Error when it is not a sealed memfd of at least `minimum` bytes.
 std::size_t checked_size(int fd, std::size_t minimum);

@@ -94,7 +94,7 @@ TEST(ResumedLoop, OfCopiesGoesOnInTime) {
     for (std::size_t i = 1; i < recording.pictures.size(); ++i) {
       ASSERT_GT(recording.pictures[i].pts, recording.pictures[i - 1].pts) << i;
     }
-    const auto& source = rig.camera("cam").at("source").at("timestamps_corrected");
+    const auto source = rig.camera("cam").at("source").at("timestamps_corrected");
     EXPECT_EQ(source.at("repeated"), 0) << "no packet had to be moved";
   }
 }

@@ -42,7 +42,7 @@ bool AudioFeed::advance() {
     if (next == PacketRingReader::Next::packet) {
       const bool known = epoch_ == skipped_.epoch && waiting_number_ <= skipped_.number;
       if (known) continue;
-      bytes_.assign(packet.data.begin(), packet.data.end());  // while they are parsed nobody changes these
+      bytes_.assign(packet.data.begin(), packet.data.end());  // no other process changes these while they are parsed
       waiting_ = packet;
       waiting_->data = bytes_;
       continue;

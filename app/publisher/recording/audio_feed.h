@@ -40,7 +40,7 @@ class AudioFeed {
   void add(const Ring& ring);
 
   // The rest: the camera's thread.
-  // Called where a ring says what cannot be. Before the first ring.
+  // Called where a ring holds what cannot be. Before the first ring.
   void on_broken(std::function<void()> handler) { on_broken_ = std::move(handler); }
   // Gets each packet as well, once, when it is taken or kept, whatever becomes of it then.
   void listen(Taker listener) { listener_ = std::move(listener); }

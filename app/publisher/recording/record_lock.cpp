@@ -49,7 +49,7 @@ std::string this_process() {
   return without_signs("process " + std::to_string(::getpid()) + " on " + host.data());
 }
 
-// What the others are told. Where it cannot be written, they are told less.
+// What the others report. Where it cannot be written, they report less.
 void write_holder(const UniqueFd& fd) {
   const std::string text = this_process() + "\n";
   static_cast<void>(::ftruncate(fd.get(), 0) == 0 && ::pwrite(fd.get(), text.data(), text.size(), 0) > 0);
@@ -84,7 +84,7 @@ void RecordLock::take() {
                           ") records under the same names, by the lock " + path_.whole() +
                           "; give one of the two cameras another record.path, or end that rig");
   }
-  if (!std::exchange(told_, true)) {
+  if (!std::exchange(reported_, true)) {
     spdlog::warn("{}; another rig that records there would not be noticed",
                  file_error("cannot lock " + path_.whole(), errno).what());
   }

@@ -20,7 +20,7 @@ class RecordLock {
   explicit RecordLock(const std::filesystem::path& index);
 
   // Takes it where it is not held; also where its file is gone, and with it what keeps others away. Waits for the disk
-  // only. Throws RecordFileError where another process has it. A disk without locks is told of once, and counts as
+  // only. Throws RecordFileError where another process has it. A disk without locks is reported once, and counts as
   // free.
   void take();
 
@@ -29,7 +29,7 @@ class RecordLock {
 
   PathBelow path_;
   UniqueFd fd_;  // holds the lock
-  bool told_ = false;
+  bool reported_ = false;
 };
 
 }  // namespace campipe

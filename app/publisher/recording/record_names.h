@@ -23,7 +23,7 @@ class RecordNames {
   [[nodiscard]] PathBelow below(const std::string& path) const;
   // Of a file that begins then (UTC, ns).
   [[nodiscard]] std::string path_at(std::int64_t utc) const;
-  // Whether a file that begins at `path` then replaces what lies there, rather than being numbered. `state` says which
+  // Whether a file that begins at `path` then replaces what lies there, rather than being numbered. `state` holds which
   // file was the last one.
   [[nodiscard]] bool overwrites(const std::string& path, std::int64_t utc, const RecordState& state) const;
 

@@ -19,7 +19,7 @@ std::int64_t capture_utc_of(const PacketView& packet) {
 }
 
 // A day ends at midnight by the calendar, whether it has 23 or 25 hours. What is shorter counts on, since in an hour
-// that comes twice the calendar does not say which one is meant.
+// that comes twice the calendar does not show which one is meant.
 std::int64_t next_segment_boundary(std::int64_t utc, std::chrono::nanoseconds length) {
   const std::time_t seconds = utc / second;
   std::tm local{};
