@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "core/error.h"
 #include "ipc/frame_ring_layout.h"
 #include "ipc/shared_memory.h"
 #include "tests/faults/fault_rig.h"
@@ -363,7 +364,7 @@ TEST(Ring, ThatWaitsForGpuMemoryGoesWithItsCamera) {
   rig.signal(SIGHUP);
   ASSERT_TRUE(eventually([&] { return rig.log().find("b: gone") != std::string::npos; })) << rig.log();
   // Long enough for a further try.
-  for (int growth = 0; growth < 6; ++growth) ASSERT_TRUE(rig.wait_for_growth("a.mp4", rig.size("a.mp4"))) << rig.log();
+  for (int growth = 0; growth < 3; ++growth) ASSERT_TRUE(rig.wait_for_growth("a.mp4", rig.size("a.mp4"))) << rig.log();
   EXPECT_EQ(rig.pid_of("worker 0"), worker) << rig.log();
   expect_goes_on(rig, "a");
 }
@@ -491,7 +492,7 @@ TEST(Poison, ThatBringsDownThePublisherGoesWithItsCamera) {
 TEST(Poison, OfAnOutputLeavesItsCameraAlone) {
   const int port = free_port();
   constexpr int frames = 5000;
-  RigRun rig(server(port) + "cameras:\n  a:\n    source: \"test://pattern?width=160&height=120&rate=250&frames=" +
+  RigRun rig(server(port) + "cameras:\n  a:\n    source: \"test://pattern?width=160&height=120&rate=500&frames=" +
                  std::to_string(frames) +
                  "\"\n    drop_policy: block\n    record: {path: a.mp4}\n    outputs:\n"
                  "      small: {encode: {codec: mjpeg}, record: {path: small.mp4}}\n",

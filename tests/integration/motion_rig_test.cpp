@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <regex>
 
+#include "core/error.h"
 #include "tests/integration/rig_run.h"
 #include "tests/unit/http_client.h"
 #include "tests/unit/peers.h"

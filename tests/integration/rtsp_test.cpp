@@ -6,6 +6,7 @@
 
 #include <cstdio>
 
+#include "core/clock.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/integration/test_camera.h"

@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "core/error.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/integration/test_camera.h"

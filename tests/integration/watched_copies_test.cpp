@@ -9,6 +9,7 @@
 #include <fstream>
 #include <memory>
 
+#include "core/error.h"
 #include "tests/integration/clips.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
