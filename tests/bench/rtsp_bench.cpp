@@ -1,13 +1,16 @@
 // What it costs to serve RTSP: `rtsp_bench [READERS] [SECONDS]` plays one stream of 2 Mb/s to so many readers over TCP,
 // which are another process, and prints how much of one core the server took.
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <iostream>
 #include <vector>
 
 #include "app/publisher/server/rtsp/server.h"
+#include "core/clock.h"
 #include "tests/unit/live_camera.h"
 #include "tests/unit/peers.h"
 #include "tests/unit/rtsp_wire.h"

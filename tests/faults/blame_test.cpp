@@ -39,7 +39,7 @@ std::string rig_with(const std::string& source, const std::string& keys, int len
 void expect_quarantined(RigRun& rig, int length) {
   EXPECT_EQ(rig.wait(), 3) << rig.log();
   const json report = rig.report();
-  EXPECT_EQ(check_books(report), "");
+  EXPECT_EQ(check_accounting(report), "");
   const json bad = report.at("cameras").at("bad");
   EXPECT_EQ(bad.at("state"), "failed") << rig.log();
   EXPECT_THAT(bad.at("reason").get<std::string>(), HasSubstr("three times"));
@@ -172,7 +172,7 @@ TEST(ThreadOfNobody, CrashesAndItsProcessComesBack) {
   EXPECT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(times_in(rig.log(), "works for no camera"), 4U) << rig.log();
   EXPECT_THAT(rig.log(), Not(HasSubstr("quarantined")));
-  EXPECT_EQ(check_books(rig.report()), "");
+  EXPECT_EQ(check_accounting(rig.report()), "");
 }
 
 }  // namespace

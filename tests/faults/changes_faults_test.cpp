@@ -36,7 +36,7 @@ TEST(Change, OfACameraThatWasJustQuarantinedLeavesTheMasterAlone) {
   rig.signal(SIGTERM);
   rig.wait();
   EXPECT_EQ(rig.report().at("master_restarts"), 0) << rig.log();
-  EXPECT_EQ(check_books(rig.report()), "");
+  EXPECT_EQ(check_accounting(rig.report()), "");
 }
 
 // As long as something of it is left it is shown, but nobody can have it back.

@@ -40,7 +40,7 @@ TEST(ChangingSizes, HarmNobodyAndMakeFewFiles) {
   const int status = rig.wait();
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   const auto report = rig.report();
-  EXPECT_EQ(check_books(report), "");
+  EXPECT_EQ(check_accounting(report), "");
   EXPECT_EQ(report.at("master_restarts"), 0) << rig.log();
   EXPECT_EQ(report.at("publisher_restarts"), 0);
   EXPECT_EQ(report.at("workers")[0].at("restarts"), 0);

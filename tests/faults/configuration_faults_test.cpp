@@ -63,7 +63,7 @@ class Configuration : public testing::Test {
     EXPECT_TRUE(rig_->wait_for_growth("b.mp4", 2000)) << rig_->log();
     rig_->signal(SIGTERM);
     EXPECT_EQ(rig_->wait(), 0) << rig_->log();
-    EXPECT_EQ(check_books(rig_->report()), "");
+    EXPECT_EQ(check_accounting(rig_->report()), "");
     EXPECT_EQ(rig_->report().at("publisher_restarts"), 0);
     EXPECT_EQ(rig_->report().at("master_restarts"), 0);
     EXPECT_EQ(check_pattern_recording(read_video(rig_->file("a.mp4")), !worker_died_), "");
@@ -95,7 +95,7 @@ TEST_F(FirstReading, IsReadAgainAfterSighup) {
   EXPECT_TRUE(rig_->wait_for_growth("b.mp4", 2000)) << rig_->log();
   rig_->signal(SIGTERM);
   EXPECT_EQ(rig_->wait(), 0) << rig_->log();
-  EXPECT_EQ(check_books(rig_->report()), "");
+  EXPECT_EQ(check_accounting(rig_->report()), "");
   EXPECT_EQ(check_pattern_recording(read_video(rig_->file("a.mp4")), true), "");
 }
 

@@ -53,7 +53,7 @@ TEST(Descriptors, CamerasWithoutFailAlone) {
   RigRun rig(yaml, {.descriptors = 72});
   EXPECT_EQ(rig.wait(2 * long_time), 3) << rig.log();
   const auto report = rig.report();
-  EXPECT_EQ(check_books(report), "");
+  EXPECT_EQ(check_accounting(report), "");
   int good = 0;
   for (const auto& [name, one] : report.at("cameras").items()) {
     if (one.at("state") == "failed") {

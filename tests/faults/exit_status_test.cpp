@@ -50,7 +50,7 @@ class OneCameraFails : public testing::TestWithParam<Failure> {
   void expect_failure(RigRun& rig, const std::string& exit) {
     EXPECT_EQ(rig.wait(), 3) << rig.log();
     EXPECT_EQ(rig.report().at("exit"), exit);
-    EXPECT_EQ(check_books(rig.report()), "");
+    EXPECT_EQ(check_accounting(rig.report()), "");
     const auto a = rig.camera("a");
     EXPECT_TRUE(a.at("state") == "failed" || a.at("reason") != "") << a;
     EXPECT_THAT(std::string(a.at("reason")), testing::HasSubstr(GetParam().reason)) << rig.log();
@@ -122,7 +122,7 @@ TEST(ExitStatus, IsThreeWhereTheEndCameTooSoon) {
   })) << rig.log();
   rig.signal(SIGTERM);
   EXPECT_EQ(rig.wait(), 3) << rig.log();
-  EXPECT_EQ(check_books(rig.report()), "");
+  EXPECT_EQ(check_accounting(rig.report()), "");
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ TEST_P(Dies, AndNothingIsTornOrCountedTwice) {
   RigRun rig(quick_rig(), {.failpoints = death.failpoints});
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   const auto report = rig.report();
-  EXPECT_EQ(check_books(report), "");
+  EXPECT_EQ(check_accounting(report), "");
   for (const std::string& role : death.dies) EXPECT_GE(restarts(report, role), 1) << role << rig.log();
   for (const std::string& name : fault_cameras) {
     SCOPED_TRACE(name);
@@ -107,7 +107,7 @@ void expect_set_aside(RigRun& rig, const std::string& camera) {
   // Not the number of restarts: after the last crash there may be nothing left to start the process for.
   EXPECT_EQ(crashes_in(rig.log()), 3) << rig.log();
   const auto report = rig.report();
-  EXPECT_EQ(check_books(report), "");
+  EXPECT_EQ(check_accounting(report), "");
   EXPECT_EQ(report.at("cameras").at(camera).at("state"), "failed");
   EXPECT_THAT(std::string(report.at("cameras").at(camera).at("reason")), testing::HasSubstr("three times"));
   EXPECT_THAT(rig.log(), testing::HasSubstr(camera + ": quarantined"));
@@ -146,7 +146,7 @@ TEST(Faulting, RecordingIsGivenUp) {
   EXPECT_THAT(std::string(rig.camera("c").at("reason")), testing::HasSubstr("recording stopped"));
   EXPECT_EQ(rig.camera("c").at("frames").at("decoded"), frames);
   EXPECT_EQ(crashes_in(rig.log()), 3) << rig.log();
-  EXPECT_EQ(check_books(rig.report()), "");
+  EXPECT_EQ(check_accounting(rig.report()), "");
   for (const std::string name : {"a", "b", "d"}) {
     EXPECT_EQ(rig.camera(name).at("frames").at("recorded"), frames);
     EXPECT_EQ(check_pattern_recording(read_video(rig.file(name + ".mp4")), true), "") << name;

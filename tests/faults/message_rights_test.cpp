@@ -64,7 +64,7 @@ TEST_P(WrongMessage, EndsItsSenderAlone) {
   }
   rig.signal(SIGINT);
   EXPECT_EQ(rig.wait(), 0) << rig.log();
-  EXPECT_EQ(check_books(rig.report()), "");
+  EXPECT_EQ(check_accounting(rig.report()), "");
 }
 
 constexpr const char* not_its_own = "which is not for this process";
@@ -137,7 +137,7 @@ TEST(RightMessage, OfWhatACameraSendsDoesNoHarm) {
   EXPECT_EQ(rig.log().find(told), rig.log().rfind(told)) << rig.log();
   rig.signal(SIGINT);
   EXPECT_EQ(rig.wait(), 0) << rig.log();
-  EXPECT_EQ(check_books(rig.report()), "");
+  EXPECT_EQ(check_accounting(rig.report()), "");
 }
 
 // The supervisor copies what is asked of it, which a value of so many levels would take all of its stack.
@@ -155,7 +155,7 @@ TEST(DeepMessage, EndsItsSenderAlone) {
   rig.successor_of("publisher", publisher);
   rig.signal(SIGINT);
   EXPECT_EQ(rig.wait(), 0) << rig.log();
-  EXPECT_EQ(check_books(rig.report()), "");
+  EXPECT_EQ(check_accounting(rig.report()), "");
 }
 
 // Believed once for each ring that it was sent.

@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cctype>
 #include <fstream>
 #include <map>
 
@@ -76,7 +77,7 @@ TEST_P(PublisherDies, SegmentsGoOn) {
   const int frames = GetParam().frames;
   RigRun rig(segments_rig(frames), {.failpoints = GetParam().at});
   ASSERT_EQ(rig.wait(2 * long_time), 0) << rig.log();
-  EXPECT_EQ(check_books(rig.report()), "");
+  EXPECT_EQ(check_accounting(rig.report()), "");
   EXPECT_GE(rig.report().at("publisher_restarts"), 2);
   EXPECT_EQ(rig.camera("cam").at("frames").at("recorded"), frames);
   EXPECT_EQ(rig.camera("cam").at("frames").at("unrecorded"), 0);
@@ -165,7 +166,7 @@ TEST(DiskHangs, NobodyWaitsForAnIndex) {
   }
   rig.signal(SIGTERM);
   EXPECT_EQ(rig.wait(), 0) << rig.log();
-  EXPECT_EQ(check_books(rig.report()), "");
+  EXPECT_EQ(check_accounting(rig.report()), "");
   EXPECT_EQ(rig.report().at("publisher_restarts"), 0) << rig.log();
   for (const char* name : {"hangs", "well"}) {
     const auto frames = rig.camera(name).at("frames");
@@ -205,7 +206,7 @@ TEST(DiskHangs, TheThirdTimeTheRecordingsOnItAreGivenUp) {
   rig.signal(SIGTERM);
   EXPECT_EQ(rig.wait(), 3) << rig.log();
   EXPECT_EQ(rig.report().at("publisher_restarts"), 3) << rig.log();
-  EXPECT_EQ(check_books(rig.report()), "");
+  EXPECT_EQ(check_accounting(rig.report()), "");
   for (const std::string& name : hanging) {
     EXPECT_EQ(rig.camera(name).at("state"), "ended") << "the camera goes on without";
     const auto frames = rig.camera(name).at("frames");
@@ -244,11 +245,11 @@ TEST(TwoRigs, TheSecondOneWaitsAndTouchesNothing) {
   ASSERT_TRUE(eventually([&] { return recordings_in(folder.path()).size() >= files + 2; })) << "the first one goes on";
   first.signal(SIGTERM);
   EXPECT_EQ(first.wait(), 0) << first.log();
-  EXPECT_EQ(check_books(first.report()), "");
+  EXPECT_EQ(check_accounting(first.report()), "");
   EXPECT_TRUE(eventually([&] { return second.running() && problem().empty(); })) << second.log();
   second.signal(SIGTERM);
   EXPECT_EQ(second.wait(), 0) << second.log();
-  EXPECT_EQ(check_books(second.report()), "");
+  EXPECT_EQ(check_accounting(second.report()), "");
   for (const auto& line : lines_of(folder.path() / "cam.index.jsonl")) {
     EXPECT_NE(line.value("reason", ""), "interrupted") << line << ": by a rig that took the other's file for left open";
   }

@@ -38,7 +38,7 @@ TEST_P(Resumed, FileGoesOnWithTheNextPicture) {
     SCOPED_TRACE("death at packet " + std::to_string(death));
     RigRun rig("cameras: {cam: " + camera + "}", {.failpoints = "ingest.published:" + std::to_string(death) + "=kill"});
     ASSERT_EQ(rig.wait(), 0) << rig.log();
-    EXPECT_EQ(check_books(rig.report()), "");
+    EXPECT_EQ(check_accounting(rig.report()), "");
     EXPECT_GE(rig.report().at("master_restarts"), 1);
     const VideoFile recording = read_video(rig.file("cam.mp4"));
     EXPECT_EQ(check_pattern_recording(recording, true), "");
@@ -60,7 +60,7 @@ TEST(ResumedLoop, BeginsAgainAndGoesOnInTime) {
                    "\", loop: true, encode: {codec: h264}, record: {path: cam.mp4}}}",
                {.arguments = {"--duration", "3s"}, .failpoints = "ingest.published:27=kill"});
     ASSERT_EQ(rig.wait(), 0) << rig.log();
-    EXPECT_EQ(check_books(rig.report()), "");
+    EXPECT_EQ(check_accounting(rig.report()), "");
     const VideoFile recording = read_video(rig.file("cam.mp4"));
     const auto numbers = numbers_of(recording);
     ASSERT_GT(numbers.size(), is_sanitized ? 28U : 40U) << rig.log();
@@ -86,7 +86,7 @@ TEST(ResumedLoop, OfCopiesGoesOnInTime) {
             "\", loop: true, encode: {codec: copy}, record: {path: cam.mkv}}}",
         {.arguments = {"--duration", "3s"}, .failpoints = "packets.writer.head:" + std::to_string(death) + "=kill"});
     ASSERT_EQ(rig.wait(), 0) << rig.log();
-    EXPECT_EQ(check_books(rig.report()), "");
+    EXPECT_EQ(check_accounting(rig.report()), "");
     EXPECT_GE(rig.report().at("master_restarts"), 1);
     const VideoFile recording = read_video(rig.file("cam.mkv"));
     EXPECT_EQ(recording.complaints, 0) << recording.text;
@@ -114,7 +114,7 @@ TEST_P(ResumedCopy, GoesOnWithTheNextPacket) {
     RigRun rig("cameras: {cam: " + camera + "}",
                {.failpoints = "packets.writer.head:" + std::to_string(death) + "=kill"});
     ASSERT_EQ(rig.wait(), 0) << rig.log();
-    EXPECT_EQ(check_books(rig.report()), "");
+    EXPECT_EQ(check_accounting(rig.report()), "");
     EXPECT_GE(rig.report().at("master_restarts"), 1);
     const auto numbers = numbers_of(read_video(rig.file("cam.mp4")));
     ASSERT_EQ(numbers.size(), std::size_t{clip_frames}) << rig.log();

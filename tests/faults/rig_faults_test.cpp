@@ -51,7 +51,7 @@ bool wait_for_flow(RigRun& rig, int times) {
 
 void expect_good_files(const RigRun& rig) {
   const auto report = rig.report();
-  EXPECT_EQ(check_books(report), "");
+  EXPECT_EQ(check_accounting(report), "");
   for (const std::string& name : fault_cameras) {
     SCOPED_TRACE(name);
     const auto& camera = report.at("cameras").at(name);
@@ -163,7 +163,7 @@ TEST(Killed, MasterThatWaitsForASlowWorker) {
   ASSERT_TRUE(rig.wait_for_growth("cam.mp4", 2000)) << rig.log();
   strike(rig, {"", {"master"}});
   ASSERT_EQ(rig.wait(), 0) << rig.log();
-  EXPECT_EQ(check_books(rig.report()), "");
+  EXPECT_EQ(check_accounting(rig.report()), "");
   const VideoFile recording = read_video(rig.file("cam.mp4"));
   EXPECT_EQ(check_pattern_recording(recording, true), "");
   EXPECT_EQ(recording.pictures.size(), 120U);

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "app/publisher/recording/record_index.h"
+#include "core/clock.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/unit/peers.h"

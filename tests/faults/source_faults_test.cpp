@@ -23,7 +23,7 @@ std::string pattern() {
 // Every process came through, and the camera `well` recorded all of its frames.
 void expect_unharmed(const RigRun& rig) {
   const nlohmann::json report = rig.report();
-  EXPECT_EQ(check_books(report), "");
+  EXPECT_EQ(check_accounting(report), "");
   EXPECT_EQ(report.at("master_restarts"), 0) << rig.log();
   EXPECT_EQ(report.at("publisher_restarts"), 0) << rig.log();
   EXPECT_EQ(report.at("workers")[0].at("restarts"), 0) << rig.log();

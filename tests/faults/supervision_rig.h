@@ -55,7 +55,7 @@ inline void expect_goes_on(RigRun& rig, const std::string& name) {
   const auto camera = rig.camera(name);
   EXPECT_EQ(camera.at("state"), "ended");
   EXPECT_EQ(camera.at("frames").at("recorded"), camera.at("frames").at("encoded"));
-  EXPECT_EQ(check_books(rig.report()), "");
+  EXPECT_EQ(check_accounting(rig.report()), "");
 }
 
 }  // namespace campipe::test

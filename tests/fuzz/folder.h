@@ -1,7 +1,6 @@
 // A folder of the target's own for parsers that read files; the target then runs in it.
 #pragma once
 
-#include <fstream>
 #include <string>
 
 #include "tests/unit/temporary_folder.h"
@@ -16,9 +15,7 @@ class Folder {
   Folder& operator=(const Folder&) = delete;
   [[nodiscard]] const std::filesystem::path& path() const { return folder_.path(); }
 
-  static void write(const std::string& name, const std::string& text) {
-    std::ofstream(name, std::ios::binary | std::ios::trunc) << text;
-  }
+  static void write(const std::string& name, const std::string& text) { test::replace_file(name, text); }
 
  private:
   test::TemporaryFolder folder_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/fuzz/fuzz.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace {
 
@@ -96,7 +97,7 @@ void run(campipe::fuzz::Target& target, const std::string& input) {
 
 // What was run last is left for whoever looks into a failure.
 void try_input(campipe::fuzz::Target& target, const std::string& input, const fs::path& left) {
-  std::ofstream(left, std::ios::binary | std::ios::trunc) << input;
+  campipe::test::replace_file(left, input);
   run(target, input);
 }
 

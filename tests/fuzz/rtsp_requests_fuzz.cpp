@@ -1,10 +1,12 @@
 // Whatever comes over a connection to the real RTSP server: it lives, ends the connection when its client does, and
 // answers the next one. Without users, so that all of it can be reached; who is let in is rtsp_auth_fuzz's.
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <fstream>
 
 #include "app/publisher/server/rtsp/server.h"
+#include "core/clock.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/quiet.h"
 #include "tests/unit/live_camera.h"

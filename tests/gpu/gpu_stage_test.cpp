@@ -1,6 +1,7 @@
 // One camera's stage in a worker on a GPU: rings in that GPU's memory, filters there, x264 behind them; and what
 // happens when the GPU has no room, hangs or breaks. A master's death is for gpu_ring_test and tools/gpu-check, which
 // have a process for it.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <mutex>
 
 #include "app/worker/camera_stage.h"
+#include "core/clock.h"
 #include "core/cuda.h"
 #include "core/failpoint.h"
 #include "core/ffmpeg.h"

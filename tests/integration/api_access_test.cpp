@@ -7,6 +7,7 @@
 #include <fstream>
 #include <memory>
 
+#include "core/error.h"
 #include "tests/integration/rig_run.h"
 #include "tests/unit/http_client.h"
 #include "tests/unit/peers.h"

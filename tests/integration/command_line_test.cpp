@@ -218,7 +218,7 @@ TEST(Cameras, ThatCannotBeReadFailAlone) {
   }
   RigRun rig(yaml);
   EXPECT_EQ(rig.wait(), 3) << rig.log();
-  EXPECT_EQ(check_books(rig.report()), "");
+  EXPECT_EQ(check_accounting(rig.report()), "");
   for (const std::string name : {"text", "empty"}) {
     EXPECT_EQ(rig.camera(name).at("state"), "failed");
     EXPECT_THAT(rig.log(), HasSubstr(name + ": cannot "));
@@ -245,7 +245,7 @@ TEST(Cameras, SurviveDamagedFiles) {
     RigRun rig("cameras: {cam: {source: \"" + file + "\", pace: fast, decode: {threads: " + std::to_string(threads) +
                "}, encode: {codec: h264}, record: {path: cam.mp4}}}");
     EXPECT_EQ(rig.wait(), 0) << rig.log();
-    EXPECT_EQ(check_books(rig.report()), "");
+    EXPECT_EQ(check_accounting(rig.report()), "");
     EXPECT_EQ(rig.report().at("master_restarts"), 0);
     const VideoFile recording = read_video(rig.file("cam.mp4"));
     EXPECT_GT(recording.pictures.size(), 50U);

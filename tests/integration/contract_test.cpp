@@ -2,11 +2,13 @@
 // that it tells, and that is compared, both ways, with openapi.json and with the tables in docs/.
 //
 // Nothing here says what a field is called: names come from the documents and from the program.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/file.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -15,6 +17,8 @@
 #include <sstream>
 #include <utility>
 
+#include "core/clock.h"
+#include "core/error.h"
 #include "core/rig_token.h"
 #include "ipc/drop_causes.h"
 #include "tests/integration/described_api.h"

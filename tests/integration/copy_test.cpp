@@ -107,7 +107,7 @@ TEST_P(CopiedLoops, HaveEveryPacketOfEveryTurnInItsPlace) {
   }
   rig_run.signal(SIGTERM);
   ASSERT_EQ(rig_run.wait(), 0) << rig_run.log();
-  EXPECT_EQ(check_books(rig_run.report()), "");
+  EXPECT_EQ(check_accounting(rig_run.report()), "");
   for (const Clip& clip : clips_) {
     const auto turn = times_in_turn(file_of(clip), "v");
     ASSERT_EQ(turn.size(), static_cast<std::size_t>(frames));

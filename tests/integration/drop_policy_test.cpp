@@ -17,7 +17,7 @@ TEST(DropPolicy, LosesPicturesOfTheSlowCameraAndNobodyElses) {
       "  quick:\n    source: \"test://pattern?width=320&height=240&rate=50&frames=150\"\n    record: {path: "
       "quick.mp4}\n");
   ASSERT_EQ(rig.wait(), 0) << rig.log();
-  EXPECT_EQ(check_books(rig.report()), "");
+  EXPECT_EQ(check_accounting(rig.report()), "");
 
   const auto slow = rig.camera("slow");
   EXPECT_EQ(slow.at("frames").at("decoded"), 150);

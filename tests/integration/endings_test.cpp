@@ -76,7 +76,7 @@ class Ending : public testing::Test {
     }
   }
   void expect_all_recorded() {
-    EXPECT_EQ(check_books(rig_->report()), "");
+    EXPECT_EQ(check_accounting(rig_->report()), "");
     for (const auto& [camera, file] : {std::pair{"a", "a.mp4"}, {"b", "b.mkv"}}) {
       const auto counts = rig_->camera(camera).at("frames");
       EXPECT_EQ(counts.at("decoded"), counts.at("encoded"));
@@ -146,7 +146,7 @@ TEST_F(Ending, ASecondSignalEndsAtOnce) {
   EXPECT_LE(Clock::now() - asked, seconds(1));
   expect_nothing_left(seconds(0));
   expect_playable(10);
-  EXPECT_EQ(check_books(rig_->report()), "");
+  EXPECT_EQ(check_accounting(rig_->report()), "");
   EXPECT_EQ(rig_->report().at("exit"), "stopped at once");
 }
 
@@ -229,7 +229,7 @@ TEST_F(Ending, StoppedWhileItStarts) {
   const int status = rig_->wait(promised_end);
   EXPECT_TRUE(status == 0 || status == 3) << status << rig_->log();  // whether a frame came through is chance
   EXPECT_TRUE(rig_->processes().empty());
-  EXPECT_EQ(check_books(rig_->report()), "");
+  EXPECT_EQ(check_accounting(rig_->report()), "");
 }
 
 }  // namespace

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <regex>
 
+#include "core/error.h"
 #include "tests/integration/rig_run.h"
 #include "tests/unit/http_client.h"
 #include "tests/unit/peers.h"
@@ -158,7 +160,7 @@ class CopiedMotion : public MotionRig, public testing::WithParamInterface<const 
 TEST_P(CopiedMotion, IsRecordedAsItCame) {
   RigRun run(rig(std::string("    pace: fast\n    filters: [motion]\n    encode: {codec: copy}\n") + GetParam()));
   ASSERT_EQ(run.wait(), 0) << run.log();
-  EXPECT_EQ(check_books(run.report()), "");
+  EXPECT_EQ(check_accounting(run.report()), "");
   const json camera = run.camera("dock");
   EXPECT_EQ(camera.at("frames").at("decoded"), 300);
   EXPECT_EQ(camera.at("frames").at("encoded"), 300);

@@ -44,9 +44,9 @@ Probed probe(const fs::path& file) {
 
 // With its outputs' ones: empty, or what is wrong.
 std::string check_all_books(const nlohmann::json& report) {
-  std::string problems = check_books(report);
+  std::string problems = check_accounting(report);
   for (const auto& [name, camera] : report.at("cameras").items()) {
-    problems += check_books({{"cameras", camera.value("outputs", nlohmann::json::object())}});
+    problems += check_accounting({{"cameras", camera.value("outputs", nlohmann::json::object())}});
   }
   return problems;
 }

@@ -71,7 +71,7 @@ class OwnStream : public testing::Test {
   nlohmann::json end(bool at_once = true) {
     if (at_once) rig_->signal(SIGTERM);
     EXPECT_EQ(rig_->wait(), 0) << rig_->log();
-    EXPECT_EQ(check_books(rig_->report()), "");
+    EXPECT_EQ(check_accounting(rig_->report()), "");
     return rig_->report();
   }
 

@@ -39,7 +39,7 @@ class Reload : public testing::Test {
   nlohmann::json end() {
     rig_->signal(SIGTERM);
     EXPECT_EQ(rig_->wait(), 0) << rig_->log();
-    EXPECT_EQ(check_books(rig_->report()), "");
+    EXPECT_EQ(check_accounting(rig_->report()), "");
     return rig_->report().at("cameras");
   }
   void expect_undisturbed(const nlohmann::json& cameras, const std::string& name) {

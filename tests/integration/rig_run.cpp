@@ -260,7 +260,7 @@ Answer ask(const std::vector<std::string>& command, const std::string& yaml) {
   return {status, run.output(), run.log()};
 }
 
-std::string check_books(const nlohmann::json& report) {
+std::string check_accounting(const nlohmann::json& report) {
   std::string problems;
   for (const auto& [name, camera] : report.at("cameras").items()) {
     const auto& frames = camera.at("frames");

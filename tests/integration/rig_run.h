@@ -111,6 +111,6 @@ struct Answer {
 Answer ask(const std::vector<std::string>& command, const std::string& yaml = "");
 
 // decoded == encoded + Σ dropped, and recorded + unrecorded ≤ encoded. For EXPECT_EQ: empty, or what is wrong.
-std::string check_books(const nlohmann::json& report);
+std::string check_accounting(const nlohmann::json& report);
 
 }  // namespace campipe::test

@@ -51,7 +51,7 @@ TEST_P(EveryFrameOf, FileArrives) {
   EXPECT_EQ(frames.at("encoded"), test.clip.frames);
   EXPECT_EQ(frames.at("recorded"), test.clip.frames);
   EXPECT_EQ(frames.at("converted"), test.converted ? test.clip.frames : 0);
-  EXPECT_EQ(check_books(report), "");
+  EXPECT_EQ(check_accounting(report), "");
   EXPECT_EQ(report.at("exit"), "ended");
   const VideoFile recording = read_video(rig.file(test.recording));
   EXPECT_EQ(check_pattern_recording(recording, true), "");
@@ -116,7 +116,7 @@ TEST(Rig, FourCamerasOnTwoWorkersLoseNothing) {
              camera("d", clip, "    filters: [{resize: {width: 480, height: 360}}, {blur: {sigma: 1}}, sharpen]\n"));
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   const auto report = rig.report();
-  EXPECT_EQ(check_books(report), "");
+  EXPECT_EQ(check_accounting(report), "");
   for (const auto& [name, number, worker] : {std::tuple{"a", 150, 0}, {"b", 150, 1}, {"c", 200, 0}, {"d", 150, 1}}) {
     const auto frames = report.at("cameras").at(name).at("frames");
     EXPECT_EQ(frames.at("recorded"), number) << name;
@@ -135,7 +135,7 @@ TEST(Rig, LoopGoesOnInTimeUntilTheDurationIsOver) {
              {.arguments = {"--duration", "3s"}});
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(rig.report().at("exit"), "duration");
-  EXPECT_EQ(check_books(rig.report()), "");
+  EXPECT_EQ(check_accounting(rig.report()), "");
   EXPECT_EQ(rig.camera("cam").at("frames").at("recorded"), rig.camera("cam").at("frames").at("encoded"));
   const VideoFile recording = read_video(rig.file("cam.mp4"));
   const auto numbers = numbers_of(recording);
@@ -171,7 +171,7 @@ TEST(Rig, AFastLoopLosesNothingEither) {
                                    "    loop: true\n    pace: fast\n    encode: {codec: h264}\n"),
              {.arguments = {"--duration", "4s"}});
   ASSERT_EQ(rig.wait(), 0) << rig.log();
-  EXPECT_EQ(check_books(rig.report()), "");
+  EXPECT_EQ(check_accounting(rig.report()), "");
   const VideoFile recording = read_video(rig.file("cam.mp4"));
   ASSERT_GT(recording.pictures.size(), 40U);
   for (std::size_t i = 0; i + 3 < recording.pictures.size(); ++i) {  // the end: see above
@@ -223,7 +223,7 @@ TEST(Rig, RealFootageArrivesWhole) {
     const VideoFile recording = read_video(rig.file("out.mkv"));
     EXPECT_EQ(recording.pictures.size(), input.pictures.size());
     EXPECT_EQ(rig.camera("cam").at("frames").at("decoded"), input.pictures.size());
-    EXPECT_EQ(check_books(rig.report()), "");
+    EXPECT_EQ(check_accounting(rig.report()), "");
     EXPECT_LE(worst_difference(times_of(input), times_of(recording)), millisecond);
   }
 }

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 
+#include "core/clock.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/integration/test_camera.h"
@@ -91,7 +92,7 @@ class Rtsp : public testing::Test {
     rig_->signal(SIGTERM);
     EXPECT_EQ(rig_->wait(), status) << rig_->log();
     const json report = rig_->report();
-    EXPECT_EQ(check_books(report), "");
+    EXPECT_EQ(check_accounting(report), "");
     EXPECT_TRUE(report.at("cameras").at("steady").at("frames").at("dropped").empty()) << report.dump(2) << rig_->log();
     EXPECT_EQ(check_pattern_recording(read_video(rig_->file("steady.mp4")), true), "");
     EXPECT_EQ(report.at("master_restarts"), 0);

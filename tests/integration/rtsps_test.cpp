@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "core/error.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/integration/test_camera.h"
@@ -65,7 +66,7 @@ class Rtsps : public testing::Test {
   json end(int status) {
     rig_->signal(SIGTERM);
     EXPECT_EQ(rig_->wait(), status) << rig_->log();
-    EXPECT_EQ(check_books(rig_->report()), "");
+    EXPECT_EQ(check_accounting(rig_->report()), "");
     EXPECT_THAT(rig_->log() + rig_->report().dump(), Not(HasSubstr("love1ace")));
     return rig_->camera("cam");
   }

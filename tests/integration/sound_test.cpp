@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <future>
 #include <map>
 #include <sstream>
 
+#include "core/error.h"
 #include "tests/integration/rig_run.h"
 #include "tests/unit/command_output.h"
 #include "tests/unit/http_client.h"
@@ -46,6 +48,21 @@ Heard listen(const std::string& input, int seconds, const std::string& options =
       heard.complaints += line + "\n";
   }
   return heard;
+}
+
+struct Listened {
+  std::string what;
+  std::future<Heard> heard;
+};
+
+// To several at the same time. `listen_to` is used until all have been heard.
+template <typename Listen>
+std::vector<Listened> listen_to_all(const std::vector<std::string>& all, const Listen& listen_to) {
+  std::vector<Listened> listened;
+  for (const std::string& what : all) {
+    listened.push_back({what, std::async(std::launch::async, [&listen_to, what] { return listen_to(what); })});
+  }
+  return listened;
 }
 
 // Where the times go on behind their first gap of more than half a second.
@@ -93,9 +110,11 @@ class Sound : public testing::Test {
 
 TEST_F(Sound, IsHeardInStepWithThePictures) {
   run("-c:a aac");
-  for (const std::string what : {"stream.ts", "stream.mp4", "stream.ts?output=small", "stream.mp4?output=small"}) {
+  const auto hear = [&](const std::string& what) { return listen(url(what), 3); };
+  for (auto& [what, listened] :
+       listen_to_all({"stream.ts", "stream.mp4", "stream.ts?output=small", "stream.mp4?output=small"}, hear)) {
     SCOPED_TRACE(what);
-    const Heard heard = listen(url(what), 3);
+    const Heard heard = listened.get();
     EXPECT_THAT(heard.complaints, IsEmpty());
     EXPECT_THAT(heard.codecs, testing::IsSupersetOf({"h264", "aac"}));
     ASSERT_THAT(heard.video, SizeIs(Ge(60U)));
@@ -110,8 +129,9 @@ TEST_F(Sound, IsHeardInStepWithThePictures) {
 // G.711, as cameras have it, is in neither form.
 TEST_F(Sound, ThatDoesNotFitIsLeftOut) {
   run("-c:a pcm_mulaw -ar 8000");
-  for (const std::string what : {"stream.ts", "stream.mp4"}) {
-    const Heard heard = listen(url(what), 2);
+  const auto hear = [&](const std::string& what) { return listen(url(what), 2); };
+  for (auto& [what, listened] : listen_to_all({"stream.ts", "stream.mp4"}, hear)) {
+    const Heard heard = listened.get();
     EXPECT_THAT(heard.complaints, IsEmpty());
     EXPECT_THAT(heard.codecs, Each("h264"));
     EXPECT_THAT(heard.video, SizeIs(Ge(40U)));
@@ -122,12 +142,20 @@ TEST_F(Sound, ThatDoesNotFitIsLeftOut) {
 
 TEST_F(Sound, OfASlowPlayerGoesOnInStepWithThePictures) {
   run("-c:a aac");
-  for (const std::string what : {"stream.ts", "stream.mp4"}) {
-    SCOPED_TRACE(what);
-    TcpClient player(static_cast<std::uint16_t>(http_), 4096);
+  const std::vector<std::string> forms{"stream.ts", "stream.mp4"};
+  std::map<std::string, TcpClient> players;
+  for (const std::string& what : forms) {
+    TcpClient& player = players.try_emplace(what, static_cast<std::uint16_t>(http_), 4096).first->second;
     player.send("GET /cameras/dock/" + what + " HTTP/1.0\r\nHost: localhost\r\n\r\n");
     ASSERT_EQ(read_head(player).status, 200);
-    listen(url(what), 12);  // meanwhile it reads nothing
+  }
+  // Meanwhile they read nothing.
+  const auto hear = [&](const std::string& what) { return listen(url(what), 12); };
+  for (auto& [what, listened] : listen_to_all(forms, hear)) {
+    EXPECT_GT(listened.get().video.size(), 0U) << what;
+  }
+  for (auto& [what, player] : players) {
+    SCOPED_TRACE(what);
     const auto path = folder_.path() / what;
     Heard heard;
     std::size_t size = 0;
@@ -150,6 +178,7 @@ TEST_F(Sound, IsHeardByRtsp) {
                                                  {"pcm_alaw", "-c:a pcm_alaw -ar 8000"},
                                                  {"pcm_mulaw", "-c:a pcm_mulaw -ar 8000"}};
   const int rtsp = free_port();
+  std::vector<std::string> codecs;
   std::string yaml = "http_address: \"127.0.0.1:" + std::to_string(http_) +
                      "\"\nrtsp_address: \"127.0.0.1:" + std::to_string(rtsp) + "\"\nworkers: {count: 1}\ncameras:\n";
   for (const auto& [codec, arguments] : kinds) {
@@ -159,19 +188,22 @@ TEST_F(Sound, IsHeardByRtsp) {
                     "sine=sample_rate=48000:duration=20 -c:v libx264 -preset ultrafast -g 25 -bf 0 " +
                         arguments + " '" + file + "'"});
     ASSERT_EQ(ffmpeg.wait(), 0);
+    codecs.push_back(codec);
     yaml += "  " + codec + ": {source: \"" + file + "\", loop: true, encode: {codec: copy}}\n";
   }
   rig_ = std::make_unique<RigRun>(yaml, RigOptions{.report = false});
-  for (const auto& [codec, arguments] : kinds) {
-    const std::string url = "rtsp://127.0.0.1:" + std::to_string(rtsp) + "/" + codec;
-    for (const std::string transport : {"tcp", "udp"}) {
-      SCOPED_TRACE(codec + " " + transport);
+  const auto is_enough = [](const Heard& heard) { return heard.audio.size() > 40 && heard.video.size() > 40; };
+  for (const std::string transport : {"tcp", "udp"}) {
+    const auto hear = [&](const std::string& codec) {
+      const std::string url = "rtsp://127.0.0.1:" + std::to_string(rtsp) + "/" + codec;
       Heard heard;
-      ASSERT_TRUE(eventually([&] {
-        heard = listen(url, 3, "-rtsp_transport " + transport);
-        return heard.audio.size() > 40 && heard.video.size() > 40;
-      })) << heard.complaints
-          << rig_->log();
+      eventually([&] { return is_enough(heard = listen(url, 3, "-rtsp_transport " + transport)); });
+      return heard;
+    };
+    for (auto& [codec, listened] : listen_to_all(codecs, hear)) {
+      SCOPED_TRACE(codec + " " + transport);
+      const Heard heard = listened.get();
+      ASSERT_TRUE(is_enough(heard)) << heard.complaints << rig_->log();
       EXPECT_THAT(heard.codecs, testing::IsSupersetOf({std::string("h264"), codec}));
       EXPECT_NEAR(heard.audio.front(), heard.video.front(), 0.1);
       EXPECT_NEAR(heard.audio.back(), heard.video.back(), 0.3);

@@ -161,7 +161,7 @@ class Stall : public testing::TestWithParam<Transport> {
     rig_->signal(SIGTERM);
     EXPECT_EQ(rig_->wait(), 0) << rig_->log();
     const json report = rig_->report();
-    EXPECT_EQ(check_books(report), "");
+    EXPECT_EQ(check_accounting(report), "");
     EXPECT_EQ(report.at("master_restarts"), 0) << rig_->log();
     EXPECT_EQ(report.at("publisher_restarts"), 0) << rig_->log();
     for (const json& worker : report.at("workers")) EXPECT_EQ(worker.at("restarts"), 0) << rig_->log();

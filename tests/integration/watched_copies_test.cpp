@@ -9,6 +9,7 @@
 #include <fstream>
 #include <memory>
 
+#include "core/error.h"
 #include "tests/integration/clips.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
@@ -110,9 +111,9 @@ class WatchedCopies : public testing::Test {
     rig_->signal(SIGTERM);
     EXPECT_EQ(rig_->wait(), 0) << rig_->log();
     const json report = rig_->report();
-    EXPECT_EQ(check_books(report), "");
+    EXPECT_EQ(check_accounting(report), "");
     const json found = report.at("cameras").at("dock");
-    EXPECT_EQ(check_books({{"cameras", found.value("outputs", json::object())}}), "");
+    EXPECT_EQ(check_accounting({{"cameras", found.value("outputs", json::object())}}), "");
     return found;
   }
   // Every packet of the clip, turn after turn.

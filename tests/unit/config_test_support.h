@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "app/config/config.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace campipe {
 
@@ -43,7 +44,7 @@ class ConfigTest : public ::testing::Test {
   }
   [[nodiscard]] std::filesystem::path state() const { return folder_.string() + "-state"; }
 
-  static void write(const std::string& name, const std::string& text) { std::ofstream(name, std::ios::binary) << text; }
+  static void write(const std::string& name, const std::string& text) { test::replace_file(name, text); }
 
   // Everything here must end soon; when it does not, this says so rather than the whole run's time-out.
   static LoadedConfig load_file(const std::string& name) {

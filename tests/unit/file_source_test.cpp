@@ -11,6 +11,7 @@ extern "C" {
 #include <map>
 #include <sstream>
 
+#include "core/error.h"
 #include "tests/unit/live_test_support.h"
 
 namespace campipe {

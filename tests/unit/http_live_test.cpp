@@ -10,6 +10,7 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <fstream>
 #include <thread>
 
@@ -18,6 +19,8 @@
 #include "app/publisher/server/http/snapshots.h"
 #include "app/publisher/server/live/feed.h"
 #include "app/publisher/server/snapshot_decoder.h"
+#include "core/clock.h"
+#include "core/error.h"
 #include "tests/unit/command_output.h"
 #include "tests/unit/encoded_clip.h"
 #include "tests/unit/http_client.h"

@@ -1,12 +1,15 @@
 // The HTTP server as those meet it who connect: what it lets in, what it refuses, and what it does not wait for.
 #include "app/publisher/server/http/server.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
+#include "core/clock.h"
+#include "core/error.h"
 #include "tests/unit/http_server_test_support.h"
 
 namespace campipe::test {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <thread>
 
+#include "core/clock.h"
 #include "tests/unit/http_server_test_support.h"
 
 namespace campipe::test {

@@ -8,6 +8,7 @@
 
 #include "app/publisher/server/live/fragment_times.h"
 #include "app/publisher/server/live/stream.h"
+#include "core/clock.h"
 #include "core/ffmpeg.h"
 #include "core/log.h"
 #include "stages/sinks/stream_headers.h"

@@ -5,12 +5,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <thread>
 
 #include "app/publisher/server/live/mime.h"
 #include "app/publisher/server/live/stream.h"
+#include "core/clock.h"
 #include "tests/unit/command_output.h"
 #include "tests/unit/encoded_clip.h"
 #include "tests/unit/read_back.h"

@@ -9,6 +9,8 @@
 #include <set>
 #include <thread>
 
+#include "core/clock.h"
+#include "core/error.h"
 #include "tests/unit/peers.h"
 #include "tests/unit/temporary_folder.h"
 

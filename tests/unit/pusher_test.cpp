@@ -10,6 +10,7 @@
 #include <latch>
 #include <string_view>
 
+#include "core/clock.h"
 #include "tests/unit/push_test_support.h"
 
 // A configuration here names only what it is about.

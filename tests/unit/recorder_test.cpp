@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 
+#include "core/error.h"
 #include "stages/sinks/file_duration.h"
 #include "tests/unit/encoded_clip.h"
 #include "tests/unit/read_back.h"

@@ -1,6 +1,7 @@
 // Audio beside the video, and streams that come as their cameras encoded them.
 #include <gmock/gmock.h>
 
+#include "core/clock.h"
 #include "core/ffmpeg.h"
 #include "tests/unit/audio_clip.h"
 #include "tests/unit/recording_test_support.h"

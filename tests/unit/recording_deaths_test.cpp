@@ -1,10 +1,12 @@
 // A publisher that dies while it records: what its successor finds in the rig page, and makes of it.
 #include <gmock/gmock.h>
+#include <sys/socket.h>
 
 #include <atomic>
 #include <future>
 
 #include "app/publisher/camera_publisher.h"
+#include "core/clock.h"
 #include "tests/unit/read_back.h"
 #include "tests/unit/recording_test_support.h"
 

@@ -8,6 +8,7 @@
 #include <array>
 
 #include "app/publisher/recording/record_lock.h"
+#include "core/clock.h"
 #include "tests/unit/read_back.h"
 #include "tests/unit/recording_test_support.h"
 

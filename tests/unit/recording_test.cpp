@@ -4,6 +4,7 @@
 
 #include <ctime>
 
+#include "core/clock.h"
 #include "core/utc_text.h"
 #include "tests/unit/read_back.h"
 #include "tests/unit/recording_test_support.h"

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "app/publisher/recording/recording.h"
+#include "core/clock.h"
 #include "ipc/rig_page.h"
 #include "tests/unit/encoded_clip.h"
 #include "tests/unit/temporary_folder.h"

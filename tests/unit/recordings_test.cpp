@@ -13,6 +13,7 @@
 #include <future>
 #include <utility>
 
+#include "core/clock.h"
 #include "tests/unit/api_schema.h"
 #include "tests/unit/api_test_support.h"
 #include "tests/unit/temporary_folder.h"

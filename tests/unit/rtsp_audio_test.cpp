@@ -6,6 +6,8 @@
 #include <sstream>
 
 #include "app/publisher/server/rtsp/gst_handles.h"
+#include "core/clock.h"
+#include "core/error.h"
 #include "tests/unit/command_output.h"
 #include "tests/unit/rtsp_player.h"
 #include "tests/unit/rtsp_test_support.h"

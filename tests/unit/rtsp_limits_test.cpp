@@ -1,9 +1,14 @@
 // RTSP cameras that answer without end, or send what is none: none of them costs more memory than a large frame.
 #include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <array>
+#include <cerrno>
 #include <random>
 
+#include "core/clock.h"
+#include "core/error.h"
 #include "tests/unit/live_test_support.h"
 #include "tests/unit/peak_memory.h"
 #include "tests/unit/web.h"

@@ -2,9 +2,12 @@
 #include "app/publisher/server/rtsp/server.h"
 
 #include <spdlog/sinks/ostream_sink.h>
+#include <sys/socket.h>
 
 #include <sstream>
 
+#include "core/clock.h"
+#include "core/error.h"
 #include "tests/unit/command_output.h"
 #include "tests/unit/rtsp_player.h"
 #include "tests/unit/rtsp_test_support.h"

@@ -1,4 +1,5 @@
 // What people who have no login, or not the right one, do to the RTSP server.
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gst/rtsp/gstrtspconnection.h>
 #include <net/if.h>
@@ -8,14 +9,19 @@
 #include <sodium.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <ctime>
 #include <regex>
 
 #include "app/publisher/server/rtsp/server.h"
+#include "core/clock.h"
+#include "core/error.h"
 #include "tests/unit/rtsp_test_support.h"
 
 namespace campipe::test {

@@ -12,6 +12,7 @@
 
 #include "app/config/password_hash.h"
 #include "app/publisher/server/rtsp/server.h"
+#include "core/clock.h"
 #include "tests/unit/live_camera.h"
 #include "tests/unit/peers.h"
 #include "tests/unit/rtsp_wire.h"
@@ -20,7 +21,7 @@
 
 namespace campipe::test {
 
-inline constexpr std::chrono::seconds patience{60};
+constexpr std::chrono::seconds patience{60};
 
 template <typename Condition>
 bool becomes_true(const Condition& condition, std::chrono::nanoseconds within = patience) {

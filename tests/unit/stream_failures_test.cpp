@@ -1,4 +1,6 @@
 // Live sources whose peers refuse, stay silent or speak another language.
+#include "core/clock.h"
+#include "core/error.h"
 #include "tests/unit/live_test_support.h"
 
 namespace campipe {

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/clock.h"
 #include "tests/unit/live_test_support.h"
 
 namespace campipe {

@@ -1,10 +1,11 @@
-// A folder that goes with the test.
+// Files for a test: a folder that goes with it.
 #pragma once
 
 #include <stdlib.h>
 
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "core/error.h"
@@ -29,5 +30,11 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
+
+// Not by truncation: ext4 then writes the file to the disk when it is closed.
+inline void replace_file(const std::filesystem::path& file, const std::string& text) {
+  std::filesystem::remove(file);
+  std::ofstream(file, std::ios::binary) << text;
+}
 
 }  // namespace campipe::test
