@@ -24,7 +24,8 @@ class CameraRecording {
 
   // Any thread. Ends the recording, or begins a new one with the next key frame. Does nothing where none is configured.
   void set_on(bool on) { on_ = on; }
-  // Begins or ends it as it was set. `reader`: of the ring that is being drained, null: of none; `scope`: this thread's.
+  // Begins or ends it as it was set. `reader`: of the ring that is being drained, null: of none; `scope`: this
+  // thread's.
   void follow(PacketRingReader* reader, ThreadScope& scope);
   // Packets go into it.
   [[nodiscard]] bool takes() const { return recording_ && state_.failed.load() == 0; }

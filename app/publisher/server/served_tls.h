@@ -1,5 +1,5 @@
-// The TLS that is served: reads its files, again where they cannot be used yet, and logs why. For one thread, which never
-// waits for a disk.
+// The TLS that is served: reads its files, again where they cannot be used yet, and logs why. For one thread, which
+// never waits for a disk.
 #pragma once
 
 #include <optional>

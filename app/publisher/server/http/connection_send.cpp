@@ -67,7 +67,8 @@ awaitable<void> HttpConnection::send(HttpAnswer& answer, const Exchange& exchang
     co_return;
   }
   const std::string etag = header_of(answer, "ETag");
-  if (answer.status == 200 && !etag.empty() && matches_etag(exchange.facts.conditions.if_none_match, etag)) answer.status = 304;
+  if (answer.status == 200 && !etag.empty() && matches_etag(exchange.facts.conditions.if_none_match, etag))
+    answer.status = 304;
   if (answer.status == 304 || exchange.facts.method == "HEAD") {
     auto response = make_response(answer, exchange);
     if (answer.status != 304) response.content_length(answer.body.size());

@@ -14,8 +14,9 @@
 namespace campipe {
 
 // packets: as the encoder made them (for H.264 and HEVC from our encoders Annex B; from a camera's own stream as its
-// extradata have it), and audio. fmp4: for browsers, one fragment for each frame, without audio. mpegts: whole transport
-// stream packets, tables before key frames. mp4: for players, as fmp4, and one fragment for each frame of audio.
+// extradata have it), and audio. fmp4: for browsers, one fragment for each frame, without audio. mpegts: whole
+// transport stream packets, tables before key frames. mp4: for players, as fmp4, and one fragment for each frame of
+// audio.
 enum class LiveForm : std::uint8_t { packets, fmp4, mpegts, mp4 };
 
 using SharedBytes = std::shared_ptr<const std::vector<std::uint8_t>>;
