@@ -11,7 +11,7 @@ std::vector<std::string> SchemaCheck::operator()(const nlohmann::json& value, co
 }
 
 void SchemaCheck::check(const nlohmann::json& value, const nlohmann::json& given, const std::string& path,
-             Mistakes& mistakes) const {
+                        Mistakes& mistakes) const {
   const nlohmann::json& schema = resolve(given);
   if (value.is_null() && schema.value("nullable", false)) return;
   const std::string type = schema.value("type", "");
@@ -28,7 +28,7 @@ void SchemaCheck::check(const nlohmann::json& value, const nlohmann::json& given
 }
 
 void SchemaCheck::check_object(const nlohmann::json& value, const nlohmann::json& schema, const std::string& path,
-                    Mistakes& mistakes) const {
+                               Mistakes& mistakes) const {
   for (const auto& key : schema.value("required", nlohmann::json::array())) {
     if (!value.contains(key.get<std::string>())) mistakes.push_back(path + ": missing " + key.get<std::string>());
   }

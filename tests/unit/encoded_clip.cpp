@@ -25,8 +25,7 @@ EncoderConfig clip_config(Latency latency) {
   return config;
 }
 
-Clip encode(const EncoderConfig& config, const std::vector<std::int64_t>& times, int first,
-                   const FrameFormat& format) {
+Clip encode(const EncoderConfig& config, const std::vector<std::int64_t>& times, int first, const FrameFormat& format) {
   const auto encoder = open_encoder(config, format, 25);
   Clip clip{encoder->parameters(), {}};
   const auto take = [&](const PacketView& p) {

@@ -12,8 +12,7 @@
 
 namespace campipe::test {
 
-TcpClient::TcpClient(std::uint16_t port, int receive_buffer)
-    : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+TcpClient::TcpClient(std::uint16_t port, int receive_buffer) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   if (receive_buffer > 0) ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -104,21 +103,20 @@ Reply read_reply(TcpClient& client, bool has_body) {
   return reply;
 }
 
-std::string request_text(const std::string& line, const std::string& headers,
-                                const std::string& body) {
+std::string request_text(const std::string& line, const std::string& headers, const std::string& body) {
   const bool has_host = headers.find("Host:") != std::string::npos;
   const std::string length = body.empty() ? "" : "Content-Length: " + std::to_string(body.size()) + "\r\n";
   return line + " HTTP/1.1\r\n" + (has_host ? "" : "Host: localhost\r\n") + headers + length + "\r\n" + body;
 }
 
-Reply ask(std::uint16_t port, const std::string& line, const std::string& headers,
-                 const std::string& body) {
+Reply ask(std::uint16_t port, const std::string& line, const std::string& headers, const std::string& body) {
   TcpClient client(port);
   client.send(request_text(line, headers, body));
   return read_reply(client, !line.starts_with("HEAD "));
 }
 
-WebSocketClient::WebSocketClient(std::uint16_t port, const std::string& path, const std::string& headers, int receive_buffer)
+WebSocketClient::WebSocketClient(std::uint16_t port, const std::string& path, const std::string& headers,
+                                 int receive_buffer)
     : client_(port, receive_buffer) {
   client_.send(request_text("GET " + path,
                             "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"

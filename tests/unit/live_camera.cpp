@@ -7,8 +7,7 @@
 
 namespace campipe::test {
 
-std::vector<std::uint8_t> numbered(std::uint32_t number, const std::vector<std::uint8_t>& data,
-                                          std::size_t padding) {
+std::vector<std::uint8_t> numbered(std::uint32_t number, const std::vector<std::uint8_t>& data, std::size_t padding) {
   std::array<char, 9> digits{};
   std::snprintf(digits.data(), digits.size(), "%08u", number % 100'000'000U);
   std::vector<std::uint8_t> all{0, 0, 0, 1, 6, 5};
