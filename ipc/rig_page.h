@@ -90,6 +90,7 @@ struct RecordState {
     std::uint32_t ended;  // 0: there is none
     File file;
   };
+  // A field for each number of app/control/record_state.h.
   struct Copy {
     std::uint64_t offset;
     std::uint64_t packets;

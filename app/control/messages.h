@@ -17,45 +17,14 @@
 #include "app/control/camera_placement.h"
 #include "app/control/config_json.h"
 #include "app/control/json_fields.h"
+#include "app/control/message_parts.h"
 #include "app/control/requests.h"
 #include "app/control/sent_stream.h"
 #include "app/control/stream_json.h"
 
 namespace campipe {
 
-// Those that go in one direction.
-template <typename... Message>
-struct MessageList {};
-
 namespace messages {
-
-struct DescriptorCount {
-  std::size_t least = 0;
-  std::size_t most = 0;
-};
-
-// What several messages consist of.
-struct OfCamera {
-  CameraId camera;
-  static void fields(auto& m, auto&& f) { f("camera", m.camera); }
-};
-struct OfOutput {
-  OutputId output;
-  static void fields(auto& m, auto&& f) { f("output", m.output); }
-};
-struct OutputEpoch {
-  OutputId output;
-  std::uint64_t epoch = 0;
-  static void fields(auto& m, auto&& f) { f("output", m.output), f("epoch", m.epoch); }
-};
-struct OutputReason {
-  OutputId output;
-  std::string reason;
-  static void fields(auto& m, auto&& f) { f("output", m.output), f("reason", m.reason); }
-};
-struct Empty {
-  static void fields(auto&, auto&&) {}
-};
 
 // ---- To every process
 

@@ -47,7 +47,7 @@ std::uint64_t sum_of(const CounterInfo& info, const Camera& camera, const Output
       return page.edge_writer(camera.frames.edge).counters.of(info.counter) +
              page.edge_reader(camera.frames.edge, worker).counters.of(info.counter);
     case Scope::node:
-      for (const CameraNode& node : camera.nodes) sum += page.node(node.id, worker).counters.of(info.counter);
+      for (const CameraNode& node : camera.worker.nodes) sum += page.node(node.id, worker).counters.of(info.counter);
       return sum;
     case Scope::output:
       return page.copy(output.id).counters.of(info.counter) + page.encode(output.id, worker).counters.of(info.counter) +

@@ -47,7 +47,7 @@ void Accusations::follow(Camera& camera, Output& output, Accusation& accusation,
 
 ManagedProcess& Accusations::process_of(const Camera& camera, Accused role) {
   if (role == Accused::master) return processes_.master();
-  return role == Accused::worker ? processes_.worker(camera.worker) : processes_.publisher();
+  return role == Accused::worker ? processes_.worker(camera.worker.number) : processes_.publisher();
 }
 
 // It is the accuser's word alone, which a process that was taken over may give as it likes: it is believed once. Who
@@ -55,8 +55,7 @@ ManagedProcess& Accusations::process_of(const Camera& camera, Accused role) {
 // process that does damage again and again has its camera quarantined by either.
 void Accusations::follow(Camera& camera, Output& output, ManagedProcess& accuser, ManagedProcess& accused) {
   const bool failed = output.state == CameraState::failed;
-  if (!failed && (!Processes::has_work(accuser, camera, output) || !Processes::has_work(accused, camera, output)))
-    return;
+  if (!failed && (!has_work(accuser, camera, output) || !has_work(accused, camera, output))) return;
   if (!accused.child || accused.child->killed()) return;
   const auto now = Clock::now();
   const auto [last, first] = accused_at_.try_emplace({accuser.id, accused.id}, now);

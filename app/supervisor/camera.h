@@ -69,6 +69,21 @@ struct Push {
   std::string reason;
 };
 
+// How far masters that died have passed on packets as they came, on the stream's time line.
+struct CopiedUntil {
+  std::optional<std::int64_t> dts;          // of the newest packet
+  std::optional<std::int64_t> shown_until;  // when the last frame ends
+};
+
+struct OutputInPublisher {
+  RingsSent rings_sent;
+  bool done = false;    // it has no work with the output any more
+  bool unread = false;  // quarantined: its packets are taken by no reader any more
+  ThreadWatch watch{thread_hangs};
+  BlamePolicy faults;  // of its thread
+};
+
+// Two fields more than a class should have: they are what the status shows of an output, one for each.
 struct Output {
   OutputId id;
   CameraId camera;
@@ -81,20 +96,15 @@ struct Output {
   std::string reason;                 // of `failed` and `waiting`; or why its recording failed
 
   PacketRings<StreamParameters> packets;
-  std::optional<StreamParameters> stream;   // of the newest ring
-  std::optional<std::int64_t> last_dts;     // of the newest packet that a master that died passed on
-  std::optional<std::int64_t> shown_until;  // likewise when the last frame ends that was passed on
+  std::optional<StreamParameters> stream;  // of the newest ring
+  CopiedUntil copied;
   PacketRings<AudioParameters> audio;
-  RingsSent rings_sent;         // to the publisher
-  bool packets_over = false;    // no packet ring will come any more
-  bool publisher_done = false;  // the publisher has no work with it any more
-  bool unread = false;          // quarantined in the publisher: nobody takes its packets any more
+  bool packets_over = false;  // no packet ring will come any more
+  OutputInPublisher publisher;
 
   OutputRecording recording;
   std::map<std::string, Push> push;  // by URL, without its password
 
-  ThreadWatch watch{thread_hangs};             // of its thread in the publisher
-  BlamePolicy faults;                          // of that thread
   std::shared_ptr<const OutputTotals> before;  // of those that had its name before; may be null
 
   void become(CameraState next) {
@@ -131,6 +141,19 @@ struct CameraNode {
   ThreadWatch watch{thread_hangs};
 };
 
+struct CameraInWorker {
+  unsigned number = 0;            // the worker's
+  std::string gpu = "cpu";        // the worker's: "0", or "cpu"
+  std::vector<CameraNode> nodes;  // one
+  bool done = false;              // the worker has no work with the camera any more, or never had
+};
+
+struct CameraSource {
+  bool over = false;  // no frame ring will come any more
+  bool gone = true;   // no master has a thread for it: it was never sent one, or that has ended
+  ThreadWatch watch{thread_hangs};
+};
+
 struct Camera {
   CameraId id;
   std::vector<Output> outputs;      // its own stream first; the vector does not change while it lives
@@ -138,25 +161,20 @@ struct Camera {
   std::optional<SentStream> sends;  // what its source was found to send, if `asked` depends on it
   CameraConfig config;              // as it is run
 
-  unsigned worker = 0;
-  std::vector<CameraNode> nodes;  // one
-  std::string gpu = "cpu";        // its worker's: "0", or "cpu"
+  CameraSource source;
+  CameraInWorker worker;
   std::string decoder;
   std::string ipc_memory = "host";  // of its newest ring
   CameraFrames frames;
-  CounterTotals counted;     // by the supervisor itself
-  bool source_over = false;  // no frame ring will come any more
-  bool source_gone = true;   // no master has a thread for it: it was never sent one, or that has ended
-  bool worker_done = false;  // the worker has no work with it any more, or never had
+  CounterTotals counted;  // by the supervisor itself
   Clock::time_point begun = Clock::now();
 
   bool retiring = false;                  // asked to end while the rig runs on
   std::optional<CameraConfig> successor;  // what comes in its place then; none: nothing
 
-  ThreadWatch source_watch{thread_hangs};  // of its thread in the master
-  BlamePolicy faults;                      // of that thread, and of its nodes
+  BlamePolicy faults;  // of its threads in the master and its worker
 
-  [[nodiscard]] ProcessId worker_id() const { return worker_process(worker); }
+  [[nodiscard]] ProcessId worker_id() const { return worker_process(worker.number); }
   [[nodiscard]] Output& own() { return outputs.front(); }
   [[nodiscard]] const Output& own() const { return outputs.front(); }
   [[nodiscard]] const std::string& name() const { return config.name; }

@@ -26,11 +26,11 @@ void CameraLifecycle::fail_others(Camera& camera, const std::string& reason) {
 
 void CameraLifecycle::leave_out(Camera& camera, const std::string& why) {
   fail(camera, why);
-  camera.source_over = true;
-  camera.worker_done = true;
+  camera.source.over = true;
+  camera.worker.done = true;
   for (Output& output : camera.outputs) {
     output.packets_over = true;
-    output.publisher_done = true;
+    output.publisher.done = true;
   }
 }
 
@@ -63,18 +63,18 @@ void CameraLifecycle::stop(const Camera& camera) {
 
 // What is passed on as it came ends here; the rest when the worker has encoded it.
 void CameraLifecycle::on_source_over(Camera& camera, const std::string& failure) {
-  if (camera.source_over) return;
-  camera.source_over = true;
+  if (camera.source.over) return;
+  camera.source.over = true;
   if (!failure.empty()) fail(camera, failure);
   for (Output& output : camera.outputs) {
     if (output.is_copy()) end_packets(camera, output);
   }
-  processes_.send_for(processes_.worker(camera.worker), camera, messages::CameraOver());
+  processes_.send_for(processes_.worker(camera.worker.number), camera, messages::CameraOver());
 }
 
 void CameraLifecycle::on_worker_done(Camera& camera) {
-  if (camera.worker_done) return;
-  camera.worker_done = true;
+  if (camera.worker.done) return;
+  camera.worker.done = true;
   for (Output& output : camera.outputs) {
     if (!output.is_copy()) end_packets(camera, output);
   }
@@ -86,7 +86,7 @@ void CameraLifecycle::end_packets(Camera& camera, Output& output) {
 }
 
 void CameraLifecycle::on_publisher_done(Output& output) {
-  output.publisher_done = true;
+  output.publisher.done = true;
   rig_.next_tick = Clock::now();  // it may have been the last
   const bool kept = output.state == CameraState::failed || output.state == CameraState::waiting;
   if (!kept) output.become(CameraState::ended);
@@ -94,7 +94,7 @@ void CameraLifecycle::on_publisher_done(Output& output) {
 
 void CameraLifecycle::on_master_death() {
   for (Camera& camera : rig_.cameras.all()) {
-    camera.source_gone = true;
+    camera.source.gone = true;
     if (camera.retiring) on_source_over(camera, "");
     for (Output& output : camera.outputs) {
       if (output.is_copy() && output.packets.newest) output.packets.newest->mark_writer_gone();
@@ -109,7 +109,7 @@ void CameraLifecycle::on_master_death() {
 
 void CameraLifecycle::on_worker_death(unsigned worker) {
   for (Camera& camera : rig_.cameras.all()) {
-    if (camera.worker != worker || camera.worker_done) continue;
+    if (camera.worker.number != worker || camera.worker.done) continue;
     ++camera.counted[Counter::worker_restarts];
     for (Output& output : camera.outputs) {
       if (!output.is_copy() && output.packets.newest) output.packets.newest->mark_writer_gone();

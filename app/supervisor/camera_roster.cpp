@@ -20,8 +20,8 @@ bool has_motion(const StreamConfig& config) {
 bool is_at_rest(const Camera& camera) {
   if (!camera.takes_part()) return true;
   const bool published =
-      std::ranges::all_of(camera.outputs, [](const Output& output) { return output.publisher_done; });
-  return published && camera.source_over && camera.source_gone && camera.worker_done;
+      std::ranges::all_of(camera.outputs, [](const Output& output) { return output.publisher.done; });
+  return published && camera.source.over && camera.source.gone && camera.worker.done;
 }
 
 }  // namespace
@@ -45,16 +45,16 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Worke
   const Devices& devices = rig_.machine.devices;
   Camera camera;
   camera.id = ids.camera;
-  camera.nodes = {{.id = ids.node}};
+  camera.worker.nodes = {{.id = ids.node}};
   camera.frames.edge = ids.edge;
   camera.asked = comes.asked;
   camera.sends = comes.sends;
   camera.config = resolved(comes.asked, comes.sends);
   const CameraConfig& config = camera.config;
   const std::vector<ResolvedOutput> outputs = resolved_outputs(config);
-  camera.worker = where.worker;
-  camera.gpu = gpu_name(devices, where.placement.gpu);
-  camera.worker_done = encoded_outputs(config) == 0 && !encodes_on_demand(config);
+  camera.worker.number = where.worker;
+  camera.worker.gpu = gpu_name(devices, where.placement.gpu);
+  camera.worker.done = encoded_outputs(config) == 0 && !encodes_on_demand(config);
   for (std::size_t i = 0; i < ids.outputs.size(); ++i) {
     Output& output = camera.outputs.emplace_back();
     output.id = ids.outputs[i];
@@ -179,7 +179,7 @@ TotalsByName CameraRoster::remove(Camera& camera, bool comes_anew) {
   const ProcessId worker = camera.worker_id();
   rig_.page.clear(camera.id);
   rig_.page.clear(camera.frames.edge, worker);
-  for (const CameraNode& node : camera.nodes) rig_.page.clear(node.id, worker);
+  for (const CameraNode& node : camera.worker.nodes) rig_.page.clear(node.id, worker);
   for (const Output& output : camera.outputs) rig_.page.clear(output.id, worker);
   rig_.cameras.remove(camera.id);
   return totals;
@@ -216,7 +216,7 @@ messages::Answer CameraRoster::set_recording(const messages::SetRecording& asked
   for (Output& output : camera->outputs) {
     if (!output.config.record) continue;
     any = true;
-    if (!Processes::has_work(processes_.publisher(), *camera, output)) continue;
+    if (!has_work(processes_.publisher(), *camera, output)) continue;
     lives = true;
     output.recording.on = asked.on;
     if (!asked.on) output.recording.paused.clear();

@@ -26,7 +26,7 @@ void CameraSetup::send_all(ManagedProcess& process) {
 
 void CameraSetup::send(Camera& camera) {
   for (ManagedProcess& process : processes_.all()) {
-    if (!Processes::has_work(process, camera)) continue;
+    if (!has_work(process, camera)) continue;
     if (process.child) {
       send(process, camera);
     } else if (!process.start_at) {
@@ -36,7 +36,7 @@ void CameraSetup::send(Camera& camera) {
 }
 
 void CameraSetup::send(ManagedProcess& process, Camera& camera) {
-  if (!Processes::has_work(process, camera)) return;
+  if (!has_work(process, camera)) return;
   switch (process.kind) {
     case ProcessKind::master:
       return send_to_master(camera);
@@ -44,7 +44,7 @@ void CameraSetup::send(ManagedProcess& process, Camera& camera) {
       return send_to_worker(process, camera);
     case ProcessKind::publisher:
       for (Output& output : camera.outputs) {
-        if (Processes::has_work(process, camera, output)) send_to_publisher(camera, output);
+        if (has_work(process, camera, output)) send_to_publisher(camera, output);
       }
   }
 }
@@ -63,23 +63,24 @@ void CameraSetup::send_to_master(Camera& camera) {
   for (Output& output : camera.outputs) {
     if (output.is_copy()) {
       if (const auto& newest = output.packets.newest) {
-        if (const auto dts = newest->last_dts()) output.last_dts = dts;
-        if (const auto end = newest->shown_until()) output.shown_until = std::max(end, output.shown_until);
+        if (const auto dts = newest->last_dts()) output.copied.dts = dts;
+        if (const auto end = newest->shown_until())
+          output.copied.shown_until = std::max(end, output.copied.shown_until);
       }
-      message.copies.push_back({output.id, output.packets.epoch + 1, output.packets_published(), output.last_dts,
-                                output.shown_until, output.config.filters});
+      message.copies.push_back({output.id, output.packets.epoch + 1, output.packets_published(), output.copied.dts,
+                                output.copied.shown_until, output.config.filters});
     } else if (!message.decode && output.state != CameraState::failed) {
       message.on_demand.push_back(output.id);
     }
     if (takes_audio(camera, output, rig_.config.server)) message.audio.push_back({output.id, output.audio.epoch + 1});
   }
-  camera.source_gone = !processes_.send(processes_.master(), message);
+  camera.source.gone = !processes_.send(processes_.master(), message);
 }
 
 void CameraSetup::send_to_worker(ManagedProcess& worker, Camera& camera) {
   camera.frames.sent = {};
   messages::EncodeCamera message{camera.id,
-                                 camera.nodes.front().id,
+                                 camera.worker.nodes.front().id,
                                  camera.frames.edge,
                                  camera.name(),
                                  worker_drop_policy(camera.config),
@@ -93,13 +94,13 @@ void CameraSetup::send_to_worker(ManagedProcess& worker, Camera& camera) {
   }
   processes_.send(worker, message);
   rings_.offer(camera);
-  if (camera.source_over) processes_.send_for(worker, camera, messages::CameraOver());
+  if (camera.source.over) processes_.send_for(worker, camera, messages::CameraOver());
 }
 
 void CameraSetup::send_to_publisher(Camera& camera, Output& output) {
   output.recording.paused.clear();  // a new one reports it again
   output.push.clear();
-  output.rings_sent = {};
+  output.publisher.rings_sent = {};
   processes_.send(processes_.publisher(),
                   messages::PublishOutput{output.id, output.config, output.recording.on, rig_.events});
   rings_.pass_on_all(camera, output);
@@ -116,7 +117,7 @@ void CameraSetup::send_disabled(const Camera& camera) {
 void CameraSetup::send_forget(const Camera& camera) {
   if (!camera.takes_part()) return;
   processes_.send(processes_.master(), messages::ForgetCamera{{camera.id}});
-  processes_.send(processes_.worker(camera.worker), messages::ForgetCamera{{camera.id}});
+  processes_.send(processes_.worker(camera.worker.number), messages::ForgetCamera{{camera.id}});
   for (const Output& output : camera.outputs)
     processes_.send(processes_.publisher(), messages::ForgetOutput{{output.id}});
 }

@@ -20,18 +20,18 @@ std::optional<std::chrono::nanoseconds> CameraThread::hung(std::int64_t others_w
 
 std::vector<CameraThread> threads_of(const ManagedProcess& process, Camera& camera, const RigPage& page) {
   std::vector<CameraThread> threads;
-  if (!Processes::has_work(process, camera)) return threads;
+  if (!has_work(process, camera)) return threads;
   switch (process.kind) {
     case ProcessKind::master:
-      threads.push_back({camera.own(), page.source(camera.id).thread, camera.source_watch});
+      threads.push_back({camera.own(), page.source(camera.id).thread, camera.source.watch});
       break;
     case ProcessKind::worker:
-      for (CameraNode& node : camera.nodes)
+      for (CameraNode& node : camera.worker.nodes)
         threads.push_back({camera.own(), page.node(node.id, process.id).thread, node.watch});
       break;
     case ProcessKind::publisher:
       for (Output& output : camera.outputs) {
-        if (!output.publisher_done) threads.push_back({output, page.publish(output.id).thread, output.watch});
+        if (!output.publisher.done) threads.push_back({output, page.publish(output.id).thread, output.publisher.watch});
       }
   }
   return threads;

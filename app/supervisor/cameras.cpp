@@ -46,7 +46,7 @@ CameraIds Cameras::free_ids(std::size_t outputs) const {
   for (const auto& [id, camera] : cameras_) {
     cameras.insert(id);
     edges.insert(camera.frames.edge);
-    for (const CameraNode& node : camera.nodes) nodes.insert(node.id);
+    for (const CameraNode& node : camera.worker.nodes) nodes.insert(node.id);
     for (const Output& output : camera.outputs) taken_outputs.insert(output.id);
   }
   return {lowest_free(cameras, size_.cameras, 1).front(), lowest_free(nodes, size_.nodes, 1).front(),

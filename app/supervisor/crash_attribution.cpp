@@ -34,9 +34,9 @@ bool give_up_recording(Output& output, RecordState& record) {
 void leave_unread(Output& output) {
   output.packets.unread.clear();
   output.audio.unread.clear();
-  output.unread = true;
+  output.publisher.unread = true;
   output.packets_over = true;
-  output.publisher_done = true;
+  output.publisher.done = true;
   output.recording.paused.clear();
 }
 
@@ -141,7 +141,7 @@ void CrashAttribution::record(const ManagedProcess& process, Camera& camera, Out
                               Clock::duration unnoticed) {
   spdlog::error("{}: {}", output.config.name, what);
   const bool publisher = process.kind == ProcessKind::publisher;
-  BlamePolicy& faults = publisher ? output.faults : camera.faults;
+  BlamePolicy& faults = publisher ? output.publisher.faults : camera.faults;
   if (!faults.on_fault(Clock::now(), unnoticed)) return;
   // In the publisher its recording goes first. Should that not help, an output goes alone, and then its camera.
   if (publisher && give_up_recording(output, rig_.page.publish(output.id).record)) return;

@@ -69,7 +69,7 @@ bool Supervisor::everything_is_over() const {
   return std::ranges::all_of(cameras, [](const Camera& camera) {
     if (!camera.takes_part()) return true;
     return !camera.retiring &&
-           std::ranges::all_of(camera.outputs, [](const Output& output) { return output.publisher_done; });
+           std::ranges::all_of(camera.outputs, [](const Output& output) { return output.publisher.done; });
   });
 }
 
@@ -104,7 +104,7 @@ void Supervisor::kill_all() {
 // For any other reason, its recording ends before it should.
 bool Supervisor::ended_as_asked(const Camera& camera, const Output& output) const {
   return ending_.why == "duration" || ending_.why.starts_with("stopped") ||
-         (camera.source_over && output.publisher_done);
+         (camera.source.over && output.publisher.done);
 }
 
 // When the rig was asked to end, this camera had only just begun, maybe by a change: it cannot have failed.

@@ -51,7 +51,8 @@ void shorten_texts(nlohmann::json& body, std::size_t most) {
 }  // namespace
 
 void require_own(const ManagedProcess& by, const Camera& camera) {
-  require(by.kind != ProcessKind::worker || camera.worker == by.number, "something for a camera of another worker");
+  require(by.kind != ProcessKind::worker || camera.worker.number == by.number,
+          "something for a camera of another worker");
 }
 
 void require_possible(const AboutCamera& about, const messages::FrameRing& ring) {
@@ -95,15 +96,17 @@ void require_possible(const AboutCamera& about, const messages::FrameRingLost&) 
   require_given(about.camera.frames.sent);
 }
 
-void require_possible(const AboutOutput& about, const messages::RingLost&) { require_given(about.output.rings_sent); }
+void require_possible(const AboutOutput& about, const messages::RingLost&) {
+  require_given(about.output.publisher.rings_sent);
+}
 
 void require_possible(const AboutCamera& about, const messages::CameraDone&) {
-  if (Processes::has_work(about.by, about.camera)) require_over(about.camera.source_over, about.camera.name());
+  if (has_work(about.by, about.camera)) require_over(about.camera.source.over, about.camera.name());
 }
 
 void require_possible(const AboutOutput& about, const messages::OutputDone&) {
   const Output& output = about.output;
-  if (!Processes::has_work(about.by, about.camera, output)) return;
+  if (!has_work(about.by, about.camera, output)) return;
   require_over(output.packets_over || about.rig.files_closed, output.config.name);
 }
 

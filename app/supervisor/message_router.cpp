@@ -87,7 +87,7 @@ void MessageRouter::on(const AboutCamera& about, const messages::FrameRingLost& 
 }
 
 void MessageRouter::on(const AboutOutput& about, const messages::RingLost& lost) {
-  --about.output.rings_sent.number;
+  --about.output.publisher.rings_sent.number;
   rings_.lose(about.camera, lost.reason);
 }
 
@@ -120,7 +120,7 @@ void MessageRouter::on(const AboutCamera& about, const messages::SourceState& so
 }
 
 void MessageRouter::on(const AboutCamera& about, const messages::SourceOver& over) {
-  about.camera.source_gone = true;
+  about.camera.source.gone = true;
   lifecycle_.on_source_over(about.camera, over.failure);
 }
 
@@ -129,11 +129,11 @@ void MessageRouter::on(const AboutCamera& about, const messages::FoundStream& fo
 }
 
 void MessageRouter::on(const AboutCamera& about, const messages::CameraDone&) {
-  if (Processes::has_work(about.by, about.camera)) lifecycle_.on_worker_done(about.camera);
+  if (has_work(about.by, about.camera)) lifecycle_.on_worker_done(about.camera);
 }
 
 void MessageRouter::on(const AboutOutput& about, const messages::OutputDone&) {
-  if (Processes::has_work(about.by, about.camera, about.output)) lifecycle_.on_publisher_done(about.output);
+  if (has_work(about.by, about.camera, about.output)) lifecycle_.on_publisher_done(about.output);
 }
 
 void MessageRouter::on(const AboutOutput& about, const messages::OutputFailed& failed) {

@@ -14,6 +14,9 @@
 
 namespace campipe {
 
+struct Camera;
+struct Output;
+
 enum class ProcessKind : std::uint8_t { master, publisher, worker };
 
 struct ProcessPlace {
@@ -41,6 +44,10 @@ struct ManagedProcess {
 
 // The master does not meet the others there.
 inline bool meets_at_barrier(const ManagedProcess& process) { return process.kind != ProcessKind::master; }
+
+// The publisher has it with each output for itself.
+bool has_work(const ManagedProcess& process, const Camera& camera);
+bool has_work(const ManagedProcess& process, const Camera& camera, const Output& output);
 
 // "worker 0", as the process list and the log call it.
 std::string role_of(const ManagedProcess& process);

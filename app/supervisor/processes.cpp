@@ -246,22 +246,22 @@ void Processes::kill_all() {
   }
 }
 
-bool Processes::has_work(const ManagedProcess& process, const Camera& camera) {
+bool has_work(const ManagedProcess& process, const Camera& camera) {
   if (!camera.takes_part()) return false;
   switch (process.kind) {
     case ProcessKind::master:
-      return !camera.source_over;
+      return !camera.source.over;
     case ProcessKind::publisher:
-      return std::ranges::any_of(camera.outputs, [](const Output& output) { return !output.publisher_done; });
+      return std::ranges::any_of(camera.outputs, [](const Output& output) { return !output.publisher.done; });
     case ProcessKind::worker:
-      return camera.worker == process.number && !camera.worker_done;
+      return camera.worker.number == process.number && !camera.worker.done;
   }
   return false;
 }
 
-bool Processes::has_work(const ManagedProcess& process, const Camera& camera, const Output& output) {
+bool has_work(const ManagedProcess& process, const Camera& camera, const Output& output) {
   if (process.kind != ProcessKind::publisher) return has_work(process, camera);
-  return camera.takes_part() && !output.publisher_done;  // so is one that was quarantined there
+  return camera.takes_part() && !output.publisher.done;  // so is one that was quarantined there
 }
 
 }  // namespace campipe

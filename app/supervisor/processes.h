@@ -83,10 +83,6 @@ class Processes {
     return send(publisher(), message, fds);
   }
 
-  // The publisher has it with each output for itself.
-  static bool has_work(const ManagedProcess& process, const Camera& camera);
-  static bool has_work(const ManagedProcess& process, const Camera& camera, const Output& output);
-
  private:
   bool send(ManagedProcess& process, std::string_view type, const nlohmann::json& body, const std::vector<int>& fds);
   void serve(ManagedProcess& process);

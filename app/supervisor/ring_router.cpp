@@ -24,7 +24,7 @@ void forget_pixels(CameraFrames::Ring& ring) {
 
 // Who writes what nobody takes any more must not wait for it: other outputs are on the same thread.
 void give_back_unread(Output& output) {
-  if (!output.unread) return;
+  if (!output.publisher.unread) return;
   if (output.packets.newest) output.packets.newest->give_back_all();
   if (output.audio.newest) output.audio.newest->give_back_all();
 }
@@ -32,9 +32,9 @@ void give_back_unread(Output& output) {
 }  // namespace
 
 void RingRouter::offer(Camera& camera) {
-  ManagedProcess& worker = processes_.worker(camera.worker);
+  ManagedProcess& worker = processes_.worker(camera.worker.number);
   CameraFrames& frames = camera.frames;
-  if (!worker.child || frames.unsettled || !frames.newest || !Processes::has_work(worker, camera)) return;
+  if (!worker.child || frames.unsettled || !frames.newest || !has_work(worker, camera)) return;
   CameraFrames::Ring& ring = *frames.newest;
   ring.reader.reset();
   if (!processes_.master().child || ring.observer.writer_state() != WriterState::open) return;
@@ -71,7 +71,7 @@ void RingRouter::add(Camera& camera, Output& output, const messages::PacketRing&
   output.stream = ring.stream;
   CameraLifecycle::begin(output);
   if (output.is_own()) CameraLifecycle::begin_on_demand(camera);
-  if (output.unread) return;
+  if (output.publisher.unread) return;
   if (output.packets.unread.size() >= most_rings) return lose(camera, too_many_rings);
   output.packets.unread.push_back({ring.epoch, ring.stream, observer});
   pass_on(camera, output, output.packets.unread.back());
@@ -81,20 +81,20 @@ void RingRouter::add(Camera& camera, Output& output, const messages::AudioRing& 
   const PacketRingObserver observer(PacketRingMemory::open(std::move(fds[0])));
   output.audio.epoch = ring.epoch;
   output.audio.newest = observer;
-  if (output.unread) return;
+  if (output.publisher.unread) return;
   if (output.audio.unread.size() >= most_rings) return lose(camera, too_many_rings);
   output.audio.unread.push_back({ring.epoch, ring.audio, observer});
   pass_on(camera, output, output.audio.unread.back());
 }
 
 void RingRouter::pass_on(const Camera& camera, Output& output, const PacketRings<StreamParameters>::Ring& ring) {
-  output.rings_sent.add();
+  output.publisher.rings_sent.add();
   processes_.send_to_publisher(camera, output, messages::PacketRing{output.id, ring.epoch, ring.parameters},
                                {ring.observer.fd()});
 }
 
 void RingRouter::pass_on(const Camera& camera, Output& output, const PacketRings<AudioParameters>::Ring& ring) {
-  output.rings_sent.add();
+  output.publisher.rings_sent.add();
   processes_.send_to_publisher(camera, output, messages::AudioRing{output.id, ring.epoch, ring.parameters},
                                {ring.observer.fd()});
 }

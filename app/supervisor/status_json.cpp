@@ -79,7 +79,7 @@ void StatusJson::refine(nlohmann::json& json, const Camera& camera, const Output
   json["in_flight"] = counts.decoded > left ? counts.decoded - left : 0;
   json["records"] = output.config.record.has_value();
   json["recording_on"] = output.config.record.has_value() && output.recording.on && !output.recording.failed &&
-                         camera.takes_part() && !output.publisher_done;
+                         camera.takes_part() && !output.publisher.done;
   if (output.config.on_demand) json["on_demand"] = true;
   if (json.contains("motion") && output.state == CameraState::running)
     json["motion"]["score_percent"] = percent(motion_of(camera, output, page).score);
@@ -110,7 +110,7 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const Cameras& cameras, co
     }
     const FrameCounts counts = count(camera, camera.own(), page);
     const auto full = counts.dropped.find(name_of(DropCause::queue_full));
-    const std::string& overload = overloads_.look_at(camera.name(), camera.worker, counts.decoded,
+    const std::string& overload = overloads_.look_at(camera.name(), camera.worker.number, counts.decoded,
                                                      full == counts.dropped.end() ? 0 : full->second);
     if (!overload.empty()) json["overloaded"] = overload;
     if (camera.frames.newest) json["ring"] = {{"slots", camera.config.queue_size}, {"waiting", json["in_flight"]}};

@@ -138,8 +138,8 @@ CameraStatus StatusView::measure(const Camera& camera, const Output& output, con
                       latency.quantile(0.95) / 1e6,
                       total_of(dropped),
                       main_cause(dropped),
-                      camera.worker,
-                      camera.gpu,
+                      camera.worker.number,
+                      camera.worker.gpu,
                       output.reason};
   // The terminal shows a window of some seconds, so that its numbers can be read.
   if (!terminal_ || seconds > 3) before = now;

@@ -185,8 +185,7 @@ bool Supervisor::needed(const ManagedProcess& process) const {
   if (rig_.phase == RunPhase::leaving) return false;
   if (rig_.phase == RunPhase::draining && process.kind == ProcessKind::master) return false;
   if (process.kind == ProcessKind::publisher && serves(rig_.config.server)) return true;
-  return std::ranges::any_of(rig_.cameras.all(),
-                             [&](const Camera& camera) { return Processes::has_work(process, camera); });
+  return std::ranges::any_of(rig_.cameras.all(), [&](const Camera& camera) { return has_work(process, camera); });
 }
 
 bool Supervisor::on_death(ManagedProcess& process, const ExitInfo& info) {

@@ -42,7 +42,7 @@ std::vector<WorkerChoice::Candidate> WorkerChoice::candidates() const {
     found[w] = {place.gpu, place.sees, 0};
   }
   for (const Camera& camera : rig_.cameras.all()) {
-    if (camera.takes_part()) ++found[camera.worker].cameras;
+    if (camera.takes_part()) ++found[camera.worker.number].cameras;
   }
   return found;
 }

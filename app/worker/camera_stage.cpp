@@ -17,8 +17,7 @@ constexpr auto slice = std::chrono::milliseconds(100);  // how long a wait may l
 CameraStage::CameraStage(const messages::EncodeCamera& asked, const Device& gpu, const RigPage& page,
                          const Events& events)
     : name_(asked.name),
-      drop_policy_(asked.drop_policy),
-      queue_size_(asked.queue_size),
+      queue_{asked.drop_policy, asked.queue_size},
       node_(page.node(asked.node, page.own())),
       edge_(page.edge_reader(asked.edge, page.own())),
       on_done_(events.on_done),
@@ -103,7 +102,7 @@ void CameraStage::drain(const Ring& ring) {
     scope_->beat();
   }
   RingInUse use{FrameRingReader(ring.memory, ring.reader), FrameRingObserver(ring.memory)};
-  use.reader.attach(drop_policy_ == DropPolicy::block, queue_size_);
+  use.reader.attach(queue_.policy == DropPolicy::block, queue_.size);
   for (;;) {
     scope_->beat();
     FrameRingReader::Lease lease;

@@ -66,8 +66,10 @@ class CameraStage {
   void process(RingInUse& ring, FrameRingReader::Lease lease, const Rendition::Source& source);
 
   std::string name_;  // the camera's
-  DropPolicy drop_policy_;
-  unsigned queue_size_;  // frames that may wait
+  struct Queue {
+    DropPolicy policy;
+    unsigned size;  // frames that may wait
+  } queue_;
   NodeBlock& node_;
   EdgeReaderBlock& edge_;
   std::function<void()> on_done_;

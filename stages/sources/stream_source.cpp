@@ -48,6 +48,8 @@ constexpr std::size_t most_for_frame = std::size_t{32} << 20;  // bytes
 constexpr std::size_t most_for_file = std::size_t{64} << 20;
 constexpr std::size_t longest_answer = std::size_t{32} << 10;  // of RTSP: the description is the longest
 
+// More fields and functions than a class should have: it is the life of one AVFormatContext, which libav's callbacks
+// reach through one pointer. What stands on its own is in the classes that it uses.
 class StreamSource final : public Source {
  public:
   StreamSource(const SourceConfig& config, const Interrupt& interrupt, const StreamRules& rules)

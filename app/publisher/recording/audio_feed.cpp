@@ -36,15 +36,16 @@ bool AudioFeed::next_ring() {
 bool AudioFeed::advance() {
   while (!waiting_) {
     if (!reader_ && !next_ring()) return false;
-    PacketView packet;
-    const auto next = reader_->next(packet, waiting_number_, Clock::now());
+    Waiting read;
+    const auto next = reader_->next(read.packet, read.number, Clock::now());
     if (next == PacketRingReader::Next::timeout) return false;
     if (next == PacketRingReader::Next::packet) {
-      const bool known = epoch_ == skipped_.epoch && waiting_number_ <= skipped_.number;
+      const bool known = epoch_ == skipped_.epoch && read.number <= skipped_.number;
       if (known) continue;
-      bytes_.assign(packet.data.begin(), packet.data.end());  // no other process changes these while they are parsed
-      waiting_ = packet;
-      waiting_->data = bytes_;
+      // No other process changes these while they are parsed.
+      bytes_.assign(read.packet.data.begin(), read.packet.data.end());
+      read.packet.data = bytes_;
+      waiting_ = read;
       continue;
     }
     if (next == PacketRingReader::Next::broken) on_broken_();
@@ -70,13 +71,13 @@ std::optional<AudioParameters> AudioFeed::described() {
 
 std::optional<PacketView> AudioFeed::peek() {
   if (!kept_.empty()) return kept_.front().packet.view();
-  return advance() ? waiting_ : std::nullopt;
+  return advance() ? std::optional(waiting_->packet) : std::nullopt;
 }
 
 void AudioFeed::take_from_rings(std::int64_t until, const Taker& taker) {
-  while (advance() && waiting_->times.pts < until) {
-    position_ = {epoch_, waiting_number_};
-    const PacketView packet = *std::exchange(waiting_, std::nullopt);
+  while (advance() && waiting_->packet.times.pts < until) {
+    position_ = {epoch_, waiting_->number};
+    const PacketView packet = std::exchange(waiting_, std::nullopt)->packet;
     if (listener_) listener_(packet, *ring_stream_);
     taker(packet, *ring_stream_);
   }

@@ -67,6 +67,11 @@ class AudioFeed {
     KeptPacket packet;
     std::shared_ptr<const AudioParameters> stream;
   };
+  // Read, and not handed out: it is too new.
+  struct Waiting {
+    PacketView packet;
+    std::uint64_t number = 0;
+  };
   bool advance();
   bool next_ring();
   void take_from_rings(std::int64_t until, const Taker& taker);
@@ -79,9 +84,8 @@ class AudioFeed {
   std::uint64_t epoch_ = 0;
   std::shared_ptr<const AudioParameters> ring_stream_;
   std::optional<AudioParameters> stream_;
-  std::vector<std::uint8_t> bytes_;    // of the packet read last
-  std::optional<PacketView> waiting_;  // read, and not handed out: it is too new
-  std::uint64_t waiting_number_ = 0;
+  std::vector<std::uint8_t> bytes_;  // of the packet read last
+  std::optional<Waiting> waiting_;
   Position position_;  // of the newest packet handed out
   Position skipped_;
   std::deque<Kept> kept_;
