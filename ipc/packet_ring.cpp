@@ -285,8 +285,10 @@ void PacketRingObserver::give_back_all() {
   futex_wake_all(header.room);
 }
 
+// Whatever the head is, a next ring may go on from here.
 std::uint64_t PacketRingObserver::published() const {
-  return memory_->base() + std::min(memory_->header().head.load(std::memory_order_acquire), most_packets);
+  const std::uint64_t head = memory_->header().head.load(std::memory_order_acquire);
+  return memory_->base() + std::min(head, most_packets - memory_->base());
 }
 
 std::optional<std::int64_t> PacketRingObserver::last_dts() const {

@@ -74,7 +74,7 @@ TEST_F(CameraThreads, OfEachProcessHaveBlocksOfTheirOwn) {
 }
 
 TEST_F(CameraThreads, AreThoseWithWork) {
-  camera_.source_over = camera_.worker_done = camera_.own().publisher_done = true;
+  camera_.source.over = camera_.worker.done = camera_.own().publisher.done = true;
   EXPECT_TRUE(threads(ProcessKind::master, master_process).empty());
   EXPECT_TRUE(threads(ProcessKind::worker, worker_process(0)).empty());
   EXPECT_EQ(threads(ProcessKind::publisher, publisher_process).size(), 1U);

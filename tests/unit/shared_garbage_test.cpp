@@ -300,6 +300,19 @@ TEST_F(PacketRingGarbage, NobodyLeavesTheMemory) {
   });
 }
 
+// A ring of the next epoch goes on from what the observer reads.
+TEST_F(PacketRingGarbage, ANextRingCanBeOpenedWhateverTheHead) {
+  const std::size_t head_at = 64;  // the header's second line
+  for (const std::uint64_t wrong : {~std::uint64_t{0}, std::uint64_t{1} << 62, std::uint64_t{1} << 63}) {
+    auto ring = PacketRingMemory::create(capacity, 1, 5);
+    for (std::uint64_t epoch = 2; epoch < 4; ++epoch) {
+      poke(ring->fd(), head_at, wrong, 8);
+      ring = PacketRingMemory::create(capacity, epoch, PacketRingObserver(ring).published());
+      EXPECT_NO_THROW(PacketRingMemory::open(duplicate(ring->fd()))) << wrong;
+    }
+  }
+}
+
 // The second packet's metadata lie before its data.
 TEST_F(PacketRingGarbage, AReaderStopsAtMetadataThatCannotBe) {
   const std::size_t size = metadata_bytes + 900;
