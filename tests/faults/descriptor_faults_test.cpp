@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "core/error.h"
 #include "tests/faults/supervision_rig.h"
 #include "tests/integration/test_camera.h"
 

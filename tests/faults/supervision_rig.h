@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/error.h"
 #include "tests/faults/fault_rig.h"
 #include "tests/unit/http_client.h"
 #include "tests/unit/peers.h"
