@@ -113,7 +113,10 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const Cameras& cameras, co
     const std::string& overload = overloads_.look_at(camera.name(), camera.worker, counts.decoded,
                                                      full == counts.dropped.end() ? 0 : full->second);
     if (!overload.empty()) json["overloaded"] = overload;
-    if (camera.frames.newest) json["ring"] = {{"slots", camera.config().queue_size}, {"waiting", json["in_flight"]}};
+    if (camera.frames.newest) {
+      json["ring"]["slots"] = camera.config().queue_size;
+      json["ring"]["waiting"] = json["in_flight"];
+    }
     status["cameras"][camera.name()] = std::move(json);
   }
   for (const ProcessStatus& process : rig.processes) status["processes"].push_back(process_json(process));
