@@ -20,7 +20,7 @@ class CameraThreads : public testing::Test {
  protected:
   CameraThreads() {
     camera_.id = CameraId(1);
-    camera_.nodes = {{NodeId(2), ThreadWatch(short_limits)}, {NodeId(0), ThreadWatch(short_limits)}};
+    camera_.worker.nodes = {{NodeId(2), ThreadWatch(short_limits)}, {NodeId(0), ThreadWatch(short_limits)}};
     for (const unsigned output : {3U, 1U}) {
       Output& added = camera_.outputs.emplace_back();
       added.id = OutputId(output);

@@ -100,7 +100,7 @@ class CountersOfACamera : public testing::Test {
  protected:
   CountersOfACamera() {
     camera_.id = CameraId(1);
-    camera_.nodes = {{.id = NodeId(0)}, {.id = NodeId(2)}};
+    camera_.worker.nodes = {{.id = NodeId(0)}, {.id = NodeId(2)}};
     camera_.frames.edge = EdgeId(2);
     for (const unsigned id : {1U, 2U}) {
       Output& output = camera_.outputs.emplace_back();
