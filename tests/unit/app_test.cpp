@@ -311,6 +311,7 @@ TEST(CameraAccounting, OfACameraThatNeverBeganIsEmpty) {
 Camera camera_of(const std::string& name, const CameraIds& ids) {
   Camera camera;
   camera.id = ids.camera;
+  camera.config.name = name;
   camera.worker.nodes = {{.id = ids.node}};
   camera.frames.edge = ids.edge;
   for (const OutputId id : ids.outputs) {
