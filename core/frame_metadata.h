@@ -1,7 +1,7 @@
 // What is known of a frame besides its pixels and times: small typed data that the decoder and the filters enter, and
 // that travel with the frame and then with its packet, through shared memory too (types: core/metadata_types.h).
 //
-// A value: whoever copies a frame copies it. At most one entry of a kind; a kind that a program does not know is
+// A value: it is copied with its frame. At most one entry of a kind; a kind that a program does not know is
 // carried along as it came. What comes from another process is copied, then checked (is_possible(), from_bytes());
 // get() also checks the data itself.
 #pragma once

@@ -34,7 +34,7 @@ struct AudioParameters {
   friend bool operator==(const AudioParameters&, const AudioParameters&) = default;
 };
 
-// One packet; times in nanoseconds, as in FrameTimes. `data` is owned by whoever handed the packet out.
+// One packet; times in nanoseconds, as in FrameTimes. `data` is owned by the giver of the packet.
 struct PacketView {
   std::span<const std::uint8_t> data;
   std::int64_t dts = 0;  // strictly grows within one encoder's packets

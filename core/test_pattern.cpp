@@ -176,12 +176,11 @@ void PatternPainter::paint(const PatternCode& code, const MutableFrameView& out)
       canvas_of(out, plane).fill(y, 0, (static_cast<int>(column_edge(format_.width, columns)) + 1) / 2, grey);
 }
 
-std::optional<PatternCode> read_pattern(const FrameView& picture) {
-  if (picture.format.width < pattern_min_width / 2 || picture.format.height < pattern_min_height / 2)
-    return std::nullopt;
+std::optional<PatternCode> read_pattern(const FrameView& frame) {
+  if (frame.format.width < pattern_min_width / 2 || frame.format.height < pattern_min_height / 2) return std::nullopt;
   Message message{};
   for (int i = 0; i < bits; ++i)
-    if (inner_mean(picture, i % columns, i / columns) >= 128)
+    if (inner_mean(frame, i % columns, i / columns) >= 128)
       message[static_cast<std::size_t>(i / 8)] |= static_cast<std::uint8_t>(0x80 >> i % 8);
   if (get_big_endian(message.data() + checked_bytes, 4) != crc32(message.data(), checked_bytes)) return std::nullopt;
   return PatternCode{static_cast<std::uint32_t>(get_big_endian(message.data(), 4)),

@@ -38,6 +38,6 @@ class PatternPainter {
 
 // Reads the code from a luma plane (i420 or nv12, any size from the minimum halved); nothing if it is not there
 // or its checksum is wrong.
-std::optional<PatternCode> read_pattern(const FrameView& picture);
+std::optional<PatternCode> read_pattern(const FrameView& frame);
 
 }  // namespace campipe

@@ -31,7 +31,7 @@ struct Message {
   bool incomplete = false;
 };
 
-// No fault of whoever was to receive it.
+// No fault of its receiver.
 struct MessageTooLarge : Error {
   using Error::Error;
 };

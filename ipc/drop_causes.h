@@ -41,7 +41,7 @@ inline constexpr std::array drop_cause_table{
     DropCauseInfo{DropCause::no_gpu_memory, "no_gpu_memory"},    // the worker's GPU had no room for the frames
     DropCauseInfo{DropCause::corrupt, "corrupt"},                // parts of it were missing, and `on_corrupt` is `skip`
     DropCauseInfo{DropCause::rate, "rate", true},                // the output takes fewer frames a second (`rate`)
-    DropCauseInfo{DropCause::unwatched, "unwatched", true},      // encoded only while somebody watches it
+    DropCauseInfo{DropCause::unwatched, "unwatched", true},      // encoded only while it has viewers
 };
 inline constexpr std::size_t drop_causes = drop_cause_table.size();
 static_assert(std::ranges::all_of(drop_cause_table, [](const DropCauseInfo& info) {

@@ -227,7 +227,7 @@ class FrameRingReader {
   enum class Next : std::uint8_t { frame, timeout, ended, writer_gone, broken };
 
   struct Lease {
-    FrameRef picture;  // the slot's pixels, read-only; given back with the last copy of picture.owner
+    FrameRef frame;  // the slot's pixels, read-only; given back with the last copy of frame.owner
     FrameTimes times;
     ReadySignal ready = ReadySignal::immediate;
     std::uint64_t number = 0;  // over all epochs, from 1
@@ -241,7 +241,7 @@ class FrameRingReader {
   // From here on, frames are published to this reader. Its place must be empty (see FrameRingObserver).
   void attach(bool blocking, unsigned queue_size);
   // CUDA only. What is enqueued on `stream` from now on sees the lease's pixels complete, and when the last copy of
-  // picture.owner is dropped, the slot is given back behind all that is enqueued on `stream` at that moment. `stream`
+  // frame.owner is dropped, the slot is given back behind all that is enqueued on `stream` at that moment. `stream`
   // must outlive the lease. A lease with a ReadySignal other than `immediate` must be used in this way.
   void use_on(GpuStream stream, Lease& lease);
   // CUDA only, once the writer is gone: lets go streams that wait for a fill that will never come (its pixels are

@@ -129,14 +129,14 @@ FrameRingReader::Taken FrameRingReader::take(std::uint32_t sequence, Lease& leas
     if (header.slot[slot].control.compare_exchange_weak(word, control.pack(), std::memory_order_seq_cst)) break;
   }
   failpoint("ring.reader.leased");
-  lease.picture.owner = std::make_shared<HeldSlot>(memory_, reader_, slot, sequence);
+  lease.frame.owner = std::make_shared<HeldSlot>(memory_, reader_, slot, sequence);
   const FrameRecord record = copy_of(header.slot[slot].record);
   if (!is_possible(record, ring)) {
     lease = {};
     return Taken::broken;
   }
-  lease.picture.view = view_of(record, memory_->pixels(slot), ring);
-  lease.picture.metadata = record.metadata;
+  lease.frame.view = view_of(record, memory_->pixels(slot), ring);
+  lease.frame.metadata = record.metadata;
   lease.times = record.times;
   lease.ready = record.ready;
   lease.number = ring.base + sequence;
@@ -149,7 +149,7 @@ FrameRingReader::Taken FrameRingReader::take(std::uint32_t sequence, Lease& leas
 void FrameRingReader::use_on(GpuStream stream, Lease& lease) {
   if (memory_->signals() == nullptr) throw Error("a frame ring that was opened for the CPU is used with a GPU");
   if (lease.ready != ReadySignal::immediate) memory_->signals()->wait(lease.slot, lease.fill, stream);
-  std::static_pointer_cast<const HeldSlot>(lease.picture.owner)->used_on(stream);
+  std::static_pointer_cast<const HeldSlot>(lease.frame.owner)->used_on(stream);
 }
 
 bool FrameRingReader::release_waits() { return memory_->signals() == nullptr || memory_->signals()->release_waits(); }

@@ -1,7 +1,7 @@
 // What the processes of a rig know of one another: heartbeats, the barrier, and for each camera, node, edge and output
 // (ipc/ids.h) its counters, its latencies, how far its recording is, and who is to blame when a process dies. Each
-// process writes a page of its own, which only the supervisor has beside it, so that nobody can write what another one
-// counts. What all may read lies in the shared page: the supervisor alone writes it, and nobody else can map it
+// process writes a page of its own, which only the supervisor has beside it, so that none can write what another one
+// counts. What all may read lies in the shared page: the supervisor alone writes it, and no other can map it
 // writable. Every word is an atomic, so a process may die at any instruction; the supervisor takes what it reads for
 // numbers to show, and nothing else.
 //
@@ -63,7 +63,7 @@ struct alignas(64) ThreadBlock {
 
 // What a process notes of who shares a ring with it: the supervisor ends and restarts those that wrote what
 // cannot be.
-enum class Accused : std::uint32_t { nobody = 0, master = 1, worker = 2, publisher = 4 };
+enum class Accused : std::uint32_t { none = 0, master = 1, worker = 2, publisher = 4 };
 using Accusation = std::atomic<std::uint32_t>;
 inline void accuse(Accusation& accusation, Accused whom) {
   accusation.fetch_or(static_cast<std::uint32_t>(whom), std::memory_order_relaxed);
@@ -134,15 +134,15 @@ struct SourceHealth {
 
 // Who watches an output; by the publisher.
 struct Audience {
-  std::atomic<std::uint32_t> watches;   // 1: somebody does
-  std::atomic<std::uint32_t> arrivals;  // one more each time somebody comes, for whom a key frame is to come soon
+  std::atomic<std::uint32_t> watches;   // 1: there are viewers
+  std::atomic<std::uint32_t> arrivals;  // one more for each new viewer, for whom a key frame is to come soon
 };
 
-// How much moves in what an output shows, as parts (0 to 1) of what is watched; by whoever looks for motion in it, its
-// worker or, where its packets are copied, the master.
+// How much moves in what an output shows, as parts (0 to 1) of what is watched; by the process that looks for motion in
+// it, its worker or, where its packets are copied, the master.
 struct MotionBlock {
   std::atomic<float> score;      // the highest of the last two seconds
-  std::atomic<float> threshold;  // the least score that is motion; 0: nobody looks for any
+  std::atomic<float> threshold;  // the least score that is motion; 0: none is looked for
   std::atomic<float> largest;    // score of all
 };
 

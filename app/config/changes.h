@@ -1,10 +1,10 @@
 // Changes to cameras that come through the API while the rig runs, over its file.
 //
 // The file itself is its owner's: its comments and order would not survive being written by a program. What is to last
-// is kept in a file of its own, the overlay, in the folder for this account's state (core/own_folders.h): whoever may
-// write there need not be able to write the file. load_config() reads it after the file, if it is there: a camera under
-// its `cameras` takes the whole place of the file's of that name, nothing instead of keys removes it, and `enabled`
-// goes over that key of whatever camera has the name. `defaults` of the file are for all of them.
+// is kept in a file of its own, the overlay, in the folder for this account's state (core/own_folders.h): a user who
+// may write there need not be able to write the file. load_config() reads it after the file, if it is there: a camera
+// under its `cameras` takes the whole place of the file's of that name, nothing instead of keys removes it, and
+// `enabled` goes over that key of whatever camera has the name. `defaults` of the file are for all of them.
 #pragma once
 
 #include <filesystem>

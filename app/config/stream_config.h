@@ -167,7 +167,7 @@ struct StreamConfig {
   std::optional<RecordConfig> record;
   std::vector<PushUrl> push;
   std::optional<SnapshotConfig> snapshot;
-  bool on_demand = false;  // encoded only while somebody watches
+  bool on_demand = false;  // encoded only while it has viewers
   friend bool operator==(const StreamConfig&, const StreamConfig&) = default;
 };
 

@@ -88,8 +88,8 @@ struct ReadCamera {
   std::uint64_t epoch = 1;             // of the first frame ring
   std::uint64_t base = 0;              // frames of earlier epochs
   std::optional<std::int64_t> resume;  // the pts of the newest frame of a master that died
-  bool decode = true;                  // some output needs frames, whoever watches
-  std::vector<OutputId> on_demand;     // else: outputs that need them only while somebody watches
+  bool decode = true;                  // some output needs frames, with or without viewers
+  std::vector<OutputId> on_demand;     // else: outputs that need them only while they have viewers
   bool undecided = false;              // run like this only where the source sends what fits()
   std::vector<Copy> copies;
   std::vector<OutputEpoch> audio;  // outputs that take audio, with the epoch of the first ring
@@ -302,7 +302,7 @@ struct CameraDone : OfCamera {
   static constexpr std::string_view type = "camera_done";
 };
 
-// A frame ring that it was sent cannot be opened, through nobody's fault.
+// A frame ring that it was sent cannot be opened, through no process's fault.
 struct FrameRingLost {
   static constexpr std::string_view type = "frame_ring_lost";
   CameraId camera;
@@ -323,7 +323,7 @@ struct OutputDone : OfOutput {
   static constexpr std::string_view type = "output_done";
 };
 
-// A ring of it that it was sent cannot be opened, through nobody's fault.
+// A ring of it that it was sent cannot be opened, through no process's fault.
 struct RingLost : OutputReason {
   static constexpr std::string_view type = "ring_lost";
 };

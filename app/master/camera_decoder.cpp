@@ -34,9 +34,9 @@ bool CameraDecoder::send(const AVPacket* packet, std::int64_t capture_utc) {
   return decoder_->send(packet, capture_utc);
 }
 
-Decoder::Receive CameraDecoder::receive(DecodedPicture& picture) {
+Decoder::Receive CameraDecoder::receive(DecodedFrame& frame) {
   const ThreadWait wait(WaitsFor::decoder);
-  return decoder_->receive(picture);
+  return decoder_->receive(frame);
 }
 
 }  // namespace campipe

@@ -34,7 +34,7 @@ class CameraDecoder {
 
   // As Decoder's.
   bool send(const AVPacket* packet, std::int64_t capture_utc);
-  Decoder::Receive receive(DecodedPicture& picture);
+  Decoder::Receive receive(DecodedFrame& frame);
   // What does no work.
   Decoder* operator->() { return decoder_.get(); }
 

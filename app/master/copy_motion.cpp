@@ -11,12 +11,12 @@ namespace {
 
 constexpr double usual_rate = 25;  // of a stream that says neither times nor how many frames a second it has
 
-FrameView view_of(const DecodedPicture& picture, const FrameRingMemory& ring) {
-  const FrameRecord& record = picture.record;
+FrameView view_of(const DecodedFrame& frame, const FrameRingMemory& ring) {
+  const FrameRecord& record = frame.record;
   FrameView view;
   view.format = record.format;
   view.stride = record.stride;
-  const std::uint8_t* slot = ring.pixels(picture.slot).data();
+  const std::uint8_t* slot = ring.pixels(frame.slot).data();
   for (int plane = 0; plane < plane_count(record.format.pixels); ++plane) {
     const auto at = static_cast<std::size_t>(plane);
     view.data[at] = slot + record.offset[at];
@@ -64,16 +64,16 @@ void CopyMotion::make_ring() {
 void CopyMotion::decode(const AVPacket& packet) {
   decoder_->send(&packet, 0);
   for (;;) {
-    DecodedPicture picture;
-    const Decoder::Receive received = decoder_->receive(picture);
+    DecodedFrame frame;
+    const Decoder::Receive received = decoder_->receive(frame);
     if (received == Decoder::Receive::none) return;
     if (received == Decoder::Receive::changed) make_ring();
-    if (received == Decoder::Receive::picture) look(ring_->memory(), picture, time_of(picture));
+    if (received == Decoder::Receive::frame) look(ring_->memory(), frame, time_of(frame));
   }
 }
 
-std::int64_t CopyMotion::time_of(const DecodedPicture& picture) const {
-  if (picture.pts != AV_NOPTS_VALUE) return source_ns(*stream_, picture.pts);
+std::int64_t CopyMotion::time_of(const DecodedFrame& frame) const {
+  if (frame.pts != AV_NOPTS_VALUE) return source_ns(*stream_, frame.pts);
   return last_ + static_cast<std::int64_t>(1e9 / (stream_->frame_rate > 0 ? stream_->frame_rate : usual_rate));
 }
 
@@ -84,12 +84,12 @@ void CopyMotion::configure(const FrameFormat& format) {
   format_ = format;
 }
 
-void CopyMotion::look(const FrameRingMemory& ring, const DecodedPicture& picture, std::int64_t pts) {
+void CopyMotion::look(const FrameRingMemory& ring, const DecodedFrame& frame, std::int64_t pts) {
   if (!looks_) return;
-  const FrameView view = view_of(picture, ring);
+  const FrameView view = view_of(frame, ring);
   if (format_ != view.format) configure(view.format);
   for (Output& output : outputs_) {
-    output.metadata = output.filters.process({view, nullptr, picture.record.metadata}, pts).metadata;
+    output.metadata = output.filters.process({view, nullptr, frame.record.metadata}, pts).metadata;
     output.meter.take(output.metadata, pts);
   }
   last_ = pts;

@@ -1,5 +1,5 @@
 // What is found in packets that are passed on as they came: the filters of the outputs with codec `copy`, which only
-// look at each frame of them (`motion`), and a decoder on the CPU for this alone where nobody else decodes them there.
+// look at each frame of them (`motion`), and a decoder on the CPU for this alone where nothing else decodes them there.
 // In the master; used by the camera's ingest thread.
 #pragma once
 
@@ -24,7 +24,7 @@ class CopyMotion {
 
   // No output has such a filter.
   [[nodiscard]] bool empty() const { return outputs_.empty(); }
-  // The source was opened (again). `decoder`: a new one for this stream; none: somebody else's frames come to look().
+  // The source was opened (again). `decoder`: a new one for this stream; none: another decoder's frames come to look().
   void begin(const SourceStream& stream, std::unique_ptr<Decoder> decoder);
   // Nothing is looked at until it begins again: something failed, or the source is over.
   void end();
@@ -33,8 +33,8 @@ class CopyMotion {
   [[nodiscard]] bool decodes() const { return decoder_ != nullptr; }
   // Only if it decodes: looks at what comes out of the packet.
   void decode(const AVPacket& packet);
-  // At a frame of somebody else's decoder, in a slot of a ring in host memory; `pts` in nanoseconds.
-  void look(const FrameRingMemory& ring, const DecodedPicture& picture, std::int64_t pts);
+  // At a frame of another decoder, in a slot of a ring in host memory; `pts` in nanoseconds.
+  void look(const FrameRingMemory& ring, const DecodedFrame& frame, std::int64_t pts);
   // What was found in the newest frame, for that output.
   [[nodiscard]] FrameMetadata metadata(OutputId output) const;
 
@@ -49,11 +49,11 @@ class CopyMotion {
   };
   void make_ring();
   void configure(const FrameFormat& format);
-  [[nodiscard]] std::int64_t time_of(const DecodedPicture& picture) const;
+  [[nodiscard]] std::int64_t time_of(const DecodedFrame& frame) const;
 
   std::list<Output> outputs_;
   const SourceStream* stream_ = nullptr;
-  std::shared_ptr<FrameRingWriter> ring_;  // that nobody reads: the decoder's slots
+  std::shared_ptr<FrameRingWriter> ring_;  // without readers: the decoder's slots
   std::unique_ptr<Decoder> decoder_;       // goes before its ring
   FrameFormat format_;                     // that the filters are configured for
   bool looks_ = false;                     // between begin() and end()

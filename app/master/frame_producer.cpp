@@ -94,7 +94,7 @@ void FrameProducer::end() {
   rings_.remove();
 }
 
-// False: told to stop, and the time to hand over what is left is over.
+// False: asked to stop, and the time to hand over what is left is over.
 bool FrameProducer::decode(const AVPacket* packet) {
   failpoint("ingest.packet", camera_.name());
   if (!on_hardware()) return feed(packet);
@@ -115,14 +115,14 @@ bool FrameProducer::feed(const AVPacket* packet) {
     if (packet != nullptr) count_corrupt(packet->pos);
   }
   for (;;) {
-    DecodedPicture picture;
-    const Decoder::Receive received = decoder_.receive(picture);
+    DecodedFrame frame;
+    const Decoder::Receive received = decoder_.receive(frame);
     decode_cost_ += now_ns() - begin;
     if (received == Decoder::Receive::none) return true;
     if (received == Decoder::Receive::changed) {
       change_size();
       if (!camera_.start.decode) return begin_again();
-    } else if (!hand_over(picture, received)) {
+    } else if (!hand_over(frame, received)) {
       return false;
     }
     begin = now_ns();
@@ -140,10 +140,10 @@ void FrameProducer::change_size() {
   replace_ring();
 }
 
-bool FrameProducer::hand_over(DecodedPicture& picture, Decoder::Receive received) {
-  window_.seen(picture.packet);
-  if (picture.corrupt) count_corrupt(picture.packet);
-  if (const auto before = seen_before_.find(picture.packet); before != seen_before_.end()) {
+bool FrameProducer::hand_over(DecodedFrame& frame, Decoder::Receive received) {
+  window_.seen(frame.packet);
+  if (frame.corrupt) count_corrupt(frame.packet);
+  if (const auto before = seen_before_.find(frame.packet); before != seen_before_.end()) {
     seen_before_.erase(before);
     return true;
   }
@@ -151,28 +151,28 @@ bool FrameProducer::hand_over(DecodedPicture& picture, Decoder::Receive received
     rings_.count_unpublished(DropCause::queue_full);
     return true;
   }
-  if (picture.corrupt && camera_.start.config.on_corrupt == OnCorrupt::skip) {
+  if (frame.corrupt && camera_.start.config.on_corrupt == OnCorrupt::skip) {
     rings_.count_unpublished(DropCause::corrupt);
     return true;
   }
-  return publish(picture);
+  return publish(frame);
 }
 
-bool FrameProducer::publish(DecodedPicture& picture) {
+bool FrameProducer::publish(DecodedFrame& frame) {
   camera_.stop.beat();
-  FrameTimes& times = picture.record.times;
-  if (!clock_.set_times(picture, times)) return true;
-  on_frame_(rings_.current()->memory(), picture);
+  FrameTimes& times = frame.record.times;
+  if (!clock_.set_times(frame, times)) return true;
+  on_frame_(rings_.current()->memory(), frame);
   times.arrival = clock_.arrival();
   times.decode_cost = decode_cost_;
   camera_.source.decode.record(decode_cost_);
   decode_cost_ = 0;
-  if (picture.converted) camera_.source.counters.add(Counter::converted);
+  if (frame.converted) camera_.source.counters.add(Counter::converted);
   if (!rings_.wait_for_room()) {
     rings_.count_unpublished(DropCause::worker_lost);
     return !camera_.stop.given_up();
   }
-  rings_.publish(picture);
+  rings_.publish(frame);
   return true;
 }
 
@@ -181,7 +181,7 @@ bool FrameProducer::fall_back_to_cpu(const std::string& reason) {
   decoder_.leave_gpu(reason);
   replace_ring();
   if (!camera_.start.decode) return begin_again();
-  seen_before_ = window_.seen_pictures();
+  seen_before_ = window_.seen_frames();
   if (!window_.complete()) {
     spdlog::warn("{}: frames up to the next key frame are lost: the one before is too far back", camera_.name());
     await_key_ = true;
@@ -202,7 +202,7 @@ bool FrameProducer::begin_again() {
   return true;
 }
 
-// At this packet, where what came before it could not be decoded, or nobody read it.
+// At this packet, where what came before it could not be decoded, or no reader took it.
 bool FrameProducer::may_begin(const AVPacket& packet) {
   if ((packet.flags & AV_PKT_FLAG_KEY) == 0) return false;
   return camera_.start.decode || rings_.has_reader();

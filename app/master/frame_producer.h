@@ -5,7 +5,7 @@
 // a ring of the next epoch: no frame is lost or comes twice. If the frames' size changes in mid-stream, a ring of the
 // next epoch begins, too.
 //
-// With IngestStart::decode unset it decodes on demand (OnDemandDecoding): it then waits for nobody, begins only at a
+// With IngestStart::decode unset it decodes on demand (OnDemandDecoding): it then never waits, begins only at a
 // key frame that a worker will see, and what was not decoded is not counted.
 //
 // Used by the camera's ingest thread. What fails is thrown as Error, and as GpuError if the GPU is lost; then the
@@ -30,7 +30,7 @@ namespace campipe {
 class FrameProducer {
  public:
   // A frame is about to be published, in a slot of that ring, and has its times.
-  using OnFrame = std::function<void(const FrameRingMemory& ring, const DecodedPicture& picture)>;
+  using OnFrame = std::function<void(const FrameRingMemory& ring, const DecodedFrame& frame)>;
   FrameProducer(CameraContext& camera, PacketClock& clock, FrameRings& rings, OnFrame on_frame);
 
   // A new decoder for the source that was opened. The ring stays if the stream is as it was.
@@ -63,8 +63,8 @@ class FrameProducer {
   bool decode(const AVPacket* packet);
   bool feed(const AVPacket* packet);
   void change_size();
-  bool hand_over(DecodedPicture& picture, Decoder::Receive received);
-  bool publish(DecodedPicture& picture);
+  bool hand_over(DecodedFrame& frame, Decoder::Receive received);
+  bool publish(DecodedFrame& frame);
   bool fall_back_to_cpu(const std::string& reason);
   bool begin_again();
   [[nodiscard]] bool may_begin(const AVPacket& packet);

@@ -92,14 +92,14 @@ void FrameRings::close() {
 
 bool FrameRings::renewal_is_due() { return renew_.exchange(false) || ring_->exhausted(); }
 
-void FrameRings::publish(DecodedPicture& picture) {
+void FrameRings::publish(DecodedFrame& frame) {
   const ProfileRange range(publish_range_, next_number());
-  picture.record.times.decoded = now_ns();
+  frame.record.times.decoded = now_ns();
   // The worker would accuse this process, and not the camera.
-  const std::size_t slot_bytes = ring_->memory().pixels(picture.slot).size();
-  if (!is_possible(picture.record, slot_bytes)) throw Error("the source has a frame that cannot be");
+  const std::size_t slot_bytes = ring_->memory().pixels(frame.slot).size();
+  if (!is_possible(frame.record, slot_bytes)) throw Error("the source has a frame that cannot be");
   unsigned recalled = 0;
-  const auto published = ring_->publish(picture.slot, picture.record, recalled);
+  const auto published = ring_->publish(frame.slot, frame.record, recalled);
   counter(camera_.edge.dropped, DropCause::queue_full).fetch_add(recalled);
   if (published == FrameRingWriter::Published::no_reader) {
     count_unpublished(DropCause::worker_lost);
@@ -140,7 +140,7 @@ void FrameRings::wait_out_burst() {
 
 // With policy `block` a frame waits for a reader and for room in its queue, in time; with `drop` only in a burst.
 bool FrameRings::wait_for_room() {
-  if (!camera_.start.decode) return true;  // the copies wait for nobody
+  if (!camera_.start.decode) return true;  // the copies never wait
   if (camera_.start.config.drop_policy == DropPolicy::drop) {
     wait_out_burst();
     return true;

@@ -39,7 +39,7 @@ class FrameRings {
   [[nodiscard]] bool renewal_is_due();
 
   // Publishes a frame in a slot of the current ring, counted. `record.times`: all but `decoded`.
-  void publish(DecodedPicture& picture);
+  void publish(DecodedFrame& frame);
   void count_unpublished(DropCause cause) { counter(camera_.edge.unpublished, cause).fetch_add(1); }
   [[nodiscard]] std::uint64_t published() const { return published_; }  // by this ingest
   // Of the frame that is published next, over all epochs.
@@ -64,7 +64,7 @@ class FrameRings {
   void service(bool over);
 
  private:
-  // What tells one stream from another for those who decode and filter it.
+  // What distinguishes one stream from another for decoder and filters.
   struct StreamKind {
     AVCodecID codec = AV_CODEC_ID_NONE;
     int width = 0;

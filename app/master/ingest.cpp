@@ -55,7 +55,7 @@ void Ingest::run() {
     }
   } catch (const std::exception& error) {
     if (ends_process(error)) events_.on_gpu_lost(error.what());
-    // One that was told to stop while it opened its source has not failed: it was interrupted.
+    // One that was asked to stop while it opened its source has not failed: it was interrupted.
     if (!camera_.stop.stopped()) {
       failure = error.what();
     } else {

@@ -1,7 +1,7 @@
 // One camera in the master: reads its source, on a thread of its own, and has the packets decoded into frame rings and
 // copied.
 //
-// Frames are published in order, with times that strictly grow. A source that ends, fails or is told to stop closes
+// Frames are published in order, with times that strictly grow. A source that ends, fails or is asked to stop closes
 // the ring; the object stays, so that the ring can be looked after until the master leaves. A live source that cannot
 // be read is opened again, for ever, with waits that grow: the ring stays, and time goes on by how long it was away. If
 // the frames' size changes, or the stream is another one after a reconnection, a ring of the next epoch begins.

@@ -15,7 +15,7 @@ namespace campipe {
 namespace {
 
 // Making a context takes a second or so. Here it delays no camera's first frame, and no beat of this process. What
-// does not work is told again, and got around, by the cameras that need it.
+// does not work is reported again, and avoided, by the cameras that need it.
 void wake_gpus(const std::vector<Device>& gpus) {
   if constexpr (with_cuda) {
     for (const Device& gpu : gpus) {

@@ -32,7 +32,7 @@ void MotionFollower::attempt(const std::function<void()>& work) {
   } catch (const std::exception& error) {
     if (ends_process(error)) throw;
     motion_.end();
-    spdlog::warn("{}: nobody looks for motion: {}", camera_.name(), error.what());
+    spdlog::warn("{}: motion is not detected: {}", camera_.name(), error.what());
   }
 }
 
@@ -42,9 +42,9 @@ void MotionFollower::take(const AVPacket& packet) {
   attempt([&] { motion_.decode(packet); });
 }
 
-void MotionFollower::look(const FrameRingMemory& ring, const DecodedPicture& picture) {
+void MotionFollower::look(const FrameRingMemory& ring, const DecodedFrame& frame) {
   if (motion_.decodes() || motion_.empty()) return;
-  attempt([&] { motion_.look(ring, picture, picture.record.times.pts); });
+  attempt([&] { motion_.look(ring, frame, frame.record.times.pts); });
 }
 
 // Packets of a live source lie there and wait to be read, for longer and longer: some are left out, from this one to a

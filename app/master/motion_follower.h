@@ -25,7 +25,7 @@ class MotionFollower {
   // After the copies have passed it on, which carries the score of the frame before.
   void take(const AVPacket& packet);
   // At what the camera's own decoder shows, if it has none of its own.
-  void look(const FrameRingMemory& ring, const DecodedPicture& picture);
+  void look(const FrameRingMemory& ring, const DecodedFrame& frame);
   // See CopyMotion.
   [[nodiscard]] FrameMetadata metadata(OutputId output) const { return motion_.metadata(output); }
 

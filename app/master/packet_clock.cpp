@@ -99,13 +99,13 @@ const PacketClock::Note* PacketClock::note_of(std::int64_t packet) {
   return note == notes_.end() ? nullptr : &*note;
 }
 
-bool PacketClock::set_times(const DecodedPicture& picture, FrameTimes& times) {
+bool PacketClock::set_times(const DecodedFrame& frame, FrameTimes& times) {
   const double rate = source_.stream().frame_rate;
   if (times.duration <= 0 && rate > 0) times.duration = static_cast<std::int64_t>(1e9 / rate);
-  const Note* note = note_of(picture.packet);
+  const Note* note = note_of(frame.packet);
   std::optional<Timeline::Mapped> mapped;
-  if (picture.pts != AV_NOPTS_VALUE) {
-    const std::int64_t time = source_ns(source_.stream(), picture.pts);
+  if (frame.pts != AV_NOPTS_VALUE) {
+    const std::int64_t time = source_ns(source_.stream(), frame.pts);
     mapped = {time, time + (note != nullptr ? note->offset : clock_.offset())};
   }
   if (skip_through_) {

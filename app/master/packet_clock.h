@@ -55,7 +55,7 @@ class PacketClock {
   PacketTimes note(const AVPacket& packet);
 
   // Sets the times of a frame. False: a master before has published it.
-  bool set_times(const DecodedPicture& picture, FrameTimes& times);
+  bool set_times(const DecodedFrame& frame, FrameTimes& times);
   // Where the next frame is expected.
   [[nodiscard]] std::int64_t frames_end() const { return frame_times_.end(); }
   void count(Correction kind);

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "ipc/ring_checks.h"
-#include "stages/decoders/picture_format.h"
+#include "stages/decoders/frame_format.h"
 #include "stages/sinks/stream_headers.h"
 #include "stages/sources/accepted_media.h"
 

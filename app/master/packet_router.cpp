@@ -16,8 +16,8 @@ PacketRouter::PacketRouter(CameraContext& camera, const RigPage& page, const Ing
               {events.on_copy, events.on_audio, [this] { return camera_.stop.beat_or_give_up(); },
                [this](OutputId output) { return motion_.metadata(output); }}),
       frames_(camera, clock, rings,
-              [this](const FrameRingMemory& ring, const DecodedPicture& picture) {
-                if (!frames_.on_hardware()) motion_.look(ring, picture);
+              [this](const FrameRingMemory& ring, const DecodedFrame& frame) {
+                if (!frames_.on_hardware()) motion_.look(ring, frame);
               }),
       on_demand_(camera, page, frames_) {}
 

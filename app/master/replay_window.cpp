@@ -41,7 +41,7 @@ void ReplayWindow::clear() {
   while (!groups_.empty()) drop_oldest();
 }
 
-std::multiset<std::int64_t> ReplayWindow::seen_pictures() const {
+std::multiset<std::int64_t> ReplayWindow::seen_frames() const {
   std::multiset<std::int64_t> pictures;
   for (const Group& group : groups_) {
     for (const Kept& kept : group.packets) {

@@ -28,7 +28,7 @@ class ReplayWindow {
   // False: there is nothing to go on from (more came since the last key frame than is kept), but the next key frame.
   [[nodiscard]] bool complete() const { return !groups_.empty(); }
   // Of the packets kept; once for each frame.
-  [[nodiscard]] std::multiset<std::int64_t> seen_pictures() const;
+  [[nodiscard]] std::multiset<std::int64_t> seen_frames() const;
   // From oldest to newest; stops when `each` returns false, and returns that.
   bool replay(const std::function<bool(const AVPacket&)>& each) const;
 

@@ -11,7 +11,7 @@
 //   - a drift is followed slowly.
 // A file's timestamps are kept, too: it is corrected where they run backwards or leap.
 //
-// Nobody's clock is believed for long: a live source's times stay by the arrivals, but for a minute in which it was
+// No clock is trusted for long: a live source's times stay by the arrivals, but for a minute in which it was
 // opened and learnt, and a file has ten years at most.
 //
 // All times in ns; timestamps, and their differences, fit 63 bits. Used by one thread.

@@ -28,8 +28,8 @@ struct WorkerPlan {
 // Of another output of a camera, whose placement that is.
 Placement placement_of_output(const Placement& camera, const OutputConfig& output, const Devices& devices);
 
-// A camera's outputs, its own included, that are encoded whoever watches, and not passed on as they come; none: nothing
-// is decoded, but for viewers of those that are encoded on demand.
+// A camera's outputs, its own included, that are encoded with or without viewers, and not passed on as they come; none:
+// nothing is decoded, but for viewers of those that are encoded on demand.
 unsigned encoded_outputs(const CameraConfig& camera);
 bool encodes_on_demand(const CameraConfig& camera);
 

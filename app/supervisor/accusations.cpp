@@ -7,7 +7,7 @@
 namespace campipe {
 namespace {
 
-constexpr auto accusation_window = std::chrono::seconds(60);  // as BlamePolicy's
+constexpr auto accusation_window = std::chrono::seconds(60);  // as QuarantinePolicy's
 
 // The publisher may have taken the ring for finished.
 void offer_newest_packets(const ManagedProcess& process, Output& output) {
@@ -50,7 +50,7 @@ ManagedProcess& Accusations::process_of(const Camera& camera, Accused role) {
   return role == Accused::worker ? processes_.worker(camera.worker.number) : processes_.publisher();
 }
 
-// It is the accuser's word alone, which a process that was taken over may give as it likes: it is believed once. Who
+// It is the accuser's word alone, which a process that was taken over may give as it likes: it is followed once. Who
 // accuses the same process again so soon is ended instead, and so is who does it for a camera that was quarantined. A
 // process that does damage again and again has its camera quarantined by either.
 void Accusations::follow(Camera& camera, Output& output, ManagedProcess& accuser, ManagedProcess& accused) {

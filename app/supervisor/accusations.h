@@ -1,5 +1,5 @@
-// What becomes of processes that wrote into a ring what cannot be: whoever shares it with them has noted it in its
-// page.
+// What becomes of processes that wrote into a ring what cannot be: the process that shares it with them has noted it in
+// its page.
 #pragma once
 
 #include <map>

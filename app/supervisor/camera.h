@@ -80,7 +80,7 @@ struct OutputInPublisher {
   bool done = false;    // it has no work with the output any more
   bool unread = false;  // quarantined: its packets are taken by no reader any more
   ThreadWatch watch{thread_hangs};
-  BlamePolicy faults;  // of its thread
+  QuarantinePolicy faults;  // of its thread
 };
 
 // Two fields more than a class should have: they are what the status shows of an output, one for each.
@@ -172,15 +172,15 @@ struct Camera {
   bool retiring = false;                  // asked to end while the rig runs on
   std::optional<CameraConfig> successor;  // what comes in its place then; none: nothing
 
-  BlamePolicy faults;  // of its threads in the master and its worker
+  QuarantinePolicy faults;  // of its threads in the master and its worker
 
   [[nodiscard]] ProcessId worker_id() const { return worker_process(worker.number); }
   [[nodiscard]] Output& own() { return outputs.front(); }
   [[nodiscard]] const Output& own() const { return outputs.front(); }
   [[nodiscard]] const std::string& name() const { return config.name; }
-  // It is going, and nothing comes in its place: for whoever asks for changes it is not there any more.
+  // It is going, and nothing comes in its place: for requests for changes it is not there any more.
   [[nodiscard]] bool is_removed() const { return retiring && !successor; }
-  // It need not come anew to be as `wanted` says. One that failed does: whoever asks has mended what was wrong.
+  // It need not come anew to be as `wanted` says. One that failed does: the user has repaired what was wrong.
   [[nodiscard]] bool runs_as(const CameraConfig& wanted) const {
     return !retiring && asked == wanted && own().state != CameraState::failed;
   }

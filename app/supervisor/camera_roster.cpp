@@ -64,7 +64,7 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Worke
     output.placement = i == 0 ? where.placement : placement_of_output(where.placement, config.outputs[i - 1], devices);
     if (const auto found = comes.before.find(output.config.name); found != comes.before.end()) {
       output.before = found->second;
-      if (comes.sends) output.recording.on = output.before->recording_on;  // nobody has asked for anything else
+      if (comes.sends) output.recording.on = output.before->recording_on;  // nothing else was asked for
       pass_on(output.before->latencies, rig_.page.shared(output.id));
     }
     if (!config.enabled) output.become(CameraState::disabled);
@@ -156,7 +156,7 @@ void CameraRoster::settle_retiring(Camera& camera) {
   }
 }
 
-// What could not be started is still there, for whoever looks and for the exit status: without its other outputs, for
+// What could not be started is still there, for the status and the exit status: without its other outputs, for
 // which there may be no ids.
 void CameraRoster::keep_failed(const Comes& comes, const std::string& why) {
   Camera& camera = make(rig_.cameras.free_ids(1), {comes.asked, {}, comes.before}, {});

@@ -13,7 +13,7 @@
 namespace campipe {
 namespace {
 
-constexpr std::size_t most_errors = 100;  // are told of a configuration
+constexpr std::size_t most_errors = 100;  // are reported of a configuration
 constexpr std::size_t most_changes = 64;  // wait
 
 // What the processes were started with.
@@ -53,7 +53,7 @@ void ConfigChanges::answer(pid_t asker, std::uint64_t request, const std::functi
   send_answer(asker, request, *answer_of(work));
 }
 
-// Nobody else is told: not SIGHUP, and not the successor of the publisher that asked.
+// No other gets an answer: not SIGHUP, and not the successor of the publisher that asked.
 void ConfigChanges::send_answer(pid_t asker, std::uint64_t request, messages::Answer answer) {
   rig_.next_status = Clock::now();
   ManagedProcess& publisher = processes_.publisher();

@@ -141,7 +141,7 @@ void CrashAttribution::record(const ManagedProcess& process, Camera& camera, Out
                               Clock::duration unnoticed) {
   spdlog::error("{}: {}", output.config.name, what);
   const bool publisher = process.kind == ProcessKind::publisher;
-  BlamePolicy& faults = publisher ? output.publisher.faults : camera.faults;
+  QuarantinePolicy& faults = publisher ? output.publisher.faults : camera.faults;
   if (!faults.on_fault(Clock::now(), unnoticed)) return;
   // In the publisher its recording goes first. Should that not help, an output goes alone, and then its camera.
   if (publisher && give_up_recording(output, rig_.page.publish(output.id).record)) return;

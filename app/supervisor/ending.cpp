@@ -55,8 +55,8 @@ void Supervisor::drain(const std::string& why) {
   processes_.start_by(Clock::now());
 }
 
-// A rig without any camera that takes part waits for one, as long as there is somebody who could bring it. So does one
-// whose camera failed that would never have ended: whoever looks can enable it again.
+// A rig without any camera that takes part waits for one, as long as a user can add one. So does one
+// whose camera failed that would never have ended: a user can enable it again.
 bool Supervisor::everything_is_over() const {
   const auto cameras = rig_.cameras.all();
   if (rig_.phase == RunPhase::running && serves(rig_.config.server)) {

@@ -23,7 +23,7 @@ LogRelay::LogRelay(StatusView& view) : view_(view) {
   write_.reset(pipe[1]);
 }
 
-// A process that logs without end, or a line without end, holds up nobody.
+// A process that logs without end, or a line without end, holds up no other.
 void LogRelay::pass_on() {
   std::array<char, 16384> buffer{};
   for (int chunk = 0; chunk < most_chunks; ++chunk) {

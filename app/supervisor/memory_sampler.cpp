@@ -26,7 +26,7 @@ double pss_mib(pid_t pid) {
   return 0;  // it is just ending
 }
 
-// Nothing: there is no memory to tell it in.
+// Nothing: there is no memory for the answer.
 std::optional<std::vector<double>> sample(const std::vector<pid_t>& pids) noexcept {
   try {
     std::vector<double> found;
@@ -75,7 +75,7 @@ void MemorySampler::request(std::vector<pid_t> pids) {
   const std::lock_guard lock(state_->mutex);
   if (state_->wanted) return;
   state_->wanted = std::move(pids);
-  state_->found.reset();  // of a request before, that nobody asks for any more
+  state_->found.reset();  // of a request before, that nothing waits for any more
   state_->changed.notify_one();
 }
 

@@ -34,7 +34,7 @@ void require_given(const RingsSent& rings) {
   require(given, "that a ring is lost, though it was given none just now");
 }
 
-// A process that fails or is confused must not end cameras: it is believed only where nothing more can come.
+// A process that fails or is confused must not end cameras: its word counts only where nothing more can come.
 void require_over(bool is_over, const std::string& name) {
   require(is_over, "that it is done with " + name + ", which has not ended");
 }
@@ -77,7 +77,7 @@ void require_possible(const AboutCamera&, const messages::FoundStream& found) {
   require(is_possible(found.sends), "a source's stream that cannot be");
 }
 
-// A source ends when it is told to, fails, or has an end and is there. That it failed is believed: it is reported, and
+// A source ends when it is asked to, fails, or has an end and is there. A failure is accepted: it is reported, and
 // the rig's exit status shows it.
 void require_possible(const AboutCamera& about, const messages::SourceOver& over) {
   const Camera& camera = about.camera;

@@ -17,7 +17,7 @@ class MessageRouter {
                 CameraRoster& roster, ConfigChanges& config)
       : rig_(rig), processes_(processes), lifecycle_(lifecycle), rings_(rings), roster_(roster), config_(config) {}
 
-  // Throws BadMessage, or what went wrong with it; whoever calls ends the process that sent it.
+  // Throws BadMessage, or what went wrong with it; the caller ends the process that sent it.
   void handle(ManagedProcess& by, Message& message);
 
  private:

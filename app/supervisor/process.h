@@ -35,7 +35,7 @@ struct ManagedProcess {
   std::unique_ptr<ChildProcess> child;        // null: it does not run
   std::optional<Clock::time_point> start_at;  // it is to run, and is started then
   RestartPolicy policy;
-  BlamePolicy unexplained;  // crashes of threads that work for no camera
+  QuarantinePolicy unexplained;  // crashes of threads that work for no camera
   ThreadWatch watch{process_hangs};
   unsigned restarts = 0;
   double cpu_s = 0;  // of those that have died

@@ -1,5 +1,5 @@
 // The supervisor's processes, by kind: starting and restarting them, and the messages to and from them. What becomes of
-// cameras by that is the business of who is told by Events.
+// cameras by that is the business of the receiver of Events.
 #pragma once
 
 #include <poll.h>

@@ -38,7 +38,7 @@ void put_counters(nlohmann::json& report, ShownFor shown_for, const Output& outp
   }
 }
 
-// Only of an output in which somebody looks for motion.
+// Only of an output in which motion is looked for.
 nlohmann::json motion_report(const Camera& camera, const Output& output, const RigPage& page) {
   const MotionBlock& motion = motion_of(camera, output, page);
   nlohmann::json report;

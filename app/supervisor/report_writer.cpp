@@ -19,7 +19,7 @@ namespace {
 constexpr auto first_wait = std::chrono::seconds(5);
 constexpr auto last_wait = std::chrono::seconds(3);
 
-// 0, or the errno with which it cannot be written. A pipe that nobody reads is not waited for.
+// 0, or the errno with which it cannot be written. A pipe that is not read is not waited for.
 int try_to_open(const std::filesystem::path& file) {
   failpoint("report.opening");
   const UniqueFd out(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0640));

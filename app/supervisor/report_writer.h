@@ -20,7 +20,7 @@ class ReportWriter {
   // Throws std::system_error where there can be no thread.
   explicit ReportWriter(const std::filesystem::path& file);
 
-  // Never waits. One that cannot be written is told of in the log, and the next one may be.
+  // Never waits. One that cannot be written is logged, and the next one may be.
   void put(std::string report) { queue_.put(std::move(report)); }
   // Waits a few seconds for the last one. False: it is not written.
   bool finish();

@@ -24,7 +24,7 @@ Clock::time_point RestartPolicy::on_death(Clock::time_point started, Clock::time
   return now + std::min<Clock::duration>(first_wait * (1 << doublings), longest_wait_);
 }
 
-bool BlamePolicy::on_fault(Clock::time_point now, Clock::duration unnoticed) {
+bool QuarantinePolicy::on_fault(Clock::time_point now, Clock::duration unnoticed) {
   for (Clock::time_point& fault : faults_) fault += unnoticed;
   faults_.push_back(now);
   while (now - faults_.front() > fault_window) faults_.pop_front();

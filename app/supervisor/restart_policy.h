@@ -22,7 +22,7 @@ class RestartPolicy {
 };
 
 // A camera that was to blame for the death of its process three times within a minute is quarantined.
-class BlamePolicy {
+class QuarantinePolicy {
  public:
   // `unnoticed`: for how long the fault, a hang, had been there before it was found. That time does not count, or slow
   // faults would never be three within a minute. True: set the camera aside.

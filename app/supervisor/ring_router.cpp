@@ -22,7 +22,7 @@ void forget_pixels(CameraFrames::Ring& ring) {
   ring.without_pixels = true;
 }
 
-// Who writes what nobody takes any more must not wait for it: other outputs are on the same thread.
+// A writer whose packets have no reader any more must not wait: other outputs are on the same thread.
 void give_back_unread(Output& output) {
   if (!output.publisher.unread) return;
   if (output.packets.newest) output.packets.newest->give_back_all();

@@ -25,7 +25,7 @@ class RingRouter {
   void lose(Camera& camera, const std::string& reason);
 
   // Gives the worker the newest frame ring, unless a dead predecessor's frames are still in it. One whose writer has
-  // closed it or is gone gets no further frame, and nobody who would free a seat in it: the next ring is offered.
+  // closed it or is gone gets no further frame, and no writer that would free a seat in it: the next ring is offered.
   void offer(Camera& camera);
   // All that the publisher has not finished.
   void pass_on_all(const Camera& camera, Output& output);

@@ -61,7 +61,7 @@ void ServiceNotifier::watchdog() {
 
 void ServiceNotifier::reloading() {
   ready_ = false;
-  // The time is for Type=notify-reload of newer versions, which tell an old READY=1 from a new one by it.
+  // The time is for Type=notify-reload of newer versions, which distinguish an old READY=1 from a new one by it.
   send("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(now_ns() / 1000) + "\nSTATUS=reloading the configuration");
 }
 

@@ -1,6 +1,7 @@
-// What the rig tells systemd, where it runs as a service of Type=notify (configs/campipe.service): that it is ready,
-// how it does, and that it is alive. Elsewhere (NOTIFY_SOCKET is not set) nothing is sent. Used by the supervisor's
-// thread; no call waits: what the manager's socket does not take is kept, and sent with a later call of watchdog().
+// What the rig reports to systemd, where it runs as a service of Type=notify (configs/campipe.service): that it is
+// ready, how it does, and that it is alive. Elsewhere (NOTIFY_SOCKET is not set) nothing is sent. Used by the
+// supervisor's thread; no call waits: what the manager's socket does not take is kept, and sent with a later call of
+// watchdog().
 #pragma once
 
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-// What a rig does now, as the API tells it (docs/api.md): the report's fields for each camera, with what happened in
+// What a rig does now, as the API reports it (docs/api.md): the report's fields for each camera, with what happened in
 // the last seconds in place of what happened in all its life.
 #pragma once
 

@@ -144,7 +144,7 @@ void Supervisor::tick() {
   guard_.run("end", [this] { watch_ending(); });
   if (now >= rig_.next_status) guard_.run("report the status", [this] { send_status(); });
   guard_.run("write the report", [this] { accounts_.write_report_if_due(ending_.why); });
-  guard_.run("tell systemd", [this] { service_.watchdog(); });
+  guard_.run("notify systemd", [this] { service_.watchdog(); });
 }
 
 // For systemd: ready when every camera has shown what becomes of it.

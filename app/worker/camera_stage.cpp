@@ -84,7 +84,7 @@ std::optional<CameraStage::Ring> CameraStage::next_ring() {
   while (rings_.empty()) {
     if (finishing_) return std::nullopt;
     scope_->beat();
-    lock.unlock();  // whoever has a ring for this camera waits for no encoder
+    lock.unlock();  // a ring for this camera waits for no encoder
     for (const auto& rendition : renditions_) rendition->rest_if_unwatched();
     lock.lock();
     changed_.wait_for(lock, slice, [this] { return finishing_ || !rings_.empty(); });
@@ -110,7 +110,7 @@ void CameraStage::drain(const Ring& ring) {
     if (next == FrameRingReader::Next::frame) {
       process(use, std::move(lease), source);
     } else if (next == FrameRingReader::Next::broken) {
-      spdlog::error("{}: its frame ring says what cannot be; it is left", name_);
+      spdlog::error("{}: its frame ring is damaged; it is abandoned", name_);
       return accuse_writer();
     } else if (next != FrameRingReader::Next::timeout || abandoned_) {
       return;

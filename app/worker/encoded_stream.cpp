@@ -20,7 +20,7 @@ std::size_t packet_capacity(const EncoderConfig& config, const FrameFormat& form
   const auto* frames = std::get_if<int>(&config.gop);
   const double gop_seconds =
       frames != nullptr ? *frames / rate : std::chrono::duration<double>(std::get<1>(config.gop)).count();
-  // With a constant quality nobody knows the rate; this is a generous one, an eighth of a byte for a pixel.
+  // With a constant quality the rate is not known; this is a generous one, an eighth of a byte for a pixel.
   const double guess = static_cast<double>(format.width) * format.height * rate;
   const bool constant_quality = config.crf.has_value() || config.codec == "mjpeg";
   const double bits = config.bitrate ? static_cast<double>(*config.bitrate) : constant_quality ? guess : 4e6;
@@ -55,13 +55,13 @@ void EncodedStream::begin(std::unique_ptr<Encoder> encoder, const FrameFormat& i
   frame_rate_ = frame_rate;
 }
 
-void EncodedStream::encode(const FrameRef& picture, const FrameTimes& times, std::uint64_t number) {
+void EncodedStream::encode(const FrameRef& frame, const FrameTimes& times, std::uint64_t number) {
   const ProfileRange range(range_, number);
   const ThreadWait wait(WaitsFor::encoder);
   if (key_frames_.ask(times.pts)) encoder_->want_key_frame();
   ++inside_;
   begin_ = now_ns();
-  encoder_->encode(picture, times, [this](const PacketView& packet) { take(packet); });
+  encoder_->encode(frame, times, [this](const PacketView& packet) { take(packet); });
 }
 
 void EncodedStream::flush() {

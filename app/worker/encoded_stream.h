@@ -31,7 +31,7 @@ class EncodedStream {
   // was opened for. Throws where there is no room for the ring; then there is no encoder.
   void begin(std::unique_ptr<Encoder> encoder, const FrameFormat& input, double frame_rate);
   // `number`: of the frame. Throws Error when the encoder fails.
-  void encode(const FrameRef& picture, const FrameTimes& times, std::uint64_t number);
+  void encode(const FrameRef& frame, const FrameTimes& times, std::uint64_t number);
   // All packets come out, and there is no encoder any more. Throws like encode().
   void flush();
   // Likewise, but the frames inside are counted as lost.

@@ -13,7 +13,7 @@ class CpuFramePath final : public FramePath {
   SharedGpuStream stream() const override { return nullptr; }
   FrameFormat configure(const FrameFormat& in, bool /*on_gpu*/) override { return chain_.configure(in); }
   std::optional<FrameRef> process(RingInUse&, FrameRingReader::Lease& lease, const std::function<void()>&) override {
-    return chain_.process(lease.picture, lease.times.pts);
+    return chain_.process(lease.frame, lease.times.pts);
   }
 
  private:

@@ -32,9 +32,9 @@ class GpuFramePath final : public FramePath {
                                   const std::function<void()>& beat) override {
     if (ring.fills_lost) return std::nullopt;
     ring.reader.use_on(chain_.stream(), lease);
-    FrameRef picture = std::exchange(lease.picture, {});
-    FrameRef result = chain_.process(picture, lease.times.pts);
-    picture = {};  // with the chain's own copies the last: the slot goes back behind the work that reads it
+    FrameRef frame = std::exchange(lease.frame, {});
+    FrameRef result = chain_.process(frame, lease.times.pts);
+    frame = {};  // with the chain's own copies the last: the slot goes back behind the work that reads it
     wait(ring, beat);
     if (ring.fills_lost) return std::nullopt;
     chain_.add_metadata(result.metadata);

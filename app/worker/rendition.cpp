@@ -62,14 +62,14 @@ void Rendition::process(RingInUse& ring, FrameRingReader::Lease lease, const Sou
   if (!rate_.takes(lease.times.pts)) return count(DropCause::rate);
   FrameTimes times = lease.times;
   times.leased = now_ns();
-  const auto picture = filter(ring, lease, source);
-  if (!picture) return;
+  const auto frame = filter(ring, lease, source);
+  if (!frame) return;
   times.filtered = now_ns();
-  motion_.take(picture->metadata, times.pts);
+  motion_.take(frame->metadata, times.pts);
   block_.filter.record(times.filtered - times.leased);
   try {
-    if (snapshot_) snapshot_->offer(picture->view);
-    stream_.encode(*picture, times, lease.number);
+    if (snapshot_) snapshot_->offer(frame->view);
+    stream_.encode(*frame, times, lease.number);
   } catch (const std::exception& error) {
     fail(error);
   }
@@ -101,11 +101,11 @@ std::optional<FrameRef> Rendition::filter(RingInUse& ring, FrameRingReader::Leas
       count(DropCause::no_gpu_memory);
       return std::nullopt;
     }
-    prepare(lease.picture.view.format, source);
-    auto picture = filters_.process(ring, lease, events_.beat);
-    lease.picture = {};
-    if (!picture) count(DropCause::master_lost);
-    return picture;
+    prepare(lease.frame.view.format, source);
+    auto frame = filters_.process(ring, lease, events_.beat);
+    lease.frame = {};
+    if (!frame) count(DropCause::master_lost);
+    return frame;
   } catch (const GpuError& error) {
     const bool no_room =
         error.kind == GpuError::Kind::out_of_memory || (!ready_ && error.kind == GpuError::Kind::other);
@@ -130,7 +130,7 @@ void Rendition::prepare(const FrameFormat& format, const Source& source) {
   // With a snapshot to take, the frames have to come to host memory anyway, so that a GPU's encoder is not tried.
   const bool hardware = output_.placement.hardware_encoder && !snapshot_;
   const Encoder* encoder = stream_.encoder();
-  const bool on_gpu = encoder != nullptr ? encoder->wants_gpu_pictures() : hardware;
+  const bool on_gpu = encoder != nullptr ? encoder->wants_gpu_frames() : hardware;
   const FrameFormat output = filters_.configure(format, source.rotation, on_gpu);
   const double rate = limited_rate(source.frame_rate, output_.config.rate);
   if (!stream_.goes_on(output, rate)) make_encoder(wanted, on_gpu, output, rate);
@@ -150,8 +150,8 @@ void Rendition::make_encoder(const Ready& wanted, bool on_gpu, const FrameFormat
   const ThreadWait wait(WaitsFor::encoder);
   auto encoder = open_encoder(output_.config.encode, output, frame_rate, place);
   if (!encoder->remark().empty()) spdlog::warn("{}: {}", output_.config.name, encoder->remark());
-  if (encoder->wants_gpu_pictures() != on_gpu)
-    filters_.configure(wanted.input, wanted.source.rotation, encoder->wants_gpu_pictures());
+  if (encoder->wants_gpu_frames() != on_gpu)
+    filters_.configure(wanted.input, wanted.source.rotation, encoder->wants_gpu_frames());
   stream_.begin(std::move(encoder), output, frame_rate);
 }
 

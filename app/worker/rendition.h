@@ -11,7 +11,7 @@
 // Else a new encoder with a packet ring of its own begins.
 // After an error the frames are still taken and counted, so that nothing waits for this output and no other notices.
 // Where the GPU has no room, they are counted too, and it is tried again every second.
-// An output that is encoded on demand has no encoder while nobody watches it; those who come to watch any get a key
+// An output that is encoded on demand has no encoder while it has no viewers; new viewers of any output get a key
 // frame soon.
 #pragma once
 
@@ -53,7 +53,7 @@ class Rendition {
 
   // Filters and encoder for frames as they are expected, before the first one comes.
   void get_ready(const FrameFormat& expected, const Source& source);
-  // Where it is encoded on demand, and nobody watches: gives up what that takes. Else process() does.
+  // Where it is encoded on demand, and has no viewers: gives up what that takes. Else process() does.
   void rest_if_unwatched() { is_wanted(); }
   void process(RingInUse& ring, FrameRingReader::Lease lease, const Source& source);
   // No further frame will come.

@@ -138,10 +138,10 @@ class Worker {
       if (!ring.try_again) spdlog::warn("a camera's frame ring cannot be used yet: {}", error.what());
       ring.try_again = Clock::now() + room_interval;
       return false;
-    } catch (const SystemError& error) {  // no memory or descriptors: nobody else's trouble
+    } catch (const SystemError& error) {  // no memory or descriptors: no fault of another process
       child_.send(messages::FrameRingLost{ring.camera, error.what()});
       return true;
-    } catch (const Error& error) {  // it is no ring, which whoever writes it has to answer for
+    } catch (const Error& error) {  // it is no ring, which is its writer's fault
       spdlog::error("a camera's frame ring cannot be used: {}", error.what());
       cameras_.at(ring.camera)->accuse_writer();
       return true;

@@ -12,7 +12,7 @@
 #include "core/failpoint.h"
 #include "core/log.h"
 #include "core/media_limits.h"
-#include "stages/decoders/picture_format.h"
+#include "stages/decoders/frame_format.h"
 #include "stages/decoders/slot_converter.h"
 #include "stages/decoders/slot_layout.h"
 
@@ -32,7 +32,7 @@ std::optional<PixelFormat> ring_format(int av_format) {
 }
 
 // How many frames a codec may keep for reference while it decodes another.
-unsigned reference_pictures(AVCodecID codec) {
+unsigned reference_frames(AVCodecID codec) {
   switch (codec) {
     case AV_CODEC_ID_H264:
     case AV_CODEC_ID_HEVC:
@@ -76,7 +76,7 @@ class AvcodecDecoder final : public Decoder {
 
   SlotNeeds needs() const override {
     const auto threads = static_cast<unsigned>(std::max(context_->thread_count, 1));
-    return {slot_bytes_, reference_pictures(context_->codec_id) + threads + 1, false, expected_};
+    return {slot_bytes_, reference_frames(context_->codec_id) + threads + 1, false, expected_};
   }
 
   void write_to(std::shared_ptr<FrameRingWriter> ring) override {
@@ -96,16 +96,16 @@ class AvcodecDecoder final : public Decoder {
     return code >= 0;
   }
 
-  Receive receive(DecodedPicture& picture) override {
+  Receive receive(DecodedFrame& decoded) override {
     if (!std::exchange(waiting_, false)) {
       const Receive received = receive_frame();
-      if (received != Receive::picture) return received;
+      if (received != Receive::frame) return received;
     }
-    picture.pts = frame_->best_effort_timestamp;
-    picture.packet = frame_->pkt_pos;
-    picture.corrupt = frame_->decode_error_flags != 0 || (frame_->flags & AV_FRAME_FLAG_CORRUPT) != 0;
-    picture.record.times.duration = av_rescale_q(frame_->pkt_duration, context_->pkt_timebase, nanoseconds);
-    return describe_direct(picture) || convert_into_slot(picture) ? Receive::picture : Receive::no_slot;
+    decoded.pts = frame_->best_effort_timestamp;
+    decoded.packet = frame_->pkt_pos;
+    decoded.corrupt = frame_->decode_error_flags != 0 || (frame_->flags & AV_FRAME_FLAG_CORRUPT) != 0;
+    decoded.record.times.duration = av_rescale_q(frame_->pkt_duration, context_->pkt_timebase, nanoseconds);
+    return describe_direct(decoded) || convert_into_slot(decoded) ? Receive::frame : Receive::no_slot;
   }
 
   void flush() override {
@@ -136,7 +136,7 @@ class AvcodecDecoder final : public Decoder {
     }
     if (code == AVERROR(ENOMEM)) throw std::bad_alloc();
     if (code < 0) return Receive::none;  // needs more, at the end, or the packet was damaged
-    if (frame_->width == width_ && frame_->height == height_) return Receive::picture;
+    if (frame_->width == width_ && frame_->height == height_) return Receive::frame;
     if (refused_size(frame_->width, frame_->height)) return Receive::none;  // as damaged: in mid-stream it is not meant
     width_ = frame_->width;
     height_ = frame_->height;
@@ -215,7 +215,7 @@ class AvcodecDecoder final : public Decoder {
   }
 
   // The frame already lies in a slot that has not been published: where.
-  bool describe_direct(DecodedPicture& picture) {
+  bool describe_direct(DecodedFrame& decoded) {
     const auto pixels = ring_format(frame_->format);
     const auto slot = slot_of(*frame_);
     if (!pixels || !slot || !ring_->unpublished(*slot)) return false;
@@ -223,12 +223,12 @@ class AvcodecDecoder final : public Decoder {
     const std::uint8_t* base = ring_->memory().pixels(*slot).data();
     for (int plane = 0; plane < plane_count(*pixels); ++plane) {
       const auto at = static_cast<std::size_t>(plane);
-      picture.record.offset[at] = static_cast<std::uint32_t>(frame_->data[plane] - base);
-      picture.record.stride[at] = frame_->linesize[plane];
+      decoded.record.offset[at] = static_cast<std::uint32_t>(frame_->data[plane] - base);
+      decoded.record.stride[at] = frame_->linesize[plane];
     }
-    picture.slot = *slot;
-    picture.record.format = format_of(*frame_, pixel_format(), *pixels);
-    picture.converted = false;
+    decoded.slot = *slot;
+    decoded.record.format = format_of(*frame_, pixel_format(), *pixels);
+    decoded.converted = false;
     return true;
   }
 
@@ -241,7 +241,7 @@ class AvcodecDecoder final : public Decoder {
     return std::nullopt;
   }
 
-  bool convert_into_slot(DecodedPicture& picture) {
+  bool convert_into_slot(DecodedFrame& decoded) {
     const auto slot = ring_->claim();
     if (!slot) return false;
     FrameFormat format = format_of(*frame_, pixel_format(), PixelFormat::i420);
@@ -254,11 +254,11 @@ class AvcodecDecoder final : public Decoder {
     }
     converted_slot_ = slot->index;
     converter_.convert(*frame_, view_in_slot(format, layout, slot->pixels.data()));
-    picture.slot = slot->index;
-    picture.record.format = format;
-    picture.record.offset = layout.offset;
-    picture.record.stride = layout.stride;
-    picture.converted = true;
+    decoded.slot = slot->index;
+    decoded.record.format = format;
+    decoded.record.offset = layout.offset;
+    decoded.record.stride = layout.stride;
+    decoded.converted = true;
     return true;
   }
 

@@ -10,7 +10,7 @@
 #include "core/cuda_ffmpeg.h"
 #include "core/libav_log.h"
 #include "kernels/transfer.h"
-#include "stages/decoders/picture_format.h"
+#include "stages/decoders/frame_format.h"
 #include "stages/decoders/slot_layout.h"
 
 extern "C" {
@@ -128,23 +128,23 @@ class CudaDecoder final : public Decoder {
     return call([&] { return avcodec_send_packet(context_.get(), packet); }) >= 0;
   }
 
-  Receive receive(DecodedPicture& picture) override {
+  Receive receive(DecodedFrame& frame) override {
     if (!std::exchange(waiting_, false)) {
       let_go();
       const int code = call([&] { return avcodec_receive_frame(context_.get(), frame_.get()); });
       if (code < 0) return Receive::none;  // needs more, at the end, or the packet was damaged
       if (size_changed()) return Receive::changed;
     }
-    picture.corrupt = frame_->decode_error_flags != 0 || (frame_->flags & AV_FRAME_FLAG_CORRUPT) != 0;
-    picture.pts = frame_->best_effort_timestamp;
-    picture.packet = frame_->pkt_pos;
-    picture.record.times.duration = av_rescale_q(frame_->pkt_duration, context_->pkt_timebase, nanoseconds);
-    const bool copied = refusing([&] { return copy_into_slot(picture); });
+    frame.corrupt = frame_->decode_error_flags != 0 || (frame_->flags & AV_FRAME_FLAG_CORRUPT) != 0;
+    frame.pts = frame_->best_effort_timestamp;
+    frame.packet = frame_->pkt_pos;
+    frame.record.times.duration = av_rescale_q(frame_->pkt_duration, context_->pkt_timebase, nanoseconds);
+    const bool copied = refusing([&] { return copy_into_slot(frame); });
     // The copy may still be running. The surface goes back already: what the decoder writes to it next, it writes when
     // cuvidMapVideoFrame() maps it again, and that work is on the same stream (FFmpeg's nvdec.c hands it
     // AVCUDADeviceContext::stream as output_stream), so behind the copy.
     av_frame_unref(frame_.get());
-    return copied ? Receive::picture : Receive::no_slot;
+    return copied ? Receive::frame : Receive::no_slot;
   }
 
   void flush() override {
@@ -242,7 +242,7 @@ class CudaDecoder final : public Decoder {
   }
 
   // False: there is no slot for it.
-  bool copy_into_slot(DecodedPicture& picture) {
+  bool copy_into_slot(DecodedFrame& frame) {
     const FrameFormat format = format_of_frame();
     const auto slot = claim();
     if (!slot) return false;
@@ -256,11 +256,11 @@ class CudaDecoder final : public Decoder {
     view.device = gpu_;
     enqueue_copy(view);
     ring_->filled(slot->index, cuda_stream_.get());
-    picture.slot = slot->index;
-    picture.record.format = format;
-    picture.record.offset = layout_.offset;
-    picture.record.stride = layout_.stride;
-    picture.converted = false;
+    frame.slot = slot->index;
+    frame.record.format = format;
+    frame.record.offset = layout_.offset;
+    frame.record.stride = layout_.stride;
+    frame.converted = false;
     return true;
   }
 

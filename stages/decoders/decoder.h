@@ -36,7 +36,7 @@ struct HardwareRefused : Error {
   using Error::Error;
 };
 
-struct DecodedPicture {
+struct DecodedFrame {
   unsigned slot = 0;
   FrameRecord record;                 // format, offsets, strides; of the times only the duration, where it is known
   std::int64_t pts = AV_NOPTS_VALUE;  // in the source's time_base
@@ -49,7 +49,7 @@ class Decoder {
  public:
   // no_slot: a frame was lost for want of a slot. changed: the next frame has another size than those before; it
   // comes once write_to() was given a ring with the slots that needs() now asks for.
-  enum class Receive : std::uint8_t { picture, none, no_slot, changed };
+  enum class Receive : std::uint8_t { frame, none, no_slot, changed };
 
   virtual ~Decoder() = default;
   [[nodiscard]] virtual SlotNeeds needs() const = 0;
@@ -59,7 +59,7 @@ class Decoder {
   // an error; false is returned. `capture_utc`: for frames that carry their time. Throws HardwareRefused; so does
   // receive(). Then the decoder must be dropped, and what was sent since the last key frame sent to another.
   virtual bool send(const AVPacket* packet, std::int64_t capture_utc) = 0;
-  virtual Receive receive(DecodedPicture& picture) = 0;
+  virtual Receive receive(DecodedFrame& frame) = 0;
   // Forgets everything, and can begin at any key frame.
   virtual void flush() = 0;
 };

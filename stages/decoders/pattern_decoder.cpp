@@ -28,7 +28,7 @@ class PatternDecoder final : public Decoder {
     return true;
   }
 
-  Receive receive(DecodedPicture& picture) override {
+  Receive receive(DecodedFrame& frame) override {
     let_go();
     if (!next_) return Receive::none;
     const Waiting waiting = *std::exchange(next_, std::nullopt);
@@ -37,8 +37,8 @@ class PatternDecoder final : public Decoder {
     shown_ = slot->index;
     painter_.paint({static_cast<std::uint32_t>(waiting.number), waiting.utc_us},
                    view_in_slot(format_, layout_, slot->pixels.data()));
-    picture = {slot->index, {format_, layout_.offset, layout_.stride, {}}, waiting.number, false};
-    return Receive::picture;
+    frame = {slot->index, {format_, layout_.offset, layout_.stride, {}}, waiting.number, false};
+    return Receive::frame;
   }
 
   void flush() override {

@@ -11,8 +11,8 @@
 #include "stages/encoders/codec_encoders.h"
 #include "stages/encoders/encoder.h"
 #include "stages/encoders/encoder_context.h"
+#include "stages/encoders/frame_converter.h"
 #include "stages/encoders/gpu_frames.h"
-#include "stages/encoders/picture_converter.h"
 
 namespace campipe {
 namespace {
@@ -21,9 +21,9 @@ constexpr std::int64_t no_pts = std::numeric_limits<std::int64_t>::min();
 
 // Lets libavcodec refer to the pixels instead of copying them: the buffer it counts references to holds a copy
 // of the frame's owner. The size is of no consequence, the planes need not even lie in one piece.
-AVBufferRef* hold(const FrameRef& picture) {
-  auto owner = std::make_unique<std::shared_ptr<const void>>(picture.owner);
-  auto* pixels = const_cast<std::uint8_t*>(picture.view.data[0]);  // read only, see the flag
+AVBufferRef* hold(const FrameRef& in) {
+  auto owner = std::make_unique<std::shared_ptr<const void>>(in.owner);
+  auto* pixels = const_cast<std::uint8_t*>(in.view.data[0]);  // read only, see the flag
   AVBufferRef* buffer = av_buffer_create(
       pixels, 1,
       c_callback<[](void* opaque, std::uint8_t*) { delete static_cast<std::shared_ptr<const void>*>(opaque); }>,
@@ -33,24 +33,24 @@ AVBufferRef* hold(const FrameRef& picture) {
   return buffer;
 }
 
-AvFrame wrap(const FrameRef& picture, const AVCodecContext& context) {
+AvFrame wrap(const FrameRef& in, const AVCodecContext& context) {
   AvFrame frame = make_av_frame();
-  frame->buf[0] = hold(picture);
+  frame->buf[0] = hold(in);
   frame->format = context.pix_fmt;
   frame->width = context.width;
   frame->height = context.height;
-  for (int plane = 0; plane < plane_count(picture.view.format.pixels); ++plane) {
-    frame->data[plane] = const_cast<std::uint8_t*>(picture.view.data[static_cast<std::size_t>(plane)]);
-    frame->linesize[plane] = picture.view.stride[static_cast<std::size_t>(plane)];
+  for (int plane = 0; plane < plane_count(in.view.format.pixels); ++plane) {
+    frame->data[plane] = const_cast<std::uint8_t*>(in.view.data[static_cast<std::size_t>(plane)]);
+    frame->linesize[plane] = in.view.stride[static_cast<std::size_t>(plane)];
   }
   return frame;
 }
 
-AvFrame frame_of(const FrameRef& picture, const AVCodecContext& context, [[maybe_unused]] GpuStream stream) {
+AvFrame frame_of(const FrameRef& in, const AVCodecContext& context, [[maybe_unused]] GpuStream stream) {
   if constexpr (with_cuda) {
-    if (context.hw_frames_ctx != nullptr) return copy_to_gpu_frame(picture.view, *context.hw_frames_ctx, stream);
+    if (context.hw_frames_ctx != nullptr) return copy_to_gpu_frame(in.view, *context.hw_frames_ctx, stream);
   }
-  return wrap(picture, context);
+  return wrap(in, context);
 }
 
 void describe(AVFrame* frame, const AVCodecContext& context) {
@@ -87,25 +87,25 @@ class AvcodecEncoder final : public Encoder {
   }
 
   const StreamParameters& parameters() const override { return parameters_; }
-  bool wants_gpu_pictures() const override { return context_->hw_frames_ctx != nullptr; }
+  bool wants_gpu_frames() const override { return context_->hw_frames_ctx != nullptr; }
   const std::string& remark() const override { return remark_; }
 
   void want_key_frame() override { key_wanted_ = true; }
 
-  void encode(const FrameRef& picture, const FrameTimes& times, const PacketHandler& handler) override {
-    if (picture.view.format != input_) throw Error("the frame is not of the format that the encoder was opened for");
-    if (wants_gpu_pictures() == (picture.view.memory == MemoryKind::host)) {
-      throw Error(wants_gpu_pictures() ? "the encoder takes frames in a GPU's memory only"
-                                       : "the encoder takes frames in host memory only");
+  void encode(const FrameRef& in, const FrameTimes& times, const PacketHandler& handler) override {
+    if (in.view.format != input_) throw Error("the frame is not of the format that the encoder was opened for");
+    if (wants_gpu_frames() == (in.view.memory == MemoryKind::host)) {
+      throw Error(wants_gpu_frames() ? "the encoder takes frames in a GPU's memory only"
+                                     : "the encoder takes frames in host memory only");
     }
-    AvFrame frame = converter_ ? converter_->convert(picture.view) : frame_of(picture, *context_, stream_);
+    AvFrame frame = converter_ ? converter_->convert(in.view) : frame_of(in, *context_, stream_);
     describe(frame.get(), *context_);
     frame->pts = next_ticks(times.pts);
     if (std::exchange(key_wanted_, false) || key_is_due(times.pts)) {
       frame->pict_type = AV_PICTURE_TYPE_I;
       last_key_pts_ = times.pts;
     }
-    inside_.push_back({frame->pts, times, picture.metadata});
+    inside_.push_back({frame->pts, times, in.metadata});
     av_check(avcodec_send_frame(context_.get(), frame.get()), parameters_.encoder);
     drain(handler);
   }
@@ -171,7 +171,7 @@ class AvcodecEncoder final : public Encoder {
 
   AvCodecContext context_;
   FrameFormat input_;
-  std::optional<PictureConverter> converter_;
+  std::optional<FrameConverter> converter_;
   GpuStream stream_;
   std::string remark_;
   AvPacket packet_;

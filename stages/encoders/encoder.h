@@ -55,14 +55,14 @@ class Encoder {
   virtual ~Encoder() = default;
   [[nodiscard]] virtual const StreamParameters& parameters() const = 0;
   // encode() takes nv12 frames in the GPU's memory, and no others.
-  [[nodiscard]] virtual bool wants_gpu_pictures() const = 0;
+  [[nodiscard]] virtual bool wants_gpu_frames() const = 0;
   // Why it is not the encoder that `auto` prefers there, for the log; else empty.
   [[nodiscard]] virtual const std::string& remark() const = 0;
   // The next frame will be a key frame, whenever the last one was.
   virtual void want_key_frame() = 0;
   // Calls `handler` for every packet that came out (none, one or several).
   // Key frames: where the gop is a time, the first frame at or after each whole gop since the last one.
-  virtual void encode(const FrameRef& picture, const FrameTimes& times, const PacketHandler& handler) = 0;
+  virtual void encode(const FrameRef& in, const FrameTimes& times, const PacketHandler& handler) = 0;
   // The frames still inside come out. Nothing may be encoded afterwards.
   virtual void flush(const PacketHandler& handler) = 0;
 };

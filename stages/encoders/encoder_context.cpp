@@ -12,8 +12,8 @@
 #include "core/nearest_name.h"
 #include "stages/encoders/codec_encoders.h"
 #include "stages/encoders/file_options.h"
+#include "stages/encoders/frame_converter.h"
 #include "stages/encoders/gpu_frames.h"
-#include "stages/encoders/picture_converter.h"
 
 namespace campipe {
 namespace {
@@ -184,7 +184,7 @@ void check_pixel_format(const AVCodec& codec, AVPixelFormat wanted) {
   throw Error("encode.encoder: " + std::string(codec.name) + " takes no " + av_get_pix_fmt_name(wanted) + " frames");
 }
 
-void take_gpu_pictures([[maybe_unused]] AVCodecContext& context, [[maybe_unused]] const EncoderPlace& place) {
+void take_gpu_frames([[maybe_unused]] AVCodecContext& context, [[maybe_unused]] const EncoderPlace& place) {
   if constexpr (with_cuda) {
     context.hw_frames_ctx = make_gpu_frames(context.width, context.height, place.stream).release();
     context.pix_fmt = AV_PIX_FMT_CUDA;
@@ -233,7 +233,7 @@ AvCodecContext open_encoder_context(const EncoderConfig& config, const FrameForm
   }
   // What the frames are is not the user's to choose, so it comes after the options.
   set_format(*context, encoded_format(input, codec), frame_rate);
-  if (place.hardware && codec.pix_fmts != nullptr && takes(codec, AV_PIX_FMT_CUDA)) take_gpu_pictures(*context, place);
+  if (place.hardware && codec.pix_fmts != nullptr && takes(codec, AV_PIX_FMT_CUDA)) take_gpu_frames(*context, place);
   check_pixel_format(codec, context->pix_fmt);
   context->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
   open(*context);

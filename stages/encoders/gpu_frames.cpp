@@ -18,15 +18,15 @@ AvBuffer make_gpu_frames(int width, int height, GpuStream stream) {
   return buffer;
 }
 
-AvFrame copy_to_gpu_frame(const FrameView& picture, AVBufferRef& frames, GpuStream stream) {
+AvFrame copy_to_gpu_frame(const FrameView& in, AVBufferRef& frames, GpuStream stream) {
   AvFrame frame = make_av_frame();
   av_check(av_hwframe_get_buffer(&frames, frame.get(), 0), "no frame on the GPU for the encoder");
   const FrameFormat format{.pixels = PixelFormat::nv12, .width = frame->width, .height = frame->height};
   for (int plane = 0; plane < 2; ++plane) {
     const auto at = static_cast<std::size_t>(plane);
     const PlaneSize size = plane_size(format, plane);
-    cuda_check(cudaMemcpy2DAsync(frame->data[plane], static_cast<std::size_t>(frame->linesize[plane]), picture.data[at],
-                                 static_cast<std::size_t>(picture.stride[at]), static_cast<std::size_t>(size.width),
+    cuda_check(cudaMemcpy2DAsync(frame->data[plane], static_cast<std::size_t>(frame->linesize[plane]), in.data[at],
+                                 static_cast<std::size_t>(in.stride[at]), static_cast<std::size_t>(size.width),
                                  static_cast<std::size_t>(size.height), cudaMemcpyDefault, stream),
                "cannot copy a frame for the encoder");
   }

@@ -14,6 +14,6 @@ AvBuffer make_gpu_frames(int width, int height, GpuStream stream);
 //
 // Not the frame itself: each address is registered with NVENC once, and FFmpeg goes on using that as long as the
 // encoder lives, also when a ring's memory has been unmapped and another one has taken its place. Throws Error.
-AvFrame copy_to_gpu_frame(const FrameView& picture, AVBufferRef& frames, GpuStream stream);
+AvFrame copy_to_gpu_frame(const FrameView& in, AVBufferRef& frames, GpuStream stream);
 
 }  // namespace campipe

@@ -4,14 +4,14 @@
 #include <new>
 #include <utility>
 
-#include "stages/filters/picture_pool.h"
+#include "stages/filters/frame_pool.h"
 
 namespace campipe {
 namespace {
 
 constexpr std::size_t alignment = 64;  // a cache line, and the widest vector there is
 
-PictureBytes allocate(std::size_t size) {
+FrameBytes allocate(std::size_t size) {
   return {static_cast<std::uint8_t*>(::operator new[](size, std::align_val_t{alignment})),
           [](std::uint8_t* bytes) { ::operator delete[](bytes, std::align_val_t{alignment}); }};
 }
@@ -19,7 +19,7 @@ PictureBytes allocate(std::size_t size) {
 struct Stage {
   std::unique_ptr<Filter> filter;
   bool only_looks;
-  std::shared_ptr<PicturePool> pool;  // if it does more
+  std::shared_ptr<FramePool> pool;  // if it does more
 };
 
 }  // namespace
@@ -43,25 +43,25 @@ FrameFormat FilterChain::configure(const FrameFormat& in) {
   FrameFormat format = in;
   for (Stage& stage : state_->stages) {
     format = stage.filter->configure(format);
-    if (!stage.only_looks) stage.pool = std::make_shared<PicturePool>(PictureLayout{format, alignment}, allocate);
+    if (!stage.only_looks) stage.pool = std::make_shared<FramePool>(FrameLayout{format, alignment}, allocate);
   }
   return format;
 }
 
 FrameRef FilterChain::process(const FrameRef& in, std::int64_t pts) {
-  FrameRef picture = in;
+  FrameRef frame = in;
   for (const Stage& stage : state_->stages) {
     if (stage.only_looks) {
-      stage.filter->look(picture.view, pts);
+      stage.filter->look(frame.view, pts);
     } else {
       auto [view, owner] = stage.pool->take();
-      stage.filter->process(picture.view, view);
-      picture.view = as_const(view);
-      picture.owner = std::move(owner);
+      stage.filter->process(frame.view, view);
+      frame.view = as_const(view);
+      frame.owner = std::move(owner);
     }
-    stage.filter->add_metadata(picture.metadata);
+    stage.filter->add_metadata(frame.metadata);
   }
-  return picture;
+  return frame;
 }
 
 }  // namespace campipe

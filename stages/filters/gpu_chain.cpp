@@ -10,8 +10,8 @@
 #include "core/cuda.h"
 #include "core/error.h"
 #include "kernels/transfer.h"
+#include "stages/filters/frame_pool.h"
 #include "stages/filters/gpu_pointwise.h"
-#include "stages/filters/picture_pool.h"
 
 namespace campipe {
 namespace {
@@ -21,13 +21,13 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t alignment = 256;       // of rows in device memory: whole vectors, whole lines of the caches
 constexpr std::size_t results = 4;           // that may be in use at once before more are allocated
-constexpr auto settle = milliseconds(1000);  // how long work that was enqueued may take when nobody wants it any more
+constexpr auto settle = milliseconds(1000);  // how long work that was enqueued may take when it is not wanted any more
 
-PictureBytes on_device(std::size_t bytes) {
+FrameBytes on_device(std::size_t bytes) {
   return {allocate_on_device(bytes).release(), [](std::uint8_t* p) { DeviceDeleter()(p); }};
 }
 
-PictureBytes page_locked(std::size_t bytes) {
+FrameBytes page_locked(std::size_t bytes) {
   return {allocate_pinned(bytes).release(), [](std::uint8_t* p) { PinnedDeleter()(p); }};
 }
 
@@ -38,7 +38,7 @@ SharedGpuStream make_stream() {
 
 Device current_gpu() {
   int index = 0;
-  cuda_check(cudaGetDevice(&index), "cannot tell the current GPU");
+  cuda_check(cudaGetDevice(&index), "cannot find the current GPU");
   return gpu_at(index);
 }
 
@@ -145,7 +145,7 @@ class Progress {
   static bool can_write_words() {
     int device = 0;
     int can = 0;
-    cuda_check(cudaGetDevice(&device), "cannot tell the current GPU");
+    cuda_check(cudaGetDevice(&device), "cannot find the current GPU");
     cuda_check(cuda_driver().device_get_attribute(&can, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, device),
                "cannot ask the GPU what it can do");
     return can != 0;
@@ -169,7 +169,7 @@ struct Configured {
 struct Filtering {
   std::unique_ptr<GpuFilter> merged;  // of point-wise filters; else none
   GpuFilter* filter = nullptr;
-  std::shared_ptr<PicturePool> pool;  // none: it only looks
+  std::shared_ptr<FramePool> pool;  // none: it only looks
 };
 
 // All of a configuration that belongs to one format of input.
@@ -177,9 +177,9 @@ struct Plan {
   FrameFormat input;
   GpuChain::Output output = GpuChain::Output::device;
   PlanarUpload planar;
-  std::shared_ptr<PicturePool> uploaded;
+  std::shared_ptr<FramePool> uploaded;
   std::vector<Filtering> filters;
-  std::shared_ptr<PicturePool> downloaded;  // none: results stay on the device
+  std::shared_ptr<FramePool> downloaded;  // none: results stay on the device
 };
 
 }  // namespace
@@ -191,10 +191,10 @@ struct GpuChain::State {
   std::vector<Configured> filters;
   Plan plan;
 
-  std::shared_ptr<PicturePool> make_pool(const FrameFormat& format, bool host, std::size_t count) const {
-    const PictureLayout layout = host ? PictureLayout{format, alignment, MemoryKind::host, {}}
-                                      : PictureLayout{format, alignment, MemoryKind::cuda, gpu};
-    auto pool = std::make_shared<PicturePool>(layout, host ? page_locked : on_device);
+  std::shared_ptr<FramePool> make_pool(const FrameFormat& format, bool host, std::size_t count) const {
+    const FrameLayout layout = host ? FrameLayout{format, alignment, MemoryKind::host, {}}
+                                    : FrameLayout{format, alignment, MemoryKind::cuda, gpu};
+    auto pool = std::make_shared<FramePool>(layout, host ? page_locked : on_device);
     pool->reserve(count);
     return pool;
   }
@@ -241,7 +241,7 @@ FrameFormat GpuChain::configure(const FrameFormat& in, Output output) {
   plan.uploaded = state_->make_pool(format, false, 1);
   if (in.pixels == PixelFormat::i420) plan.planar.configure(in);
   plan.filters = state_->plan_filters(format);
-  PicturePool* last = plan.uploaded.get();
+  FramePool* last = plan.uploaded.get();
   for (const Filtering& step : plan.filters) {
     if (!step.pool) continue;
     step.pool->reserve(1);
@@ -296,26 +296,26 @@ FrameRef GpuChain::process(const FrameRef& in, std::int64_t pts) {
     state_->progress.enqueue(stream);  // what fills it may be something that the stream waits for
     return in;
   }
-  FrameRef picture = there && nv12 ? in : state_->upload(in.view);
-  picture.metadata = in.metadata;
+  FrameRef frame = there && nv12 ? in : state_->upload(in.view);
+  frame.metadata = in.metadata;
   for (const Filtering& step : plan.filters) {
     if (!step.pool) {
-      step.filter->enqueue_look(picture.view, pts, stream);
+      step.filter->enqueue_look(frame.view, pts, stream);
       continue;
     }
     auto [view, owner] = step.pool->take();
-    step.filter->enqueue(picture.view, view, stream);
-    picture.view = as_const(view);
-    picture.owner = std::move(owner);
+    step.filter->enqueue(frame.view, view, stream);
+    frame.view = as_const(view);
+    frame.owner = std::move(owner);
   }
   if (!wanted_there) {
     auto [view, owner] = plan.downloaded->take();
-    copy_async(picture.view, view, stream);
-    picture.view = as_const(view);
-    picture.owner = std::move(owner);
+    copy_async(frame.view, view, stream);
+    frame.view = as_const(view);
+    frame.owner = std::move(owner);
   }
   state_->progress.enqueue(stream);
-  return picture;
+  return frame;
 }
 
 bool GpuChain::wait(Deadline deadline) {

@@ -286,7 +286,7 @@ constexpr std::array parameters{
 };
 
 const FilterRegistration registration{
-    {"motion", "tells how much of the frame moves, and hands it on unchanged", parameters,
+    {"motion", "measures how much of the frame moves, and hands it on unchanged", parameters,
      [](const FilterParameters& given) -> std::unique_ptr<Filter> { return std::make_unique<Motion>(given); },
      gpu_path<GpuMotion>(), true}};
 

@@ -70,13 +70,13 @@ AvCodecContext make_encoder(const FrameFormat& format) {
 
 JpegEncoder::JpegEncoder() : packet_(make_av_packet()) {}
 
-std::span<const std::uint8_t> JpegEncoder::encode(const FrameView& picture) {
-  if (!encoder_ || format_ != picture.format) prepare(picture.format);
+std::span<const std::uint8_t> JpegEncoder::encode(const FrameView& in) {
+  if (!encoder_ || format_ != in.format) prepare(in.format);
   av_check(av_frame_make_writable(frame_.get()), "no memory for a frame");
-  const std::array<int, 3> strides{picture.stride[0], picture.stride[1], picture.stride[2]};
-  av_check(sws_scale(scaler_.get(), picture.data.data(), strides.data(), 0, picture.format.height, frame_->data,
-                     frame_->linesize),
-           "cannot convert a frame for JPEG");
+  const std::array<int, 3> strides{in.stride[0], in.stride[1], in.stride[2]};
+  av_check(
+      sws_scale(scaler_.get(), in.data.data(), strides.data(), 0, in.format.height, frame_->data, frame_->linesize),
+      "cannot convert a frame for JPEG");
   av_packet_unref(packet_.get());
   av_check(avcodec_send_frame(encoder_.get(), frame_.get()), "cannot encode a JPEG");
   av_check(avcodec_receive_packet(encoder_.get(), packet_.get()), "cannot encode a JPEG");

@@ -13,7 +13,7 @@ namespace campipe {
 struct PushTarget {
   std::string url;
   std::string name;        // the URL for people: without passwords, stream keys, stream ids and variables' values
-  std::string stream_key;  // of RTMP: whoever knows it may publish; empty: none
+  std::string stream_key;  // of RTMP: it gives the right to publish; empty: none
   std::vector<std::string> from_variables;  // pieces of the URL that may have come from some; the longest first
   std::string scheme;                       // in lower case
   std::string host;                         // to be looked up; empty: none

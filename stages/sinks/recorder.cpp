@@ -56,7 +56,7 @@ UniqueFd open_existing(const PathBelow& path, std::uint64_t offset, int flags = 
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0) throw file_error("cannot open " + path.whole(), errno);
   if (static_cast<std::uint64_t>(status.st_size) < offset) {
-    throw Error(path.whole() + ": is shorter than what was recorded into it, somebody else has changed it");
+    throw Error(path.whole() + ": is shorter than what was recorded into it: another process has changed it");
   }
   return fd;
 }
@@ -76,7 +76,7 @@ void store_duration(const UniqueFd& fd, const std::string& path, std::int64_t du
     throw record_error("cannot write " + path, written < 0 ? errno : EIO);
 }
 
-// Lives as long as somebody writes into the file or has it put on the disk.
+// Lives as long as the file is written or put on the disk.
 struct OpenFile {
   PathBelow path;
   std::string name;  // the whole path
@@ -121,7 +121,7 @@ class FileRecorder final : public Recorder {
   // When the file system refuses, the bytes stay here, so that a later flush() can succeed.
   RecordPosition flush(std::optional<std::int64_t> next_dts, std::optional<std::int64_t> file_end) override {
     if (!is_in_place()) {
-      throw RecordFileError(path() + ": is gone; somebody has deleted or moved it, or removed its disk");
+      throw RecordFileError(path() + ": is gone: it was deleted or moved, or its disk was removed");
     }
     const std::vector<std::uint8_t> fragment = muxer_.end_fragment(next_dts, file_end);
     if (!fragment.empty()) ++pending_.fragments;

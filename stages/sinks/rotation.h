@@ -1,4 +1,4 @@
-// How a stream's frames are to be turned by whoever shows them, as containers store it.
+// How a stream's frames are to be turned by players, as containers store it.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,8 @@ namespace campipe {
 namespace {
 
 void set_options(LibavOptions& options, const SourceConfig& config, RtspTransport /*transport*/) {
-  // Not sooner than the source's own time is over: SRT does not tell a peer that says no from one that says nothing.
+  // Not sooner than the source's own time is over: SRT does not distinguish a peer that refuses from one that is
+  // silent.
   options.set("connect_timeout", microseconds(config.read_timeout) / 1000 + 1000);
 }
 

@@ -1,4 +1,4 @@
-// tcp://: MPEG-TS and the like, from a server that sends to whoever connects.
+// tcp://: MPEG-TS and the like, from a server that sends to every client.
 #include <array>
 
 #include "stages/sources/live_options.h"

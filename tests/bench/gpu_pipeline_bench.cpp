@@ -119,10 +119,10 @@ class RingCamera final : public PacketUser {
   void decode(const AVPacket* packet) override {
     decoder_->send(packet, 0);
     for (;;) {
-      DecodedPicture picture;
+      DecodedFrame picture;
       const auto received = decoder_->receive(picture);
       if (received == Decoder::Receive::none) return;
-      if (received == Decoder::Receive::picture) {
+      if (received == Decoder::Receive::frame) {
         publish(picture);
       } else {
         ++counts_.lost;
@@ -132,7 +132,7 @@ class RingCamera final : public PacketUser {
   void flush() override { decoder_->flush(); }
 
  private:
-  void publish(DecodedPicture& picture) {
+  void publish(DecodedFrame& picture) {
     const bool room = ring_->wait_for_room(Clock::now() + stall_deadline, [this] { return stopped_.load(); });
     if (stopped_) return;
     if (!room) throw Error("the second process takes nothing");

@@ -40,13 +40,13 @@ class BoundedChain {
   void process(FrameRingReader& reader, FrameRingReader::Lease& lease) {
     CudaEvent& done = done_[next_++ % most_in_flight];
     cuda_check(cudaEventSynchronize(done.get()), "filtering");
-    if (!(format_ == lease.picture.view.format)) {
-      format_ = lease.picture.view.format;
+    if (!(format_ == lease.frame.view.format)) {
+      format_ = lease.frame.view.format;
       chain_.configure(format_, GpuChain::Output::device);
     }
     reader.use_on(chain_.stream(), lease);
-    chain_.process(lease.picture, lease.times.pts);
-    lease.picture = {};  // the slot is given back behind the filters
+    chain_.process(lease.frame, lease.times.pts);
+    lease.frame = {};  // the slot is given back behind the filters
     cuda_check(cudaEventRecord(done.get(), chain_.stream()), "filtering");
   }
 

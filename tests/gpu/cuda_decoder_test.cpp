@@ -37,7 +37,7 @@ struct Picture {
 };
 
 // Copies a slot to the CPU once its fill is complete.
-Picture download(const FrameRingWriter& ring, const DecodedPicture& decoded) {
+Picture download(const FrameRingWriter& ring, const DecodedFrame& decoded) {
   const Deadline deadline = Clock::now() + std::chrono::seconds(10);
   while (!ring.memory().signals()->complete(decoded.slot)) {
     if (Clock::now() >= deadline) throw Error("a fill that does not get complete");
@@ -98,11 +98,11 @@ class Bench {
   void decode(const AVPacket* packet, std::vector<Picture>& pictures) {
     decoder_->send(packet, 0);
     for (;;) {
-      DecodedPicture decoded;
+      DecodedFrame decoded;
       const auto received = decoder_->receive(decoded);
       if (received == Decoder::Receive::none) return;
       if (received == Decoder::Receive::no_slot) ++lost_;
-      if (received == Decoder::Receive::picture) pictures.push_back(download(*ring_, decoded));
+      if (received == Decoder::Receive::frame) pictures.push_back(download(*ring_, decoded));
     }
   }
 

@@ -127,7 +127,7 @@ class Checker {
     one->timed_right = lease.times.pts == pts_of(lease.number);
     *one->wrong_words() = 0;
     reader.use_on(stream_.get(), lease);
-    enqueue({lease.picture.view.data[0], gpu_slot_bytes}, *one);
+    enqueue({lease.frame.view.data[0], gpu_slot_bytes}, *one);
     lease = {};
     record(one->through, stream_);
     running_.push_back(std::move(one));

@@ -76,16 +76,16 @@ TEST(RestartPolicy, KeepsAGpusWorkersWaitingForLessThanFiveSeconds) {
   for (int i = 0; i < 20; ++i) EXPECT_LE(policy.on_death(start, start) - start, seconds(2));
 }
 
-TEST(BlamePolicy, SetsAsideAtTheThirdFaultWithinAMinute) {
-  BlamePolicy policy;
+TEST(QuarantinePolicy, SetsAsideAtTheThirdFaultWithinAMinute) {
+  QuarantinePolicy policy;
   EXPECT_FALSE(policy.on_fault(start));
   EXPECT_FALSE(policy.on_fault(start + seconds(30)));
   EXPECT_TRUE(policy.on_fault(start + seconds(60)));
 }
 
 // A hang that takes half a minute to be found would otherwise never be the third within a minute.
-TEST(BlamePolicy, DoesNotCountTheTimeInWhichAHangWasNotFound) {
-  BlamePolicy policy;
+TEST(QuarantinePolicy, DoesNotCountTheTimeInWhichAHangWasNotFound) {
+  QuarantinePolicy policy;
   EXPECT_FALSE(policy.on_fault(start + seconds(40), seconds(40)));
   EXPECT_FALSE(policy.on_fault(start + seconds(80), seconds(40)));
   EXPECT_TRUE(policy.on_fault(start + seconds(120), seconds(40)));
@@ -100,8 +100,8 @@ TEST(RestartPolicy, WaitsAfterALongLifeThatEndsAgainAndAgain) {
   EXPECT_EQ(policy.on_death(start, now), now);
 }
 
-TEST(BlamePolicy, ForgetsAfterAMinute) {
-  BlamePolicy policy;
+TEST(QuarantinePolicy, ForgetsAfterAMinute) {
+  QuarantinePolicy policy;
   for (int i = 0; i < 10; ++i) EXPECT_FALSE(policy.on_fault(start + seconds(31 * i)));
 }
 

@@ -64,7 +64,7 @@ class Bench {
   }
 
   struct Seen {
-    DecodedPicture picture;
+    DecodedFrame picture;
     bool claimed_before = false;  // its slot was being written before receive() was called
     FrameRingReader::Lease lease;
     const std::uint8_t* slot = nullptr;  // in the reader's mapping
@@ -197,8 +197,8 @@ TEST_P(DirectDecoding, ReadersReadWhereTheCodecWrote) {
     if (direct.threads == 1) {
       EXPECT_TRUE(seen.claimed_before);
     }
-    EXPECT_EQ(seen.lease.picture.view.data[0], seen.slot + seen.picture.record.offset[0]);
-    EXPECT_TRUE(same_pixels(seen.lease.picture.view, *expected[count]));
+    EXPECT_EQ(seen.lease.frame.view.data[0], seen.slot + seen.picture.record.offset[0]);
+    EXPECT_TRUE(same_pixels(seen.lease.frame.view, *expected[count]));
     ++count;
   });
   EXPECT_EQ(lost, 0);
@@ -225,7 +225,7 @@ TEST(Decoder, ConvertsWhatTheRingCannotHold) {
     std::uint32_t count = 0;
     const int lost = Bench(folder.path() / "a.mkv", 1).run([&](const Bench::Seen& seen) {
       EXPECT_TRUE(seen.picture.converted);
-      const auto code = read_pattern(seen.lease.picture.view);
+      const auto code = read_pattern(seen.lease.frame.view);
       ASSERT_TRUE(code);
       EXPECT_EQ(code->number, count++);
     });
@@ -240,16 +240,16 @@ TEST(Decoder, LosesPicturesButNothingElseForWantOfSlots) {
   for (const unsigned slots : {2U, 3U, 5U, 9U}) {
     for (const int threads : {1, 4}) {
       SCOPED_TRACE(std::to_string(slots) + " slots, " + std::to_string(threads) + " threads");
-      int seen_pictures = 0;
+      int seen_frames = 0;
       std::int64_t last = -1;
       const int lost = Bench(folder.path() / "a.mp4", threads, slots).run([&](const Bench::Seen& seen) {
-        ++seen_pictures;
-        const auto code = read_pattern(seen.lease.picture.view);
+        ++seen_frames;
+        const auto code = read_pattern(seen.lease.frame.view);
         ASSERT_TRUE(code);
         EXPECT_GT(static_cast<std::int64_t>(code->number), last);
         last = code->number;
       });
-      EXPECT_EQ(seen_pictures + lost, 60);
+      EXPECT_EQ(seen_frames + lost, 60);
     }
   }
 }
@@ -282,7 +282,7 @@ TEST(Decoder, AsksForAnotherRingWhenTheSizeChanges) {
     Bench bench(folder.path() / "all.h264", threads);
     const int lost = bench.run([&](const Bench::Seen& seen) {
       SCOPED_TRACE(count);
-      const FrameView& view = seen.lease.picture.view;
+      const FrameView& view = seen.lease.frame.view;
       EXPECT_EQ(view.format.width, sizes.at(count / 20).first);
       EXPECT_EQ(view.format.height, sizes.at(count / 20).second);
       const auto code = read_pattern(view);

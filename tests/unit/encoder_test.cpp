@@ -415,7 +415,7 @@ TEST(Encoder, WithoutWorkingHardwareIsLibx264AndSaysWhy) {
   if constexpr (!with_cuda) GTEST_SKIP() << "built without CUDA";
   const auto encoder = open_encoder({}, small(), 25, {.hardware = true});  // but there is no GPU behind it
   EXPECT_EQ(encoder->parameters().encoder, "libx264");
-  EXPECT_FALSE(encoder->wants_gpu_pictures());
+  EXPECT_FALSE(encoder->wants_gpu_frames());
   EXPECT_THAT(encoder->remark(), AllOf(StartsWith("h264_nvenc: "), HasSubstr("go to libx264")));
   EXPECT_EQ(encode(*encoder, small(), steady(3, 25)).size(), 3u);
   EXPECT_EQ(open_encoder({}, small(), 25)->remark(), "");

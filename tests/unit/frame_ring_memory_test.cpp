@@ -180,7 +180,7 @@ TEST(FrameRingMemory, APictureIsReadWhereItWasWritten) {
 
   FrameRingReader::Lease lease;
   ASSERT_EQ(reader.next(lease, after(seconds(1))), Next::frame);
-  const auto offset_read = lease.picture.view.data[0] - mapping->pixels(0).data();
+  const auto offset_read = lease.frame.view.data[0] - mapping->pixels(0).data();
   const auto offset_written = slot->pixels.data() - ring->pixels(0).data();
   EXPECT_EQ(offset_read, offset_written);
   EXPECT_EQ(offset_read, static_cast<std::ptrdiff_t>(picture_bytes));
@@ -233,7 +233,7 @@ TEST(FrameRingMemory, EveryFieldOfARecordArrives) {
 
   FrameRingReader::Lease lease;
   ASSERT_EQ(reader.next(lease, after(seconds(1))), Next::frame);
-  const FrameView& view = lease.picture.view;
+  const FrameView& view = lease.frame.view;
   EXPECT_EQ(view.format, sent.format);
   EXPECT_EQ(view.stride, sent.stride);
   EXPECT_EQ(view.data[0], mapping->pixels(0).data() + 64);
@@ -248,7 +248,7 @@ TEST(FrameRingMemory, EveryFieldOfARecordArrives) {
                                         t.filtered, t.encoded};
   };
   EXPECT_EQ(fields(lease.times), fields(sent.times));
-  EXPECT_EQ(lease.picture.metadata.get<MotionScore>(), (MotionScore{0.5F, 0.25F, 0.125F}));
+  EXPECT_EQ(lease.frame.metadata.get<MotionScore>(), (MotionScore{0.5F, 0.25F, 0.125F}));
 }
 
 }  // namespace

@@ -127,7 +127,7 @@ TEST_F(FrameRing, ASlotIsReusedOnlyWhenItsReaderHasGivenItBack) {
   EXPECT_EQ(claimable().count(0), 0U) << "pending";
   Lease lease = take(*reading);
   EXPECT_EQ(claimable().count(0), 0U) << "held";
-  auto copy = lease.picture;
+  auto copy = lease.frame;
   lease = {};
   EXPECT_EQ(claimable().count(0), 0U) << "held by a copy";
   copy = {};

@@ -44,9 +44,9 @@ class FakeHardware final : public Decoder {
     if (left_.packets-- == 0) give_up();
     return real_->send(packet, utc);
   }
-  Receive receive(DecodedPicture& picture) override {
+  Receive receive(DecodedFrame& picture) override {
     const Receive received = real_->receive(picture);
-    if (received == Receive::picture && left_.pictures-- == 0) give_up();
+    if (received == Receive::frame && left_.pictures-- == 0) give_up();
     return received;
   }
   void flush() override { real_->flush(); }
@@ -149,7 +149,7 @@ class Camera {
   }
 
   void look(const FrameRingReader::Lease& lease) {
-    const auto code = read_pattern(lease.picture.view);
+    const auto code = read_pattern(lease.frame.view);
     ASSERT_TRUE(code);
     numbers_.push_back(code->number);
     EXPECT_GT(lease.times.pts, last_pts_);
@@ -333,10 +333,10 @@ TEST(ReplayWindow, KeepsAGroupUntilTheNextKeyFrameIsSeen) {
   EXPECT_EQ(kept(window), 20U);
   for (const int number : {1, 2, 10, 12}) window.seen(number);
   EXPECT_EQ(kept(window), 20U);
-  EXPECT_THAT(window.seen_pictures(), ElementsAre(1, 2, 10, 12));
+  EXPECT_THAT(window.seen_frames(), ElementsAre(1, 2, 10, 12));
   window.seen(11);
   EXPECT_EQ(kept(window), 10U);
-  EXPECT_THAT(window.seen_pictures(), ElementsAre(11, 12));
+  EXPECT_THAT(window.seen_frames(), ElementsAre(11, 12));
 }
 
 TEST(ReplayWindow, IsBounded) {

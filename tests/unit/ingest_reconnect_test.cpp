@@ -99,7 +99,7 @@ class FailingDecoder final : public Decoder {
     std::this_thread::sleep_for(plan_.work);
     return real_->send(packet, utc);
   }
-  Receive receive(DecodedPicture& picture) override {
+  Receive receive(DecodedFrame& picture) override {
     EXPECT_FALSE(changed_) << "it has no ring to write to";
     const Receive received = real_->receive(picture);
     changed_ = received == Receive::changed && plan_.no_memory;
@@ -183,7 +183,7 @@ class IngestReconnect : public testing::Test {
              reader.next(lease, test::after(test::seconds(10))) == FrameRingReader::Next::frame) {
         EXPECT_TRUE(times_.empty() || lease.times.pts > times_.back().pts);
         times_.push_back(lease.times);
-        sizes_.push_back(lease.picture.view.format.width);
+        sizes_.push_back(lease.frame.view.format.width);
       }
     }
   }

@@ -73,7 +73,7 @@ inline FrameRecord record_of(std::uint64_t number) {
 }
 
 inline std::span<const std::uint8_t> bytes_of(const FrameRingReader::Lease& lease) {
-  return {lease.picture.view.data[0], picture_bytes};
+  return {lease.frame.view.data[0], picture_bytes};
 }
 
 inline bool intact(const FrameRingReader::Lease& lease) {

@@ -55,7 +55,7 @@ void poke(int fd, std::size_t at, std::uint64_t value, std::size_t size) {
 
 // All that a worker does with a lease, as far as memory goes.
 void expect_inside(const FrameRingReader::Lease& lease, const FrameRingMemory& memory) {
-  const FrameView& view = lease.picture.view;
+  const FrameView& view = lease.frame.view;
   ASSERT_LT(lease.slot, memory.description().slots);
   const auto slot = memory.pixels(lease.slot);
   for (int plane = 0; plane < plane_count(view.format.pixels); ++plane) {
@@ -214,8 +214,8 @@ TEST_F(FrameRingGarbage, DataThatCannotBeAreNotThere) {
       MotionScore{.moving = std::numeric_limits<float>::quiet_NaN(), .score = 0, .threshold = 1});
   FrameRingReader::Lease lease;
   ASSERT_EQ(read(lease), Next::frame);
-  EXPECT_FALSE(lease.picture.metadata.bytes().empty());
-  EXPECT_EQ(lease.picture.metadata.get<MotionScore>(), std::nullopt);
+  EXPECT_FALSE(lease.frame.metadata.bytes().empty());
+  EXPECT_EQ(lease.frame.metadata.get<MotionScore>(), std::nullopt);
 }
 
 TEST_F(FrameRingGarbage, AReaderNobodySentIsTurnedOut) {

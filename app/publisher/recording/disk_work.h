@@ -21,7 +21,8 @@ class DiskWork {
   // `index`, `left` and `before`: see RecordIndex. `lock`, which is taken, is kept as long as anything is done.
   DiskWork(const std::filesystem::path& index, std::shared_ptr<RecordLock> lock,
            const std::optional<RecordIndex::Begin>& left, const std::optional<RecordIndex::Ended>& before);
-  // Finishes what has been asked for, within a second or so: whoever had to know that it is done has waited before.
+  // Finishes what has been asked for, within a second or so: a caller that had to know that it is done has waited
+  // before.
   ~DiskWork();
   DiskWork(const DiskWork&) = delete;
   DiskWork& operator=(const DiskWork&) = delete;

@@ -54,7 +54,7 @@ void RecordFiles::start(Clock::time_point wait_until) {
   if (!disk_) disk_.emplace(names_.index(), lock_, left_open(store_.state()), ended_before(store_.state()));
 }
 
-// What is left open by a predecessor whose lock is not ours is ended by whoever reads the index next.
+// What is left open by a predecessor whose lock is not ours is ended by the next reader of the index.
 bool RecordFiles::take_over() {
   const auto left = load_record_progress(store_.state());
   if (!left || !left->open || !disk_) return false;

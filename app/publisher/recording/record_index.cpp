@@ -46,7 +46,7 @@ std::int64_t changed_at(const struct stat& file) {
 
 double seconds_of(std::int64_t ns) { return static_cast<double>(ns / 1'000'000) / 1000; }
 
-// An index that somebody has edited must not make us delete what lies elsewhere.
+// An index that was edited must not make us delete what lies elsewhere.
 bool is_inside(const fs::path& relative) {
   return !relative.empty() && relative.is_relative() && relative.native().find('\0') == std::string::npos &&
          std::find(relative.begin(), relative.end(), fs::path("..")) == relative.end();

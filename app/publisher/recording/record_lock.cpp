@@ -35,7 +35,7 @@ std::string without_signs(std::string text) {
   return text;
 }
 
-// "process 123 on dock-pc", as whoever has the lock has written it; empty: that is not known.
+// "process 123 on dock-pc", as the lock's holder has written it; empty: that is not known.
 std::string holder_in(const UniqueFd& fd) {
   std::array<char, 100> bytes{};
   const ssize_t size = ::pread(fd.get(), bytes.data(), bytes.size(), 0);

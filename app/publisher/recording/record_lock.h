@@ -2,7 +2,7 @@
 // names would take each other's files for their own, end them, and delete them. The lock lies on a file beside the
 // index, `.NAME.index.lock`, which stays there; the kernel gives it back when its process is gone.
 //
-// It keeps apart those who mean no harm: whoever may write into the folder can do without it.
+// It keeps apart those who mean no harm: a process that may write into the folder can do without it.
 //
 // Used by one thread, but released by any.
 #pragma once

@@ -36,7 +36,7 @@ std::optional<BasicLogin> decode_basic(const std::string& credentials);
 struct Identity {
   enum class Kind : std::uint8_t {
     unknown,  // may do nothing
-    visitor,  // there are no users: whoever reaches the rig may watch, record, enable and disable its cameras
+    visitor,  // there are no users: every visitor may watch, record, enable and disable its cameras
     user,     // as in `config`
     owner     // who can read the rig's own token, as only the account that runs it can: may do everything
   };

@@ -21,7 +21,7 @@
 #include "core/ffmpeg.h"
 #include "core/libav_log.h"
 #include "core/media_limits.h"
-#include "stages/decoders/picture_format.h"
+#include "stages/decoders/frame_format.h"
 #include "stages/sinks/codec_parameters.h"
 #include "stages/sinks/jpeg.h"
 

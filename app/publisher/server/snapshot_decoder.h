@@ -27,7 +27,7 @@ class DecodingStop {
   UniqueFd event_;
 };
 
-// The newest frame of the group, as a JPEG file. At most two are made at once; whoever asks waits for that, a few
+// The newest frame of the group, as a JPEG file. At most two are made at once; a request waits for that, a few
 // seconds. Throws Error where it cannot be decoded, takes too long, or is stopped.
 std::vector<std::uint8_t> decode_apart(const std::vector<LivePiece>& group, const DecodingStop& stop = {});
 

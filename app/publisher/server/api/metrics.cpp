@@ -58,7 +58,7 @@ HttpAnswer Metrics::metrics(const Identity& identity) {
     if (may_view(identity, name)) cameras[name] = std::move(camera);
   }
   input.status["cameras"] = std::move(cameras);
-  input.status = status_for_viewers(without_secrets(input.status));  // the same labels, whoever asks
+  input.status = status_for_viewers(without_secrets(input.status));  // the same labels for every user
   for (auto& viewer : viewers_()) {
     if (may_view(identity, viewer.value("camera", ""))) input.viewers.push_back(std::move(viewer));
   }

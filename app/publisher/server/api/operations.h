@@ -36,7 +36,7 @@ struct ApiCall {
   std::string camera;  // that the path names, if it names one; it may not exist
 };
 
-// Whose permission counts. known: whoever is logged in.
+// Whose permission counts. known: every user who is logged in.
 enum class ApiScope : std::uint8_t { anyone, known, rig, camera };
 
 struct ApiOperation {

@@ -55,7 +55,7 @@ void RigView::set_status(nlohmann::json status) {
 
 void RigView::on_answer(const messages::Answer& answer) {
   const std::lock_guard lock(mutex_);
-  if (!waiting_.contains(answer.request)) return;  // whoever asked has given up
+  if (!waiting_.contains(answer.request)) return;  // its request has been given up
   answers_[answer.request] = answer;
   answered_.notify_all();
 }

@@ -16,7 +16,7 @@ class ShownStatus {
   // `rig` must outlive it.
   explicit ShownStatus(const RigView& rig) : rig_(rig) {}
 
-  // With all cameras, whoever asks; "cameras" is always an object. Throws ApiError 503 until the first status of the
+  // With all cameras, for any user; "cameras" is always an object. Throws ApiError 503 until the first status of the
   // rig has come, which is within seconds of the publisher's start.
   [[nodiscard]] std::shared_ptr<const nlohmann::json> of(const Identity& identity);
   // Those of its cameras that may be viewed, by name. Throws likewise.

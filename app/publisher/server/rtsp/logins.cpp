@@ -83,7 +83,7 @@ std::shared_ptr<const RtspLogin> RtspLogins::check(std::string_view message, con
   return login;
 }
 
-// Whoever has a secret and whoever has none is answered alike.
+// Users with and without a secret get the same answer.
 bool RtspLogins::has_secret(const RtspLogin& login) {
   const auto secret = access_.rtsp_secret(login.given.user);
   const bool fits = equal_secrets(secret.value_or(nobodys_secret), login.given.password);

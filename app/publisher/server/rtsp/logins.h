@@ -54,7 +54,7 @@ class RtspLogins {
   RtspLogins& operator=(const RtspLogins&) = delete;
 
   // For a whole message from `address`; null: there is nothing to be checked. Does not wait: what is not known at once
-  // is done later, or never, if whoever waits gives it up.
+  // is done later, or never, if its waiter gives it up.
   std::shared_ptr<const RtspLogin> check(std::string_view message, const std::string& address);
 
   [[nodiscard]] Access& access() { return access_; }

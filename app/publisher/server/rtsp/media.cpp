@@ -132,7 +132,7 @@ GstElement* create_element(GstRTSPMediaFactory* factory, const GstRTSPUrl* /*url
   return element;
 }
 
-// Packets go out when they come: whoever encoded them has seen to their pace. The library configures some sinks
+// Packets go out when they come: the encoder has seen to their pace. The library configures some sinks
 // otherwise after it has added them.
 void do_not_wait(GstBaseSink* sink, GParamSpec* /*property*/ = nullptr, gpointer /*data*/ = nullptr) {
   if (gst_base_sink_get_sync(sink) != FALSE) gst_base_sink_set_sync(sink, FALSE);

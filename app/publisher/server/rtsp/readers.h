@@ -68,7 +68,7 @@ class RtspReaders {
   [[nodiscard]] bool empty() const;
   [[nodiscard]] Clock::time_point waiting_since() const;  // of the one that has waited longest; now: none waits
   [[nodiscard]] bool any_reader_gets(bool audio) const;   // else frames
-  // Before a piece goes into the pipeline: whoever it is for will get it.
+  // Before a piece goes into the pipeline: its readers will get it.
   void before(const LivePiece& piece);
 
  private:

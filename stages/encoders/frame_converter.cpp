@@ -1,4 +1,4 @@
-#include "stages/encoders/picture_converter.h"
+#include "stages/encoders/frame_converter.h"
 
 #include <array>
 #include <new>
@@ -49,7 +49,7 @@ FrameFormat jpeg_format(const FrameFormat& format) {
   return jpeg;
 }
 
-PictureConverter::PictureConverter(const FrameFormat& from, const FrameFormat& to)
+FrameConverter::FrameConverter(const FrameFormat& from, const FrameFormat& to)
     : scaler_(make_scaler(from, to)), frame_(make_av_frame()) {
   frame_->format = to.color_range == AVCOL_RANGE_JPEG ? AV_PIX_FMT_YUVJ420P : AV_PIX_FMT_YUV420P;
   frame_->width = to.width;
@@ -57,12 +57,11 @@ PictureConverter::PictureConverter(const FrameFormat& from, const FrameFormat& t
   av_check(av_frame_get_buffer(frame_.get(), 0), "no memory for a frame");
 }
 
-AvFrame PictureConverter::convert(const FrameView& picture) {
+AvFrame FrameConverter::convert(const FrameView& in) {
   av_check(av_frame_make_writable(frame_.get()), "no memory for a frame");
-  const std::array<int, 3> strides{picture.stride[0], picture.stride[1], picture.stride[2]};
-  av_check(
-      sws_scale(scaler_.get(), picture.data.data(), strides.data(), 0, frame_->height, frame_->data, frame_->linesize),
-      "cannot convert a frame for the encoder");
+  const std::array<int, 3> strides{in.stride[0], in.stride[1], in.stride[2]};
+  av_check(sws_scale(scaler_.get(), in.data.data(), strides.data(), 0, frame_->height, frame_->data, frame_->linesize),
+           "cannot convert a frame for the encoder");
   AvFrame frame = make_av_frame();
   av_check(av_frame_ref(frame.get(), frame_.get()), "no memory for a frame");
   return frame;

@@ -1,4 +1,4 @@
-#include "stages/decoders/picture_format.h"
+#include "stages/decoders/frame_format.h"
 
 #include <cstring>
 

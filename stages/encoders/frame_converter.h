@@ -11,12 +11,12 @@ namespace campipe {
 FrameFormat jpeg_format(const FrameFormat& format);
 
 // From one format to another of the same size: nv12 to i420, range and colours. Used by one thread.
-class PictureConverter {
+class FrameConverter {
  public:
   // Frames of `from` that are larger are cut. `to`: of i420. Throws Error.
-  PictureConverter(const FrameFormat& from, const FrameFormat& to);
+  FrameConverter(const FrameFormat& from, const FrameFormat& to);
   // Its pixels change with the next call, unless a reference to them is held.
-  AvFrame convert(const FrameView& picture);
+  AvFrame convert(const FrameView& in);
 
  private:
   Scaler scaler_;

@@ -1,12 +1,12 @@
-#include "stages/filters/picture_pool.h"
+#include "stages/filters/frame_pool.h"
 
 #include <utility>
 
 namespace campipe {
 
-void PicturePool::add_picture() {
-  auto picture = std::make_unique<Picture>(Picture{{nullptr, nullptr}, {}, {}});
-  MutableFrameView& view = picture->view;
+void FramePool::add_picture() {
+  auto frame = std::make_unique<Picture>(Picture{{nullptr, nullptr}, {}, {}});
+  MutableFrameView& view = frame->view;
   view.format = layout_.format;
   view.memory = layout_.memory;
   view.device = layout_.device;
@@ -21,34 +21,34 @@ void PicturePool::add_picture() {
     view.stride[i] = static_cast<std::int32_t>(stride);
     size += stride * static_cast<std::size_t>(plane.height);
   }
-  picture->pixels = allocate_(size);
-  for (std::size_t i = 0; i < planes; ++i) view.data[i] = picture->pixels.get() + offsets[i];
-  all_.push_back(std::move(picture));
+  frame->pixels = allocate_(size);
+  for (std::size_t i = 0; i < planes; ++i) view.data[i] = frame->pixels.get() + offsets[i];
+  all_.push_back(std::move(frame));
   free_.reserve(all_.capacity());  // so that put_back() never has to
   free_.push_back(all_.back().get());
 }
 
-void PicturePool::reserve(std::size_t count) {
+void FramePool::reserve(std::size_t count) {
   const std::scoped_lock lock(mutex_);
   while (all_.size() < count) add_picture();
 }
 
-PicturePool::Lease PicturePool::take() {
-  Picture* picture = nullptr;
+FramePool::Lease FramePool::take() {
+  Picture* frame = nullptr;
   {
     const std::scoped_lock lock(mutex_);
     if (free_.empty()) add_picture();
-    picture = free_.back();
+    frame = free_.back();
     free_.pop_back();
   }
   const auto nothing_to_delete = [](const Picture*) {};
-  return {picture->view,
-          std::shared_ptr<const void>(picture, nothing_to_delete, InPicture<Picture>(shared_from_this(), picture))};
+  return {frame->view,
+          std::shared_ptr<const void>(frame, nothing_to_delete, InPicture<Picture>(shared_from_this(), frame))};
 }
 
-void PicturePool::put_back(Picture* picture) {
+void FramePool::put_back(Picture* frame) {
   const std::scoped_lock lock(mutex_);
-  free_.push_back(picture);
+  free_.push_back(frame);
 }
 
 }  // namespace campipe

@@ -14,9 +14,9 @@
 
 namespace campipe {
 
-using PictureBytes = std::unique_ptr<std::uint8_t[], void (*)(std::uint8_t*)>;
+using FrameBytes = std::unique_ptr<std::uint8_t[], void (*)(std::uint8_t*)>;
 
-struct PictureLayout {
+struct FrameLayout {
   FrameFormat format;
   std::size_t alignment = 64;  // of planes and rows, in bytes; a power of two
   MemoryKind memory = MemoryKind::host;
@@ -24,7 +24,7 @@ struct PictureLayout {
 };
 
 // Frames of one layout. Each one handed out keeps the pool alive, and comes back from whichever thread drops it.
-class PicturePool : public std::enable_shared_from_this<PicturePool> {
+class FramePool : public std::enable_shared_from_this<FramePool> {
  public:
   struct Lease {
     MutableFrameView view;
@@ -32,7 +32,7 @@ class PicturePool : public std::enable_shared_from_this<PicturePool> {
   };
 
   // `allocate`: bytes for one frame, aligned as the layout wants it; throws where there are none.
-  PicturePool(const PictureLayout& layout, PictureBytes (*allocate)(std::size_t bytes))
+  FramePool(const FrameLayout& layout, FrameBytes (*allocate)(std::size_t bytes))
       : layout_(layout), allocate_(allocate) {}
   // Allocates, so that `count` frames can be in use at once before take() has to.
   void reserve(std::size_t count);
@@ -41,7 +41,7 @@ class PicturePool : public std::enable_shared_from_this<PicturePool> {
 
  private:
   struct Picture {
-    PictureBytes pixels;
+    FrameBytes pixels;
     MutableFrameView view;
     alignas(std::max_align_t) std::array<std::byte, 96> control_block;  // of the shared_ptr that owns it; see below
   };
@@ -51,29 +51,29 @@ class PicturePool : public std::enable_shared_from_this<PicturePool> {
   template <typename T>
   struct InPicture {
     using value_type = T;
-    std::shared_ptr<PicturePool> pool;
-    Picture* picture;
+    std::shared_ptr<FramePool> pool;
+    Picture* frame;
 
-    InPicture(std::shared_ptr<PicturePool> p, Picture* in) : pool(std::move(p)), picture(in) {}
+    InPicture(std::shared_ptr<FramePool> p, Picture* in) : pool(std::move(p)), frame(in) {}
     template <typename U>
-    explicit InPicture(const InPicture<U>& other) : pool(other.pool), picture(other.picture) {}
+    explicit InPicture(const InPicture<U>& other) : pool(other.pool), frame(other.frame) {}
     T* allocate(std::size_t count) {
       static_assert(sizeof(T) <= sizeof(Picture::control_block) && alignof(T) <= alignof(std::max_align_t));
       if (count != 1) throw std::bad_alloc();
-      return reinterpret_cast<T*>(picture->control_block.data());
+      return reinterpret_cast<T*>(frame->control_block.data());
     }
-    void deallocate(T* /*block*/, std::size_t /*count*/) { pool->put_back(picture); }
+    void deallocate(T* /*block*/, std::size_t /*count*/) { pool->put_back(frame); }
     template <typename U>
     friend bool operator==(const InPicture& a, const InPicture<U>& b) {
-      return a.picture == b.picture;
+      return a.frame == b.frame;
     }
   };
 
   void add_picture();
-  void put_back(Picture* picture);
+  void put_back(Picture* frame);
 
-  const PictureLayout layout_;
-  PictureBytes (*const allocate_)(std::size_t);
+  const FrameLayout layout_;
+  FrameBytes (*const allocate_)(std::size_t);
   std::mutex mutex_;
   std::vector<std::unique_ptr<Picture>> all_;
   std::vector<Picture*> free_;
