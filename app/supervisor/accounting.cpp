@@ -1,5 +1,7 @@
 #include "app/supervisor/accounting.h"
 
+#include <algorithm>
+
 #include "app/control/record_state.h"
 
 namespace campipe {
@@ -56,6 +58,11 @@ std::uint64_t sum_of(const CounterInfo& info, const Camera& camera, const Output
   return sum;
 }
 
+const MotionBlock& motion_block(const Camera& camera, const Output& output, const RigPage& page) {
+  if (output.is_copy()) return page.copy(output.id).motion;
+  return page.encode(output.id, camera.worker_id()).motion;
+}
+
 void add(FrameCounts& counts, const FrameCounts& before) {
   counts.decoded += before.decoded;
   counts.encoded += before.encoded;
@@ -102,12 +109,23 @@ CounterTotals counters_of(const Camera& camera, const Output& output, const RigP
 
 OutputTotals totals_of(const Camera& camera, const Output& output, const RigPage& page) {
   return {count(camera, output, page), latencies_of(camera, output, page), counters_of(camera, output, page),
-          output.recording.on};
+          motion_of(camera, output, page), output.recording.on};
 }
 
-const MotionBlock& motion_of(const Camera& camera, const Output& output, const RigPage& page) {
-  if (output.is_copy()) return page.copy(output.id).motion;
-  return page.encode(output.id, camera.worker_id()).motion;
+float motion_score_of(const Camera& camera, const Output& output, const RigPage& page) {
+  return motion_block(camera, output, page).score;
+}
+
+MotionTotals motion_of(const Camera& camera, const Output& output, const RigPage& page) {
+  if (!has_motion(output.config)) return {};
+  const MotionBlock& newest = motion_block(camera, output, page);
+  const MotionTotals before = output.before ? output.before->motion : MotionTotals{};
+  const float threshold = newest.threshold;
+  return {threshold != 0 ? threshold : before.threshold, std::max(newest.largest.load(), before.largest)};
+}
+
+bool has_motion(const StreamConfig& config) {
+  return std::ranges::any_of(config.filters, [](const FilterConfig& filter) { return filter.name == "motion"; });
 }
 
 HistogramCounts latency_of(const Camera& camera, const Output& output, const RigPage& page) {

@@ -23,12 +23,19 @@ struct FrameCounts {
   std::uint64_t unrecorded = 0;  // should be in a file, and never will be
 };
 
+// As MotionBlock's.
+struct MotionTotals {
+  float threshold = 0;
+  float largest = 0;
+};
+
 // What an output has counted. One that goes on under its name, when its camera is changed, disabled or enabled, gets
 // ids, rings and counters of its own; what its predecessors counted is added wherever counters are shown.
 struct OutputTotals {
   FrameCounts counts;
   Latencies latencies;
   CounterTotals counters;
+  MotionTotals motion;
   bool recording_on = true;  // was asked last
 };
 // Of a camera's outputs, by their names.
@@ -42,7 +49,10 @@ CounterTotals counters_of(const Camera& camera, const Output& output, const RigP
 OutputTotals totals_of(const Camera& camera, const Output& output, const RigPage& page);
 Latencies latencies_of(const Camera& camera, const Output& output, const RigPage& page);
 HistogramCounts latency_of(const Camera& camera, const Output& output, const RigPage& page);  // arrival → encoded
-const MotionBlock& motion_of(const Camera& camera, const Output& output, const RigPage& page);
+float motion_score_of(const Camera& camera, const Output& output, const RigPage& page);
+// Of an output without a filter for it, nothing.
+MotionTotals motion_of(const Camera& camera, const Output& output, const RigPage& page);
+bool has_motion(const StreamConfig& config);
 
 // Enters what is neither encoded nor dropped under `cause`. Only when nothing of the output can be in flight.
 // Returns how many that were.

@@ -109,8 +109,8 @@ void CameraLifecycle::on_master_death() {
 
 void CameraLifecycle::on_worker_death(unsigned worker) {
   for (Camera& camera : rig_.cameras.all()) {
-    if (camera.worker.number != worker || camera.worker.done) continue;
-    ++camera.counted[Counter::worker_restarts];
+    if (camera.worker.number != worker || camera.worker.done || !camera.takes_part()) continue;
+    if (rig_.phase != RunPhase::leaving) ++camera.counted[Counter::worker_restarts];
     for (Output& output : camera.outputs) {
       if (!output.is_copy() && output.packets.newest) output.packets.newest->mark_writer_gone();
     }

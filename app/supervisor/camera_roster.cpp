@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/supervisor/accounting.h"
 #include "app/supervisor/status_view.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -12,10 +13,6 @@ namespace {
 
 // The rings of such a camera would take the descriptors that other cameras' need.
 constexpr auto no_descriptors = "not started: the rig is out of descriptors (LimitNOFILE, ulimit -n)";
-
-bool has_motion(const StreamConfig& config) {
-  return std::ranges::any_of(config.filters, [](const FilterConfig& filter) { return filter.name == "motion"; });
-}
 
 bool is_at_rest(const Camera& camera) {
   if (!camera.takes_part()) return true;

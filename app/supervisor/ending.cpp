@@ -55,16 +55,18 @@ void Supervisor::drain(const std::string& why) {
   processes_.start_by(Clock::now());
 }
 
-// A rig without any camera that takes part waits for one, as long as a user can add one. So does one
-// whose camera failed that would never have ended: a user can enable it again.
+// A rig without any camera that takes part waits for one, as long as a user can add one. So does one with a camera that
+// would never end, and failed or is disabled: a user can enable it again.
 bool Supervisor::everything_is_over() const {
   const auto cameras = rig_.cameras.all();
   if (rig_.phase == RunPhase::running && serves(rig_.config.server)) {
     const bool any = std::ranges::any_of(cameras, [](const Camera& camera) { return camera.takes_part(); });
-    const bool one_failed = std::ranges::any_of(cameras, [](const Camera& camera) {
-      return camera.own().state == CameraState::failed && !can_end(camera.config.source);
+    const bool one_may_come_back = std::ranges::any_of(cameras, [](const Camera& camera) {
+      const CameraState state = camera.own().state;
+      const bool rests = state == CameraState::failed || state == CameraState::disabled;
+      return rests && !camera.is_removed() && !can_end(camera.config.source);
     });
-    if (!any || one_failed) return false;
+    if (!any || one_may_come_back) return false;
   }
   return std::ranges::all_of(cameras, [](const Camera& camera) {
     if (!camera.takes_part()) return true;

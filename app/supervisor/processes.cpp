@@ -209,7 +209,13 @@ void Processes::on_death(ManagedProcess& process, const ExitInfo& info) {
   if (meets_at_barrier(process)) rig_.page.barrier().remove(participant_of(process.id));
   const bool again = events_.on_death(process, info);
   const Clock::time_point restart_at = process.policy.on_death(started, now, again);
-  if (!events_.needed(process)) return;
+  if (!events_.needed(process)) {
+    if (rig_.phase != RunPhase::running) return;
+    ++process.restarts;
+    spdlog::error("{} died ({}) after {:.1f} s; it starts again when a camera needs it", role_of(process),
+                  describe(info), lived);
+    return;
+  }
   process.start_at = restart_at;
   if (rig_.phase == RunPhase::draining) start_by(now + restart_while_draining);
   ++process.restarts;

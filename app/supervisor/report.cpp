@@ -40,7 +40,7 @@ void put_counters(nlohmann::json& report, ShownFor shown_for, const Output& outp
 
 // Only of an output in which motion is looked for.
 nlohmann::json motion_report(const Camera& camera, const Output& output, const RigPage& page) {
-  const MotionBlock& motion = motion_of(camera, output, page);
+  const MotionTotals motion = motion_of(camera, output, page);
   nlohmann::json report;
   if (motion.threshold == 0) return report;
   report["threshold_percent"] = percent(motion.threshold);

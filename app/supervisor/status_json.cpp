@@ -82,7 +82,7 @@ void StatusJson::refine(nlohmann::json& json, const Camera& camera, const Output
                          camera.takes_part() && !output.publisher.done;
   if (output.config.on_demand) json["on_demand"] = true;
   if (json.contains("motion") && output.state == CameraState::running)
-    json["motion"]["score_percent"] = percent(motion_of(camera, output, page).score);
+    json["motion"]["score_percent"] = percent(motion_score_of(camera, output, page));
   json["codec"] = output.stream ? output.stream->codec : output.config.encode.codec;
   json["width"] = output.stream ? output.stream->format.width : 0;
   json["height"] = output.stream ? output.stream->format.height : 0;

@@ -101,6 +101,35 @@ TEST(ExitStatus, ARigThatServesWaitsForAFailedCamera) {
   EXPECT_EQ(rig.wait(), 0) << rig.log();
 }
 
+// The sources that end are over; the one that is disabled can be enabled again.
+TEST(ExitStatus, ARigThatServesWaitsForADisabledCamera) {
+  const auto port = static_cast<std::uint16_t>(free_port());
+  RigRun rig("http_address: 127.0.0.1:" + std::to_string(port) +
+             "\nrtsp_address: off\nworkers: {count: 1}\ndefaults: {encode: {gop: 10, bitrate: 1M}}\ncameras:\n" +
+             camera("a", 0) + camera("b", 10));
+  const auto is = [&](const std::string& name, const std::string& state) {
+    const Reply reply = ask(port, "GET /api/v1/cameras/" + name);
+    return reply.status == 200 && nlohmann::json::parse(reply.body).at("state") == state;
+  };
+  ASSERT_TRUE(eventually([&] { return rig.log().find("watch at") != std::string::npos; })) << rig.log();
+  ASSERT_TRUE(eventually([&] { return is("a", "running") && is("b", "ended"); })) << rig.log();
+  ASSERT_EQ(ask(port, "POST /api/v1/cameras/a/disable").status, 200);
+  ASSERT_TRUE(eventually([&] { return is("a", "disabled"); })) << rig.log();
+  // Its processes have no work any more; one that dies is a death that is counted, and no restart of a camera's.
+  const pid_t master = rig.pid_of("master");
+  ::kill(master, SIGKILL);
+  ASSERT_TRUE(eventually([&] { return rig.log().find("starts again when a camera needs it") != std::string::npos; }))
+      << rig.log();
+  ASSERT_EQ(ask(port, "POST /api/v1/cameras/a/enable").status, 200);
+  ASSERT_TRUE(eventually([&] { return is("a", "running"); })) << rig.log();
+  ASSERT_EQ(ask(port, "POST /api/v1/cameras/a/disable").status, 200);
+  ASSERT_TRUE(eventually([&] { return is("a", "disabled"); })) << rig.log();
+  rig.signal(SIGTERM);
+  EXPECT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(rig.report().at("master_restarts"), 1) << rig.log();
+  EXPECT_EQ(rig.camera("a").at("worker_restarts"), 0) << rig.log();
+}
+
 // Its camera goes on, but what was to be kept is not kept.
 TEST(ExitStatus, IsThreeWhereARecordingFails) {
   RigRun rig(head + camera("a", 100) + camera("b", 75), {.failpoints = "publisher.packet@a:5=segv"});

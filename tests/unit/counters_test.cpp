@@ -166,6 +166,27 @@ TEST_F(CountersOfACamera, AreTheSumsOfAllBlocksAndOfPredecessors) {
   }
 }
 
+// As when it is disabled, or has just been changed.
+TEST_F(CountersOfACamera, MotionGoesOnAfterAPredecessor) {
+  camera_.own().config.filters = {{.name = "motion", .parameters = {}}};
+  camera_.own().config.record = RecordConfig{.path = "dock.mp4", .when = RecordWhen::motion};
+  OutputTotals before;
+  before.motion = {.threshold = 0.01F, .largest = 0.5F};
+  before.counters[Counter::motions] = 3;
+  camera_.own().before = std::make_shared<const OutputTotals>(before);
+  EXPECT_EQ(report().at("motion"),
+            (nlohmann::json{{"threshold_percent", 1.0}, {"largest_percent", 50.0}, {"events", 3}}));
+  MotionBlock& newest = page_.encode(OutputId(1), camera_.worker_id()).motion;
+  newest.threshold = 0.02F;
+  newest.largest = 0.25F;
+  page_.publish(OutputId(1)).counters.add(Counter::motions);
+  EXPECT_EQ(report().at("motion"),
+            (nlohmann::json{{"threshold_percent", 2.0}, {"largest_percent", 50.0}, {"events", 4}}));
+  EXPECT_EQ(totals_of(camera_, camera_.own(), page_).motion.largest, 0.5F);
+  camera_.own().config.filters.clear();
+  EXPECT_FALSE(report().contains("motion"));
+}
+
 TEST_F(CountersOfACamera, OfACopyAreItsOwn) {
   for (const CounterInfo& info : counter_table) count(info, OutputId(2));
   const CounterTotals totals = counters_of(camera_, copy(), page_);
