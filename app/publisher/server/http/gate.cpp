@@ -51,11 +51,15 @@ HttpGate::HttpGate(const ServerConfig& config, Access& access, const std::vector
   }
 }
 
-HttpGate::Verdict HttpGate::judge(HttpFacts facts) const {
-  return judge_by(std::move(facts), [this](const HttpFacts& given) {
-    return std::optional(access_.check_authorization(given.credentials.authorization, given.address));
-  });
+HttpGate::Verdict HttpGate::judge(HttpFacts facts, const Access::Result& checked) const {
+  return judge_by(std::move(facts), [&checked](const HttpFacts&) { return std::optional(checked); });
 }
+
+Access::Result HttpGate::check_password(const HttpFacts& facts) const {
+  return access_.check_authorization(facts.credentials.authorization, facts.address);
+}
+
+std::string HttpGate::key_of(const HttpFacts& facts) const { return access_.key_of(facts.credentials.authorization); }
 
 HttpGate::Verdict HttpGate::judge_quickly(HttpFacts facts) const {
   return judge_by(std::move(facts), [this](const HttpFacts& given) {
