@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/publisher/server/api/request.h"
+#include "app/publisher/server/http/rules.h"
 
 namespace campipe {
 namespace {
@@ -35,9 +36,14 @@ void Metrics::remove(OutputId output) {
 }
 
 std::vector<HttpServer::Route> Metrics::routes() {
-  return {{"/metrics", false, [this](const HttpRequest& request) { return metrics(request.identity); }},
-          {"/healthz", true, [this](const HttpRequest&) { return health(); }},
-          {"/readyz", true, [this](const HttpRequest&) { return readiness(); }}};
+  const auto read_only = [](auto answer) {
+    return [answer](const HttpRequest& request) {
+      return request.method == "GET" ? answer(request.identity) : method_not_allowed();
+    };
+  };
+  return {{"/metrics", false, read_only([this](const Identity& identity) { return metrics(identity); })},
+          {"/healthz", true, read_only([this](const Identity&) { return health(); })},
+          {"/readyz", true, read_only([this](const Identity&) { return readiness(); })}};
 }
 
 std::vector<StreamMetrics> Metrics::streams(const Identity& identity) const {

@@ -211,7 +211,7 @@ awaitable<void> HttpConnection::dispatch(Exchange& exchange) {
   if (what != "live" && !endless && what != "snapshot.jpg")
     refusal = http_error(404, "a camera has no such thing");
   else if (passed.request.method != "GET")
-    refusal = http_error(405, "this can only be read");
+    refusal = method_not_allowed();
   else if (!place && !shared_->rig.status_age())
     refusal = http_busy("there is no status of the rig yet", 1);
   else if (!place)

@@ -1,7 +1,6 @@
 #include "app/publisher/server/http/gate.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <utility>
 
@@ -96,12 +95,6 @@ HttpGate::Verdict HttpGate::judge_by(HttpFacts facts, const CheckAuthorization& 
 
 // A page of another site, opened in the browser of a user, must not get in with that user's login.
 std::optional<HttpAnswer> HttpGate::refuse_stranger(const HttpFacts& facts) const {
-  constexpr std::array<std::string_view, 6> methods{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"};
-  if (std::ranges::find(methods, facts.method) == methods.end()) {
-    HttpAnswer answer = http_error(405, "this method is not known here");
-    answer.headers.emplace_back("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE");
-    return answer;
-  }
   if (!facts.origin.empty() && !is_same_origin(facts.origin, facts.host)) {
     return http_error(403, "requests from other sites' pages are refused");
   }

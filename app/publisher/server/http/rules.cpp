@@ -151,6 +151,12 @@ HttpAnswer http_error(int status, const std::string& text) {
   return answer;
 }
 
+HttpAnswer method_not_allowed(const std::string& allowed) {
+  HttpAnswer answer = http_error(405, "this method is not allowed here");
+  answer.headers.emplace_back("Allow", allowed);
+  return answer;
+}
+
 HttpAnswer http_busy(const std::string& why, int retry_after_s) {
   HttpAnswer answer = http_error(503, why);
   answer.headers.emplace_back("Retry-After", std::to_string(retry_after_s));

@@ -72,6 +72,8 @@ ViewerWish parse_viewer_wish(std::string_view text);
 
 // {"error": text}
 HttpAnswer http_error(int status, const std::string& text);
+// 405. `allowed`: what is, for the header Allow.
+HttpAnswer method_not_allowed(const std::string& allowed = "GET, HEAD");
 HttpAnswer http_busy(const std::string& why, int retry_after_s);
 // `camera`: whose recordings lie there; empty: that is not known.
 HttpAnswer no_answer_from_disk(const std::string& camera);
