@@ -157,7 +157,10 @@ TEST_F(MetricsTest, HealthAndReadinessFollowTheStatus) {
   rig_.set_status(status);
   EXPECT_EQ(get("/healthz").status, 200);
   EXPECT_EQ(get("/readyz").status, 503);
-  EXPECT_THAT(get("/readyz").body, Not(HasSubstr("belt")));
+  EXPECT_EQ(get("/readyz").body, "1 camera is starting\n");
+  status["cameras"]["dock"]["state"] = "starting";
+  rig_.set_status(status);
+  EXPECT_EQ(get("/readyz").body, "2 cameras are starting\n");
   rig_.set_status(some_status());
   EXPECT_EQ(get("/readyz").status, 200);
   status = some_status();

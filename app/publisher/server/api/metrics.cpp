@@ -77,7 +77,7 @@ HttpAnswer Metrics::metrics(const Identity& identity) {
 HttpAnswer Metrics::health() const {
   const auto age = rig_.status_age();
   if (age && *age < oldest_status) return plain(200, "ok");
-  return plain(503, "no news of the rig for over five seconds");
+  return plain(503, "the supervisor has sent no status for 5 s");
 }
 
 HttpAnswer Metrics::readiness() const {
@@ -89,7 +89,7 @@ HttpAnswer Metrics::readiness() const {
   const nlohmann::json cameras = status->value("cameras", nlohmann::json::object());
   const auto starting =
       std::ranges::count_if(cameras, [](const auto& camera) { return camera.value("state", "") == "starting"; });
-  if (starting > 0) return plain(503, std::to_string(starting) + " cameras are starting");
+  if (starting > 0) return plain(503, std::to_string(starting) + (starting == 1 ? " camera is" : " cameras are") + " starting");
   return plain(200, "ready");
 }
 
