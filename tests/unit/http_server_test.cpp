@@ -98,6 +98,9 @@ TEST_F(HttpServerTest, RefusesWhatIsTooLargeOrNoHttp) {
   for (const char* bad : {"/%2e%2e/etc/passwd", "/api/v1/../x", "/a%2f..%2fb", "/a%00", "*", "http://localhost/"}) {
     EXPECT_EQ(ask(port(), std::string("GET ") + bad).status, 400) << bad;
   }
+  const Reply twice = ask(port(), "GET /api/v1/?limit=1&camera=a&limit=2");
+  EXPECT_EQ(twice.status, 400);
+  EXPECT_THAT(twice.body, HasSubstr("'limit'"));
   TcpClient garbage(port());
   garbage.send("\x16\x03\x01\x02 this is no HTTP\r\n\r\n");
   EXPECT_EQ(read_reply(garbage).status, 400);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/config/address.h"
+#include "core/passwords.h"
 
 namespace campipe {
 namespace {
@@ -73,6 +74,10 @@ HttpGate::Verdict HttpGate::judge_by(HttpFacts facts, const CheckAuthorization& 
   auto target = parse_target(facts.target);
   if (!target) {
     verdict.refusal = http_error(400, "this is no address of anything here");
+    return verdict;
+  }
+  if (!target->duplicate.empty()) {
+    verdict.refusal = http_error(400, "duplicate parameter '" + without_passwords(target->duplicate) + "'");
     return verdict;
   }
   passed.request.path = std::move(target->path);

@@ -46,6 +46,7 @@ struct HttpFacts {
 struct HttpTarget {
   std::string path;  // decoded
   std::map<std::string, std::string> query;
+  std::string duplicate;  // a parameter that stands there twice; empty: there is none
 };
 // None: it is no path from the root, or has parts ("..", bytes below 32, a '/' in disguise) that no path of ours has.
 std::optional<HttpTarget> parse_target(std::string_view target);
