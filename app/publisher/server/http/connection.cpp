@@ -217,7 +217,7 @@ awaitable<void> HttpConnection::dispatch(Exchange& exchange) {
   else if (!place)
     refusal = http_error(404, "there is no such camera or output");
   else if (what == "live" && !exchange.facts.upgrade)
-    refusal = http_error(426, "this is a WebSocket");
+    refusal = http_error(426, "this address speaks WebSocket only");
   if (refusal.status != 200)
     co_await send(refusal, exchange);
   else if (what == "snapshot.jpg")

@@ -73,7 +73,7 @@ HttpGate::Verdict HttpGate::judge_by(HttpFacts facts, const CheckAuthorization& 
   if ((verdict.refusal = refuse_stranger(facts))) return verdict;
   auto target = parse_target(facts.target);
   if (!target) {
-    verdict.refusal = http_error(400, "this is no address of anything here");
+    verdict.refusal = http_error(400, "there is nothing at this address");
     return verdict;
   }
   if (!target->duplicate.empty()) {
