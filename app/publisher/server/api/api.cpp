@@ -36,7 +36,8 @@ const ApiOperation* find(const HttpRequest& request, std::string& camera, std::s
       camera = *name;
       return &operation;
     }
-    allowed += (allowed.empty() ? "" : ", ") + std::string(operation.method) + (operation.method == "GET" ? ", HEAD" : "");
+    allowed +=
+        (allowed.empty() ? "" : ", ") + std::string(operation.method) + (operation.method == "GET" ? ", HEAD" : "");
   }
   if (!allowed.empty()) return nullptr;
   throw ApiError(404, "there is no such call; /api/v1/openapi.json lists them");

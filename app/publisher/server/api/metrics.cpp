@@ -89,7 +89,8 @@ HttpAnswer Metrics::readiness() const {
   const nlohmann::json cameras = status->value("cameras", nlohmann::json::object());
   const auto starting =
       std::ranges::count_if(cameras, [](const auto& camera) { return camera.value("state", "") == "starting"; });
-  if (starting > 0) return plain(503, std::to_string(starting) + (starting == 1 ? " camera is" : " cameras are") + " starting");
+  if (starting > 0)
+    return plain(503, std::to_string(starting) + (starting == 1 ? " camera is" : " cameras are") + " starting");
   return plain(200, "ready");
 }
 

@@ -251,7 +251,8 @@ void add_gpus(Families& out, const std::vector<GpuUse>& gpus) {
 
 std::string metrics_text(const MetricsInput& input) {
   Families out;
-  out.gauge("campipe_build_info", "1, with the version as a label.", {{"version", input.status.value("version", "")}}, 1);
+  out.gauge("campipe_build_info", "1, with the version as a label.", {{"version", input.status.value("version", "")}},
+            1);
   with_number(input.status, "uptime_s",
               [&](double seconds) { out.gauge("campipe_uptime_seconds", "Since the rig was started.", {}, seconds); });
   add_cameras(out, input.status);

@@ -35,9 +35,9 @@ class HttpDoor {
     bool taken_ = false;
   };
 
-  // What `look` returns, called by the pool; nothing: no place is left, or it failed. `key`: stands for the credentials;
-  // while the same ones of the same network are being checked, that result is waited for, without a place and without a
-  // check. The arguments must outlive the wait.
+  // What `look` returns, called by the pool; nothing: no place is left, or it failed. `key`: stands for the
+  // credentials; while the same ones of the same network are being checked, that result is waited for, without a place
+  // and without a check. The arguments must outlive the wait.
   boost::asio::awaitable<std::optional<Access::Result>> check(boost::asio::thread_pool& pool, const std::string& key,
                                                               const std::string& address,
                                                               const std::function<Access::Result()>& look);
