@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -23,6 +24,14 @@ std::optional<std::time_t> seconds_of(const std::tm& time) {
   return same ? std::optional(seconds) : std::nullopt;
 }
 
+// Digits and marks as in "2026-11-21T10:15:30"; strptime() would also take one digit for two, signs and spaces.
+bool begins_with_time(std::string_view text) {
+  constexpr std::string_view pattern = "0000-00-00T00:00:00";
+  if (text.size() < pattern.size()) return false;
+  return std::equal(pattern.begin(), pattern.end(), text.begin(),
+                    [](char form, char c) { return form == '0' ? c >= '0' && c <= '9' : c == form; });
+}
+
 }  // namespace
 
 std::string utc_text(std::int64_t utc_ns) {
@@ -35,6 +44,7 @@ std::string utc_text(std::int64_t utc_ns) {
 }
 
 std::optional<std::int64_t> utc_from_text(const std::string& text) {
+  if (!begins_with_time(text)) return std::nullopt;
   std::tm time{};
   const char* const rest = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &time);
   if (rest == nullptr) return std::nullopt;

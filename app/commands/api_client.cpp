@@ -80,7 +80,7 @@ std::string no_answer(CURLcode code, const char* detail, const std::string& url)
     case CURLE_PEER_FAILED_VERIFICATION:
       return fmt::format(
           "the certificate of {} is not to be trusted: {}; give the one that signed it by --ca-file, and "
-          "the name that stands in it in --url",
+          "the name in the certificate in --url",
           url, reason);
     case CURLE_SSL_CACERT_BADFILE:
       return fmt::format("--ca-file: {}", reason);

@@ -34,7 +34,7 @@ void check(const std::string& input) {
   be_silent();
   const Access::Session session = server.access.open_session(*server.access.identity_of("ann"));
   const HttpFacts facts = read_facts(input, session);
-  const HttpGate::Verdict verdict = server.gate.judge(facts);
+  const HttpGate::Verdict verdict = server.gate.judge(facts, server.gate.check_password(facts));
   server.access.close_session(session.token);
   if (verdict.refusal) {
     require(verdict.refusal->status >= 300, "a refusal is none that looks like an answer", input);

@@ -156,7 +156,7 @@ TEST(StatusCommand, ChecksCertificates) {
   EXPECT_THAT(refused.errors, HasSubstr("--ca-file"));
   EXPECT_EQ(ask({"status", "--json", "--url", rig.url("https"), "--ca-file", certificate}).status, 0);
   EXPECT_THAT(ask({"status", "--url", "https://localhost:" + rig.port(), "--ca-file", certificate}).errors,
-              HasSubstr("the name that stands in it"));
+              HasSubstr("the name in the certificate"));
 }
 
 TEST(ReloadCommand, TellsWhatChanged) {

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "tests/unit/api_schema.h"
 #include "tests/unit/api_test_support.h"
@@ -156,13 +157,27 @@ TEST_F(ApiTest, OnlyTheseNeedNoLogin) {
   EXPECT_FALSE(route_for("/recordings/files/dock/main/a.mp4").anyone);
 }
 
+// The methods in the header Allow; HEAD, which goes with GET, is left out.
+std::set<std::string> allowed_in(const HttpAnswer& answer) {
+  std::set<std::string> methods;
+  for (const auto& [name, value] : answer.headers) {
+    std::istringstream words(name == "Allow" ? value : "");
+    for (std::string word; words >> word;) methods.insert(word.substr(0, word.find(',')));
+  }
+  EXPECT_EQ(methods.contains("GET"), methods.contains("HEAD"));
+  methods.erase("HEAD");
+  return methods;
+}
+
 TEST_F(ApiTest, WhatIsNotDescribedIsNotThere) {
   std::map<std::string, std::set<std::string>> described;
   for (const Call& call : all_calls()) described[call.path].insert(call.method);
   for (const auto& [path, methods] : described) {
-    for (const std::string method : {"GET", "PUT", "POST", "DELETE", "PATCH"}) {
+    for (const std::string method : {"GET", "PUT", "POST", "DELETE", "PATCH", "TRACE"}) {
       if (methods.contains(method)) continue;
-      EXPECT_EQ(call("ann", method, of_camera(path, "dock")).status, 405) << method << path;
+      const HttpAnswer answer = call("ann", method, of_camera(path, "dock"));
+      EXPECT_EQ(answer.status, 405) << method << path;
+      EXPECT_EQ(allowed_in(answer), methods) << method << path;
     }
   }
   for (const std::string path : {"", "cameras/", "cameras//enable", "cameras/a/b", "cameras/dock/", "Status", "status/",

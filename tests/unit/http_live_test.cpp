@@ -21,6 +21,7 @@
 #include "app/publisher/server/snapshot_decoder.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/log.h"
 #include "tests/unit/command_output.h"
 #include "tests/unit/encoded_clip.h"
 #include "tests/unit/http_client.h"
@@ -197,17 +198,45 @@ TEST_F(HttpLiveTest, BeginsOnlySoOftenHoweverOftenItIsPaused) {
   EXPECT_NE(message.bytes, nullptr) << "it goes on";
 }
 
-TEST_F(HttpLiveTest, SaysWhatBrowsersCannotPlay) {
-  WebSocketClient page(port(), "/cameras/dock/live");
+void offer_jpeg(LiveStream& stream) {
   StreamParameters jpeg;
   jpeg.codec = "mjpeg";
   const std::vector<std::uint8_t> bytes(10);
   PacketView packet;
   packet.data = bytes;
   packet.key = true;
-  stream_->offer(packet, jpeg);
+  stream.offer(packet, jpeg);
+}
+
+TEST_F(HttpLiveTest, SaysWhatBrowsersCannotPlay) {
+  WebSocketClient page(port(), "/cameras/dock/live");
+  offer_jpeg(*stream_);
   EXPECT_THAT(next_of(page, "unplayable")["reason"].get<std::string>(), HasSubstr("mjpeg"));
   EXPECT_EQ(ask(port(), "GET /cameras/dock/stream.mp4").status, 415);
+}
+
+// Once, however many pages open; and not at all where the camera has another output for browsers.
+TEST_F(HttpLiveTest, WarnsOfWhatBrowsersCannotPlayWhereTheyHaveNothingElse) {
+  const auto log_of_two_pages = [&] {
+    testing::internal::CaptureStderr();
+    testing::internal::CaptureStdout();
+    for (int i = 0; i < 2; ++i) {
+      WebSocketClient page(port(), "/cameras/dock/live");
+      wait_for_viewers(1);
+      offer_jpeg(*stream_);
+      EXPECT_EQ(next_of(page, "unplayable")["type"], "unplayable");
+      stream_->forget();
+    }
+    spdlog::default_logger()->flush();
+    return testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
+  };
+  rig_.add_stream("dock/browser", std::make_shared<LiveStream>());
+  EXPECT_EQ(log_of_two_pages().find("cannot be watched"), std::string::npos);
+  rig_.remove_stream("dock/browser");
+  const std::string log = log_of_two_pages();
+  const auto first = log.find("live: cannot be watched as MP4");
+  EXPECT_NE(first, std::string::npos) << log;
+  EXPECT_EQ(log.find("cannot be watched", first + 10), std::string::npos) << log;
 }
 
 // One does not read; another gets every frame.

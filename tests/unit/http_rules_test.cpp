@@ -17,7 +17,9 @@ TEST(HttpTarget, IsDecoded) {
   ASSERT_TRUE(target);
   EXPECT_EQ(target->path, "/cameras/dock one/live");
   EXPECT_THAT(target->query, ElementsAre(Pair("a", "/x+ y"), Pair("flag", ""), Pair("output", "small")));
+  EXPECT_EQ(target->duplicate, "");
   EXPECT_EQ(parse_target("/")->path, "/");
+  EXPECT_EQ(parse_target("/?a=1&b=2&%61=1")->duplicate, "a");
 }
 
 TEST(HttpTarget, WithTricksIsNone) {

@@ -89,12 +89,18 @@ TEST_F(HttpServerTest, RefusesWhatIsTooLargeOrNoHttp) {
   EXPECT_EQ(ask(port(), "POST /api/v1/", "", std::string(65 * 1024, 'x')).status, 413);
   EXPECT_EQ(ask(port(), "POST /api/v1/", "", std::string(64 * 1024, 'x')).status, 200);
   EXPECT_EQ(ask(port(), "POST /api/v1/", "Content-Length: 99999999999\r\n").status, 413);
-  EXPECT_EQ(ask(port(), "TRACE /api/v1/").status, 405);
-  EXPECT_EQ(ask(port(), "FROBNICATE /api/v1/").status, 405);
+  for (const char* method : {"TRACE", "FROBNICATE", "POST"}) {
+    Reply refused = ask(port(), method + std::string(" /cameras/dock/live"));
+    EXPECT_EQ(refused.status, 405) << method;
+    EXPECT_EQ(refused.headers["allow"], "GET, HEAD");
+  }
   EXPECT_EQ(ask(port(), "GET /api/v1/\x01").status, 400);
   for (const char* bad : {"/%2e%2e/etc/passwd", "/api/v1/../x", "/a%2f..%2fb", "/a%00", "*", "http://localhost/"}) {
     EXPECT_EQ(ask(port(), std::string("GET ") + bad).status, 400) << bad;
   }
+  const Reply twice = ask(port(), "GET /api/v1/?limit=1&camera=a&limit=2");
+  EXPECT_EQ(twice.status, 400);
+  EXPECT_THAT(twice.body, HasSubstr("'limit'"));
   TcpClient garbage(port());
   garbage.send("\x16\x03\x01\x02 this is no HTTP\r\n\r\n");
   EXPECT_EQ(read_reply(garbage).status, 400);

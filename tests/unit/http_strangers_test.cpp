@@ -1,7 +1,6 @@
 // The HTTP server as hostile clients meet it: requests without end, bytes that dawdle, more connections than there are
 // places, and addresses that are made up.
 #include <chrono>
-#include <functional>
 #include <map>
 #include <memory>
 #include <thread>
@@ -297,39 +296,6 @@ TEST_F(TurnsTest, EndsWhileManyWaitForTheirTurn) {
     let_go_.set_value();
   });
   server_.reset();
-}
-
-// Many who send a wrong password at once; the last of them finds no place at the door any more.
-class LoginFloodTest : public HttpStrangersTest {
- protected:
-  void start_behind_a_proxy() {
-    ServerConfig config = guarded_config();
-    config.trusted_proxies = {"127.0.0.0/8"};
-    start(config);
-  }
-  void flood(int logins, const std::function<std::string(int)>& address_of) {
-    for (int i = 0; i < logins; ++i) {
-      flood_.push_back(std::make_unique<TcpClient>(port()));
-      flood_.back()->send(request_text(
-          "GET /api/v1/", "X-Forwarded-For: " + address_of(i) + "\r\nAuthorization: Basic YW5uYTp3cm9uZw==\r\n"));
-    }
-    ASSERT_EQ(read_reply(*flood_.back()).status, 503);
-  }
-
-  std::vector<std::unique_ptr<TcpClient>> flood_;
-};
-
-TEST_F(LoginFloodTest, KeepsNobodyOutWhoIsKnown) {
-  start_behind_a_proxy();
-  EXPECT_EQ(ask(port(), "GET /api/v1/", annas).status, 200) << "from now on she is known";
-  flood(100, [](int i) { return "10.0." + std::to_string(i) + ".1"; });
-  EXPECT_EQ(ask(port(), "GET /api/v1/", annas).status, 200);
-}
-
-TEST_F(LoginFloodTest, OfOneAddressLeavesPlacesForOthers) {
-  start_behind_a_proxy();
-  flood(40, [](int) { return "10.0.0.1"; });
-  EXPECT_EQ(ask(port(), "GET /api/v1/", annas).status, 200);
 }
 
 TEST_F(HttpStrangersTest, BelievesProxiesThatItTrusts) {

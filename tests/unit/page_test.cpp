@@ -45,6 +45,7 @@ TEST(Page, ThereIsNothingElse) {
   for (const char* path : {"/static/", "/static/nothing.js", "/static/../page.h", "/index.html", "/cameras/dock", "/x"})
     EXPECT_EQ(get(path).status, 404) << path;
   EXPECT_EQ(get("/", "POST").status, 405);
+  EXPECT_EQ(header(get("/", "POST"), "Allow"), "GET, HEAD");
 }
 
 TEST(Page, ABrowserMayKeepItUntilItChanges) {

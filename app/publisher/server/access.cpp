@@ -274,6 +274,8 @@ std::optional<Access::Result> Access::check_authorization_quickly(const std::str
   return check_quickly(login->user, login->password, address);
 }
 
+std::string Access::key_of(const std::string& header) const { return state_->keyed_hash(header); }
+
 Access::Session Access::open_session(const Identity& identity) {
   const Session session{random_token(), random_token(), identity.user};
   const std::string id = state_->keyed_hash(session.token);

@@ -87,6 +87,8 @@ class Access {
   Result check_authorization(const std::string& header, const std::string& address);
   // As check_quickly().
   std::optional<Result> check_authorization_quickly(const std::string& header, const std::string& address);
+  // A keyed hash of such a value: equal for equal ones, and it reveals nothing of them.
+  [[nodiscard]] std::string key_of(const std::string& header) const;
   // For pages. Sessions end after 12 hours, and after one without a request.
   Session open_session(const Identity& identity);
   [[nodiscard]] std::optional<Identity> find_session(const std::string& token);

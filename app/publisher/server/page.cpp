@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "app/publisher/server/http/rules.h"
 #include "app/publisher/server/page_files.h"
 
 namespace campipe {
@@ -18,13 +19,6 @@ const PageFile* file_of(std::string_view path) {
   return is_page(path) ? find_page_file("index.html") : nullptr;
 }
 
-HttpAnswer refuse(int status, const char* why) {
-  HttpAnswer answer;
-  answer.status = status;
-  answer.body = std::string("{\"error\": \"") + why + "\"}";
-  return answer;
-}
-
 }  // namespace
 
 const PageFile* find_page_file(std::string_view name) {
@@ -34,9 +28,9 @@ const PageFile* find_page_file(std::string_view name) {
 }
 
 HttpAnswer page_route(const HttpRequest& request) {
-  if (request.method != "GET") return refuse(405, "a page can only be read");
+  if (request.method != "GET") return method_not_allowed();
   const PageFile* file = file_of(request.path);
-  if (file == nullptr) return refuse(404, "there is no such page");
+  if (file == nullptr) return http_error(404, "there is no such page");
   HttpAnswer answer;
   answer.type = file->type;
   answer.body = file->bytes;

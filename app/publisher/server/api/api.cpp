@@ -26,18 +26,20 @@ std::optional<std::string> match(std::string_view pattern, std::string_view path
   return name.find('/') == std::string_view::npos ? std::optional(std::string(name)) : std::nullopt;
 }
 
-// The camera's name that the path holds, or none, goes to `camera`.
-const ApiOperation& find(const HttpRequest& request, std::string& camera) {
+// The camera's name that the path holds, or none, goes to `camera`. Null: the path has only the methods in `allowed`.
+const ApiOperation* find(const HttpRequest& request, std::string& camera, std::string& allowed) {
   const std::string_view path = std::string_view(request.path).substr(std::min(prefix.size(), request.path.size()));
-  bool known = false;
   for (const ApiOperation& operation : api_operations()) {
     const auto name = match(operation.path, path);
-    known = known || name;
-    if (!name || operation.method != request.method) continue;
-    camera = *name;
-    return operation;
+    if (!name) continue;
+    if (operation.method == request.method) {
+      camera = *name;
+      return &operation;
+    }
+    allowed +=
+        (allowed.empty() ? "" : ", ") + std::string(operation.method) + (operation.method == "GET" ? ", HEAD" : "");
   }
-  if (known) throw ApiError(405, "there is no " + request.method + " of this");
+  if (!allowed.empty()) return nullptr;
   throw ApiError(404, "there is no such call; /api/v1/openapi.json lists them");
 }
 
@@ -75,15 +77,17 @@ void Api::tick() { parts_.history.sample(*parts_.rig.status()); }
 
 HttpAnswer Api::answer(const HttpRequest& request) try {
   std::string camera;
-  const ApiOperation& operation = find(request, camera);
-  check_permission(operation, request, camera);
-  return operation.handle({parts_, request, camera});
+  std::string allowed;
+  const ApiOperation* operation = find(request, camera, allowed);
+  if (operation == nullptr) return method_not_allowed(allowed);
+  check_permission(*operation, request, camera);
+  return operation->handle({parts_, request, camera});
 } catch (const ApiError& error) {
   return error_answer(error);
 }
 
 HttpAnswer Api::recording_file(const HttpRequest& request) try {
-  if (request.method != "GET") throw ApiError(405, "a recording can only be read");
+  if (request.method != "GET") return method_not_allowed();
   constexpr std::array<std::string_view, 1> parameters{"download"};
   check_parameters(request, parameters);
   const std::string id = request.path.substr(std::string_view("/recordings/files/").size());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/publisher/server/api/request.h"
+#include "app/publisher/server/http/rules.h"
 
 namespace campipe {
 namespace {
@@ -35,9 +36,14 @@ void Metrics::remove(OutputId output) {
 }
 
 std::vector<HttpServer::Route> Metrics::routes() {
-  return {{"/metrics", false, [this](const HttpRequest& request) { return metrics(request.identity); }},
-          {"/healthz", true, [this](const HttpRequest&) { return health(); }},
-          {"/readyz", true, [this](const HttpRequest&) { return readiness(); }}};
+  const auto read_only = [](auto answer) {
+    return [answer](const HttpRequest& request) {
+      return request.method == "GET" ? answer(request.identity) : method_not_allowed();
+    };
+  };
+  return {{"/metrics", false, read_only([this](const Identity& identity) { return metrics(identity); })},
+          {"/healthz", true, read_only([this](const Identity&) { return health(); })},
+          {"/readyz", true, read_only([this](const Identity&) { return readiness(); })}};
 }
 
 std::vector<StreamMetrics> Metrics::streams(const Identity& identity) const {
@@ -71,7 +77,7 @@ HttpAnswer Metrics::metrics(const Identity& identity) {
 HttpAnswer Metrics::health() const {
   const auto age = rig_.status_age();
   if (age && *age < oldest_status) return plain(200, "ok");
-  return plain(503, "no news of the rig for over five seconds");
+  return plain(503, "the supervisor has sent no status for 5 s");
 }
 
 HttpAnswer Metrics::readiness() const {
@@ -83,7 +89,8 @@ HttpAnswer Metrics::readiness() const {
   const nlohmann::json cameras = status->value("cameras", nlohmann::json::object());
   const auto starting =
       std::ranges::count_if(cameras, [](const auto& camera) { return camera.value("state", "") == "starting"; });
-  if (starting > 0) return plain(503, std::to_string(starting) + " cameras are starting");
+  if (starting > 0)
+    return plain(503, std::to_string(starting) + (starting == 1 ? " camera is" : " cameras are") + " starting");
   return plain(200, "ready");
 }
 

@@ -183,11 +183,11 @@ void add_processes(Families& out, const json& status) {
   for (const json& process : status.value("processes", json::array())) {
     const Labels labels{{"role", process.value("role", "")}};
     with_number(process, "cpu_s", [&](double seconds) {
-      out.counter("campipe_process_cpu_seconds_total", "Processor time, with that of those before it.", labels,
+      out.counter("campipe_process_cpu_seconds_total", "CPU time of the process and its predecessors.", labels,
                   seconds);
     });
     with_number(process, "memory_mib", [&](double size) {
-      out.gauge("campipe_process_memory_bytes", "Memory, with its part of what is shared.", labels, size * mib);
+      out.gauge("campipe_process_memory_bytes", "Memory, with its share of shared pages.", labels, size * mib);
     });
     with_number(process, "restarts", [&](double times) {
       out.counter("campipe_process_restarts_total", "Times that it was started again.", labels, times);
@@ -251,7 +251,8 @@ void add_gpus(Families& out, const std::vector<GpuUse>& gpus) {
 
 std::string metrics_text(const MetricsInput& input) {
   Families out;
-  out.gauge("campipe_build_info", "1; which version runs.", {{"version", input.status.value("version", "")}}, 1);
+  out.gauge("campipe_build_info", "1, with the version as a label.", {{"version", input.status.value("version", "")}},
+            1);
   with_number(input.status, "uptime_s",
               [&](double seconds) { out.gauge("campipe_uptime_seconds", "Since the rig was started.", {}, seconds); });
   add_cameras(out, input.status);

@@ -195,7 +195,7 @@ HttpAnswer log_in(const ApiCall& call) {
   const auto result = call.api.access.check_password(user, read_string(body, "password"), call.request.address);
   if (!result.identity && result.refusal == Access::Refusal::too_many) {
     const int wait = result.retry_after_s;
-    throw ApiError(429, "too many wrong passwords; try again in " + std::to_string(wait) + " s", wait);
+    throw ApiError(429, "too many failed logins; try again in " + std::to_string(wait) + " s", wait);
   }
   if (!result.identity) throw ApiError(401, "wrong user or password");
   if (!result.identity->config) return json_answer(200, session_json(*result.identity, ""));  // no login is needed

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "app/publisher/server/login_limit.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -16,8 +15,6 @@ using asio::redirect_error;
 using asio::use_awaitable;
 using ErrorCode = HttpStream::ErrorCode;
 
-constexpr int most_at_the_door = 32;
-constexpr int most_of_a_network = 8;  // so that no single one keeps the others out
 constexpr auto farewell_patience = std::chrono::seconds(2);
 
 template <typename Handle>
@@ -29,30 +26,6 @@ HttpAnswer handle_route(const std::string& what, const Handle& handle) {
     return http_error(500, "the request failed; the log has the reason");
   }
 }
-
-// A place among those whose passwords are being checked, for as long as it lives. Of the serving thread.
-class DoorPlace {
- public:
-  DoorPlace(HttpShared& shared, const std::string& address) : shared_(shared), network_(network_of(address)) {
-    int all = 0;
-    for (const auto& [network, count] : shared.at_the_door) all += count;
-    const auto own = shared.at_the_door.find(network_);
-    taken_ = all < most_at_the_door && (own == shared.at_the_door.end() || own->second < most_of_a_network);
-    if (taken_) ++shared.at_the_door[network_];
-  }
-  ~DoorPlace() {
-    if (taken_ && --shared_.at_the_door[network_] == 0) shared_.at_the_door.erase(network_);
-  }
-  DoorPlace(const DoorPlace&) = delete;
-  DoorPlace& operator=(const DoorPlace&) = delete;
-
-  explicit operator bool() const { return taken_; }
-
- private:
-  HttpShared& shared_;
-  const std::string network_;
-  bool taken_ = false;
-};
 
 HttpAnswer door_is_full() { return http_busy("too many are logging in; try again", 1); }
 
@@ -213,9 +186,11 @@ awaitable<HttpGate::Verdict> HttpConnection::judge(const HttpFacts& facts) {
   HttpShared& shared = *shared_;
   HttpGate::Verdict verdict = shared.gate.judge_quickly(facts);
   if (!verdict.unclear) co_return verdict;
-  const DoorPlace place(shared, facts.address);
-  if (place) {
-    verdict = co_await run_on(shared.threads.door, [&shared, &facts] { return shared.gate.judge(facts); });
+  const std::string key = shared.gate.key_of(facts);
+  const std::function<Access::Result()> look = [&shared, &facts] { return shared.gate.check_password(facts); };
+  const auto result = co_await shared.door.check(shared.threads.door, key, facts.address, look);
+  if (result) {
+    verdict = shared.gate.judge(facts, *result);
   } else {
     verdict.refusal = door_is_full();
   }
@@ -236,13 +211,13 @@ awaitable<void> HttpConnection::dispatch(Exchange& exchange) {
   if (what != "live" && !endless && what != "snapshot.jpg")
     refusal = http_error(404, "a camera has no such thing");
   else if (passed.request.method != "GET")
-    refusal = http_error(405, "this can only be read");
+    refusal = method_not_allowed();
   else if (!place && !shared_->rig.status_age())
     refusal = http_busy("there is no status of the rig yet", 1);
   else if (!place)
     refusal = http_error(404, "there is no such camera or output");
   else if (what == "live" && !exchange.facts.upgrade)
-    refusal = http_error(426, "this is a WebSocket");
+    refusal = http_error(426, "this address speaks WebSocket only");
   if (refusal.status != 200)
     co_await send(refusal, exchange);
   else if (what == "snapshot.jpg")
@@ -261,7 +236,7 @@ awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
   const auto handle = [&] { return handle_route(what, [&] { return route.handle(request); }); };
   HttpAnswer answer;
   if (route.anyone && request.method != "GET") {
-    const DoorPlace place(*shared_, request.address);
+    const HttpDoor::Place place(shared_->door, request.address);
     answer = door_is_full();
     if (place) answer = co_await run_on(shared_->threads.door, handle);  // not in `?:`, which GCC 12 evaluates wrongly
   } else if (request.identity.administers()) {

@@ -11,7 +11,6 @@
 #include <boost/beast/core/flat_buffer.hpp>
 
 #include <chrono>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -20,6 +19,7 @@
 
 #include "app/publisher/server/disk_threads.h"
 #include "app/publisher/server/fair_threads.h"
+#include "app/publisher/server/http/door.h"
 #include "app/publisher/server/http/files.h"
 #include "app/publisher/server/http/gate.h"
 #include "app/publisher/server/http/places.h"
@@ -67,7 +67,7 @@ struct HttpShared {
   // Of the serving thread, once it runs.
   ServerTls tls;  // null: plain
   std::set<HttpConnection*> connections;
-  std::map<std::string, int> at_the_door;  // whose passwords are being checked, by network
+  HttpDoor door;
   bool closing = false;
 };
 

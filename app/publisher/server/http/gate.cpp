@@ -1,11 +1,11 @@
 #include "app/publisher/server/http/gate.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <utility>
 
 #include "app/config/address.h"
+#include "core/passwords.h"
 
 namespace campipe {
 namespace {
@@ -51,11 +51,15 @@ HttpGate::HttpGate(const ServerConfig& config, Access& access, const std::vector
   }
 }
 
-HttpGate::Verdict HttpGate::judge(HttpFacts facts) const {
-  return judge_by(std::move(facts), [this](const HttpFacts& given) {
-    return std::optional(access_.check_authorization(given.credentials.authorization, given.address));
-  });
+HttpGate::Verdict HttpGate::judge(HttpFacts facts, const Access::Result& checked) const {
+  return judge_by(std::move(facts), [&checked](const HttpFacts&) { return std::optional(checked); });
 }
+
+Access::Result HttpGate::check_password(const HttpFacts& facts) const {
+  return access_.check_authorization(facts.credentials.authorization, facts.address);
+}
+
+std::string HttpGate::key_of(const HttpFacts& facts) const { return access_.key_of(facts.credentials.authorization); }
 
 HttpGate::Verdict HttpGate::judge_quickly(HttpFacts facts) const {
   return judge_by(std::move(facts), [this](const HttpFacts& given) {
@@ -69,7 +73,11 @@ HttpGate::Verdict HttpGate::judge_by(HttpFacts facts, const CheckAuthorization& 
   if ((verdict.refusal = refuse_stranger(facts))) return verdict;
   auto target = parse_target(facts.target);
   if (!target) {
-    verdict.refusal = http_error(400, "this is no address of anything here");
+    verdict.refusal = http_error(400, "there is nothing at this address");
+    return verdict;
+  }
+  if (!target->duplicate.empty()) {
+    verdict.refusal = http_error(400, "duplicate parameter '" + without_passwords(target->duplicate) + "'");
     return verdict;
   }
   passed.request.path = std::move(target->path);
@@ -92,12 +100,6 @@ HttpGate::Verdict HttpGate::judge_by(HttpFacts facts, const CheckAuthorization& 
 
 // A page of another site, opened in the browser of a user, must not get in with that user's login.
 std::optional<HttpAnswer> HttpGate::refuse_stranger(const HttpFacts& facts) const {
-  constexpr std::array<std::string_view, 6> methods{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"};
-  if (std::ranges::find(methods, facts.method) == methods.end()) {
-    HttpAnswer answer = http_error(405, "this method is not known here");
-    answer.headers.emplace_back("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE");
-    return answer;
-  }
   if (!facts.origin.empty() && !is_same_origin(facts.origin, facts.host)) {
     return http_error(403, "requests from other sites' pages are refused");
   }

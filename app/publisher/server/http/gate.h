@@ -26,14 +26,17 @@ class HttpGate {
   struct Verdict {
     std::optional<HttpAnswer> refusal;
     Passed passed;
-    bool unclear = false;  // of judge_quickly(): only judge() can decide
+    bool unclear = false;  // of judge_quickly(): check_password() is needed
   };
 
-  // `facts.body` is moved into the request. Checking a password takes its time: this is not for the thread that serves
-  // all.
-  Verdict judge(HttpFacts facts) const;
-  // For that thread: all but the passwords that need argon2id.
+  // `facts.body` is moved into the request. All but the passwords that need argon2id.
   [[nodiscard]] Verdict judge_quickly(HttpFacts facts) const;
+  // For those: this takes its time, and is not for the thread that serves all.
+  [[nodiscard]] Access::Result check_password(const HttpFacts& facts) const;
+  // With what check_password() found just now.
+  [[nodiscard]] Verdict judge(HttpFacts facts, const Access::Result& checked) const;
+  // Equal for equal credentials, which it does not reveal.
+  [[nodiscard]] std::string key_of(const HttpFacts& facts) const;
   // For those who watch for hours: whether they still may.
   [[nodiscard]] bool still_may(const Passed& passed) const;
   // Who sent it: the peer at `address`, or the one that it names, where it is one of `trusted_proxies`.

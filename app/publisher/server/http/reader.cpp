@@ -62,7 +62,7 @@ void HttpReader::refuse(boost::beast::error_code error) {
   } else if (error == http::error::body_limit) {
     refusal_ = http_error(413, "the body is longer than 64 KiB");
   } else {
-    refusal_ = http_error(400, "this is no HTTP");
+    refusal_ = http_error(400, "this is not HTTP");
   }
 }
 

@@ -82,7 +82,7 @@ std::optional<HttpTarget> parse_target(std::string_view target) {
   std::string_view rest = target.substr(std::min(target.size(), raw_path.size() + 1));
   const auto path = decode(raw_path, false);
   if (!path || !path->starts_with('/') || has_dots(*path)) return std::nullopt;
-  HttpTarget parsed{*path, {}};
+  HttpTarget parsed{*path, {}, {}};
   while (!rest.empty()) {
     const std::string_view item = rest.substr(0, rest.find('&'));
     rest.remove_prefix(std::min(rest.size(), item.size() + 1));
@@ -90,7 +90,7 @@ std::optional<HttpTarget> parse_target(std::string_view target) {
     const auto key = decode(raw_key, true);
     const auto value = decode(item.substr(std::min(item.size(), raw_key.size() + 1)), true);
     if (!key || !value) return std::nullopt;
-    if (!key->empty()) parsed.query[*key] = *value;
+    if (!key->empty() && !parsed.query.emplace(*key, *value).second) parsed.duplicate = *key;
   }
   return parsed;
 }
@@ -148,6 +148,12 @@ HttpAnswer http_error(int status, const std::string& text) {
   HttpAnswer answer;
   answer.status = status;
   answer.body = nlohmann::json{{"error", text}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return answer;
+}
+
+HttpAnswer method_not_allowed(const std::string& allowed) {
+  HttpAnswer answer = http_error(405, "this method is not allowed here");
+  answer.headers.emplace_back("Allow", allowed);
   return answer;
 }
 

@@ -46,6 +46,7 @@ struct HttpFacts {
 struct HttpTarget {
   std::string path;  // decoded
   std::map<std::string, std::string> query;
+  std::string duplicate;  // a parameter that stands there twice; empty: there is none
 };
 // None: it is no path from the root, or has parts ("..", bytes below 32, a '/' in disguise) that no path of ours has.
 std::optional<HttpTarget> parse_target(std::string_view target);
@@ -72,6 +73,8 @@ ViewerWish parse_viewer_wish(std::string_view text);
 
 // {"error": text}
 HttpAnswer http_error(int status, const std::string& text);
+// 405. `allowed`: what is, for the header Allow.
+HttpAnswer method_not_allowed(const std::string& allowed = "GET, HEAD");
 HttpAnswer http_busy(const std::string& why, int retry_after_s);
 // `camera`: whose recordings lie there; empty: that is not known.
 HttpAnswer no_answer_from_disk(const std::string& camera);

@@ -24,7 +24,7 @@ namespace campipe {
 
 // A request whose sender is known and whose size was checked. Valid during the handler's call.
 struct HttpRequest {
-  std::string method;  // GET (also of HEAD), POST, PUT, PATCH, DELETE
+  std::string method;  // GET (also of HEAD), or any other, which its handler may not know
   std::string path;    // decoded, without the query; begins with '/'
   std::map<std::string, std::string> query;
   std::string body;

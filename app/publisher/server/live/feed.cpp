@@ -96,7 +96,9 @@ void LiveFeed::attach() {
   const std::string failure = stream_->failure(LiveForm::fmp4);
   if (failure == failure_) return;
   failure_ = failure;
-  if (!failure.empty()) queue_with_instead({{"type", "unplayable"}, {"reason", failure}});
+  if (failure.empty()) return;
+  queue_with_instead({{"type", "unplayable"}, {"reason", failure}});
+  if (!has_instead()) stream_->log_failure(LiveForm::fmp4, failure);
 }
 
 void LiveFeed::take_in(const LivePiece& piece) {
@@ -139,9 +141,10 @@ void LiveFeed::resume() {
 }
 
 // Who cannot play the camera's own stream may have another.
+bool LiveFeed::has_instead() const { return name_ == camera_ && rig_.stream(camera_ + "/" + browser_output); }
+
 void LiveFeed::queue_with_instead(nlohmann::json message) {
-  const bool has_other = name_ == camera_ && rig_.stream(camera_ + "/" + browser_output);
-  if (has_other) message["instead"] = browser_output;
+  if (has_instead()) message["instead"] = browser_output;
   queue(message);
 }
 

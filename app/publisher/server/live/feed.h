@@ -68,6 +68,7 @@ class LiveFeed {
   void take_in(const LivePiece& piece);
   void count_losses();
   void queue(const nlohmann::json& message);
+  [[nodiscard]] bool has_instead() const;
   void queue_with_instead(nlohmann::json message);
 
   RigView& rig_;

@@ -96,6 +96,11 @@ std::string LiveStream::failure(LiveForm form) const {
   return failure.empty() ? why_no_form(form, state_->offered->codec) : failure;
 }
 
+void LiveStream::log_failure(LiveForm form, const std::string& why) {
+  const std::lock_guard lock(state_->mutex);
+  state_->log_failure(state_->of(form), why);
+}
+
 std::optional<StreamParameters> LiveStream::parameters() const {
   const std::lock_guard lock(state_->mutex);
   if (!state_->offered) return std::nullopt;

@@ -86,7 +86,7 @@ class LiveStream : public std::enable_shared_from_this<LiveStream> {
   LiveStream& operator=(const LiveStream&) = delete;
 
   // The camera's publishing thread. Takes one copy. Never throws: a stream that cannot be muxed in some form is
-  // logged once, and its viewers in that form get nothing (failure()).
+  // logged once, and its viewers in that form get nothing (failure()). For fmp4, log_failure() logs it.
   void offer(const PacketView& packet, const StreamParameters& stream) noexcept;
   // Likewise. From the next key frame on this is the audio; with its headers (stages/sinks/stream_headers.h).
   void set_audio(const AudioParameters& audio);
@@ -103,6 +103,8 @@ class LiveStream : public std::enable_shared_from_this<LiveStream> {
   [[nodiscard]] std::vector<LivePiece> newest_group() const;
   // Why there is no such form of the stream; empty: there is, or nothing came yet.
   [[nodiscard]] std::string failure(LiveForm form) const;
+  // Logs it as a warning, unless that was the last one logged of this form.
+  void log_failure(LiveForm form, const std::string& why);
   [[nodiscard]] std::optional<StreamParameters> parameters() const;
   [[nodiscard]] LiveCounts counts() const;
 

@@ -152,7 +152,13 @@ std::optional<AudioParameters> LiveStream::State::audio_track(Form& form) {
 void LiveStream::State::fail(Form& form, const std::string& why) {
   form.muxer.reset();
   form.group.clear();
-  if (std::exchange(form.failure, why) == why) return;
+  form.failure = why;
+  // Of fragments only their viewers know whether there is another output for browsers.
+  if (form.form != LiveForm::fmp4) log_failure(form, why);
+}
+
+void LiveStream::State::log_failure(Form& form, const std::string& why) const {
+  if (std::exchange(form.logged_failure, why) == why) return;
   spdlog::warn("{}: cannot be watched as {}: {}", name, name_of(form.form), why);
 }
 

@@ -22,6 +22,7 @@ struct LiveStream::State {
     std::shared_ptr<const LiveHeader> header;
     std::vector<LivePiece> group;  // the newest, or its key frame only
     std::string failure;
+    std::string logged_failure;
     std::string logged_silent;         // the codec of audio that it cannot hold
     std::vector<LiveViewer*> viewers;  // each leaves before it goes
   };
@@ -60,6 +61,7 @@ struct LiveStream::State {
   void hand_out(const LivePiece& raw, Viewers& ready);
   void hand_out(Form& form, const LivePiece& piece, Viewers& ready);
   void fail(Form& form, const std::string& why);
+  void log_failure(Form& form, const std::string& why) const;
 
   const std::string name;
   const LiveLimits limits;

@@ -13,7 +13,7 @@ const shortTime = (ms) => (ms >= 1000 ? `${short(ms / 1000)} s` : `${short(ms)} 
 
 function makePlots() {
   return [
-    new Plot('Pictures', [{key: 'fps', label: 'per second'}], {format: fps, scale: short}),
+    new Plot('Frames', [{key: 'fps', label: 'per second'}], {format: fps, scale: short}),
     new Plot(
       'Latency',
       [

@@ -40,7 +40,7 @@ class Recordings {
       el('label', {}, 'Camera', this.#camera),
       el('label', {}, 'From', this.#from),
       el('label', {}, 'Until', this.#to),
-      el('button', {class: 'button', type: 'button', onclick: () => navigate('/recordings')}, 'Everything'),
+      el('button', {class: 'button', type: 'button', onclick: () => navigate('/recordings')}, 'All'),
       this.#note,
     );
     main.append(el('div', {class: 'head'}, el('h1', {}, 'Recordings')), this.#watching, filters, this.#list);

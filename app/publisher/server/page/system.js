@@ -122,7 +122,7 @@ function rings(status, rates) {
 
 function viewersSection(viewers) {
   if (!viewers) return null;
-  if (viewers.length === 0) return section('viewers', 'Viewers', el('p', {class: 'quiet'}, 'Nobody watches.'));
+  if (viewers.length === 0) return section('viewers', 'Viewers', el('p', {class: 'quiet'}, 'No viewers.'));
   const rows = viewers.map((viewer) =>
     el(
       'tr',

@@ -20,7 +20,7 @@ class RtspFraming {
  public:
   static constexpr std::size_t longest_line = 4000;  // GStreamer cuts longer ones off at 4,095 bytes
   static constexpr std::size_t longest_header = 16U << 10U;
-  static constexpr std::size_t longest_body = 64U << 10U;
+  static constexpr std::size_t longest_body = 8U << 10U;
 
   // What came. Nothing more is wanted while there is a whole message, or after a refusal.
   void add(std::span<const char> bytes);

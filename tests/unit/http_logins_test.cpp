@@ -1,0 +1,79 @@
+// Many logins at once, as HTTP requests bring them: wrong ones of strangers, and one right one in many requests.
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/unit/http_server_test_support.h"
+
+namespace campipe::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::Pair;
+
+constexpr const char* annas = "Authorization: Basic YW5uYTphbm5hJ3M=\r\n";
+
+// Many who send wrong passwords at once, each another one; the last of them finds no place at the door any more.
+class LoginFloodTest : public HttpServerTest {
+ protected:
+  void start_behind_a_proxy() {
+    ServerConfig config = guarded_config();
+    config.trusted_proxies = {"127.0.0.0/8"};
+    start(config);
+  }
+  // "anna:wron" and three other bytes each time, in base64.
+  static std::string wrong_login(int i) { return "YW5uYTp3cm9u" + std::to_string(1000 + i); }
+  void flood(int logins, const std::function<std::string(int)>& address_of) {
+    for (int i = 0; i < logins; ++i) {
+      flood_.push_back(std::make_unique<TcpClient>(port()));
+      flood_.back()->send(request_text(
+          "GET /api/v1/", "X-Forwarded-For: " + address_of(i) + "\r\nAuthorization: Basic " + wrong_login(i) + "\r\n"));
+    }
+    ASSERT_EQ(read_reply(*flood_.back()).status, 503);
+  }
+
+  std::vector<std::unique_ptr<TcpClient>> flood_;
+};
+
+TEST_F(LoginFloodTest, KeepsNobodyOutWhoIsKnown) {
+  start_behind_a_proxy();
+  EXPECT_EQ(ask(port(), "GET /api/v1/", annas).status, 200) << "from now on she is known";
+  flood(100, [](int i) { return "10.0." + std::to_string(i) + ".1"; });
+  EXPECT_EQ(ask(port(), "GET /api/v1/", annas).status, 200);
+}
+
+TEST_F(LoginFloodTest, OfOneAddressLeavesPlacesForOthers) {
+  start_behind_a_proxy();
+  flood(40, [](int) { return "10.0.0.1"; });
+  EXPECT_EQ(ask(port(), "GET /api/v1/", annas).status, 200);
+}
+
+// As a wall of monitors that is switched on: none of its logins is remembered yet.
+class EqualLoginsTest : public HttpServerTest {
+ protected:
+  // How often each status came.
+  std::map<int, int> statuses_of(const std::string& login) {
+    start(guarded_config());
+    std::vector<std::unique_ptr<TcpClient>> clients;
+    for (int i = 0; i < 40; ++i) clients.push_back(std::make_unique<TcpClient>(port()));
+    for (const auto& client : clients) client->send(request_text("GET /api/v1/", login));
+    std::map<int, int> statuses;
+    for (const auto& client : clients) ++statuses[read_reply(*client).status];
+    return statuses;
+  }
+};
+
+TEST_F(EqualLoginsTest, AreCheckedTogether) { EXPECT_THAT(statuses_of(annas), ElementsAre(Pair(200, 40))); }
+
+TEST_F(EqualLoginsTest, ThatAreWrongAllFail) {
+  auto statuses = statuses_of("Authorization: Basic YW5uYTp3cm9uZw==\r\n");
+  EXPECT_EQ(statuses[401] + statuses[429], 40);
+  // Each check counts, however many share its result.
+  for (int i = 0; i < 6; ++i) ask(port(), "GET /api/v1/", "Authorization: Basic YW5uYTp3cm9uZw==\r\n");
+  EXPECT_EQ(ask(port(), "GET /api/v1/", annas).status, 429);
+}
+
+}  // namespace
+}  // namespace campipe::test
