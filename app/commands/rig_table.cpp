@@ -185,8 +185,8 @@ std::vector<StyledLine> process_table(const std::vector<ProcessSample>& processe
   lines[0].invert();
   for (const ProcessSample& p : processes) {
     lines.emplace_back()
-        .add(fmt::format("{} {:>8} {:>7.1f} {:>11.1f} {} ", fit(p.role, 12), p.pid, p.cpu_percent, p.memory_mib,
-                         fit(p.gpu.empty() ? "-" : p.gpu, 4, true)))
+        .add(fmt::format("{} {:>8} {:>7.1f} {:>11.1f} {} ", fit(p.role, 12), p.pid ? fmt::to_string(*p.pid) : "-",
+                         p.cpu_percent, p.memory_mib, fit(p.gpu.empty() ? "-" : p.gpu, 4, true)))
         .add(fmt::format("{:>9}", p.restarts), p.restarts > 0 ? Look::warning : Look::plain);
   }
   return lines;

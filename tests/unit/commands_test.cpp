@@ -138,6 +138,23 @@ TEST(RigHistory, TellsWhatHappensASecond) {
 }
 
 TEST(RigHistory, LooksAtTheLastSecondsOnly) {
+// Process ids are shown to administrators only.
+TEST(RigHistory, KnowsProcessesWithoutTheirIds) {
+  const auto at = [](double uptime_s, double supervisor_s, double worker_s) {
+    auto json = status(uptime_s, {{"dock", camera(0, 0)}});
+    json["processes"] = {{{"role", "supervisor"}, {"cpu_s", supervisor_s}},
+                         {{"role", "worker 0"}, {"cpu_s", worker_s}}};
+    return parse_status(json.dump());
+  };
+  RigHistory history;
+  history.add(at(10, 1, 40));
+  history.add(at(12, 1.5, 41));
+  const auto processes = history.newest().processes;
+  EXPECT_DOUBLE_EQ(processes.at(0).cpu_percent, 25);
+  EXPECT_DOUBLE_EQ(processes.at(1).cpu_percent, 50);
+  EXPECT_THAT(text(process_table(processes)), testing::ContainsRegex("\nworker 0 +- +50\\.0 "));
+}
+
   RigHistory history;
   for (int second = 0; second < 20; ++second) {
     history.add(sample(second, {{"dock", camera(second < 10 ? 0U : 30U * static_cast<unsigned>(second), 0)}}));
