@@ -181,6 +181,15 @@ TEST_F(Counts, GoOnWhereACameraIsChangedDisabledAndEnabled) {
 }
 
 TEST_F(Reload, RefusesAWrongFileWhole) {
+TEST_F(Reload, LogsWhatTheOverlayDoesToTheFilesCameras) {
+  begin(camera("a", 320));
+  ASSERT_TRUE(rig_->wait_for_growth("a_320.mp4", 1000));
+  std::ofstream(rig_->file("rig.api.yaml")) << "cameras: {b: ~}\n";
+  reload(camera("a", 320) + camera("b", 320));
+  EXPECT_TRUE(told("rig.api.yaml changes cameras of rig.yaml: b removed")) << rig_->log();
+  expect_undisturbed(end(), "a");
+}
+
   begin(camera("a", 320));
   ASSERT_TRUE(rig_->wait_for_growth("a_320.mp4", 1000));
   reload(camera("b", 320) + "  c: {source: \"test://pattern?rate=many\"}\n");
