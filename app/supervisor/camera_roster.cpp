@@ -215,6 +215,9 @@ messages::Answer CameraRoster::set_recording(const messages::SetRecording& asked
   bool lives = false;
   for (Output& output : camera->outputs) {
     if (!output.config.record) continue;
+  // Also while it is only about to be: its processes still work.
+  const bool disabled = camera->successor ? !camera->successor->enabled : !camera->takes_part();
+  if (disabled) return refused(409, "it is disabled");
     any = true;
     if (!has_work(processes_.publisher(), *camera, output)) continue;
     lives = true;
