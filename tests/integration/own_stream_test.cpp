@@ -196,6 +196,22 @@ TEST_F(OwnStream, IsAskedForAndShownByTheApi) {
   end();
 }
 
+TEST_F(OwnStream, HasNoCodecBeforeItsCameraIsReached) {
+  const int port = free_port();
+  begin(camera("cam", "rtsp://127.0.0.1:" + std::to_string(free_port()) + "/none"),
+        "http_address: \"127.0.0.1:" + std::to_string(port) + "\"\nrtsp_address: off\nworkers: {count: 1}\n");
+  const auto token = [&] { return read_text(rig_->folder() / "state" / ("token-" + std::to_string(port))); };
+  ASSERT_TRUE(eventually([&] { return !token().empty(); })) << rig_->log();
+  nlohmann::json cam;
+  ASSERT_TRUE(eventually([&] {
+    const Reply reply = ask(static_cast<std::uint16_t>(port), "GET /api/v1/cameras/cam");
+    if (reply.status == 200) cam = nlohmann::json::parse(reply.body);
+    return cam.value("state", "") == "waiting";
+  })) << rig_->log();
+  EXPECT_EQ(cam.at("codec"), "");
+  EXPECT_EQ(cam.at("width"), 0);
+}
+
 class OwnStreamOfCamera : public OwnStream {
  protected:
   void SetUp() override {
