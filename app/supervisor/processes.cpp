@@ -214,7 +214,7 @@ void Processes::on_death(ManagedProcess& process, const ExitInfo& info) {
   if (rig_.phase == RunPhase::draining) start_by(now + restart_while_draining);
   ++process.restarts;
   const auto wait = std::chrono::duration<double>(*process.start_at - now).count();
-  spdlog::error("{} died ({}) after {:.1f} s; it starts again {}", role_of(process), describe(info), lived,
+  spdlog::error("{} died ({}) after {:.1f} s; restarted {}", role_of(process), describe(info), lived,
                 wait > 0 ? fmt::format("in {:.2f} s", wait) : "at once");
 }
 

@@ -88,9 +88,9 @@ std::string format_line(const CameraStatus& c) {
   return line;
 }
 
-std::string format_summary(const Output& output, const FrameCounts& counts) {
-  std::string text = fmt::format("{}: {}, {} frames decoded, {} encoded", output.config.name, name_of(output.state),
-                                 counts.decoded, counts.encoded);
+std::string format_outcome(const Output& output, const FrameCounts& counts) {
+  std::string text =
+      fmt::format("{}, {} frames decoded, {} encoded", name_of(output.state), counts.decoded, counts.encoded);
   const OutputRecording& recording = output.recording;
   for (const auto& [cause, number] : counts.dropped) text += fmt::format(", {} dropped ({})", number, cause);
   if (!recording.file.empty()) text += fmt::format(", {} recorded", counts.recorded);
@@ -99,6 +99,10 @@ std::string format_summary(const Output& output, const FrameCounts& counts) {
   if (!recording.paused.empty()) text += fmt::format("; recording paused: {}", recording.paused);
   if (!output.reason.empty()) text += fmt::format("; {}", output.reason);
   return text;
+}
+
+std::string format_summary(const Output& output, const FrameCounts& counts) {
+  return output.config.name + ": " + format_outcome(output, counts);
 }
 
 StatusView::StatusView()

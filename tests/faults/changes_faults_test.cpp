@@ -64,7 +64,7 @@ TEST(Change, OfACameraThatWasRemovedIsRefused) {
   rig.signal(SIGHUP);
   ASSERT_TRUE(eventually([&] { return ask(port, "POST /api/v1/cameras/b/enable").status == 404; })) << rig.log();
   EXPECT_EQ(ask(port, "POST /api/v1/cameras/b/stop-recording").status, 404);
-  ASSERT_TRUE(eventually([&] { return rig.log().find("b: gone") != std::string::npos; })) << rig.log();
+  ASSERT_TRUE(eventually([&] { return rig.log().find("b: removed; ") != std::string::npos; })) << rig.log();
   ASSERT_TRUE(rig.wait_for_growth("a.mp4", rig.size("a.mp4") + 2000)) << rig.log();
   EXPECT_EQ(rig.log().find("b: added"), std::string::npos) << rig.log();
   rig.signal(SIGTERM);

@@ -126,7 +126,7 @@ TEST_P(OtherStream, IsEncodedFromItsFirstFrameOn) {
       told("cam: sends " + GetParam().sends + ": encoded as h264 (set `encode: {codec: copy}` to keep it as it comes)"),
       1U)
       << rig_->log();
-  EXPECT_EQ(told("cam: gone") + told("cam: added"), 0U) << rig_->log();
+  EXPECT_EQ(told("cam: changed") + told("cam: added"), 0U) << rig_->log();
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, OtherStream,
@@ -159,7 +159,7 @@ TEST_F(OwnStream, ThatIsEncodedStaysSoUntilItsConfigurationChanges) {
   rig_->successor_of("master", master);
   ASSERT_NO_FATAL_FAILURE(wait_for_more("cam.mp4"));
   EXPECT_EQ(told("cam: sends"), 1U) << rig_->log();
-  EXPECT_EQ(told("cam: gone"), 0U) << rig_->log();
+  EXPECT_EQ(told("cam: changed"), 0U) << rig_->log();
   reload(other + camera("cam", clip(plain), "    loop: true\n"));
   ASSERT_NO_FATAL_FAILURE(wait_for_log("cam: h264 is passed on as it comes"));
   ASSERT_NO_FATAL_FAILURE(wait_for_more("cam-1.mp4"));
