@@ -197,7 +197,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->type_name("FORMAT");
   app.add_flag("--schema", arguments.schema, "print a JSON Schema of the configuration, for editors");
   app.add_flag("--devices", arguments.devices, "print what this machine offers");
-  app.add_flag("--json", arguments.json, "with --devices: for programs");
+  app.add_flag("--json", arguments.json, "with --devices: print JSON");
   app.set_version_flag("--version", std::string("campipe ") + CAMPIPE_VERSION);
   app.footer(
       "Exit status: 0 ended as asked; 1 internal error, or no rig answers a command; 2 usage or configuration error;\n"

@@ -79,7 +79,7 @@ const ApiAddress& with_secrets(CommandAddress& address) {
 
 void add_commands(CLI::App& app, std::function<int()>& chosen) {
   app.require_subcommand(0, 1);
-  CLI::App& status = *app.add_subcommand("status", "print how the cameras of a running rig do");
+  CLI::App& status = *app.add_subcommand("status", "print the state of a running rig's cameras");
   auto address = add_address(status);
   auto json = std::make_shared<bool>(false);
   status.add_flag("--json", *json, "the status as the API answers it (docs/api.md)");
@@ -89,7 +89,7 @@ void add_commands(CLI::App& app, std::function<int()>& chosen) {
   address = add_address(top);
   top.callback([&chosen, address] { chosen = [=] { return run_top(with_secrets(*address)); }; });
 
-  CLI::App& reload = *app.add_subcommand("reload", "have a running rig take its edited configuration");
+  CLI::App& reload = *app.add_subcommand("reload", "reload the configuration of a running rig");
   address = add_address(reload);
   reload.footer("Exit status 2: the configuration is wrong, and the rig goes on as it was.");
   reload.callback([&chosen, address] { chosen = [=] { return run_reload(with_secrets(*address)); }; });

@@ -28,7 +28,7 @@ int run_hash_password() {
   } else if (!std::getline(std::cin, password)) {
     return refuse("no password on standard input, expected it on the first line");
   }
-  if (password.empty()) return refuse("an empty password would let everybody in");
+  if (password.empty()) return refuse("an empty password would let every visitor in");
   std::cout << hash_password(password) << '\n';
   return 0;
 }

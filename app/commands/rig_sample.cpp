@@ -142,8 +142,9 @@ void add_camera(RigSample& sample, const std::string& name, const nlohmann::json
 }
 
 ProcessSample parse_process(const nlohmann::json& json) {
+  const auto pid = known_number(json, "pid");
   return {.role = text_of(json, "role"),
-          .pid = whole<int>(number_of(json, "pid")),
+          .pid = pid ? std::optional(whole<int>(*pid)) : std::nullopt,
           .restarts = count_of(json, "restarts"),
           .cpu_s = number_of(json, "cpu_s"),
           .memory_mib = number_of(json, "memory_mib"),
@@ -223,7 +224,7 @@ RigSample RigHistory::newest() const {
                .mbit_per_s = per_second(s.frames.bytes, then.bytes, seconds) * 8 / 1e6};
   }
   for (ProcessSample& p : now.processes) {
-    const auto* old = find_in(before.processes, [&](const ProcessSample& other) { return other.pid == p.pid; });
+    const auto* old = find_in(before.processes, [&](const ProcessSample& other) { return other.role == p.role; });
     if (old != nullptr) p.cpu_percent = std::max(p.cpu_s - old->cpu_s, 0.0) / seconds * 100;
   }
   return now;

@@ -70,8 +70,8 @@ struct StreamSample {
 };
 
 struct ProcessSample {
-  std::string role;
-  int pid = 0;
+  std::string role;             // no two have the same
+  std::optional<int> pid = {};  // who may not see it gets none
   unsigned restarts = 0;
   double cpu_s = 0;
   double memory_mib = 0;

@@ -7,10 +7,14 @@
 #include <functional>
 #include <map>
 
+#include "core/text_columns.h"
+
 namespace campipe {
 namespace {
 
-constexpr std::size_t widest_text = 24;  // but for names, on a wide terminal
+constexpr std::size_t widest_text = 24;      // but for names, on a wide terminal
+constexpr std::size_t narrowest_notes = 12;  // fewer columns hold no reason
+constexpr int worth_of_notes = 4;            // as of a column; they are worth more than others of that worth
 
 Look look_of_state(const std::string& state) {
   if (state == "running") return Look::good;
@@ -92,35 +96,40 @@ std::size_t width_of(const ColumnForm& form, const std::vector<StreamSample>& st
   return std::min(width, most);
 }
 
-// Outputs of one camera, and often cameras, differ at the ends of their names.
-std::string name_in(const std::string& name, std::size_t width) {
-  const std::size_t output = columns_of(name.substr(std::min(name.find('/'), name.size())));
-  const bool fits = output > 0 && output < width;
-  return shorten(name, width, fits ? output : width / 2);
-}
-
 struct Shown {
   Column column;
   std::size_t width;
 };
 
-std::vector<Shown> choose_columns(const std::vector<StreamSample>& streams, std::size_t width) {
-  std::vector<Shown> shown;
+struct Layout {
+  std::vector<Shown> columns;
+  bool notes;
+};
+
+// Each column has a space behind it; the last needs none.
+std::size_t needed_by(const std::vector<Shown>& columns) {
   std::size_t needed = 0;
+  for (const Shown& shown : columns) needed += shown.width + 1;
+  return needed;
+}
+
+Layout choose_layout(const std::vector<StreamSample>& streams, std::size_t width) {
+  std::vector<Shown> shown;
   for (std::size_t i = 0; i < column_count; ++i) {
     const auto column = static_cast<Column>(i);
     const std::size_t most = column == Column::name ? std::max(widest_text, width / 3) : widest_text;
     shown.push_back({column, width_of(forms.at(i), streams, most)});
-    needed += shown.back().width + 1;
   }
-  while (needed > width + 1 && shown.size() > 1) {
-    const auto least = std::min_element(shown.begin(), shown.end(), [](const Shown& a, const Shown& b) {
-      return form_of(a.column).worth < form_of(b.column).worth;
-    });
-    needed -= least->width + 1;
-    shown.erase(least);
+  bool notes = std::ranges::any_of(streams, [](Sample s) { return !note_of(s).empty(); });
+  while (needed_by(shown) + (notes ? narrowest_notes : 0) > width + (notes ? 0 : 1) && shown.size() > 1) {
+    const auto least = std::ranges::min_element(shown, {}, [](const Shown& one) { return form_of(one.column).worth; });
+    if (notes && form_of(least->column).worth > worth_of_notes) {
+      notes = false;
+    } else {
+      shown.erase(least);
+    }
   }
-  return shown;
+  return {shown, needed_by(shown) + narrowest_notes <= width};
 }
 
 std::string head_of(const ColumnForm& form, std::size_t width, bool sorted) {
@@ -159,21 +168,21 @@ void sort_streams(std::vector<StreamSample>& streams, Column by, bool reversed) 
 
 std::vector<StyledLine> stream_table(const std::vector<StreamSample>& streams, std::size_t width,
                                      std::optional<Column> sorted) {
-  const auto shown = choose_columns(streams, width);
+  const auto [shown, notes] = choose_layout(streams, width);
   std::vector<StyledLine> lines(1);
   for (const auto& [column, size] : shown) {
     lines[0].add(head_of(form_of(column), size, column == sorted) + " ", Look::bold);
   }
-  lines[0].add("NOTES", Look::bold);
+  if (notes) lines[0].add("NOTES", Look::bold);
   lines[0].invert();
   for (const StreamSample& s : streams) {
     StyledLine& line = lines.emplace_back();
     for (const auto& [column, size] : shown) {
       const ColumnForm& form = form_of(column);
-      const std::string text = column == Column::name ? name_in(s.name, size) : form.text(s);
+      const std::string text = column == Column::name ? shorten_name(s.name, size) : form.text(s);
       line.add(fit(text, size, form.number), form.look(s)).add(" ");
     }
-    line.add(note_of(s), s.state == "failed" ? Look::bad : Look::plain);
+    if (notes) line.add(note_of(s), s.state == "failed" ? Look::bad : Look::plain);
   }
   return lines;
 }
@@ -185,8 +194,8 @@ std::vector<StyledLine> process_table(const std::vector<ProcessSample>& processe
   lines[0].invert();
   for (const ProcessSample& p : processes) {
     lines.emplace_back()
-        .add(fmt::format("{} {:>8} {:>7.1f} {:>11.1f} {} ", fit(p.role, 12), p.pid, p.cpu_percent, p.memory_mib,
-                         fit(p.gpu.empty() ? "-" : p.gpu, 4, true)))
+        .add(fmt::format("{} {:>8} {:>7.1f} {:>11.1f} {} ", fit(p.role, 12), p.pid ? fmt::to_string(*p.pid) : "-",
+                         p.cpu_percent, p.memory_mib, fit(p.gpu.empty() ? "-" : p.gpu, 4, true)))
         .add(fmt::format("{:>9}", p.restarts), p.restarts > 0 ? Look::warning : Look::plain);
   }
   return lines;

@@ -20,8 +20,9 @@ inline constexpr std::size_t column_count = 10;
 void sort_streams(std::vector<StreamSample>& streams, Column by, bool reversed);
 
 // The first line is the head, with `sorted` marked in it; then one for each stream. Columns that the width has no room
-// for are left out, those first that are missed least; the rest of the line is what is wrong.
-// Names have up to a third of the width; longer ones are shortened in the middle, so that an output's name stays.
+// for are left out, those first that are missed least; the rest of the line is what is wrong, where that has 12
+// columns. Names have up to a third of the width; longer ones are shortened in the middle, so that an output's name
+// stays.
 std::vector<StyledLine> stream_table(const std::vector<StreamSample>& streams, std::size_t width,
                                      std::optional<Column> sorted = {});
 std::vector<StyledLine> process_table(const std::vector<ProcessSample>& processes);

@@ -1,20 +1,11 @@
 #include "app/commands/styled_line.h"
 
-#include <algorithm>
 #include <cstdlib>
+
+#include "core/text_columns.h"
 
 namespace campipe {
 namespace {
-
-bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80; }
-
-std::string cut(const std::string& text, std::size_t width) {
-  std::size_t columns = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (begins_character(text[i]) && ++columns > width) return text.substr(0, i);
-  }
-  return text;
-}
 
 const char* sequence_of(Look look) {
   switch (look) {
@@ -65,25 +56,6 @@ std::string StyledLine::render(std::size_t width, Form form) const {
 StyledLine::Form form_for_terminals() {
   const char* no_colour = std::getenv("NO_COLOR");
   return no_colour != nullptr && *no_colour != '\0' ? StyledLine::Form::monochrome : StyledLine::Form::colours;
-}
-
-std::size_t columns_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
-}
-
-std::string shorten(const std::string& text, std::size_t width, std::size_t tail) {
-  const std::size_t columns = columns_of(text);
-  if (columns <= width) return text;
-  if (width == 0) return "";
-  const std::size_t kept = std::min(tail, width - 1);
-  const std::string before = cut(text, columns - kept);
-  return cut(text, width - 1 - kept) + "…" + text.substr(before.size());
-}
-
-std::string fit(const std::string& text, std::size_t width, bool to_the_right) {
-  const std::string kept = cut(text, width);
-  const std::string space(width - columns_of(kept), ' ');
-  return to_the_right ? space + kept : kept + space;
 }
 
 }  // namespace campipe

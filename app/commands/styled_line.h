@@ -31,11 +31,4 @@ class StyledLine {
 // With colours, unless NO_COLOR asks for none.
 StyledLine::Form form_for_terminals();
 
-// How many columns UTF-8 takes, where every character takes one.
-std::size_t columns_of(const std::string& text);
-// The first columns of it and the last `tail`, with "…" between, where it has more than `width`.
-std::string shorten(const std::string& text, std::size_t width, std::size_t tail);
-// Cut or filled with spaces to `width` columns.
-std::string fit(const std::string& text, std::size_t width, bool to_the_right = false);
-
 }  // namespace campipe

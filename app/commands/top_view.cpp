@@ -53,9 +53,9 @@ std::vector<StyledLine> help_lines() {
     lines.emplace_back().add(fmt::format("  {}            sort by {}", sort.key, sort.meaning));
   }
   for (const char* line :
-       {"  left, right  sort by the column beside", "  r            the other way round",
+       {"  left, right  sort by the column beside", "  r            reverse order",
         "  up, down     choose a camera: all about it (also Page Up, Page Down, Home, End; Escape: none)",
-        "  p, space     hold the frame", "  q            leave", "  h, ?         this; any key ends it"}) {
+        "  p, space     pause", "  q            leave", "  h, ?         this help; any key closes it"}) {
     lines.emplace_back().add(line);
   }
   return lines;

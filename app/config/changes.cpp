@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <iterator>
 
 #include "app/config/overlay.h"
 #include "core/error.h"
@@ -85,6 +86,16 @@ void replace(const fs::path& file, const std::string& text) {
   keep_folder(file.has_parent_path() ? file.parent_path() : fs::path("."));
 }
 
+// They would hide a camera of that name which the file gets later.
+void forget_needless_removals(const fs::path& file, CameraChanges& changes) {
+  const YamlResult root = read_yaml_file(file);
+  if (!std::holds_alternative<YamlNode>(root) || !changes.cameras.is_object()) return;
+  for (auto camera = changes.cameras.begin(); camera != changes.cameras.end();) {
+    const bool needed = !camera->is_null() || names_camera(std::get<YamlNode>(root), camera.key());
+    camera = needed ? std::next(camera) : changes.cameras.erase(camera);
+  }
+}
+
 // "rig.api.yaml" for "rig.yaml".
 fs::path beside(const fs::path& file) {
   return file.parent_path() / (file.stem().string() + ".api" + file.extension().string());
@@ -129,11 +140,26 @@ std::string overlay_note(const fs::path& file) {
   return old.string() + " is not read any more, as there is " + overlay.string() + "; remove it";
 }
 
+std::string overlay_effects(const fs::path& file) {
+  const fs::path overlay = overlay_in_use(file);
+  std::error_code unknown;
+  if (!fs::exists(overlay, unknown)) return {};
+  const YamlResult root = read_yaml_file(file);
+  const YamlResult over = read_yaml_file(overlay);
+  if (!std::holds_alternative<YamlNode>(root) || !std::holds_alternative<YamlNode>(over)) return {};
+  std::string list;
+  for (const std::string& effect : effects_on(std::get<YamlNode>(root), std::get<YamlNode>(over))) {
+    list += (list.empty() ? "" : ", ") + effect;
+  }
+  return list.empty() ? "" : overlay.string() + " changes cameras of " + file.string() + ": " + list;
+}
+
 void keep_changes(const fs::path& file, const CameraChanges& changes) {
   const fs::path overlay = overlay_path(file);
   const fs::path before = overlay_in_use(file);
   CameraChanges all = kept_changes(before);
   all.add(changes);
+  forget_needless_removals(file, all);
   const std::string text = text_of(all);
   if (text.size() > max_size) throw Error(overlay.string() + " would be larger than 1 MiB, the most that is read");
   if (overlay != beside(file)) make_own_folder(overlay.parent_path());

@@ -35,6 +35,9 @@ std::filesystem::path overlay_path(const std::filesystem::path& file);
 std::filesystem::path overlay_in_use(const std::filesystem::path& file);
 // What to know of an overlay that lies beside the file; empty: nothing.
 std::string overlay_note(const std::filesystem::path& file);
+// Which of the file's own cameras its overlay replaces, removes, enables or disables, as a line; empty: none, or one of
+// the two cannot be read. Reads both.
+std::string overlay_effects(const std::filesystem::path& file);
 
 // The file, its overlay, and `changes` over both. What is wrong with a change is reported as in a file, without a
 // place: "cameras.dock.filters[1].resize.widht: unknown key, did you mean 'width'?"
@@ -42,8 +45,9 @@ LoadedConfig load_config_with(const std::filesystem::path& file, const CameraCha
                               const OnLoadStep& on_step = {});
 
 // Puts `changes` into the file's overlay, in one step: a reader, also after a power cut, finds all of them or
-// none. They must be good (load_config_with). The overlay can only be read by its owner. One beside the file goes, once
-// what is in it is kept in the new place. Throws Error.
+// none. They must be good (load_config_with). A removed camera that the file does not name leaves nothing there. The
+// overlay can only be read by its owner. One beside the file goes, once what is in it is kept in the new place. Throws
+// Error.
 void keep_changes(const std::filesystem::path& file, const CameraChanges& changes);
 
 }  // namespace campipe

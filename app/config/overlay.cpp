@@ -15,9 +15,15 @@ using Kind = YamlNode::Kind;
 constexpr int max_depth = 16;  // as of files
 constexpr std::array<std::string_view, 2> overlay_keys{"cameras", "enabled"};
 
-YamlNode* find(YamlNode& map, std::string_view key) {
+template <typename Node>
+Node* find(Node& map, std::string_view key) {
   const auto found = std::ranges::find(map.children, key, &YamlNode::key);
   return found == map.children.end() ? nullptr : &*found;
+}
+
+bool has_camera(const YamlNode& root, std::string_view name) {
+  const YamlNode* const cameras = find(root, "cameras");
+  return cameras != nullptr && find(*cameras, name) != nullptr;
 }
 
 // Paths, for the errors reported here: the tree is not prepared yet.
@@ -152,6 +158,31 @@ YamlNode tree_of(const CameraChanges& changes) {
   json all{{"cameras", changes.cameras}};
   if (!changes.enabled.empty()) all["enabled"] = changes.enabled;
   return Converter().node(all, 0);
+}
+
+bool names_camera(const YamlNode& root, std::string_view name) {
+  if (has_camera(root, name)) return true;
+  const YamlNode* const users = find(root, "users");
+  return users != nullptr && std::ranges::any_of(users->children, [&](const YamlNode& user) {
+           const YamlNode* const seen = find(user, "cameras");
+           return seen != nullptr && std::ranges::find(seen->children, name, &YamlNode::text) != seen->children.end();
+         });
+}
+
+std::vector<std::string> effects_on(const YamlNode& root, const YamlNode& overlay) {
+  std::vector<std::string> effects;
+  const YamlNode* const cameras = find(overlay, "cameras");
+  if (cameras != nullptr) {
+    for (const YamlNode& camera : cameras->children) {
+      if (!has_camera(root, camera.key)) continue;
+      effects.push_back(camera.key + (camera.kind == Kind::null ? " removed" : " replaced"));
+    }
+  }
+  for (const auto& [name, on] : changes_of(overlay).enabled) {
+    const bool goes = cameras != nullptr && find(*cameras, name) != nullptr && find(*cameras, name)->kind == Kind::null;
+    if (has_camera(root, name) && !goes) effects.push_back(name + (on ? " enabled" : " disabled"));
+  }
+  return effects;
 }
 
 CameraChanges changes_of(const YamlNode& overlay) {

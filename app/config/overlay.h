@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/config/changes.h"
@@ -19,5 +20,10 @@ void mark_as(YamlNode& node, ConfigDocument document);
 // Every scalar is text, which means the same in YAML.
 YamlNode tree_of(const CameraChanges& changes);
 CameraChanges changes_of(const YamlNode& overlay);
+
+// `root` is of a file. It has a camera of that name, or names one that a user may see.
+bool names_camera(const YamlNode& root, std::string_view name);
+// What an overlay does to the file's own cameras, such as "dock replaced".
+std::vector<std::string> effects_on(const YamlNode& root, const YamlNode& overlay);
 
 }  // namespace campipe

@@ -39,7 +39,7 @@ bool read_user(const YamlNode& node, Given<UserConfig>& user, Report& report) {
 void check_exposed(const Origin& address, const std::string& value, const Given<RigConfig>& file, Report& report) {
   const auto listened = address.good ? split_listen_address(value) : std::nullopt;  // nothing: it is off
   if (!listened || is_loopback(*listened)) return;
-  report.at(*address.node, "anybody who reaches " + shown(*address.node) +
+  report.at(*address.node, "any visitor who reaches " + shown(*address.node) +
                                " could watch and control the rig: add `users`, or say that it is meant with "
                                "`insecure: true`" +
                                (file["insecure"].node != nullptr ? ", which is false" : ""));

@@ -35,6 +35,13 @@ LoadedConfig keep(const std::filesystem::path& file, const CameraChanges& change
   return {{}, {}, {{0, 0, "", error.what()}}};
 }
 
+LoadedConfig load(const std::filesystem::path& file, const CameraChanges& changes, const OnLoadStep& on_step) {
+  LoadedConfig loaded = load_config_with(file, changes, on_step);
+  const bool as_kept = changes.cameras.empty() && changes.enabled.empty();  // not to check a request
+  if (const std::string effects = as_kept ? overlay_effects(file) : ""; !effects.empty()) spdlog::warn("{}", effects);
+  return loaded;
+}
+
 }  // namespace
 
 int run_load_process(const std::filesystem::path& file) {
@@ -45,8 +52,7 @@ int run_load_process(const std::filesystem::path& file) {
   const auto job = receive_job(channel);
   if (!job) return EXIT_FAILURE;
   const OnLoadStep on_step = [&](const LoadStep& step) { send(channel, messages::LoadsNext{step}); };
-  send(channel,
-       messages::Loaded{job->keep ? keep(file, job->changes, on_step) : load_config_with(file, job->changes, on_step)});
+  send(channel, messages::Loaded{job->keep ? keep(file, job->changes, on_step) : load(file, job->changes, on_step)});
   // A library that was tried may hang even in what it does at the end.
   ::_exit(EXIT_SUCCESS);
 }

@@ -143,7 +143,8 @@ void CameraRoster::settle_retiring(Camera& camera) {
   }
   const auto successor = std::move(camera.successor);
   const auto sends = successor == camera.asked ? camera.sends : std::nullopt;
-  const TotalsByName before = remove(camera, sends.has_value());
+  const auto* const change = !successor ? "removed" : sends ? "" : successor->enabled ? "changed" : "disabled";
+  const TotalsByName before = remove(camera, change);
   if (!successor) return;
   const Comes comes{*successor, sends, before};
   try {
@@ -160,15 +161,18 @@ void CameraRoster::keep_failed(const Comes& comes, const std::string& why) {
   if (camera.takes_part()) CameraLifecycle::leave_out(camera, "cannot be started: " + why);
 }
 
-// Nothing of it is in flight. Returns what its outputs have counted. `comes_anew`: at once, as it was asked for.
-TotalsByName CameraRoster::remove(Camera& camera, bool comes_anew) {
+// Nothing of it is in flight. Returns what its outputs have counted. `change`: what the log reports; empty: nothing,
+// since the camera comes anew at once, as it was asked for.
+TotalsByName CameraRoster::remove(Camera& camera, std::string_view change) {
   TotalsByName totals;
   for (const Output& output : camera.outputs) {
     if (camera.takes_part()) {
       settle(camera, output, rig_.page, DropCause::worker_lost);
       settle_recording(output, rig_.page);  // of one that the publisher was not given any more
-      if (!comes_anew)
-        spdlog::info("{}: gone; {}", output.config.name, format_summary(output, count(camera, output, rig_.page)));
+      if (!change.empty()) {
+        spdlog::info("{}: {}; {}", output.config.name, change,
+                     format_outcome(output, count(camera, output, rig_.page)));
+      }
     }
     totals[output.config.name] = std::make_shared<const OutputTotals>(totals_of(camera, output, rig_.page));
   }
@@ -208,6 +212,9 @@ messages::Answer CameraRoster::set_recording(const messages::SetRecording& asked
   if (rig_.phase != RunPhase::running) return refused(409, "the rig is ending");
   Camera* camera = rig_.cameras.find(asked.name);
   if (camera == nullptr || camera->is_removed()) return refused(404, "there is no such camera");
+  // Also while it is only about to be: its processes still work.
+  const bool disabled = camera->successor ? !camera->successor->enabled : !camera->takes_part();
+  if (disabled) return refused(409, "it is disabled");
   bool any = false;
   bool lives = false;
   for (Output& output : camera->outputs) {

@@ -51,7 +51,7 @@ class CameraRoster {
   void add(const Comes& comes);
   void settle_retiring(Camera& camera);
   void keep_failed(const Comes& comes, const std::string& why);
-  TotalsByName remove(Camera& camera, bool comes_anew);
+  TotalsByName remove(Camera& camera, std::string_view change);
 
   RigState& rig_;
   Processes& processes_;

@@ -212,15 +212,15 @@ void Processes::on_death(ManagedProcess& process, const ExitInfo& info) {
   if (!events_.needed(process)) {
     if (rig_.phase != RunPhase::running) return;
     ++process.restarts;
-    spdlog::error("{} died ({}) after {:.1f} s; it starts again when a camera needs it", role_of(process),
-                  describe(info), lived);
+    spdlog::error("{} died ({}) after {:.1f} s; restarted when a camera needs it", role_of(process), describe(info),
+                  lived);
     return;
   }
   process.start_at = restart_at;
   if (rig_.phase == RunPhase::draining) start_by(now + restart_while_draining);
   ++process.restarts;
   const auto wait = std::chrono::duration<double>(*process.start_at - now).count();
-  spdlog::error("{} died ({}) after {:.1f} s; it starts again {}", role_of(process), describe(info), lived,
+  spdlog::error("{} died ({}) after {:.1f} s; restarted {}", role_of(process), describe(info), lived,
                 wait > 0 ? fmt::format("in {:.2f} s", wait) : "at once");
 }
 

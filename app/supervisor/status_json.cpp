@@ -83,7 +83,9 @@ void StatusJson::refine(nlohmann::json& json, const Camera& camera, const Output
   if (output.config.on_demand) json["on_demand"] = true;
   if (json.contains("motion") && output.state == CameraState::running)
     json["motion"]["score_percent"] = percent(motion_score_of(camera, output, page));
-  json["codec"] = output.stream ? output.stream->codec : output.config.encode.codec;
+  // What a copy will be is not known before it has come.
+  const std::string planned = output.is_copy() ? "" : output.config.encode.codec;
+  json["codec"] = output.stream ? output.stream->codec : planned;
   json["width"] = output.stream ? output.stream->format.width : 0;
   json["height"] = output.stream ? output.stream->format.height : 0;
 }

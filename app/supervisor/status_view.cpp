@@ -12,6 +12,7 @@
 #include "app/supervisor/report.h"
 #include "core/log.h"
 #include "core/printable.h"
+#include "core/text_columns.h"
 #include "ipc/drop_causes.h"
 
 namespace campipe {
@@ -55,12 +56,12 @@ std::string drops_of(const CameraStatus& camera) {
 std::vector<std::string> format_table(const std::vector<CameraStatus>& cameras, double uptime_s, unsigned width,
                                       bool over) {
   std::size_t name_width = 6;
-  for (const CameraStatus& camera : cameras) name_width = std::max(name_width, camera.name.size());
-  name_width = std::min<std::size_t>(name_width, 24);
+  for (const CameraStatus& camera : cameras) name_width = std::max(name_width, columns_of(camera.name));
+  name_width = std::min<std::size_t>(name_width, std::max(24U, width / 3));
   const auto row = [&](const auto& name, const auto& state, const auto& in, const auto& out, const auto& p50,
                        const auto& p95, const auto& worker, const auto& gpu, const auto& drops) {
-    return fmt::format("{:<{}.{}}  {:<8}  {:>7}  {:>7}  {:>8}  {:>8}  {:>6}  {:>3}  {}", name, name_width, name_width,
-                       state, in, out, p50, p95, worker, gpu, drops);
+    return fmt::format("{}  {:<8}  {:>7}  {:>7}  {:>8}  {:>8}  {:>6}  {:>3}  {}",
+                       fit(shorten_name(name, name_width), name_width), state, in, out, p50, p95, worker, gpu, drops);
   };
   std::vector<std::string> lines;
   lines.push_back(row("camera", "state", "fps in", "fps out", "p50 ms", "p95 ms", "worker", "gpu", "drops"));
@@ -74,7 +75,7 @@ std::vector<std::string> format_table(const std::vector<CameraStatus>& cameras, 
   const auto seconds = static_cast<long>(uptime_s);
   lines.push_back(fmt::format("{} {}:{:02}:{:02}{}", over ? "ended after" : "running", seconds / 3600,
                               seconds / 60 % 60, seconds % 60, over ? "" : "; Ctrl-C ends it"));
-  for (std::string& line : lines) line = line.substr(0, width);
+  for (std::string& line : lines) line = cut(line, width);
   return lines;
 }
 
@@ -87,9 +88,9 @@ std::string format_line(const CameraStatus& c) {
   return line;
 }
 
-std::string format_summary(const Output& output, const FrameCounts& counts) {
-  std::string text = fmt::format("{}: {}, {} frames decoded, {} encoded", output.config.name, name_of(output.state),
-                                 counts.decoded, counts.encoded);
+std::string format_outcome(const Output& output, const FrameCounts& counts) {
+  std::string text =
+      fmt::format("{}, {} frames decoded, {} encoded", name_of(output.state), counts.decoded, counts.encoded);
   const OutputRecording& recording = output.recording;
   for (const auto& [cause, number] : counts.dropped) text += fmt::format(", {} dropped ({})", number, cause);
   if (!recording.file.empty()) text += fmt::format(", {} recorded", counts.recorded);
@@ -98,6 +99,10 @@ std::string format_summary(const Output& output, const FrameCounts& counts) {
   if (!recording.paused.empty()) text += fmt::format("; recording paused: {}", recording.paused);
   if (!output.reason.empty()) text += fmt::format("; {}", output.reason);
   return text;
+}
+
+std::string format_summary(const Output& output, const FrameCounts& counts) {
+  return output.config.name + ": " + format_outcome(output, counts);
 }
 
 StatusView::StatusView()

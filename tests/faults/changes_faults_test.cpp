@@ -39,6 +39,21 @@ TEST(Change, OfACameraThatWasJustQuarantinedLeavesTheMasterAlone) {
   EXPECT_EQ(check_accounting(rig.report()), "");
 }
 
+// Also while its processes still work.
+TEST(Change, ThatDisablesACameraEndsRequestsForItsRecording) {
+  const auto port = static_cast<std::uint16_t>(free_port());
+  RigRun rig(head(port) + camera("a") + camera("b"));
+  ASSERT_TRUE(rig.wait_for_growth("b.mp4", 2000)) << rig.log();
+  ::kill(rig.pid_of("worker 0"), SIGSTOP);  // until it is killed for it: meanwhile the camera cannot go
+  ASSERT_EQ(ask(port, "POST /api/v1/cameras/b/disable").status, 200) << rig.log();
+  EXPECT_EQ(ask(port, "POST /api/v1/cameras/b/record").status, 409);
+  EXPECT_EQ(ask(port, "POST /api/v1/cameras/b/stop-recording").status, 409);
+  EXPECT_EQ(rig.log().find("b: disabled; "), std::string::npos) << "the camera had gone before it was asked for";
+  ASSERT_TRUE(eventually([&] { return rig.log().find("b: disabled; ") != std::string::npos; })) << rig.log();
+  rig.signal(SIGTERM);
+  EXPECT_EQ(rig.wait(), 0) << rig.log();
+}
+
 // As long as something of it is left it is shown, but nobody can have it back.
 TEST(Change, OfACameraThatWasRemovedIsRefused) {
   const auto port = static_cast<std::uint16_t>(free_port());
@@ -49,7 +64,7 @@ TEST(Change, OfACameraThatWasRemovedIsRefused) {
   rig.signal(SIGHUP);
   ASSERT_TRUE(eventually([&] { return ask(port, "POST /api/v1/cameras/b/enable").status == 404; })) << rig.log();
   EXPECT_EQ(ask(port, "POST /api/v1/cameras/b/stop-recording").status, 404);
-  ASSERT_TRUE(eventually([&] { return rig.log().find("b: gone") != std::string::npos; })) << rig.log();
+  ASSERT_TRUE(eventually([&] { return rig.log().find("b: removed; ") != std::string::npos; })) << rig.log();
   ASSERT_TRUE(rig.wait_for_growth("a.mp4", rig.size("a.mp4") + 2000)) << rig.log();
   EXPECT_EQ(rig.log().find("b: added"), std::string::npos) << rig.log();
   rig.signal(SIGTERM);

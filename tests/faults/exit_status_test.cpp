@@ -118,7 +118,7 @@ TEST(ExitStatus, ARigThatServesWaitsForADisabledCamera) {
   // Its processes have no work any more; one that dies is a death that is counted, and no restart of a camera's.
   const pid_t master = rig.pid_of("master");
   ::kill(master, SIGKILL);
-  ASSERT_TRUE(eventually([&] { return rig.log().find("starts again when a camera needs it") != std::string::npos; }))
+  ASSERT_TRUE(eventually([&] { return rig.log().find("restarted when a camera needs it") != std::string::npos; }))
       << rig.log();
   ASSERT_EQ(ask(port, "POST /api/v1/cameras/a/enable").status, 200);
   ASSERT_TRUE(eventually([&] { return is("a", "running"); })) << rig.log();

@@ -188,7 +188,7 @@ TEST(Killed, WorkerWhileDraining) {
 std::vector<double> waits_in(const std::string& log, const std::string& role) {
   std::vector<double> waits;
   const std::string died = role + " died";
-  const std::string again = "it starts again ";
+  const std::string again = "; restarted ";
   for (auto at = log.find(died); at != std::string::npos; at = log.find(died, at + 1)) {
     const auto end = log.find('\n', at);
     const auto told = log.find(again, at);

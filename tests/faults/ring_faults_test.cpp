@@ -33,7 +33,7 @@ TEST(Ring, ThatWaitsForGpuMemoryGoesWithItsCamera) {
   const pid_t worker = rig.pid_of("worker 0");
   std::ofstream(rig.file("rig.yaml")) << quiet + camera("a");
   rig.signal(SIGHUP);
-  ASSERT_TRUE(eventually([&] { return rig.log().find("b: gone") != std::string::npos; })) << rig.log();
+  ASSERT_TRUE(eventually([&] { return rig.log().find("b: removed; ") != std::string::npos; })) << rig.log();
   // Long enough for a further try.
   for (int growth = 0; growth < 3; ++growth) ASSERT_TRUE(rig.wait_for_growth("a.mp4", rig.size("a.mp4"))) << rig.log();
   EXPECT_EQ(rig.pid_of("worker 0"), worker) << rig.log();

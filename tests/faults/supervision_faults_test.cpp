@@ -201,7 +201,7 @@ TEST(Ending, StartsAProcessThatWaitsForItsRestart) {
   pid_t publisher = rig.pid_of("publisher");
   const auto waits = [&] {
     return rig.log().find("publisher died") != std::string::npos &&
-           rig.log().find("it starts again in 4.00 s") != std::string::npos;
+           rig.log().find("restarted in 4.00 s") != std::string::npos;
   };
   while (!waits()) {
     ::kill(publisher, SIGKILL);

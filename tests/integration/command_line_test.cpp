@@ -131,6 +131,16 @@ TEST(CommandLine, CheckStartsNothing) {
   EXPECT_FALSE(std::filesystem::exists(run.file("dock.mp4")));
 }
 
+TEST(CommandLine, CheckNamesTheCamerasThatTheOverlayChanges) {
+  const TemporaryFolder folder;
+  const std::string file = folder.path() / "rig.yaml";
+  std::ofstream(file) << two_cameras;
+  std::ofstream(folder.path() / "rig.api.yaml") << "cameras: {dock: ~}\n";
+  const Answer answer = ask({"--config", file, "--check"});
+  EXPECT_EQ(answer.status, 0) << answer.errors;
+  EXPECT_THAT(answer.errors, HasSubstr("rig.api.yaml changes cameras of " + file + ": dock removed"));
+}
+
 TEST(CommandLine, CheckLooksAtFilesFramesAndAddresses) {
   const auto check = [](const std::string& yaml) { return ask({"--config", "rig.yaml", "--check"}, yaml); };
   const std::string off = "http_address: off\nrtsp_address: off\n";

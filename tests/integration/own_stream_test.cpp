@@ -126,7 +126,7 @@ TEST_P(OtherStream, IsEncodedFromItsFirstFrameOn) {
       told("cam: sends " + GetParam().sends + ": encoded as h264 (set `encode: {codec: copy}` to keep it as it comes)"),
       1U)
       << rig_->log();
-  EXPECT_EQ(told("cam: gone") + told("cam: added"), 0U) << rig_->log();
+  EXPECT_EQ(told("cam: changed") + told("cam: added"), 0U) << rig_->log();
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, OtherStream,
@@ -159,7 +159,7 @@ TEST_F(OwnStream, ThatIsEncodedStaysSoUntilItsConfigurationChanges) {
   rig_->successor_of("master", master);
   ASSERT_NO_FATAL_FAILURE(wait_for_more("cam.mp4"));
   EXPECT_EQ(told("cam: sends"), 1U) << rig_->log();
-  EXPECT_EQ(told("cam: gone"), 0U) << rig_->log();
+  EXPECT_EQ(told("cam: changed"), 0U) << rig_->log();
   reload(other + camera("cam", clip(plain), "    loop: true\n"));
   ASSERT_NO_FATAL_FAILURE(wait_for_log("cam: h264 is passed on as it comes"));
   ASSERT_NO_FATAL_FAILURE(wait_for_more("cam-1.mp4"));
@@ -194,6 +194,22 @@ TEST_F(OwnStream, IsAskedForAndShownByTheApi) {
   EXPECT_EQ(put(hevc), 200);  // is no change
   EXPECT_EQ(told("cam: sends hevc"), 1U) << rig_->log();
   end();
+}
+
+TEST_F(OwnStream, HasNoCodecBeforeItsCameraIsReached) {
+  const int port = free_port();
+  begin(camera("cam", "rtsp://127.0.0.1:" + std::to_string(free_port()) + "/none"),
+        "http_address: \"127.0.0.1:" + std::to_string(port) + "\"\nrtsp_address: off\nworkers: {count: 1}\n");
+  const auto token = [&] { return read_text(rig_->folder() / "state" / ("token-" + std::to_string(port))); };
+  ASSERT_TRUE(eventually([&] { return !token().empty(); })) << rig_->log();
+  nlohmann::json cam;
+  ASSERT_TRUE(eventually([&] {
+    const Reply reply = ask(static_cast<std::uint16_t>(port), "GET /api/v1/cameras/cam");
+    if (reply.status == 200) cam = nlohmann::json::parse(reply.body);
+    return cam.value("state", "") == "waiting";
+  })) << rig_->log();
+  EXPECT_EQ(cam.at("codec"), "");
+  EXPECT_EQ(cam.at("width"), 0);
 }
 
 class OwnStreamOfCamera : public OwnStream {

@@ -56,7 +56,7 @@ TEST_F(Reload, AddsAndRemovesCamerasAndTheOthersLoseNothing) {
   ASSERT_TRUE(rig_->wait_for_growth("a_320.mp4", 1000) && rig_->wait_for_growth("b_320.mp4", 1000));
   const pid_t worker = rig_->pid_of("worker 0");
   reload(camera("a", 320) + camera("c", 640, ", outputs: {small: {record: {path: small.mp4}}}"));
-  EXPECT_TRUE(told("b: gone"));
+  EXPECT_TRUE(told("b: removed; "));
   EXPECT_TRUE(rig_->wait_for_growth("c_640.mp4", 1000) && rig_->wait_for_growth("small.mp4", 1000)) << rig_->log();
   EXPECT_EQ(rig_->pid_of("worker 0"), worker);
   const auto cameras = end();
@@ -72,6 +72,7 @@ TEST_F(Reload, AChangedCameraComesAnew) {
     reload(camera("a", 320) + camera("b", width));
     EXPECT_TRUE(rig_->wait_for_growth("b_" + std::to_string(width) + ".mp4", 1000)) << rig_->log();
   }
+  EXPECT_TRUE(told("b: changed; ended, "));
   expect_undisturbed(end(), "a");
 }
 
@@ -99,7 +100,7 @@ TEST_F(Reload, ADisabledCameraRestsUntilItIsEnabled) {
   reload(camera("a", 320) + camera("b", 320));
   EXPECT_TRUE(rig_->wait_for_growth("b_320.mp4", 1000)) << rig_->log();
   reload(camera("a", 320) + camera("b", 320, ", enabled: false"));
-  EXPECT_TRUE(told("b: gone"));
+  EXPECT_TRUE(told("b: disabled; ended, "));
   const auto cameras = end();
   EXPECT_EQ(cameras.at("b").at("state"), "disabled");
   expect_undisturbed(cameras, "a");
@@ -180,6 +181,15 @@ TEST_F(Counts, GoOnWhereACameraIsChangedDisabledAndEnabled) {
   }
 }
 
+TEST_F(Reload, LogsWhatTheOverlayDoesToTheFilesCameras) {
+  begin(camera("a", 320));
+  ASSERT_TRUE(rig_->wait_for_growth("a_320.mp4", 1000));
+  std::ofstream(rig_->file("rig.api.yaml")) << "cameras: {b: ~}\n";
+  reload(camera("a", 320) + camera("b", 320));
+  EXPECT_TRUE(told("rig.api.yaml changes cameras of rig.yaml: b removed")) << rig_->log();
+  expect_undisturbed(end(), "a");
+}
+
 TEST_F(Reload, RefusesAWrongFileWhole) {
   begin(camera("a", 320));
   ASSERT_TRUE(rig_->wait_for_growth("a_320.mp4", 1000));
@@ -202,7 +212,8 @@ TEST_F(Reload, RefusesWholeWhatHasNoRoom) {
   reload(many);
   EXPECT_TRUE(told("not reloaded: there is no room")) << rig_->log();
   EXPECT_THAT(rig_->log(), Not(HasSubstr("added")));
-  EXPECT_THAT(rig_->log(), Not(HasSubstr("a: gone")));
+  EXPECT_THAT(rig_->log(), Not(HasSubstr("a: removed")));
+  EXPECT_THAT(rig_->log(), Not(HasSubstr("a: changed")));
   expect_undisturbed(end(), "a");
 }
 
@@ -216,7 +227,7 @@ TEST_F(Reload, GoesOnWhenAProcessDiesInBetween) {
     ::kill(before, SIGKILL);
     rig_->successor_of(role, before);
     EXPECT_TRUE(rig_->wait_for_growth("c_640.mp4", 1000)) << rig_->log();
-    EXPECT_TRUE(told("b: gone")) << rig_->log();
+    EXPECT_TRUE(told("b: removed; ")) << rig_->log();
     end();
   }
 }

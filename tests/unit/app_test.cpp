@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <set>
+
 #include "app/control/sent_stream.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/cameras.h"
 #include "app/supervisor/restart_policy.h"
 #include "app/supervisor/status_view.h"
 #include "core/error.h"
+#include "core/text_columns.h"
 #include "ipc/drop_causes.h"
 
 namespace campipe {
@@ -132,8 +135,21 @@ TEST(StatusTable, IsNeverWiderThanTheTerminal) {
   CameraStatus failed = status_of(std::string(64, 'x'));
   failed.note = std::string(300, 'y');
   for (const unsigned width : {40U, 80U, 200U}) {
-    for (const std::string& line : format_table({failed}, 1, width)) EXPECT_LE(line.size(), width);
+    for (const std::string& line : format_table({failed}, 1, width)) EXPECT_LE(columns_of(line), width);
   }
+}
+
+// Rows of long names can be told apart: of cameras that differ at the end, and of a camera and its outputs.
+TEST(StatusTable, KeepsLongNamesApart) {
+  const std::string name = "warehouse-north-entrance-camera-0";
+  for (const unsigned width : {40U, 80U, 100U}) {
+    std::set<std::string> rows;
+    for (const char* end : {"1", "2", "1/small", "1/browser", "2/small"}) {
+      rows.insert(format_table({status_of(name + end)}, 1, width).at(1));
+    }
+    EXPECT_EQ(rows.size(), 5U) << width;
+  }
+  EXPECT_THAT(format_table({status_of(name + "1/small")}, 1, 80).at(1), HasSubstr("warehouse…-camera-01/small "));
 }
 
 TEST(StatusLine, TellsItAllInOneLine) {

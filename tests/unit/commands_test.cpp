@@ -12,6 +12,7 @@
 #include "app/commands/top_view.h"
 #include "core/error.h"
 #include "core/printable.h"
+#include "core/text_columns.h"
 
 namespace campipe::test {
 namespace {
@@ -137,6 +138,23 @@ TEST(RigHistory, TellsWhatHappensASecond) {
   EXPECT_DOUBLE_EQ(rig.processes[0].cpu_percent, 50);
 }
 
+// Process ids are shown to administrators only.
+TEST(RigHistory, KnowsProcessesWithoutTheirIds) {
+  const auto at = [](double uptime_s, double supervisor_s, double worker_s) {
+    auto json = status(uptime_s, {{"dock", camera(0, 0)}});
+    json["processes"] = {{{"role", "supervisor"}, {"cpu_s", supervisor_s}},
+                         {{"role", "worker 0"}, {"cpu_s", worker_s}}};
+    return parse_status(json.dump());
+  };
+  RigHistory history;
+  history.add(at(10, 1, 40));
+  history.add(at(12, 1.5, 41));
+  const auto processes = history.newest().processes;
+  EXPECT_DOUBLE_EQ(processes.at(0).cpu_percent, 25);
+  EXPECT_DOUBLE_EQ(processes.at(1).cpu_percent, 50);
+  EXPECT_THAT(text(process_table(processes)), testing::ContainsRegex("\nworker 0 +- +50\\.0 "));
+}
+
 TEST(RigHistory, LooksAtTheLastSecondsOnly) {
   RigHistory history;
   for (int second = 0; second < 20; ++second) {
@@ -212,8 +230,8 @@ TEST(RigTable, KeepsTheEndsOfLongNames) {
   const auto streams = sample(1, {{long_name, dock}, {longest, camera(1, 0)}}).streams;
   const std::string narrow = text(stream_table(streams, 80), 80);
   EXPECT_THAT(narrow, HasSubstr("-dock "));
-  EXPECT_THAT(narrow, HasSubstr("…/browser "));
-  EXPECT_THAT(narrow, HasSubstr("…/browser-small "));
+  EXPECT_THAT(narrow, HasSubstr("-dock/browser "));
+  EXPECT_THAT(narrow, HasSubstr("-dock/browser-small "));
   EXPECT_THAT(narrow, HasSubstr("-left "));
   EXPECT_THAT(narrow, HasSubstr("warehouse-"));
   const std::string wide = text(stream_table(streams, 200));
@@ -225,6 +243,35 @@ TEST(RigTable, KeepsTheEndsOfLongNames) {
   EXPECT_THAT(outputs, HasSubstr("gate/x"));
   EXPECT_THAT(outputs, HasSubstr("x-left "));
   EXPECT_THAT(outputs, HasSubstr("x-right "));
+}
+
+TEST(RigTable, ShowsThatAnOutputIsOne) {
+  const std::string name = "a-camera-with-a-name-that-has-all-of-the-room-for-sixty-four-xyz";
+  EXPECT_EQ(shorten_name(name, 26), "a-camera-wit…ixty-four-xyz");
+  EXPECT_EQ(shorten_name(name + "/" + name, 26), "a-ca…-xyz/a-camer…four-xyz");
+  for (std::size_t width = 0; width < 140; ++width)
+    EXPECT_LE(columns_of(shorten_name(name + "/" + name, width)), width);
+}
+
+// A reason is worth more than who watches; but a column of one letter holds none.
+TEST(RigTable, HasNotesOfSomeWidthOrNone) {
+  auto streams = three_streams();
+  streams[0].name = std::string(17, 'n');
+  const std::string without = text(stream_table(streams, 84), 84);
+  EXPECT_THAT(without, HasSubstr("VIEWERS"));
+  EXPECT_THAT(without, HasSubstr("REC"));
+  EXPECT_THAT(without, Not(HasSubstr(" N")));
+  streams[0].reason = "no route to host";
+  const std::string with = text(stream_table(streams, 84), 84);
+  EXPECT_THAT(with, HasSubstr("NOTES"));
+  EXPECT_THAT(with, HasSubstr("no route to "));
+  EXPECT_THAT(with, HasSubstr("P95"));
+  for (std::size_t width = 1; width < 120; ++width) {
+    const std::string head = stream_table(streams, width)[0].render(width, plain);
+    const auto notes = head.find(" N");
+    if (notes == std::string::npos) continue;
+    EXPECT_GE(width - notes - 1, 12U) << head;
+  }
 }
 
 TEST(StyledLine, CutsCharactersAndNotBytes) {

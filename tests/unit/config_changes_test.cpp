@@ -185,6 +185,46 @@ TEST_F(ChangesTest, LaterChangesGoOverEarlierOnes) {
   EXPECT_THAT(names(load_config_with("rig.yaml", with("belt", json::object()))), ElementsAre("dock", "gate", "belt"));
 }
 
+// One that the file gets later under that name is its owner's wish.
+TEST_F(ChangesTest, ARemovedCameraOfTheOverlayLeavesNothingThere) {
+  CameraChanges gone;
+  gone.remove("belt");
+  keep_changes("rig.yaml", with("belt", json::object()));
+  keep_changes("rig.yaml", gone);
+  write("rig.yaml", file + "  belt: {}\n");
+  EXPECT_THAT(names(load_file("rig.yaml")), ElementsAre("dock", "gate", "belt"));
+  keep_changes("rig.yaml", gone);
+  EXPECT_THAT(names(load_file("rig.yaml")), ElementsAre("dock", "gate"));
+}
+
+TEST_F(ChangesTest, ARemovedCameraOfTheOverlayThatAUserMaySeeIsNoMistake) {
+  write("rig.yaml",
+        file +
+            "users:\n  ann: {cameras: [belt], password: "
+            "'$argon2id$v=19$m=65536,t=2,p=1$pKdkMPjFL/OThlHz4rBWXQ$Nsc6Kn8RIyBJGZ4TWJ9EqnoaYwM0LGMgZpmvw+vSu24'}\n");
+  keep_changes("rig.yaml", with("belt", json::object()));
+  CameraChanges gone;
+  gone.remove("belt");
+  keep_changes("rig.yaml", gone);
+  EXPECT_THAT(names(load_file("rig.yaml")), ElementsAre("dock", "gate"));
+}
+
+TEST_F(ChangesTest, WhatAnOverlayDoesToTheFilesCamerasIsKnown) {
+  EXPECT_EQ(overlay_effects("rig.yaml"), "");
+  keep_changes("rig.yaml", with("belt", json::object()));
+  EXPECT_EQ(overlay_effects("rig.yaml"), "") << "the file has no such camera";
+  CameraChanges changes = with("dock", json::object());
+  changes.remove("gate");
+  changes.enable("dock", false);
+  changes.enable("belt", false);
+  keep_changes("rig.yaml", changes);
+  EXPECT_EQ(
+      overlay_effects("rig.yaml"),
+      overlay_path("rig.yaml").string() + " changes cameras of rig.yaml: dock replaced, gate removed, dock disabled");
+  write(overlay_path("rig.yaml"), "cameras: {");
+  EXPECT_EQ(overlay_effects("rig.yaml"), "");
+}
+
 TEST_F(ChangesTest, AnOverlayIsCheckedAsTheFile) {
   const auto told_of = [](const std::string& overlay) {
     write("rig.api.yaml", overlay);

@@ -110,10 +110,11 @@ TEST_F(ServerConfigTest, WhatOthersReachNeedsUsersOrAWord) {
   const std::string told =
       " could watch and control the rig: add `users`, or say that it is meant with `insecure: true`";
   EXPECT_EQ(errors(with_server("http_address: :8080\nrtsp_address: 10.0.0.1:554\n")),
-            (Strings{"rig.yaml:2:15: http_address: anybody who reaches ':8080'" + told,
-                     "rig.yaml:3:15: rtsp_address: anybody who reaches '10.0.0.1:554'" + told}));
-  EXPECT_EQ(errors(with_server("insecure: false\nhttp_address: rig.example:80\n")),
-            Strings{"rig.yaml:3:15: http_address: anybody who reaches 'rig.example:80'" + told + ", which is false"});
+            (Strings{"rig.yaml:2:15: http_address: any visitor who reaches ':8080'" + told,
+                     "rig.yaml:3:15: rtsp_address: any visitor who reaches '10.0.0.1:554'" + told}));
+  EXPECT_EQ(
+      errors(with_server("insecure: false\nhttp_address: rig.example:80\n")),
+      Strings{"rig.yaml:3:15: http_address: any visitor who reaches 'rig.example:80'" + told + ", which is false"});
   EXPECT_THAT(errors(with_server("insecure: true\nhttp_address: :8080\n")), IsEmpty());
   EXPECT_THAT(errors(with_user("may: view") + "http_address: :8080\nrtsp_address: :8554\n"), IsEmpty());
 }
