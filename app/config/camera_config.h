@@ -114,13 +114,13 @@ void describe_keys(Keys& keys, Of<CameraConfig>) {
            {.meaning = "the longest such wait, and the first one where the source refuses the password or is not there",
             .range = "`retry_interval` to 24h"});
   keys.key("enabled", &C::enabled,
-           {.meaning = "`false`: it has its place in the rig, and nothing of it runs until it is enabled"});
+           {.meaning = "`false`: the camera stays in the rig, but does not run until it is enabled"});
   keys.key("on_corrupt", &C::on_corrupt,
            {.meaning = "frames that are damaged are shown as they are, or dropped and counted"});
   keys.key("use_absolute_timestamp", &C::use_absolute_timestamp,
-           {.meaning = "where the camera sends the time at which it took a frame (RTCP sender reports), and its clock "
-                       "is within 10 s of the machine's, that time goes into the files' creation times, the index and "
-                       "the overlay of times; `false`: the time at which it arrived"});
+           {.meaning = "`true`: files' creation times, the index and the overlay of times have the time at which the "
+                       "camera took the frame (RTCP sender reports), if its clock is within 10 s of the machine's; "
+                       "`false`: they have the time at which the frame arrived"});
   keys.key("gpu", &C::gpu, ParsedKey{read_gpu_name, "choice, integer or string", R"({"$ref": "#/$defs/gpu"})"},
            {.meaning = "where the camera is decoded, filtered and, if that GPU can, encoded. `auto`: the GPU with the "
                        "fewest cameras, or the CPU where there is none",

@@ -71,8 +71,8 @@ void describe_keys(Keys& keys, Of<RigConfig>) {
             .range = "`0000` to `0077`",
             .fallback = "as it is started, and at least `0027`"});
   keys.key("mps", &R::mps, ParsedKey{read_mps, "choice", R"({"enum": ["off", "use"]})"},
-           {.meaning = "`use`: GPUs are shared through NVIDIA's MPS daemon, which must run; what it costs stands in "
-                       "[operations](operations.md#gpus). `off`: a daemon that runs is not joined"});
+           {.meaning = "`use`: the processes share the GPUs through NVIDIA's MPS daemon, which must run "
+                       "([costs](operations.md#gpus)); `off`: campipe does not join a daemon that runs"});
   keys.inlined(&R::server);
 }
 

@@ -93,11 +93,10 @@ void describe_keys(Keys& keys, Of<ServerConfig>) {
             .range = "`HOST:PORT`, `:PORT` for all of the machine's addresses, `off`"});
   keys.key("rtsp_address", &S::rtsp_address, ParsedKey{read_address, "string", address},
            {.meaning = "where the streams are served by RTSP", .range = "as `http_address`"});
-  keys.key(
-      "insecure", &S::insecure,
-      {.meaning = "`true`: that everybody who reaches an address may watch the rig, and enable, disable and record "
-                  "its cameras, is meant. Without it, and without `users`, only addresses of the machine itself "
-                  "(`127.0.0.1`, `[::1]`, `localhost`) are taken"});
+  keys.key("insecure", &S::insecure,
+           {.meaning = "`true`: without `users`, addresses other than the machine's own (`127.0.0.1`, `[::1]`, "
+                       "`localhost`) are allowed, and everyone who reaches them may watch, record, enable and "
+                       "disable the cameras"});
   keys.section("tls", &S::tls, {.meaning = "a certificate for HTTP and RTSP", .fallback = "no TLS"});
   keys.entries("users", &S::users, read_users, R"({"$ref": "#/$defs/users"})",
                {.meaning = "a user's name, as a camera's, and what the user may",

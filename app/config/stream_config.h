@@ -99,9 +99,8 @@ void describe_keys(Keys& keys, Of<RecordConfig>) {
            {.meaning = "how much of the day a file holds: a new one begins at the first key frame after each full "
                        "multiple. `0`: one file"});
   keys.key("delete_after", &R::delete_after, DurationKey{1s, 3650 * 24h},
-           {.meaning = "files of this recording that ended longer ago are deleted. A gap of more than 24 h (the rig "
-                       "was off, or the clock jumped) counts only when a day has passed behind it: after days off, "
-                       "what is too old goes a day later",
+           {.meaning = "files of this recording that ended longer ago are deleted, or a day later after a gap of "
+                       "more than 24 h (the rig was off, or the clock jumped)",
             .fallback = "never"});
   keys.key("max_size", &R::max_size, ParsedKey{read_bytes, "size", R"({"$ref": "#/$defs/size"})"},
            {.meaning = "when this recording's files are larger together, the oldest are deleted",
@@ -109,9 +108,8 @@ void describe_keys(Keys& keys, Of<RecordConfig>) {
             .range = "1M to 1000T",
             .fallback = "no limit"});
   keys.key("keep_free", &R::keep_free, ParsedKey{read_bytes, "size", R"({"$ref": "#/$defs/size"})"},
-           {.meaning = "when the disk has less room than that, as many of the oldest files of this recording are "
-                       "deleted as together have the missing size, down to the one that is being written; whether the "
-                       "disk then has the room is looked at a minute later, or when the next file ends",
+           {.meaning = "when the disk has less free space, the oldest files of this recording that together have the "
+                       "missing size are deleted, but not the file that is being written",
             .unit = "bytes",
             .range = "1M to 1000T",
             .fallback = "none"});
