@@ -50,6 +50,20 @@ TEST_F(LoginFloodTest, OfOneAddressLeavesPlacesForOthers) {
   EXPECT_EQ(ask(port(), "GET /api/v1/", annas).status, 200);
 }
 
+// As many wait for a password to be checked as there may, whichever way they sent it.
+TEST_F(LoginFloodTest, LoginsByPostWaitAtTheSameDoor) {
+  start_behind_a_proxy();
+  std::vector<std::unique_ptr<TcpClient>> clients;
+  for (int i = 0; i < 40; ++i) {
+    clients.push_back(std::make_unique<TcpClient>(port()));
+    clients.back()->send(request_text("POST /waits", "X-Forwarded-For: 10.0." + std::to_string(i) + ".1\r\n"));
+  }
+  for (std::size_t i = 32; i < 40; ++i) EXPECT_EQ(read_reply(*clients[i]).status, 503);
+  EXPECT_EQ(ask(port(), "GET /api/v1/", "Authorization: Basic eDp5\r\n").status, 503);
+  let_go_.set_value();
+  for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(read_reply(*clients[i]).status, 200);
+}
+
 // As a wall of monitors that is switched on: none of its logins is remembered yet.
 class EqualLoginsTest : public HttpServerTest {
  protected:

@@ -326,19 +326,5 @@ TEST_F(HttpStrangersTest, WrongPasswordsBehindAProxyHoldUpOnlyTheirSender) {
   EXPECT_EQ(ask(port(), "GET /api/v1/", "X-Forwarded-For: 10.0.0.8\r\n" + anna).status, 200);
 }
 
-// As many wait for a password to be checked as there may, whichever way they sent it.
-TEST_F(LoginFloodTest, LoginsByPostWaitAtTheSameDoor) {
-  start_behind_a_proxy();
-  std::vector<std::unique_ptr<TcpClient>> clients;
-  for (int i = 0; i < 40; ++i) {
-    clients.push_back(std::make_unique<TcpClient>(port()));
-    clients.back()->send(request_text("POST /waits", "X-Forwarded-For: 10.0." + std::to_string(i) + ".1\r\n"));
-  }
-  for (std::size_t i = 32; i < 40; ++i) EXPECT_EQ(read_reply(*clients[i]).status, 503);
-  EXPECT_EQ(ask(port(), "GET /api/v1/", "Authorization: Basic eDp5\r\n").status, 503);
-  let_go_.set_value();
-  for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(read_reply(*clients[i]).status, 200);
-}
-
 }  // namespace
 }  // namespace campipe::test
