@@ -72,7 +72,7 @@ class FrameMetadata {
   static std::optional<FrameMetadata> from_bytes(std::span<const std::uint8_t> bytes) {
     if (bytes.size() > capacity) return std::nullopt;
     FrameMetadata metadata;
-    std::memcpy(metadata.bytes_.data(), bytes.data(), bytes.size());
+    std::ranges::copy(bytes, metadata.bytes_.begin());
     metadata.used_ = static_cast<std::uint32_t>(bytes.size());
     return metadata.is_possible() ? std::optional(metadata) : std::nullopt;
   }
