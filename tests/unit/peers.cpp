@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <random>
 
 #include "core/error.h"
 
@@ -65,20 +66,35 @@ int port_of(int fd) {
   return ntohs(address.sin_port);
 }
 
-UniqueFd bind_any(int type) {
-  UniqueFd fd(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
+namespace {
+
+// 0, or the errno with which it cannot be bound.
+int bind_to(int fd, int port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::bind(fd.get(), static_cast<sockaddr*>(static_cast<void*>(&address)), sizeof(address)) != 0) {
-    throw system_error("bind", errno);
-  }
+  return ::bind(fd, static_cast<sockaddr*>(static_cast<void*>(&address)), sizeof(address)) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+UniqueFd bind_any(int type) {
+  UniqueFd fd(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
+  if (const int error = bind_to(fd.get(), 0); error != 0) throw system_error("bind", error);
   return fd;
 }
 
+// Below those that the system gives to connections (ip_local_port_range), so that none gets it before it is used.
 int free_port(int type) {
-  const UniqueFd fd = bind_any(type);
-  return port_of(fd.get());
+  std::random_device random;
+  std::uniform_int_distribution<int> ports(10'000, 32'000);
+  for (int tries = 0; tries < 100; ++tries) {
+    const int port = ports(random);
+    const UniqueFd fd(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
+    if (bind_to(fd.get(), port) == 0) return port;
+  }
+  throw Error("no free port was found");
 }
 
 bool send_all(int fd, const std::string& text) {
