@@ -11,20 +11,29 @@
 namespace campipe {
 
 struct BackgroundQueue::State {
-  State(std::size_t most_texts, Write how) : most(most_texts), write(std::move(how)) {}
+  State(const Limit& most, Write how) : limit(most), write(std::move(how)) {}
 
-  const std::size_t most;
+  // With the mutex locked.
+  std::string take_oldest() {
+    std::string text = std::move(texts.front());
+    texts.pop_front();
+    bytes -= text.size();
+    return text;
+  }
+
+  const Limit limit;
   Write write;
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<std::string> texts;
+  std::size_t bytes = 0;  // of texts
   std::size_t left_out = 0;
   bool writing = false;
   bool leaving = false;
 };
 
-BackgroundQueue::BackgroundQueue(std::size_t most, Write write)
-    : state_(std::make_shared<State>(most, std::move(write))) {
+BackgroundQueue::BackgroundQueue(const Limit& limit, Write write)
+    : state_(std::make_shared<State>(limit, std::move(write))) {
   std::thread([state = state_] { run(state); }).detach();
 }
 
@@ -36,10 +45,12 @@ BackgroundQueue::~BackgroundQueue() {
 
 void BackgroundQueue::put(std::string text) {
   const std::lock_guard lock(state_->mutex);
-  state_->texts.push_back(std::move(text));
-  if (state_->texts.size() > state_->most) {
-    state_->texts.pop_front();
-    ++state_->left_out;
+  State& state = *state_;
+  state.bytes += text.size();
+  state.texts.push_back(std::move(text));
+  while (state.texts.size() > 1 && (state.texts.size() > state.limit.texts || state.bytes > state.limit.bytes)) {
+    state.take_oldest();
+    ++state.left_out;
   }
   state_->changed.notify_all();
 }
@@ -54,8 +65,7 @@ void BackgroundQueue::run(const std::shared_ptr<State>& state) {
   for (;;) {
     state->changed.wait(lock, [&] { return state->leaving || !state->texts.empty(); });
     if (state->leaving) return;
-    const std::string text = std::move(state->texts.front());
-    state->texts.pop_front();
+    const std::string text = state->take_oldest();
     const std::size_t left_out = std::exchange(state->left_out, 0);
     state->writing = true;
     lock.unlock();

@@ -11,7 +11,7 @@
 namespace campipe {
 namespace {
 
-constexpr std::size_t most_texts = 4000;  // wait: more than the lines at the end of a large rig
+constexpr std::size_t most_bytes = 256UL * 1024;  // wait: more than the lines at the end of a large rig
 constexpr auto last_wait = std::chrono::seconds(1);
 
 // Ends where it cannot be written: neither could what follows, and there is nowhere to log that.
@@ -32,7 +32,7 @@ void write_all(int fd, std::string_view text) {
 }  // namespace
 
 BackgroundWriter::BackgroundWriter(int fd)
-    : queue_(most_texts, [fd](const std::string& text, std::size_t left_out) {
+    : queue_({.bytes = most_bytes}, [fd](const std::string& text, std::size_t left_out) {
         if (left_out > 0)
           write_all(fd, "(" + std::to_string(left_out) + " lines were left out here: not read in time)\n");
         write_all(fd, text);

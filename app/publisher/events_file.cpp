@@ -39,9 +39,10 @@ class Writer {
 }  // namespace
 
 EventsFile::EventsFile(std::string path)
-    : queue_(most_events, [writer = Writer(std::move(path))](const std::string& line, std::size_t left_out) mutable {
-        writer.write(line, left_out);
-      }) {}
+    : queue_({.texts = most_events},
+             [writer = Writer(std::move(path))](const std::string& line, std::size_t left_out) mutable {
+               writer.write(line, left_out);
+             }) {}
 
 EventsFile::~EventsFile() { queue_.finish(Clock::now() + last_wait); }
 

@@ -41,7 +41,7 @@ std::string why_not_written(const std::filesystem::path& file) {
 }
 
 ReportWriter::ReportWriter(const std::filesystem::path& file)
-    : file_(file), queue_(1, [file, failed = failed_](const std::string& report, std::size_t) {
+    : file_(file), queue_({.texts = 1}, [file, failed = failed_](const std::string& report, std::size_t) {
         failpoint("report.writing");
         *failed = true;
         write_report(file, report);
