@@ -18,7 +18,8 @@
 #include "app/publisher/camera_live.h"
 #include "app/publisher/camera_pushes.h"
 #include "app/publisher/camera_recording.h"
-#include "app/publisher/ring_queue.h"
+#include "app/rings/ring_queue.h"
+#include "core/packet.h"
 #include "ipc/packet_ring.h"
 #include "ipc/rig_page.h"
 
@@ -28,7 +29,11 @@ class ThreadScope;
 
 class CameraPublisher {
  public:
-  using Ring = RingQueue::Ring;
+  struct Ring {
+    std::shared_ptr<PacketRingMemory> memory;
+    std::uint64_t epoch = 0;
+    StreamParameters stream;
+  };
   using AudioRing = AudioFeed::Ring;
   // Called on the camera's thread.
   struct Events {
@@ -76,7 +81,7 @@ class CameraPublisher {
   CameraRecording recording_;
   std::optional<CameraPushes> pushes_;
   CameraLive live_;
-  RingQueue rings_;
+  RingQueue<Ring> rings_;
   std::optional<Deadline> take_until_;  // since the camera's thread has seen that it is abandoned
   std::jthread thread_;
 };

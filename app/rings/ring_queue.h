@@ -1,30 +1,20 @@
-// Packet rings of one camera on their way from the publisher's main thread to the camera's, and when that is to end.
+// Rings of one camera on their way from a process's main thread to the camera's, and when that is to end.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstdint>
 #include <deque>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
 
-#include "core/clock.h"
-#include "core/packet.h"
-#include "ipc/packet_ring.h"
-
 namespace campipe {
 
+// `Ring`: what the main thread was sent of one.
+template <typename Ring>
 class RingQueue {
  public:
-  struct Ring {
-    std::shared_ptr<PacketRingMemory> memory;
-    std::uint64_t epoch = 0;
-    StreamParameters stream;
-  };
-
   // Main thread.
   void add(const Ring& ring) {
     const std::lock_guard lock(mutex_);

@@ -35,27 +35,10 @@ void CameraStage::make_renditions(const std::vector<messages::EncodedOutput>& ou
   of_rendition.on_failed = events.on_failed;
   of_rendition.on_gpu_lost = events.on_gpu_lost;
   of_rendition.beat = [this] { scope_->beat(); };
-  of_rendition.abandoned = [this] { return abandoned_.load(); };
+  of_rendition.abandoned = [this] { return rings_.is_abandoned(); };
   for (const messages::EncodedOutput& output : outputs) {
     renditions_.push_back(std::make_unique<Rendition>(output, page, of_rendition, place_));
   }
-}
-
-void CameraStage::add(const Ring& ring) {
-  const std::lock_guard lock(mutex_);
-  rings_.push_back(ring);
-  changed_.notify_one();
-}
-
-void CameraStage::finish() {
-  const std::lock_guard lock(mutex_);
-  finishing_ = true;
-  changed_.notify_one();
-}
-
-void CameraStage::abandon() {
-  abandoned_ = true;
-  finish();
 }
 
 void CameraStage::drop_used_rings() {
@@ -80,17 +63,12 @@ void CameraStage::run() {
 
 // Nothing: there will be none.
 std::optional<CameraStage::Ring> CameraStage::next_ring() {
-  std::unique_lock lock(mutex_);
-  while (rings_.empty()) {
-    if (finishing_) return std::nullopt;
+  auto ring = rings_.next(std::chrono::nanoseconds(0));
+  while (!ring && !rings_.is_over()) {
     scope_->beat();
-    lock.unlock();  // a ring for this camera waits for no encoder
     for (const auto& rendition : renditions_) rendition->rest_if_unwatched();
-    lock.lock();
-    changed_.wait_for(lock, slice, [this] { return finishing_ || !rings_.empty(); });
+    ring = rings_.next(slice);
   }
-  Ring ring = std::move(rings_.front());
-  rings_.pop_front();
   return ring;
 }
 
@@ -112,7 +90,7 @@ void CameraStage::drain(const Ring& ring) {
     } else if (next == FrameRingReader::Next::broken) {
       spdlog::error("{}: its frame ring is damaged; it is abandoned", name_);
       return accuse_writer();
-    } else if (next != FrameRingReader::Next::timeout || abandoned_) {
+    } else if (next != FrameRingReader::Next::timeout || rings_.is_abandoned()) {
       return;
     }
   }

@@ -2,9 +2,6 @@
 // (app/worker/rendition.h), one after another, without a copy. What differs between CPU and GPU is behind FramePath.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -15,6 +12,7 @@
 
 #include "app/config/config.h"
 #include "app/control/messages.h"
+#include "app/rings/ring_queue.h"
 #include "app/worker/rendition.h"
 #include "ipc/frame_ring.h"
 #include "ipc/packet_ring.h"
@@ -43,18 +41,18 @@ class CameraStage {
     int rotation = 0;  // degrees clockwise by which its frames must be turned
   };
 
-  // `asked`: its outputs are the camera's own and its followers', as far as they are encoded. `gpu`: the worker's.
+  // `asked`: its outputs are those of the camera that are encoded. `gpu`: the worker's.
   CameraStage(const messages::EncodeCamera& asked, const Device& gpu, const RigPage& page, const Events& events);
   ~CameraStage();
 
   // Main thread.
-  void add(const Ring& ring);
+  void add(const Ring& ring) { rings_.add(ring); }
   // What came as a ring is none.
   void accuse_writer() { accuse(edge_.accusation, Accused::master); }
   // No further ring will come: finish those that are there, then the encoders.
-  void finish();
+  void finish() { rings_.finish(); }
   // Stop waiting for frames and for room: the process has to leave.
-  void abandon();
+  void abandon() { rings_.abandon(); }
   // Drops the memory of rings that the camera's thread has done with: with a GPU that takes too long for that thread.
   void drop_used_rings();
 
@@ -77,12 +75,9 @@ class CameraStage {
   CameraPlace place_;
   std::vector<std::unique_ptr<Rendition>> renditions_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Ring> rings_;
+  RingQueue<Ring> rings_;
+  std::mutex mutex_;  // of the next one
   std::vector<std::shared_ptr<FrameRingMemory>> used_rings_;
-  bool finishing_ = false;
-  std::atomic<bool> abandoned_{false};
   std::jthread thread_;
 };
 
