@@ -209,19 +209,17 @@ void Processes::on_death(ManagedProcess& process, const ExitInfo& info) {
   if (meets_at_barrier(process)) rig_.page.barrier().remove(participant_of(process.id));
   const bool again = events_.on_death(process, info);
   const Clock::time_point restart_at = process.policy.on_death(started, now, again);
-  if (!events_.needed(process)) {
-    if (rig_.phase != RunPhase::running) return;
-    ++process.restarts;
-    spdlog::error("{} died ({}) after {:.1f} s; restarted when a camera needs it", role_of(process), describe(info),
-                  lived);
-    return;
-  }
-  process.start_at = restart_at;
-  if (rig_.phase == RunPhase::draining) start_by(now + restart_while_draining);
+  const bool needed = events_.needed(process);
+  if (!needed && rig_.phase != RunPhase::running) return;
   ++process.restarts;
-  const auto wait = std::chrono::duration<double>(*process.start_at - now).count();
-  spdlog::error("{} died ({}) after {:.1f} s; restarted {}", role_of(process), describe(info), lived,
-                wait > 0 ? fmt::format("in {:.2f} s", wait) : "at once");
+  std::string when = "when a camera needs it";
+  if (needed) {
+    process.start_at = restart_at;
+    if (rig_.phase == RunPhase::draining) start_by(now + restart_while_draining);
+    const auto wait = std::chrono::duration<double>(*process.start_at - now).count();
+    when = wait > 0 ? fmt::format("in {:.2f} s", wait) : "at once";
+  }
+  spdlog::error("{} died ({}) after {:.1f} s; restarted {}", role_of(process), describe(info), lived, when);
 }
 
 void Processes::start_due() {

@@ -25,8 +25,8 @@ std::size_t packet_capacity(const EncoderConfig& config, const FrameFormat& form
   const bool constant_quality = config.crf.has_value() || config.codec == "mjpeg";
   const double bits = config.bitrate ? static_cast<double>(*config.bitrate) : constant_quality ? guess : 4e6;
   const double wanted = 4 * gop_seconds * bits / 8;
-  const double pictures = 2.0 * format.width * format.height * 3 / 2;  // one frame must always fit
-  const double low = std::max(4.0 * 1024 * 1024, pictures);
+  const double two_frames = 2.0 * format.width * format.height * 3 / 2;  // one frame must always fit
+  const double low = std::max(4.0 * 1024 * 1024, two_frames);
   return static_cast<std::size_t>(std::clamp(wanted, low, std::max(64.0 * 1024 * 1024, low)));
 }
 

@@ -122,15 +122,16 @@ std::optional<FrameRef> Rendition::filter(RingInUse& ring, FrameRingReader::Leas
   return std::nullopt;
 }
 
+// With a snapshot to take, the frames have to come to host memory anyway, so that a GPU's encoder is not tried.
+bool Rendition::may_use_hardware() const { return output_.placement.hardware_encoder && !snapshot_; }
+
 // Filters, encoder and packet ring for frames of this format.
 void Rendition::prepare(const FrameFormat& format, const Source& source) {
   const Ready wanted{format, source};
   if (ready_ == wanted) return;
   ready_.reset();
-  // With a snapshot to take, the frames have to come to host memory anyway, so that a GPU's encoder is not tried.
-  const bool hardware = output_.placement.hardware_encoder && !snapshot_;
   const Encoder* encoder = stream_.encoder();
-  const bool on_gpu = encoder != nullptr ? encoder->wants_gpu_frames() : hardware;
+  const bool on_gpu = encoder != nullptr ? encoder->wants_gpu_frames() : may_use_hardware();
   const FrameFormat output = filters_.configure(format, source.rotation, on_gpu);
   const double rate = limited_rate(source.frame_rate, output_.config.rate);
   if (!stream_.goes_on(output, rate)) make_encoder(wanted, on_gpu, output, rate);
@@ -144,7 +145,7 @@ void Rendition::prepare(const FrameFormat& format, const Source& source) {
 // takes them in the GPU's memory.
 void Rendition::make_encoder(const Ready& wanted, bool on_gpu, const FrameFormat& output, double frame_rate) {
   EncoderPlace place = filters_.place();
-  place.hardware = output_.placement.hardware_encoder && !snapshot_;
+  place.hardware = may_use_hardware();
   place.cores = output_.placement.encode_cores;
   stream_.flush();
   const ThreadWait wait(WaitsFor::encoder);

@@ -14,10 +14,7 @@
 namespace campipe::test {
 namespace {
 
-using std::chrono::seconds;
-using testing::ContainsRegex;
 using testing::HasSubstr;
-using testing::Not;
 
 // Connections that do nothing leave the rig the descriptors that it needs, also for the rings of a new worker.
 TEST(Descriptors, IdleConnectionsLeaveRoomForRings) {

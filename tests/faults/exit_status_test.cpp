@@ -82,19 +82,22 @@ INSTANTIATE_TEST_SUITE_P(
                     Failure{"ItsEncoderFails", "stage.pushed@a:20=throw", "a failpoint threw this"}),
     [](const auto& of) { return of.param.title; });
 
-// Where pages are served somebody can enable it again; a service manager that starts the rig again has nothing better.
+std::string serving_head(std::uint16_t port) {
+  return "http_address: 127.0.0.1:" + std::to_string(port) +
+         "\nrtsp_address: off\nworkers: {count: 1}\ndefaults: {encode: {gop: 10, bitrate: 1M}}\ncameras:\n";
+}
+
+bool has_state(std::uint16_t port, const std::string& name, const std::string& state) {
+  const Reply reply = ask(port, "GET /api/v1/cameras/" + name);
+  return reply.status == 200 && nlohmann::json::parse(reply.body).at("state") == state;
+}
+
+// Where pages are served a user can enable it again; a service manager that starts the rig again has nothing better.
 TEST(ExitStatus, ARigThatServesWaitsForAFailedCamera) {
   const auto port = static_cast<std::uint16_t>(free_port());
-  RigRun rig("http_address: 127.0.0.1:" + std::to_string(port) +
-                 "\nrtsp_address: off\nworkers: {count: 1}\ndefaults: {encode: {gop: 10, bitrate: 1M}}\ncameras:\n" +
-                 camera("a", 0) + camera("b", 10),
-             {.failpoints = "ingest.packet@a:20=throw"});
-  const auto is = [&](const std::string& name, const std::string& state) {
-    const Reply reply = ask(port, "GET /api/v1/cameras/" + name);
-    return reply.status == 200 && nlohmann::json::parse(reply.body).at("state") == state;
-  };
+  RigRun rig(serving_head(port) + camera("a", 0) + camera("b", 10), {.failpoints = "ingest.packet@a:20=throw"});
   ASSERT_TRUE(eventually([&] { return rig.log().find("watch at") != std::string::npos; })) << rig.log();
-  ASSERT_TRUE(eventually([&] { return is("a", "failed") && is("b", "ended"); })) << rig.log();
+  ASSERT_TRUE(eventually([&] { return has_state(port, "a", "failed") && has_state(port, "b", "ended"); })) << rig.log();
   ASSERT_EQ(ask(port, "POST /api/v1/cameras/a/enable").status, 200);
   ASSERT_TRUE(rig.wait_for_growth("a-1.mp4", 2000)) << rig.log();
   rig.signal(SIGTERM);
@@ -104,26 +107,21 @@ TEST(ExitStatus, ARigThatServesWaitsForAFailedCamera) {
 // The sources that end are over; the one that is disabled can be enabled again.
 TEST(ExitStatus, ARigThatServesWaitsForADisabledCamera) {
   const auto port = static_cast<std::uint16_t>(free_port());
-  RigRun rig("http_address: 127.0.0.1:" + std::to_string(port) +
-             "\nrtsp_address: off\nworkers: {count: 1}\ndefaults: {encode: {gop: 10, bitrate: 1M}}\ncameras:\n" +
-             camera("a", 0) + camera("b", 10));
-  const auto is = [&](const std::string& name, const std::string& state) {
-    const Reply reply = ask(port, "GET /api/v1/cameras/" + name);
-    return reply.status == 200 && nlohmann::json::parse(reply.body).at("state") == state;
-  };
+  RigRun rig(serving_head(port) + camera("a", 0) + camera("b", 10));
   ASSERT_TRUE(eventually([&] { return rig.log().find("watch at") != std::string::npos; })) << rig.log();
-  ASSERT_TRUE(eventually([&] { return is("a", "running") && is("b", "ended"); })) << rig.log();
+  ASSERT_TRUE(eventually([&] { return has_state(port, "a", "running") && has_state(port, "b", "ended"); }))
+      << rig.log();
   ASSERT_EQ(ask(port, "POST /api/v1/cameras/a/disable").status, 200);
-  ASSERT_TRUE(eventually([&] { return is("a", "disabled"); })) << rig.log();
+  ASSERT_TRUE(eventually([&] { return has_state(port, "a", "disabled"); })) << rig.log();
   // Its processes have no work any more; one that dies is a death that is counted, and no restart of a camera's.
   const pid_t master = rig.pid_of("master");
   ::kill(master, SIGKILL);
   ASSERT_TRUE(eventually([&] { return rig.log().find("restarted when a camera needs it") != std::string::npos; }))
       << rig.log();
   ASSERT_EQ(ask(port, "POST /api/v1/cameras/a/enable").status, 200);
-  ASSERT_TRUE(eventually([&] { return is("a", "running"); })) << rig.log();
+  ASSERT_TRUE(eventually([&] { return has_state(port, "a", "running"); })) << rig.log();
   ASSERT_EQ(ask(port, "POST /api/v1/cameras/a/disable").status, 200);
-  ASSERT_TRUE(eventually([&] { return is("a", "disabled"); })) << rig.log();
+  ASSERT_TRUE(eventually([&] { return has_state(port, "a", "disabled"); })) << rig.log();
   rig.signal(SIGTERM);
   EXPECT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(rig.report().at("master_restarts"), 1) << rig.log();

@@ -15,8 +15,6 @@
 namespace campipe::test {
 namespace {
 
-using std::chrono::seconds;
-using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
