@@ -137,7 +137,7 @@ bool stopped_early(campipe::RigSignals* signals) {
   return true;
 }
 
-int run(const Arguments& arguments) {
+int run_rig(const Arguments& arguments) {
   std::optional<campipe::RigSignals> taken;  // not where nothing is to run: a signal ends that as it ends any program
   if (!arguments.check && !arguments.plan) taken.emplace();
   campipe::RigSignals* const signals = taken ? &*taken : nullptr;
@@ -204,9 +204,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
       "3 ran, but some camera failed, never delivered, or ended before its source did.");
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   if (argc > 1 && is_role(argv[1])) return run_role(argv[1], argv[2]);
   if (argc == 2 && std::string_view(argv[1]) == campipe::snapshot_role) return campipe::run_snapshot_child();
   CLI::App app{
@@ -221,30 +219,36 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : usage_error;
   }
+  if (!arguments.log_format.empty()) {
+    campipe::set_log_format(arguments.log_format == "json" ? campipe::LogFormat::json : campipe::LogFormat::text);
+  }
+  campipe::init_logging("campipe", arguments.log_level);
+  if (command) return command();
+  if (arguments.schema) {
+    std::cout << campipe::config_schema();
+    return 0;
+  }
+  if (arguments.devices) {
+    const campipe::Devices devices = campipe::probe_devices(probe_for_people);
+    std::cout << (arguments.json ? campipe::describe_devices_json(devices) : campipe::describe_devices(devices));
+    return 0;
+  }
+  if (arguments.json) {
+    std::cerr << "--json goes with --devices\n";
+    return usage_error;
+  }
+  if (arguments.config.empty()) {
+    std::cerr << "--config FILE is missing; campipe --help lists the options\n";
+    return usage_error;
+  }
+  return run_rig(arguments);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
   try {
-    if (!arguments.log_format.empty()) {
-      campipe::set_log_format(arguments.log_format == "json" ? campipe::LogFormat::json : campipe::LogFormat::text);
-    }
-    campipe::init_logging("campipe", arguments.log_level);
-    if (command) return command();
-    if (arguments.schema) {
-      std::cout << campipe::config_schema();
-      return 0;
-    }
-    if (arguments.devices) {
-      const campipe::Devices devices = campipe::probe_devices(probe_for_people);
-      std::cout << (arguments.json ? campipe::describe_devices_json(devices) : campipe::describe_devices(devices));
-      return 0;
-    }
-    if (arguments.json) {
-      std::cerr << "--json goes with --devices\n";
-      return usage_error;
-    }
-    if (arguments.config.empty()) {
-      std::cerr << "--config FILE is missing; campipe --help lists the options\n";
-      return usage_error;
-    }
-    return run(arguments);
+    return run(argc, argv);
   } catch (const std::exception& error) {
     std::cerr << "campipe: " << error.what() << '\n';
     return internal_error;

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -227,9 +227,11 @@ std::optional<std::uint16_t> port_of_this_machine(const std::string& text) {
   if (!url || !is_loopback(part_of(url.get(), CURLUPART_HOST))) return std::nullopt;
   char* port = nullptr;
   if (curl_url_get(url.get(), CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK) return std::nullopt;
-  const int number = std::atoi(port);
+  std::uint16_t number = 0;
+  const std::string_view digits = port;
+  const bool good = std::from_chars(digits.begin(), digits.end(), number).ec == std::errc{};
   curl_free(port);
-  return static_cast<std::uint16_t>(number);
+  return good ? std::optional(number) : std::nullopt;
 }
 
 std::string check_api_url(const std::string& text) {

@@ -43,8 +43,6 @@ void from_value(const json& from, Gop& value);
 template <typename Self, typename Config>
 class Members {
  public:
-  explicit Members(Config& config) : config_(config) {}
-
   template <typename T, typename Owner>
   void key(std::string_view name, T Owner::*member, const KeyText&) {
     self().member(path_of(name), config_.*member);
@@ -79,6 +77,8 @@ class Members {
   void part(std::string_view, Read, std::string_view, const KeyText&) {}
 
  private:
+  friend Self;
+  explicit Members(Config& config) : config_(config) {}
   Self& self() { return static_cast<Self&>(*this); }
   std::string path_of(std::string_view name) const { return group_ + std::string(name); }
 
@@ -89,16 +89,16 @@ class Members {
 template <typename Config>
 class Writer : public Members<Writer<Config>, const Config> {
  public:
-  Writer(const Config& config, json& object) : Members<Writer, const Config>(config), object_(object) {
-    describe_keys(*this, Of<Config>());
-  }
+  Writer(const Config& config, json& object) : Members<Writer, const Config>(config), object_(object) {}
+
+  void write() { describe_keys(*this, Of<Config>()); }
   template <typename T>
   void member(const std::string& name, const T& value) {
     if (!object_.emplace(name, to_value(value)).second) throw std::logic_error("two members '" + name + "'");
   }
   template <typename T>
   void whole(const T& value) {
-    Writer<T>(value, object_);
+    Writer<T>(value, object_).write();
   }
 
  private:
@@ -108,8 +108,12 @@ class Writer : public Members<Writer<Config>, const Config> {
 template <typename Config>
 class Reader : public Members<Reader<Config>, Config> {
  public:
-  Reader(const json& object, Config& config) : Members<Reader, Config>(config), object_(object) {
+  Reader(const json& object, Config& config) : Members<Reader, Config>(config), object_(object) {}
+
+  // How many members that were.
+  std::size_t read() {
     describe_keys(*this, Of<Config>());
+    return read_;
   }
   template <typename T>
   void member(const std::string& name, T& value) {
@@ -120,7 +124,6 @@ class Reader : public Members<Reader<Config>, Config> {
   void whole(T& value) {
     read_ += Reader<T>(object_, value).read();
   }
-  [[nodiscard]] std::size_t read() const { return read_; }
 
  private:
   const json& object_;
@@ -131,7 +134,7 @@ template <typename T>
 json to_value(const T& value) {
   if constexpr (Described<T>) {
     json object = json::object();
-    Writer<T>(value, object);
+    Writer<T>(value, object).write();
     return object;
   } else if constexpr (std::is_enum_v<T>) {
     return choice_name(value);

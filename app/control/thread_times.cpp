@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "core/unique_handle.h"
@@ -23,9 +23,12 @@ std::string read_start(const std::string& path) {
 }  // namespace
 
 std::optional<ThreadTimes> parse_thread_times(std::string_view schedstat, std::string_view stat) {
-  long long used = 0;
-  long long waited = 0;
-  if (std::sscanf(std::string(schedstat).c_str(), "%lld %lld", &used, &waited) != 2) return std::nullopt;
+  const std::string text(schedstat);
+  char* first = nullptr;
+  const std::int64_t used = std::strtoll(text.c_str(), &first, 10);
+  char* second = nullptr;
+  const std::int64_t waited = std::strtoll(first, &second, 10);
+  if (first == text.c_str() || second == first) return std::nullopt;
   const auto name_end = stat.rfind(')');  // a name may hold any character
   if (name_end == std::string_view::npos) return std::nullopt;
   return ThreadTimes{used, waited, stat.substr(name_end).starts_with(") R")};

@@ -87,7 +87,7 @@ void take_config(AudioParameters& audio, const std::vector<std::uint8_t>& config
 
 }  // namespace
 
-PacketCopies::PacketCopies(std::vector<CopyTarget> video, std::vector<CopyTarget> audio, bool block,
+PacketCopies::PacketCopies(const std::vector<CopyTarget>& video, const std::vector<CopyTarget>& audio, bool block,
                            const RigPage& page, Events events)
     : block_(block), page_(page), events_(std::move(events)) {
   for (const CopyTarget& target : video) video_.push_back({target, nullptr});

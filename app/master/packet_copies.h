@@ -43,8 +43,8 @@ class PacketCopies {
     // What is known of the newest frame of that output.
     std::function<FrameMetadata(OutputId output)> metadata = [](OutputId) { return FrameMetadata{}; };
   };
-  PacketCopies(std::vector<CopyTarget> video, std::vector<CopyTarget> audio, bool block, const RigPage& page,
-               Events events);
+  PacketCopies(const std::vector<CopyTarget>& video, const std::vector<CopyTarget>& audio, bool block,
+               const RigPage& page, Events events);
 
   // The source was opened (again).
   void begin(const SourceStream& stream);

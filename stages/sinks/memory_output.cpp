@@ -18,7 +18,7 @@ int append(void* opaque, std::uint8_t* data, int size) {
 }  // namespace
 
 void MemoryOutputCloser::operator()(AVIOContext* io) const {
-  av_freep(&io->buffer);
+  av_freep(static_cast<void*>(&io->buffer));
   avio_context_free(&io);
 }
 

@@ -1,5 +1,7 @@
 #include "stages/sources/receive_limit.h"
 
+#include <sys/types.h>
+
 #include <cerrno>
 
 #include "stages/sources/next_function.h"

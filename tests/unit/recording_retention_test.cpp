@@ -63,10 +63,10 @@ TEST_F(Retention, DeletesWhatIsTooOldAndNotTheOpenFile) {
     files.push_back({folder() / name, std::string(name) == "old.mp4" ? now - 61 * second : now, 1});
   }
   const auto by_age =
-      enforce_limits({limits.age, std::nullopt, std::nullopt}, folder(), files, folder() / "open.mp4", now);
+      enforce_limits({limits.age, std::nullopt, std::nullopt}, folder(), files, OpenFile(folder() / "open.mp4"), now);
   EXPECT_THAT(by_age.gone, SizeIs(1));
   EXPECT_FALSE(fs::exists(folder() / "old.mp4"));
-  const auto by_size = enforce_limits(limits, folder(), files, folder() / "open.mp4", now);
+  const auto by_size = enforce_limits(limits, folder(), files, OpenFile(folder() / "open.mp4"), now);
   EXPECT_TRUE(fs::exists(folder() / "open.mp4"));
   EXPECT_FALSE(fs::exists(folder() / "new.mp4"));
   EXPECT_EQ(by_size.problem, "");
@@ -135,7 +135,8 @@ class Limits : public testing::Test {
     }
   }
   [[nodiscard]] RetentionResult enforce(const RetentionLimits& limits, std::optional<std::int64_t> free) const {
-    return enforce_limits(limits, folder_.path(), files_, {}, utc_now_ns(), [free](const PathBelow&) { return free; });
+    return enforce_limits(limits, folder_.path(), files_, OpenFile(), utc_now_ns(),
+                          [free](const PathBelow&) { return free; });
   }
   [[nodiscard]] static std::vector<std::string> names_of(const RetentionResult& result) {
     std::vector<std::string> names;

@@ -44,7 +44,10 @@ std::int64_t changed_at(const struct stat& file) {
   return std::int64_t{file.st_mtim.tv_sec} * second + file.st_mtim.tv_nsec;
 }
 
-double seconds_of(std::int64_t ns) { return static_cast<double>(ns / 1'000'000) / 1000; }
+double seconds_of(std::int64_t ns) {
+  const std::int64_t ms = ns / 1'000'000;
+  return static_cast<double>(ms) / 1000;
+}
 
 // An index that was edited must not make us delete what lies elsewhere.
 bool is_inside(const fs::path& relative) {

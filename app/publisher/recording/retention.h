@@ -44,7 +44,8 @@ std::optional<std::int64_t> free_space(const PathBelow& file);
 // replaces while files are deleted on another thread. Any thread.
 class OpenFile {
  public:
-  OpenFile(std::filesystem::path file = {}) : file_(file.lexically_normal()) {}  // NOLINT(google-explicit-constructor)
+  OpenFile() = default;
+  explicit OpenFile(const std::filesystem::path& file) : file_(file.lexically_normal()) {}
 
   // Before that file is made. Waits while one is being deleted. Empty: none.
   void set(const std::filesystem::path& file);

@@ -89,7 +89,8 @@ bool equal_secrets(std::string_view a, std::string_view b) {
 }
 
 Identity Identity::of(std::shared_ptr<const UserConfig> user) {
-  return {.kind = Kind::user, .user = user->name, .config = user};
+  std::string name = user->name;
+  return {.kind = Kind::user, .user = std::move(name), .config = std::move(user)};
 }
 
 bool Identity::may(Permission permission, const std::string& camera) const {

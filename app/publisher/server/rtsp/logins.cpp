@@ -28,8 +28,7 @@ std::optional<std::string> find_header(std::string_view message, std::string_vie
     std::string_view value = line.substr(colon + 1);
     while (key.ends_with(' ')) key.remove_suffix(1);
     while (value.starts_with(' ')) value.remove_prefix(1);
-    if (key.size() == name.size() && g_ascii_strncasecmp(key.data(), name.data(), key.size()) == 0)
-      return std::string(value);
+    if (std::ranges::equal(key, name, {}, g_ascii_tolower, g_ascii_tolower)) return std::string(value);
   }
   return std::nullopt;
 }
