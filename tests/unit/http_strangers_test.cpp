@@ -71,6 +71,21 @@ TEST_F(HttpStrangersTest, KnowsOneTransferEncoding) {
   EXPECT_EQ(ask(port(), "GET /api/v1/", "Host: localhost\r\nHost: evil.example\r\n").status, 400);
 }
 
+// As monitors of load balancers ask, by default.
+TEST_F(HttpStrangersTest, WantsAHostOfHttp11Only) {
+  start(open_config());
+  const auto status = [&](const std::string& request) {
+    TcpClient client(port());
+    client.send(request);
+    return read_reply(client).status;
+  };
+  EXPECT_EQ(status("GET /api/v1/ HTTP/1.0\r\n\r\n"), 200);
+  EXPECT_EQ(status("GET /api/v1/ HTTP/1.1\r\n\r\n"), 400);
+  EXPECT_EQ(status("GET /api/v1/ HTTP/1.0\r\nHost: evil.example\r\n\r\n"), 403);
+  EXPECT_EQ(status("GET /api/v1/ HTTP/1.0\r\nOrigin: http://evil.example\r\n\r\n"), 403);
+  EXPECT_EQ(status("GET /api/v1/ HTTP/1.0\r\nHost: \r\n\r\n"), 400);
+}
+
 // One byte every few milliseconds: each of them is soon enough, all of them are not.
 TEST_F(HttpStrangersTest, ADeadlineHoldsForEveryByte) {
   HttpLimits limits;

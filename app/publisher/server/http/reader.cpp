@@ -51,7 +51,8 @@ void HttpReader::look_at_header() {
   const bool is_plain = parser_.get().count(http::field::transfer_encoding) == 0;
   if (!is_plain && (parser_.get().version() < 11 || !boost::beast::iequals(coding, "chunked"))) {
     refusal_ = http_error(501, "the only Transfer-Encoding that is known here is chunked, of HTTP/1.1");
-  } else if (parser_.get().count(http::field::host) != 1 || parser_.get()[http::field::host].empty()) {
+  } else if (const auto hosts = parser_.get().count(http::field::host);
+             hosts > 1 || (hosts == 1 ? parser_.get()[http::field::host].empty() : parser_.get().version() >= 11)) {
     refusal_ = http_error(400, "there must be one header Host");
   }
 }
