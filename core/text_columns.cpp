@@ -45,6 +45,8 @@ std::string shorten_name(const std::string& name, std::size_t width) {
   return shorten_in_the_middle(camera, width - for_output) + shorten_in_the_middle(output, for_output);
 }
 
+std::size_t widest_name(std::size_t terminal_width) { return std::max<std::size_t>(24, terminal_width / 3); }
+
 std::string fit(const std::string& text, std::size_t width, bool to_the_right) {
   const std::string kept = cut(text, width);
   const std::string space(width - columns_of(kept), ' ');

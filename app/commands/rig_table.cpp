@@ -12,7 +12,7 @@
 namespace campipe {
 namespace {
 
-constexpr std::size_t widest_text = 24;      // but for names, on a wide terminal
+constexpr std::size_t widest_text = 24;      // but for names
 constexpr std::size_t narrowest_notes = 12;  // fewer columns hold no reason
 constexpr int worth_of_notes = 4;            // as of a column; they are worth more than others of that worth
 
@@ -117,7 +117,7 @@ Layout choose_layout(const std::vector<StreamSample>& streams, std::size_t width
   std::vector<Shown> shown;
   for (std::size_t i = 0; i < column_count; ++i) {
     const auto column = static_cast<Column>(i);
-    const std::size_t most = column == Column::name ? std::max(widest_text, width / 3) : widest_text;
+    const std::size_t most = column == Column::name ? widest_name(width) : widest_text;
     shown.push_back({column, width_of(forms.at(i), streams, most)});
   }
   bool notes = std::ranges::any_of(streams, [](Sample s) { return !note_of(s).empty(); });

@@ -140,20 +140,6 @@ std::string overlay_note(const fs::path& file) {
   return old.string() + " is not read any more, as there is " + overlay.string() + "; remove it";
 }
 
-std::string overlay_effects(const fs::path& file) {
-  const fs::path overlay = overlay_in_use(file);
-  std::error_code unknown;
-  if (!fs::exists(overlay, unknown)) return {};
-  const YamlResult root = read_yaml_file(file);
-  const YamlResult over = read_yaml_file(overlay);
-  if (!std::holds_alternative<YamlNode>(root) || !std::holds_alternative<YamlNode>(over)) return {};
-  std::string list;
-  for (const std::string& effect : effects_on(std::get<YamlNode>(root), std::get<YamlNode>(over))) {
-    list += (list.empty() ? "" : ", ") + effect;
-  }
-  return list.empty() ? "" : overlay.string() + " changes cameras of " + file.string() + ": " + list;
-}
-
 void keep_changes(const fs::path& file, const CameraChanges& changes) {
   const fs::path overlay = overlay_path(file);
   const fs::path before = overlay_in_use(file);

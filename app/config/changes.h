@@ -35,9 +35,6 @@ std::filesystem::path overlay_path(const std::filesystem::path& file);
 std::filesystem::path overlay_in_use(const std::filesystem::path& file);
 // What to know of an overlay that lies beside the file; empty: nothing.
 std::string overlay_note(const std::filesystem::path& file);
-// Which of the file's own cameras its overlay replaces, removes, enables or disables, as a line; empty: none, or one of
-// the two cannot be read. Reads both.
-std::string overlay_effects(const std::filesystem::path& file);
 
 // The file, its overlay, and `changes` over both. What is wrong with a change is reported as in a file, without a
 // place: "cameras.dock.filters[1].resize.widht: unknown key, did you mean 'width'?"

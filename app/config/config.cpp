@@ -146,16 +146,20 @@ LoadedConfig load_config_with(const std::filesystem::path& file, const CameraCha
   if (auto* error = std::get_if<ConfigError>(&result)) return failed(*error, ConfigDocument::file);
   auto& root = std::get<YamlNode>(result);
   std::vector<std::string> removed;
+  std::vector<std::string> overlay_effects;
   report.step(nullptr, "reading its overlay " + overlay_path(file).string(), look_at_disk);
   std::error_code unknown;  // then reading it reports why
   if (const auto path = overlay_in_use(file); std::filesystem::exists(path, unknown) || unknown) {
     YamlResult overlay = read_yaml_file(path);
     if (auto* error = std::get_if<ConfigError>(&overlay)) return failed(*error, ConfigDocument::overlay);
     mark_as(std::get<YamlNode>(overlay), ConfigDocument::overlay);
+    overlay_effects = effects_on(root, std::get<YamlNode>(overlay));
     removed = lay_over(root, std::move(std::get<YamlNode>(overlay)), report);
   }
   for (std::string& name : lay_over(root, tree_of(changes), report)) removed.push_back(std::move(name));
-  return load_tree(root, removed, report);
+  LoadedConfig loaded = load_tree(root, removed, report);
+  loaded.overlay_effects = std::move(overlay_effects);
+  return loaded;
 }
 
 }  // namespace campipe

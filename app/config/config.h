@@ -121,6 +121,9 @@ struct LoadedConfig {
   RigConfig rig;
   std::vector<GpuPlaces> gpu_places;  // for each camera
   std::vector<ConfigError> errors;    // in the order of the file; not empty: `rig` must not be used
+  // Which of the file's own cameras its overlay replaces, removes, enables or disables: "gate removed". Only of the
+  // loading itself: they stay behind where the rest goes on as JSON.
+  std::vector<std::string> overlay_effects = {};
 };
 // With its overlay, if there is one. Never throws for what is in the files. Files over 1 MiB, deep nesting, aliases and
 // binary are refused at once.

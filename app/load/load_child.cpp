@@ -1,5 +1,6 @@
 // The process that reads a configuration, or writes its overlay.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -38,7 +39,10 @@ LoadedConfig keep(const std::filesystem::path& file, const CameraChanges& change
 LoadedConfig load(const std::filesystem::path& file, const CameraChanges& changes, const OnLoadStep& on_step) {
   LoadedConfig loaded = load_config_with(file, changes, on_step);
   const bool as_kept = changes.cameras.empty() && changes.enabled.empty();  // not to check a request
-  if (const std::string effects = as_kept ? overlay_effects(file) : ""; !effects.empty()) spdlog::warn("{}", effects);
+  if (as_kept && !loaded.overlay_effects.empty()) {
+    spdlog::warn("{} changes cameras of {}: {}", overlay_in_use(file).string(), file.string(),
+                 fmt::join(loaded.overlay_effects, ", "));
+  }
   return loaded;
 }
 

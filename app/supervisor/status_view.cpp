@@ -57,7 +57,7 @@ std::vector<std::string> format_table(const std::vector<CameraStatus>& cameras, 
                                       bool over) {
   std::size_t name_width = 6;
   for (const CameraStatus& camera : cameras) name_width = std::max(name_width, columns_of(camera.name));
-  name_width = std::min<std::size_t>(name_width, std::max(24U, width / 3));
+  name_width = std::min(name_width, widest_name(width));
   const auto row = [&](const auto& name, const auto& state, const auto& in, const auto& out, const auto& p50,
                        const auto& p95, const auto& worker, const auto& gpu, const auto& drops) {
     return fmt::format("{}  {:<8}  {:>7}  {:>7}  {:>8}  {:>8}  {:>6}  {:>3}  {}",

@@ -70,7 +70,8 @@ HttpGate::Verdict HttpGate::judge_quickly(HttpFacts facts) const {
 HttpGate::Verdict HttpGate::judge_by(HttpFacts facts, const CheckAuthorization& check) const {
   Verdict verdict;
   Passed& passed = verdict.passed;
-  if ((verdict.refusal = refuse_stranger(facts))) return verdict;
+  verdict.refusal = refuse_stranger(facts);
+  if (verdict.refusal) return verdict;
   auto target = parse_target(facts.target);
   if (!target) {
     verdict.refusal = http_error(400, "there is nothing at this address");
@@ -88,7 +89,8 @@ HttpGate::Verdict HttpGate::judge_by(HttpFacts facts, const CheckAuthorization& 
   passed.camera = parse_camera_path(passed.request.path);
   if (!passed.camera) passed.route = find_route(passed.request.path);
   if (!identify(facts, check, verdict)) return verdict;
-  if ((verdict.refusal = refuse_forgery(facts, passed))) return verdict;
+  verdict.refusal = refuse_forgery(facts, passed);
+  if (verdict.refusal) return verdict;
   if (!passed.camera && passed.route == nullptr) {
     verdict.refusal = http_error(404, "there is nothing at this address");
   } else if (passed.camera && !passed.request.identity.may(Permission::view, passed.camera->camera)) {
@@ -106,7 +108,8 @@ std::optional<HttpAnswer> HttpGate::refuse_stranger(const HttpFacts& facts) cons
   if (facts.fetch.site == "cross-site" && (facts.upgrade || !only_reads(facts.method))) {
     return http_error(403, "requests from other sites' pages are refused");
   }
-  if (access_.required() || is_own_host(facts.host, own_host_)) return std::nullopt;
+  // No host: a request of HTTP/1.0, as monitors of load balancers make; no browser does.
+  if (access_.required() || facts.host.empty() || is_own_host(facts.host, own_host_)) return std::nullopt;
   return http_error(403,
                     "without users, this is reached only by address, as localhost, by the machine's name, or by "
                     "the host that http_address names");
