@@ -36,7 +36,8 @@ std::vector<std::string> read_requests(const std::string& bytes, std::size_t pie
       HttpMessage message = reader->release();
       const HttpFacts facts = facts_of(message);
       require(facts.body.size() <= HttpReader::body_limit, "a body is bounded", bytes);
-      require(!facts.host.empty() || message.count(boost::beast::http::field::host) == 1, "there is one Host", bytes);
+      const auto hosts = message.count(boost::beast::http::field::host);
+      require(hosts == 1 || (hosts == 0 && message.version() < 11), "there is one Host, but of HTTP/1.0", bytes);
       seen.push_back(facts.method + " " + facts.target + " " + facts.host + " " + facts.credentials.authorization +
                      " " + facts.forwarded.addresses + " " + facts.body);
       reader.emplace();
