@@ -135,6 +135,34 @@ TEST_F(RtspServerTest, ManyMayBreakOffAtOnce) {
   EXPECT_TRUE(other.next(patience).has_value());
 }
 
+// What waits for them is being sent, from the server's thread, while the connection breaks.
+TEST_F(RtspServerTest, ManyThatWereSlowMayBreakOffWhileTheyCatchUp) {
+  dock().pad(40'000);
+  serve_dock();
+  RtspPlayer other(at_server(), "tcp");
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::unique_ptr<RtspWire>> wires;
+    for (int i = 0; i < 20; ++i) {
+      wires.push_back(std::make_unique<RtspWire>(port_, 256 << 10));
+      ASSERT_EQ(wires.back()->play("/dock"), 200) << i;
+    }
+    const std::uint32_t stopped_at = dock().newest();
+    ASSERT_TRUE(becomes_true([&] { return dock().newest() > stopped_at + 30; }));
+    while (!wires.empty()) {
+      // Up to what waits for it in all.
+      const int enough = (200 << 10) + static_cast<int>(wires.size()) * (50 << 10);
+      for (int bytes = 0; bytes < enough;) {
+        const int more = wires.back()->receive(Clock::now() + patience);
+        ASSERT_GT(more, 0);
+        bytes += more;
+      }
+      wires.pop_back();
+    }
+    ASSERT_TRUE(becomes_true([&] { return server_->viewers().size() == 1; }));
+  }
+  EXPECT_TRUE(other.next(patience).has_value());
+}
+
 TEST_F(RtspServerTest, WhoIsNotKnownIsRefused) {
   add_user("ada");
   serve_dock();

@@ -2,11 +2,13 @@
 
 #include <openssl/err.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <new>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,7 @@ namespace {
 
 constexpr std::size_t record = 16U << 10U;        // the largest that TLS has
 constexpr std::size_t most_at_once = 64U << 10U;  // that is read before others have their turn
+constexpr std::size_t most_parts = 128;           // that are written at once
 
 }  // namespace
 
@@ -101,6 +104,29 @@ gssize RtspChannel::result_of(int result) const {
 }
 
 gssize RtspChannel::write(std::span<const GOutputVector> parts) {
+  const std::lock_guard lock(mutex_);
+  const gssize count = closed_ ? failed : tls_ ? send_encrypted(parts) : send(parts);
+  if (count != failed) return count;
+  return std::accumulate(parts.begin(), parts.end(), gssize{0},
+                         [](gssize sum, const GOutputVector& part) { return sum + static_cast<gssize>(part.size); });
+}
+
+gssize RtspChannel::send(std::span<const GOutputVector> parts) {
+  std::array<iovec, most_parts> pieces{};
+  const std::size_t used = std::min(parts.size(), pieces.size());
+  std::transform(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(used), pieces.begin(),
+                 [](const GOutputVector& part) {
+                   return iovec{const_cast<void*>(part.buffer), part.size};
+                 });
+  msghdr message{};
+  message.msg_iov = pieces.data();
+  message.msg_iovlen = used;
+  const ssize_t count = ::sendmsg(g_socket_get_fd(socket_), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (count >= 0) return count;
+  return errno == EAGAIN || errno == EINTR ? would_block : failed;
+}
+
+gssize RtspChannel::send_encrypted(std::span<const GOutputVector> parts) {
   // One record for them all, rather than one for each frame's header of four bytes.
   std::vector<char> all;
   for (const GOutputVector& part : parts) {
@@ -109,8 +135,6 @@ gssize RtspChannel::write(std::span<const GOutputVector> parts) {
     if (all.size() == record) break;
   }
   if (all.empty()) return 0;
-  const std::lock_guard lock(mutex_);
-  if (closed_) return failed;
   ::ERR_clear_error();
   const gssize count = result_of(::SSL_write(tls_.get(), all.data(), static_cast<int>(all.size())));
   return count == 0 ? failed : count;

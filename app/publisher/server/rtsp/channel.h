@@ -1,9 +1,14 @@
 // One RTSP client's bytes, between its socket and GStreamer: TLS, if it is served, and whole messages only
 // (publisher/server/rtsp/framing.h), each after the login that it carries was checked (publisher/server/rtsp/logins.h).
 //
-// GStreamer makes a GSocketConnection for each socket. Where the socket has a channel, the connection's input stream is
-// the channel, and its output stream is the socket's, or the channel's where there is TLS: OpenSSL's, as GLib's makes
-// handshakes on threads of which there are a few, where ten slow clients hold up all others.
+// GStreamer makes a GSocketConnection for each socket. Where the socket has a channel, the connection's streams are the
+// channel. TLS is OpenSSL's, as GLib's makes handshakes on threads of which there are a few, where ten slow clients
+// hold up all others.
+//
+// A write never fails: what cannot be sent any more is gone, and that the connection is broken comes out when GStreamer
+// reads. It locks up when a write fails while a reader catches up (gst-rtsp-server 1.22: check_transport_backlog()
+// calls itself with the backlog locked, and on an error takes the stream's lock, which its sending thread holds while
+// it waits for the backlog's).
 #pragma once
 
 #include <gio/gio.h>
@@ -52,8 +57,7 @@ class RtspChannel {
   // Nobody reads or writes any more: the descriptor is given back.
   void close();
 
-  [[nodiscard]] bool has_tls() const { return tls_ != nullptr; }
-  // Any thread; only with TLS.
+  // Any thread. How many bytes need not be written again, or would_block.
   gssize write(std::span<const GOutputVector> parts);
 
  private:
@@ -65,6 +69,8 @@ class RtspChannel {
   [[nodiscard]] bool hung_up() const;
   gssize receive(std::span<char> room);
   gssize receive_decrypted(std::span<char> room);
+  gssize send(std::span<const GOutputVector> parts);
+  gssize send_encrypted(std::span<const GOutputVector> parts);
   [[nodiscard]] gssize result_of(int result) const;
 
   GSocket* socket_;

@@ -117,14 +117,10 @@ GSource* make_output_source(GPollableOutputStream* stream, GCancellable* cancell
 }
 
 GPollableReturn writev_nonblocking(GPollableOutputStream* stream, const GOutputVector* parts, gsize count,
-                                   gsize* written, GError** error) {
+                                   gsize* written, GError** /*error*/) {
   *written = 0;
   const gssize result = channel_of(derived<Output>(stream)->socket)->write({parts, count});
   if (result == RtspChannel::would_block) return G_POLLABLE_RETURN_WOULD_BLOCK;
-  if (result < 0) {
-    set_error(error, result, "the connection is broken");
-    return G_POLLABLE_RETURN_FAILED;
-  }
   *written = static_cast<gsize>(result);
   return G_POLLABLE_RETURN_OK;
 }
@@ -133,7 +129,7 @@ gssize write_nonblocking(GPollableOutputStream* stream, const void* buffer, gsiz
   const GOutputVector part{buffer, size};
   const gssize result = channel_of(derived<Output>(stream)->socket)->write({&part, 1});
   if (result >= 0) return result;
-  set_error(error, result, "the connection is broken");
+  set_error(error, result, "it would block");
   return -1;
 }
 
@@ -216,8 +212,7 @@ GInputStream* input_stream(GIOStream* connection) {
 
 GOutputStream* output_stream(GIOStream* connection) {
   GSocket* socket = g_socket_connection_get_socket(G_SOCKET_CONNECTION(connection));
-  const RtspChannel* channel = channel_of(socket);
-  if (channel == nullptr || !channel->has_tls()) return tcp_output_stream(connection);
+  if (channel_of(socket) == nullptr) return tcp_output_stream(connection);
   return G_OUTPUT_STREAM((stream_of<Output, make_output_type>(connection, output_key, socket)));
 }
 
