@@ -25,18 +25,22 @@ struct WorkerPlan {
   std::vector<unsigned> cameras;  // places in RigConfig.cameras
 };
 
-// Of another output of a camera, whose placement that is.
-Placement placement_of_output(const Placement& camera, const OutputConfig& output, const Devices& devices);
+// Of an output of a camera, whose placement that is.
+Placement placement_of_output(const Placement& camera, const StreamConfig& output, const Devices& devices);
 
 // A camera's outputs, its own included, that are encoded with or without viewers, and not passed on as they come; none:
 // nothing is decoded, but for viewers of those that are encoded on demand.
 unsigned encoded_outputs(const CameraConfig& camera);
 bool encodes_on_demand(const CameraConfig& camera);
+// One of the two: its worker has a node for it.
+bool needs_worker(const CameraConfig& camera);
 
 struct RigPlan {
   std::vector<WorkerPlan> workers;  // at least one, and none without a camera; those on GPUs first
   std::vector<Placement> cameras;   // in the configuration's order
 };
+// Of each camera: the place of its worker in RigPlan.workers.
+std::vector<unsigned> workers_of(const RigPlan& plan);
 
 // One worker for each GPU in use; cameras that leave the choice to us go round the GPUs, to the one with the fewest, or
 // to the CPU where there is none. The others go round the CPU's workers in the file's order.
