@@ -60,9 +60,9 @@ std::vector<ConfigError> check_gpus(const LoadedConfig& loaded, const Machine& m
 // "0" for a GPU, by its index; "cpu".
 std::string gpu_name(const Devices& devices, const Device& device);
 
-// For people: a line for each worker, one for each of its cameras if it is on a GPU, and what describe_sharing() says.
-std::string describe(const RigPlan& plan, const RigConfig& rig, const Devices& devices);
 // A line for each pair of GPUs between which rings are shared: in which memory, and why.
 std::vector<std::string> describe_sharing(const RigPlan& plan, const Devices& devices);
+// "host works; cuda_vmm does not: …": what was found when each kind of memory was tried between two GPUs.
+std::string describe_sharing(const Devices& devices, const Device& from, const Device& to);
 
 }  // namespace campipe
