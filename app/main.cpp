@@ -8,6 +8,7 @@
 #include <cstring>
 #include <functional>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -21,6 +22,7 @@
 #include "app/control/rig_signals.h"
 #include "app/master/master.h"
 #include "app/placement/devices.h"
+#include "app/placement/graph.h"
 #include "app/placement/plan.h"
 #include "app/publisher/publisher.h"
 #include "app/publisher/server/snapshot_decoder.h"
@@ -68,8 +70,8 @@ struct Arguments {
   std::string report;
   std::string log_level = "info";
   std::string log_format;
+  std::string plan;  // how to show it; empty: run the rig
   bool check = false;
-  bool plan = false;
   bool schema = false;
   bool devices = false;
   bool json = false;
@@ -107,6 +109,17 @@ int check(const campipe::LoadedConfig& loaded, const std::string& file) {
   return 0;
 }
 
+void show_plan(const campipe::RigConfig& rig, const campipe::Machine& machine, const std::string& format) {
+  const campipe::Graph graph = campipe::make_graph(rig, campipe::plan(rig, machine), machine.devices);
+  if (format == "dot") {
+    std::cout << campipe::to_dot(graph);
+  } else if (format == "json") {
+    std::cout << campipe::to_json(graph).dump(2) << '\n';
+  } else {
+    std::cout << campipe::describe(graph);
+  }
+}
+
 // Of this process and those that it starts: what is recorded is not for other users of the machine.
 void keep_files_private(const campipe::RigConfig& rig) {
   const mode_t given = ::umask(0027);
@@ -139,7 +152,8 @@ bool stopped_early(campipe::RigSignals* signals) {
 
 int run_rig(const Arguments& arguments) {
   std::optional<campipe::RigSignals> taken;  // not where nothing is to run: a signal ends that as it ends any program
-  if (!arguments.check && !arguments.plan) taken.emplace();
+  const bool plan_only = !arguments.plan.empty();
+  if (!arguments.check && !plan_only) taken.emplace();
   campipe::RigSignals* const signals = taken ? &*taken : nullptr;
   campipe::raise_descriptor_limit();
   leave_no_cores();
@@ -147,14 +161,14 @@ int run_rig(const Arguments& arguments) {
   if (stopped_early(signals)) return 0;
   if (const std::string note = campipe::overlay_note(arguments.config); !note.empty()) spdlog::warn("{}", note);
   if (report_errors(loaded.errors, arguments.config)) return usage_error;
-  const bool check_only = arguments.check && !arguments.plan;
+  const bool check_only = arguments.check && !plan_only;
   const campipe::Machine machine = machine_for(loaded, check_only, signals);
   if (stopped_early(signals)) return 0;
   if (report_errors(campipe::check_gpus(loaded, machine), arguments.config)) return usage_error;
-  if (arguments.plan) {
-    std::cout << campipe::describe(campipe::plan(loaded.rig, machine), loaded.rig, machine.devices);
+  if (plan_only) {
+    show_plan(loaded.rig, machine, arguments.plan);
+    return 0;
   }
-  if (arguments.plan) return 0;
   tell_descriptors(loaded.rig, arguments.check);
   if (arguments.check) return check(loaded, arguments.config);
 
@@ -182,7 +196,12 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--config", arguments.config, "the rig's configuration (docs/configuration.md)")->type_name("FILE");
   app.add_flag("--check", arguments.check,
                "check the configuration, its files and addresses, report each mistake, and end");
-  app.add_flag("--plan", arguments.plan, "check, and print which worker gets which cameras");
+  app.add_option("--plan", arguments.plan,
+                 "check, and print what would run where: as text, or as dot (Graphviz) or json")
+      ->expected(0, 1)
+      ->default_str("text")
+      ->check(CLI::IsMember({"text", "dot", "json"}))
+      ->type_name("FORMAT");
   app.add_option("--duration", arguments.duration, "end after this time, e.g. 30s or 10m")
       ->check(is_duration)
       ->type_name("TIME");

@@ -1,13 +1,15 @@
+// Where one camera's work is done, for the processes that do it, and what follows from that: rules that the running
+// processes and the plan of the rig (app/placement/graph.h) share.
 #pragma once
 
 #include <vector>
 
+#include "app/config/stream_config.h"
 #include "core/frame.h"
 #include "core/gpu.h"
 
 namespace campipe {
 
-// Where one camera's work is done, for the processes that do it.
 struct Placement {
   Device decode_gpu;                           // the CPU: libavcodec's own decoders
   std::vector<unsigned> decode_cpus;           // for its ingest thread; empty: not pinned
@@ -21,5 +23,25 @@ struct Placement {
         f("gpu", m.gpu), f("hardware_encoder", m.hardware_encoder), f("encode_cores", m.encode_cores);
   }
 };
+
+// What decodes the camera first, GPU or CPU. Not `compressed`: the test pattern, which the CPU paints.
+inline Device first_decoder(const Placement& placement, bool compressed) {
+  return compressed ? placement.decode_gpu : Device{};
+}
+
+// What a camera's frame ring is made of.
+struct RingMemory {
+  MemoryKind kind = MemoryKind::host;
+  ReadySignal ready = ReadySignal::immediate;
+  Device device;  // the GPU that fills it
+};
+inline RingMemory ring_memory(const Placement& placement, bool filled_by_gpu) {
+  return filled_by_gpu ? RingMemory{placement.memory, placement.ready, placement.decode_gpu} : RingMemory{};
+}
+
+// With a snapshot to take, the frames have to come to host memory anyway, so that a GPU's encoder is not tried.
+inline bool tries_gpu_encoder(const Placement& placement, const StreamConfig& output) {
+  return placement.hardware_encoder && !output.snapshot;
+}
 
 }  // namespace campipe

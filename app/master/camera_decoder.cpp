@@ -13,8 +13,7 @@ std::unique_ptr<Decoder> make_decoder(const CameraContext& camera, const SourceS
 
 void CameraDecoder::open(const SourceStream& stream) {
   stream_ = &stream;
-  const bool compressed = stream.codec != nullptr;  // the test pattern is painted
-  const Device gpu = compressed ? camera_.start.placement.decode_gpu : Device{};
+  const Device gpu = first_decoder(camera_.start.placement, stream.codec != nullptr);
   on_hardware_ = on_gpu(gpu);
   const auto refusal = refusal_of([&] { decoder_ = make_decoder(camera_, stream, gpu); });
   if (refusal) leave_gpu(*refusal);

@@ -53,11 +53,10 @@ void FrameRings::open(CameraDecoder& decoder) {
   spec.slot_bytes = needs.bytes;
   spec.epoch = epoch_;
   spec.base = start.base + published_;
-  if (needs.on_gpu) {
-    spec.memory = start.placement.memory;
-    spec.ready = start.placement.ready;
-    spec.device = start.placement.decode_gpu;
-  }
+  const RingMemory memory = ring_memory(start.placement, needs.on_gpu);
+  spec.memory = memory.kind;
+  spec.ready = memory.ready;
+  spec.device = memory.device;
   spec.expected = needs.expected;
   ring_ = std::make_shared<FrameRingWriter>(FrameRingMemory::create(spec));
   ring_->on_faulty_reader([this] { accuse(camera_.edge.accusation, Accused::worker); });

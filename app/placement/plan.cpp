@@ -95,7 +95,7 @@ bool encodes(const Gpu& gpu, const std::string& codec) {
 // A ring that a GPU fills only a GPU's worker can read.
 Device choose_decoder(const CameraConfig& camera, const Device& gpu, const Devices& devices) {
   // The latter perhaps.
-  const bool decoded = encoded_outputs(camera) > 0 || encodes_on_demand(camera) || is_auto(camera.encode);
+  const bool decoded = needs_worker(camera) || is_auto(camera.encode);
   if (!on_gpu(gpu) || camera.decode_gpu == "cpu" || !decoded) return {};
   if (camera.decode_gpu != "auto") return named_gpu(camera.decode_gpu, devices);
   return decodes(*find_gpu(devices, gpu)) ? gpu : Device{};
@@ -206,7 +206,15 @@ RigPlan plan(const RigConfig& rig, const Machine& machine) {
   return plan;
 }
 
-Placement placement_of_output(const Placement& camera, const OutputConfig& output, const Devices& devices) {
+std::vector<unsigned> workers_of(const RigPlan& plan) {
+  std::vector<unsigned> workers(plan.cameras.size());
+  for (unsigned w = 0; w < plan.workers.size(); ++w) {
+    for (const unsigned c : plan.workers[w].cameras) workers[c] = w;
+  }
+  return workers;
+}
+
+Placement placement_of_output(const Placement& camera, const StreamConfig& output, const Devices& devices) {
   Placement placement = camera;
   placement.hardware_encoder = on_gpu(camera.gpu) && encodes(*find_gpu(devices, camera.gpu), output.encode.codec);
   return placement;
@@ -222,5 +230,7 @@ bool encodes_on_demand(const CameraConfig& camera) {
   return std::ranges::any_of(camera.outputs,
                              [](const OutputConfig& output) { return !is_copy(output.encode) && output.on_demand; });
 }
+
+bool needs_worker(const CameraConfig& camera) { return encoded_outputs(camera) > 0 || encodes_on_demand(camera); }
 
 }  // namespace campipe

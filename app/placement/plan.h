@@ -25,18 +25,22 @@ struct WorkerPlan {
   std::vector<unsigned> cameras;  // places in RigConfig.cameras
 };
 
-// Of another output of a camera, whose placement that is.
-Placement placement_of_output(const Placement& camera, const OutputConfig& output, const Devices& devices);
+// Of an output of a camera, whose placement that is.
+Placement placement_of_output(const Placement& camera, const StreamConfig& output, const Devices& devices);
 
 // A camera's outputs, its own included, that are encoded with or without viewers, and not passed on as they come; none:
 // nothing is decoded, but for viewers of those that are encoded on demand.
 unsigned encoded_outputs(const CameraConfig& camera);
 bool encodes_on_demand(const CameraConfig& camera);
+// One of the two: its worker has a node for it.
+bool needs_worker(const CameraConfig& camera);
 
 struct RigPlan {
   std::vector<WorkerPlan> workers;  // at least one, and none without a camera; those on GPUs first
   std::vector<Placement> cameras;   // in the configuration's order
 };
+// Of each camera: the place of its worker in RigPlan.workers.
+std::vector<unsigned> workers_of(const RigPlan& plan);
 
 // One worker for each GPU in use; cameras that leave the choice to us go round the GPUs, to the one with the fewest, or
 // to the CPU where there is none. The others go round the CPU's workers in the file's order.
@@ -56,9 +60,9 @@ std::vector<ConfigError> check_gpus(const LoadedConfig& loaded, const Machine& m
 // "0" for a GPU, by its index; "cpu".
 std::string gpu_name(const Devices& devices, const Device& device);
 
-// For people: a line for each worker, one for each of its cameras if it is on a GPU, and what describe_sharing() says.
-std::string describe(const RigPlan& plan, const RigConfig& rig, const Devices& devices);
 // A line for each pair of GPUs between which rings are shared: in which memory, and why.
 std::vector<std::string> describe_sharing(const RigPlan& plan, const Devices& devices);
+// "host works; cuda_vmm does not: …": what was found when each kind of memory was tried between two GPUs.
+std::string describe_sharing(const Devices& devices, const Device& from, const Device& to);
 
 }  // namespace campipe

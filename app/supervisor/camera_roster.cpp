@@ -25,10 +25,7 @@ bool is_at_rest(const Camera& camera) {
 
 void CameraRoster::add_all(const RigPlan& plan) {
   const std::vector<CameraConfig>& cameras = rig_.config.cameras;
-  std::vector<unsigned> workers(cameras.size());
-  for (unsigned w = 0; w < plan.workers.size(); ++w) {
-    for (const unsigned c : plan.workers[w].cameras) workers[c] = w;
-  }
+  const std::vector<unsigned> workers = workers_of(plan);
   std::size_t descriptors = supervisor_descriptors(processes_.all().size());
   for (unsigned c = 0; c < cameras.size(); ++c) {
     const CameraIds ids = rig_.cameras.free_ids(1 + cameras[c].outputs.size());
@@ -51,14 +48,14 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Worke
   const std::vector<ResolvedOutput> outputs = resolved_outputs(config);
   camera.worker.number = where.worker;
   camera.worker.gpu = gpu_name(devices, where.placement.gpu);
-  camera.worker.done = encoded_outputs(config) == 0 && !encodes_on_demand(config);
+  camera.worker.done = !needs_worker(config);
   for (std::size_t i = 0; i < ids.outputs.size(); ++i) {
     Output& output = camera.outputs.emplace_back();
     output.id = ids.outputs[i];
     output.camera = ids.camera;
     output.own = i == 0;
     output.config = outputs.at(i);
-    output.placement = i == 0 ? where.placement : placement_of_output(where.placement, config.outputs[i - 1], devices);
+    output.placement = placement_of_output(where.placement, output.config, devices);
     if (const auto found = comes.before.find(output.config.name); found != comes.before.end()) {
       output.before = found->second;
       if (comes.sends) output.recording.on = output.before->recording_on;  // nothing else was asked for

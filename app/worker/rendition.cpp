@@ -122,16 +122,14 @@ std::optional<FrameRef> Rendition::filter(RingInUse& ring, FrameRingReader::Leas
   return std::nullopt;
 }
 
-// With a snapshot to take, the frames have to come to host memory anyway, so that a GPU's encoder is not tried.
-bool Rendition::may_use_hardware() const { return output_.placement.hardware_encoder && !snapshot_; }
-
 // Filters, encoder and packet ring for frames of this format.
 void Rendition::prepare(const FrameFormat& format, const Source& source) {
   const Ready wanted{format, source};
   if (ready_ == wanted) return;
   ready_.reset();
   const Encoder* encoder = stream_.encoder();
-  const bool on_gpu = encoder != nullptr ? encoder->wants_gpu_frames() : may_use_hardware();
+  const bool on_gpu =
+      encoder != nullptr ? encoder->wants_gpu_frames() : tries_gpu_encoder(output_.placement, output_.config);
   const FrameFormat output = filters_.configure(format, source.rotation, on_gpu);
   const double rate = limited_rate(source.frame_rate, output_.config.rate);
   if (!stream_.goes_on(output, rate)) make_encoder(wanted, on_gpu, output, rate);
@@ -145,7 +143,7 @@ void Rendition::prepare(const FrameFormat& format, const Source& source) {
 // takes them in the GPU's memory.
 void Rendition::make_encoder(const Ready& wanted, bool on_gpu, const FrameFormat& output, double frame_rate) {
   EncoderPlace place = filters_.place();
-  place.hardware = may_use_hardware();
+  place.hardware = tries_gpu_encoder(output_.placement, output_.config);
   place.cores = output_.placement.encode_cores;
   stream_.flush();
   const ThreadWait wait(WaitsFor::encoder);

@@ -68,7 +68,6 @@ class Rendition {
 
   bool is_wanted();
   std::optional<FrameRef> filter(RingInUse& ring, FrameRingReader::Lease& lease, const Source& source);
-  [[nodiscard]] bool may_use_hardware() const;
   void prepare(const FrameFormat& format, const Source& source);
   void make_encoder(const Ready& wanted, bool on_gpu, const FrameFormat& output, double frame_rate);
   void wait_for_room(const std::string& reason);

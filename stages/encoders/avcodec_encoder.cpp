@@ -190,9 +190,9 @@ std::unique_ptr<Encoder> open_encoder(const EncoderConfig& config, const FrameFo
                                       const EncoderPlace& place) {
   std::string remark;
   const CodecEncoders& encoders = encoders_for(config.codec);
-  if (place.hardware && config.encoder == "auto" && encoders.hardware != nullptr) {
-    EncoderConfig hardware = config;
-    hardware.encoder = encoders.hardware;
+  EncoderConfig hardware = config;
+  hardware.encoder = first_encoder(config, place.hardware);
+  if (config.encoder == "auto" && hardware.encoder != encoders.software) {
     try {
       return std::make_unique<AvcodecEncoder>(hardware, input, frame_rate, place, "");
     } catch (const GpuError& error) {

@@ -32,9 +32,15 @@ const CodecEncoders& encoders_for(const std::string& codec) {
   return *found;
 }
 
+std::string first_encoder(const EncoderConfig& config, bool hardware) {
+  if (config.encoder != "auto") return config.encoder;
+  const CodecEncoders& encoders = encoders_for(config.codec);
+  return hardware && encoders.hardware != nullptr ? encoders.hardware : encoders.software;
+}
+
 const AVCodec& find_encoder(const EncoderConfig& config) {
   const CodecEncoders& encoders = encoders_for(config.codec);
-  const std::string name = config.encoder == "auto" ? encoders.software : config.encoder;
+  const std::string name = first_encoder(config, false);
   const AVCodec* codec = avcodec_find_encoder_by_name(name.c_str());
   if (codec == nullptr || codec->id != encoders.id) {
     const std::string why = codec == nullptr ? "FFmpeg here has no encoder '" + name + "'"

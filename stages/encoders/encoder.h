@@ -75,6 +75,10 @@ class Encoder {
 std::unique_ptr<Encoder> open_encoder(const EncoderConfig& config, const FrameFormat& input, double frame_rate,
                                       const EncoderPlace& place = {});
 
+// FFmpeg's name of the encoder that open_encoder() opens first; `hardware` as in EncoderPlace. Throws Error for a codec
+// that is not encoded.
+std::string first_encoder(const EncoderConfig& config, bool hardware);
+
 // `threads: auto`: as many as such frames need at that rate (0: unknown), within `cores`; at least one, which is what
 // ordinary frames get, since slices that are encoded side by side cost bits.
 int encode_threads(double cores, const FrameFormat& format, double frame_rate, const std::string& codec = "h264");

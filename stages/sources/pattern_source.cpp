@@ -134,6 +134,7 @@ const SourceKindRegistration registration{
      .open = open,
      .can_end = [](const SourceConfig& config) { return !config.loop && parse(config.url).frames > 0; },
      .tried_at_check = true,
+     .painted = true,
      .no_copy = "a test pattern has nothing to copy, since no camera encoded it"}};
 
 }  // namespace

@@ -58,6 +58,7 @@ struct SourceKind {
   bool (*can_end)(const SourceConfig& config) = nullptr;
   bool tried_at_check = false;  // `campipe --check` opens it
   bool hides_query = false;     // people do not see the query of its URLs, which may hold secrets
+  bool painted = false;         // there is nothing to decode: its frames are made here
   // Why its packets are no stream that could be copied, after "codec `copy`"; empty: they are.
   std::string_view no_copy = {};
   // Whether codec `auto` tries to copy it. Null: where it can be copied.

@@ -101,6 +101,7 @@ TEST(CommandLine, RefusesMisuse) {
       {{"--check"}, "--config"},
       {{"--duration", "3s"}, "--config"},
       {{"--json"}, "--devices"},
+      {{"--plan=png", "--config", "rig.yaml"}, "--plan: png not in"},
       {{"rig.yaml"}, "rig.yaml"},
       {{"--config", "missing.yaml"}, "missing.yaml"},
       {{"--config", "rig.yaml", "--report", "missing/report.json"}, "missing/report.json"},
@@ -200,7 +201,8 @@ TEST(CommandLine, CheckTellsEveryMistakeWithItsPlace) {
 TEST(CommandLine, PlanShowsThePlacement) {
   const Answer answer = ask({"--config", "rig.yaml", "--plan"}, two_cameras);
   EXPECT_EQ(answer.status, 0);
-  EXPECT_THAT(answer.output, MatchesRegex("worker 0 .*cameras: dock\nworker 1 .*cameras: belt\n"));
+  EXPECT_THAT(answer.output,
+              MatchesRegex("master .*\nworker 0 .*\n  dock: .*\nworker 1 .*\n  belt: .*\npublisher .*\nrings\n.*"));
 }
 
 TEST(CommandLine, DurationEndsARun) {

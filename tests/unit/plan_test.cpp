@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "app/control/child_environment.h"
 #include "app/placement/cpu_list.h"
 #include "core/error.h"
 #include "core/gpu.h"
+#include "tests/unit/invented_machines.h"
 
 namespace campipe {
 namespace {
@@ -20,59 +20,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-RigConfig rig_of(int cameras, std::optional<int> workers = std::nullopt) {
-  RigConfig rig;
-  for (int i = 0; i < cameras; ++i) rig.cameras.emplace_back().name = "cam" + std::to_string(i);
-  rig.worker_count = workers;
-  return rig;
-}
-
-Machine cpu_machine(std::vector<unsigned> cpus) { return {std::move(cpus), {}}; }
-
-Device gpu_number(unsigned index) {
-  Device device;
-  device.gpu_uuid.fill(static_cast<std::uint8_t>(index + 1));
-  return device;
-}
-
-std::vector<unsigned> cpus(unsigned first, unsigned count) {
-  std::vector<unsigned> all(count);
-  std::iota(all.begin(), all.end(), first);
-  return all;
-}
-
-// Two nodes of eight cores, the first half of the GPUs near the first; every kind of memory works but the fabric.
-Machine gpu_machine(unsigned gpus) {
-  Machine machine{cpus(0, 16), {}};
-  machine.devices.driver = true;
-  for (unsigned i = 0; i < gpus; ++i) {
-    Gpu gpu;
-    gpu.index = i;
-    gpu.device = gpu_number(i);
-    gpu.name = "Test GPU";
-    gpu.numa_node = 2 * i < gpus ? 0 : 1;
-    gpu.cpus = cpus(gpu.numa_node == 0 ? 0 : 8, 8);
-    gpu.decoders = {{"h264", 4096, 4096, ""}};
-    gpu.encoders = {{"h264_nvenc", "h264", "No capable devices found"}};
-    machine.devices.gpus.push_back(gpu);
-    for (unsigned j = 0; j < gpus; ++j) {
-      machine.devices.pairs.push_back({gpu_number(i),
-                                       gpu_number(j),
-                                       true,
-                                       "link",
-                                       {{MemoryKind::cuda_vmm, ""},
-                                        {MemoryKind::cuda_legacy, ""},
-                                        {MemoryKind::host, ""},
-                                        {MemoryKind::cuda_fabric, "not permitted"}}});
-    }
-  }
-  return machine;
-}
-
-GpuPair& pair_of(Machine& machine, unsigned from, unsigned to) {
-  return machine.devices.pairs[from * machine.devices.gpus.size() + to];
-}
 
 std::vector<unsigned> cameras_of(const RigPlan& plan, const Device& gpu) {
   for (const WorkerPlan& worker : plan.workers) {
@@ -122,12 +69,6 @@ TEST(Plan, SharesTheCoresAmongAllThatIsEncoded) {
   rig = rig_of(1);
   rig.cameras[0].encode.codec = "copy";
   EXPECT_DOUBLE_EQ(plan(rig, cpu_machine(cpus(0, 6))).cameras[0].encode_cores, 6);
-}
-
-TEST(Plan, IsDescribedForPeople) {
-  const RigConfig rig = rig_of(3, 2);
-  EXPECT_EQ(describe(plan(rig, cpu_machine({0, 1})), rig, {}),
-            "worker 0  cpu  cores 0  cameras: cam0, cam2\nworker 1  cpu  cores 1  cameras: cam1\n");
 }
 
 // --- on GPUs -------------------------------------------------------------------------------------------------------
@@ -253,16 +194,6 @@ TEST(GpuPlan, AutoLeavesOutWhatCannotBeUsedNow) {
   RigConfig rig = rig_of(1);
   rig.cameras[0].gpu = "0";
   EXPECT_EQ(plan(rig, machine).cameras[0].gpu, gpu_number(0));
-}
-
-TEST(GpuPlan, IsDescribedForPeople) {
-  const Machine machine = gpu_machine(1);
-  const RigConfig rig = rig_of(1);
-  EXPECT_EQ(describe(plan(rig, machine), rig, machine.devices),
-            "worker 0  GPU 0  cores 0-7  cameras: cam0\n"
-            "  cam0: decoded on GPU 0 into cuda_vmm (ipc_event); encoder: a CPU's; 8.0 cores to encode with\n"
-            "rings from GPU 0 to GPU 0 are cuda_vmm (host works; cuda_vmm works; cuda_legacy works; cuda_fabric does "
-            "not: not permitted)\n");
 }
 
 LoadedConfig loaded(const RigConfig& rig) {

@@ -51,6 +51,13 @@ TEST(SourceKinds, AreComplete) {
   }
 }
 
+// A source without a codec has nothing that a decoder could take.
+TEST(SourceKinds, KnowWhichAreNotDecoded) {
+  EXPECT_TRUE(source_kind_of("test://pattern").painted);
+  EXPECT_EQ(open_source({.url = "test://pattern"}, [] { return false; })->stream().codec, nullptr);
+  for (const SourceKind& kind : source_kinds()) EXPECT_EQ(kind.painted, kind.name == "test pattern") << kind.name;
+}
+
 TEST(SourceKinds, AreDocumented) {
   const std::string text = documented();
   for (const SourceKind& kind : source_kinds()) {

@@ -1,4 +1,4 @@
-// The plan for people, and what is wrong with a configuration on this machine.
+// What is wrong with a configuration on this machine, and which memory its GPUs share.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "app/config/names.h"
-#include "app/placement/cpu_list.h"
 #include "app/placement/plan.h"
 #include "core/error.h"
 #include "core/gpu.h"
@@ -16,23 +15,6 @@ namespace campipe {
 namespace {
 
 bool names_one(const std::string& gpu) { return gpu != "auto" && gpu != "cpu"; }
-
-std::string on_what(const Devices& devices, const Device& device) {
-  return on_gpu(device) ? "GPU " + gpu_name(devices, device) : "the CPU";
-}
-
-std::string cores_of(const WorkerPlan& worker) {
-  return worker.cpus.empty() ? "all cores" : "cores " + to_cpu_list(worker.cpus);
-}
-
-std::string describe(const Placement& placement, const Devices& devices) {
-  std::string text = "decoded on " + on_what(devices, placement.decode_gpu);
-  if (on_gpu(placement.decode_gpu)) {
-    text += fmt::format(" into {} ({})", choice_name(placement.memory), choice_name(placement.ready));
-  }
-  const std::string encoder = placement.hardware_encoder ? "the GPU's" : "a CPU's";
-  return text + fmt::format("; encoder: {}; {:.1f} cores to encode with", encoder, placement.encode_cores);
-}
 
 // A mistake in `defaults` is every camera's, and reported once.
 class Mistakes {
@@ -135,6 +117,15 @@ std::string gpu_name(const Devices& devices, const Device& device) {
   return gpu != nullptr ? std::to_string(gpu->index) : to_string(device);
 }
 
+std::string describe_sharing(const Devices& devices, const Device& from, const Device& to) {
+  std::vector<std::string> tried;
+  for (const auto& choice : choices<MemoryKind>) {
+    const std::string problem = sharing_problem(devices, from, to, choice.value);
+    tried.push_back(fmt::format("{} {}", choice.name, problem.empty() ? "works" : "does not: " + problem));
+  }
+  return fmt::format("{}", fmt::join(tried, "; "));
+}
+
 std::vector<std::string> describe_sharing(const RigPlan& plan, const Devices& devices) {
   std::vector<std::string> lines;
   std::set<std::tuple<std::string, std::string, MemoryKind>> reported;
@@ -143,32 +134,10 @@ std::vector<std::string> describe_sharing(const RigPlan& plan, const Devices& de
     const std::string from = gpu_name(devices, placement.decode_gpu);
     const std::string to = gpu_name(devices, placement.gpu);
     if (!reported.insert({from, to, placement.memory}).second) continue;
-    std::vector<std::string> reasons;
-    for (const auto& choice : choices<MemoryKind>) {
-      const auto problem = sharing_problem(devices, placement.decode_gpu, placement.gpu, choice.value);
-      reasons.push_back(fmt::format("{} {}", choice.name, problem.empty() ? "works" : "does not: " + problem));
-    }
     lines.push_back(fmt::format("rings from GPU {} to GPU {} are {} ({})", from, to, choice_name(placement.memory),
-                                fmt::join(reasons, "; ")));
+                                describe_sharing(devices, placement.decode_gpu, placement.gpu)));
   }
   return lines;
-}
-
-std::string describe(const RigPlan& plan, const RigConfig& rig, const Devices& devices) {
-  std::string text;
-  for (std::size_t w = 0; w < plan.workers.size(); ++w) {
-    const WorkerPlan& worker = plan.workers[w];
-    std::vector<std::string> names;
-    for (const unsigned camera : worker.cameras) names.push_back(rig.cameras[camera].name);
-    const std::string where = on_gpu(worker.gpu) ? on_what(devices, worker.gpu) : "cpu";
-    text += fmt::format("worker {}  {}  {}  cameras: {}\n", w, where, cores_of(worker), fmt::join(names, ", "));
-    for (const unsigned camera : worker.cameras) {
-      if (!on_gpu(worker.gpu)) continue;
-      text += fmt::format("  {}: {}\n", rig.cameras[camera].name, describe(plan.cameras[camera], devices));
-    }
-  }
-  for (const std::string& line : describe_sharing(plan, devices)) text += line + "\n";
-  return text;
 }
 
 }  // namespace campipe

@@ -1,0 +1,174 @@
+#include "app/placement/graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "app/config/names.h"
+#include "app/control/sent_stream.h"
+#include "core/gpu.h"
+#include "stages/encoders/encoder.h"
+#include "stages/sources/source_kind.h"
+
+namespace campipe {
+namespace {
+
+using NodeKind = GraphNode::Kind;
+using EdgeKind = GraphEdge::Kind;
+
+constexpr auto master = "master";
+constexpr auto publisher = "publisher";
+
+std::string worker(unsigned number) { return fmt::format("worker {}", number); }
+
+std::vector<std::string> names_of(const std::vector<FilterConfig>& filters) {
+  std::vector<std::string> names;
+  for (const FilterConfig& filter : filters) names.push_back(filter.name);
+  return names;
+}
+
+std::vector<std::string> sinks_of(const StreamConfig& output, const ServerConfig& server) {
+  std::vector<std::string> sinks;
+  if (output.record) sinks.emplace_back("record");
+  if (!output.push.empty()) sinks.emplace_back("push");
+  if (!server.http_address.empty()) sinks.emplace_back("http");
+  if (!server.rtsp_address.empty()) sinks.emplace_back("rtsp");
+  return sinks;
+}
+
+std::string why_on_cpu(const CameraConfig& camera, const Placement& placement, const Devices& devices) {
+  if (source_kind_of(camera.source.url).painted) return "a test pattern is not decoded";
+  if (camera.gpu == "cpu") return "gpu: cpu";
+  if (!on_gpu(placement.gpu)) return devices.problem.empty() ? "no GPU can be used" : "no GPU: " + devices.problem;
+  if (camera.decode_gpu == "cpu") return "decode.gpu: cpu";
+  return fmt::format("GPU {} decodes nothing", gpu_name(devices, placement.gpu));
+}
+
+std::string why_this_memory(const CameraConfig& camera, const Placement& placement, const Devices& devices) {
+  const GpuPair* pair = find_pair(devices, placement.decode_gpu, placement.gpu);
+  return fmt::format("from GPU {} to GPU {}, {}; ipc_memory: {} ({}); ready_signal: {}",
+                     gpu_name(devices, placement.decode_gpu), gpu_name(devices, placement.gpu),
+                     pair != nullptr ? pair->link : "an unknown link",
+                     camera.ipc_memory ? choice_name(*camera.ipc_memory) : "auto",
+                     describe_sharing(devices, placement.decode_gpu, placement.gpu),
+                     camera.ready_signal ? choice_name(*camera.ready_signal) : "auto");
+}
+
+std::string why_packets(const CameraConfig& asked, const ResolvedOutput& output) {
+  const std::string rule = "packets are in host memory";
+  if (!is_copy(output.encode)) return rule;
+  const bool is_own = output.output == "main";
+  if (is_own && is_auto(asked.encode)) return rule + "; codec: auto, encoded if not every player plays what comes";
+  if (is_own && asked.for_browsers) return rule + "; codec: copy, with an output browser if they do not play it";
+  return rule + "; codec: copy";
+}
+
+class GraphMaker {
+ public:
+  GraphMaker(const RigConfig& rig, const RigPlan& plan, const Devices& devices)
+      : rig_(rig), plan_(plan), devices_(devices) {}
+
+  Graph make() {
+    const std::vector<unsigned> workers = workers_of(plan_);
+    for (std::size_t c = 0; c < rig_.cameras.size(); ++c) {
+      if (rig_.cameras[c].enabled) add_camera(rig_.cameras[c], plan_.cameras[c], workers[c]);
+    }
+    add_processes();
+    return std::move(graph_);
+  }
+
+ private:
+  void add_camera(const CameraConfig& asked, const Placement& placement, unsigned number) {
+    const CameraConfig camera = resolved(asked, std::nullopt);
+    const unsigned source = add({.kind = NodeKind::source, .name = camera.name, .process = master});
+    unsigned node = source;
+    if (needs_worker(camera)) {
+      node = add({.kind = NodeKind::node,
+                  .name = camera.name,
+                  .process = worker(number),
+                  .gpu = gpu_name(devices_, placement.gpu)});
+      join_by_frames(camera, placement, source, node);
+    }
+    for (const ResolvedOutput& output : resolved_outputs(camera)) {
+      const unsigned from = is_copy(output.encode) ? source : node;
+      graph_.nodes[from].streams.push_back(stream_of(output, placement));
+      const unsigned to = add({.kind = NodeKind::output,
+                               .name = output.name,
+                               .process = publisher,
+                               .sinks = sinks_of(output, rig_.server)});
+      graph_.edges.push_back({.kind = EdgeKind::packets,
+                              .from = from,
+                              .to = to,
+                              .on_demand = output.on_demand,
+                              .reason = why_packets(asked, output)});
+    }
+    look_at_copies(graph_.nodes[source], encoded_outputs(camera) > 0);
+  }
+
+  void join_by_frames(const CameraConfig& camera, const Placement& placement, unsigned source, unsigned node) {
+    const bool painted = source_kind_of(camera.source.url).painted;
+    const Device decoder = first_decoder(placement, !painted);
+    const RingMemory ring = ring_memory(placement, on_gpu(decoder));
+    graph_.nodes[source].gpu = gpu_name(devices_, decoder);
+    graph_.nodes[source].decoder = painted ? "pattern" : on_gpu(decoder) ? "nvdec" : "libavcodec";
+    graph_.edges.push_back({.kind = EdgeKind::frames,
+                            .from = source,
+                            .to = node,
+                            .memory = ring.kind,
+                            .ready = ring.ready,
+                            .on_demand = encoded_outputs(camera) == 0,
+                            .reason = on_gpu(decoder)
+                                          ? why_this_memory(camera, placement, devices_)
+                                          : "the CPU decodes (" + why_on_cpu(camera, placement, devices_) + ")"});
+  }
+
+  // Frames that the CPU decodes for others, and not on demand alone, serve them too (PacketRouter::begin()).
+  static void look_at_copies(GraphNode& source, bool always_decoded) {
+    const bool shared = always_decoded && source.gpu == "cpu";
+    source.decodes_for_copies =
+        !shared && std::ranges::any_of(source.streams, [](const GraphStream& copy) { return !copy.filters.empty(); });
+  }
+
+  [[nodiscard]] GraphStream stream_of(const ResolvedOutput& output, const Placement& of_camera) const {
+    GraphStream stream{output.name, names_of(output.filters), output.encode.codec, "", output.on_demand};
+    if (is_copy(output.encode)) return stream;
+    const Placement placement = placement_of_output(of_camera, output, devices_);
+    stream.encoder = first_encoder(output.encode, tries_gpu_encoder(placement, output));
+    return stream;
+  }
+
+  unsigned add(GraphNode node) {
+    graph_.nodes.push_back(std::move(node));
+    return static_cast<unsigned>(graph_.nodes.size() - 1);
+  }
+
+  [[nodiscard]] bool works(const std::string& process) const {
+    return std::ranges::find(graph_.nodes, process, &GraphNode::process) != graph_.nodes.end();
+  }
+
+  void add_processes() {
+    if (works(master)) graph_.processes.push_back({master, {}});
+    for (unsigned w = 0; w < plan_.workers.size(); ++w) {
+      const WorkerPlan& planned = plan_.workers[w];
+      if (!works(worker(w))) continue;
+      graph_.processes.push_back({worker(w), planned.cpus, gpu_name(devices_, planned.gpu),
+                                  plan_.cameras[planned.cameras.front()].encode_cores});
+    }
+    if (works(publisher) || serves(rig_.server)) graph_.processes.push_back({publisher, {}});
+  }
+
+  const RigConfig& rig_;
+  const RigPlan& plan_;
+  const Devices& devices_;
+  Graph graph_;
+};
+
+}  // namespace
+
+Graph make_graph(const RigConfig& rig, const RigPlan& plan, const Devices& devices) {
+  return GraphMaker(rig, plan, devices).make();
+}
+
+}  // namespace campipe

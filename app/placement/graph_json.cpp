@@ -1,0 +1,79 @@
+// `campipe --plan=json`: the graph for programs. docs/placement.md lists the fields.
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "app/config/names.h"
+#include "app/placement/graph.h"
+
+namespace campipe {
+namespace {
+
+using nlohmann::json;
+
+std::string name_of(GraphNode::Kind kind) {
+  switch (kind) {
+    case GraphNode::Kind::source:
+      return "source";
+    case GraphNode::Kind::node:
+      return "node";
+    case GraphNode::Kind::output:
+      return "output";
+  }
+  return "";
+}
+
+// A camera's source and node have its name, and so has its own output.
+std::string id_of(const GraphNode& node) { return name_of(node.kind) + " " + node.name; }
+
+json to_json(const GraphProcess& process) {
+  json all{{"name", process.name}, {"cpus", process.cpus}};
+  if (process.gpu.empty()) return all;
+  all["gpu"] = process.gpu;
+  all["encode_cores"] = process.encode_cores;
+  return all;
+}
+
+json to_json(const GraphStream& stream) {
+  return {{"output", stream.output},
+          {"filters", stream.filters},
+          {"codec", stream.codec},
+          {"encoder", stream.encoder},
+          {"on_demand", stream.on_demand}};
+}
+
+json to_json(const GraphNode& node) {
+  json all{{"id", id_of(node)}, {"kind", name_of(node.kind)}, {"name", node.name}, {"process", node.process}};
+  if (node.kind == GraphNode::Kind::output) {
+    all["sinks"] = node.sinks;
+    return all;
+  }
+  all["gpu"] = node.gpu;
+  all["streams"] = json::array();
+  for (const GraphStream& stream : node.streams) all["streams"].push_back(to_json(stream));
+  if (node.kind == GraphNode::Kind::node) return all;
+  all["decoder"] = node.decoder;
+  all["decodes_for_copies"] = node.decodes_for_copies;
+  return all;
+}
+
+json to_json(const GraphEdge& edge, const Graph& graph) {
+  return {{"kind", name_of(edge.kind)},
+          {"from", id_of(graph.nodes[edge.from])},
+          {"to", id_of(graph.nodes[edge.to])},
+          {"memory", choice_name(edge.memory)},
+          {"ready_signal", name_of(edge.ready)},
+          {"on_demand", edge.on_demand},
+          {"reason", edge.reason}};
+}
+
+}  // namespace
+
+json to_json(const Graph& graph) {
+  json all{{"processes", json::array()}, {"nodes", json::array()}, {"edges", json::array()}};
+  for (const GraphProcess& process : graph.processes) all["processes"].push_back(to_json(process));
+  for (const GraphNode& node : graph.nodes) all["nodes"].push_back(to_json(node));
+  for (const GraphEdge& edge : graph.edges) all["edges"].push_back(to_json(edge, graph));
+  return all;
+}
+
+}  // namespace campipe

@@ -1,0 +1,187 @@
+// What `campipe --plan` shows is what runs: processes, the rings that they share, encoders, memory.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <sstream>
+#include <tuple>
+
+#include "tests/integration/clips.h"
+#include "tests/integration/rig_run.h"
+
+namespace campipe::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+// A camera that is copied, with one output that is encoded and one that is copied; one that is encoded, and once more
+// on demand, since browsers do not play its codec; and one that does not run.
+std::string rig_with(const std::string& clip) {
+  return "http_address: \"127.0.0.1:0\"\nrtsp_address: off\nworkers: {count: 3}\ncameras:\n"
+         "  dock:\n    source: \"" +
+         clip +
+         "\"\n    loop: true\n    encode: {codec: copy}\n    outputs:\n"
+         "      small: {filters: [{resize: {width: 160, height: 120}}, sharpen], encode: {codec: h264}}\n"
+         "      raw: {filters: [motion], encode: {codec: copy}}\n"
+         "  belt: {source: \"test://pattern?width=320&height=240\", encode: {codec: mjpeg}}\n"
+         "  off: {source: \"test://pattern\", enabled: false}\n";
+}
+
+json planned(const std::string& yaml) {
+  const Answer answer = ask({"--config", "rig.yaml", "--plan=json"}, yaml);
+  EXPECT_EQ(answer.status, 0) << answer.errors;
+  return json::parse(answer.output);
+}
+
+const json& node_of(const json& plan, const std::string& id) {
+  const auto& nodes = plan.at("nodes");
+  const auto found = std::ranges::find_if(nodes, [&](const json& node) { return node.at("id") == id; });
+  if (found == nodes.end()) throw std::runtime_error("no node: " + id);
+  return *found;
+}
+
+// Kind of ring, who writes it, who reads it → how many.
+using Rings = std::map<std::tuple<std::string, std::string, std::string>, int>;
+
+// Those that are there without a viewer.
+Rings planned_rings(const json& plan) {
+  Rings rings;
+  for (const json& edge : plan.at("edges")) {
+    if (edge.at("on_demand")) continue;
+    ++rings[{edge.at("kind"), node_of(plan, edge.at("from")).at("process"),
+             node_of(plan, edge.at("to")).at("process")}];
+  }
+  return rings;
+}
+
+// By the names that they were made with, in what a process has mapped: "7f… rw-s 00000000 00:01 77 /memfd:campipe …".
+std::set<std::string> mapped_rings(pid_t process, const std::string& kind) {
+  std::set<std::string> inodes;
+  std::ifstream maps("/proc/" + std::to_string(process) + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("/memfd:campipe " + kind + " (deleted)") == std::string::npos) continue;
+    std::istringstream fields(line);
+    std::string range;
+    std::string access;
+    std::string offset;
+    std::string device;
+    std::string inode;
+    fields >> range >> access >> offset >> device >> inode;
+    inodes.insert(inode);
+  }
+  return inodes;
+}
+
+Rings shared_rings(const RigRun& rig) {
+  const std::vector<std::string> writers{"master", "worker 0", "worker 1", "worker 2"};
+  const std::vector<std::string> readers{"worker 0", "worker 1", "worker 2", "publisher"};
+  Rings rings;
+  for (const std::string kind : {"frame ring", "packet ring"}) {
+    for (const std::string& writer : writers) {
+      for (const std::string& reader : readers) {
+        const auto from = rig.find(writer);
+        const auto to = rig.find(reader);
+        if (!from || !to || writer == reader) continue;
+        const auto written = mapped_rings(*from, kind);
+        const auto read = mapped_rings(*to, kind);
+        std::vector<std::string> both;
+        std::ranges::set_intersection(written, read, std::back_inserter(both));
+        if (!both.empty()) rings[{kind, writer, reader}] = static_cast<int>(both.size());
+      }
+    }
+  }
+  return rings;
+}
+
+class PlannedRig : public testing::Test {
+ protected:
+  PlannedRig() { make_clip(clips_.path(), {.name = "clip.mp4"}); }
+  [[nodiscard]] std::string yaml() const { return rig_with((clips_.path() / "clip.mp4").string()); }
+
+ private:
+  TemporaryFolder clips_;
+};
+
+TEST_F(PlannedRig, SharesTheRingsOfThePlanAndNoOthers) {
+  const json plan = planned(yaml());
+  const Rings rings = planned_rings(plan);
+  // Two cameras are decoded in the master; four outputs are made in it and in two workers.
+  ASSERT_EQ(rings.size(), 5U);
+  RigRun rig(yaml());
+  eventually([&] { return shared_rings(rig) == rings; });
+  EXPECT_EQ(shared_rings(rig), rings) << rig.log();
+  std::set<std::string> processes;
+  for (const json& process : plan.at("processes")) processes.insert(process.at("name"));
+  for (const std::string name : {"master", "publisher", "worker 0", "worker 1", "worker 2"})
+    EXPECT_EQ(rig.find(name).has_value(), processes.contains(name)) << name;
+  rig.signal(SIGTERM);
+  EXPECT_EQ(rig.wait(), 0) << rig.log();
+}
+
+// Of the report's part of an output.
+void expect_stream(const json& stream, const json& report) {
+  if (stream.at("on_demand")) return;
+  const std::string encoder = stream.at("codec") == "copy" ? "copy" : stream.at("encoder");
+  EXPECT_EQ(report.at("encoder"), encoder) << stream;
+}
+
+TEST_F(PlannedRig, RunsWhereAndWithWhatThePlanSays) {
+  const json plan = planned(yaml());
+  RigRun rig(yaml());
+  ASSERT_TRUE(eventually([&] { return shared_rings(rig) == planned_rings(plan); })) << rig.log();
+  rig.signal(SIGTERM);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  const json cameras = rig.report().at("cameras");
+  int compared = 0;
+  for (const json& edge : plan.at("edges")) {
+    if (edge.at("kind") != "frame ring") continue;
+    const json& source = node_of(plan, edge.at("from"));
+    const json& node = node_of(plan, edge.at("to"));
+    const json& report = cameras.at(node.at("name").get<std::string>());
+    EXPECT_EQ("worker " + report.at("worker").dump(), node.at("process"));
+    EXPECT_EQ(report.at("gpu"), node.at("gpu"));
+    EXPECT_EQ(report.at("ipc_memory"), edge.at("memory"));
+    const std::string decoder = report.at("decoder");
+    EXPECT_EQ(decoder.find("nvdec") != std::string::npos, source.at("decoder") == "nvdec") << decoder;
+    EXPECT_EQ(decoder == "pattern", source.at("decoder") == "pattern") << decoder;
+    ++compared;
+  }
+  EXPECT_EQ(compared, 2);
+  for (const json& maker : plan.at("nodes")) {
+    if (maker.at("kind") == "output") continue;
+    const std::string camera = maker.at("name");
+    for (const json& stream : maker.at("streams")) {
+      const std::string output = stream.at("output");
+      const bool is_own = output == camera;
+      const json& report = cameras.at(camera);
+      expect_stream(stream, is_own ? report : report.at("outputs").at(output.substr(camera.size() + 1)));
+    }
+  }
+}
+
+TEST_F(PlannedRig, IsShownInThreeForms) {
+  const auto ask_for = [&](const std::vector<std::string>& words) { return ask(words, yaml()); };
+  const Answer text = ask_for({"--plan", "--config", "rig.yaml"});
+  EXPECT_EQ(text.status, 0) << text.errors;
+  EXPECT_THAT(text.output, HasSubstr("\n  dock: "));
+  EXPECT_THAT(text.output, Not(HasSubstr("off")));
+  EXPECT_EQ(ask_for({"--config", "rig.yaml", "--plan"}).output, text.output);
+  EXPECT_EQ(ask_for({"--config", "rig.yaml", "--plan=text"}).output, text.output);
+  EXPECT_EQ(ask_for({"--config", "rig.yaml", "--check", "--plan"}).output, text.output);
+  EXPECT_THAT(ask_for({"--config", "rig.yaml", "--plan=dot"}).output, testing::StartsWith("digraph campipe {\n"));
+  const Answer wrong = ask_for({"--config", "rig.yaml", "--plan=pdf"});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_THAT(wrong.errors,
+              testing::MatchesRegex("--plan: pdf not in \\{.*\\}\nRun with --help for more information.\n"));
+  EXPECT_EQ(wrong.output, "");
+}
+
+}  // namespace
+}  // namespace campipe::test
