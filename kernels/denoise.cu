@@ -1,16 +1,16 @@
 // Exactly the CPU's integers. A block has a tile of one component and its neighbourhood in shared memory, as bytes. A
-// thread makes 4 columns of 8 rows and walks over the window: for each offset it goes down its rows, and has the squared
-// differences of 4 + patch - 1 columns in two or three words (4 absolute differences an instruction, and 4 squares with
-// their sum). The sums of a row stay in registers until they leave the patch, so that each row of differences is made
-// once for all of its patches, and nothing but the tile is ever stored.
+// thread makes 4 columns of 8 rows and walks over the window: for each offset it goes down its rows, and has the
+// squared differences of 4 + patch - 1 columns in two or three words (4 absolute differences an instruction, and 4
+// squares with their sum). The sums of a row stay in registers until they leave the patch, so that each row of
+// differences is made once for all of its patches, and nothing but the tile is ever stored.
 //
 // Why not the sum of a whole plane for each offset (Darbon et al., Fast nonlocal filtering applied to electron
 // cryomicroscopy, ISBI 2008): it would go through memory, 8 bytes a sample and offset, which is more than the 16
 // instructions here take. Why not each pair of samples once, as on the CPU: its second sample is another thread's.
 //
 // Instructions a sample and offset, patch 5: a row of 4 columns takes 23 (5 loads, 2 to align them, 2 differences, 6
-// masks, 8 sums), 12 rows for 8: 8.6; then 7.5 for the sum down, the weight (3), and its use (3.5). Bound by the issue of
-// these, half of which go to the pipe of additions and logic: docs/performance.md.
+// masks, 8 sums), 12 rows for 8: 8.6; then 7.5 for the sum down, the weight (3), and its use (3.5). Bound by the issue
+// of these, half of which go to the pipe of additions and logic: docs/performance.md.
 #include "kernels/denoise.h"
 #include "kernels/planes.cuh"
 
@@ -93,8 +93,8 @@ struct Sums {
   unsigned samples[rows][columns];  // times their weights
 };
 
-// Adds the samples at one offset. `own`: the word in which the patches of the thread's first row begin; `other`: the one
-// in which those at the offset do, behind `shift` bits.
+// Adds the samples at one offset. `own`: the word in which the patches of the thread's first row begin; `other`: the
+// one in which those at the offset do, behind `shift` bits.
 template <int patch>
 __device__ void add_offset(const unsigned* own, const unsigned* other, unsigned shift, const DenoiseRule& rule,
                            Sums& sums) {

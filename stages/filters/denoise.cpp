@@ -7,8 +7,8 @@
 // weight is used for both.
 //
 // The plane is done in bands of rows, and these in strips that fit the cache. What a band adds to the rows below it is
-// handed on to the next one. The first band begins above the plane, with samples that are not in it but are found in the
-// windows of some that are.
+// handed on to the next one. The first band begins above the plane, with samples that are not in it but are found in
+// the windows of some that are.
 #include <algorithm>
 #include <cstring>
 
@@ -69,6 +69,7 @@ class Denoise : public Filter {
     no_weights_.resize(1, strip_bytes);
     sums_of_weights_.resize(band_rows + reach_, widest);
     sums_of_samples_.resize(band_rows + reach_, widest);
+    denoised_.resize(1, widest);
     return in;
   }
 
@@ -102,6 +103,7 @@ class Denoise : public Filter {
   Rows<std::uint16_t> no_weights_;
   Rows<std::int32_t> sums_of_weights_;
   Rows<std::int32_t> sums_of_samples_;
+  Rows<std::uint8_t> denoised_;
 };
 
 void Denoise::denoise_plane(const Plane& in, const MutablePlane& out) {
@@ -174,19 +176,11 @@ void Denoise::make_weights(int right, int down, int x, int bytes, int rows) {
   }
 }
 
-// Each sample counts for itself, too. The quotient of integers of 28 and 20 bits is never rounded up to the next one.
+// Each sample counts for itself, too.
 void Denoise::store_row(int row, const MutablePlane& out, int y) {
-  const auto own_weight = static_cast<std::int32_t>(rule_.weight(0));
-  const std::int32_t* weights = sums_of_weights_.at(row);
-  const std::int32_t* samples = sums_of_samples_.at(row);
-  const std::uint8_t* own = sample(row, 0);
-  std::uint8_t* to = out.row(y);
-  const int width = out.row_bytes();
-  for (int x = 0; x < width; ++x) {
-    const std::int32_t all = weights[x] + own_weight;
-    const std::int32_t sum = samples[x] + own_weight * own[x] + all / 2;
-    to[x] = static_cast<std::uint8_t>(static_cast<std::int32_t>(static_cast<double>(sum) / all));
-  }
+  divide_sums(sums_of_weights_.at(row), sums_of_samples_.at(row), static_cast<int>(rule_.weight(0)), sample(row, 0),
+              whole_blocks(out.row_bytes()), denoised_.at(0));
+  std::memcpy(out.row(y), denoised_.at(0), static_cast<std::size_t>(out.row_bytes()));
 }
 
 class GpuDenoise : public GpuFilter {

@@ -21,8 +21,30 @@ CAMPIPE_AVX2 inline __m256i load_bytes(const std::uint8_t* from) {
   return _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
 }
 
-CAMPIPE_AVX2 inline void add_to(std::int32_t* sums, __m256i more) {
-  store(sums, _mm256_add_epi32(load(sums), more));
+CAMPIPE_AVX2 inline void add_to(std::int32_t* sums, __m256i more) { store(sums, _mm256_add_epi32(load(sums), more)); }
+
+// `terms` of them, `pitch` apart, added up.
+template <int terms>
+CAMPIPE_AVX2 inline __m256i sum_of(const std::uint16_t* first, std::ptrdiff_t pitch) {
+  __m256i sum = load(first);
+#pragma GCC unroll 8
+  for (int i = 1; i < terms; ++i) sum = _mm256_adds_epu16(sum, load(first + i * pitch));
+  return sum;
+}
+
+template <int rows>
+CAMPIPE_AVX2 void add_rows(const std::uint16_t* first, std::ptrdiff_t pitch, int count, std::uint16_t* out) {
+  for (int x = 0; x < count; x += lanes) store(out + x, sum_of<rows>(first + x, pitch));
+}
+
+template <int patch>
+CAMPIPE_AVX2 void weigh(const std::uint16_t* sums, int step, const DenoiseRule& rule, int count, std::uint16_t* out) {
+  const __m256i cutoff = _mm256_set1_epi16(static_cast<short>(rule.cutoff));
+  const __m256i scale = _mm256_set1_epi16(static_cast<short>(rule.scale));
+  for (int x = 0; x < count; x += lanes) {
+    const __m256i part = _mm256_mulhi_epu16(_mm256_subs_epu16(cutoff, sum_of<patch>(sums + x, step)), scale);
+    store(out + x, _mm256_mullo_epi16(part, part));
+  }
 }
 
 }  // namespace
@@ -38,25 +60,14 @@ CAMPIPE_AVX2 int square_differences(const std::uint8_t* a, const std::uint8_t* b
 
 CAMPIPE_AVX2 int add_down(const std::uint16_t* first, std::ptrdiff_t pitch, int rows, int count, std::uint16_t* out) {
   if (!available()) return 0;
-  for (int x = 0; x < count; x += lanes) {
-    __m256i sum = load(first + x);
-    for (int i = 1; i < rows; ++i) sum = _mm256_adds_epu16(sum, load(first + i * pitch + x));
-    store(out + x, sum);
-  }
+  (rows == 3 ? add_rows<3> : rows == 5 ? add_rows<5> : add_rows<7>)(first, pitch, count, out);
   return count;
 }
 
 CAMPIPE_AVX2 int weigh_across(const std::uint16_t* sums, int step, const DenoiseRule& rule, int count,
                               std::uint16_t* out) {
   if (!available()) return 0;
-  const __m256i cutoff = _mm256_set1_epi16(static_cast<short>(rule.cutoff));
-  const __m256i scale = _mm256_set1_epi16(static_cast<short>(rule.scale));
-  for (int x = 0; x < count; x += lanes) {
-    __m256i squares = load(sums + x);
-    for (int i = 1; i < rule.patch; ++i) squares = _mm256_adds_epu16(squares, load(sums + x + i * step));
-    const __m256i part = _mm256_mulhi_epu16(_mm256_subs_epu16(cutoff, squares), scale);
-    store(out + x, _mm256_mullo_epi16(part, part));
-  }
+  (rule.patch == 3 ? weigh<3> : rule.patch == 5 ? weigh<5> : weigh<7>)(sums, step, rule, count, out);
   return count;
 }
 

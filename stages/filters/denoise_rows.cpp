@@ -53,6 +53,21 @@ void add_pair(const WeightedRow& a, const WeightedRow& b, int x, Sums8& sums) {
   sums.high = cv::v_dotprod(weights_high, samples_high, sums.high);
 }
 
+// a / b, rounded down, of integers of at most 28 and 20 bits. Floats are off by one at most, where a multiple is near.
+cv::v_int32x4 quotient(const cv::v_int32x4& a, const cv::v_int32x4& b) {
+  const cv::v_int32x4 near = cv::v_trunc(cv::v_cvt_f32(a) / cv::v_cvt_f32(b));
+  const cv::v_int32x4 rest = a - near * b;
+  const cv::v_int32x4 too_high = rest < cv::v_setzero_s32(), too_low = rest >= b;  // -1 where it is so
+  return near + too_high - too_low;
+}
+
+cv::v_int32x4 divide_4(const std::int32_t* weights, const std::int32_t* samples, const cv::v_int32x4& own_weight,
+                       const std::uint8_t* own) {
+  const cv::v_int32x4 all = cv::v_load(weights) + own_weight;
+  const cv::v_int32x4 own_samples = cv::v_reinterpret_as_s32(cv::v_load_expand_q(own));
+  return quotient(cv::v_load(samples) + own_weight * own_samples + (all >> 1), all);
+}
+
 void add_to(std::int32_t* sums, const cv::v_int32x4& more) { cv::v_store(sums, cv::v_load(sums) + more); }
 
 }  // namespace
@@ -67,6 +82,16 @@ void add_weighted(std::span<const WeightedRow> rows, int count, std::int32_t* we
     add_to(weights + x + 4, cv::v_reinterpret_as_s32(high));
     add_to(samples + x, sums.low);
     add_to(samples + x + 4, sums.high);
+  }
+}
+
+void divide_sums(const std::int32_t* weights, const std::int32_t* samples, int own_weight, const std::uint8_t* own,
+                 int count, std::uint8_t* out) {
+  const cv::v_int32x4 own_weights = cv::v_setall_s32(own_weight);
+  for (int x = 0; x < count; x += 8) {
+    const cv::v_int32x4 low = divide_4(weights + x, samples + x, own_weights, own + x);
+    const cv::v_int32x4 high = divide_4(weights + x + 4, samples + x + 4, own_weights, own + x + 4);
+    cv::v_pack_u_store(out + x, cv::v_pack(low, high));
   }
 }
 

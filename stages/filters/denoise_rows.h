@@ -16,7 +16,7 @@ inline constexpr int denoise_block = 16;
 // out[x] = (a[x] - b[x])²
 void square_differences(const std::uint8_t* a, const std::uint8_t* b, int count, std::uint16_t* out);
 
-// out[x] = the sum of `rows` samples below one another, 65535 at most. `pitch`: from row to row.
+// out[x] = the sum of `rows` samples below one another, 65535 at most. `rows`: 3, 5 or 7; `pitch`: from row to row.
 void add_down(const std::uint16_t* first, std::ptrdiff_t pitch, int rows, int count, std::uint16_t* out);
 
 // out[x] = the weight for the sum of sums[x], sums[x + step], …, as many as a patch has columns.
@@ -29,5 +29,9 @@ struct WeightedRow {
 // Adds the weights of all `rows` to `weights`, and the samples times their weights to `samples`. The number of rows is
 // even, and at most most_denoise_window + 1 with one of no weight.
 void add_weighted(std::span<const WeightedRow> rows, int count, std::int32_t* weights, std::int32_t* samples);
+
+// out[x] = (samples[x] + weights[x] / 2) / weights[x], where a weight `own_weight` of own[x] is counted, too.
+void divide_sums(const std::int32_t* weights, const std::int32_t* samples, int own_weight, const std::uint8_t* own,
+                 int count, std::uint8_t* out);
 
 }  // namespace campipe

@@ -14,8 +14,7 @@ namespace campipe {
 namespace {
 
 Picture denoised(const Picture& in, double strength, int patch, int window) {
-  const auto filter =
-      known_filter("denoise").create({{"strength", strength}, {"patch", patch}, {"window", window}});
+  const auto filter = known_filter("denoise").create({{"strength", strength}, {"patch", patch}, {"window", window}});
   Picture out(filter->configure(in.view.format));
   filter->process(as_const(in.view), out.view);
   return out;
