@@ -9,7 +9,6 @@ namespace campipe::avx2 {
 namespace {
 
 constexpr int lanes = 16;
-static_assert(denoise_block % lanes == 0);
 
 bool available() { return __builtin_cpu_supports("avx2") != 0; }
 
@@ -50,32 +49,36 @@ CAMPIPE_AVX2 void weigh(const std::uint16_t* sums, int step, const DenoiseRule& 
 }  // namespace
 
 CAMPIPE_AVX2 int square_differences(const std::uint8_t* a, const std::uint8_t* b, int count, std::uint16_t* out) {
-  if (!available()) return 0;
-  for (int x = 0; x < count; x += lanes) {
+  int x = 0;
+  if (!available()) return x;
+  for (; x + lanes <= count; x += lanes) {
     const __m256i difference = _mm256_sub_epi16(load_bytes(a + x), load_bytes(b + x));
     store(out + x, _mm256_mullo_epi16(difference, difference));
   }
-  return count;
+  return x;
 }
 
 CAMPIPE_AVX2 int add_down(const std::uint16_t* first, std::ptrdiff_t pitch, int rows, int count, std::uint16_t* out) {
   if (!available()) return 0;
-  (rows == 3 ? add_rows<3> : rows == 5 ? add_rows<5> : add_rows<7>)(first, pitch, count, out);
-  return count;
+  const int whole = count / lanes * lanes;
+  (rows == 3 ? add_rows<3> : rows == 5 ? add_rows<5> : add_rows<7>)(first, pitch, whole, out);
+  return whole;
 }
 
 CAMPIPE_AVX2 int weigh_across(const std::uint16_t* sums, int step, const DenoiseRule& rule, int count,
                               std::uint16_t* out) {
   if (!available()) return 0;
-  (rule.patch == 3 ? weigh<3> : rule.patch == 5 ? weigh<5> : weigh<7>)(sums, step, rule, count, out);
-  return count;
+  const int whole = count / lanes * lanes;
+  (rule.patch == 3 ? weigh<3> : rule.patch == 5 ? weigh<5> : weigh<7>)(sums, step, rule, whole, out);
+  return whole;
 }
 
 CAMPIPE_AVX2 int add_weighted(std::span<const WeightedRow> rows, int count, std::int32_t* weights,
                               std::int32_t* samples) {
-  if (!available()) return 0;
+  int x = 0;
+  if (!available()) return x;
   const __m256i zero = _mm256_setzero_si256();
-  for (int x = 0; x < count; x += lanes) {
+  for (; x + lanes <= count; x += lanes) {
     __m256i of_weights = zero, low = zero, high = zero;
     for (std::size_t i = 0; i < rows.size(); i += 2) {
       const __m256i weights_a = load(rows[i].weights + x), weights_b = load(rows[i + 1].weights + x);
@@ -92,7 +95,7 @@ CAMPIPE_AVX2 int add_weighted(std::span<const WeightedRow> rows, int count, std:
     add_to(samples + x, _mm256_permute2x128_si256(low, high, 0x20));
     add_to(samples + x + 8, _mm256_permute2x128_si256(low, high, 0x31));
   }
-  return count;
+  return x;
 }
 
 }  // namespace campipe::avx2

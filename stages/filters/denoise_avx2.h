@@ -1,6 +1,6 @@
 // The row kernels of denoise_rows.h for CPUs with AVX2, which the baseline of x86-64 does not have: chosen at run time.
-// They return how many samples they have done: 0 where there is no AVX2, so that the caller goes on from there in any
-// case.
+// They compute exactly what the portable code does, for as many samples as fill whole vectors, and return how many
+// these are: 0 where there is no AVX2, so that the caller goes on from there in any case.
 #pragma once
 
 #include "stages/filters/denoise_rows.h"

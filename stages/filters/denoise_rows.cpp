@@ -6,11 +6,9 @@
 namespace campipe {
 
 void square_differences(const std::uint8_t* a, const std::uint8_t* b, int count, std::uint16_t* out) {
-  for (int x = avx2::square_differences(a, b, count, out); x < count; x += 16) {
-    cv::v_uint16x8 low, high;
-    cv::v_expand(cv::v_absdiff(cv::v_load(a + x), cv::v_load(b + x)), low, high);
-    cv::v_store(out + x, cv::v_mul_wrap(low, low));
-    cv::v_store(out + x + 8, cv::v_mul_wrap(high, high));
+  for (int x = avx2::square_differences(a, b, count, out); x < count; x += 8) {
+    const cv::v_uint16x8 difference = cv::v_absdiff(cv::v_load_expand(a + x), cv::v_load_expand(b + x));
+    cv::v_store(out + x, cv::v_mul_wrap(difference, difference));
   }
 }
 

@@ -11,7 +11,7 @@
 
 namespace campipe {
 
-inline constexpr int denoise_block = 16;
+inline constexpr int denoise_block = 8;
 
 // out[x] = (a[x] - b[x])²
 void square_differences(const std::uint8_t* a, const std::uint8_t* b, int count, std::uint16_t* out);
