@@ -60,10 +60,9 @@ cv::v_int32x4 quotient(const cv::v_int32x4& a, const cv::v_int32x4& b) {
 }
 
 cv::v_int32x4 divide_4(const std::int32_t* weights, const std::int32_t* samples, const cv::v_int32x4& own_weight,
-                       const std::uint8_t* own) {
+                       const cv::v_uint32x4& own) {
   const cv::v_int32x4 all = cv::v_load(weights) + own_weight;
-  const cv::v_int32x4 own_samples = cv::v_reinterpret_as_s32(cv::v_load_expand_q(own));
-  return quotient(cv::v_load(samples) + own_weight * own_samples + (all >> 1), all);
+  return quotient(cv::v_load(samples) + own_weight * cv::v_reinterpret_as_s32(own) + (all >> 1), all);
 }
 
 void add_to(std::int32_t* sums, const cv::v_int32x4& more) { cv::v_store(sums, cv::v_load(sums) + more); }
@@ -87,8 +86,10 @@ void divide_sums(const std::int32_t* weights, const std::int32_t* samples, int o
                  int count, std::uint8_t* out) {
   const cv::v_int32x4 own_weights = cv::v_setall_s32(own_weight);
   for (int x = 0; x < count; x += 8) {
-    const cv::v_int32x4 low = divide_4(weights + x, samples + x, own_weights, own + x);
-    const cv::v_int32x4 high = divide_4(weights + x + 4, samples + x + 4, own_weights, own + x + 4);
+    cv::v_uint32x4 own_low, own_high;
+    cv::v_expand(cv::v_load_expand(own + x), own_low, own_high);
+    const cv::v_int32x4 low = divide_4(weights + x, samples + x, own_weights, own_low);
+    const cv::v_int32x4 high = divide_4(weights + x + 4, samples + x + 4, own_weights, own_high);
     cv::v_pack_u_store(out + x, cv::v_pack(low, high));
   }
 }

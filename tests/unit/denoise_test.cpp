@@ -7,6 +7,7 @@
 #include <random>
 
 #include "kernels/denoise_rule.h"
+#include "stages/filters/denoise_rows.h"
 #include "stages/filters/filter.h"
 #include "tests/unit/filter_test_support.h"
 
@@ -69,7 +70,7 @@ TEST(Denoise, IsTheRule) {
     int patch, window;
   };
   for (const auto [width, height] :
-       {std::array{1, 1}, {2, 2}, {1, 9}, {9, 1}, {3, 5}, {7, 8}, {23, 7}, {37, 16}, {131, 33}, {300, 21}})
+       {std::array{1, 1}, {2, 2}, {1, 9}, {9, 1}, {3, 5}, {7, 8}, {23, 7}, {37, 16}, {131, 33}, {270, 9}})
     for (const PixelFormat pixels : {PixelFormat::i420, PixelFormat::nv12})
       for (const Case& it : {Case{4, 5, 9}, {1, 3, 3}, {16, 7, 15}, {16, 3, 5}, {11.5, 7, 7}}) {
         SCOPED_TRACE(testing::Message() << width << "x" << height << ", strength " << it.strength << ", patch "
@@ -110,6 +111,25 @@ TEST(Denoise, WeighsLessWhatIsLessAlike) {
       const double noise = 2 * strength * strength * patch * patch;
       const double weight = rule.weight(static_cast<unsigned>(noise));
       EXPECT_NEAR(weight / rule.weight(0), 0.36, 0.03) << "patch " << patch << ", strength " << strength;
+    }
+}
+
+// Of all sums, those beside the next higher quotient are the ones that floats would get wrong.
+TEST(Denoise, DividesExactly) {
+  constexpr int most = most_denoise_window * most_denoise_window * 4096;
+  const std::array<std::uint8_t, denoise_block> own{};
+  std::array<std::int32_t, denoise_block> weights{}, samples{};
+  std::array<std::uint8_t, denoise_block> quotients{};
+  for (int sum = 1; sum <= most; sum += sum < 5000 ? 1 : 97)
+    for (int level = 0; level < 256; level += 5) {
+      for (int i = 0; i < denoise_block; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        weights[at] = sum;
+        samples[at] = std::clamp(level * sum - sum / 2 + i - denoise_block / 2, 0, 255 * sum);
+      }
+      divide_sums(weights.data(), samples.data(), 0, own.data(), denoise_block, quotients.data());
+      for (std::size_t i = 0; i < quotients.size(); ++i)
+        ASSERT_EQ(quotients[i], (samples[i] + sum / 2) / sum) << samples[i] << " / " << sum;
     }
 }
 
