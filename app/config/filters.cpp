@@ -44,7 +44,7 @@ bool unknown_parameters(const FilterInfo& filter, const YamlNode& given, Report&
 std::optional<double> read_parameter(const FilterInfo& filter, const ParameterInfo& info, const YamlNode& given,
                                      Report& report) {
   if (const YamlNode* node = find_child(given, info.name)) {
-    return read_number(*node, {info.min, info.max, info.whole, info.unit, info.multiple}, report);
+    return read_number(*node, {info.min, info.max, info.whole, info.unit, info.multiple, info.odd}, report);
   }
   if (!info.fallback && !mistyped(given, info.name, names_of(filter.parameters))) {
     report.at_key(given, "missing parameter '" + std::string(info.name) + "'");

@@ -67,11 +67,13 @@ std::optional<double> number_in(const YamlNode& node, const Range& range) {
   if (!number || *number < range.min || *number > range.max) return std::nullopt;
   if (range.whole && *number != static_cast<double>(static_cast<std::int64_t>(*number))) return std::nullopt;
   if (range.multiple > 1 && std::fmod(*number, range.multiple) != 0) return std::nullopt;
+  if (range.odd && std::fmod(*number, 2) != 1) return std::nullopt;
   return number;
 }
 
 std::string describe(const Range& range) {
   const std::string kind = range.multiple > 1 ? "a multiple of " + number_text(range.multiple)
+                           : range.odd        ? "an odd number"
                            : range.whole      ? "an integer"
                                               : "a number";
   const std::string text = kind + " from " + number_text(range.min) + " to " + number_text(range.max);

@@ -41,6 +41,7 @@ struct Range {
   bool whole = true;
   std::string_view unit = {};
   int multiple = 1;
+  bool odd = false;
 };
 std::optional<double> read_number(const YamlNode& node, const Range& range, Report& report);
 std::optional<int> read_int(const YamlNode& node, int min, int max, Report& report);

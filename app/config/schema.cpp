@@ -71,6 +71,7 @@ json schema_of(const ParameterInfo& parameter) {
               {"minimum", parameter.min},
               {"maximum", parameter.max}};
   if (parameter.multiple > 1) number["multipleOf"] = parameter.multiple;
+  if (parameter.odd) number["not"] = {{"multipleOf", 2}};
   json schema = or_variable(number);
   schema["description"] = parameter.description;
   if (parameter.fallback) schema["default"] = *parameter.fallback;

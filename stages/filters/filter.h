@@ -31,8 +31,8 @@
 
 namespace campipe {
 
-// One number that the configuration may give a filter. Out of [min, max], not whole where `whole`, or not a multiple of
-// `multiple` where that is more than 1: an error.
+// One number that the configuration may give a filter. Out of [min, max], not whole where `whole`, not a multiple of
+// `multiple` where that is more than 1, or even where `odd`: an error.
 struct ParameterInfo {
   std::string_view name;
   double min = 0;
@@ -42,6 +42,7 @@ struct ParameterInfo {
   std::string_view unit;  // e.g. "samples"; empty: a plain number
   std::string_view description;
   int multiple = 1;
+  bool odd = false;
 };
 
 using FilterParameters = std::map<std::string, double, std::less<>>;  // complete: fallbacks are filled in

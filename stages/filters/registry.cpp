@@ -19,6 +19,8 @@ std::string range_text(const ParameterInfo& info) {
   std::ostringstream text;
   if (info.multiple > 1) {
     text << "a multiple of " << info.multiple;
+  } else if (info.odd) {
+    text << "an odd number";
   } else {
     text << (info.whole ? "an integer" : "a number");
   }
@@ -28,7 +30,7 @@ std::string range_text(const ParameterInfo& info) {
 
 bool in_range(const ParameterInfo& info, double value) {
   return value >= info.min && value <= info.max && (!info.whole || value == std::floor(value)) &&  // NaN: no
-         (info.multiple == 1 || std::fmod(value, info.multiple) == 0);
+         (info.multiple == 1 || std::fmod(value, info.multiple) == 0) && (!info.odd || std::fmod(value, 2) == 1);
 }
 
 }  // namespace

@@ -36,6 +36,8 @@ const std::array cases{
     Case{"rotate", {{"angle", 90}}},
     Case{"rotate", {{"angle", 180}}},
     Case{"deinterlace", {{"field", 0}}},
+    Case{"denoise", {{"strength", 4}, {"patch", 5}, {"window", 9}}},
+    Case{"denoise", {{"strength", 4}, {"patch", 7}, {"window", 11}}},
     Case{"motion", {{"sensitivity", 50}}},
 };
 

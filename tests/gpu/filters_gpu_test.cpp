@@ -64,7 +64,7 @@ Difference difference(const Picture& a, const Picture& b, int limit) {
 }
 
 // Both paths follow the same rule in integers.
-constexpr std::array<std::string_view, 3> exact_filters{"deinterlace", "motion", "rotate"};
+constexpr std::array<std::string_view, 4> exact_filters{"deinterlace", "denoise", "motion", "rotate"};
 
 // Runs both paths on `in` and compares them.
 void compare(const FilterInfo& info, const FilterParameters& parameters, const Picture& in, Rows rows) {

@@ -103,7 +103,8 @@ def kernels(check):
         if size == "3840x2160":
             found += 1
             kind = name.split()[0]
-            if kind in ("deinterlace", "motion"):  # random frames are the first one's worst; the other copies nothing
+            # Random frames are the first one's worst; the second computes for long; the third copies nothing.
+            if kind in ("deinterlace", "denoise", "motion"):
                 check.add(f"{size} {name}, speed / a copy's", f"{ratio:.2f}, {row.group(1)} us")
                 continue
             walks = kind in ("blur", "sharpen", "undistort", "rotate")

@@ -48,6 +48,7 @@ std::string row_of(const KeyInfo& key) {
 
 std::string row_of(const ParameterInfo& parameter) {
   const std::string type = parameter.multiple > 1 ? "multiple of " + number_text(parameter.multiple)
+                           : parameter.odd        ? "odd number"
                            : parameter.whole      ? "integer"
                                                   : "number";
   return row({"`" + std::string(parameter.name) + "`", type, std::string(parameter.unit),

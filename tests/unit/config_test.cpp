@@ -101,6 +101,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "'64.5'"},
         Mistake{"    filters:\n      - crop: {x: 3, width: 64, height: 64}\n",
                 "5:19: cameras.dock.filters[0].crop.x: expected a multiple of 2 from 0 to 8190 (samples), got '3'"},
+        Mistake{"    filters:\n      - denoise: {window: 8}\n",
+                "5:27: cameras.dock.filters[0].denoise.window: expected an odd number from 3 to 15 (samples), got '8'"},
         Mistake{"    filters:\n      - blur: {sigma: nan}\n",
                 "5:23: cameras.dock.filters[0].blur.sigma: expected a number from 0.1 to 20 (samples), got 'nan'"},
         Mistake{"    filters:\n      - blur: {sigma: 21}\n",

@@ -51,6 +51,12 @@ inline std::vector<FilterParameters> filter_cases(std::string_view name, const F
   if (name == "undistort")
     return {lens(0, 0, 0, 0, 0, 0, 0), lens(-0.28, 0.07, 0.001, -0.0005, 0, 0.6, 0),
             lens(0.2, 0, 0, 0, 0.05, 0.9, 0.4)};
+  if (name == "denoise") {
+    const auto denoise = [](double strength, int patch, int window) {
+      return FilterParameters{{"strength", strength}, {"patch", patch}, {"window", window}};
+    };
+    return {denoise(4, 5, 9), denoise(1, 3, 3), denoise(16, 7, 15), denoise(9.5, 5, 11), denoise(16, 3, 5)};
+  }
   if (name == "motion")
     return {{{"sensitivity", 50}, {"x", 0}, {"y", 0}, {"width", 100}, {"height", 100}},
             {{"sensitivity", 100}, {"x", 30}, {"y", 99}, {"width", 12.5}, {"height", 50}}};

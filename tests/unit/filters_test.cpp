@@ -70,7 +70,7 @@ TEST(FilterRegistry, KnowsTheFiltersInOrder) {
   for (const FilterInfo& info : filter_registry()) names.push_back(info.name);
   EXPECT_TRUE(std::ranges::is_sorted(names));
   for (const char* name :
-       {"blur", "color", "crop", "deinterlace", "motion", "resize", "rotate", "sharpen", "undistort"})
+       {"blur", "color", "crop", "deinterlace", "denoise", "motion", "resize", "rotate", "sharpen", "undistort"})
     EXPECT_NE(find_filter(name), nullptr) << name;
   EXPECT_EQ(find_filter("negate"), nullptr);
 }
@@ -389,6 +389,7 @@ TEST(FilterChain, RefusesWhatTheRegistryDoesNotKnow) {
             "resize.width: must be an integer from 16 to 8192");
   EXPECT_EQ(error_of({"crop", {{"x", 3}, {"width", 64}, {"height", 64}}}),
             "crop.x: must be a multiple of 2 from 0 to 8190");
+  EXPECT_EQ(error_of({"denoise", {{"patch", 4}}}), "denoise.patch: must be an odd number from 3 to 7");
   EXPECT_EQ(error_of({"sharpen", {}}), "");
 }
 
