@@ -210,7 +210,7 @@ class FrameRingWriter {
   unsigned recall_oldest(unsigned reader);
   std::uint32_t live_mask();
   [[nodiscard]] bool has_readers();
-  void record(unsigned reader);
+  void record_seat(unsigned reader);
   [[nodiscard]] unsigned pending_count(unsigned reader) const;
   [[nodiscard]] bool has_room(Readers readers);
   bool wait_for(const std::function<bool()>& satisfied, Deadline deadline, const std::function<bool()>& interrupted);

@@ -72,7 +72,7 @@ void FrameRingWriter::audit() {
     right = right && seat.recalled.load(std::memory_order_relaxed) == frames.recalled;
   }
   if (right) return;
-  for (unsigned reader = 0; reader < max_ring_readers; ++reader) record(reader);
+  for (unsigned reader = 0; reader < max_ring_readers; ++reader) record_seat(reader);
   std::memcpy(&header.description, &memory_->description(), sizeof header.description);
   header.head.store(head_, std::memory_order_seq_cst);
   header.writer.store(state, std::memory_order_seq_cst);
@@ -144,7 +144,7 @@ std::uint32_t FrameRingWriter::live_mask() {
     if (live) mask |= 1U << reader;
     if (live && !settings.live) {
       settings.frames = {};
-      record(reader);
+      record_seat(reader);
       const unsigned size = place.queue_size.load(std::memory_order_acquire);
       settings.queue_size = std::clamp(size, 1U, memory_->description().slots);
       settings.blocking = place.blocking.load(std::memory_order_acquire) != 0;
@@ -154,7 +154,7 @@ std::uint32_t FrameRingWriter::live_mask() {
   return mask;
 }
 
-void FrameRingWriter::record(unsigned reader) {
+void FrameRingWriter::record_seat(unsigned reader) {
   ring::Reader& seat = memory_->header().readers[reader];
   const SeatFrames& frames = settings_[reader].frames;
   seat.first.store(frames.first, std::memory_order_relaxed);
@@ -212,7 +212,7 @@ unsigned FrameRingWriter::recall_oldest(unsigned reader) {
   auto& word = memory_->header().slot[*oldest].control;
   if (!word.compare_exchange_strong(expected, control.pack(), std::memory_order_acq_rel)) return 0;
   ++settings_[reader].frames.recalled;
-  record(reader);
+  record_seat(reader);
   return 1;
 }
 
@@ -238,7 +238,7 @@ FrameRingWriter::Published FrameRingWriter::publish(unsigned slot, const FrameRe
     SeatFrames& frames = settings_[reader].frames;
     if (frames.first == 0) frames.first = sequence;
     frames.last = sequence;
-    record(reader);
+    record_seat(reader);
   }
   failpoint("ring.writer.filled");
   const Control control{sequence, SlotState::published, 0, static_cast<std::uint16_t>(live)};
@@ -291,7 +291,7 @@ void FrameRingWriter::see_off(unsigned reader) {
     if ((control.pending & bit) != 0) {
       let_go(slot, 0, bit);
       ++settings_[reader].frames.recalled;
-      record(reader);
+      record_seat(reader);
     }
     left = left && (control.held & bit) == 0;
     failpoint("ring.writer.seeing_off");
