@@ -9,7 +9,11 @@
 // - A reader finds the slot of head through the index, turns its pending bit into a held bit by compare-exchange,
 //   uses the pixels, and gives them back by storing the sequence into its own `done` word. The writer harvests
 //   those words; it never waits for a reader's work, only (policy `block`) for room in the reader's queue.
+// - A reader's seat is reserved for it by the supervisor, the only one that reserves; the reader makes it live, and may
+//   leave it: it takes nothing more then, and the writer empties the seat when all that it held has been given back.
 // - A reader that died is marked gone only when its process is gone; the writer's own thread takes its bits away.
+// - The supervisor names the seats whose readers are required: a writer that waits for its readers waits for all of
+//   those, before its first frame too, and for each one's successor.
 // - No process trusts what another one wrote: each works with copies of its own of what the ring is, of its place in
 //   it and of a record, and checks a copy before it uses it. The writer puts right what only it may write. Who finds
 //   what cannot be reports it (Next::broken, on_faulty_reader), and reads or waits no more.
@@ -53,7 +57,9 @@ enum class SlotState : std::uint8_t;
 enum class WriterSleep : std::uint32_t;
 }  // namespace ring
 
-enum class ReaderState : std::uint32_t { empty, live, gone };
+// empty → reserved (supervisor) → live (reader) → leaving (reader) → empty (writer); from any of the three in between
+// → gone (supervisor) → empty (writer).
+enum class ReaderState : std::uint32_t { empty, reserved, live, leaving, gone };
 enum class WriterState : std::uint32_t { open, closed, gone };
 
 // What is known of the frame in a slot, and where its planes lie in the slot's bytes.
@@ -66,6 +72,14 @@ struct FrameRecord {
   // Set by publish(): how its slot's fill gets ready, and (`timeline`) the value that shows it.
   ReadySignal ready = ReadySignal::immediate;
   std::uint64_t fill = 0;
+};
+
+// The frames of one ring that were meant for a seat's newest reader, by their sequence: from `first` to `last`, without
+// gaps; 0: none yet. What is neither recalled nor pending was taken by it.
+struct SeatFrames {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+  std::uint32_t recalled = 0;  // taken back by the writer, as its queue was full or it left
 };
 
 struct FrameRingSpec {
@@ -161,15 +175,16 @@ class FrameRingWriter {
   // True while the slot has been claimed and not yet published.
   [[nodiscard]] bool unpublished(unsigned slot) const;
 
-  // These wait until there is a live reader, or room in the queue of every one of `readers`; at most until `deadline`
-  // or until `interrupted` (asked every 100 ms). False: there is none.
+  // These wait until there is a live reader and no required one is missing, or until there is room in the queue of
+  // every one of `readers`; at most until `deadline` or until `interrupted` (asked every 100 ms). False: there is none.
   bool wait_for_reader(Deadline deadline, const std::function<bool()>& interrupted);
   bool wait_for_room(Deadline deadline, const std::function<bool()>& interrupted, Readers readers = Readers::blocking);
   // Makes a claimed slot visible to the live readers, pending in each one's queue. Where a queue is full, its oldest
   // frames are taken back first; `recalled` becomes how many that were. With no live reader nothing is published.
   Published publish(unsigned slot, const FrameRecord& record, unsigned& recalled);
 
-  // Takes away what readers that are gone still held. Must be called between frames, at least every 100 ms.
+  // Takes away what readers that are gone still held, and empties the seats of those that left. Must be called between
+  // frames, at least every 100 ms.
   void service();
   // Sleeps until `deadline`, serving; returns early when `interrupted` returns true (asked every 100 ms).
   void sleep_until(Deadline deadline, const std::function<bool()>& interrupted);
@@ -185,6 +200,8 @@ class FrameRingWriter {
  private:
   void service_locked();
   void reclaim(unsigned reader);
+  void see_off(unsigned reader);
+  void forget_seat(unsigned reader);
   void harvest(unsigned slot);
   void audit();
   ring::Control look(unsigned slot);
@@ -192,6 +209,8 @@ class FrameRingWriter {
   bool claimable(unsigned slot);
   unsigned recall_oldest(unsigned reader);
   std::uint32_t live_mask();
+  [[nodiscard]] bool has_readers();
+  void record_seat(unsigned reader);
   [[nodiscard]] unsigned pending_count(unsigned reader) const;
   [[nodiscard]] bool has_room(Readers readers);
   bool wait_for(const std::function<bool()>& satisfied, Deadline deadline, const std::function<bool()>& interrupted);
@@ -210,6 +229,7 @@ class FrameRingWriter {
     bool live = false;
     bool blocking = false;
     unsigned queue_size = 1;
+    SeatFrames frames;
   };
   std::array<OwnSlot, max_ring_slots> own_{};
   std::array<Settings, max_ring_readers> settings_{};
@@ -238,8 +258,12 @@ class FrameRingReader {
   // `spin`: how long to look before sleeping.
   FrameRingReader(std::shared_ptr<FrameRingMemory> memory, unsigned reader,
                   std::chrono::nanoseconds spin = std::chrono::microseconds(2));
-  // From here on, frames are published to this reader. Its place must be empty (see FrameRingObserver).
+  // From here on, frames are published to this reader. Its seat must have been reserved (FrameRingObserver); where it
+  // is not, next() returns `broken`.
   void attach(bool blocking, unsigned queue_size);
+  // No frame is published to this reader any more, and what waits for it is taken back; next() must not be called
+  // again. Leases that are still out are given back as ever, and then the seat gets empty.
+  void leave();
   // CUDA only. What is enqueued on `stream` from now on sees the lease's pixels complete, and when the last copy of
   // frame.owner is dropped, the slot is given back behind all that is enqueued on `stream` at that moment. `stream`
   // must outlive the lease. A lease with a ReadySignal other than `immediate` must be used in this way.
@@ -268,10 +292,16 @@ class FrameRingObserver {
  public:
   explicit FrameRingObserver(std::shared_ptr<FrameRingMemory> memory) : memory_(std::move(memory)) {}
 
-  [[nodiscard]] std::optional<unsigned> empty_reader() const;
+  // A seat for a reader that is to be sent the ring; nothing if all are taken. Only the supervisor reserves.
+  std::optional<unsigned> reserve();
+  // The seats (bit r: seat r) whose readers the writer has to wait for.
+  void require(std::uint32_t seats);
   [[nodiscard]] ReaderState reader_state(unsigned reader) const;
+  // Of the reader that has, or had last, this seat. To be asked before the seat is reserved again. Until the writer is
+  // gone, the newest frame may be missing in it.
+  [[nodiscard]] SeatFrames frames_of(unsigned reader) const;
   [[nodiscard]] WriterState writer_state() const;
-  // Only once the reader's process is gone (its pidfd is readable), or when it never attached.
+  // Only once the reader's process is gone (its pidfd is readable), or when it was never sent the ring.
   void mark_reader_gone(unsigned reader);
   // Only once the writer's process is gone.
   void mark_writer_gone();

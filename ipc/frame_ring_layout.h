@@ -15,7 +15,7 @@
 namespace campipe::ring {
 
 inline constexpr std::uint32_t magic = 0x676e6972;  // "ring"
-inline constexpr std::uint32_t layout_version = 6;
+inline constexpr std::uint32_t layout_version = 7;
 // More than the slots, so that the entry of a frame that waits in a slot is never overwritten.
 inline constexpr unsigned index_size = 2 * max_ring_slots;
 
@@ -59,6 +59,10 @@ struct alignas(64) Reader {
   std::atomic<ReaderState> state;
   std::atomic<std::uint32_t> blocking;    // 1: DropPolicy block
   std::atomic<std::uint32_t> queue_size;  // frames that may be pending
+  // SeatFrames. Written by the writer, `last` before the frame can be seen.
+  std::atomic<std::uint32_t> first;
+  std::atomic<std::uint32_t> last;
+  std::atomic<std::uint32_t> recalled;
 };
 
 // What the ring is. The writer writes it once; all work with a copy (FrameRingMemory::description()).
@@ -85,6 +89,7 @@ struct Header {
   alignas(64) std::atomic<std::uint32_t> waiting_readers;  // bit r: reader r sleeps on `news`
   alignas(64) std::atomic<std::uint32_t> room;             // futex of the writer
   std::atomic<WriterSleep> writer_sleep;
+  std::atomic<std::uint32_t> required;  // bit r: reader r; written by the supervisor
 
   std::array<std::atomic<std::uint64_t>, index_size> index;  // {sequence 32 | slot 32}
   std::array<std::atomic<std::int64_t>, index_size> pts;     // of the frame in the same place of `index`

@@ -102,8 +102,17 @@ void FrameRingReader::attach(bool blocking, unsigned queue_size) {
   // The cursor first: a frame published in between is not for us, and one that is for us must lie after it.
   cursor_ = header.head.load(std::memory_order_seq_cst);
   failpoint("ring.reader.attaching");
-  self.state.store(ReaderState::live, std::memory_order_seq_cst);
+  ReaderState reserved = ReaderState::reserved;
+  broken_ = !self.state.compare_exchange_strong(reserved, ReaderState::live, std::memory_order_seq_cst);
   failpoint("ring.reader.attached");
+  tell_writer(header);
+}
+
+void FrameRingReader::leave() {
+  ring::Header& header = memory_->header();
+  ReaderState live = ReaderState::live;
+  header.readers[reader_].state.compare_exchange_strong(live, ReaderState::leaving, std::memory_order_seq_cst);
+  failpoint("ring.reader.left");
   tell_writer(header);
 }
 
@@ -196,11 +205,29 @@ void FrameRingReader::wait_for_news(std::uint32_t news, Deadline deadline) {
   header.waiting_readers.fetch_and(~(1U << reader_), std::memory_order_seq_cst);
 }
 
-std::optional<unsigned> FrameRingObserver::empty_reader() const {
+std::optional<unsigned> FrameRingObserver::reserve() {
   for (unsigned reader = 0; reader < max_ring_readers; ++reader) {
-    if (reader_state(reader) == ReaderState::empty) return reader;
+    ReaderState empty = ReaderState::empty;
+    auto& state = memory_->header().readers[reader].state;
+    if (state.compare_exchange_strong(empty, ReaderState::reserved, std::memory_order_seq_cst)) return reader;
   }
   return std::nullopt;
+}
+
+void FrameRingObserver::require(std::uint32_t seats) {
+  memory_->header().required.store(seats, std::memory_order_seq_cst);
+}
+
+SeatFrames FrameRingObserver::frames_of(unsigned reader) const {
+  const ring::Header& header = memory_->header();
+  const ring::Reader& seat = header.readers[reader];
+  SeatFrames frames;
+  // A frame whose writer died before its head was stored was never seen by anybody.
+  const std::uint32_t head = header.head.load(std::memory_order_acquire);
+  frames.last = std::min(seat.last.load(std::memory_order_acquire), head);
+  frames.first = seat.first.load(std::memory_order_relaxed);
+  frames.recalled = seat.recalled.load(std::memory_order_relaxed);
+  return frames.first > head ? SeatFrames{} : frames;
 }
 
 ReaderState FrameRingObserver::reader_state(unsigned reader) const {
@@ -212,8 +239,11 @@ WriterState FrameRingObserver::writer_state() const { return memory_->header().w
 void FrameRingObserver::mark_reader_gone(unsigned reader) {
   ring::Header& header = memory_->header();
   auto& state = header.readers[reader].state;
-  if (state.load(std::memory_order_seq_cst) != ReaderState::empty)
-    state.store(ReaderState::gone, std::memory_order_seq_cst);
+  ReaderState seen = state.load(std::memory_order_seq_cst);
+  // The writer may empty it at the same time.
+  while (seen != ReaderState::empty &&
+         !state.compare_exchange_weak(seen, ReaderState::gone, std::memory_order_seq_cst)) {
+  }
   header.room.fetch_add(1, std::memory_order_seq_cst);
   futex_wake_all(header.room);
 }

@@ -63,10 +63,16 @@ void FrameRingWriter::audit() {
   const WriterState state = closed_ ? WriterState::closed : WriterState::open;
   right = right && header.writer.load(std::memory_order_relaxed) == state;
   for (unsigned slot = 0; slot < memory_->description().slots; ++slot) look(slot);
-  for (const ring::Reader& reader : header.readers) {
-    right = right && reader.state.load(std::memory_order_relaxed) <= ReaderState::gone;
+  for (unsigned reader = 0; reader < max_ring_readers; ++reader) {
+    const ring::Reader& seat = header.readers[reader];
+    const SeatFrames& frames = settings_[reader].frames;
+    right = right && seat.state.load(std::memory_order_relaxed) <= ReaderState::gone;
+    right = right && seat.first.load(std::memory_order_relaxed) == frames.first;
+    right = right && seat.last.load(std::memory_order_relaxed) == frames.last;
+    right = right && seat.recalled.load(std::memory_order_relaxed) == frames.recalled;
   }
   if (right) return;
+  for (unsigned reader = 0; reader < max_ring_readers; ++reader) record_seat(reader);
   std::memcpy(&header.description, &memory_->description(), sizeof header.description);
   header.head.store(head_, std::memory_order_seq_cst);
   header.writer.store(state, std::memory_order_seq_cst);
@@ -137,6 +143,8 @@ std::uint32_t FrameRingWriter::live_mask() {
     const bool live = place.state.load(std::memory_order_seq_cst) == ReaderState::live;
     if (live) mask |= 1U << reader;
     if (live && !settings.live) {
+      settings.frames = {};
+      record_seat(reader);
       const unsigned size = place.queue_size.load(std::memory_order_acquire);
       settings.queue_size = std::clamp(size, 1U, memory_->description().slots);
       settings.blocking = place.blocking.load(std::memory_order_acquire) != 0;
@@ -144,6 +152,14 @@ std::uint32_t FrameRingWriter::live_mask() {
     settings.live = live;
   }
   return mask;
+}
+
+void FrameRingWriter::record_seat(unsigned reader) {
+  ring::Reader& seat = memory_->header().readers[reader];
+  const SeatFrames& frames = settings_[reader].frames;
+  seat.first.store(frames.first, std::memory_order_relaxed);
+  seat.recalled.store(frames.recalled, std::memory_order_relaxed);
+  seat.last.store(frames.last, std::memory_order_release);
 }
 
 bool FrameRingWriter::exhausted() const { return head_ >= memory_->description().last_sequence; }
@@ -157,6 +173,14 @@ unsigned FrameRingWriter::pending_count(unsigned reader) const {
     count += own_[slot].state == SlotState::published && (pending >> reader & 1) != 0 ? 1 : 0;
   }
   return count;
+}
+
+bool FrameRingWriter::has_readers() {
+  const std::lock_guard lock(mutex_);
+  const std::uint32_t live = live_mask();
+  const std::uint32_t required = memory_->header().required.load(std::memory_order_seq_cst);
+  constexpr std::uint32_t seats = (1U << max_ring_readers) - 1;
+  return live != 0 && (required & seats & ~live) == 0;
 }
 
 bool FrameRingWriter::has_room(Readers readers) {
@@ -186,7 +210,10 @@ unsigned FrameRingWriter::recall_oldest(unsigned reader) {
   control.pending &= static_cast<std::uint16_t>(~bit);
   // A reader that takes the frame at this moment wins; the caller counts again.
   auto& word = memory_->header().slot[*oldest].control;
-  return word.compare_exchange_strong(expected, control.pack(), std::memory_order_acq_rel) ? 1 : 0;
+  if (!word.compare_exchange_strong(expected, control.pack(), std::memory_order_acq_rel)) return 0;
+  ++settings_[reader].frames.recalled;
+  record_seat(reader);
+  return 1;
 }
 
 FrameRingWriter::Published FrameRingWriter::publish(unsigned slot, const FrameRecord& record, unsigned& recalled) {
@@ -206,6 +233,13 @@ FrameRingWriter::Published FrameRingWriter::publish(unsigned slot, const FrameRe
   header.slot[slot].record = record;
   header.slot[slot].record.ready = fill_[slot] == 0 ? ReadySignal::immediate : memory_->description().ready;
   header.slot[slot].record.fill = fill_[slot];
+  for (unsigned reader = 0; live >> reader != 0; ++reader) {
+    if ((live >> reader & 1) == 0) continue;
+    SeatFrames& frames = settings_[reader].frames;
+    if (frames.first == 0) frames.first = sequence;
+    frames.last = sequence;
+    record_seat(reader);
+  }
   failpoint("ring.writer.filled");
   const Control control{sequence, SlotState::published, 0, static_cast<std::uint16_t>(live)};
   own_[slot] = {sequence, SlotState::published, static_cast<std::uint16_t>(live)};
@@ -230,7 +264,9 @@ void FrameRingWriter::service() {
 void FrameRingWriter::service_locked() {
   audit();
   for (unsigned reader = 0; reader < max_ring_readers; ++reader) {
-    if (memory_->header().readers[reader].state.load(std::memory_order_acquire) == ReaderState::gone) reclaim(reader);
+    const ReaderState state = memory_->header().readers[reader].state.load(std::memory_order_acquire);
+    if (state == ReaderState::gone) reclaim(reader);
+    if (state == ReaderState::leaving) see_off(reader);
   }
 }
 
@@ -239,11 +275,40 @@ void FrameRingWriter::reclaim(unsigned reader) {
   const auto bit = static_cast<std::uint16_t>(1U << reader);
   for (unsigned slot = 0; slot < memory_->description().slots; ++slot) {
     let_go(slot, bit, bit);
-    header.done[reader][slot].store(0, std::memory_order_relaxed);
     failpoint("ring.writer.reclaiming");
   }
-  header.waiting_readers.fetch_and(~(1U << reader), std::memory_order_seq_cst);
+  forget_seat(reader);
   header.readers[reader].state.store(ReaderState::empty, std::memory_order_release);
+}
+
+// The seat of a reader that leaves gets empty once it has given back all that it holds: it takes nothing any more.
+void FrameRingWriter::see_off(unsigned reader) {
+  const auto bit = static_cast<std::uint16_t>(1U << reader);
+  bool left = true;
+  for (unsigned slot = 0; slot < memory_->description().slots; ++slot) {
+    harvest(slot);
+    const Control control = look(slot);
+    if ((control.pending & bit) != 0) {
+      let_go(slot, 0, bit);
+      ++settings_[reader].frames.recalled;
+      record_seat(reader);
+    }
+    left = left && (control.held & bit) == 0;
+    failpoint("ring.writer.seeing_off");
+  }
+  if (!left) return;
+  forget_seat(reader);
+  ReaderState leaving = ReaderState::leaving;  // it may have died meanwhile
+  memory_->header().readers[reader].state.compare_exchange_strong(leaving, ReaderState::empty,
+                                                                  std::memory_order_acq_rel);
+}
+
+// Of whoever had it, before its successor can come.
+void FrameRingWriter::forget_seat(unsigned reader) {
+  ring::Header& header = memory_->header();
+  for (unsigned slot = 0; slot < memory_->description().slots; ++slot)
+    header.done[reader][slot].store(0, std::memory_order_relaxed);
+  header.waiting_readers.fetch_and(~(1U << reader), std::memory_order_seq_cst);
 }
 
 // Sleeps once, unless `satisfied` already.
@@ -267,11 +332,7 @@ bool FrameRingWriter::wait_for(const std::function<bool()>& satisfied, Deadline 
 }
 
 bool FrameRingWriter::wait_for_reader(Deadline deadline, const std::function<bool()>& interrupted) {
-  const auto has_reader = [this] {
-    const std::lock_guard lock(mutex_);
-    return live_mask() != 0;
-  };
-  return wait_for(has_reader, deadline, interrupted);
+  return wait_for([this] { return has_readers(); }, deadline, interrupted);
 }
 
 bool FrameRingWriter::wait_for_room(Deadline deadline, const std::function<bool()>& interrupted, Readers readers) {

@@ -39,8 +39,9 @@ void RingRouter::offer(Camera& camera) {
   ring.reader.reset();
   if (!processes_.master().child || ring.observer.writer_state() != WriterState::open) return;
   if (ring.without_pixels) return renew(camera, "its frame ring was said to be closed, and is not");
-  ring.reader = ring.observer.empty_reader();
+  ring.reader = ring.observer.reserve();
   if (!ring.reader) return renew(camera, "no reader has a place in its frame ring any more");
+  if (camera.config.drop_policy == DropPolicy::block) ring.observer.require(1U << *ring.reader);
   frames.sent.add();
   processes_.send_for(worker, camera, messages::OfferFrameRing{camera.id, *ring.reader, ring.frame_rate, ring.rotation},
                       descriptors_of(ring.observer.memory()));

@@ -103,7 +103,9 @@ class RingCamera final : public PacketUser {
     spec.memory = options.memory;
     spec.device = gpu;
     spec.ready = options.ready;
-    ring_ = std::make_shared<FrameRingWriter>(FrameRingMemory::create(spec));
+    const auto memory = FrameRingMemory::create(spec);
+    FrameRingObserver(memory).reserve();
+    ring_ = std::make_shared<FrameRingWriter>(memory);
     decoder_->write_to(ring_);
     reader.give(ring_->memory(), gpu, options.mode == "decode-filter");
     const bool came = ring_->wait_for_reader(Clock::now() + start_deadline, [this] { return stopped_.load(); });

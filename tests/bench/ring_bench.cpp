@@ -147,6 +147,7 @@ Result hand_over(const Run& run) {
   spec.slots = 12;
   spec.slot_bytes = slot_bytes;
   const auto memory = FrameRingMemory::create(spec);
+  FrameRingObserver(memory).reserve();
   FrameRingWriter writer(memory);
   ReaderProcess reader(*memory, run.reader_spin);
   const auto never = [] { return false; };

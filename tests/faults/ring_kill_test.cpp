@@ -18,9 +18,10 @@ namespace {
 
 const std::vector<std::string> reader_points{"ring.reader.attaching", "ring.reader.attached", "ring.reader.looked",
                                              "ring.reader.leased",    "ring.reader.used",     "ring.reader.done",
-                                             "ring.reader.waiting"};
-const std::vector<std::string> writer_points{"ring.writer.claimed", "ring.writer.filled", "ring.writer.published",
-                                             "ring.writer.indexed", "ring.writer.head",   "ring.writer.reclaiming"};
+                                             "ring.reader.waiting",   "ring.reader.left"};
+const std::vector<std::string> writer_points{"ring.writer.claimed",   "ring.writer.filled", "ring.writer.published",
+                                             "ring.writer.indexed",   "ring.writer.head",   "ring.writer.reclaiming",
+                                             "ring.writer.seeing_off"};
 const std::set<std::string> points_of_the_other_tests{"packets.reader.releasing", "packets.reader.released",
                                                       "packets.writer.filled",    "packets.writer.head",
                                                       "barrier.arriving",         "barrier.arrived"};
@@ -51,12 +52,15 @@ constexpr Seat dropping_seat{1, false, 2, 1};
 constexpr Seat mortal_blocking_seat{2, true, 3, 2};
 constexpr Seat mortal_dropping_seat{2, false, 3, 2};
 
-std::unique_ptr<Peer> start_reader(const Seat& seat, const std::string& failpoint = {}) {
-  return std::make_unique<Peer>(
-      std::vector<std::string>{"frame-reader", std::to_string(seat.place), seat.blocking ? "block" : "drop",
-                               std::to_string(seat.queue_size), std::to_string(seat.hold)},
-      failpoint);
+// `frames`: after which it leaves; 0: never.
+std::unique_ptr<Peer> start_reader(const Seat& seat, const std::string& failpoint = {}, unsigned frames = 0) {
+  std::vector<std::string> arguments{"frame-reader", std::to_string(seat.place), seat.blocking ? "block" : "drop",
+                                     std::to_string(seat.queue_size), std::to_string(seat.hold)};
+  if (frames > 0) arguments.push_back(std::to_string(frames));
+  return std::make_unique<Peer>(arguments, failpoint);
 }
+
+constexpr unsigned frames_until_leaving = 15;
 
 void hand_over(Peer& peer, const FrameRingMemory& ring) {
   EXPECT_TRUE(peer.channel().send("ring", {}, {ring.control_fd(), ring.pixel_fd()}));
@@ -114,8 +118,9 @@ class ReaderKilled : public testing::TestWithParam<std::string> {
 
   void kill_reader(const Seat& seat, const std::string& failpoint) {
     SCOPED_TRACE(failpoint + (seat.blocking ? " blocking" : " dropping"));
-    ASSERT_EQ(observer_.empty_reader(), seat.place);
-    const auto mortal = start_reader(seat, failpoint);
+    ASSERT_EQ(observer_.reader_state(seat.place), ReaderState::empty);
+    const bool leaves = GetParam() == "ring.reader.left";
+    const auto mortal = start_reader(seat, failpoint, leaves ? frames_until_leaving : 0);
     hand_over(*mortal, *memory_);
     const auto died = mortal->wait_gone();
     ASSERT_TRUE(died && mortal->was_killed());
@@ -157,7 +162,8 @@ class ReaderKilled : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(ReaderKilled, LeavesNothingBehind) {
-  const bool once = GetParam().find("attach") != std::string::npos;  // a process gets there once
+  // A process gets there once.
+  const bool once = GetParam().find("attach") != std::string::npos || GetParam() == "ring.reader.left";
   for (const Seat& seat : {mortal_blocking_seat, mortal_dropping_seat}) {
     for (const int count : once ? std::vector{1} : std::vector{1, 2, 15}) {
       kill_reader(seat, kill_at(GetParam(), count));
@@ -216,6 +222,13 @@ class WriterKilled : public testing::TestWithParam<std::string> {
     observer.mark_reader_gone(mortal_blocking_seat.place);
   }
 
+  // So that the writer has one to see off.
+  static void let_a_reader_leave(const WriterProcess& writer) {
+    const auto leaving = start_reader(mortal_blocking_seat, {}, frames_until_leaving);
+    hand_over(*leaving, *writer.memory);
+    ASSERT_TRUE(leaving->wait_gone() && leaving->ended_well());
+  }
+
   void expect_told_in_time(const Peer& reader, std::int64_t marked) {
     ASSERT_TRUE(eventually([&] { return reader.journal().rings.load() == 1; }));
     EXPECT_EQ(reader.journal().end.load(), JournalEnd::writer_gone);
@@ -244,6 +257,9 @@ class WriterKilled : public testing::TestWithParam<std::string> {
     ASSERT_NO_FATAL_FAILURE(begin(writer));
     if (GetParam() == "ring.writer.reclaiming") {
       ASSERT_NO_FATAL_FAILURE(kill_a_reader(writer));
+    }
+    if (GetParam() == "ring.writer.seeing_off") {
+      ASSERT_NO_FATAL_FAILURE(let_a_reader_leave(writer));
     }
     const auto died = writer.peer->wait_gone();
     ASSERT_TRUE(died && writer.peer->was_killed());
@@ -282,7 +298,7 @@ INSTANTIATE_TEST_SUITE_P(At, WriterKilled, testing::ValuesIn(writer_points), nam
 // What head says is what there is: a death before it is stored publishes nothing, a death after it publishes the frame.
 TEST(WriterKilledAtItsFirstFrame, PublishesItWithHeadAndNotBefore) {
   for (const std::string& point : writer_points) {
-    if (point == "ring.writer.reclaiming") continue;
+    if (point == "ring.writer.reclaiming" || point == "ring.writer.seeing_off") continue;
     WriterProcess writer = start_writer(1, first_base, 10, kill_at(point, 1));
     const auto reader = start_reader(blocking_seat);
     hand_over(*reader, *writer.memory);

@@ -1,7 +1,7 @@
 // The other process in the tests of deaths: reader or writer of a ring, or member of a barrier, until the failpoint
 // that its environment names kills it. Handles come over the channel; what it is delivered it notes in its journal.
 //
-//   ring_peer PARENT_PID frame-reader PLACE block|drop QUEUE HOLD
+//   ring_peer PARENT_PID frame-reader PLACE block|drop QUEUE HOLD [FRAMES, after which it leaves]
 //   ring_peer PARENT_PID frame-writer EPOCH BASE FRAMES
 //   ring_peer PARENT_PID packet-reader BATCH
 //   ring_peer PARENT_PID packet-writer EPOCH BASE PACKETS
@@ -30,10 +30,14 @@ struct Held {
   std::size_t noted;
 };
 
-// True: the ring ended; false: its writer is gone.
-bool read_ring(FrameRingReader& reader, Note& note, std::size_t hold) {
+// True: the ring ended, or it left it; false: its writer is gone.
+bool read_ring(FrameRingReader& reader, Note& note, std::size_t hold, std::size_t frames) {
   std::deque<Held> held;
-  for (;;) {
+  for (std::size_t read = 0;; ++read) {
+    if (read == frames) {
+      reader.leave();
+      return true;
+    }
     FrameRingReader::Lease lease;
     const auto next = reader.next(lease, after(patience));
     if (next == FrameRingReader::Next::timeout) throw Error("no frame came");
@@ -52,11 +56,13 @@ int read_frames(Channel& channel, Journal& journal, const Arguments& arguments) 
   Note note(journal);
   for (;;) {
     Message message = await_message(channel, "ring");
-    FrameRingReader reader(FrameRingMemory::open(std::move(message.fds.at(0)), std::move(message.fds.at(1)),
-                                                 FrameRingMemory::Role::reader),
-                           place, std::chrono::nanoseconds(0));
+    const auto memory = FrameRingMemory::open(std::move(message.fds.at(0)), std::move(message.fds.at(1)),
+                                              FrameRingMemory::Role::reader);
+    FrameRingReader reader(memory, place, std::chrono::nanoseconds(0));
+    reserve_seat(memory, place);
     reader.attach(arguments.at(1) == "block", number_of(arguments.at(2)));
-    const bool in_order = read_ring(reader, note, number_of(arguments.at(3)));
+    const std::size_t frames = arguments.size() > 4 ? number_of(arguments.at(4)) : SIZE_MAX;
+    const bool in_order = read_ring(reader, note, number_of(arguments.at(3)), frames);
     note.end(in_order);
     if (in_order) return 0;
   }

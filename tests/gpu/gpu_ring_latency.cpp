@@ -110,6 +110,7 @@ int measure_latency(const Arguments& arguments, Channel& channel) {
   auto* word = reinterpret_cast<std::uint64_t*>(page.get());
   *word = 0;
   FrameRingReader reader(memory, 0, microseconds(std::stoll(arguments.at(1))));
+  reserve_seat(memory, 0);
   reader.attach(true, 4);
   channel.send("attached", {});
   std::vector<std::int64_t> times;

@@ -174,6 +174,7 @@ int read_pictures(const Arguments& arguments, Channel& channel, Journal& journal
   Note note(journal);
   Checker checker(memory->kind(), note);
   FrameRingReader reader(memory, number_of(arguments.at(0)));
+  reserve_seat(memory, number_of(arguments.at(0)));
   reader.attach(arguments.at(1) == "block", gpu_queue_size);
   for (;;) {
     FrameRingReader::Lease lease;
@@ -198,6 +199,7 @@ int wait_for_nothing(const Arguments& arguments, Channel& channel) {
   const CudaStream stream = make_cuda_stream();
   const CudaEvent through = make_event();
   FrameRingReader reader(memory, 0);
+  reserve_seat(memory, 0);
   reader.attach(true, gpu_queue_size);
   bool told = false;
   for (;;) {

@@ -283,6 +283,7 @@ TEST(GpuReaderOfACpuRing, CopiesWhatTheCpuWrote) {
   const auto memory = FrameRingMemory::open(duplicate(writer.memory().control_fd()),
                                             duplicate(writer.memory().pixel_fd()), Role::reader, gpus[0]);
   FrameRingReader reader(memory, 0);
+  reserve_seat(memory, 0);
   reader.attach(true, 2);
   use_gpu(gpus[0]);
   const CudaStream stream = make_cuda_stream();

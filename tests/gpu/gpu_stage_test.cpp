@@ -88,9 +88,10 @@ class Master {
 
   CameraStage::Ring ring_for(const Device& gpu) const {
     const FrameRingMemory& memory = writer_->memory();
-    return {FrameRingMemory::open(duplicate(memory.control_fd()), duplicate(memory.pixel_fd()),
-                                  FrameRingMemory::Role::reader, gpu),
-            0, 25};
+    const auto mapping = FrameRingMemory::open(duplicate(memory.control_fd()), duplicate(memory.pixel_fd()),
+                                               FrameRingMemory::Role::reader, gpu);
+    test::reserve_seat(mapping, 0);
+    return {mapping, 0, 25};
   }
 
   void publish(int number) {

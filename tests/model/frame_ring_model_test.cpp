@@ -1,13 +1,15 @@
 // The frame ring's protocol, explored exhaustively: one writer, one reader that blocks it and one that drops frames,
 // two slots, three frames, an index of two entries (so that a slow reader is lapped). Any reader may be killed at any
-// step, its device goes on reading a while after, and a successor takes its seat; the writer may be killed as well.
+// step, its device goes on reading a while after, and a successor takes its seat; one may also leave, while its device
+// still reads, and a successor comes; the writer may be killed as well, and may have to wait for a required reader.
 // Shows, for every order of steps,
 //  - what a reader reads is its frame, from the lease to the end of the reading,
 //  - it leases each frame at most once, in growing order, and only after the frame's head was published,
 //  - a reader that blocks gets every frame from the first that was published for it,
 //  - nobody waits for ever: all frames get written while the writer lives, and when it is gone its readers end
 //    after the last frame it published,
-//  - nothing of a dead reader stays behind in the slots,
+//  - nothing of a reader that died or left stays behind in the slots, and its seat gets empty,
+//  - a required reader gets the very first frame,
 // and that the exploration would see it if it were otherwise: each careless variant of the protocol is found out.
 //
 // A step is one access to shared memory, together with what follows from it locally. A lease counts as reading from
@@ -41,6 +43,9 @@ enum class Mutant {
   reclaim_forgets_pending,         // a dead reader's frame is never free again
   successor_before_seat_is_empty,  // its predecessor's bits are still in the slots, or its own get cleared
   ends_without_looking_again,      // the writer published once more before it died
+  empties_a_leaving_seat_at_once,  // the device of the reader that leaves still reads
+  waits_for_one_that_leaves,       // what is pending for it is never taken
+  begins_without_required_reader,  // the first frames are lost for it
 };
 
 // How the writer fills a slot: it is done before it publishes (host memory), or publishes when the fill is enqueued
@@ -69,13 +74,14 @@ struct IndexEntry {
   std::uint8_t slot : 4;
 };
 
-enum class Seat : std::uint8_t { empty, live, gone };
+enum class Seat : std::uint8_t { empty, reserved, live, leaving, gone };
 
 enum class Process : std::uint8_t {
   running,
   killed,  // takes no step more, but its device may go on
   gone,    // the kernel says so: nothing of it acts any more
   buried,  // and the supervisor has told the ring
+  left,    // by itself: it takes nothing more, but its device may still read what it has
 };
 
 enum class ReaderAt : std::uint8_t {
@@ -138,6 +144,8 @@ struct Options {
   int frames = most_frames;
   int reader_deaths = 2;
   int writer_deaths = 0;
+  int leaves = 0;         // of readers
+  bool required = false;  // the reader that blocks: no frame without it
 };
 
 class FrameRingModel {
@@ -153,6 +161,7 @@ class FrameRingModel {
     Writer writer;
     std::uint8_t reader_deaths_left;
     std::uint8_t writer_deaths_left;
+    std::uint8_t leaves_left;
     Fault fault;  // seen in the step that led here
   };
 
@@ -162,6 +171,8 @@ class FrameRingModel {
     State state{};
     state.reader_deaths_left = static_cast<std::uint8_t>(options_.reader_deaths);
     state.writer_deaths_left = static_cast<std::uint8_t>(options_.writer_deaths);
+    state.leaves_left = static_cast<std::uint8_t>(options_.leaves);
+    state.seats.fill(Seat::reserved);
     return state;
   }
 
@@ -170,6 +181,8 @@ class FrameRingModel {
     if (state.writer.process == Process::running) write(state, emit);
     for (int r = 0; r < reader_count; ++r) {
       if (state.readers[r].process == Process::running) read(state, r, emit);
+      if (state.readers[r].process == Process::left && uses_pixels(state.readers[r])) take_frame(state, r, emit);
+      leave(state, r, emit);
       run_device_of_dead(state, r, emit);
       supervise_reader(state, r, emit);
     }
@@ -206,6 +219,11 @@ class FrameRingModel {
     if (!writer_lives && state.writer_gone == 0) return "the writer's death was not told";
     for (int r = 0; r < reader_count; ++r) {
       const Reader& reader = state.readers[r];
+      if (reader.process == Process::left) {
+        if (uses_pixels(reader)) return "a reader that left never gave back its frame";
+        if (writer_lives && state.seats[r] != Seat::empty) return "the seat of a reader that left is never empty";
+        continue;
+      }
       if (reader.process != Process::running) {
         if (reader.process != Process::buried || state.seats[r] == Seat::live) return "a reader's death was not told";
         if (writer_lives && state.seats[r] != Seat::empty) return "a dead reader's seat was not reclaimed";
@@ -229,8 +247,13 @@ class FrameRingModel {
   // ---- what is checked
 
   static bool is_reading(const Reader& reader) {
-    const bool acts = reader.process == Process::running || reader.process == Process::killed;
+    const bool acts =
+        reader.process == Process::running || reader.process == Process::killed || reader.process == Process::left;
     return acts && reader.at == ReaderAt::reading;
+  }
+
+  static bool uses_pixels(const Reader& reader) {
+    return reader.at == ReaderAt::await_ready || reader.at == ReaderAt::reading;
   }
 
   static bool has_bits(const State& state, int r) {
@@ -275,8 +298,12 @@ class FrameRingModel {
   void choose(const State& state, Emit& emit) const {
     const bool has_more = state.writer.sequence < options_.frames;
     for (int r = 0; r < reader_count; ++r) {
-      if (state.seats[r] == Seat::gone)
+      const bool at_once = state.seats[r] == Seat::leaving && is(Mutant::empties_a_leaving_seat_at_once);
+      if (state.seats[r] == Seat::gone || at_once)
         go_to(state, WriterAt::reclaim_load, 0, r, "starts to reclaim from reader", emit);
+      // What one that leaves has is looked at slot by slot; nobody adds to it meanwhile.
+      if (state.seats[r] == Seat::leaving && !at_once && !has_bits(state, r))
+        go_to(state, WriterAt::reclaim_done, 0, r, "finds nothing left of reader", emit);
     }
     for (int k = 0; k < slot_count; ++k) {
       const Slot& slot = state.slots[k];
@@ -285,14 +312,18 @@ class FrameRingModel {
         const bool is_done = state.done[r][k] == control.sequence;
         if ((control.held & bit(r)) != 0 && is_done)
           go_to(state, WriterAt::harvest, k, r, "sees `done` of reader", emit);
-        const bool may_recall = r != blocking_reader && has_more;
+        const bool leaves = state.seats[r] == Seat::leaving && !is(Mutant::waits_for_one_that_leaves);
+        const bool may_recall = leaves || (r != blocking_reader && has_more);
         if ((control.pending & bit(r)) != 0 && may_recall) {
           go_to(state, WriterAt::recall, k, r, "sees a pending frame of reader", emit);
         }
       }
       const bool is_filled = slot.filling == 0 || is(Mutant::no_fill_check);
       const bool is_let_go = control.held == 0 && control.pending == 0;
-      if (has_more && is_let_go && is_filled) go_to(state, WriterAt::claim, k, 0, "finds slot free", emit, k);
+      const bool has_required = !options_.required || state.seats[blocking_reader] == Seat::live ||
+                                is(Mutant::begins_without_required_reader);
+      if (has_more && has_required && is_let_go && is_filled)
+        go_to(state, WriterAt::claim, k, 0, "finds slot free", emit, k);
     }
   }
 
@@ -409,6 +440,9 @@ class FrameRingModel {
     }
   }
 
+  // One that dies or leaves at this moment misses the frame.
+  bool is_to_be_required() const { return options_.required && options_.reader_deaths == 0 && options_.leaves == 0; }
+
   WriterAt after_pixels() const {
     return is(Mutant::head_before_published) ? WriterAt::store_index : WriterAt::publish;
   }
@@ -426,6 +460,7 @@ class FrameRingModel {
           const bool first = (then.live & bit(r)) != 0 && reader.first_owed == 0 && reader.process == Process::running;
           if (first) reader.first_owed = then.sequence;
         }
+        if (is_to_be_required() && (then.live & bit(blocking_reader)) == 0) next.fault = Fault::missed;
         then.live = 0;
         then.at = WriterAt::store_index;
         if (head_first) rest(then);
@@ -520,6 +555,10 @@ class FrameRingModel {
   }
 
   static void move_on(Reader& reader) {
+    if (reader.process == Process::left) {
+      reader = dead(Process::left);
+      return;
+    }
     reader.cursor++;
     reader.slot = 0;
     reader.seen = {};
@@ -596,9 +635,10 @@ class FrameRingModel {
       then.at = ReaderAt::reading;
       emit(Step{"reader", r, "begins to read frame", then.cursor + 1}, next);
     } else if (state.writer_gone != 0) {
-      next.done[r][then.slot] = narrow(then.cursor + 1);
+      const int frame = then.cursor + 1;
+      next.done[r][then.slot] = narrow(frame);
       move_on(then);
-      emit(Step{"reader", r, "gives up on a frame that nobody fills:", then.cursor}, next);
+      emit(Step{"reader", r, "gives up on a frame that nobody fills:", frame}, next);
     }
   }
 
@@ -606,9 +646,25 @@ class FrameRingModel {
   static void give_back(const State& state, int r, Emit& emit) {
     State next = state;
     Reader& then = next.readers[r];
-    next.done[r][then.slot] = narrow(then.cursor + 1);
+    const int frame = then.cursor + 1;
+    next.done[r][then.slot] = narrow(frame);
     move_on(then);
-    emit(Step{"reader", r, "has read, and stores `done` for, frame", then.cursor}, next);
+    emit(Step{"reader", r, "has read, and stores `done` for, frame", frame}, next);
+  }
+
+  // Between two frames, or with one that its device, or another thread, still uses.
+  template <typename Emit>
+  void leave(const State& state, int r, Emit& emit) const {
+    const Reader& self = state.readers[r];
+    const bool is_between = self.at == ReaderAt::load_head || self.at == ReaderAt::await_change;
+    if (state.leaves_left == 0 || self.process != Process::running || !(is_between || uses_pixels(self))) return;
+    State next = state;
+    Reader& then = next.readers[r];
+    next.leaves_left--;
+    next.seats[r] = Seat::leaving;
+    then.process = Process::left;
+    if (is_between) then = dead(Process::left);
+    emit(Step{"reader", r, "leaves", -1, true}, next);
   }
 
   // ---- devices
@@ -659,7 +715,7 @@ class FrameRingModel {
     const Process process = state.readers[r].process;
     State next = state;
     if (process == Process::gone) {
-      next.seats[r] = Seat::gone;
+      if (state.seats[r] != Seat::empty) next.seats[r] = Seat::gone;
       next.readers[r].process = Process::buried;
       emit(Step{"supervisor", -1, "tells the ring that gone is reader", r}, next);
     }
@@ -668,9 +724,13 @@ class FrameRingModel {
       emit(Step{"supervisor", -1, "sees closed the socket of reader", r}, next);
     }
     const bool has_seat = state.seats[r] == Seat::empty || is(Mutant::successor_before_seat_is_empty);
-    if (process == Process::buried && has_seat && state.writer_gone == 0) {
+    const bool is_away = process == Process::buried || (process == Process::left && !uses_pixels(state.readers[r]));
+    if (is_away && has_seat && state.writer_gone == 0) {
+      next = state;
       next.readers[r] = {};
-      emit(Step{"supervisor", -1, "starts a successor of reader", r, true}, next);
+      next.seats[r] = Seat::reserved;
+      const bool must_come = options_.required && r == blocking_reader;
+      emit(Step{"supervisor", -1, "starts a successor of reader", r, !must_come}, next);
     }
   }
 
@@ -694,8 +754,8 @@ class FrameRingModel {
   static void kill(const State& state, Emit& emit) {
     for (int r = 0; r < reader_count && state.reader_deaths_left > 0; ++r) {
       const Reader& reader = state.readers[r];
-      if (reader.process != Process::running) continue;
-      const bool device_works = reader.at == ReaderAt::await_ready || reader.at == ReaderAt::reading;
+      const bool device_works = uses_pixels(reader);
+      if (reader.process != Process::running && !(reader.process == Process::left && device_works)) continue;
       State next = state;
       next.readers[r] = dead(Process::killed);
       if (device_works) {
@@ -733,6 +793,39 @@ TEST(FrameRingModel, SurvivesTwoDeathsOfReaders) {
 
 TEST(FrameRingModel, SurvivesTheDeathOfTheWriterAndOfAReader) {
   const Verdict verdict = explore_ring({.frames = frames_to_explore, .reader_deaths = 1, .writer_deaths = 1});
+  EXPECT_EQ(verdict.outcome, Outcome::holds) << verdict;
+}
+
+TEST(FrameRingModel, LetsReadersComeAndGo) {
+  const Verdict verdict = explore_ring({.frames = frames_to_explore, .reader_deaths = 0, .leaves = 2});
+  EXPECT_EQ(verdict.outcome, Outcome::holds) << verdict;
+}
+
+TEST(FrameRingModel, SurvivesADeathOfAReaderWhileOneLeaves) {
+  const Verdict verdict = explore_ring({.frames = frames_to_explore, .reader_deaths = 1, .leaves = 1});
+  EXPECT_EQ(verdict.outcome, Outcome::holds) << verdict;
+}
+
+TEST(FrameRingModel, SurvivesTheDeathOfTheWriterWhileAReaderLeaves) {
+  const Verdict verdict =
+      explore_ring({.frames = frames_to_explore, .reader_deaths = 0, .writer_deaths = 1, .leaves = 1});
+  EXPECT_EQ(verdict.outcome, Outcome::holds) << verdict;
+}
+
+TEST(FrameRingModel, LetsAReaderLeaveWhereADeviceFills) {
+  const Verdict verdict =
+      explore_ring({.fill = Fill::behind_publishing, .frames = frames_to_explore, .reader_deaths = 0, .leaves = 1});
+  EXPECT_EQ(verdict.outcome, Outcome::holds) << verdict;
+}
+
+TEST(FrameRingModel, BeginsWithItsRequiredReader) {
+  const Verdict verdict = explore_ring({.frames = frames_to_explore, .reader_deaths = 0, .required = true});
+  EXPECT_EQ(verdict.outcome, Outcome::holds) << verdict;
+}
+
+TEST(FrameRingModel, GoesOnWithTheSuccessorsOfItsRequiredReader) {
+  const Verdict verdict =
+      explore_ring({.frames = frames_to_explore, .reader_deaths = 1, .leaves = 1, .required = true});
   EXPECT_EQ(verdict.outcome, Outcome::holds) << verdict;
 }
 
@@ -774,7 +867,13 @@ INSTANTIATE_TEST_SUITE_P(
         CarelessRing{"SuccessorBeforeSeatIsEmpty",
                      {.mutant = Mutant::successor_before_seat_is_empty, .reader_deaths = 1}},
         CarelessRing{"EndsWithoutLookingAgain",
-                     {.mutant = Mutant::ends_without_looking_again, .reader_deaths = 0, .writer_deaths = 1}}),
+                     {.mutant = Mutant::ends_without_looking_again, .reader_deaths = 0, .writer_deaths = 1}},
+        CarelessRing{"EmptiesALeavingSeatAtOnce",
+                     {.mutant = Mutant::empties_a_leaving_seat_at_once, .reader_deaths = 0, .leaves = 1}},
+        CarelessRing{"WaitsForOneThatLeaves",
+                     {.mutant = Mutant::waits_for_one_that_leaves, .reader_deaths = 0, .leaves = 1}},
+        CarelessRing{"BeginsWithoutRequiredReader",
+                     {.mutant = Mutant::begins_without_required_reader, .reader_deaths = 0, .required = true}}),
     [](const auto& of) { return of.param.name; });
 
 }  // namespace

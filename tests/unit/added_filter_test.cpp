@@ -114,6 +114,7 @@ TEST(AddedFilter, ItsDataComeOutWithThePacketOfTheFrame) {
   const auto memory = FrameRingMemory::create({.slots = 3, .slot_bytes = test::picture_bytes});
   FrameRingWriter writer(memory);
   FrameRingReader reader(test::reopen(*memory, FrameRingMemory::Role::reader), 0);
+  test::reserve_seat(memory, 0);
   reader.attach(true, 1);
   FilterChain chain({{"measures", {}}, {"inverts", {}}, {"measures", {}}});
   const FrameFormat format = chain.configure(test::record_of(0).format);

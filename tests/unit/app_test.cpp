@@ -199,6 +199,7 @@ class Accounting : public testing::Test {
     camera_.frames.newest.emplace(CameraFrames::Ring{FrameRingObserver(open(frames_->memory())), 25});
     camera_.own().packets.newest = PacketRingObserver(PacketRingMemory::open(UniqueFd(::dup(packets_->memory().fd()))));
     reader_ = std::make_unique<FrameRingReader>(open(frames_->memory()), 0);
+    EXPECT_EQ(camera_.frames.newest->observer.reserve(), 0U);
     reader_->attach(false, 1);
   }
 

@@ -11,6 +11,7 @@
 #include "stages/decoders/decoder.h"
 #include "stages/sources/source.h"
 #include "tests/integration/clips.h"
+#include "tests/unit/ring_test_support.h"
 
 namespace campipe {
 namespace {
@@ -60,6 +61,7 @@ class Bench {
     readable_ = FrameRingMemory::open(UniqueFd(::dup(memory.control_fd())), UniqueFd(::dup(memory.pixel_fd())),
                                       FrameRingMemory::Role::reader);
     reader_ = std::make_unique<FrameRingReader>(readable_, 0);
+    test::reserve_seat(readable_, 0);
     reader_->attach(true, 8);
   }
 

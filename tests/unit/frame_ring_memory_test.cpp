@@ -170,6 +170,7 @@ TEST(FrameRingMemory, APictureIsReadWhereItWasWritten) {
   ASSERT_NE(mapping->pixels(0).data(), ring->pixels(0).data());
   FrameRingWriter writer(ring);
   FrameRingReader reader(mapping, 0);
+  reserve_seat(mapping, 0);
   reader.attach(false, 4);
   ASSERT_TRUE(writer.claim());  // so that the next slot does not lie at the beginning
   const auto slot = writer.claim();
@@ -225,6 +226,7 @@ TEST(FrameRingMemory, EveryFieldOfARecordArrives) {
   FrameRingWriter writer(ring);
   const auto mapping = reopen(*ring, Role::reader);
   FrameRingReader reader(mapping, 3);
+  reserve_seat(mapping, 3);
   reader.attach(true, 1);
   const FrameRecord sent = full_record();
   const auto slot = writer.claim();

@@ -30,6 +30,7 @@ class FrameRing : public testing::Test {
 
   std::unique_ptr<FrameRingReader> reader(unsigned place, bool blocking, unsigned queue_size) {
     auto reader = std::make_unique<FrameRingReader>(reopen(*memory_, Role::reader), place);
+    reserve_seat(memory_, place);
     reader->attach(blocking, queue_size);
     return reader;
   }
@@ -148,10 +149,9 @@ TEST_F(FrameRing, SixteenReadersShareAFrame) {
   std::vector<std::unique_ptr<FrameRingReader>> readers;
   std::vector<Lease> leases;
   for (unsigned place = 0; place < max_ring_readers; ++place) {
-    ASSERT_EQ(observer_.empty_reader(), place);
     readers.push_back(reader(place, place % 2 == 0, 2));
   }
-  EXPECT_FALSE(observer_.empty_reader());
+  EXPECT_FALSE(observer_.reserve());
   write();
   for (auto& each : readers) leases.push_back(take(*each));
   for (auto& lease : leases) {
@@ -349,6 +349,7 @@ TEST_F(FrameRing, TheEndWakesASleepingReader) {
   for (const bool in_order : {true, false}) {
     const auto memory = FrameRingMemory::create({.slots = 2, .slot_bytes = 64});
     FrameRingReader reading(reopen(*memory, Role::reader), 0);
+    reserve_seat(memory, 0);
     reading.attach(true, 1);
     std::jthread ender([&] {
       eventually([&] { return memory->header().waiting_readers.load() != 0; });
@@ -370,7 +371,7 @@ TEST_F(FrameRing, NothingOfADeadReaderStays) {
 
   observer_.mark_reader_gone(1);
   EXPECT_EQ(observer_.reader_state(1), ReaderState::gone);
-  EXPECT_EQ(observer_.empty_reader(), 2U) << "its place is not empty before the writer has looked";
+  EXPECT_EQ(observer_.reserve(), 2U) << "its place is not empty before the writer has looked";
   EXPECT_TRUE(writer_.wait_for_room(Clock::now(), never)) << "nobody waits for the dead";
   writer_.service();
   EXPECT_EQ(observer_.reader_state(1), ReaderState::empty);
@@ -400,6 +401,118 @@ TEST_F(FrameRing, ADeathWakesTheWriter) {
   supervisor.join();
   writer_.service();
   EXPECT_EQ(observer_.reader_state(0), ReaderState::empty);
+}
+
+TEST_F(FrameRing, ASeatIsReservedForOneReader) {
+  EXPECT_EQ(observer_.reserve(), 0U);
+  EXPECT_EQ(observer_.reserve(), 1U);
+  EXPECT_EQ(observer_.reader_state(0), ReaderState::reserved);
+  EXPECT_FALSE(writer_.wait_for_reader(Clock::now(), never)) << "nobody has come yet";
+  observer_.mark_reader_gone(0);
+  writer_.service();
+  EXPECT_EQ(observer_.reserve(), 0U) << "its reader died before it came";
+  const auto first = reader(1, false, 1);
+  FrameRingReader second(reopen(*memory_, Role::reader), 1);
+  second.attach(false, 1);
+  EXPECT_EQ(look(second), Next::broken) << "the seat is another one's";
+  write();
+  EXPECT_EQ(read(*first), 1U);
+}
+
+TEST_F(FrameRing, AReaderThatLeavesIsSeenOff) {
+  const auto stays = reader(0, true, 3);
+  const auto leaves = reader(1, true, 3);
+  write(3);
+  Lease held = take(*leaves);
+  for (std::uint64_t number = 1; number <= 3; ++number) EXPECT_EQ(read(*stays), number);
+  write();
+  EXPECT_EQ(read(*stays), 4U);
+  EXPECT_FALSE(writer_.wait_for_room(Clock::now(), never)) << "it has three more to take";
+  leaves->leave();
+  EXPECT_TRUE(writer_.wait_for_room(Clock::now(), never)) << "nobody waits for it";
+  EXPECT_EQ(observer_.reader_state(1), ReaderState::leaving) << "it still has a frame";
+  write();
+  EXPECT_EQ(read(*stays), 5U);
+  EXPECT_TRUE(intact(held));
+  EXPECT_EQ(claimable().count(held.slot), 0U);
+  held = {};
+  writer_.service();
+  EXPECT_EQ(observer_.reader_state(1), ReaderState::empty);
+  EXPECT_EQ(claimable(), all_six);
+  const auto successor = reader(1, true, 3);
+  write();
+  EXPECT_EQ(read(*successor), 6U);
+}
+
+TEST_F(FrameRing, AReaderThatDiesWhileItLeavesLeavesNothing) {
+  const auto dead = reader(0, true, 3);
+  write(2);
+  const Lease held = take(*dead);
+  dead->leave();
+  writer_.service();
+  EXPECT_EQ(observer_.reader_state(0), ReaderState::leaving);
+  observer_.mark_reader_gone(0);
+  writer_.service();
+  EXPECT_EQ(observer_.reader_state(0), ReaderState::empty);
+  EXPECT_EQ(claimable(), all_six);
+}
+
+// It sleeps until then, and its queue is full.
+TEST_F(FrameRing, TheWriterIsWokenByAReaderThatLeaves) {
+  const auto leaves = reader(0, true, 1);
+  write();
+  std::jthread leaver([&] {
+    eventually([&] { return writer_sleeps(); });
+    leaves->leave();
+  });
+  EXPECT_TRUE(writer_.wait_for_room(after(seconds(10)), never));
+  leaver.join();
+  writer_.service();
+  EXPECT_EQ(observer_.reader_state(0), ReaderState::empty);
+}
+
+TEST_F(FrameRing, TheWriterWaitsForAllWhoAreRequired) {
+  const auto other = reader(0, false, 1);
+  reserve_seat(memory_, 1);
+  EXPECT_TRUE(writer_.wait_for_reader(Clock::now(), never)) << "nobody is required";
+  observer_.require(1U << 1U);
+  EXPECT_FALSE(writer_.wait_for_reader(after(milliseconds(5)), never));
+  auto required = reader(1, true, 1);
+  EXPECT_TRUE(writer_.wait_for_reader(Clock::now(), never));
+  observer_.mark_reader_gone(1);
+  writer_.service();
+  EXPECT_FALSE(writer_.wait_for_reader(after(milliseconds(5)), never)) << "its successor is waited for, too";
+  reserve_seat(memory_, 1);
+  required = reader(1, true, 1);
+  EXPECT_TRUE(writer_.wait_for_reader(Clock::now(), never));
+  observer_.require(0);
+  required->leave();
+  EXPECT_TRUE(writer_.wait_for_reader(Clock::now(), never));
+}
+
+bool operator==(const SeatFrames& a, const SeatFrames& b) {
+  return a.first == b.first && a.last == b.last && a.recalled == b.recalled;
+}
+
+TEST_F(FrameRing, ASeatKnowsWhichFramesWereMeantForIt) {
+  const auto first = reader(0, false, 2);
+  write(2);
+  const auto second = reader(1, false, 1);
+  write(3);
+  EXPECT_EQ(read(*second), 5U);
+  second->leave();
+  EXPECT_TRUE(observer_.frames_of(0) == (SeatFrames{1, 5, 3}));
+  EXPECT_TRUE(observer_.frames_of(1) == (SeatFrames{3, 5, 2}));
+  EXPECT_TRUE(observer_.frames_of(2) == SeatFrames{});
+  write(2);
+  EXPECT_TRUE(observer_.frames_of(0) == (SeatFrames{1, 7, 5}));
+  EXPECT_TRUE(observer_.frames_of(1) == (SeatFrames{3, 5, 2})) << "it has left";
+  first->leave();
+  writer_.service();
+  EXPECT_TRUE(observer_.frames_of(0) == (SeatFrames{1, 7, 7})) << "the two that waited were taken back";
+  const auto successor = reader(1, false, 1);
+  write();
+  EXPECT_TRUE(observer_.frames_of(1) == (SeatFrames{8, 8, 0}));
 }
 
 TEST_F(FrameRing, TellsHowManyFramesAndTheTimeOfTheNewest) {

@@ -89,6 +89,7 @@ class Camera {
     Ingest ingest(start_, page_, events());
     while (const auto ring = next_ring()) {
       FrameRingReader reader(ring, 0);
+      test::reserve_seat(ring, 0);
       reader.attach(true, 8);
       FrameRingReader::Lease lease;
       while (reader.next(lease, test::after(test::seconds(20))) == FrameRingReader::Next::frame) {

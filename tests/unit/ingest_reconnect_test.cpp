@@ -176,6 +176,7 @@ class IngestReconnect : public testing::Test {
         const std::lock_guard lock(mutex_);
         return rings_.size() > ring;
       }));
+      test::reserve_seat(rings_[ring], 0);
       FrameRingReader reader(rings_[ring++], 0);
       reader.attach(false, 8);
       FrameRingReader::Lease lease;
@@ -194,6 +195,7 @@ class IngestReconnect : public testing::Test {
       const std::lock_guard lock(mutex_);
       return !rings_.empty();
     }));
+    test::reserve_seat(rings_.at(0), 0);
     FrameRingReader reader(rings_.at(0), 0);
     reader.attach(blocking, 8);
     FrameRingReader::Lease lease;

@@ -16,7 +16,9 @@ class RetiredRing : public testing::Test {
     FrameRingSpec spec;
     spec.slot_bytes = picture_bytes;
     auto writer = std::make_shared<FrameRingWriter>(FrameRingMemory::create(spec));
-    reader_ = std::make_unique<FrameRingReader>(reopen(writer->memory(), FrameRingMemory::Role::reader), 0);
+    const auto memory = reopen(writer->memory(), FrameRingMemory::Role::reader);
+    reader_ = std::make_unique<FrameRingReader>(memory, 0);
+    reserve_seat(memory, 0);
     reader_->attach(false, 4);
     unsigned recalled = 0;
     EXPECT_TRUE(write_frame(*writer, 1, recalled));

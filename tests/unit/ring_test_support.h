@@ -56,6 +56,13 @@ inline bool has_pattern(std::span<const std::uint8_t> bytes, std::uint64_t numbe
   return true;
 }
 
+// As the supervisor does before it sends a ring to a reader, which may be in another process.
+inline void reserve_seat(const std::shared_ptr<FrameRingMemory>& memory, unsigned place) {
+  FrameRingObserver observer(memory);
+  while (observer.reader_state(place) == ReaderState::empty && observer.reserve()) {
+  }
+}
+
 inline constexpr int picture_width = 96;
 inline constexpr int picture_height = 64;
 inline constexpr std::size_t picture_bytes = picture_width * picture_height * 3 / 2;

@@ -99,6 +99,7 @@ TEST(RingThreads, FramesAreWholeInOrderAndComplete) {
   std::vector<std::unique_ptr<FrameRingReader>> readers;
   for (const Plan& plan : plans) {
     readers.push_back(std::make_unique<FrameRingReader>(memory, plan.place));
+    reserve_seat(memory, plan.place);
     readers.back()->attach(plan.blocking, plan.queue_size);
   }
   std::vector<std::jthread> threads;
@@ -128,6 +129,7 @@ TEST(RingThreads, PlacesAreGivenAgainWhileFramesFlow) {
   FrameRingWriter writer(memory);
   FrameRingObserver observer(memory);
   FrameRingReader survivor(memory, 0);
+  reserve_seat(memory, 0);
   survivor.attach(true, 2);
   std::jthread reading([&] { EXPECT_GT(read_all(survivor, {}).count, 0U); });
   std::jthread writing([&](const std::stop_token& stop) {
@@ -144,6 +146,7 @@ TEST(RingThreads, PlacesAreGivenAgainWhileFramesFlow) {
   for (int round = 0; round < 300; ++round) {
     {
       FrameRingReader mortal(memory, 1);
+      reserve_seat(memory, 1);
       mortal.attach(round % 2 == 0, 2);
       FrameRingReader::Lease lease;
       EXPECT_EQ(mortal.next(lease, after(seconds(10))), FrameRingReader::Next::frame);

@@ -38,7 +38,9 @@ class Master {
   }
 
   CameraStage::Ring ring(double frame_rate = 25, int rotation = 0) const {
-    return {test::reopen(writer_->memory(), FrameRingMemory::Role::reader), 0, frame_rate, rotation};
+    const auto memory = test::reopen(writer_->memory(), FrameRingMemory::Role::reader);
+    test::reserve_seat(memory, 0);
+    return {memory, 0, frame_rate, rotation};
   }
 
   void publish(int number) {
