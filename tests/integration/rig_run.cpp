@@ -113,7 +113,13 @@ TemporaryFolder::~TemporaryFolder() {
 
 RigRun::RigRun(const std::string& yaml, const Options& options) {
   fs::create_directory(temporary());
-  std::ofstream(file(options.config)) << yaml;
+  std::ofstream config(file(options.config));
+  config << yaml << '\n';
+  // It listens only where its test wants it to: others run at the same time.
+  for (const char* const key : {"http_address", "rtsp_address"}) {
+    if (yaml.find(key) == std::string::npos) config << key << ": off\n";
+  }
+  config.close();
   start(options);
 }
 
