@@ -60,8 +60,9 @@ TEST_F(RtspBrokenConnection, WritesGoNowhereAndReadingShowsIt) {
   const std::vector<char> bytes(10'000, 'x');
   const std::array<GOutputVector, 2> parts{{{bytes.data(), bytes.size()}, {bytes.data(), 1}}};
   gsize written = 0;
-  ASSERT_EQ(g_pollable_output_stream_writev_nonblocking(output(), parts.data(), parts.size(), &written, nullptr, nullptr),
-            G_POLLABLE_RETURN_OK);
+  ASSERT_EQ(
+      g_pollable_output_stream_writev_nonblocking(output(), parts.data(), parts.size(), &written, nullptr, nullptr),
+      G_POLLABLE_RETURN_OK);
   EXPECT_EQ(written, 10'001U);
   std::array<char, 16> room{};
   GError* waits = nullptr;
