@@ -24,5 +24,15 @@ TEST(RtspFraming, ABodyHasEightKibibytesAtMost) {
   EXPECT_NE(longer.refusal(), "");
 }
 
+// GStreamer would lose memory with each.
+TEST(RtspFraming, PipelinedRequestsAreRefused) {
+  for (const std::string name : {"Pipelined-Requests", "PIPELINED-REQUESTS", "pipelined-requests "}) {
+    RtspFraming framing;
+    framing.add("PLAY rtsp://h/dock RTSP/2.0\r\nCSeq: 1\r\n" + name + ": 1\r\n\r\n");
+    EXPECT_EQ(framing.refusal(), "its requests are pipelined") << name;
+    EXPECT_FALSE(framing.whole()) << name;
+  }
+}
+
 }  // namespace
 }  // namespace campipe

@@ -117,7 +117,9 @@ void RtspFraming::look_at_request(std::string_view line) {
 
 void RtspFraming::look_at_header(std::string_view line) {
   const auto colon = line.find(':');
-  if (!equal_letters(trim(line.substr(0, colon)), "content-length")) return;
+  const std::string_view name = trim(line.substr(0, colon));
+  if (equal_letters(name, "pipelined-requests")) return refuse("its requests are pipelined");
+  if (!equal_letters(name, "content-length")) return;
   const std::string_view value = colon == std::string_view::npos ? "" : trim(line.substr(colon + 1));
   std::size_t size = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), size);

@@ -3,7 +3,8 @@
 // GStreamer reads a message for as long as bytes come, on the thread of all clients, and keeps all of its headers. So
 // it gets none that is not complete, and none that is larger than it may be. What GStreamer could read in another way
 // than this does is refused: lines that do not end with CR LF or are folded, control characters, two bodies' lengths.
-// Refused as well are responses, as no request is sent, and HTTP, through which RTSP would be tunneled.
+// Refused as well are responses, as no request is sent, HTTP, through which RTSP would be tunneled, and RTSP 2.0's
+// header Pipelined-Requests, for which gst-rtsp-server 1.22 loses memory with each request.
 #pragma once
 
 #include <cstdint>
