@@ -9,12 +9,11 @@
 // d is the sum of the squared differences of the two patches. What lies outside of the plane is its edge, repeated.
 //
 // - The weight is Tukey's biweight and not the paper's exp(-d / h²): it needs no table, which neither vectors of the
-// CPU
-//   nor the GPU's shared memory read fast, and a patch that differs clearly counts for nothing, which keeps edges
+//   CPU nor the GPU's shared memory read fast, and a patch that differs clearly counts for nothing, which keeps edges
 //   (Goossens, Luong, Pižurica, Philips: An improved non-local denoising algorithm, LNLA 2008).
 // - cutoff = 5 · strength² · samples of the patch. Noise of the standard deviation `strength` makes d 2/5 of that,
-// where
-//   the weight is 0.36; with the paper's h = 10 · strength and a patch of 7 × 7, as in FFmpeg's nlmeans, it is 0.38.
+//   where the weight is 0.36; with the paper's h = 10 · strength and a patch of 7 × 7, as in FFmpeg's nlmeans, it is
+//   0.38.
 // - The sample itself counts as any other whose patch is the same: with the weight 1, as in FFmpeg. The paper's authors
 //   also take the largest weight of the others (IPOL 2011), which mixes a sample that has nothing like it in its window
 //   with the least unlike ones; this way it stays. Where there are enough alike, 1 is little beside their sum.
