@@ -173,7 +173,7 @@ TEST(CommandLine, CheckLooksAtFilesFramesAndAddresses) {
 TEST(CommandLine, LogsAreJsonWhereThatIsAskedFor) {
   RigOptions options;
   options.command = {"--config", "rig.yaml", "--log-format", "json"};
-  RigRun rig(two_cameras, options);
+  RigRun rig("http_address: \"127.0.0.1:0\"\n" + two_cameras, options);  // which the publisher logs
   EXPECT_EQ(rig.wait(), 0) << rig.log();
   std::istringstream lines(rig.log());
   std::set<std::string> processes;
