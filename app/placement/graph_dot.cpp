@@ -1,5 +1,6 @@
 // `campipe --plan=dot`: the graph for Graphviz.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <string>
 #include <string_view>
@@ -24,17 +25,11 @@ std::string dot_string(std::string_view text) {
   return out + '"';
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 // The name, and below it a line for each thing that it does.
 std::string label_of(const GraphNode& node) {
   std::string label = node.name;
   if (!node.decoder.empty()) label += "\n" + decoder_text(node);
-  if (!node.sinks.empty()) label += "\n" + joined(node.sinks);
+  if (!node.sinks.empty()) label += fmt::format("\n{}", fmt::join(node.sinks, ", "));
   for (const GraphStream& stream : node.streams) {
     const bool is_own = stream.output == node.name;
     label += "\n" + (is_own ? "" : stream.output.substr(node.name.size()) + ": ") + stream_text(stream, node);

@@ -1,20 +1,12 @@
 #include "stages/filters/denoise_avx2.h"
 
 #if defined(__x86_64__)
-#include <immintrin.h>
-
-#define CAMPIPE_AVX2 [[gnu::target("avx2")]]  // an attribute cannot be had from a function
+#include "stages/filters/avx2.h"
 
 namespace campipe::avx2 {
 namespace {
 
 constexpr int lanes = 16;
-
-bool available() { return __builtin_cpu_supports("avx2") != 0; }
-
-CAMPIPE_AVX2 inline __m256i load(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
-
-CAMPIPE_AVX2 inline void store(void* to, __m256i value) { _mm256_storeu_si256(static_cast<__m256i*>(to), value); }
 
 CAMPIPE_AVX2 inline __m256i load_bytes(const std::uint8_t* from) {
   return _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));

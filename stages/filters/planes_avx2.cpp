@@ -3,20 +3,12 @@
 #include "stages/filters/planes.h"
 
 #if defined(__x86_64__)
-#include <immintrin.h>
-
-#define CAMPIPE_AVX2 [[gnu::target("avx2")]]  // an attribute cannot be had from a function
+#include "stages/filters/avx2.h"
 
 namespace campipe::avx2 {
 namespace {
 
 constexpr int block = 32;
-
-bool available() { return __builtin_cpu_supports("avx2") != 0; }
-
-CAMPIPE_AVX2 inline __m256i load(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
-
-CAMPIPE_AVX2 inline void store(void* to, __m256i value) { _mm256_storeu_si256(static_cast<__m256i*>(to), value); }
 
 CAMPIPE_AVX2 inline __m256i weight_pair(const std::int16_t* weights) {
   std::int32_t both;

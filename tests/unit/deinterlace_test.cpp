@@ -76,15 +76,6 @@ Picture woven(double speed, int first_field) {
   return second;
 }
 
-double psnr(Picture& a, Picture& b) {
-  double squares = 0, samples = 0;
-  a.each([&](std::uint8_t& sample, int plane, int x, int y) {
-    squares += std::pow(sample - b.at(plane, x, y), 2);
-    ++samples;
-  });
-  return 10 * std::log10(255 * 255 * samples / squares);
-}
-
 TEST(Deinterlace, TakesTheCombingAway) {
   for (const int field : {0, 1})
     for (const double speed : {4.0, 12.0, 30.0}) {

@@ -149,15 +149,6 @@ Picture scene(int time) {
   return picture;
 }
 
-double psnr(Picture& a, Picture& b) {
-  double squares = 0, samples = 0;
-  a.each([&](std::uint8_t& sample, int plane, int x, int y) {
-    squares += std::pow(sample - b.at(plane, x, y), 2);
-    ++samples;
-  });
-  return 10 * std::log10(255 * 255 * samples / squares);
-}
-
 TEST(Denoise, TakesNoiseAway) {
   for (const double deviation : {2.0, 4.0, 8.0, 12.0})
     for (int time = 0; time < 3; ++time) {

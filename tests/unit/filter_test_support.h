@@ -165,4 +165,14 @@ inline double interpolated(Samples& in, double x, double y, double outside) {
   return sum;
 }
 
+// Of all samples of two pictures of one size, in dB.
+inline double psnr(Picture& a, Picture& b) {
+  double squares = 0, samples = 0;
+  a.each([&](std::uint8_t& sample, int plane, int x, int y) {
+    squares += std::pow(sample - b.at(plane, x, y), 2);
+    ++samples;
+  });
+  return 10 * std::log10(255 * 255 * samples / squares);
+}
+
 }  // namespace campipe
