@@ -93,8 +93,10 @@ struct FrameTimes {
   CaptureClock capture_clock = CaptureClock::arrival;
   std::int64_t arrival = 0;      // the packet that completed it was read
   std::int64_t decode_cost = 0;  // time spent in the decoder for it (not a stamp)
-  std::int64_t decoded = 0;      // it was published to the ring
-  std::int64_t leased = 0;       // the worker took it
+  std::int64_t decoded = 0;      // it was published to its camera's ring
+  std::int64_t published = 0;    // to the ring that it was leased from
+  std::int64_t leased = 0;       // the node took it
+  std::int64_t filter_cost = 0;  // time spent in filters for it, of all nodes (not a stamp)
   std::int64_t filtered = 0;
   std::int64_t encoded = 0;  // its packet was published
 };

@@ -89,8 +89,10 @@ struct FrameRingSpec {
   std::uint64_t base = 0;  // frames published in the camera's earlier epochs
   MemoryKind memory = MemoryKind::host;
   Device device{};  // the GPU that the pixels lie on; for host memory that a GPU fills, this GPU
-  ReadySignal ready = ReadySignal::immediate;  // for fills by a GPU; see FrameRingWriter::filled()
-  FrameFormat expected{};                      // what its frames will be, as far as is known; see expected()
+  // For fills by a GPU; see FrameRingWriter::filled(). `immediate`, of host memory: the writer publishes what is
+  // complete, so that readers need no GPU.
+  ReadySignal ready = ReadySignal::immediate;
+  FrameFormat expected{};  // what its frames will be, as far as is known; see expected()
   // From here on the ring is exhausted(): well before the 30 bits wrap, so that its writer can wait for a key frame.
   std::uint32_t last_sequence = (1U << 30) - (1U << 20);
 };
@@ -127,6 +129,7 @@ class FrameRingMemory {
 
  private:
   void create_pixels();
+  void page_lock_for(const Device& gpu);
   void create_gpu_part();
   void open_pixels(const Device& gpu);
   void open_gpu_part(const Device& gpu);
@@ -167,6 +170,8 @@ class FrameRingWriter {
   // A slot to fill, pinned until unpin(); nothing if all are in use, which is what one is whose last fill by the GPU
   // has not completed. The lowest free one, to stay in the caches.
   std::optional<Slot> claim();
+  // The same, waiting for one until `deadline` or until `interrupted`, as wait_for_room().
+  std::optional<Slot> claim_by(Deadline deadline, const std::function<bool()>& interrupted);
   // The decoder lets go of a slot: for good if it was never published.
   void unpin(unsigned slot);
   // CUDA only. All that fills the claimed slot has been enqueued on `stream`: records the ring's ready signal behind

@@ -19,8 +19,8 @@ void check(const FrameRingSpec& spec) {
     throw Error("a frame ring of impossible size");
   if (spec.memory == MemoryKind::cuda) throw Error("a frame ring of memory that no other process can map");
   if (spec.memory != MemoryKind::host && !on_gpu(spec.device)) throw Error("a frame ring in the memory of no GPU");
-  if (on_gpu(spec.device) && spec.ready == ReadySignal::immediate)
-    throw Error("a frame ring that a GPU fills, without a ready signal");
+  if (spec.memory != MemoryKind::host && spec.ready == ReadySignal::immediate)
+    throw Error("a frame ring in a GPU's memory, without a ready signal");
 }
 
 bool is_possible(const ring::Description& description) {
@@ -52,8 +52,9 @@ std::shared_ptr<FrameRingMemory> FrameRingMemory::create(const FrameRingSpec& sp
   description->version = ring::layout_version;
   description->slots = spec.slots;
   description->memory = spec.memory;
+  const bool complete = spec.ready == ReadySignal::immediate;  // when it is published
   description->ready = on_gpu(spec.device) ? spec.ready : ReadySignal::immediate;
-  description->device = spec.device;
+  description->device = complete ? Device{} : spec.device;
   description->expected = spec.expected;
   description->slot_bytes = spec.slot_bytes;
   description->epoch = spec.epoch;
@@ -62,7 +63,8 @@ std::shared_ptr<FrameRingMemory> FrameRingMemory::create(const FrameRingSpec& sp
   memory->header_ = header;
   memory->description_ = description;
   if (spec.memory == MemoryKind::host) memory->create_pixels();
-  if (on_gpu(spec.device)) memory->create_gpu_part();
+  if (on_gpu(description->device)) memory->create_gpu_part();
+  if (on_gpu(spec.device) && complete) memory->page_lock_for(spec.device);
   if (memory->gpu_pixels_) description->gpu_pixels = memory->gpu_pixels_->handle();
   std::memcpy(&header->description, description.get(), sizeof *description);
   return memory;
@@ -73,6 +75,14 @@ void FrameRingMemory::create_pixels() {
   pixels_ = Mapping(pixel_fd_.get(), Mapping::Access::read_write);
   pixel_bytes_ = pixels_.bytes();
   seal_future_writes(pixel_fd_.get());
+}
+
+void FrameRingMemory::page_lock_for(const Device& gpu) {
+  if constexpr (with_cuda) {
+    page_lock_ = page_lock(pixel_bytes_, gpu);
+  } else {
+    throw Error("this campipe was built without CUDA and has no frame ring for " + to_string(gpu));
+  }
 }
 
 void FrameRingMemory::create_gpu_part() {

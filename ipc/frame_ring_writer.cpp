@@ -95,6 +95,17 @@ std::optional<FrameRingWriter::Slot> FrameRingWriter::claim() {
   return std::nullopt;
 }
 
+std::optional<FrameRingWriter::Slot> FrameRingWriter::claim_by(Deadline deadline,
+                                                               const std::function<bool()>& interrupted) {
+  std::optional<Slot> slot;
+  const auto claimed = [&] {
+    if (!slot) slot = claim();
+    return slot.has_value();
+  };
+  wait_for(claimed, deadline, interrupted);
+  return slot;
+}
+
 bool FrameRingWriter::claimable(unsigned slot) {
   if (pinned_[slot]) return false;
   harvest(slot);

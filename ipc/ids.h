@@ -28,9 +28,9 @@ inline constexpr bool is_id<Id<Tag>> = true;
 
 // One of the configuration, with its source, which the master reads on a thread of its own.
 using CameraId = Id<struct CameraTag>;
-// A thread in a worker. Each camera has one.
+// A thread in a worker. Each camera has one, or one for each of its stages.
 using NodeId = Id<struct NodeTag>;
-// A frame ring, from who writes it to who reads it. Each camera has one, from the master to its node.
+// A frame ring, from who writes it to who reads it: to each node there is one.
 using EdgeId = Id<struct EdgeTag>;
 // A stream of packets, with a thread in the publisher: a camera's own stream, and each of its other outputs.
 using OutputId = Id<struct OutputTag>;

@@ -11,7 +11,7 @@
 namespace campipe {
 namespace {
 
-constexpr std::uint32_t page_magic = 0x36676972;  // "rig6": grows with the layout
+constexpr std::uint32_t page_magic = 0x37676972;  // "rig7": grows with the layout
 constexpr std::size_t first_block = 4096;
 
 // At the beginning of each page. The zero bytes of a new memfd are valid values of all that lies there.
@@ -27,7 +27,7 @@ static_assert(sizeof(Header) <= first_block);
 template <typename... Block>
 struct Layout {};
 constexpr Layout<SourceBlock, EdgeWriterBlock, CopyBlock> of_master;
-constexpr Layout<NodeBlock, EdgeReaderBlock, EncodeBlock> of_worker;
+constexpr Layout<NodeBlock, EdgeReaderBlock, EdgeWriterBlock, EncodeBlock> of_worker;
 constexpr Layout<PublishBlock> of_publisher;
 constexpr Layout<SharedBlock> of_shared;
 
@@ -166,8 +166,9 @@ SourceBlock& RigPage::source(CameraId camera) const {
   return block<SourceBlock>(part(master_process), of_master, camera);
 }
 
-EdgeWriterBlock& RigPage::edge_writer(EdgeId edge) const {
-  return block<EdgeWriterBlock>(part(master_process), of_master, edge);
+EdgeWriterBlock& RigPage::edge_writer(EdgeId edge, ProcessId writer) const {
+  if (writer == master_process) return block<EdgeWriterBlock>(part(writer), of_master, edge);
+  return block<EdgeWriterBlock>(worker_part(writer), of_worker, edge);
 }
 
 CopyBlock& RigPage::copy(OutputId output) const { return block<CopyBlock>(part(master_process), of_master, output); }
@@ -207,8 +208,8 @@ void RigPage::clear(CameraId camera) const { new (&source(camera)) SourceBlock()
 
 void RigPage::clear(NodeId of, ProcessId worker) const { new (&node(of, worker)) NodeBlock(); }
 
-void RigPage::clear(EdgeId edge, ProcessId reader) const {
-  new (&edge_writer(edge)) EdgeWriterBlock();
+void RigPage::clear(EdgeId edge, ProcessId writer, ProcessId reader) const {
+  new (&edge_writer(edge, writer)) EdgeWriterBlock();
   new (&edge_reader(edge, reader)) EdgeReaderBlock();
 }
 

@@ -8,7 +8,7 @@
 //   part     master's page              its worker's page         publisher's page   shared page
 //   camera   SourceBlock
 //   node                                NodeBlock
-//   edge     EdgeWriterBlock            EdgeReaderBlock
+//   edge     EdgeWriterBlock            both
 //   output   CopyBlock, if it is one    EncodeBlock, if not       PublishBlock       SharedBlock
 //
 // Accounting (docs/architecture.md, "every frame is counted"): decoded = frames published to the frame ring +
@@ -63,7 +63,8 @@ struct alignas(64) ThreadBlock {
 
 // What a process notes of who shares a ring with it: the supervisor ends and restarts those that wrote what
 // cannot be.
-enum class Accused : std::uint32_t { none = 0, master = 1, worker = 2, publisher = 4 };
+// other_end: of an edge, its writer or its reader.
+enum class Accused : std::uint32_t { none = 0, master = 1, worker = 2, publisher = 4, other_end = 8 };
 using Accusation = std::atomic<std::uint32_t>;
 inline void accuse(Accusation& accusation, Accused whom) {
   accusation.fetch_or(static_cast<std::uint32_t>(whom), std::memory_order_relaxed);
@@ -161,13 +162,13 @@ struct alignas(64) SourceBlock {
   SharedHistogram decode;  // spent in the decoder
 };
 
-// An edge, by who writes its frames.
+// An edge, by who writes its frames: the ingest thread of its camera, or a node's.
 struct alignas(64) EdgeWriterBlock {
   using Id = EdgeId;
   Accusation accusation;
   Counters counters;
-  DropCounters unpublished;
-  DropCounters dropped;  // taken back from the reader's queue
+  DropCounters unpublished;  // of a node: also what its filters left out
+  DropCounters dropped;      // taken back from the reader's queue
 };
 
 // An output whose packets are passed on as they came, by the ingest thread of its camera.
@@ -250,10 +251,11 @@ class RigPage {
   // Of a worker: itself.
   [[nodiscard]] ProcessId own() const { return own_; }
 
-  // Each throws Error for a part that there is not, or a page that this process does not have. `worker`: whose page.
+  // Each throws Error for a part that there is not, or a page that this process does not have. `worker`, `writer`:
+  // whose page; the master's or a worker's.
   [[nodiscard]] ProcessBlock& process(ProcessId process) const;
   [[nodiscard]] SourceBlock& source(CameraId camera) const;
-  [[nodiscard]] EdgeWriterBlock& edge_writer(EdgeId edge) const;
+  [[nodiscard]] EdgeWriterBlock& edge_writer(EdgeId edge, ProcessId writer) const;
   [[nodiscard]] CopyBlock& copy(OutputId output) const;
   [[nodiscard]] NodeBlock& node(NodeId node, ProcessId worker) const;
   [[nodiscard]] EdgeReaderBlock& edge_reader(EdgeId edge, ProcessId worker) const;
@@ -267,7 +269,7 @@ class RigPage {
   // All blocks of a part are as they were at first. Only when no process uses them any more.
   void clear(CameraId camera) const;
   void clear(NodeId node, ProcessId worker) const;
-  void clear(EdgeId edge, ProcessId reader) const;
+  void clear(EdgeId edge, ProcessId writer, ProcessId reader) const;
   void clear(OutputId output, ProcessId worker) const;
 
  private:

@@ -16,7 +16,7 @@ bool is_possible_time(std::int64_t ns) { return ns >= -longest_time && ns <= lon
 
 bool is_possible(const FrameTimes& times) {
   for (const std::int64_t time : {times.pts, times.duration, times.arrival, times.decode_cost, times.decoded,
-                                  times.leased, times.filtered, times.encoded}) {
+                                  times.published, times.leased, times.filter_cost, times.filtered, times.encoded}) {
     if (!is_possible_time(time)) return false;
   }
   return times.capture_utc >= -latest_utc && times.capture_utc <= latest_utc &&

@@ -73,7 +73,10 @@ GpuPlaces gpu_places(const GivenCamera& camera) {
                    place_of(camera["decode.gpu"]),
                    place_of(camera["ipc_memory"]),
                    place_of(camera["encode.encoder"]),
-                   {}};
+                   {},
+                   place_of(camera["placement.decode"]),
+                   place_of(camera["placement.filter"]),
+                   place_of(camera["placement.encode"])};
   for (const GivenOutput& output : camera.outputs) places.output_encoders.push_back(place_of(output["encode.encoder"]));
   return places;
 }

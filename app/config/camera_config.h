@@ -78,6 +78,33 @@ void describe_keys(Keys& keys, Of<SourceConfig>) {
       {.meaning = "a file is read at the pace of its timestamps, or as fast as it goes", .scope = KeyScope::files});
 }
 
+// Where the stages of a camera's own stream run.
+struct StagePlacement {
+  std::string decode = "auto";      // auto, cpu, or a GPU
+  std::vector<std::string> filter;  // cpu, cpu:N, or a GPU, of all filters or of each; none: where it is encoded
+  std::string encode = "auto";      // likewise
+  friend bool operator==(const StagePlacement&, const StagePlacement&) = default;
+};
+// "cpu:1": the number of a worker on the CPU.
+std::optional<unsigned> cpu_worker_of(const std::string& place);
+
+template <typename Keys>
+void describe_keys(Keys& keys, Of<StagePlacement>) {
+  using S = StagePlacement;
+  keys.key(
+      "decode", &S::decode, ParsedKey{read_gpu_name, "choice, integer or string", R"({"$ref": "#/$defs/gpu"})"},
+      {.meaning = "what decodes. `auto`: the GPU of the first filter, if it can", .range = "as the camera's `gpu`"});
+  keys.key("filter", &S::filter, ParsedKey{read_stage_places, "list", R"({"$ref": "#/$defs/places"})"},
+           {.meaning = "what runs the camera's filters: one place for all of them, or one for each. `cpu:1` is the "
+                       "second of the workers on the CPU, `cpu` any of them",
+            .range = "`cpu`, `cpu:0` to `cpu:31`, a GPU's index or UUID",
+            .fallback = "where it is encoded"});
+  keys.key("encode", &S::encode,
+           ParsedKey{read_stage_place, "choice, integer or string", R"({"$ref": "#/$defs/place"})"},
+           {.meaning = "what encodes. `auto`: where the last filter runs; without filters as the camera's `gpu`",
+            .range = "`auto`, or as a place of `filter`"});
+}
+
 enum class DropPolicy : std::uint8_t { drop, block };
 enum class OnCorrupt : std::uint8_t { show, skip };
 
@@ -85,6 +112,7 @@ enum class OnCorrupt : std::uint8_t { show, skip };
 struct CameraConfig : StreamConfig {
   SourceConfig source;
   std::string gpu = "auto";                    // auto, cpu, or a GPU's index or UUID
+  std::optional<StagePlacement> placement;     // by stage; none: all on `gpu`
   std::optional<MemoryKind> ipc_memory;        // of a ring that a GPU fills; none: auto
   std::optional<ReadySignal> ready_signal;     // likewise
   DropPolicy drop_policy = DropPolicy::block;  // `auto` is resolved when loading: live sources drop
@@ -125,6 +153,10 @@ void describe_keys(Keys& keys, Of<CameraConfig>) {
            {.meaning = "where the camera is decoded, filtered and, if that GPU can, encoded. `auto`: the GPU with the "
                        "fewest cameras, or the CPU where there is none",
             .range = "`auto`, `cpu`, or a GPU's index or UUID (`GPU-…`, `MIG-…`) as `campipe --devices` prints them"});
+  keys.section("placement", &C::placement,
+               {.meaning = "decoding, filters and encoding on [devices of their own](placement.md#by-stage), for the "
+                           "camera's own stream; its other outputs are made where its first filter runs",
+                .fallback = "all where `gpu` says"});
   keys.key("ipc_memory", &C::ipc_memory,
            {.meaning = "the memory of a ring that a GPU fills. `auto`: the first of `cuda_vmm`, `cuda_legacy`, `host` "
                        "that works between the two GPUs; one that is named must work. Rings that the CPU fills are "

@@ -45,6 +45,7 @@ LoadedConfig load_tree(YamlNode& root, const std::vector<std::string>& removed, 
   for (const GivenCamera& camera : file.cameras) cameras.push_back(merge(camera, file.defaults));
   check_sources(cameras, report);
   check_decode_gpus(cameras, report);
+  check_placements(cameras, report);
   check_copies(cameras, report);
   check_encoders(cameras, report);
   report.step(nullptr, look_at_files, look_at_disk);

@@ -115,6 +115,9 @@ struct GpuPlaces {
   ConfigPlace ipc_memory;
   ConfigPlace encoder;
   std::vector<ConfigPlace> output_encoders = {};  // of its outputs, in their order
+  ConfigPlace stage_decode = {};                  // of `placement`
+  ConfigPlace stage_filter = {};
+  ConfigPlace stage_encode = {};
 };
 
 struct LoadedConfig {

@@ -80,7 +80,8 @@ bool is_plain(const GivenCamera& camera) {
     return key.section() == "encode" && key.text.scope == KeyScope::transcoded && camera[key.path].node != nullptr;
   });
   const CameraConfig& value = camera.value;
-  const bool changed = !value.filters.empty() || value.rate > 0 || value.on_corrupt == OnCorrupt::skip;
+  const bool changed =
+      !value.filters.empty() || value.rate > 0 || value.on_corrupt == OnCorrupt::skip || value.placement;
   return !for_encoder && !changed && camera["snapshot.path"].node == nullptr && copied_by_default(value.source);
 }
 

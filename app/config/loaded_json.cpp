@@ -32,12 +32,21 @@ json places_to_json(const GpuPlaces& places) {
           {"decode_gpu", place_to_json(places.decode_gpu)},
           {"ipc_memory", place_to_json(places.ipc_memory)},
           {"encoder", place_to_json(places.encoder)},
-          {"output_encoders", std::move(outputs)}};
+          {"output_encoders", std::move(outputs)},
+          {"stage_decode", place_to_json(places.stage_decode)},
+          {"stage_filter", place_to_json(places.stage_filter)},
+          {"stage_encode", place_to_json(places.stage_encode)}};
 }
 
 GpuPlaces places_from_json(const json& from) {
-  GpuPlaces places{place_from_json(from.at("gpu")), place_from_json(from.at("decode_gpu")),
-                   place_from_json(from.at("ipc_memory")), place_from_json(from.at("encoder"))};
+  GpuPlaces places{place_from_json(from.at("gpu")),
+                   place_from_json(from.at("decode_gpu")),
+                   place_from_json(from.at("ipc_memory")),
+                   place_from_json(from.at("encoder")),
+                   {},
+                   place_from_json(from.at("stage_decode")),
+                   place_from_json(from.at("stage_filter")),
+                   place_from_json(from.at("stage_encode"))};
   for (const json& output : from.at("output_encoders")) places.output_encoders.push_back(place_from_json(output));
   return places;
 }

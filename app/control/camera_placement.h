@@ -34,6 +34,8 @@ struct RingMemory {
   MemoryKind kind = MemoryKind::host;
   ReadySignal ready = ReadySignal::immediate;
   Device device;  // the GPU that fills it
+  friend bool operator==(const RingMemory&, const RingMemory&) = default;
+  static void fields(auto& m, auto&& f) { f("kind", m.kind), f("ready", m.ready), f("device", m.device); }
 };
 inline RingMemory ring_memory(const Placement& placement, bool filled_by_gpu) {
   return filled_by_gpu ? RingMemory{placement.memory, placement.ready, placement.decode_gpu} : RingMemory{};

@@ -26,6 +26,14 @@ struct OfCamera {
   CameraId camera;
   static void fields(auto& m, auto&& f) { f("camera", m.camera); }
 };
+struct OfNode {
+  NodeId node;
+  static void fields(auto& m, auto&& f) { f("node", m.node); }
+};
+struct OfEdge {
+  EdgeId edge;
+  static void fields(auto& m, auto&& f) { f("edge", m.edge); }
+};
 struct OfOutput {
   OutputId output;
   static void fields(auto& m, auto&& f) { f("output", m.output); }

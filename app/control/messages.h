@@ -1,7 +1,7 @@
 // What the supervisor and its processes send one another over their control channels (ipc/channel.h): a struct for each
 // message, and a list of messages for each direction. `type` is its name on the channel, `fields` its JSON
 // (app/control/json_fields.h), `descriptors` how many descriptors travel with it, where any do. What a message is about
-// is named by its id (ipc/ids.h): master and workers are sent cameras, the publisher is sent outputs.
+// is named by its id (ipc/ids.h): the master is sent cameras, workers are sent nodes, the publisher is sent outputs.
 //
 // A new message is a struct here, a place in the list of its direction, a function on() at its receiver, and a sender.
 #pragma once
@@ -53,9 +53,9 @@ struct Start {
   static void fields(auto& m, auto&& f) { f("phase", m.phase); }
 };
 
-// To master and workers: nothing of the camera is left, its ids are free.
-struct ForgetCamera : OfCamera {
-  static constexpr std::string_view type = "forget_camera";
+// To the writer of an edge: its frame ring is to be replaced.
+struct RenewRing : OfEdge {
+  static constexpr std::string_view type = "renew_ring";
 };
 
 // To workers and the publisher: no further camera will come; leave when all are done.
@@ -105,9 +105,9 @@ struct StopCamera : OfCamera {
   static constexpr std::string_view type = "stop_camera";
 };
 
-// Its frame ring is to be replaced.
-struct RenewRing : OfCamera {
-  static constexpr std::string_view type = "renew_ring";
+// Nothing of the camera is left, its ids are free.
+struct ForgetCamera : OfCamera {
+  static constexpr std::string_view type = "forget_camera";
 };
 
 // End all sources.
@@ -137,18 +137,33 @@ struct EncodedOutput {
   }
 };
 
-struct EncodeCamera {
-  static constexpr std::string_view type = "camera";
-  CameraId camera;
-  NodeId node;
-  EdgeId edge;  // that the node reads
-  std::string name;
-  DropPolicy drop_policy = DropPolicy::block;
-  unsigned queue_size = 8;  // frames that may wait
-  std::vector<EncodedOutput> outputs;
+// A frame ring that a node writes for further nodes.
+struct WrittenEdge {
+  EdgeId edge;
+  std::string name;  // for people
+  std::vector<FilterConfig> filters;
+  RingMemory memory;
+  std::uint64_t epoch = 1;  // of the first ring
+  std::uint64_t base = 0;   // frames of earlier epochs
+  bool failed = false;      // in the life of an earlier worker
   static void fields(auto& m, auto&& f) {
-    f("camera", m.camera), f("node", m.node), f("edge", m.edge), f("name", m.name), f("drop_policy", m.drop_policy),
-        f("queue_size", m.queue_size), f("outputs", m.outputs);
+    f("edge", m.edge), f("name", m.name), f("filters", m.filters), f("memory", m.memory), f("epoch", m.epoch),
+        f("base", m.base), f("failed", m.failed);
+  }
+};
+
+struct RunNode {
+  static constexpr std::string_view type = "node";
+  NodeId node;
+  EdgeId input;
+  std::string name;  // its camera's
+  DropPolicy drop_policy = DropPolicy::block;
+  unsigned queue_size = 8;             // frames that may wait, for it and in each ring that it writes
+  std::vector<EncodedOutput> outputs;  // what it makes of each frame: packets,
+  std::vector<WrittenEdge> edges;      // and frames for other nodes
+  static void fields(auto& m, auto&& f) {
+    f("node", m.node), f("input", m.input), f("name", m.name), f("drop_policy", m.drop_policy),
+        f("queue_size", m.queue_size), f("outputs", m.outputs), f("edges", m.edges);
   }
 };
 
@@ -156,21 +171,26 @@ struct EncodeCamera {
 struct OfferFrameRing {
   static constexpr std::string_view type = "frame_ring";
   static constexpr DescriptorCount descriptors{1, 2};
-  CameraId camera;
-  unsigned reader = 0;  // the worker's seat in it
+  NodeId node;
+  unsigned reader = 0;  // its seat in the ring
   double frame_rate = 0;
   int rotation = 0;  // degrees clockwise by which its frames must be turned
   static void fields(auto& m, auto&& f) {
-    f("camera", m.camera), f("reader", m.reader), f("frame_rate", m.frame_rate), f("rotation", m.rotation);
+    f("node", m.node), f("reader", m.reader), f("frame_rate", m.frame_rate), f("rotation", m.rotation);
   }
 };
 
-// No further ring of the camera will come.
-struct CameraOver : OfCamera {
-  static constexpr std::string_view type = "camera_over";
+// No further ring will come for the node.
+struct NodeOver : OfNode {
+  static constexpr std::string_view type = "node_over";
 };
 
-using ToWorker = MessageList<EncodeCamera, Start, OfferFrameRing, CameraOver, ForgetCamera, RigOver>;
+// Nothing of the node is left, its ids are free.
+struct ForgetNode : OfNode {
+  static constexpr std::string_view type = "forget_node";
+};
+
+using ToWorker = MessageList<RunNode, Start, OfferFrameRing, RenewRing, NodeOver, ForgetNode, RigOver>;
 
 // ---- From master or worker to the supervisor, and from there to the publisher
 
@@ -250,23 +270,25 @@ struct Status {
 using ToPublisher = MessageList<PublishOutput, DisabledCamera, Start, PacketRing, AudioRing, OutputOver, ForgetOutput,
                                 Record, CloseFiles, ChangeServer, Status, Answer, RigOver>;
 
-// ---- From the master
+// ---- From master or worker to the supervisor
 
 // The descriptors as OfferFrameRing's.
 struct FrameRing {
   static constexpr std::string_view type = "frame_ring";
   static constexpr DescriptorCount descriptors{1, 2};
-  CameraId camera;
+  EdgeId edge;
   std::uint64_t epoch = 0;
   double frame_rate = 0;
   int rotation = 0;
-  std::string decoder;  // for people: "h264 (nvdec)"
+  std::string decoder;  // for people: "h264 (nvdec)"; of a node's ring: empty
   MemoryKind memory = MemoryKind::host;
   static void fields(auto& m, auto&& f) {
-    f("camera", m.camera), f("epoch", m.epoch), f("frame_rate", m.frame_rate), f("rotation", m.rotation),
+    f("edge", m.edge), f("epoch", m.epoch), f("frame_rate", m.frame_rate), f("rotation", m.rotation),
         f("decoder", m.decoder), f("memory", m.memory);
   }
 };
+
+// ---- From the master
 
 struct SourceOver {
   static constexpr std::string_view type = "source_over";
@@ -297,24 +319,32 @@ using FromMaster = MessageList<FrameRing, PacketRing, AudioRing, SourceOver, Sou
 
 // ---- From workers
 
-// Everything that came of the camera is done with.
-struct CameraDone : OfCamera {
-  static constexpr std::string_view type = "camera_done";
+// Everything that came for the node is done with.
+struct NodeDone : OfNode {
+  static constexpr std::string_view type = "node_done";
 };
 
 // A frame ring that it was sent cannot be opened, through no process's fault.
 struct FrameRingLost {
   static constexpr std::string_view type = "frame_ring_lost";
-  CameraId camera;
+  NodeId node;
   std::string reason;
-  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("reason", m.reason); }
+  static void fields(auto& m, auto&& f) { f("node", m.node), f("reason", m.reason); }
 };
 
 struct OutputFailed : OutputReason {
   static constexpr std::string_view type = "output_failed";
 };
 
-using FromWorker = MessageList<PacketRing, OutputFailed, CameraDone, FrameRingLost>;
+// What a node makes for other nodes.
+struct EdgeFailed {
+  static constexpr std::string_view type = "edge_failed";
+  EdgeId edge;
+  std::string reason;
+  static void fields(auto& m, auto&& f) { f("edge", m.edge), f("reason", m.reason); }
+};
+
+using FromWorker = MessageList<FrameRing, PacketRing, OutputFailed, EdgeFailed, NodeDone, FrameRingLost>;
 
 // ---- From the publisher
 

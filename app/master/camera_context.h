@@ -15,7 +15,7 @@ struct CameraContext {
   CameraContext(const IngestStart& with, const RigPage& page)
       : start(with),
         source(page.source(with.camera)),
-        edge(page.edge_writer(with.edge)),
+        edge(page.edge_writer(with.edge, master_process)),
         live(is_live(with.config.source.url)) {}
 
   [[nodiscard]] const std::string& name() const { return start.config.name; }

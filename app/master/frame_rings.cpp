@@ -59,7 +59,7 @@ void FrameRings::open(CameraDecoder& decoder) {
   spec.device = memory.device;
   spec.expected = needs.expected;
   ring_ = std::make_shared<FrameRingWriter>(FrameRingMemory::create(spec));
-  ring_->on_faulty_reader([this] { accuse(camera_.edge.accusation, Accused::worker); });
+  ring_->on_faulty_reader([this] { accuse(camera_.edge.accusation, Accused::other_end); });
   decoder->write_to(ring_);
   kind_ = kind_of(decoder.stream());
   // Where the size has changed in mid-stream, the stream's description is out of date.
@@ -93,7 +93,7 @@ bool FrameRings::renewal_is_due() { return renew_.exchange(false) || ring_->exha
 
 void FrameRings::publish(DecodedFrame& frame) {
   const ProfileRange range(publish_range_, next_number());
-  frame.record.times.decoded = now_ns();
+  frame.record.times.decoded = frame.record.times.published = now_ns();
   // The worker would accuse this process, and not the camera.
   const std::size_t slot_bytes = ring_->memory().pixels(frame.slot).size();
   if (!is_possible(frame.record, slot_bytes)) throw Error("the source has a frame that cannot be");

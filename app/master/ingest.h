@@ -49,6 +49,7 @@ class Ingest {
   void stop() { camera_.stop.stop(); }
   // A ring of the next epoch begins with the next key frame: there is no place for a reader in this one.
   void renew() { rings_.renew(); }
+  [[nodiscard]] EdgeId edge() const { return camera_.start.edge; }  // its frame rings
   // Looks after the ring of a source that is over. Does nothing before.
   void service() { rings_.service(over_); }
   [[nodiscard]] bool over() const { return over_; }

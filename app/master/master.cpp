@@ -45,7 +45,9 @@ class Master {
     if (const auto found = cameras_.find(of.camera); found != cameras_.end()) found->second->stop();
   }
   void on(const messages::RenewRing& of) {
-    if (auto* camera = camera_of(of, cameras_)) camera->renew();
+    for (const auto& [camera, ingest] : cameras_) {
+      if (ingest->edge() == of.edge) ingest->renew();
+    }
   }
   void on(const messages::ForgetCamera& of) { cameras_.erase(of.camera); }
   void on(const messages::Drain&) { stop_all(); }
@@ -69,9 +71,9 @@ class Master {
     const CameraId camera = start.camera;
     auto epoch = std::make_shared<std::uint64_t>(start.epoch);  // grows with every ring; only the ingest thread uses it
     Ingest::Events events;
-    events.on_ring = [this, camera, epoch](const FrameRingMemory& ring, const SourceStream& stream,
-                                           const std::string& decoder) {
-      child_.send(messages::FrameRing{camera, (*epoch)++, stream.frame_rate, stream.rotation, decoder, ring.kind()},
+    events.on_ring = [this, edge = start.edge, epoch](const FrameRingMemory& ring, const SourceStream& stream,
+                                                      const std::string& decoder) {
+      child_.send(messages::FrameRing{edge, (*epoch)++, stream.frame_rate, stream.rotation, decoder, ring.kind()},
                   descriptors_of(ring));
     };
     // Nothing of this process's work on that GPU can be saved; a new master has a new context.

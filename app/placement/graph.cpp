@@ -23,9 +23,10 @@ constexpr auto publisher = "publisher";
 
 std::string worker(unsigned number) { return fmt::format("worker {}", number); }
 
-std::vector<std::string> names_of(const std::vector<FilterConfig>& filters) {
+// From the first one to before the last one.
+std::vector<std::string> names_of(const std::vector<FilterConfig>& filters, std::size_t first, std::size_t last) {
   std::vector<std::string> names;
-  for (const FilterConfig& filter : filters) names.push_back(filter.name);
+  for (std::size_t f = first; f < last; ++f) names.push_back(filters[f].name);
   return names;
 }
 
@@ -40,20 +41,19 @@ std::vector<std::string> sinks_of(const StreamConfig& output, const ServerConfig
 
 std::string why_on_cpu(const CameraConfig& camera, const Placement& placement, const Devices& devices) {
   if (source_kind_of(camera.source.url).painted) return "a test pattern is not decoded";
+  if (camera.placement && camera.placement->decode == "cpu") return "placement.decode: cpu";
+  if (camera.placement && !on_gpu(placement.gpu)) return "its first node is on the CPU";
   if (camera.gpu == "cpu") return "gpu: cpu";
   if (!on_gpu(placement.gpu)) return devices.problem.empty() ? "no GPU can be used" : "no GPU: " + devices.problem;
   if (camera.decode_gpu == "cpu") return "decode.gpu: cpu";
   return fmt::format("GPU {} decodes nothing", gpu_name(devices, placement.gpu));
 }
 
-std::string why_this_memory(const CameraConfig& camera, const Placement& placement, const Devices& devices) {
-  const GpuPair* pair = find_pair(devices, placement.decode_gpu, placement.gpu);
-  return fmt::format("from GPU {} to GPU {}, {}; ipc_memory: {} ({}); ready_signal: {}",
-                     gpu_name(devices, placement.decode_gpu), gpu_name(devices, placement.gpu),
+std::string why_between_gpus(const CameraConfig& camera, const Device& from, const Device& to, const Devices& devices) {
+  const GpuPair* pair = find_pair(devices, from, to);
+  return fmt::format("from GPU {} to GPU {}, {}; ipc_memory: {} ({})", gpu_name(devices, from), gpu_name(devices, to),
                      pair != nullptr ? pair->link : "an unknown link",
-                     camera.ipc_memory ? choice_name(*camera.ipc_memory) : "auto",
-                     describe_sharing(devices, placement.decode_gpu, placement.gpu),
-                     camera.ready_signal ? choice_name(*camera.ready_signal) : "auto");
+                     camera.ipc_memory ? choice_name(*camera.ipc_memory) : "auto", describe_sharing(devices, from, to));
 }
 
 std::string why_packets(const CameraConfig& asked, const ResolvedOutput& output) {
@@ -71,29 +71,27 @@ class GraphMaker {
       : rig_(rig), plan_(plan), devices_(devices) {}
 
   Graph make() {
-    const std::vector<unsigned> workers = workers_of(plan_);
     for (std::size_t c = 0; c < rig_.cameras.size(); ++c) {
-      if (rig_.cameras[c].enabled) add_camera(rig_.cameras[c], plan_.cameras[c], workers[c]);
+      if (rig_.cameras[c].enabled) add_camera(rig_.cameras[c], plan_.cameras[c]);
     }
     add_processes();
     return std::move(graph_);
   }
 
  private:
-  void add_camera(const CameraConfig& asked, const Placement& placement, unsigned number) {
+  void add_camera(const CameraConfig& asked, const CameraPlan& planned) {
     const CameraConfig camera = resolved(asked, std::nullopt);
     const unsigned source = add({.kind = NodeKind::source, .name = camera.name, .process = master});
-    unsigned node = source;
+    unsigned first = source;
+    unsigned last = source;
     if (needs_worker(camera)) {
-      node = add({.kind = NodeKind::node,
-                  .name = camera.name,
-                  .process = worker(number),
-                  .gpu = gpu_name(devices_, placement.gpu)});
-      join_by_frames(camera, placement, source, node);
+      last = add_nodes(camera, planned, source);
+      first = last + 1 - static_cast<unsigned>(planned.nodes.size());
     }
     for (const ResolvedOutput& output : resolved_outputs(camera)) {
-      const unsigned from = is_copy(output.encode) ? source : node;
-      graph_.nodes[from].streams.push_back(stream_of(output, placement));
+      const bool is_own = output.output == "main";
+      const unsigned from = is_copy(output.encode) ? source : is_own ? last : first;
+      graph_.nodes[from].streams.push_back(stream_of(output, planned, is_own));
       const unsigned to = add({.kind = NodeKind::output,
                                .name = output.name,
                                .process = publisher,
@@ -107,21 +105,60 @@ class GraphMaker {
     look_at_copies(graph_.nodes[source], encoded_outputs(camera) > 0);
   }
 
-  void join_by_frames(const CameraConfig& camera, const Placement& placement, unsigned source, unsigned node) {
+  // Returns the last one.
+  unsigned add_nodes(const CameraConfig& camera, const CameraPlan& planned, unsigned source) {
+    unsigned before = source;
+    for (std::size_t n = 0; n < planned.nodes.size(); ++n) {
+      const NodePlan& node = planned.nodes[n];
+      const unsigned added = add({.kind = NodeKind::node,
+                                  .name = camera.name,
+                                  .stage = planned.nodes.size() > 1 ? static_cast<unsigned>(n + 1) : 0,
+                                  .process = worker(node.worker),
+                                  .gpu = gpu_name(devices_, node.gpu)});
+      if (n == 0) {
+        join_to_source(camera, planned.placement, source, added);
+      } else {
+        const NodePlan& writer = planned.nodes[n - 1];
+        graph_.nodes[before].streams.push_back(
+            {camera.name, names_of(camera.filters, writer.first_filter, node.first_filter), "frames", "", false});
+        graph_.edges.push_back({.kind = EdgeKind::frames,
+                                .from = before,
+                                .to = added,
+                                .memory = node.input.kind,
+                                .ready = node.input.ready,
+                                .reason = why_between_nodes(camera, writer.gpu, node.gpu)});
+      }
+      before = added;
+    }
+    return before;
+  }
+
+  [[nodiscard]] std::string why_between_nodes(const CameraConfig& camera, const Device& from, const Device& to) const {
+    if (!on_gpu(from)) return "a node on the CPU makes the frames";
+    if (!on_gpu(to)) return fmt::format("from GPU {} to the CPU, which waits for no GPU", gpu_name(devices_, from));
+    return why_between_gpus(camera, from, to, devices_);
+  }
+
+  void join_to_source(const CameraConfig& camera, const Placement& placement, unsigned source, unsigned node) {
     const bool painted = source_kind_of(camera.source.url).painted;
     const Device decoder = first_decoder(placement, !painted);
     const RingMemory ring = ring_memory(placement, on_gpu(decoder));
     graph_.nodes[source].gpu = gpu_name(devices_, decoder);
     graph_.nodes[source].decoder = painted ? "pattern" : on_gpu(decoder) ? "nvdec" : "libavcodec";
+    std::string reason = "the CPU decodes (" + why_on_cpu(camera, placement, devices_) + ")";
+    if (on_gpu(decoder) && !on_gpu(placement.gpu)) {
+      reason = fmt::format("from GPU {} to the CPU, which waits for no GPU", gpu_name(devices_, decoder));
+    } else if (on_gpu(decoder)) {
+      reason = why_between_gpus(camera, placement.decode_gpu, placement.gpu, devices_) +
+               fmt::format("; ready_signal: {}", camera.ready_signal ? choice_name(*camera.ready_signal) : "auto");
+    }
     graph_.edges.push_back({.kind = EdgeKind::frames,
                             .from = source,
                             .to = node,
                             .memory = ring.kind,
                             .ready = ring.ready,
                             .on_demand = encoded_outputs(camera) == 0,
-                            .reason = on_gpu(decoder)
-                                          ? why_this_memory(camera, placement, devices_)
-                                          : "the CPU decodes (" + why_on_cpu(camera, placement, devices_) + ")"});
+                            .reason = reason});
   }
 
   // Frames that the CPU decodes for others, and not on demand alone, serve them too (PacketRouter::begin()).
@@ -131,10 +168,14 @@ class GraphMaker {
         !shared && std::ranges::any_of(source.streams, [](const GraphStream& copy) { return !copy.filters.empty(); });
   }
 
-  [[nodiscard]] GraphStream stream_of(const ResolvedOutput& output, const Placement& of_camera) const {
-    GraphStream stream{output.name, names_of(output.filters), output.encode.codec, "", output.on_demand};
-    if (is_copy(output.encode)) return stream;
-    const Placement placement = placement_of_output(of_camera, output, devices_);
+  [[nodiscard]] GraphStream stream_of(const ResolvedOutput& output, const CameraPlan& planned, bool is_own) const {
+    const NodePlan& node = is_own ? planned.nodes.back() : planned.nodes.front();
+    const bool copied = is_copy(output.encode);
+    const std::size_t first = is_own && !copied ? node.first_filter : 0;
+    GraphStream stream{output.name, names_of(output.filters, first, output.filters.size()), output.encode.codec, "",
+                       output.on_demand};
+    if (copied) return stream;
+    const Placement placement = placement_of_output(planned, node, output, devices_);
     stream.encoder = first_encoder(output.encode, tries_gpu_encoder(placement, output));
     return stream;
   }
@@ -148,13 +189,20 @@ class GraphMaker {
     return std::ranges::find(graph_.nodes, process, &GraphNode::process) != graph_.nodes.end();
   }
 
+  // The same for all of a worker's nodes.
+  [[nodiscard]] double encode_cores_of(unsigned worker) const {
+    for (const NodePlan& node : plan_.cameras[plan_.workers[worker].cameras.front()].nodes) {
+      if (node.worker == worker) return node.encode_cores;
+    }
+    return 0;
+  }
+
   void add_processes() {
     if (works(master)) graph_.processes.push_back({master, {}});
     for (unsigned w = 0; w < plan_.workers.size(); ++w) {
       const WorkerPlan& planned = plan_.workers[w];
       if (!works(worker(w))) continue;
-      graph_.processes.push_back({worker(w), planned.cpus, gpu_name(devices_, planned.gpu),
-                                  plan_.cameras[planned.cameras.front()].encode_cores});
+      graph_.processes.push_back({worker(w), planned.cpus, gpu_name(devices_, planned.gpu), encode_cores_of(w)});
     }
     if (works(publisher) || serves(rig_.server)) graph_.processes.push_back({publisher, {}});
   }

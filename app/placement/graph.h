@@ -23,20 +23,21 @@ struct GraphProcess {
   double encode_cores = 0;     // of a worker: each output's share, for `encode.threads: auto`
 };
 
-// What a source or a node makes for one output.
+// What a source or a node makes for one output, or, as `frames`, for the camera's next node.
 struct GraphStream {
   std::string output;                // its name: "dock", "dock/small"
   std::vector<std::string> filters;  // of a copy: those that look at its frames
-  std::string codec;                 // "copy": as it comes
-  std::string encoder;               // FFmpeg's name of the one that is opened first; empty: a copy
+  std::string codec;                 // "copy": as it comes; "frames": none
+  std::string encoder;               // FFmpeg's name of the one that is opened first; empty: a copy, or frames
   bool on_demand = false;            // only while somebody watches
 };
 
 struct GraphNode {
-  // A camera's thread in the master, its thread in a worker, an output's thread in the publisher.
+  // A camera's thread in the master, one of its threads in workers, an output's thread in the publisher.
   enum class Kind : std::uint8_t { source, node, output };
   Kind kind = Kind::source;
   std::string name;                       // the camera's, or the output's
+  unsigned stage = 0;                     // of a node: its number, from 1, where the camera has more than one
   std::string process;                    // GraphProcess::name
   std::string gpu = "cpu";                // that it decodes or filters on: its index, or "cpu"
   std::string decoder = {};               // of a source: "nvdec", "libavcodec" or "pattern"; empty: nothing is decoded

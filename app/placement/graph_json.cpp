@@ -22,8 +22,11 @@ std::string name_of(GraphNode::Kind kind) {
   return "";
 }
 
-// A camera's source and node have its name, and so has its own output.
-std::string id_of(const GraphNode& node) { return name_of(node.kind) + " " + node.name; }
+// A camera's source and nodes have its name, and so has its own output.
+std::string id_of(const GraphNode& node) {
+  const std::string id = name_of(node.kind) + " " + node.name;
+  return node.stage == 0 ? id : id + " " + std::to_string(node.stage);
+}
 
 json to_json(const GraphProcess& process) {
   json all{{"name", process.name}, {"cpus", process.cpus}};

@@ -29,9 +29,9 @@ std::string head_of(const GraphProcess& process, std::size_t cameras) {
   return text + "\n";
 }
 
-// A camera as its lines show it.
+// A camera as its lines at one process show it.
 struct CameraParts {
-  const GraphNode* source = nullptr;
+  const GraphNode* source = nullptr;  // null: the frames come from another node
   const GraphNode* node = nullptr;    // null: nothing of it is encoded
   const GraphEdge* frames = nullptr;  // likewise
 };
@@ -40,15 +40,19 @@ std::vector<CameraParts> cameras_of(const Graph& graph) {
   std::vector<CameraParts> cameras;
   std::map<unsigned, std::size_t> places;
   for (unsigned n = 0; n < graph.nodes.size(); ++n) {
-    if (graph.nodes[n].kind != GraphNode::Kind::source) continue;
-    places[n] = cameras.size();
-    cameras.push_back({&graph.nodes[n]});
-  }
-  for (const GraphEdge& edge : graph.edges) {
-    if (edge.kind != GraphEdge::Kind::frames) continue;
-    CameraParts& camera = cameras[places.at(edge.from)];
-    camera.frames = &edge;
-    camera.node = &graph.nodes[edge.to];
+    const GraphNode& node = graph.nodes[n];
+    if (node.kind == GraphNode::Kind::source) {
+      places[n] = cameras.size();
+      cameras.push_back({&node});
+      continue;
+    }
+    const auto to_node = [n](const GraphEdge& edge) { return edge.kind == GraphEdge::Kind::frames && edge.to == n; };
+    const auto edge = std::ranges::find_if(graph.edges, to_node);
+    if (node.kind != GraphNode::Kind::node || edge == graph.edges.end()) continue;
+    const auto source = places.find(edge->from);
+    CameraParts& camera = source != places.end() ? cameras[source->second] : cameras.emplace_back();
+    camera.node = &node;
+    camera.frames = &*edge;
   }
   return cameras;
 }
@@ -78,11 +82,13 @@ std::vector<StreamLine> streams_of(const CameraParts& camera) {
 std::string text_of(const CameraParts& camera) {
   std::string way;
   if (camera.frames != nullptr) {
-    way = decoder_text(*camera.source) + then + memory_text(*camera.frames);
+    if (camera.source != nullptr) way = decoder_text(*camera.source) + then;
+    way += memory_text(*camera.frames);
     if (camera.frames->on_demand) way += ", on demand";
   }
   const std::vector<StreamLine> streams = streams_of(camera);
-  std::string text = fmt::format("  {}:{}{}", camera.source->name, way.empty() ? "" : " ", way);
+  const GraphNode& named = camera.node != nullptr ? *camera.node : *camera.source;
+  std::string text = fmt::format("  {}:{}{}", named.name, way.empty() ? "" : " ", way);
   if (streams.size() == 1) return text + (way.empty() ? " " : then) + streams.front().text + "\n";
   text += "\n";
   for (const StreamLine& stream : streams) text += fmt::format("    {}: {}\n", stream.output, stream.text);

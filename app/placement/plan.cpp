@@ -66,19 +66,66 @@ class Shares {
   std::vector<unsigned> cameras_;
 };
 
-// The GPU of each camera. Those that name theirs come first, so that the others are spread around them.
-std::vector<Device> choose_gpus(const RigConfig& rig, const Devices& devices) {
-  std::vector<Device> chosen(rig.cameras.size());
+// What a node needs, before the workers are known.
+struct WantedNode {
+  Device gpu;
+  std::optional<unsigned> cpu_worker = {};  // a certain one
+  unsigned first_filter = 0;
+  [[nodiscard]] bool is_beside(const WantedNode& other) const {
+    return gpu == other.gpu && cpu_worker == other.cpu_worker;
+  }
+};
+using WantedNodes = std::vector<WantedNode>;
+
+WantedNode named_place(const std::string& name, const Devices& devices) {
+  if (const auto worker = cpu_worker_of(name)) return {{}, worker};
+  if (name == "cpu") return {};
+  return {named_gpu(name, devices)};
+}
+
+// By stage. `gpu`: of the camera, where nothing else is said.
+WantedNodes stages_of(const CameraConfig& camera, const Device& gpu, const Devices& devices) {
+  const StagePlacement& asked = *camera.placement;
+  WantedNodes nodes;
+  for (unsigned f = 0; f < camera.filters.size() && !asked.filter.empty(); ++f) {
+    WantedNode node = named_place(asked.filter.size() == 1 ? asked.filter.front() : asked.filter.at(f), devices);
+    node.first_filter = f;
+    if (nodes.empty() || !nodes.back().is_beside(node)) nodes.push_back(node);
+  }
+  WantedNode encoder{gpu};
+  if (asked.encode != "auto") {
+    encoder = named_place(asked.encode, devices);
+  } else if (!nodes.empty()) {
+    encoder = nodes.back();
+  }
+  encoder.first_filter = nodes.empty() ? 0 : static_cast<unsigned>(camera.filters.size());
+  if (nodes.empty() || !nodes.back().is_beside(encoder)) nodes.push_back(encoder);
+  return nodes;
+}
+
+bool names_places(const CameraConfig& camera) {
+  return !is_choice(camera.gpu) ||
+         (camera.placement && (!camera.placement->filter.empty() || camera.placement->encode != "auto"));
+}
+
+// The nodes of each camera. Cameras that name their GPUs come first, so that the others are spread around them.
+std::vector<WantedNodes> choose_nodes(const RigConfig& rig, const Devices& devices) {
+  std::vector<WantedNodes> chosen(rig.cameras.size());
   Shares shares(devices);
+  const auto choose = [&](std::size_t c, const Device& gpu) {
+    const CameraConfig& camera = rig.cameras[c];
+    chosen[c] = camera.placement ? stages_of(camera, gpu, devices) : WantedNodes{{gpu}};
+    for (const WantedNode& node : chosen[c]) {
+      if (on_gpu(node.gpu)) shares.add(node.gpu);
+    }
+  };
   for (std::size_t c = 0; c < chosen.size(); ++c) {
-    if (is_choice(rig.cameras[c].gpu)) continue;
-    chosen[c] = named_gpu(rig.cameras[c].gpu, devices);
-    shares.add(chosen[c]);
+    const std::string& gpu = rig.cameras[c].gpu;
+    if (names_places(rig.cameras[c])) choose(c, is_choice(gpu) ? Device{} : named_gpu(gpu, devices));
   }
   for (std::size_t c = 0; c < chosen.size(); ++c) {
-    if (rig.cameras[c].gpu != "auto") continue;
-    chosen[c] = shares.least();
-    if (on_gpu(chosen[c])) shares.add(chosen[c]);
+    if (names_places(rig.cameras[c])) continue;
+    choose(c, rig.cameras[c].gpu == "auto" ? shares.least() : Device{});
   }
   return chosen;
 }
@@ -92,13 +139,24 @@ bool encodes(const Gpu& gpu, const std::string& codec) {
                              [&](const HardwareEncoder& e) { return e.codec == codec && e.problem.empty(); });
 }
 
-// A ring that a GPU fills only a GPU's worker can read.
+// What `placement` does not say, follows the first node's GPU; what a GPU decodes, a node on the CPU gets only there.
 Device choose_decoder(const CameraConfig& camera, const Device& gpu, const Devices& devices) {
   // The latter perhaps.
   const bool decoded = needs_worker(camera) || is_auto(camera.encode);
-  if (!on_gpu(gpu) || camera.decode_gpu == "cpu" || !decoded) return {};
-  if (camera.decode_gpu != "auto") return named_gpu(camera.decode_gpu, devices);
+  const bool staged = camera.placement && camera.placement->decode != "auto";
+  const std::string& asked = staged ? camera.placement->decode : camera.decode_gpu;
+  if (asked == "cpu" || !decoded) return {};
+  if (!is_choice(asked) && (staged || on_gpu(gpu))) return named_gpu(asked, devices);
+  if (!on_gpu(gpu)) return {};
   return decodes(*find_gpu(devices, gpu)) ? gpu : Device{};
+}
+
+// Of frames that one device makes for another. A node on the CPU never waits for a GPU.
+RingMemory memory_between(const CameraConfig& camera, const Device& from, const Device& to, ReadySignal ready,
+                          const Devices& devices) {
+  if (!on_gpu(from)) return {};
+  if (!on_gpu(to)) return {MemoryKind::host, ReadySignal::immediate, from};
+  return {camera.ipc_memory.value_or(best_sharing(devices, from, to)), ready, from};
 }
 
 std::vector<unsigned> near_cpus(const Device& gpu, const Machine& machine) {
@@ -107,26 +165,49 @@ std::vector<unsigned> near_cpus(const Device& gpu, const Machine& machine) {
 }
 
 // All that the worker encodes shares its cores.
-double encode_cores(const WorkerPlan& worker, const RigConfig& rig, const Machine& machine) {
+double encode_cores(unsigned number, const RigPlan& plan, const RigConfig& rig, const Machine& machine) {
+  const WorkerPlan& worker = plan.workers[number];
   unsigned outputs = 0;
-  for (const unsigned c : worker.cameras) outputs += encoded_outputs(rig.cameras[c]);
+  for (const unsigned c : worker.cameras) {
+    const CameraConfig& camera = rig.cameras[c];
+    const std::vector<NodePlan>& nodes = plan.cameras[c].nodes;
+    const unsigned own = encodes_own(camera) ? 1 : 0;
+    if (nodes.front().worker == number) outputs += encoded_outputs(camera) - own;
+    if (nodes.back().worker == number) outputs += own;
+  }
   const auto cores = worker.cpus.empty() ? machine.cpus.size() : worker.cpus.size();
   return static_cast<double>(cores) / std::max(outputs, 1U);
 }
 
-Placement place(const CameraConfig& camera, const WorkerPlan& worker, const Machine& machine) {
+// From the source to the first node.
+Placement place_source(const CameraConfig& camera, const Device& gpu, const Machine& machine) {
   const Devices& devices = machine.devices;
   Placement placement;
-  placement.gpu = worker.gpu;
-  if (!on_gpu(worker.gpu)) return placement;
-  const std::string codec = is_auto(camera.encode) ? EncoderConfig().codec : camera.encode.codec;
-  placement.hardware_encoder = encodes(*find_gpu(devices, worker.gpu), codec);
-  placement.decode_gpu = choose_decoder(camera, worker.gpu, devices);
+  placement.gpu = gpu;
+  placement.decode_gpu = choose_decoder(camera, gpu, devices);
   if (!on_gpu(placement.decode_gpu)) return placement;
   placement.decode_cpus = near_cpus(placement.decode_gpu, machine);
-  placement.memory = camera.ipc_memory.value_or(best_sharing(devices, placement.decode_gpu, worker.gpu));
-  placement.ready = camera.ready_signal.value_or(ReadySignal::ipc_event);
+  const RingMemory memory =
+      memory_between(camera, placement.decode_gpu, gpu, camera.ready_signal.value_or(ReadySignal::ipc_event), devices);
+  placement.memory = memory.kind;
+  placement.ready = memory.ready;
   return placement;
+}
+
+CameraPlan place(const CameraConfig& camera, const WantedNodes& wanted, const Machine& machine) {
+  CameraPlan plan;
+  plan.placement = place_source(camera, wanted.front().gpu, machine);
+  plan.nodes.clear();
+  for (const WantedNode& node : wanted) {
+    NodePlan& planned = plan.nodes.emplace_back();
+    planned.gpu = node.gpu;
+    planned.cpu_worker = node.cpu_worker;
+    planned.first_filter = node.first_filter;
+    if (plan.nodes.size() == 1) continue;
+    const Device& before = plan.nodes[plan.nodes.size() - 2].gpu;
+    planned.input = memory_between(camera, before, node.gpu, ReadySignal::timeline, machine.devices);
+  }
+  return plan;
 }
 
 // A GPU's worker is near its GPU; GPUs in use that are near the same cores share them.
@@ -145,13 +226,20 @@ void pin_to_near_cores(std::vector<WorkerPlan>& workers, const Machine& machine)
   }
 }
 
-std::vector<WorkerPlan> gpu_workers(const std::vector<Device>& chosen, const Machine& machine) {
+// Each camera's nodes on a GPU are in its one worker.
+std::vector<WorkerPlan> gpu_workers(std::vector<CameraPlan>& cameras, const Machine& machine) {
   std::vector<WorkerPlan> workers;
   for (const Gpu& gpu : machine.devices.gpus) {
     WorkerPlan worker;
     worker.gpu = gpu.device;
-    for (unsigned c = 0; c < chosen.size(); ++c) {
-      if (chosen[c] == gpu.device) worker.cameras.push_back(c);
+    for (unsigned c = 0; c < cameras.size(); ++c) {
+      bool here = false;
+      for (NodePlan& node : cameras[c].nodes) {
+        if (node.gpu != gpu.device) continue;
+        node.worker = static_cast<unsigned>(workers.size());
+        here = true;
+      }
+      if (here) worker.cameras.push_back(c);
     }
     if (!worker.cameras.empty()) workers.push_back(std::move(worker));
   }
@@ -159,12 +247,44 @@ std::vector<WorkerPlan> gpu_workers(const std::vector<Device>& chosen, const Mac
   return workers;
 }
 
-std::vector<WorkerPlan> cpu_workers(const std::vector<unsigned>& cameras, std::size_t wanted, std::size_t most,
+// The node is one of any of the CPU's workers.
+bool is_free(const NodePlan& node) { return !on_gpu(node.gpu) && !node.cpu_worker; }
+
+unsigned cpu_worker_count(const std::vector<CameraPlan>& cameras, const RigConfig& rig, std::size_t most,
+                          const Machine& machine) {
+  std::size_t least = 0;
+  std::size_t free = 0;  // cameras that have such a node
+  for (const CameraPlan& camera : cameras) {
+    if (std::ranges::any_of(camera.nodes, is_free)) ++free;
+    for (const NodePlan& node : camera.nodes)
+      least = std::max<std::size_t>(least, node.cpu_worker ? *node.cpu_worker + 1 : 0);
+  }
+  if (rig.worker_count && least > static_cast<std::size_t>(*rig.worker_count))
+    throw Error(fmt::format("placement: there is no worker cpu:{} (workers.count: {})", least - 1, *rig.worker_count));
+  const auto wanted = rig.worker_count ? static_cast<std::size_t>(*rig.worker_count) : automatic_count(machine);
+  const std::size_t count = std::max(least, std::min(wanted, free));
+  if (count > most && most == 0) throw Error("more workers than there can be");
+  if (least > most) throw Error("placement: more workers than there can be");
+  return static_cast<unsigned>(std::min(count, most));
+}
+
+// `first`: their places in the plan begin there.
+std::vector<WorkerPlan> cpu_workers(std::vector<CameraPlan>& cameras, unsigned count, unsigned first,
                                     const Machine& machine) {
-  const std::size_t count = std::clamp<std::size_t>(wanted, 1, std::min(cameras.size(), most));
   std::vector<WorkerPlan> workers(count);
-  for (std::size_t i = 0; i < cameras.size(); ++i) workers[i % count].cameras.push_back(cameras[i]);
-  for (std::size_t w = 0; count > 1 && w < count; ++w) workers[w].cpus = share_of(machine.cpus, w, count);
+  unsigned next = 0;
+  for (unsigned c = 0; c < cameras.size(); ++c) {
+    std::vector<NodePlan>& nodes = cameras[c].nodes;
+    const unsigned of_free = std::ranges::any_of(nodes, is_free) ? next++ % count : 0;
+    for (NodePlan& node : nodes) {
+      if (on_gpu(node.gpu)) continue;
+      const unsigned worker = node.cpu_worker.value_or(of_free);
+      node.worker = first + worker;
+      std::vector<unsigned>& its = workers[worker].cameras;
+      if (its.empty() || its.back() != c) its.push_back(c);
+    }
+  }
+  for (unsigned w = 0; count > 1 && w < count; ++w) workers[w].cpus = share_of(machine.cpus, w, count);
   return workers;
 }
 
@@ -182,48 +302,35 @@ Machine this_machine() {
 }
 
 RigPlan plan(const RigConfig& rig, const Machine& machine) {
-  const std::vector<Device> chosen = choose_gpus(rig, machine.devices);
+  const std::vector<WantedNodes> wanted = choose_nodes(rig, machine.devices);
   RigPlan plan;
-  plan.workers = gpu_workers(chosen, machine);
-  std::vector<unsigned> on_cpu;
-  for (unsigned c = 0; c < chosen.size(); ++c) {
-    if (!on_gpu(chosen[c])) on_cpu.push_back(c);
-  }
-  if (plan.workers.size() + (on_cpu.empty() ? 0 : 1) > max_workers) throw Error("more workers than there can be");
-  if (!on_cpu.empty()) {
-    const auto wanted = rig.worker_count ? static_cast<std::size_t>(*rig.worker_count) : automatic_count(machine);
-    auto others = cpu_workers(on_cpu, wanted, max_workers - plan.workers.size(), machine);
-    std::ranges::move(others, std::back_inserter(plan.workers));
-  }
-  plan.cameras.resize(rig.cameras.size());
-  for (const WorkerPlan& worker : plan.workers) {
-    const double cores = encode_cores(worker, rig, machine);
-    for (const unsigned c : worker.cameras) {
-      plan.cameras[c] = place(rig.cameras[c], worker, machine);
-      plan.cameras[c].encode_cores = cores;
-    }
+  for (std::size_t c = 0; c < wanted.size(); ++c) plan.cameras.push_back(place(rig.cameras[c], wanted[c], machine));
+  plan.workers = gpu_workers(plan.cameras, machine);
+  if (plan.workers.size() > max_workers) throw Error("more workers than there can be");
+  const auto on_gpus = static_cast<unsigned>(plan.workers.size());
+  const unsigned on_cpu = cpu_worker_count(plan.cameras, rig, max_workers - on_gpus, machine);
+  std::ranges::move(cpu_workers(plan.cameras, on_cpu, on_gpus, machine), std::back_inserter(plan.workers));
+  for (CameraPlan& camera : plan.cameras) {
+    for (NodePlan& node : camera.nodes) node.encode_cores = encode_cores(node.worker, plan, rig, machine);
   }
   return plan;
 }
 
-std::vector<unsigned> workers_of(const RigPlan& plan) {
-  std::vector<unsigned> workers(plan.cameras.size());
-  for (unsigned w = 0; w < plan.workers.size(); ++w) {
-    for (const unsigned c : plan.workers[w].cameras) workers[c] = w;
-  }
-  return workers;
-}
-
-Placement placement_of_output(const Placement& camera, const StreamConfig& output, const Devices& devices) {
-  Placement placement = camera;
-  placement.hardware_encoder = on_gpu(camera.gpu) && encodes(*find_gpu(devices, camera.gpu), output.encode.codec);
+Placement placement_of_output(const CameraPlan& camera, const NodePlan& node, const StreamConfig& output,
+                              const Devices& devices) {
+  Placement placement = camera.placement;
+  placement.gpu = node.gpu;
+  placement.encode_cores = node.encode_cores;
+  placement.hardware_encoder = on_gpu(node.gpu) && encodes(*find_gpu(devices, node.gpu), output.encode.codec);
   return placement;
 }
+
+bool encodes_own(const CameraConfig& camera) { return !is_copy(camera.encode) && !is_auto(camera.encode); }
 
 unsigned encoded_outputs(const CameraConfig& camera) {
   const auto others = std::ranges::count_if(
       camera.outputs, [](const OutputConfig& output) { return !is_copy(output.encode) && !output.on_demand; });
-  return static_cast<unsigned>(others) + (is_copy(camera.encode) || is_auto(camera.encode) ? 0 : 1);
+  return static_cast<unsigned>(others) + (encodes_own(camera) ? 1 : 0);
 }
 
 bool encodes_on_demand(const CameraConfig& camera) {

@@ -2,6 +2,7 @@
 // machine.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,31 +23,50 @@ struct WorkerPlan {
   Device gpu;                     // the CPU: none
   int numa_node = -1;             // near its GPU; -1: any
   std::vector<unsigned> cpus;     // empty: not pinned
-  std::vector<unsigned> cameras;  // places in RigConfig.cameras
+  std::vector<unsigned> cameras;  // places in RigConfig.cameras, of those that have a node here; each once
 };
 
-// Of an output of a camera, whose placement that is.
-Placement placement_of_output(const Placement& camera, const StreamConfig& output, const Devices& devices);
+// A node: a thread in a worker.
+struct NodePlan {
+  unsigned worker = 0;                 // place in RigPlan.workers
+  Device gpu;                          // the worker's
+  std::optional<unsigned> cpu_worker;  // that the configuration asks for, counted from 0 among those of the CPU
+  unsigned first_filter =
+      0;             // of the camera's: it runs those from here to the next node's first, the last one all others
+  RingMemory input;  // of the frames that come from the node before; the first one's come from the source
+  double encode_cores = 1;  // see Placement
+};
+
+// The camera's frames go from its source through its nodes, in their order. The last one encodes the camera's own
+// stream, the first one makes its other outputs from the source's frames.
+struct CameraPlan {
+  Placement placement;  // from the source to the first node
+  std::vector<NodePlan> nodes{NodePlan()};
+};
+
+// Of an output that this node of the camera encodes.
+Placement placement_of_output(const CameraPlan& camera, const NodePlan& node, const StreamConfig& output,
+                              const Devices& devices);
 
 // A camera's outputs, its own included, that are encoded with or without viewers, and not passed on as they come; none:
 // nothing is decoded, but for viewers of those that are encoded on demand.
 unsigned encoded_outputs(const CameraConfig& camera);
+bool encodes_own(const CameraConfig& camera);
 bool encodes_on_demand(const CameraConfig& camera);
 // One of the two: its worker has a node for it.
 bool needs_worker(const CameraConfig& camera);
 
 struct RigPlan {
   std::vector<WorkerPlan> workers;  // at least one, and none without a camera; those on GPUs first
-  std::vector<Placement> cameras;   // in the configuration's order
+  std::vector<CameraPlan> cameras;  // in the configuration's order
 };
-// Of each camera: the place of its worker in RigPlan.workers.
-std::vector<unsigned> workers_of(const RigPlan& plan);
 
-// One worker for each GPU in use; cameras that leave the choice to us go round the GPUs, to the one with the fewest, or
-// to the CPU where there is none. The others go round the CPU's workers in the file's order.
-// Cores: a GPU's worker gets those near its GPU, shared with the other GPUs in use that have the same near ones; CPU
-// workers get each its share of all cores. Where there are more workers than cores to share, none of them is pinned.
-// Throws Error for a GPU that is not there.
+// By camera: one node, on the camera's GPU. By stage (`placement`): consecutive filters on one device are one node,
+// with the encoder where that is on the same. One worker for each GPU in use; cameras that leave the choice to us go
+// round the GPUs, to the one with the fewest, or to the CPU where there is none. The others go round the CPU's workers
+// in the file's order. Cores: a GPU's worker gets those near its GPU, shared with the other GPUs in use that have the
+// same near ones; CPU workers get each its share of all cores. Where there are more workers than cores to share, none
+// of them is pinned. Throws Error for a GPU, or a worker, that is not there.
 RigPlan plan(const RigConfig& rig, const Machine& machine);
 
 // Some camera may run on a GPU, so that the machine's must be known (probe_devices).

@@ -14,7 +14,21 @@
 namespace campipe {
 namespace {
 
-bool names_one(const std::string& gpu) { return gpu != "auto" && gpu != "cpu"; }
+bool names_one(const std::string& gpu) { return gpu != "auto" && !gpu.starts_with("cpu"); }
+
+// Of `placement`, with where they stand.
+std::vector<std::pair<std::string, ConfigPlace>> stage_names(const CameraConfig& camera, const GpuPlaces& places) {
+  if (!camera.placement) return {};
+  std::vector<std::pair<std::string, ConfigPlace>> names{{camera.placement->decode, places.stage_decode},
+                                                         {camera.placement->encode, places.stage_encode}};
+  for (const std::string& filter : camera.placement->filter) names.emplace_back(filter, places.stage_filter);
+  return names;
+}
+
+bool stages_name_gpus(const CameraConfig& camera) {
+  const auto names = stage_names(camera, {});
+  return std::ranges::any_of(names, [](const auto& name) { return names_one(name.first); });
+}
 
 // A mistake in `defaults` is every camera's, and reported once.
 class Mistakes {
@@ -42,19 +56,20 @@ void check_named(const std::string& gpu, const ConfigPlace& place, const Devices
   mistakes.add(place, there + ", got " + place.shown);
 }
 
-void check_memory(const Placement& placement, const ConfigPlace& place, const Devices& devices, Mistakes& mistakes) {
-  if (place.line == 0 || !on_gpu(placement.decode_gpu)) return;
+void check_memory(const CameraPlan& plan, const ConfigPlace& place, const Devices& devices, Mistakes& mistakes) {
+  const Placement& placement = plan.placement;
+  if (place.line == 0 || !on_gpu(placement.decode_gpu) || !on_gpu(placement.gpu)) return;
   const std::string problem = sharing_problem(devices, placement.decode_gpu, placement.gpu, placement.memory);
   if (problem.empty()) return;
   mistakes.add(place, fmt::format("{} does not work from GPU {} to GPU {}: {}", choice_name(placement.memory),
                                   gpu_name(devices, placement.decode_gpu), gpu_name(devices, placement.gpu), problem));
 }
 
-void check_encoder(const EncoderConfig& encode, const Placement& placement, const ConfigPlace& place,
-                   const Devices& devices, Mistakes& mistakes) {
+void check_encoder(const EncoderConfig& encode, const Device& device, const ConfigPlace& place, const Devices& devices,
+                   Mistakes& mistakes) {
   const std::string& name = encode.encoder;
   if (!is_gpu_encoder(name)) return;
-  const Gpu* gpu = find_gpu(devices, placement.gpu);
+  const Gpu* gpu = find_gpu(devices, device);
   if (gpu == nullptr) {
     const std::string why = devices.problem.empty() ? "" : " (GPUs: " + devices.problem + ")";
     return mistakes.add(place, name + " needs a GPU, and this camera is on the CPU" + why);
@@ -66,11 +81,11 @@ void check_encoder(const EncoderConfig& encode, const Placement& placement, cons
                                   known ? encoder->problem : "FFmpeg here does not have it"));
 }
 
-void check_encoders(const CameraConfig& camera, const Placement& placement, const GpuPlaces& places,
-                    const Devices& devices, Mistakes& mistakes) {
-  check_encoder(camera.encode, placement, places.encoder, devices, mistakes);
+void check_encoders(const CameraConfig& camera, const CameraPlan& plan, const GpuPlaces& places, const Devices& devices,
+                    Mistakes& mistakes) {
+  check_encoder(camera.encode, plan.nodes.back().gpu, places.encoder, devices, mistakes);
   for (std::size_t o = 0; o < camera.outputs.size(); ++o) {
-    check_encoder(camera.outputs[o].encode, placement, places.output_encoders[o], devices, mistakes);
+    check_encoder(camera.outputs[o].encode, plan.nodes.front().gpu, places.output_encoders[o], devices, mistakes);
   }
 }
 
@@ -82,13 +97,14 @@ bool names_gpu_encoder(const CameraConfig& camera) {
 }  // namespace
 
 bool may_use_gpus(const RigConfig& rig) {
-  return std::ranges::any_of(rig.cameras, [](const CameraConfig& camera) { return camera.gpu != "cpu"; });
+  return std::ranges::any_of(
+      rig.cameras, [](const CameraConfig& camera) { return camera.gpu != "cpu" || stages_name_gpus(camera); });
 }
 
 bool names_gpus(const LoadedConfig& loaded) {
   return std::ranges::any_of(loaded.rig.cameras, [](const CameraConfig& camera) {
     return names_one(camera.gpu) || names_one(camera.decode_gpu) || names_gpu_encoder(camera) ||
-           (camera.gpu != "cpu" && camera.ipc_memory);
+           stages_name_gpus(camera) || (camera.gpu != "cpu" && camera.ipc_memory);
   });
 }
 
@@ -98,6 +114,8 @@ std::vector<ConfigError> check_gpus(const LoadedConfig& loaded, const Machine& m
   for (std::size_t c = 0; c < cameras.size(); ++c) {
     check_named(cameras[c].gpu, loaded.gpu_places[c].gpu, machine.devices, mistakes);
     check_named(cameras[c].decode_gpu, loaded.gpu_places[c].decode_gpu, machine.devices, mistakes);
+    for (const auto& [name, place] : stage_names(cameras[c], loaded.gpu_places[c]))
+      check_named(name, place, machine.devices, mistakes);
   }
   if (!mistakes.none()) return mistakes.take();
   try {
@@ -129,13 +147,18 @@ std::string describe_sharing(const Devices& devices, const Device& from, const D
 std::vector<std::string> describe_sharing(const RigPlan& plan, const Devices& devices) {
   std::vector<std::string> lines;
   std::set<std::tuple<std::string, std::string, MemoryKind>> reported;
-  for (const Placement& placement : plan.cameras) {
-    if (!on_gpu(placement.decode_gpu)) continue;
-    const std::string from = gpu_name(devices, placement.decode_gpu);
-    const std::string to = gpu_name(devices, placement.gpu);
-    if (!reported.insert({from, to, placement.memory}).second) continue;
-    lines.push_back(fmt::format("rings from GPU {} to GPU {} are {} ({})", from, to, choice_name(placement.memory),
-                                describe_sharing(devices, placement.decode_gpu, placement.gpu)));
+  const auto describe = [&](const Device& from, const Device& to, MemoryKind memory) {
+    if (!on_gpu(from) || !on_gpu(to)) return;
+    const std::string writer = gpu_name(devices, from);
+    const std::string reader = gpu_name(devices, to);
+    if (!reported.insert({writer, reader, memory}).second) return;
+    lines.push_back(fmt::format("rings from GPU {} to GPU {} are {} ({})", writer, reader, choice_name(memory),
+                                describe_sharing(devices, from, to)));
+  };
+  for (const CameraPlan& camera : plan.cameras) {
+    describe(camera.placement.decode_gpu, camera.placement.gpu, camera.placement.memory);
+    for (std::size_t n = 1; n < camera.nodes.size(); ++n)
+      describe(camera.nodes[n - 1].gpu, camera.nodes[n].gpu, camera.nodes[n].input.kind);
   }
   return lines;
 }

@@ -1,6 +1,8 @@
 #include "app/supervisor/accounting.h"
 
 #include <algorithm>
+#include <numeric>
+#include <ranges>
 
 #include "app/control/record_state.h"
 
@@ -11,26 +13,17 @@ std::uint64_t load(const DropCounters& counters, DropCause cause) {
   return counters[static_cast<std::size_t>(cause)].load();
 }
 
-// Where the frames of an output were left. On the camera's edge the master counts for all outputs: frames that it did
-// not publish, and those that it took back from the worker's queue. The worker counts what it left out of each output;
-// of packets that are passed on the master counts what the publisher did not take, and nothing else is theirs.
-struct Drops {
-  bool copy;
-  const CopyBlock& passed_on;
-  const EdgeWriterBlock& edge;
-  const EncodeBlock& encoded;
+std::uint64_t sum(const DropCounters& counters) {
+  return std::accumulate(counters.begin(), counters.end(), std::uint64_t{0},
+                         [](std::uint64_t total, const auto& cause) { return total + cause.load(); });
+}
 
-  [[nodiscard]] std::uint64_t unpublished(DropCause cause) const {
-    return load(copy ? passed_on.unpublished : edge.unpublished, cause);
-  }
-  [[nodiscard]] std::uint64_t dropped(DropCause cause) const {
-    return copy ? 0 : load(edge.dropped, cause) + load(encoded.dropped, cause);
-  }
-};
+const EdgeWriterBlock& writer_block(const Camera& camera, const CameraEdge& edge, const RigPage& page) {
+  return page.edge_writer(edge.id, camera.writer_of(edge));
+}
 
-Drops drops_of(const Camera& camera, const Output& output, const RigPage& page) {
-  return {output.is_copy(), page.copy(output.id), page.edge_writer(camera.frames.edge),
-          page.encode(output.id, camera.worker_id())};
+const EncodeBlock& encode_block(const Camera& camera, const Output& output, const RigPage& page) {
+  return page.encode(output.id, camera.encoder_of(output).process());
 }
 
 bool is_shown_for(const CounterInfo& info, const Output& output) {
@@ -40,27 +33,59 @@ bool is_shown_for(const CounterInfo& info, const Output& output) {
 
 // In all processes' blocks.
 std::uint64_t sum_of(const CounterInfo& info, const Camera& camera, const Output& output, const RigPage& page) {
-  const ProcessId worker = camera.worker_id();
   std::uint64_t sum = 0;
   switch (info.scope) {
     case Scope::source:
       return page.source(camera.id).counters.of(info.counter);
     case Scope::edge:
-      return page.edge_writer(camera.frames.edge).counters.of(info.counter) +
-             page.edge_reader(camera.frames.edge, worker).counters.of(info.counter);
+      for (const CameraEdge& edge : camera.edges) {
+        sum += writer_block(camera, edge, page).counters.of(info.counter);
+        sum += page.edge_reader(edge.id, camera.reader_of(edge)).counters.of(info.counter);
+      }
+      return sum;
     case Scope::node:
-      for (const CameraNode& node : camera.worker.nodes) sum += page.node(node.id, worker).counters.of(info.counter);
+      for (const CameraNode& node : camera.nodes) sum += page.node(node.id, node.process()).counters.of(info.counter);
       return sum;
     case Scope::output:
-      return page.copy(output.id).counters.of(info.counter) + page.encode(output.id, worker).counters.of(info.counter) +
+      return page.copy(output.id).counters.of(info.counter) +
+             encode_block(camera, output, page).counters.of(info.counter) +
              page.publish(output.id).counters.of(info.counter);
   }
   return sum;
 }
 
 const MotionBlock& motion_block(const Camera& camera, const Output& output, const RigPage& page) {
-  if (output.is_copy()) return page.copy(output.id).motion;
-  return page.encode(output.id, camera.worker_id()).motion;
+  return output.is_copy() ? page.copy(output.id).motion : encode_block(camera, output, page).motion;
+}
+
+void add(std::map<std::string, std::uint64_t>& dropped, const DropCounters& counters) {
+  for (std::size_t i = 0; i < drop_causes; ++i) {
+    const auto cause = static_cast<DropCause>(i);
+    if (const std::uint64_t frames = load(counters, cause); frames > 0) dropped[name_of(cause)] += frames;
+  }
+}
+
+// Of packets that are passed on the master counts what the publisher did not take, and nothing else is theirs.
+void count_copied(FrameCounts& counts, const Output& output, const RigPage& page) {
+  const CopyBlock& block = page.copy(output.id);
+  counts.encoded = output.packets_published();
+  add(counts.dropped, block.unpublished);
+  counts.decoded = counts.encoded + sum(block.unpublished);
+}
+
+// Frames are left at each edge on their way, by who writes it: those that it did not publish, and those that it took
+// back from the reader's queue; and by the node that encodes them. Later stages are read first, so that a frame on its
+// way is never seen at its end and not at its beginning.
+void count_encoded(FrameCounts& counts, const Camera& camera, const Output& output, const RigPage& page) {
+  counts.encoded = output.packets_published();
+  add(counts.dropped, encode_block(camera, output, page).dropped);
+  const auto path = camera.path_of(output);
+  for (const CameraEdge* edge : path | std::views::reverse) {
+    const EdgeWriterBlock& block = writer_block(camera, *edge, page);
+    add(counts.dropped, block.dropped);
+    add(counts.dropped, block.unpublished);
+  }
+  counts.decoded = path.front()->published() + sum(writer_block(camera, *path.front(), page).unpublished);
 }
 
 void add(FrameCounts& counts, const FrameCounts& before) {
@@ -76,23 +101,15 @@ void add(FrameCounts& counts, const FrameCounts& before) {
 
 FrameCounts count(const Camera& camera, const Output& output, const RigPage& page) {
   FrameCounts counts;
-  const Drops drops = drops_of(camera, output, page);
-  const RecordState& record = page.publish(output.id).record;
-  // Later stages first, so that a frame on its way is never seen at its end and not at its beginning.
-  const auto progress = load_record_progress(record);
+  const auto progress = load_record_progress(page.publish(output.id).record);
   counts.recorded = progress ? progress->recorded : 0;
   counts.unrecorded = progress ? progress->unrecorded : 0;
-  counts.encoded = output.packets_published();
-  std::uint64_t unpublished = 0;
-  for (std::size_t i = 0; i < drop_causes; ++i) {
-    const auto cause = static_cast<DropCause>(i);
-    const std::uint64_t early = drops.unpublished(cause);
-    const std::uint64_t late = drops.dropped(cause);
-    unpublished += early;
-    counts.dropped_total += early + late;
-    if (early + late > 0) counts.dropped[name_of(cause)] = early + late;
+  if (output.is_copy()) {
+    count_copied(counts, output, page);
+  } else {
+    count_encoded(counts, camera, output, page);
   }
-  counts.decoded = (drops.copy ? counts.encoded : camera.frames.published()) + unpublished;
+  for (const auto& [cause, frames] : counts.dropped) counts.dropped_total += frames;
   if (output.before) add(counts, output.before->counts);
   return counts;
 }
@@ -129,8 +146,8 @@ bool has_motion(const StreamConfig& config) {
 }
 
 HistogramCounts latency_of(const Camera& camera, const Output& output, const RigPage& page) {
-  HistogramCounts latency = output.is_copy() ? page.copy(output.id).latency.counts()
-                                             : page.encode(output.id, camera.worker_id()).latency.counts();
+  HistogramCounts latency =
+      output.is_copy() ? page.copy(output.id).latency.counts() : encode_block(camera, output, page).latency.counts();
   if (output.before) latency.add(output.before->latencies.total);
   return latency;
 }
@@ -138,9 +155,9 @@ HistogramCounts latency_of(const Camera& camera, const Output& output, const Rig
 Latencies latencies_of(const Camera& camera, const Output& output, const RigPage& page) {
   Latencies latencies;
   if (!output.is_copy()) {
-    const EncodeBlock& block = page.encode(output.id, camera.worker_id());
+    const EncodeBlock& block = encode_block(camera, output, page);
     latencies.decode = page.source(camera.id).decode.counts();
-    latencies.queue = page.edge_reader(camera.frames.edge, camera.worker_id()).queue.counts();
+    latencies.queue = page.edge_reader(camera.frames().id, camera.reader_of(camera.frames())).queue.counts();
     latencies.filter = block.filter.counts();
     latencies.encode = block.encode.counts();
     latencies.overhead = block.overhead.counts();
@@ -150,15 +167,30 @@ Latencies latencies_of(const Camera& camera, const Output& output, const RigPage
   return latencies;
 }
 
-std::uint64_t settle(const Camera& camera, const Output& output, const RigPage& page, DropCause cause) {
-  const Drops drops = drops_of(camera, output, page);
-  if (drops.copy) return 0;
-  std::uint64_t accounted = output.packets_published();
-  for (std::size_t i = 0; i < drop_causes; ++i) accounted += drops.dropped(static_cast<DropCause>(i));
-  const std::uint64_t published = camera.frames.published();
-  if (published <= accounted) return 0;
-  counter(page.encode(output.id, camera.worker_id()).dropped, cause).fetch_add(published - accounted);
-  return published - accounted;
+std::vector<LostFrames> settle_node(const Camera& camera, const CameraNode& node, const RigPage& page,
+                                    DropCause cause) {
+  std::vector<LostFrames> lost;
+  const CameraEdge& input = camera.edge_to(node);
+  const std::uint64_t in = input.published() - sum(writer_block(camera, input, page).dropped);
+  const auto settle = [&](const std::string& name, std::uint64_t out, DropCounters& dropped) {
+    const std::uint64_t accounted = out + sum(dropped);
+    if (in <= accounted) return;
+    counter(dropped, cause).fetch_add(in - accounted);
+    lost.push_back({name, in - accounted});
+  };
+  for (const Output& output : camera.outputs) {
+    if (output.is_copy() || output.node != node.id) continue;
+    settle(output.config.name, output.packets_published(), page.encode(output.id, node.process()).dropped);
+  }
+  for (const CameraEdge& edge : camera.edges) {
+    if (edge.writer == node.id)
+      settle(camera.name(), edge.published(), page.edge_writer(edge.id, node.process()).unpublished);
+  }
+  return lost;
+}
+
+void settle(const Camera& camera, const RigPage& page, DropCause cause) {
+  for (const CameraNode& node : camera.nodes) settle_node(camera, node, page, cause);
 }
 
 std::uint64_t settle_recording(const Output& output, const RigPage& page) {

@@ -1,5 +1,6 @@
-// Frame accounting (docs/architecture.md): decoded = frames in frame rings + unpublished; encoded = packets in packet
-// rings. What is left when nothing can be in flight has been lost, and is entered under its cause by settle(). What is
+// Frame accounting (docs/architecture.md): decoded = frames in the frame rings of sources + unpublished; encoded =
+// packets in packet rings. What is left when nothing can be in flight has been lost, and is entered under its cause by
+// settle(). What is
 // passed on as it came is neither decoded nor encoded: there, both are the packets.
 #pragma once
 
@@ -7,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "app/supervisor/camera.h"
 #include "ipc/latencies.h"
@@ -54,9 +56,15 @@ float motion_score_of(const Camera& camera, const Output& output, const RigPage&
 MotionTotals motion_of(const Camera& camera, const Output& output, const RigPage& page);
 bool has_motion(const StreamConfig& config);
 
-// Enters what is neither encoded nor dropped under `cause`. Only when nothing of the output can be in flight.
-// Returns how many that were.
-std::uint64_t settle(const Camera& camera, const Output& output, const RigPage& page, DropCause cause);
+struct LostFrames {
+  std::string name;  // of what they were for
+  std::uint64_t number = 0;
+};
+// Enters what came to the node, and is in no ring behind it and not dropped, under `cause`. Only when nothing can be in
+// flight there: in = out + Σ dropped.
+std::vector<LostFrames> settle_node(const Camera& camera, const CameraNode& node, const RigPage& page, DropCause cause);
+// Likewise at all of its nodes.
+void settle(const Camera& camera, const RigPage& page, DropCause cause);
 
 // Counts packets that no publisher has dealt with as unrecorded, where they should have been recorded. Only when there
 // is no publisher any more. Returns how many that were.

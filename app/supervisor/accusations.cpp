@@ -22,38 +22,42 @@ void offer_newest_packets(const ManagedProcess& process, Output& output) {
 void Accusations::follow() {
   for (Camera& camera : rig_.cameras.all()) {
     if (!camera.takes_part()) continue;
-    CameraFrames& frames = camera.frames;
-    if (frames.newest)
-      frames.newest->observer.turn_out_strangers(frames.unsettled ? std::nullopt : frames.newest->reader);
-    const ProcessId worker = camera.worker_id();
-    follow(camera, camera.own(), rig_.page.edge_writer(frames.edge).accusation, Accused::master);
-    follow(camera, camera.own(), rig_.page.edge_reader(frames.edge, worker).accusation, Accused::worker);
+    for (CameraEdge& edge : camera.edges) follow(camera, edge);
     for (Output& output : camera.outputs) {
-      follow(camera, output, rig_.page.copy(output.id).accusation, Accused::master);
-      follow(camera, output, rig_.page.encode(output.id, worker).accusation, Accused::worker);
-      follow(camera, output, rig_.page.publish(output.id).accusation, Accused::publisher);
+      const ProcessId worker = camera.encoder_of(output).process();
+      follow(camera, output, rig_.page.copy(output.id).accusation, master_process);
+      follow(camera, output, rig_.page.encode(output.id, worker).accusation, worker);
+      follow(camera, output, rig_.page.publish(output.id).accusation, publisher_process);
     }
   }
 }
 
-void Accusations::follow(Camera& camera, Output& output, Accusation& accusation, Accused accuser) {
-  if (accusation.load() == 0) return;
-  const std::uint32_t accused = accusation.exchange(0) & ~static_cast<std::uint32_t>(accuser);
-  for (const Accused whom : {Accused::master, Accused::worker, Accused::publisher}) {
-    if ((accused & static_cast<std::uint32_t>(whom)) == 0) continue;
-    follow(camera, output, process_of(camera, accuser), process_of(camera, whom));
-  }
+// Its two ends can accuse nobody but one another.
+void Accusations::follow(Camera& camera, CameraEdge& edge) {
+  if (edge.newest) edge.newest->observer.turn_out_strangers(edge.unsettled ? std::nullopt : edge.newest->reader);
+  const ProcessId writer = camera.writer_of(edge);
+  const ProcessId reader = camera.reader_of(edge);
+  if (rig_.page.edge_writer(edge.id, writer).accusation.exchange(0) != 0) follow(camera, camera.own(), writer, reader);
+  if (rig_.page.edge_reader(edge.id, reader).accusation.exchange(0) != 0) follow(camera, camera.own(), reader, writer);
 }
 
-ManagedProcess& Accusations::process_of(const Camera& camera, Accused role) {
-  if (role == Accused::master) return processes_.master();
-  return role == Accused::worker ? processes_.worker(camera.worker.number) : processes_.publisher();
+void Accusations::follow(Camera& camera, Output& output, Accusation& accusation, ProcessId accuser) {
+  if (accusation.load() == 0) return;
+  const std::uint32_t accused = accusation.exchange(0);
+  const ProcessId worker = camera.encoder_of(output).process();
+  for (const auto& [whom, process] : {std::pair(Accused::master, master_process), std::pair(Accused::worker, worker),
+                                      std::pair(Accused::publisher, publisher_process)}) {
+    if ((accused & static_cast<std::uint32_t>(whom)) != 0 && process != accuser)
+      follow(camera, output, accuser, process);
+  }
 }
 
 // It is the accuser's word alone, which a process that was taken over may give as it likes: it is followed once. Who
 // accuses the same process again so soon is ended instead, and so is who does it for a camera that was quarantined. A
 // process that does damage again and again has its camera quarantined by either.
-void Accusations::follow(Camera& camera, Output& output, ManagedProcess& accuser, ManagedProcess& accused) {
+void Accusations::follow(Camera& camera, Output& output, ProcessId accuser_id, ProcessId accused_id) {
+  ManagedProcess& accuser = processes_.of(accuser_id);
+  ManagedProcess& accused = processes_.of(accused_id);
   const bool failed = output.state == CameraState::failed;
   if (!failed && (!has_work(accuser, camera, output) || !has_work(accused, camera, output))) return;
   if (!accused.child || accused.child->killed()) return;

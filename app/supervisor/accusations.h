@@ -21,9 +21,9 @@ class Accusations {
   void follow();
 
  private:
-  void follow(Camera& camera, Output& output, Accusation& accusation, Accused accuser);
-  void follow(Camera& camera, Output& output, ManagedProcess& accuser, ManagedProcess& accused);
-  ManagedProcess& process_of(const Camera& camera, Accused role);
+  void follow(Camera& camera, CameraEdge& edge);
+  void follow(Camera& camera, Output& output, Accusation& accusation, ProcessId accuser);
+  void follow(Camera& camera, Output& output, ProcessId accuser, ProcessId accused);
   void end(ManagedProcess& process, Camera& camera, Output& output, const std::string& why);
 
   RigState& rig_;

@@ -90,6 +90,7 @@ struct Output {
   bool own = false;  // it is the camera's own stream
   ResolvedOutput config;
   Placement placement;
+  NodeId node;  // that encodes it; of a copy: of no meaning
 
   CameraState state = CameraState::starting;
   std::int64_t since = utc_now_ns();  // that it is in that state
@@ -116,41 +117,45 @@ struct Output {
   [[nodiscard]] bool is_own() const { return own; }
 };
 
-// A camera's frames, on their way from the master to its worker: one edge.
-struct CameraFrames {
+// A camera's frames, on their way to a node: from the source, or from another node.
+struct CameraEdge {
   struct Ring {
     FrameRingObserver observer;
     double frame_rate = 0;
     int rotation = 0;                     // degrees clockwise by which its frames must be turned
-    std::optional<unsigned> reader = {};  // the worker's seat, once it was sent the ring
+    std::optional<unsigned> reader = {};  // the node's seat, once it was sent the ring
     bool without_pixels = false;          // the supervisor has unmapped them
   };
-  EdgeId edge;
+  EdgeId id;
+  std::optional<NodeId> writer;  // none: the source
+  NodeId reader;
+  std::vector<FilterConfig> filters;  // of a node's: what it does to the frames
+  RingMemory memory;                  // likewise
+  bool failed = false;                // likewise
   std::optional<Ring> newest;
-  std::uint64_t epoch = 0;               // of the newest, of any master
-  std::optional<std::int64_t> last_pts;  // of the newest frame of masters that died
-  RingsSent sent;                        // to the worker
-  bool unsettled = false;                // its worker died, and the ring has not been cleared yet
+  std::uint64_t epoch = 0;               // of the newest, of any process
+  std::optional<std::int64_t> last_pts;  // of the source's: of the newest frame of masters that died
+  RingsSent sent;                        // to the reader
+  bool unsettled = false;                // the reader died, and the ring has not been cleared yet
 
   [[nodiscard]] std::uint64_t published() const { return newest ? newest->observer.published() : 0; }
 };
 
-// A thread of the camera's in its worker.
+// A thread of the camera's in a worker.
 struct CameraNode {
   NodeId id;
+  unsigned worker = 0;        // its number
+  std::string gpu = "cpu";    // the worker's: "0", or "cpu"
+  unsigned first_filter = 0;  // of the camera's: those before are done when its frames come
+  bool done = false;          // it has no work any more, or never had
   ThreadWatch watch{thread_hangs};
-};
-
-struct CameraInWorker {
-  unsigned number = 0;            // the worker's
-  std::string gpu = "cpu";        // the worker's: "0", or "cpu"
-  std::vector<CameraNode> nodes;  // one
-  bool done = false;              // the worker has no work with the camera any more, or never had
+  [[nodiscard]] ProcessId process() const { return worker_process(worker); }
 };
 
 struct CameraSource {
-  bool over = false;  // no frame ring will come any more
-  bool gone = true;   // no master has a thread for it: it was never sent one, or that has ended
+  Placement placement;  // where it is decoded, for whom
+  bool over = false;    // no frame ring will come any more
+  bool gone = true;     // no master has a thread for it: it was never sent one, or that has ended
   ThreadWatch watch{thread_hangs};
 };
 
@@ -162,11 +167,11 @@ struct Camera {
   CameraConfig config;              // as it is run
 
   CameraSource source;
-  CameraInWorker worker;
   std::string decoder;
-  std::string ipc_memory = "host";  // of its newest ring
-  CameraFrames frames;
-  CounterTotals counted;  // by the supervisor itself
+  std::string ipc_memory = "host";  // of the newest ring of its source
+  std::vector<CameraNode> nodes;    // in the order in which frames come to them; at least one
+  std::vector<CameraEdge> edges;    // likewise: to each node one
+  CounterTotals counted;            // by the supervisor itself
   Clock::time_point begun = Clock::now();
 
   bool retiring = false;                  // asked to end while the rig runs on
@@ -174,7 +179,24 @@ struct Camera {
 
   QuarantinePolicy faults;  // of its threads in the master and its worker
 
-  [[nodiscard]] ProcessId worker_id() const { return worker_process(worker.number); }
+  // Of its source's frames.
+  [[nodiscard]] CameraEdge& frames() { return edges.front(); }
+  [[nodiscard]] const CameraEdge& frames() const { return edges.front(); }
+  [[nodiscard]] CameraNode& node(NodeId node);
+  [[nodiscard]] const CameraNode& node(NodeId node) const;
+  [[nodiscard]] CameraEdge& edge(EdgeId edge);
+  // That it reads.
+  [[nodiscard]] CameraEdge& edge_to(const CameraNode& node);
+  [[nodiscard]] const CameraEdge& edge_to(const CameraNode& node) const;
+  // The edges that an encoded output's frames take, its source's first.
+  [[nodiscard]] std::vector<const CameraEdge*> path_of(const Output& output) const;
+  // Who encodes an output.
+  [[nodiscard]] const CameraNode& encoder_of(const Output& output) const { return node(output.node); }
+  [[nodiscard]] ProcessId writer_of(const CameraEdge& edge) const;
+  [[nodiscard]] ProcessId reader_of(const CameraEdge& edge) const { return node(edge.reader).process(); }
+  // No ring of it will come any more.
+  [[nodiscard]] bool is_over(const CameraEdge& edge) const;
+  [[nodiscard]] bool nodes_done() const;
   [[nodiscard]] Output& own() { return outputs.front(); }
   [[nodiscard]] const Output& own() const { return outputs.front(); }
   [[nodiscard]] const std::string& name() const { return config.name; }

@@ -1,5 +1,7 @@
 #include "app/supervisor/camera_lifecycle.h"
 
+#include <algorithm>
+
 #include "core/log.h"
 
 namespace campipe {
@@ -27,7 +29,7 @@ void CameraLifecycle::fail_others(Camera& camera, const std::string& reason) {
 void CameraLifecycle::leave_out(Camera& camera, const std::string& why) {
   fail(camera, why);
   camera.source.over = true;
-  camera.worker.done = true;
+  for (CameraNode& node : camera.nodes) node.done = true;
   for (Output& output : camera.outputs) {
     output.packets_over = true;
     output.publisher.done = true;
@@ -46,7 +48,7 @@ void CameraLifecycle::begin_on_demand(Camera& camera) {
 
 // The master has logged it.
 void CameraLifecycle::on_source_state(Camera& camera, bool delivers, const std::string& reason) {
-  const bool came_before = camera.frames.published() + camera.own().packets_published() > 0;
+  const bool came_before = camera.frames().published() + camera.own().packets_published() > 0;
   if (delivers && camera.own().state == CameraState::waiting && came_before) ++camera.counted[Counter::reconnects];
   for (Output& output : camera.outputs) {
     const bool can_change = output.state == CameraState::running || output.state == CameraState::waiting ||
@@ -61,7 +63,7 @@ void CameraLifecycle::stop(const Camera& camera) {
   processes_.send(processes_.master(), messages::StopCamera{{camera.id}});
 }
 
-// What is passed on as it came ends here; the rest when the worker has encoded it.
+// What is passed on as it came ends here; the rest when its nodes have handled it.
 void CameraLifecycle::on_source_over(Camera& camera, const std::string& failure) {
   if (camera.source.over) return;
   camera.source.over = true;
@@ -69,14 +71,30 @@ void CameraLifecycle::on_source_over(Camera& camera, const std::string& failure)
   for (Output& output : camera.outputs) {
     if (output.is_copy()) end_packets(camera, output);
   }
-  processes_.send_for(processes_.worker(camera.worker.number), camera, messages::CameraOver());
+  end_edge(camera, camera.frames());
 }
 
-void CameraLifecycle::on_worker_done(Camera& camera) {
-  if (camera.worker.done) return;
-  camera.worker.done = true;
+void CameraLifecycle::end_edge(const Camera& camera, const CameraEdge& edge) {
+  processes_.send_to_node(camera, camera.node(edge.reader), messages::NodeOver());
+}
+
+void CameraLifecycle::on_node_done(Camera& camera, CameraNode& node) {
+  if (node.done) return;
+  node.done = true;
+  for (const CameraEdge& edge : camera.edges) {
+    if (edge.writer == node.id) end_edge(camera, edge);
+  }
   for (Output& output : camera.outputs) {
-    if (!output.is_copy()) end_packets(camera, output);
+    if (!output.is_copy() && output.node == node.id) end_packets(camera, output);
+  }
+}
+
+void CameraLifecycle::on_edge_failed(Camera& camera, CameraEdge& edge, const std::string& reason) {
+  edge.failed = true;
+  for (Output& output : camera.outputs) {
+    if (output.is_copy()) continue;
+    const auto path = camera.path_of(output);
+    if (std::ranges::find(path, &edge) != path.end()) fail(output, reason);
   }
 }
 
@@ -100,25 +118,40 @@ void CameraLifecycle::on_master_death() {
       if (output.is_copy() && output.packets.newest) output.packets.newest->mark_writer_gone();
       if (output.audio.newest) output.audio.newest->mark_writer_gone();
     }
-    if (!camera.frames.newest) continue;
-    FrameRingObserver& observer = camera.frames.newest->observer;
+    if (!camera.frames().newest) continue;
+    FrameRingObserver& observer = camera.frames().newest->observer;
     observer.mark_writer_gone();
-    if (const auto pts = observer.last_pts()) camera.frames.last_pts = pts;
+    if (const auto pts = observer.last_pts()) camera.frames().last_pts = pts;
   }
 }
 
 void CameraLifecycle::on_worker_death(unsigned worker) {
   for (Camera& camera : rig_.cameras.all()) {
-    if (camera.worker.number != worker || camera.worker.done || !camera.takes_part()) continue;
-    if (rig_.phase != RunPhase::leaving) ++camera.counted[Counter::worker_restarts];
-    for (Output& output : camera.outputs) {
-      if (!output.is_copy() && output.packets.newest) output.packets.newest->mark_writer_gone();
+    if (!camera.takes_part()) continue;
+    bool had_work = false;
+    for (CameraNode& node : camera.nodes) {
+      if (node.worker != worker || node.done) continue;
+      had_work = true;
+      on_node_death(camera, node);
     }
-    CameraFrames& frames = camera.frames;
-    if (frames.newest && frames.newest->reader) frames.newest->observer.mark_reader_gone(*frames.newest->reader);
-    frames.unsettled = true;
-    if (rig_.phase == RunPhase::leaving || camera.all_encoded_failed()) on_worker_done(camera);
+    if (had_work && rig_.phase != RunPhase::leaving) ++camera.counted[Counter::worker_restarts];
   }
+}
+
+void CameraLifecycle::on_node_death(Camera& camera, CameraNode& node) {
+  for (Output& output : camera.outputs) {
+    if (!output.is_copy() && output.node == node.id && output.packets.newest) output.packets.newest->mark_writer_gone();
+  }
+  for (const CameraEdge& edge : camera.edges) {
+    if (edge.writer == node.id && edge.newest) {
+      FrameRingObserver observer = edge.newest->observer;
+      observer.mark_writer_gone();
+    }
+  }
+  CameraEdge& input = camera.edge_to(node);
+  if (input.newest && input.newest->reader) input.newest->observer.mark_reader_gone(*input.newest->reader);
+  input.unsettled = true;
+  if (rig_.phase == RunPhase::leaving || camera.all_encoded_failed()) on_node_done(camera, node);
 }
 
 void CameraLifecycle::give_up_sources() {

@@ -1,6 +1,6 @@
 // What becomes of cameras and their outputs: which state they are in, and what they no longer have when their source,
-// their worker or the rig ends. A camera ends from its source on: then its worker, then the publisher have nothing more
-// to do with it.
+// a node or the rig ends. A camera ends from its source on: then its nodes, one after another, then the publisher have
+// nothing more to do with it.
 #pragma once
 
 #include <string>
@@ -32,7 +32,9 @@ class CameraLifecycle {
   void stop(const Camera& camera);
   // `failure`: empty where it ended as it should.
   void on_source_over(Camera& camera, const std::string& failure);
-  void on_worker_done(Camera& camera);
+  void on_node_done(Camera& camera, CameraNode& node);
+  // What a node makes for other nodes comes no more.
+  void on_edge_failed(Camera& camera, CameraEdge& edge, const std::string& reason);
   void on_publisher_done(Output& output);
 
   void on_master_death();
@@ -42,6 +44,8 @@ class CameraLifecycle {
 
  private:
   void end_packets(Camera& camera, Output& output);
+  void end_edge(const Camera& camera, const CameraEdge& edge);
+  void on_node_death(Camera& camera, CameraNode& node);
 
   RigState& rig_;
   Processes& processes_;

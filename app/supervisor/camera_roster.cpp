@@ -18,44 +18,65 @@ bool is_at_rest(const Camera& camera) {
   if (!camera.takes_part()) return true;
   const bool published =
       std::ranges::all_of(camera.outputs, [](const Output& output) { return output.publisher.done; });
-  return published && camera.source.over && camera.source.gone && camera.worker.done;
+  return published && camera.source.over && camera.source.gone && camera.nodes_done();
 }
 
 }  // namespace
 
 void CameraRoster::add_all(const RigPlan& plan) {
   const std::vector<CameraConfig>& cameras = rig_.config.cameras;
-  const std::vector<unsigned> workers = workers_of(plan);
   std::size_t descriptors = supervisor_descriptors(processes_.all().size());
   for (unsigned c = 0; c < cameras.size(); ++c) {
-    const CameraIds ids = rig_.cameras.free_ids(1 + cameras[c].outputs.size());
-    Camera& camera = make(ids, {cameras[c]}, {plan.cameras[c], workers[c]});
+    const CameraPlan& planned = plan.cameras[c];
+    const CameraIds ids = rig_.cameras.free_ids(planned.nodes.size(), 1 + cameras[c].outputs.size());
+    Camera& camera = make(ids, {cameras[c]}, planned);
     descriptors += descriptors_of(cameras[c]);
     if (cameras[c].enabled && descriptors > descriptor_limit()) CameraLifecycle::leave_out(camera, no_descriptors);
   }
 }
 
-Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const WorkerChoice::Chosen& where) {
+// A node for each of the plan's, each reading an edge from the one before, the first from the source.
+void CameraRoster::add_nodes(Camera& camera, const CameraIds& ids, const CameraPlan& where) const {
+  for (std::size_t n = 0; n < ids.nodes.size(); ++n) {
+    const NodePlan& planned = where.nodes[n];
+    CameraNode& node = camera.nodes.emplace_back();
+    node.id = ids.nodes[n];
+    node.worker = planned.worker;
+    node.gpu = gpu_name(rig_.machine.devices, planned.gpu);
+    node.done = !needs_worker(camera.config);
+    CameraEdge& edge = camera.edges.emplace_back();
+    edge.id = ids.edges[n];
+    edge.reader = node.id;
+    if (n == 0) continue;
+    const NodePlan& before = where.nodes[n - 1];
+    const std::vector<FilterConfig>& filters = camera.config.filters;
+    edge.writer = ids.nodes[n - 1];
+    edge.filters = {filters.begin() + before.first_filter, filters.begin() + planned.first_filter};
+    node.first_filter = planned.first_filter;
+    edge.memory = planned.input;
+  }
+}
+
+Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const CameraPlan& where) {
   const Devices& devices = rig_.machine.devices;
   Camera camera;
   camera.id = ids.camera;
-  camera.worker.nodes = {{.id = ids.node}};
-  camera.frames.edge = ids.edge;
   camera.asked = comes.asked;
   camera.sends = comes.sends;
   camera.config = resolved(comes.asked, comes.sends);
   const CameraConfig& config = camera.config;
   const std::vector<ResolvedOutput> outputs = resolved_outputs(config);
-  camera.worker.number = where.worker;
-  camera.worker.gpu = gpu_name(devices, where.placement.gpu);
-  camera.worker.done = !needs_worker(config);
+  camera.source.placement = where.placement;
+  add_nodes(camera, ids, where);
   for (std::size_t i = 0; i < ids.outputs.size(); ++i) {
     Output& output = camera.outputs.emplace_back();
     output.id = ids.outputs[i];
     output.camera = ids.camera;
     output.own = i == 0;
     output.config = outputs.at(i);
-    output.placement = placement_of_output(where.placement, output.config, devices);
+    const NodePlan& planned = output.own ? where.nodes.back() : where.nodes.front();
+    output.node = output.own ? ids.nodes.back() : ids.nodes.front();
+    output.placement = placement_of_output(where, planned, output.config, devices);
     if (const auto found = comes.before.find(output.config.name); found != comes.before.end()) {
       output.before = found->second;
       if (comes.sends) output.recording.on = output.before->recording_on;  // nothing else was asked for
@@ -94,8 +115,8 @@ void CameraRoster::add(const CameraConfig& asked) { add(Comes{asked}); }
 
 void CameraRoster::add(const Comes& comes) {
   const CameraConfig config = resolved(comes.asked, comes.sends);
-  const WorkerChoice::Chosen where = workers_.choose(config);
-  Camera& camera = make(rig_.cameras.free_ids(1 + config.outputs.size()), comes, where);
+  const CameraPlan where = workers_.choose(config);
+  Camera& camera = make(rig_.cameras.free_ids(where.nodes.size(), 1 + config.outputs.size()), comes, where);
   if (!comes.sends) spdlog::info("{}: {}", config.name, config.enabled ? "added" : "added, disabled");
   if (config.enabled) return setup_.send(camera);
   setup_.send_disabled(camera);
@@ -154,7 +175,7 @@ void CameraRoster::settle_retiring(Camera& camera) {
 // What could not be started is still there, for the status and the exit status: without its other outputs, for
 // which there may be no ids.
 void CameraRoster::keep_failed(const Comes& comes, const std::string& why) {
-  Camera& camera = make(rig_.cameras.free_ids(1), {comes.asked, {}, comes.before}, {});
+  Camera& camera = make(rig_.cameras.free_ids(1, 1), {comes.asked, {}, comes.before}, CameraPlan());
   if (camera.takes_part()) CameraLifecycle::leave_out(camera, "cannot be started: " + why);
 }
 
@@ -162,9 +183,9 @@ void CameraRoster::keep_failed(const Comes& comes, const std::string& why) {
 // since the camera comes anew at once, as it was asked for.
 TotalsByName CameraRoster::remove(Camera& camera, std::string_view change) {
   TotalsByName totals;
+  if (camera.takes_part()) settle(camera, rig_.page, DropCause::worker_lost);
   for (const Output& output : camera.outputs) {
     if (camera.takes_part()) {
-      settle(camera, output, rig_.page, DropCause::worker_lost);
       settle_recording(output, rig_.page);  // of one that the publisher was not given any more
       if (!change.empty()) {
         spdlog::info("{}: {}; {}", output.config.name, change,
@@ -174,11 +195,10 @@ TotalsByName CameraRoster::remove(Camera& camera, std::string_view change) {
     totals[output.config.name] = std::make_shared<const OutputTotals>(totals_of(camera, output, rig_.page));
   }
   setup_.send_forget(camera);
-  const ProcessId worker = camera.worker_id();
   rig_.page.clear(camera.id);
-  rig_.page.clear(camera.frames.edge, worker);
-  for (const CameraNode& node : camera.worker.nodes) rig_.page.clear(node.id, worker);
-  for (const Output& output : camera.outputs) rig_.page.clear(output.id, worker);
+  for (const CameraEdge& edge : camera.edges) rig_.page.clear(edge.id, camera.writer_of(edge), camera.reader_of(edge));
+  for (const CameraNode& node : camera.nodes) rig_.page.clear(node.id, node.process());
+  for (const Output& output : camera.outputs) rig_.page.clear(output.id, camera.encoder_of(output).process());
   rig_.cameras.remove(camera.id);
   return totals;
 }

@@ -47,7 +47,8 @@ class CameraRoster {
     std::optional<SentStream> sends = {};  // what it has been found to send
     TotalsByName before = {};              // what was counted under the names of its outputs
   };
-  Camera& make(const CameraIds& ids, const Comes& comes, const WorkerChoice::Chosen& where);
+  Camera& make(const CameraIds& ids, const Comes& comes, const CameraPlan& where);
+  void add_nodes(Camera& camera, const CameraIds& ids, const CameraPlan& where) const;
   void add(const Comes& comes);
   void settle_retiring(Camera& camera);
   void keep_failed(const Comes& comes, const std::string& why);

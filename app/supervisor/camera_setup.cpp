@@ -52,12 +52,12 @@ void CameraSetup::send(ManagedProcess& process, Camera& camera) {
 void CameraSetup::send_to_master(Camera& camera) {
   messages::ReadCamera message;
   message.camera = camera.id;
-  message.edge = camera.frames.edge;
+  message.edge = camera.frames().id;
   message.config = camera.config;
-  message.placement = camera.own().placement;
-  message.epoch = camera.frames.epoch + 1;
-  message.base = camera.frames.published();
-  message.resume = camera.frames.last_pts;
+  message.placement = camera.source.placement;
+  message.epoch = camera.frames().epoch + 1;
+  message.base = camera.frames().published();
+  message.resume = camera.frames().last_pts;
   message.decode = encoded_outputs(camera.config) > 0;
   message.undecided = depends_on_stream(camera.asked) && (!camera.sends || fits(camera.asked, *camera.sends));
   for (Output& output : camera.outputs) {
@@ -77,24 +77,41 @@ void CameraSetup::send_to_master(Camera& camera) {
   camera.source.gone = !processes_.send(processes_.master(), message);
 }
 
-void CameraSetup::send_to_worker(ManagedProcess& worker, Camera& camera) {
-  camera.frames.sent = {};
-  messages::EncodeCamera message{camera.id,
-                                 camera.worker.nodes.front().id,
-                                 camera.frames.edge,
-                                 camera.name(),
-                                 worker_drop_policy(camera.config),
-                                 static_cast<unsigned>(camera.config.queue_size),
-                                 {}};
-  for (const Output& output : camera.outputs) {
-    if (output.is_copy()) continue;
-    message.outputs.push_back({output.id, output.config, message.drop_policy, output.placement,
-                               output.packets.epoch + 1, output.packets_published(),
-                               output.state == CameraState::failed});
+void CameraSetup::send_to_worker(const ManagedProcess& worker, Camera& camera) {
+  for (const CameraNode& node : camera.nodes) {
+    if (node.worker == worker.number && !node.done) send_node(camera, node);
   }
-  processes_.send(worker, message);
-  rings_.offer(camera);
-  if (camera.source.over) processes_.send_for(worker, camera, messages::CameraOver());
+}
+
+void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
+  CameraEdge& input = camera.edge_to(node);
+  input.sent = {};
+  messages::RunNode message;
+  message.input = input.id;
+  message.name = camera.name();
+  message.drop_policy = worker_drop_policy(camera.config);
+  message.queue_size = static_cast<unsigned>(camera.config.queue_size);
+  for (const Output& output : camera.outputs) {
+    if (output.is_copy() || output.node != node.id) continue;
+    messages::EncodedOutput& encoded = message.outputs.emplace_back();
+    encoded.output = output.id;
+    encoded.config = output.config;
+    std::vector<FilterConfig>& filters = encoded.config.filters;
+    if (output.is_own()) filters.erase(filters.begin(), filters.begin() + node.first_filter);
+    encoded.drop_policy = message.drop_policy;
+    encoded.placement = output.placement;
+    encoded.epoch = output.packets.epoch + 1;
+    encoded.base = output.packets_published();
+    encoded.failed = output.state == CameraState::failed;
+  }
+  for (const CameraEdge& edge : camera.edges) {
+    if (edge.writer != node.id) continue;
+    message.edges.push_back(
+        {edge.id, camera.name(), edge.filters, edge.memory, edge.epoch + 1, edge.published(), edge.failed});
+  }
+  processes_.send_to_node(camera, node, message);
+  rings_.offer(camera, input);
+  if (camera.is_over(input)) processes_.send_to_node(camera, node, messages::NodeOver());
 }
 
 void CameraSetup::send_to_publisher(Camera& camera, Output& output) {
@@ -117,7 +134,8 @@ void CameraSetup::send_disabled(const Camera& camera) {
 void CameraSetup::send_forget(const Camera& camera) {
   if (!camera.takes_part()) return;
   processes_.send(processes_.master(), messages::ForgetCamera{{camera.id}});
-  processes_.send(processes_.worker(camera.worker.number), messages::ForgetCamera{{camera.id}});
+  for (const CameraNode& node : camera.nodes)
+    processes_.send(processes_.worker(node.worker), messages::ForgetNode{{node.id}});
   for (const Output& output : camera.outputs)
     processes_.send(processes_.publisher(), messages::ForgetOutput{{output.id}});
 }

@@ -24,7 +24,8 @@ class CameraSetup {
  private:
   void send(ManagedProcess& process, Camera& camera);
   void send_to_master(Camera& camera);
-  void send_to_worker(ManagedProcess& worker, Camera& camera);
+  void send_to_worker(const ManagedProcess& worker, Camera& camera);
+  void send_node(Camera& camera, const CameraNode& node);
   void send_to_publisher(Camera& camera, Output& output);
 
   RigState& rig_;

@@ -26,8 +26,10 @@ std::vector<CameraThread> threads_of(const ManagedProcess& process, Camera& came
       threads.push_back({camera.own(), page.source(camera.id).thread, camera.source.watch});
       break;
     case ProcessKind::worker:
-      for (CameraNode& node : camera.worker.nodes)
-        threads.push_back({camera.own(), page.node(node.id, process.id).thread, node.watch});
+      for (CameraNode& node : camera.nodes) {
+        if (node.worker == process.number && !node.done)
+          threads.push_back({camera.own(), page.node(node.id, process.id).thread, node.watch});
+      }
       break;
     case ProcessKind::publisher:
       for (Output& output : camera.outputs) {

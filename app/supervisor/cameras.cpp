@@ -1,7 +1,6 @@
 #include "app/supervisor/cameras.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "core/error.h"
@@ -9,8 +8,9 @@
 namespace campipe {
 namespace {
 
-template <typename Id>
-std::vector<Id> lowest_free(const std::set<Id>& taken, unsigned size, std::size_t wanted) {
+// `taken`: by their ids.
+template <typename Id, typename Of>
+std::vector<Id> lowest_free(const std::map<Id, Of>& taken, unsigned size, std::size_t wanted) {
   std::vector<Id> free;
   for (unsigned index = 0; index < size && free.size() < wanted; ++index) {
     if (!taken.contains(Id(index))) free.emplace_back(index);
@@ -38,30 +38,35 @@ Output* Cameras::find(OutputId id) {
   return found == outputs_.end() ? nullptr : found->second;
 }
 
-CameraIds Cameras::free_ids(std::size_t outputs) const {
-  std::set<CameraId> cameras;
-  std::set<NodeId> nodes;
-  std::set<EdgeId> edges;
-  std::set<OutputId> taken_outputs;
-  for (const auto& [id, camera] : cameras_) {
-    cameras.insert(id);
-    edges.insert(camera.frames.edge);
-    for (const CameraNode& node : camera.worker.nodes) nodes.insert(node.id);
-    for (const Output& output : camera.outputs) taken_outputs.insert(output.id);
-  }
-  return {lowest_free(cameras, size_.cameras, 1).front(), lowest_free(nodes, size_.nodes, 1).front(),
-          lowest_free(edges, size_.edges, 1).front(), lowest_free(taken_outputs, size_.outputs, outputs)};
+Camera* Cameras::find(NodeId id) {
+  const auto found = nodes_.find(id);
+  return found == nodes_.end() ? nullptr : find(found->second);
+}
+
+Camera* Cameras::find(EdgeId id) {
+  const auto found = edges_.find(id);
+  return found == edges_.end() ? nullptr : find(found->second);
+}
+
+CameraIds Cameras::free_ids(std::size_t nodes, std::size_t outputs) const {
+  return {lowest_free(cameras_, size_.cameras, 1).front(), lowest_free(nodes_, size_.nodes, nodes),
+          lowest_free(edges_, size_.edges, nodes), lowest_free(outputs_, size_.outputs, outputs)};
 }
 
 Camera& Cameras::add(Camera camera) {
   const CameraId id = camera.id;
   Camera& added = cameras_.emplace(id, std::move(camera)).first->second;
   for (Output& output : added.outputs) outputs_[output.id] = &output;
+  for (const CameraNode& node : added.nodes) nodes_[node.id] = id;
+  for (const CameraEdge& edge : added.edges) edges_[edge.id] = id;
   return added;
 }
 
 void Cameras::remove(CameraId id) {
-  for (const Output& output : cameras_.at(id).outputs) outputs_.erase(output.id);
+  const Camera& camera = cameras_.at(id);
+  for (const Output& output : camera.outputs) outputs_.erase(output.id);
+  for (const CameraNode& node : camera.nodes) nodes_.erase(node.id);
+  for (const CameraEdge& edge : camera.edges) edges_.erase(edge.id);
   cameras_.erase(id);
 }
 

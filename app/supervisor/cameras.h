@@ -14,8 +14,8 @@ namespace campipe {
 // Of one camera's parts.
 struct CameraIds {
   CameraId camera;
-  NodeId node;
-  EdgeId edge;
+  std::vector<NodeId> nodes;
+  std::vector<EdgeId> edges;      // as many
   std::vector<OutputId> outputs;  // its own stream's first
 };
 
@@ -33,13 +33,18 @@ class Cameras {
   [[nodiscard]] const Camera* find(const std::string& name) const;
   [[nodiscard]] Camera* find(CameraId id);
   [[nodiscard]] Output* find(OutputId id);
+  // The camera that has it.
+  [[nodiscard]] Camera* find(NodeId id);
+  [[nodiscard]] Camera* find(EdgeId id);
   // There can be such a one.
   [[nodiscard]] bool is_id(CameraId id) const { return id.index() < size_.cameras; }
   [[nodiscard]] bool is_id(OutputId id) const { return id.index() < size_.outputs; }
+  [[nodiscard]] bool is_id(NodeId id) const { return id.index() < size_.nodes; }
+  [[nodiscard]] bool is_id(EdgeId id) const { return id.index() < size_.edges; }
   [[nodiscard]] std::size_t most_outputs() const { return size_.outputs; }
 
   // The lowest ones. Throws Error where there are too few.
-  [[nodiscard]] CameraIds free_ids(std::size_t outputs) const;
+  [[nodiscard]] CameraIds free_ids(std::size_t nodes, std::size_t outputs) const;
   // By its ids, which are free.
   Camera& add(Camera camera);
   void remove(CameraId id);
@@ -48,6 +53,8 @@ class Cameras {
   RigSize size_;
   std::map<CameraId, Camera> cameras_;
   std::map<OutputId, Output*> outputs_;
+  std::map<NodeId, CameraId> nodes_;
+  std::map<EdgeId, CameraId> edges_;
 };
 
 inline constexpr auto no_room = "there is no room for so many more streams in this run; restart the rig with them";

@@ -125,7 +125,7 @@ bool CrashAttribution::on_death(ManagedProcess& process, const ExitInfo& info) {
 
 // What was decoded just then was so for viewers alone: that goes first, and what is copied stays.
 bool CrashAttribution::give_up_viewers(Camera& camera) {
-  const auto& ring = camera.frames.newest;
+  const auto& ring = camera.frames().newest;
   const bool decodes = ring && ring->observer.writer_state() == WriterState::open;
   if (!decodes || encoded_outputs(camera.config) > 0) return false;
   bool any = false;

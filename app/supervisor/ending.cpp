@@ -121,8 +121,8 @@ void Supervisor::settle_the_rest() {
   const auto cause = forced ? DropCause::stopped : master_died ? DropCause::master_lost : DropCause::worker_lost;
   for (Camera& camera : rig_.cameras.all()) {
     if (!camera.takes_part()) continue;
+    settle(camera, rig_.page, cause);
     for (Output& output : camera.outputs) {
-      settle(camera, output, rig_.page, cause);
       settle_recording(output, rig_.page);
       if (!ended_as_asked(camera, output)) CameraLifecycle::fail(output, "the rig ended before its source did");
       if (output.state == CameraState::running || output.state == CameraState::starting)

@@ -50,13 +50,24 @@ void shorten_texts(nlohmann::json& body, std::size_t most) {
 
 }  // namespace
 
-void require_own(const ManagedProcess& by, const Camera& camera) {
-  require(by.kind != ProcessKind::worker || camera.worker.number == by.number,
-          "something for a camera of another worker");
+void require_own(const AboutCamera& /*about*/) {}
+
+void require_own(const AboutNode& about) {
+  require(about.node.process() == about.by.id, "something for a node of another worker");
 }
 
-void require_possible(const AboutCamera& about, const messages::FrameRing& ring) {
-  require_next(ring.epoch, about.camera.frames.epoch);
+void require_own(const AboutEdge& about) {
+  require(about.camera.writer_of(about.edge) == about.by.id, "something for an edge that another process writes");
+}
+
+void require_own(const AboutOutput& about) {
+  const bool own = about.by.kind != ProcessKind::worker ||
+                   (!about.output.is_copy() && about.camera.encoder_of(about.output).process() == about.by.id);
+  require(own, "something for an output of another worker");
+}
+
+void require_possible(const AboutEdge& about, const messages::FrameRing& ring) {
+  require_next(ring.epoch, about.edge.epoch);
   require_rate(ring.frame_rate);
   require_rotation(ring.rotation);
 }
@@ -92,16 +103,16 @@ void require_possible(const AboutOutput& about, const messages::PushChanged& pus
   require(known, "the state of more targets than there are");
 }
 
-void require_possible(const AboutCamera& about, const messages::FrameRingLost&) {
-  require_given(about.camera.frames.sent);
+void require_possible(const AboutNode& about, const messages::FrameRingLost&) {
+  require_given(about.camera.edge_to(about.node).sent);
 }
 
 void require_possible(const AboutOutput& about, const messages::RingLost&) {
   require_given(about.output.publisher.rings_sent);
 }
 
-void require_possible(const AboutCamera& about, const messages::CameraDone&) {
-  if (has_work(about.by, about.camera)) require_over(about.camera.source.over, about.camera.name());
+void require_possible(const AboutNode& about, const messages::NodeDone&) {
+  if (!about.node.done) require_over(about.camera.is_over(about.camera.edge_to(about.node)), about.camera.name());
 }
 
 void require_possible(const AboutOutput& about, const messages::OutputDone&) {

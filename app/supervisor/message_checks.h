@@ -14,6 +14,18 @@ struct AboutCamera {
   ManagedProcess& by;
   Camera& camera;
 };
+struct AboutNode {
+  const RigState& rig;
+  ManagedProcess& by;
+  Camera& camera;
+  CameraNode& node;
+};
+struct AboutEdge {
+  const RigState& rig;
+  ManagedProcess& by;
+  Camera& camera;
+  CameraEdge& edge;
+};
 struct AboutOutput {
   const RigState& rig;
   ManagedProcess& by;
@@ -23,19 +35,22 @@ struct AboutOutput {
 
 template <typename About, typename M>
 void require_possible(const About&, const M&) {}
-void require_possible(const AboutCamera& about, const messages::FrameRing& ring);
+void require_possible(const AboutEdge& about, const messages::FrameRing& ring);
 void require_possible(const AboutCamera& about, const messages::FoundStream& found);
 void require_possible(const AboutCamera& about, const messages::SourceOver& over);
-void require_possible(const AboutCamera& about, const messages::FrameRingLost& lost);
-void require_possible(const AboutCamera& about, const messages::CameraDone& done);
+void require_possible(const AboutNode& about, const messages::FrameRingLost& lost);
+void require_possible(const AboutNode& about, const messages::NodeDone& done);
 void require_possible(const AboutOutput& about, const messages::PacketRing& ring);
 void require_possible(const AboutOutput& about, const messages::AudioRing& ring);
 void require_possible(const AboutOutput& about, const messages::PushChanged& push);
 void require_possible(const AboutOutput& about, const messages::RingLost& lost);
 void require_possible(const AboutOutput& about, const messages::OutputDone& done);
 
-// Of a worker, the cameras of others are none of its business.
-void require_own(const ManagedProcess& by, const Camera& camera);
+// Of a worker, the nodes of others, what those make and the edges that those write, are none of its business.
+void require_own(const AboutCamera&);
+void require_own(const AboutNode& about);
+void require_own(const AboutEdge& about);
+void require_own(const AboutOutput& about);
 
 // What is kept of a message, and passed on, has an end: texts are cut.
 void shorten_texts(Message& message);

@@ -35,17 +35,30 @@ void MessageRouter::handle(ManagedProcess& by, Message& message) {
   }
 }
 
-// Nothing: there is no such camera just now. Throws BadMessage where there can be none.
+// Throws BadMessage where there can be none.
+template <typename Id>
+void MessageRouter::require_id(Id id, std::string_view kind) const {
+  if (!rig_.cameras.is_id(id))
+    throw BadMessage(fmt::format("something for {} {}, which there is not", kind, id.index()));
+}
+
+// Nothing: there is no such one just now.
 template <typename M>
 auto MessageRouter::find(ManagedProcess& by, const M& read) {
   if constexpr (requires { read.camera; }) {
-    if (!rig_.cameras.is_id(read.camera))
-      throw BadMessage(fmt::format("something for camera {}, which there is not", read.camera.index()));
+    require_id(read.camera, "camera");
     Camera* camera = rig_.cameras.find(read.camera);
     return camera == nullptr ? std::nullopt : std::optional(AboutCamera{rig_, by, *camera});
+  } else if constexpr (requires { read.node; }) {
+    require_id(read.node, "node");
+    Camera* camera = rig_.cameras.find(read.node);
+    return camera == nullptr ? std::nullopt : std::optional(AboutNode{rig_, by, *camera, camera->node(read.node)});
+  } else if constexpr (requires { read.edge; }) {
+    require_id(read.edge, "edge");
+    Camera* camera = rig_.cameras.find(read.edge);
+    return camera == nullptr ? std::nullopt : std::optional(AboutEdge{rig_, by, *camera, camera->edge(read.edge)});
   } else {
-    if (!rig_.cameras.is_id(read.output))
-      throw BadMessage(fmt::format("something for output {}, which there is not", read.output.index()));
+    require_id(read.output, "output");
     Output* output = rig_.cameras.find(read.output);
     return output == nullptr ? std::nullopt : std::optional(AboutOutput{rig_, by, rig_.cameras.of(*output), *output});
   }
@@ -59,7 +72,7 @@ void MessageRouter::receive(ManagedProcess& by, const Message& message, M& read,
   } else {
     const auto about = find(by, read);
     if (!about) return;
-    require_own(by, about->camera);
+    require_own(*about);
     if (!about->camera.takes_part()) return;
     require_possible(*about, read);
     if constexpr (sizeof...(fds) > 0) {
@@ -69,8 +82,8 @@ void MessageRouter::receive(ManagedProcess& by, const Message& message, M& read,
   }
 }
 
-void MessageRouter::on(const AboutCamera& about, const messages::FrameRing& ring, std::vector<UniqueFd>& fds) {
-  rings_.add(about.camera, ring, fds);
+void MessageRouter::on(const AboutEdge& about, const messages::FrameRing& ring, std::vector<UniqueFd>& fds) {
+  rings_.add(about.camera, about.edge, ring, fds);
 }
 
 void MessageRouter::on(const AboutOutput& about, const messages::PacketRing& ring, std::vector<UniqueFd>& fds) {
@@ -81,8 +94,8 @@ void MessageRouter::on(const AboutOutput& about, const messages::AudioRing& ring
   rings_.add(about.camera, about.output, ring, fds);
 }
 
-void MessageRouter::on(const AboutCamera& about, const messages::FrameRingLost& lost) {
-  --about.camera.frames.sent.number;
+void MessageRouter::on(const AboutNode& about, const messages::FrameRingLost& lost) {
+  --about.camera.edge_to(about.node).sent.number;
   rings_.lose(about.camera, lost.reason);
 }
 
@@ -92,8 +105,8 @@ void MessageRouter::on(const AboutOutput& about, const messages::RingLost& lost)
 }
 
 // The next ring has the next number.
-void MessageRouter::on_incomplete(const AboutCamera& about, const messages::FrameRing& ring) {
-  about.camera.frames.epoch = ring.epoch;
+void MessageRouter::on_incomplete(const AboutEdge& about, const messages::FrameRing& ring) {
+  about.edge.epoch = ring.epoch;
   rings_.lose(about.camera, out_of_descriptors);
 }
 
@@ -128,8 +141,13 @@ void MessageRouter::on(const AboutCamera& about, const messages::FoundStream& fo
   roster_.on_sent_stream(about.camera, found.sends);
 }
 
-void MessageRouter::on(const AboutCamera& about, const messages::CameraDone&) {
-  if (has_work(about.by, about.camera)) lifecycle_.on_worker_done(about.camera);
+void MessageRouter::on(const AboutNode& about, const messages::NodeDone&) {
+  lifecycle_.on_node_done(about.camera, about.node);
+}
+
+void MessageRouter::on(const AboutEdge& about, const messages::EdgeFailed& failed) {
+  lifecycle_.on_edge_failed(about.camera, about.edge, failed.reason);
+  if (about.camera.all_failed()) lifecycle_.stop(about.camera);
 }
 
 void MessageRouter::on(const AboutOutput& about, const messages::OutputDone&) {

@@ -21,21 +21,24 @@ class MessageRouter {
   void handle(ManagedProcess& by, Message& message);
 
  private:
+  template <typename Id>
+  void require_id(Id id, std::string_view kind) const;
   template <typename M>
   auto find(ManagedProcess& by, const M& read);
   template <typename M, typename... Descriptors>
   void receive(ManagedProcess& by, const Message& message, M& read, Descriptors&... fds);
-  void on(const AboutCamera& about, const messages::FrameRing& ring, std::vector<UniqueFd>& fds);
+  void on(const AboutEdge& about, const messages::FrameRing& ring, std::vector<UniqueFd>& fds);
   void on(const AboutOutput& about, const messages::PacketRing& ring, std::vector<UniqueFd>& fds);
   void on(const AboutOutput& about, const messages::AudioRing& ring, std::vector<UniqueFd>& fds);
-  void on(const AboutCamera& about, const messages::FrameRingLost& lost);
+  void on(const AboutNode& about, const messages::FrameRingLost& lost);
   void on(const AboutOutput& about, const messages::RingLost& lost);
   void on(const AboutOutput& about, const messages::PacketRingDone& done);
   void on(const AboutOutput& about, const messages::AudioRingDone& done);
   void on(const AboutCamera& about, const messages::SourceState& source);
   void on(const AboutCamera& about, const messages::SourceOver& over);
   void on(const AboutCamera& about, const messages::FoundStream& found);
-  void on(const AboutCamera& about, const messages::CameraDone& done);
+  void on(const AboutNode& about, const messages::NodeDone& done);
+  void on(const AboutEdge& about, const messages::EdgeFailed& failed);
   void on(const AboutOutput& about, const messages::OutputDone& done);
   void on(const AboutOutput& about, const messages::OutputFailed& failed);
   void on(const AboutOutput& about, const messages::FileBegun& file);
@@ -43,7 +46,7 @@ class MessageRouter {
   void on(const AboutOutput& about, const messages::RecordPaused& paused);
   void on(const AboutOutput& about, const messages::RecordResumed& resumed);
   void on(const AboutOutput& about, const messages::PushChanged& changed);
-  void on_incomplete(const AboutCamera& about, const messages::FrameRing& ring);
+  void on_incomplete(const AboutEdge& about, const messages::FrameRing& ring);
   void on_incomplete(const AboutOutput& about, const messages::PacketRing& ring);
   void on_incomplete(const AboutOutput& about, const messages::AudioRing& ring);
   void on_request(const ManagedProcess& by, messages::Request request);

@@ -77,6 +77,12 @@ ManagedProcess& Processes::of(ProcessKind kind, unsigned number) {
   return *found;
 }
 
+ManagedProcess& Processes::of(ProcessId process) {
+  const auto found = std::ranges::find(processes_, process, &ManagedProcess::id);
+  if (found == processes_.end()) throw Error("there is no such process");
+  return *found;
+}
+
 unsigned Processes::count(ProcessKind kind) const {
   return static_cast<unsigned>(std::ranges::count(processes_, kind, &ManagedProcess::kind));
 }
@@ -258,7 +264,8 @@ bool has_work(const ManagedProcess& process, const Camera& camera) {
     case ProcessKind::publisher:
       return std::ranges::any_of(camera.outputs, [](const Output& output) { return !output.publisher.done; });
     case ProcessKind::worker:
-      return camera.worker.number == process.number && !camera.worker.done;
+      return std::ranges::any_of(camera.nodes,
+                                 [&](const CameraNode& node) { return node.worker == process.number && !node.done; });
   }
   return false;
 }

@@ -40,6 +40,7 @@ class Processes {
   [[nodiscard]] std::list<ManagedProcess>& all() { return processes_; }
   [[nodiscard]] const std::list<ManagedProcess>& all() const { return processes_; }
   [[nodiscard]] ManagedProcess& of(ProcessKind kind, unsigned number = 0);
+  [[nodiscard]] ManagedProcess& of(ProcessId process);
   ManagedProcess& master() { return of(ProcessKind::master); }
   ManagedProcess& publisher() { return of(ProcessKind::publisher); }
   ManagedProcess& worker(unsigned number) { return of(ProcessKind::worker, number); }
@@ -74,6 +75,13 @@ class Processes {
     if (!has_work(process, camera)) return false;
     message.camera = camera.id;
     return send(process, message, fds);
+  }
+  // Likewise of a node, to its worker; fills in `message.node`.
+  template <typename M>
+  bool send_to_node(const Camera& camera, const CameraNode& node, M message, const std::vector<int>& fds = {}) {
+    if (!camera.takes_part() || node.done) return false;
+    message.node = node.id;
+    return send(worker(node.worker), message, fds);
   }
   // Likewise of an output, to the publisher; fills in `message.output`.
   template <typename M>

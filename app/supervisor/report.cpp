@@ -91,8 +91,8 @@ nlohmann::json camera_report(const Camera& camera, const RigPage& page, double d
                              const LatencyReader& latencies) {
   const Output& own = camera.own();
   nlohmann::json report = output_report(camera, own, page, latencies(camera, own), duration_s);
-  report["worker"] = camera.worker.number;
-  report["gpu"] = camera.worker.gpu;
+  report["worker"] = camera.encoder_of(camera.own()).worker;
+  report["gpu"] = camera.encoder_of(camera.own()).gpu;
   report["decoder"] = camera.decoder;
   report["ipc_memory"] = camera.ipc_memory;
   report["source"] = source_report(page.source(camera.id).health);

@@ -17,7 +17,7 @@ constexpr auto too_many_rings = "too many of its rings wait for the publisher";
 
 // Its writer's word may have been written by any of its readers: who takes it back shall not find a ring without pixels
 // offered to the next reader.
-void forget_pixels(CameraFrames::Ring& ring) {
+void forget_pixels(CameraEdge::Ring& ring) {
   ring.observer.forget_pixels();
   ring.without_pixels = true;
 }
@@ -31,38 +31,44 @@ void give_back_unread(Output& output) {
 
 }  // namespace
 
-void RingRouter::offer(Camera& camera) {
-  ManagedProcess& worker = processes_.worker(camera.worker.number);
-  CameraFrames& frames = camera.frames;
-  if (!worker.child || frames.unsettled || !frames.newest || !has_work(worker, camera)) return;
-  CameraFrames::Ring& ring = *frames.newest;
+bool RingRouter::writer_lives(const Camera& camera, const CameraEdge& edge) {
+  const bool open = edge.newest && edge.newest->observer.writer_state() == WriterState::open;
+  return open && processes_.of(camera.writer_of(edge)).child;
+}
+
+void RingRouter::offer(Camera& camera, CameraEdge& edge) {
+  const CameraNode& node = camera.node(edge.reader);
+  if (!camera.takes_part() || node.done || !processes_.worker(node.worker).child) return;
+  if (edge.unsettled || !edge.newest) return;
+  CameraEdge::Ring& ring = *edge.newest;
   ring.reader.reset();
-  if (!processes_.master().child || ring.observer.writer_state() != WriterState::open) return;
-  if (ring.without_pixels) return renew(camera, "its frame ring was said to be closed, and is not");
+  if (!writer_lives(camera, edge)) return;
+  if (ring.without_pixels) return renew(camera, edge, "its frame ring was said to be closed, and is not");
   ring.reader = ring.observer.reserve();
-  if (!ring.reader) return renew(camera, "no reader has a place in its frame ring any more");
+  if (!ring.reader) return renew(camera, edge, "no reader has a place in its frame ring any more");
   if (camera.config.drop_policy == DropPolicy::block) ring.observer.require(1U << *ring.reader);
-  frames.sent.add();
-  processes_.send_for(worker, camera, messages::OfferFrameRing{camera.id, *ring.reader, ring.frame_rate, ring.rotation},
-                      descriptors_of(ring.observer.memory()));
+  edge.sent.add();
+  processes_.send_to_node(camera, node, messages::OfferFrameRing{node.id, *ring.reader, ring.frame_rate, ring.rotation},
+                          descriptors_of(ring.observer.memory()));
 }
 
-// The master makes one of the next epoch, with the next key frame.
-void RingRouter::renew(const Camera& camera, const std::string& why) {
+// Its writer makes one of the next epoch: the master with the next key frame, a node with the next frame.
+void RingRouter::renew(const Camera& camera, const CameraEdge& edge, const std::string& why) {
   spdlog::warn("{}: {}; it is replaced", camera.name(), why);
-  processes_.send_for(processes_.master(), camera, messages::RenewRing());
+  processes_.send(processes_.of(camera.writer_of(edge)), messages::RenewRing{{edge.id}});
 }
 
-void RingRouter::add(Camera& camera, const messages::FrameRing& ring, std::vector<UniqueFd>& fds) {
+void RingRouter::add(Camera& camera, CameraEdge& edge, const messages::FrameRing& ring, std::vector<UniqueFd>& fds) {
   UniqueFd pixels = fds.size() == 2 ? std::move(fds[1]) : UniqueFd();
   auto memory = FrameRingMemory::open(std::move(fds[0]), std::move(pixels), FrameRingMemory::Role::observer);
-  camera.frames.epoch = ring.epoch;
-  camera.decoder = ring.decoder;
-  camera.ipc_memory = choice_name(ring.memory);
-  camera.frames.newest.emplace(
-      CameraFrames::Ring{FrameRingObserver(std::move(memory)), ring.frame_rate, ring.rotation});
-  for (Output& output : camera.outputs) CameraLifecycle::begin(output);
-  offer(camera);
+  edge.epoch = ring.epoch;
+  edge.newest.emplace(CameraEdge::Ring{FrameRingObserver(std::move(memory)), ring.frame_rate, ring.rotation});
+  if (!edge.writer) {
+    camera.decoder = ring.decoder;
+    camera.ipc_memory = choice_name(ring.memory);
+    for (Output& output : camera.outputs) CameraLifecycle::begin(output);
+  }
+  offer(camera, edge);
 }
 
 void RingRouter::add(Camera& camera, Output& output, const messages::PacketRing& ring, std::vector<UniqueFd>& fds) {
@@ -111,26 +117,23 @@ void RingRouter::lose(Camera& camera, const std::string& reason) {
 }
 
 void RingRouter::settle() {
-  for (Camera& camera : rig_.cameras.all()) settle(camera);
+  for (Camera& camera : rig_.cameras.all()) {
+    for (Output& output : camera.outputs) give_back_unread(output);
+    for (CameraEdge& edge : camera.edges) settle(camera, edge);
+  }
 }
 
-void RingRouter::settle(Camera& camera) {
-  CameraFrames& frames = camera.frames;
-  const bool writer_lives =
-      frames.newest && frames.newest->observer.writer_state() == WriterState::open && processes_.master().child;
-  if (frames.newest && !writer_lives) forget_pixels(*frames.newest);
-  for (Output& output : camera.outputs) give_back_unread(output);
-  if (!frames.unsettled) return;
-  const bool cleared = !frames.newest || !frames.newest->reader || !writer_lives ||
-                       frames.newest->observer.reader_state(*frames.newest->reader) == ReaderState::empty;
+void RingRouter::settle(Camera& camera, CameraEdge& edge) {
+  const bool lives = writer_lives(camera, edge);
+  if (edge.newest && !lives) forget_pixels(*edge.newest);
+  if (!edge.unsettled) return;
+  const bool cleared = !edge.newest || !edge.newest->reader || !lives ||
+                       edge.newest->observer.reader_state(*edge.newest->reader) == ReaderState::empty;
   if (!cleared) return;
-  for (const Output& output : camera.outputs) {
-    if (output.is_copy()) continue;
-    const auto lost = campipe::settle(camera, output, rig_.page, DropCause::worker_lost);
-    if (lost > 0) spdlog::warn("{}: frames lost with its worker: {}", output.config.name, lost);
-  }
-  frames.unsettled = false;
-  offer(camera);
+  const auto lost = settle_node(camera, camera.node(edge.reader), rig_.page, DropCause::worker_lost);
+  for (const auto& [name, frames] : lost) spdlog::warn("{}: frames lost with its worker: {}", name, frames);
+  edge.unsettled = false;
+  offer(camera, edge);
 }
 
 }  // namespace campipe

@@ -1,5 +1,6 @@
-// Rings on their way through the supervisor, from who made them to who reads them: a camera's frame ring from the
-// master to its worker, an output's packet rings from the master or the worker to the publisher.
+// Rings on their way through the supervisor, from who made them to who reads them: a camera's frame rings from the
+// master, or from a node, to the node that reads them, an output's packet rings from the master or a worker to the
+// publisher.
 #pragma once
 
 #include <string>
@@ -17,16 +18,17 @@ class RingRouter {
       : rig_(rig), processes_(processes), lifecycle_(lifecycle) {}
 
   // A ring that was made. Throws Error where it is none.
-  void add(Camera& camera, const messages::FrameRing& ring, std::vector<UniqueFd>& fds);
+  void add(Camera& camera, CameraEdge& edge, const messages::FrameRing& ring, std::vector<UniqueFd>& fds);
   void add(Camera& camera, Output& output, const messages::PacketRing& ring, std::vector<UniqueFd>& fds);
   void add(Camera& camera, Output& output, const messages::AudioRing& ring, std::vector<UniqueFd>& fds);
   // It could not be taken, here or by its reader. Whoever writes it waits for a reader that never comes, so the camera
   // ends; the others have what they need.
   void lose(Camera& camera, const std::string& reason);
 
-  // Gives the worker the newest frame ring, unless a dead predecessor's frames are still in it. One whose writer has
-  // closed it or is gone gets no further frame, and no writer that would free a seat in it: the next ring is offered.
-  void offer(Camera& camera);
+  // Gives the edge's reader the newest frame ring, unless a dead predecessor's frames are still in it. One whose writer
+  // has closed it or is gone gets no further frame, and no writer that would free a seat in it: the next ring is
+  // offered.
+  void offer(Camera& camera, CameraEdge& edge);
   // All that the publisher has not finished.
   void pass_on_all(const Camera& camera, Output& output);
   // Once a dead worker's bits are gone from its ring, all that is neither encoded nor dropped died with it. To be
@@ -34,10 +36,11 @@ class RingRouter {
   void settle();
 
  private:
-  void renew(const Camera& camera, const std::string& why);
+  void renew(const Camera& camera, const CameraEdge& edge, const std::string& why);
+  bool writer_lives(const Camera& camera, const CameraEdge& edge);
   void pass_on(const Camera& camera, Output& output, const PacketRings<StreamParameters>::Ring& ring);
   void pass_on(const Camera& camera, Output& output, const PacketRings<AudioParameters>::Ring& ring);
-  void settle(Camera& camera);
+  void settle(Camera& camera, CameraEdge& edge);
 
   RigState& rig_;
   Processes& processes_;

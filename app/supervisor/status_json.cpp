@@ -112,10 +112,10 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const Cameras& cameras, co
     }
     const FrameCounts counts = count(camera, camera.own(), page);
     const auto full = counts.dropped.find(name_of(DropCause::queue_full));
-    const std::string& overload = overloads_.look_at(camera.name(), camera.worker.number, counts.decoded,
-                                                     full == counts.dropped.end() ? 0 : full->second);
+    const std::string& overload = overloads_.look_at(camera.name(), camera.encoder_of(camera.own()).worker,
+                                                     counts.decoded, full == counts.dropped.end() ? 0 : full->second);
     if (!overload.empty()) json["overloaded"] = overload;
-    if (camera.frames.newest) {
+    if (camera.frames().newest) {
       json["ring"]["slots"] = camera.config.queue_size;
       json["ring"]["waiting"] = json["in_flight"];
     }

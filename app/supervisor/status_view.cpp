@@ -143,8 +143,8 @@ CameraStatus StatusView::measure(const Camera& camera, const Output& output, con
                       latency.quantile(0.95) / 1e6,
                       total_of(dropped),
                       main_cause(dropped),
-                      camera.worker.number,
-                      camera.worker.gpu,
+                      camera.encoder_of(camera.own()).worker,
+                      camera.encoder_of(camera.own()).gpu,
                       output.reason};
   // The terminal shows a window of some seconds, so that its numbers can be read.
   if (!terminal_ || seconds > 3) before = now;

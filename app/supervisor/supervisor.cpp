@@ -21,6 +21,7 @@ constexpr auto status_interval = seconds(1);
 constexpr auto own_pause = milliseconds(500);  // a loop this late was not running; nor were, maybe, the others
 constexpr auto longest_start = seconds(10);    // then the service is ready with what runs
 constexpr unsigned spare_streams = 512;        // for cameras that come later; memory only once they do
+constexpr unsigned nodes_for_each = 4;         // likewise
 constexpr int no_report = 1;                   // as exit status
 
 // Cameras and their other outputs.
@@ -32,7 +33,8 @@ unsigned streams_of(const RigConfig& rig) {
 
 RigState state_of(const RigConfig& rig, const Machine& machine, const RunOptions& options) {
   // Of no other part has a camera more than outputs.
-  const RigSize size(streams_of(rig) + spare_streams);
+  RigSize size(streams_of(rig) + spare_streams);
+  size.nodes = size.edges = nodes_for_each * size.cameras;
   return {options, rig, machine, RigPage::create(size, max_workers), Cameras(size)};
 }
 
@@ -67,9 +69,10 @@ Supervisor::~Supervisor() {
 void Supervisor::add_processes(const RigPlan& plan) {
   processes_.add(ProcessKind::master, {}).place.sees = gpus_of_master(plan.cameras);
   processes_.add(ProcessKind::publisher, {});
-  for (const WorkerPlan& worker : plan.workers) {
+  for (unsigned w = 0; w < plan.workers.size(); ++w) {
+    const WorkerPlan& worker = plan.workers[w];
     processes_.add(ProcessKind::worker, {worker.gpu, gpu_name(rig_.machine.devices, worker.gpu),
-                                         gpus_of_worker(worker, plan.cameras), worker.numa_node, worker.cpus});
+                                         gpus_of_worker(plan, w), worker.numa_node, worker.cpus});
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <utility>
 
 #include "core/error.h"
 #include "core/failpoint.h"
@@ -19,19 +21,36 @@ void add(std::vector<Device>& gpus, const Device& gpu) {
   if (!sees(gpus, gpu)) gpus.push_back(gpu);
 }
 
-}  // namespace
-
-std::vector<Device> gpus_of_worker(const WorkerPlan& worker, const std::vector<Placement>& cameras) {
+// That a node's worker has to see: its own, and those that fill the rings that it reads.
+std::vector<Device> gpus_of_node(const CameraPlan& camera, std::size_t node) {
   std::vector<Device> gpus;
-  if (!on_gpu(worker.gpu)) return gpus;
-  gpus.push_back(worker.gpu);
-  for (const unsigned camera : worker.cameras) add(gpus, cameras[camera].decode_gpu);
+  const Device& own = camera.nodes[node].gpu;
+  if (!on_gpu(own)) {
+    // One that downloads for the CPU does that itself.
+    return gpus;
+  }
+  gpus.push_back(own);
+  add(gpus, node == 0 ? camera.placement.decode_gpu : camera.nodes[node - 1].gpu);
   return gpus;
 }
 
-std::vector<Device> gpus_of_master(const std::vector<Placement>& cameras) {
+}  // namespace
+
+std::vector<Device> gpus_of_worker(const RigPlan& plan, unsigned worker) {
   std::vector<Device> gpus;
-  for (const Placement& camera : cameras) add(gpus, camera.decode_gpu);
+  for (const unsigned c : plan.workers[worker].cameras) {
+    const CameraPlan& camera = plan.cameras[c];
+    for (std::size_t n = 0; n < camera.nodes.size(); ++n) {
+      if (camera.nodes[n].worker != worker) continue;
+      for (const Device& gpu : gpus_of_node(camera, n)) add(gpus, gpu);
+    }
+  }
+  return gpus;
+}
+
+std::vector<Device> gpus_of_master(const std::vector<CameraPlan>& cameras) {
+  std::vector<Device> gpus;
+  for (const CameraPlan& camera : cameras) add(gpus, camera.placement.decode_gpu);
   return gpus;
 }
 
@@ -42,40 +61,56 @@ std::vector<WorkerChoice::Candidate> WorkerChoice::candidates() const {
     found[w] = {place.gpu, place.sees, 0};
   }
   for (const Camera& camera : rig_.cameras.all()) {
-    if (camera.takes_part()) ++found[camera.worker.number].cameras;
+    if (!camera.takes_part()) continue;
+    for (const CameraNode& node : camera.nodes) ++found[node.worker].cameras;
   }
   return found;
 }
 
 // Where the last camera of `rig` is to run.
 WorkerChoice::Placed WorkerChoice::place_last(const RigConfig& rig) const {
-  const auto position = static_cast<unsigned>(rig.cameras.size() - 1);
-  const RigPlan planned = plan(rig, rig_.machine);
-  Placed placed{planned.cameras[position], {}, false};
-  placed.worker = *std::ranges::find_if(planned.workers, [&](const WorkerPlan& worker) {
-    return std::ranges::find(worker.cameras, position) != worker.cameras.end();
-  });
-  Device& decode_gpu = placed.placement.decode_gpu;
-  placed.without_its_decoder = !sees(processes_.master().place.sees, decode_gpu);
-  if (placed.without_its_decoder) decode_gpu = {};
+  RigPlan planned = plan(rig, rig_.machine);
+  Placed placed{std::move(planned.cameras.back()), std::move(planned.workers), false};
+  Placement& placement = placed.camera.placement;
+  placed.without_its_decoder = !sees(processes_.master().place.sees, placement.decode_gpu);
+  if (placed.without_its_decoder) placement.decode_gpu = {};
   return placed;
 }
 
-// The number of the best one; a new one is added at the end.
-unsigned WorkerChoice::best_for(const Placement& placement, std::vector<Candidate>& candidates) {
-  std::optional<unsigned> best;
-  for (unsigned w = 0; w < candidates.size(); ++w) {
-    const bool fits = candidates[w].gpu == placement.gpu && sees(candidates[w].sees, placement.decode_gpu);
-    if (fits && (!best || candidates[w].cameras < candidates[*best].cameras)) best = w;
+// The number of the best one for each of the camera's workers in the plan; new ones are added at the end.
+std::map<unsigned, unsigned> WorkerChoice::best_for(const CameraPlan& camera, std::vector<Candidate>& candidates) {
+  std::map<unsigned, unsigned> chosen;
+  for (std::size_t n = 0; n < camera.nodes.size(); ++n) {
+    const NodePlan& node = camera.nodes[n];
+    if (chosen.contains(node.worker)) continue;
+    std::vector<Device> needs;
+    for (std::size_t other = 0; other < camera.nodes.size(); ++other) {
+      if (camera.nodes[other].worker != node.worker) continue;
+      for (const Device& gpu : gpus_of_node(camera, other)) add(needs, gpu);
+    }
+    chosen[node.worker] = best_for(node, needs, candidates, chosen);
   }
-  if (!best && candidates.size() == max_workers)
-    throw Error("there are as many workers as there can be, and none fits");
-  if (!best) {
-    std::vector<Device> gpus;
-    add(gpus, placement.gpu);
-    add(gpus, placement.decode_gpu);
-    best = static_cast<unsigned>(candidates.size());
-    candidates.push_back({placement.gpu, gpus, 0});
+  return chosen;
+}
+
+// `taken`: by other nodes of the camera.
+unsigned WorkerChoice::best_for(const NodePlan& node, const std::vector<Device>& needs,
+                                std::vector<Candidate>& candidates, const std::map<unsigned, unsigned>& taken) {
+  std::optional<unsigned> best;
+  unsigned of_the_cpu = 0;
+  for (unsigned w = 0; w < candidates.size(); ++w) {
+    const Candidate& candidate = candidates[w];
+    const unsigned number = on_gpu(candidate.gpu) ? 0 : of_the_cpu++;
+    bool fits = candidate.gpu == node.gpu;
+    for (const Device& gpu : needs) fits = fits && sees(candidate.sees, gpu);
+    if (node.cpu_worker) fits = fits && number == *node.cpu_worker;
+    const bool is_taken = std::ranges::any_of(taken, [w](const auto& other) { return other.second == w; });
+    if (fits && !is_taken && (!best || candidate.cameras < candidates[*best].cameras)) best = w;
+  }
+  while (!best) {
+    if (candidates.size() == max_workers) throw Error("there are as many workers as there can be, and none fits");
+    candidates.push_back({node.gpu, needs, 0});
+    if (!node.cpu_worker || of_the_cpu++ == *node.cpu_worker) best = static_cast<unsigned>(candidates.size() - 1);
   }
   ++candidates[*best].cameras;
   return *best;
@@ -102,27 +137,30 @@ void WorkerChoice::require(std::span<const CameraConfig> coming) const {
   std::vector<Candidate> then = candidates();
   for (const CameraConfig& config : changed) {
     rig.cameras.push_back(resolved(config, {}));
-    best_for(place_last(rig).placement, then);
+    best_for(place_last(rig).camera, then);
   }
 }
 
-WorkerChoice::Chosen WorkerChoice::choose(const CameraConfig& config) {
+CameraPlan WorkerChoice::choose(const CameraConfig& config) {
   failpoint("supervisor.placing", config.name);
   RigConfig rig = rig_without({});
   rig.cameras.push_back(config);
-  const Placed placed = place_last(rig);
+  Placed placed = place_last(rig);
   if (placed.without_its_decoder && encoded_outputs(config) > 0)
     spdlog::warn("{}: is decoded on the CPU until the rig is restarted: the master was started without that GPU",
                  config.name);
   std::vector<Candidate> all = candidates();
   const std::size_t workers = all.size();
-  const unsigned found = best_for(placed.placement, all);
-  if (found == workers) {
-    const WorkerPlan& planned = placed.worker;
-    processes_.add(ProcessKind::worker, {planned.gpu, gpu_name(rig_.machine.devices, planned.gpu), all[found].sees,
+  const auto chosen = best_for(placed.camera, all);
+  for (std::size_t w = workers; w < all.size(); ++w) {
+    const auto is_its = [&](const auto& pair) { return pair.second == w; };
+    const auto of = std::ranges::find_if(chosen, is_its);
+    const WorkerPlan planned = of != chosen.end() ? placed.workers[of->first] : WorkerPlan();
+    processes_.add(ProcessKind::worker, {all[w].gpu, gpu_name(rig_.machine.devices, all[w].gpu), all[w].sees,
                                          planned.numa_node, planned.cpus});
   }
-  return {placed.placement, found};
+  for (NodePlan& node : placed.camera.nodes) node.worker = chosen.at(node.worker);
+  return placed.camera;
 }
 
 }  // namespace campipe

@@ -1,7 +1,8 @@
-// Which worker a camera that comes while the rig runs is given to: of those that work where it is placed the one with
-// the fewest cameras, else a new one.
+// Which workers a camera that comes while the rig runs is given to: of those that work where a node of it is placed the
+// one with the fewest nodes, else a new one.
 #pragma once
 
+#include <map>
 #include <span>
 #include <vector>
 
@@ -12,33 +13,30 @@ namespace campipe {
 
 class WorkerChoice {
  public:
-  struct Chosen {
-    Placement placement;
-    unsigned worker = 0;  // has been added, if it is new
-  };
-
   WorkerChoice(RigState& rig, Processes& processes) : rig_(rig), processes_(processes) {}
 
   // Throws Error where there is none for one of them. Changes nothing.
   void require(std::span<const CameraConfig> coming) const;
-  // Throws Error.
-  Chosen choose(const CameraConfig& config);
+  // Its nodes' workers are the numbers of processes, which have been added where they are new. Throws Error.
+  CameraPlan choose(const CameraConfig& config);
 
  private:
   // A worker to choose from: one that there is, or that there would be.
   struct Candidate {
     Device gpu;
     std::vector<Device> sees;
-    unsigned cameras = 0;
+    unsigned cameras = 0;  // nodes of cameras
   };
   struct Placed {
-    Placement placement;
-    WorkerPlan worker;
+    CameraPlan camera;  // its workers are places in the next one
+    std::vector<WorkerPlan> workers;
     bool without_its_decoder = false;  // the master does not see that GPU
   };
 
   [[nodiscard]] std::vector<Candidate> candidates() const;
-  static unsigned best_for(const Placement& placement, std::vector<Candidate>& candidates);
+  static std::map<unsigned, unsigned> best_for(const CameraPlan& camera, std::vector<Candidate>& candidates);
+  static unsigned best_for(const NodePlan& node, const std::vector<Device>& needs, std::vector<Candidate>& candidates,
+                           const std::map<unsigned, unsigned>& taken);
   [[nodiscard]] Placed place_last(const RigConfig& rig) const;
   [[nodiscard]] RigConfig rig_without(std::span<const CameraConfig> coming) const;
 
@@ -47,7 +45,7 @@ class WorkerChoice {
 };
 
 // The GPUs that a rig's master and a worker are to see, the worker's own first: CUDA then takes it unasked.
-std::vector<Device> gpus_of_master(const std::vector<Placement>& cameras);
-std::vector<Device> gpus_of_worker(const WorkerPlan& worker, const std::vector<Placement>& cameras);
+std::vector<Device> gpus_of_master(const std::vector<CameraPlan>& cameras);
+std::vector<Device> gpus_of_worker(const RigPlan& plan, unsigned worker);
 
 }  // namespace campipe

@@ -91,7 +91,7 @@ void EncodedStream::take(const PacketView& packet) {
   const std::int64_t latency = times.encoded - times.arrival;
   block_.latency.record(latency);
   block_.encode.record(cost);
-  block_.overhead.record(latency - times.decode_cost - (times.filtered - times.leased) - cost);
+  block_.overhead.record(latency - times.decode_cost - times.filter_cost - cost);
   failpoint("stage.pushed", output_.config.name);
   begin_ = now_ns();
 }

@@ -1,6 +1,7 @@
-// What happens to a camera's frames between its frame ring and its encoder: its filters, on the CPU or on a GPU.
+// What happens to a node's frames between the ring that it reads and what they are for: filters, on the CPU or on a
+// GPU.
 //
-// Life and threads: one object per camera, made, used and destroyed by that camera's thread:
+// Life and threads: one object for each of a node's outputs, made, used and destroyed by the node's thread:
 // make_frame_path → place → configure → process, process, … → (configure again for another format) → destroy.
 // After a GpuError of kind `broken` this process cannot use its GPU any more and must end.
 #pragma once
@@ -18,7 +19,7 @@
 
 namespace campipe {
 
-// A ring that this camera's thread reads.
+// A ring that this node's thread reads.
 struct RingInUse {
   FrameRingReader reader;
   FrameRingObserver ring;
@@ -28,19 +29,20 @@ struct RingInUse {
 class FramePath {
  public:
   virtual ~FramePath() = default;
-  // For its encoder: the GPU and the stream that the frames are finished on.
+  // For an encoder: the GPU and the stream that the frames are finished on.
   [[nodiscard]] virtual EncoderPlace place() const = 0;
-  // For other paths of the same camera; none on the CPU.
+  // For other paths of the same node; none on the CPU.
   [[nodiscard]] virtual SharedGpuStream stream() const = 0;
-  // The format that comes out for `in`. `on_gpu`: the encoder wants the frames in the GPU's memory; else they come
-  // out in host memory. Throws Error where a filter refuses the input, GpuError where there is no room: then it may be
+  // The format that comes out for `in`. `on_gpu`: the frames are wanted in the GPU's memory; else they come out in
+  // host memory. Throws Error where a filter refuses the input, GpuError where there is no room: then it may be
   // tried again.
   virtual FrameFormat configure(const FrameFormat& in, bool on_gpu) = 0;
   // The finished frame, complete, with the metadata of the lease's and what the filters found. Nothing: the writer died
   // before it had filled this one; then none that it published later was filled. Calls `beat` while it waits. Throws
-  // GpuError, also (`broken`) when a GPU does not finish in time.
+  // GpuError, also (`broken`) when a GPU does not finish in time. `target`: of the format and in the memory that was
+  // configured, where the pixels are to be written, which the result then does not own; null: wherever.
   virtual std::optional<FrameRef> process(RingInUse& ring, FrameRingReader::Lease& lease,
-                                          const std::function<void()>& beat) = 0;
+                                          const std::function<void()>& beat, const MutableFrameView* target) = 0;
 };
 
 // `gpu`: the CPU, or the worker's GPU, which becomes this thread's. `stream`: of another path that reads the same

@@ -28,12 +28,12 @@ class GpuFramePath final : public FramePath {
     return chain_.configure(in, on_gpu ? GpuChain::Output::device : GpuChain::Output::host);
   }
 
-  std::optional<FrameRef> process(RingInUse& ring, FrameRingReader::Lease& lease,
-                                  const std::function<void()>& beat) override {
+  std::optional<FrameRef> process(RingInUse& ring, FrameRingReader::Lease& lease, const std::function<void()>& beat,
+                                  const MutableFrameView* target) override {
     if (ring.fills_lost) return std::nullopt;
     ring.reader.use_on(chain_.stream(), lease);
     FrameRef frame = std::exchange(lease.frame, {});
-    FrameRef result = chain_.process(frame, lease.times.pts);
+    FrameRef result = chain_.process(frame, lease.times.pts, target);
     frame = {};  // with the chain's own copies the last: the slot goes back behind the work that reads it
     wait(ring, beat);
     if (ring.fills_lost) return std::nullopt;
@@ -57,7 +57,7 @@ class GpuFramePath final : public FramePath {
   void release(RingInUse& ring) {
     ring.fills_lost = true;
     if (ring.reader.release_waits()) return;
-    throw GpuError("the master died while it filled a frame, for which work on " + to_string(gpu_) +
+    throw GpuError("a process died while it filled a frame, for which work on " + to_string(gpu_) +
                        " now waits for ever (ready_signal: timeline would not)",
                    GpuError::Kind::broken);
   }

@@ -1,11 +1,13 @@
-// What an output in a worker reports, and asks, while it works; called on the camera's thread.
+// What a node in a worker reports, and asks, while it works; called on the node's thread.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "core/packet.h"
+#include "ipc/frame_ring.h"
 #include "ipc/ids.h"
 #include "ipc/packet_ring.h"
 
@@ -16,6 +18,11 @@ struct OutputEvents {
                      const StreamParameters& parameters)>
       on_packets;
   std::function<void(OutputId output, const std::string& reason)> on_failed;
+  // A frame ring for further nodes; `rotation` is none: its frames have been turned.
+  std::function<void(EdgeId edge, const FrameRingMemory& ring, std::uint64_t epoch, double frame_rate)> on_ring;
+  std::function<void(EdgeId edge, const std::string& reason)> on_edge_failed;
+  // Keeps a ring that was replaced or has ended, and that a GPU filled, until its readers are done with it.
+  std::function<void(std::shared_ptr<FrameRingWriter> ring)> keep;
   // This process cannot use its GPU any more and must end at once; not expected to return.
   std::function<void(const std::string& reason)> on_gpu_lost;
   std::function<void()> beat;

@@ -1,14 +1,12 @@
 #include "app/worker/output_filters.h"
 
-#include <vector>
-
 #include "app/control/thread_scope.h"
 
 namespace campipe {
 
 FrameFormat OutputFilters::configure(const FrameFormat& in, int rotation, bool on_gpu) {
   if (!path_ || rotation != rotation_) {
-    std::vector<FilterConfig> filters = config_.filters;
+    std::vector<FilterConfig> filters = config_;
     if (rotation != 0) filters.insert(filters.begin(), {"rotate", {{"angle", rotation}}});
     path_ = make_frame_path(filters, place_.gpu, place_.stream);
     place_.stream = path_->stream();
@@ -18,9 +16,9 @@ FrameFormat OutputFilters::configure(const FrameFormat& in, int rotation, bool o
 }
 
 std::optional<FrameRef> OutputFilters::process(RingInUse& ring, FrameRingReader::Lease& lease,
-                                               const std::function<void()>& beat) {
+                                               const std::function<void()>& beat, const MutableFrameView* target) {
   const ThreadWait wait(WaitsFor::filter);
-  return path_->process(ring, lease, beat);
+  return path_->process(ring, lease, beat, target);
 }
 
 }  // namespace campipe

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "app/control/child.h"
-#include "app/worker/camera_stage.h"
+#include "app/control/ring_descriptors.h"
+#include "app/rings/retired_rings.h"
+#include "app/worker/node.h"
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "core/log.h"
@@ -32,17 +34,17 @@ Device take_gpu(const Device& gpu) {
 }
 
 // Nothing that this process does with the GPU will succeed, and streams may wait for ever: neither destructors nor
-// other cameras' threads would come to an end. The supervisor starts a new process.
+// other nodes' threads would come to an end. The supervisor starts a new process.
 [[noreturn]] void leave_lost_gpu(const std::string& reason) {
   spdlog::critical("the GPU cannot be used any more, so this process ends: {}", reason);
   _exit(1);
 }
 
-// A ring on its way from the supervisor to its camera.
+// A ring on its way from the supervisor to its node.
 struct GivenRing {
   UniqueFd control;
   UniqueFd pixels;  // none for memory that needs no descriptor
-  CameraId camera;
+  NodeId node;
   unsigned reader = 0;
   double frame_rate = 0;
   int rotation = 0;
@@ -66,21 +68,33 @@ class Worker {
     started_ = true;
   }
 
-  void on(const messages::CameraOver& over) {
-    drop_waiting_rings(over.camera);
-    if (auto* camera = camera_of(over, cameras_)) camera->finish();
+  void on(const messages::NodeOver& over) {
+    drop_waiting_rings(over.node);
+    if (Node* node = find(over.node)) node->finish();
   }
 
-  void on(const messages::ForgetCamera& of) {
-    drop_waiting_rings(of.camera);
-    done_ -= cameras_.erase(of.camera);
+  void on(const messages::ForgetNode& of) {
+    drop_waiting_rings(of.node);
+    done_ -= nodes_.erase(of.node);
+  }
+
+  void on(const messages::RenewRing& asked) {
+    for (auto& [id, node] : nodes_) node->renew(asked.edge);
   }
 
   void on(const messages::RigOver&) { over_ = true; }
 
-  void on(const messages::EncodeCamera& asked) {
-    const CameraId camera = asked.camera;
-    CameraStage::Events events;
+  void on(const messages::RunNode& asked) {
+    const auto on_done = [this, id = asked.node] {
+      child_.send(messages::NodeDone{{id}});
+      ++done_;
+      child_.wake();
+    };
+    nodes_[asked.node] = std::make_unique<Node>(asked, gpu_, child_.page(), events(), on_done);
+  }
+
+  OutputEvents events() {
+    OutputEvents events;
     events.on_packets = [this](OutputId output, const PacketRingMemory& ring, std::uint64_t epoch,
                                const StreamParameters& parameters) {
       child_.send(messages::PacketRing{output, epoch, parameters}, {ring.fd()});
@@ -88,22 +102,29 @@ class Worker {
     events.on_failed = [this](OutputId output, const std::string& reason) {
       child_.send(messages::OutputFailed{{output, reason}});
     };
-    events.on_done = [this, camera] {
-      child_.send(messages::CameraDone{{camera}});
-      ++done_;
-      child_.wake();
+    events.on_ring = [this](EdgeId edge, const FrameRingMemory& ring, std::uint64_t epoch, double frame_rate) {
+      child_.send(messages::FrameRing{edge, epoch, frame_rate, 0, "", ring.kind()}, descriptors_of(ring));
     };
+    events.on_edge_failed = [this](EdgeId edge, const std::string& reason) {
+      child_.send(messages::EdgeFailed{edge, reason});
+    };
+    events.keep = [this](std::shared_ptr<FrameRingWriter> ring) { retired_.add(std::move(ring), Clock::now()); };
     events.on_gpu_lost = leave_lost_gpu;
-    cameras_[camera] = std::make_unique<CameraStage>(asked, gpu_, child_.page(), events);
+    return events;
+  }
+
+  Node* find(NodeId id) {
+    const auto found = nodes_.find(id);
+    return found == nodes_.end() ? nullptr : found->second.get();
   }
 
   void on(const messages::OfferFrameRing& offer, std::vector<UniqueFd>& fds) {
-    if (camera_of(offer, cameras_) == nullptr) return;
+    if (find(offer.node) == nullptr) return;
     GivenRing ring;
     ring.control = std::move(fds[0]);
     if (fds.size() == 2) ring.pixels = std::move(fds[1]);
-    ring.camera = offer.camera;
-    drop_waiting_rings(ring.camera);  // its writer has gone on to this one
+    ring.node = offer.node;
+    drop_waiting_rings(ring.node);  // its writer has gone on to this one
     ring.reader = offer.reader;
     ring.frame_rate = offer.frame_rate;
     ring.rotation = offer.rotation;
@@ -112,8 +133,8 @@ class Worker {
   }
 
   // Nothing in them was meant for this process yet.
-  void drop_waiting_rings(CameraId camera) {
-    given_.remove_if([camera](const GivenRing& ring) { return ring.camera == camera; });
+  void drop_waiting_rings(NodeId node) {
+    given_.remove_if([node](const GivenRing& ring) { return ring.node == node; });
   }
 
   void open_rings() {
@@ -131,7 +152,7 @@ class Worker {
       auto pixels = ring.pixels ? duplicate(ring.pixels.get()) : UniqueFd();
       auto memory =
           FrameRingMemory::open(duplicate(ring.control.get()), std::move(pixels), FrameRingMemory::Role::reader, gpu_);
-      cameras_.at(ring.camera)->add({std::move(memory), ring.reader, ring.frame_rate, ring.rotation});
+      nodes_.at(ring.node)->add({std::move(memory), ring.reader, ring.frame_rate, ring.rotation});
       return true;
     } catch (const GpuError& error) {
       if (error.kind == GpuError::Kind::broken) leave_lost_gpu(error.what());
@@ -139,31 +160,32 @@ class Worker {
       ring.try_again = Clock::now() + room_interval;
       return false;
     } catch (const SystemError& error) {  // no memory or descriptors: no fault of another process
-      child_.send(messages::FrameRingLost{ring.camera, error.what()});
+      child_.send(messages::FrameRingLost{ring.node, error.what()});
       return true;
     } catch (const Error& error) {  // it is no ring, which is its writer's fault
       spdlog::error("a camera's frame ring cannot be used: {}", error.what());
-      cameras_.at(ring.camera)->accuse_writer();
+      nodes_.at(ring.node)->accuse_writer();
       return true;
     }
   }
 
   void abandon_all() {
-    for (auto& [camera, stage] : cameras_) stage->finish();
+    for (auto& [id, node] : nodes_) node->finish();
     abandoned_at_ = Clock::now();
   }
 
   bool tick() {
     open_rings();
-    for (auto& [camera, stage] : cameras_) {
-      stage->drop_used_rings();
+    for (auto& [id, node] : nodes_) {
+      node->drop_used_rings();
       child_.beat();
     }
-    const bool all_done = done_ == cameras_.size();
+    retired_.drop_old(Clock::now());
+    const bool all_done = done_ == nodes_.size();
     if (child_.abandoned()) {
       // The master closes its rings within two seconds; what has not ended by then is not waited for.
       if (Clock::now() > abandoned_at_ + std::chrono::milliseconds(2500)) {
-        for (auto& [camera, stage] : cameras_) stage->abandon();
+        for (auto& [id, node] : nodes_) node->abandon();
       }
       return all_done;
     }
@@ -175,10 +197,11 @@ class Worker {
   Child child_;
   Device gpu_ = take_gpu(child_.setup().gpu);
   std::atomic<std::size_t> done_{0};
-  std::map<CameraId, std::unique_ptr<CameraStage>> cameras_;
+  RetiredRings retired_;
+  std::map<NodeId, std::unique_ptr<Node>> nodes_;
   std::list<GivenRing> given_;  // not opened yet
   bool started_ = false;
-  bool over_ = false;  // no further camera will come
+  bool over_ = false;  // no further node will come
   Clock::time_point abandoned_at_;
 };
 

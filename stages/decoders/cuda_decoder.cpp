@@ -255,13 +255,19 @@ class CudaDecoder final : public Decoder {
     view.memory = ring_->memory().kind();
     view.device = gpu_;
     enqueue_copy(view);
-    ring_->filled(slot->index, cuda_stream_.get());
+    complete(slot->index);
     frame.slot = slot->index;
     frame.record.format = format;
     frame.record.offset = layout_.offset;
     frame.record.stride = layout_.stride;
     frame.converted = false;
     return true;
+  }
+
+  // What only readers with a GPU get is complete when their streams find it so.
+  void complete(unsigned slot) {
+    if (ring_->memory().signals() != nullptr) return ring_->filled(slot, cuda_stream_.get());
+    cuda_check(cudaStreamSynchronize(cuda_stream_.get()), "cannot wait for the GPU's copies");
   }
 
   // With none free, slots may wait only for fills to complete, e.g. those of a reader that died. Those are copies of

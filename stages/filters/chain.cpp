@@ -1,6 +1,7 @@
 #include "stages/filters/chain.h"
 
 #include <cstddef>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -14,6 +15,17 @@ constexpr std::size_t alignment = 64;  // a cache line, and the widest vector th
 FrameBytes allocate(std::size_t size) {
   return {static_cast<std::uint8_t*>(::operator new[](size, std::align_val_t{alignment})),
           [](std::uint8_t* bytes) { ::operator delete[](bytes, std::align_val_t{alignment}); }};
+}
+
+void copy(const FrameView& in, const MutableFrameView& out) {
+  for (int plane = 0; plane < plane_count(in.format.pixels); ++plane) {
+    const auto i = static_cast<std::size_t>(plane);
+    const PlaneSize size = plane_size(in.format, plane);
+    for (std::ptrdiff_t row = 0; row < size.height; ++row) {
+      std::memcpy(out.data[i] + row * out.stride[i], in.data[i] + row * in.stride[i],
+                  static_cast<std::size_t>(size.width));
+    }
+  }
 }
 
 struct Stage {
@@ -48,18 +60,26 @@ FrameFormat FilterChain::configure(const FrameFormat& in) {
   return format;
 }
 
-FrameRef FilterChain::process(const FrameRef& in, std::int64_t pts) {
+FrameRef FilterChain::process(const FrameRef& in, std::int64_t pts, const MutableFrameView* target) {
   FrameRef frame = in;
+  const Stage* last = nullptr;  // that changes the frame
+  for (const Stage& stage : state_->stages) last = stage.only_looks ? last : &stage;
   for (const Stage& stage : state_->stages) {
     if (stage.only_looks) {
       stage.filter->look(frame.view, pts);
     } else {
-      auto [view, owner] = stage.pool->take();
+      auto [view, owner] =
+          &stage == last && target != nullptr ? FramePool::Lease{*target, nullptr} : stage.pool->take();
       stage.filter->process(frame.view, view);
       frame.view = as_const(view);
       frame.owner = std::move(owner);
     }
     stage.filter->add_metadata(frame.metadata);
+  }
+  if (last == nullptr && target != nullptr) {
+    copy(frame.view, *target);
+    frame.view = as_const(*target);
+    frame.owner = nullptr;
   }
   return frame;
 }

@@ -30,8 +30,9 @@ class FilterChain {
   FrameFormat configure(const FrameFormat& in);
   // `in` has the configured format; `pts` is its time in nanoseconds. Its metadata comes out with what the filters
   // found. With no filter that changes it, the pixels of `in` itself come back. Does not allocate frames once as many
-  // are in use as ever were before.
-  FrameRef process(const FrameRef& in, std::int64_t pts);
+  // are in use as ever were before. `target`: of the configured output's format; the pixels are written
+  // there, and the result does not own them.
+  FrameRef process(const FrameRef& in, std::int64_t pts, const MutableFrameView* target = nullptr);
 
  private:
   struct State;

@@ -179,6 +179,7 @@ struct Plan {
   PlanarUpload planar;
   std::shared_ptr<FramePool> uploaded;
   std::vector<Filtering> filters;
+  const Filtering* last = nullptr;        // of them, that changes the frame
   std::shared_ptr<FramePool> downloaded;  // none: results stay on the device
 };
 
@@ -246,6 +247,7 @@ FrameFormat GpuChain::configure(const FrameFormat& in, Output output) {
     if (!step.pool) continue;
     step.pool->reserve(1);
     last = step.pool.get();
+    plan.last = &step;
   }
   if (output == Output::device) last->reserve(results);
   if (output == Output::host) plan.downloaded = state_->make_pool(format, true, results);
@@ -286,30 +288,32 @@ FrameRef GpuChain::State::upload(const FrameView& in) {
   return {as_const(view), std::move(owner)};
 }
 
-FrameRef GpuChain::process(const FrameRef& in, std::int64_t pts) {
+FrameRef GpuChain::process(const FrameRef& in, std::int64_t pts, const MutableFrameView* target) {
   const Plan& plan = state_->plan;
   const GpuStream stream = state_->stream.get();
   const bool nv12 = in.view.format.pixels == PixelFormat::nv12;
   const bool there = in.view.memory != MemoryKind::host;
   const bool wanted_there = plan.output == Output::device;
-  if (plan.filters.empty() && nv12 && there == wanted_there) {
+  if (plan.filters.empty() && nv12 && there == wanted_there && target == nullptr) {
     state_->progress.enqueue(stream);  // what fills it may be something that the stream waits for
     return in;
   }
   FrameRef frame = there && nv12 ? in : state_->upload(in.view);
   frame.metadata = in.metadata;
+  bool delivered = false;  // to `target`
   for (const Filtering& step : plan.filters) {
     if (!step.pool) {
       step.filter->enqueue_look(frame.view, pts, stream);
       continue;
     }
-    auto [view, owner] = step.pool->take();
+    delivered = &step == plan.last && wanted_there && target != nullptr;
+    auto [view, owner] = delivered ? FramePool::Lease{*target, nullptr} : step.pool->take();
     step.filter->enqueue(frame.view, view, stream);
     frame.view = as_const(view);
     frame.owner = std::move(owner);
   }
-  if (!wanted_there) {
-    auto [view, owner] = plan.downloaded->take();
+  if (!delivered && (!wanted_there || target != nullptr)) {
+    auto [view, owner] = target != nullptr ? FramePool::Lease{*target, nullptr} : plan.downloaded->take();
     copy_async(frame.view, view, stream);
     frame.view = as_const(view);
     frame.owner = std::move(owner);

@@ -34,8 +34,10 @@ class GpuChain {
   // one whose memory is mapped here, or in host memory (page-locked or not); its owner is dropped when nothing more
   // will be enqueued that reads it (a lease must have been given to FrameRingReader::use_on with this stream). With
   // nothing to change `in` itself comes back. The metadata is that of `in`: see add_metadata(). The result's pixels are
-  // complete after wait(), or for later work on the same stream.
-  FrameRef process(const FrameRef& in, std::int64_t pts);
+  // complete after wait(), or for later work on the same stream. `target`: of the configured output's format and in its
+  // memory (page-locked or not, where that is the host's); the pixels are written there, and the result does not own
+  // them.
+  FrameRef process(const FrameRef& in, std::int64_t pts, const MutableFrameView* target = nullptr);
   // Sleeps until all enqueued work has completed; false: `deadline` came first. Throws GpuError when the GPU failed.
   bool wait(Deadline deadline);
   // After wait(): adds what the filters found in the frame that process() was called for last.

@@ -69,41 +69,41 @@ TEST_P(WrongMessage, EndsItsSenderAlone) {
 
 constexpr const char* not_its_own = "which is not for this process";
 const SentStream hevc{"hevc", "yuv420p", 0, false};
-const Wrong wrong_rotation = wrong("MasterWithATiltedRing", "master",
-                                   messages::FrameRing{CameraId(0), 2, 25, 45, "", {}}, "a rotation that cannot be", 2);
+const Wrong wrong_rotation = wrong("MasterWithATiltedRing", "master", messages::FrameRing{EdgeId(0), 2, 25, 45, "", {}},
+                                   "a rotation that cannot be", 2);
 
 // Cameras 0 and 2 are on worker 0, 1 and 3 on worker 1.
 INSTANTIATE_TEST_SUITE_P(
     Of, WrongMessage,
     testing::Values(
         wrong("MasterThatRequests", "master", messages::RemoveCamera{1, "a", false}, not_its_own),
-        wrong("MasterThatPublishes", "master", messages::CameraDone{{CameraId(0)}}, not_its_own),
+        wrong("MasterThatPublishes", "master", messages::NodeDone{{NodeId(0)}}, not_its_own),
         wrong("MasterThatEncodes", "master", messages::PacketRing{OutputId(0), 2, {}},
               "packets that another process makes", 1),
         wrong("MasterWithoutCamera", "master", messages::SourceOver{CameraId(4096), "", false}, "for camera 4096"),
         wrong("WorkerWithoutOutput", "worker 0", messages::OutputFailed{{OutputId(4096), ""}}, "for output 4096"),
         wrong("MasterWithTooManyDescriptors", "master", messages::FrameRing(), "with 3 descriptors", 3),
-        wrong("MasterWithAnotherMemory", "master", messages::FrameRing{CameraId(0), 2, 25, 0, "", {}}, "is ended:", 2),
+        wrong("MasterWithAnotherMemory", "master", messages::FrameRing{EdgeId(0), 2, 25, 0, "", {}}, "is ended:", 2),
         wrong_rotation,
-        wrong("MasterWithAJumpingRing", "master", messages::FrameRing{CameraId(0), 9, 25, 0, "", {}}, "does not follow",
+        wrong("MasterWithAJumpingRing", "master", messages::FrameRing{EdgeId(0), 9, 25, 0, "", {}}, "does not follow",
               2),
         wrong("MasterThatSeesNoStream", "master", messages::FoundStream{CameraId(0), {"a\nb", "", 0, false}},
               "a source's stream that cannot be"),
         wrong("WorkerThatSeesAStream", "worker 0", messages::FoundStream{CameraId(0), hevc}, not_its_own),
         wrong("WorkerThatRequests", "worker 0", messages::Reload{1}, not_its_own),
-        wrong("WorkerOfAnotherCamera", "worker 0", messages::CameraDone{{CameraId(1)}},
-              "for a camera of another worker"),
+        wrong("WorkerOfAnotherCamera", "worker 0", messages::NodeDone{{NodeId(1)}}, "for a node of another worker"),
         // Nothing of these cameras is over.
         wrong("MasterThatGivesUp", "master", messages::SourceOver{CameraId(0), "", false}, "whose source has no end"),
         wrong("MasterWithAnEndOfNoEnd", "master", messages::SourceOver{CameraId(0), "", true},
               "whose source has no end"),
-        wrong("WorkerThatGivesUp", "worker 0", messages::CameraDone{{CameraId(0)}}, "which has not ended"),
+        wrong("WorkerThatGivesUp", "worker 0", messages::NodeDone{{NodeId(0)}}, "which has not ended"),
         wrong("PublisherThatGivesUp", "publisher", messages::OutputDone{{OutputId(0)}}, "which has not ended"),
         wrong("WorkerWithALargeBody", "worker 0",
               messages::OutputFailed{{OutputId(0), std::string(Channel::max_inline_body, 'x')}}, "is ended:"),
         wrong("PublisherOfManyTargets", "publisher",
               messages::PushChanged{OutputId(0), "rtmp://nowhere", "running", ""}, "more targets than there are"),
-        wrong("WorkerThatDecodes", "worker 1", messages::FrameRing{CameraId(1), 2, 25, 0, "", {}}, not_its_own, 1),
+        wrong("WorkerThatDecodes", "worker 1", messages::FrameRing{EdgeId(1), 2, 25, 0, "", {}},
+              "an edge that another process writes", 1),
         wrong("PublisherThatDecodes", "publisher", messages::SourceOver{CameraId(0), "none", false}, not_its_own),
         Wrong{"PublisherOfNoWords", "publisher", "no such message", {{"camera", 0}}, not_its_own},
         Wrong{"PublisherWithoutCamera",

@@ -145,7 +145,7 @@ std::set<std::size_t> accusations_in(const RigPage& pages, ProcessId process) {
     places.insert(reinterpret_cast<std::uintptr_t>(&block.accusation) - page);
   };
   for (unsigned i = 0; i < 8; ++i) {  // the rig has fewer
-    if (process == master_process) add(pages.edge_writer(EdgeId(i))), add(pages.copy(OutputId(i)));
+    if (process == master_process) add(pages.edge_writer(EdgeId(i), master_process)), add(pages.copy(OutputId(i)));
     if (process == publisher_process) add(pages.publish(OutputId(i)));
     if (process >= worker_process(0))
       add(pages.edge_reader(EdgeId(i), process)), add(pages.encode(OutputId(i), process));

@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <mutex>
 
-#include "app/worker/camera_stage.h"
+#include "app/worker/node.h"
 #include "core/clock.h"
 #include "core/cuda.h"
 #include "core/failpoint.h"
@@ -86,7 +86,7 @@ class Master {
     if (stream_) static_cast<void>(cudaStreamSynchronize(stream_.get()));
   }
 
-  CameraStage::Ring ring_for(const Device& gpu) const {
+  Node::Ring ring_for(const Device& gpu) const {
     const FrameRingMemory& memory = writer_->memory();
     const auto mapping = FrameRingMemory::open(duplicate(memory.control_fd()), duplicate(memory.pixel_fd()),
                                                FrameRingMemory::Role::reader, gpu);
@@ -147,7 +147,7 @@ class Worker {
  public:
   Worker(const ResolvedOutput& config, const Device& gpu, bool hardware_encoder = false,
          const std::optional<ResolvedOutput>& other = std::nullopt) {
-    CameraStage::Events events;
+    OutputEvents events;
     events.on_packets = [this](OutputId output, const PacketRingMemory& ring, std::uint64_t,
                                const StreamParameters& parameters) {
       const std::lock_guard lock(mutex_);
@@ -162,13 +162,12 @@ class Worker {
       const std::lock_guard lock(mutex_);
       failure_ = reason;
     };
-    events.on_done = [this] { done_ = true; };
     events.on_gpu_lost = [this](const std::string& reason) {
       std::fprintf(stderr, "lost: %s\n", reason.c_str());
       if (leave_) _exit(42);
       lost_ = true;
     };
-    messages::EncodeCamera start;
+    messages::RunNode start;
     start.name = config.camera;
     start.outputs.emplace_back().config = config;
     start.outputs.back().placement.hardware_encoder = hardware_encoder;
@@ -176,13 +175,13 @@ class Worker {
       start.outputs.emplace_back().config = *other;
       start.outputs.back().output = OutputId(1);
     }
-    stage_ = std::make_unique<CameraStage>(start, gpu, page_, events);
+    node_ = std::make_unique<Node>(start, gpu, page_, events, [this] { done_ = true; });
   }
 
   void leave_when_lost() { leave_ = true; }
-  CameraStage& stage() { return *stage_; }
+  Node& node() { return *node_; }
   bool finish() {
-    stage_->finish();
+    node_->finish();
     return eventually([this] { return done_.load(); });
   }
   bool lost() const { return lost_; }
@@ -247,7 +246,7 @@ class Worker {
   std::atomic<bool> done_{false};
   std::atomic<bool> lost_{false};
   std::atomic<bool> leave_{false};
-  std::unique_ptr<CameraStage> stage_;
+  std::unique_ptr<Node> node_;
 };
 
 double psnr(const AVFrame& a, const AVFrame& b, int plane) {
@@ -270,14 +269,14 @@ std::vector<AvFrame> run(const std::vector<FilterConfig>& filters, const Device&
                          bool hardware_encoder = false) {
   Master master(filler);
   Worker worker(camera(filters), gpu, hardware_encoder);
-  worker.stage().add(master.ring_for(gpu));
+  worker.node().add(master.ring_for(gpu));
   for (int number = 0; number < length; ++number) master.publish(number);
   master.close();
   EXPECT_TRUE(worker.finish());
   EXPECT_EQ(worker.failure(), "");
   EXPECT_EQ(worker.encoded(), std::uint64_t{length});
   EXPECT_EQ(worker.parameters().encoder, "libx264");
-  worker.stage().drop_used_rings();
+  worker.node().drop_used_rings();
   return worker.decode();
 }
 
@@ -316,14 +315,14 @@ TEST_F(GpuStage, TwoOutputsShareEachPicture) {
   for (const Device& filler : {gpu_, Device{}}) {
     Master master(filler);
     Worker worker(camera(small_and_sharp), gpu_, false, camera({{"rotate", {{"angle", 90}}}}));
-    worker.stage().add(master.ring_for(gpu_));
+    worker.node().add(master.ring_for(gpu_));
     for (int number = 0; number < length; ++number) master.publish(number);
     master.close();
     ASSERT_TRUE(worker.finish());
     EXPECT_EQ(worker.failure(), "");
     EXPECT_EQ(worker.encoded(), std::uint64_t{length});
     EXPECT_EQ(worker.other_encoded(), std::uint64_t{length});
-    worker.stage().drop_used_rings();
+    worker.node().drop_used_rings();
     expect_alike(worker.decode(), run(small_and_sharp, {}, {}));
   }
 }
@@ -334,7 +333,7 @@ TEST_F(GpuStage, GoesOnWithLibx264WhereTheHardwareDoesNotOpen) {
   {
     Worker worker(camera({}), gpu_, true);
     Master master(gpu_);
-    worker.stage().add(master.ring_for(gpu_));
+    worker.node().add(master.ring_for(gpu_));
     master.publish(0);
     ASSERT_TRUE(eventually([&] { return worker.encoded() == 1; }));
     has_encoder = worker.parameters().encoder != "libx264";
@@ -360,7 +359,7 @@ std::vector<DeviceBytes> all_memory() {
 TEST_F(GpuStage, DropsFramesWhileThereIsNoMemoryAndTriesAgain) {
   Master master(gpu_);
   Worker worker(camera(small_and_sharp), gpu_);
-  worker.stage().add(master.ring_for(gpu_));
+  worker.node().add(master.ring_for(gpu_));
   auto taken = all_memory();
   int number = 0;
   for (; number < 3; ++number) master.publish(number);
@@ -382,7 +381,7 @@ TEST_F(GpuStage, GivesUpAGpuThatDoesNotFinish) {
   Master master(gpu_);
   Worker worker(camera(small_and_sharp), gpu_);
   Gate gate;
-  worker.stage().add(master.ring_for(gpu_));
+  worker.node().add(master.ring_for(gpu_));
   gate.close(master.stream());
   master.publish(0);
   EXPECT_TRUE(eventually([&] { return worker.lost(); }));
@@ -396,7 +395,7 @@ void run_into_a_fault(const Device& gpu) {
   Master master(Device{});
   Worker worker(camera(small_and_sharp), gpu);
   worker.leave_when_lost();
-  worker.stage().add(master.ring_for(gpu));
+  worker.node().add(master.ring_for(gpu));
   master.publish(0);
   if (!eventually([&] { return worker.encoded() == 1; })) _exit(1);
   gpu_fault();

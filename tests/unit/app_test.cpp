@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/text_columns.h"
 #include "ipc/drop_causes.h"
+#include "tests/unit/camera_test_support.h"
 
 namespace campipe {
 namespace {
@@ -21,6 +22,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
 
 const Clock::time_point start{seconds(1000)};
 
@@ -196,10 +199,11 @@ class Accounting : public testing::Test {
     packets_ = std::make_unique<PacketRingWriter>(PacketRingMemory::create(4096, 2, 4));
     camera_.outputs.reserve(2);
     camera_.outputs.emplace_back();
-    camera_.frames.newest.emplace(CameraFrames::Ring{FrameRingObserver(open(frames_->memory())), 25});
+    test::add_node(camera_, NodeId(0), EdgeId(0));
+    camera_.frames().newest.emplace(CameraEdge::Ring{FrameRingObserver(open(frames_->memory())), 25});
     camera_.own().packets.newest = PacketRingObserver(PacketRingMemory::open(UniqueFd(::dup(packets_->memory().fd()))));
     reader_ = std::make_unique<FrameRingReader>(open(frames_->memory()), 0);
-    EXPECT_EQ(camera_.frames.newest->observer.reserve(), 0U);
+    EXPECT_EQ(camera_.frames().newest->observer.reserve(), 0U);
     reader_->attach(false, 1);
   }
 
@@ -222,17 +226,26 @@ class Accounting : public testing::Test {
   [[nodiscard]] FrameCounts counts_of(unsigned output = 0) const {
     return count(camera_, camera_.outputs.at(output), page_);
   }
-  [[nodiscard]] std::uint64_t settled(unsigned output = 0) const {
-    return settle(camera_, camera_.outputs.at(output), page_, DropCause::worker_lost);
+  // By the outputs' names.
+  [[nodiscard]] std::map<std::string, std::uint64_t> settled() const {
+    std::map<std::string, std::uint64_t> lost;
+    for (const CameraNode& node : camera_.nodes) {
+      for (const auto& [name, number] : settle_node(camera_, node, page_, DropCause::worker_lost)) lost[name] = number;
+    }
+    return lost;
   }
   [[nodiscard]] bool balanced(unsigned output) const {
     const FrameCounts counts = counts_of(output);
     return counts.decoded == counts.encoded + counts.dropped_total;
   }
-  void add_output() { camera_.outputs.emplace_back().id = OutputId(1); }
+  void add_output() {
+    Output& output = camera_.outputs.emplace_back();
+    output.id = OutputId(1);
+    output.config.name = "small";
+  }
 
   RigPage page_ = RigPage::create(2);
-  EdgeWriterBlock& edge_ = page_.edge_writer(EdgeId(0));
+  EdgeWriterBlock& edge_ = page_.edge_writer(EdgeId(0), master_process);
   CopyBlock& copy_ = page_.copy(OutputId(0));
   EncodeBlock& encode_ = page_.encode(OutputId(0), page_.own());
   Camera camera_;
@@ -258,8 +271,8 @@ TEST_F(Accounting, SettleEntersTheRestOnce) {
   for (int i = 0; i < 3; ++i) publish();
   encode();
   counter(edge_.dropped, DropCause::queue_full) = 2;
-  EXPECT_EQ(settled(), 13U - 5 - 2);
-  EXPECT_EQ(settled(), 0U);
+  EXPECT_THAT(settled(), ElementsAre(Pair("", 13U - 5 - 2)));
+  EXPECT_THAT(settled(), IsEmpty());
   const FrameCounts counts = counts_of();
   EXPECT_EQ(counts.decoded, counts.encoded + counts.dropped_total);
   EXPECT_EQ(counts.dropped.at("worker_lost"), 6U);
@@ -276,10 +289,9 @@ TEST_F(Accounting, OfAnotherOutputShareWhatTheMasterCounts) {
   EXPECT_EQ(counts_of(1).decoded, 10U + 10 + 2);
   EXPECT_EQ(counts_of(1).dropped,
             (std::map<std::string, std::uint64_t>{{"corrupt", 2}, {"queue_full", 3}, {"rate", 5}}));
-  EXPECT_EQ(settled(1), 20U - 3 - 5);
+  EXPECT_THAT(settled(), ElementsAre(Pair("", 20U - 4 - 3 - 4), Pair("small", 20U - 3 - 5)));
   EXPECT_EQ(counts_of(1).dropped.at("worker_lost"), 12U);
   EXPECT_TRUE(balanced(1));
-  EXPECT_EQ(settled(0), 20U - 4 - 3 - 4);
   EXPECT_TRUE(balanced(0));
 }
 
@@ -301,8 +313,7 @@ TEST_F(Accounting, OfWhatIsPassedOnAreItsPackets) {
   EXPECT_EQ(counts_of(0).encoded, 4U + 1);
   EXPECT_EQ(counts_of(0).decoded, 5U + 6);
   EXPECT_EQ(counts_of(0).dropped, (std::map<std::string, std::uint64_t>{{"publisher_slow", 6}}));
-  EXPECT_EQ(settled(0), 0U);
-  EXPECT_EQ(settled(1), 20U - 2);
+  EXPECT_THAT(settled(), ElementsAre(Pair("small", 20U - 2)));
   EXPECT_EQ(counts_of(1).decoded, 21U);
   EXPECT_TRUE(balanced(1));
 }
@@ -319,8 +330,9 @@ TEST(CameraStates, AreDatedByTheirLastChange) {
 TEST(CameraAccounting, OfACameraThatNeverBeganIsEmpty) {
   const RigPage page = RigPage::create(1);
   Camera camera;
+  test::add_node(camera, NodeId(0), EdgeId(0));
   camera.outputs.emplace_back();
-  EXPECT_EQ(settle(camera, camera.own(), page, DropCause::worker_lost), 0U);
+  EXPECT_THAT(settle_node(camera, camera.nodes.front(), page, DropCause::worker_lost), IsEmpty());
   const FrameCounts counts = count(camera, camera.own(), page);
   EXPECT_EQ(counts.decoded + counts.encoded + counts.dropped_total + counts.recorded, 0U);
 }
@@ -329,8 +341,7 @@ Camera camera_of(const std::string& name, const CameraIds& ids) {
   Camera camera;
   camera.id = ids.camera;
   camera.config.name = name;
-  camera.worker.nodes = {{.id = ids.node}};
-  camera.frames.edge = ids.edge;
+  for (std::size_t n = 0; n < ids.nodes.size(); ++n) test::add_node(camera, ids.nodes[n], ids.edges[n]);
   for (const OutputId id : ids.outputs) {
     Output& output = camera.outputs.emplace_back();
     output.id = id;
@@ -343,8 +354,11 @@ Camera camera_of(const std::string& name, const CameraIds& ids) {
 
 TEST(CamerasTable, FindsCamerasAndTheirOutputsByNameAndId) {
   Cameras cameras(5);
-  cameras.add(camera_of("dock", cameras.free_ids(2)));
-  Camera& gate = cameras.add(camera_of("gate", cameras.free_ids(1)));
+  cameras.add(camera_of("dock", cameras.free_ids(2, 2)));
+  Camera& gate = cameras.add(camera_of("gate", cameras.free_ids(1, 1)));
+  EXPECT_EQ(cameras.find(NodeId(1)), cameras.find("dock"));
+  EXPECT_EQ(cameras.find(EdgeId(2)), &gate) << "nor is an edge's";
+  EXPECT_EQ(cameras.find(NodeId(3)), nullptr);
   EXPECT_EQ(cameras.find("gate"), &gate);
   EXPECT_EQ(cameras.find(CameraId(1)), &gate);
   EXPECT_EQ(cameras.find("dock/small"), nullptr);
@@ -360,18 +374,19 @@ TEST(CamerasTable, FindsCamerasAndTheirOutputsByNameAndId) {
 
 TEST(CamerasTable, UsesIdsAgain) {
   Cameras cameras(4);
-  cameras.add(camera_of("dock", cameras.free_ids(2)));
-  cameras.add(camera_of("gate", cameras.free_ids(1)));
-  EXPECT_THAT(cameras.free_ids(1).outputs, ElementsAre(OutputId(3)));
-  EXPECT_THROW(cameras.free_ids(2), Error);
+  cameras.add(camera_of("dock", cameras.free_ids(2, 2)));
+  cameras.add(camera_of("gate", cameras.free_ids(1, 1)));
+  EXPECT_THAT(cameras.free_ids(1, 1).outputs, ElementsAre(OutputId(3)));
+  EXPECT_THROW(cameras.free_ids(1, 2), Error);
+  EXPECT_THROW(cameras.free_ids(2, 1), Error);
   cameras.remove(CameraId(0));
   EXPECT_EQ(cameras.find("dock"), nullptr);
   EXPECT_EQ(cameras.find(OutputId(1)), nullptr);
-  const CameraIds free = cameras.free_ids(3);
+  const CameraIds free = cameras.free_ids(3, 3);
   EXPECT_THAT(free.outputs, ElementsAre(OutputId(0), OutputId(1), OutputId(3)));
   EXPECT_EQ(free.camera, CameraId(0));
-  EXPECT_EQ(free.node, NodeId(0));
-  EXPECT_EQ(free.edge, EdgeId(0));
+  EXPECT_THAT(free.nodes, ElementsAre(NodeId(0), NodeId(1), NodeId(3)));
+  EXPECT_THAT(free.edges, ElementsAre(EdgeId(0), EdgeId(1), EdgeId(3)));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "app/control/thread_scope.h"
 #include "app/supervisor/cameras.h"
+#include "tests/unit/camera_test_support.h"
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {
@@ -20,7 +21,8 @@ class CameraThreads : public testing::Test {
  protected:
   CameraThreads() {
     camera_.id = CameraId(1);
-    camera_.worker.nodes = {{NodeId(2), ThreadWatch(short_limits)}, {NodeId(0), ThreadWatch(short_limits)}};
+    add_node(camera_, NodeId(2), EdgeId(1)).watch = ThreadWatch(short_limits);
+    add_node(camera_, NodeId(0), EdgeId(0)).watch = ThreadWatch(short_limits);
     for (const unsigned output : {3U, 1U}) {
       Output& added = camera_.outputs.emplace_back();
       added.id = OutputId(output);
@@ -74,7 +76,8 @@ TEST_F(CameraThreads, OfEachProcessHaveBlocksOfTheirOwn) {
 }
 
 TEST_F(CameraThreads, AreThoseWithWork) {
-  camera_.source.over = camera_.worker.done = camera_.own().publisher.done = true;
+  camera_.source.over = camera_.own().publisher.done = true;
+  for (CameraNode& node : camera_.nodes) node.done = true;
   EXPECT_TRUE(threads(ProcessKind::master, master_process).empty());
   EXPECT_TRUE(threads(ProcessKind::worker, worker_process(0)).empty());
   EXPECT_EQ(threads(ProcessKind::publisher, publisher_process).size(), 1U);

@@ -16,6 +16,7 @@
 #include "app/publisher/server/api/description.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/report.h"
+#include "tests/unit/camera_test_support.h"
 
 namespace campipe::test {
 namespace {
@@ -100,8 +101,8 @@ class CountersOfACamera : public testing::Test {
  protected:
   CountersOfACamera() {
     camera_.id = CameraId(1);
-    camera_.worker.nodes = {{.id = NodeId(0)}, {.id = NodeId(2)}};
-    camera_.frames.edge = EdgeId(2);
+    test::add_node(camera_, NodeId(0), EdgeId(2));
+    test::add_node(camera_, NodeId(2), EdgeId(1));
     for (const unsigned id : {1U, 2U}) {
       Output& output = camera_.outputs.emplace_back();
       output.id = OutputId(id);
@@ -115,14 +116,16 @@ class CountersOfACamera : public testing::Test {
 
   // What counts of one scope: so many times in each of its blocks. Returns how often in all.
   std::uint64_t count(const CounterInfo& info, OutputId output) {
-    const ProcessId worker = camera_.worker_id();
+    const ProcessId worker = worker_process(0);
     std::vector<Counters*> blocks;
     switch (info.scope) {
       case Scope::source:
         blocks = {&page_.source(camera_.id).counters};
         break;
       case Scope::edge:
-        blocks = {&page_.edge_writer(EdgeId(2)).counters, &page_.edge_reader(EdgeId(2), worker).counters};
+        blocks = {&page_.edge_writer(EdgeId(2), master_process).counters,
+                  &page_.edge_reader(EdgeId(2), worker).counters, &page_.edge_writer(EdgeId(1), worker).counters,
+                  &page_.edge_reader(EdgeId(1), worker).counters};
         break;
       case Scope::node:
         blocks = {&page_.node(NodeId(0), worker).counters, &page_.node(NodeId(2), worker).counters};
@@ -176,7 +179,7 @@ TEST_F(CountersOfACamera, MotionGoesOnAfterAPredecessor) {
   camera_.own().before = std::make_shared<const OutputTotals>(before);
   EXPECT_EQ(report().at("motion"),
             (nlohmann::json{{"threshold_percent", 1.0}, {"largest_percent", 50.0}, {"events", 3}}));
-  MotionBlock& newest = page_.encode(OutputId(1), camera_.worker_id()).motion;
+  MotionBlock& newest = page_.encode(OutputId(1), worker_process(0)).motion;
   newest.threshold = 0.02F;
   newest.largest = 0.25F;
   page_.publish(OutputId(1)).counters.add(Counter::motions);

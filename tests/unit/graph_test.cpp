@@ -214,8 +214,8 @@ TEST(GpuGraph, RingsOfAGpuHaveTheMemoryAndTheSignalOfThePlan) {
   const RigPlan placed = plan(rig, machine);
   for (unsigned c = 0; c < 3; ++c) {
     const GraphEdge& frames = frames_of(graph, "cam" + std::to_string(c));
-    EXPECT_EQ(frames.memory, placed.cameras[c].memory);
-    EXPECT_EQ(frames.ready, placed.cameras[c].ready);
+    EXPECT_EQ(frames.memory, placed.cameras[c].placement.memory);
+    EXPECT_EQ(frames.ready, placed.cameras[c].placement.ready);
   }
   EXPECT_EQ(frames_of(graph, "cam0").memory, MemoryKind::cuda_vmm);
   EXPECT_EQ(node_of(graph, NodeKind::source, "cam0").decoder, "nvdec");

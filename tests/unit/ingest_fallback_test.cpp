@@ -98,7 +98,7 @@ class Camera {
         if (numbers_.size() == stop_after) ingest.stop();
       }
     }
-    for (const auto& lost : page_.edge_writer(EdgeId(0)).unpublished) unpublished += lost.load();
+    for (const auto& lost : page_.edge_writer(EdgeId(0), master_process).unpublished) unpublished += lost.load();
     return numbers_;
   }
 

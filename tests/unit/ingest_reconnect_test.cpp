@@ -229,8 +229,12 @@ class IngestReconnect : public testing::Test {
   }
   [[nodiscard]] std::uint64_t copied() { return page_.copy(OutputId(0)).latency.counts().total(); }
 
-  std::uint64_t lost() { return counter(page_.edge_writer(EdgeId(0)).unpublished, DropCause::worker_lost); }
-  std::uint64_t dropped() { return counter(page_.edge_writer(EdgeId(0)).dropped, DropCause::queue_full); }
+  std::uint64_t lost() {
+    return counter(page_.edge_writer(EdgeId(0), master_process).unpublished, DropCause::worker_lost);
+  }
+  std::uint64_t dropped() {
+    return counter(page_.edge_writer(EdgeId(0), master_process).dropped, DropCause::queue_full);
+  }
 
   RigPage page_ = RigPage::create(1);
   Ingest::Start start_;
@@ -413,7 +417,7 @@ class IngestDamage : public IngestReconnect {
     plans_ = {{.file = make({.name = "a.ts", .encoder = "mpeg2video"}), .packets = 60, .damage_every = 5}, {}};
     Ingest ingest(start_, page_, events());
     read_to_the_end(true);
-    const EdgeWriterBlock& edge = page_.edge_writer(EdgeId(0));
+    const EdgeWriterBlock& edge = page_.edge_writer(EdgeId(0), master_process);
     return {edge.unpublished.at(static_cast<std::size_t>(DropCause::corrupt)),
             page_.source(CameraId(0)).counters.of(Counter::corrupt_packets)};
   }

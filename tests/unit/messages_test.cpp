@@ -91,10 +91,10 @@ TEST(Messages, CarryAllOfAPlacement) {
   placement.gpu.kind = Device::Kind::mig;
   placement.hardware_encoder = true;
   placement.encode_cores = 2.5;
-  messages::EncodeCamera camera;
+  messages::RunNode camera;
   camera.outputs = {output};
   Message message = sent(camera);
-  const Placement back = read_message<messages::EncodeCamera>(message).outputs.at(0).placement;
+  const Placement back = read_message<messages::RunNode>(message).outputs.at(0).placement;
   EXPECT_EQ(back.decode_gpu, placement.decode_gpu);
   EXPECT_EQ(back.decode_cpus, placement.decode_cpus);
   EXPECT_EQ(back.memory, placement.memory);
@@ -105,11 +105,11 @@ TEST(Messages, CarryAllOfAPlacement) {
 }
 
 TEST(Messages, NameThePlaceOfWhatIsWrong) {
-  messages::EncodeCamera camera;
+  messages::RunNode camera;
   camera.outputs.resize(2);
   json body = write_json(camera);
   body["outputs"][1]["placement"]["gpu"] = "GPU-none";
-  EXPECT_THAT(refusal<messages::EncodeCamera>(body), HasSubstr("'camera': outputs[1].placement.gpu must be"));
+  EXPECT_THAT(refusal<messages::RunNode>(body), HasSubstr("'node': outputs[1].placement.gpu must be"));
 }
 
 TEST(Messages, HoldNumbersWithinTheirTypes) {

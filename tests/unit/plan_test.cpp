@@ -45,10 +45,10 @@ TEST(Plan, GoesRoundTheWorkersAndSharesTheCores) {
   EXPECT_THAT(placed.workers[1].cameras, ElementsAre(1, 3));
   EXPECT_THAT(placed.workers[0].cpus, ElementsAre(2, 3));
   EXPECT_THAT(placed.workers[1].cpus, ElementsAre(5, 7, 11));
-  EXPECT_DOUBLE_EQ(placed.cameras[0].encode_cores, 2.0 / 3);
-  EXPECT_DOUBLE_EQ(placed.cameras[1].encode_cores, 1.5);
-  EXPECT_FALSE(on_gpu(placed.cameras[0].gpu));
-  EXPECT_EQ(placed.cameras[0].ready, ReadySignal::immediate);
+  EXPECT_DOUBLE_EQ(placed.cameras[0].nodes[0].encode_cores, 2.0 / 3);
+  EXPECT_DOUBLE_EQ(placed.cameras[1].nodes[0].encode_cores, 1.5);
+  EXPECT_FALSE(on_gpu(placed.cameras[0].placement.gpu));
+  EXPECT_EQ(placed.cameras[0].placement.ready, ReadySignal::immediate);
 }
 
 TEST(Plan, PinsNobodyWhereThereAreTooFewCoresOrOneWorker) {
@@ -64,11 +64,11 @@ TEST(Plan, SharesTheCoresAmongAllThatIsEncoded) {
   EXPECT_EQ(encoded_outputs(rig.cameras[0]), 3U);
   EXPECT_EQ(encoded_outputs(rig.cameras[1]), 0U);
   const RigPlan placed = plan(rig, cpu_machine(cpus(0, 6)));
-  EXPECT_DOUBLE_EQ(placed.cameras[0].encode_cores, 6.0 / 4);
-  EXPECT_DOUBLE_EQ(placed.cameras[2].encode_cores, 6.0 / 4);
+  EXPECT_DOUBLE_EQ(placed.cameras[0].nodes[0].encode_cores, 6.0 / 4);
+  EXPECT_DOUBLE_EQ(placed.cameras[2].nodes[0].encode_cores, 6.0 / 4);
   rig = rig_of(1);
   rig.cameras[0].encode.codec = "copy";
-  EXPECT_DOUBLE_EQ(plan(rig, cpu_machine(cpus(0, 6))).cameras[0].encode_cores, 6);
+  EXPECT_DOUBLE_EQ(plan(rig, cpu_machine(cpus(0, 6))).cameras[0].nodes[0].encode_cores, 6);
 }
 
 // --- on GPUs -------------------------------------------------------------------------------------------------------
@@ -127,56 +127,62 @@ TEST(GpuPlan, MemoryIsTheFirstKindThatWorksBetweenTheTwo) {
   rig.cameras[0].gpu = "1";
   rig.cameras[0].decode_gpu = "0";
   pair_of(machine, 0, 1).sharing[MemoryKind::cuda_vmm] = "no";
-  EXPECT_EQ(plan(rig, machine).cameras[0].memory, MemoryKind::cuda_legacy);
-  EXPECT_EQ(plan(rig, machine).cameras[0].decode_gpu, gpu_number(0));
+  EXPECT_EQ(plan(rig, machine).cameras[0].placement.memory, MemoryKind::cuda_legacy);
+  EXPECT_EQ(plan(rig, machine).cameras[0].placement.decode_gpu, gpu_number(0));
   pair_of(machine, 0, 1).sharing[MemoryKind::cuda_legacy] = "no peer access";
-  EXPECT_EQ(plan(rig, machine).cameras[0].memory, MemoryKind::host);
+  EXPECT_EQ(plan(rig, machine).cameras[0].placement.memory, MemoryKind::host);
   EXPECT_THAT(describe_sharing(plan(rig, machine), machine.devices),
               ElementsAre("rings from GPU 0 to GPU 1 are host (host works; cuda_vmm does not: no; cuda_legacy does "
                           "not: no peer access; cuda_fabric does not: not permitted)"));
   rig.cameras[0].ipc_memory = MemoryKind::cuda_fabric;
   rig.cameras[0].ready_signal = ReadySignal::timeline;
-  EXPECT_EQ(plan(rig, machine).cameras[0].memory, MemoryKind::cuda_fabric);
-  EXPECT_EQ(plan(rig, machine).cameras[0].ready, ReadySignal::timeline);
+  EXPECT_EQ(plan(rig, machine).cameras[0].placement.memory, MemoryKind::cuda_fabric);
+  EXPECT_EQ(plan(rig, machine).cameras[0].placement.ready, ReadySignal::timeline);
 }
 
 TEST(GpuPlan, DecodingStaysOnTheCpuWhereItIsToldToOrTheGpuCannot) {
   Machine machine = gpu_machine(1);
   RigConfig rig = rig_of(1);
   rig.cameras[0].decode_gpu = "cpu";
-  EXPECT_FALSE(on_gpu(plan(rig, machine).cameras[0].decode_gpu));
-  EXPECT_EQ(plan(rig, machine).cameras[0].memory, MemoryKind::host);
+  EXPECT_FALSE(on_gpu(plan(rig, machine).cameras[0].placement.decode_gpu));
+  EXPECT_EQ(plan(rig, machine).cameras[0].placement.memory, MemoryKind::host);
   rig.cameras[0].decode_gpu = "auto";
   machine.devices.gpus[0].decoders[0].problem = "not on this GPU";
-  EXPECT_FALSE(on_gpu(plan(rig, machine).cameras[0].decode_gpu));
-  EXPECT_TRUE(on_gpu(plan(rig, machine).cameras[0].gpu));
+  EXPECT_FALSE(on_gpu(plan(rig, machine).cameras[0].placement.decode_gpu));
+  EXPECT_TRUE(on_gpu(plan(rig, machine).cameras[0].placement.gpu));
+}
+
+Placement first_output(const RigConfig& rig, const Machine& machine) {
+  const CameraPlan camera = plan(rig, machine).cameras[0];
+  return placement_of_output(camera, camera.nodes.back(), rig.cameras[0], machine.devices);
 }
 
 TEST(GpuPlan, AHardwareEncoderMustWorkForTheCodec) {
   Machine machine = gpu_machine(1);
   machine.devices.gpus[0].encoders = {{"hevc_nvenc", "hevc", ""}};
-  EXPECT_FALSE(plan(rig_of(1), machine).cameras[0].hardware_encoder);
+  EXPECT_FALSE(first_output(rig_of(1), machine).hardware_encoder);
   machine.devices.gpus[0].encoders.push_back({"h264_nvenc", "h264", ""});
-  EXPECT_TRUE(plan(rig_of(1), machine).cameras[0].hardware_encoder);
+  EXPECT_TRUE(first_output(rig_of(1), machine).hardware_encoder);
 }
 
 TEST(GpuPlan, AnotherOutputMayHaveAnotherEncoder) {
   Machine machine = gpu_machine(1);
   machine.devices.gpus[0].encoders = {{"hevc_nvenc", "hevc", ""}};
   OutputConfig output;
-  const Placement camera = plan(rig_of(1), machine).cameras[0];
-  EXPECT_FALSE(placement_of_output(camera, output, machine.devices).hardware_encoder);
+  const CameraPlan camera = plan(rig_of(1), machine).cameras[0];
+  const auto placed = [&] { return placement_of_output(camera, camera.nodes[0], output, machine.devices); };
+  EXPECT_FALSE(placed().hardware_encoder);
   output.encode.codec = "hevc";
-  EXPECT_TRUE(placement_of_output(camera, output, machine.devices).hardware_encoder);
-  EXPECT_FALSE(placement_of_output(Placement(), output, machine.devices).hardware_encoder) << "on the CPU";
+  EXPECT_TRUE(placed().hardware_encoder);
+  EXPECT_FALSE(placement_of_output(camera, NodePlan(), output, machine.devices).hardware_encoder) << "on the CPU";
 }
 
 TEST(GpuPlan, NothingIsDecodedWhereAllIsPassedOn) {
   RigConfig rig = rig_of(1);
   rig.cameras[0].encode.codec = "copy";
-  EXPECT_FALSE(on_gpu(plan(rig, gpu_machine(1)).cameras[0].decode_gpu));
+  EXPECT_FALSE(on_gpu(plan(rig, gpu_machine(1)).cameras[0].placement.decode_gpu));
   rig.cameras[0].outputs.emplace_back();
-  EXPECT_TRUE(on_gpu(plan(rig, gpu_machine(1)).cameras[0].decode_gpu));
+  EXPECT_TRUE(on_gpu(plan(rig, gpu_machine(1)).cameras[0].placement.decode_gpu));
 }
 
 // Else the master would be started without that GPU.
@@ -184,7 +190,7 @@ TEST(GpuPlan, WhatMayHaveToBeDecodedHasItsGpu) {
   RigConfig rig = rig_of(1);
   rig.cameras[0].encode.codec = "auto";
   EXPECT_EQ(encoded_outputs(rig.cameras[0]), 0U);
-  EXPECT_TRUE(on_gpu(plan(rig, gpu_machine(1)).cameras[0].decode_gpu));
+  EXPECT_TRUE(on_gpu(plan(rig, gpu_machine(1)).cameras[0].placement.decode_gpu));
 }
 
 TEST(GpuPlan, AutoLeavesOutWhatCannotBeUsedNow) {
@@ -193,7 +199,7 @@ TEST(GpuPlan, AutoLeavesOutWhatCannotBeUsedNow) {
   EXPECT_THAT(cameras_of(plan(rig_of(3), machine), gpu_number(1)), ElementsAre(0, 1, 2));
   RigConfig rig = rig_of(1);
   rig.cameras[0].gpu = "0";
-  EXPECT_EQ(plan(rig, machine).cameras[0].gpu, gpu_number(0));
+  EXPECT_EQ(plan(rig, machine).cameras[0].placement.gpu, gpu_number(0));
 }
 
 LoadedConfig loaded(const RigConfig& rig) {
@@ -348,6 +354,86 @@ TEST(ChildEnvironment, ReplacesWhatItIsGivenAndKeepsTheRest) {
   EXPECT_THAT(mps_variables(Mps::use), IsEmpty());
   EXPECT_THAT(mps_variables(Mps::off), SizeIs(1));
   ::unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
+// ---- By stage
+
+RigConfig staged(const StagePlacement& placement, unsigned filters = 3) {
+  RigConfig rig = rig_of(1);
+  rig.cameras[0].placement = placement;
+  for (unsigned f = 0; f < filters; ++f) rig.cameras[0].filters.push_back({"blur", {}});
+  return rig;
+}
+
+TEST(StagePlan, ConsecutiveFiltersOnOneDeviceAreOneNode) {
+  const Machine machine = gpu_machine(4);
+  const RigPlan placed = plan(staged({"0", {"1", "1", "3"}, "2"}), machine);
+  const CameraPlan& camera = placed.cameras[0];
+  EXPECT_EQ(camera.placement.decode_gpu, gpu_number(0));
+  EXPECT_EQ(camera.placement.gpu, gpu_number(1));
+  ASSERT_THAT(camera.nodes, SizeIs(3));
+  EXPECT_EQ(camera.nodes[0].gpu, gpu_number(1));
+  EXPECT_EQ(camera.nodes[1].gpu, gpu_number(3));
+  EXPECT_EQ(camera.nodes[2].gpu, gpu_number(2));
+  EXPECT_EQ(camera.nodes[0].first_filter, 0U);
+  EXPECT_EQ(camera.nodes[1].first_filter, 2U);
+  EXPECT_EQ(camera.nodes[2].first_filter, 3U);
+  EXPECT_EQ(camera.nodes[1].input, (RingMemory{MemoryKind::cuda_vmm, ReadySignal::timeline, gpu_number(1)}));
+  EXPECT_EQ(camera.nodes[2].input, (RingMemory{MemoryKind::cuda_vmm, ReadySignal::timeline, gpu_number(3)}));
+  for (const NodePlan& node : camera.nodes) EXPECT_EQ(placed.workers.at(node.worker).gpu, node.gpu);
+  EXPECT_THAT(placed.workers, SizeIs(3)) << "what only decodes is the master's";
+}
+
+TEST(StagePlan, TheEncoderIsWithTheLastFilterWhereNothingElseIsAsked) {
+  const RigPlan placed = plan(staged({"auto", {"1"}, "auto"}), gpu_machine(2));
+  ASSERT_THAT(placed.cameras[0].nodes, SizeIs(1));
+  EXPECT_EQ(placed.cameras[0].nodes[0].gpu, gpu_number(1));
+  EXPECT_EQ(placed.cameras[0].placement.decode_gpu, gpu_number(1));
+}
+
+TEST(StagePlan, FiltersAreWithTheEncoderWhereTheyHaveNoPlace) {
+  const RigPlan placed = plan(staged({"0", {}, "1"}), gpu_machine(2));
+  ASSERT_THAT(placed.cameras[0].nodes, SizeIs(1));
+  EXPECT_EQ(placed.cameras[0].nodes[0].gpu, gpu_number(1));
+}
+
+// A node on the CPU gets frames that are complete, in host memory, from a GPU that downloads them.
+TEST(StagePlan, TheCpuWaitsForNoGpu) {
+  const CameraPlan camera = plan(staged({"0", {"cpu", "1", "cpu"}, "auto"}), gpu_machine(2)).cameras[0];
+  ASSERT_THAT(camera.nodes, SizeIs(3));
+  EXPECT_EQ(camera.placement.decode_gpu, gpu_number(0));
+  EXPECT_EQ(camera.placement.memory, MemoryKind::host);
+  EXPECT_EQ(camera.placement.ready, ReadySignal::immediate);
+  EXPECT_EQ(camera.nodes[1].input, RingMemory());
+  EXPECT_EQ(camera.nodes[2].input, (RingMemory{MemoryKind::host, ReadySignal::immediate, gpu_number(1)}));
+  EXPECT_EQ(camera.nodes[0].worker, camera.nodes[2].worker) << "one for all of a camera's on the CPU";
+}
+
+TEST(StagePlan, WorkersOfTheCpuHaveNumbers) {
+  RigConfig rig = staged({"cpu", {"cpu:2", "cpu:0", "cpu:0"}, "cpu:1"});
+  const RigPlan placed = plan(rig, cpu_machine({0, 1}));
+  EXPECT_THAT(placed.workers, SizeIs(3));
+  std::vector<unsigned> workers;
+  for (const NodePlan& node : placed.cameras[0].nodes) workers.push_back(node.worker);
+  EXPECT_THAT(workers, ElementsAre(2, 0, 1));
+  rig.worker_count = 2;
+  EXPECT_THROW(plan(rig, cpu_machine({0, 1})), Error);
+  rig.worker_count = 3;
+  EXPECT_THAT(plan(rig, cpu_machine({0, 1})).workers, SizeIs(3));
+}
+
+TEST(StagePlan, EachStageSharesTheCoresOfItsWorker) {
+  RigConfig rig = staged({"cpu", {"cpu:0"}, "cpu:1"});
+  rig.cameras[0].outputs.resize(3);
+  const CameraPlan camera = plan(rig, cpu_machine({0, 1, 2, 3})).cameras[0];
+  EXPECT_DOUBLE_EQ(camera.nodes[0].encode_cores, 2.0 / 3) << "the other outputs";
+  EXPECT_DOUBLE_EQ(camera.nodes[1].encode_cores, 2.0) << "the camera's own stream";
+}
+
+TEST(StagePlan, GpusThatAreNotThereAreRefused) {
+  EXPECT_THROW(plan(staged({"7", {"0"}, "0"}), gpu_machine(2)), Error);
+  EXPECT_THROW(plan(staged({"0", {"7"}, "0"}), gpu_machine(2)), Error);
+  EXPECT_THROW(plan(staged({"0", {"0"}, "7"}), gpu_machine(2)), Error);
 }
 
 }  // namespace

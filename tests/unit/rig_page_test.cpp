@@ -150,7 +150,7 @@ TEST(RigPage, BlocksLieSideBySide) {
   std::vector<std::span<std::byte>> blocks;
   const auto add = [&](auto& block) { blocks.push_back(std::as_writable_bytes(std::span(&block, 1))); };
   for (const unsigned i : {0U, 1U}) add(page.source(CameraId(i)));
-  for (const unsigned i : {0U, 3U}) add(page.edge_writer(EdgeId(i)));
+  for (const unsigned i : {0U, 3U}) add(page.edge_writer(EdgeId(i), master_process));
   for (const unsigned i : {0U, 3U}) add(page.edge_reader(EdgeId(i), first_worker));
   for (const unsigned i : {0U, 4U}) add(page.node(NodeId(i), first_worker));
   for (const unsigned i : {0U, 2U}) add(page.copy(OutputId(i)));
@@ -198,7 +198,7 @@ TEST(RigPage, WhatIsClearedIsAsAtFirst) {
   const auto sum = [&](unsigned i) {
     const OutputId output(i);
     return page.source(CameraId(i)).counters.of(Counter::converted) + page.publish(output).counters.of(Counter::bytes) +
-           page.shared(output).audience.arrivals + page.edge_writer(EdgeId(i)).accusation +
+           page.shared(output).audience.arrivals + page.edge_writer(EdgeId(i), master_process).accusation +
            page.edge_reader(EdgeId(i), second_worker).accusation + page.encode(output, second_worker).accusation +
            page.copy(output).accusation + static_cast<std::uint64_t>(page.node(NodeId(i), second_worker).thread.beat);
   };
@@ -206,7 +206,7 @@ TEST(RigPage, WhatIsClearedIsAsAtFirst) {
     const OutputId output(i);
     page.source(CameraId(i)).counters.add(Counter::converted);
     page.node(NodeId(i), second_worker).thread.beat = 1;
-    page.edge_writer(EdgeId(i)).accusation = 1;
+    page.edge_writer(EdgeId(i), master_process).accusation = 1;
     page.edge_reader(EdgeId(i), second_worker).accusation = 1;
     page.encode(output, second_worker).accusation = 1;
     page.copy(output).accusation = 1;
@@ -218,7 +218,7 @@ TEST(RigPage, WhatIsClearedIsAsAtFirst) {
   EXPECT_EQ(sum(1), 7U);
   page.clear(NodeId(1), second_worker);
   EXPECT_EQ(sum(1), 6U);
-  page.clear(EdgeId(1), second_worker);
+  page.clear(EdgeId(1), master_process, second_worker);
   EXPECT_EQ(sum(1), 4U);
   page.clear(OutputId(1), second_worker);
   EXPECT_EQ(sum(1), 0U);

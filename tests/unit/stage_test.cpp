@@ -1,4 +1,4 @@
-// One camera's stage in a worker without a GPU: what becomes of its frames in each of its outputs. The master and the
+// A camera's node in a worker without a GPU: what becomes of its frames in each of its outputs. The master and the
 // publisher are this test.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-#include "app/worker/camera_stage.h"
+#include "app/worker/node.h"
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe {
@@ -37,7 +37,7 @@ class Master {
     writer_ = std::make_unique<FrameRingWriter>(FrameRingMemory::create(spec));
   }
 
-  CameraStage::Ring ring(double frame_rate = 25, int rotation = 0) const {
+  Node::Ring ring(double frame_rate = 25, int rotation = 0) const {
     const auto memory = test::reopen(writer_->memory(), FrameRingMemory::Role::reader);
     test::reserve_seat(memory, 0);
     return {memory, 0, frame_rate, rotation};
@@ -91,7 +91,7 @@ class Worker {
  public:
   explicit Worker(const std::vector<ResolvedOutput>& outputs, DropPolicy drop_policy = DropPolicy::block)
       : page_(RigPage::create(4)) {
-    CameraStage::Events events;
+    OutputEvents events;
     events.on_packets = [this](OutputId output, const PacketRingMemory& ring, std::uint64_t,
                                const StreamParameters& parameters) {
       const std::lock_guard lock(mutex_);
@@ -101,8 +101,7 @@ class Worker {
       const std::lock_guard lock(mutex_);
       failures_[output] = reason;
     };
-    events.on_done = [this] { done_ = true; };
-    messages::EncodeCamera start;
+    messages::RunNode start;
     start.name = outputs.front().camera;
     start.drop_policy = drop_policy;
     for (unsigned number = 0; number < outputs.size(); ++number) {
@@ -111,12 +110,12 @@ class Worker {
       rendition.config = outputs[number];
       rendition.drop_policy = drop_policy;
     }
-    stage_ = std::make_unique<CameraStage>(start, Device{}, page_, events);
+    node_ = std::make_unique<Node>(start, Device{}, page_, events, [this] { done_ = true; });
   }
 
-  CameraStage& stage() { return *stage_; }
+  Node& node() { return *node_; }
   void finish() {
-    stage_->finish();
+    node_->finish();
     ASSERT_TRUE(eventually([this] { return done_.load(); }, 60s));
   }
 
@@ -164,13 +163,13 @@ class Worker {
   std::map<OutputId, std::vector<std::pair<std::shared_ptr<PacketRingMemory>, StreamParameters>>> rings_;
   std::map<OutputId, std::string> failures_;
   std::atomic<bool> done_{false};
-  std::unique_ptr<CameraStage> stage_;
+  std::unique_ptr<Node> node_;
 };
 
 // All of one ring's frames through a camera with these outputs.
 void run(Worker& worker, int count) {
   Master master(320, 240);
-  worker.stage().add(master.ring());
+  worker.node().add(master.ring());
   master.publish(0, count);
   master.close();
   worker.finish();
@@ -238,7 +237,7 @@ TEST(Stage, AnOutputWhosePacketsAreNotTakenHoldsNoOther) {
   ResolvedOutput small = output("dock/small", to_size(32, 32));
   Worker worker({stuck, small}, DropPolicy::drop);
   Master master(64, 64);
-  worker.stage().add(master.ring());
+  worker.node().add(master.ring());
   master.publish(0);
   ASSERT_TRUE(eventually([&] { return !worker.streams(1).empty(); }));
   PacketRingReader others = worker.reader(1);
@@ -269,11 +268,11 @@ TEST(Stage, AnOutputWhosePacketsAreNotTakenHoldsNoOther) {
 TEST(Stage, AnEncoderGoesOnWhereItsPicturesStayTheSame) {
   Worker worker({output("dock"), output("dock/small", to_size(160, 120))});
   Master first(320, 240);
-  worker.stage().add(first.ring());
+  worker.node().add(first.ring());
   first.publish(0, 10);
   first.close();
   Master second(640, 480, 2, 10);
-  worker.stage().add(second.ring());
+  worker.node().add(second.ring());
   second.publish(10, 10);
   second.close();
   worker.finish();
@@ -290,7 +289,7 @@ TEST(Stage, AnEncoderGoesOnThroughSmallChangesOfTheFrameRateOnly) {
   std::uint64_t epoch = 0;
   for (const double rate : {25.0, 24.0, 0.0, 27.0, 30.0}) {
     Master master(320, 240, ++epoch, static_cast<std::uint64_t>(number));
-    worker.stage().add(master.ring(rate));
+    worker.node().add(master.ring(rate));
     master.publish(number, 3);
     number += 3;
     master.close();
@@ -308,7 +307,7 @@ TEST(Stage, WhoComesToWatchGetsAKeyFrameUnlessThereIsARecentOne) {
   dock.encode.options = {{"sc_threshold", "0"}};
   Worker worker({dock});
   Master master(320, 240);
-  worker.stage().add(master.ring());
+  worker.node().add(master.ring());
   const auto publish = [&](int first, int count) {
     master.publish(first, count);
     return master.drained();
@@ -328,7 +327,7 @@ TEST(Stage, WhatIsEncodedOnDemandIsOnlyWhileSomebodyWatches) {
   browser.on_demand = true;
   Worker worker({output("dock"), browser});
   Master master(320, 240);
-  worker.stage().add(master.ring());
+  worker.node().add(master.ring());
   master.publish(0, 10);
   ASSERT_TRUE(master.drained());
   EXPECT_TRUE(worker.streams(1).empty());
@@ -360,7 +359,7 @@ TEST(Stage, TurnsPicturesUpright) {
   int number = 0;
   for (const int rotation : {90, 0}) {
     Master master(320, 240, rotation == 90 ? 1 : 2, static_cast<std::uint64_t>(number));
-    worker.stage().add(master.ring(25, rotation));
+    worker.node().add(master.ring(25, rotation));
     master.publish(number, 5);
     number += 5;
     master.close();

@@ -1,0 +1,80 @@
+// `placement`: on which devices the stages of a camera's own stream run.
+#include <set>
+
+#include "app/config/given.h"
+#include "app/config/reader.h"
+#include "core/gpu.h"
+
+namespace campipe {
+namespace {
+
+constexpr unsigned most_cpu_workers = 32;
+constexpr std::string_view expected_place =
+    "cpu, cpu:0 to cpu:31 (a worker on the CPU), or a GPU by its index or UUID (campipe --devices lists them)";
+
+bool is_index(const std::string& text) {
+  return !text.empty() && text.size() <= 3 && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+bool is_place(const std::string& text) {
+  return text == "cpu" || cpu_worker_of(text) || is_index(text) || device_from_string(text);
+}
+
+std::optional<std::string> read_place(const YamlNode& node, Report& report) {
+  auto text = read_text(node, expected_place, report);
+  if (!text || is_place(*text)) return text;
+  refuse(node, expected_place, report);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<unsigned> cpu_worker_of(const std::string& place) {
+  constexpr std::string_view prefix = "cpu:";
+  if (!place.starts_with(prefix)) return std::nullopt;
+  const std::string number = place.substr(prefix.size());
+  if (!is_index(number)) return std::nullopt;
+  const auto worker = static_cast<unsigned>(std::stoul(number));
+  return worker < most_cpu_workers ? std::optional(worker) : std::nullopt;
+}
+
+std::optional<std::string> read_stage_place(const YamlNode& node, Report& report) {
+  const std::string* text = scalar_text(node);
+  return text != nullptr && *text == "auto" ? std::optional(*text) : read_place(node, report);
+}
+
+std::optional<std::vector<std::string>> read_stage_places(const YamlNode& node, Report& report) {
+  if (!is_list(node, report)) return std::nullopt;
+  std::vector<std::string> places;
+  for (const YamlNode& child : node.children) {
+    if (auto place = read_place(child, report)) places.push_back(std::move(*place));
+  }
+  if (node.children.empty()) report.at(node, "expected at least one place; without this key it is where it is encoded");
+  if (places.empty() || places.size() != node.children.size()) return std::nullopt;
+  return places;
+}
+
+// What stands in `defaults` is every camera's, and wrong only once.
+void check_placements(const std::vector<GivenCamera>& cameras, Report& report) {
+  std::set<const YamlNode*> reported;
+  const auto refuse_at = [&](const Origin& key, const std::string& why) {
+    if (key.node != nullptr && reported.insert(key.node).second) report.at(*key.node, why);
+  };
+  for (const GivenCamera& camera : cameras) {
+    const auto& placement = camera.value.placement;
+    if (!placement) continue;
+    if (is_copy(camera.value.encode)) {
+      refuse_at(camera["placement"], "is for a camera's own stream that is encoded, and camera '" + camera.node->key +
+                                         "' has codec `copy`");
+      continue;
+    }
+    const std::size_t filters = camera.value.filters.size();
+    const std::size_t places = placement->filter.size();
+    if (!camera["filters"].good || !camera["placement.filter"].good || places <= 1 || places == filters) continue;
+    refuse_at(camera["placement.filter"],
+              "expected one place for all filters, or one for each of the " + std::to_string(filters) +
+                  " that camera '" + camera.node->key + "' has, got " + std::to_string(places));
+  }
+}
+
+}  // namespace campipe

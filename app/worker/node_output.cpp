@@ -1,0 +1,116 @@
+#include "app/worker/node_output.h"
+
+#include <utility>
+
+#include "core/error.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+constexpr auto room_interval = std::chrono::seconds(1);  // between two looks whether the GPU has room
+
+}  // namespace
+
+NodeOutput::NodeOutput(About about, const OutputEvents& events, NodePlace& place)
+    : about_(std::move(about)), events_(events), filter_range_(about_.name, "filter"), rate_(about_.rate), filters_(about_.filters, place) {}
+
+// Kernels, pools and encoders take tenths of a second to make, more where many cameras start at once: too long for the
+// first frames to wait in the queue.
+void NodeOutput::get_ready(const FrameFormat& expected, const Source& source) {
+  if (about_.failed || expected.width == 0 || !is_wanted()) return;
+  try {
+    prepare(expected, source);
+  } catch (const GpuError& error) {
+    if (error.kind == GpuError::Kind::broken) return fail(error);
+    wait_for_room(error.what());
+  } catch (const std::exception& error) {
+    // Tried again for the first frame, which may be another than was expected; then it counts.
+    spdlog::debug("{}: not ready for what is expected: {}", name(), error.what());
+  }
+}
+
+void NodeOutput::process(RingInUse& ring, FrameRingReader::Lease lease, const Source& source) {
+  if (about_.failed) return count(about_.after_failure);
+  if (!is_wanted()) return count(DropCause::unwatched);
+  if (!rate_.takes(lease.times.pts)) return count(DropCause::rate);
+  FrameTimes times = lease.times;
+  times.leased = now_ns();
+  const auto frame = filter(ring, lease, source);
+  if (!frame) return;
+  times.filtered = now_ns();
+  times.filter_cost += times.filtered - times.leased;
+  try {
+    deliver(*frame, times, lease.number);
+  } catch (const std::exception& error) {
+    fail(error);
+  }
+}
+
+// Nothing: the frame has been counted as dropped.
+std::optional<FrameRef> NodeOutput::filter(RingInUse& ring, FrameRingReader::Lease& lease, const Source& source) {
+  const ProfileRange range(filter_range_, lease.number);
+  try {
+    if (try_again_ && Clock::now() < *try_again_) {
+      count(DropCause::no_gpu_memory);
+      return std::nullopt;
+    }
+    prepare(lease.frame.view.format, source);
+    auto frame = run_filters(ring, lease);
+    lease.frame = {};
+    return frame;
+  } catch (const GpuError& error) {
+    const bool no_room =
+        error.kind == GpuError::Kind::out_of_memory || (!ready_ && error.kind == GpuError::Kind::other);
+    count(no_room ? DropCause::no_gpu_memory : DropCause::filter_failed);
+    if (no_room) {
+      wait_for_room(error.what());
+    } else {
+      fail(error);
+    }
+  } catch (const std::exception& error) {
+    count(DropCause::filter_failed);
+    fail(error);
+  }
+  return std::nullopt;
+}
+
+std::optional<FrameRef> NodeOutput::run_filters(RingInUse& ring, FrameRingReader::Lease& lease) {
+  auto frame = filters_.process(ring, lease, events_.beat, nullptr);
+  if (!frame) count(DropCause::master_lost);
+  return frame;
+}
+
+void NodeOutput::prepare(const FrameFormat& format, const Source& source) {
+  const Ready wanted{format, source};
+  if (ready_ == wanted) return;
+  ready_.reset();
+  make_ready(wanted);
+  ready_ = wanted;
+  if (!try_again_) return;
+  try_again_.reset();
+  spdlog::info("{}: {} has room for its frames again", name(), to_string(filters_.gpu()));
+}
+
+// Its frames are dropped until prepare() works again.
+void NodeOutput::wait_for_room(const std::string& reason) {
+  if (!try_again_) spdlog::warn("{}: its frames are dropped until the GPU has room: {}", name(), reason);
+  try_again_ = Clock::now() + room_interval;
+  ready_.reset();
+}
+
+void NodeOutput::drop_filters() {
+  filters_.drop();
+  ready_.reset();
+}
+
+// From here on its frames are only counted.
+void NodeOutput::fail(const std::exception& error) {
+  const auto* of_gpu = dynamic_cast<const GpuError*>(&error);
+  if (of_gpu != nullptr && of_gpu->kind == GpuError::Kind::broken) events_.on_gpu_lost(error.what());
+  if (std::exchange(about_.failed, true)) return;
+  filters_.drop();
+  on_failure(error.what());
+}
+
+}  // namespace campipe

@@ -1,0 +1,97 @@
+// What a node makes of each of its frames: filters, and then what the frame is for, packets (Rendition) or a frame ring
+// that further nodes read (RingOutput). A node's outputs are made one after another from the same frame, by the node's
+// thread.
+//
+// After an error the frames are still taken and counted, so that nothing waits for this output and no other notices.
+// Where the GPU has no room, they are counted too, and it is tried again every second.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/worker/output_events.h"
+#include "app/worker/output_filters.h"
+#include "app/worker/rate_limit.h"
+#include "core/clock.h"
+#include "core/profile.h"
+#include "ipc/frame_ring.h"
+#include "ipc/rig_page.h"
+
+namespace campipe {
+
+// Made on any thread; used and destroyed by the node's. What it is given outlives it.
+class NodeOutput {
+ public:
+  // What is known of a frame ring's frames besides their format.
+  struct Source {
+    double frame_rate = 0;  // 0: unknown
+    int rotation = 0;       // degrees clockwise by which they are turned before the filters
+    friend bool operator==(const Source&, const Source&) = default;
+  };
+
+  NodeOutput(const NodeOutput&) = delete;  // its parts refer to it
+  NodeOutput& operator=(const NodeOutput&) = delete;
+  virtual ~NodeOutput() = default;
+
+  // All that it takes for frames as they are expected, before the first one comes.
+  void get_ready(const FrameFormat& expected, const Source& source);
+  void process(RingInUse& ring, FrameRingReader::Lease lease, const Source& source);
+  // To be called at least every 100 ms while no frame comes.
+  virtual void rest() = 0;
+  // No further frame will come.
+  virtual void finish() = 0;
+
+ protected:
+  struct About {
+    std::string name;                   // for people
+    std::vector<FilterConfig> filters;
+    double rate = 0;  // at most so many frames a second; 0: all
+    DropCounters& dropped;
+    DropCause after_failure;  // of frames that come then
+    bool failed = false;      // in the life of an earlier worker
+  };
+  struct Ready {
+    FrameFormat input;
+    Source source;
+    friend bool operator==(const Ready&, const Ready&) = default;
+  };
+
+  NodeOutput(About about, const OutputEvents& events, NodePlace& place);
+
+  // False: nobody needs what it makes just now, so that frames are left out.
+  virtual bool is_wanted() { return true; }
+  // Configures the filters for `wanted`, and makes ready what comes behind them.
+  virtual void make_ready(const Ready& wanted) = 0;
+  // Nothing: the frame has been counted as dropped.
+  virtual std::optional<FrameRef> run_filters(RingInUse& ring, FrameRingReader::Lease& lease);
+  // `times`: all but what comes behind the filters. `number`: of the frame.
+  virtual void deliver(const FrameRef& frame, const FrameTimes& times, std::uint64_t number) = 0;
+  // It has failed: gives up what comes behind the filters, and reports it.
+  virtual void on_failure(const std::string& reason) = 0;
+
+  // Filters and what comes behind them are given up, until the next frame.
+  void drop_filters();
+  void fail(const std::exception& error);
+  void count(DropCause cause) { counter(about_.dropped, cause).fetch_add(1); }
+
+  [[nodiscard]] const std::string& name() const { return about_.name; }
+  [[nodiscard]] const OutputEvents& events() const { return events_; }
+  [[nodiscard]] OutputFilters& filters() { return filters_; }
+
+ private:
+  void prepare(const FrameFormat& format, const Source& source);
+  std::optional<FrameRef> filter(RingInUse& ring, FrameRingReader::Lease& lease, const Source& source);
+  void wait_for_room(const std::string& reason);
+
+  About about_;
+  const OutputEvents& events_;
+  ProfileName filter_range_;
+  RateLimit rate_;
+  OutputFilters filters_;
+  std::optional<Ready> ready_;
+  std::optional<Clock::time_point> try_again_;  // the GPU had no room
+};
+
+}  // namespace campipe

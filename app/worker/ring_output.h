@@ -1,0 +1,60 @@
+// What a node makes for further nodes: frames of a frame ring → filters → a frame ring of its own. The last filter
+// writes into the ring's slot, and a frame is published when it is complete.
+//
+// A ring is replaced by one of the next epoch where the frames' format or rate changes, and where the supervisor asks
+// for it. Readers then go on with the next.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "app/control/messages.h"
+#include "app/worker/node_output.h"
+#include "ipc/frame_ring.h"
+#include "ipc/rig_page.h"
+#include "stages/decoders/slot_layout.h"
+
+namespace campipe {
+
+// How a node treats those who wait for what it makes.
+struct ReaderQueue {
+  DropPolicy policy = DropPolicy::block;
+  unsigned size = 8;  // frames that may wait
+};
+
+class RingOutput final : public NodeOutput {
+ public:
+  RingOutput(const messages::WrittenEdge& edge, const ReaderQueue& queue, const RigPage& page,
+             const OutputEvents& events, NodePlace& place);
+
+  void rest() override;
+  void finish() override { close(); }
+  [[nodiscard]] EdgeId edge() const { return edge_.edge; }
+  // The next frame begins a ring of the next epoch.
+  void renew() { renew_ = true; }
+
+ private:
+  void make_ready(const Ready& wanted) override;
+  std::optional<FrameRef> run_filters(RingInUse& ring, FrameRingReader::Lease& lease) override;
+  void deliver(const FrameRef& frame, const FrameTimes& times, std::uint64_t number) override;
+  void on_failure(const std::string& reason) override;
+  void open(const FrameFormat& format, double frame_rate);
+  void close();
+  bool wait_for_room();
+  std::optional<FrameRingWriter::Slot> claim();
+
+  messages::WrittenEdge edge_;
+  ReaderQueue queue_;
+  EdgeWriterBlock& block_;
+  std::shared_ptr<FrameRingWriter> ring_;
+  FrameFormat format_;  // of its frames
+  double frame_rate_ = 0;
+  SlotLayout layout_;
+  std::optional<FrameRingWriter::Slot> slot_;  // that is being filled
+  std::uint64_t published_ = 0;                // by this process
+  bool renew_ = false;
+};
+
+}  // namespace campipe

@@ -1,0 +1,167 @@
+// A camera whose stages run in processes of their own: what comes out is what one node makes, and whichever process is
+// killed or stopped, frames flow again within two seconds, nobody else notices, and every frame is accounted for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "core/ffmpeg.h"
+#include "tests/faults/fault_rig.h"
+#include "tests/integration/clips.h"
+#include "tests/unit/sanitized.h"
+
+namespace campipe::test {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr double promised_recovery = 2.0 * sanitizer_slowdown;  // s
+
+// Of its video, in their order.
+std::vector<std::vector<std::uint8_t>> packets_of(const std::filesystem::path& file) {
+  AVFormatContext* opened = nullptr;
+  av_check(avformat_open_input(&opened, file.c_str(), nullptr, nullptr), file.string());
+  const AvInput input(opened);
+  std::vector<std::vector<std::uint8_t>> packets;
+  for (AvPacket packet = make_av_packet(); av_read_frame(input.get(), packet.get()) == 0; av_packet_unref(packet.get()))
+    packets.emplace_back(packet->data, packet->data + packet->size);
+  return packets;
+}
+
+constexpr auto filters = "    filters: [{sharpen: {amount: 0.5}}, motion, {blur: {sigma: 1}}, {color: {contrast: 1.1}}]\n";
+
+// Each way through the same frames must end in the same bytes.
+TEST(Stages, MakeWhatOneNodeMakes) {
+  const TemporaryFolder clips;
+  make_clip(clips.path(), {.name = "scene.mp4", .frames = 60});
+  const std::string source = "    source: \"" + (clips.path() / "scene.mp4").string() +
+                             "\"\n    pace: fast\n    drop_policy: block\n    encode: {threads: 1, gop: 10}\n"
+                             "    record: {path: \"{camera}.mp4\"}\n" + filters;
+  RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 3}\ncameras:\n"
+             "  one:\n" + source +
+             "  two:\n" + source + "    placement: {filter: [cpu:0], encode: cpu:1}\n"
+             "  many:\n" + source + "    placement: {filter: [cpu:0, cpu:1, cpu:2, cpu:0], encode: cpu:1}\n"
+             "  others:\n" + source + "    placement: {filter: [cpu:2, cpu:2, cpu:1, cpu:1], encode: cpu:0}\n"
+             "    outputs: {small: {filters: [{resize: {width: 160, height: 120}}], record: {path: small.mp4}}}\n");
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  const auto packets = packets_of(rig.file("one.mp4"));
+  ASSERT_EQ(packets.size(), 60U);
+  for (const char* name : {"two", "many", "others"}) {
+    EXPECT_TRUE(packets_of(rig.file(std::string(name) + ".mp4")) == packets) << name;
+    const auto camera = rig.camera(name);
+    EXPECT_EQ(camera.at("frames").at("dropped"), nlohmann::json::object()) << camera;
+    EXPECT_EQ(camera.at("frames").at("decoded"), 60) << camera;
+    EXPECT_TRUE(camera.contains("motion")) << "what a filter of an earlier node finds, comes with the frame";
+    EXPECT_EQ(camera.at("motion"), rig.camera("one").at("motion")) << name;
+  }
+  EXPECT_EQ(packets_of(rig.file("small.mp4")).size(), 60U);
+}
+
+TEST(Stages, FollowASourceThatBeginsAgain) {
+  const TemporaryFolder clips;
+  make_clip(clips.path(), {.name = "0.mp4", .width = 160, .height = 120, .frames = 25});
+  RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 2}\ncameras:\n  cam:\n    source: \"" +
+             (clips.path() / "0.mp4").string() +
+             "\"\n    pace: fast\n    loop: true\n    filters: [{resize: {width: 320, height: 240}}]\n"
+             "    placement: {filter: [cpu:0], encode: cpu:1}\n    record: {path: cam.mp4}\n");
+  ASSERT_TRUE(rig.wait_for_growth("cam.mp4", 20'000)) << rig.log();
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  const VideoFile recording = read_video(rig.file("cam.mp4"));
+  EXPECT_EQ(recording.width, 320);
+  EXPECT_GT(recording.pictures.size(), 25U) << "it begins again at its end";
+}
+
+struct Blow {
+  std::string title;
+  std::vector<std::string> roles;
+  int signal = SIGKILL;
+};
+void PrintTo(const Blow& blow, std::ostream* out) { *out << blow.title; }
+
+bool hits(const Blow& blow, const std::string& role) { return std::ranges::count(blow.roles, role) > 0; }
+
+// Camera a is filtered by worker 0, then by worker 1, and encoded by worker 2; b is on worker 3 alone.
+std::string stage_rig(const std::string& policy, int frames) {
+  return "http_address: off\nrtsp_address: off\nworkers: {count: 4}\ndefaults:\n  drop_policy: " + policy +
+         "\n  queue_size: 32\n  encode: {gop: 10, bitrate: 1M}\n"
+         "  source: \"test://pattern?width=320&height=240&rate=25&frames=" + std::to_string(frames) +
+         "\"\n  record: {path: \"{camera}.mp4\"}\n  filters: [{sharpen: {amount: 0.2}}, {color: {contrast: 1.05}}]\n"
+         "cameras:\n"
+         "  a: {placement: {filter: [cpu:0, cpu:1], encode: cpu:2}}\n"
+         "  b: {placement: {encode: cpu:3}}\n";
+}
+
+bool wait_for_flow(RigRun& rig, int fragments) {
+  for (; fragments > 0; --fragments) {
+    for (const char* file : {"a.mp4", "b.mp4"}) {
+      if (!rig.wait_for_growth(file, rig.size(file))) return false;
+    }
+  }
+  return true;
+}
+
+std::int64_t strike(RigRun& rig, const Blow& blow) {
+  std::vector<pid_t> victims;
+  for (const std::string& role : blow.roles) victims.push_back(rig.pid_of(role));
+  const std::int64_t when = utc_now_ns();
+  for (const pid_t pid : victims) ::kill(pid, blow.signal);
+  for (std::size_t i = 0; i < victims.size(); ++i) rig.successor_of(blow.roles[i], victims[i]);
+  return when;
+}
+
+class StruckStage : public testing::TestWithParam<Blow> {};
+
+TEST_P(StruckStage, FramesFlowAgainWithinTwoSeconds) {
+  const Blow& blow = GetParam();
+  RigRun rig(stage_rig("drop", 0));
+  ASSERT_TRUE(wait_for_flow(rig, 3)) << rig.log();
+  const std::int64_t when = strike(rig, blow);
+  ASSERT_TRUE(wait_for_flow(rig, 3)) << rig.log();
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  for (const std::string name : {"a", "b"}) {
+    SCOPED_TRACE(name);
+    const VideoFile recording = read_video(rig.file(name + ".mp4"));
+    const bool untouched = name == "b" && !hits(blow, "master") && !hits(blow, "worker 3");
+    EXPECT_EQ(check_pattern_recording(recording, untouched), "");
+    EXPECT_LE(largest_gap(recording, when), promised_recovery) << rig.log();
+    EXPECT_FALSE(std::filesystem::exists(rig.file(name + "-1.mp4"))) << "the recording was broken in two";
+    const auto camera = rig.camera(name);
+    EXPECT_EQ(recording.pictures.size(), camera.at("frames").at("recorded").get<std::size_t>());
+    EXPECT_TRUE(!untouched || camera.at("frames").at("dropped").empty()) << camera;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    By, StruckStage,
+    testing::Values(Blow{"KilledFirst", {"worker 0"}}, Blow{"KilledMiddle", {"worker 1"}},
+                    Blow{"KilledLast", {"worker 2"}}, Blow{"StoppedFirst", {"worker 0"}, SIGSTOP},
+                    Blow{"StoppedMiddle", {"worker 1"}, SIGSTOP}, Blow{"StoppedLast", {"worker 2"}, SIGSTOP},
+                    Blow{"KilledFirstAndLast", {"worker 0", "worker 2"}},
+                    Blow{"KilledAllOfThem", {"worker 0", "worker 1", "worker 2"}},
+                    Blow{"KilledMasterAndMiddle", {"master", "worker 1"}}, Blow{"KilledOther", {"worker 3"}}),
+    [](const auto& one) { return one.param.title; });
+
+// Policy `block`: the source waits, so only what the dead processes had in their hands is lost.
+TEST(KilledStage, CostsOnlyWhatItHadInHands) {
+  RigRun rig(stage_rig("block", 200));
+  ASSERT_TRUE(wait_for_flow(rig, 2)) << rig.log();
+  strike(rig, {"", {"worker 1"}});
+  ASSERT_TRUE(wait_for_flow(rig, 1)) << rig.log();
+  strike(rig, {"", {"worker 0"}});
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  const auto camera = rig.camera("a");
+  EXPECT_EQ(camera.at("frames").at("decoded"), 200) << camera;
+  EXPECT_EQ(camera.at("frames").at("encoded").get<std::uint64_t>() + dropped(camera, "worker_lost"), 200U) << camera;
+  EXPECT_LE(dropped(camera, "worker_lost"), 100U) << camera;
+  EXPECT_EQ(camera.at("worker_restarts"), 2) << camera;
+  EXPECT_EQ(check_pattern_recording(read_video(rig.file("b.mp4")), true), "");
+  EXPECT_EQ(rig.camera("b").at("frames").at("recorded"), 200);
+}
+
+}  // namespace
+}  // namespace campipe::test

@@ -1,0 +1,17 @@
+// Cameras as the supervisor has them, for tests of its parts.
+#pragma once
+
+#include "app/supervisor/camera.h"
+
+namespace campipe::test {
+
+// In worker 0. It reads an edge from the node that was added before; the first one from the source.
+inline CameraNode& add_node(Camera& camera, NodeId node, EdgeId edge) {
+  CameraEdge& added = camera.edges.emplace_back();
+  added.id = edge;
+  added.reader = node;
+  if (!camera.nodes.empty()) added.writer = camera.nodes.back().id;
+  return camera.nodes.emplace_back(CameraNode{.id = node, .watch = ThreadWatch(thread_hangs)});
+}
+
+}  // namespace campipe::test
