@@ -72,6 +72,8 @@ struct FrameRecord {
   // Set by publish(): how its slot's fill gets ready, and (`timeline`) the value that shows it.
   ReadySignal ready = ReadySignal::immediate;
   std::uint64_t fill = 0;
+  // Of the frame that it was made of, as its source counts, over all epochs of all rings on its way.
+  std::uint64_t source_number = 0;
 };
 
 // The frames of one ring that were meant for a seat's newest reader, by their sequence: from `first` to `last`, without
@@ -80,6 +82,7 @@ struct SeatFrames {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
   std::uint32_t recalled = 0;  // taken back by the writer, as its queue was full or it left
+  [[nodiscard]] std::uint32_t meant() const { return first == 0 ? 0 : last - first + 1; }
 };
 
 struct FrameRingSpec {
@@ -185,8 +188,8 @@ class FrameRingWriter {
   bool wait_for_reader(Deadline deadline, const std::function<bool()>& interrupted);
   bool wait_for_room(Deadline deadline, const std::function<bool()>& interrupted, Readers readers = Readers::blocking);
   // Makes a claimed slot visible to the live readers, pending in each one's queue. Where a queue is full, its oldest
-  // frames are taken back first; `recalled` becomes how many that were. With no live reader nothing is published.
-  Published publish(unsigned slot, const FrameRecord& record, unsigned& recalled);
+  // frames are taken back first, which the seat counts (SeatFrames). With no live reader nothing is published.
+  Published publish(unsigned slot, const FrameRecord& record);
 
   // Takes away what readers that are gone still held, and empties the seats of those that left. Must be called between
   // frames, at least every 100 ms.
@@ -212,7 +215,7 @@ class FrameRingWriter {
   ring::Control look(unsigned slot);
   void let_go(unsigned slot, std::uint16_t held, std::uint16_t pending);
   bool claimable(unsigned slot);
-  unsigned recall_oldest(unsigned reader);
+  void recall_oldest(unsigned reader);
   std::uint32_t live_mask();
   [[nodiscard]] bool has_readers();
   void record_seat(unsigned reader);
@@ -255,7 +258,8 @@ class FrameRingReader {
     FrameRef frame;  // the slot's pixels, read-only; given back with the last copy of frame.owner
     FrameTimes times;
     ReadySignal ready = ReadySignal::immediate;
-    std::uint64_t number = 0;  // over all epochs, from 1
+    std::uint64_t number = 0;         // over all epochs, from 1
+    std::uint64_t source_number = 0;  // see FrameRecord
     unsigned slot = 0;
     std::uint64_t fill = 0;  // see FrameRecord
   };
@@ -310,8 +314,8 @@ class FrameRingObserver {
   void mark_reader_gone(unsigned reader);
   // Only once the writer's process is gone.
   void mark_writer_gone();
-  // Marks all readers gone but the only one that was ever sent the ring, and is alive.
-  void turn_out_strangers(std::optional<unsigned> reader);
+  // Marks all readers gone but those that were sent the ring, and are alive (bit r: seat r).
+  void turn_out_strangers(std::uint32_t readers);
   // Frames published in this and all earlier epochs.
   [[nodiscard]] std::uint64_t published() const;
   // The time of the newest published frame; nothing if there is none in this epoch.

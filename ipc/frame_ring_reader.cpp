@@ -149,6 +149,7 @@ FrameRingReader::Taken FrameRingReader::take(std::uint32_t sequence, Lease& leas
   lease.times = record.times;
   lease.ready = record.ready;
   lease.number = ring.base + sequence;
+  lease.source_number = record.source_number;
   lease.slot = slot;
   lease.fill = record.fill;
   tell_writer(header);
@@ -248,9 +249,9 @@ void FrameRingObserver::mark_reader_gone(unsigned reader) {
   futex_wake_all(header.room);
 }
 
-void FrameRingObserver::turn_out_strangers(std::optional<unsigned> reader) {
+void FrameRingObserver::turn_out_strangers(std::uint32_t readers) {
   for (unsigned place = 0; place < max_ring_readers; ++place) {
-    if (place == reader) continue;
+    if ((readers >> place & 1) != 0) continue;
     const ReaderState state = reader_state(place);
     if (state != ReaderState::empty && state != ReaderState::gone) mark_reader_gone(place);
   }

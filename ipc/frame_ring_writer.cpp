@@ -205,7 +205,7 @@ bool FrameRingWriter::has_room(Readers readers) {
   return true;
 }
 
-unsigned FrameRingWriter::recall_oldest(unsigned reader) {
+void FrameRingWriter::recall_oldest(unsigned reader) {
   const auto bit = static_cast<std::uint16_t>(1U << reader);
   std::optional<unsigned> oldest;
   Control control;
@@ -216,29 +216,26 @@ unsigned FrameRingWriter::recall_oldest(unsigned reader) {
     oldest = slot;
     control = seen;
   }
-  if (!oldest) return 0;
+  if (!oldest) return;
   std::uint64_t expected = control.pack();
   control.pending &= static_cast<std::uint16_t>(~bit);
   // A reader that takes the frame at this moment wins; the caller counts again.
   auto& word = memory_->header().slot[*oldest].control;
-  if (!word.compare_exchange_strong(expected, control.pack(), std::memory_order_acq_rel)) return 0;
+  if (!word.compare_exchange_strong(expected, control.pack(), std::memory_order_acq_rel)) return;
   ++settings_[reader].frames.recalled;
   record_seat(reader);
-  return 1;
 }
 
-FrameRingWriter::Published FrameRingWriter::publish(unsigned slot, const FrameRecord& record, unsigned& recalled) {
+FrameRingWriter::Published FrameRingWriter::publish(unsigned slot, const FrameRecord& record) {
   const std::lock_guard lock(mutex_);
   service_locked();
   ring::Header& header = memory_->header();
   const std::uint32_t live = live_mask();
-  recalled = 0;
   if (live == 0) return Published::no_reader;
   for (unsigned reader = 0; live >> reader != 0; ++reader) {
     if ((live >> reader & 1) == 0) continue;
-    for (int attempt = 0; attempt < most_attempts && pending_count(reader) >= settings_[reader].queue_size; ++attempt) {
-      recalled += recall_oldest(reader);
-    }
+    for (int attempt = 0; attempt < most_attempts && pending_count(reader) >= settings_[reader].queue_size; ++attempt)
+      recall_oldest(reader);
   }
   const std::uint32_t sequence = head_ + 1;
   header.slot[slot].record = record;

@@ -168,7 +168,6 @@ struct alignas(64) EdgeWriterBlock {
   Accusation accusation;
   Counters counters;
   DropCounters unpublished;  // of a node: also what its filters left out
-  DropCounters dropped;      // taken back from the reader's queue
 };
 
 // An output whose packets are passed on as they came, by the ingest thread of its camera.

@@ -161,7 +161,10 @@ void Child::handle(const Role& role, Message& message) try {
   const bool packets = message.type == messages::PacketRing::type || message.type == messages::AudioRing::type;
   if (!dispensable && !frames && !packets) throw Error(what);
   spdlog::error("{}", what);
-  if (frames) send(messages::FrameRingLost{read_message<messages::OfNode>(message).node, what});
+  if (frames) {
+    const auto of = read_message<messages::OfEdgeAtNode>(message);
+    send(messages::FrameRingLost{of.node, of.edge, what});
+  }
   if (packets) send(messages::RingLost{{read_message<messages::OfOutput>(message).output, what}});
 } catch (const BadMessage& error) {
   spdlog::error("the supervisor sent {}; it is passed over", error.what());

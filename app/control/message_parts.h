@@ -34,6 +34,11 @@ struct OfEdge {
   EdgeId edge;
   static void fields(auto& m, auto&& f) { f("edge", m.edge); }
 };
+struct OfEdgeAtNode {
+  NodeId node;
+  EdgeId edge;
+  static void fields(auto& m, auto&& f) { f("node", m.node), f("edge", m.edge); }
+};
 struct OfOutput {
   OutputId output;
   static void fields(auto& m, auto&& f) { f("output", m.output); }

@@ -143,26 +143,27 @@ struct WrittenEdge {
   std::string name;  // for people
   std::vector<FilterConfig> filters;
   RingMemory memory;
+  unsigned readers = 1;     // for so many there is room
   std::uint64_t epoch = 1;  // of the first ring
   std::uint64_t base = 0;   // frames of earlier epochs
   bool failed = false;      // in the life of an earlier worker
   static void fields(auto& m, auto&& f) {
-    f("edge", m.edge), f("name", m.name), f("filters", m.filters), f("memory", m.memory), f("epoch", m.epoch),
-        f("base", m.base), f("failed", m.failed);
+    f("edge", m.edge), f("name", m.name), f("filters", m.filters), f("memory", m.memory), f("readers", m.readers),
+        f("epoch", m.epoch), f("base", m.base), f("failed", m.failed);
   }
 };
 
 struct RunNode {
   static constexpr std::string_view type = "node";
   NodeId node;
-  EdgeId input;
+  std::vector<EdgeId> inputs;  // one
   std::string name;  // its camera's
   DropPolicy drop_policy = DropPolicy::block;
   unsigned queue_size = 8;             // frames that may wait, for it and in each ring that it writes
   std::vector<EncodedOutput> outputs;  // what it makes of each frame: packets,
   std::vector<WrittenEdge> edges;      // and frames for other nodes
   static void fields(auto& m, auto&& f) {
-    f("node", m.node), f("input", m.input), f("name", m.name), f("drop_policy", m.drop_policy),
+    f("node", m.node), f("inputs", m.inputs), f("name", m.name), f("drop_policy", m.drop_policy),
         f("queue_size", m.queue_size), f("outputs", m.outputs), f("edges", m.edges);
   }
 };
@@ -172,17 +173,19 @@ struct OfferFrameRing {
   static constexpr std::string_view type = "frame_ring";
   static constexpr DescriptorCount descriptors{1, 2};
   NodeId node;
+  EdgeId edge;
   unsigned reader = 0;  // its seat in the ring
   double frame_rate = 0;
   int rotation = 0;  // degrees clockwise by which its frames must be turned
   static void fields(auto& m, auto&& f) {
-    f("node", m.node), f("reader", m.reader), f("frame_rate", m.frame_rate), f("rotation", m.rotation);
+    f("node", m.node), f("edge", m.edge), f("reader", m.reader), f("frame_rate", m.frame_rate),
+        f("rotation", m.rotation);
   }
 };
 
-// No further ring will come for the node.
-struct NodeOver : OfNode {
-  static constexpr std::string_view type = "node_over";
+// No further ring of that edge will come for the node.
+struct EdgeOver : OfEdgeAtNode {
+  static constexpr std::string_view type = "edge_over";
 };
 
 // Nothing of the node is left, its ids are free.
@@ -190,7 +193,7 @@ struct ForgetNode : OfNode {
   static constexpr std::string_view type = "forget_node";
 };
 
-using ToWorker = MessageList<RunNode, Start, OfferFrameRing, RenewRing, NodeOver, ForgetNode, RigOver>;
+using ToWorker = MessageList<RunNode, Start, OfferFrameRing, RenewRing, EdgeOver, ForgetNode, RigOver>;
 
 // ---- From master or worker to the supervisor, and from there to the publisher
 
@@ -328,8 +331,9 @@ struct NodeDone : OfNode {
 struct FrameRingLost {
   static constexpr std::string_view type = "frame_ring_lost";
   NodeId node;
+  EdgeId edge;
   std::string reason;
-  static void fields(auto& m, auto&& f) { f("node", m.node), f("reason", m.reason); }
+  static void fields(auto& m, auto&& f) { f("node", m.node), f("edge", m.edge), f("reason", m.reason); }
 };
 
 struct OutputFailed : OutputReason {

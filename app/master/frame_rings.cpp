@@ -97,9 +97,8 @@ void FrameRings::publish(DecodedFrame& frame) {
   // The worker would accuse this process, and not the camera.
   const std::size_t slot_bytes = ring_->memory().pixels(frame.slot).size();
   if (!is_possible(frame.record, slot_bytes)) throw Error("the source has a frame that cannot be");
-  unsigned recalled = 0;
-  const auto published = ring_->publish(frame.slot, frame.record, recalled);
-  counter(camera_.edge.dropped, DropCause::queue_full).fetch_add(recalled);
+  frame.record.source_number = next_number();
+  const auto published = ring_->publish(frame.slot, frame.record);
   if (published == FrameRingWriter::Published::no_reader) {
     count_unpublished(DropCause::worker_lost);
   } else {

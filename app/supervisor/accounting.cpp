@@ -40,7 +40,8 @@ std::uint64_t sum_of(const CounterInfo& info, const Camera& camera, const Output
     case Scope::edge:
       for (const CameraEdge& edge : camera.edges) {
         sum += writer_block(camera, edge, page).counters.of(info.counter);
-        sum += page.edge_reader(edge.id, camera.reader_of(edge)).counters.of(info.counter);
+        for (const EdgeReader& reader : edge.readers)
+          sum += page.edge_reader(edge.id, camera.process_of(reader)).counters.of(info.counter);
       }
       return sum;
     case Scope::node:
@@ -73,19 +74,26 @@ void count_copied(FrameCounts& counts, const Output& output, const RigPage& page
   counts.decoded = counts.encoded + sum(block.unpublished);
 }
 
-// Frames are left at each edge on their way, by who writes it: those that it did not publish, and those that it took
-// back from the reader's queue; and by the node that encodes them. Later stages are read first, so that a frame on its
-// way is never seen at its end and not at its beginning.
+void add(std::map<std::string, std::uint64_t>& dropped, DropCause cause, std::uint64_t frames) {
+  if (frames > 0) dropped[name_of(cause)] += frames;
+}
+
+// Frames are left at each edge on their way: by who writes it, those that it did not publish, those that it published
+// while this reader was away, and those that it took back from its queue; and by the node that encodes them. Later
+// stages are read first, so that a frame on its way is never seen at its end and not at its beginning.
 void count_encoded(FrameCounts& counts, const Camera& camera, const Output& output, const RigPage& page) {
   counts.encoded = output.packets_published();
   add(counts.dropped, encode_block(camera, output, page).dropped);
   const auto path = camera.path_of(output);
-  for (const CameraEdge* edge : path | std::views::reverse) {
-    const EdgeWriterBlock& block = writer_block(camera, *edge, page);
-    add(counts.dropped, block.dropped);
-    add(counts.dropped, block.unpublished);
+  for (const Camera::Hop& hop : path | std::views::reverse) {
+    const std::uint64_t published = hop.edge->published();  // before those that are meant for the reader
+    const ReaderFrames frames = hop.edge->frames_for(*hop.reader);
+    add(counts.dropped, DropCause::queue_full, frames.recalled);
+    if (published > frames.meant) add(counts.dropped, DropCause::worker_lost, published - frames.meant);
+    add(counts.dropped, writer_block(camera, *hop.edge, page).unpublished);
   }
-  counts.decoded = path.front()->published() + sum(writer_block(camera, *path.front(), page).unpublished);
+  const CameraEdge& first = *path.front().edge;
+  counts.decoded = first.published() + sum(writer_block(camera, first, page).unpublished);
 }
 
 void add(FrameCounts& counts, const FrameCounts& before) {
@@ -157,7 +165,7 @@ Latencies latencies_of(const Camera& camera, const Output& output, const RigPage
   if (!output.is_copy()) {
     const EncodeBlock& block = encode_block(camera, output, page);
     latencies.decode = page.source(camera.id).decode.counts();
-    latencies.queue = page.edge_reader(camera.frames().id, camera.reader_of(camera.frames())).queue.counts();
+    latencies.queue = page.edge_reader(camera.frames().id, camera.nodes.front().process()).queue.counts();
     latencies.filter = block.filter.counts();
     latencies.encode = block.encode.counts();
     latencies.overhead = block.overhead.counts();
@@ -171,7 +179,8 @@ std::vector<LostFrames> settle_node(const Camera& camera, const CameraNode& node
                                     DropCause cause) {
   std::vector<LostFrames> lost;
   const CameraEdge& input = camera.edge_to(node);
-  const std::uint64_t in = input.published() - sum(writer_block(camera, input, page).dropped);
+  const ReaderFrames frames = input.frames_for(input.reader(node.id));
+  const std::uint64_t in = frames.meant - frames.recalled;
   const auto settle = [&](const std::string& name, std::uint64_t out, DropCounters& dropped) {
     const std::uint64_t accounted = out + sum(dropped);
     if (in <= accounted) return;

@@ -32,13 +32,19 @@ void Accusations::follow() {
   }
 }
 
-// Its two ends can accuse nobody but one another.
+// Its ends can accuse nobody but one another. Which of its readers damaged it, a writer does not know.
 void Accusations::follow(Camera& camera, CameraEdge& edge) {
-  if (edge.newest) edge.newest->observer.turn_out_strangers(edge.unsettled ? std::nullopt : edge.newest->reader);
+  std::uint32_t known = 0;  // seats of readers that live
+  for (const EdgeReader& reader : edge.readers) known |= reader.seat && !reader.unsettled ? 1U << *reader.seat : 0;
+  if (edge.newest) edge.newest->observer.turn_out_strangers(known);
   const ProcessId writer = camera.writer_of(edge);
-  const ProcessId reader = camera.reader_of(edge);
-  if (rig_.page.edge_writer(edge.id, writer).accusation.exchange(0) != 0) follow(camera, camera.own(), writer, reader);
-  if (rig_.page.edge_reader(edge.id, reader).accusation.exchange(0) != 0) follow(camera, camera.own(), reader, writer);
+  const bool by_writer = rig_.page.edge_writer(edge.id, writer).accusation.exchange(0) != 0;
+  for (const EdgeReader& reader : edge.readers) {
+    const ProcessId process = camera.process_of(reader);
+    if (by_writer) follow(camera, camera.own(), writer, process);
+    if (rig_.page.edge_reader(edge.id, process).accusation.exchange(0) != 0)
+      follow(camera, camera.own(), process, writer);
+  }
 }
 
 void Accusations::follow(Camera& camera, Output& output, Accusation& accusation, ProcessId accuser) {

@@ -1,6 +1,7 @@
 #include "app/supervisor/camera.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace campipe {
 
@@ -29,15 +30,23 @@ CameraNode& Camera::node(NodeId wanted) { return *std::ranges::find(nodes, wante
 CameraEdge& Camera::edge(EdgeId wanted) { return *std::ranges::find(edges, wanted, &CameraEdge::id); }
 
 const CameraEdge& Camera::edge_to(const CameraNode& node) const {
-  return *std::ranges::find(edges, node.id, &CameraEdge::reader);
+  return *std::ranges::find_if(edges, [&](const CameraEdge& edge) {
+    return std::ranges::find(edge.readers, node.id, &EdgeReader::node) != edge.readers.end();
+  });
 }
 
-CameraEdge& Camera::edge_to(const CameraNode& node) { return *std::ranges::find(edges, node.id, &CameraEdge::reader); }
+CameraEdge& Camera::edge_to(const CameraNode& node) {
+  return const_cast<CameraEdge&>(std::as_const(*this).edge_to(node));
+}
 
-std::vector<const CameraEdge*> Camera::path_of(const Output& output) const {
-  std::vector<const CameraEdge*> path{&edge_to(encoder_of(output))};
-  while (path.front()->writer) path.insert(path.begin(), &edge_to(node(*path.front()->writer)));
-  return path;
+std::vector<Camera::Hop> Camera::path_of(const Output& output) const {
+  std::vector<Hop> path;
+  for (NodeId at = output.node;;) {
+    const CameraEdge& edge = edge_to(node(at));
+    path.insert(path.begin(), {&edge, &edge.reader(at)});
+    if (!edge.writer) return path;
+    at = *edge.writer;
+  }
 }
 
 ProcessId Camera::writer_of(const CameraEdge& edge) const {
@@ -47,6 +56,34 @@ ProcessId Camera::writer_of(const CameraEdge& edge) const {
 bool Camera::is_over(const CameraEdge& edge) const { return edge.writer ? node(*edge.writer).done : source.over; }
 
 bool Camera::nodes_done() const { return std::ranges::all_of(nodes, &CameraNode::done); }
+
+const EdgeReader& CameraEdge::reader(NodeId node) const {
+  return *std::ranges::find(readers, node, &EdgeReader::node);
+}
+
+EdgeReader& CameraEdge::reader(NodeId node) { return *std::ranges::find(readers, node, &EdgeReader::node); }
+
+ReaderFrames CameraEdge::frames_for(const EdgeReader& reader) const {
+  ReaderFrames frames{reader.meant, reader.recalled};
+  if (!reader.seat || !newest) return frames;
+  const SeatFrames now = newest->observer.frames_of(*reader.seat);
+  frames.meant += now.meant();
+  frames.recalled += std::min(now.recalled, now.meant());
+  return frames;
+}
+
+void CameraEdge::end_seat(EdgeReader& reader) const {
+  const ReaderFrames frames = frames_for(reader);
+  reader.meant = frames.meant;
+  reader.recalled = frames.recalled;
+  reader.seat.reset();
+}
+
+std::uint32_t CameraEdge::seats() const {
+  std::uint32_t seats = 0;
+  for (const EdgeReader& reader : readers) seats |= reader.seat ? 1U << *reader.seat : 0;
+  return seats;
+}
 
 bool Camera::all_failed() const {
   return std::ranges::all_of(outputs, [](const Output& output) { return output.state == CameraState::failed; });

@@ -117,28 +117,49 @@ struct Output {
   [[nodiscard]] bool is_own() const { return own; }
 };
 
-// A camera's frames, on their way to a node: from the source, or from another node.
+// A node's place at an edge.
+struct EdgeReader {
+  NodeId node;
+  std::optional<unsigned> seat;  // in the edge's newest ring, once it was sent that
+  RingsSent sent;
+  bool unsettled = false;  // its process died, and the ring has not been cleared yet
+  // Frames of seats that it had before.
+  std::uint64_t meant = 0;
+  std::uint64_t recalled = 0;
+};
+
+// Frames of a reader: published for it, and of those taken back from its queue.
+struct ReaderFrames {
+  std::uint64_t meant = 0;
+  std::uint64_t recalled = 0;
+};
+
+// A camera's frames, on their way to one or more nodes: from the source, or from another node.
 struct CameraEdge {
   struct Ring {
     FrameRingObserver observer;
     double frame_rate = 0;
-    int rotation = 0;                     // degrees clockwise by which its frames must be turned
-    std::optional<unsigned> reader = {};  // the node's seat, once it was sent the ring
-    bool without_pixels = false;          // the supervisor has unmapped them
+    int rotation = 0;             // degrees clockwise by which its frames must be turned
+    bool without_pixels = false;  // the supervisor has unmapped them
   };
   EdgeId id;
   std::optional<NodeId> writer;  // none: the source
-  NodeId reader;
+  std::vector<EdgeReader> readers;
   std::vector<FilterConfig> filters;  // of a node's: what it does to the frames
   RingMemory memory;                  // likewise
   bool failed = false;                // likewise
   std::optional<Ring> newest;
   std::uint64_t epoch = 0;               // of the newest, of any process
   std::optional<std::int64_t> last_pts;  // of the source's: of the newest frame of masters that died
-  RingsSent sent;                        // to the reader
-  bool unsettled = false;                // the reader died, and the ring has not been cleared yet
 
   [[nodiscard]] std::uint64_t published() const { return newest ? newest->observer.published() : 0; }
+  [[nodiscard]] EdgeReader& reader(NodeId node);
+  [[nodiscard]] const EdgeReader& reader(NodeId node) const;
+  [[nodiscard]] ReaderFrames frames_for(const EdgeReader& reader) const;
+  // Its seat in the newest ring is no longer its own.
+  void end_seat(EdgeReader& reader) const;
+  // All that read the newest ring; as bits.
+  [[nodiscard]] std::uint32_t seats() const;
 };
 
 // A thread of the camera's in a worker.
@@ -170,7 +191,7 @@ struct Camera {
   std::string decoder;
   std::string ipc_memory = "host";  // of the newest ring of its source
   std::vector<CameraNode> nodes;    // in the order in which frames come to them; at least one
-  std::vector<CameraEdge> edges;    // likewise: to each node one
+  std::vector<CameraEdge> edges;    // likewise: the source's, and those that nodes write
   CounterTotals counted;            // by the supervisor itself
   Clock::time_point begun = Clock::now();
 
@@ -188,12 +209,17 @@ struct Camera {
   // That it reads.
   [[nodiscard]] CameraEdge& edge_to(const CameraNode& node);
   [[nodiscard]] const CameraEdge& edge_to(const CameraNode& node) const;
-  // The edges that an encoded output's frames take, its source's first.
-  [[nodiscard]] std::vector<const CameraEdge*> path_of(const Output& output) const;
+  // An edge, and who takes the frames from it.
+  struct Hop {
+    const CameraEdge* edge = nullptr;
+    const EdgeReader* reader = nullptr;
+  };
+  // The way of an encoded output's frames, from the source on.
+  [[nodiscard]] std::vector<Hop> path_of(const Output& output) const;
   // Who encodes an output.
   [[nodiscard]] const CameraNode& encoder_of(const Output& output) const { return node(output.node); }
   [[nodiscard]] ProcessId writer_of(const CameraEdge& edge) const;
-  [[nodiscard]] ProcessId reader_of(const CameraEdge& edge) const { return node(edge.reader).process(); }
+  [[nodiscard]] ProcessId process_of(const EdgeReader& reader) const { return node(reader.node).process(); }
   // No ring of it will come any more.
   [[nodiscard]] bool is_over(const CameraEdge& edge) const;
   [[nodiscard]] bool nodes_done() const;

@@ -75,7 +75,8 @@ void CameraLifecycle::on_source_over(Camera& camera, const std::string& failure)
 }
 
 void CameraLifecycle::end_edge(const Camera& camera, const CameraEdge& edge) {
-  processes_.send_to_node(camera, camera.node(edge.reader), messages::NodeOver());
+  for (const EdgeReader& reader : edge.readers)
+    processes_.send_to_node(camera, camera.node(reader.node), messages::EdgeOver{{reader.node, edge.id}});
 }
 
 void CameraLifecycle::on_node_done(Camera& camera, CameraNode& node) {
@@ -94,7 +95,7 @@ void CameraLifecycle::on_edge_failed(Camera& camera, CameraEdge& edge, const std
   for (Output& output : camera.outputs) {
     if (output.is_copy()) continue;
     const auto path = camera.path_of(output);
-    if (std::ranges::find(path, &edge) != path.end()) fail(output, reason);
+    if (std::ranges::find(path, &edge, &Camera::Hop::edge) != path.end()) fail(output, reason);
   }
 }
 
@@ -149,8 +150,9 @@ void CameraLifecycle::on_node_death(Camera& camera, CameraNode& node) {
     }
   }
   CameraEdge& input = camera.edge_to(node);
-  if (input.newest && input.newest->reader) input.newest->observer.mark_reader_gone(*input.newest->reader);
-  input.unsettled = true;
+  EdgeReader& reader = input.reader(node.id);
+  if (input.newest && reader.seat) input.newest->observer.mark_reader_gone(*reader.seat);
+  reader.unsettled = true;
   if (rig_.phase == RunPhase::leaving || camera.all_encoded_failed()) on_node_done(camera, node);
 }
 

@@ -46,7 +46,7 @@ void CameraRoster::add_nodes(Camera& camera, const CameraIds& ids, const CameraP
     node.done = !needs_worker(camera.config);
     CameraEdge& edge = camera.edges.emplace_back();
     edge.id = ids.edges[n];
-    edge.reader = node.id;
+    edge.readers.push_back({.node = node.id});
     if (n == 0) continue;
     const NodePlan& before = where.nodes[n - 1];
     const std::vector<FilterConfig>& filters = camera.config.filters;
@@ -196,7 +196,10 @@ TotalsByName CameraRoster::remove(Camera& camera, std::string_view change) {
   }
   setup_.send_forget(camera);
   rig_.page.clear(camera.id);
-  for (const CameraEdge& edge : camera.edges) rig_.page.clear(edge.id, camera.writer_of(edge), camera.reader_of(edge));
+  for (const CameraEdge& edge : camera.edges) {
+    for (const EdgeReader& reader : edge.readers)
+      rig_.page.clear(edge.id, camera.writer_of(edge), camera.process_of(reader));
+  }
   for (const CameraNode& node : camera.nodes) rig_.page.clear(node.id, node.process());
   for (const Output& output : camera.outputs) rig_.page.clear(output.id, camera.encoder_of(output).process());
   rig_.cameras.remove(camera.id);

@@ -85,9 +85,10 @@ void CameraSetup::send_to_worker(const ManagedProcess& worker, Camera& camera) {
 
 void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
   CameraEdge& input = camera.edge_to(node);
-  input.sent = {};
+  EdgeReader& reader = input.reader(node.id);
+  reader.sent = {};
   messages::RunNode message;
-  message.input = input.id;
+  message.inputs = {input.id};
   message.name = camera.name();
   message.drop_policy = worker_drop_policy(camera.config);
   message.queue_size = static_cast<unsigned>(camera.config.queue_size);
@@ -107,11 +108,12 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
   for (const CameraEdge& edge : camera.edges) {
     if (edge.writer != node.id) continue;
     message.edges.push_back(
-        {edge.id, camera.name(), edge.filters, edge.memory, edge.epoch + 1, edge.published(), edge.failed});
+        {edge.id, camera.name(), edge.filters, edge.memory, static_cast<unsigned>(edge.readers.size()), edge.epoch + 1,
+         edge.published(), edge.failed});
   }
   processes_.send_to_node(camera, node, message);
-  rings_.offer(camera, input);
-  if (camera.is_over(input)) processes_.send_to_node(camera, node, messages::NodeOver());
+  rings_.offer(camera, input, reader);
+  if (camera.is_over(input)) processes_.send_to_node(camera, node, messages::EdgeOver{{node.id, input.id}});
 }
 
 void CameraSetup::send_to_publisher(Camera& camera, Output& output) {

@@ -103,8 +103,10 @@ void require_possible(const AboutOutput& about, const messages::PushChanged& pus
   require(known, "the state of more targets than there are");
 }
 
-void require_possible(const AboutNode& about, const messages::FrameRingLost&) {
-  require_given(about.camera.edge_to(about.node).sent);
+void require_possible(const AboutNode& about, const messages::FrameRingLost& lost) {
+  const CameraEdge& input = about.camera.edge_to(about.node);
+  require(lost.edge == input.id, "that a ring of an edge is lost that it does not read");
+  require_given(input.reader(about.node.id).sent);
 }
 
 void require_possible(const AboutOutput& about, const messages::RingLost&) {

@@ -95,7 +95,7 @@ void MessageRouter::on(const AboutOutput& about, const messages::AudioRing& ring
 }
 
 void MessageRouter::on(const AboutNode& about, const messages::FrameRingLost& lost) {
-  --about.camera.edge_to(about.node).sent.number;
+  --about.camera.edge(lost.edge).reader(about.node.id).sent.number;
   rings_.lose(about.camera, lost.reason);
 }
 

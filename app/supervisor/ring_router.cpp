@@ -36,20 +36,21 @@ bool RingRouter::writer_lives(const Camera& camera, const CameraEdge& edge) {
   return open && processes_.of(camera.writer_of(edge)).child;
 }
 
-void RingRouter::offer(Camera& camera, CameraEdge& edge) {
-  const CameraNode& node = camera.node(edge.reader);
+void RingRouter::offer(Camera& camera, CameraEdge& edge, EdgeReader& reader) {
+  const CameraNode& node = camera.node(reader.node);
   if (!camera.takes_part() || node.done || !processes_.worker(node.worker).child) return;
-  if (edge.unsettled || !edge.newest) return;
+  if (reader.unsettled || !edge.newest) return;
   CameraEdge::Ring& ring = *edge.newest;
-  ring.reader.reset();
+  edge.end_seat(reader);
   if (!writer_lives(camera, edge)) return;
   if (ring.without_pixels) return renew(camera, edge, "its frame ring was said to be closed, and is not");
-  ring.reader = ring.observer.reserve();
-  if (!ring.reader) return renew(camera, edge, "no reader has a place in its frame ring any more");
-  if (camera.config.drop_policy == DropPolicy::block) ring.observer.require(1U << *ring.reader);
-  edge.sent.add();
-  processes_.send_to_node(camera, node, messages::OfferFrameRing{node.id, *ring.reader, ring.frame_rate, ring.rotation},
-                          descriptors_of(ring.observer.memory()));
+  reader.seat = ring.observer.reserve();
+  if (!reader.seat) return renew(camera, edge, "no reader has a place in its frame ring any more");
+  if (camera.config.drop_policy == DropPolicy::block) ring.observer.require(edge.seats());
+  reader.sent.add();
+  processes_.send_to_node(
+      camera, node, messages::OfferFrameRing{node.id, edge.id, *reader.seat, ring.frame_rate, ring.rotation},
+      descriptors_of(ring.observer.memory()));
 }
 
 // Its writer makes one of the next epoch: the master with the next key frame, a node with the next frame.
@@ -61,6 +62,7 @@ void RingRouter::renew(const Camera& camera, const CameraEdge& edge, const std::
 void RingRouter::add(Camera& camera, CameraEdge& edge, const messages::FrameRing& ring, std::vector<UniqueFd>& fds) {
   UniqueFd pixels = fds.size() == 2 ? std::move(fds[1]) : UniqueFd();
   auto memory = FrameRingMemory::open(std::move(fds[0]), std::move(pixels), FrameRingMemory::Role::observer);
+  for (EdgeReader& reader : edge.readers) edge.end_seat(reader);
   edge.epoch = ring.epoch;
   edge.newest.emplace(CameraEdge::Ring{FrameRingObserver(std::move(memory)), ring.frame_rate, ring.rotation});
   if (!edge.writer) {
@@ -68,7 +70,7 @@ void RingRouter::add(Camera& camera, CameraEdge& edge, const messages::FrameRing
     camera.ipc_memory = choice_name(ring.memory);
     for (Output& output : camera.outputs) CameraLifecycle::begin(output);
   }
-  offer(camera, edge);
+  for (EdgeReader& reader : edge.readers) offer(camera, edge, reader);
 }
 
 void RingRouter::add(Camera& camera, Output& output, const messages::PacketRing& ring, std::vector<UniqueFd>& fds) {
@@ -124,16 +126,21 @@ void RingRouter::settle() {
 }
 
 void RingRouter::settle(Camera& camera, CameraEdge& edge) {
-  const bool lives = writer_lives(camera, edge);
-  if (edge.newest && !lives) forget_pixels(*edge.newest);
-  if (!edge.unsettled) return;
-  const bool cleared = !edge.newest || !edge.newest->reader || !lives ||
-                       edge.newest->observer.reader_state(*edge.newest->reader) == ReaderState::empty;
+  if (edge.newest && !writer_lives(camera, edge)) forget_pixels(*edge.newest);
+  for (EdgeReader& reader : edge.readers) {
+    if (reader.unsettled) settle(camera, edge, reader);
+  }
+}
+
+void RingRouter::settle(Camera& camera, CameraEdge& edge, EdgeReader& reader) {
+  const bool cleared = !edge.newest || !reader.seat || !writer_lives(camera, edge) ||
+                       edge.newest->observer.reader_state(*reader.seat) == ReaderState::empty;
   if (!cleared) return;
-  const auto lost = settle_node(camera, camera.node(edge.reader), rig_.page, DropCause::worker_lost);
+  edge.end_seat(reader);
+  const auto lost = settle_node(camera, camera.node(reader.node), rig_.page, DropCause::worker_lost);
   for (const auto& [name, frames] : lost) spdlog::warn("{}: frames lost with its worker: {}", name, frames);
-  edge.unsettled = false;
-  offer(camera, edge);
+  reader.unsettled = false;
+  offer(camera, edge, reader);
 }
 
 }  // namespace campipe

@@ -25,10 +25,10 @@ class RingRouter {
   // ends; the others have what they need.
   void lose(Camera& camera, const std::string& reason);
 
-  // Gives the edge's reader the newest frame ring, unless a dead predecessor's frames are still in it. One whose writer
+  // Gives a reader of the edge the newest frame ring, unless a dead predecessor's frames are still in it. One whose writer
   // has closed it or is gone gets no further frame, and no writer that would free a seat in it: the next ring is
   // offered.
-  void offer(Camera& camera, CameraEdge& edge);
+  void offer(Camera& camera, CameraEdge& edge, EdgeReader& reader);
   // All that the publisher has not finished.
   void pass_on_all(const Camera& camera, Output& output);
   // Once a dead worker's bits are gone from its ring, all that is neither encoded nor dropped died with it. To be
@@ -41,6 +41,7 @@ class RingRouter {
   void pass_on(const Camera& camera, Output& output, const PacketRings<StreamParameters>::Ring& ring);
   void pass_on(const Camera& camera, Output& output, const PacketRings<AudioParameters>::Ring& ring);
   void settle(Camera& camera, CameraEdge& edge);
+  void settle(Camera& camera, CameraEdge& edge, EdgeReader& reader);
 
   RigState& rig_;
   Processes& processes_;

@@ -21,7 +21,7 @@ Node::Node(const messages::RunNode& asked, const Device& gpu, const RigPage& pag
     : name_(asked.name),
       queue_{asked.drop_policy, asked.queue_size},
       node_(page.node(asked.node, page.own())),
-      edge_(page.edge_reader(asked.input, page.own())),
+      edge_(page.edge_reader(asked.inputs.at(0), page.own())),
       events_(events),
       on_done_(on_done),
       place_{gpu, nullptr} {

@@ -41,7 +41,7 @@ void NodeOutput::process(RingInUse& ring, FrameRingReader::Lease lease, const So
   times.filtered = now_ns();
   times.filter_cost += times.filtered - times.leased;
   try {
-    deliver(*frame, times, lease.number);
+    deliver(*frame, times, lease.source_number);
   } catch (const std::exception& error) {
     fail(error);
   }

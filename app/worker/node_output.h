@@ -66,7 +66,7 @@ class NodeOutput {
   virtual void make_ready(const Ready& wanted) = 0;
   // Nothing: the frame has been counted as dropped.
   virtual std::optional<FrameRef> run_filters(RingInUse& ring, FrameRingReader::Lease& lease);
-  // `times`: all but what comes behind the filters. `number`: of the frame.
+  // `times`: all but what comes behind the filters. `number`: the frame's source number.
   virtual void deliver(const FrameRef& frame, const FrameTimes& times, std::uint64_t number) = 0;
   // It has failed: gives up what comes behind the filters, and reports it.
   virtual void on_failure(const std::string& reason) = 0;

@@ -42,7 +42,7 @@ void RingOutput::open(const FrameFormat& format, double frame_rate) {
   const bool on_host = edge_.memory.kind == MemoryKind::host;
   layout_ = slot_layout(format.pixels, format.width, format.height, on_host ? simd_row_alignment : gpu_row_alignment);
   FrameRingSpec spec;
-  spec.slots = std::min(queue_.size + held + 1, max_ring_slots);
+  spec.slots = std::min(queue_.size + held * edge_.readers + 1, max_ring_slots);
   spec.slot_bytes = layout_.bytes;
   spec.epoch = edge_.epoch;
   spec.base = edge_.base + published_;
@@ -112,8 +112,9 @@ std::optional<FrameRef> RingOutput::run_filters(RingInUse& ring, FrameRingReader
   return std::nullopt;
 }
 
-void RingOutput::deliver(const FrameRef& frame, const FrameTimes& times, std::uint64_t /*number*/) {
+void RingOutput::deliver(const FrameRef& frame, const FrameTimes& times, std::uint64_t number) {
   FrameRecord record;
+  record.source_number = number;
   record.format = format_;
   record.offset = layout_.offset;
   record.stride = layout_.stride;
@@ -121,10 +122,8 @@ void RingOutput::deliver(const FrameRef& frame, const FrameTimes& times, std::ui
   record.times.leased = record.times.filtered = 0;
   record.times.published = now_ns();
   record.metadata = frame.metadata;
-  unsigned recalled = 0;
   const unsigned slot = std::exchange(slot_, std::nullopt)->index;
-  const auto published = ring_->publish(slot, record, recalled);
-  counter(block_.dropped, DropCause::queue_full).fetch_add(recalled);
+  const auto published = ring_->publish(slot, record);
   if (published == FrameRingWriter::Published::no_reader) {
     count(DropCause::worker_lost);
   } else {

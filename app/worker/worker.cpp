@@ -45,6 +45,7 @@ struct GivenRing {
   UniqueFd control;
   UniqueFd pixels;  // none for memory that needs no descriptor
   NodeId node;
+  EdgeId edge;
   unsigned reader = 0;
   double frame_rate = 0;
   int rotation = 0;
@@ -68,13 +69,13 @@ class Worker {
     started_ = true;
   }
 
-  void on(const messages::NodeOver& over) {
-    drop_waiting_rings(over.node);
+  void on(const messages::EdgeOver& over) {
+    drop_waiting_rings(over);
     if (Node* node = find(over.node)) node->finish();
   }
 
   void on(const messages::ForgetNode& of) {
-    drop_waiting_rings(of.node);
+    given_.remove_if([&](const GivenRing& ring) { return ring.node == of.node; });
     done_ -= nodes_.erase(of.node);
   }
 
@@ -124,7 +125,8 @@ class Worker {
     ring.control = std::move(fds[0]);
     if (fds.size() == 2) ring.pixels = std::move(fds[1]);
     ring.node = offer.node;
-    drop_waiting_rings(ring.node);  // its writer has gone on to this one
+    ring.edge = offer.edge;
+    drop_waiting_rings(offer);  // its writer has gone on to this one
     ring.reader = offer.reader;
     ring.frame_rate = offer.frame_rate;
     ring.rotation = offer.rotation;
@@ -133,8 +135,8 @@ class Worker {
   }
 
   // Nothing in them was meant for this process yet.
-  void drop_waiting_rings(NodeId node) {
-    given_.remove_if([node](const GivenRing& ring) { return ring.node == node; });
+  void drop_waiting_rings(const auto& of) {
+    given_.remove_if([&](const GivenRing& ring) { return ring.node == of.node && ring.edge == of.edge; });
   }
 
   void open_rings() {
@@ -160,7 +162,7 @@ class Worker {
       ring.try_again = Clock::now() + room_interval;
       return false;
     } catch (const SystemError& error) {  // no memory or descriptors: no fault of another process
-      child_.send(messages::FrameRingLost{ring.node, error.what()});
+      child_.send(messages::FrameRingLost{ring.node, ring.edge, error.what()});
       return true;
     } catch (const Error& error) {  // it is no ring, which is its writer's fault
       spdlog::error("a camera's frame ring cannot be used: {}", error.what());

@@ -139,8 +139,7 @@ class RingCamera final : public PacketUser {
     if (stopped_) return;
     if (!room) throw Error("the second process takes nothing");
     picture.record.times.decoded = now_ns();
-    unsigned recalled = 0;
-    if (ring_->publish(picture.slot, picture.record, recalled) == FrameRingWriter::Published::no_reader) {
+    if (ring_->publish(picture.slot, picture.record) == FrameRingWriter::Published::no_reader) {
       throw Error("the second process has no reader any more");
     }
     ++counts_.frames;

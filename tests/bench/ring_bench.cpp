@@ -167,8 +167,7 @@ Result hand_over(const Run& run) {
     const auto slot = writer.claim();
     if (!slot) throw Error("no slot is free");
     record.times.decoded = now_ns();
-    unsigned recalled = 0;
-    writer.publish(slot->index, record, recalled);
+    writer.publish(slot->index, record);
     writer.unpin(slot->index);
   }
   const double wall = std::chrono::duration<double>(Clock::now() - begin).count();

@@ -100,9 +100,8 @@ class ReaderKilled : public testing::TestWithParam<std::string> {
   void write(const std::stop_token& stop) {
     const auto stopped = [&] { return stop.stop_requested(); };
     for (std::uint64_t number = 1; !stopped(); ++number) {
-      unsigned recalled = 0;
       if (!writer_.wait_for_room(after(seconds(20)), stopped)) break;
-      const bool written = write_frame(writer_, number, recalled);
+      const bool written = write_frame(writer_, number);
       EXPECT_TRUE(written) << "frame " << number << ": a slot stays held";
       if (!written) break;
       writer_.sleep_until(after(microseconds(500)), stopped);

@@ -77,9 +77,8 @@ int write_frames(Channel& channel, const Arguments& arguments) {
   if (!channel.send("ring", {}, {memory->control_fd(), memory->pixel_fd()})) return 4;
   await_message(channel, "go");
   for (std::uint64_t number = base + 1; number <= last; ++number) {
-    unsigned recalled = 0;
     if (!writer.wait_for_room(after(patience), never)) throw Error("there was no room");
-    if (!write_frame(writer, number, recalled)) throw Error("a slot stays held");
+    if (!write_frame(writer, number)) throw Error("a slot stays held");
     writer.sleep_until(after(pace), never);
   }
   writer.close();

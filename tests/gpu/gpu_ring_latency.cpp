@@ -91,8 +91,7 @@ int write_for_latency(const Arguments& arguments, Channel& channel) {
     writer.filled(slot->index, stream.get());
     FrameRecord record = record_of(number);
     record.times.decoded = now_ns();
-    unsigned recalled = 0;
-    writer.publish(slot->index, record, recalled);
+    writer.publish(slot->index, record);
     writer.unpin(slot->index);
     writer.sleep_until(after(interval), never);
   }

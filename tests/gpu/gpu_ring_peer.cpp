@@ -82,8 +82,7 @@ int write_pictures(const Arguments& arguments, Channel& channel) {
     const FrameRingWriter::Slot slot = claim_slot(writer);
     enqueue_fill(slot, number, delay, stream.get());
     writer.filled(slot.index, stream.get());
-    unsigned recalled = 0;
-    if (writer.publish(slot.index, record_of(number), recalled) != FrameRingWriter::Published::yes)
+    if (writer.publish(slot.index, record_of(number)) != FrameRingWriter::Published::yes)
       throw Error("there is no reader");
     writer.unpin(slot.index);
     writer.sleep_until(after(pace), never);

@@ -290,9 +290,8 @@ TEST(GpuReaderOfACpuRing, CopiesWhatTheCpuWrote) {
   const DeviceBytes on_device = allocate_on_device(picture_bytes);
   const PinnedBytes back = allocate_pinned(picture_bytes);
   for (std::uint64_t number = 1; number <= 50; ++number) {
-    unsigned recalled = 0;
     ASSERT_TRUE(writer.wait_for_room(after(seconds(5)), never));
-    ASSERT_TRUE(eventually([&] { return write_frame(writer, number, recalled); }));
+    ASSERT_TRUE(eventually([&] { return write_frame(writer, number); }));
     FrameRingReader::Lease lease;
     ASSERT_EQ(reader.next(lease, after(seconds(5))), Next::frame);
     EXPECT_EQ(lease.ready, ReadySignal::immediate);

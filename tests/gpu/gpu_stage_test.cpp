@@ -115,8 +115,7 @@ class Master {
     record.offset = {0, luma_bytes};
     record.stride = {pictures.width, pictures.width};
     record.times.pts = number * 40'000'000LL;
-    unsigned recalled = 0;
-    ASSERT_EQ(writer_->publish(slot->index, record, recalled), FrameRingWriter::Published::yes);
+    ASSERT_EQ(writer_->publish(slot->index, record), FrameRingWriter::Published::yes);
     writer_->unpin(slot->index);
   }
 

@@ -131,8 +131,7 @@ TEST(AddedFilter, ItsDataComeOutWithThePacketOfTheFrame) {
     ASSERT_TRUE(slot);
     const FrameRef picture = test::moving_picture(test::record_of(0).format, static_cast<int>(number));
     std::copy_n(picture.view.data[0], test::picture_bytes, slot->pixels.begin());
-    unsigned recalled = 0;
-    ASSERT_EQ(writer.publish(slot->index, record_of(number), recalled), FrameRingWriter::Published::yes);
+    ASSERT_EQ(writer.publish(slot->index, record_of(number)), FrameRingWriter::Published::yes);
     writer.unpin(slot->index);
     FrameRingReader::Lease lease;
     ASSERT_EQ(reader.next(lease, test::after(test::seconds(1))), FrameRingReader::Next::frame);

@@ -194,6 +194,7 @@ class Accounting : public testing::Test {
   Accounting() {
     FrameRingSpec spec;
     spec.slot_bytes = 64;
+    spec.slots = 32;
     spec.base = 10;  // of an earlier master
     frames_ = std::make_unique<FrameRingWriter>(FrameRingMemory::create(spec));
     packets_ = std::make_unique<PacketRingWriter>(PacketRingMemory::create(4096, 2, 4));
@@ -202,11 +203,17 @@ class Accounting : public testing::Test {
     test::add_node(camera_, NodeId(0), EdgeId(0));
     camera_.frames().newest.emplace(CameraEdge::Ring{FrameRingObserver(open(frames_->memory())), 25});
     camera_.own().packets.newest = PacketRingObserver(PacketRingMemory::open(UniqueFd(::dup(packets_->memory().fd()))));
-    reader_ = std::make_unique<FrameRingReader>(open(frames_->memory()), 0);
-    EXPECT_EQ(camera_.frames().newest->observer.reserve(), 0U);
-    reader_->attach(false, 1);
+    EdgeReader& reader = camera_.frames().readers.front();
+    reader.meant = 10;  // in rings of that master
+    reader_ = attach(reader, 64);
   }
 
+  std::unique_ptr<FrameRingReader> attach(EdgeReader& reader, unsigned queue_size) {
+    reader.seat = camera_.frames().newest->observer.reserve();
+    auto attached = std::make_unique<FrameRingReader>(open(frames_->memory()), reader.seat.value());
+    attached->attach(false, queue_size);
+    return attached;
+  }
   static std::shared_ptr<FrameRingMemory> open(const FrameRingMemory& memory) {
     return FrameRingMemory::open(UniqueFd(::dup(memory.control_fd())), UniqueFd(::dup(memory.pixel_fd())),
                                  FrameRingMemory::Role::reader);
@@ -214,8 +221,7 @@ class Accounting : public testing::Test {
   void publish() {
     const auto slot = frames_->claim();
     ASSERT_TRUE(slot);
-    unsigned recalled = 0;
-    frames_->publish(slot->index, {}, recalled);
+    frames_->publish(slot->index, {});
     frames_->unpin(slot->index);
   }
   void encode() {
@@ -258,7 +264,7 @@ TEST_F(Accounting, CountWhatIsInRingsOfAllEpochsAndWhatIsInNone) {
   for (int i = 0; i < 3; ++i) publish();
   for (int i = 0; i < 2; ++i) encode();
   counter(edge_.unpublished, DropCause::worker_lost) = 5;
-  counter(edge_.dropped, DropCause::queue_full) = 6;
+  camera_.frames().readers.front().recalled = 6;
   counter(encode_.dropped, DropCause::worker_lost) = 1;
   const FrameCounts counts = counts_of();
   EXPECT_EQ(counts.decoded, 10U + 3 + 5);
@@ -270,7 +276,7 @@ TEST_F(Accounting, CountWhatIsInRingsOfAllEpochsAndWhatIsInNone) {
 TEST_F(Accounting, SettleEntersTheRestOnce) {
   for (int i = 0; i < 3; ++i) publish();
   encode();
-  counter(edge_.dropped, DropCause::queue_full) = 2;
+  camera_.frames().readers.front().recalled = 2;
   EXPECT_THAT(settled(), ElementsAre(Pair("", 13U - 5 - 2)));
   EXPECT_THAT(settled(), IsEmpty());
   const FrameCounts counts = counts_of();
@@ -283,7 +289,7 @@ TEST_F(Accounting, OfAnotherOutputShareWhatTheMasterCounts) {
   add_output();
   for (int i = 0; i < 10; ++i) publish();
   counter(edge_.unpublished, DropCause::corrupt) = 2;
-  counter(edge_.dropped, DropCause::queue_full) = 3;
+  camera_.frames().readers.front().recalled = 3;
   counter(encode_.dropped, DropCause::filter_failed) = 4;
   counter(page_.encode(OutputId(1), page_.own()).dropped, DropCause::rate) = 5;
   EXPECT_EQ(counts_of(1).decoded, 10U + 10 + 2);
@@ -293,6 +299,29 @@ TEST_F(Accounting, OfAnotherOutputShareWhatTheMasterCounts) {
   EXPECT_EQ(counts_of(1).dropped.at("worker_lost"), 12U);
   EXPECT_TRUE(balanced(1));
   EXPECT_TRUE(balanced(0));
+}
+
+// Two nodes at one edge: what is taken back from one, and what came while it was away, is nobody else's.
+TEST_F(Accounting, OfEachReaderOfARingAreItsOwn) {
+  for (int i = 0; i < 2; ++i) publish();  // for the first alone
+  camera_.frames().readers.push_back({.node = NodeId(1), .meant = 10});
+  camera_.nodes.push_back(CameraNode{.id = NodeId(1), .watch = ThreadWatch(thread_hangs)});
+  add_output();
+  camera_.outputs[1].node = NodeId(1);
+  EdgeReader& slow = camera_.frames().readers[1];
+  const auto reader = attach(slow, 1);
+  for (int i = 0; i < 5; ++i) publish();
+  EXPECT_EQ(counts_of(0).decoded, 17U);
+  EXPECT_EQ(counts_of(0).dropped_total, 0U);
+  EXPECT_EQ(counts_of(1).decoded, 17U);
+  EXPECT_EQ(counts_of(1).dropped, (std::map<std::string, std::uint64_t>{{"queue_full", 4}, {"worker_lost", 2}}));
+  camera_.frames().newest->observer.mark_reader_gone(slow.seat.value());
+  publish();
+  camera_.frames().end_seat(slow);
+  EXPECT_EQ(counts_of(1).dropped, (std::map<std::string, std::uint64_t>{{"queue_full", 4}, {"worker_lost", 3}}));
+  EXPECT_THAT(settle_node(camera_, camera_.nodes[1], page_, DropCause::worker_lost),
+              ElementsAre(testing::Field(&LostFrames::number, 10U + 1)));
+  EXPECT_TRUE(balanced(1));
 }
 
 TEST(IntentionalDrops, AreThoseThatTheConfigurationCauses) {
@@ -309,7 +338,7 @@ TEST_F(Accounting, OfWhatIsPassedOnAreItsPackets) {
   encode();
   counter(copy_.unpublished, DropCause::publisher_slow) = 6;
   counter(edge_.unpublished, DropCause::corrupt) = 1;  // of what is decoded for the other
-  counter(edge_.dropped, DropCause::queue_full) = 2;   // likewise
+  camera_.frames().readers.front().recalled = 2;       // likewise
   EXPECT_EQ(counts_of(0).encoded, 4U + 1);
   EXPECT_EQ(counts_of(0).decoded, 5U + 6);
   EXPECT_EQ(counts_of(0).dropped, (std::map<std::string, std::uint64_t>{{"publisher_slow", 6}}));

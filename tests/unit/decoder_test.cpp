@@ -113,8 +113,7 @@ class Bench {
         continue;
       }
       seen.claimed_before = before.contains(seen.picture.slot);
-      unsigned recalled = 0;
-      ASSERT_EQ(writer_->publish(seen.picture.slot, seen.picture.record, recalled), FrameRingWriter::Published::yes);
+      ASSERT_EQ(writer_->publish(seen.picture.slot, seen.picture.record), FrameRingWriter::Published::yes);
       ASSERT_EQ(reader_->next(seen.lease, Clock::now() + std::chrono::seconds(5)), FrameRingReader::Next::frame);
       seen.slot = readable_->pixels(seen.picture.slot).data();
       look(seen);

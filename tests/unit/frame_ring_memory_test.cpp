@@ -176,8 +176,7 @@ TEST(FrameRingMemory, APictureIsReadWhereItWasWritten) {
   const auto slot = writer.claim();
   ASSERT_TRUE(slot);
   fill_pattern(slot->pixels, 1);
-  unsigned recalled = 0;
-  ASSERT_EQ(writer.publish(slot->index, record_of(1), recalled), FrameRingWriter::Published::yes);
+  ASSERT_EQ(writer.publish(slot->index, record_of(1)), FrameRingWriter::Published::yes);
 
   FrameRingReader::Lease lease;
   ASSERT_EQ(reader.next(lease, after(seconds(1))), Next::frame);
@@ -230,8 +229,7 @@ TEST(FrameRingMemory, EveryFieldOfARecordArrives) {
   reader.attach(true, 1);
   const FrameRecord sent = full_record();
   const auto slot = writer.claim();
-  unsigned recalled = 0;
-  ASSERT_EQ(writer.publish(slot->index, sent, recalled), FrameRingWriter::Published::yes);
+  ASSERT_EQ(writer.publish(slot->index, sent), FrameRingWriter::Published::yes);
 
   FrameRingReader::Lease lease;
   ASSERT_EQ(reader.next(lease, after(seconds(1))), Next::frame);

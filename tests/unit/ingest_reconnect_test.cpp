@@ -232,9 +232,7 @@ class IngestReconnect : public testing::Test {
   std::uint64_t lost() {
     return counter(page_.edge_writer(EdgeId(0), master_process).unpublished, DropCause::worker_lost);
   }
-  std::uint64_t dropped() {
-    return counter(page_.edge_writer(EdgeId(0), master_process).dropped, DropCause::queue_full);
-  }
+  std::uint64_t dropped() { return FrameRingObserver(rings_.at(0)).frames_of(0).recalled; }
 
   RigPage page_ = RigPage::create(1);
   Ingest::Start start_;

@@ -20,8 +20,7 @@ class RetiredRing : public testing::Test {
     reader_ = std::make_unique<FrameRingReader>(memory, 0);
     reserve_seat(memory, 0);
     reader_->attach(false, 4);
-    unsigned recalled = 0;
-    EXPECT_TRUE(write_frame(*writer, 1, recalled));
+    EXPECT_TRUE(write_frame(*writer, 1));
     EXPECT_EQ(reader_->next(lease_, after(seconds(1))), FrameRingReader::Next::frame);
     writer->close();
     ring_ = writer;

@@ -13,6 +13,7 @@
 
 #include "core/clock.h"
 #include "core/packet.h"
+#include "ipc/frame_ring_layout.h"
 #include "ipc/frame_ring.h"
 #include "ipc/shared_memory.h"
 
@@ -87,12 +88,19 @@ inline bool intact(const FrameRingReader::Lease& lease) {
   return lease.times.pts == pts_of(lease.number) && has_pattern(bytes_of(lease), lease.number);
 }
 
+// Taken back from its readers, as their seats count.
+inline unsigned recalled_of(const FrameRingWriter& writer) {
+  unsigned recalled = 0;
+  for (const ring::Reader& seat : writer.memory().header().readers) recalled += seat.recalled.load();
+  return recalled;
+}
+
 // Writes the frame `number` as a decoder does. False: no slot was free.
-inline bool write_frame(FrameRingWriter& writer, std::uint64_t number, unsigned& recalled) {
+inline bool write_frame(FrameRingWriter& writer, std::uint64_t number) {
   const auto slot = writer.claim();
   if (!slot) return false;
   fill_pattern(slot->pixels.first(picture_bytes), number);
-  const auto published = writer.publish(slot->index, record_of(number), recalled);
+  const auto published = writer.publish(slot->index, record_of(number));
   writer.unpin(slot->index);
   return published == FrameRingWriter::Published::yes;
 }

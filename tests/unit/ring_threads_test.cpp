@@ -106,16 +106,14 @@ TEST(RingThreads, FramesAreWholeInOrderAndComplete) {
   for (std::size_t i = 0; i < plans.size(); ++i) {
     threads.emplace_back([&, i] { seen[i] = read_all(*readers[i], plans[i]); });
   }
-  std::uint64_t taken_back = 0;
   for (std::uint64_t number = 1; number <= frames; ++number) {
-    unsigned recalled = 0;
-    const bool written = writer.wait_for_room(after(seconds(30)), never) && write_frame(writer, number, recalled);
+    const bool written = writer.wait_for_room(after(seconds(30)), never) && write_frame(writer, number);
     EXPECT_TRUE(written) << "frame " << number;
     if (!written) break;
-    taken_back += recalled;
   }
   writer.close();
   threads.clear();
+  const std::uint64_t taken_back = recalled_of(writer);
   EXPECT_EQ(seen[0].count, frames) << "the blocking reader gets every frame";
   for (const Seen& each : seen) EXPECT_EQ(each.last, frames) << "nobody misses the newest";
   EXPECT_EQ(seen[1].count + seen[2].count + taken_back, 2 * frames) << "each frame was read or taken back";
@@ -135,9 +133,8 @@ TEST(RingThreads, PlacesAreGivenAgainWhileFramesFlow) {
   std::jthread writing([&](const std::stop_token& stop) {
     const auto stopped = [&] { return stop.stop_requested(); };
     for (std::uint64_t number = 1; !stopped(); ++number) {
-      unsigned recalled = 0;
       if (!writer.wait_for_room(after(seconds(30)), stopped)) break;
-      const bool written = write_frame(writer, number, recalled);
+      const bool written = write_frame(writer, number);
       EXPECT_TRUE(written) << "a slot stays held";
       if (!written) break;
     }

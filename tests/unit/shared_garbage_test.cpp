@@ -78,9 +78,8 @@ class FrameRingGarbage : public testing::Test {
     reader_ = std::make_unique<FrameRingReader>(shared_, 1, std::chrono::nanoseconds(0));
     reserve_seat(shared_, 1);
     reader_->attach(true, 2);
-    unsigned recalled = 0;
-    ASSERT_TRUE(write_frame(*writer_, ++number_, recalled));
-    ASSERT_TRUE(write_frame(*writer_, ++number_, recalled));
+    ASSERT_TRUE(write_frame(*writer_, ++number_));
+    ASSERT_TRUE(write_frame(*writer_, ++number_));
     ASSERT_EQ(read(lease_), Next::frame);
   }
 
@@ -91,10 +90,9 @@ class FrameRingGarbage : public testing::Test {
   }
 
   void write() {
-    unsigned recalled = 0;
     writer_->wait_for_reader(Clock::now(), never);
     writer_->wait_for_room(Clock::now(), never);
-    if (write_frame(*writer_, number_ + 1, recalled)) ++number_;
+    if (write_frame(*writer_, number_ + 1)) ++number_;
     writer_->service();
   }
 
@@ -122,7 +120,7 @@ TEST_F(FrameRingGarbage, NobodyLeavesTheMemory) {
     FrameRingObserver observer(shared_);
     EXPECT_LE(observer.published(), ring::largest_sequence);
     static_cast<void>(observer.frames_of(1));
-    observer.turn_out_strangers(1);
+    observer.turn_out_strangers(1U << 1);
     EXPECT_TRUE(is_possible_time(observer.last_pts().value_or(0)));
     lease = {};
     static_cast<void>(writer_->drained());
@@ -174,8 +172,7 @@ TEST_F(FrameRingGarbage, TheWriterRestoresItsWords) {
   EXPECT_GT(std::exchange(reports_, 0), 0);
   writer_->service();
   EXPECT_EQ(reports_, 0) << "and all is well";
-  unsigned recalled = 0;
-  EXPECT_TRUE(write_frame(*writer_, ++number_, recalled));
+  EXPECT_TRUE(write_frame(*writer_, ++number_));
   FrameRingReader::Lease lease;
   ASSERT_EQ(read(lease), Next::frame);
   EXPECT_TRUE(intact(lease));
@@ -222,7 +219,7 @@ TEST_F(FrameRingGarbage, DataThatCannotBeAreNotThere) {
 
 TEST_F(FrameRingGarbage, AReaderNobodySentIsTurnedOut) {
   shared_->header().readers[9].state = ReaderState::live;
-  FrameRingObserver(shared_).turn_out_strangers(1);
+  FrameRingObserver(shared_).turn_out_strangers(1U << 1);
   writer_->service();
   EXPECT_EQ(shared_->header().readers[9].state.load(), ReaderState::empty);
   EXPECT_EQ(shared_->header().readers[1].state.load(), ReaderState::live);

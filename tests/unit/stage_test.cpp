@@ -56,8 +56,7 @@ class Master {
     record.stride = {format_.width, format_.width / 2, format_.width / 2};
     record.times.pts = number * step;
     record.times.arrival = record.times.decoded = now_ns();
-    unsigned recalled = 0;
-    ASSERT_EQ(writer_->publish(slot->index, record, recalled), FrameRingWriter::Published::yes);
+    ASSERT_EQ(writer_->publish(slot->index, record), FrameRingWriter::Published::yes);
     writer_->unpin(slot->index);
   }
   void publish(int first, int count) {
