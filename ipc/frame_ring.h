@@ -82,6 +82,7 @@ struct SeatFrames {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
   std::uint32_t recalled = 0;  // taken back by the writer, as its queue was full or it left
+  std::uint32_t tenure = 0;    // counts the seat's readers that the writer has seen; this is the newest one's
   [[nodiscard]] std::uint32_t meant() const { return first == 0 ? 0 : last - first + 1; }
 };
 
@@ -306,8 +307,8 @@ class FrameRingObserver {
   // The seats (bit r: seat r) whose readers the writer has to wait for.
   void require(std::uint32_t seats);
   [[nodiscard]] ReaderState reader_state(unsigned reader) const;
-  // Of the reader that has, or had last, this seat. To be asked before the seat is reserved again. Until the writer is
-  // gone, the newest frame may be missing in it.
+  // Of the reader that has, or had last, this seat. Who reserves it anew finds that one's until the writer has seen the
+  // new reader, which has another `tenure`. Until the writer is gone, the newest frame may be missing in it.
   [[nodiscard]] SeatFrames frames_of(unsigned reader) const;
   [[nodiscard]] WriterState writer_state() const;
   // Only once the reader's process is gone (its pidfd is readable), or when it was never sent the ring.

@@ -63,6 +63,7 @@ struct alignas(64) Reader {
   std::atomic<std::uint32_t> first;
   std::atomic<std::uint32_t> last;
   std::atomic<std::uint32_t> recalled;
+  std::atomic<std::uint32_t> tenure;
 };
 
 // What the ring is. The writer writes it once; all work with a copy (FrameRingMemory::description()).

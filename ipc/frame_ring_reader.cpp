@@ -228,7 +228,8 @@ SeatFrames FrameRingObserver::frames_of(unsigned reader) const {
   frames.last = std::min(seat.last.load(std::memory_order_acquire), head);
   frames.first = seat.first.load(std::memory_order_relaxed);
   frames.recalled = seat.recalled.load(std::memory_order_relaxed);
-  return frames.first > head ? SeatFrames{} : frames;
+  frames.tenure = seat.tenure.load(std::memory_order_relaxed);
+  return frames.first > head ? SeatFrames{.tenure = frames.tenure} : frames;
 }
 
 ReaderState FrameRingObserver::reader_state(unsigned reader) const {

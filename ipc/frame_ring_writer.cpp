@@ -70,6 +70,7 @@ void FrameRingWriter::audit() {
     right = right && seat.first.load(std::memory_order_relaxed) == frames.first;
     right = right && seat.last.load(std::memory_order_relaxed) == frames.last;
     right = right && seat.recalled.load(std::memory_order_relaxed) == frames.recalled;
+    right = right && seat.tenure.load(std::memory_order_relaxed) == frames.tenure;
   }
   if (right) return;
   for (unsigned reader = 0; reader < max_ring_readers; ++reader) record_seat(reader);
@@ -154,7 +155,7 @@ std::uint32_t FrameRingWriter::live_mask() {
     const bool live = place.state.load(std::memory_order_seq_cst) == ReaderState::live;
     if (live) mask |= 1U << reader;
     if (live && !settings.live) {
-      settings.frames = {};
+      settings.frames = {.tenure = settings.frames.tenure + 1};
       record_seat(reader);
       const unsigned size = place.queue_size.load(std::memory_order_acquire);
       settings.queue_size = std::clamp(size, 1U, memory_->description().slots);
@@ -170,6 +171,7 @@ void FrameRingWriter::record_seat(unsigned reader) {
   const SeatFrames& frames = settings_[reader].frames;
   seat.first.store(frames.first, std::memory_order_relaxed);
   seat.recalled.store(frames.recalled, std::memory_order_relaxed);
+  seat.tenure.store(frames.tenure, std::memory_order_relaxed);
   seat.last.store(frames.last, std::memory_order_release);
 }
 
@@ -311,8 +313,9 @@ void FrameRingWriter::see_off(unsigned reader) {
                                                                   std::memory_order_acq_rel);
 }
 
-// Of whoever had it, before its successor can come.
+// Of whoever had it, before its successor can come, which may be before the next frame.
 void FrameRingWriter::forget_seat(unsigned reader) {
+  settings_[reader].live = false;
   ring::Header& header = memory_->header();
   for (unsigned slot = 0; slot < memory_->description().slots; ++slot)
     header.done[reader][slot].store(0, std::memory_order_relaxed);

@@ -67,6 +67,7 @@ ReaderFrames CameraEdge::frames_for(const EdgeReader& reader) const {
   ReaderFrames frames{reader.meant, reader.recalled};
   if (!reader.seat || !newest) return frames;
   const SeatFrames now = newest->observer.frames_of(*reader.seat);
+  if (now.tenure == reader.tenure) return frames;  // the writer has not seen it yet
   frames.meant += now.meant();
   frames.recalled += std::min(now.recalled, now.meant());
   return frames;

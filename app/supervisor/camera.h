@@ -121,6 +121,7 @@ struct Output {
 struct EdgeReader {
   NodeId node;
   std::optional<unsigned> seat;  // in the edge's newest ring, once it was sent that
+  std::uint32_t tenure = 0;      // of the reader that had the seat before
   RingsSent sent;
   bool unsettled = false;  // its process died, and the ring has not been cleared yet
   // Frames of seats that it had before.

@@ -46,7 +46,7 @@ void CameraRoster::add_nodes(Camera& camera, const CameraIds& ids, const CameraP
     node.done = !needs_worker(camera.config);
     CameraEdge& edge = camera.edges.emplace_back();
     edge.id = ids.edges[n];
-    edge.readers.push_back({.node = node.id});
+    edge.readers.emplace_back().node = node.id;
     if (n == 0) continue;
     const NodePlan& before = where.nodes[n - 1];
     const std::vector<FilterConfig>& filters = camera.config.filters;

@@ -46,6 +46,7 @@ void RingRouter::offer(Camera& camera, CameraEdge& edge, EdgeReader& reader) {
   if (ring.without_pixels) return renew(camera, edge, "its frame ring was said to be closed, and is not");
   reader.seat = ring.observer.reserve();
   if (!reader.seat) return renew(camera, edge, "no reader has a place in its frame ring any more");
+  reader.tenure = ring.observer.frames_of(*reader.seat).tenure;
   if (camera.config.drop_policy == DropPolicy::block) ring.observer.require(edge.seats());
   reader.sent.add();
   processes_.send_to_node(

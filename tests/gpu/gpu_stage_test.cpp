@@ -167,6 +167,7 @@ class Worker {
       lost_ = true;
     };
     messages::RunNode start;
+    start.inputs = {EdgeId(0)};
     start.name = config.camera;
     start.outputs.emplace_back().config = config;
     start.outputs.back().placement.hardware_encoder = hardware_encoder;

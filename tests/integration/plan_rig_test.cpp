@@ -22,7 +22,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 // A camera that is copied, with one output that is encoded and one that is copied; one that is encoded, and once more
-// on demand, since browsers do not play its codec; and one that does not run.
+// on demand, since browsers do not play its codec; one whose stages are in two workers; and one that does not run.
 std::string rig_with(const std::string& clip) {
   return "http_address: \"127.0.0.1:0\"\nrtsp_address: off\nworkers: {count: 3}\ncameras:\n"
          "  dock:\n    source: \"" +
@@ -31,6 +31,8 @@ std::string rig_with(const std::string& clip) {
          "      small: {filters: [{resize: {width: 160, height: 120}}, sharpen], encode: {codec: h264}}\n"
          "      raw: {filters: [motion], encode: {codec: copy}}\n"
          "  belt: {source: \"test://pattern?width=320&height=240\", encode: {codec: mjpeg}}\n"
+         "  stage: {source: \"test://pattern?width=320&height=240\", filters: [sharpen, motion], encode: {codec: h264},\n"
+         "          placement: {filter: [cpu:1], encode: cpu:2}}\n"
          "  off: {source: \"test://pattern\", enabled: false}\n";
 }
 
@@ -62,7 +64,7 @@ Rings planned_rings(const json& plan) {
 }
 
 // By the names that they were made with, in what a process has mapped: "7f… rw-s 00000000 00:01 77 /memfd:campipe …".
-std::set<std::string> mapped_rings(pid_t process, const std::string& kind) {
+std::set<std::string> mapped_rings(pid_t process, const std::string& kind, const std::string& wanted_access) {
   std::set<std::string> inodes;
   std::ifstream maps("/proc/" + std::to_string(process) + "/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -74,7 +76,7 @@ std::set<std::string> mapped_rings(pid_t process, const std::string& kind) {
     std::string device;
     std::string inode;
     fields >> range >> access >> offset >> device >> inode;
-    inodes.insert(inode);
+    if (access == wanted_access) inodes.insert(inode);
   }
   return inodes;
 }
@@ -89,8 +91,10 @@ Rings shared_rings(const RigRun& rig) {
         const auto from = rig.find(writer);
         const auto to = rig.find(reader);
         if (!from || !to || writer == reader) continue;
-        const auto written = mapped_rings(*from, kind);
-        const auto read = mapped_rings(*to, kind);
+        // Of frame rings, only writers may write the pixels.
+        const bool frames = kind == "frame ring";
+        const auto written = mapped_rings(*from, kind + (frames ? " pixels" : ""), "rw-s");
+        const auto read = mapped_rings(*to, kind + (frames ? " pixels" : ""), frames ? "r--s" : "rw-s");
         std::vector<std::string> both;
         std::ranges::set_intersection(written, read, std::back_inserter(both));
         if (!both.empty()) rings[{kind, writer, reader}] = static_cast<int>(both.size());
@@ -112,8 +116,10 @@ class PlannedRig : public testing::Test {
 TEST_F(PlannedRig, SharesTheRingsOfThePlanAndNoOthers) {
   const json plan = planned(yaml());
   const Rings rings = planned_rings(plan);
-  // Two cameras are decoded in the master; four outputs are made in it and in two workers.
-  ASSERT_EQ(rings.size(), 5U);
+  // Three cameras are decoded in the master; five outputs are made in it and in three workers, one of them from frames
+  // of another worker.
+  ASSERT_EQ(rings.size(), 7U);
+  ASSERT_EQ(rings.count({"frame ring", "worker 1", "worker 2"}), 1U);
   RigRun rig(yaml());
   eventually([&] { return shared_rings(rig) == rings; });
   EXPECT_EQ(shared_rings(rig), rings) << rig.log();

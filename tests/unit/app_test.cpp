@@ -304,7 +304,9 @@ TEST_F(Accounting, OfAnotherOutputShareWhatTheMasterCounts) {
 // Two nodes at one edge: what is taken back from one, and what came while it was away, is nobody else's.
 TEST_F(Accounting, OfEachReaderOfARingAreItsOwn) {
   for (int i = 0; i < 2; ++i) publish();  // for the first alone
-  camera_.frames().readers.push_back({.node = NodeId(1), .meant = 10});
+  EdgeReader& second = camera_.frames().readers.emplace_back();
+  second.node = NodeId(1);
+  second.meant = 10;
   camera_.nodes.push_back(CameraNode{.id = NodeId(1), .watch = ThreadWatch(thread_hangs)});
   add_output();
   camera_.outputs[1].node = NodeId(1);

@@ -9,7 +9,7 @@ namespace campipe::test {
 inline CameraNode& add_node(Camera& camera, NodeId node, EdgeId edge) {
   CameraEdge& added = camera.edges.emplace_back();
   added.id = edge;
-  added.readers.push_back({.node = node});
+  added.readers.emplace_back().node = node;
   if (!camera.nodes.empty()) added.writer = camera.nodes.back().id;
   return camera.nodes.emplace_back(CameraNode{.id = node, .watch = ThreadWatch(thread_hangs)});
 }

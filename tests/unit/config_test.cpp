@@ -77,6 +77,18 @@ INSTANTIATE_TEST_SUITE_P(
                 "4:17: cameras.dock.queue_size: expected an integer from 1 to 32, got '1e999'"},
         Mistake{"    queue_size: \"a\\tb\"\n",
                 "4:17: cameras.dock.queue_size: expected an integer from 1 to 32, got 'a\\x09b'"},
+        Mistake{"    placement: {filter: [gpu0]}\n",
+                "4:26: cameras.dock.placement.filter[0]: expected cpu, cpu:0 to cpu:31 (a worker on the CPU), or a GPU "
+                "by its index or UUID (campipe --devices lists them), got 'gpu0'"},
+        Mistake{"    placement: {filter: []}\n",
+                "4:25: cameras.dock.placement.filter: expected at least one place; without this key it is where it is "
+                "encoded"},
+        Mistake{"    placement: {encode: cpu:32}\n",
+                "4:25: cameras.dock.placement.encode: expected cpu, cpu:0 to cpu:31 (a worker on the CPU), or a GPU by "
+                "its index or UUID (campipe --devices lists them), got 'cpu:32'"},
+        Mistake{"    filters: [sharpen, motion, sharpen]\n    placement: {filter: [0, 1]}\n",
+                "5:25: cameras.dock.placement.filter: expected one place for all filters, or one for each of the 3 that "
+                "camera 'dock' has, got 2"},
         Mistake{"    gpu: \"cpu\\0\"\n", "4:10: cameras.dock.gpu: a NUL character"},
         Mistake{"    encode: {options: {\"bf\\0\": 1}}\n",
                 "4:32: cameras.dock.encode.options.bf\\x00: a NUL character"},
@@ -368,6 +380,19 @@ TEST_F(ConfigTest, ACameraGoesOverDefaults) {
 TEST_F(ConfigTest, ABitrateGoesOverACrfOfDefaults) {
   const auto all = cameras("defaults: {encode: {crf: 20}}\n" + with_camera("    encode: {bitrate: 1M}\n"));
   EXPECT_TRUE(all.at(0).encode.bitrate == 1'000'000 && !all.at(0).encode.crf);
+}
+
+TEST_F(ConfigTest, StagesAreForWhatIsEncoded) {
+  EXPECT_THAT(errors("cameras:\n  a:\n    source: rtsp://10.0.0.1/s\n    encode: {codec: copy}\n"
+                     "    placement: {encode: 1}\n"),
+              ElementsAre("rig.yaml:5:16: cameras.a.placement: is for a camera's own stream that is encoded, and camera 'a' "
+                          "has codec `copy`"));
+  const auto loaded = cameras("defaults: {placement: {filter: [cpu:1], encode: 0}}\ncameras:\n  a:\n"
+                              "    source: rtsp://10.0.0.1/s\n  b:\n    source: rtsp://10.0.0.2/s\n"
+                              "    placement: {encode: cpu}\n");
+  EXPECT_EQ(loaded[0].placement, (StagePlacement{"auto", {"cpu:1"}, "0"}));
+  EXPECT_EQ(loaded[0].encode.codec, "h264") << "what is placed is encoded, and not passed on";
+  EXPECT_EQ(loaded[1].placement, (StagePlacement{"auto", {"cpu:1"}, "cpu"}));
 }
 
 }  // namespace

@@ -207,9 +207,9 @@ TEST(PlacementPage, ListsTheFieldsOfTheJson) {
   EXPECT_EQ(listed, fields);
 }
 
-// The block of the page that begins so.
-std::string block_of(const std::string& page, const std::string& beginning) {
-  const auto begin = page.find("```" + beginning);
+// The first block of a section that begins so.
+std::string block_of(const std::string& page, const std::string& section, const std::string& beginning) {
+  const auto begin = page.find("```" + beginning, page.find("\n## " + section + "\n"));
   if (begin == std::string::npos) throw std::runtime_error("no block: " + beginning);
   const auto first = page.find('\n', begin) + 1;
   return page.substr(first, page.find("```", first) - first);
@@ -219,9 +219,13 @@ class PlacementExample : public ConfigTest {};
 
 TEST_F(PlacementExample, IsWhatTheCommandPrints) {
   const std::string page = text_of_page();
-  const LoadedConfig loaded = load(block_of(page, "yaml\n"));
-  ASSERT_THAT(loaded.errors, IsEmpty());
-  EXPECT_EQ(block_of(page, "text\n"), describe(graph_of(loaded.rig, cpu_machine({0, 1}))));
+  const auto check = [&](const std::string& section, const Machine& machine) {
+    const LoadedConfig loaded = load(block_of(page, section, "yaml\n"));
+    ASSERT_THAT(loaded.errors, IsEmpty());
+    EXPECT_EQ(block_of(page, section, "text\n"), describe(graph_of(loaded.rig, machine)));
+  };
+  check("Read the plan", cpu_machine({0, 1}));
+  check("By stage", gpu_machine(3));
 }
 
 }  // namespace

@@ -127,7 +127,7 @@ TEST(Messages, HoldNumbersWithinTheirTypes) {
 TEST(Dispatch, CallsWithTheMessageOfItsTypeAndItsDescriptors) {
   Message message = sent(messages::PacketRing{OutputId(3), 7, {}});
   bool called = false;
-  const auto receive = [&]<typename M>(M& read, auto&... fds) {
+  const auto receive = [&]<typename M>([[maybe_unused]] M& read, [[maybe_unused]] auto&... fds) {
     called = true;
     if constexpr (std::is_same_v<M, messages::PacketRing>) {
       EXPECT_EQ(read.output, OutputId(3));

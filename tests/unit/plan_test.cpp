@@ -80,14 +80,13 @@ TEST(GpuPlan, OneGpuTakesAllAndItsWorkerIsNearIt) {
   EXPECT_EQ(placed.workers[0].gpu, gpu_number(0));
   EXPECT_EQ(placed.workers[0].numa_node, 0);
   EXPECT_EQ(placed.workers[0].cpus, cpus(0, 8));
-  const Placement& camera = placed.cameras[3];
+  const Placement& camera = placed.cameras[3].placement;
   EXPECT_EQ(camera.gpu, gpu_number(0));
   EXPECT_EQ(camera.decode_gpu, gpu_number(0));
   EXPECT_EQ(camera.decode_cpus, cpus(0, 8));
   EXPECT_EQ(camera.memory, MemoryKind::cuda_vmm);
   EXPECT_EQ(camera.ready, ReadySignal::ipc_event);
-  EXPECT_FALSE(camera.hardware_encoder);
-  EXPECT_DOUBLE_EQ(camera.encode_cores, 2);
+  EXPECT_DOUBLE_EQ(placed.cameras[3].nodes[0].encode_cores, 2);
 
   machine.cpus = cpus(0, 8);
   EXPECT_THAT(plan(rig_of(4), machine).workers[0].cpus, IsEmpty()) << "all cores are near";
@@ -330,8 +329,8 @@ TEST(Plan, PutsCamerasOnAnInstanceOfAGpu) {
   rig.cameras[0].gpu = instance;
   const auto placed = plan(rig, machine);
   for (const auto& camera : placed.cameras) {
-    EXPECT_EQ(to_string(camera.gpu), instance);
-    EXPECT_EQ(to_string(camera.decode_gpu), instance);
+    EXPECT_EQ(to_string(camera.placement.gpu), instance);
+    EXPECT_EQ(to_string(camera.placement.decode_gpu), instance);
   }
   // As the probe tells the supervisor, and the supervisor its children.
   const Devices back = devices_from_json(to_json(machine.devices));

@@ -101,6 +101,7 @@ class Worker {
       failures_[output] = reason;
     };
     messages::RunNode start;
+    start.inputs = {EdgeId(0)};
     start.name = outputs.front().camera;
     start.drop_policy = drop_policy;
     for (unsigned number = 0; number < outputs.size(); ++number) {
