@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <new>
+#include <span>
 #include <utility>
 
+#include "stages/filters/filter_sequence.h"
 #include "stages/filters/frame_pool.h"
 
 namespace campipe {
@@ -16,51 +18,52 @@ FrameBytes allocate(std::size_t size) {
           [](std::uint8_t* bytes) { ::operator delete[](bytes, std::align_val_t{alignment}); }};
 }
 
-struct Stage {
-  std::unique_ptr<Filter> filter;
-  bool only_looks;
-  std::shared_ptr<FramePool> pool;  // if it does more
-};
-
 }  // namespace
 
 struct FilterChain::State {
-  std::vector<Stage> stages;
+  FilterSequence filters;
+  std::vector<std::shared_ptr<FramePool>> pools;  // of what each filter makes; none: it only looks
+  std::vector<FrameRows> rows;
 };
 
-FilterChain::FilterChain(const std::vector<FilterConfig>& filters) : state_(std::make_unique<State>()) {
-  for (const FilterConfig& config : filters) {
-    const FilterInfo& info = known_filter(config.name);
-    state_->stages.push_back({info.create(complete_parameters(info, config.parameters)), info.only_looks, nullptr});
-  }
-}
+FilterChain::FilterChain(const std::vector<FilterConfig>& filters)
+    : state_(new State{FilterSequence(filters), {}, {}}) {}
 
 FilterChain::~FilterChain() = default;
 
-bool FilterChain::empty() const { return state_->stages.empty(); }
+bool FilterChain::empty() const { return state_->filters.stages().empty(); }
 
-FrameFormat FilterChain::configure(const FrameFormat& in) {
-  FrameFormat format = in;
-  for (Stage& stage : state_->stages) {
-    format = stage.filter->configure(format);
-    if (!stage.only_looks) stage.pool = std::make_shared<FramePool>(FrameLayout{format, alignment}, allocate);
+FrameFormat FilterChain::configure(const FrameFormat& in, RowRange band) {
+  const std::span formats = state_->filters.configure(in);
+  const std::span stages = state_->filters.stages();
+  state_->rows = state_->filters.rows_for(band);
+  state_->pools.assign(stages.size(), nullptr);
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    if (stages[i].only_looks) continue;
+    const FrameLayout layout{formats[i + 1], alignment, MemoryKind::host, {}, state_->rows[i + 1]};
+    state_->pools[i] = std::make_shared<FramePool>(layout, allocate);
   }
-  return format;
+  return formats.back();
 }
+
+const FrameRows& FilterChain::needs() const { return state_->rows.front(); }
 
 FrameRef FilterChain::process(const FrameRef& in, std::int64_t pts) {
   FrameRef frame = in;
-  for (const Stage& stage : state_->stages) {
-    if (stage.only_looks) {
-      stage.filter->look(frame.view, pts);
+  const std::span stages = state_->filters.stages();
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    Filter& filter = *stages[i].filter;
+    if (stages[i].only_looks) {
+      filter.look(frame.view, pts);
     } else {
-      auto [view, owner] = stage.pool->take();
-      stage.filter->process(frame.view, view);
+      auto [view, owner] = state_->pools[i]->take();
+      filter.process(frame.view, view);
       frame.view = as_const(view);
       frame.owner = std::move(owner);
     }
-    stage.filter->add_metadata(frame.metadata);
+    filter.add_metadata(frame.metadata);
   }
+  frame.view.rows = state_->rows.back();
   return frame;
 }
 
