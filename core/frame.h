@@ -65,6 +65,7 @@ inline PlaneSize plane_size(const FrameFormat& format, int plane) {
 struct RowRange {
   std::int32_t begin = 0;
   std::int32_t end = std::numeric_limits<std::int32_t>::max();
+  [[nodiscard]] constexpr std::int32_t count() const { return end - begin; }
   friend bool operator==(const RowRange&, const RowRange&) = default;
 };
 inline constexpr RowRange all_rows{};  // however many the plane has

@@ -22,6 +22,7 @@ struct FarJob {
 
 struct FarJobs {
   FarJob planes[2];
+  int positions[2];  // that are made
 };
 
 // A warp: 8 columns by 4 rows of the input at a time.
@@ -51,14 +52,15 @@ __device__ void make_position(const FarJob& job, int x, int y) {
 }
 
 __global__ void __launch_bounds__(32 * warps) far_kernel(const __grid_constant__ FarJobs jobs) {
-  const int luma = jobs.planes[0].out.width * jobs.planes[0].out.height;
-  const int all = luma + jobs.planes[1].out.width * jobs.planes[1].out.height;
+  const FarJob &luma = jobs.planes[0], &chroma = jobs.planes[1];
+  const int all = jobs.positions[0] + jobs.positions[1];
   const int warp = static_cast<int>((blockIdx.x * blockDim.x + threadIdx.x) / 32);
   for (int i = warp; i < all; i += static_cast<int>(gridDim.x) * warps) {
-    if (i < luma)
-      make_position<1>(jobs.planes[0], i % jobs.planes[0].out.width, i / jobs.planes[0].out.width);
+    const int of_chroma = i - jobs.positions[0];
+    if (of_chroma < 0)
+      make_position<1>(luma, i % luma.out.width, luma.out.rows.begin + i / luma.out.width);
     else
-      make_position<2>(jobs.planes[1], (i - luma) % jobs.planes[1].out.width, (i - luma) / jobs.planes[1].out.width);
+      make_position<2>(chroma, of_chroma % chroma.out.width, chroma.out.rows.begin + of_chroma / chroma.out.width);
   }
 }
 
@@ -72,12 +74,12 @@ FarTables::FarTables(const std::array<PlaneWeights, 2>& of)
 
 void enqueue_resize_far(const FrameView& in, const MutableFrameView& out, const FarTables& tables, GpuStream stream) {
   FarJobs jobs{};
-  std::int64_t positions = 0;
   for (int i = 0; i < 2; ++i) {
     const auto& axes = tables.planes[static_cast<std::size_t>(i)];
     jobs.planes[i] = {plane_span(in, i), plane_span(out, i), job_of(axes[0]), job_of(axes[1])};
-    positions += std::int64_t{jobs.planes[i].out.width} * jobs.planes[i].out.height;
+    jobs.positions[i] = jobs.planes[i].out.width * jobs.planes[i].out.rows.count();
   }
+  const std::int64_t positions = std::int64_t{jobs.positions[0]} + jobs.positions[1];
   far_kernel<<<blocks_for(32 * positions, 32 * warps, 16), 32 * warps, 0, stream>>>(jobs);
 }
 

@@ -1,5 +1,5 @@
-// How the filters of one stream are shared out: each of several bands of rows (tiles) runs the first filters on the rows
-// that it needs, and a join puts the bands together and runs the others on whole frames. A pure function of the
+// How the filters of one stream are shared out: each of several bands of rows (tiles) runs the first filters on the
+// rows that it needs, and a join puts the bands together and runs the others on whole frames. A pure function of the
 // configuration and the source's format.
 #pragma once
 
@@ -30,8 +30,8 @@ struct TilePlan {
 // More than this is not tiled.
 inline constexpr double most_computed = 1.5;
 
-// `rotation`: degrees clockwise that the source announces, before the filters. `tiles`: from 1; fewer where the frame has
-// fewer pairs of rows. A filter that needs whole frames runs at the join if only such ones follow it; else it is
+// `rotation`: degrees clockwise that the source announces, before the filters. `tiles`: from 1; fewer where the frame
+// has fewer pairs of rows. A filter that needs whole frames runs at the join if only such ones follow it; else it is
 // refused, unless it is the first and changes frames, so that each band computes its own rows of all that the source
 // has. With a rotation nothing is refused, as a source may announce it at any time: the frame is not tiled then. Throws
 // Error as FilterChain does.

@@ -134,11 +134,12 @@ class Undistort : public Filter {
 
   template <int channels>
   static void move_plane(const Plane& in, const MutablePlane& out, const Place* place, std::uint8_t black) {
+    const auto last_column = static_cast<unsigned>(in.width - 1), last_row = static_cast<unsigned>(in.height - 1);
     for (int y = out.rows.begin; y < out.rows.end; ++y) {
       std::uint8_t* to = out.row(y);
       for (int x = 0; x < out.width; ++x, ++place, to += channels) {
         const int column = place->x >> fraction_bits, row = place->y >> fraction_bits;
-        const bool inside = column >= 0 && row >= 0 && column + 1 < in.width && row + 1 < in.height;
+        const bool inside = static_cast<unsigned>(column) < last_column && static_cast<unsigned>(row) < last_row;
         if (inside) {
           const std::uint8_t* from = in.row(row) + column * channels;
           for (int c = 0; c < channels; ++c)

@@ -18,18 +18,8 @@
 namespace campipe {
 namespace {
 
-constexpr std::array<std::array<int, 2>, 12> sizes{{{1, 1},
-                                                    {2, 2},
-                                                    {3, 5},
-                                                    {17, 9},
-                                                    {16, 16},
-                                                    {15, 33},
-                                                    {1, 40},
-                                                    {40, 1},
-                                                    {31, 8},
-                                                    {63, 64},
-                                                    {130, 75},
-                                                    {97, 211}}};
+constexpr std::array<std::array<int, 2>, 12> sizes{
+    {{1, 1}, {2, 2}, {3, 5}, {17, 9}, {16, 16}, {15, 33}, {1, 40}, {40, 1}, {31, 8}, {63, 64}, {130, 75}, {97, 211}}};
 
 RowRange random_rows(int height, std::minstd_rand& random) {
   const int begin = pick(random, 0, height - 1);

@@ -64,7 +64,8 @@ TEST(TilePlan, RefusesAWholeFrameFilterBeforeOthers) {
   };
   EXPECT_EQ(refused({sharpen, motion, denoise}),
             "filter 'motion' needs whole frames: to be tiled, it must come after all others");
-  EXPECT_EQ(refused({motion, denoise}), "filter 'motion' needs whole frames: to be tiled, it must come after all others");
+  EXPECT_EQ(refused({motion, denoise}),
+            "filter 'motion' needs whole frames: to be tiled, it must come after all others");
   EXPECT_EQ(refused({sharpen, quarter, denoise}),
             "filter 'rotate' needs whole frames: to be tiled, it must be the first one or come after all others");
 }
@@ -118,7 +119,8 @@ TEST(TilePlan, MakesFewerBandsOfFewRows) {
 }
 
 TEST(TilePlan, ThrowsWhatFiltersThrow) {
-  EXPECT_THROW(plan_tiles({{"crop", {{"width", 64}, {"height", 64}}}}, format_of(PixelFormat::i420, 32, 32), 0, 2), Error);
+  EXPECT_THROW(plan_tiles({{"crop", {{"width", 64}, {"height", 64}}}}, format_of(PixelFormat::i420, 32, 32), 0, 2),
+               Error);
   EXPECT_THROW(plan_tiles({{"negate", {}}}, full_hd, 0, 2), Error);
 }
 
