@@ -106,9 +106,9 @@ __device__ uint2 mirror_unit(const InPlane& in, const std::uint8_t* row, int x, 
   return {(own.x & low) | (bytes.x & ~low), (own.y & high) | (bytes.y & ~high)};
 }
 
-// To `x`, in bytes, of row `y`; what lies outside of the plane, or in other rows than are made, is left out.
+// To `x`, in bytes, of row `y`, which is not above those that are made; what lies beside or below them is left out.
 __device__ inline void store_unit(const OutPlane& out, int x, int y, uint2 bytes) {
-  if (!is_made(out, y)) return;
+  if (y >= out.rows.end) return;
   std::uint8_t* const to = out.data + static_cast<std::ptrdiff_t>(y) * out.stride + x;
   if (out.units && x + unit <= out.row_bytes) {
     *reinterpret_cast<uint2*>(to) = bytes;

@@ -20,9 +20,9 @@ struct FarJob {
   AxisJob down;
 };
 
+// Output and weights begin with the first row that is made, and the output's height is how many are.
 struct FarJobs {
   FarJob planes[2];
-  int positions[2];  // that are made
 };
 
 // A warp: 8 columns by 4 rows of the input at a time.
@@ -52,15 +52,14 @@ __device__ void make_position(const FarJob& job, int x, int y) {
 }
 
 __global__ void __launch_bounds__(32 * warps) far_kernel(const __grid_constant__ FarJobs jobs) {
-  const FarJob &luma = jobs.planes[0], &chroma = jobs.planes[1];
-  const int all = jobs.positions[0] + jobs.positions[1];
+  const int luma = jobs.planes[0].out.width * jobs.planes[0].out.height;
+  const int all = luma + jobs.planes[1].out.width * jobs.planes[1].out.height;
   const int warp = static_cast<int>((blockIdx.x * blockDim.x + threadIdx.x) / 32);
   for (int i = warp; i < all; i += static_cast<int>(gridDim.x) * warps) {
-    const int of_chroma = i - jobs.positions[0];
-    if (of_chroma < 0)
-      make_position<1>(luma, i % luma.out.width, luma.out.rows.begin + i / luma.out.width);
+    if (i < luma)
+      make_position<1>(jobs.planes[0], i % jobs.planes[0].out.width, i / jobs.planes[0].out.width);
     else
-      make_position<2>(chroma, of_chroma % chroma.out.width, chroma.out.rows.begin + of_chroma / chroma.out.width);
+      make_position<2>(jobs.planes[1], (i - luma) % jobs.planes[1].out.width, (i - luma) / jobs.planes[1].out.width);
   }
 }
 
@@ -74,12 +73,18 @@ FarTables::FarTables(const std::array<PlaneWeights, 2>& of)
 
 void enqueue_resize_far(const FrameView& in, const MutableFrameView& out, const FarTables& tables, GpuStream stream) {
   FarJobs jobs{};
+  std::int64_t positions = 0;
   for (int i = 0; i < 2; ++i) {
     const auto& axes = tables.planes[static_cast<std::size_t>(i)];
-    jobs.planes[i] = {plane_span(in, i), plane_span(out, i), job_of(axes[0]), job_of(axes[1])};
-    jobs.positions[i] = jobs.planes[i].out.width * jobs.planes[i].out.rows.count();
+    const RowRange rows = plane_rows(out, i);
+    FarJob& job = jobs.planes[i];
+    job = {plane_span(in, i), plane_span(out, i), job_of(axes[0]), job_of(axes[1])};
+    job.out.data += std::ptrdiff_t{rows.begin} * job.out.stride;
+    job.down.first += rows.begin;
+    job.down.weights += std::ptrdiff_t{rows.begin} * job.down.taps;
+    job.out.height = rows.count();
+    positions += std::int64_t{job.out.width} * rows.count();
   }
-  const std::int64_t positions = std::int64_t{jobs.positions[0]} + jobs.positions[1];
   far_kernel<<<blocks_for(32 * positions, 32 * warps, 16), 32 * warps, 0, stream>>>(jobs);
 }
 

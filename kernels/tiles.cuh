@@ -193,9 +193,10 @@ __device__ inline void store_32(const OutPlane& out, int x, int y, bool whole, u
   const unsigned other = __shfl_xor_sync(0xffffffff, odd ? first : second, 1);
   const uint2 bytes = odd ? uint2{other, second} : uint2{first, other};
   const int at = x + (odd ? 16 : 0) + lane / 2 * 8;
+  if (!is_made(out, y)) return;
   if (!whole)
     store_unit(out, at, y, bytes);
-  else if (is_made(out, y))
+  else
     *reinterpret_cast<uint2*>(out.data + static_cast<std::ptrdiff_t>(y) * out.stride + at) = bytes;
 }
 

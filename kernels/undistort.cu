@@ -218,8 +218,13 @@ __device__ uint2 chroma_sample(const InPlane& in, PlaceBits place) {
   }
 }
 
+__device__ bool is_made(RowRange rows, int y) {
+  return static_cast<unsigned>(y - rows.begin) < static_cast<unsigned>(rows.end - rows.begin);
+}
+
 // Four bytes of the output, from `byte` on.
 __device__ void store(const Job& job, int plane, int row_bytes, int byte, int row, unsigned word) {
+  if (!is_made(job.out_rows[plane], row)) return;
   std::uint8_t* const out = job.out[plane] + (row * job.out_stride[plane] + byte);
   if (job.out_words && byte + 4 <= row_bytes) {
     *reinterpret_cast<unsigned*>(out) = word;
@@ -231,17 +236,12 @@ __device__ void store(const Job& job, int plane, int row_bytes, int byte, int ro
   }
 }
 
-__device__ bool is_made(RowRange rows, int y) {
-  return static_cast<unsigned>(y - rows.begin) < static_cast<unsigned>(rows.end - rows.begin);
-}
-
 // `places`: about the middle of the thread's samples.
 template <bool inside, typename Places>
 __device__ void make_samples(const Job& job, int x0, int y0, const Places& places) {
   const InPlane luma = luma_of(job), chroma = chroma_of(job);
 #pragma unroll
   for (int row = 0; row < side; ++row) {
-    if (!is_made(job.out_rows[0], y0 + row)) continue;
     unsigned samples[side];
 #pragma unroll
     for (int i = 0; i < side; ++i) {
@@ -251,7 +251,6 @@ __device__ void make_samples(const Job& job, int x0, int y0, const Places& place
   }
 #pragma unroll
   for (int row = 0; row < side / 2; ++row) {
-    if (!is_made(job.out_rows[1], y0 / 2 + row)) continue;
     const float dv = static_cast<float>(2 * row) - 1.0F;
     const uint2 left = chroma_sample<inside>(chroma, places.chroma(-1, dv));
     const uint2 right = chroma_sample<inside>(chroma, places.chroma(1, dv));
