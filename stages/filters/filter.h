@@ -8,12 +8,12 @@
 // - process() reads `in` and writes every sample of the rows of `out` (FrameView::rows), and no other; both have the
 //   formats agreed in configure(). The two never overlap. It must not keep a view, must not allocate after the first
 //   frames of the same rows, and must not start threads.
-// - Bands: so that several devices can share a frame, each computes some rows of it. needs() says which rows of the
-//   input some rows of the output are made of. `in` has these rows and perhaps more, `out` those that are asked for;
-//   any may be, in luma and chroma apart. Rows count from the top of the whole frame, and formats are of the whole
-//   frame: so what mirrors or clamps at an edge does it at the frame's edge, never at a band's, and each row is the
-//   same to the bit whichever others are computed with it. planes.h has loops for it.
-// - What a filter finds in a frame travels with it, of types that core/metadata_types.h declares: add_metadata().
+// - Several devices can share a frame: each computes a band of its rows. `out` has the rows that are asked for, which
+//   may be any, in luma and chroma apart; `in` has at least those that needs() returns for them. Formats and the
+//   numbers of rows are the whole frame's. So a filter mirrors or clamps at the frame's edges, never at a band's, and a
+//   row is the same to the bit whichever others are computed with it.
+// - What a filter finds in a frame travels with it, of types that core/metadata_types.h declares: add_metadata(). A
+//   filter that finds something leaves needs() as it is: its data are of whole frames.
 // - Frames are 4:2:0, i420 or nv12; the filter works on the planes as they are and never converts the format.
 //
 // The GPU path (class GpuFilter) has the same life and contract, and gets the rows that Filter::needs() names. Its
@@ -66,9 +66,9 @@ class Filter {
   virtual ~Filter() = default;
   // The format that `in` becomes.
   virtual FrameFormat configure(const FrameFormat& in) = 0;
-  // After configure(): the rows of plane `plane` of the input (0: luma; 1: chroma) that `rows` of the same plane of the
-  // output are made of, on the CPU and on a GPU. At least one row is asked for; what is returned may reach beyond the
-  // frame, or be empty. all_rows: this filter needs whole frames, so behind others it cannot be tiled.
+  // After configure(): the rows of plane `plane` of the input (0: luma; 1: chroma) that process() reads to make `rows`
+  // of the same plane of the output, and GpuFilter::enqueue() too. `rows` is not empty; what is returned may reach
+  // beyond the frame, or be empty. all_rows: the filter needs whole frames, so that behind others it cannot be tiled.
   [[nodiscard]] virtual RowRange needs(int /*plane*/, RowRange /*rows*/) const { return all_rows; }
   virtual void process(const FrameView& in, const MutableFrameView& out) = 0;
   // Only where FilterInfo::only_looks: a chain calls this in place of process(), and hands its own input on. `pts`: of
