@@ -52,7 +52,6 @@ class Measures final : public Filter {
 class Inverts final : public Filter {
  public:
   FrameFormat configure(const FrameFormat& in) override { return in; }
-  [[nodiscard]] RowRange needs(int /*plane*/, RowRange rows) const override { return rows; }
   void process(const FrameView& in, const MutableFrameView& out) override {
     for (int i = 0; i < plane_count(in.format.pixels); ++i) {
       const Plane from = plane_of(in, i);
