@@ -2,8 +2,10 @@
 // Plain values: a view owns nothing; who owns the pixels stands beside each function that hands out a view.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 #include "core/frame_metadata.h"
@@ -59,6 +61,23 @@ inline PlaneSize plane_size(const FrameFormat& format, int plane) {
   return {format.pixels == PixelFormat::nv12 ? 2 * chroma_width : chroma_width, (format.height + 1) / 2};
 }
 
+// Rows [begin, end) of a plane.
+struct RowRange {
+  std::int32_t begin = 0;
+  std::int32_t end = std::numeric_limits<std::int32_t>::max();
+  [[nodiscard]] constexpr std::int32_t count() const { return end - begin; }
+  friend bool operator==(const RowRange&, const RowRange&) = default;
+};
+inline constexpr RowRange all_rows{};  // however many the plane has
+
+// Of the planes of a frame. Both chroma planes of i420 have the same rows.
+struct FrameRows {
+  RowRange luma = all_rows;
+  RowRange chroma = all_rows;
+  [[nodiscard]] RowRange of(int plane) const { return plane == 0 ? luma : chroma; }
+  friend bool operator==(const FrameRows&, const FrameRows&) = default;
+};
+
 // Planes of one frame. Strides in bytes, at least the plane's width.
 template <typename Byte>
 struct BasicFrameView {
@@ -67,12 +86,21 @@ struct BasicFrameView {
   std::array<std::int32_t, 3> stride{};
   MemoryKind memory = MemoryKind::host;
   Device device;
+  // A view of a band of the frame has these rows alone: the others have no memory. Row y of plane p is at
+  // data[p] + y · stride[p] all the same.
+  FrameRows rows = {};
 };
 using FrameView = BasicFrameView<const std::uint8_t>;
 using MutableFrameView = BasicFrameView<std::uint8_t>;
 
 inline FrameView as_const(const MutableFrameView& view) {
-  return {view.format, {view.data[0], view.data[1], view.data[2]}, view.stride, view.memory, view.device};
+  return {view.format, {view.data[0], view.data[1], view.data[2]}, view.stride, view.memory, view.device, view.rows};
+}
+
+template <typename Byte>
+RowRange plane_rows(const BasicFrameView<Byte>& view, int plane) {
+  const RowRange rows = view.rows.of(plane);
+  return {rows.begin, std::min<std::int32_t>(rows.end, plane_size(view.format, plane).height)};
 }
 
 // A readable frame, what is known of it, and what keeps its pixels alive and unchanged: a ring lease, a pool's buffer.

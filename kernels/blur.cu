@@ -28,6 +28,7 @@ struct Job {
   OutPlane out[2];
   int tiles_across[2];
   int luma_tiles;
+  int first_row[2];  // of the tiles: whole blocks from the frame's top, so that a band is made as in the whole frame
   const uint4* fragments;  // of D, of A for luma, of A for chroma: `steps` each
 };
 
@@ -122,7 +123,7 @@ __global__ void __launch_bounds__(32 * S::warps, S::resident) blur_kernel(const 
   const int plane = block >= job.luma_tiles ? 1 : 0;
   const int index = block - (plane == 0 ? 0 : job.luma_tiles);
   const int x = index % job.tiles_across[plane] * S::luma_blocks * 16;  // in bytes
-  const int y = index / job.tiles_across[plane] * S::warps * 16;
+  const int y = job.first_row[plane] + index / job.tiles_across[plane] * S::warps * 16;
   if (plane == 0)
     blur_tile<1, S>(job, cells, x, y);
   else
@@ -160,7 +161,8 @@ void launch(Job job, GpuStream stream) {
   int blocks = 0;
   for (int i = 0; i < 2; ++i) {
     job.tiles_across[i] = ceil_divide(job.out[i].row_bytes, S::luma_blocks * 16);
-    blocks += job.tiles_across[i] * ceil_divide(job.out[i].height, S::warps * 16);
+    job.first_row[i] = job.out[i].rows.begin / 16 * 16;
+    blocks += job.tiles_across[i] * ceil_divide(job.out[i].rows.end - job.first_row[i], S::warps * 16);
     if (i == 0) job.luma_tiles = blocks;
   }
   blur_kernel<S><<<static_cast<unsigned>(blocks), 32 * S::warps, S::shared_bytes, stream>>>(job);

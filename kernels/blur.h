@@ -28,7 +28,8 @@ class BlurKernel {
 
 // `out`, of the same size as `in`, is `in` convolved with the kernel, across and down; beyond its borders it is
 // mirrored about its first and last sample. Both are nv12 in memory that the current GPU can use, and do not overlap.
-// Enqueues one kernel on `stream` and returns at once. Throws GpuError when the launch fails.
+// Of `out` the rows that it has are made. Enqueues one kernel on `stream` and returns at once. Throws GpuError when the
+// launch fails.
 void enqueue_blur(const FrameView& in, const MutableFrameView& out, const BlurKernel& kernel, GpuStream stream);
 
 }  // namespace campipe

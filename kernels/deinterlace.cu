@@ -15,7 +15,10 @@ struct Job {
   InPlane in[2];
   OutPlane out[2];
   int columns;  // units of a row, as many in both planes: two interleaved chroma samples stand for two luma samples
-  int rows;     // of both planes
+  // The rows that are made, luma's and below them chroma's.
+  int first;
+  int chroma_below;  // chroma's row 0, if it was there
+  int end;
   int field;
 };
 
@@ -81,22 +84,26 @@ __device__ void write_unit(const InPlane& in, const OutPlane& out, int x, int y,
 }
 
 __global__ void __launch_bounds__(block) deinterlace_kernel(const __grid_constant__ Job job) {
-  for (RowWalk at(job.columns); at.row < job.rows; at.advance()) {
+  RowWalk at(job.columns);
+  for (at.row += job.first; at.row < job.end; at.advance()) {
     const int x = at.column * unit;
-    if (at.row < job.in[0].height)
+    if (at.row < job.out[0].rows.end)
       write_unit<1>(job.in[0], job.out[0], x, at.row, job.field);
     else
-      write_unit<2>(job.in[1], job.out[1], x, at.row - job.in[0].height, job.field);
+      write_unit<2>(job.in[1], job.out[1], x, at.row - job.chroma_below, job.field);
   }
 }
 
 }  // namespace
 
 void enqueue_deinterlace(const FrameView& in, const MutableFrameView& out, int field, GpuStream stream) {
-  Job job{{plane_span(in, 0), plane_span(in, 1)}, {plane_span(out, 0), plane_span(out, 1)}, 0, 0, field};
+  Job job{{plane_span(in, 0), plane_span(in, 1)}, {plane_span(out, 0), plane_span(out, 1)}, 0, 0, 0, 0, field};
   job.columns = ceil_divide(job.in[1].row_bytes, unit);
-  job.rows = job.in[0].height + job.in[1].height;
-  const unsigned grid = blocks_for(std::int64_t{job.columns} * job.rows, block, blocks_per_multiprocessor);
+  const RowRange luma = job.out[0].rows, chroma = job.out[1].rows;
+  job.first = luma.begin;
+  job.chroma_below = luma.end - chroma.begin;
+  job.end = luma.end + chroma.count();
+  const unsigned grid = blocks_for(std::int64_t{job.columns} * (job.end - job.first), block, blocks_per_multiprocessor);
   deinterlace_kernel<<<grid, block, 0, stream>>>(job);
   check_launch("cannot deinterlace");
 }

@@ -37,7 +37,8 @@ struct Component {
   int out_stride;
   int step;  // bytes from one sample to the next
   int width;
-  int height;
+  RowRange there;  // of `in`
+  RowRange made;   // of `out`
   int tiles_across;
   int first_tile;
 };
@@ -47,15 +48,15 @@ struct Job {
   DenoiseRule rule;
 };
 
-__device__ int clamped(int i, int size) { return min(max(i, 0), size - 1); }
+__device__ int clamped(int i, RowRange to) { return min(max(i, to.begin), to.end - 1); }
 
 // Column `left_columns` of the tile is the leftmost one of the first sample's patch, its first row the uppermost one
 // that the window reaches.
 __device__ void load_tile(const Component& of, int x, int y, int reach, int patch, std::uint8_t* tile) {
   const int used_rows = tile_height + 2 * (patch / 2 + reach);
   for (int i = static_cast<int>(threadIdx.x); i < used_rows * pitch; i += 32 * warps) {
-    const int column = clamped(x - patch / 2 - left_columns + i % pitch, of.width);
-    const int row = clamped(y - patch / 2 - reach + i / pitch, of.height);
+    const int column = clamped(x - patch / 2 - left_columns + i % pitch, {0, of.width});
+    const int row = clamped(y - patch / 2 - reach + i / pitch, of.there);
     tile[i] = __ldg(of.in + static_cast<std::ptrdiff_t>(row) * of.in_stride + column * of.step);
   }
 }
@@ -143,7 +144,8 @@ __global__ void __launch_bounds__(32 * warps) denoise_kernel(const __grid_consta
                                        : block >= job.components[1].first_tile ? 1
                                                                                : 0];
   const int index = block - of.first_tile;
-  const int left = index % of.tiles_across * tile_width, top = index / of.tiles_across * tile_height;
+  const int left = index % of.tiles_across * tile_width;
+  const int top = of.made.begin + index / of.tiles_across * tile_height;
   const int reach = job.rule.window / 2;
   load_tile(of, left, top, reach, patch, tile);
   __syncthreads();
@@ -161,7 +163,7 @@ __global__ void __launch_bounds__(32 * warps) denoise_kernel(const __grid_consta
   }
 #pragma unroll
   for (int y = 0; y < rows; ++y) {
-    if (top + row + y >= of.height) return;
+    if (top + row + y >= of.made.end) return;
     std::uint8_t* const out = of.out + static_cast<std::ptrdiff_t>(top + row + y) * of.out_stride;
 #pragma unroll
     for (int i = 0; i < columns; ++i) {
@@ -189,8 +191,8 @@ void enqueue_denoise(const FrameView& in, const MutableFrameView& out, const Den
     const int second = i == 2 ? 1 : 0;
     const int across = ceil_divide(from.width, tile_width);
     job.components[i] = {from.data + second, to.data + second, from.stride, to.stride, plane + 1,
-                         from.width,         from.height,      across,      tiles};
-    tiles += across * ceil_divide(from.height, tile_height);
+                         from.width,         from.rows,        to.rows,     across,    tiles};
+    tiles += across * ceil_divide(to.rows.count(), tile_height);
   }
   (rule.patch == 3 ? launch<3> : rule.patch == 5 ? launch<5> : launch<7>)(job, tiles, stream);
   check_launch("cannot denoise");

@@ -18,6 +18,7 @@ struct PlaneSpan {
   int height;
   int row_bytes;
   bool units;  // a unit is read or written at once; of the input's last one in a row, up to 7 bytes are not the row's
+  RowRange rows;  // that are there; of the output, that are made
 };
 using InPlane = PlaneSpan<const std::uint8_t>;
 using OutPlane = PlaneSpan<std::uint8_t>;
@@ -31,13 +32,20 @@ PlaneSpan<Byte> plane_span(const BasicFrameView<Byte>& view, int plane, int reac
   const int stride = view.stride[static_cast<std::size_t>(plane)];
   const int width = plane == 0 ? size.width : size.width / 2;
   const bool units = is_aligned(data, stride, unit) && width > reach && size.height > reach;
-  return {data, stride, width, size.height, size.width, units};
+  return {data, stride, width, size.height, size.width, units, plane_rows(view, plane)};
 }
 
 inline int ceil_divide(int a, int b) { return (a + b - 1) / b; }
 
 __device__ inline const std::uint8_t* row_at(const InPlane& in, int y) {
   return in.data + static_cast<std::ptrdiff_t>(y) * in.stride;
+}
+
+// `y`, if that row is there. Where kernels read more than outputs are made of, any other row will do.
+__device__ inline int row_there(const InPlane& in, int y) { return min(max(y, in.rows.begin), in.rows.end - 1); }
+
+__device__ inline bool is_made(const OutPlane& out, int y) {
+  return static_cast<unsigned>(y - out.rows.begin) < static_cast<unsigned>(out.rows.end - out.rows.begin);
 }
 
 __device__ inline uint2 load_unit(const std::uint8_t* from) { return __ldg(reinterpret_cast<const uint2*>(from)); }
@@ -59,10 +67,10 @@ __device__ inline int mirrored(int i, int size) {
   return i;
 }
 
-// The same where that is once at most; else anything in the plane.
-__device__ inline int mirrored_once(int i, int size) {
-  i = abs(i);
-  return max(min(i, 2 * (size - 1) - i), 0);
+// The same of rows, where that is once at most; else any row that is there.
+__device__ inline int row_mirrored_once(const InPlane& in, int y) {
+  y = abs(y);
+  return row_there(in, min(y, 2 * (in.height - 1) - y));
 }
 
 // The unit at `x` (in bytes) of a row of any plane, wherever that is.
@@ -98,9 +106,9 @@ __device__ uint2 mirror_unit(const InPlane& in, const std::uint8_t* row, int x, 
   return {(own.x & low) | (bytes.x & ~low), (own.y & high) | (bytes.y & ~high)};
 }
 
-// To `x`, in bytes, of row `y`; what lies outside of the plane is left out.
+// To `x`, in bytes, of row `y`, which is not above those that are made; what lies beside or below them is left out.
 __device__ inline void store_unit(const OutPlane& out, int x, int y, uint2 bytes) {
-  if (y >= out.height) return;
+  if (y >= out.rows.end) return;
   std::uint8_t* const to = out.data + static_cast<std::ptrdiff_t>(y) * out.stride + x;
   if (out.units && x + unit <= out.row_bytes) {
     *reinterpret_cast<uint2*>(to) = bytes;

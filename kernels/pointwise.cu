@@ -133,17 +133,17 @@ Access access_of(const Job& job) {
 
 void enqueue_pointwise(const FrameView& in, const MutableFrameView& out, SampleTable luma, SampleTable chroma, int left,
                        int top, GpuStream stream) {
-  const PlaneSize luma_size = plane_size(out.format, 0);
-  const PlaneSize chroma_size = plane_size(out.format, 1);
+  const RowRange luma_rows = plane_rows(out, 0), chroma_rows = plane_rows(out, 1);
   // Two interleaved chroma samples stand for two luma samples, so that a column is as many bytes in both planes.
-  const Job job{{in.data[0] + std::ptrdiff_t{top} * in.stride[0] + left,
-                 in.data[1] + std::ptrdiff_t{top / 2} * in.stride[1] + left},
+  const Job job{{in.data[0] + std::ptrdiff_t{top + luma_rows.begin} * in.stride[0] + left,
+                 in.data[1] + std::ptrdiff_t{top / 2 + chroma_rows.begin} * in.stride[1] + left},
                 {in.stride[0], in.stride[1]},
-                {out.data[0], out.data[1]},
+                {out.data[0] + std::ptrdiff_t{luma_rows.begin} * out.stride[0],
+                 out.data[1] + std::ptrdiff_t{chroma_rows.begin} * out.stride[1]},
                 {out.stride[0], out.stride[1]},
-                {luma_size.width, chroma_size.width},
-                luma_size.height,
-                luma_size.height + chroma_size.height};
+                {plane_size(out.format, 0).width, plane_size(out.format, 1).width},
+                luma_rows.count(),
+                luma_rows.count() + chroma_rows.count()};
   Tables tables;
   std::memcpy(tables.luma, luma.data(), luma.size());
   std::memcpy(tables.chroma, chroma.data(), chroma.size());

@@ -43,6 +43,7 @@ struct TileJob {
   Direction down;
   int tile_columns;
   int tile_rows;
+  int first_tile;  // down, of those that make the plane
 };
 
 // In blocks: pairs of them side by side, or U's and V's.
@@ -140,9 +141,10 @@ __global__ void __launch_bounds__(32 * warps) resize_kernel(const __grid_constan
   extern __shared__ __align__(16) std::uint16_t cells[];
   const int x = static_cast<int>(blockIdx.x), y = static_cast<int>(blockIdx.y);
   if (y < jobs.luma_tiles_down)
-    make_tile<1, known_steps>(jobs.planes[0], jobs.size, cells, x, y);
+    make_tile<1, known_steps>(jobs.planes[0], jobs.size, cells, x, y + jobs.planes[0].first_tile);
   else
-    make_tile<2, known_steps>(jobs.planes[1], jobs.size, cells, x, y - jobs.luma_tiles_down);
+    make_tile<2, known_steps>(jobs.planes[1], jobs.size, cells, x,
+                              y - jobs.luma_tiles_down + jobs.planes[1].first_tile);
 }
 
 // All blocks of one direction.
@@ -294,10 +296,16 @@ void launch_tiles(const FrameView& in, const MutableFrameView& out, const Resize
   for (int i = 0; i < 2; ++i) {
     const TileTables& tile = tables.tiles[static_cast<std::size_t>(i)];
     TileJob& job = jobs.planes[i];
-    job = {plane_span(in, i),     plane_span(out, i), tile.across.direction(),
-           tile.down.direction(), tile.columns,       tile.rows};
+    const OutPlane to = plane_span(out, i);
+    job = {plane_span(in, i),
+           to,
+           tile.across.direction(),
+           tile.down.direction(),
+           tile.columns,
+           tile.rows,
+           to.rows.begin / (tables.size.rows * 16)};
     grid.x = static_cast<unsigned>(ceil_divide(job.out.row_bytes, tables.size.pairs * 32));  // of both, the same
-    grid.y += static_cast<unsigned>(ceil_divide(job.out.height, tables.size.rows * 16));
+    grid.y += static_cast<unsigned>(ceil_divide(to.rows.end, tables.size.rows * 16) - job.first_tile);
     if (i == 0) jobs.luma_tiles_down = static_cast<int>(grid.y);
   }
   const TileKernel kernel = tile_kernels[tables.known_steps];

@@ -20,6 +20,7 @@ struct FarJob {
   AxisJob down;
 };
 
+// Output and weights begin with the first row that is made, and the output's height is how many are.
 struct FarJobs {
   FarJob planes[2];
 };
@@ -75,8 +76,14 @@ void enqueue_resize_far(const FrameView& in, const MutableFrameView& out, const 
   std::int64_t positions = 0;
   for (int i = 0; i < 2; ++i) {
     const auto& axes = tables.planes[static_cast<std::size_t>(i)];
-    jobs.planes[i] = {plane_span(in, i), plane_span(out, i), job_of(axes[0]), job_of(axes[1])};
-    positions += std::int64_t{jobs.planes[i].out.width} * jobs.planes[i].out.height;
+    const RowRange rows = plane_rows(out, i);
+    FarJob& job = jobs.planes[i];
+    job = {plane_span(in, i), plane_span(out, i), job_of(axes[0]), job_of(axes[1])};
+    job.out.data += std::ptrdiff_t{rows.begin} * job.out.stride;
+    job.down.first += rows.begin;
+    job.down.weights += std::ptrdiff_t{rows.begin} * job.down.taps;
+    job.out.height = rows.count();
+    positions += std::int64_t{job.out.width} * rows.count();
   }
   far_kernel<<<blocks_for(32 * positions, 32 * warps, 16), 32 * warps, 0, stream>>>(jobs);
 }

@@ -16,14 +16,15 @@ struct Rows {
   std::uint8_t* data;  // of the first row
   std::ptrdiff_t stride;
   int row_bytes;
-  int rows;
+  RowRange rows;
   bool words;  // rows are aligned to words
 };
 
 struct Quarter {
   Rows in;
   Rows out;
-  int tiles_across;  // of `in`
+  int first_tile;  // across, of `in`
+  int tiles_across;
 };
 
 struct Quarters {
@@ -36,7 +37,7 @@ constexpr int tile_words = 16;
 constexpr int tile_bytes = 4 * tile_words;
 
 __device__ unsigned load_word(const Rows& in, int x, int y) {
-  if (y >= in.rows || x >= in.row_bytes) return 0;
+  if (y >= in.rows.end || x >= in.row_bytes) return 0;
   const std::uint8_t* const from = in.data + y * in.stride + x;
   if (in.words && x + 4 <= in.row_bytes) return __ldg(reinterpret_cast<const unsigned*>(from));
   unsigned word = 0;
@@ -45,7 +46,7 @@ __device__ unsigned load_word(const Rows& in, int x, int y) {
 }
 
 __device__ void store_word(const Rows& out, int x, int y, unsigned word) {
-  if (y >= out.rows || x >= out.row_bytes) return;
+  if (y < out.rows.begin || y >= out.rows.end || x >= out.row_bytes) return;
   std::uint8_t* const to = out.data + y * out.stride + x;
   if (out.words && x + 4 <= out.row_bytes) {
     *reinterpret_cast<unsigned*>(to) = word;
@@ -75,7 +76,7 @@ template <int components>
 __device__ void turn_tile(const Quarter& job, int tile, TileCells& cells) {
   constexpr int per_word = 4 / components;
   constexpr int size = tile_words * per_word;  // in positions, across and down
-  const int column = tile % job.tiles_across * size, row = tile / job.tiles_across * size;
+  const int column = (job.first_tile + tile % job.tiles_across) * size, row = tile / job.tiles_across * size;
   const int word = static_cast<int>(threadIdx.x) % tile_words, group = static_cast<int>(threadIdx.x) / tile_words;
   unsigned words[per_word];
 #pragma unroll
@@ -105,11 +106,13 @@ template <typename Byte>
 Rows rows_of(const BasicFrameView<Byte>& view, int plane, bool upwards) {
   const auto i = static_cast<std::size_t>(plane);
   const PlaneSize size = plane_size(view.format, plane);
+  const RowRange rows = plane_rows(view, plane);
   const std::ptrdiff_t stride = view.stride[i];
   auto* const data = const_cast<std::uint8_t*>(view.data[i]);
   const bool words = is_aligned(data, stride, 4);
-  if (upwards) return {data + (size.height - 1) * stride, -stride, size.width, size.height, words};
-  return {data, stride, size.width, size.height, words};
+  if (!upwards) return {data, stride, size.width, rows, words};
+  const RowRange from_below{size.height - rows.end, size.height - rows.begin};
+  return {data + (size.height - 1) * stride, -stride, size.width, from_below, words};
 }
 
 void launch_quarter(const FrameView& in, const MutableFrameView& out, int degrees, GpuStream stream) {
@@ -117,8 +120,10 @@ void launch_quarter(const FrameView& in, const MutableFrameView& out, int degree
   int tiles = 0;
   for (int i = 0; i < 2; ++i) {
     Quarter& plane = job.planes[i];
-    plane = {rows_of(in, i, degrees == 90), rows_of(out, i, degrees == 270), 0};
-    plane.tiles_across = ceil_divide(plane.in.row_bytes, tile_bytes);
+    plane = {rows_of(in, i, degrees == 90), rows_of(out, i, degrees == 270), 0, 0};
+    const int size = tile_bytes / (i + 1);  // in positions: columns of the input, rows of the output
+    plane.first_tile = plane.out.rows.begin / size;
+    plane.tiles_across = ceil_divide(plane.out.rows.end, size) - plane.first_tile;
     tiles += plane.tiles_across * ceil_divide(plane.out.row_bytes, tile_bytes);
     if (i == 0) job.luma_tiles = tiles;
   }
@@ -134,7 +139,8 @@ struct Half {
   OutPlane out[2];
   bool vectors;  // of the output
   int columns;   // vectors of a row, as many in both planes: two interleaved chroma samples stand for two luma samples
-  int rows;      // of both planes
+  int luma_rows;
+  int rows;  // of both planes, that are made
 };
 
 template <int components>
@@ -156,19 +162,20 @@ __device__ void turn_vector(const InPlane& in, const OutPlane& out, bool vectors
 
 __global__ void __launch_bounds__(block) half_kernel(const __grid_constant__ Half job) {
   for (RowWalk at(job.columns); at.row < job.rows; at.advance()) {
-    const int x = at.column * vector, chroma_row = at.row - job.in[0].height;
+    const int x = at.column * vector, chroma_row = at.row - job.luma_rows;
     if (chroma_row < 0)
-      turn_vector<1>(job.in[0], job.out[0], job.vectors, x, at.row);
+      turn_vector<1>(job.in[0], job.out[0], job.vectors, x, job.out[0].rows.begin + at.row);
     else
-      turn_vector<2>(job.in[1], job.out[1], job.vectors, x, chroma_row);
+      turn_vector<2>(job.in[1], job.out[1], job.vectors, x, job.out[1].rows.begin + chroma_row);
   }
 }
 
 void launch_half(const FrameView& in, const MutableFrameView& out, GpuStream stream) {
-  Half job{{plane_span(in, 0), plane_span(in, 1)}, {plane_span(out, 0), plane_span(out, 1)}, true, 0, 0};
+  Half job{{plane_span(in, 0), plane_span(in, 1)}, {plane_span(out, 0), plane_span(out, 1)}, true, 0, 0, 0};
   for (const OutPlane& plane : job.out) job.vectors = job.vectors && is_aligned(plane.data, plane.stride, vector);
   job.columns = ceil_divide(job.in[1].row_bytes, vector);
-  job.rows = job.in[0].height + job.in[1].height;
+  job.luma_rows = job.out[0].rows.count();
+  job.rows = job.luma_rows + job.out[1].rows.count();
   const unsigned grid = blocks_for(std::int64_t{job.columns} * job.rows, block, blocks_per_multiprocessor);
   half_kernel<<<grid, block, 0, stream>>>(job);
 }

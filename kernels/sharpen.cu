@@ -98,8 +98,8 @@ __device__ unsigned sharpen_4(unsigned even, unsigned odd, unsigned soft_even, u
 __device__ void sharpen_tile(const Job& job, int index) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   const int x = (index % job.tiles_across * kept_lanes + lane - 1) * unit;
-  const int y = (index / job.tiles_across * warps + static_cast<int>(threadIdx.x / 32)) * rows;
-  if (y >= job.luma.height) return;
+  const int y = job.sharp.rows.begin + (index / job.tiles_across * warps + static_cast<int>(threadIdx.x / 32)) * rows;
+  if (y >= job.sharp.rows.end) return;
   uint2 bytes[rows + 2 * radius]{};
   Ends ends{};
   if (job.luma.units && job.luma.row_bytes % unit == 0) {
@@ -107,12 +107,13 @@ __device__ void sharpen_tile(const Job& job, int index) {
     if (x >= 0 && x < job.luma.row_bytes) {
 #pragma unroll
       for (int i = 0; i < rows + 2 * radius; ++i)
-        bytes[i] = load_unit(row_at(job.luma, mirrored_once(y + i - radius, job.luma.height)) + x);
+        bytes[i] = load_unit(row_at(job.luma, row_mirrored_once(job.luma, y + i - radius)) + x);
     }
   } else {
 #pragma unroll
     for (int i = 0; i < rows + 2 * radius; ++i)
-      bytes[i] = gather_unit<1>(row_at(job.luma, mirrored(y + i - radius, job.luma.height)), job.luma.width, x);
+      bytes[i] = gather_unit<1>(row_at(job.luma, row_there(job.luma, mirrored(y + i - radius, job.luma.height))),
+                                job.luma.width, x);
   }
   const LastStep step(job.amount);
   Columns in[rows + 2 * radius];
@@ -138,11 +139,12 @@ __device__ void sharpen_tile(const Job& job, int index) {
 
 __device__ void copy_tile(const Job& job, int index) {
   const int x = (index % job.copy_tiles_across * 32 + static_cast<int>(threadIdx.x % 32)) * copy_vector;
-  const int y = (index / job.copy_tiles_across * warps + static_cast<int>(threadIdx.x / 32)) * copy_rows;
+  const int y =
+      job.copy.rows.begin + (index / job.copy_tiles_across * warps + static_cast<int>(threadIdx.x / 32)) * copy_rows;
   const int count = min(copy_vector, job.copy.row_bytes - x);
 #pragma unroll
   for (int i = 0; i < copy_rows; ++i) {
-    if (y + i >= job.copy.height) return;
+    if (y + i >= job.copy.rows.end) return;
     const std::uint8_t* const from = job.chroma.data + static_cast<std::ptrdiff_t>(y + i) * job.chroma.stride + x;
     std::uint8_t* const to = job.copy.data + static_cast<std::ptrdiff_t>(y + i) * job.copy.stride + x;
     if (job.copy_vectors && count == copy_vector) {
@@ -173,9 +175,9 @@ void enqueue_sharpen(const FrameView& in, const MutableFrameView& out, int amoun
   job.copy_vectors = is_aligned(job.chroma.data, job.chroma.stride, copy_vector) &&
                      is_aligned(job.copy.data, job.copy.stride, copy_vector);
   job.tiles_across = ceil_divide(job.sharp.row_bytes, kept_lanes * unit);
-  job.luma_tiles = job.tiles_across * ceil_divide(job.sharp.height, warps * rows);
+  job.luma_tiles = job.tiles_across * ceil_divide(job.sharp.rows.count(), warps * rows);
   job.copy_tiles_across = ceil_divide(job.copy.row_bytes, 32 * copy_vector);
-  const int copy_tiles = job.copy_tiles_across * ceil_divide(job.copy.height, warps * copy_rows);
+  const int copy_tiles = job.copy_tiles_across * ceil_divide(job.copy.rows.count(), warps * copy_rows);
   sharpen_kernel<<<static_cast<unsigned>(job.luma_tiles + copy_tiles), 32 * warps, 0, stream>>>(job);
   check_launch("cannot sharpen");
 }

@@ -80,13 +80,14 @@ __device__ void load_tile(const InPlane& in, int x, int y, const Tile& tile) {
     for (; row < tile.rows; row += step) {
       uint2 bytes[scale];
       for (int k = 0; k < scale; ++k)
-        bytes[k] = gather_unit<components>(row_at(in, mirrored(y + row * scale + k, in.height)), in.width, from);
+        bytes[k] = gather_unit<components>(row_at(in, row_there(in, mirrored(y + row * scale + k, in.height))),
+                                           in.width, from);
       put_units<components, halved>(tile, row, index, bytes);
     }
     return;
   }
   const auto row_of = [&](int r) {
-    return row_at(in, beyond == Beyond::mirrored ? mirrored_once(y + r, in.height) : min(y + r, in.height - 1));
+    return row_at(in, beyond == Beyond::mirrored ? row_mirrored_once(in, y + r) : row_there(in, y + r));
   };
   const bool in_row = from >= 0 && from < in.row_bytes;
   const bool whole = from >= 0 && from + unit <= in.row_bytes;
@@ -192,9 +193,10 @@ __device__ inline void store_32(const OutPlane& out, int x, int y, bool whole, u
   const unsigned other = __shfl_xor_sync(0xffffffff, odd ? first : second, 1);
   const uint2 bytes = odd ? uint2{other, second} : uint2{first, other};
   const int at = x + (odd ? 16 : 0) + lane / 2 * 8;
+  if (!is_made(out, y)) return;
   if (!whole)
     store_unit(out, at, y, bytes);
-  else if (y < out.height)
+  else
     *reinterpret_cast<uint2*>(out.data + static_cast<std::ptrdiff_t>(y) * out.stride + at) = bytes;
 }
 

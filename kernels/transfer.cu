@@ -83,8 +83,14 @@ unsigned grid(int columns, int rows) {
 
 void enqueue_interleave_chroma(const std::uint8_t* u, const std::uint8_t* v, std::ptrdiff_t stride,
                                const MutableFrameView& out, GpuStream stream) {
-  const PlaneSize size = plane_size(out.format, 1);
-  const Interleave job{u, v, stride, out.data[1], out.stride[1], size.width / 2, size.height};
+  const RowRange rows = plane_rows(out, 1);
+  const Interleave job{u + rows.begin * stride,
+                       v + rows.begin * stride,
+                       stride,
+                       out.data[1] + std::ptrdiff_t{rows.begin} * out.stride[1],
+                       out.stride[1],
+                       plane_size(out.format, 1).width / 2,
+                       rows.count()};
   if (is_aligned(u, stride, 8) && is_aligned(v, stride, 8) && is_aligned(job.out, job.out_stride, 16)) {
     interleave_kernel<8><<<grid((job.width + 7) / 8, job.height), block, 0, stream>>>(job);
   } else {

@@ -10,7 +10,8 @@
 
 namespace campipe {
 
-// The two chroma planes of i420 → `out`'s plane 1. `stride`: in bytes, of both planes. `out` gives the size.
+// The two chroma planes of i420 → the rows of `out`'s plane 1. `stride`: in bytes, of both planes. `out` gives the
+// size.
 void enqueue_interleave_chroma(const std::uint8_t* u, const std::uint8_t* v, std::ptrdiff_t stride,
                                const MutableFrameView& out, GpuStream stream);
 

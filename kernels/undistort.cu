@@ -10,6 +10,8 @@
 // side in a warp (2 × 8 a thread), and more or fewer warps changed nothing.
 //
 // Why not a table of places: it is 8 bytes a sample, four times what the frame itself moves.
+#include <algorithm>
+
 #include "kernels/launch.h"
 #include "kernels/undistort.h"
 
@@ -30,6 +32,12 @@ struct Job {
   int in_stride[2];
   std::uint8_t* out[2];
   int out_stride[2];
+  RowRange in_rows[2];   // that are there
+  RowRange out_rows[2];  // that are made
+  int first_row;         // of a thread's block
+  int end_row;
+  float low[2];  // 256ths of a sample of luma across and down, up to `high`: all that is looked up is there
+  float high[2];
   int width;
   int height;
   bool in_pairs;   // U and V may be read together
@@ -148,12 +156,15 @@ struct InPlane {
   int stride;
   int width;  // in positions
   int height;
+  RowRange rows;  // that are there
   unsigned black;
 };
 
-__device__ InPlane luma_of(const Job& job) { return {job.in[0], job.in_stride[0], job.width, job.height, job.black}; }
+__device__ InPlane luma_of(const Job& job) {
+  return {job.in[0], job.in_stride[0], job.width, job.height, job.in_rows[0], job.black};
+}
 __device__ InPlane chroma_of(const Job& job) {
-  return {job.in[1], job.in_stride[1], (job.width + 1) / 2, (job.height + 1) / 2, 128};
+  return {job.in[1], job.in_stride[1], (job.width + 1) / 2, (job.height + 1) / 2, job.in_rows[1], 128};
 }
 
 __device__ int column_of(PlaceBits place) { return static_cast<int>(place.x - bits_of_zero) >> 8; }
@@ -175,7 +186,8 @@ __device__ unsigned sample_anywhere(const InPlane& in, PlaceBits place, int c) {
   const auto at = [&](int i, int j) -> unsigned {
     const bool there = static_cast<unsigned>(i) < static_cast<unsigned>(in.width) &&
                        static_cast<unsigned>(j) < static_cast<unsigned>(in.height);
-    return there ? in.data[j * in.stride + i * components + c] : in.black;
+    const int row_there = min(max(j, in.rows.begin), in.rows.end - 1);  // j, but for rounding
+    return there ? in.data[row_there * in.stride + i * components + c] : in.black;
   };
   return blend(quad_of(at(column, row), at(column + 1, row), at(column, row + 1), at(column + 1, row + 1)), place);
 }
@@ -206,8 +218,13 @@ __device__ uint2 chroma_sample(const InPlane& in, PlaceBits place) {
   }
 }
 
+__device__ bool is_made(RowRange rows, int y) {
+  return static_cast<unsigned>(y - rows.begin) < static_cast<unsigned>(rows.end - rows.begin);
+}
+
 // Four bytes of the output, from `byte` on.
 __device__ void store(const Job& job, int plane, int row_bytes, int byte, int row, unsigned word) {
+  if (!is_made(job.out_rows[plane], row)) return;
   std::uint8_t* const out = job.out[plane] + (row * job.out_stride[plane] + byte);
   if (job.out_words && byte + 4 <= row_bytes) {
     *reinterpret_cast<unsigned*>(out) = word;
@@ -225,7 +242,6 @@ __device__ void make_samples(const Job& job, int x0, int y0, const Places& place
   const InPlane luma = luma_of(job), chroma = chroma_of(job);
 #pragma unroll
   for (int row = 0; row < side; ++row) {
-    if (y0 + row >= job.height) break;
     unsigned samples[side];
 #pragma unroll
     for (int i = 0; i < side; ++i) {
@@ -235,7 +251,6 @@ __device__ void make_samples(const Job& job, int x0, int y0, const Places& place
   }
 #pragma unroll
   for (int row = 0; row < side / 2; ++row) {
-    if (y0 / 2 + row >= chroma.height) break;
     const float dv = static_cast<float>(2 * row) - 1.0F;
     const uint2 left = chroma_sample<inside>(chroma, places.chroma(-1, dv));
     const uint2 right = chroma_sample<inside>(chroma, places.chroma(1, dv));
@@ -243,31 +258,37 @@ __device__ void make_samples(const Job& job, int x0, int y0, const Places& place
   }
 }
 
-// Whether all of a thread's places lie between the first and the last sample; those of chroma, which are half a sample
-// of chroma further out, and a rounding included. Not if they are no numbers.
-__device__ bool lies_inside(const Expansion& e, int size) {
+// Whether all of a thread's places lie in these bounds. Not if they are no numbers.
+__device__ bool lies_inside(const Expansion& e, float low, float high) {
   const float reach = 1.5F * (fabsf(e.u) + fabsf(e.v)) + 2.25F * (fabsf(e.uu) + fabsf(e.uv) + fabsf(e.vv));
-  const float low = 256, high = 256.0F * static_cast<float>((size & ~1) - 2);
   return e.at - reach >= low && e.at + reach <= high;
 }
 
 template <bool exact>
 __global__ void __launch_bounds__(128) undistort_kernel(const __grid_constant__ Job job) {
   const int x0 = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) * side;
-  const int y0 = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y) * side;
-  if (x0 >= job.width || y0 >= job.height) return;
+  const int y0 = job.first_row + static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y) * side;
+  if (x0 >= job.width || y0 >= job.end_row) return;
   const float u = static_cast<float>(x0) + 1.5F, v = static_cast<float>(y0) + 1.5F;
   if constexpr (exact) {
     make_samples<false>(job, x0, y0, ExactPlaces{job, u, v});
   } else {
     const Place middle = place_of(job.lens, u, v);
     const ExpandedPlaces places(middle);
-    if (job.in_pairs && lies_inside(middle.x, job.width) && lies_inside(middle.y, job.height)) {
+    if (job.in_pairs && lies_inside(middle.x, job.low[0], job.high[0]) &&
+        lies_inside(middle.y, job.low[1], job.high[1])) {
       make_samples<true>(job, x0, y0, places);
     } else {
       make_samples<false>(job, x0, y0, places);
     }
   }
+}
+
+// Between the first and the last sample that is there, in 256ths of a sample of luma; those of chroma, which are half a
+// sample of chroma further out, and a rounding included.
+void set_bounds(RowRange luma, RowRange chroma, float& low, float& high) {
+  low = 256.0F * static_cast<float>(std::max(luma.begin, 2 * chroma.begin) + 1);
+  high = 256.0F * static_cast<float>(std::min(luma.end & ~1, 2 * chroma.end) - 2);
 }
 
 Job make_job(const FrameView& in, const MutableFrameView& out, const Lens& lens, std::uint8_t black) {
@@ -281,7 +302,14 @@ Job make_job(const FrameView& in, const MutableFrameView& out, const Lens& lens,
     job.out[p] = out.data[i];
     job.out_stride[p] = out.stride[i];
     job.out_words = job.out_words && is_aligned(out.data[i], out.stride[i], sizeof(unsigned));
+    job.in_rows[p] = plane_rows(in, p);
+    job.out_rows[p] = plane_rows(out, p);
   }
+  const auto [luma, chroma] = job.out_rows;
+  job.first_row = std::min(luma.begin, 2 * chroma.begin) / side * side;  // blocks are the whole frame's
+  job.end_row = std::max(luma.end, 2 * chroma.end);
+  set_bounds({0, in.format.width}, {0, (in.format.width + 1) / 2}, job.low[0], job.high[0]);
+  set_bounds(job.in_rows[0], job.in_rows[1], job.low[1], job.high[1]);
   job.width = in.format.width;
   job.height = in.format.height;
   job.black = black;
@@ -309,7 +337,7 @@ void enqueue_undistort(const FrameView& in, const MutableFrameView& out, const L
   const auto blocks = [](int samples, unsigned a_block) {
     return (static_cast<unsigned>(samples) + a_block - 1) / a_block;
   };
-  const dim3 grid(blocks(job.width, block.x * side), blocks(job.height, block.y * side));
+  const dim3 grid(blocks(job.width, block.x * side), blocks(job.end_row - job.first_row, block.y * side));
   if (std::min(lens.fx, lens.fy) < shortest_focal_length) {
     undistort_kernel<true><<<grid, block, 0, stream>>>(job);
   } else {

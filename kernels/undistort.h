@@ -27,8 +27,8 @@ struct Lens {
 
 // `out`, of the same size as `in`, without the distortion of `lens`; linear between the four samples around each place.
 // What lies outside of `in` is black (`black`: luma's; chroma's is 128). Chroma lies in the middle of its four luma
-// samples. Both are nv12 in memory that the current GPU can use, and do not overlap. Enqueues one kernel on `stream`
-// and returns at once. Throws GpuError when the launch fails.
+// samples. Both are nv12 in memory that the current GPU can use, and do not overlap. Of `out` the rows that it has are
+// made. Enqueues one kernel on `stream` and returns at once. Throws GpuError when the launch fails.
 void enqueue_undistort(const FrameView& in, const MutableFrameView& out, const Lens& lens, std::uint8_t black,
                        GpuStream stream);
 

@@ -1,14 +1,13 @@
 #include "app/worker/output_filters.h"
 
 #include "app/control/thread_scope.h"
+#include "stages/filters/filter_sequence.h"
 
 namespace campipe {
 
 FrameFormat OutputFilters::configure(const FrameFormat& in, int rotation, bool on_gpu) {
   if (!path_ || rotation != rotation_) {
-    std::vector<FilterConfig> filters = config_;
-    if (rotation != 0) filters.insert(filters.begin(), {"rotate", {{"angle", rotation}}});
-    path_ = make_frame_path(filters, place_.gpu, place_.stream);
+    path_ = make_frame_path(with_rotation(config_, rotation), place_.gpu, place_.stream);
     place_.stream = path_->stream();
     rotation_ = rotation;
   }

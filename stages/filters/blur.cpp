@@ -59,6 +59,10 @@ class Blur : public Filter {
     return in;
   }
 
+  // One row more than the radius: it has no weight, but combine_rows reads it; and where the GPU takes rows by twos, it
+  // has some.
+  [[nodiscard]] RowRange needs(int /*plane*/, RowRange rows) const override { return rows_around(rows, radius_ + 1); }
+
   void process(const FrameView& in, const MutableFrameView& out) override {
     for (int i = 0; i < plane_count(in.format.pixels); ++i) blur_plane(plane_of(in, i), plane_of(out, i));
   }
@@ -66,7 +70,7 @@ class Blur : public Filter {
  private:
   void blur_plane(const Plane& in, const MutablePlane& out) {
     std::int16_t* line = line_.data() + centre_;
-    for (int y = 0; y < in.height; ++y) {
+    for (int y = out.rows.begin; y < out.rows.end; ++y) {
       for (int i = 0; i <= 2 * radius_ + 1; ++i)
         rows_[static_cast<std::size_t>(i)] = in.row(reflect_101(y - radius_ + i, in.height));
       combine_rows(rows_, column_, in.row_bytes(), line);

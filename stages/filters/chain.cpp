@@ -3,8 +3,11 @@
 #include <cstddef>
 #include <cstring>
 #include <new>
+#include <optional>
+#include <span>
 #include <utility>
 
+#include "stages/filters/filter_sequence.h"
 #include "stages/filters/frame_pool.h"
 
 namespace campipe {
@@ -17,68 +20,73 @@ FrameBytes allocate(std::size_t size) {
           [](std::uint8_t* bytes) { ::operator delete[](bytes, std::align_val_t{alignment}); }};
 }
 
+// Those rows of both that `in` has.
 void copy(const FrameView& in, const MutableFrameView& out) {
   for (int plane = 0; plane < plane_count(in.format.pixels); ++plane) {
     const auto i = static_cast<std::size_t>(plane);
-    const PlaneSize size = plane_size(in.format, plane);
-    for (std::ptrdiff_t row = 0; row < size.height; ++row) {
-      std::memcpy(out.data[i] + row * out.stride[i], in.data[i] + row * in.stride[i],
-                  static_cast<std::size_t>(size.width));
-    }
+    const RowRange rows = plane_rows(in, plane);
+    const auto width = static_cast<std::size_t>(plane_size(in.format, plane).width);
+    for (std::ptrdiff_t row = rows.begin; row < rows.end; ++row)
+      std::memcpy(out.data[i] + row * out.stride[i], in.data[i] + row * in.stride[i], width);
   }
 }
-
-struct Stage {
-  std::unique_ptr<Filter> filter;
-  bool only_looks;
-  std::shared_ptr<FramePool> pool;  // if it does more
-};
 
 }  // namespace
 
 struct FilterChain::State {
-  std::vector<Stage> stages;
+  FilterSequence filters;
+  std::vector<std::shared_ptr<FramePool>> pools;  // of what each filter makes; none: it only looks
+  std::vector<FrameRows> rows;
+  std::optional<std::size_t> last;  // that changes the frame
 };
 
-FilterChain::FilterChain(const std::vector<FilterConfig>& filters) : state_(std::make_unique<State>()) {
-  for (const FilterConfig& config : filters) {
-    const FilterInfo& info = known_filter(config.name);
-    state_->stages.push_back({info.create(complete_parameters(info, config.parameters)), info.only_looks, nullptr});
-  }
-}
+FilterChain::FilterChain(const std::vector<FilterConfig>& filters)
+    : state_(new State{FilterSequence(filters), {}, {}, {}}) {}
 
 FilterChain::~FilterChain() = default;
 
-bool FilterChain::empty() const { return state_->stages.empty(); }
+bool FilterChain::empty() const { return state_->filters.stages().empty(); }
 
-FrameFormat FilterChain::configure(const FrameFormat& in) {
-  FrameFormat format = in;
-  for (Stage& stage : state_->stages) {
-    format = stage.filter->configure(format);
-    if (!stage.only_looks) stage.pool = std::make_shared<FramePool>(FrameLayout{format, alignment}, allocate);
+FrameFormat FilterChain::configure(const FrameFormat& in, RowRange band) {
+  const std::span formats = state_->filters.configure(in);
+  const std::span stages = state_->filters.stages();
+  state_->rows = state_->filters.rows_for(band);
+  state_->pools.assign(stages.size(), nullptr);
+  state_->last.reset();
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    if (stages[i].only_looks) continue;
+    const FrameLayout layout{formats[i + 1], alignment, MemoryKind::host, {}, state_->rows[i + 1]};
+    state_->pools[i] = std::make_shared<FramePool>(layout, allocate);
+    state_->last = i;
   }
-  return format;
+  return formats.back();
 }
+
+const FrameRows& FilterChain::needs() const { return state_->rows.front(); }
 
 FrameRef FilterChain::process(const FrameRef& in, std::int64_t pts, const MutableFrameView* target) {
   FrameRef frame = in;
-  const Stage* last = nullptr;  // that changes the frame
-  for (const Stage& stage : state_->stages) last = stage.only_looks ? last : &stage;
-  for (const Stage& stage : state_->stages) {
-    if (stage.only_looks) {
-      stage.filter->look(frame.view, pts);
+  const std::span stages = state_->filters.stages();
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    Filter& filter = *stages[i].filter;
+    if (stages[i].only_looks) {
+      filter.look(frame.view, pts);
     } else {
       auto [view, owner] =
-          &stage == last && target != nullptr ? FramePool::Lease{*target, nullptr} : stage.pool->take();
-      stage.filter->process(frame.view, view);
+          i == state_->last && target != nullptr ? FramePool::Lease{*target, nullptr} : state_->pools[i]->take();
+      view.rows = state_->rows[i + 1];
+      filter.process(frame.view, view);
       frame.view = as_const(view);
       frame.owner = std::move(owner);
     }
-    stage.filter->add_metadata(frame.metadata);
+    filter.add_metadata(frame.metadata);
   }
-  if (last == nullptr && target != nullptr) {
+  frame.view.rows = state_->rows.back();
+  if (!state_->last && target != nullptr) {
     copy(frame.view, *target);
+    const FrameRows rows = frame.view.rows;
     frame.view = as_const(*target);
+    frame.view.rows = rows;
     frame.owner = nullptr;
   }
   return frame;

@@ -50,7 +50,7 @@ Table chroma_table(const Adjustment& by) {
 }
 
 void look_up_plane(const Plane& in, const MutablePlane& out, const Table& table) {
-  for (int y = 0; y < in.height; ++y)
+  for (int y = out.rows.begin; y < out.rows.end; ++y)
     std::transform(in.row(y), in.row(y) + in.row_bytes(), out.row(y),
                    [&](std::uint8_t sample) { return table[sample]; });
 }
@@ -64,6 +64,8 @@ class Color : public Filter {
     chroma_ = chroma_table(adjustment_);
     return in;
   }
+
+  [[nodiscard]] RowRange needs(int /*plane*/, RowRange rows) const override { return rows; }
 
   void process(const FrameView& in, const MutableFrameView& out) override {
     look_up_plane(plane_of(in, 0), plane_of(out, 0), luma_);

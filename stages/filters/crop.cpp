@@ -38,6 +38,11 @@ class Crop : public Filter {
 
   FrameFormat configure(const FrameFormat& in) override { return rectangle_.cut_from(in); }
 
+  [[nodiscard]] RowRange needs(int plane, RowRange rows) const override {
+    const int down = plane == 0 ? rectangle_.y : rectangle_.y / 2;
+    return {rows.begin + down, rows.end + down};
+  }
+
   void process(const FrameView& in, const MutableFrameView& out) override {
     for (int i = 0; i < plane_count(in.format.pixels); ++i) {
       const MutablePlane to = plane_of(out, i);

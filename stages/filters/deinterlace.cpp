@@ -133,6 +133,8 @@ class Deinterlace : public Filter {
     return in;
   }
 
+  [[nodiscard]] RowRange needs(int /*plane*/, RowRange rows) const override { return rows_around(rows, 2); }
+
   void process(const FrameView& in, const MutableFrameView& out) override {
     for (int i = 0; i < plane_count(in.format.pixels); ++i) make_plane(plane_of(in, i), plane_of(out, i));
   }
@@ -141,7 +143,7 @@ class Deinterlace : public Filter {
   static constexpr int margin = 2;  // bytes of a position
 
   void make_plane(const Plane& in, const MutablePlane& out) {
-    for (int y = 0; y < in.height; ++y) {
+    for (int y = out.rows.begin; y < out.rows.end; ++y) {
       if (y % 2 == field_) {
         std::memcpy(out.row(y), in.row(y), static_cast<std::size_t>(in.row_bytes()));
         continue;

@@ -7,8 +7,8 @@
 // weight is used for both.
 //
 // The plane is done in bands of rows, and these in strips that fit the cache. What a band adds to the rows below it is
-// handed on to the next one. The first band begins above the plane, with samples that are not in it but are found in
-// the windows of some that are.
+// handed on to the next one. The first band begins above the rows that are asked for, with samples that are found in
+// their windows.
 #include <algorithm>
 #include <cstring>
 
@@ -73,6 +73,10 @@ class Denoise : public Filter {
     return in;
   }
 
+  [[nodiscard]] RowRange needs(int /*plane*/, RowRange rows) const override {
+    return rows_around(rows, reach_ + radius_);
+  }
+
   void process(const FrameView& in, const MutableFrameView& out) override {
     for (int i = 0; i < plane_count(in.format.pixels); ++i) denoise_plane(plane_of(in, i), plane_of(out, i));
   }
@@ -111,24 +115,26 @@ void Denoise::denoise_plane(const Plane& in, const MutablePlane& out) {
   left_ = (2 * reach_ + radius_) * step_;
   sums_of_weights_.clear();
   sums_of_samples_.clear();
-  for (int top = -reach_; top < in.height; top += band_rows) {
-    const int rows = std::min(band_rows, in.height - top);
+  const auto [first, end] = out.rows;
+  for (int top = first - reach_; top < end; top += band_rows) {
+    const int rows = std::min(band_rows, end - top);
     load_band(in, top);
     for (int x = 0; x < in.row_bytes(); x += strip_bytes) {
       const int bytes = whole_blocks(std::min(strip_bytes, in.row_bytes() - x));
       for (int down = 0; down <= reach_; ++down) add_offsets_down(down, x, bytes, rows);
     }
-    for (int row = std::max(0, -top); row < rows; ++row) store_row(row, out, top + row);
+    for (int row = std::max(0, first - top); row < rows; ++row) store_row(row, out, top + row);
     sums_of_weights_.drop(band_rows);
     sums_of_samples_.drop(band_rows);
   }
 }
 
-// The rows that patches of the band, and of the rows that it reaches, have; with their edges repeated.
+// The rows that patches of the band, and of the rows that it reaches, have; with their edges repeated. Rows that are
+// not there only count for samples that are not asked for.
 void Denoise::load_band(const Plane& in, int top) {
   const int end = band_rows + reach_ + radius_;
   for (int row = -radius_; row < end; ++row) {
-    const std::uint8_t* from = in.row(std::clamp(top + row, 0, in.height - 1));
+    const std::uint8_t* from = in.row(std::clamp(top + row, in.rows.begin, in.rows.end - 1));
     std::uint8_t* to = sample(row, 0);
     std::memcpy(to, from, static_cast<std::size_t>(in.row_bytes()));
     for (int i = 1; i <= left_; ++i) {

@@ -5,15 +5,23 @@
 // Life and threads: one object per camera and place in its chain, used by that camera's thread alone:
 // create → configure → process, process, … → (configure again when the input's format changes) → destroy.
 // - configure() may allocate and may throw Error (e.g. the input is too small); its text reaches the user.
-// - process() reads `in` and writes every sample of `out`; both have the formats agreed in configure(). The two
-//   never overlap. It must not keep a view, must not allocate after the first frames, and must not start threads.
-// - What a filter finds in a frame travels with it, of types that core/metadata_types.h declares: add_metadata().
+// - process() reads `in` and writes every sample of the rows of `out` (FrameView::rows), and no other; both have the
+//   formats agreed in configure(). The two never overlap. It must not keep a view, must not allocate after the first
+//   frames of the same rows, and must not start threads.
+// - Several devices can share a frame: each computes a band of its rows. `out` has the rows that are asked for, which
+//   may be any, in luma and chroma apart; `in` has at least those that needs() returns for them. Formats and the
+//   numbers of rows are the whole frame's. So a filter mirrors or clamps at the frame's edges, never at a band's, and a
+//   row is the same to the bit whichever others are computed with it.
+// - What a filter finds in a frame travels with it, of types that core/metadata_types.h declares: add_metadata(). A
+//   filter that finds something leaves needs() as it is: its data are of whole frames.
 // - Frames are 4:2:0, i420 or nv12; the filter works on the planes as they are and never converts the format.
 //
-// The GPU path (class GpuFilter) has the same life. Its frames are nv12 in device memory, and it enqueues its work on
-// the stream that it is given and returns at once: no waiting, no synchronisation, and after configure() no allocation.
-// Both paths compute the same frame; tests/unit/filters_test.cpp holds the CPU's to a reference in double precision,
-// tests/gpu/filters_gpu_test.cpp the GPU's to the CPU's.
+// The GPU path (class GpuFilter) has the same life and contract, and gets the rows that Filter::needs() names. Its
+// frames are nv12 in device memory, and it enqueues its work on the stream that it is given and returns at once: no
+// waiting, no synchronisation, and after configure() no allocation. Both paths compute the same frame;
+// tests/unit/filters_test.cpp holds the CPU's to a reference in double precision, tests/gpu/filters_gpu_test.cpp the
+// GPU's to the CPU's; tests/unit/filter_bands_test.cpp and tests/gpu/filter_bands_gpu_test.cpp hold bands to the whole
+// frame.
 #pragma once
 
 #include <array>
@@ -47,11 +55,21 @@ struct ParameterInfo {
 
 using FilterParameters = std::map<std::string, double, std::less<>>;  // complete: fallbacks are filled in
 
+struct FilterConfig {
+  std::string name;
+  FilterParameters parameters;
+  friend bool operator==(const FilterConfig&, const FilterConfig&) = default;
+};
+
 class Filter {
  public:
   virtual ~Filter() = default;
   // The format that `in` becomes.
   virtual FrameFormat configure(const FrameFormat& in) = 0;
+  // After configure(): the rows of plane `plane` of the input (0: luma; 1: chroma) that process() reads to make `rows`
+  // of the same plane of the output, and GpuFilter::enqueue() too. `rows` is not empty; what is returned may reach
+  // beyond the frame, or be empty. all_rows: the filter needs whole frames, so that behind others it cannot be tiled.
+  [[nodiscard]] virtual RowRange needs(int /*plane*/, RowRange /*rows*/) const { return all_rows; }
   virtual void process(const FrameView& in, const MutableFrameView& out) = 0;
   // Only where FilterInfo::only_looks: a chain calls this in place of process(), and hands its own input on. `pts`: of
   // the frame, in nanoseconds.

@@ -10,16 +10,17 @@ void FramePool::add_picture() {
   view.format = layout_.format;
   view.memory = layout_.memory;
   view.device = layout_.device;
-  std::array<std::size_t, 3> offsets{};
+  view.rows = layout_.rows;
+  std::array<std::ptrdiff_t, 3> offsets{};  // of the frame's first row, which need not be there
   std::size_t size = 0;
   const auto planes = static_cast<std::size_t>(plane_count(view.format.pixels));
   for (std::size_t i = 0; i < planes; ++i) {
-    const PlaneSize plane = plane_size(view.format, static_cast<int>(i));
-    const std::size_t stride =
-        (static_cast<std::size_t>(plane.width) + layout_.alignment - 1) & ~(layout_.alignment - 1);
-    offsets[i] = size;
+    const RowRange rows = plane_rows(view, static_cast<int>(i));
+    const auto width = static_cast<std::size_t>(plane_size(view.format, static_cast<int>(i)).width);
+    const std::size_t stride = (width + layout_.alignment - 1) & ~(layout_.alignment - 1);
     view.stride[i] = static_cast<std::int32_t>(stride);
-    size += stride * static_cast<std::size_t>(plane.height);
+    offsets[i] = static_cast<std::ptrdiff_t>(size) - std::ptrdiff_t{rows.begin} * view.stride[i];
+    size += stride * static_cast<std::size_t>(rows.end - rows.begin);
   }
   frame->pixels = allocate_(size);
   for (std::size_t i = 0; i < planes; ++i) view.data[i] = frame->pixels.get() + offsets[i];

@@ -21,6 +21,7 @@ struct FrameLayout {
   std::size_t alignment = 64;  // of planes and rows, in bytes; a power of two
   MemoryKind memory = MemoryKind::host;
   Device device = {};
+  FrameRows rows = {};  // that frames have
 };
 
 // Frames of one layout. Each one handed out keeps the pool alive, and comes back from whichever thread drops it.

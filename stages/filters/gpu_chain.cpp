@@ -10,6 +10,7 @@
 #include "core/cuda.h"
 #include "core/error.h"
 #include "kernels/transfer.h"
+#include "stages/filters/filter_sequence.h"
 #include "stages/filters/frame_pool.h"
 #include "stages/filters/gpu_pointwise.h"
 
@@ -56,38 +57,43 @@ class Merged : public GpuPointwise {
   FrameFormat configure(const FrameFormat& in) override { return in; }
 };
 
-void copy_plane_async(const FrameView& in, std::uint8_t* out, std::int32_t out_stride, int plane, GpuStream stream) {
+// `out`: of the plane's first row.
+void copy_rows_async(const FrameView& in, std::uint8_t* out, std::int32_t out_stride, int plane, RowRange rows,
+                     GpuStream stream) {
   const auto i = static_cast<std::size_t>(plane);
-  const PlaneSize size = plane_size(in.format, plane);
   // By its address CUDA knows what memory it is.
-  cuda_check(cudaMemcpy2DAsync(out, static_cast<std::size_t>(out_stride), in.data[i],
-                               static_cast<std::size_t>(in.stride[i]), static_cast<std::size_t>(size.width),
-                               static_cast<std::size_t>(size.height), cudaMemcpyDefault, stream),
-             "cannot copy a frame to or from the GPU");
+  cuda_check(
+      cudaMemcpy2DAsync(out + std::ptrdiff_t{rows.begin} * out_stride, static_cast<std::size_t>(out_stride),
+                        in.data[i] + std::ptrdiff_t{rows.begin} * in.stride[i], static_cast<std::size_t>(in.stride[i]),
+                        static_cast<std::size_t>(plane_size(in.format, plane).width),
+                        static_cast<std::size_t>(rows.count()), cudaMemcpyDefault, stream),
+      "cannot copy a frame to or from the GPU");
 }
 
+// The rows of `out`.
 void copy_async(const FrameView& in, const MutableFrameView& out, GpuStream stream) {
   for (int plane = 0; plane < plane_count(in.format.pixels); ++plane) {
     const auto i = static_cast<std::size_t>(plane);
-    copy_plane_async(in, out.data[i], out.stride[i], plane, stream);
+    copy_rows_async(in, out.data[i], out.stride[i], plane, plane_rows(out, plane), stream);
   }
 }
 
 // Brings i420 to the GPU, and makes nv12 of it there.
 class PlanarUpload {
  public:
-  void configure(const FrameFormat& in) {
-    const PlaneSize chroma = plane_size(in, 1);
-    stride_ = static_cast<std::int32_t>((static_cast<std::size_t>(chroma.width) + alignment - 1) & ~(alignment - 1));
-    plane_bytes_ = stride_ * chroma.height;
+  void configure(const FrameFormat& in, RowRange chroma) {
+    const auto width = static_cast<std::size_t>(plane_size(in, 1).width);
+    stride_ = static_cast<std::int32_t>((width + alignment - 1) & ~(alignment - 1));
+    plane_bytes_ = std::ptrdiff_t{stride_} * chroma.count();
     chroma_ = allocate_on_device(2 * static_cast<std::size_t>(plane_bytes_));
   }
   void enqueue(const FrameView& in, const MutableFrameView& out, GpuStream stream) {
-    std::uint8_t* const u = chroma_.get();
+    const RowRange rows = plane_rows(out, 1);
+    std::uint8_t* const u = chroma_.get() - std::ptrdiff_t{rows.begin} * stride_;
     std::uint8_t* const v = u + plane_bytes_;
-    copy_plane_async(in, out.data[0], out.stride[0], 0, stream);
-    copy_plane_async(in, u, stride_, 1, stream);
-    copy_plane_async(in, v, stride_, 2, stream);
+    copy_rows_async(in, out.data[0], out.stride[0], 0, plane_rows(out, 0), stream);
+    copy_rows_async(in, u, stride_, 1, rows, stream);
+    copy_rows_async(in, v, stride_, 2, rows, stream);
     enqueue_interleave_chroma(u, v, stride_, out, stream);
   }
 
@@ -176,6 +182,7 @@ struct Filtering {
 struct Plan {
   FrameFormat input;
   GpuChain::Output output = GpuChain::Output::device;
+  std::vector<FrameRows> rows;  // of each filter's input, and of the last one's output
   PlanarUpload planar;
   std::shared_ptr<FramePool> uploaded;
   std::vector<Filtering> filters;
@@ -190,21 +197,25 @@ struct GpuChain::State {
   SharedGpuStream stream;
   Progress progress;
   std::vector<Configured> filters;
+  FilterSequence sequence;  // of the same filters: knows which rows they need
   Plan plan;
 
-  std::shared_ptr<FramePool> make_pool(const FrameFormat& format, bool host, std::size_t count) const {
-    const FrameLayout layout = host ? FrameLayout{format, alignment, MemoryKind::host, {}}
-                                    : FrameLayout{format, alignment, MemoryKind::cuda, gpu};
+  explicit State(const std::vector<FilterConfig>& configs) : sequence(configs) {}
+
+  std::shared_ptr<FramePool> make_pool(const FrameFormat& format, const FrameRows& rows, bool host,
+                                       std::size_t count) const {
+    const FrameLayout layout = host ? FrameLayout{format, alignment, MemoryKind::host, {}, rows}
+                                    : FrameLayout{format, alignment, MemoryKind::cuda, gpu, rows};
     auto pool = std::make_shared<FramePool>(layout, host ? page_locked : on_device);
     pool->reserve(count);
     return pool;
   }
-  std::vector<Filtering> plan_filters(FrameFormat& format);
+  std::vector<Filtering> plan_filters(FrameFormat& format, const std::vector<FrameRows>& rows);
   FrameRef upload(const FrameView& in);
 };
 
 GpuChain::GpuChain(const std::vector<FilterConfig>& filters, const SharedGpuStream& stream)
-    : state_(std::make_unique<State>()) {
+    : state_(std::make_unique<State>(filters)) {
   state_->stream = stream ? stream : make_stream();
   for (const FilterConfig& config : filters) {
     const FilterInfo& info = known_filter(config.name);
@@ -229,7 +240,7 @@ GpuStream GpuChain::stream() const { return state_->stream.get(); }
 
 SharedGpuStream GpuChain::shared_stream() const { return state_->stream; }
 
-FrameFormat GpuChain::configure(const FrameFormat& in, Output output) {
+FrameFormat GpuChain::configure(const FrameFormat& in, Output output, RowRange band) {
   if (!wait(Clock::now() + settle)) {
     throw GpuError("the GPU has not finished the camera's earlier frames within a second", GpuError::Kind::broken);
   }
@@ -239,9 +250,11 @@ FrameFormat GpuChain::configure(const FrameFormat& in, Output output) {
   plan.output = output;
   FrameFormat format = in;
   format.pixels = PixelFormat::nv12;
-  plan.uploaded = state_->make_pool(format, false, 1);
-  if (in.pixels == PixelFormat::i420) plan.planar.configure(in);
-  plan.filters = state_->plan_filters(format);
+  state_->sequence.configure(format);
+  plan.rows = state_->sequence.rows_for(band);
+  plan.uploaded = state_->make_pool(format, plan.rows.front(), false, 1);
+  if (in.pixels == PixelFormat::i420) plan.planar.configure(in, plan.rows.front().chroma);
+  plan.filters = state_->plan_filters(format, plan.rows);
   FramePool* last = plan.uploaded.get();
   for (const Filtering& step : plan.filters) {
     if (!step.pool) continue;
@@ -250,16 +263,20 @@ FrameFormat GpuChain::configure(const FrameFormat& in, Output output) {
     plan.last = &step;
   }
   if (output == Output::device) last->reserve(results);
-  if (output == Output::host) plan.downloaded = state_->make_pool(format, true, results);
+  if (output == Output::host) plan.downloaded = state_->make_pool(format, plan.rows.back(), true, results);
   state_->plan = std::move(plan);
   return format;
 }
 
-// `format`: the first one's input; becomes the last one's output.
-std::vector<Filtering> GpuChain::State::plan_filters(FrameFormat& format) {
+const FrameRows& GpuChain::needs() const { return state_->plan.rows.front(); }
+
+// `format`: the first one's input; becomes the last one's output. `rows`: of each one's input, and of the last one's
+// output.
+std::vector<Filtering> GpuChain::State::plan_filters(FrameFormat& format, const std::vector<FrameRows>& rows) {
   std::vector<Filtering> steps;
   Merged* open = nullptr;  // the last step, if it is point-wise
-  for (const auto& [filter, only_looks] : filters) {
+  for (std::size_t i = 0; i < filters.size(); ++i) {
+    const auto& [filter, only_looks] = filters[i];
     format = filter->configure(format);
     const Pointwise* pointwise = filter->pointwise();
     if (pointwise == nullptr) {
@@ -273,7 +290,7 @@ std::vector<Filtering> GpuChain::State::plan_filters(FrameFormat& format) {
       }
       open->append(*pointwise);
     }
-    if (!only_looks) steps.back().pool = make_pool(format, false, 0);
+    if (!only_looks) steps.back().pool = make_pool(format, rows[i + 1], false, 0);
   }
   return steps;
 }
@@ -296,7 +313,9 @@ FrameRef GpuChain::process(const FrameRef& in, std::int64_t pts, const MutableFr
   const bool wanted_there = plan.output == Output::device;
   if (plan.filters.empty() && nv12 && there == wanted_there && target == nullptr) {
     state_->progress.enqueue(stream);  // what fills it may be something that the stream waits for
-    return in;
+    FrameRef same = in;
+    same.view.rows = plan.rows.back();
+    return same;
   }
   FrameRef frame = there && nv12 ? in : state_->upload(in.view);
   frame.metadata = in.metadata;
@@ -308,6 +327,7 @@ FrameRef GpuChain::process(const FrameRef& in, std::int64_t pts, const MutableFr
     }
     delivered = &step == plan.last && wanted_there && target != nullptr;
     auto [view, owner] = delivered ? FramePool::Lease{*target, nullptr} : step.pool->take();
+    if (delivered) view.rows = plan.rows.back();
     step.filter->enqueue(frame.view, view, stream);
     frame.view = as_const(view);
     frame.owner = std::move(owner);
@@ -318,6 +338,7 @@ FrameRef GpuChain::process(const FrameRef& in, std::int64_t pts, const MutableFr
     frame.view = as_const(view);
     frame.owner = std::move(owner);
   }
+  frame.view.rows = plan.rows.back();
   state_->progress.enqueue(stream);
   return frame;
 }

@@ -26,10 +26,12 @@ class GpuChain {
 
   [[nodiscard]] GpuStream stream() const;
   [[nodiscard]] SharedGpuStream shared_stream() const;
-  // The format that comes out for `in`, always nv12. Allocates all that the frames need: afterwards process()
-  // allocates nothing. Throws Error where a filter refuses the input, GpuError where there is no room on the GPU; then
-  // it may be tried again.
-  FrameFormat configure(const FrameFormat& in, Output output);
+  // The format that comes out for `in`, always nv12; its rows `band`, as FilterChain::configure() has them. Allocates
+  // all that the frames need: afterwards process() allocates nothing. Throws Error where a filter refuses the input,
+  // GpuError where there is no room on the GPU; then it may be tried again.
+  FrameFormat configure(const FrameFormat& in, Output output, RowRange band = all_rows);
+  // After configure(): the rows of the input that process() reads.
+  [[nodiscard]] const FrameRows& needs() const;
   // Enqueues all work for `in`, whose time `pts` is (nanoseconds), and returns at once. `in` may lie on this GPU, on
   // one whose memory is mapped here, or in host memory (page-locked or not); its owner is dropped when nothing more
   // will be enqueued that reads it (a lease must have been given to FrameRingReader::use_on with this stream). With

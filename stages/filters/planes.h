@@ -31,6 +31,7 @@ struct BasicPlane {
   int width = 0;
   int height = 0;
   int channels = 1;
+  RowRange rows;  // that are there
 
   [[nodiscard]] Byte* row(int y) const { return data + y * stride; }
   [[nodiscard]] int row_bytes() const { return width * channels; }
@@ -43,11 +44,16 @@ BasicPlane<Byte> plane_of(const BasicFrameView<Byte>& view, int plane) {
   const auto index = static_cast<std::size_t>(plane);
   const int channels = view.format.pixels == PixelFormat::nv12 && plane == 1 ? 2 : 1;
   const PlaneSize size = plane_size(view.format, plane);
-  return {view.data[index], view.stride[index], size.width / channels, size.height, channels};
+  return {view.data[index], view.stride[index], size.width / channels, size.height, channels, plane_rows(view, plane)};
 }
 
+// What a filter needs that makes each row of those around it, `reach` to either side.
+inline RowRange rows_around(RowRange rows, int reach) { return {rows.begin - reach, rows.end + reach}; }
+
+// The rows of `out`.
 inline void copy_plane(const Plane& in, const MutablePlane& out) {
-  for (int y = 0; y < in.height; ++y) std::memcpy(out.row(y), in.row(y), static_cast<std::size_t>(in.row_bytes()));
+  for (int y = out.rows.begin; y < out.rows.end; ++y)
+    std::memcpy(out.row(y), in.row(y), static_cast<std::size_t>(in.row_bytes()));
 }
 
 // Where position `i` of a row of `size` is found when the frame is mirrored about its first and last sample.

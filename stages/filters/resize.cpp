@@ -157,6 +157,11 @@ class Resize : public Filter {
   explicit Resize(const FilterParameters& parameters) : size_(parameters) {}
 
   FrameFormat configure(const FrameFormat& in) override;
+  [[nodiscard]] RowRange needs(int plane, RowRange rows) const override {
+    const Axis& down = axes_[plane == 0 ? 0 : 1].down;  // whose first rows never go up again
+    return {down.first[static_cast<std::size_t>(rows.begin)],
+            down.first[static_cast<std::size_t>(rows.end - 1)] + down.taps};
+  }
   void process(const FrameView& in, const MutableFrameView& out) override {
     for (int i = 0; i < plane_count(in.format.pixels); ++i)
       resize_plane(plane_of(in, i), plane_of(out, i), axes_[i == 0 ? 0 : 1]);
@@ -210,7 +215,7 @@ FrameFormat Resize::configure(const FrameFormat& in) {
 }
 
 void Resize::resize_plane(const Plane& in, const MutablePlane& out, const Axes& axes) {
-  for (int y = 0; y < out.height; ++y) {
+  for (int y = out.rows.begin; y < out.rows.end; ++y) {
     const std::span rows(rows_.data(), static_cast<std::size_t>(axes.down.taps));
     const int first = axes.down.first[static_cast<std::size_t>(y)];
     for (int i = 0; i < axes.down.taps; ++i)

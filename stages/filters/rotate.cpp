@@ -20,10 +20,14 @@ FrameFormat turned(FrameFormat format, int angle) {
   return format;
 }
 
+// Rows of a plane that is upside down.
+RowRange opposite(RowRange rows, int height) { return {height - rows.end, height - rows.begin}; }
+
 template <typename Byte>
 BasicPlane<Byte> upside_down(BasicPlane<Byte> plane) {
   plane.data = plane.row(plane.height - 1);
   plane.stride = -plane.stride;
+  plane.rows = opposite(plane.rows, plane.height);
   return plane;
 }
 
@@ -70,22 +74,24 @@ void transpose_samples(const Plane& in, const MutablePlane& out, int left, int r
       std::memcpy(out.row(x) + y * Kind::bytes, in.row(y) + x * Kind::bytes, Kind::bytes);
 }
 
-// Rows become columns. Goes down in strips as wide as a line of the cache.
+// Rows become columns, and columns those rows of the output that are asked for. Goes down in strips as wide as a line
+// of the cache.
 template <typename Kind>
 void transpose(const Plane& in, const MutablePlane& out) {
   constexpr int strip = 64 / Kind::bytes;
-  const int right = in.width / Kind::lanes * Kind::lanes, bottom = in.height / Kind::lanes * Kind::lanes;
-  for (int left = 0; left < right; left += strip)
+  const auto [first, end] = out.rows;
+  const int right = end - (end - first) % Kind::lanes, bottom = in.height / Kind::lanes * Kind::lanes;
+  for (int left = first; left < right; left += strip)
     for (int y = 0; y < bottom; y += Kind::lanes)
       for (int x = left; x < std::min(left + strip, right); x += Kind::lanes) transpose_block<Kind>(in, out, x, y);
-  transpose_samples<Kind>(in, out, right, in.width, 0, bottom);
-  transpose_samples<Kind>(in, out, 0, in.width, bottom, in.height);
+  transpose_samples<Kind>(in, out, right, end, 0, bottom);
+  transpose_samples<Kind>(in, out, first, end, bottom, in.height);
 }
 
 // By words: vectors of bytes are not reversed in fewer steps where there is only SSE2.
 template <typename Kind>
 void turn_half(const Plane& in, const MutablePlane& out) {
-  for (int y = 0; y < in.height; ++y) {
+  for (int y = out.rows.begin; y < out.rows.end; ++y) {
     const std::uint8_t* from = in.row(in.height - 1 - y) + in.row_bytes();
     std::uint8_t* to = out.row(y);
     std::uint64_t word = 0;
@@ -113,7 +119,14 @@ class Rotate : public Filter {
  public:
   explicit Rotate(const FilterParameters& parameters) : angle_(angle_of(parameters)) {}
 
-  FrameFormat configure(const FrameFormat& in) override { return turned(in, angle_); }
+  FrameFormat configure(const FrameFormat& in) override {
+    heights_ = {plane_size(in, 0).height, plane_size(in, 1).height};
+    return turned(in, angle_);
+  }
+
+  [[nodiscard]] RowRange needs(int plane, RowRange rows) const override {
+    return angle_ == 180 ? opposite(rows, heights_[plane == 0 ? 0 : 1]) : all_rows;
+  }
 
   void process(const FrameView& in, const MutableFrameView& out) override {
     for (int i = 0; i < plane_count(in.format.pixels); ++i) {
@@ -124,6 +137,7 @@ class Rotate : public Filter {
 
  private:
   int angle_;
+  std::array<int, 2> heights_{};  // of the input's luma and chroma
 };
 
 class GpuRotate : public GpuFilter {

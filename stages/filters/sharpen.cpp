@@ -49,6 +49,10 @@ class Sharpen : public Filter {
     return in;
   }
 
+  [[nodiscard]] RowRange needs(int plane, RowRange rows) const override {
+    return plane == 0 ? rows_around(rows, radius) : rows;
+  }
+
   void process(const FrameView& in, const MutableFrameView& out) override {
     sharpen_plane(plane_of(in, 0), plane_of(out, 0));
     for (int i = 1; i < plane_count(in.format.pixels); ++i) copy_plane(plane_of(in, i), plane_of(out, i));
@@ -57,7 +61,7 @@ class Sharpen : public Filter {
  private:
   void sharpen_plane(const Plane& in, const MutablePlane& out) {
     std::uint16_t* line = line_.data() + radius;
-    for (int y = 0; y < in.height; ++y) {
+    for (int y = out.rows.begin; y < out.rows.end; ++y) {
       RowsOf5 rows;
       for (int i = 0; i < 5; ++i) rows[static_cast<std::size_t>(i)] = in.row(reflect_101(y - radius + i, in.height));
       combine_5_rows(rows, in.width, line);

@@ -2,9 +2,10 @@
 // kernels/undistort.h), linear between samples; what the camera did not see is black. The same camera matrix before and
 // after, like cv::undistort without a new one.
 //
-// The CPU looks up where each sample of the output lies in the input in a map made by configure(), in 1024ths of a
-// sample, one for luma and one for chroma: 8 bytes a position, 83 MB for a frame of 3840x2160. Reading that is
-// several times faster than computing it. The GPU computes it: there, reading is what costs.
+// The CPU looks up where each sample of the output lies in the input in a map that the first frame makes, in 1024ths of
+// a sample, one for luma and one for chroma, of the rows that are asked for: 8 bytes a position, 83 MB for a whole
+// frame of 3840x2160. Reading that is several times faster than computing it. The GPU computes it: there, reading is
+// what costs.
 #include <algorithm>
 #include <cmath>
 
@@ -60,48 +61,85 @@ class Undistort : public Filter {
   explicit Undistort(const FilterParameters& parameters) : parameters_(parameters) {}
 
   FrameFormat configure(const FrameFormat& in) override {
-    const Lens lens = lens_of(parameters_, in);
-    // Chroma lies in the middle of its four luma samples.
-    make_map(lens, in.width, in.height, 1, 0, maps_[0]);
-    make_map(lens, (in.width + 1) / 2, (in.height + 1) / 2, 2, 0.5, maps_[1]);
+    lens_ = lens_of(parameters_, in);
+    grids_ = {Grid{in.width, in.height, 1, 0}, {(in.width + 1) / 2, (in.height + 1) / 2, 2, 0.5}};
+    maps_ = {};
     return in;
   }
 
+  // A row more at either end: the GPU's places may lie a 256th of a sample further.
+  [[nodiscard]] RowRange needs(int plane, RowRange rows) const override {
+    const Grid& grid = grids_[plane == 0 ? 0 : 1];
+    if (rows == RowRange{0, grid.height}) return rows;  // near enough, and sooner known
+    int first = grid.height, last = -1;
+    for_places(grid, rows, [&](const Place& place) {
+      const int column = place.x >> fraction_bits, row = place.y >> fraction_bits;
+      if (column < -1 || column >= grid.width || row < -1 || row >= grid.height) return;  // black
+      first = std::min(first, row);
+      last = std::max(last, row + 1);
+    });
+    return {first - 1, last + 2};
+  }
+
   void process(const FrameView& in, const MutableFrameView& out) override {
-    move_plane<1>(plane_of(in, 0), plane_of(out, 0), maps_[0], luma_black(in.format));
+    move_plane<1>(plane_of(in, 0), plane_of(out, 0), map_of(0, out), luma_black(in.format));
+    const Place* const chroma = map_of(1, out);
     for (int i = 1; i < plane_count(in.format.pixels); ++i) {
       const Plane from = plane_of(in, i);
       if (from.channels == 2) {
-        move_plane<2>(from, plane_of(out, i), maps_[1], chroma_black);
+        move_plane<2>(from, plane_of(out, i), chroma, chroma_black);
       } else {
-        move_plane<1>(from, plane_of(out, i), maps_[1], chroma_black);
+        move_plane<1>(from, plane_of(out, i), chroma, chroma_black);
       }
     }
   }
 
  private:
-  using Map = std::vector<Place>;
+  // A position of a plane is `scale` samples of luma wide, and the first one's middle `offset` behind luma's: chroma
+  // lies in the middle of its four luma samples.
+  struct Grid {
+    int width, height;
+    int scale;
+    double offset;
+  };
+  struct Map {
+    RowRange rows{0, 0};
+    std::vector<Place> places;
+  };
 
-  // A position of the plane is `scale` samples of luma wide, and the first one's middle `offset` behind luma's.
-  static void make_map(const Lens& lens, int width, int height, int scale, double offset, Map& map) {
-    map.resize(static_cast<std::size_t>(width) * static_cast<std::size_t>(height));
-    Place* to = map.data();
-    for (int y = 0; y < height; ++y) {
-      for (int x = 0; x < width; ++x) {
-        const Point place = place_in_input(lens, scale * x + offset, scale * y + offset);
-        *to++ = {to_fixed((place.x - offset) / scale, width), to_fixed((place.y - offset) / scale, height)};
+  // Of all positions of the rows.
+  template <typename Visit>
+  void for_places(const Grid& grid, RowRange rows, Visit visit) const {
+    for (int y = rows.begin; y < rows.end; ++y) {
+      for (int x = 0; x < grid.width; ++x) {
+        const Point place = place_in_input(lens_, grid.scale * x + grid.offset, grid.scale * y + grid.offset);
+        visit(Place{to_fixed((place.x - grid.offset) / grid.scale, grid.width),
+                    to_fixed((place.y - grid.offset) / grid.scale, grid.height)});
       }
     }
   }
 
+  // Of the rows of `out`, from its first on.
+  const Place* map_of(int plane, const MutableFrameView& out) {
+    const auto i = static_cast<std::size_t>(plane);
+    const RowRange rows = plane_rows(out, plane);
+    Map& map = maps_[i];
+    if (map.rows != rows) {
+      map.places.resize(static_cast<std::size_t>(grids_[i].width) * static_cast<std::size_t>(rows.end - rows.begin));
+      for_places(grids_[i], rows, [to = map.places.data()](const Place& place) mutable { *to++ = place; });
+      map.rows = rows;
+    }
+    return map.places.data();
+  }
+
   template <int channels>
-  static void move_plane(const Plane& in, const MutablePlane& out, const Map& map, std::uint8_t black) {
-    const Place* place = map.data();
-    for (int y = 0; y < out.height; ++y) {
+  static void move_plane(const Plane& in, const MutablePlane& out, const Place* place, std::uint8_t black) {
+    const auto last_column = static_cast<unsigned>(in.width - 1), last_row = static_cast<unsigned>(in.height - 1);
+    for (int y = out.rows.begin; y < out.rows.end; ++y) {
       std::uint8_t* to = out.row(y);
       for (int x = 0; x < out.width; ++x, ++place, to += channels) {
         const int column = place->x >> fraction_bits, row = place->y >> fraction_bits;
-        const bool inside = column >= 0 && row >= 0 && column + 1 < in.width && row + 1 < in.height;
+        const bool inside = static_cast<unsigned>(column) < last_column && static_cast<unsigned>(row) < last_row;
         if (inside) {
           const std::uint8_t* from = in.row(row) + column * channels;
           for (int c = 0; c < channels; ++c)
@@ -130,7 +168,9 @@ class Undistort : public Filter {
   }
 
   FilterParameters parameters_;
-  std::array<Map, 2> maps_;  // luma's, chroma's
+  Lens lens_;
+  std::array<Grid, 2> grids_{};  // luma's, chroma's
+  std::array<Map, 2> maps_;
 };
 
 class GpuUndistort : public GpuFilter {

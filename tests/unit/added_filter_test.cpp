@@ -55,9 +55,10 @@ class Inverts final : public Filter {
   void process(const FrameView& in, const MutableFrameView& out) override {
     for (int i = 0; i < plane_count(in.format.pixels); ++i) {
       const Plane from = plane_of(in, i);
-      for (int y = 0; y < from.height; ++y)
+      const MutablePlane to = plane_of(out, i);
+      for (int y = to.rows.begin; y < to.rows.end; ++y)
         for (int x = 0; x < from.width; ++x)
-          plane_of(out, i).row(y)[x] = static_cast<std::uint8_t>(i == 0 ? 255 - from.row(y)[x] : from.row(y)[x]);
+          to.row(y)[x] = static_cast<std::uint8_t>(i == 0 ? 255 - from.row(y)[x] : from.row(y)[x]);
     }
     found_ = {*in.data[0], 1, 0};
   }
