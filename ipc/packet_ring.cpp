@@ -17,7 +17,7 @@ namespace campipe {
 namespace packet_ring {
 
 inline constexpr std::uint32_t magic = 0x746b6370;  // "pckt"
-inline constexpr std::uint32_t layout_version = 3;
+inline constexpr std::uint32_t layout_version = 4;
 
 struct Entry {
   std::uint64_t offset;
