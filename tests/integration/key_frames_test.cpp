@@ -59,8 +59,9 @@ ClipSpec irregular(int frames) {
 // One that is recorded twice.
 std::string camera(const std::string& name, const std::string& source, const std::string& more = "") {
   return "  " + name + ":\n    source: \"" + source + "\"\n    encode: " + encode + "\n    record: {path: " + name +
-         ".mp4}\n" + more + "    outputs:\n      small: {filters: [{resize: {width: 160, height: 120}}], encode: " +
-         encode + ", record: {path: " + name + "-small.mp4}}\n";
+         ".mp4}\n" + more +
+         "    outputs:\n      small: {filters: [{resize: {width: 160, height: 120}}], encode: " + encode +
+         ", record: {path: " + name + "-small.mp4}}\n";
 }
 
 std::string rig_of(const std::string& cameras) {
@@ -185,9 +186,8 @@ TEST(KeyFramesOfALiveCamera, StayWhereTheyAreWhenTheMasterIsKilled) {
   const std::int64_t part = step + frames.back().time / 200 + 10 * ms;
   ASSERT_LT(2 * part, gop.count() * ms);
   const bool all_near = std::ranges::any_of(behind, [&](std::int64_t first) {
-    return std::ranges::all_of(behind, [&](std::int64_t one) {
-      return (one - first + gop.count() * ms) % (gop.count() * ms) <= part;
-    });
+    return std::ranges::all_of(
+        behind, [&](std::int64_t one) { return (one - first + gop.count() * ms) % (gop.count() * ms) <= part; });
   });
   EXPECT_TRUE(all_near) << testing::PrintToString(behind) << rig.log();
 }
