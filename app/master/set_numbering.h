@@ -4,8 +4,9 @@
 // The nearest number alone will not do: a camera whose frames lie half-way between two sets would, with half a
 // millisecond of jitter, give two frames to the one and none to the next, again and again. So the camera's phase
 // against the sets is learnt and taken away first: the number is round(time * rate - phase). The phase follows what is
-// left by a small part, so that jitter averages out. A camera that drifts, since it runs by a clock of its own, takes its
-// phase along until that is more than three quarters of a set: then it slips by one set, and the phase by one with it.
+// left by a small part, so that jitter averages out. A camera that drifts, since it runs by a clock of its own, takes
+// its phase along until that is more than three quarters of a set: then it slips by one set, and the phase by one with
+// it.
 //
 // Used by one thread.
 #pragma once

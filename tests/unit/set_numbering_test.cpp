@@ -20,8 +20,8 @@ constexpr int many = 100'000;
 // A camera that gives frames at the group's rate, by its own clock.
 struct Camera {
   double rate = 30;
-  double phase = 0;  // of its frames behind the sets, in sets
-  double drift = 0;  // its clock is slower by this part
+  double phase = 0;                                     // of its frames behind the sets, in sets
+  double drift = 0;                                     // its clock is slower by this part
   std::function<double()> jitter = [] { return 0.0; };  // in sets
 
   [[nodiscard]] std::int64_t time_of(int frame) const {
@@ -31,9 +31,9 @@ struct Camera {
 };
 
 struct Result {
-  int dropped = 0;        // frames whose set had one already
-  int skipped = 0;        // sets without a frame
-  double farthest = 0;    // that a frame lay from its set, in sets
+  int dropped = 0;      // frames whose set had one already
+  int skipped = 0;      // sets without a frame
+  double farthest = 0;  // that a frame lay from its set, in sets
   std::uint64_t slips = 0;
 };
 
@@ -132,7 +132,9 @@ TEST(SetNumbering, KeepsFramesOfASetTogether) {
   std::mt19937 random(5);
   std::uniform_real_distribution<double> any(0, 1);
   for (int i = 0; i < 30; ++i) {
-    const Camera camera{.phase = any(random), .drift = (any(random) - 0.5) * 400e-6, .jitter = uniform(0.2, static_cast<unsigned>(random()))};
+    const Camera camera{.phase = any(random),
+                        .drift = (any(random) - 0.5) * 400e-6,
+                        .jitter = uniform(0.2, static_cast<unsigned>(random()))};
     EXPECT_LE(run(camera, 20'000).farthest, 0.75 + 0.2 + 0.1);
   }
 }
