@@ -117,6 +117,9 @@ enum class CaptureClock : std::uint8_t { arrival, camera };  // which clock capt
 struct FrameTimes {
   std::int64_t pts = 0;       // from the start of the camera's stream; strictly grows
   std::int64_t duration = 0;  // 0: unknown
+  // Of decoded frames, by the media clock: a file's pts; of a live source about the UTC at which it was taken, without
+  // the steps of clocks that are set (app/master/media_clock.h).
+  std::int64_t media_time = 0;
   std::int64_t capture_utc = 0;
   CaptureClock capture_clock = CaptureClock::arrival;
   std::int64_t arrival = 0;      // the packet that completed it was read

@@ -130,6 +130,7 @@ struct SourceHealth {
   std::atomic<std::int64_t> lag;            // ns by which the newest packet came later than usual
   std::atomic<std::int64_t> largest_lag;    // of all packets
   std::atomic<std::int64_t> time_origin;    // of a live source: see SourceClock::origin()
+  std::atomic<std::int64_t> media_offset;   // likewise: see MediaClock::offset()
   std::atomic<std::uint32_t> camera_clock;  // 1: capture times are the camera's own
 };
 

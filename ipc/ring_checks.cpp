@@ -19,8 +19,10 @@ bool is_possible(const FrameTimes& times) {
                                   times.published, times.leased, times.filter_cost, times.filtered, times.encoded}) {
     if (!is_possible_time(time)) return false;
   }
-  return times.capture_utc >= -latest_utc && times.capture_utc <= latest_utc &&
-         times.capture_clock <= CaptureClock::camera;
+  for (const std::int64_t utc : {times.media_time, times.capture_utc}) {
+    if (utc < -latest_utc || utc > latest_utc) return false;
+  }
+  return times.capture_clock <= CaptureClock::camera;
 }
 
 bool is_possible(const FrameFormat& format, bool known) {

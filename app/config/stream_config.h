@@ -49,7 +49,7 @@ void describe_keys(Keys& keys, Of<EncoderConfig>) {
             .excludes = "encode.bitrate",
             .of_codec = true});
   keys.key("gop", &E::gop, ParsedKey{read_gop, "integer or duration", R"({"$ref": "#/$defs/gop"})"},
-           {.meaning = "from one key frame to the next",
+           {.meaning = "from one key frame to the next; a time is the width of a [grid](#key-frames)",
             .unit = "frames, or a time",
             .range = "1 to 100000, or 1ms to 10m",
             .scope = transcoded});

@@ -19,8 +19,9 @@ constexpr std::int64_t smallest_step = 1'000'000;  // ns, between frames whose t
 // ns, of a camera's time of day off this machine's. What is off by more was never set, or is set while it runs, and
 // recordings could not be found by it.
 constexpr std::int64_t believed_clock = 10'000'000'000;
-constexpr std::int64_t reported_lag = 2'000'000'000;    // ns
-constexpr std::int64_t reported_drift = 1'000'000'000;  // ns
+constexpr std::int64_t latest_utc = std::int64_t{1} << 62;  // ns since 1970, as in ring_checks.cpp
+constexpr std::int64_t reported_lag = 2'000'000'000;        // ns
+constexpr std::int64_t reported_drift = 1'000'000'000;      // ns
 
 }  // namespace
 
@@ -31,7 +32,13 @@ void PacketClock::begin_live(std::int64_t copied) {
   skip_through_.reset();  // what a master before published will not come again
   if (camera_.start.resume) frame_times_.set_last(*camera_.start.resume, 0);
   const std::int64_t before = std::max(frame_times_.last(), copied);
-  if (before >= 0) clock_.resume(before, camera_.source.health.time_origin);
+  if (before < 0) return;
+  const SourceHealth& health = camera_.source.health;
+  clock_.resume(before, health.time_origin);
+  const std::int64_t offset = health.media_offset;
+  if (offset > 0 && offset < latest_utc) {
+    media_.resume(offset, health.camera_clock != 0 ? CaptureClock::camera : CaptureClock::arrival);
+  }
 }
 
 void PacketClock::begin_loop_after(std::int64_t resume, std::int64_t copied) {
@@ -81,16 +88,29 @@ void PacketClock::arrived(bool as_read) {
 
 PacketTimes PacketClock::note(const AVPacket& packet) {
   // What was held up was taken before it arrived.
-  Note note{packet.pos, clock_.offset(), arrival_utc_ - std::max<std::int64_t>(clock_.lag(), 0)};
+  Note note{packet.pos, clock_.offset(), 0, arrival_utc_ - std::max<std::int64_t>(clock_.lag(), 0)};
   const auto utc = camera_.start.config.use_absolute_timestamp ? capture_time(packet) : std::nullopt;
   if (utc && std::abs(*utc - note.capture_utc) <= believed_clock) {
     note.capture_utc = *utc;
     note.capture_clock = CaptureClock::camera;
   }
   camera_.source.health.camera_clock = note.capture_clock == CaptureClock::camera ? 1 : 0;
+  if (camera_.live) measure_media_clock(packet, note);
+  note.media_offset = media_.offset();
   notes_.push_back(note);
   if (notes_.size() > most_notes) notes_.pop_front();
   return {arrival_, note.capture_utc, note.capture_clock};
+}
+
+void PacketClock::measure_media_clock(const AVPacket& packet, const Note& note) {
+  const auto decoded = source_time(packet);
+  if (!decoded) return;
+  const std::int64_t shown = packet.pts != AV_NOPTS_VALUE ? source_ns(source_.stream(), packet.pts) : *decoded;
+  const bool by_camera = note.capture_clock == CaptureClock::camera;
+  const std::int64_t offset =
+      by_camera ? note.capture_utc - clock_.map(shown) : clock_.origin() + arrival_utc_ - arrival_;
+  media_.measure(offset, note.capture_clock, clock_.map(*decoded));
+  camera_.source.health.media_offset = media_.offset();
 }
 
 const PacketClock::Note* PacketClock::note_of(std::int64_t packet) {
@@ -120,6 +140,7 @@ bool PacketClock::set_times(const DecodedFrame& frame, FrameTimes& times) {
   const Timeline::Time time = frame_times_.next(mapped, times.duration);
   times.pts = time.pts;
   if (time.correction && camera_.start.decode) count(*time.correction);  // else those of the copies are
+  times.media_time = time.pts + (note != nullptr ? note->media_offset : media_.offset());
   times.capture_utc = note != nullptr ? note->capture_utc : arrival_utc_;
   times.capture_clock = note != nullptr ? note->capture_clock : CaptureClock::arrival;
   return true;

@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "app/master/camera_context.h"
+#include "app/master/media_clock.h"
 #include "app/master/source_clock.h"
 #include "app/master/source_connection.h"
 #include "app/master/source_times.h"
@@ -70,18 +71,21 @@ class PacketClock {
  private:
   // What is known of a packet, for the frame that comes out of it.
   struct Note {
-    std::int64_t packet = 0;  // AVPacket::pos
-    std::int64_t offset = 0;  // of SourceClock
+    std::int64_t packet = 0;        // AVPacket::pos
+    std::int64_t offset = 0;        // of SourceClock
+    std::int64_t media_offset = 0;  // of MediaClock
     std::int64_t capture_utc = 0;
     CaptureClock capture_clock = CaptureClock::arrival;
   };
   [[nodiscard]] const Note* note_of(std::int64_t packet);
+  void measure_media_clock(const AVPacket& packet, const Note& note);
   [[nodiscard]] bool confirms_leap(std::int64_t to);
   void report(const std::optional<SourceClock::Corrected>& corrected);
 
   CameraContext& camera_;
   SourceConnection& source_;
   SourceClock clock_;
+  MediaClock media_;      // of a live source
   Timeline frame_times_;  // the decoded ones, in the order in which they are shown; for copies see PacketCopies
   std::optional<std::int64_t> skip_through_;  // frames up to there were published by a master before
   std::deque<Note> notes_;                    // of packets whose frames have not come out

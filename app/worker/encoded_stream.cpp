@@ -30,6 +30,12 @@ std::size_t packet_capacity(const EncoderConfig& config, const FrameFormat& form
   return static_cast<std::size_t>(std::clamp(wanted, low, std::max(64.0 * 1024 * 1024, low)));
 }
 
+std::optional<KeyFrameGrid> grid_of(const ResolvedOutput& config) {
+  const auto* gop = std::get_if<std::chrono::nanoseconds>(&config.encode.gop);
+  if (gop == nullptr) return std::nullopt;
+  return KeyFrameGrid(*gop, key_frame_shift(config.camera, *gop));
+}
+
 }  // namespace
 
 EncodedStream::EncodedStream(const messages::EncodedOutput& output, const RigPage& page, const OutputEvents& events)
@@ -38,6 +44,7 @@ EncodedStream::EncodedStream(const messages::EncodedOutput& output, const RigPag
       events_(events),
       range_(output.config.name, "encode"),
       packets_(output, block_, events),
+      grid_(grid_of(output.config)),
       key_frames_(page.shared(output.output).audience) {}
 
 // The frame rate alone is a guess of the source, and often another one after each reconnection.
@@ -58,7 +65,8 @@ void EncodedStream::begin(std::unique_ptr<Encoder> encoder, const FrameFormat& i
 void EncodedStream::encode(const FrameRef& frame, const FrameTimes& times, std::uint64_t number) {
   const ProfileRange range(range_, number);
   const ThreadWait wait(WaitsFor::encoder);
-  if (key_frames_.ask(times.pts)) encoder_->want_key_frame();
+  const bool is_due = grid_ && grid_->is_due(times.media_time);
+  if (key_frames_.ask(times.pts) || is_due) encoder_->want_key_frame();
   ++inside_;
   begin_ = now_ns();
   encoder_->encode(frame, times, [this](const PacketView& packet) { take(packet); });

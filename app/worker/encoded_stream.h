@@ -1,11 +1,12 @@
 // One output's encoder with what it was opened for: frames in, packets to the output's packet ring.
 //
 // It outlives frame rings, and formats too, as long as what the filters make of the frames is the same (goes_on()).
-// New viewers get a key frame soon.
+// Key frames of a gop that is a time lie on a grid, whatever encoder there is. New viewers get a key frame soon.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "app/control/messages.h"
 #include "app/worker/key_frame_requests.h"
@@ -15,6 +16,7 @@
 #include "core/profile.h"
 #include "ipc/rig_page.h"
 #include "stages/encoders/encoder.h"
+#include "stages/encoders/key_frame_grid.h"
 
 namespace campipe {
 
@@ -45,7 +47,8 @@ class EncodedStream {
   const OutputEvents& events_;
   ProfileName range_;
   PacketOutput packets_;
-  KeyFrameRequests key_frames_;
+  std::optional<KeyFrameGrid> grid_;  // none: the encoder counts frames
+  KeyFrameRequests key_frames_;       // of viewers
   std::unique_ptr<Encoder> encoder_;
   FrameFormat input_;         // that encoder_ was opened for
   double frame_rate_ = 0;     // likewise

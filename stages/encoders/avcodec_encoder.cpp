@@ -72,7 +72,6 @@ class AvcodecEncoder final : public Encoder {
         stream_(place.stream),
         remark_(remark),
         packet_(make_av_packet()) {
-    if (const auto* time = std::get_if<std::chrono::nanoseconds>(&config.gop)) gop_ns_ = time->count();
     parameters_.codec = config.codec;
     parameters_.encoder = context_->codec->name;
     const FrameFormat encoded = encoded_format(input, *context_->codec);
@@ -101,10 +100,7 @@ class AvcodecEncoder final : public Encoder {
     AvFrame frame = converter_ ? converter_->convert(in.view) : frame_of(in, *context_, stream_);
     describe(frame.get(), *context_);
     frame->pts = next_ticks(times.pts);
-    if (std::exchange(key_wanted_, false) || key_is_due(times.pts)) {
-      frame->pict_type = AV_PICTURE_TYPE_I;
-      last_key_pts_ = times.pts;
-    }
+    if (std::exchange(key_wanted_, false)) frame->pict_type = AV_PICTURE_TYPE_I;
     inside_.push_back({frame->pts, times, in.metadata});
     av_check(avcodec_send_frame(context_.get(), frame.get()), parameters_.encoder);
     drain(handler);
@@ -127,12 +123,6 @@ class AvcodecEncoder final : public Encoder {
     return last_ticks_;
   }
 
-  // A frame that rounding put a hair before its time counts as on time: files have times in milliseconds.
-  [[nodiscard]] bool key_is_due(std::int64_t pts_ns) const {
-    constexpr std::int64_t rounding_ns = 1'000'000;
-    return gop_ns_ > 0 && (last_key_pts_ == no_pts || pts_ns - last_key_pts_ >= gop_ns_ - rounding_ns);
-  }
-
   void drain(const PacketHandler& handler) {
     while (true) {
       const int status = avcodec_receive_packet(context_.get(), packet_.get());
@@ -150,7 +140,6 @@ class AvcodecEncoder final : public Encoder {
     take_frame(packet_->pts, view);
     view.dts = decode_time(view.times.pts);
     last_dts_ = view.dts;
-    if (view.key) last_key_pts_ = std::max(last_key_pts_, view.times.pts);
     handler(view);
   }
 
@@ -176,8 +165,6 @@ class AvcodecEncoder final : public Encoder {
   std::string remark_;
   AvPacket packet_;
   StreamParameters parameters_;
-  std::int64_t gop_ns_ = 0;  // 0: the encoder counts frames itself
-  std::int64_t last_key_pts_ = no_pts;
   bool key_wanted_ = false;
   std::int64_t last_ticks_ = no_pts;
   std::int64_t last_dts_ = no_pts;

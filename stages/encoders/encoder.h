@@ -33,7 +33,8 @@ struct EncoderConfig {
   std::string preset = "auto";          // auto: superfast
   std::optional<std::int64_t> bitrate;  // bits a second; neither bitrate nor crf: 4 Mb/s, mjpeg: crf 23
   std::optional<double> crf;            // mjpeg: a quantizer about as coarse as H.264's of that number
-  std::variant<int, std::chrono::nanoseconds> gop = std::chrono::seconds(2);  // frames, or time
+  // Frames, or a time: then KeyFrameGrid says where key frames are, and they are asked for.
+  std::variant<int, std::chrono::nanoseconds> gop = std::chrono::seconds(2);
   Latency latency = Latency::low;                            // low: no frame is held back (x264's zerolatency)
   int threads = 0;                                           // 0: auto, see encode_threads()
   std::vector<std::pair<std::string, std::string>> options;  // as FFmpeg knows them
@@ -61,7 +62,8 @@ class Encoder {
   // The next frame will be a key frame, whenever the last one was.
   virtual void want_key_frame() = 0;
   // Calls `handler` for every packet that came out (none, one or several).
-  // Key frames: where the gop is a time, the first frame at or after each whole gop since the last one.
+  // Key frames: the first; those that want_key_frame() asked for; where the gop is a number of frames, the first of
+  // each; and those that the encoder adds, as at a cut.
   virtual void encode(const FrameRef& in, const FrameTimes& times, const PacketHandler& handler) = 0;
   // The frames still inside come out. Nothing may be encoded afterwards.
   virtual void flush(const PacketHandler& handler) = 0;

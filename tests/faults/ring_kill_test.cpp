@@ -24,7 +24,9 @@ const std::vector<std::string> writer_points{"ring.writer.claimed",   "ring.writ
                                              "ring.writer.seeing_off"};
 const std::set<std::string> points_of_the_other_tests{"packets.reader.releasing", "packets.reader.released",
                                                       "packets.writer.filled",    "packets.writer.head",
-                                                      "barrier.arriving",         "barrier.arrived"};
+                                                      "barrier.arriving",         "barrier.arrived",
+                                                      "group.arriving",           "group.arrived",
+                                                      "group.deciding",           "group.decided"};
 
 // A step that is added to a protocol is to be killed at as well.
 TEST(KillPoints, AreAllThatTheProtocolsHave) {

@@ -1,13 +1,16 @@
-// The other process in the tests of deaths: reader or writer of a ring, or member of a barrier, until the failpoint
-// that its environment names kills it. Handles come over the channel; what it is delivered it notes in its journal.
+// The other process in the tests of deaths: reader or writer of a ring, member of a barrier or group, until the
+// failpoint that its environment names kills it. Handles come over the channel; what it is delivered it notes in its
+// journal.
 //
 //   ring_peer PARENT_PID frame-reader PLACE block|drop QUEUE HOLD [FRAMES, after which it leaves]
 //   ring_peer PARENT_PID frame-writer EPOCH BASE FRAMES
 //   ring_peer PARENT_PID packet-reader BATCH
 //   ring_peer PARENT_PID packet-writer EPOCH BASE PACKETS
 //   ring_peer PARENT_PID barrier MEMBER PHASE
+//   ring_peer PARENT_PID group MEMBER
 #include "tests/faults/ring_peer.h"
 
+#include <algorithm>
 #include <deque>
 #include <string>
 #include <vector>
@@ -15,6 +18,7 @@
 #include "core/error.h"
 #include "ipc/channel.h"
 #include "ipc/frame_ring.h"
+#include "ipc/group_page.h"
 #include "ipc/packet_ring.h"
 #include "ipc/rig_page.h"
 #include "tests/faults/peer_side.h"
@@ -150,11 +154,30 @@ int meet(Channel& channel, Journal& journal, const Arguments& arguments) {
   }
 }
 
+// Comes to set after set of a group, each due 2 ms after the one before, until it is killed. One in sixteen it leaves
+// out, as a camera that loses a frame.
+int give_sets(Channel& channel, Journal& journal, const Arguments& arguments) {
+  Message message = await_message(channel, "page");
+  const unsigned number = number_of(arguments.at(0));
+  GroupMember member(GroupPage::open(std::move(message.fds.at(0))), number);
+  Note note(journal);
+  constexpr auto interval = std::chrono::milliseconds(2);
+  for (auto set = Clock::now().time_since_epoch() / interval;; ++set) {
+    set = std::max(set, Clock::now().time_since_epoch() / interval);
+    if ((static_cast<unsigned>(set) + 5 * number) % 16 == 0) ++set;
+    std::this_thread::sleep_until(Clock::time_point(set * interval));
+    member.arrive(static_cast<std::uint64_t>(set));
+    const SetOutcome outcome = member.wait(after(patience));
+    note.add(static_cast<std::uint64_t>(set) * 8 + static_cast<std::uint64_t>(outcome), true);
+  }
+}
+
 int run(const std::string& role, const Arguments& arguments, Channel& channel, Journal& journal) {
   if (role == "frame-reader") return read_frames(channel, journal, arguments);
   if (role == "frame-writer") return write_frames(channel, arguments);
   if (role == "packet-reader") return read_packets(channel, journal, arguments);
   if (role == "packet-writer") return write_packets(channel, arguments);
+  if (role == "group") return give_sets(channel, journal, arguments);
   if (role == "barrier") return meet(channel, journal, arguments);
   return 2;
 }

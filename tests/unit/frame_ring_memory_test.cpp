@@ -208,6 +208,7 @@ FrameRecord full_record() {
   record.stride = {64, 72, 0};
   record.times = {.pts = 11,
                   .duration = 12,
+                  .media_time = 20,
                   .capture_utc = 13,
                   .capture_clock = CaptureClock::camera,
                   .arrival = 14,
@@ -243,9 +244,9 @@ TEST(FrameRingMemory, EveryFieldOfARecordArrives) {
   EXPECT_EQ(view.device, Device{});
   EXPECT_EQ(lease.ready, ReadySignal::immediate);
   const auto fields = [](const FrameTimes& t) {
-    return std::array<std::int64_t, 10>{t.pts,      t.duration,    t.capture_utc, static_cast<int>(t.capture_clock),
-                                        t.arrival,  t.decode_cost, t.decoded,     t.leased,
-                                        t.filtered, t.encoded};
+    return std::array<std::int64_t, 11>{
+        t.pts,     t.duration, t.media_time, t.capture_utc, static_cast<int>(t.capture_clock), t.arrival, t.decode_cost,
+        t.decoded, t.leased,   t.filtered,   t.encoded};
   };
   EXPECT_EQ(fields(lease.times), fields(sent.times));
   EXPECT_EQ(lease.frame.metadata.get<MotionScore>(), (MotionScore{0.5F, 0.25F, 0.125F}));

@@ -277,6 +277,45 @@ TEST_F(IngestReconnect, CountsTheTimeThatItWasAway) {
   EXPECT_GE(longest, 240'000'000);
 }
 
+// Key frames lie on a grid of it, which is therefore the same for the next master: here of one whose clock is an hour
+// off.
+TEST_F(IngestReconnect, MediaTimeIsUtcAndGoesOnWithTheNextMaster) {
+  plans_ = {{.file = make({.name = "a.mp4"}), .packets = 1000, .in_time = true}};
+  const std::int64_t begin = utc_now_ns();
+  const auto expect_steady = [&](std::int64_t from_utc) {
+    std::int64_t offset = times_.front().media_time - times_.front().pts;
+    for (const FrameTimes& times : times_) {
+      const std::int64_t now = times.media_time - times.pts;
+      EXPECT_LE(std::abs(now - offset), 40'000'000 / 200 + 1) << "slewed";
+      offset = now;
+    }
+    EXPECT_GE(times_.front().media_time, from_utc - one_second);
+    EXPECT_LE(times_.back().media_time, from_utc + (utc_now_ns() - begin) + one_second);
+  };
+  const auto run = [this] {
+    Ingest ingest(start_, page_, events());
+    read(20);
+    ingest.stop();
+    EXPECT_TRUE(test::eventually([&] { return over_.load(); }));
+  };
+  ASSERT_NO_FATAL_FAILURE(run());
+  expect_steady(begin);
+
+  constexpr std::int64_t off = -3600 * one_second;
+  const std::int64_t offset = times_.back().media_time - times_.back().pts + off;
+  page_.source(CameraId(0)).health.media_offset += off;
+  start_.resume = times_.back().pts;
+  start_.epoch = 2;
+  start_.base = 20;
+  over_ = false;
+  times_.clear();
+  rings_.clear();
+  ASSERT_NO_FATAL_FAILURE(run());
+  expect_steady(begin + off);
+  EXPECT_GE(times_.front().pts, *start_.resume);
+  EXPECT_NEAR(static_cast<double>(times_.front().media_time - times_.front().pts), static_cast<double>(offset), 10e6);
+}
+
 TEST_F(IngestReconnect, BeginsAnotherRingForOtherPictures) {
   plans_ = {{make({.name = "a.mp4"})}, {make({.name = "b.mp4", .width = 192, .height = 128}), 1000}};
   Ingest ingest(start_, page_, events());

@@ -45,7 +45,7 @@ struct Clip {
 inline Clip make_clip(int count, Latency latency = Latency::low) {
   EncoderConfig config;
   config.preset = latency == Latency::low ? "superfast" : "medium";
-  config.gop = std::chrono::milliseconds(400);
+  config.gop = 10;
   config.latency = latency;
   FrameFormat format;
   format.width = 160;

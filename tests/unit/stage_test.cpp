@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "app/worker/node.h"
+#include "stages/encoders/key_frame_grid.h"
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe {
@@ -54,7 +55,7 @@ class Master {
     record.format = format_;
     record.offset = {0, luma_, luma_ * 5 / 4};
     record.stride = {format_.width, format_.width / 2, format_.width / 2};
-    record.times.pts = number * step;
+    record.times.pts = record.times.media_time = number * step;
     record.times.arrival = record.times.decoded = now_ns();
     ASSERT_EQ(writer_->publish(slot->index, record), FrameRingWriter::Published::yes);
     writer_->unpin(slot->index);
@@ -320,6 +321,29 @@ TEST(Stage, WhoComesToWatchGetsAKeyFrameUnlessThereIsARecentOne) {
   master.close();
   worker.finish();
   EXPECT_THAT(worker.key_frames(0), testing::ElementsAre(0, 30, 60));
+}
+
+// Key frames of a time lie at the same frames in all outputs, and those for viewers move none.
+TEST(Stage, KeyFramesForViewersLeaveTheOthersWhereTheyAre) {
+  ResolvedOutput dock = output("dock");
+  dock.encode.gop = 1s;
+  dock.encode.options = {{"sc_threshold", "0"}};
+  ResolvedOutput small = output("dock/small", to_size(32, 32));
+  small.encode = dock.encode;
+  Worker worker({dock, small});
+  Master master(64, 64);
+  worker.stage().add(master.ring());
+  const std::int64_t shift = key_frame_shift("dock", 1s).count();
+  const int first = static_cast<int>((shift + step - 1'000'001) / step);  // the first frame that is not 1 ms before it
+  ASSERT_GT(first, 0);
+  master.publish(0, first + 15);
+  ASSERT_TRUE(master.drained());
+  worker.audience(0).arrivals += 1;
+  master.publish(first + 15, 45);
+  master.close();
+  worker.finish();
+  EXPECT_THAT(worker.key_frames(0), testing::ElementsAre(0, first, first + 15, first + 25, first + 50));
+  EXPECT_THAT(worker.key_frames(1), testing::ElementsAre(0, first, first + 25, first + 50));
 }
 
 TEST(Stage, WhatIsEncodedOnDemandIsOnlyWhileSomebodyWatches) {

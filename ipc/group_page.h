@@ -1,0 +1,108 @@
+// A group of cameras gives its frames in sets: the members that filter and encode them, up to 16 in several processes,
+// meet here for each set and act alike on it, so that recordings of the group have the same frames.
+//
+// The page has one atomic word for each of the newest 256 sets: {tag 24 | decision 2 | expected 16 | arrived 16}. Set n
+// has word n mod 256, and the tag is what is left of n; 2^32 sets are four years at 30 a second. Members arrive as at a
+// barrier. The last one that is expected decides with its arrival; who waits decides as soon as all who are missing have
+// died, or gone past this set without a frame, or the set has had its time. All decide by the same compare-exchange, so
+// there is one decision. What comes after it, or to a set whose word a newer one has, is late.
+//
+// No member waits for one that is gone: the supervisor removes it, and what it has arrived at stays as it was. Checked
+// exhaustively in tests/model/group_page_model_test.cpp.
+//
+// Every member can write the whole page. What it holds is copied, checked, and used: a member that writes what cannot
+// be costs its group synchronisation, and nobody else anything.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "core/clock.h"
+#include "core/unique_handle.h"
+#include "ipc/shared_memory.h"
+
+namespace campipe {
+
+// What becomes of a set for which a member has no frame in time.
+enum class OnMissing : std::uint8_t {
+  repeat,  // who has a frame encodes it; a missing member repeats its last one
+  drop,    // nobody encodes the set
+  wait     // as `repeat`, but only once the member is gone, or past the set
+};
+
+enum class SetOutcome : std::uint8_t {
+  open,    // not decided yet
+  encode,  // by all: those that arrived their frame, the others their last one again
+  drop,    // by all
+  late,    // it was decided without this member, or so long ago that nobody knows
+  broken   // the page holds what cannot be: the member must leave the group
+};
+
+namespace group_page {
+struct Header;
+}
+
+class GroupPage {
+ public:
+  static constexpr unsigned max_members = 16;
+  static constexpr unsigned window = 256;  // sets that the page remembers
+
+  struct Rules {
+    OnMissing on_missing = OnMissing::repeat;
+    std::chrono::nanoseconds max_wait = std::chrono::milliseconds(200);  // of a set's first arrival, for the others
+    friend bool operator==(const Rules&, const Rules&) = default;
+  };
+
+  // Supervisor. Throws Error.
+  static std::shared_ptr<GroupPage> create(const Rules& rules);
+  // Throws Error when it is not a page of this version, or has rules that cannot be.
+  static std::shared_ptr<GroupPage> open(UniqueFd fd);
+
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  [[nodiscard]] const Rules& rules() const { return rules_; }
+
+  // Supervisor: before the member's process gets the page; sets that begin from then on wait for it. Its successor has
+  // the same place.
+  void add(unsigned member);
+  // Supervisor: once the member's process is gone, or when it is through: nobody waits for it any more.
+  void remove(unsigned member);
+
+  // What was decided about a set, for a successor that makes up for sets of the one before: encode, drop or open; late:
+  // nobody arrived at it, or it is not remembered.
+  [[nodiscard]] SetOutcome decision(std::uint64_t set) const;
+
+ private:
+  friend class GroupMember;
+  GroupPage(UniqueFd fd, Mapping mapping, const Rules& rules);
+  void count_change();
+
+  UniqueFd fd_;
+  Mapping mapping_;
+  group_page::Header* header_;
+  Rules rules_;  // a copy
+};
+
+// One member. Used by one thread; several may use one page.
+class GroupMember {
+ public:
+  // `member`: less than max_members; the supervisor has added it.
+  GroupMember(std::shared_ptr<GroupPage> page, unsigned member) : page_(std::move(page)), member_(member) {}
+
+  // It has a frame of `set`, and will have none of the sets before. Sets must grow, and be of the present: a member that
+  // is ahead of its time has the others come late. Does not wait.
+  SetOutcome arrive(std::uint64_t set);
+  // Waits for the decision about the set that it arrived at last. `open`: the deadline came first; ask again.
+  SetOutcome wait(Deadline deadline);
+
+ private:
+  SetOutcome look(bool timed_out);
+
+  std::shared_ptr<GroupPage> page_;
+  unsigned member_;
+  std::uint64_t set_ = 0;
+  Deadline had_its_time_;  // the set, as this member has seen it
+};
+
+}  // namespace campipe
