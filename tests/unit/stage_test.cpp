@@ -332,7 +332,7 @@ TEST(Stage, KeyFramesForViewersLeaveTheOthersWhereTheyAre) {
   small.encode = dock.encode;
   Worker worker({dock, small});
   Master master(64, 64);
-  worker.stage().add(master.ring());
+  worker.node().add(master.ring());
   const std::int64_t shift = key_frame_shift("dock", 1s).count();
   const int first = static_cast<int>((shift + step - 1'000'001) / step);  // the first frame that is not 1 ms before it
   ASSERT_GT(first, 0);
