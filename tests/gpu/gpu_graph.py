@@ -1,0 +1,112 @@
+"""Section graph of tools/gpu-check: one camera's stages on devices of their own.
+
+Every way through the devices makes the same frames as one device, and loses none; a stage that is killed costs no more
+than what it had in hands, and what the others have of a GPU's memory is as before.
+"""
+
+import json
+import time
+
+from gpu_checks import frame_hashes
+from gpu_faults import AS_BEFORE, GROUPS, PROMISED, TOLERANCE
+from gpu_rig import FILTERS, GROUP, RATE, Rig, check_accounting, config_of, dropped, memory_returned, memory_used
+
+ENCODE = {"encoder": "libx264", "preset": "ultrafast", "crf": 4, "gop": 30, "threads": 1}
+# By the number of GPUs that it takes: what decodes, the place of each of FILTERS, what encodes.
+WAYS = [
+    (1, (0, [0, 0, 0], "cpu")),
+    (1, (0, ["cpu", "cpu", "cpu"], "cpu")),
+    (1, ("cpu", [0, 0, 0], "cpu")),
+    (1, (0, [0, "cpu", 0], "cpu")),
+    (1, (0, ["cpu", 0, "cpu:1"], "cpu:0")),
+    (2, (0, [1, 1, 1], 1)),
+    (2, (0, [1, 1, 1], "cpu")),
+    (2, (0, [0, 1, 0], 1)),
+    (2, (1, [0, "cpu", 1], 0)),
+]
+
+
+def place(way):
+    decode, filters, encode = way
+    return {"decode": decode, "filter": filters, "encode": encode}
+
+
+def name_of(way):
+    decode, filters, encode = way
+    return f"decode {decode}, filter {'/'.join(str(f) for f in filters)}, encode {encode}"
+
+
+def as_one_device(check):
+    """The same clip, by stage in every way and on GPU 0 alone: where the same devices filter, the same bits."""
+    ways = [way for gpus, way in WAYS if gpus <= len(check.gpus)]
+    source = {"source": check.clip("bottle-1080p.mp4"), "filters": FILTERS, "encode": ENCODE, "drop_policy": "block"}
+    cameras = {"one": {**source, "gpu": 0}}
+    for number, way in enumerate(ways):
+        cameras[f"way{number}"] = {**source, "placement": place(way)}
+    before = memory_used()
+    with Rig(check.programs, check.folder, {**config_of(cameras), "workers": {"count": 2}}) as rig:
+        report = rig.wait(min(240, max(check.left(), 10)))
+        check.log("by stage", f"{json.dumps(report, indent=1)}\n{rig.log()}")
+        hashes = {name: frame_hashes(check, rig.file(f"{name}.mp4")) for name in cameras}
+    problems = check_accounting(report)
+    check.expect("by stage: accounting", not problems, problems[:150] or "balanced")
+    for number, way in enumerate(ways):
+        camera = report["cameras"][f"way{number}"]
+        frames = camera["frames"]
+        whole = frames["encoded"] == report["cameras"]["one"]["frames"]["encoded"] and not dropped(camera)
+        check.expect(f"{name_of(way)}: frames", whole, f"{frames['encoded']}, {dropped(camera)} dropped", "all")
+        if all(isinstance(place, int) for place in way[1]):
+            same = hashes[f"way{number}"] == hashes["one"]
+            check.expect(f"{name_of(way)}: against one GPU", same, "the same" if same else "others", "the same bits")
+    difference = memory_returned(before)
+    check.expect("by stage: memory afterwards", abs(difference) <= TOLERANCE, f"{difference:+d} MiB", AS_BEFORE)
+
+
+def stage_rig(check):
+    """Camera a has a stage in each of three workers; b has the GPU for itself."""
+    last = len(check.gpus) - 1
+    clip = check.clips()[0]
+    cameras = {"a": {"source": clip, "placement": {"decode": 0, "filter": ["cpu:0", last, last], "encode": "cpu:1"}},
+               "b": {"source": clip, "gpu": 0}}
+    return {**config_of(cameras, pace="realtime", loop=True, drop_policy="drop"), "workers": {"count": 2}}
+
+
+def killed(check, roles, untouched):
+    measure = f"by stage, {' and '.join(roles)} killed"
+    before = memory_used()
+    with Rig(check.programs, check.folder, stage_rig(check)) as rig:
+        rig.wait_for_groups("ab", GROUPS, 60)
+        pids = {role: rig.pid_of(role) for role in roles}
+        since = time.monotonic()
+        for pid in pids.values():
+            rig.kill(pid)
+        for role, pid in pids.items():
+            rig.pid_of(role, before=pid)
+        rig.wait_for_groups("ab", GROUPS, 30)
+        took = max(time.monotonic() - since - (GROUPS - 1) * GROUP / RATE, 0)
+        check.expect(f"{measure}: frames flow again", took <= PROMISED, f"{took:.2f} s", f"<= {PROMISED:g} s")
+        report = rig.end()
+        check.log(measure, f"{json.dumps(report, indent=1)}\n{rig.log()}")
+        left = len(rig.processes())
+    problems = [check_accounting(report)]
+    problems += [f"{name} lost {dropped(report['cameras'][name])}" for name in untouched
+                 if dropped(report["cameras"][name])]
+    if left:
+        problems.append(f"{left} processes are left")
+    difference = memory_returned(before)
+    if abs(difference) > TOLERANCE:
+        problems.append(f"memory of a GPU {difference:+d} MiB")
+    problems = "; ".join(filter(None, problems))
+    lost = dropped(report["cameras"]["a"])
+    check.expect(f"{measure}: afterwards", not problems, problems[:150] or f"{lost} frames of a lost",
+                 "accounting, memory, others")
+
+
+def graph(check):
+    check.step("by stage", lambda: as_one_device(check), needs=60)
+    workers = [f"worker {number}" for number in range(len(check.gpus) + 2)]
+    on_cpu = workers[len(check.gpus):]
+    for role in on_cpu:
+        check.step(f"{role} killed", lambda r=role: killed(check, [r], ["b"]), needs=40)
+    check.step("a GPU's worker killed", lambda: killed(check, [workers[len(check.gpus) - 1]], []), needs=40)
+    check.step("two killed", lambda: killed(check, on_cpu, ["b"]), needs=40)
