@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cstdlib>
+#include <random>
+
 #include "core/ffmpeg.h"
 #include "tests/faults/fault_rig.h"
 #include "tests/integration/clips.h"
@@ -172,6 +175,56 @@ TEST(KilledStage, CostsOnlyWhatItHadInHands) {
   EXPECT_EQ(check_pattern_recording(read_video(rig.file("b.mp4")), true), "");
   EXPECT_EQ(rig.camera("b").at("frames").at("recorded"), 200);
 }
+
+// Four cameras, each over up to four workers in an order that the seed gives.
+std::string random_rig(std::mt19937& random) {
+  const auto place = [&] { return "cpu:" + std::to_string(random() % 4); };
+  std::string yaml =
+      "http_address: off\nrtsp_address: off\nworkers: {count: 4}\ndefaults:\n  queue_size: 16\n"
+      "  encode: {gop: 10, bitrate: 500k}\n  source: \"test://pattern?width=160&height=120&rate=25\"\n"
+      "  record: {path: \"{camera}.mp4\"}\n  filters: [{sharpen: {amount: 0.2}}, {color: {contrast: 1.05}}, motion]\n"
+      "cameras:\n";
+  for (const char* name : {"a", "b", "c", "d"}) {
+    yaml += std::string("  ") + name + ": {drop_policy: " + (random() % 2 == 0 ? "drop" : "block") +
+            ", placement: {filter: [" + place() + ", " + place() + ", " + place() + "], encode: " + place() + "}}\n";
+  }
+  return yaml;
+}
+
+class RandomGraph : public testing::TestWithParam<unsigned> {};
+
+// Whatever is killed in whatever order, every frame is accounted for, and nothing is left.
+TEST_P(RandomGraph, BalancesAfterTenKills) {
+  const char* const given = std::getenv("CAMPIPE_TEST_SEED");
+  const auto seed = given != nullptr ? static_cast<unsigned>(std::stoul(given)) : std::random_device()() + GetParam();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const std::string yaml = random_rig(random);
+  SCOPED_TRACE(yaml);
+  RigRun rig(yaml);
+  for (const char* file : {"a.mp4", "b.mp4", "c.mp4", "d.mp4"})
+    ASSERT_TRUE(rig.wait_for_growth(file, 1500)) << rig.log();
+  const std::vector<std::string> roles{"worker 0", "worker 1", "worker 2", "worker 3", "master", "publisher"};
+  for (int kill = 0; kill < 10; ++kill) {
+    // Mostly workers. One that no camera needs does not run.
+    const std::string& role = roles[random() % 8 < 6 ? random() % 4 : random() % roles.size()];
+    const auto pid = rig.find(role);
+    if (!pid) continue;
+    ::kill(*pid, SIGKILL);
+    if (random() % 2 == 0) rig.successor_of(role, *pid);
+    const auto now = Clock::now();
+    const std::chrono::milliseconds pause(random() % 300);
+    eventually([&] { return Clock::now() - now > pause; });  // the next kill falls anywhere, restarts included
+  }
+  for (const char* file : {"a.mp4", "b.mp4", "c.mp4", "d.mp4"})
+    ASSERT_TRUE(rig.wait_for_growth(file, rig.size(file))) << file << '\n' << rig.log();
+  rig.signal(SIGINT);
+  EXPECT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "") << rig.log();
+  EXPECT_TRUE(rig.processes().empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, RandomGraph, testing::Range(0U, 5U));
 
 }  // namespace
 }  // namespace campipe::test
