@@ -93,8 +93,8 @@ struct FrameRingSpec {
   std::uint64_t base = 0;  // frames published in the camera's earlier epochs
   MemoryKind memory = MemoryKind::host;
   Device device{};  // the GPU that the pixels lie on; for host memory that a GPU fills, this GPU
-  // For fills by a GPU; see FrameRingWriter::filled(). `immediate`, of host memory: the writer publishes what is
-  // complete, so that readers need no GPU.
+  // For fills by a GPU; see FrameRingWriter::filled(). `immediate`: the writer publishes only what is
+  // complete; of host memory, readers then need no GPU.
   ReadySignal ready = ReadySignal::immediate;
   FrameFormat expected{};  // what its frames will be, as far as is known; see expected()
   // From here on the ring is exhausted(): well before the 30 bits wrap, so that its writer can wait for a key frame.

@@ -19,8 +19,6 @@ void check(const FrameRingSpec& spec) {
     throw Error("a frame ring of impossible size");
   if (spec.memory == MemoryKind::cuda) throw Error("a frame ring of memory that no other process can map");
   if (spec.memory != MemoryKind::host && !on_gpu(spec.device)) throw Error("a frame ring in the memory of no GPU");
-  if (spec.memory != MemoryKind::host && spec.ready == ReadySignal::immediate)
-    throw Error("a frame ring in a GPU's memory, without a ready signal");
 }
 
 bool is_possible(const ring::Description& description) {
@@ -52,9 +50,10 @@ std::shared_ptr<FrameRingMemory> FrameRingMemory::create(const FrameRingSpec& sp
   description->version = ring::layout_version;
   description->slots = spec.slots;
   description->memory = spec.memory;
-  const bool complete = spec.ready == ReadySignal::immediate;  // when it is published
+  // Then it is as if the CPU had filled it.
+  const bool complete_on_host = spec.memory == MemoryKind::host && spec.ready == ReadySignal::immediate;
   description->ready = on_gpu(spec.device) ? spec.ready : ReadySignal::immediate;
-  description->device = complete ? Device{} : spec.device;
+  description->device = complete_on_host ? Device{} : spec.device;
   description->expected = spec.expected;
   description->slot_bytes = spec.slot_bytes;
   description->epoch = spec.epoch;
@@ -64,7 +63,7 @@ std::shared_ptr<FrameRingMemory> FrameRingMemory::create(const FrameRingSpec& sp
   memory->description_ = description;
   if (spec.memory == MemoryKind::host) memory->create_pixels();
   if (on_gpu(description->device)) memory->create_gpu_part();
-  if (on_gpu(spec.device) && complete) memory->page_lock_for(spec.device);
+  if (on_gpu(spec.device) && complete_on_host) memory->page_lock_for(spec.device);
   if (memory->gpu_pixels_) description->gpu_pixels = memory->gpu_pixels_->handle();
   std::memcpy(&header->description, description.get(), sizeof *description);
   return memory;

@@ -117,7 +117,8 @@ bool FrameRingWriter::claimable(unsigned slot) {
 }
 
 void FrameRingWriter::filled(unsigned slot, GpuStream stream) {
-  if (memory_->signals() == nullptr) throw Error("a GPU fills a frame ring that was not made for one");
+  if (memory_->signals() == nullptr || memory_->description().ready == ReadySignal::immediate)
+    throw Error("a GPU fills a frame ring that was not made for one");
   const std::lock_guard lock(mutex_);
   fill_[slot] = memory_->signals()->record(slot, stream);
 }

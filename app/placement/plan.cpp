@@ -151,7 +151,8 @@ Device choose_decoder(const CameraConfig& camera, const Device& gpu, const Devic
   return decodes(*find_gpu(devices, gpu)) ? gpu : Device{};
 }
 
-// Of frames that one device makes for another. A node on the CPU never waits for a GPU.
+// Of frames that one device makes for another. A node on the CPU never waits for a GPU, and a node publishes only what
+// is complete.
 RingMemory memory_between(const CameraConfig& camera, const Device& from, const Device& to, ReadySignal ready,
                           const Devices& devices) {
   if (!on_gpu(from)) return {};
@@ -205,7 +206,7 @@ CameraPlan place(const CameraConfig& camera, const WantedNodes& wanted, const Ma
     planned.first_filter = node.first_filter;
     if (plan.nodes.size() == 1) continue;
     const Device& before = plan.nodes[plan.nodes.size() - 2].gpu;
-    planned.input = memory_between(camera, before, node.gpu, ReadySignal::timeline, machine.devices);
+    planned.input = memory_between(camera, before, node.gpu, ReadySignal::immediate, machine.devices);
   }
   return plan;
 }

@@ -1,5 +1,6 @@
 // What a node makes for further nodes: frames of a frame ring → filters → a frame ring of its own. The last filter
-// writes into the ring's slot, and a frame is published when it is complete.
+// writes into the ring's slot, and a frame is published when it is complete (docs/decisions/0012): what was made of a
+// frame whose writer died never travels on, and no reader waits for this process's GPU.
 //
 // A ring is replaced by one of the next epoch where the frames' format or rate changes, and where the supervisor asks
 // for it. Readers then go on with the next.

@@ -377,8 +377,8 @@ TEST(StagePlan, ConsecutiveFiltersOnOneDeviceAreOneNode) {
   EXPECT_EQ(camera.nodes[0].first_filter, 0U);
   EXPECT_EQ(camera.nodes[1].first_filter, 2U);
   EXPECT_EQ(camera.nodes[2].first_filter, 3U);
-  EXPECT_EQ(camera.nodes[1].input, (RingMemory{MemoryKind::cuda_vmm, ReadySignal::timeline, gpu_number(1)}));
-  EXPECT_EQ(camera.nodes[2].input, (RingMemory{MemoryKind::cuda_vmm, ReadySignal::timeline, gpu_number(3)}));
+  EXPECT_EQ(camera.nodes[1].input, (RingMemory{MemoryKind::cuda_vmm, ReadySignal::immediate, gpu_number(1)}));
+  EXPECT_EQ(camera.nodes[2].input, (RingMemory{MemoryKind::cuda_vmm, ReadySignal::immediate, gpu_number(3)}));
   for (const NodePlan& node : camera.nodes) EXPECT_EQ(placed.workers.at(node.worker).gpu, node.gpu);
   EXPECT_THAT(placed.workers, SizeIs(3)) << "what only decodes is the master's";
 }
