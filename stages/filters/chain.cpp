@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include "stages/filters/frame_pool.h"
+#include "core/frame_pool.h"
 
 namespace campipe {
 namespace {

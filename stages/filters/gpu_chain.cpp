@@ -9,8 +9,8 @@
 
 #include "core/cuda.h"
 #include "core/error.h"
+#include "core/frame_pool.h"
 #include "kernels/transfer.h"
-#include "stages/filters/frame_pool.h"
 #include "stages/filters/gpu_pointwise.h"
 
 namespace campipe {
