@@ -68,7 +68,8 @@ LaidOutMosaic lay_out_list(const std::vector<MosaicCell>& list, int width, int h
   std::set<std::string> named;
   for (std::size_t i = 0; i < list.size(); ++i) {
     std::string mistake = mistake_in(list[i].region, width, height);
-    if (!named.insert(list[i].camera).second) mistake = "camera '" + list[i].camera + "' has a cell already; remove one";
+    if (!named.insert(list[i].camera).second)
+      mistake = "camera '" + list[i].camera + "' has a cell already; remove one";
     if (!mistake.empty()) laid_out.mistakes.push_back({i, std::move(mistake)});
   }
   return laid_out;

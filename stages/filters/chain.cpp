@@ -1,20 +1,12 @@
 #include "stages/filters/chain.h"
 
-#include <cstddef>
-#include <new>
 #include <utility>
 
+#include "core/frame_memory.h"
 #include "core/frame_pool.h"
 
 namespace campipe {
 namespace {
-
-constexpr std::size_t alignment = 64;  // a cache line, and the widest vector there is
-
-FrameBytes allocate(std::size_t size) {
-  return {static_cast<std::uint8_t*>(::operator new[](size, std::align_val_t{alignment})),
-          [](std::uint8_t* bytes) { ::operator delete[](bytes, std::align_val_t{alignment}); }};
-}
 
 struct Stage {
   std::unique_ptr<Filter> filter;
@@ -43,7 +35,8 @@ FrameFormat FilterChain::configure(const FrameFormat& in) {
   FrameFormat format = in;
   for (Stage& stage : state_->stages) {
     format = stage.filter->configure(format);
-    if (!stage.only_looks) stage.pool = std::make_shared<FramePool>(FrameLayout{format, alignment}, allocate);
+    if (!stage.only_looks)
+      stage.pool = std::make_shared<FramePool>(FrameLayout{format, host_frame_alignment}, host_frame_bytes);
   }
   return format;
 }

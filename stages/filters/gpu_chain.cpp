@@ -9,6 +9,7 @@
 
 #include "core/cuda.h"
 #include "core/error.h"
+#include "core/frame_memory.h"
 #include "core/frame_pool.h"
 #include "kernels/transfer.h"
 #include "stages/filters/gpu_pointwise.h"
@@ -19,17 +20,8 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-constexpr std::size_t alignment = 256;       // of rows in device memory: whole vectors, whole lines of the caches
 constexpr std::size_t results = 4;           // that may be in use at once before more are allocated
 constexpr auto settle = milliseconds(1000);  // how long work that was enqueued may take when it is not wanted any more
-
-FrameBytes on_device(std::size_t bytes) {
-  return {allocate_on_device(bytes).release(), [](std::uint8_t* p) { DeviceDeleter()(p); }};
-}
-
-FrameBytes page_locked(std::size_t bytes) {
-  return {allocate_pinned(bytes).release(), [](std::uint8_t* p) { PinnedDeleter()(p); }};
-}
 
 SharedGpuStream make_stream() {
   CudaStream stream = make_cuda_stream();
@@ -77,6 +69,7 @@ void copy_async(const FrameView& in, const MutableFrameView& out, GpuStream stre
 class PlanarUpload {
  public:
   void configure(const FrameFormat& in) {
+    constexpr std::size_t alignment = device_frame_alignment;
     const PlaneSize chroma = plane_size(in, 1);
     stride_ = static_cast<std::int32_t>((static_cast<std::size_t>(chroma.width) + alignment - 1) & ~(alignment - 1));
     plane_bytes_ = stride_ * chroma.height;
@@ -192,9 +185,9 @@ struct GpuChain::State {
   Plan plan;
 
   std::shared_ptr<FramePool> make_pool(const FrameFormat& format, bool host, std::size_t count) const {
-    const FrameLayout layout = host ? FrameLayout{format, alignment, MemoryKind::host, {}}
-                                    : FrameLayout{format, alignment, MemoryKind::cuda, gpu};
-    auto pool = std::make_shared<FramePool>(layout, host ? page_locked : on_device);
+    const FrameLayout layout = host ? FrameLayout{format, device_frame_alignment, MemoryKind::host, {}}
+                                    : FrameLayout{format, device_frame_alignment, MemoryKind::cuda, gpu};
+    auto pool = std::make_shared<FramePool>(layout, host ? pinned_frame_bytes : device_frame_bytes);
     pool->reserve(count);
     return pool;
   }

@@ -85,7 +85,8 @@ TEST(GridLayout, CoversTheMosaicWithoutGapOrOverlap) {
 
 TEST(GridLayout, TakesTheGridThatIsGiven) {
   const LaidOutMosaic laid_out = lay_out_mosaic(MosaicGrid{1, 3}, cameras(2), 640, 480);
-  EXPECT_THAT(laid_out.cells, ElementsAre(MosaicCell{"cam0", {0, 0, 640, 160}}, MosaicCell{"cam1", {0, 160, 640, 160}}));
+  EXPECT_THAT(laid_out.cells,
+              ElementsAre(MosaicCell{"cam0", {0, 0, 640, 160}}, MosaicCell{"cam1", {0, 160, 640, 160}}));
 }
 
 TEST(GridLayout, ReportsWhatDoesNotFit) {
@@ -103,19 +104,20 @@ TEST(ListLayout, IsTakenAsItIs) {
 }
 
 TEST(ListLayout, ReportsEachMistakeWithItsCell) {
-  const std::vector<MosaicCell> list{{"good", {0, 0, 640, 360}},        {"odd", {1, 0, 640, 360}},
-                                     {"small", {0, 0, 14, 360}},        {"right", {1000, 0, 640, 360}},
+  const std::vector<MosaicCell> list{{"good", {0, 0, 640, 360}},         {"odd", {1, 0, 640, 360}},
+                                     {"small", {0, 0, 14, 360}},         {"right", {1000, 0, 640, 360}},
                                      {"below", {0, 2000000000, 64, 64}}, {"left", {-2, 0, 64, 64}},
                                      {"good", {0, 360, 640, 360}}};
   const LaidOutMosaic laid_out = lay_out_mosaic(list, {}, 1280, 720);
-  EXPECT_THAT(mistakes_of(laid_out),
-              ElementsAre("x, y, width and height must be even, since four samples of luma share one of chroma",
-                          "14x360 is too small; a cell is at least 16x16",
-                          "640x360 at 1000, 0 reaches beyond the mosaic, which is 1280x720; move it, or make either fit",
-                          "64x64 at 0, 2000000000 reaches beyond the mosaic, which is 1280x720; move it, or make "
-                          "either fit",
-                          "64x64 at -2, 0 reaches beyond the mosaic, which is 1280x720; move it, or make either fit",
-                          "camera 'good' has a cell already; remove one"));
+  EXPECT_THAT(
+      mistakes_of(laid_out),
+      ElementsAre("x, y, width and height must be even, since four samples of luma share one of chroma",
+                  "14x360 is too small; a cell is at least 16x16",
+                  "640x360 at 1000, 0 reaches beyond the mosaic, which is 1280x720; move it, or make either fit",
+                  "64x64 at 0, 2000000000 reaches beyond the mosaic, which is 1280x720; move it, or make "
+                  "either fit",
+                  "64x64 at -2, 0 reaches beyond the mosaic, which is 1280x720; move it, or make either fit",
+                  "camera 'good' has a cell already; remove one"));
   for (std::size_t i = 0; i < laid_out.mistakes.size(); ++i) EXPECT_EQ(laid_out.mistakes[i].cell, i + 1);
 }
 
