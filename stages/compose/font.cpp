@@ -7,6 +7,7 @@
 #include <fstream>
 #include <mutex>
 #include <sstream>
+#include <utility>
 
 #include "core/error.h"
 #include "core/log.h"
@@ -17,7 +18,8 @@ namespace {
 
 constexpr char32_t replacement = 0xFFFD;
 constexpr char32_t ellipsis = 0x2026;
-constexpr int fraction_bits = 6;  // of FreeType's lengths
+constexpr int fraction_bits = 6;          // of FreeType's lengths
+constexpr std::size_t most_bytes = 1024;  // of a text: what is longer is no name or reason
 
 int rounded_up(long length) { return static_cast<int>((length + (1 << fraction_bits) - 1) >> fraction_bits); }
 
@@ -111,15 +113,17 @@ struct Font::State {
   }
 
   // The text, or as much of its beginning as fits with an ellipsis.
-  [[nodiscard]] std::u32string cut(std::u32string text, int max_width) {
-    const long most = static_cast<long>(max_width) << fraction_bits;
-    if (width(text) <= most) return text;
-    while (!text.empty()) {
-      text.pop_back();
-      while (!text.empty() && text.back() == U' ') text.pop_back();
-      if (width(text + ellipsis) <= most) return text + ellipsis;
+  [[nodiscard]] std::u32string cut(const std::u32string& text, int max_width) {
+    const long most = static_cast<long>(max_width) << fraction_bits, of_ellipsis = load(ellipsis, FT_LOAD_DEFAULT);
+    long sum = 0;
+    std::size_t fits = 0;  // so many with an ellipsis
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      sum += load(text[i], FT_LOAD_DEFAULT);
+      if (sum + of_ellipsis <= most) fits = i + 1;
     }
-    return text;
+    if (sum <= most) return text;
+    while (fits > 0 && text[fits - 1] == U' ') --fits;
+    return of_ellipsis <= most ? text.substr(0, fits) + ellipsis : std::u32string();
   }
 
   std::mutex mutex;  // faces are not for several threads at once
@@ -140,7 +144,7 @@ int Font::line_height(int size) const {
 TextMask Font::line(std::string_view text, int size, int max_width) const {
   const std::scoped_lock lock(state_->mutex);
   state_->set_size(size);
-  const std::u32string shown = state_->cut(code_points(text), max_width);
+  const std::u32string shown = state_->cut(code_points(text.substr(0, most_bytes)), max_width);
   if (shown.empty()) return {};
   TextMask mask{rounded_up(state_->width(shown)), state_->line_height(), {}};
   mask.coverage.assign(static_cast<std::size_t>(mask.width * mask.height), 0);
@@ -160,18 +164,34 @@ std::vector<std::string> Font::wrapped(std::string_view text, int size, int max_
   const std::scoped_lock lock(state_->mutex);
   state_->set_size(size);
   const long most = static_cast<long>(max_width) << fraction_bits;
+  text = text.substr(0, most_bytes);
   std::vector<std::string> lines;
-  while (!text.empty() && max_lines > 0) {
-    std::size_t end = text.find(' ');
-    const bool is_last = static_cast<int>(lines.size()) + 1 >= max_lines;
-    while (end != std::string_view::npos) {
-      const std::size_t next = text.find(' ', end + 1);
-      if (!is_last && state_->width(code_points(text.substr(0, next))) > most) break;
-      end = next;
+  std::size_t begin = 0, space = 0;  // of the line; its last space, if that is further
+  long width = 0, behind_space = 0;  // of the line so far, and of what comes after the space
+  const auto break_at = [&](std::size_t end) {
+    lines.emplace_back(text.substr(begin, end - begin));
+    begin = space = end + 1;
+    width = std::exchange(behind_space, 0);
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    const auto [value, bytes] = first_of(text.substr(at));
+    const bool may_break = static_cast<int>(lines.size()) + 1 < max_lines;
+    const long advance = state_->load(value, FT_LOAD_DEFAULT);
+    if (value == U' ') {
+      space = at;
+      behind_space = 0;
+      if (may_break && width > most)
+        break_at(at);
+      else
+        width += advance;
+    } else {
+      width += advance;
+      behind_space += advance;
+      if (may_break && width > most && space > begin) break_at(space);
     }
-    lines.emplace_back(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    at += bytes;
   }
+  if (begin < text.size() && max_lines > 0) lines.emplace_back(text.substr(begin));
   return lines;
 }
 

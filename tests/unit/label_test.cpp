@@ -98,6 +98,9 @@ TEST(Font, WrapsAtSpaces) {
   EXPECT_THAT(wrapped("one", 5), ElementsAre("one"));
   EXPECT_THAT(wrapped("one", 0), ElementsAre());
   EXPECT_THAT(wrapped("", 5), ElementsAre());
+  EXPECT_THAT(wrapped("one\ntwo six\tten", 5), ElementsAre("one\ntwo", "six\tten"));
+  const std::string endless(1'000'000, 'x');
+  EXPECT_THAT(wrapped(endless.c_str(), 2), ElementsAre(testing::SizeIs(1024)));
 }
 
 TEST(Font, ThatIsMissingIsAnErrorWithARemedy) {
