@@ -305,7 +305,8 @@ void launch_tiles(const FrameView& in, const MutableFrameView& out, const Resize
            tile.rows,
            to.rows.begin / (tables.size.rows * 16)};
     grid.x = static_cast<unsigned>(ceil_divide(job.out.row_bytes, tables.size.pairs * 32));  // of both, the same
-    grid.y += static_cast<unsigned>(ceil_divide(to.rows.end, tables.size.rows * 16) - job.first_tile);
+    if (to.rows.count() > 0)
+      grid.y += static_cast<unsigned>(ceil_divide(to.rows.end, tables.size.rows * 16) - job.first_tile);
     if (i == 0) jobs.luma_tiles_down = static_cast<int>(grid.y);
   }
   const TileKernel kernel = tile_kernels[tables.known_steps];
@@ -328,6 +329,7 @@ ResizeKernel::ResizeKernel(const std::array<PlaneWeights, 2>& planes) {
 }
 
 void enqueue_resize(const FrameView& in, const MutableFrameView& out, const ResizeKernel& kernel, GpuStream stream) {
+  if (plane_rows(out, 0).count() + plane_rows(out, 1).count() == 0) return;
   const ResizeTables& tables = kernel.tables();
   if (tables.size.pairs > 0)
     launch_tiles(in, out, tables, stream);

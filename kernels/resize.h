@@ -43,8 +43,8 @@ class ResizeKernel {
 };
 
 // Both are nv12 in memory that the current GPU can use, do not overlap, and have the sizes that `kernel` was made for.
-// Of `out` the rows that it has are made. Enqueues one kernel on `stream` and returns at once. Throws GpuError when the
-// launch fails.
+// Of `out` the rows that it has are made, which may be none. Enqueues one kernel at most on `stream` and returns at
+// once. Throws GpuError when the launch fails.
 void enqueue_resize(const FrameView& in, const MutableFrameView& out, const ResizeKernel& kernel, GpuStream stream);
 
 }  // namespace campipe

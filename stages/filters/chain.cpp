@@ -2,23 +2,16 @@
 
 #include <cstddef>
 #include <cstring>
-#include <new>
 #include <optional>
 #include <span>
 #include <utility>
 
+#include "core/frame_memory.h"
+#include "core/frame_pool.h"
 #include "stages/filters/filter_sequence.h"
-#include "stages/filters/frame_pool.h"
 
 namespace campipe {
 namespace {
-
-constexpr std::size_t alignment = 64;  // a cache line, and the widest vector there is
-
-FrameBytes allocate(std::size_t size) {
-  return {static_cast<std::uint8_t*>(::operator new[](size, std::align_val_t{alignment})),
-          [](std::uint8_t* bytes) { ::operator delete[](bytes, std::align_val_t{alignment}); }};
-}
 
 // Those rows of both that `in` has.
 void copy(const FrameView& in, const MutableFrameView& out) {
@@ -55,8 +48,8 @@ FrameFormat FilterChain::configure(const FrameFormat& in, RowRange band) {
   state_->last.reset();
   for (std::size_t i = 0; i < stages.size(); ++i) {
     if (stages[i].only_looks) continue;
-    const FrameLayout layout{formats[i + 1], alignment, MemoryKind::host, {}, state_->rows[i + 1]};
-    state_->pools[i] = std::make_shared<FramePool>(layout, allocate);
+    const FrameLayout layout{formats[i + 1], host_frame_alignment, MemoryKind::host, {}, state_->rows[i + 1]};
+    state_->pools[i] = std::make_shared<FramePool>(layout, host_frame_bytes);
     state_->last = i;
   }
   return formats.back();

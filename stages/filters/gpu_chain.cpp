@@ -9,9 +9,10 @@
 
 #include "core/cuda.h"
 #include "core/error.h"
+#include "core/frame_memory.h"
+#include "core/frame_pool.h"
 #include "kernels/transfer.h"
 #include "stages/filters/filter_sequence.h"
-#include "stages/filters/frame_pool.h"
 #include "stages/filters/gpu_pointwise.h"
 
 namespace campipe {
@@ -20,17 +21,8 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-constexpr std::size_t alignment = 256;       // of rows in device memory: whole vectors, whole lines of the caches
 constexpr std::size_t results = 4;           // that may be in use at once before more are allocated
 constexpr auto settle = milliseconds(1000);  // how long work that was enqueued may take when it is not wanted any more
-
-FrameBytes on_device(std::size_t bytes) {
-  return {allocate_on_device(bytes).release(), [](std::uint8_t* p) { DeviceDeleter()(p); }};
-}
-
-FrameBytes page_locked(std::size_t bytes) {
-  return {allocate_pinned(bytes).release(), [](std::uint8_t* p) { PinnedDeleter()(p); }};
-}
 
 SharedGpuStream make_stream() {
   CudaStream stream = make_cuda_stream();
@@ -82,6 +74,7 @@ void copy_async(const FrameView& in, const MutableFrameView& out, GpuStream stre
 class PlanarUpload {
  public:
   void configure(const FrameFormat& in, RowRange chroma) {
+    constexpr std::size_t alignment = device_frame_alignment;
     const auto width = static_cast<std::size_t>(plane_size(in, 1).width);
     stride_ = static_cast<std::int32_t>((width + alignment - 1) & ~(alignment - 1));
     plane_bytes_ = std::ptrdiff_t{stride_} * chroma.count();
@@ -204,9 +197,9 @@ struct GpuChain::State {
 
   std::shared_ptr<FramePool> make_pool(const FrameFormat& format, const FrameRows& rows, bool host,
                                        std::size_t count) const {
-    const FrameLayout layout = host ? FrameLayout{format, alignment, MemoryKind::host, {}, rows}
-                                    : FrameLayout{format, alignment, MemoryKind::cuda, gpu, rows};
-    auto pool = std::make_shared<FramePool>(layout, host ? page_locked : on_device);
+    const FrameLayout layout = host ? FrameLayout{format, device_frame_alignment, MemoryKind::host, {}, rows}
+                                    : FrameLayout{format, device_frame_alignment, MemoryKind::cuda, gpu, rows};
+    auto pool = std::make_shared<FramePool>(layout, host ? pinned_frame_bytes : device_frame_bytes);
     pool->reserve(count);
     return pool;
   }

@@ -27,8 +27,8 @@ std::size_t first_joined(std::span<const FilterSequence::Stage> stages) {
 }
 
 std::string refusal(const FilterConfig& filter, bool only_looks) {
-  const std::string first = only_looks ? "" : "be the first one or ";
-  return "filter '" + filter.name + "' needs whole frames: to be tiled, it must " + first + "come after all others";
+  const std::string first = only_looks ? "" : "be the first filter or ";
+  return "filter '" + filter.name + "' needs whole frames: with tiles it must " + first + "come after all others";
 }
 
 double samples_of(const FrameFormat& format, const FrameRows& rows) {

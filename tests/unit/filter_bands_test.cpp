@@ -9,9 +9,9 @@
 #include <stdexcept>
 
 #include "core/error.h"
+#include "core/frame_pool.h"
 #include "stages/filters/chain.h"
 #include "stages/filters/filter_sequence.h"
-#include "stages/filters/frame_pool.h"
 #include "tests/unit/allocation_count.h"
 #include "tests/unit/band_test_support.h"
 

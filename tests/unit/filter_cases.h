@@ -31,6 +31,16 @@ inline std::vector<FilterParameters> resize_cases(const FrameFormat& in) {
   return cases;
 }
 
+inline std::vector<FilterParameters> fit_cases(const FrameFormat& in) {
+  const auto size = [](int width, int height, int level) {
+    const auto allowed = [](int given) { return static_cast<double>(std::clamp(given / 2 * 2, 16, 8192)); };
+    return FilterParameters{
+        {"width", allowed(width)}, {"height", allowed(height)}, {"red", level}, {"green", 40}, {"blue", 120}};
+  };
+  return {size(2 * in.width, 2 * in.height, 0), size(in.width / 2, in.height, 255), size(in.width, in.height / 3, 7),
+          size(in.width + 50, in.height + 10, 90)};
+}
+
 // For frames of `in`; none where the filter cannot take them. The first one changes a flat frame in nothing.
 inline std::vector<FilterParameters> filter_cases(std::string_view name, const FrameFormat& in) {
   const auto color = [](double brightness, double contrast, double saturation, double gamma) {
@@ -46,6 +56,7 @@ inline std::vector<FilterParameters> filter_cases(std::string_view name, const F
   if (name == "blur") return {{{"sigma", 1.5}}, {{"sigma", 0.4}}, {{"sigma", 6}}, {{"sigma", 20}}};
   if (name == "sharpen") return {{{"amount", 1}}, {{"amount", 0}}, {{"amount", 0.3}}, {{"amount", 5}}};
   if (name == "resize") return resize_cases(in);
+  if (name == "fit") return fit_cases(in);
   if (name == "crop") return crop_cases(in);
   if (name == "color") return {color(0, 1, 1, 1), color(0.1, 1.2, 1.5, 1.4), color(-0.3, 0.5, 0, 0.5)};
   if (name == "undistort")

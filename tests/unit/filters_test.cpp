@@ -70,7 +70,7 @@ TEST(FilterRegistry, KnowsTheFiltersInOrder) {
   for (const FilterInfo& info : filter_registry()) names.push_back(info.name);
   EXPECT_TRUE(std::ranges::is_sorted(names));
   for (const char* name :
-       {"blur", "color", "crop", "deinterlace", "denoise", "motion", "resize", "rotate", "sharpen", "undistort"})
+       {"blur", "color", "crop", "deinterlace", "denoise", "fit", "motion", "resize", "rotate", "sharpen", "undistort"})
     EXPECT_NE(find_filter(name), nullptr) << name;
   EXPECT_EQ(find_filter("negate"), nullptr);
 }

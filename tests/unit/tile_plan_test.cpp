@@ -63,11 +63,10 @@ TEST(TilePlan, RefusesAWholeFrameFilterBeforeOthers) {
     return plan.refused;
   };
   EXPECT_EQ(refused({sharpen, motion, denoise}),
-            "filter 'motion' needs whole frames: to be tiled, it must come after all others");
-  EXPECT_EQ(refused({motion, denoise}),
-            "filter 'motion' needs whole frames: to be tiled, it must come after all others");
+            "filter 'motion' needs whole frames: with tiles it must come after all others");
+  EXPECT_EQ(refused({motion, denoise}), "filter 'motion' needs whole frames: with tiles it must come after all others");
   EXPECT_EQ(refused({sharpen, quarter, denoise}),
-            "filter 'rotate' needs whole frames: to be tiled, it must be the first one or come after all others");
+            "filter 'rotate' needs whole frames: with tiles it must be the first filter or come after all others");
 }
 
 TEST(TilePlan, TurnsTheSourceInEachBand) {
@@ -88,7 +87,7 @@ TEST(TilePlan, DoesNotTileWhatOnlyARotationForbids) {
   const TilePlan plan = plan_tiles({quarter, denoise}, full_hd, 90, 2);
   EXPECT_TRUE(plan.bands.empty() && plan.refused.empty());
   EXPECT_EQ(plan.untiled,
-            "filter 'rotate' needs whole frames: to be tiled, it must be the first one or come after all others");
+            "filter 'rotate' needs whole frames: with tiles it must be the first filter or come after all others");
   EXPECT_EQ(plan_tiles({quarter, denoise}, full_hd, 0, 2).bands.size(), 2U);
 }
 

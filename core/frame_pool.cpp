@@ -1,4 +1,4 @@
-#include "stages/filters/frame_pool.h"
+#include "core/frame_pool.h"
 
 #include <utility>
 

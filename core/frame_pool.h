@@ -1,4 +1,4 @@
-// Frames that a chain hands out and gets back, in whatever memory it needs them.
+// Frames that chains and compositors hand out and get back, in whatever memory they need them.
 #pragma once
 
 #include <array>
