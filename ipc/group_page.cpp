@@ -26,8 +26,8 @@ struct Description {
 
 struct Header {
   Description description;
-  std::atomic<std::uint32_t> changes;  // waiters sleep on it
-  std::atomic<std::uint32_t> members;  // by the supervisor
+  std::atomic<std::uint32_t> changes;                                     // waiters sleep on it
+  std::atomic<std::uint32_t> members;                                     // by the supervisor
   std::array<std::atomic<std::uint64_t>, GroupPage::max_members> newest;  // the set that each has arrived at last
   std::array<std::atomic<std::uint64_t>, GroupPage::window> words;
 };
@@ -77,9 +77,7 @@ SetOutcome outcome_of(const Word& word, std::uint16_t self) {
   return word.decision == Decision::encode ? SetOutcome::encode : SetOutcome::drop;
 }
 
-Header& header_in(const Mapping& mapping) {
-  return *std::launder(reinterpret_cast<Header*>(mapping.bytes().data()));
-}
+Header& header_in(const Mapping& mapping) { return *std::launder(reinterpret_cast<Header*>(mapping.bytes().data())); }
 
 }  // namespace
 }  // namespace group_page
@@ -110,7 +108,8 @@ std::shared_ptr<GroupPage> GroupPage::open(UniqueFd fd) {
   if (description.on_missing > OnMissing::wait || max_wait.count() < 0 || max_wait > group_page::longest_wait) {
     throw Error("a group page with rules as they cannot be");
   }
-  return std::shared_ptr<GroupPage>(new GroupPage(std::move(fd), std::move(mapping), {description.on_missing, max_wait}));
+  return std::shared_ptr<GroupPage>(
+      new GroupPage(std::move(fd), std::move(mapping), {description.on_missing, max_wait}));
 }
 
 void GroupPage::count_change() {
@@ -169,7 +168,8 @@ SetOutcome GroupMember::wait(Deadline deadline) {
     const bool timed_out = now >= had_its_time_ && page_->rules_.on_missing != OnMissing::wait;
     const SetOutcome outcome = look(timed_out);
     if (outcome != SetOutcome::open || now >= deadline) return outcome;
-    futex_wait(changes, seen, timed_out || page_->rules_.on_missing == OnMissing::wait ? deadline : std::min(deadline, had_its_time_));
+    futex_wait(changes, seen,
+               timed_out || page_->rules_.on_missing == OnMissing::wait ? deadline : std::min(deadline, had_its_time_));
   }
 }
 

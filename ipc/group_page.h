@@ -3,9 +3,9 @@
 //
 // The page has one atomic word for each of the newest 256 sets: {tag 24 | decision 2 | expected 16 | arrived 16}. Set n
 // has word n mod 256, and the tag is what is left of n; 2^32 sets are four years at 30 a second. Members arrive as at a
-// barrier. The last one that is expected decides with its arrival; who waits decides as soon as all who are missing have
-// died, or gone past this set without a frame, or the set has had its time. All decide by the same compare-exchange, so
-// there is one decision. What comes after it, or to a set whose word a newer one has, is late.
+// barrier. The last one that is expected decides with its arrival; who waits decides as soon as all who are missing
+// have died, or gone past this set without a frame, or the set has had its time. All decide by the same
+// compare-exchange, so there is one decision. What comes after it, or to a set whose word a newer one has, is late.
 //
 // No member waits for one that is gone: the supervisor removes it, and what it has arrived at stays as it was. Checked
 // exhaustively in tests/model/group_page_model_test.cpp.
@@ -90,8 +90,8 @@ class GroupMember {
   // `member`: less than max_members; the supervisor has added it.
   GroupMember(std::shared_ptr<GroupPage> page, unsigned member) : page_(std::move(page)), member_(member) {}
 
-  // It has a frame of `set`, and will have none of the sets before. Sets must grow, and be of the present: a member that
-  // is ahead of its time has the others come late. Does not wait.
+  // It has a frame of `set`, and will have none of the sets before. Sets must grow, and be of the present: a member
+  // that is ahead of its time has the others come late. Does not wait.
   SetOutcome arrive(std::uint64_t set);
   // Waits for the decision about the set that it arrived at last. `open`: the deadline came first; ask again.
   SetOutcome wait(Deadline deadline);

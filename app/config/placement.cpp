@@ -64,16 +64,16 @@ void check_placements(const std::vector<GivenCamera>& cameras, Report& report) {
     const auto& placement = camera.value.placement;
     if (!placement) continue;
     if (is_copy(camera.value.encode)) {
-      refuse_at(camera["placement"], "is for a camera's own stream that is encoded, and camera '" + camera.node->key +
-                                         "' has codec `copy`");
+      refuse_at(camera["placement"],
+                "is for a camera's own stream that is encoded, and camera '" + camera.node->key + "' has codec `copy`");
       continue;
     }
     const std::size_t filters = camera.value.filters.size();
     const std::size_t places = placement->filter.size();
     if (!camera["filters"].good || !camera["placement.filter"].good || places <= 1 || places == filters) continue;
-    refuse_at(camera["placement.filter"],
-              "expected one place for all filters, or one for each of the " + std::to_string(filters) +
-                  " that camera '" + camera.node->key + "' has, got " + std::to_string(places));
+    refuse_at(camera["placement.filter"], "expected one place for all filters, or one for each of the " +
+                                              std::to_string(filters) + " that camera '" + camera.node->key +
+                                              "' has, got " + std::to_string(places));
   }
 }
 

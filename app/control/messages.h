@@ -157,7 +157,7 @@ struct RunNode {
   static constexpr std::string_view type = "node";
   NodeId node;
   std::vector<EdgeId> inputs;  // one
-  std::string name;  // its camera's
+  std::string name;            // its camera's
   DropPolicy drop_policy = DropPolicy::block;
   unsigned queue_size = 8;             // frames that may wait, for it and in each ring that it writes
   std::vector<EncodedOutput> outputs;  // what it makes of each frame: packets,

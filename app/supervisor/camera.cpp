@@ -57,9 +57,7 @@ bool Camera::is_over(const CameraEdge& edge) const { return edge.writer ? node(*
 
 bool Camera::nodes_done() const { return std::ranges::all_of(nodes, &CameraNode::done); }
 
-const EdgeReader& CameraEdge::reader(NodeId node) const {
-  return *std::ranges::find(readers, node, &EdgeReader::node);
-}
+const EdgeReader& CameraEdge::reader(NodeId node) const { return *std::ranges::find(readers, node, &EdgeReader::node); }
 
 EdgeReader& CameraEdge::reader(NodeId node) { return *std::ranges::find(readers, node, &EdgeReader::node); }
 

@@ -107,9 +107,9 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
   }
   for (const CameraEdge& edge : camera.edges) {
     if (edge.writer != node.id) continue;
-    message.edges.push_back(
-        {edge.id, camera.name(), edge.filters, edge.memory, static_cast<unsigned>(edge.readers.size()), edge.epoch + 1,
-         edge.published(), edge.failed});
+    message.edges.push_back({edge.id, camera.name(), edge.filters, edge.memory,
+                             static_cast<unsigned>(edge.readers.size()), edge.epoch + 1, edge.published(),
+                             edge.failed});
   }
   processes_.send_to_node(camera, node, message);
   rings_.offer(camera, input, reader);

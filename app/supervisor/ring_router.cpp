@@ -49,9 +49,9 @@ void RingRouter::offer(Camera& camera, CameraEdge& edge, EdgeReader& reader) {
   reader.tenure = ring.observer.frames_of(*reader.seat).tenure;
   if (camera.config.drop_policy == DropPolicy::block) ring.observer.require(edge.seats());
   reader.sent.add();
-  processes_.send_to_node(
-      camera, node, messages::OfferFrameRing{node.id, edge.id, *reader.seat, ring.frame_rate, ring.rotation},
-      descriptors_of(ring.observer.memory()));
+  processes_.send_to_node(camera, node,
+                          messages::OfferFrameRing{node.id, edge.id, *reader.seat, ring.frame_rate, ring.rotation},
+                          descriptors_of(ring.observer.memory()));
 }
 
 // Its writer makes one of the next epoch: the master with the next key frame, a node with the next frame.

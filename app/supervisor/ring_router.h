@@ -25,8 +25,8 @@ class RingRouter {
   // ends; the others have what they need.
   void lose(Camera& camera, const std::string& reason);
 
-  // Gives a reader of the edge the newest frame ring, unless a dead predecessor's frames are still in it. One whose writer
-  // has closed it or is gone gets no further frame, and no writer that would free a seat in it: the next ring is
+  // Gives a reader of the edge the newest frame ring, unless a dead predecessor's frames are still in it. One whose
+  // writer has closed it or is gone gets no further frame, and no writer that would free a seat in it: the next ring is
   // offered.
   void offer(Camera& camera, CameraEdge& edge, EdgeReader& reader);
   // All that the publisher has not finished.

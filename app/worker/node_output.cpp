@@ -13,7 +13,11 @@ constexpr auto room_interval = std::chrono::seconds(1);  // between two looks wh
 }  // namespace
 
 NodeOutput::NodeOutput(About about, const OutputEvents& events, NodePlace& place)
-    : about_(std::move(about)), events_(events), filter_range_(about_.name, "filter"), rate_(about_.rate), filters_(about_.filters, place) {}
+    : about_(std::move(about)),
+      events_(events),
+      filter_range_(about_.name, "filter"),
+      rate_(about_.rate),
+      filters_(about_.filters, place) {}
 
 // Kernels, pools and encoders take tenths of a second to make, more where many cameras start at once: too long for the
 // first frames to wait in the queue.

@@ -45,7 +45,7 @@ class NodeOutput {
 
  protected:
   struct About {
-    std::string name;                   // for people
+    std::string name;  // for people
     std::vector<FilterConfig> filters;
     double rate = 0;  // at most so many frames a second; 0: all
     DropCounters& dropped;

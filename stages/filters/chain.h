@@ -29,7 +29,8 @@ class FilterChain {
   // `in` has the configured format, and at least the rows that are needed; `pts` is its time in nanoseconds. Its
   // metadata comes out with what the filters found. With no filter that changes it, the pixels of `in` itself come
   // back. Its view has the rows of the band. Does not allocate frames once as many are in use as ever were before.
-  // `target`: of the configured output's format, where the pixels are to be written, which the result then does not own.
+  // `target`: of the configured output's format, where the pixels are to be written, which the result then does not
+  // own.
   FrameRef process(const FrameRef& in, std::int64_t pts, const MutableFrameView* target = nullptr);
 
  private:

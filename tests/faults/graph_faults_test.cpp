@@ -27,7 +27,8 @@ std::vector<std::vector<std::uint8_t>> packets_of(const std::filesystem::path& f
   return packets;
 }
 
-constexpr auto filters = "    filters: [{sharpen: {amount: 0.5}}, motion, {blur: {sigma: 1}}, {color: {contrast: 1.1}}]\n";
+constexpr auto filters =
+    "    filters: [{sharpen: {amount: 0.5}}, motion, {blur: {sigma: 1}}, {color: {contrast: 1.1}}]\n";
 
 // Each way through the same frames must end in the same bytes.
 TEST(Stages, MakeWhatOneNodeMakes) {
@@ -35,13 +36,20 @@ TEST(Stages, MakeWhatOneNodeMakes) {
   make_clip(clips.path(), {.name = "scene.mp4", .frames = 60});
   const std::string source = "    source: \"" + (clips.path() / "scene.mp4").string() +
                              "\"\n    pace: fast\n    drop_policy: block\n    encode: {threads: 1, gop: 10}\n"
-                             "    record: {path: \"{camera}.mp4\"}\n" + filters;
-  RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 3}\ncameras:\n"
-             "  one:\n" + source +
-             "  two:\n" + source + "    placement: {filter: [cpu:0], encode: cpu:1}\n"
-             "  many:\n" + source + "    placement: {filter: [cpu:0, cpu:1, cpu:2, cpu:0], encode: cpu:1}\n"
-             "  others:\n" + source + "    placement: {filter: [cpu:2, cpu:2, cpu:1, cpu:1], encode: cpu:0}\n"
-             "    outputs: {small: {filters: [{resize: {width: 160, height: 120}}], record: {path: small.mp4}}}\n");
+                             "    record: {path: \"{camera}.mp4\"}\n" +
+                             filters;
+  RigRun rig(
+      "http_address: off\nrtsp_address: off\nworkers: {count: 3}\ncameras:\n"
+      "  one:\n" +
+      source + "  two:\n" + source +
+      "    placement: {filter: [cpu:0], encode: cpu:1}\n"
+      "  many:\n" +
+      source +
+      "    placement: {filter: [cpu:0, cpu:1, cpu:2, cpu:0], encode: cpu:1}\n"
+      "  others:\n" +
+      source +
+      "    placement: {filter: [cpu:2, cpu:2, cpu:1, cpu:1], encode: cpu:0}\n"
+      "    outputs: {small: {filters: [{resize: {width: 160, height: 120}}], record: {path: small.mp4}}}\n");
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(check_accounting(rig.report()), "");
   const auto packets = packets_of(rig.file("one.mp4"));
@@ -86,7 +94,8 @@ bool hits(const Blow& blow, const std::string& role) { return std::ranges::count
 std::string stage_rig(const std::string& policy, int frames) {
   return "http_address: off\nrtsp_address: off\nworkers: {count: 4}\ndefaults:\n  drop_policy: " + policy +
          "\n  queue_size: 32\n  encode: {gop: 10, bitrate: 1M}\n"
-         "  source: \"test://pattern?width=320&height=240&rate=25&frames=" + std::to_string(frames) +
+         "  source: \"test://pattern?width=320&height=240&rate=25&frames=" +
+         std::to_string(frames) +
          "\"\n  record: {path: \"{camera}.mp4\"}\n  filters: [{sharpen: {amount: 0.2}}, {color: {contrast: 1.05}}]\n"
          "cameras:\n"
          "  a: {placement: {filter: [cpu:0, cpu:1], encode: cpu:2}}\n"
@@ -135,15 +144,16 @@ TEST_P(StruckStage, FramesFlowAgainWithinTwoSeconds) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    By, StruckStage,
-    testing::Values(Blow{"KilledFirst", {"worker 0"}}, Blow{"KilledMiddle", {"worker 1"}},
-                    Blow{"KilledLast", {"worker 2"}}, Blow{"StoppedFirst", {"worker 0"}, SIGSTOP},
-                    Blow{"StoppedMiddle", {"worker 1"}, SIGSTOP}, Blow{"StoppedLast", {"worker 2"}, SIGSTOP},
-                    Blow{"KilledFirstAndLast", {"worker 0", "worker 2"}},
-                    Blow{"KilledAllOfThem", {"worker 0", "worker 1", "worker 2"}},
-                    Blow{"KilledMasterAndMiddle", {"master", "worker 1"}}, Blow{"KilledOther", {"worker 3"}}),
-    [](const auto& one) { return one.param.title; });
+INSTANTIATE_TEST_SUITE_P(By, StruckStage,
+                         testing::Values(Blow{"KilledFirst", {"worker 0"}}, Blow{"KilledMiddle", {"worker 1"}},
+                                         Blow{"KilledLast", {"worker 2"}}, Blow{"StoppedFirst", {"worker 0"}, SIGSTOP},
+                                         Blow{"StoppedMiddle", {"worker 1"}, SIGSTOP},
+                                         Blow{"StoppedLast", {"worker 2"}, SIGSTOP},
+                                         Blow{"KilledFirstAndLast", {"worker 0", "worker 2"}},
+                                         Blow{"KilledAllOfThem", {"worker 0", "worker 1", "worker 2"}},
+                                         Blow{"KilledMasterAndMiddle", {"master", "worker 1"}},
+                                         Blow{"KilledOther", {"worker 3"}}),
+                         [](const auto& one) { return one.param.title; });
 
 // Policy `block`: the source waits, so only what the dead processes had in their hands is lost.
 TEST(KilledStage, CostsOnlyWhatItHadInHands) {

@@ -1,4 +1,5 @@
-// Members of a group, each a process of its own, killed with SIGKILL at every step of a set. The test is the supervisor.
+// Members of a group, each a process of its own, killed with SIGKILL at every step of a set. The test is the
+// supervisor.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -47,9 +48,8 @@ class GroupMemberKilled : public testing::TestWithParam<std::tuple<std::string, 
     }
   }
 
-  std::shared_ptr<GroupPage> page_ =
-      GroupPage::create({std::get<1>(GetParam()), std::get<1>(GetParam()) == OnMissing::wait ? milliseconds(1)
-                                                                                             : milliseconds(50)});
+  std::shared_ptr<GroupPage> page_ = GroupPage::create(
+      {std::get<1>(GetParam()), std::get<1>(GetParam()) == OnMissing::wait ? milliseconds(1) : milliseconds(50)});
   std::map<std::uint64_t, SetOutcome> decisions_;
   std::map<SetOutcome, int> count_;
   int shared_ = 0;  // sets that more than one acted on
@@ -88,13 +88,11 @@ std::string name_of(OnMissing on_missing) {
   return on_missing == OnMissing::repeat ? "repeat" : on_missing == OnMissing::drop ? "drop" : "wait";
 }
 
-INSTANTIATE_TEST_SUITE_P(At, GroupMemberKilled,
-                         testing::Combine(testing::Values("group.arriving", "group.arrived", "group.deciding",
-                                                          "group.decided"),
-                                          testing::Values(OnMissing::repeat, OnMissing::drop, OnMissing::wait)),
-                         [](const auto& of) {
-                           return std::get<0>(of.param).substr(6) + "_" + name_of(std::get<1>(of.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    At, GroupMemberKilled,
+    testing::Combine(testing::Values("group.arriving", "group.arrived", "group.deciding", "group.decided"),
+                     testing::Values(OnMissing::repeat, OnMissing::drop, OnMissing::wait)),
+    [](const auto& of) { return std::get<0>(of.param).substr(6) + "_" + name_of(std::get<1>(of.param)); });
 
 }  // namespace
 }  // namespace campipe::test

@@ -138,7 +138,8 @@ TEST(BarrierInPages, EveryPhaseMeetsProcesses) {
   for (unsigned member = 0; member < 4; ++member) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
-    if (child == 0) ::_exit(take_part(barrier, page.edge_writer(EdgeId(0), master_process).dropped[0], member, phases));
+    if (child == 0)
+      ::_exit(take_part(barrier, page.edge_writer(EdgeId(0), master_process).unpublished[0], member, phases));
     children.push_back(child);
   }
   for (const pid_t child : children) {
@@ -147,7 +148,7 @@ TEST(BarrierInPages, EveryPhaseMeetsProcesses) {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   }
   EXPECT_TRUE(barrier.over(phases - 1));
-  EXPECT_EQ(page.edge_writer(EdgeId(0), master_process).dropped[0].load(), phases * 4);
+  EXPECT_EQ(page.edge_writer(EdgeId(0), master_process).unpublished[0].load(), phases * 4);
 }
 
 }  // namespace

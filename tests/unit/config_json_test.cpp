@@ -49,6 +49,7 @@ CameraConfig full_camera() {
   camera.source.allow_redirects = true;
   camera.source.capture = {640, 480, 12.5, "yuyv422"};
   camera.gpu = "2";
+  camera.placement = StagePlacement{"0", {"1", "cpu:2"}, "cpu"};
   camera.ipc_memory = MemoryKind::cuda_fabric;
   camera.ready_signal = ReadySignal::timeline;
   camera.drop_policy = DropPolicy::drop;

@@ -86,9 +86,10 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"    placement: {encode: cpu:32}\n",
                 "4:25: cameras.dock.placement.encode: expected cpu, cpu:0 to cpu:31 (a worker on the CPU), or a GPU by "
                 "its index or UUID (campipe --devices lists them), got 'cpu:32'"},
-        Mistake{"    filters: [sharpen, motion, sharpen]\n    placement: {filter: [0, 1]}\n",
-                "5:25: cameras.dock.placement.filter: expected one place for all filters, or one for each of the 3 that "
-                "camera 'dock' has, got 2"},
+        Mistake{
+            "    filters: [sharpen, motion, sharpen]\n    placement: {filter: [0, 1]}\n",
+            "5:25: cameras.dock.placement.filter: expected one place for all filters, or one for each of the 3 that "
+            "camera 'dock' has, got 2"},
         Mistake{"    gpu: \"cpu\\0\"\n", "4:10: cameras.dock.gpu: a NUL character"},
         Mistake{"    encode: {options: {\"bf\\0\": 1}}\n",
                 "4:32: cameras.dock.encode.options.bf\\x00: a NUL character"},
@@ -383,13 +384,15 @@ TEST_F(ConfigTest, ABitrateGoesOverACrfOfDefaults) {
 }
 
 TEST_F(ConfigTest, StagesAreForWhatIsEncoded) {
-  EXPECT_THAT(errors("cameras:\n  a:\n    source: rtsp://10.0.0.1/s\n    encode: {codec: copy}\n"
-                     "    placement: {encode: 1}\n"),
-              ElementsAre("rig.yaml:5:16: cameras.a.placement: is for a camera's own stream that is encoded, and camera 'a' "
-                          "has codec `copy`"));
-  const auto loaded = cameras("defaults: {placement: {filter: [cpu:1], encode: 0}}\ncameras:\n  a:\n"
-                              "    source: rtsp://10.0.0.1/s\n  b:\n    source: rtsp://10.0.0.2/s\n"
-                              "    placement: {encode: cpu}\n");
+  EXPECT_THAT(
+      errors("cameras:\n  a:\n    source: rtsp://10.0.0.1/s\n    encode: {codec: copy}\n"
+             "    placement: {encode: 1}\n"),
+      ElementsAre("rig.yaml:5:16: cameras.a.placement: is for a camera's own stream that is encoded, and camera 'a' "
+                  "has codec `copy`"));
+  const auto loaded = cameras(
+      "defaults: {placement: {filter: [cpu:1], encode: 0}}\ncameras:\n  a:\n"
+      "    source: rtsp://10.0.0.1/s\n  b:\n    source: rtsp://10.0.0.2/s\n"
+      "    placement: {encode: cpu}\n");
   EXPECT_EQ(loaded[0].placement, (StagePlacement{"auto", {"cpu:1"}, "0"}));
   EXPECT_EQ(loaded[0].encode.codec, "h264") << "what is placed is encoded, and not passed on";
   EXPECT_EQ(loaded[1].placement, (StagePlacement{"auto", {"cpu:1"}, "cpu"}));

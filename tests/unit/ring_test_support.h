@@ -13,8 +13,8 @@
 
 #include "core/clock.h"
 #include "core/packet.h"
-#include "ipc/frame_ring_layout.h"
 #include "ipc/frame_ring.h"
+#include "ipc/frame_ring_layout.h"
 #include "ipc/shared_memory.h"
 
 namespace campipe::test {
