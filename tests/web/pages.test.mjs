@@ -164,11 +164,11 @@ describe('graph', {timeout: 300000}, () => {
       return made.length === 2 && made.every((text) => text === 'main: libx264');
     });
     assert.deepEqual(await textsOf('.way > a'), ['whole', 'stages']);
-    assert.deepEqual(await textsOf(`${way('whole')} .stage > b`), ['pattern', 'sharpen']);
-    assert.deepEqual(await textsOf(`${way('stages')} .stage > b`), ['pattern', 'sharpen', 'denoise', 'encode']);
+    assert.deepEqual(await textsOf(`${way('whole')} .step > b`), ['pattern', 'sharpen']);
+    assert.deepEqual(await textsOf(`${way('stages')} .step > b`), ['pattern', 'sharpen', 'denoise', 'encode']);
     const {nodes, edges} = (await rig.status()).cameras.stages.graph;
     assert.deepEqual(
-      await textsOf(`${way('stages')} .stage > b + span`),
+      await textsOf(`${way('stages')} .step > b + span`),
       nodes.map((node) => `${node.process}, CPU`),
     );
     assert.equal((await page.$$(`${way('stages')} [role=meter]`)).length, edges.length);
@@ -192,7 +192,7 @@ describe('graph', {timeout: 300000}, () => {
     await page.goto(`${rig.base}/system`);
     await page.waitForSelector(`${way('stages')} .made b:has-text("libx264")`);
     const places = () =>
-      page.$$eval('.way .stage, .way .hop', (found) =>
+      page.$$eval('.way .step, .way .hop', (found) =>
         found.map((element) => {
           const {width, height, x} = element.getBoundingClientRect();
           return [x, width, height];

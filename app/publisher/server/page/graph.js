@@ -10,24 +10,24 @@ const droppedOf = (edge) => edge.recalled + edge.missed;
 const isFull = (edge) => edge && edge.waiting > 0 && edge.waiting >= edge.queue_size * 0.75;
 const earlier = (before, edge) => before?.graph?.edges.find(({from, to}) => from === edge.from && to === edge.to);
 
-const stage = (what, where, kind = '', note = '') =>
+const step = (what, where, kind = '', note = '') =>
   el(
     'li',
-    {class: `stage ${kind}`.trim()},
+    {class: `step ${kind}`.trim()},
     el('b', {title: what}, what),
     el('span', {title: where}, where),
     note && el('span', {class: 'unseen'}, note),
   );
 
-function sourceStage(source) {
-  return stage(source.decoder || 'source', `${source.process}, ${deviceOf(source)}`);
+function sourceStep(source) {
+  return step(source.decoder || 'source', `${source.process}, ${deviceOf(source)}`);
 }
 
-function nodeStage(node, slow) {
+function nodeStep(node, slow) {
   const own = node.streams[0]; // a camera's own, or the frames for its next node
   const filters = own?.filters.join(', ') || (own?.codec === 'frames' ? 'no filter' : 'encode');
   const where = `${node.process}, ${deviceOf(node)}`;
-  return stage(filters, where, slow ? 'slow' : '', slow ? 'does not keep up' : '');
+  return step(filters, where, slow ? 'slow' : '', slow ? 'does not keep up' : '');
 }
 
 function hop(edge, before) {
@@ -65,7 +65,7 @@ function hop(edge, before) {
   );
 }
 
-function outputsStage(name, camera) {
+function outputsStep(name, camera) {
   const {nodes} = camera.graph;
   const last = nodes.at(-1);
   const lines = nodes.flatMap((node) =>
@@ -78,7 +78,7 @@ function outputsStage(name, camera) {
         return el('li', {'data-key': of}, el('b', {title: what}, what), el('span', {}, fps(rate)));
       }),
   );
-  return el('li', {class: 'stage made'}, el('ul', {}, ...lines));
+  return el('li', {class: 'step made'}, el('ul', {}, ...lines));
 }
 
 function way(name, camera, before) {
@@ -86,9 +86,9 @@ function way(name, camera, before) {
   const edges = new Map(camera.graph.edges.map((edge) => [edge.to, edge]));
   const full = nodes.filter(({id}) => isFull(edges.get(id)) && isFull(earlier(before, edges.get(id))));
   const slow = full.at(-1); // with `block`, those before it are full since it is
-  const stages = nodes.flatMap((node) => {
+  const steps = nodes.flatMap((node) => {
     const edge = edges.get(node.id);
-    return [edge ? hop(edge, earlier(before, edge)) : el('li', {class: 'hop'}), nodeStage(node, node === slow)];
+    return [edge ? hop(edge, earlier(before, edge)) : el('li', {class: 'hop'}), nodeStep(node, node === slow)];
   });
   return el(
     'div',
@@ -97,10 +97,10 @@ function way(name, camera, before) {
     el(
       'ol',
       {'aria-label': `The way of the frames of ${name}`},
-      sourceStage(source),
-      ...stages,
+      sourceStep(source),
+      ...steps,
       el('li', {class: 'hop short', 'aria-hidden': 'true'}),
-      outputsStage(name, camera),
+      outputsStep(name, camera),
     ),
   );
 }
