@@ -125,6 +125,8 @@ class FrameRingMemory {
   // An observer's; then there is no pixel_fd().
   void forget_pixels() { pixel_fd_ = {}; }
   [[nodiscard]] MemoryKind kind() const;
+  [[nodiscard]] ReadySignal ready_signal() const;  // of what a GPU fills; see FrameRingSpec
+  [[nodiscard]] unsigned slots() const;
   // What frames to make ready for, before the first one comes; of no size where that is not known. Each frame has
   // a format of its own.
   [[nodiscard]] const FrameFormat& expected() const;
@@ -310,6 +312,8 @@ class FrameRingObserver {
   // Of the reader that has, or had last, this seat. Who reserves it anew finds that one's until the writer has seen the
   // new reader, which has another `tenure`. Until the writer is gone, the newest frame may be missing in it.
   [[nodiscard]] SeatFrames frames_of(unsigned reader) const;
+  // Frames in the queue of this seat's reader now: never more than the ring has slots, whatever others write there.
+  [[nodiscard]] unsigned pending_for(unsigned reader) const;
   [[nodiscard]] WriterState writer_state() const;
   // Only once the reader's process is gone (its pidfd is readable), or when it was never sent the ring.
   void mark_reader_gone(unsigned reader);

@@ -149,6 +149,10 @@ const FrameFormat& FrameRingMemory::expected() const { return description_->expe
 
 MemoryKind FrameRingMemory::kind() const { return description_->memory; }
 
+ReadySignal FrameRingMemory::ready_signal() const { return description_->ready; }
+
+unsigned FrameRingMemory::slots() const { return description_->slots; }
+
 std::size_t FrameRingMemory::pixel_size() const { return description_->slots * description_->slot_bytes; }
 
 std::span<std::uint8_t> FrameRingMemory::pixels(unsigned slot) const {

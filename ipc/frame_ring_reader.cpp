@@ -232,6 +232,16 @@ SeatFrames FrameRingObserver::frames_of(unsigned reader) const {
   return frames.first > head ? SeatFrames{.tenure = frames.tenure} : frames;
 }
 
+unsigned FrameRingObserver::pending_for(unsigned reader) const {
+  const ring::Header& header = memory_->header();
+  unsigned count = 0;
+  for (unsigned slot = 0; slot < memory_->description().slots; ++slot) {
+    const Control control = Control::unpack(header.slot[slot].control.load(std::memory_order_relaxed));
+    if (control.state == SlotState::published && (control.pending >> reader & 1) != 0) ++count;
+  }
+  return count;
+}
+
 ReaderState FrameRingObserver::reader_state(unsigned reader) const {
   return memory_->header().readers[reader].state.load(std::memory_order_acquire);
 }

@@ -74,6 +74,10 @@ std::string decoder_text(const GraphNode& source);  // "nvdec on GPU 0"
 // "resize, blur -> h264 (libx264), on demand"; `maker`: that has the stream.
 std::string stream_text(const GraphStream& stream, const GraphNode& maker);
 
+// What the plan for programs and the status of a running rig have in common.
+std::string id_of(const GraphNode& node);  // "source dock", "node dock 2"
+nlohmann::json to_json(const GraphStream& stream);
+
 // For people: a line for each process, each camera and each reason.
 std::string describe(const Graph& graph);
 // For Graphviz: a cluster for each process.

@@ -22,26 +22,12 @@ std::string name_of(GraphNode::Kind kind) {
   return "";
 }
 
-// A camera's source and nodes have its name, and so has its own output.
-std::string id_of(const GraphNode& node) {
-  const std::string id = name_of(node.kind) + " " + node.name;
-  return node.stage == 0 ? id : id + " " + std::to_string(node.stage);
-}
-
 json to_json(const GraphProcess& process) {
   json all{{"name", process.name}, {"cpus", process.cpus}};
   if (process.gpu.empty()) return all;
   all["gpu"] = process.gpu;
   all["encode_cores"] = process.encode_cores;
   return all;
-}
-
-json to_json(const GraphStream& stream) {
-  return {{"output", stream.output},
-          {"filters", stream.filters},
-          {"codec", stream.codec},
-          {"encoder", stream.encoder},
-          {"on_demand", stream.on_demand}};
 }
 
 json to_json(const GraphNode& node) {
@@ -70,6 +56,20 @@ json to_json(const GraphEdge& edge, const Graph& graph) {
 }
 
 }  // namespace
+
+// A camera's source and nodes have its name, and so has its own output.
+std::string id_of(const GraphNode& node) {
+  const std::string id = name_of(node.kind) + " " + node.name;
+  return node.stage == 0 ? id : id + " " + std::to_string(node.stage);
+}
+
+json to_json(const GraphStream& stream) {
+  return {{"output", stream.output},
+          {"filters", stream.filters},
+          {"codec", stream.codec},
+          {"encoder", stream.encoder},
+          {"on_demand", stream.on_demand}};
+}
 
 json to_json(const Graph& graph) {
   json all{{"processes", json::array()}, {"nodes", json::array()}, {"edges", json::array()}};

@@ -175,9 +175,10 @@ struct CameraNode {
 };
 
 struct CameraSource {
-  Placement placement;  // where it is decoded, for whom
-  bool over = false;    // no frame ring will come any more
-  bool gone = true;     // no master has a thread for it: it was never sent one, or that has ended
+  Placement placement;      // where it is decoded, for whom
+  std::string gpu = "cpu";  // that decodes it, where it can: "0", or "cpu"
+  bool over = false;        // no frame ring will come any more
+  bool gone = true;         // no master has a thread for it: it was never sent one, or that has ended
   ThreadWatch watch{thread_hangs};
 };
 

@@ -67,6 +67,7 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Camer
   const CameraConfig& config = camera.config;
   const std::vector<ResolvedOutput> outputs = resolved_outputs(config);
   camera.source.placement = where.placement;
+  camera.source.gpu = gpu_name(devices, where.placement.decode_gpu);
   add_nodes(camera, ids, where);
   for (std::size_t i = 0; i < ids.outputs.size(); ++i) {
     Output& output = camera.outputs.emplace_back();

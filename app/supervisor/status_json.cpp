@@ -119,6 +119,7 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const Cameras& cameras, co
       json["ring"]["slots"] = camera.config.queue_size;
       json["ring"]["waiting"] = json["in_flight"];
     }
+    if (camera.takes_part()) json["graph"] = graphs_.make(camera);
     status["cameras"][camera.name()] = std::move(json);
   }
   for (const ProcessStatus& process : rig.processes) status["processes"].push_back(process_json(process));

@@ -12,6 +12,7 @@
 #include "app/supervisor/cameras.h"
 #include "app/supervisor/overload_watch.h"
 #include "app/supervisor/report.h"
+#include "app/supervisor/status_graph.h"
 #include "core/clock.h"
 #include "ipc/rig_page.h"
 
@@ -54,6 +55,7 @@ class StatusJson {
 
   std::map<OutputId, Sample> samples_;
   OverloadWatch overloads_;
+  StatusGraph graphs_;
 };
 
 }  // namespace campipe

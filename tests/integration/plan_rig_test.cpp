@@ -11,8 +11,11 @@
 #include <sstream>
 #include <tuple>
 
+#include "core/error.h"
 #include "tests/integration/clips.h"
 #include "tests/integration/rig_run.h"
+#include "tests/unit/http_client.h"
+#include "tests/unit/peers.h"
 
 namespace campipe::test {
 namespace {
@@ -177,6 +180,137 @@ TEST_F(PlannedRig, RunsWhereAndWithWhatThePlanSays) {
       expect_stream(stream, is_own ? report : report.at("outputs").at(output.substr(camera.size() + 1)));
     }
   }
+}
+
+// Of the plan: one camera's source, nodes and frame rings, with the fields that the status has, too.
+json planned_graph(const json& plan, const std::string& camera) {
+  json graph{{"nodes", json::array()}, {"edges", json::array()}};
+  for (const json& node : plan.at("nodes")) {
+    if (node.at("kind") == "output" || node.at("name") != camera) continue;
+    json& shown = graph["nodes"].emplace_back();
+    for (const char* key : {"id", "process", "gpu", "decoder", "streams"}) {
+      if (node.contains(key)) shown[key] = node.at(key);
+    }
+  }
+  for (const json& edge : plan.at("edges")) {
+    if (edge.at("kind") != "frame ring" || node_of(plan, edge.at("to")).at("name") != camera) continue;
+    json& shown = graph["edges"].emplace_back();
+    for (const char* key : {"from", "to", "memory", "ready_signal"}) shown[key] = edge.at(key);
+  }
+  return graph;
+}
+
+// Without what only a running rig has, and what it has only while somebody watches.
+json without_numbers(json graph) {
+  for (json& node : graph.at("nodes")) {
+    for (json& stream : node.at("streams")) {
+      if (stream.at("on_demand")) stream.erase("encoder");
+    }
+  }
+  for (json& edge : graph.at("edges")) {
+    for (const char* key : {"slots", "queue_size", "waiting", "published", "fps", "recalled", "missed"})
+      edge.erase(key);
+  }
+  return graph;
+}
+
+class LiveGraph : public PlannedRig {
+ protected:
+  static void expect_numbers(const json& edge) {
+    EXPECT_GT(edge.at("published"), 0) << edge;
+    EXPECT_GT(edge.at("queue_size"), 0) << edge;
+    EXPECT_GE(edge.at("slots"), edge.at("queue_size")) << edge;
+    EXPECT_LE(edge.at("waiting"), edge.at("queue_size")) << edge;
+  }
+
+  // Null until the rig answers. `token`: empty: as nobody in particular.
+  [[nodiscard]] json status(const std::string& token = "") const {
+    try {
+      const std::string header = token.empty() ? "" : "Authorization: Bearer " + token + "\r\n";
+      const Reply reply = ask(static_cast<std::uint16_t>(port_), "GET /api/v1/status", header);
+      return reply.status == 200 ? json::parse(reply.body) : json();
+    } catch (const Error&) {
+      return {};
+    }
+  }
+
+  [[nodiscard]] std::string served(std::string rig) const {
+    const std::string any = "127.0.0.1:0";
+    return rig.replace(rig.find(any), any.size(), "127.0.0.1:" + std::to_string(port_));
+  }
+
+  const int port_ = free_port();
+};
+
+TEST_F(LiveGraph, IsThatOfThePlan) {
+  const json plan = planned(yaml());
+  RigRun rig(served(yaml()));
+  const std::vector<std::string> cameras{"dock", "belt", "stage"};
+  const auto equal = [&] {
+    const json now = status();
+    return now.is_object() && std::ranges::all_of(cameras, [&](const std::string& name) {
+             const json& camera = now.at("cameras").at(name);
+             return camera.contains("graph") &&
+                    without_numbers(camera.at("graph")) == without_numbers(planned_graph(plan, name));
+           });
+  };
+  // What is open is known only once it is: decoders, rings, encoders.
+  EXPECT_TRUE(eventually(equal)) << rig.log();
+  const json now = status();
+  ASSERT_TRUE(now.is_object()) << rig.log();
+  std::size_t edges = 0;
+  for (const std::string& name : cameras) {
+    const json& graph = now.at("cameras").at(name).at("graph");
+    EXPECT_EQ(without_numbers(graph), without_numbers(planned_graph(plan, name)));
+    for (const json& edge : graph.at("edges")) expect_numbers(edge);
+    edges += graph.at("edges").size();
+  }
+  EXPECT_EQ(edges, 4U) << "one of each camera, and one between the two stages";
+  EXPECT_FALSE(now.at("cameras").at("off").contains("graph")) << "it is not in the plan either";
+}
+
+// The names of outputs look like files in the folder of the recordings, which those who may only look are not shown.
+TEST_F(LiveGraph, IsTheSameForWhoDoesNotAdminister) {
+  RigRun rig(
+      served("http_address: \"127.0.0.1:0\"\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n"
+             "  dock: {source: \"test://pattern?width=160&height=120\", record: {path: \"dock/%H%M%S.mp4\"},\n"
+             "         outputs: {small: {}}}\n"));
+  json seen;
+  const auto knows_recording = [&] {
+    seen = status();
+    return seen.is_object() && seen.at("cameras").at("dock").contains("recording");
+  };
+  ASSERT_TRUE(eventually(knows_recording)) << rig.log();
+  const json all = status(read_text(rig.file("state/token-" + std::to_string(port_))));
+  ASSERT_TRUE(all.is_object() && all.at("processes").at(0).contains("pid"));
+  const json& graph = seen.at("cameras").at("dock").at("graph");
+  EXPECT_EQ(without_numbers(graph).at("edges"), without_numbers(all.at("cameras").at("dock").at("graph")).at("edges"));
+  EXPECT_EQ(graph.at("nodes").at(1).at("streams").at(1).at("output"), "dock/small") << graph;
+}
+
+TEST_F(LiveGraph, ShowsWhereFramesWaitAndAreDropped) {
+  // The second stage sleeps for as long as it takes: its queue fills, the one before it does not.
+  RigRun rig(
+      served("http_address: \"127.0.0.1:0\"\nrtsp_address: off\nworkers: {count: 2}\ncameras:\n"
+             "  dock: {source: \"test://pattern?width=160&height=120&rate=25\", drop_policy: drop,\n"
+             "         filters: [sharpen, blur], placement: {filter: [cpu:0, cpu:1]}, encode: {codec: h264}}\n"));
+  json edges;
+  const auto look = [&] {
+    const json now = status();
+    edges = now.is_object() ? now.at("cameras").at("dock").at("graph").at("edges") : json::array();
+    return edges.size() == 2;
+  };
+  ASSERT_TRUE(eventually([&] { return look() && edges[1].at("published") > 0; })) << rig.log();
+  const pid_t worker = rig.pid_of("worker 1");
+  ASSERT_EQ(::kill(worker, SIGSTOP), 0);
+  int largest = 0;
+  // Until it is killed as one that hangs: its successor missed frames, too.
+  EXPECT_TRUE(eventually([&] {
+    if (look()) largest = std::max(largest, edges[1].at("waiting").get<int>());
+    return edges.size() == 2 && largest > 0 && edges[1].at("recalled") > 0;
+  })) << edges;
+  EXPECT_LT(edges[0].at("recalled"), edges[1].at("recalled")) << edges;
+  ::kill(worker, SIGCONT);
 }
 
 TEST_F(PlannedRig, IsShownInThreeForms) {

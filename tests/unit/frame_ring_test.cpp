@@ -512,6 +512,25 @@ TEST_F(FrameRing, ASeatKnowsWhichFramesWereMeantForIt) {
   EXPECT_TRUE(observer_.frames_of(1) == (SeatFrames{8, 8, 0}));
 }
 
+TEST_F(FrameRing, CountsTheFramesThatWaitForEachReader) {
+  const auto slow = reader(0, false, 3);
+  const auto quick = reader(1, false, 2);
+  EXPECT_EQ(observer_.pending_for(0), 0U);
+  write(2);
+  EXPECT_EQ(observer_.pending_for(0), 2U);
+  EXPECT_EQ(read(*quick), 1U);
+  const Lease held = take(*quick);
+  EXPECT_EQ(observer_.pending_for(0), 2U);
+  EXPECT_EQ(observer_.pending_for(1), 0U) << "what is held does not wait";
+  EXPECT_EQ(observer_.pending_for(2), 0U) << "nobody has this seat";
+  write(3);
+  EXPECT_EQ(observer_.pending_for(0), 3U) << "no more than its queue";
+  EXPECT_EQ(observer_.pending_for(1), 2U);
+  for (unsigned slot = 0; slot < max_ring_slots; ++slot)
+    memory_->header().slot[slot].control.store(~(std::uint64_t{1} << 32), std::memory_order_seq_cst);
+  EXPECT_EQ(observer_.pending_for(0), observer_.memory().slots()) << "whatever is written there";
+}
+
 TEST_F(FrameRing, TellsHowManyFramesAndTheTimeOfTheNewest) {
   const auto reading = reader(0, false, 2);
   EXPECT_EQ(observer_.published(), 0U);

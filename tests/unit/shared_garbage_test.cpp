@@ -120,6 +120,7 @@ TEST_F(FrameRingGarbage, NobodyLeavesTheMemory) {
     FrameRingObserver observer(shared_);
     EXPECT_LE(observer.published(), ring::largest_sequence);
     static_cast<void>(observer.frames_of(1));
+    EXPECT_LE(observer.pending_for(1), shared_->slots());
     observer.turn_out_strangers(1U << 1);
     EXPECT_TRUE(is_possible_time(observer.last_pts().value_or(0)));
     lease = {};

@@ -133,6 +133,82 @@ describe('pages', {timeout: 300000}, () => {
   });
 });
 
+// `stages` filters for longer than its frames take to come, in its second node.
+const staged = `  whole: {source: "test://pattern?width=320&height=240&rate=10", filters: [sharpen]}
+  stages:
+    source: "test://pattern?width=1280&height=720&rate=25"
+    drop_policy: drop
+    filters: [sharpen, denoise: {window: 15, patch: 7}]
+    placement: {filter: [cpu:0, cpu:1], encode: cpu:2}
+  off: {source: "test://pattern", enabled: false}
+`;
+
+describe('graph', {timeout: 300000}, () => {
+  let rig;
+  let page;
+
+  browseRig(
+    () => Rig.start({more: 'workers: {count: 3}\ndefaults:\n  encode: {bitrate: 500k, gop: 1s, codec: h264}\n', cameras: staged}),
+    (opened) => {
+      ({rig, page} = opened);
+    },
+  );
+
+  const way = (camera) => `.way[data-key="${camera}"]`;
+  const textsOf = (selector) => page.$$eval(selector, (found) => found.map(({textContent}) => textContent));
+
+  test('each camera that runs has its way, as the status has it', async () => {
+    await page.goto(`${rig.base}/system`);
+    await eventually('encoders are open', async () => {
+      const made = await textsOf(`.way .made b`);
+      return made.length === 2 && made.every((text) => text === 'main: libx264');
+    });
+    assert.deepEqual(await textsOf('.way > a'), ['whole', 'stages']);
+    assert.deepEqual(await textsOf(`${way('whole')} .step > b`), ['pattern', 'sharpen']);
+    assert.deepEqual(await textsOf(`${way('stages')} .step > b`), ['pattern', 'sharpen', 'denoise', 'encode']);
+    const {nodes, edges} = (await rig.status()).cameras.stages.graph;
+    assert.deepEqual(
+      await textsOf(`${way('stages')} .step > b + span`),
+      nodes.map((node) => `${node.process}, CPU`),
+    );
+    assert.equal((await page.$$(`${way('stages')} [role=meter]`)).length, edges.length);
+  });
+
+  test('the node that does not keep up is marked, and the ring before it drops', async () => {
+    await page.goto(`${rig.base}/system`);
+    await page.waitForSelector(`${way('stages')} .slow:has-text("denoise")`);
+    await page.waitForSelector(`${way('stages')} .dropped.grows:has-text("▲")`);
+    const meters = await page.$$eval(`${way('stages')} [role=meter]`, (found) =>
+      found.map((meter) => [meter.getAttribute('aria-valuenow'), meter.getAttribute('aria-valuemax')].map(Number)),
+    );
+    for (const [waiting, most] of meters) assert.ok(most > 0 && waiting >= 0 && waiting <= most);
+    const {edges} = (await rig.status()).cameras.stages.graph;
+    assert.ok(edges[1].recalled > 0);
+    assert.equal(edges[2].recalled, 0);
+    assert.equal(await page.$(`${way('whole')} .slow`), null);
+  });
+
+  test('nothing moves while the numbers change', async () => {
+    await page.goto(`${rig.base}/system`);
+    await page.waitForSelector(`${way('stages')} .made b:has-text("libx264")`);
+    const places = () =>
+      page.$$eval('.way .step, .way .hop', (found) =>
+        found.map((element) => {
+          const {width, height, x} = element.getBoundingClientRect();
+          return [x, width, height];
+        }),
+      );
+    const first = await places();
+    const published = async () => (await textsOf('.way .dropped')).join();
+    let shown = await published();
+    for (let changes = 0; changes < 3; ++changes) {
+      await eventually('other numbers', async () => (await published()) !== shown);
+      shown = await published();
+      assert.deepEqual(await places(), first);
+    }
+  });
+});
+
 describe('login', {timeout: 200000}, () => {
   const password = 'correct horse';
   const hash = '$argon2id$v=19$m=8192,t=1,p=1$j5Jqca6CfWjn2YBeUc14IQ$WqqfGov3SJrVn7xzww+8j9iTz0qXyfgVxPehGfpf2kg';

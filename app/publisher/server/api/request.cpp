@@ -161,7 +161,11 @@ std::string host_of_target(const std::string& url) {
 }
 
 void hide_in_camera(json& camera) {
+  // No path is in the graph, but names of outputs that look like one: "dock/small".
+  json graph = std::exchange(camera["graph"], {});
   hide_folders(camera, folders_of(camera));
+  camera["graph"] = std::move(graph);
+  if (camera["graph"].is_null()) camera.erase("graph");
   for (const char* key : {"recording", "source"}) {
     const auto place = camera.find(key);
     if (place != camera.end() && place->is_string()) *place = place_for_viewers(place->get_ref<const std::string&>());

@@ -3,6 +3,7 @@ import {administers, camerasOf, currentSession, dropsOf, get, rigNow, watchStatu
 import {lookOf, wordOf} from '/static/conditions.js';
 import {el, patch} from '/static/dom.js';
 import {bitrate, bytes, count, duration, fps, milliseconds, since} from '/static/format.js';
+import {graphSection} from '/static/graph.js';
 
 const cell = (content, kind = '') => el('td', kind ? {class: kind} : {}, content ?? '–');
 const number = (content) => cell(content, 'number-cell');
@@ -179,6 +180,7 @@ export function show(main) {
         processes(status, before),
         gpus(status),
         rings(status, rates),
+        graphSection(status, before),
         viewersSection(viewers),
       ].filter(Boolean),
     );

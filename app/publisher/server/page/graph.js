@@ -1,0 +1,120 @@
+// The way of each camera's frames, live: its source, the nodes that filter and encode them, its outputs, and how full
+// the ring before each node is.
+import {camerasOf} from '/static/api.js';
+import {el} from '/static/dom.js';
+import {count, fps} from '/static/format.js';
+
+const deviceOf = ({gpu}) => (gpu === 'cpu' ? 'CPU' : `GPU ${gpu}`);
+const droppedOf = (edge) => edge.recalled + edge.missed;
+// A ring whose reader keeps up is full for moments only.
+const isFull = (edge) => edge && edge.waiting > 0 && edge.waiting >= edge.queue_size * 0.75;
+const earlier = (before, edge) => before?.graph?.edges.find(({from, to}) => from === edge.from && to === edge.to);
+
+const step = (what, where, kind = '', note = '') =>
+  el(
+    'li',
+    {class: `step ${kind}`.trim()},
+    el('b', {title: what}, what),
+    el('span', {title: where}, where),
+    note && el('span', {class: 'unseen'}, note),
+  );
+
+function sourceStep(source) {
+  return step(source.decoder || 'source', `${source.process}, ${deviceOf(source)}`);
+}
+
+function nodeStep(node, slow) {
+  const own = node.streams[0]; // a camera's own, or the frames for its next node
+  const filters = own?.filters.join(', ') || (own?.codec === 'frames' ? 'no filter' : 'encode');
+  const where = `${node.process}, ${deviceOf(node)}`;
+  return step(filters, where, slow ? 'slow' : '', slow ? 'does not keep up' : '');
+}
+
+function hop(edge, before) {
+  const full = Math.min(1, edge.waiting / edge.queue_size);
+  const fill = el('i');
+  fill.style.width = `${full * 100}%`;
+  const dropped = droppedOf(edge);
+  const grows = before && dropped > droppedOf(before);
+  const ring = [edge.memory, edge.ready_signal, edge.slots && `${edge.slots} slots`].filter(Boolean).join(', ');
+  return el(
+    'li',
+    {
+      class: 'hop',
+      title: `${ring || 'no ring yet'}\nwaiting: ${edge.waiting} of ${edge.queue_size}\nrecalled from the queue: ${count(edge.recalled)}\nmissed while away: ${count(edge.missed)}`,
+    },
+    el(
+      'span',
+      {class: 'fill'},
+      el(
+        'span',
+        {
+          class: isFull(edge) ? 'meter full' : 'meter',
+          role: 'meter',
+          'aria-label': 'frames waiting',
+          'aria-valuemin': 0,
+          'aria-valuemax': edge.queue_size,
+          'aria-valuenow': edge.waiting,
+        },
+        fill,
+      ),
+      el('span', {}, `${edge.waiting}/${edge.queue_size}`),
+    ),
+    el('span', {}, fps(edge.fps)),
+    el('span', {class: grows ? 'dropped grows' : 'dropped'}, `${grows ? '▲ ' : ''}${count(dropped)} dropped`),
+  );
+}
+
+function outputsStep(name, camera) {
+  const {nodes} = camera.graph;
+  const last = nodes.at(-1);
+  const lines = nodes.flatMap((node) =>
+    node.streams
+      .filter(({codec}) => codec !== 'frames')
+      .map((stream) => {
+        const of = stream.output === name ? 'main' : stream.output.slice(name.length + 1);
+        const {fps: rate} = (of === 'main' ? camera : camera.outputs?.[of]) ?? {};
+        const what = `${of}: ${stream.encoder || stream.codec}${node === last ? '' : ` from ${node.process}`}`;
+        return el('li', {'data-key': of}, el('b', {title: what}, what), el('span', {}, fps(rate)));
+      }),
+  );
+  return el('li', {class: 'step made'}, el('ul', {}, ...lines));
+}
+
+function way(name, camera, before) {
+  const [source, ...nodes] = camera.graph.nodes;
+  const edges = new Map(camera.graph.edges.map((edge) => [edge.to, edge]));
+  const full = nodes.filter(({id}) => isFull(edges.get(id)) && isFull(earlier(before, edges.get(id))));
+  const slow = full.at(-1); // with `block`, those before it are full since it is
+  const steps = nodes.flatMap((node) => {
+    const edge = edges.get(node.id);
+    return [edge ? hop(edge, earlier(before, edge)) : el('li', {class: 'hop'}), nodeStep(node, node === slow)];
+  });
+  return el(
+    'div',
+    {class: 'way', 'data-key': name},
+    el('a', {href: `/camera/${encodeURIComponent(name)}`}, name),
+    el(
+      'ol',
+      {'aria-label': `The way of the frames of ${name}`},
+      sourceStep(source),
+      ...steps,
+      el('li', {class: 'hop short', 'aria-hidden': 'true'}),
+      outputsStep(name, camera),
+    ),
+  );
+}
+
+// `before`: the status before, or null. Null where no camera runs.
+export function graphSection(status, before) {
+  const ways = camerasOf(status)
+    .filter(([, camera]) => camera.graph)
+    .map(([name, camera]) => way(name, camera, before?.cameras?.[name]));
+  if (!ways.length) return null;
+  return el(
+    'section',
+    {'data-key': 'graph'},
+    el('h2', {}, 'Graph'),
+    el('div', {class: 'card ways'}, ...ways),
+  );
+}

@@ -1,0 +1,116 @@
+#include "app/supervisor/status_graph.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "app/config/names.h"
+#include "app/placement/graph.h"
+#include "app/supervisor/report.h"
+
+namespace campipe {
+namespace {
+
+using nlohmann::json;
+using Kind = GraphNode::Kind;
+
+std::vector<std::string> names_of(const std::vector<FilterConfig>& filters, std::size_t first = 0) {
+  std::vector<std::string> names;
+  for (std::size_t f = first; f < filters.size(); ++f) names.push_back(filters[f].name);
+  return names;
+}
+
+GraphStream stream_of(const Output& output, const std::vector<std::string>& filters) {
+  const bool is_encoded = output.stream && !output.is_copy();
+  return {output.config.name, filters, output.config.encode.codec, is_encoded ? output.stream->encoder : "",
+          output.config.on_demand};
+}
+
+// None: its source.
+GraphNode start_of(const Camera& camera, std::optional<NodeId> id) {
+  if (!id) return {.kind = Kind::source, .name = camera.name(), .process = "master"};
+  const CameraNode& node = camera.node(*id);
+  const auto place = static_cast<unsigned>(&node - camera.nodes.data());
+  return {.kind = Kind::node,
+          .name = camera.name(),
+          .stage = camera.nodes.size() > 1 ? place + 1 : 0,
+          .process = fmt::format("worker {}", node.worker),
+          .gpu = node.gpu};
+}
+
+json to_json(const GraphNode& node) {
+  json all{{"id", id_of(node)}, {"process", node.process}, {"gpu", node.gpu}, {"streams", json::array()}};
+  for (const GraphStream& stream : node.streams) all["streams"].push_back(to_json(stream));
+  if (node.kind == Kind::source) all["decoder"] = node.decoder;
+  return all;
+}
+
+GraphNode source_of(const Camera& camera) {
+  GraphNode source = start_of(camera, std::nullopt);
+  const bool on_gpu = camera.decoder.find("nvdec") != std::string::npos;
+  if (camera.decoder.empty() || on_gpu) source.gpu = camera.source.gpu;
+  if (!camera.decoder.empty()) source.decoder = on_gpu ? "nvdec" : "libavcodec";
+  if (camera.decoder == "pattern") source.decoder = camera.decoder;
+  for (const Output& output : camera.outputs) {
+    if (output.is_copy()) source.streams.push_back(stream_of(output, names_of(output.config.filters)));
+  }
+  return source;
+}
+
+GraphNode node_of(const Camera& camera, const CameraNode& node) {
+  GraphNode shown = start_of(camera, node.id);
+  for (const CameraEdge& edge : camera.edges) {
+    if (edge.writer == node.id) shown.streams.push_back({camera.name(), names_of(edge.filters), "frames", "", false});
+  }
+  for (const Output& output : camera.outputs) {
+    if (output.is_copy() || output.node != node.id) continue;
+    shown.streams.push_back(
+        stream_of(output, names_of(output.config.filters, output.is_own() ? node.first_filter : 0)));
+  }
+  return shown;
+}
+
+json edge_json(const Camera& camera, const CameraEdge& edge, const EdgeReader& reader, double fps) {
+  const std::uint64_t published = edge.published();  // before those that are meant for the reader
+  const ReaderFrames frames = edge.frames_for(reader);
+  json all{{"from", id_of(start_of(camera, edge.writer))},
+           {"to", id_of(start_of(camera, reader.node))},
+           {"queue_size", camera.config.queue_size},
+           {"waiting", edge.newest && reader.seat ? edge.newest->observer.pending_for(*reader.seat) : 0},
+           {"published", published},
+           {"fps", rounded(fps)},
+           {"recalled", frames.recalled},
+           {"missed", published > frames.meant ? published - frames.meant : 0}};
+  if (!edge.newest) return all;
+  const FrameRingMemory& ring = edge.newest->observer.memory();
+  all["memory"] = choice_name(ring.kind());
+  all["ready_signal"] = name_of(ring.ready_signal());
+  all["slots"] = ring.slots();
+  return all;
+}
+
+}  // namespace
+
+double StatusGraph::frame_rate(const Camera& camera, const CameraEdge& edge) {
+  const auto now = Clock::now();
+  const std::uint64_t published = edge.published();
+  Sample& sample = samples_[edge.id];
+  if (sample.name != camera.name() || published < sample.published) sample = {camera.name(), now, published, 0};
+  const double seconds = std::chrono::duration<double>(now - sample.at).count();
+  if (seconds > 0.8)
+    sample = {camera.name(), now, published, static_cast<double>(published - sample.published) / seconds};
+  return sample.fps;
+}
+
+json StatusGraph::make(const Camera& camera) {
+  json graph{{"nodes", json::array({to_json(source_of(camera))})}, {"edges", json::array()}};
+  if (!needs_worker(camera.config)) return graph;
+  for (const CameraNode& node : camera.nodes) graph["nodes"].push_back(to_json(node_of(camera, node)));
+  for (const CameraEdge& edge : camera.edges) {
+    const double fps = frame_rate(camera, edge);
+    for (const EdgeReader& reader : edge.readers) graph["edges"].push_back(edge_json(camera, edge, reader, fps));
+  }
+  return graph;
+}
+
+}  // namespace campipe
