@@ -293,7 +293,7 @@ TEST_F(LiveGraph, ShowsWhereFramesWaitAndAreDropped) {
   RigRun rig(
       served("http_address: \"127.0.0.1:0\"\nrtsp_address: off\nworkers: {count: 2}\ncameras:\n"
              "  dock: {source: \"test://pattern?width=160&height=120&rate=25\", drop_policy: drop,\n"
-             "         filters: [sharpen, blur], placement: {filter: [cpu:0, cpu:1]}, encode: {codec: h264}}\n"));
+             "         filters: [sharpen, motion], placement: {filter: [cpu:0, cpu:1]}, encode: {codec: h264}}\n"));
   json edges;
   const auto look = [&] {
     const json now = status();
