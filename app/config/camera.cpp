@@ -3,17 +3,9 @@
 
 #include "app/config/key_table.h"
 #include "app/config/reader.h"
-#include "core/gpu.h"
 
 namespace campipe {
 namespace {
-
-constexpr std::string_view expected_gpu =
-    "auto, cpu, or a GPU by its index or UUID, such as 0, GPU-5f0c… or MIG-5f0c… (campipe --devices lists them)";
-
-bool is_index(const std::string& text) {
-  return text.size() <= 3 && text.find_first_not_of("0123456789") == std::string::npos;
-}
 
 bool is_automatic(const Origin& key) { return !key.good || key.node->text == "auto"; }
 
@@ -24,13 +16,6 @@ ConfigPlace place_of(const Origin& key) {
 }
 
 }  // namespace
-
-std::optional<std::string> read_gpu_name(const YamlNode& node, Report& report) {
-  auto text = read_text(node, expected_gpu, report);
-  if (!text || *text == "auto" || is_index(*text) || device_from_string(*text)) return text;
-  refuse(node, expected_gpu, report);
-  return std::nullopt;
-}
 
 std::optional<DropPolicy> read_drop_policy(const YamlNode& node, Report& report) {
   const auto policy = read_choice_or_auto<DropPolicy>(node, report);

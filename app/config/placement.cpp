@@ -1,4 +1,4 @@
-// `placement`: on which devices the stages of a camera's own stream run.
+// Devices by their names; and `placement`: on which of them the stages of a camera's own stream run.
 #include <set>
 
 #include "app/config/given.h"
@@ -9,6 +9,8 @@ namespace campipe {
 namespace {
 
 constexpr unsigned most_cpu_workers = 32;
+constexpr std::string_view expected_gpu =
+    "auto, cpu, or a GPU by its index or UUID, such as 0, GPU-5f0c… or MIG-5f0c… (campipe --devices lists them)";
 constexpr std::string_view expected_place =
     "cpu, cpu:0 to cpu:31 (a worker on the CPU), or a GPU by its index or UUID (campipe --devices lists them)";
 
@@ -36,6 +38,13 @@ std::optional<unsigned> cpu_worker_of(const std::string& place) {
   if (!is_index(number)) return std::nullopt;
   const auto worker = static_cast<unsigned>(std::stoul(number));
   return worker < most_cpu_workers ? std::optional(worker) : std::nullopt;
+}
+
+std::optional<std::string> read_gpu_name(const YamlNode& node, Report& report) {
+  auto text = read_text(node, expected_gpu, report);
+  if (!text || *text == "auto" || is_index(*text) || device_from_string(*text)) return text;
+  refuse(node, expected_gpu, report);
+  return std::nullopt;
 }
 
 std::optional<std::string> read_stage_place(const YamlNode& node, Report& report) {

@@ -28,6 +28,7 @@ std::optional<std::string> read_ca_file(const YamlNode& node, Report& report);
 std::optional<std::string> read_capture_format(const YamlNode& node, Report& report);
 // camera.cpp. `auto` is returned as `block`: the source decides it.
 std::optional<DropPolicy> read_drop_policy(const YamlNode& node, Report& report);
+// placement.cpp
 std::optional<std::string> read_gpu_name(const YamlNode& node, Report& report);
 std::optional<std::string> read_stage_place(const YamlNode& node, Report& report);
 std::optional<std::vector<std::string>> read_stage_places(const YamlNode& node, Report& report);

@@ -23,13 +23,6 @@ constexpr auto publisher = "publisher";
 
 std::string worker(unsigned number) { return fmt::format("worker {}", number); }
 
-// From the first one to before the last one.
-std::vector<std::string> names_of(const std::vector<FilterConfig>& filters, std::size_t first, std::size_t last) {
-  std::vector<std::string> names;
-  for (std::size_t f = first; f < last; ++f) names.push_back(filters[f].name);
-  return names;
-}
-
 std::vector<std::string> sinks_of(const StreamConfig& output, const ServerConfig& server) {
   std::vector<std::string> sinks;
   if (output.record) sinks.emplace_back("record");
@@ -120,21 +113,21 @@ class GraphMaker {
       } else {
         const NodePlan& writer = planned.nodes[n - 1];
         graph_.nodes[before].streams.push_back(
-            {camera.name, names_of(camera.filters, writer.first_filter, node.first_filter), "frames", "", false});
+            {camera.name, filter_names(camera.filters, writer.first_filter, node.first_filter), "frames", "", false});
         graph_.edges.push_back({.kind = EdgeKind::frames,
                                 .from = before,
                                 .to = added,
                                 .memory = node.input.kind,
                                 .ready = node.input.ready,
-                                .reason = why_between_nodes(camera, writer.gpu, node.gpu)});
+                                .reason = on_gpu(writer.gpu) ? why_from_gpu(camera, writer.gpu, node.gpu)
+                                                             : "a node on the CPU makes the frames"});
       }
       before = added;
     }
     return before;
   }
 
-  [[nodiscard]] std::string why_between_nodes(const CameraConfig& camera, const Device& from, const Device& to) const {
-    if (!on_gpu(from)) return "a node on the CPU makes the frames";
+  [[nodiscard]] std::string why_from_gpu(const CameraConfig& camera, const Device& from, const Device& to) const {
     if (!on_gpu(to)) return fmt::format("from GPU {} to the CPU, which waits for no GPU", gpu_name(devices_, from));
     return why_between_gpus(camera, from, to, devices_);
   }
@@ -146,12 +139,9 @@ class GraphMaker {
     graph_.nodes[source].gpu = gpu_name(devices_, decoder);
     graph_.nodes[source].decoder = painted ? "pattern" : on_gpu(decoder) ? "nvdec" : "libavcodec";
     std::string reason = "the CPU decodes (" + why_on_cpu(camera, placement, devices_) + ")";
-    if (on_gpu(decoder) && !on_gpu(placement.gpu)) {
-      reason = fmt::format("from GPU {} to the CPU, which waits for no GPU", gpu_name(devices_, decoder));
-    } else if (on_gpu(decoder)) {
-      reason = why_between_gpus(camera, placement.decode_gpu, placement.gpu, devices_) +
-               fmt::format("; ready_signal: {}", camera.ready_signal ? choice_name(*camera.ready_signal) : "auto");
-    }
+    if (on_gpu(decoder)) reason = why_from_gpu(camera, decoder, placement.gpu);
+    if (on_gpu(decoder) && on_gpu(placement.gpu))
+      reason += fmt::format("; ready_signal: {}", camera.ready_signal ? choice_name(*camera.ready_signal) : "auto");
     graph_.edges.push_back({.kind = EdgeKind::frames,
                             .from = source,
                             .to = node,
@@ -172,7 +162,7 @@ class GraphMaker {
     const NodePlan& node = is_own ? planned.nodes.back() : planned.nodes.front();
     const bool copied = is_copy(output.encode);
     const std::size_t first = is_own && !copied ? node.first_filter : 0;
-    GraphStream stream{output.name, names_of(output.filters, first, output.filters.size()), output.encode.codec, "",
+    GraphStream stream{output.name, filter_names(output.filters, first, output.filters.size()), output.encode.codec, "",
                        output.on_demand};
     if (copied) return stream;
     const Placement placement = placement_of_output(planned, node, output, devices_);
@@ -214,6 +204,12 @@ class GraphMaker {
 };
 
 }  // namespace
+
+std::vector<std::string> filter_names(const std::vector<FilterConfig>& filters, std::size_t first, std::size_t last) {
+  std::vector<std::string> names;
+  for (std::size_t f = first; f < last; ++f) names.push_back(filters[f].name);
+  return names;
+}
 
 Graph make_graph(const RigConfig& rig, const RigPlan& plan, const Devices& devices) {
   return GraphMaker(rig, plan, devices).make();

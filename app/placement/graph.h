@@ -67,6 +67,9 @@ struct Graph {
 // `plan`: of this rig and these devices.
 Graph make_graph(const RigConfig& rig, const RigPlan& plan, const Devices& devices);
 
+// Of those from the first one to before the last one.
+std::vector<std::string> filter_names(const std::vector<FilterConfig>& filters, std::size_t first, std::size_t last);
+
 // Names of what the outputs of `campipe --plan` have in common.
 std::string name_of(GraphEdge::Kind kind);  // "frame ring"
 std::string name_of(ReadySignal signal);

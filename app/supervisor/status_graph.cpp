@@ -14,16 +14,12 @@ namespace {
 using nlohmann::json;
 using Kind = GraphNode::Kind;
 
-std::vector<std::string> names_of(const std::vector<FilterConfig>& filters, std::size_t first = 0) {
-  std::vector<std::string> names;
-  for (std::size_t f = first; f < filters.size(); ++f) names.push_back(filters[f].name);
-  return names;
-}
-
-GraphStream stream_of(const Output& output, const std::vector<std::string>& filters) {
+// `first`: of its filters that run there.
+GraphStream stream_of(const Output& output, std::size_t first) {
   const bool is_encoded = output.stream && !output.is_copy();
-  return {output.config.name, filters, output.config.encode.codec, is_encoded ? output.stream->encoder : "",
-          output.config.on_demand};
+  const std::vector<FilterConfig>& filters = output.config.filters;
+  return {output.config.name, filter_names(filters, first, filters.size()), output.config.encode.codec,
+          is_encoded ? output.stream->encoder : "", output.config.on_demand};
 }
 
 // None: its source.
@@ -52,7 +48,7 @@ GraphNode source_of(const Camera& camera) {
   if (!camera.decoder.empty()) source.decoder = on_gpu ? "nvdec" : "libavcodec";
   if (camera.decoder == "pattern") source.decoder = camera.decoder;
   for (const Output& output : camera.outputs) {
-    if (output.is_copy()) source.streams.push_back(stream_of(output, names_of(output.config.filters)));
+    if (output.is_copy()) source.streams.push_back(stream_of(output, 0));
   }
   return source;
 }
@@ -60,12 +56,12 @@ GraphNode source_of(const Camera& camera) {
 GraphNode node_of(const Camera& camera, const CameraNode& node) {
   GraphNode shown = start_of(camera, node.id);
   for (const CameraEdge& edge : camera.edges) {
-    if (edge.writer == node.id) shown.streams.push_back({camera.name(), names_of(edge.filters), "frames", "", false});
+    if (edge.writer == node.id)
+      shown.streams.push_back({camera.name(), filter_names(edge.filters, 0, edge.filters.size()), "frames", "", false});
   }
   for (const Output& output : camera.outputs) {
     if (output.is_copy() || output.node != node.id) continue;
-    shown.streams.push_back(
-        stream_of(output, names_of(output.config.filters, output.is_own() ? node.first_filter : 0)));
+    shown.streams.push_back(stream_of(output, output.is_own() ? node.first_filter : 0));
   }
   return shown;
 }

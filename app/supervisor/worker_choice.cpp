@@ -25,10 +25,7 @@ void add(std::vector<Device>& gpus, const Device& gpu) {
 std::vector<Device> gpus_of_node(const CameraPlan& camera, std::size_t node) {
   std::vector<Device> gpus;
   const Device& own = camera.nodes[node].gpu;
-  if (!on_gpu(own)) {
-    // One that downloads for the CPU does that itself.
-    return gpus;
-  }
+  if (!on_gpu(own)) return gpus;  // who writes for the CPU downloads for it
   gpus.push_back(own);
   add(gpus, node == 0 ? camera.placement.decode_gpu : camera.nodes[node - 1].gpu);
   return gpus;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/worker/rate_limit.h"
 #include "core/failpoint.h"
 
 namespace campipe {
@@ -33,7 +32,7 @@ void RingOutput::rest() {
 void RingOutput::make_ready(const Ready& wanted) {
   const bool on_gpu = edge_.memory.kind != MemoryKind::host;
   const FrameFormat format = filters().configure(wanted.input, wanted.source.rotation, on_gpu);
-  const double rate = limited_rate(wanted.source.frame_rate, 0);
+  const double rate = wanted.source.frame_rate;
   if (!ring_ || format_ != format || frame_rate_ != rate) open(format, rate);
 }
 
@@ -65,12 +64,15 @@ void RingOutput::close() {
   ring_.reset();
 }
 
+// True: the process has to leave.
+bool RingOutput::beat_or_abandon() const {
+  events().beat();
+  return events().abandoned();
+}
+
 // With `drop` it never waits, and what is in the reader's queue for too long is taken back.
 bool RingOutput::wait_for_room() {
-  const auto interrupted = [this] {
-    events().beat();
-    return events().abandoned();
-  };
+  const auto interrupted = [this] { return beat_or_abandon(); };
   if (queue_.policy == DropPolicy::drop) return ring_->wait_for_reader(Clock::now(), interrupted);
   const Deadline deadline = Clock::now() + reader_deadline;
   if (!ring_->wait_for_reader(deadline, interrupted)) return false;
@@ -80,10 +82,8 @@ bool RingOutput::wait_for_room() {
 
 std::optional<FrameRingWriter::Slot> RingOutput::claim() {
   const bool may_wait = queue_.policy == DropPolicy::block;
-  return ring_->claim_by(Clock::now() + (may_wait ? reader_deadline : std::chrono::seconds(0)), [this] {
-    events().beat();
-    return events().abandoned();
-  });
+  return ring_->claim_by(Clock::now() + (may_wait ? reader_deadline : std::chrono::seconds(0)),
+                         [this] { return beat_or_abandon(); });
 }
 
 std::optional<FrameRef> RingOutput::run_filters(RingInUse& ring, FrameRingReader::Lease& lease) {

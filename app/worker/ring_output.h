@@ -43,6 +43,7 @@ class RingOutput final : public NodeOutput {
   void on_failure(const std::string& reason) override;
   void open(const FrameFormat& format, double frame_rate);
   void close();
+  [[nodiscard]] bool beat_or_abandon() const;
   bool wait_for_room();
   std::optional<FrameRingWriter::Slot> claim();
 

@@ -1,7 +1,6 @@
 #include "stages/filters/chain.h"
 
 #include <cstddef>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <utility>
@@ -9,22 +8,9 @@
 #include "core/frame_memory.h"
 #include "core/frame_pool.h"
 #include "stages/filters/filter_sequence.h"
+#include "stages/filters/planes.h"
 
 namespace campipe {
-namespace {
-
-// Those rows of both that `in` has.
-void copy(const FrameView& in, const MutableFrameView& out) {
-  for (int plane = 0; plane < plane_count(in.format.pixels); ++plane) {
-    const auto i = static_cast<std::size_t>(plane);
-    const RowRange rows = plane_rows(in, plane);
-    const auto width = static_cast<std::size_t>(plane_size(in.format, plane).width);
-    for (std::ptrdiff_t row = rows.begin; row < rows.end; ++row)
-      std::memcpy(out.data[i] + row * out.stride[i], in.data[i] + row * in.stride[i], width);
-  }
-}
-
-}  // namespace
 
 struct FilterChain::State {
   FilterSequence filters;
@@ -76,10 +62,10 @@ FrameRef FilterChain::process(const FrameRef& in, std::int64_t pts, const Mutabl
   }
   frame.view.rows = state_->rows.back();
   if (!state_->last && target != nullptr) {
-    copy(frame.view, *target);
-    const FrameRows rows = frame.view.rows;
-    frame.view = as_const(*target);
-    frame.view.rows = rows;
+    MutableFrameView copy = *target;
+    copy.rows = frame.view.rows;
+    for (int i = 0; i < plane_count(copy.format.pixels); ++i) copy_plane(plane_of(frame.view, i), plane_of(copy, i));
+    frame.view = as_const(copy);
     frame.owner = nullptr;
   }
   return frame;

@@ -2,8 +2,14 @@
 // of 25 frames a second, recorded with a key frame every ten.
 #pragma once
 
-#include <string>
+#include <signal.h>
 
+#include <algorithm>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "core/clock.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 
@@ -32,6 +38,26 @@ inline bool wait_until_recording(RigRun& rig) {
 
 inline std::uint64_t dropped(const nlohmann::json& camera, const std::string& cause) {
   return camera.at("frames").at("dropped").value(cause, std::uint64_t{0});
+}
+
+// To processes of a rig, all at once.
+struct Blow {
+  std::string title;
+  std::vector<std::string> roles;
+  int signal = SIGKILL;
+};
+inline void PrintTo(const Blow& blow, std::ostream* out) { *out << blow.title; }
+
+inline bool hits(const Blow& blow, const std::string& role) { return std::ranges::count(blow.roles, role) > 0; }
+
+// Strikes all at once; returns when that was, and waits for the successors.
+inline std::int64_t strike(RigRun& rig, const Blow& blow) {
+  std::vector<pid_t> victims;
+  for (const std::string& role : blow.roles) victims.push_back(rig.pid_of(role));
+  const std::int64_t when = utc_now_ns();
+  for (const pid_t pid : victims) ::kill(pid, blow.signal);
+  for (std::size_t i = 0; i < victims.size(); ++i) rig.successor_of(blow.roles[i], victims[i]);
+  return when;
 }
 
 }  // namespace campipe::test

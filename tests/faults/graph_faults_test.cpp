@@ -84,15 +84,6 @@ TEST(Stages, FollowASourceThatBeginsAgain) {
   EXPECT_GT(recording.pictures.size(), 25U) << "it begins again at its end";
 }
 
-struct Blow {
-  std::string title;
-  std::vector<std::string> roles;
-  int signal = SIGKILL;
-};
-void PrintTo(const Blow& blow, std::ostream* out) { *out << blow.title; }
-
-bool hits(const Blow& blow, const std::string& role) { return std::ranges::count(blow.roles, role) > 0; }
-
 // Camera a is filtered by worker 0, then by worker 1, and encoded by worker 2; b is on worker 3 alone.
 std::string stage_rig(const std::string& policy, int frames) {
   return "http_address: off\nrtsp_address: off\nworkers: {count: 4}\ndefaults:\n  drop_policy: " + policy +
@@ -112,15 +103,6 @@ bool wait_for_flow(RigRun& rig, int fragments) {
     }
   }
   return true;
-}
-
-std::int64_t strike(RigRun& rig, const Blow& blow) {
-  std::vector<pid_t> victims;
-  for (const std::string& role : blow.roles) victims.push_back(rig.pid_of(role));
-  const std::int64_t when = utc_now_ns();
-  for (const pid_t pid : victims) ::kill(pid, blow.signal);
-  for (std::size_t i = 0; i < victims.size(); ++i) rig.successor_of(blow.roles[i], victims[i]);
-  return when;
 }
 
 class StruckStage : public testing::TestWithParam<Blow> {};

@@ -17,25 +17,7 @@ using std::chrono::seconds;
 
 constexpr double promised_recovery = 2.0 * sanitizer_slowdown;  // s
 
-struct Blow {
-  std::string title;
-  std::vector<std::string> roles;
-  int signal = SIGKILL;
-};
-void PrintTo(const Blow& blow, std::ostream* out) { *out << blow.title; }
-
-bool hits(const Blow& blow, const std::string& role) { return std::ranges::count(blow.roles, role) > 0; }
 std::string worker_of(std::size_t camera) { return "worker " + std::to_string(camera % 2); }
-
-// Strikes all at once; returns when that was, and waits for the successors.
-std::int64_t strike(RigRun& rig, const Blow& blow) {
-  std::vector<pid_t> victims;
-  for (const std::string& role : blow.roles) victims.push_back(rig.pid_of(role));
-  const std::int64_t when = utc_now_ns();
-  for (const pid_t pid : victims) ::kill(pid, blow.signal);
-  for (std::size_t i = 0; i < victims.size(); ++i) rig.successor_of(blow.roles[i], victims[i]);
-  return when;
-}
 
 // Waits until every file has grown by `times` fragments.
 bool wait_for_flow(RigRun& rig, int times) {
