@@ -12,7 +12,7 @@ class CpuFramePath final : public FramePath {
   EncoderPlace place() const override { return {}; }
   SharedGpuStream stream() const override { return nullptr; }
   FrameFormat configure(const FrameFormat& in, bool /*on_gpu*/) override { return chain_.configure(in); }
-  std::optional<FrameRef> process(RingInUse&, FrameRingReader::Lease& lease, const std::function<void()>&,
+  std::optional<FrameRef> process(RingInUse*, FrameRingReader::Lease& lease, const std::function<void()>&,
                                   const MutableFrameView* target) override {
     return chain_.process(lease.frame, lease.times.pts, target);
   }

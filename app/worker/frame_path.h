@@ -40,8 +40,9 @@ class FramePath {
   // The finished frame, complete, with the metadata of the lease's and what the filters found. Nothing: the writer died
   // before it had filled this one; then none that it published later was filled. Calls `beat` while it waits. Throws
   // GpuError, also (`broken`) when a GPU does not finish in time. `target`: of the format and in the memory that was
-  // configured, where the pixels are to be written, which the result then does not own; null: wherever.
-  virtual std::optional<FrameRef> process(RingInUse& ring, FrameRingReader::Lease& lease,
+  // configured, where the pixels are to be written, which the result then does not own; null: wherever. `ring`: see
+  // NodeOutput::process().
+  virtual std::optional<FrameRef> process(RingInUse* ring, FrameRingReader::Lease& lease,
                                           const std::function<void()>& beat, const MutableFrameView* target) = 0;
 };
 

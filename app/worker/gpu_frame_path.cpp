@@ -28,27 +28,29 @@ class GpuFramePath final : public FramePath {
     return chain_.configure(in, on_gpu ? GpuChain::Output::device : GpuChain::Output::host);
   }
 
-  std::optional<FrameRef> process(RingInUse& ring, FrameRingReader::Lease& lease, const std::function<void()>& beat,
+  std::optional<FrameRef> process(RingInUse* ring, FrameRingReader::Lease& lease, const std::function<void()>& beat,
                                   const MutableFrameView* target) override {
-    if (ring.fills_lost) return std::nullopt;
-    ring.reader.use_on(chain_.stream(), lease);
+    if (ring != nullptr) {
+      if (ring->fills_lost) return std::nullopt;
+      ring->reader.use_on(chain_.stream(), lease);
+    }
     FrameRef frame = std::exchange(lease.frame, {});
     FrameRef result = chain_.process(frame, lease.times.pts, target);
     frame = {};  // with the chain's own copies the last: the slot goes back behind the work that reads it
     wait(ring, beat);
-    if (ring.fills_lost) return std::nullopt;
+    if (ring != nullptr && ring->fills_lost) return std::nullopt;
     chain_.add_metadata(result.metadata);
     return result;
   }
 
  private:
-  void wait(RingInUse& ring, const std::function<void()>& beat) {
+  void wait(RingInUse* ring, const std::function<void()>& beat) {
     const Clock::time_point begin = Clock::now();
     while (!chain_.wait(Clock::now() + slice)) {
       beat();
       const auto waited = Clock::now() - begin;
-      const bool writer_gone = ring.ring.writer_state() == WriterState::gone;
-      if (writer_gone && waited >= fill_patience && !ring.fills_lost) release(ring);
+      const bool writer_gone = ring != nullptr && ring->ring.writer_state() == WriterState::gone;
+      if (writer_gone && waited >= fill_patience && !ring->fills_lost) release(*ring);
       if (waited < gpu_patience) continue;
       throw GpuError(to_string(gpu_) + " did not finish a frame within two seconds", GpuError::Kind::broken);
     }

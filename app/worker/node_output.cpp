@@ -34,7 +34,7 @@ void NodeOutput::get_ready(const FrameFormat& expected, const Source& source) {
   }
 }
 
-void NodeOutput::process(RingInUse& ring, FrameRingReader::Lease lease, const Source& source) {
+void NodeOutput::process(RingInUse* ring, FrameRingReader::Lease lease, const Source& source) {
   if (about_.failed) return count(about_.after_failure);
   if (!is_wanted()) return count(DropCause::unwatched);
   if (!rate_.takes(lease.times.pts)) return count(DropCause::rate);
@@ -52,7 +52,7 @@ void NodeOutput::process(RingInUse& ring, FrameRingReader::Lease lease, const So
 }
 
 // Nothing: the frame has been counted as dropped.
-std::optional<FrameRef> NodeOutput::filter(RingInUse& ring, FrameRingReader::Lease& lease, const Source& source) {
+std::optional<FrameRef> NodeOutput::filter(RingInUse* ring, FrameRingReader::Lease& lease, const Source& source) {
   const ProfileRange range(filter_range_, lease.number);
   try {
     if (try_again_ && Clock::now() < *try_again_) {
@@ -79,7 +79,7 @@ std::optional<FrameRef> NodeOutput::filter(RingInUse& ring, FrameRingReader::Lea
   return std::nullopt;
 }
 
-std::optional<FrameRef> NodeOutput::run_filters(RingInUse& ring, FrameRingReader::Lease& lease) {
+std::optional<FrameRef> NodeOutput::run_filters(RingInUse* ring, FrameRingReader::Lease& lease) {
   auto frame = filters_.process(ring, lease, events_.beat, nullptr);
   if (!frame) count(DropCause::master_lost);
   return frame;

@@ -37,7 +37,8 @@ class NodeOutput {
 
   // All that it takes for frames as they are expected, before the first one comes.
   void get_ready(const FrameFormat& expected, const Source& source);
-  void process(RingInUse& ring, FrameRingReader::Lease lease, const Source& source);
+  // `ring`: that the lease is of; null: the frame is the node's own, and complete for work on its stream.
+  void process(RingInUse* ring, FrameRingReader::Lease lease, const Source& source);
   // To be called at least every 100 ms while no frame comes.
   virtual void rest() = 0;
   // No further frame will come.
@@ -65,7 +66,7 @@ class NodeOutput {
   // Configures the filters for `wanted`, and makes ready what comes behind them.
   virtual void make_ready(const Ready& wanted) = 0;
   // Nothing: the frame has been counted as dropped.
-  virtual std::optional<FrameRef> run_filters(RingInUse& ring, FrameRingReader::Lease& lease);
+  virtual std::optional<FrameRef> run_filters(RingInUse* ring, FrameRingReader::Lease& lease);
   // `times`: all but what comes behind the filters. `number`: the frame's source number.
   virtual void deliver(const FrameRef& frame, const FrameTimes& times, std::uint64_t number) = 0;
   // It has failed: gives up what comes behind the filters, and reports it.
@@ -82,7 +83,7 @@ class NodeOutput {
 
  private:
   void prepare(const FrameFormat& format, const Source& source);
-  std::optional<FrameRef> filter(RingInUse& ring, FrameRingReader::Lease& lease, const Source& source);
+  std::optional<FrameRef> filter(RingInUse* ring, FrameRingReader::Lease& lease, const Source& source);
   void wait_for_room(const std::string& reason);
 
   About about_;

@@ -14,7 +14,7 @@ FrameFormat OutputFilters::configure(const FrameFormat& in, int rotation, bool o
   return path_->configure(in, on_gpu);
 }
 
-std::optional<FrameRef> OutputFilters::process(RingInUse& ring, FrameRingReader::Lease& lease,
+std::optional<FrameRef> OutputFilters::process(RingInUse* ring, FrameRingReader::Lease& lease,
                                                const std::function<void()>& beat, const MutableFrameView* target) {
   const ThreadWait wait(WaitsFor::filter);
   return path_->process(ring, lease, beat, target);

@@ -27,7 +27,7 @@ class OutputFilters {
   FrameFormat configure(const FrameFormat& in, int rotation, bool on_gpu);
   // Once configured: see FramePath.
   [[nodiscard]] EncoderPlace place() const { return path_->place(); }
-  std::optional<FrameRef> process(RingInUse& ring, FrameRingReader::Lease& lease, const std::function<void()>& beat,
+  std::optional<FrameRef> process(RingInUse* ring, FrameRingReader::Lease& lease, const std::function<void()>& beat,
                                   const MutableFrameView* target);
   // What they take is given up, until they are configured again.
   void drop() { path_.reset(); }

@@ -86,7 +86,7 @@ std::optional<FrameRingWriter::Slot> RingOutput::claim() {
                          [this] { return beat_or_abandon(); });
 }
 
-std::optional<FrameRef> RingOutput::run_filters(RingInUse& ring, FrameRingReader::Lease& lease) {
+std::optional<FrameRef> RingOutput::run_filters(RingInUse* ring, FrameRingReader::Lease& lease) {
   if (std::exchange(renew_, false) || ring_->exhausted()) open(format_, frame_rate_);
   if (!wait_for_room()) {
     count(DropCause::worker_lost);

@@ -38,7 +38,7 @@ class RingOutput final : public NodeOutput {
 
  private:
   void make_ready(const Ready& wanted) override;
-  std::optional<FrameRef> run_filters(RingInUse& ring, FrameRingReader::Lease& lease) override;
+  std::optional<FrameRef> run_filters(RingInUse* ring, FrameRingReader::Lease& lease) override;
   void deliver(const FrameRef& frame, const FrameTimes& times, std::uint64_t number) override;
   void on_failure(const std::string& reason) override;
   void open(const FrameFormat& format, double frame_rate);

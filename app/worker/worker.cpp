@@ -71,7 +71,7 @@ class Worker {
 
   void on(const messages::EdgeOver& over) {
     drop_waiting_rings(over);
-    if (Node* node = find(over.node)) node->finish();
+    if (Node* node = find(over.node)) node->input().finish(over.edge);
   }
 
   void on(const messages::ForgetNode& of) {
@@ -154,7 +154,7 @@ class Worker {
       auto pixels = ring.pixels ? duplicate(ring.pixels.get()) : UniqueFd();
       auto memory =
           FrameRingMemory::open(duplicate(ring.control.get()), std::move(pixels), FrameRingMemory::Role::reader, gpu_);
-      nodes_.at(ring.node)->add({std::move(memory), ring.reader, ring.frame_rate, ring.rotation});
+      nodes_.at(ring.node)->input().add(ring.edge, {std::move(memory), ring.reader, ring.frame_rate, ring.rotation});
       return true;
     } catch (const GpuError& error) {
       if (error.kind == GpuError::Kind::broken) leave_lost_gpu(error.what());
@@ -166,20 +166,20 @@ class Worker {
       return true;
     } catch (const Error& error) {  // it is no ring, which is its writer's fault
       spdlog::error("a camera's frame ring cannot be used: {}", error.what());
-      nodes_.at(ring.node)->accuse_writer();
+      nodes_.at(ring.node)->input().accuse_writer(ring.edge);
       return true;
     }
   }
 
   void abandon_all() {
-    for (auto& [id, node] : nodes_) node->finish();
+    for (auto& [id, node] : nodes_) node->input().finish();
     abandoned_at_ = Clock::now();
   }
 
   bool tick() {
     open_rings();
     for (auto& [id, node] : nodes_) {
-      node->drop_used_rings();
+      node->input().drop_used_rings();
       child_.beat();
     }
     retired_.drop_old(Clock::now());
@@ -187,7 +187,7 @@ class Worker {
     if (child_.abandoned()) {
       // The master closes its rings within two seconds; what has not ended by then is not waited for.
       if (Clock::now() > abandoned_at_ + std::chrono::milliseconds(2500)) {
-        for (auto& [id, node] : nodes_) node->abandon();
+        for (auto& [id, node] : nodes_) node->input().abandon();
       }
       return all_done;
     }

@@ -86,7 +86,7 @@ class Master {
     if (stream_) static_cast<void>(cudaStreamSynchronize(stream_.get()));
   }
 
-  Node::Ring ring_for(const Device& gpu) const {
+  InputRing ring_for(const Device& gpu) const {
     const FrameRingMemory& memory = writer_->memory();
     const auto mapping = FrameRingMemory::open(duplicate(memory.control_fd()), duplicate(memory.pixel_fd()),
                                                FrameRingMemory::Role::reader, gpu);
@@ -181,7 +181,7 @@ class Worker {
   void leave_when_lost() { leave_ = true; }
   Node& node() { return *node_; }
   bool finish() {
-    node_->finish();
+    node_->input().finish();
     return eventually([this] { return done_.load(); });
   }
   bool lost() const { return lost_; }
@@ -269,14 +269,14 @@ std::vector<AvFrame> run(const std::vector<FilterConfig>& filters, const Device&
                          bool hardware_encoder = false) {
   Master master(filler);
   Worker worker(camera(filters), gpu, hardware_encoder);
-  worker.node().add(master.ring_for(gpu));
+  worker.node().input().add(EdgeId(0), master.ring_for(gpu));
   for (int number = 0; number < length; ++number) master.publish(number);
   master.close();
   EXPECT_TRUE(worker.finish());
   EXPECT_EQ(worker.failure(), "");
   EXPECT_EQ(worker.encoded(), std::uint64_t{length});
   EXPECT_EQ(worker.parameters().encoder, "libx264");
-  worker.node().drop_used_rings();
+  worker.node().input().drop_used_rings();
   return worker.decode();
 }
 
@@ -315,14 +315,14 @@ TEST_F(GpuStage, TwoOutputsShareEachPicture) {
   for (const Device& filler : {gpu_, Device{}}) {
     Master master(filler);
     Worker worker(camera(small_and_sharp), gpu_, false, camera({{"rotate", {{"angle", 90}}}}));
-    worker.node().add(master.ring_for(gpu_));
+    worker.node().input().add(EdgeId(0), master.ring_for(gpu_));
     for (int number = 0; number < length; ++number) master.publish(number);
     master.close();
     ASSERT_TRUE(worker.finish());
     EXPECT_EQ(worker.failure(), "");
     EXPECT_EQ(worker.encoded(), std::uint64_t{length});
     EXPECT_EQ(worker.other_encoded(), std::uint64_t{length});
-    worker.node().drop_used_rings();
+    worker.node().input().drop_used_rings();
     expect_alike(worker.decode(), run(small_and_sharp, {}, {}));
   }
 }
@@ -333,7 +333,7 @@ TEST_F(GpuStage, GoesOnWithLibx264WhereTheHardwareDoesNotOpen) {
   {
     Worker worker(camera({}), gpu_, true);
     Master master(gpu_);
-    worker.node().add(master.ring_for(gpu_));
+    worker.node().input().add(EdgeId(0), master.ring_for(gpu_));
     master.publish(0);
     ASSERT_TRUE(eventually([&] { return worker.encoded() == 1; }));
     has_encoder = worker.parameters().encoder != "libx264";
@@ -359,7 +359,7 @@ std::vector<DeviceBytes> all_memory() {
 TEST_F(GpuStage, DropsFramesWhileThereIsNoMemoryAndTriesAgain) {
   Master master(gpu_);
   Worker worker(camera(small_and_sharp), gpu_);
-  worker.node().add(master.ring_for(gpu_));
+  worker.node().input().add(EdgeId(0), master.ring_for(gpu_));
   auto taken = all_memory();
   int number = 0;
   for (; number < 3; ++number) master.publish(number);
@@ -381,7 +381,7 @@ TEST_F(GpuStage, GivesUpAGpuThatDoesNotFinish) {
   Master master(gpu_);
   Worker worker(camera(small_and_sharp), gpu_);
   Gate gate;
-  worker.node().add(master.ring_for(gpu_));
+  worker.node().input().add(EdgeId(0), master.ring_for(gpu_));
   gate.close(master.stream());
   master.publish(0);
   EXPECT_TRUE(eventually([&] { return worker.lost(); }));
@@ -395,7 +395,7 @@ void run_into_a_fault(const Device& gpu) {
   Master master(Device{});
   Worker worker(camera(small_and_sharp), gpu);
   worker.leave_when_lost();
-  worker.node().add(master.ring_for(gpu));
+  worker.node().input().add(EdgeId(0), master.ring_for(gpu));
   master.publish(0);
   if (!eventually([&] { return worker.encoded() == 1; })) _exit(1);
   gpu_fault();

@@ -38,7 +38,7 @@ class Master {
     writer_ = std::make_unique<FrameRingWriter>(FrameRingMemory::create(spec));
   }
 
-  Node::Ring ring(double frame_rate = 25, int rotation = 0) const {
+  InputRing ring(double frame_rate = 25, int rotation = 0) const {
     const auto memory = test::reopen(writer_->memory(), FrameRingMemory::Role::reader);
     test::reserve_seat(memory, 0);
     return {memory, 0, frame_rate, rotation};
@@ -116,7 +116,7 @@ class Worker {
 
   Node& node() { return *node_; }
   void finish() {
-    node_->finish();
+    node_->input().finish();
     ASSERT_TRUE(eventually([this] { return done_.load(); }, 60s));
   }
 
@@ -170,7 +170,7 @@ class Worker {
 // All of one ring's frames through a camera with these outputs.
 void run(Worker& worker, int count) {
   Master master(320, 240);
-  worker.node().add(master.ring());
+  worker.node().input().add(EdgeId(0), master.ring());
   master.publish(0, count);
   master.close();
   worker.finish();
@@ -238,7 +238,7 @@ TEST(Stage, AnOutputWhosePacketsAreNotTakenHoldsNoOther) {
   ResolvedOutput small = output("dock/small", to_size(32, 32));
   Worker worker({stuck, small}, DropPolicy::drop);
   Master master(64, 64);
-  worker.node().add(master.ring());
+  worker.node().input().add(EdgeId(0), master.ring());
   master.publish(0);
   ASSERT_TRUE(eventually([&] { return !worker.streams(1).empty(); }));
   PacketRingReader others = worker.reader(1);
@@ -269,11 +269,11 @@ TEST(Stage, AnOutputWhosePacketsAreNotTakenHoldsNoOther) {
 TEST(Stage, AnEncoderGoesOnWhereItsPicturesStayTheSame) {
   Worker worker({output("dock"), output("dock/small", to_size(160, 120))});
   Master first(320, 240);
-  worker.node().add(first.ring());
+  worker.node().input().add(EdgeId(0), first.ring());
   first.publish(0, 10);
   first.close();
   Master second(640, 480, 2, 10);
-  worker.node().add(second.ring());
+  worker.node().input().add(EdgeId(0), second.ring());
   second.publish(10, 10);
   second.close();
   worker.finish();
@@ -290,7 +290,7 @@ TEST(Stage, AnEncoderGoesOnThroughSmallChangesOfTheFrameRateOnly) {
   std::uint64_t epoch = 0;
   for (const double rate : {25.0, 24.0, 0.0, 27.0, 30.0}) {
     Master master(320, 240, ++epoch, static_cast<std::uint64_t>(number));
-    worker.node().add(master.ring(rate));
+    worker.node().input().add(EdgeId(0), master.ring(rate));
     master.publish(number, 3);
     number += 3;
     master.close();
@@ -308,7 +308,7 @@ TEST(Stage, WhoComesToWatchGetsAKeyFrameUnlessThereIsARecentOne) {
   dock.encode.options = {{"sc_threshold", "0"}};
   Worker worker({dock});
   Master master(320, 240);
-  worker.node().add(master.ring());
+  worker.node().input().add(EdgeId(0), master.ring());
   const auto publish = [&](int first, int count) {
     master.publish(first, count);
     return master.drained();
@@ -332,7 +332,7 @@ TEST(Stage, KeyFramesForViewersLeaveTheOthersWhereTheyAre) {
   small.encode = dock.encode;
   Worker worker({dock, small});
   Master master(64, 64);
-  worker.node().add(master.ring());
+  worker.node().input().add(EdgeId(0), master.ring());
   const std::int64_t shift = key_frame_shift("dock", 1s).count();
   const int first = static_cast<int>((shift + step - 1'000'001) / step);  // the first frame that is not 1 ms before it
   ASSERT_GT(first, 0);
@@ -351,7 +351,7 @@ TEST(Stage, WhatIsEncodedOnDemandIsOnlyWhileSomebodyWatches) {
   browser.on_demand = true;
   Worker worker({output("dock"), browser});
   Master master(320, 240);
-  worker.node().add(master.ring());
+  worker.node().input().add(EdgeId(0), master.ring());
   master.publish(0, 10);
   ASSERT_TRUE(master.drained());
   EXPECT_TRUE(worker.streams(1).empty());
@@ -383,7 +383,7 @@ TEST(Stage, TurnsPicturesUpright) {
   int number = 0;
   for (const int rotation : {90, 0}) {
     Master master(320, 240, rotation == 90 ? 1 : 2, static_cast<std::uint64_t>(number));
-    worker.node().add(master.ring(25, rotation));
+    worker.node().input().add(EdgeId(0), master.ring(25, rotation));
     master.publish(number, 5);
     number += 5;
     master.close();

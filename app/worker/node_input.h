@@ -1,0 +1,72 @@
+// Where a node's frames come from: the rings of the edges that it reads. How it takes them is what differs: from one ring
+// (RingInput), each frame in its turn.
+//
+// The main thread gives rings and takes them back; the node's thread takes frames from them (run) and drops none of
+// their memory: with a GPU that takes too long for it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "app/worker/node_output.h"
+#include "ipc/frame_ring.h"
+#include "ipc/ids.h"
+
+namespace campipe {
+
+// A ring of an edge that a node reads.
+struct InputRing {
+  std::shared_ptr<FrameRingMemory> memory;
+  unsigned reader = 0;  // the node's seat
+  double frame_rate = 0;
+  int rotation = 0;  // degrees clockwise by which its frames must be turned
+};
+
+// What becomes of the frames: by the node, on its thread.
+class FrameTaker {
+ public:
+  // Frames of this format are expected.
+  virtual void get_ready(const FrameFormat& expected, const NodeOutput::Source& source) = 0;
+  // `ring`: as NodeOutput::process().
+  virtual void take(RingInUse* ring, FrameRingReader::Lease lease, const NodeOutput::Source& source) = 0;
+  // To be called at least every 100 ms while there is none.
+  virtual void rest() = 0;
+  virtual void beat() = 0;
+
+ protected:
+  ~FrameTaker() = default;
+};
+
+class NodeInput {
+ public:
+  virtual ~NodeInput() = default;
+
+  // ---- Main thread. Edges are the node's own.
+  virtual void add(EdgeId edge, InputRing ring) = 0;
+  // What came as a ring is none.
+  virtual void accuse_writer(EdgeId edge) = 0;
+  // No further ring of that edge will come: finish those that are there.
+  virtual void finish(EdgeId edge) = 0;
+  // Nor of any edge.
+  virtual void finish() = 0;
+  // Stop waiting for frames and for room: the process has to leave.
+  virtual void abandon() = 0;
+  void drop_used_rings();
+
+  // ---- The node's thread
+  // Hands on what comes, until no more will.
+  virtual void run(FrameTaker& taker) = 0;
+  // Any thread.
+  [[nodiscard]] virtual bool is_abandoned() const = 0;
+
+ protected:
+  // Done with, for the main thread to drop.
+  void leave_to_main_thread(std::shared_ptr<FrameRingMemory> memory);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<FrameRingMemory>> used_rings_;
+};
+
+}  // namespace campipe

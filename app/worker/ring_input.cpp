@@ -1,0 +1,65 @@
+#include "app/worker/ring_input.h"
+
+#include <utility>
+
+#include "core/clock.h"
+#include "core/failpoint.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+constexpr auto slice = std::chrono::milliseconds(100);  // how long a wait may last before the thread beats again
+
+}  // namespace
+
+RingInput::RingInput(std::string name, EdgeId edge, const ReaderQueue& queue, const RigPage& page)
+    : name_(std::move(name)), queue_(queue), edge_(page.edge_reader(edge, page.own())) {}
+
+void RingInput::add(EdgeId /*edge*/, InputRing ring) { rings_.add(ring); }
+
+void RingInput::accuse_writer(EdgeId /*edge*/) { accuse(edge_.accusation, Accused::other_end); }
+
+void RingInput::run(FrameTaker& taker) {
+  while (auto ring = next_ring(taker)) {
+    drain(*ring, taker);
+    leave_to_main_thread(std::move(ring->memory));
+  }
+}
+
+// Nothing: there will be none.
+std::optional<InputRing> RingInput::next_ring(FrameTaker& taker) {
+  auto ring = rings_.next(std::chrono::nanoseconds(0));
+  while (!ring && !rings_.is_over()) {
+    taker.rest();
+    ring = rings_.next(slice);
+  }
+  return ring;
+}
+
+// A source begins when its reader is attached: what can be made ready before is.
+void RingInput::drain(const InputRing& ring, FrameTaker& taker) {
+  const NodeOutput::Source source{ring.frame_rate, ring.rotation};
+  taker.get_ready(ring.memory->expected(), source);
+  RingInUse use{FrameRingReader(ring.memory, ring.reader), FrameRingObserver(ring.memory)};
+  use.reader.attach(queue_.policy == DropPolicy::block, queue_.size);
+  for (;;) {
+    taker.beat();
+    FrameRingReader::Lease lease;
+    const auto next = use.reader.next(lease, Clock::now() + slice);
+    if (next == FrameRingReader::Next::frame) {
+      failpoint("stage.frame", name_);
+      edge_.queue.record(now_ns() - lease.times.published);
+      taker.take(&use, std::move(lease), source);
+    } else if (next == FrameRingReader::Next::broken) {
+      spdlog::error("{}: its frame ring is damaged; it is abandoned", name_);
+      return accuse(edge_.accusation, Accused::other_end);
+    } else if (next != FrameRingReader::Next::timeout || is_abandoned()) {
+      return;
+    } else {
+      taker.rest();
+    }
+  }
+}
+
+}  // namespace campipe

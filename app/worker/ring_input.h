@@ -1,0 +1,38 @@
+// The frames of one edge, in their order: rings come one after another, as their writers are replaced and formats
+// change.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "app/rings/ring_queue.h"
+#include "app/worker/node_input.h"
+#include "app/worker/ring_output.h"
+#include "ipc/rig_page.h"
+
+namespace campipe {
+
+class RingInput final : public NodeInput {
+ public:
+  // `name`: for the log.
+  RingInput(std::string name, EdgeId edge, const ReaderQueue& queue, const RigPage& page);
+
+  void add(EdgeId edge, InputRing ring) override;
+  void accuse_writer(EdgeId edge) override;
+  void finish(EdgeId /*edge*/) override { rings_.finish(); }
+  void finish() override { rings_.finish(); }
+  void abandon() override { rings_.abandon(); }
+  void run(FrameTaker& taker) override;
+  [[nodiscard]] bool is_abandoned() const override { return rings_.is_abandoned(); }
+
+ private:
+  std::optional<InputRing> next_ring(FrameTaker& taker);
+  void drain(const InputRing& ring, FrameTaker& taker);
+
+  std::string name_;
+  ReaderQueue queue_;
+  EdgeReaderBlock& edge_;
+  RingQueue<InputRing> rings_;
+};
+
+}  // namespace campipe
