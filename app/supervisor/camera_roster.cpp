@@ -35,7 +35,8 @@ void CameraRoster::add_all(const RigPlan& plan) {
   }
 }
 
-// A node for each of the plan's, each reading an edge from the one before, the first from the source.
+// A node for each of the plan's, each reading an edge from the one before, the first from the source. A mosaic's has
+// cells.
 void CameraRoster::add_nodes(Camera& camera, const CameraIds& ids, const CameraPlan& where) const {
   for (std::size_t n = 0; n < ids.nodes.size(); ++n) {
     const NodePlan& planned = where.nodes[n];
@@ -44,9 +45,12 @@ void CameraRoster::add_nodes(Camera& camera, const CameraIds& ids, const CameraP
     node.worker = planned.worker;
     node.gpu = gpu_name(rig_.machine.devices, planned.gpu);
     node.done = !needs_worker(camera.config);
+    if (camera.is_mosaic()) continue;
     CameraEdge& edge = camera.edges.emplace_back();
     edge.id = ids.edges[n];
-    edge.readers.emplace_back().node = node.id;
+    EdgeReader& reader = edge.readers.emplace_back();
+    reader.node = node.id;
+    reader.process = node.process();
     if (n == 0) continue;
     const NodePlan& before = where.nodes[n - 1];
     const std::vector<FilterConfig>& filters = camera.config.filters;
@@ -66,6 +70,7 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Camer
   camera.config = resolved(comes.asked, comes.sends);
   const CameraConfig& config = camera.config;
   const std::vector<ResolvedOutput> outputs = resolved_outputs(config);
+  if (camera.is_mosaic()) camera.cells.resize(config.mosaic->cells.size());
   camera.source.placement = where.placement;
   camera.source.gpu = gpu_name(devices, where.placement.decode_gpu);
   add_nodes(camera, ids, where);
@@ -140,7 +145,7 @@ void CameraRoster::retire(Camera& camera, const std::optional<CameraConfig>& suc
   if (camera.retiring) return;
   camera.retiring = true;
   if (!camera.takes_part()) return;
-  if (processes_.master().child) {
+  if (processes_.master().child || camera.is_mosaic()) {
     lifecycle_.stop(camera);
   } else {
     lifecycle_.on_source_over(camera, "");
@@ -198,8 +203,7 @@ TotalsByName CameraRoster::remove(Camera& camera, std::string_view change) {
   setup_.send_forget(camera);
   rig_.page.clear(camera.id);
   for (const CameraEdge& edge : camera.edges) {
-    for (const EdgeReader& reader : edge.readers)
-      rig_.page.clear(edge.id, camera.writer_of(edge), camera.process_of(reader));
+    for (const EdgeReader& reader : edge.readers) rig_.page.clear(edge.id, camera.writer_of(edge), reader.process);
   }
   for (const CameraNode& node : camera.nodes) rig_.page.clear(node.id, node.process());
   for (const Output& output : camera.outputs) rig_.page.clear(output.id, camera.encoder_of(output).process());

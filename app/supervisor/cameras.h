@@ -36,6 +36,9 @@ class Cameras {
   // The camera that has it.
   [[nodiscard]] Camera* find(NodeId id);
   [[nodiscard]] Camera* find(EdgeId id);
+  [[nodiscard]] const Camera* find(EdgeId id) const { return const_cast<Cameras*>(this)->find(id); }
+  [[nodiscard]] const Camera* find(CameraId id) const { return const_cast<Cameras*>(this)->find(id); }
+  [[nodiscard]] const Camera* find(NodeId id) const { return const_cast<Cameras*>(this)->find(id); }
   // There can be such a one.
   [[nodiscard]] bool is_id(CameraId id) const { return id.index() < size_.cameras; }
   [[nodiscard]] bool is_id(OutputId id) const { return id.index() < size_.outputs; }
@@ -47,6 +50,9 @@ class Cameras {
   [[nodiscard]] CameraIds free_ids(std::size_t nodes, std::size_t outputs) const;
   // By its ids, which are free.
   Camera& add(Camera camera);
+  // Of a mosaic's cell, with an id of its own. Throws Error where there is none.
+  CameraEdge& add_edge(Camera& camera, CameraEdge edge);
+  void remove_edge(Camera& camera, EdgeId id);
   void remove(CameraId id);
 
  private:
