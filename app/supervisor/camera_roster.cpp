@@ -14,6 +14,8 @@ namespace {
 // The rings of such a camera would take the descriptors that other cameras' need.
 constexpr auto no_descriptors = "not started: the rig is out of descriptors (LimitNOFILE, ulimit -n)";
 
+std::size_t cells_of(const CameraConfig& config) { return config.mosaic ? config.mosaic->cells.size() : 0; }
+
 bool is_at_rest(const Camera& camera) {
   if (!camera.takes_part()) return true;
   const bool published =
@@ -98,20 +100,23 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Camer
 // One that goes keeps its ids until nothing of it is left, and its successor may want more.
 void CameraRoster::require_room(std::span<const CameraConfig> coming) const {
   std::size_t outputs = 0;
+  std::size_t cells = 0;
   std::size_t descriptors = supervisor_descriptors(processes_.all().size() + 1);
   for (const Camera& camera : rig_.cameras.all()) {
     const auto changed = std::ranges::find(coming, camera.name(), &CameraConfig::name);
     const auto* next = changed != coming.end() ? &*changed : camera.successor ? &*camera.successor : nullptr;
     outputs += std::max(camera.outputs.size(), next != nullptr ? 1 + next->outputs.size() : 0);
+    cells += std::max(cells_of(camera.config), next != nullptr ? cells_of(*next) : 0);
     descriptors += std::max(descriptors_of(camera.config), next != nullptr ? descriptors_of(*next) : 0);
   }
   for (const CameraConfig& config : coming) {
     if (rig_.cameras.find(config.name) != nullptr) continue;
     outputs += 1 + config.outputs.size();
+    cells += cells_of(config);
     descriptors += descriptors_of(config);
   }
   workers_.require(coming);
-  if (outputs > rig_.cameras.most_outputs()) throw Error(no_room);
+  if (outputs > rig_.cameras.most_outputs() || cells > rig_.cameras.most_cells()) throw Error(no_room);
   if (descriptors > descriptor_limit()) {
     throw Error("there are too few descriptors for so many streams; raise the limit (LimitNOFILE, ulimit -n)");
   }

@@ -45,6 +45,8 @@ class Cameras {
   [[nodiscard]] bool is_id(NodeId id) const { return id.index() < size_.nodes; }
   [[nodiscard]] bool is_id(EdgeId id) const { return id.index() < size_.edges; }
   [[nodiscard]] std::size_t most_outputs() const { return size_.outputs; }
+  // Of mosaics: each has an edge beside those of the nodes.
+  [[nodiscard]] std::size_t most_cells() const { return size_.edges - size_.nodes; }
 
   // The lowest ones. Throws Error where there are too few.
   [[nodiscard]] CameraIds free_ids(std::size_t nodes, std::size_t outputs) const;

@@ -74,8 +74,7 @@ void MosaicCells::end_cells_of_others() {
     for (CameraEdge& edge : camera.edges) {
       if (!edge.cell) continue;
       const Camera* const mosaic = rig_.cameras.find(edge.cell->mosaic);
-      const bool is_read = mosaic != nullptr && runs(*mosaic) &&
-                           edge.readers.front().node == mosaic->nodes.front().id;
+      const bool is_read = mosaic != nullptr && runs(*mosaic) && edge.readers.front().node == mosaic->nodes.front().id;
       if (!is_read && !edge.ending) end(camera, edge);
       if (edge.ended) over.push_back(edge.id);
     }

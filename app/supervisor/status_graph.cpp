@@ -57,16 +57,19 @@ GraphNode source_of(const Camera& camera) {
 
 GraphNode node_of(const Camera& camera, const CameraNode& node, const Cameras& cameras) {
   GraphNode shown = start_of(camera, node.id);
+  const auto add_frames = [&](const CameraEdge& edge, const std::string& name) {
+    shown.streams.push_back({name, filter_names(edge.filters, 0, edge.filters.size()), "frames", "", false});
+  };
   for (const CameraEdge& edge : camera.edges) {
-    if (edge.writer != node.id) continue;
-    const Camera* const mosaic = edge.cell ? cameras.find(edge.cell->mosaic) : &camera;
-    if (mosaic != nullptr)
-      shown.streams.push_back(
-          {mosaic->name(), filter_names(edge.filters, 0, edge.filters.size()), "frames", "", false});
+    if (edge.writer == node.id && !edge.cell) add_frames(edge, camera.name());
   }
   for (const Output& output : camera.outputs) {
     if (output.is_copy() || output.node != node.id) continue;
     shown.streams.push_back(stream_of(output, output.is_own() ? node.first_filter : 0));
+  }
+  for (const CameraEdge& edge : camera.edges) {
+    const Camera* const mosaic = edge.cell ? cameras.find(edge.cell->mosaic) : nullptr;
+    if (edge.writer == node.id && mosaic != nullptr) add_frames(edge, mosaic->name());
   }
   return shown;
 }

@@ -99,8 +99,8 @@ void CellInput::forget_frame() {
 
 bool CellInput::is_fresh() const {
   if (!newest_) return false;
-  const std::int64_t overdue = frame_rate_ > 0 ? static_cast<std::int64_t>(overdue_frames * 1e9 / frame_rate_)
-                                               : patience_without_rate;
+  const std::int64_t overdue =
+      frame_rate_ > 0 ? static_cast<std::int64_t>(overdue_frames * 1e9 / frame_rate_) : patience_without_rate;
   return now_ns() - newest_->came < std::max(overdue, least_patience);
 }
 

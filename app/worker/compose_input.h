@@ -1,6 +1,6 @@
-// What feeds a mosaic's node: at a clock of its own, a frame in which each cell shows the newest frame of its camera, or
-// a card that says why there is none. It waits for no camera. Tick k is at first + k / rate; a successor of the process
-// goes on with the clock of its predecessor (TickClock). What it is too late for is skipped, and counted.
+// What feeds a mosaic's node: at a clock of its own, a frame in which each cell shows the newest frame of its camera,
+// or a card that says why there is none. It waits for no camera. Tick k is at first + k / rate; a successor of the
+// process goes on with the clock of its predecessor (TickClock). What it is too late for is skipped, and counted.
 #pragma once
 
 #include <atomic>
@@ -74,7 +74,7 @@ class ComposeInput final : public NodeInput {
   std::vector<CellContent> contents_;
   Draw draw_;
   std::int64_t try_again_ = 0;  // the GPU had no room; monotonic ns, 0: it has
-  bool goes_on_ = false;  // with the clock of a predecessor, and has not done so yet
+  bool goes_on_ = false;        // with the clock of a predecessor, and has not done so yet
 
   std::mutex mutex_;  // of the next three
   std::condition_variable changed_;
