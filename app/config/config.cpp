@@ -46,6 +46,7 @@ LoadedConfig load_tree(YamlNode& root, const std::vector<std::string>& removed, 
   check_sources(cameras, report);
   check_decode_gpus(cameras, report);
   check_placements(cameras, report);
+  check_rings(cameras, report);
   check_copies(cameras, report);
   check_encoders(cameras, report);
   report.step(nullptr, look_at_files, look_at_disk);
