@@ -160,8 +160,9 @@ void describe_keys(Keys& keys, Of<CameraConfig>) {
                            "camera's own stream; its other outputs are made where its first filter runs",
                 .fallback = "all where `gpu` says"});
   keys.key("ipc_memory", &C::ipc_memory,
-           {.meaning = "the memory of a ring that a GPU fills. `auto`: the first of `cuda_vmm`, `cuda_legacy`, `host` "
-                       "that works between the two GPUs; one that is named must work. Rings that the CPU fills are "
+           {.meaning = "the memory of a ring that a GPU fills. `auto`: of `cuda_vmm`, `cuda_legacy` and `host` the "
+                       "one that the second GPU reads fastest from the first, as measured at the start; one that is "
+                       "named must work. Rings that the CPU fills are "
                        "`host`"});
   keys.key("ready_signal", &C::ready_signal,
            {.meaning = "how a GPU that fills a ring signals the one that reads it. `auto`: `ipc_event`"});

@@ -46,6 +46,7 @@ LoadedConfig load_tree(YamlNode& root, const std::vector<std::string>& removed, 
   check_sources(cameras, report);
   check_decode_gpus(cameras, report);
   check_placements(cameras, report);
+  check_rings(cameras, report);
   check_copies(cameras, report);
   for (GivenCamera& mosaic : laid_out_mosaics(file.mosaics, cameras, report)) cameras.push_back(std::move(mosaic));
   check_encoders(cameras, report);

@@ -125,6 +125,7 @@ bool check_name(const YamlNode& named, std::string_view whose, Report& report);
 void check_sources(const std::vector<GivenCamera>& cameras, Report& report);
 void check_decode_gpus(const std::vector<GivenCamera>& cameras, Report& report);
 void check_placements(const std::vector<GivenCamera>& cameras, Report& report);
+void check_rings(const std::vector<GivenCamera>& cameras, Report& report);
 void check_copies(const std::vector<GivenCamera>& cameras, Report& report);
 void check_encoders(const std::vector<GivenCamera>& cameras, Report& report);
 void check_recordings(const std::vector<GivenCamera>& cameras, Report& report);

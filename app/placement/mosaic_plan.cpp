@@ -28,9 +28,12 @@ std::vector<FilterConfig> cell_filters(const CameraConfig& camera, std::size_t f
 RingMemory cell_memory(const CameraConfig& camera, const Device& from, const Device& to, const Devices& devices) {
   if (!on_gpu(from)) return {};
   if (!on_gpu(to)) return {MemoryKind::host, ReadySignal::immediate, from};
-  const MemoryKind kind = camera.ipc_memory.value_or(best_sharing(devices, from, to));
-  const bool own_legacy = from == to && kind == MemoryKind::cuda_legacy;
-  return {own_legacy ? MemoryKind::host : kind, ReadySignal::immediate, from};
+  MemoryKind kind = camera.ipc_memory.value_or(best_sharing(devices, from, to));
+  if (from == to && kind == MemoryKind::cuda_legacy) {
+    const bool vmm = sharing_problem(devices, from, to, MemoryKind::cuda_vmm).empty();
+    kind = vmm ? MemoryKind::cuda_vmm : MemoryKind::host;
+  }
+  return {kind, ReadySignal::immediate, from};
 }
 
 std::set<std::string, std::less<>> shown_cameras(const RigConfig& rig) {

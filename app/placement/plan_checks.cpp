@@ -139,7 +139,9 @@ std::string describe_sharing(const Devices& devices, const Device& from, const D
   std::vector<std::string> tried;
   for (const auto& choice : choices<MemoryKind>) {
     const std::string problem = sharing_problem(devices, from, to, choice.value);
-    tried.push_back(fmt::format("{} {}", choice.name, problem.empty() ? "works" : "does not: " + problem));
+    const auto rate = read_rate(devices, from, to, choice.value);
+    const std::string works = rate ? fmt::format("works, {:.0f} GB/s", *rate) : "works";
+    tried.push_back(fmt::format("{} {}", choice.name, problem.empty() ? works : "does not: " + problem));
   }
   return fmt::format("{}", fmt::join(tried, "; "));
 }

@@ -64,6 +64,7 @@ void CameraSetup::send_to_master(Camera& camera) {
   messages::ReadCamera message;
   message.camera = camera.id;
   message.edge = camera.frames().id;
+  message.readers = static_cast<unsigned>(camera.frames().readers.size());
   message.config = camera.config;
   message.placement = camera.source.placement;
   message.epoch = camera.frames().epoch + 1;

@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "core/failpoint.h"
+#include "ipc/ring_slots.h"
 
 namespace campipe {
 namespace {
 
 constexpr auto reader_deadline = std::chrono::seconds(30);  // `block`: for one that was restarted, or is slow
-constexpr unsigned held = 4;                                // slots that a reader works on
 
 }  // namespace
 
@@ -42,7 +42,7 @@ void RingOutput::open(const FrameFormat& format, double frame_rate) {
   const bool on_host = edge_.memory.kind == MemoryKind::host;
   layout_ = slot_layout(format.pixels, format.width, format.height, on_host ? simd_row_alignment : gpu_row_alignment);
   FrameRingSpec spec;
-  spec.slots = std::min(queue_.size + held * edge_.readers + 1, max_ring_slots);
+  spec.slots = ring_slots(1, queue_.size, edge_.readers);
   spec.slot_bytes = layout_.bytes;
   spec.epoch = edge_.epoch;
   spec.base = edge_.base + published_;

@@ -71,6 +71,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "4:18: cameras.dock.drop_policy: expected auto, drop or block, got 'blok', did you mean 'block'?"},
         Mistake{"    queue_size: 0\n", "4:17: cameras.dock.queue_size: expected an integer from 1 to 32, got '0'"},
         Mistake{"    queue_size: 33\n", "4:17: cameras.dock.queue_size: expected an integer from 1 to 32, got '33'"},
+        Mistake{"    queue_size: 32\n    decode: {threads: 7}\n",
+                "4:17: cameras.dock.queue_size: the frames of this camera would take a ring of up to 65 slots, and a "
+                "ring has at most 64: lower queue_size (now 32) or decode.threads (now 7)"},
         Mistake{"    queue_size: 1.5\n", "4:17: cameras.dock.queue_size: expected an integer from 1 to 32, got '1.5'"},
         Mistake{"    queue_size: 8x\n", "4:17: cameras.dock.queue_size: expected an integer from 1 to 32, got '8x'"},
         Mistake{"    queue_size: 1e999\n",
