@@ -54,7 +54,7 @@ CameraConfig to_config(const GivenCamera& camera) {
   settle_stream(camera, config);
   for (const GivenOutput& output : camera.outputs) settle_stream(output, config.outputs.emplace_back(output.value));
   if (is_automatic(camera["drop_policy"]))
-    config.drop_policy = is_live(config.source.url) ? DropPolicy::drop : DropPolicy::block;
+    config.drop_policy = config.mosaic || is_live(config.source.url) ? DropPolicy::drop : DropPolicy::block;
   return config;
 }
 

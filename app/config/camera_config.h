@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/config/mosaic_config.h"
 #include "app/config/stream_config.h"
 #include "core/frame.h"
 #include "stages/sources/source.h"
@@ -108,9 +109,10 @@ void describe_keys(Keys& keys, Of<StagePlacement>) {
 enum class DropPolicy : std::uint8_t { drop, block };
 enum class OnCorrupt : std::uint8_t { show, skip };
 
-// A field for each key.
+// A field for each key. A mosaic is one, too: a stream with all that a camera has but for its source.
 struct CameraConfig : StreamConfig {
   SourceConfig source;
+  std::optional<MosaicConfig> mosaic;          // in place of the source, which is then empty
   std::string gpu = "auto";                    // auto, cpu, or a GPU's index or UUID
   std::optional<StagePlacement> placement;     // by stage; none: all on `gpu`
   std::optional<MemoryKind> ipc_memory;        // of a ring that a GPU fills; none: auto
@@ -187,6 +189,7 @@ void describe_keys(Keys& keys, Of<CameraConfig>) {
                 .range = "up to 4 outputs",
                 .fallback = "none"});
   keys.hidden("for_browsers", &C::for_browsers);
+  keys.hidden("mosaic", &C::mosaic);
 }
 
 }  // namespace campipe

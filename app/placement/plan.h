@@ -42,6 +42,8 @@ struct NodePlan {
 struct CameraPlan {
   Placement placement;  // from the source to the first node
   std::vector<NodePlan> nodes{NodePlan()};
+  // Of a mosaic: what the frames of each cell come through, in its worker; of cells without a camera that runs: none.
+  std::vector<RingMemory> cells = {};
 };
 
 // Of an output that this node of the camera encodes.

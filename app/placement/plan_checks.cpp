@@ -161,6 +161,7 @@ std::vector<std::string> describe_sharing(const RigPlan& plan, const Devices& de
     describe(camera.placement.decode_gpu, camera.placement.gpu, camera.placement.memory);
     for (std::size_t n = 1; n < camera.nodes.size(); ++n)
       describe(camera.nodes[n - 1].gpu, camera.nodes[n].gpu, camera.nodes[n].input.kind);
+    for (const RingMemory& cell : camera.cells) describe(cell.device, camera.nodes.front().gpu, cell.kind);
   }
   return lines;
 }

@@ -27,6 +27,8 @@ const CameraNode& Camera::node(NodeId wanted) const { return *std::ranges::find(
 
 CameraNode& Camera::node(NodeId wanted) { return *std::ranges::find(nodes, wanted, &CameraNode::id); }
 
+const CameraEdge& Camera::edge(EdgeId wanted) const { return *std::ranges::find(edges, wanted, &CameraEdge::id); }
+
 CameraEdge& Camera::edge(EdgeId wanted) { return *std::ranges::find(edges, wanted, &CameraEdge::id); }
 
 const CameraEdge& Camera::edge_to(const CameraNode& node) const {
@@ -41,6 +43,7 @@ CameraEdge& Camera::edge_to(const CameraNode& node) {
 
 std::vector<Camera::Hop> Camera::path_of(const Output& output) const {
   std::vector<Hop> path;
+  if (is_mosaic()) return path;
   for (NodeId at = output.node;;) {
     const CameraEdge& edge = edge_to(node(at));
     path.insert(path.begin(), {&edge, &edge.reader(at)});
@@ -54,6 +57,8 @@ ProcessId Camera::writer_of(const CameraEdge& edge) const {
 }
 
 bool Camera::is_over(const CameraEdge& edge) const { return edge.writer ? node(*edge.writer).done : source.over; }
+
+bool Camera::input_is_over(const CameraNode& node) const { return is_mosaic() ? source.over : is_over(edge_to(node)); }
 
 bool Camera::nodes_done() const { return std::ranges::all_of(nodes, &CameraNode::done); }
 
@@ -69,6 +74,16 @@ ReaderFrames CameraEdge::frames_for(const EdgeReader& reader) const {
   frames.meant += now.meant();
   frames.recalled += std::min(now.recalled, now.meant());
   return frames;
+}
+
+DropPolicy CameraEdge::drop_policy(const CameraConfig& camera) const {
+  // What is decoded for viewers or mosaics alone delays nothing else: its worker shares the frames with its copies.
+  return cell || encoded_outputs(camera) == 0 ? DropPolicy::drop : camera.drop_policy;
+}
+
+unsigned CameraEdge::queue_size(const CameraConfig& camera) const {
+  constexpr unsigned of_cells = 2;  // older frames than the newest are of no use
+  return cell ? of_cells : static_cast<unsigned>(camera.queue_size);
 }
 
 void CameraEdge::end_seat(EdgeReader& reader) const {
@@ -89,8 +104,9 @@ bool Camera::all_failed() const {
 }
 
 bool Camera::all_encoded_failed() const {
-  return std::ranges::all_of(
-      outputs, [](const Output& output) { return output.is_copy() || output.state == CameraState::failed; });
+  return !shown && std::ranges::all_of(outputs, [](const Output& output) {
+    return output.is_copy() || output.state == CameraState::failed;
+  });
 }
 
 }  // namespace campipe

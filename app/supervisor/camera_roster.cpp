@@ -14,6 +14,8 @@ namespace {
 // The rings of such a camera would take the descriptors that other cameras' need.
 constexpr auto no_descriptors = "not started: the rig is out of descriptors (LimitNOFILE, ulimit -n)";
 
+std::size_t cells_of(const CameraConfig& config) { return config.mosaic ? config.mosaic->cells.size() : 0; }
+
 bool is_at_rest(const Camera& camera) {
   if (!camera.takes_part()) return true;
   const bool published =
@@ -35,7 +37,8 @@ void CameraRoster::add_all(const RigPlan& plan) {
   }
 }
 
-// A node for each of the plan's, each reading an edge from the one before, the first from the source.
+// A node for each of the plan's, each reading an edge from the one before, the first from the source. A mosaic's has
+// cells.
 void CameraRoster::add_nodes(Camera& camera, const CameraIds& ids, const CameraPlan& where) const {
   for (std::size_t n = 0; n < ids.nodes.size(); ++n) {
     const NodePlan& planned = where.nodes[n];
@@ -44,9 +47,12 @@ void CameraRoster::add_nodes(Camera& camera, const CameraIds& ids, const CameraP
     node.worker = planned.worker;
     node.gpu = gpu_name(rig_.machine.devices, planned.gpu);
     node.done = !needs_worker(camera.config);
+    if (camera.is_mosaic()) continue;
     CameraEdge& edge = camera.edges.emplace_back();
     edge.id = ids.edges[n];
-    edge.readers.emplace_back().node = node.id;
+    EdgeReader& reader = edge.readers.emplace_back();
+    reader.node = node.id;
+    reader.process = node.process();
     if (n == 0) continue;
     const NodePlan& before = where.nodes[n - 1];
     const std::vector<FilterConfig>& filters = camera.config.filters;
@@ -66,6 +72,7 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Camer
   camera.config = resolved(comes.asked, comes.sends);
   const CameraConfig& config = camera.config;
   const std::vector<ResolvedOutput> outputs = resolved_outputs(config);
+  if (camera.is_mosaic()) camera.cells.resize(config.mosaic->cells.size());
   camera.source.placement = where.placement;
   camera.source.gpu = gpu_name(devices, where.placement.decode_gpu);
   add_nodes(camera, ids, where);
@@ -93,20 +100,23 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Camer
 // One that goes keeps its ids until nothing of it is left, and its successor may want more.
 void CameraRoster::require_room(std::span<const CameraConfig> coming) const {
   std::size_t outputs = 0;
+  std::size_t cells = 0;
   std::size_t descriptors = supervisor_descriptors(processes_.all().size() + 1);
   for (const Camera& camera : rig_.cameras.all()) {
     const auto changed = std::ranges::find(coming, camera.name(), &CameraConfig::name);
     const auto* next = changed != coming.end() ? &*changed : camera.successor ? &*camera.successor : nullptr;
     outputs += std::max(camera.outputs.size(), next != nullptr ? 1 + next->outputs.size() : 0);
+    cells += std::max(cells_of(camera.config), next != nullptr ? cells_of(*next) : 0);
     descriptors += std::max(descriptors_of(camera.config), next != nullptr ? descriptors_of(*next) : 0);
   }
   for (const CameraConfig& config : coming) {
     if (rig_.cameras.find(config.name) != nullptr) continue;
     outputs += 1 + config.outputs.size();
+    cells += cells_of(config);
     descriptors += descriptors_of(config);
   }
   workers_.require(coming);
-  if (outputs > rig_.cameras.most_outputs()) throw Error(no_room);
+  if (outputs > rig_.cameras.most_outputs() || cells > rig_.cameras.most_cells()) throw Error(no_room);
   if (descriptors > descriptor_limit()) {
     throw Error("there are too few descriptors for so many streams; raise the limit (LimitNOFILE, ulimit -n)");
   }
@@ -140,7 +150,7 @@ void CameraRoster::retire(Camera& camera, const std::optional<CameraConfig>& suc
   if (camera.retiring) return;
   camera.retiring = true;
   if (!camera.takes_part()) return;
-  if (processes_.master().child) {
+  if (processes_.master().child || camera.is_mosaic()) {
     lifecycle_.stop(camera);
   } else {
     lifecycle_.on_source_over(camera, "");
@@ -198,8 +208,7 @@ TotalsByName CameraRoster::remove(Camera& camera, std::string_view change) {
   setup_.send_forget(camera);
   rig_.page.clear(camera.id);
   for (const CameraEdge& edge : camera.edges) {
-    for (const EdgeReader& reader : edge.readers)
-      rig_.page.clear(edge.id, camera.writer_of(edge), camera.process_of(reader));
+    for (const EdgeReader& reader : edge.readers) rig_.page.clear(edge.id, camera.writer_of(edge), reader.process);
   }
   for (const CameraNode& node : camera.nodes) rig_.page.clear(node.id, node.process());
   for (const Output& output : camera.outputs) rig_.page.clear(output.id, camera.encoder_of(output).process());

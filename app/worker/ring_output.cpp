@@ -17,6 +17,7 @@ RingOutput::RingOutput(const messages::WrittenEdge& edge, const ReaderQueue& que
                        const OutputEvents& events, NodePlace& place)
     : NodeOutput({.name = edge.name,
                   .filters = edge.filters,
+                  .rate = edge.rate,
                   .dropped = page.edge_writer(edge.edge, page.own()).unpublished,
                   .after_failure = DropCause::filter_failed,
                   .failed = edge.failed},
@@ -32,7 +33,7 @@ void RingOutput::rest() {
 void RingOutput::make_ready(const Ready& wanted) {
   const bool on_gpu = edge_.memory.kind != MemoryKind::host;
   const FrameFormat format = filters().configure(wanted.input, wanted.source.rotation, on_gpu);
-  const double rate = wanted.source.frame_rate;
+  const double rate = limited_rate(wanted.source.frame_rate, edge_.rate);
   if (!ring_ || format_ != format || frame_rate_ != rate) open(format, rate);
 }
 
