@@ -16,7 +16,6 @@ namespace {
 constexpr std::int64_t slice = 100'000'000;            // ns that a wait may last before the thread beats again
 constexpr std::int64_t longest_start = 2'000'000'000;  // likewise, for the first frames of all cells
 constexpr std::int64_t room_interval = 1'000'000'000;  // between two looks whether the GPU has room
-constexpr std::uint64_t most_late = 2;                 // ticks that are caught up with
 constexpr std::uint8_t limited_range = 1, bt709 = 1;   // as FFmpeg numbers them
 
 // As what cameras send is mostly meant, and what players take it for.
@@ -46,6 +45,7 @@ ComposeInput::ComposeInput(const messages::RunNode& asked, NodePlace& place, con
       page_(page),
       clock_(clock),
       events_(events),
+      most_late_(asked.queue_size),
       contents_(canvas_.cells.size()) {
   const auto drop = [this](std::shared_ptr<FrameRingMemory> memory) { leave_to_main_thread(std::move(memory)); };
   for (std::size_t i = 0; i < canvas_.cells.size(); ++i) {
@@ -165,7 +165,7 @@ std::uint64_t ComposeInput::next_tick() {
   const std::uint64_t due = clock_.ticks;
   const std::int64_t late = std::max<std::int64_t>(now_ns() - time_of(due), 0);
   const auto behind = static_cast<std::uint64_t>(static_cast<double>(late) * rate_ / 1e9);
-  const bool catches_up = !goes_on_ && behind <= most_late;
+  const bool catches_up = !goes_on_ && behind <= most_late_;
   const std::uint64_t skipped = catches_up ? 0 : behind;
   const auto cause = std::exchange(goes_on_, false) ? DropCause::worker_lost : DropCause::queue_full;
   clock_.ticks = due + skipped + 1;

@@ -78,6 +78,7 @@ class ComposeInput final : public NodeInput {
   const RigPage& page_;
   TickClock& clock_;
   const OutputEvents& events_;
+  std::uint64_t most_late_;  // ticks that are caught up with, as a camera's queue is
   std::list<CellInput> cells_;
   std::vector<CellContent> contents_;
   Draw draw_;

@@ -106,15 +106,17 @@ TEST(MosaicGraph, HasAnEdgeFromEachCameraToItsNode) {
   EXPECT_THAT(text, HasSubstr("  wall: 2 cells -> h264 (libx264)\n"));
   EXPECT_THAT(text, HasSubstr("    cam0: copy\n    wall: fit -> frames\n"));
   EXPECT_THAT(text, HasSubstr("    cam1: blur, motion -> h264 (libx264)\n    wall: blur, fit -> frames\n"));
-  EXPECT_THAT(text, HasSubstr("2 x frame ring (host, immediate): a cell of wall; a node on the CPU makes the frames\n"));
+  EXPECT_THAT(text,
+              HasSubstr("2 x frame ring (host, immediate): a cell of wall; a node on the CPU makes the frames\n"));
   EXPECT_THAT(to_dot(graph), HasSubstr("wall\\n2 cells\\nh264 (libx264)"));
   EXPECT_THAT(to_dot(graph), HasSubstr("wall: blur, fit -> frames"));
+  const nlohmann::json json = to_json(graph);
   std::vector<std::string> cells;
-  for (const auto& edge : to_json(graph).at("edges")) {
+  for (const auto& edge : json.at("edges")) {
     if (edge.at("to") == "node wall") cells.push_back(edge.at("from"));
   }
   EXPECT_THAT(cells, ElementsAre("node cam0", "node cam1"));
-  for (const auto& node : to_json(graph).at("nodes"))
+  for (const auto& node : json.at("nodes"))
     EXPECT_EQ(node.value("cells", 0), node.at("id") == "node wall" ? 2 : 0) << node;
 }
 
