@@ -1,8 +1,8 @@
-// What a frame ring records of a seat (FrameRingObserver::frames_of), explored exhaustively: the writer publishes frames
-// to a reader, takes some back, and goes on with its successors; it may be killed at any step; the supervisor reads the
-// record at any time, word by word. Shows that each reading is of one reader, and has the frames that it had been given
-// when the reading began, or some that it was given meanwhile; and that the exploration would see it if it were
-// otherwise: each careless variant is found out.
+// What a frame ring records of a seat (FrameRingObserver::frames_of), explored exhaustively: the writer publishes
+// frames to a reader, takes some back, and goes on with its successors; it may be killed at any step; the supervisor
+// reads the record at any time, word by word. Shows that each reading is of one reader, and has the frames that it had
+// been given when the reading began, or some that it was given meanwhile; and that the exploration would see it if it
+// were otherwise: each careless variant is found out.
 //
 // The seat itself (who may sit down, and when) is in frame_ring_model_test.cpp.
 #include <gtest/gtest.h>
@@ -195,8 +195,8 @@ class SeatFramesModel {
   // it begins at any time.
   void finish(State& state) const {
     int tenure = std::max({state.seen_last.tenure, state.seen_first.tenure, state.seen_recalled.tenure});
-    bool one_reader = state.seen_last.tenure == tenure && state.seen_first.tenure == tenure &&
-                      state.seen_recalled.tenure == tenure;
+    bool one_reader =
+        state.seen_last.tenure == tenure && state.seen_first.tenure == tenure && state.seen_recalled.tenure == tenure;
     if (is(Mutant::tenure_in_a_word_of_its_own)) tenure = state.seen_tenure;
     if (is(Mutant::takes_the_older_reader))
       tenure = std::min({state.seen_last.tenure, state.seen_first.tenure, state.seen_recalled.tenure});
