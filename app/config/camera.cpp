@@ -61,7 +61,8 @@ GpuPlaces gpu_places(const GivenCamera& camera) {
                    {},
                    place_of(camera["placement.decode"]),
                    place_of(camera["placement.filter"]),
-                   place_of(camera["placement.encode"])};
+                   place_of(camera["placement.encode"]),
+                   place_of(camera["placement.tiles"])};
   for (const GivenOutput& output : camera.outputs) places.output_encoders.push_back(place_of(output["encode.encoder"]));
   return places;
 }

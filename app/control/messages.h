@@ -78,7 +78,8 @@ struct Copy {
 struct ReadCamera {
   static constexpr std::string_view type = "camera";
   CameraId camera;
-  EdgeId edge;  // its frame rings
+  EdgeId edge;           // its frame rings
+  unsigned readers = 1;  // for so many there is room
   CameraConfig config;
   Placement placement;
   std::uint64_t epoch = 1;             // of the first frame ring
@@ -90,9 +91,10 @@ struct ReadCamera {
   std::vector<Copy> copies;
   std::vector<OutputEpoch> audio;  // outputs that take audio, with the epoch of the first ring
   static void fields(auto& m, auto&& f) {
-    f("camera", m.camera), f("edge", m.edge), f("config", m.config), f("placement", m.placement), f("epoch", m.epoch),
-        f("base", m.base), f("resume", m.resume), f("decode", m.decode), f("on_demand", m.on_demand),
-        f("undecided", m.undecided), f("copies", m.copies), f("audio", m.audio);
+    f("camera", m.camera), f("edge", m.edge), f("readers", m.readers), f("config", m.config),
+        f("placement", m.placement), f("epoch", m.epoch), f("base", m.base), f("resume", m.resume),
+        f("decode", m.decode), f("on_demand", m.on_demand), f("undecided", m.undecided), f("copies", m.copies),
+        f("audio", m.audio);
   }
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,39 +26,55 @@ struct EncodedOutput {
   std::uint64_t epoch = 1;  // of the first packet ring
   std::uint64_t base = 0;   // packets of earlier epochs
   bool failed = false;      // in the life of an earlier worker
+  bool joined = false;      // made of what a join gives
   static void fields(auto& m, auto&& f) {
     f("output", m.output), f("config", m.config), f("drop_policy", m.drop_policy), f("placement", m.placement),
-        f("epoch", m.epoch), f("base", m.base), f("failed", m.failed);
+        f("epoch", m.epoch), f("base", m.base), f("failed", m.failed), f("joined", m.joined);
   }
+};
+
+// What a node makes of frames that several make together: one part of each.
+struct Tile {
+  unsigned index = 0;
+  unsigned count = 1;
+  static void fields(auto& m, auto&& f) { f("index", m.index), f("count", m.count); }
 };
 
 // A frame ring that a node writes for further nodes.
 struct WrittenEdge {
   EdgeId edge;
-  std::string name;  // for people
-  std::vector<FilterConfig> filters;
+  std::string name;                   // for people
+  std::vector<FilterConfig> filters;  // of a tile: all of the camera's own stream, of which it runs the first
   RingMemory memory;
   unsigned readers = 1;     // for so many there is room
   std::uint64_t epoch = 1;  // of the first ring
   std::uint64_t base = 0;   // frames of earlier epochs
   bool failed = false;      // in the life of an earlier worker
+  std::optional<Tile> tile;
   static void fields(auto& m, auto&& f) {
     f("edge", m.edge), f("name", m.name), f("filters", m.filters), f("memory", m.memory), f("readers", m.readers),
-        f("epoch", m.epoch), f("base", m.base), f("failed", m.failed);
+        f("epoch", m.epoch), f("base", m.base), f("failed", m.failed), f("tile", m.tile);
   }
+};
+
+// Of a node that joins frames: of what they are parts, as each of its inputs gives one.
+struct Join {
+  std::vector<FilterConfig> filters;  // as the tiles'
+  static void fields(auto& m, auto&& f) { f("filters", m.filters); }
 };
 
 struct RunNode {
   static constexpr std::string_view type = "node";
   NodeId node;
-  std::vector<EdgeId> inputs;  // one
-  std::string name;            // its camera's
+  std::vector<EdgeId> inputs;  // one; of a join: each tile's, in their order
+  std::optional<Join> join;
+  std::string name;  // its camera's
   DropPolicy drop_policy = DropPolicy::block;
   unsigned queue_size = 8;             // frames that may wait, for it and in each ring that it writes
   std::vector<EncodedOutput> outputs;  // what it makes of each frame: packets,
   std::vector<WrittenEdge> edges;      // and frames for other nodes
   static void fields(auto& m, auto&& f) {
-    f("node", m.node), f("inputs", m.inputs), f("name", m.name), f("drop_policy", m.drop_policy),
+    f("node", m.node), f("inputs", m.inputs), f("join", m.join), f("name", m.name), f("drop_policy", m.drop_policy),
         f("queue_size", m.queue_size), f("outputs", m.outputs), f("edges", m.edges);
   }
 };

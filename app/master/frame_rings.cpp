@@ -13,6 +13,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr auto worker_deadline = seconds(30);  // for a worker that was restarted, or a reader that blocks
+constexpr unsigned held_by_reader = 4;         // slots
 constexpr auto longest_burst = seconds(1);     // for which the worker is waited for
 
 }  // namespace
@@ -40,7 +41,7 @@ bool FrameRings::suits(const SourceStream& stream) const {
 }
 
 // With policy `block` no frame may be lost for want of a slot. When the decoder claims one, at most queue_size slots
-// wait for the reader, which leaves `kept` for the decoder and 4 for what the reader holds. A slot whose fill by the
+// wait for the readers, which leaves `kept` for the decoder and 4 for what each reader holds. A slot whose fill by the
 // GPU has not completed is one of those: a reader gives it back behind that fill. Only a reader that dies gives back
 // earlier, and for those fills the GPU's decoder waits.
 void FrameRings::open(CameraDecoder& decoder) {
@@ -49,7 +50,8 @@ void FrameRings::open(CameraDecoder& decoder) {
   // Else the supervisor would take this process for one that is out of its mind.
   if (!is_possible(needs.expected, false)) throw Error("the source describes its frames as none can be");
   FrameRingSpec spec;
-  spec.slots = std::min<unsigned>(needs.kept + static_cast<unsigned>(start.config.queue_size) + 4, max_ring_slots);
+  const auto queue = static_cast<unsigned>(start.config.queue_size);
+  spec.slots = std::min<unsigned>(needs.kept + queue + held_by_reader * start.readers, max_ring_slots);
   spec.slot_bytes = needs.bytes;
   spec.epoch = epoch_;
   spec.base = start.base + published_;

@@ -20,7 +20,8 @@ namespace campipe {
 
 struct IngestStart {
   CameraId camera;
-  EdgeId edge;  // its frame rings
+  EdgeId edge;           // its frame rings
+  unsigned readers = 1;  // for so many there is room
   CameraConfig config;
   Placement placement;
   std::uint64_t epoch = 1;             // of the first ring

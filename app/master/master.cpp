@@ -61,6 +61,7 @@ class Master {
     start.placement = asked.placement;
     start.epoch = asked.epoch;
     start.base = asked.base;
+    start.readers = asked.readers;
     start.resume = asked.resume;
     start.decode = asked.decode;
     start.on_demand = asked.on_demand;

@@ -50,7 +50,9 @@ std::vector<CameraParts> cameras_of(const Graph& graph) {
     const auto edge = std::ranges::find_if(graph.edges, to_node);
     if (node.kind != GraphNode::Kind::node || edge == graph.edges.end()) continue;
     const auto source = places.find(edge->from);
-    CameraParts& camera = source != places.end() ? cameras[source->second] : cameras.emplace_back();
+    // Of several nodes that read one source, it stands with the first.
+    const bool is_first = source != places.end() && cameras[source->second].node == nullptr;
+    CameraParts& camera = is_first ? cameras[source->second] : cameras.emplace_back();
     camera.node = &node;
     camera.frames = &*edge;
   }

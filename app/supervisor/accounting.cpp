@@ -86,10 +86,12 @@ void count_encoded(FrameCounts& counts, const Camera& camera, const Output& outp
   add(counts.dropped, encode_block(camera, output, page).dropped);
   const auto path = camera.path_of(output);
   for (const Camera::Hop& hop : path | std::views::reverse) {
-    const std::uint64_t published = hop.edge->published();  // before those that are meant for the reader
-    const ReaderFrames frames = hop.edge->frames_for(*hop.reader);
-    add(counts.dropped, DropCause::queue_full, frames.recalled);
-    if (published > frames.meant) add(counts.dropped, DropCause::worker_lost, published - frames.meant);
+    if (hop.reader != nullptr) {
+      const std::uint64_t published = hop.edge->published();  // before those that are meant for the reader
+      const ReaderFrames frames = hop.edge->frames_for(*hop.reader);
+      add(counts.dropped, DropCause::queue_full, frames.recalled);
+      if (published > frames.meant) add(counts.dropped, DropCause::worker_lost, published - frames.meant);
+    }
     add(counts.dropped, writer_block(camera, *hop.edge, page).unpublished);
   }
   const CameraEdge& first = *path.front().edge;
@@ -175,12 +177,22 @@ Latencies latencies_of(const Camera& camera, const Output& output, const RigPage
   return latencies;
 }
 
+namespace {
+
+// A join accounts for each frame of the source, whichever of its parts come.
+std::uint64_t frames_into(const Camera& camera, const CameraNode& node) {
+  if (node.joins) return camera.frames().published();
+  const CameraEdge& input = *camera.edges_to(node).front();
+  const ReaderFrames frames = input.frames_for(input.reader(node.id));
+  return frames.meant - frames.recalled;
+}
+
+}  // namespace
+
 std::vector<LostFrames> settle_node(const Camera& camera, const CameraNode& node, const RigPage& page,
                                     DropCause cause) {
   std::vector<LostFrames> lost;
-  const CameraEdge& input = camera.edge_to(node);
-  const ReaderFrames frames = input.frames_for(input.reader(node.id));
-  const std::uint64_t in = frames.meant - frames.recalled;
+  const std::uint64_t in = frames_into(camera, node);
   const auto settle = [&](const std::string& name, std::uint64_t out, DropCounters& dropped) {
     const std::uint64_t accounted = out + sum(dropped);
     if (in <= accounted) return;

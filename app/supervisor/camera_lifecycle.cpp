@@ -93,9 +93,7 @@ void CameraLifecycle::on_node_done(Camera& camera, CameraNode& node) {
 void CameraLifecycle::on_edge_failed(Camera& camera, CameraEdge& edge, const std::string& reason) {
   edge.failed = true;
   for (Output& output : camera.outputs) {
-    if (output.is_copy()) continue;
-    const auto path = camera.path_of(output);
-    if (std::ranges::find(path, &edge, &Camera::Hop::edge) != path.end()) fail(output, reason);
+    if (!output.is_copy() && camera.needs(output, edge)) fail(output, reason);
   }
 }
 
@@ -149,10 +147,11 @@ void CameraLifecycle::on_node_death(Camera& camera, CameraNode& node) {
       observer.mark_writer_gone();
     }
   }
-  CameraEdge& input = camera.edge_to(node);
-  EdgeReader& reader = input.reader(node.id);
-  if (input.newest && reader.seat) input.newest->observer.mark_reader_gone(*reader.seat);
-  reader.unsettled = true;
+  for (CameraEdge* input : camera.edges_to(node)) {
+    EdgeReader& reader = input->reader(node.id);
+    if (input->newest && reader.seat) input->newest->observer.mark_reader_gone(*reader.seat);
+    reader.unsettled = true;
+  }
   if (rig_.phase == RunPhase::leaving || camera.all_encoded_failed()) on_node_done(camera, node);
 }
 

@@ -1,5 +1,6 @@
 #include "app/supervisor/camera_setup.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace campipe {
@@ -13,6 +14,11 @@ bool takes_audio(const Camera& camera, const Output& output, const ServerConfig&
 // Of its worker, which shares its frames with its copies: what is decoded for viewers alone delays nothing else.
 DropPolicy worker_drop_policy(const CameraConfig& camera) {
   return encoded_outputs(camera) == 0 ? DropPolicy::drop : camera.drop_policy;
+}
+
+unsigned tiles_of(const Camera& camera) {
+  return static_cast<unsigned>(
+      std::ranges::count_if(camera.nodes, [](const CameraNode& node) { return node.tile.has_value(); }));
 }
 
 }  // namespace
@@ -53,6 +59,7 @@ void CameraSetup::send_to_master(Camera& camera) {
   messages::ReadCamera message;
   message.camera = camera.id;
   message.edge = camera.frames().id;
+  message.readers = static_cast<unsigned>(camera.frames().readers.size());
   message.config = camera.config;
   message.placement = camera.source.placement;
   message.epoch = camera.frames().epoch + 1;
@@ -84,11 +91,13 @@ void CameraSetup::send_to_worker(const ManagedProcess& worker, Camera& camera) {
 }
 
 void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
-  CameraEdge& input = camera.edge_to(node);
-  EdgeReader& reader = input.reader(node.id);
-  reader.sent = {};
+  const std::vector<CameraEdge*> inputs = camera.edges_to(node);
   messages::RunNode message;
-  message.inputs = {input.id};
+  for (CameraEdge* input : inputs) {
+    input->reader(node.id).sent = {};
+    message.inputs.push_back(input->id);
+  }
+  if (node.joins) message.join = {camera.config.filters};
   message.name = camera.name();
   message.drop_policy = worker_drop_policy(camera.config);
   message.queue_size = static_cast<unsigned>(camera.config.queue_size);
@@ -104,16 +113,19 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
     encoded.epoch = output.packets.epoch + 1;
     encoded.base = output.packets_published();
     encoded.failed = output.state == CameraState::failed;
+    encoded.joined = node.joins;
   }
   for (const CameraEdge& edge : camera.edges) {
     if (edge.writer != node.id) continue;
     message.edges.push_back({edge.id, camera.name(), edge.filters, edge.memory,
-                             static_cast<unsigned>(edge.readers.size()), edge.epoch + 1, edge.published(),
-                             edge.failed});
+                             static_cast<unsigned>(edge.readers.size()), edge.epoch + 1, edge.published(), edge.failed,
+                             node.tile ? std::optional(messages::Tile{*node.tile, tiles_of(camera)}) : std::nullopt});
   }
   processes_.send_to_node(camera, node, message);
-  rings_.offer(camera, input, reader);
-  if (camera.is_over(input)) processes_.send_to_node(camera, node, messages::EdgeOver{{node.id, input.id}});
+  for (CameraEdge* input : inputs) {
+    rings_.offer(camera, *input, input->reader(node.id));
+    if (camera.is_over(*input)) processes_.send_to_node(camera, node, messages::EdgeOver{{node.id, input->id}});
+  }
 }
 
 void CameraSetup::send_to_publisher(Camera& camera, Output& output) {

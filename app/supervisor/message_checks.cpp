@@ -1,5 +1,7 @@
 #include "app/supervisor/message_checks.h"
 
+#include <algorithm>
+
 #include "app/supervisor/processes.h"
 #include "ipc/ring_checks.h"
 #include "stages/sources/source_end.h"
@@ -104,9 +106,10 @@ void require_possible(const AboutOutput& about, const messages::PushChanged& pus
 }
 
 void require_possible(const AboutNode& about, const messages::FrameRingLost& lost) {
-  const CameraEdge& input = about.camera.edge_to(about.node);
-  require(lost.edge == input.id, "that a ring of an edge is lost that it does not read");
-  require_given(input.reader(about.node.id).sent);
+  const auto inputs = about.camera.edges_to(about.node);
+  const auto input = std::ranges::find(inputs, lost.edge, [](const CameraEdge* edge) { return edge->id; });
+  require(input != inputs.end(), "that a ring of an edge is lost that it does not read");
+  require_given((*input)->reader(about.node.id).sent);
 }
 
 void require_possible(const AboutOutput& about, const messages::RingLost&) {
@@ -114,7 +117,7 @@ void require_possible(const AboutOutput& about, const messages::RingLost&) {
 }
 
 void require_possible(const AboutNode& about, const messages::NodeDone&) {
-  if (!about.node.done) require_over(about.camera.is_over(about.camera.edge_to(about.node)), about.camera.name());
+  if (!about.node.done) require_over(about.camera.is_input_over(about.node), about.camera.name());
 }
 
 void require_possible(const AboutOutput& about, const messages::OutputDone&) {

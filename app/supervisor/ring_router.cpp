@@ -48,6 +48,7 @@ void RingRouter::offer(Camera& camera, CameraEdge& edge, EdgeReader& reader) {
   if (!reader.seat) return renew(camera, edge, "no reader has a place in its frame ring any more");
   reader.tenure = ring.observer.frames_of(*reader.seat).tenure;
   if (camera.config.drop_policy == DropPolicy::block) ring.observer.require(edge.seats());
+  if (node.tile) ring.observer.keep_together(edge.seats());
   reader.sent.add();
   processes_.send_to_node(camera, node,
                           messages::OfferFrameRing{node.id, edge.id, *reader.seat, ring.frame_rate, ring.rotation},
@@ -138,9 +139,12 @@ void RingRouter::settle(Camera& camera, CameraEdge& edge, EdgeReader& reader) {
                        edge.newest->observer.reader_state(*reader.seat) == ReaderState::empty;
   if (!cleared) return;
   edge.end_seat(reader);
-  const auto lost = settle_node(camera, camera.node(reader.node), rig_.page, DropCause::worker_lost);
-  for (const auto& [name, frames] : lost) spdlog::warn("{}: frames lost with its worker: {}", name, frames);
   reader.unsettled = false;
+  // What a join had in hands, its successor accounts for.
+  if (const CameraNode& node = camera.node(reader.node); !node.joins) {
+    const auto lost = settle_node(camera, node, rig_.page, DropCause::worker_lost);
+    for (const auto& [name, frames] : lost) spdlog::warn("{}: frames lost with its worker: {}", name, frames);
+  }
   offer(camera, edge, reader);
 }
 

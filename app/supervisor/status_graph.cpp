@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/config/names.h"
 #include "app/placement/graph.h"
 #include "app/supervisor/report.h"
+#include "stages/filters/tile_parts.h"
 
 namespace campipe {
 namespace {
@@ -55,13 +57,15 @@ GraphNode source_of(const Camera& camera) {
 
 GraphNode node_of(const Camera& camera, const CameraNode& node) {
   GraphNode shown = start_of(camera, node.id);
+  const std::size_t tiled = node.tile || node.joins ? usual_tiles(camera.config.filters).filters : 0;
   for (const CameraEdge& edge : camera.edges) {
-    if (edge.writer == node.id)
-      shown.streams.push_back({camera.name(), filter_names(edge.filters, 0, edge.filters.size()), "frames", "", false});
+    if (edge.writer != node.id) continue;
+    const std::size_t last = node.tile ? tiled : edge.filters.size();
+    shown.streams.push_back({camera.name(), filter_names(edge.filters, 0, last), "frames", "", false});
   }
   for (const Output& output : camera.outputs) {
     if (output.is_copy() || output.node != node.id) continue;
-    shown.streams.push_back(stream_of(output, output.is_own() ? node.first_filter : 0));
+    shown.streams.push_back(stream_of(output, output.is_own() ? std::max<std::size_t>(node.first_filter, tiled) : 0));
   }
   return shown;
 }

@@ -4,10 +4,20 @@
 #include <utility>
 
 #include "app/control/thread_scope.h"
+#include "app/worker/join_input.h"
 #include "app/worker/rendition.h"
 #include "app/worker/ring_input.h"
 
 namespace campipe {
+namespace {
+
+std::unique_ptr<NodeInput> make_input(const messages::RunNode& asked, const ReaderQueue& queue, const RigPage& page,
+                                      NodePlace& place) {
+  if (!asked.join) return std::make_unique<RingInput>(asked.name, asked.inputs.at(0), queue, page);
+  return std::make_unique<JoinInput>(asked.name, asked.inputs, asked.join->filters, queue, page, place);
+}
+
+}  // namespace
 
 Node::Node(const messages::RunNode& asked, const Device& gpu, const RigPage& page, const OutputEvents& events,
            const std::function<void()>& on_done)
@@ -17,7 +27,7 @@ Node::Node(const messages::RunNode& asked, const Device& gpu, const RigPage& pag
       events_(events),
       on_done_(on_done),
       place_{gpu, nullptr},
-      input_(std::make_unique<RingInput>(asked.name, asked.inputs.at(0), queue_, page)) {
+      input_(make_input(asked, queue_, page, place_)) {
   events_.beat = [this] { beat(); };
   events_.abandoned = [this] { return input_->is_abandoned(); };
   make_outputs(asked, page);
@@ -52,7 +62,11 @@ void Node::renew_rings() {
 void Node::run() {
   ThreadScope scope(node_.thread, "st:" + name_);
   scope_ = &scope;
-  input_->run(*this);
+  try {
+    input_->run(*this);
+  } catch (const GpuError& error) {
+    events_.on_gpu_lost(error.what());
+  }
   for (const auto& output : outputs_) output->finish();
   ring_outputs_.clear();
   outputs_.clear();
@@ -72,6 +86,10 @@ void Node::get_ready(const FrameFormat& expected, const NodeOutput::Source& sour
     output->get_ready(expected, source);
     beat();
   }
+}
+
+void Node::give_up(std::uint64_t source_number, DropCause cause) {
+  for (const auto& output : outputs_) output->give_up(source_number, cause);
 }
 
 // Each output has a copy of the lease, and the slot goes back when the last one is done with it.
