@@ -80,10 +80,10 @@ void describe_keys(Keys& keys, Of<SourceConfig>) {
 
 // Where the stages of a camera's own stream run.
 struct StagePlacement {
-  std::string decode = "auto";      // auto, cpu, or a GPU
-  std::vector<std::string> filter;  // cpu, cpu:N, or a GPU, of all filters or of each; none: where it is encoded
-  std::string encode = "auto";      // likewise
-  std::vector<std::string> tiles;   // by tile: a place for each, or auto; none: by stage
+  std::string decode = "auto";          // auto, cpu, or a GPU
+  std::vector<std::string> filter;      // cpu, cpu:N, or a GPU, of all filters or of each; none: where it is encoded
+  std::string encode = "auto";          // likewise
+  std::vector<std::string> tiles = {};  // by tile: a place for each, or auto; none: by stage
   friend bool operator==(const StagePlacement&, const StagePlacement&) = default;
 };
 // "cpu:1": the number of a worker on the CPU.

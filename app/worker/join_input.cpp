@@ -12,8 +12,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr auto slice = milliseconds(100);       // how long a wait may last before the thread beats again
-constexpr auto short_slice = milliseconds(20);  // while another tile may come back
+constexpr auto slice = milliseconds(100);                // how long a wait may last before the thread beats again
+constexpr auto short_slice = milliseconds(20);           // while another tile may come back
 constexpr auto room_interval = std::chrono::seconds(1);  // between two looks whether the GPU has room
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The frames of which several nodes make a part each (tiles): whole ones, in their order. A frame is known by its source
-// number and by nothing else, and parts belong together only if they were made of the same source.
+// The frames of which several nodes make a part each (tiles): whole ones, in their order. A frame is known by its
+// source number and by nothing else, and parts belong together only if they were made of the same source.
 //
 // - A frame of which a part will not come is given up at once: each ring shows how far its writer is
 //   (FrameRingReader::resolved), also with frames that it dropped.
@@ -67,9 +67,9 @@ class JoinInput final : public NodeInput {
   FrameTaker* taker_ = nullptr;
   FrameAssembly assembly_;
   std::optional<Made> made_;                    // of the frame that was asked for last; none: it is unknown
-  std::optional<Clock::time_point> try_again_;   // the GPU had no room
-  std::uint64_t awaited_ = 0;                    // the frame that waits for parts,
-  Clock::time_point awaited_since_;              // and since when
+  std::optional<Clock::time_point> try_again_;  // the GPU had no room
+  std::uint64_t awaited_ = 0;                   // the frame that waits for parts,
+  Clock::time_point awaited_since_;             // and since when
 };
 
 }  // namespace campipe

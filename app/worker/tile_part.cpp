@@ -15,7 +15,7 @@ using std::chrono::seconds;
 
 // For a sign of a tile for which a frame waits.
 constexpr auto patience_dropping = milliseconds(500);
-constexpr auto most_patience = seconds(8);        // with one that is always late
+constexpr auto most_patience = seconds(8);       // with one that is always late
 constexpr auto patience_blocking = seconds(30);  // as with any reader or writer
 
 // Source numbers grow by ones but for what is lost while a process is away.

@@ -50,7 +50,8 @@ TEST_P(Tiles, MakeWhatOneNodeMakes) {
                              "    record: {path: \"{camera}.mp4\"}\n    filters: [" +
                              chain.filters + "]\n";
   std::string yaml = "http_address: off\nrtsp_address: off\nworkers: {count: 4}\ncameras:\n  one:\n" + source;
-  const std::vector<std::string> tilings{"1", "2", "3", "[cpu:1, cpu:3, cpu:0, cpu:2]", "[cpu:0, cpu:0], encode: cpu:1"};
+  const std::vector<std::string> tilings{"1", "2", "3", "[cpu:1, cpu:3, cpu:0, cpu:2]",
+                                         "[cpu:0, cpu:0], encode: cpu:1"};
   for (std::size_t i = 0; i < tilings.size(); ++i)
     yaml += "  tiled" + std::to_string(i) + ":\n" + source + "    placement: {tiles: " + tilings[i] + "}\n";
   RigRun rig(yaml);
@@ -90,9 +91,10 @@ TEST(TiledSource, MayBeTurnedAndBeginAgain) {
   const std::string turned = (clips.path() / "turned.mp4").string();
   const std::string turn = "ffmpeg -v error -y -i '" + upright + "' -c copy -metadata:s:v rotate=90 '" + turned + "'";
   ASSERT_EQ(std::system(turn.c_str()), 0);  // NOLINT(cert-env33-c): what is run is written above
-  std::string yaml = "http_address: off\nrtsp_address: off\nworkers: {count: 3}\ndefaults:\n  drop_policy: block\n"
-                     "  pace: fast\n  filters: [sharpen, {blur: {sigma: 1}}]\n"
-                     "  encode: {threads: 1, gop: 10, options: {qp: 0}}\n  record: {path: \"{camera}.mp4\"}\ncameras:\n";
+  std::string yaml =
+      "http_address: off\nrtsp_address: off\nworkers: {count: 3}\ndefaults:\n  drop_policy: block\n"
+      "  pace: fast\n  filters: [sharpen, {blur: {sigma: 1}}]\n"
+      "  encode: {threads: 1, gop: 10, options: {qp: 0}}\n  record: {path: \"{camera}.mp4\"}\ncameras:\n";
   for (const auto& [name, file] : {std::pair{"upright", upright}, std::pair{"turned", turned}}) {
     yaml += std::string("  ") + name + ": {source: \"" + file + "\"}\n";
     yaml += std::string("  ") + name + "3: {source: \"" + file + "\", placement: {tiles: 3}}\n";
@@ -154,8 +156,7 @@ TEST_P(StruckTile, FramesFlowAgainWithinTwoSeconds) {
 
 INSTANTIATE_TEST_SUITE_P(By, StruckTile,
                          testing::Values(Blow{"KilledFirst", {"worker 0"}}, Blow{"KilledSecond", {"worker 1"}},
-                                         Blow{"KilledJoin", {"worker 2"}},
-                                         Blow{"StoppedFirst", {"worker 0"}, SIGSTOP},
+                                         Blow{"KilledJoin", {"worker 2"}}, Blow{"StoppedFirst", {"worker 0"}, SIGSTOP},
                                          Blow{"StoppedSecond", {"worker 1"}, SIGSTOP},
                                          Blow{"StoppedJoin", {"worker 2"}, SIGSTOP},
                                          Blow{"KilledBothTiles", {"worker 0", "worker 1"}},

@@ -171,8 +171,10 @@ TEST_F(FrameRing, AReaderLearnsOfFramesThatDoNotCome) {
   Lease lease = take(*reading);
   EXPECT_EQ(lease.source_number, 7U);
   // One that sleeps wakes, long before its deadline.
-  std::jthread later([this] { EXPECT_TRUE(eventually([this] { return memory_->header().waiting_readers.load() != 0; }));
-                              writer_.resolve(8); });
+  std::jthread later([this] {
+    EXPECT_TRUE(eventually([this] { return memory_->header().waiting_readers.load() != 0; }));
+    writer_.resolve(8);
+  });
   const auto begin = Clock::now();
   EXPECT_EQ(reading->next(lease, after(seconds(60))), Next::timeout);
   EXPECT_LT(Clock::now() - begin, seconds(50));

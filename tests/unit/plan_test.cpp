@@ -509,9 +509,7 @@ TEST(TilesPlan, OnTheCpuEachHasAWorkerOfItsOwn) {
   for (const CameraPlan& camera : placed.cameras) EXPECT_NE(camera.nodes[0].worker, camera.nodes[1].worker);
 }
 
-TEST(TilesPlan, AreNotOnGpusAndTheCpu) {
-  EXPECT_THROW(plan(staged(tiles({"cpu", "0"})), gpu_machine(1)), Error);
-}
+TEST(TilesPlan, AreNotOnGpusAndTheCpu) { EXPECT_THROW(plan(staged(tiles({"cpu", "0"})), gpu_machine(1)), Error); }
 
 // One ring of the source for all: where its memory does not work for one of them, it is the host's.
 TEST(TilesPlan, ShareTheRingOfTheSource) {
