@@ -59,11 +59,21 @@ struct alignas(64) Reader {
   std::atomic<ReaderState> state;
   std::atomic<std::uint32_t> blocking;    // 1: DropPolicy block
   std::atomic<std::uint32_t> queue_size;  // frames that may be pending
-  // SeatFrames. Written by the writer, `last` before the frame can be seen.
-  std::atomic<std::uint32_t> first;
-  std::atomic<std::uint32_t> last;
-  std::atomic<std::uint32_t> recalled;
-  std::atomic<std::uint32_t> tenure;
+  // SeatFrames: {tenure 32 | value 32} each, as SeatWord. The writer stores them in this order, before the frame can be
+  // seen; who reads them in the opposite order finds other tenures where it sees two readers
+  // (tests/model/seat_frames_model_test.cpp).
+  std::atomic<std::uint64_t> first;
+  std::atomic<std::uint64_t> recalled;
+  std::atomic<std::uint64_t> last;
+};
+
+struct SeatWord {
+  std::uint32_t tenure;
+  std::uint32_t value;
+  [[nodiscard]] std::uint64_t pack() const { return std::uint64_t{tenure} << 32 | value; }
+  static SeatWord unpack(std::uint64_t word) {
+    return {static_cast<std::uint32_t>(word >> 32), static_cast<std::uint32_t>(word)};
+  }
 };
 
 // What the ring is. The writer writes it once; all work with a copy (FrameRingMemory::description()).

@@ -230,14 +230,16 @@ void FrameRingObserver::keep_together(std::uint32_t seats) {
 SeatFrames FrameRingObserver::frames_of(unsigned reader) const {
   const ring::Header& header = memory_->header();
   const ring::Reader& seat = header.readers[reader];
-  SeatFrames frames;
   // A frame whose writer died before its head was stored was never seen by anybody.
   const std::uint32_t head = header.head.load(std::memory_order_acquire);
-  frames.last = std::min(seat.last.load(std::memory_order_acquire), head);
-  frames.first = seat.first.load(std::memory_order_relaxed);
-  frames.recalled = seat.recalled.load(std::memory_order_relaxed);
-  frames.tenure = seat.tenure.load(std::memory_order_relaxed);
-  return frames.first > head ? SeatFrames{.tenure = frames.tenure} : frames;
+  const auto last = ring::SeatWord::unpack(seat.last.load(std::memory_order_acquire));
+  const auto first = ring::SeatWord::unpack(seat.first.load(std::memory_order_acquire));
+  const auto recalled = ring::SeatWord::unpack(seat.recalled.load(std::memory_order_acquire));
+  const SeatFrames none{.tenure = std::max({last.tenure, first.tenure, recalled.tenure})};
+  // Of two readers: the newer one had been given nothing when this began.
+  if (last.tenure != first.tenure || last.tenure != recalled.tenure) return none;
+  if (first.value == 0 || first.value > head || last.value < first.value) return none;
+  return {first.value, std::min(last.value, head), recalled.value, last.tenure};
 }
 
 unsigned FrameRingObserver::pending_for(unsigned reader) const {

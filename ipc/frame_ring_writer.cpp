@@ -68,10 +68,10 @@ void FrameRingWriter::audit() {
     const ring::Reader& seat = header.readers[reader];
     const SeatFrames& frames = settings_[reader].frames;
     right = right && seat.state.load(std::memory_order_relaxed) <= ReaderState::gone;
-    right = right && seat.first.load(std::memory_order_relaxed) == frames.first;
-    right = right && seat.last.load(std::memory_order_relaxed) == frames.last;
-    right = right && seat.recalled.load(std::memory_order_relaxed) == frames.recalled;
-    right = right && seat.tenure.load(std::memory_order_relaxed) == frames.tenure;
+    const auto is = [&](const std::atomic<std::uint64_t>& word, std::uint32_t value) {
+      return word.load(std::memory_order_relaxed) == ring::SeatWord{frames.tenure, value}.pack();
+    };
+    right = right && is(seat.first, frames.first) && is(seat.recalled, frames.recalled) && is(seat.last, frames.last);
   }
   if (right) return;
   for (unsigned reader = 0; reader < max_ring_readers; ++reader) record_seat(reader);
@@ -172,10 +172,10 @@ std::uint32_t FrameRingWriter::live_mask() {
 void FrameRingWriter::record_seat(unsigned reader) {
   ring::Reader& seat = memory_->header().readers[reader];
   const SeatFrames& frames = settings_[reader].frames;
-  seat.first.store(frames.first, std::memory_order_relaxed);
-  seat.recalled.store(frames.recalled, std::memory_order_relaxed);
-  seat.tenure.store(frames.tenure, std::memory_order_relaxed);
-  seat.last.store(frames.last, std::memory_order_release);
+  const auto word = [&](std::uint32_t value) { return ring::SeatWord{frames.tenure, value}.pack(); };
+  seat.first.store(word(frames.first), std::memory_order_release);
+  seat.recalled.store(word(frames.recalled), std::memory_order_release);
+  seat.last.store(word(frames.last), std::memory_order_release);
 }
 
 bool FrameRingWriter::exhausted() const { return head_ >= memory_->description().last_sequence; }

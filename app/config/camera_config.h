@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/config/mosaic_config.h"
 #include "app/config/stream_config.h"
 #include "core/frame.h"
 #include "stages/sources/source.h"
@@ -119,9 +120,10 @@ void describe_keys(Keys& keys, Of<StagePlacement>) {
 enum class DropPolicy : std::uint8_t { drop, block };
 enum class OnCorrupt : std::uint8_t { show, skip };
 
-// A field for each key.
+// A field for each key. A mosaic is one, too: a stream with all that a camera has but for its source.
 struct CameraConfig : StreamConfig {
   SourceConfig source;
+  std::optional<MosaicConfig> mosaic;          // in place of the source, which is then empty
   std::string gpu = "auto";                    // auto, cpu, or a GPU's index or UUID
   std::optional<StagePlacement> placement;     // by stage; none: all on `gpu`
   std::optional<MemoryKind> ipc_memory;        // of a ring that a GPU fills; none: auto
@@ -169,8 +171,9 @@ void describe_keys(Keys& keys, Of<CameraConfig>) {
                            "camera's own stream; its other outputs are made where its first filter runs",
                 .fallback = "all where `gpu` says"});
   keys.key("ipc_memory", &C::ipc_memory,
-           {.meaning = "the memory of a ring that a GPU fills. `auto`: the first of `cuda_vmm`, `cuda_legacy`, `host` "
-                       "that works between the two GPUs; one that is named must work. Rings that the CPU fills are "
+           {.meaning = "the memory of a ring that a GPU fills. `auto`: of `cuda_vmm`, `cuda_legacy` and `host` the "
+                       "one that the second GPU reads fastest from the first, as measured at the start; one that is "
+                       "named must work. Rings that the CPU fills are "
                        "`host`"});
   keys.key("ready_signal", &C::ready_signal,
            {.meaning = "how a GPU that fills a ring signals the one that reads it. `auto`: `ipc_event`"});
@@ -197,6 +200,7 @@ void describe_keys(Keys& keys, Of<CameraConfig>) {
                 .range = "up to 4 outputs",
                 .fallback = "none"});
   keys.hidden("for_browsers", &C::for_browsers);
+  keys.hidden("mosaic", &C::mosaic);
 }
 
 }  // namespace campipe

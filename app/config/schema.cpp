@@ -133,6 +133,7 @@ std::string config_schema() {
       {"variable", {{"type", "string"}, {"pattern", "\\$\\{"}}},
       {"camera", schema_of<CameraConfig>(false)},
       {"cameras", map_of(reference("camera"), 1, 256)},
+      {"mosaics", map_of(schema_of<MosaicKeys>(true), 0, 256)},
       {"output", output_schema()},
       {"outputs", outputs_schema()},
       {"users", map_of(schema_of<UserConfig>(true), 1, 256)},

@@ -16,6 +16,7 @@
 
 namespace campipe {
 
+struct Rgb;
 enum class DropPolicy : std::uint8_t;
 enum class Mps : std::uint8_t;
 
@@ -55,6 +56,9 @@ std::optional<std::vector<std::string>> read_trusted_proxies(const YamlNode& nod
 std::optional<std::string> read_password(const YamlNode& node, Report& report);
 std::optional<std::string> read_rtsp_secret(const YamlNode& node, Report& report);
 std::optional<std::vector<std::string>> read_user_cameras(const YamlNode& node, Report& report);
+// mosaic.cpp
+std::optional<int> read_mosaic_size(const YamlNode& node, Report& report);
+std::optional<Rgb> read_mosaic_colour(const YamlNode& node, Report& report);
 // config.cpp
 std::optional<Mps> read_mps(const YamlNode& node, Report& report);
 std::optional<std::string> read_events(const YamlNode& node, Report& report);

@@ -2,6 +2,7 @@
 // stop. Owned by Ingest, which outlives the parts.
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "app/master/ingest_start.h"
@@ -16,14 +17,16 @@ struct CameraContext {
       : start(with),
         source(page.source(with.camera)),
         edge(page.edge_writer(with.edge, master_process)),
-        live(is_live(with.config.source.url)) {}
+        live(is_live(with.config.source.url)),
+        shown(with.shown) {}
 
   [[nodiscard]] const std::string& name() const { return start.config.name; }
 
   IngestStart start;
   SourceBlock& source;
-  EdgeWriterBlock& edge;  // its frame rings
-  const bool live;        // a camera: reconnected for ever. Otherwise a file or the test pattern
+  EdgeWriterBlock& edge;    // its frame rings
+  const bool live;          // a camera: reconnected for ever. Otherwise a file or the test pattern
+  std::atomic<bool> shown;  // a mosaic needs its frames; set by any thread
   StopSignal stop;
 };
 

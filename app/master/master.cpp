@@ -44,6 +44,9 @@ class Master {
   void on(const messages::StopCamera& of) {
     if (const auto found = cameras_.find(of.camera); found != cameras_.end()) found->second->stop();
   }
+  void on(const messages::ShowCamera& of) {
+    if (const auto found = cameras_.find(of.camera); found != cameras_.end()) found->second->show(of.shown);
+  }
   void on(const messages::RenewRing& of) {
     for (const auto& [camera, ingest] : cameras_) {
       if (ingest->edge() == of.edge) ingest->renew();
@@ -65,6 +68,7 @@ class Master {
     start.resume = asked.resume;
     start.decode = asked.decode;
     start.on_demand = asked.on_demand;
+    start.shown = asked.shown;
     start.undecided = asked.undecided;
     for (const messages::Copy& copy : asked.copies)
       start.copies.push_back({copy.output, copy.epoch, copy.base, copy.resume, copy.shown_until, copy.filters});

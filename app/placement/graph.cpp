@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "app/config/names.h"
 #include "app/control/sent_stream.h"
+#include "app/placement/tile_estimate.h"
+#include "app/placement/mosaic_plan.h"
 #include "core/gpu.h"
 #include "stages/encoders/encoder.h"
 #include "stages/filters/tile_parts.h"
@@ -59,6 +63,13 @@ std::string why_packets(const CameraConfig& asked, const ResolvedOutput& output)
   return rule + "; codec: copy";
 }
 
+// Whose frames a mosaic shows.
+struct LastNode {
+  unsigned node = 0;  // place in Graph::nodes
+  const CameraConfig* camera = nullptr;
+  const CameraPlan* plan = nullptr;
+};
+
 class GraphMaker {
  public:
   GraphMaker(const RigConfig& rig, const RigPlan& plan, const Devices& devices)
@@ -66,7 +77,12 @@ class GraphMaker {
 
   Graph make() {
     for (std::size_t c = 0; c < rig_.cameras.size(); ++c) {
-      if (rig_.cameras[c].enabled) add_camera(rig_.cameras[c], plan_.cameras[c]);
+      if (!rig_.cameras[c].enabled) continue;
+      if (rig_.cameras[c].mosaic) {
+        add_mosaic(rig_.cameras[c], plan_.cameras[c]);
+      } else {
+        add_camera(rig_.cameras[c], plan_.cameras[c]);
+      }
     }
     add_processes();
     return std::move(graph_);
@@ -78,13 +94,59 @@ class GraphMaker {
     const unsigned source = add({.kind = NodeKind::source, .name = camera.name, .process = master});
     unsigned first = source;
     unsigned last = source;
-    if (needs_worker(camera)) {
+    if (needs_worker(camera) || shown_.contains(camera.name)) {
       last = add_nodes(camera, planned, source);
       first = last + 1 - static_cast<unsigned>(planned.nodes.size());
+      last_nodes_[camera.name] = {last, &asked, &planned};
     }
+    add_outputs(asked, camera, planned, {source, first, last});
+    if (const std::string why = why_tiles_cannot_pay(camera, planned); !why.empty())
+      graph_.notes.push_back(camera.name + ": tiles do not make it faster: " + why);
+    look_at_copies(graph_.nodes[source], is_decoded(camera));
+  }
+
+  // Cameras come before the mosaics that show them.
+  void add_mosaic(const CameraConfig& mosaic, const CameraPlan& planned) {
+    const NodePlan& node = planned.nodes.front();
+    const unsigned added = add({.kind = NodeKind::node,
+                                .name = mosaic.name,
+                                .process = worker(node.worker),
+                                .gpu = gpu_name(devices_, node.gpu),
+                                .cells = static_cast<unsigned>(mosaic.mosaic->cells.size())});
+    for (std::size_t i = 0; i < mosaic.mosaic->cells.size(); ++i) {
+      const auto shown = last_nodes_.find(mosaic.mosaic->cells[i].camera);
+      if (shown == last_nodes_.end()) continue;
+      add_cell(mosaic, planned.cells[i], shown->second, added);
+    }
+    add_outputs(mosaic, mosaic, planned, {added, added, added});
+  }
+
+  void add_cell(const CameraConfig& mosaic, const RingMemory& memory, const LastNode& shown, unsigned to) {
+    const NodePlan& from = shown.plan->nodes.back();
+    std::vector<std::string> filters =
+        filter_names(shown.camera->filters, from.first_filter, shown.camera->filters.size());
+    std::erase_if(filters, [](const std::string& name) { return known_filter(name).only_looks; });
+    filters.emplace_back("fit");
+    graph_.nodes[shown.node].streams.push_back({mosaic.name, std::move(filters), "frames", "", false});
+    const Device& reader = plan_.cameras[place_of(mosaic)].nodes.front().gpu;
+    graph_.edges.push_back({.kind = EdgeKind::frames,
+                            .from = shown.node,
+                            .to = to,
+                            .memory = memory.kind,
+                            .ready = memory.ready,
+                            .reason = "a cell of " + mosaic.name + "; " +
+                                      (on_gpu(from.gpu) ? why_from_gpu(*shown.camera, from.gpu, reader)
+                                                        : "a node on the CPU makes the frames")});
+  }
+
+  struct Makers {
+    unsigned source, first, last;
+  };
+  void add_outputs(const CameraConfig& asked, const CameraConfig& camera, const CameraPlan& planned,
+                   const Makers& makers) {
     for (const ResolvedOutput& output : resolved_outputs(camera)) {
       const bool is_own = output.output == "main";
-      const unsigned from = is_copy(output.encode) ? source : is_own ? last : first;
+      const unsigned from = is_copy(output.encode) ? makers.source : is_own ? makers.last : makers.first;
       graph_.nodes[from].streams.push_back(stream_of(output, planned, is_own));
       const unsigned to = add({.kind = NodeKind::output,
                                .name = output.name,
@@ -96,7 +158,15 @@ class GraphMaker {
                               .on_demand = output.on_demand,
                               .reason = why_packets(asked, output)});
     }
-    look_at_copies(graph_.nodes[source], encoded_outputs(camera) > 0);
+  }
+
+  // Whether somebody watches or not.
+  [[nodiscard]] bool is_decoded(const CameraConfig& camera) const {
+    return encoded_outputs(camera) > 0 || shown_.contains(camera.name);
+  }
+
+  [[nodiscard]] std::size_t place_of(const CameraConfig& camera) const {
+    return static_cast<std::size_t>(&camera - rig_.cameras.data());
   }
 
   // Returns the last one.
@@ -155,7 +225,7 @@ class GraphMaker {
                             .to = node,
                             .memory = ring.kind,
                             .ready = ring.ready,
-                            .on_demand = encoded_outputs(camera) == 0,
+                            .on_demand = !is_decoded(camera),
                             .reason = reason});
   }
 
@@ -209,6 +279,8 @@ class GraphMaker {
   const RigConfig& rig_;
   const RigPlan& plan_;
   const Devices& devices_;
+  const std::set<std::string, std::less<>> shown_ = shown_cameras(rig_);  // by mosaics
+  std::map<std::string, LastNode> last_nodes_;                            // of those cameras that have nodes
   Graph graph_;
 };
 

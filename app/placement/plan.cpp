@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "app/placement/mosaic_plan.h"
 #include "core/error.h"
 #include "core/gpu.h"
 #include "ipc/rig_page.h"
@@ -173,9 +174,11 @@ bool encodes(const Gpu& gpu, const std::string& codec) {
 }
 
 // What `placement` does not say, follows the first node's GPU; what a GPU decodes, a node on the CPU gets only there.
-Device choose_decoder(const CameraConfig& camera, const Device& gpu, const Devices& devices) {
+// `shown`: by a mosaic.
+Device choose_decoder(const CameraConfig& camera, bool shown, const Device& gpu, const Devices& devices) {
   // The latter perhaps.
-  const bool decoded = needs_worker(camera) || is_auto(camera.encode);
+  if (camera.mosaic) return {};
+  const bool decoded = shown || needs_worker(camera) || is_auto(camera.encode);
   const bool staged = camera.placement && camera.placement->decode != "auto";
   const std::string& asked = staged ? camera.placement->decode : camera.decode_gpu;
   if (asked == "cpu" || !decoded) return {};
@@ -214,12 +217,13 @@ double encode_cores(unsigned number, const RigPlan& plan, const RigConfig& rig, 
 }
 
 // From the source to the nodes on these GPUs, of which the first is the first node's.
-Placement place_source(const CameraConfig& camera, const std::vector<Device>& gpus, const Machine& machine) {
+Placement place_source(const CameraConfig& camera, bool shown, const std::vector<Device>& gpus,
+                       const Machine& machine) {
   const Devices& devices = machine.devices;
   const Device& gpu = gpus.front();
   Placement placement;
   placement.gpu = gpu;
-  placement.decode_gpu = choose_decoder(camera, gpu, devices);
+  placement.decode_gpu = choose_decoder(camera, shown, gpu, devices);
   if (!on_gpu(placement.decode_gpu)) return placement;
   placement.decode_cpus = near_cpus(placement.decode_gpu, machine);
   const RingMemory memory =
@@ -234,12 +238,12 @@ Placement place_source(const CameraConfig& camera, const std::vector<Device>& gp
   return placement;
 }
 
-CameraPlan place(const CameraConfig& camera, const WantedNodes& wanted, const Machine& machine) {
+CameraPlan place(const CameraConfig& camera, bool shown, const WantedNodes& wanted, const Machine& machine) {
   CameraPlan plan;
   plan.tiles = is_tiled(camera) ? static_cast<unsigned>(wanted.size() - 1) : 0;
   std::vector<Device> readers;  // of the source's frames
   for (std::size_t n = 0; n < std::max(plan.tiles, 1U); ++n) readers.push_back(wanted[n].gpu);
-  plan.placement = place_source(camera, readers, machine);
+  plan.placement = place_source(camera, shown, readers, machine);
   plan.nodes.clear();
   for (std::size_t n = 0; n < wanted.size(); ++n) {
     const WantedNode& node = wanted[n];
@@ -253,6 +257,23 @@ CameraPlan place(const CameraConfig& camera, const WantedNodes& wanted, const Ma
     planned.output = memory_between(camera, node.gpu, next, ReadySignal::immediate, machine.devices);
   }
   return plan;
+}
+
+void place_cells(const RigConfig& rig, RigPlan& plan, const Devices& devices) {
+  std::map<std::string_view, std::size_t> places;
+  for (std::size_t c = 0; c < rig.cameras.size(); ++c) {
+    if (rig.cameras[c].enabled && !rig.cameras[c].mosaic) places[rig.cameras[c].name] = c;
+  }
+  for (std::size_t m = 0; m < rig.cameras.size(); ++m) {
+    if (!rig.cameras[m].mosaic) continue;
+    const Device& to = plan.cameras[m].nodes.front().gpu;
+    for (const MosaicCell& cell : rig.cameras[m].mosaic->cells) {
+      RingMemory& memory = plan.cameras[m].cells.emplace_back();
+      const auto found = places.find(cell.camera);
+      if (found == places.end()) continue;
+      memory = cell_memory(rig.cameras[found->second], plan.cameras[found->second].nodes.back().gpu, to, devices);
+    }
+  }
 }
 
 // A GPU's worker is near its GPU; GPUs in use that are near the same cores share them.
@@ -359,7 +380,12 @@ Machine this_machine() {
 RigPlan plan(const RigConfig& rig, const Machine& machine) {
   const std::vector<WantedNodes> wanted = choose_nodes(rig, machine.devices);
   RigPlan plan;
-  for (std::size_t c = 0; c < wanted.size(); ++c) plan.cameras.push_back(place(rig.cameras[c], wanted[c], machine));
+  const auto shown = shown_cameras(rig);
+  for (std::size_t c = 0; c < wanted.size(); ++c) {
+    const CameraConfig& camera = rig.cameras[c];
+    plan.cameras.push_back(place(camera, shown.contains(camera.name), wanted[c], machine));
+  }
+  place_cells(rig, plan, machine.devices);
   plan.workers = gpu_workers(plan.cameras, machine);
   if (plan.workers.size() > max_workers) throw Error("more workers than there can be");
   const auto on_gpus = static_cast<unsigned>(plan.workers.size());

@@ -45,6 +45,8 @@ struct CameraPlan {
   Placement placement;  // from the source to the first node
   std::vector<NodePlan> nodes{NodePlan()};
   unsigned tiles = 0;  // nodes, the first ones, that make a part of each frame; 0: it is not tiled
+  // Of a mosaic: what the frames of each cell come through, in its worker; of cells without a camera that runs: none.
+  std::vector<RingMemory> cells = {};
 };
 
 // The GPUs that make the frames which a node of the camera reads; the CPU too.

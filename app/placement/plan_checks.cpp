@@ -143,7 +143,9 @@ std::string describe_sharing(const Devices& devices, const Device& from, const D
   std::vector<std::string> tried;
   for (const auto& choice : choices<MemoryKind>) {
     const std::string problem = sharing_problem(devices, from, to, choice.value);
-    tried.push_back(fmt::format("{} {}", choice.name, problem.empty() ? "works" : "does not: " + problem));
+    const auto rate = read_rate(devices, from, to, choice.value);
+    const std::string works = rate ? fmt::format("works, {:.0f} GB/s", *rate) : "works";
+    tried.push_back(fmt::format("{} {}", choice.name, problem.empty() ? works : "does not: " + problem));
   }
   return fmt::format("{}", fmt::join(tried, "; "));
 }
@@ -167,6 +169,7 @@ std::vector<std::string> describe_sharing(const RigPlan& plan, const Devices& de
       if (n + 1 == camera.nodes.size()) continue;
       describe(node.gpu, n < camera.tiles ? camera.nodes.back().gpu : camera.nodes[n + 1].gpu, node.output.kind);
     }
+    for (const RingMemory& cell : camera.cells) describe(cell.device, camera.nodes.front().gpu, cell.kind);
   }
   return lines;
 }

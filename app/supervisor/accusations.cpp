@@ -40,10 +40,12 @@ void Accusations::follow(Camera& camera, CameraEdge& edge) {
   const ProcessId writer = camera.writer_of(edge);
   const bool by_writer = rig_.page.edge_writer(edge.id, writer).accusation.exchange(0) != 0;
   for (const EdgeReader& reader : edge.readers) {
-    const ProcessId process = camera.process_of(reader);
-    if (by_writer) follow(camera, camera.own(), writer, process);
-    if (rig_.page.edge_reader(edge.id, process).accusation.exchange(0) != 0)
-      follow(camera, camera.own(), process, writer);
+    // Of a cell's edge the reader works for the mosaic. Who is ended is so on behalf of its own side.
+    Camera* const owner = rig_.cameras.find(reader.node);
+    if (owner == nullptr || (edge.cell && !owner->takes_part())) continue;
+    if (by_writer) follow(*owner, owner->own(), writer, reader.process);
+    if (rig_.page.edge_reader(edge.id, reader.process).accusation.exchange(0) != 0)
+      follow(camera, camera.own(), reader.process, writer);
   }
 }
 

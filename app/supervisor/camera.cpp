@@ -27,6 +27,8 @@ const CameraNode& Camera::node(NodeId wanted) const { return *std::ranges::find(
 
 CameraNode& Camera::node(NodeId wanted) { return *std::ranges::find(nodes, wanted, &CameraNode::id); }
 
+const CameraEdge& Camera::edge(EdgeId wanted) const { return *std::ranges::find(edges, wanted, &CameraEdge::id); }
+
 CameraEdge& Camera::edge(EdgeId wanted) { return *std::ranges::find(edges, wanted, &CameraEdge::id); }
 
 std::vector<CameraEdge*> Camera::edges_to(const CameraNode& node) {
@@ -42,10 +44,6 @@ std::vector<const CameraEdge*> Camera::edges_to(const CameraNode& node) const {
   return {inputs.begin(), inputs.end()};
 }
 
-bool Camera::is_input_over(const CameraNode& node) const {
-  return std::ranges::all_of(edges_to(node), [this](const CameraEdge* edge) { return is_over(*edge); });
-}
-
 bool Camera::needs(const Output& output, const CameraEdge& edge) const {
   if (edge.is_read_by(output.node)) return true;
   const auto path = path_of(output);
@@ -54,6 +52,7 @@ bool Camera::needs(const Output& output, const CameraEdge& edge) const {
 
 std::vector<Camera::Hop> Camera::path_of(const Output& output) const {
   std::vector<Hop> path;
+  if (is_mosaic()) return path;
   for (NodeId at = output.node;;) {
     if (node(at).joins) {
       path.insert(path.begin(), {&frames(), nullptr});
@@ -71,6 +70,11 @@ ProcessId Camera::writer_of(const CameraEdge& edge) const {
 }
 
 bool Camera::is_over(const CameraEdge& edge) const { return edge.writer ? node(*edge.writer).done : source.over; }
+
+bool Camera::input_is_over(const CameraNode& node) const {
+  if (is_mosaic()) return source.over;
+  return std::ranges::all_of(edges_to(node), [this](const CameraEdge* edge) { return is_over(*edge); });
+}
 
 bool Camera::nodes_done() const { return std::ranges::all_of(nodes, &CameraNode::done); }
 
@@ -92,6 +96,16 @@ ReaderFrames CameraEdge::frames_for(const EdgeReader& reader) const {
   return frames;
 }
 
+DropPolicy CameraEdge::drop_policy(const CameraConfig& camera) const {
+  // What is decoded for viewers or mosaics alone delays nothing else: its worker shares the frames with its copies.
+  return cell || encoded_outputs(camera) == 0 ? DropPolicy::drop : camera.drop_policy;
+}
+
+unsigned CameraEdge::queue_size(const CameraConfig& camera) const {
+  constexpr unsigned of_cells = 2;  // older frames than the newest are of no use
+  return cell ? of_cells : static_cast<unsigned>(camera.queue_size);
+}
+
 void CameraEdge::end_seat(EdgeReader& reader) const {
   const ReaderFrames frames = frames_for(reader);
   reader.meant = frames.meant;
@@ -110,8 +124,9 @@ bool Camera::all_failed() const {
 }
 
 bool Camera::all_encoded_failed() const {
-  return std::ranges::all_of(
-      outputs, [](const Output& output) { return output.is_copy() || output.state == CameraState::failed; });
+  return !shown && std::ranges::all_of(outputs, [](const Output& output) {
+    return output.is_copy() || output.state == CameraState::failed;
+  });
 }
 
 }  // namespace campipe

@@ -41,6 +41,9 @@ std::vector<Device> gpus_of_worker(const RigPlan& plan, unsigned worker) {
       if (camera.nodes[n].worker != worker) continue;
       for (const Device& gpu : gpus_of_node(camera, n)) add(gpus, gpu);
     }
+    for (const RingMemory& cell : camera.cells) {
+      if (cell.kind != MemoryKind::host) add(gpus, cell.device);
+    }
   }
   return gpus;
 }

@@ -5,13 +5,13 @@
 
 #include "core/failpoint.h"
 #include "core/log.h"
+#include "ipc/ring_slots.h"
 #include "stages/filters/tile_parts.h"
 
 namespace campipe {
 namespace {
 
 constexpr auto reader_deadline = std::chrono::seconds(30);  // `block`: for one that was restarted, or is slow
-constexpr unsigned held = 4;                                // slots that a reader works on
 
 }  // namespace
 
@@ -19,6 +19,7 @@ RingOutput::RingOutput(const messages::WrittenEdge& edge, const ReaderQueue& que
                        const OutputEvents& events, NodePlace& place)
     : NodeOutput({.name = edge.name,
                   .filters = edge.filters,
+                  .rate = edge.rate,
                   .dropped = page.edge_writer(edge.edge, page.own()).unpublished,
                   .after_failure = DropCause::filter_failed,
                   .failed = edge.failed},
@@ -41,7 +42,7 @@ RingOutput::Made RingOutput::configure(const Ready& wanted) {
   const bool on_gpu = edge_.memory.kind != MemoryKind::host;
   const FrameFormat format = filters().configure(filters_for(wanted.source), wanted.input, on_gpu);
   const FrameRows all{{0, format.height}, {0, (format.height + 1) / 2}};
-  return {format, all, {}, wanted.source.frame_rate};
+  return {format, all, {}, limited_rate(wanted.source.frame_rate, edge_.rate)};
 }
 
 RingOutput::Made RingOutput::configure_tile(const Ready& wanted, const messages::Tile& tile) {
@@ -64,7 +65,7 @@ void RingOutput::open(const Made& made) {
   const bool on_host = edge_.memory.kind == MemoryKind::host;
   layout_ = slot_layout(format.pixels, format.width, format.height, on_host ? simd_row_alignment : gpu_row_alignment);
   FrameRingSpec spec;
-  spec.slots = std::min(queue_.size + held * edge_.readers + 1, max_ring_slots);
+  spec.slots = ring_slots(1, queue_.size, edge_.readers);
   spec.slot_bytes = layout_.bytes;
   spec.epoch = edge_.epoch;
   spec.base = edge_.base + published_;

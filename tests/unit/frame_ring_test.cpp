@@ -559,6 +559,17 @@ TEST_F(FrameRing, ASeatKnowsWhichFramesWereMeantForIt) {
   EXPECT_TRUE(observer_.frames_of(1) == (SeatFrames{8, 8, 0}));
 }
 
+// The writer stores a record word by word: here it has begun with the seat's next reader.
+TEST_F(FrameRing, WhatIsHalfOfOneReaderAndHalfOfTheNextIsNobodys) {
+  const auto first = reader(0, false, 2);
+  write(2);
+  const std::uint32_t tenure = observer_.frames_of(0).tenure;
+  observer_.memory().header().readers[0].first.store(ring::SeatWord{tenure + 1, 0}.pack());
+  const SeatFrames frames = observer_.frames_of(0);
+  EXPECT_TRUE(frames == SeatFrames{});
+  EXPECT_EQ(frames.tenure, tenure + 1);
+}
+
 TEST_F(FrameRing, CountsTheFramesThatWaitForEachReader) {
   const auto slow = reader(0, false, 3);
   const auto quick = reader(1, false, 2);

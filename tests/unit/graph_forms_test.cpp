@@ -53,7 +53,8 @@ TEST(GraphText, ShowsGpusCopiesAndOutputs) {
   add_output(rig.cameras[1], "browser").on_demand = true;
   rig.cameras[2].encode.codec = "auto";
   const std::string facts =
-      "from GPU 0 to GPU 0, link; ipc_memory: auto (host works; cuda_vmm works; cuda_legacy works; cuda_fabric does "
+      "from GPU 0 to GPU 0, link; ipc_memory: auto (host works, 55 GB/s; cuda_vmm works, 390 GB/s; cuda_legacy works, "
+      "395 GB/s; cuda_fabric does "
       "not: not permitted); ready_signal: auto\n";
   EXPECT_EQ(describe(graph_of(rig, machine)),
             "master  all cores\n"
