@@ -86,6 +86,7 @@ struct Description {
   Device device;         // see FrameRingSpec
   GpuHandle gpu_pixels;  // where the memory kind has one
   FrameFormat expected;
+  BandSource band_source;
   std::uint64_t slot_bytes;
   std::uint64_t epoch;
   std::uint64_t base;           // frames published in the camera's earlier epochs
@@ -101,6 +102,8 @@ struct Header {
   alignas(64) std::atomic<std::uint32_t> room;             // futex of the writer
   std::atomic<WriterSleep> writer_sleep;
   std::atomic<std::uint32_t> required;  // bit r: reader r; written by the supervisor
+  std::atomic<std::uint32_t> together;  // likewise
+  std::atomic<std::uint64_t> resolved;  // the newest source number that is published, or never will be
 
   std::array<std::atomic<std::uint64_t>, index_size> index;  // {sequence 32 | slot 32}
   std::array<std::atomic<std::int64_t>, index_size> pts;     // of the frame in the same place of `index`

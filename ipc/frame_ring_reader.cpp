@@ -179,16 +179,20 @@ FrameRingReader::Next FrameRingReader::take_newer(std::uint32_t head, Lease& lea
   return broken_ ? Next::broken : Next::timeout;
 }
 
+std::uint64_t FrameRingReader::resolved() const { return memory_->header().resolved.load(std::memory_order_seq_cst); }
+
 FrameRingReader::Next FrameRingReader::next(Lease& lease, Deadline deadline) {
-  ring::Header& header = memory_->header();
+  const ring::Header& header = memory_->header();
+  const std::uint64_t resolved_before = resolved();
   for (;;) {
     const std::uint32_t news = header.news.load(std::memory_order_seq_cst);
-    const WriterState writer = header.writer.load(std::memory_order_seq_cst);  // before head: then head is final
+    const std::uint64_t resolved_now = resolved();  // before head, and so is the writer's state: then head is final
+    const WriterState writer = header.writer.load(std::memory_order_seq_cst);
     const std::uint32_t head = header.head.load(std::memory_order_seq_cst);
     if (const Next next = take_newer(head, lease); next != Next::timeout) return next;
     if (writer == WriterState::closed) return Next::ended;
     if (writer == WriterState::gone) return Next::writer_gone;
-    if (Clock::now() >= deadline) return Next::timeout;
+    if (Clock::now() >= deadline || resolved_now != resolved_before) return Next::timeout;
     wait_for_news(news, deadline);
   }
 }
@@ -217,6 +221,10 @@ std::optional<unsigned> FrameRingObserver::reserve() {
 
 void FrameRingObserver::require(std::uint32_t seats) {
   memory_->header().required.store(seats, std::memory_order_seq_cst);
+}
+
+void FrameRingObserver::keep_together(std::uint32_t seats) {
+  memory_->header().together.store(seats, std::memory_order_seq_cst);
 }
 
 SeatFrames FrameRingObserver::frames_of(unsigned reader) const {

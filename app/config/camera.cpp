@@ -1,5 +1,6 @@
 // A camera (and `defaults`, which has the same keys): reading it, merging it, and what becomes of it.
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <set>
 
@@ -66,7 +67,8 @@ GpuPlaces gpu_places(const GivenCamera& camera) {
                    {},
                    place_of(camera["placement.decode"]),
                    place_of(camera["placement.filter"]),
-                   place_of(camera["placement.encode"])};
+                   place_of(camera["placement.encode"]),
+                   place_of(camera["placement.tiles"])};
   for (const GivenOutput& output : camera.outputs) places.output_encoders.push_back(place_of(output["encode.encoder"]));
   return places;
 }
@@ -88,8 +90,10 @@ void check_rings(const std::vector<GivenCamera>& cameras, Report& report) {
   std::set<const YamlNode*> reported;
   for (const GivenCamera& camera : cameras) {
     const CameraConfig& config = camera.value;
+    const std::size_t tiles = config.placement ? config.placement->tiles.size() : 0;
+    const auto readers = static_cast<unsigned>(std::max<std::size_t>(tiles, 1));
     const unsigned slots =
-        ring_slots(most_slots_kept(config.decode_threads), static_cast<unsigned>(config.queue_size), 1);
+        ring_slots(most_slots_kept(config.decode_threads), static_cast<unsigned>(config.queue_size), readers);
     const Origin& queue = camera["queue_size"];
     const YamlNode* node = queue.node != nullptr ? queue.node : camera["decode.threads"].node;
     if (slots <= max_ring_slots || node == nullptr || !reported.insert(node).second) continue;

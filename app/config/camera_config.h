@@ -81,9 +81,10 @@ void describe_keys(Keys& keys, Of<SourceConfig>) {
 
 // Where the stages of a camera's own stream run.
 struct StagePlacement {
-  std::string decode = "auto";      // auto, cpu, or a GPU
-  std::vector<std::string> filter;  // cpu, cpu:N, or a GPU, of all filters or of each; none: where it is encoded
-  std::string encode = "auto";      // likewise
+  std::string decode = "auto";          // auto, cpu, or a GPU
+  std::vector<std::string> filter;      // cpu, cpu:N, or a GPU, of all filters or of each; none: where it is encoded
+  std::string encode = "auto";          // likewise
+  std::vector<std::string> tiles = {};  // by tile: a place for each, or auto; none: by stage
   friend bool operator==(const StagePlacement&, const StagePlacement&) = default;
 };
 // "cpu:1": the number of a worker on the CPU.
@@ -99,11 +100,21 @@ void describe_keys(Keys& keys, Of<StagePlacement>) {
            {.meaning = "what runs the camera's filters: one place for all of them, or one for each. `cpu:1` is the "
                        "second of the workers on the CPU, `cpu` any of them",
             .range = "`cpu`, `cpu:0` to `cpu:31`, a GPU's index or UUID",
-            .fallback = "where it is encoded"});
-  keys.key("encode", &S::encode,
-           ParsedKey{read_stage_place, "choice, integer or string", R"({"$ref": "#/$defs/place"})"},
-           {.meaning = "what encodes. `auto`: where the last filter runs; without filters as the camera's `gpu`",
-            .range = "`auto`, or as a place of `filter`"});
+            .fallback = "where it is encoded",
+            .excludes = "placement.tiles"});
+  keys.key(
+      "encode", &S::encode, ParsedKey{read_stage_place, "choice, integer or string", R"({"$ref": "#/$defs/place"})"},
+      {.meaning =
+           "what encodes. `auto`: where the last filter runs, or the first tile; without filters as the camera's `gpu`",
+       .range = "`auto`, or as a place of `filter`"});
+  keys.key(
+      "tiles", &S::tiles, ParsedKey{read_tiles, "list or integer", R"({"$ref": "#/$defs/tiles"})"},
+      {.meaning = "[by tile](placement.md#by-tile): so many places filter a part of each frame, all of them GPUs or "
+                  "all on the CPU; each `cpu` is one more worker. A number leaves the choice to campipe. It is "
+                  "encoded where the first one is, unless `encode` says where",
+       .range = "1 to 8, or a list of as many places of `filter`",
+       .fallback = "none",
+       .excludes = "placement.filter"});
 }
 
 enum class DropPolicy : std::uint8_t { drop, block };

@@ -126,6 +126,7 @@ struct GpuPlaces {
   ConfigPlace stage_decode = {};                  // of `placement`
   ConfigPlace stage_filter = {};
   ConfigPlace stage_encode = {};
+  ConfigPlace stage_tiles = {};
 };
 
 struct LoadedConfig {

@@ -33,6 +33,7 @@ std::optional<DropPolicy> read_drop_policy(const YamlNode& node, Report& report)
 std::optional<std::string> read_gpu_name(const YamlNode& node, Report& report);
 std::optional<std::string> read_stage_place(const YamlNode& node, Report& report);
 std::optional<std::vector<std::string>> read_stage_places(const YamlNode& node, Report& report);
+std::optional<std::vector<std::string>> read_tiles(const YamlNode& node, Report& report);
 // filters.cpp, push.cpp
 std::optional<std::vector<FilterConfig>> read_filters(const YamlNode& node, Report& report);
 std::optional<std::vector<PushUrl>> read_push(const YamlNode& node, Report& report);

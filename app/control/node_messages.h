@@ -26,18 +26,26 @@ struct EncodedOutput {
   std::uint64_t epoch = 1;  // of the first packet ring
   std::uint64_t base = 0;   // packets of earlier epochs
   bool failed = false;      // in the life of an earlier worker
+  bool joined = false;      // made of what a join gives
   static void fields(auto& m, auto&& f) {
     f("output", m.output), f("config", m.config), f("drop_policy", m.drop_policy), f("placement", m.placement),
-        f("epoch", m.epoch), f("base", m.base), f("failed", m.failed);
+        f("epoch", m.epoch), f("base", m.base), f("failed", m.failed), f("joined", m.joined);
   }
+};
+
+// What a node makes of frames that several make together: one part of each.
+struct Tile {
+  unsigned index = 0;
+  unsigned count = 1;
+  static void fields(auto& m, auto&& f) { f("index", m.index), f("count", m.count); }
 };
 
 // A frame ring that a node writes for further nodes.
 struct WrittenEdge {
   EdgeId edge;
-  std::string name;  // for people
-  std::vector<FilterConfig> filters;
-  double rate = 0;  // at most so many frames a second; 0: all
+  std::string name;                   // for people
+  std::vector<FilterConfig> filters;  // of a tile: all of the camera's own stream, of which it runs the first
+  double rate = 0;                    // at most so many frames a second; 0: all
   DropPolicy drop_policy = DropPolicy::block;
   unsigned queue_size = 8;  // frames that may wait in it
   RingMemory memory;
@@ -45,11 +53,18 @@ struct WrittenEdge {
   std::uint64_t epoch = 1;  // of the first ring
   std::uint64_t base = 0;   // frames of earlier epochs
   bool failed = false;      // in the life of an earlier worker
+  std::optional<Tile> tile;
   static void fields(auto& m, auto&& f) {
     f("edge", m.edge), f("name", m.name), f("filters", m.filters), f("rate", m.rate), f("drop_policy", m.drop_policy),
         f("queue_size", m.queue_size), f("memory", m.memory), f("readers", m.readers), f("epoch", m.epoch),
-        f("base", m.base), f("failed", m.failed);
+        f("base", m.base), f("failed", m.failed), f("tile", m.tile);
   }
+};
+
+// Of a node that joins frames: of what they are parts, as each of its inputs gives one.
+struct Join {
+  std::vector<FilterConfig> filters;  // as the tiles'
+  static void fields(auto& m, auto&& f) { f("filters", m.filters); }
 };
 
 // What is known of a mosaic's cell.
@@ -74,15 +89,16 @@ struct Compose {
 struct RunNode {
   static constexpr std::string_view type = "node";
   NodeId node;
-  std::vector<EdgeId> inputs;      // one; of a node that composes, none: its cells name theirs
-  std::optional<Compose> compose;  // none: it takes the frames of its input
+  std::vector<EdgeId> inputs;      // one; of a join, each tile's; of a node that composes, none: its cells name theirs
+  std::optional<Join> join;        // it joins the frames of its inputs;
+  std::optional<Compose> compose;  // or composes; none: it takes the frames of its input
   std::string name;                // its camera's
   DropPolicy drop_policy = DropPolicy::block;
   unsigned queue_size = 8;             // frames that may wait for it
   std::vector<EncodedOutput> outputs;  // what it makes of each frame: packets,
   std::vector<WrittenEdge> edges;      // and frames for other nodes
   static void fields(auto& m, auto&& f) {
-    f("node", m.node), f("inputs", m.inputs), f("compose", m.compose), f("name", m.name),
+    f("node", m.node), f("inputs", m.inputs), f("join", m.join), f("compose", m.compose), f("name", m.name),
         f("drop_policy", m.drop_policy), f("queue_size", m.queue_size), f("outputs", m.outputs), f("edges", m.edges);
   }
 };

@@ -10,9 +10,11 @@
 
 #include "app/config/names.h"
 #include "app/control/sent_stream.h"
+#include "app/placement/tile_estimate.h"
 #include "app/placement/mosaic_plan.h"
 #include "core/gpu.h"
 #include "stages/encoders/encoder.h"
+#include "stages/filters/tile_parts.h"
 #include "stages/sources/source_kind.h"
 
 namespace campipe {
@@ -98,6 +100,8 @@ class GraphMaker {
       last_nodes_[camera.name] = {last, &asked, &planned};
     }
     add_outputs(asked, camera, planned, {source, first, last});
+    if (const std::string why = why_tiles_cannot_pay(camera, planned); !why.empty())
+      graph_.notes.push_back(camera.name + ": tiles do not make it faster: " + why);
     look_at_copies(graph_.nodes[source], is_decoded(camera));
   }
 
@@ -167,31 +171,34 @@ class GraphMaker {
 
   // Returns the last one.
   unsigned add_nodes(const CameraConfig& camera, const CameraPlan& planned, unsigned source) {
-    unsigned before = source;
-    for (std::size_t n = 0; n < planned.nodes.size(); ++n) {
+    const std::size_t count = planned.nodes.size();
+    const auto first = static_cast<unsigned>(graph_.nodes.size());
+    for (std::size_t n = 0; n < count; ++n) {
       const NodePlan& node = planned.nodes[n];
-      const unsigned added = add({.kind = NodeKind::node,
-                                  .name = camera.name,
-                                  .stage = planned.nodes.size() > 1 ? static_cast<unsigned>(n + 1) : 0,
-                                  .process = worker(node.worker),
-                                  .gpu = gpu_name(devices_, node.gpu)});
-      if (n == 0) {
-        join_to_source(camera, planned.placement, source, added);
-      } else {
-        const NodePlan& writer = planned.nodes[n - 1];
-        graph_.nodes[before].streams.push_back(
-            {camera.name, filter_names(camera.filters, writer.first_filter, node.first_filter), "frames", "", false});
-        graph_.edges.push_back({.kind = EdgeKind::frames,
-                                .from = before,
-                                .to = added,
-                                .memory = node.input.kind,
-                                .ready = node.input.ready,
-                                .reason = on_gpu(writer.gpu) ? why_from_gpu(camera, writer.gpu, node.gpu)
-                                                             : "a node on the CPU makes the frames"});
-      }
-      before = added;
+      add({.kind = NodeKind::node,
+           .name = camera.name,
+           .stage = count > 1 ? static_cast<unsigned>(n + 1) : 0,
+           .process = worker(node.worker),
+           .gpu = gpu_name(devices_, node.gpu)});
     }
-    return before;
+    for (unsigned n = 0; n < count; ++n) {
+      const bool is_tile = n < planned.tiles;
+      if (n == 0 || is_tile) join_to_source(camera, planned, n, source, first + n);
+      if (n + 1 == count) break;
+      const unsigned reader = is_tile ? static_cast<unsigned>(count - 1) : n + 1;
+      const NodePlan& writer = planned.nodes[n];
+      const std::size_t last = is_tile ? usual_tiles(camera.filters).filters : planned.nodes[reader].first_filter;
+      graph_.nodes[first + n].streams.push_back(
+          {camera.name, filter_names(camera.filters, writer.first_filter, last), "frames", "", false});
+      graph_.edges.push_back({.kind = EdgeKind::frames,
+                              .from = first + n,
+                              .to = first + reader,
+                              .memory = writer.output.kind,
+                              .ready = writer.output.ready,
+                              .reason = on_gpu(writer.gpu) ? why_from_gpu(camera, writer.gpu, planned.nodes[reader].gpu)
+                                                           : "a node on the CPU makes the frames"});
+    }
+    return static_cast<unsigned>(first + count - 1);
   }
 
   [[nodiscard]] std::string why_from_gpu(const CameraConfig& camera, const Device& from, const Device& to) const {
@@ -199,15 +206,19 @@ class GraphMaker {
     return why_between_gpus(camera, from, to, devices_);
   }
 
-  void join_to_source(const CameraConfig& camera, const Placement& placement, unsigned source, unsigned node) {
+  // `n`: the node's place in the plan.
+  void join_to_source(const CameraConfig& camera, const CameraPlan& planned, std::size_t n, unsigned source,
+                      unsigned node) {
+    const Placement& placement = planned.placement;
+    const Device& reader = planned.nodes[n].gpu;
     const bool painted = source_kind_of(camera.source.url).painted;
     const Device decoder = first_decoder(placement, !painted);
     const RingMemory ring = ring_memory(placement, on_gpu(decoder));
     graph_.nodes[source].gpu = gpu_name(devices_, decoder);
     graph_.nodes[source].decoder = painted ? "pattern" : on_gpu(decoder) ? "nvdec" : "libavcodec";
     std::string reason = "the CPU decodes (" + why_on_cpu(camera, placement, devices_) + ")";
-    if (on_gpu(decoder)) reason = why_from_gpu(camera, decoder, placement.gpu);
-    if (on_gpu(decoder) && on_gpu(placement.gpu))
+    if (on_gpu(decoder)) reason = why_from_gpu(camera, decoder, reader);
+    if (on_gpu(decoder) && on_gpu(reader))
       reason += fmt::format("; ready_signal: {}", camera.ready_signal ? choice_name(*camera.ready_signal) : "auto");
     graph_.edges.push_back({.kind = EdgeKind::frames,
                             .from = source,
@@ -228,7 +239,8 @@ class GraphMaker {
   [[nodiscard]] GraphStream stream_of(const ResolvedOutput& output, const CameraPlan& planned, bool is_own) const {
     const NodePlan& node = is_own ? planned.nodes.back() : planned.nodes.front();
     const bool copied = is_copy(output.encode);
-    const std::size_t first = is_own && !copied ? node.first_filter : 0;
+    std::size_t first = is_own && !copied ? node.first_filter : 0;
+    if (is_own && planned.tiles > 0) first = usual_tiles(output.filters).filters;
     GraphStream stream{output.name, filter_names(output.filters, first, output.filters.size()), output.encode.codec, "",
                        output.on_demand};
     if (copied) return stream;

@@ -63,6 +63,7 @@ struct Graph {
   std::vector<GraphProcess> processes;  // master, workers, publisher
   std::vector<GraphNode> nodes;         // by camera, in the configuration's order; none of a camera that is disabled
   std::vector<GraphEdge> edges;         // likewise
+  std::vector<std::string> notes = {};  // for people: what the plan can be improved by
 };
 
 // `plan`: of this rig and these devices.

@@ -54,7 +54,9 @@ std::vector<CameraParts> cameras_of(const Graph& graph) {
       continue;
     }
     const auto source = places.find(edge->from);
-    CameraParts& camera = source != places.end() ? cameras[source->second] : cameras.emplace_back();
+    // Of several nodes that read one source, it stands with the first.
+    const bool is_first = source != places.end() && cameras[source->second].node == nullptr;
+    CameraParts& camera = is_first ? cameras[source->second] : cameras.emplace_back();
     camera.node = &node;
     camera.frames = &*edge;
   }
@@ -163,7 +165,10 @@ std::string describe(const Graph& graph) {
     }
     text += head_of(process, count) + lines;
   }
-  return text + text_of_rings(graph);
+  text += text_of_rings(graph);
+  if (!graph.notes.empty()) text += "notes\n";
+  for (const std::string& note : graph.notes) text += "  " + note + "\n";
+  return text;
 }
 
 }  // namespace campipe

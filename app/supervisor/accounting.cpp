@@ -92,10 +92,12 @@ void count_encoded(FrameCounts& counts, const Camera& camera, const Output& outp
   add(counts.dropped, encode_block(camera, output, page).dropped);
   const auto path = camera.path_of(output);
   for (const Camera::Hop& hop : path | std::views::reverse) {
-    const std::uint64_t published = hop.edge->published();  // before those that are meant for the reader
-    const ReaderFrames frames = hop.edge->frames_for(*hop.reader);
-    add(counts.dropped, DropCause::queue_full, frames.recalled);
-    if (published > frames.meant) add(counts.dropped, DropCause::worker_lost, published - frames.meant);
+    if (hop.reader != nullptr) {
+      const std::uint64_t published = hop.edge->published();  // before those that are meant for the reader
+      const ReaderFrames frames = hop.edge->frames_for(*hop.reader);
+      add(counts.dropped, DropCause::queue_full, frames.recalled);
+      if (published > frames.meant) add(counts.dropped, DropCause::worker_lost, published - frames.meant);
+    }
     add(counts.dropped, writer_block(camera, *hop.edge, page).unpublished);
   }
   if (camera.is_mosaic()) {
@@ -191,13 +193,15 @@ Latencies latencies_of(const Camera& camera, const Output& output, const RigPage
 
 namespace {
 
-// A tick may have been noted without what was skipped before it: then that is lost, too.
+// A join accounts for each frame of the source, whichever of its parts come. A tick of a mosaic may have been noted
+// without what was skipped before it: then that is lost, too.
 std::uint64_t frames_into(const Camera& camera, const CameraNode& node, const RigPage& page) {
   if (camera.is_mosaic()) {
     const TickClock& clock = clock_of(camera, page);
     return clock.ticks - sum(clock.skipped);
   }
-  const CameraEdge& input = camera.edge_to(node);
+  if (node.joins) return camera.frames().published();
+  const CameraEdge& input = *camera.edges_to(node).front();
   const ReaderFrames frames = input.frames_for(input.reader(node.id));
   return frames.meant - frames.recalled;
 }

@@ -179,15 +179,18 @@ struct CameraEdge {
   void end_seat(EdgeReader& reader) const;
   // All that read the newest ring; as bits.
   [[nodiscard]] std::uint32_t seats() const;
+  [[nodiscard]] bool is_read_by(NodeId node) const;
 };
 
 // A thread of the camera's in a worker.
 struct CameraNode {
   NodeId id;
-  unsigned worker = 0;        // its number
-  std::string gpu = "cpu";    // the worker's: "0", or "cpu"
-  unsigned first_filter = 0;  // of the camera's: those before are done when its frames come
-  bool done = false;          // it has no work any more, or never had
+  unsigned worker = 0;           // its number
+  std::string gpu = "cpu";       // the worker's: "0", or "cpu"
+  unsigned first_filter = 0;     // of the camera's: those before are done when its frames come
+  std::optional<unsigned> tile;  // it makes this part of each frame of the camera's own stream,
+  bool joins = false;            // or reads these parts: the edges of all tiles, in their order
+  bool done = false;             // it has no work any more, or never had
   ThreadWatch watch{thread_hangs};
   [[nodiscard]] ProcessId process() const { return worker_process(worker); }
 };
@@ -232,16 +235,19 @@ struct Camera {
   [[nodiscard]] const CameraNode& node(NodeId node) const;
   [[nodiscard]] CameraEdge& edge(EdgeId edge);
   [[nodiscard]] const CameraEdge& edge(EdgeId edge) const;
-  // That it reads.
-  [[nodiscard]] CameraEdge& edge_to(const CameraNode& node);
-  [[nodiscard]] const CameraEdge& edge_to(const CameraNode& node) const;
-  // An edge, and who takes the frames from it.
+  // That it reads: one, those that it joins, or none of a mosaic's.
+  [[nodiscard]] std::vector<CameraEdge*> edges_to(const CameraNode& node);
+  [[nodiscard]] std::vector<const CameraEdge*> edges_to(const CameraNode& node) const;
+  // An edge, and who takes the frames from it; null: the tiles of a join, which accounts for each frame of the edge
+  // itself.
   struct Hop {
     const CameraEdge* edge = nullptr;
     const EdgeReader* reader = nullptr;
   };
   // The way of an encoded output's frames, from the source on; of a mosaic's: none.
   [[nodiscard]] std::vector<Hop> path_of(const Output& output) const;
+  // The output's frames, or parts of them, come over the edge.
+  [[nodiscard]] bool needs(const Output& output, const CameraEdge& edge) const;
   // Who encodes an output.
   [[nodiscard]] const CameraNode& encoder_of(const Output& output) const { return node(output.node); }
   [[nodiscard]] ProcessId writer_of(const CameraEdge& edge) const;

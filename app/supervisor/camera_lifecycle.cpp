@@ -111,9 +111,7 @@ void CameraLifecycle::on_edge_failed(Camera& camera, CameraEdge& edge, const std
     return spdlog::error("{}: cannot be shown in a mosaic: {}", camera.name(), reason);
   }
   for (Output& output : camera.outputs) {
-    if (output.is_copy()) continue;
-    const auto path = camera.path_of(output);
-    if (std::ranges::find(path, &edge, &Camera::Hop::edge) != path.end()) fail(output, reason);
+    if (!output.is_copy() && camera.needs(output, edge)) fail(output, reason);
   }
 }
 
@@ -168,11 +166,8 @@ void CameraLifecycle::on_node_death(Camera& camera, CameraNode& node) {
     }
   }
   forget_ending_edges(camera, node);
-  if (camera.is_mosaic()) {
-    on_mosaic_death(camera, node);
-  } else {
-    on_reader_death(camera.edge_to(node), node.id);
-  }
+  if (camera.is_mosaic()) on_mosaic_death(camera, node);
+  for (CameraEdge* input : camera.edges_to(node)) on_reader_death(*input, node.id);
   if (rig_.phase == RunPhase::leaving || camera.all_encoded_failed()) on_node_done(camera, node);
 }
 

@@ -37,29 +37,39 @@ void CameraRoster::add_all(const RigPlan& plan) {
   }
 }
 
-// A node for each of the plan's, each reading an edge from the one before, the first from the source. A mosaic's has
-// cells.
+// A node for each of the plan's, and an edge that each of them writes, but for the last one, which encodes: the next
+// one reads it; of a tile, the last one. The first edge is the source's. A mosaic's node has cells.
 void CameraRoster::add_nodes(Camera& camera, const CameraIds& ids, const CameraPlan& where) const {
-  for (std::size_t n = 0; n < ids.nodes.size(); ++n) {
+  const std::vector<FilterConfig>& filters = camera.config.filters;
+  const auto add_reader = [](CameraEdge& edge, NodeId node, unsigned worker) {
+    EdgeReader& reader = edge.readers.emplace_back();
+    reader.node = node;
+    reader.process = worker_process(worker);
+  };
+  if (!camera.is_mosaic()) camera.edges.emplace_back().id = ids.edges[0];
+  for (unsigned n = 0; n < ids.nodes.size(); ++n) {
     const NodePlan& planned = where.nodes[n];
     CameraNode& node = camera.nodes.emplace_back();
     node.id = ids.nodes[n];
     node.worker = planned.worker;
     node.gpu = gpu_name(rig_.machine.devices, planned.gpu);
     node.done = !needs_worker(camera.config);
-    if (camera.is_mosaic()) continue;
-    CameraEdge& edge = camera.edges.emplace_back();
-    edge.id = ids.edges[n];
-    EdgeReader& reader = edge.readers.emplace_back();
-    reader.node = node.id;
-    reader.process = node.process();
-    if (n == 0) continue;
-    const NodePlan& before = where.nodes[n - 1];
-    const std::vector<FilterConfig>& filters = camera.config.filters;
-    edge.writer = ids.nodes[n - 1];
-    edge.filters = {filters.begin() + before.first_filter, filters.begin() + planned.first_filter};
     node.first_filter = planned.first_filter;
-    edge.memory = planned.input;
+    const bool is_tile = n < where.tiles;
+    if (is_tile) node.tile = n;
+    node.joins = where.tiles > 0 && !is_tile;
+    if (camera.is_mosaic()) continue;
+    if (is_tile || n == 0) add_reader(camera.frames(), node.id, node.worker);
+    if (n + 1 == ids.nodes.size()) continue;
+    const std::size_t next = is_tile ? ids.nodes.size() - 1 : n + 1;
+    CameraEdge& edge = camera.edges.emplace_back();
+    edge.id = ids.edges[n + 1];
+    edge.writer = node.id;
+    add_reader(edge, ids.nodes[next], where.nodes[next].worker);
+    edge.memory = planned.output;
+    edge.filters = filters;
+    if (!is_tile)
+      edge.filters = {filters.begin() + planned.first_filter, filters.begin() + where.nodes[n + 1].first_filter};
   }
 }
 

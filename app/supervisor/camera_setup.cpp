@@ -1,5 +1,6 @@
 #include "app/supervisor/camera_setup.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace campipe {
@@ -8,6 +9,11 @@ namespace {
 bool takes_audio(const Camera& camera, const Output& output, const ServerConfig& server) {
   const bool used = output.config.record || !output.config.push.empty() || serves(server);
   return used && camera.config.source.audio == Audio::copy;
+}
+
+unsigned tiles_of(const Camera& camera) {
+  return static_cast<unsigned>(
+      std::ranges::count_if(camera.nodes, [](const CameraNode& node) { return node.tile.has_value(); }));
 }
 
 messages::WrittenEdge written(const Camera& camera, const CameraEdge& edge) {
@@ -23,6 +29,8 @@ messages::WrittenEdge written(const Camera& camera, const CameraEdge& edge) {
   message.epoch = edge.epoch + 1;
   message.base = edge.published();
   message.failed = edge.failed;
+  const std::optional<unsigned> tile = edge.cell ? std::nullopt : camera.node(*edge.writer).tile;
+  if (tile) message.tile = messages::Tile{*tile, tiles_of(camera)};
   return message;
 }
 
@@ -97,15 +105,17 @@ void CameraSetup::send_to_worker(const ManagedProcess& worker, Camera& camera) {
 }
 
 void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
+  const std::vector<CameraEdge*> inputs = camera.edges_to(node);
   messages::RunNode message;
+  for (CameraEdge* input : inputs) {
+    input->reader(node.id).sent = {};
+    message.inputs.push_back(input->id);
+  }
+  if (node.joins) message.join = messages::Join{camera.config.filters};
   message.name = camera.name();
   message.drop_policy = encoded_outputs(camera.config) == 0 ? DropPolicy::drop : camera.config.drop_policy;
   message.queue_size = static_cast<unsigned>(camera.config.queue_size);
-  if (camera.is_mosaic()) {
-    message.compose = messages::Compose{*camera.config.mosaic, camera.cells};
-  } else {
-    message.inputs = {camera.edge_to(node).id};
-  }
+  if (camera.is_mosaic()) message.compose = messages::Compose{*camera.config.mosaic, camera.cells};
   for (const Output& output : camera.outputs) {
     if (output.is_copy() || output.node != node.id) continue;
     messages::EncodedOutput& encoded = message.outputs.emplace_back();
@@ -118,6 +128,7 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
     encoded.epoch = output.packets.epoch + 1;
     encoded.base = output.packets_published();
     encoded.failed = output.state == CameraState::failed;
+    encoded.joined = node.joins;
   }
   for (const CameraEdge& edge : camera.edges) {
     if (edge.writer == node.id && !edge.ending) message.edges.push_back(written(camera, edge));
@@ -126,13 +137,11 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
   if (camera.is_mosaic()) {
     rings_.offer_cells(camera);
     if (camera.source.over) processes_.send_to_node(camera, node, messages::FinishNode());
-    return;
   }
-  CameraEdge& input = camera.edge_to(node);
-  EdgeReader& reader = input.reader(node.id);
-  reader.sent = {};
-  rings_.offer(camera, input, reader);
-  if (camera.is_over(input)) processes_.send_to_node(camera, node, messages::EdgeOver{{node.id, input.id}});
+  for (CameraEdge* input : inputs) {
+    rings_.offer(camera, *input, input->reader(node.id));
+    if (camera.is_over(*input)) processes_.send_to_node(camera, node, messages::EdgeOver{{node.id, input->id}});
+  }
 }
 
 void CameraSetup::send_edge(Camera& camera, const CameraEdge& edge) {

@@ -50,6 +50,7 @@ void RingRouter::offer(Camera& camera, CameraEdge& edge, EdgeReader& reader) {
   if (!reader.seat) return renew(camera, edge, "no reader has a place in its frame ring any more");
   reader.tenure = ring.observer.frames_of(*reader.seat).tenure;
   if (!edge.cell && camera.config.drop_policy == DropPolicy::block) ring.observer.require(edge.seats());
+  if (!edge.cell && node.tile) ring.observer.keep_together(edge.seats());
   reader.sent.add();
   processes_.send_to_node(*owner, node,
                           messages::OfferFrameRing{node.id, edge.id, *reader.seat, ring.frame_rate, ring.rotation},
@@ -158,8 +159,11 @@ void RingRouter::settle(Camera& camera, CameraEdge& edge, EdgeReader& reader) {
   edge.end_seat(reader);
   reader.unsettled = false;
   if (edge.cell) return offer(camera, edge, reader);  // a mosaic counts the ticks of its clock
-  const auto lost = settle_node(camera, camera.node(reader.node), rig_.page, DropCause::worker_lost);
-  for (const auto& [name, frames] : lost) spdlog::warn("{}: frames lost with its worker: {}", name, frames);
+  // What a join had in hands, its successor accounts for.
+  if (const CameraNode& node = camera.node(reader.node); !node.joins) {
+    const auto lost = settle_node(camera, node, rig_.page, DropCause::worker_lost);
+    for (const auto& [name, frames] : lost) spdlog::warn("{}: frames lost with its worker: {}", name, frames);
+  }
   offer(camera, edge, reader);
 }
 

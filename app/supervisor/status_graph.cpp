@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/config/names.h"
 #include "app/placement/graph.h"
 #include "app/supervisor/report.h"
+#include "stages/filters/tile_parts.h"
 
 namespace campipe {
 namespace {
@@ -57,15 +59,18 @@ GraphNode source_of(const Camera& camera) {
 
 GraphNode node_of(const Camera& camera, const CameraNode& node, const Cameras& cameras) {
   GraphNode shown = start_of(camera, node.id);
+  const std::size_t tiled = node.tile || node.joins ? usual_tiles(camera.config.filters).filters : 0;
   const auto add_frames = [&](const CameraEdge& edge, const std::string& name) {
-    shown.streams.push_back({name, filter_names(edge.filters, 0, edge.filters.size()), "frames", "", false});
+    const std::size_t last = node.tile ? tiled : edge.filters.size();
+    const std::size_t first = node.joins ? std::min(tiled, last) : 0;
+    shown.streams.push_back({name, filter_names(edge.filters, first, last), "frames", "", false});
   };
   for (const CameraEdge& edge : camera.edges) {
     if (edge.writer == node.id && !edge.cell) add_frames(edge, camera.name());
   }
   for (const Output& output : camera.outputs) {
     if (output.is_copy() || output.node != node.id) continue;
-    shown.streams.push_back(stream_of(output, output.is_own() ? node.first_filter : 0));
+    shown.streams.push_back(stream_of(output, output.is_own() ? std::max<std::size_t>(node.first_filter, tiled) : 0));
   }
   for (const CameraEdge& edge : camera.edges) {
     const Camera* const mosaic = edge.cell ? cameras.find(edge.cell->mosaic) : nullptr;

@@ -27,7 +27,7 @@ std::vector<Device> gpus_of_node(const CameraPlan& camera, std::size_t node) {
   const Device& own = camera.nodes[node].gpu;
   if (!on_gpu(own)) return gpus;  // who writes for the CPU downloads for it
   gpus.push_back(own);
-  add(gpus, node == 0 ? camera.placement.decode_gpu : camera.nodes[node - 1].gpu);
+  for (const Device& gpu : inputs_of(camera, node)) add(gpus, gpu);
   return gpus;
 }
 

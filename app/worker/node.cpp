@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "app/control/thread_scope.h"
+#include "app/worker/join_input.h"
 #include "app/worker/rendition.h"
 #include "app/worker/ring_input.h"
 
 namespace campipe {
-
 Node::Node(const messages::RunNode& asked, const Device& gpu, const RigPage& page, const OutputEvents& events,
            const std::function<void()>& on_done)
     : name_(asked.name),
@@ -32,8 +32,10 @@ std::unique_ptr<NodeInput> Node::make_input(const messages::RunNode& asked) {
     compose_ = input.get();
     return input;
   }
-  return std::make_unique<RingInput>(asked.name, asked.inputs.at(0), ReaderQueue{asked.drop_policy, asked.queue_size},
-                                     page_);
+  const ReaderQueue queue{asked.drop_policy, asked.queue_size};
+  if (asked.join)
+    return std::make_unique<JoinInput>(asked.name, asked.inputs, asked.join->filters, queue, page_, place_);
+  return std::make_unique<RingInput>(asked.name, asked.inputs.at(0), queue, page_);
 }
 
 void Node::make_outputs(const messages::RunNode& asked) {
@@ -100,7 +102,11 @@ void Node::change_edges() {
 void Node::run() {
   ThreadScope scope(node_.thread, "st:" + name_);
   scope_ = &scope;
-  input_->run(*this);
+  try {
+    input_->run(*this);
+  } catch (const GpuError& error) {
+    events_.on_gpu_lost(error.what());
+  }
   for (const auto& output : outputs_) output->finish();
   ring_outputs_.clear();
   outputs_.clear();
@@ -121,6 +127,10 @@ void Node::get_ready(const FrameFormat& expected, const NodeOutput::Source& sour
     output->get_ready(expected, source);
     beat();
   }
+}
+
+void Node::give_up(std::uint64_t source_number, DropCause cause) {
+  for (const auto& output : outputs_) output->give_up(source_number, cause);
 }
 
 // Each output has a copy of the lease, and the slot goes back when the last one is done with it.

@@ -45,6 +45,7 @@ class Node final : private FrameTaker {
   void run();
   void get_ready(const FrameFormat& expected, const NodeOutput::Source& source) override;
   void take(RingInUse* ring, FrameRingReader::Lease lease, const NodeOutput::Source& source) override;
+  void give_up(std::uint64_t source_number, DropCause cause) override;
   void rest() override;
   void beat() override;
   void change_edges();

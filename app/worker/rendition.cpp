@@ -26,7 +26,9 @@ Rendition::Rendition(const messages::EncodedOutput& output, const RigPage& page,
                   .rate = output.config.rate,
                   .dropped = page.encode(output.output, page.own()).dropped,
                   .after_failure = DropCause::encoder_failed,
-                  .failed = output.failed},
+                  .failed = output.failed,
+                  .made = output.base,
+                  .is_joined = output.joined},
                  events, place),
       output_(output),
       block_(page.encode(output.output, page.own())),
@@ -64,7 +66,7 @@ void Rendition::make_ready(const Ready& wanted) {
   const Encoder* encoder = stream_.encoder();
   const bool on_gpu =
       encoder != nullptr ? encoder->wants_gpu_frames() : tries_gpu_encoder(output_.placement, output_.config);
-  const FrameFormat output = filters().configure(wanted.input, wanted.source.rotation, on_gpu);
+  const FrameFormat output = filters().configure(filters_for(wanted.source), wanted.input, on_gpu);
   const double rate = limited_rate(wanted.source.frame_rate, output_.config.rate);
   if (!stream_.goes_on(output, rate)) make_encoder(wanted, on_gpu, output, rate);
 }
@@ -80,7 +82,7 @@ void Rendition::make_encoder(const Ready& wanted, bool on_gpu, const FrameFormat
   auto encoder = open_encoder(output_.config.encode, output, frame_rate, place);
   if (!encoder->remark().empty()) spdlog::warn("{}: {}", output_.config.name, encoder->remark());
   if (encoder->wants_gpu_frames() != on_gpu)
-    filters().configure(wanted.input, wanted.source.rotation, encoder->wants_gpu_frames());
+    filters().configure(filters_for(wanted.source), wanted.input, encoder->wants_gpu_frames());
   stream_.begin(std::move(encoder), output, frame_rate);
 }
 

@@ -159,9 +159,14 @@ TEST(KilledStage, CostsOnlyWhatItHadInHands) {
   EXPECT_EQ(rig.camera("b").at("frames").at("recorded"), 200);
 }
 
-// Four cameras, each over up to four workers in an order that the seed gives.
+// Four cameras, each over up to four workers in an order that the seed gives, by stage or in one to four tiles.
 std::string random_rig(std::mt19937& random) {
   const auto place = [&] { return "cpu:" + std::to_string(random() % 4); };
+  const auto places = [&](unsigned number) {
+    std::string list = place();
+    while (--number > 0) list += ", " + place();
+    return list;
+  };
   std::string yaml =
       "http_address: off\nrtsp_address: off\nworkers: {count: 4}\ndefaults:\n  queue_size: 16\n"
       "  encode: {gop: 10, bitrate: 500k}\n  source: \"test://pattern?width=160&height=120&rate=25\"\n"
@@ -169,7 +174,9 @@ std::string random_rig(std::mt19937& random) {
       "cameras:\n";
   for (const char* name : {"a", "b", "c", "d"}) {
     yaml += std::string("  ") + name + ": {drop_policy: " + (random() % 2 == 0 ? "drop" : "block") +
-            ", placement: {filter: [" + place() + ", " + place() + ", " + place() + "], encode: " + place() + "}}\n";
+            ", placement: {" +
+            (random() % 2 == 0 ? "filter: [" + places(3) : "tiles: [" + places(1 + random() % 4)) +
+            "], encode: " + place() + "}}\n";
   }
   return yaml;
 }

@@ -93,6 +93,17 @@ INSTANTIATE_TEST_SUITE_P(
             "    filters: [sharpen, motion, sharpen]\n    placement: {filter: [0, 1]}\n",
             "5:25: cameras.dock.placement.filter: expected one place for all filters, or one for each of the 3 that "
             "camera 'dock' has, got 2"},
+        Mistake{"    filters: [sharpen]\n    placement: {tiles: 9}\n",
+                "5:24: cameras.dock.placement.tiles: expected an integer from 1 to 8, got '9'"},
+        Mistake{"    filters: [sharpen]\n    placement: {tiles: []}\n",
+                "5:24: cameras.dock.placement.tiles: expected 1 to 8 tiles, got 0"},
+        Mistake{"    filters: [sharpen]\n    placement: {tiles: [0, cpu]}\n",
+                "5:24: cameras.dock.placement.tiles: expected GPUs alone, or places on the CPU alone"},
+        Mistake{"    filters: [sharpen, motion, sharpen]\n    placement: {tiles: 2}\n",
+                "5:24: cameras.dock.placement.tiles: camera 'dock': filter 'motion' needs whole frames: with tiles it "
+                "must come after all others"},
+        Mistake{"    placement: {tiles: 2}\n",
+                "4:24: cameras.dock.placement.tiles: camera 'dock': no filter can be tiled"},
         Mistake{"    gpu: \"cpu\\0\"\n", "4:10: cameras.dock.gpu: a NUL character"},
         Mistake{"    encode: {options: {\"bf\\0\": 1}}\n",
                 "4:32: cameras.dock.encode.options.bf\\x00: a NUL character"},
