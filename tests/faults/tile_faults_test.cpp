@@ -202,7 +202,8 @@ TEST(TiledCamera, ChangesItsTilesWhileTheRigRuns) {
     return number;
   };
   int wanted = 0;
-  for (const char* placement : {"{encode: cpu:1}", "{tiles: 3}", "{tiles: [cpu:3, cpu:2]}", "{filter: [cpu:0, cpu:1]}"}) {
+  for (const char* placement :
+       {"{encode: cpu:1}", "{tiles: 3}", "{tiles: [cpu:3, cpu:2]}", "{filter: [cpu:0, cpu:1]}"}) {
     std::ofstream(rig.file("rig.yaml")) << rig_of(placement);
     rig.signal(SIGHUP);
     ++wanted;
