@@ -16,7 +16,6 @@ namespace {
 constexpr std::int64_t slice = 100'000'000;            // ns that a wait may last before the thread beats again
 constexpr std::int64_t longest_start = 2'000'000'000;  // likewise, for the first frames of all cells
 constexpr std::int64_t room_interval = 1'000'000'000;  // between two looks whether the GPU has room
-constexpr std::uint64_t most_late = 2;                 // ticks that are caught up with
 constexpr std::uint8_t limited_range = 1, bt709 = 1;   // as FFmpeg numbers them
 
 // As what cameras send is mostly meant, and what players take it for.
@@ -40,28 +39,29 @@ CanvasConfig canvas_of(const MosaicConfig& mosaic, const Device& gpu) {
 ComposeInput::ComposeInput(const messages::RunNode& asked, NodePlace& place, const RigPage& page, TickClock& clock,
                            const OutputEvents& events)
     : name_(asked.name),
-      mosaic_(asked.compose->mosaic),
-      canvas_(canvas_of(mosaic_, place.gpu)),
+      rate_(asked.compose->mosaic.rate),
+      canvas_(canvas_of(asked.compose->mosaic, place.gpu)),
       place_(place),
       page_(page),
       clock_(clock),
       events_(events),
-      contents_(mosaic_.cells.size()) {
+      most_late_(asked.queue_size),
+      contents_(canvas_.cells.size()) {
   const auto drop = [this](std::shared_ptr<FrameRingMemory> memory) { leave_to_main_thread(std::move(memory)); };
-  for (std::size_t i = 0; i < mosaic_.cells.size(); ++i) {
-    cells_.emplace_back(asked.name + ": " + mosaic_.cells[i].camera, place, page, drop);
+  for (std::size_t i = 0; i < canvas_.cells.size(); ++i) {
+    cells_.emplace_back(asked.name + ": " + canvas_.cells[i].name, place, page, drop);
     if (i < asked.compose->cells.size()) cells_.back().set(asked.compose->cells[i]);
   }
 }
 
 void ComposeInput::show(unsigned cell, const messages::CellState& state) {
-  const std::lock_guard lock(mutex_);
-  news_.emplace_back(NewState{cell, state});
+  const std::lock_guard lock(inbox_.mutex);
+  inbox_.news.emplace_back(NewState{cell, state});
 }
 
 void ComposeInput::add(EdgeId edge, InputRing ring) {
-  const std::lock_guard lock(mutex_);
-  news_.emplace_back(NewRing{edge, std::move(ring)});
+  const std::lock_guard lock(inbox_.mutex);
+  inbox_.news.emplace_back(NewRing{edge, std::move(ring)});
 }
 
 void ComposeInput::accuse_writer(EdgeId edge) {
@@ -69,9 +69,9 @@ void ComposeInput::accuse_writer(EdgeId edge) {
 }
 
 void ComposeInput::finish() {
-  const std::lock_guard lock(mutex_);
-  finishing_ = true;
-  changed_.notify_one();
+  const std::lock_guard lock(inbox_.mutex);
+  inbox_.finishing = true;
+  inbox_.changed.notify_one();
 }
 
 void ComposeInput::abandon() {
@@ -80,9 +80,12 @@ void ComposeInput::abandon() {
 }
 
 void ComposeInput::run(FrameTaker& taker) {
-  taker.get_ready(canvas_.format, {mosaic_.rate, 0});
-  if (!begin(taker)) return;
-  while (sleep_until(time_of(clock_.ticks), taker)) compose(next_tick(), taker);
+  taker.get_ready(canvas_.format, {rate_, 0});
+  if (begin(taker)) {
+    while (sleep_until(time_of(clock_.ticks), taker)) compose(next_tick(), taker);
+  }
+  cells_.clear();  // frames go back behind work on the node's stream, which ends with its outputs
+  draw_ = nullptr;
 }
 
 // On the node's thread, whose GPU it uses.
@@ -125,11 +128,11 @@ bool ComposeInput::sleep_until(std::int64_t time, FrameTaker& taker) {
   for (;;) {
     taker.beat();
     {
-      std::unique_lock lock(mutex_);
+      std::unique_lock lock(inbox_.mutex);
       const std::int64_t left = std::min<std::int64_t>(time - now_ns(), slice);
-      const auto over = [this] { return finishing_; };
-      if (left > 0) changed_.wait_for(lock, std::chrono::nanoseconds(left), over);
-      if (finishing_) return false;
+      const auto over = [this] { return inbox_.finishing; };
+      if (left > 0) inbox_.changed.wait_for(lock, std::chrono::nanoseconds(left), over);
+      if (inbox_.finishing) return false;
     }
     take_news();
     if (now_ns() >= time) return true;
@@ -138,10 +141,10 @@ bool ComposeInput::sleep_until(std::int64_t time, FrameTaker& taker) {
 }
 
 void ComposeInput::take_news() {
-  std::vector<std::variant<NewState, NewRing>> news;
+  News news;
   {
-    const std::lock_guard lock(mutex_);
-    news.swap(news_);
+    const std::lock_guard lock(inbox_.mutex);
+    news.swap(inbox_.news);
   }
   for (auto& one : news) {
     if (const auto* ring = std::get_if<NewRing>(&one)) {
@@ -154,15 +157,15 @@ void ComposeInput::take_news() {
 }
 
 std::int64_t ComposeInput::time_of(std::uint64_t tick) const {
-  return clock_.first + std::llround(static_cast<double>(tick) * 1e9 / mosaic_.rate);
+  return clock_.first + std::llround(static_cast<double>(tick) * 1e9 / rate_);
 }
 
 // The one that is to be drawn now: all before it have been, or are skipped.
 std::uint64_t ComposeInput::next_tick() {
   const std::uint64_t due = clock_.ticks;
   const std::int64_t late = std::max<std::int64_t>(now_ns() - time_of(due), 0);
-  const auto behind = static_cast<std::uint64_t>(static_cast<double>(late) * mosaic_.rate / 1e9);
-  const bool catches_up = !goes_on_ && behind <= most_late;
+  const auto behind = static_cast<std::uint64_t>(static_cast<double>(late) * rate_ / 1e9);
+  const bool catches_up = !goes_on_ && behind <= most_late_;
   const std::uint64_t skipped = catches_up ? 0 : behind;
   const auto cause = std::exchange(goes_on_, false) ? DropCause::worker_lost : DropCause::queue_full;
   clock_.ticks = due + skipped + 1;
@@ -187,13 +190,13 @@ void ComposeInput::compose(std::uint64_t tick, FrameTaker& taker) {
   if (lease.frame.owner == nullptr) return skip(DropCause::no_gpu_memory, 1);
   FrameTimes& times = lease.times;
   times.pts = time_of(tick) - clock_.first;
-  times.duration = std::llround(1e9 / mosaic_.rate);
+  times.duration = std::llround(1e9 / rate_);
   times.media_time = clock_.media_offset + times.pts;
   times.arrival = time_of(tick);
   times.capture_utc = utc_now_ns() - (now_ns() - times.arrival);
   times.decoded = times.published = now_ns();
   lease.number = lease.source_number = tick + 1;
-  taker.take(nullptr, std::move(lease), {mosaic_.rate, 0});
+  taker.take(nullptr, std::move(lease), {rate_, 0});
 }
 
 // No owner: the GPU has no room.

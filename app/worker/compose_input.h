@@ -50,6 +50,14 @@ class ComposeInput final : public NodeInput {
     EdgeId edge;
     InputRing ring;
   };
+  using News = std::vector<std::variant<NewState, NewRing>>;
+  // From the main thread.
+  struct Inbox {
+    std::mutex mutex;  // of the others
+    std::condition_variable changed;
+    News news;
+    bool finishing = false;
+  };
   using Draw = std::function<FrameRef(std::span<const CellContent>)>;
 
   Draw make_drawing();
@@ -64,22 +72,20 @@ class ComposeInput final : public NodeInput {
   void skip(DropCause cause, std::uint64_t ticks);
 
   std::string name_;
-  MosaicConfig mosaic_;
+  double rate_;
   CanvasConfig canvas_;
   NodePlace& place_;
   const RigPage& page_;
   TickClock& clock_;
   const OutputEvents& events_;
+  std::uint64_t most_late_;  // ticks that are caught up with, as a camera's queue is
   std::list<CellInput> cells_;
   std::vector<CellContent> contents_;
   Draw draw_;
   std::int64_t try_again_ = 0;  // the GPU had no room; monotonic ns, 0: it has
   bool goes_on_ = false;        // with the clock of a predecessor, and has not done so yet
 
-  std::mutex mutex_;  // of the next three
-  std::condition_variable changed_;
-  std::vector<std::variant<NewState, NewRing>> news_;
-  bool finishing_ = false;
+  Inbox inbox_;
   std::atomic<bool> abandoned_{false};
 };
 

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cstdlib>
 #include <fstream>
+#include <random>
 
 #include "tests/faults/fault_rig.h"
 #include "tests/faults/supervision_rig.h"
@@ -230,6 +232,51 @@ TEST(Mosaic, EndsWithTheLastOfItsCameras) {
   EXPECT_EQ(check_accounting(rig.report()), "");
   EXPECT_GE(read_mosaic(rig.file("main.mp4"), {}).size(), 20U);
 }
+
+class RandomMosaics : public testing::TestWithParam<unsigned> {};
+
+// Whatever is killed, stopped, disabled and enabled in whatever order, every tick and frame is accounted for.
+TEST_P(RandomMosaics, Balance) {
+  const char* const given = std::getenv("CAMPIPE_TEST_SEED");
+  const auto seed = given != nullptr ? static_cast<unsigned>(std::stoul(given)) : std::random_device()() + GetParam();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const auto port = static_cast<std::uint16_t>(free_port());
+  RigRun rig(head("127.0.0.1:" + std::to_string(port)) + "cameras:\n" + pattern("a") + pattern("b") +
+             pattern("c", ", placement: {filter: [cpu:1], encode: cpu:2}, filters: [{color: {contrast: 1.1}}]") +
+             "mosaics:\n" + mosaic("one") + mosaic("two", "", "[[c, 0, 0, 160, 120], [a, 160, 0, 160, 120]]"));
+  ASSERT_TRUE(wait_for_flow(rig, {"one", "two"})) << rig.log();
+  const std::vector<std::string> roles{"worker 0", "worker 1", "worker 2", "master", "publisher"};
+  const std::vector<std::string> streams{"a", "b", "c", "one", "two"};
+  for (int blow = 0; blow < 8; ++blow) {
+    if (random() % 3 == 0) {
+      const std::string& name = streams[random() % streams.size()];
+      for (const char* change : {"/disable", "/enable"}) {
+        const std::string line = "POST /api/v1/cameras/" + name + change;
+        ASSERT_TRUE(eventually([&] { return try_request(port, line).status == 200; })) << line << rig.log();
+      }
+      continue;
+    }
+    const std::string& role = roles[random() % roles.size()];
+    const pid_t pid = rig.pid_of(role);
+    ::kill(pid, random() % 4 == 0 ? SIGSTOP : SIGKILL);
+    if (random() % 2 == 0) rig.successor_of(role, pid);
+  }
+  for (const std::string& name : streams) EXPECT_TRUE(wait_for_state(port, name, "running")) << name << rig.log();
+  const auto seen = [&] {
+    const Reply reply = try_request(port, "GET /api/v1/status");
+    if (reply.status != 200) return false;
+    for (const char* name : {"one", "two"}) {
+      for (const auto& cell : nlohmann::json::parse(reply.body).at("cameras").at(name).at("cells"))
+        if (cell.at("away")) return false;
+    }
+    return true;
+  };
+  EXPECT_TRUE(eventually(seen)) << rig.log();
+  end(rig);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, RandomMosaics, testing::Range(0U, 3U));
 
 TEST(Mosaic, ShowsNinetyNineCameras) {
   constexpr int columns = 11, rows = 9;

@@ -25,7 +25,8 @@ function sourceStep(source) {
 
 function nodeStep(node, slow) {
   const own = node.streams[0]; // a camera's own, or the frames for its next node
-  const filters = own?.filters.join(', ') || (own?.codec === 'frames' ? 'no filter' : 'encode');
+  const filters =
+    own?.filters.join(', ') || (node.cells ? 'mosaic' : own?.codec === 'frames' ? 'no filter' : 'encode');
   const where = `${node.process}, ${deviceOf(node)}`;
   return step(filters, where, slow ? 'slow' : '', slow ? 'does not keep up' : '');
 }
@@ -99,7 +100,8 @@ function way(name, camera, before, cameras) {
   const slow = full.at(-1); // with `block`, those before it are full since it is
   const steps = nodes.flatMap((node) => {
     const edge = edges.get(node.id);
-    return [edge ? hop(edge, earlier(before, edge)) : el('li', {class: 'hop'}), nodeStep(node, node === slow)];
+    const none = el('li', {class: node.cells ? 'hop short' : 'hop'});
+    return [edge ? hop(edge, earlier(before, edge)) : none, nodeStep(node, node === slow)];
   });
   return el(
     'div',
