@@ -10,8 +10,8 @@
 
 #include "app/config/names.h"
 #include "app/control/sent_stream.h"
-#include "app/placement/tile_estimate.h"
 #include "app/placement/mosaic_plan.h"
+#include "app/placement/tile_estimate.h"
 #include "core/gpu.h"
 #include "stages/encoders/encoder.h"
 #include "stages/filters/tile_parts.h"

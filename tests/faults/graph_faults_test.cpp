@@ -173,8 +173,7 @@ std::string random_rig(std::mt19937& random) {
       "  record: {path: \"{camera}.mp4\"}\n  filters: [{sharpen: {amount: 0.2}}, {color: {contrast: 1.05}}, motion]\n"
       "cameras:\n";
   for (const char* name : {"a", "b", "c", "d"}) {
-    yaml += std::string("  ") + name + ": {drop_policy: " + (random() % 2 == 0 ? "drop" : "block") +
-            ", placement: {" +
+    yaml += std::string("  ") + name + ": {drop_policy: " + (random() % 2 == 0 ? "drop" : "block") + ", placement: {" +
             (random() % 2 == 0 ? "filter: [" + places(3) : "tiles: [" + places(1 + random() % 4)) +
             "], encode: " + place() + "}}\n";
   }
