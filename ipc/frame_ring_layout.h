@@ -15,7 +15,7 @@
 namespace campipe::ring {
 
 inline constexpr std::uint32_t magic = 0x676e6972;  // "ring"
-inline constexpr std::uint32_t layout_version = 10;
+inline constexpr std::uint32_t layout_version = 11;
 // More than the slots, so that the entry of a frame that waits in a slot is never overwritten.
 inline constexpr unsigned index_size = 2 * max_ring_slots;
 

@@ -42,6 +42,7 @@ struct RigConfig {
 
 bool read_defaults(const YamlNode& node, Given<RigConfig>& file, Report& report);
 bool read_cameras(const YamlNode& node, Given<RigConfig>& file, Report& report);
+bool read_groups(const YamlNode& node, Given<RigConfig>& file, Report& report);
 
 template <typename Keys>
 void describe_keys(Keys& keys, Of<RigConfig>) {
@@ -53,6 +54,10 @@ void describe_keys(Keys& keys, Of<RigConfig>) {
                {.meaning = "a camera's name (1 to 64 of A–Z, a–z, 0–9, `_`, `-`; a letter or digit first) and its keys",
                 .range = "1 to 256 cameras",
                 .fallback = required});
+  keys.part("sync_groups", read_groups, R"({"$ref": "#/$defs/sync_groups"})",
+            {.meaning = "cameras that stay in step: a group's name, as a camera's, and its keys",
+             .range = "groups, see below",
+             .fallback = "none"});
   keys.group(
       "workers", {.meaning = "the processes that filter and encode", .fallback = "see below"}, [](auto& workers) {
         workers.key(

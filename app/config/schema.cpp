@@ -135,6 +135,7 @@ std::string config_schema() {
       {"cameras", map_of(reference("camera"), 1, 256)},
       {"output", output_schema()},
       {"outputs", outputs_schema()},
+      {"sync_groups", map_of(schema_of<GroupKeys>(true), 0, 128)},
       {"users", map_of(schema_of<UserConfig>(true), 1, 256)},
       {"filters", filters_schema()},
       {"push",

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/config/group_config.h"
 #include "app/config/key.h"
 #include "app/config/values.h"
 #include "stages/encoders/encoder.h"
@@ -166,6 +167,7 @@ struct StreamConfig {
   std::vector<PushUrl> push;
   std::optional<SnapshotConfig> snapshot;
   bool on_demand = false;  // encoded only while it has viewers
+  std::optional<GroupConfig> group;  // of a camera's own stream: that gives its frames in sets
   friend bool operator==(const StreamConfig&, const StreamConfig&) = default;
 };
 
@@ -187,6 +189,7 @@ void describe_keys(Keys& keys, Of<StreamConfig>) {
             .range = "up to 8 URLs of `rtsp`, `rtsps`, `srt`, `udp`, `rtmp` or `rtmps`"});
   keys.section("snapshot", &S::snapshot, {.meaning = "the newest frame as a file", .fallback = "none"});
   keys.hidden("on_demand", &S::on_demand);
+  keys.hidden("group", &S::group);
 }
 
 // What is made of a camera's frames besides its own stream, in the same worker, from the same decoder. Its name is not

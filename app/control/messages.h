@@ -119,7 +119,7 @@ using ToMaster = MessageList<ReadCamera, StopCamera, RenewRing, ForgetCamera, Dr
 
 // ---- To a worker
 
-using ToWorker = MessageList<RunNode, Start, OfferFrameRing, RenewRing, EdgeOver, ForgetNode, RigOver>;
+using ToWorker = MessageList<OfferGroupPage, RunNode, Start, OfferFrameRing, RenewRing, EdgeOver, ForgetNode, RigOver>;
 
 // ---- From master or worker to the supervisor, and from there to the publisher
 

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "app/master/group_clock.h"
 #include "app/master/ingest_start.h"
 #include "app/master/stop_signal.h"
 #include "ipc/rig_page.h"
@@ -16,6 +17,7 @@ struct CameraContext {
       : start(with),
         source(page.source(with.camera)),
         edge(page.edge_writer(with.edge, master_process)),
+        group(with.group),
         live(is_live(with.config.source.url)) {}
 
   [[nodiscard]] const std::string& name() const { return start.config.name; }
@@ -23,6 +25,7 @@ struct CameraContext {
   IngestStart start;
   SourceBlock& source;
   EdgeWriterBlock& edge;  // its frame rings
+  const std::shared_ptr<GroupClock> group;  // null: it is in none
   const bool live;        // a camera: reconnected for ever. Otherwise a file or the test pattern
   StopSignal stop;
 };

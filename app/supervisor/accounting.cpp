@@ -92,12 +92,14 @@ void count_encoded(FrameCounts& counts, const Camera& camera, const Output& outp
     if (published > frames.meant) add(counts.dropped, DropCause::worker_lost, published - frames.meant);
     add(counts.dropped, writer_block(camera, *hop.edge, page).unpublished);
   }
+  counts.repeated = encode_block(camera, output, page).counters.of(Counter::repeated);
   const CameraEdge& first = *path.front().edge;
   counts.decoded = first.published() + sum(writer_block(camera, first, page).unpublished);
 }
 
 void add(FrameCounts& counts, const FrameCounts& before) {
   counts.decoded += before.decoded;
+  counts.repeated += before.repeated;
   counts.encoded += before.encoded;
   for (const auto& [cause, number] : before.dropped) counts.dropped[cause] += number;
   counts.dropped_total += before.dropped_total;
@@ -181,19 +183,20 @@ std::vector<LostFrames> settle_node(const Camera& camera, const CameraNode& node
   const CameraEdge& input = camera.edge_to(node);
   const ReaderFrames frames = input.frames_for(input.reader(node.id));
   const std::uint64_t in = frames.meant - frames.recalled;
-  const auto settle = [&](const std::string& name, std::uint64_t out, DropCounters& dropped) {
+  const auto settle = [&](const std::string& name, std::uint64_t came, std::uint64_t out, DropCounters& dropped) {
     const std::uint64_t accounted = out + sum(dropped);
-    if (in <= accounted) return;
-    counter(dropped, cause).fetch_add(in - accounted);
-    lost.push_back({name, in - accounted});
+    if (came <= accounted) return;
+    counter(dropped, cause).fetch_add(came - accounted);
+    lost.push_back({name, came - accounted});
   };
   for (const Output& output : camera.outputs) {
     if (output.is_copy() || output.node != node.id) continue;
-    settle(output.config.name, output.packets_published(), page.encode(output.id, node.process()).dropped);
+    EncodeBlock& block = page.encode(output.id, node.process());
+    settle(output.config.name, in + block.counters.of(Counter::repeated), output.packets_published(), block.dropped);
   }
   for (const CameraEdge& edge : camera.edges) {
     if (edge.writer == node.id)
-      settle(camera.name(), edge.published(), page.edge_writer(edge.id, node.process()).unpublished);
+      settle(camera.name(), in, edge.published(), page.edge_writer(edge.id, node.process()).unpublished);
   }
   return lost;
 }

@@ -92,7 +92,7 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
   message.name = camera.name();
   message.drop_policy = worker_drop_policy(camera.config);
   message.queue_size = static_cast<unsigned>(camera.config.queue_size);
-  for (const Output& output : camera.outputs) {
+  for (Output& output : camera.outputs) {
     if (output.is_copy() || output.node != node.id) continue;
     messages::EncodedOutput& encoded = message.outputs.emplace_back();
     encoded.output = output.id;
@@ -104,6 +104,7 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
     encoded.epoch = output.packets.epoch + 1;
     encoded.base = output.packets_published();
     encoded.failed = output.state == CameraState::failed;
+    if (output.config.group && !encoded.failed) encoded.seat = take_seat(camera, node, output);
   }
   for (const CameraEdge& edge : camera.edges) {
     if (edge.writer != node.id) continue;
@@ -114,6 +115,18 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
   processes_.send_to_node(camera, node, message);
   rings_.offer(camera, input, reader);
   if (camera.is_over(input)) processes_.send_to_node(camera, node, messages::EdgeOver{{node.id, input.id}});
+}
+
+// The page goes first. A member that comes while its group runs, or after another one of its name, has no part in what
+// was before.
+messages::GroupSeat CameraSetup::take_seat(const Camera& camera, const CameraNode& node, Output& output) {
+  if (output.packets.newest) {
+    const auto newest = output.packets.newest->newest();
+    if (newest && newest->set_state == SetState::own) output.newest_set = messages::NewestSet{newest->set, newest->pts};
+  }
+  const SyncGroups::Seat seat = rig_.groups.join(camera.id, *output.config.group);
+  processes_.send(processes_.worker(node.worker), messages::OfferGroupPage{{output.id}}, {seat.page->fd()});
+  return {seat.place, seat.from_start && !output.before, output.newest_set};
 }
 
 void CameraSetup::send_to_publisher(Camera& camera, Output& output) {
@@ -135,6 +148,7 @@ void CameraSetup::send_disabled(const Camera& camera) {
 
 void CameraSetup::send_forget(const Camera& camera) {
   if (!camera.takes_part()) return;
+  rig_.groups.forget(camera.id);
   processes_.send(processes_.master(), messages::ForgetCamera{{camera.id}});
   for (const CameraNode& node : camera.nodes)
     processes_.send(processes_.worker(node.worker), messages::ForgetNode{{node.id}});
