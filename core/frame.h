@@ -113,8 +113,8 @@ struct FrameRef {
 
 enum class CaptureClock : std::uint8_t { arrival, camera };  // which clock capture_utc_ns comes from
 
-// Whether a frame belongs to a set of its camera's synchronised group (app/master/camera_sets.h): it is not in a group; it
-// is the set's; the set has one of its camera already; or it is too far from the present of its group.
+// Whether a frame belongs to a set of its camera's synchronised group (app/master/camera_sets.h): it is not in a group;
+// it is the set's; the set has one of its camera already; or it is too far from the present of its group.
 enum class SetState : std::uint8_t { none, own, taken, far };
 
 // Times of one frame, in nanoseconds. The stamps are of the monotonic clock (core/clock.h); 0: not reached yet.

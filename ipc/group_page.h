@@ -1,10 +1,10 @@
 // A group of cameras gives its frames in sets: the members that filter and encode them, up to 16 in several processes,
 // meet here for each set and act alike on it, so that recordings of the group have the same frames.
 //
-// The page has one atomic word for each of the newest 1024 sets: {tag 24 | decision 2 | expected 16 | arrived 16}. Set n
-// has word n mod 1024, and the tag is what is left of n; 2^34 sets are eighteen years at 30 a second. Members arrive as at a
-// barrier. The last one that is expected decides with its arrival; who waits decides as soon as all who are missing
-// have died, or gone past this set without a frame, or the set has had its time. All decide by the same
+// The page has one atomic word for each of the newest 1024 sets: {tag 24 | decision 2 | expected 16 | arrived 16}. Set
+// n has word n mod 1024, and the tag is what is left of n; 2^34 sets are eighteen years at 30 a second. Members arrive
+// as at a barrier. The last one that is expected decides with its arrival; who waits decides as soon as all who are
+// missing have died, or gone past this set without a frame, or the set has had its time. All decide by the same
 // compare-exchange, so there is one decision. What comes after it, or to a set whose word a newer one has, is late.
 //
 // Each member acts on every set from the group's first on, in order, also on those of which it has no frame: before it
@@ -96,7 +96,8 @@ class GroupPage {
   Rules rules_;  // a copy
 };
 
-// How far apart the frames of a set were taken that this member has decided about, in ns; nothing: fewer than two frames.
+// How far apart the frames of a set were taken that this member has decided about, in ns; nothing: fewer than two
+// frames.
 struct DecidedSet {
   SetOutcome outcome = SetOutcome::open;  // encode or drop
   std::optional<std::int64_t> skew;
@@ -140,7 +141,7 @@ class GroupMember {
   std::shared_ptr<GroupPage> page_;
   unsigned member_;
   std::uint64_t set_ = 0;
-  Deadline had_its_time_;                                        // the set, as this member has seen it
+  Deadline had_its_time_;                                       // the set, as this member has seen it
   std::array<std::uint64_t, GroupPage::max_members> missed_{};  // how far those were that it did without
   std::vector<DecidedSet> decided_;
 };

@@ -4,8 +4,8 @@
 
 #include "app/config/key_table.h"
 #include "app/config/reader.h"
-#include "stages/sources/source_address.h"
 #include "core/printable.h"
+#include "stages/sources/source_address.h"
 
 namespace campipe {
 namespace {
@@ -51,8 +51,9 @@ class Groups {
       } else if (const auto [other, fresh] = group_of_.try_emplace(name, given.node->key); !fresh) {
         report_.at(node, "camera " + shown(node) + " is in group '" + printable(other->second) + "' already");
       } else if (is_copy(camera->value.encode)) {
-        report_.at(node, "camera " + shown(node) + " has codec `copy`: its frames are the camera's own, and cannot be "
-                                                   "repeated; give it another codec");
+        report_.at(node, "camera " + shown(node) +
+                             " has codec `copy`: its frames are the camera's own, and cannot be "
+                             "repeated; give it another codec");
       } else {
         members.push_back(&*camera);
       }

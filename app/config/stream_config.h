@@ -166,7 +166,7 @@ struct StreamConfig {
   std::optional<RecordConfig> record;
   std::vector<PushUrl> push;
   std::optional<SnapshotConfig> snapshot;
-  bool on_demand = false;  // encoded only while it has viewers
+  bool on_demand = false;            // encoded only while it has viewers
   std::optional<GroupConfig> group;  // of a camera's own stream: that gives its frames in sets
   friend bool operator==(const StreamConfig&, const StreamConfig&) = default;
 };

@@ -38,9 +38,9 @@ struct EncodedOutput {
   ResolvedOutput config;
   DropPolicy drop_policy = DropPolicy::block;  // where the publisher takes no packets
   Placement placement;
-  std::uint64_t epoch = 1;  // of the first packet ring
-  std::uint64_t base = 0;   // packets of earlier epochs
-  bool failed = false;      // in the life of an earlier worker
+  std::uint64_t epoch = 1;        // of the first packet ring
+  std::uint64_t base = 0;         // packets of earlier epochs
+  bool failed = false;            // in the life of an earlier worker
   std::optional<GroupSeat> seat;  // of config.group
   static void fields(auto& m, auto&& f) {
     f("output", m.output), f("config", m.config), f("drop_policy", m.drop_policy), f("placement", m.placement),

@@ -24,9 +24,9 @@ struct CameraContext {
 
   IngestStart start;
   SourceBlock& source;
-  EdgeWriterBlock& edge;  // its frame rings
+  EdgeWriterBlock& edge;                    // its frame rings
   const std::shared_ptr<GroupClock> group;  // null: it is in none
-  const bool live;        // a camera: reconnected for ever. Otherwise a file or the test pattern
+  const bool live;                          // a camera: reconnected for ever. Otherwise a file or the test pattern
   StopSignal stop;
 };
 

@@ -1,5 +1,5 @@
-// Which set of its synchronised group each frame of a camera belongs to: SetNumbering by the frame's media time, as long
-// as that is of the group's present (GroupClock).
+// Which set of its synchronised group each frame of a camera belongs to: SetNumbering by the frame's media time, as
+// long as that is of the group's present (GroupClock).
 //
 // Used by the camera's ingest thread.
 #pragma once

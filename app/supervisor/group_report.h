@@ -1,5 +1,5 @@
-// What report and status show of a camera in a synchronised group: how its frames lie against the sets, and of the whole
-// group, how many sets there were and how far apart their frames were taken.
+// What report and status show of a camera in a synchronised group: how its frames lie against the sets, and of the
+// whole group, how many sets there were and how far apart their frames were taken.
 #pragma once
 
 #include <nlohmann/json.hpp>

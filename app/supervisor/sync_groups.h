@@ -1,6 +1,6 @@
-// The synchronised groups of the rig: a page for each (ipc/group_page.h), and which place in it each camera has. Cameras
-// that have the same rules under the same name are of one group: while rules change, the old group and the new one are
-// two. Used by the supervisor's thread.
+// The synchronised groups of the rig: a page for each (ipc/group_page.h), and which place in it each camera has.
+// Cameras that have the same rules under the same name are of one group: while rules change, the old group and the new
+// one are two. Used by the supervisor's thread.
 #pragma once
 
 #include <array>

@@ -10,13 +10,15 @@
 namespace campipe {
 namespace {
 
-constexpr auto slice = std::chrono::milliseconds(100);     // how long a wait may last before the thread beats again
-constexpr auto longest_wait = std::chrono::seconds(30);    // for the others, with `wait`
-constexpr auto longest_finish = std::chrono::seconds(1);   // for what they still decide
+constexpr auto slice = std::chrono::milliseconds(100);    // how long a wait may last before the thread beats again
+constexpr auto longest_wait = std::chrono::seconds(30);   // for the others, with `wait`
+constexpr auto longest_finish = std::chrono::seconds(1);  // for what they still decide
 constexpr auto finish_spare = std::chrono::milliseconds(200);
 constexpr long double second = 1e9L;
 
-std::int64_t sets_in(std::int64_t time, double rate) { return std::llround(static_cast<long double>(time) * rate / second); }
+std::int64_t sets_in(std::int64_t time, double rate) {
+  return std::llround(static_cast<long double>(time) * rate / second);
+}
 
 }  // namespace
 

@@ -5,8 +5,8 @@
 //
 // Times of what is encoded follow from the numbers of sets: all members' streams have the same frames at the same
 // distances. A frame whose set was decided without it is still the best that there is for it, and is encoded as long as
-// the set has not been made up for. A successor of a worker that died makes up for what was decided since, with its first
-// frame.
+// the set has not been made up for. A successor of a worker that died makes up for what was decided since, with its
+// first frame.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Where a node's frames come from: the rings of the edges that it reads. How it takes them is what differs: from one ring
-// (RingInput), each frame in its turn.
+// Where a node's frames come from: the rings of the edges that it reads. How it takes them is what differs: from one
+// ring (RingInput), each frame in its turn.
 //
 // The main thread gives rings and takes them back; the node's thread takes frames from them (run) and drops none of
 // their memory: with a GPU that takes too long for it.

@@ -215,7 +215,7 @@ class Worker {
   RetiredRings retired_;
   std::map<NodeId, std::unique_ptr<Node>> nodes_;
   std::map<OutputId, std::shared_ptr<GroupPage>> group_pages_;  // until their nodes are made
-  std::list<GivenRing> given_;  // not opened yet
+  std::list<GivenRing> given_;                                  // not opened yet
   bool started_ = false;
   bool over_ = false;  // no further node will come
   Clock::time_point abandoned_at_;

@@ -31,15 +31,22 @@ TEST_F(ConfigGroups, GiveTheirCamerasWhatFollowsFromThem) {
   EXPECT_EQ(all.at(1).group, expected);
   EXPECT_FALSE(all.at(2).group);
   EXPECT_EQ(all[0].encode.codec, "h264") << "what is passed on as it comes cannot be repeated";
-  EXPECT_EQ(all[2].encode.codec, "auto");
   EXPECT_EQ(all[0].queue_size, 9) << "five frames come in 200 ms, and there are some to spare";
   EXPECT_EQ(all[2].queue_size, 8);
   EXPECT_EQ(resolved_outputs(all[0]).at(0).group, expected);
 }
 
+TEST_F(ConfigGroups, EncodeWhatWouldBePassedOnAsItComes) {
+  const std::string live =
+      "cameras: {a: {source: 'rtsp://127.0.0.1/a'}, b: {source: 'rtsp://127.0.0.1/b'}, "
+      "c: {source: 'rtsp://127.0.0.1/c'}}\nsync_groups: {g: {cameras: [a, b], rate: 25}}\n";
+  EXPECT_EQ(cameras(live).at(0).encode.codec, "h264");
+  EXPECT_EQ(cameras(live).at(2).encode.codec, "auto");
+}
+
 TEST_F(ConfigGroups, HaveKeysOfTheirOwn) {
-  const auto all = cameras(
-      with_group("cameras: [left, right], rate: 12.5, tolerance: 3ms, max_wait: 1s, on_missing: drop"));
+  const auto all =
+      cameras(with_group("cameras: [left, right], rate: 12.5, tolerance: 3ms, max_wait: 1s, on_missing: drop"));
   EXPECT_EQ(all.at(1).group, (GroupConfig{"stereo", 12.5, 3ms, 1s, OnMissing::drop}));
 }
 
@@ -79,8 +86,10 @@ TEST_F(ConfigGroups, MistakesAreReportedWithTheirPlace) {
               ElementsAre(HasSubstr("give it `drop_policy: block`")));
   EXPECT_THAT(mistake("cameras: [left, right], rate: 25", ", pace: fast"), ElementsAre(HasSubstr("use `wait`")));
   EXPECT_THAT(errors(with_group("cameras: [left, right], rate: 25, on_missing: wait", ", pace: fast")), IsEmpty());
-  EXPECT_THAT(mistake("cameras: [left, right], rate: 25", ", encode: {codec: copy}"),
-              testing::Each(HasSubstr("has codec `copy`")));
+  const std::string live =
+      "cameras: {a: {source: 'rtsp://127.0.0.1/a', encode: {codec: copy}}, b: {source: "
+      "'rtsp://127.0.0.1/b'}}\nsync_groups: {g: {cameras: [a, b], rate: 25}}\n";
+  EXPECT_THAT(errors(live), ElementsAre(HasSubstr("sync_groups.g.cameras[0]: camera 'a' has codec `copy`")));
   EXPECT_THAT(mistake("cameras: [left, right], rat: 25"), testing::Contains(HasSubstr("did you mean 'rate'?")));
   EXPECT_THAT(errors(with_cameras("sync_groups: {a: {cameras: [left, right], rate: 5}, "
                                   "b: {cameras: [right, top], rate: 5}}\n")),
