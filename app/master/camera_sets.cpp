@@ -45,11 +45,11 @@ bool CameraSets::is_present(const FrameTimes& times, std::int64_t arrival) {
   }
   if (off == 0) return true;
   if (const auto more = lines_.pass()) {
+    const char* why = !camera_.live ? "its timestamps leap, and those of the others do not"
+                      : off > 0     ? "set the camera's clock (NTP), or its use_absolute_timestamp to false"
+                                    : "they come too late, or the camera's clock is wrong";
     spdlog::warn("{}: its frames are {:+.1f} s off its group '{}' and are dropped: {}{}", camera_.name(), off,
-                 camera_.start.config.group->name,
-                 camera_.live ? "set the camera's clock (NTP), or its use_absolute_timestamp to false"
-                              : "its timestamps leap, and those of the others do not",
-                 *more);
+                 camera_.start.config.group->name, why, *more);
   }
   return false;
 }

@@ -15,6 +15,8 @@ constexpr auto longest_wait = std::chrono::seconds(30);   // for the others, wit
 constexpr auto longest_finish = std::chrono::seconds(1);  // for what they still decide
 constexpr auto finish_spare = std::chrono::milliseconds(200);
 constexpr long double second = 1e9L;
+constexpr std::uint64_t most_apart = 256;    // sets of members, besides the time that has passed
+constexpr double most_in_a_second = 10'000;  // sets of files that are read as fast as they go
 
 std::int64_t sets_in(std::int64_t time, double rate) {
   return std::llround(static_cast<long double>(time) * rate / second);
@@ -93,6 +95,7 @@ void GroupGate::begin(const FrameTimes& first) {
   origin_ = sets_in(first.media_time - first.pts, group_.rate);
   const auto begun = page_->first_set();
   if (!begun || !seat_.from_start || left_) return;
+  if (*begun > first.set + most_apart) return;  // it cannot be
   if (*begun > first.set || first.set - *begun < GroupPage::window) next_ = *begun;
 }
 
@@ -145,7 +148,13 @@ void GroupGate::encode(std::uint64_t set, const Frame& frame, bool repeated) {
 
 void GroupGate::follow() {
   if (left_ || !next_ || !last_ || !stream_.takes(last_->frame)) return;
-  if (const auto newest = member_.newest_decided(*next_ - 1)) act_through(*newest, nullptr, SetOutcome::late);
+  const auto newest = member_.newest_decided(*next_ - 1);
+  if (!newest) return;
+  const double passed = static_cast<double>(now_ns() - last_->times.published) / 1e9;
+  const double a_second = group_.on_missing == OnMissing::wait ? most_in_a_second : group_.rate;
+  const auto plausible = static_cast<std::uint64_t>(std::max(passed, 0.0) * a_second) + most_apart;
+  if (*newest > last_->times.set + plausible) return go_alone();
+  act_through(*newest, nullptr, SetOutcome::late);
 }
 
 void GroupGate::finish() {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -21,7 +22,7 @@ namespace {
 using nlohmann::json;
 
 // Of each frame: when it is shown, since the first, and whether it is a key frame.
-std::vector<std::string> frames_of(const std::filesystem::path& file) {
+std::vector<std::string> frames_of(const std::filesystem::path& file, bool with_keys = false) {
   const std::string command =
       "ffprobe -v error -select_streams v:0 -show_entries packet=pts_time,flags -of csv=p=0 '" + file.string() + "'";
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
@@ -32,7 +33,7 @@ std::vector<std::string> frames_of(const std::filesystem::path& file) {
   while (std::fscanf(pipe.get(), "%lf,%c%*[^\n]", &time, &flag) == 2) {
     if (frames.empty()) first = time;
     char text[64];
-    std::snprintf(text, sizeof text, "%.4f", time - first);
+    std::snprintf(text, sizeof text, "%.4f%s", time - first, with_keys && flag == 'K' ? " key" : "");
     frames.emplace_back(text);
   }
   return frames;
@@ -83,6 +84,9 @@ TEST(Groups, RecordTheSameFramesAtTheSameTimes) {
                     "{cameras: [left, right, top], rate: 25}"));
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(expect_in_step(rig, {"left", "right", "top"}), 60U);
+  const auto with_keys = frames_of(rig.file("left.mp4"), true);
+  EXPECT_TRUE(with_keys == frames_of(rig.file("right.mp4"), true)) << "key frames lie elsewhere";
+  EXPECT_GE(std::ranges::count_if(with_keys, [](const auto& frame) { return frame.ends_with("key"); }), 6);
   const json group = rig.camera("left").at("group");
   EXPECT_EQ(group.at("name"), "stereo");
   EXPECT_EQ(group.at("sets").at("encoded"), 60);

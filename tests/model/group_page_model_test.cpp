@@ -97,7 +97,7 @@ struct Member {
   std::uint8_t seen_members;
   Decision decision;       // that it is about to make
   std::uint8_t timed_out;  // 1: its set has had its time
-  std::uint8_t hole;       // the set that it has left out, and not settled; 0: none
+  std::uint8_t hole;       // the first set that it has left out, and not settled; 0: none
 };
 
 // What nobody can read: for the checks.
@@ -116,7 +116,7 @@ class GroupPageModel {
     std::uint8_t changed;                           // those for whom the count of changes is another one than they read
     std::uint8_t to_wake;                           // the supervisor has removed one and is to count it
     std::array<Member, most_members> of;
-    std::array<std::uint8_t, most_members> acted;  // the newest set that each has acted on, since it was started
+    std::array<std::uint8_t, most_members> acted;  // the newest set that each, or who was in its place, has acted on
     std::array<Truth, most_sets + 1> truth;
     std::uint8_t deaths_left;
     std::uint8_t holes_left;
@@ -257,7 +257,7 @@ class GroupPageModel {
         self.seen = word_of(state, self.hole);
         self.at = At::settling;
         if (self.seen.set > self.hole || (self.seen.set == self.hole && self.seen.decision != Decision::open))
-          go_on(next, i);
+          settle_next(next, i);
         emit(Step{"member", i, "reads what it has left out, set", state.of[i].hole}, next);
         return;
       case At::settling:
@@ -288,7 +288,16 @@ class GroupPageModel {
     after.decision = drops ? Decision::drop : Decision::encode;
     put(next, after, true);
     count_change(next);
-    go_on(next, i);
+    settle_next(next, i);
+  }
+
+  static void settle_next(State& next, int i) {
+    Member& self = next.of[i];
+    next.acted[i] = self.hole;
+    ++self.hole;
+    if (self.hole == self.set) return go_on(next, i);
+    forget(self);
+    self.at = At::settle;
   }
 
   // What it has read and needs no more would only make states differ.
@@ -315,7 +324,7 @@ class GroupPageModel {
         if (state.holes_left == 0) return;
         next = state;
         --next.holes_left;
-        next.of[i].hole = state.of[i].set;
+        if (state.of[i].hole == 0) next.of[i].hole = state.of[i].set;
         ++next.of[i].set;
         emit(Step{"member", i, "has no frame for set", state.of[i].set, true}, next);
         return;
@@ -511,8 +520,10 @@ class GroupPageModel {
       emit(Step{"supervisor", -1, "removes member", i}, next);
     } else if (self.process == Process::removed && self.set <= size_.sets) {
       next.members |= bit(i);
-      next.acted[i] = 0;
-      next.of[i] = {Process::running, At::next, static_cast<std::uint8_t>(state.newest[i] + 1), {}, {}, 0, {}, 0, 0};
+      // What those before it have come to, and not acted on, it has left out.
+      const auto unsettled = static_cast<std::uint8_t>(state.acted[i] < state.newest[i] ? state.acted[i] + 1 : 0);
+      next.of[i] = {Process::running, At::next, static_cast<std::uint8_t>(state.newest[i] + 1), {}, {}, 0, {}, 0,
+                    unsettled};
       emit(Step{"supervisor", -1, "adds and starts member", i, true}, next);
     }
   }

@@ -136,6 +136,13 @@ TEST_F(ConfigTest, TheServersExampleLoads) {
   EXPECT_EQ(loaded.rig.server.users.at(1).cameras, std::vector<std::string>{"gate"});
 }
 
+TEST_F(ConfigTest, TheGroupsExampleLoads) {
+  const std::string two = "cameras: {left: {source: '" + pattern + "'}, right: {source: '" + pattern + "'}}\n";
+  const auto all = cameras(two + example_behind("## `sync_groups`"));
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[1].group->rate, 25);
+}
+
 TEST_F(ConfigTest, TheOverlaysExampleLoads) {
   write("rig.api.yaml", example_behind("## Changes through the API"));
   const std::string source = "{source: '" + pattern + "'}";

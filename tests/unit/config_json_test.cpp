@@ -70,6 +70,8 @@ CameraConfig full_camera() {
   camera.use_absolute_timestamp = false;
   camera.for_browsers = true;
   camera.enabled = false;
+  camera.group =
+      GroupConfig{"stereo", 12.5, std::chrono::milliseconds(3), std::chrono::milliseconds(40), OnMissing::drop};
   return camera;
 }
 
