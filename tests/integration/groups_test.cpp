@@ -123,18 +123,19 @@ TEST_P(OnMissing, AllDoAlike) {
   make_clip(clips.path(), holes);
   const std::string source = "\"" + (clips.path() / holes.name).string() + "\"";
   RigRun rig(rig_of(camera("left", pattern(25, 75)) + camera("holes", source),
-                    "{cameras: [left, holes], rate: 25, on_missing: " + GetParam() + "}"));
+                    "{cameras: [left, holes], rate: 25, max_wait: 1s, on_missing: " + GetParam() + "}"));
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   const std::size_t frames = expect_in_step(rig, {"left", "holes"});
   const json left = rig.camera("left").at("frames");
   const json right = rig.camera("holes").at("frames");
   if (GetParam() == "drop") {
-    EXPECT_EQ(frames, 67U);
-    EXPECT_EQ(left.at("dropped").at("set_incomplete"), 8);
-    EXPECT_EQ(rig.camera("left").at("group").at("sets").at("dropped"), 8);
+    const std::size_t dropped = left.at("dropped").at("set_incomplete");
+    EXPECT_GE(dropped, 8U);  // more where the other one was late at the beginning
+    EXPECT_EQ(frames, 75 - dropped);
+    EXPECT_GE(rig.camera("left").at("group").at("sets").at("dropped"), dropped);
   } else {
     EXPECT_EQ(frames, 75U);
-    EXPECT_EQ(right.at("repeated"), 8);
+    EXPECT_GE(right.at("repeated"), 8);
   }
 }
 
