@@ -18,6 +18,7 @@ enum class DropCause : std::uint8_t {
   publisher_slow,
   stopped,
   no_gpu_memory,
+  part_missing,
   corrupt,
   late,
   set_incomplete,
@@ -42,6 +43,7 @@ inline constexpr std::array drop_cause_table{
     DropCauseInfo{DropCause::publisher_slow, "publisher_slow"},  // the publisher did not take packets in time
     DropCauseInfo{DropCause::stopped, "stopped"},                // in flight when the rig was stopped at once
     DropCauseInfo{DropCause::no_gpu_memory, "no_gpu_memory"},    // the worker's GPU had no room for the frames
+    DropCauseInfo{DropCause::part_missing, "part_missing"},      // the part that one of its tiles makes did not come
     DropCauseInfo{DropCause::corrupt, "corrupt"},                // parts of it were missing, and `on_corrupt` is `skip`
     DropCauseInfo{DropCause::late, "late"},                      // its set was decided, and encoded, without it
     DropCauseInfo{DropCause::set_incomplete, "set_incomplete"},  // its set lacks a frame, and `on_missing` is `drop`

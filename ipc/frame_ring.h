@@ -86,6 +86,14 @@ struct SeatFrames {
   [[nodiscard]] std::uint32_t meant() const { return first == 0 ? 0 : last - first + 1; }
 };
 
+// What the frames of a ring are made of, where they are bands: each has all rows of a part of a frame, which nodes of
+// other bands make the rest of (stages/filters/tile_parts.h). Both as the source's ring has them.
+struct BandSource {
+  FrameFormat format{};  // of no size: the frames are whole
+  std::int32_t rotation = 0;
+  friend bool operator==(const BandSource&, const BandSource&) = default;
+};
+
 struct FrameRingSpec {
   unsigned slots = 4;
   std::size_t slot_bytes = 0;
@@ -97,6 +105,7 @@ struct FrameRingSpec {
   // complete; of host memory, readers then need no GPU.
   ReadySignal ready = ReadySignal::immediate;
   FrameFormat expected{};  // what its frames will be, as far as is known; see expected()
+  BandSource band_source{};
   // From here on the ring is exhausted(): well before the 30 bits wrap, so that its writer can wait for a key frame.
   std::uint32_t last_sequence = (1U << 30) - (1U << 20);
 };
@@ -130,6 +139,7 @@ class FrameRingMemory {
   // What frames to make ready for, before the first one comes; of no size where that is not known. Each frame has
   // a format of its own.
   [[nodiscard]] const FrameFormat& expected() const;
+  [[nodiscard]] const BandSource& band_source() const;
   // Null where no GPU uses the ring.
   [[nodiscard]] ReadySignals* signals() const { return signals_.get(); }
 
@@ -194,6 +204,10 @@ class FrameRingWriter {
   // frames are taken back first, which the seat counts (SeatFrames). With no live reader nothing is published.
   Published publish(unsigned slot, const FrameRecord& record);
 
+  // Nothing will be published any more of source frames up to this number: who joins the frames of several rings waits
+  // for none of them. Published ones are so at once.
+  void resolve(std::uint64_t source_number);
+
   // Takes away what readers that are gone still held, and empties the seats of those that left. Must be called between
   // frames, at least every 100 ms.
   void service();
@@ -219,6 +233,8 @@ class FrameRingWriter {
   void let_go(unsigned slot, std::uint16_t held, std::uint16_t pending);
   bool claimable(unsigned slot);
   void recall_oldest(unsigned reader);
+  [[nodiscard]] std::uint16_t recalled_with(unsigned reader);
+  bool recall_oldest(std::uint16_t readers);
   std::uint32_t live_mask();
   [[nodiscard]] bool has_readers();
   void record_seat(unsigned reader);
@@ -245,6 +261,7 @@ class FrameRingWriter {
   std::array<OwnSlot, max_ring_slots> own_{};
   std::array<Settings, max_ring_readers> settings_{};
   std::uint32_t head_ = 0;
+  std::uint64_t resolved_ = 0;
   bool closed_ = false;
   std::function<void()> on_faulty_reader_ = [] {};
   std::array<bool, max_ring_slots> pinned_{};
@@ -283,7 +300,11 @@ class FrameRingReader {
   // CUDA only, once the writer is gone: lets go streams that wait for a fill that will never come (its pixels are
   // rubbish). False where that cannot be: with `ipc_event` they wait until this process ends.
   bool release_waits();
-  // The next frame, waiting for it until `deadline`. ended and writer_gone come only after every published frame.
+  // No frame will come that is made of a source frame up to this one, but those that are published already. Not
+  // checked: what another process wrote.
+  [[nodiscard]] std::uint64_t resolved() const;
+  // The next frame, waiting for it until `deadline`, or until resolved() grows. ended and writer_gone come only after
+  // every published frame.
   Next next(Lease& lease, Deadline deadline);
 
  private:
@@ -308,6 +329,9 @@ class FrameRingObserver {
   std::optional<unsigned> reserve();
   // The seats (bit r: seat r) whose readers the writer has to wait for.
   void require(std::uint32_t seats);
+  // The seats whose readers need the same frames, or none: what the writer takes back from the queue of one of them, it
+  // takes back from all, as far as they have not taken it.
+  void keep_together(std::uint32_t seats);
   [[nodiscard]] ReaderState reader_state(unsigned reader) const;
   // Of the reader that has, or had last, this seat. Who reserves it anew finds that one's until the writer has seen the
   // new reader, which has another `tenure`. Until the writer is gone, the newest frame may be missing in it.

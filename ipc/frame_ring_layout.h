@@ -59,11 +59,21 @@ struct alignas(64) Reader {
   std::atomic<ReaderState> state;
   std::atomic<std::uint32_t> blocking;    // 1: DropPolicy block
   std::atomic<std::uint32_t> queue_size;  // frames that may be pending
-  // SeatFrames. Written by the writer, `last` before the frame can be seen.
-  std::atomic<std::uint32_t> first;
-  std::atomic<std::uint32_t> last;
-  std::atomic<std::uint32_t> recalled;
-  std::atomic<std::uint32_t> tenure;
+  // SeatFrames: {tenure 32 | value 32} each, as SeatWord. The writer stores them in this order, before the frame can be
+  // seen; who reads them in the opposite order finds other tenures where it sees two readers
+  // (tests/model/seat_frames_model_test.cpp).
+  std::atomic<std::uint64_t> first;
+  std::atomic<std::uint64_t> recalled;
+  std::atomic<std::uint64_t> last;
+};
+
+struct SeatWord {
+  std::uint32_t tenure;
+  std::uint32_t value;
+  [[nodiscard]] std::uint64_t pack() const { return std::uint64_t{tenure} << 32 | value; }
+  static SeatWord unpack(std::uint64_t word) {
+    return {static_cast<std::uint32_t>(word >> 32), static_cast<std::uint32_t>(word)};
+  }
 };
 
 // What the ring is. The writer writes it once; all work with a copy (FrameRingMemory::description()).
@@ -76,6 +86,7 @@ struct Description {
   Device device;         // see FrameRingSpec
   GpuHandle gpu_pixels;  // where the memory kind has one
   FrameFormat expected;
+  BandSource band_source;
   std::uint64_t slot_bytes;
   std::uint64_t epoch;
   std::uint64_t base;           // frames published in the camera's earlier epochs
@@ -91,6 +102,8 @@ struct Header {
   alignas(64) std::atomic<std::uint32_t> room;             // futex of the writer
   std::atomic<WriterSleep> writer_sleep;
   std::atomic<std::uint32_t> required;  // bit r: reader r; written by the supervisor
+  std::atomic<std::uint32_t> together;  // likewise
+  std::atomic<std::uint64_t> resolved;  // the newest source number that is published, or never will be
 
   std::array<std::atomic<std::uint64_t>, index_size> index;  // {sequence 32 | slot 32}
   std::array<std::atomic<std::int64_t>, index_size> pts;     // of the frame in the same place of `index`

@@ -21,12 +21,17 @@ void check(const FrameRingSpec& spec) {
   if (spec.memory != MemoryKind::host && !on_gpu(spec.device)) throw Error("a frame ring in the memory of no GPU");
 }
 
+bool is_possible(const BandSource& source) {
+  return is_possible(source.format, false) && source.rotation >= 0 && source.rotation < 360 &&
+         source.rotation % 90 == 0;
+}
+
 bool is_possible(const ring::Description& description) {
   const bool size = description.slots >= 2 && description.slots <= max_ring_slots && description.slot_bytes > 0 &&
                     description.slot_bytes <= largest_slot;
   return size && description.memory < MemoryKind::cuda && description.ready <= ReadySignal::timeline &&
          is_possible(description.device) && is_possible(description.expected, false) &&
-         description.epoch <= most_frames && description.base <= most_frames &&
+         is_possible(description.band_source) && description.epoch <= most_frames && description.base <= most_frames &&
          description.last_sequence <= ring::largest_sequence;
 }
 
@@ -55,6 +60,7 @@ std::shared_ptr<FrameRingMemory> FrameRingMemory::create(const FrameRingSpec& sp
   description->ready = on_gpu(spec.device) ? spec.ready : ReadySignal::immediate;
   description->device = complete_on_host ? Device{} : spec.device;
   description->expected = spec.expected;
+  description->band_source = spec.band_source;
   description->slot_bytes = spec.slot_bytes;
   description->epoch = spec.epoch;
   description->base = spec.base;
@@ -146,6 +152,8 @@ void FrameRingMemory::open_gpu_part(const Device& gpu) {
 }
 
 const FrameFormat& FrameRingMemory::expected() const { return description_->expected; }
+
+const BandSource& FrameRingMemory::band_source() const { return description_->band_source; }
 
 MemoryKind FrameRingMemory::kind() const { return description_->memory; }
 

@@ -179,16 +179,20 @@ FrameRingReader::Next FrameRingReader::take_newer(std::uint32_t head, Lease& lea
   return broken_ ? Next::broken : Next::timeout;
 }
 
+std::uint64_t FrameRingReader::resolved() const { return memory_->header().resolved.load(std::memory_order_seq_cst); }
+
 FrameRingReader::Next FrameRingReader::next(Lease& lease, Deadline deadline) {
-  ring::Header& header = memory_->header();
+  const ring::Header& header = memory_->header();
+  const std::uint64_t resolved_before = resolved();
   for (;;) {
     const std::uint32_t news = header.news.load(std::memory_order_seq_cst);
-    const WriterState writer = header.writer.load(std::memory_order_seq_cst);  // before head: then head is final
+    const std::uint64_t resolved_now = resolved();  // before head, and so is the writer's state: then head is final
+    const WriterState writer = header.writer.load(std::memory_order_seq_cst);
     const std::uint32_t head = header.head.load(std::memory_order_seq_cst);
     if (const Next next = take_newer(head, lease); next != Next::timeout) return next;
     if (writer == WriterState::closed) return Next::ended;
     if (writer == WriterState::gone) return Next::writer_gone;
-    if (Clock::now() >= deadline) return Next::timeout;
+    if (Clock::now() >= deadline || resolved_now != resolved_before) return Next::timeout;
     wait_for_news(news, deadline);
   }
 }
@@ -219,17 +223,23 @@ void FrameRingObserver::require(std::uint32_t seats) {
   memory_->header().required.store(seats, std::memory_order_seq_cst);
 }
 
+void FrameRingObserver::keep_together(std::uint32_t seats) {
+  memory_->header().together.store(seats, std::memory_order_seq_cst);
+}
+
 SeatFrames FrameRingObserver::frames_of(unsigned reader) const {
   const ring::Header& header = memory_->header();
   const ring::Reader& seat = header.readers[reader];
-  SeatFrames frames;
   // A frame whose writer died before its head was stored was never seen by anybody.
   const std::uint32_t head = header.head.load(std::memory_order_acquire);
-  frames.last = std::min(seat.last.load(std::memory_order_acquire), head);
-  frames.first = seat.first.load(std::memory_order_relaxed);
-  frames.recalled = seat.recalled.load(std::memory_order_relaxed);
-  frames.tenure = seat.tenure.load(std::memory_order_relaxed);
-  return frames.first > head ? SeatFrames{.tenure = frames.tenure} : frames;
+  const auto last = ring::SeatWord::unpack(seat.last.load(std::memory_order_acquire));
+  const auto first = ring::SeatWord::unpack(seat.first.load(std::memory_order_acquire));
+  const auto recalled = ring::SeatWord::unpack(seat.recalled.load(std::memory_order_acquire));
+  const SeatFrames none{.tenure = std::max({last.tenure, first.tenure, recalled.tenure})};
+  // Of two readers: the newer one had been given nothing when this began.
+  if (last.tenure != first.tenure || last.tenure != recalled.tenure) return none;
+  if (first.value == 0 || first.value > head || last.value < first.value) return none;
+  return {first.value, std::min(last.value, head), recalled.value, last.tenure};
 }
 
 unsigned FrameRingObserver::pending_for(unsigned reader) const {

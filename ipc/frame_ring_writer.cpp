@@ -60,6 +60,7 @@ void FrameRingWriter::audit() {
   // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
   bool right = std::memcmp(&header.description, &memory_->description(), sizeof header.description) == 0;
   right = right && header.head.load(std::memory_order_relaxed) == head_;
+  right = right && header.resolved.load(std::memory_order_relaxed) == resolved_;
   const WriterState state = closed_ ? WriterState::closed : WriterState::open;
   right = right && header.writer.load(std::memory_order_relaxed) == state;
   for (unsigned slot = 0; slot < memory_->description().slots; ++slot) look(slot);
@@ -67,15 +68,16 @@ void FrameRingWriter::audit() {
     const ring::Reader& seat = header.readers[reader];
     const SeatFrames& frames = settings_[reader].frames;
     right = right && seat.state.load(std::memory_order_relaxed) <= ReaderState::gone;
-    right = right && seat.first.load(std::memory_order_relaxed) == frames.first;
-    right = right && seat.last.load(std::memory_order_relaxed) == frames.last;
-    right = right && seat.recalled.load(std::memory_order_relaxed) == frames.recalled;
-    right = right && seat.tenure.load(std::memory_order_relaxed) == frames.tenure;
+    const auto is = [&](const std::atomic<std::uint64_t>& word, std::uint32_t value) {
+      return word.load(std::memory_order_relaxed) == ring::SeatWord{frames.tenure, value}.pack();
+    };
+    right = right && is(seat.first, frames.first) && is(seat.recalled, frames.recalled) && is(seat.last, frames.last);
   }
   if (right) return;
   for (unsigned reader = 0; reader < max_ring_readers; ++reader) record_seat(reader);
   std::memcpy(&header.description, &memory_->description(), sizeof header.description);
   header.head.store(head_, std::memory_order_seq_cst);
+  header.resolved.store(resolved_, std::memory_order_seq_cst);
   header.writer.store(state, std::memory_order_seq_cst);
   on_faulty_reader_();
 }
@@ -170,10 +172,10 @@ std::uint32_t FrameRingWriter::live_mask() {
 void FrameRingWriter::record_seat(unsigned reader) {
   ring::Reader& seat = memory_->header().readers[reader];
   const SeatFrames& frames = settings_[reader].frames;
-  seat.first.store(frames.first, std::memory_order_relaxed);
-  seat.recalled.store(frames.recalled, std::memory_order_relaxed);
-  seat.tenure.store(frames.tenure, std::memory_order_relaxed);
-  seat.last.store(frames.last, std::memory_order_release);
+  const auto word = [&](std::uint32_t value) { return ring::SeatWord{frames.tenure, value}.pack(); };
+  seat.first.store(word(frames.first), std::memory_order_release);
+  seat.recalled.store(word(frames.recalled), std::memory_order_release);
+  seat.last.store(word(frames.last), std::memory_order_release);
 }
 
 bool FrameRingWriter::exhausted() const { return head_ >= memory_->description().last_sequence; }
@@ -192,7 +194,9 @@ unsigned FrameRingWriter::pending_count(unsigned reader) const {
 bool FrameRingWriter::has_readers() {
   const std::lock_guard lock(mutex_);
   const std::uint32_t live = live_mask();
-  const std::uint32_t required = memory_->header().required.load(std::memory_order_seq_cst);
+  const ring::Header& header = memory_->header();
+  const std::uint32_t required =
+      header.required.load(std::memory_order_seq_cst) | header.together.load(std::memory_order_seq_cst);
   constexpr std::uint32_t seats = (1U << max_ring_readers) - 1;
   return live != 0 && (required & seats & ~live) == 0;
 }
@@ -208,25 +212,48 @@ bool FrameRingWriter::has_room(Readers readers) {
   return true;
 }
 
+// Readers that need the same frames, or none, get work for nothing from one that only some of them have taken: so a
+// younger one goes, that none of them has.
 void FrameRingWriter::recall_oldest(unsigned reader) {
-  const auto bit = static_cast<std::uint16_t>(1U << reader);
+  const std::uint16_t together = recalled_with(reader);
+  if (together != 0 && recall_oldest(together)) return;
+  recall_oldest(static_cast<std::uint16_t>(1U << reader));
+}
+
+// All that live of those that the reader is kept together with, itself included; none: it is on its own.
+std::uint16_t FrameRingWriter::recalled_with(unsigned reader) {
+  const std::uint32_t together = memory_->header().together.load(std::memory_order_relaxed);
+  if ((together >> reader & 1) == 0) return 0;
+  std::uint16_t readers = 0;
+  for (unsigned other = 0; other < max_ring_readers; ++other) {
+    if ((together >> other & 1) != 0 && settings_[other].live) readers |= static_cast<std::uint16_t>(1U << other);
+  }
+  return readers;
+}
+
+// Of the frames that are pending for all these readers the oldest. False: there is none.
+bool FrameRingWriter::recall_oldest(std::uint16_t readers) {
   std::optional<unsigned> oldest;
   Control control;
   for (unsigned slot = 0; slot < memory_->description().slots; ++slot) {
     const Control seen = look(slot);
-    if (seen.state != SlotState::published || (seen.pending & bit) == 0) continue;
+    if (seen.state != SlotState::published || (seen.pending & readers) != readers) continue;
     if (oldest && control.sequence < seen.sequence) continue;
     oldest = slot;
     control = seen;
   }
-  if (!oldest) return;
+  if (!oldest) return false;
   std::uint64_t expected = control.pack();
-  control.pending &= static_cast<std::uint16_t>(~bit);
+  control.pending &= static_cast<std::uint16_t>(~readers);
   // A reader that takes the frame at this moment wins; the caller counts again.
   auto& word = memory_->header().slot[*oldest].control;
-  if (!word.compare_exchange_strong(expected, control.pack(), std::memory_order_acq_rel)) return;
-  ++settings_[reader].frames.recalled;
-  record_seat(reader);
+  if (!word.compare_exchange_strong(expected, control.pack(), std::memory_order_acq_rel)) return true;
+  for (unsigned reader = 0; reader < max_ring_readers; ++reader) {
+    if ((readers >> reader & 1) == 0) continue;
+    ++settings_[reader].frames.recalled;
+    record_seat(reader);
+  }
+  return true;
 }
 
 FrameRingWriter::Published FrameRingWriter::publish(unsigned slot, const FrameRecord& record) {
@@ -262,9 +289,24 @@ FrameRingWriter::Published FrameRingWriter::publish(unsigned slot, const FrameRe
   head_ = sequence;
   header.head.store(sequence, std::memory_order_seq_cst);
   failpoint("ring.writer.head");
+  resolved_ = std::max(resolved_, record.source_number);
+  header.resolved.store(resolved_, std::memory_order_seq_cst);
   header.news.fetch_add(1, std::memory_order_seq_cst);
   if (header.waiting_readers.load(std::memory_order_seq_cst) != 0) futex_wake_all(header.news);
   return Published::yes;
+}
+
+// Behind the frame itself, if that was published: a reader that sees this sees the frame.
+void FrameRingWriter::resolve(std::uint64_t source_number) {
+  ring::Header& header = memory_->header();
+  {
+    const std::lock_guard lock(mutex_);
+    if (source_number <= resolved_) return;
+    resolved_ = source_number;
+    header.resolved.store(resolved_, std::memory_order_seq_cst);
+  }
+  header.news.fetch_add(1, std::memory_order_seq_cst);
+  if (header.waiting_readers.load(std::memory_order_seq_cst) != 0) futex_wake_all(header.news);
 }
 
 void FrameRingWriter::service() {

@@ -193,11 +193,12 @@ __device__ inline void store_32(const OutPlane& out, int x, int y, bool whole, u
   const unsigned other = __shfl_xor_sync(0xffffffff, odd ? first : second, 1);
   const uint2 bytes = odd ? uint2{other, second} : uint2{first, other};
   const int at = x + (odd ? 16 : 0) + lane / 2 * 8;
-  if (!is_made(out, y)) return;
-  if (!whole)
-    store_unit(out, at, y, bytes);
-  else
+  // Leaving at once where the row is not made costs the blur 8 % on an H200: lanes then meet again after each store.
+  if (!whole) {
+    if (is_made(out, y)) store_unit(out, at, y, bytes);
+  } else if (is_made(out, y)) {
     *reinterpret_cast<uint2*>(out.data + static_cast<std::ptrdiff_t>(y) * out.stride + at) = bytes;
+  }
 }
 
 // Two blocks of 16 × 16 outputs, at `x` (in bytes) and `y`: of one component side by side, or of U and V.

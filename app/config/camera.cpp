@@ -1,8 +1,14 @@
 // A camera (and `defaults`, which has the same keys): reading it, merging it, and what becomes of it.
+#include <fmt/format.h>
+#include <algorithm>
+
 #include <set>
 
 #include "app/config/key_table.h"
 #include "app/config/reader.h"
+#include "ipc/frame_ring.h"
+#include "ipc/ring_slots.h"
+#include "stages/decoders/decoder.h"
 
 namespace campipe {
 namespace {
@@ -49,7 +55,7 @@ CameraConfig to_config(const GivenCamera& camera) {
   settle_stream(camera, config);
   for (const GivenOutput& output : camera.outputs) settle_stream(output, config.outputs.emplace_back(output.value));
   if (is_automatic(camera["drop_policy"]))
-    config.drop_policy = is_live(config.source.url) ? DropPolicy::drop : DropPolicy::block;
+    config.drop_policy = config.mosaic || is_live(config.source.url) ? DropPolicy::drop : DropPolicy::block;
   return config;
 }
 
@@ -61,7 +67,8 @@ GpuPlaces gpu_places(const GivenCamera& camera) {
                    {},
                    place_of(camera["placement.decode"]),
                    place_of(camera["placement.filter"]),
-                   place_of(camera["placement.encode"])};
+                   place_of(camera["placement.encode"]),
+                   place_of(camera["placement.tiles"])};
   for (const GivenOutput& output : camera.outputs) places.output_encoders.push_back(place_of(output["encode.encoder"]));
   return places;
 }
@@ -75,6 +82,25 @@ void check_decode_gpus(const std::vector<GivenCamera>& cameras, Report& report) 
     const YamlNode* node = camera["decode.gpu"].node;
     if (camera.value.gpu != "cpu" || !elsewhere || !reported.insert(node).second) continue;
     report.at(*node, "expected auto or cpu, since the camera runs on the CPU (gpu: cpu), got " + shown(*node));
+  }
+}
+
+// A stream that needs fewer slots would run; but it shows only at run time what it needs.
+void check_rings(const std::vector<GivenCamera>& cameras, Report& report) {
+  std::set<const YamlNode*> reported;
+  for (const GivenCamera& camera : cameras) {
+    const CameraConfig& config = camera.value;
+    const std::size_t tiles = config.placement ? config.placement->tiles.size() : 0;
+    const auto readers = static_cast<unsigned>(std::max<std::size_t>(tiles, 1));
+    const unsigned slots =
+        ring_slots(most_slots_kept(config.decode_threads), static_cast<unsigned>(config.queue_size), readers);
+    const Origin& queue = camera["queue_size"];
+    const YamlNode* node = queue.node != nullptr ? queue.node : camera["decode.threads"].node;
+    if (slots <= max_ring_slots || node == nullptr || !reported.insert(node).second) continue;
+    report.at(*node,
+              fmt::format("the frames of this camera would take a ring of up to {} slots, and a ring has at most "
+                          "{}: lower queue_size (now {}) or decode.threads (now {})",
+                          slots, max_ring_slots, config.queue_size, config.decode_threads));
   }
 }
 

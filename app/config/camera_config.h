@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/config/mosaic_config.h"
 #include "app/config/stream_config.h"
 #include "core/frame.h"
 #include "stages/sources/source.h"
@@ -80,9 +81,10 @@ void describe_keys(Keys& keys, Of<SourceConfig>) {
 
 // Where the stages of a camera's own stream run.
 struct StagePlacement {
-  std::string decode = "auto";      // auto, cpu, or a GPU
-  std::vector<std::string> filter;  // cpu, cpu:N, or a GPU, of all filters or of each; none: where it is encoded
-  std::string encode = "auto";      // likewise
+  std::string decode = "auto";          // auto, cpu, or a GPU
+  std::vector<std::string> filter;      // cpu, cpu:N, or a GPU, of all filters or of each; none: where it is encoded
+  std::string encode = "auto";          // likewise
+  std::vector<std::string> tiles = {};  // by tile: a place for each, or auto; none: by stage
   friend bool operator==(const StagePlacement&, const StagePlacement&) = default;
 };
 // "cpu:1": the number of a worker on the CPU.
@@ -98,19 +100,30 @@ void describe_keys(Keys& keys, Of<StagePlacement>) {
            {.meaning = "what runs the camera's filters: one place for all of them, or one for each. `cpu:1` is the "
                        "second of the workers on the CPU, `cpu` any of them",
             .range = "`cpu`, `cpu:0` to `cpu:31`, a GPU's index or UUID",
-            .fallback = "where it is encoded"});
-  keys.key("encode", &S::encode,
-           ParsedKey{read_stage_place, "choice, integer or string", R"({"$ref": "#/$defs/place"})"},
-           {.meaning = "what encodes. `auto`: where the last filter runs; without filters as the camera's `gpu`",
-            .range = "`auto`, or as a place of `filter`"});
+            .fallback = "where it is encoded",
+            .excludes = "placement.tiles"});
+  keys.key(
+      "encode", &S::encode, ParsedKey{read_stage_place, "choice, integer or string", R"({"$ref": "#/$defs/place"})"},
+      {.meaning =
+           "what encodes. `auto`: where the last filter runs, or the first tile; without filters as the camera's `gpu`",
+       .range = "`auto`, or as a place of `filter`"});
+  keys.key(
+      "tiles", &S::tiles, ParsedKey{read_tiles, "list or integer", R"({"$ref": "#/$defs/tiles"})"},
+      {.meaning = "[by tile](placement.md#by-tile): so many places filter a part of each frame, all of them GPUs or "
+                  "all on the CPU; each `cpu` is one more worker. A number leaves the choice to campipe. It is "
+                  "encoded where the first one is, unless `encode` says where",
+       .range = "1 to 8, or a list of as many places of `filter`",
+       .fallback = "none",
+       .excludes = "placement.filter"});
 }
 
 enum class DropPolicy : std::uint8_t { drop, block };
 enum class OnCorrupt : std::uint8_t { show, skip };
 
-// A field for each key.
+// A field for each key. A mosaic is one, too: a stream with all that a camera has but for its source.
 struct CameraConfig : StreamConfig {
   SourceConfig source;
+  std::optional<MosaicConfig> mosaic;          // in place of the source, which is then empty
   std::string gpu = "auto";                    // auto, cpu, or a GPU's index or UUID
   std::optional<StagePlacement> placement;     // by stage; none: all on `gpu`
   std::optional<MemoryKind> ipc_memory;        // of a ring that a GPU fills; none: auto
@@ -158,8 +171,9 @@ void describe_keys(Keys& keys, Of<CameraConfig>) {
                            "camera's own stream; its other outputs are made where its first filter runs",
                 .fallback = "all where `gpu` says"});
   keys.key("ipc_memory", &C::ipc_memory,
-           {.meaning = "the memory of a ring that a GPU fills. `auto`: the first of `cuda_vmm`, `cuda_legacy`, `host` "
-                       "that works between the two GPUs; one that is named must work. Rings that the CPU fills are "
+           {.meaning = "the memory of a ring that a GPU fills. `auto`: of `cuda_vmm`, `cuda_legacy` and `host` the "
+                       "one that the second GPU reads fastest from the first, as measured at the start; one that is "
+                       "named must work. Rings that the CPU fills are "
                        "`host`"});
   keys.key("ready_signal", &C::ready_signal,
            {.meaning = "how a GPU that fills a ring signals the one that reads it. `auto`: `ipc_event`"});
@@ -186,6 +200,7 @@ void describe_keys(Keys& keys, Of<CameraConfig>) {
                 .range = "up to 4 outputs",
                 .fallback = "none"});
   keys.hidden("for_browsers", &C::for_browsers);
+  keys.hidden("mosaic", &C::mosaic);
 }
 
 }  // namespace campipe

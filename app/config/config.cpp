@@ -47,7 +47,9 @@ LoadedConfig load_tree(YamlNode& root, const std::vector<std::string>& removed, 
   enter_groups(file.groups, removed, cameras, report);
   check_decode_gpus(cameras, report);
   check_placements(cameras, report);
+  check_rings(cameras, report);
   check_copies(cameras, report);
+  for (GivenCamera& mosaic : laid_out_mosaics(file.mosaics, cameras, report)) cameras.push_back(std::move(mosaic));
   check_encoders(cameras, report);
   report.step(nullptr, look_at_files, look_at_disk);
   check_recordings(cameras, report);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "app/config/camera_config.h"
+#include "app/config/mosaic_keys.h"
 #include "app/config/server_config.h"
 
 namespace campipe {
@@ -32,7 +33,7 @@ inline bool is_auto(const EncoderConfig& encode) { return encode.codec == "auto"
 inline bool serves(const ServerConfig& server) { return !server.http_address.empty() || !server.rtsp_address.empty(); }
 
 struct RigConfig {
-  std::vector<CameraConfig> cameras;  // in the file's order
+  std::vector<CameraConfig> cameras;  // in the file's order, and then the mosaics
   std::optional<int> worker_count;    // none: auto
   Mps mps = Mps::off;
   std::string events;  // a file that gets a line of JSON for each event; empty: events.jsonl, where a camera has motion
@@ -42,6 +43,7 @@ struct RigConfig {
 
 bool read_defaults(const YamlNode& node, Given<RigConfig>& file, Report& report);
 bool read_cameras(const YamlNode& node, Given<RigConfig>& file, Report& report);
+bool read_mosaics(const YamlNode& node, Given<RigConfig>& file, Report& report);
 bool read_groups(const YamlNode& node, Given<RigConfig>& file, Report& report);
 
 template <typename Keys>
@@ -54,6 +56,12 @@ void describe_keys(Keys& keys, Of<RigConfig>) {
                {.meaning = "a camera's name (1 to 64 of A–Z, a–z, 0–9, `_`, `-`; a letter or digit first) and its keys",
                 .range = "1 to 256 cameras",
                 .fallback = required});
+  keys.part(
+      "mosaics", read_mosaics, R"({"$ref": "#/$defs/mosaics"})",
+      {.meaning = "streams that show many cameras at once: a mosaic's name, as a camera's and none of theirs, and "
+                  "its keys",
+       .range = "up to 256 cameras and mosaics",
+       .fallback = "none"});
   keys.part("sync_groups", read_groups, R"({"$ref": "#/$defs/sync_groups"})",
             {.meaning = "cameras that stay in step: a group's name, as a camera's, and its keys",
              .range = "groups, see below",
@@ -123,6 +131,7 @@ struct GpuPlaces {
   ConfigPlace stage_decode = {};                  // of `placement`
   ConfigPlace stage_filter = {};
   ConfigPlace stage_encode = {};
+  ConfigPlace stage_tiles = {};
 };
 
 struct LoadedConfig {

@@ -30,6 +30,11 @@ class Origins {
   // Throws std::logic_error for what is no key.
   const Origin& operator[](std::string_view path) const;
   Origin& at(std::string_view path) { return given_[std::string(path)]; }
+  // What another map gives, most keys of which are keys of this one, too.
+  void adopt(const Origins& other) {
+    given_ = other.given_;
+    node = other.node;
+  }
 
   const YamlNode* node = nullptr;  // the map that they stand in
 
@@ -56,18 +61,27 @@ struct Parts<CameraConfig> {
   std::vector<Given<OutputConfig>> outputs;
 };
 template <>
+struct Parts<MosaicKeys> {
+  std::vector<Given<OutputConfig>> outputs;
+};
+template <>
 struct Parts<RigConfig> {
   Given<CameraConfig> defaults;
   std::vector<Given<CameraConfig>> cameras;
+  std::vector<Given<MosaicKeys>> mosaics;
   std::vector<Given<GroupKeys>> groups;
   std::vector<Given<UserConfig>> users;
 };
 
 using GivenCamera = Given<CameraConfig>;
 using GivenOutput = Given<OutputConfig>;
+using GivenMosaic = Given<MosaicKeys>;
 
 // What `own` does not give comes from `defaults`. The outputs' `encode` comes from the merged camera's.
 GivenCamera merge(const GivenCamera& own, const GivenCamera& defaults);
+// Mosaics as cameras without a source, laid out; what is wrong with them is reported. `cameras`: all of the rig.
+std::vector<GivenCamera> laid_out_mosaics(const std::vector<GivenMosaic>& mosaics,
+                                          const std::vector<GivenCamera>& cameras, Report& report);
 // The values. Keys of `defaults` that mean nothing for such a source or codec do not apply.
 CameraConfig to_config(const GivenCamera& camera);
 GpuPlaces gpu_places(const GivenCamera& camera);
@@ -104,13 +118,15 @@ void settle_server(const Given<RigConfig>& given, ServerConfig& value);
 
 // False: something in it was reported.
 bool read_camera(const YamlNode& node, GivenCamera& camera, Report& report);
-// Of cameras and outputs. False: reported.
+bool read_outputs(const YamlNode& node, std::vector<GivenOutput>& outputs, Report& report);
+// Of cameras, mosaics and outputs. False: reported.
 bool check_name(const YamlNode& named, std::string_view whose, Report& report);
 
 // Mistakes that show only when everything is read and merged.
 void check_sources(const std::vector<GivenCamera>& cameras, Report& report);
 void check_decode_gpus(const std::vector<GivenCamera>& cameras, Report& report);
 void check_placements(const std::vector<GivenCamera>& cameras, Report& report);
+void check_rings(const std::vector<GivenCamera>& cameras, Report& report);
 void check_copies(const std::vector<GivenCamera>& cameras, Report& report);
 void check_encoders(const std::vector<GivenCamera>& cameras, Report& report);
 void check_recordings(const std::vector<GivenCamera>& cameras, Report& report);

@@ -35,7 +35,8 @@ json places_to_json(const GpuPlaces& places) {
           {"output_encoders", std::move(outputs)},
           {"stage_decode", place_to_json(places.stage_decode)},
           {"stage_filter", place_to_json(places.stage_filter)},
-          {"stage_encode", place_to_json(places.stage_encode)}};
+          {"stage_encode", place_to_json(places.stage_encode)},
+          {"stage_tiles", place_to_json(places.stage_tiles)}};
 }
 
 GpuPlaces places_from_json(const json& from) {
@@ -46,7 +47,8 @@ GpuPlaces places_from_json(const json& from) {
                    {},
                    place_from_json(from.at("stage_decode")),
                    place_from_json(from.at("stage_filter")),
-                   place_from_json(from.at("stage_encode"))};
+                   place_from_json(from.at("stage_encode")),
+                   place_from_json(from.at("stage_tiles"))};
   for (const json& output : from.at("output_encoders")) places.output_encoders.push_back(place_from_json(output));
   return places;
 }

@@ -33,8 +33,8 @@ LaidOutMosaic lay_out_grid(MosaicGrid grid, const std::vector<std::string>& came
   if (grid.columns == 0) grid = auto_grid(std::max(count, 1), width, height);
   const auto mistake = [](std::string message) { return LaidOutMosaic{{}, {{std::nullopt, std::move(message)}}}; };
   if (grid.columns * grid.rows < count) {
-    return mistake(text_of(grid) + " has " + std::to_string(grid.columns * grid.rows) + " cells for " +
-                   std::to_string(count) + " cameras; " + text_of(auto_grid(count, width, height)) + " holds them");
+    return mistake(text_of(grid) + " is too small for " + std::to_string(count) + " cameras; " +
+                   text_of(auto_grid(count, width, height)) + " holds them");
   }
   const int smallest_width = width / grid.columns / 2 * 2, smallest_height = height / grid.rows / 2 * 2;
   if (smallest_width < min_cell_size || smallest_height < min_cell_size) {

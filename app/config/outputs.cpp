@@ -26,18 +26,22 @@ bool read_output(const YamlNode& node, GivenOutput& output, Report& report) {
 
 }  // namespace
 
-bool read_outputs(const YamlNode& node, GivenCamera& camera, Report& report) {
+bool read_outputs(const YamlNode& node, std::vector<GivenOutput>& outputs, Report& report) {
   if (!is_map(node, report)) return false;
   bool good = true;
   for (const YamlNode& child : node.children) {
-    if (camera.outputs.size() == max_outputs) {
+    if (outputs.size() == max_outputs) {
       report.at_key(child, "more than 4 outputs");
-      camera.outputs.clear();
+      outputs.clear();
       return false;
     }
-    good = read_output(child, camera.outputs.emplace_back(), report) && good;
+    good = read_output(child, outputs.emplace_back(), report) && good;
   }
   return good;
+}
+
+bool read_outputs(const YamlNode& node, GivenCamera& camera, Report& report) {
+  return read_outputs(node, camera.outputs, report);
 }
 
 std::vector<NamedStream> streams_of(const std::vector<GivenCamera>& cameras) {

@@ -21,10 +21,15 @@ Node* find(Node& map, std::string_view key) {
   return found == map.children.end() ? nullptr : &*found;
 }
 
-bool has_camera(const YamlNode& root, std::string_view name) {
-  const YamlNode* const cameras = find(root, "cameras");
-  return cameras != nullptr && find(*cameras, name) != nullptr;
+// Of `section`: "cameras" or "mosaics".
+template <typename Node>
+Node* find_stream(Node& root, std::string_view section, std::string_view name) {
+  Node* const streams = find(root, section);
+  return streams != nullptr ? find(*streams, name) : nullptr;
 }
+
+bool has_camera(const YamlNode& root, std::string_view name) { return find_stream(root, "cameras", name) != nullptr; }
+bool has_mosaic(const YamlNode& root, std::string_view name) { return find_stream(root, "mosaics", name) != nullptr; }
 
 // Paths, for the errors reported here: the tree is not prepared yet.
 bool good_map(YamlNode& node, const std::string& path, Report& report) {
@@ -66,13 +71,14 @@ void put_camera(YamlNode& cameras, YamlNode camera, std::vector<std::string>& re
   }
 }
 
-// A camera that is not there any more needs none.
-void put_enabled(YamlNode& cameras, YamlNode on) {
-  YamlNode* const camera = find(cameras, on.key);
-  if (camera == nullptr || camera->kind != Kind::map) return;
-  std::erase_if(camera->children, [](const YamlNode& key) { return key.key == "enabled"; });
+// Of a camera or mosaic. One that is not there any more needs none.
+void put_enabled(YamlNode& root, YamlNode on) {
+  YamlNode* stream = find_stream(root, "cameras", on.key);
+  if (stream == nullptr) stream = find_stream(root, "mosaics", on.key);
+  if (stream == nullptr || stream->kind != Kind::map) return;
+  std::erase_if(stream->children, [](const YamlNode& key) { return key.key == "enabled"; });
   on.key = "enabled";
-  camera->children.push_back(std::move(on));
+  stream->children.push_back(std::move(on));
 }
 
 // Marks that give the order: errors are sorted by them.
@@ -144,10 +150,12 @@ std::vector<std::string> lay_over(YamlNode& root, YamlNode over, Report& report)
     YamlNode* const cameras = cameras_of(root, *part);
     if (cameras == nullptr) continue;
     for (YamlNode& child : part->children) {
-      if (key == "cameras") {
-        put_camera(*cameras, std::move(child), removed);
+      if (key == "enabled") {
+        put_enabled(root, std::move(child));
+      } else if (has_mosaic(root, child.key)) {
+        report.at_key(child, "a mosaic has this name; mosaics are changed in the file");
       } else {
-        put_enabled(*cameras, std::move(child));
+        put_camera(*cameras, std::move(child), removed);
       }
     }
   }
@@ -180,7 +188,8 @@ std::vector<std::string> effects_on(const YamlNode& root, const YamlNode& overla
   }
   for (const auto& [name, on] : changes_of(overlay).enabled) {
     const bool goes = cameras != nullptr && find(*cameras, name) != nullptr && find(*cameras, name)->kind == Kind::null;
-    if (has_camera(root, name) && !goes) effects.push_back(name + (on ? " enabled" : " disabled"));
+    if ((has_camera(root, name) || has_mosaic(root, name)) && !goes)
+      effects.push_back(name + (on ? " enabled" : " disabled"));
   }
   return effects;
 }

@@ -1,14 +1,17 @@
 // Devices by their names; and `placement`: on which of them the stages of a camera's own stream run.
+#include <algorithm>
 #include <set>
 
 #include "app/config/given.h"
 #include "app/config/reader.h"
 #include "core/gpu.h"
+#include "stages/filters/tile_parts.h"
 
 namespace campipe {
 namespace {
 
 constexpr unsigned most_cpu_workers = 32;
+constexpr int most_tiles = 8;
 constexpr std::string_view expected_gpu =
     "auto, cpu, or a GPU by its index or UUID, such as 0, GPU-5f0c… or MIG-5f0c… (campipe --devices lists them)";
 constexpr std::string_view expected_place =
@@ -63,6 +66,31 @@ std::optional<std::vector<std::string>> read_stage_places(const YamlNode& node, 
   return places;
 }
 
+std::optional<std::vector<std::string>> read_tiles(const YamlNode& node, Report& report) {
+  if (scalar_text(node) != nullptr) {
+    const auto number = read_int(node, 1, most_tiles, report);
+    return number ? std::optional(std::vector<std::string>(static_cast<std::size_t>(*number), "auto")) : std::nullopt;
+  }
+  if (!is_list(node, report)) return std::nullopt;
+  const auto number = static_cast<int>(node.children.size());
+  if (number < 1 || number > most_tiles) {
+    report.at(node, "expected 1 to " + std::to_string(most_tiles) + " tiles, got " + std::to_string(number));
+    return std::nullopt;
+  }
+  std::vector<std::string> places;
+  for (const YamlNode& child : node.children) {
+    if (auto place = read_stage_place(child, report)) places.push_back(std::move(*place));
+  }
+  if (places.size() != node.children.size()) return std::nullopt;
+  const auto is_cpu = [](const std::string& place) { return place.starts_with("cpu"); };
+  const auto is_gpu = [&](const std::string& place) { return place != "auto" && !is_cpu(place); };
+  if (std::ranges::any_of(places, is_cpu) && std::ranges::any_of(places, is_gpu)) {
+    report.at(node, "expected GPUs alone, or places on the CPU alone");
+    return std::nullopt;
+  }
+  return places;
+}
+
 // What stands in `defaults` is every camera's, and wrong only once.
 void check_placements(const std::vector<GivenCamera>& cameras, Report& report) {
   std::set<const YamlNode*> reported;
@@ -76,6 +104,10 @@ void check_placements(const std::vector<GivenCamera>& cameras, Report& report) {
       refuse_at(camera["placement"],
                 "is for a camera's own stream that is encoded, and camera '" + camera.node->key + "' has codec `copy`");
       continue;
+    }
+    if (!placement->tiles.empty() && camera["filters"].good && camera["placement.tiles"].good) {
+      const std::string refused = usual_tiles(camera.value.filters).refused;
+      if (!refused.empty()) refuse_at(camera["placement.tiles"], "camera '" + camera.node->key + "': " + refused);
     }
     const std::size_t filters = camera.value.filters.size();
     const std::size_t places = placement->filter.size();

@@ -172,15 +172,16 @@ struct StreamConfig {
 };
 
 template <typename Keys>
-void describe_keys(Keys& keys, Of<StreamConfig>) {
-  using S = StreamConfig;
-  keys.hidden("name", &S::name);
-  keys.key("filters", &S::filters, ParsedKey{read_filters, "list", R"({"$ref": "#/$defs/filters"})"},
+void describe_filters(Keys& keys) {
+  keys.key("filters", &StreamConfig::filters, ParsedKey{read_filters, "list", R"({"$ref": "#/$defs/filters"})"},
            {.meaning = "what is done to the frames, in this order; each `name` or `name: {parameter: value}`",
             .range = "filters, see below"});
-  keys.key(
-      "rate", &S::rate, NumberKey{0, 1000},
-      {.meaning = "at most so many are encoded; 0: all", .unit = "frames a second", .scope = KeyScope::transcoded});
+}
+
+// What is made of the filtered frames, and where it goes.
+template <typename Keys>
+void describe_targets(Keys& keys) {
+  using S = StreamConfig;
   keys.section("encode", &S::encode, {.meaning = "encoding", .fallback = "see below"});
   keys.section("record", &S::record, {.meaning = "recording", .fallback = "no recording"});
   keys.key("push", &S::push, ParsedKey{read_push, "list", R"({"$ref": "#/$defs/push"})"},
@@ -188,6 +189,17 @@ void describe_keys(Keys& keys, Of<StreamConfig>) {
                        "holds nothing up. `rtsps` and `rtmps` encrypt, but do not check the target's certificate",
             .range = "up to 8 URLs of `rtsp`, `rtsps`, `srt`, `udp`, `rtmp` or `rtmps`"});
   keys.section("snapshot", &S::snapshot, {.meaning = "the newest frame as a file", .fallback = "none"});
+}
+
+template <typename Keys>
+void describe_keys(Keys& keys, Of<StreamConfig>) {
+  using S = StreamConfig;
+  keys.hidden("name", &S::name);
+  describe_filters(keys);
+  keys.key(
+      "rate", &S::rate, NumberKey{0, 1000},
+      {.meaning = "at most so many are encoded; 0: all", .unit = "frames a second", .scope = KeyScope::transcoded});
+  describe_targets(keys);
   keys.hidden("on_demand", &S::on_demand);
   keys.hidden("group", &S::group);
 }

@@ -16,6 +16,7 @@
 
 namespace campipe {
 
+struct Rgb;
 enum class DropPolicy : std::uint8_t;
 enum class Mps : std::uint8_t;
 
@@ -32,6 +33,7 @@ std::optional<DropPolicy> read_drop_policy(const YamlNode& node, Report& report)
 std::optional<std::string> read_gpu_name(const YamlNode& node, Report& report);
 std::optional<std::string> read_stage_place(const YamlNode& node, Report& report);
 std::optional<std::vector<std::string>> read_stage_places(const YamlNode& node, Report& report);
+std::optional<std::vector<std::string>> read_tiles(const YamlNode& node, Report& report);
 // filters.cpp, push.cpp
 std::optional<std::vector<FilterConfig>> read_filters(const YamlNode& node, Report& report);
 std::optional<std::vector<PushUrl>> read_push(const YamlNode& node, Report& report);
@@ -54,6 +56,9 @@ std::optional<std::vector<std::string>> read_trusted_proxies(const YamlNode& nod
 std::optional<std::string> read_password(const YamlNode& node, Report& report);
 std::optional<std::string> read_rtsp_secret(const YamlNode& node, Report& report);
 std::optional<std::vector<std::string>> read_user_cameras(const YamlNode& node, Report& report);
+// mosaic.cpp
+std::optional<int> read_mosaic_size(const YamlNode& node, Report& report);
+std::optional<Rgb> read_mosaic_colour(const YamlNode& node, Report& report);
 // config.cpp
 std::optional<Mps> read_mps(const YamlNode& node, Report& report);
 std::optional<std::string> read_events(const YamlNode& node, Report& report);

@@ -29,6 +29,25 @@ struct FieldsOf<FilterConfig> {
   static void fields(auto& m, auto&& f) { f("name", m.name), f("parameters", m.parameters); }
 };
 template <>
+struct FieldsOf<Rgb> {
+  static void fields(auto& m, auto&& f) { f("red", m.red), f("green", m.green), f("blue", m.blue); }
+};
+template <>
+struct FieldsOf<FrameRegion> {
+  static void fields(auto& m, auto&& f) { f("x", m.x), f("y", m.y), f("width", m.width), f("height", m.height); }
+};
+template <>
+struct FieldsOf<MosaicCell> {
+  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("region", m.region); }
+};
+template <>
+struct FieldsOf<MosaicConfig> {
+  static void fields(auto& m, auto&& f) {
+    f("width", m.width), f("height", m.height), f("rate", m.rate), f("labels", m.labels), f("background", m.background),
+        f("cells", m.cells);
+  }
+};
+template <>
 struct LastOf<DropPolicy> : std::integral_constant<DropPolicy, DropPolicy::block> {};
 template <>
 struct JsonOf<ServerConfig> {

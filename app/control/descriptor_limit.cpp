@@ -35,14 +35,18 @@ struct Sums {
   std::size_t supervisor = supervisor_descriptors(most_processes);
   std::size_t master = own;
   std::size_t publisher = own;
+  std::size_t worker = own;
 };
+
+// Of a mosaic: of its cells.
+std::size_t frame_rings_of(const CameraConfig& camera) { return camera.mosaic ? camera.mosaic->cells.size() : 1; }
 
 // Of each of its outputs.
 std::size_t packet_rings_of(const CameraConfig& camera) { return camera.source.audio == Audio::copy ? 2 : 1; }
 
 void add_output(Sums& sums, const CameraConfig& camera, const StreamConfig& output) {
   const std::size_t rings = packet_rings_of(camera);
-  sums.master += rings;
+  if (!camera.mosaic) sums.master += rings;
   sums.publisher += 2 * rings + (output.record ? of_recording : 0) + 2 * output.push.size();
 }
 
@@ -71,7 +75,7 @@ void DescriptorReserve::refill() {
 std::size_t descriptors_of(const CameraConfig& camera) {
   if (!camera.enabled) return 0;
   const std::size_t outputs = 1 + camera.outputs.size() + (camera.for_browsers ? 1 : 0);  // it may get one more
-  return of_frame_ring + outputs * packet_rings_of(camera);
+  return of_frame_ring * frame_rings_of(camera) + outputs * packet_rings_of(camera);
 }
 
 std::size_t supervisor_descriptors(std::size_t processes) { return of_supervisor + of_process * processes; }
@@ -81,14 +85,17 @@ DescriptorNeeds descriptors_needed(const RigConfig& rig) {
   for (const CameraConfig& camera : rig.cameras) {
     if (!camera.enabled) continue;
     sums.supervisor += descriptors_of(camera);
-    sums.master += of_source + 2 * of_frame_ring;  // one may be replaced just now
+    if (!camera.mosaic) sums.master += of_source + 2 * of_frame_ring;  // one may be replaced just now
+    sums.worker += 3 * of_frame_ring * frame_rings_of(camera) + 1;     // likewise; of a cell, both ends
     add_output(sums, camera, camera);
     if (camera.for_browsers) add_output(sums, camera, made_for_browsers());
     for (const OutputConfig& output : camera.outputs) add_output(sums, camera, output);
   }
   if (serves(rig.server)) sums.publisher *= 2;
-  const std::array<DescriptorNeeds, 3> all{
-      {{"supervisor", sums.supervisor}, {"master", sums.master}, {"publisher", sums.publisher}}};
+  const std::array<DescriptorNeeds, 4> all{{{"supervisor", sums.supervisor},
+                                            {"master", sums.master},
+                                            {"publisher", sums.publisher},
+                                            {"worker", sums.worker}}};
   return *std::ranges::max_element(all, {}, &DescriptorNeeds::count);
 }
 

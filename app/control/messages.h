@@ -78,7 +78,8 @@ struct Copy {
 struct ReadCamera {
   static constexpr std::string_view type = "camera";
   CameraId camera;
-  EdgeId edge;  // its frame rings
+  EdgeId edge;           // its frame rings
+  unsigned readers = 1;  // of each
   CameraConfig config;
   Placement placement;
   std::uint64_t epoch = 1;             // of the first frame ring
@@ -86,14 +87,24 @@ struct ReadCamera {
   std::optional<std::int64_t> resume;  // the pts of the newest frame of a master that died
   bool decode = true;                  // some output needs frames, with or without viewers
   std::vector<OutputId> on_demand;     // else: outputs that need them only while they have viewers
+  bool shown = false;                  // else: a mosaic needs them
   bool undecided = false;              // run like this only where the source sends what fits()
   std::vector<Copy> copies;
   std::vector<OutputEpoch> audio;  // outputs that take audio, with the epoch of the first ring
   static void fields(auto& m, auto&& f) {
-    f("camera", m.camera), f("edge", m.edge), f("config", m.config), f("placement", m.placement), f("epoch", m.epoch),
-        f("base", m.base), f("resume", m.resume), f("decode", m.decode), f("on_demand", m.on_demand),
-        f("undecided", m.undecided), f("copies", m.copies), f("audio", m.audio);
+    f("camera", m.camera), f("edge", m.edge), f("readers", m.readers), f("config", m.config),
+        f("placement", m.placement), f("epoch", m.epoch), f("base", m.base), f("resume", m.resume),
+        f("decode", m.decode), f("on_demand", m.on_demand), f("shown", m.shown), f("undecided", m.undecided),
+        f("copies", m.copies), f("audio", m.audio);
   }
+};
+
+// A mosaic needs its frames, or needs them no more: of a camera that is not decoded otherwise.
+struct ShowCamera {
+  static constexpr std::string_view type = "show_camera";
+  CameraId camera;
+  bool shown = false;
+  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("shown", m.shown); }
 };
 
 // End its source; what is decoded is still handed over.
@@ -115,11 +126,12 @@ struct Leave : Empty {
   static constexpr std::string_view type = "leave";
 };
 
-using ToMaster = MessageList<ReadCamera, StopCamera, RenewRing, ForgetCamera, Drain, Leave>;
+using ToMaster = MessageList<ReadCamera, ShowCamera, StopCamera, RenewRing, ForgetCamera, Drain, Leave>;
 
 // ---- To a worker
 
-using ToWorker = MessageList<OfferGroupPage, RunNode, Start, OfferFrameRing, RenewRing, EdgeOver, ForgetNode, RigOver>;
+using ToWorker = MessageList<OfferGroupPage, RunNode, Start, OfferFrameRing, RenewRing, EdgeOver, FinishNode, ShowCell,
+                             WriteEdge, StopEdge, ForgetNode, RigOver>;
 
 // ---- From master or worker to the supervisor, and from there to the publisher
 
@@ -234,7 +246,7 @@ struct OutputFailed : OutputReason {
   static constexpr std::string_view type = "output_failed";
 };
 
-using FromWorker = MessageList<FrameRing, PacketRing, OutputFailed, EdgeFailed, NodeDone, FrameRingLost>;
+using FromWorker = MessageList<FrameRing, PacketRing, OutputFailed, EdgeFailed, EdgeDone, NodeDone, FrameRingLost>;
 
 // ---- From the publisher
 

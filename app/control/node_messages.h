@@ -41,41 +41,81 @@ struct EncodedOutput {
   std::uint64_t epoch = 1;        // of the first packet ring
   std::uint64_t base = 0;         // packets of earlier epochs
   bool failed = false;            // in the life of an earlier worker
+  bool joined = false;            // made of what a join gives
   std::optional<GroupSeat> seat;  // of config.group
   static void fields(auto& m, auto&& f) {
     f("output", m.output), f("config", m.config), f("drop_policy", m.drop_policy), f("placement", m.placement),
-        f("epoch", m.epoch), f("base", m.base), f("failed", m.failed), f("seat", m.seat);
+        f("epoch", m.epoch), f("base", m.base), f("failed", m.failed), f("joined", m.joined), f("seat", m.seat);
   }
+};
+
+// What a node makes of frames that several make together: one part of each.
+struct Tile {
+  unsigned index = 0;
+  unsigned count = 1;
+  static void fields(auto& m, auto&& f) { f("index", m.index), f("count", m.count); }
 };
 
 // A frame ring that a node writes for further nodes.
 struct WrittenEdge {
   EdgeId edge;
-  std::string name;  // for people
-  std::vector<FilterConfig> filters;
+  std::string name;                   // for people
+  std::vector<FilterConfig> filters;  // of a tile: all of the camera's own stream, of which it runs the first
+  double rate = 0;                    // at most so many frames a second; 0: all
+  DropPolicy drop_policy = DropPolicy::block;
+  unsigned queue_size = 8;  // frames that may wait in it
   RingMemory memory;
   unsigned readers = 1;     // for so many there is room
   std::uint64_t epoch = 1;  // of the first ring
   std::uint64_t base = 0;   // frames of earlier epochs
   bool failed = false;      // in the life of an earlier worker
+  std::optional<Tile> tile;
   static void fields(auto& m, auto&& f) {
-    f("edge", m.edge), f("name", m.name), f("filters", m.filters), f("memory", m.memory), f("readers", m.readers),
-        f("epoch", m.epoch), f("base", m.base), f("failed", m.failed);
+    f("edge", m.edge), f("name", m.name), f("filters", m.filters), f("rate", m.rate), f("drop_policy", m.drop_policy),
+        f("queue_size", m.queue_size), f("memory", m.memory), f("readers", m.readers), f("epoch", m.epoch),
+        f("base", m.base), f("failed", m.failed), f("tile", m.tile);
   }
+};
+
+// Of a node that joins frames: of what they are parts, as each of its inputs gives one.
+struct Join {
+  std::vector<FilterConfig> filters;  // as the tiles'
+  static void fields(auto& m, auto&& f) { f("filters", m.filters); }
+};
+
+// What is known of a mosaic's cell.
+struct CellState {
+  std::optional<EdgeId> edge;  // that its frames come from; none: none come
+  bool away = false;           // its camera sends nothing just now; else the frames themselves show that
+  std::string reason;          // why there may be no frames
+  std::int64_t since = 0;      // of that, UTC in ns
+  friend bool operator==(const CellState&, const CellState&) = default;
+  static void fields(auto& m, auto&& f) {
+    f("edge", m.edge), f("away", m.away), f("reason", m.reason), f("since", m.since);
+  }
+};
+
+// What a node draws at a clock of its own.
+struct Compose {
+  MosaicConfig mosaic;
+  std::vector<CellState> cells;  // of each of the mosaic's
+  static void fields(auto& m, auto&& f) { f("mosaic", m.mosaic), f("cells", m.cells); }
 };
 
 struct RunNode {
   static constexpr std::string_view type = "node";
   NodeId node;
-  std::vector<EdgeId> inputs;  // one
-  std::string name;            // its camera's
+  std::vector<EdgeId> inputs;      // one; of a join, each tile's; of a node that composes, none: its cells name theirs
+  std::optional<Join> join;        // it joins the frames of its inputs;
+  std::optional<Compose> compose;  // or composes; none: it takes the frames of its input
+  std::string name;                // its camera's
   DropPolicy drop_policy = DropPolicy::block;
-  unsigned queue_size = 8;             // frames that may wait, for it and in each ring that it writes
+  unsigned queue_size = 8;             // frames that may wait for it
   std::vector<EncodedOutput> outputs;  // what it makes of each frame: packets,
   std::vector<WrittenEdge> edges;      // and frames for other nodes
   static void fields(auto& m, auto&& f) {
-    f("node", m.node), f("inputs", m.inputs), f("name", m.name), f("drop_policy", m.drop_policy),
-        f("queue_size", m.queue_size), f("outputs", m.outputs), f("edges", m.edges);
+    f("node", m.node), f("inputs", m.inputs), f("join", m.join), f("compose", m.compose), f("name", m.name),
+        f("drop_policy", m.drop_policy), f("queue_size", m.queue_size), f("outputs", m.outputs), f("edges", m.edges);
   }
 };
 
@@ -103,6 +143,33 @@ struct OfferFrameRing {
 // No further ring of that edge will come for the node.
 struct EdgeOver : OfEdgeAtNode {
   static constexpr std::string_view type = "edge_over";
+};
+
+// To a node that composes: end, and finish the outputs.
+struct FinishNode : OfNode {
+  static constexpr std::string_view type = "finish_node";
+};
+
+// Likewise: one of its cells has changed.
+struct ShowCell {
+  static constexpr std::string_view type = "show_cell";
+  NodeId node;
+  unsigned cell = 0;
+  CellState state;
+  static void fields(auto& m, auto&& f) { f("node", m.node), f("cell", m.cell), f("state", m.state); }
+};
+
+// A node that runs gets another edge to write,
+struct WriteEdge {
+  static constexpr std::string_view type = "write_edge";
+  NodeId node;
+  WrittenEdge edge;
+  static void fields(auto& m, auto&& f) { f("node", m.node), f("edge", m.edge); }
+};
+
+// and loses it: EdgeDone is the answer.
+struct StopEdge : OfEdgeAtNode {
+  static constexpr std::string_view type = "stop_edge";
 };
 
 // Nothing of the node is left, its ids are free.
@@ -141,6 +208,11 @@ struct EdgeFailed {
   EdgeId edge;
   std::string reason;
   static void fields(auto& m, auto&& f) { f("edge", m.edge), f("reason", m.reason); }
+};
+
+// It was asked to write it no more, and nothing of it is left.
+struct EdgeDone : OfEdge {
+  static constexpr std::string_view type = "edge_done";
 };
 
 // ---- From a worker

@@ -2,6 +2,7 @@
 // stop. Owned by Ingest, which outlives the parts.
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "app/master/group_clock.h"
@@ -18,7 +19,8 @@ struct CameraContext {
         source(page.source(with.camera)),
         edge(page.edge_writer(with.edge, master_process)),
         group(with.group),
-        live(is_live(with.config.source.url)) {}
+        live(is_live(with.config.source.url)),
+        shown(with.shown) {}
 
   [[nodiscard]] const std::string& name() const { return start.config.name; }
 
@@ -27,6 +29,7 @@ struct CameraContext {
   EdgeWriterBlock& edge;                    // its frame rings
   const std::shared_ptr<GroupClock> group;  // null: it is in none
   const bool live;                          // a camera: reconnected for ever. Otherwise a file or the test pattern
+  std::atomic<bool> shown;                  // a mosaic needs its frames; set by any thread
   StopSignal stop;
 };
 

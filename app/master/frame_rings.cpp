@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "ipc/ring_checks.h"
+#include "ipc/ring_slots.h"
 
 namespace campipe {
 namespace {
@@ -40,16 +41,16 @@ bool FrameRings::suits(const SourceStream& stream) const {
 }
 
 // With policy `block` no frame may be lost for want of a slot. When the decoder claims one, at most queue_size slots
-// wait for the reader, which leaves `kept` for the decoder and 4 for what the reader holds. A slot whose fill by the
-// GPU has not completed is one of those: a reader gives it back behind that fill. Only a reader that dies gives back
-// earlier, and for those fills the GPU's decoder waits.
+// wait for the readers, which leaves `kept` for the decoder besides what readers hold. A slot whose fill by the GPU has
+// not completed is one of those: a reader gives it back behind that fill. Only a reader that dies gives back earlier,
+// and for those fills the GPU's decoder waits.
 void FrameRings::open(CameraDecoder& decoder) {
   const IngestStart& start = camera_.start;
   const SlotNeeds needs = decoder->needs();
   // Else the supervisor would take this process for one that is out of its mind.
   if (!is_possible(needs.expected, false)) throw Error("the source describes its frames as none can be");
   FrameRingSpec spec;
-  spec.slots = std::min<unsigned>(needs.kept + static_cast<unsigned>(start.config.queue_size) + 4, max_ring_slots);
+  spec.slots = ring_slots(needs.kept, static_cast<unsigned>(start.config.queue_size), start.readers);
   spec.slot_bytes = needs.bytes;
   spec.epoch = epoch_;
   spec.base = start.base + published_;

@@ -47,6 +47,8 @@ class Ingest {
 
   // Ends the source soon; frames that are decoded already are still handed over.
   void stop() { camera_.stop.stop(); }
+  // Whether a mosaic needs its frames.
+  void show(bool shown) { camera_.shown = shown; }
   // A ring of the next epoch begins with the next key frame: there is no place for a reader in this one.
   void renew() { rings_.renew(); }
   [[nodiscard]] EdgeId edge() const { return camera_.start.edge; }  // its frame rings

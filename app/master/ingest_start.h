@@ -22,7 +22,8 @@ class GroupClock;
 
 struct IngestStart {
   CameraId camera;
-  EdgeId edge;  // its frame rings
+  EdgeId edge;           // its frame rings
+  unsigned readers = 1;  // of each
   CameraConfig config;
   Placement placement;
   std::uint64_t epoch = 1;             // of the first ring
@@ -30,6 +31,7 @@ struct IngestStart {
   std::optional<std::int64_t> resume;  // the pts of the newest frame of a master that died
   bool decode = true;                  // some output needs frames, whether or not it is watched
   std::vector<OutputId> on_demand;     // else: outputs that need them only while they have viewers
+  bool shown = false;                  // else: a mosaic needs them
   bool undecided = false;              // this configuration is valid only if the source sends what fits()
   std::vector<CopyTarget> copies;      // outputs that take the packets unchanged
   std::vector<CopyTarget> audio;       // recordings

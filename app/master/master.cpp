@@ -46,6 +46,9 @@ class Master {
   void on(const messages::StopCamera& of) {
     if (const auto found = cameras_.find(of.camera); found != cameras_.end()) found->second->stop();
   }
+  void on(const messages::ShowCamera& of) {
+    if (const auto found = cameras_.find(of.camera); found != cameras_.end()) found->second->show(of.shown);
+  }
   void on(const messages::RenewRing& of) {
     for (const auto& [camera, ingest] : cameras_) {
       if (ingest->edge() == of.edge) ingest->renew();
@@ -63,9 +66,11 @@ class Master {
     start.placement = asked.placement;
     start.epoch = asked.epoch;
     start.base = asked.base;
+    start.readers = asked.readers;
     start.resume = asked.resume;
     start.decode = asked.decode;
     start.on_demand = asked.on_demand;
+    start.shown = asked.shown;
     start.undecided = asked.undecided;
     if (asked.config.group) start.group = clock_of(*asked.config.group);
     for (const messages::Copy& copy : asked.copies)

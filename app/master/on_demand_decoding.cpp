@@ -14,7 +14,7 @@ OnDemandDecoding::OnDemandDecoding(const CameraContext& camera, const RigPage& p
     : camera_(camera), frames_(frames), demand_(camera.start.on_demand, page) {}
 
 void OnDemandDecoding::take(const AVPacket& packet, const SourceStream& stream) {
-  if (!demand_.is_there()) return frames_.end();
+  if (!camera_.shown && !demand_.is_there()) return frames_.end();
   if (again_at_ && Clock::now() < *again_at_) return;
   attempt([&] {
     if (!frames_.decodes()) frames_.begin(stream);

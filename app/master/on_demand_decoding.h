@@ -1,6 +1,6 @@
-// Decodes a camera that only viewers need frames of: while an output that is encoded on demand has viewers, beside
-// copies that continue whatever becomes of it. What fails here ends only the decoding, and is tried again some seconds
-// later. Used by the camera's ingest thread.
+// Decodes a camera that only viewers or mosaics need frames of: while an output that is encoded on demand has viewers,
+// or a mosaic shows the camera, beside copies that continue whatever becomes of it. What fails here ends only the
+// decoding, and is tried again some seconds later. Used by the camera's ingest thread.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ class OnDemandDecoding {
  public:
   OnDemandDecoding(const CameraContext& camera, const RigPage& page, FrameProducer& frames);
 
-  // Decodes the packet if there are viewers; there are a decoder and a ring only meanwhile. `stream`: of the source.
+  // Decodes the packet if someone needs it; there are a decoder and a ring only meanwhile. `stream`: of the source.
   void take(const AVPacket& packet, const SourceStream& stream);
   // Work of the decoder, of which only the loss of the GPU's context leaves.
   void attempt(const std::function<void()>& work);

@@ -80,7 +80,12 @@ Gpu gpu_from_json(const json& from) {
 json to_json(const GpuPair& pair) {
   json sharing = json::object();
   for (const auto& [kind, problem] : pair.sharing) {
-    sharing[std::string(choice_name(kind))] = {{"works", problem.empty()}, {"reason", problem}};
+    json& of_kind = sharing[std::string(choice_name(kind))];
+    of_kind = {{"works", problem.empty()}, {"reason", problem}};
+    const auto rates = pair.rates.find(kind);
+    if (rates == pair.rates.end()) continue;
+    of_kind["in_place_gb_s"] = rates->second.in_place;
+    of_kind["copied_gb_s"] = rates->second.copied;
   }
   return {{"from", to_string(pair.from)},
           {"to", to_string(pair.to)},
@@ -90,11 +95,12 @@ json to_json(const GpuPair& pair) {
 }
 
 GpuPair pair_from_json(const json& from) {
-  GpuPair pair{device_of(from.at("from")), device_of(from.at("to")), from.at("peer_access"), from.at("link"), {}};
+  GpuPair pair{device_of(from.at("from")), device_of(from.at("to")), from.at("peer_access"), from.at("link"), {}, {}};
   for (const auto& [name, result] : from.at("sharing").items()) {
     const auto kind = find_choice<MemoryKind>(name);
     if (!kind) throw Error("no kind of memory: " + name);
     pair.sharing[*kind] = result.at("reason");
+    if (result.contains("copied_gb_s")) pair.rates[*kind] = {result.at("in_place_gb_s"), result.at("copied_gb_s")};
   }
   return pair;
 }
@@ -148,11 +154,26 @@ std::string sharing_problem(const Devices& devices, const Device& from, const De
   return pair == nullptr || tried == pair->sharing.end() ? "it was not tried" : tried->second;
 }
 
+std::optional<double> read_rate(const Devices& devices, const Device& from, const Device& to, MemoryKind kind) {
+  const GpuPair* pair = find_pair(devices, from, to);
+  if (pair == nullptr) return std::nullopt;
+  const auto rates = pair->rates.find(kind);
+  if (rates == pair->rates.end()) return std::nullopt;
+  return kind == MemoryKind::host ? rates->second.copied : rates->second.in_place;
+}
+
 MemoryKind best_sharing(const Devices& devices, const Device& from, const Device& to) {
-  for (const MemoryKind kind : {MemoryKind::cuda_vmm, MemoryKind::cuda_legacy}) {
-    if (sharing_problem(devices, from, to, kind).empty()) return kind;
+  constexpr double clearly = 1.2;  // measurements of the same differ by less
+  std::optional<MemoryKind> best;
+  double best_rate = 0;
+  for (const MemoryKind kind : {MemoryKind::cuda_vmm, MemoryKind::cuda_legacy, MemoryKind::host}) {
+    if (!sharing_problem(devices, from, to, kind).empty()) continue;
+    const double rate = read_rate(devices, from, to, kind).value_or(0);
+    if (best && rate <= clearly * best_rate) continue;
+    best = kind;
+    best_rate = rate;
   }
-  return MemoryKind::host;
+  return best.value_or(MemoryKind::host);
 }
 
 }  // namespace campipe

@@ -46,6 +46,13 @@ struct Gpu {
   std::vector<HardwareEncoder> encoders;
 };
 
+// In GB/s, measured by the process that reads.
+struct ReadRates {
+  double in_place = 0;  // a kernel that reads everything once; 0: of host memory, which is always copied
+  double copied = 0;    // into the reader's own memory
+  friend bool operator==(const ReadRates&, const ReadRates&) = default;
+};
+
 // From memory that a process fills on `from` to a process that reads it with `to` (the same GPU, or another).
 struct GpuPair {
   Device from;
@@ -53,6 +60,7 @@ struct GpuPair {
   bool peer_access = false;
   std::string link;                           // "same GPU", "NVLink (18 links)", "PCIe", …
   std::map<MemoryKind, std::string> sharing;  // kind → why it does not work; empty: it does
+  std::map<MemoryKind, ReadRates> rates;      // of those that work
 };
 
 struct Devices {
@@ -76,8 +84,12 @@ const GpuPair* find_pair(const Devices& devices, const Device& from, const Devic
 // "0 (NVIDIA H200, GPU-5f0c…), 1 (…)", for people who named one that is not there.
 std::string list_gpus(const Devices& devices);
 
-// The first kind that works for the pair: cuda_vmm, cuda_legacy, host.
+// The kind that the reader's filters read fastest, of those that work for the pair. Of kinds that are about as fast the
+// first: cuda_vmm, cuda_legacy, host.
 MemoryKind best_sharing(const Devices& devices, const Device& from, const Device& to);
+// How fast the reader's filters read a kind, in GB/s: frames in a GPU's memory in place, others are copied first.
+// Nothing: it was not measured.
+std::optional<double> read_rate(const Devices& devices, const Device& from, const Device& to, MemoryKind kind);
 // Why a kind does not work for the pair; empty: it does.
 std::string sharing_problem(const Devices& devices, const Device& from, const Device& to, MemoryKind kind);
 

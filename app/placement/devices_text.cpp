@@ -93,7 +93,11 @@ std::string describe(const GpuPair& pair, const Devices& devices) {
                                  pair.link, pair.peer_access ? "yes" : "no");
   for (const auto& choice : choices<MemoryKind>) {
     const auto tried = pair.sharing.find(choice.value);
-    const std::string result = tried == pair.sharing.end() ? "was not tried" : works(tried->second);
+    std::string result = tried == pair.sharing.end() ? "was not tried" : works(tried->second);
+    if (const auto rates = pair.rates.find(choice.value); rates != pair.rates.end()) {
+      if (rates->second.in_place > 0) result += fmt::format(", read in place {:.0f} GB/s", rates->second.in_place);
+      result += fmt::format(", copied {:.0f} GB/s", rates->second.copied);
+    }
     text += fmt::format("  ring memory {:<12} {}\n", std::string(choice.name) + ":", result);
   }
   return text;

@@ -3,13 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "app/config/names.h"
 #include "app/control/sent_stream.h"
+#include "app/placement/mosaic_plan.h"
+#include "app/placement/tile_estimate.h"
 #include "core/gpu.h"
 #include "stages/encoders/encoder.h"
+#include "stages/filters/tile_parts.h"
 #include "stages/sources/source_kind.h"
 
 namespace campipe {
@@ -58,6 +63,13 @@ std::string why_packets(const CameraConfig& asked, const ResolvedOutput& output)
   return rule + "; codec: copy";
 }
 
+// Whose frames a mosaic shows.
+struct LastNode {
+  unsigned node = 0;  // place in Graph::nodes
+  const CameraConfig* camera = nullptr;
+  const CameraPlan* plan = nullptr;
+};
+
 class GraphMaker {
  public:
   GraphMaker(const RigConfig& rig, const RigPlan& plan, const Devices& devices)
@@ -65,7 +77,12 @@ class GraphMaker {
 
   Graph make() {
     for (std::size_t c = 0; c < rig_.cameras.size(); ++c) {
-      if (rig_.cameras[c].enabled) add_camera(rig_.cameras[c], plan_.cameras[c]);
+      if (!rig_.cameras[c].enabled) continue;
+      if (rig_.cameras[c].mosaic) {
+        add_mosaic(rig_.cameras[c], plan_.cameras[c]);
+      } else {
+        add_camera(rig_.cameras[c], plan_.cameras[c]);
+      }
     }
     add_processes();
     return std::move(graph_);
@@ -77,13 +94,59 @@ class GraphMaker {
     const unsigned source = add({.kind = NodeKind::source, .name = camera.name, .process = master});
     unsigned first = source;
     unsigned last = source;
-    if (needs_worker(camera)) {
+    if (needs_worker(camera) || shown_.contains(camera.name)) {
       last = add_nodes(camera, planned, source);
       first = last + 1 - static_cast<unsigned>(planned.nodes.size());
+      last_nodes_[camera.name] = {last, &asked, &planned};
     }
+    add_outputs(asked, camera, planned, {source, first, last});
+    if (const std::string why = why_tiles_cannot_pay(camera, planned); !why.empty())
+      graph_.notes.push_back(camera.name + ": tiles do not make it faster: " + why);
+    look_at_copies(graph_.nodes[source], is_decoded(camera));
+  }
+
+  // Cameras come before the mosaics that show them.
+  void add_mosaic(const CameraConfig& mosaic, const CameraPlan& planned) {
+    const NodePlan& node = planned.nodes.front();
+    const unsigned added = add({.kind = NodeKind::node,
+                                .name = mosaic.name,
+                                .process = worker(node.worker),
+                                .gpu = gpu_name(devices_, node.gpu),
+                                .cells = static_cast<unsigned>(mosaic.mosaic->cells.size())});
+    for (std::size_t i = 0; i < mosaic.mosaic->cells.size(); ++i) {
+      const auto shown = last_nodes_.find(mosaic.mosaic->cells[i].camera);
+      if (shown == last_nodes_.end()) continue;
+      add_cell(mosaic, planned.cells[i], shown->second, added);
+    }
+    add_outputs(mosaic, mosaic, planned, {added, added, added});
+  }
+
+  void add_cell(const CameraConfig& mosaic, const RingMemory& memory, const LastNode& shown, unsigned to) {
+    const NodePlan& from = shown.plan->nodes.back();
+    std::vector<std::string> filters =
+        filter_names(shown.camera->filters, from.first_filter, shown.camera->filters.size());
+    std::erase_if(filters, [](const std::string& name) { return known_filter(name).only_looks; });
+    filters.emplace_back("fit");
+    graph_.nodes[shown.node].streams.push_back({mosaic.name, std::move(filters), "frames", "", false});
+    const Device& reader = plan_.cameras[place_of(mosaic)].nodes.front().gpu;
+    graph_.edges.push_back({.kind = EdgeKind::frames,
+                            .from = shown.node,
+                            .to = to,
+                            .memory = memory.kind,
+                            .ready = memory.ready,
+                            .reason = "a cell of " + mosaic.name + "; " +
+                                      (on_gpu(from.gpu) ? why_from_gpu(*shown.camera, from.gpu, reader)
+                                                        : "a node on the CPU makes the frames")});
+  }
+
+  struct Makers {
+    unsigned source, first, last;
+  };
+  void add_outputs(const CameraConfig& asked, const CameraConfig& camera, const CameraPlan& planned,
+                   const Makers& makers) {
     for (const ResolvedOutput& output : resolved_outputs(camera)) {
       const bool is_own = output.output == "main";
-      const unsigned from = is_copy(output.encode) ? source : is_own ? last : first;
+      const unsigned from = is_copy(output.encode) ? makers.source : is_own ? makers.last : makers.first;
       graph_.nodes[from].streams.push_back(stream_of(output, planned, is_own));
       const unsigned to = add({.kind = NodeKind::output,
                                .name = output.name,
@@ -95,36 +158,47 @@ class GraphMaker {
                               .on_demand = output.on_demand,
                               .reason = why_packets(asked, output)});
     }
-    look_at_copies(graph_.nodes[source], encoded_outputs(camera) > 0);
+  }
+
+  // Whether somebody watches or not.
+  [[nodiscard]] bool is_decoded(const CameraConfig& camera) const {
+    return encoded_outputs(camera) > 0 || shown_.contains(camera.name);
+  }
+
+  [[nodiscard]] std::size_t place_of(const CameraConfig& camera) const {
+    return static_cast<std::size_t>(&camera - rig_.cameras.data());
   }
 
   // Returns the last one.
   unsigned add_nodes(const CameraConfig& camera, const CameraPlan& planned, unsigned source) {
-    unsigned before = source;
-    for (std::size_t n = 0; n < planned.nodes.size(); ++n) {
+    const std::size_t count = planned.nodes.size();
+    const auto first = static_cast<unsigned>(graph_.nodes.size());
+    for (std::size_t n = 0; n < count; ++n) {
       const NodePlan& node = planned.nodes[n];
-      const unsigned added = add({.kind = NodeKind::node,
-                                  .name = camera.name,
-                                  .stage = planned.nodes.size() > 1 ? static_cast<unsigned>(n + 1) : 0,
-                                  .process = worker(node.worker),
-                                  .gpu = gpu_name(devices_, node.gpu)});
-      if (n == 0) {
-        join_to_source(camera, planned.placement, source, added);
-      } else {
-        const NodePlan& writer = planned.nodes[n - 1];
-        graph_.nodes[before].streams.push_back(
-            {camera.name, filter_names(camera.filters, writer.first_filter, node.first_filter), "frames", "", false});
-        graph_.edges.push_back({.kind = EdgeKind::frames,
-                                .from = before,
-                                .to = added,
-                                .memory = node.input.kind,
-                                .ready = node.input.ready,
-                                .reason = on_gpu(writer.gpu) ? why_from_gpu(camera, writer.gpu, node.gpu)
-                                                             : "a node on the CPU makes the frames"});
-      }
-      before = added;
+      add({.kind = NodeKind::node,
+           .name = camera.name,
+           .stage = count > 1 ? static_cast<unsigned>(n + 1) : 0,
+           .process = worker(node.worker),
+           .gpu = gpu_name(devices_, node.gpu)});
     }
-    return before;
+    for (unsigned n = 0; n < count; ++n) {
+      const bool is_tile = n < planned.tiles;
+      if (n == 0 || is_tile) join_to_source(camera, planned, n, source, first + n);
+      if (n + 1 == count) break;
+      const unsigned reader = is_tile ? static_cast<unsigned>(count - 1) : n + 1;
+      const NodePlan& writer = planned.nodes[n];
+      const std::size_t last = is_tile ? usual_tiles(camera.filters).filters : planned.nodes[reader].first_filter;
+      graph_.nodes[first + n].streams.push_back(
+          {camera.name, filter_names(camera.filters, writer.first_filter, last), "frames", "", false});
+      graph_.edges.push_back({.kind = EdgeKind::frames,
+                              .from = first + n,
+                              .to = first + reader,
+                              .memory = writer.output.kind,
+                              .ready = writer.output.ready,
+                              .reason = on_gpu(writer.gpu) ? why_from_gpu(camera, writer.gpu, planned.nodes[reader].gpu)
+                                                           : "a node on the CPU makes the frames"});
+    }
+    return static_cast<unsigned>(first + count - 1);
   }
 
   [[nodiscard]] std::string why_from_gpu(const CameraConfig& camera, const Device& from, const Device& to) const {
@@ -132,22 +206,26 @@ class GraphMaker {
     return why_between_gpus(camera, from, to, devices_);
   }
 
-  void join_to_source(const CameraConfig& camera, const Placement& placement, unsigned source, unsigned node) {
+  // `n`: the node's place in the plan.
+  void join_to_source(const CameraConfig& camera, const CameraPlan& planned, std::size_t n, unsigned source,
+                      unsigned node) {
+    const Placement& placement = planned.placement;
+    const Device& reader = planned.nodes[n].gpu;
     const bool painted = source_kind_of(camera.source.url).painted;
     const Device decoder = first_decoder(placement, !painted);
     const RingMemory ring = ring_memory(placement, on_gpu(decoder));
     graph_.nodes[source].gpu = gpu_name(devices_, decoder);
     graph_.nodes[source].decoder = painted ? "pattern" : on_gpu(decoder) ? "nvdec" : "libavcodec";
     std::string reason = "the CPU decodes (" + why_on_cpu(camera, placement, devices_) + ")";
-    if (on_gpu(decoder)) reason = why_from_gpu(camera, decoder, placement.gpu);
-    if (on_gpu(decoder) && on_gpu(placement.gpu))
+    if (on_gpu(decoder)) reason = why_from_gpu(camera, decoder, reader);
+    if (on_gpu(decoder) && on_gpu(reader))
       reason += fmt::format("; ready_signal: {}", camera.ready_signal ? choice_name(*camera.ready_signal) : "auto");
     graph_.edges.push_back({.kind = EdgeKind::frames,
                             .from = source,
                             .to = node,
                             .memory = ring.kind,
                             .ready = ring.ready,
-                            .on_demand = encoded_outputs(camera) == 0,
+                            .on_demand = !is_decoded(camera),
                             .reason = reason});
   }
 
@@ -161,7 +239,8 @@ class GraphMaker {
   [[nodiscard]] GraphStream stream_of(const ResolvedOutput& output, const CameraPlan& planned, bool is_own) const {
     const NodePlan& node = is_own ? planned.nodes.back() : planned.nodes.front();
     const bool copied = is_copy(output.encode);
-    const std::size_t first = is_own && !copied ? node.first_filter : 0;
+    std::size_t first = is_own && !copied ? node.first_filter : 0;
+    if (is_own && planned.tiles > 0) first = usual_tiles(output.filters).filters;
     GraphStream stream{output.name, filter_names(output.filters, first, output.filters.size()), output.encode.codec, "",
                        output.on_demand};
     if (copied) return stream;
@@ -200,6 +279,8 @@ class GraphMaker {
   const RigConfig& rig_;
   const RigPlan& plan_;
   const Devices& devices_;
+  const std::set<std::string, std::less<>> shown_ = shown_cameras(rig_);  // by mosaics
+  std::map<std::string, LastNode> last_nodes_;                            // of those cameras that have nodes
   Graph graph_;
 };
 

@@ -25,7 +25,7 @@ struct GraphProcess {
 
 // What a source or a node makes for one output, or, as `frames`, for the camera's next node.
 struct GraphStream {
-  std::string output;                // its name: "dock", "dock/small"
+  std::string output;                // its name: "dock", "dock/small"; of frames: the camera's, or the mosaic's
   std::vector<std::string> filters;  // of a copy: those that look at its frames
   std::string codec;                 // "copy": as it comes; "frames": none
   std::string encoder;               // FFmpeg's name of the one that is opened first; empty: a copy, or frames
@@ -33,7 +33,7 @@ struct GraphStream {
 };
 
 struct GraphNode {
-  // A camera's thread in the master, one of its threads in workers, an output's thread in the publisher.
+  // A camera's thread in the master, one of its threads in workers (a mosaic's, too), an output's in the publisher.
   enum class Kind : std::uint8_t { source, node, output };
   Kind kind = Kind::source;
   std::string name;                       // the camera's, or the output's
@@ -42,6 +42,7 @@ struct GraphNode {
   std::string gpu = "cpu";                // that it decodes or filters on: its index, or "cpu"
   std::string decoder = {};               // of a source: "nvdec", "libavcodec" or "pattern"; empty: nothing is decoded
   bool decodes_for_copies = false;        // of a source: on the CPU, for the filters of its copies alone
+  unsigned cells = 0;                     // of a mosaic's node: how many it draws
   std::vector<GraphStream> streams = {};  // of a source: the copies; of a node: all others
   std::vector<std::string> sinks = {};    // of an output: "record", "push", "http", "rtsp"
 };
@@ -62,6 +63,7 @@ struct Graph {
   std::vector<GraphProcess> processes;  // master, workers, publisher
   std::vector<GraphNode> nodes;         // by camera, in the configuration's order; none of a camera that is disabled
   std::vector<GraphEdge> edges;         // likewise
+  std::vector<std::string> notes = {};  // for people: what the plan can be improved by
 };
 
 // `plan`: of this rig and these devices.
@@ -74,6 +76,7 @@ std::vector<std::string> filter_names(const std::vector<FilterConfig>& filters, 
 std::string name_of(GraphEdge::Kind kind);  // "frame ring"
 std::string name_of(ReadySignal signal);
 std::string decoder_text(const GraphNode& source);  // "nvdec on GPU 0"
+std::string cells_text(const GraphNode& mosaic);    // "4 cells"
 // "resize, blur -> h264 (libx264), on demand"; `maker`: that has the stream.
 std::string stream_text(const GraphStream& stream, const GraphNode& maker);
 

@@ -29,10 +29,13 @@ std::string dot_string(std::string_view text) {
 std::string label_of(const GraphNode& node) {
   std::string label = node.name;
   if (!node.decoder.empty()) label += "\n" + decoder_text(node);
+  if (node.cells > 0) label += "\n" + cells_text(node);
   if (!node.sinks.empty()) label += fmt::format("\n{}", fmt::join(node.sinks, ", "));
   for (const GraphStream& stream : node.streams) {
     const bool is_own = stream.output == node.name;
-    label += "\n" + (is_own ? "" : stream.output.substr(node.name.size()) + ": ") + stream_text(stream, node);
+    const bool is_other = stream.output.starts_with(node.name + "/");
+    const std::string name = is_other ? stream.output.substr(node.name.size()) : stream.output;
+    label += "\n" + (is_own ? "" : name + ": ") + stream_text(stream, node);
   }
   return label;
 }

@@ -39,6 +39,7 @@ json to_json(const GraphNode& node) {
   all["gpu"] = node.gpu;
   all["streams"] = json::array();
   for (const GraphStream& stream : node.streams) all["streams"].push_back(to_json(stream));
+  if (node.cells > 0) all["cells"] = node.cells;
   if (node.kind == GraphNode::Kind::node) return all;
   all["decoder"] = node.decoder;
   all["decodes_for_copies"] = node.decodes_for_copies;

@@ -33,7 +33,7 @@ std::string head_of(const GraphProcess& process, std::size_t cameras) {
 struct CameraParts {
   const GraphNode* source = nullptr;  // null: the frames come from another node
   const GraphNode* node = nullptr;    // null: nothing of it is encoded
-  const GraphEdge* frames = nullptr;  // likewise
+  const GraphEdge* frames = nullptr;  // likewise; of a mosaic's node: of one of its cells
 };
 
 std::vector<CameraParts> cameras_of(const Graph& graph) {
@@ -48,9 +48,15 @@ std::vector<CameraParts> cameras_of(const Graph& graph) {
     }
     const auto to_node = [n](const GraphEdge& edge) { return edge.kind == GraphEdge::Kind::frames && edge.to == n; };
     const auto edge = std::ranges::find_if(graph.edges, to_node);
-    if (node.kind != GraphNode::Kind::node || edge == graph.edges.end()) continue;
+    if (node.kind != GraphNode::Kind::node) continue;
+    if (node.cells > 0) {
+      cameras.push_back({nullptr, &node, edge != graph.edges.end() ? &*edge : nullptr});
+      continue;
+    }
     const auto source = places.find(edge->from);
-    CameraParts& camera = source != places.end() ? cameras[source->second] : cameras.emplace_back();
+    // Of several nodes that read one source, it stands with the first.
+    const bool is_first = source != places.end() && cameras[source->second].node == nullptr;
+    CameraParts& camera = is_first ? cameras[source->second] : cameras.emplace_back();
     camera.node = &node;
     camera.frames = &*edge;
   }
@@ -81,7 +87,9 @@ std::vector<StreamLine> streams_of(const CameraParts& camera) {
 // One line where it has but one stream.
 std::string text_of(const CameraParts& camera) {
   std::string way;
-  if (camera.frames != nullptr) {
+  if (camera.node != nullptr && camera.node->cells > 0) {
+    way = cells_text(*camera.node);
+  } else if (camera.frames != nullptr) {
     if (camera.source != nullptr) way = decoder_text(*camera.source) + then;
     way += memory_text(*camera.frames);
     if (camera.frames->on_demand) way += ", on demand";
@@ -140,6 +148,10 @@ std::string decoder_text(const GraphNode& source) {
   return source.gpu == "cpu" ? source.decoder : source.decoder + " on GPU " + source.gpu;
 }
 
+std::string cells_text(const GraphNode& mosaic) {
+  return fmt::format("{} cell{}", mosaic.cells, mosaic.cells == 1 ? "" : "s");
+}
+
 std::string describe(const Graph& graph) {
   const std::vector<CameraParts> cameras = cameras_of(graph);
   std::string text;
@@ -153,7 +165,10 @@ std::string describe(const Graph& graph) {
     }
     text += head_of(process, count) + lines;
   }
-  return text + text_of_rings(graph);
+  text += text_of_rings(graph);
+  if (!graph.notes.empty()) text += "notes\n";
+  for (const std::string& note : graph.notes) text += "  " + note + "\n";
+  return text;
 }
 
 }  // namespace campipe

@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "app/placement/mosaic_plan.h"
 #include "core/error.h"
 #include "core/gpu.h"
 #include "ipc/rig_page.h"
@@ -46,12 +47,13 @@ class Shares {
   void add(const Device& device) { ++cameras_[position(device)]; }
 
   // Of those that can be used, one with the fewest cameras; the CPU where there is none.
-  [[nodiscard]] Device least() const {
+  [[nodiscard]] Device least(const std::vector<Device>& but = {}) const {
     const auto in_use = cameras_.size() - static_cast<std::size_t>(std::ranges::count(cameras_, 0U));
     const Gpu* best = nullptr;
     for (const Gpu& gpu : devices_.gpus) {
       const unsigned cameras = cameras_[position(gpu.device)];
-      const bool possible = gpu.problem.empty() && (cameras > 0 || in_use < most_gpus);
+      const bool is_left = std::ranges::find(but, gpu.device) == but.end();
+      const bool possible = gpu.problem.empty() && is_left && (cameras > 0 || in_use + but.size() < most_gpus);
       if (possible && (best == nullptr || cameras < cameras_[position(best->device)])) best = &gpu;
     }
     return best != nullptr ? best->device : Device{};
@@ -71,6 +73,7 @@ struct WantedNode {
   Device gpu;
   std::optional<unsigned> cpu_worker = {};  // a certain one
   unsigned first_filter = 0;
+  unsigned further = 0;  // on the CPU: so many workers beyond the one that the camera's other nodes there are in
   [[nodiscard]] bool is_beside(const WantedNode& other) const {
     return gpu == other.gpu && cpu_worker == other.cpu_worker;
   }
@@ -103,9 +106,38 @@ WantedNodes stages_of(const CameraConfig& camera, const Device& gpu, const Devic
   return nodes;
 }
 
+// By tile, with the node that joins them at the end. `gpu`: as above.
+WantedNodes tiles_of(const CameraConfig& camera, const Device& gpu, const Devices& devices, const Shares& shares) {
+  WantedNodes nodes;
+  std::vector<Device> chosen;
+  unsigned on_cpu = 0;
+  for (const std::string& tile : camera.placement->tiles) {
+    WantedNode node{chosen.empty() ? gpu : shares.least(chosen)};
+    if (tile != "auto") {
+      node = named_place(tile, devices);
+    } else if (on_gpu(gpu)) {
+      if (!on_gpu(node.gpu)) continue;  // as many as there are GPUs
+      chosen.push_back(node.gpu);
+    }
+    if (!on_gpu(node.gpu) && !node.cpu_worker) node.further = on_cpu++;
+    if (!nodes.empty() && on_gpu(node.gpu) != on_gpu(nodes.front().gpu))
+      throw Error("placement.tiles: tiles of one camera are all on GPUs, or all on the CPU");
+    nodes.push_back(node);
+  }
+  const std::string& encoder = camera.placement->encode;
+  const WantedNode join = encoder == "auto" ? nodes.front() : named_place(encoder, devices);
+  nodes.push_back(join);
+  return nodes;
+}
+
+bool is_tiled(const CameraConfig& camera) { return camera.placement && !camera.placement->tiles.empty(); }
+
 bool names_places(const CameraConfig& camera) {
-  return !is_choice(camera.gpu) ||
-         (camera.placement && (!camera.placement->filter.empty() || camera.placement->encode != "auto"));
+  if (!is_choice(camera.gpu)) return true;
+  if (!camera.placement) return false;
+  const auto is_named = [](const std::string& place) { return place != "auto"; };
+  return !camera.placement->filter.empty() || is_named(camera.placement->encode) ||
+         std::ranges::any_of(camera.placement->tiles, is_named);
 }
 
 // The nodes of each camera. Cameras that name their GPUs come first, so that the others are spread around them.
@@ -114,7 +146,9 @@ std::vector<WantedNodes> choose_nodes(const RigConfig& rig, const Devices& devic
   Shares shares(devices);
   const auto choose = [&](std::size_t c, const Device& gpu) {
     const CameraConfig& camera = rig.cameras[c];
-    chosen[c] = camera.placement ? stages_of(camera, gpu, devices) : WantedNodes{{gpu}};
+    chosen[c] = is_tiled(camera)   ? tiles_of(camera, gpu, devices, shares)
+                : camera.placement ? stages_of(camera, gpu, devices)
+                                   : WantedNodes{{gpu}};
     for (const WantedNode& node : chosen[c]) {
       if (on_gpu(node.gpu)) shares.add(node.gpu);
     }
@@ -140,9 +174,11 @@ bool encodes(const Gpu& gpu, const std::string& codec) {
 }
 
 // What `placement` does not say, follows the first node's GPU; what a GPU decodes, a node on the CPU gets only there.
-Device choose_decoder(const CameraConfig& camera, const Device& gpu, const Devices& devices) {
+// `shown`: by a mosaic.
+Device choose_decoder(const CameraConfig& camera, bool shown, const Device& gpu, const Devices& devices) {
   // The latter perhaps.
-  const bool decoded = needs_worker(camera) || is_auto(camera.encode);
+  if (camera.mosaic) return {};
+  const bool decoded = shown || needs_worker(camera) || is_auto(camera.encode);
   const bool staged = camera.placement && camera.placement->decode != "auto";
   const std::string& asked = staged ? camera.placement->decode : camera.decode_gpu;
   if (asked == "cpu" || !decoded) return {};
@@ -180,35 +216,64 @@ double encode_cores(unsigned number, const RigPlan& plan, const RigConfig& rig, 
   return static_cast<double>(cores) / std::max(outputs, 1U);
 }
 
-// From the source to the first node.
-Placement place_source(const CameraConfig& camera, const Device& gpu, const Machine& machine) {
+// From the source to the nodes on these GPUs, of which the first is the first node's.
+Placement place_source(const CameraConfig& camera, bool shown, const std::vector<Device>& gpus,
+                       const Machine& machine) {
   const Devices& devices = machine.devices;
+  const Device& gpu = gpus.front();
   Placement placement;
   placement.gpu = gpu;
-  placement.decode_gpu = choose_decoder(camera, gpu, devices);
+  placement.decode_gpu = choose_decoder(camera, shown, gpu, devices);
   if (!on_gpu(placement.decode_gpu)) return placement;
   placement.decode_cpus = near_cpus(placement.decode_gpu, machine);
   const RingMemory memory =
       memory_between(camera, placement.decode_gpu, gpu, camera.ready_signal.value_or(ReadySignal::ipc_event), devices);
   placement.memory = memory.kind;
   placement.ready = memory.ready;
+  const bool chosen = !camera.ipc_memory && placement.memory != MemoryKind::host;
+  for (const Device& other : gpus) {
+    if (chosen && !sharing_problem(devices, placement.decode_gpu, other, placement.memory).empty())
+      placement.memory = MemoryKind::host;  // one ring for all of them
+  }
   return placement;
 }
 
-CameraPlan place(const CameraConfig& camera, const WantedNodes& wanted, const Machine& machine) {
+CameraPlan place(const CameraConfig& camera, bool shown, const WantedNodes& wanted, const Machine& machine) {
   CameraPlan plan;
-  plan.placement = place_source(camera, wanted.front().gpu, machine);
+  plan.tiles = is_tiled(camera) ? static_cast<unsigned>(wanted.size() - 1) : 0;
+  std::vector<Device> readers;  // of the source's frames
+  for (std::size_t n = 0; n < std::max(plan.tiles, 1U); ++n) readers.push_back(wanted[n].gpu);
+  plan.placement = place_source(camera, shown, readers, machine);
   plan.nodes.clear();
-  for (const WantedNode& node : wanted) {
+  for (std::size_t n = 0; n < wanted.size(); ++n) {
+    const WantedNode& node = wanted[n];
     NodePlan& planned = plan.nodes.emplace_back();
     planned.gpu = node.gpu;
     planned.cpu_worker = node.cpu_worker;
+    planned.further = node.further;
     planned.first_filter = node.first_filter;
-    if (plan.nodes.size() == 1) continue;
-    const Device& before = plan.nodes[plan.nodes.size() - 2].gpu;
-    planned.input = memory_between(camera, before, node.gpu, ReadySignal::immediate, machine.devices);
+    if (n + 1 == wanted.size()) continue;
+    const Device& next = n < plan.tiles ? wanted.back().gpu : wanted[n + 1].gpu;
+    planned.output = memory_between(camera, node.gpu, next, ReadySignal::immediate, machine.devices);
   }
   return plan;
+}
+
+void place_cells(const RigConfig& rig, RigPlan& plan, const Devices& devices) {
+  std::map<std::string_view, std::size_t> places;
+  for (std::size_t c = 0; c < rig.cameras.size(); ++c) {
+    if (rig.cameras[c].enabled && !rig.cameras[c].mosaic) places[rig.cameras[c].name] = c;
+  }
+  for (std::size_t m = 0; m < rig.cameras.size(); ++m) {
+    if (!rig.cameras[m].mosaic) continue;
+    const Device& to = plan.cameras[m].nodes.front().gpu;
+    for (const MosaicCell& cell : rig.cameras[m].mosaic->cells) {
+      RingMemory& memory = plan.cameras[m].cells.emplace_back();
+      const auto found = places.find(cell.camera);
+      if (found == places.end()) continue;
+      memory = cell_memory(rig.cameras[found->second], plan.cameras[found->second].nodes.back().gpu, to, devices);
+    }
+  }
 }
 
 // A GPU's worker is near its GPU; GPUs in use that are near the same cores share them.
@@ -254,15 +319,24 @@ bool is_free(const NodePlan& node) { return !on_gpu(node.gpu) && !node.cpu_worke
 unsigned cpu_worker_count(const std::vector<CameraPlan>& cameras, const RigConfig& rig, std::size_t most,
                           const Machine& machine) {
   std::size_t least = 0;
-  std::size_t free = 0;  // cameras that have such a node
+  std::size_t free = 0;   // workers that such nodes would use
+  std::size_t tiles = 0;  // that a camera's tiles need
   for (const CameraPlan& camera : cameras) {
-    if (std::ranges::any_of(camera.nodes, is_free)) ++free;
-    for (const NodePlan& node : camera.nodes)
+    std::size_t workers = 0;
+    for (const NodePlan& node : camera.nodes) {
+      if (is_free(node)) workers = std::max<std::size_t>(workers, node.further + 1);
       least = std::max<std::size_t>(least, node.cpu_worker ? *node.cpu_worker + 1 : 0);
+    }
+    free += workers;
+    if (camera.tiles > 0) tiles = std::max(tiles, workers);
   }
+  if (rig.worker_count && tiles > static_cast<std::size_t>(*rig.worker_count))
+    throw Error(
+        fmt::format("placement.tiles: {} workers on the CPU are needed (workers.count: {})", tiles, *rig.worker_count));
   if (rig.worker_count && least > static_cast<std::size_t>(*rig.worker_count))
     throw Error(fmt::format("placement: there is no worker cpu:{} (workers.count: {})", least - 1, *rig.worker_count));
   const auto wanted = rig.worker_count ? static_cast<std::size_t>(*rig.worker_count) : automatic_count(machine);
+  least = std::max(least, tiles);
   const std::size_t count = std::max(least, std::min(wanted, free));
   if (count > most && most == 0) throw Error("more workers than there can be");
   if (least > most) throw Error("placement: more workers than there can be");
@@ -276,10 +350,11 @@ std::vector<WorkerPlan> cpu_workers(std::vector<CameraPlan>& cameras, unsigned c
   unsigned next = 0;
   for (unsigned c = 0; c < cameras.size(); ++c) {
     std::vector<NodePlan>& nodes = cameras[c].nodes;
-    const unsigned of_free = std::ranges::any_of(nodes, is_free) ? next++ % count : 0;
+    const unsigned of_free = next;
     for (NodePlan& node : nodes) {
       if (on_gpu(node.gpu)) continue;
-      const unsigned worker = node.cpu_worker.value_or(of_free);
+      if (is_free(node)) next = std::max(next, of_free + node.further + 1);
+      const unsigned worker = node.cpu_worker.value_or((of_free + node.further) % count);
       node.worker = first + worker;
       std::vector<unsigned>& its = workers[worker].cameras;
       if (its.empty() || its.back() != c) its.push_back(c);
@@ -305,7 +380,12 @@ Machine this_machine() {
 RigPlan plan(const RigConfig& rig, const Machine& machine) {
   const std::vector<WantedNodes> wanted = choose_nodes(rig, machine.devices);
   RigPlan plan;
-  for (std::size_t c = 0; c < wanted.size(); ++c) plan.cameras.push_back(place(rig.cameras[c], wanted[c], machine));
+  const auto shown = shown_cameras(rig);
+  for (std::size_t c = 0; c < wanted.size(); ++c) {
+    const CameraConfig& camera = rig.cameras[c];
+    plan.cameras.push_back(place(camera, shown.contains(camera.name), wanted[c], machine));
+  }
+  place_cells(rig, plan, machine.devices);
   plan.workers = gpu_workers(plan.cameras, machine);
   if (plan.workers.size() > max_workers) throw Error("more workers than there can be");
   const auto on_gpus = static_cast<unsigned>(plan.workers.size());
@@ -315,6 +395,18 @@ RigPlan plan(const RigConfig& rig, const Machine& machine) {
     for (NodePlan& node : camera.nodes) node.encode_cores = encode_cores(node.worker, plan, rig, machine);
   }
   return plan;
+}
+
+std::vector<Device> inputs_of(const CameraPlan& camera, std::size_t node) {
+  std::vector<Device> gpus;
+  const bool is_last = node + 1 == camera.nodes.size();
+  if (camera.tiles > 0 && is_last) {
+    for (std::size_t tile = 0; tile < camera.tiles; ++tile) gpus.push_back(camera.nodes[tile].gpu);
+  } else {
+    const bool from_source = node == 0 || node < camera.tiles;
+    gpus.push_back(from_source ? camera.placement.decode_gpu : camera.nodes[node - 1].gpu);
+  }
+  return gpus;
 }
 
 Placement placement_of_output(const CameraPlan& camera, const NodePlan& node, const StreamConfig& output,

@@ -31,18 +31,26 @@ struct NodePlan {
   unsigned worker = 0;                 // place in RigPlan.workers
   Device gpu;                          // the worker's
   std::optional<unsigned> cpu_worker;  // that the configuration asks for, counted from 0 among those of the CPU
+  unsigned further = 0;  // else, where it is one of the CPU's: so many after that of the camera's other nodes there
   unsigned first_filter =
-      0;             // of the camera's: it runs those from here to the next node's first, the last one all others
-  RingMemory input;  // of the frames that come from the node before; the first one's come from the source
+      0;              // of the camera's: it runs those from here to the next node's first, the last one all others
+  RingMemory output;  // of the frames that it makes for the next node, or a tile for the last one
   double encode_cores = 1;  // see Placement
 };
 
 // The camera's frames go from its source through its nodes, in their order. The last one encodes the camera's own
-// stream, the first one makes its other outputs from the source's frames.
+// stream, the first one makes its other outputs from the source's frames. By tile, all nodes but the last one read the
+// source's frames, and the last one joins what they make of them.
 struct CameraPlan {
   Placement placement;  // from the source to the first node
   std::vector<NodePlan> nodes{NodePlan()};
+  unsigned tiles = 0;  // nodes, the first ones, that make a part of each frame; 0: it is not tiled
+  // Of a mosaic: what the frames of each cell come through, in its worker; of cells without a camera that runs: none.
+  std::vector<RingMemory> cells = {};
 };
+
+// The GPUs that make the frames which a node of the camera reads; the CPU too.
+std::vector<Device> inputs_of(const CameraPlan& camera, std::size_t node);
 
 // Of an output that this node of the camera encodes.
 Placement placement_of_output(const CameraPlan& camera, const NodePlan& node, const StreamConfig& output,
@@ -62,11 +70,13 @@ struct RigPlan {
 };
 
 // By camera: one node, on the camera's GPU. By stage (`placement`): consecutive filters on one device are one node,
-// with the encoder where that is on the same. One worker for each GPU in use; cameras that leave the choice to us go
-// round the GPUs, to the one with the fewest, or to the CPU where there is none. The others go round the CPU's workers
-// in the file's order. Cores: a GPU's worker gets those near its GPU, shared with the other GPUs in use that have the
-// same near ones; CPU workers get each its share of all cores. Where there are more workers than cores to share, none
-// of them is pinned. Throws Error for a GPU, or a worker, that is not there.
+// with the encoder where that is on the same. By tile (`placement.tiles`): a node for each tile, and one that joins and
+// encodes, where the first tile is unless `encode` says where. Tiles that leave the choice to us are on GPUs of their
+// own, as many as there are, or on workers of the CPU of their own. One worker for each GPU in use; cameras that leave
+// the choice to us go round the GPUs, to the one with the fewest, or to the CPU where there is none. The others go
+// round the CPU's workers in the file's order. Cores: a GPU's worker gets those near its GPU, shared with the other
+// GPUs in use that have the same near ones; CPU workers get each its share of all cores. Where there are more workers
+// than cores to share, none of them is pinned. Throws Error for a GPU, or a worker, that is not there.
 RigPlan plan(const RigConfig& rig, const Machine& machine);
 
 // Some camera may run on a GPU, so that the machine's must be known (probe_devices).

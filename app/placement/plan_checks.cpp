@@ -22,6 +22,7 @@ std::vector<std::pair<std::string, ConfigPlace>> stage_names(const CameraConfig&
   std::vector<std::pair<std::string, ConfigPlace>> names{{camera.placement->decode, places.stage_decode},
                                                          {camera.placement->encode, places.stage_encode}};
   for (const std::string& filter : camera.placement->filter) names.emplace_back(filter, places.stage_filter);
+  for (const std::string& tile : camera.placement->tiles) names.emplace_back(tile, places.stage_tiles);
   return names;
 }
 
@@ -59,10 +60,13 @@ void check_named(const std::string& gpu, const ConfigPlace& place, const Devices
 void check_memory(const CameraPlan& plan, const ConfigPlace& place, const Devices& devices, Mistakes& mistakes) {
   const Placement& placement = plan.placement;
   if (place.line == 0 || !on_gpu(placement.decode_gpu) || !on_gpu(placement.gpu)) return;
-  const std::string problem = sharing_problem(devices, placement.decode_gpu, placement.gpu, placement.memory);
-  if (problem.empty()) return;
-  mistakes.add(place, fmt::format("{} does not work from GPU {} to GPU {}: {}", choice_name(placement.memory),
-                                  gpu_name(devices, placement.decode_gpu), gpu_name(devices, placement.gpu), problem));
+  for (std::size_t n = 0; n < std::max<std::size_t>(plan.tiles, 1); ++n) {
+    const Device& reader = plan.nodes[n].gpu;
+    const std::string problem = sharing_problem(devices, placement.decode_gpu, reader, placement.memory);
+    if (problem.empty()) continue;
+    mistakes.add(place, fmt::format("{} does not work from GPU {} to GPU {}: {}", choice_name(placement.memory),
+                                    gpu_name(devices, placement.decode_gpu), gpu_name(devices, reader), problem));
+  }
 }
 
 void check_encoder(const EncoderConfig& encode, const Device& device, const ConfigPlace& place, const Devices& devices,
@@ -139,7 +143,9 @@ std::string describe_sharing(const Devices& devices, const Device& from, const D
   std::vector<std::string> tried;
   for (const auto& choice : choices<MemoryKind>) {
     const std::string problem = sharing_problem(devices, from, to, choice.value);
-    tried.push_back(fmt::format("{} {}", choice.name, problem.empty() ? "works" : "does not: " + problem));
+    const auto rate = read_rate(devices, from, to, choice.value);
+    const std::string works = rate ? fmt::format("works, {:.0f} GB/s", *rate) : "works";
+    tried.push_back(fmt::format("{} {}", choice.name, problem.empty() ? works : "does not: " + problem));
   }
   return fmt::format("{}", fmt::join(tried, "; "));
 }
@@ -157,8 +163,13 @@ std::vector<std::string> describe_sharing(const RigPlan& plan, const Devices& de
   };
   for (const CameraPlan& camera : plan.cameras) {
     describe(camera.placement.decode_gpu, camera.placement.gpu, camera.placement.memory);
-    for (std::size_t n = 1; n < camera.nodes.size(); ++n)
-      describe(camera.nodes[n - 1].gpu, camera.nodes[n].gpu, camera.nodes[n].input.kind);
+    for (std::size_t n = 0; n < camera.nodes.size(); ++n) {
+      const NodePlan& node = camera.nodes[n];
+      if (n < camera.tiles) describe(camera.placement.decode_gpu, node.gpu, camera.placement.memory);
+      if (n + 1 == camera.nodes.size()) continue;
+      describe(node.gpu, n < camera.tiles ? camera.nodes.back().gpu : camera.nodes[n + 1].gpu, node.output.kind);
+    }
+    for (const RingMemory& cell : camera.cells) describe(cell.device, camera.nodes.front().gpu, cell.kind);
   }
   return lines;
 }

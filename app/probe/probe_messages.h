@@ -44,7 +44,9 @@ struct ReadShared {
 struct SharedRead {
   static constexpr std::string_view type = "answer";
   std::string problem;  // empty: it works
-  static void fields(auto& m, auto&& f) { f("problem", m.problem); }
+  double in_place = 0;  // GB/s; see ReadRates
+  double copied = 0;
+  static void fields(auto& m, auto&& f) { f("problem", m.problem), f("in_place", m.in_place), f("copied", m.copied); }
 };
 
 }  // namespace messages

@@ -22,6 +22,11 @@ const EdgeWriterBlock& writer_block(const Camera& camera, const CameraEdge& edge
   return page.edge_writer(edge.id, camera.writer_of(edge));
 }
 
+const TickClock& clock_of(const Camera& mosaic, const RigPage& page) {
+  const CameraNode& node = mosaic.nodes.front();
+  return page.node(node.id, node.process()).clock;
+}
+
 const EncodeBlock& encode_block(const Camera& camera, const Output& output, const RigPage& page) {
   return page.encode(output.id, camera.encoder_of(output).process());
 }
@@ -39,9 +44,10 @@ std::uint64_t sum_of(const CounterInfo& info, const Camera& camera, const Output
       return page.source(camera.id).counters.of(info.counter);
     case Scope::edge:
       for (const CameraEdge& edge : camera.edges) {
+        if (edge.cell) continue;
         sum += writer_block(camera, edge, page).counters.of(info.counter);
         for (const EdgeReader& reader : edge.readers)
-          sum += page.edge_reader(edge.id, camera.process_of(reader)).counters.of(info.counter);
+          sum += page.edge_reader(edge.id, reader.process).counters.of(info.counter);
       }
       return sum;
     case Scope::node:
@@ -86,13 +92,21 @@ void count_encoded(FrameCounts& counts, const Camera& camera, const Output& outp
   add(counts.dropped, encode_block(camera, output, page).dropped);
   const auto path = camera.path_of(output);
   for (const Camera::Hop& hop : path | std::views::reverse) {
-    const std::uint64_t published = hop.edge->published();  // before those that are meant for the reader
-    const ReaderFrames frames = hop.edge->frames_for(*hop.reader);
-    add(counts.dropped, DropCause::queue_full, frames.recalled);
-    if (published > frames.meant) add(counts.dropped, DropCause::worker_lost, published - frames.meant);
+    if (hop.reader != nullptr) {
+      const std::uint64_t published = hop.edge->published();  // before those that are meant for the reader
+      const ReaderFrames frames = hop.edge->frames_for(*hop.reader);
+      add(counts.dropped, DropCause::queue_full, frames.recalled);
+      if (published > frames.meant) add(counts.dropped, DropCause::worker_lost, published - frames.meant);
+    }
     add(counts.dropped, writer_block(camera, *hop.edge, page).unpublished);
   }
   counts.repeated = encode_block(camera, output, page).counters.of(Counter::repeated);
+  if (camera.is_mosaic()) {
+    const TickClock& clock = clock_of(camera, page);
+    add(counts.dropped, clock.skipped);
+    counts.decoded = clock.ticks;
+    return;
+  }
   const CameraEdge& first = *path.front().edge;
   counts.decoded = first.published() + sum(writer_block(camera, first, page).unpublished);
 }
@@ -166,8 +180,10 @@ Latencies latencies_of(const Camera& camera, const Output& output, const RigPage
   Latencies latencies;
   if (!output.is_copy()) {
     const EncodeBlock& block = encode_block(camera, output, page);
-    latencies.decode = page.source(camera.id).decode.counts();
-    latencies.queue = page.edge_reader(camera.frames().id, camera.nodes.front().process()).queue.counts();
+    if (!camera.is_mosaic()) {
+      latencies.decode = page.source(camera.id).decode.counts();
+      latencies.queue = page.edge_reader(camera.frames().id, camera.nodes.front().process()).queue.counts();
+    }
     latencies.filter = block.filter.counts();
     latencies.encode = block.encode.counts();
     latencies.overhead = block.overhead.counts();
@@ -177,12 +193,27 @@ Latencies latencies_of(const Camera& camera, const Output& output, const RigPage
   return latencies;
 }
 
+namespace {
+
+// A join accounts for each frame of the source, whichever of its parts come. A tick of a mosaic may have been noted
+// without what was skipped before it: then that is lost, too.
+std::uint64_t frames_into(const Camera& camera, const CameraNode& node, const RigPage& page) {
+  if (camera.is_mosaic()) {
+    const TickClock& clock = clock_of(camera, page);
+    return clock.ticks - sum(clock.skipped);
+  }
+  if (node.joins) return camera.frames().published();
+  const CameraEdge& input = *camera.edges_to(node).front();
+  const ReaderFrames frames = input.frames_for(input.reader(node.id));
+  return frames.meant - frames.recalled;
+}
+
+}  // namespace
+
 std::vector<LostFrames> settle_node(const Camera& camera, const CameraNode& node, const RigPage& page,
                                     DropCause cause) {
   std::vector<LostFrames> lost;
-  const CameraEdge& input = camera.edge_to(node);
-  const ReaderFrames frames = input.frames_for(input.reader(node.id));
-  const std::uint64_t in = frames.meant - frames.recalled;
+  const std::uint64_t in = frames_into(camera, node, page);
   const auto settle = [&](const std::string& name, std::uint64_t came, std::uint64_t out, DropCounters& dropped) {
     const std::uint64_t accounted = out + sum(dropped);
     if (came <= accounted) return;
@@ -195,7 +226,7 @@ std::vector<LostFrames> settle_node(const Camera& camera, const CameraNode& node
     settle(output.config.name, in + block.counters.of(Counter::repeated), output.packets_published(), block.dropped);
   }
   for (const CameraEdge& edge : camera.edges) {
-    if (edge.writer == node.id)
+    if (edge.writer == node.id && !edge.cell)  // a cell's may have begun at any of the node's frames
       settle(camera.name(), in, edge.published(), page.edge_writer(edge.id, node.process()).unpublished);
   }
   return lost;

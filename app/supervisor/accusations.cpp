@@ -40,10 +40,12 @@ void Accusations::follow(Camera& camera, CameraEdge& edge) {
   const ProcessId writer = camera.writer_of(edge);
   const bool by_writer = rig_.page.edge_writer(edge.id, writer).accusation.exchange(0) != 0;
   for (const EdgeReader& reader : edge.readers) {
-    const ProcessId process = camera.process_of(reader);
-    if (by_writer) follow(camera, camera.own(), writer, process);
-    if (rig_.page.edge_reader(edge.id, process).accusation.exchange(0) != 0)
-      follow(camera, camera.own(), process, writer);
+    // Of a cell's edge the reader works for the mosaic. Who is ended is so on behalf of its own side.
+    Camera* const owner = rig_.cameras.find(reader.node);
+    if (owner == nullptr || (edge.cell && !owner->takes_part())) continue;
+    if (by_writer) follow(*owner, owner->own(), writer, reader.process, camera);
+    if (rig_.page.edge_reader(edge.id, reader.process).accusation.exchange(0) != 0)
+      follow(camera, camera.own(), reader.process, writer, *owner);
   }
 }
 
@@ -54,18 +56,19 @@ void Accusations::follow(Camera& camera, Output& output, Accusation& accusation,
   for (const auto& [whom, process] : {std::pair(Accused::master, master_process), std::pair(Accused::worker, worker),
                                       std::pair(Accused::publisher, publisher_process)}) {
     if ((accused & static_cast<std::uint32_t>(whom)) != 0 && process != accuser)
-      follow(camera, output, accuser, process);
+      follow(camera, output, accuser, process, camera);
   }
 }
 
 // It is the accuser's word alone, which a process that was taken over may give as it likes: it is followed once. Who
 // accuses the same process again so soon is ended instead, and so is who does it for a camera that was quarantined. A
 // process that does damage again and again has its camera quarantined by either.
-void Accusations::follow(Camera& camera, Output& output, ProcessId accuser_id, ProcessId accused_id) {
+void Accusations::follow(Camera& camera, Output& output, ProcessId accuser_id, ProcessId accused_id,
+                         const Camera& of_accuser) {
   ManagedProcess& accuser = processes_.of(accuser_id);
   ManagedProcess& accused = processes_.of(accused_id);
   const bool failed = output.state == CameraState::failed;
-  if (!failed && (!has_work(accuser, camera, output) || !has_work(accused, camera, output))) return;
+  if (!failed && (!has_work(accuser, of_accuser, output) || !has_work(accused, camera, output))) return;
   if (!accused.child || accused.child->killed()) return;
   const auto now = Clock::now();
   const auto [last, first] = accused_at_.try_emplace({accuser.id, accused.id}, now);

@@ -23,7 +23,8 @@ class Accusations {
  private:
   void follow(Camera& camera, CameraEdge& edge);
   void follow(Camera& camera, Output& output, Accusation& accusation, ProcessId accuser);
-  void follow(Camera& camera, Output& output, ProcessId accuser, ProcessId accused);
+  // `of_accuser`: that the accuser works for; of a cell's ring it is not that of the accused.
+  void follow(Camera& camera, Output& output, ProcessId accuser, ProcessId accused, const Camera& of_accuser);
   void end(ManagedProcess& process, Camera& camera, Output& output, const std::string& why);
 
   RigState& rig_;

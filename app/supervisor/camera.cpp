@@ -27,22 +27,38 @@ const CameraNode& Camera::node(NodeId wanted) const { return *std::ranges::find(
 
 CameraNode& Camera::node(NodeId wanted) { return *std::ranges::find(nodes, wanted, &CameraNode::id); }
 
+const CameraEdge& Camera::edge(EdgeId wanted) const { return *std::ranges::find(edges, wanted, &CameraEdge::id); }
+
 CameraEdge& Camera::edge(EdgeId wanted) { return *std::ranges::find(edges, wanted, &CameraEdge::id); }
 
-const CameraEdge& Camera::edge_to(const CameraNode& node) const {
-  return *std::ranges::find_if(edges, [&](const CameraEdge& edge) {
-    return std::ranges::find(edge.readers, node.id, &EdgeReader::node) != edge.readers.end();
-  });
+std::vector<CameraEdge*> Camera::edges_to(const CameraNode& node) {
+  std::vector<CameraEdge*> inputs;
+  for (CameraEdge& edge : edges) {
+    if (edge.is_read_by(node.id)) inputs.push_back(&edge);
+  }
+  return inputs;
 }
 
-CameraEdge& Camera::edge_to(const CameraNode& node) {
-  return const_cast<CameraEdge&>(std::as_const(*this).edge_to(node));
+std::vector<const CameraEdge*> Camera::edges_to(const CameraNode& node) const {
+  const auto inputs = const_cast<Camera&>(*this).edges_to(node);
+  return {inputs.begin(), inputs.end()};
+}
+
+bool Camera::needs(const Output& output, const CameraEdge& edge) const {
+  if (edge.is_read_by(output.node)) return true;
+  const auto path = path_of(output);
+  return std::ranges::find(path, &edge, &Hop::edge) != path.end();
 }
 
 std::vector<Camera::Hop> Camera::path_of(const Output& output) const {
   std::vector<Hop> path;
+  if (is_mosaic()) return path;
   for (NodeId at = output.node;;) {
-    const CameraEdge& edge = edge_to(node(at));
+    if (node(at).joins) {
+      path.insert(path.begin(), {&frames(), nullptr});
+      return path;
+    }
+    const CameraEdge& edge = *edges_to(node(at)).front();
     path.insert(path.begin(), {&edge, &edge.reader(at)});
     if (!edge.writer) return path;
     at = *edge.writer;
@@ -55,7 +71,16 @@ ProcessId Camera::writer_of(const CameraEdge& edge) const {
 
 bool Camera::is_over(const CameraEdge& edge) const { return edge.writer ? node(*edge.writer).done : source.over; }
 
+bool Camera::input_is_over(const CameraNode& node) const {
+  if (is_mosaic()) return source.over;
+  return std::ranges::all_of(edges_to(node), [this](const CameraEdge* edge) { return is_over(*edge); });
+}
+
 bool Camera::nodes_done() const { return std::ranges::all_of(nodes, &CameraNode::done); }
+
+bool CameraEdge::is_read_by(NodeId node) const {
+  return std::ranges::find(readers, node, &EdgeReader::node) != readers.end();
+}
 
 const EdgeReader& CameraEdge::reader(NodeId node) const { return *std::ranges::find(readers, node, &EdgeReader::node); }
 
@@ -69,6 +94,16 @@ ReaderFrames CameraEdge::frames_for(const EdgeReader& reader) const {
   frames.meant += now.meant();
   frames.recalled += std::min(now.recalled, now.meant());
   return frames;
+}
+
+DropPolicy CameraEdge::drop_policy(const CameraConfig& camera) const {
+  // What is decoded for viewers or mosaics alone delays nothing else: its worker shares the frames with its copies.
+  return cell || encoded_outputs(camera) == 0 ? DropPolicy::drop : camera.drop_policy;
+}
+
+unsigned CameraEdge::queue_size(const CameraConfig& camera) const {
+  constexpr unsigned of_cells = 2;  // older frames than the newest are of no use
+  return cell ? of_cells : static_cast<unsigned>(camera.queue_size);
 }
 
 void CameraEdge::end_seat(EdgeReader& reader) const {
@@ -89,8 +124,9 @@ bool Camera::all_failed() const {
 }
 
 bool Camera::all_encoded_failed() const {
-  return std::ranges::all_of(
-      outputs, [](const Output& output) { return output.is_copy() || output.state == CameraState::failed; });
+  return !shown && std::ranges::all_of(outputs, [](const Output& output) {
+    return output.is_copy() || output.state == CameraState::failed;
+  });
 }
 
 }  // namespace campipe

@@ -122,6 +122,7 @@ struct Output {
 // A node's place at an edge.
 struct EdgeReader {
   NodeId node;
+  ProcessId process;             // the node's
   std::optional<unsigned> seat;  // in the edge's newest ring, once it was sent that
   std::uint32_t tenure = 0;      // of the reader that had the seat before
   RingsSent sent;
@@ -137,7 +138,15 @@ struct ReaderFrames {
   std::uint64_t recalled = 0;
 };
 
-// A camera's frames, on their way to one or more nodes: from the source, or from another node.
+// A place in a mosaic.
+struct CellPlace {
+  CameraId mosaic;
+  unsigned cell = 0;
+  friend bool operator==(const CellPlace&, const CellPlace&) = default;
+};
+
+// A camera's frames, on their way to one or more nodes: from the source, or from another node. The readers are the
+// camera's, or, of a cell's, the mosaic's.
 struct CameraEdge {
   struct Ring {
     FrameRingObserver observer;
@@ -151,6 +160,11 @@ struct CameraEdge {
   std::vector<FilterConfig> filters;  // of a node's: what it does to the frames
   RingMemory memory;                  // likewise
   bool failed = false;                // likewise
+  std::optional<CellPlace> cell;      // that it is for; none: it is on the way to the camera's own outputs
+  double rate = 0;                    // of a cell's: at most so many frames a second
+  std::string reason;                 // of a cell's that failed
+  bool ending = false;                // of a cell's: its writer was asked to end it,
+  bool ended = false;                 // and has
   std::optional<Ring> newest;
   std::uint64_t epoch = 0;               // of the newest, of any process
   std::optional<std::int64_t> last_pts;  // of the source's: of the newest frame of masters that died
@@ -158,20 +172,26 @@ struct CameraEdge {
   [[nodiscard]] std::uint64_t published() const { return newest ? newest->observer.published() : 0; }
   [[nodiscard]] EdgeReader& reader(NodeId node);
   [[nodiscard]] const EdgeReader& reader(NodeId node) const;
+  // They must be taken quickly, or are lost; frames that may wait.
+  [[nodiscard]] DropPolicy drop_policy(const CameraConfig& camera) const;
+  [[nodiscard]] unsigned queue_size(const CameraConfig& camera) const;
   [[nodiscard]] ReaderFrames frames_for(const EdgeReader& reader) const;
   // Its seat in the newest ring is no longer its own.
   void end_seat(EdgeReader& reader) const;
   // All that read the newest ring; as bits.
   [[nodiscard]] std::uint32_t seats() const;
+  [[nodiscard]] bool is_read_by(NodeId node) const;
 };
 
 // A thread of the camera's in a worker.
 struct CameraNode {
   NodeId id;
-  unsigned worker = 0;        // its number
-  std::string gpu = "cpu";    // the worker's: "0", or "cpu"
-  unsigned first_filter = 0;  // of the camera's: those before are done when its frames come
-  bool done = false;          // it has no work any more, or never had
+  unsigned worker = 0;           // its number
+  std::string gpu = "cpu";       // the worker's: "0", or "cpu"
+  unsigned first_filter = 0;     // of the camera's: those before are done when its frames come
+  std::optional<unsigned> tile;  // it makes this part of each frame of the camera's own stream,
+  bool joins = false;            // or reads these parts: the edges of all tiles, in their order
+  bool done = false;             // it has no work any more, or never had
   ThreadWatch watch{thread_hangs};
   [[nodiscard]] ProcessId process() const { return worker_process(worker); }
 };
@@ -195,8 +215,11 @@ struct Camera {
   std::string decoder;
   std::string ipc_memory = "host";  // of the newest ring of its source
   std::vector<CameraNode> nodes;    // in the order in which frames come to them; at least one
-  std::vector<CameraEdge> edges;    // likewise: the source's, and those that nodes write
-  CounterTotals counted;            // by the supervisor itself
+  // Likewise: the source's, those that nodes write, and those for mosaics. Of a mosaic: none.
+  std::list<CameraEdge> edges;
+  std::vector<messages::CellState> cells;  // of a mosaic: as its node knows them
+  bool shown = false;                      // by a mosaic: its node has work, whatever its outputs are
+  CounterTotals counted;                   // by the supervisor itself
   Clock::time_point begun = Clock::now();
 
   bool retiring = false;                  // asked to end while the rig runs on
@@ -204,28 +227,37 @@ struct Camera {
 
   QuarantinePolicy faults;  // of its threads in the master and its worker
 
-  // Of its source's frames.
+  // Without a source: what it shows comes from other cameras.
+  [[nodiscard]] bool is_mosaic() const { return config.mosaic.has_value(); }
+  // Of its source's frames; not of a mosaic.
   [[nodiscard]] CameraEdge& frames() { return edges.front(); }
   [[nodiscard]] const CameraEdge& frames() const { return edges.front(); }
   [[nodiscard]] CameraNode& node(NodeId node);
   [[nodiscard]] const CameraNode& node(NodeId node) const;
   [[nodiscard]] CameraEdge& edge(EdgeId edge);
-  // That it reads.
-  [[nodiscard]] CameraEdge& edge_to(const CameraNode& node);
-  [[nodiscard]] const CameraEdge& edge_to(const CameraNode& node) const;
-  // An edge, and who takes the frames from it.
+  [[nodiscard]] const CameraEdge& edge(EdgeId edge) const;
+  // That it reads: one, those that it joins, or none of a mosaic's.
+  [[nodiscard]] std::vector<CameraEdge*> edges_to(const CameraNode& node);
+  [[nodiscard]] std::vector<const CameraEdge*> edges_to(const CameraNode& node) const;
+  // An edge, and who takes the frames from it; null: the tiles of a join, which accounts for each frame of the edge
+  // itself.
   struct Hop {
     const CameraEdge* edge = nullptr;
     const EdgeReader* reader = nullptr;
   };
-  // The way of an encoded output's frames, from the source on.
+  // The way of an encoded output's frames, from the source on; of a mosaic's: none.
   [[nodiscard]] std::vector<Hop> path_of(const Output& output) const;
+  // The output's frames, or parts of them, come over the edge.
+  [[nodiscard]] bool needs(const Output& output, const CameraEdge& edge) const;
   // Who encodes an output.
   [[nodiscard]] const CameraNode& encoder_of(const Output& output) const { return node(output.node); }
   [[nodiscard]] ProcessId writer_of(const CameraEdge& edge) const;
-  [[nodiscard]] ProcessId process_of(const EdgeReader& reader) const { return node(reader.node).process(); }
   // No ring of it will come any more.
   [[nodiscard]] bool is_over(const CameraEdge& edge) const;
+  // Nor anything else that the node works on.
+  [[nodiscard]] bool input_is_over(const CameraNode& node) const;
+  // Its nodes have work.
+  [[nodiscard]] bool uses_worker() const { return shown || needs_worker(config); }
   [[nodiscard]] bool nodes_done() const;
   [[nodiscard]] Output& own() { return outputs.front(); }
   [[nodiscard]] const Output& own() const { return outputs.front(); }

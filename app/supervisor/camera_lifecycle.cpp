@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/supervisor/accounting.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -59,7 +60,8 @@ void CameraLifecycle::on_source_state(Camera& camera, bool delivers, const std::
   }
 }
 
-void CameraLifecycle::stop(const Camera& camera) {
+void CameraLifecycle::stop(Camera& camera) {
+  if (camera.is_mosaic()) return on_source_over(camera, "");
   processes_.send(processes_.master(), messages::StopCamera{{camera.id}});
 }
 
@@ -71,10 +73,22 @@ void CameraLifecycle::on_source_over(Camera& camera, const std::string& failure)
   for (Output& output : camera.outputs) {
     if (output.is_copy()) end_packets(camera, output);
   }
-  end_edge(camera, camera.frames());
+  if (camera.is_mosaic()) {
+    for (const CameraNode& node : camera.nodes) processes_.send_to_node(camera, node, messages::FinishNode());
+  } else {
+    end_edge(camera, camera.frames());
+  }
 }
 
+void CameraLifecycle::stop_mosaics() {
+  for (Camera& camera : rig_.cameras.all()) {
+    if (camera.is_mosaic() && camera.takes_part()) stop(camera);
+  }
+}
+
+// A mosaic goes on without it.
 void CameraLifecycle::end_edge(const Camera& camera, const CameraEdge& edge) {
+  if (edge.cell) return;
   for (const EdgeReader& reader : edge.readers)
     processes_.send_to_node(camera, camera.node(reader.node), messages::EdgeOver{{reader.node, edge.id}});
 }
@@ -93,10 +107,12 @@ void CameraLifecycle::on_node_done(Camera& camera, CameraNode& node) {
 
 void CameraLifecycle::on_edge_failed(Camera& camera, CameraEdge& edge, const std::string& reason) {
   edge.failed = true;
+  if (edge.cell) {
+    edge.reason = reason;
+    return spdlog::error("{}: cannot be shown in a mosaic: {}", camera.name(), reason);
+  }
   for (Output& output : camera.outputs) {
-    if (output.is_copy()) continue;
-    const auto path = camera.path_of(output);
-    if (std::ranges::find(path, &edge, &Camera::Hop::edge) != path.end()) fail(output, reason);
+    if (!output.is_copy() && camera.needs(output, edge)) fail(output, reason);
   }
 }
 
@@ -120,7 +136,7 @@ void CameraLifecycle::on_master_death() {
       if (output.is_copy() && output.packets.newest) output.packets.newest->mark_writer_gone();
       if (output.audio.newest) output.audio.newest->mark_writer_gone();
     }
-    if (!camera.frames().newest) continue;
+    if (camera.is_mosaic() || !camera.frames().newest) continue;
     FrameRingObserver& observer = camera.frames().newest->observer;
     observer.mark_writer_gone();
     if (const auto pts = observer.last_pts()) camera.frames().last_pts = pts;
@@ -151,11 +167,34 @@ void CameraLifecycle::on_node_death(Camera& camera, CameraNode& node) {
       observer.mark_writer_gone();
     }
   }
-  CameraEdge& input = camera.edge_to(node);
-  EdgeReader& reader = input.reader(node.id);
+  forget_ending_edges(camera, node);
+  if (camera.is_mosaic()) on_mosaic_death(camera, node);
+  for (CameraEdge* input : camera.edges_to(node)) on_reader_death(*input, node.id);
+  if (rig_.phase == RunPhase::leaving || camera.all_encoded_failed()) on_node_done(camera, node);
+}
+
+// Its writer is gone, so that nobody answers.
+void CameraLifecycle::forget_ending_edges(Camera& camera, const CameraNode& writer) {
+  for (CameraEdge& edge : camera.edges) {
+    if (edge.ending && edge.writer == writer.id) edge.ended = true;
+  }
+}
+
+// Its clock goes on; those ticks that have come are encoded, or died with it.
+void CameraLifecycle::on_mosaic_death(const Camera& mosaic, const CameraNode& node) {
+  const auto lost = settle_node(mosaic, node, rig_.page, DropCause::worker_lost);
+  for (const auto& [name, frames] : lost) spdlog::warn("{}: frames lost with its worker: {}", name, frames);
+  for (Camera& camera : rig_.cameras.all()) {
+    for (CameraEdge& edge : camera.edges) {
+      if (edge.cell && edge.cell->mosaic == mosaic.id) on_reader_death(edge, node.id);
+    }
+  }
+}
+
+void CameraLifecycle::on_reader_death(CameraEdge& input, NodeId node) {
+  EdgeReader& reader = input.reader(node);
   if (input.newest && reader.seat) input.newest->observer.mark_reader_gone(*reader.seat);
   reader.unsettled = true;
-  if (rig_.phase == RunPhase::leaving || camera.all_encoded_failed()) on_node_done(camera, node);
 }
 
 void CameraLifecycle::give_up_sources() {

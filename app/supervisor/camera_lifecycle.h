@@ -28,8 +28,9 @@ class CameraLifecycle {
   // Nobody waits for frames of outputs that are encoded on demand: they are there as soon as their camera is.
   static void begin_on_demand(Camera& camera);
   void on_source_state(Camera& camera, bool delivers, const std::string& reason);
-  // Asks the master to end its source.
-  void stop(const Camera& camera);
+  // Asks the master to end its source; a mosaic's clock ends.
+  void stop(Camera& camera);
+  void stop_mosaics();
   // `failure`: empty where it ended as it should.
   void on_source_over(Camera& camera, const std::string& failure);
   void on_node_done(Camera& camera, CameraNode& node);
@@ -46,6 +47,9 @@ class CameraLifecycle {
   void end_packets(Camera& camera, Output& output);
   void end_edge(const Camera& camera, const CameraEdge& edge);
   void on_node_death(Camera& camera, CameraNode& node);
+  void on_mosaic_death(const Camera& mosaic, const CameraNode& node);
+  static void on_reader_death(CameraEdge& input, NodeId node);
+  static void forget_ending_edges(Camera& camera, const CameraNode& writer);
 
   RigState& rig_;
   Processes& processes_;

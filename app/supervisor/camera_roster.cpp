@@ -14,6 +14,8 @@ namespace {
 // The rings of such a camera would take the descriptors that other cameras' need.
 constexpr auto no_descriptors = "not started: the rig is out of descriptors (LimitNOFILE, ulimit -n)";
 
+std::size_t cells_of(const CameraConfig& config) { return config.mosaic ? config.mosaic->cells.size() : 0; }
+
 bool is_at_rest(const Camera& camera) {
   if (!camera.takes_part()) return true;
   const bool published =
@@ -35,25 +37,39 @@ void CameraRoster::add_all(const RigPlan& plan) {
   }
 }
 
-// A node for each of the plan's, each reading an edge from the one before, the first from the source.
+// A node for each of the plan's, and an edge that each of them writes, but for the last one, which encodes: the next
+// one reads it; of a tile, the last one. The first edge is the source's. A mosaic's node has cells.
 void CameraRoster::add_nodes(Camera& camera, const CameraIds& ids, const CameraPlan& where) const {
-  for (std::size_t n = 0; n < ids.nodes.size(); ++n) {
+  const std::vector<FilterConfig>& filters = camera.config.filters;
+  const auto add_reader = [](CameraEdge& edge, NodeId node, unsigned worker) {
+    EdgeReader& reader = edge.readers.emplace_back();
+    reader.node = node;
+    reader.process = worker_process(worker);
+  };
+  if (!camera.is_mosaic()) camera.edges.emplace_back().id = ids.edges[0];
+  for (unsigned n = 0; n < ids.nodes.size(); ++n) {
     const NodePlan& planned = where.nodes[n];
     CameraNode& node = camera.nodes.emplace_back();
     node.id = ids.nodes[n];
     node.worker = planned.worker;
     node.gpu = gpu_name(rig_.machine.devices, planned.gpu);
     node.done = !needs_worker(camera.config);
-    CameraEdge& edge = camera.edges.emplace_back();
-    edge.id = ids.edges[n];
-    edge.readers.emplace_back().node = node.id;
-    if (n == 0) continue;
-    const NodePlan& before = where.nodes[n - 1];
-    const std::vector<FilterConfig>& filters = camera.config.filters;
-    edge.writer = ids.nodes[n - 1];
-    edge.filters = {filters.begin() + before.first_filter, filters.begin() + planned.first_filter};
     node.first_filter = planned.first_filter;
-    edge.memory = planned.input;
+    const bool is_tile = n < where.tiles;
+    if (is_tile) node.tile = n;
+    node.joins = where.tiles > 0 && !is_tile;
+    if (camera.is_mosaic()) continue;
+    if (is_tile || n == 0) add_reader(camera.frames(), node.id, node.worker);
+    if (n + 1 == ids.nodes.size()) continue;
+    const std::size_t next = is_tile ? ids.nodes.size() - 1 : n + 1;
+    CameraEdge& edge = camera.edges.emplace_back();
+    edge.id = ids.edges[n + 1];
+    edge.writer = node.id;
+    add_reader(edge, ids.nodes[next], where.nodes[next].worker);
+    edge.memory = planned.output;
+    edge.filters = filters;
+    if (!is_tile)
+      edge.filters = {filters.begin() + planned.first_filter, filters.begin() + where.nodes[n + 1].first_filter};
   }
 }
 
@@ -66,6 +82,7 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Camer
   camera.config = resolved(comes.asked, comes.sends);
   const CameraConfig& config = camera.config;
   const std::vector<ResolvedOutput> outputs = resolved_outputs(config);
+  if (camera.is_mosaic()) camera.cells.resize(config.mosaic->cells.size());
   camera.source.placement = where.placement;
   camera.source.gpu = gpu_name(devices, where.placement.decode_gpu);
   add_nodes(camera, ids, where);
@@ -93,20 +110,23 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Camer
 // One that goes keeps its ids until nothing of it is left, and its successor may want more.
 void CameraRoster::require_room(std::span<const CameraConfig> coming) const {
   std::size_t outputs = 0;
+  std::size_t cells = 0;
   std::size_t descriptors = supervisor_descriptors(processes_.all().size() + 1);
   for (const Camera& camera : rig_.cameras.all()) {
     const auto changed = std::ranges::find(coming, camera.name(), &CameraConfig::name);
     const auto* next = changed != coming.end() ? &*changed : camera.successor ? &*camera.successor : nullptr;
     outputs += std::max(camera.outputs.size(), next != nullptr ? 1 + next->outputs.size() : 0);
+    cells += std::max(cells_of(camera.config), next != nullptr ? cells_of(*next) : 0);
     descriptors += std::max(descriptors_of(camera.config), next != nullptr ? descriptors_of(*next) : 0);
   }
   for (const CameraConfig& config : coming) {
     if (rig_.cameras.find(config.name) != nullptr) continue;
     outputs += 1 + config.outputs.size();
+    cells += cells_of(config);
     descriptors += descriptors_of(config);
   }
   workers_.require(coming);
-  if (outputs > rig_.cameras.most_outputs()) throw Error(no_room);
+  if (outputs > rig_.cameras.most_outputs() || cells > rig_.cameras.most_cells()) throw Error(no_room);
   if (descriptors > descriptor_limit()) {
     throw Error("there are too few descriptors for so many streams; raise the limit (LimitNOFILE, ulimit -n)");
   }
@@ -140,7 +160,7 @@ void CameraRoster::retire(Camera& camera, const std::optional<CameraConfig>& suc
   if (camera.retiring) return;
   camera.retiring = true;
   if (!camera.takes_part()) return;
-  if (processes_.master().child) {
+  if (processes_.master().child || camera.is_mosaic()) {
     lifecycle_.stop(camera);
   } else {
     lifecycle_.on_source_over(camera, "");
@@ -198,8 +218,7 @@ TotalsByName CameraRoster::remove(Camera& camera, std::string_view change) {
   setup_.send_forget(camera);
   rig_.page.clear(camera.id);
   for (const CameraEdge& edge : camera.edges) {
-    for (const EdgeReader& reader : edge.readers)
-      rig_.page.clear(edge.id, camera.writer_of(edge), camera.process_of(reader));
+    for (const EdgeReader& reader : edge.readers) rig_.page.clear(edge.id, camera.writer_of(edge), reader.process);
   }
   for (const CameraNode& node : camera.nodes) rig_.page.clear(node.id, node.process());
   for (const Output& output : camera.outputs) rig_.page.clear(output.id, camera.encoder_of(output).process());

@@ -1,5 +1,6 @@
 #include "app/supervisor/camera_setup.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace campipe {
@@ -10,9 +11,27 @@ bool takes_audio(const Camera& camera, const Output& output, const ServerConfig&
   return used && camera.config.source.audio == Audio::copy;
 }
 
-// Of its worker, which shares its frames with its copies: what is decoded for viewers alone delays nothing else.
-DropPolicy worker_drop_policy(const CameraConfig& camera) {
-  return encoded_outputs(camera) == 0 ? DropPolicy::drop : camera.drop_policy;
+unsigned tiles_of(const Camera& camera) {
+  return static_cast<unsigned>(
+      std::ranges::count_if(camera.nodes, [](const CameraNode& node) { return node.tile.has_value(); }));
+}
+
+messages::WrittenEdge written(const Camera& camera, const CameraEdge& edge) {
+  messages::WrittenEdge message;
+  message.edge = edge.id;
+  message.name = camera.name();
+  message.filters = edge.filters;
+  message.rate = edge.rate;
+  message.drop_policy = edge.drop_policy(camera.config);
+  message.queue_size = edge.queue_size(camera.config);
+  message.memory = edge.memory;
+  message.readers = static_cast<unsigned>(edge.readers.size());
+  message.epoch = edge.epoch + 1;
+  message.base = edge.published();
+  message.failed = edge.failed;
+  const std::optional<unsigned> tile = edge.cell ? std::nullopt : camera.node(*edge.writer).tile;
+  if (tile) message.tile = messages::Tile{*tile, tiles_of(camera)};
+  return message;
 }
 
 }  // namespace
@@ -53,12 +72,14 @@ void CameraSetup::send_to_master(Camera& camera) {
   messages::ReadCamera message;
   message.camera = camera.id;
   message.edge = camera.frames().id;
+  message.readers = static_cast<unsigned>(camera.frames().readers.size());
   message.config = camera.config;
   message.placement = camera.source.placement;
   message.epoch = camera.frames().epoch + 1;
   message.base = camera.frames().published();
   message.resume = camera.frames().last_pts;
   message.decode = encoded_outputs(camera.config) > 0;
+  message.shown = camera.shown;
   message.undecided = depends_on_stream(camera.asked) && (!camera.sends || fits(camera.asked, *camera.sends));
   for (Output& output : camera.outputs) {
     if (output.is_copy()) {
@@ -84,14 +105,17 @@ void CameraSetup::send_to_worker(const ManagedProcess& worker, Camera& camera) {
 }
 
 void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
-  CameraEdge& input = camera.edge_to(node);
-  EdgeReader& reader = input.reader(node.id);
-  reader.sent = {};
+  const std::vector<CameraEdge*> inputs = camera.edges_to(node);
   messages::RunNode message;
-  message.inputs = {input.id};
+  for (CameraEdge* input : inputs) {
+    input->reader(node.id).sent = {};
+    message.inputs.push_back(input->id);
+  }
+  if (node.joins) message.join = messages::Join{camera.config.filters};
   message.name = camera.name();
-  message.drop_policy = worker_drop_policy(camera.config);
+  message.drop_policy = encoded_outputs(camera.config) == 0 ? DropPolicy::drop : camera.config.drop_policy;
   message.queue_size = static_cast<unsigned>(camera.config.queue_size);
+  if (camera.is_mosaic()) message.compose = messages::Compose{*camera.config.mosaic, camera.cells};
   for (Output& output : camera.outputs) {
     if (output.is_copy() || output.node != node.id) continue;
     messages::EncodedOutput& encoded = message.outputs.emplace_back();
@@ -104,17 +128,42 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
     encoded.epoch = output.packets.epoch + 1;
     encoded.base = output.packets_published();
     encoded.failed = output.state == CameraState::failed;
+    encoded.joined = node.joins;
     if (output.config.group && !encoded.failed) encoded.seat = take_seat(camera, node, output);
   }
   for (const CameraEdge& edge : camera.edges) {
-    if (edge.writer != node.id) continue;
-    message.edges.push_back({edge.id, camera.name(), edge.filters, edge.memory,
-                             static_cast<unsigned>(edge.readers.size()), edge.epoch + 1, edge.published(),
-                             edge.failed});
+    if (edge.writer == node.id && !edge.ending) message.edges.push_back(written(camera, edge));
   }
   processes_.send_to_node(camera, node, message);
-  rings_.offer(camera, input, reader);
-  if (camera.is_over(input)) processes_.send_to_node(camera, node, messages::EdgeOver{{node.id, input.id}});
+  if (camera.is_mosaic()) {
+    rings_.offer_cells(camera);
+    if (camera.source.over) processes_.send_to_node(camera, node, messages::FinishNode());
+  }
+  for (CameraEdge* input : inputs) {
+    rings_.offer(camera, *input, input->reader(node.id));
+    if (camera.is_over(*input)) processes_.send_to_node(camera, node, messages::EdgeOver{{node.id, input->id}});
+  }
+}
+
+void CameraSetup::send_edge(Camera& camera, const CameraEdge& edge) {
+  const CameraNode& writer = camera.node(*edge.writer);
+  if (writer.done) return start_nodes(camera);
+  processes_.send_to_node(camera, writer, messages::WriteEdge{{}, written(camera, edge)});
+}
+
+// They had nothing to do for the camera's own outputs.
+void CameraSetup::start_nodes(Camera& camera) {
+  for (CameraNode& node : camera.nodes) {
+    node.done = false;
+    ManagedProcess& worker = processes_.worker(node.worker);
+    if (worker.child) send_node(camera, node);
+  }
+}
+
+void CameraSetup::remove_cell_edge(Camera& camera, EdgeId id) {
+  const CameraEdge& edge = camera.edge(id);
+  rig_.page.clear(id, camera.writer_of(edge), edge.readers.front().process);
+  rig_.cameras.remove_edge(camera, id);
 }
 
 // The page goes first. A member that comes while its group runs, or after another one of its name, has no part in what

@@ -18,6 +18,10 @@ class CameraSetup {
   void send(Camera& camera);
   // Nothing of it runs, but there may be recordings of it.
   void send_disabled(const Camera& camera);
+  // A cell's edge that is new, to its writer. Nodes that had no work before are started.
+  void send_edge(Camera& camera, const CameraEdge& edge);
+  // Nothing of it is left.
+  void remove_cell_edge(Camera& camera, EdgeId edge);
   // Its ids are free.
   void send_forget(const Camera& camera);
 
@@ -27,6 +31,7 @@ class CameraSetup {
   void send_to_worker(const ManagedProcess& worker, Camera& camera);
   messages::GroupSeat take_seat(const Camera& camera, const CameraNode& node, Output& output);
   void send_node(Camera& camera, const CameraNode& node);
+  void start_nodes(Camera& camera);
   void send_to_publisher(Camera& camera, Output& output);
 
   RigState& rig_;

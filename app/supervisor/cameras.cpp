@@ -62,6 +62,17 @@ Camera& Cameras::add(Camera camera) {
   return added;
 }
 
+CameraEdge& Cameras::add_edge(Camera& camera, CameraEdge edge) {
+  edge.id = lowest_free(edges_, size_.edges, 1).front();
+  edges_[edge.id] = camera.id;
+  return camera.edges.emplace_back(std::move(edge));
+}
+
+void Cameras::remove_edge(Camera& camera, EdgeId id) {
+  edges_.erase(id);
+  camera.edges.remove_if([id](const CameraEdge& edge) { return edge.id == id; });
+}
+
 void Cameras::remove(CameraId id) {
   const Camera& camera = cameras_.at(id);
   for (const Output& output : camera.outputs) outputs_.erase(output.id);

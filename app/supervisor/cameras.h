@@ -36,17 +36,25 @@ class Cameras {
   // The camera that has it.
   [[nodiscard]] Camera* find(NodeId id);
   [[nodiscard]] Camera* find(EdgeId id);
+  [[nodiscard]] const Camera* find(EdgeId id) const { return const_cast<Cameras*>(this)->find(id); }
+  [[nodiscard]] const Camera* find(CameraId id) const { return const_cast<Cameras*>(this)->find(id); }
+  [[nodiscard]] const Camera* find(NodeId id) const { return const_cast<Cameras*>(this)->find(id); }
   // There can be such a one.
   [[nodiscard]] bool is_id(CameraId id) const { return id.index() < size_.cameras; }
   [[nodiscard]] bool is_id(OutputId id) const { return id.index() < size_.outputs; }
   [[nodiscard]] bool is_id(NodeId id) const { return id.index() < size_.nodes; }
   [[nodiscard]] bool is_id(EdgeId id) const { return id.index() < size_.edges; }
   [[nodiscard]] std::size_t most_outputs() const { return size_.outputs; }
+  // Of mosaics: each has an edge beside those of the nodes.
+  [[nodiscard]] std::size_t most_cells() const { return size_.edges - size_.nodes; }
 
   // The lowest ones. Throws Error where there are too few.
   [[nodiscard]] CameraIds free_ids(std::size_t nodes, std::size_t outputs) const;
   // By its ids, which are free.
   Camera& add(Camera camera);
+  // Of a mosaic's cell, with an id of its own. Throws Error where there is none.
+  CameraEdge& add_edge(Camera& camera, CameraEdge edge);
+  void remove_edge(Camera& camera, EdgeId id);
   void remove(CameraId id);
 
  private:

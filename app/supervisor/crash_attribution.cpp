@@ -125,6 +125,7 @@ bool CrashAttribution::on_death(ManagedProcess& process, const ExitInfo& info) {
 
 // What was decoded just then was so for viewers alone: that goes first, and what is copied stays.
 bool CrashAttribution::give_up_viewers(Camera& camera) {
+  if (camera.is_mosaic()) return false;
   const auto& ring = camera.frames().newest;
   const bool decodes = ring && ring->observer.writer_state() == WriterState::open;
   if (!decodes || encoded_outputs(camera.config) > 0) return false;
@@ -132,6 +133,11 @@ bool CrashAttribution::give_up_viewers(Camera& camera) {
   for (Output& output : camera.outputs) {
     if (!output.config.on_demand || output.state == CameraState::failed) continue;
     CameraLifecycle::fail(output, "quarantined: its decoder brought down the master three times within a minute");
+    any = true;
+  }
+  for (CameraEdge& edge : camera.edges) {
+    if (!edge.cell || edge.failed) continue;
+    lifecycle_.on_edge_failed(camera, edge, "its decoder brought down the master three times within a minute");
     any = true;
   }
   return any;
@@ -152,7 +158,7 @@ void CrashAttribution::record(const ManagedProcess& process, Camera& camera, Out
   if (alone && !camera.all_failed()) return;
   CameraLifecycle::fail_others(camera, "quarantined with " + output.config.name);
   lifecycle_.on_source_over(camera, "");
-  if (processes_.master().child) lifecycle_.stop(camera);
+  if (processes_.master().child && !camera.is_mosaic()) lifecycle_.stop(camera);
 }
 
 }  // namespace campipe

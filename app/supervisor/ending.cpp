@@ -17,6 +17,12 @@ constexpr auto kill_after = milliseconds(4700);
 constexpr auto leave_deadline = seconds(2);
 constexpr auto first_frame = seconds(5);  // a camera may take to it
 
+bool is_over(const Camera& camera) {
+  if (!camera.takes_part()) return true;
+  return !camera.retiring &&
+         std::ranges::all_of(camera.outputs, [](const Output& output) { return output.publisher.done; });
+}
+
 }  // namespace
 
 void Supervisor::watch_ending() {
@@ -36,6 +42,8 @@ void Supervisor::watch_ending() {
   }
   if (rig_.phase == RunPhase::leaving) return end_leaving();
   if (!everything_is_over()) return ending_.over_since.reset();
+  lifecycle_.stop_mosaics();  // they have nothing to show
+  if (!mosaics_are_over()) return ending_.over_since.reset();
   if (!ending_.over_since) ending_.over_since = now;
   if (accounts_.sampled_at_the_end(*ending_.over_since)) begin_leaving();
 }
@@ -49,12 +57,14 @@ void Supervisor::drain(const std::string& why) {
   spdlog::info("ending ({}): handing over what has been decoded", why);
   if (processes_.master().child) {
     processes_.send(processes_.master(), messages::Drain());
+    lifecycle_.stop_mosaics();
   } else {
     lifecycle_.give_up_sources();
   }
   processes_.start_by(Clock::now());
 }
 
+// Of the cameras with a source: mosaics end with the last of them.
 // A rig without any camera that takes part waits for one, as long as a user can add one. So does one with a camera that
 // would never end, and failed or is disabled: a user can enable it again.
 bool Supervisor::everything_is_over() const {
@@ -64,16 +74,14 @@ bool Supervisor::everything_is_over() const {
     const bool one_may_come_back = std::ranges::any_of(cameras, [](const Camera& camera) {
       const CameraState state = camera.own().state;
       const bool rests = state == CameraState::failed || state == CameraState::disabled;
-      return rests && !camera.is_removed() && !can_end(camera.config.source);
+      return rests && !camera.is_removed() && !camera.is_mosaic() && !can_end(camera.config.source);
     });
     if (!any || one_may_come_back) return false;
   }
-  return std::ranges::all_of(cameras, [](const Camera& camera) {
-    if (!camera.takes_part()) return true;
-    return !camera.retiring &&
-           std::ranges::all_of(camera.outputs, [](const Output& output) { return output.publisher.done; });
-  });
+  return std::ranges::all_of(cameras, [](const Camera& camera) { return camera.is_mosaic() || is_over(camera); });
 }
+
+bool Supervisor::mosaics_are_over() const { return std::ranges::all_of(rig_.cameras.all(), is_over); }
 
 // Every file is closed. Workers and publisher meet at the stop barrier and leave; the master is asked to.
 void Supervisor::begin_leaving() {

@@ -1,5 +1,7 @@
 #include "app/supervisor/message_checks.h"
 
+#include <algorithm>
+
 #include "app/supervisor/processes.h"
 #include "ipc/ring_checks.h"
 #include "stages/sources/source_end.h"
@@ -50,7 +52,7 @@ void shorten_texts(nlohmann::json& body, std::size_t most) {
 
 }  // namespace
 
-void require_own(const AboutCamera& /*about*/) {}
+void require_own(const AboutCamera& about) { require(!about.camera.is_mosaic(), "something for a mosaic"); }
 
 void require_own(const AboutNode& about) {
   require(about.node.process() == about.by.id, "something for a node of another worker");
@@ -104,9 +106,16 @@ void require_possible(const AboutOutput& about, const messages::PushChanged& pus
 }
 
 void require_possible(const AboutNode& about, const messages::FrameRingLost& lost) {
-  const CameraEdge& input = about.camera.edge_to(about.node);
-  require(lost.edge == input.id, "that a ring of an edge is lost that it does not read");
-  require_given(input.reader(about.node.id).sent);
+  const Camera* const camera = about.rig.cameras.find(lost.edge);
+  const EdgeReader* reader = nullptr;
+  if (camera != nullptr) {
+    const auto& readers = camera->edge(lost.edge).readers;
+    const auto found = std::ranges::find(readers, about.node.id, &EdgeReader::node);
+    if (found != readers.end()) reader = &*found;
+  }
+  // A cell's edge ends without its mosaic.
+  require(reader != nullptr || about.camera.is_mosaic(), "that a ring of an edge is lost that it does not read");
+  if (reader != nullptr) require_given(reader->sent);
 }
 
 void require_possible(const AboutOutput& about, const messages::RingLost&) {
@@ -114,7 +123,11 @@ void require_possible(const AboutOutput& about, const messages::RingLost&) {
 }
 
 void require_possible(const AboutNode& about, const messages::NodeDone&) {
-  if (!about.node.done) require_over(about.camera.is_over(about.camera.edge_to(about.node)), about.camera.name());
+  if (!about.node.done) require_over(about.camera.input_is_over(about.node), about.camera.name());
+}
+
+void require_possible(const AboutEdge& about, const messages::EdgeDone&) {
+  require(about.edge.ending, "that an edge is done with that it was to write");
 }
 
 void require_possible(const AboutOutput& about, const messages::OutputDone&) {

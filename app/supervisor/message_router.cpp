@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 
@@ -95,8 +96,13 @@ void MessageRouter::on(const AboutOutput& about, const messages::AudioRing& ring
 }
 
 void MessageRouter::on(const AboutNode& about, const messages::FrameRingLost& lost) {
-  --about.camera.edge(lost.edge).reader(about.node.id).sent.number;
-  rings_.lose(about.camera, lost.reason);
+  Camera* const camera = rig_.cameras.find(lost.edge);  // of a cell's edge: not the mosaic
+  if (camera == nullptr) return;
+  CameraEdge& edge = camera->edge(lost.edge);
+  const auto reader = std::ranges::find(edge.readers, about.node.id, &EdgeReader::node);
+  if (reader == edge.readers.end()) return;
+  --reader->sent.number;
+  rings_.lose(*camera, edge, lost.reason);
 }
 
 void MessageRouter::on(const AboutOutput& about, const messages::RingLost& lost) {
@@ -107,7 +113,7 @@ void MessageRouter::on(const AboutOutput& about, const messages::RingLost& lost)
 // The next ring has the next number.
 void MessageRouter::on_incomplete(const AboutEdge& about, const messages::FrameRing& ring) {
   about.edge.epoch = ring.epoch;
-  rings_.lose(about.camera, out_of_descriptors);
+  rings_.lose(about.camera, about.edge, out_of_descriptors);
 }
 
 void MessageRouter::on_incomplete(const AboutOutput& about, const messages::PacketRing& ring) {
@@ -149,6 +155,8 @@ void MessageRouter::on(const AboutEdge& about, const messages::EdgeFailed& faile
   lifecycle_.on_edge_failed(about.camera, about.edge, failed.reason);
   if (about.camera.all_failed()) lifecycle_.stop(about.camera);
 }
+
+void MessageRouter::on(const AboutEdge& about, const messages::EdgeDone& /*done*/) { about.edge.ended = true; }
 
 void MessageRouter::on(const AboutOutput& about, const messages::OutputDone&) {
   if (has_work(about.by, about.camera, about.output)) lifecycle_.on_publisher_done(about.output);

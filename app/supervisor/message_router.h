@@ -39,6 +39,7 @@ class MessageRouter {
   void on(const AboutCamera& about, const messages::FoundStream& found);
   void on(const AboutNode& about, const messages::NodeDone& done);
   void on(const AboutEdge& about, const messages::EdgeFailed& failed);
+  void on(const AboutEdge& about, const messages::EdgeDone& done);
   void on(const AboutOutput& about, const messages::OutputDone& done);
   void on(const AboutOutput& about, const messages::OutputFailed& failed);
   void on(const AboutOutput& about, const messages::FileBegun& file);

@@ -260,7 +260,7 @@ bool has_work(const ManagedProcess& process, const Camera& camera) {
   if (!camera.takes_part()) return false;
   switch (process.kind) {
     case ProcessKind::master:
-      return !camera.source.over;
+      return !camera.source.over && !camera.is_mosaic();
     case ProcessKind::publisher:
       return std::ranges::any_of(camera.outputs, [](const Output& output) { return !output.publisher.done; });
     case ProcessKind::worker:

@@ -63,6 +63,14 @@ FrameFormat check_filters(const std::vector<FilterConfig>& filters, const FrameF
   }
 }
 
+void check_all_filters(const CameraConfig& camera, const FrameFormat& in, const std::string& path, RigCheck& check) {
+  const std::size_t before = check.errors.size();
+  const FrameFormat out = check_filters(camera.filters, in, path, check);
+  if (check.errors.size() > before) return;
+  for (const OutputConfig& output : camera.outputs)
+    check_filters(output.filters, out, path + ".outputs." + output.name, check);
+}
+
 // Whatever it sends.
 std::string encoded_as(const CameraConfig& camera) {
   return is_auto(camera.encode) || is_copy(camera.encode) ? "" : "; encoded as " + camera.encode.codec;
@@ -85,14 +93,22 @@ void check_camera(const CameraConfig& camera, RigCheck& check) {
     if (depends_on_stream(camera)) check.lines.back() += "; " + outcome(camera, sent_by(*source));
     check.lines.back() += encoded_as(camera);
     if (in.width <= 0 || in.height <= 0) return;
-    const std::size_t before = check.errors.size();
-    const FrameFormat out = check_filters(camera.filters, in, path, check);
-    if (check.errors.size() > before) return;
-    for (const OutputConfig& output : camera.outputs)
-      check_filters(output.filters, out, path + ".outputs." + output.name, check);
+    check_all_filters(camera, in, path, check);
   } catch (const std::exception& error) {
     refuse(check, path + ".source", error.what());
   }
+}
+
+void check_mosaic(const CameraConfig& camera, RigCheck& check) {
+  const MosaicConfig& mosaic = *camera.mosaic;
+  const std::size_t cells = mosaic.cells.size();
+  check.lines.push_back(fmt::format("{}: a mosaic of {} camera{}, {}x{}, {:.4g} fps{}{}", camera.name, cells,
+                                    cells == 1 ? "" : "s", mosaic.width, mosaic.height, mosaic.rate,
+                                    camera.enabled ? "" : " (switched off)", encoded_as(camera)));
+  FrameFormat format;
+  format.width = mosaic.width;
+  format.height = mosaic.height;
+  check_all_filters(camera, format, "mosaics." + camera.name, check);
 }
 
 // Why nothing can listen there, or nothing.
@@ -133,7 +149,8 @@ void check_events(const std::string& file, RigCheck& check) {
 
 RigCheck check_rig(const RigConfig& rig) {
   RigCheck check;
-  for (const CameraConfig& camera : rig.cameras) check_camera(camera, check);
+  for (const CameraConfig& camera : rig.cameras)
+    camera.mosaic ? check_mosaic(camera, check) : check_camera(camera, check);
   check_events(rig.events, check);
   check_address("http_address", rig.server.http_address, check);
   check_address("rtsp_address", rig.server.rtsp_address, check);

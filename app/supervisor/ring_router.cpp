@@ -37,7 +37,9 @@ bool RingRouter::writer_lives(const Camera& camera, const CameraEdge& edge) {
 }
 
 void RingRouter::offer(Camera& camera, CameraEdge& edge, EdgeReader& reader) {
-  const CameraNode& node = camera.node(reader.node);
+  const Camera* const owner = rig_.cameras.find(reader.node);  // of a cell's reader: the mosaic
+  if (owner == nullptr || !owner->takes_part()) return;
+  const CameraNode& node = owner->node(reader.node);
   if (!camera.takes_part() || node.done || !processes_.worker(node.worker).child) return;
   if (reader.unsettled || !edge.newest) return;
   CameraEdge::Ring& ring = *edge.newest;
@@ -47,9 +49,10 @@ void RingRouter::offer(Camera& camera, CameraEdge& edge, EdgeReader& reader) {
   reader.seat = ring.observer.reserve();
   if (!reader.seat) return renew(camera, edge, "no reader has a place in its frame ring any more");
   reader.tenure = ring.observer.frames_of(*reader.seat).tenure;
-  if (camera.config.drop_policy == DropPolicy::block) ring.observer.require(edge.seats());
+  if (!edge.cell && camera.config.drop_policy == DropPolicy::block) ring.observer.require(edge.seats());
+  if (!edge.cell && node.tile) ring.observer.keep_together(edge.seats());
   reader.sent.add();
-  processes_.send_to_node(camera, node,
+  processes_.send_to_node(*owner, node,
                           messages::OfferFrameRing{node.id, edge.id, *reader.seat, ring.frame_rate, ring.rotation},
                           descriptors_of(ring.observer.memory()));
 }
@@ -114,9 +117,25 @@ void RingRouter::pass_on_all(const Camera& camera, Output& output) {
   for (const auto& ring : output.packets.unread) pass_on(camera, output, ring);
 }
 
+void RingRouter::offer_cells(const Camera& mosaic) {
+  for (Camera& camera : rig_.cameras.all()) {
+    for (CameraEdge& edge : camera.edges) {
+      if (!edge.cell || edge.cell->mosaic != mosaic.id) continue;
+      EdgeReader& reader = edge.readers.front();
+      reader.sent = {};
+      offer(camera, edge, reader);
+    }
+  }
+}
+
 void RingRouter::lose(Camera& camera, const std::string& reason) {
   CameraLifecycle::fail(camera, "its frames or packets cannot be handed on: " + reason);
-  processes_.send_for(processes_.master(), camera, messages::StopCamera());
+  lifecycle_.stop(camera);
+}
+
+void RingRouter::lose(Camera& camera, CameraEdge& edge, const std::string& reason) {
+  if (!edge.cell) return lose(camera, reason);
+  lifecycle_.on_edge_failed(camera, edge, reason);
 }
 
 void RingRouter::settle() {
@@ -138,9 +157,13 @@ void RingRouter::settle(Camera& camera, CameraEdge& edge, EdgeReader& reader) {
                        edge.newest->observer.reader_state(*reader.seat) == ReaderState::empty;
   if (!cleared) return;
   edge.end_seat(reader);
-  const auto lost = settle_node(camera, camera.node(reader.node), rig_.page, DropCause::worker_lost);
-  for (const auto& [name, frames] : lost) spdlog::warn("{}: frames lost with its worker: {}", name, frames);
   reader.unsettled = false;
+  if (edge.cell) return offer(camera, edge, reader);  // a mosaic counts the ticks of its clock
+  // What a join had in hands, its successor accounts for.
+  if (const CameraNode& node = camera.node(reader.node); !node.joins) {
+    const auto lost = settle_node(camera, node, rig_.page, DropCause::worker_lost);
+    for (const auto& [name, frames] : lost) spdlog::warn("{}: frames lost with its worker: {}", name, frames);
+  }
   offer(camera, edge, reader);
 }
 

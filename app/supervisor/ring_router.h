@@ -24,11 +24,15 @@ class RingRouter {
   // It could not be taken, here or by its reader. Whoever writes it waits for a reader that never comes, so the camera
   // ends; the others have what they need.
   void lose(Camera& camera, const std::string& reason);
+  // Likewise a ring of that edge; without a cell's edge only the cell has no frames.
+  void lose(Camera& camera, CameraEdge& edge, const std::string& reason);
 
   // Gives a reader of the edge the newest frame ring, unless a dead predecessor's frames are still in it. One whose
   // writer has closed it or is gone gets no further frame, and no writer that would free a seat in it: the next ring is
   // offered.
   void offer(Camera& camera, CameraEdge& edge, EdgeReader& reader);
+  // Likewise to a mosaic's node, of all its cells' edges.
+  void offer_cells(const Camera& mosaic);
   // All that the publisher has not finished.
   void pass_on_all(const Camera& camera, Output& output);
   // Once a dead worker's bits are gone from its ring, all that is neither encoded nor dropped died with it. To be

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/config/names.h"
 #include "app/placement/graph.h"
 #include "app/supervisor/report.h"
+#include "stages/filters/tile_parts.h"
 
 namespace campipe {
 namespace {
@@ -31,13 +33,15 @@ GraphNode start_of(const Camera& camera, std::optional<NodeId> id) {
           .name = camera.name(),
           .stage = camera.nodes.size() > 1 ? place + 1 : 0,
           .process = fmt::format("worker {}", node.worker),
-          .gpu = node.gpu};
+          .gpu = node.gpu,
+          .cells = static_cast<unsigned>(camera.cells.size())};
 }
 
 json to_json(const GraphNode& node) {
   json all{{"id", id_of(node)}, {"process", node.process}, {"gpu", node.gpu}, {"streams", json::array()}};
   for (const GraphStream& stream : node.streams) all["streams"].push_back(to_json(stream));
   if (node.kind == Kind::source) all["decoder"] = node.decoder;
+  if (node.cells > 0) all["cells"] = node.cells;
   return all;
 }
 
@@ -53,25 +57,36 @@ GraphNode source_of(const Camera& camera) {
   return source;
 }
 
-GraphNode node_of(const Camera& camera, const CameraNode& node) {
+GraphNode node_of(const Camera& camera, const CameraNode& node, const Cameras& cameras) {
   GraphNode shown = start_of(camera, node.id);
+  const std::size_t tiled = node.tile || node.joins ? usual_tiles(camera.config.filters).filters : 0;
+  const auto add_frames = [&](const CameraEdge& edge, const std::string& name) {
+    const std::size_t last = node.tile ? tiled : edge.filters.size();
+    const std::size_t first = node.joins ? std::min(tiled, last) : 0;
+    shown.streams.push_back({name, filter_names(edge.filters, first, last), "frames", "", false});
+  };
   for (const CameraEdge& edge : camera.edges) {
-    if (edge.writer == node.id)
-      shown.streams.push_back({camera.name(), filter_names(edge.filters, 0, edge.filters.size()), "frames", "", false});
+    if (edge.writer == node.id && !edge.cell) add_frames(edge, camera.name());
   }
   for (const Output& output : camera.outputs) {
     if (output.is_copy() || output.node != node.id) continue;
-    shown.streams.push_back(stream_of(output, output.is_own() ? node.first_filter : 0));
+    shown.streams.push_back(stream_of(output, output.is_own() ? std::max<std::size_t>(node.first_filter, tiled) : 0));
+  }
+  for (const CameraEdge& edge : camera.edges) {
+    const Camera* const mosaic = edge.cell ? cameras.find(edge.cell->mosaic) : nullptr;
+    if (edge.writer == node.id && mosaic != nullptr) add_frames(edge, mosaic->name());
   }
   return shown;
 }
 
-json edge_json(const Camera& camera, const CameraEdge& edge, const EdgeReader& reader, double fps) {
+// `of_reader`: the camera, or a mosaic.
+json edge_json(const Camera& camera, const CameraEdge& edge, const Camera& of_reader, const EdgeReader& reader,
+               double fps) {
   const std::uint64_t published = edge.published();  // before those that are meant for the reader
   const ReaderFrames frames = edge.frames_for(reader);
   json all{{"from", id_of(start_of(camera, edge.writer))},
-           {"to", id_of(start_of(camera, reader.node))},
-           {"queue_size", camera.config.queue_size},
+           {"to", id_of(start_of(of_reader, reader.node))},
+           {"queue_size", edge.queue_size(camera.config)},
            {"waiting", edge.newest && reader.seat ? edge.newest->observer.pending_for(*reader.seat) : 0},
            {"published", published},
            {"fps", rounded(fps)},
@@ -98,13 +113,17 @@ double StatusGraph::frame_rate(const Camera& camera, const CameraEdge& edge) {
   return sample.fps;
 }
 
-json StatusGraph::make(const Camera& camera) {
-  json graph{{"nodes", json::array({to_json(source_of(camera))})}, {"edges", json::array()}};
-  if (!needs_worker(camera.config)) return graph;
-  for (const CameraNode& node : camera.nodes) graph["nodes"].push_back(to_json(node_of(camera, node)));
+json StatusGraph::make(const Camera& camera, const Cameras& cameras) {
+  json graph{{"nodes", json::array()}, {"edges", json::array()}};
+  if (!camera.is_mosaic()) graph["nodes"].push_back(to_json(source_of(camera)));
+  if (!camera.uses_worker()) return graph;
+  for (const CameraNode& node : camera.nodes) graph["nodes"].push_back(to_json(node_of(camera, node, cameras)));
   for (const CameraEdge& edge : camera.edges) {
     const double fps = frame_rate(camera, edge);
-    for (const EdgeReader& reader : edge.readers) graph["edges"].push_back(edge_json(camera, edge, reader, fps));
+    for (const EdgeReader& reader : edge.readers) {
+      const Camera* const of_reader = cameras.find(reader.node);
+      if (of_reader != nullptr) graph["edges"].push_back(edge_json(camera, edge, *of_reader, reader, fps));
+    }
   }
   return graph;
 }

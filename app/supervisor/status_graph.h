@@ -7,7 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "app/supervisor/camera.h"
+#include "app/supervisor/cameras.h"
 #include "core/clock.h"
 
 namespace campipe {
@@ -16,7 +16,7 @@ namespace campipe {
 class StatusGraph {
  public:
   // `camera`: one that takes part. Frames a second are those since the call before.
-  nlohmann::json make(const Camera& camera);
+  nlohmann::json make(const Camera& camera, const Cameras& cameras);
 
  private:
   struct Sample {

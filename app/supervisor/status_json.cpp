@@ -41,6 +41,19 @@ std::vector<std::string> intentional_drops() {
   return causes;
 }
 
+nlohmann::json cells_json(const Camera& mosaic) {
+  nlohmann::json cells = nlohmann::json::array();
+  for (std::size_t i = 0; i < mosaic.cells.size(); ++i) {
+    const MosaicCell& cell = mosaic.config.mosaic->cells[i];
+    nlohmann::json& json = cells.emplace_back();
+    json = {{"camera", cell.camera},        {"x", cell.region.x},
+            {"y", cell.region.y},           {"width", cell.region.width},
+            {"height", cell.region.height}, {"away", mosaic.cells[i].away || !mosaic.cells[i].edge}};
+    if (json["away"]) json["reason"] = mosaic.cells[i].reason;
+  }
+  return cells;
+}
+
 nlohmann::json process_json(const ProcessStatus& process) {
   return {{"role", process.role},
           {"pid", process.pid},
@@ -105,7 +118,8 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const Cameras& cameras, co
   for (const Camera& camera : cameras.all()) {
     nlohmann::json json = camera_report(camera, page, rig.uptime_s, recent);
     json["source_health"] = std::move(json["source"]);
-    json["source"] = without_passwords(written_url(camera.config.source));
+    json["source"] = camera.is_mosaic() ? "mosaic" : without_passwords(written_url(camera.config.source));
+    if (camera.is_mosaic()) json["cells"] = cells_json(camera);
     if (auto group = group_report(camera, cameras, page); !group.is_null()) json["group"] = std::move(group);
     json["enabled"] = camera.config.enabled;
     json["order"] = camera.id.index();
@@ -118,11 +132,11 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const Cameras& cameras, co
     const std::string& overload = overloads_.look_at(camera.name(), camera.encoder_of(camera.own()).worker,
                                                      counts.decoded, full == counts.dropped.end() ? 0 : full->second);
     if (!overload.empty()) json["overloaded"] = overload;
-    if (camera.frames().newest) {
+    if (!camera.is_mosaic() && camera.frames().newest) {
       json["ring"]["slots"] = camera.config.queue_size;
       json["ring"]["waiting"] = json["in_flight"];
     }
-    if (camera.takes_part()) json["graph"] = graphs_.make(camera);
+    if (camera.takes_part()) json["graph"] = graphs_.make(camera, cameras);
     status["cameras"][camera.name()] = std::move(json);
   }
   for (const ProcessStatus& process : rig.processes) status["processes"].push_back(process_json(process));

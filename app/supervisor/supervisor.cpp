@@ -22,6 +22,7 @@ constexpr auto own_pause = milliseconds(500);  // a loop this late was not runni
 constexpr auto longest_start = seconds(10);    // then the service is ready with what runs
 constexpr unsigned spare_streams = 512;        // for cameras that come later; memory only once they do
 constexpr unsigned nodes_for_each = 4;         // likewise
+constexpr unsigned spare_cells = 2048;         // likewise
 constexpr int no_report = 1;                   // as exit status
 
 // Cameras and their other outputs.
@@ -31,10 +32,17 @@ unsigned streams_of(const RigConfig& rig) {
   return static_cast<unsigned>(streams);
 }
 
+unsigned cells_of(const RigConfig& rig) {
+  std::size_t cells = 0;
+  for (const CameraConfig& camera : rig.cameras) cells += camera.mosaic ? camera.mosaic->cells.size() : 0;
+  return static_cast<unsigned>(cells);
+}
+
 RigState state_of(const RigConfig& rig, const Machine& machine, const RunOptions& options) {
   // Of no other part has a camera more than outputs.
   RigSize size(streams_of(rig) + spare_streams);
   size.nodes = size.edges = nodes_for_each * size.cameras;
+  size.edges += cells_of(rig) + spare_cells;
   return {options, rig, machine, RigPage::create(size, max_workers), Cameras(size)};
 }
 
@@ -57,6 +65,7 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
   for (const std::string& line : describe_sharing(placed, machine.devices)) spdlog::info("{}", line);
   add_processes(placed);
   roster_.add_all(placed);
+  cells_.follow();
 }
 
 Supervisor::~Supervisor() {
@@ -138,6 +147,7 @@ void Supervisor::tick() {
   rig_.next_tick = now + (rig_.phase == RunPhase::leaving ? leaving_interval : tick_interval);
   guard_.run("follow accusations", [this] { accusations_.follow(); });
   guard_.run("settle a camera's frames", [this] { rings_.settle(); });
+  guard_.run("look after mosaics", [this] { cells_.follow(); });
   guard_.run("take away a camera", [this] { roster_.settle_retiring(); });
   guard_.run("watch the processes", [this] { crashes_.find_hung(); });
   processes_.start_due();

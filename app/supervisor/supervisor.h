@@ -16,6 +16,7 @@
 #include "app/supervisor/crash_attribution.h"
 #include "app/supervisor/log_relay.h"
 #include "app/supervisor/message_router.h"
+#include "app/supervisor/mosaic_cells.h"
 #include "app/supervisor/processes.h"
 #include "app/supervisor/rig_state.h"
 #include "app/supervisor/ring_router.h"
@@ -56,6 +57,7 @@ class Supervisor {
   void end_leaving();
   void kill_all();
   [[nodiscard]] bool everything_is_over() const;
+  [[nodiscard]] bool mosaics_are_over() const;
   void settle_the_rest();
   [[nodiscard]] bool had_just_begun(const Camera& camera, const Output& output) const;
   [[nodiscard]] bool ended_as_asked(const Camera& camera, const Output& output) const;
@@ -72,6 +74,7 @@ class Supervisor {
   Accusations accusations_{rig_, processes_, crashes_};
   RingRouter rings_{rig_, processes_, lifecycle_};
   CameraSetup setup_{rig_, processes_, rings_};
+  MosaicCells cells_{rig_, processes_, setup_};
   CameraRoster roster_{rig_, processes_, lifecycle_, setup_};
   ServiceNotifier service_;
   ConfigChanges changes_;

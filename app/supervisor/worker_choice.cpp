@@ -27,7 +27,7 @@ std::vector<Device> gpus_of_node(const CameraPlan& camera, std::size_t node) {
   const Device& own = camera.nodes[node].gpu;
   if (!on_gpu(own)) return gpus;  // who writes for the CPU downloads for it
   gpus.push_back(own);
-  add(gpus, node == 0 ? camera.placement.decode_gpu : camera.nodes[node - 1].gpu);
+  for (const Device& gpu : inputs_of(camera, node)) add(gpus, gpu);
   return gpus;
 }
 
@@ -40,6 +40,9 @@ std::vector<Device> gpus_of_worker(const RigPlan& plan, unsigned worker) {
     for (std::size_t n = 0; n < camera.nodes.size(); ++n) {
       if (camera.nodes[n].worker != worker) continue;
       for (const Device& gpu : gpus_of_node(camera, n)) add(gpus, gpu);
+    }
+    for (const RingMemory& cell : camera.cells) {
+      if (cell.kind != MemoryKind::host) add(gpus, cell.device);
     }
   }
   return gpus;

@@ -11,7 +11,9 @@ class CpuFramePath final : public FramePath {
 
   EncoderPlace place() const override { return {}; }
   SharedGpuStream stream() const override { return nullptr; }
-  FrameFormat configure(const FrameFormat& in, bool /*on_gpu*/) override { return chain_.configure(in); }
+  FrameFormat configure(const FrameFormat& in, bool /*on_gpu*/, RowRange band) override {
+    return chain_.configure(in, band);
+  }
   std::optional<FrameRef> process(RingInUse*, FrameRingReader::Lease& lease, const std::function<void()>&,
                                   const MutableFrameView* target) override {
     return chain_.process(lease.frame, lease.times.pts, target);

@@ -34,9 +34,9 @@ class FramePath {
   // For other paths of the same node; none on the CPU.
   [[nodiscard]] virtual SharedGpuStream stream() const = 0;
   // The format that comes out for `in`. `on_gpu`: the frames are wanted in the GPU's memory; else they come out in
-  // host memory. Throws Error where a filter refuses the input, GpuError where there is no room: then it may be
-  // tried again.
-  virtual FrameFormat configure(const FrameFormat& in, bool on_gpu) = 0;
+  // host memory. `band`: of the rows of what comes out, those that are made. Throws Error where a filter refuses the
+  // input, GpuError where there is no room: then it may be tried again.
+  virtual FrameFormat configure(const FrameFormat& in, bool on_gpu, RowRange band = all_rows) = 0;
   // The finished frame, complete, with the metadata of the lease's and what the filters found. Nothing: the writer died
   // before it had filled this one; then none that it published later was filled. Calls `beat` while it waits. Throws
   // GpuError, also (`broken`) when a GPU does not finish in time. `target`: of the format and in the memory that was

@@ -24,8 +24,8 @@ class GpuFramePath final : public FramePath {
 
   SharedGpuStream stream() const override { return chain_.shared_stream(); }
 
-  FrameFormat configure(const FrameFormat& in, bool on_gpu) override {
-    return chain_.configure(in, on_gpu ? GpuChain::Output::device : GpuChain::Output::host);
+  FrameFormat configure(const FrameFormat& in, bool on_gpu, RowRange band) override {
+    return chain_.configure(in, on_gpu ? GpuChain::Output::device : GpuChain::Output::host, band);
   }
 
   std::optional<FrameRef> process(RingInUse* ring, FrameRingReader::Lease& lease, const std::function<void()>& beat,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/control/node_messages.h"
+#include "app/worker/compose_input.h"
 #include "app/worker/node_input.h"
 #include "app/worker/ring_output.h"
 #include "ipc/rig_page.h"
@@ -30,29 +31,46 @@ class Node final : private FrameTaker {
   [[nodiscard]] NodeInput& input() { return *input_; }
   // The ring of an edge, should the node write that, is to be replaced.
   void renew(EdgeId edge);
+  // It writes one more edge from now on, or one less: then OutputEvents::on_edge_done follows.
+  void write(const messages::WrittenEdge& edge);
+  void stop(EdgeId edge);
+  // Of a mosaic's: a cell has changed.
+  void show(const messages::ShowCell& cell);
 
  private:
-  void make_outputs(const messages::RunNode& asked, const RigPage& page);
+  std::unique_ptr<NodeInput> make_input(const messages::RunNode& asked);
+  void make_outputs(const messages::RunNode& asked);
+  void begin(const messages::WrittenEdge& edge);
+  void end(EdgeId edge);
   void run();
   void get_ready(const FrameFormat& expected, const NodeOutput::Source& source) override;
   void take(RingInUse* ring, FrameRingReader::Lease lease, const NodeOutput::Source& source) override;
+  void give_up(std::uint64_t source_number, DropCause cause) override;
   void rest() override;
   void beat() override;
-  void renew_rings();
+  void change_edges();
+
+  struct EdgeChange {
+    enum class Kind : std::uint8_t { renew, write, stop };
+    Kind kind;
+    EdgeId id;
+    messages::WrittenEdge edge = {};  // of `write`
+  };
 
   std::string name_;  // the camera's
-  ReaderQueue queue_;
+  const RigPage& page_;
   NodeBlock& node_;
   OutputEvents events_;
   std::function<void()> on_done_;
   ThreadScope* scope_ = nullptr;
   NodePlace place_;
+  ComposeInput* compose_ = nullptr;  // the input of a mosaic's
   std::unique_ptr<NodeInput> input_;
   std::vector<std::unique_ptr<NodeOutput>> outputs_;
   std::vector<RingOutput*> ring_outputs_;  // of them
 
   std::mutex mutex_;  // of the next one
-  std::vector<EdgeId> to_renew_;
+  std::vector<EdgeChange> changes_;
   std::jthread thread_;
 };
 

@@ -1,10 +1,11 @@
 // Where a node's frames come from: the rings of the edges that it reads. How it takes them is what differs: from one
-// ring (RingInput), each frame in its turn.
+// ring (RingInput), each frame in its turn, or from several that have a part of each frame (JoinInput).
 //
 // The main thread gives rings and takes them back; the node's thread takes frames from them (run) and drops none of
 // their memory: with a GPU that takes too long for it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -30,6 +31,8 @@ class FrameTaker {
   virtual void get_ready(const FrameFormat& expected, const NodeOutput::Source& source) = 0;
   // `ring`: as NodeOutput::process().
   virtual void take(RingInUse* ring, FrameRingReader::Lease lease, const NodeOutput::Source& source) = 0;
+  // As NodeOutput::give_up().
+  virtual void give_up(std::uint64_t source_number, DropCause cause) = 0;
   // To be called at least every 100 ms while there is none.
   virtual void rest() = 0;
   virtual void beat() = 0;

@@ -1,14 +1,22 @@
 #include "app/worker/node_output.h"
 
+#include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "core/error.h"
 #include "core/log.h"
+#include "stages/filters/filter_sequence.h"
 
 namespace campipe {
 namespace {
 
 constexpr auto room_interval = std::chrono::seconds(1);  // between two looks whether the GPU has room
+
+std::uint64_t sum(const DropCounters& counters) {
+  return std::accumulate(counters.begin(), counters.end(), std::uint64_t{0},
+                         [](std::uint64_t total, const auto& cause) { return total + cause.load(); });
+}
 
 }  // namespace
 
@@ -17,7 +25,9 @@ NodeOutput::NodeOutput(About about, const OutputEvents& events, NodePlace& place
       events_(events),
       filter_range_(about_.name, "filter"),
       rate_(about_.rate),
-      filters_(about_.filters, place) {}
+      filters_(place),
+      resolved_(about_.made + sum(about_.dropped)),
+      resumes_(resolved_ > 0) {}
 
 // Kernels, pools and encoders take tenths of a second to make, more where many cameras start at once: too long for the
 // first frames to wait in the queue.
@@ -34,7 +44,24 @@ void NodeOutput::get_ready(const FrameFormat& expected, const Source& source) {
   }
 }
 
+// The first ones that are missing were lost with the worker before.
+void NodeOutput::give_up(std::uint64_t source_number, DropCause cause) {
+  if (!about_.is_joined || source_number <= resolved_) return;
+  count(resumes_ ? DropCause::worker_lost : cause, source_number - resolved_);
+  resumes_ = false;
+  resolved_ = source_number;
+}
+
 void NodeOutput::process(RingInUse* ring, FrameRingReader::Lease lease, const Source& source) {
+  const std::uint64_t number = lease.source_number;
+  if (number > 0) give_up(number - 1, DropCause::part_missing);
+  resolved_ = number;
+  resumes_ = false;
+  process_counted(ring, lease, source);
+  on_resolved(number);
+}
+
+void NodeOutput::process_counted(RingInUse* ring, FrameRingReader::Lease& lease, const Source& source) {
   if (about_.failed) return count(about_.after_failure);
   if (!is_wanted()) return count(DropCause::unwatched);
   if (const auto cause = leaves_out(lease.times)) return count(*cause);
@@ -87,6 +114,11 @@ std::optional<FrameRef> NodeOutput::run_filters(RingInUse* ring, FrameRingReader
   auto frame = filters_.process(ring, lease, events_.beat, nullptr);
   if (!frame) count(DropCause::master_lost);
   return frame;
+}
+
+std::vector<FilterConfig> NodeOutput::filters_for(const Source& source) const {
+  const auto first = static_cast<std::ptrdiff_t>(std::min(source.filtered, about_.filters.size()));
+  return with_rotation({about_.filters.begin() + first, about_.filters.end()}, source.rotation);
 }
 
 void NodeOutput::prepare(const FrameFormat& format, const Source& source) {

@@ -28,6 +28,8 @@ class NodeOutput {
   struct Source {
     double frame_rate = 0;  // 0: unknown
     int rotation = 0;       // degrees clockwise by which they are turned before the filters
+    // So many of the filters of the camera's own stream are done: the frames were made of bands.
+    std::size_t filtered = 0;
     friend bool operator==(const Source&, const Source&) = default;
   };
 
@@ -39,6 +41,10 @@ class NodeOutput {
   void get_ready(const FrameFormat& expected, const Source& source);
   // `ring`: that the lease is of; null: the frame is the node's own, and complete for work on its stream.
   void process(RingInUse* ring, FrameRingReader::Lease lease, const Source& source);
+  // Of a join: source frames up to this number that have not come do not come any more. What is neither processed nor
+  // named here is found missing with the next frame that is: every one is accounted for, over the lives of all
+  // workers.
+  void give_up(std::uint64_t source_number, DropCause cause);
   // To be called at least every 100 ms while no frame comes.
   virtual void rest() = 0;
   // No further frame will come.
@@ -52,6 +58,8 @@ class NodeOutput {
     DropCounters& dropped;
     DropCause after_failure;  // of frames that come then
     bool failed = false;      // in the life of an earlier worker
+    std::uint64_t made = 0;   // of frames, likewise
+    bool is_joined = false;   // its input is a join
   };
   struct Ready {
     FrameFormat input;
@@ -73,17 +81,22 @@ class NodeOutput {
   virtual void deliver(const FrameRef& frame, const FrameTimes& times, std::uint64_t number) = 0;
   // It has failed: gives up what comes behind the filters, and reports it.
   virtual void on_failure(const std::string& reason) = 0;
+  // All that there will be of the frame of that number has been delivered.
+  virtual void on_resolved(std::uint64_t /*number*/) {}
 
   // Filters and what comes behind them are given up, until the next frame.
   void drop_filters();
   void fail(const std::exception& error);
-  void count(DropCause cause) { counter(about_.dropped, cause).fetch_add(1); }
+  void count(DropCause cause, std::uint64_t frames = 1) { counter(about_.dropped, cause).fetch_add(frames); }
+  // Those that are to run on frames of the source, with the turn before them.
+  [[nodiscard]] std::vector<FilterConfig> filters_for(const Source& source) const;
 
   [[nodiscard]] const std::string& name() const { return about_.name; }
   [[nodiscard]] const OutputEvents& events() const { return events_; }
   [[nodiscard]] OutputFilters& filters() { return filters_; }
 
  private:
+  void process_counted(RingInUse* ring, FrameRingReader::Lease& lease, const Source& source);
   void prepare(const FrameFormat& format, const Source& source);
   std::optional<FrameRef> filter(RingInUse* ring, FrameRingReader::Lease& lease, const Source& source);
   void wait_for_room(const std::string& reason);
@@ -95,6 +108,10 @@ class NodeOutput {
   OutputFilters filters_;
   std::optional<Ready> ready_;
   std::optional<Clock::time_point> try_again_;  // the GPU had no room
+  // Of a join: all source frames up to here are accounted for, or in the encoder. At first those that earlier workers
+  // have accounted for, which were as many.
+  std::uint64_t resolved_;
+  bool resumes_;  // an earlier worker had some, and what it had in hands is not known yet
 };
 
 }  // namespace campipe

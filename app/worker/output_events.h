@@ -22,6 +22,8 @@ struct OutputEvents {
   // A frame ring for further nodes; `rotation` is none: its frames have been turned.
   std::function<void(EdgeId edge, const FrameRingMemory& ring, std::uint64_t epoch, double frame_rate)> on_ring;
   std::function<void(EdgeId edge, const std::string& reason)> on_edge_failed;
+  // Nothing of an edge that was ended is left.
+  std::function<void(EdgeId edge)> on_edge_done;
   // Keeps a ring that was replaced or has ended, and that a GPU filled, until its readers are done with it.
   std::function<void(std::shared_ptr<FrameRingWriter> ring)> keep;
   // This process cannot use its GPU any more and must end at once; not expected to return.

@@ -1,17 +1,17 @@
 #include "app/worker/output_filters.h"
 
 #include "app/control/thread_scope.h"
-#include "stages/filters/filter_sequence.h"
 
 namespace campipe {
 
-FrameFormat OutputFilters::configure(const FrameFormat& in, int rotation, bool on_gpu) {
-  if (!path_ || rotation != rotation_) {
-    path_ = make_frame_path(with_rotation(config_, rotation), place_.gpu, place_.stream);
+FrameFormat OutputFilters::configure(const std::vector<FilterConfig>& filters, const FrameFormat& in, bool on_gpu,
+                                     RowRange band) {
+  if (!path_ || filters != filters_) {
+    path_ = make_frame_path(filters, place_.gpu, place_.stream);
     place_.stream = path_->stream();
-    rotation_ = rotation;
+    filters_ = filters;
   }
-  return path_->configure(in, on_gpu);
+  return path_->configure(in, on_gpu, band);
 }
 
 std::optional<FrameRef> OutputFilters::process(RingInUse* ring, FrameRingReader::Lease& lease,

@@ -1,4 +1,4 @@
-// One output's filters, with the turn that its source asks for before them, on the node's CPU or GPU.
+// One output's filters, on the node's CPU or GPU.
 #pragma once
 
 #include <functional>
@@ -20,11 +20,11 @@ struct NodePlace {
 // Used by the node's thread. What it is given outlives it.
 class OutputFilters {
  public:
-  OutputFilters(const std::vector<FilterConfig>& filters, NodePlace& place) : config_(filters), place_(place) {}
+  explicit OutputFilters(NodePlace& place) : place_(place) {}
 
-  // Makes the filters where they are not there, or for another rotation (degrees clockwise). Else as
-  // FramePath::configure().
-  FrameFormat configure(const FrameFormat& in, int rotation, bool on_gpu);
+  // Makes the filters where they are not there, or others are. Else as FramePath::configure().
+  FrameFormat configure(const std::vector<FilterConfig>& filters, const FrameFormat& in, bool on_gpu,
+                        RowRange band = all_rows);
   // Once configured: see FramePath.
   [[nodiscard]] EncoderPlace place() const { return path_->place(); }
   std::optional<FrameRef> process(RingInUse* ring, FrameRingReader::Lease& lease, const std::function<void()>& beat,
@@ -34,10 +34,9 @@ class OutputFilters {
   [[nodiscard]] const Device& gpu() const { return place_.gpu; }
 
  private:
-  const std::vector<FilterConfig>& config_;
   NodePlace& place_;
   std::unique_ptr<FramePath> path_;
-  int rotation_ = 0;  // that path_ makes
+  std::vector<FilterConfig> filters_;  // of path_
 };
 
 }  // namespace campipe

@@ -1,5 +1,6 @@
 #include "app/worker/rendition.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "app/control/thread_scope.h"
@@ -18,6 +19,12 @@ std::unique_ptr<SnapshotWriter> make_snapshot(const ResolvedOutput& config) {
   });
 }
 
+// Packets of frames that came: not of those that were encoded again.
+std::uint64_t frames_made(const messages::EncodedOutput& output, const RigPage& page) {
+  const std::uint64_t repeated = page.encode(output.output, page.own()).counters.of(Counter::repeated);
+  return output.base - std::min(output.base, repeated);
+}
+
 }  // namespace
 
 Rendition::Rendition(const messages::EncodedOutput& output, const RigPage& page, const OutputEvents& events,
@@ -27,7 +34,9 @@ Rendition::Rendition(const messages::EncodedOutput& output, const RigPage& page,
                   .rate = output.config.rate,
                   .dropped = page.encode(output.output, page.own()).dropped,
                   .after_failure = DropCause::encoder_failed,
-                  .failed = output.failed},
+                  .failed = output.failed,
+                  .made = frames_made(output, page),
+                  .is_joined = output.joined},
                  events, place),
       output_(output),
       block_(page.encode(output.output, page.own())),
@@ -97,7 +106,7 @@ void Rendition::make_ready(const Ready& wanted) {
   const Encoder* encoder = stream_.encoder();
   const bool on_gpu =
       encoder != nullptr ? encoder->wants_gpu_frames() : tries_gpu_encoder(output_.placement, output_.config);
-  const FrameFormat output = filters().configure(wanted.input, wanted.source.rotation, on_gpu);
+  const FrameFormat output = filters().configure(filters_for(wanted.source), wanted.input, on_gpu);
   const double rate = rate_of(wanted.source);
   if (!stream_.goes_on(output, rate)) make_encoder(wanted, on_gpu, output, rate);
 }
@@ -113,7 +122,7 @@ void Rendition::make_encoder(const Ready& wanted, bool on_gpu, const FrameFormat
   auto encoder = open_encoder(output_.config.encode, output, frame_rate, place);
   if (!encoder->remark().empty()) spdlog::warn("{}: {}", output_.config.name, encoder->remark());
   if (encoder->wants_gpu_frames() != on_gpu)
-    filters().configure(wanted.input, wanted.source.rotation, encoder->wants_gpu_frames());
+    filters().configure(filters_for(wanted.source), wanted.input, encoder->wants_gpu_frames());
   stream_.begin(std::move(encoder), output, frame_rate);
 }
 

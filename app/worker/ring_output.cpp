@@ -4,12 +4,14 @@
 #include <utility>
 
 #include "core/failpoint.h"
+#include "core/log.h"
+#include "ipc/ring_slots.h"
+#include "stages/filters/tile_parts.h"
 
 namespace campipe {
 namespace {
 
 constexpr auto reader_deadline = std::chrono::seconds(30);  // `block`: for one that was restarted, or is slow
-constexpr unsigned held = 4;                                // slots that a reader works on
 
 }  // namespace
 
@@ -17,6 +19,7 @@ RingOutput::RingOutput(const messages::WrittenEdge& edge, const ReaderQueue& que
                        const OutputEvents& events, NodePlace& place)
     : NodeOutput({.name = edge.name,
                   .filters = edge.filters,
+                  .rate = edge.rate,
                   .dropped = page.edge_writer(edge.edge, page.own()).unpublished,
                   .after_failure = DropCause::filter_failed,
                   .failed = edge.failed},
@@ -30,18 +33,39 @@ void RingOutput::rest() {
 }
 
 void RingOutput::make_ready(const Ready& wanted) {
-  const bool on_gpu = edge_.memory.kind != MemoryKind::host;
-  const FrameFormat format = filters().configure(wanted.input, wanted.source.rotation, on_gpu);
-  const double rate = wanted.source.frame_rate;
-  if (!ring_ || format_ != format || frame_rate_ != rate) open(format, rate);
+  nothing_ = false;
+  const Made made = edge_.tile ? configure_tile(wanted, *edge_.tile) : configure(wanted);
+  if (!nothing_ && (!ring_ || made_ != made)) open(made);
 }
 
-void RingOutput::open(const FrameFormat& format, double frame_rate) {
+RingOutput::Made RingOutput::configure(const Ready& wanted) {
+  const bool on_gpu = edge_.memory.kind != MemoryKind::host;
+  const FrameFormat format = filters().configure(filters_for(wanted.source), wanted.input, on_gpu);
+  const FrameRows all{{0, format.height}, {0, (format.height + 1) / 2}};
+  return {format, all, {}, limited_rate(wanted.source.frame_rate, edge_.rate)};
+}
+
+RingOutput::Made RingOutput::configure_tile(const Ready& wanted, const messages::Tile& tile) {
+  const int rotation = wanted.source.rotation;
+  const TileParts parts = tile_parts(edge_.filters, wanted.input, rotation, static_cast<int>(tile.count));
+  if (tile.index == 0 && !parts.untiled.empty() && untiled_ != parts.untiled)
+    spdlog::info("{}: its frames are not tiled: {}", name(), parts.untiled);
+  untiled_ = parts.untiled;
+  nothing_ = tile.index >= parts.rows.size();
+  if (nothing_) return {};
+  const FrameRows& rows = parts.rows[tile.index];
+  const bool on_gpu = edge_.memory.kind != MemoryKind::host;
+  const FrameFormat format = filters().configure(parts.banded, wanted.input, on_gpu, rows.luma);
+  return {format, rows, {wanted.input, rotation}, wanted.source.frame_rate};
+}
+
+void RingOutput::open(const Made& made) {
   close();
+  const FrameFormat format = part_format(made.format, made.rows);
   const bool on_host = edge_.memory.kind == MemoryKind::host;
   layout_ = slot_layout(format.pixels, format.width, format.height, on_host ? simd_row_alignment : gpu_row_alignment);
   FrameRingSpec spec;
-  spec.slots = std::min(queue_.size + held * edge_.readers + 1, max_ring_slots);
+  spec.slots = ring_slots(1, queue_.size, edge_.readers);
   spec.slot_bytes = layout_.bytes;
   spec.epoch = edge_.epoch;
   spec.base = edge_.base + published_;
@@ -49,11 +73,12 @@ void RingOutput::open(const FrameFormat& format, double frame_rate) {
   spec.ready = edge_.memory.ready;
   spec.device = edge_.memory.device;
   spec.expected = format;
+  spec.band_source = made.source;
   ring_ = std::make_shared<FrameRingWriter>(FrameRingMemory::create(spec));
   ring_->on_faulty_reader([this] { accuse(block_.accusation, Accused::other_end); });
+  made_ = made;
   format_ = format;
-  frame_rate_ = frame_rate;
-  events().on_ring(edge_.edge, ring_->memory(), edge_.epoch, frame_rate);
+  events().on_ring(edge_.edge, ring_->memory(), edge_.epoch, made.frame_rate);
   ++edge_.epoch;
 }
 
@@ -86,8 +111,21 @@ std::optional<FrameRingWriter::Slot> RingOutput::claim() {
                          [this] { return beat_or_abandon(); });
 }
 
+// Where the filters write to: the rows that they make, in the claimed slot.
+MutableFrameView RingOutput::target() const {
+  MutableFrameView view = view_in_slot(format_, layout_, slot_->pixels.data());
+  view.memory = edge_.memory.kind;
+  if (edge_.memory.kind != MemoryKind::host) view.device = edge_.memory.device;
+  return edge_.tile ? rows_in(view, made_.format, made_.rows) : view;
+}
+
 std::optional<FrameRef> RingOutput::run_filters(RingInUse* ring, FrameRingReader::Lease& lease) {
-  if (std::exchange(renew_, false) || ring_->exhausted()) open(format_, frame_rate_);
+  if (nothing_) {
+    if (ring_) ring_->service();
+    count(DropCause::unwatched);
+    return std::nullopt;
+  }
+  if (std::exchange(renew_, false) || ring_->exhausted()) open(Made(made_));
   if (!wait_for_room()) {
     count(DropCause::worker_lost);
     return std::nullopt;
@@ -97,11 +135,9 @@ std::optional<FrameRef> RingOutput::run_filters(RingInUse* ring, FrameRingReader
     count(DropCause::queue_full);
     return std::nullopt;
   }
-  MutableFrameView target = view_in_slot(format_, layout_, slot_->pixels.data());
-  target.memory = edge_.memory.kind;
-  if (edge_.memory.kind != MemoryKind::host) target.device = edge_.memory.device;
+  const MutableFrameView rows = target();
   try {
-    auto frame = filters().process(ring, lease, events().beat, &target);
+    auto frame = filters().process(ring, lease, events().beat, &rows);
     if (frame) return frame;
   } catch (...) {
     ring_->unpin(std::exchange(slot_, std::nullopt)->index);
@@ -131,6 +167,10 @@ void RingOutput::deliver(const FrameRef& frame, const FrameTimes& times, std::ui
   }
   ring_->unpin(slot);
   failpoint("stage.handed_on", name());
+}
+
+void RingOutput::on_resolved(std::uint64_t number) {
+  if (ring_) ring_->resolve(number);
 }
 
 void RingOutput::on_failure(const std::string& reason) {

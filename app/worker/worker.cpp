@@ -92,6 +92,22 @@ class Worker {
     for (auto& [id, node] : nodes_) node->renew(asked.edge);
   }
 
+  void on(const messages::FinishNode& of) {
+    if (Node* node = find(of.node)) node->input().finish();
+  }
+
+  void on(const messages::ShowCell& cell) {
+    if (Node* node = find(cell.node)) node->show(cell);
+  }
+
+  void on(const messages::WriteEdge& asked) {
+    if (Node* node = find(asked.node)) node->write(asked.edge);
+  }
+
+  void on(const messages::StopEdge& asked) {
+    if (Node* node = find(asked.node)) node->stop(asked.edge);
+  }
+
   void on(const messages::RigOver&) { over_ = true; }
 
   void on(const messages::RunNode& asked) {
@@ -118,6 +134,7 @@ class Worker {
     events.on_edge_failed = [this](EdgeId edge, const std::string& reason) {
       child_.send(messages::EdgeFailed{edge, reason});
     };
+    events.on_edge_done = [this](EdgeId edge) { child_.send(messages::EdgeDone{{edge}}); };
     events.keep = [this](std::shared_ptr<FrameRingWriter> ring) { retired_.add(std::move(ring), Clock::now()); };
     events.on_gpu_lost = leave_lost_gpu;
     events.group_page = [this](OutputId output) {

@@ -32,11 +32,13 @@ std::optional<PixelFormat> ring_format(int av_format) {
 }
 
 // How many frames a codec may keep for reference while it decodes another.
+constexpr unsigned most_reference_frames = 17;
+
 unsigned reference_frames(AVCodecID codec) {
   switch (codec) {
     case AV_CODEC_ID_H264:
     case AV_CODEC_ID_HEVC:
-      return 17;
+      return most_reference_frames;
     case AV_CODEC_ID_VP8:
     case AV_CODEC_ID_VP9:
     case AV_CODEC_ID_AV1:
@@ -46,6 +48,10 @@ unsigned reference_frames(AVCodecID codec) {
     default:
       return 4;
   }
+}
+
+unsigned slots_kept(unsigned references, int threads) {
+  return references + static_cast<unsigned>(std::max(threads, 1)) + 1;
 }
 
 class AvcodecDecoder final : public Decoder {
@@ -75,8 +81,7 @@ class AvcodecDecoder final : public Decoder {
   }
 
   SlotNeeds needs() const override {
-    const auto threads = static_cast<unsigned>(std::max(context_->thread_count, 1));
-    return {slot_bytes_, reference_frames(context_->codec_id) + threads + 1, false, expected_};
+    return {slot_bytes_, slots_kept(reference_frames(context_->codec_id), context_->thread_count), false, expected_};
   }
 
   void write_to(std::shared_ptr<FrameRingWriter> ring) override {
@@ -285,6 +290,8 @@ class AvcodecDecoder final : public Decoder {
 };
 
 }  // namespace
+
+unsigned most_slots_kept(int threads) { return slots_kept(most_reference_frames, threads); }
 
 std::unique_ptr<Decoder> open_avcodec_decoder(const SourceStream& stream, int threads) {
   return std::make_unique<AvcodecDecoder>(stream, threads);

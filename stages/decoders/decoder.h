@@ -19,6 +19,9 @@
 
 namespace campipe {
 
+// Slots that a decoder on the CPU with so many threads uses at once, whatever it decodes.
+unsigned most_slots_kept(int threads);
+
 struct SlotNeeds {
   std::size_t bytes = 0;   // of one slot
   unsigned kept = 0;       // slots that the decoder may use at once (references, threads)

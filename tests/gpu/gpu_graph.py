@@ -1,4 +1,4 @@
-"""Section graph of tools/gpu-check: one camera's stages on devices of their own.
+"""Section graph of tools/gpu-check: one camera's stages, or the tiles of its frames, on devices of their own.
 
 Every way through the devices makes the same frames as one device, and loses none; a stage that is killed costs no more
 than what it had in hands, and what the others have of a GPU's memory is as before.
@@ -62,6 +62,46 @@ def as_one_device(check):
     check.expect("by stage: memory afterwards", abs(difference) <= TOLERANCE, f"{difference:+d} MiB", AS_BEFORE)
 
 
+# By the number of GPUs that they take: the places of the tiles, and what encodes.
+TILINGS = [
+    (1, ([0, 0], "cpu")),
+    (1, ([0, 0, 0], 0)),
+    (1, (["cpu", "cpu"], "cpu")),
+    (1, ([0, 0], "cpu:0")),
+    (2, ([0, 1], "cpu")),
+    (2, ([1, 0], 0)),
+    (2, ([0, 1, 1, 0], 1)),
+]
+
+
+def as_one_frame(check):
+    """The same clip in every tiling and on GPU 0 alone: every frame, and near the same pixels."""
+    tilings = [tiling for gpus, tiling in TILINGS if gpus <= len(check.gpus)]
+    source = {"source": check.clip("bottle-1080p.mp4"), "filters": ["denoise", "sharpen", "motion"], "encode": ENCODE,
+              "drop_policy": "block"}
+    cameras = {"one": {**source, "gpu": 0}}
+    for number, (tiles, encode) in enumerate(tilings):
+        cameras[f"tiling{number}"] = {**source, "placement": {"tiles": tiles, "encode": encode}}
+    before = memory_used()
+    with Rig(check.programs, check.folder, {**config_of(cameras), "workers": {"count": 2}}) as rig:
+        report = rig.wait(min(240, max(check.left(), 10)))
+        check.log("by tile", f"{json.dumps(report, indent=1)}\n{rig.log()}")
+        hashes = {name: frame_hashes(check, rig.file(f"{name}.mp4")) for name in cameras}
+    problems = check_accounting(report)
+    check.expect("by tile: accounting", not problems, problems[:150] or "balanced")
+    for number, (tiles, encode) in enumerate(tilings):
+        camera = report["cameras"][f"tiling{number}"]
+        frames = camera["frames"]
+        measure = f"tiles {tiles}, encode {encode}"
+        whole = frames["encoded"] == report["cameras"]["one"]["frames"]["encoded"] and not dropped(camera)
+        check.expect(f"{measure}: frames", whole, f"{frames['encoded']}, {dropped(camera)} dropped", "all")
+        if all(isinstance(place, int) for place in tiles):
+            same = hashes[f"tiling{number}"] == hashes["one"]
+            check.expect(f"{measure}: against one GPU", same, "the same" if same else "others", "the same bits")
+    difference = memory_returned(before)
+    check.expect("by tile: memory afterwards", abs(difference) <= TOLERANCE, f"{difference:+d} MiB", AS_BEFORE)
+
+
 def stage_rig(check):
     """Camera a has a stage in each of three workers; b has the GPU for itself."""
     last = len(check.gpus) - 1
@@ -104,6 +144,7 @@ def killed(check, roles, untouched):
 
 def graph(check):
     check.step("by stage", lambda: as_one_device(check), needs=60)
+    check.step("by tile", lambda: as_one_frame(check), needs=60)
     workers = [f"worker {number}" for number in range(len(check.gpus) + 2)]
     on_cpu = workers[len(check.gpus):]
     for role in on_cpu:

@@ -136,6 +136,13 @@ TEST_F(ConfigTest, TheServersExampleLoads) {
   EXPECT_EQ(loaded.rig.server.users.at(1).cameras, std::vector<std::string>{"gate"});
 }
 
+TEST_F(ConfigTest, TheMosaicsExampleLoads) {
+  const auto all = cameras("cameras: {gate: {source: '" + pattern + "'}}\n" + example_behind("## `mosaics`"));
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[1].name, "overview");
+  EXPECT_EQ(all[2].mosaic->rate, 10);
+}
+
 TEST_F(ConfigTest, TheGroupsExampleLoads) {
   const std::string two = "cameras: {left: {source: '" + pattern + "'}, right: {source: '" + pattern + "'}}\n";
   const auto all = cameras(two + example_behind("## `sync_groups`"));

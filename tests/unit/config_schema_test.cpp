@@ -178,6 +178,7 @@ std::string file_with(const std::string& section, const std::string& key, const 
   const std::string pair = key + ": " + value;
   if (section.empty()) return cameras + pair + "\n";
   if (section == "workers") return cameras + "workers: {" + pair + "}\n";
+  if (section == "mosaics") return cameras + "mosaics: {a: {" + pair + "}}\n";
   if (section == "sync_groups") {
     return cameras + "sync_groups: {a: {" + (key == "cameras" ? "" : "cameras: [a, b], ") + pair + "}}\n";
   }

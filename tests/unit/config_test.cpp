@@ -71,6 +71,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "4:18: cameras.dock.drop_policy: expected auto, drop or block, got 'blok', did you mean 'block'?"},
         Mistake{"    queue_size: 0\n", "4:17: cameras.dock.queue_size: expected an integer from 1 to 32, got '0'"},
         Mistake{"    queue_size: 33\n", "4:17: cameras.dock.queue_size: expected an integer from 1 to 32, got '33'"},
+        Mistake{"    queue_size: 32\n    decode: {threads: 7}\n",
+                "4:17: cameras.dock.queue_size: the frames of this camera would take a ring of up to 65 slots, and a "
+                "ring has at most 64: lower queue_size (now 32) or decode.threads (now 7)"},
         Mistake{"    queue_size: 1.5\n", "4:17: cameras.dock.queue_size: expected an integer from 1 to 32, got '1.5'"},
         Mistake{"    queue_size: 8x\n", "4:17: cameras.dock.queue_size: expected an integer from 1 to 32, got '8x'"},
         Mistake{"    queue_size: 1e999\n",
@@ -90,6 +93,17 @@ INSTANTIATE_TEST_SUITE_P(
             "    filters: [sharpen, motion, sharpen]\n    placement: {filter: [0, 1]}\n",
             "5:25: cameras.dock.placement.filter: expected one place for all filters, or one for each of the 3 that "
             "camera 'dock' has, got 2"},
+        Mistake{"    filters: [sharpen]\n    placement: {tiles: 9}\n",
+                "5:24: cameras.dock.placement.tiles: expected an integer from 1 to 8, got '9'"},
+        Mistake{"    filters: [sharpen]\n    placement: {tiles: []}\n",
+                "5:24: cameras.dock.placement.tiles: expected 1 to 8 tiles, got 0"},
+        Mistake{"    filters: [sharpen]\n    placement: {tiles: [0, cpu]}\n",
+                "5:24: cameras.dock.placement.tiles: expected GPUs alone, or places on the CPU alone"},
+        Mistake{"    filters: [sharpen, motion, sharpen]\n    placement: {tiles: 2}\n",
+                "5:24: cameras.dock.placement.tiles: camera 'dock': filter 'motion' needs whole frames: with tiles it "
+                "must come after all others"},
+        Mistake{"    placement: {tiles: 2}\n",
+                "4:24: cameras.dock.placement.tiles: camera 'dock': no filter can be tiled"},
         Mistake{"    gpu: \"cpu\\0\"\n", "4:10: cameras.dock.gpu: a NUL character"},
         Mistake{"    encode: {options: {\"bf\\0\": 1}}\n",
                 "4:32: cameras.dock.encode.options.bf\\x00: a NUL character"},
@@ -260,10 +274,10 @@ TEST_F(ConfigTest, APresetThatTheEncoderDoesNotHaveIsRefused) {
 }
 
 TEST_F(ConfigTest, ColumnsCountCharactersAndAByteOrderMarkIsNone) {
-  EXPECT_EQ(
-      errors("\xEF\xBB\xBF{\"übung\": 1, cameras: {a: {source: '" + pattern + "'}}}\n"),
-      Strings{"rig.yaml:1:2: übung: unknown key, expected defaults, cameras, sync_groups, workers, events, umask, mps, "
-              "http_address, rtsp_address, insecure, tls, users or trusted_proxies"});
+  EXPECT_EQ(errors("\xEF\xBB\xBF{\"übung\": 1, cameras: {a: {source: '" + pattern + "'}}}\n"),
+            Strings{"rig.yaml:1:2: übung: unknown key, expected defaults, cameras, mosaics, sync_groups, workers, "
+                    "events, umask, mps, "
+                    "http_address, rtsp_address, insecure, tls, users or trusted_proxies"});
   EXPECT_EQ(errors("{cameras: {a: {source: '" + pattern + "'}}, workers: {\"é\": 1}}\n"),
             Strings{"rig.yaml:1:83: workers.é: unknown key, expected count"});
   EXPECT_EQ(errors("{workers: {\"é\": 1, count: 0}, cameras: {a: {source: '" + pattern + "'}}}\r\n").at(1),

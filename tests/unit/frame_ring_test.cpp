@@ -134,6 +134,53 @@ TEST_F(FrameRing, ASlotIsReusedOnlyWhenItsReaderHasGivenItBack) {
   EXPECT_EQ(claimable(), all_six);
 }
 
+// Readers that need the same frames, or none: a frame that only one of them has taken is left to the other.
+TEST_F(FrameRing, WhatIsTakenBackFromReadersThatAreKeptTogetherIsTheSame) {
+  const auto one = reader(0, false, 2);
+  const auto other = reader(1, false, 2);
+  observer_.keep_together(0b11);
+  write(2);
+  EXPECT_EQ(read(*one), 1U) << "and 2 waits; for the other, 1 and 2";
+  write();
+  EXPECT_EQ(read(*one), 3U) << "2 was taken back from both, since 1 would be of no use to the other alone";
+  EXPECT_EQ(read(*other), 1U);
+  EXPECT_EQ(read(*other), 3U);
+  EXPECT_EQ(observer_.frames_of(0).recalled, 1U);
+  EXPECT_EQ(observer_.frames_of(1).recalled, 1U);
+  write(2);
+  EXPECT_EQ(read(*one), 4U);
+  EXPECT_EQ(read(*one), 5U);
+  write();
+  EXPECT_EQ(read(*other), 5U) << "where the first has taken all, the oldest goes";
+}
+
+TEST_F(FrameRing, AReaderLearnsOfFramesThatDoNotCome) {
+  const auto reading = reader(0, false, 4);
+  EXPECT_EQ(reading->resolved(), 0U);
+  writer_.resolve(3);
+  EXPECT_EQ(reading->resolved(), 3U);
+  writer_.resolve(2);
+  EXPECT_EQ(reading->resolved(), 3U) << "it only grows";
+  FrameRecord record = record_of(++number_);
+  record.source_number = 7;
+  const auto slot = writer_.claim();
+  fill_pattern(slot->pixels, number_);
+  ASSERT_EQ(writer_.publish(slot->index, record), Published::yes);
+  writer_.unpin(slot->index);
+  EXPECT_EQ(reading->resolved(), 7U) << "what is published is resolved";
+  Lease lease = take(*reading);
+  EXPECT_EQ(lease.source_number, 7U);
+  // One that sleeps wakes, long before its deadline.
+  std::jthread later([this] {
+    EXPECT_TRUE(eventually([this] { return memory_->header().waiting_readers.load() != 0; }));
+    writer_.resolve(8);
+  });
+  const auto begin = Clock::now();
+  EXPECT_EQ(reading->next(lease, after(seconds(60))), Next::timeout);
+  EXPECT_LT(Clock::now() - begin, seconds(50));
+  EXPECT_EQ(reading->resolved(), 8U);
+}
+
 TEST_F(FrameRing, WithoutAReaderNothingIsPublished) {
   const auto slot = writer_.claim();
   EXPECT_EQ(writer_.publish(slot->index, record_of(1)), Published::no_reader);
@@ -510,6 +557,17 @@ TEST_F(FrameRing, ASeatKnowsWhichFramesWereMeantForIt) {
   const auto successor = reader(1, false, 1);
   write();
   EXPECT_TRUE(observer_.frames_of(1) == (SeatFrames{8, 8, 0}));
+}
+
+// The writer stores a record word by word: here it has begun with the seat's next reader.
+TEST_F(FrameRing, WhatIsHalfOfOneReaderAndHalfOfTheNextIsNobodys) {
+  const auto first = reader(0, false, 2);
+  write(2);
+  const std::uint32_t tenure = observer_.frames_of(0).tenure;
+  observer_.memory().header().readers[0].first.store(ring::SeatWord{tenure + 1, 0}.pack());
+  const SeatFrames frames = observer_.frames_of(0);
+  EXPECT_TRUE(frames == SeatFrames{});
+  EXPECT_EQ(frames.tenure, tenure + 1);
 }
 
 TEST_F(FrameRing, CountsTheFramesThatWaitForEachReader) {

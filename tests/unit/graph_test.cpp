@@ -224,8 +224,9 @@ TEST(GpuGraph, RingsOfAGpuHaveTheMemoryAndTheSignalOfThePlan) {
   EXPECT_EQ(node_of(graph, NodeKind::node, "cam1").gpu, "1");
   EXPECT_EQ(node_of(graph, NodeKind::node, "cam1").process, "worker 1");
   EXPECT_EQ(frames_of(graph, "cam1").reason,
-            "from GPU 0 to GPU 1, link; ipc_memory: auto (host works; cuda_vmm does not: no peer access; cuda_legacy "
-            "works; cuda_fabric does not: not permitted); ready_signal: auto");
+            "from GPU 0 to GPU 1, link; ipc_memory: auto (host works, 55 GB/s; cuda_vmm does not: no peer access; "
+            "cuda_legacy "
+            "works, 395 GB/s; cuda_fabric does not: not permitted); ready_signal: auto");
   EXPECT_EQ(frames_of(graph, "cam2").memory, MemoryKind::host);
   EXPECT_EQ(frames_of(graph, "cam2").ready, ReadySignal::timeline) << "page-locked memory that the GPU fills";
   EXPECT_THAT(frames_of(graph, "cam2").reason, HasSubstr("ipc_memory: host"));

@@ -49,14 +49,16 @@ inline Machine gpu_machine(unsigned gpus) {
     gpu.encoders = {{"h264_nvenc", "h264", "No capable devices found"}};
     machine.devices.gpus.push_back(gpu);
     for (unsigned j = 0; j < gpus; ++j) {
-      machine.devices.pairs.push_back({gpu_number(i),
-                                       gpu_number(j),
-                                       true,
-                                       "link",
-                                       {{MemoryKind::cuda_vmm, ""},
-                                        {MemoryKind::cuda_legacy, ""},
-                                        {MemoryKind::host, ""},
-                                        {MemoryKind::cuda_fabric, "not permitted"}}});
+      machine.devices.pairs.push_back(
+          {gpu_number(i),
+           gpu_number(j),
+           true,
+           "link",
+           {{MemoryKind::cuda_vmm, ""},
+            {MemoryKind::cuda_legacy, ""},
+            {MemoryKind::host, ""},
+            {MemoryKind::cuda_fabric, "not permitted"}},
+           {{MemoryKind::cuda_vmm, {390, 370}}, {MemoryKind::cuda_legacy, {395, 370}}, {MemoryKind::host, {0, 55}}}});
     }
   }
   return machine;

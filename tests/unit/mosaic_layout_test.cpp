@@ -91,7 +91,7 @@ TEST(GridLayout, TakesTheGridThatIsGiven) {
 
 TEST(GridLayout, ReportsWhatDoesNotFit) {
   EXPECT_THAT(mistakes_of(lay_out_mosaic(MosaicGrid{2, 2}, cameras(5), 1920, 1080)),
-              ElementsAre("2x2 has 4 cells for 5 cameras; 3x2 holds them"));
+              ElementsAre("2x2 is too small for 5 cameras; 3x2 holds them"));
   EXPECT_THAT(mistakes_of(lay_out_mosaic(MosaicGrid{}, cameras(99), 320, 120)),
               ElementsAre("cells of 13x8 would be 24x14; they must be at least 16x16: use fewer cells, or a larger "
                           "mosaic"));

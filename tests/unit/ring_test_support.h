@@ -91,7 +91,8 @@ inline bool intact(const FrameRingReader::Lease& lease) {
 // Taken back from its readers, as their seats count.
 inline unsigned recalled_of(const FrameRingWriter& writer) {
   unsigned recalled = 0;
-  for (const ring::Reader& seat : writer.memory().header().readers) recalled += seat.recalled.load();
+  for (const ring::Reader& seat : writer.memory().header().readers)
+    recalled += ring::SeatWord::unpack(seat.recalled.load()).value;
   return recalled;
 }
 

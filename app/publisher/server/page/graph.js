@@ -25,7 +25,8 @@ function sourceStep(source) {
 
 function nodeStep(node, slow) {
   const own = node.streams[0]; // a camera's own, or the frames for its next node
-  const filters = own?.filters.join(', ') || (own?.codec === 'frames' ? 'no filter' : 'encode');
+  const filters =
+    own?.filters.join(', ') || (node.cells ? 'mosaic' : own?.codec === 'frames' ? 'no filter' : 'encode');
   const where = `${node.process}, ${deviceOf(node)}`;
   return step(filters, where, slow ? 'slow' : '', slow ? 'does not keep up' : '');
 }
@@ -81,14 +82,26 @@ function outputsStep(name, camera) {
   return el('li', {class: 'step made'}, el('ul', {}, ...lines));
 }
 
-function way(name, camera, before) {
-  const [source, ...nodes] = camera.graph.nodes;
+// What a mosaic shows, and how many frames a second come for each of its cells.
+function cellsStep(mosaic, cameras) {
+  const lines = cameras.flatMap(([name, {graph}]) =>
+    (graph?.edges ?? [])
+      .filter(({to}) => to === mosaic.id)
+      .map((edge, i) => el('li', {'data-key': `${name} ${i}`}, el('b', {title: name}, name), el('span', {}, fps(edge.fps)))),
+  );
+  return el('li', {class: 'step made'}, el('ul', {}, ...lines));
+}
+
+function way(name, camera, before, cameras) {
+  const [first, ...others] = camera.graph.nodes;
+  const nodes = first.cells ? [first, ...others] : others;
   const edges = new Map(camera.graph.edges.map((edge) => [edge.to, edge]));
   const full = nodes.filter(({id}) => isFull(edges.get(id)) && isFull(earlier(before, edges.get(id))));
   const slow = full.at(-1); // with `block`, those before it are full since it is
   const steps = nodes.flatMap((node) => {
     const edge = edges.get(node.id);
-    return [edge ? hop(edge, earlier(before, edge)) : el('li', {class: 'hop'}), nodeStep(node, node === slow)];
+    const none = el('li', {class: node.cells ? 'hop short' : 'hop'});
+    return [edge ? hop(edge, earlier(before, edge)) : none, nodeStep(node, node === slow)];
   });
   return el(
     'div',
@@ -97,7 +110,7 @@ function way(name, camera, before) {
     el(
       'ol',
       {'aria-label': `The way of the frames of ${name}`},
-      sourceStep(source),
+      first.cells ? cellsStep(first, cameras) : sourceStep(first),
       ...steps,
       el('li', {class: 'hop short', 'aria-hidden': 'true'}),
       outputsStep(name, camera),
@@ -107,9 +120,10 @@ function way(name, camera, before) {
 
 // `before`: the status before, or null. Null where no camera runs.
 export function graphSection(status, before) {
-  const ways = camerasOf(status)
+  const cameras = camerasOf(status);
+  const ways = cameras
     .filter(([, camera]) => camera.graph)
-    .map(([name, camera]) => way(name, camera, before?.cameras?.[name]));
+    .map(([name, camera]) => way(name, camera, before?.cameras?.[name], cameras));
   if (!ways.length) return null;
   return el(
     'section',

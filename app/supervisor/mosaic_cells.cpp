@@ -1,0 +1,151 @@
+#include "app/supervisor/mosaic_cells.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "app/placement/mosaic_plan.h"
+#include "core/gpu.h"
+
+namespace campipe {
+namespace {
+
+bool runs(const Camera& mosaic) {
+  return mosaic.is_mosaic() && mosaic.takes_part() && !mosaic.retiring && !mosaic.source.over;
+}
+
+// Frames come from it, or may come.
+bool may_be_shown(const Camera& camera) { return camera.takes_part() && !camera.retiring && !camera.source.over; }
+
+// `camera`: null: the rig has none of that name just now, since it is removed, or comes anew.
+messages::CellState state_of(const Camera* camera, const CameraEdge* edge) {
+  messages::CellState state;
+  if (camera == nullptr) {
+    state.reason = "starting";
+    return state;
+  }
+  const Output& own = camera->own();
+  state.since = own.since;
+  if (edge != nullptr && !edge->ending) state.edge = edge->id;
+  switch (own.state) {
+    case CameraState::running:
+      state.reason = edge != nullptr && edge->failed ? edge->reason : "no frames";
+      state.away = edge != nullptr && edge->failed;
+      if (!state.away) state.since = 0;  // since the last one, which the node knows
+      break;
+    case CameraState::starting:
+      state.reason = "starting";
+      break;
+    case CameraState::waiting:
+    case CameraState::failed:
+      state.away = true;
+      state.reason = own.reason.empty() ? name_of(own.state) : own.reason;
+      break;
+    case CameraState::ended:
+    case CameraState::disabled:
+      state.away = true;
+      state.reason = name_of(own.state);
+      break;
+  }
+  return state;
+}
+
+}  // namespace
+
+void MosaicCells::follow() {
+  end_cells_of_others();
+  CamerasByName cameras;
+  bool any = false;
+  for (Camera& camera : rig_.cameras.all()) {
+    any = any || runs(camera);
+    if (!camera.is_mosaic()) cameras[camera.name()] = &camera;
+  }
+  if (any) {
+    for (Camera& camera : rig_.cameras.all()) {
+      if (runs(camera)) follow(camera, cameras);
+    }
+  }
+  for (const auto& [name, camera] : cameras) show(*camera);
+}
+
+// Of mosaics that have gone or are going; and those that have ended.
+void MosaicCells::end_cells_of_others() {
+  for (Camera& camera : rig_.cameras.all()) {
+    std::vector<EdgeId> over;
+    for (CameraEdge& edge : camera.edges) {
+      if (!edge.cell) continue;
+      const Camera* const mosaic = rig_.cameras.find(edge.cell->mosaic);
+      const bool is_read = mosaic != nullptr && runs(*mosaic) && edge.readers.front().node == mosaic->nodes.front().id;
+      if (!is_read && !edge.ending) end(camera, edge);
+      if (edge.ended) over.push_back(edge.id);
+    }
+    for (const EdgeId edge : over) setup_.remove_cell_edge(camera, edge);
+  }
+}
+
+void MosaicCells::end(Camera& camera, CameraEdge& edge) {
+  edge.ending = true;
+  const CameraNode& writer = camera.node(*edge.writer);
+  edge.ended = !processes_.send_to_node(camera, writer, messages::StopEdge{{writer.id, edge.id}});
+}
+
+void MosaicCells::follow(Camera& mosaic, const CamerasByName& cameras) {
+  const std::vector<MosaicCell>& cells = mosaic.config.mosaic->cells;
+  mosaic.cells.resize(cells.size());
+  for (unsigned i = 0; i < cells.size(); ++i) {
+    const auto found = cameras.find(cells[i].camera);
+    Camera* const camera = found != cameras.end() ? found->second : nullptr;
+    CameraEdge* edge = camera != nullptr ? edge_for(*camera, {mosaic.id, i}) : nullptr;
+    const bool is_new = edge == nullptr && camera != nullptr && may_be_shown(*camera);
+    if (is_new) edge = &add_edge(*camera, mosaic, i);
+    messages::CellState state = state_of(camera, edge);
+    if (state != mosaic.cells[i]) {
+      mosaic.cells[i] = std::move(state);
+      processes_.send_to_node(mosaic, mosaic.nodes.front(), messages::ShowCell{{}, i, mosaic.cells[i]});
+    }
+    if (is_new) setup_.send_edge(*camera, *edge);
+  }
+}
+
+CameraEdge* MosaicCells::edge_for(Camera& camera, const CellPlace& place) {
+  const auto is_it = [&](const CameraEdge& edge) { return edge.cell == place && !edge.ending; };
+  const auto found = std::ranges::find_if(camera.edges, is_it);
+  return found != camera.edges.end() ? &*found : nullptr;
+}
+
+// Where the mosaic's worker does not see that GPU, because it was started before the camera came, the camera's side
+// copies the frames to host memory.
+RingMemory MosaicCells::memory_between(const Camera& camera, const CameraNode& from, const CameraNode& to) const {
+  const ProcessPlace& writer = processes_.of(from.process()).place;
+  const ProcessPlace& reader = processes_.of(to.process()).place;
+  RingMemory memory = cell_memory(camera.config, writer.gpu, reader.gpu, rig_.machine.devices);
+  const bool sees = !on_gpu(writer.gpu) || std::ranges::find(reader.sees, writer.gpu) != reader.sees.end();
+  if (!sees) memory.kind = MemoryKind::host;
+  return memory;
+}
+
+CameraEdge& MosaicCells::add_edge(Camera& camera, const Camera& mosaic, unsigned cell) {
+  const CameraNode& writer = camera.nodes.back();
+  const CameraNode& reader = mosaic.nodes.front();
+  CameraEdge edge;
+  edge.writer = writer.id;
+  edge.filters = cell_filters(camera.config, writer.first_filter, *mosaic.config.mosaic, cell);
+  edge.memory = memory_between(camera, writer, reader);
+  edge.cell = CellPlace{mosaic.id, cell};
+  edge.rate = mosaic.config.mosaic->rate;
+  EdgeReader& seat = edge.readers.emplace_back();
+  seat.node = reader.id;
+  seat.process = reader.process();
+  return rig_.cameras.add_edge(camera, std::move(edge));
+}
+
+// One that is not decoded for its own outputs is so while a mosaic shows it.
+void MosaicCells::show(Camera& camera) {
+  const bool shown = std::ranges::any_of(
+      camera.edges, [](const CameraEdge& edge) { return edge.cell && !edge.ending && !edge.failed; });
+  if (shown == camera.shown) return;
+  camera.shown = shown;
+  if (encoded_outputs(camera.config) > 0) return;
+  processes_.send_for(processes_.master(), camera, messages::ShowCamera{camera.id, shown});
+}
+
+}  // namespace campipe

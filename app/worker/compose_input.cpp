@@ -1,0 +1,222 @@
+#include "app/worker/compose_input.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/failpoint.h"
+#include "core/log.h"
+#include "stages/compose/compositor.h"
+#include "stages/compose/gpu_compositor.h"
+
+namespace campipe {
+namespace {
+
+constexpr std::int64_t slice = 100'000'000;            // ns that a wait may last before the thread beats again
+constexpr std::int64_t longest_start = 2'000'000'000;  // likewise, for the first frames of all cells
+constexpr std::int64_t room_interval = 1'000'000'000;  // between two looks whether the GPU has room
+constexpr std::uint8_t limited_range = 1, bt709 = 1;   // as FFmpeg numbers them
+
+// As what cameras send is mostly meant, and what players take it for.
+CanvasConfig canvas_of(const MosaicConfig& mosaic, const Device& gpu) {
+  CanvasConfig canvas;
+  canvas.format.pixels = on_gpu(gpu) ? PixelFormat::nv12 : PixelFormat::i420;
+  canvas.format.width = mosaic.width;
+  canvas.format.height = mosaic.height;
+  canvas.format.color_range = limited_range;
+  canvas.format.color_space = canvas.format.color_primaries = canvas.format.color_transfer = bt709;
+  canvas.format.sample_aspect_num = 1;
+  canvas.background = mosaic.background;
+  canvas.labels = mosaic.labels;
+  canvas.font = label_font();
+  for (const MosaicCell& cell : mosaic.cells) canvas.cells.push_back({cell.camera, cell.region});
+  return canvas;
+}
+
+}  // namespace
+
+ComposeInput::ComposeInput(const messages::RunNode& asked, NodePlace& place, const RigPage& page, TickClock& clock,
+                           const OutputEvents& events)
+    : name_(asked.name),
+      rate_(asked.compose->mosaic.rate),
+      canvas_(canvas_of(asked.compose->mosaic, place.gpu)),
+      place_(place),
+      page_(page),
+      clock_(clock),
+      events_(events),
+      most_late_(asked.queue_size),
+      contents_(canvas_.cells.size()) {
+  const auto drop = [this](std::shared_ptr<FrameRingMemory> memory) { leave_to_main_thread(std::move(memory)); };
+  for (std::size_t i = 0; i < canvas_.cells.size(); ++i) {
+    cells_.emplace_back(asked.name + ": " + canvas_.cells[i].name, place, page, drop);
+    if (i < asked.compose->cells.size()) cells_.back().set(asked.compose->cells[i]);
+  }
+}
+
+void ComposeInput::show(unsigned cell, const messages::CellState& state) {
+  const std::lock_guard lock(inbox_.mutex);
+  inbox_.news.emplace_back(NewState{cell, state});
+}
+
+void ComposeInput::add(EdgeId edge, InputRing ring) {
+  const std::lock_guard lock(inbox_.mutex);
+  inbox_.news.emplace_back(NewRing{edge, std::move(ring)});
+}
+
+void ComposeInput::accuse_writer(EdgeId edge) {
+  accuse(page_.edge_reader(edge, page_.own()).accusation, Accused::other_end);
+}
+
+void ComposeInput::finish() {
+  const std::lock_guard lock(inbox_.mutex);
+  inbox_.finishing = true;
+  inbox_.changed.notify_one();
+}
+
+void ComposeInput::abandon() {
+  abandoned_ = true;
+  finish();
+}
+
+void ComposeInput::run(FrameTaker& taker) {
+  taker.get_ready(canvas_.format, {rate_, 0});
+  if (begin(taker)) {
+    while (sleep_until(time_of(clock_.ticks), taker)) compose(next_tick(), taker);
+  }
+  cells_.clear();  // frames go back behind work on the node's stream, which ends with its outputs
+  draw_ = nullptr;
+}
+
+// On the node's thread, whose GPU it uses.
+ComposeInput::Draw ComposeInput::make_drawing() {
+  if constexpr (with_cuda) {
+    if (on_gpu(place_.gpu)) {
+      place_.stream = make_frame_path({}, place_.gpu, nullptr)->stream();
+      auto drawing = std::make_shared<GpuCompositor>(canvas_, place_.stream);
+      return [drawing](std::span<const CellContent> contents) { return drawing->compose(contents); };
+    }
+  }
+  auto drawing = std::make_shared<Compositor>(canvas_);
+  return [drawing](std::span<const CellContent> contents) { return drawing->compose(contents); };
+}
+
+// The clock begins when all processes are ready and the cells have frames, or need not be waited for any longer. False:
+// it never does.
+bool ComposeInput::begin(FrameTaker& taker) {
+  goes_on_ = clock_.first != 0;
+  if (goes_on_) return true;
+  while (!page_.barrier().over(0)) {
+    if (!sleep_until(now_ns() + slice, taker)) return false;
+  }
+  const std::int64_t latest = now_ns() + longest_start;
+  const auto wait = [&] {
+    for (CellInput& cell : cells_) cell.take_newest([&] { taker.beat(); });
+    return now_ns() < latest && !std::ranges::all_of(cells_, &CellInput::is_settled);
+  };
+  while (wait()) {
+    if (!sleep_until(now_ns() + slice / 10, taker)) return false;
+  }
+  const std::int64_t now = now_ns();
+  clock_.media_offset = utc_now_ns();
+  clock_.first = now;
+  return true;
+}
+
+// False: it ends.
+bool ComposeInput::sleep_until(std::int64_t time, FrameTaker& taker) {
+  for (;;) {
+    taker.beat();
+    {
+      std::unique_lock lock(inbox_.mutex);
+      const std::int64_t left = std::min<std::int64_t>(time - now_ns(), slice);
+      const auto over = [this] { return inbox_.finishing; };
+      if (left > 0) inbox_.changed.wait_for(lock, std::chrono::nanoseconds(left), over);
+      if (inbox_.finishing) return false;
+    }
+    take_news();
+    if (now_ns() >= time) return true;
+    taker.rest();
+  }
+}
+
+void ComposeInput::take_news() {
+  News news;
+  {
+    const std::lock_guard lock(inbox_.mutex);
+    news.swap(inbox_.news);
+  }
+  for (auto& one : news) {
+    if (const auto* ring = std::get_if<NewRing>(&one)) {
+      for (CellInput& cell : cells_) cell.add(ring->edge, ring->ring);
+    } else {
+      auto& [cell, state] = std::get<NewState>(one);
+      if (cell < cells_.size()) std::next(cells_.begin(), cell)->set(std::move(state));
+    }
+  }
+}
+
+std::int64_t ComposeInput::time_of(std::uint64_t tick) const {
+  return clock_.first + std::llround(static_cast<double>(tick) * 1e9 / rate_);
+}
+
+// The one that is to be drawn now: all before it have been, or are skipped.
+std::uint64_t ComposeInput::next_tick() {
+  const std::uint64_t due = clock_.ticks;
+  const std::int64_t late = std::max<std::int64_t>(now_ns() - time_of(due), 0);
+  const auto behind = static_cast<std::uint64_t>(static_cast<double>(late) * rate_ / 1e9);
+  const bool catches_up = !goes_on_ && behind <= most_late_;
+  const std::uint64_t skipped = catches_up ? 0 : behind;
+  const auto cause = std::exchange(goes_on_, false) ? DropCause::worker_lost : DropCause::queue_full;
+  clock_.ticks = due + skipped + 1;
+  if (skipped > 0) skip(cause, skipped);
+  return due + skipped;
+}
+
+void ComposeInput::skip(DropCause cause, std::uint64_t ticks) { counter(clock_.skipped, cause).fetch_add(ticks); }
+
+void ComposeInput::compose(std::uint64_t tick, FrameTaker& taker) {
+  failpoint("mosaic.tick");
+  FrameRingReader::Lease lease;
+  try {
+    lease.frame = draw(taker);
+  } catch (const GpuError& error) {
+    if (error.kind == GpuError::Kind::broken) events_.on_gpu_lost(error.what());
+    wait_for_room(error.what());
+  } catch (const std::exception& error) {
+    spdlog::error("{}: a frame is left out: {}", name_, error.what());
+    return skip(DropCause::filter_failed, 1);
+  }
+  if (lease.frame.owner == nullptr) return skip(DropCause::no_gpu_memory, 1);
+  FrameTimes& times = lease.times;
+  times.pts = time_of(tick) - clock_.first;
+  times.duration = std::llround(1e9 / rate_);
+  times.media_time = clock_.media_offset + times.pts;
+  times.arrival = time_of(tick);
+  times.capture_utc = utc_now_ns() - (now_ns() - times.arrival);
+  times.decoded = times.published = now_ns();
+  lease.number = lease.source_number = tick + 1;
+  taker.take(nullptr, std::move(lease), {rate_, 0});
+}
+
+// No owner: the GPU has no room.
+FrameRef ComposeInput::draw(FrameTaker& taker) {
+  if (now_ns() < try_again_) return {};
+  if (!draw_) draw_ = make_drawing();
+  auto cell = cells_.begin();
+  for (CellContent& content : contents_) {
+    cell->take_newest([&] { taker.beat(); });
+    content = cell->content();
+    ++cell;
+  }
+  FrameRef frame = draw_(contents_);
+  if (std::exchange(try_again_, 0) != 0) spdlog::info("{}: the GPU has room for its frames again", name_);
+  return frame;
+}
+
+void ComposeInput::wait_for_room(const std::string& reason) {
+  if (try_again_ == 0) spdlog::warn("{}: its frames are left out until the GPU has room: {}", name_, reason);
+  try_again_ = now_ns() + room_interval;
+}
+
+}  // namespace campipe

@@ -1,0 +1,193 @@
+#include "app/worker/join_input.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.h"
+#include "core/failpoint.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr auto slice = milliseconds(100);                // how long a wait may last before the thread beats again
+constexpr auto short_slice = milliseconds(20);           // while another tile may come back
+constexpr auto room_interval = std::chrono::seconds(1);  // between two looks whether the GPU has room
+
+}  // namespace
+
+JoinInput::JoinInput(std::string name, const std::vector<EdgeId>& edges, const std::vector<FilterConfig>& filters,
+                     const ReaderQueue& queue, const RigPage& page, NodePlace& place)
+    : name_(std::move(name)), filters_(filters), assembly_(place) {
+  const TilePart::Events events{
+      [this](const InputRing& ring) { expect(ring); },
+      [this](std::shared_ptr<FrameRingMemory> memory) { leave_to_main_thread(std::move(memory)); }};
+  for (const EdgeId edge : edges) parts_.push_back(std::make_unique<TilePart>(name_, edge, queue, page, events));
+}
+
+TilePart& JoinInput::part(EdgeId edge) {
+  return **std::ranges::find_if(parts_, [edge](const auto& part) { return part->edge() == edge; });
+}
+
+void JoinInput::finish() {
+  for (const auto& part : parts_) part->rings().finish();
+}
+
+void JoinInput::abandon() {
+  for (const auto& part : parts_) part->rings().abandon();
+}
+
+bool JoinInput::is_over() const {
+  return std::ranges::all_of(parts_, [](const auto& part) { return part->is_over(); });
+}
+
+// That has the oldest of the frames that have come.
+TilePart* JoinInput::first() {
+  TilePart* first = nullptr;
+  for (const auto& part : parts_) {
+    if (part->next() && (first == nullptr || *part->next() < *first->next())) first = part.get();
+  }
+  return first;
+}
+
+void JoinInput::run(FrameTaker& taker) {
+  taker_ = &taker;
+  while (!is_abandoned()) {
+    taker.beat();
+    for (const auto& part : parts_) part->receive(Clock::now());
+    if (TilePart* const oldest = first()) {
+      settle(*oldest->next(), *oldest, taker);
+    } else if (is_over()) {
+      break;
+    } else {
+      wait_for_any(taker);
+    }
+  }
+}
+
+void JoinInput::wait(TilePart& part, FrameTaker& taker) {
+  const bool all_there = std::ranges::all_of(parts_, [](const auto& other) { return other->is_awaited(); });
+  part.receive(Clock::now() + (all_there ? slice : short_slice));
+  if (!part.next()) taker.rest();
+}
+
+void JoinInput::wait_for_any(FrameTaker& taker) {
+  auto found = std::ranges::find_if(parts_, [](const auto& part) { return part->is_awaited(); });
+  if (found == parts_.end()) found = std::ranges::find_if(parts_, [](const auto& part) { return !part->is_over(); });
+  if (found != parts_.end()) wait(**found, taker);
+}
+
+// The frame is joined, or given up, or it waits for one part.
+void JoinInput::settle(std::uint64_t number, TilePart& has_it, FrameTaker& taker) {
+  if (std::exchange(awaited_, number) != number) awaited_since_ = Clock::now();
+  describe(has_it.input(), has_it.lease().frame.view.format);
+  if (!made_) return give_up(number, DropCause::part_missing, taker);
+  const std::size_t parts = std::min(made_->parts.rows.size(), parts_.size());
+  for (std::size_t i = 0; i < parts; ++i) {
+    TilePart& part = *parts_[i];
+    if (part.next() == number) continue;
+    if (part.is_missing(number) || part.give_up(number, awaited_since_))
+      return give_up(number, DropCause::part_missing, taker);
+    return wait(part, taker);
+  }
+  if (!agree(parts)) {
+    spdlog::warn("{}: the parts of a frame are not of one source; it is dropped", name_);
+    return give_up(number, DropCause::part_missing, taker);
+  }
+  if (!get_ready(taker)) return give_up(number, DropCause::no_gpu_memory, taker);
+  join(taker);
+}
+
+// What can be made ready before the first frame comes, is.
+void JoinInput::expect(const InputRing& ring) {
+  if (made_ || ring.memory->expected().width == 0) return;
+  describe(ring, ring.memory->expected());
+  if (made_) get_ready(*taker_);
+}
+
+void JoinInput::give_up(std::uint64_t number, DropCause cause, FrameTaker& taker) {
+  for (const auto& part : parts_) part->pass(number);
+  taker.give_up(number, cause);
+}
+
+// `part`: the format of a part of the frame. Where sources follow one another, frames of both may be asked for in turn.
+void JoinInput::describe(const InputRing& ring, const FrameFormat& part) {
+  const BandSource& source = ring.memory->band_source();
+  if (made_ && made_->source == source && made_->parts.format.pixels == part.pixels &&
+      made_->as_source.frame_rate == ring.frame_rate)
+    return;
+  made_.reset();
+  try {
+    if (source.format.width == 0) throw Error("a tile does not say what its frames are made of");
+    made_.emplace();
+    made_->source = source;
+    made_->parts = tile_parts(filters_, source.format, source.rotation, static_cast<int>(parts_.size()));
+    made_->parts.format.pixels = part.pixels;
+    made_->as_source = {ring.frame_rate, 0, made_->parts.filtered};
+  } catch (const Error& error) {
+    made_.reset();
+    spdlog::warn("{}: parts of frames cannot be joined: {}", name_, error.what());
+  }
+}
+
+// False: the GPU has no room; it is tried again.
+bool JoinInput::get_ready(FrameTaker& taker) {
+  if (made_->is_ready) return true;
+  if (try_again_ && Clock::now() < *try_again_) return false;
+  try {
+    FrameFormat format = made_->parts.format;
+    if (made_->parts.rows.size() > 1) format = assembly_.configure(format, made_->parts.rows);
+    taker.get_ready(format, made_->as_source);
+    try_again_.reset();
+    made_->is_ready = true;
+  } catch (const GpuError& error) {
+    if (error.kind == GpuError::Kind::broken) throw;
+    if (!try_again_) spdlog::warn("{}: its frames are dropped until the GPU has room: {}", name_, error.what());
+    try_again_ = Clock::now() + room_interval;
+  }
+  return made_->is_ready;
+}
+
+// All are made of what the first one is made of.
+bool JoinInput::agree(std::size_t parts) const {
+  for (std::size_t i = 0; i < parts; ++i) {
+    TilePart& part = *parts_[i];
+    const FrameFormat wanted = part_format(made_->parts.format, made_->parts.rows[i]);
+    const bool same = part.input().memory->band_source() == made_->source && part.lease().frame.view.format == wanted;
+    if (!same) return false;
+  }
+  return true;
+}
+
+void JoinInput::join(FrameTaker& taker) {
+  failpoint("stage.frame", name_);
+  const std::uint64_t number = *parts_.front()->next();
+  if (made_->parts.rows.size() > 1) {
+    assemble(taker);
+  } else {
+    TilePart& only = *parts_.front();
+    taker.take(&only.ring(), std::exchange(only.lease(), {}), made_->as_source);
+  }
+  for (const auto& part : parts_) part->pass(number);
+}
+
+void JoinInput::assemble(FrameTaker& taker) {
+  FrameRingReader::Lease whole = parts_.front()->lease();
+  whole.frame = {};
+  FrameMetadata metadata = parts_.front()->lease().frame.metadata;  // each tile found the same
+  bool complete = true;
+  assembly_.begin();
+  for (std::size_t i = 0; i < parts_.size() && i < made_->parts.rows.size(); ++i) {
+    TilePart& part = *parts_[i];
+    whole.times.filter_cost = std::max(whole.times.filter_cost, part.lease().times.filter_cost);
+    complete = complete && assembly_.add(i, part.ring(), part.lease(), [&] { taker.beat(); });
+  }
+  whole.frame = assembly_.finish();
+  whole.frame.metadata = metadata;
+  if (!complete) return taker.give_up(whole.source_number, DropCause::part_missing);
+  taker.take(nullptr, std::move(whole), made_->as_source);
+}
+
+}  // namespace campipe

@@ -1,0 +1,126 @@
+#include "app/worker/tile_part.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/failpoint.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+using Next = FrameRingReader::Next;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// For a sign of a tile for which a frame waits.
+constexpr auto patience_dropping = milliseconds(500);
+constexpr auto most_patience = seconds(8);       // with one that is always late
+constexpr auto patience_blocking = seconds(30);  // as with any reader or writer
+
+// Source numbers grow by ones but for what is lost while a process is away.
+constexpr std::uint64_t longest_gap = 1U << 24;
+
+}  // namespace
+
+TilePart::TilePart(std::string name, EdgeId edge, const ReaderQueue& queue, const RigPage& page, Events events)
+    : name_(std::move(name)),
+      id_(edge),
+      queue_(queue),
+      edge_(page.edge_reader(edge, page.own())),
+      events_(std::move(events)),
+      patience_(queue.policy == DropPolicy::block ? patience_blocking : patience_dropping) {}
+
+std::optional<std::uint64_t> TilePart::next() const {
+  return lease_ ? std::optional(lease_->source_number) : std::nullopt;
+}
+
+void TilePart::sign() {
+  signed_at_ = Clock::now();
+  late_ = false;
+}
+
+void TilePart::receive(Deadline deadline) {
+  while (!lease_ && (use_ || open(deadline))) {
+    const std::uint64_t resolved = use_->reader.resolved();  // before it is seen whether there are frames
+    FrameRingReader::Lease lease;
+    const Next next = use_->reader.next(lease, deadline);
+    if (next == Next::frame) {
+      if (!take(std::move(lease))) deadline = Clock::now();
+    } else if (next == Next::timeout) {
+      if (resolved > resolved_) sign();
+      resolved_ = std::max(resolved_, resolved);
+      return;
+    } else {
+      if (next == Next::broken) {
+        spdlog::error("{}: its frame ring is damaged; it is abandoned", name_);
+        accuse_writer();
+      } else {
+        resolved_ = std::max(resolved_, use_->reader.resolved());
+      }
+      close();
+    }
+  }
+}
+
+// A frame comes when its reader is attached: what can be made ready before is.
+bool TilePart::open(Deadline deadline) {
+  const auto patience = std::max<Clock::duration>(deadline - Clock::now(), Clock::duration(0));
+  input_ = rings_.next(patience);
+  if (!input_) return false;
+  events_.on_ring(*input_);
+  use_.emplace(RingInUse{FrameRingReader(input_->memory, input_->reader), FrameRingObserver(input_->memory)});
+  use_->reader.attach(queue_.policy == DropPolicy::block, queue_.size);
+  sign();
+  return true;
+}
+
+void TilePart::close() {
+  use_.reset();
+  events_.on_used(std::move(input_->memory));
+  input_.reset();
+}
+
+// False: it is none that anybody waits for.
+bool TilePart::take(FrameRingReader::Lease lease) {
+  const std::uint64_t number = lease.source_number;
+  const bool possible = lease.ready == ReadySignal::immediate && number <= passed_ + longest_gap;
+  if (!possible) {
+    spdlog::error("{}: a frame ring has a part of a frame that cannot be; it is abandoned", name_);
+    accuse_writer();
+    lease = {};
+    close();
+    return false;
+  }
+  edge_.queue.record(now_ns() - lease.times.published);
+  sign();
+  resolved_ = std::max(resolved_, number);
+  if (number > passed_) {
+    lease_ = std::move(lease);
+    return true;
+  }
+  if (number <= late_at_) {
+    late_at_ = 0;
+    if (queue_.policy == DropPolicy::drop) patience_ = std::min<std::chrono::nanoseconds>(2 * patience_, most_patience);
+  }
+  return false;
+}
+
+bool TilePart::is_missing(std::uint64_t number) const {
+  if (lease_) return lease_->source_number > number;
+  return late_ || resolved_ >= number || is_over();
+}
+
+void TilePart::pass(std::uint64_t number) {
+  passed_ = std::max(passed_, number);
+  if (lease_ && lease_->source_number <= number) lease_.reset();
+}
+
+bool TilePart::give_up(std::uint64_t number, Clock::time_point since) {
+  if (Clock::now() < std::max(since, signed_at_) + patience_) return false;
+  late_ = true;
+  late_at_ = number;
+  return true;
+}
+
+}  // namespace campipe

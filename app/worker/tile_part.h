@@ -1,0 +1,80 @@
+// One tile's parts of frames, as a join takes them: the rings of one edge, one after another, and of their frames the
+// one that is next.
+//
+// The main thread gives rings (rings); all else is used by the node's thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "app/rings/ring_queue.h"
+#include "app/worker/frame_path.h"
+#include "app/worker/node_input.h"
+#include "app/worker/ring_output.h"
+#include "core/clock.h"
+#include "ipc/rig_page.h"
+
+namespace campipe {
+
+class TilePart {
+ public:
+  struct Events {
+    std::function<void(const InputRing& ring)> on_ring;  // before its first frame can come
+    std::function<void(std::shared_ptr<FrameRingMemory> memory)> on_used;
+  };
+
+  TilePart(std::string name, EdgeId edge, const ReaderQueue& queue, const RigPage& page, Events events);
+
+  [[nodiscard]] EdgeId edge() const { return id_; }
+  [[nodiscard]] RingQueue<InputRing>& rings() { return rings_; }
+  void accuse_writer() { accuse(edge_.accusation, Accused::other_end); }
+
+  // Takes the next frame, unless there is one, waiting until `deadline` or for a sign.
+  void receive(Deadline deadline);
+  // The source number of the next frame; none: it has not come.
+  [[nodiscard]] std::optional<std::uint64_t> next() const;
+  // Of the next frame.
+  [[nodiscard]] FrameRingReader::Lease& lease() { return *lease_; }
+  [[nodiscard]] RingInUse& ring() { return *use_; }
+  [[nodiscard]] const InputRing& input() const { return *input_; }
+
+  // No part of that frame will come, or it is not to be waited for.
+  [[nodiscard]] bool is_missing(std::uint64_t number) const;
+  // The frame is not needed any more, nor any before it.
+  void pass(std::uint64_t number);
+  // It has been waited for since `since` at least, and without a sign for long enough: it is late from now on.
+  bool give_up(std::uint64_t number, Clock::time_point since);
+  // There is a ring, and frames wait for what it brings.
+  [[nodiscard]] bool is_awaited() const { return use_.has_value() && !late_; }
+  // No ring will come.
+  [[nodiscard]] bool is_over() const { return !use_ && rings_.is_over(); }
+  [[nodiscard]] std::uint64_t resolved() const { return resolved_; }
+
+ private:
+  bool open(Deadline deadline);
+  void close();
+  bool take(FrameRingReader::Lease lease);
+  void sign();
+
+  std::string name_;
+  EdgeId id_;
+  ReaderQueue queue_;
+  EdgeReaderBlock& edge_;
+  Events events_;
+  RingQueue<InputRing> rings_;
+  std::optional<InputRing> input_;
+  std::optional<RingInUse> use_;
+  std::optional<FrameRingReader::Lease> lease_;
+  std::uint64_t resolved_ = 0;  // of its writers, as far as has been seen
+  std::uint64_t passed_ = 0;
+  std::uint64_t late_at_ = 0;  // the newest frame that was given up for it
+  bool late_ = false;
+  Clock::time_point signed_at_;
+  std::chrono::nanoseconds patience_;
+};
+
+}  // namespace campipe

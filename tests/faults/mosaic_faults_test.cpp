@@ -1,0 +1,307 @@
+// Mosaics of real rigs: each cell shows its camera, whatever becomes of the others; whichever process is killed or
+// stopped, the mosaic goes on in time, and cameras and mosaics come and go without one another.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <random>
+
+#include "tests/faults/fault_rig.h"
+#include "tests/faults/supervision_rig.h"
+#include "tests/integration/clips.h"
+#include "tests/integration/mosaic_video.h"
+#include "tests/unit/http_client.h"
+#include "tests/unit/peers.h"
+#include "tests/unit/sanitized.h"
+
+namespace campipe::test {
+namespace {
+
+constexpr double rate = 10;
+constexpr double promised_recovery = 2.0 * sanitizer_slowdown;  // s
+const std::vector<FrameRegion> quarters{{0, 0, 160, 120}, {160, 0, 160, 120}, {0, 120, 160, 120}, {160, 120, 160, 120}};
+
+std::string head(const std::string& http) {
+  return "http_address: " + http +
+         "\nrtsp_address: off\nworkers: {count: 3}\n"
+         "defaults: {queue_size: 32, drop_policy: drop, encode: {gop: 10, bitrate: 500k}, gpu: cpu}\n";
+}
+
+std::string pattern(const std::string& name, const std::string& more = "") {
+  return "  " + name + ": {source: \"test://pattern?width=160&height=120&rate=10\", record: {path: " + name + ".mp4}" +
+         more + "}\n";
+}
+
+// Its cells are `quarters`.
+std::string mosaic(const std::string& name, const std::string& more = "",
+                   const std::string& layout = "[[a, 0, 0, 160, 120], [b, 160, 0, 160, 120], [c, 0, 120, 160, 120]]") {
+  return "  " + name + ": {layout: " + layout +
+         ", width: 320, height: 240, rate: 10, gpu: cpu, background: [0, 0, 255], record: {path: " + name +
+         ".mp4}, encode: {gop: 10, bitrate: 1M}" + more + "}\n";
+}
+
+// a runs on worker 0, b on worker 1, c on worker 2, the mosaic on worker 0 or, behind four cameras, on worker 1.
+std::string mosaic_rig(const std::string& http = "off") {
+  return head(http) + "cameras:\n" + pattern("a") + pattern("b", ", filters: [{color: {saturation: 0}}]") +
+         pattern("c") + pattern("d") + "mosaics:\n" + mosaic("main");
+}
+
+bool wait_for_flow(RigRun& rig, std::initializer_list<const char*> names, int fragments = 2) {
+  for (; fragments > 0; --fragments) {
+    for (const std::string name : names) {
+      if (!rig.wait_for_growth(name + ".mp4", rig.size(name + ".mp4"))) return false;
+    }
+  }
+  return true;
+}
+
+void end(RigRun& rig) {
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  EXPECT_TRUE(rig.processes().empty());
+}
+
+// None of its frames is missing, and none was dropped.
+void expect_untouched(RigRun& rig, const std::string& name) {
+  SCOPED_TRACE(name);
+  EXPECT_EQ(check_pattern_recording(read_video(rig.file(name + ".mp4")), true), "");
+  EXPECT_EQ(rig.camera(name).at("frames").at("dropped"), nlohmann::json::object());
+}
+
+std::size_t frames_with(const std::vector<MosaicFrame>& frames, std::size_t cell) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(frames, [cell](const MosaicFrame& f) { return f.cells[cell].code.has_value(); }));
+}
+
+TEST(Mosaic, ShowsEachCameraInItsCell) {
+  RigRun rig(mosaic_rig());
+  ASSERT_TRUE(wait_for_flow(rig, {"main", "a", "b", "c"}, 3)) << rig.log();
+  end(rig);
+  for (const char* name : {"a", "b", "c", "d"}) expect_untouched(rig, name);
+  const auto frames = read_mosaic(rig.file("main.mp4"), quarters);
+  EXPECT_EQ(check_mosaic(frames, rate, true), "");
+  const auto camera = rig.camera("main");
+  EXPECT_EQ(camera.at("frames").at("decoded"), frames.size()) << "its ticks";
+  EXPECT_EQ(camera.at("frames").at("recorded"), frames.size());
+  const MosaicFrame& last = frames.back();
+  for (const std::size_t cell : {0U, 1U, 2U}) {
+    EXPECT_GT(frames_with(frames, cell), frames.size() / 2) << cell;
+    EXPECT_TRUE(last.cells[cell].code) << cell;
+    EXPECT_LE(longest_standstill(frames, cell), 1.0) << cell;
+  }
+  EXPECT_GT(last.cells[0].colour, 20);
+  EXPECT_LT(last.cells[1].colour, 4) << "as its camera's filters make it";
+  EXPECT_GT(last.cells[2].colour, 20);
+  EXPECT_FALSE(last.cells[3].code);
+  EXPECT_GT(last.cells[3].colour, 60) << "the background is blue";
+}
+
+class StruckMosaic : public testing::TestWithParam<Blow> {};
+
+// Workers: 0 has a and d, 1 has b and the mosaic, 2 has c.
+TEST_P(StruckMosaic, GoesOnInTime) {
+  const Blow& blow = GetParam();
+  RigRun rig(mosaic_rig());
+  ASSERT_TRUE(wait_for_flow(rig, {"main", "a", "b", "c"})) << rig.log();
+  strike(rig, blow);
+  ASSERT_TRUE(wait_for_flow(rig, {"main", "a", "b", "c"}, 3)) << rig.log();
+  end(rig);
+  EXPECT_FALSE(std::filesystem::exists(rig.file("main-1.mp4"))) << "the recording was broken in two";
+  const auto frames = read_mosaic(rig.file("main.mp4"), quarters);
+  const bool composes = hits(blow, "worker 1");
+  EXPECT_EQ(check_mosaic(frames, rate, !composes), "");
+  const auto camera = rig.camera("main");
+  EXPECT_EQ(camera.at("frames").at("recorded"), frames.size());
+  if (composes) {
+    const std::uint64_t ticks = camera.at("frames").at("decoded");
+    EXPECT_LE(dropped(camera, "worker_lost"), promised_recovery * rate + 1) << camera;
+    EXPECT_NEAR(static_cast<double>(frames.back().pts - frames.front().pts) * rate / 1e9 + 1,
+                static_cast<double>(ticks), 2)
+        << "its clock went on";
+  } else {
+    EXPECT_EQ(camera.at("frames").at("dropped"), nlohmann::json::object()) << camera;
+  }
+  for (const std::size_t cell : {0U, 1U, 2U}) EXPECT_TRUE(frames.back().cells[cell].code) << cell << rig.log();
+  if (!hits(blow, "worker 0") && !hits(blow, "master")) expect_untouched(rig, "a");
+  if (!composes && !hits(blow, "master")) expect_untouched(rig, "b");
+  if (!hits(blow, "worker 2") && !hits(blow, "master")) expect_untouched(rig, "c");
+}
+
+INSTANTIATE_TEST_SUITE_P(By, StruckMosaic,
+                         testing::Values(Blow{"KilledComposer", {"worker 1"}},
+                                         Blow{"StoppedComposer", {"worker 1"}, SIGSTOP},
+                                         Blow{"KilledShown", {"worker 0"}}, Blow{"StoppedShown", {"worker 2"}, SIGSTOP},
+                                         Blow{"KilledMaster", {"master"}}, Blow{"StoppedMaster", {"master"}, SIGSTOP},
+                                         Blow{"KilledAll", {"worker 0", "worker 1", "worker 2", "master"}}),
+                         [](const auto& one) { return one.param.title; });
+
+TEST(Mosaic, ShowsACardWhileACameraIsAway) {
+  const auto port = static_cast<std::uint16_t>(free_port());
+  RigRun rig(mosaic_rig("127.0.0.1:" + std::to_string(port)));
+  ASSERT_TRUE(wait_for_flow(rig, {"main", "b"})) << rig.log();
+  const auto away = [&] {
+    const auto status = nlohmann::json::parse(ask(port, "GET /api/v1/cameras/main").body);
+    return status.at("cells").at(1).at("away").get<bool>();
+  };
+  ASSERT_TRUE(eventually([&] { return !away(); })) << rig.log();
+  ASSERT_EQ(ask(port, "POST /api/v1/cameras/b/disable").status, 200);
+  ASSERT_TRUE(eventually(away)) << rig.log();
+  ASSERT_TRUE(wait_for_flow(rig, {"main"}, 3)) << rig.log();
+  ASSERT_EQ(ask(port, "POST /api/v1/cameras/b/enable").status, 200);
+  ASSERT_TRUE(eventually([&] { return !away(); })) << rig.log();
+  ASSERT_TRUE(wait_for_flow(rig, {"main"}, 3)) << rig.log();
+  end(rig);
+  for (const char* name : {"a", "c", "d"}) expect_untouched(rig, name);
+  auto frames = read_mosaic(rig.file("main.mp4"), quarters);
+  EXPECT_FALSE(std::filesystem::exists(rig.file("main-1.mp4")));
+  std::vector<bool> shown;  // each time that it changes
+  for (MosaicFrame& frame : frames) {
+    const bool shows = frame.cells[1].code.has_value();
+    if (shown.empty() ? shows : shows != shown.back()) shown.push_back(shows);
+    const bool is_card = !shown.empty() && !shows;
+    if (is_card) {
+      EXPECT_LT(frame.cells[1].luma, 90) << "a card is dark";
+      EXPECT_GT(frame.cells[1].luma, 20);
+    }
+    frame.cells[1].code.reset();  // the camera that is enabled again begins anew
+  }
+  EXPECT_THAT(shown, testing::ElementsAre(true, false, true));
+  EXPECT_EQ(check_mosaic(frames, rate, true), "");
+}
+
+// Neither does the other mosaic notice.
+TEST(Mosaic, ComesChangesAndGoesWithoutTouchingOthers) {
+  const std::string cameras = head("off") + "cameras:\n" + pattern("a") + pattern("b") + pattern("c");
+  RigRun rig(cameras + "mosaics:\n" + mosaic("stays"));
+  const auto reload = [&](const std::string& mosaics, const std::string& shown_in_log) {
+    std::ofstream(rig.file("rig.yaml")) << cameras + "mosaics:\n" + mosaics;
+    rig.signal(SIGHUP);
+    ASSERT_TRUE(eventually([&] { return rig.log().find(shown_in_log) != std::string::npos; })) << rig.log();
+  };
+  ASSERT_TRUE(wait_for_flow(rig, {"stays", "a"})) << rig.log();
+  reload(mosaic("stays") + mosaic("comes"), "comes: added");
+  ASSERT_TRUE(wait_for_flow(rig, {"comes"}, 3)) << rig.log();
+  reload(mosaic("stays") + mosaic("comes", "", "[[c, 0, 0, 160, 120], [a, 160, 120, 160, 120]]"), "comes: changed");
+  ASSERT_TRUE(wait_for_flow(rig, {"comes-1"}, 3)) << rig.log();
+  reload(mosaic("stays"), "comes: removed");
+  ASSERT_TRUE(wait_for_flow(rig, {"stays", "a", "b", "c"}, 2)) << rig.log();
+  end(rig);
+  for (const char* name : {"a", "b", "c"}) expect_untouched(rig, name);
+  const auto stays = read_mosaic(rig.file("stays.mp4"), quarters);
+  EXPECT_EQ(check_mosaic(stays, rate, true), "");
+  for (const std::size_t cell : {0U, 1U, 2U}) EXPECT_LE(longest_standstill(stays, cell), 1.0) << cell;
+  const auto before = read_mosaic(rig.file("comes.mp4"), quarters);
+  EXPECT_GT(frames_with(before, 1), 0U);
+  EXPECT_EQ(frames_with(before, 3), 0U);
+  const auto after = read_mosaic(rig.file("comes-1.mp4"), quarters);
+  EXPECT_EQ(frames_with(after, 1), 0U);
+  EXPECT_GT(frames_with(after, 3), after.size() / 2);
+}
+
+// A copy is decoded only while a mosaic shows it.
+TEST(Mosaic, ShowsACameraThatNothingElseDecodes) {
+  const TemporaryFolder clips;
+  make_clip(clips.path(), {.name = "clip.mp4", .width = 160, .height = 120, .frames = 100, .gop = 5, .rate = 10});
+  const std::string copy = "  copy: {source: \"" + (clips.path() / "clip.mp4").string() +
+                           "\", loop: true, encode: {codec: copy}, record: {path: copy.mp4}}\n";
+  const std::string cameras = head("off") + "cameras:\n" + copy + pattern("a");
+  const std::string shown = mosaic("main", "", "[[copy, 0, 0, 160, 120], [a, 160, 120, 160, 120]]");
+  RigRun rig(cameras);
+  ASSERT_TRUE(wait_for_flow(rig, {"copy", "a"})) << rig.log();
+  std::ofstream(rig.file("rig.yaml")) << cameras + "mosaics:\n" + shown;
+  rig.signal(SIGHUP);
+  ASSERT_TRUE(wait_for_flow(rig, {"main", "copy"}, 4)) << rig.log();
+  std::ofstream(rig.file("rig.yaml")) << cameras;
+  rig.signal(SIGHUP);
+  ASSERT_TRUE(wait_for_flow(rig, {"copy"}, 2)) << rig.log();
+  end(rig);
+  expect_untouched(rig, "a");
+  EXPECT_EQ(rig.camera("copy").at("frames").at("dropped"), nlohmann::json::object());
+  const auto frames = read_mosaic(rig.file("main.mp4"), quarters);
+  EXPECT_GT(frames_with(frames, 0), frames.size() / 4);
+  EXPECT_GT(frames_with(frames, 3), frames.size() / 2);
+}
+
+TEST(Mosaic, EndsWithTheLastOfItsCameras) {
+  RigRun rig(head("off") + "cameras:\n  a: {source: \"test://pattern?width=160&height=120&rate=10&frames=30\"}\n" +
+             "mosaics:\n  main: {width: 320, height: 240, rate: 10, gpu: cpu, record: {path: main.mp4}}\n");
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  EXPECT_GE(read_mosaic(rig.file("main.mp4"), {}).size(), 20U);
+}
+
+class RandomMosaics : public testing::TestWithParam<unsigned> {};
+
+// Whatever is killed, stopped, disabled and enabled in whatever order, every tick and frame is accounted for.
+TEST_P(RandomMosaics, Balance) {
+  const char* const given = std::getenv("CAMPIPE_TEST_SEED");
+  const auto seed = given != nullptr ? static_cast<unsigned>(std::stoul(given)) : std::random_device()() + GetParam();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const auto port = static_cast<std::uint16_t>(free_port());
+  RigRun rig(head("127.0.0.1:" + std::to_string(port)) + "cameras:\n" + pattern("a") + pattern("b") +
+             pattern("c", ", placement: {filter: [cpu:1], encode: cpu:2}, filters: [{color: {contrast: 1.1}}]") +
+             "mosaics:\n" + mosaic("one") + mosaic("two", "", "[[c, 0, 0, 160, 120], [a, 160, 0, 160, 120]]"));
+  ASSERT_TRUE(wait_for_flow(rig, {"one", "two"})) << rig.log();
+  const std::vector<std::string> roles{"worker 0", "worker 1", "worker 2", "master", "publisher"};
+  const std::vector<std::string> streams{"a", "b", "c", "one", "two"};
+  for (int blow = 0; blow < 8; ++blow) {
+    if (random() % 3 == 0) {
+      const std::string& name = streams[random() % streams.size()];
+      for (const char* change : {"/disable", "/enable"}) {
+        const std::string line = "POST /api/v1/cameras/" + name + change;
+        ASSERT_TRUE(eventually([&] { return try_request(port, line).status == 200; })) << line << rig.log();
+      }
+      continue;
+    }
+    const std::string& role = roles[random() % roles.size()];
+    const pid_t pid = rig.pid_of(role);
+    ::kill(pid, random() % 4 == 0 ? SIGSTOP : SIGKILL);
+    if (random() % 2 == 0) rig.successor_of(role, pid);
+  }
+  for (const std::string& name : streams) EXPECT_TRUE(wait_for_state(port, name, "running")) << name << rig.log();
+  const auto seen = [&] {
+    const Reply reply = try_request(port, "GET /api/v1/status");
+    if (reply.status != 200) return false;
+    for (const char* name : {"one", "two"}) {
+      for (const auto& cell : nlohmann::json::parse(reply.body).at("cameras").at(name).at("cells"))
+        if (cell.at("away")) return false;
+    }
+    return true;
+  };
+  EXPECT_TRUE(eventually(seen)) << rig.log();
+  end(rig);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, RandomMosaics, testing::Range(0U, 3U));
+
+TEST(Mosaic, ShowsNinetyNineCameras) {
+  constexpr int columns = 11, rows = 9;
+  constexpr int width = 80, height = 60;
+  std::string yaml =
+      "http_address: off\nrtsp_address: off\nworkers: {count: 2}\n"
+      "defaults: {gpu: cpu, drop_policy: drop, source: \"test://pattern?width=160&height=120&rate=1\"}\n"
+      "cameras:\n";
+  std::vector<FrameRegion> cells;
+  for (int i = 0; i < columns * rows; ++i) {
+    yaml += "  camera" + std::to_string(i) + ": {}\n";
+    cells.push_back({i % columns * width, i / columns * height, width, height});
+  }
+  yaml +=
+      "mosaics:\n  main: {layout: 11x9, width: 880, height: 540, rate: 2, gpu: cpu, labels: false, "
+      "encode: {gop: 2, bitrate: 4M}, record: {path: main.mp4}}\n";
+  RigRun rig(yaml);
+  ASSERT_TRUE(wait_for_flow(rig, {"main"}, 8)) << rig.log();
+  end(rig);
+  const auto frames = read_mosaic(rig.file("main.mp4"), cells);
+  EXPECT_EQ(check_mosaic(frames, 2, false), "");
+  std::size_t seen = 0;
+  for (std::size_t i = 0; i < cells.size(); ++i) seen += frames_with(frames, i) > 0 ? 1 : 0;
+  EXPECT_EQ(seen, cells.size()) << rig.log();
+}
+
+}  // namespace
+}  // namespace campipe::test

@@ -1,0 +1,222 @@
+// A camera whose frames are filtered in bands by processes of their own: what comes out is what one node makes, and
+// whichever process is killed or stopped, frames flow again within two seconds, nobody else notices, and every frame is
+// accounted for.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "core/ffmpeg.h"
+#include "tests/faults/fault_rig.h"
+#include "tests/integration/clips.h"
+#include "tests/unit/sanitized.h"
+
+namespace campipe::test {
+namespace {
+
+constexpr double promised_recovery = 2.0 * sanitizer_slowdown;  // s
+
+// Of its video, in their order.
+std::vector<std::vector<std::uint8_t>> packets_of(const std::filesystem::path& file) {
+  AVFormatContext* opened = nullptr;
+  av_check(avformat_open_input(&opened, file.c_str(), nullptr, nullptr), file.string());
+  const AvInput input(opened);
+  std::vector<std::vector<std::uint8_t>> packets;
+  for (AvPacket packet = make_av_packet(); av_read_frame(input.get(), packet.get()) == 0; av_packet_unref(packet.get()))
+    packets.emplace_back(packet->data, packet->data + packet->size);
+  return packets;
+}
+
+struct Chain {
+  const char* title;
+  const char* filters;
+  int width = 322;
+  int height = 246;
+};
+void PrintTo(const Chain& chain, std::ostream* out) { *out << chain.title; }
+
+class Tiles : public testing::TestWithParam<Chain> {};
+
+constexpr int frames = 20;
+
+// Each number of tiles must end in the same bytes. The encoder loses nothing, so that each sample counts.
+TEST_P(Tiles, MakeWhatOneNodeMakes) {
+  const TemporaryFolder clips;
+  const Chain& chain = GetParam();
+  make_clip(clips.path(), {.name = "scene.mkv", .width = chain.width, .height = chain.height, .frames = frames});
+  const std::string source = "    source: \"" + (clips.path() / "scene.mkv").string() +
+                             "\"\n    pace: fast\n    drop_policy: block\n"
+                             "    encode: {threads: 1, gop: 10, options: {qp: 0}}\n"
+                             "    record: {path: \"{camera}.mp4\"}\n    filters: [" +
+                             chain.filters + "]\n";
+  std::string yaml = "http_address: off\nrtsp_address: off\nworkers: {count: 4}\ncameras:\n  one:\n" + source;
+  const std::vector<std::string> tilings{"1", "2", "3", "[cpu:1, cpu:3, cpu:0, cpu:2]",
+                                         "[cpu:0, cpu:0], encode: cpu:1"};
+  for (std::size_t i = 0; i < tilings.size(); ++i)
+    yaml += "  tiled" + std::to_string(i) + ":\n" + source + "    placement: {tiles: " + tilings[i] + "}\n";
+  RigRun rig(yaml);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  const auto packets = packets_of(rig.file("one.mp4"));
+  ASSERT_EQ(packets.size(), static_cast<std::size_t>(frames));
+  for (std::size_t i = 0; i < tilings.size(); ++i) {
+    SCOPED_TRACE(tilings[i]);
+    const std::string name = "tiled" + std::to_string(i);
+    EXPECT_TRUE(packets_of(rig.file(name + ".mp4")) == packets);
+    const auto camera = rig.camera(name);
+    EXPECT_EQ(camera.at("frames").at("dropped"), nlohmann::json::object()) << camera;
+    EXPECT_EQ(camera.at("frames").at("encoded"), frames) << camera;
+    EXPECT_EQ(camera.value("motion", nlohmann::json()), rig.camera("one").value("motion", nlohmann::json()));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, Tiles,
+    testing::Values(Chain{"BlurAndSharpen", "{blur: {sigma: 2}}, {sharpen: {amount: 0.5}}"},
+                    Chain{"Undistort", "{undistort: {k1: -0.1}}, sharpen"},
+                    Chain{"Resize", "{resize: {width: 202, height: 154}}, {color: {contrast: 1.2}}"},
+                    Chain{"Deinterlace", "deinterlace, {crop: {x: 10, y: 30, width: 200, height: 180}}"},
+                    Chain{"DenoiseThenMotion", "denoise, motion"},
+                    Chain{"WholeFramesAtTheJoin", "sharpen, {rotate: {angle: 90}}, motion"},
+                    Chain{"WholeFramesFirst", "{rotate: {angle: 90}}, sharpen"},
+                    Chain{"TooMuchToCompute", "{blur: {sigma: 8}}, {blur: {sigma: 8}}, motion", 160, 48},
+                    Chain{"FewRows", "sharpen", 160, 36}),
+    [](const auto& one) { return one.param.title; });
+
+// A source that is turned is not tiled where a filter needs whole frames in the middle then; the next connection is.
+TEST(TiledSource, MayBeTurnedAndBeginAgain) {
+  const TemporaryFolder clips;
+  make_clip(clips.path(), {.name = "0.mp4", .width = 162, .height = 122, .frames = 25});
+  const std::string upright = (clips.path() / "0.mp4").string();
+  const std::string turned = (clips.path() / "turned.mp4").string();
+  const std::string turn = "ffmpeg -v error -y -i '" + upright + "' -c copy -metadata:s:v rotate=90 '" + turned + "'";
+  ASSERT_EQ(std::system(turn.c_str()), 0);  // NOLINT(cert-env33-c): what is run is written above
+  std::string yaml =
+      "http_address: off\nrtsp_address: off\nworkers: {count: 3}\ndefaults:\n  drop_policy: block\n"
+      "  pace: fast\n  filters: [sharpen, {blur: {sigma: 1}}]\n"
+      "  encode: {threads: 1, gop: 10, options: {qp: 0}}\n  record: {path: \"{camera}.mp4\"}\ncameras:\n";
+  for (const auto& [name, file] : {std::pair{"upright", upright}, std::pair{"turned", turned}}) {
+    yaml += std::string("  ") + name + ": {source: \"" + file + "\"}\n";
+    yaml += std::string("  ") + name + "3: {source: \"" + file + "\", placement: {tiles: 3}}\n";
+  }
+  RigRun rig(yaml);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  for (const std::string name : {"upright", "turned"}) {
+    EXPECT_EQ(packets_of(rig.file(name + ".mp4")).size(), 25U);
+    EXPECT_TRUE(packets_of(rig.file(name + "3.mp4")) == packets_of(rig.file(name + ".mp4"))) << name << rig.log();
+  }
+}
+
+// Camera a has tiles in workers 0 and 1, joined in worker 2; b is in worker 3 alone.
+std::string tile_rig(const std::string& policy, int number) {
+  return "http_address: off\nrtsp_address: off\nworkers: {count: 4}\ndefaults:\n  drop_policy: " + policy +
+         "\n  queue_size: 16\n  encode: {gop: 10, bitrate: 1M}\n"
+         "  source: \"test://pattern?width=320&height=240&rate=25&frames=" +
+         std::to_string(number) +
+         "\"\n  record: {path: \"{camera}.mp4\"}\n  filters: [{sharpen: {amount: 0.2}}, {color: {contrast: 1.05}}]\n"
+         "cameras:\n"
+         "  a: {placement: {tiles: [cpu:0, cpu:1], encode: cpu:2}}\n"
+         "  b: {placement: {encode: cpu:3}}\n";
+}
+
+bool wait_for_flow(RigRun& rig, int fragments) {
+  for (; fragments > 0; --fragments) {
+    for (const char* file : {"a.mp4", "b.mp4"}) {
+      if (!rig.wait_for_growth(file, rig.size(file))) return false;
+    }
+  }
+  return true;
+}
+
+class StruckTile : public testing::TestWithParam<Blow> {};
+
+TEST_P(StruckTile, FramesFlowAgainWithinTwoSeconds) {
+  const Blow& blow = GetParam();
+  RigRun rig(tile_rig("drop", 0));
+  ASSERT_TRUE(wait_for_flow(rig, 3)) << rig.log();
+  const std::int64_t when = strike(rig, blow);
+  ASSERT_TRUE(wait_for_flow(rig, 3)) << rig.log();
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  for (const std::string name : {"a", "b"}) {
+    SCOPED_TRACE(name);
+    const VideoFile recording = read_video(rig.file(name + ".mp4"));
+    const bool untouched = name == "b" && !hits(blow, "master") && !hits(blow, "worker 3");
+    EXPECT_EQ(check_pattern_recording(recording, untouched), "");
+    EXPECT_LE(largest_gap(recording, when), promised_recovery) << rig.log();
+    EXPECT_FALSE(std::filesystem::exists(rig.file(name + "-1.mp4"))) << "the recording was broken in two";
+    const auto camera = rig.camera(name);
+    EXPECT_EQ(recording.pictures.size(), camera.at("frames").at("recorded").get<std::size_t>());
+    EXPECT_TRUE(!untouched || camera.at("frames").at("dropped").empty()) << camera;
+  }
+  const bool hits_a_tile = hits(blow, "worker 0") || hits(blow, "worker 1");
+  EXPECT_TRUE(!hits_a_tile || dropped(rig.camera("a"), "part_missing") > 0) << rig.camera("a");
+}
+
+INSTANTIATE_TEST_SUITE_P(By, StruckTile,
+                         testing::Values(Blow{"KilledFirst", {"worker 0"}}, Blow{"KilledSecond", {"worker 1"}},
+                                         Blow{"KilledJoin", {"worker 2"}}, Blow{"StoppedFirst", {"worker 0"}, SIGSTOP},
+                                         Blow{"StoppedSecond", {"worker 1"}, SIGSTOP},
+                                         Blow{"StoppedJoin", {"worker 2"}, SIGSTOP},
+                                         Blow{"KilledBothTiles", {"worker 0", "worker 1"}},
+                                         Blow{"KilledTileAndJoin", {"worker 1", "worker 2"}},
+                                         Blow{"KilledMasterAndTile", {"master", "worker 1"}},
+                                         Blow{"KilledMaster", {"master"}}, Blow{"KilledOther", {"worker 3"}}),
+                         [](const auto& one) { return one.param.title; });
+
+// Policy `block`: the source waits, so only what the dead processes had in their hands is lost.
+TEST(KilledTile, CostsOnlyWhatItHadInHands) {
+  RigRun rig(tile_rig("block", 200));
+  ASSERT_TRUE(wait_for_flow(rig, 2)) << rig.log();
+  strike(rig, {"", {"worker 1"}});
+  ASSERT_TRUE(wait_for_flow(rig, 1)) << rig.log();
+  strike(rig, {"", {"worker 2"}});
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  const auto camera = rig.camera("a");
+  const std::uint64_t lost = dropped(camera, "worker_lost") + dropped(camera, "part_missing");
+  EXPECT_EQ(camera.at("frames").at("decoded"), 200) << camera;
+  EXPECT_EQ(camera.at("frames").at("encoded").get<std::uint64_t>() + lost, 200U) << camera;
+  EXPECT_LE(lost, 100U) << camera;
+  EXPECT_EQ(camera.at("worker_restarts"), 2) << camera;
+  EXPECT_EQ(check_pattern_recording(read_video(rig.file("b.mp4")), true), "");
+  EXPECT_EQ(rig.camera("b").at("frames").at("recorded"), 200);
+}
+
+// Whoever is not named in a change notices nothing of it, and nothing is counted twice.
+TEST(TiledCamera, ChangesItsTilesWhileTheRigRuns) {
+  const auto rig_of = [](const std::string& placement) {
+    std::string yaml = tile_rig("drop", 0);
+    const std::string tiled = "{tiles: [cpu:0, cpu:1], encode: cpu:2}";
+    return yaml.replace(yaml.find(tiled), tiled.size(), placement);
+  };
+  RigRun rig(tile_rig("drop", 0));
+  ASSERT_TRUE(wait_for_flow(rig, 2)) << rig.log();
+  const auto changes = [&] {
+    const std::string log = rig.log();
+    int number = 0;
+    for (auto at = log.find("a: changed"); at != std::string::npos; at = log.find("a: changed", at + 1)) ++number;
+    return number;
+  };
+  int wanted = 0;
+  for (const char* placement :
+       {"{encode: cpu:1}", "{tiles: 3}", "{tiles: [cpu:3, cpu:2]}", "{filter: [cpu:0, cpu:1]}"}) {
+    std::ofstream(rig.file("rig.yaml")) << rig_of(placement);
+    rig.signal(SIGHUP);
+    ++wanted;
+    ASSERT_TRUE(eventually([&] { return changes() == wanted; }, std::chrono::seconds(30))) << placement << rig.log();
+    ASSERT_TRUE(rig.wait_for_growth("b.mp4", rig.size("b.mp4"))) << rig.log();
+  }
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  EXPECT_EQ(check_pattern_recording(read_video(rig.file("b.mp4")), true), "");
+  EXPECT_TRUE(rig.camera("b").at("frames").at("dropped").empty()) << rig.camera("b");
+  EXPECT_GT(rig.camera("a").at("frames").at("encoded"), 0);
+}
+
+}  // namespace
+}  // namespace campipe::test
