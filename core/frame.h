@@ -113,6 +113,10 @@ struct FrameRef {
 
 enum class CaptureClock : std::uint8_t { arrival, camera };  // which clock capture_utc_ns comes from
 
+// Whether a frame belongs to a set of its camera's synchronised group (app/master/camera_sets.h): it is not in a group;
+// it is the set's; the set has one of its camera already; or it is too far from the present of its group.
+enum class SetState : std::uint8_t { none, own, taken, far };
+
 // Times of one frame, in nanoseconds. The stamps are of the monotonic clock (core/clock.h); 0: not reached yet.
 struct FrameTimes {
   std::int64_t pts = 0;       // from the start of the camera's stream; strictly grows
@@ -130,6 +134,8 @@ struct FrameTimes {
   std::int64_t filter_cost = 0;  // time spent in filters for it, of all nodes (not a stamp)
   std::int64_t filtered = 0;
   std::int64_t encoded = 0;  // its packet was published
+  std::uint64_t set = 0;     // the number of its set, if that is its own
+  SetState set_state = SetState::none;
 };
 
 }  // namespace campipe

@@ -20,6 +20,9 @@ enum class DropCause : std::uint8_t {
   no_gpu_memory,
   part_missing,
   corrupt,
+  late,
+  set_incomplete,
+  out_of_step,
   rate,
   unwatched,
 };
@@ -42,6 +45,9 @@ inline constexpr std::array drop_cause_table{
     DropCauseInfo{DropCause::no_gpu_memory, "no_gpu_memory"},    // the worker's GPU had no room for the frames
     DropCauseInfo{DropCause::part_missing, "part_missing"},      // the part that one of its tiles makes did not come
     DropCauseInfo{DropCause::corrupt, "corrupt"},                // parts of it were missing, and `on_corrupt` is `skip`
+    DropCauseInfo{DropCause::late, "late"},                      // its set was decided, and encoded, without it
+    DropCauseInfo{DropCause::set_incomplete, "set_incomplete"},  // its set lacks a frame, and `on_missing` is `drop`
+    DropCauseInfo{DropCause::out_of_step, "out_of_step"},        // its time is too far from that of its group
     DropCauseInfo{DropCause::rate, "rate", true},                // the output takes fewer frames a second (`rate`)
     DropCauseInfo{DropCause::unwatched, "unwatched", true},      // encoded only while it has viewers
 };

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -14,7 +16,7 @@ namespace campipe {
 namespace group_page {
 
 constexpr std::uint32_t magic = 0x70757267;  // "grup"
-constexpr std::uint32_t layout_version = 1;
+constexpr std::uint32_t layout_version = 2;
 constexpr auto longest_wait = std::chrono::minutes(1);
 
 struct Description {
@@ -29,7 +31,10 @@ struct Header {
   std::atomic<std::uint32_t> changes;                                     // waiters sleep on it
   std::atomic<std::uint32_t> members;                                     // by the supervisor
   std::array<std::atomic<std::uint64_t>, GroupPage::max_members> newest;  // the set that each has arrived at last
+  std::atomic<std::uint64_t> first;                                       // set that one arrived at, plus 1; 0: none
   std::array<std::atomic<std::uint64_t>, GroupPage::window> words;
+  // When each member's frame of a set was taken; written before it arrives there.
+  std::array<std::array<std::atomic<std::int64_t>, GroupPage::window>, GroupPage::max_members> taken;
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -73,8 +78,14 @@ std::uint16_t bit(unsigned member) { return static_cast<std::uint16_t>(1U << mem
 SetOutcome outcome_of(const Word& word, std::uint16_t self) {
   if (word.decision == Decision::open) return SetOutcome::open;
   if (word.decision > Decision::drop) return SetOutcome::broken;
-  if ((word.arrived & self) == 0) return SetOutcome::late;
+  if ((word.arrived & self) != self) return SetOutcome::late;
   return word.decision == Decision::encode ? SetOutcome::encode : SetOutcome::drop;
+}
+
+// What others wrote may be anything.
+std::int64_t difference(std::int64_t first, std::int64_t last) {
+  const auto apart = static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first);
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(apart, std::numeric_limits<std::int64_t>::max()));
 }
 
 Header& header_in(const Mapping& mapping) { return *std::launder(reinterpret_cast<Header*>(mapping.bytes().data())); }
@@ -130,13 +141,32 @@ SetOutcome GroupPage::decision(std::uint64_t set) const {
   return group_page::outcome_of(word, word.arrived);
 }
 
+std::optional<std::uint64_t> GroupPage::first_set() const {
+  const std::uint64_t first = header_->first.load();
+  return first == 0 ? std::nullopt : std::optional(first - 1);
+}
+
+std::uint32_t GroupPage::changes() const { return header_->changes.load(); }
+
+void GroupPage::wait_for_change(std::uint32_t seen, Deadline deadline) const {
+  futex_wait(header_->changes, seen, deadline);
+}
+
 SetOutcome GroupMember::arrive(std::uint64_t set) {
+  const GroupPage::Rules& rules = page_->rules_;
+  return arrive(set, 0, rules.on_missing == OnMissing::wait ? Deadline::max() : Clock::now() + rules.max_wait);
+}
+
+SetOutcome GroupMember::arrive(std::uint64_t set, std::int64_t taken, Deadline had_its_time) {
   group_page::Header& header = *page_->header_;
   const std::uint16_t self = group_page::bit(member_);
   const std::uint32_t tag = group_page::tag_of(set);
   set_ = set;
-  had_its_time_ = Clock::now() + page_->rules_.max_wait;
+  had_its_time_ = had_its_time;
+  header.taken[member_][set % GroupPage::window].store(taken);
   header.newest[member_].store(set);  // first: others need not wait for what it has left out
+  std::uint64_t none = 0;
+  header.first.compare_exchange_strong(none, set + 1);
   failpoint("group.arriving");
   std::atomic<std::uint64_t>& place = header.words[set % GroupPage::window];
   SetOutcome outcome = SetOutcome::late;
@@ -153,6 +183,7 @@ SetOutcome GroupMember::arrive(std::uint64_t set) {
     if ((word.expected & ~word.arrived) == 0) word.decision = Decision::encode;
     if (!place.compare_exchange_strong(seen, group_page::pack(word))) continue;
     outcome = group_page::outcome_of(word, self);
+    if (outcome != SetOutcome::open) note_decision(outcome, set, word.arrived);
     break;
   }
   failpoint("group.arrived");
@@ -165,11 +196,10 @@ SetOutcome GroupMember::wait(Deadline deadline) {
   for (;;) {
     const std::uint32_t seen = changes.load();  // first: what changes from here on ends the sleep
     const auto now = Clock::now();
-    const bool timed_out = now >= had_its_time_ && page_->rules_.on_missing != OnMissing::wait;
+    const bool timed_out = now >= had_its_time_;
     const SetOutcome outcome = look(timed_out);
     if (outcome != SetOutcome::open || now >= deadline) return outcome;
-    futex_wait(changes, seen,
-               timed_out || page_->rules_.on_missing == OnMissing::wait ? deadline : std::min(deadline, had_its_time_));
+    futex_wait(changes, seen, timed_out ? deadline : std::min(deadline, had_its_time_));
   }
 }
 
@@ -185,19 +215,82 @@ SetOutcome GroupMember::look(bool timed_out) {
     if (const SetOutcome outcome = group_page::outcome_of(word, self); outcome != SetOutcome::open) return outcome;
     if ((word.arrived & self) == 0) return SetOutcome::broken;
     const auto absent = static_cast<std::uint16_t>(word.expected & ~word.arrived & header.members.load());
-    std::uint16_t coming = absent;
-    for (unsigned member = 0; member < GroupPage::max_members; ++member) {
-      if (header.newest[member].load() > set_) coming &= static_cast<std::uint16_t>(~group_page::bit(member));
-    }
-    if (coming != 0 && !timed_out) return SetOutcome::open;
+    if (not_coming(timed_out, absent) != absent) return SetOutcome::open;
     const bool drops = absent != 0 && page_->rules_.on_missing == OnMissing::drop;
     word.decision = drops ? Decision::drop : Decision::encode;
     failpoint("group.deciding");
     if (!place.compare_exchange_strong(seen, group_page::pack(word))) continue;
     failpoint("group.decided");
     page_->count_change();
-    return group_page::outcome_of(word, self);
+    const SetOutcome outcome = group_page::outcome_of(word, self);
+    note_decision(outcome, set_, word.arrived);
+    return outcome;
   }
+}
+
+// Of those that are absent: who has gone past its set, who has had its time, and who was missed before and not seen
+// since.
+std::uint16_t GroupMember::not_coming(bool timed_out, std::uint16_t absent) {
+  std::uint16_t without = 0;
+  for (unsigned member = 0; member < GroupPage::max_members; ++member) {
+    const std::uint16_t one = group_page::bit(member);
+    if ((absent & one) == 0) continue;
+    const std::uint64_t newest = page_->header_->newest[member].load();
+    if (timed_out && newest <= set_) missed_.at(member) = newest + 1;
+    if (newest > set_ || missed_.at(member) == newest + 1) without |= one;
+  }
+  return without;
+}
+
+void GroupMember::note_decision(SetOutcome outcome, std::uint64_t set, std::uint16_t arrived) {
+  DecidedSet decided{outcome, std::nullopt};
+  std::optional<std::int64_t> first;
+  std::optional<std::int64_t> last;
+  for (unsigned member = 0; member < GroupPage::max_members; ++member) {
+    if ((arrived & group_page::bit(member)) == 0) continue;
+    const std::int64_t taken = page_->header_->taken[member][set % GroupPage::window].load();
+    first = std::min(first.value_or(taken), taken);
+    last = std::max(last.value_or(taken), taken);
+  }
+  if (std::popcount(arrived) > 1) decided.skew = group_page::difference(*first, *last);
+  decided_.push_back(decided);
+}
+
+SetOutcome GroupMember::settle(std::uint64_t set) {
+  group_page::Header& header = *page_->header_;
+  const std::uint32_t tag = group_page::tag_of(set);
+  std::atomic<std::uint64_t>& place = header.words[set % GroupPage::window];
+  std::uint64_t seen = place.load();
+  for (;;) {
+    Word word = group_page::unpack(seen);
+    const std::int32_t newer = word.is_there() ? group_page::newer_by(word.tag, tag) : -1;
+    if (newer > 0) return SetOutcome::late;
+    if (newer == 0 && word.decision != Decision::open) return group_page::outcome_of(word, word.arrived);
+    if (newer < 0) word = {tag, Decision::open, group_page::bit(member_), 0};  // nobody has come to it
+    const bool drops = word.arrived == 0 || (page_->rules_.on_missing == OnMissing::drop &&
+                                             (word.expected & ~word.arrived & header.members.load()) != 0);
+    word.decision = drops ? Decision::drop : Decision::encode;
+    failpoint("group.settling");
+    if (!place.compare_exchange_strong(seen, group_page::pack(word))) continue;
+    page_->count_change();
+    const SetOutcome outcome = drops ? SetOutcome::drop : SetOutcome::encode;
+    if (word.arrived != 0) note_decision(outcome, set, word.arrived);
+    return outcome;
+  }
+}
+
+std::optional<std::uint64_t> GroupMember::newest_decided(std::uint64_t set) const {
+  std::uint64_t newest = set;
+  for (const auto& of : page_->header_->newest) newest = std::max(newest, of.load());
+  for (std::uint64_t at = newest; at > set && newest - at < GroupPage::window; --at) {
+    const SetOutcome outcome = page_->decision(at);
+    if (outcome == SetOutcome::encode || outcome == SetOutcome::drop) return at;
+  }
+  return std::nullopt;
+}
+
+bool GroupMember::has_company() const {
+  return (page_->header_->members.load() & ~std::uint32_t{group_page::bit(member_)}) != 0;
 }
 
 }  // namespace campipe

@@ -17,7 +17,7 @@ namespace campipe {
 namespace packet_ring {
 
 inline constexpr std::uint32_t magic = 0x746b6370;  // "pckt"
-inline constexpr std::uint32_t layout_version = 4;
+inline constexpr std::uint32_t layout_version = 5;
 
 struct Entry {
   std::uint64_t offset;
@@ -297,6 +297,14 @@ std::optional<std::int64_t> PacketRingObserver::last_dts() const {
   if (head == 0) return std::nullopt;
   const std::int64_t dts = header.entry[(head - 1) % packet_ring_entries].dts;
   return is_possible_time(dts) ? std::optional(dts) : std::nullopt;
+}
+
+std::optional<FrameTimes> PacketRingObserver::newest() const {
+  const Header& header = memory_->header();
+  const std::uint64_t head = header.head.load(std::memory_order_seq_cst);
+  if (head == 0) return std::nullopt;
+  const FrameTimes times = copy_of(header.entry[(head - 1) % packet_ring_entries].times);
+  return is_possible(times) ? std::optional(times) : std::nullopt;
 }
 
 std::optional<std::int64_t> PacketRingObserver::shown_until() const {

@@ -131,7 +131,17 @@ struct SourceHealth {
   std::atomic<std::int64_t> largest_lag;    // of all packets
   std::atomic<std::int64_t> time_origin;    // of a live source: see SourceClock::origin()
   std::atomic<std::int64_t> media_offset;   // likewise: see MediaClock::offset()
+  std::atomic<std::int64_t> set_phase;      // ns by which its frames lie behind the sets of its group
+  std::atomic<std::int64_t> set_drift;      // ns by which that has grown, slips apart
   std::atomic<std::uint32_t> camera_clock;  // 1: capture times are the camera's own
+};
+
+// Sets of a synchronised group about which a member has decided: those of all members together are the group's.
+struct DecidedSets {
+  std::atomic<std::uint64_t> encoded;
+  std::atomic<std::uint64_t> dropped;
+  std::atomic<std::uint64_t> out_of_tolerance;
+  SharedHistogram skew;  // between the first and the last frame of a set
 };
 
 // Who watches an output; by the publisher.
@@ -217,6 +227,7 @@ struct alignas(64) EncodeBlock {
   SharedHistogram filter;
   SharedHistogram encode;
   SharedHistogram overhead;  // latency less decode, filter and encode
+  DecidedSets sets;
 };
 
 // Any output, by its thread in the publisher.

@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::int64_t longest_time = std::int64_t{1} << 60;  // ns: 36 years
 constexpr std::int64_t latest_utc = std::int64_t{1} << 62;    // ns since 1970
+constexpr std::uint64_t most_sets = std::uint64_t{1} << 42;   // as many a second as there may be, since 1970
 constexpr int largest_side = 65535;
 constexpr int most_colours = 32;  // of a kind; FFmpeg knows fewer
 
@@ -22,7 +23,7 @@ bool is_possible(const FrameTimes& times) {
   for (const std::int64_t utc : {times.media_time, times.capture_utc}) {
     if (utc < -latest_utc || utc > latest_utc) return false;
   }
-  return times.capture_clock <= CaptureClock::camera;
+  return times.capture_clock <= CaptureClock::camera && times.set <= most_sets && times.set_state <= SetState::far;
 }
 
 bool is_possible(const FrameFormat& format, bool known) {

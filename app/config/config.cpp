@@ -44,6 +44,7 @@ LoadedConfig load_tree(YamlNode& root, const std::vector<std::string>& removed, 
   std::vector<GivenCamera> cameras;
   for (const GivenCamera& camera : file.cameras) cameras.push_back(merge(camera, file.defaults));
   check_sources(cameras, report);
+  enter_groups(file.groups, removed, cameras, report);
   check_decode_gpus(cameras, report);
   check_placements(cameras, report);
   check_rings(cameras, report);

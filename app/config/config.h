@@ -44,6 +44,7 @@ struct RigConfig {
 bool read_defaults(const YamlNode& node, Given<RigConfig>& file, Report& report);
 bool read_cameras(const YamlNode& node, Given<RigConfig>& file, Report& report);
 bool read_mosaics(const YamlNode& node, Given<RigConfig>& file, Report& report);
+bool read_groups(const YamlNode& node, Given<RigConfig>& file, Report& report);
 
 template <typename Keys>
 void describe_keys(Keys& keys, Of<RigConfig>) {
@@ -61,6 +62,10 @@ void describe_keys(Keys& keys, Of<RigConfig>) {
                   "its keys",
        .range = "up to 256 cameras and mosaics",
        .fallback = "none"});
+  keys.part("sync_groups", read_groups, R"({"$ref": "#/$defs/sync_groups"})",
+            {.meaning = "cameras that stay in step: a group's name, as a camera's, and its keys",
+             .range = "groups, see below",
+             .fallback = "none"});
   keys.group(
       "workers", {.meaning = "the processes that filter and encode", .fallback = "see below"}, [](auto& workers) {
         workers.key(

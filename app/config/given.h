@@ -69,6 +69,7 @@ struct Parts<RigConfig> {
   Given<CameraConfig> defaults;
   std::vector<Given<CameraConfig>> cameras;
   std::vector<Given<MosaicKeys>> mosaics;
+  std::vector<Given<GroupKeys>> groups;
   std::vector<Given<UserConfig>> users;
 };
 
@@ -130,6 +131,9 @@ void check_copies(const std::vector<GivenCamera>& cameras, Report& report);
 void check_encoders(const std::vector<GivenCamera>& cameras, Report& report);
 void check_recordings(const std::vector<GivenCamera>& cameras, Report& report);
 void check_pushes(const std::vector<GivenCamera>& cameras, Report& report);
+// Gives the cameras of groups what follows from that. `removed`: names of cameras that were there.
+void enter_groups(const std::vector<Given<GroupKeys>>& groups, std::span<const std::string> removed,
+                  std::vector<GivenCamera>& cameras, Report& report);
 // `cameras`: the names of those that a user may be allowed to see.
 void check_server(const Given<RigConfig>& file, std::span<const std::string_view> cameras, Report& report);
 

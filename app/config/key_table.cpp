@@ -246,17 +246,20 @@ void inherit(Origins& own, Config& value, const Origins& outer, const Config& ou
 
 template bool is_key<CameraConfig>(std::string_view);
 template bool is_key<MosaicKeys>(std::string_view);
+template bool is_key<GroupKeys>(std::string_view);
 template bool is_key<OutputConfig>(std::string_view);
 template bool is_key<RigConfig>(std::string_view);
 template bool is_key<UserConfig>(std::string_view);
 template const std::vector<Key<CameraConfig>>& keys_of();
 template const std::vector<Key<MosaicKeys>>& keys_of();
+template const std::vector<Key<GroupKeys>>& keys_of();
 template const std::vector<Key<OutputConfig>>& keys_of();
 template const std::vector<Key<StreamConfig>>& keys_of();
 template const std::vector<Key<RigConfig>>& keys_of();
 template const std::vector<Key<UserConfig>>& keys_of();
 template bool read_keys(const YamlNode&, Given<CameraConfig>&, Report&, std::string_view);
 template bool read_keys(const YamlNode&, Given<MosaicKeys>&, Report&, std::string_view);
+template bool read_keys(const YamlNode&, Given<GroupKeys>&, Report&, std::string_view);
 template bool read_keys(const YamlNode&, Given<OutputConfig>&, Report&, std::string_view);
 template bool read_keys(const YamlNode&, Given<RigConfig>&, Report&, std::string_view);
 template bool read_keys(const YamlNode&, Given<UserConfig>&, Report&, std::string_view);
@@ -279,6 +282,7 @@ std::vector<ConfigSection> config_sections() {
   }
   sections.push_back({"outputs", infos_in(keys_of<OutputConfig>(), "")});
   sections.push_back({"mosaics", infos_in(keys_of<MosaicKeys>(), "")});
+  sections.push_back({"sync_groups", infos_in(keys_of<GroupKeys>(), "")});
   sections.push_back({"workers", infos_in(keys_of<RigConfig>(), "workers")});
   sections.push_back({"tls of the servers", infos_in(keys_of<RigConfig>(), "tls")});
   sections.push_back({"users", infos_in(keys_of<UserConfig>(), "")});

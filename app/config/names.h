@@ -47,6 +47,10 @@ template <>
 inline constexpr std::array choices<ReadySignal>{Choice<ReadySignal>{"ipc_event", ReadySignal::ipc_event},
                                                  Choice<ReadySignal>{"timeline", ReadySignal::timeline}};
 template <>
+inline constexpr std::array choices<OnMissing>{Choice<OnMissing>{"repeat", OnMissing::repeat},
+                                               Choice<OnMissing>{"drop", OnMissing::drop},
+                                               Choice<OnMissing>{"wait", OnMissing::wait}};
+template <>
 inline constexpr std::array choices<Mps>{Choice<Mps>{"off", Mps::off}, Choice<Mps>{"use", Mps::use}};
 template <>
 inline constexpr std::array choices<Permission>{Choice<Permission>{"view", Permission::view},

@@ -136,6 +136,7 @@ std::string config_schema() {
       {"mosaics", map_of(schema_of<MosaicKeys>(true), 0, 256)},
       {"output", output_schema()},
       {"outputs", outputs_schema()},
+      {"sync_groups", map_of(schema_of<GroupKeys>(true), 0, 128)},
       {"users", map_of(schema_of<UserConfig>(true), 1, 256)},
       {"filters", filters_schema()},
       {"push",

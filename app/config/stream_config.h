@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/config/group_config.h"
 #include "app/config/key.h"
 #include "app/config/values.h"
 #include "stages/encoders/encoder.h"
@@ -165,7 +166,8 @@ struct StreamConfig {
   std::optional<RecordConfig> record;
   std::vector<PushUrl> push;
   std::optional<SnapshotConfig> snapshot;
-  bool on_demand = false;  // encoded only while it has viewers
+  bool on_demand = false;            // encoded only while it has viewers
+  std::optional<GroupConfig> group;  // of a camera's own stream: that gives its frames in sets
   friend bool operator==(const StreamConfig&, const StreamConfig&) = default;
 };
 
@@ -199,6 +201,7 @@ void describe_keys(Keys& keys, Of<StreamConfig>) {
       {.meaning = "at most so many are encoded; 0: all", .unit = "frames a second", .scope = KeyScope::transcoded});
   describe_targets(keys);
   keys.hidden("on_demand", &S::on_demand);
+  keys.hidden("group", &S::group);
 }
 
 // What is made of a camera's frames besides its own stream, in the same worker, from the same decoder. Its name is not

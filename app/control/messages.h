@@ -130,8 +130,8 @@ using ToMaster = MessageList<ReadCamera, ShowCamera, StopCamera, RenewRing, Forg
 
 // ---- To a worker
 
-using ToWorker = MessageList<RunNode, Start, OfferFrameRing, RenewRing, EdgeOver, FinishNode, ShowCell, WriteEdge,
-                             StopEdge, ForgetNode, RigOver>;
+using ToWorker = MessageList<OfferGroupPage, RunNode, Start, OfferFrameRing, RenewRing, EdgeOver, FinishNode, ShowCell,
+                             WriteEdge, StopEdge, ForgetNode, RigOver>;
 
 // ---- From master or worker to the supervisor, and from there to the publisher
 

@@ -16,6 +16,21 @@
 
 namespace campipe::messages {
 
+// The newest packet of a member of a synchronised group: of which set, and when in the stream.
+struct NewestSet {
+  std::uint64_t set = 0;
+  std::int64_t pts = 0;
+  static void fields(auto& m, auto&& f) { f("set", m.set), f("pts", m.pts); }
+};
+
+// An output's place in the page of its camera's group.
+struct GroupSeat {
+  unsigned place = 0;
+  bool from_start = false;         // the group has begun just now, and so does this member
+  std::optional<NewestSet> after;  // it goes on for one that died
+  static void fields(auto& m, auto&& f) { f("place", m.place), f("from_start", m.from_start), f("after", m.after); }
+};
+
 // ---- To a worker
 
 struct EncodedOutput {
@@ -23,13 +38,14 @@ struct EncodedOutput {
   ResolvedOutput config;
   DropPolicy drop_policy = DropPolicy::block;  // where the publisher takes no packets
   Placement placement;
-  std::uint64_t epoch = 1;  // of the first packet ring
-  std::uint64_t base = 0;   // packets of earlier epochs
-  bool failed = false;      // in the life of an earlier worker
-  bool joined = false;      // made of what a join gives
+  std::uint64_t epoch = 1;        // of the first packet ring
+  std::uint64_t base = 0;         // packets of earlier epochs
+  bool failed = false;            // in the life of an earlier worker
+  bool joined = false;            // made of what a join gives
+  std::optional<GroupSeat> seat;  // of config.group
   static void fields(auto& m, auto&& f) {
     f("output", m.output), f("config", m.config), f("drop_policy", m.drop_policy), f("placement", m.placement),
-        f("epoch", m.epoch), f("base", m.base), f("failed", m.failed), f("joined", m.joined);
+        f("epoch", m.epoch), f("base", m.base), f("failed", m.failed), f("joined", m.joined), f("seat", m.seat);
   }
 };
 
@@ -101,6 +117,12 @@ struct RunNode {
     f("node", m.node), f("inputs", m.inputs), f("join", m.join), f("compose", m.compose), f("name", m.name),
         f("drop_policy", m.drop_policy), f("queue_size", m.queue_size), f("outputs", m.outputs), f("edges", m.edges);
   }
+};
+
+// The page of the group that an output is in; before its node. The descriptor is the page.
+struct OfferGroupPage : OfOutput {
+  static constexpr std::string_view type = "group_page";
+  static constexpr DescriptorCount descriptors{1, 1};
 };
 
 // The descriptors: control memory, and pixels where they lie in memory that has one.

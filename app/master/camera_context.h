@@ -5,6 +5,7 @@
 #include <atomic>
 #include <string>
 
+#include "app/master/group_clock.h"
 #include "app/master/ingest_start.h"
 #include "app/master/stop_signal.h"
 #include "ipc/rig_page.h"
@@ -17,6 +18,7 @@ struct CameraContext {
       : start(with),
         source(page.source(with.camera)),
         edge(page.edge_writer(with.edge, master_process)),
+        group(with.group),
         live(is_live(with.config.source.url)),
         shown(with.shown) {}
 
@@ -24,9 +26,10 @@ struct CameraContext {
 
   IngestStart start;
   SourceBlock& source;
-  EdgeWriterBlock& edge;    // its frame rings
-  const bool live;          // a camera: reconnected for ever. Otherwise a file or the test pattern
-  std::atomic<bool> shown;  // a mosaic needs its frames; set by any thread
+  EdgeWriterBlock& edge;                    // its frame rings
+  const std::shared_ptr<GroupClock> group;  // null: it is in none
+  const bool live;                          // a camera: reconnected for ever. Otherwise a file or the test pattern
+  std::atomic<bool> shown;                  // a mosaic needs its frames; set by any thread
   StopSignal stop;
 };
 

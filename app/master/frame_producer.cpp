@@ -23,7 +23,8 @@ FrameProducer::FrameProducer(CameraContext& camera, PacketClock& clock, FrameRin
       on_frame_(std::move(on_frame)),
       packet_range_(camera.name(), "ingest"),
       decoder_(camera),
-      corrupt_(camera.source.counters) {}
+      corrupt_(camera.source.counters),
+      sets_(camera) {}
 
 void FrameProducer::begin(const SourceStream& stream) {
   const bool was_on_hardware = on_hardware();
@@ -31,6 +32,7 @@ void FrameProducer::begin(const SourceStream& stream) {
   window_.clear();
   seen_before_.clear();
   primed_ = false;
+  sets_.lock_anew();
   decoder_.open(stream);
   // A GPU's decoder shows what it guesses.
   await_key_ = !camera_.start.decode || (camera_.live && on_hardware());
@@ -164,6 +166,7 @@ bool FrameProducer::publish(DecodedFrame& frame) {
   if (!clock_.set_times(frame, times)) return true;
   on_frame_(rings_.current()->memory(), frame);
   times.arrival = clock_.arrival();
+  sets_.enter(times, times.arrival);
   times.decode_cost = decode_cost_;
   camera_.source.decode.record(decode_cost_);
   decode_cost_ = 0;

@@ -18,6 +18,7 @@
 
 #include "app/master/camera_context.h"
 #include "app/master/camera_decoder.h"
+#include "app/master/camera_sets.h"
 #include "app/master/corrupt_packets.h"
 #include "app/master/frame_rings.h"
 #include "app/master/packet_clock.h"
@@ -36,6 +37,8 @@ class FrameProducer {
   // A new decoder for the source that was opened. The ring stays if the stream is as it was.
   void begin(const SourceStream& stream);
   [[nodiscard]] bool decodes() const { return decoder_.is_open(); }
+  // After begin(): until the ring has a reader, at most so long.
+  void wait_for_reader(std::chrono::nanoseconds longest) { rings_.wait_for_reader(longest); }
   [[nodiscard]] bool on_hardware() const { return decoder_.on_hardware(); }
   // Of a file, after begin(): prime() must be given the first packet before its time, and take() again when that has
   // come.
@@ -78,6 +81,7 @@ class FrameProducer {
   ReplayWindow window_;                      // used only with a GPU's decoder
   std::multiset<std::int64_t> seen_before_;  // frames that will come again out of the decoder that took over
   CorruptPackets corrupt_;
+  CameraSets sets_;
   bool primed_ = false;     // the decoder has the first packet already
   bool await_key_ = false;  // the decoder is empty, and begins with a key frame: see may_begin()
   LineLimit size_lines_{std::chrono::minutes(1)};

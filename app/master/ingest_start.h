@@ -18,6 +18,8 @@
 
 namespace campipe {
 
+class GroupClock;
+
 struct IngestStart {
   CameraId camera;
   EdgeId edge;           // its frame rings
@@ -33,6 +35,7 @@ struct IngestStart {
   bool undecided = false;              // this configuration is valid only if the source sends what fits()
   std::vector<CopyTarget> copies;      // outputs that take the packets unchanged
   std::vector<CopyTarget> audio;       // recordings
+  std::shared_ptr<GroupClock> group;   // that of config.group
   std::function<decltype(campipe::open_decoder)> open_decoder = campipe::open_decoder;
   std::function<decltype(campipe::open_source)> open_source = campipe::open_source;
 };

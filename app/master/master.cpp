@@ -3,9 +3,11 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <string>
 
 #include "app/control/child.h"
 #include "app/control/ring_descriptors.h"
+#include "app/master/group_clock.h"
 #include "app/master/ingest.h"
 #include "core/error.h"
 #include "core/gpu.h"
@@ -70,6 +72,7 @@ class Master {
     start.on_demand = asked.on_demand;
     start.shown = asked.shown;
     start.undecided = asked.undecided;
+    if (asked.config.group) start.group = clock_of(*asked.config.group);
     for (const messages::Copy& copy : asked.copies)
       start.copies.push_back({copy.output, copy.epoch, copy.base, copy.resume, copy.shown_until, copy.filters});
     for (const messages::OutputEpoch& copy : asked.audio) start.audio.push_back({copy.output, copy.epoch});
@@ -110,6 +113,14 @@ class Master {
     }
   }
 
+  // That of those members that are there.
+  std::shared_ptr<GroupClock> clock_of(const GroupConfig& group) {
+    std::weak_ptr<GroupClock>& known = groups_[group.name];
+    auto clock = known.lock();
+    if (!clock) known = clock = std::make_shared<GroupClock>(group);
+    return clock;
+  }
+
   void stop_all() {
     for (auto& [camera, ingest] : cameras_) ingest->stop();
   }
@@ -125,6 +136,7 @@ class Master {
   }
 
   Child child_;
+  std::map<std::string, std::weak_ptr<GroupClock>> groups_;  // by name
   std::map<CameraId, std::unique_ptr<Ingest>> cameras_;
   bool leave_ = false;
 };

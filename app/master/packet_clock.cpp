@@ -37,7 +37,9 @@ void PacketClock::begin_live(std::int64_t copied) {
   clock_.resume(before, health.time_origin);
   const std::int64_t offset = health.media_offset;
   if (offset > 0 && offset < latest_utc) {
-    media_.resume(offset, health.camera_clock != 0 ? CaptureClock::camera : CaptureClock::arrival);
+    const CaptureClock by = health.camera_clock != 0 ? CaptureClock::camera : CaptureClock::arrival;
+    media_.resume(offset, by);
+    if (camera_.group && health.time_origin != 0) camera_.group->resume(offset - health.time_origin, by);
   }
 }
 
@@ -107,8 +109,9 @@ void PacketClock::measure_media_clock(const AVPacket& packet, const Note& note) 
   if (!decoded) return;
   const std::int64_t shown = packet.pts != AV_NOPTS_VALUE ? source_ns(source_.stream(), packet.pts) : *decoded;
   const bool by_camera = note.capture_clock == CaptureClock::camera;
-  const std::int64_t offset =
-      by_camera ? note.capture_utc - clock_.map(shown) : clock_.origin() + arrival_utc_ - arrival_;
+  std::int64_t utc_offset = arrival_utc_ - arrival_;
+  if (camera_.group && !by_camera) utc_offset = camera_.group->utc_offset(utc_offset, arrival_);
+  const std::int64_t offset = by_camera ? note.capture_utc - clock_.map(shown) : clock_.origin() + utc_offset;
   media_.measure(offset, note.capture_clock, clock_.map(*decoded));
   camera_.source.health.media_offset = media_.offset();
 }

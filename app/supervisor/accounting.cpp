@@ -100,6 +100,7 @@ void count_encoded(FrameCounts& counts, const Camera& camera, const Output& outp
     }
     add(counts.dropped, writer_block(camera, *hop.edge, page).unpublished);
   }
+  counts.repeated = encode_block(camera, output, page).counters.of(Counter::repeated);
   if (camera.is_mosaic()) {
     const TickClock& clock = clock_of(camera, page);
     add(counts.dropped, clock.skipped);
@@ -112,6 +113,7 @@ void count_encoded(FrameCounts& counts, const Camera& camera, const Output& outp
 
 void add(FrameCounts& counts, const FrameCounts& before) {
   counts.decoded += before.decoded;
+  counts.repeated += before.repeated;
   counts.encoded += before.encoded;
   for (const auto& [cause, number] : before.dropped) counts.dropped[cause] += number;
   counts.dropped_total += before.dropped_total;
@@ -212,19 +214,20 @@ std::vector<LostFrames> settle_node(const Camera& camera, const CameraNode& node
                                     DropCause cause) {
   std::vector<LostFrames> lost;
   const std::uint64_t in = frames_into(camera, node, page);
-  const auto settle = [&](const std::string& name, std::uint64_t out, DropCounters& dropped) {
+  const auto settle = [&](const std::string& name, std::uint64_t came, std::uint64_t out, DropCounters& dropped) {
     const std::uint64_t accounted = out + sum(dropped);
-    if (in <= accounted) return;
-    counter(dropped, cause).fetch_add(in - accounted);
-    lost.push_back({name, in - accounted});
+    if (came <= accounted) return;
+    counter(dropped, cause).fetch_add(came - accounted);
+    lost.push_back({name, came - accounted});
   };
   for (const Output& output : camera.outputs) {
     if (output.is_copy() || output.node != node.id) continue;
-    settle(output.config.name, output.packets_published(), page.encode(output.id, node.process()).dropped);
+    EncodeBlock& block = page.encode(output.id, node.process());
+    settle(output.config.name, in + block.counters.of(Counter::repeated), output.packets_published(), block.dropped);
   }
   for (const CameraEdge& edge : camera.edges) {
     if (edge.writer == node.id && !edge.cell)  // a cell's may have begun at any of the node's frames
-      settle(camera.name(), edge.published(), page.edge_writer(edge.id, node.process()).unpublished);
+      settle(camera.name(), in, edge.published(), page.edge_writer(edge.id, node.process()).unpublished);
   }
   return lost;
 }

@@ -1,7 +1,7 @@
 // Frame accounting (docs/architecture.md): decoded = frames in the frame rings of sources + unpublished; encoded =
-// packets in packet rings. What is left when nothing can be in flight has been lost, and is entered under its cause by
-// settle(). What is
-// passed on as it came is neither decoded nor encoded: there, both are the packets.
+// packets in packet rings; repeated: frames that were encoded again, to fill a set of their camera's group. What is
+// left when nothing can be in flight has been lost, and is entered under its cause by settle(). What is passed on as it
+// came is neither decoded nor encoded: there, both are the packets.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@ namespace campipe {
 
 struct FrameCounts {
   std::uint64_t decoded = 0;
+  std::uint64_t repeated = 0;
   std::uint64_t encoded = 0;
   std::map<std::string, std::uint64_t> dropped;  // by cause, without zeros
   std::uint64_t dropped_total = 0;
@@ -43,8 +44,8 @@ struct OutputTotals {
 // Of a camera's outputs, by their names.
 using TotalsByName = std::map<std::string, std::shared_ptr<const OutputTotals>>;
 
-// A consistent reading: decoded ≥ encoded + dropped; the difference is in flight. What was counted before under its
-// name is in it. `output` is one of `camera`'s.
+// A consistent reading: decoded + repeated ≥ encoded + dropped; the difference is in flight. What was counted before
+// under its name is in it. `output` is one of `camera`'s.
 FrameCounts count(const Camera& camera, const Output& output, const RigPage& page);
 // Of what is shown for the output; with the camera's own stream is also what is shown for the camera.
 CounterTotals counters_of(const Camera& camera, const Output& output, const RigPage& page);
@@ -61,7 +62,7 @@ struct LostFrames {
   std::uint64_t number = 0;
 };
 // Enters what came to the node, and is in no ring behind it and not dropped, under `cause`. Only when nothing can be in
-// flight there: in = out + Σ dropped.
+// flight there: in + repeated = out + Σ dropped.
 std::vector<LostFrames> settle_node(const Camera& camera, const CameraNode& node, const RigPage& page, DropCause cause);
 // Likewise at all of its nodes.
 void settle(const Camera& camera, const RigPage& page, DropCause cause);

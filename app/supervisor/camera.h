@@ -100,6 +100,7 @@ struct Output {
   PacketRings<StreamParameters> packets;
   std::optional<StreamParameters> stream;  // of the newest ring
   CopiedUntil copied;
+  std::optional<messages::NewestSet> newest_set;  // of a synchronised group, of workers that died
   PacketRings<AudioParameters> audio;
   bool packets_over = false;  // no packet ring will come any more
   OutputInPublisher publisher;

@@ -101,6 +101,7 @@ void CameraLifecycle::on_node_done(Camera& camera, CameraNode& node) {
   }
   for (Output& output : camera.outputs) {
     if (!output.is_copy() && output.node == node.id) end_packets(camera, output);
+    if (output.config.group && output.node == node.id) rig_.groups.leave(camera.id);
   }
 }
 
@@ -158,6 +159,7 @@ void CameraLifecycle::on_worker_death(unsigned worker) {
 void CameraLifecycle::on_node_death(Camera& camera, CameraNode& node) {
   for (Output& output : camera.outputs) {
     if (!output.is_copy() && output.node == node.id && output.packets.newest) output.packets.newest->mark_writer_gone();
+    if (output.config.group && output.node == node.id) rig_.groups.leave(camera.id);
   }
   for (const CameraEdge& edge : camera.edges) {
     if (edge.writer == node.id && edge.newest) {

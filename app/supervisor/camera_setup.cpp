@@ -116,7 +116,7 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
   message.drop_policy = encoded_outputs(camera.config) == 0 ? DropPolicy::drop : camera.config.drop_policy;
   message.queue_size = static_cast<unsigned>(camera.config.queue_size);
   if (camera.is_mosaic()) message.compose = messages::Compose{*camera.config.mosaic, camera.cells};
-  for (const Output& output : camera.outputs) {
+  for (Output& output : camera.outputs) {
     if (output.is_copy() || output.node != node.id) continue;
     messages::EncodedOutput& encoded = message.outputs.emplace_back();
     encoded.output = output.id;
@@ -129,6 +129,7 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
     encoded.base = output.packets_published();
     encoded.failed = output.state == CameraState::failed;
     encoded.joined = node.joins;
+    if (output.config.group && !encoded.failed) encoded.seat = take_seat(camera, node, output);
   }
   for (const CameraEdge& edge : camera.edges) {
     if (edge.writer == node.id && !edge.ending) message.edges.push_back(written(camera, edge));
@@ -165,6 +166,18 @@ void CameraSetup::remove_cell_edge(Camera& camera, EdgeId id) {
   rig_.cameras.remove_edge(camera, id);
 }
 
+// The page goes first. A member that comes while its group runs, or after another one of its name, has no part in what
+// was before.
+messages::GroupSeat CameraSetup::take_seat(const Camera& camera, const CameraNode& node, Output& output) {
+  if (output.packets.newest) {
+    const auto newest = output.packets.newest->newest();
+    if (newest && newest->set_state == SetState::own) output.newest_set = messages::NewestSet{newest->set, newest->pts};
+  }
+  const SyncGroups::Seat seat = rig_.groups.join(camera.id, *output.config.group);
+  processes_.send(processes_.worker(node.worker), messages::OfferGroupPage{{output.id}}, {seat.page->fd()});
+  return {seat.place, seat.from_start && !output.before, output.newest_set};
+}
+
 void CameraSetup::send_to_publisher(Camera& camera, Output& output) {
   output.recording.paused.clear();  // a new one reports it again
   output.push.clear();
@@ -184,6 +197,7 @@ void CameraSetup::send_disabled(const Camera& camera) {
 
 void CameraSetup::send_forget(const Camera& camera) {
   if (!camera.takes_part()) return;
+  rig_.groups.forget(camera.id);
   processes_.send(processes_.master(), messages::ForgetCamera{{camera.id}});
   for (const CameraNode& node : camera.nodes)
     processes_.send(processes_.worker(node.worker), messages::ForgetNode{{node.id}});

@@ -29,6 +29,7 @@ class CameraSetup {
   void send(ManagedProcess& process, Camera& camera);
   void send_to_master(Camera& camera);
   void send_to_worker(const ManagedProcess& worker, Camera& camera);
+  messages::GroupSeat take_seat(const Camera& camera, const CameraNode& node, Output& output);
   void send_node(Camera& camera, const CameraNode& node);
   void start_nodes(Camera& camera);
   void send_to_publisher(Camera& camera, Output& output);

@@ -164,6 +164,7 @@ void MessageRouter::on(const AboutOutput& about, const messages::OutputDone&) {
 
 void MessageRouter::on(const AboutOutput& about, const messages::OutputFailed& failed) {
   CameraLifecycle::fail(about.output, failed.reason);
+  if (about.output.config.group) rig_.groups.leave(about.camera.id);
   if (about.camera.all_failed()) lifecycle_.stop(about.camera);
 }
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "app/supervisor/group_report.h"
 #include "core/error.h"
 #include "core/utc_text.h"
 
@@ -118,7 +119,9 @@ nlohmann::json rig_report(const RunReport& run, const Cameras& cameras, const Ri
     return latencies_of(camera, output, page);
   };
   for (const Camera& camera : cameras.all()) {
-    report["cameras"][camera.name()] = camera_report(camera, page, run.duration_s, whole_run);
+    nlohmann::json& place = report["cameras"][camera.name()];
+    place = camera_report(camera, page, run.duration_s, whole_run);
+    if (auto group = group_report(camera, cameras, page); !group.is_null()) place["group"] = std::move(group);
   }
   for (const WorkerReport& worker : run.workers) {
     report["workers"].push_back({{"index", worker.index},

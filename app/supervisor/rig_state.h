@@ -10,6 +10,7 @@
 #include "app/config/config.h"
 #include "app/placement/plan.h"
 #include "app/supervisor/cameras.h"
+#include "app/supervisor/sync_groups.h"
 #include "core/clock.h"
 #include "ipc/rig_page.h"
 
@@ -31,6 +32,7 @@ struct RigState {
   Machine machine;
   RigPage page;
   Cameras cameras;
+  SyncGroups groups = {};
   std::optional<std::string> events = {};  // the file for events
 
   RunPhase phase = RunPhase::running;

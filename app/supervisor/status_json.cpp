@@ -8,6 +8,7 @@
 #include <string>
 
 #include "app/supervisor/accounting.h"
+#include "app/supervisor/group_report.h"
 #include "core/passwords.h"
 #include "core/utc_text.h"
 #include "core/written_url.h"
@@ -89,7 +90,8 @@ void StatusJson::refine(nlohmann::json& json, const Camera& camera, const Output
                         const FrameCounts& counts) const {
   json["fps"] = rounded(samples_.at(output.id).fps);
   const std::uint64_t left = counts.encoded + counts.dropped_total;
-  json["in_flight"] = counts.decoded > left ? counts.decoded - left : 0;
+  const std::uint64_t came = counts.decoded + counts.repeated;
+  json["in_flight"] = came > left ? came - left : 0;
   json["records"] = output.config.record.has_value();
   json["recording_on"] = output.config.record.has_value() && output.recording.on && !output.recording.failed &&
                          camera.takes_part() && !output.publisher.done;
@@ -118,6 +120,7 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const Cameras& cameras, co
     json["source_health"] = std::move(json["source"]);
     json["source"] = camera.is_mosaic() ? "mosaic" : without_passwords(written_url(camera.config.source));
     if (camera.is_mosaic()) json["cells"] = cells_json(camera);
+    if (auto group = group_report(camera, cameras, page); !group.is_null()) json["group"] = std::move(group);
     json["enabled"] = camera.config.enabled;
     json["order"] = camera.id.index();
     for (const Output& output : camera.outputs) {

@@ -33,7 +33,8 @@ std::size_t packet_capacity(const EncoderConfig& config, const FrameFormat& form
 std::optional<KeyFrameGrid> grid_of(const ResolvedOutput& config) {
   const auto* gop = std::get_if<std::chrono::nanoseconds>(&config.encode.gop);
   if (gop == nullptr) return std::nullopt;
-  return KeyFrameGrid(*gop, key_frame_shift(config.camera, *gop));
+  // The members of a group code their key frames at the same sets.
+  return KeyFrameGrid(*gop, key_frame_shift(config.group ? config.group->name : config.camera, *gop));
 }
 
 }  // namespace
@@ -52,6 +53,11 @@ bool EncodedStream::goes_on(const FrameFormat& input, double frame_rate) const {
   if (!encoder_ || input_ != input) return false;
   const bool known = frame_rate > 0 && frame_rate_ > 0;
   return !known || std::abs(frame_rate - frame_rate_) <= same_rate * frame_rate_;
+}
+
+bool EncodedStream::takes(const FrameRef& frame) const {
+  return encoder_ && input_ == frame.view.format &&
+         encoder_->wants_gpu_frames() == (frame.view.memory != MemoryKind::host);
 }
 
 void EncodedStream::begin(std::unique_ptr<Encoder> encoder, const FrameFormat& input, double frame_rate) {

@@ -29,6 +29,8 @@ class EncodedStream {
   [[nodiscard]] const Encoder* encoder() const { return encoder_.get(); }
   // There is an encoder, and it was opened for such frames.
   [[nodiscard]] bool goes_on(const FrameFormat& input, double frame_rate) const;
+  // It takes such a frame, in that memory.
+  [[nodiscard]] bool takes(const FrameRef& frame) const;
   // Goes on with this one, in a packet ring of its own; the one before has been flushed. `input`, `frame_rate`: what it
   // was opened for. Throws where there is no room for the ring; then there is no encoder.
   void begin(std::unique_ptr<Encoder> encoder, const FrameFormat& input, double frame_rate);

@@ -64,7 +64,7 @@ void NodeOutput::process(RingInUse* ring, FrameRingReader::Lease lease, const So
 void NodeOutput::process_counted(RingInUse* ring, FrameRingReader::Lease& lease, const Source& source) {
   if (about_.failed) return count(about_.after_failure);
   if (!is_wanted()) return count(DropCause::unwatched);
-  if (!rate_.takes(lease.times.pts)) return count(DropCause::rate);
+  if (const auto cause = leaves_out(lease.times)) return count(*cause);
   FrameTimes times = lease.times;
   times.leased = now_ns();
   const auto frame = filter(ring, lease, source);
@@ -76,6 +76,10 @@ void NodeOutput::process_counted(RingInUse* ring, FrameRingReader::Lease& lease,
   } catch (const std::exception& error) {
     fail(error);
   }
+}
+
+std::optional<DropCause> NodeOutput::leaves_out(const FrameTimes& times) {
+  return rate_.takes(times.pts) ? std::nullopt : std::optional(DropCause::rate);
 }
 
 // Nothing: the frame has been counted as dropped.

@@ -71,6 +71,8 @@ class NodeOutput {
 
   // False: nobody needs what it makes just now, so that frames are left out.
   virtual bool is_wanted() { return true; }
+  // Why the frame is left out; nothing: it is made.
+  virtual std::optional<DropCause> leaves_out(const FrameTimes& times);
   // Configures the filters for `wanted`, and makes ready what comes behind them.
   virtual void make_ready(const Ready& wanted) = 0;
   // Nothing: the frame has been counted as dropped.

@@ -8,6 +8,7 @@
 
 #include "core/packet.h"
 #include "ipc/frame_ring.h"
+#include "ipc/group_page.h"
 #include "ipc/ids.h"
 #include "ipc/packet_ring.h"
 
@@ -27,6 +28,8 @@ struct OutputEvents {
   std::function<void(std::shared_ptr<FrameRingWriter> ring)> keep;
   // This process cannot use its GPU any more and must end at once; not expected to return.
   std::function<void(const std::string& reason)> on_gpu_lost;
+  // Of the group that an output is in; null: it could not be opened.
+  std::function<std::shared_ptr<GroupPage>(OutputId output)> group_page;
   std::function<void()> beat;
   std::function<bool()> abandoned;  // stop waiting for room: the process has to leave
 };

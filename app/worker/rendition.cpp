@@ -1,8 +1,10 @@
 #include "app/worker/rendition.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "app/control/thread_scope.h"
+#include "core/error.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -17,6 +19,12 @@ std::unique_ptr<SnapshotWriter> make_snapshot(const ResolvedOutput& config) {
   });
 }
 
+// Packets of frames that came: not of those that were encoded again.
+std::uint64_t frames_made(const messages::EncodedOutput& output, const RigPage& page) {
+  const std::uint64_t repeated = page.encode(output.output, page.own()).counters.of(Counter::repeated);
+  return output.base - std::min(output.base, repeated);
+}
+
 }  // namespace
 
 Rendition::Rendition(const messages::EncodedOutput& output, const RigPage& page, const OutputEvents& events,
@@ -27,7 +35,7 @@ Rendition::Rendition(const messages::EncodedOutput& output, const RigPage& page,
                   .dropped = page.encode(output.output, page.own()).dropped,
                   .after_failure = DropCause::encoder_failed,
                   .failed = output.failed,
-                  .made = output.base,
+                  .made = frames_made(output, page),
                   .is_joined = output.joined},
                  events, place),
       output_(output),
@@ -35,13 +43,44 @@ Rendition::Rendition(const messages::EncodedOutput& output, const RigPage& page,
       motion_(block_.motion),
       snapshot_(make_snapshot(output.config)),
       stream_(output_, page, NodeOutput::events()),
-      demand_({output.output}, page) {}
+      demand_({output.output}, page) {
+  if (!output_.seat || output_.failed) return;
+  auto group_page = NodeOutput::events().group_page(output_.output);
+  if (group_page != nullptr) {
+    GroupGate::Stream& behind = *this;
+    gate_ = std::make_unique<GroupGate>(output_, std::move(group_page), block_, NodeOutput::events(), behind);
+  } else {
+    fail(Error("the page of its group could not be opened"));
+  }
+}
 
 void Rendition::deliver(const FrameRef& frame, const FrameTimes& times, std::uint64_t number) {
   motion_.take(frame.metadata, times.pts);
   block_.filter.record(times.filter_cost);
   if (snapshot_) snapshot_->offer(frame.view);
+  if (gate_) {
+    gate_->take(frame, times, number);
+  } else {
+    stream_.encode(frame, times, number);
+  }
+}
+
+void Rendition::encode(const FrameRef& frame, const FrameTimes& times, std::uint64_t number) {
   stream_.encode(frame, times, number);
+}
+
+std::optional<DropCause> Rendition::leaves_out(const FrameTimes& times) {
+  return gate_ ? GroupGate::leaves_out(times) : NodeOutput::leaves_out(times);
+}
+
+void Rendition::rest() {
+  is_wanted();
+  if (!gate_) return;
+  try {
+    gate_->follow();
+  } catch (const std::exception& error) {
+    fail(error);
+  }
 }
 
 // Where it is not, what it takes to encode is given up.
@@ -55,6 +94,7 @@ bool Rendition::is_wanted() {
 
 void Rendition::finish() {
   try {
+    if (gate_) gate_->finish();
     stream_.flush();
   } catch (const std::exception& error) {
     fail(error);
@@ -67,7 +107,7 @@ void Rendition::make_ready(const Ready& wanted) {
   const bool on_gpu =
       encoder != nullptr ? encoder->wants_gpu_frames() : tries_gpu_encoder(output_.placement, output_.config);
   const FrameFormat output = filters().configure(filters_for(wanted.source), wanted.input, on_gpu);
-  const double rate = limited_rate(wanted.source.frame_rate, output_.config.rate);
+  const double rate = rate_of(wanted.source);
   if (!stream_.goes_on(output, rate)) make_encoder(wanted, on_gpu, output, rate);
 }
 
@@ -86,7 +126,12 @@ void Rendition::make_encoder(const Ready& wanted, bool on_gpu, const FrameFormat
   stream_.begin(std::move(encoder), output, frame_rate);
 }
 
+double Rendition::rate_of(const Source& source) const {
+  return gate_ ? output_.config.group->rate : limited_rate(source.frame_rate, output_.config.rate);
+}
+
 void Rendition::on_failure(const std::string& reason) {
+  if (gate_) gate_->leave();
   stream_.fail();
   events().on_failed(output_.output, reason);
 }

@@ -2,6 +2,7 @@
 //
 //   Rendition           decides for each frame; waits for the GPU's room, and for viewers
 //     OutputFilters     the filters, and the turn before them
+//     GroupGate         in a synchronised group: which frames are encoded, and when
 //     EncodedStream     the encoder and what it was opened for
 //       KeyFrameRequests  of new viewers
 //       PacketOutput      packet rings and what is dropped where the publisher does not keep up
@@ -20,24 +21,30 @@
 #include "app/rings/demand.h"
 #include "app/rings/motion_meter.h"
 #include "app/worker/encoded_stream.h"
+#include "app/worker/group_gate.h"
 #include "app/worker/node_output.h"
 #include "stages/sinks/snapshot.h"
 
 namespace campipe {
 
-class Rendition final : public NodeOutput {
+class Rendition final : public NodeOutput, private GroupGate::Stream {
  public:
   Rendition(const messages::EncodedOutput& output, const RigPage& page, const OutputEvents& events, NodePlace& place);
 
-  // Where it is encoded on demand, and has no viewers: gives up what that takes.
-  void rest() override { is_wanted(); }
+  // Where it is encoded on demand, and has no viewers: gives up what that takes. In a group: does as the others.
+  void rest() override;
   void finish() override;
 
  private:
   bool is_wanted() override;
+  std::optional<DropCause> leaves_out(const FrameTimes& times) override;
   void make_ready(const Ready& wanted) override;
   void deliver(const FrameRef& frame, const FrameTimes& times, std::uint64_t number) override;
   void on_failure(const std::string& reason) override;
+  [[nodiscard]] bool takes(const FrameRef& frame) const override { return stream_.takes(frame); }
+  void encode(const FrameRef& frame, const FrameTimes& times, std::uint64_t number) override;
+  void drop(DropCause cause) override { count(cause); }
+  [[nodiscard]] double rate_of(const Source& source) const;
   void make_encoder(const Ready& wanted, bool on_gpu, const FrameFormat& output, double frame_rate);
 
   messages::EncodedOutput output_;
@@ -46,6 +53,7 @@ class Rendition final : public NodeOutput {
   std::unique_ptr<SnapshotWriter> snapshot_;
   EncodedStream stream_;
   Demand demand_;
+  std::unique_ptr<GroupGate> gate_;  // null: it is in no group
 };
 
 }  // namespace campipe

@@ -79,6 +79,15 @@ class Worker {
     done_ -= nodes_.erase(of.node);
   }
 
+  // Its output fails where there is none.
+  void on(const messages::OfferGroupPage& offer, std::vector<UniqueFd>& fds) {
+    try {
+      group_pages_[offer.output] = GroupPage::open(std::move(fds.at(0)));
+    } catch (const std::exception& error) {
+      spdlog::error("the page of a group cannot be used: {}", error.what());
+    }
+  }
+
   void on(const messages::RenewRing& asked) {
     for (auto& [id, node] : nodes_) node->renew(asked.edge);
   }
@@ -128,6 +137,10 @@ class Worker {
     events.on_edge_done = [this](EdgeId edge) { child_.send(messages::EdgeDone{{edge}}); };
     events.keep = [this](std::shared_ptr<FrameRingWriter> ring) { retired_.add(std::move(ring), Clock::now()); };
     events.on_gpu_lost = leave_lost_gpu;
+    events.group_page = [this](OutputId output) {
+      const auto found = group_pages_.find(output);
+      return found == group_pages_.end() ? nullptr : std::exchange(found->second, nullptr);
+    };
     return events;
   }
 
@@ -218,7 +231,8 @@ class Worker {
   std::atomic<std::size_t> done_{0};
   RetiredRings retired_;
   std::map<NodeId, std::unique_ptr<Node>> nodes_;
-  std::list<GivenRing> given_;  // not opened yet
+  std::map<OutputId, std::shared_ptr<GroupPage>> group_pages_;  // until their nodes are made
+  std::list<GivenRing> given_;                                  // not opened yet
   bool started_ = false;
   bool over_ = false;  // no further node will come
   Clock::time_point abandoned_at_;

@@ -113,6 +113,9 @@ cameras:
   spare: {source: "test://pattern?width=160&height=120&rate=5", record: {path: spare.mp4}}
 mosaics:
   wall: {cameras: [dock, gate], width: 320, height: 120, rate: 5, gpu: cpu}
+  left: {source: "test://pattern?width=160&height=120&rate=5"}
+  right: {source: "test://pattern?width=160&height=120&rate=5"}
+sync_groups: {stereo: {cameras: [left, right], rate: 5}}
 )";
 
 std::string WholeRig::yaml() const {

@@ -274,7 +274,8 @@ std::string check_accounting(const nlohmann::json& report) {
     for (const auto& [cause, number] : frames.at("dropped").items()) sum += number.get<std::uint64_t>();
     const std::uint64_t recorded = frames.at("recorded");
     const std::uint64_t unrecorded = frames.at("unrecorded");
-    const bool good = frames.at("decoded") == sum && recorded + unrecorded <= frames.at("encoded");
+    const std::uint64_t came = frames.at("decoded").get<std::uint64_t>() + frames.value("repeated", std::uint64_t{0});
+    const bool good = came == sum && recorded + unrecorded <= frames.at("encoded");
     if (!good) problems += name + ": " + frames.dump() + "\n";
   }
   return problems;

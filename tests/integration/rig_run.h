@@ -110,7 +110,8 @@ struct Answer {
 };
 Answer ask(const std::vector<std::string>& command, const std::string& yaml = "");
 
-// decoded == encoded + Σ dropped, and recorded + unrecorded ≤ encoded. For EXPECT_EQ: empty, or what is wrong.
+// decoded + repeated == encoded + Σ dropped, and recorded + unrecorded ≤ encoded. For EXPECT_EQ: empty, or what is
+// wrong.
 std::string check_accounting(const nlohmann::json& report);
 
 }  // namespace campipe::test

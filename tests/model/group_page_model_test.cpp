@@ -5,6 +5,7 @@
 //  - a set is decided once, and all members that arrived at it in time act on that one decision,
 //  - it is decided without a member only where that one is gone, has gone past it, or the time is over,
 //  - a newer set's word is never replaced by an older one's, and nobody waits for ever,
+//  - no set is encoded once a member has acted on a newer one: who leaves out a set settles it first,
 // and that the exploration would see it if it were otherwise: each careless variant of the protocol is found out.
 //
 // Steps are single accesses to shared memory, but for one: a waiter reads how far the other members are in one step.
@@ -52,6 +53,8 @@ enum class Mutant {
   notes_how_far_it_is_late,  // after it has woken the others
   expects_itself_alone,
   encodes_what_has_a_hole,  // although all is to be dropped then
+  settles_nothing,          // of what it has left out
+  settles_without_comparing,
 };
 
 enum class Decision : std::uint8_t { open, encode, drop };
@@ -66,19 +69,22 @@ struct Word {
 
 enum class Process : std::uint8_t { running, killed, removed };
 enum class At : std::uint8_t {
-  next,     // about to arrive at its set, or to leave it out
-  load,     // has noted how far it is; about to read the word
-  members,  // the set is new; about to read who is to come
-  enter,    // about to put its arrival into the word
-  arrived,  // about to count the change; the same for a late arrival
-  count,    // about to read the count of changes
-  look,     // likewise the word
-  alive,    // likewise who is still a member
-  reached,  // likewise how far the others are, and to judge
-  decide,   // about to put its decision into the word
-  decided,  // about to count the change
-  asleep,   // until the count of changes is another one
-  note,     // (a mutant) about to note how far it is
+  next,      // about to arrive at its set, or to leave it out
+  load,      // has noted how far it is; about to read the word
+  members,   // the set is new; about to read who is to come
+  enter,     // about to put its arrival into the word
+  arrived,   // about to count the change; the same for a late arrival
+  count,     // about to read the count of changes
+  look,      // likewise the word
+  alive,     // likewise who is still a member
+  reached,   // likewise how far the others are, and to judge
+  decide,    // about to put its decision into the word
+  decided,   // about to count the change
+  asleep,    // until the count of changes is another one
+  note,      // (a mutant) about to note how far it is
+  settle,    // about to read the word of the set that it has left out
+  settling,  // likewise who is still a member
+  settled,   // likewise to put its decision there
 };
 enum class Result : std::uint8_t { none, encode, drop, late };
 
@@ -91,6 +97,7 @@ struct Member {
   std::uint8_t seen_members;
   Decision decision;       // that it is about to make
   std::uint8_t timed_out;  // 1: its set has had its time
+  std::uint8_t hole;       // the first set that it has left out, and not settled; 0: none
 };
 
 // What nobody can read: for the checks.
@@ -109,6 +116,7 @@ class GroupPageModel {
     std::uint8_t changed;                           // those for whom the count of changes is another one than they read
     std::uint8_t to_wake;                           // the supervisor has removed one and is to count it
     std::array<Member, most_members> of;
+    std::array<std::uint8_t, most_members> acted;  // the newest set that each, or who was in its place, has acted on
     std::array<Truth, most_sets + 1> truth;
     std::uint8_t deaths_left;
     std::uint8_t holes_left;
@@ -136,7 +144,9 @@ class GroupPageModel {
     for (int i = 0; i < size_.members; ++i) {
       const Member& self = state.of[i];
       if (self.process == Process::running && self.set <= size_.sets) {
-        if (self.at <= At::arrived || self.at == At::note) {
+        if (self.at >= At::settle) {
+          settle(state, i, emit);
+        } else if (self.at <= At::arrived || self.at == At::note) {
           arrive(state, i, emit);
         } else {
           wait(state, i, emit);
@@ -164,7 +174,7 @@ class GroupPageModel {
   }
 
  private:
-  enum Wrong : std::uint8_t { nothing, early, hole, twice, unlike, uncounted, older };
+  enum Wrong : std::uint8_t { nothing, early, hole, twice, unlike, uncounted, older, passed };
   static const char* why(std::uint8_t wrong) {
     switch (wrong) {
       case early:
@@ -179,6 +189,8 @@ class GroupPageModel {
         return "a member gives a frame to a set that was decided without it";
       case older:
         return "an older set took the place of a newer one";
+      case passed:
+        return "a set was encoded that a member had gone past";
       default:
         return nullptr;
     }
@@ -208,9 +220,13 @@ class GroupPageModel {
       if (state.newest[i] > after.set) missing &= ~bit(i);
     }
     if (missing != 0 && !timed_out) state.wrong = early;
+    for (int i = 0; i < size_.members; ++i) {
+      const bool has_passed = state.of[i].process == Process::running && state.acted[i] > after.set;
+      if (has_passed && after.decision == Decision::encode && (after.arrived & bit(i)) == 0) state.wrong = passed;
+    }
   }
 
-  static void end_set(State& state, int i, Result result) {
+  void end_set(State& state, int i, Result result) const {
     Member& self = state.of[i];
     const Truth& truth = state.truth[self.set];
     if (result == Result::encode || result == Result::drop) {
@@ -218,7 +234,70 @@ class GroupPageModel {
       if (truth.decision != decision) state.wrong = unlike;
       if ((truth.arrived & bit(i)) == 0) state.wrong = uncounted;
     }
-    self = {Process::running, At::next, static_cast<std::uint8_t>(self.set + 1), {}, {}, 0, {}, 0};
+    if (self.hole != 0 && mutant_ != Mutant::settles_nothing) {
+      self = {Process::running, At::settle, self.set, {}, {}, 0, {}, 0, self.hole};
+    } else {
+      go_on(state, i);
+    }
+  }
+
+  static void go_on(State& state, int i) {
+    Member& self = state.of[i];
+    state.acted[i] = self.set;
+    self = {Process::running, At::next, static_cast<std::uint8_t>(self.set + 1), {}, {}, 0, {}, 0, 0};
+  }
+
+  // Who has left out a set closes it, or decides it as it is; then it acts on the one behind.
+  template <typename Emit>
+  void settle(const State& state, int i, Emit& emit) const {
+    State next = state;
+    Member& self = next.of[i];
+    switch (self.at) {
+      case At::settle:
+        self.seen = word_of(state, self.hole);
+        self.at = At::settling;
+        if (self.seen.set > self.hole || (self.seen.set == self.hole && self.seen.decision != Decision::open))
+          settle_next(next, i);
+        emit(Step{"member", i, "reads what it has left out, set", state.of[i].hole}, next);
+        return;
+      case At::settling:
+        self.seen_members = state.members;
+        self.at = At::settled;
+        emit(Step{"member", i, "reads who is still a member"}, next);
+        return;
+      default:
+        put_settled(next, i);
+        emit(Step{"member", i, "settles set", state.of[i].hole}, next);
+    }
+  }
+
+  void put_settled(State& next, int i) const {
+    Member& self = next.of[i];
+    if (word_of(next, self.hole) != self.seen && mutant_ != Mutant::settles_without_comparing) {
+      forget(self);
+      self.at = At::settle;
+      return;
+    }
+    Word after = self.seen;
+    if (after.set != self.hole) {
+      after = {self.hole, Decision::open, bit(i), 0};
+      next.steady[place(self.hole)] = 0;
+    }
+    const bool lacks = (after.expected & ~after.arrived & self.seen_members) != 0;
+    const bool drops = after.arrived == 0 || (on_missing_ == OnMissing::drop && lacks);
+    after.decision = drops ? Decision::drop : Decision::encode;
+    put(next, after, true);
+    count_change(next);
+    settle_next(next, i);
+  }
+
+  static void settle_next(State& next, int i) {
+    Member& self = next.of[i];
+    next.acted[i] = self.hole;
+    ++self.hole;
+    if (self.hole == self.set) return go_on(next, i);
+    forget(self);
+    self.at = At::settle;
   }
 
   // What it has read and needs no more would only make states differ.
@@ -245,6 +324,7 @@ class GroupPageModel {
         if (state.holes_left == 0) return;
         next = state;
         --next.holes_left;
+        if (state.of[i].hole == 0) next.of[i].hole = state.of[i].set;
         ++next.of[i].set;
         emit(Step{"member", i, "has no frame for set", state.of[i].set, true}, next);
         return;
@@ -420,7 +500,7 @@ class GroupPageModel {
   template <typename Emit>
   static void die(const State& state, int i, Emit& emit) {
     State next = state;
-    next.of[i] = {Process::killed, At::next, state.of[i].set, {}, {}, 0, {}, 0};
+    next.of[i] = {Process::killed, At::next, state.of[i].set, {}, {}, 0, {}, 0, 0};
     for (std::uint8_t& steady : next.steady) steady &= ~bit(i);
     --next.deaths_left;
     emit(Step{"member", i, "is killed", -1, true}, next);
@@ -440,7 +520,10 @@ class GroupPageModel {
       emit(Step{"supervisor", -1, "removes member", i}, next);
     } else if (self.process == Process::removed && self.set <= size_.sets) {
       next.members |= bit(i);
-      next.of[i] = {Process::running, At::next, static_cast<std::uint8_t>(state.newest[i] + 1), {}, {}, 0, {}, 0};
+      // What those before it have come to, and not acted on, it has left out.
+      const auto unsettled = static_cast<std::uint8_t>(state.acted[i] < state.newest[i] ? state.acted[i] + 1 : 0);
+      next.of[i] = {Process::running, At::next, static_cast<std::uint8_t>(state.newest[i] + 1), {}, {}, 0, {}, 0,
+                    unsettled};
       emit(Step{"supervisor", -1, "adds and starts member", i, true}, next);
     }
   }
@@ -499,7 +582,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Careless{"LooksBeforeTheCount", OnMissing::wait, Mutant::looks_before_the_count},
                     Careless{"NotesHowFarItIsLate", OnMissing::wait, Mutant::notes_how_far_it_is_late},
                     Careless{"ExpectsItselfAlone", OnMissing::repeat, Mutant::expects_itself_alone},
-                    Careless{"EncodesWhatHasAHole", OnMissing::drop, Mutant::encodes_what_has_a_hole}),
+                    Careless{"EncodesWhatHasAHole", OnMissing::drop, Mutant::encodes_what_has_a_hole},
+                    Careless{"SettlesNothing", OnMissing::repeat, Mutant::settles_nothing},
+                    Careless{"SettlesWithoutComparing", OnMissing::repeat, Mutant::settles_without_comparing}),
     [](const auto& of) { return of.param.name; });
 
 }  // namespace

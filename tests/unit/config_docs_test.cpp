@@ -143,6 +143,13 @@ TEST_F(ConfigTest, TheMosaicsExampleLoads) {
   EXPECT_EQ(all[2].mosaic->rate, 10);
 }
 
+TEST_F(ConfigTest, TheGroupsExampleLoads) {
+  const std::string two = "cameras: {left: {source: '" + pattern + "'}, right: {source: '" + pattern + "'}}\n";
+  const auto all = cameras(two + example_behind("## `sync_groups`"));
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[1].group->rate, 25);
+}
+
 TEST_F(ConfigTest, TheOverlaysExampleLoads) {
   write("rig.api.yaml", example_behind("## Changes through the API"));
   const std::string source = "{source: '" + pattern + "'}";

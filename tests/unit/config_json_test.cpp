@@ -71,6 +71,8 @@ CameraConfig full_camera() {
   camera.for_browsers = true;
   camera.enabled = false;
   camera.mosaic = MosaicConfig{1280, 720, 12.5, false, {1, 2, 3}, {{"gate", {2, 4, 640, 360}}}};
+  camera.group =
+      GroupConfig{"stereo", 12.5, std::chrono::milliseconds(3), std::chrono::milliseconds(40), OnMissing::drop};
   return camera;
 }
 

@@ -179,6 +179,9 @@ std::string file_with(const std::string& section, const std::string& key, const 
   if (section.empty()) return cameras + pair + "\n";
   if (section == "workers") return cameras + "workers: {" + pair + "}\n";
   if (section == "mosaics") return cameras + "mosaics: {a: {" + pair + "}}\n";
+  if (section == "sync_groups") {
+    return cameras + "sync_groups: {a: {" + (key == "cameras" ? "" : "cameras: [a, b], ") + pair + "}}\n";
+  }
   if (section == "users") {
     return cameras + "users: {a: {" + (key == "password" ? "" : "password: $argon2id$v=19, ") + pair + "}}\n";
   }

@@ -210,6 +210,68 @@ TEST(GroupPage, AllActAlike) {
   }
 }
 
+// Who has left out sets settles them, before it acts on the one behind: then nobody can encode them any more.
+TEST(GroupPage, ASetThatAMemberHasPassedIsSettled) {
+  const auto page = page_of(3, OnMissing::repeat);
+  GroupMember a(page, 0);
+  GroupMember b(page, 1);
+  GroupMember c(page, 2);
+  EXPECT_FALSE(page->first_set());
+  EXPECT_EQ(b.arrive(first), Outcome::open);
+  EXPECT_EQ(page->first_set(), first);
+  a.arrive(first + 2);
+  EXPECT_EQ(a.newest_decided(first - 1), std::nullopt);
+  EXPECT_EQ(a.settle(first), Outcome::encode) << "b has a frame";
+  EXPECT_EQ(a.settle(first + 1), Outcome::drop) << "nobody has come to it";
+  EXPECT_EQ(a.newest_decided(first - 1), first + 1);
+  EXPECT_EQ(b.wait(after(1min)), Outcome::encode);
+  EXPECT_EQ(b.arrive(first + 1), Outcome::late);
+  EXPECT_EQ(c.settle(first), Outcome::encode);
+  EXPECT_EQ(c.settle(first + 1), Outcome::drop);
+  a.arrive(first + 2 + GroupPage::window);
+  EXPECT_EQ(b.settle(first + 2), Outcome::late) << "it is not remembered";
+}
+
+TEST(GroupPage, ASetWithAHoleIsDroppedBySettling) {
+  const auto page = page_of(2, OnMissing::drop);
+  GroupMember a(page, 0);
+  GroupMember b(page, 1);
+  b.arrive(first);
+  EXPECT_EQ(a.settle(first), Outcome::drop);
+  EXPECT_EQ(b.wait(after(1min)), Outcome::drop);
+}
+
+// A member that was missing is not waited for again before it has come to a set.
+TEST(GroupPage, DoesNotWaitTwiceForWhoIsAway) {
+  const auto page = page_of(2, OnMissing::wait);
+  GroupMember a(page, 0);
+  GroupMember b(page, 1);
+  b.arrive(first);
+  a.arrive(first + 1, 0, after(20ms));
+  EXPECT_EQ(a.wait(after(1min)), Outcome::encode);
+  EXPECT_EQ(a.arrive(first + 2, 0, after(1min)), Outcome::open);
+  EXPECT_EQ(a.wait(after(30s)), Outcome::encode) << "at once";
+  EXPECT_EQ(b.arrive(first + 2), Outcome::late);
+  EXPECT_EQ(a.arrive(first + 3, 0, after(1min)), Outcome::open);
+  EXPECT_EQ(a.wait(after(20ms)), Outcome::open) << "it is back";
+}
+
+TEST(GroupPage, MeasuresHowFarApartTheFramesOfASetWereTaken) {
+  const auto page = page_of(3, OnMissing::repeat);
+  GroupMember a(page, 0);
+  GroupMember b(page, 1);
+  GroupMember c(page, 2);
+  a.arrive(first, 1000, after(1min));
+  b.arrive(first, 400, after(1min));
+  c.arrive(first, 700, after(1min));
+  EXPECT_TRUE(a.decided().empty() && b.decided().empty());
+  ASSERT_EQ(c.decided().size(), 1U);
+  EXPECT_EQ(c.decided()[0].outcome, Outcome::encode);
+  EXPECT_EQ(c.decided()[0].skew, 600);
+  c.forget_decided();
+  EXPECT_TRUE(c.decided().empty());
+}
+
 TEST(GroupPage, IsOpenedOnlyAsWhatItIs) {
   const GroupPage::Rules rules{OnMissing::drop, 123ms};
   const auto page = GroupPage::create(rules);
@@ -232,6 +294,7 @@ TEST(GroupPage, EndsInTimeWithGarbage) {
   const auto page = page_of(2, OnMissing::repeat, 1ms);
   const Mapping mapping(page->fd(), Mapping::Access::read_write);
   constexpr std::size_t rules = 24;
+  const std::size_t words = mapping.bytes().size() - (GroupPage::max_members + 1) * GroupPage::window * 8;
   GroupMember member(page, 0);
   std::map<Outcome, int> count;
   for (std::uint64_t set = first; set < first + 3000; ++set) {
@@ -242,8 +305,8 @@ TEST(GroupPage, EndsInTimeWithGarbage) {
       std::memcpy(&mapping.bytes()[at], &word, sizeof word);
     }
     // With this set's tag, so that it gets further.
-    const std::uint64_t word = (set / 256 & 0xffffff) << 34 | random() >> 30;
-    std::memcpy(&mapping.bytes()[mapping.bytes().size() - 2048 + set % 256 * 8], &word, sizeof word);
+    const std::uint64_t word = (set / GroupPage::window & 0xffffff) << 34 | random() >> 30;
+    std::memcpy(&mapping.bytes()[words + set % GroupPage::window * 8], &word, sizeof word);
     if (!arrives) member.arrive(set);
     ++count[member.wait(after(5ms))];
     ++count[page->decision(set)];

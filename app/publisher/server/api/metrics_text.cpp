@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -167,12 +168,43 @@ void add_camera(Families& out, const std::string& name, const json& camera) {
   });
 }
 
+// What is the whole group's stands with each of its cameras.
+void add_group(Families& out, const std::string& camera, const json& group, std::set<std::string>& seen) {
+  if (!group.is_object()) return;
+  const std::string name = group.value("name", "");
+  with_number(group, "phase_ms", [&](double phase) {
+    out.gauge("campipe_group_phase_seconds", "How far the frames of a camera lie behind the sets of its group.",
+              {{"group", name}, {"camera", camera}}, phase / 1e3);
+  });
+  with_number(group, "drift_ms", [&](double drift) {
+    out.gauge("campipe_group_drift_seconds", "How far the frames of a camera have moved against the sets.",
+              {{"group", name}, {"camera", camera}}, drift / 1e3);
+  });
+  if (!seen.insert(name).second) return;
+  const json sets = group.value("sets", json::object());
+  for (const char* result : {"encoded", "dropped", "out_of_tolerance"}) {
+    with_number(sets, result, [&](double count) {
+      out.counter("campipe_group_sets_total", "Sets of a synchronised group, by what became of them.",
+                  {{"group", name}, {"result", result}}, count);
+    });
+  }
+  const json skew = group.value("skew_ms", json::object());
+  for (const auto& [key, quantile] : {std::pair{"p50", "0.5"}, {"p99", "0.99"}}) {
+    with_number(skew, key, [&](double value) {
+      out.gauge("campipe_group_skew_seconds", "How far apart the frames of a set were taken.",
+                {{"group", name}, {"quantile", quantile}}, value / 1e3);
+    });
+  }
+}
+
 void add_cameras(Families& out, const json& status) {
   std::map<std::string, int> in_state;
+  std::set<std::string> groups;
   const json cameras = status.value("cameras", json::object());
   for (const auto& [name, camera] : cameras.items()) {
     ++in_state[camera.value("state", "unknown")];
     add_camera(out, name, camera);
+    add_group(out, name, camera.value("group", json()), groups);
   }
   for (const auto& [state, count] : in_state) {
     out.gauge("campipe_cameras", "Cameras, by state.", {{"state", state}}, count);

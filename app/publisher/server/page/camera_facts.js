@@ -23,6 +23,12 @@ function latencyText({state, latency_ms: latency}, behindMs) {
   return Number.isFinite(behindMs) ? `${rig}; and ${milliseconds(behindMs)} in this browser` : rig;
 }
 
+function groupText({name, phase_ms: phase, drift_ms: drift, skew_ms: skew}, {repeated}) {
+  const apart = `frames of a set ${milliseconds(skew.p50)} apart, 99 % within ${milliseconds(skew.p99)}`;
+  const own = `this camera ${milliseconds(phase)} behind its sets, drift ${milliseconds(drift)}`;
+  return `${name}: ${apart}; ${own}; ${count(repeated ?? 0)} frames repeated`;
+}
+
 function placeText({worker, gpu, decoder, encoder}) {
   return [worker !== undefined && `worker ${worker}`, gpu, decoder && encoder && `${decoder} → ${encoder}`]
     .filter(Boolean)
@@ -46,6 +52,7 @@ export function factsOf(camera, rate, stats) {
     ['Rate', rate && `${fps(rate.fps)}, ${bitrate(rate.bitrate)}`],
     ['Latency', latencyText(camera, stats.behindMs)],
     ['Dropped', dropsText(camera)],
+    ['In step with', camera.group && groupText(camera.group, camera.frames ?? {})],
     ['Runs on', placeText(camera)],
     ['Ring', camera.ring && `${camera.ring.waiting} of ${camera.ring.slots} slots waiting`],
     ['Recording', recordingText(camera)],

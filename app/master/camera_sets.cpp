@@ -1,0 +1,72 @@
+#include "app/master/camera_sets.h"
+
+#include <cmath>
+
+#include "core/log.h"
+
+namespace campipe {
+
+CameraSets::CameraSets(CameraContext& camera) : camera_(camera) {
+  if (const auto& group = camera.start.config.group) numbering_.emplace(group->rate);
+}
+
+void CameraSets::lock_anew() {
+  if (numbering_) numbering_->lock_anew();
+  phase_.reset();
+}
+
+void CameraSets::enter(FrameTimes& times, std::int64_t arrival) {
+  if (!numbering_) return;
+  if (clock_ && clock_ != times.capture_clock) lock_anew();
+  clock_ = times.capture_clock;
+  if (!is_present(times, arrival)) {
+    times.set_state = SetState::far;
+    return;
+  }
+  const std::uint64_t slips = numbering_->slips();
+  const auto number = numbering_->number_of(times.media_time);
+  if (const std::uint64_t more = numbering_->slips() - slips; more > 0) {
+    camera_.source.counters.add(Counter::set_slips, more);
+  }
+  note_phase();
+  times.set_state = number ? SetState::own : SetState::taken;
+  times.set = static_cast<std::uint64_t>(std::max<std::int64_t>(number.value_or(0), 0));
+}
+
+bool CameraSets::is_present(const FrameTimes& times, std::int64_t arrival) {
+  const double rate = camera_.start.config.group->rate;
+  GroupClock& group = *camera_.group;
+  double off = 0;  // s
+  if (camera_.live) {
+    off = static_cast<double>(group.off(times, arrival)) / 1e9;
+  } else {
+    const auto set = std::llround(static_cast<double>(times.media_time) * 1e-9 * rate);
+    off = static_cast<double>(group.ahead(camera_.start.camera, set, Clock::now())) / rate;
+  }
+  if (off == 0) return true;
+  if (const auto more = lines_.pass()) {
+    const char* why = !camera_.live ? "its timestamps leap, and those of the others do not"
+                      : off > 0     ? "set the camera's clock (NTP), or its use_absolute_timestamp to false"
+                                    : "they come too late, or the camera's clock is wrong";
+    spdlog::warn("{}: its frames are {:+.1f} s off its group '{}' and are dropped: {}{}", camera_.name(), off,
+                 camera_.start.config.group->name, why, *more);
+  }
+  return false;
+}
+
+// How far its frames have moved against the sets since they were locked: a slip is no move.
+void CameraSets::note_phase() {
+  const auto phase = numbering_->phase();
+  SourceHealth& health = camera_.source.health;
+  const double set_ns = 1e9 / camera_.start.config.group->rate;
+  if (phase && phase_) {
+    const double moved = *phase - *phase_;
+    const double slip = std::abs(moved) > 0.5 ? std::copysign(1, moved) : 0;
+    drift_ += (moved - slip) * set_ns;
+    health.set_drift = std::llround(drift_);
+  }
+  phase_ = phase;
+  health.set_phase = std::llround(phase.value_or(0) * set_ns);
+}
+
+}  // namespace campipe

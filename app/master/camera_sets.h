@@ -1,0 +1,37 @@
+// Which set of its synchronised group each frame of a camera belongs to: SetNumbering by the frame's media time, as
+// long as that is of the group's present (GroupClock).
+//
+// Used by the camera's ingest thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "app/master/camera_context.h"
+#include "app/master/set_numbering.h"
+#include "core/line_limit.h"
+
+namespace campipe {
+
+class CameraSets {
+ public:
+  explicit CameraSets(CameraContext& camera);
+
+  // The source was opened (again).
+  void lock_anew();
+  // Sets the number of a frame, or why it has none; nothing for a camera that is in no group. `arrival`: monotonic ns.
+  void enter(FrameTimes& times, std::int64_t arrival);
+
+ private:
+  [[nodiscard]] bool is_present(const FrameTimes& times, std::int64_t arrival);
+  void note_phase();
+
+  CameraContext& camera_;
+  std::optional<SetNumbering> numbering_;  // none: it is in no group
+  std::optional<CaptureClock> clock_;      // of the frame before
+  std::optional<double> phase_;            // likewise
+  double drift_ = 0;                       // ns
+  LineLimit lines_{std::chrono::minutes(1)};
+};
+
+}  // namespace campipe

@@ -1,0 +1,90 @@
+// What the members of a synchronised group share in the master: the group's present, by which it is judged whether a
+// member's frame can be in step with the others' at all. A frame whose time is far from it would make the others' sets
+// late, or keep places of the group's page that are not due for long.
+//
+// Live members: monotonic time plus one offset for all, taken over from this machine's UTC when the group begins, and
+// from then on following its members' clocks, as MediaClock does: the cameras' own where they send them, else this
+// machine's. So a clock that is set moves no member against the others. Files have no present but one another's: a
+// member may not be farther than some sets ahead of the slowest that has come to a set lately.
+//
+// All times in ns. Any thread.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "app/config/group_config.h"
+#include "app/master/media_clock.h"
+#include "core/clock.h"
+#include "core/frame.h"
+#include "ipc/ids.h"
+
+namespace campipe {
+
+class GroupClock {
+ public:
+  explicit GroupClock(const GroupConfig& group)
+      : ahead_(std::min(second, static_cast<std::int64_t>(most_ahead * second / group.rate))),
+        behind_(ahead_ + group.max_wait.count()) {}
+
+  // As a process before this one had it; the first of the members counts.
+  void resume(std::int64_t offset, CaptureClock by) {
+    const std::lock_guard lock(mutex_);
+    if (!begun_) clock_.resume(offset, by);
+    begun_ = true;
+  }
+  // A member whose camera does not send its time: this machine's UTC less monotonic time, at `arrival` (monotonic).
+  // Returns what is to be taken in place of it.
+  std::int64_t utc_offset(std::int64_t offset, std::int64_t arrival) {
+    const std::lock_guard lock(mutex_);
+    measure(offset, CaptureClock::arrival, arrival);
+    return clock_.offset();
+  }
+
+  // Of a live member: by how much the frame's time is off the present. 0: it is of the present.
+  std::int64_t off(const FrameTimes& times, std::int64_t arrival) {
+    const std::lock_guard lock(mutex_);
+    if (!begun_) measure(utc_now_ns() - now_ns(), CaptureClock::arrival, arrival);
+    const std::int64_t off = times.media_time - (arrival + clock_.offset());
+    if (off > ahead_ || off < -behind_) return off;
+    if (times.capture_clock == CaptureClock::camera) measure(times.media_time - arrival, CaptureClock::camera, arrival);
+    return 0;
+  }
+  // Of a file: by how many sets it is too far ahead of another member.
+  std::int64_t ahead(CameraId member, std::int64_t set, Clock::time_point now) {
+    const std::lock_guard lock(mutex_);
+    newest_.insert_or_assign(member, Seen{set, now});
+    std::int64_t slowest = set;
+    for (const auto& [id, seen] : newest_) {
+      if (now - seen.at < recently) slowest = std::min(slowest, seen.set);
+    }
+    return std::max<std::int64_t>(set - slowest - most_sets_ahead, 0);
+  }
+
+ private:
+  static constexpr std::int64_t second = 1'000'000'000;
+  static constexpr double most_ahead = 60;  // sets
+  static constexpr std::int64_t most_sets_ahead = 128;
+  static constexpr auto recently = std::chrono::seconds(1);
+  struct Seen {
+    std::int64_t set;
+    Clock::time_point at;
+  };
+
+  void measure(std::int64_t offset, CaptureClock by, std::int64_t arrival) {
+    begun_ = true;
+    clock_.measure(offset, by, arrival);
+  }
+
+  const std::int64_t ahead_;
+  const std::int64_t behind_;
+  std::mutex mutex_;
+  bool begun_ = false;
+  MediaClock clock_;
+  std::map<CameraId, Seen> newest_;  // sets of files
+};
+
+}  // namespace campipe

@@ -1,0 +1,203 @@
+#include "app/worker/group_gate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/failpoint.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+constexpr auto slice = std::chrono::milliseconds(100);    // how long a wait may last before the thread beats again
+constexpr auto longest_wait = std::chrono::seconds(30);   // for the others, with `wait`
+constexpr auto longest_finish = std::chrono::seconds(1);  // for what they still decide
+constexpr auto finish_spare = std::chrono::milliseconds(200);
+constexpr long double second = 1e9L;
+constexpr std::uint64_t most_apart = 256;    // sets of members, besides the time that has passed
+constexpr double most_in_a_second = 10'000;  // sets of files that are read as fast as they go
+
+std::int64_t sets_in(std::int64_t time, double rate) {
+  return std::llround(static_cast<long double>(time) * rate / second);
+}
+
+}  // namespace
+
+GroupGate::GroupGate(const messages::EncodedOutput& output, std::shared_ptr<GroupPage> page, EncodeBlock& block,
+                     const OutputEvents& events, Stream& stream)
+    : name_(output.config.name),
+      group_(output.config.group.value()),
+      seat_(output.seat.value()),
+      page_(std::move(page)),
+      member_(page_, seat_.place),
+      block_(block),
+      events_(events),
+      stream_(stream) {
+  if (!seat_.after) return;
+  next_ = seat_.after->set + 1;
+  origin_ = static_cast<std::int64_t>(seat_.after->set) - sets_in(seat_.after->pts, group_.rate);
+}
+
+std::optional<DropCause> GroupGate::leaves_out(const FrameTimes& times) {
+  switch (times.set_state) {
+    case SetState::own:
+      return std::nullopt;
+    case SetState::taken:
+      return DropCause::rate;
+    default:
+      return DropCause::out_of_step;
+  }
+}
+
+std::int64_t GroupGate::time_of(std::int64_t set) const {
+  return std::llround(static_cast<long double>(set) * second / group_.rate);
+}
+
+void GroupGate::take(const FrameRef& frame, const FrameTimes& times, std::uint64_t number) {
+  Frame own{frame, times, number};
+  if (last_ && !stream_.takes(last_->frame)) last_.reset();
+  const SetOutcome outcome = agree(own);
+  if (!next_) begin(times);
+  if (times.set < *next_) {
+    stream_.drop(DropCause::late);
+  } else if (outcome == SetOutcome::open) {
+    stream_.drop(DropCause::stopped);
+  } else {
+    act_through(times.set, &own, outcome);
+  }
+  last_ = std::move(own);
+}
+
+// `open`: the process has to leave.
+SetOutcome GroupGate::agree(const Frame& own) {
+  const FrameTimes& times = own.times;
+  if (left_) return SetOutcome::encode;
+  if (next_ && times.set < *next_) return SetOutcome::late;
+  // Its time counts from when it came: frames that wait behind one that waits have their time together with it.
+  const auto came = std::chrono::nanoseconds(times.published + times.filtered - times.leased);
+  const bool waits = group_.on_missing == OnMissing::wait;
+  const auto longest = waits ? std::chrono::nanoseconds(longest_wait) : group_.max_wait;
+  SetOutcome outcome = member_.arrive(times.set, times.media_time, Deadline(came) + longest);
+  while (outcome == SetOutcome::open && !events_.abandoned()) {
+    events_.beat();
+    outcome = member_.wait(Clock::now() + slice);
+  }
+  record_decisions();
+  if (outcome != SetOutcome::broken) return outcome;
+  go_alone();
+  return SetOutcome::encode;
+}
+
+// Where the group has begun just now it begins with it, so that all its recordings do.
+void GroupGate::begin(const FrameTimes& first) {
+  next_ = first.set;
+  origin_ = sets_in(first.media_time - first.pts, group_.rate);
+  const auto begun = page_->first_set();
+  if (!begun || !seat_.from_start || left_) return;
+  if (*begun > first.set + most_apart) return;  // it cannot be
+  if (*begun > first.set || first.set - *begun < GroupPage::window) next_ = *begun;
+}
+
+// All sets up to this one, that of `own` if there is one, about which `outcome` is known. False: it has left.
+bool GroupGate::act_through(std::uint64_t set, const Frame* own, SetOutcome outcome) {
+  if (set - *next_ >= GroupPage::window) next_ = set - GroupPage::window + 1;  // nobody knows of those before
+  while (*next_ <= set) {
+    const std::uint64_t at = *next_;
+    const bool is_own = own != nullptr && at == set;
+    const bool in_time = is_own && outcome != SetOutcome::late;
+    SetOutcome settled = in_time ? outcome : left_ ? SetOutcome::late : member_.settle(at);
+    if (settled == SetOutcome::broken) {
+      go_alone();
+      settled = is_own ? SetOutcome::encode : SetOutcome::late;
+    }
+    next_ = at + 1;
+    act(at, own, settled, in_time);
+    events_.beat();
+  }
+  record_decisions();
+  return !left_;
+}
+
+void GroupGate::act(std::uint64_t set, const Frame* own, SetOutcome outcome, bool in_time) {
+  const bool is_own = own != nullptr && own->times.set == set;
+  if (outcome == SetOutcome::encode) {
+    const Frame* const frame = is_own || !last_ ? own : &*last_;
+    if (frame != nullptr) encode(set, *frame, !is_own);
+  } else if (is_own) {
+    stream_.drop(in_time ? DropCause::set_incomplete : DropCause::late);
+  }
+}
+
+void GroupGate::encode(std::uint64_t set, const Frame& frame, bool repeated) {
+  FrameTimes times = frame.times;
+  const auto number = static_cast<std::int64_t>(set);
+  times.pts = time_of(number - origin_);
+  times.media_time = time_of(number);
+  times.duration = time_of(1);
+  times.set = set;
+  if (repeated) {
+    times.capture_utc += time_of(number - static_cast<std::int64_t>(frame.times.set));
+    times.arrival = times.decoded = times.published = times.leased = times.filtered = now_ns();
+    times.decode_cost = times.filter_cost = 0;
+    block_.counters.add(Counter::repeated);  // first: a death may lose it, but never find it uncounted
+    failpoint("group.repeating");
+  }
+  stream_.encode(frame.frame, times, frame.number);
+}
+
+void GroupGate::follow() {
+  if (left_ || !next_ || !last_ || !stream_.takes(last_->frame)) return;
+  const auto newest = member_.newest_decided(*next_ - 1);
+  if (!newest) return;
+  const double passed = static_cast<double>(now_ns() - last_->times.published) / 1e9;
+  const double a_second = group_.on_missing == OnMissing::wait ? most_in_a_second : group_.rate;
+  const auto plausible = static_cast<std::uint64_t>(std::max(passed, 0.0) * a_second) + most_apart;
+  if (*newest > last_->times.set + plausible) return go_alone();
+  act_through(*newest, nullptr, SetOutcome::late);
+}
+
+void GroupGate::finish() {
+  if (std::exchange(left_, true)) return;
+  member_.leave();
+  left_ = false;
+  const auto longest = std::min<std::chrono::nanoseconds>(group_.max_wait, longest_finish);
+  const Deadline deadline = Clock::now() + longest + finish_spare;
+  for (;;) {
+    const std::uint32_t changes = page_->changes();
+    const bool company = member_.has_company();
+    follow();
+    events_.beat();
+    if (!company || left_ || Clock::now() >= deadline || events_.abandoned()) break;
+    page_->wait_for_change(changes, std::min(deadline, Clock::now() + slice));
+  }
+  left_ = true;
+  last_.reset();
+}
+
+void GroupGate::leave() {
+  if (!std::exchange(left_, true)) member_.leave();
+  last_.reset();
+}
+
+void GroupGate::go_alone() {
+  spdlog::error("{}: the page of its group '{}' is damaged; it goes on alone", name_, group_.name);
+  left_ = true;
+}
+
+void GroupGate::record_decisions() {
+  for (const DecidedSet& set : member_.decided()) {
+    (set.outcome == SetOutcome::encode ? block_.sets.encoded : block_.sets.dropped).fetch_add(1);
+    if (!set.skew) continue;
+    block_.sets.skew.record(*set.skew);
+    if (*set.skew <= group_.tolerance.count()) continue;
+    block_.sets.out_of_tolerance.fetch_add(1);
+    if (const auto more = skew_lines_.pass()) {
+      spdlog::warn("{}: frames of one set were taken {:.1f} ms apart, and the tolerance is {:.1f} ms{}", group_.name,
+                   static_cast<double>(*set.skew) / 1e6, static_cast<double>(group_.tolerance.count()) / 1e6, *more);
+    }
+  }
+  member_.forget_decided();
+}
+
+}  // namespace campipe

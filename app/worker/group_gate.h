@@ -1,0 +1,88 @@
+// Where the frames of a member of a synchronised group pass on their way to its encoder. The member arrives at each
+// frame's set in the group's page (ipc/group_page.h), waits for the decision, and encodes, repeats or drops like all
+// others, one set after another: where it has no frame of a set that is encoded, it encodes its last one again, also
+// while no frame comes at all.
+//
+// Times of what is encoded follow from the numbers of sets: all members' streams have the same frames at the same
+// distances. A frame whose set was decided without it is still the best that there is for it, and is encoded as long as
+// the set has not been made up for. A successor of a worker that died makes up for what was decided since, with its
+// first frame.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "app/config/group_config.h"
+#include "app/control/node_messages.h"
+#include "app/worker/output_events.h"
+#include "core/frame.h"
+#include "core/line_limit.h"
+#include "ipc/group_page.h"
+#include "ipc/rig_page.h"
+
+namespace campipe {
+
+// Used by the node's thread. What it is given outlives it.
+class GroupGate {
+ public:
+  // What is behind the gate.
+  class Stream {
+   public:
+    // It is open for such frames.
+    [[nodiscard]] virtual bool takes(const FrameRef& frame) const = 0;
+    virtual void encode(const FrameRef& frame, const FrameTimes& times, std::uint64_t number) = 0;
+    virtual void drop(DropCause cause) = 0;
+
+   protected:
+    ~Stream() = default;
+  };
+
+  // `output`: a camera's own stream, with a group and a seat in it.
+  GroupGate(const messages::EncodedOutput& output, std::shared_ptr<GroupPage> page, EncodeBlock& block,
+            const OutputEvents& events, Stream& stream);
+
+  // The frame is none of a set, so that nothing need be made of it.
+  [[nodiscard]] static std::optional<DropCause> leaves_out(const FrameTimes& times);
+  // A frame that has a set. Waits for the decision about it. Throws what the encoder throws.
+  void take(const FrameRef& frame, const FrameTimes& times, std::uint64_t number);
+  // No frame has come for a while: does what the others have decided.
+  void follow();
+  // No frame will come: does what others still decide at this moment, and leaves.
+  void finish();
+  // Nothing will be encoded any more.
+  void leave();
+
+ private:
+  struct Frame {
+    FrameRef frame;
+    FrameTimes times;
+    std::uint64_t number = 0;
+  };
+
+  [[nodiscard]] SetOutcome agree(const Frame& own);
+  void begin(const FrameTimes& first);
+  bool act_through(std::uint64_t set, const Frame* own, SetOutcome outcome);
+  void act(std::uint64_t set, const Frame* own, SetOutcome outcome, bool in_time);
+  void encode(std::uint64_t set, const Frame& frame, bool repeated);
+  void record_decisions();
+  void go_alone();
+  [[nodiscard]] std::int64_t time_of(std::int64_t set) const;
+
+  std::string name_;  // for people
+  GroupConfig group_;
+  messages::GroupSeat seat_;
+  std::shared_ptr<GroupPage> page_;
+  GroupMember member_;
+  EncodeBlock& block_;
+  const OutputEvents& events_;
+  Stream& stream_;
+  std::optional<std::uint64_t> next_;  // set that it acts on next; none: no frame has come
+  std::int64_t origin_ = 0;            // the set at the stream's 0
+  std::optional<Frame> last_;          // frame that came
+  bool left_ = false;
+  LineLimit skew_lines_{std::chrono::minutes(1)};
+};
+
+}  // namespace campipe

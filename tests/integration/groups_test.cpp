@@ -1,0 +1,227 @@
+// Synchronised groups in rigs: recordings of a group's cameras have the same number of frames with the same timestamps
+// and key frames at the same places, whoever is killed or stopped, wherever their stages run, and whatever is done
+// where a frame is missing.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/integration/clips.h"
+#include "tests/integration/rig_run.h"
+#include "tests/integration/test_camera.h"
+
+namespace campipe::test {
+namespace {
+
+using nlohmann::json;
+
+// Of each frame: when it is shown, since the first, and whether it is a key frame.
+std::vector<std::string> frames_of(const std::filesystem::path& file, bool with_keys = false) {
+  const std::string command =
+      "ffprobe -v error -select_streams v:0 -show_entries packet=pts_time,flags -of csv=p=0 '" + file.string() + "'";
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
+  std::vector<std::string> frames;
+  double first = 0;
+  double time = 0;
+  char flag = '_';
+  while (std::fscanf(pipe.get(), "%lf,%c%*[^\n]", &time, &flag) == 2) {
+    if (frames.empty()) first = time;
+    char text[64];
+    std::snprintf(text, sizeof text, "%.4f%s", time - first, with_keys && flag == 'K' ? " key" : "");
+    frames.emplace_back(text);
+  }
+  return frames;
+}
+
+std::string pattern(int rate, int frames = 0) {
+  return "\"test://pattern?width=160&height=120&rate=" + std::to_string(rate) +
+         (frames > 0 ? "&frames=" + std::to_string(frames) : "") + "\"";
+}
+
+std::string camera(const std::string& name, const std::string& source, const std::string& more = "") {
+  return "  " + name + ":\n    source: " + source +
+         "\n    encode: {codec: h264, gop: 400ms, options: {sc_threshold: 0}}" + "\n    record: {path: " + name +
+         ".mp4}\n" + more;
+}
+
+std::string rig_of(const std::string& cameras, const std::string& group, int workers = 2) {
+  return "http_address: off\nrtsp_address: off\nworkers: {count: " + std::to_string(workers) +
+         "}\ndefaults: {gpu: cpu}\ncameras:\n" + cameras + "sync_groups: {stereo: " + group + "}\n";
+}
+
+// Returns how many frames each has.
+std::size_t expect_in_step(const RigRun& rig, const std::vector<std::string>& cameras) {
+  const auto first = frames_of(rig.file(cameras.at(0) + ".mp4"));
+  for (const std::string& camera : cameras) {
+    const auto frames = frames_of(rig.file(camera + ".mp4"));
+    EXPECT_EQ(frames.size(), first.size()) << camera << "\n" << rig.log();
+    EXPECT_TRUE(frames == first) << camera << " has other timestamps";
+    const json report = rig.camera(camera);
+    EXPECT_EQ(report.at("frames").at("encoded"), report.at("frames").at("recorded")) << report.dump();
+  }
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  return first.size();
+}
+
+bool grows(RigRun& rig, const std::vector<std::string>& cameras, std::uintmax_t by) {
+  for (const std::string& camera : cameras) {
+    const std::string file = camera + ".mp4";
+    if (!rig.wait_for_growth(file, (std::filesystem::exists(rig.file(file)) ? rig.size(file) : 0) + by)) return false;
+  }
+  return true;
+}
+
+constexpr std::uintmax_t some = 30'000;  // bytes: more than a second
+
+TEST(Groups, RecordTheSameFramesAtTheSameTimes) {
+  RigRun rig(rig_of(camera("left", pattern(25, 60)) + camera("right", pattern(25, 60)) + camera("top", pattern(25, 60)),
+                    "{cameras: [left, right, top], rate: 25}"));
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(expect_in_step(rig, {"left", "right", "top"}), 60U);
+  const auto with_keys = frames_of(rig.file("left.mp4"), true);
+  EXPECT_TRUE(with_keys == frames_of(rig.file("right.mp4"), true)) << "key frames lie elsewhere";
+  EXPECT_GE(std::ranges::count_if(with_keys, [](const auto& frame) { return frame.ends_with("key"); }), 6);
+  const json group = rig.camera("left").at("group");
+  EXPECT_EQ(group.at("name"), "stereo");
+  EXPECT_EQ(group.at("sets").at("encoded"), 60);
+  EXPECT_EQ(group, rig.camera("right").at("group"));
+  EXPECT_EQ(rig.camera("left").at("frames").at("repeated"), 0);
+}
+
+TEST(Groups, RepeatFramesOfASlowCameraAndDropThoseOfAFastOne) {
+  RigRun rig(
+      rig_of(camera("left", pattern(25, 60)) + camera("slow", pattern(10, 24)) + camera("fast", pattern(50, 120)),
+             "{cameras: [left, slow, fast], rate: 25}"));
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_GE(expect_in_step(rig, {"left", "slow", "fast"}), 59U);
+  EXPECT_GE(rig.camera("slow").at("frames").at("repeated"), 30);
+  EXPECT_GE(rig.camera("fast").at("frames").at("dropped").at("rate"), 50);
+}
+
+// Of a clip without some of its frames.
+ClipSpec with_holes(int frames) {
+  ClipSpec clip{.name = "holes.mkv", .frames = 0, .rate = 25};
+  for (int i = 0; i < frames; ++i) {
+    if (i % 10 == 3) continue;
+    clip.times_ms.push_back(i * 40);
+    ++clip.frames;
+  }
+  return clip;
+}
+
+class OnMissing : public testing::TestWithParam<std::string> {};
+
+TEST_P(OnMissing, AllDoAlike) {
+  const TemporaryFolder clips;
+  const ClipSpec holes = with_holes(75);
+  make_clip(clips.path(), holes);
+  const std::string source = "\"" + (clips.path() / holes.name).string() + "\"";
+  RigRun rig(rig_of(camera("left", pattern(25, 75)) + camera("holes", source),
+                    "{cameras: [left, holes], rate: 25, max_wait: 1s, on_missing: " + GetParam() + "}"));
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  const std::size_t frames = expect_in_step(rig, {"left", "holes"});
+  const json left = rig.camera("left").at("frames");
+  const json right = rig.camera("holes").at("frames");
+  if (GetParam() == "drop") {
+    const std::size_t dropped = left.at("dropped").at("set_incomplete");
+    EXPECT_GE(dropped, 8U);  // more where the other one was late at the beginning
+    EXPECT_EQ(frames, 75 - dropped);
+    EXPECT_GE(rig.camera("left").at("group").at("sets").at("dropped"), dropped);
+  } else {
+    EXPECT_EQ(frames, 75U);
+    EXPECT_GE(right.at("repeated"), 8);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, OnMissing, testing::Values("repeat", "drop", "wait"),
+                         [](const auto& one) { return one.param; });
+
+// By stage: each camera's filters in one worker, its encoder in the other.
+std::string crossed(const std::string& filter, const std::string& encode) {
+  return "    filters: [sharpen]\n    placement: {decode: cpu, filter: [\"cpu:" + filter +
+         "\"], encode: \"cpu:" + encode + "\"}\n";
+}
+
+struct Fault {
+  const char* name;
+  const char* role;
+  int signal;
+  bool by_stage = false;
+};
+
+class AProcess : public testing::TestWithParam<Fault> {};
+
+TEST_P(AProcess, IsKilledOrStoppedAndTheyStayInStep) {
+  const Fault fault = GetParam();
+  const std::vector<std::string> all{"left", "right", "top"};
+  std::string cameras;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    cameras += camera(all[i], pattern(25),
+                      "    drop_policy: drop\n" +
+                          (fault.by_stage ? crossed(std::to_string(i % 2), std::to_string((i + 1) % 2)) : ""));
+  }
+  RigRun rig(rig_of(cameras, "{cameras: [left, right, top], rate: 25}"));
+  ASSERT_TRUE(grows(rig, all, some)) << rig.log();
+  const pid_t pid = rig.pid_of(fault.role);
+  ::kill(pid, fault.signal);
+  if (fault.signal == SIGSTOP && std::string(fault.role) != "master") {
+    ASSERT_NE(rig.successor_of(fault.role, pid), pid) << rig.log();  // it was found to hang
+  }
+  ASSERT_TRUE(grows(rig, all, some)) << rig.log();
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_GT(expect_in_step(rig, all), 40U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, AProcess,
+                         testing::Values(Fault{"Worker0Killed", "worker 0", SIGKILL},
+                                         Fault{"Worker1Killed", "worker 1", SIGKILL},
+                                         Fault{"Worker0Stopped", "worker 0", SIGSTOP},
+                                         Fault{"MasterKilled", "master", SIGKILL},
+                                         Fault{"PublisherKilled", "publisher", SIGKILL},
+                                         Fault{"ByStageWorker0Killed", "worker 0", SIGKILL, true},
+                                         Fault{"ByStageWorker1Killed", "worker 1", SIGKILL, true}),
+                         [](const auto& one) { return one.param.name; });
+
+TEST(GroupsOfLiveCameras, RepeatTheLastFrameOfOneThatIsAway) {
+  if (const std::string missing = TestCamera::missing(); !missing.empty()) GTEST_SKIP() << missing;
+  const TestCamera left;
+  auto right = std::make_unique<TestCamera>();
+  const int port = right->port();
+  const std::string more = "    rtsp_transport: tcp\n    retry_interval: 100ms\n    retry_max: 200ms\n";
+  RigRun rig(rig_of(camera("left", left.url(), more) + camera("right", right->url(), more),
+                    "{cameras: [left, right], rate: 25}"));
+  ASSERT_TRUE(grows(rig, {"left", "right"}, some)) << rig.log();
+  right->kill();
+  ASSERT_TRUE(grows(rig, {"left", "right"}, some)) << "it does not go on; " << rig.log();
+  right = std::make_unique<TestCamera>(std::vector<std::string>{}, port);
+  ASSERT_TRUE(eventually([&] { return right->connections() > 0; })) << rig.log();
+  ASSERT_TRUE(grows(rig, {"left", "right"}, some)) << rig.log();
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_GT(expect_in_step(rig, {"left", "right"}), 50U);
+  EXPECT_GT(rig.camera("right").at("frames").at("repeated"), 5);
+}
+
+TEST(Groups, AreChangedWithoutTouchingOtherCameras) {
+  const std::string cameras = camera("left", pattern(25)) + camera("right", pattern(25)) + camera("other", pattern(25));
+  RigRun rig(rig_of(cameras, "{cameras: [left, right], rate: 25}"));
+  ASSERT_TRUE(grows(rig, {"left", "right", "other"}, some)) << rig.log();
+  std::ofstream(rig.file("rig.yaml")) << rig_of(cameras, "{cameras: [left, right], rate: 25, on_missing: drop}");
+  rig.signal(SIGHUP);
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(rig.file("right-1.mp4")); })) << rig.log();
+  ASSERT_TRUE(grows(rig, {"left-1", "right-1", "other"}, some)) << rig.log();
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_FALSE(std::filesystem::exists(rig.file("other-1.mp4")));
+  EXPECT_EQ(check_accounting(rig.report()), "");
+}
+
+}  // namespace
+}  // namespace campipe::test

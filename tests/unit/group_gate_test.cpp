@@ -1,0 +1,320 @@
+// Members of a synchronised group with simulated cameras: numbers, page and gate together, each member on a thread of
+// its own, as fast as they go. Members are killed in the middle of what they do, and have successors; cameras jitter,
+// drift, lose frames and go away. What all of them encode is compared.
+#include "app/worker/group_gate.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "app/master/group_clock.h"
+#include "app/master/set_numbering.h"
+#include "core/clock.h"
+
+namespace campipe {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int64_t second = 1'000'000'000;
+constexpr std::int64_t utc = 1'800'000'000 * second;
+constexpr double rate = 30;
+
+struct Killed {};
+
+// The packets of one member, of all workers that it had.
+struct Encoded {
+  std::vector<std::uint64_t> sets;
+  std::vector<std::int64_t> times;  // pts
+  std::uint64_t repeated = 0;
+  std::map<DropCause, int> dropped;
+};
+
+// A frame carries the set for which it came in its width.
+class FakeEncoder final : public GroupGate::Stream {
+ public:
+  FakeEncoder(Encoded& out, double deaths, unsigned seed) : out_(out), deaths_(deaths), random_(seed) {}
+
+  bool takes(const FrameRef& /*frame*/) const override { return true; }
+  void encode(const FrameRef& /*frame*/, const FrameTimes& times, std::uint64_t /*number*/) override {
+    die_now_and_then();
+    out_.sets.push_back(times.set);
+    out_.times.push_back(times.pts);
+    die_now_and_then();
+  }
+  void drop(DropCause cause) override { ++out_.dropped[cause]; }
+  // Its worker is killed.
+  void die_now_and_then() {
+    if (std::uniform_real_distribution(0.0, 1.0)(random_) < deaths_) throw Killed();
+  }
+
+ private:
+  Encoded& out_;
+  double deaths_;
+  std::mt19937 random_;
+};
+
+struct CameraSpec {
+  double phase = 0;       // in sets
+  double jitter = 0;      // likewise, to both sides
+  double drift = 0;       // its clock is slower by this part
+  double lost = 0;        // part of its frames
+  int away_from = 0;      // frame; no frame comes
+  int away_until = 0;     // until this one
+  double deaths = 0;      // of its worker, for each step
+  std::int64_t step = 0;  // of its clock, in the middle
+};
+
+struct Group {
+  GroupConfig config{"g", rate, 10ms, 20ms, OnMissing::repeat};
+  int frames = 1000;
+  std::vector<CameraSpec> cameras;
+};
+
+class Rig {
+ public:
+  explicit Rig(const Group& group)
+      : group_(group),
+        page_(GroupPage::create({group.config.on_missing, group.config.max_wait})),
+        encoded_(group.cameras.size()) {
+    for (std::size_t i = 0; i < encoded_.size(); ++i) page_->add(static_cast<unsigned>(i));
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < encoded_.size(); ++i) threads.emplace_back([this, i] { run(i); });
+  }
+
+  [[nodiscard]] const std::vector<Encoded>& encoded() const { return encoded_; }
+  [[nodiscard]] int deaths() const { return deaths_; }
+  [[nodiscard]] std::int64_t slips() const { return slips_; }
+
+ private:
+  struct Worker {
+    Worker(const Group& group, std::shared_ptr<GroupPage> page, Encoded& out, unsigned place, double deaths,
+           unsigned seed)
+        : encoder(out, deaths, seed) {
+      events.beat = [this] { encoder.die_now_and_then(); };
+      events.abandoned = [] { return false; };
+      output.config.name = "member " + std::to_string(place);
+      output.config.group = group.config;
+      output.seat = messages::GroupSeat{place, true, std::nullopt};
+      if (!out.sets.empty()) output.seat->after = messages::NewestSet{out.sets.back(), out.times.back()};
+      gate.emplace(output, std::move(page), *block, events, encoder);
+    }
+    messages::EncodedOutput output;
+    OutputEvents events;
+    FakeEncoder encoder;
+    std::unique_ptr<EncodeBlock> block = std::make_unique<EncodeBlock>();
+    std::optional<GroupGate> gate;
+  };
+
+  void run(std::size_t index) {
+    const CameraSpec& spec = group_.cameras[index];
+    const auto place = static_cast<unsigned>(index);
+    std::mt19937 random(static_cast<unsigned>(index) + 1);
+    std::uniform_real_distribution<double> part(0, 1);
+    SetNumbering numbering(rate);
+    unsigned seed = 100 * (place + 1);
+    auto worker = std::make_unique<Worker>(group_, page_, encoded_[index], place, spec.deaths, seed);
+    const auto guarded = [&](const auto& work) {
+      try {
+        work(*worker->gate);
+      } catch (const Killed&) {  // the supervisor finds it dead, and starts another
+        ++deaths_;
+        encoded_[index].repeated += worker->block->counters.of(Counter::repeated);
+        page_->remove(place);
+        std::this_thread::yield();
+        page_->add(place);
+        worker = std::make_unique<Worker>(group_, page_, encoded_[index], place, spec.deaths, ++seed);
+      }
+    };
+    for (int i = 0; i < group_.frames; ++i) {
+      if (i >= spec.away_from && i < spec.away_until) {
+        wait_until_others_pass(index, i);
+        guarded([](GroupGate& gate) { gate.follow(); });
+        continue;
+      }
+      newest_[index] = i;
+      const double at = (i + spec.phase) * (1 + spec.drift) + spec.jitter * (2 * part(random) - 1);
+      FrameTimes times;
+      times.pts = static_cast<std::int64_t>(at / rate * 1e9);
+      times.media_time = utc + times.pts + (i > group_.frames / 2 ? spec.step : 0);
+      times.published = now_ns();
+      const auto number = numbering.number_of(times.media_time);
+      if (!number || part(random) < spec.lost) continue;
+      times.set = static_cast<std::uint64_t>(*number);
+      times.set_state = SetState::own;
+      guarded([&](GroupGate& gate) { gate.take({}, times, static_cast<std::uint64_t>(i)); });
+      wait_for_others(index, i);
+    }
+    newest_[index] = group_.frames + 1000;
+    for (bool done = false; !done;) {
+      guarded([&](GroupGate& gate) {
+        gate.finish();
+        done = true;
+      });
+    }
+    encoded_[index].repeated += worker->block->counters.of(Counter::repeated);
+    slips_ += static_cast<std::int64_t>(numbering.slips());
+    page_->remove(place);
+  }
+
+  // No camera is more than some frames ahead of the slowest: they have one time.
+  void wait_for_others(std::size_t index, int frame) {
+    while (slowest_but(index) < frame - 20) std::this_thread::yield();
+  }
+  void wait_until_others_pass(std::size_t index, int frame) {
+    newest_[index] = frame;
+    while (slowest_but(index) < frame) std::this_thread::yield();
+  }
+  [[nodiscard]] int slowest_but(std::size_t index) const {
+    int slowest = group_.frames + 1000;
+    for (std::size_t i = 0; i < encoded_.size(); ++i) {
+      if (i != index) slowest = std::min(slowest, newest_[i].load());
+    }
+    return slowest;
+  }
+
+  Group group_;
+  std::shared_ptr<GroupPage> page_;
+  std::vector<Encoded> encoded_;
+  std::array<std::atomic<int>, GroupPage::max_members> newest_{};  // frame of each camera
+  std::atomic<int> deaths_{0};
+  std::atomic<std::int64_t> slips_{0};
+};
+
+// The same sets, and the same distances between them; sets grow.
+void expect_in_step(const std::vector<Encoded>& all) {
+  const Encoded& first = all.at(0);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    SCOPED_TRACE("member " + std::to_string(i));
+    ASSERT_FALSE(all[i].sets.empty());
+    EXPECT_TRUE(std::ranges::is_sorted(all[i].sets, std::less_equal())) << "a set came twice, or too late";
+    ASSERT_EQ(all[i].sets.size(), first.sets.size());
+    EXPECT_EQ(all[i].sets, first.sets);
+    for (std::size_t n = 0; n < first.times.size(); ++n) {
+      ASSERT_NEAR(static_cast<double>(all[i].times[n] - all[i].times[0]),
+                  static_cast<double>(first.times[n] - first.times[0]), 1)
+          << n;
+    }
+  }
+}
+
+TEST(GroupGate, EncodesTheSameSetsHalfwayBetweenThemWithJitterAndDrift) {
+  Group group;
+  group.frames = 5000;
+  group.cameras = {{.phase = 0.5, .jitter = 0.015}, {.phase = 0, .jitter = 0.5}, {.phase = 0.5, .drift = 50e-6}};
+  const Rig rig(group);
+  expect_in_step(rig.encoded());
+  EXPECT_NEAR(static_cast<double>(rig.encoded()[0].sets.size()), 5000, 10);
+}
+
+TEST(GroupGate, EncodesTheSameSetsWhereFramesAreLost) {
+  for (const OnMissing on_missing : {OnMissing::repeat, OnMissing::drop, OnMissing::wait}) {
+    Group group;
+    group.config.on_missing = on_missing;
+    group.cameras = {{.lost = 0.05}, {.phase = 0.3, .lost = 0.1}, {.phase = 0.6}};
+    const Rig rig(group);
+    expect_in_step(rig.encoded());
+    const std::size_t sets = rig.encoded()[0].sets.size();
+    if (on_missing == OnMissing::drop) {
+      EXPECT_LT(sets, 900U);
+      EXPECT_GT(rig.encoded()[2].dropped.at(DropCause::set_incomplete), 50);
+      for (const Encoded& member : rig.encoded()) EXPECT_LE(member.repeated, 3U) << "but for the end";
+    } else {
+      EXPECT_GE(sets, 999U);
+      EXPECT_GT(rig.encoded()[0].repeated, 20U);
+      EXPECT_GT(rig.encoded()[1].repeated, 50U);
+    }
+  }
+}
+
+TEST(GroupGate, FollowsTheOthersWhileItsCameraIsAway) {
+  Group group;
+  group.cameras = {{}, {.phase = 0.4, .away_from = 300, .away_until = 600}};
+  const Rig rig(group);
+  expect_in_step(rig.encoded());
+  EXPECT_GE(rig.encoded()[1].repeated, 290U);
+  EXPECT_GE(rig.encoded()[0].sets.size(), 999U);
+}
+
+TEST(GroupGate, MakesUpForWhatWasDecidedWhileItWasDead) {
+  for (const OnMissing on_missing : {OnMissing::repeat, OnMissing::drop, OnMissing::wait}) {
+    Group group;
+    group.config.on_missing = on_missing;
+    group.frames = 5000;
+    group.cameras = {{.jitter = 0.02, .deaths = 0.001},
+                     {.phase = 0.5, .jitter = 0.02, .drift = 50e-6, .deaths = 0.002},
+                     {.phase = 0.25, .jitter = 0.4, .lost = 0.01, .deaths = 0.001}};
+    const Rig rig(group);
+    EXPECT_GT(rig.deaths(), 20);
+    expect_in_step(rig.encoded());
+  }
+}
+
+TEST(GroupGate, GoesOnWhereAClockIsSet) {
+  for (const std::int64_t step : {-second / 3, second / 3}) {
+    Group group;
+    group.frames = 5000;
+    group.cameras = {{}, {.phase = 0.5, .step = step}};
+    const Rig rig(group);
+    expect_in_step(rig.encoded());
+  }
+}
+
+// ---- what is of the present
+
+FrameTimes taken(std::int64_t media_time, CaptureClock clock = CaptureClock::arrival) {
+  FrameTimes times;
+  times.media_time = media_time;
+  times.capture_clock = clock;
+  return times;
+}
+
+TEST(GroupClock, RefusesFramesFarFromThePresent) {
+  GroupClock clock({"g", rate, 10ms, 200ms, OnMissing::repeat});
+  const std::int64_t offset = clock.utc_offset(utc, 0);
+  EXPECT_EQ(offset, utc);
+  EXPECT_EQ(clock.off(taken(utc + 10 * second), 10 * second), 0);
+  EXPECT_EQ(clock.off(taken(utc + 9 * second + second / 2), 10 * second), 0);
+  EXPECT_EQ(clock.off(taken(utc + 15 * second), 10 * second), 5 * second);
+  EXPECT_EQ(clock.off(taken(utc + 5 * second), 10 * second), -5 * second);
+}
+
+TEST(GroupClock, IsNotMovedByAClockThatIsSet) {
+  GroupClock clock({"g", rate, 10ms, 200ms, OnMissing::repeat});
+  clock.utc_offset(utc, 0);
+  const std::int64_t after = clock.utc_offset(utc + 3600 * second, second);
+  EXPECT_LE(after - utc, second / 100);
+  EXPECT_EQ(clock.off(taken(utc + 2 * second), 2 * second), 0);
+}
+
+TEST(GroupClock, GoesByTheCamerasClocksWhereTheySendThem) {
+  GroupClock clock({"g", rate, 10ms, 200ms, OnMissing::repeat});
+  clock.utc_offset(utc, 0);
+  EXPECT_EQ(clock.off(taken(utc + second - second / 10, CaptureClock::camera), second), 0);
+  EXPECT_EQ(clock.utc_offset(utc, second), utc - second / 10);
+}
+
+TEST(GroupClock, KeepsFilesTogether) {
+  GroupClock clock({"g", rate, 10ms, 200ms, OnMissing::repeat});
+  const CameraId a(0);
+  const CameraId b(1);
+  Clock::time_point now{};
+  EXPECT_EQ(clock.ahead(a, 10, now), 0);
+  EXPECT_EQ(clock.ahead(b, 0, now), 0);
+  EXPECT_EQ(clock.ahead(a, 128, now), 0);
+  EXPECT_EQ(clock.ahead(a, 1128, now), 1000);
+  EXPECT_EQ(clock.ahead(b, 1100, now), 0);
+  EXPECT_EQ(clock.ahead(a, 1130, now), 0) << "all have leapt";
+  EXPECT_EQ(clock.ahead(a, 9000, now + 2s), 0) << "the other one has ended";
+}
+
+}  // namespace
+}  // namespace campipe
