@@ -13,8 +13,6 @@ namespace {
 using ring::Control;
 using ring::SlotState;
 
-constexpr auto longest_sleep = std::chrono::milliseconds(100);  // interrupts are asked at least this often
-
 // Readers take a frame each at most, so that a compare-exchange fails that often. One that makes it fail for ever is
 // not waited for.
 constexpr int most_attempts = 1000;
@@ -96,17 +94,6 @@ std::optional<FrameRingWriter::Slot> FrameRingWriter::claim() {
     return Slot{slot, memory_->pixels(slot)};
   }
   return std::nullopt;
-}
-
-std::optional<FrameRingWriter::Slot> FrameRingWriter::claim_by(Deadline deadline,
-                                                               const std::function<bool()>& interrupted) {
-  std::optional<Slot> slot;
-  const auto claimed = [&] {
-    if (!slot) slot = claim();
-    return slot.has_value();
-  };
-  wait_for(claimed, deadline, interrupted);
-  return slot;
 }
 
 bool FrameRingWriter::claimable(unsigned slot) {
@@ -363,41 +350,6 @@ void FrameRingWriter::forget_seat(unsigned reader) {
   for (unsigned slot = 0; slot < memory_->description().slots; ++slot)
     header.done[reader][slot].store(0, std::memory_order_relaxed);
   header.waiting_readers.fetch_and(~(1U << reader), std::memory_order_seq_cst);
-}
-
-// Sleeps once, unless `satisfied` already.
-void FrameRingWriter::nap(Deadline deadline, ring::WriterSleep reason, const std::function<bool()>& satisfied) {
-  ring::Header& header = memory_->header();
-  const std::uint32_t room = header.room.load(std::memory_order_seq_cst);
-  header.writer_sleep.store(reason, std::memory_order_seq_cst);
-  if (!satisfied()) futex_wait(header.room, room, std::min(deadline, Clock::now() + longest_sleep));
-  header.writer_sleep.store(ring::WriterSleep::awake, std::memory_order_relaxed);
-  service();
-}
-
-bool FrameRingWriter::wait_for(const std::function<bool()>& satisfied, Deadline deadline,
-                               const std::function<bool()>& interrupted) {
-  service();
-  while (!satisfied()) {
-    if (Clock::now() >= deadline || interrupted()) return false;
-    nap(deadline, ring::WriterSleep::for_room, satisfied);
-  }
-  return true;
-}
-
-bool FrameRingWriter::wait_for_reader(Deadline deadline, const std::function<bool()>& interrupted) {
-  return wait_for([this] { return has_readers(); }, deadline, interrupted);
-}
-
-bool FrameRingWriter::wait_for_room(Deadline deadline, const std::function<bool()>& interrupted, Readers readers) {
-  return wait_for([this, readers] { return has_room(readers); }, deadline, interrupted);
-}
-
-void FrameRingWriter::sleep_until(Deadline deadline, const std::function<bool()>& interrupted) {
-  service();
-  while (Clock::now() < deadline && !interrupted()) {
-    nap(deadline, ring::WriterSleep::for_time, [] { return false; });
-  }
 }
 
 void FrameRingWriter::close() {

@@ -9,15 +9,13 @@
 #include <nlohmann/json.hpp>
 
 #include "app/placement/mosaic_plan.h"
+#include "app/placement/wanted_nodes.h"
 #include "core/error.h"
 #include "core/gpu.h"
 #include "ipc/rig_page.h"
 
 namespace campipe {
 namespace {
-
-// One place is left for cameras on the CPU.
-constexpr std::size_t most_gpus = max_workers - 1;
 
 // One for two cores: decoding, which the master does, and encoding share a machine about evenly.
 std::size_t automatic_count(const Machine& machine) { return std::max<std::size_t>(machine.cpus.size() / 2, 1); }
@@ -29,139 +27,6 @@ std::vector<unsigned> share_of(const std::vector<unsigned>& cpus, std::size_t i,
     return cpus.begin() + static_cast<std::ptrdiff_t>(share * cpus.size() / n);
   };
   return {at(i), at(i + 1)};
-}
-
-Device named_gpu(const std::string& name, const Devices& devices) {
-  const Gpu* gpu = find_gpu(devices, name);
-  if (gpu == nullptr) throw Error("there is no GPU " + name);
-  return gpu->device;
-}
-
-bool is_choice(const std::string& gpu) { return gpu == "auto" || gpu == "cpu"; }
-
-// How many cameras each GPU has, while they are given out.
-class Shares {
- public:
-  explicit Shares(const Devices& devices) : devices_(devices), cameras_(devices.gpus.size()) {}
-
-  void add(const Device& device) { ++cameras_[position(device)]; }
-
-  // Of those that can be used, one with the fewest cameras; the CPU where there is none.
-  [[nodiscard]] Device least(const std::vector<Device>& but = {}) const {
-    const auto in_use = cameras_.size() - static_cast<std::size_t>(std::ranges::count(cameras_, 0U));
-    const Gpu* best = nullptr;
-    for (const Gpu& gpu : devices_.gpus) {
-      const unsigned cameras = cameras_[position(gpu.device)];
-      const bool is_left = std::ranges::find(but, gpu.device) == but.end();
-      const bool possible = gpu.problem.empty() && is_left && (cameras > 0 || in_use + but.size() < most_gpus);
-      if (possible && (best == nullptr || cameras < cameras_[position(best->device)])) best = &gpu;
-    }
-    return best != nullptr ? best->device : Device{};
-  }
-
- private:
-  [[nodiscard]] std::size_t position(const Device& device) const {
-    return static_cast<std::size_t>(find_gpu(devices_, device) - devices_.gpus.data());
-  }
-
-  const Devices& devices_;
-  std::vector<unsigned> cameras_;
-};
-
-// What a node needs, before the workers are known.
-struct WantedNode {
-  Device gpu;
-  std::optional<unsigned> cpu_worker = {};  // a certain one
-  unsigned first_filter = 0;
-  unsigned further = 0;  // on the CPU: so many workers beyond the one that the camera's other nodes there are in
-  [[nodiscard]] bool is_beside(const WantedNode& other) const {
-    return gpu == other.gpu && cpu_worker == other.cpu_worker;
-  }
-};
-using WantedNodes = std::vector<WantedNode>;
-
-WantedNode named_place(const std::string& name, const Devices& devices) {
-  if (const auto worker = cpu_worker_of(name)) return {{}, worker};
-  if (name == "cpu") return {};
-  return {named_gpu(name, devices)};
-}
-
-// By stage. `gpu`: of the camera, where nothing else is said.
-WantedNodes stages_of(const CameraConfig& camera, const Device& gpu, const Devices& devices) {
-  const StagePlacement& asked = *camera.placement;
-  WantedNodes nodes;
-  for (unsigned f = 0; f < camera.filters.size() && !asked.filter.empty(); ++f) {
-    WantedNode node = named_place(asked.filter.size() == 1 ? asked.filter.front() : asked.filter.at(f), devices);
-    node.first_filter = f;
-    if (nodes.empty() || !nodes.back().is_beside(node)) nodes.push_back(node);
-  }
-  WantedNode encoder{gpu};
-  if (asked.encode != "auto") {
-    encoder = named_place(asked.encode, devices);
-  } else if (!nodes.empty()) {
-    encoder = nodes.back();
-  }
-  encoder.first_filter = nodes.empty() ? 0 : static_cast<unsigned>(camera.filters.size());
-  if (nodes.empty() || !nodes.back().is_beside(encoder)) nodes.push_back(encoder);
-  return nodes;
-}
-
-// By tile, with the node that joins them at the end. `gpu`: as above.
-WantedNodes tiles_of(const CameraConfig& camera, const Device& gpu, const Devices& devices, const Shares& shares) {
-  WantedNodes nodes;
-  std::vector<Device> chosen;
-  unsigned on_cpu = 0;
-  for (const std::string& tile : camera.placement->tiles) {
-    WantedNode node{chosen.empty() ? gpu : shares.least(chosen)};
-    if (tile != "auto") {
-      node = named_place(tile, devices);
-    } else if (on_gpu(gpu)) {
-      if (!on_gpu(node.gpu)) continue;  // as many as there are GPUs
-      chosen.push_back(node.gpu);
-    }
-    if (!on_gpu(node.gpu) && !node.cpu_worker) node.further = on_cpu++;
-    if (!nodes.empty() && on_gpu(node.gpu) != on_gpu(nodes.front().gpu))
-      throw Error("placement.tiles: tiles of one camera are all on GPUs, or all on the CPU");
-    nodes.push_back(node);
-  }
-  const std::string& encoder = camera.placement->encode;
-  const WantedNode join = encoder == "auto" ? nodes.front() : named_place(encoder, devices);
-  nodes.push_back(join);
-  return nodes;
-}
-
-bool is_tiled(const CameraConfig& camera) { return camera.placement && !camera.placement->tiles.empty(); }
-
-bool names_places(const CameraConfig& camera) {
-  if (!is_choice(camera.gpu)) return true;
-  if (!camera.placement) return false;
-  const auto is_named = [](const std::string& place) { return place != "auto"; };
-  return !camera.placement->filter.empty() || is_named(camera.placement->encode) ||
-         std::ranges::any_of(camera.placement->tiles, is_named);
-}
-
-// The nodes of each camera. Cameras that name their GPUs come first, so that the others are spread around them.
-std::vector<WantedNodes> choose_nodes(const RigConfig& rig, const Devices& devices) {
-  std::vector<WantedNodes> chosen(rig.cameras.size());
-  Shares shares(devices);
-  const auto choose = [&](std::size_t c, const Device& gpu) {
-    const CameraConfig& camera = rig.cameras[c];
-    chosen[c] = is_tiled(camera)   ? tiles_of(camera, gpu, devices, shares)
-                : camera.placement ? stages_of(camera, gpu, devices)
-                                   : WantedNodes{{gpu}};
-    for (const WantedNode& node : chosen[c]) {
-      if (on_gpu(node.gpu)) shares.add(node.gpu);
-    }
-  };
-  for (std::size_t c = 0; c < chosen.size(); ++c) {
-    const std::string& gpu = rig.cameras[c].gpu;
-    if (names_places(rig.cameras[c])) choose(c, is_choice(gpu) ? Device{} : named_gpu(gpu, devices));
-  }
-  for (std::size_t c = 0; c < chosen.size(); ++c) {
-    if (names_places(rig.cameras[c])) continue;
-    choose(c, rig.cameras[c].gpu == "auto" ? shares.least() : Device{});
-  }
-  return chosen;
 }
 
 bool decodes(const Gpu& gpu) {
