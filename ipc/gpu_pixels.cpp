@@ -1,6 +1,8 @@
 #include "ipc/gpu_pixels.h"
 
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <utility>
 
 #include "core/cuda.h"
@@ -194,12 +196,39 @@ class LegacyPixels : public GpuPixels {
   Opened opened_;    // a reader's
 };
 
+// What this process has made: CUDA opens no handle in the process that it came from, where a node may read what another
+// one writes.
+class OwnLegacyPixels {
+ public:
+  std::shared_ptr<GpuPixels> add(std::shared_ptr<GpuPixels> pixels) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(pixels_, [](const auto& entry) { return entry.second.expired(); });
+    pixels_[pixels->handle()] = pixels;
+    return pixels;
+  }
+  // Null: another process's.
+  std::shared_ptr<GpuPixels> find(const GpuHandle& handle) {
+    const std::lock_guard lock(mutex_);
+    const auto found = pixels_.find(handle);
+    return found != pixels_.end() ? found->second.lock() : nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<GpuHandle, std::weak_ptr<GpuPixels>> pixels_;
+};
+
+OwnLegacyPixels& own_legacy_pixels() {
+  static OwnLegacyPixels pixels;
+  return pixels;
+}
+
 }  // namespace
 
 std::shared_ptr<GpuPixels> GpuPixels::create(MemoryKind kind, const Device& device, std::size_t bytes) {
   use_gpu(device);
   const std::size_t size = whole_units(bytes);
-  if (kind == MemoryKind::cuda_legacy) return std::make_shared<LegacyPixels>(device, size);
+  if (kind == MemoryKind::cuda_legacy) return own_legacy_pixels().add(std::make_shared<LegacyPixels>(device, size));
   return create_vmm(kind, device, size);
 }
 
@@ -207,7 +236,10 @@ std::shared_ptr<GpuPixels> GpuPixels::import(MemoryKind kind, const Device& user
                                              std::size_t bytes) {
   use_gpu(user);
   const std::size_t size = whole_units(bytes);
-  if (kind == MemoryKind::cuda_legacy) return std::make_shared<LegacyPixels>(user, handle, size);
+  if (kind == MemoryKind::cuda_legacy) {
+    if (auto own = own_legacy_pixels().find(handle)) return own;
+    return std::make_shared<LegacyPixels>(user, handle, size);
+  }
   return import_vmm(kind, user, handle, fd, size);
 }
 

@@ -105,7 +105,8 @@ void check_placements(const std::vector<GivenCamera>& cameras, Report& report) {
                 "is for a camera's own stream that is encoded, and camera '" + camera.node->key + "' has codec `copy`");
       continue;
     }
-    if (!placement->tiles.empty() && camera["filters"].good && camera["placement.tiles"].good) {
+    const Origin& given = camera["filters"];
+    if (!placement->tiles.empty() && (given.node == nullptr || given.good) && camera["placement.tiles"].good) {
       const std::string refused = usual_tiles(camera.value.filters).refused;
       if (!refused.empty()) refuse_at(camera["placement.tiles"], "camera '" + camera.node->key + "': " + refused);
     }

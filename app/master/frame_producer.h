@@ -37,6 +37,8 @@ class FrameProducer {
   // A new decoder for the source that was opened. The ring stays if the stream is as it was.
   void begin(const SourceStream& stream);
   [[nodiscard]] bool decodes() const { return decoder_.is_open(); }
+  // After begin(): until the ring has a reader, at most so long.
+  void wait_for_reader(std::chrono::nanoseconds longest) { rings_.wait_for_reader(longest); }
   [[nodiscard]] bool on_hardware() const { return decoder_.on_hardware(); }
   // Of a file, after begin(): prime() must be given the first packet before its time, and take() again when that has
   // come.

@@ -7,6 +7,7 @@ namespace campipe {
 namespace {
 
 constexpr auto retry_wait = std::chrono::seconds(3);
+constexpr auto attach_wait = std::chrono::milliseconds(500);  // for a mosaic's reader; a file can wait
 
 }  // namespace
 
@@ -17,7 +18,11 @@ void OnDemandDecoding::take(const AVPacket& packet, const SourceStream& stream) 
   if (!camera_.shown && !demand_.is_there()) return frames_.end();
   if (again_at_ && Clock::now() < *again_at_) return;
   attempt([&] {
-    if (!frames_.decodes()) frames_.begin(stream);
+    if (!frames_.decodes()) {
+      frames_.begin(stream);
+      // A file may have few key frames; viewers come at any of its frames, a mosaic is there from the first on.
+      if (camera_.shown && !camera_.live) frames_.wait_for_reader(attach_wait);
+    }
     frames_.take(packet);
   });
 }

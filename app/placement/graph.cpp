@@ -123,8 +123,9 @@ class GraphMaker {
 
   void add_cell(const CameraConfig& mosaic, const RingMemory& memory, const LastNode& shown, unsigned to) {
     const NodePlan& from = shown.plan->nodes.back();
-    std::vector<std::string> filters =
-        filter_names(shown.camera->filters, from.first_filter, shown.camera->filters.size());
+    const std::size_t tiled = shown.plan->tiles > 0 ? usual_tiles(shown.camera->filters).filters : 0;
+    std::vector<std::string> filters = filter_names(
+        shown.camera->filters, std::max<std::size_t>(from.first_filter, tiled), shown.camera->filters.size());
     std::erase_if(filters, [](const std::string& name) { return known_filter(name).only_looks; });
     filters.emplace_back("fit");
     graph_.nodes[shown.node].streams.push_back({mosaic.name, std::move(filters), "frames", "", false});

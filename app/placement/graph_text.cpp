@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "app/config/names.h"
 #include "app/placement/cpu_list.h"
@@ -157,13 +158,13 @@ std::string describe(const Graph& graph) {
   std::string text;
   for (const GraphProcess& process : graph.processes) {
     std::string lines;
-    std::size_t count = 0;
+    std::set<std::string> names;
     for (const CameraParts& camera : cameras) {
       if (process_of(camera) != process.name) continue;
       lines += text_of(camera);
-      ++count;
+      names.insert((camera.node != nullptr ? camera.node : camera.source)->name);
     }
-    text += head_of(process, count) + lines;
+    text += head_of(process, names.size()) + lines;
   }
   text += text_of_rings(graph);
   if (!graph.notes.empty()) text += "notes\n";

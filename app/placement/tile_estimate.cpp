@@ -21,8 +21,8 @@ struct FilterCost {
 };
 constexpr std::array costs{
     FilterCost{"resize", 1.4, 1.0},  FilterCost{"color", 1.4, 0.4},     FilterCost{"crop", 1.4, 0.3},
-    FilterCost{"sharpen", 1.5, 0.7}, FilterCost{"blur", 3.3, 0.9},      FilterCost{"undistort", 2.6, 5},
-    FilterCost{"rotate", 1.4, 1.0},  FilterCost{"deinterlace", 8.6, 2}, FilterCost{"denoise", 82.4, 24},
+    FilterCost{"sharpen", 1.5, 0.7}, FilterCost{"blur", 3.3, 0.7},      FilterCost{"undistort", 2.6, 6},
+    FilterCost{"rotate", 1.4, 1.0},  FilterCost{"deinterlace", 8.6, 1}, FilterCost{"denoise", 82.4, 24},
 };
 
 // Of a stream, which one decoder of the GPU decodes, or one thread; and of a frame over a link, or into memory.
