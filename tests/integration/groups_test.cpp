@@ -99,9 +99,9 @@ TEST(Groups, RepeatFramesOfASlowCameraAndDropThoseOfAFastOne) {
       rig_of(camera("left", pattern(25, 60)) + camera("slow", pattern(10, 24)) + camera("fast", pattern(50, 120)),
              "{cameras: [left, slow, fast], rate: 25}"));
   ASSERT_EQ(rig.wait(), 0) << rig.log();
-  EXPECT_GE(expect_in_step(rig, {"left", "slow", "fast"}), 59U);
-  EXPECT_GE(rig.camera("slow").at("frames").at("repeated"), 30);
-  EXPECT_GE(rig.camera("fast").at("frames").at("dropped").at("rate"), 50);
+  EXPECT_GE(expect_in_step(rig, {"left", "slow", "fast"}), 50U);
+  EXPECT_GE(rig.camera("slow").at("frames").at("repeated"), 25);
+  EXPECT_GE(rig.camera("fast").at("frames").at("dropped").at("rate"), 45);
 }
 
 // Of a clip without some of its frames.
