@@ -307,7 +307,7 @@ TEST_F(Accounting, OfEachReaderOfARingAreItsOwn) {
   EdgeReader& second = camera_.frames().readers.emplace_back();
   second.node = NodeId(1);
   second.meant = 10;
-  camera_.nodes.push_back(CameraNode{.id = NodeId(1), .watch = ThreadWatch(thread_hangs)});
+  camera_.nodes.push_back(CameraNode{.id = NodeId(1), .tile = std::nullopt, .watch = ThreadWatch(thread_hangs)});
   add_output();
   camera_.outputs[1].node = NodeId(1);
   EdgeReader& slow = camera_.frames().readers[1];

@@ -1,6 +1,8 @@
 // Cameras as the supervisor has them, for tests of its parts.
 #pragma once
 
+#include <optional>
+
 #include "app/supervisor/camera.h"
 
 namespace campipe::test {
@@ -11,7 +13,7 @@ inline CameraNode& add_node(Camera& camera, NodeId node, EdgeId edge) {
   added.id = edge;
   added.readers.emplace_back().node = node;
   if (!camera.nodes.empty()) added.writer = camera.nodes.back().id;
-  return camera.nodes.emplace_back(CameraNode{.id = node, .watch = ThreadWatch(thread_hangs)});
+  return camera.nodes.emplace_back(CameraNode{.id = node, .tile = std::nullopt, .watch = ThreadWatch(thread_hangs)});
 }
 
 }  // namespace campipe::test
