@@ -99,7 +99,7 @@ void describe_keys(Keys& keys, Of<StagePlacement>) {
   keys.key("filter", &S::filter, ParsedKey{read_stage_places, "list", R"({"$ref": "#/$defs/places"})"},
            {.meaning = "what runs the camera's filters: one place for all of them, or one for each. `cpu:1` is the "
                        "second of the workers on the CPU, `cpu` any of them",
-            .range = "`cpu`, `cpu:0` to `cpu:31`, a GPU's index or UUID",
+            .range = "`cpu`, `cpu:0` to `cpu:14`, a GPU's index or UUID",
             .fallback = "where it is encoded",
             .excludes = "placement.tiles"});
   keys.key(

@@ -5,17 +5,19 @@
 #include "app/config/given.h"
 #include "app/config/reader.h"
 #include "core/gpu.h"
+#include "ipc/rig_page.h"
 #include "stages/filters/tile_parts.h"
 
 namespace campipe {
 namespace {
 
-constexpr unsigned most_cpu_workers = 32;
+constexpr unsigned most_cpu_workers = 15;
+static_assert(most_cpu_workers == max_workers, "texts name the last one");
 constexpr int most_tiles = 8;
 constexpr std::string_view expected_gpu =
     "auto, cpu, or a GPU by its index or UUID, such as 0, GPU-5f0c… or MIG-5f0c… (campipe --devices lists them)";
 constexpr std::string_view expected_place =
-    "cpu, cpu:0 to cpu:31 (a worker on the CPU), or a GPU by its index or UUID (campipe --devices lists them)";
+    "cpu, cpu:0 to cpu:14 (a worker on the CPU), or a GPU by its index or UUID (campipe --devices lists them)";
 
 bool is_index(const std::string& text) {
   return !text.empty() && text.size() <= 3 && text.find_first_not_of("0123456789") == std::string::npos;
@@ -67,7 +69,11 @@ std::optional<std::vector<std::string>> read_stage_places(const YamlNode& node, 
 }
 
 std::optional<std::vector<std::string>> read_tiles(const YamlNode& node, Report& report) {
-  if (scalar_text(node) != nullptr) {
+  if (const std::string* text = scalar_text(node)) {
+    if (text->find_first_not_of("0123456789") != std::string::npos) {
+      refuse(node, "a number of tiles from 1 to 8, or a list of places, such as [0, 1] or [cpu, cpu]", report);
+      return std::nullopt;
+    }
     const auto number = read_int(node, 1, most_tiles, report);
     return number ? std::optional(std::vector<std::string>(static_cast<std::size_t>(*number), "auto")) : std::nullopt;
   }

@@ -181,30 +181,37 @@ std::vector<WorkerPlan> gpu_workers(std::vector<CameraPlan>& cameras, const Mach
 // The node is one of any of the CPU's workers.
 bool is_free(const NodePlan& node) { return !on_gpu(node.gpu) && !node.cpu_worker; }
 
+// What a camera's `placement` asks of the CPU's workers must be there.
+void require_cpu_workers(const CameraConfig& camera, std::size_t needed, const std::string& why, std::size_t there,
+                         const RigConfig& rig) {
+  if (needed <= there) return;
+  const std::string most = rig.worker_count ? fmt::format("workers.count: {}", *rig.worker_count)
+                                            : fmt::format("there can be {} besides those of GPUs", there);
+  throw Error(fmt::format("cameras.{}.placement: {} takes {} workers on the CPU ({})", camera.name, why, needed, most));
+}
+
 unsigned cpu_worker_count(const std::vector<CameraPlan>& cameras, const RigConfig& rig, std::size_t most,
                           const Machine& machine) {
+  const auto there = rig.worker_count ? std::min(static_cast<std::size_t>(*rig.worker_count), most) : most;
   std::size_t least = 0;
-  std::size_t free = 0;   // workers that such nodes would use
-  std::size_t tiles = 0;  // that a camera's tiles need
-  for (const CameraPlan& camera : cameras) {
+  std::size_t free = 0;  // workers that nodes use that are of any of them
+  for (std::size_t c = 0; c < cameras.size(); ++c) {
     std::size_t workers = 0;
-    for (const NodePlan& node : camera.nodes) {
+    for (const NodePlan& node : cameras[c].nodes) {
       if (is_free(node)) workers = std::max<std::size_t>(workers, node.further + 1);
-      least = std::max<std::size_t>(least, node.cpu_worker ? *node.cpu_worker + 1 : 0);
+      if (!node.cpu_worker) continue;
+      const std::string name = "cpu:" + std::to_string(*node.cpu_worker);
+      require_cpu_workers(rig.cameras[c], *node.cpu_worker + 1, name, there, rig);
+      least = std::max<std::size_t>(least, *node.cpu_worker + 1);
     }
     free += workers;
-    if (camera.tiles > 0) tiles = std::max(tiles, workers);
+    if (cameras[c].tiles == 0) continue;
+    require_cpu_workers(rig.cameras[c], workers, "tiles", there, rig);
+    least = std::max(least, workers);
   }
-  if (rig.worker_count && tiles > static_cast<std::size_t>(*rig.worker_count))
-    throw Error(
-        fmt::format("placement.tiles: {} workers on the CPU are needed (workers.count: {})", tiles, *rig.worker_count));
-  if (rig.worker_count && least > static_cast<std::size_t>(*rig.worker_count))
-    throw Error(fmt::format("placement: there is no worker cpu:{} (workers.count: {})", least - 1, *rig.worker_count));
   const auto wanted = rig.worker_count ? static_cast<std::size_t>(*rig.worker_count) : automatic_count(machine);
-  least = std::max(least, tiles);
   const std::size_t count = std::max(least, std::min(wanted, free));
   if (count > most && most == 0) throw Error("more workers than there can be");
-  if (least > most) throw Error("placement: more workers than there can be");
   return static_cast<unsigned>(std::min(count, most));
 }
 

@@ -82,7 +82,7 @@ WantedNodes tiles_of(const CameraConfig& camera, const Device& gpu, const Device
     }
     if (!on_gpu(node.gpu) && !node.cpu_worker) node.further = on_cpu++;
     if (!nodes.empty() && on_gpu(node.gpu) != on_gpu(nodes.front().gpu))
-      throw Error("placement.tiles: tiles of one camera are all on GPUs, or all on the CPU");
+      throw Error("cameras." + camera.name + ".placement.tiles: expected GPUs alone, or places on the CPU alone");
     nodes.push_back(node);
   }
   const std::string& encoder = camera.placement->encode;

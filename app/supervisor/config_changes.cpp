@@ -4,6 +4,7 @@
 #include "app/supervisor/config_changes.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "app/supervisor/answers.h"
@@ -33,6 +34,13 @@ bool is_reload(const messages::ConfigChange& change) { return std::holds_alterna
 
 std::uint64_t number_of(const messages::ConfigChange& change) {
   return std::visit([](const auto& asked) { return asked.request; }, change);
+}
+
+std::vector<CameraConfig> mosaics_of(const RigConfig& rig) {
+  std::vector<CameraConfig> mosaics;
+  std::ranges::copy_if(rig.cameras, std::back_inserter(mosaics),
+                       [](const CameraConfig& camera) { return camera.mosaic.has_value(); });
+  return mosaics;
 }
 
 // What a request throws is its answer.
@@ -195,9 +203,24 @@ std::optional<messages::Answer> ConfigChanges::begin(const messages::PutCamera& 
     const auto config = std::ranges::find(loaded.rig.cameras, name, &CameraConfig::name);
     if (config == loaded.rig.cameras.end()) return refused(400, "no camera came of it");
     roster_.require_room({config, 1});
-    return make_change(change, persist, [this, config = *config] { return make_camera_be(config); });
+    return make_change(change, persist, [this, config = *config, mosaics = mosaics_of(loaded.rig)] {
+      const messages::Answer answer = make_camera_be(config);
+      show_in(mosaics);
+      return answer;
+    });
   });
   return std::nullopt;
+}
+
+// Mosaics of all cameras show those that there are; what else the file says of them by now is for a reload.
+void ConfigChanges::show_in(const std::vector<CameraConfig>& mosaics) {
+  for (const CameraConfig& wanted : mosaics) {
+    const Camera* const mosaic = rig_.cameras.find(wanted.name);
+    if (mosaic == nullptr || !mosaic->is_mosaic() || mosaic->is_removed()) continue;
+    CameraConfig config = mosaic->successor ? *mosaic->successor : mosaic->asked;
+    config.mosaic->cells = wanted.mosaic->cells;
+    make_camera_be(config);
+  }
 }
 
 messages::Answer ConfigChanges::make_camera_be(const CameraConfig& config) {
@@ -215,12 +238,22 @@ std::optional<messages::Answer> ConfigChanges::begin(const messages::RemoveCamer
   const std::string name = asked.name;
   const Camera* found = rig_.cameras.find(name);
   if (found == nullptr || found->is_removed()) return refused(404, "there is no such camera");
+  if (found->is_mosaic()) return refused(400, "mosaics are changed in the file");
+  const bool persist = asked.persist;
   CameraChanges change;
   change.remove(name);
-  return make_change(change, asked.persist, [this, name]() -> messages::Answer {
-    if (Camera* camera = rig_.cameras.find(name)) roster_.retire(*camera, std::nullopt);
-    return removed_answer();
+  CameraChanges all = changes_;
+  all.add(change);
+  // A mosaic or a group may name it.
+  begin_load({rig_.options.config, all}, [=, this](const LoadedConfig& loaded) -> std::optional<messages::Answer> {
+    if (const auto refusal = check(loaded)) return refusal;
+    return make_change(change, persist, [this, name, mosaics = mosaics_of(loaded.rig)] {
+      if (Camera* camera = rig_.cameras.find(name)) roster_.retire(*camera, std::nullopt);
+      show_in(mosaics);
+      return removed_answer();
+    });
   });
+  return std::nullopt;
 }
 
 std::optional<messages::Answer> ConfigChanges::begin(const messages::EnableCamera& asked) {

@@ -63,6 +63,7 @@ class ConfigChanges {
   std::optional<messages::Answer> make_change(const CameraChanges& change, bool persist,
                                               const std::function<messages::Answer()>& make);
   messages::Answer make_camera_be(const CameraConfig& config);
+  void show_in(const std::vector<CameraConfig>& mosaics);
   void send_answer(pid_t asker, std::uint64_t request, messages::Answer answer);
 
   RigState& rig_;

@@ -1,6 +1,7 @@
 #include "app/supervisor/mosaic_cells.h"
 
 #include <algorithm>
+#include <sstream>
 #include <vector>
 
 #include "app/placement/mosaic_plan.h"
@@ -15,6 +16,18 @@ bool runs(const Camera& mosaic) {
 
 // Frames come from it, or may come.
 bool may_be_shown(const Camera& camera) { return camera.takes_part() && !camera.retiring && !camera.source.over; }
+
+// Without addresses and paths: who may watch the mosaic need not be allowed to see where its cameras are.
+std::string without_places(const std::string& reason) {
+  std::istringstream words(reason);
+  std::string kept;
+  for (std::string word; words >> word;) {
+    const bool is_place = word.find("://") != std::string::npos || word.find('/') < 2;
+    if (!is_place) kept += (kept.empty() ? "" : " ") + word;
+    if (is_place && word.ends_with(':') && !kept.empty() && !kept.ends_with(':')) kept += ':';
+  }
+  return kept;
+}
 
 // `camera`: null: the rig has none of that name just now, since it is removed, or comes anew.
 messages::CellState state_of(const Camera* camera, const CameraEdge* edge) {
@@ -38,7 +51,8 @@ messages::CellState state_of(const Camera* camera, const CameraEdge* edge) {
     case CameraState::waiting:
     case CameraState::failed:
       state.away = true;
-      state.reason = own.reason.empty() ? name_of(own.state) : own.reason;
+      state.reason = without_places(own.reason);
+      if (state.reason.empty()) state.reason = name_of(own.state);
       break;
     case CameraState::ended:
     case CameraState::disabled:

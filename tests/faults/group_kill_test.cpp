@@ -88,11 +88,13 @@ std::string name_of(OnMissing on_missing) {
   return on_missing == OnMissing::repeat ? "repeat" : on_missing == OnMissing::drop ? "drop" : "wait";
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    At, GroupMemberKilled,
-    testing::Combine(testing::Values("group.arriving", "group.arrived", "group.deciding", "group.decided"),
-                     testing::Values(OnMissing::repeat, OnMissing::drop, OnMissing::wait)),
-    [](const auto& of) { return std::get<0>(of.param).substr(6) + "_" + name_of(std::get<1>(of.param)); });
+INSTANTIATE_TEST_SUITE_P(At, GroupMemberKilled,
+                         testing::Combine(testing::Values("group.arriving", "group.arrived", "group.deciding",
+                                                          "group.decided", "group.settling"),
+                                          testing::Values(OnMissing::repeat, OnMissing::drop, OnMissing::wait)),
+                         [](const auto& of) {
+                           return std::get<0>(of.param).substr(6) + "_" + name_of(std::get<1>(of.param));
+                         });
 
 }  // namespace
 }  // namespace campipe::test

@@ -202,6 +202,56 @@ TEST(Mosaic, ComesChangesAndGoesWithoutTouchingOthers) {
   EXPECT_GT(frames_with(after, 3), after.size() / 2);
 }
 
+// Mosaics of all cameras follow; what the file says of a mosaic by name is not undone.
+TEST(Mosaic, ShowsAllCamerasThatTheApiAddsAndRemoves) {
+  const auto port = static_cast<std::uint16_t>(free_port());
+  RigRun rig(head("127.0.0.1:" + std::to_string(port)) + "cameras:\n" + pattern("a") + pattern("b") +
+             "mosaics:\n  all: {width: 320, height: 240, rate: 10, record: {path: all.mp4}}\n"
+             "  some: {cameras: [a], width: 160, height: 120, rate: 10}\n");
+  ASSERT_TRUE(wait_for_flow(rig, {"all", "a", "b"})) << rig.log();
+  const auto change = [&](const std::string& line, const std::string& body = "") {
+    const std::string token = read_text(rig.file("state/token-" + std::to_string(port)));
+    return ask(port, line, "Authorization: Bearer " + token + "\r\nContent-Type: application/json\r\n", body);
+  };
+  const auto shown = [&] {
+    const Reply reply = ask(port, "GET /api/v1/cameras/all");
+    std::vector<std::string> names;
+    if (reply.status != 200) return names;
+    for (const auto& cell : nlohmann::json::parse(reply.body).value("cells", nlohmann::json::array()))
+      names.push_back(cell.at("camera"));
+    return names;
+  };
+  const Reply named = change("DELETE /api/v1/cameras/a?persist=true");
+  EXPECT_EQ(named.status, 400);
+  EXPECT_THAT(named.body, testing::HasSubstr("mosaics.some.cameras[0]: there is no camera 'a'"));
+  const Reply mosaic = change("DELETE /api/v1/cameras/some");
+  EXPECT_EQ(mosaic.status, 400);
+  EXPECT_THAT(mosaic.body, testing::HasSubstr("mosaics are changed in the file"));
+  const std::string source = R"({"config": {"source": "test://pattern?width=160&height=120&rate=10"}})";
+  EXPECT_EQ(change("PUT /api/v1/cameras/z", source).status, 201);
+  EXPECT_TRUE(eventually([&] { return shown() == std::vector<std::string>{"a", "b", "z"}; })) << rig.log();
+  EXPECT_EQ(change("DELETE /api/v1/cameras/b").status, 200);
+  EXPECT_TRUE(eventually([&] { return shown() == std::vector<std::string>{"a", "z"}; })) << rig.log();
+  ASSERT_TRUE(wait_for_flow(rig, {"all-2", "a"})) << rig.log();
+  EXPECT_EQ(change("PUT /api/v1/cameras/gone", R"({"config": {"source": "rtsp://127.0.0.1:1/hidden"}})").status, 201);
+  std::string reason;
+  const auto is_away = [&] {
+    const auto status = nlohmann::json::parse(ask(port, "GET /api/v1/cameras/all").body);
+    for (const auto& cell : status.at("cells")) {
+      reason = cell.value("reason", "");
+      if (cell.at("camera") == "gone") return cell.at("away").get<bool>();
+    }
+    return false;
+  };
+  EXPECT_TRUE(eventually(is_away)) << rig.log();
+  EXPECT_THAT(reason, testing::HasSubstr("refuses the connection"));
+  EXPECT_THAT(reason, testing::Not(testing::HasSubstr("127.0.0.1"))) << "who sees the mosaic may see no more";
+  EXPECT_EQ(change("DELETE /api/v1/cameras/gone").status, 200);
+  EXPECT_TRUE(eventually([&] { return shown() == std::vector<std::string>{"a", "z"}; })) << rig.log();
+  end(rig);
+  expect_untouched(rig, "a");
+}
+
 // A copy is decoded only while a mosaic shows it.
 TEST(Mosaic, ShowsACameraThatNothingElseDecodes) {
   const TemporaryFolder clips;

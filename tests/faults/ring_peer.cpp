@@ -155,20 +155,30 @@ int meet(Channel& channel, Journal& journal, const Arguments& arguments) {
 }
 
 // Comes to set after set of a group, each due 2 ms after the one before, until it is killed. One in sixteen it leaves
-// out, as a camera that loses a frame.
+// out, as a camera that loses a frame, and one in 32 all members do; it settles that one behind the next.
 int give_sets(Channel& channel, Journal& journal, const Arguments& arguments) {
   Message message = await_message(channel, "page");
   const unsigned number = number_of(arguments.at(0));
   GroupMember member(GroupPage::open(std::move(message.fds.at(0))), number);
   Note note(journal);
+  const auto enter = [&](std::uint64_t set, SetOutcome outcome) {
+    note.add(set * 8 + static_cast<std::uint64_t>(outcome), true);
+  };
   constexpr auto interval = std::chrono::milliseconds(2);
   for (auto set = Clock::now().time_since_epoch() / interval;; ++set) {
     set = std::max(set, Clock::now().time_since_epoch() / interval);
-    if ((static_cast<unsigned>(set) + 5 * number) % 16 == 0) ++set;
+    const bool leaves_out = (static_cast<unsigned>(set) + 5 * number) % 16 == 0;
+    const bool all_leave_out = set % 32 == 31;
+    if (leaves_out || all_leave_out) ++set;
     std::this_thread::sleep_until(Clock::time_point(set * interval));
-    member.arrive(static_cast<std::uint64_t>(set));
+    const auto own = static_cast<std::uint64_t>(set);
+    member.arrive(own);
     const SetOutcome outcome = member.wait(after(patience));
-    note.add(static_cast<std::uint64_t>(set) * 8 + static_cast<std::uint64_t>(outcome), true);
+    if (leaves_out || all_leave_out) {
+      const SetOutcome settled = member.settle(own - 1);
+      if (!all_leave_out) enter(own - 1, settled);
+    }
+    enter(own, outcome);
   }
 }
 

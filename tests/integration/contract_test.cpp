@@ -111,10 +111,10 @@ cameras:
   lost: {source: "CLIPS/broken.mp4"}
   off: {source: "test://pattern?width=160&height=120&rate=5", enabled: false}
   spare: {source: "test://pattern?width=160&height=120&rate=5", record: {path: spare.mp4}}
-mosaics:
-  wall: {cameras: [dock, gate], width: 320, height: 120, rate: 5, gpu: cpu}
   left: {source: "test://pattern?width=160&height=120&rate=5"}
   right: {source: "test://pattern?width=160&height=120&rate=5"}
+mosaics:
+  wall: {cameras: [dock, gate], width: 320, height: 120, rate: 5, gpu: cpu}
 sync_groups: {stereo: {cameras: [left, right], rate: 5}}
 )";
 

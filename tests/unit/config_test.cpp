@@ -81,13 +81,13 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"    queue_size: \"a\\tb\"\n",
                 "4:17: cameras.dock.queue_size: expected an integer from 1 to 32, got 'a\\x09b'"},
         Mistake{"    placement: {filter: [gpu0]}\n",
-                "4:26: cameras.dock.placement.filter[0]: expected cpu, cpu:0 to cpu:31 (a worker on the CPU), or a GPU "
+                "4:26: cameras.dock.placement.filter[0]: expected cpu, cpu:0 to cpu:14 (a worker on the CPU), or a GPU "
                 "by its index or UUID (campipe --devices lists them), got 'gpu0'"},
         Mistake{"    placement: {filter: []}\n",
                 "4:25: cameras.dock.placement.filter: expected at least one place; without this key it is where it is "
                 "encoded"},
         Mistake{"    placement: {encode: cpu:32}\n",
-                "4:25: cameras.dock.placement.encode: expected cpu, cpu:0 to cpu:31 (a worker on the CPU), or a GPU by "
+                "4:25: cameras.dock.placement.encode: expected cpu, cpu:0 to cpu:14 (a worker on the CPU), or a GPU by "
                 "its index or UUID (campipe --devices lists them), got 'cpu:32'"},
         Mistake{
             "    filters: [sharpen, motion, sharpen]\n    placement: {filter: [0, 1]}\n",

@@ -262,9 +262,8 @@ TEST(RigPage, RefusesWhatIsNotAPage) {
 TEST(RigPage, EveryCauseHasANameOfItsOwn) {
   std::set<std::string> names;
   for (std::size_t cause = 0; cause < drop_causes; ++cause) names.insert(name_of(static_cast<DropCause>(cause)));
-  EXPECT_EQ(names, (std::set<std::string>{"queue_full", "worker_lost", "master_lost", "filter_failed", "encoder_failed",
-                                          "publisher_slow", "stopped", "no_gpu_memory", "part_missing", "corrupt",
-                                          "rate", "unwatched"}));
+  EXPECT_EQ(names.size(), drop_causes);
+  EXPECT_FALSE(names.contains(""));
   EXPECT_STREQ(name_of(DropCause::queue_full), "queue_full");
   EXPECT_STREQ(name_of(DropCause::encoder_failed), "encoder_failed");
   EXPECT_STREQ(name_of(DropCause::stopped), "stopped");
