@@ -161,8 +161,8 @@ int give_sets(Channel& channel, Journal& journal, const Arguments& arguments) {
   const unsigned number = number_of(arguments.at(0));
   GroupMember member(GroupPage::open(std::move(message.fds.at(0))), number);
   Note note(journal);
-  const auto enter = [&](std::uint64_t set, SetOutcome outcome) {
-    note.add(set * 8 + static_cast<std::uint64_t>(outcome), true);
+  const auto enter = [&](std::uint64_t set, bool settled, SetOutcome outcome) {
+    note.add(set * 16 + (settled ? 8 : 0) + static_cast<std::uint64_t>(outcome), true);
   };
   constexpr auto interval = std::chrono::milliseconds(2);
   for (auto set = Clock::now().time_since_epoch() / interval;; ++set) {
@@ -176,9 +176,9 @@ int give_sets(Channel& channel, Journal& journal, const Arguments& arguments) {
     const SetOutcome outcome = member.wait(after(patience));
     if (leaves_out || all_leave_out) {
       const SetOutcome settled = member.settle(own - 1);
-      if (!all_leave_out) enter(own - 1, settled);
+      if (!all_leave_out) enter(own - 1, true, settled);
     }
-    enter(own, outcome);
+    enter(own, false, outcome);
   }
 }
 
