@@ -1,16 +1,20 @@
 #include "stages/filters/tile_parts.h"
 
+#include <array>
 #include <utility>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "stages/filters/filter_sequence.h"
 #include "stages/filters/tile_plan.h"
 
 namespace campipe {
 namespace {
 
-// Large enough for most that a configuration cuts out of a frame.
-constexpr FrameFormat usual{.pixels = PixelFormat::nv12, .width = 7680, .height = 4320};
+// The second is large enough for most that a configuration cuts out of a frame; but maps (undistort) of it take a
+// second to make.
+constexpr std::array usual{FrameFormat{.pixels = PixelFormat::nv12, .width = 1920, .height = 1080},
+                           FrameFormat{.pixels = PixelFormat::nv12, .width = 7680, .height = 4320}};
 
 MutableFrameView moved(const MutableFrameView& view, const FrameFormat& format, const FrameRows& rows, int direction) {
   MutableFrameView moved = view;
@@ -62,15 +66,18 @@ MutableFrameView part_of(const MutableFrameView& whole, const FrameRows& rows) {
 }
 
 UsualTiles usual_tiles(const std::vector<FilterConfig>& filters) {
-  try {
-    // So many rows that it is not for them, should it not be tiled.
-    TilePlan plan = plan_tiles(filters, usual, 0, 2);
-    if (!plan.refused.empty()) return {0, std::move(plan.refused)};
-    if (plan.bands.empty() && plan.computed == 1) return {0, std::move(plan.untiled)};
-    return {filters.size() - plan.joined.size(), {}};
-  } catch (const Error&) {
-    return {filters.size(), {}};  // whether that source suits the filters is found when it is open
+  for (const FrameFormat& format : usual) {
+    try {
+      // So many rows that it is not for them, should it not be tiled.
+      TilePlan plan = plan_tiles(filters, format, 0, 2);
+      if (!plan.refused.empty()) return {0, std::move(plan.refused)};
+      if (plan.bands.empty() && plan.computed == 1) return {0, std::move(plan.untiled)};
+      return {filters.size() - plan.joined.size(), {}};
+    } catch (const Error& error) {
+      spdlog::debug("tiles of {}x{} cannot be planned: {}", format.width, format.height, error.what());
+    }
   }
+  return {filters.size(), {}};  // whether that source suits the filters is found when it is open
 }
 
 }  // namespace campipe

@@ -317,8 +317,9 @@ TEST_P(RandomMosaics, Balance) {
   const auto seen = [&] {
     const Reply reply = try_request(port, "GET /api/v1/status");
     if (reply.status != 200) return false;
+    const auto status = nlohmann::json::parse(reply.body);
     for (const char* name : {"one", "two"}) {
-      for (const auto& cell : nlohmann::json::parse(reply.body).at("cameras").at(name).at("cells"))
+      for (const auto& cell : status.at("cameras").at(name).at("cells"))
         if (cell.at("away")) return false;
     }
     return true;
