@@ -96,7 +96,7 @@ void GroupGate::begin(const FrameTimes& first) {
   const auto begun = page_->first_set();
   if (!begun || !seat_.from_start || left_) return;
   if (*begun > first.set + most_apart) return;  // it cannot be
-  if (*begun > first.set || first.set - *begun < GroupPage::window) next_ = *begun;
+  if (*begun > first.set || first.set - *begun < GroupPage::window) next_ = begun;
 }
 
 // All sets up to this one, that of `own` if there is one, about which `outcome` is known. False: it has left.

@@ -121,7 +121,7 @@ void JoinInput::describe(const InputRing& ring, const FrameFormat& part) {
   made_.reset();
   try {
     if (source.format.width == 0) throw Error("a tile does not say what its frames are made of");
-    made_.emplace();
+    made_ = Made();
     made_->source = source;
     made_->parts = tile_parts(filters_, source.format, source.rotation, static_cast<int>(parts_.size()));
     made_->parts.format.pixels = part.pixels;
