@@ -101,10 +101,18 @@ ComposeInput::Draw ComposeInput::make_drawing() {
   return [drawing](std::span<const CellContent> contents) { return drawing->compose(contents); };
 }
 
+// A predecessor began it. What cannot be is not believed: it would stand still for ever.
+bool ComposeInput::is_going() const {
+  const std::int64_t now = now_ns();
+  const std::int64_t first = clock_.first;
+  const auto most_ticks = static_cast<std::uint64_t>(static_cast<double>(now - first) * rate_ / 1e9) + 2;
+  return first > 0 && first <= now && clock_.ticks <= most_ticks;
+}
+
 // The clock begins when all processes are ready and the cells have frames, or need not be waited for any longer. False:
 // it never does.
 bool ComposeInput::begin(FrameTaker& taker) {
-  goes_on_ = clock_.first != 0;
+  goes_on_ = is_going();
   if (goes_on_) return true;
   while (!page_.barrier().over(0)) {
     if (!sleep_until(now_ns() + slice, taker)) return false;
@@ -119,6 +127,7 @@ bool ComposeInput::begin(FrameTaker& taker) {
   }
   const std::int64_t now = now_ns();
   clock_.media_offset = utc_now_ns();
+  clock_.ticks = 0;
   clock_.first = now;
   return true;
 }

@@ -61,6 +61,7 @@ class ComposeInput final : public NodeInput {
   using Draw = std::function<FrameRef(std::span<const CellContent>)>;
 
   Draw make_drawing();
+  [[nodiscard]] bool is_going() const;
   bool begin(FrameTaker& taker);
   bool sleep_until(std::int64_t time, FrameTaker& taker);
   void take_news();
