@@ -13,6 +13,7 @@
 #include "app/config/overlay.h"
 #include "app/config/paths.h"
 #include "app/config/reader.h"
+#include "core/printable.h"
 
 namespace campipe {
 namespace {
@@ -126,6 +127,12 @@ bool check_name(const YamlNode& named, std::string_view whose, Report& report) {
                       "digit");
   }
   return good;
+}
+
+// A camera's name may itself be one that was refused, and not fit to be printed.
+void refuse_unknown_camera(const YamlNode& node, std::span<const std::string_view> known, Report& report) {
+  const std::string hint = node.variables.empty() ? printable(suggestion(node.text, known)) : "";
+  report.at(node, "there is no camera " + shown(node) + hint);
 }
 
 std::string format(const ConfigError& error, const std::string& file) {

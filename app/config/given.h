@@ -121,6 +121,8 @@ bool read_camera(const YamlNode& node, GivenCamera& camera, Report& report);
 bool read_outputs(const YamlNode& node, std::vector<GivenOutput>& outputs, Report& report);
 // Of cameras, mosaics and outputs. False: reported.
 bool check_name(const YamlNode& named, std::string_view whose, Report& report);
+// `node` names a camera that is none of these.
+void refuse_unknown_camera(const YamlNode& node, std::span<const std::string_view> known, Report& report);
 
 // Mistakes that show only when everything is read and merged.
 void check_sources(const std::vector<GivenCamera>& cameras, Report& report);

@@ -47,7 +47,7 @@ class Groups {
       const auto camera =
           std::ranges::find_if(cameras_, [&](const GivenCamera& each) { return each.node->key == name; });
       if (camera == cameras_.end()) {
-        if (std::ranges::find(removed_, name) == removed_.end()) refuse_unknown(node, name);
+        if (std::ranges::find(removed_, name) == removed_.end()) refuse_unknown_camera(node, known(), report_);
       } else if (const auto [other, fresh] = group_of_.try_emplace(name, given.node->key); !fresh) {
         report_.at(node, "camera " + shown(node) + " is in group '" + printable(other->second) + "' already");
       } else if (is_copy(camera->value.encode)) {
@@ -61,11 +61,10 @@ class Groups {
     return members;
   }
 
-  void refuse_unknown(const YamlNode& node, const std::string& name) {
-    std::vector<std::string_view> known;
-    for (const GivenCamera& camera : cameras_) known.push_back(camera.node->key);
-    const std::string hint = node.variables.empty() ? printable(suggestion(name, known)) : "";
-    report_.at(node, "there is no camera " + shown(node) + hint);
+  [[nodiscard]] std::vector<std::string_view> known() const {
+    std::vector<std::string_view> names;
+    for (const GivenCamera& camera : cameras_) names.push_back(camera.node->key);
+    return names;
   }
 
   // By its cameras.

@@ -141,9 +141,7 @@ class Mosaics {
       return false;
     }
     const std::vector<std::string_view> known(cameras_.begin(), cameras_.end());
-    // A camera's name may itself be one that was refused, and not fit to be printed.
-    const std::string hint = node.variables.empty() ? printable(suggestion(name, known)) : "";
-    report_.at(node, "there is no camera " + shown(node) + hint);
+    refuse_unknown_camera(node, known, report_);
     return false;
   }
 

@@ -1,21 +1,16 @@
 #include "app/supervisor/accounting.h"
 
 #include <algorithm>
-#include <numeric>
 #include <ranges>
 
 #include "app/control/record_state.h"
+#include "ipc/drop_sum.h"
 
 namespace campipe {
 namespace {
 
 std::uint64_t load(const DropCounters& counters, DropCause cause) {
   return counters[static_cast<std::size_t>(cause)].load();
-}
-
-std::uint64_t sum(const DropCounters& counters) {
-  return std::accumulate(counters.begin(), counters.end(), std::uint64_t{0},
-                         [](std::uint64_t total, const auto& cause) { return total + cause.load(); });
 }
 
 const EdgeWriterBlock& writer_block(const Camera& camera, const CameraEdge& edge, const RigPage& page) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/rings/cell_queue.h"
+
 namespace campipe {
 
 const char* name_of(CameraState state) {
@@ -102,8 +104,7 @@ DropPolicy CameraEdge::drop_policy(const CameraConfig& camera) const {
 }
 
 unsigned CameraEdge::queue_size(const CameraConfig& camera) const {
-  constexpr unsigned of_cells = 2;  // older frames than the newest are of no use
-  return cell ? of_cells : static_cast<unsigned>(camera.queue_size);
+  return cell ? cell_queue_size : static_cast<unsigned>(camera.queue_size);
 }
 
 void CameraEdge::end_seat(EdgeReader& reader) const {

@@ -138,6 +138,16 @@ void ConfigChanges::begin_load(const LoadJob& job, AfterLoad then) {
   then_ = std::move(then);
 }
 
+// The configuration as it would be, which must be good.
+void ConfigChanges::begin_load_with(const CameraChanges& change, AfterLoad then) {
+  CameraChanges all = changes_;
+  all.add(change);
+  begin_load({rig_.options.config, all}, [this, then = std::move(then)](const LoadedConfig& loaded) {
+    const auto refusal = check(loaded);
+    return refusal ? refusal : then(loaded);
+  });
+}
+
 // What was changed since it was read last is forgotten, unless it was to last.
 void ConfigChanges::end_reload(const messages::Answer& answer) {
   if (answer.status == 200) changes_ = {};
@@ -196,10 +206,7 @@ std::optional<messages::Answer> ConfigChanges::begin(const messages::PutCamera& 
   const bool persist = asked.persist;
   CameraChanges change;
   change.put(name, asked.config);
-  CameraChanges all = changes_;
-  all.add(change);
-  begin_load({rig_.options.config, all}, [=, this](const LoadedConfig& loaded) -> std::optional<messages::Answer> {
-    if (const auto refusal = check(loaded)) return refusal;
+  begin_load_with(change, [=, this](const LoadedConfig& loaded) -> std::optional<messages::Answer> {
     const auto config = std::ranges::find(loaded.rig.cameras, name, &CameraConfig::name);
     if (config == loaded.rig.cameras.end()) return refused(400, "no camera came of it");
     roster_.require_room({config, 1});
@@ -242,11 +249,8 @@ std::optional<messages::Answer> ConfigChanges::begin(const messages::RemoveCamer
   const bool persist = asked.persist;
   CameraChanges change;
   change.remove(name);
-  CameraChanges all = changes_;
-  all.add(change);
   // A mosaic or a group may name it.
-  begin_load({rig_.options.config, all}, [=, this](const LoadedConfig& loaded) -> std::optional<messages::Answer> {
-    if (const auto refusal = check(loaded)) return refusal;
+  begin_load_with(change, [=, this](const LoadedConfig& loaded) {
     return make_change(change, persist, [this, name, mosaics = mosaics_of(loaded.rig)] {
       if (Camera* camera = rig_.cameras.find(name)) roster_.retire(*camera, std::nullopt);
       show_in(mosaics);

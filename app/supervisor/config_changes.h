@@ -57,6 +57,7 @@ class ConfigChanges {
   std::optional<messages::Answer> begin(const messages::EnableCamera& asked);
   void refuse_all();
   void begin_load(const LoadJob& job, AfterLoad then);
+  void begin_load_with(const CameraChanges& change, AfterLoad then);
   void end_reload(const messages::Answer& answer);
   std::optional<messages::Answer> check(const LoadedConfig& loaded) const;
   messages::Answer take(const LoadedConfig& loaded);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/rings/cell_queue.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/utc_text.h"
@@ -10,7 +11,6 @@
 namespace campipe {
 namespace {
 
-constexpr unsigned queue_size = 2;  // as the writer has it
 constexpr std::int64_t second = 1'000'000'000;
 // Frames of a camera that sends a few a second are shown until the next ones are overdue.
 constexpr std::int64_t least_patience = 2 * second;
@@ -39,7 +39,7 @@ void CellInput::add(EdgeId edge, const InputRing& ring) {
   memory_ = ring.memory;
   frame_rate_ = ring.frame_rate;
   ring_.emplace(RingInUse{FrameRingReader(memory_, ring.reader), FrameRingObserver(memory_)});
-  ring_->reader.attach(false, queue_size);
+  ring_->reader.attach(false, cell_queue_size);
 }
 
 void CellInput::take_newest(const std::function<void()>& beat) {

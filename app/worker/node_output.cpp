@@ -1,22 +1,17 @@
 #include "app/worker/node_output.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "core/error.h"
 #include "core/log.h"
+#include "ipc/drop_sum.h"
 #include "stages/filters/filter_sequence.h"
 
 namespace campipe {
 namespace {
 
 constexpr auto room_interval = std::chrono::seconds(1);  // between two looks whether the GPU has room
-
-std::uint64_t sum(const DropCounters& counters) {
-  return std::accumulate(counters.begin(), counters.end(), std::uint64_t{0},
-                         [](std::uint64_t total, const auto& cause) { return total + cause.load(); });
-}
 
 }  // namespace
 

@@ -8,28 +8,13 @@
 #include <iostream>
 #include <random>
 
-#include "core/ffmpeg.h"
-#include "tests/faults/fault_rig.h"
+#include "tests/faults/graph_rig.h"
 #include "tests/integration/clips.h"
-#include "tests/unit/sanitized.h"
 
 namespace campipe::test {
 namespace {
 
 using std::chrono::seconds;
-
-constexpr double promised_recovery = 2.0 * sanitizer_slowdown;  // s
-
-// Of its video, in their order.
-std::vector<std::vector<std::uint8_t>> packets_of(const std::filesystem::path& file) {
-  AVFormatContext* opened = nullptr;
-  av_check(avformat_open_input(&opened, file.c_str(), nullptr, nullptr), file.string());
-  const AvInput input(opened);
-  std::vector<std::vector<std::uint8_t>> packets;
-  for (AvPacket packet = make_av_packet(); av_read_frame(input.get(), packet.get()) == 0; av_packet_unref(packet.get()))
-    packets.emplace_back(packet->data, packet->data + packet->size);
-  return packets;
-}
 
 constexpr auto filters =
     "    filters: [{sharpen: {amount: 0.5}}, motion, {blur: {sigma: 1}}, {color: {contrast: 1.1}}]\n";
@@ -87,23 +72,7 @@ TEST(Stages, FollowASourceThatBeginsAgain) {
 
 // Camera a is filtered by worker 0, then by worker 1, and encoded by worker 2; b is on worker 3 alone.
 std::string stage_rig(const std::string& policy, int frames) {
-  return "http_address: off\nrtsp_address: off\nworkers: {count: 4}\ndefaults:\n  drop_policy: " + policy +
-         "\n  queue_size: 32\n  encode: {gop: 10, bitrate: 1M}\n"
-         "  source: \"test://pattern?width=320&height=240&rate=25&frames=" +
-         std::to_string(frames) +
-         "\"\n  record: {path: \"{camera}.mp4\"}\n  filters: [{sharpen: {amount: 0.2}}, {color: {contrast: 1.05}}]\n"
-         "cameras:\n"
-         "  a: {placement: {filter: [cpu:0, cpu:1], encode: cpu:2}}\n"
-         "  b: {placement: {encode: cpu:3}}\n";
-}
-
-bool wait_for_flow(RigRun& rig, int fragments) {
-  for (; fragments > 0; --fragments) {
-    for (const char* file : {"a.mp4", "b.mp4"}) {
-      if (!rig.wait_for_growth(file, rig.size(file))) return false;
-    }
-  }
-  return true;
+  return graph_rig(policy, 32, frames, "{filter: [cpu:0, cpu:1], encode: cpu:2}");
 }
 
 class StruckStage : public testing::TestWithParam<Blow> {};
@@ -111,23 +80,7 @@ class StruckStage : public testing::TestWithParam<Blow> {};
 TEST_P(StruckStage, FramesFlowAgainWithinTwoSeconds) {
   const Blow& blow = GetParam();
   RigRun rig(stage_rig("drop", 0));
-  ASSERT_TRUE(wait_for_flow(rig, 3)) << rig.log();
-  const std::int64_t when = strike(rig, blow);
-  ASSERT_TRUE(wait_for_flow(rig, 3)) << rig.log();
-  rig.signal(SIGINT);
-  ASSERT_EQ(rig.wait(), 0) << rig.log();
-  EXPECT_EQ(check_accounting(rig.report()), "");
-  for (const std::string name : {"a", "b"}) {
-    SCOPED_TRACE(name);
-    const VideoFile recording = read_video(rig.file(name + ".mp4"));
-    const bool untouched = name == "b" && !hits(blow, "master") && !hits(blow, "worker 3");
-    EXPECT_EQ(check_pattern_recording(recording, untouched), "");
-    EXPECT_LE(largest_gap(recording, when), promised_recovery) << rig.log();
-    EXPECT_FALSE(std::filesystem::exists(rig.file(name + "-1.mp4"))) << "the recording was broken in two";
-    const auto camera = rig.camera(name);
-    EXPECT_EQ(recording.pictures.size(), camera.at("frames").at("recorded").get<std::size_t>());
-    EXPECT_TRUE(!untouched || camera.at("frames").at("dropped").empty()) << camera;
-  }
+  expect_recovery(rig, blow);
 }
 
 INSTANTIATE_TEST_SUITE_P(By, StruckStage,

@@ -7,26 +7,11 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "core/ffmpeg.h"
-#include "tests/faults/fault_rig.h"
+#include "tests/faults/graph_rig.h"
 #include "tests/integration/clips.h"
-#include "tests/unit/sanitized.h"
 
 namespace campipe::test {
 namespace {
-
-constexpr double promised_recovery = 2.0 * sanitizer_slowdown;  // s
-
-// Of its video, in their order.
-std::vector<std::vector<std::uint8_t>> packets_of(const std::filesystem::path& file) {
-  AVFormatContext* opened = nullptr;
-  av_check(avformat_open_input(&opened, file.c_str(), nullptr, nullptr), file.string());
-  const AvInput input(opened);
-  std::vector<std::vector<std::uint8_t>> packets;
-  for (AvPacket packet = make_av_packet(); av_read_frame(input.get(), packet.get()) == 0; av_packet_unref(packet.get()))
-    packets.emplace_back(packet->data, packet->data + packet->size);
-  return packets;
-}
 
 struct Chain {
   const char* title;
@@ -113,23 +98,7 @@ TEST(TiledSource, MayBeTurnedAndBeginAgain) {
 
 // Camera a has tiles in workers 0 and 1, joined in worker 2; b is in worker 3 alone.
 std::string tile_rig(const std::string& policy, int number) {
-  return "http_address: off\nrtsp_address: off\nworkers: {count: 4}\ndefaults:\n  drop_policy: " + policy +
-         "\n  queue_size: 16\n  encode: {gop: 10, bitrate: 1M}\n"
-         "  source: \"test://pattern?width=320&height=240&rate=25&frames=" +
-         std::to_string(number) +
-         "\"\n  record: {path: \"{camera}.mp4\"}\n  filters: [{sharpen: {amount: 0.2}}, {color: {contrast: 1.05}}]\n"
-         "cameras:\n"
-         "  a: {placement: {tiles: [cpu:0, cpu:1], encode: cpu:2}}\n"
-         "  b: {placement: {encode: cpu:3}}\n";
-}
-
-bool wait_for_flow(RigRun& rig, int fragments) {
-  for (; fragments > 0; --fragments) {
-    for (const char* file : {"a.mp4", "b.mp4"}) {
-      if (!rig.wait_for_growth(file, rig.size(file))) return false;
-    }
-  }
-  return true;
+  return graph_rig(policy, 16, number, "{tiles: [cpu:0, cpu:1], encode: cpu:2}");
 }
 
 class StruckTile : public testing::TestWithParam<Blow> {};
@@ -137,23 +106,7 @@ class StruckTile : public testing::TestWithParam<Blow> {};
 TEST_P(StruckTile, FramesFlowAgainWithinTwoSeconds) {
   const Blow& blow = GetParam();
   RigRun rig(tile_rig("drop", 0));
-  ASSERT_TRUE(wait_for_flow(rig, 3)) << rig.log();
-  const std::int64_t when = strike(rig, blow);
-  ASSERT_TRUE(wait_for_flow(rig, 3)) << rig.log();
-  rig.signal(SIGINT);
-  ASSERT_EQ(rig.wait(), 0) << rig.log();
-  EXPECT_EQ(check_accounting(rig.report()), "");
-  for (const std::string name : {"a", "b"}) {
-    SCOPED_TRACE(name);
-    const VideoFile recording = read_video(rig.file(name + ".mp4"));
-    const bool untouched = name == "b" && !hits(blow, "master") && !hits(blow, "worker 3");
-    EXPECT_EQ(check_pattern_recording(recording, untouched), "");
-    EXPECT_LE(largest_gap(recording, when), promised_recovery) << rig.log();
-    EXPECT_FALSE(std::filesystem::exists(rig.file(name + "-1.mp4"))) << "the recording was broken in two";
-    const auto camera = rig.camera(name);
-    EXPECT_EQ(recording.pictures.size(), camera.at("frames").at("recorded").get<std::size_t>());
-    EXPECT_TRUE(!untouched || camera.at("frames").at("dropped").empty()) << camera;
-  }
+  expect_recovery(rig, blow);
   const bool hits_a_tile = !hits(blow, "master") && (hits(blow, "worker 0") || hits(blow, "worker 1"));
   const std::uint64_t lost = dropped(rig.camera("a"), "part_missing") + dropped(rig.camera("a"), "worker_lost");
   EXPECT_TRUE(!hits_a_tile || lost > 0) << rig.camera("a");

@@ -6,17 +6,10 @@
 
 #include "core/error.h"
 #include "core/ffmpeg.h"
+#include "tests/integration/open_video.h"
 
 namespace campipe::test {
 namespace {
-
-AvInput open_input(const std::filesystem::path& file) {
-  AVFormatContext* raw = nullptr;
-  av_check(avformat_open_input(&raw, ("file:" + file.string()).c_str(), nullptr, nullptr), file);
-  AvInput input(raw);
-  av_check(avformat_find_stream_info(input.get(), nullptr), file);
-  return input;
-}
 
 // Mean of a plane's region, or of its distance from `from`.
 double mean(const AVFrame& frame, int plane, const FrameRegion& region, int from) {

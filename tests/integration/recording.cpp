@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/ffmpeg.h"
+#include "tests/integration/open_video.h"
 
 namespace campipe::test {
 namespace {
@@ -38,14 +39,6 @@ void decode(AVCodecContext& decoder, const AVPacket* packet, AVRational time_bas
   while (avcodec_receive_frame(&decoder, frame.get()) == 0) {
     video.pictures.push_back({av_rescale_q(frame->best_effort_timestamp, time_base, nanoseconds), code_of(*frame)});
   }
-}
-
-AvInput open_input(const std::filesystem::path& file) {
-  AVFormatContext* raw = nullptr;
-  av_check(avformat_open_input(&raw, ("file:" + file.string()).c_str(), nullptr, nullptr), file);
-  AvInput input(raw);
-  av_check(avformat_find_stream_info(input.get(), nullptr), file);
-  return input;
 }
 
 void read(VideoFile& video, const std::filesystem::path& file) {

@@ -1,0 +1,76 @@
+// A camera whose nodes are in several workers, beside one that has a worker for itself; and what must hold when their
+// processes are killed or stopped.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/ffmpeg.h"
+#include "tests/faults/fault_rig.h"
+#include "tests/unit/sanitized.h"
+
+namespace campipe::test {
+
+inline constexpr double promised_recovery = 2.0 * sanitizer_slowdown;  // s
+
+// Of its video, in their order.
+inline std::vector<std::vector<std::uint8_t>> packets_of(const std::filesystem::path& file) {
+  AVFormatContext* opened = nullptr;
+  av_check(avformat_open_input(&opened, file.c_str(), nullptr, nullptr), file.string());
+  const AvInput input(opened);
+  std::vector<std::vector<std::uint8_t>> packets;
+  for (AvPacket packet = make_av_packet(); av_read_frame(input.get(), packet.get()) == 0; av_packet_unref(packet.get()))
+    packets.emplace_back(packet->data, packet->data + packet->size);
+  return packets;
+}
+
+// Camera a is placed like that, over the workers 0 to 2; b is in worker 3 alone. `frames`: of each, 0: without end.
+inline std::string graph_rig(const std::string& policy, int queue_size, int frames, const std::string& placement) {
+  return "http_address: off\nrtsp_address: off\nworkers: {count: 4}\ndefaults:\n  drop_policy: " + policy +
+         "\n  queue_size: " + std::to_string(queue_size) +
+         "\n  encode: {gop: 10, bitrate: 1M}\n"
+         "  source: \"test://pattern?width=320&height=240&rate=25&frames=" +
+         std::to_string(frames) +
+         "\"\n  record: {path: \"{camera}.mp4\"}\n  filters: [{sharpen: {amount: 0.2}}, {color: {contrast: 1.05}}]\n"
+         "cameras:\n"
+         "  a: {placement: " +
+         placement +
+         "}\n"
+         "  b: {placement: {encode: cpu:3}}\n";
+}
+
+inline bool wait_for_flow(RigRun& rig, int fragments) {
+  for (; fragments > 0; --fragments) {
+    for (const char* file : {"a.mp4", "b.mp4"}) {
+      if (!rig.wait_for_growth(file, rig.size(file))) return false;
+    }
+  }
+  return true;
+}
+
+// Strikes, and ends the rig once frames flow again.
+inline void expect_recovery(RigRun& rig, const Blow& blow) {
+  ASSERT_TRUE(wait_for_flow(rig, 3)) << rig.log();
+  const std::int64_t when = strike(rig, blow);
+  ASSERT_TRUE(wait_for_flow(rig, 3)) << rig.log();
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  for (const std::string name : {"a", "b"}) {
+    SCOPED_TRACE(name);
+    const VideoFile recording = read_video(rig.file(name + ".mp4"));
+    const bool untouched = name == "b" && !hits(blow, "master") && !hits(blow, "worker 3");
+    EXPECT_EQ(check_pattern_recording(recording, untouched), "");
+    EXPECT_LE(largest_gap(recording, when), promised_recovery) << rig.log();
+    EXPECT_FALSE(std::filesystem::exists(rig.file(name + "-1.mp4"))) << "the recording was broken in two";
+    const auto camera = rig.camera(name);
+    EXPECT_EQ(recording.pictures.size(), camera.at("frames").at("recorded").get<std::size_t>());
+    EXPECT_TRUE(!untouched || camera.at("frames").at("dropped").empty()) << camera;
+  }
+}
+
+}  // namespace campipe::test
