@@ -1,9 +1,10 @@
 // How many frames a second GPUs decode, and what rings and a second process that filters cost beside that.
 //
-//   gpu_pipeline_bench MODE CAMERAS FILE... [--gpus K] [--seconds S] [--memory KIND] [--ready SIGNAL]
+//   gpu_pipeline_bench MODE CAMERAS FILE... [--gpus K] [--cross] [--seconds S] [--memory KIND] [--ready SIGNAL]
 //     decode-bare    CAMERAS threads for each GPU decode with FFmpeg alone; the frames are dropped
 //     decode-rings   they decode into frame rings; a second process gives each frame back at once
-//     decode-filter  the same, but the second process resizes to 720p, blurs and sharpens each frame on its GPU
+//     decode-filter  the same, but the second process resizes to 720p, blurs and sharpens each frame on its GPU;
+//                    with --cross that is the GPU after the one that decodes
 //   gpu_pipeline_bench hog FREE_MIB [--gpus K]
 //     takes all memory of the first K GPUs but FREE_MIB, and what others give back, until its input ends
 //
@@ -46,6 +47,7 @@ struct Options {
   std::vector<std::string> files;
   unsigned gpus = 1;
   double seconds = 10;
+  bool cross = false;
   std::uint64_t free_mib = 0;
   MemoryKind memory = MemoryKind::cuda_vmm;
   ReadySignal ready = ReadySignal::ipc_event;
@@ -93,8 +95,9 @@ class BareCamera final : public PacketUser {
 
 class RingCamera final : public PacketUser {
  public:
-  RingCamera(const SourceStream& stream, const Device& gpu, const Options& options, RingReaderProcess& reader,
-             const std::atomic<bool>& stopped, Counts& counts)
+  // `reads`: the second process's GPU.
+  RingCamera(const SourceStream& stream, const Device& gpu, const Device& reads, const Options& options,
+             RingReaderProcess& reader, const std::atomic<bool>& stopped, Counts& counts)
       : decoder_(open_decoder(stream, {.gpu = gpu})), stopped_(stopped), counts_(counts) {
     const SlotNeeds needs = decoder_->needs();
     FrameRingSpec spec;
@@ -107,7 +110,7 @@ class RingCamera final : public PacketUser {
     FrameRingObserver(memory).reserve();
     ring_ = std::make_shared<FrameRingWriter>(memory);
     decoder_->write_to(ring_);
-    reader.give(ring_->memory(), gpu, options.mode == "decode-filter");
+    reader.give(ring_->memory(), reads, options.mode == "decode-filter");
     const bool came = ring_->wait_for_reader(Clock::now() + start_deadline, [this] { return stopped_.load(); });
     if (!came && !stopped_) throw Error("the second process did not come");
   }
@@ -215,7 +218,12 @@ class Decoding {
                                         const Device& device) {
     Counts& counts = counts_[camera];
     if (readers_.empty()) return std::make_unique<BareCamera>(stream, hardware_of(device), counts);
-    return std::make_unique<RingCamera>(stream, device, options_, readers_[gpu], stopped_, counts);
+    return std::make_unique<RingCamera>(stream, device, reader_of(gpu), options_, readers_[gpu], stopped_, counts);
+  }
+
+  [[nodiscard]] Device reader_of(unsigned gpu) const {
+    const std::vector<Device> all = visible_gpus();
+    return all[(gpu + (options_.cross ? 1 : 0)) % all.size()];
   }
 
   AVBufferRef* hardware_of(const Device& device) {
@@ -305,6 +313,7 @@ int run(int argc, char** argv) {
     command->add_option("cameras", options.cameras, "for each GPU")->required()->check(CLI::Range(1, 256));
     command->add_option("files", options.files)->required()->check(CLI::ExistingFile);
     command->add_option("--seconds", options.seconds)->check(CLI::PositiveNumber);
+    if (std::string(mode) == "decode-filter") command->add_flag("--cross", options.cross);
     command->add_option("--memory", options.memory)->transform(CLI::CheckedTransformer(memory_words));
     command->add_option("--ready", options.ready)->transform(CLI::CheckedTransformer(ready_words));
   }

@@ -5,13 +5,16 @@ than what it had in hands, and what the others have of a GPU's memory is as befo
 """
 
 import json
+import statistics
 import time
 
 from gpu_checks import frame_hashes
 from gpu_faults import AS_BEFORE, GROUPS, PROMISED, TOLERANCE
+from gpu_measures import CAMERAS, pipeline
 from gpu_rig import FILTERS, GROUP, RATE, Rig, check_accounting, config_of, dropped, memory_returned, memory_used
 
 ENCODE = {"encoder": "libx264", "preset": "ultrafast", "crf": 4, "gop": 30, "threads": 1}
+ROUNDS = 3
 # By the number of GPUs that it takes: what decodes, the place of each of FILTERS, what encodes.
 WAYS = [
     (1, (0, [0, 0, 0], "cpu")),
@@ -102,6 +105,61 @@ def as_one_frame(check):
     check.expect("by tile: memory afterwards", abs(difference) <= TOLERANCE, f"{difference:+d} MiB", AS_BEFORE)
 
 
+def tiled_frames(check, places):
+    """Undistort, denoise and sharpen at 7680x4320 by campipe's workers, from a filled ring to the join: frames a second."""
+    text = check.programs.must("gpu_tiles_bench", *places, "--seconds", check.options.seconds,
+                               seconds=check.options.seconds + 60)
+    check.log(f"gpu_tiles_bench {' '.join(map(str, places))}", text)
+    return json.loads(text.strip().splitlines()[-1])["fps"]
+
+
+def speed_of_tiles(check):
+    """Each round measures the ways in turns."""
+    gpus = len(check.gpus)
+    ways = {"1 GPU": [0], "1 GPU, 2 tiles": [0, 0]}
+    ways |= {f"{n} GPUs, {n} tiles": list(range(n)) for n in (2, 4, 8) if n <= gpus}
+    fps = {way: [] for way in ways}
+    for _ in range(ROUNDS):
+        for way, places in ways.items():
+            fps[way].append(tiled_frames(check, places))
+    for way, found in fps.items():
+        ratio = statistics.median(one / base for one, base in zip(found, fps["1 GPU"]))
+        measure = f"7680x4320, undistort, denoise, sharpen: {way}"
+        check.add(measure, f"{statistics.median(found):.0f} fps ({min(found):.0f} to {max(found):.0f})")
+        if way.startswith("2 GPUs"):
+            check.at_least(f"{measure} / 1 GPU", ratio, 1.8)
+        elif way != "1 GPU":
+            check.add(f"{measure} / 1 GPU", f"{ratio:.2f}")
+    if gpus < 2:
+        check.add("2 tiles on 2 GPUs / 1 GPU", "there is one GPU", "", "skipped")
+
+
+def whole_pipeline(check):
+    """The same filters on one decoded and encoded stream, which one NVDEC engine and x264 bound."""
+    source = {"source": check.clip("yard-4320p.mp4"), "filters": ["undistort", "denoise", "sharpen"], "drop_policy": "block",
+              "encode": {**ENCODE, "crf": 23, "threads": 0}}
+    ways = {"1 GPU": {"gpu": 0}, "2 tiles": {"placement": {"tiles": [0, min(1, len(check.gpus) - 1)], "encode": "cpu"}}}
+    for way, where in ways.items():
+        with Rig(check.programs, check.folder, {**config_of({"yard": {**source, **where}}), "workers": {"count": 1}}) as rig:
+            report = rig.wait(min(120, max(check.left(), 10)))
+            check.log(f"whole pipeline, {way}", f"{json.dumps(report, indent=1)}\n{rig.log()}")
+        camera = report["cameras"]["yard"]
+        stages = ", ".join(f"{name} {camera['stages_ms'][name]['p50']:.1f}" for name in ("decode", "filter", "encode"))
+        check.add(f"7680x4320, decoded, filtered, encoded: {way}",
+                  f"{camera['frames']['encoded'] / report['duration_s']:.1f} fps with start and end; ms a frame: {stages}")
+
+
+def decode_here_filter_there(check):
+    """Decoding on GPU 0 with the filters on GPU 1, and decoding alone, which is the slower of the two."""
+    if len(check.gpus) < 2:
+        return check.add("decode on GPU 0, filter on GPU 1 / decode alone", "there is one GPU", "", "skipped")
+    runs = [(pipeline(check, "decode-rings")["fps"], pipeline(check, "decode-filter", 1, CAMERAS, "--cross")["fps"])
+            for _ in range(ROUNDS)]
+    check.add("decode on GPU 0, filter on GPU 1", f"{statistics.median(both for _, both in runs):.0f} fps")
+    ratio = statistics.median(both / alone for alone, both in runs)
+    check.at_least("decode on GPU 0, filter on GPU 1 / decode alone", ratio, 0.95, digits=3)
+
+
 def stage_rig(check):
     """Camera a has a stage in each of three workers; b has the GPU for itself."""
     last = len(check.gpus) - 1
@@ -145,6 +203,9 @@ def killed(check, roles, untouched):
 def graph(check):
     check.step("by stage", lambda: as_one_device(check), needs=60)
     check.step("by tile", lambda: as_one_frame(check), needs=60)
+    check.step("speed of tiles", lambda: speed_of_tiles(check), needs=60)
+    check.step("whole pipeline", lambda: whole_pipeline(check), needs=40)
+    check.step("decode here, filter there", lambda: decode_here_filter_there(check), needs=60)
     workers = [f"worker {number}" for number in range(len(check.gpus) + 2)]
     on_cpu = workers[len(check.gpus):]
     for role in on_cpu:

@@ -24,9 +24,9 @@ STEP = 3  # streams less, when a number was not held
 
 # --- decoding, rings, filters ---
 
-def pipeline(check, mode, gpus=1, cameras=CAMERAS):
+def pipeline(check, mode, gpus=1, cameras=CAMERAS, *more):
     text = check.programs.must("gpu_pipeline_bench", mode, cameras, *check.clips(), "--gpus", gpus, "--seconds",
-                               check.options.seconds, seconds=check.options.seconds + 150)
+                               check.options.seconds, *more, seconds=check.options.seconds + 150)
     check.log(f"{mode}, {gpus} GPUs", text)
     found = json.loads(text.strip().splitlines()[-1])
     if found["lost"]:
