@@ -136,8 +136,8 @@ def speed_of_tiles(check):
 
 def whole_pipeline(check):
     """The same filters on one decoded and encoded stream, which one NVDEC engine and x264 bound."""
-    source = {"source": check.clip("yard-4320p.mp4"), "filters": ["undistort", "denoise", "sharpen"], "drop_policy": "block",
-              "encode": {**ENCODE, "crf": 23, "threads": 0}}
+    source = {"source": check.clip("yard-4320p.mp4"), "filters": [{"undistort": {"k1": -0.2}}, "denoise", "sharpen"],
+              "encode": {**ENCODE, "crf": 23, "threads": "auto"}}
     ways = {"1 GPU": {"gpu": 0}, "2 tiles": {"placement": {"tiles": [0, min(1, len(check.gpus) - 1)], "encode": "cpu"}}}
     for way, where in ways.items():
         with Rig(check.programs, check.folder, {**config_of({"yard": {**source, **where}}), "workers": {"count": 1}}) as rig:
