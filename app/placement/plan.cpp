@@ -298,6 +298,10 @@ unsigned encoded_outputs(const CameraConfig& camera) {
   return static_cast<unsigned>(others) + (encodes_own(camera) ? 1 : 0);
 }
 
+DropPolicy frame_policy(const CameraConfig& camera) {
+  return encoded_outputs(camera) == 0 ? DropPolicy::drop : camera.drop_policy;
+}
+
 bool encodes_on_demand(const CameraConfig& camera) {
   return std::ranges::any_of(camera.outputs,
                              [](const OutputConfig& output) { return !is_copy(output.encode) && output.on_demand; });

@@ -59,6 +59,9 @@ Placement placement_of_output(const CameraPlan& camera, const NodePlan& node, co
 // A camera's outputs, its own included, that are encoded with or without viewers, and not passed on as they come; none:
 // nothing is decoded, but for viewers of those that are encoded on demand.
 unsigned encoded_outputs(const CameraConfig& camera);
+// What becomes of its frames where they are not taken in time. What is decoded for viewers or mosaics alone delays
+// nothing else: its worker shares the frames with its copies.
+DropPolicy frame_policy(const CameraConfig& camera);
 bool encodes_own(const CameraConfig& camera);
 bool encodes_on_demand(const CameraConfig& camera);
 // One of the two: its worker has a node for it.

@@ -99,8 +99,7 @@ ReaderFrames CameraEdge::frames_for(const EdgeReader& reader) const {
 }
 
 DropPolicy CameraEdge::drop_policy(const CameraConfig& camera) const {
-  // What is decoded for viewers or mosaics alone delays nothing else: its worker shares the frames with its copies.
-  return cell || encoded_outputs(camera) == 0 ? DropPolicy::drop : camera.drop_policy;
+  return cell ? DropPolicy::drop : frame_policy(camera);
 }
 
 unsigned CameraEdge::queue_size(const CameraConfig& camera) const {

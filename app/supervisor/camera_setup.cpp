@@ -113,7 +113,7 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
   }
   if (node.joins) message.join = messages::Join{camera.config.filters};
   message.name = camera.name();
-  message.drop_policy = encoded_outputs(camera.config) == 0 ? DropPolicy::drop : camera.config.drop_policy;
+  message.drop_policy = frame_policy(camera.config);
   message.queue_size = static_cast<unsigned>(camera.config.queue_size);
   if (camera.is_mosaic()) message.compose = messages::Compose{*camera.config.mosaic, camera.cells};
   for (Output& output : camera.outputs) {

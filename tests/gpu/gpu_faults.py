@@ -39,20 +39,18 @@ def fault_rig(check, *, pace="fast", **defaults):
     return config_of(cameras, pace=pace, loop=True, drop_policy=policy, **defaults)
 
 
-def victims(check, report):
-    """The cameras of worker 0, and the others."""
-    mine = [name for name, camera in report["cameras"].items() if camera["worker"] == 0]
-    return mine, [name for name in report["cameras"] if name not in mine]
+def of_other_workers(report):
+    """The cameras that worker 0 has nothing to do with."""
+    return [name for name, camera in report["cameras"].items() if camera["worker"] != 0]
 
 
-def expect_end(check, measure, rig, before, untouched):
-    """Ends the rig: accounting, other cameras, memory and processes."""
+def expect_end(check, measure, rig, before, untouched=lambda report: []):
+    """Ends the rig: accounting, cameras that may have lost nothing, memory and processes."""
     report = rig.end()
     check.log(measure, f"{json.dumps(report, indent=1)}\n{rig.log()}")
     problems = [check_accounting(report)]
-    if untouched:
-        problems += [f"{name} lost {dropped(report['cameras'][name])}" for name in victims(check, report)[1]
-                     if dropped(report["cameras"][name])]
+    problems += [f"{name} lost {dropped(report['cameras'][name])}" for name in untouched(report)
+                 if dropped(report["cameras"][name])]
     left = rig.processes()
     if left:
         problems.append(f"{len(left)} processes are left")
@@ -66,29 +64,35 @@ def expect_end(check, measure, rig, before, untouched):
     return report
 
 
-def recovery(check, measure, rig, pace, since):
-    """Frames of all cameras flow again: the seconds since then, without the time that the counted groups take."""
-    rig.wait_for_groups("abcd", GROUPS, 30)
-    played = (GROUPS - 1) * GROUP / RATE if pace == "realtime" else 0
+def recovery(check, measure, rig, since, cameras="abcd", rate=RATE):
+    """Frames of all `cameras` flow again: the seconds since then, without the time that the counted groups take.
+    `rate`: None at full speed."""
+    rig.wait_for_groups(cameras, GROUPS, 30)
+    played = (GROUPS - 1) * GROUP / rate if rate else 0
     took = max(time.monotonic() - since - played, 0)
     check.expect(f"{measure}: frames flow again", took <= PROMISED, f"{took:.2f} s", f"<= {PROMISED:g} s")
+
+
+def kill(check, measure, rig, roles, **flow):
+    """Kills these processes at once; `flow`: what has to flow again, as recovery() has it."""
+    pids = {role: rig.pid_of(role) for role in roles}
+    since = time.monotonic()
+    for pid in pids.values():
+        rig.kill(pid)
+    for role, pid in pids.items():
+        rig.pid_of(role, before=pid)
+    recovery(check, measure, rig, since, **flow)
 
 
 def strike(check, measure, roles, pace, **defaults):
     before = memory_used()
     with Rig(check.programs, check.folder, fault_rig(check, pace=pace, **defaults)) as rig:
         rig.wait_for_groups("abcd", GROUPS, 40)
-        pids = {role: rig.pid_of(role) for role in roles}
         running = memory_used()
-        since = time.monotonic()
-        for pid in pids.values():
-            rig.kill(pid)
-        for role, pid in pids.items():
-            rig.pid_of(role, before=pid)
-        recovery(check, measure, rig, pace, since)
+        kill(check, measure, rig, roles, rate=RATE if pace == "realtime" else None)
         grown = memory_returned(running, seconds=5)
         check.expect(f"{measure}: memory once it runs again", abs(grown) <= TOLERANCE, f"{grown:+d} MiB", AS_BEFORE)
-        expect_end(check, measure, rig, before, untouched=roles == ["worker 0"])
+        expect_end(check, measure, rig, before, of_other_workers if roles == ["worker 0"] else lambda report: [])
 
 
 # --- a GPU that faults ---
@@ -105,8 +109,8 @@ def gpu_fault(check):
             raise Broken(f"worker 0 did not end:\n{rig.log()[-2000:]}")
         since = time.monotonic()
         rig.pid_of("worker 0", before=worker)
-        recovery(check, measure, rig, "realtime", since)
-        report = expect_end(check, measure, rig, before, untouched=True)
+        recovery(check, measure, rig, since)
+        report = expect_end(check, measure, rig, before, of_other_workers)
         restarts = report["workers"][0]["restarts"]
         check.expect(f"{measure}: restarts", 1 <= restarts <= 2, restarts, "1")
 
@@ -149,8 +153,8 @@ def full_before_start(check, free_mib):
         with Rig(check.programs, check.folder, fault_rig(check, pace="realtime")) as rig:
             check.add(f"{measure}: meanwhile", told_of_frames(rig, HOG_SECONDS))
             release()
-            recovery(check, measure, rig, "realtime", time.monotonic())
-            expect_end(check, measure, rig, before, untouched=False)
+            recovery(check, measure, rig, time.monotonic())
+            expect_end(check, measure, rig, before)
 
 
 def full_while_running(check):
@@ -163,8 +167,8 @@ def full_while_running(check):
             rig.kill(rig.pid_of("worker 0"))
             check.add(f"{measure}: meanwhile", told_of_frames(rig, HOG_SECONDS))
             release()
-            recovery(check, measure, rig, "realtime", time.monotonic())
-        expect_end(check, measure, rig, before, untouched=True)
+            recovery(check, measure, rig, time.monotonic())
+        expect_end(check, measure, rig, before, of_other_workers)
 
 
 def faults(check):

@@ -9,9 +9,9 @@ import statistics
 import time
 
 from gpu_checks import frame_hashes
-from gpu_faults import AS_BEFORE, GROUPS, PROMISED, TOLERANCE
+from gpu_faults import AS_BEFORE, GROUPS, TOLERANCE, expect_end, kill
 from gpu_measures import CAMERAS, pipeline
-from gpu_rig import FILTERS, GROUP, RATE, Rig, check_accounting, config_of, dropped, memory_returned, memory_used
+from gpu_rig import FILTERS, Rig, check_accounting, config_of, dropped, memory_returned, memory_used
 
 ENCODE = {"encoder": "libx264", "preset": "ultrafast", "crf": 4, "gop": 30, "threads": 1}
 ROUNDS = 3
@@ -39,32 +39,6 @@ def name_of(way):
     return f"decode {decode}, filter {'/'.join(str(f) for f in filters)}, encode {encode}"
 
 
-def as_one_device(check):
-    """The same clip, by stage in every way and on GPU 0 alone: where the same devices filter, the same bits."""
-    ways = [way for gpus, way in WAYS if gpus <= len(check.gpus)]
-    source = {"source": check.clip("bottle-1080p.mp4"), "filters": FILTERS, "encode": ENCODE, "drop_policy": "block"}
-    cameras = {"one": {**source, "gpu": 0}}
-    for number, way in enumerate(ways):
-        cameras[f"way{number}"] = {**source, "placement": place(way)}
-    before = memory_used()
-    with Rig(check.programs, check.folder, {**config_of(cameras), "workers": {"count": 2}}) as rig:
-        report = rig.wait(min(240, max(check.left(), 10)))
-        check.log("by stage", f"{json.dumps(report, indent=1)}\n{rig.log()}")
-        hashes = {name: frame_hashes(check, rig.file(f"{name}.mp4")) for name in cameras}
-    problems = check_accounting(report)
-    check.expect("by stage: accounting", not problems, problems[:150] or "balanced")
-    for number, way in enumerate(ways):
-        camera = report["cameras"][f"way{number}"]
-        frames = camera["frames"]
-        whole = frames["encoded"] == report["cameras"]["one"]["frames"]["encoded"] and not dropped(camera)
-        check.expect(f"{name_of(way)}: frames", whole, f"{frames['encoded']}, {dropped(camera)} dropped", "all")
-        if all(isinstance(place, int) for place in way[1]):
-            same = hashes[f"way{number}"] == hashes["one"]
-            check.expect(f"{name_of(way)}: against one GPU", same, "the same" if same else "others", "the same bits")
-    difference = memory_returned(before)
-    check.expect("by stage: memory afterwards", abs(difference) <= TOLERANCE, f"{difference:+d} MiB", AS_BEFORE)
-
-
 # By the number of GPUs that they take: the places of the tiles, and what encodes.
 TILINGS = [
     (1, ([0, 0], "cpu")),
@@ -77,32 +51,46 @@ TILINGS = [
 ]
 
 
-def as_one_frame(check):
-    """The same clip in every tiling and on GPU 0 alone: every frame, and near the same pixels."""
-    tilings = [tiling for gpus, tiling in TILINGS if gpus <= len(check.gpus)]
-    source = {"source": check.clip("bottle-1080p.mp4"), "filters": ["denoise", "sharpen", "motion"], "encode": ENCODE,
-              "drop_policy": "block"}
+def as_on_one_gpu(check, title, filters, placements):
+    """The same clip in every placement (what to call it → placement, and whether GPUs alone filter), and on GPU 0 alone:
+    every frame, and where GPUs filter, the same bits."""
+    source = {"source": check.clip("bottle-1080p.mp4"), "filters": filters, "encode": ENCODE, "drop_policy": "block"}
     cameras = {"one": {**source, "gpu": 0}}
-    for number, (tiles, encode) in enumerate(tilings):
-        cameras[f"tiling{number}"] = {**source, "placement": {"tiles": tiles, "encode": encode}}
+    for number, (placement, _) in enumerate(placements.values()):
+        cameras[f"placed{number}"] = {**source, "placement": placement}
     before = memory_used()
     with Rig(check.programs, check.folder, {**config_of(cameras), "workers": {"count": 2}}) as rig:
         report = rig.wait(min(240, max(check.left(), 10)))
-        check.log("by tile", f"{json.dumps(report, indent=1)}\n{rig.log()}")
+        check.log(title, f"{json.dumps(report, indent=1)}\n{rig.log()}")
         hashes = {name: frame_hashes(check, rig.file(f"{name}.mp4")) for name in cameras}
     problems = check_accounting(report)
-    check.expect("by tile: accounting", not problems, problems[:150] or "balanced")
-    for number, (tiles, encode) in enumerate(tilings):
-        camera = report["cameras"][f"tiling{number}"]
+    check.expect(f"{title}: accounting", not problems, problems[:150] or "balanced")
+    for number, (measure, (_, on_gpus)) in enumerate(placements.items()):
+        camera = report["cameras"][f"placed{number}"]
         frames = camera["frames"]
-        measure = f"tiles {tiles}, encode {encode}"
         whole = frames["encoded"] == report["cameras"]["one"]["frames"]["encoded"] and not dropped(camera)
         check.expect(f"{measure}: frames", whole, f"{frames['encoded']}, {dropped(camera)} dropped", "all")
-        if all(isinstance(place, int) for place in tiles):
-            same = hashes[f"tiling{number}"] == hashes["one"]
+        if on_gpus:
+            same = hashes[f"placed{number}"] == hashes["one"]
             check.expect(f"{measure}: against one GPU", same, "the same" if same else "others", "the same bits")
     difference = memory_returned(before)
-    check.expect("by tile: memory afterwards", abs(difference) <= TOLERANCE, f"{difference:+d} MiB", AS_BEFORE)
+    check.expect(f"{title}: memory afterwards", abs(difference) <= TOLERANCE, f"{difference:+d} MiB", AS_BEFORE)
+
+
+def all_gpus(places):
+    return all(isinstance(place, int) for place in places)
+
+
+def by_stage(check):
+    ways = [way for gpus, way in WAYS if gpus <= len(check.gpus)]
+    as_on_one_gpu(check, "by stage", FILTERS, {name_of(way): (place(way), all_gpus(way[1])) for way in ways})
+
+
+def by_tile(check):
+    tilings = [tiling for gpus, tiling in TILINGS if gpus <= len(check.gpus)]
+    placements = {f"tiles {tiles}, encode {encode}": ({"tiles": tiles, "encode": encode}, all_gpus(tiles))
+                  for tiles, encode in tilings}
+    as_on_one_gpu(check, "by tile", ["denoise", "sharpen", "motion"], placements)
 
 
 def tiled_frames(check, places):
@@ -174,35 +162,13 @@ def killed(check, roles, untouched):
     before = memory_used()
     with Rig(check.programs, check.folder, stage_rig(check)) as rig:
         rig.wait_for_groups("ab", GROUPS, 60)
-        pids = {role: rig.pid_of(role) for role in roles}
-        since = time.monotonic()
-        for pid in pids.values():
-            rig.kill(pid)
-        for role, pid in pids.items():
-            rig.pid_of(role, before=pid)
-        rig.wait_for_groups("ab", GROUPS, 30)
-        took = max(time.monotonic() - since - (GROUPS - 1) * GROUP / RATE, 0)
-        check.expect(f"{measure}: frames flow again", took <= PROMISED, f"{took:.2f} s", f"<= {PROMISED:g} s")
-        report = rig.end()
-        check.log(measure, f"{json.dumps(report, indent=1)}\n{rig.log()}")
-        left = len(rig.processes())
-    problems = [check_accounting(report)]
-    problems += [f"{name} lost {dropped(report['cameras'][name])}" for name in untouched
-                 if dropped(report["cameras"][name])]
-    if left:
-        problems.append(f"{left} processes are left")
-    difference = memory_returned(before)
-    if abs(difference) > TOLERANCE:
-        problems.append(f"memory of a GPU {difference:+d} MiB")
-    problems = "; ".join(filter(None, problems))
-    lost = dropped(report["cameras"]["a"])
-    check.expect(f"{measure}: afterwards", not problems, problems[:150] or f"{lost} frames of a lost",
-                 "accounting, memory, others")
+        kill(check, measure, rig, roles, cameras="ab")
+        expect_end(check, measure, rig, before, lambda report: untouched)
 
 
 def graph(check):
-    check.step("by stage", lambda: as_one_device(check), needs=60)
-    check.step("by tile", lambda: as_one_frame(check), needs=60)
+    check.step("by stage", lambda: by_stage(check), needs=60)
+    check.step("by tile", lambda: by_tile(check), needs=60)
     check.step("speed of tiles", lambda: speed_of_tiles(check), needs=60)
     check.step("whole pipeline", lambda: whole_pipeline(check), needs=40)
     check.step("decode here, filter there", lambda: decode_here_filter_there(check), needs=60)

@@ -8,7 +8,7 @@ import json
 import time
 
 from gpu_checks import psnr
-from gpu_faults import AS_BEFORE, GROUPS, PROMISED, TOLERANCE
+from gpu_faults import AS_BEFORE, GROUPS, TOLERANCE, expect_end, kill
 from gpu_measures import long_clips
 from gpu_rig import GROUP, RATE, Rig, check_accounting, config_of, dropped, memory_returned, memory_used
 
@@ -91,22 +91,8 @@ def killed(check, title, role, cameras):
     before = memory_used()
     with Rig(check.programs, check.folder, config) as rig:
         rig.wait_for_groups(["wall"], GROUPS, 60)
-        pid = rig.pid_of(role)
-        since = time.monotonic()
-        rig.kill(pid)
-        rig.pid_of(role, before=pid)
-        rig.wait_for_groups(["wall"], GROUPS, 30)
-        took = max(time.monotonic() - since - (GROUPS - 1) * GROUP / 25, 0)
-        check.expect(f"{title}: frames flow again", took <= PROMISED, f"{took:.2f} s", f"<= {PROMISED:g} s")
-        report = rig.end()
-        check.log(title, f"{json.dumps(report, indent=1)}\n{rig.log()}")
-        left = len(rig.processes())
-    problems = [check_accounting(report), f"{left} processes are left" if left else ""]
-    difference = memory_returned(before)
-    problems.append(f"memory of the GPU {difference:+d} MiB" if abs(difference) > TOLERANCE else "")
-    problems = "; ".join(filter(None, problems))
-    check.expect(f"{title}: afterwards", not problems,
-                 problems[:150] or f"{dropped(report['cameras']['wall'])} ticks of the mosaic lost", "accounting, memory")
+        kill(check, title, rig, [role], cameras=["wall"], rate=25)
+        expect_end(check, title, rig, before)
 
 
 def mosaic(check):
