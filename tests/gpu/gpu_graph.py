@@ -126,7 +126,7 @@ def whole_pipeline(check):
     """The same filters on one decoded and encoded stream, which one NVDEC engine and x264 bound."""
     source = {"source": check.clip("yard-4320p.mp4"), "filters": [{"undistort": {"k1": -0.2}}, "denoise", "sharpen"],
               "encode": {**ENCODE, "crf": 23, "threads": "auto"}}
-    ways = {"1 GPU": {"gpu": 0}, "2 tiles": {"placement": {"tiles": [0, min(1, len(check.gpus) - 1)], "encode": "cpu"}}}
+    ways = {"1 GPU": {"gpu": 0}, "2 tiles": {"placement": {"tiles": [0, min(1, len(check.gpus) - 1)]}}}
     for way, where in ways.items():
         with Rig(check.programs, check.folder, {**config_of({"yard": {**source, **where}}), "workers": {"count": 1}}) as rig:
             report = rig.wait(min(120, max(check.left(), 10)))
