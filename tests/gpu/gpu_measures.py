@@ -117,17 +117,17 @@ def kernels(check):
 
 # --- streams of 1080p30, side by side with FFmpeg ---
 
+def repeated(check, clip, rounds):
+    """A clip so many times end to end: no decoder begins again meanwhile, as that of a looped file does."""
+    whole = check.folder / f"long-{rounds}-{Path(clip).name}"
+    if not whole.exists():
+        check.programs.must("ffmpeg", "-nostdin", "-v", "error", "-stream_loop", rounds - 1, "-i", clip, "-an", "-c", "copy",
+                            "-y", whole)
+    return str(whole)
+
+
 def long_clips(check):
-    """The clips end to end, as no camera begins again: the decoder of a file that does is made anew."""
-    rounds = int(check.options.hold / 10) + 5
-    clips = []
-    for clip in check.clips():
-        whole = check.folder / f"long-{Path(clip).name}"
-        if not whole.exists():
-            check.programs.must("ffmpeg", "-nostdin", "-v", "error", "-stream_loop", rounds, "-i", clip, "-an", "-c", "copy",
-                                "-y", whole)
-        clips.append(str(whole))
-    return clips
+    return [repeated(check, clip, int(check.options.hold / 10) + 6) for clip in check.clips()]
 
 
 def stream_rig(check, number):
