@@ -1,6 +1,6 @@
 // What a synchronised group adds to its frames: two members, each a process of its own (this program started again)
-// with the gate that a worker has, come to each set one after the other and sleep in between. Measured of each set: from
-// when its last frame is there until both members are past the gate, of whom the first has to be woken.
+// with the gate that a worker has, come to each set one after the other and sleep in between. Measured of each set:
+// from when its last frame is there until both members are past the gate, of whom the first has to be woken.
 //
 //   group_bench [--quick]     prints one JSON object
 #include <spawn.h>
@@ -37,8 +37,8 @@ constexpr unsigned members = 2;
 constexpr unsigned most_sets = 4096;
 constexpr unsigned warm_up = 20;  // sets
 constexpr double rate = 100;
-constexpr std::int64_t period = 10'000'000;   // ns, of a set
-constexpr std::int64_t apart = 2'000'000;     // ns, between a set's frames
+constexpr std::int64_t period = 10'000'000;  // ns, of a set
+constexpr std::int64_t apart = 2'000'000;    // ns, between a set's frames
 constexpr std::int64_t set_0 = 1'000'000;
 
 // What the members write down, in memory that all processes map; ns, monotonic.
@@ -97,9 +97,10 @@ class MemberProcess {
     ::posix_spawn_file_actions_init(&actions);
     // dup2 on itself takes the close-on-exec flag away.
     for (const int fd : {page.fd(), shared}) ::posix_spawn_file_actions_adddup2(&actions, fd, fd);
-    std::array<std::string, 7> words{
-        "group_bench",          "--member",           std::to_string(place), std::to_string(page.fd()),
-        std::to_string(shared), std::to_string(begin), std::to_string(sets)};
+    std::array<std::string, 7> words{"group_bench",          "--member",
+                                     std::to_string(place),  std::to_string(page.fd()),
+                                     std::to_string(shared), std::to_string(begin),
+                                     std::to_string(sets)};
     std::array<char*, 8> argv{};
     for (std::size_t i = 0; i < words.size(); ++i) argv.at(i) = words.at(i).data();
     const int code = ::posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
