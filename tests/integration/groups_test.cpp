@@ -13,10 +13,12 @@
 #include <ctime>
 #include <fstream>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "tests/integration/clips.h"
+#include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/integration/test_camera.h"
 #include "tests/unit/sanitized.h"
@@ -227,6 +229,30 @@ TEST(Groups, AreChangedWithoutTouchingOtherCameras) {
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_FALSE(std::filesystem::exists(rig.file("other-1.mp4")));
   EXPECT_EQ(check_accounting(rig.report()), "");
+}
+
+// With B-frames they are decoded in another order, and files begin at other times than 0.
+TEST(Groups, CountFramesInTheOrderOfShowing) {
+  const TemporaryFolder clips;
+  const std::vector<ClipSpec> files{{.name = "plain.mp4", .frames = 75},
+                                    {.name = "b.mp4", .frames = 75, .b_frames = 3},
+                                    {.name = "b.ts", .frames = 75, .b_frames = 2}};
+  std::string cameras;
+  std::vector<std::string> all;
+  for (const ClipSpec& file : files) {
+    make_clip(clips.path(), file);
+    all.push_back("from" + std::to_string(all.size()));
+    cameras += camera(all.back(), "\"" + (clips.path() / file.name).string() + "\"");
+  }
+  RigRun rig(rig_of(cameras, "{cameras: [from0, from1, from2], rate: 25, max_wait: 1s}"));
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(expect_in_step(rig, all), 75U);
+  std::vector<std::int64_t> numbers(75);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  for (const std::string& name : all) {
+    EXPECT_EQ(numbers_of(read_video(rig.file(name + ".mp4"))), numbers) << name;
+    EXPECT_EQ(rig.camera(name).at("group").at("skew_ms").at("p99"), 0) << name;
+  }
 }
 
 // The clock of the rig's machine, which can be set while the rig runs (set_clock.cpp).

@@ -1,5 +1,6 @@
-// Preloaded into a rig, so that a test can set the clock of its machine: what it reads as UTC is off by the ns that stand
-// in $TMPDIR/clock_offset, for all its processes at once. Monotonic clocks are left alone, as they are by a real step.
+// Preloaded into a rig, so that a test can set the clock of its machine: what it reads as UTC is off by the ns that
+// stand in $TMPDIR/clock_offset, for all its processes at once. Monotonic clocks are left alone, as they are by a real
+// step.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
