@@ -1,25 +1,33 @@
 // Synchronised groups in rigs: recordings of a group's cameras have the same number of frames with the same timestamps
 // and key frames at the same places, whoever is killed or stopped, wherever their stages run, and whatever is done
 // where a frame is missing.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "tests/integration/clips.h"
+#include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/integration/test_camera.h"
+#include "tests/unit/sanitized.h"
 
 namespace campipe::test {
 namespace {
 
 using nlohmann::json;
+using namespace std::chrono_literals;
 
 // Of each frame: when it is shown, since the first, and whether it is a key frame.
 std::vector<std::string> frames_of(const std::filesystem::path& file, bool with_keys = false) {
@@ -222,6 +230,95 @@ TEST(Groups, AreChangedWithoutTouchingOtherCameras) {
   EXPECT_FALSE(std::filesystem::exists(rig.file("other-1.mp4")));
   EXPECT_EQ(check_accounting(rig.report()), "");
 }
+
+// With B-frames they are decoded in another order, and files begin at other times than 0.
+TEST(Groups, CountFramesInTheOrderOfShowing) {
+  const TemporaryFolder clips;
+  const std::vector<ClipSpec> files{{.name = "plain.mp4", .frames = 75},
+                                    {.name = "b.mp4", .frames = 75, .b_frames = 3},
+                                    {.name = "b.ts", .frames = 75, .b_frames = 2}};
+  std::string cameras;
+  std::vector<std::string> all;
+  for (const ClipSpec& file : files) {
+    make_clip(clips.path(), file);
+    all.push_back("from" + std::to_string(all.size()));
+    cameras += camera(all.back(), "\"" + (clips.path() / file.name).string() + "\"");
+  }
+  RigRun rig(rig_of(cameras, "{cameras: [from0, from1, from2], rate: 25, max_wait: 1s}"));
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(expect_in_step(rig, all), 75U);
+  std::vector<std::int64_t> numbers(75);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  for (const std::string& name : all) {
+    EXPECT_EQ(numbers_of(read_video(rig.file(name + ".mp4"))), numbers) << name;
+    EXPECT_EQ(rig.camera(name).at("group").at("skew_ms").at("p99"), 0) << name;
+  }
+}
+
+// The clock of the rig's machine, which can be set while the rig runs (set_clock.cpp).
+class MachineClock {
+ public:
+  MachineClock() { ::setenv("LD_PRELOAD", CAMPIPE_SET_CLOCK, 1); }
+  ~MachineClock() { ::unsetenv("LD_PRELOAD"); }
+  MachineClock(const MachineClock&) = delete;
+  MachineClock& operator=(const MachineClock&) = delete;
+
+  static void set_off(const RigRun& rig, std::chrono::nanoseconds off) {
+    const std::int64_t ns = off.count();
+    const UniqueFd file(::open((rig.temporary() / "clock_offset").c_str(), O_WRONLY | O_CLOEXEC));
+    ASSERT_EQ(::pwrite(file.get(), &ns, sizeof ns, 0), static_cast<ssize_t>(sizeof ns));
+  }
+};
+
+// What the group goes by: the cameras' own clocks, or the arrivals by this machine's; of patterns, neither.
+enum class GoesBy { cameras, arrivals, pattern };
+
+class TheMachinesClock : public testing::TestWithParam<GoesBy> {};
+
+TEST_P(TheMachinesClock, IsSetAndTheyStayInStep) {
+  if (is_sanitized) GTEST_SKIP() << "the sanitizer's library has to be loaded first";
+  const bool live = GetParam() != GoesBy::pattern;
+  if (const std::string missing = TestCamera::missing(); live && !missing.empty()) GTEST_SKIP() << missing;
+  std::vector<std::unique_ptr<TestCamera>> sources;
+  const std::vector<std::string> all{"left", "right"};
+  std::string cameras;
+  for (const std::string& name : all) {
+    if (live) sources.push_back(std::make_unique<TestCamera>());
+    const std::string by_arrival = GetParam() == GoesBy::arrivals ? "    use_absolute_timestamp: false\n" : "";
+    cameras += live ? camera(name, sources.back()->url(), "    rtsp_transport: tcp\n" + by_arrival)
+                    : camera(name, pattern(25));
+  }
+  const MachineClock clock;
+  RigRun rig(rig_of(cameras, "{cameras: [left, right], rate: 25}"));
+  const std::uintmax_t bytes = live ? some / 4 : some;  // their frames are smaller
+  ASSERT_TRUE(grows(rig, all, bytes)) << rig.log();
+  for (const auto off : {3s, -3s, 0s, -3600s, 3600s}) {
+    clock.set_off(rig, off);
+    ASSERT_TRUE(grows(rig, all, bytes)) << off.count() << " s off, they do not go on; " << rig.log();
+  }
+  ::kill(rig.pid_of("master"), SIGKILL);  // its successor has to take over its time, not the clock's
+  ASSERT_TRUE(grows(rig, all, bytes)) << rig.log();
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_GT(expect_in_step(rig, all), 100U);
+  const auto frames = frames_of(rig.file("left.mp4"));
+  for (std::size_t i = 1; i < frames.size(); ++i) {
+    ASSERT_LT(std::stod(frames[i]) - std::stod(frames[i - 1]), 3) << "the recording has a hole; " << rig.log();
+  }
+  for (const std::string& name : all) {
+    EXPECT_EQ(rig.camera(name).at("frames").at("dropped").value("out_of_step", 0), 0) << name << " " << rig.log();
+  }
+  tm ended{};
+  ::strptime(rig.camera("left").at("since_utc").get<std::string>().c_str(), "%Y-%m-%dT%H:%M:%S", &ended);
+  EXPECT_GT(::timegm(&ended), std::time(nullptr) + 3000) << "its clock was not set";
+}
+
+INSTANTIATE_TEST_SUITE_P(By, TheMachinesClock, testing::Values(GoesBy::cameras, GoesBy::arrivals, GoesBy::pattern),
+                         [](const auto& one) {
+                           return one.param == GoesBy::cameras    ? "Cameras"
+                                  : one.param == GoesBy::arrivals ? "Arrivals"
+                                                                  : "Pattern";
+                         });
 
 }  // namespace
 }  // namespace campipe::test
