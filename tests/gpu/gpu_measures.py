@@ -12,6 +12,7 @@ from gpu_rig import RATE, Broken, Rig, config_of, dropped, eventually, text_of
 
 CAMERAS = 32
 CAMERAS_OF_SEVERAL = 12  # for each GPU, where several are compared: decoders take seconds to start
+ENDLESS = 60  # times a clip of 300 frames: at 500 frames a second it lasts for 36 s
 ROUNDS = 2
 SETTLE = 5  # s
 FFMPEG_SECONDS = 20
@@ -25,7 +26,10 @@ STEP = 3  # streams less, when a number was not held
 # --- decoding, rings, filters ---
 
 def pipeline(check, mode, gpus=1, cameras=CAMERAS, *more):
-    text = check.programs.must("gpu_pipeline_bench", mode, cameras, *check.clips(), "--gpus", gpus, "--seconds",
+    """Files that do not end meanwhile: FFmpeg makes the hardware's decoder anew for each that begins again, under a lock
+    of the whole process."""
+    files = [repeated(check, clip, ENDLESS) for clip in check.clips()]
+    text = check.programs.must("gpu_pipeline_bench", mode, cameras, *files, "--gpus", gpus, "--seconds",
                                check.options.seconds, *more, seconds=check.options.seconds + 150)
     check.log(f"{mode}, {gpus} GPUs", text)
     found = json.loads(text.strip().splitlines()[-1])
@@ -51,7 +55,7 @@ def decode(check):
 
 
 def scaling(check):
-    targets = {2: 1.9, 4: 3.7}
+    targets = {2: 1.95, 4: 3.9}
     wanted = [gpus for gpus in targets if gpus <= len(check.gpus)]
     if not wanted:
         return check.add("decode + filter on 2 and 4 GPUs", "there is one GPU", "", "skipped")
@@ -71,7 +75,20 @@ def scaling(check):
 
 # --- programs that print their own figures ---
 
+def barrier(check):
+    """A synchronised group's page as a barrier, and what its gate adds to a set of two members."""
+    for processes, limit in ((2, 1), (8, 10)):
+        figures = json.loads(check.programs.must("group_bench", "--quick", processes, seconds=60))
+        check.at_most(f"a group's page as a barrier of {processes} processes, p50", figures["barrier_p50_us"], limit, " us")
+    check.at_most("a set of two members: beyond its last frame, p95", figures["set_p95_us"] / 1000, 1, " ms")
+
+
 def latency(check):
+    check.step("barrier", lambda: barrier(check), needs=20)
+    check.step("hand-over", lambda: handover(check), needs=20)
+
+
+def handover(check):
     """gpu_ring_test --latency: lines that begin with "one GPU" or "two GPUs" and have "p50 N us"."""
     text = check.programs.must("gpu_ring_test", "--latency", seconds=max(check.left(), 10))
     check.log("gpu_ring_test --latency", text)

@@ -59,7 +59,12 @@ def as_on_cpu(check):
 
 
 def many(check):
+    """Cameras from all GPUs in turn, shown by the first."""
     config = mosaic_rig(check, CAMERAS, (3840, 2160), RATE)
+    gpus = len(check.gpus)
+    for number, camera in enumerate(config["cameras"].values()):
+        camera["gpu"] = number % gpus
+    title = f"{CAMERAS} cameras 1080p{RATE} from {gpus} GPU{'s' if gpus > 1 else ''} at 3840x2160"
     before = memory_used()
     with Rig(check.programs, check.folder, config) as rig:
         rig.wait_for_groups(["wall"], 2, 60)
@@ -73,7 +78,7 @@ def many(check):
     wall = report["cameras"]["wall"]
     frames = wall["frames"]
     share = frames["encoded"] / max(frames["decoded"], 1)
-    check.at_least(f"{CAMERAS} cameras 1080p{RATE} at 3840x2160: ticks that became frames", share, 0.999, digits=4)
+    check.at_least(f"{title}: ticks that became frames", share, 0.999, digits=4)
     lost = sum(dropped(camera) for name, camera in report["cameras"].items() if name != "wall")
     check.add("the same: frames, seconds, p95, CPU",
               f"{frames['encoded']}, {ran:.0f} s, {wall['latency_ms']['p95']:.1f} ms, {used:.0f} s; cameras lost {lost}")
