@@ -84,6 +84,24 @@ TEST(EveryFilterInBands, MakesAnyRowsOfThoseThatItNeeds) {
       }
 }
 
+// Which rows a lens reaches is not looked up for every sample.
+TEST(UndistortInBands, NeedsEnoughOfAnyLens) {
+  std::minstd_rand random = seeded_random();
+  const auto between = [&](double low, double high) { return low + (high - low) * pick(random, 0, 1000) / 1000.0; };
+  const FrameFormat format = format_of(PixelFormat::nv12, 320, 90);
+  const FilterInfo& info = *find_filter("undistort");
+  for (int lens = 0; lens < 60; ++lens) {
+    const double wild = lens % 3 == 0 ? 10 : 0.4;
+    const FilterParameters given{
+        {"k1", between(-wild, wild)}, {"k2", between(-wild, wild)}, {"k3", between(-wild, wild)},
+        {"p1", between(-0.1, 0.1)},   {"p2", between(-0.1, 0.1)},   {"fx", between(20, 700)},
+        {"fy", between(20, 700)},     {"cx", between(0, 400)},      {"cy", between(0, 120)}};
+    SCOPED_TRACE(testing::Message() << "lens " << lens);
+    AnyRows rows(info, given, format);
+    for (int i = 0; i < 6; ++i) rows.check(random);
+  }
+}
+
 // With what it needs of a frame, a band is worth making: only these need all.
 TEST(EveryFilterInBands, NeedsFewRowsUnlessItSaysThatItNeedsAll) {
   const FrameFormat format = format_of(PixelFormat::i420, 640, 480);
