@@ -65,7 +65,7 @@ void NodeOutput::process_counted(RingInUse* ring, FrameRingReader::Lease& lease,
   const auto frame = filter(ring, lease, source);
   if (!frame) return;
   times.filtered = now_ns();
-  times.filter_cost += times.filtered - times.leased;
+  times.filter_cost += filters_.cost();
   try {
     deliver(*frame, times, lease.source_number);
   } catch (const std::exception& error) {

@@ -1,6 +1,7 @@
 #include "app/worker/output_filters.h"
 
 #include "app/control/thread_scope.h"
+#include "core/clock.h"
 
 namespace campipe {
 
@@ -17,7 +18,10 @@ FrameFormat OutputFilters::configure(const std::vector<FilterConfig>& filters, c
 std::optional<FrameRef> OutputFilters::process(RingInUse* ring, FrameRingReader::Lease& lease,
                                                const std::function<void()>& beat, const MutableFrameView* target) {
   const ThreadWait wait(WaitsFor::filter);
-  return path_->process(ring, lease, beat, target);
+  const std::int64_t begin = now_ns();
+  auto frame = path_->process(ring, lease, beat, target);
+  cost_ = now_ns() - begin;
+  return frame;
 }
 
 }  // namespace campipe

@@ -1,6 +1,7 @@
 // One output's filters, on the node's CPU or GPU.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -29,6 +30,8 @@ class OutputFilters {
   [[nodiscard]] EncoderPlace place() const { return path_->place(); }
   std::optional<FrameRef> process(RingInUse* ring, FrameRingReader::Lease& lease, const std::function<void()>& beat,
                                   const MutableFrameView* target);
+  // What process() took for its last frame, in ns.
+  [[nodiscard]] std::int64_t cost() const { return cost_; }
   // What they take is given up, until they are configured again.
   void drop() { path_.reset(); }
   [[nodiscard]] const Device& gpu() const { return place_.gpu; }
@@ -37,6 +40,7 @@ class OutputFilters {
   NodePlace& place_;
   std::unique_ptr<FramePath> path_;
   std::vector<FilterConfig> filters_;  // of path_
+  std::int64_t cost_ = 0;
 };
 
 }  // namespace campipe

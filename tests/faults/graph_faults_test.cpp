@@ -54,6 +54,21 @@ TEST(Stages, MakeWhatOneNodeMakes) {
   EXPECT_EQ(packets_of(rig.file("small.mp4")).size(), 60U);
 }
 
+// The last stage bounds the rig, so that the first one waits for it, for as long as that takes for a frame.
+TEST(Stages, AreNotTimedWhileTheyWait) {
+  constexpr int frames = 100;
+  RigRun rig(
+      "http_address: off\nrtsp_address: off\nworkers: {count: 2}\ncameras:\n  cam:\n"
+      "    source: \"test://pattern?width=640&height=360&rate=25&frames=" +
+      std::to_string(frames) +
+      "\"\n    pace: fast\n    drop_policy: block\n    queue_size: 2\n    filters: [sharpen, denoise]\n"
+      "    placement: {filter: [cpu:0, cpu:1]}\n");
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  const auto report = rig.report();
+  const double each = 1000 * report.at("duration_s").get<double>() / frames;  // ms, at least what the last stage takes
+  EXPECT_LT(rig.camera("cam").at("stages_ms").at("filter").at("p50").get<double>(), 1.5 * each) << report;
+}
+
 TEST(Stages, FollowASourceThatBeginsAgain) {
   const TemporaryFolder clips;
   make_clip(clips.path(), {.name = "0.mp4", .width = 160, .height = 120, .frames = 25});
