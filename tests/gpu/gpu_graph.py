@@ -157,10 +157,17 @@ def stage_rig(check):
     return {**config_of(cameras, pace="realtime", loop=True, drop_policy="drop"), "workers": {"count": 2}}
 
 
-def killed(check, roles, untouched):
-    measure = f"by stage, {' and '.join(roles)} killed"
+def tile_rig(check):
+    """Camera a in tiles on the first and the last GPU, joined on the first, where b is too."""
+    clip = check.clips()[0]
+    cameras = {"a": {"source": clip, "placement": {"tiles": [0, len(check.gpus) - 1]}}, "b": {"source": clip, "gpu": 0}}
+    return config_of(cameras, filters=["denoise", "sharpen"], pace="realtime", loop=True, drop_policy="drop")
+
+
+def killed(check, way, make_rig, roles, untouched):
+    measure = f"{way}, {' and '.join(roles)} killed"
     before = memory_used()
-    with Rig(check.programs, check.folder, stage_rig(check)) as rig:
+    with Rig(check.programs, check.folder, make_rig(check)) as rig:
         rig.wait_for_groups("ab", GROUPS, 60)
         kill(check, measure, rig, roles, cameras="ab")
         expect_end(check, measure, rig, before, lambda report: untouched)
@@ -175,6 +182,11 @@ def graph(check):
     workers = [f"worker {number}" for number in range(len(check.gpus) + 2)]
     on_cpu = workers[len(check.gpus):]
     for role in on_cpu:
-        check.step(f"{role} killed", lambda r=role: killed(check, [r], ["b"]), needs=40)
-    check.step("a GPU's worker killed", lambda: killed(check, [workers[len(check.gpus) - 1]], []), needs=40)
-    check.step("two killed", lambda: killed(check, on_cpu, ["b"]), needs=40)
+        check.step(f"{role} killed", lambda r=role: killed(check, "by stage", stage_rig, [r], ["b"]), needs=40)
+    last = workers[len(check.gpus) - 1]
+    other = ["b"] if len(check.gpus) > 1 else []  # is on GPU 0
+    check.step("a GPU's worker killed", lambda: killed(check, "by stage", stage_rig, [last], other), needs=40)
+    check.step("two killed", lambda: killed(check, "by stage", stage_rig, on_cpu, ["b"]), needs=40)
+    check.step("a tile's worker killed", lambda: killed(check, "by tile", tile_rig, [last], other), needs=40)
+    if len(check.gpus) > 1:
+        check.step("the join's worker killed", lambda: killed(check, "by tile", tile_rig, [workers[0]], []), needs=40)
