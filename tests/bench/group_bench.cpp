@@ -220,12 +220,9 @@ int measure(bool quick, unsigned at_once) {
   const int runs = quick ? 3 : 7;
   const auto frames = figures_of("--member", members, quick ? 300 : 1000, runs);
   const auto barrier = figures_of("--meet", at_once, most_sets, runs);
-  std::cout << nlohmann::json{{"set_p50_us", frames[0]},
-                              {"set_p95_us", frames[1]},
-                              {"set_p99_us", frames[2]},
-                              {"barrier_processes", at_once},
-                              {"barrier_p50_us", barrier[0]},
-                              {"barrier_p95_us", barrier[1]}}
+  std::cout << nlohmann::json{{"set_p50_us", frames[0]},      {"set_p95_us", frames[1]},
+                              {"set_p99_us", frames[2]},      {"barrier_processes", at_once},
+                              {"barrier_p50_us", barrier[0]}, {"barrier_p95_us", barrier[1]}}
                    .dump(2)
             << std::endl;
   return 0;
