@@ -5,6 +5,7 @@
 #include "app/master/ingest_refusal.h"
 #include "core/failpoint.h"
 #include "core/log.h"
+#include "stages/decoders/clean_start.h"
 
 namespace campipe {
 namespace {
@@ -32,6 +33,8 @@ void FrameProducer::begin(const SourceStream& stream) {
   window_.clear();
   seen_before_.clear();
   primed_ = false;
+  before_first_ = true;
+  begins_clean_ = false;
   sets_.lock_anew();
   decoder_.open(stream);
   // A GPU's decoder shows what it guesses.
@@ -75,6 +78,10 @@ void FrameProducer::renew_ring() {
 }
 
 void FrameProducer::take(const AVPacket& packet) {
+  if (std::exchange(before_first_, false)) {
+    const AVCodecParameters* codec = decoder_.stream().codec;
+    begins_clean_ = codec != nullptr && (packet.flags & AV_PKT_FLAG_KEY) != 0 && is_clean_start(*codec, packet);
+  }
   if ((packet.flags & AV_PKT_FLAG_KEY) != 0 && rings_.renewal_is_due()) renew_ring();
   decode(&packet);
 }

@@ -53,6 +53,9 @@ class FrameProducer {
   void drain();
   // The same, and it can begin anew at a key frame.
   void empty();
+  // Whether a file may begin again without that: its first packet refers to nothing before it. A GPU's decoder that is
+  // emptied is made anew by FFmpeg, which takes tenths of a second, one camera after the other.
+  [[nodiscard]] bool may_begin_again() const { return decodes() && !await_key_ && begins_clean_; }
   // Without what is still in it.
   void close() { decoder_.close(); }
   // The same where it decodes on demand: what is still in it was never counted. Viewers who come later find a ring of
@@ -82,8 +85,10 @@ class FrameProducer {
   std::multiset<std::int64_t> seen_before_;  // frames that will come again out of the decoder that took over
   CorruptPackets corrupt_;
   CameraSets sets_;
-  bool primed_ = false;     // the decoder has the first packet already
-  bool await_key_ = false;  // the decoder is empty, and begins with a key frame: see may_begin()
+  bool primed_ = false;        // the decoder has the first packet already
+  bool before_first_ = true;   // of the opened source
+  bool begins_clean_ = false;  // its first packet: see is_clean_start()
+  bool await_key_ = false;     // the decoder is empty, and begins with a key frame: see may_begin()
   LineLimit size_lines_{std::chrono::minutes(1)};
   std::int64_t decode_cost_ = 0;  // ns, since the frame before
 };

@@ -244,12 +244,12 @@ bool Ingest::at_end() {
   rounds_.empty = std::exchange(rounds_.given, given) == given ? rounds_.empty + 1 : 0;
   if (rounds_.empty == most_empty_rounds)
     throw Error("its file gives nothing any more: it was cut short or overwritten meanwhile");
-  begin_next_round();
+  begin_next_round(rounds_.empty == 0);
   return false;
 }
 
-void Ingest::begin_next_round() {
-  const std::int64_t at = router_.end_round();
+void Ingest::begin_next_round(bool gave) {
+  const std::int64_t at = router_.end_round(gave);
   clock_.next_round(at);
   pacer_.skip_to(at);
   source_.rewind();

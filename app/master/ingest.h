@@ -71,7 +71,7 @@ class Ingest {
   void take(const AVPacket& packet);
   void pace(const AVPacket& packet);
   bool at_end();
-  void begin_next_round();
+  void begin_next_round(bool gave);
 
   struct State {
     bool delivers = false;

@@ -49,6 +49,11 @@ void PacketClock::begin_loop_after(std::int64_t resume, std::int64_t copied) {
   skip_through_.reset();
 }
 
+void PacketClock::next_round(std::int64_t at) {
+  clock_.begin(0, at);
+  round_ = {};
+}
+
 void PacketClock::connected() {
   notes_.clear();
   logged_.clear();
@@ -101,7 +106,25 @@ PacketTimes PacketClock::note(const AVPacket& packet) {
   note.media_offset = media_.offset();
   notes_.push_back(note);
   if (notes_.size() > most_notes) notes_.pop_front();
+  if (!camera_.live) note_end(packet);
   return {arrival_, note.capture_utc, note.capture_clock};
+}
+
+// Of a frame, where nothing says how long it is.
+std::int64_t PacketClock::default_duration() const {
+  const double rate = source_.stream().frame_rate;
+  return rate > 0 ? static_cast<std::int64_t>(1e9 / rate) : 0;
+}
+
+void PacketClock::note_end(const AVPacket& packet) {
+  if (packet.pts == AV_NOPTS_VALUE) {
+    round_.untimed = true;
+    return;
+  }
+  std::int64_t duration = av_rescale_q(packet.duration, source_.stream().time_base, nanoseconds);
+  if (duration <= 0) duration = default_duration();
+  const std::int64_t end = clock_.map(source_ns(source_.stream(), packet.pts)) + std::max(duration, smallest_step);
+  round_.end = std::max(round_.end.value_or(end), end);
 }
 
 void PacketClock::measure_media_clock(const AVPacket& packet, const Note& note) {
@@ -123,8 +146,7 @@ const PacketClock::Note* PacketClock::note_of(std::int64_t packet) {
 }
 
 bool PacketClock::set_times(const DecodedFrame& frame, FrameTimes& times) {
-  const double rate = source_.stream().frame_rate;
-  if (times.duration <= 0 && rate > 0) times.duration = static_cast<std::int64_t>(1e9 / rate);
+  if (times.duration <= 0) times.duration = default_duration();
   const Note* note = note_of(frame.packet);
   std::optional<Timeline::Mapped> mapped;
   if (frame.pts != AV_NOPTS_VALUE) {

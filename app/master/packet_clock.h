@@ -41,7 +41,7 @@ class PacketClock {
   void connected();
   void disconnected() { clock_.reconnect(); }
   // A file begins again there.
-  void next_round(std::int64_t at) { clock_.begin(0, at); }
+  void next_round(std::int64_t at);
 
   // Live: looks at what waits to be read, which has arrived before it is read. The first packet that has to be waited
   // for shows how old that is.
@@ -59,6 +59,8 @@ class PacketClock {
   bool set_times(const DecodedFrame& frame, FrameTimes& times);
   // Where the next frame is expected.
   [[nodiscard]] std::int64_t frames_end() const { return frame_times_.end(); }
+  // The end of the packets of this round of a file, on the timeline; none: not all say when they are shown.
+  [[nodiscard]] std::optional<std::int64_t> packets_end() const { return round_.untimed ? std::nullopt : round_.end; }
   void count(Correction kind);
 
   // Where timestamps lie: for copies and audio.
@@ -77,6 +79,12 @@ class PacketClock {
     std::int64_t capture_utc = 0;
     CaptureClock capture_clock = CaptureClock::arrival;
   };
+  struct Round {
+    std::optional<std::int64_t> end;
+    bool untimed = false;
+  };
+  [[nodiscard]] std::int64_t default_duration() const;
+  void note_end(const AVPacket& packet);
   [[nodiscard]] const Note* note_of(std::int64_t packet);
   void measure_media_clock(const AVPacket& packet, const Note& note);
   [[nodiscard]] bool confirms_leap(std::int64_t to);
@@ -88,8 +96,9 @@ class PacketClock {
   MediaClock media_;      // of a live source
   Timeline frame_times_;  // the decoded ones, in the order in which they are shown; for copies see PacketCopies
   std::optional<std::int64_t> skip_through_;  // frames up to there were published by a master before
-  std::deque<Note> notes_;                    // of packets whose frames have not come out
-  std::set<std::string_view> logged_;         // of this connection
+  Round round_;
+  std::deque<Note> notes_;             // of packets whose frames have not come out
+  std::set<std::string_view> logged_;  // of this connection
   std::int64_t arrival_ = 0;
   std::int64_t arrival_utc_ = 0;
 };

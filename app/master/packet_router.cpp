@@ -94,9 +94,15 @@ std::optional<std::int64_t> PacketRouter::given() const {
   return copies_.end() >= 0 ? std::optional(copies_.end()) : std::nullopt;
 }
 
-std::int64_t PacketRouter::end_round() {
-  empty();
-  return copies_.next_turn(std::max(camera_.start.decode ? clock_.frames_end() : -1, copies_.end()));
+std::int64_t PacketRouter::end_round(bool gave) {
+  if (!camera_.start.decode) {
+    empty();
+    return copies_.next_turn(copies_.end());
+  }
+  const auto packets_end = clock_.packets_end();
+  const bool goes_on = gave && packets_end && frames_.may_begin_again();
+  if (!goes_on) empty();
+  return copies_.next_turn(std::max(goes_on ? *packets_end : clock_.frames_end(), copies_.end()));
 }
 
 }  // namespace campipe

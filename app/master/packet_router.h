@@ -47,8 +47,9 @@ class PacketRouter {
 
   // How much has come of the source: frames, or the time of copies; nothing: none yet.
   [[nodiscard]] std::optional<std::int64_t> given() const;
-  // Empties the decoder, and returns where the next round of a file begins on the timeline.
-  [[nodiscard]] std::int64_t end_round();
+  // Returns where the next round of a file begins on the timeline. `gave`: something came of this round. Empties the
+  // decoder if it must be.
+  [[nodiscard]] std::int64_t end_round(bool gave);
 
  private:
   void try_to_decode(const std::function<void()>& work);

@@ -55,6 +55,7 @@ class FileSource final : public Source {
       if (code == AVERROR(EAGAIN)) continue;
       av_check(code, "cannot read " + name_);
       if (packet.stream_index == streams_.video) {
+        if (first_time_ == AV_NOPTS_VALUE) first_time_ = packet.dts;
         tell_decode_time(packet);
         note_end(packet);
         return ReadResult::packet;
@@ -64,9 +65,12 @@ class FileSource final : public Source {
     }
   }
 
+  // Where frames are reordered, the first one is decoded before any is shown: containers without an index (MPEG-TS)
+  // find a later packet by the time of showing.
   void rewind() override {
     av_packet_unref(found_.get());
-    go_to(stream().start);
+    const std::int64_t start = stream().start;
+    go_to(first_time_ == AV_NOPTS_VALUE ? start : std::min(start, first_time_));
   }
 
   // Containers without an index (MPEG-TS) find a place by its time alone, whether decoding can begin there or not:
@@ -141,6 +145,7 @@ class FileSource final : public Source {
 
   void open() {
     packets_ = 0;
+    first_time_ = AV_NOPTS_VALUE;
     input_.reset();
     AVFormatContext* context = avformat_alloc_context();
     if (context == nullptr) throw std::bad_alloc();
@@ -189,6 +194,7 @@ class FileSource final : public Source {
   MediaStreams streams_;
   int packets_ = 0;  // of its video, since it was opened or since the last seek; those of tell_decode_time()
   std::int64_t first_shown_ = AV_NOPTS_VALUE;  // the first of these
+  std::int64_t first_time_ = AV_NOPTS_VALUE;   // when the first packet of all is decoded
   std::int64_t end_ = 0;                       // of its video so far, from its start
   bool cut_off_ = false;                       // and that was logged
 };

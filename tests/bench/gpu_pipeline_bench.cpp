@@ -22,9 +22,11 @@
 #include <iostream>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "core/cuda.h"
+#include "stages/decoders/clean_start.h"
 #include "stages/decoders/decoder.h"
 #include "stages/sources/source.h"
 #include "tests/bench/gpu_bare_decoder.h"
@@ -199,14 +201,21 @@ class Decoding {
       const auto source = open_source(config, [this] { return stopped_.load(); });
       const auto user = open_user(source->stream(), camera, gpu, device);
       AvPacket packet = make_av_packet();
+      std::optional<bool> clean;  // the file's start: else its decoder is emptied at the end, as campipe does it
       while (!stopped_) {
         const ReadResult result = source->read(*packet);
         if (result == ReadResult::interrupted) break;
-        user->decode(result == ReadResult::end ? nullptr : packet.get());
+        if (result == ReadResult::end) {
+          if (!clean.value_or(false)) {
+            user->decode(nullptr);
+            user->flush();
+          }
+          source->rewind();
+          continue;
+        }
+        if (!clean) clean = is_clean_start(*source->stream().codec, *packet);
+        user->decode(packet.get());
         av_packet_unref(packet.get());
-        if (result != ReadResult::end) continue;
-        user->flush();
-        source->rewind();
       }
     } catch (const std::exception& error) {
       const std::lock_guard lock(mutex_);
