@@ -131,6 +131,7 @@ struct SourceHealth {
   std::atomic<std::int64_t> largest_lag;    // of all packets
   std::atomic<std::int64_t> time_origin;    // of a live source: see SourceClock::origin()
   std::atomic<std::int64_t> media_offset;   // likewise: see MediaClock::offset()
+  std::atomic<std::int64_t> set_move;       // ns by which a file's times are moved to those of its group
   std::atomic<std::int64_t> set_phase;      // ns by which its frames lie behind the sets of its group
   std::atomic<std::int64_t> set_drift;      // ns by which that has grown, slips apart
   std::atomic<std::uint32_t> camera_clock;  // 1: capture times are the camera's own

@@ -1,13 +1,18 @@
 #include "app/master/camera_sets.h"
 
 #include <cmath>
+#include <utility>
 
 #include "core/log.h"
 
 namespace campipe {
 
 CameraSets::CameraSets(CameraContext& camera) : camera_(camera) {
-  if (const auto& group = camera.start.config.group) numbering_.emplace(group->rate);
+  const auto& group = camera.start.config.group;
+  if (!group) return;
+  numbering_.emplace(group->rate);
+  // What goes on where a master before it was is in step, and has been moved already.
+  moves_ = !camera.live && !camera.start.resume;
 }
 
 void CameraSets::lock_anew() {
@@ -19,6 +24,7 @@ void CameraSets::enter(FrameTimes& times, std::int64_t arrival) {
   if (!numbering_) return;
   if (clock_ && clock_ != times.capture_clock) lock_anew();
   clock_ = times.capture_clock;
+  move_to_present(times);
   if (!is_present(times, arrival)) {
     times.set_state = SetState::far;
     return;
@@ -31,6 +37,19 @@ void CameraSets::enter(FrameTimes& times, std::int64_t arrival) {
   note_phase();
   times.set_state = number ? SetState::own : SetState::taken;
   times.set = static_cast<std::uint64_t>(std::max<std::int64_t>(number.value_or(0), 0));
+}
+
+void CameraSets::move_to_present(FrameTimes& times) {
+  if (camera_.live) return;
+  std::atomic<std::int64_t>& move = camera_.source.health.set_move;
+  if (std::exchange(moves_, false)) {
+    move = camera_.group->moved(camera_.start.camera, times.media_time, Clock::now());
+    if (move != 0) {
+      spdlog::info("{}: begins with the set that the others of its group '{}' have come to", camera_.name(),
+                   camera_.start.config.group->name);
+    }
+  }
+  times.media_time += move;
 }
 
 bool CameraSets::is_present(const FrameTimes& times, std::int64_t arrival) {

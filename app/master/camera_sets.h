@@ -1,5 +1,5 @@
 // Which set of its synchronised group each frame of a camera belongs to: SetNumbering by the frame's media time, as
-// long as that is of the group's present (GroupClock).
+// long as that is of the group's present (GroupClock). A file that begins later than the others is moved there.
 //
 // Used by the camera's ingest thread.
 #pragma once
@@ -19,11 +19,13 @@ class CameraSets {
 
   // The source was opened (again).
   void lock_anew();
-  // Sets the number of a frame, or why it has none; nothing for a camera that is in no group. `arrival`: monotonic ns.
+  // Sets the number of a frame, or why it has none, and moves its media time; nothing for a camera that is in no group.
+  // `arrival`: monotonic ns.
   void enter(FrameTimes& times, std::int64_t arrival);
 
  private:
   [[nodiscard]] bool is_present(const FrameTimes& times, std::int64_t arrival);
+  void move_to_present(FrameTimes& times);
   void note_phase();
 
   CameraContext& camera_;
@@ -31,6 +33,7 @@ class CameraSets {
   std::optional<CaptureClock> clock_;      // of the frame before
   std::optional<double> phase_;            // likewise
   double drift_ = 0;                       // ns
+  bool moves_ = false;                     // a file that may have to be moved, before its first frame
   LineLimit lines_{std::chrono::minutes(1)};
 };
 

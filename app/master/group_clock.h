@@ -4,13 +4,16 @@
 //
 // Live members: monotonic time plus one offset for all, taken over from this machine's UTC when the group begins, and
 // from then on following its members' clocks, as MediaClock does: the cameras' own where they send them, else this
-// machine's. So a clock that is set moves no member against the others. Files have no present but one another's: a
-// member may not be farther than some sets ahead of the slowest that has come to a set lately.
+// machine's. So a clock that is set moves no member against the others. Files have no present but one another's: they
+// begin together, and one that begins later, since it was added or switched on again, is moved to where the others are.
+// None may be farther than some sets ahead of the slowest that has come to a set lately.
 //
 // All times in ns. Any thread.
 #pragma once
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -27,7 +30,8 @@ namespace campipe {
 class GroupClock {
  public:
   explicit GroupClock(const GroupConfig& group)
-      : ahead_(std::min(second, static_cast<std::int64_t>(most_ahead * second / group.rate))),
+      : rate_(group.rate),
+        ahead_(std::min(second, static_cast<std::int64_t>(most_ahead * second / group.rate))),
         behind_(ahead_ + group.max_wait.count()) {}
 
   // As a process before this one had it; the first of the members counts.
@@ -53,6 +57,20 @@ class GroupClock {
     if (times.capture_clock == CaptureClock::camera) measure(times.media_time - arrival, CaptureClock::camera, arrival);
     return 0;
   }
+  // Of a file, when its first frame comes: by how much its times are to be moved (ns, whole sets). 0 for those that
+  // begin with the group, and where no other member has come to a set lately.
+  std::int64_t moved(CameraId member, std::int64_t media_time, Clock::time_point now) {
+    const std::lock_guard lock(mutex_);
+    if (!began_) began_ = now;
+    if (now - *began_ <= begin_together) return 0;
+    std::optional<std::int64_t> present;
+    for (const auto& [id, seen] : newest_) {
+      if (id != member && now - seen.at < recently) present = std::max(present.value_or(seen.set), seen.set);
+    }
+    if (!present) return 0;
+    const auto set = std::llround(static_cast<double>(media_time) * 1e-9 * rate_);
+    return std::llround(static_cast<double>(*present - set) * 1e9 / rate_);
+  }
   // Of a file: by how many sets it is too far ahead of another member.
   std::int64_t ahead(CameraId member, std::int64_t set, Clock::time_point now) {
     const std::lock_guard lock(mutex_);
@@ -69,6 +87,7 @@ class GroupClock {
   static constexpr double most_ahead = 60;  // sets
   static constexpr std::int64_t most_sets_ahead = 128;
   static constexpr auto recently = std::chrono::seconds(1);
+  static constexpr auto begin_together = std::chrono::seconds(2);
   struct Seen {
     std::int64_t set;
     Clock::time_point at;
@@ -79,12 +98,14 @@ class GroupClock {
     clock_.measure(offset, by, arrival);
   }
 
+  const double rate_;
   const std::int64_t ahead_;
   const std::int64_t behind_;
   std::mutex mutex_;
   bool begun_ = false;
   MediaClock clock_;
-  std::map<CameraId, Seen> newest_;  // sets of files
+  std::map<CameraId, Seen> newest_;         // sets of files
+  std::optional<Clock::time_point> began_;  // their first frame
 };
 
 }  // namespace campipe

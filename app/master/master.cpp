@@ -113,11 +113,16 @@ class Master {
     }
   }
 
-  // That of those members that are there.
+  struct KnownGroup {
+    GroupConfig rules;
+    std::weak_ptr<GroupClock> clock;
+  };
+
+  // That of those members that are there; those that end by other rules have one of their own.
   std::shared_ptr<GroupClock> clock_of(const GroupConfig& group) {
-    std::weak_ptr<GroupClock>& known = groups_[group.name];
-    auto clock = known.lock();
-    if (!clock) known = clock = std::make_shared<GroupClock>(group);
+    KnownGroup& known = groups_[group.name];
+    auto clock = known.clock.lock();
+    if (!clock || known.rules != group) known = {group, clock = std::make_shared<GroupClock>(group)};
     return clock;
   }
 
@@ -136,7 +141,7 @@ class Master {
   }
 
   Child child_;
-  std::map<std::string, std::weak_ptr<GroupClock>> groups_;  // by name
+  std::map<std::string, KnownGroup> groups_;  // by name
   std::map<CameraId, std::unique_ptr<Ingest>> cameras_;
   bool leave_ = false;
 };

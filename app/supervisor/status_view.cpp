@@ -91,6 +91,7 @@ std::string format_line(const CameraStatus& c) {
 std::string format_outcome(const Output& output, const FrameCounts& counts) {
   std::string text =
       fmt::format("{}, {} frames decoded, {} encoded", name_of(output.state), counts.decoded, counts.encoded);
+  if (counts.repeated > 0) text += fmt::format(" ({} repeated)", counts.repeated);
   const OutputRecording& recording = output.recording;
   for (const auto& [cause, number] : counts.dropped) text += fmt::format(", {} dropped ({})", number, cause);
   if (!recording.file.empty()) text += fmt::format(", {} recorded", counts.recorded);

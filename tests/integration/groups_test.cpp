@@ -109,6 +109,7 @@ TEST(Groups, RepeatFramesOfASlowCameraAndDropThoseOfAFastOne) {
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_GE(expect_in_step(rig, {"left", "slow", "fast"}), 50U);
   EXPECT_GE(rig.camera("slow").at("frames").at("repeated"), 25);
+  EXPECT_NE(rig.log().find(" repeated)"), std::string::npos) << rig.log();
   EXPECT_GE(rig.camera("fast").at("frames").at("dropped").at("rate"), 45);
 }
 
@@ -228,6 +229,35 @@ TEST(Groups, AreChangedWithoutTouchingOtherCameras) {
   rig.signal(SIGINT);
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_FALSE(std::filesystem::exists(rig.file("other-1.mp4")));
+  EXPECT_EQ(check_accounting(rig.report()), "");
+}
+
+TEST(Groups, AMemberIsSwitchedOffAndOn) {
+  const auto rig_with = [](const std::string& right) {
+    return rig_of(camera("left", pattern(25)) + camera("right", pattern(25), right),
+                  "{cameras: [left, right], rate: 25}");
+  };
+  RigRun rig(rig_with(""));
+  ASSERT_TRUE(grows(rig, {"left", "right"}, 3 * some)) << rig.log();
+  const auto reload = [&](const std::string& right) {
+    std::ofstream(rig.file("rig.yaml")) << rig_with(right);
+    rig.signal(SIGHUP);
+  };
+  reload("    enabled: false\n");
+  ASSERT_TRUE(grows(rig, {"left"}, 3 * some)) << rig.log();
+  reload("");
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(rig.file("right-1.mp4")); })) << rig.log();
+  ASSERT_TRUE(grows(rig, {"left", "right-1"}, 2 * some)) << rig.log();
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_FALSE(std::filesystem::exists(rig.file("left-1.mp4")));
+  for (const std::string name : {"left", "right"}) {
+    EXPECT_EQ(rig.camera(name).at("frames").at("dropped").value("out_of_step", 0), 0) << name << " " << rig.log();
+  }
+  const std::size_t together = frames_of(rig.file("right-1.mp4")).size();
+  EXPECT_GT(together, 30U) << rig.log();
+  EXPECT_LT(rig.camera("right").at("frames").at("repeated"), together)
+      << "its own frames are not in step; " << rig.log();
   EXPECT_EQ(check_accounting(rig.report()), "");
 }
 

@@ -316,5 +316,20 @@ TEST(GroupClock, KeepsFilesTogether) {
   EXPECT_EQ(clock.ahead(a, 9000, now + 2s), 0) << "the other one has ended";
 }
 
+TEST(GroupClock, MovesAFileThatBeginsLaterToThePresent) {
+  GroupClock clock({"g", rate, 10ms, 200ms, OnMissing::repeat});
+  const CameraId a(0);
+  const CameraId b(1);
+  Clock::time_point now{};
+  const auto set_at = [](double seconds) { return std::llround(seconds * rate); };
+  EXPECT_EQ(clock.moved(a, 0, now), 0);
+  EXPECT_EQ(clock.moved(b, 0, now + 1s), 0) << "they begin together";
+  clock.ahead(a, set_at(60), now + 60s);
+  EXPECT_EQ(clock.moved(b, 0, now + 60s), 60 * second);
+  EXPECT_EQ(clock.moved(b, 90 * second, now + 60s), -30 * second) << "its times begin later";
+  EXPECT_EQ(clock.moved(a, 0, now + 60s), 0) << "there is no other one";
+  EXPECT_EQ(clock.moved(b, 0, now + 63s), 0) << "nor has the other one come lately";
+}
+
 }  // namespace
 }  // namespace campipe
