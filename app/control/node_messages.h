@@ -80,7 +80,8 @@ struct WrittenEdge {
 // Of a node that joins frames: of what they are parts, as each of its inputs gives one.
 struct Join {
   std::vector<FilterConfig> filters;  // as the tiles'
-  static void fields(auto& m, auto&& f) { f("filters", m.filters); }
+  std::uint64_t frames = 0;           // of the source so far: where their numbers go on
+  static void fields(auto& m, auto&& f) { f("filters", m.filters), f("frames", m.frames); }
 };
 
 // What is known of a mosaic's cell.

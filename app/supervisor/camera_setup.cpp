@@ -111,7 +111,7 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
     input->reader(node.id).sent = {};
     message.inputs.push_back(input->id);
   }
-  if (node.joins) message.join = messages::Join{camera.config.filters};
+  if (node.joins) message.join = messages::Join{camera.config.filters, camera.frames().published()};
   message.name = camera.name();
   message.drop_policy = frame_policy(camera.config);
   message.queue_size = static_cast<unsigned>(camera.config.queue_size);
