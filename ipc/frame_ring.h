@@ -326,8 +326,9 @@ class FrameRingObserver {
  public:
   explicit FrameRingObserver(std::shared_ptr<FrameRingMemory> memory) : memory_(std::move(memory)) {}
 
-  // A seat for a reader that is to be sent the ring; nothing if all are taken. Only the supervisor reserves.
-  std::optional<unsigned> reserve();
+  // A seat for a reader that is to be sent the ring; nothing if all are taken. None of `except` (bit r: seat r). Only
+  // the supervisor reserves.
+  std::optional<unsigned> reserve(std::uint32_t except = 0);
   // The seats (bit r: seat r) whose readers the writer has to wait for.
   void require(std::uint32_t seats);
   // The seats whose readers need the same frames, or none: what the writer takes back from the queue of one of them, it

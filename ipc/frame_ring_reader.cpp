@@ -220,8 +220,9 @@ void FrameRingReader::wait_for_news(std::uint32_t news, Deadline deadline) {
   header.waiting_readers.fetch_and(~(1U << reader_), std::memory_order_seq_cst);
 }
 
-std::optional<unsigned> FrameRingObserver::reserve() {
+std::optional<unsigned> FrameRingObserver::reserve(std::uint32_t except) {
   for (unsigned reader = 0; reader < max_ring_readers; ++reader) {
+    if ((except >> reader & 1) != 0) continue;
     ReaderState empty = ReaderState::empty;
     auto& state = memory_->header().readers[reader].state;
     if (state.compare_exchange_strong(empty, ReaderState::reserved, std::memory_order_seq_cst)) return reader;
