@@ -69,11 +69,12 @@ struct WrittenEdge {
   std::uint64_t epoch = 1;  // of the first ring
   std::uint64_t base = 0;   // frames of earlier epochs
   bool failed = false;      // in the life of an earlier worker
+  bool cell = false;        // it is a mosaic's, for which nothing waits
   std::optional<Tile> tile;
   static void fields(auto& m, auto&& f) {
     f("edge", m.edge), f("name", m.name), f("filters", m.filters), f("rate", m.rate), f("drop_policy", m.drop_policy),
         f("queue_size", m.queue_size), f("memory", m.memory), f("readers", m.readers), f("epoch", m.epoch),
-        f("base", m.base), f("failed", m.failed), f("tile", m.tile);
+        f("base", m.base), f("failed", m.failed), f("cell", m.cell), f("tile", m.tile);
   }
 };
 

@@ -29,6 +29,7 @@ messages::WrittenEdge written(const Camera& camera, const CameraEdge& edge) {
   message.epoch = edge.epoch + 1;
   message.base = edge.published();
   message.failed = edge.failed;
+  message.cell = edge.cell.has_value();
   const std::optional<unsigned> tile = edge.cell ? std::nullopt : camera.node(*edge.writer).tile;
   if (tile) message.tile = messages::Tile{*tile, tiles_of(camera)};
   return message;

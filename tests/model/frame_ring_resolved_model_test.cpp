@@ -7,8 +7,8 @@
 //  - when the writer has ended, the reader has all frames, and knows of all others,
 // and that the exploration would see it if it were otherwise: each careless variant is found out.
 //
-// Time does not pass: a reader that only looks again since its deadline has passed has lost that time. Slots, leases and
-// seats are in frame_ring_model_test.cpp.
+// Time does not pass: a reader that only looks again since its deadline has passed has lost that time. Slots, leases
+// and seats are in frame_ring_model_test.cpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,23 +25,34 @@ constexpr int source_frames = 4;
 
 enum class Mutant {
   none,
-  compares_with_a_later_look,       // what was resolved between two looks is not noticed until there is other news
-  loads_head_before_resolved,       // a frame that was published in between is given up
-  loads_writer_after_head,          // likewise: the writer published once more before it ended
-  loads_news_after_head,            // what comes in between wakes nobody
-  believes_it_with_a_frame,         // but frames behind that one are still in the ring
-  ends_with_an_earlier_look,        // the writer dropped another one before it ended
-  forgets_it_at_the_end,            // the last frames that were dropped are waited for
-  stores_resolved_before_head,      // the reader does not see the frame yet
-  resolves_without_news,            // nobody wakes
-  looks_for_sleepers_before_news,   // one that falls asleep in between sleeps on
-  resolves_what_it_begins,          // a frame is not dropped before that is certain
-  goes_without_news,                // the supervisor marks the writer gone, and the reader sleeps
+  compares_with_a_later_look,      // what was resolved between two looks is not noticed until there is other news
+  loads_head_before_resolved,      // a frame that was published in between is given up
+  loads_writer_after_head,         // likewise: the writer published once more before it ended
+  loads_news_after_head,           // what comes in between wakes nobody
+  believes_it_with_a_frame,        // but frames behind that one are still in the ring
+  ends_with_an_earlier_look,       // the writer dropped another one before it ended
+  forgets_it_at_the_end,           // the last frames that were dropped are waited for
+  stores_resolved_before_head,     // the reader does not see the frame yet
+  resolves_without_news,           // nobody wakes
+  looks_for_sleepers_before_news,  // one that falls asleep in between sleeps on
+  resolves_what_it_begins,         // a frame is not dropped before that is certain
+  goes_without_news,               // the supervisor marks the writer gone, and the reader sleeps
 };
 
 enum class Frame : std::uint8_t { unknown, waits, taken, taken_back, dropped };
 enum class Writing : std::uint8_t { open, closed, gone };
-enum class WriterAt : std::uint8_t { between_frames, begun, control, head, resolved, sleepers, news, wake, over, killed };
+enum class WriterAt : std::uint8_t {
+  between_frames,
+  begun,
+  control,
+  head,
+  resolved,
+  sleepers,
+  news,
+  wake,
+  over,
+  killed
+};
 enum class ReaderAt : std::uint8_t { first_look, look, news, resolved, writer, head, take, bit, futex, asleep, ended };
 
 class ResolvedModel {
@@ -64,7 +75,7 @@ class ResolvedModel {
     // The reader's own.
     ReaderAt reading;
     std::uint8_t cursor;
-    std::uint8_t known;  // that no frame up to this one will come any more
+    std::uint8_t known;   // that no frame up to this one will come any more
     std::uint8_t before;  // mutant,
     std::uint8_t grew;    // likewise
     std::uint8_t seen_news;
@@ -374,10 +385,10 @@ TEST_P(CarelessResolvedModel, IsFoundOut) {
 INSTANTIATE_TEST_SUITE_P(Mutants, CarelessResolvedModel,
                          testing::Values(Mutant::compares_with_a_later_look, Mutant::loads_head_before_resolved,
                                          Mutant::loads_writer_after_head, Mutant::loads_news_after_head,
-                                         Mutant::believes_it_with_a_frame, Mutant::ends_with_an_earlier_look, Mutant::forgets_it_at_the_end,
-                                         Mutant::stores_resolved_before_head, Mutant::resolves_without_news,
-                                         Mutant::looks_for_sleepers_before_news, Mutant::resolves_what_it_begins,
-                                         Mutant::goes_without_news));
+                                         Mutant::believes_it_with_a_frame, Mutant::ends_with_an_earlier_look,
+                                         Mutant::forgets_it_at_the_end, Mutant::stores_resolved_before_head,
+                                         Mutant::resolves_without_news, Mutant::looks_for_sleepers_before_news,
+                                         Mutant::resolves_what_it_begins, Mutant::goes_without_news));
 
 }  // namespace
 }  // namespace campipe::model

@@ -33,16 +33,16 @@ constexpr std::uint8_t all_readers = (1 << reader_count) - 1;
 
 enum class Mutant {
   none,
-  takes_back_from_one,            // the others work for nothing
-  takes_back_from_all_or_one,     // likewise, where one of three has the frame already
-  takes_the_oldest_of_each,       // which another one may have taken already
-  takes_the_newest,               // the reader falls behind for ever
-  waits_for_the_dead,             // of a reader that is gone nothing is pending, so that there never is a common frame
-  stores_without_comparing,       // a reader that takes the frame at this moment loses its lease
-  counts_what_a_reader_took,      // it won, and the frame is counted all the same
-  counts_for_one,                 // the other seats have lost frames that nobody knows of
-  looks_once,                     // and does not see that the queue is still full
-  takes_back_from_everybody,      // also from those that are not kept together
+  takes_back_from_one,         // the others work for nothing
+  takes_back_from_all_or_one,  // likewise, where one of three has the frame already
+  takes_the_oldest_of_each,    // which another one may have taken already
+  takes_the_newest,            // the reader falls behind for ever
+  waits_for_the_dead,          // of a reader that is gone nothing is pending, so that there never is a common frame
+  stores_without_comparing,    // a reader that takes the frame at this moment loses its lease
+  counts_what_a_reader_took,   // it won, and the frame is counted all the same
+  counts_for_one,              // the other seats have lost frames that nobody knows of
+  looks_once,                  // and does not see that the queue is still full
+  takes_back_from_everybody,   // also from those that are not kept together
 };
 
 struct Control {
@@ -136,7 +136,8 @@ class TogetherModel {
       if (some_lost && (state.frames[frame].pending & options_.together & live) != 0)
         return "a frame that one has lost is still to be taken by another";
       if ((state.lost[frame] & state.taken[frame]) != 0) return "a frame was taken, and taken back";
-      if ((state.taken[frame] & ~state.frames[frame].held & live) != 0) return "a reader took a frame, and does not hold it";
+      if ((state.taken[frame] & ~state.frames[frame].held & live) != 0)
+        return "a reader took a frame, and does not hold it";
     }
     for (const Reader& reader : state.readers) {
       if (reader.recalled != reader.lost) return "a seat does not count what its reader lost";
@@ -147,7 +148,8 @@ class TogetherModel {
   const char* wrong_end(const State& state) const {
     if (state.head != options_.frames) return "the writer waits for ever";
     for (int r = 0; r < reader_count; ++r) {
-      if (state.readers[r].seat == Seat::live && state.readers[r].cursor != state.head) return "a reader waits for ever";
+      if (state.readers[r].seat == Seat::live && state.readers[r].cursor != state.head)
+        return "a reader waits for ever";
     }
     return nullptr;
   }
