@@ -234,7 +234,7 @@ class FrameRingWriter {
   bool claimable(unsigned slot);
   void recall_oldest(unsigned reader);
   [[nodiscard]] std::uint16_t recalled_with(unsigned reader);
-  bool recall_oldest(std::uint16_t readers);
+  bool recall_oldest(std::uint16_t readers, std::uint16_t back);
   std::uint32_t live_mask();
   [[nodiscard]] bool has_readers();
   void record_seat(unsigned reader);
@@ -300,9 +300,9 @@ class FrameRingReader {
   // CUDA only, once the writer is gone: lets go streams that wait for a fill that will never come (its pixels are
   // rubbish). False where that cannot be: with `ipc_event` they wait until this process ends.
   bool release_waits();
-  // No frame will come that is made of a source frame up to this one, but those that are published already. Not
-  // checked: what another process wrote.
-  [[nodiscard]] std::uint64_t resolved() const;
+  // No frame will come that is made of a source frame up to this one: as far as was known when next() returned last.
+  // Not checked: what another process wrote.
+  [[nodiscard]] std::uint64_t resolved() const { return resolved_; }
   // The next frame, waiting for it until `deadline`, or until resolved() grows. ended and writer_gone come only after
   // every published frame.
   Next next(Lease& lease, Deadline deadline);
@@ -317,6 +317,7 @@ class FrameRingReader {
   unsigned reader_;
   std::chrono::nanoseconds spin_;
   std::uint32_t cursor_ = 0;
+  std::uint64_t resolved_ = 0;
   bool broken_ = false;
 };
 
@@ -325,8 +326,9 @@ class FrameRingObserver {
  public:
   explicit FrameRingObserver(std::shared_ptr<FrameRingMemory> memory) : memory_(std::move(memory)) {}
 
-  // A seat for a reader that is to be sent the ring; nothing if all are taken. Only the supervisor reserves.
-  std::optional<unsigned> reserve();
+  // A seat for a reader that is to be sent the ring; nothing if all are taken. None of `except` (bit r: seat r). Only
+  // the supervisor reserves.
+  std::optional<unsigned> reserve(std::uint32_t except = 0);
   // The seats (bit r: seat r) whose readers the writer has to wait for.
   void require(std::uint32_t seats);
   // The seats whose readers need the same frames, or none: what the writer takes back from the queue of one of them, it

@@ -80,9 +80,12 @@ FrameRecord copy_of(const FrameRecord& record) {
   return copy;
 }
 
+// Both processes read the same clock.
+constexpr std::int64_t most_ahead = 1'000'000'000;  // ns
+
 bool is_possible(const FrameRecord& record, const ring::Description& ring) {
   const bool ready = record.ready == ReadySignal::immediate || record.ready == ring.ready;
-  return ready && is_possible(record, ring.slot_bytes);
+  return ready && is_possible(record, ring.slot_bytes) && record.times.published <= now_ns() + most_ahead;
 }
 
 // No frame is overwritten in the index before it was so far ahead; one that is more than half a turn ahead is behind.
@@ -99,7 +102,8 @@ void FrameRingReader::attach(bool blocking, unsigned queue_size) {
   ring::Reader& self = header.readers[reader_];
   self.blocking.store(blocking ? 1 : 0, std::memory_order_relaxed);
   self.queue_size.store(queue_size, std::memory_order_relaxed);
-  // The cursor first: a frame published in between is not for us, and one that is for us must lie after it.
+  resolved_ = header.resolved.load(std::memory_order_seq_cst);  // nothing up to here is for us
+  // The cursor before the seat: a frame published in between is not for us, and one that is for us must lie after it.
   cursor_ = header.head.load(std::memory_order_seq_cst);
   failpoint("ring.reader.attaching");
   ReaderState reserved = ReaderState::reserved;
@@ -179,20 +183,26 @@ FrameRingReader::Next FrameRingReader::take_newer(std::uint32_t head, Lease& lea
   return broken_ ? Next::broken : Next::timeout;
 }
 
-std::uint64_t FrameRingReader::resolved() const { return memory_->header().resolved.load(std::memory_order_seq_cst); }
-
+// Checked in tests/model/frame_ring_resolved_model_test.cpp.
 FrameRingReader::Next FrameRingReader::next(Lease& lease, Deadline deadline) {
   const ring::Header& header = memory_->header();
-  const std::uint64_t resolved_before = resolved();
   for (;;) {
     const std::uint32_t news = header.news.load(std::memory_order_seq_cst);
-    const std::uint64_t resolved_now = resolved();  // before head, and so is the writer's state: then head is final
+    // Before head, and so is the writer's state: then head has all that these two are about.
+    const std::uint64_t resolved = header.resolved.load(std::memory_order_seq_cst);
     const WriterState writer = header.writer.load(std::memory_order_seq_cst);
     const std::uint32_t head = header.head.load(std::memory_order_seq_cst);
-    if (const Next next = take_newer(head, lease); next != Next::timeout) return next;
-    if (writer == WriterState::closed) return Next::ended;
-    if (writer == WriterState::gone) return Next::writer_gone;
-    if (Clock::now() >= deadline || resolved_now != resolved_before) return Next::timeout;
+    const Next next = take_newer(head, lease);
+    if (next == Next::frame) resolved_ = std::max(resolved_, lease.source_number);
+    if (next != Next::timeout) return next;
+    if (writer != WriterState::open) {
+      // The writer may have got further since it was looked at, and will get no further.
+      resolved_ = std::max(resolved_, header.resolved.load(std::memory_order_seq_cst));
+      return writer == WriterState::closed ? Next::ended : Next::writer_gone;
+    }
+    const bool is_further = resolved > resolved_;
+    resolved_ = std::max(resolved_, resolved);
+    if (Clock::now() >= deadline || is_further) return Next::timeout;
     wait_for_news(news, deadline);
   }
 }
@@ -210,8 +220,9 @@ void FrameRingReader::wait_for_news(std::uint32_t news, Deadline deadline) {
   header.waiting_readers.fetch_and(~(1U << reader_), std::memory_order_seq_cst);
 }
 
-std::optional<unsigned> FrameRingObserver::reserve() {
+std::optional<unsigned> FrameRingObserver::reserve(std::uint32_t except) {
   for (unsigned reader = 0; reader < max_ring_readers; ++reader) {
+    if ((except >> reader & 1) != 0) continue;
     ReaderState empty = ReaderState::empty;
     auto& state = memory_->header().readers[reader].state;
     if (state.compare_exchange_strong(empty, ReaderState::reserved, std::memory_order_seq_cst)) return reader;

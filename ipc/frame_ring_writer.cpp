@@ -200,11 +200,13 @@ bool FrameRingWriter::has_room(Readers readers) {
 }
 
 // Readers that need the same frames, or none, get work for nothing from one that only some of them have taken: so a
-// younger one goes, that none of them has.
+// younger one goes, that none of them has. Where there is none, what one of them loses is of no use to the others
+// either.
 void FrameRingWriter::recall_oldest(unsigned reader) {
+  const auto itself = static_cast<std::uint16_t>(1U << reader);
   const std::uint16_t together = recalled_with(reader);
-  if (together != 0 && recall_oldest(together)) return;
-  recall_oldest(static_cast<std::uint16_t>(1U << reader));
+  if (together != 0 && recall_oldest(together, together)) return;
+  recall_oldest(itself, together | itself);
 }
 
 // All that live of those that the reader is kept together with, itself included; none: it is on its own.
@@ -218,8 +220,9 @@ std::uint16_t FrameRingWriter::recalled_with(unsigned reader) {
   return readers;
 }
 
-// Of the frames that are pending for all these readers the oldest. False: there is none.
-bool FrameRingWriter::recall_oldest(std::uint16_t readers) {
+// Of the frames that are pending for all of `readers` the oldest, from those of `back` for which it is. False: there is
+// none.
+bool FrameRingWriter::recall_oldest(std::uint16_t readers, std::uint16_t back) {
   std::optional<unsigned> oldest;
   Control control;
   for (unsigned slot = 0; slot < memory_->description().slots; ++slot) {
@@ -231,12 +234,13 @@ bool FrameRingWriter::recall_oldest(std::uint16_t readers) {
   }
   if (!oldest) return false;
   std::uint64_t expected = control.pack();
-  control.pending &= static_cast<std::uint16_t>(~readers);
+  const auto from = static_cast<std::uint16_t>(control.pending & back);
+  control.pending &= static_cast<std::uint16_t>(~back);
   // A reader that takes the frame at this moment wins; the caller counts again.
   auto& word = memory_->header().slot[*oldest].control;
   if (!word.compare_exchange_strong(expected, control.pack(), std::memory_order_acq_rel)) return true;
   for (unsigned reader = 0; reader < max_ring_readers; ++reader) {
-    if ((readers >> reader & 1) == 0) continue;
+    if ((from >> reader & 1) == 0) continue;
     ++settings_[reader].frames.recalled;
     record_seat(reader);
   }

@@ -9,6 +9,8 @@ constexpr std::int64_t longest_time = std::int64_t{1} << 60;  // ns: 36 years
 constexpr std::int64_t latest_utc = std::int64_t{1} << 62;    // ns since 1970
 constexpr std::uint64_t most_sets = std::uint64_t{1} << 42;   // as many a second as there may be, since 1970
 constexpr int largest_side = 65535;
+// 16384 × 16384: more than FFmpeg decodes. Whoever gets a frame makes others as large.
+constexpr std::int64_t most_samples = std::int64_t{1} << 28;
 constexpr int most_colours = 32;  // of a kind; FFmpeg knows fewer
 
 }  // namespace
@@ -29,7 +31,8 @@ bool is_possible(const FrameTimes& times) {
 bool is_possible(const FrameFormat& format, bool known) {
   const int least = known ? 1 : 0;
   return format.pixels <= PixelFormat::nv12 && format.width >= least && format.width <= largest_side &&
-         format.height >= least && format.height <= largest_side && format.color_range < most_colours &&
+         format.height >= least && format.height <= largest_side &&
+         std::int64_t{format.width} * format.height <= most_samples && format.color_range < most_colours &&
          format.color_space < most_colours && format.color_primaries < most_colours &&
          format.color_transfer < most_colours && format.chroma_location < most_colours &&
          format.sample_aspect_num >= 0 && format.sample_aspect_den >= 1;

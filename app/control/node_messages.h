@@ -69,18 +69,20 @@ struct WrittenEdge {
   std::uint64_t epoch = 1;  // of the first ring
   std::uint64_t base = 0;   // frames of earlier epochs
   bool failed = false;      // in the life of an earlier worker
+  bool cell = false;        // it is a mosaic's, for which nothing waits
   std::optional<Tile> tile;
   static void fields(auto& m, auto&& f) {
     f("edge", m.edge), f("name", m.name), f("filters", m.filters), f("rate", m.rate), f("drop_policy", m.drop_policy),
         f("queue_size", m.queue_size), f("memory", m.memory), f("readers", m.readers), f("epoch", m.epoch),
-        f("base", m.base), f("failed", m.failed), f("tile", m.tile);
+        f("base", m.base), f("failed", m.failed), f("cell", m.cell), f("tile", m.tile);
   }
 };
 
 // Of a node that joins frames: of what they are parts, as each of its inputs gives one.
 struct Join {
   std::vector<FilterConfig> filters;  // as the tiles'
-  static void fields(auto& m, auto&& f) { f("filters", m.filters); }
+  std::uint64_t frames = 0;           // of the source so far: where their numbers go on
+  static void fields(auto& m, auto&& f) { f("filters", m.filters), f("frames", m.frames); }
 };
 
 // What is known of a mosaic's cell.

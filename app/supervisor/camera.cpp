@@ -113,6 +113,12 @@ void CameraEdge::end_seat(EdgeReader& reader) const {
   reader.seat.reset();
 }
 
+bool CameraEdge::take_seat(EdgeReader& reader) {
+  reader.seat = newest->observer.reserve(seats());
+  if (reader.seat) reader.tenure = newest->observer.frames_of(*reader.seat).tenure;
+  return reader.seat.has_value();
+}
+
 std::uint32_t CameraEdge::seats() const {
   std::uint32_t seats = 0;
   for (const EdgeReader& reader : readers) seats |= reader.seat ? 1U << *reader.seat : 0;

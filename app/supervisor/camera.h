@@ -178,6 +178,9 @@ struct CameraEdge {
   [[nodiscard]] ReaderFrames frames_for(const EdgeReader& reader) const;
   // Its seat in the newest ring is no longer its own.
   void end_seat(EdgeReader& reader) const;
+  // A seat in the newest ring for a reader that has none. False: all are taken. Not that of another one, also where
+  // that one died and its seat is empty by now: by this it is seen that nothing of it is left.
+  [[nodiscard]] bool take_seat(EdgeReader& reader);
   // All that read the newest ring; as bits.
   [[nodiscard]] std::uint32_t seats() const;
   [[nodiscard]] bool is_read_by(NodeId node) const;

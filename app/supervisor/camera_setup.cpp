@@ -29,6 +29,7 @@ messages::WrittenEdge written(const Camera& camera, const CameraEdge& edge) {
   message.epoch = edge.epoch + 1;
   message.base = edge.published();
   message.failed = edge.failed;
+  message.cell = edge.cell.has_value();
   const std::optional<unsigned> tile = edge.cell ? std::nullopt : camera.node(*edge.writer).tile;
   if (tile) message.tile = messages::Tile{*tile, tiles_of(camera)};
   return message;
@@ -111,7 +112,7 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
     input->reader(node.id).sent = {};
     message.inputs.push_back(input->id);
   }
-  if (node.joins) message.join = messages::Join{camera.config.filters};
+  if (node.joins) message.join = messages::Join{camera.config.filters, camera.frames().published()};
   message.name = camera.name();
   message.drop_policy = frame_policy(camera.config);
   message.queue_size = static_cast<unsigned>(camera.config.queue_size);

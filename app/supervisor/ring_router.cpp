@@ -46,9 +46,7 @@ void RingRouter::offer(Camera& camera, CameraEdge& edge, EdgeReader& reader) {
   edge.end_seat(reader);
   if (!writer_lives(camera, edge)) return;
   if (ring.without_pixels) return renew(camera, edge, "its frame ring was said to be closed, and is not");
-  reader.seat = ring.observer.reserve();
-  if (!reader.seat) return renew(camera, edge, "no reader has a place in its frame ring any more");
-  reader.tenure = ring.observer.frames_of(*reader.seat).tenure;
+  if (!edge.take_seat(reader)) return renew(camera, edge, "no reader has a place in its frame ring any more");
   if (!edge.cell && camera.config.drop_policy == DropPolicy::block) ring.observer.require(edge.seats());
   if (!edge.cell && node.tile) ring.observer.keep_together(edge.seats());
   reader.sent.add();

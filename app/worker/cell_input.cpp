@@ -44,9 +44,11 @@ void CellInput::add(EdgeId edge, const InputRing& ring) {
 
 void CellInput::take_newest(const std::function<void()>& beat) {
   std::optional<FrameRingReader::Lease> newest;
-  while (ring_) {
+  // No more than can wait at once: a writer that goes on meanwhile, as only one that is out of its mind does, keeps
+  // nobody from drawing.
+  for (unsigned taken = 0; ring_; ++taken) {
     FrameRingReader::Lease lease;
-    const auto next = ring_->reader.next(lease, Clock::now());
+    const auto next = taken < max_ring_slots ? ring_->reader.next(lease, Clock::now()) : FrameRingReader::Next::timeout;
     if (next == FrameRingReader::Next::frame) {
       newest = std::move(lease);
       continue;

@@ -18,13 +18,14 @@ constexpr auto room_interval = std::chrono::seconds(1);  // between two looks wh
 
 }  // namespace
 
-JoinInput::JoinInput(std::string name, const std::vector<EdgeId>& edges, const std::vector<FilterConfig>& filters,
+JoinInput::JoinInput(std::string name, const std::vector<EdgeId>& edges, const messages::Join& asked,
                      const ReaderQueue& queue, const RigPage& page, NodePlace& place)
-    : name_(std::move(name)), filters_(filters), assembly_(place) {
+    : name_(std::move(name)), filters_(asked.filters), assembly_(place) {
   const TilePart::Events events{
       [this](const InputRing& ring) { expect(ring); },
       [this](std::shared_ptr<FrameRingMemory> memory) { leave_to_main_thread(std::move(memory)); }};
-  for (const EdgeId edge : edges) parts_.push_back(std::make_unique<TilePart>(name_, edge, queue, page, events));
+  for (const EdgeId edge : edges)
+    parts_.push_back(std::make_unique<TilePart>(name_, edge, asked.frames, queue, page, events));
 }
 
 TilePart& JoinInput::part(EdgeId edge) {

@@ -25,10 +25,9 @@ namespace campipe {
 
 class JoinInput final : public NodeInput {
  public:
-  // `edges`: of the tiles, in their order. `filters`: of the whole chain. `place`: of the node. What it is given
-  // outlives it.
-  JoinInput(std::string name, const std::vector<EdgeId>& edges, const std::vector<FilterConfig>& filters,
-            const ReaderQueue& queue, const RigPage& page, NodePlace& place);
+  // `edges`: of the tiles, in their order. `place`: of the node. What it is given outlives it.
+  JoinInput(std::string name, const std::vector<EdgeId>& edges, const messages::Join& asked, const ReaderQueue& queue,
+            const RigPage& page, NodePlace& place);
 
   void add(EdgeId edge, InputRing ring) override { part(edge).rings().add(ring); }
   void accuse_writer(EdgeId edge) override { part(edge).accuse_writer(); }

@@ -33,8 +33,7 @@ std::unique_ptr<NodeInput> Node::make_input(const messages::RunNode& asked) {
     return input;
   }
   const ReaderQueue queue{asked.drop_policy, asked.queue_size};
-  if (asked.join)
-    return std::make_unique<JoinInput>(asked.name, asked.inputs, asked.join->filters, queue, page_, place_);
+  if (asked.join) return std::make_unique<JoinInput>(asked.name, asked.inputs, *asked.join, queue, page_, place_);
   return std::make_unique<RingInput>(asked.name, asked.inputs.at(0), queue, page_);
 }
 

@@ -11,7 +11,8 @@
 namespace campipe {
 namespace {
 
-constexpr auto reader_deadline = std::chrono::seconds(30);  // `block`: for one that was restarted, or is slow
+constexpr auto reader_deadline = std::chrono::seconds(30);   // `block`: for one that was restarted, or is slow
+constexpr auto dropping_deadline = std::chrono::seconds(1);  // `drop`: for one that is slow
 
 }  // namespace
 
@@ -75,6 +76,7 @@ void RingOutput::open(const Made& made) {
   spec.expected = format;
   spec.band_source = made.source;
   ring_ = std::make_shared<FrameRingWriter>(FrameRingMemory::create(spec));
+  is_stuck_ = false;
   ring_->on_faulty_reader([this] { accuse(block_.accusation, Accused::other_end); });
   made_ = made;
   format_ = format;
@@ -95,10 +97,17 @@ bool RingOutput::beat_or_abandon() const {
   return events().abandoned();
 }
 
-// With `drop` it never waits, and what is in the reader's queue for too long is taken back.
+// Also with `drop`, so that frames are dropped where nothing has been done to them yet, in the source's ring. A reader
+// that takes none in that time is not waited for again until it has taken one; and what feeds a mosaic never waits.
 bool RingOutput::wait_for_room() {
   const auto interrupted = [this] { return beat_or_abandon(); };
-  if (queue_.policy == DropPolicy::drop) return ring_->wait_for_reader(Clock::now(), interrupted);
+  if (queue_.policy == DropPolicy::drop) {
+    if (!ring_->wait_for_reader(Clock::now(), interrupted)) return false;
+    if (edge_.cell) return true;
+    const Deadline deadline = Clock::now() + (is_stuck_ ? std::chrono::seconds(0) : dropping_deadline);
+    is_stuck_ = !ring_->wait_for_room(deadline, interrupted, FrameRingWriter::Readers::all);
+    return !is_stuck_ || !events().abandoned();
+  }
   const Deadline deadline = Clock::now() + reader_deadline;
   if (!ring_->wait_for_reader(deadline, interrupted)) return false;
   // A reader that takes nothing for so long loses its oldest frames, like one with policy `drop`.

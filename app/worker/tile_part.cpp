@@ -23,12 +23,14 @@ constexpr std::uint64_t longest_gap = 1U << 24;
 
 }  // namespace
 
-TilePart::TilePart(std::string name, EdgeId edge, const ReaderQueue& queue, const RigPage& page, Events events)
+TilePart::TilePart(std::string name, EdgeId edge, std::uint64_t frames, const ReaderQueue& queue, const RigPage& page,
+                   Events events)
     : name_(std::move(name)),
       id_(edge),
       queue_(queue),
       edge_(page.edge_reader(edge, page.own())),
       events_(std::move(events)),
+      frames_(frames),
       patience_(queue.policy == DropPolicy::block ? patience_blocking : patience_dropping) {}
 
 std::optional<std::uint64_t> TilePart::next() const {
@@ -42,25 +44,34 @@ void TilePart::sign() {
 
 void TilePart::receive(Deadline deadline) {
   while (!lease_ && (use_ || open(deadline))) {
-    const std::uint64_t resolved = use_->reader.resolved();  // before it is seen whether there are frames
     FrameRingReader::Lease lease;
     const Next next = use_->reader.next(lease, deadline);
     if (next == Next::frame) {
       if (!take(std::move(lease))) deadline = Clock::now();
-    } else if (next == Next::timeout) {
-      if (resolved > resolved_) sign();
-      resolved_ = std::max(resolved_, resolved);
-      return;
+    } else if (next == Next::broken) {
+      abandon("is damaged");
+    } else if (!is_possible(use_->reader.resolved())) {
+      abandon("is further than its source can be");
     } else {
-      if (next == Next::broken) {
-        spdlog::error("{}: its frame ring is damaged; it is abandoned", name_);
-        accuse_writer();
-      } else {
-        resolved_ = std::max(resolved_, use_->reader.resolved());
-      }
+      learn(use_->reader.resolved());
+      if (next == Next::timeout) return;
       close();
     }
   }
+}
+
+void TilePart::learn(std::uint64_t resolved) {
+  if (resolved > resolved_) sign();
+  resolved_ = std::max(resolved_, resolved);
+}
+
+bool TilePart::is_possible(std::uint64_t number) const { return number <= std::max(passed_, frames_) + longest_gap; }
+
+// Its writer wrote what cannot be.
+void TilePart::abandon(const char* why) {
+  spdlog::error("{}: its frame ring {}; it is abandoned", name_, why);
+  accuse_writer();
+  close();
 }
 
 // A frame comes when its reader is attached: what can be made ready before is.
@@ -71,6 +82,7 @@ bool TilePart::open(Deadline deadline) {
   events_.on_ring(*input_);
   use_.emplace(RingInUse{FrameRingReader(input_->memory, input_->reader), FrameRingObserver(input_->memory)});
   use_->reader.attach(queue_.policy == DropPolicy::block, queue_.size);
+  resolved_ = passed_;  // what another writer claimed is nothing to go by
   sign();
   return true;
 }
@@ -84,12 +96,9 @@ void TilePart::close() {
 // False: it is none that anybody waits for.
 bool TilePart::take(FrameRingReader::Lease lease) {
   const std::uint64_t number = lease.source_number;
-  const bool possible = lease.ready == ReadySignal::immediate && number <= passed_ + longest_gap;
-  if (!possible) {
-    spdlog::error("{}: a frame ring has a part of a frame that cannot be; it is abandoned", name_);
-    accuse_writer();
+  if (lease.ready != ReadySignal::immediate || !is_possible(number)) {
     lease = {};
-    close();
+    abandon("has a part of a frame that cannot be");
     return false;
   }
   edge_.queue.record(now_ns() - lease.times.published);

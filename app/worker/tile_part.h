@@ -27,7 +27,9 @@ class TilePart {
     std::function<void(std::shared_ptr<FrameRingMemory> memory)> on_used;
   };
 
-  TilePart(std::string name, EdgeId edge, const ReaderQueue& queue, const RigPage& page, Events events);
+  // `frames`: of the source, so far.
+  TilePart(std::string name, EdgeId edge, std::uint64_t frames, const ReaderQueue& queue, const RigPage& page,
+           Events events);
 
   [[nodiscard]] EdgeId edge() const { return id_; }
   [[nodiscard]] RingQueue<InputRing>& rings() { return rings_; }
@@ -52,11 +54,13 @@ class TilePart {
   [[nodiscard]] bool is_awaited() const { return use_.has_value() && !late_; }
   // No ring will come.
   [[nodiscard]] bool is_over() const { return !use_ && rings_.is_over(); }
-  [[nodiscard]] std::uint64_t resolved() const { return resolved_; }
 
  private:
   bool open(Deadline deadline);
   void close();
+  void abandon(const char* why);
+  [[nodiscard]] bool is_possible(std::uint64_t number) const;
+  void learn(std::uint64_t resolved);
   bool take(FrameRingReader::Lease lease);
   void sign();
 
@@ -69,8 +73,9 @@ class TilePart {
   std::optional<InputRing> input_;
   std::optional<RingInUse> use_;
   std::optional<FrameRingReader::Lease> lease_;
-  std::uint64_t resolved_ = 0;  // of its writers, as far as has been seen
+  std::uint64_t resolved_ = 0;  // of the writer of the newest ring, as far as has been seen
   std::uint64_t passed_ = 0;
+  std::uint64_t frames_;       // of the source, when this began
   std::uint64_t late_at_ = 0;  // the newest frame that was given up for it
   bool late_ = false;
   Clock::time_point signed_at_;

@@ -186,7 +186,7 @@ class Workers {
     node.node = join();
     node.name = "frames";
     for (unsigned tile = 0; tile < tiles(); ++tile) node.inputs.push_back(made_by(tile));
-    if (tiles() > 1) node.join = messages::Join{filters};
+    if (tiles() > 1) node.join = messages::Join{filters, 0};
     send(tile_worker_[0], node);
   }
 

@@ -1,7 +1,8 @@
 // The frame ring's protocol, explored exhaustively: one writer, one reader that blocks it and one that drops frames,
 // two slots, three frames, an index of two entries (so that a slow reader is lapped). Any reader may be killed at any
 // step, its device goes on reading a while after, and a successor takes its seat; one may also leave, while its device
-// still reads, and a successor comes; the writer may be killed as well, and may have to wait for a required reader.
+// still reads, and a successor comes; the writer may be killed as well, and may have to wait for a required reader. A
+// third reader, with fewer frames, may come at any time, as where a node moves, and drops frames.
 // Shows, for every order of steps,
 //  - what a reader reads is its frame, from the lease to the end of the reading,
 //  - it leases each frame at most once, in growing order, and only after the frame's head was published,
@@ -27,8 +28,8 @@ namespace campipe::model {
 namespace {
 
 constexpr int slot_count = 2;
-constexpr int reader_count = 2;
 constexpr int blocking_reader = 0;  // the writer waits for it; from the other it takes back what is not leased yet
+constexpr int first_spare_reader = 2;
 constexpr int most_frames = 3;
 constexpr int index_size = 2;
 constexpr std::uint8_t torn = 0xff;
@@ -55,10 +56,10 @@ enum class Fill { before_publishing, behind_publishing };
 enum SlotState : std::uint8_t { slot_free, slot_writing, slot_published };
 
 struct Control {
-  std::uint8_t sequence : 2;
-  std::uint8_t state : 2;
-  std::uint8_t held : 2;
-  std::uint8_t pending : 2;
+  std::uint8_t sequence : 4;
+  std::uint8_t state : 4;
+  std::uint8_t held : 4;
+  std::uint8_t pending : 4;
   friend bool operator==(const Control&, const Control&) = default;
 };
 
@@ -148,6 +149,7 @@ struct Options {
   bool required = false;  // the reader that blocks: no frame without it
 };
 
+template <int reader_count>
 class FrameRingModel {
  public:
   struct State {
@@ -173,6 +175,10 @@ class FrameRingModel {
     state.writer_deaths_left = static_cast<std::uint8_t>(options_.writer_deaths);
     state.leaves_left = static_cast<std::uint8_t>(options_.leaves);
     state.seats.fill(Seat::reserved);
+    for (int r = first_spare_reader; r < reader_count; ++r) {
+      state.seats[r] = Seat::empty;
+      state.readers[r] = dead(Process::buried);
+    }
     return state;
   }
 
@@ -780,8 +786,9 @@ class FrameRingModel {
 // Sanitizers make this ten times slower and larger, and what they look for does not grow with the model.
 constexpr int frames_to_explore = test::is_sanitized ? 2 : most_frames;
 
+template <int readers = 2>
 Verdict explore_ring(Options options) {
-  Verdict verdict = explore(FrameRingModel(options));
+  Verdict verdict = explore(FrameRingModel<readers>(options));
   std::cout << verdict << '\n';
   return verdict;
 }
@@ -838,6 +845,21 @@ TEST(FrameRingModel, SurvivesADeathOfAReaderWhereADeviceFills) {
 TEST(FrameRingModel, SurvivesTheDeathOfTheWriterWhereADeviceFills) {
   const Verdict verdict = explore_ring(
       {.fill = Fill::behind_publishing, .frames = frames_to_explore, .reader_deaths = 0, .writer_deaths = 1});
+  EXPECT_EQ(verdict.outcome, Outcome::holds) << verdict;
+}
+
+TEST(FrameRingModel, LetsASpareReaderCome) {
+  const Verdict verdict = explore_ring<3>({.frames = 2, .reader_deaths = 0});
+  EXPECT_EQ(verdict.outcome, Outcome::holds) << verdict;
+}
+
+TEST(FrameRingModel, SurvivesADeathOfAReaderWhereASpareOneComes) {
+  const Verdict verdict = explore_ring<3>({.frames = 1, .reader_deaths = 1});
+  EXPECT_EQ(verdict.outcome, Outcome::holds) << verdict;
+}
+
+TEST(FrameRingModel, SurvivesTheDeathOfTheWriterWhereASpareReaderComes) {
+  const Verdict verdict = explore_ring<3>({.frames = 1, .reader_deaths = 0, .writer_deaths = 1});
   EXPECT_EQ(verdict.outcome, Outcome::holds) << verdict;
 }
 

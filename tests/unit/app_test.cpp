@@ -284,6 +284,28 @@ TEST_F(Accounting, SettleEntersTheRestOnce) {
   EXPECT_EQ(counts.dropped.at("worker_lost"), 6U);
 }
 
+// Two tiles died, and both seats are empty when the second one is settled: would its successor get the seat of the
+// first, then that one would seem to be taken for ever, and its successor would never be offered the ring.
+TEST_F(Accounting, AReaderThatDiedKeepsItsSeatUntilItIsSettled) {
+  CameraEdge& edge = camera_.frames();
+  EdgeReader& second = edge.readers.emplace_back();
+  EdgeReader& first = edge.readers.front();
+  ASSERT_TRUE(edge.take_seat(second));
+  ASSERT_EQ(first.seat, 0U);
+  ASSERT_EQ(second.seat, 1U);
+  FrameRingObserver& observer = edge.newest->observer;
+  for (const EdgeReader* reader : {&first, &second}) observer.mark_reader_gone(*reader->seat);
+  frames_->service();
+  ASSERT_EQ(observer.reader_state(0), ReaderState::empty);
+  edge.end_seat(second);
+  ASSERT_TRUE(edge.take_seat(second));
+  EXPECT_EQ(second.seat, 1U);
+  EXPECT_EQ(observer.reader_state(0), ReaderState::empty) << "so the first can be settled";
+  edge.end_seat(first);
+  ASSERT_TRUE(edge.take_seat(first));
+  EXPECT_EQ(first.seat, 0U);
+}
+
 // The master counts for all outputs on the edge, the worker for each output.
 TEST_F(Accounting, OfAnotherOutputShareWhatTheMasterCounts) {
   add_output();

@@ -157,9 +157,12 @@ TEST_F(FrameRing, WhatIsTakenBackFromReadersThatAreKeptTogetherIsTheSame) {
 TEST_F(FrameRing, AReaderLearnsOfFramesThatDoNotCome) {
   const auto reading = reader(0, false, 4);
   EXPECT_EQ(reading->resolved(), 0U);
+  Lease lease;
   writer_.resolve(3);
+  EXPECT_EQ(reading->next(lease, after(seconds(60))), Next::timeout);
   EXPECT_EQ(reading->resolved(), 3U);
   writer_.resolve(2);
+  EXPECT_EQ(reading->next(lease, Clock::now()), Next::timeout);
   EXPECT_EQ(reading->resolved(), 3U) << "it only grows";
   FrameRecord record = record_of(++number_);
   record.source_number = 7;
@@ -167,9 +170,10 @@ TEST_F(FrameRing, AReaderLearnsOfFramesThatDoNotCome) {
   fill_pattern(slot->pixels, number_);
   ASSERT_EQ(writer_.publish(slot->index, record), Published::yes);
   writer_.unpin(slot->index);
-  EXPECT_EQ(reading->resolved(), 7U) << "what is published is resolved";
-  Lease lease = take(*reading);
+  EXPECT_EQ(reading->resolved(), 3U) << "a frame that is still to be taken is not";
+  lease = take(*reading);
   EXPECT_EQ(lease.source_number, 7U);
+  EXPECT_EQ(reading->resolved(), 7U) << "but what was taken is";
   // One that sleeps wakes, long before its deadline.
   std::jthread later([this] {
     EXPECT_TRUE(eventually([this] { return memory_->header().waiting_readers.load() != 0; }));
@@ -179,6 +183,24 @@ TEST_F(FrameRing, AReaderLearnsOfFramesThatDoNotCome) {
   EXPECT_EQ(reading->next(lease, after(seconds(60))), Next::timeout);
   EXPECT_LT(Clock::now() - begin, seconds(50));
   EXPECT_EQ(reading->resolved(), 8U);
+  writer_.resolve(9);
+  writer_.close();
+  EXPECT_EQ(reading->next(lease, Clock::now()), Next::ended);
+  EXPECT_EQ(reading->resolved(), 9U) << "and the last ones";
+}
+
+// Of three that need the same frames, one has taken a frame that another loses: it is of no use to the third.
+TEST_F(FrameRing, WhatOneOfThreeLosesNoOtherTakes) {
+  const auto one = reader(0, false, 1);
+  const auto another = reader(1, false, 1);
+  const auto third = reader(2, false, 1);
+  observer_.keep_together(0b111);
+  write();
+  EXPECT_EQ(read(*one), 1U);
+  write();
+  EXPECT_EQ(read(*another), 2U);
+  EXPECT_EQ(read(*third), 2U);
+  for (unsigned seat = 0; seat < 3; ++seat) EXPECT_EQ(observer_.frames_of(seat).recalled, seat == 0 ? 0U : 1U) << seat;
 }
 
 TEST_F(FrameRing, WithoutAReaderNothingIsPublished) {

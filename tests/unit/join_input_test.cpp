@@ -57,6 +57,12 @@ class Tile {
   }
   void drop(std::uint64_t number) { writer_->resolve(number); }
   void close() { writer_->close(); }
+  // As nobody does who is sane.
+  void claim_resolved(std::uint64_t number) {
+    ring::Header& header = writer_->memory().header();
+    header.resolved.store(number);
+    header.news.fetch_add(1);
+  }
   // All that was taken has been given back.
   bool drained() {
     return eventually([this] { return writer_->drained(); });
@@ -70,8 +76,9 @@ class Tile {
 
 class JoinTest : public testing::Test, private FrameTaker {
  protected:
-  explicit JoinTest(DropPolicy policy = DropPolicy::block)
-      : join_("cam", edges, filters, {policy, 8}, page_, place_), thread_([this] { join_.run(*this); }) {}
+  explicit JoinTest(DropPolicy policy = DropPolicy::block, std::uint64_t source_frames = 0)
+      : join_("cam", edges, {filters, source_frames}, {policy, 8}, page_, place_),
+        thread_([this] { join_.run(*this); }) {}
   ~JoinTest() override {
     join_.abandon();
     if (thread_.joinable()) thread_.join();
@@ -87,6 +94,10 @@ class JoinTest : public testing::Test, private FrameTaker {
     std::string all;
     for (std::uint64_t n = 1; n <= resolved_; ++n) all += joined_.contains(n) ? 'j' : 'm';
     return all;
+  }
+  bool has_joined(std::uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    return joined_.contains(number);
   }
   bool becomes(const std::string& wanted) {
     return eventually([&] { return outcome() == wanted; });
@@ -206,6 +217,55 @@ TEST_F(JoinTest, NeverMixesWhatIsMadeOfOtherSources) {
   upper.publish(2);
   other_rows.publish(2);
   EXPECT_TRUE(becomes("mm")) << "nor bands that are not side by side";
+}
+
+// No numbers are missing for ever after what one tile claims, and it is found out.
+TEST_F(JoinTest, ATileThatClaimsToBeFarAheadIsAccused) {
+  Tile upper(0), lower(1);
+  upper.offer(join_);
+  lower.offer(join_);
+  lower.claim_resolved(~std::uint64_t{0});
+  const auto& accusation = page_.edge_reader(edges[1], page_.own()).accusation;
+  EXPECT_TRUE(eventually([&] { return accusation.load() != 0; }));
+  upper.publish(1);
+  Tile next(1);
+  next.offer(join_);
+  next.publish(1);
+  EXPECT_TRUE(becomes("j")) << outcome();
+  EXPECT_EQ(page_.edge_reader(edges[0], page_.own()).accusation.load(), 0U);
+}
+
+// What a tile that died may have claimed is not held against its successor.
+TEST_F(JoinTest, ASuccessorIsBelievedForItself) {
+  Tile upper(0), lower(1);
+  upper.offer(join_);
+  lower.offer(join_);
+  lower.claim_resolved(1000);
+  upper.publish(1);
+  EXPECT_TRUE(becomes("m"));
+  lower.close();
+  Tile next(1);
+  next.offer(join_);
+  upper.publish(2);
+  next.publish(2);
+  EXPECT_TRUE(becomes("mj")) << outcome();
+}
+
+// A join that begins when the source has run for weeks.
+class LateJoin : public JoinTest {
+ protected:
+  static constexpr std::uint64_t so_far = std::uint64_t{1} << 26;
+  LateJoin() : JoinTest(DropPolicy::block, so_far) {}
+};
+
+TEST_F(LateJoin, GoesOnWhereTheSourceIs) {
+  Tile upper(0), lower(1);
+  upper.offer(join_);
+  lower.offer(join_);
+  upper.publish(so_far + 3);
+  lower.publish(so_far + 3);
+  EXPECT_TRUE(eventually([this] { return has_joined(so_far + 3); }));
+  for (const EdgeId edge : edges) EXPECT_EQ(page_.edge_reader(edge, page_.own()).accusation.load(), 0U);
 }
 
 class DroppingJoin : public JoinTest {

@@ -203,9 +203,38 @@ TEST_F(FrameRingGarbage, AReaderThatSeesWhatCannotBeStops) {
         +[](FrameRecord& record) { record.format.sample_aspect_den = 0; },
         +[](FrameRecord& record) { record.ready = ReadySignal::timeline; },
         +[](FrameRecord& record) { record.times.decoded = std::int64_t{-1} << 63; },
+        +[](FrameRecord& record) { record.times.published = now_ns() + 60'000'000'000; },
         +[](FrameRecord& record) { *reinterpret_cast<std::uint32_t*>(&record.metadata) = 7; }}) {
     EXPECT_TRUE(breaks([&] { damage(memory_->header().slot[1].record); }));
   }
+}
+
+// Whoever gets a frame makes frames as large: of what no decoder gives, though it lay in the slot, nothing is made.
+TEST(FrameRingFormats, NoneIsLargerThanADecoderGives) {
+  constexpr std::uint64_t any_room = std::uint64_t{1} << 40;
+  FrameRecord record;
+  const auto fits = [&](int width, int height) {
+    record.format.width = width;
+    record.format.height = height;
+    record.stride = {width, width, width};
+    return is_possible(record, any_room);
+  };
+  EXPECT_TRUE(fits(16384, 16384));
+  EXPECT_TRUE(fits(65535, 16));
+  EXPECT_FALSE(fits(65535, 65535));
+  EXPECT_FALSE(fits(65535, 8192));
+  const auto opens = [](const FrameRingSpec& spec) {
+    const auto ring = FrameRingMemory::create(spec);
+    try {
+      return reopen(*ring, FrameRingMemory::Role::reader) != nullptr;
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  const FrameFormat huge{.width = 65535, .height = 65535};
+  EXPECT_TRUE(opens({.slots = 2, .slot_bytes = 4096}));
+  EXPECT_FALSE(opens({.slots = 2, .slot_bytes = 4096, .expected = huge}));
+  EXPECT_FALSE(opens({.slots = 2, .slot_bytes = 4096, .band_source = {huge, 0}}));
 }
 
 // A number that no filter enters breaks no ring: whoever asks for it gets nothing.

@@ -97,7 +97,7 @@ function way(name, camera, before, cameras) {
   const nodes = first.cells ? [first, ...others] : others;
   const edges = new Map(camera.graph.edges.map((edge) => [edge.to, edge]));
   const full = nodes.filter(({id}) => isFull(edges.get(id)) && isFull(earlier(before, edges.get(id))));
-  const slow = full.at(-1); // with `block`, those before it are full since it is
+  const slow = full.at(-1); // those before it are full since it is
   const steps = nodes.flatMap((node) => {
     const edge = edges.get(node.id);
     const none = el('li', {class: node.cells ? 'hop short' : 'hop'});
