@@ -101,6 +101,7 @@ struct ConfigError {
   std::string path;  // of the key; may be empty
   std::string message;
   ConfigDocument document = ConfigDocument::file;
+  bool contradicts = false;  // it is good in itself, but not beside what stands elsewhere
 };
 // `file`: the configuration's; a mistake in its overlay is reported with that file's name.
 std::string format(const ConfigError& error, const std::string& file);

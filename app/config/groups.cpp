@@ -47,9 +47,11 @@ class Groups {
       const auto camera =
           std::ranges::find_if(cameras_, [&](const GivenCamera& each) { return each.node->key == name; });
       if (camera == cameras_.end()) {
-        if (std::ranges::find(removed_, name) == removed_.end()) refuse_unknown_camera(node, known(), report_);
+        refuse_unknown_camera(node, known(), removed_, report_);
       } else if (const auto [other, fresh] = group_of_.try_emplace(name, given.node->key); !fresh) {
-        report_.at(node, "camera " + shown(node) + " is in group '" + printable(other->second) + "' already");
+        report_.contradiction(node.mark, node,
+                              "camera " + shown(node) + " is in group '" + printable(other->second) +
+                                  "' already; take it out of one of them");
       } else if (is_copy(camera->value.encode)) {
         report_.at(node, "camera " + shown(node) +
                              " has codec `copy`: its frames are the camera's own, and cannot be "

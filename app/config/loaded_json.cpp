@@ -56,16 +56,17 @@ GpuPlaces places_from_json(const json& from) {
 }  // namespace
 
 json to_json(const ConfigError& error) {
-  return {{"line", error.line},
-          {"column", error.column},
-          {"path", error.path},
-          {"message", error.message},
-          {"document", document_to_json(error.document)}};
+  return {{"line", error.line}, {"column", error.column},   {"contradicts", error.contradicts},
+          {"path", error.path}, {"message", error.message}, {"document", document_to_json(error.document)}};
 }
 
 ConfigError config_error_from_json(const json& from) {
-  return {from.at("line"), from.at("column"), from.at("path"), from.at("message"),
-          document_from_json(from.at("document"))};
+  return {from.at("line"),
+          from.at("column"),
+          from.at("path"),
+          from.at("message"),
+          document_from_json(from.at("document")),
+          from.at("contradicts")};
 }
 
 json to_json(const LoadedConfig& loaded) {

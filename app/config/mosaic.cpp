@@ -63,9 +63,13 @@ std::optional<MosaicLayout> read_cells(const YamlNode& node, Report& report) {
 // Lays mosaics out among the cameras of the rig.
 class Mosaics {
  public:
-  Mosaics(const std::vector<GivenCamera>& cameras, const std::vector<GivenMosaic>& mosaics, Report& report)
-      : report_(report) {
-    for (const GivenCamera& camera : cameras) cameras_.push_back(camera.node->key);
+  Mosaics(const std::vector<GivenCamera>& cameras, const std::vector<GivenMosaic>& mosaics,
+          std::span<const std::string> removed, Report& report)
+      : removed_(removed), report_(report) {
+    for (const GivenCamera& camera : cameras) {
+      cameras_.push_back(camera.node->key);
+      nodes_.push_back(camera.node);
+    }
     for (const GivenMosaic& mosaic : mosaics) mosaics_.insert(mosaic.node->key);
   }
 
@@ -79,9 +83,17 @@ class Mosaics {
 
  private:
   void check_name_is_free(const GivenMosaic& given) {
-    const std::string& name = given.node->key;
-    if (std::ranges::find(cameras_, name) != cameras_.end())
-      report_.at_key(*given.node, "a camera has this name already; choose another one");
+    const auto camera = std::ranges::find(nodes_, given.node->key, &YamlNode::key);
+    if (camera == nodes_.end()) return;
+    const auto taken = [&](const YamlNode& node, const std::string& by) {
+      report_.contradiction(node.key_mark, node, "a " + by + " has this name already; choose another one");
+    };
+    // At that which came later.
+    if ((*camera)->key_mark.document > given.node->key_mark.document) {
+      taken(**camera, "mosaic");
+    } else {
+      taken(*given.node, "camera");
+    }
   }
 
   static GivenCamera without_source(const GivenMosaic& given) {
@@ -141,7 +153,7 @@ class Mosaics {
       return false;
     }
     const std::vector<std::string_view> known(cameras_.begin(), cameras_.end());
-    refuse_unknown_camera(node, known, report_);
+    refuse_unknown_camera(node, known, removed_, report_);
     return false;
   }
 
@@ -161,6 +173,8 @@ class Mosaics {
   }
 
   std::vector<std::string> cameras_;
+  std::vector<const YamlNode*> nodes_;  // theirs
+  std::span<const std::string> removed_;
   std::set<std::string, std::less<>> mosaics_;
   Report& report_;
 };
@@ -240,9 +254,9 @@ bool read_mosaics(const YamlNode& node, Given<RigConfig>& file, Report& report) 
   return true;
 }
 
-std::vector<GivenCamera> laid_out_mosaics(const std::vector<GivenMosaic>& mosaics,
+std::vector<GivenCamera> laid_out_mosaics(const std::vector<GivenMosaic>& mosaics, std::span<const std::string> removed,
                                           const std::vector<GivenCamera>& cameras, Report& report) {
-  Mosaics all(cameras, mosaics, report);
+  Mosaics all(cameras, mosaics, removed, report);
   std::vector<GivenCamera> laid_out;
   for (const GivenMosaic& mosaic : mosaics) {
     if (cameras.size() + laid_out.size() == max_streams) {

@@ -1,7 +1,6 @@
 // Synchronised groups in the file: what is read, what their cameras get of it, and every mistake with its place.
 #include <gmock/gmock.h>
 
-#include "app/config/changes.h"
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {
@@ -59,12 +58,6 @@ TEST_F(ConfigGroups, TakeTheRateOfTheirCameras) {
 TEST_F(ConfigGroups, MayHaveCamerasThatAreAway) {
   const auto all = cameras(with_group("cameras: [left, right], rate: 25", ", enabled: false"));
   EXPECT_TRUE(all.at(0).group);
-  write("rig.yaml", with_group("cameras: [left, right], rate: 25"));
-  CameraChanges changes;
-  changes.remove("left");
-  const LoadedConfig loaded = load_config_with("rig.yaml", changes);
-  EXPECT_THAT(formatted(loaded), IsEmpty());
-  EXPECT_TRUE(loaded.rig.cameras.at(0).group);
 }
 
 TEST_F(ConfigGroups, MistakesAreReportedWithTheirPlace) {
