@@ -77,7 +77,12 @@ class Mosaics {
     check_name_is_free(given);
     GivenCamera camera = without_source(given);
     refuse_copies(camera);
-    if (can_be_laid_out(given)) lay_out(given, *camera.value.mosaic);
+    const bool has_size = is_good(given, "width") && is_good(given, "height");
+    if (is_cells(given)) {
+      lay_out_cells(given, *camera.value.mosaic, has_size);
+    } else if (is_good(given, "cameras") && is_good(given, "layout") && check_cameras(given) && has_size) {
+      lay_out_grid(given, *camera.value.mosaic);
+    }
     return camera;
   }
 
@@ -109,32 +114,29 @@ class Mosaics {
   }
 
   void refuse_copies(const GivenCamera& camera) {
-    const auto check = [&](const Origin& codec, const EncoderConfig& encode) {
+    const auto check = [&](const Origin& codec, const EncoderConfig& encode, const std::string& expected) {
       if (codec.good && codec.inherited == 0 && is_copy(encode))
-        report_.at(*codec.node,
-                   "a mosaic is drawn, so that there is nothing to copy; expected auto, h264, hevc or mjpeg");
+        report_.at(*codec.node, "a mosaic is drawn, so that there is nothing to copy; expected " + expected);
     };
-    check(camera["encode.codec"], camera.value.encode);
-    for (const GivenOutput& output : camera.outputs) check(output["encode.codec"], output.value.encode);
+    check(camera["encode.codec"], camera.value.encode, "auto, h264, hevc or mjpeg");
+    for (const GivenOutput& output : camera.outputs)
+      check(output["encode.codec"], output.value.encode, "h264, hevc or mjpeg");
   }
 
   // What was refused when it was read is not looked at again.
-  bool can_be_laid_out(const GivenMosaic& given) {
-    const auto refused = [&](const char* key) { return given[key].node != nullptr && !given[key].good; };
-    if (refused("cameras") || refused("layout") || refused("width") || refused("height")) return false;
-    return check_cameras(given);
+  static bool is_good(const GivenMosaic& given, const char* key) {
+    return given[key].node == nullptr || given[key].good;
+  }
+  // Also those of which some were refused: what is wrong with the others is reported as well.
+  static bool is_cells(const GivenMosaic& given) {
+    const YamlNode* const layout = given["layout"].node;
+    return layout != nullptr && is_list_node(*layout);
   }
 
   bool check_cameras(const GivenMosaic& given) {
     const YamlNode* const names = given["cameras"].node;
     bool good = true;
-    if (const auto* cells = std::get_if<std::vector<MosaicCell>>(&given.value.layout)) {
-      if (names != nullptr) report_.at_key(*names, "the cells of `layout` name their cameras; remove this key");
-      good = names == nullptr;
-      const std::vector<YamlNode>& nodes = given["layout"].node->children;
-      for (std::size_t i = 0; i < cells->size(); ++i)
-        good = check_is_camera((*cells)[i].camera, nodes[i].children[0]) && good;
-    } else if (!given.value.cameras.all) {
+    if (!given.value.cameras.all) {
       for (std::size_t i = 0; i < names->children.size(); ++i)
         good = check_is_camera(given.value.cameras.names[i], names->children[i]) && good;
     } else if (cameras_.size() > static_cast<std::size_t>(max_mosaic_cells)) {
@@ -157,17 +159,32 @@ class Mosaics {
     return false;
   }
 
-  void lay_out(const GivenMosaic& given, MosaicConfig& mosaic) {
+  void lay_out_cells(const GivenMosaic& given, MosaicConfig& mosaic, bool has_size) {
+    if (const YamlNode* const names = given["cameras"].node; names != nullptr)
+      report_.at_key(*names, "the cells of `layout` name their cameras; remove this key");
+    std::vector<MosaicCell> cells;
+    std::vector<const YamlNode*> nodes;
+    Report reported;  // when they were read
+    for (const YamlNode& node : given["layout"].node->children) {
+      auto cell = read_cell(node, reported);
+      if (!cell) continue;
+      check_is_camera(cell->camera, node.children[0]);
+      cells.push_back(std::move(*cell));
+      nodes.push_back(&node);
+    }
+    if (!has_size) return;
+    LaidOutMosaic laid_out = lay_out_mosaic(cells, {}, mosaic.width, mosaic.height);
+    for (const LayoutMistake& mistake : laid_out.mistakes) report_.at(*nodes.at(*mistake.cell), mistake.message);
+    mosaic.cells = std::move(laid_out.cells);
+  }
+
+  void lay_out_grid(const GivenMosaic& given, MosaicConfig& mosaic) {
     const MosaicKeys& keys = given.value;
     LaidOutMosaic laid_out =
         lay_out_mosaic(keys.layout, keys.cameras.all ? cameras_ : keys.cameras.names, mosaic.width, mosaic.height);
     const YamlNode* const layout = given["layout"].node;
     for (const LayoutMistake& mistake : laid_out.mistakes) {
-      if (layout == nullptr) {
-        report_.at_key(*given.node, mistake.message);
-      } else {
-        report_.at(mistake.cell ? layout->children[*mistake.cell] : *layout, mistake.message);
-      }
+      layout != nullptr ? report_.at(*layout, mistake.message) : report_.at_key(*given.node, mistake.message);
     }
     mosaic.cells = std::move(laid_out.cells);
   }
