@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -11,10 +12,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "app/commands/commands.h"
 #include "app/config/changes.h"
 #include "app/config/config.h"
+#include "app/config/rig_groups.h"
 #include "app/config/units.h"
 #include "app/control/child.h"
 #include "app/control/descriptor_limit.h"
@@ -99,13 +102,30 @@ campipe::Machine machine_for(const campipe::LoadedConfig& loaded, bool check_onl
   return machine;
 }
 
-// Of a configuration without mistakes.
-int check(const campipe::LoadedConfig& loaded, const std::string& file) {
-  const campipe::RigCheck found = campipe::check_rig(loaded.rig);
+// "2 cameras, 1 mosaic"
+std::string count_of(const campipe::RigConfig& rig) {
+  const auto mosaics = static_cast<std::size_t>(std::ranges::count_if(
+      rig.cameras, [](const campipe::CameraConfig& camera) { return camera.mosaic.has_value(); }));
+  std::string text;
+  const auto add = [&](std::size_t number, const std::string& what) {
+    if (number > 0) text += (text.empty() ? "" : ", ") + std::to_string(number) + " " + what + (number > 1 ? "s" : "");
+  };
+  add(rig.cameras.size() - mosaics, "camera");
+  add(mosaics, "mosaic");
+  add(campipe::groups_of(rig).size(), "group");
+  return text;
+}
+
+// Of a configuration that is good by itself. `errors`: what its GPUs have not.
+int check(const campipe::LoadedConfig& loaded, std::vector<campipe::ConfigError> errors, const std::string& file) {
+  const campipe::RigCheck found = campipe::check_rig(loaded);
   for (const std::string& line : found.lines) std::cout << line << '\n';
-  if (report_errors(found.errors, file)) return usage_error;
-  const std::size_t cameras = loaded.rig.cameras.size();
-  std::cout << "fine: " << cameras << (cameras == 1 ? " camera\n" : " cameras\n");
+  errors.insert(errors.end(), found.errors.begin(), found.errors.end());
+  std::ranges::stable_sort(errors, {}, [](const campipe::ConfigError& error) {
+    return std::tuple(error.document, error.line, error.column);
+  });
+  if (report_errors(errors, file)) return usage_error;
+  std::cout << "fine: " << count_of(loaded.rig) << '\n';
   return 0;
 }
 
@@ -164,13 +184,14 @@ int run_rig(const Arguments& arguments) {
   const bool check_only = arguments.check && !plan_only;
   const campipe::Machine machine = machine_for(loaded, check_only, signals);
   if (stopped_early(signals)) return 0;
-  if (report_errors(campipe::check_gpus(loaded, machine), arguments.config)) return usage_error;
+  const std::vector<campipe::ConfigError> errors = campipe::check_gpus(loaded, machine);
+  if (!check_only && report_errors(errors, arguments.config)) return usage_error;
   if (plan_only) {
     show_plan(loaded.rig, machine, arguments.plan);
     return 0;
   }
   tell_descriptors(loaded.rig, arguments.check);
-  if (arguments.check) return check(loaded, arguments.config);
+  if (arguments.check) return check(loaded, errors, arguments.config);
 
   campipe::RunOptions options;
   options.config = arguments.config;

@@ -15,10 +15,23 @@ namespace {
 
 bool is_automatic(const Origin& key) { return !key.good || key.node->text == "auto"; }
 
+ConfigPlace place_of(const YamlNode& node, const Mark& mark) {
+  return {mark.line, mark.column, node.path, shown(node), mark.document};
+}
+
 ConfigPlace place_of(const Origin& key) {
-  if (key.node == nullptr) return {};
-  const Mark& mark = key.node->mark;
-  return {mark.line, mark.column, key.node->path, shown(*key.node), mark.document};
+  return key.node != nullptr ? place_of(*key.node, key.node->mark) : ConfigPlace();
+}
+
+// `- blur` or `- blur: {sigma: 1.5}`
+std::vector<ConfigPlace> places_of_filters(const Origin& filters) {
+  std::vector<ConfigPlace> places;
+  if (filters.node == nullptr || !filters.good) return places;
+  for (const YamlNode& node : filters.node->children) {
+    const YamlNode& named = node.kind == YamlNode::Kind::map ? node.children.front() : node;
+    places.push_back(place_of(named, named.key_mark));
+  }
+  return places;
 }
 
 }  // namespace
@@ -68,8 +81,13 @@ GpuPlaces gpu_places(const GivenCamera& camera) {
                    place_of(camera["placement.decode"]),
                    place_of(camera["placement.filter"]),
                    place_of(camera["placement.encode"]),
-                   place_of(camera["placement.tiles"])};
-  for (const GivenOutput& output : camera.outputs) places.output_encoders.push_back(place_of(output["encode.encoder"]));
+                   place_of(camera["placement.tiles"]),
+                   place_of(camera["source"]),
+                   places_of_filters(camera["filters"])};
+  for (const GivenOutput& output : camera.outputs) {
+    places.output_encoders.push_back(place_of(output["encode.encoder"]));
+    places.output_filters.push_back(places_of_filters(output["filters"]));
+  }
   return places;
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <yaml-cpp/emitter.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <iterator>
@@ -42,7 +43,12 @@ void emit(YAML::Emitter& out, const json& value) {
 
 std::string text_of(const CameraChanges& changes) {
   YAML::Emitter out;
-  emit(out, {{"cameras", changes.cameras}, {"enabled", changes.enabled}});
+  json all{{"enabled", changes.enabled}};
+  for (const ConfigPart part : config_parts) {
+    // Whoever goes back to a version without these reads it still, unless there are some.
+    if (part == ConfigPart::camera || !changes.of(part).empty()) all[std::string(section_of(part))] = changes.of(part);
+  }
+  emit(out, all);
   return std::string(
              "# Changes through the API, which go over the configuration of the same name. Written by campipe; "
              "comments are not kept.\n") +
@@ -86,13 +92,17 @@ void replace(const fs::path& file, const std::string& text) {
   keep_folder(file.has_parent_path() ? file.parent_path() : fs::path("."));
 }
 
-// They would hide a camera of that name which the file gets later.
+// They would hide what the file gets later under that name.
 void forget_needless_removals(const fs::path& file, CameraChanges& changes) {
   const YamlResult root = read_yaml_file(file);
-  if (!std::holds_alternative<YamlNode>(root) || !changes.cameras.is_object()) return;
-  for (auto camera = changes.cameras.begin(); camera != changes.cameras.end();) {
-    const bool needed = !camera->is_null() || names_camera(std::get<YamlNode>(root), camera.key());
-    camera = needed ? std::next(camera) : changes.cameras.erase(camera);
+  if (!std::holds_alternative<YamlNode>(root)) return;
+  for (const ConfigPart part : config_parts) {
+    json& all = changes.of(part);
+    if (!all.is_object()) continue;
+    for (auto one = all.begin(); one != all.end();) {
+      const bool needed = !one->is_null() || is_named(std::get<YamlNode>(root), part, one.key());
+      one = needed ? std::next(one) : all.erase(one);
+    }
   }
 }
 
@@ -103,17 +113,45 @@ fs::path beside(const fs::path& file) {
 
 }  // namespace
 
-void CameraChanges::put(const std::string& name, json keys) {
-  cameras[name] = std::move(keys);
-  enabled.erase(name);
+std::string_view section_of(ConfigPart part) {
+  constexpr std::array<std::string_view, config_parts.size()> sections{"cameras", "mosaics", "sync_groups"};
+  return sections.at(static_cast<std::size_t>(part));
 }
 
-void CameraChanges::remove(const std::string& name) { put(name, nullptr); }
+std::string_view name_of(ConfigPart part) {
+  constexpr std::array<std::string_view, config_parts.size()> names{"camera", "mosaic", "group"};
+  return names.at(static_cast<std::size_t>(part));
+}
+
+json& CameraChanges::of(ConfigPart part) {
+  return part == ConfigPart::camera ? cameras : part == ConfigPart::mosaic ? mosaics : groups;
+}
+
+const json& CameraChanges::of(ConfigPart part) const {
+  return part == ConfigPart::camera ? cameras : part == ConfigPart::mosaic ? mosaics : groups;
+}
+
+bool CameraChanges::empty() const {
+  return enabled.empty() && std::ranges::all_of(config_parts, [&](ConfigPart part) { return of(part).empty(); });
+}
+
+void CameraChanges::put(ConfigPart part, const std::string& name, json keys) {
+  of(part)[name] = std::move(keys);
+  if (part != ConfigPart::group) enabled.erase(name);  // a camera may have the name, too
+}
+
+void CameraChanges::remove(ConfigPart part, const std::string& name) { put(part, name, nullptr); }
+
+void CameraChanges::put(const std::string& name, json keys) { put(ConfigPart::camera, name, std::move(keys)); }
+
+void CameraChanges::remove(const std::string& name) { remove(ConfigPart::camera, name); }
 
 void CameraChanges::enable(const std::string& name, bool on) { enabled[name] = on; }
 
 void CameraChanges::add(const CameraChanges& newer) {
-  for (const auto& [name, keys] : newer.cameras.items()) put(name, keys);
+  for (const ConfigPart part : config_parts) {
+    for (const auto& [name, keys] : newer.of(part).items()) put(part, name, keys);
+  }
   for (const auto& [name, on] : newer.enabled) enable(name, on);
 }
 

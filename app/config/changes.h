@@ -1,29 +1,51 @@
-// Changes to cameras that come through the API while the rig runs, over its file.
+// Changes to cameras, mosaics and groups that come through the API while the rig runs, over its file.
 //
 // The file itself is its owner's: its comments and order would not survive being written by a program. What is to last
 // is kept in a file of its own, the overlay, in the folder for this account's state (core/own_folders.h): a user who
-// may write there need not be able to write the file. load_config() reads it after the file, if it is there: a camera
-// under its `cameras` takes the whole place of the file's of that name, nothing instead of keys removes it, and
-// `enabled` goes over that key of whatever camera has the name. `defaults` of the file are for all of them.
+// may write there need not be able to write the file. load_config() reads it after the file, if it is there: what
+// stands under its `cameras`, `mosaics` or `sync_groups` takes the whole place of the file's of that name, nothing
+// instead of keys removes it, and `enabled` goes over that key of whatever camera or mosaic has the name. `defaults` of
+// the file are for all cameras.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "app/config/config.h"
 #include "app/config/step.h"
 
 namespace campipe {
 
+// What has a name in the file, and can be changed by it.
+enum class ConfigPart : std::uint8_t { camera, mosaic, group };
+inline constexpr std::array config_parts{ConfigPart::camera, ConfigPart::mosaic, ConfigPart::group};
+// Where it stands in the file, and in the overlay: "cameras".
+std::string_view section_of(ConfigPart part);
+// "camera"
+std::string_view name_of(ConfigPart part);
+
 struct CameraChanges {
-  nlohmann::json cameras = nlohmann::json::object();  // name → the camera's keys as in the file, or null: removed
+  // Of each section: name → the keys as in the file, or null: removed.
+  nlohmann::json cameras = nlohmann::json::object();
+  nlohmann::json mosaics = nlohmann::json::object();
+  nlohmann::json groups = nlohmann::json::object();
   std::map<std::string, bool> enabled;
 
-  // One change goes over what was there of that camera.
+  [[nodiscard]] nlohmann::json& of(ConfigPart part);
+  [[nodiscard]] const nlohmann::json& of(ConfigPart part) const;
+  [[nodiscard]] bool empty() const;
+  // One change goes over what was there of that name.
+  void put(ConfigPart part, const std::string& name, nlohmann::json keys);
+  void remove(ConfigPart part, const std::string& name);
+  // Of a camera.
   void put(const std::string& name, nlohmann::json keys);
   void remove(const std::string& name);
+  // Of a camera or mosaic.
   void enable(const std::string& name, bool on);
   void add(const CameraChanges& newer);
 };
@@ -42,7 +64,7 @@ LoadedConfig load_config_with(const std::filesystem::path& file, const CameraCha
                               const OnLoadStep& on_step = {});
 
 // Puts `changes` into the file's overlay, in one step: a reader, also after a power cut, finds all of them or
-// none. They must be good (load_config_with). A removed camera that the file does not name leaves nothing there. The
+// none. They must be good (load_config_with). What is removed and not named by the file leaves nothing there. The
 // overlay can only be read by its owner. One beside the file goes, once what is in it is kept in the new place. Throws
 // Error.
 void keep_changes(const std::filesystem::path& file, const CameraChanges& changes);

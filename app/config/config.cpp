@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -50,7 +51,8 @@ LoadedConfig load_tree(YamlNode& root, const std::vector<std::string>& removed, 
   check_placements(cameras, report);
   check_rings(cameras, report);
   check_copies(cameras, report);
-  for (GivenCamera& mosaic : laid_out_mosaics(file.mosaics, cameras, report)) cameras.push_back(std::move(mosaic));
+  for (GivenCamera& mosaic : laid_out_mosaics(file.mosaics, removed, cameras, report))
+    cameras.push_back(std::move(mosaic));
   check_encoders(cameras, report);
   report.step(nullptr, look_at_files, look_at_disk);
   check_recordings(cameras, report);
@@ -130,7 +132,10 @@ bool check_name(const YamlNode& named, std::string_view whose, Report& report) {
 }
 
 // A camera's name may itself be one that was refused, and not fit to be printed.
-void refuse_unknown_camera(const YamlNode& node, std::span<const std::string_view> known, Report& report) {
+void refuse_unknown_camera(const YamlNode& node, std::span<const std::string_view> known,
+                           std::span<const std::string> removed, Report& report) {
+  if (std::ranges::find(removed, node.text) != removed.end())
+    return report.at(node, "camera " + shown(node) + " is removed, and this names it; take it out of here first");
   const std::string hint = node.variables.empty() ? printable(suggestion(node.text, known)) : "";
   report.at(node, "there is no camera " + shown(node) + hint);
 }

@@ -101,6 +101,7 @@ struct ConfigError {
   std::string path;  // of the key; may be empty
   std::string message;
   ConfigDocument document = ConfigDocument::file;
+  bool contradicts = false;  // it is good in itself, but not beside what stands elsewhere
 };
 // `file`: the configuration's; a mistake in its overlay is reported with that file's name.
 std::string format(const ConfigError& error, const std::string& file);
@@ -121,7 +122,8 @@ struct ConfigPlace {
 // FFmpeg's name of an encoder that needs an NVIDIA GPU.
 inline bool is_gpu_encoder(const std::string& name) { return name.ends_with("_nvenc"); }
 
-// A camera's keys that can be checked only by who knows the machine's GPUs (app/placement/plan.h).
+// A camera's keys that can be checked only by who knows the machine's GPUs (app/placement/plan.h), or its sources
+// (app/supervisor/rig_check.h).
 struct GpuPlaces {
   ConfigPlace gpu;
   ConfigPlace decode_gpu;
@@ -132,6 +134,9 @@ struct GpuPlaces {
   ConfigPlace stage_filter = {};
   ConfigPlace stage_encode = {};
   ConfigPlace stage_tiles = {};
+  ConfigPlace source = {};
+  std::vector<ConfigPlace> filters = {};                      // each of its own stream's
+  std::vector<std::vector<ConfigPlace>> output_filters = {};  // likewise, of its outputs
 };
 
 struct LoadedConfig {

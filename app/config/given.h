@@ -80,7 +80,8 @@ using GivenMosaic = Given<MosaicKeys>;
 // What `own` does not give comes from `defaults`. The outputs' `encode` comes from the merged camera's.
 GivenCamera merge(const GivenCamera& own, const GivenCamera& defaults);
 // Mosaics as cameras without a source, laid out; what is wrong with them is reported. `cameras`: all of the rig.
-std::vector<GivenCamera> laid_out_mosaics(const std::vector<GivenMosaic>& mosaics,
+// `removed`: names of those that were there.
+std::vector<GivenCamera> laid_out_mosaics(const std::vector<GivenMosaic>& mosaics, std::span<const std::string> removed,
                                           const std::vector<GivenCamera>& cameras, Report& report);
 // The values. Keys of `defaults` that mean nothing for such a source or codec do not apply.
 CameraConfig to_config(const GivenCamera& camera);
@@ -121,8 +122,9 @@ bool read_camera(const YamlNode& node, GivenCamera& camera, Report& report);
 bool read_outputs(const YamlNode& node, std::vector<GivenOutput>& outputs, Report& report);
 // Of cameras, mosaics and outputs. False: reported.
 bool check_name(const YamlNode& named, std::string_view whose, Report& report);
-// `node` names a camera that is none of these.
-void refuse_unknown_camera(const YamlNode& node, std::span<const std::string_view> known, Report& report);
+// `node` names a camera that is none of these. `removed`: names of cameras that were there.
+void refuse_unknown_camera(const YamlNode& node, std::span<const std::string_view> known,
+                           std::span<const std::string> removed, Report& report);
 
 // Mistakes that show only when everything is read and merged.
 void check_sources(const std::vector<GivenCamera>& cameras, Report& report);

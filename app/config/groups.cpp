@@ -1,4 +1,6 @@
 // Synchronised groups: reading them, and what their cameras get of them.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -11,6 +13,8 @@ namespace campipe {
 namespace {
 
 constexpr std::size_t fewest_members = 2;
+constexpr double lowest_rate = 0.1;  // of sets, a second
+constexpr double highest_rate = 240;
 constexpr int longest_queue = 32;  // frames, as `queue_size`
 constexpr int spare_frames = 4;    // in the queue, besides those that come while a set waits
 
@@ -25,9 +29,11 @@ class Groups {
     GroupConfig group = given.value;
     group.name = given.node->key;
     const std::vector<GivenCamera*> members = members_of(given);
-    if (given["rate"].node == nullptr && !find_rate(given, members, group)) return;
-    const bool good = given["rate"].node == nullptr || given["rate"].good;
-    if (!good || !check(given, members, group)) return;
+    bool good = check_key_frames(given, members);
+    good = check_members(given, members, group) && good;
+    if (given["rate"].node == nullptr ? !find_rate(given, members, group) : !given["rate"].good) return;
+    good = check_wait(given, group) && good;
+    if (!good) return;
     for (GivenCamera* member : members) {
       CameraConfig& config = member->value;
       if (config.encode.codec == "auto") config.encode.codec = EncoderConfig().codec;
@@ -47,9 +53,11 @@ class Groups {
       const auto camera =
           std::ranges::find_if(cameras_, [&](const GivenCamera& each) { return each.node->key == name; });
       if (camera == cameras_.end()) {
-        if (std::ranges::find(removed_, name) == removed_.end()) refuse_unknown_camera(node, known(), report_);
+        refuse_unknown_camera(node, known(), removed_, report_);
       } else if (const auto [other, fresh] = group_of_.try_emplace(name, given.node->key); !fresh) {
-        report_.at(node, "camera " + shown(node) + " is in group '" + printable(other->second) + "' already");
+        report_.contradiction(node.mark, node,
+                              "camera " + shown(node) + " is in group '" + printable(other->second) +
+                                  "' already; take it out of one of them");
       } else if (is_copy(camera->value.encode)) {
         report_.at(node, "camera " + shown(node) +
                              " has codec `copy`: its frames are the camera's own, and cannot be "
@@ -79,21 +87,56 @@ class Groups {
       }
       group.rate = rate;
     }
-    if (group.rate != 0) return true;
-    report_.at_key(*given.node, "missing key 'rate': none of its cameras has one");
+    if (group.rate >= lowest_rate && group.rate <= highest_rate) return true;
+    report_.at_key(*given.node,
+                   group.rate == 0 ? "missing key 'rate': none of its cameras has one"
+                                   : fmt::format("its cameras have a rate of {:.4g}, and a group has 0.1 to 240 sets a "
+                                                 "second; give the group a `rate` of its own",
+                                                 group.rate));
     return false;
   }
 
-  bool check(const Given<GroupKeys>& given, const std::vector<GivenCamera*>& members, const GroupConfig& group) {
-    const auto at = [&](const char* key) -> const YamlNode& {
-      const YamlNode* const node = given[key].node;
-      return node != nullptr ? *node : *given.node;
-    };
-    if (frames_within(group) + spare_frames > longest_queue) {
-      report_.at(at("max_wait"), "`max_wait` is longer than 28 sets at that rate: so many frames cannot wait");
-      return false;
+  // The group's, where the key is not given.
+  static const YamlNode& at(const Given<GroupKeys>& given, const char* key) {
+    const YamlNode* const node = given[key].node;
+    return node != nullptr ? *node : *given.node;
+  }
+
+  bool check_wait(const Given<GroupKeys>& given, const GroupConfig& group) {
+    if (frames_within(group) + spare_frames <= longest_queue) return true;
+    report_.at(at(given, "max_wait"), "`max_wait` is longer than 28 sets at that rate: so many frames cannot wait");
+    return false;
+  }
+
+  // They lie at the same places for all.
+  bool check_key_frames(const Given<GroupKeys>& given, const std::vector<GivenCamera*>& members) {
+    const GivenCamera* first = nullptr;
+    bool good = true;
+    for (const GivenCamera* member : members) {
+      const EncoderConfig& encode = member->value.encode;
+      if (encode.codec == "mjpeg") continue;  // all of its frames are
+      if (first == nullptr) first = member;
+      if (encode.gop == first->value.encode.gop) continue;
+      const Origin& own = (*member)["encode.gop"];
+      const YamlNode& place = own.node != nullptr && own.inherited == 0 ? *own.node : node_of(given, *member);
+      report_.at(place, "camera '" + printable(member->node->key) + "' of group '" + printable(given.node->key) +
+                            "' has key frames elsewhere than camera '" + printable(first->node->key) +
+                            "'; give all cameras of the group the same `gop`");
+      good = false;
     }
+    return good;
+  }
+
+  // Where the group names it.
+  static const YamlNode& node_of(const Given<GroupKeys>& given, const GivenCamera& member) {
+    const YamlNode& list = *given["cameras"].node;
+    return *std::ranges::find(list.children, member.node->key, &YamlNode::text);
+  }
+
+  bool check_members(const Given<GroupKeys>& given, const std::vector<GivenCamera*>& members,
+                     const GroupConfig& group) {
     std::size_t live = 0;
+    bool good = true;
     for (const GivenCamera* member : members) {
       const CameraConfig& config = member->value;
       const std::string name = "camera '" + printable(member->node->key) + "'";
@@ -103,17 +146,18 @@ class Groups {
       const bool automatic = !policy.good || policy.node->text == "auto";
       const bool blocks = automatic ? !is_live_one : config.drop_policy == DropPolicy::block;
       if (group.on_missing == OnMissing::wait && !blocks) {
-        report_.at(at("on_missing"), "`wait` makes the others wait, and " + name +
-                                         " drops frames meanwhile; give it `drop_policy: block`");
-        return false;
+        report_.at(at(given, "on_missing"), "`wait` makes the others wait, and " + name +
+                                                " drops frames meanwhile; give it `drop_policy: block`");
+        good = false;
       }
       if (group.on_missing != OnMissing::wait && !is_live_one && config.source.pace == Pace::fast) {
-        report_.at(at("on_missing"), name + " has `pace: fast`, so that no frame of the others is late; use `wait`");
-        return false;
+        report_.at(at(given, "on_missing"),
+                   name + " has `pace: fast`, so that no frame of the others is late; use `wait`");
+        good = false;
       }
     }
-    if (live == 0 || live == members.size()) return true;
-    report_.at(at("cameras"),
+    if (live == 0 || live == members.size()) return good;
+    report_.at(at(given, "cameras"),
                "live cameras and files cannot be in one group: a file's frames have the file's own times");
     return false;
   }

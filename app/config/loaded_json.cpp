@@ -25,18 +25,33 @@ ConfigPlace place_from_json(const json& from) {
           document_from_json(from.at("document"))};
 }
 
+json list_to_json(const std::vector<ConfigPlace>& places) {
+  json list = json::array();
+  for (const ConfigPlace& place : places) list.push_back(place_to_json(place));
+  return list;
+}
+
+std::vector<ConfigPlace> list_from_json(const json& from) {
+  std::vector<ConfigPlace> places;
+  for (const json& place : from) places.push_back(place_from_json(place));
+  return places;
+}
+
 json places_to_json(const GpuPlaces& places) {
-  json outputs = json::array();
-  for (const ConfigPlace& output : places.output_encoders) outputs.push_back(place_to_json(output));
+  json output_filters = json::array();
+  for (const auto& filters : places.output_filters) output_filters.push_back(list_to_json(filters));
   return {{"gpu", place_to_json(places.gpu)},
           {"decode_gpu", place_to_json(places.decode_gpu)},
           {"ipc_memory", place_to_json(places.ipc_memory)},
           {"encoder", place_to_json(places.encoder)},
-          {"output_encoders", std::move(outputs)},
+          {"output_encoders", list_to_json(places.output_encoders)},
           {"stage_decode", place_to_json(places.stage_decode)},
           {"stage_filter", place_to_json(places.stage_filter)},
           {"stage_encode", place_to_json(places.stage_encode)},
-          {"stage_tiles", place_to_json(places.stage_tiles)}};
+          {"stage_tiles", place_to_json(places.stage_tiles)},
+          {"source", place_to_json(places.source)},
+          {"filters", list_to_json(places.filters)},
+          {"output_filters", std::move(output_filters)}};
 }
 
 GpuPlaces places_from_json(const json& from) {
@@ -44,28 +59,31 @@ GpuPlaces places_from_json(const json& from) {
                    place_from_json(from.at("decode_gpu")),
                    place_from_json(from.at("ipc_memory")),
                    place_from_json(from.at("encoder")),
-                   {},
+                   list_from_json(from.at("output_encoders")),
                    place_from_json(from.at("stage_decode")),
                    place_from_json(from.at("stage_filter")),
                    place_from_json(from.at("stage_encode")),
-                   place_from_json(from.at("stage_tiles"))};
-  for (const json& output : from.at("output_encoders")) places.output_encoders.push_back(place_from_json(output));
+                   place_from_json(from.at("stage_tiles")),
+                   place_from_json(from.at("source")),
+                   list_from_json(from.at("filters"))};
+  for (const json& filters : from.at("output_filters")) places.output_filters.push_back(list_from_json(filters));
   return places;
 }
 
 }  // namespace
 
 json to_json(const ConfigError& error) {
-  return {{"line", error.line},
-          {"column", error.column},
-          {"path", error.path},
-          {"message", error.message},
-          {"document", document_to_json(error.document)}};
+  return {{"line", error.line}, {"column", error.column},   {"contradicts", error.contradicts},
+          {"path", error.path}, {"message", error.message}, {"document", document_to_json(error.document)}};
 }
 
 ConfigError config_error_from_json(const json& from) {
-  return {from.at("line"), from.at("column"), from.at("path"), from.at("message"),
-          document_from_json(from.at("document"))};
+  return {from.at("line"),
+          from.at("column"),
+          from.at("path"),
+          from.at("message"),
+          document_from_json(from.at("document")),
+          from.at("contradicts")};
 }
 
 json to_json(const LoadedConfig& loaded) {

@@ -63,9 +63,13 @@ std::optional<MosaicLayout> read_cells(const YamlNode& node, Report& report) {
 // Lays mosaics out among the cameras of the rig.
 class Mosaics {
  public:
-  Mosaics(const std::vector<GivenCamera>& cameras, const std::vector<GivenMosaic>& mosaics, Report& report)
-      : report_(report) {
-    for (const GivenCamera& camera : cameras) cameras_.push_back(camera.node->key);
+  Mosaics(const std::vector<GivenCamera>& cameras, const std::vector<GivenMosaic>& mosaics,
+          std::span<const std::string> removed, Report& report)
+      : removed_(removed), report_(report) {
+    for (const GivenCamera& camera : cameras) {
+      cameras_.push_back(camera.node->key);
+      nodes_.push_back(camera.node);
+    }
     for (const GivenMosaic& mosaic : mosaics) mosaics_.insert(mosaic.node->key);
   }
 
@@ -73,15 +77,28 @@ class Mosaics {
     check_name_is_free(given);
     GivenCamera camera = without_source(given);
     refuse_copies(camera);
-    if (can_be_laid_out(given)) lay_out(given, *camera.value.mosaic);
+    const bool has_size = is_good(given, "width") && is_good(given, "height");
+    if (is_cells(given)) {
+      lay_out_cells(given, *camera.value.mosaic, has_size);
+    } else if (is_good(given, "cameras") && is_good(given, "layout") && check_cameras(given) && has_size) {
+      lay_out_grid(given, *camera.value.mosaic);
+    }
     return camera;
   }
 
  private:
   void check_name_is_free(const GivenMosaic& given) {
-    const std::string& name = given.node->key;
-    if (std::ranges::find(cameras_, name) != cameras_.end())
-      report_.at_key(*given.node, "a camera has this name already; choose another one");
+    const auto camera = std::ranges::find(nodes_, given.node->key, &YamlNode::key);
+    if (camera == nodes_.end()) return;
+    const auto taken = [&](const YamlNode& node, const std::string& by) {
+      report_.contradiction(node.key_mark, node, "a " + by + " has this name already; choose another one");
+    };
+    // At that which came later.
+    if ((*camera)->key_mark.document > given.node->key_mark.document) {
+      taken(**camera, "mosaic");
+    } else {
+      taken(*given.node, "camera");
+    }
   }
 
   static GivenCamera without_source(const GivenMosaic& given) {
@@ -97,32 +114,29 @@ class Mosaics {
   }
 
   void refuse_copies(const GivenCamera& camera) {
-    const auto check = [&](const Origin& codec, const EncoderConfig& encode) {
+    const auto check = [&](const Origin& codec, const EncoderConfig& encode, const std::string& expected) {
       if (codec.good && codec.inherited == 0 && is_copy(encode))
-        report_.at(*codec.node,
-                   "a mosaic is drawn, so that there is nothing to copy; expected auto, h264, hevc or mjpeg");
+        report_.at(*codec.node, "a mosaic is drawn, so that there is nothing to copy; expected " + expected);
     };
-    check(camera["encode.codec"], camera.value.encode);
-    for (const GivenOutput& output : camera.outputs) check(output["encode.codec"], output.value.encode);
+    check(camera["encode.codec"], camera.value.encode, "auto, h264, hevc or mjpeg");
+    for (const GivenOutput& output : camera.outputs)
+      check(output["encode.codec"], output.value.encode, "h264, hevc or mjpeg");
   }
 
   // What was refused when it was read is not looked at again.
-  bool can_be_laid_out(const GivenMosaic& given) {
-    const auto refused = [&](const char* key) { return given[key].node != nullptr && !given[key].good; };
-    if (refused("cameras") || refused("layout") || refused("width") || refused("height")) return false;
-    return check_cameras(given);
+  static bool is_good(const GivenMosaic& given, const char* key) {
+    return given[key].node == nullptr || given[key].good;
+  }
+  // Also those of which some were refused: what is wrong with the others is reported as well.
+  static bool is_cells(const GivenMosaic& given) {
+    const YamlNode* const layout = given["layout"].node;
+    return layout != nullptr && is_list_node(*layout);
   }
 
   bool check_cameras(const GivenMosaic& given) {
     const YamlNode* const names = given["cameras"].node;
     bool good = true;
-    if (const auto* cells = std::get_if<std::vector<MosaicCell>>(&given.value.layout)) {
-      if (names != nullptr) report_.at_key(*names, "the cells of `layout` name their cameras; remove this key");
-      good = names == nullptr;
-      const std::vector<YamlNode>& nodes = given["layout"].node->children;
-      for (std::size_t i = 0; i < cells->size(); ++i)
-        good = check_is_camera((*cells)[i].camera, nodes[i].children[0]) && good;
-    } else if (!given.value.cameras.all) {
+    if (!given.value.cameras.all) {
       for (std::size_t i = 0; i < names->children.size(); ++i)
         good = check_is_camera(given.value.cameras.names[i], names->children[i]) && good;
     } else if (cameras_.size() > static_cast<std::size_t>(max_mosaic_cells)) {
@@ -141,26 +155,43 @@ class Mosaics {
       return false;
     }
     const std::vector<std::string_view> known(cameras_.begin(), cameras_.end());
-    refuse_unknown_camera(node, known, report_);
+    refuse_unknown_camera(node, known, removed_, report_);
     return false;
   }
 
-  void lay_out(const GivenMosaic& given, MosaicConfig& mosaic) {
+  void lay_out_cells(const GivenMosaic& given, MosaicConfig& mosaic, bool has_size) {
+    if (const YamlNode* const names = given["cameras"].node; names != nullptr)
+      report_.at_key(*names, "the cells of `layout` name their cameras; remove this key");
+    std::vector<MosaicCell> cells;
+    std::vector<const YamlNode*> nodes;
+    Report reported;  // when they were read
+    for (const YamlNode& node : given["layout"].node->children) {
+      auto cell = read_cell(node, reported);
+      if (!cell) continue;
+      check_is_camera(cell->camera, node.children[0]);
+      cells.push_back(std::move(*cell));
+      nodes.push_back(&node);
+    }
+    if (!has_size) return;
+    LaidOutMosaic laid_out = lay_out_mosaic(cells, {}, mosaic.width, mosaic.height);
+    for (const LayoutMistake& mistake : laid_out.mistakes) report_.at(*nodes.at(*mistake.cell), mistake.message);
+    mosaic.cells = std::move(laid_out.cells);
+  }
+
+  void lay_out_grid(const GivenMosaic& given, MosaicConfig& mosaic) {
     const MosaicKeys& keys = given.value;
     LaidOutMosaic laid_out =
         lay_out_mosaic(keys.layout, keys.cameras.all ? cameras_ : keys.cameras.names, mosaic.width, mosaic.height);
     const YamlNode* const layout = given["layout"].node;
     for (const LayoutMistake& mistake : laid_out.mistakes) {
-      if (layout == nullptr) {
-        report_.at_key(*given.node, mistake.message);
-      } else {
-        report_.at(mistake.cell ? layout->children[*mistake.cell] : *layout, mistake.message);
-      }
+      layout != nullptr ? report_.at(*layout, mistake.message) : report_.at_key(*given.node, mistake.message);
     }
     mosaic.cells = std::move(laid_out.cells);
   }
 
   std::vector<std::string> cameras_;
+  std::vector<const YamlNode*> nodes_;  // theirs
+  std::span<const std::string> removed_;
   std::set<std::string, std::less<>> mosaics_;
   Report& report_;
 };
@@ -240,9 +271,9 @@ bool read_mosaics(const YamlNode& node, Given<RigConfig>& file, Report& report) 
   return true;
 }
 
-std::vector<GivenCamera> laid_out_mosaics(const std::vector<GivenMosaic>& mosaics,
+std::vector<GivenCamera> laid_out_mosaics(const std::vector<GivenMosaic>& mosaics, std::span<const std::string> removed,
                                           const std::vector<GivenCamera>& cameras, Report& report) {
-  Mosaics all(cameras, mosaics, report);
+  Mosaics all(cameras, mosaics, removed, report);
   std::vector<GivenCamera> laid_out;
   for (const GivenMosaic& mosaic : mosaics) {
     if (cameras.size() + laid_out.size() == max_streams) {

@@ -48,29 +48,31 @@ LaidOutMosaic lay_out_grid(MosaicGrid grid, const std::vector<std::string>& came
   return laid_out;
 }
 
-std::string mistake_in(const FrameRegion& region, int width, int height) {
+std::vector<std::string> mistakes_in(const FrameRegion& region, int width, int height) {
+  std::vector<std::string> mistakes;
   const auto is_odd = [](int number) { return number % 2 != 0; };
   if (is_odd(region.x) || is_odd(region.y) || is_odd(region.width) || is_odd(region.height))
-    return "x, y, width and height must be even, since four samples of luma share one of chroma";
+    mistakes.emplace_back("x, y, width and height must be even, since four samples of luma share one of chroma");
   if (region.width < min_cell_size || region.height < min_cell_size) {
-    return text_of(region.width, region.height) + " is too small; a cell is at least " +
-           text_of(min_cell_size, min_cell_size);
+    mistakes.push_back(text_of(region.width, region.height) + " is too small; a cell is at least " +
+                       text_of(min_cell_size, min_cell_size));
   }
   if (region.x < 0 || region.y < 0 || region.width > width - region.x || region.height > height - region.y) {
-    return text_of(region.width, region.height) + " at " + std::to_string(region.x) + ", " + std::to_string(region.y) +
-           " reaches beyond the mosaic, which is " + text_of(width, height) + "; move it, or make either fit";
+    mistakes.push_back(text_of(region.width, region.height) + " at " + std::to_string(region.x) + ", " +
+                       std::to_string(region.y) + " reaches beyond the mosaic, which is " + text_of(width, height) +
+                       "; move it, or make either fit");
   }
-  return "";
+  return mistakes;
 }
 
 LaidOutMosaic lay_out_list(const std::vector<MosaicCell>& list, int width, int height) {
   LaidOutMosaic laid_out{list, {}};
   std::set<std::string> named;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    std::string mistake = mistake_in(list[i].region, width, height);
+    for (std::string& mistake : mistakes_in(list[i].region, width, height))
+      laid_out.mistakes.push_back({i, std::move(mistake)});
     if (!named.insert(list[i].camera).second)
-      mistake = "camera '" + list[i].camera + "' has a cell already; remove one";
-    if (!mistake.empty()) laid_out.mistakes.push_back({i, std::move(mistake)});
+      laid_out.mistakes.push_back({i, "camera '" + list[i].camera + "' has a cell already; remove one"});
   }
   return laid_out;
 }

@@ -82,6 +82,7 @@ void add_browser_outputs(LoadedConfig& loaded) {
     if (camera.for_browsers) continue;
     camera.outputs.push_back(made_for_browsers());
     loaded.gpu_places[c].output_encoders.emplace_back();
+    loaded.gpu_places[c].output_filters.emplace_back();
   }
 }
 

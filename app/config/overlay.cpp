@@ -13,7 +13,8 @@ using nlohmann::json;
 using Kind = YamlNode::Kind;
 
 constexpr int max_depth = 16;  // as of files
-constexpr std::array<std::string_view, 2> overlay_keys{"cameras", "enabled"};
+// In the order in which they go over the file, wherever they stand: `enabled` is of the camera as it is then.
+constexpr std::array<std::string_view, 4> overlay_keys{"cameras", "mosaics", "sync_groups", "enabled"};
 
 template <typename Node>
 Node* find(Node& map, std::string_view key) {
@@ -21,15 +22,15 @@ Node* find(Node& map, std::string_view key) {
   return found == map.children.end() ? nullptr : &*found;
 }
 
-// Of `section`: "cameras" or "mosaics".
 template <typename Node>
-Node* find_stream(Node& root, std::string_view section, std::string_view name) {
-  Node* const streams = find(root, section);
-  return streams != nullptr ? find(*streams, name) : nullptr;
+Node* find_part(Node& root, ConfigPart part, std::string_view name) {
+  Node* const section = find(root, section_of(part));
+  return section != nullptr ? find(*section, name) : nullptr;
 }
 
-bool has_camera(const YamlNode& root, std::string_view name) { return find_stream(root, "cameras", name) != nullptr; }
-bool has_mosaic(const YamlNode& root, std::string_view name) { return find_stream(root, "mosaics", name) != nullptr; }
+bool has(const YamlNode& root, ConfigPart part, std::string_view name) {
+  return find_part(root, part, name) != nullptr;
+}
 
 // Paths, for the errors reported here: the tree is not prepared yet.
 bool good_map(YamlNode& node, const std::string& path, Report& report) {
@@ -46,35 +47,36 @@ bool good_map(YamlNode& node, const std::string& path, Report& report) {
   return true;
 }
 
-// The `cameras` of the file, made where there are none; null where something else stands there.
-YamlNode* cameras_of(YamlNode& root, const YamlNode& like) {
+// A section of the file, made where there is none; null where something else stands there.
+YamlNode* section_in(YamlNode& root, const YamlNode& like) {
   if (root.kind != Kind::map) return nullptr;
-  YamlNode* cameras = find(root, "cameras");
-  if (cameras == nullptr) {
-    cameras = &root.children.emplace_back();
-    cameras->kind = Kind::map;
-    cameras->key = "cameras";
-    cameras->key_mark = cameras->mark = like.key_mark;
+  YamlNode* section = find(root, like.key);
+  if (section == nullptr) {
+    section = &root.children.emplace_back();
+    section->kind = Kind::map;
+    section->key = like.key;
+    section->key_mark = section->mark = like.key_mark;
   }
-  return cameras->kind == Kind::map ? cameras : nullptr;
+  return section->kind == Kind::map ? section : nullptr;
 }
 
-void put_camera(YamlNode& cameras, YamlNode camera, std::vector<std::string>& removed) {
-  YamlNode* const there = find(cameras, camera.key);
-  if (camera.kind == Kind::null && camera.problem.empty()) {
-    removed.push_back(camera.key);
-    std::erase_if(cameras.children, [&](const YamlNode& node) { return node.key == camera.key; });
+bool is_removal(const YamlNode& entry) { return entry.kind == Kind::null && entry.problem.empty(); }
+
+void put_entry(YamlNode& section, YamlNode entry) {
+  YamlNode* const there = find(section, entry.key);
+  if (is_removal(entry)) {
+    std::erase_if(section.children, [&](const YamlNode& node) { return node.key == entry.key; });
   } else if (there != nullptr) {
-    *there = std::move(camera);
+    *there = std::move(entry);
   } else {
-    cameras.children.push_back(std::move(camera));
+    section.children.push_back(std::move(entry));
   }
 }
 
 // Of a camera or mosaic. One that is not there any more needs none.
 void put_enabled(YamlNode& root, YamlNode on) {
-  YamlNode* stream = find_stream(root, "cameras", on.key);
-  if (stream == nullptr) stream = find_stream(root, "mosaics", on.key);
+  YamlNode* stream = find_part(root, ConfigPart::camera, on.key);
+  if (stream == nullptr) stream = find_part(root, ConfigPart::mosaic, on.key);
   if (stream == nullptr || stream->kind != Kind::map) return;
   std::erase_if(stream->children, [](const YamlNode& key) { return key.key == "enabled"; });
   on.key = "enabled";
@@ -143,33 +145,33 @@ std::vector<std::string> lay_over(YamlNode& root, YamlNode over, Report& report)
   for (YamlNode& part : over.children) {
     if (std::ranges::find(overlay_keys, part.key) == overlay_keys.end()) unknown_key(part, overlay_keys, report);
   }
-  // In this order, wherever they stand: `enabled` is of the camera as it is then.
   for (const std::string_view key : overlay_keys) {
     YamlNode* const part = find(over, key);
     if (part == nullptr || !good_map(*part, part->key, report) || part->children.empty()) continue;
-    YamlNode* const cameras = cameras_of(root, *part);
-    if (cameras == nullptr) continue;
+    if (key == "enabled") {
+      for (YamlNode& child : part->children) put_enabled(root, std::move(child));
+      continue;
+    }
+    YamlNode* const section = section_in(root, *part);
+    if (section == nullptr) continue;
     for (YamlNode& child : part->children) {
-      if (key == "enabled") {
-        put_enabled(root, std::move(child));
-      } else if (has_mosaic(root, child.key)) {
-        report.at_key(child, "a mosaic has this name; mosaics are changed in the file");
-      } else {
-        put_camera(*cameras, std::move(child), removed);
-      }
+      if (is_removal(child) && key != section_of(ConfigPart::group)) removed.push_back(child.key);
+      put_entry(*section, std::move(child));
     }
   }
   return removed;
 }
 
 YamlNode tree_of(const CameraChanges& changes) {
-  json all{{"cameras", changes.cameras}};
+  json all = json::object();
+  for (const ConfigPart part : config_parts) all[std::string(section_of(part))] = changes.of(part);
   if (!changes.enabled.empty()) all["enabled"] = changes.enabled;
   return Converter().node(all, 0);
 }
 
-bool names_camera(const YamlNode& root, std::string_view name) {
-  if (has_camera(root, name)) return true;
+bool is_named(const YamlNode& root, ConfigPart part, std::string_view name) {
+  if (has(root, part, name)) return true;
+  if (part == ConfigPart::group) return false;
   const YamlNode* const users = find(root, "users");
   return users != nullptr && std::ranges::any_of(users->children, [&](const YamlNode& user) {
            const YamlNode* const seen = find(user, "cameras");
@@ -179,16 +181,21 @@ bool names_camera(const YamlNode& root, std::string_view name) {
 
 std::vector<std::string> effects_on(const YamlNode& root, const YamlNode& overlay) {
   std::vector<std::string> effects;
-  const YamlNode* const cameras = find(overlay, "cameras");
-  if (cameras != nullptr) {
-    for (const YamlNode& camera : cameras->children) {
-      if (!has_camera(root, camera.key)) continue;
-      effects.push_back(camera.key + (camera.kind == Kind::null ? " removed" : " replaced"));
+  for (const ConfigPart part : config_parts) {
+    const YamlNode* const section = find(overlay, section_of(part));
+    if (section == nullptr) continue;
+    const std::string kind = part == ConfigPart::camera ? "" : std::string(name_of(part)) + " ";
+    for (const YamlNode& entry : section->children) {
+      if (has(root, part, entry.key))
+        effects.push_back(kind + entry.key + (is_removal(entry) ? " removed" : " replaced"));
     }
   }
   for (const auto& [name, on] : changes_of(overlay).enabled) {
-    const bool goes = cameras != nullptr && find(*cameras, name) != nullptr && find(*cameras, name)->kind == Kind::null;
-    if ((has_camera(root, name) || has_mosaic(root, name)) && !goes)
+    const auto stays = [&, key = name](ConfigPart part) {
+      const YamlNode* const changed = find_part(overlay, part, key);
+      return has(root, part, key) && (changed == nullptr || !is_removal(*changed));
+    };
+    if (stays(ConfigPart::camera) || stays(ConfigPart::mosaic))
       effects.push_back(name + (on ? " enabled" : " disabled"));
   }
   return effects;
@@ -197,7 +204,9 @@ std::vector<std::string> effects_on(const YamlNode& root, const YamlNode& overla
 CameraChanges changes_of(const YamlNode& overlay) {
   CameraChanges changes;
   for (const YamlNode& part : overlay.children) {
-    if (part.key == "cameras") changes.cameras = json_of(part);
+    for (const ConfigPart each : config_parts) {
+      if (part.key == section_of(each)) changes.of(each) = json_of(part);
+    }
     if (part.key != "enabled") continue;
     for (const YamlNode& child : part.children) changes.enabled[child.key] = child.written == "true";
   }

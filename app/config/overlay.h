@@ -11,7 +11,8 @@
 
 namespace campipe {
 
-// `over` has the keys of an overlay. To be called before prepare_tree(). Returns the names of cameras that it removes.
+// `over` has the keys of an overlay. To be called before prepare_tree(). Returns the names of cameras
+// and mosaics that it removes.
 std::vector<std::string> lay_over(YamlNode& root, YamlNode over, Report& report);
 
 // All marks of the tree are then of that document.
@@ -21,9 +22,9 @@ void mark_as(YamlNode& node, ConfigDocument document);
 YamlNode tree_of(const CameraChanges& changes);
 CameraChanges changes_of(const YamlNode& overlay);
 
-// `root` is of a file. It has a camera of that name, or names one that a user may see.
-bool names_camera(const YamlNode& root, std::string_view name);
-// What an overlay does to the file's own cameras, such as "dock replaced".
+// `root` is of a file. It has one of that name, or names a camera or mosaic that a user may see.
+bool is_named(const YamlNode& root, ConfigPart part, std::string_view name);
+// What an overlay does to what is in the file itself, such as "dock replaced" or "mosaic wall removed".
 std::vector<std::string> effects_on(const YamlNode& root, const YamlNode& overlay);
 
 }  // namespace campipe

@@ -145,9 +145,9 @@ bool tells_seconds(const std::string& path) {
 std::string expand_record_path(const std::string& path, const std::string& camera, const std::string& output,
                                std::int64_t utc_seconds) {
   std::string pattern = path;
-  // Names of cameras and outputs contain neither '{' nor '%'.
+  // Good names of cameras and outputs contain neither '{' nor '%'; one that was refused may be a field itself.
   const auto fill_in = [&pattern](std::string_view field, const std::string& value) {
-    for (auto at = pattern.find(field); at != std::string::npos; at = pattern.find(field)) {
+    for (auto at = pattern.find(field); at != std::string::npos; at = pattern.find(field, at + value.size())) {
       pattern.replace(at, field.size(), value);
     }
   };

@@ -53,12 +53,12 @@ void collect_secrets(const YamlNode& node, std::vector<Secret>& secrets) {
 
 }  // namespace
 
-void Report::add(Mark mark, std::string path, std::string message) {
+void Report::add(Mark mark, std::string path, std::string message, bool contradicts) {
   if (errors_.size() == max_errors) {
     ++more_;
     return;
   }
-  errors_.push_back({mark.line, mark.column, std::move(path), std::move(message), mark.document});
+  errors_.push_back({mark.line, mark.column, std::move(path), std::move(message), mark.document, contradicts});
 }
 
 void Report::step(const YamlNode* key, std::string doing, std::string remedy) const {

@@ -20,7 +20,11 @@ class Report {
   explicit Report(OnLoadStep on_step = {}) : on_step_(std::move(on_step)) {}
   void at(const YamlNode& value, std::string message) { add(value.mark, value.path, std::move(message)); }
   void at_key(const YamlNode& value, std::string message) { add(value.key_mark, value.path, std::move(message)); }
-  void add(Mark mark, std::string path, std::string message);
+  void add(Mark mark, std::string path, std::string message, bool contradicts = false);
+  // Of what would be good, if something else were not as it is.
+  void contradiction(Mark mark, const YamlNode& value, std::string message) {
+    add(mark, value.path, std::move(message), true);
+  }
   // See LoadStep. `key`: the one that it is about; null: the file as a whole.
   void step(const YamlNode* key, std::string doing, std::string remedy) const;
 

@@ -165,7 +165,7 @@ void check_server(const Given<RigConfig>& file, std::span<const std::string_view
     const Origin& names = user["cameras"];
     if (!names.good) continue;
     for (const YamlNode& camera : names.node->children) {
-      if (std::ranges::find(cameras, camera.text) == cameras.end()) refuse_unknown_camera(camera, cameras, report);
+      if (std::ranges::find(cameras, camera.text) == cameras.end()) refuse_unknown_camera(camera, cameras, {}, report);
     }
   }
 }

@@ -12,7 +12,9 @@ namespace campipe {
 
 template <>
 struct FieldsOf<CameraChanges> {
-  static void fields(auto& m, auto&& f) { f("cameras", m.cameras), f("enabled", m.enabled); }
+  static void fields(auto& m, auto&& f) {
+    f("cameras", m.cameras), f("mosaics", m.mosaics), f("sync_groups", m.groups), f("enabled", m.enabled);
+  }
 };
 template <>
 struct FieldsOf<LoadStep> {

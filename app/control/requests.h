@@ -35,16 +35,22 @@ struct Reload {
   static void fields(auto& m, auto&& f) { f("request", m.request); }
 };
 
-// The only message of a process whose body may be large.
+// The only message of a process whose body may be large. Mosaics and groups have what a camera has.
 struct PutCamera {
   static constexpr std::string_view type = "put_camera";
   std::uint64_t request = 0;
   std::string name;
-  nlohmann::json config;  // the camera's keys as in the file
+  nlohmann::json config;  // the keys as in the file
   bool persist = false;
   static void fields(auto& m, auto&& f) {
     f("request", m.request), f("name", m.name), f("config", m.config), f("persist", m.persist);
   }
+};
+struct PutMosaic : PutCamera {
+  static constexpr std::string_view type = "put_mosaic";
+};
+struct PutGroup : PutCamera {
+  static constexpr std::string_view type = "put_group";
 };
 
 struct RemoveCamera {
@@ -54,6 +60,17 @@ struct RemoveCamera {
   bool persist = false;
   static void fields(auto& m, auto&& f) { f("request", m.request), f("name", m.name), f("persist", m.persist); }
 };
+struct RemoveMosaic : RemoveCamera {
+  static constexpr std::string_view type = "remove_mosaic";
+};
+struct RemoveGroup : RemoveCamera {
+  static constexpr std::string_view type = "remove_group";
+};
+
+// Its texts are a configuration's.
+inline bool is_put(std::string_view type) {
+  return type == PutCamera::type || type == PutMosaic::type || type == PutGroup::type;
+}
 
 struct EnableCamera {
   static constexpr std::string_view type = "enable_camera";
@@ -67,7 +84,9 @@ struct EnableCamera {
 };
 
 // Changes of the configuration, which the supervisor makes one after the other.
-using ConfigChange = std::variant<Reload, PutCamera, RemoveCamera, EnableCamera>;
-using Request = std::variant<SetRecording, Reload, PutCamera, RemoveCamera, EnableCamera>;
+using ConfigChange =
+    std::variant<Reload, PutCamera, RemoveCamera, EnableCamera, PutMosaic, RemoveMosaic, PutGroup, RemoveGroup>;
+using Request = std::variant<SetRecording, Reload, PutCamera, RemoveCamera, EnableCamera, PutMosaic, RemoveMosaic,
+                             PutGroup, RemoveGroup>;
 
 }  // namespace campipe::messages

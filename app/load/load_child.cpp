@@ -38,9 +38,9 @@ LoadedConfig keep(const std::filesystem::path& file, const CameraChanges& change
 
 LoadedConfig load(const std::filesystem::path& file, const CameraChanges& changes, const OnLoadStep& on_step) {
   LoadedConfig loaded = load_config_with(file, changes, on_step);
-  const bool as_kept = changes.cameras.empty() && changes.enabled.empty();  // not to check a request
+  const bool as_kept = changes.empty();  // not to check a request
   if (as_kept && !loaded.overlay_effects.empty()) {
-    spdlog::warn("{} changes cameras of {}: {}", overlay_in_use(file).string(), file.string(),
+    spdlog::warn("{} changes {}: {}", overlay_in_use(file).string(), file.string(),
                  fmt::join(loaded.overlay_effects, ", "));
   }
   return loaded;

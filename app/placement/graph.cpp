@@ -85,6 +85,7 @@ class GraphMaker {
       }
     }
     add_processes();
+    graph_.groups = groups_of(rig_);
     return std::move(graph_);
   }
 

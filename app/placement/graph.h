@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "app/config/rig_groups.h"
 #include "app/placement/plan.h"
 
 namespace campipe {
@@ -63,6 +64,7 @@ struct Graph {
   std::vector<GraphProcess> processes;  // master, workers, publisher
   std::vector<GraphNode> nodes;         // by camera, in the configuration's order; none of a camera that is disabled
   std::vector<GraphEdge> edges;         // likewise
+  std::vector<RigGroup> groups = {};    // also of cameras that are disabled
   std::vector<std::string> notes = {};  // for people: what the plan can be improved by
 };
 

@@ -56,6 +56,16 @@ json to_json(const GraphEdge& edge, const Graph& graph) {
           {"reason", edge.reason}};
 }
 
+json to_json(const RigGroup& group) {
+  const auto milliseconds = [](auto time) { return std::chrono::duration<double, std::milli>(time).count(); };
+  return {{"name", group.rules.name},
+          {"cameras", group.cameras},
+          {"rate", group.rules.rate},
+          {"tolerance_ms", milliseconds(group.rules.tolerance)},
+          {"max_wait_ms", milliseconds(group.rules.max_wait)},
+          {"on_missing", choice_name(group.rules.on_missing)}};
+}
+
 }  // namespace
 
 // A camera's source and nodes have its name, and so has its own output.
@@ -73,7 +83,8 @@ json to_json(const GraphStream& stream) {
 }
 
 json to_json(const Graph& graph) {
-  json all{{"processes", json::array()}, {"nodes", json::array()}, {"edges", json::array()}};
+  json all{{"processes", json::array()}, {"nodes", json::array()}, {"edges", json::array()}, {"groups", json::array()}};
+  for (const RigGroup& group : graph.groups) all["groups"].push_back(to_json(group));
   for (const GraphProcess& process : graph.processes) all["processes"].push_back(to_json(process));
   for (const GraphNode& node : graph.nodes) all["nodes"].push_back(to_json(node));
   for (const GraphEdge& edge : graph.edges) all["edges"].push_back(to_json(edge, graph));

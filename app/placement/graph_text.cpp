@@ -167,6 +167,8 @@ std::string describe(const Graph& graph) {
     text += head_of(process, names.size()) + lines;
   }
   text += text_of_rings(graph);
+  if (!graph.groups.empty()) text += "groups\n";
+  for (const RigGroup& group : graph.groups) text += "  " + describe(group) + "\n";
   if (!graph.notes.empty()) text += "notes\n";
   for (const std::string& note : graph.notes) text += "  " + note + "\n";
   return text;

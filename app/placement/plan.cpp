@@ -181,13 +181,14 @@ std::vector<WorkerPlan> gpu_workers(std::vector<CameraPlan>& cameras, const Mach
 // The node is one of any of the CPU's workers.
 bool is_free(const NodePlan& node) { return !on_gpu(node.gpu) && !node.cpu_worker; }
 
-// What a camera's `placement` asks of the CPU's workers must be there.
-void require_cpu_workers(const CameraConfig& camera, std::size_t needed, const std::string& why, std::size_t there,
-                         const RigConfig& rig) {
-  if (needed <= there) return;
+// Why these workers on the CPU are not there, and what to do. `named`: "cpu:7"; empty: the tiles.
+std::string lacks_workers(const std::string& named, std::size_t needed, std::size_t there, const RigConfig& rig) {
   const std::string most = rig.worker_count ? fmt::format("workers.count: {}", *rig.worker_count)
                                             : fmt::format("there can be {} besides those of GPUs", there);
-  throw Error(fmt::format("cameras.{}.placement: {} takes {} workers on the CPU ({})", camera.name, why, needed, most));
+  const std::string less = named.empty() ? "use fewer tiles" : "name another one";
+  return fmt::format("{} take{} {} workers on the CPU ({}); {}{}", named.empty() ? "tiles" : named,
+                     named.empty() ? "" : "s", needed, most, rig.worker_count ? "raise `workers.count`, or " : "",
+                     less);
 }
 
 unsigned cpu_worker_count(const std::vector<CameraPlan>& cameras, const RigConfig& rig, std::size_t most,
@@ -195,20 +196,24 @@ unsigned cpu_worker_count(const std::vector<CameraPlan>& cameras, const RigConfi
   const auto there = rig.worker_count ? std::min(static_cast<std::size_t>(*rig.worker_count), most) : most;
   std::size_t least = 0;
   std::size_t free = 0;  // workers that nodes use that are of any of them
+  std::vector<PlanMistake> mistakes;
+  const auto require = [&](std::size_t camera, const std::string& named, std::size_t needed) {
+    if (needed > there) mistakes.push_back({camera, named, lacks_workers(named, needed, there, rig)});
+  };
   for (std::size_t c = 0; c < cameras.size(); ++c) {
     std::size_t workers = 0;
     for (const NodePlan& node : cameras[c].nodes) {
       if (is_free(node)) workers = std::max<std::size_t>(workers, node.further + 1);
       if (!node.cpu_worker) continue;
-      const std::string name = "cpu:" + std::to_string(*node.cpu_worker);
-      require_cpu_workers(rig.cameras[c], *node.cpu_worker + 1, name, there, rig);
+      require(c, "cpu:" + std::to_string(*node.cpu_worker), *node.cpu_worker + 1);
       least = std::max<std::size_t>(least, *node.cpu_worker + 1);
     }
     free += workers;
     if (cameras[c].tiles == 0) continue;
-    require_cpu_workers(rig.cameras[c], workers, "tiles", there, rig);
+    require(c, "", workers);
     least = std::max(least, workers);
   }
+  if (!mistakes.empty()) throw PlanError(std::move(mistakes), rig);
   const auto wanted = rig.worker_count ? static_cast<std::size_t>(*rig.worker_count) : automatic_count(machine);
   const std::size_t count = std::max(least, std::min(wanted, free));
   if (count > most && most == 0) throw Error("more workers than there can be");

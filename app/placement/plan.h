@@ -9,6 +9,7 @@
 #include "app/config/config.h"
 #include "app/control/camera_placement.h"
 #include "app/placement/devices.h"
+#include "core/error.h"
 #include "core/frame.h"
 
 namespace campipe {
@@ -81,6 +82,20 @@ struct RigPlan {
 // GPUs in use that have the same near ones; CPU workers get each its share of all cores. Where there are more workers
 // than cores to share, none of them is pinned. Throws Error for a GPU, or a worker, that is not there.
 RigPlan plan(const RigConfig& rig, const Machine& machine);
+
+// What a camera's `placement` asks for, and cannot have.
+struct PlanMistake {
+  std::size_t camera = 0;
+  std::string named;  // as it is written there: "cpu:7"; empty: the tiles
+  std::string message;
+};
+// Of all cameras, as far as they are known; at least one.
+struct PlanError : Error {
+  PlanError(std::vector<PlanMistake> all, const RigConfig& rig)
+      : Error("cameras." + rig.cameras.at(all.at(0).camera).name + ".placement: " + all.at(0).message),
+        mistakes(std::move(all)) {}
+  std::vector<PlanMistake> mistakes;
+};
 
 // Some camera may run on a GPU, so that the machine's must be known (probe_devices).
 bool may_use_gpus(const RigConfig& rig);

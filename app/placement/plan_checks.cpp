@@ -128,6 +128,13 @@ std::vector<ConfigError> check_gpus(const LoadedConfig& loaded, const Machine& m
       check_memory(planned.cameras[c], loaded.gpu_places[c].ipc_memory, machine.devices, mistakes);
       check_encoders(cameras[c], planned.cameras[c], loaded.gpu_places[c], machine.devices, mistakes);
     }
+  } catch (const PlanError& error) {
+    for (const PlanMistake& mistake : error.mistakes) {
+      const auto names = stage_names(cameras[mistake.camera], loaded.gpu_places[mistake.camera]);
+      const auto named = std::ranges::find(names, mistake.named, &std::pair<std::string, ConfigPlace>::first);
+      mistakes.add(named != names.end() ? named->second : loaded.gpu_places[mistake.camera].stage_tiles,
+                   mistake.message);
+    }
   } catch (const Error& error) {
     mistakes.add({}, error.what());
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "core/gpu.h"
 #include "stages/filters/tile_parts.h"
@@ -32,8 +33,8 @@ constexpr double cpu_decode_us = 1900;
 constexpr double gpu_copy_us = 3.8;
 constexpr double cpu_copy_us = 250;
 
-constexpr double gain = 1.1;  // less is none
-constexpr double megapixels = 3840 * 2160 / 1e6;
+constexpr double gain = 1.1;                   // less is none
+constexpr std::pair assumed_size{3840, 2160};  // of a source that is not open yet
 
 // In µs.
 double filter_cost(const std::vector<FilterConfig>& filters, std::size_t number, bool on_gpu) {
@@ -51,15 +52,19 @@ std::string why_tiles_cannot_pay(const CameraConfig& camera, const CameraPlan& p
   if (plan.tiles == 0) return "";
   if (plan.tiles == 1) return "there is but one tile";
   const bool gpu = on_gpu(plan.nodes.front().gpu);
-  const bool painted = source_kind_of(camera.source.url).painted;
+  const SourceKind& kind = source_kind_of(camera.source.url);
+  const bool painted = kind.painted;
   const double decode = painted ? 0 : on_gpu(plan.placement.decode_gpu) ? gpu_decode_us : cpu_decode_us;
   const double one = filter_cost(camera.filters, usual_tiles(camera.filters).filters, gpu);
   const double tiled = one / plan.tiles + (gpu ? gpu_copy_us : cpu_copy_us);
   if (std::max(decode, one) >= gain * std::max(decode, tiled)) return "";
+  const auto [width, height] = kind.size != nullptr ? kind.size(camera.source.url) : assumed_size;
+  const auto ms = [&, pixels = width * height](double us) { return us * pixels / 1e9; };  // `us`: of a million
   return fmt::format(
-      "for a frame of 3840x2160 its filters take an estimated {:.2f} ms on one device, {} tiles and the copies between "
-      "them {:.2f} ms, and decoding {:.2f} ms",
-      one * megapixels / 1000, plan.tiles, tiled * megapixels / 1000, decode * megapixels / 1000);
+      "for a frame of {}x{}{} its filters take an estimated {:.2g} ms on one device, {} tiles and the copies between "
+      "them {:.2g} ms, and decoding {:.2g} ms",
+      width, height, kind.size != nullptr ? "" : " (assumed, as the source is not open)", ms(one), plan.tiles,
+      ms(tiled), ms(decode));
 }
 
 }  // namespace campipe

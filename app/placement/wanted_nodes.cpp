@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/placement/plan.h"
 #include "core/error.h"
 #include "core/gpu.h"
 #include "ipc/rig_page.h"
@@ -67,8 +68,10 @@ WantedNodes stages_of(const CameraConfig& camera, const Device& gpu, const Devic
   return nodes;
 }
 
-// By tile, with the node that joins them at the end. `gpu`: as above.
-WantedNodes tiles_of(const CameraConfig& camera, const Device& gpu, const Devices& devices, const Shares& shares) {
+// By tile, with the node that joins them at the end. `gpu`: as above. `mixed` becomes true where some are on GPUs and
+// others are not.
+WantedNodes tiles_of(const CameraConfig& camera, const Device& gpu, const Devices& devices, const Shares& shares,
+                     bool& mixed) {
   WantedNodes nodes;
   std::vector<Device> chosen;
   unsigned on_cpu = 0;
@@ -81,8 +84,7 @@ WantedNodes tiles_of(const CameraConfig& camera, const Device& gpu, const Device
       chosen.push_back(node.gpu);
     }
     if (!on_gpu(node.gpu) && !node.cpu_worker) node.further = on_cpu++;
-    if (!nodes.empty() && on_gpu(node.gpu) != on_gpu(nodes.front().gpu))
-      throw Error("cameras." + camera.name + ".placement.tiles: expected GPUs alone, or places on the CPU alone");
+    mixed = mixed || (!nodes.empty() && on_gpu(node.gpu) != on_gpu(nodes.front().gpu));
     nodes.push_back(node);
   }
   const std::string& encoder = camera.placement->encode;
@@ -115,11 +117,14 @@ bool is_tiled(const CameraConfig& camera) { return camera.placement && !camera.p
 std::vector<WantedNodes> choose_nodes(const RigConfig& rig, const Devices& devices) {
   std::vector<WantedNodes> chosen(rig.cameras.size());
   Shares shares(devices);
+  std::vector<PlanMistake> mistakes;
   const auto choose = [&](std::size_t c, const Device& gpu) {
     const CameraConfig& camera = rig.cameras[c];
-    chosen[c] = is_tiled(camera)   ? tiles_of(camera, gpu, devices, shares)
+    bool mixed = false;
+    chosen[c] = is_tiled(camera)   ? tiles_of(camera, gpu, devices, shares, mixed)
                 : camera.placement ? stages_of(camera, gpu, devices)
                                    : WantedNodes{{gpu}};
+    if (mixed) mistakes.push_back({c, "", "expected GPUs alone, or places on the CPU alone"});
     for (const WantedNode& node : chosen[c]) {
       if (on_gpu(node.gpu)) shares.add(node.gpu);
     }
@@ -132,6 +137,7 @@ std::vector<WantedNodes> choose_nodes(const RigConfig& rig, const Devices& devic
     if (names_places(rig.cameras[c])) continue;
     choose(c, rig.cameras[c].gpu == "auto" ? shares.least() : Device{});
   }
+  if (!mistakes.empty()) throw PlanError(std::move(mistakes), rig);
   return chosen;
 }
 

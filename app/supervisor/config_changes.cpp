@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "app/config/report.h"
 #include "app/supervisor/answers.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -42,6 +43,24 @@ std::vector<CameraConfig> mosaics_of(const RigConfig& rig) {
                        [](const CameraConfig& camera) { return camera.mosaic.has_value(); });
   return mosaics;
 }
+
+// What the camera is asked to be, or will be asked to be once it has gone.
+const CameraConfig& wanted_of(const Camera& camera) { return camera.successor ? *camera.successor : camera.asked; }
+
+const CameraConfig* find(const RigConfig& rig, const std::string& name) {
+  const auto config = std::ranges::find(rig.cameras, name, &CameraConfig::name);
+  return config != rig.cameras.end() ? &*config : nullptr;
+}
+
+// It is wrong in itself, wherever else it would stand.
+bool is_of_body(const ConfigError& error, const std::string& body) {
+  const bool below = error.path.starts_with(body + ".") || error.path.starts_with(body + "[");
+  return error.document == ConfigDocument::request && !error.contradicts && (error.path == body || below);
+}
+
+messages::Answer no_such(ConfigPart part) { return refused(404, "there is no such " + std::string(name_of(part))); }
+
+std::string path_of(ConfigPart part, const std::string& name) { return std::string(section_of(part)) + "/" + name; }
 
 // What a request throws is its answer.
 std::optional<messages::Answer> answer_of(const std::function<std::optional<messages::Answer>()>& work) {
@@ -138,13 +157,16 @@ void ConfigChanges::begin_load(const LoadJob& job, AfterLoad then) {
   then_ = std::move(then);
 }
 
-// The configuration as it would be, which must be good.
-void ConfigChanges::begin_load_with(const CameraChanges& change, AfterLoad then) {
+// The configuration as it would be, which must be good: with these keys; null: without any of that name.
+void ConfigChanges::begin_load_with(ConfigPart part, const std::string& name, nlohmann::json keys, AfterLoad then) {
   CameraChanges all = changes_;
-  all.add(change);
-  begin_load({rig_.options.config, all}, [this, then = std::move(then)](const LoadedConfig& loaded) {
-    const auto refusal = check(loaded);
-    return refusal ? refusal : then(loaded);
+  all.put(part, name, std::move(keys));
+  const std::string body = join_path(std::string(section_of(part)), name);
+  begin_load({rig_.options.config, all}, [=, this, then = std::move(then)](const LoadedConfig& loaded) {
+    const std::vector<ConfigError> errors = errors_of(loaded);
+    if (errors.empty()) return then(loaded);
+    const bool is_wrong = std::ranges::any_of(errors, [&](const auto& error) { return is_of_body(error, body); });
+    return std::optional(refusal_of(errors, is_wrong ? 400 : 409));
   });
 }
 
@@ -159,10 +181,11 @@ void ConfigChanges::end_reload(const messages::Answer& answer) {
 }
 
 // Nothing: it is good.
-std::optional<messages::Answer> ConfigChanges::check(const LoadedConfig& loaded) const {
-  std::vector<ConfigError> errors = loaded.errors;
-  if (errors.empty()) errors = check_gpus(loaded, rig_.machine);
-  if (errors.empty()) return std::nullopt;
+std::vector<ConfigError> ConfigChanges::errors_of(const LoadedConfig& loaded) const {
+  return loaded.errors.empty() ? check_gpus(loaded, rig_.machine) : loaded.errors;
+}
+
+messages::Answer ConfigChanges::refusal_of(const std::vector<ConfigError>& errors, int status) const {
   nlohmann::json lines = nlohmann::json::array();
   for (const ConfigError& error : errors) {
     if (lines.size() == most_errors) break;
@@ -171,12 +194,12 @@ std::optional<messages::Answer> ConfigChanges::check(const LoadedConfig& loaded)
   if (errors.size() > most_errors) {
     lines.push_back("and " + std::to_string(errors.size() - most_errors) + " more mistakes");
   }
-  return messages::Answer{400, {{"errors", lines}}};
+  return messages::Answer{status, {{"errors", lines}}};
 }
 
 // All of it, or nothing.
 messages::Answer ConfigChanges::take(const LoadedConfig& loaded) {
-  if (const auto refusal = check(loaded)) return *refusal;
+  if (const auto errors = errors_of(loaded); !errors.empty()) return refusal_of(errors, 400);
   if (const auto key = needs_restart(rig_.config, loaded.rig)) {
     return refused(409, "'" + *key + "' cannot be changed while the rig runs; restart it");
   }
@@ -202,16 +225,33 @@ std::optional<messages::Answer> ConfigChanges::make_change(const CameraChanges& 
 }
 
 std::optional<messages::Answer> ConfigChanges::begin(const messages::PutCamera& asked) {
+  return put_stream(ConfigPart::camera, asked);
+}
+
+std::optional<messages::Answer> ConfigChanges::begin(const messages::PutMosaic& asked) {
+  return put_stream(ConfigPart::mosaic, asked);
+}
+
+// Cameras of its group come anew, too, where the group's rules follow from it.
+std::optional<messages::Answer> ConfigChanges::put_stream(ConfigPart part, const messages::PutCamera& asked) {
   const std::string name = asked.name;
   const bool persist = asked.persist;
   CameraChanges change;
-  change.put(name, asked.config);
-  begin_load_with(change, [=, this](const LoadedConfig& loaded) -> std::optional<messages::Answer> {
-    const auto config = std::ranges::find(loaded.rig.cameras, name, &CameraConfig::name);
-    if (config == loaded.rig.cameras.end()) return refused(400, "no camera came of it");
-    roster_.require_room({config, 1});
-    return make_change(change, persist, [this, config = *config, mosaics = mosaics_of(loaded.rig)] {
-      const messages::Answer answer = make_camera_be(config);
+  change.put(part, name, asked.config);
+  begin_load_with(part, name, asked.config, [=, this](const LoadedConfig& loaded) -> std::optional<messages::Answer> {
+    const CameraConfig* const config = find(loaded.rig, name);
+    if (config == nullptr) return refused(400, "nothing came of it");
+    std::set<std::string> groups;
+    if (config->group) groups.insert(config->group->name);
+    if (const Camera* before = rig_.cameras.find(name); before != nullptr && wanted_of(*before).group)
+      groups.insert(wanted_of(*before).group->name);
+    std::vector<CameraConfig> coming = regrouped(loaded.rig, groups);
+    std::erase_if(coming, [&](const CameraConfig& each) { return each.name == name; });
+    coming.insert(coming.begin(), *config);
+    roster_.require_room(coming);
+    return make_change(change, persist, [this, coming, mosaics = mosaics_of(loaded.rig)] {
+      const messages::Answer answer = make_camera_be(coming.front());
+      std::for_each(coming.begin() + 1, coming.end(), [this](const CameraConfig& each) { make_camera_be(each); });
       show_in(mosaics);
       return answer;
     });
@@ -224,7 +264,7 @@ void ConfigChanges::show_in(const std::vector<CameraConfig>& mosaics) {
   for (const CameraConfig& wanted : mosaics) {
     const Camera* const mosaic = rig_.cameras.find(wanted.name);
     if (mosaic == nullptr || !mosaic->is_mosaic() || mosaic->is_removed()) continue;
-    CameraConfig config = mosaic->successor ? *mosaic->successor : mosaic->asked;
+    CameraConfig config = wanted_of(*mosaic);
     config.mosaic->cells = wanted.mosaic->cells;
     make_camera_be(config);
   }
@@ -242,18 +282,84 @@ messages::Answer ConfigChanges::make_camera_be(const CameraConfig& config) {
 }
 
 std::optional<messages::Answer> ConfigChanges::begin(const messages::RemoveCamera& asked) {
+  return remove_stream(ConfigPart::camera, asked);
+}
+
+std::optional<messages::Answer> ConfigChanges::begin(const messages::RemoveMosaic& asked) {
+  return remove_stream(ConfigPart::mosaic, asked);
+}
+
+std::optional<messages::Answer> ConfigChanges::remove_stream(ConfigPart part, const messages::RemoveCamera& asked) {
   const std::string name = asked.name;
   const Camera* found = rig_.cameras.find(name);
-  if (found == nullptr || found->is_removed()) return refused(404, "there is no such camera");
-  if (found->is_mosaic()) return refused(400, "mosaics are changed in the file");
+  if (found == nullptr || found->is_removed()) return no_such(part);
+  const ConfigPart is = wanted_of(*found).mosaic ? ConfigPart::mosaic : ConfigPart::camera;
+  if (is != part) {
+    return refused(409, "'" + name + "' is a " + std::string(name_of(is)) + "; DELETE /api/v1/" + path_of(is, name) +
+                            " removes it");
+  }
   const bool persist = asked.persist;
   CameraChanges change;
-  change.remove(name);
+  change.remove(part, name);
   // A mosaic or a group may name it.
-  begin_load_with(change, [=, this](const LoadedConfig& loaded) {
+  begin_load_with(part, name, nullptr, [=, this](const LoadedConfig& loaded) {
     return make_change(change, persist, [this, name, mosaics = mosaics_of(loaded.rig)] {
       if (Camera* camera = rig_.cameras.find(name)) roster_.retire(*camera, std::nullopt);
       show_in(mosaics);
+      return removed_answer();
+    });
+  });
+  return std::nullopt;
+}
+
+bool ConfigChanges::has_group(const std::string& name) const {
+  return std::ranges::any_of(rig_.cameras.all(), [&](const Camera& camera) {
+    return !camera.is_removed() && wanted_of(camera).group && wanted_of(camera).group->name == name;
+  });
+}
+
+// Cameras that such a change of these groups makes come anew: those that are in one, or were, and have other rules now.
+std::vector<CameraConfig> ConfigChanges::regrouped(const RigConfig& wanted, const std::set<std::string>& groups) const {
+  const auto is_in = [&](const CameraConfig& config) { return config.group && groups.contains(config.group->name); };
+  std::vector<CameraConfig> coming;
+  for (const Camera& camera : rig_.cameras.all()) {
+    if (camera.is_removed()) continue;
+    const CameraConfig& before = wanted_of(camera);
+    const CameraConfig* const config = find(wanted, camera.name());
+    if (config == nullptr || config->group == before.group || (!is_in(*config) && !is_in(before))) continue;
+    CameraConfig& comes = coming.emplace_back(*config);
+    comes.enabled = before.enabled;  // which may have been changed without being kept
+  }
+  return coming;
+}
+
+std::optional<messages::Answer> ConfigChanges::begin(const messages::PutGroup& asked) {
+  const std::string name = asked.name;
+  const bool persist = asked.persist;
+  CameraChanges change;
+  change.put(ConfigPart::group, name, asked.config);
+  begin_load_with(ConfigPart::group, name, asked.config, [=, this](const LoadedConfig& loaded) {
+    const std::vector<CameraConfig> coming = regrouped(loaded.rig, {name});
+    roster_.require_room(coming);
+    return make_change(change, persist, [this, coming, is_new = !has_group(name)] {
+      for (const CameraConfig& config : coming) make_camera_be(config);
+      return put_answer(is_new);
+    });
+  });
+  return std::nullopt;
+}
+
+std::optional<messages::Answer> ConfigChanges::begin(const messages::RemoveGroup& asked) {
+  const std::string name = asked.name;
+  if (!has_group(name)) return no_such(ConfigPart::group);
+  const bool persist = asked.persist;
+  CameraChanges change;
+  change.remove(ConfigPart::group, name);
+  begin_load_with(ConfigPart::group, name, nullptr, [=, this](const LoadedConfig& loaded) {
+    const std::vector<CameraConfig> coming = regrouped(loaded.rig, {name});
+    roster_.require_room(coming);
+    return make_change(change, persist, [this, coming] {
+      for (const CameraConfig& config : coming) make_camera_be(config);
       return removed_answer();
     });
   });
@@ -265,7 +371,7 @@ std::optional<messages::Answer> ConfigChanges::begin(const messages::EnableCamer
   const bool on = asked.on;
   const Camera* found = rig_.cameras.find(name);
   if (found == nullptr || found->is_removed()) return refused(404, "there is no such camera");
-  CameraConfig wanted = found->successor ? *found->successor : found->asked;
+  CameraConfig wanted = wanted_of(*found);
   wanted.enabled = on;
   if (on) roster_.require_room({&wanted, 1});
   CameraChanges change;
@@ -273,7 +379,7 @@ std::optional<messages::Answer> ConfigChanges::begin(const messages::EnableCamer
   return make_change(change, asked.persist, [this, name, on]() -> messages::Answer {
     Camera* camera = rig_.cameras.find(name);
     if (camera == nullptr || camera->is_removed()) return refused(404, "there is no such camera");
-    CameraConfig config = camera->successor ? *camera->successor : camera->asked;
+    CameraConfig config = wanted_of(*camera);
     config.enabled = on;
     if (!camera->runs_as(config)) roster_.retire(*camera, config);
     return enabled_answer(on);

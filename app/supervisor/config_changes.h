@@ -9,6 +9,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "app/config/changes.h"
@@ -55,16 +57,26 @@ class ConfigChanges {
   std::optional<messages::Answer> begin(const messages::PutCamera& asked);
   std::optional<messages::Answer> begin(const messages::RemoveCamera& asked);
   std::optional<messages::Answer> begin(const messages::EnableCamera& asked);
+  std::optional<messages::Answer> begin(const messages::PutMosaic& asked);
+  std::optional<messages::Answer> begin(const messages::RemoveMosaic& asked);
+  std::optional<messages::Answer> begin(const messages::PutGroup& asked);
+  std::optional<messages::Answer> begin(const messages::RemoveGroup& asked);
+  // A camera or a mosaic.
+  std::optional<messages::Answer> put_stream(ConfigPart part, const messages::PutCamera& asked);
+  std::optional<messages::Answer> remove_stream(ConfigPart part, const messages::RemoveCamera& asked);
   void refuse_all();
   void begin_load(const LoadJob& job, AfterLoad then);
-  void begin_load_with(const CameraChanges& change, AfterLoad then);
+  void begin_load_with(ConfigPart part, const std::string& name, nlohmann::json keys, AfterLoad then);
   void end_reload(const messages::Answer& answer);
-  std::optional<messages::Answer> check(const LoadedConfig& loaded) const;
+  [[nodiscard]] std::vector<ConfigError> errors_of(const LoadedConfig& loaded) const;
+  [[nodiscard]] messages::Answer refusal_of(const std::vector<ConfigError>& errors, int status) const;
   messages::Answer take(const LoadedConfig& loaded);
   std::optional<messages::Answer> make_change(const CameraChanges& change, bool persist,
                                               const std::function<messages::Answer()>& make);
   messages::Answer make_camera_be(const CameraConfig& config);
   void show_in(const std::vector<CameraConfig>& mosaics);
+  [[nodiscard]] std::vector<CameraConfig> regrouped(const RigConfig& wanted, const std::set<std::string>& groups) const;
+  [[nodiscard]] bool has_group(const std::string& name) const;
   void send_answer(pid_t asker, std::uint64_t request, messages::Answer answer);
 
   RigState& rig_;

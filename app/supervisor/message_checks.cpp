@@ -137,7 +137,7 @@ void require_possible(const AboutOutput& about, const messages::OutputDone&) {
 }
 
 void shorten_texts(Message& message) {
-  if (message.type == messages::PutCamera::type) return;
+  if (messages::is_put(message.type)) return;
   shorten_texts(message.body, message.type == messages::FileBegun::type ? longest_path : longest_text);
 }
 

@@ -21,7 +21,7 @@ messages::Answer answer_to(const messages::SetRecording& asked, CameraRoster& ro
 }  // namespace
 
 void MessageRouter::handle(ManagedProcess& by, Message& message) {
-  if (message.incomplete && message.type == messages::PutCamera::type) {  // who asked is not answered
+  if (message.incomplete && messages::is_put(message.type)) {  // who asked is not answered
     return spdlog::error("out of descriptors (LimitNOFILE, ulimit -n): a request was lost");
   }
   shorten_texts(message);

@@ -10,23 +10,33 @@ namespace {
 constexpr auto window_length = std::chrono::seconds(10);
 constexpr std::uint64_t tolerated = 20;  // one of so many frames
 
+std::string remedy_for(const WorkerLoad& load) {
+  return fmt::format("use {}a smaller size, a lower rate, a faster preset, a GPU or more workers",
+                     load.may_copy ? "`codec: copy`, " : "");
+}
+
 }  // namespace
 
-const std::string& OverloadWatch::look_at(const std::string& camera, unsigned worker, std::uint64_t decoded,
-                                          std::uint64_t queue_full, Clock::time_point now) {
-  Window& window = windows_.try_emplace(camera, Window{now, decoded, queue_full, {}}).first->second;
+const std::string& OverloadWatch::look_at(const std::string& camera, unsigned worker, const WorkerLoad& load,
+                                          Clock::time_point now) {
+  const auto [decoded, queue_full, is_full, may_copy] = load;
+  Window& window = windows_.try_emplace(camera, Window{now, decoded, queue_full, is_full, {}}).first->second;
   const bool restarted = decoded < window.decoded || queue_full < window.queue_full;  // another camera of that name
-  if (restarted) window = {now, decoded, queue_full, window.problem};
+  if (restarted) window = {now, decoded, queue_full, is_full, window.problem};
+  window.always_full = window.always_full && is_full;
   if (now - window.begin < window_length) return window.problem;
   const std::uint64_t came = decoded - window.decoded;
   const std::uint64_t dropped = queue_full - window.queue_full;
+  const bool falls_behind = window.always_full;
   const bool was_overloaded = !window.problem.empty();
-  window = {now, decoded, queue_full, {}};
+  window = {now, decoded, queue_full, true, {}};
   if (dropped * tolerated > came) {
+    window.problem = fmt::format("worker {} is overloaded: {} of {} frames were dropped; {}", worker, dropped, came,
+                                 remedy_for(load));
+  } else if (falls_behind) {
     window.problem = fmt::format(
-        "worker {} is overloaded: {} of {} frames were dropped; use `codec: copy`, a smaller size, a lower rate, a "
-        "faster preset, a GPU or more workers",
-        worker, dropped, came);
+        "worker {} is overloaded: the source waits for it (drop_policy: block), and the stream falls behind; {}",
+        worker, remedy_for(load));
   }
   const bool is_overloaded = !window.problem.empty();
   if (is_overloaded && !was_overloaded) spdlog::warn("{}: {}", camera, window.problem);

@@ -1,5 +1,6 @@
 // Whether workers keep up with their cameras: a camera is overloaded when its queue was full for more than one in
-// twenty of the frames of the last ten seconds. It is logged when that begins and ends. Used by one thread.
+// twenty of the frames of the last ten seconds or, where the source waits then, was full all the time. It is logged
+// when that begins and ends. Used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +11,26 @@
 
 namespace campipe {
 
+// Of a camera, so far and now.
+struct WorkerLoad {
+  std::uint64_t decoded = 0;
+  std::uint64_t queue_full = 0;  // dropped, since it was full
+  bool is_full = false;          // its source waits for room in it just now, and should not have to
+  bool may_copy = true;          // it could have codec `copy`
+};
+
 class OverloadWatch {
  public:
-  // To be called about once a second. `decoded`, `queue_full`: of the camera so far. Returns what is wrong, and what to
-  // do; empty: it keeps up.
-  const std::string& look_at(const std::string& camera, unsigned worker, std::uint64_t decoded,
-                             std::uint64_t queue_full, Clock::time_point now = Clock::now());
+  // To be called about once a second. Returns what is wrong, and what to do; empty: it keeps up.
+  const std::string& look_at(const std::string& camera, unsigned worker, const WorkerLoad& load,
+                             Clock::time_point now = Clock::now());
 
  private:
   struct Window {
     Clock::time_point begin;
     std::uint64_t decoded = 0;
     std::uint64_t queue_full = 0;
+    bool always_full = true;
     std::string problem;
   };
   std::map<std::string, Window> windows_;

@@ -5,12 +5,14 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 #include <utility>
 
 #include "app/config/address.h"
+#include "app/config/rig_groups.h"
 #include "app/control/sent_stream.h"
 #include "core/clock.h"
 #include "core/error.h"
@@ -25,8 +27,13 @@ constexpr auto longest_open = std::chrono::seconds(10);
 const std::string unknown_outcome =
     "H.264 that plays everywhere is passed on as it comes, anything else encoded as h264";
 
-void refuse(RigCheck& check, const std::string& path, const std::string& message) {
-  check.errors.push_back({0, 0, path, message});
+void refuse(RigCheck& check, const ConfigPlace& place, const std::string& message) {
+  const auto is_same = [&](const ConfigError& error) {  // of `defaults`
+    return place.line > 0 && error.line == place.line && error.column == place.column && error.message == message &&
+           error.document == place.document;
+  };
+  if (std::ranges::any_of(check.errors, is_same)) return;
+  check.errors.push_back({place.line, place.column, place.path, message, place.document});
 }
 
 // Filters work on frames as they are shown.
@@ -52,23 +59,35 @@ SentStream sent_by(Source& source) {
   return sent_stream(source.stream(), packet->data != nullptr ? packet.get() : nullptr);
 }
 
-// Sizes that a filter refuses, such as a crop outside of the frame. Gives what comes out.
-FrameFormat check_filters(const std::vector<FilterConfig>& filters, const FrameFormat& in, const std::string& path,
-                          RigCheck& check) {
-  try {
-    return FilterChain(filters).configure(in);
-  } catch (const std::exception& error) {
-    refuse(check, path + ".filters", fmt::format("for frames of {}x{}: {}", in.width, in.height, error.what()));
-    return in;
-  }
+// What a filter that refuses its input was to make of it, so that what follows is checked, too.
+FrameFormat meant_by(const FilterConfig& filter, FrameFormat format) {
+  const auto width = filter.parameters.find("width");
+  const auto height = filter.parameters.find("height");
+  if (width == filter.parameters.end() || height == filter.parameters.end()) return format;
+  format.width = static_cast<int>(width->second);
+  format.height = static_cast<int>(height->second);
+  return format;
 }
 
-void check_all_filters(const CameraConfig& camera, const FrameFormat& in, const std::string& path, RigCheck& check) {
-  const std::size_t before = check.errors.size();
-  const FrameFormat out = check_filters(camera.filters, in, path, check);
-  if (check.errors.size() > before) return;
-  for (const OutputConfig& output : camera.outputs)
-    check_filters(output.filters, out, path + ".outputs." + output.name, check);
+// Sizes that a filter refuses, such as a crop outside of the frame. Gives what comes out.
+FrameFormat check_filters(const std::vector<FilterConfig>& filters, FrameFormat format,
+                          const std::vector<ConfigPlace>& places, RigCheck& check) {
+  for (std::size_t f = 0; f < filters.size(); ++f) {
+    try {
+      format = FilterChain(std::vector{filters[f]}).configure(format);
+    } catch (const std::exception& error) {
+      refuse(check, f < places.size() ? places[f] : ConfigPlace(),
+             fmt::format("for frames of {}x{}: {}", format.width, format.height, error.what()));
+      format = meant_by(filters[f], format);
+    }
+  }
+  return format;
+}
+
+void check_all_filters(const CameraConfig& camera, const FrameFormat& in, const GpuPlaces& places, RigCheck& check) {
+  const FrameFormat out = check_filters(camera.filters, in, places.filters, check);
+  for (std::size_t o = 0; o < camera.outputs.size(); ++o)
+    check_filters(camera.outputs[o].filters, out, places.output_filters.at(o), check);
 }
 
 // Whatever it sends.
@@ -76,8 +95,7 @@ std::string encoded_as(const CameraConfig& camera) {
   return is_auto(camera.encode) || is_copy(camera.encode) ? "" : "; encoded as " + camera.encode.codec;
 }
 
-void check_camera(const CameraConfig& camera, RigCheck& check) {
-  const std::string path = "cameras." + camera.name;
+void check_camera(const CameraConfig& camera, const GpuPlaces& places, RigCheck& check) {
   const std::string url = shown_url(camera.source);
   if (!camera.enabled || !source_kind_of(camera.source.url).tried_at_check) {
     check.lines.push_back(fmt::format("{}: {} ({})", camera.name, url, camera.enabled ? "not tried" : "switched off"));
@@ -93,13 +111,13 @@ void check_camera(const CameraConfig& camera, RigCheck& check) {
     if (depends_on_stream(camera)) check.lines.back() += "; " + outcome(camera, sent_by(*source));
     check.lines.back() += encoded_as(camera);
     if (in.width <= 0 || in.height <= 0) return;
-    check_all_filters(camera, in, path, check);
+    check_all_filters(camera, in, places, check);
   } catch (const std::exception& error) {
-    refuse(check, path + ".source", error.what());
+    refuse(check, places.source, error.what());
   }
 }
 
-void check_mosaic(const CameraConfig& camera, RigCheck& check) {
+void check_mosaic(const CameraConfig& camera, const GpuPlaces& places, RigCheck& check) {
   const MosaicConfig& mosaic = *camera.mosaic;
   const std::size_t cells = mosaic.cells.size();
   check.lines.push_back(fmt::format("{}: a mosaic of {} camera{}, {}x{}, {:.4g} fps{}{}", camera.name, cells,
@@ -108,7 +126,7 @@ void check_mosaic(const CameraConfig& camera, RigCheck& check) {
   FrameFormat format;
   format.width = mosaic.width;
   format.height = mosaic.height;
-  check_all_filters(camera, format, "mosaics." + camera.name, check);
+  check_all_filters(camera, format, places, check);
 }
 
 // Why nothing can listen there, or nothing.
@@ -142,15 +160,20 @@ void check_address(const std::string& key, const std::string& text, RigCheck& ch
 void check_events(const std::string& file, RigCheck& check) {
   struct stat found {};
   if (file.empty() || ::lstat(file.c_str(), &found) != 0 || S_ISREG(found.st_mode)) return;
-  refuse(check, "events", fmt::format("'{}' is there and is not a regular file; name another one", file));
+  refuse(check, {.path = "events"}, fmt::format("'{}' is there and is not a regular file; name another one", file));
 }
 
 }  // namespace
 
-RigCheck check_rig(const RigConfig& rig) {
+RigCheck check_rig(const LoadedConfig& loaded) {
+  const RigConfig& rig = loaded.rig;
   RigCheck check;
-  for (const CameraConfig& camera : rig.cameras)
-    camera.mosaic ? check_mosaic(camera, check) : check_camera(camera, check);
+  for (std::size_t c = 0; c < rig.cameras.size(); ++c) {
+    const CameraConfig& camera = rig.cameras[c];
+    const GpuPlaces& places = loaded.gpu_places.at(c);
+    camera.mosaic ? check_mosaic(camera, places, check) : check_camera(camera, places, check);
+  }
+  for (const RigGroup& group : groups_of(rig)) check.lines.push_back(describe(group));
   check_events(rig.events, check);
   check_address("http_address", rig.server.http_address, check);
   check_address("rtsp_address", rig.server.rtsp_address, check);

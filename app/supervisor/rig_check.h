@@ -12,10 +12,10 @@ namespace campipe {
 
 struct RigCheck {
   std::vector<std::string> lines;   // for people: what each source is, and what to know before a start
-  std::vector<ConfigError> errors;  // without a line: the path names the place
+  std::vector<ConfigError> errors;  // in the cameras' order
 };
 
 // Takes as long as the files need to be opened, 10 s each at most.
-RigCheck check_rig(const RigConfig& rig);
+RigCheck check_rig(const LoadedConfig& loaded);
 
 }  // namespace campipe

@@ -96,7 +96,7 @@ json edge_json(const Camera& camera, const CameraEdge& edge, const Camera& of_re
   const FrameRingMemory& ring = edge.newest->observer.memory();
   all["memory"] = choice_name(ring.kind());
   all["ready_signal"] = name_of(ring.ready_signal());
-  all["slots"] = ring.slots();
+  all["ring_slots"] = ring.slots();
   return all;
 }
 

@@ -12,6 +12,7 @@
 #include "core/passwords.h"
 #include "core/utc_text.h"
 #include "core/written_url.h"
+#include "stages/sources/source_kind.h"
 
 namespace campipe {
 namespace {
@@ -61,6 +62,29 @@ nlohmann::json process_json(const ProcessStatus& process) {
           {"gpu", process.gpu},
           {"cpu_s", rounded(process.cpu_s_before + cpu_seconds_of(process.pid))},
           {"memory_mib", rounded(process.memory_mib)}};
+}
+
+// In the fullest queue before its first nodes. While one is taken back, one more may lie there for a moment.
+unsigned waiting_frames(const Camera& camera) {
+  const CameraEdge& edge = camera.frames();
+  unsigned waiting = 0;
+  for (const EdgeReader& reader : edge.readers) {
+    if (edge.newest && reader.seat) waiting = std::max(waiting, edge.newest->observer.pending_for(*reader.seat));
+  }
+  return std::min(waiting, static_cast<unsigned>(camera.config.queue_size));
+}
+
+WorkerLoad load_of(const Camera& camera, const FrameCounts& counts) {
+  const auto full = counts.dropped.find(name_of(DropCause::queue_full));
+  WorkerLoad load{counts.decoded, full == counts.dropped.end() ? 0 : full->second};
+  load.may_copy =
+      !camera.is_mosaic() && !camera.config.group && source_kind_of(camera.config.source.url).no_copy.empty();
+  // Of a group's cameras, one waits for another; a file that is read as fast as it goes has always some.
+  const bool in_time = camera.config.source.pace == Pace::realtime || is_live(camera.config.source.url);
+  const bool waits = !camera.is_mosaic() && !camera.config.group && in_time &&
+                     camera.frames().drop_policy(camera.config) == DropPolicy::block;
+  load.is_full = waits && waiting_frames(camera) >= static_cast<unsigned>(camera.config.queue_size);
+  return load;
 }
 
 }  // namespace
@@ -128,14 +152,11 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const Cameras& cameras, co
       refine(place, camera, output, page, count(camera, output, page));
     }
     const FrameCounts counts = count(camera, camera.own(), page);
-    const auto full = counts.dropped.find(name_of(DropCause::queue_full));
-    const std::string& overload = overloads_.look_at(camera.name(), camera.encoder_of(camera.own()).worker,
-                                                     counts.decoded, full == counts.dropped.end() ? 0 : full->second);
+    const std::string& overload =
+        overloads_.look_at(camera.name(), camera.encoder_of(camera.own()).worker, load_of(camera, counts));
     if (!overload.empty()) json["overloaded"] = overload;
-    if (!camera.is_mosaic() && camera.frames().newest) {
-      json["ring"]["slots"] = camera.config.queue_size;
-      json["ring"]["waiting"] = json["in_flight"];
-    }
+    if (!camera.is_mosaic() && camera.frames().newest)
+      json["ring"] = {{"slots", camera.config.queue_size}, {"waiting", waiting_frames(camera)}};
     if (camera.takes_part()) json["graph"] = graphs_.make(camera, cameras);
     status["cameras"][camera.name()] = std::move(json);
   }

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 #include "core/error.h"
 #include "core/test_pattern.h"
@@ -135,6 +136,11 @@ const SourceKindRegistration registration{
      .can_end = [](const SourceConfig& config) { return !config.loop && parse(config.url).frames > 0; },
      .tried_at_check = true,
      .painted = true,
+     .size =
+         [](const std::string& url) {
+           const PatternSpec spec = parse(url);
+           return std::pair(spec.width, spec.height);
+         },
      .no_copy = "a test pattern has nothing to copy, since no camera encoded it"}};
 
 }  // namespace

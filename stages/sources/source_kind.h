@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "stages/sources/source.h"
 
@@ -59,6 +60,8 @@ struct SourceKind {
   bool tried_at_check = false;  // `campipe --check` opens it
   bool hides_query = false;     // people do not see the query of its URLs, which may hold secrets
   bool painted = false;         // there is nothing to decode: its frames are made here
+  // Width and height of its frames, where its address says them. Null: none does.
+  std::pair<int, int> (*size)(const std::string& url) = nullptr;
   // Why its packets are no stream that could be copied, after "codec `copy`"; empty: they are.
   std::string_view no_copy = {};
   // Whether codec `auto` tries to copy it. Null: where it can be copied.

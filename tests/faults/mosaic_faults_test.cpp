@@ -222,11 +222,11 @@ TEST(Mosaic, ShowsAllCamerasThatTheApiAddsAndRemoves) {
     return names;
   };
   const Reply named = change("DELETE /api/v1/cameras/a?persist=true");
-  EXPECT_EQ(named.status, 400);
-  EXPECT_THAT(named.body, testing::HasSubstr("mosaics.some.cameras[0]: there is no camera 'a'"));
+  EXPECT_EQ(named.status, 409);
+  EXPECT_THAT(named.body, testing::HasSubstr("mosaics.some.cameras[0]: camera 'a' is removed, and this names it"));
   const Reply mosaic = change("DELETE /api/v1/cameras/some");
-  EXPECT_EQ(mosaic.status, 400);
-  EXPECT_THAT(mosaic.body, testing::HasSubstr("mosaics are changed in the file"));
+  EXPECT_EQ(mosaic.status, 409);
+  EXPECT_THAT(mosaic.body, testing::HasSubstr("DELETE /api/v1/mosaics/some removes it"));
   const std::string source = R"({"config": {"source": "test://pattern?width=160&height=120&rate=10"}})";
   EXPECT_EQ(change("PUT /api/v1/cameras/z", source).status, 201);
   EXPECT_TRUE(eventually([&] { return shown() == std::vector<std::string>{"a", "b", "z"}; })) << rig.log();

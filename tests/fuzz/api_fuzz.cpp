@@ -51,9 +51,9 @@ void check_asked(const json& asked, const std::string& path) {
   const std::string type = asked.at("type");
   if (type == messages::Reload::type) return;
   const std::string name = asked.at("name");
-  const std::string camera = path.substr(std::string_view("/api/v1/cameras/").size());
-  require(camera == name || camera.starts_with(name + "/"), "the camera is the path's", path);
-  require(type != messages::PutCamera::type || asked.at("config").is_object(), "a camera's keys are an object", path);
+  const std::string named = path.substr(path.find('/', std::string_view("/api/v1/").size()) + 1);
+  require(named == name || named.starts_with(name + "/"), "the name is the path's", path);
+  require(!messages::is_put(type) || asked.at("config").is_object(), "its keys are an object", path);
   for (const char* flag : {"persist", "on"})
     require(!asked.contains(flag) || asked[flag].is_boolean(), "a flag is true or false", path);
 }

@@ -63,7 +63,13 @@ TEST_F(ApiAccess, OnlyTheRigsOwnerChangesWhichCamerasThereAre) {
     EXPECT_EQ(call("PUT /api/v1/cameras/belt", headers, record).status, 403) << headers;
     EXPECT_EQ(call("DELETE /api/v1/cameras/dock", headers).status, 403) << headers;
     EXPECT_EQ(call("POST /api/v1/reload", headers).status, 403) << headers;
+    for (const std::string part : {"mosaics", "sync_groups"}) {
+      EXPECT_EQ(call("PUT /api/v1/" + part + "/new", headers, R"({"config": {}})").status, 403) << part << headers;
+      EXPECT_EQ(call("DELETE /api/v1/" + part + "/new", headers).status, 403) << part << headers;
+    }
   }
+  EXPECT_EQ(call("DELETE /api/v1/mosaics/new", as_owner()).status, 404);
+  EXPECT_EQ(call("DELETE /api/v1/sync_groups/new", as_owner()).status, 404);
   EXPECT_EQ(call("PUT /api/v1/cameras/belt", as_owner(), record).status, 201);
   EXPECT_TRUE(rig_->wait_for_growth("stolen.mp4", 1000));
   EXPECT_EQ(call("DELETE /api/v1/cameras/belt", as_owner()).status, 200);

@@ -139,7 +139,7 @@ TEST(CommandLine, CheckNamesTheCamerasThatTheOverlayChanges) {
   std::ofstream(folder.path() / "rig.api.yaml") << "cameras: {dock: ~}\n";
   const Answer answer = ask({"--config", file, "--check"});
   EXPECT_EQ(answer.status, 0) << answer.errors;
-  EXPECT_THAT(answer.errors, HasSubstr("rig.api.yaml changes cameras of " + file + ": dock removed"));
+  EXPECT_THAT(answer.errors, HasSubstr("rig.api.yaml changes " + file + ": dock removed"));
 }
 
 TEST(CommandLine, CheckLooksAtFilesFramesAndAddresses) {
@@ -153,7 +153,9 @@ TEST(CommandLine, CheckLooksAtFilesFramesAndAddresses) {
                             "cameras: {dock: {source: \"test://pattern?width=320&height=240\", filters: [{crop: "
                             "{x: 300, y: 0, width: 200, height: 200}}]}}\n");
   EXPECT_EQ(crop.status, 2);
-  EXPECT_THAT(crop.errors, HasSubstr("cameras.dock.filters: for frames of 320x240: crop"));
+  EXPECT_THAT(crop.errors,
+              HasSubstr("rig.yaml:3:76: cameras.dock.filters[0].crop: for frames of 320x240: crop: 200x200 at "
+                        "300, 0 does not lie in the frame"));
 
   const Answer no_video = check(off + "cameras: {dock: {source: rig.yaml}}\n");
   EXPECT_EQ(no_video.status, 2);
@@ -168,6 +170,54 @@ TEST(CommandLine, CheckLooksAtFilesFramesAndAddresses) {
                              "\"\ncameras: {dock: {source: \"test://pattern\"}}\n");
   EXPECT_EQ(taken.status, 0) << "it may be this rig";
   EXPECT_THAT(taken.output, HasSubstr("note: http_address: "));
+}
+
+// Of all cameras and outputs, in the order of the file.
+TEST(CommandLine, CheckTellsAllThatDoesNotFitAtOnce) {
+  const std::string crop = "filters: [sharpen, {crop: {x: 0, y: 0, width: 2000, height: 2000}}]";
+  const Answer answer = ask({"--config", "rig.yaml", "--check"},
+                            "http_address: off\nrtsp_address: off\nworkers: {count: 2}\ncameras:\n"
+                            "  dock:\n    source: \"test://pattern\"\n    " +
+                                crop + "\n    outputs: {small: {" + crop +
+                                "}}\n    placement: {filter: [\"cpu:1\", \"cpu:7\"], encode: \"cpu:9\"}\n"
+                                "  belt:\n    source: \"test://pattern\"\n    filters: [sharpen]\n"
+                                "    placement: {tiles: 4}\n");
+  EXPECT_EQ(answer.status, 2);
+  std::vector<std::string> lines;
+  std::istringstream errors(answer.errors);
+  for (std::string line; std::getline(errors, line);) lines.push_back(line);
+  EXPECT_THAT(lines,
+              testing::ElementsAre(
+                  HasSubstr("rig.yaml:7:25: cameras.dock.filters[1].crop: for frames of 1280x720: crop: 2000x2000 at"),
+                  HasSubstr("rig.yaml:9:25: cameras.dock.placement.filter: cpu:7 takes 8 workers on the CPU "
+                            "(workers.count: 2); raise `workers.count`, or name another one"),
+                  HasSubstr("rig.yaml:9:53: cameras.dock.placement.encode: cpu:9 takes 10 workers"),
+                  HasSubstr("rig.yaml:13:24: cameras.belt.placement.tiles: tiles take 4 workers on the CPU "
+                            "(workers.count: 2); raise `workers.count`, or use fewer tiles")));
+}
+
+TEST(CommandLine, CheckAndPlanNameMosaicsAndGroups) {
+  const std::string yaml =
+      "http_address: off\nrtsp_address: off\nworkers: {count: 1}\ndefaults: {gpu: cpu}\ncameras:\n"
+      "  left: {source: \"test://pattern\"}\n  right: {source: \"test://pattern\"}\n"
+      "mosaics: {wall: {gpu: cpu}}\n"
+      "sync_groups: {stereo: {cameras: [left, right], rate: 25, tolerance: 5ms, on_missing: drop}}\n";
+  const std::string group =
+      "group stereo: left, right; 25 sets a second, of frames up to 5 ms apart; a set that lacks a frame after 200 ms "
+      "is "
+      "dropped\n";
+  const Answer check = ask({"--config", "rig.yaml", "--check"}, yaml);
+  EXPECT_EQ(check.status, 0) << check.errors;
+  EXPECT_THAT(check.output, HasSubstr(group));
+  EXPECT_THAT(check.output, testing::EndsWith("fine: 2 cameras, 1 mosaic, 1 group\n"));
+  EXPECT_THAT(ask({"--config", "rig.yaml", "--plan"}, yaml).output, HasSubstr("groups\n  " + group));
+  const auto plan = nlohmann::json::parse(ask({"--config", "rig.yaml", "--plan=json"}, yaml).output);
+  EXPECT_EQ(plan.at("groups"), (nlohmann::json{{{"name", "stereo"},
+                                                {"cameras", {"left", "right"}},
+                                                {"rate", 25.0},
+                                                {"tolerance_ms", 5.0},
+                                                {"max_wait_ms", 200.0},
+                                                {"on_missing", "drop"}}}));
 }
 
 TEST(CommandLine, LogsAreJsonWhereThatIsAskedFor) {

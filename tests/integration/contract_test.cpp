@@ -177,6 +177,14 @@ void Contract::make_changes() {
   api_->call("PUT", "/cameras/{name}", "new", config + "5\"}}", 201);
   api_->call("PUT", "/cameras/{name}", "new", config + "6\"}}");
   api_->call("DELETE", "/cameras/{name}", "new");
+  const std::string mosaic = R"({"config": {"cameras": ["dock"], "width": 160, "height": 120, "gpu": "cpu", "rate": )";
+  api_->call("PUT", "/mosaics/{name}", "new", mosaic + "5}}", 201);
+  api_->call("PUT", "/mosaics/{name}", "new", mosaic + "6}}");
+  api_->call("DELETE", "/mosaics/{name}", "new");
+  const std::string group = R"({"config": {"cameras": ["spare", "film"], "rate": )";
+  api_->call("PUT", "/sync_groups/{name}", "new", group + "5}}", 201);
+  api_->call("PUT", "/sync_groups/{name}", "new", group + "6}}");
+  api_->call("DELETE", "/sync_groups/{name}", "new");
   api_->call("POST", "/login", "", R"({"user": "ann", "password": "secret"})");
   api_->call("POST", "/logout");
   api_->call("GET", "/cameras/{name}", "nobody", "", 404);

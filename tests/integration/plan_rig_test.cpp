@@ -208,7 +208,7 @@ json without_numbers(json graph) {
     }
   }
   for (json& edge : graph.at("edges")) {
-    for (const char* key : {"slots", "queue_size", "waiting", "published", "fps", "recalled", "missed"})
+    for (const char* key : {"ring_slots", "queue_size", "waiting", "published", "fps", "recalled", "missed"})
       edge.erase(key);
   }
   return graph;
@@ -219,7 +219,7 @@ class LiveGraph : public PlannedRig {
   static void expect_numbers(const json& edge) {
     EXPECT_GT(edge.at("published"), 0) << edge;
     EXPECT_GT(edge.at("queue_size"), 0) << edge;
-    EXPECT_GE(edge.at("slots"), edge.at("queue_size")) << edge;
+    EXPECT_GE(edge.at("ring_slots"), edge.at("queue_size")) << edge;
     EXPECT_LE(edge.at("waiting"), edge.at("queue_size")) << edge;
   }
 

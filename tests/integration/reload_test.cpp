@@ -186,7 +186,7 @@ TEST_F(Reload, LogsWhatTheOverlayDoesToTheFilesCameras) {
   ASSERT_TRUE(rig_->wait_for_growth("a_320.mp4", 1000));
   std::ofstream(rig_->file("rig.api.yaml")) << "cameras: {b: ~}\n";
   reload(camera("a", 320) + camera("b", 320));
-  EXPECT_TRUE(told("rig.api.yaml changes cameras of rig.yaml: b removed")) << rig_->log();
+  EXPECT_TRUE(told("rig.api.yaml changes rig.yaml: b removed")) << rig_->log();
   expect_undisturbed(end(), "a");
 }
 

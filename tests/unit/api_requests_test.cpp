@@ -23,6 +23,10 @@ TEST_F(ApiTest, BadRequestsAreRefusedWithTheReason) {
             "400 'config' must be an object: the camera's keys as in the file");
   EXPECT_EQ(put(R"({"config": {}, "persist": 1})"), "400 'persist' must be true or false");
   EXPECT_EQ(put(R"({"config": {}, "persit": true})"), "400 unknown key 'persit', did you mean 'persist'?");
+  EXPECT_EQ(refusal("ann", "PUT", "mosaics/wall", "{}"),
+            "400 missing key 'config', which has the mosaic's keys as in the file");
+  EXPECT_EQ(refusal("ann", "PUT", "sync_groups/pair", R"({"config": 1})"),
+            "400 'config' must be an object: the group's keys as in the file");
   std::string numbers = "1e5";
   for (int i = 0; i < 10'000; ++i) numbers += ",1e5";
   EXPECT_EQ(put(R"({"config": {"rate": [)" + numbers + "]}}"), "400 'config' is longer than 64 KiB");

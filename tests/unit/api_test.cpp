@@ -53,7 +53,7 @@ std::string of_camera(const std::string& path, const std::string& camera) {
 
 std::string good_body(const json& operation) {
   const std::string id = operation.at("operationId");
-  if (id == "putCamera") return R"({"config": {"source": "a.mp4"}, "persist": true})";
+  if (id.starts_with("put")) return R"({"config": {"source": "a.mp4"}, "persist": true})";
   if (id == "login") return R"({"user": "ann", "password": "hunter2"})";
   return "";
 }
@@ -206,6 +206,41 @@ TEST_F(ApiTest, UsersSeeTheirCamerasOnly) {
   EXPECT_EQ(refusal("ann", "GET", "cameras/gone/history"), "404 there is no camera 'gone'");
 }
 
+// The frames of a camera go to mosaics, which are in its graph.
+TEST_F(ApiTest, GraphsLeadToNoMosaicThatAUserMayNotSee) {
+  const auto stream = [](const std::string& output, const std::string& codec) {
+    return json{
+        {"output", output}, {"filters", json::array()}, {"codec", codec}, {"encoder", ""}, {"on_demand", false}};
+  };
+  const auto node = [](const std::string& id, json streams) {
+    return json{{"id", id}, {"process", "worker 0"}, {"gpu", "cpu"}, {"streams", std::move(streams)}};
+  };
+  const auto edge = [](const std::string& from, const std::string& to) {
+    return json{{"from", from},   {"to", to},   {"queue_size", 8}, {"waiting", 0},
+                {"published", 1}, {"fps", 5.0}, {"recalled", 0},   {"missed", 0}};
+  };
+  json dock = camera_status("a.mp4");
+  dock["graph"] = {
+      {"nodes",
+       {node("source dock", json::array()), node("node dock 1", {stream("dock", "frames")}),
+        node("node dock 2", {stream("dock", "h264"), stream("dock/small", "h264"), stream("wall", "frames")})}},
+      {"edges",
+       {edge("source dock", "node dock 1"), edge("node dock 1", "node dock 2"), edge("node dock 2", "node wall")}}};
+  json status = *rig_.status();
+  status["cameras"]["dock"] = dock;
+  status["cameras"]["wall"] = camera_status("mosaic");
+  rig_.set_status(status);
+  const auto names_wall = [](const json& body) { return body.dump().find("wall") != std::string::npos; };
+  for (const std::string path : {"status", "cameras", "cameras/dock"}) {
+    EXPECT_FALSE(names_wall(told("cat", path))) << path;
+    EXPECT_TRUE(names_wall(told("ann", path))) << path;
+  }
+  const json graph = told("cat", "cameras/dock")["graph"];
+  EXPECT_EQ(graph["edges"].size(), 2U);
+  EXPECT_EQ(graph["nodes"][2]["streams"].size(), 2U);
+  EXPECT_EQ(told("ann", "cameras/dock")["graph"], dock["graph"]);
+}
+
 TEST_F(ApiTest, PasswordsOfCamerasAreNotShown) {
   const json dock = told("ann", "cameras/dock");
   EXPECT_EQ(dock["source"], "rtsp://10.0.0.11/s");
@@ -294,6 +329,14 @@ TEST_F(ApiTest, ChangesAreAskedOfTheSupervisor) {
   EXPECT_EQ(asked("PUT", "cameras/new", R"({"config": {}})")["persist"], false);
   EXPECT_EQ(asked("DELETE", "cameras/dock", "", {{"persist", "true"}}),
             (json{{"type", "remove_camera"}, {"name", "dock"}, {"persist", true}}));
+  EXPECT_EQ(asked("PUT", "mosaics/wall", R"({"config": {"layout": "2x2"}, "persist": true})"),
+            (json{{"type", "put_mosaic"}, {"name", "wall"}, {"config", {{"layout", "2x2"}}}, {"persist", true}}));
+  EXPECT_EQ(asked("DELETE", "mosaics/wall", ""),
+            (json{{"type", "remove_mosaic"}, {"name", "wall"}, {"persist", false}}));
+  EXPECT_EQ(asked("PUT", "sync_groups/pair", R"({"config": {"rate": 25}})"),
+            (json{{"type", "put_group"}, {"name", "pair"}, {"config", {{"rate", 25}}}, {"persist", false}}));
+  EXPECT_EQ(asked("DELETE", "sync_groups/pair", "", {{"persist", "true"}}),
+            (json{{"type", "remove_group"}, {"name", "pair"}, {"persist", true}}));
   EXPECT_EQ(asked("POST", "cameras/dock/enable", ""),
             (json{{"type", "enable_camera"}, {"name", "dock"}, {"on", true}, {"persist", false}}));
   EXPECT_EQ(asked("POST", "cameras/dock/disable", R"({"persist": true})"),

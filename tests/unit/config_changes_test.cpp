@@ -224,6 +224,96 @@ TEST_F(ChangesTest, WhatAnOverlayDoesToTheFilesCamerasIsKnown) {
   EXPECT_THAT(effects(), IsEmpty());
 }
 
+TEST_F(ChangesTest, MosaicsAndGroupsAreAddedChangedAndRemoved) {
+  write("rig.yaml",
+        file + "mosaics:\n  wall: {rate: 5}\n  hall: {}\nsync_groups: {pair: {cameras: [dock, gate], rate: 5}}\n");
+  CameraChanges changes;
+  changes.put(ConfigPart::mosaic, "wall", {{"cameras", {"gate"}}, {"width", 640}, {"height", 360}});
+  changes.put(ConfigPart::mosaic, "new", {{"layout", {{"dock", 0, 0, 64, 64}}}});
+  changes.remove(ConfigPart::mosaic, "hall");
+  changes.put(ConfigPart::group, "pair", {{"cameras", {"gate", "dock"}}, {"rate", 7}});
+  const auto check = [](const LoadedConfig& loaded) {
+    ASSERT_THAT(names(loaded), ElementsAre("dock", "gate", "wall", "new"));
+    EXPECT_EQ(loaded.rig.cameras[2].mosaic->cells.size(), 1U);
+    EXPECT_EQ(loaded.rig.cameras[2].mosaic->rate, 25) << "nothing of the file's is left";
+    EXPECT_EQ(loaded.rig.cameras[3].mosaic->cells.at(0).region.width, 64);
+    EXPECT_EQ(loaded.rig.cameras[0].group->rate, 7);
+  };
+  check(load_config_with("rig.yaml", changes));
+  keep_changes("rig.yaml", changes);
+  const LoadedConfig kept = load_config("rig.yaml");
+  check(kept);
+  EXPECT_THAT(kept.overlay_effects, ElementsAre("mosaic hall removed", "mosaic wall replaced", "group pair replaced"));
+  CameraChanges gone;
+  for (const char* name : {"wall", "new"}) gone.remove(ConfigPart::mosaic, name);
+  gone.remove(ConfigPart::group, "pair");
+  keep_changes("rig.yaml", gone);
+  EXPECT_THAT(names(load_config("rig.yaml")), ElementsAre("dock", "gate"));
+  EXPECT_FALSE(load_config("rig.yaml").rig.cameras[0].group);
+  std::stringstream text;
+  text << std::ifstream(overlay_path("rig.yaml")).rdbuf();
+  EXPECT_THAT(text.str(), Not(HasSubstr("new"))) << "the file has none of that name";
+}
+
+TEST_F(ChangesTest, MistakesOfMosaicsAndGroupsAreToldAsTheFilesAre) {
+  write("rig.yaml",
+        file + "mosaics:\n  wall: {cameras: [dock]}\nsync_groups: {pair: {cameras: [dock, gate], rate: 5}}\n");
+  const auto told_of = [](ConfigPart part, const std::string& name, const json& keys) {
+    CameraChanges changes;
+    changes.put(part, name, keys);
+    return load_config_with("rig.yaml", changes).errors;
+  };
+  const auto one = [&](ConfigPart part, const std::string& name, const json& keys) {
+    const auto errors = told_of(part, name, keys);
+    EXPECT_EQ(errors.size(), 1U);
+    return errors.empty() ? ConfigError() : errors.front();
+  };
+  const ConfigError unknown = one(ConfigPart::mosaic, "wall", {{"widht", 640}});
+  EXPECT_EQ(format(unknown, "rig.yaml"), "mosaics.wall.widht: unknown key, did you mean 'width'?");
+  EXPECT_FALSE(unknown.contradicts);
+  const ConfigError taken = one(ConfigPart::mosaic, "dock", json::object());
+  EXPECT_EQ(format(taken, "rig.yaml"), "mosaics.dock: a camera has this name already; choose another one");
+  EXPECT_TRUE(taken.contradicts);
+  const ConfigError by_mosaic = one(ConfigPart::camera, "wall", json::object());
+  EXPECT_EQ(format(by_mosaic, "rig.yaml"), "cameras.wall: a mosaic has this name already; choose another one");
+  EXPECT_TRUE(by_mosaic.contradicts);
+  for (const ConfigError& error : told_of(ConfigPart::group, "other", {{"cameras", {"dock", "gate"}}, {"rate", 5}})) {
+    EXPECT_THAT(format(error, "rig.yaml"), HasSubstr("is in group 'pair' already; take it out of one of them"));
+    EXPECT_TRUE(error.contradicts);
+  }
+  EXPECT_EQ(told_of(ConfigPart::group, "other", {{"cameras", {"dock", "gate"}}, {"rate", 5}}).size(), 2U);
+}
+
+TEST_F(ChangesTest, ACameraThatIsNamedIsNotRemoved) {
+  write("rig.yaml",
+        file +
+            "  belt: {}\nmosaics:\n  wall: {cameras: [dock]}\nsync_groups: {pair: {cameras: [gate, belt], rate: 5}}\n");
+  const auto told_without = [](const std::string& name) {
+    CameraChanges changes;
+    changes.remove(name);
+    return told(changes);
+  };
+  EXPECT_THAT(told_without("dock"), ElementsAre("rig.yaml:8:20: mosaics.wall.cameras[0]: camera 'dock' is removed, and "
+                                                "this names it; take it out of here first"));
+  EXPECT_THAT(told_without("gate"), ElementsAre("rig.yaml:9:32: sync_groups.pair.cameras[0]: camera 'gate' is removed, "
+                                                "and this names it; take it out of here first"));
+}
+
+// What another part was called may be the name of a camera, and the other way round.
+TEST_F(ChangesTest, ANameIsFreeOnceItsPartIsRemoved) {
+  write("rig.yaml", file + "mosaics:\n  wall: {}\n");
+  CameraChanges changes;
+  changes.remove("gate");
+  changes.remove(ConfigPart::mosaic, "wall");
+  changes.put("wall", json::object());
+  changes.put(ConfigPart::mosaic, "gate", json::object());
+  keep_changes("rig.yaml", changes);
+  const LoadedConfig loaded = load_config("rig.yaml");
+  ASSERT_THAT(names(loaded), ElementsAre("dock", "wall", "gate"));
+  EXPECT_FALSE(loaded.rig.cameras[1].mosaic);
+  EXPECT_TRUE(loaded.rig.cameras[2].mosaic);
+}
+
 TEST_F(ChangesTest, AnOverlayIsCheckedAsTheFile) {
   const auto told_of = [](const std::string& overlay) {
     write("rig.api.yaml", overlay);

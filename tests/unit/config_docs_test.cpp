@@ -154,9 +154,11 @@ TEST_F(ConfigTest, TheOverlaysExampleLoads) {
   write("rig.api.yaml", example_behind("## Changes through the API"));
   const std::string source = "{source: '" + pattern + "'}";
   const auto all = cameras("cameras: {gate: " + source + ", belt: " + source + ", dock: " + source + "}\n");
-  ASSERT_EQ(all.size(), 2U);
+  ASSERT_EQ(all.size(), 3U);
   EXPECT_FALSE(all[0].enabled);
   EXPECT_EQ(all[1].source.url, "rtsp://10.0.0.17/stream1");
+  EXPECT_EQ(all[2].name, "overview");
+  EXPECT_EQ(all[2].mosaic->rate, 10);
 }
 
 TEST(ConfigDocs, ListWhatIsRead) {

@@ -137,13 +137,28 @@ TEST_F(ConfigMosaics, MistakesAreReportedWithTheirPlace) {
   EXPECT_THAT(mistake("background: [0, 256, 0]"), ElementsAre(HasSubstr("mosaics.main.background[1]: ")));
   EXPECT_THAT(mistake("encode: {codec: copy}"),
               ElementsAre(HasSubstr("mosaics.main.encode.codec: a mosaic is drawn, so that there is nothing to copy")));
-  EXPECT_THAT(mistake("outputs: {a: {encode: {codec: copy}}}"),
-              ElementsAre(HasSubstr("mosaics.main.outputs.a.encode.codec: a mosaic is drawn")));
+  EXPECT_THAT(
+      mistake("outputs: {a: {encode: {codec: copy}}}"),
+      ElementsAre(HasSubstr("mosaics.main.outputs.a.encode.codec: a mosaic is drawn, so that there is nothing to "
+                            "copy; expected h264, hevc or mjpeg")));
   EXPECT_THAT(mistake("layot: 2x2"), ElementsAre(HasSubstr("mosaics.main.layot: unknown key, did you mean 'layout'?")));
   EXPECT_THAT(mistake("source: a.mp4"), ElementsAre(HasSubstr("mosaics.main.source: unknown key")));
   EXPECT_THAT(mistake("encode: {preset: nonsense}"), ElementsAre(HasSubstr("mosaics.main.encode.preset: ")));
   EXPECT_THAT(mistake("record: {path: a.mp4}, outputs: {a: {record: {path: a.mp4}}}"),
               ElementsAre(HasSubstr("records to the same file")));
+}
+
+TEST_F(ConfigMosaics, AllMistakesOfALayoutAreReportedAtOnce) {
+  EXPECT_THAT(
+      errors(with_mosaic("width: 640, height: 360, cameras: [gate], layout: [[gate, 0, 0, 63, 64], "
+                         "[nobody, 0, 0, 64, 64], [dock, 600, 0, 64, 64], [hall, 0, 0, wide, 64], [dock, 0, 0, 16]]")),
+      testing::UnorderedElementsAre(
+          HasSubstr("mosaics.main.cameras: the cells of `layout` name their cameras"),
+          HasSubstr("mosaics.main.layout[0]: x, y, width and height must be even"),
+          HasSubstr("mosaics.main.layout[1][0]: there is no camera 'nobody'"),
+          HasSubstr("mosaics.main.layout[2]: 64x64 at 600, 0 reaches beyond the mosaic"),
+          HasSubstr("mosaics.main.layout[3][3]: expected an integer"),
+          HasSubstr("mosaics.main.layout[4]: expected a cell: [camera, x, y, width, height]")));
 }
 
 TEST_F(ConfigMosaics, HaveNamesOfTheirOwn) {
@@ -183,14 +198,15 @@ TEST_F(ConfigMosaics, FollowChangesOfCameras) {
   ASSERT_THAT(formatted(loaded), IsEmpty());
   EXPECT_THAT(names_of(loaded.rig.cameras.at(3)), ElementsAre("gate", "hall", "yard"));
   write("rig.yaml", with_mosaic("cameras: [dock]"));
-  EXPECT_THAT(formatted(load_config_with("rig.yaml", changes)), ElementsAre(HasSubstr("there is no camera 'dock'")));
+  EXPECT_THAT(formatted(load_config_with("rig.yaml", changes)),
+              ElementsAre(HasSubstr("camera 'dock' is removed, and this names it")));
   CameraChanges same_name;
   same_name.put("main", {{"source", pattern}});
   EXPECT_THAT(formatted(load_config_with("rig.yaml", same_name)),
-              ElementsAre("cameras.main: a mosaic has this name; mosaics are changed in the file"));
+              ElementsAre("cameras.main: a mosaic has this name already; choose another one"));
 }
 
-TEST_F(ConfigMosaics, AreEnabledButNotRemovedByChanges) {
+TEST_F(ConfigMosaics, AreEnabledByChanges) {
   write("rig.yaml", with_mosaic("enabled: false"));
   CameraChanges changes;
   changes.enable("main", true);
@@ -201,9 +217,6 @@ TEST_F(ConfigMosaics, AreEnabledButNotRemovedByChanges) {
   const LoadedConfig again = load_file("rig.yaml");
   EXPECT_TRUE(again.rig.cameras.at(3).enabled);
   EXPECT_THAT(again.overlay_effects, ElementsAre("main enabled"));
-  changes.remove("main");
-  EXPECT_THAT(formatted(load_config_with("rig.yaml", changes)),
-              ElementsAre("cameras.main: a mosaic has this name; mosaics are changed in the file"));
 }
 
 TEST_F(ConfigMosaics, ComeToOtherProcessesAsTheyAre) {

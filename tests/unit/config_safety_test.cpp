@@ -19,6 +19,18 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Strings = std::vector<std::string>;
 
+// --- names --------------------------------------------------------------------------------------------------------
+
+// It is refused, and filling it in ends nevertheless.
+TEST_F(ConfigTest, ACameraMayBeNamedAsAField) {
+  for (const std::string name : {"{camera}", "{output}", "a{camera}{output}", "%n%%Y"}) {
+    const auto told = errors("cameras:\n  \"" + name + "\": {source: '" + pattern +
+                             "', record: {path: \"{camera}/{output}.mp4\"}, snapshot: {path: \"{camera}.jpg\"}}\n");
+    EXPECT_THAT(told, Contains(HasSubstr("a camera's name has 1 to 64"))) << name;
+  }
+  EXPECT_EQ(expand_record_path("{camera}/{output}.mp4", "{camera}", "{output}", 0), "{camera}/{output}.mp4");
+}
+
 // --- the environment, and secrets --------------------------------------------------------------------------------
 
 TEST_F(ConfigTest, VariablesAreFilledIn) {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "app/config/key_table.h"
+#include "app/config/loaded_json.h"
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {
@@ -347,6 +348,24 @@ TEST_F(ConfigTest, KeysAboutGpusAreReadWithTheirPlaces) {
   EXPECT_EQ(loaded.gpu_places[1].gpu.line, 6);
   EXPECT_EQ(loaded.gpu_places[1].gpu.column, 10);
   EXPECT_EQ(loaded.gpu_places[1].decode_gpu.line, 0);
+}
+
+TEST_F(ConfigTest, SourcesAndFiltersAreReadWithTheirPlaces) {
+  const LoadedConfig read =
+      load("defaults: {filters: [denoise]}\ncameras:\n  a: {source: '" + pattern + "'}\n  b:\n    source: '" + pattern +
+           "'\n    filters:\n      - sharpen\n      - crop: {width: 64, height: 64}\n"
+           "    outputs: {c: {filters: [denoise]}}\n");
+  ASSERT_EQ(formatted(read), Strings());
+  const LoadedConfig loaded = loaded_from_json(nlohmann::json::parse(to_json(read).dump()));
+  EXPECT_EQ(loaded.gpu_places.at(0).filters.at(0).path, "defaults.filters[0]");
+  const GpuPlaces& places = loaded.gpu_places.at(1);
+  EXPECT_EQ(places.source.line, 5);
+  ASSERT_EQ(places.filters.size(), 2U);
+  EXPECT_EQ(places.filters[0].path, "cameras.b.filters[0]");
+  EXPECT_EQ(places.filters[1].path, "cameras.b.filters[1].crop");
+  EXPECT_EQ(places.filters[1].line, 8);
+  EXPECT_EQ(places.filters[1].column, 9);
+  EXPECT_EQ(places.output_filters.at(0).at(0).path, "cameras.b.outputs.c.filters[0]");
 }
 
 TEST_F(ConfigTest, AnMpsDaemonMustBeThereToBeUsed) {

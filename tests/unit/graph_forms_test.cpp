@@ -201,6 +201,7 @@ TEST(PlacementPage, ListsTheFieldsOfTheJson) {
   CameraConfig& wall = rig.cameras.emplace_back();
   wall.name = "wall";
   wall.mosaic.emplace().cells = {{rig.cameras.front().name, {0, 0, 320, 240}}};
+  rig.cameras.front().group = GroupConfig{"stereo", 25};
   collect_fields(to_json(graph_of(rig, gpu_machine(2))), "", fields);
   std::erase_if(fields, [](const std::string& field) { return field.ends_with(".streams"); });  // an empty list
   std::set<std::string> listed;

@@ -113,6 +113,20 @@ TEST(Graph, HasNothingOfWhatIsDisabled) {
   EXPECT_THAT(names_of(graph_of(rig, cpu_machine({0, 1})).processes), ElementsAre("publisher"));
 }
 
+// With the size that the source is known to have, or else one that is assumed, and said to be.
+TEST(Graph, NotesTilesThatCannotPayWithTheSizeOfTheFrames) {
+  RigConfig rig = quiet_rig_of(2, 2);
+  rig.cameras[0].source.url = "test://pattern?width=160&height=120";
+  rig.cameras[1].source.url = "rtsp://127.0.0.1/a";
+  for (CameraConfig& camera : rig.cameras) {
+    camera.filters = {{"crop", {}}};
+    camera.placement.emplace().tiles = {"cpu", "cpu"};
+  }
+  EXPECT_THAT(graph_of(rig, cpu_machine({0, 1})).notes,
+              ElementsAre(HasSubstr("cam0: tiles do not make it faster: for a frame of 160x120 its filters take"),
+                          HasSubstr("for a frame of 3840x2160 (assumed, as the source is not open) its filters take")));
+}
+
 TEST(Graph, CopiesComeFromTheMasterAndNeedNoWorker) {
   RigConfig rig = quiet_rig_of(1);
   rig.cameras[0].encode.codec = "copy";

@@ -92,6 +92,7 @@ TEST_F(MetricsTest, TellsWhatTheRigDoes) {
            "campipe_latency_seconds_bucket{camera=\"dock\",output=\"main\",stage=\"total\",le=\"0.06\"} 2\n",
            "campipe_latency_seconds_bucket{camera=\"dock\",output=\"main\",stage=\"total\",le=\"+Inf\"} 2\n",
            "campipe_latency_seconds_count{camera=\"dock\",output=\"main\",stage=\"total\"} 2\n",
+           "campipe_queue_frames{camera=\"dock\"} 1\n",
            "campipe_queue_size_frames{camera=\"dock\"} 8\n",
            "campipe_viewers{camera=\"dock\",output=\"small\",form=\"rtsp\"} 2\n",
            "campipe_process_cpu_seconds_total{role=\"worker 0\"} 3.25\n",

@@ -121,5 +121,14 @@ TEST(ListLayout, ReportsEachMistakeWithItsCell) {
   for (std::size_t i = 0; i < laid_out.mistakes.size(); ++i) EXPECT_EQ(laid_out.mistakes[i].cell, i + 1);
 }
 
+TEST(ListLayout, ReportsAllMistakesOfACellAtOnce) {
+  const std::vector<MosaicCell> list{{"a", {0, 0, 64, 64}}, {"a", {1275, 0, 13, 64}}};
+  EXPECT_THAT(mistakes_of(lay_out_mosaic(list, {}, 1280, 720)),
+              ElementsAre("x, y, width and height must be even, since four samples of luma share one of chroma",
+                          "13x64 is too small; a cell is at least 16x16",
+                          "13x64 at 1275, 0 reaches beyond the mosaic, which is 1280x720; move it, or make either fit",
+                          "camera 'a' has a cell already; remove one"));
+}
+
 }  // namespace
 }  // namespace campipe

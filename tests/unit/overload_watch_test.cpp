@@ -14,7 +14,7 @@ TEST(OverloadWatch, LooksAtTheLastTenSeconds) {
   const Clock::time_point start = Clock::now();
   OverloadWatch watch;
   const auto look = [&](int second, std::uint64_t decoded, std::uint64_t queue_full) {
-    return watch.look_at("dock", 2, decoded, queue_full, start + seconds(second));
+    return watch.look_at("dock", 2, {decoded, queue_full}, start + seconds(second));
   };
   EXPECT_THAT(look(0, 1000, 900), IsEmpty()) << "of before";
   EXPECT_THAT(look(5, 1125, 960), IsEmpty());
@@ -23,6 +23,31 @@ TEST(OverloadWatch, LooksAtTheLastTenSeconds) {
   EXPECT_THAT(look(20, 1500, 1010), IsEmpty()) << "one of 25 frames";
   EXPECT_THAT(look(30, 1500, 1010), IsEmpty()) << "nothing came";
   EXPECT_THAT(look(40, 10, 5), IsEmpty()) << "another camera of that name";
+}
+
+TEST(OverloadWatch, NamesWhatIsPossible) {
+  const Clock::time_point start = Clock::now();
+  OverloadWatch watch;
+  const auto advice = [&](const std::string& camera, bool may_copy) {
+    watch.look_at(camera, 0, {.may_copy = may_copy}, start);
+    return watch.look_at(camera, 0, {.decoded = 100, .queue_full = 50, .may_copy = may_copy}, start + seconds(10));
+  };
+  EXPECT_THAT(advice("dock", true), HasSubstr("use `codec: copy`, a smaller size, a lower rate"));
+  EXPECT_THAT(advice("wall", false), HasSubstr("use a smaller size, a lower rate"));
+}
+
+// With `drop_policy: block` nothing is dropped.
+TEST(OverloadWatch, NoticesASourceThatFallsBehind) {
+  const Clock::time_point start = Clock::now();
+  OverloadWatch watch;
+  const auto look = [&](int second, bool is_full) {
+    const auto decoded = static_cast<std::uint64_t>(second * 10);
+    return watch.look_at("dock", 1, {.decoded = decoded, .is_full = is_full}, start + seconds(second));
+  };
+  for (int second = 0; second < 10; ++second) EXPECT_THAT(look(second, true), IsEmpty());
+  EXPECT_THAT(look(10, true), HasSubstr("worker 1 is overloaded: the source waits for it (drop_policy: block)"));
+  for (int second = 11; second < 20; ++second) EXPECT_THAT(look(second, second != 15), HasSubstr("overloaded"));
+  EXPECT_THAT(look(20, true), IsEmpty()) << "it had room in between";
 }
 
 }  // namespace

@@ -209,6 +209,69 @@ describe('graph', {timeout: 300000}, () => {
   });
 });
 
+describe('graph of tiles', {timeout: 300000}, () => {
+  let rig;
+  let page;
+
+  browseRig(
+    () =>
+      Rig.start({
+        more: 'workers: {count: 4}\ndefaults:\n  gpu: cpu\n  encode: {bitrate: 500k, gop: 1s, codec: h264}\n',
+        cameras: `  wide:
+    source: "test://pattern?width=640&height=480&rate=10"
+    filters: [sharpen]
+    placement: {tiles: 4}
+`,
+      }),
+    (opened) => {
+      ({rig, page} = opened);
+    },
+  );
+
+  const boxes = (selector) =>
+    page.$$eval(selector, (found) =>
+      found.map((element) => {
+        const {x, y, width, height} = element.getBoundingClientRect();
+        return {x, y, width, height, right: x + width, bottom: y + height};
+      }),
+    );
+  const isBelow = (a, b) => b.y >= a.bottom;
+
+  test('tiles lie one below the other, before what joins them', async () => {
+    await page.setViewportSize({width: 1500, height: 900});
+    await page.goto(`${rig.base}/system`);
+    await page.waitForSelector('.way .made b:has-text("libx264")');
+    const {edges} = (await rig.status()).cameras.wide.graph;
+    assert.equal(edges.length, 8);
+    assert.equal((await page.$$('.way [role=meter]')).length, 8, 'each ring has its meter');
+    const tiles = await boxes('.together .step');
+    assert.equal(tiles.length, 4);
+    for (let i = 1; i < tiles.length; ++i) {
+      assert.equal(tiles[i].x, tiles[0].x);
+      assert.ok(isBelow(tiles[i - 1], tiles[i]));
+    }
+    const [together] = await boxes('.together');
+    const steps = await boxes('.way > ol > .step');
+    assert.equal(steps.length, 3, 'the source, what joins, the outputs');
+    assert.ok(steps[0].right <= together.x && together.right <= steps[1].x && steps[1].right <= steps[2].x);
+    const [card] = await boxes('.card.ways');
+    assert.ok(steps[2].right <= card.right, 'all of it is to be seen');
+  });
+
+  test('where it is narrow, everything lies one below the other', async () => {
+    await page.setViewportSize({width: 390, height: 900});
+    await page.goto(`${rig.base}/system`);
+    await page.waitForSelector('.way .made b:has-text("libx264")');
+    const [together] = await boxes('.together');
+    const steps = await boxes('.way > ol > .step');
+    assert.ok(isBelow(steps[0], together) && isBelow(together, steps[1]) && isBelow(steps[1], steps[2]));
+    const tiles = await boxes('.together .step');
+    for (let i = 1; i < tiles.length; ++i) assert.ok(isBelow(tiles[i - 1], tiles[i]));
+    const beyond = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    assert.ok(beyond <= 0, 'nothing is cut off');
+  });
+});
+
 describe('login', {timeout: 200000}, () => {
   const password = 'correct horse';
   const hash = '$argon2id$v=19$m=8192,t=1,p=1$j5Jqca6CfWjn2YBeUc14IQ$WqqfGov3SJrVn7xzww+8j9iTz0qXyfgVxPehGfpf2kg';

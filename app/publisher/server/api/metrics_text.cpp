@@ -154,10 +154,11 @@ void add_camera(Families& out, const std::string& name, const json& camera) {
   const json outputs = camera.value("outputs", json::object());
   for (const auto& [output, stream] : outputs.items()) add_stream(out, stream_labels(name + "/" + output), stream);
   const Labels labels{{"camera", name}};
-  with_number(camera, "in_flight", [&](double frames) {
-    out.gauge("campipe_queue_frames", "Frames between decoder and encoder.", labels, frames);
+  const json ring = camera.value("ring", json::object());
+  with_number(ring, "waiting", [&](double frames) {
+    out.gauge("campipe_queue_frames", "Frames that wait for the worker.", labels, frames);
   });
-  with_number(camera.value("ring", json::object()), "slots", [&](double frames) {
+  with_number(ring, "slots", [&](double frames) {
     out.gauge("campipe_queue_size_frames", "Frames that may wait for the worker.", labels, frames);
   });
   out.gauge("campipe_camera_overloaded", "1 while its worker does not keep up.", labels,

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <set>
+#include <type_traits>
 #include <utility>
 
 #include "app/config/names.h"
@@ -99,28 +100,41 @@ HttpAnswer get_cameras(const ApiCall& call) {
 
 HttpAnswer get_camera(const ApiCall& call) {
   check_parameters(call.request, nothing);
-  const auto newest = call.api.status.of(call.request.identity);
-  const auto& cameras = newest->at("cameras");
-  if (!cameras.contains(call.camera)) throw no_camera(call.camera);
-  return json_answer(200, cameras.at(call.camera));
+  const auto camera = call.api.status.camera_of(call.request.identity, call.camera);
+  if (!camera) throw no_camera(call.camera);
+  return json_answer(200, *camera);
 }
 
-HttpAnswer put_camera(const ApiCall& call) {
+// PutCamera, PutMosaic or PutGroup.
+template <typename Put>
+HttpAnswer put(const ApiCall& call) {
   constexpr std::array<std::string_view, 2> keys{"config", "persist"};
+  constexpr std::string_view whose = std::is_same_v<Put, messages::PutCamera>   ? "camera's"
+                                     : std::is_same_v<Put, messages::PutMosaic> ? "mosaic's"
+                                                                                : "group's";
+  const std::string wanted = "the " + std::string(whose) + " keys as in the file";
   check_parameters(call.request, nothing);
   const json body = read_body(call.request, keys);
-  if (!body.contains("config")) throw ApiError(400, "missing key 'config', which has the camera's keys as in the file");
-  if (!body["config"].is_object()) throw ApiError(400, "'config' must be an object: the camera's keys as in the file");
+  if (!body.contains("config")) throw ApiError(400, "missing key 'config', which has " + wanted);
+  if (!body["config"].is_object()) throw ApiError(400, "'config' must be an object: " + wanted);
   // No camera needs so much, and numbers grow when they are written out.
   if (body["config"].dump().size() > longest_config) throw ApiError(400, "'config' is longer than 64 KiB");
-  return ask(call, messages::PutCamera{
-                       .name = call.camera, .config = body["config"], .persist = read_bool(body, "persist", false)});
+  Put asked;
+  asked.name = call.camera;
+  asked.config = body["config"];
+  asked.persist = read_bool(body, "persist", false);
+  return ask(call, std::move(asked));
 }
 
-HttpAnswer delete_camera(const ApiCall& call) {
+// RemoveCamera, RemoveMosaic or RemoveGroup.
+template <typename Remove>
+HttpAnswer remove(const ApiCall& call) {
   constexpr std::array<std::string_view, 1> parameters{"persist"};
   check_parameters(call.request, parameters);
-  return ask(call, messages::RemoveCamera{.name = call.camera, .persist = persist_parameter(call.request)});
+  Remove asked;
+  asked.name = call.camera;
+  asked.persist = persist_parameter(call.request);
+  return ask(call, std::move(asked));
 }
 
 HttpAnswer set_enabled(const ApiCall& call, bool on) {
@@ -232,8 +246,12 @@ std::span<const ApiOperation> api_operations() {
       ApiOperation{"GET", "status", rig, view, get_status}, ApiOperation{"GET", "cameras", rig, view, get_cameras},
       ApiOperation{"GET", "cameras/*", camera, view, get_camera},
       // A configuration can name any file, and variables of the environment: it takes more than one camera.
-      ApiOperation{"PUT", "cameras/*", rig, administer, put_camera},
-      ApiOperation{"DELETE", "cameras/*", rig, administer, delete_camera},
+      ApiOperation{"PUT", "cameras/*", rig, administer, put<messages::PutCamera>},
+      ApiOperation{"DELETE", "cameras/*", rig, administer, remove<messages::RemoveCamera>},
+      ApiOperation{"PUT", "mosaics/*", rig, administer, put<messages::PutMosaic>},
+      ApiOperation{"DELETE", "mosaics/*", rig, administer, remove<messages::RemoveMosaic>},
+      ApiOperation{"PUT", "sync_groups/*", rig, administer, put<messages::PutGroup>},
+      ApiOperation{"DELETE", "sync_groups/*", rig, administer, remove<messages::RemoveGroup>},
       ApiOperation{"POST", "cameras/*/enable", camera, administer, [](Call c) { return set_enabled(c, true); }},
       ApiOperation{"POST", "cameras/*/disable", camera, administer, [](Call c) { return set_enabled(c, false); }},
       ApiOperation{"POST", "cameras/*/record", camera, record, [](Call c) { return set_recording(c, true); }},

@@ -33,7 +33,7 @@ struct ApiParts {
 struct ApiCall {
   ApiParts& api;
   const HttpRequest& request;
-  std::string camera;  // that the path names, if it names one; it may not exist
+  std::string camera;  // or mosaic, or group, that the path names, if it names one; it may not exist
 };
 
 // Whose permission counts. known: every user who is logged in.
@@ -41,7 +41,7 @@ enum class ApiScope : std::uint8_t { anyone, known, rig, camera };
 
 struct ApiOperation {
   std::string_view method;
-  std::string_view path;  // below /api/v1/; "*" is a camera's name
+  std::string_view path;  // below /api/v1/; "*" is the name of a camera, mosaic or group
   ApiScope scope;
   Permission needed;  // of the scopes rig and camera
   // Throws ApiError.

@@ -5,6 +5,8 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 
 #include "app/publisher/server/access.h"
 #include "app/publisher/server/api/rig_view.h"
@@ -19,8 +21,10 @@ class ShownStatus {
   // With all cameras, for any user; "cameras" is always an object. Throws ApiError 503 until the first status of the
   // rig has come, which is within seconds of the publisher's start.
   [[nodiscard]] std::shared_ptr<const nlohmann::json> of(const Identity& identity);
-  // Those of its cameras that may be viewed, by name. Throws likewise.
+  // Those of its cameras that may be viewed, by name. Their graphs lead to no mosaic that may not. Throws likewise.
   [[nodiscard]] nlohmann::json cameras_of(const Identity& identity);
+  // One that may be viewed; nothing: there is none of that name. Throws likewise.
+  [[nodiscard]] std::optional<nlohmann::json> camera_of(const Identity& identity, const std::string& name);
 
  private:
   const RigView& rig_;

@@ -54,7 +54,7 @@ export function factsOf(camera, rate, stats) {
     ['Dropped', dropsText(camera)],
     ['In step with', camera.group && groupText(camera.group, camera.frames ?? {})],
     ['Runs on', placeText(camera)],
-    ['Ring', camera.ring && `${camera.ring.waiting} of ${camera.ring.slots} slots waiting`],
+    ['Queue', camera.ring && `${camera.ring.waiting} of at most ${camera.ring.slots} frames waiting`],
     ['Recording', recordingText(camera)],
     ['Sent so far', camera.bytes && bytes(camera.bytes)],
     ['Connected anew', camera.reconnects ? `${count(camera.reconnects)} times` : ''],

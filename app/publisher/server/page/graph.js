@@ -37,7 +37,7 @@ function hop(edge, before) {
   fill.style.width = `${full * 100}%`;
   const dropped = droppedOf(edge);
   const grows = before && dropped > droppedOf(before);
-  const ring = [edge.memory, edge.ready_signal, edge.slots && `${edge.slots} slots`].filter(Boolean).join(', ');
+  const ring = [edge.memory, edge.ready_signal, edge.ring_slots && `memory for ${edge.ring_slots} frames`].filter(Boolean).join(', ');
   return el(
     'li',
     {
@@ -92,17 +92,32 @@ function cellsStep(mosaic, cameras) {
   return el('li', {class: 'step made'}, el('ul', {}, ...lines));
 }
 
-function way(name, camera, before, cameras) {
-  const [first, ...others] = camera.graph.nodes;
-  const nodes = first.cells ? [first, ...others] : others;
-  const edges = new Map(camera.graph.edges.map((edge) => [edge.to, edge]));
-  const full = nodes.filter(({id}) => isFull(edges.get(id)) && isFull(earlier(before, edges.get(id))));
-  const slow = full.at(-1); // those before it are full since it is
-  const steps = nodes.flatMap((node) => {
-    const edge = edges.get(node.id);
-    const none = el('li', {class: node.cells ? 'hop short' : 'hop'});
-    return [edge ? hop(edge, earlier(before, edge)) : none, nodeStep(node, node === slow)];
+// Of all nodes, those that do not keep up, by their ids. Those before one are full since it is.
+function slowIn({edges}, before) {
+  const full = new Set(edges.filter((edge) => isFull(edge) && isFull(earlier(before, edge))).map(({to}) => to));
+  return new Set([...full].filter((id) => !edges.some(({from, to}) => from === id && full.has(to))));
+}
+
+// From the source's frames to a node. What it joins, the tiles of a camera, lies one below the other.
+function wayTo(node, graph, before, slow) {
+  const edges = graph.edges.filter(({to}) => to === node.id);
+  const itself = nodeStep(node, slow.has(node.id));
+  if (!edges.length) return [el('li', {class: node.cells ? 'hop short' : 'hop'}), itself];
+  const ways = edges.map((edge) => {
+    const maker = graph.nodes.find(({id}) => id === edge.from);
+    const earlierSteps = graph.nodes.indexOf(maker) > 0 ? wayTo(maker, graph, before, slow) : [];
+    return [...earlierSteps, hop(edge, earlier(before, edge))];
   });
+  if (ways.length === 1) return [...ways[0], itself];
+  const rows = ways.map((steps, i) => el('li', {'data-key': edges[i].from}, el('ol', {}, ...steps)));
+  return [el('li', {class: 'together'}, el('ul', {'aria-label': 'tiles, at the same time'}, ...rows)), itself];
+}
+
+function way(name, camera, before, cameras) {
+  const {graph} = camera;
+  const [first] = graph.nodes;
+  const last = graph.nodes.at(-1);
+  const steps = last === first && !first.cells ? [] : wayTo(last, graph, before, slowIn(graph, before));
   return el(
     'div',
     {class: 'way', 'data-key': name},

@@ -115,7 +115,7 @@ function rings(status, rates) {
     'cameras',
     'Cameras',
     table(
-      ['Camera', 'State', '#Rate', '#Latency (95 %)', '#Ring', '#Dropped', '#Reconnects', '#Restarts', '?Where'],
+      ['Camera', 'State', '#Rate', '#Latency (95 %)', '#Queue', '#Dropped', '#Reconnects', '#Restarts', '?Where'],
       rows,
     ),
   );
