@@ -132,22 +132,7 @@ void CameraRoster::require_room(std::span<const CameraConfig> coming) const {
   }
 }
 
-void CameraRoster::add(const CameraConfig& asked) {
-  begin_with(asked);
-  add(Comes{asked});
-}
-
-// Sets of files are numbered by the files' own times: one that begins while the others are under way would be late for
-// good.
-void CameraRoster::begin_with(const CameraConfig& comes) {
-  if (!comes.group || !comes.enabled || is_live(comes.source.url)) return;
-  rig_.groups.begin_anew(*comes.group);
-  for (Camera& other : rig_.cameras.all()) {
-    const bool is_under_way = other.takes_part() && !other.retiring && !other.source.over;
-    if (is_under_way && other.name() != comes.name && other.asked.group == comes.group)
-      retire_alone(other, other.asked);
-  }
-}
+void CameraRoster::add(const CameraConfig& asked) { add(Comes{asked}); }
 
 void CameraRoster::add(const Comes& comes) {
   const CameraConfig config = resolved(comes.asked, comes.sends);
@@ -171,11 +156,6 @@ void CameraRoster::on_sent_stream(Camera& camera, const SentStream& sends) {
 }
 
 void CameraRoster::retire(Camera& camera, const std::optional<CameraConfig>& successor) {
-  if (successor) begin_with(*successor);
-  retire_alone(camera, successor);
-}
-
-void CameraRoster::retire_alone(Camera& camera, const std::optional<CameraConfig>& successor) {
   camera.successor = successor;
   if (camera.retiring) return;
   camera.retiring = true;

@@ -29,8 +29,7 @@ class CameraRoster {
   void require_room(std::span<const CameraConfig> coming) const;
   // Throws Error.
   void add(const CameraConfig& asked);
-  // `successor` comes in its place when nothing of it is left; none: nothing does. Of a group of files, which begin
-  // together, all others come anew with it.
+  // `successor` comes in its place when nothing of it is left; none: nothing does.
   void retire(Camera& camera, const std::optional<CameraConfig>& successor);
   // The cameras become those of `rig`; one that is the same is not touched. Returns the names of the others. Throws
   // Error.
@@ -51,8 +50,6 @@ class CameraRoster {
   Camera& make(const CameraIds& ids, const Comes& comes, const CameraPlan& where);
   void add_nodes(Camera& camera, const CameraIds& ids, const CameraPlan& where) const;
   void add(const Comes& comes);
-  void retire_alone(Camera& camera, const std::optional<CameraConfig>& successor);
-  void begin_with(const CameraConfig& comes);
   void settle_retiring(Camera& camera);
   void keep_failed(const Comes& comes, const std::string& why);
   TotalsByName remove(Camera& camera, std::string_view change);

@@ -14,7 +14,7 @@ unsigned index_in(const auto& members, const auto& place) { return static_cast<u
 }  // namespace
 
 SyncGroups::Seat SyncGroups::join(CameraId camera, const GroupConfig& config) {
-  auto group = std::ranges::find_if(groups_, [&](const Group& each) { return !each.is_over && each.config == config; });
+  auto group = std::ranges::find(groups_, config, &Group::config);
   if (group == groups_.end()) {
     groups_.push_back({config, GroupPage::create({config.on_missing, config.max_wait}), {}});
     group = std::prev(groups_.end());
@@ -33,10 +33,6 @@ void SyncGroups::leave(CameraId camera) {
     const auto place = std::ranges::find(group.members, std::optional(camera));
     if (place != group.members.end()) group.page->remove(index_in(group.members, place));
   }
-}
-
-void SyncGroups::begin_anew(const GroupConfig& config) {
-  for (Group& group : groups_) group.is_over = group.is_over || group.config == config;
 }
 
 void SyncGroups::forget(CameraId camera) {

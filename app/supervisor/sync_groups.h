@@ -30,8 +30,6 @@ class SyncGroups {
   void leave(CameraId camera);
   // Its place is free.
   void forget(CameraId camera);
-  // Whoever joins from now on is of another group under the same rules: its sets begin anew.
-  void begin_anew(const GroupConfig& config);
 
  private:
   struct Group {
@@ -39,7 +37,6 @@ class SyncGroups {
     std::shared_ptr<GroupPage> page;
     std::array<std::optional<CameraId>, GroupPage::max_members> members;
     Clock::time_point begun = Clock::now();
-    bool is_over = false;  // nobody joins it any more
   };
   std::list<Group> groups_;
 };
