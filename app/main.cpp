@@ -9,11 +9,13 @@
 #include <cstring>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <tuple>
 
+#include "app/calibrate/commands.h"
 #include "app/commands/commands.h"
 #include "app/config/changes.h"
 #include "app/config/config.h"
@@ -27,8 +29,10 @@
 #include "app/placement/devices.h"
 #include "app/placement/graph.h"
 #include "app/placement/plan.h"
+#include "app/placement/preflight.h"
 #include "app/publisher/publisher.h"
 #include "app/publisher/server/snapshot_decoder.h"
+#include "app/supervisor/admission.h"
 #include "app/supervisor/report_writer.h"
 #include "app/supervisor/rig_check.h"
 #include "app/supervisor/supervisor.h"
@@ -163,6 +167,25 @@ void tell_descriptors(const campipe::RigConfig& rig, bool check_only) {
   if (needs.count > limit) spdlog::warn("{}", text);
 }
 
+// What is wrong here with what the rig may use. Of descriptors tell_descriptors() knows more.
+void tell_problems(const campipe::RigConfig& rig, const campipe::Machine& machine) {
+  campipe::MachineLimits limits = machine.limits;
+  limits.descriptors = 0;
+  std::vector<std::string> problems = campipe::limit_problems(limits);
+  if (campipe::may_use_gpus(rig))
+    std::ranges::move(campipe::gpu_problems(campipe::find_gpu_files(), machine.devices), std::back_inserter(problems));
+  for (const std::string& problem : problems) spdlog::warn("{}", problem);
+}
+
+// As far as it is known before a source is opened. Then the supervisor looks again, and logs what `warn` is for.
+bool is_refused(const campipe::RigConfig& rig, const campipe::Machine& machine) {
+  if (rig.admission != campipe::Admission::refuse) return false;
+  const auto costs = campipe::load_machine_costs(machine.devices);
+  const std::string lacking = campipe::start_shortage(rig, machine, costs);
+  if (!lacking.empty()) std::cerr << "admission: refuse: " << lacking << '\n';
+  return !lacking.empty();
+}
+
 // Before there is a rig that could be drained.
 bool stopped_early(campipe::RigSignals* signals) {
   if (signals == nullptr || !signals->asks_to_end()) return false;
@@ -192,6 +215,8 @@ int run_rig(const Arguments& arguments) {
   }
   tell_descriptors(loaded.rig, arguments.check);
   if (arguments.check) return check(loaded, errors, arguments.config);
+  tell_problems(loaded.rig, machine);
+  if (is_refused(loaded.rig, machine)) return usage_error;
 
   campipe::RunOptions options;
   options.config = arguments.config;
@@ -254,6 +279,7 @@ int run(int argc, char** argv) {
   add_options(app, arguments);
   std::function<int()> command;
   campipe::add_commands(app, command);
+  campipe::add_cost_commands(app, command);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -58,6 +58,13 @@ std::optional<fs::path> runtime_folder() {
   return given ? std::optional(*given / "campipe") : state_folder();
 }
 
+std::optional<fs::path> cache_folder() {
+  if (auto given = folder_of("CACHE_DIRECTORY")) return given;
+  if (const auto home = folder_of("XDG_CACHE_HOME")) return *home / "campipe";
+  if (const auto home = folder_of("HOME")) return *home / ".cache/campipe";
+  return std::nullopt;
+}
+
 void make_own_folder(const fs::path& folder) {
   make_folder(folder);
   require_own(folder);

@@ -20,6 +20,9 @@ namespace campipe {
 // Whether processes use GPUs through NVIDIA's MPS daemon (docs/operations.md).
 enum class Mps : std::uint8_t { off, use };
 
+// What becomes of cameras that need more than the machine has (docs/capacity.md).
+enum class Admission : std::uint8_t { warn, refuse };
+
 // A camera's outputs as they are run: its own stream first, then the others in their order.
 std::vector<ResolvedOutput> resolved_outputs(const CameraConfig& camera);
 
@@ -36,6 +39,7 @@ struct RigConfig {
   std::vector<CameraConfig> cameras;  // in the file's order, and then the mosaics
   std::optional<int> worker_count;    // none: auto
   Mps mps = Mps::off;
+  Admission admission = Admission::warn;
   std::string events;  // a file that gets a line of JSON for each event; empty: events.jsonl, where a camera has motion
   std::optional<unsigned> umask;  // of all processes; none: as started, and nothing for others
   ServerConfig server;
@@ -73,6 +77,11 @@ void describe_keys(Keys& keys, Of<RigConfig>) {
             {.meaning = "those on the CPU; `auto`: one for every two cores. Each GPU in use has one worker of its own",
              .unit = "processes"});
       });
+  keys.key(
+      "admission", &R::admission,
+      {.meaning = "what becomes of cameras that need more decoding, cores, memory or descriptors than [the machine "
+                  "has](capacity.md#admission): `warn` logs it; `refuse` does not start them, and refuses changes "
+                  "that bring them"});
   keys.key("events", &R::events, ParsedKey{read_events, "string", R"({"type": "string", "minLength": 1})"},
            {.meaning = "the file that gets a [line of JSON](operations.md#recordings) when motion begins and when it "
                        "ends; no link or pipe",

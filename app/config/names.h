@@ -51,6 +51,9 @@ inline constexpr std::array choices<OnMissing>{Choice<OnMissing>{"repeat", OnMis
                                                Choice<OnMissing>{"drop", OnMissing::drop},
                                                Choice<OnMissing>{"wait", OnMissing::wait}};
 template <>
+inline constexpr std::array choices<Admission>{Choice<Admission>{"warn", Admission::warn},
+                                               Choice<Admission>{"refuse", Admission::refuse}};
+template <>
 inline constexpr std::array choices<Mps>{Choice<Mps>{"off", Mps::off}, Choice<Mps>{"use", Mps::use}};
 template <>
 inline constexpr std::array choices<Permission>{Choice<Permission>{"view", Permission::view},

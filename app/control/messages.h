@@ -17,6 +17,7 @@
 #include "app/control/camera_placement.h"
 #include "app/control/config_json.h"
 #include "app/control/json_fields.h"
+#include "app/control/known_stream.h"
 #include "app/control/message_parts.h"
 #include "app/control/node_messages.h"
 #include "app/control/requests.h"
@@ -238,7 +239,15 @@ struct FoundStream {
   static void fields(auto& m, auto&& f) { f("camera", m.camera), f("sends", m.sends); }
 };
 
-using FromMaster = MessageList<FrameRing, PacketRing, AudioRing, SourceOver, SourceState, FoundStream>;
+// What a camera's source sends, each time that it has been opened.
+struct OpenedStream {
+  static constexpr std::string_view type = "opened_stream";
+  CameraId camera;
+  KnownStream stream;
+  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("stream", m.stream); }
+};
+
+using FromMaster = MessageList<FrameRing, PacketRing, AudioRing, SourceOver, SourceState, FoundStream, OpenedStream>;
 
 // ---- From workers
 

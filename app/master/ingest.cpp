@@ -144,6 +144,7 @@ void Ingest::report_state(bool delivers, const std::string& reason) {
 // False: it has been stopped.
 bool Ingest::connect() {
   source_.open();
+  events_.on_opened(known_stream(source_.stream()));
   if (!fits()) return false;
   router_.begin(source_.stream());
   clock_.connected();

@@ -10,6 +10,7 @@
 
 #include "app/config/config.h"
 #include "app/control/camera_placement.h"
+#include "app/control/known_stream.h"
 #include "app/control/sent_stream.h"
 #include "app/master/packet_copies.h"
 #include "ipc/frame_ring.h"
@@ -53,6 +54,8 @@ struct IngestEvents {
   // Of one that is undecided, what its source sends, each time that it was opened. If that does not play everywhere,
   // nothing is passed on until stop().
   std::function<void(const SentStream& sends)> on_stream = [](const SentStream&) {};
+  // What the source sends, each time that it was opened.
+  std::function<void(const KnownStream& stream)> on_opened = [](const KnownStream&) {};
   std::function<void(OutputId output, std::uint64_t epoch, const PacketRingMemory& ring, const StreamParameters&)>
       on_copy = [](OutputId, std::uint64_t, const PacketRingMemory&, const StreamParameters&) {};
   std::function<void(OutputId output, std::uint64_t epoch, const PacketRingMemory& ring, const AudioParameters&)>

@@ -96,6 +96,9 @@ class Master {
       child_.send(messages::SourceState{camera, delivers, reason});
     };
     events.on_stream = [this, camera](const SentStream& sends) { child_.send(messages::FoundStream{camera, sends}); };
+    events.on_opened = [this, camera](const KnownStream& stream) {
+      child_.send(messages::OpenedStream{camera, stream});
+    };
     events.on_copy = [this](OutputId to, std::uint64_t ring_epoch, const PacketRingMemory& ring,
                             const StreamParameters& parameters) {
       child_.send(messages::PacketRing{to, ring_epoch, parameters}, {ring.fd()});

@@ -1,13 +1,16 @@
 // `campipe --devices`: what the CPU offers, by asking FFmpeg here, and what the probe found of the GPUs.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "app/config/names.h"
 #include "app/placement/cpu_list.h"
 #include "app/placement/devices.h"
 #include "app/placement/plan.h"
+#include "app/placement/preflight.h"
 #include "core/error.h"
 #include "core/ffmpeg.h"
 #include "core/gpu.h"
@@ -103,13 +106,30 @@ std::string describe(const GpuPair& pair, const Devices& devices) {
   return text;
 }
 
+std::vector<std::string> problems_here(const Devices& devices, const MachineLimits& limits) {
+  std::vector<std::string> problems = gpu_problems(find_gpu_files(), devices);
+  std::ranges::move(limit_problems(limits), std::back_inserter(problems));
+  return problems;
+}
+
+json to_json(const MachineLimits& limits) {
+  const auto or_null = [](const auto& value) { return value ? json(*value) : json(); };
+  return {{"descriptors", limits.descriptors > 0 ? json(limits.descriptors) : json()},
+          {"locked_memory", or_null(limits.locked_memory)},
+          {"memory", limits.memory},
+          {"cgroup_cores", or_null(limits.cores)},
+          {"cgroup_memory", or_null(limits.cgroup_memory)}};
+}
+
 }  // namespace
 
 std::string describe_devices(const Devices& devices) {
-  std::string text = describe_cpu();
+  const MachineLimits limits = read_machine_limits();
+  std::string text = describe_cpu() + "  limits: " + describe(limits) + '\n';
   if (devices.gpus.empty()) text += fmt::format("GPUs: none ({})\n", devices.problem);
   for (const Gpu& gpu : devices.gpus) text += describe(gpu);
   for (const GpuPair& pair : devices.pairs) text += describe(pair, devices);
+  for (const std::string& problem : problems_here(devices, limits)) text += "Problem: " + problem + '\n';
   return text;
 }
 
@@ -127,6 +147,9 @@ std::string describe_devices_json(const Devices& devices) {
       {"encoders",
        {{{"name", "libx264"}, {"codec", "h264"}, {"works", encoder_problem.empty()}, {"reason", encoder_problem}}}},
       {"sharing", {{"host", {{"works", host_problem.empty()}, {"reason", host_problem}}}}}};
+  const MachineLimits limits = read_machine_limits();
+  all["limits"] = to_json(limits);
+  all["problems"] = problems_here(devices, limits);
   return all.dump(2) + "\n";
 }
 

@@ -18,7 +18,9 @@ namespace campipe {
 namespace {
 
 // One for two cores: decoding, which the master does, and encoding share a machine about evenly.
-std::size_t automatic_count(const Machine& machine) { return std::max<std::size_t>(machine.cpus.size() / 2, 1); }
+std::size_t automatic_count(const Machine& machine) {
+  return std::max<std::size_t>(static_cast<std::size_t>(machine.cores() / 2), 1);
+}
 
 // The i-th of n shares, which differ by at most one core. Empty where there are fewer cores than shares.
 std::vector<unsigned> share_of(const std::vector<unsigned>& cpus, std::size_t i, std::size_t n) {
@@ -77,8 +79,9 @@ double encode_cores(unsigned number, const RigPlan& plan, const RigConfig& rig, 
     if (nodes.front().worker == number) outputs += encoded_outputs(camera) - own;
     if (nodes.back().worker == number) outputs += own;
   }
-  const auto cores = worker.cpus.empty() ? machine.cpus.size() : worker.cpus.size();
-  return static_cast<double>(cores) / std::max(outputs, 1U);
+  const auto cores = static_cast<double>(worker.cpus.empty() ? machine.cpus.size() : worker.cpus.size());
+  const double time = machine.cpus.empty() ? 1 : machine.cores() / static_cast<double>(machine.cpus.size());
+  return cores * time / std::max(outputs, 1U);
 }
 
 // From the source to the nodes on these GPUs, of which the first is the first node's.
@@ -251,7 +254,13 @@ Machine this_machine() {
   for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (CPU_ISSET(cpu, &set)) machine.cpus.push_back(cpu);
   }
+  machine.limits = read_machine_limits();
   return machine;
+}
+
+double Machine::cores() const {
+  const auto all = static_cast<double>(cpus.size());
+  return limits.cores ? std::min(*limits.cores, all) : all;
 }
 
 RigPlan plan(const RigConfig& rig, const Machine& machine) {

@@ -9,6 +9,7 @@
 #include "app/config/config.h"
 #include "app/control/camera_placement.h"
 #include "app/placement/devices.h"
+#include "app/placement/machine_limits.h"
 #include "core/error.h"
 #include "core/frame.h"
 
@@ -17,6 +18,9 @@ namespace campipe {
 struct Machine {
   std::vector<unsigned> cpus;  // those that this process may run on
   Devices devices;             // no GPUs, unless they were asked for (probe_devices)
+  MachineLimits limits = {};
+  // So many of them at once: a cgroup may allow less time than they have.
+  [[nodiscard]] double cores() const;
 };
 Machine this_machine();
 

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <string_view>
+#include <cstddef>
 #include <utility>
 
+#include "app/costs/codec_work.h"
+#include "app/costs/estimates.h"
+#include "app/costs/filter_work.h"
+#include "core/error.h"
 #include "core/gpu.h"
 #include "stages/filters/tile_parts.h"
 #include "stages/sources/source_kind.h"
@@ -14,36 +17,14 @@
 namespace campipe {
 namespace {
 
-// For a million pixels, with common parameters: of an H200, and of one core of an AMD EPYC, as gpu_kernels_bench and
-// filters_bench (case 0) measure them.
-struct FilterCost {
-  std::string_view name;
-  double gpu_us;
-  double cpu_ms;
-};
-constexpr std::array costs{
-    FilterCost{"resize", 1.3, 0.46},  FilterCost{"color", 1.3, 0.3},       FilterCost{"crop", 0.3, 0.03},
-    FilterCost{"sharpen", 1.5, 0.41}, FilterCost{"blur", 2.3, 0.74},       FilterCost{"undistort", 2.6, 4.8},
-    FilterCost{"rotate", 1.4, 0.41},  FilterCost{"deinterlace", 8.5, 1.2}, FilterCost{"denoise", 82.4, 23.5},
-};
-
-// Of a stream, which one decoder of the GPU decodes, or one thread; and of a frame over a link, or into memory.
+// Of one stream, which one decoder of the GPU decodes, for a million pixels.
 constexpr double gpu_decode_us = 600;
-constexpr double cpu_decode_us = 1900;
-constexpr double gpu_copy_us = 3.8;
-constexpr double cpu_copy_us = 250;
-
 constexpr double gain = 1.1;                   // less is none
 constexpr std::pair assumed_size{3840, 2160};  // of a source that is not open yet
 
-// In µs.
-double filter_cost(const std::vector<FilterConfig>& filters, std::size_t number, bool on_gpu) {
-  double cost = 0;
-  for (std::size_t f = 0; f < number; ++f) {
-    const auto found = std::ranges::find(costs, filters[f].name, &FilterCost::name);
-    if (found != costs.end()) cost += on_gpu ? found->gpu_us : 1000 * found->cpu_ms;
-  }
-  return cost;
+double decode_us(const Device& device, const FrameFormat& frame) {
+  const Work work = decode_work("h264", frame);
+  return on_gpu(device) ? gpu_decode_us * work.megapixels : cost_us(estimated_cpu_costs({}), work).value_or(0);
 }
 
 }  // namespace
@@ -52,19 +33,27 @@ std::string why_tiles_cannot_pay(const CameraConfig& camera, const CameraPlan& p
   if (plan.tiles == 0) return "";
   if (plan.tiles == 1) return "there is but one tile";
   const bool gpu = on_gpu(plan.nodes.front().gpu);
+  const DeviceCosts costs = gpu ? estimated_gpu_costs({}) : estimated_cpu_costs({});
   const SourceKind& kind = source_kind_of(camera.source.url);
-  const bool painted = kind.painted;
-  const double decode = painted ? 0 : on_gpu(plan.placement.decode_gpu) ? gpu_decode_us : cpu_decode_us;
-  const double one = filter_cost(camera.filters, usual_tiles(camera.filters).filters, gpu);
-  const double tiled = one / plan.tiles + (gpu ? gpu_copy_us : cpu_copy_us);
-  if (std::max(decode, one) >= gain * std::max(decode, tiled)) return "";
   const auto [width, height] = kind.size != nullptr ? kind.size(camera.source.url) : assumed_size;
-  const auto ms = [&, pixels = width * height](double us) { return us * pixels / 1e9; };  // `us`: of a million
+  FrameFormat frame;
+  frame.width = width;
+  frame.height = height;
+  const double decode = kind.painted ? 0 : decode_us(plan.placement.decode_gpu, frame);
+  const auto tiled_filters = static_cast<std::ptrdiff_t>(usual_tiles(camera.filters).filters);
+  double one = 0;
+  try {
+    one = chain_us(costs, chain_work({camera.filters.begin(), camera.filters.begin() + tiled_filters}, frame, 0));
+  } catch (const Error&) {
+    return "";  // they do not take such frames
+  }
+  const double tiled = one / plan.tiles + cost_us(costs, copy_work(frame)).value_or(0);
+  if (std::max(decode, one) >= gain * std::max(decode, tiled)) return "";
   return fmt::format(
       "for a frame of {}x{}{} its filters take an estimated {:.2g} ms on one device, {} tiles and the copies between "
       "them {:.2g} ms, and decoding {:.2g} ms",
-      width, height, kind.size != nullptr ? "" : " (assumed, as the source is not open)", ms(one), plan.tiles,
-      ms(tiled), ms(decode));
+      width, height, kind.size != nullptr ? "" : " (assumed, as the source is not open)", one / 1000, plan.tiles,
+      tiled / 1000, decode / 1000);
 }
 
 }  // namespace campipe

@@ -108,7 +108,7 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Camer
 }
 
 // One that goes keeps its ids until nothing of it is left, and its successor may want more.
-void CameraRoster::require_room(std::span<const CameraConfig> coming) const {
+void CameraRoster::require_room(std::span<const CameraConfig> coming, bool only_these) {
   std::size_t outputs = 0;
   std::size_t cells = 0;
   std::size_t descriptors = supervisor_descriptors(processes_.all().size() + 1);
@@ -130,6 +130,7 @@ void CameraRoster::require_room(std::span<const CameraConfig> coming) const {
   if (descriptors > descriptor_limit()) {
     throw Error("there are too few descriptors for so many streams; raise the limit (LimitNOFILE, ulimit -n)");
   }
+  admission_.require(coming, only_these);
 }
 
 void CameraRoster::add(const CameraConfig& asked) { add(Comes{asked}); }
@@ -153,6 +154,14 @@ void CameraRoster::on_sent_stream(Camera& camera, const SentStream& sends) {
   camera.sends = sends;
   if (is_news) spdlog::info("{}: {}", camera.name(), outcome(camera.asked, sends));
   if (!fits(camera.asked, sends)) retire(camera, camera.asked);
+}
+
+void CameraRoster::on_opened_stream(Camera& camera, const KnownStream& stream) {
+  if (camera.retiring || camera.all_failed() || rig_.phase != RunPhase::running) return;
+  const std::string reason = admission_.on_stream(camera, stream);
+  if (reason.empty()) return;
+  CameraLifecycle::fail(camera, reason);
+  lifecycle_.stop(camera);
 }
 
 void CameraRoster::retire(Camera& camera, const std::optional<CameraConfig>& successor) {
@@ -216,6 +225,7 @@ TotalsByName CameraRoster::remove(Camera& camera, std::string_view change) {
     totals[output.config.name] = std::make_shared<const OutputTotals>(totals_of(camera, output, rig_.page));
   }
   setup_.send_forget(camera);
+  admission_.forget(camera.name());
   rig_.page.clear(camera.id);
   for (const CameraEdge& edge : camera.edges) {
     for (const EdgeReader& reader : edge.readers) rig_.page.clear(edge.id, camera.writer_of(edge), reader.process);
@@ -227,7 +237,7 @@ TotalsByName CameraRoster::remove(Camera& camera, std::string_view change) {
 }
 
 CameraDifference CameraRoster::apply(const RigConfig& rig) {
-  require_room(rig.cameras);
+  require_room(rig.cameras, true);
   CameraDifference difference;
   for (Camera& camera : rig_.cameras.all()) {
     const bool wanted = std::ranges::find(rig.cameras, camera.name(), &CameraConfig::name) != rig.cameras.end();

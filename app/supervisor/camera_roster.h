@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/supervisor/accounting.h"
+#include "app/supervisor/admission.h"
 #include "app/supervisor/answers.h"
 #include "app/supervisor/camera_lifecycle.h"
 #include "app/supervisor/camera_setup.h"
@@ -21,12 +22,17 @@ namespace campipe {
 class CameraRoster {
  public:
   CameraRoster(RigState& rig, Processes& processes, CameraLifecycle& lifecycle, CameraSetup& setup)
-      : rig_(rig), processes_(processes), lifecycle_(lifecycle), setup_(setup), workers_(rig, processes) {}
+      : rig_(rig),
+        processes_(processes),
+        lifecycle_(lifecycle),
+        setup_(setup),
+        workers_(rig, processes),
+        admission_(rig) {}
 
   // Before the processes are started: the rig's own cameras, in the configuration's order.
   void add_all(const RigPlan& plan);
-  // Throws Error, before anything is changed, where these cameras do not fit.
-  void require_room(std::span<const CameraConfig> coming) const;
+  // Throws Error, before anything is changed, where these cameras do not fit. `only_these`: all others go.
+  void require_room(std::span<const CameraConfig> coming, bool only_these = false);
   // Throws Error.
   void add(const CameraConfig& asked);
   // `successor` comes in its place when nothing of it is left; none: nothing does.
@@ -36,6 +42,9 @@ class CameraRoster {
   CameraDifference apply(const RigConfig& rig);
   // What its source sends: where that is something else than it was begun for, it comes anew.
   void on_sent_stream(Camera& camera, const SentStream& sends);
+  // Its source has been opened: where the machine has not what it needs, it may be stopped.
+  void on_opened_stream(Camera& camera, const KnownStream& stream);
+  void follow_admission() { admission_.follow(); }
   // Takes away those that nothing is left of. To be called several times a second.
   void settle_retiring();
   // Of all its outputs that record.
@@ -59,6 +68,7 @@ class CameraRoster {
   CameraLifecycle& lifecycle_;
   CameraSetup& setup_;
   WorkerChoice workers_;
+  AdmissionControl admission_;
 };
 
 }  // namespace campipe

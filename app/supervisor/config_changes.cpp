@@ -203,7 +203,14 @@ messages::Answer ConfigChanges::take(const LoadedConfig& loaded) {
   if (const auto key = needs_restart(rig_.config, loaded.rig)) {
     return refused(409, "'" + *key + "' cannot be changed while the rig runs; restart it");
   }
-  const CameraDifference cameras = roster_.apply(loaded.rig);
+  const Admission before = std::exchange(rig_.config.admission, loaded.rig.admission);
+  CameraDifference cameras;
+  try {
+    cameras = roster_.apply(loaded.rig);
+  } catch (...) {
+    rig_.config.admission = before;
+    throw;
+  }
   // Also where it is the same: certificates are read anew.
   processes_.send(processes_.publisher(), messages::ChangeServer{loaded.rig.server});
   rig_.config.server = loaded.rig.server;

@@ -90,6 +90,10 @@ void require_possible(const AboutCamera&, const messages::FoundStream& found) {
   require(is_possible(found.sends), "a source's stream that cannot be");
 }
 
+void require_possible(const AboutCamera&, const messages::OpenedStream& opened) {
+  require(is_possible(opened.stream), "a source's stream that cannot be");
+}
+
 // A source ends when it is asked to, fails, or has an end and is there. A failure is accepted: it is reported, and
 // the rig's exit status shows it.
 void require_possible(const AboutCamera& about, const messages::SourceOver& over) {

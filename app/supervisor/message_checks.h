@@ -38,6 +38,7 @@ void require_possible(const About&, const M&) {}
 void require_possible(const AboutEdge& about, const messages::FrameRing& ring);
 void require_possible(const AboutEdge& about, const messages::EdgeDone& done);
 void require_possible(const AboutCamera& about, const messages::FoundStream& found);
+void require_possible(const AboutCamera& about, const messages::OpenedStream& opened);
 void require_possible(const AboutCamera& about, const messages::SourceOver& over);
 void require_possible(const AboutNode& about, const messages::FrameRingLost& lost);
 void require_possible(const AboutNode& about, const messages::NodeDone& done);

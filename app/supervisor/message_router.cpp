@@ -147,6 +147,10 @@ void MessageRouter::on(const AboutCamera& about, const messages::FoundStream& fo
   roster_.on_sent_stream(about.camera, found.sends);
 }
 
+void MessageRouter::on(const AboutCamera& about, const messages::OpenedStream& opened) {
+  roster_.on_opened_stream(about.camera, opened.stream);
+}
+
 void MessageRouter::on(const AboutNode& about, const messages::NodeDone&) {
   lifecycle_.on_node_done(about.camera, about.node);
 }

@@ -37,6 +37,7 @@ class MessageRouter {
   void on(const AboutCamera& about, const messages::SourceState& source);
   void on(const AboutCamera& about, const messages::SourceOver& over);
   void on(const AboutCamera& about, const messages::FoundStream& found);
+  void on(const AboutCamera& about, const messages::OpenedStream& opened);
   void on(const AboutNode& about, const messages::NodeDone& done);
   void on(const AboutEdge& about, const messages::EdgeFailed& failed);
   void on(const AboutEdge& about, const messages::EdgeDone& done);

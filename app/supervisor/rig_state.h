@@ -8,6 +8,8 @@
 #include <string>
 
 #include "app/config/config.h"
+#include "app/control/known_stream.h"
+#include "app/placement/machine_costs.h"
 #include "app/placement/plan.h"
 #include "app/supervisor/cameras.h"
 #include "app/supervisor/sync_groups.h"
@@ -33,6 +35,8 @@ struct RigState {
   RigPage page;
   Cameras cameras;
   SyncGroups groups = {};
+  MachineCosts costs = {};                 // as they were known at the start
+  KnownStreams streams = {};               // of cameras whose source has been opened
   std::optional<std::string> events = {};  // the file for events
 
   RunPhase phase = RunPhase::running;

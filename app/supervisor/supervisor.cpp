@@ -61,6 +61,7 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
                   [this](const ManagedProcess& process) { return needed(process); }}),
       changes_(rig_, processes_, roster_, service_, log_.write_fd(), [this] { show_ready(); }) {
   init_logging("supervisor", options.log_level, log_.write_fd());
+  rig_.costs = load_machine_costs(machine.devices);
   const RigPlan placed = plan(rig, machine);
   for (const std::string& line : describe_sharing(placed, machine.devices)) spdlog::info("{}", line);
   add_processes(placed);
@@ -149,6 +150,7 @@ void Supervisor::tick() {
   guard_.run("settle a camera's frames", [this] { rings_.settle(); });
   guard_.run("look after mosaics", [this] { cells_.follow(); });
   guard_.run("take away a camera", [this] { roster_.settle_retiring(); });
+  guard_.run("compare needs with the machine", [this] { roster_.follow_admission(); });
   guard_.run("watch the processes", [this] { crashes_.find_hung(); });
   processes_.start_due();
   processes_.refill_reserve();

@@ -1,4 +1,4 @@
-"""Sections decode, scaling, latency, kernels and streams of tools/gpu-check: the figures that campipe must reach on H200."""
+"""Sections decode, scaling, latency, kernels, costs and streams of tools/gpu-check: the figures that campipe must reach on H200."""
 
 import json
 import os
@@ -131,6 +131,30 @@ def kernels(check):
             check.add(f"{size} {name}, speed / a copy's", f"{ratio:.2f}, {row.group(1)} us")
     if not found:
         raise Broken(f"gpu_kernels_bench reported no figures:\n{text[-1000:]}")
+
+
+# --- what is predicted, and what is measured in the same run ---
+
+COST_TARGETS = {"filter": 1.15, "decode": 1.15, "encode": 1.5}
+
+
+def costs(check):
+    """campipe calibrate-costs --check: for each device predictions of sizes and chains that were not measured."""
+    text = check.programs.must("campipe", "calibrate-costs", "--check", "--json", seconds=max(check.left(), 10))
+    check.log("campipe calibrate-costs --check --json", text)
+    found = json.loads(text)
+    names = {device["device"]: device["name"] for device in found["devices"]}
+    for device, compared in found["compared"].items():
+        for kind, target in COST_TARGETS.items():
+            factors = sorted(max(one["predicted_us"], one["measured_us"]) / min(one["predicted_us"], one["measured_us"])
+                             for one in compared if one["what"].startswith(kind))
+            if not factors:
+                continue
+            ninth = factors[len(factors) * 9 // 10]
+            check.at_most(f"{names[device]}, {kind}: predicted / measured, nine tenths within a factor of", ninth, target)
+            check.add(f"{names[device]}, {kind}: the worst", f"{factors[-1]:.2f}")
+    if len(found["compared"]) <= len(check.gpus):
+        raise Broken("not every device was measured")
 
 
 # --- streams of 1080p30, side by side with FFmpeg ---

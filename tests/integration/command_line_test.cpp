@@ -41,10 +41,61 @@ TEST(CommandLine, HelpNamesEveryOption) {
   }
 }
 
+TEST(CommandLine, HelpHasTheCommandsAboutCosts) {
+  const std::string help = ask({"--help"}).output;
+  for (const char* command : {"calibrate-costs", "capacity"}) {
+    EXPECT_THAT(help, HasSubstr(command));
+    const Answer answer = ask({command, "--help"});
+    EXPECT_EQ(answer.status, 0);
+    EXPECT_THAT(answer.output, HasSubstr("--json"));
+  }
+}
+
+TEST(CommandLine, CapacityTellsHowManyMoreFit) {
+  const std::string rig = "defaults: {gpu: cpu}\n" + two_cameras + "  gate: {source: \"rtsp://127.0.0.1/gate\"}\n";
+  const Answer text = ask({"capacity", "--config", "rig.yaml", "--estimate"}, rig);
+  EXPECT_EQ(text.status, 0) << text.errors;
+  for (const char* words : {"costs estimated, not measured", "what the rig takes", "needs ", "how many more",
+                            "pattern 1280x720 @ 25 ", "h264 1920x1080 @ 25 (assumed)"})
+    EXPECT_THAT(text.output, HasSubstr(words));
+  EXPECT_THAT(text.errors, HasSubstr("the CPU has not been measured"));
+
+  const Answer answer =
+      ask({"capacity", "--config", "rig.yaml", "--estimate", "--json", "--assume", "hevc:3840x2160@12.5"}, rig);
+  ASSERT_EQ(answer.status, 0) << answer.errors;
+  const auto found = nlohmann::json::parse(answer.output);
+  EXPECT_EQ(found.at("cpu").at("measured"), "");
+  EXPECT_GT(found.at("cpu").at("cores"), 0);
+  ASSERT_FALSE(found.at("uses").empty());
+  for (const auto& use : found.at("uses")) EXPECT_GT(use.at("has"), 0) << use;
+  const auto& gate = found.at("cameras").at("gate");
+  EXPECT_EQ(gate.at("codec"), "hevc");
+  EXPECT_EQ(gate.at("rate"), 12.5);
+  EXPECT_TRUE(gate.at("assumed"));
+  EXPECT_FALSE(found.at("cameras").at("dock").at("assumed"));
+  EXPECT_TRUE(gate.at("more").is_number_unsigned());
+}
+
+TEST(CommandLine, CommandsAboutCostsRefuseMisuse) {
+  const std::string rig = "cameras: {dock: {source: \"test://pattern\", rate: many}}\n";
+  const auto refused = [&](const std::vector<std::string>& command, const char* message) {
+    const Answer answer = ask(command, rig);
+    EXPECT_EQ(answer.status, 2) << answer.errors;
+    EXPECT_THAT(answer.errors, HasSubstr(message));
+  };
+  refused({"capacity"}, "--config");
+  refused({"capacity", "--config", "rig.yaml"}, "rig.yaml:1:");
+  refused({"capacity", "--config", "none.yaml"}, "none.yaml");
+  for (const char* stream : {"h264", "h264:1920x1080", "h264:1920x1080@0", "h264:0x0@25", "h264:99999x16@25", "@"})
+    refused({"capacity", "--config", "rig.yaml", "--assume", stream}, "expected a stream such as h264:1920x1080@25");
+  refused({"calibrate-costs", "--device", "GPU-none"}, "GPU-none");
+}
+
 TEST(CommandLine, TellsWhatTheMachineOffers) {
   const Answer answer = ask({"--devices"});
   EXPECT_EQ(answer.status, 0);
-  for (const char* text : {"CPU: ", "h264", "libx264: works", "ring memory host: works", "GPU"}) {
+  for (const char* text : {"CPU: ", "h264", "libx264: works", "ring memory host: works", "limits: descriptors ",
+                           "locked memory ", "GPU"}) {
     EXPECT_THAT(answer.output, HasSubstr(text));
   }
 }
@@ -54,6 +105,8 @@ TEST(CommandLine, TellsWhatTheMachineOffersToPrograms) {
   EXPECT_EQ(answer.status, 0);
   const auto offered = nlohmann::json::parse(answer.output);
   EXPECT_TRUE(offered.at("cpu").at("sharing").at("host").at("works"));
+  EXPECT_GT(offered.at("limits").at("memory"), 0);
+  EXPECT_TRUE(offered.at("problems").is_array());
   EXPECT_EQ(offered.at("gpus").empty(), !offered.at("problem").get<std::string>().empty()) << answer.output;
 }
 

@@ -49,9 +49,11 @@ std::vector<std::string> environment_of(const fs::path& folder, const RigOptions
     const std::string text = *word;
     if (text.starts_with("TMPDIR=") || text.starts_with("CAMPIPE_FAILPOINT=")) continue;
     if (text.starts_with("STATE_DIRECTORY=") || text.starts_with("XDG_RUNTIME_DIR=")) continue;
+    if (text.starts_with("XDG_CACHE_HOME=") || text.starts_with("CACHE_DIRECTORY=")) continue;
     words.push_back(text);
   }
   words.push_back("STATE_DIRECTORY=" + (options.state.empty() ? folder / "state" : options.state).string());
+  words.push_back("XDG_CACHE_HOME=" + (options.cache.empty() ? folder / "cache" : options.cache).string());
   words.push_back(marker_of(folder));
   if (!options.failpoints.empty()) words.push_back("CAMPIPE_FAILPOINT=" + options.failpoints);
   return words;

@@ -49,6 +49,7 @@ struct RigOptions {
   unsigned descriptors = 0;               // that each process may have, for good; 0: as many as the test
   std::string config = "rig.yaml";        // the configuration's name
   std::filesystem::path state = {};       // where it keeps what lasts; empty: its own folder
+  std::filesystem::path cache = {};       // where it keeps what it has measured; empty: its own folder
   std::vector<std::string> command = {};  // instead of --config, --report and `arguments`
 };
 

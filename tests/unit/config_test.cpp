@@ -277,7 +277,7 @@ TEST_F(ConfigTest, APresetThatTheEncoderDoesNotHaveIsRefused) {
 TEST_F(ConfigTest, ColumnsCountCharactersAndAByteOrderMarkIsNone) {
   EXPECT_EQ(errors("\xEF\xBB\xBF{\"übung\": 1, cameras: {a: {source: '" + pattern + "'}}}\n"),
             Strings{"rig.yaml:1:2: übung: unknown key, expected defaults, cameras, mosaics, sync_groups, workers, "
-                    "events, umask, mps, "
+                    "admission, events, umask, mps, "
                     "http_address, rtsp_address, insecure, tls, users or trusted_proxies"});
   EXPECT_EQ(errors("{cameras: {a: {source: '" + pattern + "'}}, workers: {\"é\": 1}}\n"),
             Strings{"rig.yaml:1:83: workers.é: unknown key, expected count"});
@@ -366,6 +366,13 @@ TEST_F(ConfigTest, SourcesAndFiltersAreReadWithTheirPlaces) {
   EXPECT_EQ(places.filters[1].line, 8);
   EXPECT_EQ(places.filters[1].column, 9);
   EXPECT_EQ(places.output_filters.at(0).at(0).path, "cameras.b.outputs.c.filters[0]");
+}
+
+TEST_F(ConfigTest, AdmissionIsOneOfTwoWords) {
+  const std::string rig = "cameras: {a: {source: '" + pattern + "'}}\n";
+  EXPECT_EQ(load(rig).rig.admission, Admission::warn);
+  EXPECT_EQ(load(rig + "admission: refuse\n").rig.admission, Admission::refuse);
+  EXPECT_EQ(errors(rig + "admission: off\n"), Strings{"rig.yaml:2:12: admission: expected warn or refuse, got 'off'"});
 }
 
 TEST_F(ConfigTest, AnMpsDaemonMustBeThereToBeUsed) {

@@ -1,0 +1,35 @@
+// Streams to time decoders with, and what encoding them took.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/ffmpeg.h"
+#include "core/frame.h"
+#include "core/source_stream.h"
+
+namespace campipe {
+
+struct EncodedFootage {
+  AvCodecParameters codec;
+  std::vector<AvPacket> packets;  // the first one is a key frame, the only one
+  double us = 0;                  // of CPU time for a frame that is none
+
+  // `codec` must outlive it.
+  [[nodiscard]] SourceStream stream() const;
+};
+
+// `codec`: h264, hevc or mjpeg, encoded on the CPU as cameras are by default; `preset`: the encoder's, or auto. Throws
+// Error where FFmpeg here has no encoder for it.
+EncodedFootage encode_footage(const std::string& codec, const FrameFormat& format, const std::string& preset = "auto");
+
+// µs of CPU time for a frame, decoded into a ring by one thread.
+double decode_us_of(const EncodedFootage& clip);
+// Of the test pattern, which is painted.
+double paint_us_of(const FrameFormat& format);
+
+// CUDA only. µs from one frame to the next that all of the GPU's decoders together give, with several streams at once.
+// Throws HardwareRefused where it does not decode the clip.
+double gpu_decode_us_of(const EncodedFootage& clip, const Device& gpu);
+
+}  // namespace campipe

@@ -1,0 +1,45 @@
+#include "app/placement/machine_costs.h"
+
+#include <algorithm>
+
+#include "app/costs/estimates.h"
+#include "core/gpu.h"
+
+namespace campipe {
+namespace {
+
+using Estimate = DeviceCosts (*)(const CostKey&);
+
+DeviceCosts costs_or_estimate(const CostCache& cache, const CostKey& key, Estimate estimate, MachineCosts& all) {
+  auto found = find_costs(cache, key);
+  if (auto* const measured = std::get_if<DeviceCosts>(&found)) return std::move(*measured);
+  const std::string& reason = std::get<std::string>(found);
+  if (std::ranges::find(all.reasons, reason) == all.reasons.end()) all.reasons.push_back(reason);
+  return estimate(key);
+}
+
+}  // namespace
+
+const DeviceCosts& MachineCosts::of(const Device& device) const {
+  if (!on_gpu(device)) return cpu;
+  const std::string uuid = to_string(device);
+  const auto found = std::ranges::find_if(gpus, [&](const DeviceCosts& costs) { return costs.key.device == uuid; });
+  return found == gpus.end() ? cpu : *found;
+}
+
+CostKey key_of(const Gpu& gpu) { return gpu_key(to_string(gpu.device), gpu.name); }
+
+MachineCosts machine_costs(const CostCache& cache, const Devices& devices, const CostKey& cpu) {
+  MachineCosts all;
+  all.cpu = costs_or_estimate(cache, cpu, estimated_cpu_costs, all);
+  for (const Gpu& gpu : devices.gpus)
+    all.gpus.push_back(costs_or_estimate(cache, key_of(gpu), estimated_gpu_costs, all));
+  return all;
+}
+
+MachineCosts load_machine_costs(const Devices& devices) {
+  const auto file = costs_file();
+  return machine_costs(file ? read_costs(*file) : CostCache(), devices);
+}
+
+}  // namespace campipe

@@ -1,0 +1,27 @@
+// The costs of a machine's devices: measured where the cache file has them, else estimated.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/costs/cost_cache.h"
+#include "app/placement/devices.h"
+
+namespace campipe {
+
+struct MachineCosts {
+  DeviceCosts cpu;
+  std::vector<DeviceCosts> gpus;     // in the order of Devices::gpus
+  std::vector<std::string> reasons;  // why what is estimated is not measured; each once
+
+  // Of the CPU, or of a GPU that is there.
+  [[nodiscard]] const DeviceCosts& of(const Device& device) const;
+};
+
+MachineCosts machine_costs(const CostCache& cache, const Devices& devices, const CostKey& cpu = cpu_key());
+// Of the cache file of this account. Never throws.
+MachineCosts load_machine_costs(const Devices& devices);
+
+CostKey key_of(const Gpu& gpu);
+
+}  // namespace campipe
