@@ -132,6 +132,7 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const Cameras& cameras, co
     const std::string& overload = overloads_.look_at(camera.name(), camera.encoder_of(camera.own()).worker,
                                                      counts.decoded, full == counts.dropped.end() ? 0 : full->second);
     if (!overload.empty()) json["overloaded"] = overload;
+    if (camera.shed != ShedStep::none) json["shed"] = text_of(camera.shed);
     if (!camera.is_mosaic() && camera.frames().newest) {
       json["ring"]["slots"] = camera.config.queue_size;
       json["ring"]["waiting"] = json["in_flight"];

@@ -149,6 +149,7 @@ void Supervisor::tick() {
   guard_.run("settle a camera's frames", [this] { rings_.settle(); });
   guard_.run("look after mosaics", [this] { cells_.follow(); });
   guard_.run("take away a camera", [this] { roster_.settle_retiring(); });
+  guard_.run("have cameras give way", [this] { shedder_.follow(); });
   guard_.run("watch the processes", [this] { crashes_.find_hung(); });
   processes_.start_due();
   processes_.refill_reserve();

@@ -8,7 +8,8 @@
 
 namespace campipe {
 
-// `packet` is a key frame of the stream that `codec` describes. Anybody's bytes: what is not understood is no clean start.
+// `packet` is a key frame of the stream that `codec` describes. Anybody's bytes: what is not understood is no clean
+// start.
 bool is_clean_start(const AVCodecParameters& codec, const AVPacket& packet);
 
 }  // namespace campipe

@@ -78,13 +78,15 @@ TEST_F(CleanStart, IsNothingThatIsNotUnderstood) {
 
 TEST_F(CleanStart, IsTheFirstPacketOfWhatEncodersMake) {
   const test::TemporaryFolder folder;
-  for (const test::ClipSpec& spec : {test::ClipSpec{.name = "a.mp4", .b_frames = 2}, {.name = "a.ts"},
-                                     {.name = "h.mp4", .encoder = "libx265"}, {.name = "h.ts", .encoder = "libx265"},
+  for (const test::ClipSpec& spec : {test::ClipSpec{.name = "a.mp4", .b_frames = 2},
+                                     {.name = "a.ts"},
+                                     {.name = "h.mp4", .encoder = "libx265"},
+                                     {.name = "h.ts", .encoder = "libx265"},
                                      {.name = "v.webm", .encoder = "libvpx-vp9"}}) {
     if (!test::can_encode(spec.encoder)) continue;
     test::make_clip(folder.path(), spec);
-    const auto source = open_source({.url = (folder.path() / spec.name).string(), .pace = Pace::fast},
-                                    [] { return false; });
+    const auto source =
+        open_source({.url = (folder.path() / spec.name).string(), .pace = Pace::fast}, [] { return false; });
     const AvPacket packet = make_av_packet();
     ASSERT_EQ(source->read(*packet), ReadResult::packet);
     EXPECT_TRUE(is_clean_start(*source->stream().codec, *packet)) << spec.name << " by " << spec.encoder;
