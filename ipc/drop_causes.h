@@ -23,6 +23,7 @@ enum class DropCause : std::uint8_t {
   late,
   set_incomplete,
   out_of_step,
+  shed,
   rate,
   unwatched,
 };
@@ -48,6 +49,7 @@ inline constexpr std::array drop_cause_table{
     DropCauseInfo{DropCause::late, "late"},                      // its set was decided, and encoded, without it
     DropCauseInfo{DropCause::set_incomplete, "set_incomplete"},  // its set lacks a frame, and `on_missing` is `drop`
     DropCauseInfo{DropCause::out_of_step, "out_of_step"},        // its time is too far from that of its group
+    DropCauseInfo{DropCause::shed, "shed"},                      // it gave way to cameras of a higher `priority`
     DropCauseInfo{DropCause::rate, "rate", true},                // the output takes fewer frames a second (`rate`)
     DropCauseInfo{DropCause::unwatched, "unwatched", true},      // encoded only while it has viewers
 };

@@ -127,6 +127,7 @@ StreamSample parse_stream(const std::string& name, const nlohmann::json& json) {
   s.recording = parse_recording(json);
   s.motion = parse_motion(json);
   s.overloaded = text_of(json, "overloaded");
+  s.shed = text_of(json, "shed");
   s.pushes_down = pushes_down_of(json);
   s.reconnects = count_of(json, "reconnects");
   s.worker_restarts = count_of(json, "worker_restarts");

@@ -62,6 +62,7 @@ struct StreamSample {
   Recording recording;
   std::optional<Motion> motion = {};
   std::string overloaded;   // what is wrong, and what to do
+  std::string shed;         // what it gives up
   std::string pushes_down;  // targets that are not connected, and why
   unsigned reconnects = 0;
   unsigned worker_restarts = 0;

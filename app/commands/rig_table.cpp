@@ -48,7 +48,7 @@ std::string motion_of(const StreamSample& s) {
 std::string note_of(const StreamSample& s) {
   std::string note = s.reason;
   const std::string paused = s.recording.paused.empty() ? "" : "recording paused: " + s.recording.paused;
-  for (const std::string& more : {paused, s.pushes_down, s.overloaded, causes_of(s), motion_of(s)}) {
+  for (const std::string& more : {paused, s.pushes_down, s.overloaded, s.shed, causes_of(s), motion_of(s)}) {
     if (!more.empty()) note += (note.empty() ? "" : "; ") + more;
   }
   return note;

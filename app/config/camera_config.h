@@ -138,6 +138,7 @@ struct CameraConfig : StreamConfig {
   std::chrono::nanoseconds retry_max = std::chrono::seconds(30);
   OnCorrupt on_corrupt = OnCorrupt::show;
   bool use_absolute_timestamp = true;  // frames carry the camera's own time, if its clock can be right
+  int priority = 50;                   // 0 to 100: who gives way first
   bool enabled = true;                 // false: it has its place in the rig, and nothing of it runs
   friend bool operator==(const CameraConfig&, const CameraConfig&) = default;
 };
@@ -156,6 +157,12 @@ void describe_keys(Keys& keys, Of<CameraConfig>) {
             .range = "`retry_interval` to 24h"});
   keys.key("enabled", &C::enabled,
            {.meaning = "`false`: the camera stays in the rig, but does not run until it is enabled"});
+  keys.key(
+      "priority", &C::priority, IntegerKey{0, 100},
+      {.meaning = "where a device has too much to do, cameras of a lower priority than others there "
+                  "[give way](operations.md#priorities): step by step they have fewer frames, smaller ones, none, "
+                  "and all again once there is time. Members of a group and mosaics do not. With the same priority "
+                  "for all nobody gives way"});
   keys.key("on_corrupt", &C::on_corrupt,
            {.meaning = "frames that are damaged are shown as they are, or dropped and counted"});
   keys.key("use_absolute_timestamp", &C::use_absolute_timestamp,

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/control/shed_step.h"
 #include "core/error.h"
 #include "core/gpu.h"
 #include "ipc/ids.h"
@@ -42,6 +43,8 @@ template <>
 struct LastOf<MemoryKind> : std::integral_constant<MemoryKind, MemoryKind::cuda> {};
 template <>
 struct LastOf<ReadySignal> : std::integral_constant<ReadySignal, ReadySignal::timeline> {};
+template <>
+struct LastOf<ShedStep> : std::integral_constant<ShedStep, ShedStep::off> {};
 
 // For types whose JSON is made elsewhere: static functions `nlohmann::json write(const T&)` and
 // `T read(const nlohmann::json&)`, which throws an exception for what is wrong.

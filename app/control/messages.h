@@ -22,6 +22,7 @@
 #include "app/control/node_messages.h"
 #include "app/control/requests.h"
 #include "app/control/sent_stream.h"
+#include "app/control/shed_step.h"
 #include "app/control/stream_json.h"
 
 namespace campipe {
@@ -89,14 +90,15 @@ struct ReadCamera {
   bool decode = true;                  // some output needs frames, with or without viewers
   std::vector<OutputId> on_demand;     // else: outputs that need them only while they have viewers
   bool shown = false;                  // else: a mosaic needs them
+  ShedStep shed = ShedStep::none;      // what it gives up
   bool undecided = false;              // run like this only where the source sends what fits()
   std::vector<Copy> copies;
   std::vector<OutputEpoch> audio;  // outputs that take audio, with the epoch of the first ring
   static void fields(auto& m, auto&& f) {
     f("camera", m.camera), f("edge", m.edge), f("readers", m.readers), f("config", m.config),
         f("placement", m.placement), f("epoch", m.epoch), f("base", m.base), f("resume", m.resume),
-        f("decode", m.decode), f("on_demand", m.on_demand), f("shown", m.shown), f("undecided", m.undecided),
-        f("copies", m.copies), f("audio", m.audio);
+        f("decode", m.decode), f("on_demand", m.on_demand), f("shown", m.shown), f("shed", m.shed),
+        f("undecided", m.undecided), f("copies", m.copies), f("audio", m.audio);
   }
 };
 
@@ -106,6 +108,14 @@ struct ShowCamera {
   CameraId camera;
   bool shown = false;
   static void fields(auto& m, auto&& f) { f("camera", m.camera), f("shown", m.shown); }
+};
+
+// What it gives up for other cameras, from now on.
+struct ShedCamera {
+  static constexpr std::string_view type = "shed_camera";
+  CameraId camera;
+  ShedStep step = ShedStep::none;
+  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("step", m.step); }
 };
 
 // End its source; what is decoded is still handed over.
@@ -127,12 +137,12 @@ struct Leave : Empty {
   static constexpr std::string_view type = "leave";
 };
 
-using ToMaster = MessageList<ReadCamera, ShowCamera, StopCamera, RenewRing, ForgetCamera, Drain, Leave>;
+using ToMaster = MessageList<ReadCamera, ShowCamera, ShedCamera, StopCamera, RenewRing, ForgetCamera, Drain, Leave>;
 
 // ---- To a worker
 
 using ToWorker = MessageList<OfferGroupPage, RunNode, Start, OfferFrameRing, RenewRing, EdgeOver, FinishNode, ShowCell,
-                             WriteEdge, StopEdge, ForgetNode, RigOver>;
+                             WriteEdge, StopEdge, ShrinkNode, ForgetNode, RigOver>;
 
 // ---- From master or worker to the supervisor, and from there to the publisher
 

@@ -42,10 +42,12 @@ struct EncodedOutput {
   std::uint64_t base = 0;         // packets of earlier epochs
   bool failed = false;            // in the life of an earlier worker
   bool joined = false;            // made of what a join gives
+  bool half_size = false;         // it has half the width and height: see ShrinkNode
   std::optional<GroupSeat> seat;  // of config.group
   static void fields(auto& m, auto&& f) {
     f("output", m.output), f("config", m.config), f("drop_policy", m.drop_policy), f("placement", m.placement),
-        f("epoch", m.epoch), f("base", m.base), f("failed", m.failed), f("joined", m.joined), f("seat", m.seat);
+        f("epoch", m.epoch), f("base", m.base), f("failed", m.failed), f("joined", m.joined),
+        f("half_size", m.half_size), f("seat", m.seat);
   }
 };
 
@@ -172,6 +174,14 @@ struct WriteEdge {
 // and loses it: EdgeDone is the answer.
 struct StopEdge : OfEdgeAtNode {
   static constexpr std::string_view type = "stop_edge";
+};
+
+// What it encodes has half the width and height from now on, or all of it.
+struct ShrinkNode {
+  static constexpr std::string_view type = "shrink_node";
+  NodeId node;
+  bool half = false;
+  static void fields(auto& m, auto&& f) { f("node", m.node), f("half", m.half); }
 };
 
 // Nothing of the node is left, its ids are free.

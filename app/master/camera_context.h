@@ -20,7 +20,8 @@ struct CameraContext {
         edge(page.edge_writer(with.edge, master_process)),
         group(with.group),
         live(is_live(with.config.source.url)),
-        shown(with.shown) {}
+        shown(with.shown),
+        shed(with.shed) {}
 
   [[nodiscard]] const std::string& name() const { return start.config.name; }
 
@@ -30,6 +31,7 @@ struct CameraContext {
   const std::shared_ptr<GroupClock> group;  // null: it is in none
   const bool live;                          // a camera: reconnected for ever. Otherwise a file or the test pattern
   std::atomic<bool> shown;                  // a mosaic needs its frames; set by any thread
+  std::atomic<ShedStep> shed;               // what it gives up; set by any thread
   StopSignal stop;
 };
 

@@ -82,9 +82,23 @@ void FrameProducer::take(const AVPacket& packet) {
     const AVCodecParameters* codec = decoder_.stream().codec;
     begins_clean_ = codec != nullptr && (packet.flags & AV_PKT_FLAG_KEY) != 0 && is_clean_start(*codec, packet);
   }
+  if (is_shed(packet)) return rings_.count_unpublished(DropCause::shed);
   if ((packet.flags & AV_PKT_FLAG_KEY) != 0 && rings_.renewal_is_due()) renew_ring();
   decode(&packet);
 }
+
+// At the last step nothing is decoded, until a key frame comes after it. What came counts by its packets.
+bool FrameProducer::is_shed(const AVPacket& packet) {
+  const bool over = camera_.shed != ShedStep::off && (!shed_ || (packet.flags & AV_PKT_FLAG_KEY) != 0);
+  if (over) return shed_ = false;
+  if (std::exchange(shed_, true)) return true;
+  empty();
+  await_key_ = true;
+  return true;
+}
+
+// At those before, of some frames one is published.
+bool FrameProducer::is_shed() { return frames_++ % kept_one_of(camera_.shed) != 0; }
 
 void FrameProducer::drain() {
   if (decodes()) decode(nullptr);
@@ -178,6 +192,10 @@ bool FrameProducer::publish(DecodedFrame& frame) {
   camera_.source.decode.record(decode_cost_);
   decode_cost_ = 0;
   if (frame.converted) camera_.source.counters.add(Counter::converted);
+  if (is_shed()) {
+    rings_.count_unpublished(DropCause::shed);
+    return true;
+  }
   if (!rings_.wait_for_room()) {
     rings_.count_unpublished(DropCause::worker_lost);
     return !camera_.stop.given_up();

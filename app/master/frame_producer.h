@@ -63,6 +63,8 @@ class FrameProducer {
   void end();
 
  private:
+  [[nodiscard]] bool is_shed(const AVPacket& packet);
+  [[nodiscard]] bool is_shed();
   void open_ring();
   void replace_ring();
   void renew_ring();
@@ -85,6 +87,8 @@ class FrameProducer {
   std::multiset<std::int64_t> seen_before_;  // frames that will come again out of the decoder that took over
   CorruptPackets corrupt_;
   CameraSets sets_;
+  bool shed_ = false;          // nothing is decoded: see is_shed()
+  std::uint64_t frames_ = 0;   // that could be published
   bool primed_ = false;        // the decoder has the first packet already
   bool before_first_ = true;   // of the opened source
   bool begins_clean_ = false;  // its first packet: see is_clean_start()

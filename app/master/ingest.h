@@ -49,6 +49,7 @@ class Ingest {
   void stop() { camera_.stop.stop(); }
   // Whether a mosaic needs its frames.
   void show(bool shown) { camera_.shown = shown; }
+  void shed(ShedStep step) { camera_.shed = step; }
   // A ring of the next epoch begins with the next key frame: there is no place for a reader in this one.
   void renew() { rings_.renew(); }
   [[nodiscard]] EdgeId edge() const { return camera_.start.edge; }  // its frame rings

@@ -12,6 +12,7 @@
 #include "app/control/camera_placement.h"
 #include "app/control/known_stream.h"
 #include "app/control/sent_stream.h"
+#include "app/control/shed_step.h"
 #include "app/master/packet_copies.h"
 #include "ipc/frame_ring.h"
 #include "stages/decoders/decoder.h"
@@ -33,6 +34,7 @@ struct IngestStart {
   bool decode = true;                  // some output needs frames, whether or not it is watched
   std::vector<OutputId> on_demand;     // else: outputs that need them only while they have viewers
   bool shown = false;                  // else: a mosaic needs them
+  ShedStep shed = ShedStep::none;      // what it gives up
   bool undecided = false;              // this configuration is valid only if the source sends what fits()
   std::vector<CopyTarget> copies;      // outputs that take the packets unchanged
   std::vector<CopyTarget> audio;       // recordings

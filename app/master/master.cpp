@@ -46,6 +46,10 @@ class Master {
   void on(const messages::StopCamera& of) {
     if (const auto found = cameras_.find(of.camera); found != cameras_.end()) found->second->stop();
   }
+  void on(const messages::ShedCamera& of) {
+    if (const auto found = cameras_.find(of.camera); found != cameras_.end()) found->second->shed(of.step);
+  }
+
   void on(const messages::ShowCamera& of) {
     if (const auto found = cameras_.find(of.camera); found != cameras_.end()) found->second->show(of.shown);
   }
@@ -71,6 +75,7 @@ class Master {
     start.decode = asked.decode;
     start.on_demand = asked.on_demand;
     start.shown = asked.shown;
+    start.shed = asked.shed;
     start.undecided = asked.undecided;
     if (asked.config.group) start.group = clock_of(*asked.config.group);
     for (const messages::Copy& copy : asked.copies)

@@ -13,6 +13,7 @@
 #include "app/config/config.h"
 #include "app/control/node_messages.h"
 #include "app/control/sent_stream.h"
+#include "app/control/shed_step.h"
 #include "app/placement/plan.h"
 #include "app/supervisor/restart_policy.h"
 #include "app/supervisor/thread_watch.h"
@@ -221,6 +222,7 @@ struct Camera {
   // Likewise: the source's, those that nodes write, and those for mosaics. Of a mosaic: none.
   std::list<CameraEdge> edges;
   std::vector<messages::CellState> cells;  // of a mosaic: as its node knows them
+  ShedStep shed = ShedStep::none;          // what it gives up for others
   bool shown = false;                      // by a mosaic: its node has work, whatever its outputs are
   CounterTotals counted;                   // by the supervisor itself
   Clock::time_point begun = Clock::now();

@@ -81,6 +81,7 @@ void CameraSetup::send_to_master(Camera& camera) {
   message.resume = camera.frames().last_pts;
   message.decode = encoded_outputs(camera.config) > 0;
   message.shown = camera.shown;
+  message.shed = camera.shed;
   message.undecided = depends_on_stream(camera.asked) && (!camera.sends || fits(camera.asked, *camera.sends));
   for (Output& output : camera.outputs) {
     if (output.is_copy()) {
@@ -130,6 +131,7 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
     encoded.base = output.packets_published();
     encoded.failed = output.state == CameraState::failed;
     encoded.joined = node.joins;
+    encoded.half_size = camera.shed >= ShedStep::half_size;
     if (output.config.group && !encoded.failed) encoded.seat = take_seat(camera, node, output);
   }
   for (const CameraEdge& edge : camera.edges) {

@@ -151,6 +151,7 @@ void Supervisor::tick() {
   guard_.run("look after mosaics", [this] { cells_.follow(); });
   guard_.run("take away a camera", [this] { roster_.settle_retiring(); });
   guard_.run("compare needs with the machine", [this] { roster_.follow_admission(); });
+  guard_.run("have cameras give way", [this] { shedder_.follow(); });
   guard_.run("watch the processes", [this] { crashes_.find_hung(); });
   processes_.start_due();
   processes_.refill_reserve();

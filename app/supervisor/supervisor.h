@@ -14,6 +14,7 @@
 #include "app/supervisor/camera_setup.h"
 #include "app/supervisor/config_changes.h"
 #include "app/supervisor/crash_attribution.h"
+#include "app/supervisor/load_shedder.h"
 #include "app/supervisor/log_relay.h"
 #include "app/supervisor/message_router.h"
 #include "app/supervisor/mosaic_cells.h"
@@ -27,7 +28,7 @@
 
 namespace campipe {
 
-// Of the parts each has references only to those before it (19 fields, as it owns them all).
+// Of the parts each has references only to those before it (20 fields, as it owns them all).
 class Supervisor {
  public:
   // `signals`: is used until the supervisor is gone.
@@ -76,6 +77,7 @@ class Supervisor {
   CameraSetup setup_{rig_, processes_, rings_};
   MosaicCells cells_{rig_, processes_, setup_};
   CameraRoster roster_{rig_, processes_, lifecycle_, setup_};
+  LoadShedder shedder_{rig_, processes_};
   ServiceNotifier service_;
   ConfigChanges changes_;
   MessageRouter messages_{rig_, processes_, lifecycle_, rings_, roster_, changes_};

@@ -76,15 +76,25 @@ void Node::stop(EdgeId edge) {
   changes_.push_back({EdgeChange::Kind::stop, edge});
 }
 
+void Node::shrink(bool half) {
+  const std::lock_guard lock(mutex_);
+  shrink_ = half;
+}
+
 void Node::show(const messages::ShowCell& cell) {
   if (compose_ != nullptr) compose_->show(cell.cell, cell.state);
 }
 
-void Node::change_edges() {
+void Node::obey() {
   std::vector<EdgeChange> changes;
+  std::optional<bool> half;
   {
     const std::lock_guard lock(mutex_);
     changes.swap(changes_);
+    half = std::exchange(shrink_, std::nullopt);
+  }
+  if (half) {
+    for (const auto& output : outputs_) output->shrink(*half);
   }
   for (const auto& [kind, id, edge] : changes) {
     if (kind == EdgeChange::Kind::write) {
@@ -117,7 +127,7 @@ void Node::beat() { scope_->beat(); }
 
 void Node::rest() {
   beat();
-  change_edges();
+  obey();
   for (const auto& output : outputs_) output->rest();
 }
 
@@ -134,7 +144,7 @@ void Node::give_up(std::uint64_t source_number, DropCause cause) {
 
 // Each output has a copy of the lease, and the slot goes back when the last one is done with it.
 void Node::take(RingInUse* ring, FrameRingReader::Lease lease, const NodeOutput::Source& source) {
-  change_edges();
+  obey();
   for (std::size_t i = 0; i + 1 < outputs_.size(); ++i) {
     outputs_[i]->process(ring, lease, source);
     beat();

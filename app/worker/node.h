@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -34,6 +35,8 @@ class Node final : private FrameTaker {
   // It writes one more edge from now on, or one less: then OutputEvents::on_edge_done follows.
   void write(const messages::WrittenEdge& edge);
   void stop(EdgeId edge);
+  // What it encodes has half the width and height from now on, or all of it.
+  void shrink(bool half);
   // Of a mosaic's: a cell has changed.
   void show(const messages::ShowCell& cell);
 
@@ -48,7 +51,7 @@ class Node final : private FrameTaker {
   void give_up(std::uint64_t source_number, DropCause cause) override;
   void rest() override;
   void beat() override;
-  void change_edges();
+  void obey();
 
   struct EdgeChange {
     enum class Kind : std::uint8_t { renew, write, stop };
@@ -69,8 +72,9 @@ class Node final : private FrameTaker {
   std::vector<std::unique_ptr<NodeOutput>> outputs_;
   std::vector<RingOutput*> ring_outputs_;  // of them
 
-  std::mutex mutex_;  // of the next one
+  std::mutex mutex_;  // of the next two
   std::vector<EdgeChange> changes_;
+  std::optional<bool> shrink_;  // asked for, and not done yet
   std::jthread thread_;
 };
 

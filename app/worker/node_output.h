@@ -45,6 +45,8 @@ class NodeOutput {
   // named here is found missing with the next frame that is: every one is accounted for, over the lives of all
   // workers.
   void give_up(std::uint64_t source_number, DropCause cause);
+  // What it encodes has half the width and height from now on, or all of it.
+  virtual void shrink(bool /*half*/) {}
   // To be called at least every 100 ms while no frame comes.
   virtual void rest() = 0;
   // No further frame will come.

@@ -10,6 +10,8 @@
 namespace campipe {
 namespace {
 
+constexpr int least_size = 64;  // samples; what would be smaller keeps its size
+
 std::unique_ptr<SnapshotWriter> make_snapshot(const ResolvedOutput& config) {
   if (!config.snapshot) return nullptr;
   const std::string path =
@@ -101,12 +103,27 @@ void Rendition::finish() {
   }
 }
 
+void Rendition::shrink(bool half) {
+  if (std::exchange(output_.half_size, half) != half) drop_filters();
+}
+
+// At half the size there is one more filter, which needs the size of what the others make.
+FrameFormat Rendition::configure(const Ready& wanted, bool on_gpu) {
+  std::vector<FilterConfig> all = filters_for(wanted.source);
+  const FrameFormat full = filters().configure(all, wanted.input, on_gpu);
+  const int width = full.width / 4 * 2;
+  const int height = full.height / 4 * 2;
+  if (!output_.half_size || std::min(width, height) < least_size) return full;
+  all.push_back({"resize", {{"width", width}, {"height", height}}});
+  return filters().configure(all, wanted.input, on_gpu);
+}
+
 // Filters, encoder and packet ring for frames of this format.
 void Rendition::make_ready(const Ready& wanted) {
   const Encoder* encoder = stream_.encoder();
   const bool on_gpu =
       encoder != nullptr ? encoder->wants_gpu_frames() : tries_gpu_encoder(output_.placement, output_.config);
-  const FrameFormat output = filters().configure(filters_for(wanted.source), wanted.input, on_gpu);
+  const FrameFormat output = configure(wanted, on_gpu);
   const double rate = rate_of(wanted.source);
   if (!stream_.goes_on(output, rate)) make_encoder(wanted, on_gpu, output, rate);
 }
@@ -121,8 +138,7 @@ void Rendition::make_encoder(const Ready& wanted, bool on_gpu, const FrameFormat
   const ThreadWait wait(WaitsFor::encoder);
   auto encoder = open_encoder(output_.config.encode, output, frame_rate, place);
   if (!encoder->remark().empty()) spdlog::warn("{}: {}", output_.config.name, encoder->remark());
-  if (encoder->wants_gpu_frames() != on_gpu)
-    filters().configure(filters_for(wanted.source), wanted.input, encoder->wants_gpu_frames());
+  if (encoder->wants_gpu_frames() != on_gpu) configure(wanted, encoder->wants_gpu_frames());
   stream_.begin(std::move(encoder), output, frame_rate);
 }
 

@@ -33,6 +33,7 @@ class Rendition final : public NodeOutput, private GroupGate::Stream {
 
   // Where it is encoded on demand, and has no viewers: gives up what that takes. In a group: does as the others.
   void rest() override;
+  void shrink(bool half) override;
   void finish() override;
 
  private:
@@ -44,6 +45,7 @@ class Rendition final : public NodeOutput, private GroupGate::Stream {
   [[nodiscard]] bool takes(const FrameRef& frame) const override { return stream_.takes(frame); }
   void encode(const FrameRef& frame, const FrameTimes& times, std::uint64_t number) override;
   void drop(DropCause cause) override { count(cause); }
+  FrameFormat configure(const Ready& wanted, bool on_gpu);
   [[nodiscard]] double rate_of(const Source& source) const;
   void make_encoder(const Ready& wanted, bool on_gpu, const FrameFormat& output, double frame_rate);
 

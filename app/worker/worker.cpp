@@ -100,6 +100,10 @@ class Worker {
     if (Node* node = find(cell.node)) node->show(cell);
   }
 
+  void on(const messages::ShrinkNode& asked) {
+    if (Node* node = find(asked.node)) node->shrink(asked.half);
+  }
+
   void on(const messages::WriteEdge& asked) {
     if (Node* node = find(asked.node)) node->write(asked.edge);
   }

@@ -163,6 +163,8 @@ void add_camera(Families& out, const std::string& name, const json& camera) {
   });
   out.gauge("campipe_camera_overloaded", "1 while its worker does not keep up.", labels,
             camera.contains("overloaded") ? 1 : 0);
+  out.gauge("campipe_camera_shed", "1 while it gives way to cameras of a higher priority.", labels,
+            camera.contains("shed") ? 1 : 0);
   add_counters(out, ShownFor::camera, labels, camera);
   with_number(camera.value("source_health", json::object()), "lag_ms", [&](double lag) {
     out.gauge("campipe_source_lag_seconds", "By how much later than usual the newest packet came.", labels, lag / 1e3);

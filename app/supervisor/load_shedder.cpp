@@ -1,0 +1,73 @@
+#include "app/supervisor/load_shedder.h"
+
+#include <set>
+#include <vector>
+
+#include "app/supervisor/accounting.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+constexpr auto look_interval = std::chrono::milliseconds(500);
+
+std::uint64_t dropped(const FrameCounts& counts, DropCause cause) {
+  const auto found = counts.dropped.find(name_of(cause));
+  return found == counts.dropped.end() ? 0 : found->second;
+}
+
+}  // namespace
+
+void LoadShedder::follow() {
+  const auto now = Clock::now();
+  if (now < next_look_ || rig_.phase != RunPhase::running) return;
+  next_look_ = now + look_interval;
+  std::vector<ShedPolicy::Load> loads;
+  for (const Camera& camera : rig_.cameras.all()) {
+    if (camera.own().state == CameraState::running && !camera.retiring) loads.push_back(load_of(camera));
+  }
+  for (const ShedPolicy::Change& asked : policy_.look_at(loads, now)) {
+    Camera& camera = *rig_.cameras.find(asked.camera);
+    change(camera, asked.step);
+    if (!asked.late.empty()) {
+      spdlog::warn("{}: gives way, its priority is {}: {} is late; {}", camera.name(), camera.config.priority,
+                   asked.late, text_of(asked.step));
+    } else if (asked.step != ShedStep::none) {
+      spdlog::info("{}: has more again; {}", camera.name(), text_of(asked.step));
+    } else {
+      spdlog::info("{}: has all its frames again", camera.name());
+    }
+  }
+}
+
+// Workers that are pinned share no cores.
+ShedPolicy::Load LoadShedder::load_of(const Camera& camera) const {
+  const CameraNode& node = camera.encoder_of(camera.own());
+  const FrameCounts counts = count(camera, camera.own(), rig_.page);
+  const bool own_cores = node.gpu == "cpu" && !processes_.worker(node.worker).place.cpus.empty();
+  return {camera.name(),
+          own_cores ? "worker " + std::to_string(node.worker) : node.gpu,
+          camera.config.priority,
+          camera.shed,
+          !camera.is_mosaic() && !camera.config.group && encoded_outputs(camera.config) > 0,
+          counts.decoded - dropped(counts, DropCause::shed),
+          dropped(counts, DropCause::queue_full)};
+}
+
+void LoadShedder::change(Camera& camera, ShedStep step) {
+  const auto halves = [](ShedStep at) { return at >= ShedStep::half_size; };
+  const bool other_size = halves(camera.shed) != halves(step);
+  camera.shed = step;
+  processes_.send(processes_.master(), messages::ShedCamera{camera.id, step});
+  if (!other_size) return;
+  std::set<NodeId> nodes;
+  for (const Output& output : camera.outputs) {
+    if (!output.is_copy()) nodes.insert(output.node);
+  }
+  for (const NodeId id : nodes) {
+    const CameraNode& node = camera.node(id);
+    processes_.send_to_node(camera, node, messages::ShrinkNode{node.id, halves(step)});
+  }
+}
+
+}  // namespace campipe

@@ -1,0 +1,29 @@
+// Has cameras give way as ShedPolicy says, and tells their processes. Used by the supervisor's thread.
+#pragma once
+
+#include <string>
+
+#include "app/supervisor/processes.h"
+#include "app/supervisor/rig_state.h"
+#include "app/supervisor/shed_policy.h"
+
+namespace campipe {
+
+class LoadShedder {
+ public:
+  LoadShedder(RigState& rig, Processes& processes) : rig_(rig), processes_(processes) {}
+
+  // To be called with each tick.
+  void follow();
+
+ private:
+  [[nodiscard]] ShedPolicy::Load load_of(const Camera& camera) const;
+  void change(Camera& camera, ShedStep step);
+
+  RigState& rig_;
+  Processes& processes_;
+  ShedPolicy policy_;
+  Clock::time_point next_look_{};
+};
+
+}  // namespace campipe

@@ -1,0 +1,83 @@
+// Cameras of a low priority give way where a worker has too much to do, and come back by themselves. What they leave out
+// is counted, whoever is killed meanwhile.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <string>
+
+#include "tests/integration/recording.h"
+#include "tests/integration/rig_run.h"
+
+namespace campipe::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+// `gate` is late as long as the failpoint has its thread wait; `low` has time, and gives way all the same.
+std::string rig_with(int low_priority) {
+  return "http_address: off\nrtsp_address: off\nworkers: {count: 1}\ndefaults: {gpu: cpu, drop_policy: drop}\ncameras:\n"
+         "  gate: {source: \"test://pattern?width=160&height=120&rate=25\", priority: 90}\n"
+         "  low: {source: \"test://pattern?width=320&height=240&rate=25\", record: {path: low.mp4}, "
+         "encode: {codec: h264, gop: 200ms}, priority: " +
+         std::to_string(low_priority) + "}\n";
+}
+
+std::string waits(int times) {
+  std::string failpoints;
+  for (int i = 0; i < times; ++i) {
+    failpoints += (i > 0 ? "," : "") + std::string("stage.frame@gate:") + std::to_string(30 + i) + "=wait4";
+  }
+  return failpoints;
+}
+
+bool logs(const RigRun& rig, const std::string& text) {
+  return eventually([&] { return rig.log().find(text) != std::string::npos; });
+}
+
+std::uint64_t shed_of(const RigRun& rig, const std::string& camera) {
+  return rig.camera(camera).at("frames").at("dropped").value("shed", std::uint64_t{0});
+}
+
+TEST(Priorities, TheLowerGivesWayAndHasAllAgain) {
+  RigRun rig(rig_with(10), {.failpoints = waits(1)});
+  ASSERT_TRUE(logs(rig, "low: gives way, its priority is 10: gate is late; every second frame is left out")) << rig.log();
+  ASSERT_TRUE(logs(rig, "low: has all its frames again")) << rig.log();
+  ASSERT_TRUE(rig.wait_for_growth("low.mp4", rig.size("low.mp4") + 20'000)) << rig.log();
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  EXPECT_GT(shed_of(rig, "low"), 20U) << rig.log();
+  EXPECT_EQ(shed_of(rig, "gate"), 0U);
+  EXPECT_EQ(rig.camera("low").at("frames").at("dropped").value("queue_full", 0), 0);
+}
+
+TEST(Priorities, StepByStepUntilNothingIsDecoded) {
+  RigRun rig(rig_with(10), {.failpoints = waits(12)});
+  ASSERT_TRUE(logs(rig, "nothing is decoded")) << rig.log();
+  const auto size_before = rig.size("low-1.mp4");
+  EXPECT_GT(size_before, 0U) << "of half the size: another file";
+  ::kill(rig.pid_of("master"), SIGKILL);
+  ASSERT_TRUE(logs(rig, "master")) << rig.log();
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  EXPECT_GT(shed_of(rig, "low"), 60U) << rig.log();
+  const VideoFile small = read_video(rig.file("low-1.mp4"));
+  EXPECT_EQ(small.width, 160);
+  EXPECT_EQ(small.height, 120);
+  EXPECT_EQ(read_video(rig.file("low.mp4")).width, 320);
+}
+
+TEST(Priorities, NobodyGivesWayToItsEqual) {
+  RigRun rig(rig_with(90), {.failpoints = waits(2)});
+  ASSERT_TRUE(rig.wait_for_growth("low.mp4", 150'000)) << rig.log();
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(shed_of(rig, "low"), 0U) << rig.log();
+  EXPECT_GT(rig.camera("gate").at("frames").at("dropped").value("queue_full", 0), 50);
+}
+
+}  // namespace
+}  // namespace campipe::test
