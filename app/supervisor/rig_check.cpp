@@ -160,7 +160,9 @@ void check_address(const std::string& key, const std::string& text, RigCheck& ch
 void check_events(const std::string& file, RigCheck& check) {
   struct stat found {};
   if (file.empty() || ::lstat(file.c_str(), &found) != 0 || S_ISREG(found.st_mode)) return;
-  refuse(check, {.path = "events"}, fmt::format("'{}' is there and is not a regular file; name another one", file));
+  ConfigPlace place;
+  place.path = "events";
+  refuse(check, place, fmt::format("'{}' is there and is not a regular file; name another one", file));
 }
 
 }  // namespace

@@ -214,10 +214,10 @@ TEST_F(GraphChanges, APlacementIsChangedByItsCamera) {
   EXPECT_EQ(change("PUT cameras/left", put(keys_of("left", placed))).status, 200);
   ASSERT_TRUE(flows({"left-1", "still"})) << rig_->log();
   const auto places = [&] {
-    std::vector<std::string> places;
+    std::vector<std::string> found;
     const json status = status_of("left");
-    for (const json& node : status.at("graph").at("nodes")) places.push_back(node.at("process"));
-    return places;
+    for (const json& node : status.at("graph").at("nodes")) found.push_back(node.at("process"));
+    return found;
   };
   const std::vector<std::string> wanted{"master", "worker 0", "worker 1"};
   EXPECT_TRUE(becomes([&] { return places() == wanted; })) << status_of("left");
