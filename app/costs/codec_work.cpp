@@ -17,9 +17,9 @@ struct Preset {
 };
 // Measured beside superfast on frames of 1280x720 (`calibrate-costs --check` prints how far off they are).
 constexpr std::array presets{
-    Preset{"ultrafast", 0.65, 0.7}, Preset{"superfast", 1, 1}, Preset{"veryfast", 1.7, 1.2},
-    Preset{"faster", 3.3, 1.2},     Preset{"fast", 4.6, 1.5},  Preset{"medium", 5.7, 1.85},
-    Preset{"slow", 11.3, 4.5},      Preset{"slower", 20, 11},  Preset{"veryslow", 35, 19},
+    Preset{"ultrafast", 0.65, 0.7}, Preset{"superfast", 1, 1},  Preset{"veryfast", 1.7, 1.2},
+    Preset{"faster", 2.9, 1.2},     Preset{"fast", 4.6, 1.5},   Preset{"medium", 5.7, 1.85},
+    Preset{"slow", 11.3, 4.5},      Preset{"slower", 14.5, 23}, Preset{"veryslow", 26, 34},
 };
 
 // What takes about as long, for codecs that are not measured.
