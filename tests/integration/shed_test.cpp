@@ -1,5 +1,5 @@
-// Cameras of a low priority give way where a worker has too much to do, and come back by themselves. What they leave out
-// is counted, whoever is killed meanwhile.
+// Cameras of a low priority give way where a worker has too much to do, and come back by themselves. What they leave
+// out is counted, whoever is killed meanwhile.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -17,7 +17,8 @@ using testing::HasSubstr;
 
 // `gate` is late as long as the failpoint has its thread wait; `low` has time, and gives way all the same.
 std::string rig_with(int low_priority) {
-  return "http_address: off\nrtsp_address: off\nworkers: {count: 1}\ndefaults: {gpu: cpu, drop_policy: drop}\ncameras:\n"
+  return "http_address: off\nrtsp_address: off\nworkers: {count: 1}\ndefaults: {gpu: cpu, drop_policy: "
+         "drop}\ncameras:\n"
          "  gate: {source: \"test://pattern?width=160&height=120&rate=25\", priority: 90}\n"
          "  low: {source: \"test://pattern?width=320&height=240&rate=25\", record: {path: low.mp4}, "
          "encode: {codec: h264, gop: 200ms}, priority: " +
@@ -42,7 +43,8 @@ std::uint64_t shed_of(const RigRun& rig, const std::string& camera) {
 
 TEST(Priorities, TheLowerGivesWayAndHasAllAgain) {
   RigRun rig(rig_with(10), {.failpoints = waits(1)});
-  ASSERT_TRUE(logs(rig, "low: gives way, its priority is 10: gate is late; every second frame is left out")) << rig.log();
+  ASSERT_TRUE(logs(rig, "low: gives way, its priority is 10: gate is late; every second frame is left out"))
+      << rig.log();
   ASSERT_TRUE(logs(rig, "low: has all its frames again")) << rig.log();
   ASSERT_TRUE(rig.wait_for_growth("low.mp4", rig.size("low.mp4") + 20'000)) << rig.log();
   rig.signal(SIGINT);

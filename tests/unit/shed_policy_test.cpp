@@ -51,7 +51,8 @@ class Rig {
   std::vector<ShedPolicy::Change> look() {
     std::vector<ShedPolicy::Load> loads;
     for (const Camera& camera : cameras_) {
-      loads.push_back({camera.name, camera.device, camera.priority, camera.step, camera.may_shed, camera.came, camera.late});
+      loads.push_back(
+          {camera.name, camera.device, camera.priority, camera.step, camera.may_shed, camera.came, camera.late});
     }
     return policy_.look_at(loads, now_);
   }
