@@ -46,9 +46,10 @@ std::string describe(const std::vector<ResourceUse>& shortages);
 
 struct CameraRoom {
   std::string camera;
-  unsigned more = 0;       // of its kind that fit besides
-  std::string bottleneck;  // what is short with one more than these: "cores"; empty: a rig has no more than 256 cameras
-  std::string reason;      // the same in a sentence
+  unsigned more = 0;  // of its kind that fit besides
+  // What is short with one more than these: "cores"; empty: nothing, a rig has no more than 256 cameras.
+  std::string bottleneck = {};
+  std::string reason = {};  // the same in a sentence
 };
 
 struct Capacity {

@@ -126,7 +126,7 @@ void CameraRoster::require_room(std::span<const CameraConfig> coming, bool only_
     descriptors += descriptors_of(config);
   }
   workers_.require(coming);
-  if (outputs > rig_.cameras.most_outputs() || cells > rig_.cameras.most_cells()) throw Error(no_room);
+  if (outputs > rig_.cameras.most_outputs() || cells > rig_.cameras.most_cells()) throw Error(no_room_for_streams);
   if (descriptors > descriptor_limit()) {
     throw Error("there are too few descriptors for so many streams; raise the limit (LimitNOFILE, ulimit -n)");
   }

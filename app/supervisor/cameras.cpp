@@ -15,7 +15,7 @@ std::vector<Id> lowest_free(const std::map<Id, Of>& taken, unsigned size, std::s
   for (unsigned index = 0; index < size && free.size() < wanted; ++index) {
     if (!taken.contains(Id(index))) free.emplace_back(index);
   }
-  if (free.size() < wanted) throw Error(no_room);
+  if (free.size() < wanted) throw Error(no_room_for_streams);
   return free;
 }
 

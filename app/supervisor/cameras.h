@@ -65,6 +65,7 @@ class Cameras {
   std::map<EdgeId, CameraId> edges_;
 };
 
-inline constexpr auto no_room = "there is no room for so many more streams in this run; restart the rig with them";
+inline constexpr auto no_room_for_streams =
+    "there is no room for so many more streams in this run; restart the rig with them";
 
 }  // namespace campipe
