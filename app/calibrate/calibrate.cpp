@@ -109,14 +109,15 @@ std::vector<ComparedChain> compared_chains() {
 
 void measure_filters(DeviceCosts& costs, const ReportProgress& progress,
                      const std::function<double(const FilterConfig&, const FrameFormat&)>& time_of) {
-  for (const FilterInfo& info : filter_registry()) {
+  const auto filters = filter_registry();
+  for (std::size_t turn = 0; turn < measured_passes * filters.size(); ++turn) {
+    const FilterInfo& info = filters[turn % filters.size()];
     progress(fmt::format("filter {}", info.name));
     std::vector<std::string> too_long;  // works that took long at the size before
     for (const FrameFormat& in : probed_filter_sizes()) {
       for (const FilterParameters& parameters : probed_parameters(info, in)) {
         const FilterConfig config{std::string(info.name), parameters};
-        FrameFormat out;
-        Work work = chain_work({config}, in, compared_rate, &out).front();
+        const Work work = chain_work({config}, in, compared_rate).front();
         const std::string place = fmt::format("{} {}", work.name, work.parameter);
         if (std::ranges::find(too_long, place) != too_long.end()) continue;
         const double us = time_of(config, in);
@@ -125,6 +126,26 @@ void measure_filters(DeviceCosts& costs, const ReportProgress& progress,
       }
     }
   }
+}
+
+std::vector<CostComparison> compare_chains(
+    const DeviceCosts& costs, const ReportProgress& progress,
+    const std::function<double(const std::vector<FilterConfig>&, const FrameFormat&)>& time_of) {
+  const std::vector<ComparedChain> chains = compared_chains();
+  std::vector<CostComparison> all;
+  for (std::size_t turn = 0; turn < measured_passes * chains.size(); ++turn) {
+    const ComparedChain& chain = chains[turn % chains.size()];
+    progress(chain.what);
+    const double us = time_of(chain.filters, chain.in);
+    if (turn < chains.size()) {
+      const double predicted = chain_us(costs, chain_work(chain.filters, chain.in, compared_rate));
+      all.push_back({"filter " + chain.what, predicted, us});
+    } else {
+      double& least = all[turn - chains.size()].measured_us;
+      least = std::min(least, us);
+    }
+  }
+  return all;
 }
 
 }  // namespace campipe

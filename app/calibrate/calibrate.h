@@ -47,9 +47,16 @@ std::span<const FrameFormat> compared_codec_sizes();
 // Frames are analyzed for motion each time: they come slowly enough.
 inline constexpr double compared_rate = 20;
 
-// Adds the times of each filter of the registry, by `time_of`, at each size; of one that takes long no larger ones.
+// Adds the times of each filter of the registry, by `time_of`, at each size; of one that takes long no larger ones. All
+// of it twice, since virtual machines are slow for seconds at times: so often, and not more often in a row, it is
+// measured.
+inline constexpr int measured_passes = 2;
 void measure_filters(DeviceCosts& costs, const ReportProgress& progress,
                      const std::function<double(const FilterConfig&, const FrameFormat&)>& time_of);
+// The same of compared_chains().
+std::vector<CostComparison> compare_chains(
+    const DeviceCosts& costs, const ReportProgress& progress,
+    const std::function<double(const std::vector<FilterConfig>&, const FrameFormat&)>& time_of);
 std::string size_text(const FrameFormat& format);
 std::string utc_text_of_now();
 

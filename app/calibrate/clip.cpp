@@ -63,15 +63,15 @@ SourceStream EncodedFootage::stream() const {
   return stream;
 }
 
-EncodedFootage encode_footage(const std::string& codec, const FrameFormat& format, const std::string& preset) {
+EncodedFootage encode_footage(const std::string& codec, const FrameFormat& format, const EncodedAs& as) {
   const Footage footage(format);
   EncoderConfig config;
   config.codec = codec;
-  config.preset = preset;
+  config.preset = as.preset;
   config.gop = 10'000;
   config.threads = 1;
   if (codec != "mjpeg")
-    config.bitrate = static_cast<std::int64_t>(probed_bits_a_pixel * probed_rate * format.width * format.height);
+    config.bitrate = static_cast<std::int64_t>(as.bits_a_pixel * probed_rate * format.width * format.height);
   const auto encoder = open_encoder(config, footage.format(), probed_rate);
   EncodedFootage clip;
   const auto take = [&](const PacketView& view) { clip.packets.push_back(packet_of(view)); };

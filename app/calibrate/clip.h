@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "app/costs/codec_work.h"
 #include "core/ffmpeg.h"
 #include "core/frame.h"
 #include "core/source_stream.h"
@@ -19,9 +20,13 @@ struct EncodedFootage {
   [[nodiscard]] SourceStream stream() const;
 };
 
-// `codec`: h264, hevc or mjpeg, encoded on the CPU as cameras are by default; `preset`: the encoder's, or auto. Throws
-// Error where FFmpeg here has no encoder for it.
-EncodedFootage encode_footage(const std::string& codec, const FrameFormat& format, const std::string& preset = "auto");
+struct EncodedAs {
+  std::string preset = "auto";
+  double bits_a_pixel = usual_bits_a_pixel;
+};
+// `codec`: h264, hevc or mjpeg, encoded on the CPU as cameras are by default. Throws Error where FFmpeg here has no
+// encoder for it.
+EncodedFootage encode_footage(const std::string& codec, const FrameFormat& format, const EncodedAs& as = {});
 
 // µs of CPU time for a frame, decoded into a ring by one thread.
 double decode_us_of(const EncodedFootage& clip);

@@ -186,14 +186,12 @@ DeviceCosts measure_gpu(const CostKey& key, const Device& gpu, const ReportProgr
 
 std::vector<CostComparison> compare_gpu(const DeviceCosts& costs, const Device& gpu, const ReportProgress& progress) {
   use_gpu(gpu);
-  std::vector<CostComparison> all;
   GpuStopwatch stopwatch;
   GpuFrames frames(gpu);
-  for (const ComparedChain& chain : compared_chains()) {
-    progress(chain.what);
-    const double predicted = chain_us(costs, chain_work(chain.filters, chain.in, compared_rate));
-    all.push_back({"filter " + chain.what, predicted, time_of_chain(chain.filters, chain.in, frames, stopwatch)});
-  }
+  std::vector<CostComparison> all =
+      compare_chains(costs, progress, [&](const std::vector<FilterConfig>& filters, const FrameFormat& in) {
+        return time_of_chain(filters, in, frames, stopwatch);
+      });
   for (const FrameFormat& size : compared_codec_sizes()) {
     for (const std::string codec : codecs) {
       const std::string what = fmt::format("{}, {}", size_text(size), codec);

@@ -12,8 +12,8 @@ double thread_cpu_us();
 
 struct Effort {
   std::chrono::milliseconds round{4};  // calls are repeated until they last so long
-  std::chrono::milliseconds total{50};
-  int least_rounds = 3;
+  std::chrono::milliseconds total{25};
+  int least_rounds = 2;
 };
 
 // µs of CPU time that one call takes: of several rounds the least, since all else that runs can only add to it. The

@@ -10,6 +10,8 @@ double megapixels(const FrameFormat& format) {
   return static_cast<double>(format.width) * static_cast<double>(format.height) / 1e6;
 }
 
+constexpr std::int64_t usual_bitrate = 4'000'000;  // of EncoderConfig
+
 struct Preset {
   std::string_view name;
   double x264;
@@ -47,8 +49,13 @@ Work decode_work(std::string_view codec, const FrameFormat& format) {
   return {decode_work_name(codec), megapixels(format)};
 }
 
-Work encode_work(const std::string& encoder, const EncoderConfig& config, const FrameFormat& format) {
-  return {encode_work_name(encoder), megapixels(format), 0, preset_factor(encoder, config.preset)};
+Work encode_work(const std::string& encoder, const EncoderConfig& config, const FrameFormat& format, double rate) {
+  Work work{encode_work_name(encoder), megapixels(format), usual_bits_a_pixel, preset_factor(encoder, config.preset)};
+  if (!config.crf) {
+    const double pixels = 1e6 * work.megapixels * (rate > 0 ? rate : probed_rate);
+    work.parameter = static_cast<double>(config.bitrate.value_or(usual_bitrate)) / std::max(pixels, 1.0);
+  }
+  return work;
 }
 
 Work copy_work(const FrameFormat& format) { return {"copy", megapixels(format)}; }

@@ -1,7 +1,6 @@
 // Decoding and encoding as work (cost_table.h).
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -14,8 +13,8 @@ namespace campipe {
 // `codec`: FFmpeg's name, or "pattern" for frames that are painted. Of one that is not measured: that of the nearest
 // one that is.
 Work decode_work(std::string_view codec, const FrameFormat& format);
-// `encoder`: FFmpeg's name, as first_encoder() returns it.
-Work encode_work(const std::string& encoder, const EncoderConfig& config, const FrameFormat& format);
+// `encoder`: FFmpeg's name, as first_encoder() returns it. Its parameter is how many bits a pixel gets.
+Work encode_work(const std::string& encoder, const EncoderConfig& config, const FrameFormat& format, double rate);
 // Of a frame from memory to memory; on a GPU, from and to host memory.
 Work copy_work(const FrameFormat& format);
 Work upload_work(const FrameFormat& format);
@@ -28,7 +27,7 @@ std::string encode_work_name(std::string_view encoder);
 double preset_factor(std::string_view encoder, std::string_view preset);
 
 // What encoders are measured with, and clips for decoders made: about what cameras send.
-inline constexpr double probed_bits_a_pixel = 0.08;
+inline constexpr double usual_bits_a_pixel = 0.08;
 inline constexpr double probed_rate = 25;
 
 }  // namespace campipe

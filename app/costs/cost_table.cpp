@@ -60,7 +60,8 @@ void WorkCost::add(double parameter, const CostPoint& point) {
   const auto near = std::ranges::find_if(
       curves, [&](const CostCurve& curve) { return std::abs(curve.parameter - parameter) < 0.01 * parameter; });
   CostCurve& curve = near != curves.end() ? *near : place_for(curves, &CostCurve::parameter, parameter);
-  place_for(curve.points, &CostPoint::megapixels, point.megapixels).us = point.us;
+  CostPoint& place = place_for(curve.points, &CostPoint::megapixels, point.megapixels);
+  place.us = place.us > 0 ? std::min(place.us, point.us) : point.us;
 }
 
 const WorkCost* DeviceCosts::find(std::string_view name) const {

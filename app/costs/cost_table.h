@@ -36,8 +36,8 @@ struct WorkCost {
   bool merges = false;            // with others of this kind that it is next to: a GPU does them at once
   friend bool operator==(const WorkCost&, const WorkCost&) = default;
 
-  // Keeps the order; of two points of the same place the later one stays. Parameters that differ by less than a
-  // hundredth, as ratios of sizes do that are rounded, are one.
+  // Keeps the order; of two points of the same place the lower one stays: what is measured is never too short.
+  // Parameters that differ by less than a hundredth, as ratios of sizes do that are rounded, are one.
   void add(double parameter, const CostPoint& point);
 };
 

@@ -53,9 +53,9 @@ struct Chain {
   int width = 0;
   int height = 0;
   double rate = 0;
-  bool refused = false;              // the filters do not take such frames
-  std::vector<FrameFormat> formats;  // [i] is the input of filter i, the last one what comes out
-  std::vector<Work> work;
+  bool refused = false;                   // the filters do not take such frames
+  std::vector<FrameFormat> formats = {};  // [i] is the input of filter i, the last one what comes out
+  std::vector<Work> work = {};
 };
 
 class Chains {
@@ -259,7 +259,8 @@ class Counting {
     }
     needs_.memory += encoder_frames * bytes;
     const std::string encoder = first_encoder(stream.encode, false);
-    const double busy = in.rate * cost_us(costs_.cpu, encode_work(encoder, stream.encode, in.format)).value_or(0) / 1e6;
+    const double busy =
+        in.rate * cost_us(costs_.cpu, encode_work(encoder, stream.encode, in.format, in.rate)).value_or(0) / 1e6;
     const int asked = stream.encode.threads;
     const int threads = asked > 0 ? asked : encode_threads(node.encode_cores, in.format, in.rate, stream.encode.codec);
     needs_.cores.encode += busy;
