@@ -84,7 +84,6 @@ Work filter_work(const FilterConfig& filter, const FrameFormat& in, const FrameF
     work.parameter = scale_of(in, out, filter.name == "fit");
   } else if (filter.name == "crop") {
     work.megapixels = megapixels(out);
-    work.parameter = scale_of(in, out, false);  // of a small part of the frame more is in the caches
   } else if (filter.name == "rotate") {
     work.name = whole("angle") == 180 ? "rotate/180" : "rotate/90";
   } else if (filter.name == "motion") {

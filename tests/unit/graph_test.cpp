@@ -119,7 +119,7 @@ TEST(Graph, NotesTilesThatCannotPayWithTheSizeOfTheFrames) {
   rig.cameras[0].source.url = "test://pattern?width=160&height=120";
   rig.cameras[1].source.url = "rtsp://127.0.0.1/a";
   for (CameraConfig& camera : rig.cameras) {
-    camera.filters = {{"crop", {}}};
+    camera.filters = {{"crop", {{"x", 0}, {"y", 0}, {"width", 128}, {"height", 96}}}};
     camera.placement.emplace().tiles = {"cpu", "cpu"};
   }
   EXPECT_THAT(graph_of(rig, cpu_machine({0, 1})).notes,
