@@ -214,12 +214,13 @@ int run_rig(const Arguments& arguments) {
     return 0;
   }
   tell_descriptors(loaded.rig, arguments.check);
+  if (errors.empty() && is_refused(loaded.rig, machine)) return usage_error;
   if (arguments.check) return check(loaded, errors, arguments.config);
   tell_problems(loaded.rig, machine);
-  if (is_refused(loaded.rig, machine)) return usage_error;
 
   campipe::RunOptions options;
   options.config = arguments.config;
+  options.digest = loaded.digest;
   options.log_level = arguments.log_level;
   if (!arguments.duration.empty()) options.duration = campipe::parse_time(arguments.duration);
   if (!arguments.report.empty()) {

@@ -158,7 +158,8 @@ LoadedConfig load_config_with(const std::filesystem::path& file, const CameraCha
   };
   Report report(on_step);
   report.step(nullptr, "reading it", look_at_disk);
-  YamlResult result = read_yaml_file(file);
+  std::uint64_t digest = 0;
+  YamlResult result = read_yaml_file(file, &digest);
   if (auto* error = std::get_if<ConfigError>(&result)) return failed(*error, ConfigDocument::file);
   auto& root = std::get<YamlNode>(result);
   std::vector<std::string> removed;
@@ -174,6 +175,7 @@ LoadedConfig load_config_with(const std::filesystem::path& file, const CameraCha
   }
   for (std::string& name : lay_over(root, tree_of(changes), report)) removed.push_back(std::move(name));
   LoadedConfig loaded = load_tree(root, removed, report);
+  loaded.digest = digest;
   loaded.overlay_effects = std::move(overlay_effects);
   return loaded;
 }

@@ -78,7 +78,7 @@ std::optional<std::string> read_all(int fd) {
 
 bool is_utf8(const std::string& text) { return first_bad_byte(text) == text.size(); }
 
-YamlResult read_yaml_file(const std::filesystem::path& file) {
+YamlResult read_yaml_file(const std::filesystem::path& file, std::uint64_t* digest) {
   // O_NONBLOCK: opening a pipe must not wait for its writer.
   const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (!fd) return whole_file(std::string("cannot be opened: ") + std::strerror(errno));
@@ -97,6 +97,7 @@ YamlResult read_yaml_file(const std::filesystem::path& file) {
   if (const auto bad = first_bad_byte(*text); bad < text->size()) {
     return at_byte(*text, bad, "not valid UTF-8: this is not a text file, or in another encoding");
   }
+  if (digest != nullptr) *digest = std::hash<std::string>()(*text);
   return parse_yaml(std::move(*text));
 }
 

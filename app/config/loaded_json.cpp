@@ -94,7 +94,8 @@ json to_json(const LoadedConfig& loaded) {
   // What has mistakes is not to be used, and may have values that are none.
   return {{"rig", loaded.errors.empty() ? to_json(loaded.rig) : json()},
           {"gpu_places", std::move(places)},
-          {"errors", std::move(errors)}};
+          {"errors", std::move(errors)},
+          {"digest", loaded.digest}};
 }
 
 LoadedConfig loaded_from_json(const json& from) try {
@@ -102,6 +103,7 @@ LoadedConfig loaded_from_json(const json& from) try {
   if (const json& rig = from.at("rig"); !rig.is_null()) loaded.rig = rig_from_json(rig);
   for (const json& camera : from.at("gpu_places")) loaded.gpu_places.push_back(places_from_json(camera));
   for (const json& error : from.at("errors")) loaded.errors.push_back(config_error_from_json(error));
+  loaded.digest = from.at("digest");
   return loaded;
 } catch (const json::exception& error) {
   throw Error(std::string("a configuration as JSON: ") + error.what());

@@ -2,6 +2,7 @@
 // bounded depth and size, no anchors and aliases, no tags. What a scalar means is decided by its reader.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <variant>
@@ -45,7 +46,8 @@ inline std::string written_with_variables(const YamlNode& node) {
 
 // The tree, or why there is none. Neither paths nor variables are filled in yet.
 using YamlResult = std::variant<YamlNode, ConfigError>;
-YamlResult read_yaml_file(const std::filesystem::path& file);
+// `digest`: of what stands in the file, where it can be read; another text has another one.
+YamlResult read_yaml_file(const std::filesystem::path& file, std::uint64_t* digest = nullptr);
 YamlResult parse_yaml(std::string text);
 
 bool is_utf8(const std::string& text);

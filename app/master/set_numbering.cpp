@@ -1,5 +1,6 @@
 #include "app/master/set_numbering.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <utility>
@@ -8,7 +9,9 @@ namespace campipe {
 namespace {
 
 constexpr double gain = 0.02;
-constexpr double longest_phase = 0.75;                   // sets; more than a half, so that no phase slips to and fro
+constexpr double step_gain = 0.05;
+constexpr double clearly_more = 0.75;   // sets from frame to frame: with less, the camera has frames to leave out
+constexpr double longest_phase = 0.75;  // sets; more than a half, so that no phase slips to and fro
 constexpr std::int64_t longest_without = 1'000'000'000;  // ns; after more its clock may be another one
 
 }  // namespace
@@ -16,12 +19,23 @@ constexpr std::int64_t longest_without = 1'000'000'000;  // ns; after more its c
 std::optional<std::int64_t> SetNumbering::number_of(std::int64_t media_time) {
   const auto before = std::exchange(last_time_, media_time);
   if (before && std::abs(media_time - *before) > longest_without) lock_anew();
+  if (before && phase_) measure_step(static_cast<double>(media_time - *before) * 1e-9 * rate_);
   const double at = static_cast<double>(media_time) * 1e-9 * rate_;  // exact to some 1/100,000 of a set until 2262
   const std::int64_t number = std::llround(at - phase_.value_or(0));
-  follow(at - static_cast<double>(number));
-  if (last_number_ && number <= *last_number_) return std::nullopt;
+  const double behind = at - static_cast<double>(number);
+  const bool has_more = step_ && *step_ < clearly_more;
+  const bool next_is_nearer = has_more && behind - phase_.value_or(0) < -*step_ / 2;
+  const bool is_taken = (last_number_ && number <= *last_number_) || next_is_nearer;
+  if (!is_taken || !has_more) follow(behind);  // else it tells nothing of those that are given
+  if (is_taken) return std::nullopt;
   last_number_ = number;
   return number;
+}
+
+// One that was lost makes a longer step.
+void SetNumbering::measure_step(double sets) {
+  const double step = std::clamp(sets, 0.0, 1.0);
+  step_ = step_ ? *step_ + step_gain * (step - *step_) : step;
 }
 
 void SetNumbering::follow(double behind) {

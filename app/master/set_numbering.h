@@ -8,6 +8,9 @@
 // its phase along until that is more than three quarters of a set: then it slips by one set, and the phase by one with
 // it.
 //
+// A camera with more frames than there are sets gives those that lie nearest to the sets: one is passed over where the
+// next will lie nearer, by the distance of its frames so far.
+//
 // Used by one thread.
 #pragma once
 
@@ -35,11 +38,13 @@ class SetNumbering {
 
  private:
   void follow(double behind);
+  void measure_step(double sets);
 
   double rate_;
   std::optional<double> phase_;
   std::optional<std::int64_t> last_time_;
   std::optional<std::int64_t> last_number_;
+  std::optional<double> step_;  // from one frame to the next on average, in sets
   std::uint64_t slips_ = 0;
 };
 

@@ -144,8 +144,20 @@ CounterTotals counters_of(const Camera& camera, const Output& output, const RigP
 }
 
 OutputTotals totals_of(const Camera& camera, const Output& output, const RigPage& page) {
-  return {count(camera, output, page), latencies_of(camera, output, page), counters_of(camera, output, page),
-          motion_of(camera, output, page), output.recording.on};
+  return {count(camera, output, page),     latencies_of(camera, output, page), counters_of(camera, output, page),
+          motion_of(camera, output, page), sets_of(camera, output, page),      output.recording.on};
+}
+
+SetTotals sets_of(const Camera& camera, const Output& output, const RigPage& page) {
+  if (!output.config.group) return {};
+  SetTotals totals{output.config.group->name};
+  if (output.before && output.before->sets.group == totals.group) totals = output.before->sets;
+  if (!camera.takes_part()) return totals;
+  const DecidedSets& sets = encode_block(camera, output, page).sets;
+  totals.encoded += sets.encoded.load();
+  totals.dropped += sets.dropped.load();
+  totals.out_of_tolerance += sets.out_of_tolerance.load();
+  return totals;
 }
 
 float motion_score_of(const Camera& camera, const Output& output, const RigPage& page) {

@@ -32,6 +32,14 @@ struct MotionTotals {
   float largest = 0;
 };
 
+// Sets of a synchronised group about which a member has decided: those of all members together are the group's.
+struct SetTotals {
+  std::string group;  // empty: it was in none
+  std::uint64_t encoded = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t out_of_tolerance = 0;
+};
+
 // What an output has counted. One that goes on under its name, when its camera is changed, disabled or enabled, gets
 // ids, rings and counters of its own; what its predecessors counted is added wherever counters are shown.
 struct OutputTotals {
@@ -39,6 +47,7 @@ struct OutputTotals {
   Latencies latencies;
   CounterTotals counters;
   MotionTotals motion;
+  SetTotals sets;
   bool recording_on = true;  // was asked last
 };
 // Of a camera's outputs, by their names.
@@ -56,6 +65,8 @@ float motion_score_of(const Camera& camera, const Output& output, const RigPage&
 // Of an output without a filter for it, nothing.
 MotionTotals motion_of(const Camera& camera, const Output& output, const RigPage& page);
 bool has_motion(const StreamConfig& config);
+// Of an output in its present group.
+SetTotals sets_of(const Camera& camera, const Output& output, const RigPage& page);
 
 struct LostFrames {
   std::string name;  // of what they were for

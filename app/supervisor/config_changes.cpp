@@ -164,6 +164,11 @@ void ConfigChanges::begin_load_with(ConfigPart part, const std::string& name, nl
   const std::string body = join_path(std::string(section_of(part)), name);
   begin_load({rig_.options.config, all}, [=, this, then = std::move(then)](const LoadedConfig& loaded) {
     const std::vector<ConfigError> errors = errors_of(loaded);
+    // Else what somebody is about to write there would come in part, with whatever is changed here.
+    if (errors.empty() && loaded.digest != rig_.options.digest) {
+      return std::optional(
+          refused(409, rig_.options.config.string() + " has been edited since it was read: reload it first"));
+    }
     if (errors.empty()) return then(loaded);
     const bool is_wrong = std::ranges::any_of(errors, [&](const auto& error) { return is_of_body(error, body); });
     return std::optional(refusal_of(errors, is_wrong ? 400 : 409));
@@ -214,6 +219,7 @@ messages::Answer ConfigChanges::take(const LoadedConfig& loaded) {
   // Also where it is the same: certificates are read anew.
   processes_.send(processes_.publisher(), messages::ChangeServer{loaded.rig.server});
   rig_.config.server = loaded.rig.server;
+  rig_.options.digest = loaded.digest;
   return reloaded_answer(cameras);
 }
 
@@ -266,7 +272,7 @@ std::optional<messages::Answer> ConfigChanges::put_stream(ConfigPart part, const
   return std::nullopt;
 }
 
-// Mosaics of all cameras show those that there are; what else the file says of them by now is for a reload.
+// Mosaics of all cameras show those that there are.
 void ConfigChanges::show_in(const std::vector<CameraConfig>& mosaics) {
   for (const CameraConfig& wanted : mosaics) {
     const Camera* const mosaic = rig_.cameras.find(wanted.name);

@@ -20,6 +20,7 @@ namespace campipe {
 
 struct RunOptions {
   std::filesystem::path config;  // for reloading
+  std::uint64_t digest = 0;      // of what stood there, see LoadedConfig
   std::string log_level = "info";
   std::optional<std::chrono::nanoseconds> duration;
   std::optional<std::filesystem::path> report;

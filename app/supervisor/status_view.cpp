@@ -131,8 +131,9 @@ std::vector<CameraStatus> StatusView::measure(const Cameras& cameras, const RigP
 CameraStatus StatusView::measure(const Camera& camera, const Output& output, const RigPage& page) {
   const Sample now{output.config.name, Clock::now(), count(camera, output, page), latency_of(camera, output, page)};
   // Its place may have been another output's.
-  Sample& before = samples_.try_emplace(output.id, Sample{now.name, started_, {}, {}}).first->second;
-  if (now.name != before.name || now.counts.decoded < before.counts.decoded) before = now;
+  const Sample begin = output.before ? now : Sample{now.name, camera.begun, {}, {}};
+  Sample& before = samples_.try_emplace(output.id, begin).first->second;
+  if (now.name != before.name || now.counts.decoded < before.counts.decoded) before = begin;
   const double seconds = std::max(std::chrono::duration<double>(now.at - before.at).count(), 1e-3);
   const auto dropped = lost(now.counts);
   const HistogramCounts latency = now.latency.since(before.latency);

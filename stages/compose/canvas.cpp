@@ -11,6 +11,15 @@ void check_cell(const CanvasCell& cell, const FrameView& frame) {
               "', which is " + text(cell.region.width, cell.region.height));
 }
 
+void require_inside(const CanvasCell& cell, const FrameFormat& canvas) {
+  const FrameRegion& at = cell.region;
+  const auto fits = [](int begin, int length, int all) {
+    return begin >= 0 && length > 0 && length <= all && begin <= all - length;
+  };
+  if (fits(at.x, at.width, canvas.width) && fits(at.y, at.height, canvas.height)) return;
+  throw Error("the cell '" + cell.name + "' does not lie within the picture");
+}
+
 bool has_full_range(const FrameFormat& format) {
   constexpr std::uint8_t full = 2;  // AVCOL_RANGE_JPEG
   return format.color_range == full;

@@ -37,6 +37,8 @@ struct CellContent {
 
 // Throws Error where the frame has not the size of its cell.
 void check_cell(const CanvasCell& cell, const FrameView& frame);
+// Throws Error where the cell is not within the canvas: what is drawn there would be written beside it.
+void require_inside(const CanvasCell& cell, const FrameFormat& canvas);
 
 // Unspecified is limited, as for FFmpeg. The matrix of a cell's frames is not changed to the mosaic's: between BT.601
 // and BT.709 colours differ a little.

@@ -100,6 +100,7 @@ Compositor::Compositor(CanvasConfig config)
       states_(config_.cells),
       pool_(std::make_shared<FramePool>(FrameLayout{config_.format, host_frame_alignment}, host_frame_bytes)) {
   for (const CanvasCell& cell : config_.cells) {
+    require_inside(cell, config_.format);
     const bool has_label = config_.labels && config_.font != nullptr;
     labels_.push_back(has_label ? make_label(*config_.font, cell.name, cell_format(config_.format, cell)) : Label());
   }

@@ -121,6 +121,7 @@ struct GpuCompositor::State {
         labels(make_labels(config)),
         overlays(upload(labels)),
         pool(make_pool(config.format)) {
+    for (const CanvasCell& cell : config.cells) require_inside(cell, config.format);
     batch.reserve(most_composed_cells);
   }
 

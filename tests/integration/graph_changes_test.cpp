@@ -207,6 +207,23 @@ TEST_F(GraphChanges, AGroupComesChangesAndGoes) {
   expect_untouched();
 }
 
+// Else a part of what somebody is about to write there would come with it.
+TEST_F(GraphChanges, WhatWasEditedInTheFileIsReadFirst) {
+  ASSERT_TRUE(flows({"still", "left"})) << rig_->log();
+  std::ofstream(rig_->file("rig.yaml"), std::ios::app) << "# edited\n";
+  const std::string wall = R"({"cameras": ["left", "right"], "width": 320, "height": 120, "rate": 5})";
+  for (const std::string call : {"PUT mosaics/wall", "PUT cameras/left", "DELETE cameras/right"}) {
+    const Reply refused =
+        change(call, call.starts_with("DELETE") ? "" : put(call == "PUT mosaics/wall" ? wall : keys_of("left", "")));
+    EXPECT_EQ(refused.status, 409) << call << refused.body;
+    EXPECT_THAT(refused.body, HasSubstr("rig.yaml has been edited since it was read: reload it first"));
+  }
+  EXPECT_EQ(change("POST reload").status, 200);
+  EXPECT_EQ(change("PUT mosaics/wall", put(wall)).status, 201);
+  end();
+  expect_untouched();
+}
+
 TEST_F(GraphChanges, APlacementIsChangedByItsCamera) {
   ASSERT_TRUE(flows({"still", "left"})) << rig_->log();
   const std::string placed =

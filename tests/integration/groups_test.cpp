@@ -258,6 +258,10 @@ TEST(Groups, AMemberIsSwitchedOffAndOn) {
   EXPECT_GT(together, 30U) << rig.log();
   EXPECT_LT(rig.camera("right").at("frames").at("repeated"), together)
       << "its own frames are not in step; " << rig.log();
+  const json sets = rig.camera("left").at("group").at("sets");
+  EXPECT_EQ(sets.at("encoded").get<std::uint64_t>() + sets.at("dropped").get<std::uint64_t>(),
+            rig.camera("left").at("frames").at("encoded").get<std::uint64_t>())
+      << "sets of before count, too: " << sets;
   EXPECT_EQ(check_accounting(rig.report()), "");
 }
 

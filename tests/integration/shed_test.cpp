@@ -15,7 +15,8 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-// 25 frames a second of each. `gate` is late as long as the failpoint has its thread wait; `low` has time, and gives way all the same.
+// 25 frames a second of each. `gate` is late as long as the failpoint has its thread wait; `low` has time, and gives
+// way all the same.
 std::string rig_with(int low_priority) {
   return "http_address: off\nrtsp_address: off\nworkers: {count: 1}\ndefaults: {gpu: cpu, drop_policy: "
          "drop}\ncameras:\n"
@@ -78,7 +79,7 @@ TEST(Priorities, NobodyGivesWayToItsEqual) {
   rig.signal(SIGINT);
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(shed_of(rig, "low"), 0U) << rig.log();
-  EXPECT_GT(rig.camera("gate").at("frames").at("dropped").value("queue_full", 0), 50);
+  EXPECT_GT(rig.camera("gate").at("frames").at("dropped").value("queue_full", 0), 20);
 }
 
 }  // namespace

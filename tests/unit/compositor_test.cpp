@@ -105,6 +105,12 @@ TEST(Compositor, PutsFramesOfAnyFormatIntoTheirCells) {
   }
 }
 
+TEST(Compositor, RefusesCellsThatAreNotWithinThePicture) {
+  for (const FrameRegion region : {FrameRegion{128, 0, 64, 48}, {0, 64, 64, 48}, {-2, 0, 64, 48}, {0, 0, 0, 48}}) {
+    EXPECT_THROW(Compositor(config_of(PixelFormat::i420, {{"beside", region}})), Error) << region.x << "," << region.y;
+  }
+}
+
 TEST(Compositor, DrawsLaterCellsOnTop) {
   Mosaic mosaic(config_of(PixelFormat::nv12));
   for (std::uint64_t number = 2; number < 6; ++number) {

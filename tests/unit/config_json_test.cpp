@@ -67,6 +67,7 @@ CameraConfig full_camera() {
   camera.retry_interval = 100ms;
   camera.retry_max = 24h;
   camera.on_corrupt = OnCorrupt::skip;
+  camera.priority = 7;
   camera.use_absolute_timestamp = false;
   camera.for_browsers = true;
   camera.enabled = false;

@@ -196,5 +196,39 @@ TEST(SetNumbering, OfAFasterCameraDropsWhatIsTooMuch) {
   EXPECT_NEAR(taken, 1000, 1);
 }
 
+// Of a camera that has `each` frames for a set, begun together with the sets: how far those that it gives lie from
+// their sets at most, in sets, and how many sets lack one.
+struct Given {
+  double farthest = 0;
+  int skipped = 0;
+};
+
+Given given_by(double each, double most_jitter = 0) {
+  SetNumbering numbering(10);
+  const auto jitter = uniform(most_jitter);
+  Given given;
+  std::optional<std::int64_t> last;
+  for (int i = 0; i < 5000; ++i) {
+    const double at = i / each + (most_jitter > 0 ? jitter() : 0);
+    const auto number = numbering.number_of(std::llround(at * 1e8));
+    if (!number) continue;
+    if (last) given.skipped += static_cast<int>(*number - *last - 1);
+    last = number;
+    if (i > 100) given.farthest = std::max(given.farthest, std::abs(at - static_cast<double>(*number)));
+  }
+  return given;
+}
+
+TEST(SetNumbering, GivesTheNearestFramesOfACameraWithMore) {
+  for (const double each : {2.0, 3.0, 5.0}) {
+    EXPECT_LT(given_by(each).farthest, 0.01) << each;
+    EXPECT_EQ(given_by(each).skipped, 0) << each;
+    EXPECT_LT(given_by(each, 0.02).farthest, 0.1) << each;
+    EXPECT_EQ(given_by(each, 0.02).skipped, 0) << each;
+  }
+  EXPECT_LE(given_by(2.5).farthest, 0.21) << "half a step";
+  EXPECT_EQ(given_by(2.5).skipped, 0);
+}
+
 }  // namespace
 }  // namespace campipe

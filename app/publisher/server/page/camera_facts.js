@@ -25,7 +25,7 @@ function latencyText({state, latency_ms: latency}, behindMs) {
 
 function groupText({name, phase_ms: phase, drift_ms: drift, skew_ms: skew}, {repeated}) {
   const apart = `frames of a set ${milliseconds(skew.p50)} apart, 99 % within ${milliseconds(skew.p99)}`;
-  const own = `this camera ${milliseconds(phase)} behind its sets, drift ${milliseconds(drift)}`;
+  const own = `this camera ${milliseconds(Math.abs(phase))} ${phase < 0 ? 'ahead of' : 'behind'} its sets, drift ${milliseconds(drift)}`;
   return `${name}: ${apart}; ${own}; ${count(repeated ?? 0)} frames repeated`;
 }
 
