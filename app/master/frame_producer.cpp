@@ -82,7 +82,7 @@ void FrameProducer::take(const AVPacket& packet) {
     const AVCodecParameters* codec = decoder_.stream().codec;
     begins_clean_ = codec != nullptr && (packet.flags & AV_PKT_FLAG_KEY) != 0 && is_clean_start(*codec, packet);
   }
-  if (is_shed(packet)) return rings_.count_unpublished(DropCause::shed);
+  if (is_shed(packet)) return leave_out();
   if ((packet.flags & AV_PKT_FLAG_KEY) != 0 && rings_.renewal_is_due()) renew_ring();
   decode(&packet);
 }
@@ -95,6 +95,11 @@ bool FrameProducer::is_shed(const AVPacket& packet) {
   empty();
   await_key_ = true;
   return true;
+}
+
+void FrameProducer::leave_out() {
+  rings_.count_unpublished(DropCause::shed);
+  ++left_out_;
 }
 
 // At those before, of some frames one is published.
@@ -193,7 +198,7 @@ bool FrameProducer::publish(DecodedFrame& frame) {
   decode_cost_ = 0;
   if (frame.converted) camera_.source.counters.add(Counter::converted);
   if (is_shed()) {
-    rings_.count_unpublished(DropCause::shed);
+    leave_out();
     return true;
   }
   if (!rings_.wait_for_room()) {

@@ -45,6 +45,10 @@ class FrameProducer {
   [[nodiscard]] bool wants_first_packet() const;
   void prime(const AVPacket& packet);
 
+  // How many frames, or packets, have been left out since other cameras need the time.
+  [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
+  // Nothing is decoded, likewise.
+  [[nodiscard]] bool is_off() const { return shed_; }
   // After PacketClock::note().
   void take(const AVPacket& packet);
   // The source or the camera knows that this packet is damaged; counted once.
@@ -65,6 +69,7 @@ class FrameProducer {
  private:
   [[nodiscard]] bool is_shed(const AVPacket& packet);
   [[nodiscard]] bool is_shed();
+  void leave_out();
   void open_ring();
   void replace_ring();
   void renew_ring();
@@ -87,7 +92,8 @@ class FrameProducer {
   std::multiset<std::int64_t> seen_before_;  // frames that will come again out of the decoder that took over
   CorruptPackets corrupt_;
   CameraSets sets_;
-  bool shed_ = false;          // nothing is decoded: see is_shed()
+  bool shed_ = false;  // nothing is decoded: see is_shed()
+  std::uint64_t left_out_ = 0;
   std::uint64_t frames_ = 0;   // that could be published
   bool primed_ = false;        // the decoder has the first packet already
   bool before_first_ = true;   // of the opened source

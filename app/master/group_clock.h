@@ -74,12 +74,26 @@ class GroupClock {
   // Of a file: by how many sets it is too far ahead of another member.
   std::int64_t ahead(CameraId member, std::int64_t set, Clock::time_point now) {
     const std::lock_guard lock(mutex_);
+    if (!began_) began_ = now;  // of members that go on where a master before was
     newest_.insert_or_assign(member, Seen{set, now});
     std::int64_t slowest = set;
     for (const auto& [id, seen] : newest_) {
       if (now - seen.at < recently) slowest = std::min(slowest, seen.set);
     }
     return std::max<std::int64_t>(set - slowest - most_sets_ahead, 0);
+  }
+
+  // Of a file: by how many sets it is behind the farthest of the others; nothing where no other one has come to a set
+  // lately, or it has come to none itself.
+  std::optional<std::int64_t> behind(CameraId member, Clock::time_point now) {
+    const std::lock_guard lock(mutex_);
+    const auto own = newest_.find(member);
+    if (own == newest_.end()) return std::nullopt;
+    std::optional<std::int64_t> behind;
+    for (const auto& [id, seen] : newest_) {
+      if (id != member && now - seen.at < recently) behind = std::max(behind.value_or(0), seen.set - own->second.set);
+    }
+    return behind;
   }
 
  private:

@@ -21,7 +21,9 @@ constexpr auto slice = milliseconds(100);      // how long a wait may last befor
 constexpr auto start_deadline = seconds(30);   // for the other processes to be ready
 constexpr auto good_connection = seconds(10);  // one that delivered so long is worth a short wait again
 constexpr std::int64_t stall = 500'000'000;    // ns, of a live source; what comes behind it may come at once
-constexpr int most_empty_rounds = 2;           // what a decoder kept of a round comes out in the next one
+constexpr auto longest_catching_up = std::chrono::seconds(10);
+constexpr std::int64_t most_sets_behind = 1;
+constexpr int most_empty_rounds = 2;  // what a decoder kept of a round comes out in the next one
 
 }  // namespace
 
@@ -87,6 +89,7 @@ void Ingest::play_file() {
   const auto resume = router_.resume_file();
   pacer_.set_shown(resume.value_or(-1));
   if (resume && !loop) source_.seek(*resume);
+  if (resume && camera_.group) catching_up_ = Clock::now() + longest_catching_up;
   deliver();
   if (camera_.stop.stopped()) return;
   at_end_ = true;
@@ -230,11 +233,23 @@ void Ingest::pace(const AVPacket& packet) {
   const SourceStream& stream = source_.stream();
   const bool paced = camera_.live ? stream.in_bursts : camera_.start.config.source.pace == Pace::realtime;
   const auto time = clock_.source_time(packet);
-  if (paced && time) {
+  if (paced && catches_up()) {
+    pacer_.restart();  // until it has, its packets are due at once
+  } else if (paced && time) {
     const std::int64_t at = camera_.live ? *time : clock_.source_clock().map(*time);
     rings_.sleep_until(pacer_.due(at, stream.frame_rate));
   }
   clock_.arrived(camera_.live && !paced);
+}
+
+// A file of a group goes on where it was when a master before died, which may be behind the others: it was waiting for
+// a worker. In step again it is paced, or has been for a while when the others have not come.
+bool Ingest::catches_up() {
+  if (!catching_up_) return false;
+  const auto behind = camera_.group->behind(camera_.start.camera, Clock::now());
+  const bool is_there = behind && *behind <= most_sets_behind;
+  if (is_there || Clock::now() > *catching_up_) catching_up_.reset();
+  return catching_up_ && behind;
 }
 
 // The source is at its end: true if that is the end of the camera, or of this connection to it.

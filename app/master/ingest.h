@@ -72,6 +72,7 @@ class Ingest {
   void take(const AVPacket& packet);
   void pace(const AVPacket& packet);
   bool at_end();
+  bool catches_up();
   void begin_next_round(bool gave);
 
   struct State {
@@ -96,8 +97,9 @@ class Ingest {
   RetryWait retry_;
   std::optional<State> reported_;
   Rounds rounds_;
-  bool started_ = false;  // all processes are ready
-  bool at_end_ = false;   // of a source that has one
+  std::optional<Clock::time_point> catching_up_;  // with its group, until then at the latest
+  bool started_ = false;                          // all processes are ready
+  bool at_end_ = false;                           // of a source that has one
   std::atomic<bool> over_{false};
   std::jthread thread_;
 };

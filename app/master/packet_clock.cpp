@@ -117,14 +117,15 @@ std::int64_t PacketClock::default_duration() const {
 }
 
 void PacketClock::note_end(const AVPacket& packet) {
-  if (packet.pts == AV_NOPTS_VALUE) {
-    round_.untimed = true;
-    return;
-  }
   std::int64_t duration = av_rescale_q(packet.duration, source_.stream().time_base, nanoseconds);
   if (duration <= 0) duration = default_duration();
-  const std::int64_t end = clock_.map(source_ns(source_.stream(), packet.pts)) + std::max(duration, smallest_step);
-  round_.end = std::max(round_.end.value_or(end), end);
+  const auto extend = [&](std::optional<std::int64_t>& end, std::int64_t time) {
+    const std::int64_t at = clock_.map(time) + std::max(duration, smallest_step);
+    end = std::max(end.value_or(at), at);
+  };
+  if (const auto time = source_time(packet)) extend(round_.decoding_end, *time);
+  if (packet.pts != AV_NOPTS_VALUE) return extend(round_.end, source_ns(source_.stream(), packet.pts));
+  round_.untimed = true;
 }
 
 void PacketClock::measure_media_clock(const AVPacket& packet, const Note& note) {

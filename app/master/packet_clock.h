@@ -59,8 +59,10 @@ class PacketClock {
   bool set_times(const DecodedFrame& frame, FrameTimes& times);
   // Where the next frame is expected.
   [[nodiscard]] std::int64_t frames_end() const { return frame_times_.end(); }
-  // The end of the packets of this round of a file, on the timeline; none: not all say when they are shown.
+  // The end of the packets of this round of a file, on the timeline: when the last one has been shown; none: not all
+  // say when that is. When the last one has been decoded; none: there are no times at all.
   [[nodiscard]] std::optional<std::int64_t> packets_end() const { return round_.untimed ? std::nullopt : round_.end; }
+  [[nodiscard]] std::optional<std::int64_t> decoding_end() const { return round_.decoding_end; }
   void count(Correction kind);
 
   // Where timestamps lie: for copies and audio.
@@ -81,6 +83,7 @@ class PacketClock {
   };
   struct Round {
     std::optional<std::int64_t> end;
+    std::optional<std::int64_t> decoding_end;
     bool untimed = false;
   };
   [[nodiscard]] std::int64_t default_duration() const;

@@ -89,7 +89,7 @@ void PacketRouter::close() {
 }
 
 std::optional<std::int64_t> PacketRouter::given() const {
-  const std::int64_t frames = static_cast<std::int64_t>(rings_.published());
+  const std::int64_t frames = static_cast<std::int64_t>(rings_.published() + frames_.left_out());
   if (camera_.start.decode) return frames > 0 ? std::optional(frames) : std::nullopt;
   return copies_.end() >= 0 ? std::optional(copies_.end()) : std::nullopt;
 }
@@ -102,7 +102,9 @@ std::int64_t PacketRouter::end_round(bool gave) {
   const auto packets_end = clock_.packets_end();
   const bool goes_on = gave && packets_end && frames_.may_begin_again();
   if (!goes_on) empty();
-  return copies_.next_turn(std::max(goes_on ? *packets_end : clock_.frames_end(), copies_.end()));
+  std::int64_t end = goes_on ? *packets_end : clock_.frames_end();
+  if (frames_.is_off()) end = std::max(end, clock_.decoding_end().value_or(-1));  // no frame has come of this round
+  return copies_.next_turn(std::max(end, copies_.end()));
 }
 
 }  // namespace campipe

@@ -16,6 +16,13 @@ std::uint64_t dropped(const FrameCounts& counts, DropCause cause) {
   return found == counts.dropped.end() ? 0 : found->second;
 }
 
+// What is in step with others stays so; a file that is read as fast as it goes takes what is left in any case.
+bool may_shed(const Camera& camera) {
+  const CameraConfig& config = camera.config;
+  const bool fast = !is_live(config.source.url) && config.source.pace == Pace::fast;
+  return !camera.is_mosaic() && !config.group && !fast && encoded_outputs(config) > 0;
+}
+
 }  // namespace
 
 void LoadShedder::follow() {
@@ -49,7 +56,7 @@ ShedPolicy::Load LoadShedder::load_of(const Camera& camera) const {
           own_cores ? "worker " + std::to_string(node.worker) : node.gpu,
           camera.config.priority,
           camera.shed,
-          !camera.is_mosaic() && !camera.config.group && encoded_outputs(camera.config) > 0,
+          may_shed(camera),
           counts.decoded - dropped(counts, DropCause::shed),
           dropped(counts, DropCause::queue_full)};
 }

@@ -265,6 +265,32 @@ TEST(Groups, AMemberIsSwitchedOffAndOn) {
   EXPECT_EQ(check_accounting(rig.report()), "");
 }
 
+// One is behind the others, as its worker was away again and again, when the master dies: it catches up. And one that
+// comes anew after that begins where the others are.
+TEST(Groups, AreInStepAgainAfterTheMastersDeath) {
+  const auto rig_with = [](const std::string& right) {
+    return rig_of(camera("left", pattern(25)) + camera("right", pattern(25), right),
+                  "{cameras: [left, right], rate: 25, on_missing: drop}");
+  };
+  RigRun rig(rig_with(""));
+  ASSERT_TRUE(grows(rig, {"left", "right"}, some)) << rig.log();
+  pid_t worker = rig.pid_of("worker 1");
+  for (int death = 0; death < 5; ++death) {
+    ::kill(worker, SIGKILL);
+    worker = rig.successor_of("worker 1", worker);
+  }
+  ::kill(rig.pid_of("master"), SIGKILL);
+  ASSERT_TRUE(grows(rig, {"left", "right"}, 3 * some)) << rig.log();
+  std::ofstream(rig.file("rig.yaml")) << rig_with("    filters: [sharpen]\n");
+  rig.signal(SIGHUP);
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(rig.file("right-1.mp4")); })) << rig.log();
+  ASSERT_TRUE(grows(rig, {"left", "right-1"}, 2 * some)) << rig.log();
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(rig.camera("left").at("frames").at("dropped").value("out_of_step", 0), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+}
+
 // With B-frames they are decoded in another order, and files begin at other times than 0.
 TEST(Groups, CountFramesInTheOrderOfShowing) {
   const TemporaryFolder clips;

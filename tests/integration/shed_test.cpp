@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "tests/integration/clips.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 
@@ -71,6 +72,33 @@ TEST(Priorities, StepByStepUntilNothingIsDecoded) {
   EXPECT_EQ(small.width, 160);
   EXPECT_EQ(small.height, 120);
   EXPECT_EQ(read_video(rig.file("low.mp4")).width, 320);
+}
+
+// A file that is looped goes round meanwhile at its pace, and its copy goes on.
+TEST(Priorities, LoopedFilesAndCopiesGoOnMeanwhile) {
+  const TemporaryFolder clips;
+  make_clip(clips.path(), {.name = "short.mp4", .frames = 20, .b_frames = 2});
+  const std::string clip = "\"" + (clips.path() / "short.mp4").string() + "\"";
+  RigRun rig(rig_with(10) + "  looped: {source: " + clip + ", loop: true, priority: 10}\n" +
+                 "  copied: {source: " + clip +
+                 ", loop: true, priority: 10, encode: {codec: copy}, record: {path: copied.mp4}, outputs: {small: "
+                 "{encode: {codec: h264}}}}\n",
+             {.failpoints = waits(14)});
+  for (const std::string name : {"low", "looped", "copied"}) {
+    ASSERT_TRUE(logs(rig, name + ": gives way, its priority is 10: gate is late; nothing is decoded")) << rig.log();
+  }
+  const auto size = rig.size("copied.mp4");
+  ASSERT_TRUE(rig.wait_for_growth("copied.mp4", size + 20'000)) << rig.log();
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  EXPECT_EQ(rig.camera("looped").at("reason"), "") << rig.log();
+  const auto frames = rig.camera("looped").at("frames").at("decoded").get<double>();
+  EXPECT_LT(frames, 30 * rig.report().at("duration_s").get<double>()) << "not at its pace";
+  const VideoFile copied = read_video(rig.file("copied.mp4"));
+  for (std::size_t i = 0; i + 3 < copied.pictures.size(); ++i) {
+    ASSERT_EQ(numbers_of(copied)[i], static_cast<std::int64_t>(i % 20)) << i;
+  }
 }
 
 TEST(Priorities, NobodyGivesWayToItsEqual) {

@@ -331,5 +331,29 @@ TEST(GroupClock, MovesAFileThatBeginsLaterToThePresent) {
   EXPECT_EQ(clock.moved(b, 0, now + 63s), 0) << "nor has the other one come lately";
 }
 
+// The others go on where a master before was, and have not been moved by this one.
+TEST(GroupClock, MovesAFileThatBeginsAfterAnotherMaster) {
+  GroupClock clock({"g", rate, 10ms, 200ms, OnMissing::repeat});
+  const CameraId a(0);
+  const CameraId b(1);
+  Clock::time_point now{};
+  for (int i = 0; i < 10; ++i) clock.ahead(a, (100 + i) * std::llround(rate), now + i * 1s);
+  EXPECT_EQ(clock.moved(b, 0, now + 9s), 109 * second);
+}
+
+TEST(GroupClock, TellsHowFarAFileIsBehind) {
+  GroupClock clock({"g", rate, 10ms, 200ms, OnMissing::repeat});
+  const CameraId a(0);
+  const CameraId b(1);
+  Clock::time_point now{};
+  EXPECT_EQ(clock.behind(b, now), std::nullopt);
+  clock.ahead(b, 30, now);
+  EXPECT_EQ(clock.behind(b, now), std::nullopt) << "there is no other one";
+  clock.ahead(a, 99, now);
+  EXPECT_EQ(clock.behind(b, now), 69);
+  EXPECT_EQ(clock.behind(a, now), 0);
+  EXPECT_EQ(clock.behind(b, now + 2s), std::nullopt) << "the other one has not come lately";
+}
+
 }  // namespace
 }  // namespace campipe
