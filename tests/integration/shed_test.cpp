@@ -79,7 +79,7 @@ TEST(Priorities, LoopedFilesAndCopiesGoOnMeanwhile) {
   const TemporaryFolder clips;
   make_clip(clips.path(), {.name = "short.mp4", .frames = 20, .b_frames = 2});
   const std::string clip = "\"" + (clips.path() / "short.mp4").string() + "\"";
-  RigRun rig(rig_with(10) + "  looped: {source: " + clip + ", loop: true, priority: 10}\n" +
+  RigRun rig(rig_with(10) + "  looped: {source: " + clip + ", loop: true, priority: 10, encode: {codec: h264}}\n" +
                  "  copied: {source: " + clip +
                  ", loop: true, priority: 10, encode: {codec: copy}, record: {path: copied.mp4}, outputs: {small: "
                  "{encode: {codec: h264}}}}\n",
@@ -92,7 +92,7 @@ TEST(Priorities, LoopedFilesAndCopiesGoOnMeanwhile) {
   rig.signal(SIGINT);
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(check_accounting(rig.report()), "");
-  EXPECT_EQ(rig.camera("looped").at("reason"), "") << rig.log();
+  EXPECT_EQ(rig.camera("looped").value("reason", ""), "") << rig.log();
   const auto frames = rig.camera("looped").at("frames").at("decoded").get<double>();
   EXPECT_LT(frames, 30 * rig.report().at("duration_s").get<double>()) << "not at its pace";
   const VideoFile copied = read_video(rig.file("copied.mp4"));
