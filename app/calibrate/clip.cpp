@@ -63,6 +63,20 @@ SourceStream EncodedFootage::stream() const {
   return stream;
 }
 
+std::string encoder_of(const std::string& codec) {
+  EncoderConfig config;
+  config.codec = codec;
+  return first_encoder(config, false);
+}
+
+std::vector<std::string> probed_codecs() {
+  std::vector<std::string> codecs{"h264", "hevc", "mjpeg"};
+  std::erase_if(codecs, [](const std::string& codec) {
+    return avcodec_find_encoder_by_name(encoder_of(codec).c_str()) == nullptr;
+  });
+  return codecs;
+}
+
 EncodedFootage encode_footage(const std::string& codec, const FrameFormat& format, const EncodedAs& as) {
   const Footage footage(format);
   EncoderConfig config;

@@ -24,6 +24,11 @@ struct EncodedAs {
   std::string preset = "auto";
   double bits_a_pixel = usual_bits_a_pixel;
 };
+// FFmpeg's name of what encodes a codec on the CPU by default; and the codecs that it has an encoder for here, which
+// are those that are timed.
+std::string encoder_of(const std::string& codec);
+std::vector<std::string> probed_codecs();
+
 // `codec`: h264, hevc or mjpeg, encoded on the CPU as cameras are by default. Throws Error where FFmpeg here has no
 // encoder for it.
 EncodedFootage encode_footage(const std::string& codec, const FrameFormat& format, const EncodedAs& as = {});

@@ -15,7 +15,6 @@
 namespace campipe {
 namespace {
 
-constexpr std::array codecs{"h264", "hevc", "mjpeg"};
 constexpr std::array other_bits_a_pixel{0.02, 0.3};
 constexpr double compared_bits_a_pixel = 0.15;
 // Returns how many bytes it has.
@@ -97,12 +96,6 @@ double time_of_copy(const FrameFormat& in, Frames& frames) {
   });
 }
 
-std::string encoder_of(const std::string& codec) {
-  EncoderConfig config;
-  config.codec = codec;
-  return first_encoder(config, false);
-}
-
 double predicted_encoding(const DeviceCosts& costs, const std::string& codec, const FrameFormat& size,
                           const EncodedAs& as) {
   EncoderConfig config;
@@ -125,7 +118,7 @@ DeviceCosts measure_cpu(const CostKey& key, const ReportProgress& progress) {
     costs.at(work.name).add(0, {work.megapixels, time_of_copy(size, frames)});
   }
   for (const FrameFormat& size : probed_codec_sizes()) {
-    for (const std::string codec : codecs) {
+    for (const std::string& codec : probed_codecs()) {
       progress(fmt::format("{} of {}", codec, size_text(size)));
       const EncodedFootage clip = encode_footage(codec, size);
       const Work decode = decode_work(codec, size);
@@ -149,7 +142,7 @@ std::vector<CostComparison> compare_cpu(const DeviceCosts& costs, const ReportPr
         return time_of_chain(filters, in, frames);
       });
   for (const FrameFormat& size : compared_codec_sizes()) {
-    for (const std::string codec : codecs) {
+    for (const std::string& codec : probed_codecs()) {
       const std::string what = fmt::format("{}, {}", size_text(size), codec);
       progress(what);
       const EncodedFootage clip = encode_footage(codec, size);
@@ -162,7 +155,8 @@ std::vector<CostComparison> compare_cpu(const DeviceCosts& costs, const ReportPr
     }
   }
   const FrameFormat& middle = probed_codec_sizes()[1];
-  for (const std::string codec : {"h264", "hevc"}) {
+  for (const std::string& codec : probed_codecs()) {
+    if (codec == "mjpeg") continue;  // it has none
     for (const char* preset : {"ultrafast", "veryfast", "faster", "fast", "medium", "slow", "slower"}) {
       const std::string what = fmt::format("{}, {} {}", size_text(middle), encoder_of(codec), preset);
       progress(what);

@@ -20,7 +20,6 @@
 namespace campipe {
 namespace {
 
-constexpr std::array codecs{"h264", "hevc", "mjpeg"};
 constexpr std::size_t frames_in_turn = 4;
 constexpr std::size_t busy_bytes = 256U << 20;
 constexpr int rounds = 5;
@@ -175,7 +174,7 @@ DeviceCosts measure_gpu(const CostKey& key, const Device& gpu, const ReportProgr
   progress("copies");
   measure_copies(costs, stopwatch);
   for (const FrameFormat& size : probed_codec_sizes()) {
-    for (const std::string codec : codecs) {
+    for (const std::string& codec : probed_codecs()) {
       progress(fmt::format("{} of {}", codec, size_text(size)));
       const Work work = decode_work(codec, size);
       if (const auto us = decode_us(codec, size, gpu, progress)) costs.at(work.name).add(0, {work.megapixels, *us});
@@ -193,7 +192,7 @@ std::vector<CostComparison> compare_gpu(const DeviceCosts& costs, const Device& 
         return time_of_chain(filters, in, frames, stopwatch);
       });
   for (const FrameFormat& size : compared_codec_sizes()) {
-    for (const std::string codec : codecs) {
+    for (const std::string& codec : probed_codecs()) {
       const std::string what = fmt::format("{}, {}", size_text(size), codec);
       progress(what);
       const double predicted = cost_us(costs, decode_work(codec, size)).value_or(0);

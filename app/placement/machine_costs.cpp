@@ -12,7 +12,13 @@ using Estimate = DeviceCosts (*)(const CostKey&);
 
 DeviceCosts costs_or_estimate(const CostCache& cache, const CostKey& key, Estimate estimate, MachineCosts& all) {
   auto found = find_costs(cache, key);
-  if (auto* const measured = std::get_if<DeviceCosts>(&found)) return std::move(*measured);
+  if (auto* const measured = std::get_if<DeviceCosts>(&found)) {
+    // What could not be measured, as FFmpeg had no encoder for it, does not cost nothing.
+    for (const WorkCost& estimated : estimate(key).work) {
+      if (measured->find(estimated.work) == nullptr) measured->work.push_back(estimated);
+    }
+    return std::move(*measured);
+  }
   const std::string& reason = std::get<std::string>(found);
   if (std::ranges::find(all.reasons, reason) == all.reasons.end()) all.reasons.push_back(reason);
   return estimate(key);
