@@ -48,9 +48,9 @@ struct EstimateOfTwo {
 };
 constexpr std::array estimates_of_two{
     EstimateOfTwo{"blur", 1.5, 2.3, 740},    EstimateOfTwo{"blur", 15, 3.6, 4500},
-    EstimateOfTwo{"denoise/3", 9, 9, 2600},  EstimateOfTwo{"denoise/3", 81, 82, 23500},
-    EstimateOfTwo{"denoise/5", 9, 9, 2600},  EstimateOfTwo{"denoise/5", 81, 82, 23500},
-    EstimateOfTwo{"denoise/7", 9, 11, 3200}, EstimateOfTwo{"denoise/7", 81, 100, 28000},
+    EstimateOfTwo{"denoise/3", 9, 9, 2600},  EstimateOfTwo{"denoise/3", 225, 213, 58700},
+    EstimateOfTwo{"denoise/5", 9, 9, 2600},  EstimateOfTwo{"denoise/5", 225, 213, 58700},
+    EstimateOfTwo{"denoise/7", 9, 11, 3200}, EstimateOfTwo{"denoise/7", 225, 260, 70000},
 };
 
 template <typename Take>

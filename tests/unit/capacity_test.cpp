@@ -325,7 +325,8 @@ TEST(MachineCosts, AreEstimatedWithAReasonWhereTheyWereNotMeasured) {
   EXPECT_THAT(costs.reasons, testing::ElementsAre("Test GPU has not been measured")) << "once, of two";
   EXPECT_EQ(&costs.of(gpu_number(1)), &costs.gpus[1]);
   EXPECT_EQ(&costs.of({}), &costs.cpu);
-  EXPECT_NE(costs.cpu.find("encode/libx264"), nullptr) << "what was not measured is estimated, and does not cost nothing";
+  EXPECT_NE(costs.cpu.find("encode/libx264"), nullptr)
+      << "what was not measured is estimated, and does not cost nothing";
   EXPECT_THAT(machine_costs({{}, "the file is garbage"}, {}, cpu).reasons, testing::ElementsAre("the file is garbage"));
 }
 
