@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <string_view>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/utc_text.h"
 #include "stages/filters/filter.h"
@@ -87,8 +87,8 @@ std::span<const FrameFormat> compared_codec_sizes() { return other_codec_sizes; 
 std::string size_text(const FrameFormat& format) { return fmt::format("{}x{}", format.width, format.height); }
 
 std::string utc_text_of_now() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return utc_text(std::chrono::duration_cast<std::chrono::seconds>(now).count() * 1'000'000'000);
+  constexpr std::int64_t second = 1'000'000'000;
+  return utc_text(utc_now_ns() / second * second);
 }
 
 double CostComparison::factor() const {

@@ -17,8 +17,7 @@ namespace {
 
 // Enough frames for the sum to be right, few enough for large ones to be encoded soon.
 int frames_for(const std::string& codec, const FrameFormat& format) {
-  const double megapixels = static_cast<double>(format.width) * format.height / 1e6;
-  const double wanted = (codec == "hevc" ? 16 : 48) / megapixels;
+  const double wanted = (codec == "hevc" ? 16 : 48) / megapixels(format);
   return std::clamp(static_cast<int>(wanted), 8, 32);
 }
 

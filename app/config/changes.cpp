@@ -1,18 +1,16 @@
 #include "app/config/changes.h"
 
-#include <fcntl.h>
+#include <unistd.h>
 #include <yaml-cpp/emitter.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
 #include <iterator>
 
 #include "app/config/overlay.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/own_folders.h"
-#include "core/unique_handle.h"
+#include "core/replace_file.h"
 
 namespace campipe {
 namespace {
@@ -60,36 +58,6 @@ CameraChanges kept_changes(const fs::path& overlay) {
   const YamlResult result = read_yaml_file(overlay);
   if (const auto* error = std::get_if<ConfigError>(&result)) throw Error(format(*error, overlay.string()));
   return changes_of(std::get<YamlNode>(result));
-}
-
-void write_all(int fd, const std::string& text, const std::string& name) {
-  std::size_t written = 0;
-  while (written < text.size()) {
-    const ssize_t n = ::write(fd, text.data() + written, text.size() - written);
-    if (n < 0 && errno != EINTR) throw system_error("cannot write " + name, errno);
-    if (n > 0) written += static_cast<std::size_t>(n);
-  }
-  if (::fsync(fd) != 0) throw system_error("cannot write " + name, errno);
-}
-
-// The folder, too: else a power cut could undo the renaming.
-void keep_folder(const fs::path& folder) {
-  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd || ::fsync(fd.get()) != 0) throw system_error("cannot put " + folder.string() + " on the disk", errno);
-}
-
-void replace(const fs::path& file, const std::string& text) {
-  std::string temporary = file.string() + ".XXXXXX";
-  const UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));  // of mode 0600: passwords of cameras are in it
-  if (!fd) throw system_error("cannot write beside " + file.string(), errno);
-  try {
-    write_all(fd.get(), text, temporary);
-    if (std::rename(temporary.c_str(), file.c_str()) != 0) throw system_error("cannot replace " + file.string(), errno);
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
-  keep_folder(file.has_parent_path() ? file.parent_path() : fs::path("."));
 }
 
 // They would hide what the file gets later under that name.
@@ -187,7 +155,7 @@ void keep_changes(const fs::path& file, const CameraChanges& changes) {
   const std::string text = text_of(all);
   if (text.size() > max_size) throw Error(overlay.string() + " would be larger than 1 MiB, the most that is read");
   if (overlay != beside(file)) make_own_folder(overlay.parent_path());
-  replace(overlay, text);
+  replace_file(overlay, text);
   if (before != overlay && ::unlink(before.c_str()) != 0) spdlog::warn("{}", overlay_note(file));
 }
 

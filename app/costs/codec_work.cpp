@@ -6,10 +6,6 @@
 namespace campipe {
 namespace {
 
-double megapixels(const FrameFormat& format) {
-  return static_cast<double>(format.width) * static_cast<double>(format.height) / 1e6;
-}
-
 constexpr std::int64_t usual_bitrate = 4'000'000;  // of EncoderConfig
 
 struct Preset {

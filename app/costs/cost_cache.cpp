@@ -14,6 +14,7 @@
 #include "core/ffmpeg.h"
 #include "core/own_folders.h"
 #include "core/printable.h"
+#include "core/replace_file.h"
 #include "core/unique_handle.h"
 
 namespace campipe {
@@ -62,30 +63,6 @@ std::string read_own_file(const fs::path& file) {
   }
   text.resize(got);
   return text;
-}
-
-void write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t size = ::write(fd, text.data(), text.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) throw system_error("cannot be written", errno);
-    text.remove_prefix(static_cast<std::size_t>(size));
-  }
-}
-
-// So that a reader sees the old one or the new one, also after a power failure.
-void replace_file(const fs::path& file, std::string_view text) {
-  std::string name = file.string() + ".XXXXXX";
-  const UniqueFd made(::mkostemp(name.data(), O_CLOEXEC));
-  if (!made) throw system_error("cannot write " + file.string(), errno);
-  try {
-    write_all(made.get(), text);
-    if (::fsync(made.get()) != 0) throw system_error("cannot be written", errno);
-    if (::rename(name.c_str(), file.c_str()) != 0) throw system_error("cannot be replaced", errno);
-  } catch (const std::exception& error) {
-    ::unlink(name.c_str());
-    throw Error(file.string() + ": " + error.what());
-  }
 }
 
 std::string who(const CostKey& key) { return key.device == "cpu" ? "the CPU" : key.name; }

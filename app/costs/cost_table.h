@@ -7,7 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/frame.h"
+
 namespace campipe {
+
+inline double megapixels(const FrameFormat& format) { return static_cast<double>(format.width) * format.height / 1e6; }
 
 // Something that is done to one frame.
 struct Work {

@@ -16,10 +16,6 @@ namespace {
 
 constexpr double motion_ms = 45;  // frames that are closer together are not analyzed (stages/filters/motion.cpp)
 
-double megapixels(const FrameFormat& format) {
-  return static_cast<double>(format.width) * static_cast<double>(format.height) / 1e6;
-}
-
 double parameter_of(const FilterConfig& filter, std::string_view name) {
   const auto found = filter.parameters.find(name);
   return found == filter.parameters.end() ? 0 : found->second;

@@ -33,8 +33,7 @@ void FrameProducer::begin(const SourceStream& stream) {
   window_.clear();
   seen_before_.clear();
   primed_ = false;
-  before_first_ = true;
-  begins_clean_ = false;
+  begins_clean_.reset();
   sets_.lock_anew();
   decoder_.open(stream);
   // A GPU's decoder shows what it guesses.
@@ -78,7 +77,7 @@ void FrameProducer::renew_ring() {
 }
 
 void FrameProducer::take(const AVPacket& packet) {
-  if (std::exchange(before_first_, false)) {
+  if (!begins_clean_) {
     const AVCodecParameters* codec = decoder_.stream().codec;
     begins_clean_ = codec != nullptr && (packet.flags & AV_PKT_FLAG_KEY) != 0 && is_clean_start(*codec, packet);
   }

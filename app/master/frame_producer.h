@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 
 #include "app/master/camera_context.h"
@@ -59,7 +60,7 @@ class FrameProducer {
   void empty();
   // Whether a file may begin again without that: its first packet refers to nothing before it. A GPU's decoder that is
   // emptied is made anew by FFmpeg, which takes tenths of a second, one camera after the other.
-  [[nodiscard]] bool may_begin_again() const { return decodes() && !await_key_ && begins_clean_; }
+  [[nodiscard]] bool may_begin_again() const { return decodes() && !await_key_ && begins_clean_.value_or(false); }
   // Without what is still in it.
   void close() { decoder_.close(); }
   // The same where it decodes on demand: what is still in it was never counted. Viewers who come later find a ring of
@@ -94,11 +95,10 @@ class FrameProducer {
   CameraSets sets_;
   bool shed_ = false;  // nothing is decoded: see is_shed()
   std::uint64_t left_out_ = 0;
-  std::uint64_t frames_ = 0;   // that could be published
-  bool primed_ = false;        // the decoder has the first packet already
-  bool before_first_ = true;   // of the opened source
-  bool begins_clean_ = false;  // its first packet: see is_clean_start()
-  bool await_key_ = false;     // the decoder is empty, and begins with a key frame: see may_begin()
+  std::uint64_t frames_ = 0;          // that could be published
+  bool primed_ = false;               // the decoder has the first packet already
+  std::optional<bool> begins_clean_;  // the opened source: see is_clean_start(); none: before its first packet
+  bool await_key_ = false;            // the decoder is empty, and begins with a key frame: see may_begin()
   LineLimit size_lines_{std::chrono::minutes(1)};
   std::int64_t decode_cost_ = 0;  // ns, since the frame before
 };

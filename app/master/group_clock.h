@@ -63,10 +63,7 @@ class GroupClock {
     const std::lock_guard lock(mutex_);
     if (!began_) began_ = now;
     if (now - *began_ <= begin_together) return 0;
-    std::optional<std::int64_t> present;
-    for (const auto& [id, seen] : newest_) {
-      if (id != member && now - seen.at < recently) present = std::max(present.value_or(seen.set), seen.set);
-    }
+    const auto present = farthest_other(member, now);
     if (!present) return 0;
     const auto set = std::llround(static_cast<double>(media_time) * 1e-9 * rate_);
     return std::llround(static_cast<double>(*present - set) * 1e9 / rate_);
@@ -89,11 +86,9 @@ class GroupClock {
     const std::lock_guard lock(mutex_);
     const auto own = newest_.find(member);
     if (own == newest_.end()) return std::nullopt;
-    std::optional<std::int64_t> behind;
-    for (const auto& [id, seen] : newest_) {
-      if (id != member && now - seen.at < recently) behind = std::max(behind.value_or(0), seen.set - own->second.set);
-    }
-    return behind;
+    const auto present = farthest_other(member, now);
+    if (!present) return std::nullopt;
+    return std::max<std::int64_t>(*present - own->second.set, 0);
   }
 
  private:
@@ -106,6 +101,15 @@ class GroupClock {
     std::int64_t set;
     Clock::time_point at;
   };
+
+  // Of the files but this one, those that have come to a set lately.
+  [[nodiscard]] std::optional<std::int64_t> farthest_other(CameraId member, Clock::time_point now) const {
+    std::optional<std::int64_t> farthest;
+    for (const auto& [id, seen] : newest_) {
+      if (id != member && now - seen.at < recently) farthest = std::max(farthest.value_or(seen.set), seen.set);
+    }
+    return farthest;
+  }
 
   void measure(std::int64_t offset, CaptureClock by, std::int64_t arrival) {
     begun_ = true;

@@ -106,7 +106,7 @@ PacketTimes PacketClock::note(const AVPacket& packet) {
   note.media_offset = media_.offset();
   notes_.push_back(note);
   if (notes_.size() > most_notes) notes_.pop_front();
-  if (!camera_.live) note_end(packet);
+  if (camera_.start.config.source.loop) note_end(packet);
   return {arrival_, note.capture_utc, note.capture_clock};
 }
 

@@ -28,6 +28,8 @@ constexpr double doubt = 2;
 constexpr std::array names{"decode",     "GPU time",           "cores", "one thread", "memory",
                            "GPU memory", "page-locked memory", "bus",   "descriptors"};
 
+constexpr std::array of_gpus{Resource::decode, Resource::gpu_time, Resource::gpu_memory, Resource::bus};
+
 // 3100 → "3,100"
 std::string thousands(double number) {
   std::string text = fmt::format("{:.0f}", number);
@@ -147,19 +149,18 @@ std::vector<ResourceUse> resource_uses(const RigNeeds& needs, const Machine& mac
 
 std::vector<ResourceUse> shortages(const std::vector<ResourceUse>& uses) {
   std::vector<ResourceUse> all;
-  for (const Resource resource : {Resource::decode, Resource::gpu_time, Resource::gpu_memory, Resource::bus}) {
-    std::vector<ResourceUse> of_gpus;
-    std::ranges::copy_if(uses, std::back_inserter(of_gpus),
+  for (const Resource resource : of_gpus) {
+    std::vector<ResourceUse> of_each;
+    std::ranges::copy_if(uses, std::back_inserter(of_each),
                          [&](const ResourceUse& use) { return use.resource == resource; });
-    if (of_gpus.size() > 1 && resource != Resource::bus && is_short(together(of_gpus))) {
-      all.push_back(together(of_gpus));
+    if (of_each.size() > 1 && resource != Resource::bus && is_short(together(of_each))) {
+      all.push_back(together(of_each));
     } else {
-      std::ranges::copy_if(of_gpus, std::back_inserter(all), is_short);
+      std::ranges::copy_if(of_each, std::back_inserter(all), is_short);
     }
   }
   std::ranges::copy_if(uses, std::back_inserter(all), [](const ResourceUse& use) {
-    const bool of_gpu = use.resource == Resource::decode || use.resource == Resource::gpu_time ||
-                        use.resource == Resource::gpu_memory || use.resource == Resource::bus;
+    const bool of_gpu = std::ranges::find(of_gpus, use.resource) != of_gpus.end();
     return !of_gpu && is_short(use);
   });
   std::ranges::stable_sort(all, std::ranges::greater(), &ResourceUse::part);

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "app/config/limited_rate.h"
 #include "app/costs/codec_work.h"
 #include "app/costs/filter_work.h"
 #include "app/placement/mosaic_plan.h"
@@ -36,11 +37,7 @@ constexpr unsigned gpu_surfaces = 12;        // of a hardware's decoder
 constexpr unsigned encoder_frames = 8;
 constexpr unsigned pool_frames = 3;  // of a chain, for each filter
 
-double megapixels(const FrameFormat& format) { return static_cast<double>(format.width) * format.height / 1e6; }
 double frame_bytes(const FrameFormat& format) { return 1.5e6 * megapixels(format); }
-
-// Lower of the two; 0: unknown.
-double limited(double rate, double most) { return most > 0 && (rate <= 0 || most < rate) ? most : rate; }
 
 bool has_filters_for_copies(const CameraConfig& camera) {
   const auto looks = [](const StreamConfig& stream) { return is_copy(stream.encode) && !stream.filters.empty(); };
@@ -131,9 +128,7 @@ class Counting {
     Stream in;
     in.format.width = known->second.width;
     in.format.height = known->second.height;
-    const bool live = is_live(camera.source.url);
-    const bool timed = live || camera.source.pace == Pace::realtime;
-    in.rate = !timed ? 0 : known->second.rate > 0 ? known->second.rate : assumed_rate;
+    in.rate = !keeps_time(camera.source) ? 0 : known->second.rate > 0 ? known->second.rate : assumed_rate;
     if (!filters_fit(camera, in)) return;  // then nothing of it runs
     needs_.cores.rest += in.rate * packet_us / 1e6;
     const bool shown = shown_.contains(camera.name);
@@ -197,7 +192,7 @@ class Counting {
       const std::size_t first = is_tile ? 0 : where.tiles > 0 ? tiled : node.first_filter;
       const std::size_t end = is_tile ? tiled : is_last ? work.size() : where.nodes[n + 1].first_filter;
       const double part = is_tile ? 1.0 / where.tiles : 1;
-      const double rate = is_last ? limited(in.rate, camera.rate) : in.rate;
+      const double rate = is_last ? limited_rate(in.rate, camera.rate) : in.rate;
       Thread thread{camera.name +
                     (where.nodes.size() > 1 ? ": stage " + std::to_string(n + 1) : ": filters and encoding")};
       if (first <= end)
@@ -274,7 +269,7 @@ class Counting {
     for (std::size_t o = 1; o < outputs.size(); ++o) {
       const ResolvedOutput& output = outputs[o];
       if (output.on_demand || is_copy(output.encode)) continue;
-      const double rate = limited(in.rate, output.rate);
+      const double rate = limited_rate(in.rate, output.rate);
       const Chain& chain = chains_.of(output.filters, in.format, rate);
       if (chain.refused) continue;
       add_filters(node.gpu, chain.work, rate, 1, thread);
@@ -289,7 +284,7 @@ class Counting {
       if (!mosaic.mosaic || !mosaic.enabled) continue;
       for (std::size_t cell = 0; cell < mosaic.mosaic->cells.size(); ++cell) {
         if (mosaic.mosaic->cells[cell].camera != camera.name) continue;
-        const double rate = limited(in.rate, mosaic.mosaic->rate);
+        const double rate = limited_rate(in.rate, mosaic.mosaic->rate);
         const auto filters = cell_filters(camera, first, *mosaic.mosaic, cell);
         add_filters(node.gpu, chains_.of(filters, in.format, rate).work, rate, 1, thread);
       }
@@ -313,7 +308,7 @@ class Counting {
     const NodePlan& node = where.nodes.front();
     Thread thread{camera.name + ": drawing and encoding"};
     add_filters(node.gpu, {copy_work(in.format)}, in.rate, 1, thread);
-    const double rate = limited(in.rate, camera.rate);
+    const double rate = limited_rate(in.rate, camera.rate);
     const Chain& chain = chains_.of(camera.filters, in.format, rate);
     if (chain.refused) return;
     add_filters(node.gpu, chain.work, rate, 1, thread);

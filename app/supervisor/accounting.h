@@ -24,6 +24,11 @@ struct FrameCounts {
   std::uint64_t dropped_total = 0;
   std::uint64_t recorded = 0;
   std::uint64_t unrecorded = 0;  // should be in a file, and never will be
+
+  [[nodiscard]] std::uint64_t dropped_for(DropCause cause) const {
+    const auto found = dropped.find(name_of(cause));
+    return found == dropped.end() ? 0 : found->second;
+  }
 };
 
 // As MotionBlock's.

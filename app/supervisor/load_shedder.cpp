@@ -1,34 +1,42 @@
 #include "app/supervisor/load_shedder.h"
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
 #include "app/supervisor/accounting.h"
 #include "core/log.h"
+#include "stages/sources/source_kind.h"
 
 namespace campipe {
 namespace {
 
 constexpr auto look_interval = std::chrono::milliseconds(500);
 
-std::uint64_t dropped(const FrameCounts& counts, DropCause cause) {
-  const auto found = counts.dropped.find(name_of(cause));
-  return found == counts.dropped.end() ? 0 : found->second;
-}
-
 // What is in step with others stays so; a file that is read as fast as it goes takes what is left in any case.
 bool may_shed(const Camera& camera) {
   const CameraConfig& config = camera.config;
-  const bool fast = !is_live(config.source.url) && config.source.pace == Pace::fast;
-  return !camera.is_mosaic() && !config.group && !fast && encoded_outputs(config) > 0;
+  return !camera.is_mosaic() && !config.group && keeps_time(config.source) && encoded_outputs(config) > 0;
 }
 
 }  // namespace
+
+// In a rig where all have one priority nobody can give way, and nothing is counted for it.
+bool LoadShedder::may_change() const {
+  const auto& cameras = rig_.cameras.all();
+  return std::ranges::any_of(cameras, [&](const Camera& camera) {
+    return camera.shed != ShedStep::none || camera.config.priority != cameras.front().config.priority;
+  });
+}
 
 void LoadShedder::follow() {
   const auto now = Clock::now();
   if (now < next_look_ || rig_.phase != RunPhase::running) return;
   next_look_ = now + look_interval;
+  if (!may_change()) {
+    policy_ = {};
+    return;
+  }
   std::vector<ShedPolicy::Load> loads;
   for (const Camera& camera : rig_.cameras.all()) {
     if (camera.own().state == CameraState::running && !camera.retiring) loads.push_back(load_of(camera));
@@ -57,8 +65,8 @@ ShedPolicy::Load LoadShedder::load_of(const Camera& camera) const {
           camera.config.priority,
           camera.shed,
           may_shed(camera),
-          counts.decoded - dropped(counts, DropCause::shed),
-          dropped(counts, DropCause::queue_full)};
+          counts.decoded - counts.dropped_for(DropCause::shed),
+          counts.dropped_for(DropCause::queue_full)};
 }
 
 void LoadShedder::change(Camera& camera, ShedStep step) {

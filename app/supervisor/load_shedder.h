@@ -17,6 +17,7 @@ class LoadShedder {
   void follow();
 
  private:
+  [[nodiscard]] bool may_change() const;
   [[nodiscard]] ShedPolicy::Load load_of(const Camera& camera) const;
   void change(Camera& camera, ShedStep step);
 

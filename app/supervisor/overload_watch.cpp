@@ -8,7 +8,6 @@ namespace campipe {
 namespace {
 
 constexpr auto window_length = std::chrono::seconds(10);
-constexpr std::uint64_t tolerated = 20;  // one of so many frames
 
 std::string remedy_for(const WorkerLoad& load) {
   return fmt::format("use {}a smaller size, a lower rate, a faster preset, a GPU or more workers",
@@ -30,7 +29,7 @@ const std::string& OverloadWatch::look_at(const std::string& camera, unsigned wo
   const bool falls_behind = window.always_full;
   const bool was_overloaded = !window.problem.empty();
   window = {now, decoded, queue_full, true, {}};
-  if (dropped * tolerated > came) {
+  if (is_overload(dropped, came)) {
     window.problem = fmt::format("worker {} is overloaded: {} of {} frames were dropped; {}", worker, dropped, came,
                                  remedy_for(load));
   } else if (falls_behind) {

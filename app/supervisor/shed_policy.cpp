@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <tuple>
 
+#include "app/supervisor/overload_watch.h"
+
 namespace campipe {
 namespace {
 
 using std::chrono::seconds;
 constexpr auto window_length = seconds(2);
-constexpr std::uint64_t tolerated = 20;  // one of so many frames
 constexpr auto first_patience = seconds(15);
 constexpr auto longest_patience = seconds(480);
 
@@ -17,13 +18,15 @@ ShedStep before(ShedStep step) { return static_cast<ShedStep>(static_cast<unsign
 
 using Loads = std::vector<const ShedPolicy::Load*>;
 
+// The lowest gives way first, the highest comes back first.
+auto rank(const ShedPolicy::Load& load) { return std::tie(load.priority, load.step, load.camera); }
+
 // Null: nobody can give way any more.
 const ShedPolicy::Load* next_to_shed(const Loads& loads) {
   const int highest = (*std::ranges::max_element(loads, {}, [](const auto* load) { return load->priority; }))->priority;
   const ShedPolicy::Load* found = nullptr;
   for (const ShedPolicy::Load* load : loads) {
     if (!load->may_shed || load->step == ShedStep::off || load->priority == highest) continue;
-    const auto rank = [](const ShedPolicy::Load& one) { return std::tie(one.priority, one.step, one.camera); };
     if (found == nullptr || rank(*load) < rank(*found)) found = load;
   }
   return found;
@@ -32,7 +35,6 @@ const ShedPolicy::Load* next_to_shed(const Loads& loads) {
 const ShedPolicy::Load* next_to_return(const Loads& loads) {
   const ShedPolicy::Load* found = nullptr;
   for (const ShedPolicy::Load* load : loads) {
-    const auto rank = [](const ShedPolicy::Load& one) { return std::tie(one.priority, one.step, one.camera); };
     if (load->step != ShedStep::none && (found == nullptr || rank(*load) > rank(*found))) found = load;
   }
   return found;
@@ -61,7 +63,7 @@ std::optional<ShedPolicy::Change> ShedPolicy::judge(Device& device, const Loads&
   const auto is_late = [&](const Load* load) {
     const auto then = device.counted.find(load->camera);
     if (then == device.counted.end() || load->came < then->second.came || load->late < then->second.late) return false;
-    return (load->late - then->second.late) * tolerated > load->came - then->second.came;
+    return is_overload(load->late - then->second.late, load->came - then->second.came);
   };
   const auto late = std::ranges::find_if(loads, is_late);
   if (late != loads.end()) {

@@ -75,13 +75,11 @@ unsigned waiting_frames(const Camera& camera) {
 }
 
 WorkerLoad load_of(const Camera& camera, const FrameCounts& counts) {
-  const auto full = counts.dropped.find(name_of(DropCause::queue_full));
-  WorkerLoad load{counts.decoded, full == counts.dropped.end() ? 0 : full->second};
+  WorkerLoad load{counts.decoded, counts.dropped_for(DropCause::queue_full)};
   load.may_copy =
       !camera.is_mosaic() && !camera.config.group && source_kind_of(camera.config.source.url).no_copy.empty();
   // Of a group's cameras, one waits for another; a file that is read as fast as it goes has always some.
-  const bool in_time = camera.config.source.pace == Pace::realtime || is_live(camera.config.source.url);
-  const bool waits = !camera.is_mosaic() && !camera.config.group && in_time &&
+  const bool waits = !camera.is_mosaic() && !camera.config.group && keeps_time(camera.config.source) &&
                      camera.frames().drop_policy(camera.config) == DropPolicy::block;
   load.is_full = waits && waiting_frames(camera) >= static_cast<unsigned>(camera.config.queue_size);
   return load;

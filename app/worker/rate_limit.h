@@ -17,9 +17,4 @@ class RateLimit {
   std::optional<std::int64_t> due_;
 };
 
-// What is left of a source of that rate (0: unknown).
-inline double limited_rate(double source, double limit) {
-  return limit > 0 && (source <= 0 || limit < source) ? limit : source;
-}
-
 }  // namespace campipe

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/config/limited_rate.h"
 #include "app/control/thread_scope.h"
 #include "core/error.h"
 #include "core/log.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/config/limited_rate.h"
 #include "core/failpoint.h"
 #include "core/log.h"
 #include "ipc/ring_slots.h"

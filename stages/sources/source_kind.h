@@ -85,4 +85,7 @@ struct SourceKindRegistration {
   explicit SourceKindRegistration(const SourceKind& kind);
 };
 
+// Its frames come at times of their own, not as fast as they are taken.
+inline bool keeps_time(const SourceConfig& config) { return is_live(config.url) || config.pace == Pace::realtime; }
+
 }  // namespace campipe
