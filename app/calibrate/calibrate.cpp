@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -36,14 +37,16 @@ FilterConfig filter(std::string name, FilterParameters parameters = {}) {
   return {std::move(name), std::move(parameters)};
 }
 
+/// An even number of pixels.
+double part_of(int side, double part) { return 2 * std::floor(side * part / 2); }
+
 FilterConfig scaled(const char* name, const FrameFormat& in, double by) {
-  const auto side = [by](int of) { return static_cast<double>(static_cast<int>(of * by) / 2 * 2); };
-  return filter(name, {{"width", side(in.width)}, {"height", side(in.height)}});
+  return filter(name, {{"width", part_of(in.width, by)}, {"height", part_of(in.height, by)}});
 }
 
 FilterConfig cut(const FrameFormat& in, double part) {
-  const auto side = [part](int of) { return static_cast<double>(static_cast<int>(of * part) / 2 * 2); };
-  return filter("crop", {{"x", 62}, {"y", 34}, {"width", side(in.width)}, {"height", side(in.height)}});
+  return filter("crop",
+                {{"x", 62}, {"y", 34}, {"width", part_of(in.width, part)}, {"height", part_of(in.height, part)}});
 }
 
 std::vector<std::vector<FilterConfig>> chains_for(const FrameFormat& in) {
