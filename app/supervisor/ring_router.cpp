@@ -5,6 +5,7 @@
 #include "app/config/names.h"
 #include "app/control/ring_descriptors.h"
 #include "app/supervisor/accounting.h"
+#include "core/failpoint.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -37,22 +38,45 @@ bool RingRouter::writer_lives(const Camera& camera, const CameraEdge& edge) {
 }
 
 void RingRouter::offer(Camera& camera, CameraEdge& edge, EdgeReader& reader) {
-  const Camera* const owner = rig_.cameras.find(reader.node);  // of a cell's reader: the mosaic
-  if (owner == nullptr || !owner->takes_part()) return;
-  const CameraNode& node = owner->node(reader.node);
-  if (!camera.takes_part() || node.done || !processes_.worker(node.worker).child) return;
-  if (reader.unsettled || !edge.newest) return;
+  offer(camera, edge, std::span(&reader, 1));
+}
+
+// All have their seats before the first of them can come: a writer waits for those that it knows to be required.
+void RingRouter::offer(Camera& camera, CameraEdge& edge, std::span<EdgeReader> readers) {
+  if (!edge.newest) return;
   CameraEdge::Ring& ring = *edge.newest;
-  edge.end_seat(reader);
-  if (!writer_lives(camera, edge)) return;
-  if (ring.without_pixels) return renew(camera, edge, "its frame ring was said to be closed, and is not");
-  if (!edge.take_seat(reader)) return renew(camera, edge, "no reader has a place in its frame ring any more");
+  std::vector<EdgeReader*> seated;
+  bool tiled = false;
+  for (EdgeReader& reader : readers) {
+    const CameraNode* const node = ready_for_ring(camera, reader);
+    if (node == nullptr) continue;
+    edge.end_seat(reader);
+    if (!writer_lives(camera, edge)) continue;
+    if (ring.without_pixels) return renew(camera, edge, "its frame ring was said to be closed, and is not");
+    if (!edge.take_seat(reader)) return renew(camera, edge, "no reader has a place in its frame ring any more");
+    tiled = tiled || node->tile;
+    seated.push_back(&reader);
+  }
+  if (seated.empty()) return;
   if (!edge.cell && camera.config.drop_policy == DropPolicy::block) ring.observer.require(edge.seats());
-  if (!edge.cell && node.tile) ring.observer.keep_together(edge.seats());
-  reader.sent.add();
-  processes_.send_to_node(*owner, node,
-                          messages::OfferFrameRing{node.id, edge.id, *reader.seat, ring.frame_rate, ring.rotation},
-                          descriptors_of(ring.observer.memory()));
+  if (!edge.cell && tiled) ring.observer.keep_together(edge.seats());
+  for (EdgeReader* const reader : seated) {
+    const Camera& owner = *rig_.cameras.find(reader->node);
+    reader->sent.add();
+    processes_.send_to_node(
+        owner, owner.node(reader->node),
+        messages::OfferFrameRing{reader->node, edge.id, *reader->seat, ring.frame_rate, ring.rotation},
+        descriptors_of(ring.observer.memory()));
+    failpoint("supervisor.offered", camera.name());
+  }
+}
+
+// Its node, if that can be sent one.
+const CameraNode* RingRouter::ready_for_ring(const Camera& camera, const EdgeReader& reader) {
+  const Camera* const owner = rig_.cameras.find(reader.node);  // of a cell's reader: the mosaic
+  if (owner == nullptr || !owner->takes_part() || !camera.takes_part() || reader.unsettled) return nullptr;
+  const CameraNode& node = owner->node(reader.node);
+  return !node.done && processes_.worker(node.worker).child ? &node : nullptr;
 }
 
 // Its writer makes one of the next epoch: the master with the next key frame, a node with the next frame.
@@ -72,7 +96,7 @@ void RingRouter::add(Camera& camera, CameraEdge& edge, const messages::FrameRing
     camera.ipc_memory = choice_name(ring.memory);
     for (Output& output : camera.outputs) CameraLifecycle::begin(output);
   }
-  for (EdgeReader& reader : edge.readers) offer(camera, edge, reader);
+  offer(camera, edge, edge.readers);
 }
 
 void RingRouter::add(Camera& camera, Output& output, const messages::PacketRing& ring, std::vector<UniqueFd>& fds) {

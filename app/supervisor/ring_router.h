@@ -3,6 +3,7 @@
 // publisher.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ class RingRouter {
   void settle();
 
  private:
+  void offer(Camera& camera, CameraEdge& edge, std::span<EdgeReader> readers);
+  const CameraNode* ready_for_ring(const Camera& camera, const EdgeReader& reader);
   void renew(const Camera& camera, const CameraEdge& edge, const std::string& why);
   bool writer_lives(const Camera& camera, const CameraEdge& edge);
   void pass_on(const Camera& camera, Output& output, const PacketRings<StreamParameters>::Ring& ring);

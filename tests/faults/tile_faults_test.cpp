@@ -71,6 +71,25 @@ INSTANTIATE_TEST_SUITE_P(
         Chain{"FewRows", "{crop: {x: 0, y: 10, width: 200, height: 18}}, color, {resize: {width: 64, height: 64}}"}),
     [](const auto& one) { return one.param.title; });
 
+// The first one that gets a ring would have frames that the others have not, were they not known to come.
+TEST(TiledCamera, WaitsForAllItsTilesBeforeItsFirstFrame) {
+  std::string yaml =
+      "http_address: off\nrtsp_address: off\nworkers: {count: 3}\ndefaults:\n  filters: [sharpen]\ncameras:\n"
+      "  other: {source: \"test://pattern?width=320&height=240&rate=30\", record: {path: other.mp4}}\n";
+  RigRun rig(yaml, {.failpoints = "supervisor.offered@tiled=wait1"});
+  ASSERT_TRUE(rig.wait_for_growth("other.mp4", 2000)) << rig.log();
+  yaml +=
+      "  tiled:\n    source: \"test://pattern?width=320&height=240&rate=30&frames=60\"\n    pace: fast\n"
+      "    drop_policy: block\n    record: {path: tiled.mp4}\n    placement: {tiles: [cpu:0, cpu:1], encode: cpu:2}\n";
+  std::ofstream(rig.file("rig.yaml")) << yaml;
+  rig.signal(SIGHUP);
+  ASSERT_TRUE(rig.wait_for_growth("tiled.mp4", 2000)) << rig.log();
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  EXPECT_TRUE(rig.camera("tiled").at("frames").at("dropped").empty()) << rig.camera("tiled");
+}
+
 // A source that is turned is not tiled where a filter needs whole frames in the middle then; the next connection is.
 TEST(TiledSource, MayBeTurnedAndBeginAgain) {
   const TemporaryFolder clips;
