@@ -6,7 +6,8 @@
 
 namespace campipe {
 
-// Without what a terminal would obey, and what would begin another line: control characters become '?'.
+// Without what a terminal would obey, what would begin another line, and what would turn the order of letters around:
+// control characters, and Unicode's for lines and directions, become '?'.
 std::string printable(std::string_view text);
 
 }  // namespace campipe

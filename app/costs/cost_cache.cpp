@@ -51,6 +51,7 @@ std::string read_own_file(const fs::path& file) {
   if (!S_ISREG(info.st_mode)) throw Error("it is not a regular file");
   if (info.st_uid != ::geteuid() && info.st_uid != 0)
     throw Error(fmt::format("it belongs to another account (user id {})", info.st_uid));
+  if ((info.st_mode & S_IWOTH) != 0) throw Error("every account may write to it");
   if (info.st_size > largest_file) throw Error("it is larger than 4 MiB");
   std::string text(static_cast<std::size_t>(info.st_size), '\0');
   std::size_t got = 0;

@@ -120,6 +120,9 @@ TEST(RigSample, HoldsNothingThatATerminalObeys) {
   EXPECT_EQ(printable("a\x1b[2Jb\nc\x7f\xc2\x9b"
                       "d\xc3\xa9"),
             "a?[2Jb?c??d\xc3\xa9");
+  // Letters in the other direction, another paragraph; and signs that are written with the same first bytes.
+  EXPECT_EQ(printable("\u202Eevil\u2066\u200F \u2028x \u2014 \u20AC"), "?evil?? ?x \u2014 \u20AC");
+  EXPECT_EQ(printable("\xe2\x80"), "\xe2\x80");  // cut off
   auto dock = camera(0, 0);
   dock["reason"] = "\x1b]0;title\a";
   EXPECT_EQ(sample(1, {{"dock", dock}}).streams[0].reason, "?]0;title?");

@@ -116,6 +116,13 @@ TEST_F(CostsFile, ThatIsHugeIsNotRead) {
   EXPECT_THAT(read_costs(file()).problem, HasSubstr("larger than 4 MiB"));
 }
 
+TEST_F(CostsFile, ThatEverybodyMayWriteIsNotBelieved) {
+  put(costs_text({costs_of("cpu")}));
+  fs::permissions(file(), fs::perms::others_write, fs::perm_options::add);
+  EXPECT_THAT(read_costs(file()).problem, HasSubstr("every account may write to it"));
+  EXPECT_TRUE(read_costs(file()).devices.empty());
+}
+
 TEST_F(CostsFile, ThatMayNotBeReadIsReported) {
   put(costs_text({costs_of("cpu")}));
   if (::geteuid() == 0) {
