@@ -18,6 +18,8 @@ using std::chrono::seconds;
 constexpr auto tick_interval = milliseconds(50);
 constexpr auto leaving_interval = milliseconds(5);
 constexpr auto status_interval = seconds(1);
+constexpr auto longest_status_interval = seconds(2);  // of hundreds of cameras, whose status takes long to make:
+constexpr int status_share = 50;                      // one part in so many of a core's time
 constexpr auto own_pause = milliseconds(500);  // a loop this late was not running; nor were, maybe, the others
 constexpr auto longest_start = seconds(10);    // then the service is ready with what runs
 constexpr unsigned spare_streams = 512;        // for cameras that come later; memory only once they do
@@ -179,7 +181,8 @@ void Supervisor::show_ready() {
 }
 
 void Supervisor::send_status() {
-  rig_.next_status = Clock::now() + status_interval;
+  const auto begin = Clock::now();
+  rig_.next_status = begin + status_interval;
   if (rig_.phase == RunPhase::running && !changes_.reloading()) show_ready();
   ManagedProcess& publisher = processes_.publisher();
   if (!serves(rig_.config.server) || !publisher.child) return;
@@ -194,6 +197,8 @@ void Supervisor::send_status() {
   // One that is slow gets the next one.
   if (publisher.child->outbox().waiting()) return;
   processes_.send(publisher, messages::Status{status_.make(rig, rig_.cameras, rig_.page)});
+  const Clock::duration wanted = status_share * (Clock::now() - begin);
+  rig_.next_status = begin + std::clamp<Clock::duration>(wanted, status_interval, longest_status_interval);
 }
 
 // Some camera still has work for it.

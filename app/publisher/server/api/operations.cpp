@@ -88,9 +88,7 @@ HttpAnswer ask(const ApiCall& call, messages::Request request) {
 
 HttpAnswer get_status(const ApiCall& call) {
   check_parameters(call.request, nothing);
-  json seen = *call.api.status.of(call.request.identity);
-  seen["cameras"] = call.api.status.cameras_of(call.request.identity);
-  return json_answer(200, seen);
+  return json_text_answer(200, *call.api.status.text_of(call.request.identity));
 }
 
 HttpAnswer get_cameras(const ApiCall& call) {

@@ -189,11 +189,15 @@ void check_known(const std::string& what, const std::string& name, std::span<con
 
 }  // namespace
 
-HttpAnswer json_answer(int status, const json& body) {
+// Names of files, and what cameras report of themselves, need not be UTF-8.
+std::string json_text(const json& body) { return body.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+HttpAnswer json_answer(int status, const json& body) { return json_text_answer(status, json_text(body)); }
+
+HttpAnswer json_text_answer(int status, std::string body) {
   HttpAnswer answer;
   answer.status = status;
-  // Names of files, and what cameras report of themselves, need not be UTF-8.
-  answer.body = body.dump(-1, ' ', false, json::error_handler_t::replace);
+  answer.body = std::move(body);
   answer.headers = {{"Cache-Control", "no-store"}};
   return answer;
 }

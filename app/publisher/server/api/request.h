@@ -23,7 +23,9 @@ struct ApiError : std::runtime_error {
 // Also where the user may not see it.
 ApiError no_camera(const std::string& name);
 
+std::string json_text(const nlohmann::json& body);
 HttpAnswer json_answer(int status, const nlohmann::json& body);
+HttpAnswer json_text_answer(int status, std::string body);  // `body`: of json_text()
 HttpAnswer error_answer(const ApiError& error);
 // What `look` returns, on a thread that may wait for a disk. It owns all that it uses.
 HttpAnswer from_disk(std::function<HttpAnswer(const Recordings::IsAbout& is_about)> look);

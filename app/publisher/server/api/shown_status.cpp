@@ -37,33 +37,56 @@ void hide_mosaics(json& camera, const std::string& name, const Identity& identit
   }
 }
 
-}  // namespace
-
-std::shared_ptr<const json> ShownStatus::of(const Identity& identity) {
-  // Who asked of a status without cameras would take them for removed.
-  if (!rig_.status_age()) throw ApiError(503, "there is no status of the rig yet; try again in a second", 1);
-  const std::lock_guard lock(mutex_);
-  auto newest = rig_.status();
-  if (newest_ != newest) {
-    newest_ = std::move(newest);
-    auto clean = std::make_shared<json>(without_secrets(*newest_));
-    json& cameras = (*clean)["cameras"];
-    if (!cameras.is_object()) cameras = json::object();
-    for_viewers_ = std::make_shared<json>(status_for_viewers(*clean));
-    for_administrators_ = std::move(clean);
-  }
-  return identity.administers() ? for_administrators_ : for_viewers_;
-}
-
-json ShownStatus::cameras_of(const Identity& identity) {
+json seen_of(const json& cameras, const Identity& identity) {
   json seen = json::object();
-  const auto newest = of(identity);
-  for (const auto& [name, camera] : newest->at("cameras").items()) {
+  for (const auto& [name, camera] : cameras.items()) {
     if (!identity.may(Permission::view, name)) continue;
     hide_mosaics(seen[name] = camera, name, identity);
   }
   return seen;
 }
+
+}  // namespace
+
+// With its status; under the mutex.
+ShownStatus::Shown& ShownStatus::newest_for(const Identity& identity) {
+  // Who asked of a status without cameras would take them for removed.
+  if (!rig_.status_age()) throw ApiError(503, "there is no status of the rig yet; try again in a second", 1);
+  if (auto newest = rig_.status(); newest_ != newest) {
+    newest_ = std::move(newest);
+    for_administrators_ = for_viewers_ = {};
+  }
+  if (!for_administrators_.status) {
+    auto clean = std::make_shared<json>(without_secrets(*newest_));
+    json& cameras = (*clean)["cameras"];
+    if (!cameras.is_object()) cameras = json::object();
+    for_administrators_.status = std::move(clean);
+  }
+  if (identity.administers()) return for_administrators_;
+  if (!for_viewers_.status) for_viewers_.status = std::make_shared<json>(status_for_viewers(*for_administrators_.status));
+  return for_viewers_;
+}
+
+std::shared_ptr<const json> ShownStatus::of(const Identity& identity) {
+  const std::lock_guard lock(mutex_);
+  return newest_for(identity).status;
+}
+
+std::shared_ptr<const std::string> ShownStatus::text_of(const Identity& identity) {
+  const std::lock_guard lock(mutex_);
+  Shown& shown = newest_for(identity);
+  const json& cameras = shown.status->at("cameras");
+  for (const auto& [name, camera] : cameras.items()) {
+    if (identity.may(Permission::view, name)) continue;
+    json seen = *shown.status;
+    seen["cameras"] = seen_of(cameras, identity);
+    return std::make_shared<std::string>(json_text(seen));
+  }
+  if (!shown.text) shown.text = std::make_shared<std::string>(json_text(*shown.status));
+  return shown.text;
+}
+
+json ShownStatus::cameras_of(const Identity& identity) { return seen_of(of(identity)->at("cameras"), identity); }
 
 std::optional<json> ShownStatus::camera_of(const Identity& identity, const std::string& name) {
   const auto newest = of(identity);

@@ -1,5 +1,6 @@
 // The newest status of the rig as each user is shown it: without passwords, and, for those who do not administer the
-// rig, without paths, addresses and processes (api/request.h). Made once for each status. Thread-safe.
+// rig, without paths, addresses and processes (api/request.h). Made once for each status, when somebody asks for it.
+// Thread-safe.
 #pragma once
 
 #include <memory>
@@ -21,17 +22,26 @@ class ShownStatus {
   // With all cameras, for any user; "cameras" is always an object. Throws ApiError 503 until the first status of the
   // rig has come, which is within seconds of the publisher's start.
   [[nodiscard]] std::shared_ptr<const nlohmann::json> of(const Identity& identity);
+  // The same as text, with those of its cameras alone that may be viewed, and their graphs without hidden mosaics.
+  [[nodiscard]] std::shared_ptr<const std::string> text_of(const Identity& identity);
   // Those of its cameras that may be viewed, by name. Their graphs lead to no mosaic that may not. Throws likewise.
   [[nodiscard]] nlohmann::json cameras_of(const Identity& identity);
   // One that may be viewed; nothing: there is none of that name. Throws likewise.
   [[nodiscard]] std::optional<nlohmann::json> camera_of(const Identity& identity, const std::string& name);
 
  private:
+  // For some users; null: nobody has asked yet.
+  struct Shown {
+    std::shared_ptr<const nlohmann::json> status;
+    std::shared_ptr<const std::string> text;  // of all cameras
+  };
+  Shown& newest_for(const Identity& identity);
+
   const RigView& rig_;
   std::mutex mutex_;
-  std::shared_ptr<const nlohmann::json> newest_;              // the rig's,
-  std::shared_ptr<const nlohmann::json> for_administrators_;  // the same without passwords,
-  std::shared_ptr<const nlohmann::json> for_viewers_;         // and for those who do not administer the rig
+  std::shared_ptr<const nlohmann::json> newest_;  // the rig's
+  Shown for_administrators_;                      // without passwords
+  Shown for_viewers_;                             // for those who do not administer the rig
 };
 
 }  // namespace campipe
