@@ -20,12 +20,12 @@ constexpr auto leaving_interval = milliseconds(5);
 constexpr auto status_interval = seconds(1);
 constexpr auto longest_status_interval = seconds(2);  // of hundreds of cameras, whose status takes long to make:
 constexpr int status_share = 50;                      // one part in so many of a core's time
-constexpr auto own_pause = milliseconds(500);  // a loop this late was not running; nor were, maybe, the others
-constexpr auto longest_start = seconds(10);    // then the service is ready with what runs
-constexpr unsigned spare_streams = 512;        // for cameras that come later; memory only once they do
-constexpr unsigned nodes_for_each = 4;         // likewise
-constexpr unsigned spare_cells = 2048;         // likewise
-constexpr int no_report = 1;                   // as exit status
+constexpr auto own_pause = milliseconds(500);         // a loop this late was not running; nor were, maybe, the others
+constexpr auto longest_start = seconds(10);           // then the service is ready with what runs
+constexpr unsigned spare_streams = 512;               // for cameras that come later; memory only once they do
+constexpr unsigned nodes_for_each = 4;                // likewise
+constexpr unsigned spare_cells = 2048;                // likewise
+constexpr int no_report = 1;                          // as exit status
 
 // Cameras and their other outputs.
 unsigned streams_of(const RigConfig& rig) {

@@ -63,7 +63,8 @@ ShownStatus::Shown& ShownStatus::newest_for(const Identity& identity) {
     for_administrators_.status = std::move(clean);
   }
   if (identity.administers()) return for_administrators_;
-  if (!for_viewers_.status) for_viewers_.status = std::make_shared<json>(status_for_viewers(*for_administrators_.status));
+  if (!for_viewers_.status)
+    for_viewers_.status = std::make_shared<json>(status_for_viewers(*for_administrators_.status));
   return for_viewers_;
 }
 
