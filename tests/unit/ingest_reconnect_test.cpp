@@ -168,16 +168,24 @@ class IngestReconnect : public testing::Test {
     return events;
   }
 
+  std::size_t rings() {
+    const std::lock_guard lock(mutex_);
+    return rings_.size();
+  }
+
+  std::shared_ptr<FrameRingMemory> ring_at(std::size_t number) {
+    const std::lock_guard lock(mutex_);
+    return rings_.at(number);
+  }
+
   // Reads until `frames` have come.
   void read(std::size_t pictures) {
-    std::size_t ring = 0;
+    std::size_t number = 0;
     while (times_.size() < pictures) {
-      ASSERT_TRUE(test::eventually([&] {
-        const std::lock_guard lock(mutex_);
-        return rings_.size() > ring;
-      }));
-      test::reserve_seat(rings_[ring], 0);
-      FrameRingReader reader(rings_[ring++], 0);
+      ASSERT_TRUE(test::eventually([&] { return rings() > number; }));
+      const auto ring = ring_at(number++);
+      test::reserve_seat(ring, 0);
+      FrameRingReader reader(ring, 0);
       reader.attach(false, 8);
       FrameRingReader::Lease lease;
       while (times_.size() < pictures &&
@@ -191,12 +199,10 @@ class IngestReconnect : public testing::Test {
 
   // Of the first ring, until the camera is away and all that it sent was read. `work`: that each frame takes.
   void read_to_the_end(bool blocking, std::chrono::milliseconds work = {}) {
-    ASSERT_TRUE(test::eventually([&] {
-      const std::lock_guard lock(mutex_);
-      return !rings_.empty();
-    }));
-    test::reserve_seat(rings_.at(0), 0);
-    FrameRingReader reader(rings_.at(0), 0);
+    ASSERT_TRUE(test::eventually([&] { return rings() > 0; }));
+    const auto ring = ring_at(0);
+    test::reserve_seat(ring, 0);
+    FrameRingReader reader(ring, 0);
     reader.attach(blocking, 8);
     FrameRingReader::Lease lease;
     const auto away = [&] {
@@ -232,7 +238,7 @@ class IngestReconnect : public testing::Test {
   std::uint64_t lost() {
     return counter(page_.edge_writer(EdgeId(0), master_process).unpublished, DropCause::worker_lost);
   }
-  std::uint64_t dropped() { return FrameRingObserver(rings_.at(0)).frames_of(0).recalled; }
+  std::uint64_t dropped() { return FrameRingObserver(ring_at(0)).frames_of(0).recalled; }
 
   RigPage page_ = RigPage::create(1);
   Ingest::Start start_;
@@ -258,7 +264,7 @@ TEST_F(IngestReconnect, GoesOnInTheSameRingAndTellsEachStateOnce) {
     ingest.stop();
     EXPECT_TRUE(test::eventually([&] { return over_.load(); }));
   }
-  EXPECT_EQ(rings_.size(), 1U);
+  EXPECT_EQ(rings(), 1U);
   EXPECT_EQ(failure_, "");
   EXPECT_THAT(states_, testing::ElementsAre("running", "it went away", "it cannot be opened", "running"));
   ASSERT_EQ(opened_.size(), 4U);
@@ -320,7 +326,7 @@ TEST_F(IngestReconnect, BeginsAnotherRingForOtherPictures) {
   plans_ = {{make({.name = "a.mp4"})}, {make({.name = "b.mp4", .width = 192, .height = 128}), 1000}};
   Ingest ingest(start_, page_, events());
   read(30);
-  EXPECT_EQ(rings_.size(), 2U);
+  EXPECT_EQ(rings(), 2U);
   EXPECT_EQ(sizes_.back(), 192);
   EXPECT_NE(sizes_.front(), 192);
 }
@@ -336,7 +342,7 @@ TEST_F(IngestReconnect, BeginsAnotherRingForTheOldPicturesAfterAChangeInMidStrea
   Ingest ingest(start_, page_, events());
   read(60);
   EXPECT_EQ(lost(), 0U);
-  EXPECT_EQ(rings_.size(), 3U);
+  EXPECT_EQ(rings(), 3U);
   EXPECT_EQ(sizes_.front(), 320);
   EXPECT_EQ(std::ranges::count(sizes_, 192), 20);
   EXPECT_EQ(sizes_.back(), 320);
