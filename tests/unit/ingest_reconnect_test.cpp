@@ -168,6 +168,11 @@ class IngestReconnect : public testing::Test {
     return events;
   }
 
+  std::vector<std::string> states() {
+    const std::lock_guard lock(mutex_);
+    return states_;
+  }
+
   std::size_t rings() {
     const std::lock_guard lock(mutex_);
     return rings_.size();
@@ -266,7 +271,7 @@ TEST_F(IngestReconnect, GoesOnInTheSameRingAndTellsEachStateOnce) {
   }
   EXPECT_EQ(rings(), 1U);
   EXPECT_EQ(failure_, "");
-  EXPECT_THAT(states_, testing::ElementsAre("running", "it went away", "it cannot be opened", "running"));
+  EXPECT_THAT(states(), testing::ElementsAre("running", "it went away", "it cannot be opened", "running"));
   ASSERT_EQ(opened_.size(), 4U);
 }
 
@@ -361,8 +366,9 @@ TEST_F(IngestReconnect, BeginsAnewWhereThereIsNoMemoryForLargerPictures) {
   read(35);
   EXPECT_EQ(sizes_.front(), 192);
   EXPECT_EQ(sizes_.back(), 640);
-  ASSERT_GE(states_.size(), 3U);
-  EXPECT_EQ(states_[2], "running");
+  const auto states = this->states();
+  ASSERT_GE(states.size(), 3U);
+  EXPECT_EQ(states[2], "running");
 }
 
 TEST_F(IngestReconnect, APictureThatIsShownHoursLaterDoesNotMoveTheTimeline) {
@@ -386,7 +392,7 @@ TEST_F(IngestReconnect, MotionThatFailsEndsNoCopy) {
   EXPECT_EQ(copied(), 50U);
   EXPECT_EQ(decoders_, 1U);
   const std::lock_guard lock(mutex_);
-  EXPECT_EQ(states_[1], "it went away");
+  EXPECT_EQ(states()[1], "it went away");
 }
 
 // Three times slower than the camera sends.
@@ -492,7 +498,7 @@ TEST_F(IngestReconnect, DoesNotHammerACameraThatWantsAnotherPassword) {
   const std::lock_guard lock(mutex_);
   EXPECT_GE(opened_[1] - opened_[0], std::chrono::milliseconds(320));
   EXPECT_GE(opened_[2] - opened_[1], std::chrono::milliseconds(320));
-  EXPECT_EQ(states_.size(), 1U);
+  EXPECT_EQ(states().size(), 1U);
 }
 
 TEST_F(IngestReconnect, EndsAtOnceWhileItWaits) {
