@@ -17,7 +17,7 @@ constexpr auto reattach_deadline = seconds(5);  // for the worker to begin with 
 
 }  // namespace
 
-FrameProducer::FrameProducer(CameraContext& camera, PacketClock& clock, FrameRings& rings, OnFrame on_frame)
+FrameProducer::FrameProducer(CameraContext& camera, FrameClock& clock, FrameRings& rings, OnFrame on_frame)
     : camera_(camera),
       clock_(clock),
       rings_(rings),
@@ -137,7 +137,7 @@ bool FrameProducer::feed(const AVPacket* packet) {
   await_key_ = false;
   const ProfileRange range(packet_range_, rings_.next_number());
   std::int64_t begin = now_ns();
-  if (!std::exchange(primed_, false) && !decoder_.send(packet, clock_.arrival_utc())) {
+  if (!std::exchange(primed_, false) && !decoder_.send(packet, clock_.newest().arrival_utc)) {
     spdlog::debug("{}: a packet could not be decoded", camera_.name());
     if (packet != nullptr) count_corrupt(packet->pos);
   }
@@ -168,6 +168,12 @@ void FrameProducer::change_size() {
 }
 
 bool FrameProducer::hand_over(DecodedFrame& frame, Decoder::Receive received) {
+  const bool goes_on = hand_over_or_drop(frame, received);
+  on_shown_(frame.packet);
+  return goes_on;
+}
+
+bool FrameProducer::hand_over_or_drop(DecodedFrame& frame, Decoder::Receive received) {
   window_.seen(frame.packet);
   if (frame.corrupt) count_corrupt(frame.packet);
   if (const auto before = seen_before_.find(frame.packet); before != seen_before_.end()) {
@@ -190,7 +196,7 @@ bool FrameProducer::publish(DecodedFrame& frame) {
   FrameTimes& times = frame.record.times;
   if (!clock_.set_times(frame, times)) return true;
   on_frame_(rings_.current()->memory(), frame);
-  times.arrival = clock_.arrival();
+  times.arrival = clock_.newest().arrival;
   sets_.enter(times, times.arrival);
   times.decode_cost = decode_cost_;
   camera_.source.decode.record(decode_cost_);

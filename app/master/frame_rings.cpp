@@ -99,6 +99,7 @@ void FrameRings::publish(DecodedFrame& frame) {
   const std::size_t slot_bytes = ring_->memory().pixels(frame.slot).size();
   if (!is_possible(frame.record, slot_bytes)) throw Error("the source has a frame that cannot be");
   frame.record.source_number = next_number();
+  frame.record.packet = frame.packet;
   const auto published = ring_->publish(frame.slot, frame.record);
   if (published == FrameRingWriter::Published::no_reader) {
     count_unpublished(DropCause::worker_lost);
