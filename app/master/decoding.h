@@ -59,8 +59,8 @@ class Decoding {
   [[nodiscard]] bool is_off() const { return frames_.is_off(); }
   // There is a decoder: of what is decoded on demand there need not be one.
   [[nodiscard]] bool decodes() const { return frames_.decodes(); }
-  // `shown`: called with AVPacket::pos of the packet of each frame that came out of the decoder, when the frame has been
-  // published or is left out for good.
+  // `shown`: called with AVPacket::pos of the packet of each frame that came out of the decoder, when the frame has
+  // been published or is left out for good.
   void on_shown(std::function<void(std::int64_t packet)> shown) { frames_.on_shown(std::move(shown)); }
   // What was found in the newest frame, for an output that is a copy.
   [[nodiscard]] FrameMetadata metadata(OutputId output) const { return motion_.metadata(output); }

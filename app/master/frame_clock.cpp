@@ -49,8 +49,8 @@ PacketNote FrameClock::note_of(std::int64_t packet) {
   return note;
 }
 
-// Where it decodes again what its predecessor did, the decoder gives the same frames in the same order: up to the newest
-// that was published all were. If that one does not come, what lies behind it is new all the same.
+// Where it decodes again what its predecessor did, the decoder gives the same frames in the same order: up to the
+// newest that was published all were. If that one does not come, what lies behind it is new all the same.
 bool FrameClock::comes_again(const DecodedFrame& frame, std::optional<std::int64_t> at, std::int64_t duration) {
   Before& before = *before_;
   if (!before.packet) {

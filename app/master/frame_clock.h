@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "app/master/camera_context.h"
-#include "app/rings/packet_note.h"
 #include "app/master/timeline.h"
+#include "app/rings/packet_note.h"
 #include "core/source_stream.h"
 #include "stages/decoders/decoder.h"
 
@@ -49,9 +49,9 @@ class FrameClock {
 
   const CameraContext& camera_;
   const SourceStream* stream_ = nullptr;
-  Timeline frame_times_;  // in the order in which they are shown; of copies see PacketCopies
+  Timeline frame_times_;          // in the order in which they are shown; of copies see PacketCopies
   std::optional<Before> before_;  // none: all frames are new
-  std::deque<PacketNote> notes_;              // of packets whose frames have not come out
+  std::deque<PacketNote> notes_;  // of packets whose frames have not come out
   PacketNote newest_;
 };
 
