@@ -9,16 +9,16 @@ constexpr std::int64_t stall = 500'000'000;  // ns, of a live source; what comes
 
 }  // namespace
 
-Decoding::Decoding(CameraContext& camera, const RigPage& page, const IngestEvents& events)
-    : camera_(camera),
-      rings_(camera, events),
-      clock_(camera),
-      motion_(camera, page),
-      frames_(camera, clock_, rings_,
+Decoding::Decoding(const DecodingStart& start, const RigPage& page, StopSignal& stop, FrameRings::OnRing on_ring)
+    : camera_(start, page, stop),
+      rings_(camera_, std::move(on_ring)),
+      clock_(camera_),
+      motion_(camera_, page),
+      frames_(camera_, clock_, rings_,
               [this](const FrameRingMemory& ring, const DecodedFrame& frame) {
                 if (!frames_.on_hardware()) motion_.look(ring, frame);
               }),
-      on_demand_(camera, page, frames_) {}
+      on_demand_(camera_, page, frames_) {}
 
 // The CPU cannot look at frames in a GPU's memory.
 void Decoding::begin(const SourceStream& stream) {

@@ -19,7 +19,7 @@
 #include <optional>
 #include <utility>
 
-#include "app/master/camera_context.h"
+#include "app/master/decoding_context.h"
 #include "app/master/frame_clock.h"
 #include "app/master/frame_producer.h"
 #include "app/master/frame_rings.h"
@@ -31,7 +31,7 @@ namespace campipe {
 
 class Decoding {
  public:
-  Decoding(CameraContext& camera, const RigPage& page, const IngestEvents& events);
+  Decoding(const DecodingStart& start, const RigPage& page, StopSignal& stop, FrameRings::OnRing on_ring);
 
   // Before the first packet, where a master before has published frames: see FrameClock.
   void begin_live() { clock_.begin_live(); }
@@ -69,14 +69,17 @@ class Decoding {
   bool wait_for_first_reader(Deadline deadline) { return rings_.wait_for_first_reader(deadline); }
   void sleep_until(Deadline due) { rings_.sleep_until(due); }
   void serve() { rings_.serve(); }
-  // Any thread.
+  [[nodiscard]] EdgeId edge() const { return camera_.start.edge; }
+  // Any thread. Whether a mosaic needs its frames; what it gives up for others; and as FrameRings'.
+  void show(bool shown) { camera_.shown = shown; }
+  void shed(ShedStep step) { camera_.shed = step; }
   void renew() { rings_.renew(); }
   void service(bool over) { rings_.service(over); }
 
  private:
   void try_to_decode(const std::function<void()>& work);
 
-  CameraContext& camera_;
+  DecodingContext camera_;
   const SourceStream* stream_ = nullptr;
   FrameRings rings_;
   FrameClock clock_;

@@ -12,8 +12,8 @@ constexpr std::int64_t longest_reorder = 64;  // packets, until a note is of no 
 
 }  // namespace
 
-FrameClock::FrameClock(const CameraContext& camera) : camera_(camera) {
-  const IngestStart& start = camera.start;
+FrameClock::FrameClock(const DecodingContext& camera) : camera_(camera) {
+  const DecodingStart& start = camera.start;
   if (start.resume) before_ = {*start.resume, start.resume_packet};
 }
 

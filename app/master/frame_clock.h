@@ -9,7 +9,7 @@
 #include <deque>
 #include <optional>
 
-#include "app/master/camera_context.h"
+#include "app/master/decoding_context.h"
 #include "app/master/timeline.h"
 #include "app/rings/packet_note.h"
 #include "core/source_stream.h"
@@ -19,7 +19,7 @@ namespace campipe {
 
 class FrameClock {
  public:
-  explicit FrameClock(const CameraContext& camera);
+  explicit FrameClock(const DecodingContext& camera);
 
   // Before the first packet: nothing that a master before has published comes again. Else frames up to the newest of
   // these do, and are left out: by the packet that it came in, or where that is not known by its time.
@@ -47,7 +47,7 @@ class FrameClock {
   [[nodiscard]] PacketNote note_of(std::int64_t packet);
   [[nodiscard]] bool comes_again(const DecodedFrame& frame, std::optional<std::int64_t> at, std::int64_t duration);
 
-  const CameraContext& camera_;
+  const DecodingContext& camera_;
   const SourceStream* stream_ = nullptr;
   Timeline frame_times_;          // in the order in which they are shown; of copies see PacketCopies
   std::optional<Before> before_;  // none: all frames are new

@@ -17,7 +17,7 @@ constexpr auto reattach_deadline = seconds(5);  // for the worker to begin with 
 
 }  // namespace
 
-FrameProducer::FrameProducer(CameraContext& camera, FrameClock& clock, FrameRings& rings, OnFrame on_frame)
+FrameProducer::FrameProducer(DecodingContext& camera, FrameClock& clock, FrameRings& rings, OnFrame on_frame)
     : camera_(camera),
       clock_(clock),
       rings_(rings),
@@ -37,14 +37,14 @@ void FrameProducer::begin(const SourceStream& stream) {
   sets_.lock_anew();
   decoder_.open(stream);
   // A GPU's decoder shows what it guesses.
-  await_key_ = !camera_.start.decode || (camera_.live && on_hardware());
+  await_key_ = !camera_.start.decode || (camera_.start.live && on_hardware());
   if (rings_.suits(stream) && was_on_hardware == on_hardware()) return decoder_->write_to(rings_.current());
   replace_ring();
 }
 
 // The hardware's decoder is made for the first packet, which takes tenths of a second, more where many cameras start at
 // once: too long for a source whose clock runs already.
-bool FrameProducer::wants_first_packet() const { return on_hardware() && camera_.start.decode && !camera_.live; }
+bool FrameProducer::wants_first_packet() const { return on_hardware() && camera_.start.decode && !camera_.start.live; }
 
 void FrameProducer::prime(const AVPacket& packet) {
   window_.add(packet);
@@ -184,7 +184,7 @@ bool FrameProducer::hand_over_or_drop(DecodedFrame& frame, Decoder::Receive rece
     rings_.count_unpublished(DropCause::queue_full);
     return true;
   }
-  if (frame.corrupt && camera_.start.config.on_corrupt == OnCorrupt::skip) {
+  if (frame.corrupt && camera_.start.on_corrupt == OnCorrupt::skip) {
     rings_.count_unpublished(DropCause::corrupt);
     return true;
   }

@@ -5,7 +5,7 @@
 // a ring of the next epoch: no frame is lost or comes twice. If the frames' size changes in mid-stream, a ring of the
 // next epoch begins, too.
 //
-// With IngestStart::decode unset it decodes on demand (OnDemandDecoding): it then never waits, begins only at a
+// With DecodingStart::decode unset it decodes on demand (OnDemandDecoding): it then never waits, begins only at a
 // key frame that a worker will see, and what was not decoded is not counted.
 //
 // Used by the camera's ingest thread. What fails is thrown as Error, and as GpuError if the GPU is lost; then the
@@ -18,10 +18,10 @@
 #include <set>
 #include <utility>
 
-#include "app/master/camera_context.h"
 #include "app/master/camera_decoder.h"
 #include "app/master/camera_sets.h"
 #include "app/master/corrupt_packets.h"
+#include "app/master/decoding_context.h"
 #include "app/master/frame_clock.h"
 #include "app/master/frame_rings.h"
 #include "app/master/replay_window.h"
@@ -34,7 +34,7 @@ class FrameProducer {
  public:
   // A frame is about to be published, in a slot of that ring, and has its times.
   using OnFrame = std::function<void(const FrameRingMemory& ring, const DecodedFrame& frame)>;
-  FrameProducer(CameraContext& camera, FrameClock& clock, FrameRings& rings, OnFrame on_frame);
+  FrameProducer(DecodingContext& camera, FrameClock& clock, FrameRings& rings, OnFrame on_frame);
 
   // A new decoder for the source that was opened. The ring stays if the stream is as it was.
   void begin(const SourceStream& stream);
@@ -87,7 +87,7 @@ class FrameProducer {
   bool begin_again();
   [[nodiscard]] bool may_begin(const AVPacket& packet);
 
-  CameraContext& camera_;
+  DecodingContext& camera_;
   FrameClock& clock_;
   FrameRings& rings_;
   OnFrame on_frame_;

@@ -24,6 +24,33 @@ constexpr auto longest_catching_up = std::chrono::seconds(10);
 constexpr std::int64_t most_sets_behind = 1;
 constexpr int most_empty_rounds = 2;  // what a decoder kept of a round comes out in the next one
 
+DecodingStart decoding_of(const IngestStart& start) {
+  const CameraConfig& config = start.config;
+  DecodingStart decoding;
+  decoding.camera = start.camera;
+  decoding.edge = start.edge;
+  decoding.readers = start.readers;
+  decoding.name = config.name;
+  decoding.live = is_live(config.source.url);
+  decoding.decode_threads = config.decode_threads;
+  decoding.on_corrupt = config.on_corrupt;
+  decoding.drop_policy = config.drop_policy;
+  decoding.queue_size = config.queue_size;
+  decoding.group = config.group;
+  decoding.placement = start.placement;
+  decoding.epoch = start.epoch;
+  decoding.base = start.base;
+  decoding.resume = start.resume;
+  decoding.decode = start.decode;
+  decoding.on_demand = start.on_demand;
+  decoding.shown = start.shown;
+  decoding.shed = start.shed;
+  decoding.copies = start.copies;
+  decoding.group_clock = start.group;
+  decoding.open_decoder = start.open_decoder;
+  return decoding;
+}
+
 }  // namespace
 
 Ingest::Ingest(const Start& start, const RigPage& page, const Events& events)
@@ -32,7 +59,7 @@ Ingest::Ingest(const Start& start, const RigPage& page, const Events& events)
       events_(events),
       source_(camera_),
       clock_(camera_, source_),
-      decoding_(camera_, page, events),
+      decoding_(decoding_of(start), page, camera_.stop, events.on_ring),
       router_(camera_, page, events, clock_, decoding_),
       pacer_(start.camera.index()),
       retry_(start.config.retry_interval, start.config.retry_max) {

@@ -46,11 +46,11 @@ class Ingest {
   // Ends the source soon; frames that are decoded already are still handed over.
   void stop() { camera_.stop.stop(); }
   // Whether a mosaic needs its frames.
-  void show(bool shown) { camera_.shown = shown; }
-  void shed(ShedStep step) { camera_.shed = step; }
+  void show(bool shown) { decoding_.show(shown); }
+  void shed(ShedStep step) { decoding_.shed(step); }
   // A ring of the next epoch begins with the next key frame: there is no place for a reader in this one.
   void renew() { decoding_.renew(); }
-  [[nodiscard]] EdgeId edge() const { return camera_.start.edge; }  // its frame rings
+  [[nodiscard]] EdgeId edge() const { return decoding_.edge(); }  // its frame rings
   // Looks after the ring of a source that is over. Does nothing before.
   void service() { decoding_.service(over_); }
   [[nodiscard]] bool over() const { return over_; }

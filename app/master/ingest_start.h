@@ -32,16 +32,14 @@ struct IngestStart {
   std::uint64_t epoch = 1;             // of the first ring
   std::uint64_t base = 0;              // frames published in earlier epochs
   std::optional<std::int64_t> resume;  // the pts of the newest frame of a master that died
-  // Of a packet ring: AVPacket::pos of the packet that it came in.
-  std::optional<std::int64_t> resume_packet;
-  bool decode = true;                 // some output needs frames, whether or not it is watched
-  std::vector<OutputId> on_demand;    // else: outputs that need them only while they have viewers
-  bool shown = false;                 // else: a mosaic needs them
-  ShedStep shed = ShedStep::none;     // what it gives up
-  bool undecided = false;             // this configuration is valid only if the source sends what fits()
-  std::vector<CopyTarget> copies;     // outputs that take the packets unchanged
-  std::vector<CopyTarget> audio;      // recordings
-  std::shared_ptr<GroupClock> group;  // that of config.group
+  bool decode = true;                  // some output needs frames, whether or not it is watched
+  std::vector<OutputId> on_demand;     // else: outputs that need them only while they have viewers
+  bool shown = false;                  // else: a mosaic needs them
+  ShedStep shed = ShedStep::none;      // what it gives up
+  bool undecided = false;              // this configuration is valid only if the source sends what fits()
+  std::vector<CopyTarget> copies;      // outputs that take the packets unchanged
+  std::vector<CopyTarget> audio;       // recordings
+  std::shared_ptr<GroupClock> group;   // that of config.group
   std::function<decltype(campipe::open_decoder)> open_decoder = campipe::open_decoder;
   std::function<decltype(campipe::open_source)> open_source = campipe::open_source;
 };

@@ -16,7 +16,7 @@ constexpr std::int64_t longest_delay = 1'000'000'000;  // ns, of packets meanwhi
 
 }  // namespace
 
-MotionFollower::MotionFollower(const CameraContext& camera, const RigPage& page)
+MotionFollower::MotionFollower(const DecodingContext& camera, const RigPage& page)
     : camera_(camera), motion_(camera.start.copies, page) {}
 
 void MotionFollower::begin(const SourceStream& stream, bool others_decode) {
@@ -50,7 +50,7 @@ void MotionFollower::look(const FrameRingMemory& ring, const DecodedFrame& frame
 // Packets of a live source lie there and wait to be read, for longer and longer: some are left out, from this one to a
 // key frame that comes when none waits any more.
 bool MotionFollower::is_behind(const AVPacket& packet, const PacketNote& note) {
-  if (!camera_.live) return false;
+  if (!camera_.start.live) return false;
   if (!fresh_at_ || note.waited > fresh) fresh_at_ = note.arrival;
   const bool hurries = note.arrival - *fresh_at_ > longest_hurry;
   if (behind_ && !hurries && (packet.flags & AV_PKT_FLAG_KEY) != 0) behind_ = false;

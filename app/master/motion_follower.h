@@ -7,8 +7,8 @@
 #include <functional>
 #include <optional>
 
-#include "app/master/camera_context.h"
 #include "app/master/copy_motion.h"
+#include "app/master/decoding_context.h"
 #include "app/rings/packet_note.h"
 #include "core/line_limit.h"
 
@@ -16,7 +16,7 @@ namespace campipe {
 
 class MotionFollower {
  public:
-  MotionFollower(const CameraContext& camera, const RigPage& page);
+  MotionFollower(const DecodingContext& camera, const RigPage& page);
 
   // The source was opened (again). `others_decode`: frames of the camera's own decoder come to look(), in host memory;
   // else a decoder on the CPU is opened for motion alone.
@@ -33,7 +33,7 @@ class MotionFollower {
   bool is_behind(const AVPacket& packet, const PacketNote& note);
   void attempt(const std::function<void()>& work);
 
-  const CameraContext& camera_;
+  const DecodingContext& camera_;
   CopyMotion motion_;
   bool behind_ = false;                   // packets are left out
   std::optional<std::int64_t> fresh_at_;  // a packet was waited for, monotonic ns

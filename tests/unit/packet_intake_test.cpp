@@ -113,14 +113,15 @@ class Reader {
 // closes and gives back nothing.
 class DecodingHalf {
  public:
-  DecodingHalf(const fs::path& file, std::shared_ptr<PacketRingMemory> packets, Progress& progress, std::uint64_t frames)
+  DecodingHalf(std::shared_ptr<PacketRingMemory> packets, Progress& progress, std::uint64_t frames)
       : page_(RigPage::create(1)), packets_(std::move(packets)), progress_(progress), frames_(frames) {
-    IngestStart start = start_of(file);
-    start.epoch = progress.epoch;
-    start.base = progress.base;
-    start.resume = progress.pts;
-    start.resume_packet = progress.packet;
-    context_.emplace(start, page_);
+    start_.name = "cam";
+    start_.drop_policy = DropPolicy::block;
+    start_.queue_size = 4;
+    start_.epoch = progress.epoch;
+    start_.base = progress.base;
+    start_.resume = progress.pts;
+    start_.resume_packet = progress.packet;
   }
 
   void run(Reader& reader) {
@@ -130,11 +131,11 @@ class DecodingHalf {
 
  private:
   void decode() {
-    ThreadScope scope(context_->source.thread, "in:cam");
-    context_->stop.attach(scope);
+    ThreadScope scope(page_.source(start_.camera).thread, "in:cam");
+    StopSignal stop;
+    stop.attach(scope);
     {
-      IngestEvents events;
-      events.on_ring = [this](const FrameRingMemory& ring, const SourceStream&, const std::string&) {
+      const auto on_ring = [this](const FrameRingMemory& ring, const SourceStream&, const std::string&) {
         end_ring();
         ++progress_.epoch;
         ring_ = test::reopen(ring, FrameRingMemory::Role::reader);
@@ -142,7 +143,7 @@ class DecodingHalf {
         rings_.push_back(ring_);
         changed_.notify_one();
       };
-      Decoding decoding(*context_, page_, events);
+      Decoding decoding(start_, page_, stop, on_ring);
       PacketIntake intake(packets_, decoding);
       for (;;) {
         if (decoding.given() >= frames_) break;
@@ -179,7 +180,7 @@ class DecodingHalf {
   }
 
   RigPage page_;
-  std::optional<CameraContext> context_;
+  DecodingStart start_;
   std::shared_ptr<PacketRingMemory> packets_;
   Progress& progress_;
   std::uint64_t frames_;
@@ -203,7 +204,7 @@ Outcome decode(const fs::path& file, std::size_t capacity, std::uint64_t life) {
   Reader reader;
   Outcome outcome;
   for (std::size_t before = 0;; ++outcome.deaths) {
-    DecodingHalf(file, source.ring(), outcome.progress, life).run(reader);
+    DecodingHalf(source.ring(), outcome.progress, life).run(reader);
     if (reader.numbers.size() < before + life || testing::Test::HasFatalFailure()) break;
     before = reader.numbers.size();
   }
