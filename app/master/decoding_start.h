@@ -1,4 +1,5 @@
-// What the half of a camera's ingest that decodes is started with: nothing of where the camera is, nor of its passwords.
+// What the half of a camera's ingest that decodes is started with: nothing of where the camera is, nor of its
+// passwords.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +34,9 @@ struct DecodingStart {
   Placement placement;
   std::uint64_t epoch = 1;                    // of the first ring
   std::uint64_t base = 0;                     // frames published in earlier epochs
-  std::optional<std::int64_t> resume;         // the pts of the newest frame of a master that died,
-  std::optional<std::int64_t> resume_packet;  // and AVPacket::pos of the packet that it came in: of a packet ring
+  std::optional<std::int64_t> resume;         // the pts of the newest frame of a master that died
+  std::optional<std::int64_t> resume_packet;  // AVPacket::pos of the packet that it came in
+  bool replays = false;                       // packets come again, numbered as they were: out of a packet ring
   bool decode = true;                         // some output needs frames, whether or not it is watched
   std::vector<OutputId> on_demand;            // else: outputs that need them only while they have viewers
   bool shown = false;                         // else: a mosaic needs them

@@ -14,7 +14,14 @@ constexpr std::int64_t longest_reorder = 64;  // packets, until a note is of no 
 
 FrameClock::FrameClock(const DecodingContext& camera) : camera_(camera) {
   const DecodingStart& start = camera.start;
-  if (start.resume) before_ = {*start.resume, start.resume_packet};
+  const auto dropped = settle_drop(camera.edge, start.base);
+  Before before;
+  before.pts = start.resume.value_or(-1);
+  if (start.replays) {
+    before.packet = start.resume_packet;
+    before.dropped = dropped;
+  }
+  if (start.resume || before.dropped) before_ = before;
 }
 
 void FrameClock::begin_live() {
@@ -49,46 +56,57 @@ PacketNote FrameClock::note_of(std::int64_t packet) {
   return note;
 }
 
+std::optional<Timeline::Mapped> FrameClock::mapped(const DecodedFrame& frame, const PacketNote& note) const {
+  if (frame.pts == AV_NOPTS_VALUE) return std::nullopt;
+  const std::int64_t time = source_ns(*stream_, frame.pts);
+  return Timeline::Mapped{time, time + note.offset};
+}
+
+bool FrameClock::comes_again(const DecodedFrame& frame) {
+  if (!before_) return false;
+  if (is_known(frame)) return true;
+  if (before_->packet && !before_->published_came) frame_times_.set_last(before_->pts, 0);
+  before_.reset();
+  return false;
+}
+
 // Where it decodes again what its predecessor did, the decoder gives the same frames in the same order: up to the
-// newest that was published all were. If that one does not come, what lies behind it is new all the same.
-bool FrameClock::comes_again(const DecodedFrame& frame, std::optional<std::int64_t> at, std::int64_t duration) {
+// newest that was published or dropped all were. If that one does not come, what lies behind it is new all the same.
+bool FrameClock::is_known(const DecodedFrame& frame) {
   Before& before = *before_;
-  if (!before.packet) {
-    const std::int64_t next = frame_times_.last() < 0 ? 0 : frame_times_.end();
-    if (at.value_or(next) > before.pts) return false;
-    frame_times_.set_last(at.value_or(next), duration);  // frames without a time count from the one before
-    return true;
-  }
+  const std::int64_t lasts = frame.record.times.duration;
+  const std::int64_t duration = lasts > 0 ? lasts : usual_duration(*stream_);
+  const auto where = mapped(frame, note_of(frame.packet));
+  const auto at = where ? std::optional(where->at) : std::nullopt;
+  if (!before.packet && !before.dropped) return is_known_by_time(at, duration);
   const bool is_behind = at && *at > before.pts;
-  if (frame.packet == *before.packet && !(before.met && is_behind)) {  // some packets have two frames
-    before.met = true;
+  if (before.packet == frame.packet && !(before.published_came && is_behind)) {  // some packets have two frames
+    before.published_came = true;
     frame_times_.set_last(before.pts, duration);
     return true;
   }
-  if (is_behind && !before.met) frame_times_.set_last(before.pts, 0);
-  return !before.met && !is_behind;
+  if (!before.dropped) return !before.published_came && !is_behind;
+  if (before.dropped->is_of(static_cast<std::uint64_t>(frame.packet))) return before.dropped_came = true;
+  return !before.dropped_came && !before.dropped->is_far_before(static_cast<std::uint64_t>(frame.packet));
 }
 
-bool FrameClock::set_times(const DecodedFrame& frame, FrameTimes& times) {
+bool FrameClock::is_known_by_time(std::optional<std::int64_t> at, std::int64_t duration) {
+  const std::int64_t next = frame_times_.last() < 0 ? 0 : frame_times_.end();
+  if (at.value_or(next) > before_->pts) return false;
+  frame_times_.set_last(at.value_or(next), duration);  // frames without a time count from the one before
+  return true;
+}
+
+void FrameClock::set_times(const DecodedFrame& frame, FrameTimes& times) {
   if (times.duration <= 0) times.duration = usual_duration(*stream_);
   const PacketNote note = note_of(frame.packet);
-  std::optional<Timeline::Mapped> mapped;
-  if (frame.pts != AV_NOPTS_VALUE) {
-    const std::int64_t time = source_ns(*stream_, frame.pts);
-    mapped = {time, time + note.offset};
-  }
-  if (before_) {
-    if (comes_again(frame, mapped ? std::optional(mapped->at) : std::nullopt, times.duration)) return false;
-    before_.reset();
-  }
-  const Timeline::Time time = frame_times_.next(mapped, times.duration);
+  const Timeline::Time time = frame_times_.next(mapped(frame, note), times.duration);
   times.pts = time.pts;
   // Where it is decoded on demand, corrections of the copies are counted.
   if (time.correction && camera_.start.decode) camera_.source.counters.add(counter_of(*time.correction));
   times.media_time = time.pts + note.media_offset;
   times.capture_utc = note.capture_utc;
   times.capture_clock = note.capture_clock;
-  return true;
 }
 
 }  // namespace campipe

@@ -13,6 +13,7 @@
 #include "app/master/timeline.h"
 #include "app/rings/packet_note.h"
 #include "core/source_stream.h"
+#include "ipc/drop_note.h"
 #include "stages/decoders/decoder.h"
 
 namespace campipe {
@@ -22,7 +23,7 @@ class FrameClock {
   explicit FrameClock(const DecodingContext& camera);
 
   // Before the first packet: nothing that a master before has published comes again. Else frames up to the newest of
-  // these do, and are left out: by the packet that it came in, or where that is not known by its time.
+  // these do: known by the packet that it came in, or where that is not known by its time.
   void begin_live();
   void begin_loop_after(std::int64_t resume);
 
@@ -32,20 +33,26 @@ class FrameClock {
   // Of the packet that was noted last.
   [[nodiscard]] const PacketNote& newest() const { return newest_; }
 
-  // Sets the times of a frame. False: a master before has published it.
-  bool set_times(const DecodedFrame& frame, FrameTimes& times);
+  // A master before has published it, or dropped and counted it. For each frame, in the order of showing.
+  [[nodiscard]] bool comes_again(const DecodedFrame& frame);
+  // Sets the times of one that does not.
+  void set_times(const DecodedFrame& frame, FrameTimes& times);
   // Where the next frame is expected.
   [[nodiscard]] std::int64_t frames_end() const { return frame_times_.end(); }
 
  private:
-  // The newest frame of a master before.
+  // The newest frame of a master before,
   struct Before {
-    std::int64_t pts = 0;
-    std::optional<std::int64_t> packet;
-    bool met = false;  // it has come again
+    std::int64_t pts = -1;
+    std::optional<std::int64_t> packet;  // of the one that was published
+    std::optional<DropNote> dropped;     // or behind that one
+    bool published_came = false;         // again
+    bool dropped_came = false;
   };
   [[nodiscard]] PacketNote note_of(std::int64_t packet);
-  [[nodiscard]] bool comes_again(const DecodedFrame& frame, std::optional<std::int64_t> at, std::int64_t duration);
+  [[nodiscard]] std::optional<Timeline::Mapped> mapped(const DecodedFrame& frame, const PacketNote& note) const;
+  [[nodiscard]] bool is_known(const DecodedFrame& frame);
+  [[nodiscard]] bool is_known_by_time(std::optional<std::int64_t> at, std::int64_t duration);
 
   const DecodingContext& camera_;
   const SourceStream* stream_ = nullptr;

@@ -81,7 +81,7 @@ void FrameProducer::take(const AVPacket& packet) {
     const AVCodecParameters* codec = decoder_.stream().codec;
     begins_clean_ = codec != nullptr && (packet.flags & AV_PKT_FLAG_KEY) != 0 && is_clean_start(*codec, packet);
   }
-  if (is_shed(packet)) return leave_out();
+  if (is_shed(packet)) return leave_out(packet.pos);
   if ((packet.flags & AV_PKT_FLAG_KEY) != 0 && rings_.renewal_is_due()) renew_ring();
   decode(&packet);
 }
@@ -96,8 +96,8 @@ bool FrameProducer::is_shed(const AVPacket& packet) {
   return true;
 }
 
-void FrameProducer::leave_out() {
-  rings_.count_unpublished(DropCause::shed);
+void FrameProducer::leave_out(std::int64_t packet) {
+  rings_.count_unpublished(DropCause::shed, packet);
   ++left_out_;
 }
 
@@ -180,12 +180,13 @@ bool FrameProducer::hand_over_or_drop(DecodedFrame& frame, Decoder::Receive rece
     seen_before_.erase(before);
     return true;
   }
+  if (clock_.comes_again(frame)) return true;
   if (received == Decoder::Receive::no_slot) {
-    rings_.count_unpublished(DropCause::queue_full);
+    rings_.count_unpublished(DropCause::queue_full, frame.packet);
     return true;
   }
   if (frame.corrupt && camera_.start.on_corrupt == OnCorrupt::skip) {
-    rings_.count_unpublished(DropCause::corrupt);
+    rings_.count_unpublished(DropCause::corrupt, frame.packet);
     return true;
   }
   return publish(frame);
@@ -194,7 +195,7 @@ bool FrameProducer::hand_over_or_drop(DecodedFrame& frame, Decoder::Receive rece
 bool FrameProducer::publish(DecodedFrame& frame) {
   camera_.stop.beat();
   FrameTimes& times = frame.record.times;
-  if (!clock_.set_times(frame, times)) return true;
+  clock_.set_times(frame, times);
   on_frame_(rings_.current()->memory(), frame);
   times.arrival = clock_.newest().arrival;
   sets_.enter(times, times.arrival);
@@ -203,11 +204,11 @@ bool FrameProducer::publish(DecodedFrame& frame) {
   decode_cost_ = 0;
   if (frame.converted) camera_.source.counters.add(Counter::converted);
   if (is_shed()) {
-    leave_out();
+    leave_out(frame.packet);
     return true;
   }
   if (!rings_.wait_for_room()) {
-    rings_.count_unpublished(DropCause::worker_lost);
+    rings_.count_unpublished(DropCause::worker_lost, frame.packet);
     return !camera_.stop.given_up();
   }
   rings_.publish(frame);

@@ -73,7 +73,7 @@ class FrameProducer {
  private:
   [[nodiscard]] bool is_shed(const AVPacket& packet);
   [[nodiscard]] bool is_shed();
-  void leave_out();
+  void leave_out(std::int64_t packet);
   void open_ring();
   void replace_ring();
   void renew_ring();

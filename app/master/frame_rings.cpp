@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/failpoint.h"
+#include "ipc/drop_note.h"
 #include "ipc/ring_checks.h"
 #include "ipc/ring_slots.h"
 
@@ -106,11 +107,15 @@ void FrameRings::publish(DecodedFrame& frame) {
   frame.record.packet = frame.packet;
   const auto published = ring_->publish(frame.slot, frame.record);
   if (published == FrameRingWriter::Published::no_reader) {
-    count_unpublished(DropCause::worker_lost);
+    count_unpublished(DropCause::worker_lost, frame.packet);
   } else {
     ++published_;
   }
   failpoint("ingest.published", camera_.name());
+}
+
+void FrameRings::count_unpublished(DropCause cause, std::int64_t packet) {
+  count_drop(camera_.edge, cause, static_cast<std::uint64_t>(packet), camera_.start.base + published_);
 }
 
 bool FrameRings::has_reader() {

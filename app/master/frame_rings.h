@@ -45,7 +45,8 @@ class FrameRings {
 
   // Publishes a frame in a slot of the current ring, counted. `record.times`: all but `decoded`.
   void publish(DecodedFrame& frame);
-  void count_unpublished(DropCause cause) { counter(camera_.edge.unpublished, cause).fetch_add(1); }
+  // A frame that came in this packet, or such a packet, does not come into a ring.
+  void count_unpublished(DropCause cause, std::int64_t packet);
   [[nodiscard]] std::uint64_t published() const { return published_; }  // by this ingest
   // Of the frame that is published next, over all epochs.
   [[nodiscard]] std::uint64_t next_number() const { return camera_.start.base + published_ + 1; }

@@ -47,6 +47,7 @@ void PacketIntake::take(const PacketRecord& record, std::uint64_t number) {
   }
   if (record.stream) keys_.push_back({record.note.packet, number});
   decoding_.take(*record.packet, record.note);
+  if (decoding_.is_off()) return empty();  // nothing of it is decoded: whoever comes begins at a key frame
   if (!decoding_.decodes()) shown(record.note.packet);
 }
 

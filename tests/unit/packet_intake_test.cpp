@@ -6,7 +6,9 @@
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
+#include <set>
 #include <thread>
+#include <utility>
 
 #include "app/control/thread_scope.h"
 #include "app/master/packet_clock.h"
@@ -33,6 +35,27 @@ IngestStart start_of(const fs::path& file) {
   start.config.source = {.url = file.string(), .pace = Pace::fast};
   return start;
 }
+
+// Finds frames corrupt that came in some packets.
+class StrictDecoder final : public Decoder {
+ public:
+  StrictDecoder(std::unique_ptr<Decoder> real, std::set<std::int64_t> damaged)
+      : real_(std::move(real)), damaged_(std::move(damaged)) {}
+
+  SlotNeeds needs() const override { return real_->needs(); }
+  void write_to(std::shared_ptr<FrameRingWriter> ring) override { real_->write_to(std::move(ring)); }
+  bool send(const AVPacket* packet, std::int64_t utc) override { return real_->send(packet, utc); }
+  Receive receive(DecodedFrame& frame) override {
+    const Receive received = real_->receive(frame);
+    if (received == Receive::frame) frame.corrupt = damaged_.contains(frame.packet);
+    return received;
+  }
+  void flush() override { real_->flush(); }
+
+ private:
+  std::unique_ptr<Decoder> real_;
+  std::set<std::int64_t> damaged_;
+};
 
 // Reads a file into a packet ring, as fast as that takes it.
 class SourceHalf {
@@ -77,6 +100,7 @@ class SourceHalf {
 
 // What outlives whoever decodes, as the supervisor knows it.
 struct Progress {
+  RigPage page = RigPage::create(1);
   std::uint64_t epoch = 1;
   std::uint64_t base = 0;
   std::optional<std::int64_t> pts;
@@ -84,6 +108,12 @@ struct Progress {
   std::uint64_t given_up = 0;
   std::uint64_t lost = 0;
 };
+
+std::uint64_t unpublished(const RigPage& page) {
+  std::uint64_t frames = 0;
+  for (const auto& count : page.edge_writer(EdgeId(0), master_process).unpublished) frames += count;
+  return frames;
+}
 
 // Frames that a reader got, in its order, over all that have decoded.
 class Reader {
@@ -113,8 +143,15 @@ class Reader {
 // closes and gives back nothing.
 class DecodingHalf {
  public:
-  DecodingHalf(std::shared_ptr<PacketRingMemory> packets, Progress& progress, std::uint64_t frames)
-      : page_(RigPage::create(1)), packets_(std::move(packets)), progress_(progress), frames_(frames) {
+  // Frames that came in packets of `damaged` are corrupt.
+  DecodingHalf(std::shared_ptr<PacketRingMemory> packets, Progress& progress, std::uint64_t frames,
+               const std::set<std::int64_t>& damaged)
+      : packets_(std::move(packets)), progress_(progress), frames_(frames) {
+    start_.open_decoder = [damaged](const SourceStream& stream, const DecoderOptions& options) {
+      return std::make_unique<StrictDecoder>(open_decoder(stream, options), damaged);
+    };
+    start_.on_corrupt = OnCorrupt::skip;
+    start_.replays = true;
     start_.name = "cam";
     start_.drop_policy = DropPolicy::block;
     start_.queue_size = 4;
@@ -131,7 +168,7 @@ class DecodingHalf {
 
  private:
   void decode() {
-    ThreadScope scope(page_.source(start_.camera).thread, "in:cam");
+    ThreadScope scope(progress_.page.source(start_.camera).thread, "in:cam");
     StopSignal stop;
     stop.attach(scope);
     {
@@ -143,10 +180,11 @@ class DecodingHalf {
         rings_.push_back(ring_);
         changed_.notify_one();
       };
-      Decoding decoding(start_, page_, stop, on_ring);
+      Decoding decoding(start_, progress_.page, stop, on_ring);
+      const std::uint64_t dropped = unpublished(progress_.page);
       PacketIntake intake(packets_, decoding);
       for (;;) {
-        if (decoding.given() >= frames_) break;
+        if (decoding.given() + unpublished(progress_.page) - dropped >= frames_) break;
         const auto next = intake.next(after(seconds(20)));
         EXPECT_NE(next, PacketIntake::Next::timeout);
         EXPECT_NE(next, PacketIntake::Next::broken);
@@ -179,7 +217,6 @@ class DecodingHalf {
     return ring;
   }
 
-  RigPage page_;
   DecodingStart start_;
   std::shared_ptr<PacketRingMemory> packets_;
   Progress& progress_;
@@ -198,15 +235,17 @@ struct Outcome {
   int deaths = 0;
 };
 
-// `life`: frames that each one publishes that decodes, one after the other.
-Outcome decode(const fs::path& file, std::size_t capacity, std::uint64_t life) {
+// `life`: frames that each one publishes or drops that decodes, one after the other.
+Outcome decode(const fs::path& file, std::size_t capacity, std::uint64_t life,
+               const std::set<std::int64_t>& damaged = {}) {
   SourceHalf source(file, capacity);
   Reader reader;
   Outcome outcome;
-  for (std::size_t before = 0;; ++outcome.deaths) {
-    DecodingHalf(source.ring(), outcome.progress, life).run(reader);
-    if (reader.numbers.size() < before + life || testing::Test::HasFatalFailure()) break;
-    before = reader.numbers.size();
+  for (std::uint64_t before = 0;; ++outcome.deaths) {
+    DecodingHalf(source.ring(), outcome.progress, life, damaged).run(reader);
+    const std::uint64_t frames = reader.numbers.size() + unpublished(outcome.progress.page);
+    if (frames < before + life || testing::Test::HasFatalFailure()) break;
+    before = frames;
   }
   outcome.numbers = reader.numbers;
   outcome.times = reader.times;
@@ -254,6 +293,25 @@ TEST_F(PacketIntakes, ADeathLosesAndDoublesNoFrame) {
       EXPECT_EQ(outcome.times, undisturbed.times);
       EXPECT_EQ(outcome.progress.given_up, 0U);
       EXPECT_EQ(outcome.progress.lost, 0U);
+    }
+  }
+}
+
+// A frame that is dropped is counted, and not once more when it is decoded again.
+TEST_F(PacketIntakes, ADeathCountsNoDropTwice) {
+  for (const test::ClipSpec& clip : {test::ClipSpec{.name = "plain.mp4"}, {.name = "b.mp4", .b_frames = 3}}) {
+    const fs::path file = make(clip);
+    const std::set<std::int64_t> damaged{3, 4, 5, 12, 20, 30, 31, 40, 59};
+    const Outcome undisturbed = decode(file, large_ring, 1000, damaged);
+    ASSERT_EQ(undisturbed.numbers.size() + damaged.size(), 60U) << clip.name;
+    ASSERT_EQ(unpublished(undisturbed.progress.page), damaged.size());
+    for (const std::uint64_t life : {1, 2, 3, 4, 5, 7, 13}) {
+      SCOPED_TRACE(clip.name + ", each lives for " + std::to_string(life) + " frames");
+      const Outcome outcome = decode(file, large_ring, life, damaged);
+      EXPECT_GT(outcome.deaths, 3);
+      EXPECT_EQ(outcome.numbers, undisturbed.numbers);
+      EXPECT_EQ(outcome.times, undisturbed.times);
+      EXPECT_EQ(unpublished(outcome.progress.page), damaged.size());
     }
   }
 }
