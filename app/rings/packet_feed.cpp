@@ -28,7 +28,9 @@ bool PacketFeed::packet(const AVPacket& packet, const PacketNote& note) {
   }
   const bool begins = key || says_stream_;
   write_packet(bytes_, connection_, packet, note, begins ? stream_ : nullptr);
-  left_out_ = !push({.arrival = note.arrival}, begins);
+  packet_ = note.packet;
+  arrival_ = note.arrival;
+  left_out_ = !push(begins);
   if (!left_out_) says_stream_ = false;
   return !left_out_;
 }
@@ -41,16 +43,17 @@ void PacketFeed::mark(RecordKind kind) {
 bool PacketFeed::push_mark() {
   if (!mark_) return true;
   write_mark(bytes_, connection_, *mark_);
-  if (!push({}, false)) return false;
+  if (!push(false)) return false;
   mark_.reset();
   return true;
 }
 
-bool PacketFeed::push(const FrameTimes& times, bool begins) {
+bool PacketFeed::push(bool begins) {
   PacketView view;
   view.data = bytes_;
   view.key = begins;
-  view.times = times;
+  view.dts = packet_;
+  view.times.arrival = arrival_;
   try {
     const Deadline deadline = rules_.block ? Clock::now() + block_deadline : Clock::now() + moment;
     return ring_.push(view, deadline, rules_.interrupted);

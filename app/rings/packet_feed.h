@@ -5,6 +5,9 @@
 // only, in which a reader that has read all makes room. What does not fit then is left out, with all up to the next
 // packet at which decoding can begin.
 //
+// Who observes the ring finds the number of the newest packet (PacketNote::packet) as its decode time: a successor
+// counts on from there.
+//
 // Used by the thread that reads the source.
 #pragma once
 
@@ -41,13 +44,15 @@ class PacketFeed {
   void on_faulty_reader(std::function<void()> handler) { ring_.on_faulty_reader(std::move(handler)); }
 
  private:
-  bool push(const FrameTimes& times, bool begins);
+  bool push(bool begins);
   bool push_mark();
 
   PacketRingWriter ring_;
   Rules rules_;
   const SourceStream* stream_ = nullptr;
   std::uint64_t connection_ = 0;
+  std::int64_t packet_ = 0;          // the number of the newest one
+  std::int64_t arrival_ = 0;         // and when that arrived
   bool says_stream_ = false;         // with the next packet: none of this connection has
   bool left_out_ = false;            // packets, up to the next one at which decoding can begin
   std::optional<RecordKind> mark_;   // that found no room

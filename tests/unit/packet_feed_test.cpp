@@ -71,6 +71,17 @@ class Feeding : public testing::Test {
   std::uint64_t connection_ = 0;
 };
 
+TEST_F(Feeding, WhoObservesTheRingKnowsTheNewestPacket) {
+  const PacketRingObserver observer(memory_);
+  EXPECT_FALSE(observer.last_dts());
+  push_all("Kpp");
+  EXPECT_EQ(observer.last_dts(), 2);
+  feed_.mark(RecordKind::empty);
+  EXPECT_EQ(observer.last_dts(), 2);
+  push_all("pppppp");  // the last of which find no room
+  EXPECT_EQ(observer.last_dts(), 5);
+}
+
 TEST_F(Feeding, KeyFramesAndTheFirstPacketSayWhatTheStreamIs) {
   EXPECT_EQ(push_all("ppKp"), "ppKp");
   EXPECT_EQ(read(), "*pp*Kp");
