@@ -74,6 +74,8 @@ struct FrameRecord {
   std::uint64_t fill = 0;
   // Of the frame that it was made of, as its source counts, over all epochs of all rings on its way.
   std::uint64_t source_number = 0;
+  // Of a source's: by which that knows the packet that it came in; -1: it does not.
+  std::int64_t packet = -1;
 };
 
 // The frames of one ring that were meant for a seat's newest reader, by their sequence: from `first` to `last`, without
@@ -351,6 +353,8 @@ class FrameRingObserver {
   [[nodiscard]] std::uint64_t published() const;
   // The time of the newest published frame; nothing if there is none in this epoch.
   [[nodiscard]] std::optional<std::int64_t> last_pts() const;
+  // The packet that it came in (FrameRecord); likewise.
+  [[nodiscard]] std::optional<std::int64_t> last_packet() const;
 
   // No process will be given the ring any more: its pixels are free when the last process has let go.
   void forget_pixels() { memory_->forget_pixels(); }

@@ -15,7 +15,7 @@
 namespace campipe::ring {
 
 inline constexpr std::uint32_t magic = 0x676e6972;  // "ring"
-inline constexpr std::uint32_t layout_version = 11;
+inline constexpr std::uint32_t layout_version = 12;
 // More than the slots, so that the entry of a frame that waits in a slot is never overwritten.
 inline constexpr unsigned index_size = 2 * max_ring_slots;
 
@@ -107,6 +107,7 @@ struct Header {
 
   std::array<std::atomic<std::uint64_t>, index_size> index;  // {sequence 32 | slot 32}
   std::array<std::atomic<std::int64_t>, index_size> pts;     // of the frame in the same place of `index`
+  std::array<std::atomic<std::int64_t>, index_size> packet;  // likewise
   std::array<Reader, max_ring_readers> readers;
   // 64 bits, because GPUs write them too (ReadySignals::give_back).
   std::array<std::array<std::atomic<std::uint64_t>, max_ring_slots>, max_ring_readers> done;

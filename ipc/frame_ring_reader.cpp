@@ -310,4 +310,12 @@ std::optional<std::int64_t> FrameRingObserver::last_pts() const {
   return is_possible_time(pts) ? std::optional(pts) : std::nullopt;
 }
 
+std::optional<std::int64_t> FrameRingObserver::last_packet() const {
+  const ring::Header& header = memory_->header();
+  const std::uint32_t head = header.head.load(std::memory_order_acquire);
+  if (head == 0) return std::nullopt;
+  const std::int64_t packet = header.packet[head % ring::index_size].load(std::memory_order_acquire);
+  return packet >= 0 ? std::optional(packet) : std::nullopt;
+}
+
 }  // namespace campipe

@@ -275,6 +275,7 @@ FrameRingWriter::Published FrameRingWriter::publish(unsigned slot, const FrameRe
   header.slot[slot].control.store(control.pack(), std::memory_order_release);
   failpoint("ring.writer.published");
   header.pts[sequence % ring::index_size].store(record.times.pts, std::memory_order_release);
+  header.packet[sequence % ring::index_size].store(record.packet, std::memory_order_release);
   header.index[sequence % ring::index_size].store(std::uint64_t{sequence} << 32 | slot, std::memory_order_release);
   failpoint("ring.writer.indexed");
   head_ = sequence;

@@ -17,7 +17,7 @@ namespace campipe {
 namespace packet_ring {
 
 inline constexpr std::uint32_t magic = 0x746b6370;  // "pckt"
-inline constexpr std::uint32_t layout_version = 5;
+inline constexpr std::uint32_t layout_version = 6;
 
 struct Entry {
   std::uint64_t offset;
@@ -42,6 +42,7 @@ struct Header {
   alignas(64) std::atomic<std::uint64_t> head;  // packets written in this epoch
   std::atomic<WriterState> writer;
   std::atomic<std::uint32_t> news;                  // futex of the reader
+  std::atomic<std::uint64_t> full_at;               // `released` when the writer found no room last, plus 1
   alignas(64) std::atomic<std::uint64_t> released;  // packets given back in this epoch
   std::atomic<std::uint32_t> room;                  // futex of the writer
   std::atomic<std::uint32_t> reader_sleeps;
@@ -158,6 +159,33 @@ std::optional<std::size_t> PacketRingWriter::place(std::size_t size) {
   return oldest - end_ > size ? std::optional(end_) : std::nullopt;  // in use: [oldest, …) and […, end)
 }
 
+std::optional<std::size_t> PacketRingWriter::wait_for_place(std::size_t size, Deadline deadline,
+                                                            const std::function<bool()>& interrupted) {
+  Header& header = memory_->header();
+  std::optional<std::size_t> offset = place(size);
+  while (!offset && Clock::now() < deadline && !interrupted()) {
+    const std::uint32_t room = header.room.load(std::memory_order_seq_cst);
+    header.writer_sleeps.store(1, std::memory_order_seq_cst);
+    offset = place(size);
+    if (!offset) {
+      ask_for_room();
+      futex_wait(header.room, room, std::min(deadline, Clock::now() + std::chrono::milliseconds(100)));
+    }
+    header.writer_sleeps.store(0, std::memory_order_relaxed);
+    if (!offset) offset = place(size);
+  }
+  return offset;
+}
+
+// What is given back afterwards is an answer, whoever gives it back and for whatever reason.
+void PacketRingWriter::ask_for_room() {
+  Header& header = memory_->header();
+  header.full_at.store(released_ + 1, std::memory_order_seq_cst);
+  failpoint("packets.writer.asking");
+  header.news.fetch_add(1, std::memory_order_seq_cst);
+  if (header.reader_sleeps.load(std::memory_order_seq_cst) != 0) futex_wake_all(header.news);
+}
+
 bool PacketRingWriter::push(const PacketView& packet, Deadline deadline, const std::function<bool()>& interrupted) {
   Header& header = memory_->header();
   const std::span<const std::uint8_t> metadata = packet.metadata.bytes();
@@ -165,16 +193,8 @@ bool PacketRingWriter::push(const PacketView& packet, Deadline deadline, const s
   if (packet.data.empty() || size > memory_->capacity() / 2) {
     throw Error("a packet of " + std::to_string(packet.data.size()) + " bytes does not fit the packet ring");
   }
-  std::optional<std::size_t> offset = place(size);
-  while (!offset) {
-    if (Clock::now() >= deadline || interrupted()) return false;
-    const std::uint32_t room = header.room.load(std::memory_order_seq_cst);
-    header.writer_sleeps.store(1, std::memory_order_seq_cst);
-    offset = place(size);
-    if (!offset) futex_wait(header.room, room, std::min(deadline, Clock::now() + std::chrono::milliseconds(100)));
-    header.writer_sleeps.store(0, std::memory_order_relaxed);
-    if (!offset) offset = place(size);
-  }
+  const std::optional<std::size_t> offset = wait_for_place(size, deadline, interrupted);
+  if (!offset) return false;
   const auto data = std::ranges::copy(metadata, memory_->bytes() + *offset).out;
   std::ranges::copy(packet.data, data);
   header.entry[head_ % packet_ring_entries] = {.offset = *offset,
@@ -202,12 +222,19 @@ void PacketRingWriter::close() {
 }
 
 // A predecessor, who may have died of anything, has left `released`.
-PacketRingReader::PacketRingReader(std::shared_ptr<PacketRingMemory> memory) : memory_(std::move(memory)) {
+PacketRingReader::PacketRingReader(std::shared_ptr<PacketRingMemory> memory, WhenFull when_full)
+    : memory_(std::move(memory)), when_full_(when_full) {
   const Header& header = memory_->header();
   const std::uint64_t head = header.head.load(std::memory_order_seq_cst);
   const std::uint64_t released = header.released.load(std::memory_order_seq_cst);
   released_ = std::clamp(released, head - kept(head), head);
   cursor_ = released_;
+}
+
+// Asked after the look for news: what is asked for later brings news.
+bool PacketRingReader::is_asked_for_room() const {
+  if (when_full_ == WhenFull::waits || released_ == cursor_) return false;
+  return memory_->header().full_at.load(std::memory_order_seq_cst) == released_ + 1;
 }
 
 PacketRingReader::Next PacketRingReader::next(PacketView& packet, std::uint64_t& number, Deadline deadline) {
@@ -230,6 +257,7 @@ PacketRingReader::Next PacketRingReader::next(PacketView& packet, std::uint64_t&
     }
     if (writer == WriterState::closed) return Next::ended;
     if (writer == WriterState::gone) return Next::writer_gone;
+    if (is_asked_for_room()) return Next::full;
     if (Clock::now() >= deadline) return Next::timeout;
     header.reader_sleeps.store(1, std::memory_order_seq_cst);
     futex_wait(header.news, news, deadline);

@@ -4,11 +4,12 @@
 //
 // Protocol: one writer, one reader at a time. The writer fills the next entry and the bytes it names, then stores
 // head, which is the one point at which a packet exists; then wakes. The reader stores `released`, which is the one
-// point at which its room is free. Both count packets, from `base` on. A ring is never repaired: a new worker
-// makes a ring of the next epoch, and the reader finishes the old one first. Every wait has a deadline.
-// Neither trusts the other: each keeps its positions to itself, the reader copies and checks an entry before it uses
-// it, and the writer takes no more back than it wrote. The bytes of a packet are the writer's: who parses them copies
-// them first.
+// point at which its room is free. Both count packets, from `base` on. A writer that finds no room says so, and wakes
+// the reader, who may have read all and keep it for its successor alone (ReplayReader). A ring is never repaired: a new
+// worker makes a ring of the next epoch, and the reader finishes the old one first. Every wait has a deadline. Neither
+// trusts the other: each keeps its positions to itself, the reader copies and checks an entry before it uses it, and
+// the writer takes no more back than it wrote. The bytes of a packet are the writer's: who parses them copies them
+// first.
 #pragma once
 
 #include <chrono>
@@ -72,6 +73,9 @@ class PacketRingWriter {
  private:
   void look_at_reader();
   std::optional<std::size_t> place(std::size_t size);
+  std::optional<std::size_t> wait_for_place(std::size_t size, Deadline deadline,
+                                            const std::function<bool()>& interrupted);
+  void ask_for_room();
 
   std::shared_ptr<PacketRingMemory> memory_;
   std::function<void()> on_faulty_reader_ = [] {};
@@ -85,10 +89,13 @@ class PacketRingWriter {
 // Used by one thread. Starts at the first packet that was never released.
 class PacketRingReader {
  public:
-  // broken: what is in the ring cannot be; no packet is taken from it any more.
-  enum class Next : std::uint8_t { packet, timeout, ended, writer_gone, broken };
+  // broken: what is in the ring cannot be; no packet is taken from it any more. full: the writer has found no room, and
+  // nothing has been given back since, although all has been read.
+  enum class Next : std::uint8_t { packet, timeout, ended, writer_gone, broken, full };
+  // A reader that gives packets back in any case need not know that the ring is full.
+  enum class WhenFull : std::uint8_t { waits, reports };
 
-  explicit PacketRingReader(std::shared_ptr<PacketRingMemory> memory);
+  explicit PacketRingReader(std::shared_ptr<PacketRingMemory> memory, WhenFull when_full = WhenFull::waits);
   // The next packet; its data stay in place until it is released. `number` counts from 1 over all epochs.
   Next next(PacketView& packet, std::uint64_t& number, Deadline deadline);
   // Gives back every packet up to and including `number`.
@@ -97,9 +104,14 @@ class PacketRingReader {
   [[nodiscard]] double fill() const;
   // True while the writer sleeps until there is room.
   [[nodiscard]] bool writer_waits() const;
+  // The number of the newest packet that was given back, by whichever reader.
+  [[nodiscard]] std::uint64_t released() const { return memory_->base() + released_; }
 
  private:
+  [[nodiscard]] bool is_asked_for_room() const;
+
   std::shared_ptr<PacketRingMemory> memory_;
+  WhenFull when_full_;
   std::uint64_t cursor_ = 0;    // packets of this epoch that next() has handed out
   std::uint64_t released_ = 0;  // likewise that were given back
   bool broken_ = false;

@@ -11,7 +11,7 @@
 namespace campipe {
 namespace {
 
-constexpr std::uint32_t page_magic = 0x38676972;  // "rig8": grows with the layout
+constexpr std::uint32_t page_magic = 0x39676972;  // "rig9": grows with the layout
 constexpr std::size_t first_block = 4096;
 
 // At the beginning of each page. The zero bytes of a new memfd are valid values of all that lies there.

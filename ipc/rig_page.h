@@ -179,7 +179,8 @@ struct alignas(64) EdgeWriterBlock {
   using Id = EdgeId;
   Accusation accusation;
   Counters counters;
-  DropCounters unpublished;  // of a node: also what its filters left out
+  DropCounters unpublished;                // of a node: also what its filters left out
+  std::atomic<std::uint64_t> newest_drop;  // of a source's: see ipc/drop_note.h
 };
 
 // An output whose packets are passed on as they came, by the ingest thread of its camera.

@@ -6,9 +6,9 @@
 
 namespace campipe {
 
-std::unique_ptr<Decoder> make_decoder(const CameraContext& camera, const SourceStream& stream, const Device& gpu) {
+std::unique_ptr<Decoder> make_decoder(const DecodingContext& camera, const SourceStream& stream, const Device& gpu) {
   const ThreadWait wait(WaitsFor::decoder);
-  return camera.start.open_decoder(stream, {camera.start.config.decode_threads, gpu});
+  return camera.start.open_decoder(stream, {camera.start.decode_threads, gpu});
 }
 
 void CameraDecoder::open(const SourceStream& stream) {

@@ -8,17 +8,17 @@
 #include <memory>
 #include <string>
 
-#include "app/master/camera_context.h"
+#include "app/master/decoding_context.h"
 #include "stages/decoders/decoder.h"
 
 namespace campipe {
 
 // A decoder for the camera's stream, without a ring to write to.
-std::unique_ptr<Decoder> make_decoder(const CameraContext& camera, const SourceStream& stream, const Device& gpu);
+std::unique_ptr<Decoder> make_decoder(const DecodingContext& camera, const SourceStream& stream, const Device& gpu);
 
 class CameraDecoder {
  public:
-  explicit CameraDecoder(const CameraContext& camera) : camera_(camera) {}
+  explicit CameraDecoder(const DecodingContext& camera) : camera_(camera) {}
 
   // The stream was opened (again) and outlives the decoder. Throws Error if no decoder can be opened.
   void open(const SourceStream& stream);
@@ -39,7 +39,7 @@ class CameraDecoder {
   Decoder* operator->() { return decoder_.get(); }
 
  private:
-  const CameraContext& camera_;
+  const DecodingContext& camera_;
   const SourceStream* stream_ = nullptr;
   std::unique_ptr<Decoder> decoder_;
   bool on_hardware_ = false;

@@ -7,12 +7,12 @@
 
 namespace campipe {
 
-CameraSets::CameraSets(CameraContext& camera) : camera_(camera) {
-  const auto& group = camera.start.config.group;
+CameraSets::CameraSets(DecodingContext& camera) : camera_(camera) {
+  const auto& group = camera.start.group;
   if (!group) return;
   numbering_.emplace(group->rate);
   // What goes on where a master before it was is in step, and has been moved already.
-  moves_ = !camera.live && !camera.start.resume;
+  moves_ = !camera.start.live && !camera.start.resume;
 }
 
 void CameraSets::lock_anew() {
@@ -40,23 +40,23 @@ void CameraSets::enter(FrameTimes& times, std::int64_t arrival) {
 }
 
 void CameraSets::move_to_present(FrameTimes& times) {
-  if (camera_.live) return;
+  if (camera_.start.live) return;
   std::atomic<std::int64_t>& move = camera_.source.health.set_move;
   if (std::exchange(moves_, false)) {
-    move = camera_.group->moved(camera_.start.camera, times.media_time, Clock::now());
+    move = camera_.start.group_clock->moved(camera_.start.camera, times.media_time, Clock::now());
     if (move != 0) {
       spdlog::info("{}: begins with the set that the others of its group '{}' have come to", camera_.name(),
-                   camera_.start.config.group->name);
+                   camera_.start.group->name);
     }
   }
   times.media_time += move;
 }
 
 bool CameraSets::is_present(const FrameTimes& times, std::int64_t arrival) {
-  const double rate = camera_.start.config.group->rate;
-  GroupClock& group = *camera_.group;
+  const double rate = camera_.start.group->rate;
+  GroupClock& group = *camera_.start.group_clock;
   double off = 0;  // s
-  if (camera_.live) {
+  if (camera_.start.live) {
     off = static_cast<double>(group.off(times, arrival)) / 1e9;
   } else {
     const auto set = std::llround(static_cast<double>(times.media_time) * 1e-9 * rate);
@@ -64,11 +64,11 @@ bool CameraSets::is_present(const FrameTimes& times, std::int64_t arrival) {
   }
   if (off == 0) return true;
   if (const auto more = lines_.pass()) {
-    const char* why = !camera_.live ? "its timestamps leap, and those of the others do not"
-                      : off > 0     ? "set the camera's clock (NTP), or its use_absolute_timestamp to false"
-                                    : "they come too late, or the camera's clock is wrong";
+    const char* why = !camera_.start.live ? "its timestamps leap, and those of the others do not"
+                      : off > 0           ? "set the camera's clock (NTP), or its use_absolute_timestamp to false"
+                                          : "they come too late, or the camera's clock is wrong";
     spdlog::warn("{}: its frames are {:+.1f} s off its group '{}' and are dropped: {}{}", camera_.name(), off,
-                 camera_.start.config.group->name, why, *more);
+                 camera_.start.group->name, why, *more);
   }
   return false;
 }
@@ -77,7 +77,7 @@ bool CameraSets::is_present(const FrameTimes& times, std::int64_t arrival) {
 void CameraSets::note_phase() {
   const auto phase = numbering_->phase();
   SourceHealth& health = camera_.source.health;
-  const double set_ns = 1e9 / camera_.start.config.group->rate;
+  const double set_ns = 1e9 / camera_.start.group->rate;
   if (phase && phase_) {
     const double moved = *phase - *phase_;
     const double slip = std::abs(moved) > 0.5 ? std::copysign(1, moved) : 0;

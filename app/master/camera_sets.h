@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "app/master/camera_context.h"
+#include "app/master/decoding_context.h"
 #include "app/master/set_numbering.h"
 #include "core/line_limit.h"
 
@@ -15,7 +15,7 @@ namespace campipe {
 
 class CameraSets {
  public:
-  explicit CameraSets(CameraContext& camera);
+  explicit CameraSets(DecodingContext& camera);
 
   // The source was opened (again).
   void lock_anew();
@@ -28,7 +28,7 @@ class CameraSets {
   void move_to_present(FrameTimes& times);
   void note_phase();
 
-  CameraContext& camera_;
+  DecodingContext& camera_;
   std::optional<SetNumbering> numbering_;  // none: it is in no group
   std::optional<CaptureClock> clock_;      // of the frame before
   std::optional<double> phase_;            // likewise

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "app/master/packet_copies.h"
+#include "app/master/copy_target.h"
 #include "app/rings/motion_meter.h"
 #include "core/source_stream.h"
 #include "ipc/frame_ring.h"

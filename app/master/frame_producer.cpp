@@ -17,7 +17,7 @@ constexpr auto reattach_deadline = seconds(5);  // for the worker to begin with 
 
 }  // namespace
 
-FrameProducer::FrameProducer(CameraContext& camera, PacketClock& clock, FrameRings& rings, OnFrame on_frame)
+FrameProducer::FrameProducer(DecodingContext& camera, FrameClock& clock, FrameRings& rings, OnFrame on_frame)
     : camera_(camera),
       clock_(clock),
       rings_(rings),
@@ -37,14 +37,14 @@ void FrameProducer::begin(const SourceStream& stream) {
   sets_.lock_anew();
   decoder_.open(stream);
   // A GPU's decoder shows what it guesses.
-  await_key_ = !camera_.start.decode || (camera_.live && on_hardware());
+  await_key_ = !camera_.start.decode || (camera_.start.live && on_hardware());
   if (rings_.suits(stream) && was_on_hardware == on_hardware()) return decoder_->write_to(rings_.current());
   replace_ring();
 }
 
 // The hardware's decoder is made for the first packet, which takes tenths of a second, more where many cameras start at
 // once: too long for a source whose clock runs already.
-bool FrameProducer::wants_first_packet() const { return on_hardware() && camera_.start.decode && !camera_.live; }
+bool FrameProducer::wants_first_packet() const { return on_hardware() && camera_.start.decode && !camera_.start.live; }
 
 void FrameProducer::prime(const AVPacket& packet) {
   window_.add(packet);
@@ -81,7 +81,7 @@ void FrameProducer::take(const AVPacket& packet) {
     const AVCodecParameters* codec = decoder_.stream().codec;
     begins_clean_ = codec != nullptr && (packet.flags & AV_PKT_FLAG_KEY) != 0 && is_clean_start(*codec, packet);
   }
-  if (is_shed(packet)) return leave_out();
+  if (is_shed(packet)) return leave_out(packet.pos);
   if ((packet.flags & AV_PKT_FLAG_KEY) != 0 && rings_.renewal_is_due()) renew_ring();
   decode(&packet);
 }
@@ -96,8 +96,8 @@ bool FrameProducer::is_shed(const AVPacket& packet) {
   return true;
 }
 
-void FrameProducer::leave_out() {
-  rings_.count_unpublished(DropCause::shed);
+void FrameProducer::leave_out(std::int64_t packet) {
+  rings_.count_unpublished(DropCause::shed, packet);
   ++left_out_;
 }
 
@@ -137,7 +137,7 @@ bool FrameProducer::feed(const AVPacket* packet) {
   await_key_ = false;
   const ProfileRange range(packet_range_, rings_.next_number());
   std::int64_t begin = now_ns();
-  if (!std::exchange(primed_, false) && !decoder_.send(packet, clock_.arrival_utc())) {
+  if (!std::exchange(primed_, false) && !decoder_.send(packet, clock_.newest().arrival_utc)) {
     spdlog::debug("{}: a packet could not be decoded", camera_.name());
     if (packet != nullptr) count_corrupt(packet->pos);
   }
@@ -168,18 +168,25 @@ void FrameProducer::change_size() {
 }
 
 bool FrameProducer::hand_over(DecodedFrame& frame, Decoder::Receive received) {
+  const bool goes_on = hand_over_or_drop(frame, received);
+  on_shown_(frame.packet);
+  return goes_on;
+}
+
+bool FrameProducer::hand_over_or_drop(DecodedFrame& frame, Decoder::Receive received) {
   window_.seen(frame.packet);
   if (frame.corrupt) count_corrupt(frame.packet);
   if (const auto before = seen_before_.find(frame.packet); before != seen_before_.end()) {
     seen_before_.erase(before);
     return true;
   }
+  if (clock_.comes_again(frame)) return true;
   if (received == Decoder::Receive::no_slot) {
-    rings_.count_unpublished(DropCause::queue_full);
+    rings_.count_unpublished(DropCause::queue_full, frame.packet);
     return true;
   }
-  if (frame.corrupt && camera_.start.config.on_corrupt == OnCorrupt::skip) {
-    rings_.count_unpublished(DropCause::corrupt);
+  if (frame.corrupt && camera_.start.on_corrupt == OnCorrupt::skip) {
+    rings_.count_unpublished(DropCause::corrupt, frame.packet);
     return true;
   }
   return publish(frame);
@@ -188,20 +195,20 @@ bool FrameProducer::hand_over(DecodedFrame& frame, Decoder::Receive received) {
 bool FrameProducer::publish(DecodedFrame& frame) {
   camera_.stop.beat();
   FrameTimes& times = frame.record.times;
-  if (!clock_.set_times(frame, times)) return true;
+  clock_.set_times(frame, times);
   on_frame_(rings_.current()->memory(), frame);
-  times.arrival = clock_.arrival();
+  times.arrival = clock_.newest().arrival;
   sets_.enter(times, times.arrival);
   times.decode_cost = decode_cost_;
   camera_.source.decode.record(decode_cost_);
   decode_cost_ = 0;
   if (frame.converted) camera_.source.counters.add(Counter::converted);
   if (is_shed()) {
-    leave_out();
+    leave_out(frame.packet);
     return true;
   }
   if (!rings_.wait_for_room()) {
-    rings_.count_unpublished(DropCause::worker_lost);
+    rings_.count_unpublished(DropCause::worker_lost, frame.packet);
     return !camera_.stop.given_up();
   }
   rings_.publish(frame);

@@ -1,11 +1,11 @@
 // A camera's frames: packets in, frames in the camera's ring out, in the order in which they are shown.
 //
-// Owns the decoder; publishes through FrameRings, with the times of PacketClock. A decoder of the GPU that refuses or
+// Owns the decoder; publishes through FrameRings, with the times of FrameClock. A decoder of the GPU that refuses or
 // gives up is replaced by one on the CPU, which decodes the packets since the last key frame again (ReplayWindow) into
 // a ring of the next epoch: no frame is lost or comes twice. If the frames' size changes in mid-stream, a ring of the
 // next epoch begins, too.
 //
-// With IngestStart::decode unset it decodes on demand (OnDemandDecoding): it then never waits, begins only at a
+// With DecodingStart::decode unset it decodes on demand (OnDemandDecoding): it then never waits, begins only at a
 // key frame that a worker will see, and what was not decoded is not counted.
 //
 // Used by the camera's ingest thread. What fails is thrown as Error, and as GpuError if the GPU is lost; then the
@@ -16,13 +16,14 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <utility>
 
-#include "app/master/camera_context.h"
 #include "app/master/camera_decoder.h"
 #include "app/master/camera_sets.h"
 #include "app/master/corrupt_packets.h"
+#include "app/master/decoding_context.h"
+#include "app/master/frame_clock.h"
 #include "app/master/frame_rings.h"
-#include "app/master/packet_clock.h"
 #include "app/master/replay_window.h"
 #include "core/line_limit.h"
 #include "core/profile.h"
@@ -33,11 +34,13 @@ class FrameProducer {
  public:
   // A frame is about to be published, in a slot of that ring, and has its times.
   using OnFrame = std::function<void(const FrameRingMemory& ring, const DecodedFrame& frame)>;
-  FrameProducer(CameraContext& camera, PacketClock& clock, FrameRings& rings, OnFrame on_frame);
+  FrameProducer(DecodingContext& camera, FrameClock& clock, FrameRings& rings, OnFrame on_frame);
 
   // A new decoder for the source that was opened. The ring stays if the stream is as it was.
   void begin(const SourceStream& stream);
   [[nodiscard]] bool decodes() const { return decoder_.is_open(); }
+  // See Decoding.
+  void on_shown(std::function<void(std::int64_t packet)> shown) { on_shown_ = std::move(shown); }
   // After begin(): until the ring has a reader, at most so long.
   void wait_for_reader(std::chrono::nanoseconds longest) { rings_.wait_for_reader(longest); }
   [[nodiscard]] bool on_hardware() const { return decoder_.on_hardware(); }
@@ -50,7 +53,7 @@ class FrameProducer {
   [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
   // Nothing is decoded, likewise.
   [[nodiscard]] bool is_off() const { return shed_; }
-  // After PacketClock::note().
+  // After FrameClock::note().
   void take(const AVPacket& packet);
   // The source or the camera knows that this packet is damaged; counted once.
   void count_corrupt(std::int64_t packet) { corrupt_.count(packet); }
@@ -70,7 +73,7 @@ class FrameProducer {
  private:
   [[nodiscard]] bool is_shed(const AVPacket& packet);
   [[nodiscard]] bool is_shed();
-  void leave_out();
+  void leave_out(std::int64_t packet);
   void open_ring();
   void replace_ring();
   void renew_ring();
@@ -78,15 +81,17 @@ class FrameProducer {
   bool feed(const AVPacket* packet);
   void change_size();
   bool hand_over(DecodedFrame& frame, Decoder::Receive received);
+  bool hand_over_or_drop(DecodedFrame& frame, Decoder::Receive received);
   bool publish(DecodedFrame& frame);
   bool fall_back_to_cpu(const std::string& reason);
   bool begin_again();
   [[nodiscard]] bool may_begin(const AVPacket& packet);
 
-  CameraContext& camera_;
-  PacketClock& clock_;
+  DecodingContext& camera_;
+  FrameClock& clock_;
   FrameRings& rings_;
   OnFrame on_frame_;
+  std::function<void(std::int64_t packet)> on_shown_ = [](std::int64_t) {};
   ProfileName packet_range_;
   CameraDecoder decoder_;
   ReplayWindow window_;                      // used only with a GPU's decoder

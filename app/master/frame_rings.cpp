@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/error.h"
 #include "core/failpoint.h"
+#include "ipc/drop_note.h"
 #include "ipc/ring_checks.h"
 #include "ipc/ring_slots.h"
 
@@ -18,8 +20,11 @@ constexpr auto longest_burst = seconds(1);     // for which the worker is waited
 
 }  // namespace
 
-FrameRings::FrameRings(CameraContext& camera, const IngestEvents& events)
-    : camera_(camera), on_ring_(events.on_ring), publish_range_(camera.name(), "publish"), epoch_(camera.start.epoch) {}
+FrameRings::FrameRings(DecodingContext& camera, OnRing on_ring)
+    : camera_(camera),
+      on_ring_(std::move(on_ring)),
+      publish_range_(camera.name(), "publish"),
+      epoch_(camera.start.epoch) {}
 
 bool FrameRings::StreamKind::is_like(const StreamKind& other) const {
   const double difference = std::abs(frame_rate - other.frame_rate);
@@ -45,12 +50,12 @@ bool FrameRings::suits(const SourceStream& stream) const {
 // not completed is one of those: a reader gives it back behind that fill. Only a reader that dies gives back earlier,
 // and for those fills the GPU's decoder waits.
 void FrameRings::open(CameraDecoder& decoder) {
-  const IngestStart& start = camera_.start;
+  const DecodingStart& start = camera_.start;
   const SlotNeeds needs = decoder->needs();
   // Else the supervisor would take this process for one that is out of its mind.
   if (!is_possible(needs.expected, false)) throw Error("the source describes its frames as none can be");
   FrameRingSpec spec;
-  spec.slots = ring_slots(needs.kept, static_cast<unsigned>(start.config.queue_size), start.readers);
+  spec.slots = ring_slots(needs.kept, static_cast<unsigned>(start.queue_size), start.readers);
   spec.slot_bytes = needs.bytes;
   spec.epoch = epoch_;
   spec.base = start.base + published_;
@@ -99,13 +104,18 @@ void FrameRings::publish(DecodedFrame& frame) {
   const std::size_t slot_bytes = ring_->memory().pixels(frame.slot).size();
   if (!is_possible(frame.record, slot_bytes)) throw Error("the source has a frame that cannot be");
   frame.record.source_number = next_number();
+  frame.record.packet = frame.packet;
   const auto published = ring_->publish(frame.slot, frame.record);
   if (published == FrameRingWriter::Published::no_reader) {
-    count_unpublished(DropCause::worker_lost);
+    count_unpublished(DropCause::worker_lost, frame.packet);
   } else {
     ++published_;
   }
   failpoint("ingest.published", camera_.name());
+}
+
+void FrameRings::count_unpublished(DropCause cause, std::int64_t packet) {
+  count_drop(camera_.edge, cause, static_cast<std::uint64_t>(packet), camera_.start.base + published_);
 }
 
 bool FrameRings::has_reader() {
@@ -127,7 +137,7 @@ void FrameRings::expect_burst() { burst_left_ = longest_burst; }
 // worker may take that in, while newer packets wait in the socket. A worker that is always too slow gets no more of it,
 // and what has come to lie behind is dropped.
 void FrameRings::wait_out_burst() {
-  if (!camera_.live || burst_left_ <= std::chrono::nanoseconds(0)) return;
+  if (!camera_.start.live || burst_left_ <= std::chrono::nanoseconds(0)) return;
   const auto interrupted = [this] { return camera_.stop.beat_or_stop(); };
   const auto begin = Clock::now();
   const Deadline deadline = begin + burst_left_;
@@ -140,7 +150,7 @@ void FrameRings::wait_out_burst() {
 // With policy `block` a frame waits for a reader and for room in its queue, in time; with `drop` only in a burst.
 bool FrameRings::wait_for_room() {
   if (!camera_.start.decode) return true;  // the copies never wait
-  if (camera_.start.config.drop_policy == DropPolicy::drop) {
+  if (camera_.start.drop_policy == DropPolicy::drop) {
     wait_out_burst();
     return true;
   }

@@ -8,10 +8,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 
-#include "app/master/camera_context.h"
 #include "app/master/camera_decoder.h"
+#include "app/master/decoding_context.h"
 #include "app/rings/retired_rings.h"
 #include "core/profile.h"
 #include "ipc/frame_ring.h"
@@ -20,9 +22,12 @@ namespace campipe {
 
 class FrameRings {
  public:
-  FrameRings(CameraContext& camera, const IngestEvents& events);
+  // A ring to read from, after all before it. `decoder`: for people, "h264" or "h264 (nvdec)".
+  using OnRing =
+      std::function<void(const FrameRingMemory& ring, const SourceStream& stream, const std::string& decoder)>;
+  FrameRings(DecodingContext& camera, OnRing on_ring);
 
-  // A new ring with the slots that `decoder` needs, which writes to it from now on. Reported to IngestEvents::on_ring.
+  // A new ring with the slots that `decoder` needs, which writes to it from now on. Reported to `on_ring`.
   // Throws GpuError if the GPU has no room.
   void open(CameraDecoder& decoder);
   // Readers continue with the ring that is opened next.
@@ -40,7 +45,8 @@ class FrameRings {
 
   // Publishes a frame in a slot of the current ring, counted. `record.times`: all but `decoded`.
   void publish(DecodedFrame& frame);
-  void count_unpublished(DropCause cause) { counter(camera_.edge.unpublished, cause).fetch_add(1); }
+  // A frame that came in this packet, or such a packet, does not come into a ring.
+  void count_unpublished(DropCause cause, std::int64_t packet);
   [[nodiscard]] std::uint64_t published() const { return published_; }  // by this ingest
   // Of the frame that is published next, over all epochs.
   [[nodiscard]] std::uint64_t next_number() const { return camera_.start.base + published_ + 1; }
@@ -76,8 +82,8 @@ class FrameRings {
   static StreamKind kind_of(const SourceStream& stream);
   void wait_out_burst();
 
-  CameraContext& camera_;
-  decltype(IngestEvents::on_ring) on_ring_;
+  DecodingContext& camera_;
+  OnRing on_ring_;
   ProfileName publish_range_;
   std::shared_ptr<FrameRingWriter> ring_;
   RetiredRings retired_;

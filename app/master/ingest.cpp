@@ -20,10 +20,36 @@ using std::chrono::seconds;
 constexpr auto slice = milliseconds(100);      // how long a wait may last before the thread beats again
 constexpr auto start_deadline = seconds(30);   // for the other processes to be ready
 constexpr auto good_connection = seconds(10);  // one that delivered so long is worth a short wait again
-constexpr std::int64_t stall = 500'000'000;    // ns, of a live source; what comes behind it may come at once
 constexpr auto longest_catching_up = std::chrono::seconds(10);
 constexpr std::int64_t most_sets_behind = 1;
 constexpr int most_empty_rounds = 2;  // what a decoder kept of a round comes out in the next one
+
+DecodingStart decoding_of(const IngestStart& start) {
+  const CameraConfig& config = start.config;
+  DecodingStart decoding;
+  decoding.camera = start.camera;
+  decoding.edge = start.edge;
+  decoding.readers = start.readers;
+  decoding.name = config.name;
+  decoding.live = is_live(config.source.url);
+  decoding.decode_threads = config.decode_threads;
+  decoding.on_corrupt = config.on_corrupt;
+  decoding.drop_policy = config.drop_policy;
+  decoding.queue_size = config.queue_size;
+  decoding.group = config.group;
+  decoding.placement = start.placement;
+  decoding.epoch = start.epoch;
+  decoding.base = start.base;
+  decoding.resume = start.resume;
+  decoding.decode = start.decode;
+  decoding.on_demand = start.on_demand;
+  decoding.shown = start.shown;
+  decoding.shed = start.shed;
+  decoding.copies = start.copies;
+  decoding.group_clock = start.group;
+  decoding.open_decoder = start.open_decoder;
+  return decoding;
+}
 
 }  // namespace
 
@@ -33,8 +59,8 @@ Ingest::Ingest(const Start& start, const RigPage& page, const Events& events)
       events_(events),
       source_(camera_),
       clock_(camera_, source_),
-      rings_(camera_, events),
-      router_(camera_, page, events, clock_, rings_),
+      decoding_(decoding_of(start), page, camera_.stop, events.on_ring),
+      router_(camera_, page, events, clock_, decoding_),
       pacer_(start.camera.index()),
       retry_(start.config.retry_interval, start.config.retry_max) {
   camera_.start.config.source.audio = start.audio.empty() ? Audio::off : Audio::copy;
@@ -64,8 +90,8 @@ void Ingest::run() {
       spdlog::info("{}: stopped: {}", camera_.name(), error.what());
     }
   }
-  rings_.close();
   router_.close();
+  decoding_.close();
   source_.close();
   over_ = true;
   events_.on_over(failure, at_end_);
@@ -122,13 +148,13 @@ void Ingest::keep_connected() {
       reason = error.what();
     }
     if (stop.stopped()) return;
-    router_.disconnect();
+    decoding_.disconnect();
     source_.close();
     clock_.disconnected();
     report_state(false, reason);
     const auto good = std::min<std::chrono::nanoseconds>(good_connection, camera_.start.config.retry_max);
     if (connected && Clock::now() - *connected > good) retry_.reset();
-    rings_.sleep_until(Clock::now() + retry_.next(patient));
+    decoding_.sleep_until(Clock::now() + retry_.next(patient));
   }
 }
 
@@ -152,7 +178,6 @@ bool Ingest::connect() {
   router_.begin(source_.stream());
   clock_.connected();
   pacer_.restart();
-  rings_.expect_burst();
   return true;
 }
 
@@ -163,13 +188,13 @@ bool Ingest::fits() {
   const SentStream sends = sent_stream(source_.stream(), first);
   events_.on_stream(sends);
   if (campipe::fits(camera_.start.config, sends)) return true;
-  while (!camera_.stop.stopped()) rings_.sleep_until(Clock::now() + slice);
+  while (!camera_.stop.stopped()) decoding_.sleep_until(Clock::now() + slice);
   return false;
 }
 
 void Ingest::deliver() {
   AvPacket packet = make_av_packet();
-  if (router_.wants_first_packet() && read(*packet)) router_.prime(*packet);
+  if (decoding_.wants_first_packet() && read(*packet)) decoding_.prime(*packet);
   if (!wait_for_start()) return;
   clock_.preview();
   while (!camera_.stop.stopped()) {
@@ -180,7 +205,7 @@ void Ingest::deliver() {
     av_packet_unref(packet.get());
     if (camera_.stop.given_up()) return;
   }
-  router_.drain();
+  decoding_.drain();
 }
 
 // What came before the source failed is shown.
@@ -188,7 +213,7 @@ void Ingest::deliver_or_empty() {
   try {
     deliver();
   } catch (const SourceError&) {
-    if (!camera_.stop.stopped()) router_.empty();
+    if (!camera_.stop.stopped()) decoding_.empty();
     throw;
   }
 }
@@ -200,16 +225,15 @@ bool Ingest::wait_for_start() {
     if (camera_.stop.beat_or_stop()) return false;
     if (Clock::now() >= deadline) throw Error("the other processes were not ready in time");
     page_.barrier().wait(0, std::min(deadline, Clock::now() + slice));
-    rings_.serve();
+    decoding_.serve();
   }
-  return rings_.wait_for_first_reader(deadline);
+  return decoding_.wait_for_first_reader(deadline);
 }
 
 // The next packet of the video. False: none will come.
 bool Ingest::read(AVPacket& packet) {
   while (!camera_.stop.beat_or_stop()) {
     const ReadResult result = source_.read(packet);
-    if (source_.times().waited > stall) rings_.expect_burst();
     if (result == ReadResult::packet) return true;
     if (result == ReadResult::audio) {
       router_.audio(packet, source_.times());
@@ -237,7 +261,7 @@ void Ingest::pace(const AVPacket& packet) {
     pacer_.restart();  // until it has, its packets are due at once
   } else if (paced && time) {
     const std::int64_t at = camera_.live ? *time : clock_.source_clock().map(*time);
-    rings_.sleep_until(pacer_.due(at, stream.frame_rate));
+    decoding_.sleep_until(pacer_.due(at, stream.frame_rate));
   }
   clock_.arrived(camera_.live && !paced);
 }

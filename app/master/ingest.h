@@ -11,9 +11,7 @@
 //   PacketClock        when a packet arrived, and where it and its frame lie on the timeline
 //   PacketRouter       where it goes:
 //     PacketCopies       outputs with codec `copy`, and audio: to the publisher as it came
-//     MotionFollower     motion in such copies
-//     FrameProducer      decodes, always or on demand (OnDemandDecoding), into
-//       FrameRings         the rings that the worker reads
+//     Decoding           all that is made of frames
 // They share CameraContext, and are used by the camera's thread alone. This class is that thread: it connects, paces
 // files, begins them again, and ends.
 #pragma once
@@ -25,7 +23,7 @@
 #include <thread>
 
 #include "app/master/camera_context.h"
-#include "app/master/frame_rings.h"
+#include "app/master/decoding.h"
 #include "app/master/ingest_start.h"
 #include "app/master/pacer.h"
 #include "app/master/packet_clock.h"
@@ -48,13 +46,13 @@ class Ingest {
   // Ends the source soon; frames that are decoded already are still handed over.
   void stop() { camera_.stop.stop(); }
   // Whether a mosaic needs its frames.
-  void show(bool shown) { camera_.shown = shown; }
-  void shed(ShedStep step) { camera_.shed = step; }
+  void show(bool shown) { decoding_.show(shown); }
+  void shed(ShedStep step) { decoding_.shed(step); }
   // A ring of the next epoch begins with the next key frame: there is no place for a reader in this one.
-  void renew() { rings_.renew(); }
-  [[nodiscard]] EdgeId edge() const { return camera_.start.edge; }  // its frame rings
+  void renew() { decoding_.renew(); }
+  [[nodiscard]] EdgeId edge() const { return decoding_.edge(); }  // its frame rings
   // Looks after the ring of a source that is over. Does nothing before.
-  void service() { rings_.service(over_); }
+  void service() { decoding_.service(over_); }
   [[nodiscard]] bool over() const { return over_; }
 
  private:
@@ -91,7 +89,7 @@ class Ingest {
   Events events_;
   SourceConnection source_;
   PacketClock clock_;
-  FrameRings rings_;
+  Decoding decoding_;
   PacketRouter router_;
   Pacer pacer_;
   RetryWait retry_;

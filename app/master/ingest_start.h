@@ -13,8 +13,9 @@
 #include "app/control/known_stream.h"
 #include "app/control/sent_stream.h"
 #include "app/control/shed_step.h"
-#include "app/master/packet_copies.h"
+#include "app/master/copy_target.h"
 #include "ipc/frame_ring.h"
+#include "ipc/packet_ring.h"
 #include "stages/decoders/decoder.h"
 #include "stages/sources/source.h"
 

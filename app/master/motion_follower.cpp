@@ -16,8 +16,8 @@ constexpr std::int64_t longest_delay = 1'000'000'000;  // ns, of packets meanwhi
 
 }  // namespace
 
-MotionFollower::MotionFollower(const CameraContext& camera, const RigPage& page, const PacketClock& clock)
-    : camera_(camera), clock_(clock), motion_(camera.start.copies, page) {}
+MotionFollower::MotionFollower(const DecodingContext& camera, const RigPage& page)
+    : camera_(camera), motion_(camera.start.copies, page) {}
 
 void MotionFollower::begin(const SourceStream& stream, bool others_decode) {
   if (motion_.empty()) return;
@@ -36,8 +36,8 @@ void MotionFollower::attempt(const std::function<void()>& work) {
   }
 }
 
-void MotionFollower::take(const AVPacket& packet) {
-  if (!motion_.decodes() || is_behind(packet)) return;
+void MotionFollower::take(const AVPacket& packet, const PacketNote& note) {
+  if (!motion_.decodes() || is_behind(packet, note)) return;
   const ThreadWait wait(WaitsFor::decoder);
   attempt([&] { motion_.decode(packet); });
 }
@@ -49,12 +49,12 @@ void MotionFollower::look(const FrameRingMemory& ring, const DecodedFrame& frame
 
 // Packets of a live source lie there and wait to be read, for longer and longer: some are left out, from this one to a
 // key frame that comes when none waits any more.
-bool MotionFollower::is_behind(const AVPacket& packet) {
-  if (!camera_.live) return false;
-  if (!fresh_at_ || clock_.waited() > fresh) fresh_at_ = clock_.arrival();
-  const bool hurries = clock_.arrival() - *fresh_at_ > longest_hurry;
+bool MotionFollower::is_behind(const AVPacket& packet, const PacketNote& note) {
+  if (!camera_.start.live) return false;
+  if (!fresh_at_ || note.waited > fresh) fresh_at_ = note.arrival;
+  const bool hurries = note.arrival - *fresh_at_ > longest_hurry;
   if (behind_ && !hurries && (packet.flags & AV_PKT_FLAG_KEY) != 0) behind_ = false;
-  if (behind_ || !hurries || clock_.source_clock().late() <= longest_delay) return behind_;
+  if (behind_ || !hurries || note.late <= longest_delay) return behind_;
   behind_ = true;
   attempt([this] { motion_.skip(); });
   if (const auto more = lines_.pass()) {

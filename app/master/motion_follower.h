@@ -7,34 +7,33 @@
 #include <functional>
 #include <optional>
 
-#include "app/master/camera_context.h"
 #include "app/master/copy_motion.h"
-#include "app/master/packet_clock.h"
+#include "app/master/decoding_context.h"
+#include "app/rings/packet_note.h"
 #include "core/line_limit.h"
 
 namespace campipe {
 
 class MotionFollower {
  public:
-  MotionFollower(const CameraContext& camera, const RigPage& page, const PacketClock& clock);
+  MotionFollower(const DecodingContext& camera, const RigPage& page);
 
   // The source was opened (again). `others_decode`: frames of the camera's own decoder come to look(), in host memory;
   // else a decoder on the CPU is opened for motion alone.
   void begin(const SourceStream& stream, bool others_decode);
   void end() { motion_.end(); }
   // After the copies have passed it on, which carries the score of the frame before.
-  void take(const AVPacket& packet);
+  void take(const AVPacket& packet, const PacketNote& note);
   // At what the camera's own decoder shows, if it has none of its own.
   void look(const FrameRingMemory& ring, const DecodedFrame& frame);
   // See CopyMotion.
   [[nodiscard]] FrameMetadata metadata(OutputId output) const { return motion_.metadata(output); }
 
  private:
-  bool is_behind(const AVPacket& packet);
+  bool is_behind(const AVPacket& packet, const PacketNote& note);
   void attempt(const std::function<void()>& work);
 
-  const CameraContext& camera_;
-  const PacketClock& clock_;
+  const DecodingContext& camera_;
   CopyMotion motion_;
   bool behind_ = false;                   // packets are left out
   std::optional<std::int64_t> fresh_at_;  // a packet was waited for, monotonic ns

@@ -11,7 +11,7 @@ constexpr auto attach_wait = std::chrono::milliseconds(500);  // for a mosaic's 
 
 }  // namespace
 
-OnDemandDecoding::OnDemandDecoding(const CameraContext& camera, const RigPage& page, FrameProducer& frames)
+OnDemandDecoding::OnDemandDecoding(const DecodingContext& camera, const RigPage& page, FrameProducer& frames)
     : camera_(camera), frames_(frames), demand_(camera.start.on_demand, page) {}
 
 void OnDemandDecoding::take(const AVPacket& packet, const SourceStream& stream) {
@@ -21,7 +21,7 @@ void OnDemandDecoding::take(const AVPacket& packet, const SourceStream& stream) 
     if (!frames_.decodes()) {
       frames_.begin(stream);
       // A file may have few key frames; viewers come at any of its frames, a mosaic is there from the first on.
-      if (camera_.shown && !camera_.live) frames_.wait_for_reader(attach_wait);
+      if (camera_.shown && !camera_.start.live) frames_.wait_for_reader(attach_wait);
     }
     frames_.take(packet);
   });

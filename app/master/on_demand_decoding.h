@@ -6,7 +6,7 @@
 #include <functional>
 #include <optional>
 
-#include "app/master/camera_context.h"
+#include "app/master/decoding_context.h"
 #include "app/master/frame_producer.h"
 #include "app/rings/demand.h"
 #include "core/line_limit.h"
@@ -15,7 +15,7 @@ namespace campipe {
 
 class OnDemandDecoding {
  public:
-  OnDemandDecoding(const CameraContext& camera, const RigPage& page, FrameProducer& frames);
+  OnDemandDecoding(const DecodingContext& camera, const RigPage& page, FrameProducer& frames);
 
   // Decodes the packet if someone needs it; there are a decoder and a ring only meanwhile. `stream`: of the source.
   void take(const AVPacket& packet, const SourceStream& stream);
@@ -23,7 +23,7 @@ class OnDemandDecoding {
   void attempt(const std::function<void()>& work);
 
  private:
-  const CameraContext& camera_;
+  const DecodingContext& camera_;
   FrameProducer& frames_;
   Demand demand_;
   std::optional<Clock::time_point> again_at_;  // it has failed

@@ -13,9 +13,7 @@ constexpr std::size_t most_previewed = 256;                // packets
 constexpr std::int64_t fresh = 5'000'000;               // ns; a packet that was waited for so long had not lain there
 constexpr std::size_t most_read_for_leap = 512;         // packets
 constexpr std::int64_t leap_tolerance = 2'000'000'000;  // ns, between audio and video
-constexpr std::size_t most_notes = 256;
-constexpr std::int64_t longest_reorder = 64;       // packets, until a note is of no more use
-constexpr std::int64_t smallest_step = 1'000'000;  // ns, between frames whose times do not grow
+constexpr std::int64_t smallest_step = 1'000'000;       // ns, between frames whose times do not grow
 // ns, of a camera's time of day off this machine's. What is off by more was never set, or is set while it runs, and
 // recordings could not be found by it.
 constexpr std::int64_t believed_clock = 10'000'000'000;
@@ -26,12 +24,10 @@ constexpr std::int64_t reported_drift = 1'000'000'000;      // ns
 }  // namespace
 
 PacketClock::PacketClock(CameraContext& camera, SourceConnection& source)
-    : camera_(camera), source_(source), clock_(camera.live), skip_through_(camera.start.resume) {}
+    : camera_(camera), source_(source), clock_(camera.live) {}
 
 void PacketClock::begin_live(std::int64_t copied) {
-  skip_through_.reset();  // what a master before published will not come again
-  if (camera_.start.resume) frame_times_.set_last(*camera_.start.resume, 0);
-  const std::int64_t before = std::max(frame_times_.last(), copied);
+  const std::int64_t before = std::max(camera_.start.resume.value_or(-1), copied);
   if (before < 0) return;
   const SourceHealth& health = camera_.source.health;
   clock_.resume(before, health.time_origin);
@@ -44,19 +40,12 @@ void PacketClock::begin_live(std::int64_t copied) {
 }
 
 void PacketClock::begin_loop_after(std::int64_t resume, std::int64_t copied) {
-  frame_times_.set_last(std::max(resume, skip_through_.value_or(-1)), 0);
   clock_.begin(0, std::max(resume + smallest_step, copied));
-  skip_through_.reset();
 }
 
 void PacketClock::next_round(std::int64_t at) {
   clock_.begin(0, at);
   round_ = {};
-}
-
-void PacketClock::connected() {
-  notes_.clear();
-  logged_.clear();
 }
 
 std::optional<std::int64_t> PacketClock::source_time(const AVPacket& packet) const {
@@ -79,7 +68,7 @@ void PacketClock::preview() {
 void PacketClock::observe(const AVPacket& packet) {
   const auto time = source_time(packet);
   if (!time) return;
-  SourceClock::Sample sample{.source = *time, .arrival = arrival_, .waited = waited()};
+  SourceClock::Sample sample{.source = *time, .arrival = arrival_, .waited = source_.times().waited};
   sample.duration = av_rescale_q(packet.duration, source_.stream().time_base, nanoseconds);
   // It says when the frame was taken, which may be shown later than it is decoded.
   const std::int64_t shown_later = packet.pts != AV_NOPTS_VALUE ? source_ns(source_.stream(), packet.pts) - *time : 0;
@@ -93,9 +82,12 @@ void PacketClock::arrived(bool as_read) {
   arrival_utc_ = as_read ? source_.times().arrival_utc : utc_now_ns();
 }
 
-PacketTimes PacketClock::note(const AVPacket& packet) {
-  // What was held up was taken before it arrived.
-  Note note{packet.pos, clock_.offset(), 0, arrival_utc_ - std::max<std::int64_t>(clock_.lag(), 0)};
+PacketNote PacketClock::note(const AVPacket& packet) {
+  PacketNote note{.packet = packet.pos, .arrival = arrival_, .arrival_utc = arrival_utc_};
+  note.waited = source_.times().waited;
+  note.late = clock_.late();
+  note.offset = clock_.offset();
+  note.capture_utc = arrival_utc_ - std::max<std::int64_t>(clock_.lag(), 0);  // what was held up was taken before
   const auto utc = camera_.start.config.use_absolute_timestamp ? capture_time(packet) : std::nullopt;
   if (utc && std::abs(*utc - note.capture_utc) <= believed_clock) {
     note.capture_utc = *utc;
@@ -104,21 +96,13 @@ PacketTimes PacketClock::note(const AVPacket& packet) {
   camera_.source.health.camera_clock = note.capture_clock == CaptureClock::camera ? 1 : 0;
   if (camera_.live) measure_media_clock(packet, note);
   note.media_offset = media_.offset();
-  notes_.push_back(note);
-  if (notes_.size() > most_notes) notes_.pop_front();
   if (camera_.start.config.source.loop) note_end(packet);
-  return {arrival_, note.capture_utc, note.capture_clock};
-}
-
-// Of a frame, where nothing says how long it is.
-std::int64_t PacketClock::default_duration() const {
-  const double rate = source_.stream().frame_rate;
-  return rate > 0 ? static_cast<std::int64_t>(1e9 / rate) : 0;
+  return note;
 }
 
 void PacketClock::note_end(const AVPacket& packet) {
   std::int64_t duration = av_rescale_q(packet.duration, source_.stream().time_base, nanoseconds);
-  if (duration <= 0) duration = default_duration();
+  if (duration <= 0) duration = usual_duration(source_.stream());
   const auto extend = [&](std::optional<std::int64_t>& end, std::int64_t time) {
     const std::int64_t at = clock_.map(time) + std::max(duration, smallest_step);
     end = std::max(end.value_or(at), at);
@@ -128,7 +112,7 @@ void PacketClock::note_end(const AVPacket& packet) {
   round_.untimed = true;
 }
 
-void PacketClock::measure_media_clock(const AVPacket& packet, const Note& note) {
+void PacketClock::measure_media_clock(const AVPacket& packet, const PacketNote& note) {
   const auto decoded = source_time(packet);
   if (!decoded) return;
   const std::int64_t shown = packet.pts != AV_NOPTS_VALUE ? source_ns(source_.stream(), packet.pts) : *decoded;
@@ -138,38 +122,6 @@ void PacketClock::measure_media_clock(const AVPacket& packet, const Note& note) 
   const std::int64_t offset = by_camera ? note.capture_utc - clock_.map(shown) : clock_.origin() + utc_offset;
   media_.measure(offset, note.capture_clock, clock_.map(*decoded));
   camera_.source.health.media_offset = media_.offset();
-}
-
-const PacketClock::Note* PacketClock::note_of(std::int64_t packet) {
-  while (!notes_.empty() && notes_.front().packet < packet - longest_reorder) notes_.pop_front();
-  const auto note = std::ranges::find(notes_, packet, &Note::packet);
-  return note == notes_.end() ? nullptr : &*note;
-}
-
-bool PacketClock::set_times(const DecodedFrame& frame, FrameTimes& times) {
-  if (times.duration <= 0) times.duration = default_duration();
-  const Note* note = note_of(frame.packet);
-  std::optional<Timeline::Mapped> mapped;
-  if (frame.pts != AV_NOPTS_VALUE) {
-    const std::int64_t time = source_ns(source_.stream(), frame.pts);
-    mapped = {time, time + (note != nullptr ? note->offset : clock_.offset())};
-  }
-  if (skip_through_) {
-    const std::int64_t next = frame_times_.last() < 0 ? 0 : frame_times_.end();
-    const std::int64_t at = mapped ? mapped->at : next;
-    if (at <= *skip_through_) {
-      frame_times_.set_last(at, times.duration);  // frames without a time count from the one before
-      return false;
-    }
-    skip_through_.reset();
-  }
-  const Timeline::Time time = frame_times_.next(mapped, times.duration);
-  times.pts = time.pts;
-  if (time.correction && camera_.start.decode) count(*time.correction);  // else those of the copies are
-  times.media_time = time.pts + (note != nullptr ? note->media_offset : media_.offset());
-  times.capture_utc = note != nullptr ? note->capture_utc : arrival_utc_;
-  times.capture_clock = note != nullptr ? note->capture_clock : CaptureClock::arrival;
-  return true;
 }
 
 // A leap in a file's times is its own where its container has one clock for all, or where the audio makes it, too.

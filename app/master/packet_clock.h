@@ -1,9 +1,8 @@
-// A camera's clock: when each of its packets arrived, and where the packet, and the frame decoded from it, lies on the
-// stream's timeline.
+// A camera's clock: when each of its packets arrived, and where the packet lies on the stream's timeline.
 //
 // There is one SourceClock for each camera. It observes each packet of the video in order of arrival, and maps decoded
-// frames, copied packets and audio alike. What it said of a packet is noted until that packet's frame comes out of the
-// decoder, so the frame is mapped as the packet was, even if the clock was corrected meanwhile.
+// frames, copied packets and audio alike. What it said of a packet goes with that to the decoder (PacketNote,
+// FrameClock).
 //
 // Corrections are counted in the rig page, and logged: each kind once for each connection.
 //
@@ -12,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -22,8 +20,7 @@
 #include "app/master/source_clock.h"
 #include "app/master/source_connection.h"
 #include "app/master/source_times.h"
-#include "app/master/timeline.h"
-#include "stages/decoders/decoder.h"
+#include "app/rings/packet_note.h"
 
 namespace campipe {
 
@@ -38,7 +35,7 @@ class PacketClock {
   void begin_loop_after(std::int64_t resume, std::int64_t copied);
 
   // The source was opened (again). A live one was closed, and the clock of the next connection may be another one.
-  void connected();
+  void connected() { logged_.clear(); }
   void disconnected() { clock_.reconnect(); }
   // A file begins again there.
   void next_round(std::int64_t at);
@@ -52,13 +49,9 @@ class PacketClock {
   void observe(const AVPacket& packet);
   // It is passed on: as read, or now, since it was held until its time.
   void arrived(bool as_read);
-  // The times of the packet, which are kept for the frame that comes out of it.
-  PacketTimes note(const AVPacket& packet);
+  // What is known of the packet, for whoever decodes it.
+  PacketNote note(const AVPacket& packet);
 
-  // Sets the times of a frame. False: a master before has published it.
-  bool set_times(const DecodedFrame& frame, FrameTimes& times);
-  // Where the next frame is expected.
-  [[nodiscard]] std::int64_t frames_end() const { return frame_times_.end(); }
   // The end of the packets of this round of a file, on the timeline: when the last one has been shown; none: not all
   // say when that is. When the last one has been decoded; none: there are no times at all.
   [[nodiscard]] std::optional<std::int64_t> packets_end() const { return round_.untimed ? std::nullopt : round_.end; }
@@ -67,43 +60,26 @@ class PacketClock {
 
   // Where timestamps lie: for copies and audio.
   [[nodiscard]] const SourceClock& source_clock() const { return clock_; }
-  // Of the newest packet: monotonic, UTC, and how long it was waited for.
-  [[nodiscard]] std::int64_t arrival() const { return arrival_; }
-  [[nodiscard]] std::int64_t arrival_utc() const { return arrival_utc_; }
-  [[nodiscard]] std::int64_t waited() const { return source_.times().waited; }
 
  private:
-  // What is known of a packet, for the frame that comes out of it.
-  struct Note {
-    std::int64_t packet = 0;        // AVPacket::pos
-    std::int64_t offset = 0;        // of SourceClock
-    std::int64_t media_offset = 0;  // of MediaClock
-    std::int64_t capture_utc = 0;
-    CaptureClock capture_clock = CaptureClock::arrival;
-  };
   struct Round {
     std::optional<std::int64_t> end;
     std::optional<std::int64_t> decoding_end;
     bool untimed = false;
   };
-  [[nodiscard]] std::int64_t default_duration() const;
   void note_end(const AVPacket& packet);
-  [[nodiscard]] const Note* note_of(std::int64_t packet);
-  void measure_media_clock(const AVPacket& packet, const Note& note);
+  void measure_media_clock(const AVPacket& packet, const PacketNote& note);
   [[nodiscard]] bool confirms_leap(std::int64_t to);
   void report(const std::optional<SourceClock::Corrected>& corrected);
 
   CameraContext& camera_;
   SourceConnection& source_;
   SourceClock clock_;
-  MediaClock media_;      // of a live source
-  Timeline frame_times_;  // the decoded ones, in the order in which they are shown; for copies see PacketCopies
-  std::optional<std::int64_t> skip_through_;  // frames up to there were published by a master before
+  MediaClock media_;  // of a live source
   Round round_;
-  std::deque<Note> notes_;             // of packets whose frames have not come out
   std::set<std::string_view> logged_;  // of this connection
-  std::int64_t arrival_ = 0;
-  std::int64_t arrival_utc_ = 0;
+  std::int64_t arrival_ = 0;           // of the newest packet: monotonic,
+  std::int64_t arrival_utc_ = 0;       // and UTC
 };
 
 }  // namespace campipe

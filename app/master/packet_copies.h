@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "app/config/config.h"
+#include "app/master/copy_target.h"
 #include "app/master/source_clock.h"
 #include "app/master/source_times.h"
 #include "app/master/timeline.h"
@@ -21,16 +22,6 @@
 #include "ipc/rig_page.h"
 
 namespace campipe {
-
-// Where the packets of a camera or of an output of it go.
-struct CopyTarget {
-  OutputId output;
-  std::uint64_t epoch = 1;                       // of the first ring
-  std::uint64_t base = 0;                        // packets of earlier epochs
-  std::optional<std::int64_t> resume = {};       // the dts of the newest packet that a master that died passed on
-  std::optional<std::int64_t> shown_until = {};  // when the last frame ends that it passed on: later, with B-frames
-  std::vector<FilterConfig> filters = {};        // that look at its frames
-};
 
 class PacketCopies {
  public:

@@ -7,22 +7,17 @@
 namespace campipe {
 
 PacketRouter::PacketRouter(CameraContext& camera, const RigPage& page, const IngestEvents& events, PacketClock& clock,
-                           FrameRings& rings)
+                           Decoding& decoding)
     : camera_(camera),
       clock_(clock),
-      rings_(rings),
-      motion_(camera, page, clock),
+      decoding_(decoding),
       copies_(camera.start.copies, camera.start.audio, camera.start.config.drop_policy == DropPolicy::block, page,
               {events.on_copy, events.on_audio, [this] { return camera_.stop.beat_or_give_up(); },
-               [this](OutputId output) { return motion_.metadata(output); }}),
-      frames_(camera, clock, rings,
-              [this](const FrameRingMemory& ring, const DecodedFrame& frame) {
-                if (!frames_.on_hardware()) motion_.look(ring, frame);
-              }),
-      on_demand_(camera, page, frames_) {}
+               [this](OutputId output) { return decoding_.metadata(output); }}) {}
 
 void PacketRouter::resume_live() {
   copies_.resume(false);
+  decoding_.begin_live();
   clock_.begin_live(copies_.end());
 }
 
@@ -31,25 +26,24 @@ std::optional<std::int64_t> PacketRouter::resume_file() {
   if (!resume) return resume;
   const bool loop = camera_.start.config.source.loop;
   copies_.resume(!loop);
-  if (loop) clock_.begin_loop_after(*resume, copies_.end());
+  if (!loop) return resume;
+  decoding_.begin_loop_after(*resume);
+  clock_.begin_loop_after(*resume, copies_.end());
   return resume;
 }
 
-// The CPU cannot look at frames in a GPU's memory.
 void PacketRouter::begin(const SourceStream& stream) {
   stream_ = &stream;
-  if (camera_.start.decode) frames_.begin(stream);
+  decoding_.begin(stream);
   copies_.begin(stream);
-  motion_.begin(stream, camera_.start.decode && !frames_.on_hardware());
 }
 
 void PacketRouter::video(const AVPacket& packet) {
-  if ((packet.flags & AV_PKT_FLAG_CORRUPT) != 0) frames_.count_corrupt(packet.pos);
-  const auto correction = copies_.video(packet, clock_.source_clock(), clock_.note(packet));
-  motion_.take(packet);
-  if (camera_.start.decode) return frames_.take(packet);
-  if (correction) clock_.count(*correction);
-  on_demand_.take(packet, *stream_);
+  const PacketNote note = clock_.note(packet);
+  const auto correction =
+      copies_.video(packet, clock_.source_clock(), {note.arrival, note.capture_utc, note.capture_clock});
+  if (!camera_.start.decode && correction) clock_.count(*correction);
+  decoding_.take(packet, note);
 }
 
 // A file's audio is not paced: it is read beside the video, which is. What lies before the video is left out in each
@@ -64,46 +58,23 @@ void PacketRouter::audio(const AVPacket& packet, const ReadAhead::Times& times) 
   }
 }
 
-void PacketRouter::try_to_decode(const std::function<void()>& work) {
-  if (camera_.start.decode) return work();
-  on_demand_.attempt(work);
-}
-
-void PacketRouter::drain() {
-  try_to_decode([this] { frames_.drain(); });
-}
-
-void PacketRouter::empty() {
-  try_to_decode([this] { frames_.empty(); });
-}
-
-void PacketRouter::disconnect() {
-  frames_.close();
-  if (!camera_.start.decode) frames_.end();
-}
-
-void PacketRouter::close() {
-  copies_.close();
-  frames_.close();
-  motion_.end();
-}
+void PacketRouter::close() { copies_.close(); }
 
 std::optional<std::int64_t> PacketRouter::given() const {
-  const std::int64_t frames = static_cast<std::int64_t>(rings_.published() + frames_.left_out());
+  const auto frames = static_cast<std::int64_t>(decoding_.given());
   if (camera_.start.decode) return frames > 0 ? std::optional(frames) : std::nullopt;
   return copies_.end() >= 0 ? std::optional(copies_.end()) : std::nullopt;
 }
 
 std::int64_t PacketRouter::end_round(bool gave) {
   if (!camera_.start.decode) {
-    empty();
+    decoding_.empty();
     return copies_.next_turn(copies_.end());
   }
   const auto packets_end = clock_.packets_end();
-  const bool goes_on = gave && packets_end && frames_.may_begin_again();
-  if (!goes_on) empty();
-  std::int64_t end = goes_on ? *packets_end : clock_.frames_end();
-  if (frames_.is_off()) end = std::max(end, clock_.decoding_end().value_or(-1));  // no frame has come of this round
+  const auto frames_end = decoding_.end_round(gave && packets_end);
+  std::int64_t end = frames_end ? *frames_end : packets_end.value_or(-1);
+  if (decoding_.is_off()) end = std::max(end, clock_.decoding_end().value_or(-1));  // no frame has come of this round
   return copies_.next_turn(std::max(end, copies_.end()));
 }
 

@@ -34,6 +34,10 @@ std::optional<std::int64_t> decode_time(const SourceStream& stream, const AVPack
   return std::nullopt;
 }
 
+std::int64_t usual_duration(const SourceStream& stream) {
+  return stream.frame_rate > 0 ? static_cast<std::int64_t>(1e9 / stream.frame_rate) : 0;
+}
+
 void forget_absurd_times(AVPacket& packet, AVRational time_base, bool live) {
   const std::int64_t longest = live ? longest_of_live : longest_of_file;
   const std::int64_t duration = av_rescale_q(packet.duration, time_base, nanoseconds);

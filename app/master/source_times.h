@@ -24,6 +24,9 @@ std::int64_t audio_ns(const SourceStream& stream, std::int64_t timestamp);
 // When a packet of the video is decoded, or shown if it does not say that; none: it has no timestamp.
 std::optional<std::int64_t> decode_time(const SourceStream& stream, const AVPacket& packet);
 
+// Of a frame, where nothing says how long it is; 0: not known.
+std::int64_t usual_duration(const SourceStream& stream);
+
 // A packet lasts a day at most, and is shown within a day of being decoded; one of a live source 10 s.
 void forget_absurd_times(AVPacket& packet, AVRational time_base, bool live);
 

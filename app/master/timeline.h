@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "app/master/source_clock.h"
+#include "ipc/rig_page.h"
 
 namespace campipe {
 

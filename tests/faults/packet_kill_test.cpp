@@ -26,8 +26,10 @@ void expect_ended(Peer& reader) {
 // This process writes.
 class Writing {
  public:
-  Writing(std::shared_ptr<PacketRingMemory> memory, std::uint64_t last, microseconds pace = microseconds(0))
-      : memory_(std::move(memory)), last_(last), pace_(pace) {}
+  // One packet in `group` is a key frame.
+  Writing(std::shared_ptr<PacketRingMemory> memory, std::uint64_t last, microseconds pace = microseconds(0),
+          std::uint64_t group = 1'000'000)
+      : memory_(std::move(memory)), last_(last), pace_(pace), group_(group) {}
 
   [[nodiscard]] std::uint64_t pushed() const { return pushed_.load(); }
   void end() { thread_.join(); }
@@ -41,8 +43,8 @@ class Writing {
     for (std::uint64_t number = 1; number <= last_; ++number) {
       bytes.resize(packet_size(number));
       fill_pattern(bytes, number);
-      const bool pushed =
-          writer.push(packet_of(number, bytes), after(seconds(20)), [&] { return stop.stop_requested(); });
+      const PacketView packet = packet_of(number, bytes, number % group_ == 1);
+      const bool pushed = writer.push(packet, after(seconds(20)), [&] { return stop.stop_requested(); });
       EXPECT_TRUE(pushed) << "packet " << number;
       if (!pushed) break;
       pushed_ = number;
@@ -54,6 +56,7 @@ class Writing {
   std::shared_ptr<PacketRingMemory> memory_;
   std::atomic<std::uint64_t> last_;
   microseconds pace_;
+  std::uint64_t group_;
   std::atomic<std::uint64_t> pushed_{0};
   std::jthread thread_{[this](const std::stop_token& stop) { run(stop); }};
 };
@@ -135,6 +138,93 @@ TEST(PacketReaderKilledAnywhere, NothingIsLostOrTornOrComesAgain) {
   EXPECT_EQ(released, writing.pushed());
 }
 
+std::unique_ptr<Peer> start_decoder(const PacketRingMemory& ring, std::uint64_t handed_on,
+                                    const std::string& failpoint = {}) {
+  auto reader =
+      std::make_unique<Peer>(std::vector<std::string>{"packet-decoder", std::to_string(handed_on)}, failpoint);
+  EXPECT_TRUE(reader->channel().send("ring", {}, {ring.fd()}));
+  return reader;
+}
+
+// What its successor does not find any more it has handed on, as it is shown.
+class PacketDecoderKilled : public testing::TestWithParam<std::string> {};
+
+TEST_P(PacketDecoderKilled, ASuccessorDecodesAgainAndMissesNothing) {
+  constexpr std::uint64_t packets = 400;
+  for (const int count : {1, 2, 9}) {
+    SCOPED_TRACE(kill_at(GetParam(), count));
+    const auto memory = PacketRingMemory::create(packet_capacity, 1, 0);
+    Writing writing(memory, packets, microseconds(0), 5);
+    const auto mortal = start_decoder(*memory, 0, kill_at(GetParam(), count));
+    ASSERT_TRUE(mortal->wait_gone() && mortal->was_killed());
+    const std::uint64_t handed_on = last_number(mortal->journal());
+    EXPECT_EQ(handed_on, static_cast<std::uint64_t>(5 * count + 1)) << "it dies at a key frame that has been shown";
+    const auto successor = start_decoder(*memory, handed_on);
+    ASSERT_NO_FATAL_FAILURE(expect_ended(*successor));
+    writing.end();
+    expect_sound(mortal->journal(), true, "the killed decoder");
+    expect_sound(successor->journal(), true, "its successor");
+    EXPECT_EQ(first_number(successor->journal()), handed_on + 1);
+    EXPECT_EQ(last_number(successor->journal()), packets);
+    EXPECT_EQ(mortal->journal().given_up + successor->journal().given_up, 0U) << "the ring has room for all";
+  }
+}
+
+TEST(PacketDecoderKilledAnywhere, NoFrameIsLostOrComesAgain) {
+  const auto memory = PacketRingMemory::create(packet_capacity, 1, 0);
+  Writing writing(memory, 1'000'000'000, microseconds(20), 5);
+  std::uint64_t handed_on = 0;
+  const auto check = [&](const Journal& journal) {
+    expect_sound(journal, true, "a decoder");
+    if (journal.count > 0) {
+      EXPECT_EQ(first_number(journal), handed_on + 1);
+      handed_on = last_number(journal);
+    }
+    EXPECT_EQ(journal.given_up, 0U);
+  };
+  for (unsigned round = 0; round < 10; ++round) {
+    const auto mortal = start_decoder(*memory, handed_on);
+    ASSERT_TRUE(eventually([&] { return mortal->delivered() >= 20 + 31 * round; }));
+    mortal->kill();
+    check(mortal->journal());
+  }
+  writing.cut_short();
+  const auto last = start_decoder(*memory, handed_on);
+  ASSERT_TRUE(last->wait_gone() && last->ended_well());
+  check(last->journal());
+  writing.end();
+  EXPECT_EQ(handed_on, writing.pushed());
+}
+
+// A group of packets is larger than the ring: a death costs frames up to the next key frame, and no more.
+TEST(PacketDecoderKilledAnywhere, LosesFramesUpToAKeyFrameWhereTheRingIsTooSmall) {
+  constexpr std::uint64_t group = 200;
+  const auto memory = PacketRingMemory::create(packet_capacity, 1, 0);
+  Writing writing(memory, 1'000'000'000, microseconds(20), group);
+  std::uint64_t handed_on = 0;
+  std::uint64_t gaps = 0;
+  for (unsigned round = 0; round < 6; ++round) {
+    const auto mortal = start_decoder(*memory, handed_on);
+    ASSERT_TRUE(eventually([&] { return mortal->delivered() >= 150 + 77 * round; }));
+    mortal->kill();
+    const Journal& journal = mortal->journal();
+    expect_sound(journal, true, "a decoder");
+    EXPECT_GT(journal.given_up, 0U);
+    const std::uint64_t first = first_number(journal);
+    if (first != handed_on + 1) {
+      EXPECT_EQ(first % group, 1U) << "it begins at a key frame";
+      EXPECT_LE(first, handed_on + group + packet_capacity / 1000) << "at the next one";
+      ++gaps;
+    }
+    handed_on = last_number(journal);
+  }
+  EXPECT_GT(gaps, 0U) << "or the ring is large enough after all";
+  writing.cut_short();
+  const auto last = start_decoder(*memory, handed_on);
+  ASSERT_TRUE(last->wait_gone() && last->ended_well());
+  writing.end();
+}
+
 constexpr std::uint64_t first_base = 700;
 
 struct WriterProcess {
@@ -185,6 +275,21 @@ TEST_P(PacketWriterKilled, TheReaderGetsWhatWasPublishedThenGoesOnWithTheNextRin
   }
 }
 
+TEST(PacketWriterKilledAskingForRoom, LeavesAllThatItWrote) {
+  WriterProcess writer = start_writer(1, first_base, 1'000'000, kill_at("packets.writer.asking", 1));
+  ASSERT_TRUE(writer.peer->channel().send("go", {}));
+  ASSERT_TRUE(writer.peer->wait_gone() && writer.peer->was_killed());
+  PacketRingObserver observer(writer.memory);
+  observer.mark_writer_gone();
+  ASSERT_GT(observer.published(), first_base + 10);
+  const auto reader = start_reader(*writer.memory, 3);
+  ASSERT_TRUE(reader->wait_gone() && reader->ended_well());
+  expect_sound(reader->journal(), true, "the reader");
+  EXPECT_EQ(reader->journal().end.load(), JournalEnd::writer_gone);
+  EXPECT_EQ(first_number(reader->journal()), first_base + 1);
+  EXPECT_EQ(last_number(reader->journal()), observer.published());
+}
+
 std::string name_of_point(const testing::TestParamInfo<std::string>& of) {
   std::string name = of.param;
   std::ranges::replace(name, '.', '_');
@@ -193,6 +298,8 @@ std::string name_of_point(const testing::TestParamInfo<std::string>& of) {
 
 INSTANTIATE_TEST_SUITE_P(At, PacketReaderKilled, testing::Values("packets.reader.releasing", "packets.reader.released"),
                          name_of_point);
+INSTANTIATE_TEST_SUITE_P(At, PacketDecoderKilled,
+                         testing::Values("packets.reader.releasing", "packets.reader.released"), name_of_point);
 INSTANTIATE_TEST_SUITE_P(At, PacketWriterKilled, testing::Values("packets.writer.filled", "packets.writer.head"),
                          name_of_point);
 

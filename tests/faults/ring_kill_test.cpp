@@ -23,8 +23,9 @@ const std::vector<std::string> writer_points{"ring.writer.claimed",   "ring.writ
                                              "ring.writer.indexed",   "ring.writer.head",   "ring.writer.reclaiming",
                                              "ring.writer.seeing_off"};
 const std::set<std::string> points_of_the_other_tests{
-    "packets.reader.releasing", "packets.reader.released", "packets.writer.filled", "packets.writer.head",
-    "barrier.arriving",         "barrier.arrived",         "group.arriving",        "group.arrived",
+    "packets.reader.releasing", "packets.reader.released", "packets.writer.asking",
+    "packets.writer.filled",    "packets.writer.head",     "barrier.arriving",
+    "barrier.arrived",          "group.arriving",          "group.arrived",
     "group.deciding",           "group.decided",           "group.settling"};
 
 // A step that is added to a protocol is to be killed at as well.

@@ -5,6 +5,7 @@
 //   ring_peer PARENT_PID frame-reader PLACE block|drop QUEUE HOLD [FRAMES, after which it leaves]
 //   ring_peer PARENT_PID frame-writer EPOCH BASE FRAMES
 //   ring_peer PARENT_PID packet-reader BATCH
+//   ring_peer PARENT_PID packet-decoder HANDED_ON
 //   ring_peer PARENT_PID packet-writer EPOCH BASE PACKETS
 //   ring_peer PARENT_PID barrier MEMBER PHASE
 //   ring_peer PARENT_PID group MEMBER
@@ -20,6 +21,7 @@
 #include "ipc/frame_ring.h"
 #include "ipc/group_page.h"
 #include "ipc/packet_ring.h"
+#include "ipc/replay_reader.h"
 #include "ipc/rig_page.h"
 #include "tests/faults/peer_side.h"
 #include "tests/unit/ring_test_support.h"
@@ -28,6 +30,7 @@ namespace campipe::test {
 namespace {
 
 constexpr auto pace = microseconds(500);
+constexpr std::size_t held_back = 3;  // frames, by what is like a decoder
 
 struct Held {
   FrameRingReader::Lease lease;
@@ -123,6 +126,40 @@ int read_packets(Channel& channel, Journal& journal, const Arguments& arguments)
   }
 }
 
+// Like a decoder, which holds frames back and begins at a key frame: each packet is a frame, in order, and comes out
+// `held_back` packets later. Frames up to HANDED_ON are left out.
+int decode_packets(Channel& channel, Journal& journal, const Arguments& arguments) {
+  Message message = await_message(channel, "ring");
+  ReplayReader reader(PacketRingMemory::open(std::move(message.fds.at(0))));
+  const std::uint64_t handed_on = std::stoull(arguments.at(0));
+  Note note(journal);
+  std::deque<std::pair<std::uint64_t, bool>> held;
+  const auto hand_on = [&] {
+    const auto [number, whole] = held.front();
+    held.pop_front();
+    if (number > handed_on) note.add(number, whole);
+    reader.shown(number);
+  };
+  bool begun = false;
+  for (;;) {
+    PacketView packet;
+    std::uint64_t number = 0;
+    const auto next = reader.next(packet, number, after(patience));
+    if (next == ReplayReader::Next::timeout) throw Error("no packet came");
+    if (next != ReplayReader::Next::packet) {
+      while (!held.empty()) hand_on();
+      note.end(next == ReplayReader::Next::ended);
+      return 0;
+    }
+    journal.given_up = reader.given_up();
+    begun = begun || packet.key;
+    if (!begun) continue;
+    const bool whole = packet.data.size() == packet_size(number) && packet.dts == pts_of(number);
+    held.emplace_back(number, whole && has_pattern(packet.data, number));
+    if (held.size() > held_back) hand_on();
+  }
+}
+
 int write_packets(Channel& channel, const Arguments& arguments) {
   const std::uint64_t base = std::stoull(arguments.at(1));
   const std::uint64_t last = base + std::stoull(arguments.at(2));
@@ -186,6 +223,7 @@ int run(const std::string& role, const Arguments& arguments, Channel& channel, J
   if (role == "frame-reader") return read_frames(channel, journal, arguments);
   if (role == "frame-writer") return write_frames(channel, arguments);
   if (role == "packet-reader") return read_packets(channel, journal, arguments);
+  if (role == "packet-decoder") return decode_packets(channel, journal, arguments);
   if (role == "packet-writer") return write_packets(channel, arguments);
   if (role == "group") return give_sets(channel, journal, arguments);
   if (role == "barrier") return meet(channel, journal, arguments);

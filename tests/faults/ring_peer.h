@@ -35,6 +35,7 @@ struct Journal {
   std::atomic<std::uint32_t> rings;      // that ended
   std::atomic<std::uint64_t> releasing;  // packets: about to be released through this one
   std::atomic<std::uint64_t> released;   // packets: that is done
+  std::atomic<std::uint64_t> given_up;   // packets, for want of room
   std::array<Entry, capacity> entry;
 };
 

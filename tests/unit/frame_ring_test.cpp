@@ -620,6 +620,14 @@ TEST_F(FrameRing, TellsHowManyFramesAndTheTimeOfTheNewest) {
     EXPECT_EQ(observer_.published(), number);
     EXPECT_EQ(observer_.last_pts(), pts_of(number));
   }
+  EXPECT_FALSE(observer_.last_packet()) << "nothing was said of it";
+  const auto slot = writer_.claim();
+  ASSERT_TRUE(slot);
+  FrameRecord record = record_of(301);
+  record.packet = 4711;
+  EXPECT_EQ(writer_.publish(slot->index, record), FrameRingWriter::Published::yes);
+  writer_.unpin(slot->index);
+  EXPECT_EQ(observer_.last_packet(), 4711);
 }
 
 class FrameRingOfALaterEpoch : public FrameRing {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "app/master/source_clock.h"
 #include "core/retry_wait.h"
 
 namespace campipe {

@@ -1,0 +1,71 @@
+#include "app/master/decoding.h"
+
+#include <utility>
+
+namespace campipe {
+namespace {
+
+constexpr std::int64_t stall = 500'000'000;  // ns, of a live source; what comes behind it may come at once
+
+}  // namespace
+
+Decoding::Decoding(const DecodingStart& start, const RigPage& page, StopSignal& stop, FrameRings::OnRing on_ring)
+    : camera_(start, page, stop),
+      rings_(camera_, std::move(on_ring)),
+      clock_(camera_),
+      motion_(camera_, page),
+      frames_(camera_, clock_, rings_,
+              [this](const FrameRingMemory& ring, const DecodedFrame& frame) {
+                if (!frames_.on_hardware()) motion_.look(ring, frame);
+              }),
+      on_demand_(camera_, page, frames_) {}
+
+// The CPU cannot look at frames in a GPU's memory.
+void Decoding::begin(const SourceStream& stream) {
+  stream_ = &stream;
+  clock_.connected(stream);
+  if (camera_.start.decode) frames_.begin(stream);
+  motion_.begin(stream, camera_.start.decode && !frames_.on_hardware());
+  rings_.expect_burst();
+}
+
+void Decoding::take(const AVPacket& packet, const PacketNote& note) {
+  if (note.waited > stall) rings_.expect_burst();
+  if ((packet.flags & AV_PKT_FLAG_CORRUPT) != 0) frames_.count_corrupt(packet.pos);
+  clock_.note(note);
+  motion_.take(packet, note);
+  if (camera_.start.decode) return frames_.take(packet);
+  on_demand_.take(packet, *stream_);
+}
+
+void Decoding::try_to_decode(const std::function<void()>& work) {
+  if (camera_.start.decode) return work();
+  on_demand_.attempt(work);
+}
+
+void Decoding::drain() {
+  try_to_decode([this] { frames_.drain(); });
+}
+
+void Decoding::empty() {
+  try_to_decode([this] { frames_.empty(); });
+}
+
+std::optional<std::int64_t> Decoding::end_round(bool may_go_on) {
+  if (may_go_on && frames_.may_begin_again()) return std::nullopt;
+  empty();
+  return clock_.frames_end();
+}
+
+void Decoding::disconnect() {
+  frames_.close();
+  if (!camera_.start.decode) frames_.end();
+}
+
+void Decoding::close() {
+  rings_.close();
+  frames_.close();
+  motion_.end();
+}
+
+}  // namespace campipe

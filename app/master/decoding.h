@@ -1,0 +1,91 @@
+// The half of a camera's ingest that decodes: packets in, with what is known of each (PacketNote); frames out, in the
+// camera's rings, and what is found in packets that are passed on as they came. The other half has the connection.
+//
+// Of the source it knows only what comes through begin(), take() and the ends below, as if it were in another process;
+// a test checks its includes (includes_test). What the other half has to know of it, it asks for: how much has come
+// (given()), and where frames have ended (end_round()).
+//
+// The parts, each with its own state:
+//   FrameProducer      decodes, always or on demand (OnDemandDecoding), with the times of FrameClock, into
+//     FrameRings         the rings that the worker reads
+//   MotionFollower     motion in packets that are copied
+//
+// Used by the camera's thread, but for renew() and service(): begin() each time that the source was opened, take() for
+// each packet of the video in the order of reading, disconnect() when the connection has failed, close() at the end.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "app/master/decoding_context.h"
+#include "app/master/frame_clock.h"
+#include "app/master/frame_producer.h"
+#include "app/master/frame_rings.h"
+#include "app/master/motion_follower.h"
+#include "app/master/on_demand_decoding.h"
+#include "app/rings/packet_note.h"
+
+namespace campipe {
+
+class Decoding {
+ public:
+  Decoding(const DecodingStart& start, const RigPage& page, StopSignal& stop, FrameRings::OnRing on_ring);
+
+  // Before the first packet, where a master before has published frames: see FrameClock.
+  void begin_live() { clock_.begin_live(); }
+  void begin_loop_after(std::int64_t resume) { clock_.begin_loop_after(resume); }
+
+  // `stream` stays until the next begin().
+  void begin(const SourceStream& stream);
+  // See FrameProducer::wants_first_packet(): after begin(), the packet that take() gets first.
+  [[nodiscard]] bool wants_first_packet() const { return frames_.wants_first_packet(); }
+  void prime(const AVPacket& packet) { frames_.prime(packet); }
+  void take(const AVPacket& packet, const PacketNote& note);
+  // No packet follows; or none for now, and frames continue at a key frame.
+  void drain();
+  void empty();
+  // A file begins again. Returns where its frames have ended; nothing: they go on without a gap, which the decoder need
+  // not be emptied for. `may_go_on`: else it must be.
+  [[nodiscard]] std::optional<std::int64_t> end_round(bool may_go_on);
+  // Whatever failed: it may have left the decoder without a ring for its frames.
+  void disconnect();
+  void close();
+
+  // Frames that have been published, and those that were left out since other cameras need the time.
+  [[nodiscard]] std::uint64_t given() const { return rings_.published() + frames_.left_out(); }
+  // Nothing is decoded, likewise.
+  [[nodiscard]] bool is_off() const { return frames_.is_off(); }
+  // There is a decoder: of what is decoded on demand there need not be one.
+  [[nodiscard]] bool decodes() const { return frames_.decodes(); }
+  // `shown`: called with AVPacket::pos of the packet of each frame that came out of the decoder, when the frame has
+  // been published or is left out for good.
+  void on_shown(std::function<void(std::int64_t packet)> shown) { frames_.on_shown(std::move(shown)); }
+  // What was found in the newest frame, for an output that is a copy.
+  [[nodiscard]] FrameMetadata metadata(OutputId output) const { return motion_.metadata(output); }
+
+  // Its rings: see FrameRings. Waits serve their readers meanwhile.
+  bool wait_for_first_reader(Deadline deadline) { return rings_.wait_for_first_reader(deadline); }
+  void sleep_until(Deadline due) { rings_.sleep_until(due); }
+  void serve() { rings_.serve(); }
+  [[nodiscard]] EdgeId edge() const { return camera_.start.edge; }
+  // Any thread. Whether a mosaic needs its frames; what it gives up for others; and as FrameRings'.
+  void show(bool shown) { camera_.shown = shown; }
+  void shed(ShedStep step) { camera_.shed = step; }
+  void renew() { rings_.renew(); }
+  void service(bool over) { rings_.service(over); }
+
+ private:
+  void try_to_decode(const std::function<void()>& work);
+
+  DecodingContext camera_;
+  const SourceStream* stream_ = nullptr;
+  FrameRings rings_;
+  FrameClock clock_;
+  MotionFollower motion_;
+  FrameProducer frames_;
+  OnDemandDecoding on_demand_;
+};
+
+}  // namespace campipe

@@ -1,0 +1,35 @@
+// What all parts of the half of a camera's ingest that decodes share: how it was started, its counters in the rig page,
+// and the signal to stop. Owned by Decoding, which outlives the parts.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "app/master/decoding_start.h"
+#include "app/master/group_clock.h"
+#include "app/master/stop_signal.h"
+#include "ipc/rig_page.h"
+
+namespace campipe {
+
+struct DecodingContext {
+  DecodingContext(const DecodingStart& with, const RigPage& page, StopSignal& stop_signal)
+      : start(with),
+        source(page.source(with.camera)),
+        edge(page.edge_writer(with.edge, master_process)),
+        shown(with.shown),
+        shed(with.shed),
+        stop(stop_signal) {}
+
+  [[nodiscard]] const std::string& name() const { return start.name; }
+
+  const DecodingStart start;
+  SourceBlock& source;
+  EdgeWriterBlock& edge;       // its frame rings
+  std::atomic<bool> shown;     // a mosaic needs its frames; set by any thread
+  std::atomic<ShedStep> shed;  // what it gives up; set by any thread
+  StopSignal& stop;
+};
+
+}  // namespace campipe

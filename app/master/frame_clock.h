@@ -1,0 +1,65 @@
+// The times of a camera's decoded frames: each is mapped as the packet was that it came in, by what was noted of that
+// packet, even if the source's clock was corrected meanwhile. They strictly grow, and what has no timestamp gets one.
+//
+// Used by the camera's thread: connected() each time that the source was opened, note() for each packet before it is
+// decoded, set_times() for each frame. All times in ns.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "app/master/decoding_context.h"
+#include "app/master/timeline.h"
+#include "app/rings/packet_note.h"
+#include "core/source_stream.h"
+#include "ipc/drop_note.h"
+#include "stages/decoders/decoder.h"
+
+namespace campipe {
+
+class FrameClock {
+ public:
+  explicit FrameClock(const DecodingContext& camera);
+
+  // Before the first packet: nothing that a master before has published comes again. Else frames up to the newest of
+  // these do: known by the packet that it came in, or where that is not known by its time.
+  void begin_live();
+  void begin_loop_after(std::int64_t resume);
+
+  // `stream` stays until the next connected().
+  void connected(const SourceStream& stream);
+  void note(const PacketNote& note);
+  // Of the packet that was noted last.
+  [[nodiscard]] const PacketNote& newest() const { return newest_; }
+
+  // A master before has published it, or dropped and counted it. For each frame, in the order of showing.
+  [[nodiscard]] bool comes_again(const DecodedFrame& frame);
+  // Sets the times of one that does not.
+  void set_times(const DecodedFrame& frame, FrameTimes& times);
+  // Where the next frame is expected.
+  [[nodiscard]] std::int64_t frames_end() const { return frame_times_.end(); }
+
+ private:
+  // The newest frame of a master before,
+  struct Before {
+    std::int64_t pts = -1;
+    std::optional<std::int64_t> packet;  // of the one that was published
+    std::optional<DropNote> dropped;     // or behind that one
+    bool published_came = false;         // again
+    bool dropped_came = false;
+  };
+  [[nodiscard]] PacketNote note_of(std::int64_t packet);
+  [[nodiscard]] std::optional<Timeline::Mapped> mapped(const DecodedFrame& frame, const PacketNote& note) const;
+  [[nodiscard]] bool is_known(const DecodedFrame& frame);
+  [[nodiscard]] bool is_known_by_time(std::optional<std::int64_t> at, std::int64_t duration);
+
+  const DecodingContext& camera_;
+  const SourceStream* stream_ = nullptr;
+  Timeline frame_times_;          // in the order in which they are shown; of copies see PacketCopies
+  std::optional<Before> before_;  // none: all frames are new
+  std::deque<PacketNote> notes_;  // of packets whose frames have not come out
+  PacketNote newest_;
+};
+
+}  // namespace campipe

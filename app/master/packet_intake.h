@@ -1,0 +1,54 @@
+// A camera's packets out of their packet ring (app/rings/packet_record.h), for the half of its ingest that decodes.
+// What a successor needs to go on without a loss stays in the ring: see ReplayReader. It begins at a packet that says
+// what the stream is, and has frames that were published before left out by their packets (FrameClock).
+//
+// Used by the camera's thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "app/master/decoding.h"
+#include "app/rings/packet_record.h"
+#include "ipc/replay_reader.h"
+
+namespace campipe {
+
+class PacketIntake {
+ public:
+  using Next = ReplayReader::Next;
+
+  PacketIntake(std::shared_ptr<PacketRingMemory> ring, Decoding& decoding);
+
+  // Takes the next record and returns `packet`; the others as ReplayReader::next() does, when all has been taken. At
+  // the end what is in the decoder has been shown.
+  Next next(Deadline deadline);
+  // Packets that a death before has cost: nothing in the ring says what stream they are of, or they refer to packets
+  // that are not there any more.
+  [[nodiscard]] std::uint64_t lost() const { return lost_; }
+  // See ReplayReader.
+  [[nodiscard]] std::uint64_t given_up() const { return reader_.given_up(); }
+
+ private:
+  // Of a packet at which decoding can begin.
+  struct Key {
+    std::int64_t packet;   // AVPacket::pos
+    std::uint64_t number;  // in the ring
+  };
+  void take(const PacketRecord& record, std::uint64_t number);
+  void shown(std::int64_t packet);
+  void empty();
+  void end();
+
+  ReplayReader reader_;
+  Decoding& decoding_;
+  std::shared_ptr<const SourceStream> stream_;  // of the connection whose packets are taken
+  std::uint64_t connection_ = 0;                // 0: none yet
+  std::deque<Key> keys_;                        // that were taken, and whose frames have not been shown
+  bool ended_ = false;
+  std::uint64_t lost_ = 0;
+};
+
+}  // namespace campipe

@@ -1,0 +1,71 @@
+#include "app/rings/packet_feed.h"
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+constexpr auto block_deadline = std::chrono::seconds(30);
+constexpr auto moment = std::chrono::milliseconds(20);
+
+}  // namespace
+
+void PacketFeed::begin(const SourceStream& stream) {
+  stream_ = &stream;
+  ++connection_;
+  says_stream_ = true;
+  left_out_ = false;
+}
+
+bool PacketFeed::packet(const AVPacket& packet, const PacketNote& note) {
+  const bool key = (packet.flags & AV_PKT_FLAG_KEY) != 0;
+  if (left_out_ && !key) return false;
+  if (!push_mark()) {
+    left_out_ = true;
+    return false;
+  }
+  const bool begins = key || says_stream_;
+  write_packet(bytes_, connection_, packet, note, begins ? stream_ : nullptr);
+  packet_ = note.packet;
+  arrival_ = note.arrival;
+  left_out_ = !push(begins);
+  if (!left_out_) says_stream_ = false;
+  return !left_out_;
+}
+
+void PacketFeed::mark(RecordKind kind) {
+  mark_ = kind;
+  push_mark();
+}
+
+bool PacketFeed::push_mark() {
+  if (!mark_) return true;
+  write_mark(bytes_, connection_, *mark_);
+  if (!push(false)) return false;
+  mark_.reset();
+  return true;
+}
+
+bool PacketFeed::push(bool begins) {
+  PacketView view;
+  view.data = bytes_;
+  view.key = begins;
+  view.dts = packet_;
+  view.times.arrival = arrival_;
+  try {
+    const Deadline deadline = rules_.block ? Clock::now() + block_deadline : Clock::now() + moment;
+    return ring_.push(view, deadline, rules_.interrupted);
+  } catch (const Error& error) {
+    spdlog::debug("a packet is left out: {}", error.what());
+    return false;
+  }
+}
+
+void PacketFeed::close() {
+  push_mark();
+  ring_.close();
+}
+
+}  // namespace campipe

@@ -1,0 +1,62 @@
+// A camera's packets on their way to whoever decodes them: the writing end of their packet ring (packet_record.h). The
+// other end is ReplayReader's: what it needs to begin anew stays in the ring.
+//
+// Who decodes may be away or slow. With policy `block` the packets wait for it, up to a deadline; else for a moment
+// only, in which a reader that has read all makes room. What does not fit then is left out, with all up to the next
+// packet at which decoding can begin.
+//
+// Who observes the ring finds the number of the newest packet (PacketNote::packet) as its decode time: a successor
+// counts on from there.
+//
+// Used by the thread that reads the source.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "app/rings/packet_record.h"
+#include "ipc/packet_ring.h"
+
+namespace campipe {
+
+class PacketFeed {
+ public:
+  struct Rules {
+    bool block = false;
+    std::function<bool()> interrupted = [] { return false; };  // asked at least every 100 ms while it waits
+  };
+  PacketFeed(std::shared_ptr<PacketRingMemory> ring, Rules rules) : ring_(std::move(ring)), rules_(std::move(rules)) {}
+
+  // The source was opened (again). `stream` stays until the next begin().
+  void begin(const SourceStream& stream);
+  // False: it is left out. Throws Error, of the source, for one that no reader takes.
+  bool packet(const AVPacket& packet, const PacketNote& note);
+  // One that finds no room comes before the next packet.
+  void mark(RecordKind kind);
+  // No record follows.
+  void close();
+
+  [[nodiscard]] const PacketRingMemory& memory() const { return ring_.memory(); }
+  // See PacketRingWriter.
+  void on_faulty_reader(std::function<void()> handler) { ring_.on_faulty_reader(std::move(handler)); }
+
+ private:
+  bool push(bool begins);
+  bool push_mark();
+
+  PacketRingWriter ring_;
+  Rules rules_;
+  const SourceStream* stream_ = nullptr;
+  std::uint64_t connection_ = 0;
+  std::int64_t packet_ = 0;          // the number of the newest one
+  std::int64_t arrival_ = 0;         // and when that arrived
+  bool says_stream_ = false;         // with the next packet: none of this connection has
+  bool left_out_ = false;            // packets, up to the next one at which decoding can begin
+  std::optional<RecordKind> mark_;   // that found no room
+  std::vector<std::uint8_t> bytes_;  // of the record: kept, so that nothing is allocated for each
+};
+
+}  // namespace campipe
