@@ -58,7 +58,7 @@ TEST(ResumedLoop, BeginsAgainAndGoesOnInTime) {
     make_clip(clips.path(), {.name = name, .frames = 20});
     RigRun rig("cameras: {cam: {source: \"" + (clips.path() / name).string() +
                    "\", loop: true, encode: {codec: h264}, record: {path: cam.mp4}}}",
-               {.arguments = {"--duration", "3s"}, .failpoints = "ingest.published:27=kill"});
+               {.arguments = {"--duration", is_sanitized ? "8s" : "3s"}, .failpoints = "ingest.published:27=kill"});
     ASSERT_EQ(rig.wait(), 0) << rig.log();
     EXPECT_EQ(check_accounting(rig.report()), "");
     const VideoFile recording = read_video(rig.file("cam.mp4"));
