@@ -78,9 +78,8 @@ std::shared_ptr<HandOver> HandOver::create() {
 std::shared_ptr<HandOver> HandOver::open(UniqueFd fd) {
   Mapping mapping(fd.get(), Mapping::Access::read_write);
   if (mapping.bytes().size() < sizeof(Page)) throw Error("a hand-over page that is too small");
-  std::shared_ptr<HandOver> opened(new HandOver(std::move(fd), std::move(mapping)));
-  const bool is_page =
-      opened->page_->magic == hand_over::magic && opened->page_->version == hand_over::layout_version;
+  std::shared_ptr<HandOver> opened(new HandOver(UniqueFd(), std::move(mapping)));
+  const bool is_page = opened->page_->magic == hand_over::magic && opened->page_->version == hand_over::layout_version;
   if (!is_page) throw Error("a hand-over page of another version");
   return opened;
 }
@@ -127,6 +126,13 @@ HandOver::Owner HandOver::wait_for_owner(std::uint64_t frame, Deadline deadline)
     if (owner != Owner::undecided || Clock::now() >= deadline) return owner;
     futex_wait(page_->news, news, deadline);
   }
+}
+
+void HandOver::wait_for_change(Deadline deadline) const {
+  const std::uint32_t news = page_->news.load(std::memory_order_seq_cst);
+  const State state = word().state;
+  if (state == State::committed || state == State::cancelled) return;
+  futex_wait(page_->news, news, deadline);
 }
 
 bool HandOver::commit(std::uint64_t frame) {
@@ -186,9 +192,7 @@ void HandOver::set_taken_by_old(std::uint64_t frames) {
   page_->taken_by_old.store(frames + 1, std::memory_order_seq_cst);
 }
 
-void HandOver::set_taken_by_new(std::uint64_t frames) {
-  page_->taken_by_new.store(frames, std::memory_order_seq_cst);
-}
+void HandOver::set_taken_by_new(std::uint64_t frames) { page_->taken_by_new.store(frames, std::memory_order_seq_cst); }
 
 std::optional<std::uint64_t> HandOver::taken_by_old() const {
   const std::uint64_t taken = page_->taken_by_old.load(std::memory_order_seq_cst);

@@ -89,7 +89,7 @@ void count_encoded(FrameCounts& counts, const Camera& camera, const Output& outp
   for (const Camera::Hop& hop : path | std::views::reverse) {
     if (hop.reader != nullptr) {
       const std::uint64_t published = hop.edge->published();  // before those that are meant for the reader
-      const ReaderFrames frames = hop.edge->frames_for(*hop.reader);
+      const ReaderFrames frames = hop.edge->frames_from(*hop.reader);
       add(counts.dropped, DropCause::queue_full, frames.recalled);
       if (published > frames.meant) add(counts.dropped, DropCause::worker_lost, published - frames.meant);
     }

@@ -39,7 +39,8 @@ Rendition::Rendition(const messages::EncodedOutput& output, const RigPage& page,
                   .after_failure = DropCause::encoder_failed,
                   .failed = output.failed,
                   .made = frames_made(output, page),
-                  .is_joined = output.joined},
+                  .is_joined = output.joined,
+                  .rehearses = output.waits},
                  events, place),
       output_(output),
       block_(page.encode(output.output, page.own())),
@@ -99,6 +100,33 @@ void Rendition::finish() {
   try {
     if (gate_) gate_->finish();
     stream_.flush();
+  } catch (const std::exception& error) {
+    fail(error);
+  }
+}
+
+void Rendition::on_rehearsed(const FrameRef& frame, const FrameTimes& times) {
+  motion_.take(frame.metadata, times.pts);
+}
+
+void Rendition::go_live(const HandOver::Due& due) {
+  NodeOutput::go_live(due);
+  if (snapshot_ && due.snapshot) snapshot_->go_on(Deadline(std::chrono::nanoseconds(*due.snapshot)));
+}
+
+HandOver::Due Rendition::due() const {
+  HandOver::Due due = NodeOutput::due();
+  if (snapshot_) due.snapshot = to_ns(snapshot_->due());
+  return due;
+}
+
+void Rendition::go_on(const messages::GoOn::Output& from) {
+  if (from.failed) {
+    set_failed();
+    stream_.fail();
+  }
+  try {
+    stream_.go_on_from(from.epoch, from.base);
   } catch (const std::exception& error) {
     fail(error);
   }

@@ -119,7 +119,8 @@ class HandOverModel {
     if (state.word != Word::committed) {
       return (after.out | after.inside) != 0 ? "the new node encodes before it is to" : nullptr;
     }
-    if (((before.out | before.inside) & ~below(state.at)) != 0) return "the old node has encoded a frame of the new one";
+    if (((before.out | before.inside) & ~below(state.at)) != 0)
+      return "the old node has encoded a frame of the new one";
     if (((after.out | after.inside) & below(state.at)) != 0) return "the new node has encoded a frame of the old one";
     if ((state.dropped & ~below(state.at)) != 0) return "the new node has dropped a frame of its own";
     if (state.for_dead != 0 && state.at > std::max(state.passed + 1, int{state.ready_from}))
@@ -186,7 +187,7 @@ class HandOverModel {
   }
 
   template <typename Emit>
-  static void take_back(const State& state, Node State::* node, const char* what, Emit& emit) {
+  static void take_back(const State& state, Node State::*node, const char* what, Emit& emit) {
     State next = state;
     const int frame = std::countr_zero((state.*node).pending);
     (next.*node).pending &= static_cast<std::uint8_t>(~bit(frame));
@@ -456,23 +457,23 @@ TEST_P(CarelessHandOverModel, IsFoundOut) {
   EXPECT_TRUE(verdict.outcome == Outcome::violation || verdict.outcome == Outcome::wrong_end) << verdict;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Mutants, CarelessHandOverModel,
-    testing::Values(CarelessHandOver{"OldStoresPassedLate", Mutant::old_stores_passed_late},
-                    CarelessHandOver{"OldCommitsWithAStore", Mutant::old_commits_with_a_store},
-                    CarelessHandOver{"OldCommitsBeforeReady", Mutant::old_commits_before_ready},
-                    CarelessHandOver{"OldGoesOnAfterCommit", Mutant::old_goes_on_after_commit},
-                    CarelessHandOver{"SupervisorCancelsBlindly", Mutant::supervisor_cancels_blindly},
-                    CarelessHandOver{"SupervisorForgetsReady", Mutant::supervisor_forgets_ready},
-                    CarelessHandOver{"SupervisorAtPassed", Mutant::supervisor_at_passed},
-                    CarelessHandOver{"SupervisorAtNewest", Mutant::supervisor_at_newest},
-                    CarelessHandOver{"SupervisorAtProposed", Mutant::supervisor_at_proposed},
-                    CarelessHandOver{"BaseAtCommit", Mutant::base_at_commit},
-                    CarelessHandOver{"NewDoesNotWait", Mutant::new_does_not_wait},
-                    CarelessHandOver{"NewTakesUndecided", Mutant::new_takes_undecided},
-                    CarelessHandOver{"NewForgetsCancelled", Mutant::new_forgets_cancelled},
-                    CarelessHandOver{"CountsAllTakenBack", Mutant::counts_all_taken_back}),
-    [](const auto& of) { return of.param.name; });
+INSTANTIATE_TEST_SUITE_P(Mutants, CarelessHandOverModel,
+                         testing::Values(CarelessHandOver{"OldStoresPassedLate", Mutant::old_stores_passed_late},
+                                         CarelessHandOver{"OldCommitsWithAStore", Mutant::old_commits_with_a_store},
+                                         CarelessHandOver{"OldCommitsBeforeReady", Mutant::old_commits_before_ready},
+                                         CarelessHandOver{"OldGoesOnAfterCommit", Mutant::old_goes_on_after_commit},
+                                         CarelessHandOver{"SupervisorCancelsBlindly",
+                                                          Mutant::supervisor_cancels_blindly},
+                                         CarelessHandOver{"SupervisorForgetsReady", Mutant::supervisor_forgets_ready},
+                                         CarelessHandOver{"SupervisorAtPassed", Mutant::supervisor_at_passed},
+                                         CarelessHandOver{"SupervisorAtNewest", Mutant::supervisor_at_newest},
+                                         CarelessHandOver{"SupervisorAtProposed", Mutant::supervisor_at_proposed},
+                                         CarelessHandOver{"BaseAtCommit", Mutant::base_at_commit},
+                                         CarelessHandOver{"NewDoesNotWait", Mutant::new_does_not_wait},
+                                         CarelessHandOver{"NewTakesUndecided", Mutant::new_takes_undecided},
+                                         CarelessHandOver{"NewForgetsCancelled", Mutant::new_forgets_cancelled},
+                                         CarelessHandOver{"CountsAllTakenBack", Mutant::counts_all_taken_back}),
+                         [](const auto& of) { return of.param.name; });
 
 }  // namespace
 }  // namespace campipe::model
