@@ -100,8 +100,8 @@ cameras:
     push: ["udp://UDP", "rtsp://NOBODY/a"]
     outputs:
       small: {encode: {bitrate: 100k}, record: {path: "small/%H%M%S.mp4", segment_duration: 1s}}
-  busy: {source: "test://pattern?width=160&height=120&rate=25", drop_policy: drop}
-  yielding: {source: "test://pattern?width=160&height=120&rate=5", priority: 10}
+  busy: {source: "test://pattern?width=160&height=120&rate=25", drop_policy: drop, placement: {encode: "cpu:1"}}
+  yielding: {source: "test://pattern?width=160&height=120&rate=5", priority: 10, placement: {encode: "cpu:1"}}
   full: {source: "test://pattern?width=160&height=120&rate=5", record: {path: "CLIPS/{camera}.mp4"}}
   film: {source: "test://pattern?width=160&height=120&rate=5", encode: {codec: mjpeg}}
   copy: {source: "CLIPS/clip.mp4", loop: true, encode: {codec: copy}}
