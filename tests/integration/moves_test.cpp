@@ -120,12 +120,12 @@ TEST(MovesAtTheEnd, OfTheRigLoseNothing) {
   EXPECT_TRUE(moves.rig().camera("a").at("frames").at("dropped").empty()) << moves.rig().camera("a") << moves.log();
 }
 
-// An RTSP reader's packets, by when they came.
-class RtspArrivals {
+// A reader's packets, by when they came.
+class Arrivals {
  public:
-  explicit RtspArrivals(const std::string& url) {
+  explicit Arrivals(const std::string& url) {
     AVDictionary* options = nullptr;
-    av_dict_set(&options, "rtsp_transport", "tcp", 0);
+    if (url.starts_with("rtsp:")) av_dict_set(&options, "rtsp_transport", "tcp", 0);
     av_dict_set(&options, "fflags", "nobuffer", 0);
     AVFormatContext* opened = nullptr;
     const int status = avformat_open_input(&opened, url.c_str(), nullptr, &options);
@@ -179,7 +179,7 @@ class RtspArrivals {
 TEST(MovesOfReaders, HaveNoGapInTheirStream) {
   MoveRig moves;
   moves.wait_for_flow();
-  RtspArrivals reader("rtsp://127.0.0.1:" + std::to_string(moves.rtsp_port()) + "/a");
+  Arrivals reader("rtsp://127.0.0.1:" + std::to_string(moves.rtsp_port()) + "/a");
   const auto wait_for_more = [&] {
     const std::size_t before = reader.count();
     ASSERT_TRUE(eventually([&] { return reader.count() > before + 50 || reader.is_over(); })) << moves.log();
@@ -190,11 +190,26 @@ TEST(MovesOfReaders, HaveNoGapInTheirStream) {
     wait_for_more();
   }
   EXPECT_FALSE(reader.is_over()) << "the connection was closed";
-  const RtspArrivals::Gaps gaps = reader.gaps();
+  const Arrivals::Gaps gaps = reader.gaps();
   EXPECT_LT(gaps.arrival, 0.1 * sanitizer_slowdown);
   EXPECT_NEAR(gaps.pts, 0.04, 0.002);
   EXPECT_NEAR(gaps.least_pts, 0.04, 0.002);
   std::cout << "longest arrival gap: " << gaps.arrival * 1000 << " ms\n";
+  moves.end();
+}
+
+TEST(MovesOfPushes, GoOnWithoutALostFrame) {
+  const std::string target = "udp://127.0.0.1:" + std::to_string(free_port(SOCK_DGRAM));
+  MoveRig moves("    push: [\"" + target + "\"]\n");
+  moves.wait_for_flow();
+  Arrivals reader(target + "?timeout=20000000");
+  ASSERT_TRUE(eventually([&] { return reader.count() > 25 || reader.is_over(); })) << moves.log();
+  ASSERT_EQ(moves.move("a", MoveRig::target).status, 0) << moves.log();
+  const std::size_t before = reader.count();
+  ASSERT_TRUE(eventually([&] { return reader.count() > before + 50 || reader.is_over(); })) << moves.log();
+  const Arrivals::Gaps gaps = reader.gaps();
+  EXPECT_NEAR(gaps.pts, 0.04, 0.002);
+  EXPECT_NEAR(gaps.least_pts, 0.04, 0.002);
   moves.end();
 }
 
