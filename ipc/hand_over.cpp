@@ -165,7 +165,12 @@ bool HandOver::cancel() {
 std::optional<std::uint64_t> HandOver::decide_for_dead(std::uint64_t newest) {
   for (;;) {
     const Word now = word();
-    if (now.state == State::committed) return now.frame;
+    if (now.state == State::committed) {
+      if (now.frame <= newest + 1) return now.frame;
+      if (change(now, {State::committed, newest + 1}))
+        return newest + 1;  // no frame has that number: nobody would go on
+      continue;
+    }
     if (now.state != State::ready) {
       if (cancel()) return std::nullopt;
       continue;

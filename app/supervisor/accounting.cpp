@@ -239,6 +239,17 @@ std::vector<LostFrames> settle_node(const Camera& camera, const CameraNode& node
   return lost;
 }
 
+std::uint64_t accounted_at(const Camera& camera, const CameraNode& node, const RigPage& page) {
+  std::uint64_t most = 0;
+  for (const Output& output : camera.outputs) {
+    if (output.is_copy() || output.node != node.id) continue;
+    const EncodeBlock& block = page.encode(output.id, node.process());
+    const std::uint64_t all = output.packets_published() + sum(block.dropped);
+    most = std::max(most, all - std::min(all, block.counters.of(Counter::repeated)));
+  }
+  return most;
+}
+
 void settle(const Camera& camera, const RigPage& page, DropCause cause) {
   for (const CameraNode& node : camera.nodes) settle_node(camera, node, page, cause);
 }

@@ -6,6 +6,7 @@
 #include "app/rings/cell_queue.h"
 
 namespace campipe {
+
 const char* name_of(CameraState state) {
   switch (state) {
     case CameraState::starting:
@@ -121,7 +122,7 @@ ReaderFrames CameraEdge::frames_for(const EdgeReader& reader) const {
     recalled -= std::min(recalled, before - std::min(before, reader.takes_over->taken_by_new()));
   }
   frames.meant += end - begin;
-  frames.recalled += std::min(recalled, end - begin);
+  frames.recalled += std::min(recalled - std::min(recalled, reader.not_recalled), end - begin);
   return frames;
 }
 

@@ -137,6 +137,7 @@ struct EdgeReader {
   // Of a move: from a frame on, its frames are another reader's, or another's frames are its own.
   std::shared_ptr<const HandOver> gives_over;
   std::shared_ptr<const HandOver> takes_over;
+  std::uint64_t not_recalled = 0;  // of those that its seat counts as recalled: frames that were not its own any more
 };
 
 // Frames of a reader: published for it, and of those taken back from its queue.

@@ -201,6 +201,11 @@ void Moves::complete(Camera& camera) {
   CameraMove move = std::move(*camera.move);
   CameraEdge& edge = camera.frames();
   const CameraNode from = camera.node(move.from);
+  // Of one that died, the ring may have taken back frames that were the other one's already.
+  const ReaderFrames came = edge.frames_for(edge.reader(move.from));
+  const std::uint64_t accounted = accounted_at(camera, from, rig_.page);
+  const std::uint64_t taken = came.meant - came.recalled;
+  if (taken < accounted) edge.reader(move.from).not_recalled = accounted - taken;
   const auto lost = settle_node(camera, from, rig_.page, DropCause::worker_lost);
   for (const auto& [name, frames] : lost) spdlog::warn("{}: frames lost with its worker: {}", name, frames);
   const ReaderFrames before = edge.frames_for(edge.reader(move.from));

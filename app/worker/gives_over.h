@@ -20,7 +20,7 @@ class GivesOver {
 
   // `grid`: of the key frames that it encodes; none: one place is as good as another.
   GivesOver(std::shared_ptr<HandOver> page, std::optional<KeyFrameGrid> grid)
-      : page_(std::move(page)), grid_(std::move(grid)) {}
+      : page_(std::move(page)), grid_(grid) {}
 
   // For each frame, before anything is done with it. True: it is the other node's, as are all that follow. `taken`:
   // frames of the ring that the node has taken, with this one.

@@ -6,6 +6,7 @@
 #include "app/config/limited_rate.h"
 #include "app/control/thread_scope.h"
 #include "core/error.h"
+#include "core/failpoint.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -165,6 +166,7 @@ void Rendition::make_encoder(const Ready& wanted, bool on_gpu, const FrameFormat
   place.cores = output_.placement.encode_cores;
   stream_.flush();
   const ThreadWait wait(WaitsFor::encoder);
+  failpoint("encoder.opening", output_.config.name);
   auto encoder = open_encoder(output_.config.encode, output, frame_rate, place);
   if (!encoder->remark().empty()) spdlog::warn("{}: {}", output_.config.name, encoder->remark());
   if (encoder->wants_gpu_frames() != on_gpu) configure(wanted, encoder->wants_gpu_frames());

@@ -6,6 +6,7 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <thread>
 
 #include "tests/faults/fault_rig.h"
 #include "tests/integration/move_rig.h"
@@ -57,6 +58,50 @@ TEST_P(KilledAt, NothingComesTwiceAndAllGoesOn) {
   EXPECT_THAT(moves.log(), HasSubstr("died"));
   if (!step.lossless) return;
   EXPECT_TRUE(camera.at("frames").at("dropped").empty()) << camera << moves.log();
+}
+
+// The third encoder that worker 2 opens is that of a again: what fails before the first frame is tried once more.
+TEST(MovesThatFail, LeaveTheCameraWhereItIsWhereNoEncoderOpens) {
+  MoveRig moves("", "drop", {.failpoints = "encoder.opening:2=throw,encoder.opening:3=throw"});
+  moves.wait_for_flow();
+  const Answer answer = moves.move("a", MoveRig::target);
+  EXPECT_EQ(answer.status, 1) << answer.output;
+  EXPECT_THAT(answer.errors, HasSubstr("it is not moved: ")) << moves.log();
+  moves.wait_for_flow();
+  EXPECT_EQ(moves.move("a", MoveRig::target).status, 0) << "then it can be; " << moves.log();
+  moves.wait_for_flow();
+  moves.end();
+  moves.expect_whole("a.mp4");
+  EXPECT_EQ(moves.rig().camera("a").at("state"), "ended");
+  EXPECT_TRUE(moves.rig().camera("a").at("frames").at("dropped").empty()) << moves.rig().camera("a") << moves.log();
+}
+
+// A worker that has no camera any more is started again for one that comes.
+TEST(MovesThatFail, AreNotThoseToAWorkerThatWasLeftAndDied) {
+  MoveRig moves;
+  moves.wait_for_flow();
+  ASSERT_EQ(moves.move("a", MoveRig::target).status, 0) << moves.log();
+  const pid_t left = moves.rig().pid_of("worker 0");
+  ::kill(left, SIGKILL);
+  ASSERT_TRUE(eventually([&] { return moves.log().find("worker 0 died") != std::string::npos; }));
+  moves.wait_for_flow();
+  EXPECT_EQ(moves.move("a", 0).status, 0) << moves.log();
+  moves.wait_for_flow();
+  moves.end();
+  moves.expect_whole("a.mp4");
+}
+
+// Both of its workers.
+TEST(MovesThatFail, GoOnWhenBothWorkersDie) {
+  MoveRig moves(settles, "block");
+  moves.wait_for_flow();
+  std::jthread mover([&] { static_cast<void>(moves.move("a", MoveRig::target)); });
+  ASSERT_TRUE(eventually([&] { return moves.log().find("is to go over") != std::string::npos; }));
+  strike(moves.rig(), {"both", {"worker 0", "worker 2"}});
+  mover.join();
+  for (int fragments = 0; fragments < 3; ++fragments) moves.wait_for_flow();
+  moves.end();
+  EXPECT_EQ(check_pattern_recording(read_video(moves.rig().file("a.mp4")), false), "") << moves.log();
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/ffmpeg.h"
+#include "tests/integration/clips.h"
 #include "tests/integration/move_rig.h"
 #include "tests/unit/sanitized.h"
 
@@ -106,6 +107,23 @@ TEST(MovesAtTheEnd, AreCancelledAndLoseNothing) {
   moves.end();
   moves.expect_whole("a.mp4");
   EXPECT_EQ(moves.rig().camera("a").at("frames").at("recorded"), 75);
+}
+
+// After a second and a half no frame comes for longer than a move may take.
+TEST(MovesThatTakeTooLong, AreCancelled) {
+  const TemporaryFolder clips;
+  ClipSpec clip{.name = "slow.mkv", .frames = 60, .rate = 25};
+  for (int i = 0; i < clip.frames; ++i) clip.times_ms.push_back(i < 50 ? i * 40 : i * 40 + 20'000);
+  make_clip(clips.path(), clip);
+  MoveRig moves("    source: \"" + (clips.path() / clip.name).string() + "\"\n    filters: [{motion: {}}]\n");
+  ASSERT_TRUE(eventually([&] { return moves.log().find("a: recording to") != std::string::npos; })) << moves.log();
+  const Answer answer = moves.move("a", MoveRig::target);
+  EXPECT_EQ(answer.status, 1) << answer.output;
+  EXPECT_THAT(answer.errors, HasSubstr("it is not moved: ")) << moves.log();
+  EXPECT_THAT(answer.errors, HasSubstr("within 8 s")) << moves.log();
+  EXPECT_TRUE(eventually([&] { return !moves.status_of("a").contains("moves_to"); })) << moves.status_of("a");
+  moves.end();
+  EXPECT_EQ(moves.rig().camera("a").at("frames").at("recorded"), 50);
 }
 
 // The rig is ended while both nodes have the camera.

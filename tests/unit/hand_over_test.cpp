@@ -91,6 +91,13 @@ TEST_F(HandOverTest, NumbersThatCannotBeDoNotLeadBeyondTheRing) {
   EXPECT_EQ(page_->decide_for_dead(20), 21U);
 }
 
+TEST_F(HandOverTest, ABoundaryThatNoFrameReachesIsPutRightForADeadOldNode) {
+  ASSERT_TRUE(other_->get_ready(5));
+  ASSERT_TRUE(page_->commit(std::uint64_t{1} << 60));
+  EXPECT_EQ(page_->decide_for_dead(20), 21U);
+  EXPECT_EQ(other_->owner_of(21), Owner::new_node);
+}
+
 TEST_F(HandOverTest, AWaitHasADeadline) {
   ASSERT_TRUE(other_->get_ready(2));
   const auto begin = Clock::now();
