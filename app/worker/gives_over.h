@@ -19,8 +19,7 @@ class GivesOver {
   static constexpr auto patience = std::chrono::seconds(2);  // with the grid, once the other node is ready
 
   // `grid`: of the key frames that it encodes; none: one place is as good as another.
-  GivesOver(std::shared_ptr<HandOver> page, std::optional<KeyFrameGrid> grid)
-      : page_(std::move(page)), grid_(grid) {}
+  GivesOver(std::shared_ptr<HandOver> page, std::optional<KeyFrameGrid> grid) : page_(std::move(page)), grid_(grid) {}
 
   // For each frame, before anything is done with it. True: it is the other node's, as are all that follow. `taken`:
   // frames of the ring that the node has taken, with this one.
