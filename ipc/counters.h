@@ -107,6 +107,9 @@ class Counters {
   [[nodiscard]] std::uint64_t of(Counter counter) const {
     return value_[static_cast<std::size_t>(counter)].load(std::memory_order_relaxed);
   }
+  void add(const Counters& others) {
+    for (const CounterInfo& info : counter_table) add(info.counter, others.of(info.counter));
+  }
 
  private:
   std::array<std::atomic<std::uint64_t>, counter_count> value_{};

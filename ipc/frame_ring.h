@@ -305,6 +305,8 @@ class FrameRingReader {
   // No frame will come that is made of a source frame up to this one: as far as was known when next() returned last.
   // Not checked: what another process wrote.
   [[nodiscard]] std::uint64_t resolved() const { return resolved_; }
+  // Frames that next() has handed out.
+  [[nodiscard]] std::uint64_t taken() const { return taken_; }
   // The next frame, waiting for it until `deadline`, or until resolved() grows. ended and writer_gone come only after
   // every published frame.
   Next next(Lease& lease, Deadline deadline);
@@ -320,6 +322,7 @@ class FrameRingReader {
   std::chrono::nanoseconds spin_;
   std::uint32_t cursor_ = 0;
   std::uint64_t resolved_ = 0;
+  std::uint64_t taken_ = 0;
   bool broken_ = false;
 };
 
@@ -349,8 +352,9 @@ class FrameRingObserver {
   void mark_writer_gone();
   // Marks all readers gone but those that were sent the ring, and are alive (bit r: seat r).
   void turn_out_strangers(std::uint32_t readers);
-  // Frames published in this and all earlier epochs.
+  // Frames published in this and all earlier epochs; and in the earlier ones alone.
   [[nodiscard]] std::uint64_t published() const;
+  [[nodiscard]] std::uint64_t base() const;
   // The time of the newest published frame; nothing if there is none in this epoch.
   [[nodiscard]] std::optional<std::int64_t> last_pts() const;
   // The packet that it came in (FrameRecord); likewise.

@@ -175,7 +175,10 @@ FrameRingReader::Next FrameRingReader::take_newer(std::uint32_t head, Lease& lea
   if (head - cursor_ > ring::index_size) cursor_ = head - ring::index_size;
   while (!broken_ && cursor_ != head) {
     const Taken taken = take(++cursor_, lease);
-    if (taken == Taken::frame) return Next::frame;
+    if (taken == Taken::frame) {
+      ++taken_;
+      return Next::frame;
+    }
     broken_ = taken == Taken::broken;
   }
   // Its place is taken away from a reader that is gone, and from no other.
@@ -301,6 +304,8 @@ std::uint64_t FrameRingObserver::published() const {
   const std::uint32_t head = memory_->header().head.load(std::memory_order_acquire);
   return memory_->description().base + std::min(head, ring::largest_sequence);
 }
+
+std::uint64_t FrameRingObserver::base() const { return memory_->description().base; }
 
 std::optional<std::int64_t> FrameRingObserver::last_pts() const {
   const ring::Header& header = memory_->header();

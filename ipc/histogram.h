@@ -77,6 +77,11 @@ class SharedHistogram {
     }
     return copy;
   }
+  void add(const HistogramCounts& others) {
+    for (unsigned bucket = 0; bucket < histogram::buckets; ++bucket) {
+      if (others.count[bucket] > 0) count_[bucket].fetch_add(others.count[bucket], std::memory_order_relaxed);
+    }
+  }
   // A copy of another one, by the only one who writes this one.
   void store(const HistogramCounts& counts) {
     for (unsigned bucket = 0; bucket < histogram::buckets; ++bucket) {

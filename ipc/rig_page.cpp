@@ -213,6 +213,36 @@ void RigPage::clear(EdgeId edge, ProcessId writer, ProcessId reader) const {
   new (&edge_reader(edge, reader)) EdgeReaderBlock();
 }
 
+void RigPage::move(NodeId from_node, ProcessId from, NodeId to_node, ProcessId to) const {
+  NodeBlock& before = node(from_node, from);
+  node(to_node, to).counters.add(before.counters);
+  new (&before) NodeBlock();
+}
+
+void RigPage::move(EdgeId read, ProcessId from, ProcessId to) const {
+  EdgeReaderBlock& before = edge_reader(read, from);
+  EdgeReaderBlock& after = edge_reader(read, to);
+  after.counters.add(before.counters);
+  after.queue.add(before.queue.counts());
+  new (&before) EdgeReaderBlock();
+}
+
+void RigPage::move(OutputId encoded, ProcessId from, ProcessId to) const {
+  EncodeBlock& before = encode(encoded, from);
+  EncodeBlock& after = encode(encoded, to);
+  after.counters.add(before.counters);
+  for (std::size_t cause = 0; cause < drop_causes; ++cause) after.dropped[cause].fetch_add(before.dropped[cause]);
+  after.latency.add(before.latency.counts());
+  after.filter.add(before.filter.counts());
+  after.encode.add(before.encode.counts());
+  after.overhead.add(before.overhead.counts());
+  float largest = after.motion.largest;
+  while (largest < before.motion.largest &&
+         !after.motion.largest.compare_exchange_weak(largest, before.motion.largest)) {
+  }
+  new (&before) EncodeBlock();
+}
+
 void RigPage::clear(OutputId output, ProcessId worker) const {
   new (&copy(output)) CopyBlock();
   new (&encode(output, worker)) EncodeBlock();

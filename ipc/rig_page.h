@@ -294,6 +294,11 @@ class RigPage {
   void clear(NodeId node, ProcessId worker) const;
   void clear(EdgeId edge, ProcessId writer, ProcessId reader) const;
   void clear(OutputId output, ProcessId worker) const;
+  // Supervisor: what one worker has counted of a part is counted by another one from now on, which may count in it
+  // meanwhile; the first one's block is as it was at first. Only when that does not use it any more.
+  void move(NodeId from_node, ProcessId from, NodeId to_node, ProcessId to) const;
+  void move(EdgeId read, ProcessId from, ProcessId to) const;
+  void move(OutputId encoded, ProcessId from, ProcessId to) const;
 
  private:
   struct Part {

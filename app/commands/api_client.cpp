@@ -177,14 +177,15 @@ bool ApiClient::keeps_secrets() const {
 }
 bool ApiClient::busy() const { return state_->busy; }
 
-void ApiClient::start(const std::string& method, const std::string& path, std::chrono::milliseconds patience) {
+void ApiClient::start(const std::string& method, const std::string& path, std::chrono::milliseconds patience,
+                      const std::string& body) {
   State& s = *state_;
   s.stop();
   s.body.clear();
   s.error[0] = '\0';
   s.set(CURLOPT_URL, (s.address.url + path).c_str());
   if (method == "POST") {
-    s.set(CURLOPT_POSTFIELDS, "{}");
+    s.set(CURLOPT_COPYPOSTFIELDS, body.c_str());
   } else {
     s.set(CURLOPT_HTTPGET, 1L);
   }
@@ -215,8 +216,9 @@ std::optional<ApiAnswer> ApiClient::wait(std::span<pollfd> others, Deadline unti
   }
 }
 
-ApiAnswer ApiClient::ask(const std::string& method, const std::string& path, std::chrono::milliseconds patience) {
-  start(method, path, patience);
+ApiAnswer ApiClient::ask(const std::string& method, const std::string& path, std::chrono::milliseconds patience,
+                         const std::string& body) {
+  start(method, path, patience, body);
   for (;;) {
     if (auto answer = wait({}, Clock::now() + patience)) return *std::move(answer);
   }

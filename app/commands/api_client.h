@@ -39,15 +39,17 @@ class ApiClient {
   // The host is this machine, or the way there is encrypted.
   [[nodiscard]] bool keeps_secrets() const;
 
-  // Waits for the answer, at most `patience`. `path`: e.g. "/api/v1/status"; `method`: GET, or POST (with an empty
-  // object). Throws Error, with what to do, where there is no answer (nothing listens, certificates, too late) or one
-  // of another program. Answers that refuse are answers.
-  ApiAnswer ask(const std::string& method, const std::string& path, std::chrono::milliseconds patience);
+  // Waits for the answer, at most `patience`. `path`: e.g. "/api/v1/status"; `method`: GET, or POST (with `body`,
+  // which is JSON). Throws Error, with what to do, where there is no answer (nothing listens, certificates, too late)
+  // or one of another program. Answers that refuse are answers.
+  ApiAnswer ask(const std::string& method, const std::string& path, std::chrono::milliseconds patience,
+                const std::string& body = "{}");
 
   // The same for those who wait for other things too: start() begins a request, and gives up one that is under way;
   // wait() returns its answer, or nothing once one of `others` has events (in `revents`) or `until` is over. Throws
   // like ask(). Without a request it only waits.
-  void start(const std::string& method, const std::string& path, std::chrono::milliseconds patience);
+  void start(const std::string& method, const std::string& path, std::chrono::milliseconds patience,
+             const std::string& body = "{}");
   std::optional<ApiAnswer> wait(std::span<pollfd> others, Deadline until);
   [[nodiscard]] bool busy() const;
 

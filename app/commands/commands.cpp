@@ -8,6 +8,7 @@
 
 #include "app/commands/api_client.h"
 #include "app/commands/hash_password.h"
+#include "app/commands/move.h"
 #include "app/commands/status.h"
 #include "app/commands/terminal.h"
 #include "app/commands/top.h"
@@ -93,6 +94,17 @@ void add_commands(CLI::App& app, std::function<int()>& chosen) {
   address = add_address(reload);
   reload.footer("Exit status 2: the configuration is wrong, and the rig goes on as it was.");
   reload.callback([&chosen, address] { chosen = [=] { return run_reload(with_secrets(*address)); }; });
+
+  CLI::App& move = *app.add_subcommand("move", "have another worker do a camera's work, without losing a frame");
+  address = add_address(move);
+  auto camera = std::make_shared<std::string>();
+  auto worker = std::make_shared<unsigned>(0);
+  move.add_option("CAMERA", *camera, "its name")->required()->type_name("");
+  move.add_option("WORKER", *worker, "the worker's number, as `campipe status` shows it")->required()->type_name("");
+  move.footer("The camera stays there until it is moved again, changed, or the rig is restarted.");
+  move.callback([&chosen, address, camera, worker] {
+    chosen = [=] { return run_move(with_secrets(*address), *camera, *worker); };
+  });
 
   CLI::App& hash = *app.add_subcommand("hash-password", "make a user's `password` for the configuration");
   hash.footer("The password is asked for, or is the first line of standard input.");

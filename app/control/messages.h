@@ -141,8 +141,8 @@ using ToMaster = MessageList<ReadCamera, ShowCamera, ShedCamera, StopCamera, Ren
 
 // ---- To a worker
 
-using ToWorker = MessageList<OfferGroupPage, RunNode, Start, OfferFrameRing, RenewRing, EdgeOver, FinishNode, ShowCell,
-                             WriteEdge, StopEdge, ShrinkNode, ForgetNode, RigOver>;
+using ToWorker = MessageList<OfferGroupPage, OfferHandOver, RunNode, Start, OfferFrameRing, RenewRing, EdgeOver,
+                             FinishNode, ShowCell, WriteEdge, StopEdge, ShrinkNode, GoOn, ForgetNode, RigOver>;
 
 // ---- From master or worker to the supervisor, and from there to the publisher
 
@@ -265,7 +265,8 @@ struct OutputFailed : OutputReason {
   static constexpr std::string_view type = "output_failed";
 };
 
-using FromWorker = MessageList<FrameRing, PacketRing, OutputFailed, EdgeFailed, EdgeDone, NodeDone, FrameRingLost>;
+using FromWorker =
+    MessageList<FrameRing, PacketRing, OutputFailed, EdgeFailed, EdgeDone, NodeDone, NotReady, FrameRingLost>;
 
 // ---- From the publisher
 

@@ -43,11 +43,12 @@ struct EncodedOutput {
   bool failed = false;            // in the life of an earlier worker
   bool joined = false;            // made of what a join gives
   bool half_size = false;         // it has half the width and height: see ShrinkNode
+  bool waits = false;             // its node takes over: epoch and base come with GoOn
   std::optional<GroupSeat> seat;  // of config.group
   static void fields(auto& m, auto&& f) {
     f("output", m.output), f("config", m.config), f("drop_policy", m.drop_policy), f("placement", m.placement),
         f("epoch", m.epoch), f("base", m.base), f("failed", m.failed), f("joined", m.joined),
-        f("half_size", m.half_size), f("seat", m.seat);
+        f("half_size", m.half_size), f("waits", m.waits), f("seat", m.seat);
   }
 };
 
@@ -184,6 +185,30 @@ struct ShrinkNode {
   static void fields(auto& m, auto&& f) { f("node", m.node), f("half", m.half); }
 };
 
+// The page of a move (ipc/hand_over.h): to the node that has the work, and to the one that takes it over, before that
+// is named by RunNode. The descriptor is the page.
+struct OfferHandOver : OfNode {
+  static constexpr std::string_view type = "hand_over";
+  static constexpr DescriptorCount descriptors{1, 1};
+};
+
+// To a node that has taken over: the other one is done.
+struct GoOn {
+  static constexpr std::string_view type = "go_on";
+  struct Output {
+    OutputId output;
+    std::uint64_t epoch = 1;  // as EncodedOutput's
+    std::uint64_t base = 0;
+    bool failed = false;
+    static void fields(auto& m, auto&& f) {
+      f("output", m.output), f("epoch", m.epoch), f("base", m.base), f("failed", m.failed);
+    }
+  };
+  NodeId node;
+  std::vector<Output> outputs;
+  static void fields(auto& m, auto&& f) { f("node", m.node), f("outputs", m.outputs); }
+};
+
 // Nothing of the node is left, its ids are free.
 struct ForgetNode : OfNode {
   static constexpr std::string_view type = "forget_node";
@@ -232,6 +257,14 @@ struct EdgeDone : OfEdge {
 // Everything that came for the node is done with.
 struct NodeDone : OfNode {
   static constexpr std::string_view type = "node_done";
+};
+
+// One of the two nodes of a move cannot take part in it.
+struct NotReady {
+  static constexpr std::string_view type = "not_ready";
+  NodeId node;
+  std::string reason;
+  static void fields(auto& m, auto&& f) { f("node", m.node), f("reason", m.reason); }
 };
 
 // A frame ring that it was sent cannot be opened, through no process's fault.

@@ -83,10 +83,19 @@ struct EnableCamera {
   }
 };
 
+// To another worker, by its number, without losing a frame. Answered when that is done, or will not be.
+struct MoveCamera {
+  static constexpr std::string_view type = "move_camera";
+  std::uint64_t request = 0;
+  std::string name;
+  unsigned worker = 0;
+  static void fields(auto& m, auto&& f) { f("request", m.request), f("name", m.name), f("worker", m.worker); }
+};
+
 // Changes of the configuration, which the supervisor makes one after the other.
 using ConfigChange =
     std::variant<Reload, PutCamera, RemoveCamera, EnableCamera, PutMosaic, RemoveMosaic, PutGroup, RemoveGroup>;
-using Request = std::variant<SetRecording, Reload, PutCamera, RemoveCamera, EnableCamera, PutMosaic, RemoveMosaic,
-                             PutGroup, RemoveGroup>;
+using Request = std::variant<SetRecording, MoveCamera, Reload, PutCamera, RemoveCamera, EnableCamera, PutMosaic,
+                             RemoveMosaic, PutGroup, RemoveGroup>;
 
 }  // namespace campipe::messages

@@ -89,7 +89,7 @@ void count_encoded(FrameCounts& counts, const Camera& camera, const Output& outp
   for (const Camera::Hop& hop : path | std::views::reverse) {
     if (hop.reader != nullptr) {
       const std::uint64_t published = hop.edge->published();  // before those that are meant for the reader
-      const ReaderFrames frames = hop.edge->frames_for(*hop.reader);
+      const ReaderFrames frames = hop.edge->frames_from(*hop.reader);
       add(counts.dropped, DropCause::queue_full, frames.recalled);
       if (published > frames.meant) add(counts.dropped, DropCause::worker_lost, published - frames.meant);
     }
@@ -237,6 +237,17 @@ std::vector<LostFrames> settle_node(const Camera& camera, const CameraNode& node
       settle(camera.name(), in, edge.published(), page.edge_writer(edge.id, node.process()).unpublished);
   }
   return lost;
+}
+
+std::uint64_t accounted_at(const Camera& camera, const CameraNode& node, const RigPage& page) {
+  std::uint64_t most = 0;
+  for (const Output& output : camera.outputs) {
+    if (output.is_copy() || output.node != node.id) continue;
+    const EncodeBlock& block = page.encode(output.id, node.process());
+    const std::uint64_t all = output.packets_published() + sum(block.dropped);
+    most = std::max(most, all - std::min(all, block.counters.of(Counter::repeated)));
+  }
+  return most;
 }
 
 void settle(const Camera& camera, const RigPage& page, DropCause cause) {

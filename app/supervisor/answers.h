@@ -16,6 +16,9 @@ inline messages::Answer refused(int status, const std::string& why) { return {st
 inline messages::Answer enabled_answer(bool on) { return {200, {{"enabled", on}}}; }
 inline messages::Answer recording_answer(bool on) { return {200, {{"recording", on}}}; }
 
+// `worker`: that has it now.
+inline messages::Answer moved_answer(unsigned worker) { return {200, {{"worker", worker}}}; }
+
 // To PutCamera. `is_new`: there was no such camera.
 inline messages::Answer put_answer(bool is_new) { return {is_new ? 201 : 200, nlohmann::json::object()}; }
 inline messages::Answer removed_answer() { return {200, nlohmann::json::object()}; }

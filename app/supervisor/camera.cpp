@@ -78,6 +78,17 @@ bool Camera::input_is_over(const CameraNode& node) const {
   return std::ranges::all_of(edges_to(node), [this](const CameraEdge* edge) { return is_over(*edge); });
 }
 
+std::uint32_t Camera::required_seats(const CameraEdge& edge) const {
+  if (!move) return edge.seats();
+  const auto& seat = edge.reader(move->from).seat;
+  return move->cancelled && seat ? 1U << *seat : 0;
+}
+
+bool Camera::is_held_back(NodeId node) const {
+  if (!move || !move->is_committed()) return false;
+  return node == move->from || (node == move->to && move->to_died);
+}
+
 bool Camera::nodes_done() const { return std::ranges::all_of(nodes, &CameraNode::done); }
 
 bool CameraEdge::is_read_by(NodeId node) const {
@@ -92,10 +103,49 @@ ReaderFrames CameraEdge::frames_for(const EdgeReader& reader) const {
   ReaderFrames frames{reader.meant, reader.recalled};
   if (!reader.seat || !newest) return frames;
   const SeatFrames now = newest->observer.frames_of(*reader.seat);
-  if (now.tenure == reader.tenure) return frames;  // the writer has not seen it yet
-  frames.meant += now.meant();
-  frames.recalled += std::min(now.recalled, now.meant());
+  if (now.tenure == reader.tenure || now.first == 0) return frames;  // the writer has not seen it yet
+  const std::uint64_t first = newest->observer.base() + now.first;
+  std::uint64_t begin = first;
+  std::uint64_t end = first + now.meant();
+  std::uint64_t recalled = std::min(now.recalled, now.meant());
+  if (const auto boundary = reader.gives_over ? reader.gives_over->boundary() : std::nullopt) {
+    // Also those that were published after its death. What it has not taken was recalled.
+    end = std::clamp(*boundary, first, std::max(first, newest->observer.published() + 1));
+    const auto taken = reader.gives_over->taken_by_old();
+    recalled = taken ? end - first - std::min(end - first, *taken) : std::min(recalled, end - first);
+  }
+  if (reader.takes_over) {
+    const auto boundary = reader.takes_over->boundary();
+    if (!boundary) return frames;  // they are another one's
+    begin = std::clamp(*boundary, first, end);
+    const std::uint64_t before = begin - first;  // which it has rehearsed, or they were recalled
+    recalled -= std::min(recalled, before - std::min(before, reader.takes_over->taken_by_new()));
+  }
+  frames.meant += end - begin;
+  frames.recalled += std::min(recalled - std::min(recalled, reader.not_recalled), end - begin);
   return frames;
+}
+
+ReaderFrames CameraEdge::frames_from(const EdgeReader& reader) const {
+  ReaderFrames frames = frames_for(reader);
+  if (!reader.gives_over) return frames;
+  for (const EdgeReader& other : readers) {
+    if (other.takes_over != reader.gives_over) continue;
+    const ReaderFrames its = frames_for(other);
+    frames.meant += its.meant;
+    frames.recalled += its.recalled;
+  }
+  return frames;
+}
+
+void CameraEdge::remove_reader(NodeId node) {
+  const EdgeReader& gone = reader(node);
+  if (newest && gone.seat) {
+    const ReaderState state = newest->observer.reader_state(*gone.seat);
+    const bool sits = state == ReaderState::reserved || state == ReaderState::live;
+    if (sits) newest->observer.mark_reader_gone(*gone.seat);
+  }
+  std::erase_if(readers, [node](const EdgeReader& one) { return one.node == node; });
 }
 
 DropPolicy CameraEdge::drop_policy(const CameraConfig& camera) const {

@@ -2,6 +2,8 @@
 // current epochs. The camera's own stream is its first output. Plain data, used by the supervisor's thread.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <list>
 #include <map>
@@ -20,6 +22,7 @@
 #include "core/clock.h"
 #include "core/packet.h"
 #include "ipc/frame_ring.h"
+#include "ipc/hand_over.h"
 #include "ipc/packet_ring.h"
 #include "ipc/rig_page.h"
 
@@ -131,6 +134,10 @@ struct EdgeReader {
   // Frames of seats that it had before.
   std::uint64_t meant = 0;
   std::uint64_t recalled = 0;
+  // Of a move: from a frame on, its frames are another reader's, or another's frames are its own.
+  std::shared_ptr<const HandOver> gives_over;
+  std::shared_ptr<const HandOver> takes_over;
+  std::uint64_t not_recalled = 0;  // of those that its seat counts as recalled: frames that were not its own any more
 };
 
 // Frames of a reader: published for it, and of those taken back from its queue.
@@ -177,11 +184,15 @@ struct CameraEdge {
   [[nodiscard]] DropPolicy drop_policy(const CameraConfig& camera) const;
   [[nodiscard]] unsigned queue_size(const CameraConfig& camera) const;
   [[nodiscard]] ReaderFrames frames_for(const EdgeReader& reader) const;
+  // Likewise with those of a reader that takes over from it.
+  [[nodiscard]] ReaderFrames frames_from(const EdgeReader& reader) const;
   // Its seat in the newest ring is no longer its own.
   void end_seat(EdgeReader& reader) const;
   // A seat in the newest ring for a reader that has none. False: all are taken. Not that of another one, also where
   // that one died and its seat is empty by now: by this it is seen that nothing of it is left.
   [[nodiscard]] bool take_seat(EdgeReader& reader);
+  // It is given up, with its seat. Only when its node is done, or its process is gone.
+  void remove_reader(NodeId node);
   // All that read the newest ring; as bits.
   [[nodiscard]] std::uint32_t seats() const;
   [[nodiscard]] bool is_read_by(NodeId node) const;
@@ -198,6 +209,23 @@ struct CameraNode {
   bool done = false;             // it has no work any more, or never had
   ThreadWatch watch{thread_hangs};
   [[nodiscard]] ProcessId process() const { return worker_process(worker); }
+};
+
+// The work of its only node goes over to another worker (app/supervisor/moves.h).
+struct CameraMove {
+  std::shared_ptr<HandOver> page;
+  NodeId from;
+  NodeId to;
+  unsigned worker = 0;                       // of `to`
+  std::map<OutputId, Placement> placements;  // of its outputs, there
+  Clock::time_point begun = Clock::now();
+  bool cancelled = false;  // `to` is about to end
+  bool to_died = false;    // its process did, after it had taken over
+  // Who asked, and waits for the answer; 0: has it.
+  pid_t asker = 0;
+  std::uint64_t request = 0;
+
+  [[nodiscard]] bool is_committed() const { return page->boundary().has_value(); }
 };
 
 struct CameraSource {
@@ -222,6 +250,7 @@ struct Camera {
   // Likewise: the source's, those that nodes write, and those for mosaics. Of a mosaic: none.
   std::list<CameraEdge> edges;
   std::vector<messages::CellState> cells;  // of a mosaic: as its node knows them
+  std::optional<CameraMove> move;          // then it has two nodes for one
   ShedStep shed = ShedStep::none;          // what it gives up for others
   bool shown = false;                      // by a mosaic: its node has work, whatever its outputs are
   CounterTotals counted;                   // by the supervisor itself
@@ -254,6 +283,11 @@ struct Camera {
   [[nodiscard]] std::vector<Hop> path_of(const Output& output) const;
   // The output's frames, or parts of them, come over the edge.
   [[nodiscard]] bool needs(const Output& output, const CameraEdge& edge) const;
+  // Of the newest ring of its source, those that the writer has to wait for. During a move, no one: it waits for
+  // whoever there is.
+  [[nodiscard]] std::uint32_t required_seats(const CameraEdge& edge) const;
+  // It is not to be sent anything of the camera's frames just now, or any more, because of a move.
+  [[nodiscard]] bool is_held_back(NodeId node) const;
   // Who encodes an output.
   [[nodiscard]] const CameraNode& encoder_of(const Output& output) const { return node(output.node); }
   [[nodiscard]] ProcessId writer_of(const CameraEdge& edge) const;

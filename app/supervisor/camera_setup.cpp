@@ -102,7 +102,16 @@ void CameraSetup::send_to_master(Camera& camera) {
 
 void CameraSetup::send_to_worker(const ManagedProcess& worker, Camera& camera) {
   for (const CameraNode& node : camera.nodes) {
-    if (node.worker == worker.number && !node.done) send_node(camera, node);
+    if (node.worker == worker.number && !node.done && !camera.is_held_back(node.id)) send_node(camera, node);
+  }
+}
+
+void CameraSetup::send_new_node(Camera& camera, const CameraNode& node) {
+  ManagedProcess& worker = processes_.worker(node.worker);
+  if (worker.child) {
+    send_node(camera, node);
+  } else if (!worker.start_at) {
+    processes_.start(worker);
   }
 }
 
@@ -118,15 +127,19 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
   message.drop_policy = frame_policy(camera.config);
   message.queue_size = static_cast<unsigned>(camera.config.queue_size);
   if (camera.is_mosaic()) message.compose = messages::Compose{*camera.config.mosaic, camera.cells};
+  const CameraMove* const takes_over = camera.move && camera.move->to == node.id ? &*camera.move : nullptr;
+  if (takes_over != nullptr) processes_.send_to_node(camera, node, messages::OfferHandOver(), {takes_over->page->fd()});
   for (Output& output : camera.outputs) {
-    if (output.is_copy() || output.node != node.id) continue;
+    const NodeId encoder = takes_over != nullptr ? takes_over->from : node.id;
+    if (output.is_copy() || output.node != encoder) continue;
     messages::EncodedOutput& encoded = message.outputs.emplace_back();
     encoded.output = output.id;
     encoded.config = output.config;
     std::vector<FilterConfig>& filters = encoded.config.filters;
     if (output.is_own()) filters.erase(filters.begin(), filters.begin() + node.first_filter);
     encoded.drop_policy = message.drop_policy;
-    encoded.placement = output.placement;
+    encoded.placement = takes_over != nullptr ? takes_over->placements.at(output.id) : output.placement;
+    encoded.waits = takes_over != nullptr;
     encoded.epoch = output.packets.epoch + 1;
     encoded.base = output.packets_published();
     encoded.failed = output.state == CameraState::failed;

@@ -20,6 +20,8 @@ class CameraSetup {
   void send_disabled(const Camera& camera);
   // A cell's edge that is new, to its writer. Nodes that had no work before are started.
   void send_edge(Camera& camera, const CameraEdge& edge);
+  // A node that is new, to its worker. One that does not run is started.
+  void send_new_node(Camera& camera, const CameraNode& node);
   // Nothing of it is left.
   void remove_cell_edge(Camera& camera, EdgeId edge);
   // Its ids are free.

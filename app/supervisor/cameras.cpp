@@ -73,6 +73,17 @@ void Cameras::remove_edge(Camera& camera, EdgeId id) {
   camera.edges.remove_if([id](const CameraEdge& edge) { return edge.id == id; });
 }
 
+CameraNode& Cameras::add_node(Camera& camera, CameraNode node) {
+  node.id = lowest_free(nodes_, size_.nodes, 1).front();
+  nodes_[node.id] = camera.id;
+  return camera.nodes.emplace_back(std::move(node));
+}
+
+void Cameras::remove_node(Camera& camera, NodeId id) {
+  nodes_.erase(id);
+  std::erase_if(camera.nodes, [id](const CameraNode& node) { return node.id == id; });
+}
+
 void Cameras::remove(CameraId id) {
   const Camera& camera = cameras_.at(id);
   for (const Output& output : camera.outputs) outputs_.erase(output.id);

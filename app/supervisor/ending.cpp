@@ -127,6 +127,7 @@ void Supervisor::settle_the_rest() {
   const bool forced = ending_.gave_up || ending_.why == "stopped at once";
   const bool master_died = processes_.master().restarts > 0;
   const auto cause = forced ? DropCause::stopped : master_died ? DropCause::master_lost : DropCause::worker_lost;
+  moves_.end_all();
   for (Camera& camera : rig_.cameras.all()) {
     if (!camera.takes_part()) continue;
     settle(camera, rig_.page, cause);

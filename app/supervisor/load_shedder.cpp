@@ -79,6 +79,7 @@ void LoadShedder::change(Camera& camera, ShedStep step) {
   for (const Output& output : camera.outputs) {
     if (!output.is_copy()) nodes.insert(output.node);
   }
+  if (camera.move) nodes.insert(camera.move->to);
   for (const NodeId id : nodes) {
     const CameraNode& node = camera.node(id);
     processes_.send_to_node(camera, node, messages::ShrinkNode{node.id, halves(step)});

@@ -62,9 +62,13 @@ void require_own(const AboutEdge& about) {
   require(about.camera.writer_of(about.edge) == about.by.id, "something for an edge that another process writes");
 }
 
+// Who takes over may find that an output fails before the other one is done.
 void require_own(const AboutOutput& about) {
-  const bool own = about.by.kind != ProcessKind::worker ||
-                   (!about.output.is_copy() && about.camera.encoder_of(about.output).process() == about.by.id);
+  const auto& move = about.camera.move;
+  const bool takes_over = move && move->is_committed() && worker_process(move->worker) == about.by.id;
+  const bool own =
+      about.by.kind != ProcessKind::worker ||
+      (!about.output.is_copy() && (takes_over || about.camera.encoder_of(about.output).process() == about.by.id));
   require(own, "something for an output of another worker");
 }
 
@@ -75,6 +79,9 @@ void require_possible(const AboutEdge& about, const messages::FrameRing& ring) {
 }
 
 void require_possible(const AboutOutput& about, const messages::PacketRing& ring) {
+  const bool encodes =
+      about.by.kind != ProcessKind::worker || about.camera.encoder_of(about.output).process() == about.by.id;
+  require(encodes, "packets of an output that it has not taken over");
   require(about.output.is_copy() == (about.by.kind == ProcessKind::master), "packets that another process makes");
   require_next(ring.epoch, about.output.packets.epoch);
   require(is_possible(ring.stream.format, false), "packets of a format that cannot be");
@@ -126,7 +133,16 @@ void require_possible(const AboutOutput& about, const messages::RingLost&) {
   require_given(about.output.publisher.rings_sent);
 }
 
+// Of a move: one has left its frames to the other one, or that ends because it was cancelled.
 void require_possible(const AboutNode& about, const messages::NodeDone&) {
+  if (const auto& move = about.camera.move) {
+    const std::optional<std::uint64_t> boundary = move->page->boundary();
+    const bool may_leave = boundary && *boundary <= about.camera.frames().published() + 1;
+    if (about.node.id == move->from && may_leave) return;
+    if (about.node.id == move->to)
+      return require(move->page->is_cancelled(),
+                     "that it is done with " + about.camera.name() + ", which it takes over");
+  }
   if (!about.node.done) require_over(about.camera.input_is_over(about.node), about.camera.name());
 }
 

@@ -84,6 +84,7 @@ void MessageRouter::receive(ManagedProcess& by, const Message& message, M& read,
 }
 
 void MessageRouter::on(const AboutEdge& about, const messages::FrameRing& ring, std::vector<UniqueFd>& fds) {
+  moves_.cancel(about.camera, "its frames come in another ring");
   rings_.add(about.camera, about.edge, ring, fds);
 }
 
@@ -96,6 +97,8 @@ void MessageRouter::on(const AboutOutput& about, const messages::AudioRing& ring
 }
 
 void MessageRouter::on(const AboutNode& about, const messages::FrameRingLost& lost) {
+  if (const auto& move = about.camera.move; move && move->to == about.node.id && !move->is_committed())
+    return moves_.cancel(about.camera, lost.reason);
   Camera* const camera = rig_.cameras.find(lost.edge);  // of a cell's edge: not the mosaic
   if (camera == nullptr) return;
   CameraEdge& edge = camera->edge(lost.edge);
@@ -152,7 +155,12 @@ void MessageRouter::on(const AboutCamera& about, const messages::OpenedStream& o
 }
 
 void MessageRouter::on(const AboutNode& about, const messages::NodeDone&) {
+  if (moves_.on_node_done(about.camera, about.node)) return;
   lifecycle_.on_node_done(about.camera, about.node);
+}
+
+void MessageRouter::on(const AboutNode& about, const messages::NotReady& not_ready) {
+  moves_.cancel(about.camera, not_ready.reason);  // if it is still about to be moved
 }
 
 void MessageRouter::on(const AboutEdge& about, const messages::EdgeFailed& failed) {
@@ -168,6 +176,7 @@ void MessageRouter::on(const AboutOutput& about, const messages::OutputDone&) {
 
 void MessageRouter::on(const AboutOutput& about, const messages::OutputFailed& failed) {
   CameraLifecycle::fail(about.output, failed.reason);
+  moves_.cancel(about.camera, failed.reason);
   if (about.output.config.group) rig_.groups.leave(about.camera.id);
   if (about.camera.all_failed()) lifecycle_.stop(about.camera);
 }
@@ -199,6 +208,8 @@ void MessageRouter::on_request(const ManagedProcess& by, messages::Request reque
   const auto handle = [&]<typename M>(M& asked) {
     if constexpr (std::is_constructible_v<messages::ConfigChange, M>) {
       config_.ask(std::move(asked), by.child->pid());
+    } else if constexpr (std::is_same_v<M, messages::MoveCamera>) {
+      moves_.begin(asked, by.child->pid());
     } else {
       config_.answer(by.child->pid(), asked.request, [&] { return answer_to(asked, roster_); });
     }

@@ -7,6 +7,7 @@
 #include "app/supervisor/camera_roster.h"
 #include "app/supervisor/config_changes.h"
 #include "app/supervisor/message_checks.h"
+#include "app/supervisor/moves.h"
 #include "app/supervisor/ring_router.h"
 
 namespace campipe {
@@ -14,8 +15,14 @@ namespace campipe {
 class MessageRouter {
  public:
   MessageRouter(RigState& rig, Processes& processes, CameraLifecycle& lifecycle, RingRouter& rings,
-                CameraRoster& roster, ConfigChanges& config)
-      : rig_(rig), processes_(processes), lifecycle_(lifecycle), rings_(rings), roster_(roster), config_(config) {}
+                CameraRoster& roster, ConfigChanges& config, Moves& moves)
+      : rig_(rig),
+        processes_(processes),
+        lifecycle_(lifecycle),
+        rings_(rings),
+        roster_(roster),
+        config_(config),
+        moves_(moves) {}
 
   // Throws BadMessage, or what went wrong with it; the caller ends the process that sent it.
   void handle(ManagedProcess& by, Message& message);
@@ -39,6 +46,7 @@ class MessageRouter {
   void on(const AboutCamera& about, const messages::FoundStream& found);
   void on(const AboutCamera& about, const messages::OpenedStream& opened);
   void on(const AboutNode& about, const messages::NodeDone& done);
+  void on(const AboutNode& about, const messages::NotReady& not_ready);
   void on(const AboutEdge& about, const messages::EdgeFailed& failed);
   void on(const AboutEdge& about, const messages::EdgeDone& done);
   void on(const AboutOutput& about, const messages::OutputDone& done);
@@ -59,6 +67,7 @@ class MessageRouter {
   RingRouter& rings_;
   CameraRoster& roster_;
   ConfigChanges& config_;
+  Moves& moves_;
 };
 
 }  // namespace campipe

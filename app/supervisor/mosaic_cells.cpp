@@ -15,7 +15,9 @@ bool runs(const Camera& mosaic) {
 }
 
 // Frames come from it, or may come.
-bool may_be_shown(const Camera& camera) { return camera.takes_part() && !camera.retiring && !camera.source.over; }
+bool may_be_shown(const Camera& camera) {
+  return camera.takes_part() && !camera.retiring && !camera.source.over && !camera.move;  // then, when it is moved
+}
 
 // Without addresses and paths: who may watch the mosaic need not be allowed to see where its cameras are.
 std::string without_places(const std::string& reason) {

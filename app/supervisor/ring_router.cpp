@@ -58,7 +58,7 @@ void RingRouter::offer(Camera& camera, CameraEdge& edge, std::span<EdgeReader> r
     seated.push_back(&reader);
   }
   if (seated.empty()) return;
-  if (!edge.cell && camera.config.drop_policy == DropPolicy::block) ring.observer.require(edge.seats());
+  if (!edge.cell && camera.config.drop_policy == DropPolicy::block) ring.observer.require(camera.required_seats(edge));
   if (!edge.cell && tiled) ring.observer.keep_together(edge.seats());
   for (EdgeReader* const reader : seated) {
     const Camera& owner = *rig_.cameras.find(reader->node);
@@ -76,6 +76,7 @@ const CameraNode* RingRouter::ready_for_ring(const Camera& camera, const EdgeRea
   const Camera* const owner = rig_.cameras.find(reader.node);  // of a cell's reader: the mosaic
   if (owner == nullptr || !owner->takes_part() || !camera.takes_part() || reader.unsettled) return nullptr;
   const CameraNode& node = owner->node(reader.node);
+  if (owner->is_held_back(node.id)) return nullptr;
   return !node.done && processes_.worker(node.worker).child ? &node : nullptr;
 }
 
@@ -103,6 +104,8 @@ void RingRouter::add(Camera& camera, Output& output, const messages::PacketRing&
   const PacketRingObserver observer(PacketRingMemory::open(std::move(fds[0])));
   output.packets.epoch = ring.epoch;
   output.packets.newest = observer;
+  if (output.stream && *output.stream != ring.stream && output.config.record)
+    spdlog::info("{}: its encoder gives another stream; a new file begins", output.config.name);
   output.stream = ring.stream;
   CameraLifecycle::begin(output);
   if (output.is_own()) CameraLifecycle::begin_on_demand(camera);

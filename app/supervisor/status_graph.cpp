@@ -31,7 +31,7 @@ GraphNode start_of(const Camera& camera, std::optional<NodeId> id) {
   const auto place = static_cast<unsigned>(&node - camera.nodes.data());
   return {.kind = Kind::node,
           .name = camera.name(),
-          .stage = camera.nodes.size() > 1 ? place + 1 : 0,
+          .stage = camera.nodes.size() > 1 && !camera.move ? place + 1 : 0,
           .process = fmt::format("worker {}", node.worker),
           .gpu = node.gpu,
           .cells = static_cast<unsigned>(camera.cells.size())};
@@ -83,7 +83,7 @@ GraphNode node_of(const Camera& camera, const CameraNode& node, const Cameras& c
 json edge_json(const Camera& camera, const CameraEdge& edge, const Camera& of_reader, const EdgeReader& reader,
                double fps) {
   const std::uint64_t published = edge.published();  // before those that are meant for the reader
-  const ReaderFrames frames = edge.frames_for(reader);
+  const ReaderFrames frames = edge.frames_from(reader);
   json all{{"from", id_of(start_of(camera, edge.writer))},
            {"to", id_of(start_of(of_reader, reader.node))},
            {"queue_size", edge.queue_size(camera.config)},
@@ -117,12 +117,17 @@ json StatusGraph::make(const Camera& camera, const Cameras& cameras) {
   json graph{{"nodes", json::array()}, {"edges", json::array()}};
   if (!camera.is_mosaic()) graph["nodes"].push_back(to_json(source_of(camera)));
   if (!camera.uses_worker()) return graph;
-  for (const CameraNode& node : camera.nodes) graph["nodes"].push_back(to_json(node_of(camera, node, cameras)));
+  // One that is to take over has no part in it yet.
+  const auto is_there = [&](NodeId node) { return !camera.move || camera.move->to != node; };
+  for (const CameraNode& node : camera.nodes) {
+    if (is_there(node.id)) graph["nodes"].push_back(to_json(node_of(camera, node, cameras)));
+  }
   for (const CameraEdge& edge : camera.edges) {
     const double fps = frame_rate(camera, edge);
     for (const EdgeReader& reader : edge.readers) {
       const Camera* const of_reader = cameras.find(reader.node);
-      if (of_reader != nullptr) graph["edges"].push_back(edge_json(camera, edge, *of_reader, reader, fps));
+      if (of_reader != nullptr && is_there(reader.node))
+        graph["edges"].push_back(edge_json(camera, edge, *of_reader, reader, fps));
     }
   }
   return graph;

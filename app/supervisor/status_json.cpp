@@ -153,6 +153,7 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const Cameras& cameras, co
     const std::string& overload =
         overloads_.look_at(camera.name(), camera.encoder_of(camera.own()).worker, load_of(camera, counts));
     if (!overload.empty()) json["overloaded"] = overload;
+    if (camera.move) json["moves_to"] = camera.move->worker;
     if (camera.shed != ShedStep::none) json["shed"] = text_of(camera.shed);
     if (!camera.is_mosaic() && camera.frames().newest)
       json["ring"] = {{"slots", camera.config.queue_size}, {"waiting", waiting_frames(camera)}};

@@ -151,6 +151,7 @@ void Supervisor::tick() {
   guard_.run("follow accusations", [this] { accusations_.follow(); });
   guard_.run("settle a camera's frames", [this] { rings_.settle(); });
   guard_.run("look after mosaics", [this] { cells_.follow(); });
+  guard_.run("follow moves", [this] { moves_.follow(); });
   guard_.run("take away a camera", [this] { roster_.settle_retiring(); });
   guard_.run("compare needs with the machine", [this] { roster_.follow_admission(); });
   guard_.run("have cameras give way", [this] { shedder_.follow(); });
@@ -212,7 +213,10 @@ bool Supervisor::needed(const ManagedProcess& process) const {
 bool Supervisor::on_death(ManagedProcess& process, const ExitInfo& info) {
   const bool again = crashes_.on_death(process, info);
   if (process.kind == ProcessKind::master) lifecycle_.on_master_death();
-  if (process.kind == ProcessKind::worker) lifecycle_.on_worker_death(process.number);
+  if (process.kind == ProcessKind::worker) {
+    moves_.on_worker_death(process.number);
+    lifecycle_.on_worker_death(process.number);
+  }
   const bool no_master = rig_.phase == RunPhase::draining && process.kind == ProcessKind::master;
   if (no_master) lifecycle_.give_up_sources();
   return again;

@@ -18,6 +18,7 @@
 #include "app/supervisor/log_relay.h"
 #include "app/supervisor/message_router.h"
 #include "app/supervisor/mosaic_cells.h"
+#include "app/supervisor/moves.h"
 #include "app/supervisor/processes.h"
 #include "app/supervisor/rig_state.h"
 #include "app/supervisor/ring_router.h"
@@ -28,7 +29,7 @@
 
 namespace campipe {
 
-// Of the parts each has references only to those before it (20 fields, as it owns them all).
+// Of the parts each has references only to those before it (21 fields, as it owns them all).
 class Supervisor {
  public:
   // `signals`: is used until the supervisor is gone.
@@ -80,7 +81,10 @@ class Supervisor {
   LoadShedder shedder_{rig_, processes_};
   ServiceNotifier service_;
   ConfigChanges changes_;
-  MessageRouter messages_{rig_, processes_, lifecycle_, rings_, roster_, changes_};
+  Moves moves_{rig_, processes_, setup_, [this](pid_t asker, std::uint64_t request, const messages::Answer& answer) {
+                 changes_.answer(asker, request, [&] { return answer; });
+               }};
+  MessageRouter messages_{rig_, processes_, lifecycle_, rings_, roster_, changes_, moves_};
   RunAccounts accounts_{rig_, processes_};
   StatusJson status_;
 

@@ -30,14 +30,14 @@ std::size_t packet_capacity(const EncoderConfig& config, const FrameFormat& form
   return static_cast<std::size_t>(std::clamp(wanted, low, std::max(64.0 * 1024 * 1024, low)));
 }
 
-std::optional<KeyFrameGrid> grid_of(const ResolvedOutput& config) {
+}  // namespace
+
+std::optional<KeyFrameGrid> key_frame_grid(const ResolvedOutput& config) {
   const auto* gop = std::get_if<std::chrono::nanoseconds>(&config.encode.gop);
   if (gop == nullptr) return std::nullopt;
   // The members of a group code their key frames at the same sets.
   return KeyFrameGrid(*gop, key_frame_shift(config.group ? config.group->name : config.camera, *gop));
 }
-
-}  // namespace
 
 EncodedStream::EncodedStream(const messages::EncodedOutput& output, const RigPage& page, const OutputEvents& events)
     : output_(output),
@@ -45,7 +45,7 @@ EncodedStream::EncodedStream(const messages::EncodedOutput& output, const RigPag
       events_(events),
       range_(output.config.name, "encode"),
       packets_(output, block_, events),
-      grid_(grid_of(output.config)),
+      grid_(key_frame_grid(output.config)),
       key_frames_(page.shared(output.output).audience) {}
 
 // The frame rate alone is a guess of the source, and often another one after each reconnection.

@@ -20,6 +20,9 @@
 
 namespace campipe {
 
+// Where the key frames of an output lie; nothing: the encoder counts frames.
+std::optional<KeyFrameGrid> key_frame_grid(const ResolvedOutput& config);
+
 // Used by one thread. What it is given outlives it.
 class EncodedStream {
  public:
@@ -40,6 +43,8 @@ class EncodedStream {
   void flush();
   // Likewise, but the frames inside are counted as lost.
   void fail();
+  // See PacketOutput::go_on_from().
+  void go_on_from(std::uint64_t epoch, std::uint64_t base) { packets_.go_on_from(epoch, base); }
 
  private:
   void take(const PacketView& packet);

@@ -5,12 +5,31 @@
 
 #include "app/control/thread_scope.h"
 #include "app/worker/join_input.h"
-#include "app/worker/rendition.h"
 #include "app/worker/ring_input.h"
+#include "core/failpoint.h"
 
 namespace campipe {
+namespace {
+
+constexpr unsigned most_ahead = 64;                          // frames whose packets wait in memory
+constexpr auto usual_flush = std::chrono::milliseconds(10);  // until it can go on, mostly much less
+constexpr auto longest_nap = std::chrono::milliseconds(50);
+constexpr auto motion_settles = std::chrono::milliseconds(1500);  // stages/filters/motion.cpp
+
+// What its filters must have seen before what they find counts.
+std::chrono::nanoseconds settling_of(const messages::RunNode& node) {
+  for (const messages::EncodedOutput& output : node.outputs) {
+    for (const FilterConfig& filter : output.config.filters) {
+      if (filter.name == "motion") return motion_settles;
+    }
+  }
+  return std::chrono::nanoseconds(0);
+}
+
+}  // namespace
+
 Node::Node(const messages::RunNode& asked, const Device& gpu, const RigPage& page, const OutputEvents& events,
-           const std::function<void()>& on_done)
+           const std::function<void()>& on_done, std::shared_ptr<HandOver> takes_over)
     : name_(asked.name),
       page_(page),
       node_(page.node(asked.node, page.own())),
@@ -20,6 +39,13 @@ Node::Node(const messages::RunNode& asked, const Device& gpu, const RigPage& pag
       input_(make_input(asked)) {
   events_.beat = [this] { beat(); };
   events_.abandoned = [this] { return input_->is_abandoned(); };
+  if (takes_over) {
+    takes_over_ = std::make_unique<TakesOver>(std::move(takes_over), settling_of(asked));
+    events_.on_failed = [this, failed = events.on_failed](OutputId output, const std::string& reason) {
+      if (takes_over_ && !takes_over_->is_live() && takes_over_->cancel()) return events_.on_not_ready(reason);
+      failed(output, reason);
+    };
+  }
   make_outputs(asked);
   thread_ = std::jthread([this] { run(); });
 }
@@ -38,8 +64,12 @@ std::unique_ptr<NodeInput> Node::make_input(const messages::RunNode& asked) {
 }
 
 void Node::make_outputs(const messages::RunNode& asked) {
-  for (const messages::EncodedOutput& output : asked.outputs)
-    outputs_.push_back(std::make_unique<Rendition>(output, page_, events_, place_));
+  for (const messages::EncodedOutput& output : asked.outputs) {
+    auto rendition = std::make_unique<Rendition>(output, page_, events_, place_);
+    renditions_.push_back(rendition.get());
+    outputs_.push_back(std::move(rendition));
+  }
+  if (!asked.outputs.empty()) grid_ = key_frame_grid(asked.outputs.front().config);
   for (const messages::WrittenEdge& edge : asked.edges) begin(edge);
 }
 
@@ -85,14 +115,31 @@ void Node::show(const messages::ShowCell& cell) {
   if (compose_ != nullptr) compose_->show(cell.cell, cell.state);
 }
 
+void Node::give_over(std::shared_ptr<HandOver> page) {
+  const std::lock_guard lock(mutex_);
+  asked_to_give_ = std::move(page);
+}
+
+void Node::go_on(messages::GoOn from) {
+  const std::lock_guard lock(mutex_);
+  go_on_ = std::move(from);
+  asked_.notify_one();
+}
+
 void Node::obey() {
   std::vector<EdgeChange> changes;
   std::optional<bool> half;
+  std::shared_ptr<HandOver> give;
+  std::optional<messages::GoOn> from;
   {
     const std::lock_guard lock(mutex_);
     changes.swap(changes_);
     half = std::exchange(shrink_, std::nullopt);
+    give.swap(asked_to_give_);
+    from.swap(go_on_);
   }
+  if (give) gives_over_ = std::make_unique<GivesOver>(std::move(give), grid_);
+  if (from) obey(*from);
   if (half) {
     for (const auto& output : outputs_) output->shrink(*half);
   }
@@ -116,8 +163,13 @@ void Node::run() {
   } catch (const GpuError& error) {
     events_.on_gpu_lost(error.what());
   }
+  obey();  // else a move that has just been asked for were left undecided
+  if (gives_over_) gives_over_->cancel();
+  if (takes_over_) finish_taking_over();
   for (const auto& output : outputs_) output->finish();
+  if (gives_over_) failpoint("hand_over.finished", name_);
   ring_outputs_.clear();
+  renditions_.clear();
   outputs_.clear();
   place_.stream.reset();
   on_done_();
@@ -128,6 +180,7 @@ void Node::beat() { scope_->beat(); }
 void Node::rest() {
   beat();
   obey();
+  if (takes_over_ && takes_over_->is_cancelled()) return input_->leave();
   for (const auto& output : outputs_) output->rest();
 }
 
@@ -145,11 +198,100 @@ void Node::give_up(std::uint64_t source_number, DropCause cause) {
 // Each output has a copy of the lease, and the slot goes back when the last one is done with it.
 void Node::take(RingInUse* ring, FrameRingReader::Lease lease, const NodeOutput::Source& source) {
   obey();
+  if (takes_over_ && !take_over(*ring, lease, source)) return;
+  if (gives_over_ && gives_away(*ring, lease)) return;
   for (std::size_t i = 0; i + 1 < outputs_.size(); ++i) {
     outputs_[i]->process(ring, lease, source);
     beat();
   }
   if (!outputs_.empty()) outputs_.back()->process(ring, std::move(lease), source);
+  if (takes_over_) wait_to_go_on();
+}
+
+// True: the frame, and all that follow, are the other node's.
+bool Node::gives_away(const RingInUse& ring, const FrameRingReader::Lease& lease) {
+  if (gives_over_->is_cancelled()) {
+    gives_over_.reset();
+    return false;
+  }
+  for (unsigned i = 0; i < renditions_.size(); ++i) gives_over_->carry(i, renditions_[i]->due());
+  if (!gives_over_->leaves(lease, ring.reader.taken())) return false;
+  input_->leave();
+  return true;
+}
+
+// True: the frame is its own.
+bool Node::take_over(RingInUse& ring, const FrameRingReader::Lease& lease, const NodeOutput::Source& source) {
+  const bool was_live = takes_over_->is_live();
+  const auto wait = [this] {
+    beat();
+    obey();
+    return !input_->is_abandoned();
+  };
+  switch (takes_over_->look_at(lease.number, wait)) {
+    case TakesOver::Frame::own:
+      if (!was_live) go_live();
+      if (goes_on_) takes_over_.reset();
+      return true;
+    case TakesOver::Frame::none:
+      input_->leave();
+      return false;
+    case TakesOver::Frame::rehearse:
+      break;
+  }
+  bool all_ready = true;
+  for (const auto& output : outputs_) {
+    output->rehearse(&ring, lease, source);
+    all_ready = all_ready && output->is_ready();
+    beat();
+  }
+  takes_over_->rehearsed(lease.number, lease.times.pts, ring.reader.taken(), all_ready);
+  return false;
+}
+
+void Node::go_live() {
+  failpoint("hand_over.live", name_);
+  for (unsigned i = 0; i < renditions_.size(); ++i) renditions_[i]->go_live(takes_over_->carried(i));
+}
+
+// Its packets follow those of the other node, which has to encode what it has.
+void Node::wait_to_go_on() {
+  ++ahead_;
+  const bool may_be_further = ahead_ < most_ahead;
+  do {
+    {
+      std::unique_lock lock(mutex_);
+      asked_.wait_for(lock, may_be_further ? usual_flush : longest_nap, [this] { return go_on_.has_value(); });
+    }
+    beat();
+    obey();
+  } while (!goes_on_ && !may_be_further && !input_->is_abandoned());
+  if (goes_on_) takes_over_.reset();
+}
+
+void Node::obey(const messages::GoOn& from) {
+  failpoint("hand_over.going_on", name_);
+  for (const messages::GoOn::Output& output : from.outputs) {
+    const auto found = std::ranges::find(renditions_, output.output, &Rendition::output);
+    if (found != renditions_.end()) (*found)->go_on(output);
+  }
+  goes_on_ = true;
+}
+
+// No frame comes any more.
+void Node::finish_taking_over() {
+  const auto wait = [this] {
+    beat();
+    obey();
+    return !input_->is_abandoned();
+  };
+  const bool was_live = takes_over_->is_live();
+  if (!takes_over_->finish(wait)) return;
+  if (!was_live) go_live();
+  while (!goes_on_ && wait()) {
+    std::unique_lock lock(mutex_);
+    asked_.wait_for(lock, longest_nap, [this] { return go_on_.has_value(); });
+  }
 }
 
 }  // namespace campipe

@@ -3,6 +3,7 @@
 // behind FramePath.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -13,8 +14,12 @@
 
 #include "app/control/node_messages.h"
 #include "app/worker/compose_input.h"
+#include "app/worker/gives_over.h"
 #include "app/worker/node_input.h"
+#include "app/worker/rendition.h"
 #include "app/worker/ring_output.h"
+#include "app/worker/takes_over.h"
+#include "ipc/hand_over.h"
 #include "ipc/rig_page.h"
 
 namespace campipe {
@@ -24,8 +29,9 @@ class ThreadScope;
 class Node final : private FrameTaker {
  public:
   // `gpu`: the worker's. `events`: all but `beat` and `abandoned`. `on_done`: called on the node's thread, at its end.
+  // `takes_over`: by this it takes over from a node in another worker; null: it has its frames for itself.
   Node(const messages::RunNode& asked, const Device& gpu, const RigPage& page, const OutputEvents& events,
-       const std::function<void()>& on_done);
+       const std::function<void()>& on_done, std::shared_ptr<HandOver> takes_over = nullptr);
   ~Node();
 
   // Main thread.
@@ -39,6 +45,10 @@ class Node final : private FrameTaker {
   void shrink(bool half);
   // Of a mosaic's: a cell has changed.
   void show(const messages::ShowCell& cell);
+  // By this its work goes over to a node in another worker.
+  void give_over(std::shared_ptr<HandOver> page);
+  // Of one that takes over: the other one is done.
+  void go_on(messages::GoOn from);
 
  private:
   std::unique_ptr<NodeInput> make_input(const messages::RunNode& asked);
@@ -52,6 +62,12 @@ class Node final : private FrameTaker {
   void rest() override;
   void beat() override;
   void obey();
+  void obey(const messages::GoOn& from);
+  bool take_over(RingInUse& ring, const FrameRingReader::Lease& lease, const NodeOutput::Source& source);
+  void go_live();
+  void wait_to_go_on();
+  void finish_taking_over();
+  bool gives_away(const RingInUse& ring, const FrameRingReader::Lease& lease);
 
   struct EdgeChange {
     enum class Kind : std::uint8_t { renew, write, stop };
@@ -71,10 +87,19 @@ class Node final : private FrameTaker {
   std::unique_ptr<NodeInput> input_;
   std::vector<std::unique_ptr<NodeOutput>> outputs_;
   std::vector<RingOutput*> ring_outputs_;  // of them
+  std::vector<Rendition*> renditions_;     // likewise
+  std::optional<KeyFrameGrid> grid_;       // of the first of these
+  std::unique_ptr<TakesOver> takes_over_;  // until it has gone on
+  std::unique_ptr<GivesOver> gives_over_;  // until that is cancelled
+  unsigned ahead_ = 0;                     // frames of its own that came before it could go on
+  bool goes_on_ = false;
 
-  std::mutex mutex_;  // of the next two
+  std::mutex mutex_;  // of the next four, which are asked for, and not done yet
   std::vector<EdgeChange> changes_;
-  std::optional<bool> shrink_;  // asked for, and not done yet
+  std::optional<bool> shrink_;
+  std::shared_ptr<HandOver> asked_to_give_;
+  std::optional<messages::GoOn> go_on_;
+  std::condition_variable asked_;
   std::jthread thread_;
 };
 

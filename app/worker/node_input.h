@@ -62,6 +62,8 @@ class NodeInput {
   virtual void run(FrameTaker& taker) = 0;
   // Any thread.
   [[nodiscard]] virtual bool is_abandoned() const = 0;
+  // The node's thread: take no frame any more, and give up the seat. Only of one that reads a single edge.
+  virtual void leave() {}
 
  protected:
   // Done with, for the main thread to drop.

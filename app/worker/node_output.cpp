@@ -56,6 +56,16 @@ void NodeOutput::process(RingInUse* ring, FrameRingReader::Lease lease, const So
   on_resolved(number);
 }
 
+void NodeOutput::rehearse(RingInUse* ring, FrameRingReader::Lease lease, const Source& source) {
+  if (about_.failed || !is_wanted() || leaves_out(lease.times)) return;
+  if (const auto frame = filter(ring, lease, source)) on_rehearsed(*frame, lease.times);
+}
+
+void NodeOutput::go_live(const HandOver::Due& due) {
+  about_.rehearses = false;
+  rate_.go_on(due.rate);
+}
+
 void NodeOutput::process_counted(RingInUse* ring, FrameRingReader::Lease& lease, const Source& source) {
   if (about_.failed) return count(about_.after_failure);
   if (!is_wanted()) return count(DropCause::unwatched);

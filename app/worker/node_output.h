@@ -17,6 +17,7 @@
 #include "core/clock.h"
 #include "core/profile.h"
 #include "ipc/frame_ring.h"
+#include "ipc/hand_over.h"
 #include "ipc/rig_page.h"
 
 namespace campipe {
@@ -47,6 +48,16 @@ class NodeOutput {
   void give_up(std::uint64_t source_number, DropCause cause);
   // What it encodes has half the width and height from now on, or all of it.
   virtual void shrink(bool /*half*/) {}
+
+  // Of a node that takes over from another one (app/worker/takes_over.h): the filters see a frame that is the other
+  // one's, and nothing comes of it or is counted.
+  void rehearse(RingInUse* ring, FrameRingReader::Lease lease, const Source& source);
+  // The next frame has not to wait for filters and encoder.
+  [[nodiscard]] bool is_ready() { return about_.failed || ready_ || !is_wanted(); }
+  // From now on frames are its own: it goes on with what was due.
+  virtual void go_live(const HandOver::Due& due);
+  [[nodiscard]] virtual HandOver::Due due() const { return {rate_.due(), {}}; }
+
   // To be called at least every 100 ms while no frame comes.
   virtual void rest() = 0;
   // No further frame will come.
@@ -62,6 +73,7 @@ class NodeOutput {
     bool failed = false;      // in the life of an earlier worker
     std::uint64_t made = 0;   // of frames, likewise
     bool is_joined = false;   // its input is a join
+    bool rehearses = false;   // until it goes live
   };
   struct Ready {
     FrameFormat input;
@@ -89,7 +101,12 @@ class NodeOutput {
   // Filters and what comes behind them are given up, until the next frame.
   void drop_filters();
   void fail(const std::exception& error);
-  void count(DropCause cause, std::uint64_t frames = 1) { counter(about_.dropped, cause).fetch_add(frames); }
+  void count(DropCause cause, std::uint64_t frames = 1) {
+    if (!about_.rehearses) counter(about_.dropped, cause).fetch_add(frames);
+  }
+  // What else is made of a frame that was rehearsed.
+  virtual void on_rehearsed(const FrameRef& /*frame*/, const FrameTimes& /*times*/) {}
+  void set_failed() { about_.failed = true; }
   // Those that are to run on frames of the source, with the turn before them.
   [[nodiscard]] std::vector<FilterConfig> filters_for(const Source& source) const;
 

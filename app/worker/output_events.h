@@ -28,6 +28,8 @@ struct OutputEvents {
   std::function<void(std::shared_ptr<FrameRingWriter> ring)> keep;
   // This process cannot use its GPU any more and must end at once; not expected to return.
   std::function<void(const std::string& reason)> on_gpu_lost;
+  // It takes part in a move, and cannot.
+  std::function<void(const std::string& reason)> on_not_ready;
   // Of the group that an output is in; null: it could not be opened.
   std::function<std::shared_ptr<GroupPage>(OutputId output)> group_page;
   std::function<void()> beat;

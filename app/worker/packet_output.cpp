@@ -1,6 +1,7 @@
 #include "app/worker/packet_output.h"
 
 #include <chrono>
+#include <utility>
 
 #include "core/clock.h"
 
@@ -12,15 +13,54 @@ constexpr auto publisher_deadline = std::chrono::seconds(30);  // `block`: for a
 }  // namespace
 
 void PacketOutput::begin(std::size_t capacity, const StreamParameters& parameters) {
-  ring_ = std::make_unique<PacketRingWriter>(PacketRingMemory::create(capacity, epoch_, output_.base + pushed_));
+  if (waits_) {
+    if (!waiting_.empty() && waiting_.back().packets.empty()) waiting_.pop_back();
+    waiting_.push_back({capacity, parameters, {}, false});
+    return;
+  }
+  ring_ = std::make_unique<PacketRingWriter>(PacketRingMemory::create(capacity, epoch_, base_ + pushed_));
   ring_->on_faulty_reader([this] { accuse(block_.accusation, Accused::publisher); });
   events_.on_packets(output_.output, ring_->memory(), epoch_, parameters);
   ++epoch_;
 }
 
+bool PacketOutput::push(const PacketView& packet) {
+  if (!waits_) return push_to_ring(packet);
+  WaitingPacket& kept = waiting_.back().packets.emplace_back();
+  kept.data.assign(packet.data.begin(), packet.data.end());
+  kept.view = packet;
+  kept.view.data = {};
+  return true;
+}
+
+void PacketOutput::go_on_from(std::uint64_t epoch, std::uint64_t base) {
+  if (!std::exchange(waits_, false)) return;
+  epoch_ = epoch;
+  base_ = base;
+  const auto rings = std::exchange(waiting_, {});
+  std::uint64_t left = 0;
+  for (const WaitingRing& ring : rings) left += ring.packets.size();
+  try {
+    for (const WaitingRing& ring : rings) {
+      if (ring.packets.empty() && ring.closed) continue;
+      begin(ring.capacity, ring.parameters);
+      for (const WaitingPacket& packet : ring.packets) {
+        PacketView view = packet.view;
+        view.data = packet.data;
+        --left;
+        push_to_ring(view);
+      }
+      if (ring.closed) close();
+    }
+  } catch (...) {
+    counter(block_.dropped, DropCause::encoder_failed).fetch_add(left);
+    throw;
+  }
+}
+
 // With `drop` it never waits: the packet ring holds several GOPs, and the camera's other outputs, on this
 // thread, are not to suffer from a disk that is slow for this one.
-bool PacketOutput::push(const PacketView& packet) {
+bool PacketOutput::push_to_ring(const PacketView& packet) {
   need_key_ = need_key_ && !packet.key;
   const bool may_wait = output_.drop_policy == DropPolicy::block;
   const Deadline deadline = Clock::now() + (may_wait ? publisher_deadline : std::chrono::seconds(0));
@@ -38,6 +78,7 @@ bool PacketOutput::push(const PacketView& packet) {
 }
 
 void PacketOutput::close() {
+  if (waits_ && !waiting_.empty()) waiting_.back().closed = true;
   if (ring_) ring_->close();
 }
 

@@ -1,11 +1,15 @@
 // The packets of one output on their way to the publisher: a packet ring for each encoder, of one epoch after another.
 //
+// Where another node had the output before, its packets wait in memory until it is known where that one has ended: with
+// which epoch, and which number (go_on_from()).
+//
 // Where the publisher takes no packets and the ring is full, `drop` drops up to the next key frame for which there is
 // room; `block` makes the camera wait, for at most 30 s a packet. What is dropped is counted.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "app/control/messages.h"
 #include "app/worker/output_events.h"
@@ -19,7 +23,12 @@ namespace campipe {
 class PacketOutput {
  public:
   PacketOutput(const messages::EncodedOutput& output, EncodeBlock& block, const OutputEvents& events)
-      : output_(output), block_(block), events_(events), epoch_(output.epoch) {}
+      : output_(output),
+        block_(block),
+        events_(events),
+        waits_(output.waits),
+        epoch_(output.epoch),
+        base_(output.base) {}
 
   // From now on packets go to a ring of the next epoch, which is reported. `capacity` in bytes. Throws where there is
   // no memory or descriptor; then nothing has changed.
@@ -28,15 +37,36 @@ class PacketOutput {
   bool push(const PacketView& packet);
   // No packet will come any more, unless it begins again.
   void close();
+  // Of one whose packets wait: those, and all that come, go to rings of the epochs from `epoch` on, of which the first
+  // follows `base` packets. Throws like begin().
+  void go_on_from(std::uint64_t epoch, std::uint64_t base);
+  // They wait no more, and are given up.
+  void forget_waiting() { waiting_.clear(); }
 
  private:
+  struct WaitingPacket {
+    std::vector<std::uint8_t> data;
+    PacketView view;  // but for its data
+  };
+  // What is to be a packet ring.
+  struct WaitingRing {
+    std::size_t capacity = 0;
+    StreamParameters parameters;
+    std::vector<WaitingPacket> packets;
+    bool closed = false;
+  };
+  bool push_to_ring(const PacketView& packet);
+
   const messages::EncodedOutput& output_;
   EncodeBlock& block_;
   const OutputEvents& events_;
   std::unique_ptr<PacketRingWriter> ring_;
-  std::uint64_t epoch_;       // of the next ring
-  std::uint64_t pushed_ = 0;  // packets in rings, of all epochs of this process
-  bool need_key_ = false;     // a packet was lost: those up to the next key frame are useless
+  bool waits_;                        // for go_on_from()
+  std::vector<WaitingRing> waiting_;  // meanwhile
+  std::uint64_t epoch_;               // of the next ring
+  std::uint64_t base_;                // packets of all epochs before this process
+  std::uint64_t pushed_ = 0;          // packets in rings, of all epochs of this process
+  bool need_key_ = false;             // a packet was lost: those up to the next key frame are useless
 };
 
 }  // namespace campipe

@@ -6,6 +6,7 @@
 #include "app/config/limited_rate.h"
 #include "app/control/thread_scope.h"
 #include "core/error.h"
+#include "core/failpoint.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -39,7 +40,8 @@ Rendition::Rendition(const messages::EncodedOutput& output, const RigPage& page,
                   .after_failure = DropCause::encoder_failed,
                   .failed = output.failed,
                   .made = frames_made(output, page),
-                  .is_joined = output.joined},
+                  .is_joined = output.joined,
+                  .rehearses = output.waits},
                  events, place),
       output_(output),
       block_(page.encode(output.output, page.own())),
@@ -104,6 +106,33 @@ void Rendition::finish() {
   }
 }
 
+void Rendition::on_rehearsed(const FrameRef& frame, const FrameTimes& times) {
+  motion_.take(frame.metadata, times.pts);
+}
+
+void Rendition::go_live(const HandOver::Due& due) {
+  NodeOutput::go_live(due);
+  if (snapshot_ && due.snapshot) snapshot_->go_on(Deadline(std::chrono::nanoseconds(*due.snapshot)));
+}
+
+HandOver::Due Rendition::due() const {
+  HandOver::Due due = NodeOutput::due();
+  if (snapshot_) due.snapshot = to_ns(snapshot_->due());
+  return due;
+}
+
+void Rendition::go_on(const messages::GoOn::Output& from) {
+  if (from.failed) {
+    set_failed();
+    stream_.fail();
+  }
+  try {
+    stream_.go_on_from(from.epoch, from.base);
+  } catch (const std::exception& error) {
+    fail(error);
+  }
+}
+
 void Rendition::shrink(bool half) {
   if (std::exchange(output_.half_size, half) != half) drop_filters();
 }
@@ -137,6 +166,7 @@ void Rendition::make_encoder(const Ready& wanted, bool on_gpu, const FrameFormat
   place.cores = output_.placement.encode_cores;
   stream_.flush();
   const ThreadWait wait(WaitsFor::encoder);
+  failpoint("encoder.opening", output_.config.name);
   auto encoder = open_encoder(output_.config.encode, output, frame_rate, place);
   if (!encoder->remark().empty()) spdlog::warn("{}: {}", output_.config.name, encoder->remark());
   if (encoder->wants_gpu_frames() != on_gpu) configure(wanted, encoder->wants_gpu_frames());

@@ -35,6 +35,11 @@ class Rendition final : public NodeOutput, private GroupGate::Stream {
   void rest() override;
   void shrink(bool half) override;
   void finish() override;
+  void go_live(const HandOver::Due& due) override;
+  [[nodiscard]] HandOver::Due due() const override;
+  // Of one that has gone live: the packets of the node before are complete.
+  void go_on(const messages::GoOn::Output& from);
+  [[nodiscard]] OutputId output() const { return output_.output; }
 
  private:
   bool is_wanted() override;
@@ -42,6 +47,7 @@ class Rendition final : public NodeOutput, private GroupGate::Stream {
   void make_ready(const Ready& wanted) override;
   void deliver(const FrameRef& frame, const FrameTimes& times, std::uint64_t number) override;
   void on_failure(const std::string& reason) override;
+  void on_rehearsed(const FrameRef& frame, const FrameTimes& times) override;
   [[nodiscard]] bool takes(const FrameRef& frame) const override { return stream_.takes(frame); }
   void encode(const FrameRef& frame, const FrameTimes& times, std::uint64_t number) override;
   void drop(DropCause cause) override { count(cause); }

@@ -21,7 +21,9 @@ void RingInput::add(EdgeId /*edge*/, InputRing ring) { rings_.add(ring); }
 void RingInput::accuse_writer(EdgeId /*edge*/) { accuse(edge_.accusation, Accused::other_end); }
 
 void RingInput::run(FrameTaker& taker) {
-  while (auto ring = next_ring(taker)) {
+  while (!leaves_) {
+    auto ring = next_ring(taker);
+    if (!ring) return;
     drain(*ring, taker);
     leave_to_main_thread(std::move(ring->memory));
   }
@@ -32,6 +34,7 @@ std::optional<InputRing> RingInput::next_ring(FrameTaker& taker) {
   auto ring = rings_.next(std::chrono::nanoseconds(0));
   while (!ring && !rings_.is_over()) {
     taker.rest();
+    if (leaves_) return std::nullopt;
     ring = rings_.next(slice);
   }
   return ring;
@@ -59,6 +62,7 @@ void RingInput::drain(const InputRing& ring, FrameTaker& taker) {
     } else {
       taker.rest();
     }
+    if (leaves_) return use.reader.leave();
   }
 }
 

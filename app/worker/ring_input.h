@@ -24,6 +24,7 @@ class RingInput final : public NodeInput {
   void abandon() override { rings_.abandon(); }
   void run(FrameTaker& taker) override;
   [[nodiscard]] bool is_abandoned() const override { return rings_.is_abandoned(); }
+  void leave() override { leaves_ = true; }
 
  private:
   std::optional<InputRing> next_ring(FrameTaker& taker);
@@ -33,6 +34,7 @@ class RingInput final : public NodeInput {
   ReaderQueue queue_;
   EdgeReaderBlock& edge_;
   RingQueue<InputRing> rings_;
+  bool leaves_ = false;
 };
 
 }  // namespace campipe

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <list>
 #include <map>
 #include <memory>
@@ -74,7 +75,23 @@ class Worker {
     if (Node* node = find(over.node)) node->input().finish(over.edge);
   }
 
+  // The node that it is for takes over where there is none yet.
+  void on(const messages::OfferHandOver& offer, std::vector<UniqueFd>& fds) {
+    try {
+      auto page = HandOver::open(std::move(fds.at(0)));
+      if (Node* node = find(offer.node)) return node->give_over(std::move(page));
+      hand_overs_[offer.node] = std::move(page);
+    } catch (const std::exception& error) {
+      child_.send(messages::NotReady{offer.node, error.what()});
+    }
+  }
+
+  void on(const messages::GoOn& from) {
+    if (Node* node = find(from.node)) node->go_on(from);
+  }
+
   void on(const messages::ForgetNode& of) {
+    hand_overs_.erase(of.node);
     given_.remove_if([&](const GivenRing& ring) { return ring.node == of.node; });
     done_ -= nodes_.erase(of.node);
   }
@@ -120,11 +137,20 @@ class Worker {
       ++done_;
       child_.wake();
     };
-    nodes_[asked.node] = std::make_unique<Node>(asked, gpu_, child_.page(), events(), on_done);
+    auto page = hand_overs_.extract(asked.node);
+    const bool takes_over =
+        std::ranges::any_of(asked.outputs, [](const messages::EncodedOutput& output) { return output.waits; });
+    if (takes_over && page.empty()) {  // which has been reported
+      child_.send(messages::NodeDone{{asked.node}});
+      return;
+    }
+    nodes_[asked.node] = std::make_unique<Node>(asked, gpu_, child_.page(), events(asked.node), on_done,
+                                                page.empty() ? nullptr : std::move(page.mapped()));
   }
 
-  OutputEvents events() {
+  OutputEvents events(NodeId node) {
     OutputEvents events;
+    events.on_not_ready = [this, node](const std::string& reason) { child_.send(messages::NotReady{node, reason}); };
     events.on_packets = [this](OutputId output, const PacketRingMemory& ring, std::uint64_t epoch,
                                const StreamParameters& parameters) {
       child_.send(messages::PacketRing{output, epoch, parameters}, {ring.fd()});
@@ -236,6 +262,7 @@ class Worker {
   RetiredRings retired_;
   std::map<NodeId, std::unique_ptr<Node>> nodes_;
   std::map<OutputId, std::shared_ptr<GroupPage>> group_pages_;  // until their nodes are made
+  std::map<NodeId, std::shared_ptr<HandOver>> hand_overs_;      // likewise
   std::list<GivenRing> given_;                                  // not opened yet
   bool started_ = false;
   bool over_ = false;  // no further node will come

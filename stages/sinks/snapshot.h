@@ -29,7 +29,10 @@ class SnapshotWriter {
 
   // offer() would take a frame now: so frames on a GPU need to be fetched only then.
   [[nodiscard]] bool is_due() const { return Clock::now() >= due_; }
-  // Copies the frame, which must lie in host memory, if it is due. One thread calls this and is_due().
+  // When it would, for a writer in another process that goes on.
+  [[nodiscard]] Deadline due() const { return due_; }
+  void go_on(Deadline due) { due_ = due; }
+  // Copies the frame, which must lie in host memory, if it is due. One thread calls this, is_due() and go_on().
   void offer(const FrameView& frame);
 
  private:

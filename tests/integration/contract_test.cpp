@@ -15,6 +15,7 @@
 #include <memory>
 #include <regex>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 #include "core/clock.h"
@@ -87,7 +88,7 @@ class WholeRig {
 constexpr const char* whole_rig = R"(
 http_address: HTTP
 rtsp_address: RTSP
-workers: {count: 1}
+workers: {count: 2}
 defaults: {gpu: cpu}
 cameras:
   dock:
@@ -99,8 +100,8 @@ cameras:
     push: ["udp://UDP", "rtsp://NOBODY/a"]
     outputs:
       small: {encode: {bitrate: 100k}, record: {path: "small/%H%M%S.mp4", segment_duration: 1s}}
-  busy: {source: "test://pattern?width=160&height=120&rate=25", drop_policy: drop}
-  yielding: {source: "test://pattern?width=160&height=120&rate=5", priority: 10}
+  busy: {source: "test://pattern?width=160&height=120&rate=25", drop_policy: drop, placement: {encode: "cpu:1"}}
+  yielding: {source: "test://pattern?width=160&height=120&rate=5", priority: 10, placement: {encode: "cpu:1"}}
   full: {source: "test://pattern?width=160&height=120&rate=5", record: {path: "CLIPS/{camera}.mp4"}}
   film: {source: "test://pattern?width=160&height=120&rate=5", encode: {codec: mjpeg}}
   copy: {source: "CLIPS/clip.mp4", loop: true, encode: {codec: copy}}
@@ -153,6 +154,7 @@ class Contract : public testing::Test {
   }
 
   void make_changes();
+  void see_a_move();
   void watch();
   bool has_seen_all_but(const Names& others);
   void end();
@@ -168,6 +170,22 @@ class Contract : public testing::Test {
   std::vector<std::unique_ptr<TcpClient>> players_;
 };
 
+// What is shown meanwhile is there only then.
+void Contract::see_a_move() {
+  const auto spare = [&] { return api_->call("GET", "/cameras/{name}", "spare"); };
+  EXPECT_TRUE(eventually([&] { return spare().at("state") == "running" && spare().contains("ring"); }));
+  const int here = spare().at("worker");
+  const auto to = [](int worker) { return R"({"worker": )" + std::to_string(worker) + "}"; };
+  std::jthread moves([&] {
+    const std::string token = "Authorization: Bearer " + token_of(rig_.run(), rig_.http()) + "\r\n";
+    const Reply reply = ask(rig_.http(), "POST /api/v1/cameras/spare/move", token, to(1 - here));
+    EXPECT_EQ(reply.status, 200) << reply.body;
+  });
+  EXPECT_TRUE(eventually([&] { return spare().contains("moves_to"); }, std::chrono::seconds(10)));
+  moves.join();
+  api_->call("POST", "/cameras/{name}/move", "spare", to(here));
+}
+
 // Each call that changes something, once.
 void Contract::make_changes() {
   const std::string config = R"({"config": {"source": "test://pattern?width=160&height=120&rate=)";
@@ -178,6 +196,7 @@ void Contract::make_changes() {
   api_->call("PUT", "/cameras/{name}", "new", config + "5\"}}", 201);
   api_->call("PUT", "/cameras/{name}", "new", config + "6\"}}");
   api_->call("DELETE", "/cameras/{name}", "new");
+  see_a_move();
   const std::string mosaic = R"({"config": {"cameras": ["dock"], "width": 160, "height": 120, "gpu": "cpu", "rate": )";
   api_->call("PUT", "/mosaics/{name}", "new", mosaic + "5}}", 201);
   api_->call("PUT", "/mosaics/{name}", "new", mosaic + "6}}");

@@ -173,6 +173,33 @@ TEST_P(WatchedFiles, AreDecodedOnlyWhileSomebodyWatches) {
   expect_own_packets(clip_, recorded());
 }
 
+// What is encoded on demand is moved like the rest, while it is watched.
+TEST_F(WatchedCopies, GoOnForTheirViewersInAnotherWorker) {
+  const std::string encoder = can_encode("libx265") ? "libx265" : "mpeg4";
+  begin(clip({.name = "clip.mkv", .encoder = encoder, .pixels = "yuv420p", .frames = clip_frames}),
+        "    loop: true\n  other:\n    source: \"test://pattern?width=160&height=120&rate=5\"\nworkers: {count: 2}\n");
+  wait_for_copies(30);
+  const auto move = [&] {
+    return ask({"move", "dock", "1", "--url", "http://127.0.0.1:" + std::to_string(port_), "--token-file",
+                rig_->file("state/token-" + std::to_string(port_)).string()});
+  };
+  EXPECT_THAT(move().errors, testing::HasSubstr("no frames come to its worker just now"));
+  auto viewer = watch();
+  expect_in_turn(see(*viewer));
+  const Answer answer = move();
+  EXPECT_EQ(answer.status, 0) << answer.errors << rig_->log();
+  VideoFile seen = see(*viewer);
+  const std::size_t before = seen.pictures.size();
+  while (seen.pictures.size() < before + 150) seen = see(*viewer);
+  expect_in_turn(seen);
+  viewer.reset();
+  EXPECT_TRUE(eventually([&] { return rests(); })) << rig_->log();
+  const json found = end();
+  EXPECT_THAT(found.at("frames").at("dropped"), IsEmpty());
+  for (const auto& [cause, count] : found.at("outputs").at("browser").at("frames").at("dropped").items())
+    EXPECT_EQ(cause, "unwatched") << count;
+}
+
 TEST_P(WatchedFiles, ServeViewersWhoComeAndGo) {
   for (int i = 0; i < 10; ++i) {
     SCOPED_TRACE(i);

@@ -54,6 +54,7 @@ std::string of_camera(const std::string& path, const std::string& camera) {
 std::string good_body(const json& operation) {
   const std::string id = operation.at("operationId");
   if (id.starts_with("put")) return R"({"config": {"source": "a.mp4"}, "persist": true})";
+  if (id == "moveCamera") return R"({"worker": 1})";
   if (id == "login") return R"({"user": "ann", "password": "hunter2"})";
   return "";
 }
@@ -345,6 +346,8 @@ TEST_F(ApiTest, ChangesAreAskedOfTheSupervisor) {
             (json{{"type", "set_recording"}, {"name", "dock"}, {"on", true}}));
   EXPECT_EQ(asked("POST", "cameras/dock/stop-recording", ""),
             (json{{"type", "set_recording"}, {"name", "dock"}, {"on", false}}));
+  EXPECT_EQ(asked("POST", "cameras/dock/move", R"({"worker": 2})"),
+            (json{{"type", "move_camera"}, {"name", "dock"}, {"worker", 2}}));
   EXPECT_EQ(asked("POST", "reload", ""), (json{{"type", "reload"}}));
 }
 

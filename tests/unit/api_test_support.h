@@ -106,6 +106,7 @@ class ApiTest : public ::testing::Test {
   // As the supervisor answers.
   static messages::Answer done(const messages::SetRecording& asked) { return recording_answer(asked.on); }
   static messages::Answer done(const messages::EnableCamera& asked) { return enabled_answer(asked.on); }
+  static messages::Answer done(const messages::MoveCamera& asked) { return moved_answer(asked.worker); }
   static messages::Answer done(const messages::PutCamera&) { return put_answer(false); }
   static messages::Answer done(const messages::RemoveCamera&) { return removed_answer(); }  // and as these, others
   static messages::Answer done(const messages::Reload&) { return reloaded_answer({.changed = {"dock"}}); }

@@ -270,5 +270,42 @@ TEST(RigPage, EveryCauseHasANameOfItsOwn) {
   EXPECT_STREQ(name_of(DropCause::no_gpu_memory), "no_gpu_memory");
 }
 
+// What one worker has counted goes to another one's block, beside what that has counted already.
+TEST(RigPage, MovesWhatAWorkerHasCounted) {
+  const RigPage page = RigPage::create(4, 2);
+  const ProcessId from = worker_process(0);
+  const ProcessId to = worker_process(1);
+  const OutputId output(2);
+  EncodeBlock& before = page.encode(output, from);
+  EncodeBlock& after = page.encode(output, to);
+  before.counters.add(Counter::bytes, 70);
+  after.counters.add(Counter::bytes, 5);
+  counter(before.dropped, DropCause::rate) = 3;
+  counter(after.dropped, DropCause::rate) = 1;
+  before.latency.record(2'000'000);
+  after.latency.record(9'000'000);
+  before.motion.largest = 0.5F;
+  after.motion.largest = 0.25F;
+  page.move(output, from, to);
+  EXPECT_EQ(after.counters.of(Counter::bytes), 75U);
+  EXPECT_EQ(before.counters.of(Counter::bytes), 0U);
+  EXPECT_EQ(counter(after.dropped, DropCause::rate), 4U);
+  EXPECT_EQ(counter(before.dropped, DropCause::rate), 0U);
+  EXPECT_EQ(after.latency.counts().total(), 2U);
+  EXPECT_EQ(before.latency.counts().total(), 0U);
+  EXPECT_EQ(after.motion.largest, 0.5F);
+
+  page.edge_reader(EdgeId(1), from).queue.record(1'000'000);
+  page.edge_reader(EdgeId(1), to).queue.record(1'000'000);
+  page.move(EdgeId(1), from, to);
+  EXPECT_EQ(page.edge_reader(EdgeId(1), to).queue.counts().total(), 2U);
+  EXPECT_EQ(page.edge_reader(EdgeId(1), from).queue.counts().total(), 0U);
+
+  page.node(NodeId(0), from).counters.add(Counter::worker_restarts, 2);
+  page.move(NodeId(0), from, NodeId(3), to);
+  EXPECT_EQ(page.node(NodeId(3), to).counters.of(Counter::worker_restarts), 2U);
+  EXPECT_EQ(page.node(NodeId(0), from).counters.of(Counter::worker_restarts), 0U);
+}
+
 }  // namespace
 }  // namespace campipe::test

@@ -283,7 +283,7 @@ describe('login', {timeout: 200000}, () => {
       const users = ['ann: {may: administer', 'bob: {may: view']
         .map((user) => `  ${user}, password: "${hash}"}\n`)
         .join('');
-      return Rig.start({more: `${defaults}users:\n${users}`, cameras});
+      return Rig.start({more: `${defaults.replace('count: 1', 'count: 2')}users:\n${users}`, cameras});
     },
     (opened) => {
       ({rig, page} = opened);
@@ -296,6 +296,20 @@ describe('login', {timeout: 200000}, () => {
     await page.click('button[type=submit]');
   }
 
+  // Whoever administers the whole rig may have another worker do a camera's work.
+  async function moveTo(worker) {
+    await page.waitForSelector('.actions select:enabled');
+    await page.selectOption('.actions select', worker);
+    await eventually(`it is on worker ${worker}`, () =>
+      page.evaluate(async (wanted) => {
+        const camera = await (await fetch('/api/v1/cameras/dock')).json();
+        return String(camera.worker) === wanted && camera.moves_to === undefined;
+      }, worker),
+    );
+    assert.equal(await page.textContent('.head .error'), '');
+    await expectMoving(page, 'dock');
+  }
+
   test('nothing without a login; back to where one wanted to go; out again', async () => {
     await page.goto(`${rig.base}/camera/dock`);
     await page.waitForURL('**/login?next=**');
@@ -305,6 +319,8 @@ describe('login', {timeout: 200000}, () => {
     await page.waitForURL('**/camera/dock');
     await expectMoving(page, 'dock');
     await page.waitForSelector('text=Switch off');
+    await moveTo('1');
+    await moveTo('0');
     await page.click('#logout');
     await page.waitForURL('**/login**');
     await page.goto(rig.base);
@@ -316,7 +332,7 @@ describe('login', {timeout: 200000}, () => {
     await logIn('bob', password);
     await expectMoving(page, 'dock');
     await eventually('facts', async () => /320/.test(await page.textContent('.facts')));
-    for (const text of ['Switch off', 'Stop recording'])
+    for (const text of ['Switch off', 'Stop recording', 'Worker'])
       assert.equal(await page.isVisible(`text=${text}`), false, text);
   });
 });

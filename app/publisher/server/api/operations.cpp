@@ -18,6 +18,7 @@ using nlohmann::json;
 
 constexpr std::size_t longest_config = 64 * 1024;
 constexpr int most_recordings = 1'000;
+constexpr unsigned most_worker = 1'000;                  // numbers beyond are none of a worker
 constexpr auto longest_wait = std::chrono::seconds(10);  // for the supervisor
 constexpr std::span<const std::string_view> nothing;
 
@@ -148,6 +149,16 @@ HttpAnswer set_recording(const ApiCall& call, bool on) {
   return ask(call, messages::SetRecording{.name = call.camera, .on = on});
 }
 
+HttpAnswer move_camera(const ApiCall& call) {
+  constexpr std::array<std::string_view, 1> keys{"worker"};
+  check_parameters(call.request, nothing);
+  const json body = read_body(call.request, keys);
+  const auto worker = body.find("worker");
+  const bool is_number = worker != body.end() && worker->is_number_unsigned() && *worker <= most_worker;
+  if (!is_number) throw ApiError(400, "'worker' must be the number of a worker, such as 1");
+  return ask(call, messages::MoveCamera{.name = call.camera, .worker = worker->get<unsigned>()});
+}
+
 HttpAnswer get_history(const ApiCall& call) {
   check_parameters(call.request, nothing);
   const auto newest = call.api.status.of(call.request.identity);
@@ -254,6 +265,8 @@ std::span<const ApiOperation> api_operations() {
       ApiOperation{"POST", "cameras/*/disable", camera, administer, [](Call c) { return set_enabled(c, false); }},
       ApiOperation{"POST", "cameras/*/record", camera, record, [](Call c) { return set_recording(c, true); }},
       ApiOperation{"POST", "cameras/*/stop-recording", camera, record, [](Call c) { return set_recording(c, false); }},
+      // It takes from what other cameras have.
+      ApiOperation{"POST", "cameras/*/move", rig, administer, move_camera},
       ApiOperation{"GET", "cameras/*/history", camera, view, get_history},
       ApiOperation{"POST", "reload", rig, administer, reload},
       ApiOperation{"GET", "recordings", known, record, get_recordings},

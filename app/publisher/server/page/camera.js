@@ -1,5 +1,5 @@
 // One camera: its frame, what the rig reports of it, ten minutes of its numbers, and what may be done.
-import {get, may, post, watchStatus} from '/static/api.js';
+import {administers, get, may, post, watchStatus} from '/static/api.js';
 import {factsOf, linksOf} from '/static/camera_facts.js';
 import {motionOf} from '/static/camera_motion.js';
 import {el, patch, setText} from '/static/dom.js';
@@ -40,6 +40,10 @@ function makePlots() {
   ];
 }
 
+// Their numbers.
+const workersOf = (status) =>
+  (status.processes ?? []).map(({role}) => /^worker (\d+)$/.exec(role)?.[1]).filter((number) => number !== undefined);
+
 export function show(main, url) {
   return new CameraPage(main, decodeURIComponent(url.pathname.slice('/camera/'.length)));
 }
@@ -56,6 +60,8 @@ class CameraPage {
   #error = el('p', {class: 'error', role: 'alert'});
   #record = el('button', {class: 'button', type: 'button', hidden: true});
   #enable = el('button', {class: 'button', type: 'button', hidden: true});
+  #worker = el('select', {});
+  #move = el('label', {hidden: true}, 'Worker ', this.#worker);
   #plots = makePlots();
   #body;
   #missing = el(
@@ -77,6 +83,7 @@ class CameraPage {
     this.#tile.seen = this.#tile.active = true;
     this.#record.addEventListener('click', () => this.#do(this.#camera.recording_on ? 'stop-recording' : 'record'));
     this.#enable.addEventListener('click', () => this.#do(this.#camera.enabled === false ? 'enable' : 'disable'));
+    this.#worker.addEventListener('change', () => this.#do('move', {worker: Number(this.#worker.value)}));
     this.#body = el(
       'div',
       {class: 'camera-page'},
@@ -99,6 +106,7 @@ class CameraPage {
         el(
           'div',
           {class: 'actions'},
+          this.#move,
           this.#record,
           this.#enable,
           may('record', name)
@@ -132,7 +140,7 @@ class CameraPage {
     this.#tile.active = Boolean(camera);
     this.#camera = camera ?? null;
     if (!camera) {
-      this.#record.hidden = this.#enable.hidden = true;
+      this.#record.hidden = this.#enable.hidden = this.#move.hidden = true;
       return;
     }
     this.#tile.update(camera, rates[this.#name]);
@@ -146,6 +154,20 @@ class CameraPage {
       this.#links.replaceChildren(...links.items);
     }
     this.#showButtons(camera);
+    this.#showWorkers(camera, status);
+  }
+
+  // Where it may be moved to. The rig says why if that cannot be.
+  #showWorkers(camera, status) {
+    const workers = workersOf(status);
+    const canMove = camera.state === 'running' && camera.graph?.nodes.length === 2 && !camera.group && !camera.cells;
+    this.#move.hidden = !administers() || !canMove || workers.length < 2;
+    if (this.#worker.dataset.for !== workers.join()) {
+      this.#worker.dataset.for = workers.join();
+      this.#worker.replaceChildren(...workers.map((worker) => el('option', {value: worker}, worker)));
+    }
+    const busy = this.#worker.disabled || document.activeElement === this.#worker;
+    if (!busy) this.#worker.value = String(camera.moves_to ?? camera.worker);
   }
 
   #showButtons(camera) {
@@ -155,15 +177,16 @@ class CameraPage {
     setText(this.#enable, camera.enabled === false ? 'Switch on' : 'Switch off');
   }
 
-  async #do(what) {
-    this.#record.disabled = this.#enable.disabled = true;
+  async #do(what, body) {
+    this.#record.disabled = this.#enable.disabled = this.#worker.disabled = true;
     setText(this.#error, '');
     try {
-      await post(`cameras/${encodeURIComponent(this.#name)}/${what}`);
+      await post(`cameras/${encodeURIComponent(this.#name)}/${what}`, body);
     } catch (error) {
       setText(this.#error, error.message);
     } finally {
-      this.#record.disabled = this.#enable.disabled = false;
+      this.#record.disabled = this.#enable.disabled = this.#worker.disabled = false;
+      this.#worker.blur();
     }
   }
 

@@ -1,0 +1,268 @@
+#include "app/supervisor/moves.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "app/supervisor/accounting.h"
+#include "core/failpoint.h"
+#include "core/gpu.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+// Filters settle for up to two seconds, key frames come every few, and who asked waits for ten.
+constexpr auto longest_move = std::chrono::seconds(8);
+
+bool sees(const ProcessPlace& place, const Device& gpu) {
+  return on_gpu(place.gpu) && std::ranges::find(place.sees, gpu) != place.sees.end();
+}
+
+bool is_shown(const Camera& camera) {
+  return std::ranges::any_of(camera.edges, [](const CameraEdge& edge) { return edge.cell.has_value(); });
+}
+
+Placement placement_at(const ProcessPlace& place, const Output& output, const Devices& devices) {
+  CameraPlan camera;
+  camera.placement = output.placement;
+  NodePlan node;
+  node.gpu = place.gpu;
+  node.encode_cores = output.placement.encode_cores;
+  return placement_of_output(camera, node, output.config, devices);
+}
+
+}  // namespace
+
+void Moves::begin(const messages::MoveCamera& asked, pid_t asker) {
+  const auto refuse = [&](int status, const std::string& why) { answer_(asker, asked.request, refused(status, why)); };
+  Camera* const camera = rig_.cameras.find(asked.name);
+  if (rig_.phase != RunPhase::running) return refuse(409, "the rig is ending");
+  if (camera == nullptr || camera->is_removed()) return refuse(404, "there is no such camera");
+  if (const std::string why = refusal(asked, *camera); !why.empty()) return refuse(409, why);
+  try {
+    begin(asked, asker, *camera);
+  } catch (const std::exception& error) {
+    refuse(409, error.what());
+  }
+}
+
+// Empty: it can be moved there.
+std::string Moves::refusal(const messages::MoveCamera& asked, const Camera& camera) const {
+  const unsigned workers = processes_.count(ProcessKind::worker);
+  if (asked.worker >= workers)
+    return fmt::format("there is no worker {}; the rig's workers are 0 to {}", asked.worker, workers - 1);
+  if (!camera.takes_part()) return "it is disabled";
+  if (camera.is_mosaic()) return "it is a mosaic, and these cannot be moved";
+  if (camera.move) return "it is being moved already";
+  if (camera.retiring) return "it is being changed";
+  if (!camera.uses_worker()) return "it is passed on as it comes: no worker has work with it";
+  if (camera.nodes.size() != 1) return "it is processed by stage or by tile, and such cameras cannot be moved";
+  if (camera.config.group) return "it is in a synchronised group, and such cameras cannot be moved";
+  if (is_shown(camera)) return "a mosaic shows it, and such cameras cannot be moved";
+  if (camera.outputs.size() > HandOver::most_outputs)
+    return fmt::format("it has more than {} outputs, too many to be moved", HandOver::most_outputs);
+  const CameraNode& node = camera.nodes.front();
+  if (node.worker == asked.worker) return fmt::format("it is on worker {} already", asked.worker);
+  const bool runs = camera.own().state == CameraState::running && !node.done && !camera.source.over;
+  if (!runs) return fmt::format("it does not run: it is {}", name_of(camera.own().state));
+  const auto& ring = camera.frames().newest;
+  const bool comes = ring && ring->observer.writer_state() == WriterState::open;
+  if (!comes) return "no frames come to its worker just now";
+  const auto& all = std::as_const(processes_).all();
+  const ProcessPlace& place = std::ranges::find_if(all, [&](const ManagedProcess& process) {
+                                return process.kind == ProcessKind::worker && process.number == asked.worker;
+                              })->place;
+  const Device& decoder = camera.source.placement.decode_gpu;
+  if (on_gpu(decoder) && !sees(place, decoder))
+    return fmt::format("worker {} does not see the GPU that decodes it", asked.worker);
+  return "";
+}
+
+// Nothing has changed where it throws.
+void Moves::begin(const messages::MoveCamera& asked, pid_t asker, Camera& camera) {
+  const CameraNode from = camera.nodes.front();
+  ManagedProcess& worker = processes_.worker(asked.worker);
+  CameraMove move;
+  move.page = HandOver::create();
+  move.from = from.id;
+  move.worker = asked.worker;
+  move.asker = asker;
+  move.request = asked.request;
+  for (const Output& output : camera.outputs)
+    move.placements[output.id] = placement_at(worker.place, output, rig_.machine.devices);
+  CameraNode node;
+  node.worker = asked.worker;
+  node.gpu = worker.place.gpu_name;
+  node.first_filter = from.first_filter;
+  const NodeId to = rig_.cameras.add_node(camera, std::move(node)).id;
+  move.to = to;
+  CameraEdge& edge = camera.frames();
+  edge.reader(from.id).gives_over = move.page;
+  EdgeReader& reader = edge.readers.emplace_back();
+  reader.node = to;
+  reader.process = worker.id;
+  reader.takes_over = move.page;
+  spdlog::info("{}: its work is to go over from worker {} to worker {}", camera.name(), from.worker, asked.worker);
+  camera.move = std::move(move);
+  require_readers(camera);
+  rig_.next_status = Clock::now();
+  processes_.send_to_node(camera, camera.node(from.id), messages::OfferHandOver(), {camera.move->page->fd()});
+  failpoint("supervisor.move_offered", camera.name());
+  setup_.send_new_node(camera, camera.node(to));
+}
+
+void Moves::require_readers(Camera& camera) {
+  CameraEdge& edge = camera.frames();
+  if (edge.newest && camera.config.drop_policy == DropPolicy::block)
+    edge.newest->observer.require(camera.required_seats(edge));
+}
+
+void Moves::follow() {
+  for (Camera& camera : rig_.cameras.all()) {
+    if (!camera.move || camera.move->cancelled || Clock::now() - camera.move->begun < longest_move) continue;
+    const bool ready = camera.move->page->word().state == HandOver::State::ready;
+    cancel(camera, ready ? fmt::format("no frame came at which it could go over within {} s", longest_move.count())
+                         : fmt::format("worker {} did not get ready for it within {} s", camera.move->worker,
+                                       longest_move.count()));
+  }
+}
+
+// Its node in the other worker sees it, and ends.
+void Moves::cancel(Camera& camera, const std::string& why) {
+  if (!camera.move || camera.move->cancelled || !camera.move->page->cancel()) return;
+  note_cancelled(camera, why);
+}
+
+void Moves::note_cancelled(Camera& camera, const std::string& why) {
+  CameraMove& move = *camera.move;
+  if (std::exchange(move.cancelled, true)) return;
+  spdlog::warn("{}: is not moved to worker {}: {}", camera.name(), move.worker, why);
+  require_readers(camera);
+  answer(move, refused(409, "it is not moved: " + why));
+}
+
+void Moves::answer(CameraMove& move, const messages::Answer& answer) {
+  if (const pid_t asker = std::exchange(move.asker, 0); asker != 0) answer_(asker, move.request, answer);
+}
+
+bool Moves::on_node_done(Camera& camera, const CameraNode& node) {
+  if (!camera.move) return false;
+  if (node.id == camera.move->from) {
+    if (camera.move->is_committed()) {
+      complete(camera);
+      return true;
+    }
+    cancel(camera, "its source has ended");
+    return false;
+  }
+  if (node.id != camera.move->to) return false;
+  drop_new_node(camera);
+  return true;
+}
+
+void Moves::on_worker_death(unsigned worker) {
+  for (Camera& camera : rig_.cameras.all()) {
+    if (!camera.move) continue;
+    if (camera.move->worker == worker) {
+      on_death_of_new(camera);
+    } else if (camera.node(camera.move->from).worker == worker) {
+      on_death_of_old(camera);
+    }
+  }
+}
+
+// What it had passed, and is in no packet ring, died with it.
+void Moves::on_death_of_old(Camera& camera) {
+  const CameraNode& old_node = camera.node(camera.move->from);
+  if (old_node.done) return;
+  if (!camera.move->page->decide_for_dead(camera.frames().published())) {
+    return note_cancelled(camera, "its worker died before the other one was ready");
+  }
+  for (Output& output : camera.outputs) {
+    if (!output.is_copy() && output.packets.newest) output.packets.newest->mark_writer_gone();
+  }
+  ++camera.counted[Counter::worker_restarts];
+  complete(camera);
+}
+
+void Moves::on_death_of_new(Camera& camera) {
+  if (!camera.move->page->cancel()) {
+    camera.move->to_died = true;  // the rest is as for any node
+    return;
+  }
+  note_cancelled(camera, "that worker died");
+  drop_new_node(camera);
+}
+
+// The old node is done, or its process is gone: what came before the boundary is encoded, dropped, or lost with it.
+void Moves::complete(Camera& camera) {
+  CameraMove move = std::move(*camera.move);
+  CameraEdge& edge = camera.frames();
+  const CameraNode from = camera.node(move.from);
+  // Of one that died, the ring may have taken back frames that were the other one's already.
+  const ReaderFrames came = edge.frames_for(edge.reader(move.from));
+  const std::uint64_t accounted = accounted_at(camera, from, rig_.page);
+  const std::uint64_t taken = came.meant - came.recalled;
+  if (taken < accounted) edge.reader(move.from).not_recalled = accounted - taken;
+  const auto lost = settle_node(camera, from, rig_.page, DropCause::worker_lost);
+  for (const auto& [name, frames] : lost) spdlog::warn("{}: frames lost with its worker: {}", name, frames);
+  const ReaderFrames before = edge.frames_for(edge.reader(move.from));
+  EdgeReader& reader = edge.reader(move.to);
+  reader.meant += before.meant;
+  reader.recalled += before.recalled;
+  const CameraNode& to = camera.node(move.to);
+  rig_.page.move(from.id, from.process(), to.id, to.process());
+  rig_.page.move(edge.id, from.process(), to.process());
+  messages::GoOn go_on{to.id, {}};
+  for (Output& output : camera.outputs) {
+    if (output.is_copy()) continue;
+    rig_.page.move(output.id, from.process(), to.process());
+    output.node = to.id;
+    output.placement = move.placements.at(output.id);
+    go_on.outputs.push_back(
+        {output.id, output.packets.epoch + 1, output.packets_published(), output.state == CameraState::failed});
+  }
+  move.page->forget_fd();
+  camera.move.reset();
+  remove_node(camera, from.id, from.worker);
+  failpoint("supervisor.move_complete", camera.name());
+  if (move.to_died) {
+    edge.reader(move.to).unsettled = true;
+    setup_.send_new_node(camera, camera.node(move.to));
+  } else {
+    processes_.send_to_node(camera, camera.node(move.to), std::move(go_on));
+  }
+  spdlog::info("{}: is on worker {} from frame {} on", camera.name(), move.worker, *move.page->boundary());
+  answer(move, moved_answer(move.worker));
+}
+
+void Moves::drop_new_node(Camera& camera) {
+  const CameraMove move = std::move(*camera.move);
+  camera.move.reset();
+  camera.frames().reader(move.from).gives_over.reset();
+  const CameraNode to = camera.node(move.to);
+  rig_.page.clear(to.id, to.process());
+  remove_node(camera, move.to, move.worker);
+}
+
+void Moves::remove_node(Camera& camera, NodeId node, unsigned worker) {
+  processes_.send(processes_.worker(worker), messages::ForgetNode{{node}});
+  camera.frames().remove_reader(node);
+  rig_.cameras.remove_node(camera, node);
+  require_readers(camera);
+}
+
+void Moves::end_all() {
+  for (Camera& camera : rig_.cameras.all()) {
+    if (!camera.move) continue;
+    if (camera.move->page->decide_for_dead(camera.frames().published())) {
+      complete(camera);
+    } else {
+      drop_new_node(camera);
+    }
+  }
+}
+
+}  // namespace campipe

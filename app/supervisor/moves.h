@@ -1,0 +1,61 @@
+// Cameras whose work goes over from one worker to another while they run, without losing a frame.
+//
+// The camera has a second node in the other worker, which reads the same frames, until both have agreed by a page of
+// their own (ipc/hand_over.h) at which frame the work goes over. When the first node has encoded what came before, and
+// is done, its counters, outputs and place are the second one's. Until then the first one goes on as if nothing had
+// been whenever something goes wrong: the other node cannot get ready, dies, or takes too long; the frame ring is
+// replaced; an output fails. When the first one's process dies, the second one takes over, if it is ready.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+
+#include "app/supervisor/answers.h"
+#include "app/supervisor/camera_setup.h"
+#include "app/supervisor/processes.h"
+#include "app/supervisor/rig_state.h"
+
+namespace campipe {
+
+class Moves {
+ public:
+  // To who asked; `request` as in messages::MoveCamera.
+  using Answerer = std::function<void(pid_t asker, std::uint64_t request, const messages::Answer& answer)>;
+
+  Moves(RigState& rig, Processes& processes, CameraSetup& setup, Answerer answer)
+      : rig_(rig), processes_(processes), setup_(setup), answer_(std::move(answer)) {}
+
+  // The answer follows, maybe at once.
+  void begin(const messages::MoveCamera& asked, pid_t asker);
+  // To be called several times a second: those that take too long are cancelled.
+  void follow();
+  // What it began does not come about, unless it has: the camera stays where it is.
+  void cancel(Camera& camera, const std::string& why);
+  // True: the camera goes on without that node, which is not there any more.
+  bool on_node_done(Camera& camera, const CameraNode& node);
+  // Before anything else is done about it.
+  void on_worker_death(unsigned worker);
+  // No process runs any more.
+  void end_all();
+
+ private:
+  void begin(const messages::MoveCamera& asked, pid_t asker, Camera& camera);
+  [[nodiscard]] std::string refusal(const messages::MoveCamera& asked, const Camera& camera) const;
+  void on_death_of_old(Camera& camera);
+  void on_death_of_new(Camera& camera);
+  void complete(Camera& camera);
+  void drop_new_node(Camera& camera);
+  void remove_node(Camera& camera, NodeId node, unsigned worker);
+  void require_readers(Camera& camera);
+  void note_cancelled(Camera& camera, const std::string& why);
+  void answer(CameraMove& move, const messages::Answer& answer);
+
+  RigState& rig_;
+  Processes& processes_;
+  CameraSetup& setup_;
+  Answerer answer_;
+};
+
+}  // namespace campipe

@@ -1,0 +1,138 @@
+// A move of a camera to another worker, with either of the two workers killed or stopped at every step of it: no frame
+// comes twice, the rig goes on, and every frame is accounted for; the camera is where the command says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <ostream>
+#include <string>
+#include <thread>
+
+#include "tests/faults/fault_rig.h"
+#include "tests/integration/move_rig.h"
+#include "tests/unit/sanitized.h"
+
+namespace campipe::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr double promised_recovery = 2.0 * sanitizer_slowdown;  // s, and what a hang takes to be found
+
+// The new node is not ready for a second and a half.
+constexpr const char* settles = "    filters: [{motion: {}}]\n";
+
+struct Step {
+  std::string title;
+  std::string failpoints;
+  std::optional<bool> moved;  // in the end; none: by what was first
+  bool lossless = false;      // who is hit has no frame in hands
+  std::string keys = {};      // of the camera
+};
+void PrintTo(const Step& step, std::ostream* out) { *out << step.title; }
+
+class KilledAt : public testing::TestWithParam<std::tuple<Step, std::string>> {};
+
+TEST_P(KilledAt, NothingComesTwiceAndAllGoesOn) {
+  const auto& [step, policy] = GetParam();
+  MoveRig moves(step.keys, policy, {.failpoints = step.failpoints});
+  moves.wait_for_flow();
+  const std::int64_t when = utc_now_ns();
+  const auto died = [&] { return moves.log().find("died") != std::string::npos; };
+  unsigned to = MoveRig::target;
+  Answer answer = moves.move("a", to);
+  // What depends on when the next key frame comes is reached by one of some moves.
+  for (int more = 0; more < 5 && !step.moved && !died(); ++more) {
+    ASSERT_EQ(answer.status, 0) << answer.errors << moves.log();
+    to = to == 0 ? MoveRig::target : 0;
+    answer = moves.move("a", to);
+  }
+  const bool moved = answer.status == 0;
+  EXPECT_EQ(moved, step.moved.value_or(moved)) << answer.output << answer.errors << moves.log();
+  for (int fragments = 0; fragments < 3; ++fragments) moves.wait_for_flow();
+  EXPECT_TRUE(eventually([&] {
+    const unsigned from = to == 0 ? MoveRig::target : 0;
+    const std::string worker = "worker " + std::to_string(moved ? to : from);
+    const auto graph = moves.status_of("a").at("graph").at("nodes");
+    return graph.size() == 2 && graph.back().at("process") == worker && !moves.status_of("a").contains("moves_to");
+  })) << moves.status_of("a").dump(2)
+      << moves.log();
+  moves.end();
+  const VideoFile video = read_video(moves.rig().file("a.mp4"));
+  EXPECT_EQ(check_pattern_recording(video, step.lossless), "") << moves.log();
+  EXPECT_LE(largest_gap(video, when), promised_recovery + 2) << moves.log();
+  EXPECT_FALSE(std::filesystem::exists(moves.rig().file("a-1.mp4"))) << "the recording was broken in two";
+  const auto camera = moves.rig().camera("a");
+  EXPECT_EQ(video.pictures.size(), camera.at("frames").at("recorded").get<std::size_t>()) << camera;
+  EXPECT_TRUE(died()) << moves.log();
+  if (!step.lossless) return;
+  EXPECT_TRUE(camera.at("frames").at("dropped").empty()) << camera << moves.log();
+}
+
+// The second encoder that worker 2 opens is that of a: what fails before the first frame is tried once more. (The
+// second of two failpoints at one place counts what the first one lets pass.)
+TEST(MovesThatFail, LeaveTheCameraWhereItIsWhereNoEncoderOpens) {
+  MoveRig moves("", "drop", {.failpoints = "encoder.opening:2=throw,encoder.opening:2=throw"});
+  moves.wait_for_flow();
+  const Answer answer = moves.move("a", MoveRig::target);
+  EXPECT_EQ(answer.status, 1) << answer.output;
+  EXPECT_THAT(answer.errors, HasSubstr("it is not moved: ")) << moves.log();
+  moves.wait_for_flow();
+  EXPECT_EQ(moves.move("a", MoveRig::target).status, 0) << "then it can be; " << moves.log();
+  moves.wait_for_flow();
+  moves.end();
+  moves.expect_whole("a.mp4");
+  EXPECT_EQ(moves.rig().camera("a").at("state"), "ended");
+  EXPECT_TRUE(moves.rig().camera("a").at("frames").at("dropped").empty()) << moves.rig().camera("a") << moves.log();
+}
+
+// A worker that has no camera any more is started again for one that comes.
+TEST(MovesThatFail, AreNotThoseToAWorkerThatWasLeftAndDied) {
+  MoveRig moves;
+  moves.wait_for_flow();
+  ASSERT_EQ(moves.move("a", MoveRig::target).status, 0) << moves.log();
+  const pid_t left = moves.rig().pid_of("worker 0");
+  ::kill(left, SIGKILL);
+  ASSERT_TRUE(eventually([&] { return moves.log().find("worker 0 died") != std::string::npos; }));
+  moves.wait_for_flow();
+  EXPECT_EQ(moves.move("a", 0).status, 0) << moves.log();
+  moves.wait_for_flow();
+  moves.end();
+  moves.expect_whole("a.mp4");
+}
+
+// Both of its workers.
+TEST(MovesThatFail, GoOnWhenBothWorkersDie) {
+  MoveRig moves(settles, "block");
+  moves.wait_for_flow();
+  std::jthread mover([&] { static_cast<void>(moves.move("a", MoveRig::target)); });
+  ASSERT_TRUE(eventually([&] { return moves.log().find("is to go over") != std::string::npos; }));
+  strike(moves.rig(), {"both", {"worker 0", "worker 2"}});
+  mover.join();
+  for (int fragments = 0; fragments < 3; ++fragments) moves.wait_for_flow();
+  moves.end();
+  EXPECT_EQ(check_pattern_recording(read_video(moves.rig().file("a.mp4")), false), "") << moves.log();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, KilledAt,
+    testing::Combine(testing::Values(Step{"NewGettingReady", "hand_over.getting_ready=kill", false, true},
+                                     Step{"NewReady", "hand_over.ready=kill", {}},
+                                     Step{"NewOpening", "worker.opening_ring:2=kill", false, true},
+                                     Step{"NewLive", "hand_over.live=kill", true},
+                                     Step{"NewStopped", "hand_over.ready=stop", {}},
+                                     Step{"OldStopped", "hand_over.passing:8=stop", {}},
+                                     Step{"NewGoingOn", "hand_over.going_on=kill", true},
+                                     Step{"OldPassing", "hand_over.passing=kill", false, false, settles},
+                                     Step{"OldPassed", "hand_over.passed=kill", false, false, settles},
+                                     Step{"OldPassingLater", "hand_over.passing:8=kill", {}},
+                                     Step{"OldPassedLater", "hand_over.passed:8=kill", {}},
+                                     Step{"OldEncoding", "stage.pushed@a:60=kill", {}},
+                                     Step{"OldCommitting", "hand_over.committing=kill", true},
+                                     Step{"OldCommitted", "hand_over.committed=kill", true, true},
+                                     Step{"OldFinished", "hand_over.finished=kill", true, true}),
+                     testing::Values("drop", "block")),
+    [](const auto& one) { return std::get<0>(one.param).title + std::get<1>(one.param); });
+
+}  // namespace
+}  // namespace campipe::test

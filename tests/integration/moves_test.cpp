@@ -1,0 +1,290 @@
+// Cameras that are moved from one worker to another while they run, by the real program: recordings and RTSP readers go
+// on with every frame, once; what cannot be moved is refused, and stays where it is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/ffmpeg.h"
+#include "tests/integration/move_rig.h"
+#include "tests/unit/sanitized.h"
+
+namespace campipe::test {
+namespace {
+
+using testing::HasSubstr;
+
+std::size_t files_of(MoveRig& rig, const std::string& camera) {
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(rig.rig().folder())) {
+    const std::string name = entry.path().filename();
+    files += name.starts_with(camera) && name.ends_with(".mp4") ? 1 : 0;
+  }
+  return files;
+}
+
+class Moves : public testing::TestWithParam<std::string> {};
+
+TEST_P(Moves, ThereAndBackInOneFileWithoutALostFrame) {
+  MoveRig moves("", GetParam());
+  moves.wait_for_flow();
+  for (const unsigned worker : {MoveRig::target, 0U, 1U}) {
+    const Answer answer = moves.move("a", worker);
+    EXPECT_EQ(answer.status, 0) << answer.errors << moves.log();
+    EXPECT_THAT(answer.output, HasSubstr("a: is on worker " + std::to_string(worker)));
+    moves.wait_for_flow();
+  }
+  moves.end();
+  moves.expect_whole("a.mp4");
+  EXPECT_EQ(files_of(moves, "a"), 1U);
+  const auto camera = moves.rig().camera("a");
+  EXPECT_TRUE(camera.at("frames").at("dropped").empty()) << camera << moves.log();
+  EXPECT_EQ(camera.at("worker_restarts"), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(With, Moves, testing::Values("drop", "block"), [](const auto& one) { return one.param; });
+
+// Key frames stay on their grid: the second encoder begins where one is due.
+TEST(MovesOfKeyFrames, KeepTheGrid) {
+  MoveRig moves;
+  moves.wait_for_flow();
+  ASSERT_EQ(moves.move("a", MoveRig::target).status, 0) << moves.log();
+  moves.wait_for_flow();
+  moves.end();
+  AVFormatContext* opened = nullptr;
+  av_check(avformat_open_input(&opened, moves.rig().file("a.mp4").c_str(), nullptr, nullptr), "a.mp4");
+  const AvInput input(opened);
+  std::vector<int> keys;
+  int at = 0;
+  for (AvPacket packet = make_av_packet(); av_read_frame(input.get(), packet.get()) == 0; av_packet_unref(packet.get()))
+    if (++at; (packet->flags & AV_PKT_FLAG_KEY) != 0) keys.push_back(at);
+  ASSERT_GE(keys.size(), 4U);
+  for (std::size_t i = 2; i < keys.size(); ++i) EXPECT_EQ(keys[i] - keys[i - 1], 25) << i << moves.log();
+}
+
+// All that a camera may have: more outputs, one of them at a lower rate, motion, snapshots.
+TEST(MovesOfAll, OutputsGoOnAsTheyWere) {
+  MoveRig moves(
+      "    filters: [{motion: {}}]\n"
+      "    snapshot: {path: a.jpg, every: 200ms}\n"
+      "    outputs:\n"
+      "      slow: {rate: 5, filters: [{resize: {width: 160, height: 120}}], record: {path: slow.mp4}}\n"
+      "      quick: {encode: {gop: 10, bitrate: 500k}, record: {path: quick.mp4}}\n",
+      "block");
+  moves.wait_for_flow();
+  const Answer answer = moves.move("a", MoveRig::target);
+  ASSERT_EQ(answer.status, 0) << answer.errors << moves.log();
+  std::filesystem::remove(moves.rig().file("a.jpg"));
+  EXPECT_TRUE(eventually([&] { return std::filesystem::exists(moves.rig().file("a.jpg")); })) << "a snapshot";
+  moves.wait_for_flow();
+  ASSERT_EQ(moves.move("a", 0).status, 0) << moves.log();
+  moves.wait_for_flow();
+  ASSERT_TRUE(moves.rig().wait_for_growth("slow.mp4", moves.rig().size("slow.mp4")));
+  moves.end();
+  moves.expect_whole("a.mp4");
+  moves.expect_whole("quick.mp4");
+  for (const std::string name : {"a", "slow", "quick"}) EXPECT_EQ(files_of(moves, name), 1U) << name;
+  MoveRig::expect_even(read_video(moves.rig().file("slow.mp4")), 200'000'000);
+  const auto camera = moves.rig().camera("a");
+  EXPECT_TRUE(camera.at("frames").at("dropped").empty()) << camera << moves.log();
+}
+
+// The new node's filters need a second and a half, and there is no key frame to come before the source is over.
+TEST(MovesAtTheEnd, AreCancelledAndLoseNothing) {
+  MoveRig moves(
+      "    source: \"test://pattern?width=320&height=240&rate=25&frames=75\"\n    filters: [{motion: {}}]\n"
+      "    encode: {gop: 10s, bitrate: 1M}\n");
+  ASSERT_TRUE(eventually([&] { return moves.log().find("a: recording to") != std::string::npos; })) << moves.log();
+  const Answer answer = moves.move("a", MoveRig::target);
+  EXPECT_EQ(answer.status, 1) << answer.output;
+  EXPECT_THAT(answer.errors, HasSubstr("it is not moved: its source has ended")) << moves.log();
+  moves.end();
+  moves.expect_whole("a.mp4");
+  EXPECT_EQ(moves.rig().camera("a").at("frames").at("recorded"), 75);
+}
+
+// The new node has to see a second and a half of the stream, and its frames come every ten seconds.
+TEST(MovesThatTakeTooLong, AreCancelled) {
+  MoveRig moves("    source: \"test://pattern?width=320&height=240&rate=0.1\"\n    filters: [{motion: {}}]\n");
+  ASSERT_TRUE(eventually([&] { return moves.log().find("a: recording to") != std::string::npos; })) << moves.log();
+  const Answer answer = moves.move("a", MoveRig::target);
+  EXPECT_EQ(answer.status, 1) << answer.output;
+  EXPECT_THAT(answer.errors, HasSubstr("it is not moved: worker 2 did not get ready for it within 8 s")) << moves.log();
+  EXPECT_TRUE(eventually([&] { return !moves.status_of("a").contains("moves_to"); })) << moves.status_of("a");
+  moves.end();
+  EXPECT_TRUE(moves.rig().camera("a").at("frames").at("dropped").empty()) << moves.rig().camera("a");
+}
+
+// The rig is ended while both nodes have the camera.
+TEST(MovesAtTheEnd, OfTheRigLoseNothing) {
+  MoveRig moves("    filters: [{motion: {}}]\n", "block");
+  moves.wait_for_flow();
+  std::jthread mover([&] { static_cast<void>(moves.move("a", MoveRig::target)); });
+  ASSERT_TRUE(eventually([&] { return moves.log().find("is to go over") != std::string::npos; }));
+  moves.end();
+  mover.join();
+  moves.expect_whole("a.mp4");
+  EXPECT_TRUE(moves.rig().camera("a").at("frames").at("dropped").empty()) << moves.rig().camera("a") << moves.log();
+}
+
+// A reader's packets, by when they came.
+class Arrivals {
+ public:
+  explicit Arrivals(const std::string& url) {
+    AVDictionary* options = nullptr;
+    if (url.starts_with("rtsp:")) av_dict_set(&options, "rtsp_transport", "tcp", 0);
+    av_dict_set(&options, "fflags", "nobuffer", 0);
+    AVFormatContext* opened = nullptr;
+    const int status = avformat_open_input(&opened, url.c_str(), nullptr, &options);
+    av_dict_free(&options);
+    av_check(status, url);
+    input_.reset(opened);
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  }
+  [[nodiscard]] std::size_t count() const { return count_; }
+  [[nodiscard]] bool is_over() const { return over_; }
+  void stop() { thread_ = {}; }
+  // Of what came, from packet `first` on up to `end`: the longest time between two packets, and the longest step of
+  // their times, in seconds. Once it is stopped.
+  struct Gaps {
+    double arrival = 0;
+    double pts = 0;
+    double least_pts = 1;
+  };
+  [[nodiscard]] Gaps gaps(std::size_t first = 0, std::size_t end = SIZE_MAX) const {
+    Gaps gaps;
+    for (std::size_t i = first + 1; i < std::min(end, came_.size()); ++i) {
+      gaps.arrival = std::max(gaps.arrival, std::chrono::duration<double>(came_[i] - came_[i - 1]).count());
+      gaps.pts = std::max(gaps.pts, pts_[i] - pts_[i - 1]);
+      gaps.least_pts = std::min(gaps.least_pts, pts_[i] - pts_[i - 1]);
+    }
+    return gaps;
+  }
+
+ private:
+  void run(const std::stop_token& stop) {
+    AvPacket packet = make_av_packet();
+    while (!stop.stop_requested() && av_read_frame(input_.get(), packet.get()) == 0) {
+      const AVStream& stream = *input_->streams[packet->stream_index];
+      if (packet->pts != AV_NOPTS_VALUE) {
+        came_.push_back(Clock::now());
+        pts_.push_back(static_cast<double>(packet->pts) * av_q2d(stream.time_base));
+        ++count_;
+      }
+      av_packet_unref(packet.get());
+    }
+    over_ = !stop.stop_requested();
+  }
+
+  AvInput input_;
+  std::vector<Clock::time_point> came_;
+  std::vector<double> pts_;
+  std::atomic<std::size_t> count_ = 0;
+  std::atomic<bool> over_ = false;
+  std::jthread thread_;
+};
+
+TEST(MovesOfReaders, HaveNoGapInTheirStream) {
+  MoveRig moves;
+  moves.wait_for_flow();
+  Arrivals reader("rtsp://127.0.0.1:" + std::to_string(moves.rtsp_port()) + "/a");
+  const auto wait_for_more = [&] {
+    const std::size_t before = reader.count();
+    ASSERT_TRUE(eventually([&] { return reader.count() > before + 50 || reader.is_over(); })) << moves.log();
+  };
+  wait_for_more();
+  std::vector<std::size_t> begins{reader.count()};  // of moves
+  for (const unsigned worker : {MoveRig::target, 0U, MoveRig::target, 0U}) {
+    ASSERT_EQ(moves.move("a", worker).status, 0) << moves.log();
+    wait_for_more();
+    begins.push_back(reader.count());
+  }
+  EXPECT_FALSE(reader.is_over()) << "the connection was closed";
+  reader.stop();
+  EXPECT_NEAR(reader.gaps().pts, 0.04, 0.002);
+  EXPECT_NEAR(reader.gaps().least_pts, 0.04, 0.002);
+  // What the machine does besides delays some of them; a move that takes its time would delay each.
+  double least = 1;
+  for (std::size_t i = 0; i + 1 < begins.size(); ++i) {
+    const double longest = reader.gaps(begins[i], begins[i + 1]).arrival;
+    std::cout << "longest arrival gap of move " << i << ": " << longest * 1000 << " ms\n";
+    least = std::min(least, longest);
+  }
+  EXPECT_LT(least, 0.1 * sanitizer_slowdown);
+  moves.end();
+}
+
+TEST(MovesOfPushes, GoOnWithoutALostFrame) {
+  const std::string target = "udp://127.0.0.1:" + std::to_string(free_port(SOCK_DGRAM));
+  MoveRig moves("    push: [\"" + target + "\"]\n");
+  moves.wait_for_flow();
+  Arrivals reader(target + "?timeout=20000000");
+  ASSERT_TRUE(eventually([&] { return reader.count() > 25 || reader.is_over(); })) << moves.log();
+  ASSERT_EQ(moves.move("a", MoveRig::target).status, 0) << moves.log();
+  const std::size_t before = reader.count();
+  ASSERT_TRUE(eventually([&] { return reader.count() > before + 50 || reader.is_over(); })) << moves.log();
+  reader.stop();
+  EXPECT_NEAR(reader.gaps().pts, 0.04, 0.002);
+  EXPECT_NEAR(reader.gaps().least_pts, 0.04, 0.002);
+  moves.end();
+}
+
+TEST(MovesThatAreRefused, LeaveTheCameraWhereItIs) {
+  MoveRig moves;
+  moves.wait_for_flow();
+  const auto refused = [&](const std::string& camera, unsigned worker) {
+    const Answer answer = moves.move(camera, worker);
+    EXPECT_EQ(answer.status, 1) << answer.output;
+    return answer.errors;
+  };
+  EXPECT_THAT(refused("a", 0), HasSubstr("it is on worker 0 already"));
+  EXPECT_THAT(refused("a", 7), HasSubstr("there is no worker 7; the rig's workers are 0 to 2"));
+  EXPECT_THAT(refused("nowhere", 1), HasSubstr("no such camera"));
+  for (const std::string body : {"{}", R"({"worker": -1})", R"({"worker": "1"})", R"({"worker": 1.5})"})
+    EXPECT_EQ(moves.ask_http("POST /api/v1/cameras/a/move", body).status, 400) << body;
+  EXPECT_EQ(ask(moves.port(), "POST /api/v1/cameras/a/move", "", R"({"worker": 1})").status, 403);
+  moves.end();
+  moves.expect_whole("a.mp4");
+}
+
+TEST(MovesThatAreRefused, AreThoseOfCamerasOfSeveralKinds) {
+  const int port = free_port();
+  RigRun rig("http_address: \"127.0.0.1:" + std::to_string(port) +
+             "\"\nrtsp_address: off\nworkers: {count: 2}\ndefaults:\n  gpu: cpu\n"
+             "  source: \"test://pattern?width=160&height=120&rate=10\"\n  encode: {gop: 10, bitrate: 500k}\n"
+             "cameras:\n  one: {}\n  two: {}\n  shown: {}\n"
+             "  stages: {filters: [{color: {contrast: 1.1}}], placement: {filter: [\"cpu:0\"], encode: \"cpu:1\"}}\n"
+             "  off: {enabled: false}\n"
+             "sync_groups:\n  pair: {cameras: [one, two], rate: 10}\n"
+             "mosaics:\n  wall: {layout: [[shown, 0, 0, 160, 120]], width: 320, height: 240, rate: 10}\n");
+  const auto answer_of = [&](const std::string& camera, unsigned worker) {
+    return ask({"move", camera, std::to_string(worker), "--url", "http://127.0.0.1:" + std::to_string(port),
+                "--token-file", rig.file("state/token-" + std::to_string(port)).string()});
+  };
+  const auto refuses = [&](const std::string& camera, const std::string& why) {
+    std::string all;
+    const bool so = eventually([&] {
+      for (const unsigned worker : {0U, 1U}) {
+        const Answer answer = answer_of(camera, worker);
+        EXPECT_EQ(answer.status, 1) << camera;
+        all = answer.errors;
+        if (all.find(why) != std::string::npos) return true;
+      }
+      return false;
+    });
+    EXPECT_TRUE(so) << camera << ": " << all << rig.log();
+  };
+  refuses("one", "it is in a synchronised group");
+  refuses("wall", "it is a mosaic");
+  refuses("shown", "a mosaic shows it");
+  refuses("stages", "by stage or by tile");
+  refuses("off", "it is disabled");
+}
+
+}  // namespace
+}  // namespace campipe::test
