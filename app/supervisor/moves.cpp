@@ -158,6 +158,7 @@ bool Moves::on_node_done(Camera& camera, const CameraNode& node) {
     return false;
   }
   if (node.id != camera.move->to) return false;
+  note_cancelled(camera, "its source has ended");  // unless there was another reason: the old node may still be at work
   drop_new_node(camera);
   return true;
 }
