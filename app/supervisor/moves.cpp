@@ -51,8 +51,11 @@ void Moves::begin(const messages::MoveCamera& asked, pid_t asker) {
 // Empty: it can be moved there.
 std::string Moves::refusal(const messages::MoveCamera& asked, const Camera& camera) const {
   const unsigned workers = processes_.count(ProcessKind::worker);
-  if (asked.worker >= workers)
-    return fmt::format("there is no worker {}; the rig's workers are 0 to {}", asked.worker, workers - 1);
+  if (asked.worker >= workers) {
+    const std::string which =
+        workers == 1 ? "the rig has worker 0 only" : fmt::format("the rig's are 0 to {}", workers - 1);
+    return fmt::format("there is no worker {}; {}", asked.worker, which);
+  }
   if (!camera.takes_part()) return "it is disabled";
   if (camera.is_mosaic()) return "it is a mosaic, and these cannot be moved";
   if (camera.move) return "it is being moved already";

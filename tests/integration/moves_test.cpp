@@ -243,7 +243,7 @@ TEST(MovesThatAreRefused, LeaveTheCameraWhereItIs) {
     return answer.errors;
   };
   EXPECT_THAT(refused("a", 0), HasSubstr("it is on worker 0 already"));
-  EXPECT_THAT(refused("a", 7), HasSubstr("there is no worker 7; the rig's workers are 0 to 2"));
+  EXPECT_THAT(refused("a", 7), HasSubstr("there is no worker 7; the rig's are 0 to 2"));
   EXPECT_THAT(refused("nowhere", 1), HasSubstr("no such camera"));
   for (const std::string body : {"{}", R"({"worker": -1})", R"({"worker": "1"})", R"({"worker": 1.5})"})
     EXPECT_EQ(moves.ask_http("POST /api/v1/cameras/a/move", body).status, 400) << body;
