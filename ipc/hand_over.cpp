@@ -157,7 +157,6 @@ bool HandOver::cancel() {
     const Word now = word();
     if (now.state == State::committed) return false;
     if (now.state == State::cancelled) return true;
-    failpoint("hand_over.cancelling");
     if (change(now, {State::cancelled, 0})) return true;
   }
 }

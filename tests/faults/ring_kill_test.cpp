@@ -26,7 +26,9 @@ const std::set<std::string> points_of_the_other_tests{
     "packets.reader.releasing", "packets.reader.released", "packets.writer.asking",
     "packets.writer.filled",    "packets.writer.head",     "barrier.arriving",
     "barrier.arrived",          "group.arriving",          "group.arrived",
-    "group.deciding",           "group.decided",           "group.settling"};
+    "group.deciding",           "group.decided",           "group.settling",
+    "hand_over.getting_ready",  "hand_over.ready",         "hand_over.passing",
+    "hand_over.passed",         "hand_over.committing",    "hand_over.committed"};
 
 // A step that is added to a protocol is to be killed at as well.
 TEST(KillPoints, AreAllThatTheProtocolsHave) {
