@@ -56,7 +56,7 @@ TEST(Stages, MakeWhatOneNodeMakes) {
 
 // The last stage bounds the rig, so that the first one waits for it, for as long as that takes for a frame.
 TEST(Stages, AreNotTimedWhileTheyWait) {
-  constexpr int frames = 100;
+  constexpr int frames = is_sanitized ? 20 : 100;
   RigRun rig(
       "http_address: off\nrtsp_address: off\nworkers: {count: 2}\ncameras:\n  cam:\n"
       "    source: \"test://pattern?width=640&height=360&rate=25&frames=" +
