@@ -88,6 +88,14 @@ bool is_possible(const FrameRecord& record, const ring::Description& ring) {
   return ready && is_possible(record, ring.slot_bytes) && record.times.published <= now_ns() + most_ahead;
 }
 
+// What stands there of the newest published frame; nothing: there is none in this epoch.
+std::optional<std::int64_t> of_newest(const ring::Header& header,
+                                      const std::array<std::atomic<std::int64_t>, ring::index_size>& words) {
+  const std::uint32_t head = header.head.load(std::memory_order_acquire);
+  if (head == 0) return std::nullopt;
+  return words[head % ring::index_size].load(std::memory_order_acquire);
+}
+
 // No frame is overwritten in the index before it was so far ahead; one that is more than half a turn ahead is behind.
 constexpr std::uint32_t farthest_ahead = ring::largest_sequence;
 
@@ -308,19 +316,13 @@ std::uint64_t FrameRingObserver::published() const {
 std::uint64_t FrameRingObserver::base() const { return memory_->description().base; }
 
 std::optional<std::int64_t> FrameRingObserver::last_pts() const {
-  const ring::Header& header = memory_->header();
-  const std::uint32_t head = header.head.load(std::memory_order_acquire);
-  if (head == 0) return std::nullopt;
-  const std::int64_t pts = header.pts[head % ring::index_size].load(std::memory_order_acquire);
-  return is_possible_time(pts) ? std::optional(pts) : std::nullopt;
+  const auto pts = of_newest(memory_->header(), memory_->header().pts);
+  return pts && is_possible_time(*pts) ? pts : std::nullopt;
 }
 
 std::optional<std::int64_t> FrameRingObserver::last_packet() const {
-  const ring::Header& header = memory_->header();
-  const std::uint32_t head = header.head.load(std::memory_order_acquire);
-  if (head == 0) return std::nullopt;
-  const std::int64_t packet = header.packet[head % ring::index_size].load(std::memory_order_acquire);
-  return packet >= 0 ? std::optional(packet) : std::nullopt;
+  const auto packet = of_newest(memory_->header(), memory_->header().packet);
+  return packet && *packet >= 0 ? packet : std::nullopt;
 }
 
 }  // namespace campipe

@@ -37,7 +37,7 @@ FilterConfig filter(std::string name, FilterParameters parameters = {}) {
   return {std::move(name), std::move(parameters)};
 }
 
-/// An even number of pixels.
+// An even number of pixels.
 double part_of(int side, double part) { return 2 * std::floor(side * part / 2); }
 
 FilterConfig scaled(const char* name, const FrameFormat& in, double by) {

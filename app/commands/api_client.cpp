@@ -224,6 +224,13 @@ ApiAnswer ApiClient::ask(const std::string& method, const std::string& path, std
   }
 }
 
+std::string in_path(const std::string& name) {
+  const std::unique_ptr<char, decltype(&curl_free)> text(
+      curl_easy_escape(nullptr, name.data(), static_cast<int>(name.size())), curl_free);
+  if (!text) throw Error("libcurl cannot be used: out of memory");
+  return text.get();
+}
+
 std::optional<std::uint16_t> port_of_this_machine(const std::string& text) {
   const Url url = parse_url(text);
   if (!url || !is_loopback(part_of(url.get(), CURLUPART_HOST))) return std::nullopt;

@@ -58,6 +58,9 @@ class ApiClient {
   std::unique_ptr<State> state_;
 };
 
+// A name as one part of a path, whatever is in it. Throws Error where there is no memory.
+std::string in_path(const std::string& name);
+
 // The port of a URL of this machine; nothing: it is of another one.
 std::optional<std::uint16_t> port_of_this_machine(const std::string& url);
 

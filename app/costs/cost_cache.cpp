@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/ffmpeg.h"
+#include "core/first_word.h"
 #include "core/own_folders.h"
 #include "core/printable.h"
 #include "core/replace_file.h"
@@ -33,13 +34,6 @@ std::string line_of(const fs::path& file, std::string_view beginning) {
     if (line.starts_with(beginning) && colon != std::string::npos) return line.substr(colon + 2);
   }
   return "";
-}
-
-std::string first_word_of(const fs::path& file) {
-  std::ifstream input(file);
-  std::string word;
-  input >> word;
-  return word;
 }
 
 // Opened without following a link or waiting for a pipe, and looked at before anything is read.

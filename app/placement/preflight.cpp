@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <fstream>
 
+#include "core/first_word.h"
 #include "core/gpu.h"
 
 namespace campipe {
@@ -18,13 +18,6 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t few_descriptors = 4096;  // a rig of 64 cameras with viewers
 constexpr std::uint64_t little_memory = 512ULL << 20;
-
-std::string first_word_of(const fs::path& file) {
-  std::ifstream input(file);
-  std::string word;
-  input >> word;
-  return word;
-}
 
 // Of the kernel's PCI classes: displays, and what only computes.
 bool is_nvidia_gpu(const fs::path& device) {

@@ -78,10 +78,11 @@ bool Camera::input_is_over(const CameraNode& node) const {
   return std::ranges::all_of(edges_to(node), [this](const CameraEdge* edge) { return is_over(*edge); });
 }
 
-std::uint32_t Camera::required_seats(const CameraEdge& edge) const {
-  if (!move) return edge.seats();
+void Camera::require_readers(CameraEdge& edge) const {
+  if (!edge.newest || edge.cell || config.drop_policy != DropPolicy::block) return;
+  if (!move) return edge.newest->observer.require(edge.seats());
   const auto& seat = edge.reader(move->from).seat;
-  return move->cancelled && seat ? 1U << *seat : 0;
+  edge.newest->observer.require(move->cancelled && seat ? 1U << *seat : 0);
 }
 
 bool Camera::is_held_back(NodeId node) const {

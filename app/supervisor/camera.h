@@ -283,9 +283,9 @@ struct Camera {
   [[nodiscard]] std::vector<Hop> path_of(const Output& output) const;
   // The output's frames, or parts of them, come over the edge.
   [[nodiscard]] bool needs(const Output& output, const CameraEdge& edge) const;
-  // Of the newest ring of its source, those that the writer has to wait for. During a move, no one: it waits for
-  // whoever there is.
-  [[nodiscard]] std::uint32_t required_seats(const CameraEdge& edge) const;
+  // Tells the writer of the edge's newest ring whom it has to wait for, if it waits at all. During a move, for no one:
+  // it waits for whoever there is.
+  void require_readers(CameraEdge& edge) const;
   // It is not to be sent anything of the camera's frames just now, or any more, because of a move.
   [[nodiscard]] bool is_held_back(NodeId node) const;
   // Who encodes an output.

@@ -73,10 +73,7 @@ std::string Moves::refusal(const messages::MoveCamera& asked, const Camera& came
   const auto& ring = camera.frames().newest;
   const bool comes = ring && ring->observer.writer_state() == WriterState::open;
   if (!comes) return "no frames come to its worker just now";
-  const auto& all = std::as_const(processes_).all();
-  const ProcessPlace& place = std::ranges::find_if(all, [&](const ManagedProcess& process) {
-                                return process.kind == ProcessKind::worker && process.number == asked.worker;
-                              })->place;
+  const ProcessPlace& place = processes_.worker(asked.worker).place;
   const Device& decoder = camera.source.placement.decode_gpu;
   if (on_gpu(decoder) && !sees(place, decoder))
     return fmt::format("worker {} does not see the GPU that decodes it", asked.worker);
@@ -109,17 +106,11 @@ void Moves::begin(const messages::MoveCamera& asked, pid_t asker, Camera& camera
   reader.takes_over = move.page;
   spdlog::info("{}: its work is to go over from worker {} to worker {}", camera.name(), from.worker, asked.worker);
   camera.move = std::move(move);
-  require_readers(camera);
+  camera.require_readers(camera.frames());
   rig_.next_status = Clock::now();
   processes_.send_to_node(camera, camera.node(from.id), messages::OfferHandOver(), {camera.move->page->fd()});
   failpoint("supervisor.move_offered", camera.name());
   setup_.send_new_node(camera, camera.node(to));
-}
-
-void Moves::require_readers(Camera& camera) {
-  CameraEdge& edge = camera.frames();
-  if (edge.newest && camera.config.drop_policy == DropPolicy::block)
-    edge.newest->observer.require(camera.required_seats(edge));
 }
 
 void Moves::follow() {
@@ -142,7 +133,7 @@ void Moves::note_cancelled(Camera& camera, const std::string& why) {
   CameraMove& move = *camera.move;
   if (std::exchange(move.cancelled, true)) return;
   spdlog::warn("{}: is not moved to worker {}: {}", camera.name(), move.worker, why);
-  require_readers(camera);
+  camera.require_readers(camera.frames());
   answer(move, refused(409, "it is not moved: " + why));
 }
 
@@ -255,7 +246,7 @@ void Moves::remove_node(Camera& camera, NodeId node, unsigned worker) {
   processes_.send(processes_.worker(worker), messages::ForgetNode{{node}});
   camera.frames().remove_reader(node);
   rig_.cameras.remove_node(camera, node);
-  require_readers(camera);
+  camera.require_readers(camera.frames());
 }
 
 void Moves::end_all() {

@@ -48,7 +48,6 @@ class Moves {
   void complete(Camera& camera);
   void drop_new_node(Camera& camera);
   void remove_node(Camera& camera, NodeId node, unsigned worker);
-  void require_readers(Camera& camera);
   void note_cancelled(Camera& camera, const std::string& why);
   void answer(CameraMove& move, const messages::Answer& answer);
 

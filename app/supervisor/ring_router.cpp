@@ -58,7 +58,7 @@ void RingRouter::offer(Camera& camera, CameraEdge& edge, std::span<EdgeReader> r
     seated.push_back(&reader);
   }
   if (seated.empty()) return;
-  if (!edge.cell && camera.config.drop_policy == DropPolicy::block) ring.observer.require(camera.required_seats(edge));
+  camera.require_readers(edge);
   if (!edge.cell && tiled) ring.observer.keep_together(edge.seats());
   for (EdgeReader* const reader : seated) {
     const Camera& owner = *rig_.cameras.find(reader->node);

@@ -220,14 +220,16 @@ bool Node::gives_away(const RingInUse& ring, const FrameRingReader::Lease& lease
   return true;
 }
 
+bool Node::keep_waiting() {
+  beat();
+  obey();
+  return !input_->is_abandoned();
+}
+
 // True: the frame is its own.
 bool Node::take_over(RingInUse& ring, const FrameRingReader::Lease& lease, const NodeOutput::Source& source) {
   const bool was_live = takes_over_->is_live();
-  const auto wait = [this] {
-    beat();
-    obey();
-    return !input_->is_abandoned();
-  };
+  const auto wait = [this] { return keep_waiting(); };
   switch (takes_over_->look_at(lease.number, wait)) {
     case TakesOver::Frame::own:
       if (!was_live) go_live();
@@ -280,11 +282,7 @@ void Node::obey(const messages::GoOn& from) {
 
 // No frame comes any more.
 void Node::finish_taking_over() {
-  const auto wait = [this] {
-    beat();
-    obey();
-    return !input_->is_abandoned();
-  };
+  const auto wait = [this] { return keep_waiting(); };
   const bool was_live = takes_over_->is_live();
   if (!takes_over_->finish(wait)) return;
   if (!was_live) go_live();

@@ -64,6 +64,7 @@ class Node final : private FrameTaker {
   void obey();
   void obey(const messages::GoOn& from);
   bool take_over(RingInUse& ring, const FrameRingReader::Lease& lease, const NodeOutput::Source& source);
+  bool keep_waiting();
   void go_live();
   void wait_to_go_on();
   void finish_taking_over();

@@ -143,4 +143,16 @@ std::vector<std::int64_t> irregular_times(int frames, std::int64_t first) {
   return times;
 }
 
+std::vector<ClipSpec> clips_to_begin_anew_in() {
+  return {
+      {.name = "plain.mp4"},
+      {.name = "b.mp4", .b_frames = 3, .long_references = true},
+      {.name = "open_groups.mp4", .encoder = "libx265", .b_frames = 3},
+      {.name = "irregular.mp4", .b_frames = 3, .times_ms = irregular_times(60)},
+      {.name = "intra.avi", .encoder = "mjpeg", .pixels = "yuvj420p"},
+      {.name = "decode_times_only.avi", .encoder = "mpeg4", .b_frames = 2},
+      {.name = "raw.h264", .b_frames = 2},
+  };
+}
+
 }  // namespace campipe::test

@@ -30,6 +30,10 @@ void make_clip(const std::filesystem::path& folder, const ClipSpec& spec);
 // Since its first frame, ns.
 std::vector<std::int64_t> times_of(const ClipSpec& spec);
 
+// Of all kinds that a decoder that begins anew has trouble with, each in its own way. Not all can be encoded
+// everywhere.
+std::vector<ClipSpec> clips_to_begin_anew_in();
+
 // Irregular, with long pauses; from `first` on.
 std::vector<std::int64_t> irregular_times(int frames, std::int64_t first = 0);
 

@@ -222,16 +222,7 @@ TEST_F(IngestFallback, MotionInWhatIsCopiedIsSeenOnTheCpu) {
 }
 
 TEST_F(IngestFallback, LosesAndDoublesNoPictureWhereverTheHardwareGivesUp) {
-  const std::vector<test::ClipSpec> clips{
-      {.name = "plain.mp4"},
-      {.name = "b.mp4", .b_frames = 3, .long_references = true},
-      {.name = "open_groups.mp4", .encoder = "libx265", .b_frames = 3},
-      {.name = "irregular.mp4", .b_frames = 3, .times_ms = test::irregular_times(60)},
-      {.name = "intra.avi", .encoder = "mjpeg", .pixels = "yuvj420p"},
-      {.name = "decode_times_only.avi", .encoder = "mpeg4", .b_frames = 2},
-      {.name = "raw.h264", .b_frames = 2},
-  };
-  for (const test::ClipSpec& clip : clips) {
+  for (const test::ClipSpec& clip : test::clips_to_begin_anew_in()) {
     if (!test::can_encode(clip.encoder)) continue;
     const fs::path file = make(clip);
     for (const int after : {0, 1, 5, 11, 12, 13, 14, 17, 24, 26, 37, 59}) {

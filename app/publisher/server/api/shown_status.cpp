@@ -1,5 +1,6 @@
 #include "app/publisher/server/api/shown_status.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "app/publisher/server/api/request.h"
@@ -35,6 +36,12 @@ void hide_mosaics(json& camera, const std::string& name, const Identity& identit
     leave_out(node.at("streams"),
               [&](const json& stream) { return stream.at("codec") == "frames" && is_hidden(stream.at("output")); });
   }
+}
+
+bool sees_all(const json& cameras, const Identity& identity) {
+  const auto all = cameras.items();
+  return std::all_of(all.begin(), all.end(),
+                     [&](const auto& camera) { return identity.may(Permission::view, camera.key()); });
 }
 
 json seen_of(const json& cameras, const Identity& identity) {
@@ -77,14 +84,13 @@ std::shared_ptr<const std::string> ShownStatus::text_of(const Identity& identity
   const std::lock_guard lock(mutex_);
   Shown& shown = newest_for(identity);
   const json& cameras = shown.status->at("cameras");
-  for (const auto& [name, camera] : cameras.items()) {
-    if (identity.may(Permission::view, name)) continue;
-    json seen = *shown.status;
-    seen["cameras"] = seen_of(cameras, identity);
-    return std::make_shared<std::string>(json_text(seen));
+  if (sees_all(cameras, identity)) {
+    if (!shown.text) shown.text = std::make_shared<std::string>(json_text(*shown.status));
+    return shown.text;
   }
-  if (!shown.text) shown.text = std::make_shared<std::string>(json_text(*shown.status));
-  return shown.text;
+  json seen = *shown.status;
+  seen["cameras"] = seen_of(cameras, identity);
+  return std::make_shared<std::string>(json_text(seen));
 }
 
 json ShownStatus::cameras_of(const Identity& identity) { return seen_of(of(identity)->at("cameras"), identity); }
