@@ -16,8 +16,16 @@ namespace {
 // Filters settle for up to two seconds, key frames come every few, and who asked waits for ten.
 constexpr auto longest_move = std::chrono::seconds(8);
 
-bool sees(const ProcessPlace& place, const Device& gpu) {
-  return on_gpu(place.gpu) && std::ranges::find(place.sees, gpu) != place.sees.end();
+// Why a worker cannot read what fills this memory; empty: it can.
+std::string unreadable(const ProcessPlace& place, unsigned worker, const Placement& source, const Devices& devices) {
+  if (source.memory == MemoryKind::host) return "";
+  if (!on_gpu(place.gpu))
+    return fmt::format("its frames are in a GPU's memory, and worker {} works on the CPU", worker);
+  if (std::ranges::find(place.sees, source.decode_gpu) == place.sees.end())
+    return fmt::format("worker {} was started before any camera was decoded on its GPU", worker);
+  const std::string problem = sharing_problem(devices, source.decode_gpu, place.gpu, source.memory);
+  if (problem.empty()) return "";
+  return fmt::format("worker {} cannot read the memory of the GPU that decodes it: {}", worker, problem);
 }
 
 bool is_shown(const Camera& camera) {
@@ -73,11 +81,7 @@ std::string Moves::refusal(const messages::MoveCamera& asked, const Camera& came
   const auto& ring = camera.frames().newest;
   const bool comes = ring && ring->observer.writer_state() == WriterState::open;
   if (!comes) return "no frames come to its worker just now";
-  const ProcessPlace& place = processes_.worker(asked.worker).place;
-  const Device& decoder = camera.source.placement.decode_gpu;
-  if (on_gpu(decoder) && !sees(place, decoder))
-    return fmt::format("worker {} does not see the GPU that decodes it", asked.worker);
-  return "";
+  return unreadable(processes_.worker(asked.worker).place, asked.worker, camera.source.placement, rig_.machine.devices);
 }
 
 // Nothing has changed where it throws.

@@ -21,6 +21,10 @@ void add(std::vector<Device>& gpus, const Device& gpu) {
   if (!sees(gpus, gpu)) gpus.push_back(gpu);
 }
 
+void add_all(std::vector<Device>& gpus, const std::vector<Device>& others) {
+  for (const Device& gpu : others) add(gpus, gpu);
+}
+
 // That a node's worker has to see: its own, and those that fill the rings that it reads.
 std::vector<Device> gpus_of_node(const CameraPlan& camera, std::size_t node) {
   std::vector<Device> gpus;
@@ -39,12 +43,13 @@ std::vector<Device> gpus_of_worker(const RigPlan& plan, unsigned worker) {
     const CameraPlan& camera = plan.cameras[c];
     for (std::size_t n = 0; n < camera.nodes.size(); ++n) {
       if (camera.nodes[n].worker != worker) continue;
-      for (const Device& gpu : gpus_of_node(camera, n)) add(gpus, gpu);
+      add_all(gpus, gpus_of_node(camera, n));
     }
     for (const RingMemory& cell : camera.cells) {
       if (cell.kind != MemoryKind::host) add(gpus, cell.device);
     }
   }
+  if (on_gpu(plan.workers[worker].gpu)) add_all(gpus, gpus_of_master(plan.cameras));
   return gpus;
 }
 
@@ -86,7 +91,7 @@ std::map<unsigned, unsigned> WorkerChoice::best_for(const CameraPlan& camera, st
     std::vector<Device> needs;
     for (std::size_t other = 0; other < camera.nodes.size(); ++other) {
       if (camera.nodes[other].worker != node.worker) continue;
-      for (const Device& gpu : gpus_of_node(camera, other)) add(needs, gpu);
+      add_all(needs, gpus_of_node(camera, other));
     }
     chosen[node.worker] = best_for(node, needs, candidates, chosen);
   }
@@ -156,6 +161,7 @@ CameraPlan WorkerChoice::choose(const CameraConfig& config) {
     const auto is_its = [&](const auto& pair) { return pair.second == w; };
     const auto of = std::ranges::find_if(chosen, is_its);
     const WorkerPlan planned = of != chosen.end() ? placed.workers[of->first] : WorkerPlan();
+    if (on_gpu(all[w].gpu)) add_all(all[w].sees, processes_.master().place.sees);
     processes_.add(ProcessKind::worker, {all[w].gpu, gpu_name(rig_.machine.devices, all[w].gpu), all[w].sees,
                                          planned.numa_node, planned.cpus});
   }

@@ -50,11 +50,12 @@ class Arrivals:
 
 
 def uneven(check, file):
-    """The frames of a recording, and how many of them are not a frame after the one before."""
+    """The frames of a recording, and those that are not a frame after the one before: their numbers and by how many ms."""
     text = check.programs.must("ffprobe", "-v", "error", "-select_streams", "v:0", "-show_entries", "packet=pts_time",
                                "-of", "csv=p=0", file)
     times = sorted(float(line.strip(",")) for line in text.split())
-    return len(times), sum(abs(b - a - 1 / RATE) > 0.002 for a, b in zip(times, times[1:]))
+    return len(times), [(n + 1, round(1000 * (b - a))) for n, (a, b) in enumerate(zip(times, times[1:]))
+                        if abs(b - a - 1 / RATE) > 0.002]
 
 
 class MovedRig:
