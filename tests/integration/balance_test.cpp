@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -72,20 +73,33 @@ class Balancing : public testing::Test {
   }
   void TearDown() override { EXPECT_TRUE(use(all_)); }
 
-  void start(const std::string& balance, const std::string& failpoints, const std::string& more = "") {
+  // `more`: of the file's keys. `priority`: of b.
+  void start(const std::string& balance, const std::string& failpoints, const std::string& more = "",
+             int priority = 50) {
     config_ = "http_address: \"127.0.0.1:" + std::to_string(port_) + "\"\nrtsp_address: off\nworkers: {count: 2}\n" +
               more +
               "defaults:\n  gpu: cpu\n  drop_policy: drop\n  encode: {codec: h264, gop: 1s, bitrate: 500k}\n"
               "  source: \"test://pattern?width=160&height=120&rate=10\"\ncameras:\n"
-              "  a: {priority: 90}\n  c: {}\n  b: {priority: 10}\n";
+              "  a: {}\n  c: {}\n  b: {priority: " +
+              std::to_string(priority) + "}\n";
     rig_.emplace(config_ + "balance: " + balance + "\n", RigOptions{.failpoints = failpoints});
+    ASSERT_TRUE(eventually([&] { return answers(); })) << rig_->log();
   }
+  [[nodiscard]] bool answers() const {
+    try {
+      const TcpClient client(static_cast<std::uint16_t>(port_));
+      return std::filesystem::exists(token_file());
+    } catch (const std::exception&) {  // it has only just begun
+      return false;
+    }
+  }
+  [[nodiscard]] std::filesystem::path token_file() const { return rig_->file("state/token-" + std::to_string(port_)); }
   void reload_with(const std::string& balance) {
     std::ofstream(rig_->file("rig.yaml")) << config_ << "balance: " << balance << '\n';
     rig_->signal(SIGHUP);
   }
   [[nodiscard]] json status_of(const std::string& camera) const {
-    const std::string token = read_text(rig_->file("state/token-" + std::to_string(port_)));
+    const std::string token = read_text(token_file());
     const Reply reply = ask(static_cast<std::uint16_t>(port_), "GET /api/v1/cameras/" + camera,
                             "Authorization: Bearer " + token + "\r\n");
     return json::parse(reply.body, nullptr, false);
@@ -173,7 +187,7 @@ TEST_F(Balancing, AProgramOnItsCoresIsNoticed) {
 
 // b would give way to a.
 TEST_F(Balancing, NobodyGivesWayWhereAMoveHelps) {
-  start("auto", shift);
+  start("auto", shift, "", 10);
   ASSERT_TRUE(logs("b: is on worker 1 from frame")) << rig_->log();
   ASSERT_TRUE(keeps_up()) << rig_->log();
   EXPECT_THAT(rig_->log(), Not(HasSubstr("gives way")));
@@ -182,7 +196,7 @@ TEST_F(Balancing, NobodyGivesWayWhereAMoveHelps) {
 }
 
 TEST_F(Balancing, CamerasOfAMosaicStayAndTheLogSaysSo) {
-  start("auto", shift, "mosaics:\n  wall: {cameras: [a, b, c], width: 160, height: 120, rate: 1, priority: 50}\n");
+  start("auto", shift, "mosaics:\n  wall: {cameras: [a, b, c], width: 160, height: 120, rate: 1}\n");
   ASSERT_TRUE(logs("balance: worker 0 is late (")) << rig_->log();
   EXPECT_THAT(rig_->log(), HasSubstr("a: a mosaic shows it, and such cameras cannot be moved"));
   end();
@@ -194,8 +208,7 @@ TEST_F(Balancing, WhatWasMovedByHandStays) {
   start("off", "stage.frame@a:20+=burn55,stage.frame@b:20+=burn60");
   ASSERT_TRUE(
       eventually([&] { return status_of("b").value("state", "") == "running" && status_of("b").contains("ring"); }));
-  const std::string token =
-      "Authorization: Bearer " + read_text(rig_->file("state/token-" + std::to_string(port_))) + "\r\n";
+  const std::string token = "Authorization: Bearer " + read_text(token_file()) + "\r\n";
   const auto port = static_cast<std::uint16_t>(port_);
   ASSERT_EQ(ask(port, "POST /api/v1/cameras/b/move", token, R"({"worker": 1})").status, 200) << rig_->log();
   ASSERT_EQ(ask(port, "POST /api/v1/cameras/b/move", token, R"({"worker": 0})").status, 200) << rig_->log();
