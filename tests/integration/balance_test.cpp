@@ -153,8 +153,8 @@ class Balancing : public testing::Test {
   std::optional<RigRun> rig_;
 };
 
-// From their 20th frame on, they need 1.2 of one core.
-constexpr auto shift = "stage.frame@a:20+=burn75,stage.frame@b:20+=burn45";
+// From their 20th frame on, they need 1.1 of one core.
+constexpr auto shift = "stage.frame@a:20+=burn80,stage.frame@b:20+=burn30";
 
 TEST_F(Balancing, AShiftOfLoadDropsFramesWithoutItAndNoneWithIt) {
   start("off", shift);
@@ -175,7 +175,7 @@ TEST_F(Balancing, AShiftOfLoadDropsFramesWithoutItAndNoneWithIt) {
 }
 
 TEST_F(Balancing, AProgramOnItsCoresIsNoticed) {
-  start("auto", "stage.frame@a:1+=burn40,stage.frame@b:1+=burn40");
+  start("auto", "stage.frame@a:1+=burn45,stage.frame@b:1+=burn25");
   ASSERT_TRUE(eventually([&] { return frames().came > 60; })) << rig_->log();
   EXPECT_THAT(rig_->log(), Not(HasSubstr("is to go over")));
   const Hog hog(cores().front());
@@ -205,7 +205,7 @@ TEST_F(Balancing, CamerasOfAMosaicStayAndTheLogSaysSo) {
 
 // Where somebody has put it, it stays.
 TEST_F(Balancing, WhatWasMovedByHandStays) {
-  start("off", "stage.frame@a:20+=burn55,stage.frame@b:20+=burn60");
+  start("off", "stage.frame@a:20+=burn30,stage.frame@b:20+=burn80");
   ASSERT_TRUE(
       eventually([&] { return status_of("b").value("state", "") == "running" && status_of("b").contains("ring"); }));
   const std::string token = "Authorization: Bearer " + read_text(token_file()) + "\r\n";
