@@ -44,8 +44,8 @@ class WorkerChoice {
   Processes& processes_;
 };
 
-// The GPUs that a rig's master and a worker are to see, the worker's own first: CUDA then takes it unasked. A worker on a
-// GPU sees all that decode, so that any camera can be moved to it; what it does not use costs it nothing.
+// The GPUs that a rig's master and a worker are to see, the worker's own first: CUDA then takes it unasked. A worker on
+// a GPU sees all that decode, so that any camera can be moved to it; what it does not use costs it nothing.
 std::vector<Device> gpus_of_master(const std::vector<CameraPlan>& cameras);
 std::vector<Device> gpus_of_worker(const RigPlan& plan, unsigned worker);
 
