@@ -9,6 +9,7 @@
 #include "app/control/rig_signals.h"
 #include "app/control/step_guard.h"
 #include "app/supervisor/accusations.h"
+#include "app/supervisor/balancer.h"
 #include "app/supervisor/camera_lifecycle.h"
 #include "app/supervisor/camera_roster.h"
 #include "app/supervisor/camera_setup.h"
@@ -29,7 +30,7 @@
 
 namespace campipe {
 
-// Of the parts each has references only to those before it (21 fields, as it owns them all).
+// Of the parts each has references only to those before it (22 fields, as it owns them all).
 class Supervisor {
  public:
   // `signals`: is used until the supervisor is gone.
@@ -78,12 +79,13 @@ class Supervisor {
   CameraSetup setup_{rig_, processes_, rings_};
   MosaicCells cells_{rig_, processes_, setup_};
   CameraRoster roster_{rig_, processes_, lifecycle_, setup_};
-  LoadShedder shedder_{rig_, processes_};
   ServiceNotifier service_;
   ConfigChanges changes_;
   Moves moves_{rig_, processes_, setup_, [this](pid_t asker, std::uint64_t request, const messages::Answer& answer) {
                  changes_.answer(asker, request, [&] { return answer; });
                }};
+  Balancer balancer_{rig_, processes_, moves_};
+  LoadShedder shedder_{rig_, processes_, balancer_};
   MessageRouter messages_{rig_, processes_, lifecycle_, rings_, roster_, changes_, moves_};
   RunAccounts accounts_{rig_, processes_};
   StatusJson status_;

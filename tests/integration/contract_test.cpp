@@ -188,6 +188,7 @@ void Contract::see_a_move() {
   });
   EXPECT_TRUE(eventually([&] { return spare().contains("moves_to"); }, std::chrono::seconds(10)));
   moves.join();
+  EXPECT_TRUE(eventually([&] { return spare().contains("moved"); }, std::chrono::seconds(10)));
   api_->call("POST", "/cameras/{name}/move", "spare", to(1 - there));
 }
 
