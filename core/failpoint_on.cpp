@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <list>
 #include <map>
@@ -16,6 +17,7 @@
 
 #include "core/failpoint.h"
 #include "core/gpu.h"
+#include "core/pretended_gpus.h"
 
 namespace campipe {
 namespace {
@@ -48,6 +50,8 @@ void hang() {
   throw GpuError("a failpoint: the GPU has no memory", GpuError::Kind::out_of_memory);
 }
 
+[[noreturn]] void lose_gpu() { throw GpuError("a failpoint: the GPU is lost", GpuError::Kind::broken); }
+
 void fault_gpu() {
   if (gpu_fault == nullptr) std::abort();  // the test asks the wrong program
   gpu_fault();
@@ -63,18 +67,26 @@ const std::map<std::string, Action> actions{
     {"gpu_fault", fault_gpu},
     {"throw", throw_error},
     {"gpu_full", lack_gpu_memory},
+    {"gpu_lost", lose_gpu},
 };
 
 struct Point {
   std::string name;
   std::string subject;
   std::atomic<long> countdown{1};
+  bool always = false;
   std::function<void()> act;
 };
 
 // Throws std::out_of_range for what no failpoint does.
 std::function<void()> action_of(const std::string& text) {
   constexpr std::string_view wait = "wait";
+  if (const auto slash = text.find('/'); slash != std::string::npos) {
+    return [act = action_of(text.substr(0, slash)), file = text.substr(slash)] {
+      std::error_code none;
+      if (std::filesystem::exists(file, none)) act();
+    };
+  }
   if (!text.starts_with(wait)) return actions.at(text);
   const std::chrono::seconds time(std::strtol(text.c_str() + wait.size(), nullptr, 10));
   return [time] { std::this_thread::sleep_for(time); };
@@ -89,6 +101,7 @@ void parse(const std::string& text, std::list<Point>& points) {
   std::string place = text.substr(0, equals);
   if (const auto colon = place.rfind(':'); colon != std::string::npos) {
     point.countdown = std::strtol(place.c_str() + colon + 1, nullptr, 10);
+    point.always = point.countdown == 0;
     place.resize(colon);
   }
   if (const auto at = place.find('@'); at != std::string::npos) {
@@ -112,11 +125,19 @@ std::list<Point> parse_environment() {
 
 }  // namespace
 
+unsigned pretended_gpus() {
+  static const unsigned number = [] {
+    const char* variable = std::getenv("CAMPIPE_PRETENDED_GPUS");
+    return variable != nullptr ? static_cast<unsigned>(std::strtoul(variable, nullptr, 10)) : 0U;
+  }();
+  return number;
+}
+
 void failpoint(std::string_view name, std::string_view subject) {
   static std::list<Point> points = parse_environment();
   for (Point& point : points) {
     if (point.name != name || (!point.subject.empty() && point.subject != subject)) continue;
-    if (point.countdown.fetch_sub(1) == 1) point.act();
+    if (point.always || point.countdown.fetch_sub(1) == 1) point.act();
   }
 }
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/placement/mosaic_plan.h"
+#include "app/placement/stand_ins.h"
 #include "app/placement/wanted_nodes.h"
 #include "core/error.h"
 #include "core/gpu.h"
@@ -263,7 +264,10 @@ double Machine::cores() const {
   return limits.cores ? std::min(*limits.cores, all) : all;
 }
 
-RigPlan plan(const RigConfig& rig, const Machine& machine) {
+namespace {
+
+// `rig` names no GPU that is gone.
+RigPlan plan_on_these(const RigConfig& rig, const Machine& machine) {
   const std::vector<WantedNodes> wanted = choose_nodes(rig, machine.devices);
   RigPlan plan;
   const auto shown = shown_cameras(rig);
@@ -281,6 +285,13 @@ RigPlan plan(const RigConfig& rig, const Machine& machine) {
     for (NodePlan& node : camera.nodes) node.encode_cores = encode_cores(node.worker, plan, rig, machine);
   }
   return plan;
+}
+
+}  // namespace
+
+RigPlan plan(const RigConfig& rig, const Machine& machine) {
+  const Devices& devices = machine.devices;
+  return plan_on_these(any_gone(devices) ? with_stand_ins(rig, devices) : rig, machine);
 }
 
 std::vector<Device> inputs_of(const CameraPlan& camera, std::size_t node) {

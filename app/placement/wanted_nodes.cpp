@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/placement/plan.h"
+#include "app/placement/stand_ins.h"
 #include "core/error.h"
 #include "core/gpu.h"
 #include "ipc/rig_page.h"
@@ -27,7 +28,7 @@ class Shares {
     for (const Gpu& gpu : devices_.gpus) {
       const unsigned cameras = cameras_[position(gpu.device)];
       const bool is_left = std::ranges::find(but, gpu.device) == but.end();
-      const bool possible = gpu.problem.empty() && is_left && (cameras > 0 || in_use + but.size() < most_gpus);
+      const bool possible = can_be_used(gpu) && is_left && (cameras > 0 || in_use + but.size() < most_gpus);
       if (possible && (best == nullptr || cameras < cameras_[position(best->device)])) best = &gpu;
     }
     return best != nullptr ? best->device : Device{};

@@ -16,6 +16,7 @@
 #include "app/supervisor/crash_attribution.h"
 #include "app/supervisor/load_shedder.h"
 #include "app/supervisor/log_relay.h"
+#include "app/supervisor/lost_gpus.h"
 #include "app/supervisor/message_router.h"
 #include "app/supervisor/mosaic_cells.h"
 #include "app/supervisor/moves.h"
@@ -29,7 +30,7 @@
 
 namespace campipe {
 
-// Of the parts each has references only to those before it (21 fields, as it owns them all).
+// Of the parts each has references only to those before it (22 fields, as it owns them all).
 class Supervisor {
  public:
   // `signals`: is used until the supervisor is gone.
@@ -84,6 +85,7 @@ class Supervisor {
   Moves moves_{rig_, processes_, setup_, [this](pid_t asker, std::uint64_t request, const messages::Answer& answer) {
                  changes_.answer(asker, request, [&] { return answer; });
                }};
+  LostGpus lost_gpus_{rig_, processes_, lifecycle_, roster_, moves_, log_.write_fd()};
   MessageRouter messages_{rig_, processes_, lifecycle_, rings_, roster_, changes_, moves_};
   RunAccounts accounts_{rig_, processes_};
   StatusJson status_;
