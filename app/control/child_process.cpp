@@ -118,7 +118,7 @@ std::optional<ExitInfo> ChildProcess::reap() {
   rusage usage{};
   if (pid_ < 0 || ::wait4(pid_, &status, WNOHANG, &usage) != pid_) return std::nullopt;
   pid_ = -1;
-  return ExitInfo{status, seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime), killed_};
+  return ExitInfo{status, seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime)};
 }
 
 }  // namespace campipe

@@ -16,9 +16,8 @@
 namespace campipe {
 
 struct ExitInfo {
-  int status = 0;       // as waitpid() gives it
-  double cpu_s = 0;     // user and system time of its whole life
-  bool killed = false;  // by ChildProcess::kill()
+  int status = 0;    // as waitpid() gives it
+  double cpu_s = 0;  // user and system time of its whole life
 };
 // "exit status 1", "signal 9 (Killed)".
 std::string describe(const ExitInfo& info);

@@ -69,7 +69,8 @@ CameraConfig with_stand_ins(const CameraConfig& camera, const Devices& devices, 
     for (std::string& filter : stages.filter) {
       if (is_gone(filter, devices)) filter = place;
     }
-    const bool on_gpus = std::ranges::any_of(stages.tiles, [&](const std::string& tile) { return is_gone(tile, devices); });
+    const bool on_gpus =
+        std::ranges::any_of(stages.tiles, [&](const std::string& tile) { return is_gone(tile, devices); });
     if (on_gpus && (none_left || place == "cpu")) {
       stages.tiles.clear();
       stages.encode = stages.encode == place ? "auto" : stages.encode;

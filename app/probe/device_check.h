@@ -1,5 +1,5 @@
-// Whether a new process can use a GPU now: `campipe check-gpu UUID` tries it, and ends. Whatever the driver does when it
-// is asked, it does to no other process.
+// Whether a new process can use a GPU now: `campipe check-gpu UUID` tries it, and ends. Whatever the driver does when
+// it is asked, it does to no other process.
 #pragma once
 
 #include <poll.h>
@@ -42,8 +42,8 @@ class DeviceCheck {
   DeviceCheck& operator=(const DeviceCheck&) = delete;
 
   [[nodiscard]] const Device& device() const { return device_; }
-  // Why it cannot be used; empty: it can. Nothing while it is at it: look again when a descriptor is readable, and a few
-  // times a second.
+  // Why it cannot be used; empty: it can. Nothing while it is at it: look again when a descriptor is readable, and a
+  // few times a second.
   std::optional<std::string> look();
   void add_waits(std::vector<pollfd>& waits) const;
 

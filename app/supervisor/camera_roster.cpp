@@ -89,6 +89,7 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Camer
   camera.config = as_run(comes.asked, comes.sends, comes.stands_in);
   camera.home = comes.home;
   camera.stands_in = comes.stands_in;
+  camera.shed = comes.shed;
   const CameraConfig& config = camera.config;
   const std::vector<ResolvedOutput> outputs = resolved_outputs(config);
   if (camera.is_mosaic()) camera.cells.resize(config.mosaic->cells.size());
@@ -150,7 +151,7 @@ void CameraRoster::add(const CameraConfig& asked) { add(Comes{asked}); }
 
 void CameraRoster::add(const Comes& comes) {
   const CameraConfig config = as_run(comes.asked, comes.sends, comes.stands_in);
-  const CameraPlan where = workers_.choose(config);
+  const CameraPlan where = workers_.choose(config, comes.displaced);
   Camera& camera = make(rig_.cameras.free_ids(where.nodes.size(), 1 + config.outputs.size()), comes, where);
   if (comes.displaced) {
     spdlog::info("{}: runs on {} now", config.name, name_of_place(camera));
@@ -226,6 +227,7 @@ CameraRoster::Comes CameraRoster::comes_of(const Camera& camera, const CameraCon
   comes.displaced = camera.displaced;
   comes.home = camera.home;
   comes.stands_in = camera.stands_in;
+  if (camera.displaced) comes.shed = camera.shed;
   if (!camera.displaced || camera.is_mosaic() || is_live(camera.config.source.url)) return comes;
   const auto& ring = camera.frames().newest;
   comes.resume = ring ? ring->observer.last_pts() : std::nullopt;

@@ -67,6 +67,7 @@ class CameraRoster {
     bool displaced = false;
     std::optional<Device> home = {};
     std::string stands_in = {};
+    ShedStep shed = ShedStep::none;
     std::optional<std::int64_t> resume = {};         // of a file: the pts of its newest frame
     std::map<std::string, CopiedUntil> copied = {};  // likewise, of its copies, by the outputs' names
   };

@@ -99,6 +99,14 @@ void GpuHealth::on_loss(const Device& device, const std::string& what, Clock::ti
   if (had_good_check && loses_again(gpu, now) && may_leave_against_check(gpu)) {
     return leave(gpu, fmt::format("{}, again and again, though a new process can use it", what), true, now);
   }
+  suspect(gpu, what, now);
+}
+
+void GpuHealth::on_hang(const Device& device, const std::string& what, Clock::time_point now) {
+  if (!is_gone(device)) suspect(known(device), what, now);
+}
+
+void GpuHealth::suspect(Known& gpu, const std::string& what, Clock::time_point now) {
   become(gpu, State::suspected, what, now);
   if (!gpu.checking) gpu.next_check = now;
 }

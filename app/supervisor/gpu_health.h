@@ -25,7 +25,7 @@ class GpuHealth {
   struct Gpu {
     Device device;
     State state = State::here;
-    std::string reason;        // of suspected and gone
+    std::string reason;         // of suspected and gone
     Clock::time_point since{};  // that it is in that state
   };
 
@@ -42,8 +42,10 @@ class GpuHealth {
     std::string reason;
   };
 
-  // A process lost its context there, hung, or could not begin to use it. `what`: in words.
+  // A process lost its context there, or could not begin to use it. `what`: in words.
   void on_loss(const Device& device, const std::string& what, Clock::time_point now);
+  // A process that worked there hung: which it may have done for another reason, so that it only has the GPU checked.
+  void on_hang(const Device& device, const std::string& what, Clock::time_point now);
   // `problem`: why a new process cannot use it; empty: it can.
   void on_check(const Device& device, const std::string& problem, Clock::time_point now);
   // What has become due, each step once.
@@ -60,14 +62,15 @@ class GpuHealth {
     bool checking = false;
     std::optional<Clock::time_point> next_check;
     unsigned good_checks = 0;
-    Clock::duration wait{};              // between checks while it is gone
-    bool against_check = false;          // gone, though its checks are good
+    Clock::duration wait{};      // between checks while it is gone
+    bool against_check = false;  // gone, though its checks are good
     Clock::time_point left{};
     std::optional<Clock::time_point> back;  // when it was here again
   };
   Known& known(const Device& device);
   [[nodiscard]] const Known* find(const Device& device) const;
   static void become(Known& gpu, State state, const std::string& reason, Clock::time_point now);
+  static void suspect(Known& gpu, const std::string& what, Clock::time_point now);
   static bool loses_again(const Known& gpu, Clock::time_point now);
   [[nodiscard]] bool may_leave_against_check(const Known& gpu) const;
   void leave(Known& gpu, const std::string& reason, bool against_check, Clock::time_point now);

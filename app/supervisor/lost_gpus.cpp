@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <utility>
+#include <functional>
 
 #include "app/control/gpu_loss.h"
 #include "app/placement/stand_ins.h"
@@ -19,6 +19,11 @@ namespace {
 constexpr auto masters_fault = std::chrono::seconds(3);
 // A source that has been asked to stop hands over what is decoded for two seconds at most.
 constexpr auto longest_stop = std::chrono::milliseconds(2500);
+
+// Not one that has ended, or is about to go.
+bool may_be_placed_anew(const Camera& camera) {
+  return camera.takes_part() && !camera.retiring && !camera.source.over && !camera.all_failed();
+}
 
 }  // namespace
 
@@ -43,8 +48,9 @@ void LostGpus::on_death(const ManagedProcess& process, const ExitInfo& info) {
   }
   const Device& own = process.place.gpu;  // none of the master
   if (!on_gpu(own)) return;
-  if (info.killed) return health_.on_loss(own, role + ", which worked on it, hung", now);
-  if (exited && rig_.page.process(process.id).beat.load() == 0) health_.on_loss(own, role + " could not begin on it", now);
+  if (process.hung) return health_.on_hang(own, role + ", which worked on it, hung", now);
+  if (exited && rig_.page.process(process.id).beat.load() == 0)
+    health_.on_loss(own, role + " could not begin on it", now);
 }
 
 void LostGpus::add_waits(std::vector<pollfd>& waits) const {
@@ -114,7 +120,7 @@ void LostGpus::check(const Device& device) {
 bool LostGpus::runs_on(const Camera& camera, const Device& device) const {
   if (camera.source.placement.decode_gpu == device) return true;
   const bool has_node = std::ranges::any_of(camera.nodes, [&](const CameraNode& node) {
-    return processes_.worker(node.worker).place.gpu == device;
+    return !node.done && processes_.worker(node.worker).place.gpu == device;
   });
   return has_node || std::ranges::any_of(camera.edges, [&](const CameraEdge& edge) {
            return !edge.cell && edge.writer && edge.memory.device == device;
@@ -135,7 +141,7 @@ void LostGpus::leave(const Device& device, const std::string& reason) {
   gpu->gone = reason;
   std::vector<CameraId> displaced;
   for (Camera& camera : rig_.cameras.all()) {
-    if (!camera.takes_part() || camera.retiring || camera.all_failed() || !runs_on(camera, device)) continue;
+    if (!may_be_placed_anew(camera) || !runs_on(camera, device)) continue;
     if (!camera.home) camera.home = device;
     displaced.push_back(camera.id);
   }
@@ -155,17 +161,19 @@ void LostGpus::displace(const std::vector<CameraId>& cameras) {
   std::ranges::stable_sort(all, std::greater(), [](const Camera* camera) { return camera->config.priority; });
   for (Camera* const camera : all) {
     moves_.cancel(*camera, "it is placed anew");
-    roster_.displace(*camera, place_for(*camera));
+    const Place place = place_for(*camera);
+    roster_.displace(*camera, place.name);
+    if (!place.fits) make_room_on(place.name);
   }
   rig_.next_status = Clock::now();
 }
 
 // The GPU with the fewest cameras of those where nothing is short by it, else the CPU, else the first of these. Of one
 // whose configuration says where it is to run: nothing.
-std::string LostGpus::place_for(const Camera& camera) const {
+LostGpus::Place LostGpus::place_for(const Camera& camera) const {
   const Devices& devices = rig_.machine.devices;
   const bool is_free = camera.asked.gpu == "auto" || (camera.home && names(camera.asked, *camera.home, devices));
-  if (!is_free) return "";
+  if (!is_free) return {};
   std::vector<const Gpu*> gpus;
   for (const Gpu& gpu : devices.gpus) {
     if (can_be_used(gpu)) gpus.push_back(&gpu);
@@ -176,12 +184,25 @@ std::string LostGpus::place_for(const Camera& camera) const {
   places.emplace_back("cpu");
   for (const std::string& place : places) {
     try {
-      if (roster_.has_room_for(roster_.as_run(camera.asked, camera.sends, place))) return place;
+      if (roster_.has_room_for(roster_.as_run(camera.asked, camera.sends, place))) return {place, true};
     } catch (const std::exception& error) {
       spdlog::debug("{}: not on {}: {}", camera.name(), place, error.what());
     }
   }
-  return places.front();
+  return {places.front(), false};
+}
+
+// Too many are there, as far as is known: one of the lowest priority is turned off, and has more again when the others
+// have proved to have time.
+void LostGpus::make_room_on(const std::string& place) {
+  std::vector<Camera*> there;
+  for (Camera& camera : rig_.cameras.all()) {
+    if (!camera.takes_part() || camera.all_failed() || camera.source.over) continue;
+    const bool is_there =
+        camera.retiring ? camera.displaced && camera.stands_in == place : camera.encoder_of(camera.own()).gpu == place;
+    if (is_there) there.push_back(&camera);
+  }
+  shedder_.turn_one_off(there);
 }
 
 void LostGpus::come_back(const Device& device, const std::string& reason) {
@@ -190,8 +211,10 @@ void LostGpus::come_back(const Device& device, const std::string& reason) {
   gpu->gone.clear();
   std::vector<Camera*> returning;
   for (Camera& camera : rig_.cameras.all()) {
-    if (!camera.takes_part() || camera.retiring || (camera.all_failed() && !camera.home)) continue;
-    const bool lives_there = camera.home == device || names(camera.asked, device, rig_.machine.devices);
+    const bool could_not_start = camera.home && camera.all_failed() && !camera.retiring;
+    if (!may_be_placed_anew(camera) && !could_not_start) continue;
+    const bool is_named = camera.uses_worker() && names(camera.asked, device, rig_.machine.devices);
+    const bool lives_there = camera.home == device || is_named;
     const bool is_on_cpu = camera.home && camera.stands_in == "cpu";
     if (lives_there || is_on_cpu) returning.push_back(&camera);
   }
@@ -199,6 +222,7 @@ void LostGpus::come_back(const Device& device, const std::string& reason) {
   for (Camera* const camera : returning) {
     const bool lives_there = camera->home == device || !camera->home;
     const bool is_free = camera->asked.gpu == "auto";
+    camera->shed = ShedStep::none;
     if (lives_there) camera->home.reset();
     moves_.cancel(*camera, "it is placed anew");
     roster_.displace(*camera, is_free ? std::to_string(gpu->index) : "");
@@ -211,7 +235,7 @@ void LostGpus::send_guests_on(const Device& device) {
   const std::string here = gpu_name(rig_.machine.devices, device);
   for (Camera& camera : rig_.cameras.all()) {
     const bool is_guest = camera.home && camera.home != device && camera.stands_in == here;
-    if (!camera.takes_part() || camera.retiring || camera.all_failed() || !is_guest) continue;
+    if (!may_be_placed_anew(camera) || !is_guest) continue;
     spdlog::warn("{}: goes on to the CPU, since GPU {} is lost as the one was that it came from", camera.name(), here);
     moves_.cancel(camera, "it is placed anew");
     roster_.displace(camera, "cpu");

@@ -14,6 +14,7 @@
 #include "app/supervisor/camera_lifecycle.h"
 #include "app/supervisor/camera_roster.h"
 #include "app/supervisor/gpu_health.h"
+#include "app/supervisor/load_shedder.h"
 #include "app/supervisor/moves.h"
 #include "app/supervisor/processes.h"
 #include "app/supervisor/rig_state.h"
@@ -24,8 +25,14 @@ class LostGpus {
  public:
   // What checks log goes to `log_fd`.
   LostGpus(RigState& rig, Processes& processes, CameraLifecycle& lifecycle, CameraRoster& roster, Moves& moves,
-           int log_fd)
-      : rig_(rig), processes_(processes), lifecycle_(lifecycle), roster_(roster), moves_(moves), log_fd_(log_fd) {}
+           LoadShedder& shedder, int log_fd)
+      : rig_(rig),
+        processes_(processes),
+        lifecycle_(lifecycle),
+        roster_(roster),
+        moves_(moves),
+        shedder_(shedder),
+        log_fd_(log_fd) {}
 
   // After everything else has been done about it.
   void on_death(const ManagedProcess& process, const ExitInfo& info);
@@ -45,7 +52,12 @@ class LostGpus {
   void come_back(const Device& device, const std::string& reason);
   void send_guests_on(const Device& device);
   void displace(const std::vector<CameraId>& cameras);
-  [[nodiscard]] std::string place_for(const Camera& camera) const;
+  struct Place {
+    std::string name;  // "1", "cpu"; empty: where plan() says
+    bool fits = true;
+  };
+  [[nodiscard]] Place place_for(const Camera& camera) const;
+  void make_room_on(const std::string& place);
   void end_nodes_of_gone();
   void end_nodes_of(ManagedProcess& worker);
   void end_master_that_is_stuck();
@@ -58,6 +70,7 @@ class LostGpus {
   CameraLifecycle& lifecycle_;
   CameraRoster& roster_;
   Moves& moves_;
+  LoadShedder& shedder_;
   int log_fd_;
   GpuHealth health_;
   std::list<DeviceCheck> checks_;

@@ -38,6 +38,7 @@ struct ManagedProcess {
   RestartPolicy policy;
   QuarantinePolicy unexplained;  // crashes of threads that work for no camera
   ThreadWatch watch{process_hangs};
+  bool hung = false;  // it, or a thread of it: it is killed for that
   unsigned restarts = 0;
   double cpu_s = 0;  // of those that have died
   double memory_mib = 0;

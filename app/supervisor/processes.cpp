@@ -101,6 +101,7 @@ void Processes::start(ManagedProcess& process) {
   process.start_at.reset();
   if (!events_.needed(process)) return;
   choose_visible(process.place);
+  process.hung = false;
   rig_.page.process(process.id).beat = 0;
   rig_.page.process(process.id).arrived = 0;
   std::vector<std::string> arguments{"master"};

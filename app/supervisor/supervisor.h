@@ -85,7 +85,7 @@ class Supervisor {
   Moves moves_{rig_, processes_, setup_, [this](pid_t asker, std::uint64_t request, const messages::Answer& answer) {
                  changes_.answer(asker, request, [&] { return answer; });
                }};
-  LostGpus lost_gpus_{rig_, processes_, lifecycle_, roster_, moves_, log_.write_fd()};
+  LostGpus lost_gpus_{rig_, processes_, lifecycle_, roster_, moves_, shedder_, log_.write_fd()};
   MessageRouter messages_{rig_, processes_, lifecycle_, rings_, roster_, changes_, moves_};
   RunAccounts accounts_{rig_, processes_};
   StatusJson status_;

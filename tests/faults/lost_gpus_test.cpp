@@ -1,5 +1,5 @@
-// GPUs that go and come back while a rig runs, of those that campipe_faults pretends to have: a and c are on GPU 0, b and
-// d on GPU 1, each in its worker. tools/gpu-check has the same with real ones (section gone).
+// GPUs that go and come back while a rig runs, of those that campipe_faults pretends to have: a and c are on GPU 0, b
+// and d on GPU 1, each in its worker. tools/gpu-check has the same with real ones (section gone).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -7,8 +7,8 @@
 #include <fstream>
 #include <string>
 
-#include "core/pretended_gpus.h"
 #include "core/gpu.h"
+#include "core/pretended_gpus.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 
@@ -41,10 +41,13 @@ class LostGpus : public testing::Test {
   void clear_flag() const { std::filesystem::remove(flag()); }
 
   // A worker on it is lost at once, and each of its successors.
-  [[nodiscard]] std::string loses_contexts(int gpu) const { return "worker.tick@" + uuid(gpu) + ":0=gpu_lost" + flag(); }
+  [[nodiscard]] std::string loses_contexts(int gpu) const {
+    return "worker.tick@" + uuid(gpu) + ":0=gpu_lost" + flag();
+  }
   // No new process can use it.
   [[nodiscard]] std::string is_missed(int gpu, const std::string& how = "throw") const {
-    return "worker.beginning@" + uuid(gpu) + ":0=throw" + flag() + ",probe.checking@" + uuid(gpu) + ":0=" + how + flag();
+    return "worker.beginning@" + uuid(gpu) + ":0=throw" + flag() + ",probe.checking@" + uuid(gpu) + ":0=" + how +
+           flag();
   }
 
   void start(const std::string& yaml, const std::string& failpoints, unsigned gpus = 2) {
@@ -122,7 +125,7 @@ TEST_F(LostGpus, OneThatLosesContextsAgainAndAgainIsGoneAgainstItsChecks) {
 }
 
 TEST_F(LostGpus, OneLostContextIsARestart) {
-  start(rig_of(four), "worker.tick@" + uuid(second) + ":30=gpu_lost");
+  start(rig_of(four), "worker.tick@" + uuid(second) + ":60=gpu_lost");
   ASSERT_TRUE(logs("worker 1 died (exit status 100)")) << rig_->log();
   expect_records("b.mp4");
   end();

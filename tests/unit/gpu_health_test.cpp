@@ -235,6 +235,21 @@ TEST_F(Health, OneLossIsEnoughForAMinuteAfterItCameBack) {
   EXPECT_TRUE(health_.is_gone(device(1)));
 }
 
+TEST_F(Health, HangsHaveItCheckedAndCountForNothingElse) {
+  for (int i = 0; i < 5; ++i) {
+    health_.on_hang(device(1), "worker 1 hung", now_);
+    EXPECT_EQ(state(1), State::suspected);
+    check_well(1);
+    EXPECT_EQ(state(1), State::here);
+    pass(seconds(1));
+  }
+  health_.on_hang(device(1), "worker 1 hung", now_);
+  ASSERT_THAT(due(), ElementsAre("check 1"));
+  answer(1, "it hangs");
+  EXPECT_THAT(due(), ElementsAre("leave 1"));
+  EXPECT_EQ(reason_, "worker 1 hung; it hangs");
+}
+
 TEST_F(Health, LossesOfOneThatIsGoneTellNothingNew) {
   go(1);
   lose(1);
