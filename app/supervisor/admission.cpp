@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/control/sent_stream.h"
+#include "app/placement/stand_ins.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -52,7 +53,8 @@ RigConfig AdmissionControl::running() const {
   for (const Camera& camera : rig_.cameras.all()) {
     if (camera.is_removed()) continue;
     if (camera.successor) {
-      rig.cameras.push_back(resolved(*camera.successor, {}));
+      CameraConfig& next = rig.cameras.emplace_back(resolved(*camera.successor, {}));
+      if (camera.displaced && next.gpu == "auto" && !camera.stands_in.empty()) next.gpu = camera.stands_in;
     } else if (camera.takes_part() && !camera.all_failed()) {
       rig.cameras.push_back(camera.config);
     }
@@ -60,8 +62,9 @@ RigConfig AdmissionControl::running() const {
   return rig;
 }
 
-std::vector<ResourceUse> AdmissionControl::uses(const RigConfig& rig, const KnownStreams& streams) const {
+std::vector<ResourceUse> AdmissionControl::uses(const RigConfig& asked, const KnownStreams& streams) const {
   const Machine& machine = rig_.machine;
+  const RigConfig rig = with_stand_ins(asked, machine.devices);
   return resource_uses(find_needs(rig, plan(rig, machine), machine.devices, rig_.costs, streams), machine, rig_.costs);
 }
 
@@ -84,6 +87,14 @@ void AdmissionControl::require(std::span<const CameraConfig> coming, bool only_t
   if (lacking.empty()) return;
   if (rig_.config.admission == Admission::refuse) throw Error("admission: " + describe(lacking));
   warn(lacking);
+}
+
+bool AdmissionControl::fits(const CameraConfig& coming) const {
+  RigConfig rig = running();
+  std::erase_if(rig.cameras, [&](const CameraConfig& other) { return other.name == coming.name; });
+  const auto before = uses(rig, with_configured(rig_.streams, rig.cameras));
+  rig.cameras.push_back(coming);
+  return new_shortages(before, uses(rig, with_configured(rig_.streams, rig.cameras))).empty();
 }
 
 std::string AdmissionControl::on_stream(const Camera& camera, const KnownStream& stream) {

@@ -27,6 +27,9 @@ class AdmissionControl {
   // These come, or come anew, beside the cameras that run; `only_these`: the others go. With `refuse` throws Error
   // where more is short then than now; with `warn` logs it.
   void require(std::span<const CameraConfig> coming, bool only_these);
+  // It comes in place of the one of its name, and nothing is short by that which was not, as far as costs and streams
+  // are known. Throws Error where it cannot be placed.
+  [[nodiscard]] bool fits(const CameraConfig& coming) const;
   // The camera's source has been opened. Returns why it is not to run; empty: it may.
   std::string on_stream(const Camera& camera, const KnownStream& stream);
   // Logs what is short since streams have come, or since it was measured what encoding them takes. To be called several
@@ -37,7 +40,7 @@ class AdmissionControl {
 
  private:
   [[nodiscard]] RigConfig running() const;
-  [[nodiscard]] std::vector<ResourceUse> uses(const RigConfig& rig, const KnownStreams& streams) const;
+  [[nodiscard]] std::vector<ResourceUse> uses(const RigConfig& asked, const KnownStreams& streams) const;
   void warn(const std::vector<ResourceUse>& lacking);
 
   RigState& rig_;
