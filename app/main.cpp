@@ -26,6 +26,7 @@
 #include "app/control/load_process.h"
 #include "app/control/rig_signals.h"
 #include "app/master/master.h"
+#include "app/placement/camera_weights.h"
 #include "app/placement/devices.h"
 #include "app/placement/graph.h"
 #include "app/placement/plan.h"
@@ -136,7 +137,8 @@ int check(const campipe::LoadedConfig& loaded, std::vector<campipe::ConfigError>
 }
 
 void show_plan(const campipe::RigConfig& rig, const campipe::Machine& machine, const std::string& format) {
-  const campipe::Graph graph = campipe::make_graph(rig, campipe::plan(rig, machine), machine.devices);
+  const campipe::RigPlan plan = campipe::balanced_plan(rig, machine, campipe::load_machine_costs(machine.devices));
+  const campipe::Graph graph = campipe::make_graph(rig, plan, machine.devices);
   if (format == "dot") {
     std::cout << campipe::to_dot(graph);
   } else if (format == "json") {

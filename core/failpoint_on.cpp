@@ -74,9 +74,19 @@ struct Point {
   std::string name;
   std::string subject;
   std::atomic<long> countdown{1};
-  bool always = false;
+  bool goes_on = false;  // each later time, too
   std::function<void()> act;
 };
+
+void burn(std::chrono::milliseconds time) {
+  const auto used = [] {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+  };
+  const auto end = used() + time;
+  while (used() < end) continue;
+}
 
 // Throws std::out_of_range for what no failpoint does.
 std::function<void()> action_of(const std::string& text) {
@@ -87,12 +97,17 @@ std::function<void()> action_of(const std::string& text) {
       if (std::filesystem::exists(file, none)) act();
     };
   }
+  constexpr std::string_view burns = "burn";
+  if (text.starts_with(burns)) {
+    const std::chrono::milliseconds time(std::strtol(text.c_str() + burns.size(), nullptr, 10));
+    return [time] { burn(time); };
+  }
   if (!text.starts_with(wait)) return actions.at(text);
   const std::chrono::seconds time(std::strtol(text.c_str() + wait.size(), nullptr, 10));
   return [time] { std::this_thread::sleep_for(time); };
 }
 
-// NAME[@SUBJECT][:COUNT]=ACTION
+// NAME[@SUBJECT][:COUNT[+]]=ACTION
 void parse(const std::string& text, std::list<Point>& points) {
   const auto equals = text.rfind('=');
   if (equals == std::string::npos) return;
@@ -101,7 +116,7 @@ void parse(const std::string& text, std::list<Point>& points) {
   std::string place = text.substr(0, equals);
   if (const auto colon = place.rfind(':'); colon != std::string::npos) {
     point.countdown = std::strtol(place.c_str() + colon + 1, nullptr, 10);
-    point.always = point.countdown == 0;
+    point.goes_on = place.ends_with('+');
     place.resize(colon);
   }
   if (const auto at = place.find('@'); at != std::string::npos) {
@@ -137,7 +152,8 @@ void failpoint(std::string_view name, std::string_view subject) {
   static std::list<Point> points = parse_environment();
   for (Point& point : points) {
     if (point.name != name || (!point.subject.empty() && point.subject != subject)) continue;
-    if (point.always || point.countdown.fetch_sub(1) == 1) point.act();
+    const long left = point.countdown.fetch_sub(1);
+    if (left == 1 || (point.goes_on && left < 1)) point.act();
   }
 }
 

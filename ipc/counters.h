@@ -28,6 +28,7 @@ enum class Counter : std::uint8_t {
   motions,
   reconnects,
   worker_restarts,
+  moves,
 };
 
 // Of what it is counted. Each process counts in the blocks of its own page (ipc/rig_page.h); all of them are added up.
@@ -85,6 +86,8 @@ inline constexpr std::array counter_table{
                 "campipe_source_reconnects_total", "", "", "Times that the source was opened again."},
     CounterInfo{Counter::worker_restarts, Scope::node, ShownFor::camera, "/worker_restarts", "times",
                 "campipe_camera_worker_restarts_total", "", "", "Times that the camera's worker was started again."},
+    CounterInfo{Counter::moves, Scope::node, ShownFor::camera, "/moves", "times", "campipe_camera_moves_total", "", "",
+                "Times that the camera's work has gone over to another worker."},
 };
 inline constexpr std::size_t counter_count = counter_table.size();
 static_assert(std::ranges::all_of(counter_table, [](const CounterInfo& info) {

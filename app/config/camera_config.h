@@ -171,7 +171,7 @@ void describe_keys(Keys& keys, Of<CameraConfig>) {
                        "`false`: they have the time at which the frame arrived"});
   keys.key("gpu", &C::gpu, ParsedKey{read_gpu_name, "choice, integer or string", R"({"$ref": "#/$defs/gpu"})"},
            {.meaning = "where the camera is decoded, filtered and, if that GPU can, encoded. `auto`: the GPU with the "
-                       "fewest cameras, or the CPU where there is none",
+                       "least to do, or the CPU where there is none",
             .range = "`auto`, `cpu`, or a GPU's index or UUID (`GPU-…`, `MIG-…`) as `campipe --devices` prints them"});
   keys.section("placement", &C::placement,
                {.meaning = "decoding, filters and encoding on [devices of their own](placement.md#by-stage), for the "

@@ -23,6 +23,9 @@ enum class Mps : std::uint8_t { off, use };
 // What becomes of cameras that need more than the machine has (docs/capacity.md).
 enum class Admission : std::uint8_t { warn, refuse };
 
+// Whether cameras go over from workers that are late to others that have room (docs/operations.md).
+enum class Balance : std::uint8_t { automatic, off };
+
 // A camera's outputs as they are run: its own stream first, then the others in their order.
 std::vector<ResolvedOutput> resolved_outputs(const CameraConfig& camera);
 
@@ -40,6 +43,7 @@ struct RigConfig {
   std::optional<int> worker_count;    // none: auto
   Mps mps = Mps::off;
   Admission admission = Admission::warn;
+  Balance balance = Balance::automatic;
   std::string events;  // a file that gets a line of JSON for each event; empty: events.jsonl, where a camera has motion
   std::optional<unsigned> umask;  // of all processes; none: as started, and nothing for others
   ServerConfig server;
@@ -82,6 +86,10 @@ void describe_keys(Keys& keys, Of<RigConfig>) {
       {.meaning = "what becomes of cameras that need more decoding, cores, memory or descriptors than [the machine "
                   "has](capacity.md#admission): `warn` logs it; `refuse` does not start them, and refuses changes "
                   "that bring them"});
+  keys.key("balance", &R::balance,
+           {.meaning =
+                "`auto`: cameras of a worker that has too much to do [go over](operations.md#balance) to one that has "
+                "room, without losing a frame; `off`: they stay where they are"});
   keys.key("events", &R::events, ParsedKey{read_events, "string", R"({"type": "string", "minLength": 1})"},
            {.meaning = "the file that gets a [line of JSON](operations.md#recordings) when motion begins and when it "
                        "ends; no link or pipe",

@@ -54,6 +54,9 @@ template <>
 inline constexpr std::array choices<Admission>{Choice<Admission>{"warn", Admission::warn},
                                                Choice<Admission>{"refuse", Admission::refuse}};
 template <>
+inline constexpr std::array choices<Balance>{Choice<Balance>{"auto", Balance::automatic},
+                                             Choice<Balance>{"off", Balance::off}};
+template <>
 inline constexpr std::array choices<Mps>{Choice<Mps>{"off", Mps::off}, Choice<Mps>{"use", Mps::use}};
 template <>
 inline constexpr std::array choices<Permission>{Choice<Permission>{"view", Permission::view},

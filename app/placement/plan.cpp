@@ -7,7 +7,10 @@
 #include <cerrno>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
 
+#include "app/placement/camera_weights.h"
 #include "app/placement/mosaic_plan.h"
 #include "app/placement/stand_ins.h"
 #include "app/placement/wanted_nodes.h"
@@ -224,21 +227,52 @@ unsigned cpu_worker_count(const std::vector<CameraPlan>& cameras, const RigConfi
   return static_cast<unsigned>(std::min(count, most));
 }
 
-// `first`: their places in the plan begin there.
-std::vector<WorkerPlan> cpu_workers(std::vector<CameraPlan>& cameras, unsigned count, unsigned first,
-                                    const Machine& machine) {
-  std::vector<WorkerPlan> workers(count);
+// For each node on the CPU its worker, counted from 0: those of each camera go round the workers.
+void go_round(std::vector<CameraPlan>& cameras, unsigned count) {
   unsigned next = 0;
-  for (unsigned c = 0; c < cameras.size(); ++c) {
-    std::vector<NodePlan>& nodes = cameras[c].nodes;
+  for (CameraPlan& camera : cameras) {
     const unsigned of_free = next;
-    for (NodePlan& node : nodes) {
-      if (on_gpu(node.gpu)) continue;
+    for (NodePlan& node : camera.nodes) {
       if (is_free(node)) next = std::max(next, of_free + node.further + 1);
-      const unsigned worker = node.cpu_worker.value_or((of_free + node.further) % count);
-      node.worker = first + worker;
-      std::vector<unsigned>& its = workers[worker].cameras;
+      if (!on_gpu(node.gpu)) node.worker = node.cpu_worker.value_or((of_free + node.further) % count);
+    }
+  }
+}
+
+// Likewise: those of each camera are in the workers that have the least to do so far.
+void spread(std::vector<CameraPlan>& cameras, unsigned count, const std::vector<double>& cores) {
+  std::vector<std::pair<double, unsigned>> busy(count);  // cores, and how many nodes
+  const auto add = [&](std::size_t c, NodePlan& node, unsigned worker) {
+    node.worker = worker;
+    busy[worker].first += cores[c] / static_cast<double>(cameras[c].nodes.size());
+    ++busy[worker].second;
+  };
+  for (std::size_t c = 0; c < cameras.size(); ++c) {
+    for (NodePlan& node : cameras[c].nodes) {
+      if (node.cpu_worker) add(c, node, *node.cpu_worker);
+    }
+  }
+  std::vector<unsigned> workers(count);
+  std::iota(workers.begin(), workers.end(), 0U);
+  for (std::size_t c = 0; c < cameras.size(); ++c) {
+    std::ranges::sort(workers, {}, [&](unsigned worker) { return std::pair(busy[worker], worker); });
+    for (NodePlan& node : cameras[c].nodes) {
+      if (is_free(node)) add(c, node, workers[node.further % count]);
+    }
+  }
+}
+
+// `first`: their places in the plan begin there. `cores`: what each camera's nodes need; empty: all the same.
+std::vector<WorkerPlan> cpu_workers(std::vector<CameraPlan>& cameras, unsigned count, unsigned first,
+                                    const std::vector<double>& cores, const Machine& machine) {
+  std::vector<WorkerPlan> workers(count);
+  cores.empty() ? go_round(cameras, count) : spread(cameras, count, cores);
+  for (unsigned c = 0; c < cameras.size(); ++c) {
+    for (NodePlan& node : cameras[c].nodes) {
+      if (on_gpu(node.gpu)) continue;
+      std::vector<unsigned>& its = workers[node.worker].cameras;
       if (its.empty() || its.back() != c) its.push_back(c);
+      node.worker += first;
     }
   }
   for (unsigned w = 0; count > 1 && w < count; ++w) workers[w].cpus = share_of(machine.cpus, w, count);
@@ -267,8 +301,15 @@ double Machine::cores() const {
 namespace {
 
 // `rig` names no GPU that is gone.
-RigPlan plan_on_these(const RigConfig& rig, const Machine& machine) {
-  const std::vector<WantedNodes> wanted = choose_nodes(rig, machine.devices);
+RigPlan plan_on_these(const RigConfig& rig, const Machine& machine, std::span<const CameraWeight> weights) {
+  std::vector<double> cores;
+  std::vector<double> gpu_parts;  // with its part of the cores, of which there are some for each GPU
+  const double gpus_a_core = static_cast<double>(machine.devices.gpus.size()) / std::max(machine.cores(), 1.0);
+  for (const CameraWeight& weight : weights) {
+    cores.push_back(weight.cores);
+    gpu_parts.push_back(weight.gpu + weight.cores * gpus_a_core);
+  }
+  const std::vector<WantedNodes> wanted = choose_nodes(rig, machine.devices, gpu_parts);
   RigPlan plan;
   const auto shown = shown_cameras(rig);
   for (std::size_t c = 0; c < wanted.size(); ++c) {
@@ -280,7 +321,7 @@ RigPlan plan_on_these(const RigConfig& rig, const Machine& machine) {
   if (plan.workers.size() > max_workers) throw Error("more workers than there can be");
   const auto on_gpus = static_cast<unsigned>(plan.workers.size());
   const unsigned on_cpu = cpu_worker_count(plan.cameras, rig, max_workers - on_gpus, machine);
-  std::ranges::move(cpu_workers(plan.cameras, on_cpu, on_gpus, machine), std::back_inserter(plan.workers));
+  std::ranges::move(cpu_workers(plan.cameras, on_cpu, on_gpus, cores, machine), std::back_inserter(plan.workers));
   for (CameraPlan& camera : plan.cameras) {
     for (NodePlan& node : camera.nodes) node.encode_cores = encode_cores(node.worker, plan, rig, machine);
   }
@@ -289,9 +330,11 @@ RigPlan plan_on_these(const RigConfig& rig, const Machine& machine) {
 
 }  // namespace
 
-RigPlan plan(const RigConfig& rig, const Machine& machine) {
+RigPlan plan(const RigConfig& rig, const Machine& machine) { return plan(rig, machine, {}); }
+
+RigPlan plan(const RigConfig& rig, const Machine& machine, std::span<const CameraWeight> weights) {
   const Devices& devices = machine.devices;
-  return plan_on_these(any_gone(devices) ? with_stand_ins(rig, devices) : rig, machine);
+  return plan_on_these(any_gone(devices) ? with_stand_ins(rig, devices) : rig, machine, weights);
 }
 
 std::vector<Device> inputs_of(const CameraPlan& camera, std::size_t node) {

@@ -1,6 +1,7 @@
 #include "app/placement/wanted_nodes.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "app/placement/plan.h"
 #include "app/placement/stand_ins.h"
@@ -14,33 +15,42 @@ namespace {
 // One place is left for cameras on the CPU.
 constexpr std::size_t most_gpus = max_workers - 1;
 
-// How many cameras each GPU has, while they are given out.
+// How much each GPU has to do, while cameras are given out.
 class Shares {
  public:
-  explicit Shares(const Devices& devices) : devices_(devices), cameras_(devices.gpus.size()) {}
+  explicit Shares(const Devices& devices) : devices_(devices), parts_(devices.gpus.size()) {}
 
-  void add(const Device& device) { ++cameras_[position(device)]; }
+  void add(const Device& device, double part) { parts_[position(device)].add(part); }
 
-  // Of those that can be used, one with the fewest cameras; the CPU where there is none.
+  // Of those that can be used, one with the least to do; the CPU where there is none.
   [[nodiscard]] Device least(const std::vector<Device>& but = {}) const {
-    const auto in_use = cameras_.size() - static_cast<std::size_t>(std::ranges::count(cameras_, 0U));
+    const auto in_use = parts_.size() - static_cast<std::size_t>(std::ranges::count(parts_, 0U, &Given::cameras));
     const Gpu* best = nullptr;
     for (const Gpu& gpu : devices_.gpus) {
-      const unsigned cameras = cameras_[position(gpu.device)];
+      const Given& given = parts_[position(gpu.device)];
       const bool is_left = std::ranges::find(but, gpu.device) == but.end();
-      const bool possible = can_be_used(gpu) && is_left && (cameras > 0 || in_use + but.size() < most_gpus);
-      if (possible && (best == nullptr || cameras < cameras_[position(best->device)])) best = &gpu;
+      const bool possible = can_be_used(gpu) && is_left && (given.cameras > 0 || in_use + but.size() < most_gpus);
+      if (possible && (best == nullptr || given.load() < parts_[position(best->device)].load())) best = &gpu;
     }
     return best != nullptr ? best->device : Device{};
   }
 
  private:
+  struct Given {
+    unsigned cameras = 0;
+    double part = 0;
+    void add(double more) {
+      ++cameras;
+      part += more;
+    }
+    [[nodiscard]] std::pair<double, unsigned> load() const { return {part, cameras}; }
+  };
   [[nodiscard]] std::size_t position(const Device& device) const {
     return static_cast<std::size_t>(find_gpu(devices_, device) - devices_.gpus.data());
   }
 
   const Devices& devices_;
-  std::vector<unsigned> cameras_;
+  std::vector<Given> parts_;
 };
 
 WantedNode named_place(const std::string& name, const Devices& devices) {
@@ -115,7 +125,7 @@ bool is_choice(const std::string& gpu) { return gpu == "auto" || gpu == "cpu"; }
 bool is_tiled(const CameraConfig& camera) { return camera.placement && !camera.placement->tiles.empty(); }
 
 // Cameras that name their GPUs come first, so that the others are spread around them.
-std::vector<WantedNodes> choose_nodes(const RigConfig& rig, const Devices& devices) {
+std::vector<WantedNodes> choose_nodes(const RigConfig& rig, const Devices& devices, const std::vector<double>& parts) {
   std::vector<WantedNodes> chosen(rig.cameras.size());
   Shares shares(devices);
   std::vector<PlanMistake> mistakes;
@@ -127,7 +137,7 @@ std::vector<WantedNodes> choose_nodes(const RigConfig& rig, const Devices& devic
                                    : WantedNodes{{gpu}};
     if (mixed) mistakes.push_back({c, "", "expected GPUs alone, or places on the CPU alone"});
     for (const WantedNode& node : chosen[c]) {
-      if (on_gpu(node.gpu)) shares.add(node.gpu);
+      if (on_gpu(node.gpu)) shares.add(node.gpu, parts.empty() ? 1 : parts[c]);
     }
   };
   for (std::size_t c = 0; c < chosen.size(); ++c) {

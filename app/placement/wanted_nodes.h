@@ -23,8 +23,9 @@ struct WantedNode {
 };
 using WantedNodes = std::vector<WantedNode>;
 
-// The nodes of each camera, in the order of CameraPlan::nodes. Throws Error for a GPU that is not there.
-std::vector<WantedNodes> choose_nodes(const RigConfig& rig, const Devices& devices);
+// The nodes of each camera, in the order of CameraPlan::nodes. `parts`: what each takes of a GPU; empty: all the same.
+// Throws Error for a GPU that is not there.
+std::vector<WantedNodes> choose_nodes(const RigConfig& rig, const Devices& devices, const std::vector<double>& parts);
 
 bool is_tiled(const CameraConfig& camera);
 // Of `gpu` as people write it: no GPU's name.

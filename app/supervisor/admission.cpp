@@ -117,7 +117,13 @@ std::string AdmissionControl::on_stream(const Camera& camera, const KnownStream&
   }
 }
 
+void AdmissionControl::forget(const std::string& camera) {
+  rig_.streams.erase(camera);
+  rig_.costs.encode_factors.erase(camera);
+}
+
 void AdmissionControl::follow() {
+  if (encode_costs_.follow()) has_news_ = true;
   if (!has_news_ || Clock::now() < next_look_) return;
   has_news_ = false;
   next_look_ = Clock::now() + look_interval;

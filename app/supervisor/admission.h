@@ -9,6 +9,7 @@
 
 #include "app/placement/capacity.h"
 #include "app/supervisor/camera.h"
+#include "app/supervisor/encode_costs.h"
 #include "app/supervisor/rig_state.h"
 #include "core/clock.h"
 
@@ -31,11 +32,11 @@ class AdmissionControl {
   [[nodiscard]] bool fits(const CameraConfig& coming) const;
   // The camera's source has been opened. Returns why it is not to run; empty: it may.
   std::string on_stream(const Camera& camera, const KnownStream& stream);
-  // Logs what is short since streams have come. To be called several times a second; looks once a second at most, as at
-  // a start they come by the hundred.
+  // Logs what is short since streams have come, or since it was measured what encoding them takes. To be called several
+  // times a second; looks once a second at most, as at a start they come by the hundred.
   void follow();
   // It is gone: another one of its name may send something else.
-  void forget(const std::string& camera) { rig_.streams.erase(camera); }
+  void forget(const std::string& camera);
 
  private:
   [[nodiscard]] RigConfig running() const;
@@ -43,6 +44,7 @@ class AdmissionControl {
   void warn(const std::vector<ResourceUse>& lacking);
 
   RigState& rig_;
+  EncodeCosts encode_costs_{rig_};
   bool has_news_ = false;
   Clock::time_point next_look_ = {};
   std::vector<ResourceUse> warned_;  // of these, so that more of the same is not logged for every camera

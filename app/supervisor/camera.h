@@ -219,6 +219,8 @@ struct CameraMove {
   unsigned worker = 0;                       // of `to`
   std::map<OutputId, Placement> placements;  // of its outputs, there
   Clock::time_point begun = Clock::now();
+  std::string reason;
+  bool by_user = false;
   bool cancelled = false;  // `to` is about to end
   bool to_died = false;    // its process did, after it had taken over
   // Who asked, and waits for the answer; 0: has it.
@@ -226,6 +228,15 @@ struct CameraMove {
   std::uint64_t request = 0;
 
   [[nodiscard]] bool is_committed() const { return page->boundary().has_value(); }
+};
+
+// Its work has gone over.
+struct LastMove {
+  unsigned from = 0;  // workers
+  unsigned to = 0;
+  std::int64_t at = utc_now_ns();
+  std::string reason;
+  bool by_user = false;
 };
 
 struct CameraSource {
@@ -251,6 +262,7 @@ struct Camera {
   std::list<CameraEdge> edges;
   std::vector<messages::CellState> cells;  // of a mosaic: as its node knows them
   std::optional<CameraMove> move;          // then it has two nodes for one
+  std::optional<LastMove> last_move;       // of those since it came
   ShedStep shed = ShedStep::none;          // what it gives up for others
   bool shown = false;                      // by a mosaic: its node has work, whatever its outputs are
   CounterTotals counted;                   // by the supervisor itself

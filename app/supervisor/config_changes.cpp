@@ -209,11 +209,13 @@ messages::Answer ConfigChanges::take(const LoadedConfig& loaded) {
     return refused(409, "'" + *key + "' cannot be changed while the rig runs; restart it");
   }
   const Admission before = std::exchange(rig_.config.admission, loaded.rig.admission);
+  const Balance balance = std::exchange(rig_.config.balance, loaded.rig.balance);
   CameraDifference cameras;
   try {
     cameras = roster_.apply(loaded.rig);
   } catch (...) {
     rig_.config.admission = before;
+    rig_.config.balance = balance;
     throw;
   }
   // Also where it is the same: certificates are read anew.

@@ -78,7 +78,8 @@ ShedPolicy::Load LoadShedder::load_of(const Camera& camera) const {
           camera.shed,
           may_shed(camera),
           counts.decoded - counts.dropped_for(DropCause::shed),
-          counts.dropped_for(DropCause::queue_full)};
+          counts.dropped_for(DropCause::queue_full),
+          balancer_.may_relieve(node.worker)};
 }
 
 void LoadShedder::change(Camera& camera, ShedStep step) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "app/supervisor/balancer.h"
 #include "app/supervisor/processes.h"
 #include "app/supervisor/rig_state.h"
 #include "app/supervisor/shed_policy.h"
@@ -12,7 +13,8 @@ namespace campipe {
 
 class LoadShedder {
  public:
-  LoadShedder(RigState& rig, Processes& processes) : rig_(rig), processes_(processes) {}
+  LoadShedder(RigState& rig, Processes& processes, const Balancer& balancer)
+      : rig_(rig), processes_(processes), balancer_(balancer) {}
 
   // To be called with each tick.
   void follow();
@@ -27,6 +29,7 @@ class LoadShedder {
 
   RigState& rig_;
   Processes& processes_;
+  const Balancer& balancer_;
   ShedPolicy policy_;
   Clock::time_point next_look_{};
 };

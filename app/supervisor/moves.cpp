@@ -16,10 +16,6 @@ namespace {
 // Filters settle for up to two seconds, key frames come every few, and who asked waits for ten.
 constexpr auto longest_move = std::chrono::seconds(8);
 
-bool sees(const ProcessPlace& place, const Device& gpu) {
-  return on_gpu(place.gpu) && std::ranges::find(place.sees, gpu) != place.sees.end();
-}
-
 bool is_shown(const Camera& camera) {
   return std::ranges::any_of(camera.edges, [](const CameraEdge& edge) { return edge.cell.has_value(); });
 }
@@ -35,65 +31,98 @@ Placement placement_at(const ProcessPlace& place, const Output& output, const De
 
 }  // namespace
 
+std::string never_moved(const Camera& camera) {
+  if (camera.is_mosaic()) return "it is a mosaic, and these cannot be moved";
+  const bool staged = camera.nodes.size() != 1 && !camera.move;
+  if (staged) return "it is processed by stage or by tile, and such cameras cannot be moved";
+  if (camera.config.group) return "it is in a synchronised group, and such cameras cannot be moved";
+  if (is_shown(camera)) return "a mosaic shows it, and such cameras cannot be moved";
+  if (camera.outputs.size() > HandOver::most_outputs)
+    return fmt::format("it has more than {} outputs, too many to be moved", HandOver::most_outputs);
+  return "";
+}
+
+std::string why_unreadable(const ManagedProcess& worker, const Camera& camera, const Devices& devices) {
+  const Placement& source = camera.source.placement;
+  const ProcessPlace& place = worker.place;
+  if (source.memory == MemoryKind::host) return "";
+  if (!on_gpu(place.gpu))
+    return fmt::format("its frames are in a GPU's memory, and worker {} works on the CPU", worker.number);
+  if (std::ranges::find(place.sees, source.decode_gpu) == place.sees.end())
+    return fmt::format("worker {} was started before any camera was decoded on its GPU", worker.number);
+  const std::string problem = sharing_problem(devices, source.decode_gpu, place.gpu, source.memory);
+  if (problem.empty()) return "";
+  return fmt::format("worker {} cannot read the memory of the GPU that decodes it: {}", worker.number, problem);
+}
+
 void Moves::begin(const messages::MoveCamera& asked, pid_t asker) {
   const auto refuse = [&](int status, const std::string& why) { answer_(asker, asked.request, refused(status, why)); };
   Camera* const camera = rig_.cameras.find(asked.name);
   if (rig_.phase != RunPhase::running) return refuse(409, "the rig is ending");
   if (camera == nullptr || camera->is_removed()) return refuse(404, "there is no such camera");
-  if (const std::string why = refusal(asked, *camera); !why.empty()) return refuse(409, why);
+  if (const std::string why = refusal(*camera, asked.worker); !why.empty()) return refuse(409, why);
   try {
-    begin(asked, asker, *camera);
+    CameraMove move;
+    move.worker = asked.worker;
+    move.reason = "asked for";
+    move.by_user = true;
+    move.asker = asker;
+    move.request = asked.request;
+    begin(*camera, std::move(move));
   } catch (const std::exception& error) {
     refuse(409, error.what());
   }
 }
 
+std::string Moves::begin(Camera& camera, unsigned worker, const std::string& reason) {
+  if (std::string why = refusal(camera, worker); !why.empty()) return why;
+  try {
+    CameraMove move;
+    move.worker = worker;
+    move.reason = reason;
+    begin(camera, std::move(move));
+    return "";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
 // Empty: it can be moved there.
-std::string Moves::refusal(const messages::MoveCamera& asked, const Camera& camera) const {
+std::string Moves::refusal(const Camera& camera, unsigned worker) const {
   const unsigned workers = processes_.count(ProcessKind::worker);
-  if (asked.worker >= workers) {
+  if (worker >= workers) {
     const std::string which =
         workers == 1 ? "the rig has worker 0 only" : fmt::format("the rig's are 0 to {}", workers - 1);
-    return fmt::format("there is no worker {}; {}", asked.worker, which);
+    return fmt::format("there is no worker {}; {}", worker, which);
   }
   if (!camera.takes_part()) return "it is disabled";
-  if (camera.is_mosaic()) return "it is a mosaic, and these cannot be moved";
   if (camera.move) return "it is being moved already";
   if (camera.retiring) return "it is being changed";
-  if (!camera.uses_worker()) return "it is passed on as it comes: no worker has work with it";
-  if (camera.nodes.size() != 1) return "it is processed by stage or by tile, and such cameras cannot be moved";
-  if (camera.config.group) return "it is in a synchronised group, and such cameras cannot be moved";
-  if (is_shown(camera)) return "a mosaic shows it, and such cameras cannot be moved";
-  if (camera.outputs.size() > HandOver::most_outputs)
-    return fmt::format("it has more than {} outputs, too many to be moved", HandOver::most_outputs);
+  if (!camera.is_mosaic() && !camera.uses_worker()) return "it is passed on as it comes: no worker has work with it";
+  if (std::string why = never_moved(camera); !why.empty()) return why;
   const CameraNode& node = camera.nodes.front();
-  if (node.worker == asked.worker) return fmt::format("it is on worker {} already", asked.worker);
+  if (node.worker == worker) return fmt::format("it is on worker {} already", worker);
+  const ManagedProcess& to = processes_.worker(worker);
+  const Gpu* const gpu = find_gpu(rig_.machine.devices, to.place.gpu);
+  if (gpu != nullptr && !gpu->gone.empty()) return fmt::format("the GPU of worker {} is gone", worker);
   const bool runs = camera.own().state == CameraState::running && !node.done && !camera.source.over;
   if (!runs) return fmt::format("it does not run: it is {}", name_of(camera.own().state));
   const auto& ring = camera.frames().newest;
   const bool comes = ring && ring->observer.writer_state() == WriterState::open;
   if (!comes) return "no frames come to its worker just now";
-  const ProcessPlace& place = processes_.worker(asked.worker).place;
-  const Device& decoder = camera.source.placement.decode_gpu;
-  if (on_gpu(decoder) && !sees(place, decoder))
-    return fmt::format("worker {} does not see the GPU that decodes it", asked.worker);
-  return "";
+  return why_unreadable(to, camera, rig_.machine.devices);
 }
 
 // Nothing has changed where it throws.
-void Moves::begin(const messages::MoveCamera& asked, pid_t asker, Camera& camera) {
+void Moves::begin(Camera& camera, CameraMove move) {
   const CameraNode from = camera.nodes.front();
-  ManagedProcess& worker = processes_.worker(asked.worker);
-  CameraMove move;
+  ManagedProcess& worker = processes_.worker(move.worker);
   move.page = HandOver::create();
   move.from = from.id;
-  move.worker = asked.worker;
-  move.asker = asker;
-  move.request = asked.request;
   for (const Output& output : camera.outputs)
     move.placements[output.id] = placement_at(worker.place, output, rig_.machine.devices);
   CameraNode node;
-  node.worker = asked.worker;
+  node.worker = move.worker;
   node.gpu = worker.place.gpu_name;
   node.first_filter = from.first_filter;
   const NodeId to = rig_.cameras.add_node(camera, std::move(node)).id;
@@ -104,7 +133,8 @@ void Moves::begin(const messages::MoveCamera& asked, pid_t asker, Camera& camera
   reader.node = to;
   reader.process = worker.id;
   reader.takes_over = move.page;
-  spdlog::info("{}: its work is to go over from worker {} to worker {}", camera.name(), from.worker, asked.worker);
+  spdlog::info("{}: its work is to go over from worker {} to worker {}: {}", camera.name(), from.worker, move.worker,
+               move.reason);
   camera.move = std::move(move);
   camera.require_readers(camera.frames());
   rig_.next_status = Clock::now();
@@ -221,6 +251,8 @@ void Moves::complete(Camera& camera) {
   }
   move.page->forget_fd();
   camera.move.reset();
+  ++camera.counted[Counter::moves];
+  camera.last_move = {.from = from.worker, .to = move.worker, .reason = move.reason, .by_user = move.by_user};
   remove_node(camera, from.id, from.worker);
   failpoint("supervisor.move_complete", camera.name());
   if (move.to_died) {

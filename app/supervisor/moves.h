@@ -19,6 +19,11 @@
 
 namespace campipe {
 
+// Why a camera of its kind is never moved; empty: it may be.
+std::string never_moved(const Camera& camera);
+// Why the worker cannot read the camera's frames; empty: it can.
+std::string why_unreadable(const ManagedProcess& worker, const Camera& camera, const Devices& devices);
+
 class Moves {
  public:
   // To who asked; `request` as in messages::MoveCamera.
@@ -29,6 +34,8 @@ class Moves {
 
   // The answer follows, maybe at once.
   void begin(const messages::MoveCamera& asked, pid_t asker);
+  // For a reason of the supervisor's own. Returns why not; empty: it has begun.
+  std::string begin(Camera& camera, unsigned worker, const std::string& reason);
   // To be called several times a second: those that take too long are cancelled.
   void follow();
   // What it began does not come about, unless it has: the camera stays where it is.
@@ -41,8 +48,8 @@ class Moves {
   void end_all();
 
  private:
-  void begin(const messages::MoveCamera& asked, pid_t asker, Camera& camera);
-  [[nodiscard]] std::string refusal(const messages::MoveCamera& asked, const Camera& camera) const;
+  void begin(Camera& camera, CameraMove move);
+  [[nodiscard]] std::string refusal(const Camera& camera, unsigned worker) const;
   void on_death_of_old(Camera& camera);
   void on_death_of_new(Camera& camera);
   void complete(Camera& camera);

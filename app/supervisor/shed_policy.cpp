@@ -78,6 +78,7 @@ std::optional<ShedPolicy::Change> ShedPolicy::judge(Device& device, const Loads&
     if (device.undone && now - *device.undone < device.patience)
       device.patience = std::min<Clock::duration>(2 * device.patience, longest_patience);
     device.undone.reset();
+    if ((*late)->may_move) return std::nullopt;
     const Load* shed = next_to_shed(loads);
     if (shed == nullptr) return std::nullopt;
     return Change{shed->camera, next(shed->step), (*late)->camera};

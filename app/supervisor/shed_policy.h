@@ -30,6 +30,7 @@ class ShedPolicy {
     bool may_shed = true;
     std::uint64_t came = 0;  // frames so far,
     std::uint64_t late = 0;  // and those of them that found its queue full
+    bool may_move = false;   // its worker may get rid of some work: nobody gives way for it meanwhile
   };
   struct Change {
     std::string camera;

@@ -1,14 +1,12 @@
 #include "app/supervisor/status_json.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include "app/supervisor/accounting.h"
+#include "app/supervisor/core_times.h"
 #include "app/supervisor/group_report.h"
+#include "app/supervisor/source_waits.h"
 #include "core/passwords.h"
 #include "core/utc_text.h"
 #include "core/written_url.h"
@@ -16,23 +14,6 @@
 
 namespace campipe {
 namespace {
-
-// Processor time of a running process. It may be just ending: then none.
-double cpu_seconds_of(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  std::getline(file, text);
-  // What follows the name in parentheses, in which anything may stand: the 3rd field and so on.
-  const auto name_end = text.rfind(')');
-  if (name_end == std::string::npos) return 0;
-  std::istringstream fields(text.substr(name_end + 1));
-  std::string skipped;
-  for (int field = 3; field < 14; ++field) fields >> skipped;
-  double user = 0;
-  double system = 0;
-  fields >> user >> system;
-  return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
-}
 
 std::vector<std::string> intentional_drops() {
   std::vector<std::string> causes;
@@ -55,6 +36,10 @@ nlohmann::json cells_json(const Camera& mosaic) {
   return cells;
 }
 
+nlohmann::json last_move_json(const LastMove& move) {
+  return {{"from", move.from}, {"to", move.to}, {"at_utc", utc_text(move.at)}, {"reason", move.reason}};
+}
+
 nlohmann::json process_json(const ProcessStatus& process) {
   return {{"role", process.role},
           {"pid", process.pid},
@@ -64,24 +49,11 @@ nlohmann::json process_json(const ProcessStatus& process) {
           {"memory_mib", rounded(process.memory_mib)}};
 }
 
-// In the fullest queue before its first nodes. While one is taken back, one more may lie there for a moment.
-unsigned waiting_frames(const Camera& camera) {
-  const CameraEdge& edge = camera.frames();
-  unsigned waiting = 0;
-  for (const EdgeReader& reader : edge.readers) {
-    if (edge.newest && reader.seat) waiting = std::max(waiting, edge.newest->observer.pending_for(*reader.seat));
-  }
-  return std::min(waiting, static_cast<unsigned>(camera.config.queue_size));
-}
-
 WorkerLoad load_of(const Camera& camera, const FrameCounts& counts) {
   WorkerLoad load{counts.decoded, counts.dropped_for(DropCause::queue_full)};
   load.may_copy =
       !camera.is_mosaic() && !camera.config.group && source_kind_of(camera.config.source.url).no_copy.empty();
-  // Of a group's cameras, one waits for another; a file that is read as fast as it goes has always some.
-  const bool waits = !camera.is_mosaic() && !camera.config.group && keeps_time(camera.config.source) &&
-                     camera.frames().drop_policy(camera.config) == DropPolicy::block;
-  load.is_full = waits && waiting_frames(camera) >= static_cast<unsigned>(camera.config.queue_size);
+  load.is_full = source_waits(camera);
   return load;
 }
 
@@ -154,6 +126,7 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const Cameras& cameras, co
         overloads_.look_at(camera.name(), camera.encoder_of(camera.own()).worker, load_of(camera, counts));
     if (!overload.empty()) json["overloaded"] = overload;
     if (camera.move) json["moves_to"] = camera.move->worker;
+    if (camera.last_move) json["moved"] = last_move_json(*camera.last_move);
     if (camera.shed != ShedStep::none) json["shed"] = text_of(camera.shed);
     if (!camera.is_mosaic() && camera.frames().newest)
       json["ring"] = {{"slots", camera.config.queue_size}, {"waiting", waiting_frames(camera)}};

@@ -64,7 +64,7 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
       changes_(rig_, processes_, roster_, service_, log_.write_fd(), [this] { show_ready(); }) {
   init_logging("supervisor", options.log_level, log_.write_fd());
   rig_.costs = load_machine_costs(machine.devices);
-  const RigPlan placed = plan(rig, machine);
+  const RigPlan placed = balanced_plan(rig, machine, rig_.costs);
   for (const std::string& line : describe_sharing(placed, machine.devices)) spdlog::info("{}", line);
   add_processes(placed);
   roster_.add_all(placed);
@@ -156,6 +156,7 @@ void Supervisor::tick() {
   guard_.run("look after GPUs that are gone", [this] { lost_gpus_.follow(); });
   guard_.run("take away a camera", [this] { roster_.settle_retiring(); });
   guard_.run("compare needs with the machine", [this] { roster_.follow_admission(); });
+  guard_.run("balance the workers", [this] { balancer_.follow(); });
   guard_.run("have cameras give way", [this] { shedder_.follow(); });
   guard_.run("watch the processes", [this] { crashes_.find_hung(); });
   processes_.start_due();

@@ -9,6 +9,7 @@
 #include "app/control/rig_signals.h"
 #include "app/control/step_guard.h"
 #include "app/supervisor/accusations.h"
+#include "app/supervisor/balancer.h"
 #include "app/supervisor/camera_lifecycle.h"
 #include "app/supervisor/camera_roster.h"
 #include "app/supervisor/camera_setup.h"
@@ -79,12 +80,13 @@ class Supervisor {
   CameraSetup setup_{rig_, processes_, rings_};
   MosaicCells cells_{rig_, processes_, setup_};
   CameraRoster roster_{rig_, processes_, lifecycle_, setup_};
-  LoadShedder shedder_{rig_, processes_};
   ServiceNotifier service_;
   ConfigChanges changes_;
   Moves moves_{rig_, processes_, setup_, [this](pid_t asker, std::uint64_t request, const messages::Answer& answer) {
                  changes_.answer(asker, request, [&] { return answer; });
                }};
+  Balancer balancer_{rig_, processes_, moves_};
+  LoadShedder shedder_{rig_, processes_, balancer_};
   LostGpus lost_gpus_{rig_, processes_, lifecycle_, roster_, moves_, shedder_, log_.write_fd()};
   MessageRouter messages_{rig_, processes_, lifecycle_, rings_, roster_, changes_, moves_};
   RunAccounts accounts_{rig_, processes_};

@@ -21,6 +21,10 @@ void add(std::vector<Device>& gpus, const Device& gpu) {
   if (!sees(gpus, gpu)) gpus.push_back(gpu);
 }
 
+void add_all(std::vector<Device>& gpus, const std::vector<Device>& others) {
+  for (const Device& gpu : others) add(gpus, gpu);
+}
+
 // That a node's worker has to see: its own, and those that fill the rings that it reads.
 std::vector<Device> gpus_of_node(const CameraPlan& camera, std::size_t node) {
   std::vector<Device> gpus;
@@ -39,12 +43,13 @@ std::vector<Device> gpus_of_worker(const RigPlan& plan, unsigned worker) {
     const CameraPlan& camera = plan.cameras[c];
     for (std::size_t n = 0; n < camera.nodes.size(); ++n) {
       if (camera.nodes[n].worker != worker) continue;
-      for (const Device& gpu : gpus_of_node(camera, n)) add(gpus, gpu);
+      add_all(gpus, gpus_of_node(camera, n));
     }
     for (const RingMemory& cell : camera.cells) {
       if (cell.kind != MemoryKind::host) add(gpus, cell.device);
     }
   }
+  if (on_gpu(plan.workers[worker].gpu)) add_all(gpus, gpus_of_master(plan.cameras));
   return gpus;
 }
 
@@ -58,18 +63,28 @@ std::vector<WorkerChoice::Candidate> WorkerChoice::candidates() const {
   std::vector<Candidate> found(processes_.count(ProcessKind::worker));
   for (unsigned w = 0; w < found.size(); ++w) {
     const ProcessPlace& place = processes_.worker(w).place;
-    found[w] = {place.gpu, place.sees, 0};
+    found[w] = {place.gpu, place.sees, 0, 0};
   }
   for (const Camera& camera : rig_.cameras.all()) {
     if (!camera.takes_part()) continue;
-    for (const CameraNode& node : camera.nodes) ++found[node.worker].cameras;
+    const double cores = cores_for_each(camera.config, camera.nodes.size());
+    for (const CameraNode& node : camera.nodes) {
+      ++found[node.worker].cameras;
+      found[node.worker].cores += cores;
+    }
   }
   return found;
 }
 
+// By number they cost nothing, so that the number decides.
+double WorkerChoice::cores_for_each(const CameraConfig& camera, std::size_t nodes) const {
+  if (rig_.config.balance == Balance::off) return 0;
+  return weights_.of(camera, rig_.machine, rig_.costs, rig_.streams).cores / static_cast<double>(nodes);
+}
+
 // Where the last camera of `rig` is to run.
 WorkerChoice::Placed WorkerChoice::place_last(const RigConfig& rig) const {
-  RigPlan planned = plan(rig, rig_.machine);
+  RigPlan planned = balanced_plan(rig, rig_.machine, rig_.costs, rig_.streams, weights_);
   Placed placed{std::move(planned.cameras.back()), std::move(planned.workers), false};
   Placement& placement = placed.camera.placement;
   placed.without_its_decoder = !sees(processes_.master().place.sees, placement.decode_gpu);
@@ -78,7 +93,8 @@ WorkerChoice::Placed WorkerChoice::place_last(const RigConfig& rig) const {
 }
 
 // The number of the best one for each of the camera's workers in the plan; new ones are added at the end.
-std::map<unsigned, unsigned> WorkerChoice::best_for(const CameraPlan& camera, std::vector<Candidate>& candidates) {
+std::map<unsigned, unsigned> WorkerChoice::best_for(const CameraPlan& camera, double cores,
+                                                    std::vector<Candidate>& candidates) {
   std::map<unsigned, unsigned> chosen;
   for (std::size_t n = 0; n < camera.nodes.size(); ++n) {
     const NodePlan& node = camera.nodes[n];
@@ -86,16 +102,17 @@ std::map<unsigned, unsigned> WorkerChoice::best_for(const CameraPlan& camera, st
     std::vector<Device> needs;
     for (std::size_t other = 0; other < camera.nodes.size(); ++other) {
       if (camera.nodes[other].worker != node.worker) continue;
-      for (const Device& gpu : gpus_of_node(camera, other)) add(needs, gpu);
+      add_all(needs, gpus_of_node(camera, other));
     }
-    chosen[node.worker] = best_for(node, needs, candidates, chosen);
+    chosen[node.worker] = best_for(node, cores, needs, candidates, chosen);
   }
   return chosen;
 }
 
 // `taken`: by other nodes of the camera.
-unsigned WorkerChoice::best_for(const NodePlan& node, const std::vector<Device>& needs,
+unsigned WorkerChoice::best_for(const NodePlan& node, double cores, const std::vector<Device>& needs,
                                 std::vector<Candidate>& candidates, const std::map<unsigned, unsigned>& taken) {
+  const auto load = [&](unsigned w) { return std::pair(candidates[w].cores, candidates[w].cameras); };
   std::optional<unsigned> best;
   unsigned of_the_cpu = 0;
   for (unsigned w = 0; w < candidates.size(); ++w) {
@@ -105,14 +122,15 @@ unsigned WorkerChoice::best_for(const NodePlan& node, const std::vector<Device>&
     for (const Device& gpu : needs) fits = fits && sees(candidate.sees, gpu);
     if (node.cpu_worker) fits = fits && number == *node.cpu_worker;
     const bool is_taken = std::ranges::any_of(taken, [w](const auto& other) { return other.second == w; });
-    if (fits && !is_taken && (!best || candidate.cameras < candidates[*best].cameras)) best = w;
+    if (fits && !is_taken && (!best || load(w) < load(*best))) best = w;
   }
   while (!best) {
     if (candidates.size() == max_workers) throw Error("there are as many workers as there can be, and none fits");
-    candidates.push_back({node.gpu, needs, 0});
+    candidates.push_back({node.gpu, needs, 0, 0});
     if (!node.cpu_worker || of_the_cpu++ == *node.cpu_worker) best = static_cast<unsigned>(candidates.size() - 1);
   }
   ++candidates[*best].cameras;
+  candidates[*best].cores += cores;
   return *best;
 }
 
@@ -137,7 +155,8 @@ void WorkerChoice::require(std::span<const CameraConfig> coming) const {
   std::vector<Candidate> then = candidates();
   for (const CameraConfig& config : changed) {
     rig.cameras.push_back(resolved(config, {}));
-    best_for(place_last(rig).camera, then);
+    const CameraPlan camera = place_last(rig).camera;
+    best_for(camera, cores_for_each(rig.cameras.back(), camera.nodes.size()), then);
   }
 }
 
@@ -151,12 +170,13 @@ CameraPlan WorkerChoice::choose(const CameraConfig& config, bool displaced) {
                  config.name);
   std::vector<Candidate> all = candidates();
   const std::size_t workers = all.size();
-  const auto chosen = best_for(placed.camera, all);
+  const auto chosen = best_for(placed.camera, cores_for_each(config, placed.camera.nodes.size()), all);
   for (std::size_t w = workers; w < all.size(); ++w) {
     const auto is_its = [&](const auto& pair) { return pair.second == w; };
     const auto of = std::ranges::find_if(chosen, is_its);
     WorkerPlan planned = of != chosen.end() ? placed.workers[of->first] : WorkerPlan();
     if (displaced && !on_gpu(all[w].gpu)) planned.cpus.clear();  // all of a GPU's cameras may come there
+    if (on_gpu(all[w].gpu)) add_all(all[w].sees, processes_.master().place.sees);
     processes_.add(ProcessKind::worker, {all[w].gpu, gpu_name(rig_.machine.devices, all[w].gpu), all[w].sees,
                                          planned.numa_node, planned.cpus});
   }

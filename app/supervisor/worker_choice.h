@@ -1,11 +1,12 @@
 // Which workers a camera that comes while the rig runs is given to: of those that work where a node of it is placed the
-// one with the fewest nodes, else a new one.
+// one with the least to do, by prediction (with `balance: off`: with the fewest nodes), else a new one.
 #pragma once
 
 #include <map>
 #include <span>
 #include <vector>
 
+#include "app/placement/camera_weights.h"
 #include "app/supervisor/processes.h"
 #include "app/supervisor/rig_state.h"
 
@@ -26,6 +27,7 @@ class WorkerChoice {
   struct Candidate {
     Device gpu;
     std::vector<Device> sees;
+    double cores = 0;      // that its nodes need
     unsigned cameras = 0;  // nodes of cameras
   };
   struct Placed {
@@ -35,17 +37,22 @@ class WorkerChoice {
   };
 
   [[nodiscard]] std::vector<Candidate> candidates() const;
-  static std::map<unsigned, unsigned> best_for(const CameraPlan& camera, std::vector<Candidate>& candidates);
-  static unsigned best_for(const NodePlan& node, const std::vector<Device>& needs, std::vector<Candidate>& candidates,
-                           const std::map<unsigned, unsigned>& taken);
+  [[nodiscard]] double cores_for_each(const CameraConfig& camera, std::size_t nodes) const;
+  // `cores`: for each of its nodes.
+  static std::map<unsigned, unsigned> best_for(const CameraPlan& camera, double cores,
+                                               std::vector<Candidate>& candidates);
+  static unsigned best_for(const NodePlan& node, double cores, const std::vector<Device>& needs,
+                           std::vector<Candidate>& candidates, const std::map<unsigned, unsigned>& taken);
   [[nodiscard]] Placed place_last(const RigConfig& rig) const;
   [[nodiscard]] RigConfig rig_without(std::span<const CameraConfig> coming) const;
 
   RigState& rig_;
   Processes& processes_;
+  mutable CameraWeights weights_;  // remembers what it has computed
 };
 
-// The GPUs that a rig's master and a worker are to see, the worker's own first: CUDA then takes it unasked.
+// The GPUs that a rig's master and a worker are to see, the worker's own first: CUDA then takes it unasked. A worker on
+// a GPU sees all that decode, so that any camera can be moved to it; what it does not use costs it nothing.
 std::vector<Device> gpus_of_master(const std::vector<CameraPlan>& cameras);
 std::vector<Device> gpus_of_worker(const RigPlan& plan, unsigned worker);
 

@@ -42,11 +42,11 @@ class LostGpus : public testing::Test {
 
   // A worker on it is lost at once, and each of its successors.
   [[nodiscard]] std::string loses_contexts(int gpu) const {
-    return "worker.tick@" + uuid(gpu) + ":0=gpu_lost" + flag();
+    return "worker.tick@" + uuid(gpu) + ":1+=gpu_lost" + flag();
   }
   // No new process can use it.
   [[nodiscard]] std::string is_missed(int gpu, const std::string& how = "throw") const {
-    return "worker.beginning@" + uuid(gpu) + ":0=throw" + flag() + ",probe.checking@" + uuid(gpu) + ":0=" + how +
+    return "worker.beginning@" + uuid(gpu) + ":1+=throw" + flag() + ",probe.checking@" + uuid(gpu) + ":1+=" + how +
            flag();
   }
 
@@ -167,7 +167,7 @@ TEST_F(LostGpus, ThoseThatNameItRunElsewhereMeanwhile) {
 
 // The camera that loses contexts takes no second GPU along.
 TEST_F(LostGpus, WhatGoesOnAfterAMoveIsNoGpusFault) {
-  start(rig_of(four), loses_contexts(second) + ",worker.tick@" + uuid(first) + ":0=gpu_lost" + flag() + "2");
+  start(rig_of(four), loses_contexts(second) + ",worker.tick@" + uuid(first) + ":1+=gpu_lost" + flag() + "2");
   for (const char* name : {"a.mp4", "b.mp4", "d.mp4"}) ASSERT_TRUE(rig_->wait_for_growth(name, 5000));
   set_flag();
   ASSERT_TRUE(rig_->wait_for_growth("b-1.mp4", 2000)) << rig_->log();

@@ -138,7 +138,7 @@ def illegal_address(check, gpus):
     case = Case(check, gpus)
     measure = f"illegal addresses, {gpus} GPU{'s' if gpus > 1 else ''}"
     action = "gpu_lost" if check.cpu else "gpu_fault"
-    with case.rig(f"worker.tick@{case.uuid}:0={action}{case.flag}") as rig:
+    with case.rig(f"worker.tick@{case.uuid}:1+={action}{case.flag}") as rig:
         def begin():
             case.flag.touch()
             wait_for_log(rig, "the GPU cannot be used any more", 10)
@@ -149,8 +149,8 @@ def missed_by_checks(check, gpus):
     """No new process can use it: its worker dies, and neither a successor nor a check finds the GPU."""
     case = Case(check, gpus)
     measure = f"not there for new processes, {gpus} GPU{'s' if gpus > 1 else ''}"
-    with case.rig(f"worker.beginning@{case.uuid}:0=throw{case.flag},"
-                  f"probe.checking@{case.uuid}:0=throw{case.flag}") as rig:
+    with case.rig(f"worker.beginning@{case.uuid}:1+=throw{case.flag},"
+                  f"probe.checking@{case.uuid}:1+=throw{case.flag}") as rig:
         def begin():
             case.flag.touch()
             since = time.monotonic()
@@ -163,8 +163,8 @@ def hanging_check(check, gpus):
     """The same, of a driver that does not answer: the check's time passes."""
     case = Case(check, gpus)
     measure = f"checks hang, {gpus} GPU{'s' if gpus > 1 else ''}"
-    with case.rig(f"worker.beginning@{case.uuid}:0=throw{case.flag},"
-                  f"probe.checking@{case.uuid}:0=hang{case.flag}") as rig:
+    with case.rig(f"worker.beginning@{case.uuid}:1+=throw{case.flag},"
+                  f"probe.checking@{case.uuid}:1+=hang{case.flag}") as rig:
         def begin():
             case.flag.touch()
             since = time.monotonic()

@@ -69,7 +69,7 @@ class WholeRig {
     const std::string gpu = to_string(pretended_gpu(0));
     run_ =
         std::make_unique<RigRun>(yaml(), RigOptions{.failpoints = "stage.frame@busy:30=wait4,worker.beginning@" + gpu +
-                                                                  ":0=throw,probe.checking@" + gpu + ":0=throw",
+                                                                  ":1+=throw,probe.checking@" + gpu + ":1+=throw",
                                                     .pretended_gpus = 1});
   }
 
@@ -195,6 +195,7 @@ void Contract::see_a_move() {
   });
   EXPECT_TRUE(eventually([&] { return spare().contains("moves_to"); }, std::chrono::seconds(10)));
   moves.join();
+  EXPECT_TRUE(eventually([&] { return spare().contains("moved"); }, std::chrono::seconds(10)));
   api_->call("POST", "/cameras/{name}/move", "spare", to(3 - there));
 }
 

@@ -161,10 +161,10 @@ TEST_F(ConfigSchemaTest, RefusesWhatTheLoaderRefuses) {
   const std::string camera = "cameras: {gate: {source: a.mp4}}\n";
   add("nothing but what is required", camera + "users: {a: {password: '$argon2id$v=19'}}\n", true);
   for (const char* keys :
-       {"workers: {count: 16}", "workers: {count: some}", "mps: on", "admission: off", "http_address: here",
-        "insecure: 1", "umask: 0777", "umask: 0018", "users: {}", "users: {a: {}}", "users: {a: {password: secret}}",
-        "users: {-a: {}}", "tls: {certificate: a.pem}", "trusted_proxies: [proxy]", "events: []",
-        "defaults: {queue_size: 0}", "camera: 1"})
+       {"workers: {count: 16}", "workers: {count: some}", "mps: on", "admission: off", "balance: on",
+        "http_address: here", "insecure: 1", "umask: 0777", "umask: 0018", "users: {}", "users: {a: {}}",
+        "users: {a: {password: secret}}", "users: {-a: {}}", "tls: {certificate: a.pem}", "trusted_proxies: [proxy]",
+        "events: []", "defaults: {queue_size: 0}", "camera: 1"})
     add(keys, camera + keys + "\n", false);
   add("no cameras", "workers: {count: 1}\n", false);
   add("an empty list of cameras", "cameras: {}\n", false);

@@ -277,7 +277,7 @@ TEST_F(ConfigTest, APresetThatTheEncoderDoesNotHaveIsRefused) {
 TEST_F(ConfigTest, ColumnsCountCharactersAndAByteOrderMarkIsNone) {
   EXPECT_EQ(errors("\xEF\xBB\xBF{\"übung\": 1, cameras: {a: {source: '" + pattern + "'}}}\n"),
             Strings{"rig.yaml:1:2: übung: unknown key, expected defaults, cameras, mosaics, sync_groups, workers, "
-                    "admission, events, umask, mps, "
+                    "admission, balance, events, umask, mps, "
                     "http_address, rtsp_address, insecure, tls, users or trusted_proxies"});
   EXPECT_EQ(errors("{cameras: {a: {source: '" + pattern + "'}}, workers: {\"é\": 1}}\n"),
             Strings{"rig.yaml:1:83: workers.é: unknown key, expected count"});
@@ -373,6 +373,14 @@ TEST_F(ConfigTest, AdmissionIsOneOfTwoWords) {
   EXPECT_EQ(load(rig).rig.admission, Admission::warn);
   EXPECT_EQ(load(rig + "admission: refuse\n").rig.admission, Admission::refuse);
   EXPECT_EQ(errors(rig + "admission: off\n"), Strings{"rig.yaml:2:12: admission: expected warn or refuse, got 'off'"});
+}
+
+TEST_F(ConfigTest, BalanceIsAutoOrOff) {
+  const std::string rig = "cameras: {a: {source: '" + pattern + "'}}\n";
+  EXPECT_EQ(load(rig).rig.balance, Balance::automatic);
+  EXPECT_EQ(load(rig + "balance: off\n").rig.balance, Balance::off);
+  EXPECT_EQ(load(rig + "balance: auto\n").rig.balance, Balance::automatic);
+  EXPECT_EQ(errors(rig + "balance: on\n"), Strings{"rig.yaml:2:10: balance: expected auto or off, got 'on'"});
 }
 
 TEST_F(ConfigTest, AnMpsDaemonMustBeThereToBeUsed) {

@@ -22,6 +22,7 @@ class Rig {
     int priority = 50;
     std::string device = "cpu";
     bool may_shed = true;
+    bool may_move = false;
     ShedStep step = ShedStep::none;
     std::uint64_t came = 0;
     std::uint64_t late = 0;
@@ -51,8 +52,8 @@ class Rig {
   std::vector<ShedPolicy::Change> look() {
     std::vector<ShedPolicy::Load> loads;
     for (const Camera& camera : cameras_) {
-      loads.push_back(
-          {camera.name, camera.device, camera.priority, camera.step, camera.may_shed, camera.came, camera.late});
+      loads.push_back({camera.name, camera.device, camera.priority, camera.step, camera.may_shed, camera.came,
+                       camera.late, camera.may_move});
     }
     return policy_.look_at(loads, now_);
   }
@@ -80,6 +81,14 @@ TEST(ShedPolicy, NobodyGivesWayToOneOfItsOwnPriority) {
 TEST(ShedPolicy, CamerasOfOtherDevicesAndThoseThatMayNotDoNotGiveWay) {
   Rig rig({{"high", 90, "0"}, {"low", 10, "1"}, {"mosaic", 10, "0", false}});
   EXPECT_EQ(rig.run(60, [](const Rig::Camera& camera) { return camera.name == "high" ? 6 : 0; }), "");
+}
+
+TEST(ShedPolicy, NobodyGivesWayWhileAMoveMayHelp) {
+  Rig rig({{"high", 90}, {"low", 10}});
+  rig.of("high").may_move = rig.of("low").may_move = true;
+  EXPECT_EQ(rig.run(10, all_are_late), "");
+  rig.of("high").may_move = rig.of("low").may_move = false;
+  EXPECT_EQ(rig.run(4, all_are_late), "low 1, low 2");
 }
 
 TEST(ShedPolicy, AFewLateFramesAreNoReason) {

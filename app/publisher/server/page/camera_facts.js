@@ -35,6 +35,12 @@ function placeText({worker, gpu, decoder, encoder}) {
     .join(', ');
 }
 
+function movedText({moved, moves}) {
+  if (!moved) return '';
+  const times = moves > 1 ? `${count(moves)} times, at last ` : '';
+  return `${times}from worker ${moved.from} to ${moved.to}, ${since(moved.at_utc, rigNow())}: ${moved.reason}`;
+}
+
 // `stats`: of this page's player.
 export function factsOf(camera, rate, stats) {
   const stream = [camera.codec, camera.width && `${camera.width} × ${camera.height}`].filter(Boolean).join(', ');
@@ -54,6 +60,7 @@ export function factsOf(camera, rate, stats) {
     ['Dropped', dropsText(camera)],
     ['In step with', camera.group && groupText(camera.group, camera.frames ?? {})],
     ['Runs on', placeText(camera)],
+    ['Moved', movedText(camera)],
     ['Queue', camera.ring && `${camera.ring.waiting} of at most ${camera.ring.slots} frames waiting`],
     ['Recording', recordingText(camera)],
     ['Sent so far', camera.bytes && bytes(camera.bytes)],

@@ -1,0 +1,15 @@
+// Frames that wait for a camera's nodes.
+#pragma once
+
+#include "app/supervisor/camera.h"
+
+namespace campipe {
+
+// In the fullest queue before its first nodes. While one is taken back, one more may lie there for a moment.
+unsigned waiting_frames(const Camera& camera);
+// That is full just now, and the source waits for room in it, which it should not have to.
+bool source_waits(const Camera& camera);
+// Frames wait for it there in that case, and are not dropped.
+bool may_wait(const Camera& camera);
+
+}  // namespace campipe

@@ -1,0 +1,116 @@
+"""Section balance of tools/gpu-check: a rig whose load shifts, once with `balance: off` and once with `balance: auto`.
+
+Two workers. Cameras go to them in turns; those of the first one see nothing for a while, and then much, so that their
+encoders need more cores than that worker has, while the other one's still see nothing. How many cameras that takes is
+measured first."""
+
+import json
+import math
+import os
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+from gpu_rig import Broken, RATE, Rig, check_accounting, config_of
+from gpu_watching import free_port
+
+STILL, BUSY = 12, 28  # s of the clip
+SETTLED = 60  # s at the end in which nobody may lose a frame
+SHIFTED = 150  # s from the start until then: the shift, and the moves that follow
+MOST = 40  # cameras of each worker
+
+
+def clip(check, name, filters, seconds, size):
+    """Of the car clip; `filters`: what becomes of its frames."""
+    file = check.folder / name
+    check.programs.must("ffmpeg", "-nostdin", "-v", "error", "-y", "-stream_loop", "-1", "-i", check.clip("car-1080p.mp4"),
+                        "-an", "-vf", f"{filters},scale={size[0]}:{size[1]},format=yuv420p", "-r", RATE, "-frames:v",
+                        seconds * RATE, "-c:v", "libx264", "-preset", "veryfast", "-b:v", "6M", "-g", RATE, file,
+                        seconds=120)
+    return str(file)
+
+
+class Shift:
+    def __init__(self, check):
+        self.check = check
+        size = (640, 360) if check.cpu else (1920, 1080)
+        noisy = "noise=alls=12:allf=t"
+        still = "select=eq(n\\,0),loop=-1:1,setpts=N/30/TB"
+        begins = f"loop={STILL * RATE}:1:0,setpts=N/30/TB,{noisy}:enable='gte(t,{STILL})'"
+        self.still = clip(check, "still.mp4", still, 10, size)
+        self.busy = clip(check, "busy.mp4", noisy, 10, size)
+        self.shifts = clip(check, "shifts.mp4", begins, STILL + BUSY, size)
+        self.cores = len(os.sched_getaffinity(0))
+
+    def config(self, sources, balance):
+        encode = {"codec": "h264", "encoder": "libx264", "preset": "medium", "bitrate": "4M", "gop": "2s", "threads": 2}
+        filters = [] if self.check.cpu else [{"resize": {"width": 1280, "height": 720}}]
+        cameras = {f"c{n}": {"source": source} for n, source in enumerate(sources)}
+        config = config_of(cameras, pace="realtime", loop=True, drop_policy="drop", filters=filters, encode=encode,
+                           gpu="cpu" if self.check.cpu else "auto")
+        del config["defaults"]["record"]
+        config |= {"balance": balance}
+        if self.check.cpu:
+            config["workers"] = {"count": 2}
+        return config
+
+    def needs(self):
+        """Cores of a worker, and of all else, for one camera that sees much."""
+        report = self.run_for([self.busy, self.busy], "off", 12)[0]
+        frames = sum(camera["frames"]["encoded"] for camera in report["cameras"].values())
+        in_workers = sum(worker["cpu_s"] for worker in report["workers"])
+        return RATE * in_workers / frames, RATE * (report["cpu_s"] - in_workers) / frames
+
+    def run_for(self, sources, balance, seconds, settled=0):
+        """The report; the frames that were lost, and the rates, in the last `settled` seconds."""
+        check = self.check
+        state = Path(tempfile.mkdtemp(prefix="state-", dir=check.folder))
+        base = f"127.0.0.1:{free_port()}"
+        config = self.config(sources, balance) | {"http_address": base, "rtsp_address": "off"}
+
+        def frames():
+            token = (state / f"token-{base.rpartition(':')[2]}").read_text().strip()
+            request = urllib.request.Request(f"http://{base}/api/v1/status", headers={"Authorization": f"Bearer {token}"})
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                cameras = json.load(answer)["cameras"]
+            return {name: (camera["frames"]["encoded"], camera["frames"]["dropped"].get("queue_full", 0))
+                    for name, camera in cameras.items()}
+
+        with Rig(check.programs, check.folder, config, STATE_DIRECTORY=str(state)) as rig:
+            time.sleep(seconds - settled)
+            if not rig.running():
+                raise Broken(f"the rig ended:\n{rig.log()[-2000:]}")
+            before, begin = frames() if settled else {}, time.monotonic()
+            time.sleep(settled)
+            after, took = frames() if settled else {}, time.monotonic() - begin
+            report = rig.end(60)
+            check.log(f"balance: {balance}", f"{json.dumps(report, indent=1)}\n{rig.log()}")
+        lost = sum(after[name][1] - before[name][1] for name in before)
+        rates = sorted((after[name][0] - before[name][0]) / took for name in before)
+        return report, lost, rates
+
+
+def balance(check):
+    if len(check.gpus) < 2 and not check.cpu:
+        return check.add("balance", "there is one GPU", "", "skipped")
+    shift = Shift(check)
+    in_worker, elsewhere = shift.needs()
+    has = shift.cores / 2
+    number = min(MOST, math.floor(0.8 * shift.cores / (in_worker + 2 * elsewhere)))
+    check.add("cameras", f"{number} of each worker; one that sees much takes {in_worker:.2f} cores of its {has:.0f}")
+    if number * in_worker < 1.1 * has:
+        raise Broken(f"{number} cameras do not fill a worker: {number * in_worker:.1f} of {has:.0f} cores")
+    sources = [shift.shifts, shift.still] * number
+    for how in ("off", "auto"):
+        report, lost, rates = shift.run_for(sources, how, SHIFTED + SETTLED, SETTLED)
+        all_lost = sum(camera["frames"]["dropped"].get("queue_full", 0) for camera in report["cameras"].values())
+        came = sum(camera["frames"]["decoded"] for camera in report["cameras"].values())
+        moves = sum(camera["moves"] for camera in report["cameras"].values())
+        problems = check_accounting(report)
+        check.expect(f"{how}: frames lost", not problems, f"{all_lost:,} of {came:,}; {moves} moves", "accounted for")
+        of_end = f"{lost:,} lost, {rates[0]:.1f} to {rates[-1]:.1f} frames a second, half of them {rates[len(rates) // 2]:.1f}"
+        if how == "off":
+            check.add(f"off: the last {SETTLED} s", of_end)
+        else:
+            check.expect(f"auto: the last {SETTLED} s", rates[0] >= 0.99 * RATE, of_end, f"{RATE} of each")

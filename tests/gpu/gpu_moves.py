@@ -1,0 +1,148 @@
+"""Section moves of tools/gpu-check: cameras are moved from GPU to GPU and back, a hundred times, while they are recorded
+and read by RTSP. No frame is lost or comes twice, and all are a frame apart."""
+
+import json
+import re
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from gpu_rig import RATE, Rig, check_accounting, config_of, dropped, memory_returned, memory_used
+from gpu_watching import free_port
+
+MOVES = 100
+CAMERAS = "abcd"
+LONGEST_GAP = 0.1  # s between two packets at a reader
+TOLERANCE = 8  # MiB
+
+
+class Arrivals:
+    """A reader by RTSP: how long it waited for each packet."""
+
+    def __init__(self, check, url):
+        command = check.programs.command("ffprobe", "-v", "error", "-rtsp_transport", "tcp", "-fflags", "nobuffer",
+                                         "-select_streams", "v:0", "-show_entries", "packet=pts_time", "-of", "csv=p=0", url)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, bufsize=1,
+                                        env=check.programs.environment())
+        self.gaps = []
+        self.thread = threading.Thread(target=self.read)
+        self.thread.start()
+
+    def read(self):
+        last = None
+        for _ in self.process.stdout:
+            now = time.monotonic()
+            if last is not None:
+                self.gaps.append((now, now - last))
+            last = now
+
+    def gap_between(self, begin, end):
+        return max((gap for when, gap in self.gaps if begin <= when <= end), default=float("inf"))
+
+    def end(self):
+        self.process.kill()
+        self.thread.join()
+        self.process.wait()
+
+
+def uneven(check, file):
+    """The frames of a recording, and those that are not a frame after the one before: their numbers and by how many ms.
+    Where a rig ends in the middle of a group with B-frames, what these would have shown is missing before its last frame."""
+    text = check.programs.must("ffprobe", "-v", "error", "-select_streams", "v:0", "-show_entries", "packet=pts_time",
+                               "-of", "csv=p=0", file)
+    times = sorted(float(line.strip(",")) for line in text.split())
+    return len(times), [(n + 1, round(1000 * (b - a))) for n, (a, b) in enumerate(zip(times[:-1], times[1:-1]))
+                        if abs(b - a - 1 / RATE) > 0.002]
+
+
+class MovedRig:
+    def __init__(self, check):
+        self.state = Path(tempfile.mkdtemp(prefix="state-", dir=check.folder))
+        self.base = f"http://127.0.0.1:{free_port()}"
+        self.rtsp = f"127.0.0.1:{free_port()}"
+        clips = check.clips()
+        cameras = {name: {"source": clips[n % 2], "gpu": n % 2} for n, name in enumerate(CAMERAS)}
+        defaults = {}
+        if check.cpu:
+            defaults["filters"] = []
+            for camera in cameras.values():
+                camera |= {"source": f"test://pattern?width=320&height=240&rate={RATE}", "gpu": "cpu"}
+        self.config = config_of(cameras, pace="realtime", loop=True, drop_policy="drop", **defaults)
+        self.config |= {"http_address": self.base.removeprefix("http://"), "rtsp_address": self.rtsp}
+        if check.cpu:
+            self.config["workers"] = {"count": 2}
+
+    def move(self, camera, worker):
+        """Why it was not moved; empty: it was."""
+        token = (self.state / f"token-{self.base.rpartition(':')[2]}").read_text().strip()
+        request = urllib.request.Request(f"{self.base}/api/v1/cameras/{camera}/move", method="POST",
+                                         data=json.dumps({"worker": worker}).encode(),
+                                         headers={"Authorization": f"Bearer {token}"})
+        try:
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                return "" if json.load(answer) == {"worker": worker} else "another answer"
+        except urllib.error.HTTPError as error:
+            return error.read().decode()
+        except OSError as error:
+            return str(error)
+
+
+def moves(check):
+    if len(check.gpus) < 2 and not check.cpu:
+        return check.add("moves between GPUs", "there is one GPU", "", "skipped")
+    moved = MovedRig(check)
+    before = [] if check.cpu else memory_used()
+    with Rig(check.programs, check.folder, moved.config, STATE_DIRECTORY=str(moved.state)) as rig:
+        rig.wait_for_groups(CAMERAS, 4, 60)
+        readers = {name: Arrivals(check, f"rtsp://{moved.rtsp}/{name}") for name in CAMERAS}
+        refused, took, gaps = [], [], []
+        try:
+            rig.wait_for_groups(CAMERAS, 6, 30)
+            place = {name: n % 2 for n, name in enumerate(CAMERAS)}
+            for number in range(MOVES):
+                name = CAMERAS[number % len(CAMERAS)]
+                begin = time.monotonic()
+                why = moved.move(name, 1 - place[name])
+                end = time.monotonic()
+                if why:
+                    refused.append(f"{name}: {why}")
+                    continue
+                place[name] = 1 - place[name]
+                took.append(end - begin)
+                gaps.append((name, begin, end))
+            rig.wait_for_groups(CAMERAS, 4, 30)
+        finally:
+            for reader in readers.values():
+                reader.end()
+        report = rig.end()
+        log = rig.log()
+        check.log("moves", f"{json.dumps(report, indent=1)}\n{log}")
+        recorded = {name: uneven(check, rig.file(f"{name}.mp4")) for name in CAMERAS}
+        files = len(list(rig.folder.glob("*.mp4")))
+    check.expect("moves between GPUs", not refused, f"{len(took)} of {MOVES}; {'; '.join(refused)[:120]}", f"{MOVES}")
+    if took:
+        check.add("a move takes", f"{statistics.median(took):.2f} s (at most {max(took):.2f} s)")
+    longest = [readers[name].gap_between(begin, end + 1) for name, begin, end in gaps]
+    late = sum(gap > LONGEST_GAP for gap in longest)
+    if longest:
+        check.expect("longest gap at an RTSP reader", late == 0,
+                     f"median {1000 * statistics.median(longest):.0f} ms, at most {1000 * max(longest):.0f} ms, {late} over",
+                     f"<= {1000 * LONGEST_GAP:.0f} ms")
+    errors = [line for line in log.splitlines() if re.search(r" (warning|error|critical) ", line)]
+    check.expect("warnings and errors", not errors, f"{len(errors)}: {errors[0]}"[:140] if errors else "none", "none")
+    problems = check_accounting(report)
+    lost = {name: camera["frames"]["dropped"] for name, camera in report["cameras"].items() if dropped(camera)}
+    check.expect("frames lost by moves", not problems and not lost, problems[:120] or str(lost)[:120], "{}")
+    good = all(frames == report["cameras"][name]["frames"]["decoded"] and not odd
+               for name, (frames, odd) in recorded.items())
+    check.expect("recordings", good and files == len(CAMERAS), f"{recorded}, {files} files"[:140],
+                 "each frame once, a frame apart, one file each")
+    if check.cpu:
+        return
+    difference = memory_returned(before)
+    check.expect("memory afterwards", abs(difference) <= TOLERANCE, f"{difference:+d} MiB", f"as before, +- {TOLERANCE} MiB")

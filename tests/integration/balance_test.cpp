@@ -1,0 +1,223 @@
+// Cameras go over by themselves from a worker that is late to one that has room, by the real program: two workers with
+// a core of each one's own. How long a frame takes is the failpoint's to say, so that each machine has the same to do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/integration/rig_run.h"
+#include "tests/unit/http_client.h"
+#include "tests/unit/peers.h"
+
+namespace campipe::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+// That this process, and what it starts, may use.
+std::vector<unsigned> cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  EXPECT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+  std::vector<unsigned> found;
+  for (unsigned core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &set)) found.push_back(core);
+  return found;
+}
+
+bool use(const std::vector<unsigned>& cores) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const unsigned core : cores) CPU_SET(core, &set);
+  return sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+// A program that uses all that it gets of a core.
+class Hog {
+ public:
+  explicit Hog(unsigned core) : pid_(::fork()) {
+    if (pid_ != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (!use({core})) ::_exit(1);
+    for (std::atomic<unsigned> i = 0;;) ++i;
+  }
+  ~Hog() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Hog(const Hog&) = delete;
+  Hog& operator=(const Hog&) = delete;
+
+ private:
+  pid_t pid_;
+};
+
+// Of 10 frames a second; a and b are on worker 0, c is on worker 1 and has little to do.
+class Balancing : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (all_.size() < 2) GTEST_SKIP() << "there is one core, which both workers would share";
+    ASSERT_TRUE(use({all_[0], all_[1]}));
+  }
+  void TearDown() override { EXPECT_TRUE(use(all_)); }
+
+  // `more`: of the file's keys. `priority`: of b.
+  void start(const std::string& balance, const std::string& failpoints, const std::string& more = "",
+             int priority = 50) {
+    config_ = "http_address: \"127.0.0.1:" + std::to_string(port_) + "\"\nrtsp_address: off\nworkers: {count: 2}\n" +
+              more +
+              "defaults:\n  gpu: cpu\n  drop_policy: drop\n  encode: {codec: h264, gop: 1s, bitrate: 500k}\n"
+              "  source: \"test://pattern?width=160&height=120&rate=10\"\ncameras:\n"
+              "  a: {}\n  c: {}\n  b: {priority: " +
+              std::to_string(priority) + "}\n";
+    rig_.emplace(config_ + "balance: " + balance + "\n", RigOptions{.failpoints = failpoints});
+    ASSERT_TRUE(eventually([&] { return answers(); })) << rig_->log();
+  }
+  [[nodiscard]] bool answers() const {
+    try {
+      const TcpClient client(static_cast<std::uint16_t>(port_));
+      return std::filesystem::exists(token_file());
+    } catch (const std::exception&) {  // it has only just begun
+      return false;
+    }
+  }
+  [[nodiscard]] std::filesystem::path token_file() const { return rig_->file("state/token-" + std::to_string(port_)); }
+  void reload_with(const std::string& balance) {
+    std::ofstream(rig_->file("rig.yaml")) << config_ << "balance: " << balance << '\n';
+    rig_->signal(SIGHUP);
+  }
+  [[nodiscard]] json status_of(const std::string& camera) const {
+    const std::string token = read_text(token_file());
+    const Reply reply = ask(static_cast<std::uint16_t>(port_), "GET /api/v1/cameras/" + camera,
+                            "Authorization: Bearer " + token + "\r\n");
+    return json::parse(reply.body, nullptr, false);
+  }
+  struct Frames {
+    std::uint64_t came = 0;
+    std::uint64_t lost = 0;
+  };
+  // Of a and b together.
+  [[nodiscard]] Frames frames() const {
+    Frames sum;
+    for (const char* name : {"a", "b"}) {
+      const json status = status_of(name);
+      if (!status.contains("frames")) return {};
+      sum.came += status.at("frames").value("decoded", std::uint64_t{0});
+      sum.lost += status.at("frames").at("dropped").value("queue_full", std::uint64_t{0});
+    }
+    return sum;
+  }
+  [[nodiscard]] bool loses(std::uint64_t frames_more) const {
+    const std::uint64_t before = frames().lost;
+    return eventually([&] { return frames().lost >= before + frames_more; });
+  }
+  // All of a hundred frames are encoded, at some time from now on.
+  [[nodiscard]] bool keeps_up() const {
+    Frames begin = frames();
+    return eventually([&] {
+      const Frames now = frames();
+      if (now.lost != begin.lost) begin = now;
+      return now.came >= begin.came + 100;
+    });
+  }
+  [[nodiscard]] bool logs(const std::string& text) const {
+    return eventually([&] { return rig_->log().find(text) != std::string::npos; });
+  }
+  void end() {
+    rig_->signal(SIGINT);
+    ASSERT_EQ(rig_->wait(), 0) << rig_->log();
+    EXPECT_EQ(check_accounting(rig_->report()), "");
+    for (const char* name : {"a", "b", "c"}) EXPECT_EQ(rig_->camera(name).at("worker_restarts"), 0) << name;
+  }
+  [[nodiscard]] unsigned moves() const {
+    unsigned sum = 0;
+    for (const char* name : {"a", "b", "c"}) sum += rig_->camera(name).at("moves").get<unsigned>();
+    return sum;
+  }
+
+  std::vector<unsigned> all_ = cores();
+  int port_ = free_port();
+  std::string config_;
+  std::optional<RigRun> rig_;
+};
+
+// From their 20th frame on, they need 1.1 of one core.
+constexpr auto shift = "stage.frame@a:20+=burn80,stage.frame@b:20+=burn30";
+
+TEST_F(Balancing, AShiftOfLoadDropsFramesWithoutItAndNoneWithIt) {
+  start("off", shift);
+  ASSERT_TRUE(loses(30)) << rig_->log();
+  EXPECT_THAT(rig_->log(), Not(HasSubstr("is to go over")));
+  reload_with("auto");
+  ASSERT_TRUE(logs("b: is on worker 1 from frame")) << rig_->log();
+  EXPECT_THAT(rig_->log(), HasSubstr("b: its work is to go over from worker 0 to worker 1: worker 0 is late ("));
+  ASSERT_TRUE(keeps_up()) << rig_->log();
+  ASSERT_TRUE(eventually([&] { return status_of("b").contains("moved"); }));
+  const json moved = status_of("b").at("moved");
+  EXPECT_EQ(moved.at("from"), 0);
+  EXPECT_EQ(moved.at("to"), 1);
+  EXPECT_THAT(moved.at("reason").get<std::string>(), HasSubstr("worker 0 is late ("));
+  end();
+  EXPECT_EQ(moves(), 1U) << rig_->log();
+  EXPECT_EQ(rig_->camera("c").at("frames").at("dropped").value("queue_full", 0), 0) << rig_->log();
+}
+
+TEST_F(Balancing, AProgramOnItsCoresIsNoticed) {
+  start("auto", "stage.frame@a:1+=burn45,stage.frame@b:1+=burn25");
+  ASSERT_TRUE(eventually([&] { return frames().came > 60; })) << rig_->log();
+  EXPECT_THAT(rig_->log(), Not(HasSubstr("is to go over")));
+  const Hog hog(cores().front());
+  ASSERT_TRUE(logs(": is on worker 1 from frame")) << rig_->log();
+  ASSERT_TRUE(keeps_up()) << rig_->log();
+  end();
+  EXPECT_EQ(moves(), 1U) << rig_->log();
+}
+
+// b would give way to a.
+TEST_F(Balancing, NobodyGivesWayWhereAMoveHelps) {
+  start("auto", shift, "", 10);
+  ASSERT_TRUE(logs("b: is on worker 1 from frame")) << rig_->log();
+  ASSERT_TRUE(keeps_up()) << rig_->log();
+  EXPECT_THAT(rig_->log(), Not(HasSubstr("gives way")));
+  end();
+  EXPECT_EQ(rig_->camera("b").at("frames").at("dropped").value("shed", 0), 0);
+}
+
+TEST_F(Balancing, CamerasOfAMosaicStayAndTheLogSaysSo) {
+  start("auto", shift, "mosaics:\n  wall: {cameras: [a, b, c], width: 160, height: 120, rate: 1}\n");
+  ASSERT_TRUE(logs("balance: worker 0 is late (")) << rig_->log();
+  EXPECT_THAT(rig_->log(), HasSubstr("a: a mosaic shows it, and such cameras cannot be moved"));
+  end();
+  EXPECT_EQ(moves(), 0U) << rig_->log();
+}
+
+// Where somebody has put it, it stays.
+TEST_F(Balancing, WhatWasMovedByHandStays) {
+  start("off", "stage.frame@a:20+=burn30,stage.frame@b:20+=burn80");
+  ASSERT_TRUE(
+      eventually([&] { return status_of("b").value("state", "") == "running" && status_of("b").contains("ring"); }));
+  const std::string token = "Authorization: Bearer " + read_text(token_file()) + "\r\n";
+  const auto port = static_cast<std::uint16_t>(port_);
+  ASSERT_EQ(ask(port, "POST /api/v1/cameras/b/move", token, R"({"worker": 1})").status, 200) << rig_->log();
+  ASSERT_EQ(ask(port, "POST /api/v1/cameras/b/move", token, R"({"worker": 0})").status, 200) << rig_->log();
+  reload_with("auto");
+  ASSERT_TRUE(logs("a: is on worker 1 from frame")) << rig_->log();
+  ASSERT_TRUE(keeps_up()) << rig_->log();
+  end();
+  EXPECT_EQ(rig_->camera("b").at("moves"), 2);
+}
+
+}  // namespace
+}  // namespace campipe::test
