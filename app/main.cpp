@@ -31,6 +31,7 @@
 #include "app/placement/graph.h"
 #include "app/placement/plan.h"
 #include "app/placement/preflight.h"
+#include "app/probe/device_check.h"
 #include "app/publisher/publisher.h"
 #include "app/publisher/server/snapshot_decoder.h"
 #include "app/supervisor/admission.h"
@@ -49,8 +50,8 @@ constexpr int usage_error = 2;
 constexpr auto probe_before_a_run = std::chrono::seconds(20);
 constexpr auto probe_for_people = std::chrono::seconds(60);
 
-// `file`: of load-config.
-int run_role(const std::string& role, const char* file) {
+// `about`: a file, of load-config; a GPU, of check-gpu.
+int run_role(const std::string& role, const char* about) {
   if (!campipe::Child::started_by_supervisor()) {
     std::cerr << "campipe starts '" << role << "' itself; run campipe --config FILE\n";
     return usage_error;
@@ -59,7 +60,8 @@ int run_role(const std::string& role, const char* file) {
     if (role == "master") return campipe::run_master();
     if (role == "worker") return campipe::run_worker();
     if (role == "publisher") return campipe::run_publisher();
-    if (role == campipe::load_role && file != nullptr) return campipe::run_load_process(file);
+    if (role == campipe::load_role && about != nullptr) return campipe::run_load_process(about);
+    if (role == campipe::check_gpu_role && about != nullptr) return campipe::run_device_check(about);
     if constexpr (campipe::with_cuda) return role == "probe" ? campipe::run_probe() : campipe::run_probe_peer();
     return usage_error;
   } catch (const std::exception& error) {
@@ -69,7 +71,7 @@ int run_role(const std::string& role, const char* file) {
 
 bool is_role(const std::string& word) {
   return word == "master" || word == "worker" || word == "publisher" || word == "probe" || word == "probe-peer" ||
-         word == campipe::load_role;
+         word == campipe::load_role || word == campipe::check_gpu_role;
 }
 
 struct Arguments {

@@ -2,9 +2,10 @@
 // tests link failpoint_on.cpp instead, which obeys the environment variable
 // CAMPIPE_FAILPOINT=NAME[@SUBJECT][:COUNT[+]]=ACTION[,…], ACTION one of kill (SIGKILL), segv, stop (SIGSTOP), overflow
 // (of the thread's stack), hang (it sleeps for ever), work (12 s of CPU time, and it goes on), gpu_fault (an illegal
-// address on this thread's GPU), throw (std::runtime_error), gpu_full (a GpuError: no memory), waitN (this thread
-// sleeps for N seconds), burnN (it uses N milliseconds of CPU time): the COUNTth time (default 1) that this process
-// reaches NAME for SUBJECT (default any), ACTION happens; with + each time from then on.
+// address on this thread's GPU), throw (std::runtime_error), gpu_full (a GpuError: no memory), gpu_lost (a GpuError:
+// the context is lost), waitN (this thread sleeps for N seconds), burnN (it uses N milliseconds of CPU time): the
+// COUNTth time (default 1) that this process reaches NAME for SUBJECT (default any), ACTION happens; with + each time
+// from then on. With a file's absolute path behind it ("throw/tmp/on") it happens only where that file is there.
 #pragma once
 
 #include <string_view>

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <list>
 #include <map>
@@ -16,6 +17,7 @@
 
 #include "core/failpoint.h"
 #include "core/gpu.h"
+#include "core/pretended_gpus.h"
 
 namespace campipe {
 namespace {
@@ -48,6 +50,8 @@ void hang() {
   throw GpuError("a failpoint: the GPU has no memory", GpuError::Kind::out_of_memory);
 }
 
+[[noreturn]] void lose_gpu() { throw GpuError("a failpoint: the GPU is lost", GpuError::Kind::broken); }
+
 void fault_gpu() {
   if (gpu_fault == nullptr) std::abort();  // the test asks the wrong program
   gpu_fault();
@@ -63,6 +67,7 @@ const std::map<std::string, Action> actions{
     {"gpu_fault", fault_gpu},
     {"throw", throw_error},
     {"gpu_full", lack_gpu_memory},
+    {"gpu_lost", lose_gpu},
 };
 
 struct Point {
@@ -86,6 +91,12 @@ void burn(std::chrono::milliseconds time) {
 // Throws std::out_of_range for what no failpoint does.
 std::function<void()> action_of(const std::string& text) {
   constexpr std::string_view wait = "wait";
+  if (const auto slash = text.find('/'); slash != std::string::npos) {
+    return [act = action_of(text.substr(0, slash)), file = text.substr(slash)] {
+      std::error_code none;
+      if (std::filesystem::exists(file, none)) act();
+    };
+  }
   constexpr std::string_view burns = "burn";
   if (text.starts_with(burns)) {
     const std::chrono::milliseconds time(std::strtol(text.c_str() + burns.size(), nullptr, 10));
@@ -128,6 +139,14 @@ std::list<Point> parse_environment() {
 }
 
 }  // namespace
+
+unsigned pretended_gpus() {
+  static const unsigned number = [] {
+    const char* variable = std::getenv("CAMPIPE_PRETENDED_GPUS");
+    return variable != nullptr ? static_cast<unsigned>(std::strtoul(variable, nullptr, 10)) : 0U;
+  }();
+  return number;
+}
 
 void failpoint(std::string_view name, std::string_view subject) {
   static std::list<Point> points = parse_environment();

@@ -41,7 +41,7 @@ class SignalsOfRing : public ReadySignals {
   void give_back(unsigned reader, unsigned slot, std::uint32_t sequence, GpuStream stream) override {
     use_gpu(gpu_);
     GivenBack& given = given_back_[slot];
-    given = {&header_.done[reader][slot], sequence};
+    given = {&header_.done[reader][slot], sequence, static_cast<std::uint16_t>(1U << reader)};
     if (writes_from_streams_) {
       write(stream, *given.done, sequence);
     } else {
@@ -85,6 +85,7 @@ class SignalsOfRing : public ReadySignals {
   struct GivenBack {
     std::atomic<std::uint64_t>* done = nullptr;
     std::uint64_t sequence = 0;
+    std::uint16_t reader = 0;  // its bit
   };
 
   static void store_done(void* data) {
@@ -92,10 +93,18 @@ class SignalsOfRing : public ReadySignals {
     given.done->store(given.sequence, std::memory_order_seq_cst);
   }
 
+  // The writer clears the word of a reader that leaves, or its successor's GPU writes it. Both come after the writer
+  // has seen it written, and taken the slot back for that.
+  [[nodiscard]] bool is_given_back(unsigned slot) const {
+    const GivenBack& given = given_back_[slot];
+    if (given.done == nullptr || given.done->load(std::memory_order_acquire) == given.sequence) return true;
+    const auto control = ring::Control::unpack(header_.slot[slot].control.load(std::memory_order_acquire));
+    return control.sequence != given.sequence || (control.held & given.reader) == 0;
+  }
+
   bool settled() {
     for (unsigned slot = 0; slot < slots_; ++slot) {
-      const GivenBack& given = given_back_[slot];
-      if (given.done != nullptr && given.done->load(std::memory_order_acquire) != given.sequence) return false;
+      if (!is_given_back(slot)) return false;
     }
     try {
       for (unsigned slot = 0; slot < slots_; ++slot) {

@@ -35,6 +35,7 @@ constexpr auto kept_names = std::to_array<std::string_view>({"PATH",
                                                              "https_proxy",
                                                              "no_proxy",
                                                              "CAMPIPE_FAILPOINT",
+                                                             "CAMPIPE_PRETENDED_GPUS",
                                                              "CAMPIPE_LOGS_TO_JOURNAL",
                                                              "CAMPIPE_LOG_FORMAT"});
 // Of families that belong to one library each.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "app/control/child.h"
+#include "app/control/gpu_loss.h"
 #include "app/control/ring_descriptors.h"
 #include "app/master/group_clock.h"
 #include "app/master/ingest.h"
@@ -90,9 +91,9 @@ class Master {
                   descriptors_of(ring));
     };
     // Nothing of this process's work on that GPU can be saved; a new master has a new context.
-    events.on_gpu_lost = [](const std::string& reason) {
+    events.on_gpu_lost = [this, gpu = asked.placement.decode_gpu](const std::string& reason) {
       spdlog::critical("a GPU is lost: {}", reason);
-      std::_Exit(EXIT_FAILURE);
+      std::_Exit(gpu_loss_status(gpu, child_.setup().sees));
     };
     events.on_over = [this, camera](const std::string& failure, bool at_end) {
       child_.send(messages::SourceOver{camera, failure, at_end});

@@ -36,6 +36,7 @@ struct Gpu {
   Device device;
   std::string name;
   std::string problem;  // why it cannot be used now (its memory is full, …); empty: it can
+  std::string gone;     // why nothing is to be placed there while the rig runs; empty: it is here
   std::string pci;      // "0000:0f:00.0"
   std::uint64_t memory_mib = 0;
   int numa_node = -1;          // -1: unknown

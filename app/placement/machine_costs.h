@@ -1,6 +1,7 @@
 // The costs of a machine's devices: measured where the cache file has them, else estimated.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ struct MachineCosts {
   DeviceCosts cpu;
   std::vector<DeviceCosts> gpus;     // in the order of Devices::gpus
   std::vector<std::string> reasons;  // why what is estimated is not measured; each once
+  // By camera, while it runs: so many times what is predicted of encoding does its own take (EncodeCosts).
+  std::map<std::string, double, std::less<>> encode_factors = {};
 
   // Of the CPU, or of a GPU that is there.
   [[nodiscard]] const DeviceCosts& of(const Device& device) const;

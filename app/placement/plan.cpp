@@ -12,6 +12,7 @@
 
 #include "app/placement/camera_weights.h"
 #include "app/placement/mosaic_plan.h"
+#include "app/placement/stand_ins.h"
 #include "app/placement/wanted_nodes.h"
 #include "core/error.h"
 #include "core/gpu.h"
@@ -297,9 +298,10 @@ double Machine::cores() const {
   return limits.cores ? std::min(*limits.cores, all) : all;
 }
 
-RigPlan plan(const RigConfig& rig, const Machine& machine) { return plan(rig, machine, {}); }
+namespace {
 
-RigPlan plan(const RigConfig& rig, const Machine& machine, std::span<const CameraWeight> weights) {
+// `rig` names no GPU that is gone.
+RigPlan plan_on_these(const RigConfig& rig, const Machine& machine, std::span<const CameraWeight> weights) {
   std::vector<double> cores;
   std::vector<double> gpu_parts;  // with its part of the cores, of which there are some for each GPU
   const double gpus_a_core = static_cast<double>(machine.devices.gpus.size()) / std::max(machine.cores(), 1.0);
@@ -324,6 +326,15 @@ RigPlan plan(const RigConfig& rig, const Machine& machine, std::span<const Camer
     for (NodePlan& node : camera.nodes) node.encode_cores = encode_cores(node.worker, plan, rig, machine);
   }
   return plan;
+}
+
+}  // namespace
+
+RigPlan plan(const RigConfig& rig, const Machine& machine) { return plan(rig, machine, {}); }
+
+RigPlan plan(const RigConfig& rig, const Machine& machine, std::span<const CameraWeight> weights) {
+  const Devices& devices = machine.devices;
+  return plan_on_these(any_gone(devices) ? with_stand_ins(rig, devices) : rig, machine, weights);
 }
 
 std::vector<Device> inputs_of(const CameraPlan& camera, std::size_t node) {

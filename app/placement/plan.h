@@ -84,7 +84,8 @@ struct RigPlan {
 // the choice to us go round the GPUs, to the one with the fewest, or to the CPU where there is none. The others go
 // round the CPU's workers in the file's order. Cores: a GPU's worker gets those near its GPU, shared with the other
 // GPUs in use that have the same near ones; CPU workers get each its share of all cores. Where there are more workers
-// than cores to share, none of them is pinned. Throws Error for a GPU, or a worker, that is not there.
+// than cores to share, none of them is pinned. What would be on a GPU that is gone (Gpu::gone) is on those that are
+// here (app/placement/stand_ins.h). Throws Error for a GPU, or a worker, that is not there.
 RigPlan plan(const RigConfig& rig, const Machine& machine);
 
 // What a camera's `placement` asks for, and cannot have.

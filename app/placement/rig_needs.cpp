@@ -204,7 +204,8 @@ class Counting {
       add_calls(node.gpu, rate, thread);
       if (on_gpu(node.gpu) && n < std::max(where.tiles, 1U) && !decoded_on_gpu)
         add_bus(node.gpu, rate * frame_bytes(formats[0]) * part, 0);
-      if (is_last && encodes_own(camera)) add_encoding(camera, node, where, {formats.back(), rate}, thread);
+      if (is_last && encodes_own(camera))
+        add_encoding(camera.name, camera, node, where, {formats.back(), rate}, thread);
       if (n == 0) add_outputs(camera, node, where, in, thread);
       if (is_last) add_cells(camera, node, first, {formats[std::min(first, formats.size() - 1)], in.rate}, thread);
       needs_.threads.push_back({thread.name, thread.busy, on_gpu(node.gpu)});
@@ -241,9 +242,9 @@ class Counting {
     if (GpuNeeds* gpu = gpu_needs(device)) gpu->up += up, gpu->down += down;
   }
 
-  // Of a stream that `node` encodes.
-  void add_encoding(const StreamConfig& stream, const NodePlan& node, const CameraPlan& where, const Stream& in,
-                    Thread& thread) {
+  // Of a stream of `camera` that `node` encodes.
+  void add_encoding(const std::string& camera, const StreamConfig& stream, const NodePlan& node,
+                    const CameraPlan& where, const Stream& in, Thread& thread) {
     const Placement placement = placement_of_output(where, node, stream, devices_);
     if (tries_gpu_encoder(placement, stream)) return;  // its cost is not known, and not the CPU's
     const double bytes = frame_bytes(in.format);
@@ -254,8 +255,10 @@ class Counting {
     }
     needs_.memory += encoder_frames * bytes;
     const std::string encoder = first_encoder(stream.encode, false);
-    const double busy =
-        in.rate * cost_us(costs_.cpu, encode_work(encoder, stream.encode, in.format, in.rate)).value_or(0) / 1e6;
+    const auto measured = costs_.encode_factors.find(camera);
+    const double factor = measured == costs_.encode_factors.end() ? 1 : measured->second;
+    const Work work = encode_work(encoder, stream.encode, in.format, in.rate);
+    const double busy = factor * in.rate * cost_us(costs_.cpu, work).value_or(0) / 1e6;
     const int asked = stream.encode.threads;
     const int threads = asked > 0 ? asked : encode_threads(node.encode_cores, in.format, in.rate, stream.encode.codec);
     needs_.cores.encode += busy;
@@ -273,7 +276,7 @@ class Counting {
       const Chain& chain = chains_.of(output.filters, in.format, rate);
       if (chain.refused) continue;
       add_filters(node.gpu, chain.work, rate, 1, thread);
-      add_encoding(output, node, where, {chain.formats.back(), rate}, thread);
+      add_encoding(camera.name, output, node, where, {chain.formats.back(), rate}, thread);
     }
   }
 
@@ -314,7 +317,7 @@ class Counting {
     add_filters(node.gpu, chain.work, rate, 1, thread);
     add_calls(node.gpu, in.rate, thread);
     add_memory(node.gpu, (pool_frames + 2) * frame_bytes(in.format));
-    if (encodes_own(camera)) add_encoding(camera, node, where, {chain.formats.back(), rate}, thread);
+    if (encodes_own(camera)) add_encoding(camera.name, camera, node, where, {chain.formats.back(), rate}, thread);
     add_outputs(camera, node, where, in, thread);
     needs_.threads.push_back({thread.name, thread.busy, on_gpu(node.gpu)});
   }

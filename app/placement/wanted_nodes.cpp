@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/placement/plan.h"
+#include "app/placement/stand_ins.h"
 #include "core/error.h"
 #include "core/gpu.h"
 #include "ipc/rig_page.h"
@@ -28,7 +29,7 @@ class Shares {
     for (const Gpu& gpu : devices_.gpus) {
       const Given& given = parts_[position(gpu.device)];
       const bool is_left = std::ranges::find(but, gpu.device) == but.end();
-      const bool possible = gpu.problem.empty() && is_left && (given.cameras > 0 || in_use + but.size() < most_gpus);
+      const bool possible = can_be_used(gpu) && is_left && (given.cameras > 0 || in_use + but.size() < most_gpus);
       if (possible && (best == nullptr || given.load() < parts_[position(best->device)].load())) best = &gpu;
     }
     return best != nullptr ? best->device : Device{};

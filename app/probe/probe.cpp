@@ -14,9 +14,11 @@
 #include "app/control/child_process.h"
 #include "app/control/rig_signals.h"
 #include "app/placement/devices.h"
+#include "app/placement/plan.h"
 #include "app/probe/probe_messages.h"
 #include "core/error.h"
 #include "core/gpu.h"
+#include "core/pretended_gpus.h"
 
 namespace campipe {
 namespace {
@@ -31,6 +33,28 @@ bool driver_is_here() {
   if (library == nullptr) return false;
   ::dlclose(library);
   return true;
+}
+
+// They share host memory, and do nothing else that GPUs do.
+Devices pretended_devices() {
+  Devices devices;
+  devices.driver = true;
+  for (unsigned index = 0; index < pretended_gpus(); ++index) {
+    Gpu& gpu = devices.gpus.emplace_back();
+    gpu.index = index;
+    gpu.device = pretended_gpu(index);
+    gpu.name = "pretended";
+    gpu.cpus = this_machine().cpus;
+  }
+  for (const Gpu& from : devices.gpus) {
+    for (const Gpu& to : devices.gpus) {
+      GpuPair& pair = devices.pairs.emplace_back();
+      pair.from = from.device;
+      pair.to = to.device;
+      pair.sharing[MemoryKind::host] = "";
+    }
+  }
+  return devices;
 }
 
 class Probe {
@@ -129,6 +153,7 @@ class Probe {
 
 Devices probe_devices(std::chrono::nanoseconds deadline, Mps mps, RigSignals* signals) {
   Devices devices;
+  if (pretended_gpus() > 0) return pretended_devices();
   if constexpr (!with_cuda) {
     devices.problem = "built without CUDA";
     return devices;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/control/sent_stream.h"
+#include "app/placement/stand_ins.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -52,7 +53,8 @@ RigConfig AdmissionControl::running() const {
   for (const Camera& camera : rig_.cameras.all()) {
     if (camera.is_removed()) continue;
     if (camera.successor) {
-      rig.cameras.push_back(resolved(*camera.successor, {}));
+      CameraConfig& next = rig.cameras.emplace_back(resolved(*camera.successor, {}));
+      if (camera.displaced && next.gpu == "auto" && !camera.stands_in.empty()) next.gpu = camera.stands_in;
     } else if (camera.takes_part() && !camera.all_failed()) {
       rig.cameras.push_back(camera.config);
     }
@@ -60,8 +62,9 @@ RigConfig AdmissionControl::running() const {
   return rig;
 }
 
-std::vector<ResourceUse> AdmissionControl::uses(const RigConfig& rig, const KnownStreams& streams) const {
+std::vector<ResourceUse> AdmissionControl::uses(const RigConfig& asked, const KnownStreams& streams) const {
   const Machine& machine = rig_.machine;
+  const RigConfig rig = with_stand_ins(asked, machine.devices);
   return resource_uses(find_needs(rig, plan(rig, machine), machine.devices, rig_.costs, streams), machine, rig_.costs);
 }
 
@@ -86,6 +89,14 @@ void AdmissionControl::require(std::span<const CameraConfig> coming, bool only_t
   warn(lacking);
 }
 
+bool AdmissionControl::fits(const CameraConfig& coming) const {
+  RigConfig rig = running();
+  std::erase_if(rig.cameras, [&](const CameraConfig& other) { return other.name == coming.name; });
+  const auto before = uses(rig, with_configured(rig_.streams, rig.cameras));
+  rig.cameras.push_back(coming);
+  return new_shortages(before, uses(rig, with_configured(rig_.streams, rig.cameras))).empty();
+}
+
 std::string AdmissionControl::on_stream(const Camera& camera, const KnownStream& stream) {
   if (stream.width == 0 || stream.height == 0) return {};
   const auto known = rig_.streams.find(camera.name());
@@ -106,7 +117,13 @@ std::string AdmissionControl::on_stream(const Camera& camera, const KnownStream&
   }
 }
 
+void AdmissionControl::forget(const std::string& camera) {
+  rig_.streams.erase(camera);
+  rig_.costs.encode_factors.erase(camera);
+}
+
 void AdmissionControl::follow() {
+  if (encode_costs_.follow()) has_news_ = true;
   if (!has_news_ || Clock::now() < next_look_) return;
   has_news_ = false;
   next_look_ = Clock::now() + look_interval;

@@ -9,6 +9,7 @@
 
 #include "app/placement/capacity.h"
 #include "app/supervisor/camera.h"
+#include "app/supervisor/encode_costs.h"
 #include "app/supervisor/rig_state.h"
 #include "core/clock.h"
 
@@ -26,20 +27,24 @@ class AdmissionControl {
   // These come, or come anew, beside the cameras that run; `only_these`: the others go. With `refuse` throws Error
   // where more is short then than now; with `warn` logs it.
   void require(std::span<const CameraConfig> coming, bool only_these);
+  // It comes in place of the one of its name, and nothing is short by that which was not, as far as costs and streams
+  // are known. Throws Error where it cannot be placed.
+  [[nodiscard]] bool fits(const CameraConfig& coming) const;
   // The camera's source has been opened. Returns why it is not to run; empty: it may.
   std::string on_stream(const Camera& camera, const KnownStream& stream);
-  // Logs what is short since streams have come. To be called several times a second; looks once a second at most, as at
-  // a start they come by the hundred.
+  // Logs what is short since streams have come, or since it was measured what encoding them takes. To be called several
+  // times a second; looks once a second at most, as at a start they come by the hundred.
   void follow();
   // It is gone: another one of its name may send something else.
-  void forget(const std::string& camera) { rig_.streams.erase(camera); }
+  void forget(const std::string& camera);
 
  private:
   [[nodiscard]] RigConfig running() const;
-  [[nodiscard]] std::vector<ResourceUse> uses(const RigConfig& rig, const KnownStreams& streams) const;
+  [[nodiscard]] std::vector<ResourceUse> uses(const RigConfig& asked, const KnownStreams& streams) const;
   void warn(const std::vector<ResourceUse>& lacking);
 
   RigState& rig_;
+  EncodeCosts encode_costs_{rig_};
   bool has_news_ = false;
   Clock::time_point next_look_ = {};
   std::vector<ResourceUse> warned_;  // of these, so that more of the same is not logged for every camera

@@ -109,7 +109,7 @@ void Balancer::add_nodes(RigLoad& load, const Camera& camera) {
 std::string Balancer::why_it_stays(const Camera& camera) const {
   if (std::string why = never_moved(camera); !why.empty()) return why;
   if (camera.config.placement) return "its configuration says where it runs (placement)";
-  if (!is_choice(camera.config.gpu)) return "its configuration says where it runs (gpu)";
+  if (!is_choice(camera.asked.gpu)) return "its configuration says where it runs (gpu)";
   if (camera.last_move && camera.last_move->by_user) return "somebody has moved it there";
   if (!keeps_time(camera.config.source)) return "it is a file that is read as fast as it goes";
   return "";

@@ -268,6 +268,10 @@ struct Camera {
   CounterTotals counted;                   // by the supervisor itself
   Clock::time_point begun = Clock::now();
 
+  std::optional<Device> home;  // the GPU that it ran on before that was gone; none: it is where it was placed
+  std::string stands_in;       // where it is to run instead, as people write it; empty: where plan() says
+  bool displaced = false;      // it goes since a GPU is gone, or is here again, and comes anew elsewhere
+
   bool retiring = false;                  // asked to end while the rig runs on
   std::optional<CameraConfig> successor;  // what comes in its place then; none: nothing
 

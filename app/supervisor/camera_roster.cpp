@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/placement/stand_ins.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/status_view.h"
 #include "core/error.h"
@@ -15,6 +16,12 @@ namespace {
 constexpr auto no_descriptors = "not started: the rig is out of descriptors (LimitNOFILE, ulimit -n)";
 
 std::size_t cells_of(const CameraConfig& config) { return config.mosaic ? config.mosaic->cells.size() : 0; }
+
+// "GPU 1", "the CPU": of its own stream.
+std::string name_of_place(const Camera& camera) {
+  const std::string& gpu = camera.encoder_of(camera.own()).gpu;
+  return gpu == "cpu" ? "the CPU" : "GPU " + gpu;
+}
 
 bool is_at_rest(const Camera& camera) {
   if (!camera.takes_part()) return true;
@@ -79,13 +86,17 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Camer
   camera.id = ids.camera;
   camera.asked = comes.asked;
   camera.sends = comes.sends;
-  camera.config = resolved(comes.asked, comes.sends);
+  camera.config = as_run(comes.asked, comes.sends, comes.stands_in);
+  camera.home = comes.home;
+  camera.stands_in = comes.stands_in;
+  camera.shed = comes.shed;
   const CameraConfig& config = camera.config;
   const std::vector<ResolvedOutput> outputs = resolved_outputs(config);
   if (camera.is_mosaic()) camera.cells.resize(config.mosaic->cells.size());
   camera.source.placement = where.placement;
   camera.source.gpu = gpu_name(devices, where.placement.decode_gpu);
   add_nodes(camera, ids, where);
+  if (!camera.is_mosaic()) camera.frames().last_pts = comes.resume;
   for (std::size_t i = 0; i < ids.outputs.size(); ++i) {
     Output& output = camera.outputs.emplace_back();
     output.id = ids.outputs[i];
@@ -97,9 +108,12 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Camer
     output.placement = placement_of_output(where, planned, output.config, devices);
     if (const auto found = comes.before.find(output.config.name); found != comes.before.end()) {
       output.before = found->second;
-      if (comes.sends) output.recording.on = output.before->recording_on;  // nothing else was asked for
+      if (comes.sends || comes.displaced)
+        output.recording.on = output.before->recording_on;  // nothing else was asked for
       pass_on(output.before->latencies, rig_.page.shared(output.id));
     }
+    if (const auto copied = comes.copied.find(output.config.name); copied != comes.copied.end())
+      output.copied = copied->second;
     if (!config.enabled) output.become(CameraState::disabled);
     if (!rig_.events && !rig_.config.events.empty()) rig_.events = rig_.config.events;
     if (!rig_.events && has_motion(output.config)) rig_.events = "events.jsonl";
@@ -136,10 +150,14 @@ void CameraRoster::require_room(std::span<const CameraConfig> coming, bool only_
 void CameraRoster::add(const CameraConfig& asked) { add(Comes{asked}); }
 
 void CameraRoster::add(const Comes& comes) {
-  const CameraConfig config = resolved(comes.asked, comes.sends);
-  const CameraPlan where = workers_.choose(config);
+  const CameraConfig config = as_run(comes.asked, comes.sends, comes.stands_in);
+  const CameraPlan where = workers_.choose(config, comes.displaced);
   Camera& camera = make(rig_.cameras.free_ids(where.nodes.size(), 1 + config.outputs.size()), comes, where);
-  if (!comes.sends) spdlog::info("{}: {}", config.name, config.enabled ? "added" : "added, disabled");
+  if (comes.displaced) {
+    spdlog::info("{}: runs on {} now", config.name, name_of_place(camera));
+  } else if (!comes.sends) {
+    spdlog::info("{}: {}", config.name, config.enabled ? "added" : "added, disabled");
+  }
   if (config.enabled) return setup_.send(camera);
   setup_.send_disabled(camera);
 }
@@ -190,11 +208,11 @@ void CameraRoster::settle_retiring(Camera& camera) {
     return;
   }
   const auto successor = std::move(camera.successor);
-  const auto sends = successor == camera.asked ? camera.sends : std::nullopt;
-  const auto* const change = !successor ? "removed" : sends ? "" : successor->enabled ? "changed" : "disabled";
-  const TotalsByName before = remove(camera, change);
+  Comes comes = successor ? comes_of(camera, *successor) : Comes();
+  const bool is_same = comes.sends || comes.displaced;
+  const auto* const change = !successor ? "removed" : is_same ? "" : successor->enabled ? "changed" : "disabled";
+  comes.before = remove(camera, change);
   if (!successor) return;
-  const Comes comes{*successor, sends, before};
   try {
     add(comes);
   } catch (const std::exception& error) {
@@ -202,10 +220,48 @@ void CameraRoster::settle_retiring(Camera& camera) {
   }
 }
 
+CameraRoster::Comes CameraRoster::comes_of(const Camera& camera, const CameraConfig& successor) {
+  Comes comes{successor};
+  if (successor != camera.asked) return comes;  // a user has changed it: it is placed as any that comes
+  comes.sends = camera.sends;
+  comes.displaced = camera.displaced;
+  comes.home = camera.home;
+  comes.stands_in = camera.stands_in;
+  if (camera.displaced) comes.shed = camera.shed;
+  if (!camera.displaced || camera.is_mosaic() || is_live(camera.config.source.url)) return comes;
+  const auto& ring = camera.frames().newest;
+  comes.resume = ring ? ring->observer.last_pts() : std::nullopt;
+  if (!comes.resume) comes.resume = camera.frames().last_pts;
+  for (const Output& output : camera.outputs) {
+    if (!output.is_copy()) continue;
+    CopiedUntil& copied = comes.copied[output.config.name] = output.copied;
+    if (!output.packets.newest) continue;
+    if (const auto dts = output.packets.newest->last_dts()) copied.dts = dts;
+    if (const auto end = output.packets.newest->shown_until()) copied.shown_until = std::max(end, copied.shown_until);
+  }
+  return comes;
+}
+
+void CameraRoster::displace(Camera& camera, const std::string& stands_in) {
+  if (camera.retiring) return;  // what comes in its place is placed then
+  camera.displaced = true;
+  camera.stands_in = stands_in;
+  retire(camera, camera.asked);
+}
+
+CameraConfig CameraRoster::as_run(const CameraConfig& asked, const std::optional<SentStream>& sends,
+                                  const std::string& stands_in) const {
+  CameraConfig config = with_stand_ins(resolved(asked, sends), rig_.machine.devices, stands_in);
+  if (config.gpu == "auto" && !stands_in.empty()) config.gpu = stands_in;
+  return config;
+}
+
 // What could not be started is still there, for the status and the exit status: without its other outputs, for
 // which there may be no ids.
 void CameraRoster::keep_failed(const Comes& comes, const std::string& why) {
-  Camera& camera = make(rig_.cameras.free_ids(1, 1), {comes.asked, {}, comes.before}, CameraPlan());
+  Comes failed{comes.asked, {}, comes.before};
+  failed.home = comes.home;
+  Camera& camera = make(rig_.cameras.free_ids(1, 1), failed, CameraPlan());
   if (camera.takes_part()) CameraLifecycle::leave_out(camera, "cannot be started: " + why);
 }
 
@@ -225,7 +281,7 @@ TotalsByName CameraRoster::remove(Camera& camera, std::string_view change) {
     totals[output.config.name] = std::make_shared<const OutputTotals>(totals_of(camera, output, rig_.page));
   }
   setup_.send_forget(camera);
-  admission_.forget(camera.name());
+  if (!camera.displaced) admission_.forget(camera.name());
   rig_.page.clear(camera.id);
   for (const CameraEdge& edge : camera.edges) {
     for (const EdgeReader& reader : edge.readers) rig_.page.clear(edge.id, camera.writer_of(edge), reader.process);

@@ -5,6 +5,7 @@
 // anew in its place.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,6 +38,13 @@ class CameraRoster {
   void add(const CameraConfig& asked);
   // `successor` comes in its place when nothing of it is left; none: nothing does.
   void retire(Camera& camera, const std::optional<CameraConfig>& successor);
+  // It comes anew where plan() puts it now, since a GPU is gone or here again, with all that it has counted; a file
+  // goes on where it is. `stands_in`: the place to prefer, "1" or "cpu"; empty: none.
+  void displace(Camera& camera, const std::string& stands_in);
+  // How it would be run there.
+  [[nodiscard]] CameraConfig as_run(const CameraConfig& asked, const std::optional<SentStream>& sends,
+                                    const std::string& stands_in) const;
+  [[nodiscard]] bool has_room_for(const CameraConfig& coming) const { return admission_.fits(coming); }
   // The cameras become those of `rig`; one that is the same is not touched. Returns the names of the others. Throws
   // Error.
   CameraDifference apply(const RigConfig& rig);
@@ -55,11 +63,19 @@ class CameraRoster {
     CameraConfig asked;
     std::optional<SentStream> sends = {};  // what it has been found to send
     TotalsByName before = {};              // what was counted under the names of its outputs
+    // Of one that is displaced.
+    bool displaced = false;
+    std::optional<Device> home = {};
+    std::string stands_in = {};
+    ShedStep shed = ShedStep::none;
+    std::optional<std::int64_t> resume = {};         // of a file: the pts of its newest frame
+    std::map<std::string, CopiedUntil> copied = {};  // likewise, of its copies, by the outputs' names
   };
   Camera& make(const CameraIds& ids, const Comes& comes, const CameraPlan& where);
   void add_nodes(Camera& camera, const CameraIds& ids, const CameraPlan& where) const;
   void add(const Comes& comes);
   void settle_retiring(Camera& camera);
+  static Comes comes_of(const Camera& camera, const CameraConfig& successor);
   void keep_failed(const Comes& comes, const std::string& why);
   TotalsByName remove(Camera& camera, std::string_view change);
 

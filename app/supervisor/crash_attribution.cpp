@@ -54,7 +54,9 @@ bool CrashAttribution::any_thread(const ManagedProcess& process, const Look& loo
 
 void CrashAttribution::find_hung() {
   for (ManagedProcess& process : processes_.all()) {
-    if (process.child && hung(process)) process.child->kill();
+    if (!process.child || !hung(process)) continue;
+    process.hung = true;
+    process.child->kill();
   }
 }
 

@@ -55,6 +55,18 @@ void LoadShedder::follow() {
   }
 }
 
+void LoadShedder::turn_one_off(const std::vector<Camera*>& cameras) {
+  std::vector<ShedPolicy::Load> loads;
+  for (const Camera* camera : cameras)
+    loads.push_back({camera->name(), "", camera->config.priority, camera->shed, may_shed(*camera)});
+  const auto name = ShedPolicy::first_to_go(loads);
+  if (!name) return;
+  Camera& camera = *rig_.cameras.find(*name);
+  change(camera, ShedStep::off);
+  spdlog::warn("{}: gives way, its priority is {}: not all cameras fit where it runs; {}", camera.name(),
+               camera.config.priority, text_of(ShedStep::off));
+}
+
 // Workers that are pinned share no cores.
 ShedPolicy::Load LoadShedder::load_of(const Camera& camera) const {
   const CameraNode& node = camera.encoder_of(camera.own());

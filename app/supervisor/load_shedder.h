@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "app/supervisor/balancer.h"
 #include "app/supervisor/processes.h"
@@ -17,6 +18,9 @@ class LoadShedder {
 
   // To be called with each tick.
   void follow();
+  // These share a device that is known to be too small for them: one of the lowest priority is turned off, unless all
+  // have the same, or none may give way.
+  void turn_one_off(const std::vector<Camera*>& cameras);
 
  private:
   [[nodiscard]] bool may_change() const;

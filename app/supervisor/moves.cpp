@@ -102,12 +102,15 @@ std::string Moves::refusal(const Camera& camera, unsigned worker) const {
   if (std::string why = never_moved(camera); !why.empty()) return why;
   const CameraNode& node = camera.nodes.front();
   if (node.worker == worker) return fmt::format("it is on worker {} already", worker);
+  const ManagedProcess& to = processes_.worker(worker);
+  const Gpu* const gpu = find_gpu(rig_.machine.devices, to.place.gpu);
+  if (gpu != nullptr && !gpu->gone.empty()) return fmt::format("the GPU of worker {} is gone", worker);
   const bool runs = camera.own().state == CameraState::running && !node.done && !camera.source.over;
   if (!runs) return fmt::format("it does not run: it is {}", name_of(camera.own().state));
   const auto& ring = camera.frames().newest;
   const bool comes = ring && ring->observer.writer_state() == WriterState::open;
   if (!comes) return "no frames come to its worker just now";
-  return why_unreadable(processes_.worker(worker), camera, rig_.machine.devices);
+  return why_unreadable(to, camera, rig_.machine.devices);
 }
 
 // Nothing has changed where it throws.

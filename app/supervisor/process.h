@@ -22,9 +22,10 @@ enum class ProcessKind : std::uint8_t { master, publisher, worker };
 struct ProcessPlace {
   Device gpu;                    // for workers
   std::string gpu_name = "cpu";  // "0", or "cpu"
-  std::vector<Device> sees;      // the GPUs that CUDA shows it
+  std::vector<Device> sees;      // the GPUs that CUDA shows it: without those that were gone when it was started
   int numa_node = -1;
-  std::vector<unsigned> cpus;  // empty: not pinned
+  std::vector<unsigned> cpus;   // empty: not pinned
+  std::vector<Device> needs{};  // what it is to see; none: what it sees when it is started for the first time
 };
 
 struct ManagedProcess {
@@ -37,6 +38,7 @@ struct ManagedProcess {
   RestartPolicy policy;
   QuarantinePolicy unexplained;  // crashes of threads that work for no camera
   ThreadWatch watch{process_hangs};
+  bool hung = false;  // it, or a thread of it: it is killed for that
   unsigned restarts = 0;
   double cpu_s = 0;  // of those that have died
   double memory_mib = 0;

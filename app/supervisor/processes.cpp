@@ -100,6 +100,8 @@ void Processes::start_all() {
 void Processes::start(ManagedProcess& process) {
   process.start_at.reset();
   if (!events_.needed(process)) return;
+  choose_visible(process.place);
+  process.hung = false;
   rig_.page.process(process.id).beat = 0;
   rig_.page.process(process.id).arrived = 0;
   std::vector<std::string> arguments{"master"};
@@ -133,6 +135,16 @@ void Processes::start(ManagedProcess& process) {
   send(process, setup, {rig_.page.shared_fd(), rig_.page.fd_of(process.id)});
   events_.on_started(process);
   if (meets_at_barrier(process)) send(process, messages::Start{phase});
+}
+
+// CUDA shows none of those that are named behind one that is not there.
+void Processes::choose_visible(ProcessPlace& place) const {
+  if (place.needs.empty()) place.needs = place.sees;
+  place.sees = place.needs;
+  std::erase_if(place.sees, [this](const Device& device) {
+    const Gpu* const gpu = find_gpu(rig_.machine.devices, device);
+    return gpu != nullptr && !gpu->gone.empty();
+  });
 }
 
 void Processes::add_waits(std::vector<pollfd>& waits) const {

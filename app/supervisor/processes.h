@@ -96,6 +96,7 @@ class Processes {
   void serve(ManagedProcess& process);
   void read_messages(ManagedProcess& process, std::size_t most, std::size_t bytes);
   static void flush(ManagedProcess& process);
+  void choose_visible(ProcessPlace& place) const;
   void on_death(ManagedProcess& process, const ExitInfo& info);
 
   RigState& rig_;

@@ -58,6 +58,13 @@ std::vector<ShedPolicy::Change> ShedPolicy::look_at(const std::vector<Load>& loa
   return changes;
 }
 
+std::optional<std::string> ShedPolicy::first_to_go(const std::vector<Load>& loads) {
+  Loads all;
+  for (const Load& load : loads) all.push_back(&load);
+  const Load* first = all.empty() ? nullptr : next_to_shed(all);
+  return first != nullptr ? std::optional(first->camera) : std::nullopt;
+}
+
 // A camera that came meanwhile, or another one under its name, has no window yet.
 std::optional<ShedPolicy::Change> ShedPolicy::judge(Device& device, const Loads& loads, Clock::time_point now) {
   const auto is_late = [&](const Load* load) {

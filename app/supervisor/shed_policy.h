@@ -40,6 +40,8 @@ class ShedPolicy {
 
   // To be called a few times a second.
   std::vector<Change> look_at(const std::vector<Load>& loads, Clock::time_point now);
+  // Of cameras on one device that is too small for them: the first that gives way. Nothing: none may.
+  static std::optional<std::string> first_to_go(const std::vector<Load>& loads);
 
  private:
   struct Counted {

@@ -32,6 +32,7 @@ struct RigStatus {
   double uptime_s = 0;
   std::string state;
   std::vector<ProcessStatus> processes;
+  nlohmann::json lost_gpus;  // LostGpus::status()
 };
 
 // Used by the supervisor's thread, about once a second.

@@ -110,6 +110,7 @@ void Supervisor::wait_for_events() {
   std::vector<pollfd> waits{{signals_.fd(), POLLIN, 0}, {log_.read_fd(), POLLIN, 0}};
   processes_.add_waits(waits);
   changes_.add_waits(waits);
+  lost_gpus_.add_waits(waits);
   const auto left = std::chrono::ceil<milliseconds>(rig_.next_tick - Clock::now());
   ::poll(waits.data(), waits.size(), static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 100)));
 }
@@ -152,6 +153,7 @@ void Supervisor::tick() {
   guard_.run("settle a camera's frames", [this] { rings_.settle(); });
   guard_.run("look after mosaics", [this] { cells_.follow(); });
   guard_.run("follow moves", [this] { moves_.follow(); });
+  guard_.run("look after GPUs that are gone", [this] { lost_gpus_.follow(); });
   guard_.run("take away a camera", [this] { roster_.settle_retiring(); });
   guard_.run("compare needs with the machine", [this] { roster_.follow_admission(); });
   guard_.run("balance the workers", [this] { balancer_.follow(); });
@@ -188,9 +190,9 @@ void Supervisor::send_status() {
   if (rig_.phase == RunPhase::running && !changes_.reloading()) show_ready();
   ManagedProcess& publisher = processes_.publisher();
   if (!serves(rig_.config.server) || !publisher.child) return;
-  const RigStatus rig{rig_.options.config.filename().string(),
-                      std::chrono::duration<double>(Clock::now() - rig_.started).count(),
-                      rig_.phase == RunPhase::running ? "running" : "draining", accounts_.process_status()};
+  const RigStatus rig{
+      rig_.options.config.filename().string(), std::chrono::duration<double>(Clock::now() - rig_.started).count(),
+      rig_.phase == RunPhase::running ? "running" : "draining", accounts_.process_status(), lost_gpus_.status()};
   for (const Camera& camera : rig_.cameras.all()) {
     if (!camera.takes_part()) continue;
     for (const Output& output : camera.outputs)
@@ -205,7 +207,7 @@ void Supervisor::send_status() {
 
 // Some camera still has work for it.
 bool Supervisor::needed(const ManagedProcess& process) const {
-  if (rig_.phase == RunPhase::leaving) return false;
+  if (rig_.phase == RunPhase::leaving || lost_gpus_.is_gone(process.place.gpu)) return false;
   if (rig_.phase == RunPhase::draining && process.kind == ProcessKind::master) return false;
   if (process.kind == ProcessKind::publisher && serves(rig_.config.server)) return true;
   return std::ranges::any_of(rig_.cameras.all(), [&](const Camera& camera) { return has_work(process, camera); });
@@ -220,6 +222,7 @@ bool Supervisor::on_death(ManagedProcess& process, const ExitInfo& info) {
   }
   const bool no_master = rig_.phase == RunPhase::draining && process.kind == ProcessKind::master;
   if (no_master) lifecycle_.give_up_sources();
+  lost_gpus_.on_death(process, info);
   return again;
 }
 

@@ -17,6 +17,7 @@
 #include "app/supervisor/crash_attribution.h"
 #include "app/supervisor/load_shedder.h"
 #include "app/supervisor/log_relay.h"
+#include "app/supervisor/lost_gpus.h"
 #include "app/supervisor/message_router.h"
 #include "app/supervisor/mosaic_cells.h"
 #include "app/supervisor/moves.h"
@@ -86,6 +87,7 @@ class Supervisor {
                }};
   Balancer balancer_{rig_, processes_, moves_};
   LoadShedder shedder_{rig_, processes_, balancer_};
+  LostGpus lost_gpus_{rig_, processes_, lifecycle_, roster_, moves_, shedder_, log_.write_fd()};
   MessageRouter messages_{rig_, processes_, lifecycle_, rings_, roster_, changes_, moves_};
   RunAccounts accounts_{rig_, processes_};
   StatusJson status_;

@@ -160,7 +160,7 @@ void WorkerChoice::require(std::span<const CameraConfig> coming) const {
   }
 }
 
-CameraPlan WorkerChoice::choose(const CameraConfig& config) {
+CameraPlan WorkerChoice::choose(const CameraConfig& config, bool displaced) {
   failpoint("supervisor.placing", config.name);
   RigConfig rig = rig_without({});
   rig.cameras.push_back(config);
@@ -174,7 +174,8 @@ CameraPlan WorkerChoice::choose(const CameraConfig& config) {
   for (std::size_t w = workers; w < all.size(); ++w) {
     const auto is_its = [&](const auto& pair) { return pair.second == w; };
     const auto of = std::ranges::find_if(chosen, is_its);
-    const WorkerPlan planned = of != chosen.end() ? placed.workers[of->first] : WorkerPlan();
+    WorkerPlan planned = of != chosen.end() ? placed.workers[of->first] : WorkerPlan();
+    if (displaced && !on_gpu(all[w].gpu)) planned.cpus.clear();  // all of a GPU's cameras may come there
     if (on_gpu(all[w].gpu)) add_all(all[w].sees, processes_.master().place.sees);
     processes_.add(ProcessKind::worker, {all[w].gpu, gpu_name(rig_.machine.devices, all[w].gpu), all[w].sees,
                                          planned.numa_node, planned.cpus});

@@ -18,8 +18,9 @@ class WorkerChoice {
 
   // Throws Error where there is none for one of them. Changes nothing.
   void require(std::span<const CameraConfig> coming) const;
-  // Its nodes' workers are the numbers of processes, which have been added where they are new. Throws Error.
-  CameraPlan choose(const CameraConfig& config);
+  // Its nodes' workers are the numbers of processes, which have been added where they are new. `displaced`: it stands
+  // in for one on a GPU, and where it needs a new worker on the CPU, that has all cores. Throws Error.
+  CameraPlan choose(const CameraConfig& config, bool displaced = false);
 
  private:
   // A worker to choose from: one that there is, or that there would be.

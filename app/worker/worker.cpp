@@ -10,12 +10,14 @@
 #include <utility>
 
 #include "app/control/child.h"
+#include "app/control/gpu_loss.h"
 #include "app/control/ring_descriptors.h"
 #include "app/rings/retired_rings.h"
 #include "app/worker/node.h"
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "core/log.h"
+#include "core/pretended_gpus.h"
 
 namespace campipe {
 namespace {
@@ -24,7 +26,8 @@ constexpr auto room_interval = std::chrono::seconds(1);  // between two looks wh
 
 // The GPU that this process works on, with its context; the CPU: none.
 Device take_gpu(const Device& gpu) {
-  if (!on_gpu(gpu)) return {};
+  failpoint("worker.beginning", to_string(gpu));
+  if (!on_gpu(gpu) || is_pretended(gpu)) return {};
   if constexpr (with_cuda) {
     use_gpu(gpu);
     spdlog::info("works on {}", to_string(gpu));
@@ -36,9 +39,9 @@ Device take_gpu(const Device& gpu) {
 
 // Nothing that this process does with the GPU will succeed, and streams may wait for ever: neither destructors nor
 // other nodes' threads would come to an end. The supervisor starts a new process.
-[[noreturn]] void leave_lost_gpu(const std::string& reason) {
+[[noreturn]] void leave_lost_gpu(const messages::Setup& setup, const std::string& reason) {
   spdlog::critical("the GPU cannot be used any more, so this process ends: {}", reason);
-  _exit(1);
+  _exit(gpu_loss_status(setup.gpu, setup.sees));
 }
 
 // A ring on its way from the supervisor to its node.
@@ -166,7 +169,7 @@ class Worker {
     };
     events.on_edge_done = [this](EdgeId edge) { child_.send(messages::EdgeDone{{edge}}); };
     events.keep = [this](std::shared_ptr<FrameRingWriter> ring) { retired_.add(std::move(ring), Clock::now()); };
-    events.on_gpu_lost = leave_lost_gpu;
+    events.on_gpu_lost = [this](const std::string& reason) { leave_lost_gpu(child_.setup(), reason); };
     events.group_page = [this](OutputId output) {
       const auto found = group_pages_.find(output);
       return found == group_pages_.end() ? nullptr : std::exchange(found->second, nullptr);
@@ -217,7 +220,7 @@ class Worker {
       nodes_.at(ring.node)->input().add(ring.edge, {std::move(memory), ring.reader, ring.frame_rate, ring.rotation});
       return true;
     } catch (const GpuError& error) {
-      if (error.kind == GpuError::Kind::broken) leave_lost_gpu(error.what());
+      if (error.kind == GpuError::Kind::broken) leave_lost_gpu(child_.setup(), error.what());
       if (!ring.try_again) spdlog::warn("a camera's frame ring cannot be used yet: {}", error.what());
       ring.try_again = Clock::now() + room_interval;
       return false;
@@ -237,6 +240,11 @@ class Worker {
   }
 
   bool tick() {
+    try {
+      failpoint("worker.tick", to_string(child_.setup().gpu));
+    } catch (const GpuError& error) {
+      leave_lost_gpu(child_.setup(), error.what());
+    }
     open_rings();
     for (auto& [id, node] : nodes_) {
       node->input().drop_used_rings();

@@ -197,10 +197,14 @@ class Rig:
             pass
 
     def size(self, camera):
-        try:
-            return self.file(f"{camera}.mp4").stat().st_size
-        except OSError:
-            return 0
+        """Of all its files: one that comes anew while the rig runs begins another."""
+        sizes = 0
+        for file in [self.file(f"{camera}.mp4"), *self.folder.glob(f"{camera}-*.mp4")]:
+            try:
+                sizes += file.stat().st_size
+            except OSError:
+                pass
+        return sizes
 
     def wait_for_groups(self, cameras, groups, seconds):
         """Waits until each camera's file has grown `groups` times: the seconds that took; Broken if it did not."""

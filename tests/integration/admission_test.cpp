@@ -9,6 +9,7 @@
 
 #include "app/costs/cost_cache.h"
 #include "app/costs/estimates.h"
+#include "app/placement/plan.h"
 #include "core/error.h"
 #include "tests/integration/clips.h"
 #include "tests/integration/recording.h"
@@ -69,8 +70,9 @@ class AdmittedRig : public testing::Test {
     std::ofstream(rig_->file("rig.yaml")) << text;
     rig_->signal(SIGHUP);
   }
+  [[nodiscard]] bool logs_now(const std::string& what) const { return rig_->log().find(what) != std::string::npos; }
   [[nodiscard]] bool logs(const std::string& what) const {
-    return eventually([&] { return rig_->log().find(what) != std::string::npos; });
+    return eventually([&] { return logs_now(what); });
   }
   nlohmann::json end(int status) const {
     rig_->signal(SIGTERM);
@@ -167,6 +169,37 @@ TEST_F(AdmittedRig, RefusesARequestThatBringsTooMuch) {
   EXPECT_THAT(refused.body, HasSubstr("admission: needs "));
   EXPECT_EQ(put("c", small_pattern).status, 201);
   EXPECT_EQ(put("c", large_pattern).status, 409) << "nor may a camera become too large";
+  end(0);
+}
+
+// By the table each camera takes half a core for encoding; in truth next to nothing, which is known after half a
+// minute.
+TEST_F(AdmittedRig, BelievesWhatEncodingTakesInTruth) {
+  DeviceCosts costs = invented_costs();
+  WorkCost& encoding = costs.at("encode/libx264");
+  encoding.curves.clear();
+  encoding.add(0, {small, 20'000});
+  write_costs(caches_.path() / "campipe" / "costs.json", {costs});
+  const auto count = static_cast<unsigned>(this_machine().cores());
+  const auto cameras = [&](const std::string& name) {
+    std::string text;
+    for (unsigned i = 0; i < std::max(count, 1U); ++i) {
+      const std::string each = name + std::to_string(i);
+      text += camera(each, small_pattern, ", record: {path: " + each + ".mp4}");
+    }
+    return text;
+  };
+  begin(yaml("refuse", cameras("a")));
+  ASSERT_TRUE(rig_->wait_for_growth("a0.mp4", 2000)) << rig_->log();
+  reload(yaml("refuse", cameras("a") + cameras("b")));
+  ASSERT_TRUE(logs("not reloaded: admission: needs ")) << rig_->log();
+  EXPECT_TRUE(eventually(
+      [&] {
+        rig_->signal(SIGHUP);
+        return logs_now("b0: added");
+      },
+      std::chrono::minutes(2)))
+      << rig_->log();
   end(0);
 }
 

@@ -20,6 +20,8 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/gpu.h"
+#include "core/pretended_gpus.h"
 #include "core/rig_token.h"
 #include "ipc/drop_causes.h"
 #include "tests/integration/described_api.h"
@@ -63,8 +65,12 @@ class WholeRig {
     if (!lock_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
       throw system_error("cannot lock " + lock.string(), errno);
     ::setenv("LD_LIBRARY_PATH", fs::path(CAMPIPE_FAKE_NVML).parent_path().c_str(), 1);  // an invented machine's GPUs
-    // For four seconds the worker takes none of 25 frames a second: `busy` is overloaded.
-    run_ = std::make_unique<RigRun>(yaml(), RigOptions{.failpoints = "stage.frame@busy:30=wait4"});
+    // For four seconds the worker takes none of 25 frames a second: `busy` is overloaded. No process can use the GPU.
+    const std::string gpu = to_string(pretended_gpu(0));
+    run_ =
+        std::make_unique<RigRun>(yaml(), RigOptions{.failpoints = "stage.frame@busy:30=wait4,worker.beginning@" + gpu +
+                                                                  ":1+=throw,probe.checking@" + gpu + ":1+=throw",
+                                                    .pretended_gpus = 1});
   }
 
   void add_to_file(const std::string& more) const { std::ofstream(run_->file("rig.yaml"), std::ios::app) << more; }
@@ -115,6 +121,7 @@ cameras:
   spare: {source: "test://pattern?width=160&height=120&rate=5", record: {path: spare.mp4}}
   left: {source: "test://pattern?width=160&height=120&rate=5"}
   right: {source: "test://pattern?width=160&height=120&rate=5"}
+  astray: {source: "test://pattern?width=160&height=120&rate=5", gpu: 0}
 mosaics:
   wall: {cameras: [dock, gate], width: 320, height: 120, rate: 5, gpu: cpu}
 sync_groups: {stereo: {cameras: [left, right], rate: 5}}
@@ -175,13 +182,13 @@ void Contract::see_a_move() {
   const auto spare = [&] { return api_->call("GET", "/cameras/{name}", "spare"); };
   EXPECT_TRUE(eventually([&] { return spare().at("state") == "running" && spare().contains("ring"); }));
   const auto to = [](int worker) { return R"({"worker": )" + std::to_string(worker) + "}"; };
-  int there = 1;
-  std::jthread moves([&] {  // it is on one of two workers; which one, the status may not say yet
+  int there = 2;
+  std::jthread moves([&] {  // it is on one of the CPU's two workers; which one, the status may not say yet
     const std::string token = "Authorization: Bearer " + token_of(rig_.run(), rig_.http()) + "\r\n";
     const auto ask_for = [&] { return ask(rig_.http(), "POST /api/v1/cameras/spare/move", token, to(there)); };
     Reply reply = ask_for();
     if (reply.body.find("already") != std::string::npos) {
-      there = 0;
+      there = 1;
       reply = ask_for();
     }
     EXPECT_EQ(reply.status, 200) << reply.body;
@@ -189,7 +196,7 @@ void Contract::see_a_move() {
   EXPECT_TRUE(eventually([&] { return spare().contains("moves_to"); }, std::chrono::seconds(10)));
   moves.join();
   EXPECT_TRUE(eventually([&] { return spare().contains("moved"); }, std::chrono::seconds(10)));
-  api_->call("POST", "/cameras/{name}/move", "spare", to(1 - there));
+  api_->call("POST", "/cameras/{name}/move", "spare", to(3 - there));
 }
 
 // Each call that changes something, once.
@@ -246,7 +253,7 @@ Names Contract::lacking() const {
 
 // Its worker sleeps for a moment, or the end would be over before anybody could see it.
 void Contract::end() {
-  const pid_t worker = rig_.run().pid_of("worker 0");
+  const pid_t worker = rig_.run().pid_of("worker 1");  // worker 0 would be the GPU's
   ::kill(worker, SIGSTOP);
   rig_.run().signal(SIGINT);
   const bool seen = eventually(

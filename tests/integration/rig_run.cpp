@@ -56,6 +56,7 @@ std::vector<std::string> environment_of(const fs::path& folder, const RigOptions
   words.push_back("XDG_CACHE_HOME=" + (options.cache.empty() ? folder / "cache" : options.cache).string());
   words.push_back(marker_of(folder));
   if (!options.failpoints.empty()) words.push_back("CAMPIPE_FAILPOINT=" + options.failpoints);
+  if (options.pretended_gpus > 0) words.push_back("CAMPIPE_PRETENDED_GPUS=" + std::to_string(options.pretended_gpus));
   return words;
 }
 

@@ -43,6 +43,7 @@ class TemporaryFolder {
 struct RigOptions {
   std::vector<std::string> arguments = {};  // besides --config and --report
   std::string failpoints = {};              // CAMPIPE_FAILPOINT; not empty: campipe_faults runs
+  unsigned pretended_gpus = 0;              // that campipe_faults pretends to have (core/pretended_gpus.h)
   bool terminal = false;                    // standard error is a terminal
   bool report = true;
   bool unread = false;                    // standard error is a full pipe that nobody reads

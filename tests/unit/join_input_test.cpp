@@ -78,11 +78,11 @@ class JoinTest : public testing::Test, private FrameTaker {
  protected:
   explicit JoinTest(DropPolicy policy = DropPolicy::block, std::uint64_t source_frames = 0)
       : join_("cam", edges, {filters, source_frames}, {policy, 8}, page_, place_) {}
-  // Not before: a thread that calls it needs the whole object.
+  // Not before, and not after: a thread that calls it needs the whole object.
   void SetUp() override {
     thread_ = std::thread([this] { join_.run(*this); });
   }
-  ~JoinTest() override {
+  void TearDown() override {
     join_.abandon();
     if (thread_.joinable()) thread_.join();
   }

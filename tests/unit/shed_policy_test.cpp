@@ -126,5 +126,17 @@ TEST(ShedPolicy, ForgetsWhoIsGone) {
   EXPECT_EQ(rig.run(30, nobody_is_late), "");
 }
 
+TEST(ShedPolicy, TheLowestGoesFirstWhereADeviceIsTooSmall) {
+  std::vector<ShedPolicy::Load> loads{{"high", "0", 90}, {"low", "0", 10}, {"lower", "0", 5}, {"middle", "0", 50}};
+  EXPECT_EQ(ShedPolicy::first_to_go(loads), "lower");
+  loads[2].step = ShedStep::off;
+  EXPECT_EQ(ShedPolicy::first_to_go(loads), "low");
+  loads[1].may_shed = false;
+  EXPECT_EQ(ShedPolicy::first_to_go(loads), "middle");
+  loads[3].priority = 90;
+  EXPECT_EQ(ShedPolicy::first_to_go(loads), std::nullopt);
+  EXPECT_EQ(ShedPolicy::first_to_go({}), std::nullopt);
+}
+
 }  // namespace
 }  // namespace campipe

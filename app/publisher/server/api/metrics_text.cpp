@@ -263,6 +263,14 @@ void add_viewers(Families& out, const MetricsInput& input) {
   }
 }
 
+void add_lost_gpus(Families& out, const json& status) {
+  for (const json& gpu : status.value("lost_gpus", json::array())) {
+    out.gauge("campipe_gpu_gone", "1 while nothing runs on it; 0: it is suspected.",
+              {{"gpu", gpu.value("uuid", "")}, {"index", gpu.value("gpu", "")}},
+              gpu.value("state", "") == "suspected" ? 0 : 1);
+  }
+}
+
 void add_gpus(Families& out, const std::vector<GpuUse>& gpus) {
   for (const GpuUse& gpu : gpus) {
     const Labels labels{{"gpu", gpu.uuid}, {"name", gpu.name}};
@@ -294,6 +302,7 @@ std::string metrics_text(const MetricsInput& input) {
   for (const StreamMetrics& stream : input.streams) add_latencies(out, stream);
   add_viewers(out, input);
   add_processes(out, input.status);
+  add_lost_gpus(out, input.status);
   add_gpus(out, input.gpus);
   return out.text();
 }

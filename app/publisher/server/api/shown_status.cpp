@@ -38,6 +38,19 @@ void hide_mosaics(json& camera, const std::string& name, const Identity& identit
   }
 }
 
+// Of GPUs that are gone: which cameras run elsewhere.
+void hide_displaced(json& status, const Identity& identity) {
+  const auto gpus = status.find("lost_gpus");
+  if (gpus == status.end() || !gpus->is_array()) return;
+  for (json& gpu : *gpus) {
+    json seen = json::array();
+    for (const json& camera : gpu.at("cameras")) {
+      if (identity.may(Permission::view, camera.get<std::string>())) seen.push_back(camera);
+    }
+    gpu["cameras"] = std::move(seen);
+  }
+}
+
 bool sees_all(const json& cameras, const Identity& identity) {
   const auto all = cameras.items();
   return std::all_of(all.begin(), all.end(),
@@ -90,6 +103,7 @@ std::shared_ptr<const std::string> ShownStatus::text_of(const Identity& identity
   }
   json seen = *shown.status;
   seen["cameras"] = seen_of(cameras, identity);
+  hide_displaced(seen, identity);
   return std::make_shared<std::string>(json_text(seen));
 }
 

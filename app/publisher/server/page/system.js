@@ -73,6 +73,23 @@ function processes(status, before) {
   );
 }
 
+const lostWords = {suspected: 'suspected; it is being checked', gone: 'gone', returning: 'coming back'};
+
+function lostGpus(status) {
+  if (!status.lost_gpus?.length) return null;
+  const rows = status.lost_gpus.map((gpu) =>
+    el(
+      'tr',
+      {'data-key': gpu.uuid},
+      cell(gpu.gpu),
+      cell(lostWords[gpu.state] ?? gpu.state),
+      cell(gpu.reason),
+      cell(gpu.cameras.join(', ') || '–'),
+    ),
+  );
+  return section('lost-gpus', 'GPUs that are gone', table(['GPU', 'State', 'Reason', 'Cameras elsewhere'], rows));
+}
+
 function gpus(status) {
   if (!status.gpus?.length) return null;
   const rows = status.gpus.map((gpu) =>
@@ -178,6 +195,7 @@ export function show(main) {
       ...[
         summary(status, rates),
         processes(status, before),
+        lostGpus(status),
         gpus(status),
         rings(status, rates),
         graphSection(status, before),

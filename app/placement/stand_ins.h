@@ -1,0 +1,26 @@
+// What a camera runs on where a GPU that its configuration names is gone (Gpu::gone). Pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/config/config.h"
+#include "app/placement/devices.h"
+
+namespace campipe {
+
+// The camera's configuration names that GPU: for all of it, for decoding, for a stage or for a tile.
+bool names(const CameraConfig& camera, const Device& gpu, const Devices& devices);
+
+// `camera` without GPUs that are gone. Where it named one for all of it, or for decoding, plan() chooses as for `auto`.
+// Stages and tiles that were there go to `instead` ("1", "cpu"); empty: the first GPU that is here, or the CPU. Tiles
+// are for GPUs: where none is here, it is not tiled. What was said of the ring or the encoder of that GPU alone is left
+// to plan() as well.
+CameraConfig with_stand_ins(const CameraConfig& camera, const Devices& devices, const std::string& instead = "");
+RigConfig with_stand_ins(RigConfig rig, const Devices& devices);
+
+bool any_gone(const Devices& devices);
+// It works, and is here.
+bool can_be_used(const Gpu& gpu);
+
+}  // namespace campipe

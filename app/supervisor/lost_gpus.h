@@ -1,0 +1,81 @@
+// What becomes of a rig when a GPU is gone, and when it is back: its cameras come anew on what there is, by their
+// priority, and go back. The others are not touched. GpuHealth decides when (docs/decisions/0016).
+#pragma once
+
+#include <poll.h>
+
+#include <list>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/probe/device_check.h"
+#include "app/supervisor/camera_lifecycle.h"
+#include "app/supervisor/camera_roster.h"
+#include "app/supervisor/gpu_health.h"
+#include "app/supervisor/load_shedder.h"
+#include "app/supervisor/moves.h"
+#include "app/supervisor/processes.h"
+#include "app/supervisor/rig_state.h"
+
+namespace campipe {
+
+class LostGpus {
+ public:
+  // What checks log goes to `log_fd`.
+  LostGpus(RigState& rig, Processes& processes, CameraLifecycle& lifecycle, CameraRoster& roster, Moves& moves,
+           LoadShedder& shedder, int log_fd)
+      : rig_(rig),
+        processes_(processes),
+        lifecycle_(lifecycle),
+        roster_(roster),
+        moves_(moves),
+        shedder_(shedder),
+        log_fd_(log_fd) {}
+
+  // After everything else has been done about it.
+  void on_death(const ManagedProcess& process, const ExitInfo& info);
+  // To be called with each tick.
+  void follow();
+  void add_waits(std::vector<pollfd>& waits) const;
+  // Those that are suspected or not here, as docs/api.md describes them.
+  [[nodiscard]] nlohmann::json status() const;
+  // Nothing runs there: no process is to be started for it.
+  [[nodiscard]] bool is_gone(const Device& device) const { return health_.is_gone(device); }
+
+ private:
+  void look_at_checks();
+  void do_step(const GpuHealth::Step& step);
+  void check(const Device& device);
+  void leave(const Device& device, const std::string& reason);
+  void come_back(const Device& device, const std::string& reason);
+  void send_guests_on(const Device& device);
+  void displace(const std::vector<CameraId>& cameras);
+  struct Place {
+    std::string name;  // "1", "cpu"; empty: where plan() says
+    bool fits = true;
+  };
+  [[nodiscard]] Place place_for(const Camera& camera) const;
+  void make_room_on(const std::string& place);
+  void end_nodes_of_gone();
+  void end_nodes_of(ManagedProcess& worker);
+  void end_master_that_is_stuck();
+  [[nodiscard]] bool runs_on(const Camera& camera, const Device& device) const;
+  [[nodiscard]] unsigned cameras_on(const Device& device) const;
+  [[nodiscard]] Gpu* find(const Device& device);
+
+  RigState& rig_;
+  Processes& processes_;
+  CameraLifecycle& lifecycle_;
+  CameraRoster& roster_;
+  Moves& moves_;
+  LoadShedder& shedder_;
+  int log_fd_;
+  GpuHealth health_;
+  std::list<DeviceCheck> checks_;
+  Clock::time_point master_died_{};
+  std::optional<Clock::time_point> waits_for_master_;  // since then it does not let go of a GPU that is gone
+};
+
+}  // namespace campipe

@@ -1,0 +1,200 @@
+// GPUs that go and come back while a rig runs, of those that campipe_faults pretends to have: a and c are on GPU 0, b
+// and d on GPU 1, each in its worker. tools/gpu-check has the same with real ones (section gone).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fstream>
+#include <string>
+
+#include "core/gpu.h"
+#include "core/pretended_gpus.h"
+#include "tests/integration/recording.h"
+#include "tests/integration/rig_run.h"
+
+namespace campipe::test {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr int first = 0;
+constexpr int second = 1;
+
+std::string uuid(int gpu) { return to_string(pretended_gpu(static_cast<unsigned>(gpu))); }
+
+// `more`: of each camera, by its name.
+std::string rig_of(const std::string& cameras, const std::string& policy = "drop") {
+  return "http_address: off\nrtsp_address: off\ndefaults:\n  drop_policy: " + policy +
+         "\n  encode: {gop: 10, bitrate: 1M}\n  source: \"test://pattern?width=320&height=240&rate=25\"\n"
+         "  record: {path: \"{camera}.mp4\"}\ncameras:\n" +
+         cameras;
+}
+
+const char* const four = "  a: {}\n  b: {}\n  c: {}\n  d: {}\n";
+
+class LostGpus : public testing::Test {
+ protected:
+  [[nodiscard]] std::string flag() const { return (folder_.path() / "gone").string(); }
+  void set_flag() const { std::ofstream(flag()).put('\n'); }
+  void clear_flag() const { std::filesystem::remove(flag()); }
+
+  // A worker on it is lost at once, and each of its successors.
+  [[nodiscard]] std::string loses_contexts(int gpu) const {
+    return "worker.tick@" + uuid(gpu) + ":1+=gpu_lost" + flag();
+  }
+  // No new process can use it.
+  [[nodiscard]] std::string is_missed(int gpu, const std::string& how = "throw") const {
+    return "worker.beginning@" + uuid(gpu) + ":1+=throw" + flag() + ",probe.checking@" + uuid(gpu) + ":1+=" + how +
+           flag();
+  }
+
+  void start(const std::string& yaml, const std::string& failpoints, unsigned gpus = 2) {
+    rig_.emplace(yaml, RigOptions{.failpoints = failpoints, .pretended_gpus = gpus});
+  }
+  bool logs(const std::string& text, std::chrono::nanoseconds limit = long_time) {
+    return eventually([&] { return rig_->log().find(text) != std::string::npos || !rig_->running(); }, limit) &&
+           rig_->running();
+  }
+  void expect_records(const std::string& name) {
+    EXPECT_TRUE(rig_->wait_for_growth(name, rig_->size(name) + 5000)) << rig_->log();
+  }
+  void end() {
+    rig_->signal(SIGINT);
+    ASSERT_EQ(rig_->wait(), 0) << rig_->log();
+    EXPECT_EQ(check_accounting(rig_->report()), "");
+  }
+  std::uint64_t lost(const std::string& camera) {
+    std::uint64_t sum = 0;
+    for (const auto& [cause, frames] : rig_->camera(camera).at("frames").at("dropped").items())
+      sum += frames.get<std::uint64_t>();
+    return sum;
+  }
+  std::string place(const std::string& camera) { return rig_->camera(camera).at("gpu").get<std::string>(); }
+
+  TemporaryFolder folder_;
+  std::optional<RigRun> rig_;
+};
+
+TEST_F(LostGpus, PretendedOnesHaveWorkersOfTheirOwn) {
+  start(rig_of(four), "none=throw");
+  for (const char* name : {"a.mp4", "b.mp4", "c.mp4", "d.mp4"}) ASSERT_TRUE(rig_->wait_for_growth(name, 5000));
+  end();
+  EXPECT_EQ(place("a"), "0");
+  EXPECT_EQ(place("b"), "1");
+  EXPECT_EQ(place("c"), "0");
+  EXPECT_EQ(place("d"), "1");
+}
+
+TEST_F(LostGpus, ItsCamerasRunOnTheOtherOneAndGoBack) {
+  start(rig_of(four), is_missed(second));
+  for (const char* name : {"a.mp4", "b.mp4", "d.mp4"}) ASSERT_TRUE(rig_->wait_for_growth(name, 5000));
+  set_flag();
+  const auto since = Clock::now();
+  ::kill(rig_->pid_of("worker 1"), SIGKILL);
+  ASSERT_TRUE(rig_->wait_for_growth("b-1.mp4", 2000)) << rig_->log();
+  ASSERT_TRUE(rig_->wait_for_growth("d-1.mp4", 2000)) << rig_->log();
+  EXPECT_LT(Clock::now() - since, seconds(5)) << rig_->log();
+  EXPECT_THAT(rig_->log(), HasSubstr("GPU 1 is gone: worker 1 could not begin on it; a failpoint threw this"));
+  EXPECT_THAT(rig_->log(), HasSubstr("b: runs on GPU 0 now"));
+  EXPECT_FALSE(rig_->find("worker 1"));
+  clear_flag();
+  ASSERT_TRUE(logs("b: runs on GPU 1 now")) << rig_->log();
+  ASSERT_TRUE(logs("d: runs on GPU 1 now")) << rig_->log();
+  ASSERT_TRUE(rig_->wait_for_growth("b-2.mp4", 2000)) << rig_->log();
+  ASSERT_TRUE(rig_->wait_for_growth("d-2.mp4", 2000)) << rig_->log();
+  end();
+  EXPECT_EQ(lost("a") + lost("c"), 0U) << rig_->log();
+  EXPECT_EQ(place("a"), "0");
+  EXPECT_EQ(place("b"), "1");
+  EXPECT_EQ(place("d"), "1");
+}
+
+TEST_F(LostGpus, OneThatLosesContextsAgainAndAgainIsGoneAgainstItsChecks) {
+  start(rig_of(four), loses_contexts(second));
+  for (const char* name : {"a.mp4", "b.mp4", "d.mp4"}) ASSERT_TRUE(rig_->wait_for_growth(name, 5000));
+  set_flag();
+  const auto since = Clock::now();
+  ASSERT_TRUE(rig_->wait_for_growth("b-1.mp4", 2000)) << rig_->log();
+  ASSERT_TRUE(rig_->wait_for_growth("d-1.mp4", 2000)) << rig_->log();
+  EXPECT_LT(Clock::now() - since, seconds(5)) << rig_->log();
+  EXPECT_THAT(rig_->log(), HasSubstr("again and again, though a new process can use it"));
+  end();
+  EXPECT_EQ(lost("a") + lost("c"), 0U) << rig_->log();
+}
+
+TEST_F(LostGpus, OneLostContextIsARestart) {
+  start(rig_of(four), "worker.tick@" + uuid(second) + ":60=gpu_lost");
+  ASSERT_TRUE(logs("worker 1 died (exit status 100)")) << rig_->log();
+  expect_records("b.mp4");
+  end();
+  EXPECT_THAT(rig_->log(), Not(HasSubstr("is gone")));
+  EXPECT_EQ(place("b"), "1");
+}
+
+TEST_F(LostGpus, TheOnlyOneLeavesItsCamerasToTheCpu) {
+  start(rig_of("  a: {}\n  b: {}\n"), is_missed(first, "hang"), 1);
+  for (const char* name : {"a.mp4", "b.mp4"}) ASSERT_TRUE(rig_->wait_for_growth(name, 5000));
+  set_flag();
+  const auto since = Clock::now();
+  ::kill(rig_->pid_of("worker 0"), SIGKILL);
+  ASSERT_TRUE(rig_->wait_for_growth("a-1.mp4", 2000)) << rig_->log();
+  ASSERT_TRUE(rig_->wait_for_growth("b-1.mp4", 2000)) << rig_->log();
+  EXPECT_LT(Clock::now() - since, seconds(7)) << rig_->log();
+  EXPECT_THAT(rig_->log(), HasSubstr("was not done within 3 s"));
+  EXPECT_THAT(rig_->log(), HasSubstr("a: runs on the CPU now"));
+  clear_flag();
+  ASSERT_TRUE(logs("a: runs on GPU 0 now")) << rig_->log();
+  ASSERT_TRUE(logs("b: runs on GPU 0 now")) << rig_->log();
+  end();
+  EXPECT_EQ(place("a"), "0");
+}
+
+TEST_F(LostGpus, ThoseThatNameItRunElsewhereMeanwhile) {
+  start(rig_of("  a: {gpu: 0}\n  b: {gpu: 1, drop_policy: block}\n  c: {gpu: cpu}\n"), is_missed(second));
+  for (const char* name : {"a.mp4", "b.mp4", "c.mp4"}) ASSERT_TRUE(rig_->wait_for_growth(name, 5000));
+  set_flag();
+  ::kill(rig_->pid_of("worker 1"), SIGKILL);
+  ASSERT_TRUE(logs("b: runs on GPU 0 now")) << rig_->log();
+  expect_records("b-1.mp4");
+  clear_flag();
+  ASSERT_TRUE(logs("b: runs on GPU 1 now")) << rig_->log();
+  expect_records("b-2.mp4");
+  end();
+  EXPECT_EQ(lost("a") + lost("c"), 0U) << rig_->log();
+}
+
+// The camera that loses contexts takes no second GPU along.
+TEST_F(LostGpus, WhatGoesOnAfterAMoveIsNoGpusFault) {
+  start(rig_of(four), loses_contexts(second) + ",worker.tick@" + uuid(first) + ":1+=gpu_lost" + flag() + "2");
+  for (const char* name : {"a.mp4", "b.mp4", "d.mp4"}) ASSERT_TRUE(rig_->wait_for_growth(name, 5000));
+  set_flag();
+  ASSERT_TRUE(rig_->wait_for_growth("b-1.mp4", 2000)) << rig_->log();
+  std::ofstream(flag() + "2").put('\n');
+  ASSERT_TRUE(logs("b: goes on to the CPU, since GPU 0 is lost as the one was that it came from")) << rig_->log();
+  std::filesystem::remove(flag() + "2");
+  ASSERT_TRUE(logs("b: runs on the CPU now")) << rig_->log();
+  expect_records("b-2.mp4");
+  expect_records("a.mp4");
+  end();
+  EXPECT_THAT(rig_->log(), Not(HasSubstr("GPU 0 is gone")));
+  EXPECT_EQ(place("a"), "0");
+}
+
+// It goes on where it was, and each frame is counted once.
+TEST_F(LostGpus, AFileGoesOnAfterItsNewestFrame) {
+  const std::string source = "source: \"test://pattern?width=320&height=240&rate=25&frames=";
+  start(rig_of("  a: {" + source + "300\"}\n  b: {" + source + "250\", drop_policy: block}\n"), is_missed(second));
+  for (const char* name : {"a.mp4", "b.mp4"}) ASSERT_TRUE(rig_->wait_for_growth(name, 5000));
+  set_flag();
+  ::kill(rig_->pid_of("worker 1"), SIGKILL);
+  ASSERT_TRUE(logs("b: runs on GPU 0 now")) << rig_->log();
+  EXPECT_EQ(rig_->wait(), 0) << rig_->log();
+  EXPECT_EQ(check_accounting(rig_->report()), "");
+  EXPECT_EQ(rig_->camera("b").at("frames").at("decoded"), 250) << rig_->log();
+  EXPECT_EQ(lost("a"), 0U) << rig_->log();
+}
+
+}  // namespace
+}  // namespace campipe::test
