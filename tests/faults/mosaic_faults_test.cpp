@@ -25,7 +25,7 @@ const std::vector<FrameRegion> quarters{{0, 0, 160, 120}, {160, 0, 160, 120}, {0
 
 std::string head(const std::string& http) {
   return "http_address: " + http +
-         "\nrtsp_address: off\nworkers: {count: 3}\n"
+         "\nrtsp_address: off\nworkers: {count: 3}\nbalance: off\n"
          "defaults: {queue_size: 32, drop_policy: drop, encode: {gop: 10, bitrate: 500k}, gpu: cpu}\n";
 }
 
