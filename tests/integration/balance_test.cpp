@@ -152,6 +152,11 @@ class Balancing : public testing::Test {
   [[nodiscard]] bool logs(const std::string& text) const {
     return eventually([&] { return rig_->log().find(text) != std::string::npos; });
   }
+  // What must come where worker 1 has room did not come.
+  void give_up() const {
+    if (!are_idle({all_[1]})) GTEST_SKIP() << "other programs use the cores by now, so that no worker can have room";
+    FAIL() << rig_->log();
+  }
   void end() {
     rig_->signal(SIGINT);
     ASSERT_EQ(rig_->wait(), 0) << rig_->log();
@@ -178,7 +183,7 @@ TEST_F(Balancing, AShiftOfLoadDropsFramesWithoutItAndNoneWithIt) {
   ASSERT_TRUE(loses(30)) << rig_->log();
   EXPECT_THAT(rig_->log(), Not(HasSubstr("is to go over")));
   reload_with("auto");
-  ASSERT_TRUE(logs("b: is on worker 1 from frame")) << rig_->log();
+  if (!logs("b: is on worker 1 from frame")) return give_up();
   EXPECT_THAT(rig_->log(), HasSubstr("b: its work is to go over from worker 0 to worker 1: worker 0 is late ("));
   ASSERT_TRUE(keeps_up()) << rig_->log();
   ASSERT_TRUE(eventually([&] { return status_of("b").contains("moved"); }));
@@ -196,7 +201,7 @@ TEST_F(Balancing, AProgramOnItsCoresIsNoticed) {
   ASSERT_TRUE(eventually([&] { return frames().came > 60; })) << rig_->log();
   EXPECT_THAT(rig_->log(), Not(HasSubstr("is to go over")));
   const Hog hog(cores().front());
-  ASSERT_TRUE(logs(": is on worker 1 from frame")) << rig_->log();
+  if (!logs(": is on worker 1 from frame")) return give_up();
   ASSERT_TRUE(keeps_up()) << rig_->log();
   end();
   EXPECT_EQ(moves(), 1U) << rig_->log();
@@ -205,7 +210,7 @@ TEST_F(Balancing, AProgramOnItsCoresIsNoticed) {
 // b would give way to a.
 TEST_F(Balancing, NobodyGivesWayWhereAMoveHelps) {
   start("auto", shift, "", 10);
-  ASSERT_TRUE(logs("b: is on worker 1 from frame")) << rig_->log();
+  if (!logs("b: is on worker 1 from frame")) return give_up();
   ASSERT_TRUE(keeps_up()) << rig_->log();
   EXPECT_THAT(rig_->log(), Not(HasSubstr("gives way")));
   end();
@@ -214,7 +219,7 @@ TEST_F(Balancing, NobodyGivesWayWhereAMoveHelps) {
 
 TEST_F(Balancing, CamerasOfAMosaicStayAndTheLogSaysSo) {
   start("auto", shift, "mosaics:\n  wall: {cameras: [a, b, c], width: 160, height: 120, rate: 1}\n");
-  ASSERT_TRUE(logs("balance: worker 0 is late (")) << rig_->log();
+  if (!logs("balance: worker 0 is late (")) return give_up();
   EXPECT_THAT(rig_->log(), HasSubstr("a: a mosaic shows it, and such cameras cannot be moved"));
   end();
   EXPECT_EQ(moves(), 0U) << rig_->log();
@@ -230,7 +235,7 @@ TEST_F(Balancing, WhatWasMovedByHandStays) {
   ASSERT_EQ(ask(port, "POST /api/v1/cameras/b/move", token, R"({"worker": 1})").status, 200) << rig_->log();
   ASSERT_EQ(ask(port, "POST /api/v1/cameras/b/move", token, R"({"worker": 0})").status, 200) << rig_->log();
   reload_with("auto");
-  ASSERT_TRUE(logs("a: is on worker 1 from frame")) << rig_->log();
+  if (!logs("a: is on worker 1 from frame")) return give_up();
   ASSERT_TRUE(keeps_up()) << rig_->log();
   end();
   EXPECT_EQ(rig_->camera("b").at("moves"), 2);
