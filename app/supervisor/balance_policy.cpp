@@ -137,16 +137,17 @@ void BalancePolicy::judge(const Worker& worker, Clock::time_point now) {
   if (now - *state.got_camera > trial) {
     state.got_camera.reset();
     state.no_room = {};
-  } else if (state.late_windows >= late_enough) {
+  } else if (state.late_windows >= late_enough && is_short(worker)) {
     state.got_camera.reset();
     state.no_room.fail(now);
   }
 }
 
-// Cores; none where it is not known to have been idle for two windows.
+// Cores; none where it is not known to have been idle for two windows. It may have some and be late: with a camera that
+// no number of them would make faster.
 double BalancePolicy::room_of(const Worker& worker, Clock::time_point now) const {
   const WorkerState& state = workers_.at(worker.of.number);
-  if (worker.late || !state.idle_before || now < state.no_room.until) return 0;
+  if (is_short(worker) || !state.idle_before || now < state.no_room.until) return 0;
   const double idle = std::min(worker.idle, *state.idle_before);
   return measured_.spare ? std::clamp(*measured_.spare, 0.0, idle) : idle;
 }
@@ -157,7 +158,7 @@ bool BalancePolicy::is_short(const Worker& worker) const {
 
 bool BalancePolicy::has_room_for(const Worker& to, const Worker& from, const Camera& camera,
                                  Clock::time_point now) const {
-  if (to.late) return false;
+  if (is_short(to)) return false;
   if (to.of.on_gpu && to.gpu + camera.of.gpu > most_of_gpu) return false;
   const bool shared = share_cores(to, from);
   // Where the cores are not what is short, they may be the same ones.

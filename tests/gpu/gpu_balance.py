@@ -44,7 +44,7 @@ class Shift:
         self.cores = len(os.sched_getaffinity(0))
 
     def config(self, sources, balance):
-        encode = {"codec": "h264", "encoder": "libx264", "preset": "medium", "bitrate": "4M", "gop": "2s", "threads": 2}
+        encode = {"codec": "h264", "encoder": "libx264", "preset": "fast", "bitrate": "4M", "gop": "2s", "threads": 4}
         filters = [] if self.check.cpu else [{"resize": {"width": 1280, "height": 720}}]
         cameras = {f"c{n}": {"source": source} for n, source in enumerate(sources)}
         config = config_of(cameras, pace="realtime", loop=True, drop_policy="drop", filters=filters, encode=encode,
