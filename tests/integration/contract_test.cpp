@@ -65,13 +65,22 @@ class WholeRig {
     if (!lock_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
       throw system_error("cannot lock " + lock.string(), errno);
     ::setenv("LD_LIBRARY_PATH", fs::path(CAMPIPE_FAKE_NVML).parent_path().c_str(), 1);  // an invented machine's GPUs
-    // For four seconds the worker takes none of 25 frames a second: `busy` is overloaded. No process can use the GPU.
+    // For four seconds the worker takes none of 25 frames a second: `busy` is overloaded. While the GPU is away no process
+    // can use it, and to find out takes its time.
     const std::string gpu = to_string(pretended_gpu(0));
-    run_ =
-        std::make_unique<RigRun>(yaml(), RigOptions{.failpoints = "stage.frame@busy:30=wait4,worker.beginning@" + gpu +
-                                                                  ":1+=throw,probe.checking@" + gpu + ":1+=throw",
-                                                    .pretended_gpus = 1});
+    const std::string while_away = "throw" + away().string();
+    run_ = std::make_unique<RigRun>(
+        yaml(), RigOptions{.failpoints = "stage.frame@busy:30=wait4,worker.beginning@" + gpu + ":1+=" + while_away +
+                                         ",probe.checking@" + gpu + ":1+=wait2,probe.checking@" + gpu +
+                                         ":1+=" + while_away,
+                           .pretended_gpus = 1});
   }
+
+  void lose_the_gpu() const {
+    std::ofstream(away()) << "away";
+    ::kill(run_->pid_of("worker 0"), SIGKILL);
+  }
+  void find_the_gpu() const { fs::remove(away()); }
 
   void add_to_file(const std::string& more) const { std::ofstream(run_->file("rig.yaml"), std::ios::app) << more; }
   [[nodiscard]] RigRun& run() const { return *run_; }
@@ -79,6 +88,7 @@ class WholeRig {
 
  private:
   [[nodiscard]] std::string yaml() const;
+  [[nodiscard]] fs::path away() const { return folder_.path() / "away"; }
 
   TemporaryFolder folder_;
   UniqueFd lock_;
@@ -273,8 +283,12 @@ void Contract::end() {
 TEST_F(Contract, WhatIsDocumentedIsMadeAndWhatIsMadeIsDocumented) {
   make_changes();
   watch();
+  rig_.lose_the_gpu();
   const Names only_at_the_end{"Status.state=draining"};
-  eventually([&] { return has_seen_all_but(only_at_the_end) || !rig_.run().running(); });
+  eventually([&] {
+    if (api_->seen().contains("Status.lost_gpus.state=gone")) rig_.find_the_gpu();
+    return has_seen_all_but(only_at_the_end) || !rig_.run().running();
+  });
   Names reported;
   see_report(rig_.run().report(), "", "", reported);
   end();
