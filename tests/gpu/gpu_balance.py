@@ -55,9 +55,9 @@ class Shift:
             config["workers"] = {"count": 2}
         return config
 
-    def needs(self):
-        """Cores of a worker, and of all else, for one camera that sees much."""
-        report = self.run_for([self.busy, self.busy], "off", 12)[0]
+    def needs(self, source):
+        """Cores of a worker, and of all else, for one camera with this source."""
+        report = self.run_for([source, source], "off", 12)[0]
         frames = sum(camera["frames"]["encoded"] for camera in report["cameras"].values())
         in_workers = sum(worker["cpu_s"] for worker in report["workers"])
         return RATE * in_workers / frames, RATE * (report["cpu_s"] - in_workers) / frames
@@ -95,10 +95,13 @@ def balance(check):
     if len(check.gpus) < 2 and not check.cpu:
         return check.add("balance", "there is one GPU", "", "skipped")
     shift = Shift(check)
-    in_worker, elsewhere = shift.needs()
+    in_worker, elsewhere = shift.needs(shift.busy)
+    still, _ = shift.needs(shift.still)
     has = shift.cores / 2
-    number = min(MOST, math.floor(0.8 * shift.cores / (in_worker + 2 * elsewhere)))
-    check.add("cameras", f"{number} of each worker; one that sees much takes {in_worker:.2f} cores of its {has:.0f}")
+    # Nine tenths of the cores: where cameras need more than there is, no balance helps.
+    number = min(MOST, math.floor(0.9 * shift.cores / (in_worker + still + 2 * elsewhere)))
+    check.add("cameras", f"{number} of each worker; one that sees much takes {in_worker:.2f} cores of its {has:.0f}, "
+                         f"one that sees nothing {still:.2f}")
     if number * in_worker < 1.1 * has:
         raise Broken(f"{number} cameras do not fill a worker: {number * in_worker:.1f} of {has:.0f} cores")
     sources = [shift.shifts, shift.still] * number

@@ -65,15 +65,15 @@ class WholeRig {
     if (!lock_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
       throw system_error("cannot lock " + lock.string(), errno);
     ::setenv("LD_LIBRARY_PATH", fs::path(CAMPIPE_FAKE_NVML).parent_path().c_str(), 1);  // an invented machine's GPUs
-    // For four seconds the worker takes none of 25 frames a second: `busy` is overloaded. While the GPU is away no process
-    // can use it, and to find out takes its time.
+    // For four seconds the worker takes none of 25 frames a second: `busy` is overloaded. While the GPU is away no
+    // process can use it, and to find out takes its time.
     const std::string gpu = to_string(pretended_gpu(0));
     const std::string while_away = "throw" + away().string();
     run_ = std::make_unique<RigRun>(
-        yaml(), RigOptions{.failpoints = "stage.frame@busy:30=wait4,worker.beginning@" + gpu + ":1+=" + while_away +
-                                         ",probe.checking@" + gpu + ":1+=wait2,probe.checking@" + gpu +
-                                         ":1+=" + while_away,
-                           .pretended_gpus = 1});
+        yaml(),
+        RigOptions{.failpoints = "stage.frame@busy:30=wait4,worker.beginning@" + gpu + ":1+=" + while_away +
+                                 ",probe.checking@" + gpu + ":1+=wait2,probe.checking@" + gpu + ":1+=" + while_away,
+                   .pretended_gpus = 1});
   }
 
   void lose_the_gpu() const {

@@ -17,6 +17,7 @@
 #include "tests/integration/test_camera.h"
 #include "tests/unit/http_client.h"
 #include "tests/unit/peers.h"
+#include "tests/unit/sanitized.h"
 
 namespace campipe::test {
 namespace {
@@ -220,11 +221,12 @@ class SlowWorker : public SourceTime, public testing::WithParamInterface<std::st
 TEST_P(SlowWorker, LeavesIt) {
   begin("    read_timeout: 20s\n");
   wait_for_more();
+  const std::string size = is_sanitized ? "{width: 480, height: 270}" : "{width: 1920, height: 1080}";
   RigRun slow(
       "http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n  slow:\n    source: \"rtsp://127.0.0.1:" +
-      std::to_string(relay_.port()) +
-      "/cam\"\n    rtsp_transport: tcp\n    read_timeout: 20s\n    drop_policy: " + GetParam() +
-      "\n    queue_size: 2\n    filters: [{resize: {width: 1920, height: 1080}}, {blur: {sigma: 20}}]\n"
+      std::to_string(relay_.port()) + "/cam\"\n    rtsp_transport: tcp\n    read_timeout: 20s\n    drop_policy: " +
+      GetParam() + "\n    queue_size: 2\n    filters: [{resize: " + size +
+      "}, {blur: {sigma: 20}}]\n"
       "    record: {path: slow.mp4}\n");
   ASSERT_TRUE(slow.wait_for_growth("slow.mp4", 8 * some)) << slow.log();
   slow.signal(SIGTERM);
