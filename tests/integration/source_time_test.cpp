@@ -221,13 +221,13 @@ class SlowWorker : public SourceTime, public testing::WithParamInterface<std::st
 TEST_P(SlowWorker, LeavesIt) {
   begin("    read_timeout: 20s\n");
   wait_for_more();
-  const std::string size = is_sanitized ? "{width: 480, height: 270}" : "{width: 1920, height: 1080}";
+  const std::string filters = is_sanitized ? "[{resize: {width: 480, height: 270}}, {blur: {sigma: 5}}]"
+                                           : "[{resize: {width: 1920, height: 1080}}, {blur: {sigma: 20}}]";
   RigRun slow(
       "http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n  slow:\n    source: \"rtsp://127.0.0.1:" +
       std::to_string(relay_.port()) + "/cam\"\n    rtsp_transport: tcp\n    read_timeout: 20s\n    drop_policy: " +
-      GetParam() + "\n    queue_size: 2\n    filters: [{resize: " + size +
-      "}, {blur: {sigma: 20}}]\n"
-      "    record: {path: slow.mp4}\n");
+      GetParam() + "\n    queue_size: 2\n    filters: " + filters +
+      "\n    record: {path: slow.mp4}\n");
   ASSERT_TRUE(slow.wait_for_growth("slow.mp4", 8 * some)) << slow.log();
   slow.signal(SIGTERM);
   ASSERT_EQ(slow.wait(), 0) << slow.log();
