@@ -226,8 +226,7 @@ TEST_P(SlowWorker, LeavesIt) {
   RigRun slow(
       "http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n  slow:\n    source: \"rtsp://127.0.0.1:" +
       std::to_string(relay_.port()) + "/cam\"\n    rtsp_transport: tcp\n    read_timeout: 20s\n    drop_policy: " +
-      GetParam() + "\n    queue_size: 2\n    filters: " + filters +
-      "\n    record: {path: slow.mp4}\n");
+      GetParam() + "\n    queue_size: 2\n    filters: " + filters + "\n    record: {path: slow.mp4}\n");
   ASSERT_TRUE(slow.wait_for_growth("slow.mp4", 8 * some)) << slow.log();
   slow.signal(SIGTERM);
   ASSERT_EQ(slow.wait(), 0) << slow.log();
