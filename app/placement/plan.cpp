@@ -333,8 +333,8 @@ RigPlan plan_on_these(const RigConfig& rig, const Machine& machine, std::span<co
 RigPlan plan(const RigConfig& rig, const Machine& machine) { return plan(rig, machine, {}); }
 
 RigPlan plan(const RigConfig& rig, const Machine& machine, std::span<const CameraWeight> weights) {
-  const Devices& devices = machine.devices;
-  return plan_on_these(any_gone(devices) ? with_stand_ins(rig, devices) : rig, machine, weights);
+  if (!any_gone(machine.devices)) return plan_on_these(rig, machine, weights);
+  return plan_on_these(with_stand_ins(rig, machine.devices), machine, weights);
 }
 
 std::vector<Device> inputs_of(const CameraPlan& camera, std::size_t node) {

@@ -47,6 +47,15 @@ bool any_gone(const Devices& devices) {
   return std::ranges::any_of(devices.gpus, [](const Gpu& gpu) { return !gpu.gone.empty(); });
 }
 
+bool is_gone(const Devices& devices, const Device& device) {
+  const Gpu* const gpu = find_gpu(devices, device);
+  return gpu != nullptr && !gpu->gone.empty();
+}
+
+void prefer_place(CameraConfig& camera, const std::string& place) {
+  if (camera.gpu == "auto" && !place.empty()) camera.gpu = place;
+}
+
 bool names(const CameraConfig& camera, const Device& gpu, const Devices& devices) {
   bool found = false;
   visit_names(camera, [&](const std::string& name) { found = found || is(name, gpu, devices); });
@@ -88,6 +97,7 @@ CameraConfig with_stand_ins(const CameraConfig& camera, const Devices& devices, 
 }
 
 RigConfig with_stand_ins(RigConfig rig, const Devices& devices) {
+  if (!any_gone(devices)) return rig;
   for (CameraConfig& camera : rig.cameras) camera = with_stand_ins(camera, devices);
   return rig;
 }

@@ -19,7 +19,11 @@ bool names(const CameraConfig& camera, const Device& gpu, const Devices& devices
 CameraConfig with_stand_ins(const CameraConfig& camera, const Devices& devices, const std::string& instead = "");
 RigConfig with_stand_ins(RigConfig rig, const Devices& devices);
 
+// For people who say no place of their own (`gpu: auto`): the camera is to run on `place`; empty: where plan() says.
+void prefer_place(CameraConfig& camera, const std::string& place);
+
 bool any_gone(const Devices& devices);
+bool is_gone(const Devices& devices, const Device& device);
 // It works, and is here.
 bool can_be_used(const Gpu& gpu);
 

@@ -54,7 +54,7 @@ RigConfig AdmissionControl::running() const {
     if (camera.is_removed()) continue;
     if (camera.successor) {
       CameraConfig& next = rig.cameras.emplace_back(resolved(*camera.successor, {}));
-      if (camera.displaced && next.gpu == "auto" && !camera.stands_in.empty()) next.gpu = camera.stands_in;
+      if (camera.displaced) prefer_place(next, camera.stands_in);
     } else if (camera.takes_part() && !camera.all_failed()) {
       rig.cameras.push_back(camera.config);
     }

@@ -39,7 +39,7 @@ class BalancePolicy {
   // is when it is not `busy` any more.
   Decision look_at(const RigLoad& load, Clock::time_point now);
 
-  // A move may still help this worker, so nobody has to give up anything for now.
+  // A move may still help this worker, so nobody has to give up anything before that.
   [[nodiscard]] bool may_relieve(unsigned worker, Clock::time_point now) const;
 
  private:

@@ -98,7 +98,7 @@ void Balancer::add_nodes(RigLoad& load, const Camera& camera) {
     its.came = counts.decoded - counts.dropped_for(DropCause::shed);
     its.late = counts.dropped_for(DropCause::queue_full);
     its.takes_rest = !camera.is_mosaic() && !keeps_time(camera.config.source);
-    if (node.gpu != "cpu") its.gpu = weights_.of(camera.config, rig_.machine, rig_.costs, rig_.streams).gpu;
+    if (node.gpu != "cpu") its.gpu = rig_.weights.of(camera.config, rig_.machine, rig_.costs, rig_.streams).gpu;
     if (camera.is_mosaic() || !may_wait(camera)) continue;
     its.source_waits = source_waits(camera);
     const auto stream = rig_.streams.find(camera.name());

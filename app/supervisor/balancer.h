@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "app/placement/camera_weights.h"
 #include "app/supervisor/balance_policy.h"
 #include "app/supervisor/moves.h"
 #include "app/supervisor/processes.h"
@@ -19,7 +18,7 @@ class Balancer {
 
   // To be called with each tick.
   void follow();
-  // Cameras of that worker need not give up anything for now: a move may help.
+  // Cameras of that worker need not give up anything yet: a move may help.
   [[nodiscard]] bool may_relieve(unsigned worker) const { return policy_.may_relieve(worker, Clock::now()); }
 
  private:
@@ -34,7 +33,6 @@ class Balancer {
   Processes& processes_;
   Moves& moves_;
   BalancePolicy policy_;
-  CameraWeights weights_;
   Clock::time_point next_look_{};
   bool said_blind_ = false;
 };

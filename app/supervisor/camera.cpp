@@ -78,6 +78,14 @@ bool Camera::input_is_over(const CameraNode& node) const {
   return std::ranges::all_of(edges_to(node), [this](const CameraEdge* edge) { return is_over(*edge); });
 }
 
+CopiedUntil Output::copied_until() const {
+  CopiedUntil until = copied;
+  if (!packets.newest) return until;
+  if (const auto dts = packets.newest->last_dts()) until.dts = dts;
+  if (const auto end = packets.newest->shown_until()) until.shown_until = std::max(end, until.shown_until);
+  return until;
+}
+
 void Camera::require_readers(CameraEdge& edge) const {
   if (!edge.newest || edge.cell || config.drop_policy != DropPolicy::block) return;
   if (!move) return edge.newest->observer.require(edge.seats());

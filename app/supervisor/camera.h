@@ -119,6 +119,8 @@ struct Output {
     state = next;
   }
   [[nodiscard]] std::uint64_t packets_published() const { return packets.newest ? packets.newest->published() : 0; }
+  // Of a copy, with what its newest ring has.
+  [[nodiscard]] CopiedUntil copied_until() const;
   [[nodiscard]] bool is_copy() const { return campipe::is_copy(config.encode); }
   [[nodiscard]] bool is_own() const { return own; }
 };

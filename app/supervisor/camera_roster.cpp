@@ -233,11 +233,7 @@ CameraRoster::Comes CameraRoster::comes_of(const Camera& camera, const CameraCon
   comes.resume = ring ? ring->observer.last_pts() : std::nullopt;
   if (!comes.resume) comes.resume = camera.frames().last_pts;
   for (const Output& output : camera.outputs) {
-    if (!output.is_copy()) continue;
-    CopiedUntil& copied = comes.copied[output.config.name] = output.copied;
-    if (!output.packets.newest) continue;
-    if (const auto dts = output.packets.newest->last_dts()) copied.dts = dts;
-    if (const auto end = output.packets.newest->shown_until()) copied.shown_until = std::max(end, copied.shown_until);
+    if (output.is_copy()) comes.copied[output.config.name] = output.copied_until();
   }
   return comes;
 }
@@ -252,7 +248,7 @@ void CameraRoster::displace(Camera& camera, const std::string& stands_in) {
 CameraConfig CameraRoster::as_run(const CameraConfig& asked, const std::optional<SentStream>& sends,
                                   const std::string& stands_in) const {
   CameraConfig config = with_stand_ins(resolved(asked, sends), rig_.machine.devices, stands_in);
-  if (config.gpu == "auto" && !stands_in.empty()) config.gpu = stands_in;
+  prefer_place(config, stands_in);
   return config;
 }
 

@@ -85,11 +85,7 @@ void CameraSetup::send_to_master(Camera& camera) {
   message.undecided = depends_on_stream(camera.asked) && (!camera.sends || fits(camera.asked, *camera.sends));
   for (Output& output : camera.outputs) {
     if (output.is_copy()) {
-      if (const auto& newest = output.packets.newest) {
-        if (const auto dts = newest->last_dts()) output.copied.dts = dts;
-        if (const auto end = newest->shown_until())
-          output.copied.shown_until = std::max(end, output.copied.shown_until);
-      }
+      output.copied = output.copied_until();
       message.copies.push_back({output.id, output.packets.epoch + 1, output.packets_published(), output.copied.dts,
                                 output.copied.shown_until, output.config.filters});
     } else if (!message.decode && output.state != CameraState::failed) {

@@ -154,15 +154,19 @@ void LostGpus::leave(const Device& device, const std::string& reason) {
   displace(displaced);
 }
 
+void LostGpus::place_anew(Camera& camera, const std::string& place) {
+  moves_.cancel(camera, "it is placed anew");
+  roster_.displace(camera, place);
+}
+
 // Those of the highest priority choose first.
 void LostGpus::displace(const std::vector<CameraId>& cameras) {
   std::vector<Camera*> all;
   for (const CameraId id : cameras) all.push_back(rig_.cameras.find(id));
   std::ranges::stable_sort(all, std::greater(), [](const Camera* camera) { return camera->config.priority; });
   for (Camera* const camera : all) {
-    moves_.cancel(*camera, "it is placed anew");
     const Place place = place_for(*camera);
-    roster_.displace(*camera, place.name);
+    place_anew(*camera, place.name);
     if (!place.fits) make_room_on(place.name);
   }
   rig_.next_status = Clock::now();
@@ -224,8 +228,7 @@ void LostGpus::come_back(const Device& device, const std::string& reason) {
     const bool is_free = camera->asked.gpu == "auto";
     camera->shed = ShedStep::none;
     if (lives_there) camera->home.reset();
-    moves_.cancel(*camera, "it is placed anew");
-    roster_.displace(*camera, is_free ? std::to_string(gpu->index) : "");
+    place_anew(*camera, is_free ? std::to_string(gpu->index) : "");
   }
   rig_.next_status = Clock::now();
 }
@@ -237,8 +240,7 @@ void LostGpus::send_guests_on(const Device& device) {
     const bool is_guest = camera.home && camera.home != device && camera.stands_in == here;
     if (!may_be_placed_anew(camera) || !is_guest) continue;
     spdlog::warn("{}: goes on to the CPU, since GPU {} is lost as the one was that it came from", camera.name(), here);
-    moves_.cancel(camera, "it is placed anew");
-    roster_.displace(camera, "cpu");
+    place_anew(camera, "cpu");
   }
 }
 

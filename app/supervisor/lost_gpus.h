@@ -56,6 +56,7 @@ class LostGpus {
     std::string name;  // "1", "cpu"; empty: where plan() says
     bool fits = true;
   };
+  void place_anew(Camera& camera, const std::string& place);
   [[nodiscard]] Place place_for(const Camera& camera) const;
   void make_room_on(const std::string& place);
   void end_nodes_of_gone();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/placement/stand_ins.h"
 #include "app/supervisor/accounting.h"
 #include "core/failpoint.h"
 #include "core/gpu.h"
@@ -103,8 +104,7 @@ std::string Moves::refusal(const Camera& camera, unsigned worker) const {
   const CameraNode& node = camera.nodes.front();
   if (node.worker == worker) return fmt::format("it is on worker {} already", worker);
   const ManagedProcess& to = processes_.worker(worker);
-  const Gpu* const gpu = find_gpu(rig_.machine.devices, to.place.gpu);
-  if (gpu != nullptr && !gpu->gone.empty()) return fmt::format("the GPU of worker {} is gone", worker);
+  if (is_gone(rig_.machine.devices, to.place.gpu)) return fmt::format("the GPU of worker {} is gone", worker);
   const bool runs = camera.own().state == CameraState::running && !node.done && !camera.source.over;
   if (!runs) return fmt::format("it does not run: it is {}", name_of(camera.own().state));
   const auto& ring = camera.frames().newest;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/control/child_environment.h"
+#include "app/placement/stand_ins.h"
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "core/gpu.h"
@@ -141,10 +142,7 @@ void Processes::start(ManagedProcess& process) {
 void Processes::choose_visible(ProcessPlace& place) const {
   if (place.needs.empty()) place.needs = place.sees;
   place.sees = place.needs;
-  std::erase_if(place.sees, [this](const Device& device) {
-    const Gpu* const gpu = find_gpu(rig_.machine.devices, device);
-    return gpu != nullptr && !gpu->gone.empty();
-  });
+  std::erase_if(place.sees, [this](const Device& device) { return is_gone(rig_.machine.devices, device); });
 }
 
 void Processes::add_waits(std::vector<pollfd>& waits) const {

@@ -9,6 +9,7 @@
 
 #include "app/config/config.h"
 #include "app/control/known_stream.h"
+#include "app/placement/camera_weights.h"
 #include "app/placement/machine_costs.h"
 #include "app/placement/plan.h"
 #include "app/supervisor/cameras.h"
@@ -38,6 +39,7 @@ struct RigState {
   SyncGroups groups = {};
   MachineCosts costs = {};                 // as they were known at the start
   KnownStreams streams = {};               // of cameras whose source has been opened
+  CameraWeights weights = {};              // remembers what it has computed
   std::optional<std::string> events = {};  // the file for events
 
   RunPhase phase = RunPhase::running;

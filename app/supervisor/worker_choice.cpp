@@ -79,12 +79,12 @@ std::vector<WorkerChoice::Candidate> WorkerChoice::candidates() const {
 // By number they cost nothing, so that the number decides.
 double WorkerChoice::cores_for_each(const CameraConfig& camera, std::size_t nodes) const {
   if (rig_.config.balance == Balance::off) return 0;
-  return weights_.of(camera, rig_.machine, rig_.costs, rig_.streams).cores / static_cast<double>(nodes);
+  return rig_.weights.of(camera, rig_.machine, rig_.costs, rig_.streams).cores / static_cast<double>(nodes);
 }
 
 // Where the last camera of `rig` is to run.
 WorkerChoice::Placed WorkerChoice::place_last(const RigConfig& rig) const {
-  RigPlan planned = balanced_plan(rig, rig_.machine, rig_.costs, rig_.streams, weights_);
+  RigPlan planned = balanced_plan(rig, rig_.machine, rig_.costs, rig_.streams, rig_.weights);
   Placed placed{std::move(planned.cameras.back()), std::move(planned.workers), false};
   Placement& placement = placed.camera.placement;
   placed.without_its_decoder = !sees(processes_.master().place.sees, placement.decode_gpu);

@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "app/placement/camera_weights.h"
 #include "app/supervisor/processes.h"
 #include "app/supervisor/rig_state.h"
 
@@ -48,7 +47,6 @@ class WorkerChoice {
 
   RigState& rig_;
   Processes& processes_;
-  mutable CameraWeights weights_;  // remembers what it has computed
 };
 
 // The GPUs that a rig's master and a worker are to see, the worker's own first: CUDA then takes it unasked. A worker on

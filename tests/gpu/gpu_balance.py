@@ -9,11 +9,10 @@ import math
 import os
 import tempfile
 import time
-import urllib.request
 from pathlib import Path
 
 from gpu_rig import Broken, RATE, Rig, check_accounting, config_of
-from gpu_watching import free_port
+from gpu_watching import ask_as_owner, free_port
 
 STILL, BUSY = 12, 28  # s of the clip
 SETTLED = 60  # s at the end in which nobody may lose a frame
@@ -70,10 +69,7 @@ class Shift:
         config = self.config(sources, balance) | {"http_address": base, "rtsp_address": "off"}
 
         def frames():
-            token = (state / f"token-{base.rpartition(':')[2]}").read_text().strip()
-            request = urllib.request.Request(f"http://{base}/api/v1/status", headers={"Authorization": f"Bearer {token}"})
-            with urllib.request.urlopen(request, timeout=20) as answer:
-                cameras = json.load(answer)["cameras"]
+            cameras = ask_as_owner(f"http://{base}", state, "status")["cameras"]
             return {name: (camera["frames"]["encoded"], camera["frames"]["dropped"].get("queue_full", 0))
                     for name, camera in cameras.items()}
 

@@ -145,32 +145,28 @@ def illegal_address(check, gpus):
         go_and_come_back(case, measure, rig, begin, case.flag.unlink)
 
 
-def missed_by_checks(check, gpus):
-    """No new process can use it: its worker dies, and neither a successor nor a check finds the GPU."""
+def without_new_processes(check, gpus, title, how):
+    """Its worker dies, no successor can begin on it, and this is what a check of it does."""
     case = Case(check, gpus)
-    measure = f"not there for new processes, {gpus} GPU{'s' if gpus > 1 else ''}"
+    measure = f"{title}, {gpus} GPU{'s' if gpus > 1 else ''}"
     with case.rig(f"worker.beginning@{case.uuid}:1+=throw{case.flag},"
-                  f"probe.checking@{case.uuid}:1+=throw{case.flag}") as rig:
+                  f"probe.checking@{case.uuid}:1+={how}{case.flag}") as rig:
         def begin():
             case.flag.touch()
             since = time.monotonic()
             rig.kill(rig.pid_of(case.worker))
             return since
         go_and_come_back(case, measure, rig, begin, case.flag.unlink)
+
+
+def missed_by_checks(check, gpus):
+    """No new process can use it."""
+    without_new_processes(check, gpus, "not there for new processes", "throw")
 
 
 def hanging_check(check, gpus):
-    """The same, of a driver that does not answer: the check's time passes."""
-    case = Case(check, gpus)
-    measure = f"checks hang, {gpus} GPU{'s' if gpus > 1 else ''}"
-    with case.rig(f"worker.beginning@{case.uuid}:1+=throw{case.flag},"
-                  f"probe.checking@{case.uuid}:1+=hang{case.flag}") as rig:
-        def begin():
-            case.flag.touch()
-            since = time.monotonic()
-            rig.kill(rig.pid_of(case.worker))
-            return since
-        go_and_come_back(case, measure, rig, begin, case.flag.unlink)
+    """Its driver does not answer: the check's time passes."""
+    without_new_processes(check, gpus, "checks hang", "hang")
 
 
 def full(check, gpus):

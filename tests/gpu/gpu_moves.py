@@ -9,16 +9,15 @@ import tempfile
 import threading
 import time
 import urllib.error
-import urllib.request
 from pathlib import Path
 
+from gpu_faults import AS_BEFORE, TOLERANCE
 from gpu_rig import RATE, Rig, check_accounting, config_of, dropped, memory_returned, memory_used
-from gpu_watching import free_port
+from gpu_watching import ask_as_owner, free_port
 
 MOVES = 100
 CAMERAS = "abcd"
 LONGEST_GAP = 0.1  # s between two packets at a reader
-TOLERANCE = 8  # MiB
 
 
 class Arrivals:
@@ -79,13 +78,9 @@ class MovedRig:
 
     def move(self, camera, worker):
         """Why it was not moved; empty: it was."""
-        token = (self.state / f"token-{self.base.rpartition(':')[2]}").read_text().strip()
-        request = urllib.request.Request(f"{self.base}/api/v1/cameras/{camera}/move", method="POST",
-                                         data=json.dumps({"worker": worker}).encode(),
-                                         headers={"Authorization": f"Bearer {token}"})
         try:
-            with urllib.request.urlopen(request, timeout=20) as answer:
-                return "" if json.load(answer) == {"worker": worker} else "another answer"
+            answer = ask_as_owner(self.base, self.state, f"cameras/{camera}/move", {"worker": worker})
+            return "" if answer == {"worker": worker} else "another answer"
         except urllib.error.HTTPError as error:
             return error.read().decode()
         except OSError as error:
@@ -145,4 +140,4 @@ def moves(check):
     if check.cpu:
         return
     difference = memory_returned(before)
-    check.expect("memory afterwards", abs(difference) <= TOLERANCE, f"{difference:+d} MiB", f"as before, +- {TOLERANCE} MiB")
+    check.expect("memory afterwards", abs(difference) <= TOLERANCE, f"{difference:+d} MiB", AS_BEFORE)

@@ -4,12 +4,12 @@ opens what they share."""
 import json
 import time
 
+from gpu_faults import AS_BEFORE, TOLERANCE
 from gpu_rig import Broken, Rig, check_accounting, config_of, eventually, memory_returned, memory_used
 
 CAMERAS = 100
 LONGEST = 30  # s until each has something in its file
 SMALL = [{"resize": {"width": 320, "height": 180}}, {"sharpen": {"amount": 1.0}}]  # the GPU's part is to be the larger one
-TOLERANCE = 8  # MiB
 
 
 def start(check):
@@ -37,4 +37,4 @@ def start(check):
                  f"{restarts}, master {report['master_restarts']}", "none")
     check.expect("accounting", not check_accounting(report), check_accounting(report)[:140] or "balanced")
     difference = memory_returned(before)
-    check.expect("memory afterwards", abs(difference) <= TOLERANCE, f"{difference:+d} MiB", f"as before, +- {TOLERANCE} MiB")
+    check.expect("memory afterwards", abs(difference) <= TOLERANCE, f"{difference:+d} MiB", AS_BEFORE)

@@ -19,6 +19,15 @@ def free_port():
         return any_port.getsockname()[1]
 
 
+def ask_as_owner(base, state, path, body=None):
+    """The answer of the API at `base` to the account that runs the rig, whose state is in that folder. POST with a body."""
+    token = (state / f"token-{base.rpartition(':')[2]}").read_text().strip()
+    request = urllib.request.Request(f"{base}/api/v1/{path}", data=None if body is None else json.dumps(body).encode(),
+                                     headers={"Authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        return json.load(answer)
+
+
 class Watched:
     def __init__(self, check):
         self.check = check
