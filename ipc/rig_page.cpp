@@ -11,7 +11,7 @@
 namespace campipe {
 namespace {
 
-constexpr std::uint32_t page_magic = 0x39676972;  // "rig9": grows with the layout
+constexpr std::uint32_t page_magic = 0x3a676972;  // "rig:": grows with the layout
 constexpr std::size_t first_block = 4096;
 
 // At the beginning of each page. The zero bytes of a new memfd are valid values of all that lies there.
@@ -26,7 +26,7 @@ static_assert(sizeof(Header) <= first_block);
 // What follows it: for each of these as many blocks as there are parts of its kind.
 template <typename... Block>
 struct Layout {};
-constexpr Layout<SourceBlock, EdgeWriterBlock, CopyBlock> of_master;
+constexpr Layout<SourceBlock, DecodeBlock, EdgeWriterBlock, CopyBlock> of_master;
 constexpr Layout<NodeBlock, EdgeReaderBlock, EdgeWriterBlock, EncodeBlock> of_worker;
 constexpr Layout<PublishBlock> of_publisher;
 constexpr Layout<SharedBlock> of_shared;
@@ -166,6 +166,10 @@ SourceBlock& RigPage::source(CameraId camera) const {
   return block<SourceBlock>(part(master_process), of_master, camera);
 }
 
+DecodeBlock& RigPage::decode(CameraId camera) const {
+  return block<DecodeBlock>(part(master_process), of_master, camera);
+}
+
 EdgeWriterBlock& RigPage::edge_writer(EdgeId edge, ProcessId writer) const {
   if (writer == master_process) return block<EdgeWriterBlock>(part(writer), of_master, edge);
   return block<EdgeWriterBlock>(worker_part(writer), of_worker, edge);
@@ -204,7 +208,10 @@ void ProcessBlock::arrive(std::uint32_t phase) {
   failpoint("barrier.arrived");
 }
 
-void RigPage::clear(CameraId camera) const { new (&source(camera)) SourceBlock(); }
+void RigPage::clear(CameraId camera) const {
+  new (&source(camera)) SourceBlock();
+  new (&decode(camera)) DecodeBlock();
+}
 
 void RigPage::clear(NodeId of, ProcessId worker) const { new (&node(of, worker)) NodeBlock(); }
 

@@ -6,7 +6,7 @@
 // numbers to show, and nothing else.
 //
 //   part     master's page              its worker's page         publisher's page   shared page
-//   camera   SourceBlock
+//   camera   SourceBlock, DecodeBlock
 //   node                                NodeBlock
 //   edge     EdgeWriterBlock            both
 //   output   CopyBlock, if it is one    EncodeBlock, if not       PublishBlock       SharedBlock
@@ -131,10 +131,14 @@ struct SourceHealth {
   std::atomic<std::int64_t> largest_lag;    // of all packets
   std::atomic<std::int64_t> time_origin;    // of a live source: see SourceClock::origin()
   std::atomic<std::int64_t> media_offset;   // likewise: see MediaClock::offset()
-  std::atomic<std::int64_t> set_move;       // ns by which a file's times are moved to those of its group
-  std::atomic<std::int64_t> set_phase;      // ns by which its frames lie behind the sets of its group
-  std::atomic<std::int64_t> set_drift;      // ns by which that has grown, slips apart
   std::atomic<std::uint32_t> camera_clock;  // 1: capture times are the camera's own
+};
+
+// How the frames of a member of a synchronised group lie to the group's sets.
+struct SetHealth {
+  std::atomic<std::int64_t> move;   // ns by which a file's times are moved to those of its group
+  std::atomic<std::int64_t> phase;  // ns by which its frames lie behind the sets of its group
+  std::atomic<std::int64_t> drift;  // ns by which that has grown, slips apart
 };
 
 // Sets of a synchronised group about which a member has decided: those of all members together are the group's.
@@ -165,16 +169,27 @@ inline std::atomic<std::uint64_t>& counter(DropCounters& counters, DropCause cau
   return counters[static_cast<std::size_t>(cause)];
 }
 
-// A camera's source, by its ingest thread.
+// A camera's source, by the thread that reads it.
 struct alignas(64) SourceBlock {
   using Id = CameraId;
   ThreadBlock thread;
+  Accusation accusation;
   SourceHealth health;
+  Counters counters;
+  DropCounters unpublished;  // packets that were not decoded
+};
+
+// A camera's frames, by the thread that decodes them.
+struct alignas(64) DecodeBlock {
+  using Id = CameraId;
+  ThreadBlock thread;
+  Accusation accusation;
+  SetHealth sets;
   Counters counters;
   SharedHistogram decode;  // spent in the decoder
 };
 
-// An edge, by who writes its frames: the ingest thread of its camera, or a node's.
+// An edge, by who writes its frames: the thread that decodes its camera, or a node's.
 struct alignas(64) EdgeWriterBlock {
   using Id = EdgeId;
   Accusation accusation;
@@ -183,7 +198,7 @@ struct alignas(64) EdgeWriterBlock {
   std::atomic<std::uint64_t> newest_drop;  // of a source's: see ipc/drop_note.h
 };
 
-// An output whose packets are passed on as they came, by the ingest thread of its camera.
+// An output whose packets are passed on as they came, by the thread that reads its camera.
 struct alignas(64) CopyBlock {
   using Id = OutputId;
   Accusation accusation;
@@ -278,6 +293,7 @@ class RigPage {
   // whose page; the master's or a worker's.
   [[nodiscard]] ProcessBlock& process(ProcessId process) const;
   [[nodiscard]] SourceBlock& source(CameraId camera) const;
+  [[nodiscard]] DecodeBlock& decode(CameraId camera) const;
   [[nodiscard]] EdgeWriterBlock& edge_writer(EdgeId edge, ProcessId writer) const;
   [[nodiscard]] CopyBlock& copy(OutputId output) const;
   [[nodiscard]] NodeBlock& node(NodeId node, ProcessId worker) const;

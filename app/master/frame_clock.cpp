@@ -24,14 +24,12 @@ FrameClock::FrameClock(const DecodingContext& camera) : camera_(camera) {
   if (start.resume || before.dropped) before_ = before;
 }
 
-void FrameClock::begin_live() {
+void FrameClock::read_by_another() {
+  const std::int64_t last = std::max(frame_times_.last(), before_ ? before_->pts : -1);
   before_.reset();
-  if (camera_.start.resume) frame_times_.set_last(*camera_.start.resume, 0);
-}
-
-void FrameClock::begin_loop_after(std::int64_t resume) {
-  frame_times_.set_last(std::max(resume, before_ ? before_->pts : -1), 0);
-  before_.reset();
+  if (last < 0) return;
+  if (camera_.start.live || camera_.start.loops) return frame_times_.set_last(last, 0);
+  before_.emplace().pts = last;
 }
 
 void FrameClock::connected(const SourceStream& stream) {
@@ -103,7 +101,7 @@ void FrameClock::set_times(const DecodedFrame& frame, FrameTimes& times) {
   const Timeline::Time time = frame_times_.next(mapped(frame, note), times.duration);
   times.pts = time.pts;
   // Where it is decoded on demand, corrections of the copies are counted.
-  if (time.correction && camera_.start.decode) camera_.source.counters.add(counter_of(*time.correction));
+  if (time.correction && camera_.start.decode) camera_.decode.counters.add(counter_of(*time.correction));
   times.media_time = time.pts + note.media_offset;
   times.capture_utc = note.capture_utc;
   times.capture_clock = note.capture_clock;

@@ -9,6 +9,7 @@ namespace {
 
 constexpr auto block_deadline = std::chrono::seconds(30);
 constexpr auto moment = std::chrono::milliseconds(20);
+constexpr std::int64_t most_behind = 64;  // packets, of who decodes: then what it has found is out of date
 
 }  // namespace
 
@@ -61,6 +62,11 @@ bool PacketFeed::push(bool begins) {
     spdlog::debug("a packet is left out: {}", error.what());
     return false;
   }
+}
+
+FrameMetadata PacketFeed::metadata(unsigned place) const {
+  const auto note = ring_.note(place);
+  return note && note->packet <= packet_ && packet_ - note->packet <= most_behind ? note->metadata : FrameMetadata{};
 }
 
 void PacketFeed::close() {

@@ -38,6 +38,10 @@ class PacketFeed {
   void mark(RecordKind kind);
   // No record follows.
   void close();
+  // Whoever decodes has worked on all that is in the ring; waits for that. False: not until then.
+  bool wait_until_taken(Deadline deadline) { return ring_.wait_until_taken(deadline, rules_.interrupted); }
+  // What it has found in a frame, if that is one of the newest: it may be away.
+  [[nodiscard]] FrameMetadata metadata(unsigned place) const;
 
   [[nodiscard]] const PacketRingMemory& memory() const { return ring_.memory(); }
   // See PacketRingWriter.

@@ -234,6 +234,7 @@ struct CameraSource {
   bool over = false;        // no frame ring will come any more
   bool gone = true;         // no master has a thread for it: it was never sent one, or that has ended
   ThreadWatch watch{thread_hangs};
+  ThreadWatch decoding_watch{thread_hangs};
 };
 
 struct Camera {

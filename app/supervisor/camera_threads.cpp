@@ -24,6 +24,7 @@ std::vector<CameraThread> threads_of(const ManagedProcess& process, Camera& came
   switch (process.kind) {
     case ProcessKind::master:
       threads.push_back({camera.own(), page.source(camera.id).thread, camera.source.watch});
+      threads.push_back({camera.own(), page.decode(camera.id).thread, camera.source.decoding_watch});
       break;
     case ProcessKind::worker:
       for (CameraNode& node : camera.nodes) {

@@ -65,8 +65,9 @@ TEST_F(CameraThreads, OneNodeHangsAndAnotherBeats) {
 
 TEST_F(CameraThreads, OfEachProcessHaveBlocksOfTheirOwn) {
   const auto source = threads(ProcessKind::master, master_process);
-  ASSERT_EQ(source.size(), 1U);
+  ASSERT_EQ(source.size(), 2U);
   EXPECT_EQ(&source[0].block, &page_.source(CameraId(1)).thread);
+  EXPECT_EQ(&source[1].block, &page_.decode(CameraId(1)).thread);
   EXPECT_EQ(&source[0].output, &camera_.own());
   const auto outputs = threads(ProcessKind::publisher, publisher_process);
   ASSERT_EQ(outputs.size(), 2U);

@@ -97,9 +97,10 @@ std::string_view stem_of(std::string_view path) {
 // Of app/master: what only the half with the connection may include. All else there is of the half that decodes, or of
 // both.
 bool connects(std::string_view path) {
-  static const std::set<std::string_view> stems = {"camera_context", "ingest",     "ingest_start", "lag_history",
-                                                   "master",         "pacer",      "packet_clock", "packet_copies",
-                                                   "packet_router",  "read_ahead", "source_clock", "source_connection"};
+  static const std::set<std::string_view> stems = {"camera_context",   "ingest",        "ingest_start", "lag_history",
+                                                   "master",           "pacer",         "packet_clock", "packet_copies",
+                                                   "packet_outlet",    "packet_router", "read_ahead",   "source_clock",
+                                                   "source_connection"};
   return stems.contains(stem_of(path));
 }
 

@@ -169,7 +169,7 @@ class DecodingHalf {
 
  private:
   void decode() {
-    ThreadScope scope(progress_.page.source(start_.camera).thread, "in:cam");
+    ThreadScope scope(progress_.page.decode(start_.camera).thread, "dec:cam");
     StopSignal stop;
     stop.attach(scope);
     {
