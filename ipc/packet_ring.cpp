@@ -42,12 +42,12 @@ std::uint64_t kept(std::uint64_t head) { return std::min<std::uint64_t>(head, pa
 }  // namespace
 
 std::shared_ptr<PacketRingMemory> PacketRingMemory::create(std::size_t capacity, std::uint64_t epoch,
-                                                           std::uint64_t base) {
+                                                           std::uint64_t base, const char* name) {
   if (capacity == 0 || capacity > most_packet_bytes) {
     throw Error("no packet ring has " + std::to_string(capacity) + " bytes");
   }
   auto memory = std::make_shared<PacketRingMemory>();
-  memory->fd_ = create_shared_memory("packet ring", sizeof(Header) + capacity);
+  memory->fd_ = create_shared_memory(name, sizeof(Header) + capacity);
   memory->mapping_ = Mapping(memory->fd_.get(), Mapping::Access::read_write);
   // The zero bytes of a new memfd are a valid Header; constructing one would touch every page of it.
   memory->header_ = std::launder(reinterpret_cast<Header*>(memory->mapping_.bytes().data()));

@@ -1,6 +1,7 @@
-// The packet ring: one camera's encoded packets, from its worker to the publisher. Bytes are copied in by the writer
-// and read in place. The reader gives packets back only when it no longer needs them (a recording: when they are
-// in the file), so a successor of a dead reader finds all that its predecessor had not finished.
+// The packet ring: one camera's packets, from its worker to the publisher, or from its source to the master. Bytes are
+// copied in by the writer and read in place. The reader gives packets back only when it no longer needs them (a
+// recording: when they are in the file), so a successor of a dead reader finds all that its predecessor had not
+// finished.
 //
 // Protocol: one writer, one reader at a time. The writer fills the next entry and the bytes it names, then stores
 // head, which is the one point at which a packet exists; then wakes. The reader stores `released`, which is the one
@@ -46,8 +47,9 @@ class PacketRingMemory {
   friend class PacketRingWriter;
 
  public:
-  // `capacity`: bytes of packets that fit; most_packet_bytes at most.
-  static std::shared_ptr<PacketRingMemory> create(std::size_t capacity, std::uint64_t epoch, std::uint64_t base);
+  // `capacity`: bytes of packets that fit; most_packet_bytes at most. `name`: for people, of its memory.
+  static std::shared_ptr<PacketRingMemory> create(std::size_t capacity, std::uint64_t epoch, std::uint64_t base,
+                                                  const char* name = "packet ring");
   // Throws Error where it does not have the size that it describes, or more than most_packet_bytes.
   static std::shared_ptr<PacketRingMemory> open(UniqueFd fd);
 

@@ -71,7 +71,7 @@ void CameraDecoding::take_all() {
     stop_.beat();
     if (const auto feed = feeds_.next(slice)) {
       take(*feed);
-      events_.on_fed(feed->epoch);
+      events_.on_fed(feed->start.epoch);
     }
     decoding_.serve();
   }
@@ -79,9 +79,15 @@ void CameraDecoding::take_all() {
   if (nothing && !start_.live && !stop_.stopped()) throw Error("no frame could be decoded");
 }
 
+// Another process has read the source once more, and nothing of that has been published yet.
+bool CameraDecoding::comes_again(const FeedStart& feed) const {
+  if (any_feed_) return feed.again;
+  if (!start_.replays) return true;
+  return feed.again && start_.resume_packet.value_or(-1) < feed.packet;
+}
+
 void CameraDecoding::take(const Feed& feed) {
-  // Another process reads the source, unless this one goes on where a master before it was.
-  if (any_feed_ || !start_.replays) decoding_.read_by_another();
+  if (comes_again(feed.start)) decoding_.read_by_another();
   any_feed_ = true;
   PacketIntake intake(feed.packets, decoding_,
                       [this](const AVPacket& packet, PacketNote& note) { begin(packet, note); });

@@ -18,6 +18,7 @@
 
 #include "app/master/decoding.h"
 #include "app/master/packet_intake.h"
+#include "app/rings/packet_feed.h"
 #include "app/rings/ring_queue.h"
 #include "core/retry_wait.h"
 
@@ -42,7 +43,7 @@ class CameraDecoding {
  public:
   using Events = CameraDecodingEvents;
   struct Feed {
-    std::uint64_t epoch = 0;
+    FeedStart start;
     std::shared_ptr<PacketRingMemory> packets;
   };
 
@@ -69,6 +70,7 @@ class CameraDecoding {
   void pin_to_cores() const;
   void take_all();
   void take(const Feed& feed);
+  [[nodiscard]] bool comes_again(const FeedStart& feed) const;
   bool try_to_take(PacketIntake& intake);
   void end_without_end();
   void begin(const AVPacket& packet, PacketNote& note);

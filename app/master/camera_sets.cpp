@@ -20,12 +20,12 @@ void CameraSets::lock_anew() {
   phase_.reset();
 }
 
-void CameraSets::enter(FrameTimes& times, std::int64_t arrival) {
+void CameraSets::enter(FrameTimes& times, const PacketNote& newest) {
   if (!numbering_) return;
   if (clock_ && clock_ != times.capture_clock) lock_anew();
   clock_ = times.capture_clock;
   move_to_present(times);
-  if (!is_present(times, arrival)) {
+  if (!is_present(times, newest)) {
     times.set_state = SetState::far;
     return;
   }
@@ -52,12 +52,12 @@ void CameraSets::move_to_present(FrameTimes& times) {
   times.media_time += move;
 }
 
-bool CameraSets::is_present(const FrameTimes& times, std::int64_t arrival) {
+bool CameraSets::is_present(const FrameTimes& times, const PacketNote& newest) {
   const double rate = camera_.start.group->rate;
   GroupClock& group = *camera_.start.group_clock;
   double off = 0;  // s
   if (camera_.start.live) {
-    off = static_cast<double>(group.off(times, arrival)) / 1e9;
+    off = static_cast<double>(group.off(times.media_time, newest.arrival, newest.group_offset)) / 1e9;
   } else {
     const auto set = std::llround(static_cast<double>(times.media_time) * 1e-9 * rate);
     off = static_cast<double>(group.ahead(camera_.start.camera, set, Clock::now())) / rate;

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "app/master/decoding_start.h"
-#include "app/master/group_clock.h"
-#include "app/master/stop_signal.h"
+#include "app/rings/group_clock.h"
+#include "app/rings/stop_signal.h"
 #include "ipc/rig_page.h"
 
 namespace campipe {

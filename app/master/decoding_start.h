@@ -12,7 +12,7 @@
 #include "app/config/config.h"
 #include "app/control/camera_placement.h"
 #include "app/control/shed_step.h"
-#include "app/master/copy_target.h"
+#include "app/rings/copy_target.h"
 #include "ipc/ids.h"
 #include "stages/decoders/decoder.h"
 

@@ -1,8 +1,9 @@
 #include "app/master/frame_clock.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "app/master/source_times.h"
+#include "app/rings/source_times.h"
 
 namespace campipe {
 namespace {
@@ -29,6 +30,7 @@ void FrameClock::read_by_another() {
   before_.reset();
   if (last < 0) return;
   if (camera_.start.live || camera_.start.loops) return frame_times_.set_last(last, 0);
+  frame_times_ = {};  // frames without a time are counted from the beginning
   before_.emplace().pts = last;
 }
 
@@ -38,9 +40,19 @@ void FrameClock::connected(const SourceStream& stream) {
 }
 
 void FrameClock::note(const PacketNote& note) {
+  if (!std::exchange(began_, true)) begin_behind(note.packet);
   newest_ = note;
   notes_.push_back(note);
   if (notes_.size() > most_notes) notes_.pop_front();
+}
+
+// Packets are numbered on: what lies before the first one does not come again.
+void FrameClock::begin_behind(std::int64_t packet) {
+  if (!before_ || (!before_->packet && !before_->dropped)) return;
+  if (before_->packet && *before_->packet >= packet) return;
+  if (before_->dropped && !before_->dropped->is_before(static_cast<std::uint64_t>(packet))) return;
+  frame_times_.set_last(std::max(frame_times_.last(), before_->pts), 0);
+  before_.reset();
 }
 
 // The packet's or, where that is not known any more, the newest one's.

@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "app/master/decoding_context.h"
-#include "app/master/timeline.h"
 #include "app/rings/packet_note.h"
+#include "app/rings/timeline.h"
 #include "core/source_stream.h"
 #include "ipc/drop_note.h"
 #include "stages/decoders/decoder.h"
@@ -47,6 +47,7 @@ class FrameClock {
     bool published_came = false;         // again
     bool dropped_came = false;
   };
+  void begin_behind(std::int64_t packet);
   [[nodiscard]] PacketNote note_of(std::int64_t packet);
   [[nodiscard]] std::optional<Timeline::Mapped> mapped(const DecodedFrame& frame, const PacketNote& note) const;
   [[nodiscard]] bool is_known(const DecodedFrame& frame);
@@ -54,6 +55,7 @@ class FrameClock {
 
   const DecodingContext& camera_;
   const SourceStream* stream_ = nullptr;
+  bool began_ = false;            // a packet was noted
   Timeline frame_times_;          // in the order in which they are shown; of copies see PacketCopies
   std::optional<Before> before_;  // none: all frames are new
   std::deque<PacketNote> notes_;  // of packets whose frames have not come out

@@ -198,7 +198,7 @@ bool FrameProducer::publish(DecodedFrame& frame) {
   clock_.set_times(frame, times);
   on_frame_(rings_.current()->memory(), frame);
   times.arrival = clock_.newest().arrival;
-  sets_.enter(times, times.arrival);
+  sets_.enter(times, clock_.newest());
   times.decode_cost = decode_cost_;
   camera_.decode.decode.record(decode_cost_);
   decode_cost_ = 0;

@@ -3,6 +3,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "ipc/ring_checks.h"
 
 namespace campipe {
 namespace {
@@ -20,7 +21,7 @@ void PacketFeed::begin(const SourceStream& stream) {
   left_out_ = false;
 }
 
-bool PacketFeed::packet(const AVPacket& packet, const PacketNote& note) {
+bool PacketFeed::packet(const AVPacket& packet, const PacketNote& note, const ShownTime& shown) {
   const bool key = (packet.flags & AV_PKT_FLAG_KEY) != 0;
   if (left_out_ && !key) return false;
   if (!push_mark()) {
@@ -31,6 +32,7 @@ bool PacketFeed::packet(const AVPacket& packet, const PacketNote& note) {
   write_packet(bytes_, connection_, packet, note, begins ? stream_ : nullptr);
   packet_ = note.packet;
   arrival_ = note.arrival;
+  if (is_possible_time(shown.at) && is_possible_time(shown.duration)) shown_ = shown;
   left_out_ = !push(begins);
   if (!left_out_) says_stream_ = false;
   return !left_out_;
@@ -55,6 +57,8 @@ bool PacketFeed::push(bool begins) {
   view.key = begins;
   view.dts = packet_;
   view.times.arrival = arrival_;
+  view.times.pts = shown_.at;
+  view.times.duration = shown_.duration;
   try {
     const Deadline deadline = rules_.block ? Clock::now() + block_deadline : Clock::now() + moment;
     return ring_.push(view, deadline, rules_.interrupted);

@@ -57,7 +57,7 @@ std::uint64_t sum_of(const CounterInfo& info, const Camera& camera, const Output
 }
 
 const MotionBlock& motion_block(const Camera& camera, const Output& output, const RigPage& page) {
-  return output.is_copy() ? page.copy(output.id).motion : encode_block(camera, output, page).motion;
+  return output.is_copy() ? page.look(output.id).motion : encode_block(camera, output, page).motion;
 }
 
 void add(std::map<std::string, std::uint64_t>& dropped, const DropCounters& counters) {

@@ -155,6 +155,7 @@ TEST(RigPage, BlocksLieSideBySide) {
   for (const unsigned i : {0U, 3U}) add(page.edge_reader(EdgeId(i), first_worker));
   for (const unsigned i : {0U, 4U}) add(page.node(NodeId(i), first_worker));
   for (const unsigned i : {0U, 2U}) add(page.copy(OutputId(i)));
+  for (const unsigned i : {0U, 2U}) add(page.look(OutputId(i)));
   for (const unsigned i : {0U, 2U}) add(page.encode(OutputId(i), first_worker));
   for (const unsigned i : {0U, 2U}) add(page.publish(OutputId(i)));
   for (const unsigned i : {0U, 2U}) add(page.shared(OutputId(i)));

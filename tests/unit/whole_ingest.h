@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "app/master/camera_decoding.h"
-#include "app/master/ingest.h"
+#include "app/source/ingest.h"
 
 namespace campipe::test {
 
@@ -66,8 +66,8 @@ class WholeIngest {
 
   IngestEvents source_events() {
     IngestEvents events;
-    events.on_feed = [this](std::uint64_t epoch, const PacketRingMemory& ring) {
-      decoding_->add({epoch, PacketRingMemory::open(duplicate(ring.fd()))});
+    events.on_feed = [this](const FeedStart& feed, const PacketRingMemory& ring) {
+      decoding_->add({feed, PacketRingMemory::open(duplicate(ring.fd()))});
     };
     events.on_over = [this](const std::string& failure, bool /*at_end*/) {
       half_over(failure);

@@ -1,4 +1,4 @@
-#include "app/master/packet_router.h"
+#include "app/source/packet_router.h"
 
 #include <algorithm>
 

@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
-#include "app/master/group_clock.h"
-#include "app/master/ingest_start.h"
-#include "app/master/stop_signal.h"
+#include "app/rings/group_clock.h"
+#include "app/rings/stop_signal.h"
+#include "app/source/ingest_start.h"
 #include "ipc/rig_page.h"
 #include "stages/sources/source.h"
 

@@ -20,12 +20,12 @@
 #include <string>
 #include <thread>
 
-#include "app/master/camera_context.h"
-#include "app/master/ingest_start.h"
-#include "app/master/pacer.h"
-#include "app/master/packet_clock.h"
-#include "app/master/packet_router.h"
-#include "app/master/source_connection.h"
+#include "app/source/camera_context.h"
+#include "app/source/ingest_start.h"
+#include "app/source/pacer.h"
+#include "app/source/packet_clock.h"
+#include "app/source/packet_router.h"
+#include "app/source/source_connection.h"
 #include "core/retry_wait.h"
 #include "ipc/rig_page.h"
 
@@ -60,6 +60,7 @@ class Ingest {
   void take(const AVPacket& packet);
   void pace(const AVPacket& packet);
   bool at_end();
+  void note_set(std::int64_t time);
   bool catches_up();
   void begin_next_round(bool gave);
 

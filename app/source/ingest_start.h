@@ -11,7 +11,8 @@
 #include "app/config/config.h"
 #include "app/control/known_stream.h"
 #include "app/control/sent_stream.h"
-#include "app/master/copy_target.h"
+#include "app/rings/copy_target.h"
+#include "app/rings/packet_feed.h"
 #include "ipc/packet_ring.h"
 #include "stages/sources/source.h"
 
@@ -23,9 +24,11 @@ struct IngestStart {
   CameraId camera;
   CameraConfig config;
   std::uint64_t epoch = 1;             // of the first ring of packets to be decoded
+  std::int64_t packet = 0;             // the number of its first packet
   std::optional<std::int64_t> resume;  // until then frames have come of a process before this one
+  std::int64_t set_move = 0;           // SetHealth::move, of a file of a group
   bool decode = true;                  // some output needs frames, whether or not it is watched
-  std::vector<OutputId> on_demand;     // else: outputs that need them only while they have viewers
+  bool on_demand = false;              // else: some output needs them while it has viewers
   bool shown = false;                  // else: a mosaic needs them
   bool undecided = false;              // this configuration is valid only if the source sends what fits()
   std::vector<CopyTarget> copies;      // outputs that take the packets unchanged
@@ -37,7 +40,7 @@ struct IngestStart {
 // Called on the camera's ingest thread.
 struct IngestEvents {
   // Packets to be decoded come in this ring, after all before it.
-  using OnFeed = std::function<void(std::uint64_t epoch, const PacketRingMemory& ring)>;
+  using OnFeed = std::function<void(const FeedStart& feed, const PacketRingMemory& ring)>;
   OnFeed on_feed;
   // `failure`: empty if it ended as it should. `at_end`: the source has an end, and it was reached.
   std::function<void(const std::string& failure, bool at_end)> on_over;

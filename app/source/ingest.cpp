@@ -1,6 +1,7 @@
-#include "app/master/ingest.h"
+#include "app/source/ingest.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "app/control/thread_scope.h"
@@ -202,6 +203,7 @@ bool Ingest::read(AVPacket& packet) {
 }
 
 void Ingest::take(const AVPacket& packet) {
+  failpoint("source.packet", camera_.name());
   if (!camera_.live) clock_.observe(packet);  // it is paced by the timeline
   pace(packet);
   if (camera_.live) clock_.observe(packet);
@@ -214,6 +216,7 @@ void Ingest::pace(const AVPacket& packet) {
   const SourceStream& stream = source_.stream();
   const bool paced = camera_.live ? stream.in_bursts : camera_.start.config.source.pace == Pace::realtime;
   const auto time = clock_.source_time(packet);
+  if (camera_.group && !camera_.live && time) note_set(*time);
   if (paced && catches_up()) {
     pacer_.restart();  // until it has, its packets are due at once
   } else if (paced && time) {
@@ -223,7 +226,14 @@ void Ingest::pace(const AVPacket& packet) {
   clock_.arrived(camera_.live && !paced);
 }
 
-// A file of a group goes on where it was when a master before died, which may be behind the others: it was waiting for
+// How far it is, for the others of its group that come to catch up.
+void Ingest::note_set(std::int64_t time) {
+  const std::int64_t media_time = clock_.source_clock().map(time) + camera_.start.set_move;
+  const double set = static_cast<double>(media_time) * 1e-9 * camera_.start.config.group->rate;
+  camera_.group->ahead(camera_.start.camera, std::llround(set), Clock::now());
+}
+
+// A file of a group goes on where it was when a source before died, which may be behind the others: it was waiting for
 // a worker. In step again it is paced, or has been for a while when the others have not come.
 bool Ingest::catches_up() {
   if (!catching_up_) return false;

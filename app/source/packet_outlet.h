@@ -13,8 +13,8 @@
 #include <memory>
 #include <optional>
 
-#include "app/master/camera_context.h"
 #include "app/rings/packet_feed.h"
+#include "app/source/camera_context.h"
 
 namespace campipe {
 
@@ -33,7 +33,7 @@ class PacketOutlet {
 
  private:
   [[nodiscard]] bool is_needed() const;
-  void open(std::size_t capacity);
+  void open(std::size_t capacity, std::int64_t packet);
   void make_room(const AVPacket& packet);
   void wait_for_decoder();
 

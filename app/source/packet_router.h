@@ -9,11 +9,11 @@
 #include <cstdint>
 #include <optional>
 
-#include "app/master/camera_context.h"
-#include "app/master/packet_clock.h"
-#include "app/master/packet_copies.h"
-#include "app/master/packet_outlet.h"
-#include "app/master/read_ahead.h"
+#include "app/source/camera_context.h"
+#include "app/source/packet_clock.h"
+#include "app/source/packet_copies.h"
+#include "app/source/packet_outlet.h"
+#include "app/source/read_ahead.h"
 #include "core/line_limit.h"
 
 namespace campipe {

@@ -1,9 +1,10 @@
-#include "app/master/packet_outlet.h"
+#include "app/source/packet_outlet.h"
 
 #include <algorithm>
 #include <bit>
 #include <utility>
 
+#include "app/rings/source_times.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -26,6 +27,15 @@ std::size_t capacity_for(const SourceStream& stream) {
   return std::clamp(std::bit_ceil(bytes_a_pixel * pixels), 4 * least_capacity, largest_usual_capacity);
 }
 
+// When its frame is shown, as far as the packet says so.
+ShownTime shown(const SourceStream& stream, const AVPacket& packet, const PacketNote& note) {
+  const std::int64_t time = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
+  if (time == AV_NOPTS_VALUE) return {};
+  std::int64_t duration = av_rescale_q(packet.duration, stream.time_base, nanoseconds);
+  if (duration <= 0) duration = usual_duration(stream);
+  return {source_ns(stream, time) + note.offset, duration};
+}
+
 bool looks_at_copies(const IngestStart& start) {
   return std::ranges::any_of(start.copies, [](const CopyTarget& copy) { return !copy.filters.empty(); });
 }
@@ -39,13 +49,14 @@ PacketOutlet::PacketOutlet(CameraContext& camera, IngestEvents::OnFeed on_ring)
       epoch_(camera.start.epoch) {}
 
 bool PacketOutlet::is_needed() const {
-  return camera_.start.decode || looks_ || !camera_.start.on_demand.empty() || camera_.shown;
+  return camera_.start.decode || looks_ || camera_.start.on_demand || camera_.shown;
 }
 
-void PacketOutlet::open(std::size_t capacity) {
+void PacketOutlet::open(std::size_t capacity, std::int64_t packet) {
   const bool block = !camera_.live || (camera_.start.decode && camera_.start.config.drop_policy == DropPolicy::block);
-  auto ring = PacketRingMemory::create(capacity, epoch_, 0);
-  on_ring_(epoch_++, *ring);
+  auto ring = PacketRingMemory::create(capacity, epoch_, 0, "source ring");
+  const bool again = !feed_ && camera_.start.epoch > 1;
+  on_ring_({epoch_++, packet, again}, *ring);
   feed_.emplace(std::move(ring), PacketFeed::Rules{block, [this] { return camera_.stop.beat_or_give_up(); }});
   feed_->on_faulty_reader([this] { accuse(camera_.source.accusation, Accused::other_end); });
   feed_->begin(*stream_);
@@ -62,16 +73,16 @@ void PacketOutlet::make_room(const AVPacket& packet) {
   if (2 * bytes <= feed_->memory().capacity() || 4 * bytes > most_packet_bytes) return;
   feed_->mark(RecordKind::empty);
   feed_->close();
-  open(std::bit_ceil(4 * bytes));
+  open(std::bit_ceil(4 * bytes), packet.pos);
 }
 
 void PacketOutlet::video(const AVPacket& packet, const PacketNote& note) {
-  if (!feed_ && is_needed()) open(capacity_for(*stream_));
+  if (!feed_ && is_needed()) open(capacity_for(*stream_), packet.pos);
   if (!feed_) return;
   make_room(packet);
   bool taken = false;
   try {
-    taken = feed_->packet(packet, note);
+    taken = feed_->packet(packet, note, shown(*stream_, packet, note));
   } catch (const Error& error) {
     spdlog::debug("{}: a packet of {} bytes is left out: {}", camera_.name(), packet.size, error.what());
   }
