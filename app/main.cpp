@@ -1,4 +1,4 @@
-// campipe: the command line, and the four roles of the one program.
+// campipe: the command line, and the five roles of the one program.
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -34,6 +34,7 @@
 #include "app/probe/device_check.h"
 #include "app/publisher/publisher.h"
 #include "app/publisher/server/snapshot_decoder.h"
+#include "app/source/source.h"
 #include "app/supervisor/admission.h"
 #include "app/supervisor/report_writer.h"
 #include "app/supervisor/rig_check.h"
@@ -57,6 +58,7 @@ int run_role(const std::string& role, const char* about) {
     return usage_error;
   }
   try {
+    if (role == "source") return campipe::run_source();
     if (role == "master") return campipe::run_master();
     if (role == "worker") return campipe::run_worker();
     if (role == "publisher") return campipe::run_publisher();
@@ -70,8 +72,8 @@ int run_role(const std::string& role, const char* about) {
 }
 
 bool is_role(const std::string& word) {
-  return word == "master" || word == "worker" || word == "publisher" || word == "probe" || word == "probe-peer" ||
-         word == campipe::load_role || word == campipe::check_gpu_role;
+  return word == "source" || word == "master" || word == "worker" || word == "publisher" || word == "probe" ||
+         word == "probe-peer" || word == campipe::load_role || word == campipe::check_gpu_role;
 }
 
 struct Arguments {

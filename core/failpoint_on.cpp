@@ -92,6 +92,12 @@ void burn(std::chrono::milliseconds time) {
 std::function<void()> action_of(const std::string& text) {
   constexpr std::string_view wait = "wait";
   if (const auto slash = text.find('/'); slash != std::string::npos) {
+    if (text.starts_with("kill_once/")) {
+      return [file = text.substr(slash)] {
+        std::error_code none;
+        if (std::filesystem::remove(file, none)) raise(SIGKILL);
+      };
+    }
     return [act = action_of(text.substr(0, slash)), file = text.substr(slash)] {
       std::error_code none;
       if (std::filesystem::exists(file, none)) act();

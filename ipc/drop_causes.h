@@ -13,6 +13,7 @@ enum class DropCause : std::uint8_t {
   queue_full,
   worker_lost,
   master_lost,
+  decoder_slow,
   filter_failed,
   encoder_failed,
   publisher_slow,
@@ -39,6 +40,7 @@ inline constexpr std::array drop_cause_table{
     DropCauseInfo{DropCause::queue_full, "queue_full"},    // the worker was too slow, and the camera's policy is `drop`
     DropCauseInfo{DropCause::worker_lost, "worker_lost"},  // its worker died or was away
     DropCauseInfo{DropCause::master_lost, "master_lost"},  // the master died between decoding and handing over
+    DropCauseInfo{DropCause::decoder_slow, "decoder_slow"},    // its packets were not taken in time
     DropCauseInfo{DropCause::filter_failed, "filter_failed"},  // a filter or the encoder reported an error
     DropCauseInfo{DropCause::encoder_failed, "encoder_failed"},
     DropCauseInfo{DropCause::publisher_slow, "publisher_slow"},  // the publisher did not take packets in time

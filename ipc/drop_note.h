@@ -47,6 +47,10 @@ struct DropNote {
     return note;
   }
   [[nodiscard]] constexpr bool is_of(std::uint64_t other) const { return packet == low(other, packet_bits); }
+  [[nodiscard]] constexpr bool is_before(std::uint64_t other) const {
+    const std::uint64_t distance = low(other - packet, packet_bits);
+    return distance > 0 && distance < std::uint64_t{1} << (packet_bits - 1);
+  }
   // The frame of that packet is behind this one in any order of showing.
   [[nodiscard]] constexpr bool is_far_before(std::uint64_t other) const {
     const std::uint64_t distance = low(other - packet, packet_bits);

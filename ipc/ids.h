@@ -26,7 +26,7 @@ inline constexpr bool is_id = false;
 template <typename Tag>
 inline constexpr bool is_id<Id<Tag>> = true;
 
-// One of the configuration, with its source, which the master reads on a thread of its own.
+// One of the configuration, with its source, which is read on a thread of its own.
 using CameraId = Id<struct CameraTag>;
 // A thread in a worker. Each camera has one, or one for each of its stages.
 using NodeId = Id<struct NodeTag>;
@@ -34,7 +34,7 @@ using NodeId = Id<struct NodeTag>;
 using EdgeId = Id<struct EdgeTag>;
 // A stream of packets, with a thread in the publisher: a camera's own stream, and each of its other outputs.
 using OutputId = Id<struct OutputTag>;
-// Master, publisher or a worker.
+// Source, master, publisher or a worker.
 using ProcessId = Id<struct ProcessTag>;
 
 }  // namespace campipe

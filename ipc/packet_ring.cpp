@@ -1,8 +1,6 @@
 #include "ipc/packet_ring.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cstring>
 #include <new>
 #include <span>
@@ -10,47 +8,10 @@
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "ipc/futex.h"
+#include "ipc/packet_ring_layout.h"
 #include "ipc/ring_checks.h"
 
 namespace campipe {
-
-namespace packet_ring {
-
-inline constexpr std::uint32_t magic = 0x746b6370;  // "pckt"
-inline constexpr std::uint32_t layout_version = 6;
-
-struct Entry {
-  std::uint64_t offset;
-  std::uint32_t size;      // of metadata and data
-  std::uint16_t metadata;  // bytes of it, before the data: most packets have little or none
-  std::uint16_t key;       // 0 or 1
-  std::int64_t dts;
-  FrameTimes times;
-};
-
-// What the ring is. The writer writes it once; all work with a copy.
-struct Description {
-  std::uint32_t magic;
-  std::uint32_t version;
-  std::uint64_t capacity;
-  std::uint64_t epoch;
-  std::uint64_t base;
-};
-
-struct Header {
-  Description description;
-  alignas(64) std::atomic<std::uint64_t> head;  // packets written in this epoch
-  std::atomic<WriterState> writer;
-  std::atomic<std::uint32_t> news;                  // futex of the reader
-  std::atomic<std::uint64_t> full_at;               // `released` when the writer found no room last, plus 1
-  alignas(64) std::atomic<std::uint64_t> released;  // packets given back in this epoch
-  std::atomic<std::uint32_t> room;                  // futex of the writer
-  std::atomic<std::uint32_t> reader_sleeps;
-  std::atomic<std::uint32_t> writer_sleeps;
-  alignas(64) std::array<Entry, packet_ring_entries> entry;  // of packet n: entry[n % packet_ring_entries]
-};
-
-}  // namespace packet_ring
 
 using packet_ring::Description;
 using packet_ring::Entry;
@@ -81,12 +42,12 @@ std::uint64_t kept(std::uint64_t head) { return std::min<std::uint64_t>(head, pa
 }  // namespace
 
 std::shared_ptr<PacketRingMemory> PacketRingMemory::create(std::size_t capacity, std::uint64_t epoch,
-                                                           std::uint64_t base) {
+                                                           std::uint64_t base, const char* name) {
   if (capacity == 0 || capacity > most_packet_bytes) {
     throw Error("no packet ring has " + std::to_string(capacity) + " bytes");
   }
   auto memory = std::make_shared<PacketRingMemory>();
-  memory->fd_ = create_shared_memory("packet ring", sizeof(Header) + capacity);
+  memory->fd_ = create_shared_memory(name, sizeof(Header) + capacity);
   memory->mapping_ = Mapping(memory->fd_.get(), Mapping::Access::read_write);
   // The zero bytes of a new memfd are a valid Header; constructing one would touch every page of it.
   memory->header_ = std::launder(reinterpret_cast<Header*>(memory->mapping_.bytes().data()));

@@ -1,6 +1,7 @@
-// The packet ring: one camera's encoded packets, from its worker to the publisher. Bytes are copied in by the writer
-// and read in place. The reader gives packets back only when it no longer needs them (a recording: when they are
-// in the file), so a successor of a dead reader finds all that its predecessor had not finished.
+// The packet ring: one camera's packets, from its worker to the publisher, or from its source to the master. Bytes are
+// copied in by the writer and read in place. The reader gives packets back only when it no longer needs them (a
+// recording: when they are in the file), so a successor of a dead reader finds all that its predecessor had not
+// finished.
 //
 // Protocol: one writer, one reader at a time. The writer fills the next entry and the bytes it names, then stores
 // head, which is the one point at which a packet exists; then wakes. The reader stores `released`, which is the one
@@ -29,6 +30,14 @@ namespace campipe {
 inline constexpr std::uint32_t packet_ring_entries = 2048;
 inline constexpr std::size_t most_packet_bytes = std::size_t{512} << 20;  // of a ring: the largest frame fits
 
+inline constexpr unsigned packet_ring_notes = 8;  // that a reader may have for its writer
+
+// What a reader found, for the writer: with what it has come to, which may be some packets ago.
+struct PacketRingNote {
+  std::int64_t packet = 0;  // by its writer's number
+  FrameMetadata metadata;
+};
+
 namespace packet_ring {
 struct Description;
 struct Header;
@@ -38,8 +47,9 @@ class PacketRingMemory {
   friend class PacketRingWriter;
 
  public:
-  // `capacity`: bytes of packets that fit; most_packet_bytes at most.
-  static std::shared_ptr<PacketRingMemory> create(std::size_t capacity, std::uint64_t epoch, std::uint64_t base);
+  // `capacity`: bytes of packets that fit; most_packet_bytes at most. `name`: for people, of its memory.
+  static std::shared_ptr<PacketRingMemory> create(std::size_t capacity, std::uint64_t epoch, std::uint64_t base,
+                                                  const char* name = "packet ring");
   // Throws Error where it does not have the size that it describes, or more than most_packet_bytes.
   static std::shared_ptr<PacketRingMemory> open(UniqueFd fd);
 
@@ -65,6 +75,10 @@ class PacketRingWriter {
   // False: there was no room, nothing was written. Throws Error for a packet that can never fit.
   bool push(const PacketView& packet, Deadline deadline, const std::function<bool()>& interrupted);
   void close();
+  // False: the reader has not taken all that was pushed (PacketRingReader::set_taken()), until then.
+  bool wait_until_taken(Deadline deadline, const std::function<bool()>& interrupted);
+  // What the reader noted there last. Nothing: it writes it just now, or died doing that, or it is none that can be.
+  [[nodiscard]] std::optional<PacketRingNote> note(unsigned place) const;
   // Called by push() when the reader wrote what cannot be, or what only the writer may write.
   void on_faulty_reader(std::function<void()> handler) { on_faulty_reader_ = std::move(handler); }
 
@@ -100,6 +114,11 @@ class PacketRingReader {
   Next next(PacketView& packet, std::uint64_t& number, Deadline deadline);
   // Gives back every packet up to and including `number`.
   void release_through(std::uint64_t number);
+  // Every packet up to and including `number` has been worked on, whether or not it is kept. For a writer that waits
+  // for that; no packet depends on it.
+  void set_taken(std::uint64_t number);
+  // Likewise, in place of what it noted there before.
+  void set_note(unsigned place, const PacketRingNote& note);
   // How full the ring is with packets not released, 0 to 1 (by bytes or by count, whichever is more).
   [[nodiscard]] double fill() const;
   // True while the writer sleeps until there is room.

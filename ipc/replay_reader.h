@@ -38,6 +38,9 @@ class ReplayReader {
   void shown(std::uint64_t number);
   // So have all frames of the packets that were read: the decoder is empty, and begins anew at the next packet.
   void all_shown();
+  // As PacketRingReader's.
+  void set_taken(std::uint64_t number) { reader_.set_taken(number); }
+  void set_note(unsigned place, const PacketRingNote& note) { reader_.set_note(place, note); }
   // Packets that were given up for want of room: had the reader died then, their frames would have been lost.
   [[nodiscard]] std::uint64_t given_up() const { return given_up_; }
 

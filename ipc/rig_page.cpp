@@ -11,7 +11,7 @@
 namespace campipe {
 namespace {
 
-constexpr std::uint32_t page_magic = 0x39676972;  // "rig9": grows with the layout
+constexpr std::uint32_t page_magic = 0x3b676972;  // "rig;": grows with the layout
 constexpr std::size_t first_block = 4096;
 
 // At the beginning of each page. The zero bytes of a new memfd are valid values of all that lies there.
@@ -26,7 +26,8 @@ static_assert(sizeof(Header) <= first_block);
 // What follows it: for each of these as many blocks as there are parts of its kind.
 template <typename... Block>
 struct Layout {};
-constexpr Layout<SourceBlock, EdgeWriterBlock, CopyBlock> of_master;
+constexpr Layout<SourceBlock, CopyBlock> of_source;
+constexpr Layout<DecodeBlock, EdgeWriterBlock, LookBlock> of_master;
 constexpr Layout<NodeBlock, EdgeReaderBlock, EdgeWriterBlock, EncodeBlock> of_worker;
 constexpr Layout<PublishBlock> of_publisher;
 constexpr Layout<SharedBlock> of_shared;
@@ -59,6 +60,7 @@ std::size_t offset_of(const RigSize& size, Layout<Block...>) {
 }
 
 std::size_t page_bytes(const RigSize& size, ProcessId process) {
+  if (process == source_process) return page_bytes(size, of_source);
   if (process == master_process) return page_bytes(size, of_master);
   return process == publisher_process ? page_bytes(size, of_publisher) : page_bytes(size, of_worker);
 }
@@ -163,7 +165,11 @@ Block& RigPage::block(const Part& part, Layout layout, typename Block::Id id) co
 ProcessBlock& RigPage::process(ProcessId process) const { return header_of(part(process).mapping).process; }
 
 SourceBlock& RigPage::source(CameraId camera) const {
-  return block<SourceBlock>(part(master_process), of_master, camera);
+  return block<SourceBlock>(part(source_process), of_source, camera);
+}
+
+DecodeBlock& RigPage::decode(CameraId camera) const {
+  return block<DecodeBlock>(part(master_process), of_master, camera);
 }
 
 EdgeWriterBlock& RigPage::edge_writer(EdgeId edge, ProcessId writer) const {
@@ -171,7 +177,9 @@ EdgeWriterBlock& RigPage::edge_writer(EdgeId edge, ProcessId writer) const {
   return block<EdgeWriterBlock>(worker_part(writer), of_worker, edge);
 }
 
-CopyBlock& RigPage::copy(OutputId output) const { return block<CopyBlock>(part(master_process), of_master, output); }
+CopyBlock& RigPage::copy(OutputId output) const { return block<CopyBlock>(part(source_process), of_source, output); }
+
+LookBlock& RigPage::look(OutputId output) const { return block<LookBlock>(part(master_process), of_master, output); }
 
 NodeBlock& RigPage::node(NodeId node, ProcessId worker) const {
   return block<NodeBlock>(worker_part(worker), of_worker, node);
@@ -204,7 +212,10 @@ void ProcessBlock::arrive(std::uint32_t phase) {
   failpoint("barrier.arrived");
 }
 
-void RigPage::clear(CameraId camera) const { new (&source(camera)) SourceBlock(); }
+void RigPage::clear(CameraId camera) const {
+  new (&source(camera)) SourceBlock();
+  new (&decode(camera)) DecodeBlock();
+}
 
 void RigPage::clear(NodeId of, ProcessId worker) const { new (&node(of, worker)) NodeBlock(); }
 
@@ -245,6 +256,7 @@ void RigPage::move(OutputId encoded, ProcessId from, ProcessId to) const {
 
 void RigPage::clear(OutputId output, ProcessId worker) const {
   new (&copy(output)) CopyBlock();
+  new (&look(output)) LookBlock();
   new (&encode(output, worker)) EncodeBlock();
   new (&publish(output)) PublishBlock();
   new (&shared(output)) SharedBlock();

@@ -5,11 +5,12 @@
 // writable. Every word is an atomic, so a process may die at any instruction; the supervisor takes what it reads for
 // numbers to show, and nothing else.
 //
-//   part     master's page              its worker's page         publisher's page   shared page
-//   camera   SourceBlock
-//   node                                NodeBlock
-//   edge     EdgeWriterBlock            both
-//   output   CopyBlock, if it is one    EncodeBlock, if not       PublishBlock       SharedBlock
+//   part     source's page   master's page     its worker's page     publisher's page   shared page
+//   camera   SourceBlock     DecodeBlock
+//   node                                       NodeBlock
+//   edge                     EdgeWriterBlock   both
+//   output                                     EncodeBlock or,       PublishBlock       SharedBlock
+//            CopyBlock       LookBlock         if it is a copy
 //
 // Accounting (docs/architecture.md, "every frame is counted"): decoded = frames published to the frame ring +
 // `unpublished`; encoded = packets published to the packet ring; dropped = `unpublished` + `dropped`. Heads of
@@ -30,10 +31,11 @@
 
 namespace campipe {
 
-// The processes that beat. Workers are 2, 3, … All but the master take part in the barrier.
-inline constexpr ProcessId master_process{0};
-inline constexpr ProcessId publisher_process{1};
-constexpr ProcessId worker_process(unsigned worker) { return ProcessId(2 + worker); }
+// The processes that beat. Workers are 3, 4, … All but source and master take part in the barrier.
+inline constexpr ProcessId source_process{0};
+inline constexpr ProcessId master_process{1};
+inline constexpr ProcessId publisher_process{2};
+constexpr ProcessId worker_process(unsigned worker) { return ProcessId(publisher_process.index() + 1 + worker); }
 inline constexpr unsigned max_workers = Barrier::max_participants - 1;  // the publisher takes part as well
 inline constexpr unsigned max_processes = worker_process(max_workers).index();
 constexpr unsigned participant_of(ProcessId process) { return process.index() - publisher_process.index(); }
@@ -63,8 +65,8 @@ struct alignas(64) ThreadBlock {
 
 // What a process notes of who shares a ring with it: the supervisor ends and restarts those that wrote what
 // cannot be.
-// other_end: of an edge, its writer or its reader.
-enum class Accused : std::uint32_t { none = 0, master = 1, worker = 2, publisher = 4, other_end = 8 };
+// other_end: of an edge, its writer or its reader; of a camera's packets, who reads the camera or who decodes it.
+enum class Accused : std::uint32_t { none = 0, source = 1, worker = 2, publisher = 4, other_end = 8 };
 using Accusation = std::atomic<std::uint32_t>;
 inline void accuse(Accusation& accusation, Accused whom) {
   accusation.fetch_or(static_cast<std::uint32_t>(whom), std::memory_order_relaxed);
@@ -131,10 +133,14 @@ struct SourceHealth {
   std::atomic<std::int64_t> largest_lag;    // of all packets
   std::atomic<std::int64_t> time_origin;    // of a live source: see SourceClock::origin()
   std::atomic<std::int64_t> media_offset;   // likewise: see MediaClock::offset()
-  std::atomic<std::int64_t> set_move;       // ns by which a file's times are moved to those of its group
-  std::atomic<std::int64_t> set_phase;      // ns by which its frames lie behind the sets of its group
-  std::atomic<std::int64_t> set_drift;      // ns by which that has grown, slips apart
   std::atomic<std::uint32_t> camera_clock;  // 1: capture times are the camera's own
+};
+
+// How the frames of a member of a synchronised group lie to the group's sets.
+struct SetHealth {
+  std::atomic<std::int64_t> move;   // ns by which a file's times are moved to those of its group
+  std::atomic<std::int64_t> phase;  // ns by which its frames lie behind the sets of its group
+  std::atomic<std::int64_t> drift;  // ns by which that has grown, slips apart
 };
 
 // Sets of a synchronised group about which a member has decided: those of all members together are the group's.
@@ -152,7 +158,7 @@ struct Audience {
 };
 
 // How much moves in what an output shows, as parts (0 to 1) of what is watched; by the process that looks for motion in
-// it, its worker or, where its packets are copied, the master.
+// it: its worker or, where its packets are copied, the master.
 struct MotionBlock {
   std::atomic<float> score;      // the highest of the last two seconds
   std::atomic<float> threshold;  // the least score that is motion; 0: none is looked for
@@ -165,16 +171,27 @@ inline std::atomic<std::uint64_t>& counter(DropCounters& counters, DropCause cau
   return counters[static_cast<std::size_t>(cause)];
 }
 
-// A camera's source, by its ingest thread.
+// A camera's source, by the thread that reads it.
 struct alignas(64) SourceBlock {
   using Id = CameraId;
   ThreadBlock thread;
+  Accusation accusation;
   SourceHealth health;
+  Counters counters;
+  DropCounters unpublished;  // packets that were not decoded
+};
+
+// A camera's frames, by the thread that decodes them.
+struct alignas(64) DecodeBlock {
+  using Id = CameraId;
+  ThreadBlock thread;
+  Accusation accusation;
+  SetHealth sets;
   Counters counters;
   SharedHistogram decode;  // spent in the decoder
 };
 
-// An edge, by who writes its frames: the ingest thread of its camera, or a node's.
+// An edge, by who writes its frames: the thread that decodes its camera, or a node's.
 struct alignas(64) EdgeWriterBlock {
   using Id = EdgeId;
   Accusation accusation;
@@ -183,14 +200,19 @@ struct alignas(64) EdgeWriterBlock {
   std::atomic<std::uint64_t> newest_drop;  // of a source's: see ipc/drop_note.h
 };
 
-// An output whose packets are passed on as they came, by the ingest thread of its camera.
+// An output whose packets are passed on as they came, by the thread that reads its camera.
 struct alignas(64) CopyBlock {
   using Id = OutputId;
   Accusation accusation;
   Counters counters;
   DropCounters unpublished;
-  MotionBlock motion;
   SharedHistogram latency;  // arrival → passed on
+};
+
+// Likewise, by the thread that decodes its camera and looks at its frames.
+struct alignas(64) LookBlock {
+  using Id = OutputId;
+  MotionBlock motion;
 };
 
 // The clock of a node that makes frames at times of its own: tick k is at first + k / rate. It goes on in the next
@@ -278,8 +300,10 @@ class RigPage {
   // whose page; the master's or a worker's.
   [[nodiscard]] ProcessBlock& process(ProcessId process) const;
   [[nodiscard]] SourceBlock& source(CameraId camera) const;
+  [[nodiscard]] DecodeBlock& decode(CameraId camera) const;
   [[nodiscard]] EdgeWriterBlock& edge_writer(EdgeId edge, ProcessId writer) const;
   [[nodiscard]] CopyBlock& copy(OutputId output) const;
+  [[nodiscard]] LookBlock& look(OutputId output) const;
   [[nodiscard]] NodeBlock& node(NodeId node, ProcessId worker) const;
   [[nodiscard]] EdgeReaderBlock& edge_reader(EdgeId edge, ProcessId worker) const;
   [[nodiscard]] EncodeBlock& encode(OutputId output, ProcessId worker) const;

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t own = 64;            // what every process has, and libraries open for a moment
 constexpr std::size_t of_process = 2;      // the supervisor's: its channel and its pidfd
 constexpr std::size_t of_supervisor = 32;  // its own, and its reserve
-constexpr std::size_t most_processes = 18;
+constexpr std::size_t most_processes = 19;
 constexpr std::size_t reserve = 12;   // four processes at once need three each
 constexpr std::size_t of_source = 6;  // RTSP over UDP has two sockets a track
 constexpr std::size_t of_frame_ring = 2;
@@ -33,6 +33,7 @@ rlimit limits() {
 
 struct Sums {
   std::size_t supervisor = supervisor_descriptors(most_processes);
+  std::size_t source = own;
   std::size_t master = own;
   std::size_t publisher = own;
   std::size_t worker = own;
@@ -46,7 +47,7 @@ std::size_t packet_rings_of(const CameraConfig& camera) { return camera.source.a
 
 void add_output(Sums& sums, const CameraConfig& camera, const StreamConfig& output) {
   const std::size_t rings = packet_rings_of(camera);
-  if (!camera.mosaic) sums.master += rings;
+  if (!camera.mosaic) sums.source += rings;
   sums.publisher += 2 * rings + (output.record ? of_recording : 0) + 2 * output.push.size();
 }
 
@@ -75,7 +76,8 @@ void DescriptorReserve::refill() {
 std::size_t descriptors_of(const CameraConfig& camera) {
   if (!camera.enabled) return 0;
   const std::size_t outputs = 1 + camera.outputs.size() + (camera.for_browsers ? 1 : 0);  // it may get one more
-  return of_frame_ring * frame_rings_of(camera) + outputs * packet_rings_of(camera);
+  const std::size_t of_source_ring = camera.mosaic ? 0 : 1;
+  return of_source_ring + of_frame_ring * frame_rings_of(camera) + outputs * packet_rings_of(camera);
 }
 
 std::size_t supervisor_descriptors(std::size_t processes) { return of_supervisor + of_process * processes; }
@@ -85,14 +87,16 @@ DescriptorNeeds descriptors_needed(const RigConfig& rig) {
   for (const CameraConfig& camera : rig.cameras) {
     if (!camera.enabled) continue;
     sums.supervisor += descriptors_of(camera);
-    if (!camera.mosaic) sums.master += of_source + 2 * of_frame_ring;  // one may be replaced just now
-    sums.worker += 3 * of_frame_ring * frame_rings_of(camera) + 1;     // likewise; of a cell, both ends
+    if (!camera.mosaic) sums.source += of_source + 1;
+    if (!camera.mosaic) sums.master += 2 * of_frame_ring + 2;       // one may be replaced just now
+    sums.worker += 3 * of_frame_ring * frame_rings_of(camera) + 1;  // likewise; of a cell, both ends
     add_output(sums, camera, camera);
     if (camera.for_browsers) add_output(sums, camera, made_for_browsers());
     for (const OutputConfig& output : camera.outputs) add_output(sums, camera, output);
   }
   if (serves(rig.server)) sums.publisher *= 2;
-  const std::array<DescriptorNeeds, 4> all{{{"supervisor", sums.supervisor},
+  const std::array<DescriptorNeeds, 5> all{{{"supervisor", sums.supervisor},
+                                            {"source", sums.source},
                                             {"master", sums.master},
                                             {"publisher", sums.publisher},
                                             {"worker", sums.worker}}};

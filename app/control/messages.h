@@ -1,7 +1,8 @@
 // What the supervisor and its processes send one another over their control channels (ipc/channel.h): a struct for each
 // message, and a list of messages for each direction. `type` is its name on the channel, `fields` its JSON
 // (app/control/json_fields.h), `descriptors` how many descriptors travel with it, where any do. What a message is about
-// is named by its id (ipc/ids.h): the master is sent cameras, workers are sent nodes, the publisher is sent outputs.
+// is named by its id (ipc/ids.h): source and master are sent cameras, workers are sent nodes, the publisher is sent
+// outputs.
 //
 // A new message is a struct here, a place in the list of its direction, a function on() at its receiver, and a sender.
 #pragma once
@@ -61,14 +62,14 @@ struct RigOver : Empty {
   static constexpr std::string_view type = "rig_over";
 };
 
-// ---- To the master
+// ---- To the source
 
 // An output that takes packets as the source sends them.
 struct Copy {
   OutputId output;
   std::uint64_t epoch = 1;                  // of the first ring
   std::uint64_t base = 0;                   // packets of earlier epochs
-  std::optional<std::int64_t> resume;       // the dts of the newest packet that a master that died passed on
+  std::optional<std::int64_t> resume;       // the dts of the newest packet that a source that died passed on
   std::optional<std::int64_t> shown_until;  // when the last frame that it passed on ends
   std::vector<FilterConfig> filters;        // that look at its frames
   static void fields(auto& m, auto&& f) {
@@ -78,31 +79,78 @@ struct Copy {
 };
 
 struct ReadCamera {
-  static constexpr std::string_view type = "camera";
+  static constexpr std::string_view type = "read_camera";
   CameraId camera;
-  EdgeId edge;           // its frame rings
-  unsigned readers = 1;  // of each
   CameraConfig config;
-  Placement placement;
-  std::uint64_t epoch = 1;             // of the first frame ring
-  std::uint64_t base = 0;              // frames of earlier epochs
-  std::optional<std::int64_t> resume;  // the pts of the newest frame of a master that died
+  std::uint64_t epoch = 1;             // of the first ring of packets to be decoded
+  std::int64_t packet = 0;             // the number of its first packet
+  std::optional<std::int64_t> resume;  // until then frames have come, or will, of a source that died
+  std::int64_t set_move = 0;           // SetHealth::move
   bool decode = true;                  // some output needs frames, with or without viewers
-  std::vector<OutputId> on_demand;     // else: outputs that need them only while they have viewers
+  bool on_demand = false;              // else: some output needs them while it has viewers
   bool shown = false;                  // else: a mosaic needs them
-  ShedStep shed = ShedStep::none;      // what it gives up
   bool undecided = false;              // run like this only where the source sends what fits()
   std::vector<Copy> copies;
   std::vector<OutputEpoch> audio;  // outputs that take audio, with the epoch of the first ring
   static void fields(auto& m, auto&& f) {
-    f("camera", m.camera), f("edge", m.edge), f("readers", m.readers), f("config", m.config),
-        f("placement", m.placement), f("epoch", m.epoch), f("base", m.base), f("resume", m.resume),
-        f("decode", m.decode), f("on_demand", m.on_demand), f("shown", m.shown), f("shed", m.shed),
+    f("camera", m.camera), f("config", m.config), f("epoch", m.epoch), f("packet", m.packet), f("resume", m.resume),
+        f("set_move", m.set_move), f("decode", m.decode), f("on_demand", m.on_demand), f("shown", m.shown),
         f("undecided", m.undecided), f("copies", m.copies), f("audio", m.audio);
   }
 };
 
-// A mosaic needs its frames, or needs them no more: of a camera that is not decoded otherwise.
+// ---- To the master
+
+struct DecodeCamera {
+  static constexpr std::string_view type = "decode_camera";
+  // An output whose packets are copied, and whose filters look at its frames.
+  struct Look {
+    OutputId output;
+    std::vector<FilterConfig> filters;
+    static void fields(auto& m, auto&& f) { f("output", m.output), f("filters", m.filters); }
+  };
+  CameraId camera;
+  EdgeId edge;           // its frame rings
+  unsigned readers = 1;  // of each
+  CameraConfig config;   // what decoding needs of it: nothing of where the camera is
+  bool live = false;
+  Placement placement;
+  std::uint64_t epoch = 1;                    // of the first frame ring
+  std::uint64_t base = 0;                     // frames of earlier epochs
+  std::optional<std::int64_t> resume;         // the pts of the newest frame of a master that died
+  std::optional<std::int64_t> resume_packet;  // that it came in
+  bool decode = true;                         // some output needs frames, with or without viewers
+  std::vector<OutputId> on_demand;            // else: outputs that need them only while they have viewers
+  bool shown = false;                         // else: a mosaic needs them
+  ShedStep shed = ShedStep::none;             // what it gives up
+  std::vector<Look> copies;
+  static void fields(auto& m, auto&& f) {
+    f("camera", m.camera), f("edge", m.edge), f("readers", m.readers), f("config", m.config), f("live", m.live),
+        f("placement", m.placement), f("epoch", m.epoch), f("base", m.base), f("resume", m.resume),
+        f("resume_packet", m.resume_packet), f("decode", m.decode), f("on_demand", m.on_demand), f("shown", m.shown),
+        f("shed", m.shed), f("copies", m.copies);
+  }
+};
+
+// A camera's packets, from the source and on to the master.
+struct SourceRing {
+  static constexpr std::string_view type = "source_ring";
+  static constexpr DescriptorCount descriptors{1, 1};
+  CameraId camera;
+  std::uint64_t epoch = 0;
+  std::int64_t packet = 0;  // the number of its first packet
+  bool again = false;       // of a source that goes on for one that died: what came before may come again
+  static void fields(auto& m, auto&& f) {
+    f("camera", m.camera), f("epoch", m.epoch), f("packet", m.packet), f("again", m.again);
+  }
+};
+
+// No further one will come.
+struct SourceRingsOver : OfCamera {
+  static constexpr std::string_view type = "source_rings_over";
+};
+
+// To source and master. A mosaic needs its frames, or needs them no more: of a camera that is not decoded otherwise.
 struct ShowCamera {
   static constexpr std::string_view type = "show_camera";
   CameraId camera;
@@ -118,17 +166,17 @@ struct ShedCamera {
   static void fields(auto& m, auto&& f) { f("camera", m.camera), f("step", m.step); }
 };
 
-// End its source; what is decoded is still handed over.
+// To both. End its source; what it has read is still handed over.
 struct StopCamera : OfCamera {
   static constexpr std::string_view type = "stop_camera";
 };
 
-// Nothing of the camera is left, its ids are free.
+// To both. Nothing of the camera is left, its ids are free.
 struct ForgetCamera : OfCamera {
   static constexpr std::string_view type = "forget_camera";
 };
 
-// End all sources.
+// To both. End all sources.
 struct Drain : Empty {
   static constexpr std::string_view type = "drain";
 };
@@ -137,14 +185,16 @@ struct Leave : Empty {
   static constexpr std::string_view type = "leave";
 };
 
-using ToMaster = MessageList<ReadCamera, ShowCamera, ShedCamera, StopCamera, RenewRing, ForgetCamera, Drain, Leave>;
+using ToSource = MessageList<ReadCamera, ShowCamera, StopCamera, ForgetCamera, Drain, Leave>;
+using ToMaster = MessageList<DecodeCamera, SourceRing, SourceRingsOver, ShowCamera, ShedCamera, StopCamera, RenewRing,
+                             ForgetCamera, Drain, Leave>;
 
 // ---- To a worker
 
 using ToWorker = MessageList<OfferGroupPage, OfferHandOver, RunNode, Start, OfferFrameRing, RenewRing, EdgeOver,
                              FinishNode, ShowCell, WriteEdge, StopEdge, ShrinkNode, GoOn, ForgetNode, RigOver>;
 
-// ---- From master or worker to the supervisor, and from there to the publisher
+// ---- From source or worker to the supervisor, and from there to the publisher
 
 struct PacketRing {
   static constexpr std::string_view type = "packet_ring";
@@ -222,7 +272,7 @@ struct Status {
 using ToPublisher = MessageList<PublishOutput, DisabledCamera, Start, PacketRing, AudioRing, OutputOver, ForgetOutput,
                                 Record, CloseFiles, ChangeServer, Status, Answer, RigOver>;
 
-// ---- From the master
+// ---- From the source
 
 struct SourceOver {
   static constexpr std::string_view type = "source_over";
@@ -257,7 +307,36 @@ struct OpenedStream {
   static void fields(auto& m, auto&& f) { f("camera", m.camera), f("stream", m.stream); }
 };
 
-using FromMaster = MessageList<FrameRing, PacketRing, AudioRing, SourceOver, SourceState, FoundStream, OpenedStream>;
+using FromSource = MessageList<SourceRing, PacketRing, AudioRing, SourceOver, SourceState, FoundStream, OpenedStream>;
+
+// ---- From the master
+
+// All of that ring has been taken.
+struct SourceRingDone {
+  static constexpr std::string_view type = "source_ring_done";
+  CameraId camera;
+  std::uint64_t epoch = 0;
+  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("epoch", m.epoch); }
+};
+
+// Of a live camera: is decoded, or is not for this reason, and is tried again.
+struct DecodingState {
+  static constexpr std::string_view type = "decoding_state";
+  CameraId camera;
+  bool decodes = false;
+  std::string reason;
+  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("decodes", m.decodes), f("reason", m.reason); }
+};
+
+// No frame ring of the camera will come any more.
+struct DecodingOver {
+  static constexpr std::string_view type = "decoding_over";
+  CameraId camera;
+  std::string failure;  // empty: it ended as it should
+  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("failure", m.failure); }
+};
+
+using FromMaster = MessageList<FrameRing, SourceRingDone, DecodingState, DecodingOver>;
 
 // ---- From workers
 

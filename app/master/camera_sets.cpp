@@ -20,19 +20,19 @@ void CameraSets::lock_anew() {
   phase_.reset();
 }
 
-void CameraSets::enter(FrameTimes& times, std::int64_t arrival) {
+void CameraSets::enter(FrameTimes& times, const PacketNote& newest) {
   if (!numbering_) return;
   if (clock_ && clock_ != times.capture_clock) lock_anew();
   clock_ = times.capture_clock;
   move_to_present(times);
-  if (!is_present(times, arrival)) {
+  if (!is_present(times, newest)) {
     times.set_state = SetState::far;
     return;
   }
   const std::uint64_t slips = numbering_->slips();
   const auto number = numbering_->number_of(times.media_time);
   if (const std::uint64_t more = numbering_->slips() - slips; more > 0) {
-    camera_.source.counters.add(Counter::set_slips, more);
+    camera_.decode.counters.add(Counter::set_slips, more);
   }
   note_phase();
   times.set_state = number ? SetState::own : SetState::taken;
@@ -41,7 +41,7 @@ void CameraSets::enter(FrameTimes& times, std::int64_t arrival) {
 
 void CameraSets::move_to_present(FrameTimes& times) {
   if (camera_.start.live) return;
-  std::atomic<std::int64_t>& move = camera_.source.health.set_move;
+  std::atomic<std::int64_t>& move = camera_.decode.sets.move;
   if (std::exchange(moves_, false)) {
     move = camera_.start.group_clock->moved(camera_.start.camera, times.media_time, Clock::now());
     if (move != 0) {
@@ -52,12 +52,12 @@ void CameraSets::move_to_present(FrameTimes& times) {
   times.media_time += move;
 }
 
-bool CameraSets::is_present(const FrameTimes& times, std::int64_t arrival) {
+bool CameraSets::is_present(const FrameTimes& times, const PacketNote& newest) {
   const double rate = camera_.start.group->rate;
   GroupClock& group = *camera_.start.group_clock;
   double off = 0;  // s
   if (camera_.start.live) {
-    off = static_cast<double>(group.off(times, arrival)) / 1e9;
+    off = static_cast<double>(group.off(times.media_time, newest.arrival, newest.group_offset)) / 1e9;
   } else {
     const auto set = std::llround(static_cast<double>(times.media_time) * 1e-9 * rate);
     off = static_cast<double>(group.ahead(camera_.start.camera, set, Clock::now())) / rate;
@@ -76,16 +76,16 @@ bool CameraSets::is_present(const FrameTimes& times, std::int64_t arrival) {
 // How far its frames have moved against the sets since they were locked: a slip is no move.
 void CameraSets::note_phase() {
   const auto phase = numbering_->phase();
-  SourceHealth& health = camera_.source.health;
+  SetHealth& health = camera_.decode.sets;
   const double set_ns = 1e9 / camera_.start.group->rate;
   if (phase && phase_) {
     const double moved = *phase - *phase_;
     const double slip = std::abs(moved) > 0.5 ? std::copysign(1, moved) : 0;
     drift_ += (moved - slip) * set_ns;
-    health.set_drift = std::llround(drift_);
+    health.drift = std::llround(drift_);
   }
   phase_ = phase;
-  health.set_phase = std::llround(phase.value_or(0) * set_ns);
+  health.phase = std::llround(phase.value_or(0) * set_ns);
 }
 
 }  // namespace campipe

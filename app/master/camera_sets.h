@@ -9,6 +9,7 @@
 
 #include "app/master/decoding_context.h"
 #include "app/master/set_numbering.h"
+#include "app/rings/packet_note.h"
 #include "core/line_limit.h"
 
 namespace campipe {
@@ -20,11 +21,11 @@ class CameraSets {
   // The source was opened (again).
   void lock_anew();
   // Sets the number of a frame, or why it has none, and moves its media time; nothing for a camera that is in no group.
-  // `arrival`: monotonic ns.
-  void enter(FrameTimes& times, std::int64_t arrival);
+  // `newest`: of the packet that came last.
+  void enter(FrameTimes& times, const PacketNote& newest);
 
  private:
-  [[nodiscard]] bool is_present(const FrameTimes& times, std::int64_t arrival);
+  [[nodiscard]] bool is_present(const FrameTimes& times, const PacketNote& newest);
   void move_to_present(FrameTimes& times);
   void note_phase();
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/master/source_times.h"
+#include "app/rings/source_times.h"
 #include "core/ffmpeg.h"
 
 namespace campipe {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "app/master/copy_target.h"
+#include "app/rings/copy_target.h"
 #include "app/rings/motion_meter.h"
 #include "core/source_stream.h"
 #include "ipc/frame_ring.h"
@@ -41,7 +41,7 @@ class CopyMotion {
  private:
   struct Output {
     Output(const CopyTarget& target, const RigPage& page)
-        : id(target.output), filters(target.filters), meter(page.copy(target.output).motion) {}
+        : id(target.output), filters(target.filters), meter(page.look(target.output).motion) {}
     OutputId id;
     FilterChain filters;
     MotionMeter meter;

@@ -1,4 +1,5 @@
-// Counts corrupt packets, each once, whether the source, the decoder when it is given it, or the frame shows that.
+// Counts corrupt packets, each once, whether the decoder when it is given it, or the frame shows that. Those that the
+// source knew of are counted there.
 // Packets are known by AVPacket::pos, which grows. Used by one thread.
 #pragma once
 
@@ -15,9 +16,13 @@ class CorruptPackets {
   explicit CorruptPackets(Counters& counters) : counters_(counters) {}
 
   void count(std::int64_t packet) {
-    if (!newest_.insert(packet).second) return;
-    counters_.add(Counter::corrupt_packets);
+    if (know(packet)) counters_.add(Counter::corrupt_packets);
+  }
+  // It is counted elsewhere. False: it was known before.
+  bool know(std::int64_t packet) {
+    const bool is_new = newest_.insert(packet).second;
     if (newest_.size() > most_known) newest_.erase(newest_.begin());
+    return is_new;
   }
 
  private:

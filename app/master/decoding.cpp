@@ -2,9 +2,12 @@
 
 #include <utility>
 
+#include "core/error.h"
+
 namespace campipe {
 namespace {
 
+constexpr int most_empty_rounds = 2;         // what a decoder kept of a round comes out in the next one
 constexpr std::int64_t stall = 500'000'000;  // ns, of a live source; what comes behind it may come at once
 
 }  // namespace
@@ -21,8 +24,9 @@ Decoding::Decoding(const DecodingStart& start, const RigPage& page, StopSignal& 
       on_demand_(camera_, page, frames_) {}
 
 // The CPU cannot look at frames in a GPU's memory.
-void Decoding::begin(const SourceStream& stream) {
-  stream_ = &stream;
+void Decoding::begin(std::shared_ptr<const SourceStream> next) {
+  const auto before = std::exchange(stream_, std::move(next));  // stays while the parts refer to it
+  const SourceStream& stream = *stream_;
   clock_.connected(stream);
   if (camera_.start.decode) frames_.begin(stream);
   motion_.begin(stream, camera_.start.decode && !frames_.on_hardware());
@@ -31,7 +35,7 @@ void Decoding::begin(const SourceStream& stream) {
 
 void Decoding::take(const AVPacket& packet, const PacketNote& note) {
   if (note.waited > stall) rings_.expect_burst();
-  if ((packet.flags & AV_PKT_FLAG_CORRUPT) != 0) frames_.count_corrupt(packet.pos);
+  if ((packet.flags & AV_PKT_FLAG_CORRUPT) != 0) frames_.know_corrupt(packet.pos);
   clock_.note(note);
   motion_.take(packet, note);
   if (camera_.start.decode) return frames_.take(packet);
@@ -51,10 +55,21 @@ void Decoding::empty() {
   try_to_decode([this] { frames_.empty(); });
 }
 
-std::optional<std::int64_t> Decoding::end_round(bool may_go_on) {
-  if (may_go_on && frames_.may_begin_again()) return std::nullopt;
+bool Decoding::goes_on_in_next_round() {
+  const std::uint64_t now = given();
+  rounds_.empty = std::exchange(rounds_.given, now) == now ? rounds_.empty + 1 : 0;
+  if (rounds_.empty == most_empty_rounds) {
+    throw Error(now + camera_.start.base == 0
+                    ? "no frame could be decoded"
+                    : "its file gives nothing any more: it was cut short or overwritten meanwhile");
+  }
+  if (frames_.may_begin_again()) return true;
   empty();
-  return clock_.frames_end();
+  return false;
+}
+
+void Decoding::count_lost(std::int64_t packet) {
+  if (camera_.start.decode) rings_.count_unpublished(DropCause::master_lost, packet);
 }
 
 void Decoding::disconnect() {

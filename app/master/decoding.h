@@ -2,20 +2,22 @@
 // camera's rings, and what is found in packets that are passed on as they came. The other half has the connection.
 //
 // Of the source it knows only what comes through begin(), take() and the ends below, as if it were in another process;
-// a test checks its includes (includes_test). What the other half has to know of it, it asks for: how much has come
-// (given()), and where frames have ended (end_round()).
+// a test checks its includes (includes_test). What the other half has to know of it comes back through the packet ring:
+// which packets have been taken, and what was found in frames (PacketIntake).
 //
 // The parts, each with its own state:
 //   FrameProducer      decodes, always or on demand (OnDemandDecoding), with the times of FrameClock, into
 //     FrameRings         the rings that the worker reads
 //   MotionFollower     motion in packets that are copied
 //
-// Used by the camera's thread, but for renew() and service(): begin() each time that the source was opened, take() for
-// each packet of the video in the order of reading, disconnect() when the connection has failed, close() at the end.
+// Used by the camera's decoding thread, but for renew() and service(): begin() each time that the source was opened,
+// take() for each packet of the video in the order of reading, disconnect() when the connection has failed, close() at
+// the end.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -33,12 +35,10 @@ class Decoding {
  public:
   Decoding(const DecodingStart& start, const RigPage& page, StopSignal& stop, FrameRings::OnRing on_ring);
 
-  // Before the first packet, where a master before has published frames: see FrameClock.
-  void begin_live() { clock_.begin_live(); }
-  void begin_loop_after(std::int64_t resume) { clock_.begin_loop_after(resume); }
+  // See FrameClock.
+  void read_by_another() { clock_.read_by_another(); }
 
-  // `stream` stays until the next begin().
-  void begin(const SourceStream& stream);
+  void begin(std::shared_ptr<const SourceStream> stream);
   // See FrameProducer::wants_first_packet(): after begin(), the packet that take() gets first.
   [[nodiscard]] bool wants_first_packet() const { return frames_.wants_first_packet(); }
   void prime(const AVPacket& packet) { frames_.prime(packet); }
@@ -46,9 +46,9 @@ class Decoding {
   // No packet follows; or none for now, and frames continue at a key frame.
   void drain();
   void empty();
-  // A file begins again. Returns where its frames have ended; nothing: they go on without a gap, which the decoder need
-  // not be emptied for. `may_go_on`: else it must be.
-  [[nodiscard]] std::optional<std::int64_t> end_round(bool may_go_on);
+  // A file begins again. True: the decoder goes on; else it was emptied. Throws Error where nothing has come of the
+  // file for some rounds.
+  [[nodiscard]] bool goes_on_in_next_round();
   // Whatever failed: it may have left the decoder without a ring for its frames.
   void disconnect();
   void close();
@@ -62,12 +62,20 @@ class Decoding {
   // `shown`: called with AVPacket::pos of the packet of each frame that came out of the decoder, when the frame has
   // been published or is left out for good.
   void on_shown(std::function<void(std::int64_t packet)> shown) { frames_.on_shown(std::move(shown)); }
-  // What was found in the newest frame, for an output that is a copy.
-  [[nodiscard]] FrameMetadata metadata(OutputId output) const { return motion_.metadata(output); }
+  // What was found in the newest frame, for each output that is a copy and has filters, with its place among the
+  // copies.
+  template <typename Call>
+  void each_found(const Call& call) const {
+    for (unsigned place = 0; place < camera_.start.copies.size(); ++place) {
+      const CopyTarget& copy = camera_.start.copies[place];
+      if (!copy.filters.empty()) call(place, motion_.metadata(copy.output));
+    }
+  }
+  // A packet that a death before has cost.
+  void count_lost(std::int64_t packet);
 
   // Its rings: see FrameRings. Waits serve their readers meanwhile.
   bool wait_for_first_reader(Deadline deadline) { return rings_.wait_for_first_reader(deadline); }
-  void sleep_until(Deadline due) { rings_.sleep_until(due); }
   void serve() { rings_.serve(); }
   [[nodiscard]] EdgeId edge() const { return camera_.start.edge; }
   // Any thread. Whether a mosaic needs its frames; what it gives up for others; and as FrameRings'.
@@ -79,8 +87,15 @@ class Decoding {
  private:
   void try_to_decode(const std::function<void()>& work);
 
+  // Of a file that loops.
+  struct Rounds {
+    std::optional<std::uint64_t> given;  // by those so far
+    int empty = 0;                       // in a row
+  };
+
   DecodingContext camera_;
-  const SourceStream* stream_ = nullptr;
+  std::shared_ptr<const SourceStream> stream_;
+  Rounds rounds_;
   FrameRings rings_;
   FrameClock clock_;
   MotionFollower motion_;

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "app/master/decoding_start.h"
-#include "app/master/group_clock.h"
-#include "app/master/stop_signal.h"
+#include "app/rings/group_clock.h"
+#include "app/rings/stop_signal.h"
 #include "ipc/rig_page.h"
 
 namespace campipe {
@@ -16,7 +16,7 @@ namespace campipe {
 struct DecodingContext {
   DecodingContext(const DecodingStart& with, const RigPage& page, StopSignal& stop_signal)
       : start(with),
-        source(page.source(with.camera)),
+        decode(page.decode(with.camera)),
         edge(page.edge_writer(with.edge, master_process)),
         shown(with.shown),
         shed(with.shed),
@@ -25,7 +25,7 @@ struct DecodingContext {
   [[nodiscard]] const std::string& name() const { return start.name; }
 
   const DecodingStart start;
-  SourceBlock& source;
+  DecodeBlock& decode;
   EdgeWriterBlock& edge;       // its frame rings
   std::atomic<bool> shown;     // a mosaic needs its frames; set by any thread
   std::atomic<ShedStep> shed;  // what it gives up; set by any thread

@@ -12,7 +12,7 @@
 #include "app/config/config.h"
 #include "app/control/camera_placement.h"
 #include "app/control/shed_step.h"
-#include "app/master/copy_target.h"
+#include "app/rings/copy_target.h"
 #include "ipc/ids.h"
 #include "stages/decoders/decoder.h"
 
@@ -25,7 +25,8 @@ struct DecodingStart {
   EdgeId edge;           // its frame rings
   unsigned readers = 1;  // of each
   std::string name;
-  bool live = false;  // a camera: reconnected for ever. Otherwise a file or the test pattern
+  bool live = false;   // a camera: reconnected for ever. Otherwise a file or the test pattern,
+  bool loops = false;  // which may begin again and again
   int decode_threads = 1;
   OnCorrupt on_corrupt = CameraConfig().on_corrupt;
   DropPolicy drop_policy = CameraConfig().drop_policy;

@@ -1,8 +1,9 @@
 #include "app/master/frame_clock.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "app/master/source_times.h"
+#include "app/rings/source_times.h"
 
 namespace campipe {
 namespace {
@@ -24,14 +25,13 @@ FrameClock::FrameClock(const DecodingContext& camera) : camera_(camera) {
   if (start.resume || before.dropped) before_ = before;
 }
 
-void FrameClock::begin_live() {
+void FrameClock::read_by_another() {
+  const std::int64_t last = std::max(frame_times_.last(), before_ ? before_->pts : -1);
   before_.reset();
-  if (camera_.start.resume) frame_times_.set_last(*camera_.start.resume, 0);
-}
-
-void FrameClock::begin_loop_after(std::int64_t resume) {
-  frame_times_.set_last(std::max(resume, before_ ? before_->pts : -1), 0);
-  before_.reset();
+  if (last < 0) return;
+  if (camera_.start.live || camera_.start.loops) return frame_times_.set_last(last, 0);
+  frame_times_ = {};  // frames without a time are counted from the beginning
+  before_.emplace().pts = last;
 }
 
 void FrameClock::connected(const SourceStream& stream) {
@@ -40,9 +40,19 @@ void FrameClock::connected(const SourceStream& stream) {
 }
 
 void FrameClock::note(const PacketNote& note) {
+  if (!std::exchange(began_, true)) begin_behind(note.packet);
   newest_ = note;
   notes_.push_back(note);
   if (notes_.size() > most_notes) notes_.pop_front();
+}
+
+// Packets are numbered on: what lies before the first one does not come again.
+void FrameClock::begin_behind(std::int64_t packet) {
+  if (!before_ || (!before_->packet && !before_->dropped)) return;
+  if (before_->packet && *before_->packet >= packet) return;
+  if (before_->dropped && !before_->dropped->is_before(static_cast<std::uint64_t>(packet))) return;
+  frame_times_.set_last(std::max(frame_times_.last(), before_->pts), 0);
+  before_.reset();
 }
 
 // The packet's or, where that is not known any more, the newest one's.
@@ -103,7 +113,7 @@ void FrameClock::set_times(const DecodedFrame& frame, FrameTimes& times) {
   const Timeline::Time time = frame_times_.next(mapped(frame, note), times.duration);
   times.pts = time.pts;
   // Where it is decoded on demand, corrections of the copies are counted.
-  if (time.correction && camera_.start.decode) camera_.source.counters.add(counter_of(*time.correction));
+  if (time.correction && camera_.start.decode) camera_.decode.counters.add(counter_of(*time.correction));
   times.media_time = time.pts + note.media_offset;
   times.capture_utc = note.capture_utc;
   times.capture_clock = note.capture_clock;

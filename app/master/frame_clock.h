@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "app/master/decoding_context.h"
-#include "app/master/timeline.h"
 #include "app/rings/packet_note.h"
+#include "app/rings/timeline.h"
 #include "core/source_stream.h"
 #include "ipc/drop_note.h"
 #include "stages/decoders/decoder.h"
@@ -22,10 +22,10 @@ class FrameClock {
  public:
   explicit FrameClock(const DecodingContext& camera);
 
-  // Before the first packet: nothing that a master before has published comes again. Else frames up to the newest of
-  // these do: known by the packet that it came in, or where that is not known by its time.
-  void begin_live();
-  void begin_loop_after(std::int64_t resume);
+  // Before the first packet of another process that reads the source: of a live one, and of a file that loops, nothing
+  // that was published before comes again; of another file frames do, known by their times. Else, where the same
+  // packets are decoded once more, they are known by the packets that they come in.
+  void read_by_another();
 
   // `stream` stays until the next connected().
   void connected(const SourceStream& stream);
@@ -37,8 +37,6 @@ class FrameClock {
   [[nodiscard]] bool comes_again(const DecodedFrame& frame);
   // Sets the times of one that does not.
   void set_times(const DecodedFrame& frame, FrameTimes& times);
-  // Where the next frame is expected.
-  [[nodiscard]] std::int64_t frames_end() const { return frame_times_.end(); }
 
  private:
   // The newest frame of a master before,
@@ -49,6 +47,7 @@ class FrameClock {
     bool published_came = false;         // again
     bool dropped_came = false;
   };
+  void begin_behind(std::int64_t packet);
   [[nodiscard]] PacketNote note_of(std::int64_t packet);
   [[nodiscard]] std::optional<Timeline::Mapped> mapped(const DecodedFrame& frame, const PacketNote& note) const;
   [[nodiscard]] bool is_known(const DecodedFrame& frame);
@@ -56,6 +55,7 @@ class FrameClock {
 
   const DecodingContext& camera_;
   const SourceStream* stream_ = nullptr;
+  bool began_ = false;            // a packet was noted
   Timeline frame_times_;          // in the order in which they are shown; of copies see PacketCopies
   std::optional<Before> before_;  // none: all frames are new
   std::deque<PacketNote> notes_;  // of packets whose frames have not come out

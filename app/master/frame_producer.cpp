@@ -24,7 +24,7 @@ FrameProducer::FrameProducer(DecodingContext& camera, FrameClock& clock, FrameRi
       on_frame_(std::move(on_frame)),
       packet_range_(camera.name(), "ingest"),
       decoder_(camera),
-      corrupt_(camera.source.counters),
+      corrupt_(camera.decode.counters),
       sets_(camera) {}
 
 void FrameProducer::begin(const SourceStream& stream) {
@@ -198,11 +198,11 @@ bool FrameProducer::publish(DecodedFrame& frame) {
   clock_.set_times(frame, times);
   on_frame_(rings_.current()->memory(), frame);
   times.arrival = clock_.newest().arrival;
-  sets_.enter(times, times.arrival);
+  sets_.enter(times, clock_.newest());
   times.decode_cost = decode_cost_;
-  camera_.source.decode.record(decode_cost_);
+  camera_.decode.decode.record(decode_cost_);
   decode_cost_ = 0;
-  if (frame.converted) camera_.source.counters.add(Counter::converted);
+  if (frame.converted) camera_.decode.counters.add(Counter::converted);
   if (is_shed()) {
     leave_out(frame.packet);
     return true;

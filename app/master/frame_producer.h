@@ -55,8 +55,8 @@ class FrameProducer {
   [[nodiscard]] bool is_off() const { return shed_; }
   // After FrameClock::note().
   void take(const AVPacket& packet);
-  // The source or the camera knows that this packet is damaged; counted once.
-  void count_corrupt(std::int64_t packet) { corrupt_.count(packet); }
+  // The source knew that this packet is damaged, and has counted it.
+  void know_corrupt(std::int64_t packet) { corrupt_.know(packet); }
   // No packet follows: publishes what is still in the decoder.
   void drain();
   // The same, and it can begin anew at a key frame.
@@ -74,6 +74,7 @@ class FrameProducer {
   [[nodiscard]] bool is_shed(const AVPacket& packet);
   [[nodiscard]] bool is_shed();
   void leave_out(std::int64_t packet);
+  void count_corrupt(std::int64_t packet) { corrupt_.count(packet); }
   void open_ring();
   void replace_ring();
   void renew_ring();

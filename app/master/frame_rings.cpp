@@ -133,11 +133,12 @@ void FrameRings::wait_for_reader(std::chrono::nanoseconds longest) {
 
 void FrameRings::expect_burst() { burst_left_ = longest_burst; }
 
-// What a connection held up comes at once, and so does what was read to learn what the stream is. For a short time the
-// worker may take that in, while newer packets wait in the socket. A worker that is always too slow gets no more of it,
-// and what has come to lie behind is dropped.
+// What a connection held up comes at once, and so does what was read to learn what the stream is, and what was read
+// while no master was there. For a short time the worker may take that in, while newer packets wait in the socket. A
+// worker that is always too slow gets no more of it, and what has come to lie behind is dropped.
 void FrameRings::wait_out_burst() {
-  if (!camera_.start.live || burst_left_ <= std::chrono::nanoseconds(0)) return;
+  const bool may_come = camera_.start.live || camera_.start.resume;
+  if (!may_come || burst_left_ <= std::chrono::nanoseconds(0)) return;
   const auto interrupted = [this] { return camera_.stop.beat_or_stop(); };
   const auto begin = Clock::now();
   const Deadline deadline = begin + burst_left_;

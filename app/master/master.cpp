@@ -1,5 +1,6 @@
 #include "app/master/master.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -8,8 +9,8 @@
 #include "app/control/child.h"
 #include "app/control/gpu_loss.h"
 #include "app/control/ring_descriptors.h"
-#include "app/master/group_clock.h"
-#include "app/master/ingest.h"
+#include "app/master/camera_decoding.h"
+#include "app/rings/known_groups.h"
 #include "core/error.h"
 #include "core/gpu.h"
 #include "core/log.h"
@@ -31,6 +32,33 @@ void wake_gpus(const std::vector<Device>& gpus) {
   }
 }
 
+DecodingStart start_of(const messages::DecodeCamera& asked) {
+  DecodingStart start;
+  start.camera = asked.camera;
+  start.edge = asked.edge;
+  start.readers = asked.readers;
+  start.name = asked.config.name;
+  start.live = asked.live;
+  start.loops = asked.config.source.loop;
+  start.decode_threads = asked.config.decode_threads;
+  start.on_corrupt = asked.config.on_corrupt;
+  start.drop_policy = asked.config.drop_policy;
+  start.queue_size = asked.config.queue_size;
+  start.group = asked.config.group;
+  start.placement = asked.placement;
+  start.epoch = asked.epoch;
+  start.base = asked.base;
+  start.resume = asked.resume;
+  start.resume_packet = asked.resume_packet;
+  start.replays = true;
+  start.decode = asked.decode;
+  start.on_demand = asked.on_demand;
+  start.shown = asked.shown;
+  start.shed = asked.shed;
+  for (const auto& copy : asked.copies) start.copies.push_back({.output = copy.output, .filters = copy.filters});
+  return start;
+}
+
 class Master {
  public:
   int run() {
@@ -41,117 +69,101 @@ class Master {
 
  private:
   void handle(Message& message) {
-    dispatch(messages::ToMaster(), message, [this](auto& m) { on(m); });
+    dispatch(messages::ToMaster(), message, [this](auto&... parts) { on(parts...); });
+  }
+
+  CameraDecoding* find(CameraId camera) {
+    const auto found = cameras_.find(camera);
+    return found == cameras_.end() ? nullptr : found->second.get();
   }
 
   void on(const messages::StopCamera& of) {
-    if (const auto found = cameras_.find(of.camera); found != cameras_.end()) found->second->stop();
+    if (CameraDecoding* const camera = find(of.camera)) camera->stop();
   }
   void on(const messages::ShedCamera& of) {
-    if (const auto found = cameras_.find(of.camera); found != cameras_.end()) found->second->shed(of.step);
+    if (CameraDecoding* const camera = find(of.camera)) camera->shed(of.step);
   }
-
   void on(const messages::ShowCamera& of) {
-    if (const auto found = cameras_.find(of.camera); found != cameras_.end()) found->second->show(of.shown);
+    if (CameraDecoding* const camera = find(of.camera)) camera->show(of.shown);
   }
   void on(const messages::RenewRing& of) {
-    for (const auto& [camera, ingest] : cameras_) {
-      if (ingest->edge() == of.edge) ingest->renew();
+    for (const auto& [id, camera] : cameras_) {
+      if (camera->edge() == of.edge) camera->renew();
     }
   }
   void on(const messages::ForgetCamera& of) { cameras_.erase(of.camera); }
   void on(const messages::Drain&) { stop_all(); }
   void on(const messages::Leave&) { leave_ = true; }
 
-  void on(const messages::ReadCamera& asked) {
-    Ingest::Start start;
-    start.camera = asked.camera;
-    start.edge = asked.edge;
-    start.config = asked.config;
-    start.placement = asked.placement;
-    start.epoch = asked.epoch;
-    start.base = asked.base;
-    start.readers = asked.readers;
-    start.resume = asked.resume;
-    start.decode = asked.decode;
-    start.on_demand = asked.on_demand;
-    start.shown = asked.shown;
-    start.shed = asked.shed;
-    start.undecided = asked.undecided;
-    if (asked.config.group) start.group = clock_of(*asked.config.group);
-    for (const messages::Copy& copy : asked.copies)
-      start.copies.push_back({copy.output, copy.epoch, copy.base, copy.resume, copy.shown_until, copy.filters});
-    for (const messages::OutputEpoch& copy : asked.audio) start.audio.push_back({copy.output, copy.epoch});
+  void on(messages::SourceRing& ring, std::vector<UniqueFd>& fds) {
+    CameraDecoding* const camera = find(ring.camera);
+    if (camera == nullptr) return;
+    try {
+      camera->add({{ring.epoch, ring.packet, ring.again}, PacketRingMemory::open(std::move(fds[0]))});
+    } catch (const std::exception& error) {
+      spdlog::error("a camera's packets cannot be read: {}", error.what());
+      child_.send(messages::DecodingOver{ring.camera, error.what()});
+    }
+  }
+  void on(const messages::SourceRingsOver& of) {
+    if (CameraDecoding* const camera = find(of.camera)) camera->finish();
+  }
+
+  void on(const messages::DecodeCamera& asked) {
+    DecodingStart start = start_of(asked);
+    if (start.group) start.group_clock = groups_.clock_of(*start.group);
+    const CameraDecodingEvents events = events_of(start);
+    // Without memory or a thread for it, it is that camera which fails.
+    try {
+      cameras_.insert_or_assign(asked.camera, std::make_unique<CameraDecoding>(start, child_.page(), events));
+    } catch (const std::exception& error) {
+      spdlog::error("{}: cannot be decoded: {}", start.name, error.what());
+      events.on_over(error.what());
+    }
+  }
+
+  CameraDecodingEvents events_of(const DecodingStart& start) {
+    CameraDecodingEvents events;
     const CameraId camera = start.camera;
-    auto epoch = std::make_shared<std::uint64_t>(start.epoch);  // grows with every ring; only the ingest thread uses it
-    Ingest::Events events;
+    auto epoch = std::make_shared<std::uint64_t>(start.epoch);  // grows with every ring; only that thread uses it
     events.on_ring = [this, edge = start.edge, epoch](const FrameRingMemory& ring, const SourceStream& stream,
                                                       const std::string& decoder) {
       child_.send(messages::FrameRing{edge, (*epoch)++, stream.frame_rate, stream.rotation, decoder, ring.kind()},
                   descriptors_of(ring));
     };
     // Nothing of this process's work on that GPU can be saved; a new master has a new context.
-    events.on_gpu_lost = [this, gpu = asked.placement.decode_gpu](const std::string& reason) {
+    events.on_gpu_lost = [this, gpu = start.placement.decode_gpu](const std::string& reason) {
       spdlog::critical("a GPU is lost: {}", reason);
       std::_Exit(gpu_loss_status(gpu, child_.setup().sees));
     };
-    events.on_over = [this, camera](const std::string& failure, bool at_end) {
-      child_.send(messages::SourceOver{camera, failure, at_end});
+    events.on_over = [this, camera](const std::string& failure) {
+      child_.send(messages::DecodingOver{camera, failure});
     };
-    events.on_state = [this, camera](bool delivers, const std::string& reason) {
-      child_.send(messages::SourceState{camera, delivers, reason});
+    events.on_state = [this, camera](bool decodes, const std::string& reason) {
+      child_.send(messages::DecodingState{camera, decodes, reason});
     };
-    events.on_stream = [this, camera](const SentStream& sends) { child_.send(messages::FoundStream{camera, sends}); };
-    events.on_opened = [this, camera](const KnownStream& stream) {
-      child_.send(messages::OpenedStream{camera, stream});
-    };
-    events.on_copy = [this](OutputId to, std::uint64_t ring_epoch, const PacketRingMemory& ring,
-                            const StreamParameters& parameters) {
-      child_.send(messages::PacketRing{to, ring_epoch, parameters}, {ring.fd()});
-    };
-    events.on_audio = [this](OutputId to, std::uint64_t ring_epoch, const PacketRingMemory& ring,
-                             const AudioParameters& parameters) {
-      child_.send(messages::AudioRing{to, ring_epoch, parameters}, {ring.fd()});
-    };
-    // Without memory or a thread for it, it is that camera which fails.
-    try {
-      cameras_.insert_or_assign(camera, std::make_unique<Ingest>(start, child_.page(), events));
-    } catch (const std::exception& error) {
-      spdlog::error("{}: cannot be started: {}", start.config.name, error.what());
-      events.on_over(error.what(), false);
-    }
-  }
-
-  struct KnownGroup {
-    GroupConfig rules;
-    std::weak_ptr<GroupClock> clock;
-  };
-
-  // That of those members that are there; those that end by other rules have one of their own.
-  std::shared_ptr<GroupClock> clock_of(const GroupConfig& group) {
-    KnownGroup& known = groups_[group.name];
-    auto clock = known.clock.lock();
-    if (!clock || known.rules != group) known = {group, clock = std::make_shared<GroupClock>(group)};
-    return clock;
+    events.on_fed = [this, camera](std::uint64_t fed) { child_.send(messages::SourceRingDone{camera, fed}); };
+    return events;
   }
 
   void stop_all() {
-    for (auto& [camera, ingest] : cameras_) ingest->stop();
+    for (auto& [id, camera] : cameras_) camera->stop();
   }
 
-  // An abandoned master has closed its rings once its threads have ended.
+  // An abandoned master has closed its rings once its threads have ended: nobody tells it that packets are over.
   bool tick() {
     bool all_over = true;
-    for (auto& [camera, ingest] : cameras_) {
-      ingest->service();
-      all_over = all_over && ingest->over();
+    for (auto& [id, camera] : cameras_) {
+      if (child_.abandoned()) camera->finish();
+      camera->service();
+      all_over = all_over && camera->over();
     }
     return leave_ || (child_.abandoned() && all_over);
   }
 
   Child child_;
-  std::map<std::string, KnownGroup> groups_;  // by name
-  std::map<CameraId, std::unique_ptr<Ingest>> cameras_;
+  KnownGroups groups_;
+  std::map<CameraId, std::unique_ptr<CameraDecoding>> cameras_;
   bool leave_ = false;
 };
 

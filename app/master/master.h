@@ -1,4 +1,4 @@
-// The master: opens and decodes every camera of the rig, one ingest thread each.
+// The master: decodes every camera of the rig, one thread each.
 #pragma once
 
 namespace campipe {

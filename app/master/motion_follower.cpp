@@ -10,9 +10,8 @@
 namespace campipe {
 namespace {
 
-constexpr std::int64_t fresh = 5'000'000;              // ns; a packet that was waited for so long had not lain there
-constexpr std::int64_t longest_hurry = 3'000'000'000;  // ns, without such a packet; what a stall held up takes less
-constexpr std::int64_t longest_delay = 1'000'000'000;  // ns, of packets meanwhile
+constexpr std::int64_t longest_delay = 2'000'000'000;  // ns, from a packet's arrival on
+constexpr std::int64_t short_delay = 500'000'000;      // likewise
 
 }  // namespace
 
@@ -22,7 +21,6 @@ MotionFollower::MotionFollower(const DecodingContext& camera, const RigPage& pag
 void MotionFollower::begin(const SourceStream& stream, bool others_decode) {
   if (motion_.empty()) return;
   behind_ = false;
-  fresh_at_.reset();
   attempt([&] { motion_.begin(stream, others_decode ? nullptr : make_decoder(camera_, stream, {})); });
 }
 
@@ -47,14 +45,13 @@ void MotionFollower::look(const FrameRingMemory& ring, const DecodedFrame& frame
   attempt([&] { motion_.look(ring, frame, frame.record.times.pts); });
 }
 
-// Packets of a live source lie there and wait to be read, for longer and longer: some are left out, from this one to a
-// key frame that comes when none waits any more.
+// Packets of a live source lie there and wait, for longer and longer: some are left out, from this one to a key frame
+// that has not lain there for long.
 bool MotionFollower::is_behind(const AVPacket& packet, const PacketNote& note) {
   if (!camera_.start.live) return false;
-  if (!fresh_at_ || note.waited > fresh) fresh_at_ = note.arrival;
-  const bool hurries = note.arrival - *fresh_at_ > longest_hurry;
-  if (behind_ && !hurries && (packet.flags & AV_PKT_FLAG_KEY) != 0) behind_ = false;
-  if (behind_ || !hurries || note.late <= longest_delay) return behind_;
+  const std::int64_t delay = now_ns() - note.arrival;
+  if (behind_ && delay < short_delay && (packet.flags & AV_PKT_FLAG_KEY) != 0) behind_ = false;
+  if (behind_ || delay <= longest_delay) return behind_;
   behind_ = true;
   attempt([this] { motion_.skip(); });
   if (const auto more = lines_.pass()) {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 
 #include "app/master/copy_motion.h"
 #include "app/master/decoding_context.h"
@@ -35,8 +34,7 @@ class MotionFollower {
 
   const DecodingContext& camera_;
   CopyMotion motion_;
-  bool behind_ = false;                   // packets are left out
-  std::optional<std::int64_t> fresh_at_;  // a packet was waited for, monotonic ns
+  bool behind_ = false;  // packets are left out
   LineLimit lines_{std::chrono::minutes(10)};
 };
 

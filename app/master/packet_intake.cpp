@@ -5,9 +5,13 @@
 
 namespace campipe {
 
-PacketIntake::PacketIntake(std::shared_ptr<PacketRingMemory> ring, Decoding& decoding)
-    : reader_(std::move(ring)), decoding_(decoding) {
+PacketIntake::PacketIntake(std::shared_ptr<PacketRingMemory> ring, Decoding& decoding, OnBegun on_begun)
+    : reader_(std::move(ring)), decoding_(decoding), on_begun_(std::move(on_begun)) {
   decoding_.on_shown([this](std::int64_t packet) { shown(packet); });
+}
+
+PacketIntake::~PacketIntake() {
+  decoding_.on_shown([](std::int64_t) {});
 }
 
 PacketIntake::Next PacketIntake::next(Deadline deadline) {
@@ -19,36 +23,54 @@ PacketIntake::Next PacketIntake::next(Deadline deadline) {
   PacketRecord record;
   if (!read_record(view.data, record)) return Next::broken;
   take(record, number);
+  decoding_.each_found([this, &record](unsigned place, const FrameMetadata& found) {
+    if (record.packet) reader_.set_note(place, {record.note.packet, found});
+  });
+  reader_.set_taken(number);
   return next;
 }
 
-void PacketIntake::take(const PacketRecord& record, std::uint64_t number) {
+void PacketIntake::take(PacketRecord& record, std::uint64_t number) {
   switch (record.kind) {
     case RecordKind::packet:
-      break;
+      return take_packet(record, number);
     case RecordKind::lost:
       decoding_.disconnect();
       return empty();
     case RecordKind::empty:
       decoding_.empty();
       return empty();
+    case RecordKind::round:
+      if (!decoding_.goes_on_in_next_round()) empty();
+      return;
     case RecordKind::end:
       return end();
   }
+}
+
+void PacketIntake::take_packet(PacketRecord& record, std::uint64_t number) {
   if (record.connection != connection_) {
     if (!record.stream) {
+      if (begin_again_at_) return empty();
       ++lost_;
-      return;
+      return decoding_.count_lost(record.note.packet);
     }
-    // The stream before goes when nothing refers to it any more.
-    const auto before = std::exchange(stream_, record.stream);
+    if (begin_again_at_ && Clock::now() < *begin_again_at_) return empty();
+    decoding_.begin(record.stream);
     connection_ = record.connection;
-    decoding_.begin(*stream_);
+    begin_again_at_.reset();
+    on_begun_(*record.packet, record.note);
   }
   if (record.stream) keys_.push_back({record.note.packet, number});
   decoding_.take(*record.packet, record.note);
   if (decoding_.is_off()) return empty();  // nothing of it is decoded: whoever comes begins at a key frame
   if (!decoding_.decodes()) shown(record.note.packet);
+}
+
+void PacketIntake::begin_anew(Clock::time_point then) {
+  begin_again_at_ = then;
+  connection_ = 0;
+  empty();
 }
 
 void PacketIntake::shown(std::int64_t packet) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -20,14 +21,24 @@ class PacketIntake {
  public:
   using Next = ReplayReader::Next;
 
-  PacketIntake(std::shared_ptr<PacketRingMemory> ring, Decoding& decoding);
+  // `on_begun`: a stream has begun, and this is its first packet, which is not decoded yet.
+  using OnBegun = std::function<void(const AVPacket& packet, PacketNote& note)>;
+  PacketIntake(
+      std::shared_ptr<PacketRingMemory> ring, Decoding& decoding,
+      OnBegun on_begun = [](const AVPacket&, PacketNote&) {});
+
+  ~PacketIntake();
+  PacketIntake(const PacketIntake&) = delete;
+  PacketIntake& operator=(const PacketIntake&) = delete;
 
   // Takes the next record and returns `packet`; the others as ReplayReader::next() does, when all has been taken. At
   // the end what is in the decoder has been shown.
   Next next(Deadline deadline);
   // Packets that a death before has cost: nothing in the ring says what stream they are of, or they refer to packets
-  // that are not there any more.
+  // that are not there any more. They are counted.
   [[nodiscard]] std::uint64_t lost() const { return lost_; }
+  // Decoding has failed: it begins anew, not before then, at a packet at which that can be.
+  void begin_anew(Clock::time_point then);
   // See ReplayReader.
   [[nodiscard]] std::uint64_t given_up() const { return reader_.given_up(); }
 
@@ -37,16 +48,18 @@ class PacketIntake {
     std::int64_t packet;   // AVPacket::pos
     std::uint64_t number;  // in the ring
   };
-  void take(const PacketRecord& record, std::uint64_t number);
+  void take(PacketRecord& record, std::uint64_t number);
+  void take_packet(PacketRecord& record, std::uint64_t number);
   void shown(std::int64_t packet);
   void empty();
   void end();
 
   ReplayReader reader_;
   Decoding& decoding_;
-  std::shared_ptr<const SourceStream> stream_;  // of the connection whose packets are taken
-  std::uint64_t connection_ = 0;                // 0: none yet
-  std::deque<Key> keys_;                        // that were taken, and whose frames have not been shown
+  OnBegun on_begun_;
+  std::uint64_t connection_ = 0;                     // whose packets are taken; 0: none yet
+  std::deque<Key> keys_;                             // that were taken, and whose frames have not been shown
+  std::optional<Clock::time_point> begin_again_at_;  // decoding has failed
   bool ended_ = false;
   std::uint64_t lost_ = 0;
 };

@@ -23,6 +23,7 @@ namespace {
 using NodeKind = GraphNode::Kind;
 using EdgeKind = GraphEdge::Kind;
 
+constexpr auto source_role = "source";
 constexpr auto master = "master";
 constexpr auto publisher = "publisher";
 
@@ -92,7 +93,7 @@ class GraphMaker {
  private:
   void add_camera(const CameraConfig& asked, const CameraPlan& planned) {
     const CameraConfig camera = resolved(asked, std::nullopt);
-    const unsigned source = add({.kind = NodeKind::source, .name = camera.name, .process = master});
+    const unsigned source = add({.kind = NodeKind::source, .name = camera.name, .process = source_role});
     unsigned first = source;
     unsigned last = source;
     if (needs_worker(camera) || shown_.contains(camera.name)) {
@@ -104,6 +105,8 @@ class GraphMaker {
     if (const std::string why = why_tiles_cannot_pay(camera, planned); !why.empty())
       graph_.notes.push_back(camera.name + ": tiles do not make it faster: " + why);
     look_at_copies(graph_.nodes[source], is_decoded(camera));
+    GraphNode& read = graph_.nodes[source];
+    if (!read.decoder.empty() || read.decodes_for_copies) read.decoded_in = master;
   }
 
   // Cameras come before the mosaics that show them.
@@ -231,7 +234,7 @@ class GraphMaker {
                             .reason = reason});
   }
 
-  // Frames that the CPU decodes for others, and not on demand alone, serve them too (PacketRouter::begin()).
+  // Frames that the CPU decodes for others, and not on demand alone, serve them too (Decoding::begin()).
   static void look_at_copies(GraphNode& source, bool always_decoded) {
     const bool shared = always_decoded && source.gpu == "cpu";
     source.decodes_for_copies =
@@ -257,7 +260,8 @@ class GraphMaker {
   }
 
   [[nodiscard]] bool works(const std::string& process) const {
-    return std::ranges::find(graph_.nodes, process, &GraphNode::process) != graph_.nodes.end();
+    return std::ranges::any_of(
+        graph_.nodes, [&](const GraphNode& node) { return node.process == process || node.decoded_in == process; });
   }
 
   // The same for all of a worker's nodes.
@@ -269,6 +273,7 @@ class GraphMaker {
   }
 
   void add_processes() {
+    if (works(source_role)) graph_.processes.push_back({source_role, {}});
     if (works(master)) graph_.processes.push_back({master, {}});
     for (unsigned w = 0; w < plan_.workers.size(); ++w) {
       const WorkerPlan& planned = plan_.workers[w];

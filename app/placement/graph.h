@@ -18,7 +18,7 @@ namespace campipe {
 
 // One that has something to do.
 struct GraphProcess {
-  std::string name;            // "master", "worker 0", "publisher"
+  std::string name;            // "source", "master", "worker 0", "publisher"
   std::vector<unsigned> cpus;  // that it is pinned to; empty: to none
   std::string gpu = {};        // of a worker: its GPU's index, or "cpu"
   double encode_cores = 0;     // of a worker: each output's share, for `encode.threads: auto`
@@ -34,7 +34,8 @@ struct GraphStream {
 };
 
 struct GraphNode {
-  // A camera's thread in the master, one of its threads in workers (a mosaic's, too), an output's in the publisher.
+  // A camera's thread in the source, with the one that decodes it in the master; one of its threads in workers (a
+  // mosaic's, too); an output's in the publisher.
   enum class Kind : std::uint8_t { source, node, output };
   Kind kind = Kind::source;
   std::string name;                       // the camera's, or the output's
@@ -42,6 +43,7 @@ struct GraphNode {
   std::string process;                    // GraphProcess::name
   std::string gpu = "cpu";                // that it decodes or filters on: its index, or "cpu"
   std::string decoder = {};               // of a source: "nvdec", "libavcodec" or "pattern"; empty: nothing is decoded
+  std::string decoded_in = {};            // of a source: GraphProcess::name; empty: nothing is decoded
   bool decodes_for_copies = false;        // of a source: on the CPU, for the filters of its copies alone
   unsigned cells = 0;                     // of a mosaic's node: how many it draws
   std::vector<GraphStream> streams = {};  // of a source: the copies; of a node: all others
@@ -61,7 +63,7 @@ struct GraphEdge {
 };
 
 struct Graph {
-  std::vector<GraphProcess> processes;  // master, workers, publisher
+  std::vector<GraphProcess> processes;  // source, master, workers, publisher
   std::vector<GraphNode> nodes;         // by camera, in the configuration's order; none of a camera that is disabled
   std::vector<GraphEdge> edges;         // likewise
   std::vector<RigGroup> groups = {};    // also of cameras that are disabled

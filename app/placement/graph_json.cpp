@@ -42,6 +42,7 @@ json to_json(const GraphNode& node) {
   if (node.cells > 0) all["cells"] = node.cells;
   if (node.kind == GraphNode::Kind::node) return all;
   all["decoder"] = node.decoder;
+  all["decoded_in"] = node.decoded_in;
   all["decodes_for_copies"] = node.decodes_for_copies;
   return all;
 }

@@ -64,7 +64,7 @@ std::vector<CameraParts> cameras_of(const Graph& graph) {
   return cameras;
 }
 
-// Where its streams are made: cameras that are only copied are at work in the master.
+// Where its streams are made: cameras that are only copied are at work in the source.
 const std::string& process_of(const CameraParts& camera) {
   return camera.node != nullptr ? camera.node->process : camera.source->process;
 }

@@ -322,9 +322,9 @@ class Counting {
     needs_.threads.push_back({thread.name, thread.busy, on_gpu(node.gpu)});
   }
 
-  // Supervisor, master and publisher besides the workers; and the contexts on GPUs.
+  // Supervisor, source, master and publisher besides the workers; and the contexts on GPUs.
   void add_processes() {
-    needs_.memory += process_bytes * static_cast<double>(3 + plan_.workers.size());
+    needs_.memory += process_bytes * static_cast<double>(4 + plan_.workers.size());
     std::set<std::string> decoding;
     for (const CameraPlan& camera : plan_.cameras) {
       if (on_gpu(camera.placement.decode_gpu)) decoding.insert(to_string(camera.placement.decode_gpu));

@@ -30,7 +30,7 @@ CameraPublisher::CameraPublisher(OutputId output, ResolvedOutput config, const R
       live_(std::move(live)) {
   audio_.on_broken([this] {
     spdlog::error("{}: an audio ring is damaged; it is abandoned", config_.name);
-    accuse(block_.accusation, Accused::master);
+    accuse(block_.accusation, Accused::source);
   });
   thread_ = std::jthread([this] { run(); });
 }
@@ -79,7 +79,7 @@ void CameraPublisher::drain(const Ring& ring) {
     }
     if (next == PacketRingReader::Next::broken) {
       spdlog::error("{}: a packet ring is damaged; it is abandoned", config_.name);
-      accuse(block_.accusation, is_copy(config_.encode) ? Accused::master : Accused::worker);
+      accuse(block_.accusation, is_copy(config_.encode) ? Accused::source : Accused::worker);
     }
     const bool over = next != PacketRingReader::Next::timeout || rings_.is_abandoned();
     if (over || reader.writer_waits()) recording_.commit(reader);

@@ -78,13 +78,13 @@ class Publisher {
 
   void on(const messages::PacketRing& offer, std::vector<UniqueFd>& fds) {
     const bool of_worker = offer.stream.encoder != "copy";
-    take_ring<messages::PacketRingDone>(offer, fds, of_worker ? Accused::worker : Accused::master,
+    take_ring<messages::PacketRingDone>(offer, fds, of_worker ? Accused::worker : Accused::source,
                                         [&](CameraPublisher& output, std::shared_ptr<PacketRingMemory> memory) {
                                           output.add({std::move(memory), offer.epoch, offer.stream});
                                         });
   }
   void on(const messages::AudioRing& offer, std::vector<UniqueFd>& fds) {
-    take_ring<messages::AudioRingDone>(offer, fds, Accused::master,
+    take_ring<messages::AudioRingDone>(offer, fds, Accused::source,
                                        [&](CameraPublisher& output, std::shared_ptr<PacketRingMemory> memory) {
                                          output.add_audio({std::move(memory), offer.epoch, offer.audio});
                                        });

@@ -3,12 +3,14 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "ipc/ring_checks.h"
 
 namespace campipe {
 namespace {
 
 constexpr auto block_deadline = std::chrono::seconds(30);
 constexpr auto moment = std::chrono::milliseconds(20);
+constexpr std::int64_t most_behind = 64;  // packets, of who decodes: then what it has found is out of date
 
 }  // namespace
 
@@ -19,7 +21,7 @@ void PacketFeed::begin(const SourceStream& stream) {
   left_out_ = false;
 }
 
-bool PacketFeed::packet(const AVPacket& packet, const PacketNote& note) {
+bool PacketFeed::packet(const AVPacket& packet, const PacketNote& note, const ShownTime& shown) {
   const bool key = (packet.flags & AV_PKT_FLAG_KEY) != 0;
   if (left_out_ && !key) return false;
   if (!push_mark()) {
@@ -30,6 +32,7 @@ bool PacketFeed::packet(const AVPacket& packet, const PacketNote& note) {
   write_packet(bytes_, connection_, packet, note, begins ? stream_ : nullptr);
   packet_ = note.packet;
   arrival_ = note.arrival;
+  if (is_possible_time(shown.at) && is_possible_time(shown.duration)) shown_ = shown;
   left_out_ = !push(begins);
   if (!left_out_) says_stream_ = false;
   return !left_out_;
@@ -54,6 +57,8 @@ bool PacketFeed::push(bool begins) {
   view.key = begins;
   view.dts = packet_;
   view.times.arrival = arrival_;
+  view.times.pts = shown_.at;
+  view.times.duration = shown_.duration;
   try {
     const Deadline deadline = rules_.block ? Clock::now() + block_deadline : Clock::now() + moment;
     return ring_.push(view, deadline, rules_.interrupted);
@@ -61,6 +66,11 @@ bool PacketFeed::push(bool begins) {
     spdlog::debug("a packet is left out: {}", error.what());
     return false;
   }
+}
+
+FrameMetadata PacketFeed::metadata(unsigned place) const {
+  const auto note = ring_.note(place);
+  return note && note->packet <= packet_ && packet_ - note->packet <= most_behind ? note->metadata : FrameMetadata{};
 }
 
 void PacketFeed::close() {

@@ -5,8 +5,8 @@
 // only, in which a reader that has read all makes room. What does not fit then is left out, with all up to the next
 // packet at which decoding can begin.
 //
-// Who observes the ring finds the number of the newest packet (PacketNote::packet) as its decode time: a successor
-// counts on from there.
+// Who observes the ring finds the number of the newest packet (PacketNote::packet) as its decode time, and when the
+// last frame has been shown: a successor goes on from there.
 //
 // Used by the thread that reads the source.
 #pragma once
@@ -22,6 +22,19 @@
 
 namespace campipe {
 
+// A ring of a camera's packets, for whoever decodes them.
+struct FeedStart {
+  std::uint64_t epoch = 0;
+  std::int64_t packet = 0;  // the number of its first packet
+  bool again = false;       // of a source that goes on for one that died: what came before may come again
+};
+
+// When a packet's frame is shown on the timeline, in ns.
+struct ShownTime {
+  std::int64_t at = 0;
+  std::int64_t duration = 0;
+};
+
 class PacketFeed {
  public:
   struct Rules {
@@ -33,11 +46,15 @@ class PacketFeed {
   // The source was opened (again). `stream` stays until the next begin().
   void begin(const SourceStream& stream);
   // False: it is left out. Throws Error, of the source, for one that no reader takes.
-  bool packet(const AVPacket& packet, const PacketNote& note);
+  bool packet(const AVPacket& packet, const PacketNote& note, const ShownTime& shown = {});
   // One that finds no room comes before the next packet.
   void mark(RecordKind kind);
   // No record follows.
   void close();
+  // Whoever decodes has worked on all that is in the ring; waits for that. False: not until then.
+  bool wait_until_taken(Deadline deadline) { return ring_.wait_until_taken(deadline, rules_.interrupted); }
+  // What it has found in a frame, if that is one of the newest: it may be away.
+  [[nodiscard]] FrameMetadata metadata(unsigned place) const;
 
   [[nodiscard]] const PacketRingMemory& memory() const { return ring_.memory(); }
   // See PacketRingWriter.
@@ -52,7 +69,8 @@ class PacketFeed {
   const SourceStream* stream_ = nullptr;
   std::uint64_t connection_ = 0;
   std::int64_t packet_ = 0;          // the number of the newest one
-  std::int64_t arrival_ = 0;         // and when that arrived
+  std::int64_t arrival_ = 0;         // and when that arrived,
+  ShownTime shown_;                  // and is shown
   bool says_stream_ = false;         // with the next packet: none of this connection has
   bool left_out_ = false;            // packets, up to the next one at which decoding can begin
   std::optional<RecordKind> mark_;   // that found no room

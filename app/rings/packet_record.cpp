@@ -99,7 +99,8 @@ bool within(std::int64_t value, std::int64_t least, std::int64_t most) { return 
 
 bool is_possible(const PacketNote& note) {
   const bool stamps = is_possible_time(note.arrival) && is_possible_time(note.waited) && is_possible_time(note.late);
-  const bool offsets = within(note.offset, -farthest, farthest) && within(note.media_offset, -latest_utc, latest_utc);
+  const bool offsets = within(note.offset, -farthest, farthest) && within(note.media_offset, -latest_utc, latest_utc) &&
+                       within(note.group_offset, -latest_utc, latest_utc);
   const bool utc =
       within(note.arrival_utc, -latest_utc, latest_utc) && within(note.capture_utc, -latest_utc, latest_utc);
   return stamps && offsets && utc && note.packet >= 0 && note.capture_clock <= CaptureClock::camera;

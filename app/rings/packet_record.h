@@ -22,8 +22,9 @@ namespace campipe {
 // packet: to be decoded. The others have neither packet nor note:
 // empty: none follows for now; what is still in the decoder is shown, and it goes on at a key frame.
 // lost: the connection is; what is still in the decoder is not worth waiting for.
+// round: a file begins again. The decoder goes on where it can, since its first packet refers to nothing before it.
 // end: no packet follows.
-enum class RecordKind : std::uint8_t { packet, empty, lost, end };
+enum class RecordKind : std::uint8_t { packet, empty, lost, round, end };
 
 struct PacketRecord {
   RecordKind kind = RecordKind::packet;

@@ -36,7 +36,7 @@ std::uint64_t sum_of(const CounterInfo& info, const Camera& camera, const Output
   std::uint64_t sum = 0;
   switch (info.scope) {
     case Scope::source:
-      return page.source(camera.id).counters.of(info.counter);
+      return page.source(camera.id).counters.of(info.counter) + page.decode(camera.id).counters.of(info.counter);
     case Scope::edge:
       for (const CameraEdge& edge : camera.edges) {
         if (edge.cell) continue;
@@ -57,7 +57,7 @@ std::uint64_t sum_of(const CounterInfo& info, const Camera& camera, const Output
 }
 
 const MotionBlock& motion_block(const Camera& camera, const Output& output, const RigPage& page) {
-  return output.is_copy() ? page.copy(output.id).motion : encode_block(camera, output, page).motion;
+  return output.is_copy() ? page.look(output.id).motion : encode_block(camera, output, page).motion;
 }
 
 void add(std::map<std::string, std::uint64_t>& dropped, const DropCounters& counters) {
@@ -102,8 +102,10 @@ void count_encoded(FrameCounts& counts, const Camera& camera, const Output& outp
     counts.decoded = clock.ticks;
     return;
   }
+  const DropCounters& not_decoded = page.source(camera.id).unpublished;
+  add(counts.dropped, not_decoded);
   const CameraEdge& first = *path.front().edge;
-  counts.decoded = first.published() + sum(writer_block(camera, first, page).unpublished);
+  counts.decoded = first.published() + sum(writer_block(camera, first, page).unpublished) + sum(not_decoded);
 }
 
 void add(FrameCounts& counts, const FrameCounts& before) {
@@ -188,7 +190,7 @@ Latencies latencies_of(const Camera& camera, const Output& output, const RigPage
   if (!output.is_copy()) {
     const EncodeBlock& block = encode_block(camera, output, page);
     if (!camera.is_mosaic()) {
-      latencies.decode = page.source(camera.id).decode.counts();
+      latencies.decode = page.decode(camera.id).decode.counts();
       latencies.queue = page.edge_reader(camera.frames().id, camera.nodes.front().process()).queue.counts();
     }
     latencies.filter = block.filter.counts();

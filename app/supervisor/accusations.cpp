@@ -22,14 +22,23 @@ void offer_newest_packets(const ManagedProcess& process, Output& output) {
 void Accusations::follow() {
   for (Camera& camera : rig_.cameras.all()) {
     if (!camera.takes_part()) continue;
+    follow_packets(camera);
     for (CameraEdge& edge : camera.edges) follow(camera, edge);
     for (Output& output : camera.outputs) {
       const ProcessId worker = camera.encoder_of(output).process();
-      follow(camera, output, rig_.page.copy(output.id).accusation, master_process);
+      follow(camera, output, rig_.page.copy(output.id).accusation, source_process);
       follow(camera, output, rig_.page.encode(output.id, worker).accusation, worker);
       follow(camera, output, rig_.page.publish(output.id).accusation, publisher_process);
     }
   }
+}
+
+void Accusations::follow_packets(Camera& camera) {
+  if (camera.is_mosaic()) return;
+  if (rig_.page.source(camera.id).accusation.exchange(0) != 0)
+    follow(camera, camera.own(), source_process, master_process, camera);
+  if (rig_.page.decode(camera.id).accusation.exchange(0) != 0)
+    follow(camera, camera.own(), master_process, source_process, camera);
 }
 
 // Its ends can accuse nobody but one another. Which of its readers damaged it, a writer does not know.
@@ -53,7 +62,7 @@ void Accusations::follow(Camera& camera, Output& output, Accusation& accusation,
   if (accusation.load() == 0) return;
   const std::uint32_t accused = accusation.exchange(0);
   const ProcessId worker = camera.encoder_of(output).process();
-  for (const auto& [whom, process] : {std::pair(Accused::master, master_process), std::pair(Accused::worker, worker),
+  for (const auto& [whom, process] : {std::pair(Accused::source, source_process), std::pair(Accused::worker, worker),
                                       std::pair(Accused::publisher, publisher_process)}) {
     if ((accused & static_cast<std::uint32_t>(whom)) != 0 && process != accuser)
       follow(camera, output, accuser, process, camera);

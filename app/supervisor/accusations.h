@@ -21,6 +21,7 @@ class Accusations {
   void follow();
 
  private:
+  void follow_packets(Camera& camera);
   void follow(Camera& camera, CameraEdge& edge);
   void follow(Camera& camera, Output& output, Accusation& accusation, ProcessId accuser);
   // `of_accuser`: that the accuser works for; of a cell's ring it is not that of the accused.

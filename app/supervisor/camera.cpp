@@ -71,7 +71,7 @@ ProcessId Camera::writer_of(const CameraEdge& edge) const {
   return edge.writer ? node(*edge.writer).process() : master_process;
 }
 
-bool Camera::is_over(const CameraEdge& edge) const { return edge.writer ? node(*edge.writer).done : source.over; }
+bool Camera::is_over(const CameraEdge& edge) const { return edge.writer ? node(*edge.writer).done : decoding.over; }
 
 bool Camera::input_is_over(const CameraNode& node) const {
   if (is_mosaic()) return source.over;
@@ -98,7 +98,21 @@ bool Camera::is_held_back(NodeId node) const {
   return node == move->from || (node == move->to && move->to_died);
 }
 
+bool Camera::is_decoded() const {
+  if (is_mosaic()) return false;
+  const auto needs_frames = [](const Output& output) {
+    if (output.is_copy()) return !output.config.filters.empty();
+    return !output.config.on_demand || output.state != CameraState::failed;
+  };
+  return shown || std::ranges::any_of(outputs, needs_frames);
+}
+
 bool Camera::nodes_done() const { return std::ranges::all_of(nodes, &CameraNode::done); }
+
+std::optional<std::int64_t> CameraEdge::newest_pts() const {
+  const auto pts = newest ? newest->observer.last_pts() : std::nullopt;
+  return pts ? pts : last_pts;
+}
 
 bool CameraEdge::is_read_by(NodeId node) const {
   return std::ranges::find(readers, node, &EdgeReader::node) != readers.end();

@@ -74,7 +74,7 @@ struct Push {
   std::string reason;
 };
 
-// How far masters that died have passed on packets as they came, on the stream's time line.
+// How far sources that died have passed on packets as they came, on the stream's time line.
 struct CopiedUntil {
   std::optional<std::int64_t> dts;          // of the newest packet
   std::optional<std::int64_t> shown_until;  // when the last frame ends
@@ -176,10 +176,14 @@ struct CameraEdge {
   bool ending = false;                // of a cell's: its writer was asked to end it,
   bool ended = false;                 // and has
   std::optional<Ring> newest;
-  std::uint64_t epoch = 0;               // of the newest, of any process
-  std::optional<std::int64_t> last_pts;  // of the source's: of the newest frame of masters that died
+  std::uint64_t epoch = 0;  // of the newest, of any process
+  // Of the source's: the newest frame of masters that died, and the packet that it came in.
+  std::optional<std::int64_t> last_pts;
+  std::optional<std::int64_t> last_packet;
 
   [[nodiscard]] std::uint64_t published() const { return newest ? newest->observer.published() : 0; }
+  // Of the source's: of all masters.
+  [[nodiscard]] std::optional<std::int64_t> newest_pts() const;
   [[nodiscard]] EdgeReader& reader(NodeId node);
   [[nodiscard]] const EdgeReader& reader(NodeId node) const;
   // They must be taken quickly, or are lost; frames that may wait.
@@ -241,11 +245,25 @@ struct LastMove {
   bool by_user = false;
 };
 
+// Of a ring of packets to be decoded: as messages::SourceRing's.
+struct SourceRingStart {
+  std::int64_t packet = 0;
+  bool again = false;
+};
+
 struct CameraSource {
-  Placement placement;      // where it is decoded, for whom
-  std::string gpu = "cpu";  // that decodes it, where it can: "0", or "cpu"
-  bool over = false;        // no frame ring will come any more
-  bool gone = true;         // no master has a thread for it: it was never sent one, or that has ended
+  Placement placement;                   // where it is decoded, for whom
+  std::string gpu = "cpu";               // that decodes it, where it can: "0", or "cpu"
+  PacketRings<SourceRingStart> packets;  // to be decoded
+  std::int64_t next_packet = 0;          // the number of the first packet of a ring that is made next
+  bool over = false;                     // no packet will come any more
+  bool gone = true;                      // no source has a thread for it: it was never sent one, or that has ended
+  ThreadWatch watch{thread_hangs};
+};
+
+struct SourceDecoding {
+  bool over = false;  // no frame ring will come any more
+  bool gone = true;   // no master has a thread for it
   ThreadWatch watch{thread_hangs};
 };
 
@@ -257,6 +275,7 @@ struct Camera {
   CameraConfig config;              // as it is run
 
   CameraSource source;
+  SourceDecoding decoding;
   std::string decoder;
   std::string ipc_memory = "host";  // of the newest ring of its source
   std::vector<CameraNode> nodes;    // in the order in which frames come to them; at least one
@@ -277,7 +296,7 @@ struct Camera {
   bool retiring = false;                  // asked to end while the rig runs on
   std::optional<CameraConfig> successor;  // what comes in its place then; none: nothing
 
-  QuarantinePolicy faults;  // of its threads in the master and its worker
+  QuarantinePolicy faults;  // of its threads in the source, the master and its worker
 
   // Without a source: what it shows comes from other cameras.
   [[nodiscard]] bool is_mosaic() const { return config.mosaic.has_value(); }
@@ -313,6 +332,8 @@ struct Camera {
   [[nodiscard]] bool is_over(const CameraEdge& edge) const;
   // Nor anything else that the node works on.
   [[nodiscard]] bool input_is_over(const CameraNode& node) const;
+  // Some output or mosaic needs its frames, or may need them.
+  [[nodiscard]] bool is_decoded() const;
   // Its nodes have work.
   [[nodiscard]] bool uses_worker() const { return shown || needs_worker(config); }
   [[nodiscard]] bool nodes_done() const;

@@ -1,6 +1,7 @@
 #include "app/supervisor/camera_lifecycle.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "app/supervisor/accounting.h"
 #include "core/log.h"
@@ -29,7 +30,7 @@ void CameraLifecycle::fail_others(Camera& camera, const std::string& reason) {
 
 void CameraLifecycle::leave_out(Camera& camera, const std::string& why) {
   fail(camera, why);
-  camera.source.over = true;
+  camera.source.over = camera.decoding.over = true;
   for (CameraNode& node : camera.nodes) node.done = true;
   for (Output& output : camera.outputs) {
     output.packets_over = true;
@@ -47,7 +48,17 @@ void CameraLifecycle::begin_on_demand(Camera& camera) {
   }
 }
 
-// The master has logged it.
+// Who reports it has logged it.
+void CameraLifecycle::on_decoding_state(Camera& camera, bool decodes, const std::string& reason) {
+  for (Output& output : camera.outputs) {
+    const bool can_change = output.state == CameraState::running || output.state == CameraState::waiting;
+    if (output.is_copy() || !can_change) continue;
+    output.become(decodes ? CameraState::running : CameraState::waiting);
+    if (!output.recording.failed) output.reason = reason;
+  }
+}
+
+// The source has logged it.
 void CameraLifecycle::on_source_state(Camera& camera, bool delivers, const std::string& reason) {
   const bool came_before = camera.frames().published() + camera.own().packets_published() > 0;
   if (delivers && camera.own().state == CameraState::waiting && came_before) ++camera.counted[Counter::reconnects];
@@ -62,10 +73,11 @@ void CameraLifecycle::on_source_state(Camera& camera, bool delivers, const std::
 
 void CameraLifecycle::stop(Camera& camera) {
   if (camera.is_mosaic()) return on_source_over(camera, "");
-  processes_.send(processes_.master(), messages::StopCamera{{camera.id}});
+  processes_.send(processes_.source(), messages::StopCamera{{camera.id}});
+  if (!camera.decoding.gone) processes_.send(processes_.master(), messages::StopCamera{{camera.id}});
 }
 
-// What is passed on as it came ends here; the rest when its nodes have handled it.
+// What is passed on as it came ends here; the rest when the master and then its nodes have handled it.
 void CameraLifecycle::on_source_over(Camera& camera, const std::string& failure) {
   if (camera.source.over) return;
   camera.source.over = true;
@@ -75,9 +87,22 @@ void CameraLifecycle::on_source_over(Camera& camera, const std::string& failure)
   }
   if (camera.is_mosaic()) {
     for (const CameraNode& node : camera.nodes) processes_.send_to_node(camera, node, messages::FinishNode());
-  } else {
-    end_edge(camera, camera.frames());
+    return on_decoding_over(camera, "");
   }
+  // Of one that nobody decodes, or nothing has come that could be.
+  const bool nothing_left = !camera.is_decoded() || (camera.decoding.gone && camera.source.packets.unread.empty());
+  if (nothing_left) return on_decoding_over(camera, "");
+  processes_.send(processes_.master(), messages::SourceRingsOver{{camera.id}});
+}
+
+void CameraLifecycle::on_decoding_over(Camera& camera, const std::string& failure) {
+  if (std::exchange(camera.decoding.over, true)) return;
+  camera.source.packets.unread.clear();
+  if (!failure.empty()) {
+    fail(camera, failure);
+    if (!camera.source.over) stop(camera);
+  }
+  if (!camera.is_mosaic()) end_edge(camera, camera.frames());
 }
 
 void CameraLifecycle::stop_mosaics() {
@@ -128,18 +153,27 @@ void CameraLifecycle::on_publisher_done(Output& output) {
   if (!kept) output.become(CameraState::ended);
 }
 
-void CameraLifecycle::on_master_death() {
+void CameraLifecycle::on_source_death() {
   for (Camera& camera : rig_.cameras.all()) {
     camera.source.gone = true;
-    if (camera.retiring) on_source_over(camera, "");
+    if (camera.source.packets.newest) camera.source.packets.newest->mark_writer_gone();
     for (Output& output : camera.outputs) {
       if (output.is_copy() && output.packets.newest) output.packets.newest->mark_writer_gone();
       if (output.audio.newest) output.audio.newest->mark_writer_gone();
     }
+    if (camera.retiring) on_source_over(camera, "");
+  }
+}
+
+// Its sources go on; the next master decodes again what this one had not handed over.
+void CameraLifecycle::on_master_death() {
+  for (Camera& camera : rig_.cameras.all()) {
+    camera.decoding.gone = true;
     if (camera.is_mosaic() || !camera.frames().newest) continue;
     FrameRingObserver& observer = camera.frames().newest->observer;
     observer.mark_writer_gone();
     if (const auto pts = observer.last_pts()) camera.frames().last_pts = pts;
+    if (const auto packet = observer.last_packet()) camera.frames().last_packet = packet;
   }
 }
 

@@ -28,19 +28,22 @@ class CameraLifecycle {
   // Nobody waits for frames of outputs that are encoded on demand: they are there as soon as their camera is.
   static void begin_on_demand(Camera& camera);
   void on_source_state(Camera& camera, bool delivers, const std::string& reason);
-  // Asks the master to end its source; a mosaic's clock ends.
+  // Has its source ended; a mosaic's clock ends.
   void stop(Camera& camera);
   void stop_mosaics();
   // `failure`: empty where it ended as it should.
   void on_source_over(Camera& camera, const std::string& failure);
+  void on_decoding_over(Camera& camera, const std::string& failure);
+  void on_decoding_state(Camera& camera, bool decodes, const std::string& reason);
   void on_node_done(Camera& camera, CameraNode& node);
   // What a node makes for other nodes comes no more.
   void on_edge_failed(Camera& camera, CameraEdge& edge, const std::string& reason);
   void on_publisher_done(Output& output);
 
+  void on_source_death();
   void on_master_death();
   void on_worker_death(unsigned worker);
-  // There is no master any more, and none will be started.
+  // There is no source any more, and none will be started.
   void give_up_sources();
 
  private:

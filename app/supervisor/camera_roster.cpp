@@ -27,7 +27,9 @@ bool is_at_rest(const Camera& camera) {
   if (!camera.takes_part()) return true;
   const bool published =
       std::ranges::all_of(camera.outputs, [](const Output& output) { return output.publisher.done; });
-  return published && camera.source.over && camera.source.gone && camera.nodes_done();
+  const bool read = camera.source.over && camera.source.gone;
+  const bool decoded = camera.decoding.over && camera.decoding.gone;
+  return published && read && decoded && camera.nodes_done();
 }
 
 }  // namespace
@@ -187,7 +189,7 @@ void CameraRoster::retire(Camera& camera, const std::optional<CameraConfig>& suc
   if (camera.retiring) return;
   camera.retiring = true;
   if (!camera.takes_part()) return;
-  if (processes_.master().child || camera.is_mosaic()) {
+  if (processes_.source().child || camera.is_mosaic()) {
     lifecycle_.stop(camera);
   } else {
     lifecycle_.on_source_over(camera, "");

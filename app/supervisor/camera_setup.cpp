@@ -3,12 +3,37 @@
 #include <algorithm>
 #include <utility>
 
+#include "stages/sources/source.h"
+
 namespace campipe {
 namespace {
 
 bool takes_audio(const Camera& camera, const Output& output, const ServerConfig& server) {
   const bool used = output.config.record || !output.config.push.empty() || serves(server);
   return used && camera.config.source.audio == Audio::copy;
+}
+
+// That need frames only while they have viewers.
+std::vector<OutputId> on_demand_outputs(const Camera& camera) {
+  std::vector<OutputId> outputs;
+  if (encoded_outputs(camera.config) > 0) return outputs;
+  for (const Output& output : camera.outputs) {
+    if (!output.is_copy() && output.state != CameraState::failed) outputs.push_back(output.id);
+  }
+  return outputs;
+}
+
+// Who decodes is not to know where the camera is.
+CameraConfig for_decoding(const CameraConfig& camera) {
+  CameraConfig config;
+  config.name = camera.name;
+  config.source.loop = camera.source.loop;
+  config.decode_threads = camera.decode_threads;
+  config.on_corrupt = camera.on_corrupt;
+  config.drop_policy = camera.drop_policy;
+  config.queue_size = camera.queue_size;
+  config.group = camera.group;
+  return config;
 }
 
 unsigned tiles_of(const Camera& camera) {
@@ -46,18 +71,23 @@ void CameraSetup::send_all(ManagedProcess& process) {
 
 void CameraSetup::send(Camera& camera) {
   for (ManagedProcess& process : processes_.all()) {
-    if (!has_work(process, camera)) continue;
-    if (process.child) {
-      send(process, camera);
-    } else if (!process.start_at) {
-      processes_.start(process);
-    }
+    if (has_work(process, camera)) send_new_work(process, camera);
+  }
+}
+
+void CameraSetup::send_new_work(ManagedProcess& process, Camera& camera) {
+  if (process.child) {
+    send(process, camera);
+  } else if (!process.start_at) {
+    processes_.start(process);
   }
 }
 
 void CameraSetup::send(ManagedProcess& process, Camera& camera) {
   if (!has_work(process, camera)) return;
   switch (process.kind) {
+    case ProcessKind::source:
+      return send_to_source(camera);
     case ProcessKind::master:
       return send_to_master(camera);
     case ProcessKind::worker:
@@ -69,31 +99,71 @@ void CameraSetup::send(ManagedProcess& process, Camera& camera) {
   }
 }
 
-void CameraSetup::send_to_master(Camera& camera) {
+void CameraSetup::send_to_source(Camera& camera) {
+  CameraSource& source = camera.source;
+  CameraEdge& frames = camera.frames();
   messages::ReadCamera message;
   message.camera = camera.id;
-  message.edge = camera.frames().id;
-  message.readers = static_cast<unsigned>(camera.frames().readers.size());
   message.config = camera.config;
-  message.placement = camera.source.placement;
-  message.epoch = camera.frames().epoch + 1;
-  message.base = camera.frames().published();
-  message.resume = camera.frames().last_pts;
+  message.epoch = source.packets.epoch + 1;
+  if (const auto& newest = source.packets.newest) {
+    if (const auto packet = newest->last_dts()) source.next_packet = std::max(source.next_packet, *packet + 1);
+  }
+  message.packet = source.next_packet;
+  message.resume = frames.newest_pts();
+  // A file that does not begin again goes back for what has not been published; of all others nothing comes again.
+  const bool goes_back = !is_live(camera.config.source.url) && !camera.config.source.loop;
+  if (!goes_back && source.packets.newest)
+    message.resume = std::max(message.resume, source.packets.newest->shown_until());
+  message.set_move = rig_.page.decode(camera.id).sets.move;
   message.decode = encoded_outputs(camera.config) > 0;
+  message.on_demand = !on_demand_outputs(camera).empty();
   message.shown = camera.shown;
-  message.shed = camera.shed;
   message.undecided = depends_on_stream(camera.asked) && (!camera.sends || fits(camera.asked, *camera.sends));
   for (Output& output : camera.outputs) {
     if (output.is_copy()) {
       output.copied = output.copied_until();
       message.copies.push_back({output.id, output.packets.epoch + 1, output.packets_published(), output.copied.dts,
                                 output.copied.shown_until, output.config.filters});
-    } else if (!message.decode && output.state != CameraState::failed) {
-      message.on_demand.push_back(output.id);
     }
     if (takes_audio(camera, output, rig_.config.server)) message.audio.push_back({output.id, output.audio.epoch + 1});
   }
-  camera.source.gone = !processes_.send(processes_.master(), message);
+  source.gone = !processes_.send(processes_.source(), message);
+}
+
+void CameraSetup::send_to_master(Camera& camera) {
+  CameraEdge& frames = camera.frames();
+  messages::DecodeCamera message;
+  message.camera = camera.id;
+  message.edge = frames.id;
+  message.readers = static_cast<unsigned>(frames.readers.size());
+  message.config = for_decoding(camera.config);
+  message.live = is_live(camera.config.source.url);
+  message.placement = camera.source.placement;
+  message.epoch = frames.epoch + 1;
+  message.base = frames.published();
+  message.resume = frames.last_pts;
+  message.resume_packet = frames.last_packet;
+  message.decode = encoded_outputs(camera.config) > 0;
+  message.on_demand = on_demand_outputs(camera);
+  message.shown = camera.shown;
+  message.shed = camera.shed;
+  for (const Output& output : camera.outputs) {
+    if (output.is_copy()) message.copies.push_back({output.id, output.config.filters});
+  }
+  camera.decoding.gone = !processes_.send(processes_.master(), message);
+  rings_.pass_on_packets(camera);
+  if (camera.source.over) processes_.send(processes_.master(), messages::SourceRingsOver{{camera.id}});
+}
+
+void CameraSetup::send_shown(Camera& camera) {
+  const messages::ShowCamera message{camera.id, camera.shown};
+  processes_.send_for(processes_.source(), camera, message);
+  if (!camera.decoding.gone) {
+    processes_.send(processes_.master(), message);
+  } else if (has_work(processes_.master(), camera)) {
+    send_new_work(processes_.master(), camera);
+  }
 }
 
 void CameraSetup::send_to_worker(const ManagedProcess& worker, Camera& camera) {
@@ -210,6 +280,7 @@ void CameraSetup::send_disabled(const Camera& camera) {
 void CameraSetup::send_forget(const Camera& camera) {
   if (!camera.takes_part()) return;
   rig_.groups.forget(camera.id);
+  processes_.send(processes_.source(), messages::ForgetCamera{{camera.id}});
   processes_.send(processes_.master(), messages::ForgetCamera{{camera.id}});
   for (const CameraNode& node : camera.nodes)
     processes_.send(processes_.worker(node.worker), messages::ForgetNode{{node.id}});

@@ -20,6 +20,8 @@ class CameraSetup {
   void send_disabled(const Camera& camera);
   // A cell's edge that is new, to its writer. Nodes that had no work before are started.
   void send_edge(Camera& camera, const CameraEdge& edge);
+  // Whether a mosaic shows it has changed.
+  void send_shown(Camera& camera);
   // A node that is new, to its worker. One that does not run is started.
   void send_new_node(Camera& camera, const CameraNode& node);
   // Nothing of it is left.
@@ -29,6 +31,8 @@ class CameraSetup {
 
  private:
   void send(ManagedProcess& process, Camera& camera);
+  void send_new_work(ManagedProcess& process, Camera& camera);
+  void send_to_source(Camera& camera);
   void send_to_master(Camera& camera);
   void send_to_worker(const ManagedProcess& worker, Camera& camera);
   messages::GroupSeat take_seat(const Camera& camera, const CameraNode& node, Output& output);

@@ -22,8 +22,11 @@ std::vector<CameraThread> threads_of(const ManagedProcess& process, Camera& came
   std::vector<CameraThread> threads;
   if (!has_work(process, camera)) return threads;
   switch (process.kind) {
-    case ProcessKind::master:
+    case ProcessKind::source:
       threads.push_back({camera.own(), page.source(camera.id).thread, camera.source.watch});
+      break;
+    case ProcessKind::master:
+      threads.push_back({camera.own(), page.decode(camera.id).thread, camera.decoding.watch});
       break;
     case ProcessKind::worker:
       for (CameraNode& node : camera.nodes) {

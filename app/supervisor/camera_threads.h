@@ -1,5 +1,6 @@
-// The threads that a process has for a camera, each with the block in which it beats and the watch over it: the master
-// one for its source, a worker one for each of its nodes, the publisher one for each of its outputs.
+// The threads that a process has for a camera, each with the block in which it beats and the watch over it: the source
+// one that reads it, the master one that decodes it, a worker one for each of its nodes, the publisher one for each of
+// its outputs.
 #pragma once
 
 #include <chrono>
@@ -14,7 +15,7 @@
 namespace campipe {
 
 struct CameraThread {
-  Output& output;  // whose it is: in master and worker the camera's own stream
+  Output& output;  // whose it is: but for those in the publisher the camera's own stream
   ThreadBlock& block;
   ThreadWatch& watch;
 

@@ -160,7 +160,8 @@ void CrashAttribution::record(const ManagedProcess& process, Camera& camera, Out
   if (alone && !camera.all_failed()) return;
   CameraLifecycle::fail_others(camera, "quarantined with " + output.config.name);
   lifecycle_.on_source_over(camera, "");
-  if (processes_.master().child && !camera.is_mosaic()) lifecycle_.stop(camera);
+  lifecycle_.on_decoding_over(camera, "");  // what is left would bring down the next one
+  if (processes_.source().child && !camera.is_mosaic()) lifecycle_.stop(camera);
 }
 
 }  // namespace campipe

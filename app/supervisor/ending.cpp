@@ -55,7 +55,8 @@ void Supervisor::drain(const std::string& why) {
   ending_.drain_began = Clock::now();
   service_.stopping();
   spdlog::info("ending ({}): handing over what has been decoded", why);
-  if (processes_.master().child) {
+  if (processes_.source().child) {
+    processes_.send(processes_.source(), messages::Drain());
     processes_.send(processes_.master(), messages::Drain());
     lifecycle_.stop_mosaics();
   } else {
@@ -83,7 +84,7 @@ bool Supervisor::everything_is_over() const {
 
 bool Supervisor::mosaics_are_over() const { return std::ranges::all_of(rig_.cameras.all(), is_over); }
 
-// Every file is closed. Workers and publisher meet at the stop barrier and leave; the master is asked to.
+// Every file is closed. Workers and publisher meet at the stop barrier and leave; source and master are asked to.
 void Supervisor::begin_leaving() {
   if (ending_.why.empty()) ending_.why = "ended";
   service_.stopping();
@@ -97,7 +98,10 @@ void Supervisor::begin_leaving() {
 void Supervisor::end_leaving() {
   const auto since = Clock::now() - *ending_.leave_began;
   const Barrier barrier = rig_.page.barrier();
-  if (barrier.over(1) || since > leave_deadline / 2) processes_.send(processes_.master(), messages::Leave());
+  if (barrier.over(1) || since > leave_deadline / 2) {
+    processes_.send(processes_.source(), messages::Leave());
+    processes_.send(processes_.master(), messages::Leave());
+  }
   if (since > leave_deadline && !ending_.logged_late) {
     ending_.logged_late = true;
     spdlog::warn("some processes did not leave in time (missing at the barrier: {:#x})", barrier.wait(1, Clock::now()));

@@ -26,10 +26,10 @@ nlohmann::json group_report(const Camera& camera, const Cameras& cameras, const 
     if (member.config.group == group && member.takes_part())
       skew.add(page.encode(own.id, member.encoder_of(own).process()).sets.skew.counts());
   }
-  const SourceHealth& health = page.source(camera.id).health;
+  const SetHealth& health = page.decode(camera.id).sets;
   return {{"name", group->name},
-          {"phase_ms", ms(static_cast<double>(health.set_phase.load()))},
-          {"drift_ms", ms(static_cast<double>(health.set_drift.load()))},
+          {"phase_ms", ms(static_cast<double>(health.phase.load()))},
+          {"drift_ms", ms(static_cast<double>(health.drift.load()))},
           {"sets", {{"encoded", all.encoded}, {"dropped", all.dropped}, {"out_of_tolerance", all.out_of_tolerance}}},
           {"skew_ms", {{"p50", ms(skew.quantile(0.5))}, {"p99", ms(skew.quantile(0.99))}}}};
 }

@@ -270,7 +270,7 @@ void LostGpus::end_nodes_of(ManagedProcess& worker) {
 // A decoder that waits for a GPU which does not answer keeps its camera, and its process is no better off.
 void LostGpus::end_master_that_is_stuck() {
   const bool waits = std::ranges::any_of(rig_.cameras.all(), [this](const Camera& camera) {
-    return camera.retiring && camera.displaced && !camera.source.gone &&
+    return camera.retiring && camera.displaced && !camera.decoding.gone &&
            health_.is_gone(camera.source.placement.decode_gpu);
   });
   if (!waits || !processes_.master().child) return waits_for_master_.reset();

@@ -82,7 +82,7 @@ void require_possible(const AboutOutput& about, const messages::PacketRing& ring
   const bool encodes =
       about.by.kind != ProcessKind::worker || about.camera.encoder_of(about.output).process() == about.by.id;
   require(encodes, "packets of an output that it has not taken over");
-  require(about.output.is_copy() == (about.by.kind == ProcessKind::master), "packets that another process makes");
+  require(about.output.is_copy() == (about.by.kind == ProcessKind::source), "packets that another process makes");
   require_next(ring.epoch, about.output.packets.epoch);
   require(is_possible(ring.stream.format, false), "packets of a format that cannot be");
   require_rate(ring.stream.frame_rate);
@@ -91,6 +91,18 @@ void require_possible(const AboutOutput& about, const messages::PacketRing& ring
 
 void require_possible(const AboutOutput& about, const messages::AudioRing& ring) {
   require_next(ring.epoch, about.output.audio.epoch);
+}
+
+void require_possible(const AboutCamera& about, const messages::SourceRing& ring) {
+  require_next(ring.epoch, about.camera.source.packets.epoch);
+}
+
+// Decoding ends with the packets, or fails.
+void require_possible(const AboutCamera& about, const messages::DecodingOver& over) {
+  const Camera& camera = about.camera;
+  const bool asked = about.rig.phase != RunPhase::running || camera.retiring || camera.all_failed();
+  require(!over.failure.empty() || asked || camera.source.over,
+          "the end of " + camera.name() + ", which is still read");
 }
 
 void require_possible(const AboutCamera&, const messages::FoundStream& found) {

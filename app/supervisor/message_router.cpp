@@ -27,6 +27,8 @@ void MessageRouter::handle(ManagedProcess& by, Message& message) {
   shorten_texts(message);
   const auto take = [&](auto& read, auto&... fds) { receive(by, message, read, fds...); };
   switch (by.kind) {
+    case ProcessKind::source:
+      return dispatch(messages::FromSource(), message, take);
     case ProcessKind::master:
       return dispatch(messages::FromMaster(), message, take);
     case ProcessKind::worker:
@@ -114,6 +116,11 @@ void MessageRouter::on(const AboutOutput& about, const messages::RingLost& lost)
 }
 
 // The next ring has the next number.
+void MessageRouter::on_incomplete(const AboutCamera& about, const messages::SourceRing& ring) {
+  about.camera.source.packets.epoch = ring.epoch;
+  rings_.lose(about.camera, out_of_descriptors);
+}
+
 void MessageRouter::on_incomplete(const AboutEdge& about, const messages::FrameRing& ring) {
   about.edge.epoch = ring.epoch;
   rings_.lose(about.camera, about.edge, out_of_descriptors);
@@ -135,6 +142,23 @@ void MessageRouter::on(const AboutOutput& about, const messages::PacketRingDone&
 
 void MessageRouter::on(const AboutOutput& about, const messages::AudioRingDone& done) {
   about.output.audio.forget(done.epoch);
+}
+
+void MessageRouter::on(const AboutCamera& about, const messages::SourceRing& ring, std::vector<UniqueFd>& fds) {
+  rings_.add(about.camera, ring, fds);
+}
+
+void MessageRouter::on(const AboutCamera& about, const messages::SourceRingDone& done) {
+  about.camera.source.packets.forget(done.epoch);
+}
+
+void MessageRouter::on(const AboutCamera& about, const messages::DecodingState& state) {
+  lifecycle_.on_decoding_state(about.camera, state.decodes, state.reason);
+}
+
+void MessageRouter::on(const AboutCamera& about, const messages::DecodingOver& over) {
+  about.camera.decoding.gone = true;
+  lifecycle_.on_decoding_over(about.camera, over.failure);
 }
 
 void MessageRouter::on(const AboutCamera& about, const messages::SourceState& source) {

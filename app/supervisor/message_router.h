@@ -41,6 +41,10 @@ class MessageRouter {
   void on(const AboutOutput& about, const messages::RingLost& lost);
   void on(const AboutOutput& about, const messages::PacketRingDone& done);
   void on(const AboutOutput& about, const messages::AudioRingDone& done);
+  void on(const AboutCamera& about, const messages::SourceRing& ring, std::vector<UniqueFd>& fds);
+  void on(const AboutCamera& about, const messages::SourceRingDone& done);
+  void on(const AboutCamera& about, const messages::DecodingState& state);
+  void on(const AboutCamera& about, const messages::DecodingOver& over);
   void on(const AboutCamera& about, const messages::SourceState& source);
   void on(const AboutCamera& about, const messages::SourceOver& over);
   void on(const AboutCamera& about, const messages::FoundStream& found);
@@ -56,6 +60,7 @@ class MessageRouter {
   void on(const AboutOutput& about, const messages::RecordPaused& paused);
   void on(const AboutOutput& about, const messages::RecordResumed& resumed);
   void on(const AboutOutput& about, const messages::PushChanged& changed);
+  void on_incomplete(const AboutCamera& about, const messages::SourceRing& ring);
   void on_incomplete(const AboutEdge& about, const messages::FrameRing& ring);
   void on_incomplete(const AboutOutput& about, const messages::PacketRing& ring);
   void on_incomplete(const AboutOutput& about, const messages::AudioRing& ring);

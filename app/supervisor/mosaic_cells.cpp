@@ -161,7 +161,7 @@ void MosaicCells::show(Camera& camera) {
   if (shown == camera.shown) return;
   camera.shown = shown;
   if (encoded_outputs(camera.config) > 0) return;
-  processes_.send_for(processes_.master(), camera, messages::ShowCamera{camera.id, shown});
+  setup_.send_shown(camera);
 }
 
 }  // namespace campipe

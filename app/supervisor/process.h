@@ -17,7 +17,7 @@ namespace campipe {
 struct Camera;
 struct Output;
 
-enum class ProcessKind : std::uint8_t { master, publisher, worker };
+enum class ProcessKind : std::uint8_t { source, master, publisher, worker };
 
 struct ProcessPlace {
   Device gpu;                    // for workers
@@ -44,8 +44,10 @@ struct ManagedProcess {
   double memory_mib = 0;
 };
 
-// The master does not meet the others there.
-inline bool meets_at_barrier(const ManagedProcess& process) { return process.kind != ProcessKind::master; }
+// Source and master do not meet the others there.
+inline bool meets_at_barrier(const ManagedProcess& process) {
+  return process.kind == ProcessKind::publisher || process.kind == ProcessKind::worker;
+}
 
 // The publisher has it with each output for itself.
 bool has_work(const ManagedProcess& process, const Camera& camera);

@@ -33,6 +33,8 @@ constexpr auto longest_wait_of_gpus = seconds(2);
 
 ProcessId id_of(ProcessKind kind, unsigned number) {
   switch (kind) {
+    case ProcessKind::source:
+      return source_process;
     case ProcessKind::master:
       return master_process;
     case ProcessKind::publisher:
@@ -53,8 +55,17 @@ std::string shown(const Message& message) {
 }  // namespace
 
 std::string role_of(const ManagedProcess& process) {
-  if (process.kind == ProcessKind::worker) return fmt::format("worker {}", process.number);
-  return process.kind == ProcessKind::master ? "master" : "publisher";
+  switch (process.kind) {
+    case ProcessKind::source:
+      return "source";
+    case ProcessKind::master:
+      return "master";
+    case ProcessKind::publisher:
+      return "publisher";
+    case ProcessKind::worker:
+      return fmt::format("worker {}", process.number);
+  }
+  return "";
 }
 
 Processes::Processes(RigState& rig, StepGuard& guard, int log_fd, Events events)
@@ -105,8 +116,7 @@ void Processes::start(ManagedProcess& process) {
   process.hung = false;
   rig_.page.process(process.id).beat = 0;
   rig_.page.process(process.id).arrived = 0;
-  std::vector<std::string> arguments{"master"};
-  if (process.kind == ProcessKind::publisher) arguments = {"publisher"};
+  std::vector<std::string> arguments{role_of(process)};
   if (process.kind == ProcessKind::worker) arguments = {"worker", std::to_string(process.number)};
   std::vector<std::string> variables = mps_variables(rig_.config.mps);
   variables.push_back(see_gpus(process.place.sees));
@@ -269,8 +279,10 @@ void Processes::kill_all() {
 bool has_work(const ManagedProcess& process, const Camera& camera) {
   if (!camera.takes_part()) return false;
   switch (process.kind) {
-    case ProcessKind::master:
+    case ProcessKind::source:
       return !camera.source.over && !camera.is_mosaic();
+    case ProcessKind::master:
+      return !camera.decoding.over && camera.is_decoded();
     case ProcessKind::publisher:
       return std::ranges::any_of(camera.outputs, [](const Output& output) { return !output.publisher.done; });
     case ProcessKind::worker:

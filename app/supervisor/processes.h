@@ -34,13 +34,15 @@ class Processes {
   // What processes log goes to `log_fd`. `rig` and `guard` must outlive it.
   Processes(RigState& rig, StepGuard& guard, int log_fd, Events events);
 
-  // One that is there as long as the rig, and does not run yet. At most one master, one publisher and max_workers.
+  // One that is there as long as the rig, and does not run yet. At most one source, one master, one publisher and
+  // max_workers.
   ManagedProcess& add(ProcessKind kind, ProcessPlace place);
   // In the order in which they were added; none is ever moved, or removed before the end.
   [[nodiscard]] std::list<ManagedProcess>& all() { return processes_; }
   [[nodiscard]] const std::list<ManagedProcess>& all() const { return processes_; }
   [[nodiscard]] ManagedProcess& of(ProcessKind kind, unsigned number = 0);
   [[nodiscard]] ManagedProcess& of(ProcessId process);
+  ManagedProcess& source() { return of(ProcessKind::source); }
   ManagedProcess& master() { return of(ProcessKind::master); }
   ManagedProcess& publisher() { return of(ProcessKind::publisher); }
   ManagedProcess& worker(unsigned number) { return of(ProcessKind::worker, number); }

@@ -107,13 +107,10 @@ nlohmann::json camera_report(const Camera& camera, const RigPage& page, double d
 }
 
 nlohmann::json rig_report(const RunReport& run, const Cameras& cameras, const RigPage& page) {
-  nlohmann::json report{{"duration_s", rounded(run.duration_s)},
-                        {"exit", run.exit},
-                        {"cameras", nlohmann::json::object()},
-                        {"workers", nlohmann::json::array()},
-                        {"master_restarts", run.master_restarts},
-                        {"publisher_restarts", run.publisher_restarts},
-                        {"cpu_s", rounded(run.cpu_s)},
+  nlohmann::json report{{"duration_s", rounded(run.duration_s)},        {"exit", run.exit},
+                        {"cameras", nlohmann::json::object()},          {"workers", nlohmann::json::array()},
+                        {"source_restarts", run.source_restarts},       {"master_restarts", run.master_restarts},
+                        {"publisher_restarts", run.publisher_restarts}, {"cpu_s", rounded(run.cpu_s)},
                         {"max_rss_mib", rounded(run.max_memory_mib)}};
   const LatencyReader whole_run = [&](const Camera& camera, const Output& output) {
     return latencies_of(camera, output, page);

@@ -25,6 +25,7 @@ struct RunReport {
   double duration_s = 0;
   std::string exit;  // ended, duration, stopped, stopped at once
   std::vector<WorkerReport> workers;
+  unsigned source_restarts = 0;
   unsigned master_restarts = 0;
   unsigned publisher_restarts = 0;
   double cpu_s = 0;           // of all processes that ever ran

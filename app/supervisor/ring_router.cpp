@@ -15,6 +15,7 @@ namespace {
 // end makes many while the publisher is away, and each takes descriptors.
 constexpr std::size_t most_rings = 64;
 constexpr auto too_many_rings = "too many of its rings wait for the publisher";
+constexpr auto too_many_to_decode = "too many of its rings wait for the master";
 
 // Its writer's word may have been written by any of its readers: who takes it back shall not find a ring without pixels
 // offered to the next reader.
@@ -98,6 +99,30 @@ void RingRouter::add(Camera& camera, CameraEdge& edge, const messages::FrameRing
     for (Output& output : camera.outputs) CameraLifecycle::begin(output);
   }
   offer(camera, edge, edge.readers);
+}
+
+void RingRouter::add(Camera& camera, const messages::SourceRing& ring, std::vector<UniqueFd>& fds) {
+  const PacketRingObserver observer(PacketRingMemory::open(std::move(fds[0])));
+  auto& packets = camera.source.packets;
+  if (const auto packet = packets.newest ? packets.newest->last_dts() : std::nullopt)
+    camera.source.next_packet = *packet + 1;
+  packets.epoch = ring.epoch;
+  packets.newest = observer;
+  if (camera.decoding.over) return;
+  if (packets.unread.size() >= most_rings) return lose(camera, too_many_to_decode);
+  packets.unread.push_back({ring.epoch, {ring.packet, ring.again}, observer});
+  pass_on(camera, packets.unread.back());
+}
+
+void RingRouter::pass_on(const Camera& camera, const PacketRings<SourceRingStart>::Ring& ring) {
+  if (camera.decoding.gone) return;  // it is passed on with the camera
+  const auto& [packet, again] = ring.parameters;
+  processes_.send(processes_.master(), messages::SourceRing{camera.id, ring.epoch, packet, again},
+                  {ring.observer.fd()});
+}
+
+void RingRouter::pass_on_packets(const Camera& camera) {
+  for (const auto& ring : camera.source.packets.unread) pass_on(camera, ring);
 }
 
 void RingRouter::add(Camera& camera, Output& output, const messages::PacketRing& ring, std::vector<UniqueFd>& fds) {

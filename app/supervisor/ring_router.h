@@ -1,6 +1,6 @@
-// Rings on their way through the supervisor, from who made them to who reads them: a camera's frame rings from the
-// master, or from a node, to the node that reads them, an output's packet rings from the master or a worker to the
-// publisher.
+// Rings on their way through the supervisor, from who made them to who reads them: a camera's packets from the source
+// to the master, its frame rings from the master, or from a node, to the node that reads them, an output's packet rings
+// from the source or a worker to the publisher.
 #pragma once
 
 #include <span>
@@ -19,6 +19,7 @@ class RingRouter {
       : rig_(rig), processes_(processes), lifecycle_(lifecycle) {}
 
   // A ring that was made. Throws Error where it is none.
+  void add(Camera& camera, const messages::SourceRing& ring, std::vector<UniqueFd>& fds);
   void add(Camera& camera, CameraEdge& edge, const messages::FrameRing& ring, std::vector<UniqueFd>& fds);
   void add(Camera& camera, Output& output, const messages::PacketRing& ring, std::vector<UniqueFd>& fds);
   void add(Camera& camera, Output& output, const messages::AudioRing& ring, std::vector<UniqueFd>& fds);
@@ -34,6 +35,8 @@ class RingRouter {
   void offer(Camera& camera, CameraEdge& edge, EdgeReader& reader);
   // Likewise to a mosaic's node, of all its cells' edges.
   void offer_cells(const Camera& mosaic);
+  // All that the master has not finished, to one that knows the camera.
+  void pass_on_packets(const Camera& camera);
   // All that the publisher has not finished.
   void pass_on_all(const Camera& camera, Output& output);
   // Once a dead worker's bits are gone from its ring, all that is neither encoded nor dropped died with it. To be
@@ -45,6 +48,7 @@ class RingRouter {
   const CameraNode* ready_for_ring(const Camera& camera, const EdgeReader& reader);
   void renew(const Camera& camera, const CameraEdge& edge, const std::string& why);
   bool writer_lives(const Camera& camera, const CameraEdge& edge);
+  void pass_on(const Camera& camera, const PacketRings<SourceRingStart>::Ring& ring);
   void pass_on(const Camera& camera, Output& output, const PacketRings<StreamParameters>::Ring& ring);
   void pass_on(const Camera& camera, Output& output, const PacketRings<AudioParameters>::Ring& ring);
   void settle(Camera& camera, CameraEdge& edge);

@@ -96,6 +96,7 @@ void RunAccounts::put_report(const std::string& ending) {
     if (process.kind != ProcessKind::worker) continue;
     run.workers.push_back({process.number, process.place.gpu_name, process.restarts, process.cpu_s});
   }
+  run.source_restarts = processes_.source().restarts;
   run.master_restarts = processes_.master().restarts;
   run.publisher_restarts = processes_.publisher().restarts;
   run.cpu_s = cpu_seconds();

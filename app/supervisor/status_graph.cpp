@@ -26,7 +26,7 @@ GraphStream stream_of(const Output& output, std::size_t first) {
 
 // None: its source.
 GraphNode start_of(const Camera& camera, std::optional<NodeId> id) {
-  if (!id) return {.kind = Kind::source, .name = camera.name(), .process = "master"};
+  if (!id) return {.kind = Kind::source, .name = camera.name(), .process = "source"};
   const CameraNode& node = camera.node(*id);
   const auto place = static_cast<unsigned>(&node - camera.nodes.data());
   return {.kind = Kind::node,
@@ -40,7 +40,10 @@ GraphNode start_of(const Camera& camera, std::optional<NodeId> id) {
 json to_json(const GraphNode& node) {
   json all{{"id", id_of(node)}, {"process", node.process}, {"gpu", node.gpu}, {"streams", json::array()}};
   for (const GraphStream& stream : node.streams) all["streams"].push_back(to_json(stream));
-  if (node.kind == Kind::source) all["decoder"] = node.decoder;
+  if (node.kind == Kind::source) {
+    all["decoder"] = node.decoder;
+    all["decoded_in"] = node.decoded_in;
+  }
   if (node.cells > 0) all["cells"] = node.cells;
   return all;
 }
@@ -51,6 +54,7 @@ GraphNode source_of(const Camera& camera) {
   if (camera.decoder.empty() || on_gpu) source.gpu = camera.source.gpu;
   if (!camera.decoder.empty()) source.decoder = on_gpu ? "nvdec" : "libavcodec";
   if (camera.decoder == "pattern") source.decoder = camera.decoder;
+  if (camera.is_decoded()) source.decoded_in = "master";
   for (const Output& output : camera.outputs) {
     if (output.is_copy()) source.streams.push_back(stream_of(output, 0));
   }

@@ -79,6 +79,7 @@ Supervisor::~Supervisor() {
 }
 
 void Supervisor::add_processes(const RigPlan& plan) {
+  processes_.add(ProcessKind::source, {});
   processes_.add(ProcessKind::master, {}).place.sees = gpus_of_master(plan.cameras);
   processes_.add(ProcessKind::publisher, {});
   for (unsigned w = 0; w < plan.workers.size(); ++w) {
@@ -208,20 +209,21 @@ void Supervisor::send_status() {
 // Some camera still has work for it.
 bool Supervisor::needed(const ManagedProcess& process) const {
   if (rig_.phase == RunPhase::leaving || lost_gpus_.is_gone(process.place.gpu)) return false;
-  if (rig_.phase == RunPhase::draining && process.kind == ProcessKind::master) return false;
+  if (rig_.phase == RunPhase::draining && process.kind == ProcessKind::source) return false;
   if (process.kind == ProcessKind::publisher && serves(rig_.config.server)) return true;
   return std::ranges::any_of(rig_.cameras.all(), [&](const Camera& camera) { return has_work(process, camera); });
 }
 
 bool Supervisor::on_death(ManagedProcess& process, const ExitInfo& info) {
   const bool again = crashes_.on_death(process, info);
+  if (process.kind == ProcessKind::source) lifecycle_.on_source_death();
   if (process.kind == ProcessKind::master) lifecycle_.on_master_death();
   if (process.kind == ProcessKind::worker) {
     moves_.on_worker_death(process.number);
     lifecycle_.on_worker_death(process.number);
   }
-  const bool no_master = rig_.phase == RunPhase::draining && process.kind == ProcessKind::master;
-  if (no_master) lifecycle_.give_up_sources();
+  const bool no_source = rig_.phase == RunPhase::draining && process.kind == ProcessKind::source;
+  if (no_source) lifecycle_.give_up_sources();
   lost_gpus_.on_death(process, info);
   return again;
 }

@@ -24,7 +24,7 @@ class PatternDecoder final : public Decoder {
   }
 
   bool send(const AVPacket* packet, std::int64_t capture_utc) override {
-    if (packet != nullptr) next_ = Waiting{packet->pts, capture_utc / 1000};
+    if (packet != nullptr) next_ = Waiting{packet->pts, capture_utc / 1000, packet->pos};
     return true;
   }
 
@@ -32,12 +32,14 @@ class PatternDecoder final : public Decoder {
     let_go();
     if (!next_) return Receive::none;
     const Waiting waiting = *std::exchange(next_, std::nullopt);
+    frame.packet = waiting.packet;
     const auto slot = ring_->claim();
     if (!slot) return Receive::no_slot;
     shown_ = slot->index;
     painter_.paint({static_cast<std::uint32_t>(waiting.number), waiting.utc_us},
                    view_in_slot(format_, layout_, slot->pixels.data()));
     frame = {slot->index, {format_, layout_.offset, layout_.stride, {}}, waiting.number, false};
+    frame.packet = waiting.packet;
     return Receive::frame;
   }
 
@@ -50,6 +52,7 @@ class PatternDecoder final : public Decoder {
   struct Waiting {
     std::int64_t number;
     std::int64_t utc_us;
+    std::int64_t packet;
   };
 
   void let_go() {

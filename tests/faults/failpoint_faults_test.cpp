@@ -24,7 +24,7 @@ std::string quick_rig(const std::string& more = "") {
 struct Death {
   std::string place;
   std::string failpoints;
-  std::vector<std::string> dies;        // "master", "worker", "publisher"
+  std::vector<std::string> dies;        // "source", "master", "worker", "publisher"
   std::vector<std::string> whole = {};  // cameras that must have lost nothing
 };
 void PrintTo(const Death& death, std::ostream* out) { *out << death.failpoints; }
@@ -64,6 +64,11 @@ const std::vector<std::string> others_than_b_and_d{"a", "c"};
 INSTANTIATE_TEST_SUITE_P(
     At, Dies,
     testing::Values(
+        Death{"SourcePacket", "source.packet@b:60=kill", {"source"}, fault_cameras},
+        Death{"SourceAndMaster",
+              "source.packet@b:60=kill,ingest.published@c:70=kill",
+              {"source", "master"},
+              fault_cameras},
         Death{"IngestPacket", "ingest.packet@b:60=kill", {"master"}, fault_cameras},
         Death{"IngestPublished", "ingest.published@b:60=kill", {"master"}, fault_cameras},
         Death{"RingWriterClaimed", "ring.writer.claimed:250=kill", {"master"}, fault_cameras},
@@ -84,13 +89,13 @@ INSTANTIATE_TEST_SUITE_P(
         Death{"RingReaderUsed", "ring.reader.used:120=kill", {"worker"}},
         Death{"RingReaderDone", "ring.reader.done:120=kill", {"worker"}},
         Death{"RingReaderWaiting", "ring.reader.waiting:60=kill", {"worker"}},
-        Death{"PacketsWriterFilled", "packets.writer.filled:120=kill", {"worker"}},
-        Death{"PacketsWriterHead", "packets.writer.head:120=kill", {"worker"}},
+        Death{"PacketsWriterFilled", "packets.writer.filled:120=kill", {"source", "worker"}},
+        Death{"PacketsWriterHead", "packets.writer.head:120=kill", {"source", "worker"}},
         Death{"PublisherPacket", "publisher.packet@b:60=kill", {"publisher"}, fault_cameras},
         Death{"PublisherFlushed", "publisher.flushed@b:4=kill", {"publisher"}, fault_cameras},
         Death{"PublisherCommitted", "publisher.committed@b:4=kill", {"publisher"}, fault_cameras},
-        Death{"PacketsReaderReleasing", "packets.reader.releasing:25=kill", {"publisher"}, fault_cameras},
-        Death{"PacketsReaderReleased", "packets.reader.released:25=kill", {"publisher"}, fault_cameras},
+        Death{"PacketsReaderReleasing", "packets.reader.releasing:100=kill", {"master", "publisher"}, fault_cameras},
+        Death{"PacketsReaderReleased", "packets.reader.released:100=kill", {"master", "publisher"}, fault_cameras},
         // The second arrival is at the barrier of the end.
         Death{"BarrierAtTheEnd", "barrier.arriving:2=kill", {}, fault_cameras}),
     [](const auto& one) { return one.param.place; });

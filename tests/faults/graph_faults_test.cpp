@@ -168,7 +168,7 @@ TEST_P(RandomGraph, BalancesAfterTenKills) {
   for (const char* file : {"a.mp4", "b.mp4", "c.mp4", "d.mp4"})
     ASSERT_TRUE(rig.wait_for_growth(file, 1500)) << rig.log();
   const std::size_t descriptors = descriptors_of(rig.supervisor());
-  const std::vector<std::string> roles{"worker 0", "worker 1", "worker 2", "worker 3", "master", "publisher"};
+  const std::vector<std::string> roles{"worker 0", "worker 1", "worker 2", "worker 3", "source", "master", "publisher"};
   for (int attempt = 0; kills < 10 && attempt < 100; ++attempt) {
     // Mostly workers. One that no camera needs does not run.
     const std::string& role = roles[random() % 8 < 6 ? random() % 4 : random() % roles.size()];

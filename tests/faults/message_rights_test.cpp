@@ -49,7 +49,7 @@ TEST_P(WrongMessage, EndsItsSenderAlone) {
   RigRun rig(fault_rig(0));
   ASSERT_TRUE(wait_until_recording(rig)) << rig.log();
   std::map<std::string, pid_t> before;
-  for (const char* role : {"master", "publisher", "worker 0", "worker 1"}) before[role] = rig.pid_of(role);
+  for (const char* role : {"source", "master", "publisher", "worker 0", "worker 1"}) before[role] = rig.pid_of(role);
   const UniqueFd memory = create_shared_memory("of a test", 4096);
   ASSERT_TRUE(
       channel_of(before[wrong.role])
@@ -78,23 +78,31 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         wrong("MasterThatRequests", "master", messages::RemoveCamera{1, "a", false}, not_its_own),
         wrong("MasterThatPublishes", "master", messages::NodeDone{{NodeId(0)}}, not_its_own),
-        wrong("MasterThatEncodes", "master", messages::PacketRing{OutputId(0), 2, {}},
+        wrong("MasterThatEncodes", "master", messages::PacketRing{OutputId(0), 2, {}}, not_its_own, 1),
+        wrong("SourceThatRequests", "source", messages::RemoveCamera{1, "a", false}, not_its_own),
+        wrong("SourceThatDecodes", "source", messages::FrameRing{EdgeId(0), 2, 25, 0, "", {}}, not_its_own, 2),
+        wrong("SourceThatEncodes", "source", messages::PacketRing{OutputId(0), 2, {}},
               "packets that another process makes", 1),
-        wrong("MasterWithoutCamera", "master", messages::SourceOver{CameraId(4096), "", false}, "for camera 4096"),
+        wrong("SourceWithAJumpingRing", "source", messages::SourceRing{CameraId(0), 9, 0, false}, "does not follow", 1),
+        wrong("SourceWithAnotherMemory", "source", messages::SourceRing{CameraId(0), 2, 0, false}, "is ended:", 1),
+        wrong("MasterThatReads", "master", messages::SourceRing{CameraId(0), 2, 0, false}, not_its_own, 1),
+        wrong("MasterThatConnects", "master", messages::SourceState{CameraId(0), false, "away"}, not_its_own),
+        wrong("MasterThatStopsDecoding", "master", messages::DecodingOver{CameraId(0), ""}, "which is still read"),
+        wrong("SourceWithoutCamera", "source", messages::SourceOver{CameraId(4096), "", false}, "for camera 4096"),
         wrong("WorkerWithoutOutput", "worker 0", messages::OutputFailed{{OutputId(4096), ""}}, "for output 4096"),
         wrong("MasterWithTooManyDescriptors", "master", messages::FrameRing(), "with 3 descriptors", 3),
         wrong("MasterWithAnotherMemory", "master", messages::FrameRing{EdgeId(0), 2, 25, 0, "", {}}, "is ended:", 2),
         wrong_rotation,
         wrong("MasterWithAJumpingRing", "master", messages::FrameRing{EdgeId(0), 9, 25, 0, "", {}}, "does not follow",
               2),
-        wrong("MasterThatSeesNoStream", "master", messages::FoundStream{CameraId(0), {"a\nb", "", 0, false}},
+        wrong("SourceThatSeesNoStream", "source", messages::FoundStream{CameraId(0), {"a\nb", "", 0, false}},
               "a source's stream that cannot be"),
         wrong("WorkerThatSeesAStream", "worker 0", messages::FoundStream{CameraId(0), hevc}, not_its_own),
-        wrong("MasterWithAnEndlessStream", "master", messages::OpenedStream{CameraId(0), {"h264", 1 << 20, 100, 25}},
+        wrong("SourceWithAnEndlessStream", "source", messages::OpenedStream{CameraId(0), {"h264", 1 << 20, 100, 25}},
               "a source's stream that cannot be"),
-        wrong("MasterWithAStreamOfNoRate", "master", messages::OpenedStream{CameraId(0), {"h264", 100, 100, -1}},
+        wrong("SourceWithAStreamOfNoRate", "source", messages::OpenedStream{CameraId(0), {"h264", 100, 100, -1}},
               "a source's stream that cannot be"),
-        wrong("MasterWithAStreamOfNoCodec", "master", messages::OpenedStream{CameraId(0), {"h\n264", 100, 100, 25}},
+        wrong("SourceWithAStreamOfNoCodec", "source", messages::OpenedStream{CameraId(0), {"h\n264", 100, 100, 25}},
               "a source's stream that cannot be"),
         wrong("WorkerThatOpensAStream", "worker 0", messages::OpenedStream{CameraId(0), {"h264", 100, 100, 25}},
               not_its_own),
@@ -105,8 +113,8 @@ INSTANTIATE_TEST_SUITE_P(
         wrong("WorkerThatRequests", "worker 0", messages::Reload{1}, not_its_own),
         wrong("WorkerOfAnotherCamera", "worker 0", messages::NodeDone{{NodeId(1)}}, "for a node of another worker"),
         // Nothing of these cameras is over.
-        wrong("MasterThatGivesUp", "master", messages::SourceOver{CameraId(0), "", false}, "whose source has no end"),
-        wrong("MasterWithAnEndOfNoEnd", "master", messages::SourceOver{CameraId(0), "", true},
+        wrong("SourceThatGivesUp", "source", messages::SourceOver{CameraId(0), "", false}, "whose source has no end"),
+        wrong("SourceWithAnEndOfNoEnd", "source", messages::SourceOver{CameraId(0), "", true},
               "whose source has no end"),
         wrong("WorkerThatGivesUp", "worker 0", messages::NodeDone{{NodeId(0)}}, "which has not ended"),
         wrong("PublisherThatGivesUp", "publisher", messages::OutputDone{{OutputId(0)}}, "which has not ended"),
@@ -135,15 +143,15 @@ TEST(RightMessage, OfWhatACameraSendsDoesNoHarm) {
       "  b: {source: \"" +
       (clips.path() / "plain.mp4").string() + "\", loop: true, record: {path: b.mp4}}\n");
   for (const char* file : {"a.mp4", "b.mp4"}) ASSERT_TRUE(rig.wait_for_growth(file, 2000)) << rig.log();
-  const pid_t master = rig.pid_of("master");
+  const pid_t source = rig.pid_of("source");
   for (const unsigned camera : {0U, 1U, 0U, 1U}) {
-    Channel channel = channel_of(master);
+    Channel channel = channel_of(source);
     ASSERT_TRUE(send(channel, messages::FoundStream{CameraId(camera), hevc}));
   }
   for (const char* file : {"a.mp4", "b-1.mp4"}) {
     EXPECT_TRUE(rig.wait_for_growth(file, rig.size(file) + 2000)) << rig.log();
   }
-  EXPECT_EQ(rig.pid_of("master"), master);
+  EXPECT_EQ(rig.pid_of("source"), source);
   EXPECT_EQ(rig.log().find("a: sends"), std::string::npos) << rig.log();
   const std::string told = "b: sends hevc";
   EXPECT_EQ(rig.log().find(told), rig.log().rfind(told)) << rig.log();

@@ -297,7 +297,7 @@ TEST_P(RandomMosaics, Balance) {
              pattern("c", ", placement: {filter: [cpu:1], encode: cpu:2}, filters: [{color: {contrast: 1.1}}]") +
              "mosaics:\n" + mosaic("one") + mosaic("two", "", "[[c, 0, 0, 160, 120], [a, 160, 0, 160, 120]]"));
   ASSERT_TRUE(wait_for_flow(rig, {"one", "two"})) << rig.log();
-  const std::vector<std::string> roles{"worker 0", "worker 1", "worker 2", "master", "publisher"};
+  const std::vector<std::string> roles{"worker 0", "worker 1", "worker 2", "source", "master", "publisher"};
   const std::vector<std::string> streams{"a", "b", "c", "one", "two"};
   for (int blow = 0; blow < 8; ++blow) {
     if (random() % 3 == 0) {

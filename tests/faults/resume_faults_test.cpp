@@ -1,5 +1,5 @@
-// The master dies while it reads files: its successor goes on with the very next frame, wherever in a group of
-// frames that was, and whatever the container's seeking is like.
+// The source dies while it reads files, or the master while it decodes them: the successor goes on with the very next
+// frame, wherever in a group of frames that was, and whatever the container's seeking is like.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -33,13 +33,20 @@ TEST_P(Resumed, FileGoesOnWithTheNextPicture) {
   const std::string camera = "{source: \"" + (clips.path() / clip.name).string() +
                              "\", pace: fast, decode: {threads: " + std::to_string(kind.threads) +
                              "}, encode: {codec: h264}, record: {path: \"{camera}.mp4\"}}";
-  // Groups have 12 frames: deaths all around the beginning of one.
-  for (const int death : {26, 34, 35, 36, 37}) {
-    SCOPED_TRACE("death at packet " + std::to_string(death));
-    RigRun rig("cameras: {cam: " + camera + "}", {.failpoints = "ingest.published:" + std::to_string(death) + "=kill"});
+  // Groups have 12 frames: deaths all around the beginning of one. A source goes back to before where its predecessor
+  // was, some to the beginning of the file, so it dies once.
+  std::vector<std::pair<std::string, int>> all;
+  for (const int death : {36, 37, 40}) all.emplace_back("source.packet", death);
+  for (const int death : {26, 34, 35, 36, 37}) all.emplace_back("ingest.published", death);
+  const auto dying = clips.path() / "dying";
+  for (const auto& [place, death] : all) {
+    SCOPED_TRACE(place + ", death at packet " + std::to_string(death));
+    const std::string dies = place == "source.packet" ? "=kill_once" + dying.string() : "=kill";
+    std::ofstream(dying).put('\n');
+    RigRun rig("cameras: {cam: " + camera + "}", {.failpoints = place + ":" + std::to_string(death) + dies});
     ASSERT_EQ(rig.wait(), 0) << rig.log();
     EXPECT_EQ(check_accounting(rig.report()), "");
-    EXPECT_GE(rig.report().at("master_restarts"), 1);
+    EXPECT_GE(rig.report().at(place == "source.packet" ? "source_restarts" : "master_restarts"), 1);
     const VideoFile recording = read_video(rig.file("cam.mp4"));
     EXPECT_EQ(check_pattern_recording(recording, true), "");
     ASSERT_EQ(recording.pictures.size(), std::size_t{clip_frames});
@@ -50,27 +57,29 @@ TEST_P(Resumed, FileGoesOnWithTheNextPicture) {
   }
 }
 
-// A loop has no place to go back to: it begins again, and time goes on.
-TEST(ResumedLoop, BeginsAgainAndGoesOnInTime) {
-  for (const std::string name : {"a.mp4", "a.h264"}) {
-    SCOPED_TRACE(name);
-    const TemporaryFolder clips;
-    make_clip(clips.path(), {.name = name, .frames = 20});
-    RigRun rig("cameras: {cam: {source: \"" + (clips.path() / name).string() +
-                   "\", loop: true, encode: {codec: h264}, record: {path: cam.mp4}}}",
-               {.arguments = {"--duration", is_sanitized ? "8s" : "3s"}, .failpoints = "ingest.published:27=kill"});
-    ASSERT_EQ(rig.wait(), 0) << rig.log();
-    EXPECT_EQ(check_accounting(rig.report()), "");
-    const VideoFile recording = read_video(rig.file("cam.mp4"));
-    const auto numbers = numbers_of(recording);
-    ASSERT_GT(numbers.size(), is_sanitized ? 28U : 40U) << rig.log();
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-      ASSERT_EQ(numbers[i], static_cast<std::int64_t>(i % 27 % 20)) << i;
-      if (i > 0) {
-        ASSERT_GT(recording.pictures[i].pts, recording.pictures[i - 1].pts) << i;
+// Who reads a loop has no place to go back to: it begins again, and time goes on. Who decodes it goes on in it.
+TEST(ResumedLoop, GoesOnInTime) {
+  for (const std::string place : {"source.packet", "ingest.published"})
+    for (const std::string name : {"a.mp4", "a.h264"}) {
+      SCOPED_TRACE(place + " " + name);
+      const bool begins_again = place == "source.packet";
+      const TemporaryFolder clips;
+      make_clip(clips.path(), {.name = name, .frames = 20});
+      RigRun rig("cameras: {cam: {source: \"" + (clips.path() / name).string() +
+                     "\", loop: true, encode: {codec: h264}, record: {path: cam.mp4}}}",
+                 {.arguments = {"--duration", is_sanitized ? "8s" : "3s"}, .failpoints = place + ":27=kill"});
+      ASSERT_EQ(rig.wait(), 0) << rig.log();
+      EXPECT_EQ(check_accounting(rig.report()), "");
+      const VideoFile recording = read_video(rig.file("cam.mp4"));
+      const auto numbers = numbers_of(recording);
+      ASSERT_GT(numbers.size(), is_sanitized ? 28U : 40U) << rig.log();
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        ASSERT_EQ(numbers[i], static_cast<std::int64_t>(begins_again ? i % 26 % 20 : i % 20)) << i;
+        if (i > 0) {
+          ASSERT_GT(recording.pictures[i].pts, recording.pictures[i - 1].pts) << i;
+        }
       }
     }
-  }
 }
 
 // With B-frames, some of the frames that were passed on are shown later than the newest packet: what comes next is
@@ -87,7 +96,7 @@ TEST(ResumedLoop, OfCopiesGoesOnInTime) {
         {.arguments = {"--duration", "3s"}, .failpoints = "packets.writer.head:" + std::to_string(death) + "=kill"});
     ASSERT_EQ(rig.wait(), 0) << rig.log();
     EXPECT_EQ(check_accounting(rig.report()), "");
-    EXPECT_GE(rig.report().at("master_restarts"), 1);
+    EXPECT_GE(rig.report().at("source_restarts"), 1);
     const VideoFile recording = read_video(rig.file("cam.mkv"));
     EXPECT_EQ(recording.complaints, 0) << recording.text;
     ASSERT_GT(recording.pictures.size(), is_sanitized ? 28U : 40U) << rig.log();
@@ -115,7 +124,7 @@ TEST_P(ResumedCopy, GoesOnWithTheNextPacket) {
                {.failpoints = "packets.writer.head:" + std::to_string(death) + "=kill"});
     ASSERT_EQ(rig.wait(), 0) << rig.log();
     EXPECT_EQ(check_accounting(rig.report()), "");
-    EXPECT_GE(rig.report().at("master_restarts"), 1);
+    EXPECT_GE(rig.report().at("source_restarts"), 1);
     const auto numbers = numbers_of(read_video(rig.file("cam.mp4")));
     ASSERT_EQ(numbers.size(), std::size_t{clip_frames}) << rig.log();
     for (std::size_t i = 0; i < numbers.size(); ++i) ASSERT_EQ(numbers[i], static_cast<std::int64_t>(i));

@@ -66,12 +66,13 @@ TEST_P(Struck, FramesFlowAgainWithinTwoSeconds) {
     SCOPED_TRACE(fault_cameras[i]);
     const VideoFile recording = read_video(rig.file(fault_cameras[i] + ".mp4"));
     EXPECT_LE(largest_gap(recording, when), promised_recovery) << rig.log();
-    const bool untouched = !hits(blow, "master") && !hits(blow, worker_of(i));
+    const bool untouched = !hits(blow, "source") && !hits(blow, worker_of(i));
     EXPECT_EQ(check_pattern_recording(recording, untouched), "");
     const auto camera = rig.camera(fault_cameras[i]);
     EXPECT_TRUE(!untouched || camera.at("frames").at("dropped").empty()) << camera;
     EXPECT_EQ(camera.at("worker_restarts"), hits(blow, worker_of(i)) ? 1 : 0);
   }
+  EXPECT_EQ(rig.report().at("source_restarts"), hits(blow, "source") ? 1 : 0);
   EXPECT_EQ(rig.report().at("master_restarts"), hits(blow, "master") ? 1 : 0);
   EXPECT_EQ(rig.report().at("publisher_restarts"), hits(blow, "publisher") ? 1 : 0);
 }
@@ -79,11 +80,13 @@ TEST_P(Struck, FramesFlowAgainWithinTwoSeconds) {
 INSTANTIATE_TEST_SUITE_P(
     By, Struck,
     testing::Values(Blow{"KilledWorker", {"worker 0"}}, Blow{"StoppedWorker", {"worker 1"}, SIGSTOP},
+                    Blow{"KilledSource", {"source"}}, Blow{"StoppedSource", {"source"}, SIGSTOP},
                     Blow{"KilledMaster", {"master"}}, Blow{"StoppedMaster", {"master"}, SIGSTOP},
                     Blow{"KilledPublisher", {"publisher"}}, Blow{"StoppedPublisher", {"publisher"}, SIGSTOP},
                     Blow{"KilledWorkerAndPublisher", {"worker 0", "publisher"}},
                     Blow{"KilledMasterAndWorker", {"master", "worker 1"}},
-                    Blow{"KilledAllButTheSupervisor", {"master", "worker 0", "worker 1", "publisher"}}),
+                    Blow{"KilledSourceAndMaster", {"source", "master"}},
+                    Blow{"KilledAllButTheSupervisor", {"source", "master", "worker 0", "worker 1", "publisher"}}),
     [](const auto& one) { return one.param.title; });
 
 // Policy `block`: the source waits, so only what the dead process had in its hands is lost.

@@ -35,7 +35,7 @@ constexpr int pokes_at_once = 100;
 // One after the other: a camera whose memory is damaged again and again is quarantined after a while, and then there is
 // nothing left to poke at.
 constexpr int most_rigs = 12;
-const std::set<std::string> roles{"master", "publisher", "worker 0", "worker 1"};
+const std::set<std::string> roles{"source", "master", "publisher", "worker 0", "worker 1"};
 
 struct Target {
   std::string title;
@@ -145,7 +145,8 @@ std::set<std::size_t> accusations_in(const RigPage& pages, ProcessId process) {
     places.insert(reinterpret_cast<std::uintptr_t>(&block.accusation) - page);
   };
   for (unsigned i = 0; i < 8; ++i) {  // the rig has fewer
-    if (process == master_process) add(pages.edge_writer(EdgeId(i), master_process)), add(pages.copy(OutputId(i)));
+    if (process == source_process) add(pages.source(CameraId(i))), add(pages.copy(OutputId(i)));
+    if (process == master_process) add(pages.decode(CameraId(i))), add(pages.edge_writer(EdgeId(i), master_process));
     if (process == publisher_process) add(pages.publish(OutputId(i)));
     if (process >= worker_process(0))
       add(pages.edge_reader(EdgeId(i), process)), add(pages.encode(OutputId(i), process));
@@ -181,7 +182,8 @@ class Poked : public testing::TestWithParam<Target> {
   static std::set<std::size_t> spared_words(const RigRun& rig) {
     const std::string& role = GetParam().holder;
     if (GetParam().memory != "rig process") return {};
-    const ProcessId process = role == "master"      ? master_process
+    const ProcessId process = role == "source"      ? source_process
+                              : role == "master"    ? master_process
                               : role == "publisher" ? publisher_process
                                                     : worker_process(0);
     return accusations_in(pages_of(rig, role, process), process);
@@ -230,7 +232,7 @@ class Poked : public testing::TestWithParam<Target> {
       if (camera == "c") {
         EXPECT_EQ(video.complaints, 0) << video.text;  // its clip begins again and again
       } else {
-        EXPECT_EQ(check_pattern_recording(video, !GetParam().owners.contains("master")), "");
+        EXPECT_EQ(check_pattern_recording(video, !GetParam().owners.contains("source")), "");
       }
     }
   }
@@ -253,7 +255,9 @@ INSTANTIATE_TEST_SUITE_P(
     In, Poked,
     testing::Values(Target{"FrameRing", "frame ring", "worker 0", {"master", "worker 0"}, {"a"}},
                     Target{"PacketRing", "packet ring", "worker 0", {"worker 0", "publisher"}, {"a"}},
-                    Target{"CopiesRing", "packet ring", "master", {"master", "publisher"}, {"c"}},
+                    Target{"SourceRing", "source ring", "master", {"source", "master"}, {"a", "b"}},
+                    Target{"CopiesRing", "packet ring", "source", {"source", "publisher"}, {"c"}},
+                    Target{"SourcesPage", "rig process", "source", {"source"}, {"a", "b", "c"}},
                     Target{"MastersPage", "rig process", "master", {"master"}, {"a", "b", "c"}},
                     Target{"WorkersPage", "rig process", "worker 0", {"worker 0"}, {"a"}},
                     Target{"PublishersPage", "rig process", "publisher", {"publisher"}, {"a", "b", "c"}}),
@@ -308,13 +312,13 @@ TEST(Accusation, ForACameraThatFailedEndsTheAccuser) {
       file.string() + ", encode: {codec: h264}}\n");
   ASSERT_TRUE(rig.wait_for_growth("a.mp4", 3000)) << rig.log();
   ASSERT_TRUE(eventually([&] { return rig.log().find("error [supervisor] b: ") != std::string::npos; })) << rig.log();
-  const pid_t master = rig.pid_of("master");
+  const pid_t source = rig.pid_of("source");
   const pid_t publisher = rig.pid_of("publisher");
   const RigPage pages = pages_of(rig, "publisher", publisher_process);
-  accuse(pages.publish(OutputId(1)).accusation, Accused::master);
+  accuse(pages.publish(OutputId(1)).accusation, Accused::source);
   rig.successor_of("publisher", publisher);
   ASSERT_TRUE(rig.wait_for_growth("a.mp4", rig.size("a.mp4"))) << rig.log();
-  EXPECT_EQ(rig.pid_of("master"), master) << rig.log();
+  EXPECT_EQ(rig.pid_of("source"), source) << rig.log();
   rig.signal(SIGINT);
   EXPECT_EQ(rig.wait(), 3) << rig.log();
 }
@@ -323,7 +327,7 @@ TEST(Accusation, ForACameraThatFailedEndsTheAccuser) {
 TEST(SharedPage, IsTheSupervisorsToWrite) {
   RigRun rig("cameras:\n  a: {source: \"test://pattern?width=320&height=240&rate=25\", record: {path: a.mp4}}\n");
   ASSERT_TRUE(rig.wait_for_growth("a.mp4", 3000)) << rig.log();
-  for (const char* role : {"master", "worker 0", "publisher"}) {
+  for (const char* role : {"source", "master", "worker 0", "publisher"}) {
     const UniqueFd page = open_memory(rig.pid_of(role), "rig");
     ASSERT_TRUE(page) << role;
     EXPECT_THROW(Mapping(page.get(), Mapping::Access::read_write), Error) << role;

@@ -43,7 +43,8 @@ inline bool wait_for_state(int port, const std::string& name, const std::string&
 }
 
 inline int restarts(const nlohmann::json& report) {
-  int sum = report.at("master_restarts").get<int>() + report.at("publisher_restarts").get<int>();
+  int sum = report.at("source_restarts").get<int>() + report.at("master_restarts").get<int>() +
+            report.at("publisher_restarts").get<int>();
   for (const auto& worker : report.at("workers")) sum += worker.at("restarts").get<int>();
   return sum;
 }

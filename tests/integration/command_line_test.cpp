@@ -169,7 +169,7 @@ TEST(CommandLine, RefusesMisuse) {
 }
 
 TEST(CommandLine, RolesAreNotForPeople) {
-  for (const char* role : {"master", "publisher", "worker", "probe", "probe-peer"}) {
+  for (const char* role : {"source", "master", "publisher", "worker", "probe", "probe-peer"}) {
     const Answer answer = ask({role});
     EXPECT_EQ(answer.status, 2);
     EXPECT_THAT(answer.errors, HasSubstr("campipe --config FILE"));
@@ -304,8 +304,9 @@ TEST(CommandLine, CheckTellsEveryMistakeWithItsPlace) {
 TEST(CommandLine, PlanShowsThePlacement) {
   const Answer answer = ask({"--config", "rig.yaml", "--plan"}, two_cameras);
   EXPECT_EQ(answer.status, 0);
-  EXPECT_THAT(answer.output,
-              MatchesRegex("master .*\nworker 0 .*\n  dock: .*\nworker 1 .*\n  belt: .*\npublisher .*\nrings\n.*"));
+  EXPECT_THAT(
+      answer.output,
+      MatchesRegex("source .*\nmaster .*\nworker 0 .*\n  dock: .*\nworker 1 .*\n  belt: .*\npublisher .*\nrings\n.*"));
 }
 
 TEST(CommandLine, DurationEndsARun) {

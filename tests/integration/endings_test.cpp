@@ -194,6 +194,16 @@ TEST_F(Ending, KilledSupervisorAndMaster) {
   expect_playable(10);
 }
 
+TEST_F(Ending, KilledSupervisorAndSource) {
+  begin("");
+  wait_until_recording();
+  const pid_t source = rig_->pid_of("source");
+  rig_->signal(SIGKILL);
+  ::kill(source, SIGKILL);
+  expect_nothing_left();
+  expect_playable(10);
+}
+
 TEST_F(Ending, KilledSupervisorAndWorkers) {
   begin("");
   wait_until_recording();
@@ -209,7 +219,7 @@ TEST_F(Ending, EverythingKilledAtOnce) {
   begin("");
   wait_until_recording();
   const std::vector<pid_t> all = rig_->processes();
-  ASSERT_EQ(all.size(), 5U);
+  ASSERT_EQ(all.size(), 6U);
   for (const pid_t pid : all) ::kill(pid, SIGKILL);
   expect_nothing_left();
   expect_playable(10);

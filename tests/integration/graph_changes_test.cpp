@@ -236,7 +236,7 @@ TEST_F(GraphChanges, APlacementIsChangedByItsCamera) {
     for (const json& node : status.at("graph").at("nodes")) found.push_back(node.at("process"));
     return found;
   };
-  const std::vector<std::string> wanted{"master", "worker 0", "worker 1"};
+  const std::vector<std::string> wanted{"source", "worker 0", "worker 1"};
   EXPECT_TRUE(becomes([&] { return places() == wanted; })) << status_of("left");
   const Reply wrong =
       change("PUT cameras/left", put(keys_of("left", R"(, "placement": {"filter": ["nowhere"], "encode": "cpu:77"})")));

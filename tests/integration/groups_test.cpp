@@ -188,15 +188,14 @@ TEST_P(AProcess, IsKilledOrStoppedAndTheyStayInStep) {
   EXPECT_GT(expect_in_step(rig, all), 30U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, AProcess,
-                         testing::Values(Fault{"Worker0Killed", "worker 0", SIGKILL},
-                                         Fault{"Worker1Killed", "worker 1", SIGKILL},
-                                         Fault{"Worker0Stopped", "worker 0", SIGSTOP},
-                                         Fault{"MasterKilled", "master", SIGKILL},
-                                         Fault{"PublisherKilled", "publisher", SIGKILL},
-                                         Fault{"ByStageWorker0Killed", "worker 0", SIGKILL, true},
-                                         Fault{"ByStageWorker1Killed", "worker 1", SIGKILL, true}),
-                         [](const auto& one) { return one.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Each, AProcess,
+    testing::Values(Fault{"Worker0Killed", "worker 0", SIGKILL}, Fault{"Worker1Killed", "worker 1", SIGKILL},
+                    Fault{"Worker0Stopped", "worker 0", SIGSTOP}, Fault{"SourceKilled", "source", SIGKILL},
+                    Fault{"MasterKilled", "master", SIGKILL}, Fault{"PublisherKilled", "publisher", SIGKILL},
+                    Fault{"ByStageWorker0Killed", "worker 0", SIGKILL, true},
+                    Fault{"ByStageWorker1Killed", "worker 1", SIGKILL, true}),
+    [](const auto& one) { return one.param.name; });
 
 TEST(GroupsOfLiveCameras, RepeatTheLastFrameOfOneThatIsAway) {
   if (const std::string missing = TestCamera::missing(); !missing.empty()) GTEST_SKIP() << missing;
@@ -265,9 +264,9 @@ TEST(Groups, AMemberIsSwitchedOffAndOn) {
   EXPECT_EQ(check_accounting(rig.report()), "");
 }
 
-// One is behind the others, as its worker was away again and again, when the master dies: it catches up. And one that
-// comes anew after that begins where the others are.
-TEST(Groups, AreInStepAgainAfterTheMastersDeath) {
+// One is behind the others, as its worker was away again and again, when source and master die: it catches up. And one
+// that comes anew after that begins where the others are.
+TEST(Groups, AreInStepAgainAfterDeathsOfSourceAndMaster) {
   const auto rig_with = [](const std::string& right) {
     return rig_of(camera("left", pattern(25)) + camera("right", pattern(25), right),
                   "{cameras: [left, right], rate: 25, on_missing: drop}");
@@ -279,8 +278,10 @@ TEST(Groups, AreInStepAgainAfterTheMastersDeath) {
     ::kill(worker, SIGKILL);
     worker = rig.successor_of("worker 1", worker);
   }
-  ::kill(rig.pid_of("master"), SIGKILL);
-  ASSERT_TRUE(grows(rig, {"left", "right"}, 3 * some)) << rig.log();
+  for (const char* role : {"source", "master"}) {
+    ::kill(rig.pid_of(role), SIGKILL);
+    ASSERT_TRUE(grows(rig, {"left", "right"}, 2 * some)) << role << rig.log();
+  }
   std::ofstream(rig.file("rig.yaml")) << rig_with("    filters: [sharpen]\n");
   rig.signal(SIGHUP);
   ASSERT_TRUE(eventually([&] { return std::filesystem::exists(rig.file("right-1.mp4")); })) << rig.log();
@@ -356,8 +357,10 @@ TEST_P(TheMachinesClock, IsSetAndTheyStayInStep) {
     clock.set_off(rig, off);
     ASSERT_TRUE(grows(rig, all, bytes)) << off.count() << " s off, they do not go on; " << rig.log();
   }
-  ::kill(rig.pid_of("master"), SIGKILL);  // its successor has to take over its time, not the clock's
-  ASSERT_TRUE(grows(rig, all, bytes)) << rig.log();
+  for (const char* role : {"source", "master"}) {  // the successor has to take over its time, not the clock's
+    ::kill(rig.pid_of(role), SIGKILL);
+    ASSERT_TRUE(grows(rig, all, bytes)) << role << rig.log();
+  }
   rig.signal(SIGINT);
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_GT(expect_in_step(rig, all), 100U);

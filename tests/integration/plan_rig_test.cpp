@@ -61,7 +61,9 @@ Rings planned_rings(const json& plan) {
   Rings rings;
   for (const json& edge : plan.at("edges")) {
     if (edge.at("on_demand")) continue;
-    ++rings[{edge.at("kind"), node_of(plan, edge.at("from")).at("process"),
+    const json& from = node_of(plan, edge.at("from"));
+    const std::string decoder = edge.at("kind") == "frame ring" ? from.value("decoded_in", "") : "";
+    ++rings[{edge.at("kind"), decoder.empty() ? from.at("process").get<std::string>() : decoder,
              node_of(plan, edge.at("to")).at("process")}];
   }
   return rings;
@@ -86,7 +88,7 @@ std::set<std::string> mapped_rings(pid_t process, const std::string& kind, const
 }
 
 Rings shared_rings(const RigRun& rig) {
-  const std::vector<std::string> writers{"master", "worker 0", "worker 1", "worker 2"};
+  const std::vector<std::string> writers{"source", "master", "worker 0", "worker 1", "worker 2"};
   const std::vector<std::string> readers{"worker 0", "worker 1", "worker 2", "publisher"};
   Rings rings;
   for (const std::string kind : {"frame ring", "packet ring"}) {
@@ -120,8 +122,8 @@ class PlannedRig : public testing::Test {
 TEST_F(PlannedRig, SharesTheRingsOfThePlanAndNoOthers) {
   const json plan = planned(yaml());
   const Rings rings = planned_rings(plan);
-  // Three cameras are decoded in the master; five outputs are made in it and in three workers, one of them from frames
-  // of another worker.
+  // Three cameras are decoded in the master; five outputs are made in the source and in three workers, one of them from
+  // frames of another worker.
   ASSERT_EQ(rings.size(), 7U);
   ASSERT_EQ(rings.count({"frame ring", "worker 1", "worker 2"}), 1U);
   RigRun rig(yaml());
@@ -129,7 +131,7 @@ TEST_F(PlannedRig, SharesTheRingsOfThePlanAndNoOthers) {
   EXPECT_EQ(shared_rings(rig), rings) << rig.log();
   std::set<std::string> processes;
   for (const json& process : plan.at("processes")) processes.insert(process.at("name"));
-  for (const std::string name : {"master", "publisher", "worker 0", "worker 1", "worker 2"})
+  for (const std::string name : {"source", "master", "publisher", "worker 0", "worker 1", "worker 2"})
     EXPECT_EQ(rig.find(name).has_value(), processes.contains(name)) << name;
   rig.signal(SIGTERM);
   EXPECT_EQ(rig.wait(), 0) << rig.log();
@@ -188,7 +190,7 @@ json planned_graph(const json& plan, const std::string& camera) {
   for (const json& node : plan.at("nodes")) {
     if (node.at("kind") == "output" || node.at("name") != camera) continue;
     json& shown = graph["nodes"].emplace_back();
-    for (const char* key : {"id", "process", "gpu", "decoder", "streams"}) {
+    for (const char* key : {"id", "process", "gpu", "decoder", "decoded_in", "streams"}) {
       if (node.contains(key)) shown[key] = node.at(key);
     }
   }

@@ -218,7 +218,7 @@ TEST_F(Reload, RefusesWholeWhatHasNoRoom) {
 }
 
 TEST_F(Reload, GoesOnWhenAProcessDiesInBetween) {
-  for (const char* role : {"master", "worker 0", "publisher"}) {
+  for (const char* role : {"source", "master", "worker 0", "publisher"}) {
     SCOPED_TRACE(role);
     begin(camera("a", 320) + camera("b", 320));
     ASSERT_TRUE(rig_->wait_for_growth("a_320.mp4", 1000) && rig_->wait_for_growth("b_320.mp4", 1000));

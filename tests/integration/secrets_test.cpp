@@ -62,7 +62,7 @@ struct Variable {
   const char* name;
 };
 
-TEST(Secrets, ACamerasPasswordIsTheMastersAndTheSupervisorsAlone) {
+TEST(Secrets, ACamerasPasswordIsTheSourcesAndTheSupervisorsAlone) {
   if (is_sanitized) GTEST_SKIP() << "a sanitizer's own memory is too large to be searched";
   if (const std::string why = TestCamera::missing(); !why.empty()) GTEST_SKIP() << why;
   const Variable password("DOCK_PASSWORD", secret());
@@ -75,12 +75,12 @@ TEST(Secrets, ACamerasPasswordIsTheMastersAndTheSupervisorsAlone) {
       "small: {encode: {codec: "
       "copy}}\n");
   ASSERT_TRUE(rig.wait_for_growth("dock.mp4", 2000)) << rig.log();
-  EXPECT_TRUE(memory_holds(rig.pid_of("master"), secret()));  // or this test would not see anything
-  for (const std::string role : {"master", "worker 0", "publisher"}) {
+  EXPECT_TRUE(memory_holds(rig.pid_of("source"), secret()));  // or this test would not see anything
+  for (const std::string role : {"source", "master", "worker 0", "publisher"}) {
     EXPECT_THAT(environment(rig.pid_of(role)), Not(HasSubstr(secret()))) << role;
     EXPECT_THAT(environment(rig.pid_of(role)), HasSubstr("PATH=")) << role;
   }
-  for (const std::string role : {"worker 0", "publisher"}) {
+  for (const std::string role : {"master", "worker 0", "publisher"}) {
     EXPECT_FALSE(memory_holds(rig.pid_of(role), secret())) << role;
   }
   EXPECT_THAT(rig.log(), Not(HasSubstr(secret())));

@@ -64,9 +64,12 @@ TEST_F(CameraThreads, OneNodeHangsAndAnotherBeats) {
 }
 
 TEST_F(CameraThreads, OfEachProcessHaveBlocksOfTheirOwn) {
-  const auto source = threads(ProcessKind::master, master_process);
+  const auto source = threads(ProcessKind::source, source_process);
   ASSERT_EQ(source.size(), 1U);
   EXPECT_EQ(&source[0].block, &page_.source(CameraId(1)).thread);
+  const auto decoding = threads(ProcessKind::master, master_process);
+  ASSERT_EQ(decoding.size(), 1U);
+  EXPECT_EQ(&decoding[0].block, &page_.decode(CameraId(1)).thread);
   EXPECT_EQ(&source[0].output, &camera_.own());
   const auto outputs = threads(ProcessKind::publisher, publisher_process);
   ASSERT_EQ(outputs.size(), 2U);
@@ -76,8 +79,9 @@ TEST_F(CameraThreads, OfEachProcessHaveBlocksOfTheirOwn) {
 }
 
 TEST_F(CameraThreads, AreThoseWithWork) {
-  camera_.source.over = camera_.own().publisher.done = true;
+  camera_.source.over = camera_.decoding.over = camera_.own().publisher.done = true;
   for (CameraNode& node : camera_.nodes) node.done = true;
+  EXPECT_TRUE(threads(ProcessKind::source, source_process).empty());
   EXPECT_TRUE(threads(ProcessKind::master, master_process).empty());
   EXPECT_TRUE(threads(ProcessKind::worker, worker_process(0)).empty());
   EXPECT_EQ(threads(ProcessKind::publisher, publisher_process).size(), 1U);

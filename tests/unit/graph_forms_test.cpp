@@ -32,6 +32,7 @@ TEST(GraphText, IsALineForACameraWithOneStream) {
   RigConfig rig = quiet_rig_of(3, 2);
   rig.cameras[2].filters = {{"resize", {}}, {"blur", {}}};
   EXPECT_EQ(describe(graph_of(rig, cpu_machine({0, 1}))),
+            "source  all cores\n"
             "master  all cores\n"
             "worker 0  cpu  cores 0  2 cameras, 0.5 cores for each output\n"
             "  cam0: libavcodec -> host, immediate -> h264 (libx264)\n"
@@ -57,8 +58,9 @@ TEST(GraphText, ShowsGpusCopiesAndOutputs) {
       "395 GB/s; cuda_fabric does "
       "not: not permitted); ready_signal: auto\n";
   EXPECT_EQ(describe(graph_of(rig, machine)),
-            "master  all cores\n"
+            "source  all cores\n"
             "  cam2: copy\n"
+            "master  all cores\n"
             "worker 0  GPU 0  cores 0-7  2 cameras, 8.0 cores for each output\n"
             "  cam0: nvdec on GPU 0 -> cuda_vmm, ipc_event\n"
             "    cam0: h264 (h264_nvenc)\n"

@@ -68,14 +68,15 @@ TEST(Graph, HasASourceANodeAndAnOutputForACamera) {
   RigConfig rig = quiet_rig_of(3, 2);
   rig.cameras[0].filters = {{"resize", {}}, {"blur", {}}};
   const Graph graph = graph_of(rig, cpu_machine({0, 1}));
-  EXPECT_THAT(names_of(graph.processes), ElementsAre("master", "worker 0", "worker 1", "publisher"));
-  EXPECT_THAT(graph.processes[1].cpus, ElementsAre(0));
-  EXPECT_DOUBLE_EQ(graph.processes[1].encode_cores, 0.5);
+  EXPECT_THAT(names_of(graph.processes), ElementsAre("source", "master", "worker 0", "worker 1", "publisher"));
+  EXPECT_THAT(graph.processes[2].cpus, ElementsAre(0));
+  EXPECT_DOUBLE_EQ(graph.processes[2].encode_cores, 0.5);
   EXPECT_THAT(graph.nodes, SizeIs(9));
   EXPECT_THAT(graph.edges, SizeIs(6));
 
   const GraphNode& source = node_of(graph, NodeKind::source, "cam0");
-  EXPECT_EQ(source.process, "master");
+  EXPECT_EQ(source.process, "source");
+  EXPECT_EQ(source.decoded_in, "master");
   EXPECT_EQ(source.gpu, "cpu");
   EXPECT_EQ(source.decoder, "libavcodec");
   EXPECT_THAT(source.streams, IsEmpty());
@@ -104,7 +105,7 @@ TEST(Graph, HasNothingOfWhatIsDisabled) {
   RigConfig rig = quiet_rig_of(3, 3);
   rig.cameras[1].enabled = false;
   const Graph graph = graph_of(rig, cpu_machine({0, 1}));
-  EXPECT_THAT(names_of(graph.processes), ElementsAre("master", "worker 0", "worker 2", "publisher"))
+  EXPECT_THAT(names_of(graph.processes), ElementsAre("source", "master", "worker 0", "worker 2", "publisher"))
       << "workers keep their numbers";
   for (const GraphNode& node : graph.nodes) EXPECT_NE(node.name, "cam1");
   for (CameraConfig& camera : rig.cameras) camera.enabled = false;
@@ -127,11 +128,11 @@ TEST(Graph, NotesTilesThatCannotPayWithTheSizeOfTheFrames) {
                           HasSubstr("for a frame of 3840x2160 (assumed, as the source is not open) its filters take")));
 }
 
-TEST(Graph, CopiesComeFromTheMasterAndNeedNoWorker) {
+TEST(Graph, CopiesComeFromTheSourceAndNeedNoOther) {
   RigConfig rig = quiet_rig_of(1);
   rig.cameras[0].encode.codec = "copy";
   const Graph graph = graph_of(rig, gpu_machine(1));
-  EXPECT_THAT(names_of(graph.processes), ElementsAre("master", "publisher"));
+  EXPECT_THAT(names_of(graph.processes), ElementsAre("source", "publisher"));
   EXPECT_THAT(graph.nodes, SizeIs(2));
   ASSERT_THAT(graph.edges, SizeIs(1));
   EXPECT_EQ(graph.edges[0].kind, EdgeKind::packets);
@@ -245,7 +246,7 @@ TEST(GpuGraph, RingsOfAGpuHaveTheMemoryAndTheSignalOfThePlan) {
   EXPECT_EQ(frames_of(graph, "cam2").ready, ReadySignal::timeline) << "page-locked memory that the GPU fills";
   EXPECT_THAT(frames_of(graph, "cam2").reason, HasSubstr("ipc_memory: host"));
   EXPECT_THAT(frames_of(graph, "cam2").reason, EndsWith("ready_signal: timeline"));
-  EXPECT_EQ(graph.processes.at(2).gpu, "1");
+  EXPECT_EQ(graph.processes.at(3).gpu, "1");
 }
 
 TEST(GpuGraph, WhatTheCpuFillsIsInHostMemoryWhateverTheGpusShare) {

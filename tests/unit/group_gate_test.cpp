@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "app/master/group_clock.h"
 #include "app/master/set_numbering.h"
+#include "app/rings/group_clock.h"
 #include "core/clock.h"
 
 namespace campipe {
@@ -270,21 +270,14 @@ TEST(GroupGate, GoesOnWhereAClockIsSet) {
 
 // ---- what is of the present
 
-FrameTimes taken(std::int64_t media_time, CaptureClock clock = CaptureClock::arrival) {
-  FrameTimes times;
-  times.media_time = media_time;
-  times.capture_clock = clock;
-  return times;
-}
-
 TEST(GroupClock, RefusesFramesFarFromThePresent) {
   GroupClock clock({"g", rate, 10ms, 200ms, OnMissing::repeat});
   const std::int64_t offset = clock.utc_offset(utc, 0);
   EXPECT_EQ(offset, utc);
-  EXPECT_EQ(clock.off(taken(utc + 10 * second), 10 * second), 0);
-  EXPECT_EQ(clock.off(taken(utc + 9 * second + second / 2), 10 * second), 0);
-  EXPECT_EQ(clock.off(taken(utc + 15 * second), 10 * second), 5 * second);
-  EXPECT_EQ(clock.off(taken(utc + 5 * second), 10 * second), -5 * second);
+  EXPECT_EQ(clock.off(utc + 10 * second, 10 * second, offset), 0);
+  EXPECT_EQ(clock.off(utc + 9 * second + second / 2, 10 * second, offset), 0);
+  EXPECT_EQ(clock.off(utc + 15 * second, 10 * second, offset), 5 * second);
+  EXPECT_EQ(clock.off(utc + 5 * second, 10 * second, offset), -5 * second);
 }
 
 TEST(GroupClock, IsNotMovedByAClockThatIsSet) {
@@ -292,13 +285,13 @@ TEST(GroupClock, IsNotMovedByAClockThatIsSet) {
   clock.utc_offset(utc, 0);
   const std::int64_t after = clock.utc_offset(utc + 3600 * second, second);
   EXPECT_LE(after - utc, second / 100);
-  EXPECT_EQ(clock.off(taken(utc + 2 * second), 2 * second), 0);
+  EXPECT_EQ(clock.off(utc + 2 * second, 2 * second, after), 0);
 }
 
 TEST(GroupClock, GoesByTheCamerasClocksWhereTheySendThem) {
   GroupClock clock({"g", rate, 10ms, 200ms, OnMissing::repeat});
   clock.utc_offset(utc, 0);
-  EXPECT_EQ(clock.off(taken(utc + second - second / 10, CaptureClock::camera), second), 0);
+  EXPECT_EQ(clock.follow(utc + second - second / 10, CaptureClock::camera, second), utc);
   EXPECT_EQ(clock.utc_offset(utc, second), utc - second / 10);
 }
 

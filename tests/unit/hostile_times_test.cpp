@@ -8,8 +8,8 @@
 #include <limits>
 #include <random>
 
-#include "app/master/source_clock.h"
-#include "app/master/source_times.h"
+#include "app/rings/source_times.h"
+#include "app/source/source_clock.h"
 #include "ipc/ring_checks.h"
 
 namespace campipe {

@@ -1,7 +1,6 @@
 // The rules of the source tree that a compiler does not check:
 //  - app → stages → {kernels, ipc} → core: who may include whom, downwards only, and no kind of stage another kind;
 //  - in app/, the roles of processes meet in rooms that all share, and never include one another;
-//  - in app/master, the half of a camera's ingest that decodes knows nothing of the half that has the connection;
 //  - nothing that is kept in the repository speaks of the machine that it was written on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -56,6 +55,7 @@ const std::vector<Folder>& rooms() {
                                           {"probe", {"placement", "control", "config"}},
                                           {"load", {"probe", "placement", "control", "config"}},
                                           {"supervisor", {"probe", "placement", "costs", "rings", "control", "config"}},
+                                          {"source", {"rings", "control", "config"}},
                                           {"master", {"rings", "control", "config"}},
                                           {"worker", {"rings", "control", "config"}},
                                           {"publisher", {"rings", "control", "config"}},
@@ -88,27 +88,6 @@ std::optional<std::string> check_rooms(std::string_view from, std::string_view t
   return "app/" + std::string(from) + " must not include app/" + std::string(to);
 }
 
-// "packet_clock" of "app/master/packet_clock.h".
-std::string_view stem_of(std::string_view path) {
-  path.remove_prefix(path.rfind('/') + 1);
-  return path.substr(0, path.find('.'));
-}
-
-// Of app/master: what only the half with the connection may include. All else there is of the half that decodes, or of
-// both.
-bool connects(std::string_view path) {
-  static const std::set<std::string_view> stems = {"camera_context", "ingest",     "ingest_start", "lag_history",
-                                                   "master",         "pacer",      "packet_clock", "packet_copies",
-                                                   "packet_router",  "read_ahead", "source_clock", "source_connection"};
-  return stems.contains(stem_of(path));
-}
-
-// Both are of app/master.
-std::optional<std::string> check_halves(std::string_view file, std::string_view target) {
-  if (connects(file) || !connects(target)) return std::nullopt;
-  return "what decodes must not know of the connection: app/master/" + std::string(stem_of(target));
-}
-
 // What is wrong with `file` including `target` in quotes, both relative to the repository, or nothing.
 std::optional<std::string> check_include(std::string_view file, std::string_view target) {
   const Folder& from = *find_folder(first_part(file));
@@ -123,8 +102,7 @@ std::optional<std::string> check_include(std::string_view file, std::string_view
     return "stages of different kinds must not include one another";
   }
   if (from.name != "app" || to != "app") return std::nullopt;
-  const bool of_master = second_part(file) == "master" && second_part(target) == "master";
-  return of_master ? check_halves(file, target) : check_rooms(second_part(file), second_part(target));
+  return check_rooms(second_part(file), second_part(target));
 }
 
 // All that is wrong with the includes of a source, as lines that begin "file:line: ".
@@ -182,7 +160,6 @@ TEST(IncludeRule, AllowsDownwardsAndOneself) {
               IsEmpty());
   EXPECT_THAT(check_text("app/main.cpp", "#include \"app/master/m.h\"\n#include \"app/worker/w.h\"\n"), IsEmpty());
   EXPECT_THAT(check_text("app/master/m.cpp", "#include \"app/rings/r.h\"\n#include \"app/master/n.h\"\n"), IsEmpty());
-  EXPECT_THAT(check_text("app/master/ingest.cpp", "#include \"app/master/decoding.h\"\n"), IsEmpty());
   EXPECT_THAT(check_text("app/master/decoding.h", "#include \"app/rings/packet_note.h\"\n"), IsEmpty());
   EXPECT_THAT(check_text("stages/sinks/s.cpp", "#include \"stages/sinks/t.h\"\n#include \"kernels/k.h\"\n"), IsEmpty());
   EXPECT_THAT(check_text("kernels/k.cu", "#include \"core/c.h\"\n#include <vector>\n"), IsEmpty());
@@ -221,8 +198,8 @@ INSTANTIATE_TEST_SUITE_P(
                    "app/control must not include app/master"},
         BadInclude{"RoomToMain", "app/rings/r.h", "#include \"app/a.h\"\n", "app/rings must not include app/"},
         BadInclude{"RoomWithoutRule", "app/attic/a.h", "#include \"app/config/c.h\"\n", "has no rule"},
-        BadInclude{"HalfToHalf", "app/master/frame_clock.cpp", "#include \"app/master/packet_clock.h\"\n",
-                   "must not know of the connection: app/master/packet_clock"},
+        BadInclude{"DecoderToConnection", "app/master/frame_clock.cpp", "#include \"app/source/packet_clock.h\"\n",
+                   "app/master must not include app/source"},
         BadInclude{"Tests", "app/a.cpp", "#include \"tests/unit/t.h\"\n", "app must not include tests"},
         BadInclude{"Neighbour", "core/c.cpp", "#include \"c.h\"\n", "from the root"},
         BadInclude{"Relative", "core/c.cpp", "#include \"../app/a.h\"\n", "from the root"},

@@ -7,11 +7,11 @@
 #include <deque>
 #include <filesystem>
 
-#include "app/master/ingest.h"
 #include "core/test_pattern.h"
 #include "ipc/frame_ring_layout.h"
 #include "tests/integration/clips.h"
 #include "tests/unit/ring_test_support.h"
+#include "tests/unit/whole_ingest.h"
 
 namespace campipe {
 namespace {
@@ -70,11 +70,11 @@ class Camera {
     page_.barrier().arrive(0, 0);
     start_.config.name = "cam";
     start_.config.source = {.url = file.string(), .pace = Pace::fast};
-    start_.placement.decode_gpu = some_gpu;
-    start_.placement.memory = MemoryKind::cuda_vmm;
-    start_.placement.ready = ReadySignal::ipc_event;
-    start_.open_decoder = [=, this](const SourceStream& stream,
-                                    const DecoderOptions& options) -> std::unique_ptr<Decoder> {
+    decoding_.placement.decode_gpu = some_gpu;
+    decoding_.placement.memory = MemoryKind::cuda_vmm;
+    decoding_.placement.ready = ReadySignal::ipc_event;
+    decoding_.open_decoder = [=, this](const SourceStream& stream,
+                                       const DecoderOptions& options) -> std::unique_ptr<Decoder> {
       auto real = open_decoder(stream, {options.threads, {}});
       if (!on_gpu(options.gpu)) {
         ++decoders_on_cpu;
@@ -86,7 +86,7 @@ class Camera {
   }
   // Numbers of the frames that a reader saw, in its order. `stop_after`: so many were seen.
   std::vector<std::uint32_t> run(std::size_t stop_after = SIZE_MAX) {
-    Ingest ingest(start_, page_, events());
+    test::WholeIngest ingest(start_, decoding_, page_, events());
     while (const auto ring = next_ring()) {
       FrameRingReader reader(ring, 0);
       test::reserve_seat(ring, 0);
@@ -103,12 +103,12 @@ class Camera {
   }
 
   CameraConfig& config() { return start_.config; }
-  void decode_on_cpu() { start_.placement.decode_gpu = {}; }
+  void decode_on_cpu() { decoding_.placement.decode_gpu = {}; }
   // Packets go to an output that nobody reads, and motion is looked for in them.
   void copy_with_motion() {
     start_.copies = {{.output = OutputId(0), .filters = {{"motion", complete_parameters(known_filter("motion"), {})}}}};
   }
-  [[nodiscard]] const MotionBlock& motion() const { return page_.copy(OutputId(0)).motion; }
+  [[nodiscard]] const MotionBlock& motion() const { return page_.look(OutputId(0)).motion; }
   // Once so many frames were seen, the ring has no place for a further reader.
   void renew_after(std::size_t pictures) { renew_after_ = pictures; }
 
@@ -120,7 +120,7 @@ class Camera {
   int decoders_on_cpu = 0;
 
  private:
-  Ingest::Events events() {
+  test::WholeIngestEvents events() {
     return {[this](const FrameRingMemory& ring, const SourceStream&, const std::string& decoder) {
               const std::lock_guard lock(mutex_);
               decoders.push_back(decoder);
@@ -129,7 +129,7 @@ class Camera {
               changed_.notify_one();
             },
             [this](const std::string& reason) { lost_gpu = reason; },
-            [this](const std::string& reason, bool /*at_end*/) {
+            [this](const std::string& reason) {
               const std::lock_guard lock(mutex_);
               failure = reason;
               over_ = true;
@@ -159,7 +159,8 @@ class Camera {
   }
 
   RigPage page_;
-  Ingest::Start start_;
+  IngestStart start_;
+  DecodingStart decoding_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::shared_ptr<FrameRingMemory>> rings_;

@@ -10,11 +10,11 @@
 #include <span>
 #include <thread>
 
-#include "app/master/ingest.h"
 #include "core/test_pattern.h"
 #include "ipc/frame_ring_layout.h"
 #include "tests/integration/clips.h"
 #include "tests/unit/ring_test_support.h"
+#include "tests/unit/whole_ingest.h"
 
 namespace campipe {
 namespace {
@@ -150,14 +150,13 @@ class IngestReconnect : public testing::Test {
     return std::make_unique<FailingSource>(open_source(config, interrupt), plan);
   }
 
-  Ingest::Events events() {
-    Ingest::Events events;
+  test::WholeIngestEvents events() {
+    test::WholeIngestEvents events;
     events.on_ring = [this](const FrameRingMemory& ring, const SourceStream&, const std::string&) {
       const std::lock_guard lock(mutex_);
       rings_.push_back(test::reopen(ring, FrameRingMemory::Role::reader));
     };
-    events.on_gpu_lost = [](const std::string&) {};
-    events.on_over = [this](const std::string& failure, bool /*at_end*/) {
+    events.on_over = [this](const std::string& failure) {
       failure_ = failure;
       over_ = true;
     };
@@ -227,9 +226,9 @@ class IngestReconnect : public testing::Test {
 
   // One after the other; the last one's plan stays.
   void plan_decoders(const std::vector<FailingDecoder::Plan>& plans) {
-    start_.open_decoder = [this, plans](const SourceStream& stream,
-                                        const DecoderOptions& options) -> std::unique_ptr<Decoder> {
-      const auto plan = plans.at(std::min(decoders_++, plans.size() - 1));
+    decoding_.open_decoder = [this, plans](const SourceStream& stream,
+                                           const DecoderOptions& options) -> std::unique_ptr<Decoder> {
+      const auto plan = plans.at(std::min(decoders_.fetch_add(1), plans.size() - 1));
       return std::make_unique<FailingDecoder>(open_decoder(stream, options), plan);
     };
   }
@@ -246,7 +245,8 @@ class IngestReconnect : public testing::Test {
   std::uint64_t dropped() { return FrameRingObserver(ring_at(0)).frames_of(0).recalled; }
 
   RigPage page_ = RigPage::create(1);
-  Ingest::Start start_;
+  IngestStart start_;
+  DecodingStart decoding_;
   fs::path folder_;
   std::mutex mutex_;
   std::vector<Connection> plans_;
@@ -255,16 +255,16 @@ class IngestReconnect : public testing::Test {
   std::vector<std::shared_ptr<FrameRingMemory>> rings_;
   std::vector<FrameTimes> times_;
   std::vector<int> sizes_;
-  std::size_t decoders_ = 0;
+  std::atomic<std::size_t> decoders_{0};
   std::string failure_;
   std::atomic<bool> over_{false};
 };
 
 TEST_F(IngestReconnect, GoesOnInTheSameRingAndTellsEachStateOnce) {
   const fs::path file = make({.name = "a.mp4"});
-  plans_ = {{file}, {}, {}, {file, 1000}};
+  plans_ = {{file}, {}, {}, {.file = file, .packets = 1000, .in_time = true}};
   {
-    Ingest ingest(start_, page_, events());
+    test::WholeIngest ingest(start_, decoding_, page_, events());
     read(30);
     ingest.stop();
     EXPECT_TRUE(test::eventually([&] { return over_.load(); }));
@@ -281,7 +281,7 @@ TEST_F(IngestReconnect, CountsTheTimeThatItWasAway) {
   start_.config.retry_max = std::chrono::milliseconds(300);
   // Paced as a camera's frames come: what comes all at once would have been taken before.
   plans_ = {{.file = file, .in_bursts = true}, {.file = file, .packets = 1000, .in_bursts = true}};
-  Ingest ingest(start_, page_, events());
+  test::WholeIngest ingest(start_, decoding_, page_, events());
   read(25);
   std::int64_t longest = 0;
   for (std::size_t i = 1; i < times_.size(); ++i) longest = std::max(longest, times_[i].pts - times_[i - 1].pts);
@@ -304,7 +304,7 @@ TEST_F(IngestReconnect, MediaTimeIsUtcAndGoesOnWithTheNextMaster) {
     EXPECT_LE(times_.back().media_time, from_utc + (utc_now_ns() - begin) + one_second);
   };
   const auto run = [this] {
-    Ingest ingest(start_, page_, events());
+    test::WholeIngest ingest(start_, decoding_, page_, events());
     read(20);
     ingest.stop();
     EXPECT_TRUE(test::eventually([&] { return over_.load(); }));
@@ -316,8 +316,8 @@ TEST_F(IngestReconnect, MediaTimeIsUtcAndGoesOnWithTheNextMaster) {
   const std::int64_t offset = times_.back().media_time - times_.back().pts + off;
   page_.source(CameraId(0)).health.media_offset += off;
   start_.resume = times_.back().pts;
-  start_.epoch = 2;
-  start_.base = 20;
+  decoding_.epoch = 2;
+  decoding_.base = 20;
   over_ = false;
   times_.clear();
   rings_.clear();
@@ -329,7 +329,7 @@ TEST_F(IngestReconnect, MediaTimeIsUtcAndGoesOnWithTheNextMaster) {
 
 TEST_F(IngestReconnect, BeginsAnotherRingForOtherPictures) {
   plans_ = {{make({.name = "a.mp4"})}, {make({.name = "b.mp4", .width = 192, .height = 128}), 1000}};
-  Ingest ingest(start_, page_, events());
+  test::WholeIngest ingest(start_, decoding_, page_, events());
   read(30);
   EXPECT_EQ(rings(), 2U);
   EXPECT_EQ(sizes_.back(), 192);
@@ -344,7 +344,7 @@ TEST_F(IngestReconnect, BeginsAnotherRingForTheOldPicturesAfterAChangeInMidStrea
   std::ofstream(both, std::ios::binary) << std::ifstream(large, std::ios::binary).rdbuf()
                                         << std::ifstream(small, std::ios::binary).rdbuf();
   plans_ = {{both, 40}, {large, 1000}};
-  Ingest ingest(start_, page_, events());
+  test::WholeIngest ingest(start_, decoding_, page_, events());
   read(60);
   EXPECT_EQ(lost(), 0U);
   EXPECT_EQ(rings(), 3U);
@@ -362,18 +362,17 @@ TEST_F(IngestReconnect, BeginsAnewWhereThereIsNoMemoryForLargerPictures) {
                                         << std::ifstream(large, std::ios::binary).rdbuf();
   plans_ = {{both, 1000}, {large, 1000}};
   plan_decoders({{.no_memory = true}, {}});
-  Ingest ingest(start_, page_, events());
+  test::WholeIngest ingest(start_, decoding_, page_, events());
   read(35);
   EXPECT_EQ(sizes_.front(), 192);
   EXPECT_EQ(sizes_.back(), 640);
-  const auto states = this->states();
-  ASSERT_GE(states.size(), 3U);
-  EXPECT_EQ(states[2], "running");
+  EXPECT_THAT(states(), testing::Contains(HasSubstr("memory")));
+  EXPECT_EQ(states().front(), "running");
 }
 
 TEST_F(IngestReconnect, APictureThatIsShownHoursLaterDoesNotMoveTheTimeline) {
   plans_ = {{.file = make({.name = "a.mp4", .frames = 50}), .packets = 1000, .shown_late = 20}};
-  Ingest ingest(start_, page_, events());
+  test::WholeIngest ingest(start_, decoding_, page_, events());
   read(50);
   EXPECT_LT(times_.back().pts, 12 * one_second);
   EXPECT_LT(times_.back().duration, 12 * one_second);
@@ -384,13 +383,13 @@ TEST_F(IngestReconnect, MotionThatFailsEndsNoCopy) {
   copy_with_motion();
   plan_decoders({{.throws = true}});
   plans_ = {{.file = make({.name = "a.mp4", .frames = 50}), .packets = 50}, {}};
-  Ingest ingest(start_, page_, events());
+  test::WholeIngest ingest(start_, decoding_, page_, events());
   ASSERT_TRUE(test::eventually([&] {
     const std::lock_guard lock(mutex_);
     return states_.size() >= 2;
   }));
   EXPECT_EQ(copied(), 50U);
-  EXPECT_EQ(decoders_, 1U);
+  EXPECT_TRUE(test::eventually([&] { return decoders_ == 1; }));
   EXPECT_EQ(states()[1], "it went away");
 }
 
@@ -400,7 +399,7 @@ TEST_F(IngestReconnect, MotionThatIsTooSlowHoldsUpNoCopy) {
   plan_decoders({{.work = std::chrono::milliseconds(120)}});
   plans_ = {{.file = make({.name = "a.mp4", .frames = 350}), .packets = 350, .in_time = true}, {}};
   const auto begin = Clock::now();
-  Ingest ingest(start_, page_, events());
+  test::WholeIngest ingest(start_, decoding_, page_, events());
   ASSERT_TRUE(test::eventually([&] { return copied() == 350; }, test::seconds(60)));
   EXPECT_LT(Clock::now() - begin, test::seconds(14 + 6));
   EXPECT_LT(page_.source(CameraId(0)).health.largest_lag, 6 * one_second);
@@ -412,7 +411,7 @@ TEST_F(IngestReconnect, WaitsLongerEachTimeForACameraThatIsSlowToFail) {
   start_.config.retry_interval = std::chrono::milliseconds(100);
   start_.config.retry_max = std::chrono::milliseconds(800);
   plans_ = {{.file = "", .failure = Kind::timed_out, .opening = std::chrono::milliseconds(1000)}};
-  Ingest ingest(start_, page_, events());
+  test::WholeIngest ingest(start_, decoding_, page_, events());
   ASSERT_TRUE(test::eventually([&] {
     const std::lock_guard lock(mutex_);
     return opened_.size() == 5;
@@ -424,7 +423,7 @@ TEST_F(IngestReconnect, WaitsLongerEachTimeForACameraThatIsSlowToFail) {
 TEST_F(IngestReconnect, PacesEachConnectionThatDeliversInBurstsByItself) {
   const fs::path file = make({.name = "a.mp4"});
   plans_ = {{.file = file, .packets = 50, .in_bursts = true}, {.file = file, .packets = 1000, .in_bursts = true}};
-  Ingest ingest(start_, page_, events());
+  test::WholeIngest ingest(start_, decoding_, page_, events());
   read(80);
   std::int64_t longest = 0;
   for (std::size_t i = 1; i < times_.size(); ++i) {
@@ -437,7 +436,7 @@ TEST_F(IngestReconnect, PacesEachConnectionThatDeliversInBurstsByItself) {
 // All at once, as after a stall.
 TEST_F(IngestReconnect, ABurstIsTakenInAsFastAsTheWorkerCan) {
   plans_ = {{.file = make({.name = "a.mp4"}), .packets = 60}, {}};
-  Ingest ingest(start_, page_, events());
+  test::WholeIngest ingest(start_, decoding_, page_, events());
   read_to_the_end(false, std::chrono::milliseconds(4));
   EXPECT_EQ(times_.size(), 60U);
   EXPECT_EQ(dropped(), 0U);
@@ -445,7 +444,7 @@ TEST_F(IngestReconnect, ABurstIsTakenInAsFastAsTheWorkerCan) {
 
 TEST_F(IngestReconnect, AWorkerThatIsTooSlowHoldsTheSourceUpForAShortTimeOnly) {
   plans_ = {{.file = make({.name = "a.mp4", .frames = 400}), .packets = 400}, {}};
-  Ingest ingest(start_, page_, events());
+  test::WholeIngest ingest(start_, decoding_, page_, events());
   read_to_the_end(false, std::chrono::milliseconds(50));
   EXPECT_GT(dropped(), 200U);
   EXPECT_EQ(times_.size() + dropped(), 400U);
@@ -463,11 +462,12 @@ class IngestDamage : public IngestReconnect {
     start_.config.on_corrupt = on_corrupt;
     start_.config.drop_policy = DropPolicy::block;
     plans_ = {{.file = make({.name = "a.ts", .encoder = "mpeg2video"}), .packets = 60, .damage_every = 5}, {}};
-    Ingest ingest(start_, page_, events());
+    test::WholeIngest ingest(start_, decoding_, page_, events());
     read_to_the_end(true);
     const EdgeWriterBlock& edge = page_.edge_writer(EdgeId(0), master_process);
     return {edge.unpublished.at(static_cast<std::size_t>(DropCause::corrupt)),
-            page_.source(CameraId(0)).counters.of(Counter::corrupt_packets)};
+            page_.source(CameraId(0)).counters.of(Counter::corrupt_packets) +
+                page_.decode(CameraId(0)).counters.of(Counter::corrupt_packets)};
   }
 };
 
@@ -489,7 +489,7 @@ TEST_F(IngestDamage, IsSkippedWhereThatIsWanted) {
 TEST_F(IngestReconnect, DoesNotHammerACameraThatWantsAnotherPassword) {
   start_.config.retry_max = std::chrono::milliseconds(400);
   plans_ = {{"", 0, Kind::unauthorized}};
-  Ingest ingest(start_, page_, events());
+  test::WholeIngest ingest(start_, decoding_, page_, events());
   ASSERT_TRUE(test::eventually([&] {
     const std::lock_guard lock(mutex_);
     return opened_.size() == 3;
@@ -503,7 +503,7 @@ TEST_F(IngestReconnect, DoesNotHammerACameraThatWantsAnotherPassword) {
 TEST_F(IngestReconnect, EndsAtOnceWhileItWaits) {
   start_.config.retry_interval = start_.config.retry_max = std::chrono::seconds(60);
   plans_ = {{}};
-  Ingest ingest(start_, page_, events());
+  test::WholeIngest ingest(start_, decoding_, page_, events());
   ASSERT_TRUE(test::eventually([&] {
     const std::lock_guard lock(mutex_);
     return !states_.empty();

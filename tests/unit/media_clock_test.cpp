@@ -1,5 +1,5 @@
 // The clock that the grid of key frames goes by.
-#include "app/master/media_clock.h"
+#include "app/rings/media_clock.h"
 
 #include <gtest/gtest.h>
 

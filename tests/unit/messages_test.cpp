@@ -67,9 +67,11 @@ void check_list(MessageList<M...>) {
 
 TEST(Messages, ComeBackAsTheyWereSent) {
   check_message<messages::Setup>();
+  check_list(messages::ToSource());
   check_list(messages::ToMaster());
   check_list(messages::ToWorker());
   check_list(messages::ToPublisher());
+  check_list(messages::FromSource());
   check_list(messages::FromMaster());
   check_list(messages::FromWorker());
   check_list(messages::FromPublisher());

@@ -1,5 +1,5 @@
 // A camera's packets on their way to the publisher as they came.
-#include "app/master/packet_copies.h"
+#include "app/source/packet_copies.h"
 
 #include <gtest/gtest.h>
 

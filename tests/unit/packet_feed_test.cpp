@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/metadata_types.h"
 #include "ipc/replay_reader.h"
 #include "tests/unit/ring_test_support.h"
 
@@ -130,6 +131,26 @@ TEST_F(Feeding, APacketThatNeverFitsIsLeftOut) {
   EXPECT_FALSE(push(true, 6 * packet_bytes));
   EXPECT_FALSE(push(false));
   EXPECT_TRUE(push(true));
+}
+
+// What who decodes has found goes with packets as long as it keeps up.
+TEST_F(Feeding, WhatWasFoundInAFrameIsKnownUntilItIsOutOfDate) {
+  EXPECT_TRUE(feed_.metadata(0).bytes().empty());
+  push(true);
+  FrameMetadata found;
+  found.set(MotionScore{.moving = 0.5F, .score = 0.5F});
+  reader_.set_note(0, {.packet = 0, .metadata = found});
+  EXPECT_TRUE(feed_.metadata(0).get<MotionScore>());
+  EXPECT_FALSE(feed_.metadata(1).get<MotionScore>());
+  const auto push_and_take = [this] {
+    push(true, 10);
+    read();
+    reader_.all_shown();
+  };
+  for (int i = 0; i < 64; ++i) push_and_take();
+  EXPECT_TRUE(feed_.metadata(0).get<MotionScore>());
+  push_and_take();
+  EXPECT_FALSE(feed_.metadata(0).get<MotionScore>());
 }
 
 class BlockingFeed : public Feeding {

@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "app/control/thread_scope.h"
-#include "app/master/packet_clock.h"
 #include "app/master/packet_intake.h"
-#include "app/master/source_connection.h"
 #include "app/rings/packet_feed.h"
+#include "app/source/packet_clock.h"
+#include "app/source/source_connection.h"
 #include "core/test_pattern.h"
 #include "tests/integration/clips.h"
 #include "tests/unit/ring_test_support.h"
@@ -169,7 +169,7 @@ class DecodingHalf {
 
  private:
   void decode() {
-    ThreadScope scope(progress_.page.source(start_.camera).thread, "in:cam");
+    ThreadScope scope(progress_.page.decode(start_.camera).thread, "dec:cam");
     StopSignal stop;
     stop.attach(scope);
     {

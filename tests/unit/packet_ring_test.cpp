@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/metadata_types.h"
+#include "ipc/packet_ring_layout.h"
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {
@@ -359,6 +360,76 @@ TEST_F(LargePacketRing, CountsOnFromItsBase) {
   successor.release_through(501);
   auto next = reader();
   EXPECT_EQ(read(next).number, 502U);
+}
+
+// What the reader has worked on, and what it has found there, on its way back.
+TEST_F(PacketRing, TheWriterWaitsUntilAllHasBeenTaken) {
+  EXPECT_TRUE(writer_.wait_until_taken(Clock::now(), never)) << "there is nothing to take";
+  ASSERT_TRUE(push(10));
+  ASSERT_TRUE(push(10));
+  auto reading = reader();
+  reading.set_taken(read(reading).number);
+  EXPECT_FALSE(writer_.wait_until_taken(after(milliseconds(20)), never));
+  EXPECT_FALSE(writer_.wait_until_taken(after(seconds(10)), [] { return true; })) << "interrupted";
+  const auto begin = Clock::now();
+  std::jthread other([&] { reading.set_taken(read(reading).number); });
+  EXPECT_TRUE(writer_.wait_until_taken(after(seconds(10)), never));
+  EXPECT_LT(Clock::now() - begin, seconds(5));
+}
+
+TEST_F(LargePacketRing, WhatHasBeenTakenCountsFromItsBase) {
+  ASSERT_TRUE(push(10));
+  auto reading = reader();
+  reading.set_taken(read(reading).number);
+  EXPECT_TRUE(writer_.wait_until_taken(Clock::now(), never));
+}
+
+PacketRingNote note_of(std::int64_t packet) {
+  PacketRingNote note{.packet = packet};
+  const float score = static_cast<float>(packet % 1000) / 1000;
+  note.metadata.set(MotionScore{.moving = score, .score = score});
+  return note;
+}
+
+TEST_F(PacketRing, ANoteOfTheReadersComesBackWhole) {
+  EXPECT_FALSE(writer_.note(0));
+  auto reading = reader();
+  reading.set_note(1, note_of(7));
+  EXPECT_FALSE(writer_.note(0)) << "each place has its own";
+  ASSERT_TRUE(writer_.note(1));
+  EXPECT_EQ(writer_.note(1)->packet, 7);
+  std::jthread other([&](const std::stop_token& stop) {
+    for (std::int64_t packet = 8; !stop.stop_requested(); ++packet) reading.set_note(1, note_of(packet));
+  });
+  std::int64_t newest = 7;
+  int whole = 0;
+  for (const Deadline end = after(seconds(10)); whole < 10'000 && Clock::now() < end;) {
+    const auto note = writer_.note(1);
+    if (!note) continue;
+    ++whole;
+    ASSERT_EQ(note->metadata.get<MotionScore>(), note_of(note->packet).metadata.get<MotionScore>());
+    ASSERT_GE(note->packet, newest);
+    newest = note->packet;
+  }
+  EXPECT_EQ(whole, 10'000);
+}
+
+// As one leaves it that died while it wrote.
+TEST_F(PacketRing, AHalfNoteIsNoneAndTheNextReaderGoesOn) {
+  reader().set_note(0, note_of(1));
+  std::atomic<std::uint64_t>& sequence = memory_->header().note[0].sequence;
+  ++sequence;
+  EXPECT_FALSE(writer_.note(0));
+  reader().set_note(0, note_of(2));
+  EXPECT_EQ(sequence % 2, 0U);
+  ASSERT_TRUE(writer_.note(0));
+  EXPECT_EQ(writer_.note(0)->packet, 2);
+}
+
+TEST_F(PacketRing, WhatCannotBeIsNoNote) {
+  reader().set_note(0, note_of(1));
+  for (auto& word : memory_->header().note[0].words) word = ~std::uint64_t{0};
+  EXPECT_FALSE(writer_.note(0));
 }
 
 TEST(PacketRingMemory, RefusesWhatIsNotAPacketRing) {

@@ -150,10 +150,12 @@ TEST(RigPage, BlocksLieSideBySide) {
   std::vector<std::span<std::byte>> blocks;
   const auto add = [&](auto& block) { blocks.push_back(std::as_writable_bytes(std::span(&block, 1))); };
   for (const unsigned i : {0U, 1U}) add(page.source(CameraId(i)));
+  for (const unsigned i : {0U, 1U}) add(page.decode(CameraId(i)));
   for (const unsigned i : {0U, 3U}) add(page.edge_writer(EdgeId(i), master_process));
   for (const unsigned i : {0U, 3U}) add(page.edge_reader(EdgeId(i), first_worker));
   for (const unsigned i : {0U, 4U}) add(page.node(NodeId(i), first_worker));
   for (const unsigned i : {0U, 2U}) add(page.copy(OutputId(i)));
+  for (const unsigned i : {0U, 2U}) add(page.look(OutputId(i)));
   for (const unsigned i : {0U, 2U}) add(page.encode(OutputId(i), first_worker));
   for (const unsigned i : {0U, 2U}) add(page.publish(OutputId(i)));
   for (const unsigned i : {0U, 2U}) add(page.shared(OutputId(i)));
@@ -170,6 +172,7 @@ TEST(RigPage, AProcessHasItsOwnPageOnlyAndCannotWriteTheSharedOne) {
   const RigPage worker = opened(page, first_worker);
   EXPECT_THROW(std::ignore = &worker.node(NodeId(0), second_worker), Error);
   EXPECT_THROW(std::ignore = &worker.source(CameraId(0)), Error);
+  EXPECT_THROW(std::ignore = &worker.decode(CameraId(0)), Error);
   EXPECT_THROW(std::ignore = &worker.publish(OutputId(0)), Error);
   EXPECT_THROW(std::ignore = &worker.process(master_process), Error);
   // Neither through its descriptor nor through another open file of the same memory, nor by a mapping made writable.
@@ -197,7 +200,8 @@ TEST(RigPage, WhatIsClearedIsAsAtFirst) {
   const RigPage page = RigPage::create(2, 2);
   const auto sum = [&](unsigned i) {
     const OutputId output(i);
-    return page.source(CameraId(i)).counters.of(Counter::converted) + page.publish(output).counters.of(Counter::bytes) +
+    return page.source(CameraId(i)).counters.of(Counter::converted) +
+           page.decode(CameraId(i)).counters.of(Counter::converted) + page.publish(output).counters.of(Counter::bytes) +
            page.shared(output).audience.arrivals + page.edge_writer(EdgeId(i), master_process).accusation +
            page.edge_reader(EdgeId(i), second_worker).accusation + page.encode(output, second_worker).accusation +
            page.copy(output).accusation + static_cast<std::uint64_t>(page.node(NodeId(i), second_worker).thread.beat);
@@ -205,6 +209,7 @@ TEST(RigPage, WhatIsClearedIsAsAtFirst) {
   for (unsigned i = 0; i < 2; ++i) {
     const OutputId output(i);
     page.source(CameraId(i)).counters.add(Counter::converted);
+    page.decode(CameraId(i)).counters.add(Counter::converted);
     page.node(NodeId(i), second_worker).thread.beat = 1;
     page.edge_writer(EdgeId(i), master_process).accusation = 1;
     page.edge_reader(EdgeId(i), second_worker).accusation = 1;
@@ -213,7 +218,7 @@ TEST(RigPage, WhatIsClearedIsAsAtFirst) {
     page.publish(output).counters.add(Counter::bytes);
     page.shared(output).audience.arrivals = 1;
   }
-  ASSERT_EQ(sum(1), 8U);
+  ASSERT_EQ(sum(1), 9U);
   page.clear(CameraId(1));
   EXPECT_EQ(sum(1), 7U);
   page.clear(NodeId(1), second_worker);
@@ -222,7 +227,7 @@ TEST(RigPage, WhatIsClearedIsAsAtFirst) {
   EXPECT_EQ(sum(1), 4U);
   page.clear(OutputId(1), second_worker);
   EXPECT_EQ(sum(1), 0U);
-  EXPECT_EQ(sum(0), 8U);
+  EXPECT_EQ(sum(0), 9U);
 }
 
 TEST(RigPage, RefusesAWrongPartOrProcess) {

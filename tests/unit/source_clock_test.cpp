@@ -1,6 +1,6 @@
 // Cameras that stall, lose frames, reconnect, drift and set their clocks, in virtual time: where each frame lies on the
 // timeline, and when it was taken.
-#include "app/master/source_clock.h"
+#include "app/source/source_clock.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/master/timeline.h"
+#include "app/rings/timeline.h"
 
 namespace campipe {
 namespace {

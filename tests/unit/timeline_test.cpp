@@ -1,9 +1,9 @@
 // A camera's timeline: what its source says, and what becomes of it.
-#include "app/master/timeline.h"
+#include "app/rings/timeline.h"
 
 #include <gtest/gtest.h>
 
-#include "app/master/source_clock.h"
+#include "app/source/source_clock.h"
 #include "core/retry_wait.h"
 
 namespace campipe {

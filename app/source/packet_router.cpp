@@ -1,4 +1,4 @@
-#include "app/master/packet_router.h"
+#include "app/source/packet_router.h"
 
 #include <algorithm>
 
@@ -6,18 +6,16 @@
 
 namespace campipe {
 
-PacketRouter::PacketRouter(CameraContext& camera, const RigPage& page, const IngestEvents& events, PacketClock& clock,
-                           Decoding& decoding)
+PacketRouter::PacketRouter(CameraContext& camera, const RigPage& page, const IngestEvents& events, PacketClock& clock)
     : camera_(camera),
       clock_(clock),
-      decoding_(decoding),
+      outlet_(camera, events.on_feed),
       copies_(camera.start.copies, camera.start.audio, camera.start.config.drop_policy == DropPolicy::block, page,
               {events.on_copy, events.on_audio, [this] { return camera_.stop.beat_or_give_up(); },
-               [this](OutputId output) { return decoding_.metadata(output); }}) {}
+               [this](OutputId output) { return outlet_.metadata(output); }}) {}
 
 void PacketRouter::resume_live() {
   copies_.resume(false);
-  decoding_.begin_live();
   clock_.begin_live(copies_.end());
 }
 
@@ -27,15 +25,14 @@ std::optional<std::int64_t> PacketRouter::resume_file() {
   const bool loop = camera_.start.config.source.loop;
   copies_.resume(!loop);
   if (!loop) return resume;
-  decoding_.begin_loop_after(*resume);
   clock_.begin_loop_after(*resume, copies_.end());
   return resume;
 }
 
 void PacketRouter::begin(const SourceStream& stream) {
   stream_ = &stream;
-  decoding_.begin(stream);
   copies_.begin(stream);
+  outlet_.begin(stream);
 }
 
 void PacketRouter::video(const AVPacket& packet) {
@@ -43,7 +40,8 @@ void PacketRouter::video(const AVPacket& packet) {
   const auto correction =
       copies_.video(packet, clock_.source_clock(), {note.arrival, note.capture_utc, note.capture_clock});
   if (!camera_.start.decode && correction) clock_.count(*correction);
-  decoding_.take(packet, note);
+  if ((packet.flags & AV_PKT_FLAG_CORRUPT) != 0) camera_.source.counters.add(Counter::corrupt_packets);
+  outlet_.video(packet, note);
 }
 
 // A file's audio is not paced: it is read beside the video, which is. What lies before the video is left out in each
@@ -58,23 +56,18 @@ void PacketRouter::audio(const AVPacket& packet, const ReadAhead::Times& times) 
   }
 }
 
-void PacketRouter::close() { copies_.close(); }
-
-std::optional<std::int64_t> PacketRouter::given() const {
-  const auto frames = static_cast<std::int64_t>(decoding_.given());
-  if (camera_.start.decode) return frames > 0 ? std::optional(frames) : std::nullopt;
-  return copies_.end() >= 0 ? std::optional(copies_.end()) : std::nullopt;
+void PacketRouter::close() {
+  copies_.close();
+  outlet_.close();
 }
 
+// By what the packets say of their times: how far frames have come is not known here.
 std::int64_t PacketRouter::end_round(bool gave) {
-  if (!camera_.start.decode) {
-    decoding_.empty();
-    return copies_.next_turn(copies_.end());
-  }
   const auto packets_end = clock_.packets_end();
-  const auto frames_end = decoding_.end_round(gave && packets_end);
-  std::int64_t end = frames_end ? *frames_end : packets_end.value_or(-1);
-  if (decoding_.is_off()) end = std::max(end, clock_.decoding_end().value_or(-1));  // no frame has come of this round
+  if (!gave || !packets_end || !camera_.start.decode) outlet_.mark(RecordKind::empty);
+  if (!camera_.start.decode) return copies_.next_turn(copies_.end());
+  outlet_.mark(RecordKind::round);
+  const std::int64_t end = packets_end ? *packets_end : clock_.decoding_end().value_or(-1);
   return copies_.next_turn(std::max(end, copies_.end()));
 }
 

@@ -1,4 +1,4 @@
-#include "app/master/read_ahead.h"
+#include "app/source/read_ahead.h"
 
 #include <utility>
 

@@ -1,5 +1,6 @@
-// What the members of a synchronised group share in the master: the group's present, by which it is judged whether a
-// member's frame can be in step with the others' at all. A frame whose time is far from it would make the others' sets
+// What the members of a synchronised group share in a process: the group's present, by which it is judged whether a
+// member's frame can be in step with the others' at all. The source follows the present of live members, and passes it
+// on with each packet; the master judges frames by it. A frame whose time is far from it would make the others' sets
 // late, or keep places of the group's page that are not due for long.
 //
 // Live members: monotonic time plus one offset for all, taken over from this machine's UTC when the group begins, and
@@ -20,7 +21,7 @@
 #include <optional>
 
 #include "app/config/group_config.h"
-#include "app/master/media_clock.h"
+#include "app/rings/media_clock.h"
 #include "core/clock.h"
 #include "core/frame.h"
 #include "ipc/ids.h"
@@ -48,14 +49,20 @@ class GroupClock {
     return clock_.offset();
   }
 
-  // Of a live member: by how much the frame's time is off the present. 0: it is of the present.
-  std::int64_t off(const FrameTimes& times, std::int64_t arrival) {
+  // A packet of a live member, which its frame is of `media_time` by. Returns the group's offset: the present is that
+  // more than the monotonic time.
+  std::int64_t follow(std::int64_t media_time, CaptureClock by, std::int64_t arrival) {
     const std::lock_guard lock(mutex_);
     if (!begun_) measure(utc_now_ns() - now_ns(), CaptureClock::arrival, arrival);
-    const std::int64_t off = times.media_time - (arrival + clock_.offset());
-    if (off > ahead_ || off < -behind_) return off;
-    if (times.capture_clock == CaptureClock::camera) measure(times.media_time - arrival, CaptureClock::camera, arrival);
-    return 0;
+    const std::int64_t offset = clock_.offset();
+    if (by == CaptureClock::camera && off(media_time, arrival, offset) == 0)
+      measure(media_time - arrival, CaptureClock::camera, arrival);
+    return offset;
+  }
+  // By how much a time is off the present. 0: it is of the present.
+  [[nodiscard]] std::int64_t off(std::int64_t media_time, std::int64_t arrival, std::int64_t offset) const {
+    const std::int64_t off = media_time - (arrival + offset);
+    return off > ahead_ || off < -behind_ ? off : 0;
   }
   // Of a file, when its first frame comes: by how much its times are to be moved (ns, whole sets). 0 for those that
   // begin with the group, and where no other member has come to a set lately.

@@ -1,4 +1,4 @@
-#include "app/master/stop_signal.h"
+#include "app/rings/stop_signal.h"
 
 #include <algorithm>
 

@@ -1,17 +1,15 @@
-// One camera in the master: reads its source, on a thread of its own, and has the packets decoded into frame rings and
-// copied.
+// One camera's source: reads it, on a thread of its own, and passes its packets on, to whoever decodes them and as they
+// came.
 //
-// Frames are published in order, with times that strictly grow. A source that ends, fails or is asked to stop closes
-// the ring; the object stays, so that the ring can be looked after until the master leaves. A live source that cannot
-// be read is opened again, for ever, with waits that grow: the ring stays, and time goes on by how long it was away. If
-// the frames' size changes, or the stream is another one after a reconnection, a ring of the next epoch begins.
+// A source that ends, fails or is asked to stop closes the rings. A live source that cannot be read is opened again,
+// for ever, with waits that grow: the rings stay, and time goes on by how long it was away.
 //
 // The parts, each with its own state; packets go one way through them:
 //   SourceConnection   opens and reads the source
 //   PacketClock        when a packet arrived, and where it and its frame lie on the timeline
 //   PacketRouter       where it goes:
 //     PacketCopies       outputs with codec `copy`, and audio: to the publisher as it came
-//     Decoding           all that is made of frames
+//     PacketOutlet       to whoever decodes them
 // They share CameraContext, and are used by the camera's thread alone. This class is that thread: it connects, paces
 // files, begins them again, and ends.
 #pragma once
@@ -22,13 +20,12 @@
 #include <string>
 #include <thread>
 
-#include "app/master/camera_context.h"
-#include "app/master/decoding.h"
-#include "app/master/ingest_start.h"
-#include "app/master/pacer.h"
-#include "app/master/packet_clock.h"
-#include "app/master/packet_router.h"
-#include "app/master/source_connection.h"
+#include "app/source/camera_context.h"
+#include "app/source/ingest_start.h"
+#include "app/source/pacer.h"
+#include "app/source/packet_clock.h"
+#include "app/source/packet_router.h"
+#include "app/source/source_connection.h"
 #include "core/retry_wait.h"
 #include "ipc/rig_page.h"
 
@@ -43,21 +40,14 @@ class Ingest {
   Ingest(const Start& start, const RigPage& page, const Events& events);
   ~Ingest();
 
-  // Ends the source soon; frames that are decoded already are still handed over.
+  // Ends the source soon.
   void stop() { camera_.stop.stop(); }
   // Whether a mosaic needs its frames.
-  void show(bool shown) { decoding_.show(shown); }
-  void shed(ShedStep step) { decoding_.shed(step); }
-  // A ring of the next epoch begins with the next key frame: there is no place for a reader in this one.
-  void renew() { decoding_.renew(); }
-  [[nodiscard]] EdgeId edge() const { return decoding_.edge(); }  // its frame rings
-  // Looks after the ring of a source that is over. Does nothing before.
-  void service() { decoding_.service(over_); }
+  void show(bool shown) { camera_.shown = shown; }
   [[nodiscard]] bool over() const { return over_; }
 
  private:
   void run();
-  void pin_to_cores() const;
   void play_file();
   void keep_connected();
   bool connect();
@@ -70,6 +60,7 @@ class Ingest {
   void take(const AVPacket& packet);
   void pace(const AVPacket& packet);
   bool at_end();
+  void note_set(std::int64_t time);
   bool catches_up();
   void begin_next_round(bool gave);
 
@@ -80,8 +71,8 @@ class Ingest {
   };
   // Of a file that loops.
   struct Rounds {
-    std::optional<std::int64_t> given;  // by those so far
-    int empty = 0;                      // in a row
+    std::uint64_t packets = 0;  // of the video, in those so far
+    int empty = 0;              // in a row
   };
 
   CameraContext camera_;
@@ -89,11 +80,11 @@ class Ingest {
   Events events_;
   SourceConnection source_;
   PacketClock clock_;
-  Decoding decoding_;
   PacketRouter router_;
   Pacer pacer_;
   RetryWait retry_;
   std::optional<State> reported_;
+  std::uint64_t packets_ = 0;  // of the video
   Rounds rounds_;
   std::optional<Clock::time_point> catching_up_;  // with its group, until then at the latest
   bool started_ = false;                          // all processes are ready

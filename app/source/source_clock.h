@@ -21,7 +21,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "app/master/lag_history.h"
+#include "app/source/lag_history.h"
 #include "ipc/rig_page.h"
 
 namespace campipe {

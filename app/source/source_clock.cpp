@@ -1,4 +1,4 @@
-#include "app/master/source_clock.h"
+#include "app/source/source_clock.h"
 
 #include <algorithm>
 #include <cstdlib>

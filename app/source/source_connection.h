@@ -7,22 +7,22 @@
 #include <cstdint>
 #include <memory>
 
-#include "app/master/camera_context.h"
-#include "app/master/read_ahead.h"
+#include "app/source/camera_context.h"
+#include "app/source/read_ahead.h"
 #include "stages/sources/source.h"
 
 namespace campipe {
 
 class SourceConnection {
  public:
-  explicit SourceConnection(const CameraContext& camera) : camera_(camera) {}
+  explicit SourceConnection(const CameraContext& camera) : camera_(camera), packets_read_(camera.start.packet) {}
 
   void open();
   void close();
   // Only while it is open.
   [[nodiscard]] const SourceStream& stream() const { return source_->stream(); }
   // The next packet, into `packet` (unreferenced before). Impossible times are removed; AVPacket::pos of each packet of
-  // the video is its number in this ingest's life, by which the frames decoded from it are known.
+  // the video is its number, by which the frames decoded from it are known.
   ReadResult read(AVPacket& packet);
   // When the packet that was read last arrived, and how long it was waited for.
   [[nodiscard]] const ReadAhead::Times& times() const { return ahead_.times(); }
@@ -42,7 +42,7 @@ class SourceConnection {
   const CameraContext& camera_;
   std::unique_ptr<Source> source_;
   ReadAhead ahead_;
-  std::int64_t packets_read_ = 0;  // of the video
+  std::int64_t packets_read_;  // of the video
 };
 
 }  // namespace campipe

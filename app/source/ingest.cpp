@@ -1,12 +1,10 @@
-#include "app/master/ingest.h"
-
-#include <pthread.h>
+#include "app/source/ingest.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "app/control/thread_scope.h"
-#include "app/master/ingest_refusal.h"
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "core/log.h"
@@ -22,34 +20,7 @@ constexpr auto start_deadline = seconds(30);   // for the other processes to be 
 constexpr auto good_connection = seconds(10);  // one that delivered so long is worth a short wait again
 constexpr auto longest_catching_up = std::chrono::seconds(10);
 constexpr std::int64_t most_sets_behind = 1;
-constexpr int most_empty_rounds = 2;  // what a decoder kept of a round comes out in the next one
-
-DecodingStart decoding_of(const IngestStart& start) {
-  const CameraConfig& config = start.config;
-  DecodingStart decoding;
-  decoding.camera = start.camera;
-  decoding.edge = start.edge;
-  decoding.readers = start.readers;
-  decoding.name = config.name;
-  decoding.live = is_live(config.source.url);
-  decoding.decode_threads = config.decode_threads;
-  decoding.on_corrupt = config.on_corrupt;
-  decoding.drop_policy = config.drop_policy;
-  decoding.queue_size = config.queue_size;
-  decoding.group = config.group;
-  decoding.placement = start.placement;
-  decoding.epoch = start.epoch;
-  decoding.base = start.base;
-  decoding.resume = start.resume;
-  decoding.decode = start.decode;
-  decoding.on_demand = start.on_demand;
-  decoding.shown = start.shown;
-  decoding.shed = start.shed;
-  decoding.copies = start.copies;
-  decoding.group_clock = start.group;
-  decoding.open_decoder = start.open_decoder;
-  return decoding;
-}
+constexpr int most_empty_rounds = 2;
 
 }  // namespace
 
@@ -59,8 +30,7 @@ Ingest::Ingest(const Start& start, const RigPage& page, const Events& events)
       events_(events),
       source_(camera_),
       clock_(camera_, source_),
-      decoding_(decoding_of(start), page, camera_.stop, events.on_ring),
-      router_(camera_, page, events, clock_, decoding_),
+      router_(camera_, page, events, clock_),
       pacer_(start.camera.index()),
       retry_(start.config.retry_interval, start.config.retry_max) {
   camera_.start.config.source.audio = start.audio.empty() ? Audio::off : Audio::copy;
@@ -75,14 +45,12 @@ void Ingest::run() {
   camera_.stop.attach(scope);
   std::string failure;
   try {
-    pin_to_cores();
     if (camera_.live) {
       keep_connected();
     } else {
       play_file();
     }
   } catch (const std::exception& error) {
-    if (ends_process(error)) events_.on_gpu_lost(error.what());
     // One that was asked to stop while it opened its source has not failed: it was interrupted.
     if (!camera_.stop.stopped()) {
       failure = error.what();
@@ -90,21 +58,11 @@ void Ingest::run() {
       spdlog::info("{}: stopped: {}", camera_.name(), error.what());
     }
   }
+  router_.end();
   router_.close();
-  decoding_.close();
   source_.close();
   over_ = true;
   events_.on_over(failure, at_end_);
-}
-
-void Ingest::pin_to_cores() const {
-  const auto& cores = camera_.start.placement.decode_cpus;
-  if (cores.empty()) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const unsigned cpu : cores) CPU_SET(cpu, &set);
-  if (const int code = pthread_setaffinity_np(pthread_self(), sizeof set, &set); code != 0)
-    spdlog::warn("{}: {}", camera_.name(), system_error("cannot pin its thread to its cores", code).what());
 }
 
 // Once, from its beginning or where a master before had come to.
@@ -121,8 +79,8 @@ void Ingest::play_file() {
   at_end_ = true;
   // A loop ends only where a round of it gave nothing, and a successor of a dead master begins it anew.
   const bool nothing_before = !resume || loop;
-  if (!nothing_before || router_.given()) return;
-  throw Error(camera_.start.decode ? "no frame could be decoded" : "there is no video in it");
+  if (!nothing_before || packets_ > 0) return;
+  throw Error("there is no video in it");
 }
 
 // A live source: again and again.
@@ -144,17 +102,16 @@ void Ingest::keep_connected() {
       patient = error.kind == Kind::unauthorized || error.kind == Kind::unsupported;
       reason = error.what();
     } catch (const std::exception& error) {
-      if (ends_process(error)) throw;
       reason = error.what();
     }
     if (stop.stopped()) return;
-    decoding_.disconnect();
+    router_.disconnect();
     source_.close();
     clock_.disconnected();
     report_state(false, reason);
     const auto good = std::min<std::chrono::nanoseconds>(good_connection, camera_.start.config.retry_max);
     if (connected && Clock::now() - *connected > good) retry_.reset();
-    decoding_.sleep_until(Clock::now() + retry_.next(patient));
+    camera_.stop.sleep_until(Clock::now() + retry_.next(patient));
   }
 }
 
@@ -188,24 +145,25 @@ bool Ingest::fits() {
   const SentStream sends = sent_stream(source_.stream(), first);
   events_.on_stream(sends);
   if (campipe::fits(camera_.start.config, sends)) return true;
-  while (!camera_.stop.stopped()) decoding_.sleep_until(Clock::now() + slice);
+  while (!camera_.stop.stopped()) camera_.stop.sleep_until(Clock::now() + slice);
   return false;
 }
 
 void Ingest::deliver() {
   AvPacket packet = make_av_packet();
-  if (decoding_.wants_first_packet() && read(*packet)) decoding_.prime(*packet);
-  if (!wait_for_start()) return;
+  // Else who decodes waits for that, with the first packet.
+  const bool waits = camera_.live || !camera_.start.decode;
+  if (waits && !wait_for_start()) return;
   clock_.preview();
   while (!camera_.stop.stopped()) {
     camera_.stop.beat();
-    if (packet->data == nullptr && !read(*packet)) break;
+    if (!read(*packet)) break;
     if (camera_.live) report_state(true, "");
     take(*packet);
     av_packet_unref(packet.get());
     if (camera_.stop.given_up()) return;
   }
-  decoding_.drain();
+  if (camera_.live) router_.empty();
 }
 
 // What came before the source failed is shown.
@@ -213,7 +171,7 @@ void Ingest::deliver_or_empty() {
   try {
     deliver();
   } catch (const SourceError&) {
-    if (!camera_.stop.stopped()) decoding_.empty();
+    if (!camera_.stop.stopped()) router_.empty();
     throw;
   }
 }
@@ -225,9 +183,8 @@ bool Ingest::wait_for_start() {
     if (camera_.stop.beat_or_stop()) return false;
     if (Clock::now() >= deadline) throw Error("the other processes were not ready in time");
     page_.barrier().wait(0, std::min(deadline, Clock::now() + slice));
-    decoding_.serve();
   }
-  return decoding_.wait_for_first_reader(deadline);
+  return true;
 }
 
 // The next packet of the video. False: none will come.
@@ -246,10 +203,12 @@ bool Ingest::read(AVPacket& packet) {
 }
 
 void Ingest::take(const AVPacket& packet) {
+  failpoint("source.packet", camera_.name());
   if (!camera_.live) clock_.observe(packet);  // it is paced by the timeline
   pace(packet);
   if (camera_.live) clock_.observe(packet);
   router_.video(packet);
+  if (++packets_ == 1 && !camera_.live) pacer_.restart();  // it may have been waited for
 }
 
 // Each connection to a live source is paced by itself: its times are mapped once its first packet has come.
@@ -257,16 +216,24 @@ void Ingest::pace(const AVPacket& packet) {
   const SourceStream& stream = source_.stream();
   const bool paced = camera_.live ? stream.in_bursts : camera_.start.config.source.pace == Pace::realtime;
   const auto time = clock_.source_time(packet);
+  if (camera_.group && !camera_.live && time) note_set(*time);
   if (paced && catches_up()) {
     pacer_.restart();  // until it has, its packets are due at once
   } else if (paced && time) {
     const std::int64_t at = camera_.live ? *time : clock_.source_clock().map(*time);
-    decoding_.sleep_until(pacer_.due(at, stream.frame_rate));
+    camera_.stop.sleep_until(pacer_.due(at, stream.frame_rate));
   }
   clock_.arrived(camera_.live && !paced);
 }
 
-// A file of a group goes on where it was when a master before died, which may be behind the others: it was waiting for
+// How far it is, for the others of its group that come to catch up.
+void Ingest::note_set(std::int64_t time) {
+  const std::int64_t media_time = clock_.source_clock().map(time) + camera_.start.set_move;
+  const double set = static_cast<double>(media_time) * 1e-9 * camera_.start.config.group->rate;
+  camera_.group->ahead(camera_.start.camera, std::llround(set), Clock::now());
+}
+
+// A file of a group goes on where it was when a source before died, which may be behind the others: it was waiting for
 // a worker. In step again it is paced, or has been for a while when the others have not come.
 bool Ingest::catches_up() {
   if (!catching_up_) return false;
@@ -279,9 +246,8 @@ bool Ingest::catches_up() {
 // The source is at its end: true if that is the end of the camera, or of this connection to it.
 bool Ingest::at_end() {
   if (camera_.live || !camera_.start.config.source.loop) return true;
-  const auto given = router_.given();
-  if (!given) return true;  // nothing comes of it: going round and round would not help
-  rounds_.empty = std::exchange(rounds_.given, given) == given ? rounds_.empty + 1 : 0;
+  if (packets_ == 0) return true;  // nothing comes of it: going round and round would not help
+  rounds_.empty = std::exchange(rounds_.packets, packets_) == packets_ ? rounds_.empty + 1 : 0;
   if (rounds_.empty == most_empty_rounds)
     throw Error("its file gives nothing any more: it was cut short or overwritten meanwhile");
   begin_next_round(rounds_.empty == 0);

@@ -1,7 +1,7 @@
-#include "app/master/source_connection.h"
+#include "app/source/source_connection.h"
 
 #include "app/control/thread_scope.h"
-#include "app/master/source_times.h"
+#include "app/rings/source_times.h"
 
 namespace campipe {
 namespace {

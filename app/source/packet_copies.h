@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "app/config/config.h"
-#include "app/master/copy_target.h"
-#include "app/master/source_clock.h"
-#include "app/master/source_times.h"
-#include "app/master/timeline.h"
+#include "app/rings/copy_target.h"
+#include "app/rings/source_times.h"
+#include "app/rings/timeline.h"
+#include "app/source/source_clock.h"
 #include "core/packet.h"
 #include "core/source_stream.h"
 #include "ipc/packet_ring.h"

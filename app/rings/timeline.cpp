@@ -1,4 +1,4 @@
-#include "app/master/timeline.h"
+#include "app/rings/timeline.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "app/master/pacer.h"
+#include "app/source/pacer.h"
 
 #include <algorithm>
 #include <cmath>

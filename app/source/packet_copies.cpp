@@ -1,4 +1,4 @@
-#include "app/master/packet_copies.h"
+#include "app/source/packet_copies.h"
 
 #include <algorithm>
 #include <array>

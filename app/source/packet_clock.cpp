@@ -1,4 +1,4 @@
-#include "app/master/packet_clock.h"
+#include "app/source/packet_clock.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -112,7 +112,7 @@ void PacketClock::note_end(const AVPacket& packet) {
   round_.untimed = true;
 }
 
-void PacketClock::measure_media_clock(const AVPacket& packet, const PacketNote& note) {
+void PacketClock::measure_media_clock(const AVPacket& packet, PacketNote& note) {
   const auto decoded = source_time(packet);
   if (!decoded) return;
   const std::int64_t shown = packet.pts != AV_NOPTS_VALUE ? source_ns(source_.stream(), packet.pts) : *decoded;
@@ -122,6 +122,8 @@ void PacketClock::measure_media_clock(const AVPacket& packet, const PacketNote& 
   const std::int64_t offset = by_camera ? note.capture_utc - clock_.map(shown) : clock_.origin() + utc_offset;
   media_.measure(offset, note.capture_clock, clock_.map(*decoded));
   camera_.source.health.media_offset = media_.offset();
+  if (camera_.group)
+    note.group_offset = camera_.group->follow(clock_.map(shown) + media_.offset(), note.capture_clock, arrival_);
 }
 
 // A leap in a file's times is its own where its container has one clock for all, or where the audio makes it, too.

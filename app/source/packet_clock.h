@@ -15,12 +15,12 @@
 #include <set>
 #include <string_view>
 
-#include "app/master/camera_context.h"
-#include "app/master/media_clock.h"
-#include "app/master/source_clock.h"
-#include "app/master/source_connection.h"
-#include "app/master/source_times.h"
+#include "app/rings/media_clock.h"
 #include "app/rings/packet_note.h"
+#include "app/rings/source_times.h"
+#include "app/source/camera_context.h"
+#include "app/source/source_clock.h"
+#include "app/source/source_connection.h"
 
 namespace campipe {
 
@@ -68,7 +68,7 @@ class PacketClock {
     bool untimed = false;
   };
   void note_end(const AVPacket& packet);
-  void measure_media_clock(const AVPacket& packet, const PacketNote& note);
+  void measure_media_clock(const AVPacket& packet, PacketNote& note);
   [[nodiscard]] bool confirms_leap(std::int64_t to);
   void report(const std::optional<SourceClock::Corrected>& corrected);
 

@@ -1,4 +1,4 @@
-#include "app/master/source_times.h"
+#include "app/rings/source_times.h"
 
 #include <algorithm>
 

@@ -1,0 +1,52 @@
+// Where a camera's packets go: as they came to the publisher (PacketCopies), and to whoever decodes them
+// (PacketOutlet).
+//
+// Used by the camera's ingest thread: begin() each time that the source was opened, then video() and audio() in the
+// order of reading, disconnect() when the connection has failed, end() and close() at the end. A packet's time is
+// PacketClock's; video() comes after PacketClock::arrived().
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "app/source/camera_context.h"
+#include "app/source/packet_clock.h"
+#include "app/source/packet_copies.h"
+#include "app/source/packet_outlet.h"
+#include "app/source/read_ahead.h"
+#include "core/line_limit.h"
+
+namespace campipe {
+
+class PacketRouter {
+ public:
+  PacketRouter(CameraContext& camera, const RigPage& page, const IngestEvents& events, PacketClock& clock);
+
+  // Before the first packet, where a master before has passed some on. Of a live source nothing comes again. Of a
+  // file: where it must go back to; nothing: to its beginning.
+  void resume_live();
+  std::optional<std::int64_t> resume_file();
+
+  // `stream` stays until the next begin().
+  void begin(const SourceStream& stream);
+  void video(const AVPacket& packet);
+  void audio(const AVPacket& packet, const ReadAhead::Times& times);
+  // No packet follows for now, and frames continue at a key frame; or the connection has failed; or that was all.
+  void empty() { outlet_.mark(RecordKind::empty); }
+  void disconnect() { outlet_.mark(RecordKind::lost); }
+  void end() { outlet_.mark(RecordKind::end); }
+  void close();
+
+  // Returns where the next round of a file begins on the timeline. `gave`: something came of this round.
+  [[nodiscard]] std::int64_t end_round(bool gave);
+
+ private:
+  CameraContext& camera_;
+  PacketClock& clock_;
+  PacketOutlet outlet_;
+  const SourceStream* stream_ = nullptr;
+  PacketCopies copies_;
+  LineLimit sound_lines_{std::chrono::minutes(10)};
+};
+
+}  // namespace campipe

@@ -1,0 +1,102 @@
+// The master dies again and again: no camera is connected to anew, copies and sound notice nothing, and no frame is
+// lost, since its successor decodes once more what it had not handed over.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/faults/fault_rig.h"
+#include "tests/integration/clips.h"
+#include "tests/integration/test_camera.h"
+#include "tests/unit/sanitized.h"
+
+namespace campipe::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr int deaths = 4;
+constexpr std::int64_t frame = 40'000'000;  // ns
+
+// Kills it so often, each time when what it decodes is in the files again.
+void kill_masters(RigRun& rig, const std::vector<std::string>& files) {
+  for (const std::string& file : files) ASSERT_TRUE(rig.wait_for_growth(file, 2000)) << file << '\n' << rig.log();
+  for (int death = 0; death < deaths; ++death) {
+    const pid_t master = rig.pid_of("master");
+    ::kill(master, SIGKILL);
+    rig.successor_of("master", master);
+    for (int fragment = 0; fragment < 2; ++fragment) {
+      for (const std::string& file : files)
+        ASSERT_TRUE(rig.wait_for_growth(file, rig.size(file))) << file << '\n' << rig.log();
+    }
+  }
+}
+
+void end(RigRun& rig) {
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  EXPECT_EQ(rig.report().at("source_restarts"), 0);
+  EXPECT_EQ(rig.report().at("master_restarts"), deaths);
+}
+
+// One frame follows the other.
+void expect_no_gap(const RigRun& rig, const std::string& file) {
+  const VideoFile video = read_video(rig.file(file));
+  const auto times = times_of(video);
+  ASSERT_GT(times.size(), 25U) << file;
+  for (std::size_t i = 1; i < times.size(); ++i)
+    ASSERT_LT(times[i] - times[i - 1], 2 * frame - frame / 4) << file << ' ' << i;
+}
+
+TEST(MasterDeaths, ALiveCameraStaysConnectedAndLosesNoFrame) {
+  if (const std::string why = TestCamera::missing(); !why.empty()) GTEST_SKIP() << why;
+  for (const std::string policy : {"block", "drop"}) {
+    SCOPED_TRACE(policy);
+    TestCamera camera({"--width", "320", "--height", "240", "--gop", "20", "--audio"});
+    RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n  live:\n    source: \"" +
+               camera.url() + "\"\n    rtsp_transport: tcp\n    drop_policy: " + policy +
+               "\n    queue_size: 32\n    encode: {codec: h264, gop: 10}\n    record: {path: live.mp4}\n"
+               "    outputs:\n      copy: {encode: {codec: copy}, record: {path: copy.mp4}}\n");
+    ASSERT_TRUE(rig.wait_for_growth("live.mp4", 2000)) << rig.log();
+    const int connections = camera.connections();
+    ASSERT_NO_FATAL_FAILURE(kill_masters(rig, {"live.mp4", "copy.mp4"}));
+    EXPECT_EQ(camera.connections(), connections) << rig.log();
+    ASSERT_NO_FATAL_FAILURE(end(rig));
+    EXPECT_EQ(rig.log().find("away"), std::string::npos) << rig.log();
+    const auto live = rig.camera("live");
+    EXPECT_TRUE(live.at("frames").at("dropped").empty()) << live << rig.log();
+    EXPECT_TRUE(live.at("outputs").at("copy").at("frames").at("dropped").empty()) << live;
+    expect_no_gap(rig, "live.mp4");
+    expect_no_gap(rig, "copy.mp4");
+  }
+}
+
+TEST(MasterDeaths, FilesLoseAndDoubleNoFrame) {
+  RigRun rig(fault_rig(0));
+  std::vector<std::string> files;
+  for (const std::string& name : fault_cameras) files.push_back(name + ".mp4");
+  ASSERT_NO_FATAL_FAILURE(kill_masters(rig, files));
+  ASSERT_NO_FATAL_FAILURE(end(rig));
+  for (const std::string& name : fault_cameras) {
+    SCOPED_TRACE(name);
+    EXPECT_EQ(check_pattern_recording(read_video(rig.file(name + ".mp4")), true), "");
+    EXPECT_TRUE(rig.camera(name).at("frames").at("dropped").empty()) << rig.camera(name);
+  }
+}
+
+// Motion is looked for in the master. Without one, packets go on.
+TEST(MasterDeaths, ACopyWithMotionGoesOn) {
+  const TemporaryFolder clips;
+  make_clip(clips.path(), {.name = "clip.mp4", .frames = 50});
+  RigRun rig(
+      "http_address: off\nrtsp_address: off\ncameras:\n  copy:\n    source: \"" + (clips.path() / "clip.mp4").string() +
+      "\"\n    loop: true\n    encode: {codec: copy}\n    filters: [{motion: {}}]\n    record: {path: copy.mkv}\n");
+  ASSERT_NO_FATAL_FAILURE(kill_masters(rig, {"copy.mkv"}));
+  ASSERT_NO_FATAL_FAILURE(end(rig));
+  EXPECT_TRUE(rig.camera("copy").at("frames").at("dropped").empty()) << rig.camera("copy");
+  const auto numbers = numbers_of(read_video(rig.file("copy.mkv")));
+  for (std::size_t i = 0; i < numbers.size(); ++i) ASSERT_EQ(numbers[i], static_cast<std::int64_t>(i % 50));
+}
+
+}  // namespace
+}  // namespace campipe::test
