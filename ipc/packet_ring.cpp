@@ -192,9 +192,10 @@ PacketRingReader::PacketRingReader(std::shared_ptr<PacketRingMemory> memory, Whe
   cursor_ = released_;
 }
 
-// Asked after the look for news: what is asked for later brings news.
-bool PacketRingReader::is_asked_for_room() const {
-  if (when_full_ == WhenFull::waits || released_ == cursor_) return false;
+// Asked after the look for news: what is asked for later brings news. Where most of the ring is still to be read, there
+// will be room without that.
+bool PacketRingReader::is_asked_for_room(std::uint64_t head) const {
+  if (when_full_ == WhenFull::waits || released_ == cursor_ || cursor_ - released_ < head - cursor_) return false;
   return memory_->header().full_at.load(std::memory_order_seq_cst) == released_ + 1;
 }
 
@@ -205,6 +206,7 @@ PacketRingReader::Next PacketRingReader::next(PacketView& packet, std::uint64_t&
     const WriterState writer = header.writer.load(std::memory_order_seq_cst);  // before head: then head is final
     const std::uint64_t head = header.head.load(std::memory_order_seq_cst);
     if (broken_ || head < cursor_ || head - released_ > packet_ring_entries || head > most_packets) break;
+    if (is_asked_for_room(head)) return Next::full;
     if (cursor_ != head) {
       const Entry entry = copy_of(header.entry[cursor_ % packet_ring_entries]);
       if (!is_possible(entry, memory_->capacity())) break;
@@ -218,7 +220,6 @@ PacketRingReader::Next PacketRingReader::next(PacketView& packet, std::uint64_t&
     }
     if (writer == WriterState::closed) return Next::ended;
     if (writer == WriterState::gone) return Next::writer_gone;
-    if (is_asked_for_room()) return Next::full;
     if (Clock::now() >= deadline) return Next::timeout;
     header.reader_sleeps.store(1, std::memory_order_seq_cst);
     futex_wait(header.news, news, deadline);
@@ -232,9 +233,10 @@ void PacketRingReader::release_through(std::uint64_t number) {
   Header& header = memory_->header();
   if (number <= memory_->base() + released_) return;
   released_ = number - memory_->base();
-  failpoint("packets.reader.releasing");
+  const char* reader = when_full_ == WhenFull::waits ? "waits" : "reports";
+  failpoint("packets.reader.releasing", reader);
   header.released.store(released_, std::memory_order_seq_cst);
-  failpoint("packets.reader.released");
+  failpoint("packets.reader.released", reader);
   if (header.writer_sleeps.load(std::memory_order_seq_cst) == 0) return;
   header.room.fetch_add(1, std::memory_order_seq_cst);
   futex_wake_all(header.room);

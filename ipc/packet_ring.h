@@ -104,7 +104,7 @@ class PacketRingWriter {
 class PacketRingReader {
  public:
   // broken: what is in the ring cannot be; no packet is taken from it any more. full: the writer has found no room, and
-  // nothing has been given back since, although all has been read.
+  // nothing has been given back since, although most has been read.
   enum class Next : std::uint8_t { packet, timeout, ended, writer_gone, broken, full };
   // A reader that gives packets back in any case need not know that the ring is full.
   enum class WhenFull : std::uint8_t { waits, reports };
@@ -117,6 +117,8 @@ class PacketRingReader {
   // Every packet up to and including `number` has been worked on, whether or not it is kept. For a writer that waits
   // for that; no packet depends on it.
   void set_taken(std::uint64_t number);
+  // The number of the newest packet that a reader before has worked on, or did when it died.
+  [[nodiscard]] std::uint64_t tried() const;
   // Likewise, in place of what it noted there before.
   void set_note(unsigned place, const PacketRingNote& note);
   // How full the ring is with packets not released, 0 to 1 (by bytes or by count, whichever is more).
@@ -127,7 +129,7 @@ class PacketRingReader {
   [[nodiscard]] std::uint64_t released() const { return memory_->base() + released_; }
 
  private:
-  [[nodiscard]] bool is_asked_for_room() const;
+  [[nodiscard]] bool is_asked_for_room(std::uint64_t head) const;
 
   std::shared_ptr<PacketRingMemory> memory_;
   WhenFull when_full_;

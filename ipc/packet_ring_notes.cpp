@@ -4,6 +4,7 @@
 // A note is copied word by word. Its sequence is odd meanwhile, and another one afterwards, so that what was read while
 // it was written is not taken for a note. A reader that died in the midst of it leaves an odd one, which its successor
 // goes on from.
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -50,6 +51,12 @@ void PacketRingReader::set_taken(std::uint64_t number) {
   if (header.writer_sleeps.load(std::memory_order_seq_cst) == 0) return;
   header.room.fetch_add(1, std::memory_order_seq_cst);
   futex_wake_all(header.room);
+}
+
+std::uint64_t PacketRingReader::tried() const {
+  const packet_ring::Header& header = memory_->header();
+  const std::uint64_t head = header.head.load(std::memory_order_seq_cst);
+  return memory_->base() + std::min(header.taken.load(std::memory_order_seq_cst) + 1, head);
 }
 
 void PacketRingReader::set_note(unsigned place, const PacketRingNote& note) {

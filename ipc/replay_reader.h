@@ -8,7 +8,7 @@
 // ring's head does.
 //
 // The ring is bounded. Where the packets since the last key frame are larger than the ring, its writer asks for room
-// although all has been read. Then the reader gives up what only a successor would need: what lies before the next key
+// although most has been read. Then the reader gives up what only a successor would need: what lies before the next key
 // frame in the ring or, if there is none, all that it has read. If it dies then, frames are lost up to the next key
 // frame: its successor finds a first packet that is none.
 //
@@ -39,6 +39,7 @@ class ReplayReader {
   // So have all frames of the packets that were read: the decoder is empty, and begins anew at the next packet.
   void all_shown();
   // As PacketRingReader's.
+  [[nodiscard]] std::uint64_t tried() const { return reader_.tried(); }
   void set_taken(std::uint64_t number) { reader_.set_taken(number); }
   void set_note(unsigned place, const PacketRingNote& note) { reader_.set_note(place, note); }
   // Packets that were given up for want of room: had the reader died then, their frames would have been lost.

@@ -159,12 +159,14 @@ void Child::handle(const Role& role, Message& message) try {
   const bool dispensable = message.type == messages::Status::type || message.type == messages::Answer::type;
   const bool frames = message.type == messages::OfferFrameRing::type;
   const bool packets = message.type == messages::PacketRing::type || message.type == messages::AudioRing::type;
-  if (!dispensable && !frames && !packets) throw Error(what);
+  const bool to_decode = message.type == messages::SourceRing::type;
+  if (!dispensable && !frames && !packets && !to_decode) throw Error(what);
   spdlog::error("{}", what);
   if (frames) {
     const auto of = read_message<messages::OfEdgeAtNode>(message);
     send(messages::FrameRingLost{of.node, of.edge, what});
   }
+  if (to_decode) send(messages::DecodingOver{read_message<messages::OfCamera>(message).camera, what});
   if (packets) send(messages::RingLost{{read_message<messages::OfOutput>(message).output, what}});
 } catch (const BadMessage& error) {
   spdlog::error("the supervisor sent {}; it is passed over", error.what());

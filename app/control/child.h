@@ -1,5 +1,6 @@
-// What master, worker and publisher have in common: they are started by the supervisor with a control channel as
-// descriptor 3, learn everything over it, beat ten times a second, and leave when asked or when the supervisor is gone.
+// What source, master, worker and publisher have in common: they are started by the supervisor with a control channel
+// as descriptor 3, learn everything over it, beat ten times a second, and leave when asked or when the supervisor is
+// gone.
 //
 // An exception that leaves a role's functions ends the process at once, as a crash would: nothing is unwound, so that
 // no destructor reports cameras as done that are not.

@@ -123,12 +123,13 @@ struct DecodeCamera {
   std::vector<OutputId> on_demand;            // else: outputs that need them only while they have viewers
   bool shown = false;                         // else: a mosaic needs them
   ShedStep shed = ShedStep::none;             // what it gives up
+  bool skips = false;                         // what masters have crashed at is not decoded again
   std::vector<Look> copies;
   static void fields(auto& m, auto&& f) {
     f("camera", m.camera), f("edge", m.edge), f("readers", m.readers), f("config", m.config), f("live", m.live),
         f("placement", m.placement), f("epoch", m.epoch), f("base", m.base), f("resume", m.resume),
         f("resume_packet", m.resume_packet), f("decode", m.decode), f("on_demand", m.on_demand), f("shown", m.shown),
-        f("shed", m.shed), f("copies", m.copies);
+        f("shed", m.shed), f("skips", m.skips), f("copies", m.copies);
   }
 };
 

@@ -1,7 +1,7 @@
 // A camera's decoder: its GPU's until that refuses the stream or gives up, then one on the CPU until the source is
 // opened again.
 //
-// Used by the camera's ingest thread. While the decoder works the thread says so in the rig page (ThreadWait), since
+// Used by the camera's decoding thread. While the decoder works the thread says so in the rig page (ThreadWait), since
 // the decoder's own threads may work for it.
 #pragma once
 

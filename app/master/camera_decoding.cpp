@@ -83,14 +83,18 @@ void CameraDecoding::take_all() {
 bool CameraDecoding::comes_again(const FeedStart& feed) const {
   if (any_feed_) return feed.again;
   if (!start_.replays) return true;
-  return feed.again && start_.resume_packet.value_or(-1) < feed.packet;
+  return feed.again && !decoding_.knows_of(feed.packet);
 }
 
 void CameraDecoding::take(const Feed& feed) {
   if (comes_again(feed.start)) decoding_.read_by_another();
-  any_feed_ = true;
   PacketIntake intake(feed.packets, decoding_,
                       [this](const AVPacket& packet, PacketNote& note) { begin(packet, note); });
+  if (start_.skips && !any_feed_) {
+    spdlog::warn("{}: goes on behind the packet at which its decoder crashed twice", start_.name);
+    intake.skip_tried();
+  }
+  any_feed_ = true;
   while (!stop_.given_up()) {
     stop_.beat();
     if (!try_to_take(intake)) return;

@@ -1,7 +1,7 @@
 // Which set of its synchronised group each frame of a camera belongs to: SetNumbering by the frame's media time, as
 // long as that is of the group's present (GroupClock). A file that begins later than the others is moved there.
 //
-// Used by the camera's ingest thread.
+// Used by the camera's decoding thread.
 #pragma once
 
 #include <cstdint>

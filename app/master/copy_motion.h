@@ -1,6 +1,6 @@
 // What is found in packets that are passed on as they came: the filters of the outputs with codec `copy`, which only
 // look at each frame of them (`motion`), and a decoder on the CPU for this alone where nothing else decodes them there.
-// In the master; used by the camera's ingest thread.
+// In the master; used by the camera's decoding thread.
 #pragma once
 
 #include <functional>

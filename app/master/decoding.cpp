@@ -69,7 +69,7 @@ bool Decoding::goes_on_in_next_round() {
 }
 
 void Decoding::count_lost(std::int64_t packet) {
-  if (camera_.start.decode) rings_.count_unpublished(DropCause::master_lost, packet);
+  if (camera_.start.decode && !clock_.knows_of(packet)) rings_.count_unpublished(DropCause::master_lost, packet);
 }
 
 void Decoding::disconnect() {

@@ -1,9 +1,8 @@
-// The half of a camera's ingest that decodes: packets in, with what is known of each (PacketNote); frames out, in the
-// camera's rings, and what is found in packets that are passed on as they came. The other half has the connection.
+// Decodes a camera: packets in, with what is known of each (PacketNote); frames out, in the camera's rings, and what is
+// found in packets that are passed on as they came. The source's process has the connection.
 //
-// Of the source it knows only what comes through begin(), take() and the ends below, as if it were in another process;
-// a test checks its includes (includes_test). What the other half has to know of it comes back through the packet ring:
-// which packets have been taken, and what was found in frames (PacketIntake).
+// Of the source it knows only what comes through begin(), take() and the ends below. What the source has to know of it
+// goes back through the packet ring: which packets have been taken, and what was found in frames (PacketIntake).
 //
 // The parts, each with its own state:
 //   FrameProducer      decodes, always or on demand (OnDemandDecoding), with the times of FrameClock, into
@@ -37,6 +36,7 @@ class Decoding {
 
   // See FrameClock.
   void read_by_another() { clock_.read_by_another(); }
+  [[nodiscard]] bool knows_of(std::int64_t packet) const { return clock_.knows_of(packet); }
 
   void begin(std::shared_ptr<const SourceStream> stream);
   // See FrameProducer::wants_first_packet(): after begin(), the packet that take() gets first.
@@ -71,7 +71,7 @@ class Decoding {
       if (!copy.filters.empty()) call(place, motion_.metadata(copy.output));
     }
   }
-  // A packet that a death before has cost.
+  // A packet that a death before has cost, if its frame was not published or counted.
   void count_lost(std::int64_t packet);
 
   // Its rings: see FrameRings. Waits serve their readers meanwhile.

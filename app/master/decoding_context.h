@@ -1,4 +1,4 @@
-// What all parts of the half of a camera's ingest that decodes share: how it was started, its counters in the rig page,
+// What all parts that decode a camera share: how it was started, its counters in the rig page,
 // and the signal to stop. Owned by Decoding, which outlives the parts.
 #pragma once
 

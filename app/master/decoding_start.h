@@ -1,4 +1,4 @@
-// What the half of a camera's ingest that decodes is started with: nothing of where the camera is, nor of its
+// What decoding of a camera is started with: nothing of where the camera is, nor of its
 // passwords.
 #pragma once
 
@@ -38,6 +38,7 @@ struct DecodingStart {
   std::optional<std::int64_t> resume;         // the pts of the newest frame of a master that died
   std::optional<std::int64_t> resume_packet;  // AVPacket::pos of the packet that it came in
   bool replays = false;                       // packets come again, numbered as they were: out of a packet ring
+  bool skips = false;                         // not those that its predecessor has tried: it crashed there, again
   bool decode = true;                         // some output needs frames, whether or not it is watched
   std::vector<OutputId> on_demand;            // else: outputs that need them only while they have viewers
   bool shown = false;                         // else: a mosaic needs them

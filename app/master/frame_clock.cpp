@@ -46,11 +46,15 @@ void FrameClock::note(const PacketNote& note) {
   if (notes_.size() > most_notes) notes_.pop_front();
 }
 
+bool FrameClock::knows_of(std::int64_t packet) const {
+  if (!before_) return false;
+  if (before_->packet && *before_->packet >= packet) return true;
+  return before_->dropped && !before_->dropped->is_before(static_cast<std::uint64_t>(packet));
+}
+
 // Packets are numbered on: what lies before the first one does not come again.
 void FrameClock::begin_behind(std::int64_t packet) {
-  if (!before_ || (!before_->packet && !before_->dropped)) return;
-  if (before_->packet && *before_->packet >= packet) return;
-  if (before_->dropped && !before_->dropped->is_before(static_cast<std::uint64_t>(packet))) return;
+  if (!before_ || (!before_->packet && !before_->dropped) || knows_of(packet)) return;
   frame_times_.set_last(std::max(frame_times_.last(), before_->pts), 0);
   before_.reset();
 }

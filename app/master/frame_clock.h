@@ -27,6 +27,11 @@ class FrameClock {
   // packets are decoded once more, they are known by the packets that they come in.
   void read_by_another();
 
+  // A master before has published or dropped what came in this packet, or behind it.
+  [[nodiscard]] bool knows_of(std::int64_t packet) const;
+  // Frames may come that one has.
+  [[nodiscard]] bool repeats() const { return before_.has_value(); }
+
   // `stream` stays until the next connected().
   void connected(const SourceStream& stream);
   void note(const PacketNote& note);

@@ -139,7 +139,7 @@ bool FrameProducer::feed(const AVPacket* packet) {
   std::int64_t begin = now_ns();
   if (!std::exchange(primed_, false) && !decoder_.send(packet, clock_.newest().arrival_utc)) {
     spdlog::debug("{}: a packet could not be decoded", camera_.name());
-    if (packet != nullptr) count_corrupt(packet->pos);
+    if (packet != nullptr && !clock_.repeats()) count_corrupt(packet->pos);
   }
   for (;;) {
     DecodedFrame frame;
@@ -175,12 +175,15 @@ bool FrameProducer::hand_over(DecodedFrame& frame, Decoder::Receive received) {
 
 bool FrameProducer::hand_over_or_drop(DecodedFrame& frame, Decoder::Receive received) {
   window_.seen(frame.packet);
-  if (frame.corrupt) count_corrupt(frame.packet);
   if (const auto before = seen_before_.find(frame.packet); before != seen_before_.end()) {
     seen_before_.erase(before);
     return true;
   }
-  if (clock_.comes_again(frame)) return true;
+  if (clock_.comes_again(frame)) {
+    decode_cost_ = 0;
+    return true;
+  }
+  if (frame.corrupt) count_corrupt(frame.packet);
   if (received == Decoder::Receive::no_slot) {
     rings_.count_unpublished(DropCause::queue_full, frame.packet);
     return true;

@@ -8,7 +8,7 @@
 // With DecodingStart::decode unset it decodes on demand (OnDemandDecoding): it then never waits, begins only at a
 // key frame that a worker will see, and what was not decoded is not counted.
 //
-// Used by the camera's ingest thread. What fails is thrown as Error, and as GpuError if the GPU is lost; then the
+// Used by the camera's decoding thread. What fails is thrown as Error, and as GpuError if the GPU is lost; then the
 // decoder must be closed before it is used again.
 #pragma once
 

@@ -74,6 +74,7 @@ void FrameRings::open(CameraDecoder& decoder) {
     kind_.height = needs.expected.height;
   }
   on_ring_(ring_->memory(), decoder.stream(), decoder.name());
+  failpoint("ingest.ring", camera_.name());
 }
 
 void FrameRings::retire() {

@@ -1,7 +1,7 @@
 // A camera's frame rings, one after the other, each of the next epoch: makes them, publishes frames, waits for the
 // worker, and keeps those that were replaced until their readers are done.
 //
-// Used by the camera's ingest thread, but for renew() and service(). All waits beat, end early when the camera has
+// Used by the camera's decoding thread, but for renew() and service(). All waits beat, end early when the camera has
 // stopped (or given up, where frames that are decoded already are handed over), and have a deadline.
 #pragma once
 
@@ -47,7 +47,7 @@ class FrameRings {
   void publish(DecodedFrame& frame);
   // A frame that came in this packet, or such a packet, does not come into a ring.
   void count_unpublished(DropCause cause, std::int64_t packet);
-  [[nodiscard]] std::uint64_t published() const { return published_; }  // by this ingest
+  [[nodiscard]] std::uint64_t published() const { return published_; }  // by this process
   // Of the frame that is published next, over all epochs.
   [[nodiscard]] std::uint64_t next_number() const { return camera_.start.base + published_ + 1; }
 
@@ -66,7 +66,7 @@ class FrameRings {
 
   // Any thread.
   void renew() { renew_ = true; }
-  // Any thread, at least every 100 ms. `over`: the ingest thread has ended, and its last ring is looked after here.
+  // Any thread, at least every 100 ms. `over`: the camera's thread has ended, and its last ring is looked after here.
   void service(bool over);
 
  private:

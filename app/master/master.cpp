@@ -51,6 +51,7 @@ DecodingStart start_of(const messages::DecodeCamera& asked) {
   start.resume = asked.resume;
   start.resume_packet = asked.resume_packet;
   start.replays = true;
+  start.skips = asked.skips;
   start.decode = asked.decode;
   start.on_demand = asked.on_demand;
   start.shown = asked.shown;

@@ -1,7 +1,7 @@
 // Looks for motion in the packets that a camera's copies pass on, as far as this machine keeps up. It holds up no copy
 // for long and ends none: what fails is logged, and tried again when the source is opened again.
 //
-// CopyMotion does the work; this decides when, and with whose decoder. Used by the camera's ingest thread.
+// CopyMotion does the work; this decides when, and with whose decoder. Used by the camera's decoding thread.
 #pragma once
 
 #include <functional>

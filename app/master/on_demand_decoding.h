@@ -1,6 +1,6 @@
 // Decodes a camera that only viewers or mosaics need frames of: while an output that is encoded on demand has viewers,
 // or a mosaic shows the camera, beside copies that continue whatever becomes of it. What fails here ends only the
-// decoding, and is tried again some seconds later. Used by the camera's ingest thread.
+// decoding, and is tried again some seconds later. Used by the camera's decoding thread.
 #pragma once
 
 #include <functional>

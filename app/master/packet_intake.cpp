@@ -48,13 +48,17 @@ void PacketIntake::take(PacketRecord& record, std::uint64_t number) {
   }
 }
 
+// Nothing that comes later needs it.
+void PacketIntake::lose(std::int64_t packet) {
+  ++lost_;
+  decoding_.count_lost(packet);
+  empty();
+}
+
 void PacketIntake::take_packet(PacketRecord& record, std::uint64_t number) {
+  if (number <= skipped_through_) return lose(record.note.packet);
   if (record.connection != connection_) {
-    if (!record.stream) {
-      if (begin_again_at_) return empty();
-      ++lost_;
-      return decoding_.count_lost(record.note.packet);
-    }
+    if (!record.stream) return begin_again_at_ ? empty() : lose(record.note.packet);
     if (begin_again_at_ && Clock::now() < *begin_again_at_) return empty();
     decoding_.begin(record.stream);
     connection_ = record.connection;

@@ -1,4 +1,4 @@
-// A camera's packets out of their packet ring (app/rings/packet_record.h), for the half of its ingest that decodes.
+// A camera's packets out of their packet ring (app/rings/packet_record.h), for whoever decodes them.
 // What a successor needs to go on without a loss stays in the ring: see ReplayReader. It begins at a packet that says
 // what the stream is, and has frames that were published before left out by their packets (FrameClock).
 //
@@ -37,6 +37,8 @@ class PacketIntake {
   // Packets that a death before has cost: nothing in the ring says what stream they are of, or they refer to packets
   // that are not there any more. They are counted.
   [[nodiscard]] std::uint64_t lost() const { return lost_; }
+  // What a reader before has tried is not decoded again, but counted as lost. Before the first next().
+  void skip_tried() { skipped_through_ = reader_.tried(); }
   // Decoding has failed: it begins anew, not before then, at a packet at which that can be.
   void begin_anew(Clock::time_point then);
   // See ReplayReader.
@@ -50,6 +52,7 @@ class PacketIntake {
   };
   void take(PacketRecord& record, std::uint64_t number);
   void take_packet(PacketRecord& record, std::uint64_t number);
+  void lose(std::int64_t packet);
   void shown(std::int64_t packet);
   void empty();
   void end();
@@ -61,6 +64,7 @@ class PacketIntake {
   std::deque<Key> keys_;                             // that were taken, and whose frames have not been shown
   std::optional<Clock::time_point> begin_again_at_;  // decoding has failed
   bool ended_ = false;
+  std::uint64_t skipped_through_ = 0;  // in the ring
   std::uint64_t lost_ = 0;
 };
 

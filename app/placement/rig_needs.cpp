@@ -11,6 +11,7 @@
 #include "app/placement/mosaic_plan.h"
 #include "core/error.h"
 #include "core/gpu.h"
+#include "ipc/packet_ring_capacity.h"
 #include "ipc/ring_slots.h"
 #include "stages/encoders/encoder.h"
 #include "stages/filters/filter_sequence.h"
@@ -154,6 +155,8 @@ class Counting {
     const auto on_hardware = painted ? std::nullopt : gpu_decode_us(asked, codec, work);
     const double frame = frame_bytes(in.format);
     const auto queue = static_cast<unsigned>(camera.queue_size);
+    const auto pixels = static_cast<std::uint64_t>(in.format.width) * static_cast<std::uint64_t>(in.format.height);
+    needs_.memory += static_cast<double>(painted ? least_packet_ring : packet_ring_capacity(pixels));
     if (on_hardware) {
       GpuNeeds& gpu = *gpu_needs(asked);
       gpu.decode += in.rate * *on_hardware / 1e6;

@@ -9,7 +9,7 @@ namespace campipe {
 namespace {
 
 constexpr auto block_deadline = std::chrono::seconds(30);
-constexpr auto moment = std::chrono::milliseconds(20);
+constexpr auto moment = std::chrono::milliseconds(200);  // longer than a reader works on a packet
 constexpr std::int64_t most_behind = 64;  // packets, of who decodes: then what it has found is out of date
 
 }  // namespace
@@ -29,6 +29,7 @@ bool PacketFeed::packet(const AVPacket& packet, const PacketNote& note, const Sh
     return false;
   }
   const bool begins = key || says_stream_;
+  left_out_ = true;  // where that throws, too
   write_packet(bytes_, connection_, packet, note, begins ? stream_ : nullptr);
   packet_ = note.packet;
   arrival_ = note.arrival;
@@ -70,7 +71,8 @@ bool PacketFeed::push(bool begins) {
 
 FrameMetadata PacketFeed::metadata(unsigned place) const {
   const auto note = ring_.note(place);
-  return note && note->packet <= packet_ && packet_ - note->packet <= most_behind ? note->metadata : FrameMetadata{};
+  const bool is_new = note && note->packet <= packet_ && note->packet >= packet_ - most_behind;
+  return is_new ? note->metadata : FrameMetadata{};
 }
 
 void PacketFeed::close() {

@@ -3,12 +3,12 @@
 // A camera has one clock (PacketClock, with its SourceClock), which says where a timestamp lies, and two Timelines
 // behind it: one of decoded frames (by the time of presentation), one of copied packets (by the time of decoding). One
 // cannot serve both:
-//   - Each is fed in the order of its times, and these orders differ. With B-frames and a decoder's threads the frame
-//   of
-//     a packet comes out several packets later: on a common Timeline it would lie behind packets that were copied
-//     meanwhile, and be moved (timeline_test, FramesAndPacketsNeedOneEach).
-//   - They advance apart: a frame may be lost, skipped after a restart or not decoded on demand while its packet is
-//     copied, and a master that resumes knows another newest time of each.
+// - Each is fed in the order of its times, and these orders differ. With B-frames and a decoder's threads the frame of
+// a
+//   packet comes out several packets later: on a common Timeline it would lie behind packets that were copied
+//   meanwhile, and be moved (timeline_test, FramesAndPacketsNeedOneEach).
+// - They advance apart: a frame may be lost, skipped after a restart or not decoded on demand while its packet is
+//   copied, and source and master resume at newest times of their own.
 // All times in ns. Used by one thread.
 #pragma once
 

@@ -65,7 +65,7 @@ void Ingest::run() {
   events_.on_over(failure, at_end_);
 }
 
-// Once, from its beginning or where a master before had come to.
+// Once, from its beginning or where a source before had come to.
 void Ingest::play_file() {
   if (!connect()) return;
   clock_.begin_file();
@@ -77,7 +77,7 @@ void Ingest::play_file() {
   deliver();
   if (camera_.stop.stopped()) return;
   at_end_ = true;
-  // A loop ends only where a round of it gave nothing, and a successor of a dead master begins it anew.
+  // A loop ends only where a round of it gave nothing, and a successor of a dead source begins it anew.
   const bool nothing_before = !resume || loop;
   if (!nothing_before || packets_ > 0) return;
   throw Error("there is no video in it");

@@ -113,6 +113,7 @@ void PacketClock::note_end(const AVPacket& packet) {
 }
 
 void PacketClock::measure_media_clock(const AVPacket& packet, PacketNote& note) {
+  note.group_offset = group_offset_;
   const auto decoded = source_time(packet);
   if (!decoded) return;
   const std::int64_t shown = packet.pts != AV_NOPTS_VALUE ? source_ns(source_.stream(), packet.pts) : *decoded;
@@ -122,8 +123,10 @@ void PacketClock::measure_media_clock(const AVPacket& packet, PacketNote& note) 
   const std::int64_t offset = by_camera ? note.capture_utc - clock_.map(shown) : clock_.origin() + utc_offset;
   media_.measure(offset, note.capture_clock, clock_.map(*decoded));
   camera_.source.health.media_offset = media_.offset();
-  if (camera_.group)
-    note.group_offset = camera_.group->follow(clock_.map(shown) + media_.offset(), note.capture_clock, arrival_);
+  if (camera_.group) {
+    group_offset_ = camera_.group->follow(clock_.map(shown) + media_.offset(), note.capture_clock, arrival_);
+    note.group_offset = group_offset_;
+  }
 }
 
 // A leap in a file's times is its own where its container has one clock for all, or where the audio makes it, too.

@@ -28,10 +28,10 @@ class PacketClock {
  public:
   PacketClock(CameraContext& camera, SourceConnection& source);
 
-  // Before the first packet. `copied`: where the copies of a master before have ended; -1: nowhere.
+  // Before the first packet. `copied`: where the copies of a source before have ended; -1: nowhere.
   void begin_live(std::int64_t copied);
   void begin_file() { clock_.begin(0, 0); }
-  // A loop cannot return to its place: it starts again behind what a master before has passed on.
+  // A loop cannot return to its place: it starts again behind what a source before has passed on.
   void begin_loop_after(std::int64_t resume, std::int64_t copied);
 
   // The source was opened (again). A live one was closed, and the clock of the next connection may be another one.
@@ -75,7 +75,8 @@ class PacketClock {
   CameraContext& camera_;
   SourceConnection& source_;
   SourceClock clock_;
-  MediaClock media_;  // of a live source
+  MediaClock media_;               // of a live source
+  std::int64_t group_offset_ = 0;  // ns, of the newest packet with a time
   Round round_;
   std::set<std::string_view> logged_;  // of this connection
   std::int64_t arrival_ = 0;           // of the newest packet: monotonic,

@@ -1,5 +1,5 @@
 // A camera's packets on their way to the publisher as they came, without a decoder: video for outputs with codec
-// `copy`, audio for recordings. In the master; used by the camera's ingest thread.
+// `copy`, audio for recordings. In the source; used by the camera's ingest thread.
 //
 // Each target has a packet ring of its own, and one of the next epoch when the stream's parameters change. Nothing
 // waits for a publisher that does not keep up, unless the camera's policy is `block`: packets up to the next key frame
@@ -39,7 +39,7 @@ class PacketCopies {
 
   // The source was opened (again).
   void begin(const SourceStream& stream);
-  // Before the first packet, where a master before has passed some on. A source that can go back to a place hands out
+  // Before the first packet, where a source before has passed some on. A source that can go back to a place hands out
   // again what it knows the time of: that is left out. Of others nothing comes again, and time goes on.
   void resume(bool goes_back);
   // Where a source must go back to for what has not been passed on; nothing: to its beginning.

@@ -6,25 +6,19 @@
 
 #include "app/rings/source_times.h"
 #include "core/log.h"
+#include "ipc/packet_ring_capacity.h"
 
 namespace campipe {
 namespace {
 
-constexpr std::size_t least_capacity = std::size_t{1} << 20;
-constexpr std::size_t usual_capacity = std::size_t{8} << 20;
-constexpr std::size_t largest_usual_capacity = std::size_t{64} << 20;
-constexpr std::size_t bytes_a_pixel = 4;         // of the frame's size: some seconds of what a good camera sends
 constexpr std::size_t beside_packet = 64 << 10;  // of a record
 constexpr auto start_deadline = std::chrono::seconds(30);
 constexpr auto found_deadline = std::chrono::seconds(5);
 
-// What a ring must hold: a group of pictures, mostly, since whoever decodes it may have to begin anew.
 std::size_t capacity_for(const SourceStream& stream) {
-  if (stream.codec == nullptr) return least_capacity;  // the test pattern's are small
-  const auto pixels = static_cast<std::size_t>(std::max(stream.codec->width, 0)) *
-                      static_cast<std::size_t>(std::max(stream.codec->height, 0));
-  if (pixels == 0) return usual_capacity;
-  return std::clamp(std::bit_ceil(bytes_a_pixel * pixels), 4 * least_capacity, largest_usual_capacity);
+  if (stream.codec == nullptr) return least_packet_ring;
+  return packet_ring_capacity(static_cast<std::uint64_t>(std::max(stream.codec->width, 0)) *
+                              static_cast<std::uint64_t>(std::max(stream.codec->height, 0)));
 }
 
 // When its frame is shown, as far as the packet says so.
@@ -53,9 +47,11 @@ bool PacketOutlet::is_needed() const {
 }
 
 void PacketOutlet::open(std::size_t capacity, std::int64_t packet) {
-  const bool block = !camera_.live || (camera_.start.decode && camera_.start.config.drop_policy == DropPolicy::block);
+  // What is decoded for viewers, mosaics or filters of copies must not hold up the copies.
+  const bool waits = !camera_.live || camera_.start.config.drop_policy == DropPolicy::block;
+  const bool block = camera_.start.decode && waits;
   auto ring = PacketRingMemory::create(capacity, epoch_, 0, "source ring");
-  const bool again = !feed_ && camera_.start.epoch > 1;
+  const bool again = epoch_ == camera_.start.epoch && epoch_ > 1;
   on_ring_({epoch_++, packet, again}, *ring);
   feed_.emplace(std::move(ring), PacketFeed::Rules{block, [this] { return camera_.stop.beat_or_give_up(); }});
   feed_->on_faulty_reader([this] { accuse(camera_.source.accusation, Accused::other_end); });
@@ -77,8 +73,8 @@ void PacketOutlet::make_room(const AVPacket& packet) {
 }
 
 void PacketOutlet::video(const AVPacket& packet, const PacketNote& note) {
-  if (!feed_ && is_needed()) open(capacity_for(*stream_), packet.pos);
-  if (!feed_) return;
+  if (!is_needed()) return leave();
+  if (!feed_) open(capacity_for(*stream_), packet.pos);
   make_room(packet);
   bool taken = false;
   try {
@@ -107,6 +103,12 @@ void PacketOutlet::mark(RecordKind kind) {
 
 void PacketOutlet::close() {
   if (feed_) feed_->close();
+}
+
+// Nobody needs frames any more.
+void PacketOutlet::leave() {
+  close();
+  feed_.reset();
 }
 
 FrameMetadata PacketOutlet::metadata(OutputId output) const {

@@ -1,8 +1,8 @@
 // A camera's packets on their way to whoever decodes them: its packet rings (PacketFeed), one after the other, each of
 // the next epoch. The first is made when somebody needs frames; a larger one when a packet does not fit.
 //
-// Who decodes is another process, which may be away or slow. A file waits for it. A live source does so only with
-// policy `block`: else what finds no room is left out, and counted.
+// Who decodes is another process, which may be away or slow. A file that is encoded waits for it. A live source does so
+// only with policy `block`: else what finds no room is left out, and counted.
 //
 // Used by the thread that reads the camera: begin() each time that the source was opened, then video() in the order of
 // reading.
@@ -36,6 +36,7 @@ class PacketOutlet {
   void open(std::size_t capacity, std::int64_t packet);
   void make_room(const AVPacket& packet);
   void wait_for_decoder();
+  void leave();
 
   CameraContext& camera_;
   IngestEvents::OnFeed on_ring_;

@@ -22,7 +22,7 @@ class PacketRouter {
  public:
   PacketRouter(CameraContext& camera, const RigPage& page, const IngestEvents& events, PacketClock& clock);
 
-  // Before the first packet, where a master before has passed some on. Of a live source nothing comes again. Of a
+  // Before the first packet, where a source before has passed some on. Of a live source nothing comes again. Of a
   // file: where it must go back to; nothing: to its beginning.
   void resume_live();
   std::optional<std::int64_t> resume_file();

@@ -114,6 +114,19 @@ std::optional<std::int64_t> CameraEdge::newest_pts() const {
   return pts ? pts : last_pts;
 }
 
+// The master, too, writes to that ring: what it makes of it must not bring the numbers to their end.
+void CameraSource::keep_next_packet() {
+  constexpr std::int64_t most = 1'000'000'000;
+  const auto newest = packets.newest ? packets.newest->last_dts() : std::nullopt;
+  if (newest && *newest >= next_packet && *newest - next_packet < most) next_packet = *newest + 1;
+}
+
+void CameraEdge::keep_newest() {
+  if (!newest) return;
+  if (const auto pts = newest->observer.last_pts()) last_pts = pts;
+  if (const auto packet = newest->observer.last_packet()) last_packet = packet;
+}
+
 bool CameraEdge::is_read_by(NodeId node) const {
   return std::ranges::find(readers, node, &EdgeReader::node) != readers.end();
 }

@@ -177,13 +177,15 @@ struct CameraEdge {
   bool ended = false;                 // and has
   std::optional<Ring> newest;
   std::uint64_t epoch = 0;  // of the newest, of any process
-  // Of the source's: the newest frame of masters that died, and the packet that it came in.
+  // Of the source's: the newest frame of rings before and of masters that died, and the packet that it came in.
   std::optional<std::int64_t> last_pts;
   std::optional<std::int64_t> last_packet;
 
   [[nodiscard]] std::uint64_t published() const { return newest ? newest->observer.published() : 0; }
   // Of the source's: of all masters.
   [[nodiscard]] std::optional<std::int64_t> newest_pts() const;
+  // Likewise, before the ring is replaced or its master's work goes on: it remembers what its newest frame is.
+  void keep_newest();
   [[nodiscard]] EdgeReader& reader(NodeId node);
   [[nodiscard]] const EdgeReader& reader(NodeId node) const;
   // They must be taken quickly, or are lost; frames that may wait.
@@ -257,13 +259,20 @@ struct CameraSource {
   PacketRings<SourceRingStart> packets;  // to be decoded
   std::int64_t next_packet = 0;          // the number of the first packet of a ring that is made next
   bool over = false;                     // no packet will come any more
+  std::optional<std::string> away;       // why nothing comes just now; none: something does, or nothing has yet
   bool gone = true;                      // no source has a thread for it: it was never sent one, or that has ended
   ThreadWatch watch{thread_hangs};
+
+  // Before another ring is made, or by another process: packets are numbered on from what the newest ring says.
+  void keep_next_packet();
 };
 
 struct SourceDecoding {
-  bool over = false;  // no frame ring will come any more
-  bool gone = true;   // no master has a thread for it
+  bool over = false;                         // no frame ring will come any more
+  bool gone = true;                          // no master has a thread for it
+  std::optional<std::string> failing;        // why it cannot be decoded just now
+  std::optional<Clock::time_point> crashed;  // it brought down its master
+  bool skips = false;                        // twice: the next one goes on behind what was tried
   ThreadWatch watch{thread_hangs};
 };
 

@@ -48,33 +48,44 @@ void CameraLifecycle::begin_on_demand(Camera& camera) {
   }
 }
 
-// Who reports it has logged it.
-void CameraLifecycle::on_decoding_state(Camera& camera, bool decodes, const std::string& reason) {
+namespace {
+
+// That its source delivers, or its frames are decoded, or not: as the camera knows it by now. Who reports that has
+// logged it.
+void show_state(Camera& camera, bool has_begun) {
   for (Output& output : camera.outputs) {
-    const bool can_change = output.state == CameraState::running || output.state == CameraState::waiting;
-    if (output.is_copy() || !can_change) continue;
-    output.become(decodes ? CameraState::running : CameraState::waiting);
-    if (!output.recording.failed) output.reason = reason;
+    const bool can_change = output.state == CameraState::running || output.state == CameraState::waiting ||
+                            (output.state == CameraState::starting && has_begun);
+    if (!can_change) continue;
+    const auto& why = camera.source.away || output.is_copy() ? camera.source.away : camera.decoding.failing;
+    output.become(why ? CameraState::waiting : CameraState::running);
+    if (!output.recording.failed) output.reason = why.value_or("");
   }
 }
 
-// The source has logged it.
+std::optional<std::string> why_not(bool works, const std::string& reason) {
+  return works ? std::nullopt : std::optional(reason);
+}
+
+}  // namespace
+
+void CameraLifecycle::on_decoding_state(Camera& camera, bool decodes, const std::string& reason) {
+  camera.decoding.failing = why_not(decodes, reason);
+  show_state(camera, false);
+}
+
 void CameraLifecycle::on_source_state(Camera& camera, bool delivers, const std::string& reason) {
   const bool came_before = camera.frames().published() + camera.own().packets_published() > 0;
-  if (delivers && camera.own().state == CameraState::waiting && came_before) ++camera.counted[Counter::reconnects];
-  for (Output& output : camera.outputs) {
-    const bool can_change = output.state == CameraState::running || output.state == CameraState::waiting ||
-                            output.state == CameraState::starting;
-    if (!can_change) continue;
-    output.become(delivers ? CameraState::running : CameraState::waiting);
-    if (!output.recording.failed) output.reason = reason;
-  }
+  if (delivers && camera.source.away && came_before) ++camera.counted[Counter::reconnects];
+  camera.source.away = why_not(delivers, reason);
+  show_state(camera, true);
 }
 
 void CameraLifecycle::stop(Camera& camera) {
   if (camera.is_mosaic()) return on_source_over(camera, "");
-  processes_.send(processes_.source(), messages::StopCamera{{camera.id}});
   if (!camera.decoding.gone) processes_.send(processes_.master(), messages::StopCamera{{camera.id}});
+  if (!processes_.source().child) return on_source_over(camera, "");
+  processes_.send(processes_.source(), messages::StopCamera{{camera.id}});
 }
 
 // What is passed on as it came ends here; the rest when the master and then its nodes have handled it.
@@ -100,6 +111,9 @@ void CameraLifecycle::on_decoding_over(Camera& camera, const std::string& failur
   camera.source.packets.unread.clear();
   if (!failure.empty()) {
     fail(camera, failure);
+    // Its thread may wait for packets that did not reach it.
+    processes_.send(processes_.master(), messages::StopCamera{{camera.id}});
+    processes_.send(processes_.master(), messages::SourceRingsOver{{camera.id}});
     if (!camera.source.over) stop(camera);
   }
   if (!camera.is_mosaic()) end_edge(camera, camera.frames());
@@ -161,7 +175,7 @@ void CameraLifecycle::on_source_death() {
       if (output.is_copy() && output.packets.newest) output.packets.newest->mark_writer_gone();
       if (output.audio.newest) output.audio.newest->mark_writer_gone();
     }
-    if (camera.retiring) on_source_over(camera, "");
+    if (camera.retiring || camera.all_failed()) on_source_over(camera, "");
   }
 }
 
@@ -169,11 +183,10 @@ void CameraLifecycle::on_source_death() {
 void CameraLifecycle::on_master_death() {
   for (Camera& camera : rig_.cameras.all()) {
     camera.decoding.gone = true;
+    if (std::exchange(camera.decoding.failing, std::nullopt)) show_state(camera, false);
     if (camera.is_mosaic() || !camera.frames().newest) continue;
-    FrameRingObserver& observer = camera.frames().newest->observer;
-    observer.mark_writer_gone();
-    if (const auto pts = observer.last_pts()) camera.frames().last_pts = pts;
-    if (const auto packet = observer.last_packet()) camera.frames().last_packet = packet;
+    camera.frames().newest->observer.mark_writer_gone();
+    camera.frames().keep_newest();
   }
 }
 

@@ -189,11 +189,7 @@ void CameraRoster::retire(Camera& camera, const std::optional<CameraConfig>& suc
   if (camera.retiring) return;
   camera.retiring = true;
   if (!camera.takes_part()) return;
-  if (processes_.source().child || camera.is_mosaic()) {
-    lifecycle_.stop(camera);
-  } else {
-    lifecycle_.on_source_over(camera, "");
-  }
+  lifecycle_.stop(camera);
 }
 
 void CameraRoster::settle_retiring() {

@@ -8,6 +8,9 @@
 namespace campipe {
 namespace {
 
+// ns. What waits to be decoded is shown so much later than what has been, at most; the master may have written more.
+constexpr std::int64_t most_ahead = 3'600'000'000'000;
+
 bool takes_audio(const Camera& camera, const Output& output, const ServerConfig& server) {
   const bool used = output.config.record || !output.config.push.empty() || serves(server);
   return used && camera.config.source.audio == Audio::copy;
@@ -106,15 +109,14 @@ void CameraSetup::send_to_source(Camera& camera) {
   message.camera = camera.id;
   message.config = camera.config;
   message.epoch = source.packets.epoch + 1;
-  if (const auto& newest = source.packets.newest) {
-    if (const auto packet = newest->last_dts()) source.next_packet = std::max(source.next_packet, *packet + 1);
-  }
+  source.keep_next_packet();
   message.packet = source.next_packet;
   message.resume = frames.newest_pts();
   // A file that does not begin again goes back for what has not been published; of all others nothing comes again.
   const bool goes_back = !is_live(camera.config.source.url) && !camera.config.source.loop;
-  if (!goes_back && source.packets.newest)
-    message.resume = std::max(message.resume, source.packets.newest->shown_until());
+  const auto shown_until = source.packets.newest ? source.packets.newest->shown_until() : std::nullopt;
+  if (!goes_back && shown_until.value_or(0) - message.resume.value_or(0) < most_ahead)
+    message.resume = std::max(message.resume, shown_until);
   message.set_move = rig_.page.decode(camera.id).sets.move;
   message.decode = encoded_outputs(camera.config) > 0;
   message.on_demand = !on_demand_outputs(camera).empty();
@@ -148,12 +150,16 @@ void CameraSetup::send_to_master(Camera& camera) {
   message.on_demand = on_demand_outputs(camera);
   message.shown = camera.shown;
   message.shed = camera.shed;
+  message.skips = std::exchange(camera.decoding.skips, false);
   for (const Output& output : camera.outputs) {
     if (output.is_copy()) message.copies.push_back({output.id, output.config.filters});
   }
   camera.decoding.gone = !processes_.send(processes_.master(), message);
   rings_.pass_on_packets(camera);
   if (camera.source.over) processes_.send(processes_.master(), messages::SourceRingsOver{{camera.id}});
+  // One that is to end soon does not wait for its readers.
+  const bool ends = camera.retiring || camera.all_failed() || rig_.phase != RunPhase::running;
+  if (ends) processes_.send(processes_.master(), messages::StopCamera{{camera.id}});
 }
 
 void CameraSetup::send_shown(Camera& camera) {

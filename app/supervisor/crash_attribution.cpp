@@ -14,6 +14,7 @@ using std::chrono::seconds;
 
 constexpr auto start_silence = seconds(15);  // until the first heartbeat
 constexpr std::uint32_t hang = 0;            // as the fault of a thread that did not beat
+constexpr auto soon = seconds(60);           // what crashes again so soon does so for the same packet
 
 // A first use of a GPU takes seconds where no driver daemon keeps it awake, and it comes before the first heartbeat.
 constexpr auto start_silence_per_gpu = seconds(5);
@@ -150,7 +151,13 @@ void CrashAttribution::record(const ManagedProcess& process, Camera& camera, Out
   spdlog::error("{}: {}", output.config.name, what);
   const bool publisher = process.kind == ProcessKind::publisher;
   QuarantinePolicy& faults = publisher ? output.publisher.faults : camera.faults;
-  if (!faults.on_fault(Clock::now(), unnoticed)) return;
+  const auto now = Clock::now();
+  if (process.kind == ProcessKind::master) {
+    SourceDecoding& decoding = camera.decoding;
+    decoding.skips = decoding.crashed && now - *decoding.crashed < soon;
+    decoding.crashed = now;
+  }
+  if (!faults.on_fault(now, unnoticed)) return;
   // In the publisher its recording goes first. Should that not help, an output goes alone, and then its camera.
   if (publisher && give_up_recording(output, rig_.page.publish(output.id).record)) return;
   if (process.kind == ProcessKind::master && give_up_viewers(camera)) return;

@@ -55,9 +55,9 @@ void Supervisor::drain(const std::string& why) {
   ending_.drain_began = Clock::now();
   service_.stopping();
   spdlog::info("ending ({}): handing over what has been decoded", why);
+  processes_.send(processes_.master(), messages::Drain());
   if (processes_.source().child) {
     processes_.send(processes_.source(), messages::Drain());
-    processes_.send(processes_.master(), messages::Drain());
     lifecycle_.stop_mosaics();
   } else {
     lifecycle_.give_up_sources();

@@ -92,6 +92,7 @@ void RingRouter::add(Camera& camera, CameraEdge& edge, const messages::FrameRing
   auto memory = FrameRingMemory::open(std::move(fds[0]), std::move(pixels), FrameRingMemory::Role::observer);
   for (EdgeReader& reader : edge.readers) edge.end_seat(reader);
   edge.epoch = ring.epoch;
+  if (!edge.writer) edge.keep_newest();
   edge.newest.emplace(CameraEdge::Ring{FrameRingObserver(std::move(memory)), ring.frame_rate, ring.rotation});
   if (!edge.writer) {
     camera.decoder = ring.decoder;
@@ -104,8 +105,7 @@ void RingRouter::add(Camera& camera, CameraEdge& edge, const messages::FrameRing
 void RingRouter::add(Camera& camera, const messages::SourceRing& ring, std::vector<UniqueFd>& fds) {
   const PacketRingObserver observer(PacketRingMemory::open(std::move(fds[0])));
   auto& packets = camera.source.packets;
-  if (const auto packet = packets.newest ? packets.newest->last_dts() : std::nullopt)
-    camera.source.next_packet = *packet + 1;
+  camera.source.keep_next_packet();
   packets.epoch = ring.epoch;
   packets.newest = observer;
   if (camera.decoding.over) return;

@@ -94,8 +94,10 @@ INSTANTIATE_TEST_SUITE_P(
         Death{"PublisherPacket", "publisher.packet@b:60=kill", {"publisher"}, fault_cameras},
         Death{"PublisherFlushed", "publisher.flushed@b:4=kill", {"publisher"}, fault_cameras},
         Death{"PublisherCommitted", "publisher.committed@b:4=kill", {"publisher"}, fault_cameras},
-        Death{"PacketsReaderReleasing", "packets.reader.releasing:100=kill", {"master", "publisher"}, fault_cameras},
-        Death{"PacketsReaderReleased", "packets.reader.released:100=kill", {"master", "publisher"}, fault_cameras},
+        Death{"PublisherReleasing", "packets.reader.releasing@waits:25=kill", {"publisher"}, fault_cameras},
+        Death{"PublisherReleased", "packets.reader.released@waits:25=kill", {"publisher"}, fault_cameras},
+        Death{"MasterReleasing", "packets.reader.releasing@reports:250=kill", {"master"}, fault_cameras},
+        Death{"MasterReleased", "packets.reader.released@reports:250=kill", {"master"}, fault_cameras},
         // The second arrival is at the barrier of the end.
         Death{"BarrierAtTheEnd", "barrier.arriving:2=kill", {}, fault_cameras}),
     [](const auto& one) { return one.param.place; });
@@ -130,6 +132,7 @@ void expect_set_aside(RigRun& rig, const std::string& camera) {
 TEST(Faulting, DecoderIsSetAside) {
   RigRun rig(quick_rig(), {.failpoints = "ingest.packet@c:20=segv"});
   expect_set_aside(rig, "c");
+  EXPECT_THAT(rig.log(), testing::HasSubstr("c: goes on behind the packet at which its decoder crashed twice"));
   for (const std::string name : {"a", "b", "d"}) {
     EXPECT_EQ(check_pattern_recording(read_video(rig.file(name + ".mp4")), true), "") << name;
   }

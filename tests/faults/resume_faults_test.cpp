@@ -108,6 +108,26 @@ TEST(ResumedLoop, OfCopiesGoesOnInTime) {
   }
 }
 
+// The master dies when it has made a ring for frames of another size, and none has come into that.
+TEST(ResumedSizes, NoFrameComesTwice) {
+  const TemporaryFolder clips;
+  make_clip(clips.path(), {.name = "large.h264", .frames = 20});
+  make_clip(clips.path(), {.name = "small.h264", .width = 192, .height = 160, .frames = 20});
+  std::ofstream(clips.path() / "both.h264", std::ios::binary)
+      << read_text(clips.path() / "large.h264") << read_text(clips.path() / "small.h264");
+  const auto dying = clips.path() / "dying";
+  std::ofstream(dying).put('\n');
+  RigRun rig("cameras: {cam: {source: \"" + (clips.path() / "both.h264").string() +
+                 "\", pace: fast, encode: {codec: h264}, record: {path: cam.mp4}}}",
+             {.failpoints = "ingest.ring:2=kill_once" + dying.string()});
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  EXPECT_EQ(rig.report().at("master_restarts"), 1) << rig.log();
+  const auto frames = rig.camera("cam").at("frames");
+  EXPECT_EQ(frames.at("decoded"), 40) << rig.log();
+  EXPECT_TRUE(frames.at("dropped").empty()) << frames;
+}
+
 class ResumedCopy : public testing::TestWithParam<ClipSpec> {};
 
 // What is passed on without a decoder: nothing is missing, and nothing comes twice.

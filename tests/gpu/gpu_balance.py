@@ -1,8 +1,9 @@
-"""Section balance of tools/gpu-check: a rig whose load shifts, once with `balance: off` and once with `balance: auto`.
+"""Section balance of tools/gpu-check: a rig whose load shifts, with `balance: off`, and with `balance: auto` and GAIN times
+as many cameras.
 
 Two workers. Cameras go to them in turns; those of the first one see nothing for a while, and then much, so that their
 encoders need more cores than that worker has, while the other one's still see nothing. How many cameras that takes is
-measured first."""
+measured first: on a machine that is as busy as it will be, since threads that share a core are slower."""
 
 import json
 import math
@@ -14,10 +15,12 @@ from pathlib import Path
 from gpu_rig import Broken, RATE, Rig, check_accounting, config_of
 from gpu_watching import ask_as_owner, free_port
 
-STILL, BUSY = 12, 28  # s of the clip
-SETTLED = 60  # s at the end in which nobody may lose a frame
-SHIFTED = 150  # s from the start until then: the shift, and the moves that follow
+STILL = 12  # s, before there is much to see
+SETTLED = 40  # s at the end in which nobody may lose a frame
+SHIFTED = 100  # s from the start until then: the shift, and the moves that follow
 MOST = 40  # cameras of each worker
+GAIN = 1.15
+FULL = 0.77  # of the cores, on the average: what encoders need comes in bursts, and with more than that some come late
 
 
 def clip(check, name, filters, seconds, size):
@@ -36,10 +39,13 @@ class Shift:
         size = (640, 360) if check.cpu else (1920, 1080)
         noisy = "noise=alls=12:allf=t"
         still = "select=eq(n\\,0),loop=-1:1,setpts=N/30/TB"
-        begins = f"loop={STILL * RATE}:1:0,setpts=N/30/TB,{noisy}:enable='gte(t,{STILL})'"
-        self.still = clip(check, "still.mp4", still, 10, size)
+        self.still = clip(check, "still.mp4", still, STILL, size)
         self.busy = clip(check, "busy.mp4", noisy, 10, size)
-        self.shifts = clip(check, "shifts.mp4", begins, STILL + BUSY, size)
+        self.shifts = str(check.folder / "shifts.mp4")
+        parts = check.folder / "shifts.txt"
+        parts.write_text("".join(f"file '{file}'\n" for file in [self.still, *[self.busy] * ((SHIFTED + SETTLED) // 10)]))
+        check.programs.must("ffmpeg", "-nostdin", "-v", "error", "-y", "-f", "concat", "-safe", "0", "-i", parts,
+                            "-c", "copy", self.shifts)
         self.cores = len(os.sched_getaffinity(0))
 
     def config(self, sources, balance):
@@ -54,12 +60,14 @@ class Shift:
             config["workers"] = {"count": 2}
         return config
 
-    def needs(self, source):
-        """Cores of a worker, and of all else, for one camera with this source."""
-        report = self.run_for([source, source], "off", 12)[0]
-        frames = sum(camera["frames"]["encoded"] for camera in report["cameras"].values())
-        in_workers = sum(worker["cpu_s"] for worker in report["workers"])
-        return RATE * in_workers / frames, RATE * (report["cpu_s"] - in_workers) / frames
+    def needs(self, count):
+        """Cores that one camera with much to see and one with nothing need together; measured with so many of each."""
+        report = self.run_for([self.busy, self.still] * count, "off", 12)[0]
+        frames = [sum(camera["frames"]["encoded"] for camera in report["cameras"].values() if camera["worker"] == worker)
+                  for worker in (0, 1)]
+        used = [worker["cpu_s"] for worker in report["workers"]]
+        elsewhere = (report["cpu_s"] - sum(used)) / sum(camera["frames"]["decoded"] for camera in report["cameras"].values())
+        return RATE * (used[0] / frames[0] + used[1] / frames[1] + 2 * elsewhere)
 
     def run_for(self, sources, balance, seconds, settled=0):
         """The report; the frames that were lost, and the rates, in the last `settled` seconds."""
@@ -91,25 +99,22 @@ def balance(check):
     if len(check.gpus) < 2 and not check.cpu:
         return check.add("balance", "there is one GPU", "", "skipped")
     shift = Shift(check)
-    in_worker, elsewhere = shift.needs(shift.busy)
-    still, _ = shift.needs(shift.still)
-    has = shift.cores / 2
-    # Nine tenths of the cores: where cameras need more than there is, no balance helps.
-    number = min(MOST, math.floor(0.9 * shift.cores / (in_worker + still + 2 * elsewhere)))
-    check.add("cameras", f"{number} of each worker; one that sees much takes {in_worker:.2f} cores of its {has:.0f}, "
-                         f"one that sees nothing {still:.2f}")
-    if number * in_worker < 1.1 * has:
-        raise Broken(f"{number} cameras do not fill a worker: {number * in_worker:.1f} of {has:.0f} cores")
-    sources = [shift.shifts, shift.still] * number
-    for how in ("off", "auto"):
-        report, lost, rates = shift.run_for(sources, how, SHIFTED + SETTLED, SETTLED)
+    number = 1
+    for _ in range(2):
+        needed = shift.needs(number)
+        number = max(1, min(MOST, math.floor(FULL * shift.cores / needed)))
+    few = math.floor(number / GAIN)
+    check.add("cameras", f"{number} of each worker; one of each kind need {needed:.2f} of the {shift.cores} cores")
+    for how, count in (("off", few), ("auto", number)):
+        report, lost, rates = shift.run_for([shift.shifts, shift.still] * count, how, SHIFTED + SETTLED, SETTLED)
         all_lost = sum(camera["frames"]["dropped"].get("queue_full", 0) for camera in report["cameras"].values())
         came = sum(camera["frames"]["decoded"] for camera in report["cameras"].values())
         moves = sum(camera["moves"] for camera in report["cameras"].values())
         problems = check_accounting(report)
-        check.expect(f"{how}: frames lost", not problems, f"{all_lost:,} of {came:,}; {moves} moves", "accounted for")
+        check.expect(f"{how}, {2 * count} cameras", not problems, f"{all_lost:,} of {came:,} frames lost; {moves} moves",
+                     "accounted for")
         of_end = f"{lost:,} lost, {rates[0]:.1f} to {rates[-1]:.1f} frames a second, half of them {rates[len(rates) // 2]:.1f}"
         if how == "off":
-            check.add(f"off: the last {SETTLED} s", of_end)
+            check.expect(f"off: the last {SETTLED} s", lost > 0, of_end, "some lost: too many for it")
         else:
             check.expect(f"auto: the last {SETTLED} s", rates[0] >= 0.99 * RATE, of_end, f"{RATE} of each")
