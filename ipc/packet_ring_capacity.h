@@ -1,5 +1,5 @@
-// How large a ring of a camera's packets is, on their way to whoever decodes them. It is written round and round, so all of
-// it is in memory.
+// How large a ring of a camera's packets is, on their way to whoever decodes them. It is written round and round, so
+// all of it is in memory.
 #pragma once
 
 #include <algorithm>
