@@ -262,8 +262,10 @@ struct CameraSource {
 };
 
 struct SourceDecoding {
-  bool over = false;  // no frame ring will come any more
-  bool gone = true;   // no master has a thread for it
+  ProcessId process = master_process;  // the master that decodes it, or would
+  std::string role = "master";         // likewise, as the status calls it
+  bool over = false;                   // no frame ring will come any more
+  bool gone = true;                    // no master has a thread for it
   ThreadWatch watch{thread_hangs};
 };
 

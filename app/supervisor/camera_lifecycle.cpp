@@ -74,7 +74,7 @@ void CameraLifecycle::on_source_state(Camera& camera, bool delivers, const std::
 void CameraLifecycle::stop(Camera& camera) {
   if (camera.is_mosaic()) return on_source_over(camera, "");
   processes_.send(processes_.source(), messages::StopCamera{{camera.id}});
-  if (!camera.decoding.gone) processes_.send(processes_.master(), messages::StopCamera{{camera.id}});
+  processes_.send_to_master(camera, messages::StopCamera{{camera.id}});
 }
 
 // What is passed on as it came ends here; the rest when the master and then its nodes have handled it.
@@ -92,7 +92,7 @@ void CameraLifecycle::on_source_over(Camera& camera, const std::string& failure)
   // Of one that nobody decodes, or nothing has come that could be.
   const bool nothing_left = !camera.is_decoded() || (camera.decoding.gone && camera.source.packets.unread.empty());
   if (nothing_left) return on_decoding_over(camera, "");
-  processes_.send(processes_.master(), messages::SourceRingsOver{{camera.id}});
+  processes_.send_to_master(camera, messages::SourceRingsOver{{camera.id}});
 }
 
 void CameraLifecycle::on_decoding_over(Camera& camera, const std::string& failure) {
@@ -166,8 +166,9 @@ void CameraLifecycle::on_source_death() {
 }
 
 // Its sources go on; the next master decodes again what this one had not handed over.
-void CameraLifecycle::on_master_death() {
+void CameraLifecycle::on_master_death(ProcessId master) {
   for (Camera& camera : rig_.cameras.all()) {
+    if (camera.decoding.process != master) continue;
     camera.decoding.gone = true;
     if (camera.is_mosaic() || !camera.frames().newest) continue;
     FrameRingObserver& observer = camera.frames().newest->observer;
