@@ -1,6 +1,6 @@
 // GPUs that there are not, for tests of what becomes of a rig when one is gone, on machines without any. In campipe
 // itself there are none; the tests' programs (failpoint_on.cpp) have as many as the environment variable
-// CAMPIPE_PRETENDED_GPUS says. They decode and encode nothing, and what is placed on one runs on the CPU, in a worker
+// CAMPIPE_PRETENDED_GPUS says. They encode nothing, and what is placed on one runs on the CPU, in a master and a worker
 // of its own: processes, their messages, plans and recovery are those of real GPUs.
 #pragma once
 

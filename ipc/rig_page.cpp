@@ -61,7 +61,7 @@ std::size_t offset_of(const RigSize& size, Layout<Block...>) {
 
 std::size_t page_bytes(const RigSize& size, ProcessId process) {
   if (process == source_process) return page_bytes(size, of_source);
-  if (process == master_process) return page_bytes(size, of_master);
+  if (is_master(process)) return page_bytes(size, of_master);
   return process == publisher_process ? page_bytes(size, of_publisher) : page_bytes(size, of_worker);
 }
 
@@ -121,12 +121,17 @@ RigPage RigPage::create(const RigSize& size, unsigned workers) {
   header_of(page.shared_.mapping).magic = page_magic;
   header_of(page.shared_.mapping).size = size;
   seal_future_writes(page.shared_.fd.get());
-  for (unsigned index = 0; index < worker_process(workers).index(); ++index) {
-    Part& part = page.parts_[index].emplace();
-    part.fd = create_shared_memory("rig process", page_bytes(size, ProcessId(index)));
-    part.mapping = Mapping(part.fd.get(), Mapping::Access::read_write);
-  }
+  for (unsigned index = 0; index < worker_process(workers).index(); ++index) page.add(ProcessId(index));
   return page;
+}
+
+void RigPage::add(ProcessId process) {
+  if (process.index() >= max_processes) throw Error("a rig page for too many processes");
+  std::optional<Part>& part = parts_[process.index()];
+  if (part) return;
+  Part made{create_shared_memory("rig process", page_bytes(size_, process)), {}};
+  made.mapping = Mapping(made.fd.get(), Mapping::Access::read_write);
+  part = std::move(made);
 }
 
 RigPage RigPage::open(UniqueFd shared, UniqueFd own, ProcessId process) {
@@ -150,8 +155,14 @@ const RigPage::Part& RigPage::part(ProcessId process) const {
 }
 
 const RigPage::Part& RigPage::worker_part(ProcessId worker) const {
-  if (worker < worker_process(0)) throw Error("process " + std::to_string(worker.index()) + " is no worker");
+  if (worker < worker_process(0) || is_master(worker))
+    throw Error("process " + std::to_string(worker.index()) + " is no worker");
   return part(worker);
+}
+
+const RigPage::Part& RigPage::master_part(ProcessId master) const {
+  if (!is_master(master)) throw Error("process " + std::to_string(master.index()) + " is no master");
+  return part(master);
 }
 
 template <typename Block, typename Layout>
@@ -168,18 +179,20 @@ SourceBlock& RigPage::source(CameraId camera) const {
   return block<SourceBlock>(part(source_process), of_source, camera);
 }
 
-DecodeBlock& RigPage::decode(CameraId camera) const {
-  return block<DecodeBlock>(part(master_process), of_master, camera);
+DecodeBlock& RigPage::decode(CameraId camera, ProcessId master) const {
+  return block<DecodeBlock>(master_part(master), of_master, camera);
 }
 
 EdgeWriterBlock& RigPage::edge_writer(EdgeId edge, ProcessId writer) const {
-  if (writer == master_process) return block<EdgeWriterBlock>(part(writer), of_master, edge);
+  if (is_master(writer)) return block<EdgeWriterBlock>(part(writer), of_master, edge);
   return block<EdgeWriterBlock>(worker_part(writer), of_worker, edge);
 }
 
 CopyBlock& RigPage::copy(OutputId output) const { return block<CopyBlock>(part(source_process), of_source, output); }
 
-LookBlock& RigPage::look(OutputId output) const { return block<LookBlock>(part(master_process), of_master, output); }
+LookBlock& RigPage::look(OutputId output, ProcessId master) const {
+  return block<LookBlock>(master_part(master), of_master, output);
+}
 
 NodeBlock& RigPage::node(NodeId node, ProcessId worker) const {
   return block<NodeBlock>(worker_part(worker), of_worker, node);
@@ -212,9 +225,9 @@ void ProcessBlock::arrive(std::uint32_t phase) {
   failpoint("barrier.arrived");
 }
 
-void RigPage::clear(CameraId camera) const {
+void RigPage::clear(CameraId camera, ProcessId master) const {
   new (&source(camera)) SourceBlock();
-  new (&decode(camera)) DecodeBlock();
+  new (&decode(camera, master)) DecodeBlock();
 }
 
 void RigPage::clear(NodeId of, ProcessId worker) const { new (&node(of, worker)) NodeBlock(); }
@@ -254,9 +267,42 @@ void RigPage::move(OutputId encoded, ProcessId from, ProcessId to) const {
   new (&before) EncodeBlock();
 }
 
-void RigPage::clear(OutputId output, ProcessId worker) const {
+void RigPage::move(CameraId decoded, ProcessId from, ProcessId to) const {
+  DecodeBlock& before = decode(decoded, from);
+  DecodeBlock& after = decode(decoded, to);
+  new (&after) DecodeBlock();
+  after.accusation = before.accusation.load();
+  after.sets.move = before.sets.move.load();
+  after.sets.phase = before.sets.phase.load();
+  after.sets.drift = before.sets.drift.load();
+  after.counters.add(before.counters);
+  after.decode.add(before.decode.counts());
+  new (&before) DecodeBlock();
+}
+
+void RigPage::move_written(EdgeId edge, ProcessId from, ProcessId to) const {
+  EdgeWriterBlock& before = edge_writer(edge, from);
+  EdgeWriterBlock& after = edge_writer(edge, to);
+  new (&after) EdgeWriterBlock();
+  after.accusation = before.accusation.load();
+  after.counters.add(before.counters);
+  for (std::size_t cause = 0; cause < drop_causes; ++cause) after.unpublished[cause] = before.unpublished[cause].load();
+  after.newest_drop = before.newest_drop.load();
+  new (&before) EdgeWriterBlock();
+}
+
+void RigPage::move_look(OutputId copy, ProcessId from, ProcessId to) const {
+  MotionBlock& before = look(copy, from).motion;
+  MotionBlock& after = look(copy, to).motion;
+  after.score = before.score.load();
+  after.threshold = before.threshold.load();
+  after.largest = before.largest.load();
+  new (&look(copy, from)) LookBlock();
+}
+
+void RigPage::clear(OutputId output, ProcessId master, ProcessId worker) const {
   new (&copy(output)) CopyBlock();
-  new (&look(output)) LookBlock();
+  new (&look(output, master)) LookBlock();
   new (&encode(output, worker)) EncodeBlock();
   new (&publish(output)) PublishBlock();
   new (&shared(output)) SharedBlock();

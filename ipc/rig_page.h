@@ -5,7 +5,7 @@
 // writable. Every word is an atomic, so a process may die at any instruction; the supervisor takes what it reads for
 // numbers to show, and nothing else.
 //
-//   part     source's page   master's page     its worker's page     publisher's page   shared page
+//   part     source's page   its master's page its worker's page     publisher's page   shared page
 //   camera   SourceBlock     DecodeBlock
 //   node                                       NodeBlock
 //   edge                     EdgeWriterBlock   both
@@ -31,13 +31,20 @@
 
 namespace campipe {
 
-// The processes that beat. Workers are 3, 4, … All but source and master take part in the barrier.
+// The processes that beat. Workers are 3, 4, … All but source and masters take part in the barrier. The first master is
+// there in every rig: it decodes on the CPU. Further ones come as they are needed.
 inline constexpr ProcessId source_process{0};
 inline constexpr ProcessId master_process{1};
 inline constexpr ProcessId publisher_process{2};
 constexpr ProcessId worker_process(unsigned worker) { return ProcessId(publisher_process.index() + 1 + worker); }
 inline constexpr unsigned max_workers = Barrier::max_participants - 1;  // the publisher takes part as well
-inline constexpr unsigned max_processes = worker_process(max_workers).index();
+inline constexpr unsigned max_gpu_masters = 64;                         // one for each GPU that decodes
+inline constexpr unsigned max_masters = 1 + max_gpu_masters;
+constexpr ProcessId master_process_of(unsigned number) {
+  return number == 0 ? master_process : ProcessId(worker_process(max_workers).index() + number - 1);
+}
+constexpr bool is_master(ProcessId process) { return process == master_process || process >= master_process_of(1); }
+inline constexpr unsigned max_processes = master_process_of(max_masters).index();
 constexpr unsigned participant_of(ProcessId process) { return process.index() - publisher_process.index(); }
 
 struct alignas(64) ProcessBlock {
@@ -287,6 +294,8 @@ class RigPage {
   // The supervisor's: it reads and writes all pages, those of the others where their process does not run. Memory is
   // taken only by what is used.
   static RigPage create(const RigSize& size, unsigned workers = 1);
+  // Supervisor: a page for one more process, a master. Nothing, where it is there.
+  void add(ProcessId process);
   // That of `process`: it has its own page and, read-only, the shared one. Throws Error when they are not what they
   // should be.
   static RigPage open(UniqueFd shared, UniqueFd own, ProcessId process);
@@ -296,14 +305,14 @@ class RigPage {
   // Of a worker: itself.
   [[nodiscard]] ProcessId own() const { return own_; }
 
-  // Each throws Error for a part that there is not, or a page that this process does not have. `worker`, `writer`:
-  // whose page; the master's or a worker's.
+  // Each throws Error for a part that there is not, or a page that this process does not have. `master`, `worker`,
+  // `writer`: whose page; of a writer, a master's or a worker's.
   [[nodiscard]] ProcessBlock& process(ProcessId process) const;
   [[nodiscard]] SourceBlock& source(CameraId camera) const;
-  [[nodiscard]] DecodeBlock& decode(CameraId camera) const;
+  [[nodiscard]] DecodeBlock& decode(CameraId camera, ProcessId master) const;
   [[nodiscard]] EdgeWriterBlock& edge_writer(EdgeId edge, ProcessId writer) const;
   [[nodiscard]] CopyBlock& copy(OutputId output) const;
-  [[nodiscard]] LookBlock& look(OutputId output) const;
+  [[nodiscard]] LookBlock& look(OutputId output, ProcessId master) const;
   [[nodiscard]] NodeBlock& node(NodeId node, ProcessId worker) const;
   [[nodiscard]] EdgeReaderBlock& edge_reader(EdgeId edge, ProcessId worker) const;
   [[nodiscard]] EncodeBlock& encode(OutputId output, ProcessId worker) const;
@@ -314,15 +323,20 @@ class RigPage {
   // Supervisor: what `process`, which takes part and runs, has noted by ProcessBlock::arrive().
   void enter_arrival(ProcessId process) const;
   // All blocks of a part are as they were at first. Only when no process uses them any more.
-  void clear(CameraId camera) const;
+  void clear(CameraId camera, ProcessId master) const;
   void clear(NodeId node, ProcessId worker) const;
   void clear(EdgeId edge, ProcessId writer, ProcessId reader) const;
-  void clear(OutputId output, ProcessId worker) const;
+  void clear(OutputId output, ProcessId master, ProcessId worker) const;
   // Supervisor: what one worker has counted of a part is counted by another one from now on, which may count in it
   // meanwhile; the first one's block is as it was at first. Only when that does not use it any more.
   void move(NodeId from_node, ProcessId from, NodeId to_node, ProcessId to) const;
   void move(EdgeId read, ProcessId from, ProcessId to) const;
   void move(OutputId encoded, ProcessId from, ProcessId to) const;
+  // Likewise from one master to another one, which does not count in it before: all of it goes over, so that the second
+  // one goes on as a successor of the first.
+  void move(CameraId decoded, ProcessId from, ProcessId to) const;
+  void move_written(EdgeId edge, ProcessId from, ProcessId to) const;
+  void move_look(OutputId copy, ProcessId from, ProcessId to) const;
 
  private:
   struct Part {
@@ -332,6 +346,7 @@ class RigPage {
   RigPage() = default;
   [[nodiscard]] const Part& part(ProcessId process) const;
   [[nodiscard]] const Part& worker_part(ProcessId worker) const;
+  [[nodiscard]] const Part& master_part(ProcessId master) const;
   template <typename Block, typename Layout>
   Block& block(const Part& part, Layout layout, typename Block::Id id) const;
 

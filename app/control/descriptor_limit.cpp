@@ -16,12 +16,12 @@
 namespace campipe {
 namespace {
 
-constexpr std::size_t own = 64;            // what every process has, and libraries open for a moment
-constexpr std::size_t of_process = 2;      // the supervisor's: its channel and its pidfd
-constexpr std::size_t of_supervisor = 32;  // its own, and its reserve
-constexpr std::size_t most_processes = 19;
-constexpr std::size_t reserve = 12;   // four processes at once need three each
-constexpr std::size_t of_source = 6;  // RTSP over UDP has two sockets a track
+constexpr std::size_t own = 64;             // what every process has, and libraries open for a moment
+constexpr std::size_t of_process = 2;       // the supervisor's: its channel and its pidfd
+constexpr std::size_t of_supervisor = 32;   // its own, and its reserve
+constexpr std::size_t most_processes = 27;  // as many as machines have: 15 workers, 8 masters of GPUs
+constexpr std::size_t reserve = 12;         // four processes at once need three each
+constexpr std::size_t of_source = 6;        // RTSP over UDP has two sockets a track
 constexpr std::size_t of_frame_ring = 2;
 constexpr std::size_t of_recording = 4;  // the file, its index, its lock, one that is being finished
 

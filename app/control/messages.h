@@ -40,7 +40,7 @@ struct Setup {
   ProcessId process;
   std::optional<ServerConfig> server;  // for the publisher
   std::string log_level;
-  Device gpu;                // for workers
+  Device gpu;                // that a worker, or a master, works on
   std::vector<Device> sees;  // the GPUs that CUDA shows it
   int numa_node = -1;
   std::vector<unsigned> cpus;  // empty: not pinned
@@ -99,7 +99,7 @@ struct ReadCamera {
   }
 };
 
-// ---- To the master
+// ---- To a master
 
 struct DecodeCamera {
   static constexpr std::string_view type = "decode_camera";
@@ -133,7 +133,7 @@ struct DecodeCamera {
   }
 };
 
-// A camera's packets, from the source and on to the master.
+// A camera's packets, from the source and on to its master.
 struct SourceRing {
   static constexpr std::string_view type = "source_ring";
   static constexpr DescriptorCount descriptors{1, 1};

@@ -37,7 +37,7 @@ CameraDecoding::~CameraDecoding() {
 }
 
 void CameraDecoding::run() {
-  ThreadScope scope(page_.decode(start_.camera).thread, "dec:" + start_.name);
+  ThreadScope scope(page_.decode(start_.camera, start_.process).thread, "dec:" + start_.name);
   stop_.attach(scope);
   std::string failure;
   try {
@@ -121,7 +121,7 @@ bool CameraDecoding::try_to_take(PacketIntake& intake) {
     case Next::timeout:
       return true;
     case Next::broken:
-      accuse(page_.decode(start_.camera).accusation, Accused::other_end);
+      accuse(page_.decode(start_.camera, start_.process).accusation, Accused::other_end);
       [[fallthrough]];
     case Next::writer_gone:
       end_without_end();

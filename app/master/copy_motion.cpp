@@ -26,9 +26,9 @@ FrameView view_of(const DecodedFrame& frame, const FrameRingMemory& ring) {
 
 }  // namespace
 
-CopyMotion::CopyMotion(const std::vector<CopyTarget>& targets, const RigPage& page) {
+CopyMotion::CopyMotion(const std::vector<CopyTarget>& targets, const RigPage& page, ProcessId process) {
   for (const CopyTarget& target : targets) {
-    if (!target.filters.empty()) outputs_.emplace_back(target, page);
+    if (!target.filters.empty()) outputs_.emplace_back(target, page.look(target.output, process).motion);
   }
 }
 

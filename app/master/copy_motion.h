@@ -20,7 +20,8 @@ namespace campipe {
 
 class CopyMotion {
  public:
-  CopyMotion(const std::vector<CopyTarget>& targets, const RigPage& page);
+  // `process`: that this is; its page has what is found.
+  CopyMotion(const std::vector<CopyTarget>& targets, const RigPage& page, ProcessId process);
 
   // No output has such a filter.
   [[nodiscard]] bool empty() const { return outputs_.empty(); }
@@ -40,8 +41,7 @@ class CopyMotion {
 
  private:
   struct Output {
-    Output(const CopyTarget& target, const RigPage& page)
-        : id(target.output), filters(target.filters), meter(page.look(target.output).motion) {}
+    Output(const CopyTarget& target, MotionBlock& block) : id(target.output), filters(target.filters), meter(block) {}
     OutputId id;
     FilterChain filters;
     MotionMeter meter;

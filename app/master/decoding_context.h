@@ -16,8 +16,8 @@ namespace campipe {
 struct DecodingContext {
   DecodingContext(const DecodingStart& with, const RigPage& page, StopSignal& stop_signal)
       : start(with),
-        decode(page.decode(with.camera)),
-        edge(page.edge_writer(with.edge, master_process)),
+        decode(page.decode(with.camera, with.process)),
+        edge(page.edge_writer(with.edge, with.process)),
         shown(with.shown),
         shed(with.shed),
         stop(stop_signal) {}

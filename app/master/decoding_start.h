@@ -13,7 +13,7 @@
 #include "app/control/camera_placement.h"
 #include "app/control/shed_step.h"
 #include "app/rings/copy_target.h"
-#include "ipc/ids.h"
+#include "ipc/rig_page.h"
 #include "stages/decoders/decoder.h"
 
 namespace campipe {
@@ -22,8 +22,9 @@ class GroupClock;
 
 struct DecodingStart {
   CameraId camera;
-  EdgeId edge;           // its frame rings
-  unsigned readers = 1;  // of each
+  ProcessId process = master_process;  // that decodes it: its page is written
+  EdgeId edge;                         // its frame rings
+  unsigned readers = 1;                // of each
   std::string name;
   bool live = false;   // a camera: reconnected for ever. Otherwise a file or the test pattern,
   bool loops = false;  // which may begin again and again

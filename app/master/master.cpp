@@ -12,22 +12,25 @@
 #include "app/master/camera_decoding.h"
 #include "app/rings/known_groups.h"
 #include "core/error.h"
+#include "core/failpoint.h"
 #include "core/gpu.h"
 #include "core/log.h"
+#include "core/pretended_gpus.h"
 
 namespace campipe {
 namespace {
 
-// Making a context takes a second or so. Here it delays no camera's first frame, and no beat of this process. What
-// does not work is reported again, and avoided, by the cameras that need it.
-void wake_gpus(const std::vector<Device>& gpus) {
+// Making a context takes a second or so. Here it delays no camera's first frame, and no beat of this process. Without
+// memory there the cameras go to the CPU, one by one; with any other error this process is of no use.
+void wake_gpu(const Device& gpu) {
+  failpoint("master.beginning", to_string(gpu));
+  if (!on_gpu(gpu) || is_pretended(gpu)) return;
   if constexpr (with_cuda) {
-    for (const Device& gpu : gpus) {
-      try {
-        use_gpu(gpu);
-      } catch (const GpuError& error) {
-        spdlog::warn("{}", error.what());
-      }
+    try {
+      use_gpu(gpu);
+    } catch (const GpuError& error) {
+      if (error.kind != GpuError::Kind::out_of_memory) throw;
+      spdlog::warn("{}", error.what());
     }
   }
 }
@@ -46,6 +49,7 @@ DecodingStart start_of(const messages::DecodeCamera& asked) {
   start.queue_size = asked.config.queue_size;
   start.group = asked.config.group;
   start.placement = asked.placement;
+  if (is_pretended(asked.placement.decode_gpu)) start.placement.decode_gpu = {};
   start.epoch = asked.epoch;
   start.base = asked.base;
   start.resume = asked.resume;
@@ -63,7 +67,7 @@ DecodingStart start_of(const messages::DecodeCamera& asked) {
 class Master {
  public:
   int run() {
-    wake_gpus(child_.setup().sees);
+    wake_gpu(child_.setup().gpu);
     return child_.run(
         {[this](Message& message) { handle(message); }, [this] { stop_all(); }, [this] { return tick(); }});
   }
@@ -112,8 +116,9 @@ class Master {
 
   void on(const messages::DecodeCamera& asked) {
     DecodingStart start = start_of(asked);
+    start.process = child_.setup().process;
     if (start.group) start.group_clock = groups_.clock_of(*start.group);
-    const CameraDecodingEvents events = events_of(start);
+    const CameraDecodingEvents events = events_of(start, asked.placement.decode_gpu);
     // Without memory or a thread for it, it is that camera which fails.
     try {
       cameras_.insert_or_assign(asked.camera, std::make_unique<CameraDecoding>(start, child_.page(), events));
@@ -123,7 +128,7 @@ class Master {
     }
   }
 
-  CameraDecodingEvents events_of(const DecodingStart& start) {
+  CameraDecodingEvents events_of(const DecodingStart& start, const Device& gpu) {
     CameraDecodingEvents events;
     const CameraId camera = start.camera;
     auto epoch = std::make_shared<std::uint64_t>(start.epoch);  // grows with every ring; only that thread uses it
@@ -133,7 +138,7 @@ class Master {
                   descriptors_of(ring));
     };
     // Nothing of this process's work on that GPU can be saved; a new master has a new context.
-    events.on_gpu_lost = [this, gpu = start.placement.decode_gpu](const std::string& reason) {
+    events.on_gpu_lost = [this, gpu](const std::string& reason) {
       spdlog::critical("a GPU is lost: {}", reason);
       std::_Exit(gpu_loss_status(gpu, child_.setup().sees));
     };

@@ -16,7 +16,7 @@ constexpr std::int64_t short_delay = 500'000'000;      // likewise
 }  // namespace
 
 MotionFollower::MotionFollower(const DecodingContext& camera, const RigPage& page)
-    : camera_(camera), motion_(camera.start.copies, page) {}
+    : camera_(camera), motion_(camera.start.copies, page, camera.start.process) {}
 
 void MotionFollower::begin(const SourceStream& stream, bool others_decode) {
   if (motion_.empty()) return;

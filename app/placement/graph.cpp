@@ -24,7 +24,6 @@ using NodeKind = GraphNode::Kind;
 using EdgeKind = GraphEdge::Kind;
 
 constexpr auto source_role = "source";
-constexpr auto master = "master";
 constexpr auto publisher = "publisher";
 
 std::string worker(unsigned number) { return fmt::format("worker {}", number); }
@@ -43,6 +42,7 @@ std::string why_on_cpu(const CameraConfig& camera, const Placement& placement, c
   if (camera.placement && camera.placement->decode == "cpu") return "placement.decode: cpu";
   if (camera.placement && !on_gpu(placement.gpu)) return "its first node is on the CPU";
   if (camera.gpu == "cpu") return "gpu: cpu";
+  if (decodes_together(camera)) return "files of a synchronised group are decoded in one process";
   if (!on_gpu(placement.gpu)) return devices.problem.empty() ? "no GPU can be used" : "no GPU: " + devices.problem;
   if (camera.decode_gpu == "cpu") return "decode.gpu: cpu";
   return fmt::format("GPU {} decodes nothing", gpu_name(devices, placement.gpu));
@@ -106,7 +106,8 @@ class GraphMaker {
       graph_.notes.push_back(camera.name + ": tiles do not make it faster: " + why);
     look_at_copies(graph_.nodes[source], is_decoded(camera));
     GraphNode& read = graph_.nodes[source];
-    if (!read.decoder.empty() || read.decodes_for_copies) read.decoded_in = master;
+    if (!read.decoder.empty() || read.decodes_for_copies)
+      read.decoded_in = master_name(gpu_name(devices_, planned.placement.decode_gpu));
   }
 
   // Cameras come before the mosaics that show them.
@@ -274,7 +275,14 @@ class GraphMaker {
 
   void add_processes() {
     if (works(source_role)) graph_.processes.push_back({source_role, {}});
-    if (works(master)) graph_.processes.push_back({master, {}});
+    if (const std::string of_cpu = master_name("cpu"); works(of_cpu)) graph_.processes.push_back({of_cpu, {}});
+    for (const Gpu& gpu : devices_.gpus) {
+      const auto here = [&](const CameraPlan& camera) { return camera.placement.decode_gpu == gpu.device; };
+      const auto camera = std::ranges::find_if(plan_.cameras, here);
+      const std::string name = gpu_name(devices_, gpu.device);
+      if (camera != plan_.cameras.end() && works(master_name(name)))
+        graph_.processes.push_back({master_name(name), camera->placement.decode_cpus, name});
+    }
     for (unsigned w = 0; w < plan_.workers.size(); ++w) {
       const WorkerPlan& planned = plan_.workers[w];
       if (!works(worker(w))) continue;

@@ -18,10 +18,10 @@ namespace campipe {
 
 // One that has something to do.
 struct GraphProcess {
-  std::string name;            // "source", "master", "worker 0", "publisher"
+  std::string name;            // "source", "master", "master 0", "worker 0", "publisher"
   std::vector<unsigned> cpus;  // that it is pinned to; empty: to none
-  std::string gpu = {};        // of a worker: its GPU's index, or "cpu"
-  double encode_cores = 0;     // of a worker: each output's share, for `encode.threads: auto`
+  std::string gpu = {};        // of a worker, or of a master on a GPU: its index, or "cpu"
+  double encode_cores = 0;     // of a worker: each output's share, for `encode.threads: auto`; 0: it is none
 };
 
 // What a source or a node makes for one output, or, as `frames`, for the camera's next node.
@@ -34,7 +34,7 @@ struct GraphStream {
 };
 
 struct GraphNode {
-  // A camera's thread in the source, with the one that decodes it in the master; one of its threads in workers (a
+  // A camera's thread in the source, with the one that decodes it in a master; one of its threads in workers (a
   // mosaic's, too); an output's in the publisher.
   enum class Kind : std::uint8_t { source, node, output };
   Kind kind = Kind::source;
@@ -63,7 +63,7 @@ struct GraphEdge {
 };
 
 struct Graph {
-  std::vector<GraphProcess> processes;  // source, master, workers, publisher
+  std::vector<GraphProcess> processes;  // source, masters, workers, publisher
   std::vector<GraphNode> nodes;         // by camera, in the configuration's order; none of a camera that is disabled
   std::vector<GraphEdge> edges;         // likewise
   std::vector<RigGroup> groups = {};    // also of cameras that are disabled

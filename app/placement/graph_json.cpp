@@ -26,7 +26,7 @@ json to_json(const GraphProcess& process) {
   json all{{"name", process.name}, {"cpus", process.cpus}};
   if (process.gpu.empty()) return all;
   all["gpu"] = process.gpu;
-  all["encode_cores"] = process.encode_cores;
+  if (process.encode_cores > 0) all["encode_cores"] = process.encode_cores;
   return all;
 }
 

@@ -23,7 +23,7 @@ std::string head_of(const GraphProcess& process, std::size_t cameras) {
   std::string text = process.name;
   if (!process.gpu.empty()) text += process.gpu == "cpu" ? "  cpu" : "  GPU " + process.gpu;
   text += process.cpus.empty() ? "  all cores" : "  cores " + to_cpu_list(process.cpus);
-  if (!process.gpu.empty()) {
+  if (process.encode_cores > 0) {
     text += fmt::format("  {} camera{}, {:.1f} cores for each output", cameras, cameras == 1 ? "" : "s",
                         process.encode_cores);
   }

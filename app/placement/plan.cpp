@@ -17,11 +17,12 @@
 #include "core/error.h"
 #include "core/gpu.h"
 #include "ipc/rig_page.h"
+#include "stages/sources/source.h"
 
 namespace campipe {
 namespace {
 
-// One for two cores: decoding, which the master does, and encoding share a machine about evenly.
+// One for two cores: decoding, which masters do, and encoding share a machine about evenly.
 std::size_t automatic_count(const Machine& machine) {
   return std::max<std::size_t>(static_cast<std::size_t>(machine.cores() / 2), 1);
 }
@@ -52,7 +53,7 @@ Device choose_decoder(const CameraConfig& camera, bool shown, const Device& gpu,
   const bool decoded = shown || needs_worker(camera) || is_auto(camera.encode);
   const bool staged = camera.placement && camera.placement->decode != "auto";
   const std::string& asked = staged ? camera.placement->decode : camera.decode_gpu;
-  if (asked == "cpu" || !decoded) return {};
+  if (asked == "cpu" || !decoded || decodes_together(camera)) return {};
   if (!is_choice(asked) && (staged || on_gpu(gpu))) return named_gpu(asked, devices);
   if (!on_gpu(gpu)) return {};
   return decodes(*find_gpu(devices, gpu)) ? gpu : Device{};
@@ -374,6 +375,10 @@ bool encodes_on_demand(const CameraConfig& camera) {
   return std::ranges::any_of(camera.outputs,
                              [](const OutputConfig& output) { return !is_copy(output.encode) && output.on_demand; });
 }
+
+bool decodes_together(const CameraConfig& camera) { return camera.group && !is_live(camera.source.url); }
+
+std::string master_name(const std::string& gpu) { return gpu == "cpu" ? "master" : "master " + gpu; }
 
 bool needs_worker(const CameraConfig& camera) { return encoded_outputs(camera) > 0 || encodes_on_demand(camera); }
 

@@ -113,6 +113,11 @@ std::vector<ConfigError> check_gpus(const LoadedConfig& loaded, const Machine& m
 // "0" for a GPU, by its index; "cpu".
 std::string gpu_name(const Devices& devices, const Device& device);
 
+// A file of a synchronised group: such files go by one another's frames, so that one process decodes them, on the CPU.
+bool decodes_together(const CameraConfig& camera);
+// Of the process that decodes there: "master 0", by that name of the GPU; on the CPU "master".
+std::string master_name(const std::string& gpu);
+
 // A line for each pair of GPUs between which rings are shared: in which memory, and why.
 std::vector<std::string> describe_sharing(const RigPlan& plan, const Devices& devices);
 // "host works; cuda_vmm does not: …": what was found when each kind of memory was tried between two GPUs.

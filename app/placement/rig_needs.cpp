@@ -325,13 +325,12 @@ class Counting {
     needs_.threads.push_back({thread.name, thread.busy, on_gpu(node.gpu)});
   }
 
-  // Supervisor, source, master and publisher besides the workers; and the contexts on GPUs.
+  // Supervisor, source, publisher and a master for each device that decodes, besides the workers; and the contexts on
+  // GPUs.
   void add_processes() {
-    needs_.memory += process_bytes * static_cast<double>(4 + plan_.workers.size());
     std::set<std::string> decoding;
-    for (const CameraPlan& camera : plan_.cameras) {
-      if (on_gpu(camera.placement.decode_gpu)) decoding.insert(to_string(camera.placement.decode_gpu));
-    }
+    for (const CameraPlan& camera : plan_.cameras) decoding.insert(to_string(camera.placement.decode_gpu));
+    needs_.memory += process_bytes * static_cast<double>(3 + decoding.size() + plan_.workers.size());
     for (GpuNeeds& gpu : needs_.gpus) {
       const auto workers = std::ranges::count(plan_.workers, gpu.gpu, &WorkerPlan::gpu);
       const std::size_t masters = decoding.count(to_string(gpu.gpu));

@@ -35,7 +35,7 @@ bool driver_is_here() {
   return true;
 }
 
-// They share host memory, and do nothing else that GPUs do.
+// They share host memory, and what they are said to decode the CPU does; else they do nothing that GPUs do.
 Devices pretended_devices() {
   Devices devices;
   devices.driver = true;
@@ -45,6 +45,7 @@ Devices pretended_devices() {
     gpu.device = pretended_gpu(index);
     gpu.name = "pretended";
     gpu.cpus = this_machine().cpus;
+    gpu.decoders.push_back({"h264", 0, 0, ""});
   }
   for (const Gpu& from : devices.gpus) {
     for (const Gpu& to : devices.gpus) {

@@ -17,6 +17,10 @@ const EdgeWriterBlock& writer_block(const Camera& camera, const CameraEdge& edge
   return page.edge_writer(edge.id, camera.writer_of(edge));
 }
 
+const DecodeBlock& decode_block(const Camera& camera, const RigPage& page) {
+  return page.decode(camera.id, camera.decoding.process);
+}
+
 const TickClock& clock_of(const Camera& mosaic, const RigPage& page) {
   const CameraNode& node = mosaic.nodes.front();
   return page.node(node.id, node.process()).clock;
@@ -36,7 +40,7 @@ std::uint64_t sum_of(const CounterInfo& info, const Camera& camera, const Output
   std::uint64_t sum = 0;
   switch (info.scope) {
     case Scope::source:
-      return page.source(camera.id).counters.of(info.counter) + page.decode(camera.id).counters.of(info.counter);
+      return page.source(camera.id).counters.of(info.counter) + decode_block(camera, page).counters.of(info.counter);
     case Scope::edge:
       for (const CameraEdge& edge : camera.edges) {
         if (edge.cell) continue;
@@ -57,7 +61,8 @@ std::uint64_t sum_of(const CounterInfo& info, const Camera& camera, const Output
 }
 
 const MotionBlock& motion_block(const Camera& camera, const Output& output, const RigPage& page) {
-  return output.is_copy() ? page.look(output.id).motion : encode_block(camera, output, page).motion;
+  return output.is_copy() ? page.look(output.id, camera.decoding.process).motion
+                          : encode_block(camera, output, page).motion;
 }
 
 void add(std::map<std::string, std::uint64_t>& dropped, const DropCounters& counters) {
@@ -190,7 +195,7 @@ Latencies latencies_of(const Camera& camera, const Output& output, const RigPage
   if (!output.is_copy()) {
     const EncodeBlock& block = encode_block(camera, output, page);
     if (!camera.is_mosaic()) {
-      latencies.decode = page.decode(camera.id).decode.counts();
+      latencies.decode = decode_block(camera, page).decode.counts();
       latencies.queue = page.edge_reader(camera.frames().id, camera.nodes.front().process()).queue.counts();
     }
     latencies.filter = block.filter.counts();

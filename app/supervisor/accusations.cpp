@@ -35,10 +35,11 @@ void Accusations::follow() {
 
 void Accusations::follow_packets(Camera& camera) {
   if (camera.is_mosaic()) return;
+  const ProcessId master = camera.decoding.process;
   if (rig_.page.source(camera.id).accusation.exchange(0) != 0)
-    follow(camera, camera.own(), source_process, master_process, camera);
-  if (rig_.page.decode(camera.id).accusation.exchange(0) != 0)
-    follow(camera, camera.own(), master_process, source_process, camera);
+    follow(camera, camera.own(), source_process, master, camera);
+  if (rig_.page.decode(camera.id, master).accusation.exchange(0) != 0)
+    follow(camera, camera.own(), master, source_process, camera);
 }
 
 // Its ends can accuse nobody but one another. Which of its readers damaged it, a writer does not know.

@@ -68,7 +68,7 @@ std::vector<Camera::Hop> Camera::path_of(const Output& output) const {
 }
 
 ProcessId Camera::writer_of(const CameraEdge& edge) const {
-  return edge.writer ? node(*edge.writer).process() : master_process;
+  return edge.writer ? node(*edge.writer).process() : decoding.process;
 }
 
 bool Camera::is_over(const CameraEdge& edge) const { return edge.writer ? node(*edge.writer).done : decoding.over; }

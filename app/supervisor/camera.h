@@ -268,6 +268,8 @@ struct CameraSource {
 };
 
 struct SourceDecoding {
+  ProcessId process = master_process;        // the master that decodes it, or would
+  std::string role = "master";               // likewise, as the status calls it
   bool over = false;                         // no frame ring will come any more
   bool gone = true;                          // no master has a thread for it
   std::optional<std::string> failing;        // why it cannot be decoded just now

@@ -83,7 +83,7 @@ void CameraLifecycle::on_source_state(Camera& camera, bool delivers, const std::
 
 void CameraLifecycle::stop(Camera& camera) {
   if (camera.is_mosaic()) return on_source_over(camera, "");
-  if (!camera.decoding.gone) processes_.send(processes_.master(), messages::StopCamera{{camera.id}});
+  if (!camera.decoding.gone) processes_.send_to_master(camera, messages::StopCamera{{camera.id}});
   if (!processes_.source().child) return on_source_over(camera, "");
   processes_.send(processes_.source(), messages::StopCamera{{camera.id}});
 }
@@ -103,7 +103,7 @@ void CameraLifecycle::on_source_over(Camera& camera, const std::string& failure)
   // Of one that nobody decodes, or nothing has come that could be.
   const bool nothing_left = !camera.is_decoded() || (camera.decoding.gone && camera.source.packets.unread.empty());
   if (nothing_left) return on_decoding_over(camera, "");
-  processes_.send(processes_.master(), messages::SourceRingsOver{{camera.id}});
+  processes_.send_to_master(camera, messages::SourceRingsOver{{camera.id}});
 }
 
 void CameraLifecycle::on_decoding_over(Camera& camera, const std::string& failure) {
@@ -112,8 +112,8 @@ void CameraLifecycle::on_decoding_over(Camera& camera, const std::string& failur
   if (!failure.empty()) {
     fail(camera, failure);
     // Its thread may wait for packets that did not reach it.
-    processes_.send(processes_.master(), messages::StopCamera{{camera.id}});
-    processes_.send(processes_.master(), messages::SourceRingsOver{{camera.id}});
+    processes_.send(processes_.master_of(camera), messages::StopCamera{{camera.id}});
+    processes_.send(processes_.master_of(camera), messages::SourceRingsOver{{camera.id}});
     if (!camera.source.over) stop(camera);
   }
   if (!camera.is_mosaic()) end_edge(camera, camera.frames());
@@ -180,8 +180,9 @@ void CameraLifecycle::on_source_death() {
 }
 
 // Its sources go on; the next master decodes again what this one had not handed over.
-void CameraLifecycle::on_master_death() {
+void CameraLifecycle::on_master_death(ProcessId master) {
   for (Camera& camera : rig_.cameras.all()) {
+    if (camera.decoding.process != master) continue;
     camera.decoding.gone = true;
     if (std::exchange(camera.decoding.failing, std::nullopt)) show_state(camera, false);
     if (camera.is_mosaic() || !camera.frames().newest) continue;

@@ -41,7 +41,7 @@ class CameraLifecycle {
   void on_publisher_done(Output& output);
 
   void on_source_death();
-  void on_master_death();
+  void on_master_death(ProcessId master);
   void on_worker_death(unsigned worker);
   // There is no source any more, and none will be started.
   void give_up_sources();

@@ -97,6 +97,9 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Camer
   if (camera.is_mosaic()) camera.cells.resize(config.mosaic->cells.size());
   camera.source.placement = where.placement;
   camera.source.gpu = gpu_name(devices, where.placement.decode_gpu);
+  const ManagedProcess& master = processes_.master_at(place_of_master(where, devices));
+  camera.decoding.process = master.id;
+  camera.decoding.role = role_of(master);
   add_nodes(camera, ids, where);
   if (!camera.is_mosaic()) camera.frames().last_pts = comes.resume;
   for (std::size_t i = 0; i < ids.outputs.size(); ++i) {
@@ -243,6 +246,13 @@ void CameraRoster::displace(Camera& camera, const std::string& stands_in) {
   retire(camera, camera.asked);
 }
 
+void CameraRoster::decode_on_cpu(Camera& camera) {
+  camera.source.placement.decode_gpu = {};
+  camera.source.placement.decode_cpus.clear();
+  camera.source.gpu = "cpu";
+  setup_.decode_in(camera, processes_.master_at({}));
+}
+
 CameraConfig CameraRoster::as_run(const CameraConfig& asked, const std::optional<SentStream>& sends,
                                   const std::string& stands_in) const {
   CameraConfig config = with_stand_ins(resolved(asked, sends), rig_.machine.devices, stands_in);
@@ -276,12 +286,13 @@ TotalsByName CameraRoster::remove(Camera& camera, std::string_view change) {
   }
   setup_.send_forget(camera);
   if (!camera.displaced) admission_.forget(camera.name());
-  rig_.page.clear(camera.id);
+  const ProcessId master = camera.decoding.process;
+  rig_.page.clear(camera.id, master);
   for (const CameraEdge& edge : camera.edges) {
     for (const EdgeReader& reader : edge.readers) rig_.page.clear(edge.id, camera.writer_of(edge), reader.process);
   }
   for (const CameraNode& node : camera.nodes) rig_.page.clear(node.id, node.process());
-  for (const Output& output : camera.outputs) rig_.page.clear(output.id, camera.encoder_of(output).process());
+  for (const Output& output : camera.outputs) rig_.page.clear(output.id, master, camera.encoder_of(output).process());
   rig_.cameras.remove(camera.id);
   return totals;
 }

@@ -41,6 +41,8 @@ class CameraRoster {
   // It comes anew where plan() puts it now, since a GPU is gone or here again, with all that it has counted; a file
   // goes on where it is. `stands_in`: the place to prefer, "1" or "cpu"; empty: none.
   void displace(Camera& camera, const std::string& stands_in);
+  // Where the GPU that decodes it is gone, and nothing more comes of its source.
+  void decode_on_cpu(Camera& camera);
   // How it would be run there.
   [[nodiscard]] CameraConfig as_run(const CameraConfig& asked, const std::optional<SentStream>& sends,
                                     const std::string& stands_in) const;

@@ -117,7 +117,7 @@ void CameraSetup::send_to_source(Camera& camera) {
   const auto shown_until = source.packets.newest ? source.packets.newest->shown_until() : std::nullopt;
   if (!goes_back && shown_until.value_or(0) - message.resume.value_or(0) < most_ahead)
     message.resume = std::max(message.resume, shown_until);
-  message.set_move = rig_.page.decode(camera.id).sets.move;
+  message.set_move = rig_.page.decode(camera.id, camera.decoding.process).sets.move;
   message.decode = encoded_outputs(camera.config) > 0;
   message.on_demand = !on_demand_outputs(camera).empty();
   message.shown = camera.shown;
@@ -154,21 +154,33 @@ void CameraSetup::send_to_master(Camera& camera) {
   for (const Output& output : camera.outputs) {
     if (output.is_copy()) message.copies.push_back({output.id, output.config.filters});
   }
-  camera.decoding.gone = !processes_.send(processes_.master(), message);
+  camera.decoding.gone = !processes_.send(processes_.master_of(camera), message);
   rings_.pass_on_packets(camera);
-  if (camera.source.over) processes_.send(processes_.master(), messages::SourceRingsOver{{camera.id}});
+  if (camera.source.over) processes_.send_to_master(camera, messages::SourceRingsOver{{camera.id}});
   // One that is to end soon does not wait for its readers.
   const bool ends = camera.retiring || camera.all_failed() || rig_.phase != RunPhase::running;
-  if (ends) processes_.send(processes_.master(), messages::StopCamera{{camera.id}});
+  if (ends) processes_.send_to_master(camera, messages::StopCamera{{camera.id}});
+}
+
+void CameraSetup::decode_in(Camera& camera, ManagedProcess& master) {
+  const ProcessId before = std::exchange(camera.decoding.process, master.id);
+  camera.decoding.role = role_of(master);
+  if (before != master.id) {
+    rig_.page.move(camera.id, before, master.id);
+    rig_.page.move_written(camera.frames().id, before, master.id);
+    for (const Output& output : camera.outputs) rig_.page.move_look(output.id, before, master.id);
+  }
+  if (has_work(master, camera)) send_new_work(master, camera);
 }
 
 void CameraSetup::send_shown(Camera& camera) {
   const messages::ShowCamera message{camera.id, camera.shown};
   processes_.send_for(processes_.source(), camera, message);
+  ManagedProcess& master = processes_.master_of(camera);
   if (!camera.decoding.gone) {
-    processes_.send(processes_.master(), message);
-  } else if (has_work(processes_.master(), camera)) {
-    send_new_work(processes_.master(), camera);
+    processes_.send(master, message);
+  } else if (has_work(master, camera)) {
+    send_new_work(master, camera);
   }
 }
 
@@ -287,7 +299,7 @@ void CameraSetup::send_forget(const Camera& camera) {
   if (!camera.takes_part()) return;
   rig_.groups.forget(camera.id);
   processes_.send(processes_.source(), messages::ForgetCamera{{camera.id}});
-  processes_.send(processes_.master(), messages::ForgetCamera{{camera.id}});
+  processes_.send(processes_.master_of(camera), messages::ForgetCamera{{camera.id}});
   for (const CameraNode& node : camera.nodes)
     processes_.send(processes_.worker(node.worker), messages::ForgetNode{{node.id}});
   for (const Output& output : camera.outputs)

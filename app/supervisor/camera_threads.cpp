@@ -26,7 +26,7 @@ std::vector<CameraThread> threads_of(const ManagedProcess& process, Camera& came
       threads.push_back({camera.own(), page.source(camera.id).thread, camera.source.watch});
       break;
     case ProcessKind::master:
-      threads.push_back({camera.own(), page.decode(camera.id).thread, camera.decoding.watch});
+      threads.push_back({camera.own(), page.decode(camera.id, process.id).thread, camera.decoding.watch});
       break;
     case ProcessKind::worker:
       for (CameraNode& node : camera.nodes) {

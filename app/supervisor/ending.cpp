@@ -55,7 +55,7 @@ void Supervisor::drain(const std::string& why) {
   ending_.drain_began = Clock::now();
   service_.stopping();
   spdlog::info("ending ({}): handing over what has been decoded", why);
-  processes_.send(processes_.master(), messages::Drain());
+  processes_.send_to_all(ProcessKind::master, messages::Drain());
   if (processes_.source().child) {
     processes_.send(processes_.source(), messages::Drain());
     lifecycle_.stop_mosaics();
@@ -84,7 +84,7 @@ bool Supervisor::everything_is_over() const {
 
 bool Supervisor::mosaics_are_over() const { return std::ranges::all_of(rig_.cameras.all(), is_over); }
 
-// Every file is closed. Workers and publisher meet at the stop barrier and leave; source and master are asked to.
+// Every file is closed. Workers and publisher meet at the stop barrier and leave; source and masters are asked to.
 void Supervisor::begin_leaving() {
   if (ending_.why.empty()) ending_.why = "ended";
   service_.stopping();
@@ -100,7 +100,7 @@ void Supervisor::end_leaving() {
   const Barrier barrier = rig_.page.barrier();
   if (barrier.over(1) || since > leave_deadline / 2) {
     processes_.send(processes_.source(), messages::Leave());
-    processes_.send(processes_.master(), messages::Leave());
+    processes_.send_to_all(ProcessKind::master, messages::Leave());
   }
   if (since > leave_deadline && !ending_.logged_late) {
     ending_.logged_late = true;
@@ -129,7 +129,7 @@ bool Supervisor::had_just_begun(const Camera& camera, const Output& output) cons
 
 void Supervisor::settle_the_rest() {
   const bool forced = ending_.gave_up || ending_.why == "stopped at once";
-  const bool master_died = processes_.master().restarts > 0;
+  const bool master_died = processes_.restarts(ProcessKind::master) > 0;
   const auto cause = forced ? DropCause::stopped : master_died ? DropCause::master_lost : DropCause::worker_lost;
   moves_.end_all();
   for (Camera& camera : rig_.cameras.all()) {

@@ -26,7 +26,7 @@ nlohmann::json group_report(const Camera& camera, const Cameras& cameras, const 
     if (member.config.group == group && member.takes_part())
       skew.add(page.encode(own.id, member.encoder_of(own).process()).sets.skew.counts());
   }
-  const SetHealth& health = page.decode(camera.id).sets;
+  const SetHealth& health = page.decode(camera.id, camera.decoding.process).sets;
   return {{"name", group->name},
           {"phase_ms", ms(static_cast<double>(health.phase.load()))},
           {"drift_ms", ms(static_cast<double>(health.drift.load()))},

@@ -86,7 +86,7 @@ void LoadShedder::change(Camera& camera, ShedStep step) {
   const auto halves = [](ShedStep at) { return at >= ShedStep::half_size; };
   const bool other_size = halves(camera.shed) != halves(step);
   camera.shed = step;
-  processes_.send(processes_.master(), messages::ShedCamera{camera.id, step});
+  processes_.send_to_master(camera, messages::ShedCamera{camera.id, step});
   if (!other_size) return;
   std::set<NodeId> nodes;
   for (const Output& output : camera.outputs) {

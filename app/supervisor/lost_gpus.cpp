@@ -46,7 +46,7 @@ void LostGpus::on_death(const ManagedProcess& process, const ExitInfo& info) {
     if (!by_master) health_.on_loss(*lost, role + " lost it", now);
     return;
   }
-  const Device& own = process.place.gpu;  // none of the master
+  const Device& own = process.place.gpu;
   if (!on_gpu(own)) return;
   if (process.hung) return health_.on_hang(own, role + ", which worked on it, hung", now);
   if (exited && rig_.page.process(process.id).beat.load() == 0)
@@ -62,7 +62,7 @@ void LostGpus::follow() {
   look_at_checks();
   for (const GpuHealth::Step& step : health_.follow(Clock::now())) do_step(step);
   end_nodes_of_gone();
-  end_master_that_is_stuck();
+  end_masters_of_gone();
 }
 
 nlohmann::json LostGpus::status() const {
@@ -267,18 +267,42 @@ void LostGpus::end_nodes_of(ManagedProcess& worker) {
   }
 }
 
+// It hands over what it has decoded, and is ended when no camera is left there: what comes back needs a new context.
+void LostGpus::end_masters_of_gone() {
+  for (ManagedProcess& process : processes_.all()) {
+    if (process.kind != ProcessKind::master) continue;
+    if (!health_.is_gone(process.place.gpu)) {
+      left_at_.erase(process.id);
+    } else if (process.child) {
+      end_unused_master(process);
+    } else {
+      end_decoding_in(process);
+    }
+  }
+}
+
 // A decoder that waits for a GPU which does not answer keeps its camera, and its process is no better off.
-void LostGpus::end_master_that_is_stuck() {
-  const bool waits = std::ranges::any_of(rig_.cameras.all(), [this](const Camera& camera) {
-    return camera.retiring && camera.displaced && !camera.decoding.gone &&
-           health_.is_gone(camera.source.placement.decode_gpu);
-  });
-  if (!waits || !processes_.master().child) return waits_for_master_.reset();
+void LostGpus::end_unused_master(ManagedProcess& master) {
+  if (master.child->killed()) return;
   const auto now = Clock::now();
-  if (!waits_for_master_) waits_for_master_ = now;
-  if (now - *waits_for_master_ < longest_stop) return;
-  waits_for_master_.reset();
-  Processes::end(processes_.master(), "is ended: it does not let go of a GPU that is gone");
+  const auto since = left_at_.try_emplace(master.id, now).first->second;
+  const bool is_used = std::ranges::any_of(rig_.cameras.all(), [&](const Camera& camera) {
+    return camera.decoding.process == master.id && !camera.decoding.gone;
+  });
+  if (!is_used) return master.child->kill();
+  if (now - since > longest_stop) Processes::end(master, "is ended: it does not let go of a GPU that is gone");
+}
+
+// What waits to be decoded: of a camera that goes, it goes with it; of one that has ended, the CPU decodes it.
+void LostGpus::end_decoding_in(const ManagedProcess& master) {
+  for (Camera& camera : rig_.cameras.all()) {
+    if (camera.decoding.process != master.id || camera.decoding.over || !camera.takes_part()) continue;
+    if (camera.retiring || camera.all_failed()) {
+      lifecycle_.on_decoding_over(camera, "");
+    } else if (camera.source.over) {
+      roster_.decode_on_cpu(camera);
+    }
+  }
 }
 
 }  // namespace campipe

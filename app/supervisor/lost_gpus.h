@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include <list>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -61,7 +62,9 @@ class LostGpus {
   void make_room_on(const std::string& place);
   void end_nodes_of_gone();
   void end_nodes_of(ManagedProcess& worker);
-  void end_master_that_is_stuck();
+  void end_masters_of_gone();
+  void end_unused_master(ManagedProcess& master);
+  void end_decoding_in(const ManagedProcess& master);
   [[nodiscard]] bool runs_on(const Camera& camera, const Device& device) const;
   [[nodiscard]] unsigned cameras_on(const Device& device) const;
   [[nodiscard]] Gpu* find(const Device& device);
@@ -76,7 +79,7 @@ class LostGpus {
   GpuHealth health_;
   std::list<DeviceCheck> checks_;
   Clock::time_point master_died_{};
-  std::optional<Clock::time_point> waits_for_master_;  // since then it does not let go of a GPU that is gone
+  std::map<ProcessId, Clock::time_point> left_at_;  // when the GPU of a master that runs was found to be gone
 };
 
 }  // namespace campipe

@@ -52,7 +52,11 @@ void shorten_texts(nlohmann::json& body, std::size_t most) {
 
 }  // namespace
 
-void require_own(const AboutCamera& about) { require(!about.camera.is_mosaic(), "something for a mosaic"); }
+void require_own(const AboutCamera& about) {
+  require(!about.camera.is_mosaic(), "something for a mosaic");
+  const bool own = about.by.kind != ProcessKind::master || about.camera.decoding.process == about.by.id;
+  require(own, "something for a camera that another master decodes");
+}
 
 void require_own(const AboutNode& about) {
   require(about.node.process() == about.by.id, "something for a node of another worker");

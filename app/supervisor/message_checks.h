@@ -50,8 +50,9 @@ void require_possible(const AboutOutput& about, const messages::PushChanged& pus
 void require_possible(const AboutOutput& about, const messages::RingLost& lost);
 void require_possible(const AboutOutput& about, const messages::OutputDone& done);
 
-// Of a worker, the nodes of others, what those make and the edges that those write, are none of its business.
-void require_own(const AboutCamera&);
+// Of a worker, the nodes of others, what those make and the edges that those write, are none of its business; of a
+// master, the cameras of others.
+void require_own(const AboutCamera& about);
 void require_own(const AboutNode& about);
 void require_own(const AboutEdge& about);
 void require_own(const AboutOutput& about);

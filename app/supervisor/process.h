@@ -20,7 +20,7 @@ struct Output;
 enum class ProcessKind : std::uint8_t { source, master, publisher, worker };
 
 struct ProcessPlace {
-  Device gpu;                    // for workers
+  Device gpu;                    // that it works on; none of source and publisher
   std::string gpu_name = "cpu";  // "0", or "cpu"
   std::vector<Device> sees;      // the GPUs that CUDA shows it: without those that were gone when it was started
   int numa_node = -1;
@@ -44,7 +44,7 @@ struct ManagedProcess {
   double memory_mib = 0;
 };
 
-// Source and master do not meet the others there.
+// Source and masters do not meet the others there.
 inline bool meets_at_barrier(const ManagedProcess& process) {
   return process.kind == ProcessKind::publisher || process.kind == ProcessKind::worker;
 }
@@ -53,7 +53,7 @@ inline bool meets_at_barrier(const ManagedProcess& process) {
 bool has_work(const ManagedProcess& process, const Camera& camera);
 bool has_work(const ManagedProcess& process, const Camera& camera, const Output& output);
 
-// "worker 0", as the process list and the log call it.
+// "worker 0", "master", as the process list and the log call it.
 std::string role_of(const ManagedProcess& process);
 
 }  // namespace campipe

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/control/child_environment.h"
+#include "app/placement/plan.h"
 #include "app/placement/stand_ins.h"
 #include "core/error.h"
 #include "core/failpoint.h"
@@ -27,8 +28,8 @@ constexpr std::size_t most_bytes = 512UL * 1024;  // likewise
 constexpr std::size_t most_bytes_of_the_dead = 4UL * 1024 * 1024;
 constexpr std::size_t longest_shown = 300;  // of a wrong message
 
-// Of a GPU's worker. One that finds no memory on the GPU ends, and what took it may be gone any moment; the start that
-// then succeeds takes a second or two, and within five the camera shall be back.
+// Of a GPU's worker or master. One that finds no memory on the GPU ends, and what took it may be gone any moment; the
+// start that then succeeds takes a second or two, and within five the camera shall be back.
 constexpr auto longest_wait_of_gpus = seconds(2);
 
 ProcessId id_of(ProcessKind kind, unsigned number) {
@@ -36,13 +37,20 @@ ProcessId id_of(ProcessKind kind, unsigned number) {
     case ProcessKind::source:
       return source_process;
     case ProcessKind::master:
-      return master_process;
+      return master_process_of(number);
     case ProcessKind::publisher:
       return publisher_process;
     case ProcessKind::worker:
       return worker_process(number);
   }
   return {};
+}
+
+// "worker 0": two of them.
+std::vector<std::string> words_of(const std::string& role) {
+  const auto space = role.find(' ');
+  if (space == std::string::npos) return {role};
+  return {role.substr(0, space), role.substr(space + 1)};
 }
 
 // Of a message that is none: its beginning, and of URLs no more than where they lead.
@@ -59,7 +67,7 @@ std::string role_of(const ManagedProcess& process) {
     case ProcessKind::source:
       return "source";
     case ProcessKind::master:
-      return "master";
+      return master_name(process.place.gpu_name);
     case ProcessKind::publisher:
       return "publisher";
     case ProcessKind::worker:
@@ -73,12 +81,14 @@ Processes::Processes(RigState& rig, StepGuard& guard, int log_fd, Events events)
 
 ManagedProcess& Processes::add(ProcessKind kind, ProcessPlace place) {
   const unsigned number = count(kind);
+  if (kind == ProcessKind::master && number == max_masters) throw Error("more GPUs decode than there can be");
+  rig_.page.add(id_of(kind, number));
   ManagedProcess& process = processes_.emplace_back();
   process.kind = kind;
   process.number = number;
   process.id = id_of(kind, number);
   process.place = std::move(place);
-  if (kind == ProcessKind::worker && on_gpu(process.place.gpu)) process.policy = RestartPolicy(longest_wait_of_gpus);
+  if (on_gpu(process.place.gpu)) process.policy = RestartPolicy(longest_wait_of_gpus);
   return process;
 }
 
@@ -93,6 +103,19 @@ ManagedProcess& Processes::of(ProcessId process) {
   const auto found = std::ranges::find(processes_, process, &ManagedProcess::id);
   if (found == processes_.end()) throw Error("there is no such process");
   return *found;
+}
+
+ManagedProcess& Processes::master_at(const ProcessPlace& place) {
+  const auto found = std::ranges::find_if(processes_, [&](const ManagedProcess& process) {
+    return process.kind == ProcessKind::master && process.place.gpu == place.gpu;
+  });
+  return found != processes_.end() ? *found : add(ProcessKind::master, place);
+}
+
+unsigned Processes::restarts(ProcessKind kind) const {
+  unsigned sum = 0;
+  for (const ManagedProcess& process : processes_) sum += process.kind == kind ? process.restarts : 0;
+  return sum;
 }
 
 unsigned Processes::count(ProcessKind kind) const {
@@ -116,14 +139,12 @@ void Processes::start(ManagedProcess& process) {
   process.hung = false;
   rig_.page.process(process.id).beat = 0;
   rig_.page.process(process.id).arrived = 0;
-  std::vector<std::string> arguments{role_of(process)};
-  if (process.kind == ProcessKind::worker) arguments = {"worker", std::to_string(process.number)};
   std::vector<std::string> variables = mps_variables(rig_.config.mps);
   variables.push_back(see_gpus(process.place.sees));
   reserve_.release();
   try {
     failpoint("supervisor.starting", role_of(process));
-    process.child = std::make_unique<ChildProcess>(arguments, log_fd_, variables);
+    process.child = std::make_unique<ChildProcess>(words_of(role_of(process)), log_fd_, variables);
   } catch (const std::exception& error) {
     // A machine out of processes, memory or descriptors may have some again soon; the others run on meanwhile, and do
     // not wait for it at the barrier.
@@ -282,7 +303,7 @@ bool has_work(const ManagedProcess& process, const Camera& camera) {
     case ProcessKind::source:
       return !camera.source.over && !camera.is_mosaic();
     case ProcessKind::master:
-      return !camera.decoding.over && camera.is_decoded();
+      return camera.decoding.process == process.id && !camera.decoding.over && camera.is_decoded();
     case ProcessKind::publisher:
       return std::ranges::any_of(camera.outputs, [](const Output& output) { return !output.publisher.done; });
     case ProcessKind::worker:

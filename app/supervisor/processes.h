@@ -34,8 +34,8 @@ class Processes {
   // What processes log goes to `log_fd`. `rig` and `guard` must outlive it.
   Processes(RigState& rig, StepGuard& guard, int log_fd, Events events);
 
-  // One that is there as long as the rig, and does not run yet. At most one source, one master, one publisher and
-  // max_workers.
+  // One that is there as long as the rig, and does not run yet. At most one source, one publisher, max_masters and
+  // max_workers. Throws Error.
   ManagedProcess& add(ProcessKind kind, ProcessPlace place);
   // In the order in which they were added; none is ever moved, or removed before the end.
   [[nodiscard]] std::list<ManagedProcess>& all() { return processes_; }
@@ -43,10 +43,15 @@ class Processes {
   [[nodiscard]] ManagedProcess& of(ProcessKind kind, unsigned number = 0);
   [[nodiscard]] ManagedProcess& of(ProcessId process);
   ManagedProcess& source() { return of(ProcessKind::source); }
-  ManagedProcess& master() { return of(ProcessKind::master); }
+  // Who decodes a camera.
+  ManagedProcess& master_of(const Camera& camera) { return of(camera.decoding.process); }
+  // Who decodes where `place` is; added where there is none yet.
+  ManagedProcess& master_at(const ProcessPlace& place);
   ManagedProcess& publisher() { return of(ProcessKind::publisher); }
   ManagedProcess& worker(unsigned number) { return of(ProcessKind::worker, number); }
   [[nodiscard]] unsigned count(ProcessKind kind) const;
+  // Of all of a kind.
+  [[nodiscard]] unsigned restarts(ProcessKind kind) const;
 
   void start_all();
   // Where it is needed. One that cannot be started is tried again.
@@ -77,6 +82,18 @@ class Processes {
     if (!has_work(process, camera)) return false;
     message.camera = camera.id;
     return send(process, message, fds);
+  }
+  // To all of a kind that run.
+  template <typename M>
+  void send_to_all(ProcessKind kind, const M& message) {
+    for (ManagedProcess& process : processes_) {
+      if (process.kind == kind) send(process, message);
+    }
+  }
+  // To the master that has a thread for the camera.
+  template <typename M>
+  bool send_to_master(const Camera& camera, const M& message, const std::vector<int>& fds = {}) {
+    return !camera.decoding.gone && send(master_of(camera), message, fds);
   }
   // Likewise of a node, to its worker; fills in `message.node`.
   template <typename M>

@@ -81,7 +81,7 @@ const CameraNode* RingRouter::ready_for_ring(const Camera& camera, const EdgeRea
   return !node.done && processes_.worker(node.worker).child ? &node : nullptr;
 }
 
-// Its writer makes one of the next epoch: the master with the next key frame, a node with the next frame.
+// Its writer makes one of the next epoch: a master with the next key frame, a node with the next frame.
 void RingRouter::renew(const Camera& camera, const CameraEdge& edge, const std::string& why) {
   spdlog::warn("{}: {}; it is replaced", camera.name(), why);
   processes_.send(processes_.of(camera.writer_of(edge)), messages::RenewRing{{edge.id}});
@@ -115,10 +115,9 @@ void RingRouter::add(Camera& camera, const messages::SourceRing& ring, std::vect
 }
 
 void RingRouter::pass_on(const Camera& camera, const PacketRings<SourceRingStart>::Ring& ring) {
-  if (camera.decoding.gone) return;  // it is passed on with the camera
   const auto& [packet, again] = ring.parameters;
-  processes_.send(processes_.master(), messages::SourceRing{camera.id, ring.epoch, packet, again},
-                  {ring.observer.fd()});
+  // Where no master has the camera, it is passed on with that.
+  processes_.send_to_master(camera, messages::SourceRing{camera.id, ring.epoch, packet, again}, {ring.observer.fd()});
 }
 
 void RingRouter::pass_on_packets(const Camera& camera) {

@@ -1,5 +1,5 @@
 // Rings on their way through the supervisor, from who made them to who reads them: a camera's packets from the source
-// to the master, its frame rings from the master, or from a node, to the node that reads them, an output's packet rings
+// to its master, its frame rings from that, or from a node, to the node that reads them, an output's packet rings
 // from the source or a worker to the publisher.
 #pragma once
 
@@ -35,7 +35,7 @@ class RingRouter {
   void offer(Camera& camera, CameraEdge& edge, EdgeReader& reader);
   // Likewise to a mosaic's node, of all its cells' edges.
   void offer_cells(const Camera& mosaic);
-  // All that the master has not finished, to one that knows the camera.
+  // All that its master has not finished, to one that knows the camera.
   void pass_on_packets(const Camera& camera);
   // All that the publisher has not finished.
   void pass_on_all(const Camera& camera, Output& output);

@@ -97,7 +97,7 @@ void RunAccounts::put_report(const std::string& ending) {
     run.workers.push_back({process.number, process.place.gpu_name, process.restarts, process.cpu_s});
   }
   run.source_restarts = processes_.source().restarts;
-  run.master_restarts = processes_.master().restarts;
+  run.master_restarts = processes_.restarts(ProcessKind::master);
   run.publisher_restarts = processes_.publisher().restarts;
   run.cpu_s = cpu_seconds();
   run.max_memory_mib = max_memory_mib_;

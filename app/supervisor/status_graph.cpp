@@ -54,7 +54,7 @@ GraphNode source_of(const Camera& camera) {
   if (camera.decoder.empty() || on_gpu) source.gpu = camera.source.gpu;
   if (!camera.decoder.empty()) source.decoder = on_gpu ? "nvdec" : "libavcodec";
   if (camera.decoder == "pattern") source.decoder = camera.decoder;
-  if (camera.is_decoded()) source.decoded_in = "master";
+  if (camera.is_decoded()) source.decoded_in = camera.decoding.role;
   for (const Output& output : camera.outputs) {
     if (output.is_copy()) source.streams.push_back(stream_of(output, 0));
   }

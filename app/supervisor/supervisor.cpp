@@ -80,7 +80,8 @@ Supervisor::~Supervisor() {
 
 void Supervisor::add_processes(const RigPlan& plan) {
   processes_.add(ProcessKind::source, {});
-  processes_.add(ProcessKind::master, {}).place.sees = gpus_of_master(plan.cameras);
+  processes_.add(ProcessKind::master, {});
+  for (const CameraPlan& camera : plan.cameras) processes_.master_at(place_of_master(camera, rig_.machine.devices));
   processes_.add(ProcessKind::publisher, {});
   for (unsigned w = 0; w < plan.workers.size(); ++w) {
     const WorkerPlan& worker = plan.workers[w];
@@ -217,7 +218,7 @@ bool Supervisor::needed(const ManagedProcess& process) const {
 bool Supervisor::on_death(ManagedProcess& process, const ExitInfo& info) {
   const bool again = crashes_.on_death(process, info);
   if (process.kind == ProcessKind::source) lifecycle_.on_source_death();
-  if (process.kind == ProcessKind::master) lifecycle_.on_master_death();
+  if (process.kind == ProcessKind::master) lifecycle_.on_master_death(process.id);
   if (process.kind == ProcessKind::worker) {
     moves_.on_worker_death(process.number);
     lifecycle_.on_worker_death(process.number);

@@ -1,4 +1,4 @@
-// The supervisor: starts source, master, workers and publisher, routes rings between them, watches and restarts them,
+// The supervisor: starts source, masters, workers and publisher, routes rings between them, watches and restarts them,
 // and accounts for every frame. It handles no media and no GPU, so it rarely crashes. One thread: a loop that lets each
 // part do what is due. Whatever goes wrong in one part, the others are served: cameras and their files depend on it.
 #pragma once

@@ -49,13 +49,28 @@ std::vector<Device> gpus_of_worker(const RigPlan& plan, unsigned worker) {
       if (cell.kind != MemoryKind::host) add(gpus, cell.device);
     }
   }
-  if (on_gpu(plan.workers[worker].gpu)) add_all(gpus, gpus_of_master(plan.cameras));
+  if (!on_gpu(plan.workers[worker].gpu)) return gpus;
+  for (const CameraPlan& camera : plan.cameras) add(gpus, camera.placement.decode_gpu);
   return gpus;
 }
 
-std::vector<Device> gpus_of_master(const std::vector<CameraPlan>& cameras) {
+ProcessPlace place_of_master(const CameraPlan& camera, const Devices& devices) {
+  const Device& device = camera.placement.decode_gpu;
+  ProcessPlace place;
+  if (!on_gpu(device)) return place;
+  place.gpu = device;
+  place.gpu_name = gpu_name(devices, device);
+  place.sees = {device};
+  place.numa_node = find_gpu(devices, device)->numa_node;
+  place.cpus = camera.placement.decode_cpus;
+  return place;
+}
+
+std::vector<Device> WorkerChoice::gpus_that_decode() const {
   std::vector<Device> gpus;
-  for (const CameraPlan& camera : cameras) add(gpus, camera.placement.decode_gpu);
+  for (const ManagedProcess& process : processes_.all()) {
+    if (process.kind == ProcessKind::master) add(gpus, process.place.gpu);
+  }
   return gpus;
 }
 
@@ -85,11 +100,7 @@ double WorkerChoice::cores_for_each(const CameraConfig& camera, std::size_t node
 // Where the last camera of `rig` is to run.
 WorkerChoice::Placed WorkerChoice::place_last(const RigConfig& rig) const {
   RigPlan planned = balanced_plan(rig, rig_.machine, rig_.costs, rig_.streams, rig_.weights);
-  Placed placed{std::move(planned.cameras.back()), std::move(planned.workers), false};
-  Placement& placement = placed.camera.placement;
-  placed.without_its_decoder = !sees(processes_.master().place.sees, placement.decode_gpu);
-  if (placed.without_its_decoder) placement.decode_gpu = {};
-  return placed;
+  return {std::move(planned.cameras.back()), std::move(planned.workers)};
 }
 
 // The number of the best one for each of the camera's workers in the plan; new ones are added at the end.
@@ -165,9 +176,6 @@ CameraPlan WorkerChoice::choose(const CameraConfig& config, bool displaced) {
   RigConfig rig = rig_without({});
   rig.cameras.push_back(config);
   Placed placed = place_last(rig);
-  if (placed.without_its_decoder && encoded_outputs(config) > 0)
-    spdlog::warn("{}: is decoded on the CPU until the rig is restarted: the master was started without that GPU",
-                 config.name);
   std::vector<Candidate> all = candidates();
   const std::size_t workers = all.size();
   const auto chosen = best_for(placed.camera, cores_for_each(config, placed.camera.nodes.size()), all);
@@ -176,7 +184,7 @@ CameraPlan WorkerChoice::choose(const CameraConfig& config, bool displaced) {
     const auto of = std::ranges::find_if(chosen, is_its);
     WorkerPlan planned = of != chosen.end() ? placed.workers[of->first] : WorkerPlan();
     if (displaced && !on_gpu(all[w].gpu)) planned.cpus.clear();  // all of a GPU's cameras may come there
-    if (on_gpu(all[w].gpu)) add_all(all[w].sees, processes_.master().place.sees);
+    if (on_gpu(all[w].gpu)) add_all(all[w].sees, gpus_that_decode());
     processes_.add(ProcessKind::worker, {all[w].gpu, gpu_name(rig_.machine.devices, all[w].gpu), all[w].sees,
                                          planned.numa_node, planned.cpus});
   }

@@ -32,10 +32,10 @@ class WorkerChoice {
   struct Placed {
     CameraPlan camera;  // its workers are places in the next one
     std::vector<WorkerPlan> workers;
-    bool without_its_decoder = false;  // the master does not see that GPU
   };
 
   [[nodiscard]] std::vector<Candidate> candidates() const;
+  [[nodiscard]] std::vector<Device> gpus_that_decode() const;
   [[nodiscard]] double cores_for_each(const CameraConfig& camera, std::size_t nodes) const;
   // `cores`: for each of its nodes.
   static std::map<unsigned, unsigned> best_for(const CameraPlan& camera, double cores,
@@ -49,9 +49,10 @@ class WorkerChoice {
   Processes& processes_;
 };
 
-// The GPUs that a rig's master and a worker are to see, the worker's own first: CUDA then takes it unasked. A worker on
-// a GPU sees all that decode, so that any camera can be moved to it; what it does not use costs it nothing.
-std::vector<Device> gpus_of_master(const std::vector<CameraPlan>& cameras);
+// The GPUs that a worker is to see, its own first: CUDA then takes it unasked. One on a GPU sees all that decode, so
+// that any camera can be moved to it; what it does not use costs it nothing.
 std::vector<Device> gpus_of_worker(const RigPlan& plan, unsigned worker);
+// Where the camera's master is: it sees the GPU that it decodes on, and no other.
+ProcessPlace place_of_master(const CameraPlan& camera, const Devices& devices);
 
 }  // namespace campipe

@@ -1,5 +1,5 @@
 // GPUs that go and come back while a rig runs, of those that campipe_faults pretends to have: a and c are on GPU 0, b
-// and d on GPU 1, each in its worker. tools/gpu-check has the same with real ones (section gone).
+// and d on GPU 1, each with a master and a worker. tools/gpu-check has the same with real ones (section gone).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -46,8 +46,8 @@ class LostGpus : public testing::Test {
   }
   // No new process can use it.
   [[nodiscard]] std::string is_missed(int gpu, const std::string& how = "throw") const {
-    return "worker.beginning@" + uuid(gpu) + ":1+=throw" + flag() + ",probe.checking@" + uuid(gpu) + ":1+=" + how +
-           flag();
+    return "worker.beginning@" + uuid(gpu) + ":1+=throw" + flag() + ",master.beginning@" + uuid(gpu) + ":1+=throw" +
+           flag() + ",probe.checking@" + uuid(gpu) + ":1+=" + how + flag();
   }
 
   void start(const std::string& yaml, const std::string& failpoints, unsigned gpus = 2) {
@@ -99,6 +99,7 @@ TEST_F(LostGpus, ItsCamerasRunOnTheOtherOneAndGoBack) {
   EXPECT_THAT(rig_->log(), HasSubstr("GPU 1 is gone: worker 1 could not begin on it; a failpoint threw this"));
   EXPECT_THAT(rig_->log(), HasSubstr("b: runs on GPU 0 now"));
   EXPECT_FALSE(rig_->find("worker 1"));
+  EXPECT_TRUE(eventually([&] { return !rig_->find("master 1"); })) << "it has nothing to do any more\n" << rig_->log();
   clear_flag();
   ASSERT_TRUE(logs("b: runs on GPU 1 now")) << rig_->log();
   ASSERT_TRUE(logs("d: runs on GPU 1 now")) << rig_->log();
@@ -122,6 +123,56 @@ TEST_F(LostGpus, OneThatLosesContextsAgainAndAgainIsGoneAgainstItsChecks) {
   EXPECT_THAT(rig_->log(), HasSubstr("again and again, though a new process can use it"));
   end();
   EXPECT_EQ(lost("a") + lost("c"), 0U) << rig_->log();
+}
+
+// Its worker notices nothing. Who decodes on the other one goes on, and a new master comes with the GPU.
+TEST_F(LostGpus, OneThatItsMasterCannotUse) {
+  start(rig_of(four), is_missed(second));
+  for (const char* name : {"a.mp4", "b.mp4", "d.mp4"}) ASSERT_TRUE(rig_->wait_for_growth(name, 5000));
+  const pid_t other = rig_->pid_of("master 0");
+  set_flag();
+  ::kill(rig_->pid_of("master 1"), SIGKILL);
+  ASSERT_TRUE(logs("b: runs on GPU 0 now")) << rig_->log();
+  ASSERT_TRUE(logs("d: runs on GPU 0 now")) << rig_->log();
+  EXPECT_THAT(rig_->log(), HasSubstr("GPU 1 is gone: master 1 could not begin on it; a failpoint threw this"));
+  ASSERT_TRUE(rig_->wait_for_growth("b-1.mp4", 2000)) << rig_->log();
+  EXPECT_FALSE(rig_->find("master 1"));
+  clear_flag();
+  ASSERT_TRUE(logs("b: runs on GPU 1 now")) << rig_->log();
+  ASSERT_TRUE(logs("d: runs on GPU 1 now")) << rig_->log();
+  ASSERT_TRUE(rig_->wait_for_growth("b-2.mp4", 2000)) << rig_->log();
+  EXPECT_EQ(rig_->find("master 0"), other);
+  static_cast<void>(rig_->pid_of("master 1"));
+  end();
+  EXPECT_EQ(lost("a") + lost("c"), 0U) << rig_->log();
+}
+
+// What it had not handed over is decoded once more.
+TEST_F(LostGpus, AContextThatAMasterLosesCostsNoFrame) {
+  start(rig_of(four, "block"), "ingest.published@b:60=gpu_lost");
+  ASSERT_TRUE(logs("master 1 died (exit status 100)")) << rig_->log();
+  for (const char* name : {"a.mp4", "b.mp4", "c.mp4", "d.mp4"}) expect_records(name);
+  end();
+  EXPECT_THAT(rig_->log(), Not(HasSubstr("is gone")));
+  EXPECT_EQ(lost("a") + lost("b") + lost("c") + lost("d"), 0U) << rig_->log();
+  EXPECT_EQ(rig_->report().at("master_restarts"), 1);
+}
+
+// Whose GPU nothing has used before.
+TEST_F(LostGpus, ACameraThatComesLaterIsDecodedOnItsGpu) {
+  start(rig_of("  a: {gpu: 0}\n"), "none=throw");
+  ASSERT_TRUE(rig_->wait_for_growth("a.mp4", 5000));
+  EXPECT_FALSE(rig_->find("master")) << "nothing is decoded on the CPU";
+  EXPECT_FALSE(rig_->find("master 1"));
+  const pid_t before = rig_->pid_of("master 0");
+  std::ofstream(rig_->file("rig.yaml")) << rig_of("  a: {gpu: 0}\n  b: {gpu: 1}\n  c: {gpu: cpu}\n");
+  rig_->signal(SIGHUP);
+  for (const char* name : {"b.mp4", "c.mp4"}) ASSERT_TRUE(rig_->wait_for_growth(name, 5000)) << rig_->log();
+  static_cast<void>(rig_->pid_of("master 1"));
+  static_cast<void>(rig_->pid_of("master"));
+  EXPECT_EQ(rig_->find("master 0"), before);
+  end();
+  EXPECT_EQ(lost("a"), 0U) << rig_->log();
 }
 
 TEST_F(LostGpus, OneLostContextIsARestart) {

@@ -1,7 +1,8 @@
-// The master dies again and again: no camera is connected to anew, copies and sound notice nothing, and no frame is
-// lost, since its successor decodes once more what it had not handed over.
+// A master dies again and again: no camera is connected to anew, copies and sound notice nothing, and no frame is lost,
+// since its successor decodes once more what it had not handed over. Each device that decodes has one of its own.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <thread>
 
 #include "tests/faults/fault_rig.h"
@@ -83,6 +84,45 @@ TEST(MasterDeaths, FilesLoseAndDoubleNoFrame) {
     SCOPED_TRACE(name);
     EXPECT_EQ(check_pattern_recording(read_video(rig.file(name + ".mp4")), true), "");
     EXPECT_TRUE(rig.camera(name).at("frames").at("dropped").empty()) << rig.camera(name);
+  }
+}
+
+// Of GPUs that campipe_faults pretends to have.
+TEST(MastersOfDevices, DieAlone) {
+  RigRun rig(
+      "http_address: off\nrtsp_address: off\nworkers: {count: 1}\ndefaults:\n"
+      "  source: \"test://pattern?width=320&height=240&rate=25\"\n  encode: {gop: 10, bitrate: 1M}\n"
+      "  drop_policy: block\n  record: {path: \"{camera}.mp4\"}\ncameras:\n  a: {gpu: 0}\n  b: {gpu: 1}\n  c: {gpu: "
+      "cpu}\n"
+      "  d: {gpu: 1, decode: {gpu: cpu}}\n",
+      RigOptions{.failpoints = "none=throw", .pretended_gpus = 2});
+  const std::vector<std::string> cameras{"a", "b", "c", "d"};
+  const std::vector<std::string> roles{"source",   "master",   "master 0", "master 1",
+                                       "worker 0", "worker 1", "worker 2", "publisher"};
+  const auto records = [&] {
+    for (const std::string& camera : cameras) {
+      const std::string file = camera + ".mp4";
+      const auto now = std::filesystem::exists(rig.file(file)) ? rig.size(file) : 2000;
+      ASSERT_TRUE(rig.wait_for_growth(file, now)) << camera << '\n' << rig.log();
+    }
+  };
+  ASSERT_NO_FATAL_FAILURE(records());
+  for (const std::string role : {"master", "master 0", "master 1"}) {
+    std::map<std::string, pid_t> before;
+    for (const std::string& other : roles) before[other] = rig.pid_of(other);
+    ::kill(before[role], SIGKILL);
+    rig.successor_of(role, before[role]);
+    ASSERT_NO_FATAL_FAILURE(records());
+    ASSERT_NO_FATAL_FAILURE(records());
+    for (const std::string& other : roles) EXPECT_EQ(rig.find(other) == before[other], other != role) << other;
+  }
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  EXPECT_EQ(rig.report().at("master_restarts"), 3);
+  for (const std::string& camera : cameras) {
+    EXPECT_EQ(check_pattern_recording(read_video(rig.file(camera + ".mp4")), true), "") << camera;
+    EXPECT_TRUE(rig.camera(camera).at("frames").at("dropped").empty()) << rig.camera(camera);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 
 #include "app/control/child.h"
@@ -61,6 +62,40 @@ TEST_P(WrongMessage, EndsItsSenderAlone) {
   }
   for (const auto& [role, pid] : before) {
     EXPECT_TRUE(role == wrong.role || rig.find(role) == pid) << role << '\n' << rig.log();
+  }
+  rig.signal(SIGINT);
+  EXPECT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+}
+
+// Each master has cameras of its own. Here GPU 0, which campipe_faults pretends to have, decodes a, and the CPU b.
+TEST(MessagesOfAMaster, AreAboutItsOwnCameras) {
+  const std::vector<Wrong> all{
+      wrong("Over", "master 0", messages::DecodingOver{CameraId(1), "lost"}, "a camera that another master decodes"),
+      wrong("State", "master", messages::DecodingState{CameraId(0), false, "away"},
+            "a camera that another master decodes"),
+      wrong("Fed", "master 0", messages::SourceRingDone{CameraId(1), 1}, "a camera that another master decodes"),
+      wrong("Ring", "master 0", messages::FrameRing{EdgeId(1), 2, 25, 0, "", {}}, "an edge that another process writes",
+            2),
+  };
+  RigRun rig(
+      "http_address: off\nrtsp_address: off\ndefaults:\n  record: {path: \"{camera}.mp4\"}\n"
+      "  source: \"test://pattern?width=320&height=240&rate=25\"\n  encode: {gop: 10}\n"
+      "cameras:\n  a: {gpu: 0}\n  b: {gpu: cpu}\n",
+      RigOptions{.failpoints = "none=throw", .pretended_gpus = 1});
+  for (const Wrong& wrong : all) {
+    SCOPED_TRACE(wrong.title);
+    for (const char* file : {"a.mp4", "b.mp4"})
+      ASSERT_TRUE(rig.wait_for_growth(file, std::max<std::uintmax_t>(rig.size(file), 2000))) << rig.log();
+    std::map<std::string, pid_t> before;
+    for (const char* role : {"master", "master 0"}) before[role] = rig.pid_of(role);
+    const UniqueFd memory = create_shared_memory("of a test", 4096);
+    ASSERT_TRUE(
+        channel_of(before[wrong.role])
+            .send(wrong.type, wrong.body, std::vector<int>(static_cast<std::size_t>(wrong.descriptors), memory.get())));
+    rig.successor_of(wrong.role, before[wrong.role]);
+    EXPECT_NE(rig.log().rfind(wrong.reason), std::string::npos) << rig.log();
+    for (const auto& [role, pid] : before) EXPECT_EQ(rig.find(role) == pid, role != wrong.role) << role;
   }
   rig.signal(SIGINT);
   EXPECT_EQ(rig.wait(), 0) << rig.log();

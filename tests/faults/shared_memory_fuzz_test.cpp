@@ -146,7 +146,8 @@ std::set<std::size_t> accusations_in(const RigPage& pages, ProcessId process) {
   };
   for (unsigned i = 0; i < 8; ++i) {  // the rig has fewer
     if (process == source_process) add(pages.source(CameraId(i))), add(pages.copy(OutputId(i)));
-    if (process == master_process) add(pages.decode(CameraId(i))), add(pages.edge_writer(EdgeId(i), master_process));
+    if (process == master_process)
+      add(pages.decode(CameraId(i), master_process)), add(pages.edge_writer(EdgeId(i), master_process));
     if (process == publisher_process) add(pages.publish(OutputId(i)));
     if (process >= worker_process(0))
       add(pages.edge_reader(EdgeId(i), process)), add(pages.encode(OutputId(i), process));

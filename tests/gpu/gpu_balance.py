@@ -16,8 +16,8 @@ from gpu_rig import Broken, RATE, Rig, check_accounting, config_of
 from gpu_watching import ask_as_owner, free_port
 
 STILL = 12  # s, before there is much to see
-SETTLED = 40  # s at the end in which nobody may lose a frame
-SHIFTED = 100  # s from the start until then: the shift, and the moves that follow
+SETTLED = 25  # s at the end in which nobody may lose a frame
+SHIFTED = 80  # s from the start until then: the shift, and the moves that follow
 MOST = 40  # cameras of each worker
 GAIN = 1.15
 FULL = 0.77  # of the cores, on the average: what encoders need comes in bursts, and with more than that some come late
@@ -37,8 +37,8 @@ class Shift:
     def __init__(self, check):
         self.check = check
         size = (640, 360) if check.cpu else (1920, 1080)
-        noisy = "noise=alls=12:allf=t"
         still = "select=eq(n\\,0),loop=-1:1,setpts=N/30/TB"
+        noisy = f"{still},noise=alls=12:allf=t"  # without cuts: what follows one takes an encoder many times as long
         self.still = clip(check, "still.mp4", still, STILL, size)
         self.busy = clip(check, "busy.mp4", noisy, 10, size)
         self.shifts = str(check.folder / "shifts.mp4")

@@ -174,7 +174,8 @@ def full_while_running(check):
 
 
 def faults(check):
-    blows = {"worker 0 killed": ["worker 0"], "master killed": ["master"], "both killed": ["master", "worker 0"]}
+    master = "master" if check.cpu else "master 0"
+    blows = {"worker 0 killed": ["worker 0"], "master killed": [master], "both killed": [master, "worker 0"]}
     for pace, suffix in (("fast", " at full speed"), ("realtime", "")):
         for blow, roles in blows.items():
             check.step(blow + suffix, lambda m=blow + suffix, r=roles, p=pace: strike(check, m, r, p))

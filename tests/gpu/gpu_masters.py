@@ -88,9 +88,10 @@ def masters(check):
         rig = stack.enter_context(Rig(check.programs, check.folder, sender(check, port), report=False))
         if not eventually(lambda: answers(port), 20):
             raise Broken(f"the cameras did not begin:\n{rig.log()[-2000:]}")
-        rigs = [stack.enter_context(Rig(check.programs, check.folder, rig_of(check, port))) for _ in range(number)]
-        for rig in rigs:
-            rig.wait_for_groups(CAMERAS, GROUPS, 60)
+        rigs = []
+        for _ in range(number):  # one after the other: each looks at the GPUs first, which takes its time
+            rigs.append(stack.enter_context(Rig(check.programs, check.folder, rig_of(check, port))))
+            rigs[-1].wait_for_groups(CAMERAS, GROUPS, 60)
         kills, took = 0, []
         with ThreadPoolExecutor(number) as threads:
             while kills < wanted and check.left() > 40:

@@ -107,7 +107,7 @@ def mosaic(check):
     gpus = len(check.gpus)
     check.step("the mosaic's worker killed", lambda: killed(check, "the mosaic's worker killed", "worker 0", on_cpu), needs=30)
     check.step("another worker killed", lambda: killed(check, "another worker killed", "worker 1", on_cpu), needs=30)
-    check.step("the master killed", lambda: killed(check, "the master killed", "master", {}), needs=30)
+    check.step("the master killed", lambda: killed(check, "the master killed", "master 0", {}), needs=30)
     if gpus > 1:
         elsewhere = {"cam02": {"gpu": 1}, "cam03": {"gpu": 1}}
         check.step("another GPU's worker killed",

@@ -173,7 +173,7 @@ class Rig:
                 and marker in text_of(f"/proc/{entry}/environ").split("\0") and not is_zombie(entry)]
 
     def find(self, role):
-        """The process id of "master", "publisher", "worker 0"; none while there is none."""
+        """The process id of "master", "master 0", "publisher", "worker 0"; none while there is none."""
         words = ["campipe", *role.split()]
         for pid in self.processes():
             if text_of(f"/proc/{pid}/cmdline").split("\0")[:-1] == words:

@@ -69,7 +69,7 @@ TEST_F(CameraThreads, OfEachProcessHaveBlocksOfTheirOwn) {
   EXPECT_EQ(&source[0].block, &page_.source(CameraId(1)).thread);
   const auto decoding = threads(ProcessKind::master, master_process);
   ASSERT_EQ(decoding.size(), 1U);
-  EXPECT_EQ(&decoding[0].block, &page_.decode(CameraId(1)).thread);
+  EXPECT_EQ(&decoding[0].block, &page_.decode(CameraId(1), master_process).thread);
   EXPECT_EQ(&source[0].output, &camera_.own());
   const auto outputs = threads(ProcessKind::publisher, publisher_process);
   ASSERT_EQ(outputs.size(), 2U);

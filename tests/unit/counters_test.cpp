@@ -120,7 +120,7 @@ class CountersOfACamera : public testing::Test {
     std::vector<Counters*> blocks;
     switch (info.scope) {
       case Scope::source:
-        blocks = {&page_.source(camera_.id).counters, &page_.decode(camera_.id).counters};
+        blocks = {&page_.source(camera_.id).counters, &page_.decode(camera_.id, master_process).counters};
         break;
       case Scope::edge:
         blocks = {&page_.edge_writer(EdgeId(2), master_process).counters,

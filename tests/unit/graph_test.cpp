@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "tests/unit/invented_machines.h"
@@ -99,6 +100,40 @@ TEST(Graph, HasASourceANodeAndAnOutputForACamera) {
   EXPECT_EQ(maker_of(graph, "cam0"), "node cam0");
   EXPECT_EQ(node_of(graph, NodeKind::output, "cam0").process, "publisher");
   EXPECT_THAT(node_of(graph, NodeKind::output, "cam0").sinks, IsEmpty());
+}
+
+// The CPU's is there if something is decoded on the CPU.
+TEST(Graph, HasAMasterForEachDeviceThatDecodes) {
+  RigConfig rig = quiet_rig_of(4);
+  rig.cameras[0].gpu = "1";
+  rig.cameras[1].gpu = "0";
+  rig.cameras[2].gpu = "1";
+  rig.cameras[3].gpu = "cpu";
+  const auto masters_of = [](const Graph& graph) {
+    std::vector<std::string> masters;
+    for (const GraphProcess& process : graph.processes) {
+      if (process.name.starts_with("master")) masters.push_back(process.name);
+    }
+    return masters;
+  };
+  const Machine machine = gpu_machine(2);
+  const Graph graph = graph_of(rig, machine);
+  EXPECT_THAT(masters_of(graph), ElementsAre("master", "master 0", "master 1"));
+  EXPECT_EQ(node_of(graph, NodeKind::source, "cam0").decoded_in, "master 1");
+  EXPECT_EQ(node_of(graph, NodeKind::source, "cam1").decoded_in, "master 0");
+  EXPECT_EQ(node_of(graph, NodeKind::source, "cam2").decoded_in, "master 1");
+  EXPECT_EQ(node_of(graph, NodeKind::source, "cam3").decoded_in, "master");
+  const GraphProcess& second = graph.processes.at(3);
+  ASSERT_EQ(second.name, "master 1");
+  EXPECT_EQ(second.gpu, "1");
+  EXPECT_EQ(second.cpus, machine.devices.gpus[1].cpus) << "near its GPU";
+  EXPECT_FALSE(to_json(graph).at("processes").at(3).contains("encode_cores"));
+  rig.cameras[3].gpu = "0";
+  EXPECT_THAT(masters_of(graph_of(rig, machine)), ElementsAre("master 0", "master 1"));
+  rig.cameras[3].decode_gpu = "cpu";
+  EXPECT_THAT(masters_of(graph_of(rig, machine)), ElementsAre("master", "master 0", "master 1"));
+  for (CameraConfig& camera : rig.cameras) camera.encode.codec = "copy";
+  EXPECT_THAT(masters_of(graph_of(rig, machine)), IsEmpty()) << "nothing is decoded";
 }
 
 TEST(Graph, HasNothingOfWhatIsDisabled) {
@@ -246,7 +281,8 @@ TEST(GpuGraph, RingsOfAGpuHaveTheMemoryAndTheSignalOfThePlan) {
   EXPECT_EQ(frames_of(graph, "cam2").ready, ReadySignal::timeline) << "page-locked memory that the GPU fills";
   EXPECT_THAT(frames_of(graph, "cam2").reason, HasSubstr("ipc_memory: host"));
   EXPECT_THAT(frames_of(graph, "cam2").reason, EndsWith("ready_signal: timeline"));
-  EXPECT_EQ(graph.processes.at(3).gpu, "1");
+  EXPECT_EQ(graph.processes.at(4).name, "worker 1");
+  EXPECT_EQ(graph.processes.at(4).gpu, "1");
 }
 
 TEST(GpuGraph, WhatTheCpuFillsIsInHostMemoryWhateverTheGpusShare) {

@@ -108,7 +108,7 @@ class Camera {
   void copy_with_motion() {
     start_.copies = {{.output = OutputId(0), .filters = {{"motion", complete_parameters(known_filter("motion"), {})}}}};
   }
-  [[nodiscard]] const MotionBlock& motion() const { return page_.look(OutputId(0)).motion; }
+  [[nodiscard]] const MotionBlock& motion() const { return page_.look(OutputId(0), master_process).motion; }
   // Once so many frames were seen, the ring has no place for a further reader.
   void renew_after(std::size_t pictures) { renew_after_ = pictures; }
 

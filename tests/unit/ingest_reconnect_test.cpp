@@ -467,7 +467,7 @@ class IngestDamage : public IngestReconnect {
     const EdgeWriterBlock& edge = page_.edge_writer(EdgeId(0), master_process);
     return {edge.unpublished.at(static_cast<std::size_t>(DropCause::corrupt)),
             page_.source(CameraId(0)).counters.of(Counter::corrupt_packets) +
-                page_.decode(CameraId(0)).counters.of(Counter::corrupt_packets)};
+                page_.decode(CameraId(0), master_process).counters.of(Counter::corrupt_packets)};
   }
 };
 

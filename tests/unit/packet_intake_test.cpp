@@ -170,7 +170,7 @@ class DecodingHalf {
 
  private:
   void decode() {
-    ThreadScope scope(progress_.page.decode(start_.camera).thread, "dec:cam");
+    ThreadScope scope(progress_.page.decode(start_.camera, master_process).thread, "dec:cam");
     StopSignal stop;
     stop.attach(scope);
     {

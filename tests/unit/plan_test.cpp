@@ -200,12 +200,23 @@ TEST(GpuPlan, NothingIsDecodedWhereAllIsPassedOn) {
   EXPECT_TRUE(on_gpu(plan(rig, gpu_machine(1)).cameras[0].placement.decode_gpu));
 }
 
-// Else the master would be started without that GPU.
 TEST(GpuPlan, WhatMayHaveToBeDecodedHasItsGpu) {
   RigConfig rig = rig_of(1);
   rig.cameras[0].encode.codec = "auto";
   EXPECT_EQ(encoded_outputs(rig.cameras[0]), 0U);
   EXPECT_TRUE(on_gpu(plan(rig, gpu_machine(1)).cameras[0].placement.decode_gpu));
+}
+
+TEST(GpuPlan, FilesOfAGroupAreDecodedTogether) {
+  RigConfig rig = rig_of(2);
+  for (CameraConfig& camera : rig.cameras) camera.group.emplace();
+  rig.cameras[0].source.url = "rtsp://127.0.0.1/a";
+  rig.cameras[1].source.url = "/a.mp4";
+  rig.cameras[1].decode_gpu = "1";
+  const RigPlan placed = plan(rig, gpu_machine(2));
+  EXPECT_TRUE(on_gpu(placed.cameras[0].placement.decode_gpu)) << "it goes by its source's clock";
+  EXPECT_FALSE(on_gpu(placed.cameras[1].placement.decode_gpu));
+  EXPECT_TRUE(on_gpu(placed.cameras[1].placement.gpu));
 }
 
 TEST(GpuPlan, AutoLeavesOutWhatCannotBeUsedNow) {

@@ -150,12 +150,12 @@ TEST(RigPage, BlocksLieSideBySide) {
   std::vector<std::span<std::byte>> blocks;
   const auto add = [&](auto& block) { blocks.push_back(std::as_writable_bytes(std::span(&block, 1))); };
   for (const unsigned i : {0U, 1U}) add(page.source(CameraId(i)));
-  for (const unsigned i : {0U, 1U}) add(page.decode(CameraId(i)));
+  for (const unsigned i : {0U, 1U}) add(page.decode(CameraId(i), master_process));
   for (const unsigned i : {0U, 3U}) add(page.edge_writer(EdgeId(i), master_process));
   for (const unsigned i : {0U, 3U}) add(page.edge_reader(EdgeId(i), first_worker));
   for (const unsigned i : {0U, 4U}) add(page.node(NodeId(i), first_worker));
   for (const unsigned i : {0U, 2U}) add(page.copy(OutputId(i)));
-  for (const unsigned i : {0U, 2U}) add(page.look(OutputId(i)));
+  for (const unsigned i : {0U, 2U}) add(page.look(OutputId(i), master_process));
   for (const unsigned i : {0U, 2U}) add(page.encode(OutputId(i), first_worker));
   for (const unsigned i : {0U, 2U}) add(page.publish(OutputId(i)));
   for (const unsigned i : {0U, 2U}) add(page.shared(OutputId(i)));
@@ -172,7 +172,7 @@ TEST(RigPage, AProcessHasItsOwnPageOnlyAndCannotWriteTheSharedOne) {
   const RigPage worker = opened(page, first_worker);
   EXPECT_THROW(std::ignore = &worker.node(NodeId(0), second_worker), Error);
   EXPECT_THROW(std::ignore = &worker.source(CameraId(0)), Error);
-  EXPECT_THROW(std::ignore = &worker.decode(CameraId(0)), Error);
+  EXPECT_THROW(std::ignore = &worker.decode(CameraId(0), master_process), Error);
   EXPECT_THROW(std::ignore = &worker.publish(OutputId(0)), Error);
   EXPECT_THROW(std::ignore = &worker.process(master_process), Error);
   // Neither through its descriptor nor through another open file of the same memory, nor by a mapping made writable.
@@ -189,7 +189,7 @@ TEST(RigPage, AProcessHasItsOwnPageOnlyAndCannotWriteTheSharedOne) {
 
 TEST(RigPage, BeginsWithZeros) {
   const RigPage page = RigPage::create(1, max_workers);
-  for (unsigned process = 0; process < max_processes; ++process)
+  for (unsigned process = 0; process < worker_process(max_workers).index(); ++process)
     EXPECT_EQ(page.process(ProcessId(process)).beat.load(), 0);
   EXPECT_EQ(page.encode(OutputId(0), worker_process(max_workers - 1)).latency.counts().total(), 0U);
   EXPECT_EQ(page.publish(OutputId(0)).record.current.load(), 0U);
@@ -201,15 +201,16 @@ TEST(RigPage, WhatIsClearedIsAsAtFirst) {
   const auto sum = [&](unsigned i) {
     const OutputId output(i);
     return page.source(CameraId(i)).counters.of(Counter::converted) +
-           page.decode(CameraId(i)).counters.of(Counter::converted) + page.publish(output).counters.of(Counter::bytes) +
-           page.shared(output).audience.arrivals + page.edge_writer(EdgeId(i), master_process).accusation +
+           page.decode(CameraId(i), master_process).counters.of(Counter::converted) +
+           page.publish(output).counters.of(Counter::bytes) + page.shared(output).audience.arrivals +
+           page.edge_writer(EdgeId(i), master_process).accusation +
            page.edge_reader(EdgeId(i), second_worker).accusation + page.encode(output, second_worker).accusation +
            page.copy(output).accusation + static_cast<std::uint64_t>(page.node(NodeId(i), second_worker).thread.beat);
   };
   for (unsigned i = 0; i < 2; ++i) {
     const OutputId output(i);
     page.source(CameraId(i)).counters.add(Counter::converted);
-    page.decode(CameraId(i)).counters.add(Counter::converted);
+    page.decode(CameraId(i), master_process).counters.add(Counter::converted);
     page.node(NodeId(i), second_worker).thread.beat = 1;
     page.edge_writer(EdgeId(i), master_process).accusation = 1;
     page.edge_reader(EdgeId(i), second_worker).accusation = 1;
@@ -219,13 +220,13 @@ TEST(RigPage, WhatIsClearedIsAsAtFirst) {
     page.shared(output).audience.arrivals = 1;
   }
   ASSERT_EQ(sum(1), 9U);
-  page.clear(CameraId(1));
+  page.clear(CameraId(1), master_process);
   EXPECT_EQ(sum(1), 7U);
   page.clear(NodeId(1), second_worker);
   EXPECT_EQ(sum(1), 6U);
   page.clear(EdgeId(1), master_process, second_worker);
   EXPECT_EQ(sum(1), 4U);
-  page.clear(OutputId(1), second_worker);
+  page.clear(OutputId(1), master_process, second_worker);
   EXPECT_EQ(sum(1), 0U);
   EXPECT_EQ(sum(0), 9U);
 }
@@ -243,8 +244,64 @@ TEST(RigPage, RefusesAWrongPartOrProcess) {
   EXPECT_THROW(std::ignore = &page.node(NodeId(0), second_worker), Error) << "it was made for one worker";
   EXPECT_THROW(std::ignore = &page.node(NodeId(0), worker_process(max_workers)), Error);
   EXPECT_THROW(std::ignore = &page.node(NodeId(0), publisher_process), Error) << "no worker";
+  EXPECT_THROW(std::ignore = &page.decode(CameraId(0), master_process_of(1)), Error) << "it was made for one master";
+  EXPECT_THROW(std::ignore = &page.decode(CameraId(0), first_worker), Error) << "no master";
   EXPECT_THROW(std::ignore = &page.process(ProcessId(max_processes)), Error);
   EXPECT_THROW(std::ignore = &RigPage::create(0).publish(OutputId(0)), Error);
+}
+
+TEST(RigPage, HasAPageForEachMaster) {
+  std::set<ProcessId> ids{source_process, publisher_process};
+  for (unsigned worker = 0; worker < max_workers; ++worker) ids.insert(worker_process(worker));
+  for (unsigned master = 0; master < max_masters; ++master) {
+    EXPECT_TRUE(is_master(master_process_of(master)));
+    ids.insert(master_process_of(master));
+  }
+  EXPECT_EQ(ids.size(), max_processes) << "each has an id of its own";
+  EXPECT_FALSE(is_master(worker_process(max_workers - 1)));
+  RigPage page = RigPage::create(2, max_workers);
+  const ProcessId further = master_process_of(1);
+  page.add(further);
+  const RigPage master = opened(page, further);
+  EXPECT_EQ(master.own(), further);
+  master.decode(CameraId(1), further).counters.add(Counter::converted, 3);
+  page.add(further);
+  EXPECT_EQ(page.decode(CameraId(1), further).counters.of(Counter::converted), 3U) << "it was there already";
+  EXPECT_EQ(page.decode(CameraId(1), master_process).counters.of(Counter::converted), 0U);
+  EXPECT_THROW(std::ignore = &master.node(NodeId(0), further), Error) << "no worker";
+  EXPECT_THROW(page.add(ProcessId(max_processes)), Error);
+}
+
+// The second one goes on as a successor of the first would.
+TEST(RigPage, MovesWhatAMasterHasCounted) {
+  RigPage page = RigPage::create(4);
+  const ProcessId to = master_process_of(1);
+  page.add(to);
+  const CameraId camera(1);
+  const EdgeId edge(2);
+  const OutputId copy(3);
+  page.decode(camera, master_process).counters.add(Counter::converted, 7);
+  page.decode(camera, master_process).sets.move = -5;
+  page.decode(camera, master_process).decode.record(2'000'000);
+  page.decode(camera, master_process).thread.beat = 1;
+  page.edge_writer(edge, master_process).newest_drop = 11;
+  page.look(copy, master_process).motion.largest = 0.5F;
+  counter(page.edge_writer(edge, master_process).unpublished, DropCause::master_lost) = 2;
+  page.edge_writer(edge, to).newest_drop = 99;  // of another camera that was there before
+  page.move(camera, master_process, to);
+  page.move_written(edge, master_process, to);
+  page.move_look(copy, master_process, to);
+  EXPECT_EQ(page.decode(camera, to).counters.of(Counter::converted), 7U);
+  EXPECT_EQ(page.decode(camera, to).sets.move, -5);
+  EXPECT_EQ(page.decode(camera, to).decode.counts().total(), 1U);
+  EXPECT_EQ(page.decode(camera, to).thread.beat, 0) << "it has no thread yet";
+  EXPECT_EQ(page.edge_writer(edge, to).newest_drop, 11U);
+  EXPECT_EQ(counter(page.edge_writer(edge, to).unpublished, DropCause::master_lost), 2U);
+  EXPECT_EQ(page.look(copy, to).motion.largest, 0.5F);
+  EXPECT_EQ(page.decode(camera, master_process).counters.of(Counter::converted), 0U);
+  EXPECT_EQ(page.decode(camera, master_process).decode.counts().total(), 0U);
+  EXPECT_EQ(counter(page.edge_writer(edge, master_process).unpublished, DropCause::master_lost), 0U);
+  EXPECT_EQ(page.look(copy, master_process).motion.largest, 0);
 }
 
 TEST(RigPage, RefusesWhatIsNotAPage) {
