@@ -195,7 +195,8 @@ PacketRingReader::PacketRingReader(std::shared_ptr<PacketRingMemory> memory, Whe
 // Asked after the look for news: what is asked for later brings news. Where most of the ring is still to be read, there
 // will be room without that.
 bool PacketRingReader::is_asked_for_room(std::uint64_t head) const {
-  if (when_full_ == WhenFull::waits || released_ == cursor_ || cursor_ - released_ < head - cursor_) return false;
+  const bool most_was_read = 4 * (head - cursor_) <= head - released_;
+  if (when_full_ == WhenFull::waits || released_ == cursor_ || !most_was_read) return false;
   return memory_->header().full_at.load(std::memory_order_seq_cst) == released_ + 1;
 }
 

@@ -1,7 +1,9 @@
 #include "app/master/decoding.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/error.h"
 
 namespace campipe {
@@ -35,6 +37,8 @@ void Decoding::begin(std::shared_ptr<const SourceStream> next) {
 
 void Decoding::take(const AVPacket& packet, const PacketNote& note) {
   if (note.waited > stall) rings_.expect_burst();
+  if (camera_.start.resume && !std::exchange(began_, true))
+    rings_.expect_burst(std::chrono::nanoseconds(std::max<std::int64_t>(now_ns() - note.arrival, 0)));
   if ((packet.flags & AV_PKT_FLAG_CORRUPT) != 0) frames_.know_corrupt(packet.pos);
   clock_.note(note);
   motion_.take(packet, note);

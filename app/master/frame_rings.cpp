@@ -16,7 +16,8 @@ namespace {
 using std::chrono::seconds;
 
 constexpr auto worker_deadline = seconds(30);  // for a worker that was restarted, or a reader that blocks
-constexpr auto longest_burst = seconds(1);     // for which the worker is waited for
+constexpr auto short_burst = seconds(1);       // for which the worker is waited for,
+constexpr auto longest_burst = seconds(10);
 
 }  // namespace
 
@@ -132,11 +133,15 @@ void FrameRings::wait_for_reader(std::chrono::nanoseconds longest) {
   ring_->wait_for_reader(Clock::now() + longest, [this] { return camera_.stop.beat_or_give_up(); });
 }
 
-void FrameRings::expect_burst() { burst_left_ = longest_burst; }
+void FrameRings::expect_burst(std::chrono::nanoseconds behind) {
+  const auto length = std::min<std::chrono::nanoseconds>(short_burst + 2 * behind, longest_burst);
+  burst_left_ = std::max(burst_left_, length);
+}
 
 // What a connection held up comes at once, and so does what was read to learn what the stream is, and what was read
-// while no master was there. For a short time the worker may take that in, while newer packets wait in the socket. A
-// worker that is always too slow gets no more of it, and what has come to lie behind is dropped.
+// while no master was there. For a time the worker may take that in, while newer packets wait in their ring: one that
+// takes frames half as fast again as they come is behind no longer after twice the time. A worker that is always too
+// slow gets no more of it, and what has come to lie behind is dropped.
 void FrameRings::wait_out_burst() {
   const bool may_come = camera_.start.live || camera_.start.resume;
   if (!may_come || burst_left_ <= std::chrono::nanoseconds(0)) return;

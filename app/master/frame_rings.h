@@ -58,8 +58,9 @@ class FrameRings {
   void wait_for_reader(std::chrono::nanoseconds longest);
   // Before each frame; the policies `block` and `drop` differ here. False: there is no worker.
   bool wait_for_room();
-  // What was held up, or read while the source was being opened, comes at once: the worker is waited for, for a while.
-  void expect_burst();
+  // What was held up, or read while the source was being opened, comes at once: the worker is waited for, for a while;
+  // longer where it is so far behind.
+  void expect_burst(std::chrono::nanoseconds behind = {});
   // Serves readers meanwhile.
   void sleep_until(Deadline due);
   void serve();

@@ -33,7 +33,7 @@ const std::set<std::string> points_of_the_other_tests{
 // A step that is added to a protocol is to be killed at as well.
 TEST(KillPoints, AreAllThatTheProtocolsHave) {
   std::set<std::string> found;
-  const std::regex call(R"re(failpoint\("([^"]+)"\))re");
+  const std::regex call(R"re(failpoint\("([^"]+)")re");
   for (const auto& file : std::filesystem::directory_iterator(CAMPIPE_SOURCE_DIR "/ipc")) {
     std::ifstream in(file.path());
     const std::string text(std::istreambuf_iterator<char>(in), {});

@@ -60,7 +60,7 @@ TEST(GraphText, ShowsGpusCopiesAndOutputs) {
   EXPECT_EQ(describe(graph_of(rig, machine)),
             "source  all cores\n"
             "  cam2: copy\n"
-            "master  all cores\n"
+            "master 0  GPU 0  cores 0-7\n"
             "worker 0  GPU 0  cores 0-7  2 cameras, 8.0 cores for each output\n"
             "  cam0: nvdec on GPU 0 -> cuda_vmm, ipc_event\n"
             "    cam0: h264 (h264_nvenc)\n"
