@@ -122,6 +122,8 @@ struct Output {
   // Of a copy, with what its newest ring has.
   [[nodiscard]] CopiedUntil copied_until() const;
   [[nodiscard]] bool is_copy() const { return campipe::is_copy(config.encode); }
+  // It needs no frames.
+  [[nodiscard]] bool is_plain_copy() const { return is_copy() && config.filters.empty(); }
   [[nodiscard]] bool is_own() const { return own; }
 };
 
@@ -264,6 +266,9 @@ struct CameraSource {
 struct SourceDecoding {
   ProcessId process = master_process;  // the master that decodes it, or would
   std::string role = "master";         // likewise, as the status calls it
+  std::optional<unsigned> quarantine;  // likewise: the number of one for cameras that are decoded apart
+  bool isolate = false;                // it has brought down its master: the next one is such a one
+  bool given_up = false;               // it has done so too often: only what needs no frames goes on
   bool over = false;                   // no frame ring will come any more
   bool gone = true;                    // no master has a thread for it
   ThreadWatch watch{thread_hangs};
