@@ -39,7 +39,8 @@ inline constexpr ProcessId publisher_process{2};
 constexpr ProcessId worker_process(unsigned worker) { return ProcessId(publisher_process.index() + 1 + worker); }
 inline constexpr unsigned max_workers = Barrier::max_participants - 1;  // the publisher takes part as well
 inline constexpr unsigned max_gpu_masters = 64;                         // one for each GPU that decodes
-inline constexpr unsigned max_masters = 1 + max_gpu_masters;
+inline constexpr unsigned max_quarantines = 8;                          // for cameras that are decoded apart
+inline constexpr unsigned max_masters = 1 + max_gpu_masters + max_quarantines;
 constexpr ProcessId master_process_of(unsigned number) {
   return number == 0 ? master_process : ProcessId(worker_process(max_workers).index() + number - 1);
 }

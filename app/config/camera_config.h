@@ -119,6 +119,8 @@ void describe_keys(Keys& keys, Of<StagePlacement>) {
 
 enum class DropPolicy : std::uint8_t { drop, block };
 enum class OnCorrupt : std::uint8_t { show, skip };
+// Whether a camera is decoded in a process of its own: automatic: once its stream has brought down another one.
+enum class DecodeIsolation : std::uint8_t { automatic, always, never };
 
 // A field for each key. A mosaic is one, too: a stream with all that a camera has but for its source.
 struct CameraConfig : StreamConfig {
@@ -132,7 +134,8 @@ struct CameraConfig : StreamConfig {
   int queue_size = 8;                          // frames that may wait for the worker
   int decode_threads = 1;
   std::string decode_gpu = "auto";  // like gpu; auto: the same GPU
-  bool for_browsers = false;        // where it sends what they do not play, it has one more output; see resolved()
+  DecodeIsolation decode_isolation = DecodeIsolation::automatic;
+  bool for_browsers = false;  // where it sends what they do not play, it has one more output; see resolved()
   std::vector<OutputConfig> outputs;
   std::chrono::nanoseconds retry_interval = std::chrono::seconds(1);  // until a live source is opened again; doubles
   std::chrono::nanoseconds retry_max = std::chrono::seconds(30);
@@ -199,6 +202,11 @@ void describe_keys(Keys& keys, Of<CameraConfig>) {
                {.meaning = "which GPU's hardware decodes. `auto`: that of the camera; what it cannot decode is decoded "
                            "on the CPU. With `gpu: cpu` the camera is decoded on the CPU too",
                 .range = "as the camera's `gpu`"});
+    decode.key("isolation", &C::decode_isolation,
+               {.meaning = "whether the camera is decoded [apart from the others](operations.md#quarantine). `auto`: "
+                           "from the first time on that its stream crashes or hangs the process that decodes it; "
+                           "`always`: at once; `never`: not at all. Eight cameras have such a process of their own; "
+                           "further ones share the last. Files of a group are decoded together"});
   });
   describe_keys(keys, Of<StreamConfig>());
   keys.entries("outputs", &C::outputs, read_outputs, R"({"$ref": "#/$defs/outputs"})",

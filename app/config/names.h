@@ -36,6 +36,10 @@ template <>
 inline constexpr std::array choices<OnCorrupt>{Choice<OnCorrupt>{"show", OnCorrupt::show},
                                                Choice<OnCorrupt>{"skip", OnCorrupt::skip}};
 template <>
+inline constexpr std::array choices<DecodeIsolation>{Choice<DecodeIsolation>{"auto", DecodeIsolation::automatic},
+                                                     Choice<DecodeIsolation>{"always", DecodeIsolation::always},
+                                                     Choice<DecodeIsolation>{"never", DecodeIsolation::never}};
+template <>
 inline constexpr std::array choices<RecordWhen>{Choice<RecordWhen>{"always", RecordWhen::always},
                                                 Choice<RecordWhen>{"motion", RecordWhen::motion}};
 template <>

@@ -107,7 +107,7 @@ void Child::pin() {
   CPU_ZERO(&set);
   for (const unsigned cpu : setup_.cpus) CPU_SET(cpu, &set);
   if (sched_setaffinity(0, sizeof set, &set) != 0) {
-    spdlog::warn("cannot run on the CPUs chosen for this worker: {}", std::strerror(errno));
+    spdlog::warn("cannot run on the CPUs chosen for this process: {}", std::strerror(errno));
   }
 }
 

@@ -99,6 +99,14 @@ struct ReadCamera {
   }
 };
 
+// Nothing of the camera is decoded any more: of its outputs, those with codec `copy` that are named here go on.
+struct EndDecoding {
+  static constexpr std::string_view type = "end_decoding";
+  CameraId camera;
+  std::vector<OutputId> outputs;
+  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("outputs", m.outputs); }
+};
+
 // ---- To a master
 
 struct DecodeCamera {
@@ -186,7 +194,7 @@ struct Leave : Empty {
   static constexpr std::string_view type = "leave";
 };
 
-using ToSource = MessageList<ReadCamera, ShowCamera, StopCamera, ForgetCamera, Drain, Leave>;
+using ToSource = MessageList<ReadCamera, ShowCamera, EndDecoding, StopCamera, ForgetCamera, Drain, Leave>;
 using ToMaster = MessageList<DecodeCamera, SourceRing, SourceRingsOver, ShowCamera, ShedCamera, StopCamera, RenewRing,
                              ForgetCamera, Drain, Leave>;
 

@@ -11,6 +11,7 @@
 #include "app/config/names.h"
 #include "app/control/sent_stream.h"
 #include "app/placement/mosaic_plan.h"
+#include "app/placement/quarantine.h"
 #include "app/placement/tile_estimate.h"
 #include "core/gpu.h"
 #include "stages/encoders/encoder.h"
@@ -106,8 +107,10 @@ class GraphMaker {
       graph_.notes.push_back(camera.name + ": tiles do not make it faster: " + why);
     look_at_copies(graph_.nodes[source], is_decoded(camera));
     GraphNode& read = graph_.nodes[source];
-    if (!read.decoder.empty() || read.decodes_for_copies)
-      read.decoded_in = master_name(gpu_name(devices_, planned.placement.decode_gpu));
+    std::string master = master_name(gpu_name(devices_, planned.placement.decode_gpu));
+    if (begins_in_quarantine(camera))
+      master = quarantine_name(*quarantines_.insert(free_quarantine(quarantines_)).first);
+    if (!read.decoder.empty() || read.decodes_for_copies) read.decoded_in = master;
   }
 
   // Cameras come before the mosaics that show them.
@@ -283,6 +286,9 @@ class GraphMaker {
       if (camera != plan_.cameras.end() && works(master_name(name)))
         graph_.processes.push_back({master_name(name), camera->placement.decode_cpus, name});
     }
+    for (const unsigned number : quarantines_) {
+      if (works(quarantine_name(number))) graph_.processes.push_back({quarantine_name(number), {}});
+    }
     for (unsigned w = 0; w < plan_.workers.size(); ++w) {
       const WorkerPlan& planned = plan_.workers[w];
       if (!works(worker(w))) continue;
@@ -295,7 +301,8 @@ class GraphMaker {
   const RigPlan& plan_;
   const Devices& devices_;
   const std::set<std::string, std::less<>> shown_ = shown_cameras(rig_);  // by mosaics
-  std::map<std::string, LastNode> last_nodes_;                            // of those cameras that have nodes
+  std::set<unsigned> quarantines_;
+  std::map<std::string, LastNode> last_nodes_;  // of those cameras that have nodes
   Graph graph_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <list>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "app/costs/codec_work.h"
 #include "app/costs/filter_work.h"
 #include "app/placement/mosaic_plan.h"
+#include "app/placement/quarantine.h"
 #include "core/error.h"
 #include "core/gpu.h"
 #include "ipc/packet_ring_capacity.h"
@@ -329,11 +331,21 @@ class Counting {
   // GPUs.
   void add_processes() {
     std::set<std::string> decoding;
-    for (const CameraPlan& camera : plan_.cameras) decoding.insert(to_string(camera.placement.decode_gpu));
-    needs_.memory += process_bytes * static_cast<double>(3 + decoding.size() + plan_.workers.size());
+    std::map<std::string, std::size_t> apart;  // in masters of their own
+    std::set<unsigned> quarantines;
+    for (std::size_t c = 0; c < plan_.cameras.size(); ++c) {
+      const std::string device = to_string(plan_.cameras[c].placement.decode_gpu);
+      if (!begins_in_quarantine(rig_.cameras[c])) {
+        decoding.insert(device);
+      } else if (quarantines.insert(free_quarantine(quarantines)).second) {
+        ++apart[device];
+      }
+    }
+    const std::size_t processes = 3 + decoding.size() + quarantines.size() + plan_.workers.size();
+    needs_.memory += process_bytes * static_cast<double>(processes);
     for (GpuNeeds& gpu : needs_.gpus) {
       const auto workers = std::ranges::count(plan_.workers, gpu.gpu, &WorkerPlan::gpu);
-      const std::size_t masters = decoding.count(to_string(gpu.gpu));
+      const std::size_t masters = decoding.count(to_string(gpu.gpu)) + apart[to_string(gpu.gpu)];
       gpu.memory += gpu_process_bytes * static_cast<double>(static_cast<std::size_t>(workers) + masters);
     }
   }

@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "app/source/camera_context.h"
 #include "app/source/ingest_start.h"
@@ -44,6 +45,8 @@ class Ingest {
   void stop() { camera_.stop.stop(); }
   // Whether a mosaic needs its frames.
   void show(bool shown) { camera_.shown = shown; }
+  // Nothing of it is decoded any more; these of its outputs go on.
+  void end_decoding(const std::vector<OutputId>& outputs) { camera_.decoding_end.set(outputs); }
   [[nodiscard]] bool over() const { return over_; }
 
  private:

@@ -250,6 +250,16 @@ bool PacketCopies::audio(const AVPacket& packet, const SourceClock& clock, const
   return true;
 }
 
+void PacketCopies::keep(const std::vector<OutputId>& outputs) {
+  for (std::vector<Track>* const tracks : {&video_, &audio_}) {
+    std::erase_if(*tracks, [&](Track& track) {
+      const bool ends = std::ranges::find(outputs, track.target.output) == outputs.end();
+      if (ends && track.ring) track.ring->close();
+      return ends;
+    });
+  }
+}
+
 // The last packet of the audio may last a little longer than the video: the next one comes behind it all the same.
 std::int64_t PacketCopies::next_turn(std::int64_t end) const {
   return last_audio_ >= end && audio_end_ - end <= longest_tail ? audio_end_ : end;

@@ -1,5 +1,5 @@
 // A camera's packets on their way to the publisher as they came, without a decoder: video for outputs with codec
-// `copy`, audio for recordings. In the source; used by the camera's ingest thread.
+// `copy`, audio for recordings. Used by the camera's ingest thread.
 //
 // Each target has a packet ring of its own, and one of the next epoch when the stream's parameters change. Nothing
 // waits for a publisher that does not keep up, unless the camera's policy is `block`: packets up to the next key frame
@@ -48,6 +48,8 @@ class PacketCopies {
   std::optional<Correction> video(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times);
   // False: it is left out, since it has become another sound not long before.
   bool audio(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times);
+  // All others get nothing any more.
+  void keep(const std::vector<OutputId>& outputs);
   // Until then frames are shown; -1: there was none.
   [[nodiscard]] std::int64_t end() const { return end_; }
   // Where a file goes on that begins again when its video has come to `end`: there, or where its audio ends.

@@ -43,6 +43,7 @@ PacketOutlet::PacketOutlet(CameraContext& camera, IngestEvents::OnFeed on_ring)
       epoch_(camera.start.epoch) {}
 
 bool PacketOutlet::is_needed() const {
+  if (given_up_) return false;
   return camera_.start.decode || looks_ || camera_.start.on_demand || camera_.shown;
 }
 
@@ -53,7 +54,9 @@ void PacketOutlet::open(std::size_t capacity, std::int64_t packet) {
   auto ring = PacketRingMemory::create(capacity, epoch_, 0, "source ring");
   const bool again = epoch_ == camera_.start.epoch && epoch_ > 1;
   on_ring_({epoch_++, packet, again}, *ring);
-  feed_.emplace(std::move(ring), PacketFeed::Rules{block, [this] { return camera_.stop.beat_or_give_up(); }});
+  feed_.emplace(
+      std::move(ring),
+      PacketFeed::Rules{block, [this] { return camera_.stop.beat_or_give_up() || camera_.decoding_end.is_set(); }});
   feed_->on_faulty_reader([this] { accuse(camera_.source.accusation, Accused::other_end); });
   feed_->begin(*stream_);
 }
@@ -105,10 +108,16 @@ void PacketOutlet::close() {
   if (feed_) feed_->close();
 }
 
-// Nobody needs frames any more.
+// Nobody needs frames just now.
 void PacketOutlet::leave() {
   close();
   feed_.reset();
+}
+
+void PacketOutlet::give_up() {
+  leave();
+  given_up_ = true;
+  looks_ = false;
 }
 
 FrameMetadata PacketOutlet::metadata(OutputId output) const {

@@ -1,6 +1,7 @@
 #include "app/source/packet_router.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/log.h"
 
@@ -35,7 +36,16 @@ void PacketRouter::begin(const SourceStream& stream) {
   outlet_.begin(stream);
 }
 
+// Once. What has no reader any more must not be waited for.
+void PacketRouter::follow_end_of_decoding() {
+  if (!camera_.decoding_end.is_set() || std::exchange(decoding_ended_, true)) return;
+  copies_.keep(camera_.decoding_end.outputs());
+  outlet_.give_up();
+  camera_.start.decode = camera_.start.on_demand = false;
+}
+
 void PacketRouter::video(const AVPacket& packet) {
+  follow_end_of_decoding();
   const PacketNote note = clock_.note(packet);
   const auto correction =
       copies_.video(packet, clock_.source_clock(), {note.arrival, note.capture_utc, note.capture_clock});
@@ -47,6 +57,7 @@ void PacketRouter::video(const AVPacket& packet) {
 // A file's audio is not paced: it is read beside the video, which is. What lies before the video is left out in each
 // turn of a loop: it would lie on the end of the turn before.
 void PacketRouter::audio(const AVPacket& packet, const ReadAhead::Times& times) {
+  follow_end_of_decoding();
   const std::int64_t time = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
   if (!camera_.live && av_compare_ts(time, stream_->audio_time_base, stream_->start, stream_->time_base) < 0) return;
   if (copies_.audio(packet, clock_.source_clock(), {times.arrival, times.arrival_utc, CaptureClock::arrival})) return;

@@ -41,11 +41,14 @@ class PacketRouter {
   [[nodiscard]] std::int64_t end_round(bool gave);
 
  private:
+  void follow_end_of_decoding();
+
   CameraContext& camera_;
   PacketClock& clock_;
   PacketOutlet outlet_;
   const SourceStream* stream_ = nullptr;
   PacketCopies copies_;
+  bool decoding_ended_ = false;
   LineLimit sound_lines_{std::chrono::minutes(10)};
 };
 

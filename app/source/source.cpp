@@ -34,6 +34,9 @@ class SourceProcess {
   void on(const messages::ShowCamera& of) {
     if (const auto found = cameras_.find(of.camera); found != cameras_.end()) found->second->show(of.shown);
   }
+  void on(const messages::EndDecoding& of) {
+    if (const auto found = cameras_.find(of.camera); found != cameras_.end()) found->second->end_decoding(of.outputs);
+  }
   void on(const messages::ForgetCamera& of) { cameras_.erase(of.camera); }
   void on(const messages::Drain&) { stop_all(); }
   void on(const messages::Leave&) { leave_ = true; }

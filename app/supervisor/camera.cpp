@@ -99,7 +99,7 @@ bool Camera::is_held_back(NodeId node) const {
 }
 
 bool Camera::is_decoded() const {
-  if (is_mosaic()) return false;
+  if (is_mosaic() || decoding.given_up) return false;
   const auto needs_frames = [](const Output& output) {
     if (output.is_copy()) return !output.config.filters.empty();
     return !output.config.on_demand || output.state != CameraState::failed;

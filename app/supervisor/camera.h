@@ -122,6 +122,8 @@ struct Output {
   // Of a copy, with what its newest ring has.
   [[nodiscard]] CopiedUntil copied_until() const;
   [[nodiscard]] bool is_copy() const { return campipe::is_copy(config.encode); }
+  // It needs no frames.
+  [[nodiscard]] bool is_plain_copy() const { return is_copy() && config.filters.empty(); }
   [[nodiscard]] bool is_own() const { return own; }
 };
 
@@ -270,11 +272,14 @@ struct CameraSource {
 struct SourceDecoding {
   ProcessId process = master_process;        // the master that decodes it, or would
   std::string role = "master";               // likewise, as the status calls it
+  std::optional<unsigned> quarantine;        // likewise: the number of one for cameras that are decoded apart
+  std::optional<Clock::time_point> crashed;  // it brought down its master,
+  bool isolate = false;                      // so the next one is such a one,
+  bool skips = false;                        // twice: it goes on behind what was tried
+  bool given_up = false;                     // too often: only what needs no frames goes on
   bool over = false;                         // no frame ring will come any more
   bool gone = true;                          // no master has a thread for it
   std::optional<std::string> failing;        // why it cannot be decoded just now
-  std::optional<Clock::time_point> crashed;  // it brought down its master
-  bool skips = false;                        // twice: the next one goes on behind what was tried
   ThreadWatch watch{thread_hangs};
 };
 

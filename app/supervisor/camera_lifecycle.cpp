@@ -119,6 +119,24 @@ void CameraLifecycle::on_decoding_over(Camera& camera, const std::string& failur
   if (!camera.is_mosaic()) end_edge(camera, camera.frames());
 }
 
+void CameraLifecycle::give_up_decoding(Camera& camera, const std::string& reason) {
+  camera.decoding.given_up = true;
+  messages::EndDecoding message{camera.id, {}};
+  for (Output& output : camera.outputs) {
+    if (output.is_plain_copy()) {
+      message.outputs.push_back(output.id);
+      continue;
+    }
+    fail(output, reason);
+    if (output.is_copy()) end_packets(camera, output);
+  }
+  for (CameraEdge& edge : camera.edges) {
+    if (edge.cell && !edge.failed) on_edge_failed(camera, edge, reason);
+  }
+  processes_.send_for(processes_.source(), camera, message);
+  on_decoding_over(camera, "");
+}
+
 void CameraLifecycle::stop_mosaics() {
   for (Camera& camera : rig_.cameras.all()) {
     if (camera.is_mosaic() && camera.takes_part()) stop(camera);

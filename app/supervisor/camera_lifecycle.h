@@ -34,6 +34,8 @@ class CameraLifecycle {
   // `failure`: empty where it ended as it should.
   void on_source_over(Camera& camera, const std::string& failure);
   void on_decoding_over(Camera& camera, const std::string& failure);
+  // Nothing of it is decoded any more. What is passed on as it comes goes on.
+  void give_up_decoding(Camera& camera, const std::string& reason);
   void on_decoding_state(Camera& camera, bool decodes, const std::string& reason);
   void on_node_done(Camera& camera, CameraNode& node);
   // What a node makes for other nodes comes no more.

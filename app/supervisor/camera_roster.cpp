@@ -1,8 +1,10 @@
 #include "app/supervisor/camera_roster.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
+#include "app/placement/quarantine.h"
 #include "app/placement/stand_ins.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/status_view.h"
@@ -97,9 +99,7 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Camer
   if (camera.is_mosaic()) camera.cells.resize(config.mosaic->cells.size());
   camera.source.placement = where.placement;
   camera.source.gpu = gpu_name(devices, where.placement.decode_gpu);
-  const ManagedProcess& master = processes_.master_at(place_of_master(where, devices));
-  camera.decoding.process = master.id;
-  camera.decoding.role = role_of(master);
+  CameraSetup::set_master(camera, master_for(config, where, comes.quarantined));
   add_nodes(camera, ids, where);
   if (!camera.is_mosaic()) camera.frames().last_pts = comes.resume;
   for (std::size_t i = 0; i < ids.outputs.size(); ++i) {
@@ -124,6 +124,42 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Camer
     if (!rig_.events && has_motion(output.config)) rig_.events = "events.jsonl";
   }
   return rig_.cameras.add(std::move(camera));
+}
+
+bool CameraRoster::has_cameras(const ManagedProcess& master) const {
+  return std::ranges::any_of(rig_.cameras.all(), [&](const Camera& camera) {
+    const SourceDecoding& decoding = camera.decoding;
+    return camera.takes_part() && decoding.process == master.id && !(decoding.over && decoding.gone);
+  });
+}
+
+// One that runs and has no camera is about to end, and may have been started without the camera's GPU.
+ManagedProcess& CameraRoster::master_for(const CameraConfig& config, const CameraPlan& where, bool quarantined) {
+  if (!quarantined && !begins_in_quarantine(config))
+    return processes_.master_at(place_of_master(where, rig_.machine.devices));
+  std::set<unsigned> taken;
+  for (const ManagedProcess& process : processes_.all()) {
+    if (process.quarantine && (process.child || has_cameras(process))) taken.insert(*process.quarantine);
+  }
+  return processes_.quarantine(free_quarantine(taken));
+}
+
+void CameraRoster::isolate_cameras_of(const ManagedProcess& master) {
+  for (Camera& camera : rig_.cameras.all()) {
+    SourceDecoding& decoding = camera.decoding;
+    if (decoding.process != master.id || !std::exchange(decoding.isolate, false) || decoding.over) continue;
+    ManagedProcess& apart = master_for(camera.config, {}, true);
+    spdlog::warn("{}: is decoded apart from now on, in {}, since it has brought down {}", camera.name(), role_of(apart),
+                 role_of(master));
+    setup_.decode_in(camera, apart);
+  }
+}
+
+void CameraRoster::end_unneeded_quarantines() {
+  if (rig_.phase != RunPhase::running) return;
+  for (ManagedProcess& process : processes_.all()) {
+    if (process.quarantine && process.child && !has_cameras(process)) Processes::end_unneeded(process);
+  }
 }
 
 // One that goes keeps its ids until nothing of it is left, and its successor may want more.
@@ -226,6 +262,7 @@ CameraRoster::Comes CameraRoster::comes_of(const Camera& camera, const CameraCon
   if (successor != camera.asked) return comes;  // a user has changed it: it is placed as any that comes
   comes.sends = camera.sends;
   comes.displaced = camera.displaced;
+  comes.quarantined = camera.decoding.quarantine || camera.decoding.isolate;
   comes.home = camera.home;
   comes.stands_in = camera.stands_in;
   if (camera.displaced) comes.shed = camera.shed;

@@ -43,6 +43,10 @@ class CameraRoster {
   void displace(Camera& camera, const std::string& stands_in);
   // Where the GPU that decodes it is gone, and nothing more comes of its source.
   void decode_on_cpu(Camera& camera);
+  // Of a master that has died: cameras that brought it down have another one from now on.
+  void isolate_cameras_of(const ManagedProcess& master);
+  // Masters for cameras in quarantine that have none are ended. To be called several times a second.
+  void end_unneeded_quarantines();
   // How it would be run there.
   [[nodiscard]] CameraConfig as_run(const CameraConfig& asked, const std::optional<SentStream>& sends,
                                     const std::string& stands_in) const;
@@ -67,6 +71,7 @@ class CameraRoster {
     TotalsByName before = {};              // what was counted under the names of its outputs
     // Of one that is displaced.
     bool displaced = false;
+    bool quarantined = false;
     std::optional<Device> home = {};
     std::string stands_in = {};
     ShedStep shed = ShedStep::none;
@@ -74,6 +79,8 @@ class CameraRoster {
     std::map<std::string, CopiedUntil> copied = {};  // likewise, of its copies, by the outputs' names
   };
   Camera& make(const CameraIds& ids, const Comes& comes, const CameraPlan& where);
+  ManagedProcess& master_for(const CameraConfig& config, const CameraPlan& where, bool quarantined);
+  [[nodiscard]] bool has_cameras(const ManagedProcess& master) const;
   void add_nodes(Camera& camera, const CameraIds& ids, const CameraPlan& where) const;
   void add(const Comes& comes);
   void settle_retiring(Camera& camera);

@@ -118,11 +118,13 @@ void CameraSetup::send_to_source(Camera& camera) {
   if (!goes_back && shown_until.value_or(0) - message.resume.value_or(0) < most_ahead)
     message.resume = std::max(message.resume, shown_until);
   message.set_move = rig_.page.decode(camera.id, camera.decoding.process).sets.move;
-  message.decode = encoded_outputs(camera.config) > 0;
-  message.on_demand = !on_demand_outputs(camera).empty();
-  message.shown = camera.shown;
+  const bool decoded = !camera.decoding.given_up;
+  message.decode = decoded && encoded_outputs(camera.config) > 0;
+  message.on_demand = decoded && !on_demand_outputs(camera).empty();
+  message.shown = decoded && camera.shown;
   message.undecided = depends_on_stream(camera.asked) && (!camera.sends || fits(camera.asked, *camera.sends));
   for (Output& output : camera.outputs) {
+    if (!decoded && !output.is_plain_copy()) continue;
     if (output.is_copy()) {
       output.copied = output.copied_until();
       message.copies.push_back({output.id, output.packets.epoch + 1, output.packets_published(), output.copied.dts,
@@ -162,9 +164,15 @@ void CameraSetup::send_to_master(Camera& camera) {
   if (ends) processes_.send_to_master(camera, messages::StopCamera{{camera.id}});
 }
 
-void CameraSetup::decode_in(Camera& camera, ManagedProcess& master) {
-  const ProcessId before = std::exchange(camera.decoding.process, master.id);
+void CameraSetup::set_master(Camera& camera, const ManagedProcess& master) {
+  camera.decoding.process = master.id;
   camera.decoding.role = role_of(master);
+  camera.decoding.quarantine = master.quarantine;
+}
+
+void CameraSetup::decode_in(Camera& camera, ManagedProcess& master) {
+  const ProcessId before = camera.decoding.process;
+  set_master(camera, master);
   if (before != master.id) {
     rig_.page.move(camera.id, before, master.id);
     rig_.page.move_written(camera.frames().id, before, master.id);

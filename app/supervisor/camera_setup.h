@@ -22,6 +22,8 @@ class CameraSetup {
   void send_edge(Camera& camera, const CameraEdge& edge);
   // Whether a mosaic shows it has changed.
   void send_shown(Camera& camera);
+  // It is the master that decodes the camera, or will.
+  static void set_master(Camera& camera, const ManagedProcess& master);
   // Another master decodes it from now on, as a successor of the one before, which has no thread for it any more.
   void decode_in(Camera& camera, ManagedProcess& master);
   // A node that is new, to its worker. One that does not run is started.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "app/placement/quarantine.h"
 #include "app/supervisor/camera_threads.h"
 #include "core/log.h"
 
@@ -39,6 +40,14 @@ void leave_unread(Output& output) {
   output.packets_over = true;
   output.publisher.done = true;
   output.recording.paused.clear();
+}
+
+// Its next master is one of its own. Soon again: that does not decode again what it crashed at.
+void note_crash(Camera& camera, Clock::time_point now) {
+  SourceDecoding& decoding = camera.decoding;
+  if (!decoding.quarantine) decoding.isolate = may_be_quarantined(camera.config);
+  decoding.skips = decoding.crashed && now - *decoding.crashed < soon;
+  decoding.crashed = now;
 }
 
 }  // namespace
@@ -146,21 +155,28 @@ bool CrashAttribution::give_up_viewers(Camera& camera) {
   return any;
 }
 
+// What is passed on as it comes needs no decoder.
+bool CrashAttribution::give_up_decoding(Camera& camera) {
+  const bool any_goes_on = std::ranges::any_of(camera.outputs, [](const Output& output) {
+    return output.is_plain_copy() && output.state != CameraState::failed;
+  });
+  if (!any_goes_on || camera.retiring || camera.source.over) return false;
+  lifecycle_.give_up_decoding(camera, "quarantined: its decoder brought down the master three times within a minute");
+  return true;
+}
+
 void CrashAttribution::record(const ManagedProcess& process, Camera& camera, Output& output, const std::string& what,
                               Clock::duration unnoticed) {
   spdlog::error("{}: {}", output.config.name, what);
   const bool publisher = process.kind == ProcessKind::publisher;
+  const bool master = process.kind == ProcessKind::master;
   QuarantinePolicy& faults = publisher ? output.publisher.faults : camera.faults;
   const auto now = Clock::now();
-  if (process.kind == ProcessKind::master) {
-    SourceDecoding& decoding = camera.decoding;
-    decoding.skips = decoding.crashed && now - *decoding.crashed < soon;
-    decoding.crashed = now;
-  }
+  if (master) note_crash(camera, now);
   if (!faults.on_fault(now, unnoticed)) return;
   // In the publisher its recording goes first. Should that not help, an output goes alone, and then its camera.
   if (publisher && give_up_recording(output, rig_.page.publish(output.id).record)) return;
-  if (process.kind == ProcessKind::master && give_up_viewers(camera)) return;
+  if (master && (give_up_viewers(camera) || give_up_decoding(camera))) return;
   const bool alone = publisher && !output.is_own() && output.state != CameraState::failed;
   CameraLifecycle::fail(output, "quarantined: it brought down its process three times within a minute");
   if (publisher) leave_unread(output);

@@ -31,6 +31,7 @@ class CrashAttribution {
   bool has_hung_thread(const ManagedProcess& process, std::int64_t main_thread_waited);
   void record_who_waits_too(const ManagedProcess& process, const ThreadBlock& first);
   bool give_up_viewers(Camera& camera);
+  bool give_up_decoding(Camera& camera);
   // Calls `look(camera, thread)` for each thread that the process has for a camera, until it returns true.
   template <typename Look>
   bool any_thread(const ManagedProcess& process, const Look& look);

@@ -118,7 +118,7 @@ void LostGpus::check(const Device& device) {
 }
 
 bool LostGpus::runs_on(const Camera& camera, const Device& device) const {
-  if (camera.source.placement.decode_gpu == device) return true;
+  if (camera.source.placement.decode_gpu == device && !camera.decoding.given_up) return true;
   const bool has_node = std::ranges::any_of(camera.nodes, [&](const CameraNode& node) {
     return !node.done && processes_.worker(node.worker).place.gpu == device;
   });
@@ -267,30 +267,32 @@ void LostGpus::end_nodes_of(ManagedProcess& worker) {
   }
 }
 
-// It hands over what it has decoded, and is ended when no camera is left there: what comes back needs a new context.
+// One of a GPU hands over what it has decoded, and is ended when no camera is left there: what comes back needs a new
+// context. A decoder that waits for a GPU which does not answer keeps its camera, and its process is no better off.
 void LostGpus::end_masters_of_gone() {
-  for (ManagedProcess& process : processes_.all()) {
-    if (process.kind != ProcessKind::master) continue;
-    if (!health_.is_gone(process.place.gpu)) {
-      left_at_.erase(process.id);
-    } else if (process.child) {
-      end_unused_master(process);
+  for (ManagedProcess& master : processes_.all()) {
+    if (master.kind != ProcessKind::master) continue;
+    const bool is_gone = health_.is_gone(master.place.gpu);
+    if (!master.child) {
+      left_at_.erase(master.id);
+      if (is_gone) end_decoding_in(master);
+    } else if (decodes_on_gone(master)) {
+      const auto since = left_at_.try_emplace(master.id, Clock::now()).first->second;
+      if (Clock::now() - since > longest_stop && !master.child->killed())
+        Processes::end(master, "is ended: it does not let go of a GPU that is gone");
     } else {
-      end_decoding_in(process);
+      left_at_.erase(master.id);
+      if (is_gone) Processes::end_unneeded(master);
     }
   }
 }
 
-// A decoder that waits for a GPU which does not answer keeps its camera, and its process is no better off.
-void LostGpus::end_unused_master(ManagedProcess& master) {
-  if (master.child->killed()) return;
-  const auto now = Clock::now();
-  const auto since = left_at_.try_emplace(master.id, now).first->second;
-  const bool is_used = std::ranges::any_of(rig_.cameras.all(), [&](const Camera& camera) {
-    return camera.decoding.process == master.id && !camera.decoding.gone;
+// Cameras that do not go have not noticed.
+bool LostGpus::decodes_on_gone(const ManagedProcess& master) const {
+  return std::ranges::any_of(rig_.cameras.all(), [&](const Camera& camera) {
+    const bool here = camera.decoding.process == master.id && !camera.decoding.gone;
+    return here && health_.is_gone(camera.source.placement.decode_gpu) && (on_gpu(master.place.gpu) || camera.retiring);
   });
-  if (!is_used) return master.child->kill();
-  if (now - since > longest_stop) Processes::end(master, "is ended: it does not let go of a GPU that is gone");
 }
 
 // What waits to be decoded: of a camera that goes, it goes with it; of one that has ended, the CPU decodes it.

@@ -63,7 +63,7 @@ class LostGpus {
   void end_nodes_of_gone();
   void end_nodes_of(ManagedProcess& worker);
   void end_masters_of_gone();
-  void end_unused_master(ManagedProcess& master);
+  [[nodiscard]] bool decodes_on_gone(const ManagedProcess& master) const;
   void end_decoding_in(const ManagedProcess& master);
   [[nodiscard]] bool runs_on(const Camera& camera, const Device& device) const;
   [[nodiscard]] unsigned cameras_on(const Device& device) const;
@@ -79,7 +79,7 @@ class LostGpus {
   GpuHealth health_;
   std::list<DeviceCheck> checks_;
   Clock::time_point master_died_{};
-  std::map<ProcessId, Clock::time_point> left_at_;  // when the GPU of a master that runs was found to be gone
+  std::map<ProcessId, Clock::time_point> left_at_;  // since then a master does not let go of a GPU that is gone
 };
 
 }  // namespace campipe

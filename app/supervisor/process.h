@@ -31,14 +31,16 @@ struct ProcessPlace {
 struct ManagedProcess {
   ProcessId id;
   ProcessKind kind = ProcessKind::worker;
-  unsigned number = 0;  // among those of its kind
+  unsigned number = 0;                 // among those of its kind
+  std::optional<unsigned> quarantine;  // of a master for cameras that are decoded apart: its number among these
   ProcessPlace place;
   std::unique_ptr<ChildProcess> child;        // null: it does not run
   std::optional<Clock::time_point> start_at;  // it is to run, and is started then
   RestartPolicy policy;
   QuarantinePolicy unexplained;  // crashes of threads that work for no camera
   ThreadWatch watch{process_hangs};
-  bool hung = false;  // it, or a thread of it: it is killed for that
+  bool hung = false;      // it, or a thread of it: it is killed for that
+  bool unneeded = false;  // likewise: no camera has work for it
   unsigned restarts = 0;
   double cpu_s = 0;  // of those that have died
   double memory_mib = 0;

@@ -8,6 +8,7 @@
 
 #include "app/control/child_environment.h"
 #include "app/placement/plan.h"
+#include "app/placement/quarantine.h"
 #include "app/placement/stand_ins.h"
 #include "core/error.h"
 #include "core/failpoint.h"
@@ -67,7 +68,7 @@ std::string role_of(const ManagedProcess& process) {
     case ProcessKind::source:
       return "source";
     case ProcessKind::master:
-      return master_name(process.place.gpu_name);
+      return process.quarantine ? quarantine_name(*process.quarantine) : master_name(process.place.gpu_name);
     case ProcessKind::publisher:
       return "publisher";
     case ProcessKind::worker:
@@ -107,9 +108,22 @@ ManagedProcess& Processes::of(ProcessId process) {
 
 ManagedProcess& Processes::master_at(const ProcessPlace& place) {
   const auto found = std::ranges::find_if(processes_, [&](const ManagedProcess& process) {
-    return process.kind == ProcessKind::master && process.place.gpu == place.gpu;
+    return process.kind == ProcessKind::master && !process.quarantine && process.place.gpu == place.gpu;
   });
   return found != processes_.end() ? *found : add(ProcessKind::master, place);
+}
+
+// Its cameras' decoders make contexts where they need them.
+ManagedProcess& Processes::quarantine(unsigned number) {
+  const auto found = std::ranges::find(processes_, std::optional(number), &ManagedProcess::quarantine);
+  if (found != processes_.end()) return *found;
+  ProcessPlace place;
+  for (const Gpu& gpu : rig_.machine.devices.gpus) {
+    if (gpu.problem.empty()) place.sees.push_back(gpu.device);
+  }
+  ManagedProcess& master = add(ProcessKind::master, std::move(place));
+  master.quarantine = number;
+  return master;
 }
 
 unsigned Processes::restarts(ProcessKind kind) const {
@@ -136,7 +150,7 @@ void Processes::start(ManagedProcess& process) {
   process.start_at.reset();
   if (!events_.needed(process)) return;
   choose_visible(process.place);
-  process.hung = false;
+  process.hung = process.unneeded = false;
   rig_.page.process(process.id).beat = 0;
   rig_.page.process(process.id).arrived = 0;
   std::vector<std::string> variables = mps_variables(rig_.config.mps);
@@ -247,6 +261,12 @@ void Processes::end(ManagedProcess& process, const std::string& why) {
   process.child->kill();
 }
 
+void Processes::end_unneeded(ManagedProcess& process) {
+  if (!process.child || process.child->killed()) return;
+  process.unneeded = true;
+  process.child->kill();
+}
+
 void Processes::on_death(ManagedProcess& process, const ExitInfo& info) {
   const auto now = Clock::now();
   const auto started = process.child->started();
@@ -257,6 +277,10 @@ void Processes::on_death(ManagedProcess& process, const ExitInfo& info) {
   const bool again = events_.on_death(process, info);
   const Clock::time_point restart_at = process.policy.on_death(started, now, again);
   const bool needed = events_.needed(process);
+  if (std::exchange(process.unneeded, false)) {
+    if (needed) process.start_at = now;
+    return spdlog::info("{} is ended: no camera needs it", role_of(process));
+  }
   if (!needed && rig_.phase != RunPhase::running) return;
   ++process.restarts;
   std::string when = "when a camera needs it";

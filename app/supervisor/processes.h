@@ -47,6 +47,8 @@ class Processes {
   ManagedProcess& master_of(const Camera& camera) { return of(camera.decoding.process); }
   // Who decodes where `place` is; added where there is none yet.
   ManagedProcess& master_at(const ProcessPlace& place);
+  // Likewise who decodes cameras that are in quarantine, on any device.
+  ManagedProcess& quarantine(unsigned number);
   ManagedProcess& publisher() { return of(ProcessKind::publisher); }
   ManagedProcess& worker(unsigned number) { return of(ProcessKind::worker, number); }
   [[nodiscard]] unsigned count(ProcessKind kind) const;
@@ -65,6 +67,8 @@ class Processes {
   void start_by(Clock::time_point by);
   // Kills it; its death is found like any other. One death is one line, however long it takes.
   static void end(ManagedProcess& process, const std::string& why);
+  // Likewise, where it runs and nothing needs it: that is no death to count.
+  static void end_unneeded(ManagedProcess& process);
   void kill_all();
   [[nodiscard]] bool all_gone() const;
   // Makes room for one more descriptor than others leave, until the next refill.

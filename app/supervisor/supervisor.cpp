@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/placement/quarantine.h"
 #include "app/supervisor/accounting.h"
 #include "core/log.h"
 #include "stages/sources/source_end.h"
@@ -81,7 +82,10 @@ Supervisor::~Supervisor() {
 void Supervisor::add_processes(const RigPlan& plan) {
   processes_.add(ProcessKind::source, {});
   processes_.add(ProcessKind::master, {});
-  for (const CameraPlan& camera : plan.cameras) processes_.master_at(place_of_master(camera, rig_.machine.devices));
+  for (std::size_t c = 0; c < plan.cameras.size(); ++c) {
+    if (!begins_in_quarantine(rig_.config.cameras[c]))
+      processes_.master_at(place_of_master(plan.cameras[c], rig_.machine.devices));
+  }
   processes_.add(ProcessKind::publisher, {});
   for (unsigned w = 0; w < plan.workers.size(); ++w) {
     const WorkerPlan& worker = plan.workers[w];
@@ -157,6 +161,7 @@ void Supervisor::tick() {
   guard_.run("follow moves", [this] { moves_.follow(); });
   guard_.run("look after GPUs that are gone", [this] { lost_gpus_.follow(); });
   guard_.run("take away a camera", [this] { roster_.settle_retiring(); });
+  guard_.run("end masters without cameras", [this] { roster_.end_unneeded_quarantines(); });
   guard_.run("compare needs with the machine", [this] { roster_.follow_admission(); });
   guard_.run("balance the workers", [this] { balancer_.follow(); });
   guard_.run("have cameras give way", [this] { shedder_.follow(); });
@@ -218,7 +223,10 @@ bool Supervisor::needed(const ManagedProcess& process) const {
 bool Supervisor::on_death(ManagedProcess& process, const ExitInfo& info) {
   const bool again = crashes_.on_death(process, info);
   if (process.kind == ProcessKind::source) lifecycle_.on_source_death();
-  if (process.kind == ProcessKind::master) lifecycle_.on_master_death(process.id);
+  if (process.kind == ProcessKind::master) {
+    lifecycle_.on_master_death(process.id);
+    roster_.isolate_cameras_of(process);
+  }
   if (process.kind == ProcessKind::worker) {
     moves_.on_worker_death(process.number);
     lifecycle_.on_worker_death(process.number);

@@ -68,8 +68,8 @@ ProcessPlace place_of_master(const CameraPlan& camera, const Devices& devices) {
 
 std::vector<Device> WorkerChoice::gpus_that_decode() const {
   std::vector<Device> gpus;
-  for (const ManagedProcess& process : processes_.all()) {
-    if (process.kind == ProcessKind::master) add(gpus, process.place.gpu);
+  for (const Camera& camera : rig_.cameras.all()) {
+    if (camera.takes_part()) add(gpus, camera.source.placement.decode_gpu);
   }
   return gpus;
 }

@@ -147,6 +147,37 @@ TEST_F(LostGpus, OneThatItsMasterCannotUse) {
   EXPECT_EQ(lost("a") + lost("c"), 0U) << rig_->log();
 }
 
+// Each time in a new master, which sees the GPUs that are there then; the one before is ended.
+TEST_F(LostGpus, ACameraThatIsDecodedApartStaysSo) {
+  start(rig_of("  a: {gpu: 0}\n  b: {gpu: 1, decode: {isolation: always}}\n"), is_missed(second));
+  for (const char* name : {"a.mp4", "b.mp4"}) ASSERT_TRUE(rig_->wait_for_growth(name, 5000));
+  EXPECT_FALSE(rig_->find("master 1")) << "it has nothing to decode";
+  const pid_t others = rig_->pid_of("master 0");
+  pid_t own = rig_->pid_of("master q0");
+  const auto has_another = [&] {  // the same number, if the one before was ended before the camera came anew
+    std::vector<pid_t> found;
+    for (const char* role : {"master q0", "master q1"}) {
+      if (const auto pid = rig_->find(role)) found.push_back(*pid);
+    }
+    const bool another = found.size() == 1 && found.front() != own;
+    if (another) own = found.front();
+    return another;
+  };
+  set_flag();
+  ::kill(rig_->pid_of("worker 1"), SIGKILL);
+  ASSERT_TRUE(logs("b: runs on GPU 0 now")) << rig_->log();
+  expect_records("b-1.mp4");
+  EXPECT_TRUE(eventually(has_another)) << rig_->log();
+  clear_flag();
+  ASSERT_TRUE(logs("b: runs on GPU 1 now")) << rig_->log();
+  expect_records("b-2.mp4");
+  EXPECT_TRUE(eventually(has_another)) << rig_->log();
+  EXPECT_EQ(rig_->find("master 0"), others);
+  end();
+  EXPECT_EQ(lost("a"), 0U) << rig_->log();
+  EXPECT_EQ(rig_->report().at("master_restarts"), 0);
+}
+
 // What it had not handed over is decoded once more.
 TEST_F(LostGpus, AContextThatAMasterLosesCostsNoFrame) {
   start(rig_of(four, "block"), "ingest.published@b:60=gpu_lost");

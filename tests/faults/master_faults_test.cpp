@@ -1,8 +1,13 @@
 // A master dies again and again: no camera is connected to anew, copies and sound notice nothing, and no frame is lost,
-// since its successor decodes once more what it had not handed over. Each device that decodes has one of its own.
+// since its successor decodes once more what it had not handed over. Each device that decodes has one of its own, and
+// so has a camera whose stream brings masters down.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <fstream>
 #include <map>
+#include <memory>
 #include <thread>
 
 #include "tests/faults/fault_rig.h"
@@ -138,6 +143,127 @@ TEST(MasterDeaths, ACopyWithMotionGoesOn) {
   EXPECT_TRUE(rig.camera("copy").at("frames").at("dropped").empty()) << rig.camera("copy");
   const auto numbers = numbers_of(read_video(rig.file("copy.mkv")));
   for (std::size_t i = 0; i < numbers.size(); ++i) ASSERT_EQ(numbers[i], static_cast<std::int64_t>(i % 50));
+}
+
+// Of a decoder that crashes: three cameras without end, of which c crashes its master with the 20th packet.
+constexpr auto crashes_with_c = "ingest.packet@c:20=segv";
+
+std::string isolating_rig(const std::string& isolation) {
+  std::string yaml =
+      "http_address: off\nrtsp_address: off\nworkers: {count: 1}\ndefaults:\n  drop_policy: block\n  queue_size: 32\n"
+      "  source: \"test://pattern?width=320&height=240&rate=25\"\n  encode: {gop: 10, bitrate: 1M}\n"
+      "  record: {path: \"{camera}.mp4\"}\ncameras:\n";
+  for (const std::string name : {"a", "b"}) yaml += "  " + name + ": {}\n";
+  return yaml + "  c: {decode: {isolation: " + isolation + "}}\n";
+}
+
+int times_in(const std::string& log, const std::string& text) {
+  int times = 0;
+  for (auto at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++times;
+  return times;
+}
+
+// The others' frames are all there, and c is set aside.
+void expect_set_aside(RigRun& rig, int deaths_of_master, int deaths_of_its_own) {
+  EXPECT_TRUE(eventually([&] { return rig.log().find("c: quarantined") != std::string::npos; })) << rig.log();
+  for (const char* file : {"a.mp4", "b.mp4"}) ASSERT_TRUE(rig.wait_for_growth(file, rig.size(file))) << rig.log();
+  EXPECT_FALSE(rig.find("master q0")) << "it has no camera any more";
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 3) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  EXPECT_EQ(times_in(rig.log(), "master died ("), deaths_of_master) << rig.log();
+  EXPECT_EQ(times_in(rig.log(), "master q0 died ("), deaths_of_its_own) << rig.log();
+  EXPECT_EQ(rig.camera("c").at("state"), "failed");
+  for (const std::string camera : {"a", "b"}) {
+    EXPECT_EQ(check_pattern_recording(read_video(rig.file(camera + ".mp4")), true), "") << camera;
+    EXPECT_TRUE(rig.camera(camera).at("frames").at("dropped").empty()) << rig.camera(camera);
+  }
+}
+
+TEST(Quarantine, AStreamThatBringsAMasterDownIsDecodedApartFromThenOn) {
+  RigRun rig(isolating_rig("auto"), RigOptions{.failpoints = crashes_with_c});
+  ASSERT_NO_FATAL_FAILURE(expect_set_aside(rig, 1, 2));
+  EXPECT_THAT(rig.log(), testing::HasSubstr("c: is decoded apart from now on, in master q0"));
+}
+
+TEST(Quarantine, AlwaysIsFromTheStart) {
+  RigRun rig(isolating_rig("always"), RigOptions{.failpoints = crashes_with_c});
+  ASSERT_NO_FATAL_FAILURE(expect_set_aside(rig, 0, 3));
+}
+
+TEST(Quarantine, NeverIsNotAtAll) {
+  RigRun rig(isolating_rig("never"), RigOptions{.failpoints = crashes_with_c});
+  ASSERT_NO_FATAL_FAILURE(expect_set_aside(rig, 3, 0));
+}
+
+// It is ended with its camera, which is no death of a process.
+TEST(Quarantine, ItsMasterLivesAsLongAsItsCamera) {
+  RigRun rig(isolating_rig("always"));
+  for (const char* file : {"a.mp4", "b.mp4", "c.mp4"}) ASSERT_TRUE(rig.wait_for_growth(file, 2000)) << rig.log();
+  const pid_t others = rig.pid_of("master");
+  const pid_t own = rig.pid_of("master q0");
+  ::kill(own, SIGKILL);
+  rig.successor_of("master q0", own);
+  ASSERT_TRUE(rig.wait_for_growth("c.mp4", rig.size("c.mp4"))) << rig.log();
+  std::string without = isolating_rig("always");
+  without.resize(without.find("  c:"));
+  std::ofstream(rig.file("rig.yaml")) << without;
+  rig.signal(SIGHUP);
+  EXPECT_TRUE(eventually([&] { return !rig.find("master q0"); })) << rig.log();
+  EXPECT_TRUE(eventually([&] { return rig.log().find("master q0 is ended") != std::string::npos; })) << rig.log();
+  EXPECT_EQ(rig.find("master"), others);
+  std::ofstream(rig.file("rig.yaml")) << isolating_rig("always");
+  rig.signal(SIGHUP);
+  ASSERT_TRUE(rig.wait_for_growth("c-1.mp4", 2000)) << rig.log();
+  static_cast<void>(rig.pid_of("master q0"));
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  EXPECT_EQ(rig.report().at("master_restarts"), 1);
+}
+
+// When it begins for the last time, s.
+double last_sound(const std::filesystem::path& file) {
+  const std::string command =
+      "ffprobe -v error -select_streams a:0 -show_entries packet=pts_time -of csv=p=0 '" + file.string() + "'";
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
+  double last = -1;
+  for (double time = 0; std::fscanf(pipe.get(), "%lf%*[^\n]", &time) == 1;) last = time;
+  return last;
+}
+
+// Whose decoder is set aside. Its copy and sound go on, also in the next source; what looks at frames does not.
+TEST(Quarantine, CopiesGoOnWithoutADecoder) {
+  if (const std::string why = TestCamera::missing(); !why.empty()) GTEST_SKIP() << why;
+  TestCamera camera({"--width", "320", "--height", "240", "--gop", "20", "--audio"});
+  RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n  c:\n    source: \"" +
+                 camera.url() +
+                 "\"\n    rtsp_transport: tcp\n    drop_policy: block\n    encode: {codec: h264, gop: 10}\n"
+                 "    record: {path: c.mp4}\n    outputs:\n"
+                 "      copy: {encode: {codec: copy}, record: {path: copy.mp4}}\n"
+                 "      look: {encode: {codec: copy}, filters: [motion: {}], record: {path: look.mp4}}\n",
+             RigOptions{.failpoints = crashes_with_c});
+  ASSERT_TRUE(eventually([&] { return rig.log().find("c: quarantined") != std::string::npos; })) << rig.log();
+  const int connections = camera.connections();
+  for (int fragment = 0; fragment < 4; ++fragment)
+    ASSERT_TRUE(rig.wait_for_growth("copy.mp4", rig.size("copy.mp4"))) << rig.log();
+  EXPECT_EQ(camera.connections(), connections);
+  EXPECT_FALSE(rig.find("master"));
+  EXPECT_FALSE(rig.find("master q0"));
+  const pid_t source = rig.pid_of("source");
+  ::kill(source, SIGKILL);
+  rig.successor_of("source", source);
+  for (int fragment = 0; fragment < 3; ++fragment)
+    ASSERT_TRUE(rig.wait_for_growth("copy.mp4", rig.size("copy.mp4"))) << rig.log();
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 3) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  const auto report = rig.camera("c");
+  EXPECT_EQ(report.at("state"), "failed") << report;
+  EXPECT_EQ(report.at("outputs").at("look").at("state"), "failed") << report;
+  EXPECT_EQ(report.at("outputs").at("copy").at("state"), "ended") << report;
+  EXPECT_TRUE(report.at("outputs").at("copy").at("frames").at("dropped").empty()) << report;
+  EXPECT_GT(last_sound(rig.file("copy.mp4")), read_video(rig.file("copy.mp4")).duration_s - 1);
 }
 
 }  // namespace

@@ -56,6 +56,7 @@ CameraConfig full_camera() {
   camera.queue_size = 3;
   camera.decode_threads = 5;
   camera.decode_gpu = "cpu";
+  camera.decode_isolation = DecodeIsolation::always;
   camera.filters = {{"blur", {{"sigma", 0.1}}}, {"sharpen", {}}};
   camera.encode = full_encode();
   camera.record = full_record();

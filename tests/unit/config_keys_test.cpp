@@ -29,6 +29,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"    stream: -1\n", "4:13: cameras.dock.stream: expected an integer from 0 to 63, got '-1'"},
         Mistake{"    audio: on\n", "4:12: cameras.dock.audio: expected copy or off, got 'on'"},
         Mistake{"    on_corrupt: hide\n", "4:17: cameras.dock.on_corrupt: expected show or skip, got 'hide'"},
+        Mistake{"    decode: {isolation: often}\n",
+                "4:25: cameras.dock.decode.isolation: expected auto, always or never, got 'often'"},
         Mistake{"    read_timeout: 10\n",
                 "4:19: cameras.dock.read_timeout: expected a time from 100ms to 10m (units ms, s, m, h, d), got '10'"},
         Mistake{"    retry_interval: 0s\n",
@@ -122,7 +124,7 @@ TEST_F(ConfigTest, KeysOfSourcesAreRead) {
       "      retry_interval: 2s, retry_max: 1m, tls: {verify: false, ca_file: ca.pem}, on_corrupt: skip,\n"
       "      use_absolute_timestamp: false, rate: 12.5, allow_redirects: true}\n"
       "  b: {source: 'http://host/v.mjpg', retry_interval: 10m}\n"
-      "  c: {source: 'udp://:5000', retry_max: 500ms, drop_policy: block}\n");
+      "  c: {source: 'udp://:5000', retry_max: 500ms, drop_policy: block, decode: {isolation: always}}\n");
   SourceConfig source;
   source.url = "rtsps://u:p@host/s";
   source.stream = 1;
@@ -136,6 +138,8 @@ TEST_F(ConfigTest, KeysOfSourcesAreRead) {
   EXPECT_EQ(all[0].source, source);
   EXPECT_TRUE(all[0].retry_interval == 2s && all[0].retry_max == 1min);
   EXPECT_TRUE(all[0].on_corrupt == OnCorrupt::skip && !all[0].use_absolute_timestamp && all[0].rate == 12.5);
+  EXPECT_TRUE(all[1].decode_isolation == DecodeIsolation::automatic);
+  EXPECT_TRUE(all[2].decode_isolation == DecodeIsolation::always);
   // One of the two alone moves the other's default out of its way.
   EXPECT_TRUE(all[1].retry_interval == 10min && all[1].retry_max == 10min);
   EXPECT_TRUE(all[2].retry_interval == 500ms && all[2].retry_max == 500ms);

@@ -32,17 +32,18 @@ const std::string ending_text = "expected a path that ends in .mp4 or .mkv, got 
 
 INSTANTIATE_TEST_SUITE_P(
     Keys, OneMistake,
-    ::testing::Values(
-        Mistake{"    queue-size: 8\n", "4:5: cameras.dock.queue-size: unknown key, did you mean 'queue_size'?"},
-        Mistake{"    decode: {htreads: 2}\n",
-                "4:14: cameras.dock.decode.htreads: unknown key, did you mean 'threads'?"},
-        Mistake{"    decode: {zebra: 2}\n", "4:14: cameras.dock.decode.zebra: unknown key, expected threads or gpu"},
-        Mistake{"    'é': 1\n    loop: true\n", "4:5: cameras.dock.é: unknown key, expected " + all_keys},
-        Mistake{"    loop: true\n    pace: fast\n    loop: false\n",
-                "6:5: cameras.dock.loop: duplicate key, first given at line 4, column 5"},
-        Mistake{"    rtsp_transprot: tcp\n",
-                "4:5: cameras.dock.rtsp_transprot: unknown key, did you mean 'rtsp_transport'?"},
-        Mistake{"    loop: !!bool true\n", "4:11: cameras.dock.loop: YAML tags (!…) are not read"}));
+    ::testing::Values(Mistake{"    queue-size: 8\n",
+                              "4:5: cameras.dock.queue-size: unknown key, did you mean 'queue_size'?"},
+                      Mistake{"    decode: {htreads: 2}\n",
+                              "4:14: cameras.dock.decode.htreads: unknown key, did you mean 'threads'?"},
+                      Mistake{"    decode: {zebra: 2}\n",
+                              "4:14: cameras.dock.decode.zebra: unknown key, expected threads, gpu or isolation"},
+                      Mistake{"    'é': 1\n    loop: true\n", "4:5: cameras.dock.é: unknown key, expected " + all_keys},
+                      Mistake{"    loop: true\n    pace: fast\n    loop: false\n",
+                              "6:5: cameras.dock.loop: duplicate key, first given at line 4, column 5"},
+                      Mistake{"    rtsp_transprot: tcp\n",
+                              "4:5: cameras.dock.rtsp_transprot: unknown key, did you mean 'rtsp_transport'?"},
+                      Mistake{"    loop: !!bool true\n", "4:11: cameras.dock.loop: YAML tags (!…) are not read"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Values, OneMistake,

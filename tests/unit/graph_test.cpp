@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "app/placement/quarantine.h"
 #include "tests/unit/invented_machines.h"
 
 namespace campipe {
@@ -134,6 +135,32 @@ TEST(Graph, HasAMasterForEachDeviceThatDecodes) {
   EXPECT_THAT(masters_of(graph_of(rig, machine)), ElementsAre("master", "master 0", "master 1"));
   for (CameraConfig& camera : rig.cameras) camera.encode.codec = "copy";
   EXPECT_THAT(masters_of(graph_of(rig, machine)), IsEmpty()) << "nothing is decoded";
+}
+
+// The first eight have masters of their own.
+TEST(Graph, HasMastersForCamerasThatAreDecodedApart) {
+  RigConfig rig = quiet_rig_of(11);
+  for (unsigned c = 1; c < 11; ++c) rig.cameras[c].decode_isolation = DecodeIsolation::always;
+  rig.cameras[2].enabled = false;
+  const Graph graph = graph_of(rig, gpu_machine(1));
+  EXPECT_THAT(names_of(graph.processes),
+              ElementsAre("source", "master 0", "master q0", "master q1", "master q2", "master q3", "master q4",
+                          "master q5", "master q6", "master q7", "worker 0", "publisher"));
+  EXPECT_EQ(node_of(graph, NodeKind::source, "cam0").decoded_in, "master 0");
+  EXPECT_EQ(node_of(graph, NodeKind::source, "cam1").decoded_in, "master q0");
+  EXPECT_EQ(node_of(graph, NodeKind::source, "cam1").decoder, "nvdec");
+  EXPECT_EQ(node_of(graph, NodeKind::source, "cam3").decoded_in, "master q1") << "nothing of cam2 runs";
+  EXPECT_EQ(node_of(graph, NodeKind::source, "cam9").decoded_in, "master q7");
+  EXPECT_EQ(node_of(graph, NodeKind::source, "cam10").decoded_in, "master q7");
+  rig.cameras[1].decode_isolation = DecodeIsolation::automatic;
+  EXPECT_EQ(node_of(graph_of(rig, gpu_machine(1)), NodeKind::source, "cam1").decoded_in, "master 0");
+}
+
+TEST(Quarantine, GivesTheFirstFreeMaster) {
+  EXPECT_EQ(free_quarantine({}), 0U);
+  EXPECT_EQ(free_quarantine({0, 1, 3}), 2U);
+  EXPECT_EQ(free_quarantine({0, 1, 2, 3, 4, 5, 6}), 7U);
+  EXPECT_EQ(free_quarantine({0, 1, 2, 3, 4, 5, 6, 7}), 7U) << "the last one is shared";
 }
 
 TEST(Graph, HasNothingOfWhatIsDisabled) {
