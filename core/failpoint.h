@@ -6,7 +6,7 @@
 // the context is lost), waitN (this thread sleeps for N seconds), burnN (it uses N milliseconds of CPU time): the
 // COUNTth time (default 1) that this process reaches NAME for SUBJECT (default any), ACTION happens; with + each time
 // from then on. With a file's absolute path behind it ("throw/tmp/on") it happens only where that file is there;
-// "kill_once/tmp/on" removes the file first, so that no successor dies.
+// "kill_once/tmp/on" removes the file first, so that no successor dies. Likewise for the others.
 #pragma once
 
 #include <string_view>

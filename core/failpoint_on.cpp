@@ -92,15 +92,14 @@ void burn(std::chrono::milliseconds time) {
 std::function<void()> action_of(const std::string& text) {
   constexpr std::string_view wait = "wait";
   if (const auto slash = text.find('/'); slash != std::string::npos) {
-    if (text.starts_with("kill_once/")) {
-      return [file = text.substr(slash)] {
-        std::error_code none;
-        if (std::filesystem::remove(file, none)) raise(SIGKILL);
-      };
-    }
-    return [act = action_of(text.substr(0, slash)), file = text.substr(slash)] {
+    constexpr std::string_view once = "_once";
+    const std::string file = text.substr(slash);
+    std::string action = text.substr(0, slash);
+    const bool is_once = action.ends_with(once);
+    if (is_once) action.resize(action.size() - once.size());
+    return [act = action_of(action), file, is_once] {
       std::error_code none;
-      if (std::filesystem::exists(file, none)) act();
+      if (is_once ? std::filesystem::remove(file, none) : std::filesystem::exists(file, none)) act();
     };
   }
   constexpr std::string_view burns = "burn";
