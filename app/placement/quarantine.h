@@ -1,5 +1,5 @@
-// Which cameras are decoded apart from all others, in masters of their own ("master q0"): those whose configuration says
-// so, and those whose stream has brought down a master. Pure functions.
+// Which cameras are decoded apart from all others, in masters of their own ("master q0"): those whose configuration
+// says so, and those whose stream has brought down a master. Pure functions.
 #pragma once
 
 #include <set>
