@@ -266,5 +266,32 @@ TEST(Quarantine, CopiesGoOnWithoutADecoder) {
   EXPECT_GT(last_sound(rig.file("copy.mp4")), read_video(rig.file("copy.mp4")).duration_s - 1);
 }
 
+// It waited for its decoder, and its time goes on from round to round as before.
+TEST(Quarantine, TheCopyOfALoopedFileGoesOn) {
+  const TemporaryFolder clips;
+  make_clip(clips.path(), {.name = "clip.mp4", .frames = 50});
+  RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n  c:\n    source: \"" +
+                 (clips.path() / "clip.mp4").string() +
+                 "\"\n    loop: true\n    encode: {codec: h264, gop: 10}\n    record: {path: c.mp4}\n    outputs:\n"
+                 "      copy: {encode: {codec: copy}, record: {path: copy.mkv}}\n",
+             RigOptions{.failpoints = crashes_with_c});
+  ASSERT_TRUE(eventually([&] { return rig.log().find("c: quarantined") != std::string::npos; })) << rig.log();
+  const auto since = Clock::now();
+  while (Clock::now() - since < std::chrono::seconds(5))  // two rounds
+    ASSERT_TRUE(rig.wait_for_growth("copy.mkv", rig.size("copy.mkv"))) << rig.log();
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 3) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  EXPECT_TRUE(rig.camera("c").at("outputs").at("copy").at("frames").at("dropped").empty()) << rig.camera("c");
+  const VideoFile copy = read_video(rig.file("copy.mkv"));
+  const auto numbers = numbers_of(copy);
+  const auto times = times_of(copy);
+  ASSERT_GT(numbers.size(), 100U);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    ASSERT_EQ(numbers[i], static_cast<std::int64_t>(i % 50));
+    ASSERT_NEAR(static_cast<double>(times[i]), static_cast<double>(i) * frame, frame / 4.0) << i;
+  }
+}
+
 }  // namespace
 }  // namespace campipe::test
