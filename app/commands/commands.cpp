@@ -23,6 +23,13 @@ struct CommandAddress : ApiAddress {
 };
 using Address = std::shared_ptr<CommandAddress>;
 
+// More than CLI11 asks for: it takes nothing for 0, and octal numbers.
+std::string check_worker(const std::string& word) {
+  const bool digits = !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
+  if (digits && (word.size() == 1 || word[0] != '0')) return "";
+  return "expected a worker's number, such as 1, not '" + word + "'";
+}
+
 Address add_address(CLI::App& command) {
   auto address = std::make_shared<CommandAddress>();
   command
@@ -100,7 +107,10 @@ void add_commands(CLI::App& app, std::function<int()>& chosen) {
   auto camera = std::make_shared<std::string>();
   auto worker = std::make_shared<unsigned>(0);
   move.add_option("CAMERA", *camera, "its name")->required()->type_name("");
-  move.add_option("WORKER", *worker, "the worker's number, as `campipe status` shows it")->required()->type_name("");
+  move.add_option("WORKER", *worker, "the worker's number, as `campipe status` shows it")
+      ->required()
+      ->type_name("")
+      ->check(check_worker);
   move.footer("The camera stays there until it is moved again, changed, or the rig is restarted.");
   move.callback([&chosen, address, camera, worker] {
     chosen = [=] { return run_move(with_secrets(*address), *camera, *worker); };

@@ -13,7 +13,8 @@ namespace {
 
 template <typename Parameters>
 std::uint64_t hash_of(const Parameters& parameters) {
-  return std::max<std::uint64_t>(std::hash<std::string>()(to_json(parameters).dump()), 1);
+  return std::max<std::uint64_t>(
+      std::hash<std::string>()(to_json(parameters).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)), 1);
 }
 
 std::string path_of(const RecordState::File& file) { return {file.path.begin(), std::ranges::find(file.path, '\0')}; }

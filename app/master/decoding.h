@@ -36,6 +36,8 @@ class Decoding {
 
   // See FrameClock.
   void read_by_another() { clock_.read_by_another(); }
+  // For a process that has decoded before.
+  [[nodiscard]] bool resumes() const { return camera_.start.resume.has_value(); }
   [[nodiscard]] bool knows_of(std::int64_t packet) const { return clock_.knows_of(packet); }
 
   void begin(std::shared_ptr<const SourceStream> stream);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/master/sized_stream.h"
+
 namespace campipe {
 
 PacketIntake::PacketIntake(std::shared_ptr<PacketRingMemory> ring, Decoding& decoding, OnBegun on_begun)
@@ -58,9 +60,9 @@ void PacketIntake::lose(std::int64_t packet) {
 void PacketIntake::take_packet(PacketRecord& record, std::uint64_t number) {
   if (number <= skipped_through_) return lose(record.note.packet);
   if (record.connection != connection_) {
-    if (!record.stream) return begin_again_at_ ? empty() : lose(record.note.packet);
+    if (!record.stream) return begin_again_at_ || !decoding_.resumes() ? empty() : lose(record.note.packet);
     if (begin_again_at_ && Clock::now() < *begin_again_at_) return empty();
-    decoding_.begin(record.stream);
+    decoding_.begin(with_size(record.stream, *record.packet));
     connection_ = record.connection;
     begin_again_at_.reset();
     on_begun_(*record.packet, record.note);

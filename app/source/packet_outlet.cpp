@@ -66,10 +66,12 @@ void PacketOutlet::begin(const SourceStream& stream) {
   if (feed_) feed_->begin(stream);
 }
 
-// The ring before is read to its end first.
+// The ring before is read to its end first, and the decoder emptied: at a key frame. What is too large before that is
+// left out, with all up to there.
 void PacketOutlet::make_room(const AVPacket& packet) {
-  const std::size_t bytes = static_cast<std::size_t>(std::max(packet.size, 0)) + beside_packet;
-  if (2 * bytes <= feed_->memory().capacity() || 4 * bytes > most_packet_bytes) return;
+  largest_ = std::max(largest_, static_cast<std::size_t>(std::max(packet.size, 0)) + beside_packet);
+  const std::size_t bytes = std::min(largest_, most_packet_bytes / 4);
+  if (2 * bytes <= feed_->memory().capacity() || (packet.flags & AV_PKT_FLAG_KEY) == 0) return;
   feed_->mark(RecordKind::empty);
   feed_->close();
   open(std::bit_ceil(4 * bytes), packet.pos);

@@ -46,6 +46,7 @@ class PacketOutlet {
   bool given_up_ = false;  // see give_up()
   const SourceStream* stream_ = nullptr;
   std::optional<PacketFeed> feed_;
+  std::size_t largest_ = 0;  // bytes of a packet that came, with its record
   std::uint64_t epoch_;
   bool started_ = false;  // who decodes has taken the first packet, or was waited for in vain
   bool is_away_ = false;  // likewise: is not waited for until it has caught up

@@ -12,9 +12,10 @@ constexpr std::uint64_t few_frames = 5;   // a time for a frame from fewer says 
 constexpr std::uint64_t late_share = 50;  // late with more than one in so many
 constexpr double full_below = 0.15;       // of its cores idle
 
+// Without its name: users see the reason who may not see that camera.
 std::string reason_of(const MeasuredLoad::Camera& camera) {
-  if (camera.of.source_waits) return fmt::format("the source of {} waits for it", camera.of.name);
-  return fmt::format("{} loses {:.0f} % of its frames", camera.of.name, 100 * camera.late_part);
+  if (camera.of.source_waits) return "a camera's source waits for it";
+  return fmt::format("a camera loses {:.0f} % of its frames", 100 * camera.late_part);
 }
 
 }  // namespace

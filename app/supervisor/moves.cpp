@@ -107,6 +107,8 @@ std::string Moves::refusal(const Camera& camera, unsigned worker) const {
   if (is_gone(rig_.machine.devices, to.place.gpu)) return fmt::format("the GPU of worker {} is gone", worker);
   const bool runs = camera.own().state == CameraState::running && !node.done && !camera.source.over;
   if (!runs) return fmt::format("it does not run: it is {}", name_of(camera.own().state));
+  if (camera.shed == ShedStep::off)
+    return "nothing of it is decoded just now, since cameras of higher priority need the time (`priority`)";
   const auto& ring = camera.frames().newest;
   const bool comes = ring && ring->observer.writer_state() == WriterState::open;
   if (!comes) return "no frames come to its worker just now";

@@ -186,7 +186,7 @@ TEST(Balance, AShiftOfLoadMovesTheSmallestCameraThatHelps) {
   EXPECT_THAT(rig.run(2), IsEmpty()) << "it has to be late for a while";
   EXPECT_THAT(rig.run(10), ElementsAre("middle 0 1"));
   EXPECT_THAT(rig.reasons.at(0),
-              HasSubstr("worker 0 is late (big loses 12 % of its frames), worker 1 has 0.8 of 1 core left"));
+              HasSubstr("worker 0 is late (a camera loses 12 % of its frames), worker 1 has 0.8 of 1 core left"));
   EXPECT_EQ(rig.losses(), 0);
   EXPECT_THAT(rig.run(600), IsEmpty());
 }
@@ -219,7 +219,7 @@ TEST(Balance, AProgramBesideTheRig) {
 TEST(Balance, ASourceThatWaitsIsLateToo) {
   Rig rig = two_workers({{"a", 0, 0.8, "", true}, {"b", 0, 0.7, "", true}, {"c", 1, 0.1}});
   EXPECT_THAT(rig.run(20), ElementsAre("b 0 1"));
-  EXPECT_THAT(rig.reasons.at(0), HasSubstr("the source of a waits for it"));
+  EXPECT_THAT(rig.reasons.at(0), HasSubstr("a camera's source waits for it"));
 }
 
 // All workers of a machine without cores of their own have the same.

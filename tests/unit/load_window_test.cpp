@@ -52,7 +52,7 @@ TEST_F(LoadWindowTest, FramesThatWereLateWouldHaveTakenTheirTimeToo) {
   EXPECT_DOUBLE_EQ(measured.workers[0].idle, 0.25);
   EXPECT_TRUE(measured.workers[0].late);
   EXPECT_TRUE(measured.workers[0].is_full()) << "a quarter of a core of two";
-  EXPECT_EQ(measured.workers[0].reason, "dock loses 50 % of its frames");
+  EXPECT_EQ(measured.workers[0].reason, "a camera loses 50 % of its frames");
 }
 
 TEST_F(LoadWindowTest, OneLateFrameOfFiftyIsNotLate) {
@@ -68,7 +68,7 @@ TEST_F(LoadWindowTest, ASourceThatWaitedAllTheTimeIsLate) {
   const MeasuredLoad measured = pass(1, 50, 0);
   EXPECT_TRUE(measured.cameras[0].late);
   EXPECT_DOUBLE_EQ(measured.cameras[0].needs, 1) << "twice as many frames are to come as do";
-  EXPECT_EQ(measured.workers[0].reason, "the source of dock waits for it");
+  EXPECT_EQ(measured.workers[0].reason, "a camera's source waits for it");
   camera().source_waits = false;
   EXPECT_FALSE(pass(1, 100, 0).cameras[0].late) << "at its end it does not wait";
 }

@@ -61,8 +61,12 @@ class StrictDecoder final : public Decoder {
 // Reads a file into a packet ring, as fast as that takes it.
 class SourceHalf {
  public:
-  SourceHalf(const fs::path& file, std::size_t capacity)
-      : page_(RigPage::create(1)), context_(start_of(file), page_), ring_(PacketRingMemory::create(capacity, 1, 0)) {
+  // `tells_size`: of its frames, beforehand.
+  SourceHalf(const fs::path& file, std::size_t capacity, bool tells_size = true)
+      : page_(RigPage::create(1)),
+        context_(start_of(file), page_),
+        ring_(PacketRingMemory::create(capacity, 1, 0)),
+        tells_size_(tells_size) {
     thread_ = std::jthread([this] { run(); });
   }
   ~SourceHalf() { context_.stop.stop(); }
@@ -81,7 +85,14 @@ class SourceHalf {
     source.open();
     clock.begin_file();
     clock.connected();
-    feed.begin(source.stream());
+    SourceStream stream = source.stream();
+    const AvCodecParameters codec(avcodec_parameters_alloc());
+    if (!tells_size_) {
+      ASSERT_EQ(avcodec_parameters_copy(codec.get(), stream.codec), 0);
+      codec->width = codec->height = 0;
+      stream.codec = codec.get();
+    }
+    feed.begin(stream);
     const AvPacket packet = make_av_packet();
     while (source.read(*packet) == ReadResult::packet) {
       clock.observe(*packet);
@@ -96,6 +107,7 @@ class SourceHalf {
   RigPage page_;
   CameraContext context_;
   std::shared_ptr<PacketRingMemory> ring_;
+  bool tells_size_;
   std::jthread thread_;
 };
 
@@ -314,6 +326,15 @@ TEST_F(PacketIntakes, ADeathCountsNoDropTwice) {
       EXPECT_EQ(unpublished(outcome.progress.page), damaged.size());
     }
   }
+}
+
+// As of a camera over MPEG-TS that was connected to in the midst of a group of pictures.
+TEST_F(PacketIntakes, AKeyFrameTellsTheSizeThatTheSourceDoesNot) {
+  SourceHalf source(make({.name = "stream.ts"}), large_ring, false);
+  Reader reader;
+  Progress progress;
+  DecodingHalf(source.ring(), progress, 1000).run(reader);
+  EXPECT_EQ(reader.numbers, numbers(60));
 }
 
 // What one has crashed at is not decoded again, nor what refers to it.

@@ -254,7 +254,7 @@ std::string RecordIndex::name_of(const fs::path& file) const { return path_below
 
 void RecordIndex::append(const json& line) {
   ++lines_;
-  out_.append(line.dump());
+  out_.append(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 void RecordIndex::begin(const Begin& file) {
