@@ -31,7 +31,9 @@ void FrameClock::read_by_another() {
   if (last < 0) return;
   if (camera_.start.live || camera_.start.loops) return frame_times_.set_last(last, 0);
   frame_times_ = {};  // frames without a time are counted from the beginning
-  before_.emplace().pts = last;
+  Before before;
+  before.pts = last;
+  before_ = before;
 }
 
 void FrameClock::connected(const SourceStream& stream) {
