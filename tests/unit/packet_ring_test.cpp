@@ -385,7 +385,8 @@ TEST_F(LargePacketRing, WhatHasBeenTakenCountsFromItsBase) {
 }
 
 PacketRingNote note_of(std::int64_t packet) {
-  PacketRingNote note{.packet = packet};
+  PacketRingNote note;
+  note.packet = packet;
   const float score = static_cast<float>(packet % 1000) / 1000;
   note.metadata.set(MotionScore{.moving = score, .score = score});
   return note;
