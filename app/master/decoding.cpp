@@ -37,7 +37,7 @@ void Decoding::begin(std::shared_ptr<const SourceStream> next) {
 
 void Decoding::take(const AVPacket& packet, const PacketNote& note) {
   if (note.waited > stall) rings_.expect_burst();
-  if (camera_.start.resume && !std::exchange(began_, true))
+  if (resumes() && !clock_.began())
     rings_.expect_burst(std::chrono::nanoseconds(std::max<std::int64_t>(now_ns() - note.arrival, 0)));
   if ((packet.flags & AV_PKT_FLAG_CORRUPT) != 0) frames_.know_corrupt(packet.pos);
   clock_.note(note);

@@ -98,7 +98,6 @@ class Decoding {
   DecodingContext camera_;
   std::shared_ptr<const SourceStream> stream_;
   Rounds rounds_;
-  bool began_ = false;  // a packet was taken
   FrameRings rings_;
   FrameClock clock_;
   MotionFollower motion_;

@@ -1,5 +1,5 @@
-// What all parts that decode a camera share: how it was started, its counters in the rig page,
-// and the signal to stop. Owned by Decoding, which outlives the parts.
+// What all parts that decode a camera share: how it was started, its counters in the rig page, and the signal to stop.
+// Owned by Decoding, which outlives the parts.
 #pragma once
 
 #include <atomic>

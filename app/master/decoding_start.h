@@ -1,5 +1,4 @@
-// What decoding of a camera is started with: nothing of where the camera is, nor of its
-// passwords.
+// What decoding of a camera is started with: nothing of where the camera is, nor of its passwords.
 #pragma once
 
 #include <cstdint>

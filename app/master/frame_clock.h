@@ -35,6 +35,7 @@ class FrameClock {
   // `stream` stays until the next connected().
   void connected(const SourceStream& stream);
   void note(const PacketNote& note);
+  [[nodiscard]] bool began() const { return began_; }
   // Of the packet that was noted last.
   [[nodiscard]] const PacketNote& newest() const { return newest_; }
 

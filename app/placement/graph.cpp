@@ -107,10 +107,10 @@ class GraphMaker {
       graph_.notes.push_back(camera.name + ": tiles do not make it faster: " + why);
     look_at_copies(graph_.nodes[source], is_decoded(camera));
     GraphNode& read = graph_.nodes[source];
-    std::string master = master_name(gpu_name(devices_, planned.placement.decode_gpu));
-    if (begins_in_quarantine(camera))
-      master = quarantine_name(*quarantines_.insert(free_quarantine(quarantines_)).first);
-    if (!read.decoder.empty() || read.decodes_for_copies) read.decoded_in = master;
+    if (read.decoder.empty() && !read.decodes_for_copies) return;
+    const auto apart = quarantines_.find(camera.name);
+    read.decoded_in = apart != quarantines_.end() ? quarantine_name(apart->second)
+                                                  : master_name(gpu_name(devices_, planned.placement.decode_gpu));
   }
 
   // Cameras come before the mosaics that show them.
@@ -286,7 +286,7 @@ class GraphMaker {
       if (camera != plan_.cameras.end() && works(master_name(name)))
         graph_.processes.push_back({master_name(name), camera->placement.decode_cpus, name});
     }
-    for (const unsigned number : quarantines_) {
+    for (unsigned number = 0; number < max_quarantines; ++number) {
       if (works(quarantine_name(number))) graph_.processes.push_back({quarantine_name(number), {}});
     }
     for (unsigned w = 0; w < plan_.workers.size(); ++w) {
@@ -301,7 +301,7 @@ class GraphMaker {
   const RigPlan& plan_;
   const Devices& devices_;
   const std::set<std::string, std::less<>> shown_ = shown_cameras(rig_);  // by mosaics
-  std::set<unsigned> quarantines_;
+  const std::map<std::string, unsigned> quarantines_ = first_quarantines(rig_.cameras);
   std::map<std::string, LastNode> last_nodes_;  // of those cameras that have nodes
   Graph graph_;
 };

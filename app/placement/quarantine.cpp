@@ -20,6 +20,15 @@ unsigned free_quarantine(const std::set<unsigned>& taken) {
   return number;
 }
 
+std::map<std::string, unsigned> first_quarantines(std::span<const CameraConfig> cameras) {
+  std::map<std::string, unsigned> numbers;
+  std::set<unsigned> taken;
+  for (const CameraConfig& camera : cameras) {
+    if (begins_in_quarantine(camera)) numbers.emplace(camera.name, *taken.insert(free_quarantine(taken)).first);
+  }
+  return numbers;
+}
+
 std::string quarantine_name(unsigned number) { return fmt::format("master q{}", number); }
 
 }  // namespace campipe

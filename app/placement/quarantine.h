@@ -2,7 +2,9 @@
 // says so, and those whose stream has brought down a master. Pure functions.
 #pragma once
 
+#include <map>
 #include <set>
+#include <span>
 #include <string>
 
 #include "app/config/config.h"
@@ -16,6 +18,8 @@ bool begins_in_quarantine(const CameraConfig& camera);
 bool may_be_quarantined(const CameraConfig& camera);
 // The number of the master that a camera gets: the first of those that are not taken; where all are, the last one.
 unsigned free_quarantine(const std::set<unsigned>& taken);
+// By the names of those that begin there: the numbers that they get one after the other.
+std::map<std::string, unsigned> first_quarantines(std::span<const CameraConfig> cameras);
 std::string quarantine_name(unsigned number);
 
 }  // namespace campipe

@@ -333,11 +333,13 @@ class Counting {
     std::set<std::string> decoding;
     std::map<std::string, std::size_t> apart;  // in masters of their own
     std::set<unsigned> quarantines;
+    const auto numbers = first_quarantines(rig_.cameras);
     for (std::size_t c = 0; c < plan_.cameras.size(); ++c) {
       const std::string device = to_string(plan_.cameras[c].placement.decode_gpu);
-      if (!begins_in_quarantine(rig_.cameras[c])) {
+      const auto number = numbers.find(rig_.cameras[c].name);
+      if (number == numbers.end()) {
         decoding.insert(device);
-      } else if (quarantines.insert(free_quarantine(quarantines)).second) {
+      } else if (quarantines.insert(number->second).second) {
         ++apart[device];
       }
     }

@@ -43,7 +43,7 @@ PacketOutlet::PacketOutlet(CameraContext& camera, IngestEvents::OnFeed on_ring)
       epoch_(camera.start.epoch) {}
 
 bool PacketOutlet::is_needed() const {
-  if (given_up_) return false;
+  if (camera_.decoding_end.is_set()) return false;
   return camera_.start.decode || looks_ || camera_.start.on_demand || camera_.shown;
 }
 
@@ -110,16 +110,10 @@ void PacketOutlet::close() {
   if (feed_) feed_->close();
 }
 
-// Nobody needs frames just now.
+// Nobody needs frames, just now or any more.
 void PacketOutlet::leave() {
   close();
   feed_.reset();
-}
-
-void PacketOutlet::give_up() {
-  leave();
-  given_up_ = true;
-  looks_ = false;
 }
 
 FrameMetadata PacketOutlet::metadata(OutputId output) const {

@@ -28,8 +28,6 @@ class PacketOutlet {
   // The rest of what a record can be.
   void mark(RecordKind kind);
   void close();
-  // Nobody will need frames any more.
-  void give_up();
   // What was found in the newest frame, for an output that is a copy.
   [[nodiscard]] FrameMetadata metadata(OutputId output) const;
 
@@ -42,8 +40,7 @@ class PacketOutlet {
 
   CameraContext& camera_;
   IngestEvents::OnFeed on_ring_;
-  bool looks_;             // what is found in frames goes with packets that are copied
-  bool given_up_ = false;  // see give_up()
+  bool looks_;  // what is found in frames goes with packets that are copied
   const SourceStream* stream_ = nullptr;
   std::optional<PacketFeed> feed_;
   std::size_t largest_ = 0;  // bytes of a packet that came, with its record

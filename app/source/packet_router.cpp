@@ -40,7 +40,6 @@ void PacketRouter::begin(const SourceStream& stream) {
 void PacketRouter::follow_end_of_decoding() {
   if (!camera_.decoding_end.is_set() || std::exchange(decoding_ended_, true)) return;
   copies_.keep(camera_.decoding_end.outputs());
-  outlet_.give_up();
   camera_.start.decode = camera_.start.on_demand = false;
 }
 

@@ -7,6 +7,26 @@
 #include "core/log.h"
 
 namespace campipe {
+namespace {
+
+// That its source delivers, or its frames are decoded, or not: as the camera knows it by now. Who reports that has
+// logged it.
+void show_state(Camera& camera, bool has_begun) {
+  for (Output& output : camera.outputs) {
+    const bool can_change = output.state == CameraState::running || output.state == CameraState::waiting ||
+                            (output.state == CameraState::starting && has_begun);
+    if (!can_change) continue;
+    const auto& why = camera.source.away || output.is_copy() ? camera.source.away : camera.decoding.failing;
+    output.become(why ? CameraState::waiting : CameraState::running);
+    if (!output.recording.failed) output.reason = why.value_or("");
+  }
+}
+
+std::optional<std::string> why_not(bool works, const std::string& reason) {
+  return works ? std::nullopt : std::optional(reason);
+}
+
+}  // namespace
 
 void CameraLifecycle::fail(Output& output, const std::string& reason) {
   if (output.state == CameraState::failed) return;
@@ -48,27 +68,6 @@ void CameraLifecycle::begin_on_demand(Camera& camera) {
   }
 }
 
-namespace {
-
-// That its source delivers, or its frames are decoded, or not: as the camera knows it by now. Who reports that has
-// logged it.
-void show_state(Camera& camera, bool has_begun) {
-  for (Output& output : camera.outputs) {
-    const bool can_change = output.state == CameraState::running || output.state == CameraState::waiting ||
-                            (output.state == CameraState::starting && has_begun);
-    if (!can_change) continue;
-    const auto& why = camera.source.away || output.is_copy() ? camera.source.away : camera.decoding.failing;
-    output.become(why ? CameraState::waiting : CameraState::running);
-    if (!output.recording.failed) output.reason = why.value_or("");
-  }
-}
-
-std::optional<std::string> why_not(bool works, const std::string& reason) {
-  return works ? std::nullopt : std::optional(reason);
-}
-
-}  // namespace
-
 void CameraLifecycle::on_decoding_state(Camera& camera, bool decodes, const std::string& reason) {
   camera.decoding.failing = why_not(decodes, reason);
   show_state(camera, false);
@@ -83,7 +82,7 @@ void CameraLifecycle::on_source_state(Camera& camera, bool delivers, const std::
 
 void CameraLifecycle::stop(Camera& camera) {
   if (camera.is_mosaic()) return on_source_over(camera, "");
-  if (!camera.decoding.gone) processes_.send_to_master(camera, messages::StopCamera{{camera.id}});
+  processes_.send_to_master(camera, messages::StopCamera{{camera.id}});
   if (!processes_.source().child) return on_source_over(camera, "");
   processes_.send(processes_.source(), messages::StopCamera{{camera.id}});
 }

@@ -7,6 +7,7 @@
 
 #include "tests/faults/fault_rig.h"
 #include "tests/integration/clips.h"
+#include "tests/integration/times_in.h"
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
@@ -17,12 +18,6 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr int frames = 200;
-
-std::size_t times_in(const std::string& text, const std::string& what) {
-  std::size_t times = 0;
-  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++times;
-  return times;
-}
 
 std::string pattern(int length) {
   return "\"test://pattern?width=160&height=120&rate=25&frames=" + std::to_string(length) + "\"";

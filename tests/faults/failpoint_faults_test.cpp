@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "tests/faults/fault_rig.h"
+#include "tests/integration/times_in.h"
 
 namespace campipe::test {
 namespace {
@@ -102,17 +103,10 @@ INSTANTIATE_TEST_SUITE_P(
         Death{"BarrierAtTheEnd", "barrier.arriving:2=kill", {}, fault_cameras}),
     [](const auto& one) { return one.param.place; });
 
-int crashes_in(const std::string& log) {
-  int count = 0;
-  for (auto at = log.find("crashed its process"); at != std::string::npos; at = log.find("crashed its process", at + 1))
-    ++count;
-  return count;
-}
-
 void expect_set_aside(RigRun& rig, const std::string& camera) {
   EXPECT_EQ(rig.wait(), 3) << rig.log();
   // Not the number of restarts: after the last crash there may be nothing left to start the process for.
-  EXPECT_EQ(crashes_in(rig.log()), 3) << rig.log();
+  EXPECT_EQ(times_in(rig.log(), "crashed its process"), 3U) << rig.log();
   const auto report = rig.report();
   EXPECT_EQ(check_accounting(report), "");
   EXPECT_EQ(report.at("cameras").at(camera).at("state"), "failed");
@@ -153,7 +147,7 @@ TEST(Faulting, RecordingIsGivenUp) {
   EXPECT_EQ(rig.camera("c").at("state"), "ended");
   EXPECT_THAT(std::string(rig.camera("c").at("reason")), testing::HasSubstr("recording stopped"));
   EXPECT_EQ(rig.camera("c").at("frames").at("decoded"), frames);
-  EXPECT_EQ(crashes_in(rig.log()), 3) << rig.log();
+  EXPECT_EQ(times_in(rig.log(), "crashed its process"), 3U) << rig.log();
   EXPECT_EQ(check_accounting(rig.report()), "");
   for (const std::string name : {"a", "b", "d"}) {
     EXPECT_EQ(rig.camera(name).at("frames").at("recorded"), frames);
@@ -168,7 +162,7 @@ TEST(Faulting, RecordingOfAnOutputIsGivenUpAlone) {
       "    outputs:\n      small: {encode: {gop: 10, bitrate: 1M}, record: {path: small.mp4}}\n",
       {.failpoints = "publisher.packet@c/small:5=segv"});
   EXPECT_EQ(rig.wait(), 3) << rig.log();
-  EXPECT_EQ(crashes_in(rig.log()), 3) << rig.log();
+  EXPECT_EQ(times_in(rig.log(), "crashed its process"), 3U) << rig.log();
   const auto camera = rig.camera("c");
   EXPECT_EQ(camera.at("state"), "ended");
   EXPECT_EQ(camera.at("frames").at("recorded"), 150);

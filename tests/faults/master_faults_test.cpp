@@ -13,6 +13,7 @@
 #include "tests/faults/fault_rig.h"
 #include "tests/integration/clips.h"
 #include "tests/integration/test_camera.h"
+#include "tests/integration/times_in.h"
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
@@ -157,14 +158,8 @@ std::string isolating_rig(const std::string& isolation) {
   return yaml + "  c: {decode: {isolation: " + isolation + "}}\n";
 }
 
-int times_in(const std::string& log, const std::string& text) {
-  int times = 0;
-  for (auto at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++times;
-  return times;
-}
-
 // The others' frames are all there, and c is set aside.
-void expect_set_aside(RigRun& rig, int deaths_of_master, int deaths_of_its_own) {
+void expect_set_aside(RigRun& rig, std::size_t deaths_of_master, std::size_t deaths_of_its_own) {
   EXPECT_TRUE(eventually([&] { return rig.log().find("c: quarantined") != std::string::npos; })) << rig.log();
   for (const char* file : {"a.mp4", "b.mp4"}) ASSERT_TRUE(rig.wait_for_growth(file, rig.size(file))) << rig.log();
   EXPECT_FALSE(rig.find("master q0")) << "it has no camera any more";

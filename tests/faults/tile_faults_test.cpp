@@ -9,6 +9,7 @@
 
 #include "tests/faults/graph_rig.h"
 #include "tests/integration/clips.h"
+#include "tests/integration/times_in.h"
 
 namespace campipe::test {
 namespace {
@@ -170,19 +171,14 @@ TEST(TiledCamera, ChangesItsTilesWhileTheRigRuns) {
   };
   RigRun rig(tile_rig("drop", 0));
   ASSERT_TRUE(wait_for_flow(rig, 2)) << rig.log();
-  const auto changes = [&] {
-    const std::string log = rig.log();
-    int number = 0;
-    for (auto at = log.find("a: changed"); at != std::string::npos; at = log.find("a: changed", at + 1)) ++number;
-    return number;
-  };
-  int wanted = 0;
+  std::size_t wanted = 0;
   for (const char* placement :
        {"{encode: cpu:1}", "{tiles: 3}", "{tiles: [cpu:3, cpu:2]}", "{filter: [cpu:0, cpu:1]}"}) {
     std::ofstream(rig.file("rig.yaml")) << rig_of(placement);
     rig.signal(SIGHUP);
     ++wanted;
-    ASSERT_TRUE(eventually([&] { return changes() == wanted; }, std::chrono::seconds(30))) << placement << rig.log();
+    ASSERT_TRUE(eventually([&] { return times_in(rig.log(), "a: changed") == wanted; }, std::chrono::seconds(30)))
+        << placement << rig.log();
     ASSERT_TRUE(rig.wait_for_growth("b.mp4", rig.size("b.mp4"))) << rig.log();
   }
   rig.signal(SIGINT);

@@ -10,8 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 from gpu_faults import GROUPS, ROUND
-from gpu_rig import (GROUP, RATE, Broken, Rig, check_accounting, config_of, dropped, eventually,
-                     text_of)
+from gpu_rig import GROUP, RATE, Broken, Rig, check_accounting, config_of, dropped, eventually
 from gpu_watching import free_port
 
 KILLS = 100
@@ -48,19 +47,9 @@ def rig_of(check, port):
         "http_address": "off", "rtsp_address": "off"}
 
 
-def masters_of(rig):
-    """Role → process."""
-    found = {}
-    for pid in rig.processes():
-        words = text_of(f"/proc/{pid}/cmdline").split("\0")[:-1]
-        if words[:2] == ["campipe", "master"]:
-            found[" ".join(words[1:])] = pid
-    return found
-
-
 def kill_masters(rig):
     """All at once: how many those were, and the time until frames of all cameras flow again."""
-    before = masters_of(rig)
+    before = {role: pid for role, pid in rig.roles().items() if role.split()[0] == "master"}
     since = time.monotonic()
     for pid in before.values():
         rig.kill(pid)

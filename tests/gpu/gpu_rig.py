@@ -172,13 +172,18 @@ class Rig:
         return [int(entry) for entry in os.listdir("/proc") if entry.isdigit()
                 and marker in text_of(f"/proc/{entry}/environ").split("\0") and not is_zombie(entry)]
 
-    def find(self, role):
-        """The process id of "master", "master 0", "publisher", "worker 0"; none while there is none."""
-        words = ["campipe", *role.split()]
+    def roles(self):
+        """"master", "master 0", "publisher", "worker 0" → the process."""
+        found = {}
         for pid in self.processes():
-            if text_of(f"/proc/{pid}/cmdline").split("\0")[:-1] == words:
-                return pid
-        return None
+            words = text_of(f"/proc/{pid}/cmdline").split("\0")[:-1]
+            if words[:1] == ["campipe"]:
+                found.setdefault(" ".join(words[1:]), pid)
+        return found
+
+    def find(self, role):
+        """The process id of such a role; none while there is none."""
+        return self.roles().get(role)
 
     def pid_of(self, role, before=None, seconds=60):
         def found():

@@ -14,6 +14,7 @@
 #include "tests/integration/clips.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
+#include "tests/integration/times_in.h"
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
@@ -375,12 +376,7 @@ const std::string endless =
 
 TEST(Status, IsATableOnATerminal) {
   RigRun rig(endless, {.terminal = true});
-  const auto count = [&](const std::string& text) {
-    const std::string drawn = rig.log();
-    int found = 0;
-    for (auto at = drawn.find(text); at != std::string::npos; at = drawn.find(text, at + 1)) ++found;
-    return found;
-  };
+  const auto count = [&](const std::string& text) { return static_cast<int>(times_in(rig.log(), text)); };
   // Three lines: head, camera, running time; each drawing goes back over the one before.
   ASSERT_TRUE(eventually([&] { return count("\x1b[3A\x1b[J") >= 3; })) << rig.log();
   EXPECT_GE(count("camera "), 3);

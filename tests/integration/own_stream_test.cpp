@@ -13,6 +13,7 @@
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/integration/test_camera.h"
+#include "tests/integration/times_in.h"
 #include "tests/unit/http_client.h"
 #include "tests/unit/peers.h"
 
@@ -33,12 +34,6 @@ std::string packets_of(const std::filesystem::path& file) {
   std::string piece(4096, '\0');
   while (const std::size_t size = std::fread(piece.data(), 1, piece.size(), pipe.get())) text.append(piece, 0, size);
   return text;
-}
-
-std::size_t times_in(const std::string& log, const std::string& text) {
-  std::size_t times = 0;
-  for (auto at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++times;
-  return times;
 }
 
 const ClipSpec plain{.name = "plain.mp4", .frames = 50, .b_frames = 2};

@@ -10,6 +10,7 @@
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/integration/test_camera.h"
+#include "tests/integration/times_in.h"
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
@@ -77,12 +78,7 @@ class Rtsp : public testing::Test {
   }
 
   void wait_for_more() { ASSERT_TRUE(rig_->wait_for_growth(recording, rig_->size(recording) + some)) << rig_->log(); }
-  [[nodiscard]] std::size_t times_in_log(const std::string& text) const {
-    const std::string log = rig_->log();
-    std::size_t times = 0;
-    for (auto at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++times;
-    return times;
-  }
+  [[nodiscard]] std::size_t times_in_log(const std::string& text) const { return times_in(rig_->log(), text); }
   void wait_for_log(const std::string& text, std::size_t times = 1) {
     ASSERT_TRUE(eventually([&] { return times_in_log(text) >= times; })) << text << " is not in\n" << rig_->log();
   }

@@ -15,6 +15,7 @@
 #include "tests/integration/rig_run.h"
 #include "tests/integration/tcp_relay.h"
 #include "tests/integration/test_camera.h"
+#include "tests/integration/times_in.h"
 #include "tests/unit/http_client.h"
 #include "tests/unit/peers.h"
 #include "tests/unit/sanitized.h"
@@ -54,12 +55,7 @@ class SourceTime : public testing::Test {
 
   // Both cameras were away, and are there again; before that so often.
   void wait_for_reconnection(std::size_t before) {
-    const auto times = [&](const std::string& text) {
-      const std::string log = rig_->log();
-      std::size_t found = 0;
-      for (auto at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++found;
-      return found;
-    };
+    const auto times = [&](const std::string& text) { return times_in(rig_->log(), text); };
     for (const std::string name : {"decoded", "copied"}) {
       ASSERT_TRUE(eventually([&] { return times(name + ": delivers again") > before; })) << rig_->log();
     }
