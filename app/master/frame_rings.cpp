@@ -18,6 +18,7 @@ using std::chrono::seconds;
 constexpr auto worker_deadline = seconds(30);  // for a worker that was restarted, or a reader that blocks
 constexpr auto short_burst = seconds(1);       // for which the worker is waited for,
 constexpr auto longest_burst = seconds(10);
+constexpr auto calm = seconds(5);  // in which the worker always had room: it keeps up
 
 }  // namespace
 
@@ -140,17 +141,24 @@ void FrameRings::expect_burst(std::chrono::nanoseconds behind) {
 
 // What a connection held up comes at once, and so does what was read to learn what the stream is, and what was read
 // while no master was there. For a time the worker may take that in, while newer packets wait in their ring: one that
-// takes frames half as fast again as they come is behind no longer after twice the time. A worker that is always too
-// slow gets no more of it, and what has come to lie behind is dropped.
+// takes frames half as fast again as they come is behind no longer after twice the time. One that keeps up is waited
+// for as well when another program, or a driver's lock, holds it up for a moment. A worker that is always too slow gets
+// no more of it, and what has come to lie behind is dropped.
 void FrameRings::wait_out_burst() {
-  const bool may_come = camera_.start.live || camera_.start.resume;
-  if (!may_come || burst_left_ <= std::chrono::nanoseconds(0)) return;
-  const auto interrupted = [this] { return camera_.stop.beat_or_stop(); };
+  if (!camera_.start.live && !camera_.start.resume) return;
+  const auto interrupted = [this] { return camera_.stop.beat_or_give_up(); };
+  const auto room_by = [&](Deadline deadline) {
+    return ring_->wait_for_reader(deadline, interrupted) &&
+           ring_->wait_for_room(deadline, interrupted, FrameRingWriter::Readers::all);
+  };
   const auto begin = Clock::now();
-  const Deadline deadline = begin + burst_left_;
-  if (ring_->wait_for_reader(deadline, interrupted)) {
-    ring_->wait_for_room(deadline, interrupted, FrameRingWriter::Readers::all);
+  if (room_by(begin)) {
+    if (begin - late_ >= calm) expect_burst();
+    return;
   }
+  late_ = begin;
+  if (burst_left_ <= std::chrono::nanoseconds(0)) return;
+  room_by(begin + burst_left_);
   burst_left_ -= Clock::now() - begin;
 }
 

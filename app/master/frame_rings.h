@@ -59,7 +59,7 @@ class FrameRings {
   // Before each frame; the policies `block` and `drop` differ here. False: there is no worker.
   bool wait_for_room();
   // What was held up, or read while the source was being opened, comes at once: the worker is waited for, for a while;
-  // longer where it is so far behind.
+  // longer where it is so far behind. (One that keeps up is waited for, too, without this.)
   void expect_burst(std::chrono::nanoseconds behind = {});
   // Serves readers meanwhile.
   void sleep_until(Deadline due);
@@ -92,6 +92,7 @@ class FrameRings {
   std::uint64_t epoch_;
   std::uint64_t published_ = 0;
   std::chrono::nanoseconds burst_left_{0};  // for how long the worker may still be waited for; see wait_out_burst()
+  Deadline late_{};                         // when it last had no room for a frame
   std::atomic<bool> renew_{false};
 };
 
