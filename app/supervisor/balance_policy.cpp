@@ -22,10 +22,14 @@ constexpr auto longest_backoff = minutes(16);
 constexpr double too_small = 0.02;   // cores: no such camera makes a difference
 constexpr double more = 1.2;         // what a camera needs elsewhere may be more than it is here
 constexpr double spare_part = 0.05;  // of its cores, that a worker is to have left
-constexpr double full_gpu = 0.7;     // by prediction, which may be too low
+constexpr double burst_part = 0.1;   // likewise, one that was late
+constexpr auto burst_time = minutes(2);
+constexpr double full_gpu = 0.7;  // by prediction, which may be too low
 constexpr double most_of_gpu = 0.8;
 
-double spare_of(const MeasuredLoad::Worker& worker) { return spare_part * static_cast<double>(worker.of.cores.size()); }
+double part_of(double part, const MeasuredLoad::Worker& worker) {
+  return part * static_cast<double>(worker.of.cores.size());
+}
 
 bool share_cores(const MeasuredLoad::Worker& one, const MeasuredLoad::Worker& other) {
   return std::ranges::any_of(
@@ -56,13 +60,14 @@ BalancePolicy::Decision BalancePolicy::look_at(const RigLoad& load, Clock::time_
   for (const Worker& worker : measured_.workers) {
     WorkerState& state = workers_.at(worker.of.number);
     state.may_be_relieved = (!worker.late || is_short(worker)) && choose(worker, now).camera != nullptr;
-    if (is_short(worker) && state.late_windows >= late_enough) late.push_back(&worker);
+    if ((is_short(worker) && state.late_windows >= late_enough) || state.full_since) late.push_back(&worker);
     if (!state.late_since) state.said_stuck = false;
   }
   const bool busy = std::ranges::any_of(load.cameras, &RigLoad::Camera::busy);
   while (!moves_.empty() && now - moves_.front() >= minutes(1)) moves_.pop_front();
   for (const Worker* worker : late) {
-    if (auto reason = stuck(*worker, now); reason && !std::exchange(workers_.at(worker->of.number).said_stuck, true))
+    if (auto reason = stuck(*worker, now);
+        worker->late && reason && !std::exchange(workers_.at(worker->of.number).said_stuck, true))
       decision.stuck.push_back(std::move(*reason));
     if (decision.move || pending_ || busy || moves_.size() >= most_moves) continue;
     const auto [camera, to] = choose(*worker, now);
@@ -83,6 +88,7 @@ std::string BalancePolicy::reason_for(const Worker& from, const Worker& to, Cloc
                                ? fmt::format("the GPU of worker {} has more time", to.of.number)
                                : fmt::format("worker {} has {:.1f} of {} core{} left", to.of.number, room_of(to, now),
                                              to.of.cores.size(), to.of.cores.size() > 1 ? "s" : "");
+  if (!from.late) return fmt::format("worker {} was late, and has next to nothing left, {}", from.of.number, room);
   return fmt::format("worker {} is late ({}), {}", from.of.number, from.reason, room);
 }
 
@@ -124,6 +130,7 @@ void BalancePolicy::note_move(CameraState& state, unsigned from, unsigned to, Cl
     worker.late_since.reset();
     worker.idle_before.reset();
   }
+  workers_[to].full_since.reset();
   workers_[to].got_camera = now;
   window_.restart();
 }
@@ -133,6 +140,9 @@ void BalancePolicy::judge(const Worker& worker, Clock::time_point now) {
   state.late_windows = worker.late ? state.late_windows + 1 : 0;
   if (!worker.late) state.late_since.reset();
   if (worker.late && !state.late_since) state.late_since = now;
+  if (worker.is_full() && state.late_windows >= late_enough) state.full_since = now;
+  const bool over = state.full_since && now - *state.full_since > burst_time;
+  if (worker.idle >= part_of(burst_part, worker) || over) state.full_since.reset();
   if (!state.got_camera) return;
   if (now - *state.got_camera > trial) {
     state.got_camera.reset();
@@ -156,14 +166,18 @@ bool BalancePolicy::is_short(const Worker& worker) const {
   return worker.late && (worker.is_full() || (worker.of.on_gpu && worker.gpu >= full_gpu));
 }
 
+bool BalancePolicy::lacks_cores(const Worker& worker) const {
+  return worker.is_full() || workers_.at(worker.of.number).full_since;
+}
+
 bool BalancePolicy::has_room_for(const Worker& to, const Worker& from, const Camera& camera,
                                  Clock::time_point now) const {
   if (is_short(to)) return false;
   if (to.of.on_gpu && to.gpu + camera.of.gpu > most_of_gpu) return false;
   const bool shared = share_cores(to, from);
   // Where the cores are not what is short, they may be the same ones.
-  if (shared) return !from.is_full() && from.of.on_gpu && to.gpu + camera.of.gpu < from.gpu;
-  return more * camera.needs + spare_of(to) <= room_of(to, now);
+  if (shared) return !lacks_cores(from) && from.of.on_gpu && to.gpu + camera.of.gpu < from.gpu;
+  return more * camera.needs + part_of(spare_part, to) <= room_of(to, now);
 }
 
 const BalancePolicy::Worker* BalancePolicy::best_for(const Camera& camera, const Worker& from,
@@ -193,14 +207,14 @@ bool BalancePolicy::may_go(const Camera& camera, Clock::time_point now) const {
 
 BalancePolicy::Choice BalancePolicy::choose(const Worker& from, Clock::time_point now) const {
   std::vector<const Camera*> its;
-  double lacking = spare_of(from) - from.idle;
+  double lacking = part_of(burst_part, from) - from.idle;
   for (const Camera& camera : measured_.cameras) {
     if (camera.of.worker != from.of.number) continue;
     lacking += unserved(camera);
     its.push_back(&camera);
   }
   // What it needs of what is short.
-  const bool by_gpu = !from.is_full() && from.of.on_gpu;
+  const bool by_gpu = !lacks_cores(from) && from.of.on_gpu;
   const auto size = [&](const Camera* camera) { return by_gpu ? camera->of.gpu : camera->needs; };
   std::ranges::stable_sort(its, std::less(), size);
   Choice largest;

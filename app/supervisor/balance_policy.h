@@ -3,8 +3,9 @@
 //
 // A worker is short when one of its cameras has been late for two windows (load_window.h) and its cores are full, or,
 // on a GPU, the GPU is by prediction. It gives away the camera with the smallest need with which the others have enough
-// time; where none is enough, the largest one that another worker has room for. Room is what that worker's cores were
-// idle in the last two windows. Workers that share their cores have no room for one another.
+// time; where none is enough, the largest one that another worker has room for. One whose cores were full goes on
+// giving until it has some to spare, since the load of encoders comes in bursts. Room is what the other worker's cores
+// were idle in the last two windows. Workers that share their cores have no room for one another.
 //
 // So that nothing goes back and forth: one move at a time, and no more than a few in a minute; both workers are looked
 // at anew after each; a camera stays for a minute, and for ten does not go back to where it came from. A worker that is
@@ -54,6 +55,7 @@ class BalancePolicy {
   struct WorkerState {
     unsigned late_windows = 0;
     std::optional<Clock::time_point> late_since;
+    std::optional<Clock::time_point> full_since;  // was late with full cores then, and has not had any to spare since
     std::optional<double> idle_before;            // in the window before
     bool may_be_relieved = false;                 // as of the last window
     std::optional<Clock::time_point> got_camera;  // not long ago
@@ -76,6 +78,7 @@ class BalancePolicy {
   void judge(const Worker& worker, Clock::time_point now);
   [[nodiscard]] double room_of(const Worker& worker, Clock::time_point now) const;
   [[nodiscard]] bool is_short(const Worker& worker) const;
+  [[nodiscard]] bool lacks_cores(const Worker& worker) const;
   [[nodiscard]] bool has_room_for(const Worker& to, const Worker& from, const Camera& camera,
                                   Clock::time_point now) const;
   [[nodiscard]] const Worker* best_for(const Camera& camera, const Worker& from, Clock::time_point now) const;
