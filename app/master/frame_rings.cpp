@@ -162,10 +162,10 @@ void FrameRings::wait_out_burst() {
   burst_left_ -= Clock::now() - begin;
 }
 
-// With policy `block` a frame waits for a reader and for room in its queue, in time; with `drop` only in a burst.
+// With policy `block` a frame waits for a reader and for room in its queue, in time; with `drop` only in a burst, and
+// so does what is decoded on demand: the source, and with it the copies, would have to wait for its viewers.
 bool FrameRings::wait_for_room() {
-  if (!camera_.start.decode) return true;  // the copies never wait
-  if (camera_.start.drop_policy == DropPolicy::drop) {
+  if (!camera_.start.decode || camera_.start.drop_policy == DropPolicy::drop) {
     wait_out_burst();
     return true;
   }

@@ -1,5 +1,6 @@
 #include "app/master/motion_follower.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "app/control/thread_scope.h"
@@ -21,6 +22,7 @@ MotionFollower::MotionFollower(const DecodingContext& camera, const RigPage& pag
 void MotionFollower::begin(const SourceStream& stream, bool others_decode) {
   if (motion_.empty()) return;
   behind_ = false;
+  allowed_.reset();
   attempt([&] { motion_.begin(stream, others_decode ? nullptr : make_decoder(camera_, stream, {})); });
 }
 
@@ -46,12 +48,14 @@ void MotionFollower::look(const FrameRingMemory& ring, const DecodedFrame& frame
 }
 
 // Packets of a live source lie there and wait, for longer and longer: some are left out, from this one to a key frame
-// that has not lain there for long.
+// that has not lain there for long. Those that came while no master was there have waited from the first one on.
 bool MotionFollower::is_behind(const AVPacket& packet, const PacketNote& note) {
   if (!camera_.start.live) return false;
   const std::int64_t delay = now_ns() - note.arrival;
+  if (!allowed_) allowed_ = std::max<std::int64_t>(delay, 0) + longest_delay;
+  if (delay < short_delay) allowed_ = longest_delay;
   if (behind_ && delay < short_delay && (packet.flags & AV_PKT_FLAG_KEY) != 0) behind_ = false;
-  if (behind_ || delay <= longest_delay) return behind_;
+  if (behind_ || delay <= *allowed_) return behind_;
   behind_ = true;
   attempt([this] { motion_.skip(); });
   if (const auto more = lines_.pass()) {

@@ -4,7 +4,9 @@
 // CopyMotion does the work; this decides when, and with whose decoder. Used by the camera's decoding thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "app/master/copy_motion.h"
 #include "app/master/decoding_context.h"
@@ -34,7 +36,8 @@ class MotionFollower {
 
   const DecodingContext& camera_;
   CopyMotion motion_;
-  bool behind_ = false;  // packets are left out
+  bool behind_ = false;                  // packets are left out
+  std::optional<std::int64_t> allowed_;  // delay, ns; none: no packet has come yet
   LineLimit lines_{std::chrono::minutes(10)};
 };
 
