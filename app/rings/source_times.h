@@ -27,7 +27,9 @@ std::optional<std::int64_t> decode_time(const SourceStream& stream, const AVPack
 // Of a frame, where nothing says how long it is; 0: not known.
 std::int64_t usual_duration(const SourceStream& stream);
 
-// A packet lasts a day at most, and is shown within a day of being decoded; one of a live source 10 s.
-void forget_absurd_times(AVPacket& packet, AVRational time_base, bool live);
+// A packet lasts a day at most, and is shown within a day of being decoded; one of a live source 10 s, and shown within
+// as many frames as a codec may keep back (`frame`: how long one is, ns; 0: not known). Where a camera's clock jumps,
+// libavformat says of some packets that they are shown later by so much.
+void forget_absurd_times(AVPacket& packet, AVRational time_base, bool live, std::int64_t frame);
 
 }  // namespace campipe

@@ -54,15 +54,23 @@ std::optional<std::int64_t> PacketClock::source_time(const AVPacket& packet) con
 
 void PacketClock::preview() {
   if (!camera_.live || source_.stream().in_bursts) return;
+  source_.date_first();
+  for (const ReadAhead::Entry& entry : source_.ahead()) {
+    if (shows_age(entry)) return;
+  }
   const Deadline deadline = Clock::now() + longest_preview;
   while (!camera_.stop.stopped() && Clock::now() < deadline && source_.looked_at() < most_previewed) {
     camera_.stop.beat();
     const ReadAhead::Entry* entry = source_.look();
-    if (entry == nullptr) return;
-    if (entry->result != ReadResult::packet) continue;
-    if (const auto time = source_time(*entry->packet)) clock_.preview(*time, entry->times.arrival);
-    if (entry->times.waited > fresh) return;
+    if (entry == nullptr || shows_age(*entry)) return;
   }
+}
+
+// It had to be waited for; those before it may have lain there.
+bool PacketClock::shows_age(const ReadAhead::Entry& entry) {
+  if (entry.result != ReadResult::packet) return false;
+  if (const auto time = source_time(*entry.packet)) clock_.preview(*time, entry.times.arrival);
+  return entry.times.waited > fresh;
 }
 
 void PacketClock::observe(const AVPacket& packet) {

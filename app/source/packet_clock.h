@@ -67,6 +67,7 @@ class PacketClock {
     std::optional<std::int64_t> decoding_end;
     bool untimed = false;
   };
+  bool shows_age(const ReadAhead::Entry& entry);
   void note_end(const AVPacket& packet);
   void measure_media_clock(const AVPacket& packet, PacketNote& note);
   [[nodiscard]] bool confirms_leap(std::int64_t to);

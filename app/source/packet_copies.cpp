@@ -210,8 +210,7 @@ std::optional<Correction> PacketCopies::video(const AVPacket& packet, const Sour
   if (decoded) mapped = {*decoded, clock.map(*decoded)};
   const Timeline::Time time = packet_times_.next(mapped, view.times.duration);
   view.dts = time.pts;
-  const std::int64_t behind = decoded && packet.pts != AV_NOPTS_VALUE ? ns(packet.pts) - *decoded : 0;
-  view.times.pts = view.dts + std::max<std::int64_t>(behind, 0);
+  view.times.pts = packet.pts != AV_NOPTS_VALUE ? std::max(clock.map(ns(packet.pts)), view.dts) : view.dts;
   end_ = std::max(end_, view.times.pts + std::max(view.times.duration, smallest_step));
   view.times.arrival = times.arrival;
   view.times.capture_utc = times.capture_utc;

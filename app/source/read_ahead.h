@@ -33,6 +33,7 @@ class ReadAhead {
   // Reads one more, which read() will return in its turn. Null: no packet comes behind those that were read.
   const Entry* look(Source& source);
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
+  [[nodiscard]] std::deque<Entry>& entries() { return entries_; }
   void clear();
 
  private:

@@ -1,13 +1,18 @@
 #include "app/source/source_connection.h"
 
+#include <vector>
+
 #include "app/control/thread_scope.h"
 #include "app/rings/source_times.h"
+#include "app/source/first_times.h"
 
 namespace campipe {
 namespace {
 
 constexpr auto uninterrupted = std::chrono::seconds(60);  // FFmpeg's own requests to name servers take no longer
 constexpr std::size_t most_looked_at = 256;               // packets, for the first of the video
+constexpr auto longest_dating = std::chrono::seconds(1);
+constexpr std::size_t most_kept_back = 16;  // frames, by any codec
 
 }  // namespace
 
@@ -35,7 +40,7 @@ ReadResult SourceConnection::read(AVPacket& packet) {
     result = ahead_.read(*source_, packet);
   }
   const AVRational time_base = result == ReadResult::audio ? stream().audio_time_base : stream().time_base;
-  forget_absurd_times(packet, time_base, camera_.live);
+  forget_absurd_times(packet, time_base, camera_.live, result == ReadResult::audio ? 0 : usual_duration(stream()));
   if (result == ReadResult::packet) packet.pos = packets_read_++;
   return result;
 }
@@ -49,6 +54,20 @@ const AVPacket* SourceConnection::look_at_first_video() {
   const ReadAhead::Entry* entry = look();
   while (entry != nullptr && entry->result != ReadResult::packet && ahead_.size() < most_looked_at) entry = look();
   return entry != nullptr && entry->result == ReadResult::packet ? entry->packet.get() : nullptr;
+}
+
+void SourceConnection::date_first() {
+  const std::int64_t frame = av_rescale_q(usual_duration(stream()), nanoseconds, stream().time_base);
+  if (frame <= 0 || stream().codec == nullptr) return;
+  std::vector<AVPacket*> before;
+  const Deadline deadline = Clock::now() + longest_dating;
+  while (before.size() <= most_kept_back && Clock::now() < deadline && !camera_.stop.stopped()) {
+    if (look() == nullptr) return;
+    const ReadAhead::Entry& entry = ahead_.entries().back();
+    if (entry.result != ReadResult::packet) continue;
+    if (!before.empty() && entry.packet->dts != AV_NOPTS_VALUE) return date_first_packets(before, *entry.packet, frame);
+    before.push_back(entry.packet.get());
+  }
 }
 
 void SourceConnection::rewind() {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 
 #include "app/source/camera_context.h"
@@ -32,6 +33,11 @@ class SourceConnection {
   [[nodiscard]] std::size_t looked_at() const { return ahead_.size(); }
   // The first packet of the video, which stays to be read. Null: there is none among the first packets.
   const AVPacket* look_at_first_video();
+  // All those, in order.
+  [[nodiscard]] const std::deque<ReadAhead::Entry>& ahead() { return ahead_.entries(); }
+  // Before the first read(): looks at the first packets of the video, if these have to get times from those behind
+  // them.
+  void date_first();
   // Of a file: to its beginning, or to a key frame at or before `pts` (ns from its start).
   void rewind();
   void seek(std::int64_t pts);

@@ -133,11 +133,12 @@ TEST(SourceTimes, NothingOverflows) {
 
 TEST(SourceTimes, WhatNoStreamMeansIsForgotten) {
   const AvPacket packet = make_av_packet();
-  const auto forget = [&](std::int64_t pts, std::int64_t dts, std::int64_t duration, bool live = false) {
+  const auto forget = [&](std::int64_t pts, std::int64_t dts, std::int64_t duration, bool live = false,
+                          std::int64_t frame = 0) {
     packet->pts = pts;
     packet->dts = dts;
     packet->duration = duration;
-    forget_absurd_times(*packet, {1, 1000}, live);
+    forget_absurd_times(*packet, {1, 1000}, live, frame);
   };
   forget(5000, 4000, 40);
   EXPECT_EQ(packet->pts, 5000);
@@ -155,6 +156,13 @@ TEST(SourceTimes, WhatNoStreamMeansIsForgotten) {
   forget(4000 + hour, 4000, hour, true);
   EXPECT_EQ(packet->pts, 4000);
   EXPECT_EQ(packet->duration, 0);
+  constexpr std::int64_t frame = 40'000'000;
+  forget(4640, 4000, 40, true, frame);
+  EXPECT_EQ(packet->pts, 4640);
+  forget(9000, 4000, 40, true, frame);
+  EXPECT_EQ(packet->pts, 4000);
+  forget(9000, 4000, 40, true);
+  EXPECT_EQ(packet->pts, 9000);
 }
 
 }  // namespace

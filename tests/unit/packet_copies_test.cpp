@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -209,6 +210,46 @@ TEST(PacketCopies, HeadersThatAreNoneAreNotPassedOn) {
   h264->codec_id = AV_CODEC_ID_HEVC;
   EXPECT_FALSE(tells({0, 0, 1, 0x40, 0x01, 0x0c, 0x01, 0xff}));
   EXPECT_TRUE(tells({0, 0, 1, 0x42, 0x01, 0x01, 0x01, 0x60}));
+}
+
+// Where the clock was corrected in between, each is shown at its own time all the same.
+TEST(PacketCopies, FramesInAnotherOrderAreShownWhenTheyShallBe) {
+  const RigPage page = RigPage::create(1);
+  std::unique_ptr<PacketRingReader> reader;
+  PacketCopies copies({{.output = OutputId(0)}}, {}, false, page,
+                      {.on_video =
+                           [&](OutputId, std::uint64_t, const PacketRingMemory& ring, const StreamParameters&) {
+                             reader = std::make_unique<PacketRingReader>(PacketRingMemory::open(duplicate(ring.fd())));
+                           },
+                       .on_audio = {},
+                       .interrupted = [] { return false; }});
+  const Parameters video = parameters_of(AVMEDIA_TYPE_VIDEO, AV_CODEC_ID_H264);
+  const SourceStream stream = stream_of(*video);
+  copies.begin(stream);
+  struct Times {
+    std::int64_t pts = 0;
+    std::int64_t dts = 0;
+  };
+  const std::vector<Times> given{{0, 0}, {160, 0}, {80, 0}, {40, 0}, {120, 40}, {320, 80}};
+  const AvPacket packet = make_av_packet();
+  for (const Times& times : given) {
+    av_check(av_new_packet(packet.get(), 100), "a packet");
+    packet->flags = times.pts == 0 ? AV_PKT_FLAG_KEY : 0;
+    packet->pts = times.pts;
+    packet->dts = times.dts;
+    copies.video(*packet, SourceClock(true), {});
+    av_packet_unref(packet.get());
+  }
+  std::int64_t before = -1;
+  for (const Times& times : given) {
+    PacketView found;
+    std::uint64_t number = 0;
+    ASSERT_EQ(reader->next(found, number, Clock::now()), PacketRingReader::Next::packet);
+    EXPECT_EQ(found.times.pts, times.pts * 1'000'000);
+    EXPECT_GT(found.dts, before);
+    EXPECT_LE(found.dts, found.times.pts);
+    before = found.dts;
+  }
 }
 
 }  // namespace
