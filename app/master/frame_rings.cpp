@@ -154,9 +154,15 @@ void FrameRings::wait_out_burst() {
   burst_left_ -= Clock::now() - begin;
 }
 
-// With policy `block` a frame waits for a reader and for room in its queue, in time; with `drop` only in a burst.
 bool FrameRings::wait_for_room() {
   if (!camera_.start.decode) return true;  // the copies never wait
+  const bool may_be_published = wait_for_readers();
+  if (camera_.stop.left()) throw DecodingWasLeft();
+  return may_be_published;
+}
+
+// With policy `block` a frame waits for a reader and for room in its queue, in time; with `drop` only in a burst.
+bool FrameRings::wait_for_readers() {
   if (camera_.start.drop_policy == DropPolicy::drop) {
     wait_out_burst();
     return true;

@@ -56,7 +56,8 @@ class FrameRings {
   // False: stopped.
   bool wait_for_first_reader(Deadline deadline);
   void wait_for_reader(std::chrono::nanoseconds longest);
-  // Before each frame; the policies `block` and `drop` differ here. False: there is no worker.
+  // Before each frame; the policies `block` and `drop` differ here. False: there is no worker. Throws DecodingWasLeft:
+  // who goes on decodes this frame, too.
   bool wait_for_room();
   // What was held up, or read while the source was being opened, comes at once: the worker is waited for, for a while;
   // longer where it is so far behind.
@@ -81,6 +82,7 @@ class FrameRings {
     [[nodiscard]] bool is_like(const StreamKind& other) const;
   };
   static StreamKind kind_of(const SourceStream& stream);
+  bool wait_for_readers();
   void wait_out_burst();
 
   DecodingContext& camera_;

@@ -118,6 +118,18 @@ void CameraLifecycle::on_decoding_over(Camera& camera, const std::string& failur
   if (!camera.is_mosaic()) end_edge(camera, camera.frames());
 }
 
+void CameraLifecycle::on_decoding_left(Camera& camera) {
+  camera.decoding.gone = true;
+  if (std::exchange(camera.decoding.failing, std::nullopt)) show_state(camera, false);
+  camera.frames().keep_newest();
+}
+
+void CameraLifecycle::end_encoded(Camera& camera) {
+  for (Output& output : camera.outputs) {
+    if (!output.is_copy()) end_packets(camera, output);
+  }
+}
+
 void CameraLifecycle::give_up_decoding(Camera& camera, const std::string& reason) {
   camera.decoding.given_up = true;
   messages::EndDecoding message{camera.id, {}};
@@ -156,7 +168,8 @@ void CameraLifecycle::on_node_done(Camera& camera, CameraNode& node) {
     if (edge.writer == node.id) end_edge(camera, edge);
   }
   for (Output& output : camera.outputs) {
-    if (!output.is_copy() && output.node == node.id) end_packets(camera, output);
+    const bool is_its = !output.is_copy() && output.node == node.id;
+    if (is_its && !camera.relocation) end_packets(camera, output);  // else another node goes on
     if (output.config.group && output.node == node.id) rig_.groups.leave(camera.id);
   }
 }

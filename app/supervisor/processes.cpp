@@ -327,6 +327,7 @@ bool has_work(const ManagedProcess& process, const Camera& camera) {
     case ProcessKind::source:
       return !camera.source.over && !camera.is_mosaic();
     case ProcessKind::master:
+      if (camera.relocation) return false;  // another one will have
       return camera.decoding.process == process.id && !camera.decoding.over && camera.is_decoded();
     case ProcessKind::publisher:
       return std::ranges::any_of(camera.outputs, [](const Output& output) { return !output.publisher.done; });

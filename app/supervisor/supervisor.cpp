@@ -160,6 +160,7 @@ void Supervisor::tick() {
   guard_.run("look after mosaics", [this] { cells_.follow(); });
   guard_.run("follow moves", [this] { moves_.follow(); });
   guard_.run("look after GPUs that are gone", [this] { lost_gpus_.follow(); });
+  guard_.run("have cameras go on elsewhere", [this] { relocations_.follow(); });
   guard_.run("take away a camera", [this] { roster_.settle_retiring(); });
   guard_.run("end masters without cameras", [this] { roster_.end_unneeded_quarantines(); });
   guard_.run("compare needs with the machine", [this] { roster_.follow_admission(); });

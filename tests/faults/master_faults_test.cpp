@@ -12,6 +12,7 @@
 
 #include "tests/faults/fault_rig.h"
 #include "tests/integration/clips.h"
+#include "tests/integration/recording.h"
 #include "tests/integration/test_camera.h"
 #include "tests/integration/times_in.h"
 #include "tests/unit/sanitized.h"
@@ -217,16 +218,6 @@ TEST(Quarantine, ItsMasterLivesAsLongAsItsCamera) {
   EXPECT_EQ(rig.report().at("master_restarts"), 1);
 }
 
-// When it begins for the last time, s.
-double last_sound(const std::filesystem::path& file) {
-  const std::string command =
-      "ffprobe -v error -select_streams a:0 -show_entries packet=pts_time -of csv=p=0 '" + file.string() + "'";
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
-  double last = -1;
-  for (double time = 0; std::fscanf(pipe.get(), "%lf%*[^\n]", &time) == 1;) last = time;
-  return last;
-}
-
 // Whose decoder is set aside. Its copy and sound go on, also in the next source; what looks at frames does not.
 TEST(Quarantine, CopiesGoOnWithoutADecoder) {
   if (const std::string why = TestCamera::missing(); !why.empty()) GTEST_SKIP() << why;
@@ -258,7 +249,7 @@ TEST(Quarantine, CopiesGoOnWithoutADecoder) {
   EXPECT_EQ(report.at("outputs").at("look").at("state"), "failed") << report;
   EXPECT_EQ(report.at("outputs").at("copy").at("state"), "ended") << report;
   EXPECT_TRUE(report.at("outputs").at("copy").at("frames").at("dropped").empty()) << report;
-  EXPECT_GT(last_sound(rig.file("copy.mp4")), read_video(rig.file("copy.mp4")).duration_s - 1);
+  EXPECT_GT(sound_times(rig.file("copy.mp4")).back(), read_video(rig.file("copy.mp4")).duration_s - 1);
 }
 
 // It waited for its decoder, and its time goes on from round to round as before.
