@@ -188,6 +188,14 @@ void CameraRoster::retire(Camera& camera, const std::optional<CameraConfig>& suc
   lifecycle_.stop(camera);
 }
 
+void CameraRoster::change(Camera& camera, const CameraConfig& config) {
+  CameraConfig same = camera.asked;
+  same.priority = config.priority;
+  if (!camera.runs_as(camera.asked) || same != config) return retire(camera, config);
+  camera.asked.priority = camera.config.priority = config.priority;
+  spdlog::info("{}: its priority is {} now", camera.name(), config.priority);
+}
+
 void CameraRoster::settle_retiring() {
   std::vector<CameraId> at_rest;
   for (const Camera& camera : rig_.cameras.all()) {
@@ -300,7 +308,7 @@ CameraDifference CameraRoster::apply(const RigConfig& rig) {
       add(config);
     } else if (!camera->runs_as(config)) {
       difference.changed.push_back(config.name);
-      retire(*camera, config);
+      change(*camera, config);
     }
   }
   return difference;

@@ -38,6 +38,8 @@ class CameraRoster {
   void add(const CameraConfig& asked);
   // `successor` comes in its place when nothing of it is left; none: nothing does.
   void retire(Camera& camera, const std::optional<CameraConfig>& successor);
+  // It is to be so: in place where no process has to know of it, as of its priority; else it goes, and comes anew.
+  void change(Camera& camera, const CameraConfig& config);
   // It goes, and comes anew where plan() puts it now, since a GPU is gone or here again, with all that it has counted;
   // a file goes on where it is. For what cannot go on as it is: see Relocations. `stands_in`: the place to prefer, "1"
   // or "cpu"; empty: none.
