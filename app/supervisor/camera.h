@@ -308,6 +308,7 @@ struct Camera {
   std::optional<CameraMove> move;              // then it has two nodes for one
   std::optional<LastMove> last_move;           // of those since it came
   std::optional<CameraRelocation> relocation;  // nothing of it is decoded until its nodes are others
+  std::optional<std::string> stalled;          // why nothing comes of its frames: a process that they need is away
   ShedStep shed = ShedStep::none;              // what it gives up for others
   bool shown = false;                          // by a mosaic: its node has work, whatever its outputs are
   CounterTotals counted;                       // by the supervisor itself

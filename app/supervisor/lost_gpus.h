@@ -44,6 +44,8 @@ class LostGpus {
   void add_waits(std::vector<pollfd>& waits) const;
   // Those that are suspected or not here, as docs/api.md describes them.
   [[nodiscard]] nlohmann::json status() const;
+  // It may be gone.
+  [[nodiscard]] bool is_doubtful(const Device& device) const { return health_.is_suspected(device); }
   // Nothing runs there: no process is to be started for it.
   [[nodiscard]] bool is_gone(const Device& device) const { return health_.is_gone(device); }
 

@@ -289,6 +289,7 @@ void Processes::on_death(ManagedProcess& process, const ExitInfo& info) {
     if (rig_.phase == RunPhase::draining) start_by(now + restart_while_draining);
     const auto wait = std::chrono::duration<double>(*process.start_at - now).count();
     when = wait > 0 ? fmt::format("in {:.2f} s", wait) : "at once";
+    if (events_.doubtful(process)) when += fmt::format(", if GPU {} can be used", process.place.gpu_name);
   }
   spdlog::error("{} died ({}) after {:.1f} s; restarted {}", role_of(process), describe(info), lived, when);
 }

@@ -15,6 +15,7 @@
 #include "tests/integration/recording.h"
 #include "tests/integration/test_camera.h"
 #include "tests/integration/times_in.h"
+#include "tests/unit/peers.h"
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
@@ -92,6 +93,53 @@ TEST(MasterDeaths, FilesLoseAndDoubleNoFrame) {
     EXPECT_EQ(check_pattern_recording(read_video(rig.file(name + ".mp4")), true), "");
     EXPECT_TRUE(rig.camera(name).at("frames").at("dropped").empty()) << rig.camera(name);
   }
+}
+
+// Nothing comes of it meanwhile, and that is to be seen; its copy runs.
+TEST(MasterDeaths, AreSeenWhileTheNextOneIsWaitedFor) {
+  const TemporaryFolder clips;
+  make_clip(clips.path(), {.name = "clip.mp4"});
+  const std::string flag = (clips.path() / "away").string();
+  const std::string port = std::to_string(free_port());
+  RigRun rig("http_address: 127.0.0.1:" + port + "\nrtsp_address: off\ncameras:\n  a:\n    source: \"" +
+                 (clips.path() / "clip.mp4").string() +
+                 "\"\n    loop: true\n    encode: {codec: h264, gop: 10}\n    record: {path: a.mp4}\n"
+                 "    outputs:\n      copy: {encode: {codec: copy}}\n",
+             {.failpoints = "child.starting@master:1+=throw" + flag});
+  ASSERT_TRUE(rig.wait_for_growth("a.mp4", 2000)) << rig.log();
+  const auto status = [&] {
+    const Answer answer = ask({"status", "--json", "--url", "http://127.0.0.1:" + port});
+    return answer.status == 0 ? nlohmann::json::parse(answer.output) : nlohmann::json();
+  };
+  const auto row_of_master = [&](const nlohmann::json& shown) {
+    for (const auto& process : shown.value("processes", nlohmann::json::array())) {
+      if (process.at("role") == "master") return process;
+    }
+    return nlohmann::json();
+  };
+  std::ofstream(flag).put('\n');
+  ::kill(rig.pid_of("master"), SIGKILL);
+  nlohmann::json shown;
+  const auto waits = [&] {
+    shown = status();
+    return row_of_master(shown).contains("restarts_in_s") && shown["cameras"]["a"]["state"] == "waiting";
+  };
+  ASSERT_TRUE(eventually(waits)) << shown << rig.log();
+  EXPECT_EQ(row_of_master(shown)["memory_mib"], 0) << shown;
+  EXPECT_EQ(shown["cameras"]["a"]["reason"], "waits until master is restarted");
+  EXPECT_EQ(shown["cameras"]["a"]["outputs"]["copy"]["state"], "running");
+  std::filesystem::remove(flag);
+  const auto runs = [&] {
+    shown = status();
+    const auto row = row_of_master(shown);
+    return row.is_object() && !row.contains("restarts_in_s") && shown["cameras"]["a"]["state"] == "running";
+  };
+  EXPECT_TRUE(eventually(runs)) << shown << rig.log();
+  EXPECT_FALSE(shown["cameras"]["a"].contains("reason")) << shown;
+  EXPECT_TRUE(rig.wait_for_growth("a.mp4", rig.size("a.mp4"))) << rig.log();
+  rig.signal(SIGINT);
+  EXPECT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
 }
 
 // Of GPUs that campipe_faults pretends to have.
