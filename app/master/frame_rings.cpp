@@ -16,6 +16,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr auto worker_deadline = seconds(30);  // for a worker that was restarted, or a reader that blocks
+constexpr auto worker_away = seconds(5);       // likewise with `drop`: a GPU that is gone has been found to be by then
 constexpr auto short_burst = seconds(1);       // for which the worker is waited for,
 constexpr auto longest_burst = seconds(10);
 
@@ -143,7 +144,7 @@ void FrameRings::expect_burst(std::chrono::nanoseconds behind) {
 // takes frames half as fast again as they come is behind no longer after twice the time. A worker that is always too
 // slow gets no more of it, and what has come to lie behind is dropped.
 void FrameRings::wait_out_burst() {
-  const bool may_come = camera_.start.live || camera_.start.resume;
+  const bool may_come = camera_.start.live || camera_.start.resume || lost_reader_;
   if (!may_come || burst_left_ <= std::chrono::nanoseconds(0)) return;
   const auto interrupted = [this] { return camera_.stop.beat_or_stop(); };
   const auto begin = Clock::now();
@@ -161,9 +162,29 @@ bool FrameRings::wait_for_room() {
   return may_be_published;
 }
 
-// With policy `block` a frame waits for a reader and for room in its queue, in time; with `drop` only in a burst.
+// Its worker has died, and another one comes soon, or the camera goes on elsewhere: what comes meanwhile waits in the
+// packet ring. What is read then comes as a burst.
+void FrameRings::wait_for_successor() {
+  if (has_reader()) {
+    reader_away_since_.reset();
+    had_reader_ = true;
+    return;
+  }
+  if (!had_reader_) return;
+  const auto now = Clock::now();
+  if (!reader_away_since_) reader_away_since_ = now;
+  const Deadline deadline = *reader_away_since_ + worker_away;
+  if (now >= deadline || !ring_->wait_for_reader(deadline, [this] { return camera_.stop.beat_or_stop(); })) return;
+  expect_burst(Clock::now() - *reader_away_since_);
+  reader_away_since_.reset();
+  lost_reader_ = true;
+}
+
+// With policy `block` a frame waits for a reader and for room in its queue, in time; with `drop` only in a burst, and
+// for the successor of a reader that died.
 bool FrameRings::wait_for_readers() {
   if (camera_.start.drop_policy == DropPolicy::drop) {
+    wait_for_successor();
     wait_out_burst();
     return true;
   }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "app/master/camera_decoder.h"
@@ -83,6 +84,7 @@ class FrameRings {
   };
   static StreamKind kind_of(const SourceStream& stream);
   bool wait_for_readers();
+  void wait_for_successor();
   void wait_out_burst();
 
   DecodingContext& camera_;
@@ -94,6 +96,9 @@ class FrameRings {
   std::uint64_t epoch_;
   std::uint64_t published_ = 0;
   std::chrono::nanoseconds burst_left_{0};  // for how long the worker may still be waited for; see wait_out_burst()
+  bool had_reader_ = false;
+  bool lost_reader_ = false;                            // and has another one since
+  std::optional<Clock::time_point> reader_away_since_;  // there is none, and has been one
   std::atomic<bool> renew_{false};
 };
 

@@ -12,6 +12,7 @@
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/integration/test_camera.h"
+#include "tests/integration/times_in.h"
 
 namespace campipe::test {
 namespace {
@@ -280,17 +281,47 @@ TEST_F(LostGpus, AFileGoesOnAfterItsNewestFrame) {
   EXPECT_EQ(lost("a"), 0U) << rig_->log();
 }
 
+// By stage, with another number of nodes where two of its stages are on one GPU; by tile; in a group; shown by a
+// mosaic.
+TEST_F(LostGpus, CamerasOfSeveralNodesGoOnToo) {
+  const std::vector<std::string> displaced{"stages", "tiles", "right", "shown"};
+  start(rig_of("  left: {gpu: 0}\n  right: {gpu: 1}\n  shown: {gpu: 1}\n"
+               "  stages: {filters: [sharpen, {blur: {sigma: 1}}], placement: {decode: 0, filter: [1, 0], encode: 0}}\n"
+               "  tiles: {filters: [sharpen], placement: {tiles: [0, 1], encode: 1}}\n"
+               "sync_groups: {stereo: {cameras: [left, right], rate: 25}}\n"
+               "mosaics:\n  wall: {cameras: [left, shown], gpu: 0, width: 320, height: 240, rate: 10, "
+               "record: {path: wall.mp4}, encode: {gop: 10, bitrate: 1M}}\n"),
+        is_missed(second));
+  const std::vector<std::string> all{"left", "right", "shown", "stages", "tiles", "wall"};
+  for (const std::string& name : all) ASSERT_TRUE(rig_->wait_for_growth(name + ".mp4", 5000)) << rig_->log();
+  set_flag();
+  ::kill(rig_->pid_of("worker 1"), SIGKILL);
+  ASSERT_NO_FATAL_FAILURE(expect_on("GPU 0", displaced));
+  for (const std::string& name : all) expect_records(name + ".mp4");
+  clear_flag();
+  for (const std::string name : {"stages", "tiles", "right", "shown"}) {
+    const auto runs = [&] { return times_in(rig_->log(), name + ": runs on ") >= 2 || !rig_->running(); };
+    ASSERT_TRUE(eventually(runs)) << name << '\n' << rig_->log();
+  }
+  for (const std::string& name : all) expect_records(name + ".mp4");
+  end();
+  for (const std::string& name : all)
+    EXPECT_FALSE(std::filesystem::exists(rig_->file(name + "-1.mp4"))) << name << '\n' << rig_->log();
+  EXPECT_EQ(rig_->camera("tiles").at("gpu"), "1");
+  EXPECT_EQ(lost("left"), 0U) << rig_->camera("left");
+}
+
 // Its GPU goes and comes back, by the death of its worker or of its master, while it is decoded, passed on as it comes,
 // and heard. All of that goes on in the same files, in one connection.
 TEST_F(LostGpus, ALiveCameraStaysConnectedAndItsCopyLosesNothing) {
   if (const std::string why = TestCamera::missing(); !why.empty()) GTEST_SKIP() << why;
-  for (const std::string role : {"worker 1", "master 1"}) {
-    SCOPED_TRACE(role);
+  for (const auto& [role, policy] : {std::pair("worker 1", "block"), {"worker 1", "drop"}, {"master 1", "block"}}) {
+    SCOPED_TRACE(std::string(role) + ", " + policy);
     TestCamera camera({"--width", "320", "--height", "240", "--gop", "20", "--audio"});
     start(rig_of("  a: {gpu: 0}\n  live:\n    source: \"" + camera.url() +
                      "\"\n    gpu: 1\n    rtsp_transport: tcp\n    outputs:\n"
                      "      copy: {encode: {codec: copy}, record: {path: copy.mp4}}\n",
-                 "block"),
+                 policy),
           is_missed(second));
     for (const char* name : {"a.mp4", "live.mp4", "copy.mp4"}) ASSERT_TRUE(rig_->wait_for_growth(name, 5000));
     const int connections = camera.connections();
