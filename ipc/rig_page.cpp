@@ -260,6 +260,10 @@ void RigPage::move(OutputId encoded, ProcessId from, ProcessId to) const {
   after.filter.add(before.filter.counts());
   after.encode.add(before.encode.counts());
   after.overhead.add(before.overhead.counts());
+  after.sets.encoded.fetch_add(before.sets.encoded);
+  after.sets.dropped.fetch_add(before.sets.dropped);
+  after.sets.out_of_tolerance.fetch_add(before.sets.out_of_tolerance);
+  after.sets.skew.add(before.sets.skew.counts());
   float largest = after.motion.largest;
   while (largest < before.motion.largest &&
          !after.motion.largest.compare_exchange_weak(largest, before.motion.largest)) {

@@ -149,7 +149,8 @@ ProcessSample parse_process(const nlohmann::json& json) {
           .restarts = count_of(json, "restarts"),
           .cpu_s = number_of(json, "cpu_s"),
           .memory_mib = number_of(json, "memory_mib"),
-          .gpu = text_of(json, "gpu")};
+          .gpu = text_of(json, "gpu"),
+          .restarts_in_s = known_number(json, "restarts_in_s")};
 }
 
 GpuSample parse_gpu(const nlohmann::json& json) {

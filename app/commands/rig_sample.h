@@ -77,7 +77,8 @@ struct ProcessSample {
   double cpu_s = 0;
   double memory_mib = 0;
   std::string gpu;
-  double cpu_percent = 0;  // of RigHistory: 100 is one core
+  std::optional<double> restarts_in_s = {};  // it has died, and waits for that
+  double cpu_percent = 0;                    // of RigHistory: 100 is one core
 };
 
 struct GpuSample {

@@ -83,6 +83,8 @@ const std::array<ColumnForm, column_count> forms{{
      [](Sample s) { return static_cast<double>(s.frames.dropped_total); }, no_look},
     {"Mb/s", true, 3, [](Sample s) { return fmt::format("{:.2f}", s.rates.mbit_per_s); },
      [](Sample s) { return s.rates.mbit_per_s; }, no_look},
+    {"WORKER", true, 2, [](Sample s) { return s.processing.worker < 0 ? "-" : fmt::to_string(s.processing.worker); },
+     [](Sample s) { return static_cast<double>(s.processing.worker); }, no_look},
     {"VIEWERS", true, 1, [](Sample s) { return s.viewers ? fmt::format("{}", *s.viewers) : std::string("-"); },
      [](Sample s) { return static_cast<double>(s.viewers.value_or(0)); }, no_look},
     {"REC", false, 2, recording_of, no_value, look_of_recording},
@@ -196,7 +198,8 @@ std::vector<StyledLine> process_table(const std::vector<ProcessSample>& processe
     lines.emplace_back()
         .add(fmt::format("{} {:>8} {:>7.1f} {:>11.1f} {} ", fit(p.role, 12), p.pid ? fmt::to_string(*p.pid) : "-",
                          p.cpu_percent, p.memory_mib, fit(p.gpu.empty() ? "-" : p.gpu, 4, true)))
-        .add(fmt::format("{:>9}", p.restarts), p.restarts > 0 ? Look::warning : Look::plain);
+        .add(fmt::format("{:>9}", p.restarts), p.restarts > 0 ? Look::warning : Look::plain)
+        .add(p.restarts_in_s ? fmt::format("  next in {:.0f} s", *p.restarts_in_s) : "", Look::bad);
   }
   return lines;
 }

@@ -13,8 +13,8 @@
 namespace campipe {
 
 // The columns in their order.
-enum class Column : std::uint8_t { name, state, fps, p50, p95, drops, dropped, bitrate, viewers, recording };
-inline constexpr std::size_t column_count = 10;
+enum class Column : std::uint8_t { name, state, fps, p50, p95, drops, dropped, bitrate, worker, viewers, recording };
+inline constexpr std::size_t column_count = 11;
 
 // Sorted as that column is usually wanted: texts from A, numbers from the largest; then by name.
 void sort_streams(std::vector<StreamSample>& streams, Column by, bool reversed);

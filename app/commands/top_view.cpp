@@ -24,6 +24,7 @@ constexpr std::array<SortKey, column_count> sort_keys{{{'n', Column::name, "name
                                                        {'d', Column::drops, "drops a second"},
                                                        {'t', Column::dropped, "dropped in total"},
                                                        {'b', Column::bitrate, "bit rate"},
+                                                       {'w', Column::worker, "worker"},
                                                        {'v', Column::viewers, "viewers"},
                                                        {'c', Column::recording, "recording"}}};
 

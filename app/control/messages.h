@@ -180,6 +180,11 @@ struct StopCamera : OfCamera {
   static constexpr std::string_view type = "stop_camera";
 };
 
+// To its master. Another one goes on with it: nothing more is handed over. The answer is DecodingLeft.
+struct LeaveCamera : OfCamera {
+  static constexpr std::string_view type = "leave_camera";
+};
+
 // To both. Nothing of the camera is left, its ids are free.
 struct ForgetCamera : OfCamera {
   static constexpr std::string_view type = "forget_camera";
@@ -196,7 +201,7 @@ struct Leave : Empty {
 
 using ToSource = MessageList<ReadCamera, ShowCamera, EndDecoding, StopCamera, ForgetCamera, Drain, Leave>;
 using ToMaster = MessageList<DecodeCamera, SourceRing, SourceRingsOver, ShowCamera, ShedCamera, StopCamera, RenewRing,
-                             ForgetCamera, Drain, Leave>;
+                             LeaveCamera, ForgetCamera, Drain, Leave>;
 
 // ---- To a worker
 
@@ -345,7 +350,12 @@ struct DecodingOver {
   static void fields(auto& m, auto&& f) { f("camera", m.camera), f("failure", m.failure); }
 };
 
-using FromMaster = MessageList<FrameRing, SourceRingDone, DecodingState, DecodingOver>;
+// It was asked to leave it. What it has published can still be read.
+struct DecodingLeft : OfCamera {
+  static constexpr std::string_view type = "decoding_left";
+};
+
+using FromMaster = MessageList<FrameRing, SourceRingDone, DecodingState, DecodingOver, DecodingLeft>;
 
 // ---- From workers
 

@@ -40,9 +40,12 @@ void CameraDecoding::run() {
   ThreadScope scope(page_.decode(start_.camera, start_.process).thread, "dec:" + start_.name);
   stop_.attach(scope);
   std::string failure;
+  bool left = false;
   try {
     pin_to_cores();
     take_all();
+  } catch (const DecodingWasLeft&) {
+    left = true;
   } catch (const std::exception& error) {
     if (ends_process(error)) events_.on_gpu_lost(error.what());
     if (!stop_.stopped()) {
@@ -53,6 +56,7 @@ void CameraDecoding::run() {
   }
   decoding_.close();
   over_ = true;
+  if (left) return events_.on_left();
   events_.on_over(failure);
 }
 
@@ -68,6 +72,7 @@ void CameraDecoding::pin_to_cores() const {
 
 void CameraDecoding::take_all() {
   while (!feeds_.is_over() && !stop_.given_up()) {
+    end_if_left();
     stop_.beat();
     if (const auto feed = feeds_.next(slice)) {
       take(*feed);
@@ -77,6 +82,11 @@ void CameraDecoding::take_all() {
   }
   const bool nothing = start_.decode && any_feed_ && start_.base + decoding_.given() == 0;
   if (nothing && !start_.live && !stop_.stopped()) throw Error("no frame could be decoded");
+}
+
+// Here nothing is half done.
+void CameraDecoding::end_if_left() const {
+  if (stop_.left()) throw DecodingWasLeft();
 }
 
 // Another process has read the source once more, and nothing of that has been published yet.
@@ -96,6 +106,7 @@ void CameraDecoding::take(const Feed& feed) {
   }
   any_feed_ = true;
   while (!stop_.given_up()) {
+    end_if_left();
     stop_.beat();
     if (!try_to_take(intake)) return;
     decoding_.serve();

@@ -32,6 +32,8 @@ struct CameraDecodingEvents {
   std::function<void(const std::string& reason)> on_gpu_lost;
   // No frame will come any more. `failure`: empty if it ended as it should.
   std::function<void(const std::string& failure)> on_over;
+  // Its work was left: another master goes on as after a death.
+  std::function<void()> on_left = [] {};
   // A live camera: is decoded, or is not for this reason.
   std::function<void(bool decodes, const std::string& reason)> on_state = [](bool, const std::string&) {};
   // All of that packet ring has been taken.
@@ -56,6 +58,9 @@ class CameraDecoding {
   void finish() { feeds_.finish(); }
   // The source is being ended: what it has read is still handed over, within seconds.
   void stop() { stop_.stop(); }
+  // Another process goes on with it: nothing is handed over any more, and all that it has not published stays in the
+  // packet ring. The frame ring is closed, and stays until its readers are done.
+  void leave() { stop_.leave(); }
   // See Decoding.
   void show(bool shown) { decoding_.show(shown); }
   void shed(ShedStep step) { decoding_.shed(step); }
@@ -69,6 +74,7 @@ class CameraDecoding {
   void run();
   void pin_to_cores() const;
   void take_all();
+  void end_if_left() const;
   void take(const Feed& feed);
   [[nodiscard]] bool comes_again(const FeedStart& feed) const;
   bool try_to_take(PacketIntake& intake);

@@ -13,6 +13,10 @@
 
 namespace campipe {
 
+// Thrown where decoding ends at once, since another master goes on with it (StopSignal::leave()). What is caught as an
+// error is something else.
+struct DecodingWasLeft {};
+
 struct DecodingContext {
   DecodingContext(const DecodingStart& with, const RigPage& page, StopSignal& stop_signal)
       : start(with),

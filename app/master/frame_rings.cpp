@@ -16,6 +16,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr auto worker_deadline = seconds(30);  // for a worker that was restarted, or a reader that blocks
+constexpr auto worker_away = seconds(5);       // likewise with `drop`: a GPU that is gone has been found to be by then
 constexpr auto short_burst = seconds(1);       // for which the worker is waited for,
 constexpr auto longest_burst = seconds(10);
 constexpr auto calm = seconds(5);  // in which the worker always had room: it keeps up
@@ -145,7 +146,7 @@ void FrameRings::expect_burst(std::chrono::nanoseconds behind) {
 // for as well when another program, or a driver's lock, holds it up for a moment. A worker that is always too slow gets
 // no more of it, and what has come to lie behind is dropped.
 void FrameRings::wait_out_burst() {
-  if (!camera_.start.live && !camera_.start.resume) return;
+  if (!camera_.start.live && !camera_.start.resume && !lost_reader_) return;
   const auto interrupted = [this] { return camera_.stop.beat_or_give_up(); };
   const auto room_by = [&](Deadline deadline) {
     return ring_->wait_for_reader(deadline, interrupted) &&
@@ -162,10 +163,36 @@ void FrameRings::wait_out_burst() {
   burst_left_ -= Clock::now() - begin;
 }
 
-// With policy `block` a frame waits for a reader and for room in its queue, in time; with `drop` only in a burst, and
-// so does what is decoded on demand: the source, and with it the copies, would have to wait for its viewers.
 bool FrameRings::wait_for_room() {
+  const bool may_be_published = wait_for_readers();
+  if (camera_.stop.left()) throw DecodingWasLeft();
+  return may_be_published;
+}
+
+// Its worker has died, and another one comes soon, or the camera goes on elsewhere: what comes meanwhile waits in the
+// packet ring. What is read then comes as a burst.
+void FrameRings::wait_for_successor() {
+  if (has_reader()) {
+    reader_away_since_.reset();
+    had_reader_ = true;
+    return;
+  }
+  if (!had_reader_) return;
+  const auto now = Clock::now();
+  if (!reader_away_since_) reader_away_since_ = now;
+  const Deadline deadline = *reader_away_since_ + worker_away;
+  if (now >= deadline || !ring_->wait_for_reader(deadline, [this] { return camera_.stop.beat_or_stop(); })) return;
+  expect_burst(Clock::now() - *reader_away_since_);
+  reader_away_since_.reset();
+  lost_reader_ = true;
+}
+
+// With policy `block` a frame waits for a reader and for room in its queue, in time; with `drop` only in a burst, and
+// for the successor of a reader that died. What is decoded on demand never waits for long either: the source would have
+// to wait for its viewers, and with it the copies.
+bool FrameRings::wait_for_readers() {
   if (!camera_.start.decode || camera_.start.drop_policy == DropPolicy::drop) {
+    if (camera_.start.decode) wait_for_successor();
     wait_out_burst();
     return true;
   }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "app/master/camera_decoder.h"
@@ -56,7 +57,8 @@ class FrameRings {
   // False: stopped.
   bool wait_for_first_reader(Deadline deadline);
   void wait_for_reader(std::chrono::nanoseconds longest);
-  // Before each frame; the policies `block` and `drop` differ here. False: there is no worker.
+  // Before each frame; the policies `block` and `drop` differ here. False: there is no worker. Throws DecodingWasLeft:
+  // who goes on decodes this frame, too.
   bool wait_for_room();
   // What was held up, or read while the source was being opened, comes at once: the worker is waited for, for a while;
   // longer where it is so far behind. (One that keeps up is waited for, too, without this.)
@@ -81,6 +83,8 @@ class FrameRings {
     [[nodiscard]] bool is_like(const StreamKind& other) const;
   };
   static StreamKind kind_of(const SourceStream& stream);
+  bool wait_for_readers();
+  void wait_for_successor();
   void wait_out_burst();
 
   DecodingContext& camera_;
@@ -93,6 +97,9 @@ class FrameRings {
   std::uint64_t published_ = 0;
   std::chrono::nanoseconds burst_left_{0};  // for how long the worker may still be waited for; see wait_out_burst()
   Deadline late_{};                         // when it last had no room for a frame
+  bool had_reader_ = false;
+  bool lost_reader_ = false;                            // and has another one since
+  std::optional<Clock::time_point> reader_away_since_;  // there is none, and has been one
   std::atomic<bool> renew_{false};
 };
 

@@ -96,6 +96,9 @@ class Master {
       if (camera->edge() == of.edge) camera->renew();
     }
   }
+  void on(const messages::LeaveCamera& of) {
+    if (CameraDecoding* const camera = find(of.camera)) camera->leave();
+  }
   void on(const messages::ForgetCamera& of) { cameras_.erase(of.camera); }
   void on(const messages::Drain&) { stop_all(); }
   void on(const messages::Leave&) { leave_ = true; }
@@ -145,6 +148,7 @@ class Master {
     events.on_over = [this, camera](const std::string& failure) {
       child_.send(messages::DecodingOver{camera, failure});
     };
+    events.on_left = [this, camera] { child_.send(messages::DecodingLeft{{camera}}); };
     events.on_state = [this, camera](bool decodes, const std::string& reason) {
       child_.send(messages::DecodingState{camera, decodes, reason});
     };

@@ -79,7 +79,7 @@ std::vector<std::string> filter_names(const std::vector<FilterConfig>& filters, 
 // Names of what the outputs of `campipe --plan` have in common.
 std::string name_of(GraphEdge::Kind kind);  // "frame ring"
 std::string name_of(ReadySignal signal);
-std::string decoder_text(const GraphNode& source);  // "nvdec on GPU 0"
+std::string decoder_text(const GraphNode& source);  // "nvdec on GPU 0 in master 0"
 std::string cells_text(const GraphNode& mosaic);    // "4 cells"
 // "resize, blur -> h264 (libx264), on demand"; `maker`: that has the stream.
 std::string stream_text(const GraphStream& stream, const GraphNode& maker);

@@ -146,7 +146,8 @@ std::string stream_text(const GraphStream& stream, const GraphNode& maker) {
 }
 
 std::string decoder_text(const GraphNode& source) {
-  return source.gpu == "cpu" ? source.decoder : source.decoder + " on GPU " + source.gpu;
+  const std::string decoder = source.gpu == "cpu" ? source.decoder : source.decoder + " on GPU " + source.gpu;
+  return source.decoded_in.empty() ? decoder : decoder + " in " + source.decoded_in;
 }
 
 std::string cells_text(const GraphNode& mosaic) {

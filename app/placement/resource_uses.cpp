@@ -30,10 +30,10 @@ constexpr std::array names{"decode",     "GPU time",           "cores", "one thr
 
 constexpr std::array of_gpus{Resource::decode, Resource::gpu_time, Resource::gpu_memory, Resource::bus};
 
-// 3100 → "3,100"
-std::string thousands(double number) {
-  std::string text = fmt::format("{:.0f}", number);
-  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
+// 3100.26, 1 → "3,100.3"
+std::string thousands(double number, int decimals) {
+  std::string text = fmt::format("{:.{}f}", number, decimals);
+  for (auto at = static_cast<std::ptrdiff_t>(std::min(text.find('.'), text.size())) - 3; at > 0; at -= 3)
     text.insert(static_cast<std::size_t>(at), ",");
   return text;
 }
@@ -68,8 +68,18 @@ Unit unit_of(Resource resource) {
   return {};
 }
 
-std::string amount(double value, const Unit& unit) {
-  return unit.whole ? thousands(value / unit.of_it) : fmt::format("{:.1f}", value / unit.of_it);
+struct Amounts {
+  std::string needs;
+  std::string has;
+};
+
+// What is short is seen to be: with as many decimals as that takes.
+Amounts amounts(const ResourceUse& use, const Unit& unit) {
+  constexpr int most_decimals = 6;
+  for (int decimals = unit.whole ? 0 : 1;; ++decimals) {
+    Amounts texts{thousands(use.needs / unit.of_it, decimals), thousands(use.has / unit.of_it, decimals)};
+    if (use.needs <= use.has || texts.needs != texts.has || decimals == most_decimals) return texts;
+  }
 }
 
 ResourceUse cores_use(const RigNeeds& needs, const Machine& machine, const MachineCosts& costs) {
@@ -170,7 +180,7 @@ std::vector<ResourceUse> shortages(const std::vector<ResourceUse>& uses) {
 
 std::string describe(const ResourceUse& use) {
   const Unit unit = unit_of(use.resource);
-  const std::string needs = amount(use.needs, unit), has = amount(use.has, unit);
+  const auto [needs, has] = amounts(use, unit);
   const std::string doubt_text = use.estimated ? " (estimated; `campipe calibrate-costs` measures it)" : "";
   const std::string parts = use.parts.empty() ? "" : " (" + use.parts + ")";
   if (use.resource == Resource::thread)

@@ -19,6 +19,12 @@ void StopSignal::stop() {
   changed_.notify_all();
 }
 
+void StopSignal::leave() {
+  left_ = true;
+  const std::lock_guard lock(mutex_);
+  changed_.notify_all();
+}
+
 bool StopSignal::given_up() const {
   const std::int64_t stopped_at = stop_at_.load();
   return stopped_at != 0 && now_ns() > stopped_at + drain_deadline.count();
@@ -28,12 +34,12 @@ void StopSignal::beat() { scope_->beat(); }
 
 bool StopSignal::beat_or_stop() {
   beat();
-  return stopped();
+  return stopped() || left();
 }
 
 bool StopSignal::beat_or_give_up() {
   beat();
-  return given_up();
+  return given_up() || left();
 }
 
 void StopSignal::sleep_until(Deadline due) {

@@ -20,13 +20,17 @@ class StopSignal {
   // Any thread.
   void stop();
   [[nodiscard]] bool stopped() const { return stop_at_.load() != 0; }
+  // Any thread. Its work goes on in another process: it ends at once, as if this process had died.
+  void leave();
+  [[nodiscard]] bool left() const { return left_; }
   // Stopped, and the time to hand over what is decoded has passed.
   [[nodiscard]] bool given_up() const;
 
   // The rest: the ingest thread only. `scope` outlives its work.
   void attach(ThreadScope& scope) { scope_ = &scope; }
   void beat();
-  // For waits that must be interrupted: to be asked at least every 100 ms. A heartbeat, and whether the wait must end.
+  // For waits that must be interrupted: to be asked at least every 100 ms. A heartbeat, and whether the wait must end;
+  // also where it was left.
   bool beat_or_stop();
   bool beat_or_give_up();
   // Returns early when stopped.
@@ -35,6 +39,7 @@ class StopSignal {
  private:
   ThreadScope* scope_ = nullptr;
   std::atomic<std::int64_t> stop_at_{0};  // monotonic ns at which stop() was called; 0: it was not
+  std::atomic<bool> left_{false};
   std::mutex mutex_;
   std::condition_variable changed_;
 };

@@ -10,9 +10,9 @@
 
 namespace campipe {
 
-// `first`: packets of the video, in order, of which none but the first one has a time of decoding; `next` follows them and
-// has one. What is as it must be stays so. `frame`: how long a frame is, in their time base, > 0. A time of presentation
-// that is missing becomes the one before the earliest of those that follow.
+// `first`: packets of the video, in order, of which none but the first one has a time of decoding; `next` follows them
+// and has one. What is as it must be stays so. `frame`: how long a frame is, in their time base, > 0. A time of
+// presentation that is missing becomes the one before the earliest of those that follow.
 void date_first_packets(std::span<AVPacket* const> first, const AVPacket& next, std::int64_t frame);
 
 }  // namespace campipe

@@ -261,6 +261,27 @@ void settle(const Camera& camera, const RigPage& page, DropCause cause) {
   for (const CameraNode& node : camera.nodes) settle_node(camera, node, page, cause);
 }
 
+DropsByCause dropped_behind_source(const Camera& camera, const Output& output, const RigPage& page) {
+  DropsByCause drops{};
+  const auto add_all = [&](const DropCounters& counters) {
+    for (std::size_t cause = 0; cause < drop_causes; ++cause) drops[cause] += counters[cause].load();
+  };
+  add_all(encode_block(camera, output, page).dropped);
+  for (const Camera::Hop& hop : camera.path_of(output)) {
+    if (hop.edge->writer) add_all(writer_block(camera, *hop.edge, page).unpublished);
+    if (hop.reader == nullptr) continue;
+    const ReaderFrames frames = hop.edge->frames_from(*hop.reader);
+    const std::uint64_t published = hop.edge->published();
+    drops[static_cast<std::size_t>(DropCause::queue_full)] += frames.recalled;
+    drops[static_cast<std::size_t>(DropCause::worker_lost)] += published - std::min(published, frames.meant);
+  }
+  return drops;
+}
+
+void replace_dropped(DropCounters& counters, const DropsByCause& drops) {
+  for (std::size_t cause = 0; cause < drop_causes; ++cause) counters[cause] = drops[cause];
+}
+
 std::uint64_t settle_recording(const Output& output, const RigPage& page) {
   const auto& record = output.config.record;
   if (!record || record->when == RecordWhen::motion || !output.recording.on) return 0;

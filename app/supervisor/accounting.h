@@ -4,6 +4,7 @@
 // came is neither decoded nor encoded: there, both are the packets.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -84,6 +85,12 @@ std::vector<LostFrames> settle_node(const Camera& camera, const CameraNode& node
 std::uint64_t accounted_at(const Camera& camera, const CameraNode& node, const RigPage& page);
 // Likewise at all of its nodes.
 void settle(const Camera& camera, const RigPage& page, DropCause cause);
+
+// What was dropped behind the source's edge on the way to an encoded output, by cause. Only when nothing is in flight
+// there.
+using DropsByCause = std::array<std::uint64_t, drop_causes>;
+DropsByCause dropped_behind_source(const Camera& camera, const Output& output, const RigPage& page);
+void replace_dropped(DropCounters& counters, const DropsByCause& drops);
 
 // Counts packets that no publisher has dealt with as unrecorded, where they should have been recorded. Only when there
 // is no publisher any more. Returns how many that were.

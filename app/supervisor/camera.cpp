@@ -71,7 +71,10 @@ ProcessId Camera::writer_of(const CameraEdge& edge) const {
   return edge.writer ? node(*edge.writer).process() : decoding.process;
 }
 
-bool Camera::is_over(const CameraEdge& edge) const { return edge.writer ? node(*edge.writer).done : decoding.over; }
+bool Camera::is_over(const CameraEdge& edge) const {
+  if (edge.writer) return node(*edge.writer).done;
+  return decoding.over || (relocation && decoding.gone);  // the next ring is for other nodes
+}
 
 bool Camera::input_is_over(const CameraNode& node) const {
   if (is_mosaic()) return source.over;

@@ -179,11 +179,12 @@ struct CameraEdge {
   bool ended = false;                 // and has
   std::optional<Ring> newest;
   std::uint64_t epoch = 0;  // of the newest, of any process
+  std::uint64_t base = 0;   // frames that count as published before the first ring
   // Of the source's: the newest frame of rings before and of masters that died, and the packet that it came in.
   std::optional<std::int64_t> last_pts;
   std::optional<std::int64_t> last_packet;
 
-  [[nodiscard]] std::uint64_t published() const { return newest ? newest->observer.published() : 0; }
+  [[nodiscard]] std::uint64_t published() const { return newest ? newest->observer.published() : base; }
   // Of the source's: of all masters.
   [[nodiscard]] std::optional<std::int64_t> newest_pts() const;
   // Likewise, before the ring is replaced or its master's work goes on: it remembers what its newest frame is.
@@ -238,6 +239,12 @@ struct CameraMove {
   std::uint64_t request = 0;
 
   [[nodiscard]] bool is_committed() const { return page->boundary().has_value(); }
+};
+
+// It goes on elsewhere (app/supervisor/relocations.h).
+struct CameraRelocation {
+  Clock::time_point begun = Clock::now();
+  bool nodes_end = false;  // they were told that no further ring comes
 };
 
 // Its work has gone over.
@@ -297,12 +304,14 @@ struct Camera {
   std::vector<CameraNode> nodes;    // in the order in which frames come to them; at least one
   // Likewise: the source's, those that nodes write, and those for mosaics. Of a mosaic: none.
   std::list<CameraEdge> edges;
-  std::vector<messages::CellState> cells;  // of a mosaic: as its node knows them
-  std::optional<CameraMove> move;          // then it has two nodes for one
-  std::optional<LastMove> last_move;       // of those since it came
-  ShedStep shed = ShedStep::none;          // what it gives up for others
-  bool shown = false;                      // by a mosaic: its node has work, whatever its outputs are
-  CounterTotals counted;                   // by the supervisor itself
+  std::vector<messages::CellState> cells;      // of a mosaic: as its node knows them
+  std::optional<CameraMove> move;              // then it has two nodes for one
+  std::optional<LastMove> last_move;           // of those since it came
+  std::optional<CameraRelocation> relocation;  // nothing of it is decoded until its nodes are others
+  std::optional<std::string> stalled;          // why nothing comes of its frames: a process that they need is away
+  ShedStep shed = ShedStep::none;              // what it gives up for others
+  bool shown = false;                          // by a mosaic: its node has work, whatever its outputs are
+  CounterTotals counted;                       // by the supervisor itself
   Clock::time_point begun = Clock::now();
 
   std::optional<Device> home;  // the GPU that it ran on before that was gone; none: it is where it was placed

@@ -2,12 +2,19 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "app/supervisor/accounting.h"
 #include "core/log.h"
 
 namespace campipe {
 namespace {
+
+// Of packets that are passed on as they come, only of the source.
+std::optional<std::string> why_waiting(const Camera& camera, const Output& output) {
+  if (camera.source.away || output.is_copy()) return camera.source.away;
+  return camera.decoding.failing ? camera.decoding.failing : camera.stalled;
+}
 
 // That its source delivers, or its frames are decoded, or not: as the camera knows it by now. Who reports that has
 // logged it.
@@ -16,7 +23,7 @@ void show_state(Camera& camera, bool has_begun) {
     const bool can_change = output.state == CameraState::running || output.state == CameraState::waiting ||
                             (output.state == CameraState::starting && has_begun);
     if (!can_change) continue;
-    const auto& why = camera.source.away || output.is_copy() ? camera.source.away : camera.decoding.failing;
+    const auto why = why_waiting(camera, output);
     output.become(why ? CameraState::waiting : CameraState::running);
     if (!output.recording.failed) output.reason = why.value_or("");
   }
@@ -118,6 +125,18 @@ void CameraLifecycle::on_decoding_over(Camera& camera, const std::string& failur
   if (!camera.is_mosaic()) end_edge(camera, camera.frames());
 }
 
+void CameraLifecycle::on_decoding_left(Camera& camera) {
+  camera.decoding.gone = true;
+  if (std::exchange(camera.decoding.failing, std::nullopt)) show_state(camera, false);
+  camera.frames().keep_newest();
+}
+
+void CameraLifecycle::end_encoded(Camera& camera) {
+  for (Output& output : camera.outputs) {
+    if (!output.is_copy()) end_packets(camera, output);
+  }
+}
+
 void CameraLifecycle::give_up_decoding(Camera& camera, const std::string& reason) {
   camera.decoding.given_up = true;
   messages::EndDecoding message{camera.id, {}};
@@ -156,7 +175,8 @@ void CameraLifecycle::on_node_done(Camera& camera, CameraNode& node) {
     if (edge.writer == node.id) end_edge(camera, edge);
   }
   for (Output& output : camera.outputs) {
-    if (!output.is_copy() && output.node == node.id) end_packets(camera, output);
+    const bool is_its = !output.is_copy() && output.node == node.id;
+    if (is_its && !camera.relocation) end_packets(camera, output);  // else another node goes on
     if (output.config.group && output.node == node.id) rig_.groups.leave(camera.id);
   }
 }
@@ -260,6 +280,22 @@ void CameraLifecycle::on_reader_death(CameraEdge& input, NodeId node) {
   EdgeReader& reader = input.reader(node);
   if (input.newest && reader.seat) input.newest->observer.mark_reader_gone(*reader.seat);
   reader.unsettled = true;
+}
+
+void CameraLifecycle::follow_restarts() {
+  std::vector<const ManagedProcess*> away;
+  for (const ManagedProcess& process : processes_.all()) {
+    const bool between = process.kind == ProcessKind::master || process.kind == ProcessKind::worker;
+    if (between && !process.child && process.start_at) away.push_back(&process);
+  }
+  for (Camera& camera : rig_.cameras.all()) {
+    const auto process = std::ranges::find_if(away, [&](const auto* one) { return has_work(*one, camera); });
+    std::optional<std::string> stalled;
+    if (process != away.end()) stalled = "waits until " + role_of(**process) + " is restarted";
+    if (stalled == camera.stalled) continue;
+    camera.stalled = std::move(stalled);
+    show_state(camera, false);
+  }
 }
 
 void CameraLifecycle::give_up_sources() {

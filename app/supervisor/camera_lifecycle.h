@@ -34,9 +34,17 @@ class CameraLifecycle {
   // `failure`: empty where it ended as it should.
   void on_source_over(Camera& camera, const std::string& failure);
   void on_decoding_over(Camera& camera, const std::string& failure);
+  // Its master has no thread for it any more, and another one will go on.
+  static void on_decoding_left(Camera& camera);
+  // No further ring of its frames comes to the nodes that it has.
+  void end_frames(const Camera& camera) { end_edge(camera, camera.frames()); }
+  // Nor packets of what they encode: none of it goes on.
+  void end_encoded(Camera& camera);
   // Nothing of it is decoded any more. What is passed on as it comes goes on.
   void give_up_decoding(Camera& camera, const std::string& reason);
   void on_decoding_state(Camera& camera, bool decodes, const std::string& reason);
+  // To be called several times a second: cameras that wait until a master or a worker is restarted do not run.
+  void follow_restarts();
   void on_node_done(Camera& camera, CameraNode& node);
   // What a node makes for other nodes comes no more.
   void on_edge_failed(Camera& camera, CameraEdge& edge, const std::string& reason);

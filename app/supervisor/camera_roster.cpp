@@ -7,6 +7,7 @@
 #include "app/placement/quarantine.h"
 #include "app/placement/stand_ins.h"
 #include "app/supervisor/accounting.h"
+#include "app/supervisor/camera_parts.h"
 #include "app/supervisor/status_view.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -18,12 +19,6 @@ namespace {
 constexpr auto no_descriptors = "not started: the rig is out of descriptors (LimitNOFILE, ulimit -n)";
 
 std::size_t cells_of(const CameraConfig& config) { return config.mosaic ? config.mosaic->cells.size() : 0; }
-
-// "GPU 1", "the CPU": of its own stream.
-std::string name_of_place(const Camera& camera) {
-  const std::string& gpu = camera.encoder_of(camera.own()).gpu;
-  return gpu == "cpu" ? "the CPU" : "GPU " + gpu;
-}
 
 bool is_at_rest(const Camera& camera) {
   if (!camera.takes_part()) return true;
@@ -48,42 +43,6 @@ void CameraRoster::add_all(const RigPlan& plan) {
   }
 }
 
-// A node for each of the plan's, and an edge that each of them writes, but for the last one, which encodes: the next
-// one reads it; of a tile, the last one. The first edge is the source's. A mosaic's node has cells.
-void CameraRoster::add_nodes(Camera& camera, const CameraIds& ids, const CameraPlan& where) const {
-  const std::vector<FilterConfig>& filters = camera.config.filters;
-  const auto add_reader = [](CameraEdge& edge, NodeId node, unsigned worker) {
-    EdgeReader& reader = edge.readers.emplace_back();
-    reader.node = node;
-    reader.process = worker_process(worker);
-  };
-  if (!camera.is_mosaic()) camera.edges.emplace_back().id = ids.edges[0];
-  for (unsigned n = 0; n < ids.nodes.size(); ++n) {
-    const NodePlan& planned = where.nodes[n];
-    CameraNode& node = camera.nodes.emplace_back();
-    node.id = ids.nodes[n];
-    node.worker = planned.worker;
-    node.gpu = gpu_name(rig_.machine.devices, planned.gpu);
-    node.done = !needs_worker(camera.config);
-    node.first_filter = planned.first_filter;
-    const bool is_tile = n < where.tiles;
-    if (is_tile) node.tile = n;
-    node.joins = where.tiles > 0 && !is_tile;
-    if (camera.is_mosaic()) continue;
-    if (is_tile || n == 0) add_reader(camera.frames(), node.id, node.worker);
-    if (n + 1 == ids.nodes.size()) continue;
-    const std::size_t next = is_tile ? ids.nodes.size() - 1 : n + 1;
-    CameraEdge& edge = camera.edges.emplace_back();
-    edge.id = ids.edges[n + 1];
-    edge.writer = node.id;
-    add_reader(edge, ids.nodes[next], where.nodes[next].worker);
-    edge.memory = planned.output;
-    edge.filters = filters;
-    if (!is_tile)
-      edge.filters = {filters.begin() + planned.first_filter, filters.begin() + where.nodes[n + 1].first_filter};
-  }
-}
-
 Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const CameraPlan& where) {
   const Devices& devices = rig_.machine.devices;
   Camera camera;
@@ -100,17 +59,14 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Camer
   camera.source.placement = where.placement;
   camera.source.gpu = gpu_name(devices, where.placement.decode_gpu);
   CameraSetup::set_master(camera, master_for(config, where, comes.quarantined));
-  add_nodes(camera, ids, where);
+  add_nodes(camera, ids.nodes, ids.edges, where, devices);
   if (!camera.is_mosaic()) camera.frames().last_pts = comes.resume;
   for (std::size_t i = 0; i < ids.outputs.size(); ++i) {
     Output& output = camera.outputs.emplace_back();
     output.id = ids.outputs[i];
     output.camera = ids.camera;
     output.own = i == 0;
-    output.config = outputs.at(i);
-    const NodePlan& planned = output.own ? where.nodes.back() : where.nodes.front();
-    output.node = output.own ? ids.nodes.back() : ids.nodes.front();
-    output.placement = placement_of_output(where, planned, output.config, devices);
+    place_output(output, outputs.at(i), ids.nodes, where, devices);
     if (const auto found = comes.before.find(output.config.name); found != comes.before.end()) {
       output.before = found->second;
       if (comes.sends || comes.displaced)
@@ -147,6 +103,7 @@ ManagedProcess& CameraRoster::master_for(const CameraConfig& config, const Camer
 void CameraRoster::isolate_cameras_of(const ManagedProcess& master) {
   for (Camera& camera : rig_.cameras.all()) {
     SourceDecoding& decoding = camera.decoding;
+    if (camera.relocation) continue;  // it gets another master in any case
     if (decoding.process != master.id || !std::exchange(decoding.isolate, false) || decoding.over) continue;
     ManagedProcess& apart = master_for(camera.config, {}, true);
     spdlog::warn("{}: is decoded apart from now on, in {}, since it has brought down {}", camera.name(), role_of(apart),
@@ -231,6 +188,14 @@ void CameraRoster::retire(Camera& camera, const std::optional<CameraConfig>& suc
   lifecycle_.stop(camera);
 }
 
+void CameraRoster::change(Camera& camera, const CameraConfig& config) {
+  CameraConfig same = camera.asked;
+  same.priority = config.priority;
+  if (!camera.runs_as(camera.asked) || same != config) return retire(camera, config);
+  camera.asked.priority = camera.config.priority = config.priority;
+  spdlog::info("{}: its priority is {} now", camera.name(), config.priority);
+}
+
 void CameraRoster::settle_retiring() {
   std::vector<CameraId> at_rest;
   for (const Camera& camera : rig_.cameras.all()) {
@@ -281,13 +246,6 @@ void CameraRoster::displace(Camera& camera, const std::string& stands_in) {
   camera.displaced = true;
   camera.stands_in = stands_in;
   retire(camera, camera.asked);
-}
-
-void CameraRoster::decode_on_cpu(Camera& camera) {
-  camera.source.placement.decode_gpu = {};
-  camera.source.placement.decode_cpus.clear();
-  camera.source.gpu = "cpu";
-  setup_.decode_in(camera, processes_.master_at({}));
 }
 
 CameraConfig CameraRoster::as_run(const CameraConfig& asked, const std::optional<SentStream>& sends,
@@ -350,7 +308,7 @@ CameraDifference CameraRoster::apply(const RigConfig& rig) {
       add(config);
     } else if (!camera->runs_as(config)) {
       difference.changed.push_back(config.name);
-      retire(*camera, config);
+      change(*camera, config);
     }
   }
   return difference;

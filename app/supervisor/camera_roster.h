@@ -38,11 +38,14 @@ class CameraRoster {
   void add(const CameraConfig& asked);
   // `successor` comes in its place when nothing of it is left; none: nothing does.
   void retire(Camera& camera, const std::optional<CameraConfig>& successor);
-  // It comes anew where plan() puts it now, since a GPU is gone or here again, with all that it has counted; a file
-  // goes on where it is. `stands_in`: the place to prefer, "1" or "cpu"; empty: none.
+  // It is to be so: in place where no process has to know of it, as of its priority; else it goes, and comes anew.
+  void change(Camera& camera, const CameraConfig& config);
+  // It goes, and comes anew where plan() puts it now, since a GPU is gone or here again, with all that it has counted;
+  // a file goes on where it is. For what cannot go on as it is: see Relocations. `stands_in`: the place to prefer, "1"
+  // or "cpu"; empty: none.
   void displace(Camera& camera, const std::string& stands_in);
-  // Where the GPU that decodes it is gone, and nothing more comes of its source.
-  void decode_on_cpu(Camera& camera);
+  // Who is to decode it there. `quarantined`: apart from others, in any case.
+  ManagedProcess& master_for(const CameraConfig& config, const CameraPlan& where, bool quarantined);
   // Of a master that has died: cameras that brought it down have another one from now on.
   void isolate_cameras_of(const ManagedProcess& master);
   // Masters for cameras in quarantine that have none are ended. To be called several times a second.
@@ -79,9 +82,7 @@ class CameraRoster {
     std::map<std::string, CopiedUntil> copied = {};  // likewise, of its copies, by the outputs' names
   };
   Camera& make(const CameraIds& ids, const Comes& comes, const CameraPlan& where);
-  ManagedProcess& master_for(const CameraConfig& config, const CameraPlan& where, bool quarantined);
   [[nodiscard]] bool has_cameras(const ManagedProcess& master) const;
-  void add_nodes(Camera& camera, const CameraIds& ids, const CameraPlan& where) const;
   void add(const Comes& comes);
   void settle_retiring(Camera& camera);
   static Comes comes_of(const Camera& camera, const CameraConfig& successor);

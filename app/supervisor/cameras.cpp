@@ -53,12 +53,20 @@ CameraIds Cameras::free_ids(std::size_t nodes, std::size_t outputs) const {
           lowest_free(edges_, size_.edges, nodes), lowest_free(outputs_, size_.outputs, outputs)};
 }
 
+PartIds Cameras::free_parts(std::size_t nodes) const {
+  return {lowest_free(nodes_, size_.nodes, nodes), lowest_free(edges_, size_.edges, nodes)};
+}
+
+void Cameras::add_parts(const Camera& camera) {
+  for (const CameraNode& node : camera.nodes) nodes_[node.id] = camera.id;
+  for (const CameraEdge& edge : camera.edges) edges_[edge.id] = camera.id;
+}
+
 Camera& Cameras::add(Camera camera) {
   const CameraId id = camera.id;
   Camera& added = cameras_.emplace(id, std::move(camera)).first->second;
   for (Output& output : added.outputs) outputs_[output.id] = &output;
-  for (const CameraNode& node : added.nodes) nodes_[node.id] = id;
-  for (const CameraEdge& edge : added.edges) edges_[edge.id] = id;
+  add_parts(added);
   return added;
 }
 

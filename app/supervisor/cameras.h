@@ -12,6 +12,12 @@
 namespace campipe {
 
 // Of one camera's parts.
+// Of nodes, and of as many edges.
+struct PartIds {
+  std::vector<NodeId> nodes;
+  std::vector<EdgeId> edges;
+};
+
 struct CameraIds {
   CameraId camera;
   std::vector<NodeId> nodes;
@@ -50,8 +56,11 @@ class Cameras {
 
   // The lowest ones. Throws Error where there are too few.
   [[nodiscard]] CameraIds free_ids(std::size_t nodes, std::size_t outputs) const;
+  [[nodiscard]] PartIds free_parts(std::size_t nodes) const;
   // By its ids, which are free.
   Camera& add(Camera camera);
+  // Nodes and edges that it has got since, by their ids, which are free.
+  void add_parts(const Camera& camera);
   // Of a mosaic's cell, with an id of its own. Throws Error where there is none.
   CameraEdge& add_edge(Camera& camera, CameraEdge edge);
   void remove_edge(Camera& camera, EdgeId id);

@@ -292,7 +292,7 @@ messages::Answer ConfigChanges::make_camera_be(const CameraConfig& config) {
     return put_answer(true);
   }
   const bool is_new = camera->is_removed();
-  if (!camera->runs_as(config)) roster_.retire(*camera, config);
+  if (!camera->runs_as(config)) roster_.change(*camera, config);
   return put_answer(is_new);
 }
 

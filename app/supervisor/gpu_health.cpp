@@ -61,6 +61,11 @@ bool GpuHealth::is_gone(const Device& device) const {
   return gpu != nullptr && (gpu->gpu.state == State::gone || gpu->gpu.state == State::returning);
 }
 
+bool GpuHealth::is_suspected(const Device& device) const {
+  const Known* gpu = find(device);
+  return gpu != nullptr && gpu->gpu.state == State::suspected;
+}
+
 std::vector<GpuHealth::Gpu> GpuHealth::all() const {
   std::vector<Gpu> all;
   for (const Known& gpu : gpus_) all.push_back(gpu.gpu);

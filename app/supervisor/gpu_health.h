@@ -52,6 +52,8 @@ class GpuHealth {
   std::vector<Step> follow(Clock::time_point now);
 
   [[nodiscard]] bool is_gone(const Device& device) const;
+  // It may be: it is being checked, or is about to be.
+  [[nodiscard]] bool is_suspected(const Device& device) const;
   // Those that were ever suspected.
   [[nodiscard]] std::vector<Gpu> all() const;
 

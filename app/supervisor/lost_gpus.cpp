@@ -22,8 +22,11 @@ constexpr auto longest_stop = std::chrono::milliseconds(2500);
 
 // Not one that has ended, or is about to go.
 bool may_be_placed_anew(const Camera& camera) {
-  return camera.takes_part() && !camera.retiring && !camera.source.over && !camera.all_failed();
+  return camera.takes_part() && !camera.retiring && !camera.decoding.over && !camera.all_failed();
 }
+
+// It has no place just now, and is to get one where it stands in.
+bool is_on_its_way(const Camera& camera) { return camera.relocation || (camera.retiring && camera.displaced); }
 
 }  // namespace
 
@@ -130,8 +133,8 @@ bool LostGpus::runs_on(const Camera& camera, const Device& device) const {
 unsigned LostGpus::cameras_on(const Device& device) const {
   return static_cast<unsigned>(std::ranges::count_if(rig_.cameras.all(), [&](const Camera& camera) {
     if (!camera.takes_part()) return false;
-    if (camera.retiring) return camera.displaced && camera.stands_in == gpu_name(rig_.machine.devices, device);
-    return runs_on(camera, device);
+    if (is_on_its_way(camera)) return camera.stands_in == gpu_name(rig_.machine.devices, device);
+    return !camera.retiring && runs_on(camera, device);
   }));
 }
 
@@ -146,17 +149,14 @@ void LostGpus::leave(const Device& device, const std::string& reason) {
     displaced.push_back(camera.id);
   }
   spdlog::error("GPU {} is gone: {}; its {} cameras run on what there is", gpu->index, reason, displaced.size());
-  for (ManagedProcess& worker : processes_.all()) {
-    if (worker.kind != ProcessKind::worker || worker.place.gpu != device) continue;
-    worker.start_at.reset();
-    if (worker.child) worker.child->kill();
+  for (ManagedProcess& process : processes_.all()) {
+    if (process.place.gpu != device) continue;
+    process.start_at.reset();
+    if (process.kind == ProcessKind::worker && process.child) process.child->kill();
+    // What it has not handed over is in the packet rings. Whatever comes back later needs a new context.
+    if (process.kind == ProcessKind::master) Processes::end_unneeded(process);
   }
   displace(displaced);
-}
-
-void LostGpus::place_anew(Camera& camera, const std::string& place) {
-  moves_.cancel(camera, "it is placed anew");
-  roster_.displace(camera, place);
 }
 
 // Those of the highest priority choose first.
@@ -166,7 +166,7 @@ void LostGpus::displace(const std::vector<CameraId>& cameras) {
   std::ranges::stable_sort(all, std::greater(), [](const Camera* camera) { return camera->config.priority; });
   for (Camera* const camera : all) {
     const Place place = place_for(*camera);
-    place_anew(*camera, place.name);
+    relocations_.begin(*camera, place.name);
     if (!place.fits) make_room_on(place.name);
   }
   rig_.next_status = Clock::now();
@@ -202,8 +202,8 @@ void LostGpus::make_room_on(const std::string& place) {
   std::vector<Camera*> there;
   for (Camera& camera : rig_.cameras.all()) {
     if (!camera.takes_part() || camera.all_failed() || camera.source.over) continue;
-    const bool is_there =
-        camera.retiring ? camera.displaced && camera.stands_in == place : camera.encoder_of(camera.own()).gpu == place;
+    const bool is_there = is_on_its_way(camera) ? camera.stands_in == place
+                                                : !camera.retiring && camera.encoder_of(camera.own()).gpu == place;
     if (is_there) there.push_back(&camera);
   }
   shedder_.turn_one_off(there);
@@ -228,7 +228,7 @@ void LostGpus::come_back(const Device& device, const std::string& reason) {
     const bool is_free = camera->asked.gpu == "auto";
     camera->shed = ShedStep::none;
     if (lives_there) camera->home.reset();
-    place_anew(*camera, is_free ? std::to_string(gpu->index) : "");
+    relocations_.begin(*camera, is_free ? std::to_string(gpu->index) : "");
   }
   rig_.next_status = Clock::now();
 }
@@ -240,7 +240,7 @@ void LostGpus::send_guests_on(const Device& device) {
     const bool is_guest = camera.home && camera.home != device && camera.stands_in == here;
     if (!may_be_placed_anew(camera) || !is_guest) continue;
     spdlog::warn("{}: goes on to the CPU, since GPU {} is lost as the one was that it came from", camera.name(), here);
-    place_anew(camera, "cpu");
+    relocations_.begin(camera, "cpu");
   }
 }
 
@@ -267,43 +267,37 @@ void LostGpus::end_nodes_of(ManagedProcess& worker) {
   }
 }
 
-// One of a GPU hands over what it has decoded, and is ended when no camera is left there: what comes back needs a new
-// context. A decoder that waits for a GPU which does not answer keeps its camera, and its process is no better off.
+// The GPU's own have been ended. One for cameras in quarantine has others, too, but is no better off with one whose
+// decoder waits for a GPU that does not answer.
 void LostGpus::end_masters_of_gone() {
   for (ManagedProcess& master : processes_.all()) {
     if (master.kind != ProcessKind::master) continue;
-    const bool is_gone = health_.is_gone(master.place.gpu);
     if (!master.child) {
       left_at_.erase(master.id);
-      if (is_gone) end_decoding_in(master);
-    } else if (decodes_on_gone(master)) {
+      if (health_.is_gone(master.place.gpu)) end_decoding_in(master);
+    } else if (ends_on_gone(master)) {
       const auto since = left_at_.try_emplace(master.id, Clock::now()).first->second;
       if (Clock::now() - since > longest_stop && !master.child->killed())
         Processes::end(master, "is ended: it does not let go of a GPU that is gone");
     } else {
       left_at_.erase(master.id);
-      if (is_gone) Processes::end_unneeded(master);
     }
   }
 }
 
-// Cameras that do not go have not noticed.
-bool LostGpus::decodes_on_gone(const ManagedProcess& master) const {
+// Of those that go on elsewhere: see Relocations. Cameras that do not go have not noticed.
+bool LostGpus::ends_on_gone(const ManagedProcess& master) const {
   return std::ranges::any_of(rig_.cameras.all(), [&](const Camera& camera) {
     const bool here = camera.decoding.process == master.id && !camera.decoding.gone;
-    return here && health_.is_gone(camera.source.placement.decode_gpu) && (on_gpu(master.place.gpu) || camera.retiring);
+    return here && camera.retiring && health_.is_gone(camera.source.placement.decode_gpu);
   });
 }
 
-// What waits to be decoded: of a camera that goes, it goes with it; of one that has ended, the CPU decodes it.
+// What waits to be decoded of cameras that go, goes with them.
 void LostGpus::end_decoding_in(const ManagedProcess& master) {
   for (Camera& camera : rig_.cameras.all()) {
     if (camera.decoding.process != master.id || camera.decoding.over || !camera.takes_part()) continue;
-    if (camera.retiring || camera.all_failed()) {
-      lifecycle_.on_decoding_over(camera, "");
-    } else if (camera.source.over) {
-      roster_.decode_on_cpu(camera);
-    }
+    if (!camera.relocation && (camera.retiring || camera.all_failed())) lifecycle_.on_decoding_over(camera, "");
   }
 }
 

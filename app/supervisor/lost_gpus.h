@@ -1,5 +1,5 @@
-// What becomes of a rig when a GPU is gone, and when it is back: its cameras come anew on what there is, by their
-// priority, and go back. The others are not touched. GpuHealth decides when (docs/decisions/0016).
+// What becomes of a rig when a GPU is gone, and when it is back: its cameras go on where there is a place for them, by
+// their priority, and go back (Relocations). The others are not touched. GpuHealth decides when (docs/decisions/0016).
 #pragma once
 
 #include <poll.h>
@@ -18,6 +18,7 @@
 #include "app/supervisor/load_shedder.h"
 #include "app/supervisor/moves.h"
 #include "app/supervisor/processes.h"
+#include "app/supervisor/relocations.h"
 #include "app/supervisor/rig_state.h"
 
 namespace campipe {
@@ -26,12 +27,13 @@ class LostGpus {
  public:
   // What checks log goes to `log_fd`.
   LostGpus(RigState& rig, Processes& processes, CameraLifecycle& lifecycle, CameraRoster& roster, Moves& moves,
-           LoadShedder& shedder, int log_fd)
+           Relocations& relocations, LoadShedder& shedder, int log_fd)
       : rig_(rig),
         processes_(processes),
         lifecycle_(lifecycle),
         roster_(roster),
         moves_(moves),
+        relocations_(relocations),
         shedder_(shedder),
         log_fd_(log_fd) {}
 
@@ -42,6 +44,8 @@ class LostGpus {
   void add_waits(std::vector<pollfd>& waits) const;
   // Those that are suspected or not here, as docs/api.md describes them.
   [[nodiscard]] nlohmann::json status() const;
+  // It may be gone.
+  [[nodiscard]] bool is_doubtful(const Device& device) const { return health_.is_suspected(device); }
   // Nothing runs there: no process is to be started for it.
   [[nodiscard]] bool is_gone(const Device& device) const { return health_.is_gone(device); }
 
@@ -57,13 +61,12 @@ class LostGpus {
     std::string name;  // "1", "cpu"; empty: where plan() says
     bool fits = true;
   };
-  void place_anew(Camera& camera, const std::string& place);
   [[nodiscard]] Place place_for(const Camera& camera) const;
   void make_room_on(const std::string& place);
   void end_nodes_of_gone();
   void end_nodes_of(ManagedProcess& worker);
   void end_masters_of_gone();
-  [[nodiscard]] bool decodes_on_gone(const ManagedProcess& master) const;
+  [[nodiscard]] bool ends_on_gone(const ManagedProcess& master) const;
   void end_decoding_in(const ManagedProcess& master);
   [[nodiscard]] bool runs_on(const Camera& camera, const Device& device) const;
   [[nodiscard]] unsigned cameras_on(const Device& device) const;
@@ -74,6 +77,7 @@ class LostGpus {
   CameraLifecycle& lifecycle_;
   CameraRoster& roster_;
   Moves& moves_;
+  Relocations& relocations_;
   LoadShedder& shedder_;
   int log_fd_;
   GpuHealth health_;

@@ -109,6 +109,12 @@ void require_possible(const AboutCamera& about, const messages::DecodingOver& ov
           "the end of " + camera.name() + ", which is still read");
 }
 
+void require_possible(const AboutCamera& about, const messages::DecodingLeft&) {
+  const Camera& camera = about.camera;
+  require(camera.relocation && !camera.decoding.gone,
+          "that it has left " + camera.name() + ", which it was not asked to");
+}
+
 void require_possible(const AboutCamera&, const messages::FoundStream& found) {
   require(is_possible(found.sends), "a source's stream that cannot be");
 }

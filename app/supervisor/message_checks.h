@@ -39,6 +39,7 @@ void require_possible(const AboutEdge& about, const messages::FrameRing& ring);
 void require_possible(const AboutEdge& about, const messages::EdgeDone& done);
 void require_possible(const AboutCamera& about, const messages::SourceRing& ring);
 void require_possible(const AboutCamera& about, const messages::DecodingOver& over);
+void require_possible(const AboutCamera& about, const messages::DecodingLeft& left);
 void require_possible(const AboutCamera& about, const messages::FoundStream& found);
 void require_possible(const AboutCamera& about, const messages::OpenedStream& opened);
 void require_possible(const AboutCamera& about, const messages::SourceOver& over);

@@ -161,6 +161,11 @@ void MessageRouter::on(const AboutCamera& about, const messages::DecodingOver& o
   lifecycle_.on_decoding_over(about.camera, over.failure);
 }
 
+void MessageRouter::on(const AboutCamera& about, const messages::DecodingLeft&) {
+  CameraLifecycle::on_decoding_left(about.camera);
+  rig_.next_tick = Clock::now();
+}
+
 void MessageRouter::on(const AboutCamera& about, const messages::SourceState& source) {
   lifecycle_.on_source_state(about.camera, source.delivers, source.reason);
 }

@@ -45,6 +45,7 @@ class MessageRouter {
   void on(const AboutCamera& about, const messages::SourceRingDone& done);
   void on(const AboutCamera& about, const messages::DecodingState& state);
   void on(const AboutCamera& about, const messages::DecodingOver& over);
+  void on(const AboutCamera& about, const messages::DecodingLeft& left);
   void on(const AboutCamera& about, const messages::SourceState& source);
   void on(const AboutCamera& about, const messages::SourceOver& over);
   void on(const AboutCamera& about, const messages::FoundStream& found);

@@ -17,7 +17,7 @@ bool runs(const Camera& mosaic) {
 // Frames come from it, or may come.
 bool may_be_shown(const Camera& camera) {
   const bool has_frames = !camera.source.over && !camera.decoding.given_up;
-  return camera.takes_part() && !camera.retiring && has_frames && !camera.move;  // then, when it is moved
+  return camera.takes_part() && !camera.retiring && has_frames && !camera.move && !camera.relocation;
 }
 
 // Without addresses and paths: who may watch the mosaic need not be allowed to see where its cameras are.

@@ -98,7 +98,7 @@ std::string Moves::refusal(const Camera& camera, unsigned worker) const {
   }
   if (!camera.takes_part()) return "it is disabled";
   if (camera.move) return "it is being moved already";
-  if (camera.retiring) return "it is being changed";
+  if (camera.retiring || camera.relocation) return "it is being changed";
   if (!camera.is_mosaic() && !camera.uses_worker()) return "it is passed on as it comes: no worker has work with it";
   if (std::string why = never_moved(camera); !why.empty()) return why;
   const CameraNode& node = camera.nodes.front();

@@ -289,6 +289,7 @@ void Processes::on_death(ManagedProcess& process, const ExitInfo& info) {
     if (rig_.phase == RunPhase::draining) start_by(now + restart_while_draining);
     const auto wait = std::chrono::duration<double>(*process.start_at - now).count();
     when = wait > 0 ? fmt::format("in {:.2f} s", wait) : "at once";
+    if (events_.doubtful(process)) when += fmt::format(", if GPU {} can be used", process.place.gpu_name);
   }
   spdlog::error("{} died ({}) after {:.1f} s; restarted {}", role_of(process), describe(info), lived, when);
 }
@@ -327,6 +328,7 @@ bool has_work(const ManagedProcess& process, const Camera& camera) {
     case ProcessKind::source:
       return !camera.source.over && !camera.is_mosaic();
     case ProcessKind::master:
+      if (camera.relocation) return false;  // another one will have
       return camera.decoding.process == process.id && !camera.decoding.over && camera.is_decoded();
     case ProcessKind::publisher:
       return std::ranges::any_of(camera.outputs, [](const Output& output) { return !output.publisher.done; });

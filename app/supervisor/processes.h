@@ -29,6 +29,8 @@ class Processes {
     std::function<bool(ManagedProcess&, const ExitInfo&)> on_death;
     // Some camera has work for it, so that it is worth starting.
     std::function<bool(const ManagedProcess&)> needed;
+    // The GPU that it works on may be gone: then it is not restarted.
+    std::function<bool(const ManagedProcess&)> doubtful = [](const ManagedProcess&) { return false; };
   };
 
   // What processes log goes to `log_fd`. `rig` and `guard` must outlive it.

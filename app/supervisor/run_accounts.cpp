@@ -76,9 +76,18 @@ double RunAccounts::cpu_seconds() const {
 std::vector<ProcessStatus> RunAccounts::process_status() const {
   std::vector<ProcessStatus> status{{"supervisor", ::getpid(), 0, "cpu", 0, own_memory_mib_}};
   for (const ManagedProcess& process : processes_.all()) {
-    if (!process.child) continue;
-    status.push_back({role_of(process), process.child->pid(), process.restarts, process.place.gpu_name, process.cpu_s,
-                      process.memory_mib});
+    if (!process.child && !process.start_at) continue;
+    ProcessStatus& of = status.emplace_back();
+    of.role = role_of(process);
+    of.restarts = process.restarts;
+    of.gpu = process.place.gpu_name;
+    of.cpu_s_before = process.cpu_s;
+    if (process.child) {
+      of.pid = process.child->pid();
+      of.memory_mib = process.memory_mib;
+    } else {
+      of.restarts_in_s = std::max(std::chrono::duration<double>(*process.start_at - Clock::now()).count(), 0.0);
+    }
   }
   return status;
 }

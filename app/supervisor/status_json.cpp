@@ -41,12 +41,15 @@ nlohmann::json last_move_json(const LastMove& move) {
 }
 
 nlohmann::json process_json(const ProcessStatus& process) {
-  return {{"role", process.role},
-          {"pid", process.pid},
-          {"restarts", process.restarts},
-          {"gpu", process.gpu},
-          {"cpu_s", rounded(process.cpu_s_before + cpu_seconds_of(process.pid))},
-          {"memory_mib", rounded(process.memory_mib)}};
+  const bool runs = !process.restarts_in_s;
+  nlohmann::json json{{"role", process.role},
+                      {"restarts", process.restarts},
+                      {"gpu", process.gpu},
+                      {"cpu_s", rounded(process.cpu_s_before + (runs ? cpu_seconds_of(process.pid) : 0))},
+                      {"memory_mib", rounded(process.memory_mib)}};
+  if (runs) json["pid"] = process.pid;
+  if (!runs) json["restarts_in_s"] = rounded(*process.restarts_in_s);
+  return json;
 }
 
 WorkerLoad load_of(const Camera& camera, const FrameCounts& counts) {

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,9 @@ struct ProcessStatus {
   pid_t pid = 0;
   unsigned restarts = 0;
   std::string gpu;
-  double cpu_s_before = 0;  // of those that died
-  double memory_mib = 0;    // with its part of what is shared
+  double cpu_s_before = 0;                   // of those that died
+  double memory_mib = 0;                     // with its part of what is shared
+  std::optional<double> restarts_in_s = {};  // it has died, and waits for that; it has no pid
 };
 
 struct RigStatus {

@@ -61,7 +61,8 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
                   },
                   [this](ManagedProcess& process, Message& message) { messages_.handle(process, message); },
                   [this](ManagedProcess& process, const ExitInfo& info) { return on_death(process, info); },
-                  [this](const ManagedProcess& process) { return needed(process); }}),
+                  [this](const ManagedProcess& process) { return needed(process); },
+                  [this](const ManagedProcess& process) { return lost_gpus_.is_doubtful(process.place.gpu); }}),
       changes_(rig_, processes_, roster_, service_, log_.write_fd(), [this] { show_ready(); }) {
   init_logging("supervisor", options.log_level, log_.write_fd());
   rig_.costs = load_machine_costs(machine.devices);
@@ -160,11 +161,13 @@ void Supervisor::tick() {
   guard_.run("look after mosaics", [this] { cells_.follow(); });
   guard_.run("follow moves", [this] { moves_.follow(); });
   guard_.run("look after GPUs that are gone", [this] { lost_gpus_.follow(); });
+  guard_.run("have cameras go on elsewhere", [this] { relocations_.follow(); });
   guard_.run("take away a camera", [this] { roster_.settle_retiring(); });
   guard_.run("end masters without cameras", [this] { roster_.end_unneeded_quarantines(); });
   guard_.run("compare needs with the machine", [this] { roster_.follow_admission(); });
   guard_.run("balance the workers", [this] { balancer_.follow(); });
   guard_.run("have cameras give way", [this] { shedder_.follow(); });
+  guard_.run("show who waits for a restart", [this] { lifecycle_.follow_restarts(); });
   guard_.run("watch the processes", [this] { crashes_.find_hung(); });
   processes_.start_due();
   processes_.refill_reserve();

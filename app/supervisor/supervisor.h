@@ -87,7 +87,8 @@ class Supervisor {
                }};
   Balancer balancer_{rig_, processes_, moves_};
   LoadShedder shedder_{rig_, processes_, balancer_};
-  LostGpus lost_gpus_{rig_, processes_, lifecycle_, roster_, moves_, shedder_, log_.write_fd()};
+  Relocations relocations_{rig_, processes_, lifecycle_, setup_, roster_, moves_};
+  LostGpus lost_gpus_{rig_, processes_, lifecycle_, roster_, moves_, relocations_, shedder_, log_.write_fd()};
   MessageRouter messages_{rig_, processes_, lifecycle_, rings_, roster_, changes_, moves_};
   RunAccounts accounts_{rig_, processes_};
   StatusJson status_;

@@ -81,7 +81,7 @@ std::vector<WorkerChoice::Candidate> WorkerChoice::candidates() const {
     found[w] = {place.gpu, place.sees, 0, 0};
   }
   for (const Camera& camera : rig_.cameras.all()) {
-    if (!camera.takes_part()) continue;
+    if (!camera.takes_part() || camera.relocation) continue;
     const double cores = cores_for_each(camera.config, camera.nodes.size());
     for (const CameraNode& node : camera.nodes) {
       ++found[node.worker].cameras;
@@ -173,7 +173,7 @@ void WorkerChoice::require(std::span<const CameraConfig> coming) const {
 
 CameraPlan WorkerChoice::choose(const CameraConfig& config, bool displaced) {
   failpoint("supervisor.placing", config.name);
-  RigConfig rig = rig_without({});
+  RigConfig rig = rig_without(std::span(&config, 1));
   rig.cameras.push_back(config);
   Placed placed = place_last(rig);
   std::vector<Candidate> all = candidates();

@@ -37,6 +37,12 @@ Device take_gpu(const Device& gpu) {
   }
 }
 
+// What it writes for a GPU that there is not, too, is in the CPU's memory.
+messages::WrittenEdge on_this_machine(messages::WrittenEdge edge) {
+  if (is_pretended(edge.memory.device)) edge.memory = {};
+  return edge;
+}
+
 // Nothing that this process does with the GPU will succeed, and streams may wait for ever: neither destructors nor
 // other nodes' threads would come to an end. The supervisor starts a new process.
 [[noreturn]] void leave_lost_gpu(const messages::Setup& setup, const std::string& reason) {
@@ -125,7 +131,7 @@ class Worker {
   }
 
   void on(const messages::WriteEdge& asked) {
-    if (Node* node = find(asked.node)) node->write(asked.edge);
+    if (Node* node = find(asked.node)) node->write(on_this_machine(asked.edge));
   }
 
   void on(const messages::StopEdge& asked) {
@@ -134,7 +140,8 @@ class Worker {
 
   void on(const messages::RigOver&) { over_ = true; }
 
-  void on(const messages::RunNode& asked) {
+  void on(messages::RunNode& asked) {
+    for (messages::WrittenEdge& edge : asked.edges) edge = on_this_machine(std::move(edge));
     const auto on_done = [this, id = asked.node] {
       child_.send(messages::NodeDone{{id}});
       ++done_;

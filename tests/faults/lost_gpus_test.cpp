@@ -11,6 +11,8 @@
 #include "core/pretended_gpus.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
+#include "tests/integration/test_camera.h"
+#include "tests/integration/times_in.h"
 
 namespace campipe::test {
 namespace {
@@ -21,6 +23,7 @@ using testing::Not;
 
 constexpr int first = 0;
 constexpr int second = 1;
+constexpr unsigned in_flight = 16;  // frames that a worker has taken, or that wait for it
 
 std::string uuid(int gpu) { return to_string(pretended_gpu(static_cast<unsigned>(gpu))); }
 
@@ -60,6 +63,14 @@ class LostGpus : public testing::Test {
   void expect_records(const std::string& name) {
     EXPECT_TRUE(rig_->wait_for_growth(name, rig_->size(name) + 5000)) << rig_->log();
   }
+  // Each of the cameras goes on there, and in its file.
+  void expect_on(const std::string& place, const std::vector<std::string>& cameras) {
+    for (const std::string& camera : cameras) {
+      ASSERT_TRUE(logs(camera + ": runs on " + place + " now")) << rig_->log();
+      expect_records(camera + ".mp4");
+      EXPECT_FALSE(std::filesystem::exists(rig_->file(camera + "-1.mp4"))) << "its file ended\n" << rig_->log();
+    }
+  }
   void end() {
     rig_->signal(SIGINT);
     ASSERT_EQ(rig_->wait(), 0) << rig_->log();
@@ -70,6 +81,15 @@ class LostGpus : public testing::Test {
     for (const auto& [cause, frames] : rig_->camera(camera).at("frames").at("dropped").items())
       sum += frames.get<std::uint64_t>();
     return sum;
+  }
+  // Between neighbouring frames of a file of 25 a second, rounded to frames.
+  std::int64_t largest_step(const std::string& file) {
+    constexpr std::int64_t frame = 40'000'000;  // ns
+    const auto times = times_of(read_video(rig_->file(file)));
+    std::int64_t largest = 0;
+    for (std::size_t i = 1; i < times.size(); ++i)
+      largest = std::max(largest, (times[i] - times[i - 1] + frame / 4) / frame);
+    return largest;
   }
   std::string place(const std::string& camera) { return rig_->camera(camera).at("gpu").get<std::string>(); }
 
@@ -93,18 +113,13 @@ TEST_F(LostGpus, ItsCamerasRunOnTheOtherOneAndGoBack) {
   set_flag();
   const auto since = Clock::now();
   ::kill(rig_->pid_of("worker 1"), SIGKILL);
-  ASSERT_TRUE(rig_->wait_for_growth("b-1.mp4", 2000)) << rig_->log();
-  ASSERT_TRUE(rig_->wait_for_growth("d-1.mp4", 2000)) << rig_->log();
+  ASSERT_NO_FATAL_FAILURE(expect_on("GPU 0", {"b", "d"}));
   EXPECT_LT(Clock::now() - since, seconds(5)) << rig_->log();
   EXPECT_THAT(rig_->log(), HasSubstr("GPU 1 is gone: worker 1 could not begin on it; a failpoint threw this"));
-  EXPECT_THAT(rig_->log(), HasSubstr("b: runs on GPU 0 now"));
   EXPECT_FALSE(rig_->find("worker 1"));
   EXPECT_TRUE(eventually([&] { return !rig_->find("master 1"); })) << "it has nothing to do any more\n" << rig_->log();
   clear_flag();
-  ASSERT_TRUE(logs("b: runs on GPU 1 now")) << rig_->log();
-  ASSERT_TRUE(logs("d: runs on GPU 1 now")) << rig_->log();
-  ASSERT_TRUE(rig_->wait_for_growth("b-2.mp4", 2000)) << rig_->log();
-  ASSERT_TRUE(rig_->wait_for_growth("d-2.mp4", 2000)) << rig_->log();
+  ASSERT_NO_FATAL_FAILURE(expect_on("GPU 1", {"b", "d"}));
   end();
   EXPECT_EQ(lost("a") + lost("c"), 0U) << rig_->log();
   EXPECT_EQ(place("a"), "0");
@@ -117,8 +132,7 @@ TEST_F(LostGpus, OneThatLosesContextsAgainAndAgainIsGoneAgainstItsChecks) {
   for (const char* name : {"a.mp4", "b.mp4", "d.mp4"}) ASSERT_TRUE(rig_->wait_for_growth(name, 5000));
   set_flag();
   const auto since = Clock::now();
-  ASSERT_TRUE(rig_->wait_for_growth("b-1.mp4", 2000)) << rig_->log();
-  ASSERT_TRUE(rig_->wait_for_growth("d-1.mp4", 2000)) << rig_->log();
+  ASSERT_NO_FATAL_FAILURE(expect_on("GPU 0", {"b", "d"}));
   EXPECT_LT(Clock::now() - since, seconds(5)) << rig_->log();
   EXPECT_THAT(rig_->log(), HasSubstr("again and again, though a new process can use it"));
   end();
@@ -132,15 +146,11 @@ TEST_F(LostGpus, OneThatItsMasterCannotUse) {
   const pid_t other = rig_->pid_of("master 0");
   set_flag();
   ::kill(rig_->pid_of("master 1"), SIGKILL);
-  ASSERT_TRUE(logs("b: runs on GPU 0 now")) << rig_->log();
-  ASSERT_TRUE(logs("d: runs on GPU 0 now")) << rig_->log();
+  ASSERT_NO_FATAL_FAILURE(expect_on("GPU 0", {"b", "d"}));
   EXPECT_THAT(rig_->log(), HasSubstr("GPU 1 is gone: master 1 could not begin on it; a failpoint threw this"));
-  ASSERT_TRUE(rig_->wait_for_growth("b-1.mp4", 2000)) << rig_->log();
   EXPECT_FALSE(rig_->find("master 1"));
   clear_flag();
-  ASSERT_TRUE(logs("b: runs on GPU 1 now")) << rig_->log();
-  ASSERT_TRUE(logs("d: runs on GPU 1 now")) << rig_->log();
-  ASSERT_TRUE(rig_->wait_for_growth("b-2.mp4", 2000)) << rig_->log();
+  ASSERT_NO_FATAL_FAILURE(expect_on("GPU 1", {"b", "d"}));
   EXPECT_EQ(rig_->find("master 0"), other);
   static_cast<void>(rig_->pid_of("master 1"));
   end();
@@ -165,12 +175,10 @@ TEST_F(LostGpus, ACameraThatIsDecodedApartStaysSo) {
   };
   set_flag();
   ::kill(rig_->pid_of("worker 1"), SIGKILL);
-  ASSERT_TRUE(logs("b: runs on GPU 0 now")) << rig_->log();
-  expect_records("b-1.mp4");
+  ASSERT_NO_FATAL_FAILURE(expect_on("GPU 0", {"b"}));
   EXPECT_TRUE(eventually(has_another)) << rig_->log();
   clear_flag();
-  ASSERT_TRUE(logs("b: runs on GPU 1 now")) << rig_->log();
-  expect_records("b-2.mp4");
+  ASSERT_NO_FATAL_FAILURE(expect_on("GPU 1", {"b"}));
   EXPECT_TRUE(eventually(has_another)) << rig_->log();
   EXPECT_EQ(rig_->find("master 0"), others);
   end();
@@ -221,14 +229,11 @@ TEST_F(LostGpus, TheOnlyOneLeavesItsCamerasToTheCpu) {
   set_flag();
   const auto since = Clock::now();
   ::kill(rig_->pid_of("worker 0"), SIGKILL);
-  ASSERT_TRUE(rig_->wait_for_growth("a-1.mp4", 2000)) << rig_->log();
-  ASSERT_TRUE(rig_->wait_for_growth("b-1.mp4", 2000)) << rig_->log();
+  ASSERT_NO_FATAL_FAILURE(expect_on("the CPU", {"a", "b"}));
   EXPECT_LT(Clock::now() - since, seconds(7)) << rig_->log();
   EXPECT_THAT(rig_->log(), HasSubstr("was not done within 3 s"));
-  EXPECT_THAT(rig_->log(), HasSubstr("a: runs on the CPU now"));
   clear_flag();
-  ASSERT_TRUE(logs("a: runs on GPU 0 now")) << rig_->log();
-  ASSERT_TRUE(logs("b: runs on GPU 0 now")) << rig_->log();
+  ASSERT_NO_FATAL_FAILURE(expect_on("GPU 0", {"a", "b"}));
   end();
   EXPECT_EQ(place("a"), "0");
 }
@@ -238,11 +243,9 @@ TEST_F(LostGpus, ThoseThatNameItRunElsewhereMeanwhile) {
   for (const char* name : {"a.mp4", "b.mp4", "c.mp4"}) ASSERT_TRUE(rig_->wait_for_growth(name, 5000));
   set_flag();
   ::kill(rig_->pid_of("worker 1"), SIGKILL);
-  ASSERT_TRUE(logs("b: runs on GPU 0 now")) << rig_->log();
-  expect_records("b-1.mp4");
+  ASSERT_NO_FATAL_FAILURE(expect_on("GPU 0", {"b"}));
   clear_flag();
-  ASSERT_TRUE(logs("b: runs on GPU 1 now")) << rig_->log();
-  expect_records("b-2.mp4");
+  ASSERT_NO_FATAL_FAILURE(expect_on("GPU 1", {"b"}));
   end();
   EXPECT_EQ(lost("a") + lost("c"), 0U) << rig_->log();
 }
@@ -252,19 +255,18 @@ TEST_F(LostGpus, WhatGoesOnAfterAMoveIsNoGpusFault) {
   start(rig_of(four), loses_contexts(second) + ",worker.tick@" + uuid(first) + ":1+=gpu_lost" + flag() + "2");
   for (const char* name : {"a.mp4", "b.mp4", "d.mp4"}) ASSERT_TRUE(rig_->wait_for_growth(name, 5000));
   set_flag();
-  ASSERT_TRUE(rig_->wait_for_growth("b-1.mp4", 2000)) << rig_->log();
+  ASSERT_NO_FATAL_FAILURE(expect_on("GPU 0", {"b"}));
   std::ofstream(flag() + "2").put('\n');
   ASSERT_TRUE(logs("b: goes on to the CPU, since GPU 0 is lost as the one was that it came from")) << rig_->log();
   std::filesystem::remove(flag() + "2");
-  ASSERT_TRUE(logs("b: runs on the CPU now")) << rig_->log();
-  expect_records("b-2.mp4");
+  ASSERT_NO_FATAL_FAILURE(expect_on("the CPU", {"b"}));
   expect_records("a.mp4");
   end();
   EXPECT_THAT(rig_->log(), Not(HasSubstr("GPU 0 is gone")));
   EXPECT_EQ(place("a"), "0");
 }
 
-// It goes on where it was, and no frame is missing.
+// Nothing of its decoding is lost: only what its worker had taken, or could have.
 TEST_F(LostGpus, AFileGoesOnAfterItsNewestFrame) {
   const std::string source = "source: \"test://pattern?width=320&height=240&rate=25&frames=";
   start(rig_of("  a: {" + source + "300\"}\n  b: {" + source + "250\", drop_policy: block}\n"), is_missed(second));
@@ -274,9 +276,74 @@ TEST_F(LostGpus, AFileGoesOnAfterItsNewestFrame) {
   ASSERT_TRUE(logs("b: runs on GPU 0 now")) << rig_->log();
   EXPECT_EQ(rig_->wait(), 0) << rig_->log();
   EXPECT_EQ(check_accounting(rig_->report()), "");
-  // A frame that waited for room when its camera was stopped counts as lost, and is decoded anew.
-  EXPECT_EQ(rig_->camera("b").at("frames").at("encoded"), 250) << rig_->log();
+  EXPECT_EQ(rig_->camera("b").at("frames").at("decoded"), 250) << rig_->log();
+  EXPECT_LE(lost("b"), in_flight) << rig_->camera("b");
   EXPECT_EQ(lost("a"), 0U) << rig_->log();
+}
+
+// By stage, with another number of nodes where two of its stages are on one GPU; by tile; in a group; shown by a
+// mosaic.
+TEST_F(LostGpus, CamerasOfSeveralNodesGoOnToo) {
+  const std::vector<std::string> displaced{"stages", "tiles", "right", "shown"};
+  start(rig_of("  left: {gpu: 0}\n  right: {gpu: 1}\n  shown: {gpu: 1}\n"
+               "  stages: {filters: [sharpen, {blur: {sigma: 1}}], placement: {decode: 0, filter: [1, 0], encode: 0}}\n"
+               "  tiles: {filters: [sharpen], placement: {tiles: [0, 1], encode: 1}}\n"
+               "sync_groups: {stereo: {cameras: [left, right], rate: 25}}\n"
+               "mosaics:\n  wall: {cameras: [left, shown], gpu: 0, width: 320, height: 240, rate: 10, "
+               "record: {path: wall.mp4}, encode: {gop: 10, bitrate: 1M}}\n"),
+        is_missed(second));
+  const std::vector<std::string> all{"left", "right", "shown", "stages", "tiles", "wall"};
+  for (const std::string& name : all) ASSERT_TRUE(rig_->wait_for_growth(name + ".mp4", 5000)) << rig_->log();
+  set_flag();
+  ::kill(rig_->pid_of("worker 1"), SIGKILL);
+  ASSERT_NO_FATAL_FAILURE(expect_on("GPU 0", displaced));
+  for (const std::string& name : all) expect_records(name + ".mp4");
+  clear_flag();
+  for (const std::string name : {"stages", "tiles", "right", "shown"}) {
+    const auto runs = [&] { return times_in(rig_->log(), name + ": runs on ") >= 2 || !rig_->running(); };
+    ASSERT_TRUE(eventually(runs)) << name << '\n' << rig_->log();
+  }
+  for (const std::string& name : all) expect_records(name + ".mp4");
+  end();
+  for (const std::string& name : all)
+    EXPECT_FALSE(std::filesystem::exists(rig_->file(name + "-1.mp4"))) << name << '\n' << rig_->log();
+  EXPECT_EQ(rig_->camera("tiles").at("gpu"), "1");
+  EXPECT_EQ(lost("left"), 0U) << rig_->camera("left");
+}
+
+// Its GPU goes and comes back, by the death of its worker or of its master, while it is decoded, passed on as it comes,
+// and heard. All of that goes on in the same files, in one connection.
+TEST_F(LostGpus, ALiveCameraStaysConnectedAndItsCopyLosesNothing) {
+  if (const std::string why = TestCamera::missing(); !why.empty()) GTEST_SKIP() << why;
+  for (const auto& [role, policy] : {std::pair("worker 1", "block"), {"worker 1", "drop"}, {"master 1", "block"}}) {
+    SCOPED_TRACE(std::string(role) + ", " + policy);
+    TestCamera camera({"--width", "320", "--height", "240", "--gop", "20", "--audio"});
+    start(rig_of("  a: {gpu: 0}\n  live:\n    source: \"" + camera.url() +
+                     "\"\n    gpu: 1\n    rtsp_transport: tcp\n    outputs:\n"
+                     "      copy: {encode: {codec: copy}, record: {path: copy.mp4}}\n",
+                 policy),
+          is_missed(second));
+    for (const char* name : {"a.mp4", "live.mp4", "copy.mp4"}) ASSERT_TRUE(rig_->wait_for_growth(name, 5000));
+    const int connections = camera.connections();
+    set_flag();
+    ::kill(rig_->pid_of(role), SIGKILL);
+    ASSERT_NO_FATAL_FAILURE(expect_on("GPU 0", {"live"}));
+    clear_flag();
+    ASSERT_NO_FATAL_FAILURE(expect_on("GPU 1", {"live"}));
+    expect_records("copy.mp4");
+    end();
+    EXPECT_EQ(camera.connections(), connections) << rig_->log();
+    const auto live = rig_->camera("live");
+    EXPECT_EQ(live.at("reconnects"), 0) << live;
+    EXPECT_EQ(live.at("gpu"), "1");
+    EXPECT_LE(lost("live"), in_flight) << live << rig_->log();
+    EXPECT_TRUE(live.at("outputs").at("copy").at("frames").at("dropped").empty()) << live;
+    EXPECT_EQ(largest_step("copy.mp4"), 1) << "frames";
+    EXPECT_FALSE(std::filesystem::exists(rig_->file("copy-1.mp4"))) << rig_->log();
+    const std::vector<double> sound = sound_times(rig_->file("copy.mp4"));
+    EXPECT_GT(sound.back(), read_video(rig_->file("copy.mp4")).duration_s - 1);
+    for (std::size_t i = 1; i < sound.size(); ++i) ASSERT_LT(sound[i] - sound[i - 1], 0.1) << "at " << sound[i];
+  }
 }
 
 }  // namespace

@@ -12,8 +12,10 @@
 
 #include "tests/faults/fault_rig.h"
 #include "tests/integration/clips.h"
+#include "tests/integration/recording.h"
 #include "tests/integration/test_camera.h"
 #include "tests/integration/times_in.h"
+#include "tests/unit/peers.h"
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
@@ -91,6 +93,53 @@ TEST(MasterDeaths, FilesLoseAndDoubleNoFrame) {
     EXPECT_EQ(check_pattern_recording(read_video(rig.file(name + ".mp4")), true), "");
     EXPECT_TRUE(rig.camera(name).at("frames").at("dropped").empty()) << rig.camera(name);
   }
+}
+
+// Nothing comes of it meanwhile, and that is to be seen; its copy runs.
+TEST(MasterDeaths, AreSeenWhileTheNextOneIsWaitedFor) {
+  const TemporaryFolder clips;
+  make_clip(clips.path(), {.name = "clip.mp4"});
+  const std::string flag = (clips.path() / "away").string();
+  const std::string port = std::to_string(free_port());
+  RigRun rig("http_address: 127.0.0.1:" + port + "\nrtsp_address: off\ncameras:\n  a:\n    source: \"" +
+                 (clips.path() / "clip.mp4").string() +
+                 "\"\n    loop: true\n    encode: {codec: h264, gop: 10}\n    record: {path: a.mp4}\n"
+                 "    outputs:\n      copy: {encode: {codec: copy}}\n",
+             {.failpoints = "child.starting@master:1+=throw" + flag});
+  ASSERT_TRUE(rig.wait_for_growth("a.mp4", 2000)) << rig.log();
+  const auto status = [&] {
+    const Answer answer = ask({"status", "--json", "--url", "http://127.0.0.1:" + port});
+    return answer.status == 0 ? nlohmann::json::parse(answer.output) : nlohmann::json();
+  };
+  const auto row_of_master = [&](const nlohmann::json& shown) {
+    for (const auto& process : shown.value("processes", nlohmann::json::array())) {
+      if (process.at("role") == "master") return process;
+    }
+    return nlohmann::json();
+  };
+  std::ofstream(flag).put('\n');
+  ::kill(rig.pid_of("master"), SIGKILL);
+  nlohmann::json shown;
+  const auto waits = [&] {
+    shown = status();
+    return row_of_master(shown).contains("restarts_in_s") && shown["cameras"]["a"]["state"] == "waiting";
+  };
+  ASSERT_TRUE(eventually(waits)) << shown << rig.log();
+  EXPECT_EQ(row_of_master(shown)["memory_mib"], 0) << shown;
+  EXPECT_EQ(shown["cameras"]["a"]["reason"], "waits until master is restarted");
+  EXPECT_EQ(shown["cameras"]["a"]["outputs"]["copy"]["state"], "running");
+  std::filesystem::remove(flag);
+  const auto runs = [&] {
+    shown = status();
+    const auto row = row_of_master(shown);
+    return row.is_object() && !row.contains("restarts_in_s") && shown["cameras"]["a"]["state"] == "running";
+  };
+  EXPECT_TRUE(eventually(runs)) << shown << rig.log();
+  EXPECT_FALSE(shown["cameras"]["a"].contains("reason")) << shown;
+  EXPECT_TRUE(rig.wait_for_growth("a.mp4", rig.size("a.mp4"))) << rig.log();
+  rig.signal(SIGINT);
+  EXPECT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
 }
 
 // Of GPUs that campipe_faults pretends to have.
@@ -217,16 +266,6 @@ TEST(Quarantine, ItsMasterLivesAsLongAsItsCamera) {
   EXPECT_EQ(rig.report().at("master_restarts"), 1);
 }
 
-// When it begins for the last time, s.
-double last_sound(const std::filesystem::path& file) {
-  const std::string command =
-      "ffprobe -v error -select_streams a:0 -show_entries packet=pts_time -of csv=p=0 '" + file.string() + "'";
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
-  double last = -1;
-  for (double time = 0; std::fscanf(pipe.get(), "%lf%*[^\n]", &time) == 1;) last = time;
-  return last;
-}
-
 // Whose decoder is set aside. Its copy and sound go on, also in the next source; what looks at frames does not.
 TEST(Quarantine, CopiesGoOnWithoutADecoder) {
   if (const std::string why = TestCamera::missing(); !why.empty()) GTEST_SKIP() << why;
@@ -258,7 +297,7 @@ TEST(Quarantine, CopiesGoOnWithoutADecoder) {
   EXPECT_EQ(report.at("outputs").at("look").at("state"), "failed") << report;
   EXPECT_EQ(report.at("outputs").at("copy").at("state"), "ended") << report;
   EXPECT_TRUE(report.at("outputs").at("copy").at("frames").at("dropped").empty()) << report;
-  EXPECT_GT(last_sound(rig.file("copy.mp4")), read_video(rig.file("copy.mp4")).duration_s - 1);
+  EXPECT_GT(sound_times(rig.file("copy.mp4")).back(), read_video(rig.file("copy.mp4")).duration_s - 1);
 }
 
 // It waited for its decoder, and its time goes on from round to round as before.

@@ -72,6 +72,7 @@ TEST_P(WrongMessage, EndsItsSenderAlone) {
 TEST(MessagesOfAMaster, AreAboutItsOwnCameras) {
   const std::vector<Wrong> all{
       wrong("Over", "master 0", messages::DecodingOver{CameraId(1), "lost"}, "a camera that another master decodes"),
+      wrong("Left", "master 0", messages::DecodingLeft{{CameraId(1)}}, "a camera that another master decodes"),
       wrong("State", "master", messages::DecodingState{CameraId(0), false, "away"},
             "a camera that another master decodes"),
       wrong("Fed", "master 0", messages::SourceRingDone{CameraId(1), 1}, "a camera that another master decodes"),
@@ -123,6 +124,7 @@ INSTANTIATE_TEST_SUITE_P(
         wrong("MasterThatReads", "master", messages::SourceRing{CameraId(0), 2, 0, false}, not_its_own, 1),
         wrong("MasterThatConnects", "master", messages::SourceState{CameraId(0), false, "away"}, not_its_own),
         wrong("MasterThatStopsDecoding", "master", messages::DecodingOver{CameraId(0), ""}, "which is still read"),
+        wrong("MasterThatLeaves", "master", messages::DecodingLeft{{CameraId(0)}}, "which it was not asked to"),
         wrong("SourceWithoutCamera", "source", messages::SourceOver{CameraId(4096), "", false}, "for camera 4096"),
         wrong("WorkerWithoutOutput", "worker 0", messages::OutputFailed{{OutputId(4096), ""}}, "for output 4096"),
         wrong("MasterWithTooManyDescriptors", "master", messages::FrameRing(), "with 3 descriptors", 3),

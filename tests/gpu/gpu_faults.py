@@ -39,19 +39,18 @@ def fault_rig(check, *, pace="fast", **defaults):
     return config_of(cameras, pace=pace, loop=True, drop_policy=policy, **defaults)
 
 
-def of_other_workers(report):
-    """The cameras that worker 0 had nothing to do with. One that went elsewhere, since its GPU was gone, has a second
-    file."""
+def of_other_workers(report, log):
+    """The cameras that worker 0 had nothing to do with: no one that went elsewhere, since its GPU was gone."""
     return [name for name, camera in report["cameras"].items()
-            if camera["worker"] != 0 and camera.get("recording", "").endswith(f"{name}.mp4")]
+            if camera["worker"] != 0 and f"{name}: runs on " not in log]
 
 
-def expect_end(check, measure, rig, before, untouched=lambda report: []):
+def expect_end(check, measure, rig, before, untouched=lambda report, log: []):
     """Ends the rig: accounting, cameras that may have lost nothing, memory and processes."""
     report = rig.end()
     check.log(measure, f"{json.dumps(report, indent=1)}\n{rig.log()}")
     problems = [check_accounting(report)]
-    problems += [f"{name} lost {dropped(report['cameras'][name])}" for name in untouched(report)
+    problems += [f"{name} lost {dropped(report['cameras'][name])}" for name in untouched(report, rig.log())
                  if dropped(report["cameras"][name])]
     left = rig.processes()
     if left:
@@ -94,7 +93,7 @@ def strike(check, measure, roles, pace, **defaults):
         kill(check, measure, rig, roles, rate=RATE if pace == "realtime" else None)
         grown = memory_returned(running, seconds=5)
         check.expect(f"{measure}: memory once it runs again", abs(grown) <= TOLERANCE, f"{grown:+d} MiB", AS_BEFORE)
-        expect_end(check, measure, rig, before, of_other_workers if roles == ["worker 0"] else lambda report: [])
+        expect_end(check, measure, rig, before, of_other_workers if roles == ["worker 0"] else lambda report, log: [])
 
 
 # --- a GPU that faults ---

@@ -1,7 +1,8 @@
 """Section gone of tools/gpu-check: a GPU is gone, by every means that does no harm to the machine, and comes back.
 
 The promise: 5 s after the first error its cameras run on the rest, the cameras of other GPUs lose nothing, every frame is
-accounted for, and they go back when the GPU does. Without a GPU (--cpu) campipe_faults pretends to have two.
+accounted for, and they go back when the GPU does. Meanwhile their sources stay open, and copies of what these send lose
+nothing. Without a GPU (--cpu) campipe_faults pretends to have two.
 """
 
 import json
@@ -53,6 +54,9 @@ class Case:
         for n, name in enumerate(self.cameras()):
             source = "test://pattern?width=320&height=240&rate=30" if self.check.cpu else clips[n % 2]
             cameras[name] = {"source": source, "priority": 50 + 10 * n}
+            if not self.check.cpu:  # the test pattern cannot be copied
+                copy = {"encode": {"codec": "copy"}, "record": {"path": f"copy-{name}.mp4"}}
+                cameras[name]["outputs"] = {"copy": copy}
         more = {"filters": []} if self.check.cpu else {}
         return config_of(cameras, pace="realtime", loop=True, drop_policy="drop", **more)
 
@@ -102,6 +106,23 @@ def wait_for_growth(rig, cameras, place, seconds, times=1):
     return max(done.values())
 
 
+def disturbances(rig, report):
+    """What a GPU that goes must not do to any camera: open its source again, or touch what is copied."""
+    problems = []
+    if report["source_restarts"]:
+        problems.append(f"the source was restarted {report['source_restarts']} times")
+    for name, camera in report["cameras"].items():
+        if camera["reconnects"]:
+            problems.append(f"{name} was opened again {camera['reconnects']} times")
+        if copy := camera.get("outputs", {}).get("copy"):
+            frames = copy["frames"]
+            if frames["dropped"] or frames["unrecorded"] or not frames["recorded"]:
+                problems.append(f"the copy of {name}: {frames}")
+            if any(rig.folder.glob(f"copy-{name}-*.mp4")):
+                problems.append(f"the copy of {name} has more than one file")
+    return problems
+
+
 def go_and_come_back(case, measure, rig, begin, end):
     """begin() has the GPU go, end() has it come back."""
     check = case.check
@@ -119,7 +140,7 @@ def go_and_come_back(case, measure, rig, begin, end):
     rig.wait_for_groups(case.cameras(), 3, 20)
     report = rig.end()
     check.log(measure, f"{json.dumps(report, indent=1)}\n{rig.log()}")
-    problems = [check_accounting(report)]
+    problems = [check_accounting(report), *disturbances(rig, report)]
     others = [name for name in case.cameras() if name not in case.displaced()]
     lost = {name: dropped(report["cameras"][name]) for name in case.cameras()}
     problems += [f"{name} lost {lost[name]}" for name in others if lost[name]]

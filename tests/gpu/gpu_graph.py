@@ -170,7 +170,7 @@ def killed(check, way, make_rig, roles, untouched):
     with Rig(check.programs, check.folder, make_rig(check)) as rig:
         rig.wait_for_groups("ab", GROUPS, 60)
         kill(check, measure, rig, roles, cameras="ab")
-        expect_end(check, measure, rig, before, lambda report: untouched)
+        expect_end(check, measure, rig, before, lambda report, log: untouched)
 
 
 def graph(check):

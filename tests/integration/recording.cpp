@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <memory>
 #include <mutex>
 
 #include "core/error.h"
@@ -129,6 +131,17 @@ std::string check_pattern_recording(const VideoFile& video, bool whole) {
     if (video.pictures[i].pts <= video.pictures[i - 1].pts) problems += "the time does not grow: " + after;
   }
   return problems.substr(0, 2000);
+}
+
+std::vector<double> sound_times(const std::filesystem::path& file) {
+  const std::string command =
+      "ffprobe -v error -select_streams a:0 -show_entries packet=pts_time -of csv=p=0 '" + file.string() + "'";
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
+  if (!pipe) throw Error("cannot run ffprobe");
+  std::vector<double> times;
+  for (double time = 0; std::fscanf(pipe.get(), "%lf%*[^\n]", &time) == 1;) times.push_back(time);
+  if (times.empty()) throw Error(file.string() + " has no sound");
+  return times;
 }
 
 }  // namespace campipe::test

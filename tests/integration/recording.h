@@ -36,6 +36,9 @@ std::vector<std::int64_t> numbers_of(const VideoFile& video);
 // Times since the first frame, ns.
 std::vector<std::int64_t> times_of(const VideoFile& video);
 
+// Of the packets of its sound, s, as ffprobe finds them.
+std::vector<double> sound_times(const std::filesystem::path& file);
+
 // The largest step between the capture times of neighbouring frames that were taken after `from` (UTC ns); seconds.
 double largest_gap(const VideoFile& video, std::int64_t from_utc_ns = 0);
 

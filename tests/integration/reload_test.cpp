@@ -77,6 +77,19 @@ TEST_F(Reload, AChangedCameraComesAnew) {
 }
 
 // What it has recorded in this run is no earlier run's.
+TEST_F(Reload, AnotherPriorityIsNoReasonToComeAnew) {
+  begin(camera("a", 320) + camera("b", 320));
+  ASSERT_TRUE(rig_->wait_for_growth("a_320.mp4", 1000) && rig_->wait_for_growth("b_320.mp4", 1000));
+  reload(camera("a", 320, ", priority: 90") + camera("b", 320));
+  EXPECT_TRUE(told("a: its priority is 90 now")) << rig_->log();
+  EXPECT_TRUE(rig_->wait_for_growth("a_320.mp4", rig_->size("a_320.mp4") + 1000)) << rig_->log();
+  const auto cameras = end();
+  EXPECT_EQ(rig_->log().find("a: changed"), std::string::npos) << rig_->log();
+  EXPECT_FALSE(std::filesystem::exists(rig_->file("a_320-1.mp4")));
+  expect_undisturbed(cameras, "a");
+  expect_undisturbed(cameras, "b");
+}
+
 TEST_F(Reload, AChangedCameraOverwritesNothingOfItsOwnRun) {
   const auto changed = [](const std::string& bitrate) {
     return "  a: {source: \"test://pattern?width=320&height=240&rate=25\", record: {path: a.mp4, overwrite: true}, "

@@ -214,6 +214,13 @@ TEST(Shortages, OfOneGpuNameIt) {
   EXPECT_THAT(describe(lacking), HasSubstr("needs 4,666 Mpx/s of decode; GPU 1 has 3,940 to use"));
 }
 
+TEST(Shortages, AreSeenInTheNumbers) {
+  EXPECT_EQ(describe(ResourceUse{Resource::cores, "", 1.804, 1.8}), "needs 1.804 cores; the machine has 1.800 to use");
+  EXPECT_EQ(describe(ResourceUse{Resource::cores, "", 1.8, 1.8}), "needs 1.8 cores; the machine has 1.8 to use");
+  EXPECT_EQ(describe(ResourceUse{Resource::memory, "", 1234.25 * (1 << 20), 1234.0 * (1 << 20)}),
+            "needs 1,234.2 MiB of memory; the machine has 1,234.0 to use");
+}
+
 TEST(Shortages, OfOneThreadAreFoundOnAnyMachine) {
   RigConfig rig = live_rig_of(1);
   const KnownStreams fast = streams_of(rig, "h264", 120);

@@ -69,6 +69,15 @@ TEST(RigTable, ShowsHowMuchMoves) {
   EXPECT_EQ(table.find("motion"), table.rfind("motion"));
 }
 
+// It has no id and takes nothing: what there is to say of it is when it comes.
+TEST(ProcessTable, ShowsWhoWaitsForARestart) {
+  auto rig = status(1, {{"dock", camera(10, 0)}});
+  rig["processes"].push_back({{"role", "master 1"}, {"restarts", 3}, {"restarts_in_s", 4.2}, {"gpu", "1"}});
+  const std::string table = text(process_table(parse_status(rig.dump()).processes));
+  EXPECT_THAT(table, testing::ContainsRegex("master 1 +- .* 3  next in 4 s\n"));
+  EXPECT_THAT(table, testing::ContainsRegex("worker 0 +7 .* 0\n"));
+}
+
 TEST(RigSample, HasEveryOutputBehindItsCamera) {
   auto dock = camera(10, 2);
   dock["outputs"]["small"] = camera(5, 0);
@@ -215,6 +224,7 @@ TEST(RigTable, LeavesOutWhatIsMissedLeast) {
   streams[0].reason = "no route to host";
   const std::string wide = text(stream_table(streams, 200));
   EXPECT_THAT(wide, HasSubstr("VIEWERS"));
+  EXPECT_THAT(wide, HasSubstr(" WORKER "));
   EXPECT_THAT(wide, HasSubstr("no route to host; queue_full 3, worker_lost 1"));
   const std::string narrow = text(stream_table(streams, 40), 40);
   EXPECT_THAT(narrow, HasSubstr("STATE"));
@@ -260,12 +270,12 @@ TEST(RigTable, ShowsThatAnOutputIsOne) {
 TEST(RigTable, HasNotesOfSomeWidthOrNone) {
   auto streams = three_streams();
   streams[0].name = std::string(17, 'n');
-  const std::string without = text(stream_table(streams, 84), 84);
+  const std::string without = text(stream_table(streams, 92), 92);
   EXPECT_THAT(without, HasSubstr("VIEWERS"));
   EXPECT_THAT(without, HasSubstr("REC"));
   EXPECT_THAT(without, Not(HasSubstr(" N")));
   streams[0].reason = "no route to host";
-  const std::string with = text(stream_table(streams, 84), 84);
+  const std::string with = text(stream_table(streams, 92), 92);
   EXPECT_THAT(with, HasSubstr("NOTES"));
   EXPECT_THAT(with, HasSubstr("no route to "));
   EXPECT_THAT(with, HasSubstr("P95"));

@@ -40,7 +40,8 @@ TEST(FirstTimes, AreThoseBeforeWhatFollows) {
 }
 
 TEST(FirstTimes, TheVeryFirstOneMayBeWrong) {
-  EXPECT_EQ(dated({1120, 1160, 1080}, {1040, 1040}, 1120), (std::vector<Times>{{1000, 920}, {1160, 960}, {1080, 1000}}));
+  EXPECT_EQ(dated({1120, 1160, 1080}, {1040, 1040}, 1120),
+            (std::vector<Times>{{1000, 920}, {1160, 960}, {1080, 1000}}));
 }
 
 TEST(FirstTimes, WhatIsInOrderStays) { EXPECT_EQ(dated({1000}, {1200, 1010}, 995), (std::vector<Times>{{1000, 995}})); }

@@ -106,8 +106,11 @@ TEST_F(Health, OneLossIsNothingWhereTheCheckIsGood) {
   lose(1);
   EXPECT_EQ(state(1), State::suspected);
   EXPECT_FALSE(health_.is_gone(device(1)));
+  EXPECT_TRUE(health_.is_suspected(device(1)));
+  EXPECT_FALSE(health_.is_suspected(device(0)));
   check_well(1);
   EXPECT_EQ(state(1), State::here);
+  EXPECT_FALSE(health_.is_suspected(device(1)));
   EXPECT_THAT(due(), IsEmpty());
   pass(minutes(5));
   EXPECT_THAT(due(), IsEmpty());

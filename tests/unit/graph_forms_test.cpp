@@ -35,10 +35,10 @@ TEST(GraphText, IsALineForACameraWithOneStream) {
             "source  all cores\n"
             "master  all cores\n"
             "worker 0  cpu  cores 0  2 cameras, 0.5 cores for each output\n"
-            "  cam0: libavcodec -> host, immediate -> h264 (libx264)\n"
-            "  cam2: libavcodec -> host, immediate -> resize, blur -> h264 (libx264)\n"
+            "  cam0: libavcodec in master -> host, immediate -> h264 (libx264)\n"
+            "  cam2: libavcodec in master -> host, immediate -> resize, blur -> h264 (libx264)\n"
             "worker 1  cpu  cores 1  1 camera, 1.0 cores for each output\n"
-            "  cam1: libavcodec -> host, immediate -> h264 (libx264)\n"
+            "  cam1: libavcodec in master -> host, immediate -> h264 (libx264)\n"
             "publisher  all cores\n"
             "rings\n"
             "  3 x frame ring (host, immediate): the CPU decodes (no GPU can be used)\n"
@@ -62,10 +62,10 @@ TEST(GraphText, ShowsGpusCopiesAndOutputs) {
             "  cam2: copy\n"
             "master 0  GPU 0  cores 0-7\n"
             "worker 0  GPU 0  cores 0-7  2 cameras, 8.0 cores for each output\n"
-            "  cam0: nvdec on GPU 0 -> cuda_vmm, ipc_event\n"
+            "  cam0: nvdec on GPU 0 in master 0 -> cuda_vmm, ipc_event\n"
             "    cam0: h264 (h264_nvenc)\n"
             "    cam0/raw: motion (libavcodec) -> copy\n"
-            "  cam1: nvdec on GPU 0 -> cuda_vmm, ipc_event, on demand\n"
+            "  cam1: nvdec on GPU 0 in master 0 -> cuda_vmm, ipc_event, on demand\n"
             "    cam1: copy\n"
             "    cam1/browser: h264 (h264_nvenc), on demand\n"
             "publisher  all cores\n"
@@ -123,6 +123,7 @@ TEST(GraphDot, DrawsEachNodeInItsProcessAndEachEdge) {
   for (const auto& end : all_matches(dot, std::regex(R"re((n\d+) -> )re"))) EXPECT_THAT(drawn, Contains(end));
   for (const auto& end : all_matches(dot, std::regex(R"re( -> (n\d+) \[)re"))) EXPECT_THAT(drawn, Contains(end));
   EXPECT_THAT(dot, HasSubstr("label=\"cam0\\nh264 (libx264)\\n/small: resize -> h264 (libx264)\""));
+  EXPECT_THAT(dot, HasSubstr("label=\"cam0\\nnvdec on GPU 0 in master 0\""));
   EXPECT_THAT(dot, HasSubstr("label=\"cuda_vmm\\nipc_event\""));
 }
 

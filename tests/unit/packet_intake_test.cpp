@@ -61,12 +61,12 @@ class StrictDecoder final : public Decoder {
 // Reads a file into a packet ring, as fast as that takes it.
 class SourceHalf {
  public:
-  // `tells_size`: of its frames, beforehand.
-  SourceHalf(const fs::path& file, std::size_t capacity, bool tells_size = true)
+  // `told_size`: of its frames, beforehand; 0: none; not given: the right one.
+  SourceHalf(const fs::path& file, std::size_t capacity, std::optional<int> told_size = {})
       : page_(RigPage::create(1)),
         context_(start_of(file), page_),
         ring_(PacketRingMemory::create(capacity, 1, 0)),
-        tells_size_(tells_size) {
+        told_size_(told_size) {
     thread_ = std::jthread([this] { run(); });
   }
   ~SourceHalf() { context_.stop.stop(); }
@@ -87,9 +87,9 @@ class SourceHalf {
     clock.connected();
     SourceStream stream = source.stream();
     const AvCodecParameters codec(avcodec_parameters_alloc());
-    if (!tells_size_) {
+    if (told_size_) {
       ASSERT_EQ(avcodec_parameters_copy(codec.get(), stream.codec), 0);
-      codec->width = codec->height = 0;
+      codec->width = codec->height = *told_size_;
       stream.codec = codec.get();
     }
     feed.begin(stream);
@@ -107,7 +107,7 @@ class SourceHalf {
   RigPage page_;
   CameraContext context_;
   std::shared_ptr<PacketRingMemory> ring_;
-  bool tells_size_;
+  std::optional<int> told_size_;
   std::jthread thread_;
 };
 
@@ -330,11 +330,22 @@ TEST_F(PacketIntakes, ADeathCountsNoDropTwice) {
 
 // As of a camera over MPEG-TS that was connected to in the midst of a group of pictures.
 TEST_F(PacketIntakes, AKeyFrameTellsTheSizeThatTheSourceDoesNot) {
-  SourceHalf source(make({.name = "stream.ts"}), large_ring, false);
+  SourceHalf source(make({.name = "stream.ts"}), large_ring, 0);
   Reader reader;
   Progress progress;
   DecodingHalf(source.ring(), progress, 1000).run(reader);
   EXPECT_EQ(reader.numbers, numbers(60));
+}
+
+// The size has changed since the source was opened. Who begins now makes no ring for frames of the old one.
+TEST_F(PacketIntakes, AKeyFrameIsBelievedRatherThanTheSource) {
+  SourceHalf source(make({.name = "stream.ts"}), large_ring, 64);
+  Reader reader;
+  Progress progress;
+  const std::uint64_t first = progress.epoch;
+  DecodingHalf(source.ring(), progress, 1000).run(reader);
+  EXPECT_EQ(reader.numbers, numbers(60));
+  EXPECT_EQ(progress.epoch, first + 1) << "one ring";
 }
 
 // What one has crashed at is not decoded again, nor what refers to it.

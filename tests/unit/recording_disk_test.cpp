@@ -234,7 +234,8 @@ TEST_F(TwoRigs, TheLockOfADeadProcessIsFree) {
     RecordLock(index()).take();
     ADD_FAILURE() << "it was taken twice";
   } catch (const RecordFileError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("another rig (process " + std::to_string(other) + " on "));
+    EXPECT_THAT(error.what(), HasSubstr("another rig (process " + std::to_string(::getpid()) + " on "))
+        << "it started it";
   }
   ::kill(other, SIGKILL);
   begin();

@@ -348,7 +348,13 @@ TEST(RigPage, MovesWhatAWorkerHasCounted) {
   after.latency.record(9'000'000);
   before.motion.largest = 0.5F;
   after.motion.largest = 0.25F;
+  before.sets.encoded = 40;
+  before.sets.skew.record(1'000'000);
+  after.sets.encoded = 2;
   page.move(output, from, to);
+  EXPECT_EQ(after.sets.encoded, 42U);
+  EXPECT_EQ(before.sets.encoded, 0U);
+  EXPECT_EQ(after.sets.skew.counts().total(), 1U);
   EXPECT_EQ(after.counters.of(Counter::bytes), 75U);
   EXPECT_EQ(before.counters.of(Counter::bytes), 0U);
   EXPECT_EQ(counter(after.dropped, DropCause::rate), 4U);

@@ -35,7 +35,8 @@ std::string without_signs(std::string text) {
   return text;
 }
 
-// "process 123 on dock-pc", as the lock's holder has written it; empty: that is not known.
+// "process 123 on dock-pc", as the lock's holder has written it: of the rig, which people can end, and not of its
+// publisher, which would be restarted. Empty: that is not known.
 std::string holder_in(const UniqueFd& fd) {
   std::array<char, 100> bytes{};
   const ssize_t size = ::pread(fd.get(), bytes.data(), bytes.size(), 0);
@@ -43,15 +44,16 @@ std::string holder_in(const UniqueFd& fd) {
   return without_signs(text.substr(0, text.find('\n')));
 }
 
-std::string this_process() {
+// Who has started this publisher.
+std::string this_rig() {
   std::array<char, 65> host{};
   static_cast<void>(::gethostname(host.data(), host.size() - 1));
-  return without_signs("process " + std::to_string(::getpid()) + " on " + host.data());
+  return without_signs("process " + std::to_string(::getppid()) + " on " + host.data());
 }
 
 // What the others report. Where it cannot be written, they report less.
 void write_holder(const UniqueFd& fd) {
-  const std::string text = this_process() + "\n";
+  const std::string text = this_rig() + "\n";
   static_cast<void>(::ftruncate(fd.get(), 0) == 0 && ::pwrite(fd.get(), text.data(), text.size(), 0) > 0);
 }
 
@@ -76,7 +78,7 @@ void RecordLock::take() {
   }
   if (fd && errno == EWOULDBLOCK) {
     const std::string holder = holder_in(fd);
-    if (holder == this_process()) {
+    if (holder == this_rig()) {
       throw RecordFileError("what was recorded there before has not come to its end yet, which holds the lock " +
                             path_.whole() + "; its disk may not answer");
     }

@@ -59,10 +59,10 @@ function processes(status, before) {
       'tr',
       {'data-key': process.role},
       cell(process.role),
-      ...(process.pid ? [number(String(process.pid))] : []), // for those who administer the rig
+      ...(status.processes[0].pid ? [number(process.pid ? String(process.pid) : '–')] : []), // for those who administer
       number(Number.isFinite(share) ? `${share.toFixed(0)} %` : '–'),
       number(mebibytes(process.memory_mib)),
-      number(count(process.restarts)),
+      number(count(process.restarts) + ('restarts_in_s' in process ? `, next in ${process.restarts_in_s.toFixed(0)} s` : '')),
       cell(process.gpu || '–', 'optional'),
     );
   });
