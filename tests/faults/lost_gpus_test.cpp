@@ -250,6 +250,22 @@ TEST_F(LostGpus, ThoseThatNameItRunElsewhereMeanwhile) {
   EXPECT_EQ(lost("a") + lost("c"), 0U) << rig_->log();
 }
 
+// It fails, and is started when its GPU is back. Nobody else notices.
+TEST_F(LostGpus, ACameraWithoutAPlaceComesBackWithItsGpu) {
+  start(rig_of("  a: {gpu: 0}\n  b: {gpu: 1}\n"), is_missed(second) + ",supervisor.placing@b:1+=throw" + flag());
+  for (const char* name : {"a.mp4", "b.mp4"}) ASSERT_TRUE(rig_->wait_for_growth(name, 5000));
+  set_flag();
+  ::kill(rig_->pid_of("worker 1"), SIGKILL);
+  ASSERT_TRUE(logs("b: cannot go on elsewhere, and comes anew")) << rig_->log();
+  ASSERT_TRUE(logs("b: cannot be started")) << rig_->log();
+  expect_records("a.mp4");
+  clear_flag();
+  ASSERT_TRUE(logs("b: runs on GPU 1 now")) << rig_->log();
+  expect_records("b-1.mp4");
+  end();
+  EXPECT_EQ(lost("a"), 0U) << rig_->log();
+}
+
 // The camera that loses contexts takes no second GPU along.
 TEST_F(LostGpus, WhatGoesOnAfterAMoveIsNoGpusFault) {
   start(rig_of(four), loses_contexts(second) + ",worker.tick@" + uuid(first) + ":1+=gpu_lost" + flag() + "2");
