@@ -118,9 +118,11 @@ struct RunNode {
   unsigned queue_size = 8;             // frames that may wait for it
   std::vector<EncodedOutput> outputs;  // what it makes of each frame: packets,
   std::vector<WrittenEdge> edges;      // and frames for other nodes
+  bool takes_over = false;             // from another node, by the page of OfferHandOver
   static void fields(auto& m, auto&& f) {
     f("node", m.node), f("inputs", m.inputs), f("join", m.join), f("compose", m.compose), f("name", m.name),
-        f("drop_policy", m.drop_policy), f("queue_size", m.queue_size), f("outputs", m.outputs), f("edges", m.edges);
+        f("drop_policy", m.drop_policy), f("queue_size", m.queue_size), f("outputs", m.outputs), f("edges", m.edges),
+        f("takes_over", m.takes_over);
   }
 };
 

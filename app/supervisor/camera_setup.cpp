@@ -220,7 +220,8 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
   message.queue_size = static_cast<unsigned>(camera.config.queue_size);
   if (camera.is_mosaic()) message.compose = messages::Compose{*camera.config.mosaic, camera.cells};
   const CameraMove* const takes_over = camera.move && camera.move->to == node.id ? &*camera.move : nullptr;
-  if (takes_over != nullptr) processes_.send_to_node(camera, node, messages::OfferHandOver(), {takes_over->page->fd()});
+  message.takes_over = takes_over != nullptr;
+  if (message.takes_over) processes_.send_to_node(camera, node, messages::OfferHandOver(), {takes_over->page->fd()});
   for (Output& output : camera.outputs) {
     const NodeId encoder = takes_over != nullptr ? takes_over->from : node.id;
     if (output.is_copy() || output.node != encoder) continue;

@@ -155,6 +155,20 @@ CameraEdge& MosaicCells::add_edge(Camera& camera, const Camera& mosaic, unsigned
   return rig_.cameras.add_edge(camera, std::move(edge));
 }
 
+// Nobody answers any more whom the first node was to write no edge for.
+void MosaicCells::go_over(Camera& camera, const CameraNode& from, const CameraNode& to) {
+  for (CameraEdge& edge : camera.edges) {
+    if (!edge.cell || edge.writer != from.id) continue;
+    rig_.page.move_written(edge.id, from.process(), to.process());
+    edge.writer = to.id;
+    edge.ended = edge.ended || edge.ending;
+    const Camera* const mosaic = rig_.cameras.find(edge.cell->mosaic);
+    if (edge.ending || mosaic == nullptr) continue;
+    edge.memory = memory_between(camera, to, mosaic->nodes.front());
+    setup_.send_edge(camera, edge);
+  }
+}
+
 // One that is not decoded for its own outputs is so while a mosaic shows it.
 void MosaicCells::show(Camera& camera) {
   const bool shown = std::ranges::any_of(

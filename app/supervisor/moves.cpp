@@ -17,10 +17,6 @@ namespace {
 // Filters settle for up to two seconds, key frames come every few, and who asked waits for ten.
 constexpr auto longest_move = std::chrono::seconds(8);
 
-bool is_shown(const Camera& camera) {
-  return std::ranges::any_of(camera.edges, [](const CameraEdge& edge) { return edge.cell.has_value(); });
-}
-
 Placement placement_at(const ProcessPlace& place, const Output& output, const Devices& devices) {
   CameraPlan camera;
   camera.placement = output.placement;
@@ -37,7 +33,6 @@ std::string never_moved(const Camera& camera) {
   const bool staged = camera.nodes.size() != 1 && !camera.move;
   if (staged) return "it is processed by stage or by tile, and such cameras cannot be moved";
   if (camera.config.group) return "it is in a synchronised group, and such cameras cannot be moved";
-  if (is_shown(camera)) return "a mosaic shows it, and such cameras cannot be moved";
   if (camera.outputs.size() > HandOver::most_outputs)
     return fmt::format("it has more than {} outputs, too many to be moved", HandOver::most_outputs);
   return "";
@@ -99,20 +94,32 @@ std::string Moves::refusal(const Camera& camera, unsigned worker) const {
   if (!camera.takes_part()) return "it is disabled";
   if (camera.move) return "it is being moved already";
   if (camera.retiring) return "it is being changed";
+  if (camera.own().state != CameraState::running)
+    return fmt::format("it does not run: it is {}", name_of(camera.own().state));
   if (!camera.is_mosaic() && !camera.uses_worker()) return "it is passed on as it comes: no worker has work with it";
   if (std::string why = never_moved(camera); !why.empty()) return why;
   const CameraNode& node = camera.nodes.front();
   if (node.worker == worker) return fmt::format("it is on worker {} already", worker);
   const ManagedProcess& to = processes_.worker(worker);
   if (is_gone(rig_.machine.devices, to.place.gpu)) return fmt::format("the GPU of worker {} is gone", worker);
-  const bool runs = camera.own().state == CameraState::running && !node.done && !camera.source.over;
-  if (!runs) return fmt::format("it does not run: it is {}", name_of(camera.own().state));
+  if (node.done || camera.source.over) return why_it_ends(camera);
   if (camera.shed == ShedStep::off)
     return "nothing of it is decoded just now, since cameras of higher priority need the time (`priority`)";
   const auto& ring = camera.frames().newest;
   const bool comes = ring && ring->observer.writer_state() == WriterState::open;
   if (!comes) return "no frames come to its worker just now";
   return why_unreadable(to, camera, rig_.machine.devices);
+}
+
+// Of one with a node that has nothing to do any more.
+std::string Moves::why_it_ends(const Camera& camera) const {
+  if (rig_.phase != RunPhase::running) return "the rig is ending";
+  if (camera.retiring) {
+    if (!camera.successor) return "it is being removed";
+    return camera.successor->enabled ? "it is being changed" : "it is disabled";
+  }
+  if (camera.own().state == CameraState::failed) return "it has failed: " + camera.own().reason;
+  return "its source has ended";
 }
 
 // Nothing has changed where it throws.
@@ -180,11 +187,11 @@ bool Moves::on_node_done(Camera& camera, const CameraNode& node) {
       complete(camera);
       return true;
     }
-    cancel(camera, "its source has ended");
+    cancel(camera, why_it_ends(camera));
     return false;
   }
   if (node.id != camera.move->to) return false;
-  note_cancelled(camera, "its source has ended");  // unless there was another reason: the old node may still be at work
+  note_cancelled(camera, why_it_ends(camera));  // unless there was another reason: the old node may still be at work
   drop_new_node(camera);
   return true;
 }
@@ -209,6 +216,9 @@ void Moves::on_death_of_old(Camera& camera) {
   }
   for (Output& output : camera.outputs) {
     if (!output.is_copy() && output.packets.newest) output.packets.newest->mark_writer_gone();
+  }
+  for (CameraEdge& edge : camera.edges) {
+    if (edge.writer == old_node.id && edge.newest) edge.newest->observer.mark_writer_gone();
   }
   ++camera.counted[Counter::worker_restarts];
   complete(camera);
@@ -255,6 +265,7 @@ void Moves::complete(Camera& camera) {
   camera.move.reset();
   ++camera.counted[Counter::moves];
   camera.last_move = {.from = from.worker, .to = move.worker, .reason = move.reason, .by_user = move.by_user};
+  cells_.go_over(camera, from, camera.node(move.to));
   remove_node(camera, from.id, from.worker);
   failpoint("supervisor.move_complete", camera.name());
   if (move.to_died) {

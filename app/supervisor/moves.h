@@ -14,6 +14,7 @@
 
 #include "app/supervisor/answers.h"
 #include "app/supervisor/camera_setup.h"
+#include "app/supervisor/mosaic_cells.h"
 #include "app/supervisor/processes.h"
 #include "app/supervisor/rig_state.h"
 
@@ -29,8 +30,8 @@ class Moves {
   // To who asked; `request` as in messages::MoveCamera.
   using Answerer = std::function<void(pid_t asker, std::uint64_t request, const messages::Answer& answer)>;
 
-  Moves(RigState& rig, Processes& processes, CameraSetup& setup, Answerer answer)
-      : rig_(rig), processes_(processes), setup_(setup), answer_(std::move(answer)) {}
+  Moves(RigState& rig, Processes& processes, CameraSetup& setup, MosaicCells& cells, Answerer answer)
+      : rig_(rig), processes_(processes), setup_(setup), cells_(cells), answer_(std::move(answer)) {}
 
   // The answer follows, maybe at once.
   void begin(const messages::MoveCamera& asked, pid_t asker);
@@ -50,6 +51,7 @@ class Moves {
  private:
   void begin(Camera& camera, CameraMove move);
   [[nodiscard]] std::string refusal(const Camera& camera, unsigned worker) const;
+  [[nodiscard]] std::string why_it_ends(const Camera& camera) const;
   void on_death_of_old(Camera& camera);
   void on_death_of_new(Camera& camera);
   void complete(Camera& camera);
@@ -61,6 +63,7 @@ class Moves {
   RigState& rig_;
   Processes& processes_;
   CameraSetup& setup_;
+  MosaicCells& cells_;
   Answerer answer_;
 };
 

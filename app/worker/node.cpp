@@ -242,7 +242,7 @@ bool Node::take_over(RingInUse& ring, const FrameRingReader::Lease& lease, const
       break;
   }
   bool all_ready = true;
-  for (const auto& output : outputs_) {
+  for (Rendition* const output : renditions_) {  // a mosaic is shown nothing before it is the node's own
     output->rehearse(&ring, lease, source);
     all_ready = all_ready && output->is_ready();
     beat();

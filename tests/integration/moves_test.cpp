@@ -110,6 +110,21 @@ TEST(MovesAtTheEnd, AreCancelledAndLoseNothing) {
   EXPECT_EQ(moves.rig().camera("a").at("frames").at("recorded"), 75);
 }
 
+// Its filters settle for a second and a half.
+TEST(MovesAtTheEnd, OfACameraThatIsDisabledSayThat) {
+  MoveRig moves("    filters: [{motion: {}}]\n");
+  moves.wait_for_flow();
+  Answer answer;
+  std::jthread mover([&] { answer = moves.move("a", MoveRig::target); });
+  ASSERT_TRUE(eventually([&] { return moves.log().find("is to go over") != std::string::npos; }));
+  ASSERT_EQ(moves.ask_http("POST /api/v1/cameras/a/disable").status, 200);
+  mover.join();
+  EXPECT_EQ(answer.status, 1) << answer.output;
+  EXPECT_THAT(answer.errors, HasSubstr("it is not moved: it is disabled")) << moves.log();
+  moves.end();
+  moves.expect_whole("a.mp4");
+}
+
 // The new node has to see a second and a half of the stream, and its frames come every ten seconds.
 TEST(MovesThatTakeTooLong, AreCancelled) {
   MoveRig moves("    source: \"test://pattern?width=320&height=240&rate=0.1\"\n    filters: [{motion: {}}]\n");
@@ -310,7 +325,6 @@ TEST(MovesThatAreRefused, AreThoseOfCamerasOfSeveralKinds) {
   };
   refuses("one", "it is in a synchronised group");
   refuses("wall", "it is a mosaic");
-  refuses("shown", "a mosaic shows it");
   refuses("stages", "by stage or by tile");
   refuses("off", "it is disabled");
 }
