@@ -100,11 +100,19 @@ struct CellState {
   }
 };
 
+// When a mosaic's clock has begun (ipc/rig_page.h, TickClock).
+struct TickOrigin {
+  std::int64_t first = 0;  // monotonic ns
+  std::int64_t media_offset = 0;
+  static void fields(auto& m, auto&& f) { f("first", m.first), f("media_offset", m.media_offset); }
+};
+
 // What a node draws at a clock of its own.
 struct Compose {
   MosaicConfig mosaic;
-  std::vector<CellState> cells;  // of each of the mosaic's
-  static void fields(auto& m, auto&& f) { f("mosaic", m.mosaic), f("cells", m.cells); }
+  std::vector<CellState> cells;     // of each of the mosaic's
+  std::optional<TickOrigin> clock;  // of the node that it takes over from
+  static void fields(auto& m, auto&& f) { f("mosaic", m.mosaic), f("cells", m.cells), f("clock", m.clock); }
 };
 
 struct RunNode {
@@ -202,8 +210,9 @@ struct GoOn {
     std::uint64_t epoch = 1;  // as EncodedOutput's
     std::uint64_t base = 0;
     bool failed = false;
+    std::optional<NewestSet> after;  // as GroupSeat's
     static void fields(auto& m, auto&& f) {
-      f("output", m.output), f("epoch", m.epoch), f("base", m.base), f("failed", m.failed);
+      f("output", m.output), f("epoch", m.epoch), f("base", m.base), f("failed", m.failed), f("after", m.after);
     }
   };
   NodeId node;

@@ -112,12 +112,14 @@ void MosaicCells::follow(Camera& mosaic, const CamerasByName& cameras) {
     const auto found = cameras.find(cells[i].camera);
     Camera* const camera = found != cameras.end() ? found->second : nullptr;
     CameraEdge* edge = camera != nullptr ? edge_for(*camera, {mosaic.id, i}) : nullptr;
-    const bool is_new = edge == nullptr && camera != nullptr && may_be_shown(*camera);
+    // During a move of the mosaic its two nodes have the same cells.
+    const bool is_new = edge == nullptr && camera != nullptr && may_be_shown(*camera) && !mosaic.move;
     if (is_new) edge = &add_edge(*camera, mosaic, i);
     messages::CellState state = state_of(camera, edge);
     if (state != mosaic.cells[i]) {
       mosaic.cells[i] = std::move(state);
-      processes_.send_to_node(mosaic, mosaic.nodes.front(), messages::ShowCell{{}, i, mosaic.cells[i]});
+      for (const CameraNode& node : mosaic.nodes)
+        processes_.send_to_node(mosaic, node, messages::ShowCell{{}, i, mosaic.cells[i]});
     }
     if (is_new) setup_.send_edge(*camera, *edge);
   }

@@ -5,6 +5,9 @@
 // is done, its counters, outputs and place are the second one's. Until then the first one goes on as if nothing had
 // been whenever something goes wrong: the other node cannot get ready, dies, or takes too long; the frame ring is
 // replaced; an output fails. When the first one's process dies, the second one takes over, if it is ready.
+//
+// A mosaic goes over in the same way: its frames are the ticks of its clock, and both nodes read all cells' edges. What
+// a camera's node makes for mosaics, the second one makes once it has the work.
 #pragma once
 
 #include <sys/types.h>
@@ -19,11 +22,6 @@
 #include "app/supervisor/rig_state.h"
 
 namespace campipe {
-
-// Why a camera of its kind is never moved; empty: it may be.
-std::string never_moved(const Camera& camera);
-// Why the worker cannot read the camera's frames; empty: it can.
-std::string why_unreadable(const ManagedProcess& worker, const Camera& camera, const Devices& devices);
 
 class Moves {
  public:
@@ -51,10 +49,14 @@ class Moves {
  private:
   void begin(Camera& camera, CameraMove move);
   [[nodiscard]] std::string refusal(const Camera& camera, unsigned worker) const;
-  [[nodiscard]] std::string why_it_ends(const Camera& camera) const;
+  template <typename Do>
+  void for_each_input(Camera& camera, const Do& act);
   void on_death_of_old(Camera& camera);
   void on_death_of_new(Camera& camera);
   void complete(Camera& camera);
+  void correct_recalled(Camera& camera, const CameraNode& from);
+  void settle(const Camera& camera, const CameraNode& node);
+  static void require_readers(Camera& camera);
   void drop_new_node(Camera& camera);
   void remove_node(Camera& camera, NodeId node, unsigned worker);
   void note_cancelled(Camera& camera, const std::string& why);

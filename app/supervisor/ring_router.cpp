@@ -166,11 +166,11 @@ void RingRouter::pass_on_all(const Camera& camera, Output& output) {
   for (const auto& ring : output.packets.unread) pass_on(camera, output, ring);
 }
 
-void RingRouter::offer_cells(const Camera& mosaic) {
+void RingRouter::offer_cells(const Camera& mosaic, const CameraNode& node) {
   for (Camera& camera : rig_.cameras.all()) {
     for (CameraEdge& edge : camera.edges) {
-      if (!edge.cell || edge.cell->mosaic != mosaic.id) continue;
-      EdgeReader& reader = edge.readers.front();
+      if (!edge.cell || edge.cell->mosaic != mosaic.id || !edge.is_read_by(node.id)) continue;
+      EdgeReader& reader = edge.reader(node.id);
       reader.sent = {};
       offer(camera, edge, reader);
     }

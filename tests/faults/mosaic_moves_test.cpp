@@ -178,6 +178,84 @@ TEST(ShownCameras, MayGetAndLoseMosaicsAfterwards) {
   EXPECT_EQ(wall.read().back().cells[0].code.has_value(), true);
 }
 
+// With all cells: also to workers that have some of its cameras, or none.
+TEST(MosaicMoves, GoOnInOneFileByOneClock) {
+  Wall wall;
+  wall.wait_for_flow();
+  for (const unsigned worker : {Wall::target, 0U, 1U}) {
+    const Answer answer = wall.move("main", worker);
+    ASSERT_EQ(answer.status, 0) << answer.errors << wall.log();
+    EXPECT_TRUE(wall.comes_to("main", worker)) << wall.log();
+    wall.wait_for_flow();
+  }
+  wall.end();
+  for (const char* name : {"a", "b", "c"}) wall.expect_whole(name);
+  const auto frames = wall.read();
+  const auto mosaic = wall.rig().camera("main");
+  EXPECT_TRUE(mosaic.at("frames").at("dropped").empty()) << mosaic << wall.log();
+  EXPECT_EQ(mosaic.at("frames").at("decoded"), frames.size()) << "ticks of its clock; " << mosaic;
+  EXPECT_EQ(mosaic.at("moves"), 3);
+  for (const std::size_t cell : {0U, 1U, 2U}) {
+    EXPECT_TRUE(frames.back().cells[cell].code) << cell;
+    EXPECT_LE(longest_standstill(frames, cell), 1.0 * sanitizer_slowdown) << cell;
+  }
+  const auto first_without = std::ranges::find_if(frames, [](const MosaicFrame& frame) {
+    return !std::ranges::all_of(std::span(frame.cells).first(3), [](const ShownCell& c) { return c.code.has_value(); });
+  });
+  EXPECT_TRUE(first_without == frames.end()) << "a card was shown at " << first_without - frames.begin();
+}
+
+// Both go over at the same time: what they have to do with one another is remade as they are then.
+TEST(MosaicMoves, WhileACameraThatItShowsMovesToo) {
+  Wall wall;
+  wall.wait_for_flow();
+  {
+    const std::jthread camera([&] { EXPECT_EQ(wall.move("a", 1).status, 0) << wall.log(); });
+    EXPECT_EQ(wall.move("main", Wall::target).status, 0) << wall.log();
+  }
+  wall.wait_for_flow();
+  EXPECT_EQ(wall.move("main", 0).status, 0) << wall.log();
+  wall.wait_for_flow();
+  wall.end();
+  for (const char* name : {"a", "b", "c"}) wall.expect_whole(name);
+  const auto frames = wall.read();
+  EXPECT_TRUE(wall.rig().camera("main").at("frames").at("dropped").empty()) << wall.rig().camera("main") << wall.log();
+  for (const std::size_t cell : {0U, 1U, 2U}) EXPECT_TRUE(frames.back().cells[cell].code) << cell;
+}
+
+// The rig is ended, or a camera goes, while both nodes have the mosaic.
+TEST(MosaicMoves, AtTheEndLoseNothing) {
+  Wall wall;
+  wall.wait_for_flow();
+  std::jthread mover([&] { static_cast<void>(wall.move("main", Wall::target)); });
+  ASSERT_TRUE(eventually([&] { return wall.log().find("is to go over") != std::string::npos; }));
+  wall.end();
+  mover.join();
+  EXPECT_TRUE(wall.rig().camera("main").at("frames").at("dropped").empty()) << wall.rig().camera("main") << wall.log();
+  wall.read();
+}
+
+TEST(MosaicMoves, GoOnWithoutACameraThatIsDisabledMeanwhile) {
+  Wall wall;
+  wall.wait_for_flow();
+  std::jthread mover([&] { EXPECT_EQ(wall.move("main", Wall::target).status, 0) << wall.log(); });
+  ASSERT_TRUE(eventually([&] { return wall.log().find("is to go over") != std::string::npos; }));
+  ASSERT_EQ(wall.ask_http("POST /api/v1/cameras/c/disable").status, 200);
+  mover.join();
+  const auto cell = [&] { return wall.status_of("main").at("cells").at(2).at("away").get<bool>(); };
+  ASSERT_TRUE(eventually(cell)) << wall.log();
+  ASSERT_EQ(wall.ask_http("POST /api/v1/cameras/c/enable").status, 200);
+  ASSERT_TRUE(eventually([&] { return !cell(); })) << wall.log();
+  for (int fragments = 0; fragments < 3; ++fragments)
+    ASSERT_TRUE(wall.rig().wait_for_growth("main.mp4", wall.rig().size("main.mp4"))) << wall.log();
+  wall.end();
+  EXPECT_TRUE(wall.rig().camera("main").at("frames").at("dropped").empty()) << wall.rig().camera("main") << wall.log();
+  auto frames = read_mosaic(wall.rig().file("main.mp4"), quarters);
+  EXPECT_TRUE(frames.back().cells[2].code) << wall.log();
+  for (MosaicFrame& frame : frames) frame.cells[2].code.reset();  // the camera begins anew
+  EXPECT_EQ(check_mosaic(frames, rate, true), "") << wall.log();
+}
+
 struct Step {
   std::string title;
   std::string failpoints;
@@ -224,6 +302,48 @@ INSTANTIATE_TEST_SUITE_P(Of, ShownCameraKilledAt,
                                          Step{"NewLive", "hand_over.live=kill", true},
                                          Step{"NewGoingOn", "hand_over.going_on=kill", true},
                                          Step{"OldPassing", "hand_over.passing:2=kill", {}},
+                                         Step{"OldCommitting", "hand_over.committing=kill", true},
+                                         Step{"OldCommitted", "hand_over.committed=kill", true, true},
+                                         Step{"OldFinished", "hand_over.finished=kill", true, true}),
+                         [](const auto& one) { return one.param.title; });
+
+class MosaicKilledAt : public testing::TestWithParam<Step> {};
+
+// Worker 1 has b, too, and worker 2 c.
+TEST_P(MosaicKilledAt, NoTickComesTwiceAndTheClockGoesOn) {
+  const Step& step = GetParam();
+  Wall wall({.failpoints = step.failpoints});
+  wall.wait_for_flow();
+  const Answer answer = wall.move("main", Wall::target);
+  const bool moved = answer.status == 0;
+  EXPECT_EQ(moved, step.moved.value_or(moved)) << answer.output << answer.errors << wall.log();
+  ASSERT_TRUE(eventually([&] { return wall.log().find("died") != std::string::npos; })) << wall.log();
+  wall.wait_for_flow(3);
+  EXPECT_TRUE(eventually([&] {
+    return wall.place_of("main") == (moved ? "worker 2" : "worker 1") && !wall.status_of("main").contains("moves_to");
+  })) << wall.status_of("main").dump(2)
+      << wall.log();
+  wall.end();
+  wall.expect_whole("a");
+  const auto frames = wall.read();
+  const auto mosaic = wall.rig().camera("main");
+  const std::uint64_t ticks = mosaic.at("frames").at("decoded");
+  const auto late = static_cast<double>(dropped(mosaic, "queue_full"));
+  EXPECT_NEAR(static_cast<double>(frames.back().pts - frames.front().pts) * rate / 1e9 + 1, static_cast<double>(ticks),
+              2 + late)
+      << "its clock went on; " << mosaic;
+  EXPECT_TRUE(!step.lossless || mosaic.at("frames").at("dropped").empty()) << mosaic << wall.log();
+  EXPECT_LE(static_cast<double>(dropped(mosaic, "worker_lost")), promised_recovery * rate + 1) << mosaic << wall.log();
+  for (const std::size_t cell : {0U, 1U, 2U}) EXPECT_TRUE(frames.back().cells[cell].code) << cell << wall.log();
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, MosaicKilledAt,
+                         testing::Values(Step{"NewGettingReady", "hand_over.getting_ready=kill", false, true},
+                                         Step{"NewReady", "hand_over.ready=kill", {}},
+                                         Step{"NewLive", "hand_over.live=kill", true},
+                                         Step{"NewGoingOn", "hand_over.going_on=kill", true},
+                                         Step{"OldPassing", "hand_over.passing:2=kill", {}},
+                                         Step{"OldPassed", "hand_over.passed:3=kill", {}},
                                          Step{"OldCommitting", "hand_over.committing=kill", true},
                                          Step{"OldCommitted", "hand_over.committed=kill", true, true},
                                          Step{"OldFinished", "hand_over.finished=kill", true, true}),
