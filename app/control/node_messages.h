@@ -228,8 +228,11 @@ struct ForgetNode : OfNode {
 // ---- To the writer of an edge
 
 // Its frame ring is to be replaced.
-struct RenewRing : OfEdge {
+struct RenewRing {
   static constexpr std::string_view type = "renew_ring";
+  EdgeId edge;
+  std::optional<RingMemory> memory;  // of a master's: from now on
+  static void fields(auto& m, auto&& f) { f("edge", m.edge), f("memory", m.memory); }
 };
 
 // ---- From the writer of an edge

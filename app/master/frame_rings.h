@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "app/master/camera_decoder.h"
@@ -65,8 +66,8 @@ class FrameRings {
   void sleep_until(Deadline due);
   void serve();
 
-  // Any thread.
-  void renew() { renew_ = true; }
+  // Any thread. `memory`: of all rings from then on that a GPU fills.
+  void renew(const std::optional<RingMemory>& memory);
   // Any thread, at least every 100 ms. `over`: the camera's thread has ended, and its last ring is looked after here.
   void service(bool over);
 
@@ -92,6 +93,8 @@ class FrameRings {
   std::uint64_t epoch_;
   std::uint64_t published_ = 0;
   std::chrono::nanoseconds burst_left_{0};  // for how long the worker may still be waited for; see wait_out_burst()
+  std::atomic<MemoryKind> memory_;          // of rings that a GPU fills
+  std::atomic<ReadySignal> ready_;          // likewise
   std::atomic<bool> renew_{false};
 };
 

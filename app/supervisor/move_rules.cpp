@@ -13,16 +13,16 @@ namespace {
 bool is_staged(const Camera& camera) { return camera.nodes.size() != 1 && !camera.move; }
 
 // `whose`: "its", or those of a cell.
-std::string why_unreadable(const ManagedProcess& worker, const RingMemory& memory, const Device& of,
-                           const std::string& whose, const Devices& devices) {
+std::string why_unreadable(const ManagedProcess& worker, const RingMemory& memory, const std::string& whose,
+                           const Devices& devices) {
   const ProcessPlace& place = worker.place;
   if (memory.kind == MemoryKind::host) return "";
   if (!on_gpu(place.gpu))
     return fmt::format("{} frames are in a GPU's memory, and worker {} works on the CPU", whose, worker.number);
-  if (std::ranges::find(place.sees, of) == place.sees.end())
+  if (std::ranges::find(place.sees, memory.device) == place.sees.end())
     return fmt::format("worker {} was started before any camera needed the GPU that {} frames are on", worker.number,
                        whose);
-  const std::string problem = sharing_problem(devices, of, place.gpu, memory.kind);
+  const std::string problem = sharing_problem(devices, memory.device, place.gpu, memory.kind);
   if (problem.empty()) return "";
   return fmt::format("worker {} cannot read the memory of the GPU that {} frames are on: {}", worker.number, whose,
                      problem);
@@ -39,18 +39,19 @@ std::string never_moved(const Camera& camera) {
 
 std::string why_unreadable(const RigState& rig, const Camera& camera, const ManagedProcess& worker) {
   const Devices& devices = rig.machine.devices;
-  if (!camera.is_mosaic()) {
-    const Placement& source = camera.source.placement;
-    return why_unreadable(worker, ring_memory(source, true), source.decode_gpu, "its", devices);
-  }
+  if (!camera.is_mosaic()) return why_unreadable(rig, worker, ring_memory(camera.source.placement, true));
   for (const Camera& shown : rig.cameras.all()) {
     for (const CameraEdge& edge : shown.edges) {
       if (!edge.cell || edge.cell->mosaic != camera.id) continue;
-      std::string why = why_unreadable(worker, edge.memory, edge.memory.device, shown.name() + "'s", devices);
+      std::string why = why_unreadable(worker, edge.memory, shown.name() + "'s", devices);
       if (!why.empty()) return why;
     }
   }
   return "";
+}
+
+std::string why_unreadable(const RigState& rig, const ManagedProcess& worker, const RingMemory& memory) {
+  return why_unreadable(worker, memory, "its", rig.machine.devices);
 }
 
 std::string why_it_ends(const RigState& rig, const Camera& camera) {
@@ -85,7 +86,8 @@ std::string why_not_moved(const RigState& rig, const Camera& camera, const Manag
     const bool comes = ring && ring->observer.writer_state() == WriterState::open;
     if (!comes) return "no frames come to its worker just now";
   }
-  return why_unreadable(rig, camera, worker);
+  // A camera's frames can come through host memory; what others' nodes make for a mosaic stays where it is.
+  return camera.is_mosaic() ? why_unreadable(rig, camera, worker) : "";
 }
 
 }  // namespace campipe

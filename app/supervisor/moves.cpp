@@ -62,6 +62,7 @@ std::string Moves::begin(Camera& camera, unsigned worker, const std::string& rea
 // Empty: it can be moved there.
 std::string Moves::refusal(const Camera& camera, unsigned worker) const {
   const unsigned workers = processes_.count(ProcessKind::worker);
+  if (waiting_.contains(camera.id)) return "it is being moved already";
   if (worker < workers) return why_not_moved(rig_, camera, processes_.worker(worker));
   const std::string which =
       workers == 1 ? "the rig has worker 0 only" : fmt::format("the rig's are 0 to {}", workers - 1);
@@ -79,8 +80,86 @@ void Moves::for_each_input(Camera& camera, const Do& act) {
   }
 }
 
-// Nothing has changed where it throws.
 void Moves::begin(Camera& camera, CameraMove move) {
+  const ManagedProcess& worker = processes_.worker(move.worker);
+  const std::string why = camera.is_mosaic() ? "" : why_unreadable(rig_, camera, worker);
+  if (why.empty()) return start(camera, move);
+  spdlog::info("{}: its frames are to come through host memory, since {}", camera.name(), why);
+  const Placement& source = camera.source.placement;
+  camera.source.gpu_memory = ring_memory(source, true);
+  take_frames_in(camera, {MemoryKind::host, ReadySignal::immediate, source.decode_gpu});
+  waiting_.insert_or_assign(camera.id, Waiting{camera.name(), std::move(move), camera.frames().epoch});
+}
+
+// With the next key frame.
+void Moves::take_frames_in(Camera& camera, const RingMemory& memory) {
+  camera.source.placement.memory = memory.kind;
+  camera.source.placement.ready = memory.ready;
+  processes_.send_to_master(camera, messages::RenewRing{camera.frames().id, memory});
+}
+
+// Where its worker can read them there.
+void Moves::take_frames_where_they_were(Camera& camera) {
+  const auto& memory = camera.source.gpu_memory;
+  if (!memory || camera.nodes.size() != 1) return;
+  const ManagedProcess& worker = processes_.worker(camera.nodes.front().worker);
+  if (!why_unreadable(rig_, worker, *memory).empty()) return;
+  spdlog::info("{}: its frames are to come in the memory of its GPU again", camera.name());
+  take_frames_in(camera, *std::exchange(camera.source.gpu_memory, std::nullopt));
+}
+
+// The ring is there, and its reader has come: until then, the master must not take another one for it.
+bool Moves::has_ring_in_host_memory(const Camera& camera) {
+  const auto& ring = camera.frames().newest;
+  const auto& seat = camera.frames().reader(camera.nodes.front().id).seat;
+  if (!ring || !seat || ring->observer.memory().kind() != MemoryKind::host) return false;
+  return ring->observer.writer_state() == WriterState::open && ring->observer.reader_state(*seat) == ReaderState::live;
+}
+
+void Moves::give_up(Camera& camera, CameraMove& move, const std::string& why) {
+  spdlog::warn("{}: is not moved to worker {}: {}", camera.name(), move.worker, why);
+  answer(move, refused(409, "it is not moved: " + why));
+  take_frames_where_they_were(camera);
+}
+
+void Moves::follow_waiting() {
+  std::vector<CameraId> all;
+  for (const auto& [id, waiting] : waiting_) all.push_back(id);
+  for (const CameraId id : all) {
+    Waiting& waiting = waiting_.at(id);
+    Camera* const camera = rig_.cameras.find(id);
+    const bool is_here = camera != nullptr && camera->name() == waiting.name;
+    const bool goes_on = is_here && !camera->retiring && !camera->source.over && rig_.phase == RunPhase::running;
+    const bool may_begin = goes_on && camera->frames().epoch > waiting.epoch && has_ring_in_host_memory(*camera);
+    const bool in_time = Clock::now() - waiting.move.begun < longest_move;
+    if (goes_on && in_time && !may_begin) continue;
+    CameraMove move = std::move(waiting_.extract(id).mapped().move);
+    if (!is_here) {
+      answer(move, refused(409, "it is not moved: it was removed"));
+    } else if (!goes_on) {
+      give_up(*camera, move, why_it_ends(rig_, *camera));
+    } else if (!may_begin) {
+      give_up(*camera, move,
+              fmt::format("no key frame came within {} s, from which on its frames could come through host memory",
+                          longest_move.count()));
+    } else {
+      begin_in_host_memory(*camera, std::move(move));
+    }
+  }
+}
+
+void Moves::begin_in_host_memory(Camera& camera, CameraMove move) {
+  std::string why = refusal(camera, move.worker);
+  if (!why.empty()) return give_up(camera, move, why);
+  try {
+    start(camera, move);
+  } catch (const std::exception& error) {
+    give_up(camera, move, error.what());
+  }
+}
+
+// Nothing has changed where it throws.
+void Moves::start(Camera& camera, CameraMove& move) {
   const CameraNode from = camera.nodes.front();
   ManagedProcess& worker = processes_.worker(move.worker);
   move.page = HandOver::create();
@@ -111,6 +190,7 @@ void Moves::begin(Camera& camera, CameraMove move) {
 }
 
 void Moves::follow() {
+  follow_waiting();
   for (Camera& camera : rig_.cameras.all()) {
     if (!camera.move || camera.move->cancelled || Clock::now() - camera.move->begun < longest_move) continue;
     const bool ready = camera.move->page->word().state == HandOver::State::ready;
@@ -122,6 +202,7 @@ void Moves::follow() {
 
 // Its node in the other worker sees it, and ends.
 void Moves::cancel(Camera& camera, const std::string& why) {
+  if (auto waiting = waiting_.extract(camera.id)) give_up(camera, waiting.mapped().move, why);
   if (!camera.move || camera.move->cancelled || !camera.move->page->cancel()) return;
   note_cancelled(camera, why);
 }
@@ -255,6 +336,7 @@ void Moves::complete(Camera& camera) {
   }
   spdlog::info("{}: is on worker {} from frame {} on", camera.name(), move.worker, boundary);
   answer(move, moved_answer(move.worker));
+  take_frames_where_they_were(camera);
 }
 
 void Moves::drop_new_node(Camera& camera) {
@@ -264,6 +346,7 @@ void Moves::drop_new_node(Camera& camera) {
   const CameraNode to = camera.node(move.to);
   rig_.page.clear(to.id, to.process());
   remove_node(camera, move.to, move.worker);
+  take_frames_where_they_were(camera);
 }
 
 void Moves::remove_node(Camera& camera, NodeId node, unsigned worker) {

@@ -7,12 +7,15 @@
 // replaced; an output fails. When the first one's process dies, the second one takes over, if it is ready.
 //
 // A mosaic goes over in the same way: its frames are the ticks of its clock, and both nodes read all cells' edges. What
-// a camera's node makes for mosaics, the second one makes once it has the work.
+// a camera's node makes for mosaics, the second one makes once it has the work. Where the other worker cannot read the
+// memory of the GPU that decodes the camera, its frames come through host memory from the next key frame on, and it
+// goes over then; they come in the GPU's again when it is where that can be read.
 #pragma once
 
 #include <sys/types.h>
 
 #include <functional>
+#include <map>
 #include <string>
 
 #include "app/supervisor/answers.h"
@@ -47,7 +50,21 @@ class Moves {
   void end_all();
 
  private:
+  // Its frames are to come in other memory first.
+  struct Waiting {
+    std::string name;  // the camera's
+    CameraMove move;
+    std::uint64_t epoch = 0;  // of the ring before
+  };
+
   void begin(Camera& camera, CameraMove move);
+  void start(Camera& camera, CameraMove& move);
+  void begin_in_host_memory(Camera& camera, CameraMove move);
+  static bool has_ring_in_host_memory(const Camera& camera);
+  void take_frames_in(Camera& camera, const RingMemory& memory);
+  void take_frames_where_they_were(Camera& camera);
+  void follow_waiting();
+  void give_up(Camera& camera, CameraMove& move, const std::string& why);
   [[nodiscard]] std::string refusal(const Camera& camera, unsigned worker) const;
   template <typename Do>
   void for_each_input(Camera& camera, const Do& act);
@@ -67,6 +84,7 @@ class Moves {
   CameraSetup& setup_;
   MosaicCells& cells_;
   Answerer answer_;
+  std::map<CameraId, Waiting> waiting_;
 };
 
 }  // namespace campipe

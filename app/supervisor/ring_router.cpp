@@ -84,7 +84,7 @@ const CameraNode* RingRouter::ready_for_ring(const Camera& camera, const EdgeRea
 // Its writer makes one of the next epoch: a master with the next key frame, a node with the next frame.
 void RingRouter::renew(const Camera& camera, const CameraEdge& edge, const std::string& why) {
   spdlog::warn("{}: {}; it is replaced", camera.name(), why);
-  processes_.send(processes_.of(camera.writer_of(edge)), messages::RenewRing{{edge.id}});
+  processes_.send(processes_.of(camera.writer_of(edge)), messages::RenewRing{edge.id, std::nullopt});
 }
 
 void RingRouter::add(Camera& camera, CameraEdge& edge, const messages::FrameRing& ring, std::vector<UniqueFd>& fds) {
